@@ -1,0 +1,63 @@
+"""The named methods, one line each: a baseline, and a way to tame the importance ratio.
+
+`difference(ZOO["grpo"], ZOO["dr_grpo"])` says what a method changes; `.replace(...)` changes more.
+Where a paper states a number it stands here; what papers leave open (which std, eps, the constant
+length) is a convention of the part and does not change the name.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from .advantages import batch_mean, gae, group_center, group_zscore, leave_one_out, raw_reward
+from .composition import Difference, Objective, difference
+from .surrogates import clip, logprob
+from .terms import k3
+from .weights import constant_length, sequence_mean, sequence_sum, token_mean
+
+__all__ = ["ZOO", "closest", "method", "name_of"]
+
+# A = r, loss -(1/B) sum_i r_i sum_t log pi                              Williams 1992
+reinforce            = Objective(raw_reward(),    logprob(), sequence_sum)
+# A = r - batch mean: the cheapest baseline
+reinforce_batch_mean = Objective(batch_mean(),    logprob(), sequence_sum)
+# A = r - mean of the other answers to the prompt: unbiased              2402.14740
+rloo                 = Objective(leave_one_out(), logprob(), sequence_sum)
+# A from a critic; min(rho A, clip(rho) A)                               1707.06347, 1506.02438
+ppo                  = Objective(gae(gamma=1.0, lam=0.95), clip(0.2), token_mean)
+# A = (r - mean)/std of the group; 1/T_i; KL in the loss                 2402.03300
+grpo                 = Objective(group_zscore(),  clip(0.2), sequence_mean, terms=k3(0.04))
+# GRPO without its two divisors and without KL                           2503.20783
+dr_grpo              = Objective(group_center(),  clip(0.2), constant_length())
+
+ZOO: dict[str, Objective] = {
+    name: value for name, value in list(globals().items()) if isinstance(value, Objective)
+}
+
+
+def method(name: str) -> Objective:
+    """ZOO[name], and for an unknown name a ValueError that suggests the nearest."""
+    if name in ZOO:
+        return ZOO[name]
+    near = difflib.get_close_matches(name.lower().replace("-", "_").replace(".", ""), ZOO, 1, 0.4)
+    guess = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"there is no method {name!r}.{guess} The zoo has {', '.join(ZOO)}.")
+
+
+def name_of(objective: Objective) -> str | None:
+    """The method's name, conventions ignored; None for a composition that no one named.
+
+    >>> from rlnb.objective import group_zscore
+    >>> name_of(ZOO["grpo"].replace(advantage=group_zscore("bessel", eps=1e-4)))
+    'grpo'
+    """
+    wanted = objective.canonical()
+    return next((name for name, known in ZOO.items() if known.canonical() == wanted), None)
+
+
+def closest(objective: Objective) -> tuple[str, Difference]:
+    """The named method with the fewest other parts, and what differs, conventions ignored."""
+    wanted = objective.canonical()
+    gaps = {name: difference(known.canonical(), wanted) for name, known in ZOO.items()}
+    name = min(gaps, key=lambda n: len(gaps[n]))
+    return name, gaps[name]

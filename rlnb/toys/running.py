@@ -1,0 +1,73 @@
+"""The running group: one prompt, four answers, carried through every page of the course.
+
+Half right, half wrong, and 3 + 5 = 2 + 6 tokens, so that everything can be done by hand. The
+token probabilities were chosen so that every rule of the zoo decides differently somewhere:
+
+    row 0  ratio 1.25   A > 0   above 1.2, below 1.28: clip cuts it, clip-higher does not
+    row 1  ratio 0.75   A > 0   outside the band on the wrong side: alive
+           ratio 6.00   A > 0   a rare token that rose: cut by every clip, capped by CISPO
+    row 2  ratio 3.50   A < 0   a bad token that rose: only dual clip stops it
+           .92 -> .74   A < 0   ratio .804, inside the band, yet .18 of mass moved
+    row 3  ratio 0.70   A < 0   already pushed down: cut
+           .0001 -> .0002       ratio 2, and nothing moved
+"""
+
+from __future__ import annotations
+
+import torch
+
+from rlnb.objective import Batch
+
+__all__ = ["running_batch", "running_group"]
+
+# probabilities of the sampled tokens under the old, the current and the reference policy
+OLD = (
+    (0.50, 0.10, 0.80),
+    (0.60, 0.02, 0.90, 0.30, 0.70),
+    (0.10, 0.92),
+    (0.60, 0.05, 0.40, 0.25, 0.0001, 0.70),
+)
+NEW = (
+    (0.55, 0.125, 0.84),
+    (0.45, 0.12, 0.88, 0.42, 0.72),
+    (0.35, 0.74),
+    (0.42, 0.055, 0.36, 0.31, 0.0002, 0.66),
+)
+REF = (
+    (0.48, 0.12, 0.78),
+    (0.58, 0.03, 0.91, 0.25, 0.70),
+    (0.12, 0.90),
+    (0.62, 0.04, 0.42, 0.24, 0.0002, 0.72),
+)
+REWARDS = (1.0, 1.0, 0.0, 0.0)
+
+# the second prompt of running_batch(): one right answer in four, uneven lengths
+OLD_2 = ((0.40, 0.70, 0.55, 0.90), (0.30,), (0.80, 0.60, 0.50, 0.45, 0.70, 0.20, 0.95),
+         (0.50, 0.85))
+NEW_2 = ((0.46, 0.72, 0.70, 0.91), (0.27,), (0.78, 0.54, 0.52, 0.40, 0.66, 0.26, 0.96),
+         (0.36, 0.83))
+REF_2 = ((0.42, 0.68, 0.50, 0.90), (0.31,), (0.80, 0.62, 0.48, 0.47, 0.71, 0.18, 0.94),
+         (0.52, 0.86))
+REWARDS_2 = (1.0, 0.0, 0.0, 0.0)
+
+
+def running_group(dtype: torch.dtype = torch.float64) -> Batch:
+    """One prompt, G=4, rewards 1 1 0 0, lengths 3 5 2 6. `logprobs` requires grad."""
+    return _batch(OLD, NEW, REF, REWARDS, dtype)
+
+
+def running_batch(dtype: torch.dtype = torch.float64) -> Batch:
+    """The running group and a second prompt: rewards 1 0 0 0, lengths 4 1 7 2."""
+    return _batch(OLD + OLD_2, NEW + NEW_2, REF + REF_2, REWARDS + REWARDS_2, dtype)
+
+
+def _batch(old, new, ref, rewards, dtype: torch.dtype) -> Batch:
+    width = max(len(row) for row in new)
+    mask = torch.tensor([[1.0] * len(r) + [0.0] * (width - len(r)) for r in new], dtype=dtype)
+
+    def log(rows) -> torch.Tensor:
+        padded = [list(row) + [1.0] * (width - len(row)) for row in rows]
+        return torch.tensor(padded, dtype=dtype).log()
+
+    return Batch(log(new).requires_grad_(), mask, torch.tensor(rewards, dtype=dtype), 4,
+                 old_logprobs=log(old), ref_logprobs=log(ref), max_completion_length=8)
