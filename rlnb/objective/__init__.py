@@ -13,10 +13,12 @@ from .advantages import (
     batch_mean,
     batch_zscore,
     gae,
+    greedy_baseline,
     group_center,
     group_zscore,
     leave_one_out,
     raw_reward,
+    return_to_go,
     whiten,
 )
 from .batch import Batch, Prepared, Totals
@@ -39,8 +41,9 @@ from .zoo import ZOO, closest, method, name_of
 __all__ = [
     "ZOO", "Batch", "Difference", "Explanation", "Objective", "Output", "Part", "Prepared",
     "Totals", "batch_mean", "batch_zscore", "clip", "closest", "constant_length", "difference",
-    "entropy_bonus", "gae", "group_center", "group_zscore", "k1", "k2", "k3", "kl_estimate",
-    "kl_in_reward", "leave_one_out", "local_token_mean", "logprob", "method", "name_of", "product",
-    "prompt_mean", "ratio", "raw_reward", "sequence", "sequence_mean", "sequence_sum",
-    "sequence_token", "term", "token", "token_mean", "token_sum", "value_loss", "whiten",
+    "entropy_bonus", "gae", "greedy_baseline", "group_center", "group_zscore", "k1", "k2", "k3",
+    "kl_estimate", "kl_in_reward", "leave_one_out", "local_token_mean", "logprob", "method",
+    "name_of", "product", "prompt_mean", "ratio", "raw_reward", "return_to_go", "sequence",
+    "sequence_mean", "sequence_sum", "sequence_token", "term", "token", "token_mean",
+    "token_sum", "value_loss", "whiten",
 ]

@@ -15,8 +15,8 @@ import torch
 from .batch import Batch
 from .part import Part
 
-__all__ = ["batch_mean", "batch_zscore", "gae", "group_center", "group_zscore", "leave_one_out",
-           "raw_reward", "whiten"]
+__all__ = ["batch_mean", "batch_zscore", "gae", "greedy_baseline", "group_center", "group_zscore",
+           "leave_one_out", "raw_reward", "return_to_go", "whiten"]
 
 Std = Literal["population", "bessel"]
 
@@ -85,6 +85,38 @@ class leave_one_out(_Group):
 
 
 @dataclass(frozen=True, repr=False)
+class greedy_baseline(Part):
+    """A_i = r_i - r(greedy answer to the same prompt): ReMax, arXiv 2310.10505.
+
+    The greedy answer does not depend on the sample, so the estimate stays unbiased.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("greedy_rewards",)
+
+    def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
+        return batch.expand(token_rewards.sum(1) - batch.greedy_rewards.to(token_rewards.dtype))
+
+
+@dataclass(frozen=True, repr=False)
+class return_to_go(Part):
+    """A_t = sum_{t' >= t} gamma^{t'-t} r_{t'}: what is still to come, no baseline.
+
+    Differs from raw_reward where rewards arrive before the end, as a KL penalty per token does.
+    """
+
+    gamma: float = field(default=1.0, metadata={"always": True, "named": True})
+
+    def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
+        out = torch.zeros_like(token_rewards)
+        running = token_rewards.new_zeros(len(token_rewards))
+        for t in reversed(range(token_rewards.shape[1])):
+            here = batch.mask[:, t]
+            running = torch.where(here, token_rewards[:, t] + self.gamma * running, running)
+            out[:, t] = torch.where(here, running, 0.0)
+        return out
+
+
+@dataclass(frozen=True, repr=False)
 class group_center(_Group):
     """A_i = r_i - mean of the group: Dr. GRPO's advantage, arXiv 2503.20783."""
 
@@ -139,8 +171,8 @@ class batch_zscore(_Whole):
             deviation = _Group.centred(batch, token_rewards)[1].reshape(-1)
         else:
             deviation = rewards - rewards.mean()
-            if bool(rewards.max() == rewards.min()):
-                deviation = torch.zeros_like(deviation)
+            equal = rewards.max() == rewards.min()
+            deviation = torch.where(equal, torch.zeros_like(deviation), deviation)
         scale = standard_deviation(rewards, self.std, dim=0) + self.eps
         return batch.expand(torch.where(deviation == 0, deviation, deviation / scale))
 
@@ -192,6 +224,10 @@ class whiten(Part):
     conventions: ClassVar[tuple[str, ...]] = ("std", "eps")
 
     def __call__(self, batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
-        valid = advantages[batch.mask]
-        scale = (standard_deviation(valid, self.std, dim=0).square() + self.eps).sqrt()
-        return torch.where(batch.mask, (advantages - valid.mean()) / scale, 0.0)
+        if self.std not in ("population", "bessel"):
+            raise ValueError(f"std must be 'population' or 'bessel', got {self.std!r}.")
+        valid, tokens = batch.mask.to(advantages.dtype), batch.mask.sum()
+        deviation = advantages - (advantages * valid).sum() / tokens
+        degrees = (tokens - int(self.std == "bessel")).clamp(min=1)
+        spread = (deviation.square() * valid).sum() / degrees
+        return torch.where(batch.mask, deviation / (spread + self.eps).sqrt(), 0.0)

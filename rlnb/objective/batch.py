@@ -210,8 +210,16 @@ class Totals:
     row_group_tokens: torch.Tensor   # (B,): unmasked tokens in the row's group
 
     @classmethod
+    def of_groups(cls, batch: Batch) -> Totals:
+        """Of a whole step: rows kG ... kG+G-1 are one group."""
+        lengths, size = batch.lengths, batch.num_generations
+        per_group = lengths.view(-1, size).sum(1, keepdim=True).expand(-1, size).reshape(-1)
+        return cls(len(lengths), (lengths > 0).sum().to(lengths.dtype), len(lengths) // size,
+                   lengths.sum(), per_group)
+
+    @classmethod
     def of(cls, lengths: torch.Tensor, group: torch.Tensor) -> Totals:
-        """From (B,) lengths and (B,) group ids."""
+        """Of any rows, from their (B,) lengths and (B,) group ids."""
         ids, place = torch.unique(group, return_inverse=True)
         per_group = torch.zeros(len(ids), dtype=lengths.dtype, device=lengths.device)
         per_group.index_add_(0, place, lengths)

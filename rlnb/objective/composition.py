@@ -76,6 +76,11 @@ class Objective:
         """
         batch.check()
         self._check(batch)
+        return self.prepare_unchecked(batch)
+
+    def prepare_unchecked(self, batch: Batch) -> Prepared:
+        """`prepare` for a batch known to be good: tensor operations only, so that it can be vmapped
+        over many small steps."""
         with torch.no_grad():
             clean = batch.cleaned()
             if batch.advantages is not None:
@@ -98,7 +103,7 @@ class Objective:
             advantages = torch.where(batch.mask, advantages, 0.0)
             group = torch.arange(len(advantages), device=advantages.device)
             group = group // batch.num_generations
-            return Prepared(batch, advantages, group, Totals.of(batch.lengths, group))
+            return Prepared(batch, advantages, group, Totals.of_groups(batch))
 
     def loss(self, prepared: Prepared) -> torch.Tensor:
         """The loss of some rows of a prepared step, 0-d. Pure: no validation, no .item().

@@ -9,10 +9,20 @@ from __future__ import annotations
 
 import difflib
 
-from .advantages import batch_mean, gae, group_center, group_zscore, leave_one_out, raw_reward
+from .advantages import (
+    batch_mean,
+    gae,
+    greedy_baseline,
+    group_center,
+    group_zscore,
+    leave_one_out,
+    raw_reward,
+    return_to_go,
+    whiten,
+)
 from .composition import Difference, Objective, difference
 from .surrogates import clip, logprob
-from .terms import k3
+from .terms import k3, kl_in_reward
 from .weights import constant_length, sequence_mean, sequence_sum, token_mean
 
 __all__ = ["ZOO", "closest", "method", "name_of"]
@@ -23,6 +33,11 @@ reinforce            = Objective(raw_reward(),    logprob(), sequence_sum)
 reinforce_batch_mean = Objective(batch_mean(),    logprob(), sequence_sum)
 # A = r - mean of the other answers to the prompt: unbiased              2402.14740
 rloo                 = Objective(leave_one_out(), logprob(), sequence_sum)
+# A = r - reward of the greedy answer                                    2310.10505
+remax                = Objective(greedy_baseline(), logprob(), sequence_sum)
+# A = KL-penalised return to go, z-scored over the batch's tokens        2501.03262
+reinforce_plus_plus  = Objective(return_to_go(), clip(0.2), token_mean,
+                                 shape=kl_in_reward(0.01), credit=whiten())
 # A from a critic; min(rho A, clip(rho) A)                               1707.06347, 1506.02438
 ppo                  = Objective(gae(gamma=1.0, lam=0.95), clip(0.2), token_mean)
 # A = (r - mean)/std of the group; 1/T_i; KL in the loss                 2402.03300

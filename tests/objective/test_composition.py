@@ -75,7 +75,8 @@ def random_batch(seed, prompts=3, size=3, width=6, empty_row=False):
                  old_logprobs=near(.4).detach(), ref_logprobs=near(.3).detach(),
                  sampling_logprobs=near(.4).detach(),
                  values=torch.rand(rows, width, generator=g).requires_grad_(),
-                 old_values=torch.rand(rows, width, generator=g), max_completion_length=width)
+                 old_values=torch.rand(rows, width, generator=g), max_completion_length=width,
+                 greedy_rewards=torch.rand(rows, generator=g))
 
 
 def gradient(objective, batch):

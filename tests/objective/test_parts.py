@@ -24,6 +24,7 @@ from rlnb.objective import (
     logprob,
     prompt_mean,
     raw_reward,
+    return_to_go,
     sequence_mean,
     sequence_sum,
     token_mean,
@@ -101,6 +102,30 @@ def test_batch_parts():
     lite = advantages(batch_zscore("group", "bessel", 1e-4), [1., 0., 0., 0., 1., 1., 1., 0.], 4)
     assert lite[0] == pytest.approx(1.402859, abs=1e-6)
     assert lite[-1] == pytest.approx(-1.402859, abs=1e-6)
+
+
+def test_remax_subtracts_the_greedy_answers_reward():
+    batch = rewards_batch([1., 0., 1., 0.], 2, greedy_rewards=torch.tensor([1., 1., 0., 0.]))
+    assert ZOO["remax"].prepare(batch).advantages[:, 0].tolist() == [0., -1., 1., 0.]
+
+
+def test_return_to_go_discounts_what_is_still_to_come():
+    """Token rewards .1 (tool) .2 1 with gamma = .5: 1, .2 + .5, .1 + .35."""
+    lp = torch.zeros(1, 4, requires_grad=True)
+    batch = Batch(lp, torch.tensor([[1., 0., 1., 1.]]), torch.zeros(1), 1,
+                  token_rewards=torch.tensor([[.1, 9., .2, 1.]]))
+    got = Objective(return_to_go(.5), logprob(), token_mean).prepare(batch).advantages[0]
+    assert got.tolist() == pytest.approx([.45, 0., .7, 1.])
+
+
+def test_reinforce_plus_plus_whitens_the_penalised_return_over_tokens():
+    lp = torch.tensor([[-1., -2.], [-1., -1.]], requires_grad=True)
+    ref = torch.tensor([[-2., -2.], [-1., -3.]])
+    batch = Batch(lp, torch.ones(2, 2), torch.tensor([1., 0.]), 1, ref_logprobs=ref)
+    returns = torch.tensor([1 - .01, 1., -.02, -.02])
+    want = (returns - returns.mean()) / returns.std()
+    got = ZOO["reinforce_plus_plus"].prepare(batch).advantages.ravel()
+    assert torch.allclose(got, want, atol=1e-6)
 
 
 def test_raw_reward():

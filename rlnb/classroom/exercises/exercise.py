@@ -1,0 +1,125 @@
+"""What an exercise is: a reference, probes, accepted conventions and known mistakes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import torch
+
+__all__ = ["Candidate", "Convention", "Exercise", "Mistake", "Probe"]
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """One set of arguments, in the order of the learner's parameters.
+
+    label       a few words for messages: "two answers", "a row without tokens"
+    arguments   name -> value. Floating tensors are written in float64 and cast as needed.
+    catches     for an edge case only (nan under the mask, 0/0): the sentence to say when the
+                function is right on the ordinary probes and not finite here. Edge probes do not
+                decide which mistake was made, so that a slip on the edge hides no other one.
+    """
+
+    label: str
+    arguments: dict[str, Any]
+    catches: str = ""
+
+    @cached_property
+    def size(self) -> int:
+        """Numbers in all tensors: the smallest failing probe is the one that is shown."""
+        return sum(v.numel() for v in self.arguments.values() if torch.is_tensor(v))
+
+    def cast(self, dtype: torch.dtype) -> dict[str, Any]:
+        """Fresh copies of the arguments, floating tensors in `dtype`."""
+        return {
+            name: value.detach().clone().to(dtype if value.is_floating_point() else value.dtype)
+            if torch.is_tensor(value) else value
+            for name, value in self.arguments.items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Convention:
+    """Another right answer: the reference under other keywords. The sentence says whose it is."""
+
+    sentence: str
+    keywords: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Mistake:
+    """A wrong answer people give. `function` takes the reference's arguments.
+
+    When it also takes the keywords of the conventions, the mistake is recognised under each of
+    them: the wrong clip is named whatever std the learner divides by.
+    """
+
+    sentence: str
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A function whose results the learner's are compared with, and what to say on a match."""
+
+    kind: str
+    sentence: str
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Exercise:
+    """A function to write, and what is known about the ways to write it.
+
+    name            of the function, as the learner calls it
+    reference       the right answer in plain torch; conventions are its keyword-only arguments
+    probes          must tell every pair of candidates apart; tests/classroom asserts it
+    differentiate   names of the arguments whose gradient is compared as well as the value
+    direction       "minimised", "maximised" or "": explains a flipped sign
+    hint            a sentence or two, for those who are stuck
+
+    Compared by identity, like its parts: the outcomes of its candidates are kept with it.
+    """
+
+    name: str
+    reference: Callable[..., Any]
+    probes: tuple[Probe, ...]
+    conventions: tuple[Convention, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
+    differentiate: tuple[str, ...] = ()
+    direction: str = ""
+    hint: str = ""
+
+    @cached_property
+    def signature(self) -> str:
+        """`k3(logprobs, ref_logprobs)`: arguments are passed by position, names are free."""
+        return f"{self.name}({', '.join(self.probes[0].arguments)})"
+
+    @cached_property
+    def ordered_probes(self) -> tuple[Probe, ...]:
+        """Smallest first, edge cases last."""
+        return tuple(sorted(self.probes, key=lambda p: (bool(p.catches), p.size)))
+
+    @cached_property
+    def accepted(self) -> tuple[Candidate, ...]:
+        """The reference, then the conventions."""
+        return (
+            Candidate("right", self.name, self.reference),
+            *(Candidate("convention", c.sentence, partial(self.reference, **c.keywords))
+              for c in self.conventions),
+        )
+
+    @cached_property
+    def wrong(self) -> tuple[Candidate, ...]:
+        """The mistakes as they stand, then under every convention that they understand."""
+        plain = [Candidate("known mistake", m.sentence, m.function) for m in self.mistakes]
+        crossed = [
+            Candidate("known mistake", m.sentence, partial(m.function, **c.keywords))
+            for c in self.conventions for m in self.mistakes
+            if c.keywords.keys() <= inspect.signature(m.function).parameters.keys()
+        ]
+        return (*plain, *crossed)

@@ -1,0 +1,253 @@
+"""Baselines from a group: leave-one-out, and GRPO's z-score. Rewards are flat, (B,)."""
+
+from __future__ import annotations
+
+import torch
+
+from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
+
+__all__ = [
+    "BASELINE_LEAVE_ONE_OUT", "GROUP_ADVANTAGES", "NORMALISERS", "baseline_leave_one_out",
+    "group_advantages", "interleaved_advantages",
+]
+
+NO_EPS = ("nan: 0/0 in the group whose rewards are all equal; add a small eps to the std, so that "
+          "it gets 0")
+
+# keywords of group_advantages -> whose convention it is; the default, population 1e-6, is left out
+NORMALISERS = (
+    ("population", 1e-4, "population std with eps 1e-4: GRPO-Zero's"),
+    ("population", 1e-5, "population std with eps 1e-5"),
+    ("population", 1e-8, "population std with eps 1e-8: open-instruct's"),
+    ("population", 0.0, "population std, no eps, equal groups set to 0"),
+    ("bessel", 1e-4, "Bessel std with eps 1e-4: TRL's"),
+    ("bessel", 1e-5, "Bessel std with eps 1e-5"),
+    ("bessel", 1e-6, "Bessel std with eps 1e-6: verl's"),
+    ("bessel", 1e-8, "Bessel std with eps 1e-8: the RLHF book's"),
+    ("bessel", 1e-9, "Bessel std with eps 1e-9: OpenRLHF's"),
+    ("bessel", 0.0, "Bessel std, no eps, equal groups set to 0"),
+)
+
+
+def baseline_leave_one_out(rewards: torch.Tensor, num_generations: int) -> torch.Tensor:
+    """b_i = (sum of the group - r_i) / (G - 1): (B,) -> (B,)."""
+    groups = rewards.view(-1, num_generations)
+    others = groups.sum(1, keepdim=True) - groups
+    return (others / (num_generations - 1)).view(-1)
+
+
+def group_advantages(rewards: torch.Tensor, num_generations: int, *, std: str = "population",
+                     eps: float = 1e-6) -> torch.Tensor:
+    """A_i = (r_i - mean of the group) / (std of the group + eps): (B,) -> (B,).
+
+    `std` divides by G ("population") or by G - 1 ("bessel"). eps=0.0 sets equal groups to 0.
+    """
+    groups = rewards.view(-1, num_generations)
+    centred = groups - groups.mean(1, keepdim=True)
+    spread = groups.std(1, keepdim=True, correction=int(std == "bessel"))
+    if eps == 0:
+        spread = torch.where(spread == 0, 1, spread)
+    return (centred / (spread + eps)).view(-1)
+
+
+def interleaved_advantages(rewards: torch.Tensor, num_generations: int, *,
+                           std: str = "population", eps: float = 1e-6) -> torch.Tensor:
+    """The z-score as if row i belonged to prompt i % P: among the wrong neighbours."""
+    z = group_advantages(_interleave(rewards, num_generations), num_generations, std=std, eps=eps)
+    return _restore(z, num_generations)
+
+
+def _interleave(rewards: torch.Tensor, num_generations: int) -> torch.Tensor:
+    return rewards.view(num_generations, -1).T.reshape(-1)
+
+
+def _restore(grouped: torch.Tensor, num_generations: int) -> torch.Tensor:
+    return grouped.view(-1, num_generations).T.reshape(-1)
+
+
+def _group_mean(rewards, num_generations):
+    groups = rewards.view(-1, num_generations)
+    return groups.mean(1, keepdim=True).expand_as(groups).reshape(-1)
+
+
+def _batch_leave_one_out(rewards, num_generations):
+    return baseline_leave_one_out(rewards, len(rewards))
+
+
+def _batch_mean(rewards, num_generations):
+    return rewards.mean().expand_as(rewards)
+
+
+def _advantage_instead(rewards, num_generations):
+    return rewards - baseline_leave_one_out(rewards, num_generations)
+
+
+def _divided_by_all(rewards, num_generations):
+    return baseline_leave_one_out(rewards, num_generations) * (num_generations - 1) \
+        / num_generations
+
+
+def _own_not_removed(rewards, num_generations):
+    return _group_mean(rewards, num_generations) * num_generations / (num_generations - 1)
+
+
+def _sum_of_others(rewards, num_generations):
+    return baseline_leave_one_out(rewards, num_generations) * (num_generations - 1)
+
+
+def _leave_one_out_interleaved(rewards, num_generations):
+    grouped = _interleave(rewards, num_generations)
+    return _restore(baseline_leave_one_out(grouped, num_generations), num_generations)
+
+
+def _without_std(rewards, num_generations):
+    return rewards - _group_mean(rewards, num_generations)
+
+
+def _over_the_batch(rewards, num_generations, *, std="population", eps=1e-6):
+    return group_advantages(rewards, len(rewards), std=std, eps=eps)
+
+
+def _batch_std(rewards, num_generations, *, std="population", eps=1e-6):
+    spread = rewards.std(correction=int(std == "bessel"))
+    if eps == 0:
+        spread = torch.where(spread == 0, 1, spread)
+    return _without_std(rewards, num_generations) / (spread + eps)
+
+
+def _variance(rewards, num_generations, *, std="population", eps=1e-6):
+    groups = rewards.view(-1, num_generations)
+    variance = groups.var(1, keepdim=True, correction=int(std == "bessel"))
+    if eps == 0:
+        variance = torch.where(variance == 0, 1, variance)
+    return ((groups - groups.mean(1, keepdim=True)) / (variance + eps)).view(-1)
+
+
+def _not_centred(rewards, num_generations, *, std="population", eps=1e-6):
+    groups = rewards.view(-1, num_generations)
+    spread = groups.std(1, keepdim=True, correction=int(std == "bessel"))
+    if eps == 0:
+        spread = torch.where(spread == 0, 1, spread)
+    return (groups / (spread + eps)).view(-1)
+
+
+def _leave_one_out_baseline(rewards, num_generations):
+    return _advantage_instead(rewards, num_generations)
+
+
+def _leave_one_out_everything(rewards, num_generations, *, std="population", eps=1e-6):
+    groups = rewards.view(-1, num_generations)
+    own = torch.eye(num_generations, dtype=torch.bool)
+    others = groups[:, None, :].expand(-1, num_generations, -1)[:, ~own]
+    others = others.reshape(len(groups), num_generations, num_generations - 1)
+    spread = others.std(2, correction=int(std == "bessel" and num_generations > 2))
+    if eps == 0:
+        spread = torch.where(spread == 0, 1, spread)
+    return ((groups - others.mean(2)) / (spread + eps)).view(-1)
+
+
+def _leave_one_out_over_std(rewards, num_generations, *, std="population", eps=1e-6):
+    z = group_advantages(rewards, num_generations, std=std, eps=eps)
+    return z * num_generations / (num_generations - 1)
+
+
+def _min_max(rewards, num_generations):
+    groups = rewards.view(-1, num_generations)
+    low, high = groups.amin(1, keepdim=True), groups.amax(1, keepdim=True)
+    return ((groups - low) / (high - low + 1e-6)).view(-1)
+
+
+def _flipped(rewards, num_generations, *, std="population", eps=1e-6):
+    return -group_advantages(rewards, num_generations, std=std, eps=eps)
+
+
+def _no_eps(rewards, num_generations, *, std="population"):
+    groups = rewards.view(-1, num_generations)
+    spread = groups.std(1, keepdim=True, correction=int(std == "bessel"))
+    return ((groups - groups.mean(1, keepdim=True)) / spread).view(-1)
+
+
+def _no_eps_bessel(rewards, num_generations):
+    return _no_eps(rewards, num_generations, std="bessel")
+
+
+def _rewards(label: str, values: list[float], num_generations: int, catches: str = "") -> Probe:
+    return Probe(label, {
+        "rewards": torch.tensor(values, dtype=torch.float64), "num_generations": num_generations,
+    }, catches)
+
+
+SHARED = (
+    _rewards("two answers", [1, 0], 2),
+    _rewards("one right of four", [1, 0, 0, 0], 4),
+    _rewards("graded rewards", [3, 1, 2, 0], 4),
+    _rewards("three prompts", [1, 0, 3, 1, -0.5, 0], 2),
+    _rewards("two prompts", [1, 1, 0, 0, 1, 0, 0, 0], 4),
+    # exactly representable, so that float32 sees the same gap; tells one eps from the next
+    _rewards("nearly equal rewards", [0.5 + 2**-10, 0.5, 0.5, 0.5], 4),
+)
+
+BASELINE_LEAVE_ONE_OUT = Exercise(
+    name="baseline_leave_one_out",
+    reference=baseline_leave_one_out,
+    probes=(*SHARED, _rewards("equal rewards", [1, 1, 1, 1], 4)),
+    mistakes=(
+        Mistake("this is the group's mean, your own reward included: take it out, "
+                "(sum - r) / (G - 1)", _group_mean),
+        Mistake("the others must answer the same prompt: leave one out inside each group, not in "
+                "the whole batch", _batch_leave_one_out),
+        Mistake("this is the mean of the whole batch: the baseline is the mean of the others in "
+                "the same group", _batch_mean),
+        Mistake("this is the advantage, r - b; the baseline b was asked for", _advantage_instead),
+        Mistake("divided by G: the others are G - 1", _divided_by_all),
+        Mistake("divided by G - 1 with your own reward still in the sum: subtract it first",
+                _own_not_removed),
+        Mistake("this is the sum of the others: divide by G - 1", _sum_of_others),
+        Mistake("wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
+                "view(G, -1)", _leave_one_out_interleaved),
+    ),
+    hint="Rows kG ... kG+G-1 answer the same prompt: view(-1, num_generations). The sum of the "
+         "others is the group's sum minus your own reward. Return it flat again.",
+)
+
+GROUP_ADVANTAGES = Exercise(
+    name="group_advantages",
+    reference=group_advantages,
+    probes=(
+        *SHARED,
+        _rewards("equal rewards", [1, 1, 1, 1], 4, catches=NO_EPS),
+        _rewards("equal and mixed", [0, 0, 1, 0], 2, catches=NO_EPS),
+    ),
+    conventions=tuple(
+        Convention(f"{whose}; this page uses the population std with eps 1e-6",
+                   {"std": std, "eps": eps})
+        for std, eps, whose in NORMALISERS
+    ),
+    mistakes=(
+        Mistake("you did not divide by the std: r - mean is Dr. GRPO's advantage, GRPO's is the "
+                "z-score", _without_std),
+        Mistake("mean and std over the whole batch: each prompt is its own group",
+                _over_the_batch),
+        Mistake("the mean is the group's and the std is the batch's (TRL's scale_rewards="
+                "\"batch\"): here both are the group's", _batch_std),
+        Mistake("wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
+                "view(G, -1)", interleaved_advantages),
+        Mistake("you divided by the variance: the std is its root", _variance),
+        Mistake("you divided by the std without subtracting the group's mean first",
+                _not_centred),
+        Mistake("leave-one-out baseline, no std: that is RLOO's advantage; GRPO takes the mean "
+                "of all G and divides by the std", _leave_one_out_baseline),
+        Mistake("leave-one-out mean and leave-one-out std: in [1, 0, 0, 0] the others have std 0 "
+                "and the advantage is 1/eps", _leave_one_out_everything),
+        Mistake("leave-one-out baseline over the group's std: this is the z-score times G/(G-1); "
+                "keep your own reward in the mean", _leave_one_out_over_std),
+        Mistake("rewards scaled to 0 ... 1: nothing is below average any more, so nothing is "
+                "pushed down; use (r - mean) / std", _min_max),
+        Mistake("the sign is flipped: the advantage is r - mean, positive for the better answers",
+                _flipped),
+        Mistake(NO_EPS, _no_eps),
+        Mistake("Bessel std and " + NO_EPS, _no_eps_bessel),
+    ),
+    hint="view(-1, num_generations) puts one prompt on each line; subtract the mean of the line, "
+         "divide by its std plus a small eps, return it flat. torch.std is Bessel's by default.",
+)

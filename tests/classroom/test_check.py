@@ -1,0 +1,238 @@
+"""The engine of the checks: what it says of functions that learners write."""
+
+import ast
+import inspect
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from rlnb import check
+from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
+
+
+def my_k3(logprobs, ref_logprobs):
+    d = ref_logprobs - logprobs
+    return d.exp() - 1 - d
+
+
+def my_grpo(lp, old, ref, mask, rewards, G, epsilon, beta, *, where=True, largest=False):
+    """As a learner writes it who has read TRL: Bessel std, eps 1e-4."""
+    groups = rewards.view(-1, G)
+    z = (groups - groups.mean(1, keepdim=True)) / (groups.std(1, keepdim=True) + 1e-4)
+    advantage = z.view(-1, 1)
+    if where:
+        lp, old, ref = (x.masked_fill(~mask, 0) for x in (lp, old, ref))
+    ratio = torch.exp(lp - old)
+    one, two = ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
+    surrogate = torch.min(one, two)
+    if largest:
+        surrogate = torch.where(advantage < 0, torch.max(one, two), surrogate)
+    per_token = (beta * my_k3(lp, ref) - surrogate) * mask
+    return (per_token.sum(1) / mask.sum(1).clamp(min=1)).mean()
+
+
+def not_implemented(logprobs, ref_logprobs):
+    raise NotImplementedError
+
+
+def half_filled(logprobs, ref_logprobs):
+    d = ...
+    return d - 1
+
+
+@pytest.mark.parametrize("stub", [
+    not_implemented, half_filled, lambda a, b: None, lambda a, b: ..., None, ...,
+])
+def test_a_stub_is_not_attempted_and_never_raises(stub):
+    verdict = check.k3(stub)
+    assert verdict.kind == "not attempted"
+    assert not verdict and not verdict.passed
+    assert repr(verdict).startswith("not attempted: k3(logprobs, ref_logprobs): ")
+
+
+def test_a_result_in_place_of_the_function_is_explained():
+    verdict = check.k3(torch.ones(2))
+    assert verdict.kind == "wrong" and "check.k3(your_function)" in verdict.message
+
+
+def test_an_exception_becomes_one_line_with_the_likely_reason():
+    verdict = check.k3(lambda logprobs: logprobs)
+    assert verdict.kind == "raised"
+    assert verdict.message.startswith("TypeError: ")
+    assert verdict.message.endswith("; it is called as k3(logprobs, ref_logprobs)")
+    broadcast = check.reinforce_loss(lambda lp, mask, r: -(lp * r * mask).sum(1).mean())
+    assert broadcast.kind == "raised" and "x[:, None]" in broadcast.message
+    beyond = check.gae(lambda r, v, gamma, lam: r + gamma * v[len(v)])
+    assert beyond.kind == "raised" and "past the end" in beyond.message
+    minus = check.reinforce_loss(lambda lp, mask, r: ((1 - mask) * lp).sum())
+    assert minus.kind == "raised" and "~mask" in minus.message
+    for verdict in (broadcast, beyond, minus):
+        assert "\n" not in verdict.message and len(verdict.message) <= 165
+
+
+def test_an_unknown_error_is_shown_on_the_smallest_probe_with_both_numbers():
+    verdict = check.group_advantages(lambda rewards, G: 2 * rewards)
+    assert repr(verdict) == (
+        "wrong: probe 'two answers' (rewards [1, 0], num_generations 2): "
+        "[2.0000, 0.0000] came, [1.0000, -1.0000] expected"
+    )
+    assert list(verdict.probe) == ["rewards", "num_generations"]
+
+
+def test_a_wrong_gradient_behind_a_right_value_is_shown():
+    def straight_through(logprobs, ref_logprobs):
+        value = my_k3(logprobs, ref_logprobs)
+        return value.detach() + 2 * (logprobs - logprobs.detach())
+    verdict = check.k3(straight_through)
+    assert verdict.kind == "wrong"
+    assert "value right; gradient of logprobs: [2.0000] came, [-0.6487] expected" in verdict.message
+
+
+def test_a_long_result_is_shown_at_its_first_wrong_entry():
+    def spoiled(rewards, values, gamma, lam):
+        advantages = check.gae.exercise.reference(rewards, values, gamma, lam).clone()
+        if len(advantages) == 5:
+            advantages[3] += 1
+        return advantages
+    # A_3 = 2 + 0.9 * 0.6 - 0.8 + 0.72 * (-0.5 - 0.6)
+    assert "at [3], 1.9480 came, 0.9480 expected" in check.gae(spoiled).message
+
+
+def test_the_nearest_convention_supplies_the_expected_numbers():
+    def two_eps(rewards, G):
+        groups = rewards.view(-1, G)
+        z = (groups - groups.mean(1, keepdim=True)) / (groups.std(1, keepdim=True) + 2e-4)
+        return z.view(-1)
+    message = check.group_advantages(two_eps).message
+    assert "[0.7069, -0.7069] came, [0.7070, -0.7070] expected with Bessel std" in message
+
+
+def test_another_way_to_the_same_numbers_is_right():
+    assert repr(check.k3(my_k3)) == "right: k3"
+    cross_entropy = torch.nn.functional.cross_entropy
+    assert check.token_logprobs(
+        lambda logits, tokens: -cross_entropy(logits.transpose(1, 2), tokens, reduction="none"))
+
+
+def test_trl_s_std_is_a_convention_and_its_max_is_still_named():
+    verdict = check.grpo_loss(my_grpo)
+    assert verdict.kind == "convention"
+    assert verdict.message.startswith("Bessel std with eps 1e-4: TRL's; this page uses")
+    wrong = check.grpo_loss(lambda *a: my_grpo(*a, largest=True))
+    assert wrong.kind == "known mistake" and "max where A < 0" in wrong.message
+
+
+def test_nan_under_the_mask_is_named_and_hides_no_other_mistake():
+    assert "torch.where(mask, x, 0)" in check.grpo_loss(lambda *a: my_grpo(*a, where=False)).message
+    both = check.grpo_loss(lambda *a: my_grpo(*a, where=False, largest=True))
+    assert "max where A < 0" in both.message
+
+
+def test_a_cut_gradient_is_named():
+    for cut in (lambda *a: my_grpo(*a).item(), lambda *a: my_grpo(*a).detach()):
+        verdict = check.grpo_loss(cut)
+        assert verdict.kind == "known mistake"
+        assert "no gradient reaches logprobs" in verdict.message
+
+
+def test_a_wrong_shape_is_named_with_both_shapes():
+    def grouped(rewards, G):
+        return check.group_advantages.exercise.reference(rewards, G).view(-1, G)
+    assert check.group_advantages(grouped).message == (
+        "the numbers are right, the shape is not: (1, 2) came, (2,) expected, flat "
+        "(probe 'two answers')")
+    per_answer = check.reinforce_loss(
+        lambda lp, mask, r: -r * lp.masked_fill(~mask, 0).sum(1))
+    assert "take the mean of what you return" in per_answer.message
+
+
+def test_a_list_or_an_array_passes_as_a_convention():
+    reference = check.gae.exercise.reference
+    for convert in (lambda x: x.tolist(), lambda x: x.numpy(), list):
+        verdict = check.gae(lambda *a, convert=convert: convert(reference(*a)))
+        assert verdict.kind == "convention" and "returns a tensor" in verdict.message
+
+
+def test_edited_inputs_are_caught():
+    def edits(rewards, G):
+        groups = rewards.view(-1, G)
+        spread = groups.std(1, keepdim=True, correction=0)
+        groups -= groups.mean(1, keepdim=True)
+        return (groups / (spread + 1e-6)).view(-1)
+    verdict = check.group_advantages(edits)
+    assert verdict.kind == "known mistake"
+    assert "changes its input rewards in place" in verdict.message
+
+    def edits_a_leaf(lp, mask, rewards):
+        lp[~mask] = 0
+        return -(rewards * lp.sum(1)).mean()
+    assert "changes its input logprobs in place" in check.reinforce_loss(edits_a_leaf).message
+
+
+def test_float32_answers_are_accepted_and_lost_dtypes_named():
+    assert check.k3(lambda a, b: torch.expm1(b - a) - (b - a))  # runs in both dtypes
+    down = check.k3(lambda a, b: my_k3(a, b).float())
+    assert "float64 went in and float32 came out" in down.message
+    up = check.k3(lambda a, b: my_k3(a, b).double())
+    assert "float32 went in and float64 came out" in up.message
+    constant = check.surrogate_clip(lambda r, A, e: torch.where(
+        A > 0, torch.min(r, torch.tensor(1 + e)) * A, torch.max(r, torch.tensor(1 - e)) * A))
+    assert "seven digits" in constant.message
+
+
+def test_a_function_that_prints_or_warns_keeps_the_page_clean(capsys, recwarn):
+    import warnings
+
+    def noisy(logprobs, ref_logprobs):
+        print("hello")
+        warnings.warn("look", stacklevel=1)
+        return my_k3(logprobs, ref_logprobs)
+    with torch.no_grad():
+        assert check.k3(noisy)
+    assert capsys.readouterr().out == "" and not recwarn.list
+
+
+def test_a_verdict_is_the_same_line_every_time():
+    for function in (my_grpo, lambda *a: 2 * my_grpo(*a), lambda *a: -my_grpo(*a)):
+        assert repr(check.grpo_loss(function)) == repr(check.grpo_loss(function))
+    assert check.k3(my_k3) == check.k3(my_k3)
+
+
+def test_a_wrong_answer_is_judged_within_seconds():
+    start = time.perf_counter()
+    check.grpo_loss(lambda *a: 2 * my_grpo(*a))
+    assert time.perf_counter() - start < 10
+
+
+def test_an_exercise_of_one_s_own_takes_a_dozen_lines():
+    def mean(x, *, correction=0):
+        return x.sum() / (len(x) - correction)
+
+    exercise = Exercise(
+        name="mean", reference=mean,
+        probes=(Probe("two", {"x": torch.tensor([1.0, 3.0], dtype=torch.float64)}),
+                Probe("three", {"x": torch.tensor([1.0, 5.0, 0.0], dtype=torch.float64)})),
+        conventions=(Convention("divided by n - 1", {"correction": 1}),),
+        mistakes=(Mistake("this is the sum", lambda x: x.sum()),),
+    )
+    assert check.judge(exercise, torch.mean).kind == "right"
+    assert check.judge(exercise, lambda x: x.sum() / (len(x) - 1)).message == "divided by n - 1"
+    assert check.judge(exercise, torch.sum).message == "this is the sum"
+    assert check.judge(exercise, torch.median).kind == "wrong"
+
+
+def test_check_needs_neither_matplotlib_nor_widgets():
+    code = ("import sys; from rlnb import check; check.k3; "
+            "print([m for m in ('matplotlib', 'ipywidgets', 'IPython') if m in sys.modules])")
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_every_exercise_says_how_it_is_called():
+    assert repr(check.k3) == "check.k3: give it your k3(logprobs, ref_logprobs)"
+    for name in check.__all__:
+        assert ast.parse(name) and hasattr(check, name)
+    assert "not attempted" in inspect.getdoc(check.Verdict)
