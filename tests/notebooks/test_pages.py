@@ -1,0 +1,284 @@
+"""How a page must look: size of cells, order of runs, the template, tags, twins, spelling."""
+
+import re
+
+import nbformat
+import pytest
+
+from rlnb.classroom.pages import (
+    NOTEBOOKS,
+    WIDGET_VIEW,
+    cell_ids,
+    committed_notebooks,
+    drift,
+    oversized,
+    page_name,
+)
+
+ALL = committed_notebooks()
+PAGES = [path for path in ALL if path.parent == NOTEBOOKS]
+SOLUTIONS = [path for path in ALL if path.parent != NOTEBOOKS]
+LESSONS = [path for path in PAGES if path.stem[:2] not in ("00", "18", "19")]
+WITH_EXPLORER = ("05_ppo", "06_grpo")
+
+SETUP_LINES = 4
+LARGEST_BYTES = 1_500_000
+
+TAGS = re.compile(
+    r"(?:claim|cited|see):[A-Z][0-9]{2}"
+    r"|nbval-ignore-output|nbval-check-output|raises-exception|nbval-raises-exception"
+    r"|trajectory|setup|explorer|exercise|solution"
+)
+# Folders of somebody's machine: /home/..., /Users/..., C:\..., an environment, a temporary folder.
+MACHINE_PATH = re.compile(
+    r"(?<![\w.:/-])/(?:home|Users|root|tmp|work|mnt|opt|usr|var)/\w|[A-Z]:\\\w|site-packages"
+)
+VARIES = re.compile(
+    r"0x[0-9a-f]{6,}|wall time|CPU times|\bit/s\b|s/it\b|\d ?(?:ms|µs|μs)\b", re.IGNORECASE
+)
+AMERICAN = re.compile(
+    r"\b(?:normaliz\w+|behavior\w*|colors?|colored|favor\w*|centered|analyz\w+|neighbor\w*"
+    r"|maximiz\w+|minimiz\w+|regulariz\w+|summariz\w+|penaliz\w+)\b",
+    re.IGNORECASE,
+)
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def code_cells(path):
+    return [cell for cell in read(path).cells if cell.cell_type == "code"]
+
+
+def prose(path) -> str:
+    return "\n\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
+
+
+def tags(cell) -> list[str]:
+    return list(cell.metadata.get("tags", []))
+
+
+def texts(cell) -> str:
+    """Everything textual that the cell shows."""
+    parts = []
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            parts.append(output.text)
+        for kind, value in output.get("data", {}).items():
+            if kind.startswith("text/") or kind == "image/svg+xml":
+                parts.append(value)
+        parts.extend(output.get("traceback", []))
+    return "\n".join(parts)
+
+
+def no_cell(problem, cells) -> None:
+    """``problem(cell)`` is a sentence or nothing; fail with all of them, one line each."""
+    found = []
+    for index, cell in enumerate(cells, start=1):
+        if sentence := problem(cell):
+            first = next(iter(cell.source.splitlines()), "")
+            found.append(f"code cell {index} ({first[:50]!r}): {sentence}")
+    if found:
+        pytest.fail("\n".join(found), pytrace=False)
+
+
+each_page = pytest.mark.parametrize("path", ALL, ids=page_name)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "caught", "passes"),
+    [
+        (MACHINE_PATH, "File " + "/ho" + "me/ann/x.py", "notebooks/work/06_grpo.ipynb, 1/2, a/b"),
+        (VARIES, "Wall time: 3 s", "3 s of study"),
+        (VARIES, "loop: 12 ms", "m/s, 12 tokens"),
+        (VARIES, "<f at 0x7f6b68>", "0x1"),
+        (AMERICAN, "normalized behavior", "normalised behaviour, a colourful prize"),
+    ],
+)
+def test_the_patterns_below_catch_and_let_pass(pattern, caught, passes):
+    assert pattern.search(caught)
+    assert not pattern.search(passes)
+
+
+def test_the_course_has_pages():
+    assert len(PAGES) >= 5, "the parametrised tests below would prove nothing on an empty folder"
+
+
+@each_page
+def test_cells_fit_a_screen(path):
+    if sentences := oversized(read(path)):
+        pytest.fail("\n".join(sentences), pytrace=False)
+
+
+@each_page
+def test_no_line_ends_in_a_semicolon(path):
+    """nbval runs without history, where a trailing `;` does not hide the output."""
+
+    def problem(cell):
+        if any(line.rstrip().endswith(";") for line in cell.source.splitlines()):
+            return "ends a line with `;`: write `_ = ...`"
+
+    no_cell(problem, code_cells(path))
+
+
+@each_page
+def test_cells_were_run_once_from_top_to_bottom(path):
+    counts = [cell.execution_count for cell in code_cells(path)]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@each_page
+def test_page_was_written_by_the_build(path):
+    notebook = read(path)
+    assert "widgets" not in notebook.metadata, "widget state makes GitHub refuse the page"
+    assert "version" not in notebook.metadata.language_info
+    assert [cell.id for cell in notebook.cells] == cell_ids(
+        [(cell.cell_type, cell.source) for cell in notebook.cells]
+    ), "cell ids are hashes of the cells: run `python -m rlnb.classroom.pages build`"
+    views = [out for cell in code_cells(path) for out in cell.outputs if WIDGET_VIEW in str(out)]
+    assert not views, "a stored widget view shows 'model not found' when the page is opened"
+
+
+@each_page
+def test_no_cell_failed(path):
+    def problem(cell):
+        if {"raises-exception", "nbval-raises-exception"} & set(tags(cell)):
+            return None
+        errors = [out.ename for out in cell.outputs if out.output_type == "error"]
+        return f"raised {errors[0]}" if errors else None
+
+    no_cell(problem, code_cells(path))
+
+
+@each_page
+def test_outputs_name_no_folder_of_a_machine(path):
+    def problem(cell):
+        found = MACHINE_PATH.search(texts(cell) + "\n" + cell.source)
+        return f"names {found[0]!r}" if found else None
+
+    no_cell(problem, code_cells(path))
+
+
+@each_page
+def test_compared_outputs_hold_no_time_and_no_address(path):
+    def problem(cell):
+        if "nbval-ignore-output" in tags(cell):
+            return None
+        found = VARIES.search(texts(cell))
+        return f"prints {found[0]!r}, which differs from run to run" if found else None
+
+    no_cell(problem, code_cells(path))
+
+
+@each_page
+def test_file_is_light_enough_to_review(path):
+    assert path.stat().st_size < LARGEST_BYTES
+
+
+@each_page
+def test_tags_are_of_the_vocabulary(path):
+    for cell in read(path).cells:
+        unknown = [tag for tag in tags(cell) if not TAGS.fullmatch(tag)]
+        assert not unknown, f"{unknown} in {cell.source.splitlines()[:1]}"
+        if "trajectory" in tags(cell):
+            assert path.stem.startswith("19"), "numbers of sampled training belong on page 19"
+            assert "nbval-ignore-output" in tags(cell) or not texts(cell), (
+                "a cell downstream of sampled training prints nothing that nbval compares"
+            )
+
+
+@each_page
+def test_few_outputs_escape_the_comparison(path):
+    ignored = sum("nbval-ignore-output" in tags(cell) for cell in code_cells(path))
+    allowed = 8 if path.stem.startswith("19") else 2
+    assert ignored <= allowed, f"{ignored} cells are not compared, at most {allowed}"
+
+
+@each_page
+def test_set_up_is_short(path):
+    lines = code_cells(path)[0].source.strip().splitlines()
+    assert len(lines) <= SETUP_LINES
+
+
+@each_page
+def test_title_numbers_the_page(path):
+    title = read(path).cells[0].source.splitlines()[0]
+    assert re.match(rf"# {path.stem[:2]} · \S", title), f"the first line is {title!r}"
+
+
+def has_heading(text: str, words: str) -> bool:
+    return re.search(rf"^#+ .*{words}", text, re.MULTILINE | re.IGNORECASE) is not None
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=page_name)
+def test_lesson_follows_the_template(path):
+    text = prose(path)
+    assert re.search(r"\*\*Settles", text), "the question the page settles: **Settles:** ..."
+    assert re.search(r"\b\d+ minutes\b", text), "how many minutes it takes"
+    for heading in ("Where people go wrong", "Exercises", "In the interview", "Recap"):
+        assert has_heading(text, heading), f"no heading {heading!r}"
+    for question in ("minutes", "<details>"):
+        assert question in text.split("Exercises", 1)[1], f"no {question} after Exercises"
+
+
+@pytest.mark.parametrize("path", [p for p in PAGES if p.stem[:2] in ("00", "19")], ids=page_name)
+def test_first_and_last_page_say_what_they_settle_and_how_long_they_take(path):
+    assert re.search(r"\*\*Settles", prose(path))
+    assert re.search(r"\b\d+ minutes\b", prose(path))
+
+
+@pytest.mark.parametrize("stem", WITH_EXPLORER)
+def test_explorer_stands_on_the_page_with_a_picture(stem):
+    """Controls need a kernel; the picture beside them is what GitHub and a first glance show."""
+    cells = code_cells(NOTEBOOKS / f"{stem}.ipynb")
+    shown = [cell for cell in cells if "_explorer(" in cell.source]
+    assert shown, "no cell calls an explorer"
+    for cell in shown:
+        kinds = [kind for out in cell.outputs for kind in out.get("data", {})]
+        assert "image/png" in kinds, cell.source
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=page_name)
+def test_every_checked_exercise_is_solved(path):
+    def checks(page):
+        source = "\n".join(cell.source for cell in code_cells(page))
+        return set(re.findall(r"\bcheck\.(\w+)\(", source))
+
+    solutions = NOTEBOOKS / "solutions" / path.name
+    assert solutions.exists(), "a page with exercises has a page of solutions"
+    assert checks(path), "no exercise of this page is checked"
+    assert checks(path) <= checks(solutions)
+
+
+VERDICT = re.compile(
+    r"\b(right|convention|known mistake|wrong|raised|not attempted): ", re.IGNORECASE
+)
+
+
+@pytest.mark.parametrize("path", SOLUTIONS, ids=page_name)
+def test_every_solution_passes_its_check(path):
+    def problem(cell):
+        failed = sorted(set(VERDICT.findall(texts(cell))) - {"right", "convention"})
+        return f"a check says {failed}: {texts(cell)!r}" if failed else None
+
+    cells = code_cells(path)
+    no_cell(problem, cells)
+    checks = {name for cell in cells for name in re.findall(r"\bcheck\.(\w+)\(", cell.source)}
+    passed = sum(len(VERDICT.findall(texts(cell))) for cell in cells)
+    assert passed >= max(len(checks), 1), f"{sorted(checks)} are called, {passed} are shown to pass"
+
+
+def test_notebooks_and_twins_say_the_same():
+    if problems := drift():
+        pytest.fail("\n\n".join(problems), pytrace=False)
+
+
+@each_page
+def test_prose_spells_one_way(path):
+    """British in our sentences; code, formulas, links and quoted titles keep their own spelling."""
+    text = re.sub(r"```.*?```", "", prose(path), flags=re.DOTALL)
+    text = re.sub(r"\$\$.*?\$\$", "", text, flags=re.DOTALL)
+    text = re.sub(r'`[^`]*`|\$[^$\n]*\$|"[^"\n]*"|“[^”]*”|\]\([^)]*\)|<[^>]*>', "", text)
+    found = sorted({match[0] for match in AMERICAN.finditer(text)})
+    assert not found, f"American spelling in prose: {found}"
