@@ -1,0 +1,314 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 00 · Start here
+#
+# **Settles:** what the methods have in common, which pages exist, how to study them,
+# whether this machine can run them, and why the loss is 0.
+#
+# 20 minutes · needs nothing · Schulman et al. 2017 (PPO, arXiv 1707.06347) and Shao et
+# al. 2024 (GRPO, arXiv 2402.03300) are the two papers to have at hand.
+
+# %%
+import torch
+from rlnb import ZOO
+from rlnb.classroom import explorers
+torch.set_num_threads(1); torch.set_default_dtype(torch.float64)
+
+# %% [markdown]
+# ## The course in one sentence
+#
+# A language model writes answers, a program grades them, and the model is changed so that
+# good answers become likelier. Nearly everything published on the last step is the same
+# line, with other choices in two places:
+#
+# $$\text{update}\;\propto\;\sum_{\text{answers } i}\;\sum_{\text{tokens } t}
+# c_i\cdot\underbrace{w(\rho_{i,t})}_{\text{tame the ratio}}\cdot
+# \underbrace{A_{i}}_{\text{reward}-\text{baseline}}\cdot\nabla\log\pi_{i,t}$$
+#
+# * $A$, the **advantage**: how much better than expected. The **baseline** is what was
+#   expected.
+# * $\rho$, the **importance ratio**: how far the model has moved since it wrote the answer,
+#   1 on fresh answers. $w$ decides how much to trust a token that has moved.
+# * $c$, the **weight** of a token in the average; $\nabla\log\pi$, the direction that makes
+#   the token likelier.
+#
+# > **Every method is a choice of baseline and a way to tame the importance ratio.**
+#
+# The best-known way to tame it is PPO's clip. Drag an $\epsilon$: outside the band the
+# right-hand curve drops to zero, and the token stops learning. It drops on one side only,
+# and which side depends on the sign of $A$. Page 05 is about that.
+
+# %% tags=["explorer"]
+explorers.clip_explorer()
+
+# %% [markdown]
+# At the default, in numbers: a token outside the band is cut when it has already moved
+# where it should, and alive when it has moved the wrong way.
+
+# %%
+from rlnb.classroom.explorers.clip import compute
+for corner in compute()["corners"]:
+    should = "rise" if corner.sign > 0 else "fall"
+    state = "alive" if corner.alive else "cut"
+    print(f"A {corner.sign:+d} (should {should}), ratio {corner.ratio}: "
+          f"slope {corner.slope + 0.0:+.0f}, {state}")
+
+# %% [markdown]
+# ## The map
+
+# %%
+from rlnb.classroom.method_map import method_map
+method_map(written={"00", "02", "05", "06", "19"})
+
+# %% [markdown]
+# Up the rows the baseline gets more specific, and costs more: nothing, the batch, one
+# greedy answer, $G$ answers to the same prompt, a second network. To the right the ratio
+# is trusted differently once the model has moved.
+#
+# In the package behind the course each method is one line, and these are the lines:
+
+# %%
+for name, method in ZOO.items():
+    print(f"{name:20s} {method.advantage!r:24s} {method.surrogate!r:10s} "
+          f"{method.weights!r}")
+    for what in ("shape", "credit", "terms"):
+        for part in getattr(method, what):
+            print(f"{'':20s} + {what}: {part!r}")
+
+# %% [markdown]
+# Columns: baseline, what is done with the ratio (`logprob` has none), how tokens are
+# averaged, and what is added. "What does Dr. GRPO change?" has an answer one can print:
+
+# %%
+from rlnb.objective import difference
+print(difference(ZOO["grpo"], ZOO["dr_grpo"]))
+
+# %% [markdown]
+# ## Why is my loss 0?
+#
+# The first thing most people see when a GRPO run starts, and it is not a bug. Here are
+# four answers to one prompt, rewards 1, 1, 0, 0, lengths 3, 5, 2, 6. This **running
+# group** goes through every page. Fresh answers: no old log-probs, ratio exactly 1. No KL
+# term. The gradient is the one on the tokens' log-probabilities.
+
+# %%
+from rlnb.toys import running_batch, running_group
+group = running_group().replace(old_logprobs=None)      # on-policy
+grpo = ZOO["grpo"].replace(terms=())                    # no KL
+
+def loss_and_gradient(objective, batch):
+    loss = objective(batch).loss                        # 0-d
+    grad = torch.autograd.grad(loss, batch.logprobs)[0]         # (B, T)
+    return round(loss.item(), 4) + 0.0, grad.norm().item()
+
+loss, norm = loss_and_gradient(grpo, group)
+print(f"loss {loss:.4f}   gradient norm {norm:.4f}")
+assert loss == 0 and norm > 0.2
+
+# %% [markdown]
+# The *value* at ratio 1 is $-\frac1G\sum_i A_i$, the mean of numbers that were centred a
+# moment ago. The *gradient* multiplies each $A_i$ with another direction, and those do
+# not cancel. Per answer, the push on each of its tokens:
+
+# %%
+table = grpo.explain(group)
+for i, T in enumerate((3, 5, 2, 6)):
+    print(f"answer {i}: A {table.advantages[i, 0]:+.4f}, {T} tokens, "
+          f"push per token {-table.gradient[i, 0]:+.4f}")
+
+# %% [markdown]
+# So the loss is not a progress bar. It says 0 because of how it is built, and it is *not*
+# 0 as soon as one of four things changes:
+
+# %%
+from rlnb.objective import logprob, token_mean
+two = running_batch().replace(old_logprobs=None)        # a second prompt
+by_token = grpo.replace(weights=token_mean)
+by_logprob = grpo.replace(surrogate=logprob())
+cases = {
+    "older answers (ratio not 1)": (grpo, running_group()),
+    "a KL term": (ZOO["grpo"], group),
+    "token mean, running group": (by_token, group),
+    "token mean, two prompts": (by_token, two),
+    "Dr. GRPO, two prompts": (ZOO["dr_grpo"], two),
+    "log-prob form, same gradient": (by_logprob, group),
+}
+for name, (objective, batch) in cases.items():
+    loss, norm = loss_and_gradient(objective, batch)
+    print(f"{name:30s} loss {loss:+.4f}   gradient norm {norm:.4f}")
+
+# %% [markdown]
+# * **Older answers.** On the second step over a batch the ratios differ from 1.
+# * **A KL term** has a value of its own.
+# * **Other weights.** When tokens and not answers count equally, long answers weigh more
+#   and the advantages no longer cancel. The running group hides it: its right answers have
+#   3 + 5 tokens, its wrong ones 2 + 6. Two prompts of uneven lengths show it.
+# * **The log-prob form** $-\frac1G\sum A\log\pi$ has, on fresh answers, the same gradient
+#   as the ratio form, and another value. Neither value means anything.
+#
+# There is one 0 to worry about, and only the gradient can tell:
+
+# %%
+same = group.replace(rewards=torch.ones(4))             # all right
+loss, norm = loss_and_gradient(grpo, same)
+print(f"equal rewards: loss {loss:.4f}   gradient norm {norm:.4f}")
+assert norm == 0
+
+# %% [markdown]
+# All four right (or all four wrong): nothing to prefer, nothing is learnt. Watch the
+# gradient norm and the share of such groups, not the loss.
+#
+# ## The pages
+#
+# Written: **00, 02, 05, 06, 19**. The others follow; until then a page that needs one of
+# them carries its result in a box of a few lines.
+#
+# | # | page | it settles | minutes |
+# |---|---|---|---|
+# | 00 | start here | the map, the notation, why the loss is 0 | 20 |
+# | 01 | one scalar loss | SFT is differentiable, sampling is not | to follow |
+# | [02](02_reinforce.ipynb) | REINFORCE | the log-derivative trick, variance, credit | 35 |
+# | 03 | baselines | why a baseline is free, and which ones are not | to follow |
+# | 04 | importance sampling | using a batch twice; KL estimators | to follow |
+# | [05](05_ppo.ipynb) | PPO | the clip, the min, GAE, the critic | 40 |
+# | [06](06_grpo.ipynb) | GRPO | the group as baseline; the whole loss from scratch | 40 |
+# | 07 | biases of GRPO | equal rewards, difficulty, length | to follow |
+# | 08 | Dr. GRPO | what removing the two divisors does | to follow |
+# | 09 | DAPO | clip-higher, dynamic sampling, token-level loss | to follow |
+# | 10 | soft trust regions | CISPO, SAPO, DPPO | to follow |
+# | 11 | GSPO | one ratio per answer | to follow |
+# | 12 | the zoo | all methods, composed by hand | to follow |
+# | 13 | preferences | Bradley-Terry, DPO and its family | to follow |
+# | 14 | rewards | verifiers, hacking, the KL leash | to follow |
+# | 15 | evaluation | pass@k, what to log | to follow |
+# | 16 | agents | many turns, masks, credit | to follow |
+# | 17 | systems | memory, staleness, precision | to follow |
+# | 18 | interview | the timed drill over everything | to follow |
+# | [19](19_grpo_for_real.ipynb) | GRPO for real | a real run, and its replay without a GPU | 30 |
+#
+# A good first path: 02, 05, 06, 19.
+#
+# ## How to study
+#
+# * **You are in your own copy.** `make lab` opens copies of the pages in `work/`. Change
+#   anything. An upgrade of the course never touches them, and `make fresh NB=02` fetches
+#   a new page 02 and keeps the old one beside it.
+# * **Guess before you run.** Each cell is short and prints one thing. Say the number, or
+#   its sign, then press Shift-Enter. A wrong guess is what you remember.
+# * **Figures stand still until you run their cell.** Then the controls above them move
+#   them; arrow keys work.
+# * **Exercises** carry minutes and difficulty (●○○ to ●●●). The code ones are checked:
+#   `check.reinforce_loss(mine)` does not say "wrong", it says which mistake it was. Hints
+#   are folded; solutions are pages of their own in `solutions/`.
+# * **In the interview:** at the end of each page. Answer aloud, with a clock, before
+#   unfolding. Page 18 will drill all of them.
+#
+# This is what a check says before, and after a typical slip:
+
+# %%
+from rlnb import check
+
+def mine(logprobs, mask, rewards):
+    return ...
+
+print(check.reinforce_loss(mine))
+
+def slip(logprobs, mask, rewards):
+    return -(rewards * (logprobs * mask).sum(1)).sum()
+
+print(check.reinforce_loss(slip))
+
+# %% [markdown]
+# ## Can this machine run it?
+
+# %%
+from rlnb.classroom.environment import environment_check, gpu_check
+environment_check()
+
+# %% [markdown]
+# A GPU is used on page 19 only, and not needed there: without one it replays a recorded
+# run. (The next line is the only one on this page that differs between machines.)
+
+# %% tags=["nbval-ignore-output"]
+gpu_check()
+
+# %% [markdown]
+# ## Notation
+#
+# The same letters on every page. The right-hand columns say what TRL and verl, the two
+# libraries most people meet, call the same thing; the package uses TRL's name for data and
+# verl's where TRL has none.
+#
+# | symbol | meaning | TRL | verl |
+# |---|---|---|---|
+# | $x$ | prompt | `prompt_ids` | `prompts` |
+# | $y_i,\ i=1..G$ | the $i$-th answer to a prompt | `completion_ids` | `responses` |
+# | $G$ | answers per prompt, the group size | `num_generations` | `rollout.n` |
+# | $T_i$ | number of tokens of answer $i$ | `completion_mask.sum(1)` | `response_mask.sum(-1)` |
+# | $m_{i,t}$ | mask: 1 on tokens the policy wrote | `completion_mask` | `response_mask` |
+# | $\pi_\theta$ | the policy being trained | `per_token_logps` | `log_prob` |
+# | $\pi_\text{old}$ | the policy at the start of the update | `old_per_token_logps` | `old_log_probs` |
+# | $\mu$ | the sampler, as the inference engine scored it | `sampling_per_token_logps` | `rollout_log_probs` |
+# | $\pi_\text{ref}$ | frozen reference, for a KL term | `ref_per_token_logps` | `ref_log_prob` |
+# | $\rho_{i,t}$ | token ratio $\pi_\theta/\pi_\text{old}$ | `coef_1` | `ratio` |
+# | $s_i$ | answer's ratio: geometric mean of its $\rho_{i,t}$ | `coef_1` (`"sequence"`) | `seq_importance_ratio` |
+# | $r_i$ | reward of answer $i$, one number | `rewards` | `token_level_scores`, summed |
+# | $\bar r$ | mean reward of the group | | |
+# | $A_i,\ A_{i,t}$ | advantage | `advantages` | `advantages` |
+# | $R_t$ | return: rewards from token $t$ on | `returns` | `returns` |
+# | $V_\phi$ | critic, a learnt baseline | `values` | `values` |
+# | $w_{i,t}$ | gate: what the method makes of $\rho_{i,t}$ in the gradient | | `loss_mode` |
+# | $c_{i,t}$ | weight of a token in the average | `loss_type` | `loss_agg_mode` |
+# | $\beta$ | strength of the KL term | `beta` | `kl_loss_coef` |
+# | $\epsilon_\text{low}$ | the clip's band starts at $1-\epsilon_\text{low}$ | `epsilon` | `clip_ratio_low` |
+# | $\epsilon_\text{high}$ | and ends at $1+\epsilon_\text{high}$ | `epsilon_high` | `clip_ratio_high` |
+# | $c$ (dual clip) | second bound, for $A<0$ | `delta` | `clip_ratio_c` |
+# | $B$ | rows of a batch: prompts times $G$ | | |
+#
+# $\log\pi$ is in nats; KL is per token unless "per answer" stands beside it; "std" is the
+# population's, with 1e-6 added, unless said otherwise.
+#
+# ## Glossary
+#
+# | word | meaning |
+# |---|---|
+# | **advantage** | reward minus baseline: how much better than expected |
+# | **baseline** | what was to be expected; subtracting it lowers the noise |
+# | **clip** | stop a token's gradient once its ratio has left a band on the side it should go |
+# | **completion** | an answer, in TRL's words |
+# | **credit assignment** | which token caused the reward |
+# | **critic** | a network that predicts, token by token, the reward to come |
+# | **dual clip** | a second bound, for bad tokens that became much likelier |
+# | **entropy** | how spread out the next-token distribution is; when it collapses, every answer is the same |
+# | **GAE** | generalised advantage estimation: a dial $\lambda$ from trusting the critic to waiting for the reward |
+# | **group** | the $G$ answers to one prompt |
+# | **importance ratio** | probability of a token now, over its probability when it was written |
+# | **KL** | Kullback-Leibler divergence: how different two distributions are |
+# | **k1, k2, k3** | three estimators of the KL from samples |
+# | **leave-one-out** | the mean reward of the *other* answers as baseline; RLOO |
+# | **mask** | which tokens count |
+# | **micro-batch** | the rows that fit into memory at once |
+# | **off-policy, on-policy** | the answers came from an older policy; from the present one |
+# | **outcome reward** | one number, at the end of the answer |
+# | **policy** | the model, seen as a distribution over answers |
+# | **process reward** | numbers on the way |
+# | **reference** | the frozen model that a KL term pulls towards |
+# | **RLHF** | reward from a model of human preference |
+# | **RLVR** | reward from a verifier |
+# | **rollout** | one drawn answer, or the drawing |
+# | **score** | $\nabla\log\pi(y)$ |
+# | **SFT** | supervised fine-tuning: imitate given answers |
+# | **staleness** | how many updates old the answers are |
+# | **surrogate** | a loss made for its gradient; its value means nothing |
+# | **trust region** | how far one update may move the policy |
+# | **verifier** | a program that decides whether an answer is right |
+# | **zero-gradient group** | a group whose rewards are all equal |
+#
+# Next: [02 · REINFORCE](02_reinforce.ipynb).
