@@ -1,0 +1,5 @@
+"""What learners touch: explorers, figures, exercise checks, page tools.
+
+Nothing is imported here. `from rlnb.classroom import explorers` loads matplotlib and ipywidgets;
+`from rlnb.classroom import check` needs neither.
+"""

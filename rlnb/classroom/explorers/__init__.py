@@ -1,0 +1,18 @@
+"""The explorers, one module each. Every module has a pure `compute` for printed tables.
+
+    from rlnb.classroom import explorers
+    explorers.clip_explorer()                           # last expression of a cell
+
+    from rlnb.classroom.explorers.clip import compute   # the same numbers, no picture
+"""
+
+from rlnb.classroom.explorers.baseline import baseline_explorer
+from rlnb.classroom.explorers.baseline_variance import baseline_variance_explorer
+from rlnb.classroom.explorers.clip import clip_explorer
+from rlnb.classroom.explorers.gae import gae_explorer
+from rlnb.classroom.explorers.group_advantage import group_advantage_explorer
+
+__all__ = [
+    "baseline_explorer", "baseline_variance_explorer", "clip_explorer", "gae_explorer",
+    "group_advantage_explorer",
+]

@@ -1,0 +1,160 @@
+"""The command line: python -m rlnb.training {base,grpo,eval,replay}."""
+
+import argparse
+import difflib
+import importlib
+import sys
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+import torch
+
+from rlnb.objective import ZOO, Objective
+from rlnb.training import record
+from rlnb.training.base import BaseRecipe, train_base
+from rlnb.training.errors import BadInput
+from rlnb.training.evaluation import evaluate, pass_rate, summary
+from rlnb.training.loop import open_folder, train
+from rlnb.training.model import load, save
+from rlnb.training.recipe import Recipe
+from rlnb.training.rewards import CoinFlip, keep_all, keep_mixed
+from rlnb.training.tasks import TASKS, Task
+
+FILTERS = ("all", "mixed")
+
+
+def nearest(kind: str, name: str, known) -> BadInput:
+    """The error for an unknown name, with the name that was probably meant."""
+    near = difflib.get_close_matches(name.lower().replace("-", "_"), known, 1, 0.4)
+    guess = f"did you mean {near[0]!r}? " if near else ""
+    return BadInput(f"{kind}: there is no {name!r}; {guess}known: {', '.join(known)}")
+
+
+def find_objective(name: str) -> Objective:
+    """A name of the ZOO, or `module:attribute` of an Objective."""
+    if ":" not in name:
+        if name not in ZOO:
+            raise nearest("objective", name, ZOO)
+        return ZOO[name]
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise BadInput(f"objective: cannot take {name!r}: {error}") from error
+    if not isinstance(found, Objective):
+        raise BadInput(f"objective: {name!r} is a {type(found).__name__}, expected an Objective")
+    return found
+
+
+def find_task(name: str) -> Task:
+    if name not in TASKS:
+        raise nearest("task", name, TASKS)
+    return TASKS[name]
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m rlnb.training", description=__doc__)
+    commands = top.add_subparsers(dest="command", required=True)
+
+    base = commands.add_parser("base", help="train the base model from scratch (about 220 CPU s)")
+    base.add_argument("--out", required=True, type=Path, help="new folder for the model")
+    base.add_argument("--steps", type=int, default=BaseRecipe.steps)
+    base.add_argument("--seed", type=int, default=BaseRecipe.seed)
+
+    grpo = commands.add_parser("grpo", help="train with any objective (about 20 CPU s)")
+    grpo.add_argument("--objective", default="dr_grpo", help="a ZOO name or module:attribute")
+    grpo.add_argument("--out", required=True, type=Path, help="new folder for the run")
+    grpo.add_argument("--resume", action="store_true", help="continue the run in --out")
+    grpo.add_argument("--reward", choices=("verify", "coin_flip"), default="verify",
+                      help="coin_flip is the wrong-verifier control")  # fmt: skip
+    grpo.add_argument("--keep", choices=FILTERS, default="all",
+                      help="mixed drops groups whose rewards are all equal")  # fmt: skip
+    for field in fields(Recipe):
+        if field.type in (int, float) and field.default is not MISSING:
+            flag = "--" + field.name.replace("_", "-")
+            grpo.add_argument(flag, type=field.type, default=field.default, metavar="N")
+
+    evaluation = commands.add_parser("eval", help="pass@k, greedy, forced styles, length, entropy")
+    evaluation.add_argument("--prompts", type=int, default=250)
+    evaluation.add_argument("--num-generations", type=int, default=8)
+    evaluation.add_argument("--max-completion-length", type=int, default=72)
+    evaluation.add_argument("--seed", type=int, default=99)
+
+    for command in (base, grpo, evaluation):
+        command.add_argument("--task", default="chain")
+        command.add_argument("--device", default="auto", help="auto, cpu or cuda")
+        command.add_argument("--threads", type=int, default=1, help="CPU threads; results of runs "
+                             "are comparable at one number of threads only")  # fmt: skip
+    for command in (grpo, evaluation):
+        command.add_argument("--model", default="data/model", help="folder of the starting model")
+
+    replay = commands.add_parser("replay", help="a recorded run as text; needs no model")
+    replay.add_argument("run", type=Path, help="a .jsonl file, or the --out folder of a run")
+    return top
+
+
+def show(report: dict[str, float]) -> None:
+    for name, value in report.items():
+        print(f"{name:24s} {value:.4f}" if isinstance(value, float) else f"{name:24s} {value}")
+
+
+def run_base(args: argparse.Namespace) -> None:
+    task, out = find_task(args.task), open_folder(args.out, resume=False)
+    recipe = BaseRecipe(steps=args.steps, seed=args.seed)
+    model, tokenizer, spent = train_base(task, recipe, device=args.device)
+    save(model, tokenizer, out)
+    show(spent | summary(task, pass_rate(model, tokenizer, task, num_generations=8)))
+
+
+def run_grpo(args: argparse.Namespace) -> None:
+    values = {f.name: getattr(args, f.name) for f in fields(Recipe) if hasattr(args, f.name)}
+    recipe, objective, task = Recipe(**values), find_objective(args.objective), find_task(args.task)
+    open_folder(args.out, args.resume)
+    model, tokenizer = load(args.model, device=args.device)
+    records = train(
+        model,
+        tokenizer,
+        task,
+        objective,
+        recipe,
+        out=args.out,
+        resume=args.resume,
+        reward=CoinFlip(recipe.seed) if args.reward == "coin_flip" else None,
+        keep=keep_mixed if args.keep == "mixed" else keep_all,
+        model_name=args.model,
+    )
+    print(record.replay(records))
+
+
+def run_eval(args: argparse.Namespace) -> None:
+    task = find_task(args.task)
+    model, tokenizer = load(args.model, device=args.device)
+    report = evaluate(
+        model,
+        tokenizer,
+        task,
+        prompts=args.prompts,
+        num_generations=args.num_generations,
+        max_new_tokens=args.max_completion_length,
+        seed=args.seed,
+    )
+    show(report)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status 0, or 2 with one sentence on stderr when the input was bad."""
+    args = parser().parse_args(arguments)
+    try:
+        if args.command == "replay":
+            print(record.replay(record.read(args.run)))
+            return 0
+        torch.set_num_threads(args.threads)
+        {"base": run_base, "grpo": run_grpo, "eval": run_eval}[args.command](args)
+    except BadInput as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,5 @@
+"""The one exception of this package that means: your input, not our code."""
+
+
+class BadInput(ValueError):
+    """What came, what was expected, and what to do, in one sentence. The command line prints it."""

@@ -1,0 +1,175 @@
+"""What a model can do on held-out problems: pass@k, greedy, forced styles, length, entropy."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from rlnb.training.errors import BadInput
+from rlnb.training.model import check_vocabulary, encode_prompts
+from rlnb.training.sampler import Sampling, sample
+from rlnb.training.tasks import Problem, Task, held_out
+
+
+def pass_at_k(n: int, correct: int, k: int) -> float:
+    """The unbiased estimate of the chance that k draws contain a correct one, from n draws.
+
+    pass@k = 1 - C(n - correct, k) / C(n, k)   (Chen et al. 2021, arXiv 2107.03374, eq. 1).
+    Raises BadInput unless 1 <= k <= n and 0 <= correct <= n.
+
+    >>> pass_at_k(4, 2, 1), round(pass_at_k(4, 2, 2), 4)
+    (0.5, 0.8333)
+    """
+    if not (1 <= k <= n and 0 <= correct <= n):
+        raise BadInput(f"pass@k: got n={n}, correct={correct}, k={k}; expected 1 <= k <= n")
+    return 1.0 - math.comb(n - correct, k) / math.comb(n, k)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Sampled answers: problems, texts of problems x G rows, and per row, each (problems, G):
+
+    right (1.0 or 0.0), finished, length in tokens, and the summed entropy of its tokens in nats.
+    """
+
+    problems: list[Problem]
+    texts: list[str]
+    right: Tensor
+    finished: Tensor
+    length: Tensor
+    entropy: Tensor
+
+
+def answer(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    task: Task,
+    problems: list[Problem],
+    num_generations: int,
+    sampling: Sampling,
+    *,
+    generator: torch.Generator | None = None,
+    openings: list[str] | None = None,
+    rows_in_flight: int = 1024,
+) -> Answers:
+    """Samples and verifies. `openings[i]` is put behind prompt i and counts as part of the answer.
+
+    A truncated answer is wrong.
+    """
+    openings = openings or [""] * len(problems)
+    prompts = [p.prompt + o for p, o in zip(problems, openings, strict=True)]
+    ids, texts, columns = encode_prompts(tokenizer, prompts), [], []
+    chunk = max(1, rows_in_flight // num_generations)
+    for start in range(0, len(problems), chunk):
+        rollout = sample(
+            model,
+            ids[start : start + chunk],
+            num_generations,
+            sampling,
+            eos_id=tokenizer.eos_token_id,
+            pad_id=tokenizer.pad_token_id,
+            generator=generator,
+        )
+        texts += [
+            openings[start + i // num_generations] + text
+            for i, text in enumerate(rollout.texts(tokenizer))
+        ]
+        columns.append((rollout.finished, rollout.lengths, rollout.entropies.sum(1)))
+    finished, length, entropy = (
+        torch.cat(column).cpu().view(len(problems), num_generations)
+        for column in zip(*columns, strict=True)
+    )
+    right = [task.verify(problems[i // num_generations], text) for i, text in enumerate(texts)]
+    right = torch.tensor(right).view(len(problems), num_generations) * finished
+    return Answers(problems, texts, right, finished, length, entropy)
+
+
+def pass_rate(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    task: Task,
+    *,
+    prompts: int = 250,
+    num_generations: int = 4,
+    sampling: Sampling = Sampling(),  # noqa: B008  (frozen)
+    style: str | None = None,
+    seed: int = 99,
+) -> Answers:
+    """Answers to the first held-out problems under a fixed seed; pass@1 is `.right.mean()`.
+
+    style: one of the task's openings, forced on every answer.
+    """
+    problems = held_out(task, prompts)
+    openings = None
+    if style is not None:
+        openings = [task.openings(problem)[style] for problem in problems]
+    return answer(
+        model,
+        tokenizer,
+        task,
+        problems,
+        num_generations,
+        sampling,
+        generator=torch.Generator(model.device).manual_seed(seed),
+        openings=openings,
+    )
+
+
+def summary(task: Task, answers: Answers) -> dict[str, float]:
+    """pass@1, mean length, entropy in nats per token, truncated share, share of direct answers."""
+    each = answers.right.shape[1]
+    openings = [task.openings(problem).get("direct") for problem in answers.problems]
+    direct = [
+        bool(openings[i // each]) and text.startswith(openings[i // each])
+        for i, text in enumerate(answers.texts)
+    ]
+    return {
+        "pass@1": answers.right.mean().item(),
+        "mean_length": answers.length.float().mean().item(),
+        "entropy": (answers.entropy.sum() / answers.length.sum()).item(),
+        "clipped_ratio": 1.0 - answers.finished.float().mean().item(),
+        "direct": sum(direct) / len(direct),
+        "samples": answers.right.numel(),
+    }
+
+
+def evaluate(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    task: Task,
+    *,
+    prompts: int = 250,
+    num_generations: int = 8,
+    max_new_tokens: int = 72,
+    seed: int = 99,
+) -> dict[str, float]:
+    """The whole report: `summary` at T=1, pass@k for k = 2, 4, ... G, greedy, and forced styles.
+
+    The forced styles are the control for "it learned to reason": a base model that solves the task
+    once its first step is written for it had the skill, and training elicits it.
+    """
+    check_vocabulary(tokenizer, task)
+    warm = Sampling(max_new_tokens=max_new_tokens)
+    cold = Sampling(temperature=0.0, max_new_tokens=max_new_tokens)
+
+    def rate(n: int, sampling: Sampling, style: str | None = None) -> Answers:
+        return pass_rate(
+            model, tokenizer, task, prompts=prompts, num_generations=n, sampling=sampling,
+            style=style, seed=seed,
+        )  # fmt: skip
+
+    answers = rate(num_generations, warm)
+    report = summary(task, answers)
+    k = 2
+    while k <= num_generations:
+        counts = answers.right.sum(1).int().tolist()
+        estimates = [pass_at_k(num_generations, correct, k) for correct in counts]
+        report[f"pass@{k}"] = sum(estimates) / len(estimates)
+        k *= 2
+    report["greedy"] = rate(1, cold).right.mean().item()
+    for style in task.openings(held_out(task, 1)[0]):
+        report[f"forced/{style}"] = rate(num_generations, warm, style).right.mean().item()
+        report[f"forced/{style}/greedy"] = rate(1, cold, style).right.mean().item()
+    return report

@@ -1,0 +1,185 @@
+"""Recorded runs: one JSON object per line, a header first. Reading one needs no model.
+
+Records, told apart by `record`:
+
+    header   recipe, objective (its repr), reward, versions, device: what the run was
+    step     one rollout and its update; names below
+    eval     held-out problems at a step (0 is the model before training)
+    sample   a prompt, an answer and its reward, for the eye
+
+A line that a killed run left half-written is ignored. Numbers that are not finite become null.
+"""
+
+import json
+import math
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from rlnb.training.errors import BadInput
+
+FILE = "metrics.jsonl"
+
+METRICS = {
+    "reward": "mean reward of the rollout",
+    "reward_std": "standard deviation inside a group (Bessel), mean over groups",
+    "frac_reward_zero_std": "share of groups whose rewards are all equal",
+    "rewards/verify/mean": "share of answers the task's verifier accepts, whatever was rewarded",
+    "groups/all_pass": "share of groups in which every reward is 1 or more",
+    "groups/mixed": "share of groups that are neither all-pass nor all-fail",
+    "groups/all_fail": "share of groups in which every reward is 0 or less",
+    "groups/kept": "share of groups that the filter kept",
+    "completions/mean_length": "tokens per completion, end token counted",
+    "completions/min_length": "tokens of the shortest completion",
+    "completions/max_length": "tokens of the longest",
+    "completions/clipped_ratio": "share of completions cut off at max_completion_length",
+    "entropy": "nats per token of the sampling distribution",
+    "kl": "k3 estimate of KL(policy || reference) per token, where there is a reference",
+    "clip_ratio/low_mean": "share of tokens whose gradient the lower edge of the band cut",
+    "clip_ratio/high_mean": "share of tokens whose gradient the upper edge cut",
+    "clip_ratio/region_mean": "share cut by either",
+    "ratio/mean": "mean of policy over old policy, tokens of rows that were trained on",
+    "ratio/max": "largest such ratio",
+    "sampling/logp_difference": "largest |trainer - sampler| log-probability before any update",
+    "loss": "mean over the step's updates",
+    "grad_norm": "before clipping, mean over the step's updates",
+    "learning_rate": "of the optimizer",
+    "num_tokens": "prompt and completion tokens seen so far",
+    "step_time": "seconds on the clock",
+    "cpu_time": "CPU seconds of this process",
+}
+CLOCKS = ("step_time", "cpu_time")  # the only entries that differ between two equal runs
+
+
+def environment(device: torch.device) -> dict[str, str | int]:
+    """Versions, device and machine class: what the numbers of a run depend on."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    return {
+        "device": device.type,
+        "machine": f"{name} ({platform.machine()})",
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 10) if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
+
+
+def line(record: dict[str, Any]) -> str:
+    """One record as one line of strict JSON."""
+    return json.dumps(_finite(record), allow_nan=False, ensure_ascii=False) + "\n"
+
+
+class Recorder:
+    """Appends records to a file, a flushed line each. Without a path it only keeps them."""
+
+    def __init__(self, path: Path | None, records: list[dict[str, Any]] | None = None):
+        """Starts from `records`: the file is rewritten with them, whole, before anything else."""
+        self.records = list(records or [])
+        self._file = None
+        if path is not None:
+            temporary = path.with_suffix(".tmp")
+            temporary.write_text("".join(map(line, self.records)), encoding="utf-8")
+            os.replace(temporary, path)
+            self._file = path.open("a", encoding="utf-8")
+
+    def write(self, kind: str, **fields: Any) -> dict[str, Any]:
+        record = _finite({"record": kind, **fields})
+        self.records.append(record)
+        if self._file is not None:
+            self._file.write(line(record))
+            self._file.flush()
+        return record
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def read(path: str | Path) -> list[dict[str, Any]]:
+    """The records of a run, from its file or its folder. Raises BadInput if that is not a run."""
+    path = Path(path)
+    path = path / FILE if path.is_dir() else path
+    if not path.is_file():
+        raise BadInput(f"replay: there is no recorded run at {str(path)!r}; give a .jsonl file")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    records = []
+    for number, text in enumerate(lines, 1):
+        try:
+            record = json.loads(text)
+        except json.JSONDecodeError as error:
+            if number == len(lines):
+                break
+            raise BadInput(f"replay: line {number} of {str(path)!r} is not JSON") from error
+        if not isinstance(record, dict) or "record" not in record:
+            raise BadInput(f"replay: line {number} of {str(path)!r} has no field 'record'")
+        records.append(record)
+    if not records or records[0]["record"] != "header":
+        raise BadInput(f"replay: {str(path)!r} does not start with a header; it is not a run")
+    return records
+
+
+def series(records: list[dict[str, Any]], name: str, kind: str = "step") -> dict[int, float]:
+    """{step: value} of one metric, steps where it is missing or null left out."""
+    found = (r for r in records if r["record"] == kind)
+    return {r["step"]: r[name] for r in found if r.get(name) is not None}
+
+
+def sparkline(values: list[float], low: float, high: float) -> str:
+    """Values as bars of eight heights between low and high."""
+    bars, span = "▁▂▃▄▅▆▇█", (high - low) or 1.0
+    return "".join(bars[max(0, min(7, int(8 * (v - low) / span)))] for v in values)
+
+
+def replay(records: list[dict[str, Any]], width: int = 60) -> str:
+    """A recorded run as text: what it was, its evaluations, its curves, a few answers."""
+    header = records[0]
+    recipe = header.get("recipe", {})
+    out = [
+        f"task {header.get('task')}, reward {header.get('reward')}, seed {recipe.get('seed')}",
+        f"objective {header.get('objective')}",
+        f"recorded on {header.get('machine')}, {header.get('threads')} thread(s), "
+        f"torch {header.get('torch')}, transformers {header.get('transformers')}",
+        "",
+    ]
+    evaluations = [r for r in records if r["record"] == "eval"]
+    if evaluations:
+        out.append("  step   pass@1   length   entropy   direct   (held-out problems)")
+        out += [
+            f"{r['step']:6d} {r['pass@1']:8.3f} {r['mean_length']:8.1f} {r['entropy']:9.3f}"
+            f" {r['direct']:8.3f}"
+            for r in evaluations
+        ]
+        out.append("")
+    shown = ("reward", "frac_reward_zero_std", "completions/mean_length", "entropy", "kl",
+             "clip_ratio/region_mean", "grad_norm")  # fmt: skip
+    for name in shown:
+        values = list(series(records, name).values())
+        if values:
+            stride = -(-len(values) // width)
+            curve = sparkline(values[::stride], min(values), max(values))
+            out.append(f"{name:24s} {values[0]:8.3f} {curve} {values[-1]:.3f}")
+    steps = [r for r in records if r["record"] == "step"]
+    if steps:
+        spent = sum(r.get("cpu_time") or 0.0 for r in steps)
+        out += ["", f"{len(steps)} steps, {steps[-1]['num_tokens']} tokens, {spent:.1f} CPU s"]
+    samples = [r for r in records if r["record"] == "sample"]
+    if samples:
+        out += ["", "  step  reward  answer"]
+        out += [
+            f"{r['step']:6d} {r['reward']:7.2f}  {r['prompt']}{r['completion']}" for r in samples
+        ]
+    return "\n".join(out)

@@ -1,0 +1,366 @@
+"""The explorer itself and the explorers on it: their pictures and their words."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import re
+from pathlib import Path
+
+import ipywidgets
+import nbclient
+import nbconvert
+import nbformat
+import numpy as np
+import pytest
+from matplotlib.text import Text
+from PIL import Image
+
+from rlnb.classroom import explorers
+from rlnb.classroom.explorer import Explorer, slider
+from rlnb.classroom.explorers import clip, gae
+
+MAKERS = {
+    "baseline": explorers.baseline_explorer,
+    "baseline_variance": explorers.baseline_variance_explorer,
+    "clip": explorers.clip_explorer,
+    "group_advantage": explorers.group_advantage_explorer,
+    "gae": explorers.gae_explorer,
+}
+# Far from the default and from each other: what one leaves behind, the next would show.
+SETTINGS = {
+    "baseline": [
+        {"baseline": 3.0},
+        {"baseline": -1.0, "offset": 2.0},
+        {"baseline": 0.4, "offset": 0.0},
+    ],
+    "baseline_variance": [
+        {"toy": "two arms", "baseline": 1.5, "num_generations": 2},
+        {"toy": "fifty arms", "baseline": -0.5, "num_generations": 16},
+        {"toy": "graded, best one rare", "baseline": 0.3},
+    ],
+    "clip": [
+        {"epsilon_low": 0.05, "epsilon_high": 1.0, "dual": 1.5},
+        {"sign": "negative", "epsilon_low": 0.9, "dual": 3.5},
+        {"sign": "positive", "epsilon_high": 0.0, "dual": math.inf},
+        {"sign": "both"},
+    ],
+    "group_advantage": [
+        {"rewards": "1, 0", "size": 16, "fill": "last", "std": "population"},
+        {"rewards": "4, -4, 3.5, .25", "size": 15, "fill": "list", "std": "none"},
+        {"rewards": "1, 1", "size": 2, "std": "bessel"},
+        {"rewards": "0, 1, 0, 0, 0, 1, 1", "size": 5, "std": "bessel"},
+    ],
+    "gae": [
+        {"lam": 1.0},
+        {"lam": 0.5, "gamma": 0.8},
+        {"wrong_critic": False},
+        {"lam": 0.95, "gamma": 1.0, "wrong_critic": True},
+    ],
+}
+EACH = pytest.mark.parametrize("name", MAKERS)
+
+
+def pixels(png: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(png)))
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    """A page with the explorers and a static figure, as it would be committed."""
+    sources = ["from rlnb.classroom import explorers, figures"]
+    sources += [f"explorers.{name}_explorer()" for name in MAKERS]
+    sources.append(
+        "figures.static_figure(lambda f, d: f.subplots().plot(d), [1, 2],\n"
+        "    alt=lambda d: f'a line to {d[-1]}', caption='It rises.')"
+    )
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    page = nbformat.v4.new_notebook(cells=cells)
+    root = Path(__file__).parents[2]
+    nbclient.NotebookClient(page, resources={"metadata": {"path": str(root)}}).execute()
+    page.metadata.pop("widgets", None)
+    return page
+
+
+# The pictures
+
+
+def count_artists(explorer) -> int:
+    return len(explorer.figure.findobj())
+
+
+@EACH
+def test_moving_allocates_no_artist_and_changes_the_picture(name):
+    explorer = MAKERS[name]()
+    seen = {explorer.png()}
+    before = count_artists(explorer)
+    for params in SETTINGS[name]:
+        explorer.set(**params)
+        seen.add(explorer.png())
+        assert count_artists(explorer) == before
+    assert len(seen) == 1 + len(SETTINGS[name])
+
+
+@EACH
+def test_blit_equals_a_full_draw_pixel_by_pixel(name):
+    explorer = MAKERS[name]()
+    explorer.png()  # the background is made here, from the default setting
+    for params in SETTINGS[name]:
+        blitted = pixels(explorer.set(**params).png())
+        assert np.array_equal(blitted, pixels(explorer.png_from_scratch())), params
+
+
+@EACH
+def test_a_way_through_other_settings_leaves_no_trace(name):
+    walked = MAKERS[name]()
+    walked.png()
+    state = {}
+    for params in SETTINGS[name]:
+        walked.set(**params).png()
+        state |= params
+    direct = MAKERS[name]().set(**state)
+    assert np.array_equal(pixels(walked.png()), pixels(direct.png()))
+
+
+def test_clip_artists_hold_what_compute_says():
+    explorer = explorers.clip_explorer()
+    for params in SETTINGS["clip"]:
+        artists, data = explorer.set(**params).artists, explorer.data
+        for band in artists["band"]:
+            edges = (band.get_x(), band.get_x() + band.get_width())
+            assert edges == pytest.approx(data["band"])
+        for sign in (1, -1):
+            seen = sign in clip.SHOWN[data["sign"]]
+            for name in ("objective", "slope"):
+                assert artists[name, sign].get_visible() == seen
+                assert np.array_equal(artists[name, sign].get_ydata(), data[name][sign])
+                for alive in (True, False):
+                    points = artists[name, sign, alive].get_xydata().tolist()
+                    assert points == [
+                        [c.ratio, getattr(c, name)]
+                        for c in data["corners"]
+                        if seen and (c.sign, c.alive) == (sign, alive)
+                    ]
+
+
+def test_group_artists_hold_what_compute_says():
+    explorer = explorers.group_advantage_explorer()
+    for params in SETTINGS["group_advantage"]:
+        artists, data = explorer.set(**params).artists, explorer.data
+        bars = [bar for bar in artists["bars"] if bar.get_visible()]
+        assert [bar.get_height() for bar in bars] == data["advantages"].tolist()
+        assert artists["rewards"].get_ydata().tolist() == data["rewards"].tolist()
+        centres = [bar.get_x() + bar.get_width() / 2 for bar in bars]
+        assert artists["rewards"].get_xdata() == pytest.approx(centres)
+        assert artists["mean"].get_ydata() == [data["mean"]] * 2
+        assert [line.get_visible() for line in artists["bounds"]] == [data["bound"] is not None] * 2
+        if data["bound"]:
+            assert [line.get_ydata()[0] for line in artists["bounds"]] == pytest.approx(
+                [data["bound"], -data["bound"]]
+            )
+
+
+def test_gae_artists_hold_what_compute_says():
+    explorer = explorers.gae_explorer()
+    for params in SETTINGS["gae"]:
+        artists, data = explorer.set(**params).artists, explorer.data
+        for branch in gae.BRANCHES:
+            heights = [bar.get_height() for bar in artists["bars"][branch]]
+            assert heights == data["advantages"][branch].tolist()
+            assert np.array_equal(artists["values"][branch].get_ydata(), data["values"][branch])
+        assert np.array_equal(artists["curve"].get_ydata(), data["curve"])
+        assert artists["here"].get_xydata().tolist() == [[data["lam"], data["gradient"]]]
+
+
+@EACH
+def test_every_control_moves_the_picture(name):
+    explorer = MAKERS[name]()
+    if name == "group_advantage":
+        explorer.set(rewards="1, 0", size=5)  # `fill` matters only when the list is short
+    for control in explorer.controls.values():
+        before, words = explorer.png(), explorer.alt_text()
+        control.value = _other(control)
+        assert explorer.problem.value == ""
+        assert explorer.png() != before, control.description
+        assert explorer.alt_text() != words, control.description
+
+
+def _other(control):
+    if isinstance(control, ipywidgets.Checkbox):
+        return not control.value
+    if isinstance(control, ipywidgets.Text):
+        return "1, 0, 0.5"
+    if hasattr(control, "options"):
+        values = [value for _, value in control.options]
+        return values[(values.index(control.value) + 1) % len(values)]
+    down = control.value - control.step
+    return down if down >= control.min else control.value + control.step
+
+
+@EACH
+def test_no_text_is_cut_off_or_smaller_than_nine_points(name):
+    explorer = MAKERS[name]()
+    width, height = explorer.figure.canvas.get_width_height()
+    for params in [{}, *SETTINGS[name]]:
+        explorer.set(**params).png()
+        renderer = explorer.figure.canvas.get_renderer()
+        for text in explorer.figure.findobj(Text):
+            if not (text.get_text() and text.get_visible()):
+                continue
+            box = text.get_window_extent(renderer)
+            inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height
+            assert inside, (params, text.get_text(), box)
+            assert text.get_fontsize() >= 9, text.get_text()
+
+
+@EACH
+def test_readout_lines_do_not_overlap(name):
+    explorer = MAKERS[name]()
+    for params in [{}, *SETTINGS[name]]:
+        explorer.set(**params).png()
+        renderer = explorer.figure.canvas.get_renderer()
+        boxes = [
+            (artist.get_text(), artist.get_window_extent(renderer))
+            for artist in explorer.moving
+            if isinstance(artist, Text) and artist.get_visible() and artist.get_text()
+        ]
+        for i, (one, box) in enumerate(boxes):
+            for other, another in boxes[i + 1 :]:
+                assert not box.overlaps(another), (params, one, other)
+
+
+# What a reader without a kernel gets
+
+
+@EACH
+def test_committed_page_holds_controls_in_words_then_the_picture_then_a_caption(name, notebook):
+    explorer = MAKERS[name]()
+    cell = next(cell for cell in notebook.cells if f"{name}_explorer" in cell.source)
+    controls, picture, caption = cell.outputs
+    assert {out.output_type for out in cell.outputs} == {"display_data"}
+    assert "application/vnd.jupyter.widget-view+json" in controls.data
+    assert "image/png" not in controls.data
+    assert controls.data["text/plain"].startswith("[controls: ")
+    assert "run the notebook" in controls.data["text/plain"]
+    assert set(picture.data) == {"image/png", "text/plain"}
+    words = picture.metadata["image/png"]
+    assert picture.data["text/plain"] == words["alt"] == explorer.alt_text()
+    assert words["width"] == 900
+    png = base64.b64decode(picture.data["image/png"])
+    assert np.array_equal(pixels(png), pixels(explorer.png()))
+    assert pixels(png).shape[1] == 1350
+    assert len(png) < 100_000
+    assert caption.data["text/markdown"].strip("*") == explorer.caption
+
+
+def test_committed_page_has_every_picture_when_converted_without_a_kernel(notebook):
+    html, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)
+    pictures = re.findall(r'<img[^>]*src="data:image/png;base64,', html)
+    assert len(pictures) == len(MAKERS) + 1
+    assert "Error displaying widget" not in html
+
+
+def test_static_figure_shows_picture_alt_and_caption(notebook):
+    picture, caption = notebook.cells[-1].outputs
+    assert picture.data["text/plain"] == "a line to 2"
+    assert picture.metadata["image/png"]["alt"] == "a line to 2"
+    assert caption.data["text/markdown"] == "*It rises.*"
+
+
+@EACH
+def test_alt_text_is_the_same_every_time(name):
+    one, two = MAKERS[name](), MAKERS[name]()
+    assert one.alt_text() == two.alt_text()
+    for params in SETTINGS[name]:
+        assert one.set(**params).alt_text() == two.set(**params).alt_text()
+    assert "  " not in one.alt_text()
+
+
+def test_alt_texts_hold_the_key_numbers():
+    assert "down at ratio 0.50: slope 0, dead" in explorers.clip_explorer().alt_text()
+    words = explorers.group_advantage_explorer().alt_text()
+    for number in ("+1.0000", "±0.8660", "±0.5000", "1.7321"):
+        assert number in words
+    words = explorers.gae_explorer().alt_text()
+    assert "−0.0480, true +0.1680: wrong sign" in words
+
+
+@EACH
+def test_controls_say_what_they_are(name):
+    for control in MAKERS[name]().controls.values():
+        assert control.description
+        assert control.tooltip
+        if hasattr(control, "continuous_update"):
+            assert control.continuous_update
+
+
+# The explorer as such
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1, x, 0", "“x” is not a number"),
+        ("__import__('os')", "is not a number"),
+        ("", "empty"),
+        (" , ,", "empty"),
+        ("nan, 1", "nan is outside −4 to 4"),
+        ("1e9", "1e9 is outside −4 to 4"),
+        ("1, -", "“-” is not a number"),
+    ],
+)
+def test_group_bad_text_is_a_sentence_and_the_picture_stays(text, said):
+    explorer = explorers.group_advantage_explorer()
+    before, words = explorer.png(), explorer.alt_text()
+    explorer.controls["rewards"].value = text  # as the browser does: through the observer
+    assert said in explorer.problem.value
+    assert explorer.problem.value.endswith(".")
+    assert explorer.png() == before
+    assert explorer.alt_text() == words
+    explorer.controls["rewards"].value = "1, 0,"
+    assert explorer.problem.value == ""
+    assert explorer.alt_text() != words
+
+
+def tiny() -> Explorer:
+    def compute(height):
+        if height > 3:
+            raise ValueError("height is above 3.")
+        return height
+
+    def build(figure, _):
+        return {"line": figure.add_axes((0, 0, 1, 1)).plot([0, 1], [0, 1])[0]}
+
+    return Explorer(
+        compute,
+        build,
+        lambda artists, height: artists["line"].set_ydata([0, height / 4]),
+        {"height": slider(1.0, 0.0, 4.0, 0.5, "height", "how high")},
+        alt=lambda height: f"a line up to {height}",
+        size=(90, 60),
+    )
+
+
+def test_set_refuses_an_unknown_control():
+    with pytest.raises(ValueError, match="No control named 'width'"):
+        tiny().set(width=2)
+
+
+def test_set_redraws_once_for_several_controls():
+    explorer = explorers.clip_explorer()
+    calls = []
+    explorer.compute = lambda **params: calls.append(params) or clip.compute(**params)
+    explorer.set(epsilon_low=0.1, epsilon_high=0.3, sign="negative")
+    assert len(calls) == 1
+
+
+def test_a_displayed_explorer_updates_its_picture_in_place_and_keeps_it_on_an_error():
+    explorer = tiny()
+    updates = []
+    explorer._handle = type("Handle", (), {"update": staticmethod(updates.append)})()
+    explorer.controls["height"].value = 2.0
+    explorer.controls["height"].value = 3.5
+    assert len(updates) == 1
+    assert updates[0].data["text/plain"] == "a line up to 2.0"
+    assert explorer.problem.value == "height is above 3."

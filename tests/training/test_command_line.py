@@ -1,0 +1,112 @@
+import dataclasses
+
+import pytest
+
+from rlnb.training.__main__ import find_objective, main, parser
+from rlnb.training.recipe import Recipe
+
+SMALL = ["--prompts", "2", "--num-generations", "4", "--eval-prompts", "4",
+         "--eval-generations", "2", "--device", "cpu"]  # fmt: skip
+
+
+@pytest.fixture
+def grpo(model_folder, tmp_path):
+    """Calls `grpo` on a new folder with small defaults: (exit status, folder)."""
+
+    def call(*arguments, out=tmp_path / "run"):
+        line = ["grpo", "--model", str(model_folder), "--out", str(out), *SMALL, *arguments]
+        return main(line), out
+
+    return call
+
+
+def test_grpo_writes_a_run_that_replay_shows_and_eval_loads(grpo, capsys):
+    status, out = grpo("--steps", "2", "--objective", "rloo")
+    assert status == 0 and (out / "model" / "model.safetensors").is_file()
+    live = capsys.readouterr().out
+    assert main(["replay", str(out)]) == 0
+    assert capsys.readouterr().out == live and "leave_one_out" in live
+    line = ["eval", "--model", str(out / "model"), "--prompts", "6", "--num-generations", "4"]
+    assert main([*line, "--device", "cpu"]) == 0
+    names = {row.split()[0] for row in capsys.readouterr().out.splitlines()}
+    assert {"pass@1", "pass@2", "pass@4", "greedy", "forced/steps", "forced/direct", "entropy",
+            "mean_length", "direct"} <= names  # fmt: skip
+
+
+def test_grpo_resumes_from_the_command_line(grpo, capsys):
+    assert grpo("--steps", "2", "--checkpoint-every", "1")[0] == 0
+    assert grpo("--steps", "3", "--checkpoint-every", "1", "--resume")[0] == 0
+    assert "3 steps" in capsys.readouterr().out
+
+
+def test_an_objective_may_come_from_any_module(grpo):
+    assert grpo("--steps", "1", "--objective", "rlnb.objective.zoo:dr_grpo")[0] == 0
+
+
+def test_the_control_and_the_filter_are_flags(grpo, capsys):
+    assert grpo("--steps", "1", "--reward", "coin_flip", "--keep", "mixed")[0] == 0
+    assert "reward coin_flip" in capsys.readouterr().out
+
+
+def test_base_trains_and_saves_a_model(tmp_path, capsys):
+    out = tmp_path / "base"
+    assert main(["base", "--out", str(out), "--steps", "1", "--device", "cpu"]) == 0
+    assert (out / "tokenizer.json").is_file() and "pass@1" in capsys.readouterr().out
+
+
+def test_the_defaults_are_the_main_recipe():
+    args = parser().parse_args(["grpo", "--out", "x"])
+    assert args.objective == "dr_grpo" and args.task == "chain"
+    for field in dataclasses.fields(Recipe):
+        if field.name == "betas" or field.type is bool:
+            continue  # not flags
+        name = field.name
+        assert getattr(args, name) == getattr(Recipe(), name)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--objective", "dr-grpoo"], "there is no 'dr-grpoo'; did you mean 'dr_grpo'?"),
+        (["--objective", "zzz"], "there is no 'zzz'; known: reinforce"),
+        (["--objective", "rlnb.objective.zoo:nothing"], "has no attribute 'nothing'"),
+        (["--objective", "no_such_module:x"], "No module named 'no_such_module'"),
+        (["--objective", "rlnb.objective.zoo:ZOO"], "is a dict, expected an Objective"),
+        (["--task", "chains"], "there is no 'chains'; did you mean 'chain'?"),
+        (["--num-generations", "1"], "num_generations of at least 2, got 1"),
+        (["--top-p", "0.9"], "sample with top_k=0 and top_p=1 to train"),
+        (["--temperature", "0"], "greedy rollout"),
+        (["--resume"], "there is no checkpoint in"),
+        (["--model", "/nowhere"], "there is no folder '/nowhere'"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_status_2(grpo, capsys, arguments, message):
+    status, out = grpo("--steps", "1", *arguments)
+    printed = capsys.readouterr().err
+    assert status == 2 and message in printed
+    assert printed.startswith("error: ") and len(printed.strip().splitlines()) == 1
+    assert not (out / "metrics.jsonl").exists()
+
+
+def test_a_used_folder_and_an_unwritable_one(grpo, tmp_path, capsys):
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "file").write_text("")
+    assert grpo(out=tmp_path / "used")[0] == 2
+    assert "is not empty" in capsys.readouterr().err
+    assert grpo(out=tmp_path / "used" / "file" / "run")[0] == 2
+    assert "cannot write to" in capsys.readouterr().err
+
+
+def test_replaying_nothing(tmp_path, capsys):
+    assert main(["replay", str(tmp_path)]) == 2
+    assert "there is no recorded run" in capsys.readouterr().err
+
+
+def test_names_are_found_in_the_zoo():
+    from rlnb.objective import ZOO
+
+    assert all(find_objective(name) is ZOO[name] for name in ZOO)
+
+
+def test_the_module_runs_as_a_program(elsewhere):
+    assert all(name in elsewhere["help"] for name in ("base", "grpo", "eval", "replay"))

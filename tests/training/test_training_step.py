@@ -1,0 +1,228 @@
+import dataclasses
+
+import pytest
+import torch
+
+from rlnb.objective import (
+    ZOO,
+    Objective,
+    clip,
+    entropy_bonus,
+    group_center,
+    group_zscore,
+    kl_in_reward,
+    sequence,
+    sequence_mean,
+    token_mean,
+)
+from rlnb.training import BadInput, Recipe, Sampling, keep_mixed, sample, token_logprobs
+from rlnb.training.record import METRICS
+from rlnb.training.step import PRODUCED, accumulate, collect, make_batch, silent_rows, start, step
+
+
+def one_rollout(fresh, chain, objective, recipe, **options):
+    """(run, rollout, prepared, rows) just before the update."""
+    run = start(*fresh, chain, objective, recipe, **options)
+    rollout, problems, rewards, _ = collect(run)
+    prepared = run.objective.prepare(make_batch(run, rollout, problems, rewards))
+    return run, rollout, prepared, torch.arange(len(rewards))
+
+
+def gradient(run, rollout, prepared, rows, **changes):
+    run.recipe = dataclasses.replace(run.recipe, **changes)
+    run.optimizer.zero_grad(set_to_none=False)
+    sums = accumulate(run, rollout, prepared, rows)
+    return torch.cat([p.grad.flatten() for p in run.model.parameters()]).clone(), sums
+
+
+SPLITTABLE = {
+    "dr_grpo": ZOO["dr_grpo"],
+    "grpo": ZOO["grpo"],
+    "dapo-like": Objective(group_zscore(), clip(0.2, high=0.28), token_mean),
+    "gspo-like": Objective(group_zscore(), clip(3e-4, high=4e-4), sequence_mean, ratio=sequence()),
+    "entropy": Objective(group_center(), clip(0.2), token_mean, terms=entropy_bonus(0.01)),
+}
+
+
+@pytest.mark.parametrize("name", SPLITTABLE)
+def test_micro_batches_give_the_gradient_of_the_whole_step(fresh, chain, tiny, name):
+    parts = one_rollout(fresh, chain, SPLITTABLE[name], tiny)
+    whole, sums = gradient(*parts, micro_batch=1000)
+    for size in (1, 3, 5):  # 3 and 5 cut groups of 4
+        split, again = gradient(*parts, micro_batch=size)
+        assert (split - whole).abs().max() < 1e-5 * whole.abs().max() + 1e-9
+        assert abs(sums["loss"] - again["loss"]) < 1e-5
+    assert whole.abs().max() > 0
+
+
+def test_the_gradient_is_that_of_the_objective_written_out(fresh, chain, tiny):
+    # dr_grpo, on-policy: L = -(1/(B * max_length)) sum_it A_i log pi_it
+    run, rollout, prepared, rows = one_rollout(fresh, chain, ZOO["dr_grpo"], tiny)
+    got, _ = gradient(run, rollout, prepared, rows)
+    run.optimizer.zero_grad(set_to_none=False)
+    rewards = prepared.batch.rewards.view(-1, 4)
+    advantages = (rewards - rewards.mean(1, keepdim=True)).flatten()
+    loss = 0.0
+    for row in range(len(rows)):
+        prompt = rollout.prompt_ids[row][rollout.prompt_mask[row].bool()]
+        ids = torch.cat([prompt, rollout.completion_ids[row, : rollout.lengths[row]]])
+        every = run.model(ids[None]).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
+        logprob = every.gather(1, ids[len(prompt) :, None]).sum()
+        loss = loss - advantages[row] * logprob / (len(rows) * tiny.max_completion_length)
+    loss.backward()
+    want = torch.cat([p.grad.flatten() for p in run.model.parameters()])
+    assert (got - want).abs().max() < 1e-4 * want.abs().max()
+
+
+def test_leaving_out_silent_rows_leaves_the_gradient_alone(fresh, chain, tiny):
+    recipe = dataclasses.replace(tiny, prompts=8)
+    parts = one_rollout(fresh, chain, ZOO["dr_grpo"], recipe)
+    silent = silent_rows(ZOO["dr_grpo"], parts[2])
+    assert 0 < silent.sum() < len(silent)  # or nothing is tested
+    lean, a = gradient(*parts, skip_silent_rows=True)
+    full, b = gradient(*parts, skip_silent_rows=False)
+    assert (lean - full).abs().max() < 1e-5 * full.abs().max()
+    assert abs(a["clip_ratio/region_mean"] - b["clip_ratio/region_mean"]) < 1e-9
+
+
+def test_an_entropy_bonus_pulls_on_rows_without_an_advantage(fresh, chain, tiny):
+    # All rewards equal: the whole gradient is the bonus's, and a step along it raises the entropy.
+    parts = one_rollout(fresh, chain, SPLITTABLE["entropy"], tiny, reward=lambda p, t: 0.0)
+    run, rollout, prepared, rows = parts
+    assert (prepared.advantages == 0).all() and not silent_rows(run.objective, prepared).any()
+    before = token_logprobs(run.model, rollout, temperature=1.0)[1].sum()
+    assert gradient(*parts)[0].abs().max() > 0
+    run.optimizer.step()
+    assert token_logprobs(run.model, rollout, temperature=1.0)[1].sum() > before
+
+
+def test_no_row_is_silent_where_a_term_pulls_on_it(fresh, chain, tiny):
+    _, _, prepared, _ = one_rollout(fresh, chain, ZOO["grpo"], tiny)
+    assert not silent_rows(ZOO["grpo"], prepared).any()
+
+
+@pytest.mark.parametrize("name", [n for n, o in ZOO.items() if o.needs <= PRODUCED])
+def test_the_loop_takes_every_named_objective(fresh, chain, tiny, name):
+    recipe = dataclasses.replace(tiny, prompts=2, minibatches=2, num_iterations=2)
+    run = start(*fresh, chain, ZOO[name], recipe)
+    before = [p.clone() for p in run.model.parameters()]
+    metrics = step(run) | step(run)
+    assert set(metrics) <= set(METRICS)
+    assert metrics["sampling/logp_difference"] < 1e-4
+    moved = any(not torch.equal(a, b) for a, b in zip(before, run.model.parameters(), strict=True))
+    assert moved and ("kl" in metrics) == ("ref_logprobs" in ZOO[name].needs)
+
+
+def test_the_loop_produces_what_the_classic_methods_need():
+    for name in ("reinforce", "rloo", "ppo", "grpo", "dr_grpo"):
+        assert ZOO[name].needs <= PRODUCED
+
+
+def test_the_critic_of_ppo_learns(fresh, chain, tiny):
+    run = start(*fresh, chain, ZOO["ppo"], dataclasses.replace(tiny, prompts=8))
+    before = run.critic.head.weight.clone()
+    assert (before == 0).all()
+    step(run)
+    assert not torch.equal(before, run.critic.head.weight)
+
+
+def test_kl_in_the_reward_reads_the_frozen_reference(fresh, chain, tiny):
+    objective = Objective(group_center(), clip(0.2), token_mean, shape=kl_in_reward(0.05))
+    run = start(*fresh, chain, objective, tiny)
+    step(run)
+    batch = make_batch(run, *(x for i, x in enumerate(collect(run)) if i < 3))
+    moved = (batch.logprobs - batch.ref_logprobs)[batch.mask].abs().max()
+    assert moved > 1e-3  # the policy moved, the reference did not
+    assert not any(p.requires_grad for p in run.reference.parameters())
+
+
+def test_the_ratio_is_exactly_one_on_policy_and_moves_after_an_update(fresh, chain, tiny):
+    assert step(start(*fresh, chain, ZOO["dr_grpo"], tiny))["ratio/max"] == 1.0
+    several = dataclasses.replace(tiny, num_iterations=3, prompts=8)
+    assert step(start(*fresh, chain, ZOO["dr_grpo"], several))["ratio/max"] > 1.001
+
+
+def test_metrics_agree_with_the_rollout(fresh, chain, tiny):
+    run = start(*fresh, chain, ZOO["dr_grpo"], tiny, reward=lambda problem, text: 0.5)
+    metrics = step(run)
+    assert metrics["reward"] == pytest.approx(0.5)  # nothing was cut off
+    assert metrics["frac_reward_zero_std"] == 1.0 and metrics["reward_std"] == 0.0
+    assert metrics["groups/mixed"] == 1.0  # 0.5 is neither a pass nor a fail
+    assert metrics["rewards/verify/mean"] != 0.5
+    assert metrics["grad_norm"] == 0.0 and metrics["loss"] == 0.0
+
+
+def test_a_truncated_completion_earns_nothing(fresh, chain, tiny):
+    recipe = dataclasses.replace(tiny, max_completion_length=2)
+    metrics = step(start(*fresh, chain, ZOO["dr_grpo"], recipe, reward=lambda p, t: 1.0))
+    assert metrics["completions/clipped_ratio"] == 1.0 and metrics["reward"] == 0.0
+
+
+def test_dynamic_sampling_keeps_the_mixed_groups(fresh, chain, tiny):
+    recipe = dataclasses.replace(tiny, prompts=8)
+    metrics = step(start(*fresh, chain, ZOO["dr_grpo"], recipe, keep=keep_mixed))
+    assert metrics["groups/kept"] == 1 - metrics["frac_reward_zero_std"] < 1.0
+
+
+def test_a_filter_that_keeps_nothing_skips_the_update(fresh, chain, tiny):
+    run = start(*fresh, chain, ZOO["dr_grpo"], tiny, keep=lambda batch: torch.tensor([]).long())
+    before = [p.clone() for p in run.model.parameters()]
+    assert "grad_norm" not in step(run)
+    assert all(torch.equal(a, b) for a, b in zip(before, run.model.parameters(), strict=True))
+
+
+def test_a_sampler_at_another_temperature_is_refused(fresh, chain, tiny):
+    def cooler(model, prompts, n, sampling, **options):
+        return sample(model, prompts, n, dataclasses.replace(sampling, temperature=0.8), **options)
+
+    # Every group earns the same, so nothing is scored: the loop must refuse before that.
+    run = start(
+        *fresh, chain, ZOO["dr_grpo"], tiny, sampler=cooler, reward=lambda problem, text: 0.0
+    )
+    with pytest.raises(BadInput, match=r"sampled at 0\.8, scoring asked for 1\.0"):
+        step(run)
+
+
+def test_a_sampler_that_truncates_is_refused(fresh, chain, tiny):
+    def nucleus(model, prompts, n, sampling, **options):
+        return sample(model, prompts, n, Sampling(top_p=0.9, max_new_tokens=8), **options)
+
+    with pytest.raises(BadInput, match="top_p=0.9"):
+        step(start(*fresh, chain, ZOO["dr_grpo"], tiny, sampler=nucleus))
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"top_p": 0.9}, "top_p=0.9"),
+        ({"temperature": 0.0}, "greedy rollout has no ratio"),
+        ({"num_generations": 1}, "num_generations of at least 2, got 1"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_anything_is_sampled(
+    fresh, chain, tiny, changes, message
+):
+    with pytest.raises(BadInput, match=message):
+        start(*fresh, chain, ZOO["dr_grpo"], dataclasses.replace(tiny, **changes))
+
+
+def test_an_objective_that_needs_what_the_loop_has_not(fresh, chain, tiny):
+    class Candidates:
+        needs = ("topk_logprobs",)
+
+        def __call__(self, batch, advantages, log_ratio):
+            return advantages
+
+    objective = ZOO["dr_grpo"].replace(surrogate=Candidates())
+    with pytest.raises(BadInput, match="needs topk_logprobs, which the loop does not produce"):
+        start(*fresh, chain, objective, tiny)
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [("prompts", 0), ("num_generations", 0), ("micro_batch", 0), ("steps", -1),
+     ("learning_rate", -1.0), ("minibatches", 1000)],
+)  # fmt: skip
+def test_an_impossible_recipe_names_its_field(field, value):
+    with pytest.raises(BadInput, match=f"^{field}: got"):
+        Recipe(**{field: value})
