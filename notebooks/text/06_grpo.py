@@ -40,8 +40,8 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # $$A_i=\frac{r_i-\bar r}{s+\varepsilon},\qquad \bar r=\frac1G\sum_{j=1}^{G} r_j,\qquad
 # s=\sqrt{\tfrac1G\textstyle\sum_j(r_j-\bar r)^2}$$
 #
-# $\bar r$ is the baseline, $s$ sets the scale, $\varepsilon=10^{-6}$ keeps the division legal. Better than the
-# other answers: pushed up. Worse: pushed down.
+# $\bar r$ is the baseline, $s$ sets the scale, $\varepsilon=10^{-6}$ keeps the division legal. Above the
+# group's mean: pushed up. Below: pushed down.
 
 # %%
 def four(numbers):
@@ -74,12 +74,12 @@ assert torch.allclose(A, theirs, atol=1e-12)
 assert A.view(2, 4).sum(1).abs().max() < 1e-12        # zero in each group
 
 # %% [markdown]
-# The second prompt has one right answer in four. It gets $\sqrt3$, each wrong one $-1/\sqrt3$: the rare
-# side is pushed harder. Every group sums to zero.
+# The second prompt has one right answer in four. It gets $\sqrt3=1.7321$ less $\varepsilon$'s share,
+# each wrong one $-1/\sqrt3$: the rare side is pushed harder. Every group sums to zero.
 #
 # ## Move it yourself
 #
-# Three things to try. Type `1, 0.99` and set G = 2. Type `1, 0`, repeat *the last reward*, and pull G to 16.
+# Three things to try; guess each one first. Type `1, 0.99` and set G = 2. Type `1, 0`, repeat *the last reward*, and pull G to 16.
 # Then make all rewards equal.
 
 # %% tags=["explorer"]
@@ -101,41 +101,37 @@ for text, G in tries.items():
           f"std {d['divisor']:.4f}  first {A[0]:7.4f}  last {A[-1]:7.4f}")
 
 # %% [markdown]
-# With $G=2$ the advantage is ±1 whether the gap is 1 or 0.01 (the missing 0.0002 is $\varepsilon$). With one right answer in 16 that answer gets
-# $\sqrt{15}$. Nothing gets more than $\sqrt{G-1}$ (exercise 06.1).
+# With $G=2$ the advantage is ±1 whether the gap is 1 or 0.01 (the missing 0.0002 is $\varepsilon$). With one right
+# answer in 16 that answer gets $\sqrt{15}$. Nothing gets more than $\sqrt{G-1}$ (exercise 06.1). Equal rewards: all zero.
 #
-# A well-worn example: rewards 3, 1, 2, 0. It is often said that the extremes get about ±1.34 and the middle two,
-# about ±0.45, are "near zero". The digits need the population std; the middle ones are a third of the extremes.
+# Two well-worn examples. Eight graded rewards with mean 0.55 and σ 0.32: all eight advantages usually given are
+# right to two decimals. Rewards 3, 1, 2, 0: the extremes get about ±1.34 and the middle two, about ±0.45, are said to be "near zero".
+# Both need the *population* std, divided by $G$. `torch.std` divides by $G-1$ (*Bessel*).
 
-# %% tags=["claim:G07"]
-r = torch.tensor([3.0, 1.0, 2.0, 0.0])
-centred = r - r.mean()
-population = centred / r.std(correction=0)            # divide by G
-bessel = centred / r.std()                            # divide by G - 1
-print(f"mean {r.mean():.4f}  variance {r.var(correction=0):.4f}")
-print("population", four(population))
-print("Bessel    ", four(bessel))
+# %% tags=["claim:G07", "claim:G08"]
+for r, told in (
+    ([0.9, 0.2, 0.7, 0.1, 0.85, 0.4, 0.95, 0.3],
+     [1.10, -1.10, 0.47, -1.42, 0.95, -0.47, 1.26, -0.79]),
+    ([3.0, 1.0, 2.0, 0.0], [1.34, -0.45, 0.45, -1.34]),
+):
+    r, told = torch.tensor(r), torch.tensor(told)
+    centred = r - r.mean()
+    s = r.std(correction=0)                            # divide by G
+    population, bessel = centred / s, centred / r.std()
+    print(f"mean {r.mean():.4f}  std {s:.4f}, Bessel {r.std():.4f}")
+    print("population", four(population))
+    print("Bessel    ", four(bessel))
+    assert (population - told).abs().max() < 0.005
+    assert (bessel - told).abs().max() > 0.05
 assert four(population[:2]) == "  1.3416  -0.4472"
 assert four(bessel[:2]) == "  1.1619  -0.3873"
 assert torch.isclose(population[0] / population[2], torch.tensor(3.0))
 
 # %% [markdown]
-# Eight graded rewards from another popular lesson (mean 0.55, σ given as 0.32). All eight advantages it prints are
-# right to two decimals, with the population std. `torch.std` would start with 1.03.
-
-# %% tags=["claim:G08"]
-r = torch.tensor([0.9, 0.2, 0.7, 0.1, 0.85, 0.4, 0.95, 0.3])
-A = group_advantages(r, 8)
-print(f"mean {r.mean():.4f}  std {r.std(correction=0):.6f}")
-print("population", four(A))
-print("Bessel    ", four((r - r.mean()) / r.std()))
-told = torch.tensor([1.10, -1.10, 0.47, -1.42, 0.95, -0.47, 1.26, -0.79])
-assert (A - told).abs().max() < 0.005
-assert round(float((r - r.mean())[0] / r.std()), 2) == 1.03
-
-# %% [markdown]
-# And a single failure among sixteen is said to get about −3.9, four times the −1 of an even split. Exactly:
-# $-\sqrt{15}=-3.8730$. The −3.9 comes from rounding σ to 0.24 first.
+# With Bessel the eight would start with 1.03. And a third of the extremes is not near zero.
+#
+# A single failure among sixteen is said to get about −3.9, four times the −1 of an even split.
+# It is $-\sqrt{15}=-3.8730$, the try above turned over; −3.75 with Bessel.
 
 # %% tags=["claim:G09"]
 one_wrong = torch.tensor([1.0] * 15 + [0.0])
@@ -157,6 +153,7 @@ assert group_advantages(half_wrong, 16, eps=0)[-1] == -1
 # the variance of a single reward (DeepSeekMath, [2402.03300](https://arxiv.org/abs/2402.03300), section 4.1). A critic has a value after every token.
 #
 # A toy with one fork: half the answers begin with *a* and then succeed with 0.9, half with *b* and succeed with 0.1.
+# The group is so large that $\bar r=V(\text{prompt})$, and nothing is divided.
 
 # %%
 V_prompt, V_after = 0.5, {"a": 0.9, "b": 0.1}
@@ -171,11 +168,12 @@ for first in "ab":
 
 # %% [markdown]
 # The critic splits the surprise; the group hands all of it to every token. A good ending after the bad word *b* pays
-# that word +0.5, where a critic says −0.4. Averaged over many answers *b* still loses (it fails nine times in
-# ten): the group is right on average and noisy per answer.
+# that word +0.5, where a critic says −0.4. Averaged over many answers *b* gets
+# 0.1 · 0.5 − 0.9 · 0.5 = −0.4, the critic's number: the group is right on average and noisy per answer.
 #
 # It is often said that GRPO gives all tokens of an answer the same advantage. With one reward per answer, yes. The
-# same *gradient weight*, no: length already differs, and off-policy so do ratio and gate.
+# same *gradient weight*, only inside one answer and on fresh data: lengths differ from answer to answer, and off-policy
+# ratio and clip differ from token to token.
 
 # %% tags=["claim:G32"]
 group = running_group()                    # lengths 3, 5, 2, 6
@@ -195,8 +193,8 @@ assert torch.allclose(ours, hand, atol=1e-5)
 # ## How large a group?
 #
 # Two things improve with $G$. The baseline gets quieter: with rewards of variance $\sigma^2$, your reward minus the mean of
-# the $G-1$ others has variance $\sigma^2\,(1+\frac1{G-1})$. And a group is more often *mixed*; only a mixed group teaches
-# anything. With success rate $p$,
+# the $G-1$ others has variance $\sigma^2\,(1+\frac1{G-1})$. (GRPO's $r_i-\bar r$ is $\frac{G-1}G$ times that difference.) And a
+# group is more often *mixed*, some right and some wrong; only a mixed group teaches anything. With success rate $p$,
 #
 # $$P(\text{mixed})=1-p^G-(1-p)^G$$
 
@@ -215,7 +213,6 @@ def variance_of_surprise(p, G):
 
 for G in (2, 4, 8):
     factor = variance_of_surprise(0.3, G) / (0.3 * 0.7)
-    print(f"G={G}: variance {factor:.4f} sigma^2")
     assert abs(factor - (1 + 1 / (G - 1))) < 1e-12
 
 # %%
@@ -268,8 +265,8 @@ first = [round(float(A[0]), 4) for A in table.values()]
 assert first == [0.8659, 0.8660, 0.9998, 1.0, 0.5, 0.6667]
 
 # %% [markdown]
-# Bessel against population is one constant, $\sqrt{G/(G-1)}=1.1547$ at $G=4$: it rescales the policy term
-# against the KL term and nothing else. Dr. GRPO and RLOO differ from *each other* by a constant, $G/(G-1)$. The step
+# Bessel against population is one constant, $\sqrt{G/(G-1)}=1.1547$ at $G=4$: a learning rate
+# and, against a KL term, another $\beta$. Dr. GRPO and RLOO differ from *each other* by a constant, $G/(G-1)$. The step
 # from the last two rows to the others is not a constant: $s$ depends on the prompt. Pages 07 and 08 follow that up.
 #
 # ## Each answer counts once
@@ -287,7 +284,7 @@ from rlnb.objective import token_mean
 
 by_answer = grpo(group).weights[:, 0]                  # (4,)
 by_token = grpo.replace(weights=token_mean)(group).weights[:, 0]
-print("lengths         ", four(group.lengths))
+print("lengths         ", *(f"{n:8.0f}" for n in group.lengths))
 print("sequence mean   ", four(by_answer))
 print("token mean      ", four(by_token))
 assert torch.allclose(by_answer, 1 / (4 * group.lengths))
@@ -299,8 +296,8 @@ assert torch.allclose(by_token, torch.full((4,), 1 / 16))
 #
 # ## KL in the loss
 #
-# PPO for language models pays the KL in the reward (05). There is no critic here to spread it over tokens, so
-# GRPO adds it to the loss, per token, as $k_3$:
+# PPO for language models pays the KL in the reward (05). Here it would pass through the group's mean and std.
+# The paper leaves the advantage alone and adds it to the loss, per token, as $k_3$:
 #
 # $$k_3=\frac{\pi_\text{ref}}{\pi_\theta}-1-\log\frac{\pi_\text{ref}}{\pi_\theta}\ \ge 0,\qquad
 # \frac{\partial k_3}{\partial\log\pi_\theta}=1-\frac{\pi_\text{ref}}{\pi_\theta}$$
@@ -322,9 +319,10 @@ assert (value >= 0).all() and value[2] == 0
 assert torch.allclose(logprobs.grad, 1 - ratio)
 
 # %% [markdown]
-# Zero where the two agree, positive on both sides. The slope is minimised with the loss: a token the reference
-# likes four times better is pulled up with −3, one it likes four times less is pushed down with at most +1. The
-# value estimates one KL and the gradient follows another; page 04 has that story.
+# Zero where the two agree, positive on both sides. Descent goes against the slope: a token the reference
+# likes four times better is pulled up with −3, one it likes four times less is pushed down with 0.75, and never with more
+# than 1. The value estimates KL($\pi_\theta\Vert\pi_\text{ref}$), the gradient follows KL($\pi_\text{ref}\Vert\pi_\theta$); page 04
+# has that story.
 #
 # Why `expm1`? In float32, near the reference:
 
@@ -394,7 +392,8 @@ def grpo_loss(logprobs, old_logprobs, ref_logprobs, mask, rewards,
 # gradient even if its value is masked afterwards.
 #
 # "z-score in the group, clip, $k_3$, mean over tokens, mean over answers": a popular one-line summary, and a
-# correct one. Value and gradient against the package:
+# correct one. Value and gradient against the package, where `anchor_logprobs` is
+# $\log\pi_\text{old}$, or on fresh data the current log-probs, detached:
 
 # %% tags=["claim:C06"]
 def both(b):
@@ -412,14 +411,13 @@ for name, b in (("running group", running_group()),
     print(f"{name:14s} mine {mine:.6f}  rlnb {theirs:.6f}")
     assert abs(mine - theirs) < 1e-12 and gap < 1e-12
 assert abs(grpo(fresh).loss) < 1e-12                   # 0 without KL
-r, factor = running_group().rewards, (4 / 3) ** 0.5    # Bessel, G = 4
-bessel = (r - r.mean()) / r.std()
-print("Bessel A     ", four(bessel), f"  factor {factor:.4f}")
-assert torch.allclose(bessel * factor, group_advantages(r, 4), atol=1e-5)
+r = running_group().rewards                            # Bessel: a factor
+bessel = (r - r.mean()) / r.std() * (4 / 3) ** 0.5
+assert torch.allclose(bessel, group_advantages(r, 4), atol=1e-5)
 
 # %% [markdown]
-# A second example, small enough for paper: one prompt, $G=2$, rewards 1 and 0, lengths 3 and 5. The number is quoted
-# under three conventions, so that you know which one you computed.
+# A second example, small enough for paper: one prompt, $G=2$, rewards 1 and 0, lengths 3 and 5. Three
+# conventions, three numbers.
 
 # %%
 def logs(*rows):
@@ -442,6 +440,9 @@ for name, options, hand in (
     assert round(float(loss), 6) == hand
 
 # %% [markdown]
+# By hand, first line ($A=±1$): the ratios after clip and min average (1.1 + 1.2 + 1.025)/3 = 1.1083 and
+# (0.8 + 1.2 + 0.9778 + 0.8 + 1.0286)/5 = 0.9613; minus half the difference is −0.0735. Bessel divides that by $\sqrt2$.
+#
 # ## Which token is dead, and why
 #
 # `explain` shows one line per token: advantage, ratio, the gate (what is left of the ratio after the clip), the
@@ -473,7 +474,7 @@ for row, t in dead.nonzero().tolist():
 # %% [markdown]
 # ## Why is the loss zero?
 #
-# The most asked question about GRPO in issue trackers. On fresh data $\rho=1$, so each answer contributes its $A_i$, and
+# Asked again and again in issue trackers. On fresh data $\rho=1$, so each answer contributes its $A_i$, and
 # those sum to zero. The gradient does not.
 
 # %%
@@ -520,7 +521,7 @@ def solve(divide, lr=0.5, shuffle=False, G=16, seeds=200, steps=120):
 
 # %% [markdown]
 # It is said that such a bandit can be solved from relative rewards alone. It can. The numbers below are sampled; the
-# assertions hold for all seeds.
+# assertions hold for all 200 seeds.
 
 # %% tags=["claim:C01", "nbval-ignore-output"]
 runs = {"z-score, lr 0.5": solve(True),
@@ -560,8 +561,7 @@ learning_curves(
 #
 # Read the third line of the table before you conclude anything. In this toy no std exceeds 0.4, so dividing by it is
 # a larger step: with five times the learning rate the mean-only rule is as fast. Within a group both point
-# the same way; only the length of the step differs. And it is a toy: one prompt, no noise in the rewards. Arms closer
-# together than their noise could not be told apart by comparing, either.
+# the same way; only the length of the step differs. And it is a toy: one prompt, no noise in the rewards.
 #
 # ### "Dividing by $G$ is how the baseline enters"
 #
@@ -589,10 +589,12 @@ assert torch.allclose(averaged, summed, atol=1e-12)
 assert (averaged - no_baseline).abs().max() > 0.05
 
 # %% [markdown]
+# Without the subtraction the largest push goes to arm 2, drawn nine times in 16, and not to arm 3, the best.
+#
 # ## What is in memory
 #
 # The counting of page 05: a trained parameter costs 16 bytes (bf16 weight 2, gradient 2, float32 copy 4, Adam's two moments
-# 8), a frozen one 2.
+# 8), a frozen one 2. All models are of one size; activations and KV cache come on top.
 #
 # Two statements to hold against it: GRPO halves PPO's memory *and compute*, PPO needs *four times* the memory; and GRPO
 # removes the critic *and the reward model*.
@@ -616,8 +618,8 @@ assert ppo - critic_free == trained                    # GRPO's own doing
 assert critic_free - verified == verified - alone == frozen
 
 # %% [markdown]
-# "Half the memory" is fair: 44 to 56 %. Four times is not: 36/16 = 2.25. Compute is not halved either; the critic's
-# forward and backward pass are traded for $G$ generated answers per prompt.
+# "Half the memory" is fair: 44 to 56 %. Four times is not: 36/16 = 2.25. Compute is not halved either: the critic's
+# forward and backward pass go, generation stays, at $G$ answers per prompt.
 #
 # Only the first line of savings is GRPO. Its first paper ([2402.03300](https://arxiv.org/abs/2402.03300)) trained against a
 # learned reward model; a *rule* that checks the answer is what removes that, and dropping KL removes the reference.
@@ -650,6 +652,8 @@ print("torch      ", in_torch[:2].tolist(), "with eps",
 assert in_torch.isnan().all() and set(plain([0.7] * 12)) == {-1.0}
 assert set(plain([0.3] * 10)) == {1.0}
 assert (group_advantages(ones, 8) == 0).all()
+flat = running_group().replace(rewards=torch.full((4,), 0.7))
+assert (grpo(flat).advantages == 0).all()
 
 # %% [markdown]
 # Twelve rewards of 0.7 do not sum to 8.4 in binary. The residue is divided by itself and all twelve answers are told −1:
@@ -818,8 +822,8 @@ print(four(suspicious_advantages(running_group().rewards, 4)))
 # One prompt cannot show it. Take `running_batch()` and think of what must be true inside every group.
 # </details>
 #
-# **06.8 Find the bug** · 5 minutes · ●●○. `per_answer = (per_token * mask).mean(1)`. On the running group the value is even 0, as it should
-# be on fresh data. What is wrong, and why does the same answer weigh differently in another batch?
+# **06.8 Find the bug** · 5 minutes · ●●○. In place of $1/T_i$ somebody wrote `per_answer = (per_token * mask).mean(1)`. On the
+# running group the value is even 0, as it should be on fresh data. What is wrong, and why does the same answer weigh differently in another batch?
 #
 # <details><summary>hint</summary>
 #
@@ -882,8 +886,8 @@ print(four(suspicious_advantages(running_group().rewards, 4)))
 # **Why k3, and why in the loss?**
 # <details><summary>answer</summary>
 #
-# Per token, never negative, mean equal to KL(π‖ref), small variance near the reference. In the loss because without a critic there is nothing that
-# would spread a KL reward over tokens. The catch: unbiased as a value, but its gradient on samples of π is 1 − ref/π, which in expectation follows KL(ref‖π).
+# Per token, never negative, mean equal to KL(π‖ref), small variance near the reference. In the loss because in the reward it would pass
+# through the group's mean and std and end up as one number per answer. The catch: unbiased as a value, but its gradient on samples of π is 1 − ref/π, which in expectation follows KL(ref‖π).
 # Close to the reference the difference is small. Many current recipes drop the term.
 # </details>
 #
@@ -912,7 +916,7 @@ print(four(suspicious_advantages(running_group().rewards, 4)))
 # ## Recap
 #
 # The running group and its neighbour, on fresh data: the advantage of each answer, and below it what one of its tokens weighs in the
-# gradient ($c\cdot A$, the last token). PPO is given a critic that says ½ everywhere. Dr. GRPO, with $L_{\max}=8$, is a preview.
+# gradient ($c\cdot A$, with $c$ the aggregation weight; the last token, where PPO's GAE is one step). PPO is given a critic that says ½ everywhere. Dr. GRPO, with $L_{\max}=8$, is a preview.
 
 # %%
 def recap(b, label):
@@ -935,11 +939,11 @@ recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
 # * The mean reward of $G$ answers replaces the critic. It knows the prompt, not the states after it.
 # * The std is a convention until you ask whether to divide at all; $|A|\le\sqrt{G-1}$; equal rewards teach nothing.
 # * $k_3$ sits in the loss, per token; the answer's mean comes before the group's.
-# * On fresh data the loss is 0 and the gradient is not.
+# * On fresh data, without KL, the loss is 0 and the gradient is not.
 # * 36 bytes a parameter become 20; a verifier and no KL make it 16; the price is $G$ answers per prompt.
 #
-# What `difference` says about the last two rows, and next in the course: **07**, what the two divisors $s$ and $T_i$ do
-# to easy prompts, near-equal rewards and long answers.
+# Next, **07**: what the two divisors $s$ and $T_i$ do to easy prompts, near-equal rewards and long answers. The last two methods
+# of the table differ in exactly those, and in the KL:
 
 # %%
 from rlnb.objective import difference
