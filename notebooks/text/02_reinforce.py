@@ -30,11 +30,15 @@ torch.set_num_threads(1); torch.set_default_dtype(torch.float64)
 # %% [markdown]
 # ## What we want
 #
+# A program reads an answer and says 1 or 0. It has no derivative, and the model is to get
+# better by it:
+#
 # $$J(\theta)=\mathbb{E}_{y\sim\pi_\theta}\,[\,r(y)\,]=\sum_y \pi_\theta(y)\,r(y)$$
 #
 # $\pi_\theta(y)$ is the probability of answer $y$, $r(y)$ its reward, $\theta$ the
-# parameters. Here is a policy small enough to do the sum: two words, 0 and 1, a stop
-# token, 2, at most three tokens. The grader wants exactly one 1, then a stop.
+# parameters. Here is a policy small enough to do the sum. It writes 0, 1 or stop (token 2),
+# three tokens at most, so it can stand at seven prefixes, with three logits at each. The
+# grader wants exactly one 1, then a stop.
 
 # %%
 policy = SequencePolicy(2, 3, torch.sin(torch.arange(21.)).view(7, 3))
@@ -64,9 +68,9 @@ show(g[0])
 assert torch.equal(g, true_gradient(policy, grade))
 
 # %% [markdown]
-# Up with 1, down with 0 and with stopping at once. For a real model the sum has $V^T$
-# terms, one per answer, and the draw in its place has no derivative. The way out is one
-# line of algebra.
+# Up with 1, down with 0 and with stopping at once. For a real model, $V$ words and $T$
+# tokens, the sum has $V^T$ terms, and the draw in its place has no derivative. The way out
+# is one line of algebra.
 #
 # ## The log-derivative trick
 #
@@ -92,8 +96,9 @@ assert (trick - g).abs().max() < 1e-12
 # %% [markdown]
 # **Move it.** Four answers of probability 0.4, 0.1, 0.3, 0.2; the first two are right.
 # One is drawn, and its own logit moves by $(r-b)(1-\pi)$, where the **baseline** $b$ is a
-# number subtracted from every reward. So far $b=0$. Drag it, and watch what moves and what
-# does not.
+# number subtracted from every reward. So far $b=0$. Drag it, then add something to all
+# rewards, and watch what moves and what does not. *Draws until noise equals signal*: the
+# variance of one draw over the squared length of the mean push.
 
 # %% tags=["explorer"]
 from rlnb.classroom import explorers
@@ -109,10 +114,10 @@ for b in (0.0, 0.44, 0.5, 1.0, 3.0):
           f"draws {d['answers']:5.2f}")
 
 # %% [markdown]
-# *At $b=0$ a right answer is pushed up and a wrong one is not touched; at $b=1$ only
-# wrong ones are pushed, down. The mean over all draws is the same to the last digit.
-# What changes is how many draws it takes until the noise is no larger than the signal:
-# 3.13 at $b=0$, 1.30 at best, 62.33 at $b=3$.*
+# *At $b=0$ drawing a wrong answer moves nothing: it sinks ($-0.15$, $-0.10$) only when a
+# right one is drawn and takes probability from the others. At $b=1$ only wrong ones are
+# pushed, down. The mean over all draws is the same to the last digit. What changes is how
+# many draws it takes to see it: 3.13 at $b=0$, 1.30 at best, 62.33 at $b=3$.*
 #
 # > **It is often said** that sampling a token is discrete, so no gradient flows through
 # > it; that the exact sum is out of reach; and that the score is needed for that reason.
@@ -122,7 +127,7 @@ for b in (0.0, 0.44, 0.5, 1.0, 3.0):
 import math
 drawn = torch.multinomial(policy.probabilities(), 4, replacement=True,
                           generator=torch.Generator().manual_seed(0))
-print("the draw remembers how it was made:", drawn.grad_fn is not None)
+print("the draw carries a gradient:", drawn.grad_fn is not None)
 digits = 100 * math.log10(50_000)
 print(f"answers of 100 tokens, 50,000 words: about 10^{digits:.1f}")
 assert drawn.grad_fn is None and not drawn.requires_grad
@@ -136,7 +141,7 @@ assert abs(digits - 469.9) < 0.05
 # for $N$ drawn answers $y_1\dots y_N$ with $T_i$ tokens each:
 #
 # $$L=-\frac1N\sum_{i=1}^{N} r_i\log\pi_\theta(y_i),\qquad
-# \log\pi_\theta(y_i)=\sum_{t=1}^{T_i}\log\pi_\theta(y_{i,t}\mid y_{i,<t})$$
+# \log\pi_\theta(y_i)=\sum_{t=1}^{T_i}\log\pi_\theta(y_{i,t}\mid y_{i,\lt t})$$
 #
 # The minus is there because optimizers minimise. $r_i$ is a plain number in it.
 
@@ -171,20 +176,17 @@ for seed in range(5):
 # %% [markdown]
 # All five within about two standard errors of 1. Sampling can only fail to disagree;
 # enumeration decides. `expected_gradient` goes through every possible group of $N$
-# answers, weights each by its probability and sums $-\nabla L$:
+# answers, weights each by its probability and sums $-\nabla L$. `ZOO["reinforce"]` is our
+# loss in the course's package: raw reward as advantage, log-prob as surrogate, sum over
+# tokens.
 
 # %%
+print(ZOO["reinforce"])
 for N in (1, 2, 3):
     mean = expected_gradient(policy, grade, ZOO["reinforce"], N)
     print(f"N = {N}: largest difference {(mean - g).abs().max():.4f}")
     assert (mean - g).abs().max() < 1e-12
-print(ZOO["reinforce"])
 
-# %% [markdown]
-# Unbiased at every $N$, one answer included. `ZOO["reinforce"]` is the same loss in the
-# course's package: raw reward as advantage, log-prob as surrogate, sum over tokens.
-
-# %%
 batch = policy.batch(draw[:8], grade, num_generations=8)
 ours = reinforce_loss(batch.logprobs, batch.completion_mask, batch.rewards)
 theirs = ZOO["reinforce"](batch).loss
@@ -192,52 +194,53 @@ assert torch.allclose(ours, theirs, atol=1e-12)
 print(f"from scratch {ours.item():.4f}, rlnb {theirs.item():.4f}")
 
 # %% [markdown]
+# Unbiased at every $N$, one answer included.
+#
 # ## The value of the loss means nothing
 #
-# Climb the true gradient and watch both: what we want, and what the logger prints.
+# Climb the true gradient and watch both: what we want, and what the logger prints. Twice:
+# once with rewards 1 and 0, once with 0 and −1. The mean gradient is the same, so it is the
+# same climb.
 
 # %%
-climber, J_curve, L_curve = policy.copy(), [], []
+climber, J_curve, L_curve, L_minus = policy.copy(), [], [], []
 for step in range(61):
     p = climber.probabilities().detach()
     log_p = climber.logprobs().sum(1).detach()
     J_curve.append(float((p * R).sum()))
     L_curve.append(float(-(p * R * log_p).sum()))    # mean of the surrogate
-    climber.logits.data += true_gradient(climber, grade)
+    L_minus.append(float(-(p * (R - 1) * log_p).sum()))
+    ascent = true_gradient(climber, R)
+    assert torch.allclose(ascent, true_gradient(climber, R - 1))
+    climber.logits.data += ascent
 for step in (0, 3, 5, 10, 60):
-    print(f"step {step:2d}: J {J_curve[step]:.4f} loss {L_curve[step]:.4f}")
+    print(f"step {step:2d}: J {J_curve[step]:.4f}"
+          f"  loss 1/0 {L_curve[step]:.4f}  loss 0/-1 {L_minus[step]:.4f}")
 assert L_curve[5] > L_curve[0] and J_curve[5] > 2 * J_curve[0]
 
 # %%
 from rlnb.classroom.figures import line_figure
 line_figure(
-    range(61), {"expected reward J": J_curve, "surrogate loss": L_curve},
-    xlabel="gradient step", ylabel="value", ylim=(0, 1),
-    alt="Expected reward climbs from 0.23 to 0.97 in 60 steps. The loss"
-        " starts at 0.44, peaks at 0.49 and ends at 0.04.",
-    caption="The policy gets better at every step; the loss rises first.")
+    range(61), {"expected reward J": J_curve, "loss, rewards 1, 0": L_curve,
+                "loss, rewards 0, −1": L_minus},
+    xlabel="gradient step", ylabel="value", ylim=(-1.5, 1),
+    alt="Expected reward climbs from 0.23 to 0.97 in 60 steps. With rewards"
+        " 1 and 0 the loss starts at 0.44, peaks at 0.49 and ends at 0.04."
+        " With 0 and -1 it goes from -1.46 up to -0.15.",
+    caption="One climb, two losses: one ends lower, one ends higher.")
 
 # %% [markdown]
-# Five steps more than double the expected reward, and the loss goes *up*. It is a device
-# for `backward()`: right gradient at the point where the answers were drawn, no meaning
-# as a number. Add 10 to every reward and it changes completely, while the mean gradient
-# stays where it is:
-
-# %%
-log_p = policy.logprobs().sum(1)                                 # (15,)
-for c in (0, 10, -10):
-    loss = -(P * (R + c) * log_p).sum()          # mean of the surrogate
-    grad = torch.autograd.grad(loss, policy.logits, retain_graph=True)[0]
-    print(f"rewards {c:+3d}: loss {loss.item():9.4f}, "
-          f"gradient norm {grad.norm():.4f}")
-    assert torch.allclose(-grad, g, atol=1e-12)
-
+# Five steps more than double the expected reward, and both losses go *up*. Later the first
+# falls and the second goes on rising, while the policy is the same. The loss is a device
+# for `backward()`: right gradient at the point where the answers were drawn, no meaning as
+# a number.
+#
 # %% [markdown]
 # > **It is often said** that the policy gradient is the mean of reward times the
 # > gradient of the log-probability, and that differentiating $-\frac1N\sum r\log\pi$
-# > gives exactly that. True, for answers drawn from the policy being differentiated. Off
-# > it (an older policy drew them) it is not, and the printed value is never progress: in
-# > a mixed group with centred rewards it is 0 while the gradient is not.
+# > gives exactly that. True, for answers drawn from the policy being differentiated; not if
+# > another policy drew them. And the printed value is never progress: with four equally
+# > likely answers, two of them right, and centred rewards, it is 0 and the gradient is not.
 
 # %% tags=["claim:B01"]
 arms = torch.tensor([0.3, -1.2, 0.8, 0.0, 2.0], requires_grad=True)
@@ -245,15 +248,20 @@ r5 = torch.tensor([1.0, 0.0, -2.0, 0.5, 3.0])
 log_pi = arms.log_softmax(0)
 pi = log_pi.exp().detach()
 theorem = sum(pi[a] * r5[a] * (torch.eye(5)[a] - pi) for a in range(5))
-surrogate = -(pi * r5 * log_pi).sum()
-ascent = -torch.autograd.grad(surrogate, arms)[0]
-assert (theorem - ascent).abs().max() < 1e-12
+gaps = []
+for name, q in (("pi", pi), ("uniform", torch.full((5,), 0.2))):
+    loss = -(q * r5 * log_pi).sum()              # mean over draws from q
+    grad = torch.autograd.grad(loss, arms, retain_graph=True)[0]
+    gaps.append((theorem + grad).abs().max())
+    print(f"drawn from {name}: largest difference {gaps[-1]:.4f}")
+assert gaps[0] < 1e-12 and gaps[1] > 0.1
 
 flat = torch.zeros(4, requires_grad=True)        # four answers, drawn once
 centred = torch.tensor([1.0, 1.0, 0.0, 0.0]) - 0.5
 loss = -(centred * flat.log_softmax(0)).mean()
 grad = torch.autograd.grad(loss, flat)[0]
-print(f"loss {loss.abs().item():.4f}, gradient norm {grad.norm():.4f}")
+print(f"centred: loss {loss.abs().item():.4f}, "
+      f"gradient norm {grad.norm():.4f}")
 assert loss.abs() < 1e-12 and grad.norm() > 0.2
 
 # %% [markdown]
@@ -293,12 +301,12 @@ assert torch.equal(sft, same)
 right = R == 1
 mean_success = (P * R)[right] / (P * R).sum()    # pi given "right"
 imitate = torch.einsum("y,yij->ij", mean_success, S[right])
-print(f"share of successes {J.item():.4f}")
 assert torch.allclose(J.detach() * imitate, g, atol=1e-12)
+print(f"REINFORCE = {J.item():.4f} x SFT on its own right answers")
 
 # %% [markdown]
-# So a policy that is right once in a thousand gets a thousandth of the gradient of one
-# that is shown its right answers. That is the price of not being shown.
+# A policy that is right once in a thousand gets a thousandth of the gradient that SFT on
+# those right answers would give. That is the price of not being shown.
 #
 # ## From logits to log-probabilities
 #
@@ -309,8 +317,8 @@ assert torch.allclose(J.detach() * imitate, g, atol=1e-12)
 
 # %%
 def token_logprobs(logits, tokens):  # (B, T, V), (B, T) -> (B, T)
-    scores = logits.log_softmax(-1)
-    return scores.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
+    every = logits.log_softmax(-1)   # of every word, (B, T, V)
+    return every.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
 
 pad = [(*y, 0, 0)[:3] for y in policy.outcomes]
 tokens = torch.tensor(pad)                                       # (15, 3)
@@ -324,17 +332,16 @@ print("answer", policy.outcomes[2], "log-probs, two real and one padding:")
 show(lp[2])
 
 # %% [markdown]
-# Two traps. **The shift:** a causal model's output at position $t$ scores the token at
-# $t+1$. Cut once, `logits[:, :-1]` against `tokens[:, 1:]`, and never again inside the
+# The two real ones multiply to $e^{-0.9168-0.6923}=0.2001$, as in the first table. Two
+# traps. **The shift:** a causal model's output at position $t$ is about the token at $t+1$.
+# Cut once, `logits[:, :-1]` against `tokens[:, 1:]`, and never again inside the
 # loss. **The mask:** what stands under the padding must not matter, not even when it is
-# infinite, and multiplying by 0 does not achieve that.
+# infinite, and multiplying by 0 does not achieve that. (The `exp` below is here because
+# later losses have one, in every ratio.)
 
 # %%
-def padded():                                    # one token, one padding
-    return torch.tensor([[-1.0, float("-inf")]], requires_grad=True)
-
-m = torch.tensor([[1.0, 0.0]])
-x = padded()
+x = torch.tensor([[-1.0, float("-inf")]], requires_grad=True)
+m = torch.tensor([[1.0, 0.0]])                   # one token, one padding
 times = (x * m).sum()
 before = (torch.where(m.bool(), -x, 0.0).exp() * m).sum()  # where, exp
 after = torch.where(m.bool(), (-x).exp(), 0.0).sum()       # exp, where
@@ -344,18 +351,16 @@ for name, value in (("before exp:", before), ("after exp: ", after)):
     show(torch.autograd.grad(value, x)[0])
 assert times.isnan() and before == after
 
-# %% [markdown]
-# The last line is the treacherous one: a healthy value and a `nan` in the gradient.
-# `where` goes on the *inputs*. `rlnb` does so, and a masked token gets gradient exactly
-# zero whatever stands there:
-
-# %%
 from rlnb import Batch
-x = padded()
 out = ZOO["reinforce"](Batch(x, m, torch.tensor([1.0]), 1))
-print("gradient", torch.autograd.grad(out.loss, x)[0].tolist())
+print("rlnb, REINFORCE: gradient",
+      torch.autograd.grad(out.loss, x)[0].tolist())
 
 # %% [markdown]
+# The third line is the treacherous one: a healthy value and a `nan` in the gradient.
+# `where` goes on the *inputs*. `rlnb` does so, and a masked token gets gradient exactly
+# zero whatever stands there.
+#
 # ## Sum over tokens, or mean?
 #
 # $\log\pi(y)$ is a sum. Many losses divide it by $T_i$ "to normalise". On-policy that
@@ -367,8 +372,8 @@ from rlnb.objective import logprob, raw_reward, sequence_mean
 per_mean = Objective(raw_reward(), logprob(), sequence_mean)
 mean = expected_gradient(policy, grade, per_mean, 2)
 other = true_gradient(policy, R / policy.lengths)
-print(f"to grad E[r]:   {(mean - g).abs().max():.4f}")
-print(f"to grad E[r/T]: {(mean - other).abs().max():.4f}")
+print(f"difference to grad E[r]:   {(mean - g).abs().max():.4f}")
+print(f"difference to grad E[r/T]: {(mean - other).abs().max():.4f}")
 assert (mean - other).abs().max() < 1e-12 < (mean - g).abs().max()
 
 # %% [markdown]
@@ -400,7 +405,8 @@ for name, target in (("sum ", pay), ("mean", pay / policy.lengths)):
 # $$\mathbb{E}[\,b\,\nabla\log\pi\,]=b\sum_y\nabla\pi(y)=b\,\nabla 1=0.$$
 #
 # So adding 10 to all rewards changes nothing in the mean. It changes everything in the
-# noise. The variance here is summed over the 21 logits, for one drawn answer:
+# noise. The variance here is of one drawn answer, summed over the 21 logits; divided by
+# $\lVert g\rVert^2$ it is the draws until noise equals signal:
 
 # %%
 def mean_and_variance(A):                        # A (15,): advantage
@@ -416,22 +422,12 @@ for c, b in ((0, 0), (10, 0), (10, 10), (10, 10 + J.item())):
           f"draws until noise equals signal {var / signal:6.0f}")
 
 # %% [markdown]
-# 6 answers per step without the offset, 3076 with it, 4 with the mean reward as
-# baseline. The policy, the task and the mean gradient are the same in all four lines.
-# Here is what that looks like in samples:
-
-# %%
-for seed in range(5):
-    draw = policy.sample(4000, torch.Generator().manual_seed(seed))
-    raw, off = ((R[draw] + c) * along[draw] for c in (0, 10))
-    one, two = (x.std() / 4000**0.5 for x in (raw, off))
-    print(f"seed {seed}: {raw.mean():+.4f} +- {one:.4f}"
-          f"   rewards + 10: {off.mean():+.4f} +- {two:.4f}")
-
-# %% [markdown]
+# 6 draws without the offset, 3076 with it, 4 with the mean reward as baseline. The policy,
+# the task and the mean gradient are the same in all four lines.
+#
 # > **From 03, not yet written.** The mean reward is not known, so it is estimated from
-# > the other answers. The **batch mean** $\bar r$ contains the own reward and shrinks the
-# > expected gradient by $(N-1)/N$, direction untouched. **Leave-one-out** (RLOO),
+# > the other answers. The **batch mean** $\bar r$ contains the answer's own reward and
+# > shrinks the expected gradient by $(N-1)/N$, direction untouched. **Leave-one-out** (RLOO),
 # > $b_i=\frac{1}{N-1}\sum_{j\ne i}r_j$, does not contain it and is exactly unbiased.
 
 # %%
@@ -451,27 +447,21 @@ rules = {"none": lambda r: 0 * r,
 for name, rule in rules.items():
     for c in (0, 10):
         scale, var = group_estimate(rule, 4, c)
-        print(f"{name:14s} rewards +{c:<2d}: mean {scale:.4f} "
-              f"of the truth, variance {var:7.4f}")
+        print(f"{name:14s} rewards +{c:<2d}: mean {scale:.4f} of the truth,"
+              f" variance {var:7.4f}, / mean^2 {var / scale**2:7.4f}")
 
 # %% [markdown]
 # All $15^4=50625$ groups of four. Both baselines are blind to the offset. The batch mean
 # gives exactly $3/4$ of the truth; leave-one-out all of it. At offset 0 there is no gain:
 # 0.0617 against 0.0569, because a baseline from three neighbours is itself noisy. Nor is
-# the batch mean quieter than leave-one-out. It is the same estimate times $3/4$:
-
-# %%
-_, var_batch = group_estimate(rules["batch mean"], 4, 0)
-_, var_loo = group_estimate(rules["leave-one-out"], 4, 0)
-assert abs(var_batch / (3 / 4) ** 2 - var_loo) < 1e-12
-print(f"{var_batch / (3 / 4) ** 2:.4f} = {var_loo:.4f}")
-
-# %% [markdown]
+# the batch mean quieter than leave-one-out. It is the same estimate times $3/4$, and the
+# last column says so.
+#
 # ## Credit: one number for every token
 #
 # The loss multiplies *every* token of an answer by the same $r_i$. Take the right answer
-# (0, 1, stop), and ask after each token how good things look: $V(\text{prefix})$ is the
-# mean reward of the answers that start like this.
+# (0, 1, stop), and ask after each token how good things look. The **value** of a prefix is
+# the mean reward of the answers that start with it.
 
 # %%
 def value(prefix):
@@ -491,8 +481,9 @@ for y in ((0, 1, 2), (1, 2)):
 # gradient is right all the same: other draws with that 0 fail and are not reinforced.
 # Wrong credit is not bias. It is variance, paid for in samples.
 #
-# How much, as answers get longer? Let only the first token decide (reward 1 when it is
-# word 1) and let the policy write on. The signal stays; each innocent token adds noise.
+# How much, with answers of up to $T$ tokens? Let only the first token decide (reward 1
+# when it is word 1) and let the policy write on. The signal stays; each innocent token
+# adds noise.
 
 # %%
 for T in (1, 2, 3, 4):
@@ -503,14 +494,17 @@ for T in (1, 2, 3, 4):
     s = torch.stack([torch.autograd.grad(long.logprobs()[i].sum(),
                      long.logits)[0] for i in range(len(long))])
     var = p @ (first**2 * (s**2).sum((1, 2))) - (truth**2).sum()
-    print(f"longest {T}: signal {(truth**2).sum():.4f}, noise "
+    print(f"T = {T}: signal {(truth**2).sum():.4f}, noise "
           f"{var:.4f}, draws {var / (truth**2).sum():.1f}")
 
 # %% [markdown]
+# From 2.0 draws to 8.3. Each further token adds $2/3$ of what the last one did, because
+# this policy stops with probability $1/3$ each time.
+#
 # **Reward-to-go.** When rewards arrive on the way, a token cannot have caused those that
 # came before it; for that token they are a baseline. Dropping them,
-# $G_t=\sum_{t'\ge t}r_{t'}$ in place of $r$, keeps the mean and lowers the noise. Pay 1
-# for each word 1, on the spot:
+# $G_t=\sum_{t'\ge t}r_{t'}$ in place of $r$, keeps the mean and as a rule lowers the
+# noise. Pay 1 for each word 1, on the spot:
 
 # %%
 paid = torch.tensor([[float(y[t:t + 1] == (1,)) for t in range(3)]
@@ -530,7 +524,8 @@ for name, c in (("whole return", paid.sum(1, keepdim=True).expand(15, 3)),
     assert torch.allclose(mean, truth, atol=1e-12)
 
 # %% [markdown]
-# Less than half the noise, for free. With an **outcome reward**, graded once at the end,
+# Less than half the noise, for free. (No law: where a late fine always takes back an early
+# reward, the whole return is 0 and silent.) With an **outcome reward**, graded once at the end,
 # there is nothing to drop: every token's reward-to-go is the whole reward. That is the
 # usual case for language models. Page 05 builds a critic to get around it; page 06 lives
 # with it.
@@ -540,7 +535,8 @@ for name, c in (("whole return", paid.sum(1, keepdim=True).expand(15, 3)),
 # > **Q-learning.** It is often said that the vocabulary is too large an action space for
 # > it, since nobody can take that argmax. Better texts say the opposite, and are right:
 # > the argmax is one call. What does not scale is *bootstrapping*, learning the value of
-# > a prefix from the learnt values of longer ones, of which there are about $V^{T-1}$.
+# > a prefix from the learnt values of longer ones, of which there are about $V^{T-1}$. One
+# > value that is too high, and the greedy answer goes there:
 
 # %% tags=["claim:B17"]
 from itertools import product
@@ -565,13 +561,12 @@ print(f"prefixes: {(2**3 - 1) // (2 - 1)} here, "
 assert one_call == 99_999
 assert greedy({}) == (0, 1, 1) and greedy({(1,): 1.5}) != (0, 1, 1)
 
-# %% [markdown] tags=["cited:B16"]
+# %% [markdown] tags=["cited:B16", "cited:B18"]
 # > **Greedy only?** Value-based methods, one reads, can only end in a deterministic greedy
 # > policy. Plain DQN acts that way (Mnih et al. 2013, arXiv 1312.5602). A softmax over
 # > $Q$ at some temperature is a stochastic policy and value-based all the same: soft
 # > Q-learning (Haarnoja et al. 2017, arXiv 1702.08165).
-
-# %% [markdown] tags=["cited:B18"]
+#
 # > **One gradient for all?** All methods of the family are said to descend the same
 # > gradient. On fresh answers, at the first step, they share REINFORCE's direction up to
 # > baseline and a positive scale (policy gradient theorem, Sutton et al. 1999). After that
@@ -591,13 +586,12 @@ for r in (1.0, 0.0):
     show(-torch.autograd.grad(loss, theta)[0])
 
 # %% [markdown]
-# All right: whatever happened to be drawn twice gets likelier, whatever was not drawn
-# sinks. In the mean over draws this is zero. In one draw it is noise with a name: the
-# rich get richer.
+# With every reward 1, the answer drawn twice gets likelier and the one not drawn sinks. In
+# the mean over draws this is zero. In one draw it is noise with a name: the rich get richer.
 #
-# > **Does the reward need a gradient?** It must not have one. If the reward tensor carries
-# > a graph (a KL penalty computed from the current log-probs, say), autograd adds
-# > $\frac1N\sum_i\nabla r_i\,\log\pi(y_i)$ to the result. Detach it:
+# > **Does the reward need a gradient?** No, and this loss must not see one. If the reward
+# > tensor carries a graph (a KL penalty computed from the current log-probs, say), autograd
+# > adds $\frac1N\sum_i\nabla r_i\,\log\pi(y_i)$ to the result. Detach it:
 
 # %%
 z = torch.tensor([0.5, -0.5, 0.0], requires_grad=True)
@@ -613,8 +607,10 @@ print("truth     ", end=" ")
 show(torch.autograd.grad((p * reward).sum(), z)[0])
 
 # %% [markdown]
-# The last line is the true gradient of $\mathbb{E}[r]$, with $r$ depending on $\theta$.
-# It equals the detached one, because $\mathbb{E}[\nabla\log\pi]=0$ once more.
+# The last line is the true gradient of $\mathbb{E}[r]$, with $r$ depending on $\theta$. It
+# equals the detached one: the term left out is $\mathbb{E}[\nabla r]$, here
+# $-0.5\,\mathbb{E}[\nabla\log\pi]=0$ once more. Where that mean is not zero it is a loss
+# term of its own.
 #
 # ## Exercises
 #
@@ -630,7 +626,8 @@ show(torch.autograd.grad((p * reward).sum(), z)[0])
 # %% [markdown]
 # **02.2 Predict, then run** · 5 minutes · ●○○. Graders differ in taste: (a) right 1,
 # wrong 0; (b) right 0, wrong −1; (c) right 1, wrong −1. Without baseline: which share
-# the mean gradient? Which samples does each one move? Write it down, then change `taste`.
+# the mean gradient? Under each, which answers move the policy when drawn? Write it down,
+# then change `taste`.
 # <details><summary>hint</summary>
 #
 # Write each as $\alpha\,r+c$ with $r$ from (a). What does $\alpha$ do to the gradient,
@@ -645,7 +642,7 @@ print(f"mean gradient, norm {mean.norm():.4f}; variance {var:.4f}")
 
 # %% [markdown]
 # **02.3 Implement** · 8 minutes · ●●○. Log-probability of each written token; the logits
-# at $t$ already score the token at $t$. `check.token_logprobs` says what you got, or
+# at $t$ already belong to the token at $t$. `check.token_logprobs` says what you got, or
 # what you did instead.
 # <details><summary>hint</summary>
 #
@@ -676,7 +673,8 @@ check.reinforce_loss(my_reinforce_loss)
 
 # %% [markdown]
 # **02.5 Implement** · 6 minutes · ●●○. The leave-one-out baseline $b_i$ for several
-# prompts at once: rows $kG\dots kG+G-1$ answer the same prompt.
+# prompts at once: the first $G$ rows answer the first prompt, the next $G$ the second, and
+# so on. $G$ is `num_generations`.
 # <details><summary>hint</summary>
 #
 # Reshape to (prompts, G). The sum of the others is the sum of all minus one's own.
@@ -695,7 +693,7 @@ check.baseline_leave_one_out(my_leave_one_out)
 # that must not change a gradient. Then ask `check.reinforce_loss(suspect)`.
 # <details><summary>hint</summary>
 #
-# Put one long answer with reward 0 into the batch. What should happen to the gradient of
+# Make a wrong answer (reward 0) longer than all others. What should happen to the gradient of
 # the others? What does happen?
 # </details>
 
@@ -798,8 +796,9 @@ def suspect(logprobs, mask, rewards):
 # ## Recap
 #
 # From here on one group of four answers goes through every method: rewards 1, 1, 0, 0,
-# lengths 3, 5, 2, 6, drawn from the current policy. Per answer: the advantage $A$, and
-# the weight $c\,A$ with which each of its tokens is pushed up.
+# lengths 3, 5, 2, 6, drawn from the current policy. Per answer: the advantage $A$ (reward
+# minus baseline), and the weight $c\,A$, here $A/4$, with which each of its tokens is
+# pushed up.
 
 # %%
 from rlnb.toys import running_group

@@ -115,7 +115,7 @@ def build(figure, data):
                           label="pushed down"),
         right.plot([], [], "o", ms=8, color=BLACK, mec="white", label="this baseline")[0],
         right.plot([], [], "--", color=GREEN, lw=1.4, label="best baseline")[0],
-        right.fill_between([], [], color=GREY, alpha=0.2, lw=0, label="below any baseline"),
+        right.fill_between([], [], color=GREY, alpha=0.2, lw=0, label="no b gets here"),
     ]
     figure.legend(handles=handles, loc="upper center", ncols=5, bbox_to_anchor=(0.53, 1.01))
     return artists
