@@ -65,7 +65,8 @@ for corner in compute()["corners"]:
 
 # %%
 from rlnb.classroom.method_map import method_map
-method_map(written={"00", "02", "05", "06", "19"})
+written = {"00", "01", "02", "03", "04", "05", "06", "19"}
+method_map(written)
 
 # %% [markdown]
 # Up the rows the baseline gets more specific, and costs more: nothing, the batch, one
@@ -167,16 +168,16 @@ assert norm == 0
 #
 # ## The pages
 #
-# Written: **00, 02, 05, 06, 19**. The others follow; until then a page that needs one of
-# them carries its result in a box of a few lines.
+# Written: **00 to 06, and 19**. The others follow. Minutes are for reading and running;
+# the exercises take as long again.
 #
 # | # | page | it settles | minutes |
 # |---|---|---|---|
 # | 00 | start here | the map, the notation, why the loss is 0 | 20 |
-# | 01 | one scalar loss | SFT is differentiable, sampling is not | to follow |
+# | [01](01_one_scalar_loss.ipynb) | one scalar loss | SFT is differentiable, sampling is not; KL, entropy | 35 |
 # | [02](02_reinforce.ipynb) | REINFORCE | the log-derivative trick, variance, credit | 35 |
-# | 03 | baselines | why a baseline is free, and which ones are not | to follow |
-# | 04 | importance sampling | using a batch twice; KL estimators | to follow |
+# | [03](03_baselines.ipynb) | baselines | why a baseline is free, and what each one costs | 40 |
+# | [04](04_importance_sampling.ipynb) | importance sampling | using a batch twice; KL estimators; TRPO | 40 |
 # | [05](05_ppo.ipynb) | PPO | the clip, the min, GAE, the critic | 40 |
 # | [06](06_grpo.ipynb) | GRPO | the group as baseline; the whole loss from scratch | 40 |
 # | 07 | biases of GRPO | equal rewards, difficulty, length | to follow |
@@ -191,9 +192,9 @@ assert norm == 0
 # | 16 | agents | many turns, masks, credit | to follow |
 # | 17 | systems | memory, staleness, precision | to follow |
 # | 18 | interview | the timed drill over everything | to follow |
-# | [19](19_grpo_for_real.ipynb) | GRPO for real | a real run, and its replay without a GPU | 30 |
+# | [19](19_grpo_for_real.ipynb) | GRPO for real | a real model, trained on this machine | 40 |
 #
-# A good first path: 02, 05, 06, 19.
+# A good first path: 02, 05, 06, 19. The rest of 01 to 04 when a step there felt too quick.
 #
 # ## How to study
 #

@@ -16,7 +16,7 @@
 # Learning* 8); Sutton, McAllester, Singh and Mansour 1999 (policy gradient theorem,
 # NeurIPS 12).
 #
-# > **From 01, not yet written.** A language model gives each next token a probability;
+# > **From [01](01_one_scalar_loss.ipynb).** A language model gives each next token a probability;
 # > the probability of an answer is the product, its log the sum. Supervised fine-tuning
 # > (SFT) minimises $-\log\pi_\theta(y^\star)$ of a given answer: plain differentiation.
 # > Here nobody gives the answer. The model draws one, and a program grades it.
@@ -425,7 +425,7 @@ for c, b in ((0, 0), (10, 0), (10, 10), (10, 10 + J.item())):
 # 6 draws without the offset, 3076 with it, 4 with the mean reward as baseline. The policy,
 # the task and the mean gradient are the same in all four lines.
 #
-# > **From 03, not yet written.** The mean reward is not known, so it is estimated from
+# > **From [03](03_baselines.ipynb), in short.** The mean reward is not known, so it is estimated from
 # > the other answers. The **batch mean** $\bar r$ contains the answer's own reward and
 # > shrinks the expected gradient by $(N-1)/N$, direction untouched. **Leave-one-out** (RLOO),
 # > $b_i=\frac{1}{N-1}\sum_{j\ne i}r_j$, does not contain it and is exactly unbiased.
@@ -819,5 +819,4 @@ for name in ("reinforce", "reinforce_batch_mean", "rloo"):
 #   an answer with reward 0 counts as not drawn.
 # * One reward, every token: unbiased, and noisier with every token.
 #
-# Next: [05 · PPO](05_ppo.ipynb), where a batch is used more than once. (03, baselines, and
-# 04, importance sampling, follow; 05 carries their recap.)
+# Next: [03 · Baselines](03_baselines.ipynb), which numbers may be subtracted and what each costs.

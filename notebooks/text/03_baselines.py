@@ -41,7 +41,7 @@ torch.set_num_threads(1); torch.set_default_dtype(torch.float64)
 # %%
 P = torch.tensor([0.5, 0.3, 0.2])                # pi
 R = torch.tensor([1.0, 0.2, 0.0])                # rewards
-S = torch.eye(3) - P                             # scores, (3, 3)
+S = torch.eye(3) - P                             # scores in logits, (3, 3)
 J = P @ R
 g = (P * R) @ S                                  # the true gradient
 size = (S**2).sum(1)                             # |s|^2, (3,)
@@ -85,9 +85,9 @@ assert torch.isclose(variance(2 * best), variance(0))
 # A parabola is symmetric: between 0 and $2b^\star=0.7639$ a baseline helps, outside it
 # hurts. The greedy answer is right here, and its reward 1 lies outside.
 #
-# **Move it.** Left: drag $b$; the named baselines are marked. Middle and right: a group of
-# $G$ answers supplies the baseline. Then change the toy, and see which of your conclusions
-# survive.
+# **Move it.** Left: drag $b$; the named baselines are marked. Middle and right: three ways
+# to take it from a group of $G$ answers, each derived below. Then change the toy, and see
+# which of your conclusions survive.
 
 # %% tags=["explorer"]
 from rlnb.classroom import explorers
@@ -108,13 +108,14 @@ for toy in TOYS:
 #
 # > **It is often said** that a baseline which does not depend on the action keeps the
 # > gradient unbiased and lowers its variance. The first half is the lemma. The second
-# > holds near $b^\star$, and only there.
+# > holds between 0 and $2b^\star$, and nowhere else.
 
 # %% tags=["claim:B02"]
-for b in (0.0, J, 5.0, -10.0):
+for b in (0.01, 0.75, 0.78, 5.0, -10.0):
     assert torch.allclose((P * (R - b)) @ S, g, atol=1e-12)
-    print(f"b {b:8.4f}: variance {variance(b):8.4f}")
-assert variance(J) < variance(0) < variance(5) < variance(-10)
+    ratio = variance(b) / variance(0)
+    print(f"b {b:6.2f}: {ratio:8.4f} of the variance without")
+    assert (ratio < 1) == (0 < b < 2 * best)
 assert variance(-10) > 500 * variance(0)
 
 # %% [markdown]
@@ -123,7 +124,8 @@ assert variance(-10) > 500 * variance(0)
 # The lemma needs that $b$ is fixed before *this* draw. It may depend on the prompt, on
 # other draws, on an older critic. Per token it may depend on the prefix: the sum over the
 # next token still gives $b(\text{prefix})\,\nabla1=0$. That is a critic's licence. A value
-# per prefix, $V(y_{<t})$, on page 02's toy of up to three tokens:
+# per prefix, $V(y_{<t})$, on page 02's toy of up to three tokens (2 ends an answer; right is
+# exactly one 1 and an end):
 
 # %%
 seq = SequencePolicy(2, 3, torch.sin(torch.arange(21.)).view(7, 3))
@@ -142,10 +144,10 @@ V = torch.tensor([[value(y[:t]) if t < len(y) else 0.0 for t in range(3)]
                   for y in seq.outcomes])                        # (15, 3)
 truth = torch.einsum("y,ytd->d", p * ok, token_score)
 for name, b in (("none", 0 * V), ("J", p @ ok + 0 * V), ("V(prefix)", V)):
-    G = ((ok[:, None] - b)[:, :, None] * token_score).sum(1)     # (15, 21)
-    noise = p @ (G**2).sum(1) - truth @ truth
+    g_hat = ((ok[:, None] - b)[:, :, None] * token_score).sum(1)
+    noise = p @ (g_hat**2).sum(1) - truth @ truth
     print(f"{name:10s} variance {noise:.4f}")
-    assert torch.allclose(p @ G, truth, atol=1e-12)
+    assert torch.allclose(p @ g_hat, truth, atol=1e-12)
 
 # %% [markdown]
 # Same mean, less noise: 0.2274, 0.1657, 0.1628. In answers this short a prefix adds little
@@ -202,11 +204,26 @@ assert torch.allclose(group_mean(r), 3 / 4 * leave_one_out(r))
 # leave-one-out is unbiased. Hence the expectation of the group mean is
 # $\frac{G-1}{G}\nabla J$, and its bias is exactly $-\nabla J/G$.
 #
+# `estimator_moments` is the instrument of this page: mean, variance, cosine and bias of
+# any `Objective`, exact, over all steps (here 15 groups of four from three answers, order
+# aside). It agrees with `enumerate_groups`:
+
+# %%
+three = Bandit(P.log())
+for rule, name in ((leave_one_out, "rloo"), (group_mean, "dr_grpo")):
+    m = estimator_moments(three, R, ZOO[name], 4)
+    mean, noise = enumerate_groups(rule, 4)
+    print(f"{name:8s}", m)
+    assert torch.allclose(m.mean, mean, atol=1e-12)
+    assert abs(m.trace - noise) < 1e-12
+
+# %% [markdown]
 # > **A widely repeated remark:** GRPO's mean contains the answer's own reward and so
 # > biases the estimator a little; leave-one-out avoids that. True, for any $G$. It is a
 # > shorter step in the right direction, which a learning rate absorbs.
 
 # %% tags=["claim:G14"]
+# group mean, tokens summed: dr_grpo without its 1/L (page 08)
 centre = ZOO["rloo"].replace(advantage=ZOO["dr_grpo"].advantage)
 for G in (2, 4, 6):
     mean, _ = enumerate_groups(group_mean, G)
@@ -217,19 +234,6 @@ for G in (2, 4, 6):
     assert torch.allclose(mean - g, -g / G, atol=1e-12)
     assert torch.allclose(loo, g, atol=1e-12)
     assert torch.allclose(long.bias, -long.truth / G, atol=1e-12)
-
-# %% [markdown]
-# `estimator_moments` is the instrument of this page: mean, variance, cosine and bias of
-# any `Objective`, over all groups, exact. It agrees with `enumerate_groups`:
-
-# %%
-three = Bandit(P.log())
-for rule, name in ((leave_one_out, "rloo"), (group_mean, "dr_grpo")):
-    m = estimator_moments(three, R, ZOO[name], 4)
-    mean, noise = enumerate_groups(rule, 4)
-    print(f"{name:8s}", m)
-    assert torch.allclose(m.mean, mean, atol=1e-12)
-    assert abs(m.trace - noise) < 1e-12
 
 # %% [markdown]
 # > **"Subtract the mean reward of the batch: no bias."** A nit of the same kind, with the
@@ -249,6 +253,8 @@ for N in (4, 64):
 # the **answers** to average until noise equals signal,
 #
 # $$n=G\cdot\frac{\mathrm{var}(\hat g)}{\lVert\mathbb{E}\,\hat g\rVert^2}.$$
+#
+# **Length** is the part of the mean along the truth; the truth has 1.
 
 # %%
 def row(name, m, G):
@@ -264,12 +270,14 @@ for G in (2, 4, 16):
     b = row(f"leave-one-out, G = {G}",
             estimator_moments(three, R, ZOO["rloo"], G), G)
     assert abs(a[3] - b[3]) < 1e-9 and a[2] < b[2]
+print(f"one answer: no baseline {variance(0) / (g @ g):.4f}, "
+      f"best fixed one {variance(best) / (g @ g):.4f}")
 
 # %% [markdown]
-# Same `answers`, at every $G$: one estimator, two names. No baseline needs 1.7457 here,
-# the best fixed one 0.5001. At $G=2$ leave-one-out needs 3.4650, *twice as many as no
-# baseline at all*: it subtracts one noisy reward. How noisy, exactly? The others' mean has
-# variance $\sigma^2/(G-1)$, independent of $r_i$, so
+# Same `answers`, at every $G$: one estimator, two names. At $G=2$ leave-one-out needs
+# 3.4650, *twice as many as no baseline at all* (1.7457): it subtracts one noisy reward. How
+# noisy, exactly? With $\sigma^2$ the variance of one reward, the mean of the others has
+# $\sigma^2/(G-1)$, and it is independent of $r_i$:
 #
 # $$\mathrm{var}(r_i-b_i)=\sigma^2\Big(1+\frac1{G-1}\Big).$$
 #
@@ -288,48 +296,40 @@ for G in (2, 4, 8, 16):
 # %% [markdown]
 # ## The division by the std
 #
-# GRPO does not stop at the mean. It divides by the group's own standard deviation $s$:
+# GRPO does not stop at the mean. It divides by the group's own std, $\hat\sigma$:
 #
-# $$A_i=\frac{r_i-\bar r}{s+\varepsilon},\qquad s^2=\frac1G\sum_j(r_j-\bar r)^2.$$
+# $$A_i=\frac{r_i-\bar r}{\hat\sigma+\varepsilon},\qquad
+# \hat\sigma^2=\frac1G\sum_j(r_j-\bar r)^2.$$
 #
-# $s$ depends on the draw, and on $r_i$ itself. Nothing in the lemma covers that. What does
-# it do to the mean? First rewards 0 and 1, then graded ones, with another policy.
+# $\hat\sigma$ depends on the draw, and on $r_i$ itself. Nothing in the lemma covers that.
+#
+# > **"Dividing by the std only rescales."** For one prompt with 0/1 rewards, yes. With
+# > graded rewards no; and over several prompts each is rescaled by a number of its own
+# > (next section).
 
-# %%
+# %% tags=["claim:G16"]
 grpo = ZOO["grpo"].replace(terms=())             # no KL
 graded = Bandit(torch.tensor([0.3, 0.3, 0.4]).log())
+cosines = []
 for name, rewards in (("0/1", (1, 0, 0)), ("graded", (1, 0.2, 0))):
     for G in (2, 4, 6):
         m = estimator_moments(graded, rewards, grpo, G)
+        cosines.append(round(m.cosine, 3))
         print(f"{name:7s} G = {G}: mean", four(m.mean),
               f"cosine {m.cosine:.4f}")
+        if (name, G) == ("graded", 2):           # the second answer flips
+            assert abs(m.truth[1] + 0.048) < 1e-9
+            assert abs(m.mean[1] - 0.030) < 1e-6
     print(f"{'':7s} truth      ", four(m.truth))
+assert cosines == [1, 1, 1, 0.937, 0.981, 0.995]
 
 # %% [markdown]
-# With 0/1 rewards and one prompt the z-score changes the length only: every right answer of
-# a group gets the same $A$, every wrong one too. (At $G=2$ it *is* leave-one-out: $\pm1$.)
-# With graded rewards the mean turns, and at $G=2$ the second answer, reward 0.2 in a world
-# whose mean is 0.36, is pushed *up*.
+# With 0/1 rewards a right answer's $A$ has some expectation $a_+$ over the rest of its
+# group, a wrong one's $a_-$. So the mean is $a_+\mathbb{E}[r\,s]+a_-\mathbb{E}[(1-r)\,s]
+# =(a_+-a_-)\,\nabla J$: another length, nothing else. (At $G=2$ it *is* leave-one-out:
+# $\pm1$.) With graded rewards the mean turns, and at $G=2$ the second answer, reward 0.2 in
+# a world whose mean is 0.36, is pushed *up*.
 #
-# > **"Dividing by the std only rescales."** For one prompt with 0/1 rewards, yes. With
-# > graded rewards no; and over several prompts each is rescaled by a number of its own.
-
-# %% tags=["claim:G16"]
-cosines = {}
-for G in (2, 4, 6):
-    m = estimator_moments(graded, [1, 0.2, 0], grpo, G)
-    cosines[G] = round(m.cosine, 3)
-    binary = estimator_moments(graded, [1, 0, 0], grpo, G)
-    assert abs(binary.cosine - 1) < 1e-12
-    if G == 2:
-        print(f"second answer: truth {m.truth[1]:.4f}, "
-              f"GRPO {m.mean[1]:+.4f}")
-        assert abs(m.truth[1] + 0.048) < 1e-9
-        assert abs(m.mean[1] - 0.030) < 1e-6
-print("cosines", cosines)
-assert cosines == {2: 0.937, 4: 0.981, 6: 0.995}
-
-# %% [markdown]
 # The flip is arithmetic, not chance. At $G=2$ every unequal pair has $A=\pm1$: the gap is
 # forgotten, only who won remains. Answer 2 beats answer 3 (probability 0.4) and loses to
 # answer 1 (0.3), so its component is $0.3\,(0.4-0.3)=+0.03$. Leave-one-out keeps the gaps,
@@ -342,9 +342,9 @@ assert cosines == {2: 0.937, 4: 0.981, 6: 0.995}
 # $$-\nabla L_{\text{GRPO}}=\tfrac12\big(\nabla\log\pi(w)-\nabla\log\pi(l)\big).$$
 #
 # DPO, which learns from pairs without any reward (page 13), minimises
-# $-\log\sigma\big(\beta\,[\log\tfrac{\pi(w)}{\pi_\text{ref}(w)}
+# $-\log\operatorname{sigmoid}\big(\beta\,[\log\tfrac{\pi(w)}{\pi_\text{ref}(w)}
 # -\log\tfrac{\pi(l)}{\pi_\text{ref}(l)}]\big)$. At $\pi=\pi_\text{ref}$ the sigmoid is
-# $\frac12$ and the same difference stands there, times $\beta$.
+# $\frac12$ and the same expression stands there, times $\beta$.
 #
 # > **"With two answers per prompt GRPO is pairwise preference learning."** True, when the
 # > rewards differ, and at the first step. For longer answers it needs the sum over tokens;
@@ -368,8 +368,7 @@ for gap in (1.0, 0.001):
     assert torch.equal(A, torch.tensor([1.0, -1.0]))
 
 # %% [markdown]
-# A gap of 0.001 between two rewards pulls as hard as a gap of 1. What DPO gets from
-# people's choices, the division by the std makes out of numbers.
+# A gap of 0.001 between two rewards pulls as hard as a gap of 1: only the winner counts.
 #
 # > **"RLOO's baseline with GRPO's std is a new estimator."** With the group's own std it is
 # > the z-score times $G/(G-1)$: 2, 1.3333, 1.2 at $G=2,4,6$. Only a leave-one-out std would
@@ -391,8 +390,8 @@ assert others[0].std(correction=0) == 0          # for the odd one out
 # ## One mean for the batch, or one per prompt?
 #
 # So far one prompt. With one prompt "batch" and "group" are the same thing, and so are
-# their methods: REINFORCE++ without KL, which normalises over the batch, *is* GRPO up to
-# the convention for the std ($G-1$ in place of $G$).
+# their methods. REINFORCE++ without KL normalises over all tokens of the batch; with one
+# token per answer it *is* GRPO, up to the convention for the std ($G-1$ in place of $G$).
 
 # %%
 spp = ZOO["reinforce_plus_plus"].replace(shape=())               # no KL
@@ -406,7 +405,7 @@ assert torch.allclose(one.mean, same.mean * bessel, atol=1e-5)
 # %% [markdown]
 # Two prompts, ten equally likely answers each, $k$ of them right; every prompt has its own
 # parameters. The **weight** of a prompt is the length of its part of the mean gradient,
-# 1 when unbiased. The "batch std" row centres per prompt and divides by the batch's std.
+# 1 when unbiased.
 
 # %%
 from rlnb.objective import batch_mean, batch_zscore, logprob
@@ -432,22 +431,20 @@ for right in ((5, 5), (9, 5), (9, 1)):
               f"{m.cosine:.4f}  answers {n:7.4f}")
 
 # %% [markdown]
-# Three things to read off.
-#
 # * **Equal prompts**: the batch mean is better than the group's (17.3 against 18.9). It
 #   averages 16 answers in place of 8.
-# * **Unequal prompts**: it is worse (22.1), then far worse (53.7). Measured against a mean of
-#   0.5, an easy prompt's answers are nearly all good and a hard one's nearly all bad: an
+# * **Unequal prompts**: it is worse (22.1), then far worse (53.7). In the last table the
+#   batch's mean is 0.5: an easy prompt's answers are nearly all above it, a hard one's nearly all below. An
 #   offset per prompt, and offsets are noise.
 # * **The std**: GRPO gives the prompt with 9 of 10 the weight 2.33 and the one with 5 of 10
 #   1.86. The mean turns (cosine 0.9945). One std for the batch leaves the two within 5
 #   percent, but a prompt's step now depends on who else is in the batch. And the z-score is
 #   not only harm: it has the least noise in the last two tables (17.9, 16.4).
 #
-# > **"A baseline per prompt beats one mean over the batch."** Often tried out on a two-armed
-# > bandit, where it fails. There $\lVert s\rVert^2=2(1-\pi_a)^2$ is so tied to the reward that
-# > the best baseline is $1-p$, the mirror image of the mean $p$, with variance exactly 0.
-# > With many answers, score and reward are nearly unrelated, and the statement holds.
+# > **"A baseline per prompt beats one mean over the batch."** True for unequal
+# > prompts with many answers, where score and reward are nearly unrelated. In a two-armed bandit
+# > $\lVert s\rVert^2=2(1-\pi_a)^2$ is so tied to the reward that the best baseline is $1-p$,
+# > the mirror image of the mean $p$, with variance exactly 0.
 
 # %% tags=["claim:B05"]
 noise = {}
@@ -479,13 +476,15 @@ for q in (0.1, 0.3, 0.9):                        # the two-armed bandit
     assert abs(var[1 - q]) < 1e-12
 
 # %% [markdown]
-# Zero: in a two-armed bandit one draw, with the right baseline, *is* the gradient. No
-# language model is like that. Do not judge baselines on two arms.
+# With ten or fifty answers the batch mean needs 2.7 and 2.6 times as many as leave-one-out,
+# with two a fifth: on a batch at 0.1 and 0.9 its 0.5 is nearer to $1-p$. And zero at $1-p$:
+# one draw *is* the gradient. No language model is like that. Do not judge baselines on two
+# arms.
 #
 # ## All of them on one toy
 #
 # ReMax takes the reward of the greedy answer: a legal baseline, at the price of one more
-# answer per prompt. Page 08's Dr. GRPO is the group mean. Fixed numbers are added for
+# answer per prompt, not counted below. Page 08's Dr. GRPO is the group mean. Fixed numbers are added for
 # scale; in practice nobody knows them. Three answers, rewards 1, 0.2, 0, $G=4$, exact:
 
 # %%
@@ -528,8 +527,8 @@ assert n["greedy (ReMax)"] > 2 * n["none (REINFORCE)"]
 assert n["b optimal"] < n["b = E r"] < n["leave-one-out (RLOO)"]
 assert n["batch mean"] == n["group mean (Dr. GRPO)"] == \
     n["leave-one-out (RLOO)"]
-short = estimator_moments(three, R, grpo, 2)
-assert round(short.cosine, 4) == 0.9888
+at_two = estimator_moments(three, R, grpo, 2)
+assert round(at_two.cosine, 4) == 0.9888
 m = estimator_moments(graded, R, ZOO["remax"], 4)  # greedy answer wrong
 raw = estimator_moments(graded, R, ZOO["reinforce"], 4)
 print(f"greedy wrong: ReMax {m.trace:.4f}, none {raw.trace:.4f}")
@@ -572,20 +571,23 @@ print(f"norms: estimator {m.mean.norm():.5f}, multiplied back "
 assert torch.allclose(back, m.truth, atol=1e-12)
 old = seq.copy()
 old.logits.data -= 3 * m.truth                   # drew the answers
+rho = (seq.logprobs() - old.logprobs()).exp()[seq.mask.bool()]
+print(f"token ratios {rho.min():.2f} to {rho.max():.2f}")
 wide = ZOO["dr_grpo"].replace(surrogate=clip(1.0, high=9.0))
 for name, obj in (("never clipped", wide), ("clip 0.2", ZOO["dr_grpo"])):
     off = estimator_moments(seq, ok, obj, G, old_policy=old)
-    print(f"answers three steps old, {name}: cosine {off.cosine:.4f}")
+    print(f"older answers, {name}: cosine {off.cosine:.4f}")
     assert off.cosine < 0.9999
 
 # %% [markdown]
-# Three steps of size 1 have moved the ratios to 0.77 ... 1.47. The clip has switched off the
-# tokens that left the band in the right direction, and what remains points back on average:
-# a brake, no longer an estimator.
+# The older policy is $3\nabla J$ behind. Never clipped, 0.9970: a token's ratio corrects the
+# token, not the rest of its answer ([page 04](04_importance_sampling.ipynb)). The clip has
+# switched off the tokens that left the band in the right direction, and what remains points
+# back on average: a brake, no longer an estimator.
 #
 # > **"As the group grows, GRPO becomes REINFORCE with one global baseline."** For one
-# > prompt. With several, each group's mean goes to its *own* prompt's $V$, and the division
-# > stays: the limit weighs a prompt by $1/\sigma$.
+# > prompt. With several, each group's mean goes to its *own* prompt's $V$ (variance
+# > $\sigma^2/G$), and the division stays: the limit weighs a prompt by $1/\sigma$.
 
 # %% tags=["claim:G20"]
 for k in (1, 5, 9):                              # right answers of 10
@@ -655,7 +657,8 @@ s = torch.eye(3) - pi
 for name, b in (("none", 0.0), ("mean reward", pi @ R),
                 ("greedy", R[pi.argmax()])):
     second = pi @ ((R - b)**2 * (s**2).sum(1))
-    print(f"{name:12s} b {b:.4f}  second moment {second:.4f}")
+    var = second - ((pi * R) @ s).square().sum()
+    print(f"{name:12s} b {b:.4f}  variance {var:.4f}")
 
 # %% [markdown]
 # **03.3 Implement** · 8 minutes · ●●○. The optimal baseline from any table of scores:
@@ -755,8 +758,8 @@ check.silent_bug_03(my_test)
 # <details><summary>answer</summary>
 #
 # One prompt, 0/1 rewards: only length. Several prompts: each is weighted by about
-# $1/\sigma$, symmetric in $p$ and $1-p$. Graded rewards: it also turns the gradient, since
-# gaps become ranks; at $G=2$ any gap gives $\pm1$ and a component can change sign. What it
+# $1/\sigma$, symmetric in $p$ and $1-p$. Graded rewards: it also turns the gradient, since a
+# gap counts relative to its group; at $G=2$ any gap gives $\pm1$ and a component can change sign. What it
 # buys: insensitivity to the reward's scale. Keep the mean and drop it (Dr. GRPO), or use the
 # batch's std, which keeps prompts in proportion but couples them.
 # </details>
@@ -811,7 +814,8 @@ check.silent_bug_03(my_test)
 #
 # The running group: rewards 1, 1, 0, 0, lengths 3, 5, 2, 6, drawn from the current policy.
 # Per answer the advantage $A$ and the weight with which each of its tokens is pushed up.
-# For ReMax the greedy answer is taken to be right.
+# For ReMax the greedy answer is taken to be right. REINFORCE++ counts tokens, 8 right and 8
+# wrong: $0.5/\sqrt{4/15}=0.9682$, over 16.
 
 # %%
 from rlnb.toys import running_group

@@ -12,14 +12,14 @@
 # **Settles:** what the clip does, why there is a `min`, and what neither of them promises; where
 # the advantage of a single token comes from; what a critic costs; which models sit in memory.
 #
-# 40 minutes · after 02 · Schulman et al. 2017 (PPO, arXiv 1707.06347), Schulman et al. 2015 (GAE,
+# 40 minutes · after [02](02_reinforce.ipynb), [03](03_baselines.ipynb) and [04](04_importance_sampling.ipynb) · Schulman et al. 2017 (PPO, arXiv 1707.06347), Schulman et al. 2015 (GAE,
 # 1506.02438; TRPO, 1502.05477), Ye et al. 2020 (dual clip, 1912.09729), Ziegler et al. 2019 (KL in
 # the reward, 1909.08593)
 #
-# > **03, baselines, in two lines.** Subtract from the reward any number that does not depend on the
+# > **[03](03_baselines.ipynb), baselines, in two lines.** Subtract from the reward any number that does not depend on the
 # > answer drawn: the mean gradient stays, the noise changes. The result is the *advantage* $A$.
 #
-# > **04, importance sampling, in two lines.** Samples from $\pi_\text{old}$ speak for $\pi_\theta$
+# > **[04](04_importance_sampling.ipynb), importance sampling, in two lines.** Samples from $\pi_\text{old}$ speak for $\pi_\theta$
 # > once each is weighted by $\pi_\theta/\pi_\text{old}$. Over a whole answer these weights multiply
 # > and explode, so everything below keeps one weight per token.
 

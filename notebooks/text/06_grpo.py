@@ -19,10 +19,10 @@
 # ([2503.20783](https://arxiv.org/abs/2503.20783)).
 
 # %% [markdown]
-# > **03 in two lines.** Subtracting a number that does not depend on the answer leaves the expected gradient
+# > **[03](03_baselines.ipynb) in two lines.** Subtracting a number that does not depend on the answer leaves the expected gradient
 # > alone and shrinks its noise. The best simple choice is close to the expected reward of the prompt.
 # >
-# > **04 in two lines.** Data drawn from $\pi_\text{old}$ is reweighted by $\rho=\pi_\theta/\pi_\text{old}$, which
+# > **[04](04_importance_sampling.ipynb) in two lines.** Data drawn from $\pi_\text{old}$ is reweighted by $\rho=\pi_\theta/\pi_\text{old}$, which
 # > explodes if unchecked. $k_3$ estimates KL($\pi_\theta\Vert\pi_\text{ref}$) from samples; its *gradient* is another story.
 
 # %%

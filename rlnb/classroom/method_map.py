@@ -32,7 +32,7 @@ PLACES = (
     Place("batch mean", 4, 0, "03", "reinforce_batch_mean"),
     Place("ReMax", 3, 0, "03", "remax"),
     Place("RLOO", 2, 0, "03", "rloo"),
-    Place("REINFORCE++", 4, 1, "12", "reinforce_plus_plus"),
+    Place("REINFORCE++", 4, 1, "03", "reinforce_plus_plus"),
     Place("PPO", 0, 1, "05", "ppo"),
     Place("GRPO", 1, 1, "06", "grpo"),
     Place("Dr. GRPO", 2, 1, "08", "dr_grpo"),
