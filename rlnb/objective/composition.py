@@ -198,10 +198,13 @@ class Objective:
                 continue
             for name in getattr(part, "needs", ()):
                 if getattr(batch, name) is None:
+                    from .zoo import name_of   # only to say it: the zoo is built from this module
+
                     hint = (" or drop the term with .replace(terms=())"
                             if part in self.terms else "")
-                    raise ValueError(f"{spell(part)} needs {name}, which the batch does not have: "
-                                     f"pass Batch({name}=...){hint}.")
+                    raise ValueError(f"{name_of(self) or 'this objective'}: {spell(part)} needs "
+                                     f"{name}, which the batch does not have: pass "
+                                     f"Batch({name}=...){hint}.")
             check = getattr(part, "check", None)
             if check is not None:
                 check(batch)
