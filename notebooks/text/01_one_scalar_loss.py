@@ -163,7 +163,8 @@ g = torch.autograd.grad(L, z)[0]                                 # (7, 3)
 
 # %% [markdown]
 # The second number is the usual slip: averaging over padding shrinks loss and gradient, by
-# a factor that depends on who else is in the batch. The gradient is the one-token formula, once for each real token, added up:
+# a factor that depends on who else is in the batch. The gradient is the one-token formula,
+# once for each real token, added up:
 
 # %%
 by_hand = torch.zeros_like(g)
@@ -177,9 +178,10 @@ for prefix in ((), (0,), (0, 0)):
 assert torch.allclose(g, by_hand, atol=1e-12)
 
 # %% [markdown]
-# The prefix (0, 0) is in no gold answer: gradient 0. SFT says nothing about states that
-# the teacher never visits (in a network, shared parameters move them all the same). The rest is plain differentiation: the tokens are data, $\theta$ sits only inside
-# $\log\pi_\theta$, and the loss is a scalar.
+# The prefix (0, 0) is in no gold answer: gradient 0. SFT says nothing about states that the
+# teacher never visits (in a network, shared parameters move them all the same). The rest is
+# plain differentiation: the tokens are data, $\theta$ sits only inside $\log\pi_\theta$,
+# and the loss is a scalar.
 #
 # ## Entropy: the price of a distribution
 #
@@ -211,9 +213,9 @@ assert torch.isclose(entropy(p) / bit, torch.tensor(1.75))
 # bits on average. A model that believes them equally likely pays 2. The quarter bit too
 # much is the KL.
 #
-# **Perplexity** is $e^{H(p,q)}$ per token, $H$ in nats: at 8 the model is as unsure as among
-# 8 equally likely words. A freshly initialised model is nearly uniform, so its first loss is
-# about $\log V$ whatever the data (GPT-2 has 50,257 words, Qwen2.5-0.5B 151,936):
+# **Perplexity** is $e^{H(p,q)}$ per token, $H$ in nats: at 8 the model is as unsure as
+# among 8 equally likely words. A freshly initialised model is nearly uniform, so its first
+# loss is about $\log V$ whatever the data (GPT-2 has 50,257 words, Qwen2.5-0.5B 151,936):
 
 # %%
 import math
@@ -340,11 +342,11 @@ assert abs(fits[1][0] - 3) < 0.02 and abs(fits[1][1] - 1) < 0.03
 assert abs(fits[1][0] + fits[2][0]) < 1e-4       # which peak: the start
 
 # %% [markdown]
-# Forward: mean 0, deviation $\sqrt{10}=3.1623$. It *covers*, gap and all. Reverse: one peak, deviation 1.02, half of the target ignored, and
-# which half depends on where the descent began: it *seeks* a mode. Its price, 0.6888, is
-# nearly $\log 2=0.6931$: minus the log of the share it kept. The last row is a trap in the
-# middle, a local minimum that covers and costs more, 0.8406. The best one picks; a descent
-# need not find it.
+# Forward: mean 0, deviation $\sqrt{10}=3.1623$. It *covers*, gap and all. Reverse: one
+# peak, deviation 1.02, half of the target ignored, and which half depends on where the
+# descent began: it *seeks* a mode. Its price, 0.6888, is nearly $\log 2=0.6931$: minus the
+# log of the share it kept. The last row is a trap in the middle, a local minimum that
+# covers and costs more, 0.8406. The best one picks; a descent need not find it.
 #
 # The two conditions matter. Nearer peaks, or a model that is large enough:
 
@@ -395,7 +397,8 @@ assert abs(reverse) < 1e-4
 #
 # The last row, a penalty for leaving a reference model, makes RL itself a reverse KL. Take
 # $\mathbb{E}_\pi[r]-\beta\,\mathrm{KL}(\pi\Vert\pi_\text{ref})$ with the leash's weight
-# $\beta>0$, and the target $\pi^\star(y)=\pi_\text{ref}(y)\,e^{r(y)/\beta}/Z$, with $Z$ so that it sums to 1:
+# $\beta>0$, and the target $\pi^\star(y)=\pi_\text{ref}(y)\,e^{r(y)/\beta}/Z$, with $Z$ so
+# that it sums to 1:
 #
 # $$\mathbb{E}_\pi[r]-\beta\,\mathrm{KL}(\pi\Vert\pi_\text{ref})
 # =\beta\log Z-\beta\,\mathrm{KL}(\pi\Vert\pi^\star)$$
@@ -418,9 +421,9 @@ print(f"leashed reward {left:.4f} = {right:.4f}; of the target "
 assert torch.isclose(left, right) and torch.isclose(best, beta * Z.log())
 
 # %% [markdown]
-# Maximising a leashed reward is minimising a reverse KL to the tilted reference.
-# No policy gets above $\beta\log Z=0.3363$: a KL is never negative. Page 13 starts
-# from the same target.
+# Maximising a leashed reward is minimising a reverse KL to the tilted reference. No policy
+# gets above $\beta\log Z=0.3363$: a KL is never negative. Page 13 starts from the same
+# target.
 #
 # ## Sampling has no gradient
 #
