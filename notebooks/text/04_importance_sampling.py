@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 04 · Importance sampling: other people's samples
 #
-# **Settles:** what $\pi_\theta/\pi_\text{old}$ repairs and what it cannot; why nobody multiplies it over
-# an answer; which of three KL estimators to read, which to differentiate, and why those are two
+# **Settles:** what $\pi_\theta/\pi_\text{old}$ repairs and what it cannot; why PPO does not multiply it
+# over an answer; which of three KL estimators to read, which to differentiate, and why those are two
 # questions; what TRPO solved before PPO gave up solving.
 #
 # 40 minutes · after [02](02_reinforce.ipynb) and [03](03_baselines.ipynb) · Kahn & Marshall 1953 (importance sampling), Schulman et al. 2015 (TRPO,
@@ -54,7 +54,7 @@ assert torch.isclose(ref @ (w * f), pi @ f)
 
 # %% [markdown]
 # The weights average to 1 under the policy that sampled. That is a free check: a batch whose mean weight
-# is far from 1 is saying something.
+# is far from 1 is too small, or was not drawn by the policy you think.
 #
 # The logarithm of the same ratio says how far the policy has gone. With $y$ drawn from $\pi$ and
 # $\ell=\log\pi(y)-\log\pi_\text{ref}(y)$, the mean of $\ell$ is $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$, and
@@ -62,8 +62,8 @@ assert torch.isclose(ref @ (w * f), pi @ f)
 #
 # $$k_1=\ell,\qquad k_2=\tfrac12\ell^2,\qquad k_3=e^{-\ell}-1+\ell$$
 #
-# GRPO's paper writes $r=\pi_\text{ref}/\pi=e^{-\ell}$ and $k_3=r-\log r-1$. "It is always positive" is what
-# one reads. Never negative, and 0 exactly where the two agree:
+# GRPO's paper writes $r=\pi_\text{ref}/\pi=e^{-\ell}$ and $k_3=r-\log r-1$. "It is always positive", one
+# reads. Not quite: never negative, and 0 exactly where the two agree:
 
 # %% tags=["claim:K01"]
 def k1(l): return l
@@ -81,15 +81,18 @@ grid = torch.arange(-20_000, 20_001) / 1000  # log-ratios
 assert k3(grid).min() == 0 and grid[k3(grid) == 0].tolist() == [0.0]
 
 # %% [markdown]
-# Drag the policy away from the reference. Left: what each estimator says on average. Middle: how much a
-# single sample scatters. Right: the gradient of its mean when it is used as a *loss*, beside the
-# gradient of the true KL. Then let an older policy do the sampling; $\rho=\pi/\pi_\text{old}$.
+# $k_1$ is negative on two tokens of four and right on average; $k_3$ is right and never negative.
+#
+# Drag the policy away from the reference: distance 0 is `ref`, 1 is `pi`, on a straight line in logits.
+# Left: what each estimator says on average. Middle: how much a single sample scatters. Right: the gradient
+# of its mean when it is used as a *loss*, beside that of the true KL (black). Then let an older policy, half
+# the distance out, do the sampling; $\rho=\pi/\pi_\text{old}$.
 
 # %% tags=["explorer"]
 explorers.kl_estimator_explorer()
 
 # %% [markdown]
-# The same at default values, as a table, and once more with samples from half-way back:
+# The same at default values, as a table, fresh and stale:
 
 # %%
 from rlnb.classroom.explorers.kl_estimators import compute
@@ -109,12 +112,10 @@ assert abs(compute()["kl"] - KL) < 1e-12
 # *On fresh samples $k_1$ and $k_3$ have the right mean, $k_2$ nearly; as a loss $k_1$ has no gradient on
 # average, $k_2$ the right one, $k_3$ another. On stale samples only the ratio-corrected form is right.*
 #
-# The rest of the page is these two tables, taken apart.
-#
 # ## Support: what no weight repairs
 #
-# "An expectation under $p$ can be had from samples of $q$ by weighting with $p/q$": where $q$ goes
-# everywhere that $p$ goes. A token that $q$ never writes has no weight at all.
+# "An expectation under $p$ can be had from samples of $q$ by weighting with $p/q$": true where $q$
+# goes everywhere that $p$ goes. A token that $q$ never writes has no weight at all.
 
 # %% tags=["claim:B14"]
 p = torch.tensor([0.4, 0.4, 0.2])
@@ -132,8 +133,8 @@ assert torch.isclose(truth, torch.tensor(1.4))
 
 # %% [markdown]
 # 0.8 instead of 1.4, and no sample looks odd. What gives it away is the mean weight: it is the share of
-# $p$ that $q$ covers. Top-p sampling makes such gaps on purpose, as soon as the trainer scores with the
-# full softmax.
+# $p$ that $q$ covers. Top-p sampling makes such gaps on purpose, if the trainer scores with the full
+# softmax.
 #
 # ## What a weighted sample is worth
 #
@@ -144,7 +145,8 @@ assert torch.isclose(truth, torch.tensor(1.4))
 #
 # is $n$ for equal weights and 1 when one sample has them all. "The ratios explode when the two
 # distributions drift apart" is true, and exponentially so. Two Gaussians of width 1, $\mu$ apart:
-# $\mathrm{Var}\,w=e^{\mu^2}-1$. By the integral, by the formula, and from 1,000 samples, five seeds:
+# $\mathrm{Var}\,w=e^{\mu^2}-1$. By the integral, asserted against the formula, and from
+# 1,000 samples, five seeds:
 
 # %% tags=["claim:B15"]
 def ess(log_w):
@@ -236,7 +238,7 @@ figures.learning_curves(
 # ## What PPO uses instead
 #
 # One weight per token, $\rho_t$, and the tokens before it taken as they came. The prefix ratio
-# $\prod_{s\lt t}\rho_s$ is dropped: bounded variance, some bias. How much of each? A policy over two words
+# $\prod_{s\lt t}\rho_s$ is dropped: no product, some bias. How much? A policy over two words
 # and a stop token, moved by a random step, answers drawn from before. Exact moments of one answer's gradient:
 
 # %%
@@ -245,8 +247,9 @@ from rlnb.objective import Objective, ratio, raw_reward
 from rlnb.toys import SequencePolicy, estimator_moments
 
 by_token = Objective(raw_reward, ratio, parts.sequence_sum)
-by_product = by_token.replace(ratio=parts.product(),
-                              weights=parts.sequence_mean())
+by_product = by_token.replace(               # one ratio, at every token:
+    ratio=parts.product(),
+    weights=parts.sequence_mean())           # count it once
 ignored = by_token.replace(surrogate=parts.logprob())
 choices = {"none": ignored, "token": by_token, "product": by_product}
 
@@ -278,14 +281,14 @@ for seed in (1, 2):
 
 # %% [markdown]
 # The product has no bias at all, and at four tokens its variance is nothing to fear. Length is what
-# makes it useless. The token ratio removes most of the error that ignoring the move makes, and not all of
-# it: 3 to 18 % of the gradient is left, after a large step. In return no weight is ever a product. This is
+# makes it useless. The token ratio removes 47 to 88 % of the error that ignoring the move makes; an error
+# of 3 to 18 % of the gradient is left, after a large step. In return no weight is ever a product. This is
 # the trade that PPO, GRPO and their relatives make: not the importance weight of an answer but a correction
 # per token, exact at $\pi_\text{old}$ and worse the more the prefixes have changed.
 #
 # ## KL estimators: the value
 #
-# Now the second table of the beginning. "$k_3$ is an unbiased estimate of $\mathrm{KL}(\pi\,\|\,
+# Back to the two tables under the explorer. "$k_3$ is an unbiased estimate of $\mathrm{KL}(\pi\,\|\,
 # \pi_\text{ref})$": on samples of $\pi$ itself, and when $\pi$ can draw every token that the reference can.
 # Stale samples are repaired by the ratio. Missing support is not:
 
@@ -313,14 +316,19 @@ assert torch.isclose(kl_gap - k3_gap, torch.tensor(0.2))
 #
 # $$\mathrm{Var}\,k_1=\mu^2,\qquad\mathrm{Var}\,k_3=e^{\mu^2}-1-\mu^2$$
 #
-# The two cross where $e^{\mu^2}=1+2\mu^2$. The other way to fail is a rare token that the reference likes:
+# They cross where $e^{\mu^2}=1+2\mu^2$. The integral below agrees. The other way to fail is a rare token that
+# the reference likes:
 
 # %% tags=["claim:K03"]
 import math
 
 for mu in (0.5, 1.0, 1.5):
+    l_mu = mu * x - mu**2 / 2                # x and q: the grid above
+    from_mean = (k3(l_mu) - mu**2 / 2) ** 2
+    var_k3 = torch.trapezoid(q * l_mu.exp() * from_mean, x).item()
     print(f"mu {mu}: KL {mu**2 / 2:.4f}  var k1 {mu**2:.4f}"
-          f"  var k3 {math.exp(mu**2) - 1 - mu**2:.4f}")
+          f"  var k3 {var_k3:.4f}")
+    assert math.isclose(var_k3, math.exp(mu**2) - 1 - mu**2)
 low, high = 0.5, 2.0
 for _ in range(60):                          # bisection
     mid = (low + high) / 2
@@ -338,8 +346,8 @@ print("rare token that the reference likes: KL", show(rare @ l_rare),
 assert spread(k3) > 10 * spread(k1)
 
 # %% [markdown]
-# 0.63 nats *per token* is a policy that has left. In ordinary runs $k_3$ is the quieter one; the last line
-# is how it shows up in a log all the same, as a single spike.
+# 0.63 nats *per token* is a policy that has left. In ordinary runs $k_3$ is the quieter one. The last line
+# is how it fails there: one rare token in a thousand, $k_3\approx94$, and the log shows a spike.
 #
 # ## KL estimators: the gradient
 #
@@ -350,9 +358,9 @@ assert spread(k3) > 10 * spread(k1)
 # $$k_1'=1\ \to\ 0,\qquad k_2'=\ell\ \to\ \nabla\mathrm{KL}(\pi\,\|\,\pi_\text{ref}),\qquad
 # k_3'=1-\tfrac{\pi_\text{ref}}{\pi}\ \to\ \nabla\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$$
 #
-# All the ways people do it, by enumeration. *Loss*: autograd through $k$. *Reward*: $k$ is a number that
+# What people do, by enumeration. *Loss*: autograd through $k$. *Reward*: $k$ is a number that
 # multiplies $\nabla\log\pi$. The ratio $\rho=\pi/\pi_\text{old}$ may be absent, a constant weight
-# (detached), or differentiated along.
+# (detached), or differentiated too.
 
 # %%
 def kl_gradient(k, place="loss", sampler=None, weight="none"):
@@ -430,25 +438,27 @@ print("nine forms, same gradients as rlnb")
 # %% [markdown]
 # How to read it. Two roads lead to $\nabla\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$. One multiplies an *unbiased
 # value* by the ratio and differentiates both: $\rho k_1$ and $\rho k_3$ (DeepSeek-V3.2, arXiv 2512.02556, and
-# TRL's `use_bias_correction_kl`, do the second). The other takes the one estimator whose *slope* is right:
-# $k_2$ in the loss, or $k_1$ in the reward, with a plain weight when samples are stale.
+# TRL's `use_bias_correction_kl`, do the second). The other takes an estimator whose *slope* is right:
+# $k_2$ in the loss, or $k_1$ in the reward, with a detached ratio when samples are stale.
 #
 # Detach the ratio of $\rho k_3$ and the forward KL is back. Drop the ratio on stale samples and nothing is
-# right; $k_1$ in a loss then even pushes *away* from the reference, cosine −0.99 in the explorer.
+# right; $k_1$ in a loss then even pushes *away* from the reference, cosine −0.99 in the
+# table of stale samples.
 #
 # ## How much does it matter?
 #
 # "$k_3$ is unbiased, so put it in the loss as $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$." For the gradient this
-# does not follow, as the first row shows. It is sloppy rather than wrong, because the penalty works: it
+# does not follow, as the row "loss, fresh" shows. It is sloppy rather than wrong, because the penalty works: it
 # too is smallest at the reference, and close to it the directions agree.
 
 # %% tags=["claim:K04"]
+print("k3's gradient against that of KL(pi||ref)")
+print("    KL  cosine  length")
 for distance in (0.02, 0.044, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0):
     d = compute(distance)
     ratio_of_lengths = d["length"]["k3"] / d["length"]["k2"]
-    print(f"KL {d['kl']:.4f}: cosine of k3's gradient with that of "
-          f"KL(pi||ref) {d['cosine']['k3']:.4f}, length "
-          f"{ratio_of_lengths:.4f} of it")
+    print(f"{d['kl']:6.4f}  {d['cosine']['k3']:6.4f}  "
+          f"{ratio_of_lengths:6.4f}")
 near = compute(0.044)
 assert round(near["kl"], 4) == 0.0009 and near["cosine"]["k3"] > 0.9999
 assert which(kl_gradient(k3)) == F and which(kl_gradient(k1)) == "0"
@@ -457,13 +467,13 @@ at_ref = compute(0.0)
 assert at_ref["length"]["k3"] < 1e-12 and at_ref["kl"] < 1e-12
 
 # %% [markdown]
-# At the 0.001 nats per token of a healthy run there is nothing to see. At 0.4 the directions differ by 13
+# At 0.001 nats per token there is nothing to see. At 0.4 the directions differ by 13
 # degrees, at 1.1 by 44, and by then the two KLs want different things: the forward one covers
 # whatever the reference does, the reverse one stays where the reference is likely.
 #
 # ## Two tokens
 #
-# Every line of that table holds *per state*: one prefix, one token. An answer is a chain, and what KL the
+# Every row of the table of gradients holds *per state*: one prefix, one token. An answer is a chain, and what KL the
 # later tokens meet depends on the earlier ones. Two tokens, each word 0, word 1 or stop:
 
 # %%
@@ -509,7 +519,7 @@ for mine, target in pairs[3:]:
 
 # %% [markdown]
 # The identities survive for the log-ratio of the *whole answer*. They break when $k_2$ or $k_3$ are taken
-# token by token and added up, which is how every trainer does it: each token then answers for its own
+# token by token and added up, which is how trainers do it: each token then answers for its own
 # KL and not for the KL it leads to. Not for this chain only; eight random ones, near the
 # reference and far:
 
@@ -529,6 +539,9 @@ for size in (0.05, 1.0):
               f"from {min(found8):.4f} to {max(found8):.4f}")
 
 # %% [markdown]
+# Near the reference it costs next to nothing. Far from it a random chain loses less than ours, which was
+# built to show it: at worst 0.94 for $k_2$, where ours has 0.50.
+#
 # "PPO puts the KL in the reward, GRPO puts it in the loss." True as a description, and more than a matter of
 # place. In the reward, $k_1$ is the gradient of the sequence KL exactly, later tokens included. In the
 # loss, per token, the first word below is pushed the other way: it is rarer than under the reference,
@@ -559,9 +572,10 @@ assert in_reward.mean[0, 0] < 0 < in_loss.mean[0, 0]
 # $$\max_\theta\ \mathbb{E}_\text{old}[\rho\,A]\quad\text{subject to}\quad
 # \mathrm{KL}(\pi_\text{old}\,\|\,\pi_\theta)\le\delta$$
 #
-# Mind the direction: old first, unlike the reference KL above. To second order the constraint is
-# $\tfrac12\Delta^\top F\Delta\le\delta$, with $F$ the Hessian of the KL at the old policy, the Fisher matrix.
-# Then $\Delta=\sqrt{2\delta/(s^\top Fs)}\;s$ with $Fs=g$. Nobody builds $F$: conjugate gradient only asks for
+# Mind the direction: old first, unlike the reference KL above. To second order in the step $\Delta$ the constraint
+# is $\tfrac12\Delta^\top F\Delta\le\delta$, with $F$ the Hessian of the KL at the old policy, the Fisher matrix.
+# Then $\Delta=\sqrt{2\delta/(s^\top Fs)}\;s$ with $Fs=g$, the gradient
+# of the surrogate. Nobody builds $F$: conjugate gradient only asks for
 # products $Fv$, and those are two backward passes. Five arms; the best one is rare:
 
 # %%
@@ -644,9 +658,10 @@ for delta in (0.01, 0.1, 1.0):
     assert kl <= delta and surrogate(new) > surrogate(plain) > 0
 
 # %% [markdown]
-# $\tfrac12\Delta^\top F\Delta=\delta$ to the digit, and the true KL is 5 to 44 % larger. Without the line
+# $\tfrac12\Delta^\top F\Delta=\delta$ as asserted, and the true KL is 5 to 44 % larger. Without the line
 # search the constraint would be violated every time here. At the same KL the natural step gains more
-# (0.0164 against 0.0152 at δ = 0.01) and is the only one that lifts the rare arm. The price is second-order
+# (0.0164 against 0.0152 at δ = 0.01), and at δ = 1 it lifts the rare arm tenfold where the plain one lowers
+# it. The price is second-order
 # products on every step; TRL, verl and OpenRLHF offer no TRPO. Page 05 is the cheap way out.
 #
 # ## A controller for β, and its units
@@ -706,9 +721,9 @@ figures.line_figure(
             "460 nats), the other way nothing moves.")
 
 # %% [markdown]
-# Nothing crashes in the third run. The measured number stays below 6, as asked, and β sinks for ever. The
-# same factor $T$ sits between a β for a penalty summed over tokens (PPO, RLOO) and a β for one averaged
-# over them (GRPO). Do not copy one to the other.
+# Nothing crashes in the third run. The measured number stays below 6, as asked, and β sinks for ever. A
+# fixed β has no such unit: GRPO averages over tokens where RLOO sums, but it averages the advantage along
+# with the penalty, and $T$ cancels.
 #
 # ## Where people go wrong
 #
@@ -716,8 +731,8 @@ figures.line_figure(
 # about the reference are left.
 #
 # **"With verifiable rewards the KL leash mostly keeps the policy from moving far enough."** At a large β,
-# yes. For KL(π‖π_ref) the best policy is $\pi_\text{ref}e^{r/\beta}$ up to a constant, so a reward of 1 can
-# multiply the odds of a right answer by $e^{1/\beta}$. Right or wrong, starting from one in 10,000:
+# yes. For $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the best policy is $\pi_\text{ref}e^{r/\beta}$ up to a constant, so a
+# reward of 1 can multiply the odds of a right answer by $e^{1/\beta}$. Right or wrong, starting from one in 10,000:
 
 # %% tags=["claim:K07"]
 p0 = 1e-4
@@ -738,12 +753,13 @@ assert [round(optimum(b), 3) for b in (0.04, 0.1, 0.2)] \
     == [1.0, 0.688, 0.015]
 
 # %% [markdown]
-# At the usual 0.04 the leash is long enough for anything. At 0.2 it is not, *for this KL*. $k_3$ in the
+# At the usual 0.04 the leash hardly holds. At 0.2 it does, *for this KL*. $k_3$ in the
 # loss is another leash: it pulls back by $\pi-\pi_\text{ref}$ per logit, so it lets a rare answer rise to
 # about $1-\beta$ and never quite to 1. Both numbers are resting points; how fast a run gets there is
 # another question.
 #
-# **"Without the KL term no reference model is needed."** True, if nothing else uses one. **"Long chains of
+# **"Without the KL term no reference model is needed."** True, if nothing else uses one: 16 bytes a
+# parameter instead of 18. **"Long chains of
 # thought are what the reference cannot do."** If it could not at all, neither could the policy, which starts
 # there: what is never sampled is never reinforced. Rarely is not never:
 
@@ -767,14 +783,12 @@ print(f"start at 1e-4: {climb(1e-4):.4f}   start at 0: {climb(0.0):.4f}")
 assert climb(1e-4) > 0.99 and climb(0.0) == 0
 
 # %% [markdown]
-# 18 bytes a parameter with a frozen bf16 reference, 16 without. And an answer at exactly 0 stays there
-# under any learning rate, as in the support gap above.
+# An answer at exactly 0 stays there under any learning rate, as in the support gap above.
 #
 # ## Exercises
 #
 # **04.1 Derive** · 6 minutes · ●●○. Show that on fresh samples the mean gradient of $k_2$, used as a loss,
-# is $\nabla\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$. Where does the derivative of the KL have a term that
-# vanishes?
+# is $\nabla\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$. Which term of the derivative of the KL vanishes, and why?
 #
 # <details><summary>hint</summary>
 #
@@ -885,13 +899,13 @@ check.silent_bug_04(my_test)
 # instead of weighting them, and needs a bound on p/q.
 # </details>
 #
-# **Why does nobody use the ratio of the whole answer?**
+# **Why not use the ratio of the whole answer?**
 # <details><summary>answer</summary>
 #
 # It is the right importance weight, and it is a product of T token ratios, so its variance is (1 + χ²)^T − 1.
 # With χ² = 0.04 per token that is 49 at 100 tokens and 10^17 at 1,000: the mean is still 1, but it sits in
-# answers that no batch contains. PPO and GRPO use one ratio per token and ignore the prefix: bounded variance,
-# some bias. GSPO's geometric mean is not an importance weight either; it measures movement.
+# answers that no batch contains. PPO and GRPO use one ratio per token and ignore the prefix: no product, some
+# bias. GSPO's geometric mean is not an importance weight either; it measures movement.
 # </details>
 #
 # **Compare $k_1$, $k_2$, $k_3$.**
@@ -951,8 +965,8 @@ check.silent_bug_04(my_test)
 # ## Recap
 #
 # The running group under the methods so far. Its answers were drawn from $\pi_\text{old}$ and the policy has
-# moved. `reinforce` and `rloo` do not look; the two rows below weigh RLOO's push by the token ratio
-# and by the product.
+# moved. `reinforce` and `rloo` ignore that; the two rows below weigh RLOO's push (minus the loss's slope in
+# each $\log\pi$) by the token ratio and by the product.
 
 # %%
 from rlnb.toys import running_group
