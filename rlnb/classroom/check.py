@@ -7,27 +7,42 @@ results: the reference, a convention, a known mistake (alone, then under each co
 matches a right candidate is run once more in float32. What matches nothing is shown on the
 smallest probe that shows it.
 
-A new exercise needs a module-level `Exercise` and one line at the end of this file.
+A new exercise needs a module-level `Exercise` and one line at the end of this file. A silent bug
+is the other way round, the learner writes the test: exercises/silent_bug.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from rlnb.classroom.exercises import clipping, credit, groups, grpo, kl, likelihood, reinforce
+from rlnb.classroom.exercises import (
+    baselines,
+    clipping,
+    credit,
+    divergence,
+    groups,
+    grpo,
+    kl,
+    kl_reward,
+    likelihood,
+    reinforce,
+    weighting,
+)
 from rlnb.classroom.exercises.exercise import Candidate, Exercise, Probe
 from rlnb.classroom.exercises.outcome import Outcome, agree, difference_at, run
+from rlnb.classroom.exercises.verdict import WIDTH, Verdict, shorten
 
 __all__ = [
-    "Check", "Verdict", "baseline_leave_one_out", "dual_clip", "gae", "group_advantages",
-    "grpo_loss", "judge", "k3", "reinforce_loss", "surrogate_clip", "token_logprobs",
+    "Check", "Verdict", "baseline_leave_one_out", "cross_entropy", "dual_clip",
+    "effective_sample_size", "gae", "group_advantages", "grpo_loss", "importance_estimate",
+    "judge", "k3", "kl_divergence", "kl_in_reward", "optimal_baseline", "reinforce_loss",
+    "silent_bug_01", "silent_bug_03", "silent_bug_04", "surrogate_clip", "token_logprobs",
 ]
 
-WIDTH = 160
 CUT = ("the value is right and no gradient reaches {names}: it was cut by .item(), .detach(), "
        "no_grad or a new torch.tensor(...)")
 DIGITS = ("right to seven digits only: a float32 constant meets float64; write "
@@ -60,32 +75,6 @@ REASONS = (
     ("ZeroDivisionError", "", "a denominator can be 0: equal rewards, or a row without tokens"),
     ("AttributeError", "", "check the type: is it a tensor or a Python number?"),
 )
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a check says of a function.
-
-    kind      right | convention | known mistake | wrong | raised | not attempted
-    message   one line
-    probe     the arguments that show it, or None: `my_function(*verdict.probe.values())`
-
-    True when passed: right, or right under another convention.
-    """
-
-    kind: str
-    message: str
-    probe: dict[str, Any] | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def passed(self) -> bool:
-        return self.kind in ("right", "convention")
-
-    def __bool__(self) -> bool:
-        return self.passed
-
-    def __repr__(self) -> str:
-        return f"{self.kind}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -196,7 +185,7 @@ def _raised(exercise: Exercise, probe: Probe, error: Exception) -> Verdict:
                   f"see it with your_function(*verdict.probe.values()), probe '{probe.label}'")
     reason = reason.format(signature=exercise.signature)
     room = max(24, WIDTH - len(name) - len(reason) - 4)
-    return Verdict("raised", f"{name}: {_shorten(text, room)}; {reason}",
+    return Verdict("raised", f"{name}: {shorten(text, room)}; {reason}",
                    probe.cast(torch.float64))
 
 
@@ -214,7 +203,7 @@ def _accepted(exercise: Exercise, function: Callable[..., Any], candidate: Candi
     for probe in exercise.ordered_probes:
         outcome = run(function, exercise, probe, torch.float32)
         if (verdict := _no_value(exercise, probe, outcome)) is not None:
-            return Verdict(verdict.kind, _shorten(f"in float32, {verdict.message}", WIDTH),
+            return Verdict(verdict.kind, shorten(f"in float32, {verdict.message}", WIDTH),
                            probe.cast(torch.float32))
         if torch.is_tensor(outcome.returned) and outcome.returned.dtype != torch.float32:
             came_as = str(outcome.returned.dtype).removeprefix("torch.")
@@ -222,14 +211,14 @@ def _accepted(exercise: Exercise, function: Callable[..., Any], candidate: Candi
                             "compute in the dtype of the input", probe)
         if not agree(outcome, wanted := expected_32(candidate, probe)):
             text = _describe(exercise, probe, outcome, wanted)
-            return Verdict("wrong", _shorten(f"right in float64, not in float32: {text}", WIDTH),
+            return Verdict("wrong", shorten(f"right in float64, not in float32: {text}", WIDTH),
                            probe.cast(torch.float32))
     first = next(iter(came.values())).returned
     if not torch.is_tensor(first):
         kind = type(first).__name__
         note = f"the numbers are right; they came as {kind}, this page returns a tensor"
         if candidate.kind == "convention":
-            note = _shorten(f"{candidate.sentence}; came as {kind}, not as a tensor", WIDTH)
+            note = shorten(f"{candidate.sentence}; came as {kind}, not as a tensor", WIDTH)
         return Verdict("convention", note)
     return Verdict(candidate.kind, candidate.sentence)
 
@@ -296,7 +285,7 @@ def _unknown(exercise: Exercise, came: dict[Probe, Outcome], expected: _Expected
     text = _describe(exercise, probe, came[probe], expected(nearest, probe))
     if nearest.kind == "convention":
         text = f"{text} with {nearest.sentence.split(';')[0]}"
-    return Verdict("wrong", _shorten(text, WIDTH), probe.cast(torch.float64))
+    return Verdict("wrong", shorten(text, WIDTH), probe.cast(torch.float64))
 
 
 def _describe(exercise: Exercise, probe: Probe, came: Outcome, expected: Outcome) -> str:
@@ -359,10 +348,6 @@ def _finite(outcome: Outcome) -> bool:
     return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
 
 
-def _shorten(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 3].rstrip() + "..."
-
-
 token_logprobs = Check(likelihood.TOKEN_LOGPROBS)
 reinforce_loss = Check(reinforce.REINFORCE_LOSS)
 baseline_leave_one_out = Check(groups.BASELINE_LEAVE_ONE_OUT)
@@ -372,3 +357,12 @@ dual_clip = Check(clipping.DUAL_CLIP)
 gae = Check(credit.GAE)
 k3 = Check(kl.K3)
 grpo_loss = Check(grpo.GRPO_LOSS)
+optimal_baseline = Check(baselines.OPTIMAL_BASELINE)
+silent_bug_03 = baselines.SILENT_BUG_03
+importance_estimate = Check(weighting.IMPORTANCE_ESTIMATE)
+effective_sample_size = Check(weighting.EFFECTIVE_SAMPLE_SIZE)
+kl_in_reward = Check(kl_reward.KL_IN_REWARD)
+silent_bug_04 = kl_reward.SILENT_BUG_04
+kl_divergence = Check(divergence.KL_DIVERGENCE)
+cross_entropy = Check(divergence.CROSS_ENTROPY)
+silent_bug_01 = divergence.SILENT_BUG_01

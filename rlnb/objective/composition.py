@@ -198,7 +198,7 @@ class Objective:
                 continue
             for name in getattr(part, "needs", ()):
                 if getattr(batch, name) is None:
-                    from .zoo import name_of   # only to say it: the zoo is built from this module
+                    from .zoo import name_of  # here, because the zoo is built from this module
 
                     hint = (" or drop the term with .replace(terms=())"
                             if part in self.terms else "")

@@ -77,9 +77,9 @@ def estimator_moments(
 
     policy: a toy policy, or one per prompt (then `reward` is one per prompt too). Answers come
     from `old_policy` when it is given and the ratio is pi / pi_old; otherwise the step is
-    on-policy. ref_policy serves KL terms. Groups are counted without order, so an objective must not
-    care in which order the answers of a group stand. Exact while at most `limit` configurations have to be
-    enumerated, else 20,000 sampled steps with a standard error.
+    on-policy. ref_policy serves KL terms. Groups are counted without order, so an objective must
+    not care in which order the answers of a group stand. Exact while at most `limit` configurations
+    have to be enumerated, else 20,000 sampled steps with a standard error.
 
     Raises ValueError for an objective that needs what a toy cannot give (a critic's values, the
     top-k candidates), or that draws random numbers.

@@ -9,7 +9,8 @@
 
 On the command line: python -m rlnb.training {base,grpo,eval,replay}. Rooms: tasks, model, base (the
 starting model), sampler, recipe, rewards, critic, step and loop (training), evaluation, checkpoint,
-record (runs as JSON lines). Needs transformers, tokenizers, safetensors and tqdm beside torch.
+record (runs as JSON lines), shipped (the data folder). Needs transformers, tokenizers, safetensors
+and tqdm beside torch.
 """
 
 from rlnb.training.base import BaseRecipe, train_base
@@ -21,6 +22,7 @@ from rlnb.training.recipe import Recipe
 from rlnb.training.record import METRICS, read, replay, series
 from rlnb.training.rewards import CoinFlip, keep_all, keep_mixed
 from rlnb.training.sampler import Rollout, Sampling, sample, token_logprobs
+from rlnb.training.shipped import data_folder
 from rlnb.training.tasks import TASKS, Chain, Problem, Task, held_out, is_held_out
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "answer",
     "build_model",
     "build_tokenizer",
+    "data_folder",
     "encode_prompts",
     "evaluate",
     "held_out",

@@ -19,6 +19,8 @@ PAGES = {
     "clip_explorer": "05_ppo",
     "gae_explorer": "05_ppo",
     "group_advantage_explorer": "06_grpo",
+    "kl_estimator_explorer": "04_importance_sampling",
+    "kl_explorer": "01_one_scalar_loss",
 }
 # One key press at a time. The clock starts in the keydown event and stops in the first animation
 # frame in which the decoded picture has other pixels than before, read back from a canvas.
@@ -253,6 +255,9 @@ def test_tab_key_reaches_every_control_and_no_label_is_cut(on_page, call):
     ("call", "label", "low", "keys"),
     [
         ("baseline_explorer", "baseline b", "0", ["ArrowRight"]),
+        ("baseline_variance_explorer", "baseline b", "-0.4", ["ArrowRight"]),
+        ("kl_estimator_explorer", "distance", "0.1", ["ArrowRight"]),
+        ("kl_explorer", "model: mean", "-3", ["ArrowRight"]),
         ("clip_explorer", "ε high", "0.1", ["ArrowRight"]),
         ("gae_explorer", "λ", "0.1", ["ArrowRight"]),
         ("group_advantage_explorer", "group size", "2", ["ArrowRight"] * 14 + ["ArrowLeft"] * 14),

@@ -37,6 +37,8 @@ def test_the_nine_exercises_are_offered():
     assert {one.exercise.name for one in CHECKS} == {
         "token_logprobs", "reinforce_loss", "baseline_leave_one_out", "group_advantages",
         "surrogate_clip", "dual_clip", "gae", "k3", "grpo_loss",
+        "optimal_baseline", "importance_estimate", "effective_sample_size", "kl_in_reward",
+        "kl_divergence", "cross_entropy",
     }
 
 
@@ -210,3 +212,23 @@ def test_k3_has_the_worked_slope():
     assert [round(v, 6) for v in value.tolist()] == [0.004401, 0.011294]
     slope, = torch.autograd.grad(value.sum(), logprobs)
     torch.testing.assert_close(slope, 1 - (ref - logprobs.detach()).exp())
+
+
+def test_kl_in_the_reward_is_the_package_s():
+    from rlnb import Batch
+    from rlnb.objective import Objective, kl_in_reward, logprob, return_to_go, token_mean
+    for probe in check.kl_in_reward.exercise.ordered_probes[:3]:
+        a = probe.cast(torch.float64)
+        ours = check.kl_in_reward.exercise.reference(*a.values())
+        batch = Batch(a["logprobs"], a["mask"], a["rewards"], 1, old_logprobs=a["logprobs"],
+                      ref_logprobs=a["ref_logprobs"])
+        whole = Objective(return_to_go(1.0), logprob(), token_mean,
+                          shape=kl_in_reward(a["beta"])).prepare(batch).advantages
+        to_go = ours.flip(1).cumsum(1).flip(1)
+        torch.testing.assert_close(whole[a["mask"]], to_go[a["mask"]], rtol=0, atol=1e-12)
+
+
+def test_effective_sample_size_runs_from_one_to_n():
+    size = check.effective_sample_size.exercise.reference
+    assert float(size(torch.zeros(8))) == pytest.approx(8)
+    assert float(size(torch.tensor([1000.0, 0.0, 0.0]))) == pytest.approx(1)

@@ -27,6 +27,8 @@ MAKERS = {
     "clip": explorers.clip_explorer,
     "group_advantage": explorers.group_advantage_explorer,
     "gae": explorers.gae_explorer,
+    "kl": explorers.kl_explorer,
+    "kl_estimator": explorers.kl_estimator_explorer,
 }
 # Far from the default and from each other: what one leaves behind, the next would show.
 SETTINGS = {
@@ -57,6 +59,18 @@ SETTINGS = {
         {"lam": 0.5, "gamma": 0.8},
         {"wrong_critic": False},
         {"lam": 0.95, "gamma": 1.0, "wrong_critic": True},
+    ],
+    "kl": [
+        {"mean": -6.0, "deviation": 0.7, "distance": 5.0, "weight": 0.95},
+        {"fit": "forward"},
+        {"fit": "reverse", "distance": 0.0},
+        {"fit": "hand", "mean": 6.0, "deviation": 6.0, "weight": 0.05},
+    ],
+    "kl_estimator": [
+        {"distance": 3.0, "samples": "stale"},
+        {"distance": 0.0},
+        {"samples": "fresh", "distance": 0.35},
+        {"distance": 2.2},
     ],
 }
 EACH = pytest.mark.parametrize("name", MAKERS)

@@ -50,14 +50,15 @@ assert 200 < slope / rare < 260 and a_steps - p < after - p
 # %%
 from rlnb.training import read, series
 
-print("seed   mixed   entropy at 1, 20   direct at 0, 20   pass@1 at 20")
+print("seed   mixed   entropy at 1, 20   direct at 0, 20   pass@1")
 for seed in range(3):
-    run = read(data_folder() / "runs" / f"chain_coin_flip_seed{seed}.jsonl")
+    name = f"chain_coin_flip_seed{seed}.jsonl"
+    run = read(data_folder() / "runs" / name)
     mixed = series(run, "groups/mixed").values()
     H, direct = series(run, "entropy"), series(run, "direct", "eval")
     print(f"{seed:4d}   {sum(mixed) / len(mixed):.3f}"
           f"   {H[1]:.3f} {H[20]:.3f}        {direct[0]:.3f}"
-          f" {direct[20]:.3f}       {series(run, 'pass@1', 'eval')[20]:.3f}")
+          f" {direct[20]:.3f}      {series(run, 'pass@1', 'eval')[20]:.3f}")
     assert sum(mixed) / len(mixed) > 0.98 and abs(H[20] - H[1]) < 0.06
     assert series(run, "pass@1", "eval")[20] < 0.389
 
@@ -184,7 +185,8 @@ cool = sample(
     pad_id=tokenizer.pad_token_id,
     generator=torch.Generator(model.device).manual_seed(0))
 with torch.no_grad():
-    logits = teacher_forced_logits(model, cool, torch.arange(128))
+    logits = teacher_forced_logits(
+        model, cool, torch.arange(128, device=model.device))
 tokens = cool.completion_ids[:, :logits.shape[1]]
 scored = token_logprobs_of(logits, tokens)
 mask = cool.completion_mask[:, :logits.shape[1]]

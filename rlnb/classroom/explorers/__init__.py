@@ -11,8 +11,12 @@ from rlnb.classroom.explorers.baseline_variance import baseline_variance_explore
 from rlnb.classroom.explorers.clip import clip_explorer
 from rlnb.classroom.explorers.gae import gae_explorer
 from rlnb.classroom.explorers.group_advantage import group_advantage_explorer
+from rlnb.classroom.explorers.kl_directions import kl_explorer
+from rlnb.classroom.explorers.kl_estimators import kl_estimator_explorer
+from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
 
 __all__ = [
     "baseline_explorer", "baseline_variance_explorer", "clip_explorer", "gae_explorer",
-    "group_advantage_explorer",
+    "group_advantage_explorer", "kl_estimator_explorer", "kl_explorer",
+    "recorded_run_explorer",
 ]
