@@ -9,11 +9,14 @@
 # %% [markdown]
 # # 00 · Start here
 #
-# **Settles:** what the methods have in common, which pages exist, how to study them,
-# whether this machine can run them, and why the loss is 0.
+# **Settles:** what the methods have in common, why the loss is 0, which pages exist, how to
+# study them, and whether this machine can run them.
 #
 # 20 minutes · needs nothing · Schulman et al. 2017 (PPO, arXiv 1707.06347) and Shao et
 # al. 2024 (GRPO, arXiv 2402.03300) are the two papers to have at hand.
+#
+# **Shift-Enter** runs a cell and goes to the next. Begin with the one below. Or go to
+# [the pages](#The-pages), [how to study](#How-to-study), [notation](#Notation).
 
 # %%
 import torch
@@ -25,40 +28,43 @@ torch.set_num_threads(1); torch.set_default_dtype(torch.float64)
 # ## The course in one sentence
 #
 # A language model writes answers, a program grades them, and the model is changed so that
-# good answers become likelier. Nearly everything published on the last step is the same
-# line, with other choices in two places:
+# good answers become likelier. Most of what is published on the last step is one line:
 #
 # $$\text{update}\;\propto\;\sum_{\text{answers } i}\;\sum_{\text{tokens } t}
-# c_i\cdot\underbrace{w(\rho_{i,t})}_{\text{tame the ratio}}\cdot
-# \underbrace{A_{i}}_{\text{reward}-\text{baseline}}\cdot\nabla\log\pi_{i,t}$$
+# c_{i,t}\cdot\underbrace{w_{i,t}}_{\text{tame the ratio}}\cdot
+# \underbrace{A_{i,t}}_{\text{reward}-\text{baseline}}\cdot\nabla\log\pi_{i,t}$$
 #
 # * $A$, the **advantage**: how much better than expected. The **baseline** is what was
 #   expected.
-# * $\rho$, the **importance ratio**: how far the model has moved since it wrote the answer,
-#   1 on fresh answers. $w$ decides how much to trust a token that has moved.
+# * $\rho$, the **importance ratio**: the token's probability now, over its probability when
+#   it was written; 1 on fresh answers. $w$, made from $\rho$, is how much the token counts.
 # * $c$, the **weight** of a token in the average; $\nabla\log\pi$, the direction that makes
 #   the token likelier.
 #
 # > **Every method is a choice of baseline and a way to tame the importance ratio.**
 #
-# The best-known way to tame it is PPO's clip. Drag an $\epsilon$: outside the band the
-# right-hand curve drops to zero, and the token stops learning. It drops on one side only,
-# and which side depends on the sign of $A$. Page 05 is about that.
+# Two smaller choices come with it: the weights $c$, and whether a KL term is added.
+#
+# The best-known way to tame $\rho$ is PPO's clip: $w=\rho$, until the token has gone more
+# than $\epsilon$ where its $A$ sends it; from there $w=0$, and it stops learning. Run the
+# next cell and drag an $\epsilon$. On the right, each sign of $A$ has one side at slope 0.
 
 # %% tags=["explorer"]
 explorers.clip_explorer()
 
 # %% [markdown]
-# At the default, in numbers: a token outside the band is cut when it has already moved
-# where it should, and alive when it has moved the wrong way.
+# The four marked tokens, with the $w$ they get. Two have $\rho=1.5$, and only one of them
+# is cut: the clip looks at where the token went *and* where it should go. Page 05 derives
+# this.
 
 # %%
 from rlnb.classroom.explorers.clip import compute
 for corner in compute()["corners"]:
     should = "rise" if corner.sign > 0 else "fall"
-    state = "alive" if corner.alive else "cut"
-    print(f"A {corner.sign:+d} (should {should}), ratio {corner.ratio}: "
-          f"slope {corner.slope + 0.0:+.0f}, {state}")
+    rho, state = corner.ratio, "alive" if corner.alive else "dead"
+    went = "rose" if rho > 1 else "fell"
+    print(f"A {corner.sign:+d}, should {should}, {went} to ratio {rho}: "
+          f"w {rho * corner.alive:.1f}, {state}")
 
 # %% [markdown]
 # ## The map
@@ -70,10 +76,10 @@ method_map(written)
 
 # %% [markdown]
 # Up the rows the baseline gets more specific, and costs more: nothing, the batch, one
-# greedy answer, $G$ answers to the same prompt, a second network. To the right the ratio
-# is trusted differently once the model has moved.
+# greedy answer, $G$ answers to the same prompt, a second network. To the right: no ratio,
+# a cut, something gentler than a cut, one ratio for the whole answer.
 #
-# In the package behind the course each method is one line, and these are the lines:
+# In the package behind the course a method is a few named parts. The eight it has so far:
 
 # %%
 for name, method in ZOO.items():
@@ -84,20 +90,23 @@ for name, method in ZOO.items():
             print(f"{'':20s} + {what}: {part!r}")
 
 # %% [markdown]
-# Columns: baseline, what is done with the ratio (`logprob` has none), how tokens are
-# averaged, and what is added. "What does Dr. GRPO change?" has an answer one can print:
+# Columns: baseline, what is done with the ratio (`logprob` has none), the weights $c$; after
+# a `+`, what is added. "What does Dr. GRPO change?" has an answer one can print:
 
 # %%
 from rlnb.objective import difference
 print(difference(ZOO["grpo"], ZOO["dr_grpo"]))
 
 # %% [markdown]
+# Two divisors go, the group's std (in the first line) and the answer's length (in the
+# second), and the KL term. The ratio is not on the list: both clip it alike.
+#
 # ## Why is my loss 0?
 #
-# The first thing most people see when a GRPO run starts, and it is not a bug. Here are
-# four answers to one prompt, rewards 1, 1, 0, 0, lengths 3, 5, 2, 6. This **running
-# group** goes through every page. Fresh answers: no old log-probs, ratio exactly 1. No KL
-# term. The gradient is the one on the tokens' log-probabilities.
+# Start GRPO with one update per batch and no KL term, and the log says loss 0. It is not a
+# bug. Here are four answers to one prompt, rewards 1, 1, 0, 0, lengths 3, 5, 2, 6: the
+# **running group** of every page. The answers are fresh, so each ratio is 1. The gradient
+# is taken with respect to the tokens' log-probabilities.
 
 # %%
 from rlnb.toys import running_batch, running_group
@@ -105,8 +114,8 @@ group = running_group().replace(old_logprobs=None)      # on-policy
 grpo = ZOO["grpo"].replace(terms=())                    # no KL
 
 def loss_and_gradient(objective, batch):
-    loss = objective(batch).loss                        # 0-d
-    grad = torch.autograd.grad(loss, batch.logprobs)[0]         # (B, T)
+    loss = objective(batch).loss                        # ()
+    grad = torch.autograd.grad(loss, batch.logprobs)[0] # (answers, T)
     return round(loss.item(), 4) + 0.0, grad.norm().item()
 
 loss, norm = loss_and_gradient(grpo, group)
@@ -114,9 +123,10 @@ print(f"loss {loss:.4f}   gradient norm {norm:.4f}")
 assert loss == 0 and norm > 0.2
 
 # %% [markdown]
-# The *value* at ratio 1 is $-\frac1G\sum_i A_i$, the mean of numbers that were centred a
-# moment ago. The *gradient* multiplies each $A_i$ with another direction, and those do
-# not cancel. Per answer, the push on each of its tokens:
+# The *value* at ratio 1 is $-\frac1G\sum_i A_i$ over the $G$ answers, the mean of numbers
+# that were centred a moment ago. The *gradient* multiplies each $A_i$ with another
+# direction, and those do not cancel. The push on each token of answer $i$, which has $T_i$
+# of them, is $A_i/(G\,T_i)$:
 
 # %%
 table = grpo.explain(group)
@@ -125,8 +135,9 @@ for i, T in enumerate((3, 5, 2, 6)):
           f"push per token {-table.gradient[i, 0]:+.4f}")
 
 # %% [markdown]
-# So the loss is not a progress bar. It says 0 because of how it is built, and it is *not*
-# 0 as soon as one of four things changes:
+# $1/(4\cdot3)$ for the first. (Equally right, the longer answer is pushed less per token:
+# page 07.) So the loss is not a progress bar. It is 0 because of how it is built, and four
+# things can make it something else:
 
 # %%
 from rlnb.objective import logprob, token_mean
@@ -146,13 +157,15 @@ for name, (objective, batch) in cases.items():
     print(f"{name:30s} loss {loss:+.4f}   gradient norm {norm:.4f}")
 
 # %% [markdown]
-# * **Older answers.** On the second step over a batch the ratios differ from 1.
-# * **A KL term** has a value of its own.
-# * **Other weights.** When tokens and not answers count equally, long answers weigh more
-#   and the advantages no longer cancel. The running group hides it: its right answers have
-#   3 + 5 tokens, its wrong ones 2 + 6. Two prompts of uneven lengths show it.
-# * **The log-prob form** $-\frac1G\sum A\log\pi$ has, on fresh answers, the same gradient
-#   as the ratio form, and another value. Neither value means anything.
+# * **Older answers.** From the second step over a batch on, the ratios differ from 1.
+# * **A KL term** has a value of its own, once the model has left the reference.
+# * **Other weights.** When tokens and not answers count equally, long answers weigh more,
+#   and the advantages need not cancel. In the running group they do: 3 + 5 right tokens,
+#   2 + 6 wrong ones. The second prompt (rewards 1, 0, 0, 0, lengths 4, 1, 7, 2) does not:
+#   its $A$ are $\sqrt3$ and three times $-1/\sqrt3$, the two prompts have 30 tokens, and
+#   $-(4\sqrt3-10/\sqrt3)/30=-0.0385$. Dr. GRPO, too, weighs tokens alike.
+# * **The log-prob form** $-\frac1G\sum_i\frac{A_i}{T_i}\sum_t\log\pi_{i,t}$ has, on fresh
+#   answers, the same gradient as the ratio form, and another value.
 #
 # There is one 0 to worry about, and only the gradient can tell:
 
@@ -169,7 +182,7 @@ assert norm == 0
 # ## The pages
 #
 # Written: **00 to 06, and 19**. The others follow. Minutes are for reading and running;
-# the exercises take as long again.
+# the exercises take at least as long again.
 #
 # | # | page | it settles | minutes |
 # |---|---|---|---|
@@ -192,26 +205,26 @@ assert norm == 0
 # | 16 | agents | many turns, masks, credit | to follow |
 # | 17 | systems | memory, staleness, precision | to follow |
 # | 18 | interview | the timed drill over everything | to follow |
-# | [19](19_grpo_for_real.ipynb) | GRPO for real | a real model, trained on this machine | 40 |
+# | [19](19_grpo_for_real.ipynb) | GRPO for real | a small transformer, trained on this machine | 40 |
 #
-# A good first path: 02, 05, 06, 19. The rest of 01 to 04 when a step there felt too quick.
+# In a hurry: 02, 05, 06, 19, and back to 01, 03 or 04 when a step felt too quick.
 #
 # ## How to study
 #
 # * **You are in your own copy.** `make lab` opens copies of the pages in `work/`. Change
 #   anything. An upgrade of the course never touches them, and `make fresh NB=02` fetches
 #   a new page 02 and keeps the old one beside it.
-# * **Guess before you run.** Each cell is short and prints one thing. Say the number, or
-#   its sign, then press Shift-Enter. A wrong guess is what you remember.
+# * **Guess before you run.** Cells are short. Say the number, or its sign, then press
+#   Shift-Enter. A wrong guess is what you remember.
 # * **Figures stand still until you run their cell.** Then the controls above them move
 #   them; arrow keys work.
 # * **Exercises** carry minutes and difficulty (●○○ to ●●●). The code ones are checked:
-#   `check.reinforce_loss(mine)` does not say "wrong", it says which mistake it was. Hints
-#   are folded; solutions are pages of their own in `solutions/`.
+#   `check.reinforce_loss(mine)` names the common mistakes, and answers any other with an
+#   input on which it shows. Hints are folded; solutions are pages in `solutions/`.
 # * **In the interview:** at the end of each page. Answer aloud, with a clock, before
 #   unfolding. Page 18 will drill all of them.
 #
-# This is what a check says before, and after a typical slip:
+# This is what a check says of an empty stub, and of a typical slip:
 
 # %%
 from rlnb import check
@@ -234,8 +247,8 @@ from rlnb.classroom.environment import environment_check, gpu_check
 environment_check()
 
 # %% [markdown]
-# A GPU is used on page 19 only, and not needed there: without one it replays a recorded
-# run. (The next line is the only one on this page that differs between machines.)
+# No page needs a GPU. Page 19 uses one if it is there; on a CPU its training run takes well
+# under a minute.
 
 # %% tags=["nbval-ignore-output"]
 gpu_check()
@@ -299,7 +312,7 @@ gpu_check()
 # | **off-policy, on-policy** | the answers came from an older policy; from the present one |
 # | **outcome reward** | one number, at the end of the answer |
 # | **policy** | the model, seen as a distribution over answers |
-# | **process reward** | numbers on the way |
+# | **process reward** | numbers along the way, one per step of the answer |
 # | **reference** | the frozen model that a KL term pulls towards |
 # | **RLHF** | reward from a model of human preference |
 # | **RLVR** | reward from a verifier |

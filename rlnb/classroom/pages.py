@@ -151,6 +151,8 @@ def tidy(notebook) -> None:
     notebook.metadata = nbformat.from_dict(NOTEBOOK_METADATA)
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict(kept(cell.metadata))
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if not progress_bar(output)]
         for output in cell.get("outputs", ()):
             # The model behind a widget view is gone when the file is opened: without the view,
             # JupyterLab shows the text beside it instead of "model not found".
@@ -158,6 +160,13 @@ def tidy(notebook) -> None:
             output.get("metadata", {}).pop(WIDGET_VIEW, None)
             if output.output_type == "error":  # a full traceback names folders of this machine
                 output.traceback = [f"{output.ename}: {output.evalue}"]
+
+
+def progress_bar(output) -> bool:
+    """A finished bar of tqdm: a time of this machine, which the file would show as an error."""
+    if output.output_type != "stream" or output.name != "stderr":
+        return False
+    return all("%|" in line for line in output.text.splitlines() if line.strip())
 
 
 def execute(notebook, folder: Path) -> None:

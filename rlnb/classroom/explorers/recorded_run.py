@@ -24,7 +24,7 @@ GROUPS = ("all_pass", "mixed", "all_fail")
 ANSWERS = 4
 CAPTION = (
     "Recorded on a CPU. Only mixed groups carry a gradient; as the answers get better, fewer and "
-    "fewer of the groups that were paid for are mixed."
+    "fewer of the sampled groups are mixed."
 )
 
 
