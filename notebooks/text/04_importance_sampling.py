@@ -727,7 +727,7 @@ figures.line_figure(
 #
 # ## Where people go wrong
 #
-# Most statements about ratios and KL estimators stand above, next to the cell that decides them. Three
+# Most statements about ratios and KL estimators stand above, next to the cell that decides them. Five
 # about the reference are left.
 #
 # **"With verifiable rewards the KL leash mostly keeps the policy from moving far enough."** At a large β,
@@ -757,6 +757,38 @@ assert [round(optimum(b), 3) for b in (0.04, 0.1, 0.2)] \
 # loss is another leash: it pulls back by $\pi-\pi_\text{ref}$ per logit, so it lets a rare answer rise to
 # about $1-\beta$ and never quite to 1. Both numbers are resting points; how fast a run gets there is
 # another question.
+#
+# **"With a verifier the KL can go; with a learned reward model that is dangerous."** **"As the KL grows, the
+# true reward rises, peaks and falls."** Both hang on one thing, the tail of the reward's error. Take the
+# best of $N$ answers by a proxy = truth + error, truth of mean 0 and deviation 1. More pressure is a larger
+# $N$: the best of $N$ is at most $\log N-\frac{N-1}{N}$ nats away (arXiv 2401.01879). Integrated, not sampled:
+
+# %% tags=["claim:K08", "claim:K09"]
+z = torch.sinh(torch.linspace(-14, 14, 4001))          # the proxy (Z,)
+g = torch.linspace(-8, 8, 401)                         # the truth (g,)
+w = torch.exp(-g**2 / 2) / math.sqrt(2 * math.pi) * (g[1] - g[0])
+tails = {"light (normal)": torch.special.ndtr,
+         "heavy (t, 2 df)": lambda e: 0.5 + e / (2 * (2 + e**2).sqrt())}
+sizes = (1, 4, 16, 256, 4096, 16384)
+nats = [math.log(N) - (N - 1) / N for N in sizes]
+print("N                ", *(f"{N:7d}" for N in sizes))
+print("KL, at most      ", *(f"{x:7.2f}" for x in nats))
+true = {}
+for name, cdf in tails.items():
+    below = cdf(z[:, None] - g)                        # (Z, g)
+    F = below @ w                                      # P(proxy <= z)
+    mean = (below.diff(dim=0) @ (w * g)) / F.diff()    # E[truth | z]
+    true[name] = [((F**N).diff() * mean).nansum().item() for N in sizes]
+    print(f"truth, {name:15s}"[:24],
+          *(f"{abs(x):6.2f}" for x in true[name]))
+light, heavy = true.values()
+assert light == sorted(light) and light[-1] > 2.7
+assert max(heavy) == heavy[2] and heavy[-1] < 0.05
+
+# %% [markdown]
+# A light tail: the truth still rises at $N=16384$, 8.7 nats out. A heavy one: it peaks near 16 and is gone,
+# because the largest proxy is then an error. So: with *this* reward, what do the largest errors look like? A
+# verifier that can be tricked may have a heavy tail too.
 #
 # **"Without the KL term no reference model is needed."** True, if nothing else uses one: 16 bytes a
 # parameter instead of 18. **"Long chains of
