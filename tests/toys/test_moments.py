@@ -9,6 +9,7 @@ import torch
 from rlnb.objective import (
     ZOO,
     Objective,
+    Part,
     batch_zscore,
     clip,
     group_center,
@@ -57,6 +58,7 @@ OBJECTIVES = {
     "local": Objective(group_zscore(), clip(.1), local_token_mean),
     "prompt mean, sequence ratio": Objective(group_center(), clip(.05), prompt_mean,
                                              ratio=sequence, terms=k3(.1, corrected=True)),
+    "reinforce++": ZOO["reinforce_plus_plus"],
     "kl in reward": Objective(group_center(), logprob(), sequence_sum, shape=kl_in_reward(.2)),
     "a part of one's own": Objective(lambda b, r: b.expand(r.sum(1) - r.sum(1).median()),
                                      logprob(), sequence_sum),
@@ -126,7 +128,27 @@ def test_beyond_the_limit_it_samples_and_says_so():
     assert abs(sampled.trace - exact.trace) < 4 * sampled.trace_error
 
 
+@pytest.mark.parametrize("name", [n for n in ZOO if n != "ppo"])
+def test_every_method_of_the_zoo_that_needs_no_critic_is_served(name):
+    got = estimator_moments(policy(0), graded, ZOO[name], 2, ref_policy=policy(1))
+    assert got.exact and got.trace > 0 and got.cosine > 0
+
+
+def test_remax_is_unbiased():
+    """The greedy answer does not depend on the sample."""
+    pi = policy(3)
+    assert estimator_moments(pi, graded, ZOO["remax"], 2).bias.abs().max() < 1e-12
+
+
+class coin(Part):
+    random = True
+
+    def __call__(self, batch, advantages, log_ratio):
+        return torch.rand_like(advantages)
+
+
 @pytest.mark.parametrize(("call", "sentence"), [
+    (lambda p: estimator_moments(p, graded, ZOO["rloo"].replace(gates=coin()), 2), "random"),
     (lambda p: estimator_moments(p, graded, ZOO["ppo"], 2), "needs values"),
     (lambda p: estimator_moments(p, graded, ZOO["grpo"], 2), "pass ref_policy="),
     (lambda p: estimator_moments([p, p], [graded] * 2, ZOO["rloo"], 2, old_policy=p),
