@@ -36,6 +36,7 @@ METHOD_COLORS: Mapping[str, str] = {
     "dr_grpo": VERMILLION,
     "dapo": GREEN,
     "gspo": SKY,
+    "gmpo": INDIGO,
     "cispo": WINE,
     "sapo": "#B8A000",  # a yellow dark enough for a line on white
 }
@@ -51,6 +52,7 @@ METHOD_LINES: Mapping[str, Any] = {
     "dr_grpo": "--",
     "dapo": "-.",
     "gspo": (0, (6, 2)),
+    "gmpo": (0, (5, 1, 1, 1)),
     "cispo": (0, (4, 1, 1, 1, 1, 1)),
     "sapo": (0, (2, 1)),
 }

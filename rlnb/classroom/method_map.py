@@ -41,7 +41,7 @@ PLACES = (
     Place("SAPO", 1, 2, "10", "sapo"),
     Place("DPPO", 2, 2, "10"),
     Place("GSPO", 1, 3, "11", "gspo"),
-    Place("GMPO", 1, 3, "11"),
+    Place("GMPO", 1, 3, "11", "gmpo"),
 )
 
 

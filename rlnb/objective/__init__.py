@@ -5,8 +5,8 @@
     grpo = Objective(group_zscore(), clip(0.2), sequence_mean, terms=k3(0.04))
     out = grpo(batch)                  # out.loss, out.advantages, out.metrics ...
 
-Needs torch and numpy only. Rooms: batch (the data), advantages, ratios, surrogates, weights,
-terms (the parts), composition (Objective), zoo (the names).
+Needs torch and numpy only. Rooms: batch (the data), advantages, shapes, ratios, surrogates, gates,
+weights, terms (the parts), composition (Objective), zoo (the names), interop (TRL and verl).
 """
 
 from .advantages import (
@@ -22,14 +22,19 @@ from .advantages import (
     whiten,
 )
 from .batch import Batch, Prepared, Totals
-from .composition import Difference, Explanation, Objective, Output, difference
+from .composition import Objective, Output
+from .gates import clip_cov, divergence_mask, engine_ratio, sequence_mask, top_entropy
+from .interop import from_trl, from_verl, to_trl, to_verl
 from .part import Part
-from .ratios import product, sequence, sequence_token, token
-from .surrogates import clip, logprob, ratio
-from .terms import entropy_bonus, k1, k2, k3, kl_estimate, kl_in_reward, term, value_loss
+from .ratios import gmpo, product, sequence, sequence_token, token
+from .report import Difference, Explanation, difference
+from .shapes import kl_in_reward, overlong, reward_clip
+from .surrogates import cispo, clip, kl_cov, logprob, ratio, sapo, vespo
+from .terms import absolute_kl, entropy_bonus, k1, k2, k3, kl_estimate, term, value_loss
 from .weights import (
     constant_length,
     local_token_mean,
+    padded_length,
     prompt_mean,
     sequence_mean,
     sequence_sum,
@@ -39,11 +44,14 @@ from .weights import (
 from .zoo import ZOO, closest, method, name_of
 
 __all__ = [
-    "ZOO", "Batch", "Difference", "Explanation", "Objective", "Output", "Part", "Prepared",
-    "Totals", "batch_mean", "batch_zscore", "clip", "closest", "constant_length", "difference",
-    "entropy_bonus", "gae", "greedy_baseline", "group_center", "group_zscore", "k1", "k2", "k3",
-    "kl_estimate", "kl_in_reward", "leave_one_out", "local_token_mean", "logprob", "method",
-    "name_of", "product", "prompt_mean", "ratio", "raw_reward", "return_to_go", "sequence",
-    "sequence_mean", "sequence_sum", "sequence_token", "term", "token", "token_mean",
-    "token_sum", "value_loss", "whiten",
+    "Batch", "Difference", "Explanation", "Objective", "Output", "Part", "Prepared", "Totals",
+    "ZOO", "absolute_kl", "batch_mean", "batch_zscore", "cispo", "clip", "clip_cov", "closest",
+    "constant_length", "difference", "divergence_mask", "engine_ratio", "entropy_bonus",
+    "from_trl", "from_verl", "gae", "gmpo", "greedy_baseline", "group_center", "group_zscore",
+    "k1", "k2", "k3", "kl_cov", "kl_estimate", "kl_in_reward", "leave_one_out",
+    "local_token_mean", "logprob", "method", "name_of", "overlong", "padded_length", "product",
+    "prompt_mean", "ratio", "raw_reward", "return_to_go", "reward_clip", "sapo", "sequence",
+    "sequence_mask", "sequence_mean", "sequence_sum", "sequence_token", "term", "to_trl",
+    "to_verl", "token", "token_mean", "token_sum", "top_entropy", "value_loss", "vespo",
+    "whiten",
 ]

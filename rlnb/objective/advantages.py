@@ -77,11 +77,23 @@ class batch_mean(_Whole):
 
 @dataclass(frozen=True, repr=False)
 class leave_one_out(_Group):
-    """A_i = r_i - 1/(G-1) sum_{j != i} r_j = G/(G-1) (r_i - mean): RLOO, arXiv 2402.14740."""
+    """A_i = r_i - 1/(G-1) sum_{j != i} r_j = G/(G-1) (r_i - mean): RLOO, arXiv 2402.14740.
+
+    normalise: divide by the std of all A of the batch, plus eps (TRL's `normalize_advantages`).
+    Their mean is 0 by construction.
+    """
+
+    normalise: bool = False
+    std: Std = "population"
+    eps: float = 1e-6
+    conventions: ClassVar[tuple[str, ...]] = ("std", "eps")
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
         size = batch.num_generations
-        return batch.expand(self.centred(batch, token_rewards)[1] * (size / (size - 1)))
+        out = self.centred(batch, token_rewards)[1].reshape(-1) * (size / (size - 1))
+        if self.normalise:
+            out = out / (standard_deviation(out, self.std, dim=0) + self.eps)
+        return batch.expand(out)
 
 
 @dataclass(frozen=True, repr=False)

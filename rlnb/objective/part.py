@@ -17,10 +17,13 @@ class Part:
     needs: Batch fields that must not be None.
     conventions: dataclass fields in which code bases differ and papers are silent; `name_of`
         ignores them.
+    silent: a surrogate is 0 with slope 0 wherever the advantage is 0, so that the trainer may skip
+        such rows.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
     conventions: ClassVar[tuple[str, ...]] = ()
+    silent: ClassVar[bool] = True
     bare: ClassVar[bool] = False   # spelled without parentheses when all fields are default
 
     def check(self, batch: Batch) -> None:

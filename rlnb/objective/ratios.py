@@ -6,7 +6,7 @@ the ratio is exactly 1 and still carries the gradient of log pi.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -14,7 +14,7 @@ import torch
 from .batch import Batch
 from .part import Part
 
-__all__ = ["product", "sequence", "sequence_token", "token"]
+__all__ = ["gmpo", "product", "sequence", "sequence_token", "token"]
 
 Anchor = Literal["old", "sampling"]
 
@@ -78,3 +78,34 @@ class sequence_token(token):
     def __call__(self, batch: Batch, advantages: torch.Tensor | None = None) -> torch.Tensor:
         mean = (self.per_token(batch).sum(1) / batch.lengths.clamp(min=1)).detach()
         return batch.expand(mean) + batch.logprobs - batch.logprobs.detach()
+
+
+@dataclass(frozen=True, repr=False)
+class gmpo(Part):
+    """(1/T_i) sum_t of log rho_t, each clipped first: GMPO, arXiv 2507.20673.
+
+    A > 0: min(log rho, clip(log rho, -epsilon, high)); A <= 0: max of the same two. The clip
+    comes before the mean, GSPO's after it. epsilon and high (`epsilon` when None) are widths in
+    log space: 0.4 lets rho move between e^-0.4 = 0.67 and e^0.4 = 1.49.
+
+    eps: added to T_i (verl 1e-8, TRL 0), a convention.
+    """
+
+    epsilon: float = field(default=0.4, metadata={"always": True})
+    high: float | None = None
+    eps: float = 0.0
+    conventions = ("eps",)
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "high"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ValueError(f"{name} must be at least 0, a width in log space; got {value}.")
+
+    def __call__(self, batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
+        log_ratio = batch.logprobs - batch.anchor_logprobs
+        high = self.epsilon if self.high is None else self.high
+        banded = log_ratio.clamp(-self.epsilon, high)
+        clipped = torch.where(advantages > 0, torch.minimum(log_ratio, banded),
+                              torch.maximum(log_ratio, banded))
+        return batch.expand(clipped.sum(1) / (batch.lengths + self.eps).clamp(min=1))

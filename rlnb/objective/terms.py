@@ -1,4 +1,4 @@
-"""Beside the policy term: KL to a reference, value loss, entropy; and the KL in the reward.
+"""Beside the policy term: KL to a reference, value loss, entropy.
 
 A term is a coefficient, a per-token quantity (B, T) that is minimised, and optionally weights of
 its own (the objective's when None). With l = log pi_theta - log pi_ref on tokens from pi_theta:
@@ -22,7 +22,7 @@ import torch
 from .batch import Batch
 from .part import Part, spell
 
-__all__ = ["entropy_bonus", "k1", "k2", "k3", "kl_estimate", "kl_in_reward", "term", "value_loss"]
+__all__ = ["absolute_kl", "entropy_bonus", "k1", "k2", "k3", "kl_estimate", "term", "value_loss"]
 
 
 def kl_estimate(kind: str, log_ratio: torch.Tensor) -> torch.Tensor:
@@ -38,7 +38,9 @@ def kl_estimate(kind: str, log_ratio: torch.Tensor) -> torch.Tensor:
         return log_ratio.square() / 2
     if kind == "k3":
         return torch.expm1(-log_ratio) + log_ratio   # expm1: exact where the policies nearly agree
-    raise ValueError(f"the estimator must be 'k1', 'k2' or 'k3', got {kind!r}.")
+    if kind == "abs":
+        return log_ratio.abs()
+    raise ValueError(f"the estimator must be 'k1', 'k2' or 'k3' (or 'abs'), got {kind!r}.")
 
 
 @dataclass(frozen=True)
@@ -59,20 +61,34 @@ class term(Part):
 
 @dataclass(frozen=True, repr=False)
 class _Kl(Part):
-    """corrected: False, True (times the undetached ratio) or "detached" (a known mistake: the
-    gradient is again that of the uncorrected estimator, reweighted)."""
+    """corrected: False, True (times the undetached ratio), "sequence" (times the undetached
+    sequence ratio: TRL at `importance_sampling_level="sequence"`) or "detached" (a known mistake:
+    the gradient is again that of the uncorrected estimator, reweighted). straight_through: this
+    estimator's value with k2's gradient (verl's "k1+", "k3+")."""
 
     coefficient: float = field(default=0.04, metadata={"always": True})
-    corrected: bool | Literal["detached"] = False
+    corrected: bool | Literal["detached", "sequence"] = False
+    straight_through: bool = False
     weights: Any = None
     needs: ClassVar[tuple[str, ...]] = ("ref_logprobs",)
 
     def __call__(self, batch: Batch) -> torch.Tensor:
-        value = kl_estimate(type(self).__name__, batch.logprobs - batch.ref_logprobs.detach())
+        log_ratio = batch.logprobs - batch.ref_logprobs.detach()
+        value = kl_estimate(self.kind, log_ratio)
+        if self.straight_through:
+            slope = kl_estimate("k2", log_ratio)
+            value = slope - slope.detach() + value.detach()
         if not self.corrected:
             return value
-        rho = (batch.logprobs - batch.anchor_logprobs).exp()
-        return (rho.detach() if self.corrected == "detached" else rho) * value
+        moved = batch.logprobs - batch.anchor_logprobs
+        if self.corrected == "sequence":
+            moved = batch.expand(moved.sum(1) / batch.lengths.clamp(min=1))
+        return (moved.detach() if self.corrected == "detached" else moved).exp() * value
+
+    @property
+    def kind(self) -> str:
+        """The estimator's name, as `kl_estimate` takes it."""
+        return type(self).__name__
 
 
 class k1(_Kl):
@@ -85,6 +101,12 @@ class k2(_Kl):
 
 class k3(_Kl):
     """ref/pi - 1 - log(ref/pi): GRPO's KL term (arXiv 2402.03300, eq. 4)."""
+
+
+class absolute_kl(_Kl):
+    """|log pi - log ref|: verl's "abs". An estimate of no KL; kept to read configurations."""
+
+    kind = "abs"
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,21 +145,3 @@ class entropy_bonus(Part):
 
     def __call__(self, batch: Batch) -> torch.Tensor:
         return -batch.entropies
-
-
-@dataclass(frozen=True, repr=False)
-class kl_in_reward(Part):
-    """Shape: r_t <- r_t - beta k(log pi_old - log ref)_t, before advantages are computed.
-
-    With k1 this is the exact gradient of the sequence KL, downstream effects included; RLHF's PPO
-    and TRL's RLOO put it here (Ziegler et al., arXiv 1909.08593). The penalty sits in the reward
-    and carries no gradient of its own.
-    """
-
-    beta: float = field(default=0.05, metadata={"always": True})
-    estimator: Literal["k1", "k2", "k3"] = "k1"
-    needs: ClassVar[tuple[str, ...]] = ("ref_logprobs",)
-
-    def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
-        penalty = kl_estimate(self.estimator, batch.anchor_logprobs - batch.ref_logprobs)
-        return token_rewards - self.beta * torch.where(batch.mask, penalty, 0.0)

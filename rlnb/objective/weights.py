@@ -15,8 +15,8 @@ import torch
 from .batch import Batch, Totals
 from .part import Part
 
-__all__ = ["constant_length", "local_token_mean", "prompt_mean", "sequence_mean", "sequence_sum",
-           "token_mean", "token_sum"]
+__all__ = ["constant_length", "local_token_mean", "padded_length", "prompt_mean", "sequence_mean",
+           "sequence_sum", "token_mean", "token_sum"]
 
 
 class _Weights(Part):
@@ -32,14 +32,17 @@ class sequence_mean(_Weights):
     """c = 1 / (B T_i): each answer counts the same. GRPO, GSPO, SAPO.
 
     TRL `loss_type="grpo"`, verl `seq-mean-token-mean`. count_empty: whether a fully masked row
-    still counts in B (TRL: yes; verl without a global batch size: no).
+    still counts in B (TRL: yes; verl without a global batch size: no). eps: added to T_i (verl:
+    1e-8).
     """
 
     count_empty: bool = True
-    conventions: ClassVar[tuple[str, ...]] = ("count_empty",)
+    eps: float = 0.0
+    conventions: ClassVar[tuple[str, ...]] = ("count_empty", "eps")
 
     def __call__(self, batch: Batch, totals: Totals) -> torch.Tensor:
-        return batch.expand(1 / (_rows(totals, self.count_empty) * batch.lengths.clamp(min=1)))
+        lengths = (batch.lengths + self.eps).clamp(min=1)
+        return batch.expand(1 / (_rows(totals, self.count_empty) * lengths))
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,10 +96,27 @@ class constant_length(Part):
 
 
 @dataclass(frozen=True, repr=False)
+class padded_length(_Weights):
+    """c = 1 / (B W), W the padded width of the rows at hand: no constant, whatever its use.
+
+    verl's `seq-mean-token-sum-norm` without a `loss_scale_factor`. The longest answer of a
+    micro-batch sets the step size of all others, and a split of the rows does not add up to the
+    step. It is here because it is run; write constant_length(512).
+    """
+
+    count_empty: bool = True
+    conventions: ClassVar[tuple[str, ...]] = ("count_empty",)
+
+    def __call__(self, batch: Batch, totals: Totals) -> torch.Tensor:
+        one = torch.ones_like(batch.completion_mask)
+        return one / (_rows(totals, self.count_empty) * one.shape[1])
+
+
+@dataclass(frozen=True, repr=False)
 class sequence_sum(_Weights):
     """c = 1 / B: sum over tokens, mean over answers. REINFORCE and RLOO in theory.
 
-    verl `seq-mean-token-sum`.
+    verl `seq-mean-token-sum`, TRL `loss_type="luspo"` (LUSPO is GSPO with this weight).
     """
 
     count_empty: bool = True

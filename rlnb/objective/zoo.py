@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 
+from . import ratios, surrogates
 from .advantages import (
     batch_mean,
     gae,
@@ -20,9 +21,12 @@ from .advantages import (
     return_to_go,
     whiten,
 )
-from .composition import Difference, Objective, difference
-from .surrogates import clip, logprob
-from .terms import k3, kl_in_reward
+from .composition import Objective
+from .ratios import sequence
+from .report import Difference, difference
+from .shapes import kl_in_reward
+from .surrogates import clip, logprob, ratio
+from .terms import k3
 from .weights import constant_length, sequence_mean, sequence_sum, token_mean
 
 __all__ = ["ZOO", "closest", "method", "name_of"]
@@ -42,8 +46,19 @@ reinforce_plus_plus  = Objective(return_to_go(), clip(0.2), token_mean,
 ppo                  = Objective(gae(gamma=1.0, lam=0.95), clip(0.2), token_mean)
 # A = (r - mean)/std of the group; 1/T_i; KL in the loss                 2402.03300
 grpo                 = Objective(group_zscore(),  clip(0.2), sequence_mean, terms=k3(0.04))
+# GRPO with a higher upper edge, one mean over tokens, no KL             2503.14476
+dapo                 = Objective(group_zscore(),  clip(0.2, high=0.28), token_mean)
 # GRPO without its two divisors and without KL                           2503.20783
 dr_grpo              = Objective(group_center(),  clip(0.2), constant_length())
+# one ratio per answer, the geometric mean; a band a thousand times narrower   2507.18071
+gspo                 = Objective(group_zscore(),  clip(3e-4, high=4e-4), sequence_mean,
+                                 ratio=sequence())
+# the tokens are clipped before their geometric mean, in log space       2507.20673
+gmpo                 = Objective(group_zscore(),  ratio(), sequence_mean, ratio=ratios.gmpo(0.4))
+# the ratio caps the weight and is never differentiated: no dead token   2506.13585
+cispo                = Objective(group_zscore(),  surrogates.cispo(5.0), token_mean)
+# a smooth gate in place of the clip                                     2511.20347
+sapo                 = Objective(group_zscore(),  surrogates.sapo(), sequence_mean)
 
 ZOO: dict[str, Objective] = {
     name: value for name, value in list(globals().items()) if isinstance(value, Objective)

@@ -298,7 +298,7 @@ def test_unknown_method_suggests_the_near_one():
 
 
 @pytest.mark.parametrize(("call", "sentence"), [
-    (lambda: clip(-.1), "epsilon must lie in"),
+    (lambda: clip(-.1), "epsilon must be at least 0"),
     (lambda: clip(.2, dual=.9), "dual must be above 1"),
     (lambda: ZOO["grpo"].replace(baseline=1), "no part 'baseline'"),
     (lambda: Objective(3, clip(.2), token_mean), "advantage must be a part"),

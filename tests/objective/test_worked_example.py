@@ -12,8 +12,11 @@ import torch
 from rlnb.objective import (
     ZOO,
     Objective,
+    cispo,
     clip,
     constant_length,
+    divergence_mask,
+    gmpo,
     group_zscore,
     k1,
     k2,
@@ -21,6 +24,7 @@ from rlnb.objective import (
     leave_one_out,
     product,
     ratio,
+    sapo,
     sequence,
     sequence_mean,
     sequence_token,
@@ -62,6 +66,27 @@ ROWS = {
                     [-.034375, 0, -.032031], [0, .0375, .030556, 0, .032143]),
     "dr_grpo L=5": (ZOO["dr_grpo"].replace(weights=constant_length(5)), .074067,
                     [-.055, 0, -.05125], [0, .06, .048889, 0, .051429]),
+    "gmpo": (Objective(POPULATION, ratio(), sequence_mean, ratio=gmpo(.4)), -.129723,
+             [-.194057] * 3, [.090490, .090490, .090490, 0, .090490]),
+    "gmpo bessel": (Objective(BESSEL, ratio(), sequence_mean, ratio=gmpo(.4)), -.091728,
+                    [-.137219] * 3, [.063986, .063986, .063986, 0, .063986]),
+    "cispo cap 5": (Objective(POPULATION, cispo(5.0), token_mean), -.221603,
+                    [-.1375, -.175, -.128125], [.09375, .15, .122222, .0625, .128571]),
+    "cispo cap 1.2": (Objective(POPULATION, cispo(1.2), token_mean), -.270756,
+                      [-.1375, -.15, -.128125], [.09375, .15, .122222, .0625, .128571]),
+    "cispo two-sided": (Objective(POPULATION, cispo(1.2, floor=.8), token_mean), -.346889,
+                        [-.1375, -.15, -.128125], [.1, .15, .122222, .1, .128571]),
+    "sapo": (Objective(POPULATION, sapo(1.0, 1.05), sequence_mean), -.187408,
+             [-.182876, -.224243, -.170807],
+             [.073723, .118687, .097764, .046707, .102834]),
+    "sapo bessel": (Objective(BESSEL, sapo(1.0, 1.05), sequence_mean), -.132518,
+                    [-.129313, -.158564, -.120779],
+                    [.052130, .083924, .069130, .033027, .072715]),
+    "dppo tv": (Objective(POPULATION, cispo(None), constant_length(8), gates=divergence_mask(.10)),
+                -.014087, [-.06875, -.0875, -.064062], [0, .075, .061111, 0, .064286]),
+    "dppo kl": (Objective(POPULATION, ratio(), constant_length(8),
+                          gates=divergence_mask(.05, kind="kl")),
+                None, [-.06875, -.0875, -.064062], [.046875, .075, .061111, 0, .064286]),
     "rloo product": (Objective(leave_one_out(), ratio(), sequence_mean, ratio=product), -.562965,
                      [-.78925] * 3, [.226286] * 5),
 }
@@ -74,7 +99,8 @@ def test_loss_and_gradient_of_the_worked_example(name):
     out = objective(batch)
     out.loss.backward()
     expected = torch.tensor([first + [0, 0], second], dtype=torch.float64)
-    assert out.loss.item() == pytest.approx(loss, abs=1e-6)
+    if loss is not None:   # some rows are known by their gradient only
+        assert out.loss.item() == pytest.approx(loss, abs=1e-6)
     assert torch.allclose(batch.logprobs.grad, expected, atol=1e-6, rtol=0)
 
 
@@ -102,7 +128,11 @@ def test_k3_per_token():
     assert torch.allclose(got, want, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("name", ROWS)
+# a detached weight or a value borrowed from elsewhere: the loss is not the gradient's integral
+STOPPED = {"cispo cap 5", "cispo cap 1.2", "cispo two-sided", "dppo tv", "gspo_token wide"}
+
+
+@pytest.mark.parametrize("name", sorted(ROWS.keys() - STOPPED))
 def test_gradient_agrees_with_finite_differences(name):
     """Central differences of the loss in every log-probability; no kink lies within 1e-6."""
     objective, *_ = ROWS[name]

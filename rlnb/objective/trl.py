@@ -1,0 +1,393 @@
+"""TRL 1.16.0: what a GRPOConfig, RLOOConfig or GMPOConfig computes, and an objective in its words.
+
+One optimizer step per rollout is assumed where TRL's denominators depend on it (`dapo`, `cispo`,
+`vespo` divide by the tokens of the whole generation batch). A fully masked row contributes 0 here;
+RLOO and GMPO in TRL add the constant -A_i / B for it, without gradient.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import ratios, surrogates
+from .advantages import batch_zscore, group_center, group_zscore, leave_one_out
+from .gates import engine_ratio, sequence_mask, top_entropy
+from .shapes import kl_in_reward, overlong, reward_clip
+from .surrogates import clip, logprob
+from .terms import entropy_bonus, k3
+from .vocabulary import Reader, Words, as_words, known_words, refuse
+from .weights import (
+    constant_length,
+    local_token_mean,
+    sequence_mean,
+    sequence_sum,
+    token_mean,
+)
+
+if TYPE_CHECKING:
+    from .composition import Objective
+
+__all__ = ["TRL_DEFAULTS", "TRL_RLOO_DEFAULTS", "from_trl", "to_trl"]
+
+VERSION = "TRL 1.16.0"
+EPS = 1e-4   # added to every std
+
+# the words of GRPOConfig that touch the loss, and their defaults
+TRL_DEFAULTS: dict[str, Any] = {
+    "loss_type": "dapo", "importance_sampling_level": "token", "scale_rewards": "group",
+    "multi_objective_aggregation": "sum_then_normalize", "beta": 0.0,
+    "use_bias_correction_kl": True, "epsilon": 0.2, "epsilon_high": None, "delta": None,
+    "max_completion_length": 512, "off_policy_mask_threshold": None, "top_entropy_quantile": 1.0,
+    "entropy_coef": 0.0, "use_adaptive_entropy": False,
+    "sapo_temperature_pos": 1.0, "sapo_temperature_neg": 1.05,
+    "vespo_k_pos": 2.0, "vespo_lambda_pos": 3.0, "vespo_k_neg": 3.0, "vespo_lambda_neg": 2.0,
+    "use_vllm": False, "vllm_importance_sampling_correction": True,
+    "vllm_importance_sampling_mode": "sequence_mask",
+    "vllm_importance_sampling_clip_min": None, "vllm_importance_sampling_clip_max": 3.0,
+}
+TRL_RLOO_DEFAULTS: dict[str, Any] = {
+    "beta": 0.05, "epsilon": 0.2, "epsilon_high": None, "normalize_advantages": False,
+    "reward_clip_range": None,
+}
+LOSS_WEIGHTS = {   # loss_type -> how TRL averages it
+    "grpo": sequence_mean(), "sapo": sequence_mean(), "bnpo": local_token_mean(),
+    "dr_grpo": constant_length(), "dapo": token_mean(), "cispo": token_mean(),
+    "vespo": token_mean(), "luspo": sequence_sum(),
+}
+CLIPPED = {"grpo", "bnpo", "dr_grpo", "dapo", "luspo"}   # the loss types with a PPO band
+VLLM_MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
+
+
+def from_trl(config: Any = None, *, trainer: str | None = None, **keywords: Any) -> Objective:
+    """The objective that TRL 1.16.0 computes for a GRPOConfig, RLOOConfig or GMPOConfig.
+
+    config: such an object, a mapping of its words, or keywords alone; what is not given has TRL's
+    default. trainer: "grpo" (also taken from the object's class), "rloo" or "gmpo". The result's
+    `.ignored` names the given words that do not touch the loss.
+
+    Raises ValueError for an unknown word or value, with the nearest one, and for the settings no
+    composition says (adaptive entropy, several rewards normalised one by one).
+
+    >>> from_trl(loss_type="dr_grpo")
+    Objective(group_zscore('bessel', eps=0.0001), clip(0.2), constant_length(512))
+    """
+    words = as_words(config, keywords)
+    if trainer is None:
+        trainer = {"RLOOConfig": "rloo", "GMPOConfig": "gmpo"}.get(type(config).__name__, "grpo")
+    if trainer == "rloo":
+        return _rloo(words)
+    if trainer not in ("grpo", "gmpo"):
+        raise ValueError(f"trainer must be 'grpo', 'rloo' or 'gmpo', got {trainer!r}.")
+    return _grpo(words, gmpo=trainer == "gmpo")
+
+
+def _grpo(given: dict[str, Any], gmpo: bool) -> Objective:
+    from .composition import Objective
+
+    defaults = {**TRL_DEFAULTS, "epsilon": 0.4} if gmpo else TRL_DEFAULTS
+    words = Reader(VERSION, given, defaults, known_words("trl_grpo"))
+    advantage = _advantage(words)
+    epsilon, high = words.number("epsilon"), words.number("epsilon_high", optional=True)
+    high = None if high == epsilon else high
+    beta = words.number("beta")
+    gates = []
+    if gmpo:
+        gates = _entropy_gate(words)
+        if gates:
+            raise refuse("a composition", "GMPO with top_entropy_quantile below 1",
+                         "TRL takes the geometric mean over the kept tokens only.")
+        terms = (k3(beta),) if beta else ()
+        made = Objective(advantage, surrogates.ratio(), sequence_mean(), terms=terms,
+                         ratio=ratios.gmpo(epsilon, high))
+        return _with_ignored(made, words)
+
+    kind = words.choice("loss_type", LOSS_WEIGHTS)
+    level = words.choice("importance_sampling_level", ("token", "sequence"))
+    if kind not in CLIPPED | {"cispo"}:
+        words.used -= {"epsilon", "epsilon_high"}
+    if kind == "cispo":
+        if high is not None:
+            words.used -= {"epsilon"}
+        surrogate: Any = surrogates.cispo(epsilon if high is None else high)
+    elif kind == "sapo":
+        surrogate = surrogates.sapo(words.number("sapo_temperature_pos"),
+                                    words.number("sapo_temperature_neg"))
+    elif kind == "vespo":
+        surrogate = surrogates.vespo(*(words.number(f"vespo_{n}") for n in (
+            "k_pos", "lambda_pos", "k_neg", "lambda_neg")))
+    else:
+        surrogate = _clip(epsilon, high, words.number("delta", optional=True))
+    weights = LOSS_WEIGHTS[kind]
+    if kind == "dr_grpo":
+        weights = constant_length(int(words.number("max_completion_length")))
+    ratio = ratios.sequence() if level == "sequence" else ratios.token()
+    if kind == "vespo":
+        ratio = ratios.product()
+        if not beta:
+            words.used -= {"importance_sampling_level"}
+
+    vllm = bool(words["use_vllm"])
+    threshold = words.number("off_policy_mask_threshold", optional=True)
+    if threshold is not None:
+        gates.append(sequence_mask(threshold, anchor="sampling" if vllm else "old"))
+    gates += _entropy_gate(words)
+    if vllm and words["vllm_importance_sampling_correction"]:
+        if kind == "vespo":
+            raise refuse("a composition", "vespo with vllm_importance_sampling_correction",
+                         "TRL multiplies the correction into W; set it to False.")
+        level_word, how = words.choice("vllm_importance_sampling_mode", VLLM_MODES).split("_")
+        gates.append(engine_ratio(
+            level_word, how, words.number("vllm_importance_sampling_clip_min", optional=True),
+            words.number("vllm_importance_sampling_clip_max", optional=True)))
+
+    terms: list[Any] = []
+    if beta:
+        corrected = bool(words["use_bias_correction_kl"])
+        terms.append(k3(beta, corrected="sequence" if corrected and level == "sequence"
+                        else corrected))
+    coefficient = words.number("entropy_coef")
+    if words["use_adaptive_entropy"]:
+        raise refuse("a composition", "use_adaptive_entropy",
+                     "Its coefficient moves during training; set entropy_coef to a number.")
+    if coefficient:
+        terms.append(entropy_bonus(coefficient, weights=local_token_mean()))
+    made = Objective(advantage, surrogate, weights, ratio=ratio, gates=tuple(gates),
+                     terms=tuple(terms))
+    return _with_ignored(made, words)
+
+
+def _rloo(given: dict[str, Any]) -> Objective:
+    from .composition import Objective
+
+    words = Reader(VERSION + " RLOOConfig", given, TRL_RLOO_DEFAULTS, known_words("trl_rloo"))
+    normalise = bool(words["normalize_advantages"])
+    advantage = leave_one_out(True, "bessel", EPS) if normalise else leave_one_out()
+    epsilon, high = words.number("epsilon"), words.number("epsilon_high", optional=True)
+    shape: list[Any] = []
+    bounds = words["reward_clip_range"]
+    if bounds is not None:
+        shape.append(reward_clip(*map(float, bounds)))
+    if beta := words.number("beta"):
+        shape.append(kl_in_reward(beta))
+    made = Objective(advantage, clip(epsilon, None if high == epsilon else high), sequence_mean(),
+                     ratio=ratios.product(), shape=tuple(shape))
+    return _with_ignored(made, words)
+
+
+def _with_ignored(made: Objective, words: Reader) -> Objective:
+    object.__setattr__(made, "ignored", words.ignored)
+    return made
+
+
+def _clip(epsilon: float, high: float | None, delta: float | None) -> clip:
+    if delta is not None and delta > 1 + (epsilon if high is None else high):
+        return clip(epsilon, high, dual=delta)
+    return clip(epsilon, high, delta=delta)
+
+
+def _advantage(words: Reader) -> Any:
+    words.choice("multi_objective_aggregation", ("sum_then_normalize",))
+    scale = words["scale_rewards"]
+    scale = {True: "group", False: "none"}.get(scale, scale) if isinstance(scale, bool) else scale
+    if scale == "group":
+        return group_zscore("bessel", EPS)
+    if scale == "batch":
+        return batch_zscore("group", "bessel", EPS)
+    if scale == "none":
+        return group_center()
+    raise ValueError(f"scale_rewards must be 'group', 'batch' or 'none' in {VERSION}, "
+                     f"got {scale!r}.")
+
+
+def _entropy_gate(words: Reader) -> list[Any]:
+    quantile = words.number("top_entropy_quantile")
+    return [top_entropy(quantile)] if quantile < 1 else []
+
+
+# ---- the other way
+
+WEIGHT_WORDS = {"sequence_mean": "grpo", "token_mean": "dapo", "local_token_mean": "bnpo",
+                "constant_length": "dr_grpo", "sequence_sum": "luspo"}
+
+
+def to_trl(objective: Objective, *, strict: bool = False) -> Words:
+    """Keywords for TRL 1.16.0's GRPOConfig, with what they do not carry over in `.differences`.
+
+    `trainer` is among them ("rloo", "gmpo") where another trainer is meant: take it out before
+    handing the rest to its config. strict: refuse conventions too (std, eps), so that
+    from_trl(**to_trl(x, strict=True)) == x.
+
+    Raises ValueError when a method part has no word in TRL.
+    """
+    words: dict[str, Any] = {}
+    differences: list[str] = []
+    if objective.credit:
+        raise refuse(VERSION, f"credit={objective.credit[0]!r}")
+    if isinstance(objective.advantage, leave_one_out):
+        _say_rloo(objective, words, differences)
+    elif isinstance(objective.ratio, ratios.gmpo):
+        _say_gmpo(objective, words, differences)
+    else:
+        _say_grpo(objective, words, differences)
+    back = from_trl(**words)
+    if back != objective and back.canonical() == objective.canonical():
+        differences.append(f"conventions: {back!r} is what TRL computes.")
+    if strict and differences:
+        raise refuse(VERSION, "this exactly", " ".join(differences))
+    return Words(words, differences)
+
+
+def _say_rloo(objective: Objective, words: dict, differences: list) -> None:
+    words["trainer"] = "rloo"
+    words["beta"] = 0.0
+    if objective.advantage.normalise:
+        words["normalize_advantages"] = True
+    for part in objective.shape:
+        if isinstance(part, kl_in_reward) and part.estimator == "k1":
+            words["beta"] = part.beta
+        elif isinstance(part, reward_clip):
+            words["reward_clip_range"] = [part.low, part.high]
+        else:
+            raise refuse(VERSION, f"shape={part!r} in its RLOOTrainer")
+    if objective.terms or objective.gates:
+        raise refuse(VERSION, "gates or terms in its RLOOTrainer")
+    surrogate, weights = objective.surrogate, objective.weights
+    if isinstance(surrogate, logprob) and isinstance(weights, sequence_sum):
+        differences.append("RLOOTrainer clips the product of ratios; with one optimizer step per "
+                           "rollout the ratio is 1 and the gradient is that of log pi.")
+    elif isinstance(surrogate, clip) and isinstance(weights, sequence_mean) \
+            and isinstance(objective.ratio, ratios.product) and surrogate.dual is None \
+            and surrogate.delta is None:
+        _say_band(surrogate.epsilon, surrogate.high, words)
+    else:
+        raise refuse(VERSION, "leave-one-out with anything but a clipped product of ratios",
+                     "Use leave_one_out() with clip(), ratio=product() and sequence_mean.")
+
+
+def _say_gmpo(objective: Objective, words: dict, differences: list) -> None:
+    words["trainer"] = "gmpo"
+    if not isinstance(objective.surrogate, surrogates.ratio) or objective.gates or objective.shape \
+            or not isinstance(objective.weights, sequence_mean):
+        raise refuse(VERSION, "gmpo ratios with anything but ratio() and sequence_mean")
+    _say_advantage(objective.advantage, words)
+    _say_band(objective.ratio.epsilon, objective.ratio.high, words)
+    for part in objective.terms:
+        if not isinstance(part, k3) or part.corrected or part.weights is not None:
+            raise refuse(VERSION, f"terms={part!r} in its GMPOTrainer")
+        words["beta"] = part.coefficient
+
+
+def _say_grpo(objective: Objective, words: dict, differences: list) -> None:
+    _say_advantage(objective.advantage, words)
+    _say_surrogate(objective, words, differences)
+    for part in objective.shape:
+        if not isinstance(part, overlong) or part.factor != 1:
+            raise refuse(VERSION, f"shape={part!r}")
+        differences.append("the overlong penalty is a reward function in TRL: "
+                           f"get_soft_overlong_punishment({part.max_length}, {part.cache}).")
+    for part in objective.gates:
+        if isinstance(part, sequence_mask):
+            words["off_policy_mask_threshold"] = part.threshold
+            if part.anchor == "sampling":
+                words["use_vllm"] = True
+        elif isinstance(part, top_entropy):
+            words["top_entropy_quantile"] = part.quantile
+        elif isinstance(part, engine_ratio):
+            words.update(use_vllm=True, vllm_importance_sampling_mode=f"{part.level}_{part.kind}",
+                         vllm_importance_sampling_clip_min=part.low,
+                         vllm_importance_sampling_clip_max=part.high)
+        else:
+            raise refuse(VERSION, f"gates={part!r}")
+    if words.get("use_vllm") and "vllm_importance_sampling_mode" not in words:
+        words["vllm_importance_sampling_correction"] = False
+    for part in objective.terms:
+        if isinstance(part, k3) and part.weights is None and not part.straight_through \
+                and part.corrected != "detached":
+            words.update(beta=part.coefficient, use_bias_correction_kl=bool(part.corrected))
+            if part.corrected and words["loss_type"] == "vespo":
+                words["importance_sampling_level"] = ("sequence" if part.corrected == "sequence"
+                                                      else "token")
+            level = words.get("importance_sampling_level", "token")
+            if part.corrected and (part.corrected == "sequence") != (level == "sequence"):
+                raise refuse(VERSION, f"{part!r} beside ratio={objective.ratio!r}",
+                             "It corrects the KL by the ratio of importance_sampling_level.")
+        elif isinstance(part, entropy_bonus) and isinstance(part.weights, local_token_mean):
+            words["entropy_coef"] = part.coefficient
+        else:
+            raise refuse(VERSION, f"terms={part!r}")
+
+
+def _say_advantage(part: Any, words: dict) -> None:
+    if isinstance(part, group_zscore):
+        words["scale_rewards"] = "group"
+    elif isinstance(part, group_center):
+        words["scale_rewards"] = "none"
+    elif isinstance(part, batch_zscore) and part.center == "group":
+        words["scale_rewards"] = "batch"
+    else:
+        raise refuse(VERSION, f"advantage={part!r}", "It has the group mean, with or without a std,"
+                     " and leave-one-out in RLOOTrainer.")
+
+
+def _say_surrogate(objective: Objective, words: dict, differences: list) -> None:
+    surrogate, weights, ratio = objective.surrogate, objective.weights, objective.ratio
+    if getattr(ratio, "anchor", "old") != "old":
+        raise refuse(VERSION, f"ratio={ratio!r}", "Its ratio is against the trainer's old policy.")
+    if isinstance(ratio, ratios.sequence_token):
+        differences.append("TRL has the sequence ratio; with one advantage per answer GSPO-token "
+                           "has the same value and gradient.")
+    if isinstance(ratio, (ratios.sequence, ratios.sequence_token)):
+        words["importance_sampling_level"] = "sequence"
+    averaged = type(weights).__name__
+    if isinstance(surrogate, surrogates.cispo):
+        if surrogate.floor is not None or surrogate.cap is None:
+            raise refuse(VERSION, f"surrogate={surrogate!r}", "Its cispo has a cap and no floor.")
+        kind, wanted, extra = "cispo", "token_mean", {"epsilon_high": surrogate.cap}
+    elif isinstance(surrogate, surrogates.sapo):
+        kind, wanted = "sapo", "sequence_mean"
+        extra = {"sapo_temperature_pos": surrogate.tau_pos,
+                 "sapo_temperature_neg": surrogate.tau_neg}
+    elif isinstance(surrogate, surrogates.vespo):
+        kind, wanted = "vespo", "token_mean"
+        extra = {f"vespo_{n}": getattr(surrogate, n)
+                 for n in ("k_pos", "lambda_pos", "k_neg", "lambda_neg")}
+    else:
+        kind = wanted = extra = None
+    if kind is not None:
+        if averaged != wanted:
+            raise refuse(VERSION, f"{surrogate!r} with {averaged}", f"It averages by {wanted}.")
+        if isinstance(ratio, ratios.product) != (kind == "vespo"):
+            raise refuse(VERSION, f"{surrogate!r} with ratio={ratio!r}")
+        words.update(loss_type=kind, **extra)
+        return
+    if isinstance(ratio, ratios.product):
+        raise refuse(VERSION, "a clipped product of ratios outside its RLOOTrainer")
+    if averaged not in WEIGHT_WORDS:
+        raise refuse(VERSION, f"weights={weights!r}", "It has sequence_mean, token_mean, "
+                     "local_token_mean, constant_length and sequence_sum.")
+    words["loss_type"] = WEIGHT_WORDS[averaged]
+    if averaged == "constant_length" and weights.length is not None:
+        words["max_completion_length"] = weights.length
+    if isinstance(surrogate, clip):
+        _say_band(surrogate.epsilon, surrogate.high, words)
+        if surrogate.dual is not None:
+            if surrogate.dual <= surrogate.edges[1]:
+                raise refuse(VERSION, f"surrogate={surrogate!r}",
+                             "Its delta is a dual clip only above 1 + epsilon_high.")
+            words["delta"] = surrogate.dual
+        elif surrogate.delta is not None:
+            words["delta"] = surrogate.delta
+    elif isinstance(surrogate, surrogates.ratio):
+        words.update(epsilon=1.0, epsilon_high=1e9)
+        differences.append("an unclipped ratio is said as a band that nothing leaves.")
+    elif isinstance(surrogate, logprob):
+        differences.append("TRL has no log-prob surrogate; with one optimizer step per rollout the "
+                           "ratio is 1 and the gradient is the same.")
+    else:
+        raise refuse(VERSION, f"surrogate={surrogate!r}")
+
+
+def _say_band(epsilon: float, high: float | None, words: dict) -> None:
+    words["epsilon"] = epsilon
+    if high is not None:
+        words["epsilon_high"] = high

@@ -1,0 +1,228 @@
+"""Other libraries' words: what they build, what they ignore, and the way back.
+
+That the objectives built here compute the libraries' losses is shown in tests/parity.
+"""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from rlnb.objective import (
+    ZOO,
+    Objective,
+    batch_mean,
+    clip,
+    constant_length,
+    difference,
+    divergence_mask,
+    group_center,
+    group_zscore,
+    k1,
+    k3,
+    kl_cov,
+    local_token_mean,
+    logprob,
+    name_of,
+    overlong,
+    prompt_mean,
+    sequence_mask,
+    token_mean,
+    value_loss,
+)
+from rlnb.objective.interop import TRL_DEFAULTS, TRL_SILENT, VERL_DEFAULTS, VERL_SILENT
+
+
+def test_trl_defaults_are_not_the_paper():
+    built = Objective.from_trl()
+    assert repr(built) == ("Objective(group_zscore('bessel', eps=0.0001), clip(0.2), token_mean)")
+    assert name_of(built) is None and built.ignored == ()
+    assert name_of(Objective.from_trl(epsilon_high=.28)) == "dapo"
+
+
+def test_loss_type_dr_grpo_is_half_of_dr_grpo():
+    half = Objective.from_trl(loss_type="dr_grpo")
+    assert [c.part for c in difference(ZOO["dr_grpo"].canonical(), half.canonical())] == [
+        "advantage"]
+    assert name_of(Objective.from_trl(loss_type="dr_grpo", scale_rewards="none")) == "dr_grpo"
+
+
+@pytest.mark.parametrize(("words", "name"), [
+    (dict(loss_type="grpo", beta=.04, use_bias_correction_kl=False), "grpo"),
+    (dict(loss_type="dr_grpo", scale_rewards=False), "dr_grpo"),
+    (dict(loss_type="grpo", importance_sampling_level="sequence", epsilon=3e-4,
+          epsilon_high=4e-4), "gspo"),
+    (dict(loss_type="cispo", epsilon_high=5.0), "cispo"),
+    (dict(loss_type="sapo"), "sapo"),
+    (dict(trainer="gmpo"), "gmpo"),
+    (dict(loss_type="dapo", epsilon_high=.2), None),
+])
+def test_names_from_trl(words, name):
+    assert name_of(Objective.from_trl(**words)) == name
+
+
+def test_cispo_with_trls_default_caps_at_the_lower_epsilon():
+    assert Objective.from_trl(loss_type="cispo").surrogate.cap == .2
+
+
+@pytest.mark.parametrize(("words", "ignored"), [
+    (dict(learning_rate=1e-6, temperature=.7, beta=.1), ("learning_rate", "temperature")),
+    (dict(loss_type="cispo", epsilon=.1, epsilon_high=5.), ("epsilon",)),
+    (dict(loss_type="sapo", epsilon=.1, epsilon_high=.3, delta=4.), (
+        "epsilon", "epsilon_high", "delta")),
+    (dict(loss_type="vespo", importance_sampling_level="sequence"), ("importance_sampling_level",)),
+    (dict(loss_type="dapo", max_completion_length=99), ("max_completion_length",)),
+    (dict(use_bias_correction_kl=False), ("use_bias_correction_kl",)),
+    (dict(vllm_importance_sampling_clip_max=9.), ("vllm_importance_sampling_clip_max",)),
+    (dict(trainer="gmpo", loss_type="dapo", delta=3.), ("loss_type", "delta")),
+    (dict(trainer="rloo", beta=0., temperature=.5), ("temperature",)),
+])
+def test_words_that_do_not_touch_the_loss_are_listed(words, ignored):
+    assert Objective.from_trl(**words).ignored == ignored
+
+
+def test_a_config_object_counts_where_it_is_not_default():
+    @dataclass
+    class RLOOConfig:
+        beta: float = .05
+        epsilon: float = .3
+        learning_rate: float = 1e-6
+        reward_weights: list = field(default_factory=list)
+
+    built = Objective.from_trl(RLOOConfig(beta=.1, learning_rate=2e-6))
+    assert built.shape[0].beta == .1 and built.ignored[0] == "learning_rate"
+    assert built.surrogate == clip(.2)   # .3 is the stand-in's own default, so it was not "given"
+
+
+@pytest.mark.parametrize(("call", "sentence"), [
+    (lambda: Objective.from_trl(los_type="grpo"), "no keyword 'los_type'. Did you mean 'loss_type'"),
+    (lambda: Objective.from_trl(loss_type="drgrpo"), "Did you mean 'dr_grpo'"),
+    (lambda: Objective.from_trl(scale_rewards="std"), "'group', 'batch' or 'none'"),
+    (lambda: Objective.from_trl(epsilon="0.2"), "epsilon must be a number; got '0.2'"),
+    (lambda: Objective.from_trl(trainer="ppo"), "trainer must be"),
+    (lambda: Objective.from_trl(use_adaptive_entropy=True), "use_adaptive_entropy"),
+    (lambda: Objective.from_trl(multi_objective_aggregation="normalize_then_sum"),
+     "multi_objective_aggregation must be one of"),
+    (lambda: Objective.from_trl(loss_type="vespo", use_vllm=True), "vespo with vllm"),
+    (lambda: Objective.from_trl(trainer="rloo", loss_type="grpo"), "no keyword 'loss_type'"),
+    (lambda: Objective.from_trl(3), "must be a mapping"),
+    (lambda: Objective.from_verl(clip_ratio_hi=.2), "Did you mean 'clip_ratio_high'"),
+    (lambda: Objective.from_verl(loss_mode="gpso"), "Did you mean 'gspo'"),
+    (lambda: Objective.from_verl(loss_mode="dro"), "loss_mode='dro'"),
+    (lambda: Objective.from_verl(adv_estimator="opo"), "adv_estimator must be one of"),
+    (lambda: Objective.from_verl(rollout_is="token"), "rollout_is"),
+])
+def test_what_cannot_be_read_is_a_sentence(call, sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        call()
+
+
+def test_verls_defaults():
+    built = Objective.from_verl(adv_estimator="grpo")
+    assert built.surrogate == clip(.2, dual=3.0) and built.weights == token_mean()
+    assert Objective.from_verl(clip_ratio=.5).surrogate == clip(.2, dual=3.0)
+    assert "clip_ratio" in Objective.from_verl(clip_ratio=.5).ignored
+    freed = Objective.from_verl(clip_ratio=.5, clip_ratio_low=None, clip_ratio_high=None)
+    assert freed.surrogate == clip(.5, dual=3.0) and freed.ignored == ()
+    assert "kl_loss_coef" in Objective.from_verl(kl_loss_coef=.1).ignored
+    assert "loss_agg_mode" in Objective.from_verl(loss_mode="sapo",
+                                                  loss_agg_mode="token-mean").ignored
+    dppo = Objective.from_verl(loss_mode="dppo_tv", clip_ratio_low=.15, clip_ratio_high=.15)
+    assert dppo.gates == (divergence_mask(.15),) and dppo.surrogate.cap == 3.0
+
+
+SAID_BY_TRL = {
+    **{name: ZOO[name] for name in ("grpo", "dapo", "dr_grpo", "gspo", "gmpo", "cispo", "sapo")},
+    "graded": Objective.from_trl(scale_rewards="batch", loss_type="bnpo", delta=4.0, beta=.1),
+    "tight delta": Objective.from_trl(delta=1.1),
+    "masks": Objective.from_trl(loss_type="luspo", off_policy_mask_threshold=.5,
+                                top_entropy_quantile=.2, entropy_coef=.01),
+    "engine": Objective.from_trl(use_vllm=True, vllm_importance_sampling_mode="token_truncate"),
+    "engine off": Objective.from_trl(use_vllm=True, off_policy_mask_threshold=.3,
+                                     vllm_importance_sampling_correction=False),
+    "rloo trainer": Objective.from_trl(trainer="rloo", normalize_advantages=True,
+                               reward_clip_range=(-1., 1.), epsilon_high=.3),
+    "vespo": Objective.from_trl(loss_type="vespo", importance_sampling_level="sequence", beta=.1),
+    "sequence kl": Objective.from_trl(importance_sampling_level="sequence", beta=.1),
+}
+
+
+@pytest.mark.parametrize("name", SAID_BY_TRL)
+def test_trl_round_trip(name):
+    """Conventions aside the same method; what TRL itself built comes back exactly."""
+    objective = SAID_BY_TRL[name]
+    words = objective.to_trl()
+    back = Objective.from_trl(**words)
+    assert back.canonical() == objective.canonical()
+    if name not in ZOO:
+        assert Objective.from_trl(**objective.to_trl(strict=True)) == objective
+        assert words.differences == ()
+    else:   # the papers' conventions are not TRL's, and it says so
+        assert "conventions" in words.differences[-1]
+        with pytest.raises(ValueError, match="this exactly"):
+            objective.to_trl(strict=True)
+
+
+SAID_BY_VERL = {
+    **{name: ZOO[name] for name in ("rloo", "remax", "cispo", "sapo", "gmpo")},
+    "vanilla": Objective.from_verl(adv_estimator="grpo", use_kl_loss=True, kl_loss_type="k3+"),
+    "ppo": Objective.from_verl(gamma=.99, lam=.95, use_kl_in_reward=True, entropy_coeff=.01),
+    "reinforce++": Objective.from_verl(adv_estimator="reinforce_plus_plus_baseline",
+                                       loss_agg_mode="seq-mean-token-sum-norm"),
+    "gspo": Objective.from_verl(loss_mode="gspo", adv_estimator="grpo", clip_ratio_low=3e-4,
+                                clip_ratio_high=4e-4, loss_agg_mode="seq-mean-token-mean"),
+    "sapo kl": Objective.from_verl(loss_mode="sapo", adv_estimator="grpo", use_kl_loss=True,
+                                   loss_agg_mode="token-sum"),
+    "dppo": Objective.from_verl(loss_mode="dppo_kl", adv_estimator="grpo", clip_ratio_high=.05),
+    "clip_cov": Objective.from_verl(loss_mode="clip_cov", adv_estimator="grpo"),
+    "kl_cov": Objective.from_verl(loss_mode="kl_cov", adv_estimator="grpo"),
+    "norm": Objective.from_verl(loss_agg_mode="seq-mean-token-sum-norm", adv_estimator="grpo",
+                                loss_scale_factor=512, norm_adv_by_std_in_grpo=False),
+}
+
+
+@pytest.mark.parametrize("name", SAID_BY_VERL)
+def test_verl_round_trip(name):
+    objective = SAID_BY_VERL[name]
+    back = Objective.from_verl(**objective.to_verl())
+    assert back.canonical() == objective.canonical()
+    if name not in ZOO:
+        assert Objective.from_verl(**objective.to_verl(strict=True)) == objective
+
+
+def test_what_goes_by_another_road_is_a_difference():
+    shaped = ZOO["dapo"].replace(shape=overlong(20480, 4096))
+    assert "get_soft_overlong_punishment(20480, 4096)" in " ".join(shaped.to_trl().differences)
+    assert "overlong_buffer_cfg" in " ".join(shaped.to_verl().differences)
+    assert "dual clip cannot be switched off" in " ".join(ZOO["grpo"].to_verl().differences)
+    assert "padded width" in " ".join(ZOO["dr_grpo"].to_verl().differences)
+    assert "always whitens" in " ".join(ZOO["ppo"].to_verl().differences)
+    assert "ratio is 1" in " ".join(ZOO["rloo"].to_trl().differences)
+
+
+@pytest.mark.parametrize(("objective", "library", "sentence"), [
+    (ZOO["reinforce"], "trl", "advantage=raw_reward"),
+    (ZOO["ppo"], "trl", "advantage=gae"),
+    (ZOO["reinforce_plus_plus"], "trl", "credit=whiten"),
+    (Objective(group_zscore(), clip(), prompt_mean), "trl", "weights=prompt_mean"),
+    (Objective(group_zscore(), clip(), token_mean, terms=k1(.1)), "trl", "terms=k1"),
+    (Objective(group_zscore(), clip(1.0, dual=1.5), token_mean), "trl", "surrogate=clip"),
+    (Objective(group_zscore(), clip(), token_mean, terms=k3(.1, corrected="sequence")), "trl",
+     "beside ratio=token"),
+    (Objective(group_zscore(), kl_cov(), token_mean), "trl", "surrogate=kl_cov"),
+    (Objective(group_zscore(), clip(), token_mean, gates=divergence_mask()), "trl", "gates="),
+    (Objective(batch_mean(), logprob(), token_mean), "verl", "advantage=batch_mean"),
+    (Objective(group_center(), clip(), local_token_mean), "verl", "weights=local_token_mean"),
+    (Objective(group_center(), clip(), token_mean, gates=sequence_mask()), "verl", "gates="),
+    (Objective(group_center(), clip(), token_mean, terms=k3(.1, corrected=True)), "verl", "terms="),
+    (Objective(group_center(), clip(), token_mean, terms=value_loss()), "verl", "terms="),
+    (Objective(group_center(), clip(), constant_length(), credit=lambda b, A: A), "verl",
+     "credit="),
+])
+def test_what_a_library_cannot_say_is_refused_in_a_sentence(objective, library, sentence):
+    with pytest.raises(ValueError, match=f"has no word for .*{sentence}"):
+        getattr(objective, f"to_{library}")()
+
+
+def test_every_known_word_is_read_or_silent():
+    assert not TRL_SILENT & TRL_DEFAULTS.keys() and not VERL_SILENT & VERL_DEFAULTS.keys()
+    assert "learning_rate" in TRL_SILENT and "ppo_epochs" in VERL_SILENT
