@@ -64,7 +64,7 @@ ONLY_SOMEWHERE := ^(appnope|colorama|cuda[-_]|nvidia|pip=|pywin|triton|wheel=)
 lock:
 	rm -rf $(VENV)-lock
 	$(PYTHON) -m venv $(VENV)-lock
-	$(VENV)-lock/bin/python -m pip install --quiet setuptools $(LOCK_WITH) -e ".[training,lab,test]"
+	$(VENV)-lock/bin/python -m pip install --quiet setuptools $(LOCK_WITH) -e ".[training,lab,parity,test]"
 	{ echo "# The exact versions the course is tested with. Written by \`make lock\`."; \
 	  $(VENV)-lock/bin/python -m pip freeze --all --exclude-editable \
 	  | sed -E 's/\+[A-Za-z0-9.]+$$//' | grep -viE '$(ONLY_SOMEWHERE)'; } > requirements.txt

@@ -87,14 +87,10 @@ class gmpo(Part):
     A > 0: min(log rho, clip(log rho, -epsilon, high)); A <= 0: max of the same two. The clip
     comes before the mean, GSPO's after it. epsilon and high (`epsilon` when None) are widths in
     log space: 0.4 lets rho move between e^-0.4 = 0.67 and e^0.4 = 1.49.
-
-    eps: added to T_i (verl 1e-8, TRL 0), a convention.
     """
 
     epsilon: float = field(default=0.4, metadata={"always": True})
     high: float | None = None
-    eps: float = 0.0
-    conventions = ("eps",)
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "high"):
@@ -108,4 +104,4 @@ class gmpo(Part):
         banded = log_ratio.clamp(-self.epsilon, high)
         clipped = torch.where(advantages > 0, torch.minimum(log_ratio, banded),
                               torch.maximum(log_ratio, banded))
-        return batch.expand(clipped.sum(1) / (batch.lengths + self.eps).clamp(min=1))
+        return batch.expand(clipped.sum(1) / batch.lengths.clamp(min=1))

