@@ -6,7 +6,8 @@
     out = grpo(batch)                  # out.loss, out.advantages, out.metrics ...
 
 Needs torch and numpy only. Rooms: batch (the data), advantages, shapes, ratios, surrogates, gates,
-weights, terms (the parts), composition (Objective), zoo (the names), interop (TRL and verl).
+weights, terms (the parts), composition (Objective), zoo (the names), interop (TRL, verl, and what a
+training configuration really runs).
 """
 
 from .advantages import (
@@ -25,6 +26,8 @@ from .batch import Batch, Prepared, Totals
 from .composition import Objective, Output
 from .gates import clip_cov, divergence_mask, engine_ratio, sequence_mask, top_entropy
 from .interop import from_trl, from_verl, to_trl, to_verl
+from .interop.explanation import ConfigReport, explain_config
+from .interop.rosetta_table import rosetta
 from .part import Part
 from .ratios import gmpo, product, sequence, sequence_token, token
 from .report import Difference, Explanation, difference
@@ -44,14 +47,14 @@ from .weights import (
 from .zoo import ZOO, closest, method, name_of
 
 __all__ = [
-    "Batch", "Difference", "Explanation", "Objective", "Output", "Part", "Prepared", "Totals",
-    "ZOO", "absolute_kl", "batch_mean", "batch_zscore", "cispo", "clip", "clip_cov", "closest",
-    "constant_length", "difference", "divergence_mask", "engine_ratio", "entropy_bonus",
-    "from_trl", "from_verl", "gae", "gmpo", "greedy_baseline", "group_center", "group_zscore",
-    "k1", "k2", "k3", "kl_cov", "kl_estimate", "kl_in_reward", "leave_one_out",
-    "local_token_mean", "logprob", "method", "name_of", "overlong", "padded_length", "product",
-    "prompt_mean", "ratio", "raw_reward", "return_to_go", "reward_clip", "sapo", "sequence",
-    "sequence_mask", "sequence_mean", "sequence_sum", "sequence_token", "term", "to_trl",
-    "to_verl", "token", "token_mean", "token_sum", "top_entropy", "value_loss", "vespo",
-    "whiten",
+    "Batch", "ConfigReport", "Difference", "Explanation", "Objective", "Output", "Part",
+    "Prepared", "Totals", "ZOO", "absolute_kl", "batch_mean", "batch_zscore", "cispo", "clip",
+    "clip_cov", "closest", "constant_length", "difference", "divergence_mask", "engine_ratio",
+    "entropy_bonus", "explain_config", "from_trl", "from_verl", "gae", "gmpo",
+    "greedy_baseline", "group_center", "group_zscore", "k1", "k2", "k3", "kl_cov",
+    "kl_estimate", "kl_in_reward", "leave_one_out", "local_token_mean", "logprob", "method",
+    "name_of", "overlong", "padded_length", "product", "prompt_mean", "ratio", "raw_reward",
+    "return_to_go", "reward_clip", "rosetta", "sapo", "sequence", "sequence_mask",
+    "sequence_mean", "sequence_sum", "sequence_token", "term", "to_trl", "to_verl", "token",
+    "token_mean", "token_sum", "top_entropy", "value_loss", "vespo", "whiten",
 ]

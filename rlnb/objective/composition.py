@@ -142,27 +142,27 @@ class Objective:
 
     @classmethod
     def from_trl(cls, config: Any = None, **keywords: Any) -> Objective:
-        """What TRL computes for a GRPOConfig or its keywords: rlnb.objective.trl.from_trl."""
-        from .trl import from_trl  # here: that room builds objectives
+        """What TRL computes for a GRPOConfig or its keywords: see interop.from_trl."""
+        from .interop.trl import from_trl  # here: that room builds objectives
 
         return from_trl(config, **keywords)
 
     @classmethod
     def from_verl(cls, config: Any = None, **keywords: Any) -> Objective:
-        """What verl computes for its words: rlnb.objective.verl.from_verl."""
-        from .verl import from_verl
+        """What verl computes for its words: see interop.from_verl."""
+        from .interop.verl import from_verl
 
         return from_verl(config, **keywords)
 
     def to_trl(self, *, strict: bool = False) -> dict[str, Any]:
-        """This objective as keywords of TRL, with `.differences`: rlnb.objective.trl.to_trl."""
-        from .trl import to_trl
+        """This objective as keywords of TRL, with `.differences`: see interop.to_trl."""
+        from .interop.trl import to_trl
 
         return to_trl(self, strict=strict)
 
     def to_verl(self, *, strict: bool = False) -> dict[str, Any]:
-        """This objective as words of verl, with `.differences`: rlnb.objective.verl.to_verl."""
-        from .verl import to_verl
+        """This objective as words of verl, with `.differences`: see interop.to_verl."""
+        from .interop.verl import to_verl
 
         return to_verl(self, strict=strict)
 

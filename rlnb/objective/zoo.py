@@ -86,8 +86,29 @@ def name_of(objective: Objective) -> str | None:
 
 
 def closest(objective: Objective) -> tuple[str, Difference]:
-    """The named method with the fewest other parts, and what differs, conventions ignored."""
+    """The named method that takes the least to change, and what differs, conventions ignored.
+
+    Another number in a part counts 1, a part of another kind 2; 3 to 5 where the kind makes the
+    family (baseline, ratio, weights).
+    """
     wanted = objective.canonical()
     gaps = {name: difference(known.canonical(), wanted) for name, known in ZOO.items()}
-    name = min(gaps, key=lambda n: len(gaps[n]))
+    name = min(gaps, key=lambda n: sum(
+        _price(change.part, _kinds(getattr(ZOO[n], change.part)),
+               _kinds(getattr(wanted, change.part))) for change in gaps[n]))
     return name, gaps[name]
+
+
+def _price(part: str, before: list[str], after: list[str]) -> int:
+    if before == after:
+        return 1
+    if part == "advantage":
+        groups = {"group_zscore", "group_center", "batch_zscore"}
+        return 3 if {*before, *after} <= groups else 5
+    return {"ratio": 5, "weights": 3}.get(part, 2)
+
+
+def _kinds(part: object) -> list[str]:
+    # sequence_token is sequence wherever an answer shares one advantage
+    parts = part if isinstance(part, tuple) else (part,)
+    return [type(p).__name__.replace("sequence_token", "sequence") for p in parts]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from rlnb.objective.reading import LONGEST, read_config
-from rlnb.objective.reading_shell import shell_words
+from rlnb.objective.interop.reading import LONGEST, read_config
+from rlnb.objective.interop.reading_shell import shell_words
 
 
 def words(text):

@@ -10,9 +10,9 @@ import torch
 
 from rlnb.objective import ZOO, Batch, explain_config, from_trl, from_verl
 from rlnb.objective.__main__ import main
-from rlnb.objective.traps import mixed
-from rlnb.objective.traps_trl import TRL_TRAPS
-from rlnb.objective.traps_verl import VERL_TRAPS
+from rlnb.objective.interop.traps import mixed
+from rlnb.objective.interop.traps_trl import TRL_TRAPS
+from rlnb.objective.interop.traps_verl import VERL_TRAPS
 
 
 def trl(trainer="GRPOConfig", **words):
@@ -26,7 +26,7 @@ def verl(**words):
              "top_p": "actor_rollout_ref.rollout.top_p",
              "temperature": "actor_rollout_ref.rollout.temperature",
              "dynamic": "actor_rollout_ref.actor.use_dynamic_bsz"}
-    from rlnb.objective.reading import HOMES
+    from rlnb.objective.interop.reading import HOMES
 
     lines = [f"  {paths.get(k) or HOMES[k] + k}={v} \\" for k, v in words.items()]
     return explain_config("run algorithm.adv_estimator=grpo \\\n" * ("adv_estimator" not in words)

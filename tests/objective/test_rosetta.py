@@ -19,7 +19,7 @@ from rlnb.objective import (
     sapo,
 )
 from rlnb.objective.interop import TRL_DEFAULTS, TRL_RLOO_DEFAULTS, VERL_DEFAULTS
-from rlnb.objective.rosetta_table import LIBRARIES, ROWS
+from rlnb.objective.interop.rosetta_table import LIBRARIES, ROWS
 
 RECORDED = json.loads((pathlib.Path(__file__).parents[1] / "parity" / "verl_defaults.json")
                       .read_text(encoding="utf-8"))

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import ratios, surrogates
-from .advantages import (
+from .. import ratios, surrogates
+from ..advantages import (
     gae,
     greedy_baseline,
     group_center,
@@ -20,12 +20,11 @@ from .advantages import (
     return_to_go,
     whiten,
 )
-from .gates import clip_cov, divergence_mask
-from .shapes import kl_in_reward, overlong
-from .surrogates import clip, logprob
-from .terms import absolute_kl, entropy_bonus, k1, k2, k3
-from .vocabulary import Reader, Words, as_words, known_words, refuse
-from .weights import (
+from ..gates import clip_cov, divergence_mask
+from ..shapes import kl_in_reward, overlong
+from ..surrogates import clip, logprob
+from ..terms import absolute_kl, entropy_bonus, k1, k2, k3
+from ..weights import (
     constant_length,
     padded_length,
     sequence_mean,
@@ -33,11 +32,12 @@ from .weights import (
     token_mean,
     token_sum,
 )
+from .vocabulary import Reader, Words, as_words, known_words, refuse
 
 if TYPE_CHECKING:
-    from .composition import Objective
+    from ..composition import Objective
 
-__all__ = ["VERL_DEFAULTS", "from_verl", "to_verl"]
+__all__ = ["VERL_DEFAULTS", "VERL_SILENT", "from_verl", "to_verl"]
 
 VERSION = "verl 0.9.1"
 
@@ -54,6 +54,7 @@ VERL_DEFAULTS: dict[str, Any] = {
     "adv_estimator": "gae", "norm_adv_by_std_in_grpo": True, "gamma": 1.0, "lam": 1.0,
     "use_kl_in_reward": False, "kl_penalty": "kl", "kl_coef": 0.001, "rollout_is": None,
 }
+VERL_SILENT = known_words("verl") - VERL_DEFAULTS.keys()   # words that do not touch the loss
 SECTIONS = ("policy_loss", "kl_ctrl", "rollout_correction")
 # words that change the loss and that no composition says, with the value that switches them off
 OFF = {"rollout_is": None, "rollout_rs": None, "bypass_mode": False, "use_pf_ppo": False}
@@ -83,7 +84,7 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
     >>> from_verl(adv_estimator="grpo")
     Objective(group_zscore('bessel'), clip(0.2, dual=3.0), token_mean)
     """
-    from .composition import Objective
+    from ..composition import Objective
 
     words = Reader(VERSION, _flat(as_words(config, keywords)), VERL_DEFAULTS, known_words("verl"))
     for word, off in OFF.items():

@@ -9,25 +9,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import ratios, surrogates
-from .advantages import batch_zscore, group_center, group_zscore, leave_one_out
-from .gates import engine_ratio, sequence_mask, top_entropy
-from .shapes import kl_in_reward, overlong, reward_clip
-from .surrogates import clip, logprob
-from .terms import entropy_bonus, k3
-from .vocabulary import Reader, Words, as_words, known_words, refuse
-from .weights import (
+from .. import ratios, surrogates
+from ..advantages import batch_zscore, group_center, group_zscore, leave_one_out
+from ..gates import engine_ratio, sequence_mask, top_entropy
+from ..shapes import kl_in_reward, overlong, reward_clip
+from ..surrogates import clip, logprob
+from ..terms import entropy_bonus, k3
+from ..weights import (
     constant_length,
     local_token_mean,
     sequence_mean,
     sequence_sum,
     token_mean,
 )
+from .vocabulary import Reader, Words, as_words, known_words, refuse
 
 if TYPE_CHECKING:
-    from .composition import Objective
+    from ..composition import Objective
 
-__all__ = ["TRL_DEFAULTS", "TRL_RLOO_DEFAULTS", "from_trl", "to_trl"]
+__all__ = ["TRL_DEFAULTS", "TRL_RLOO_DEFAULTS", "TRL_SILENT", "from_trl", "to_trl"]
 
 VERSION = "TRL 1.16.0"
 EPS = 1e-4   # added to every std
@@ -45,6 +45,7 @@ TRL_DEFAULTS: dict[str, Any] = {
     "vllm_importance_sampling_mode": "sequence_mask",
     "vllm_importance_sampling_clip_min": None, "vllm_importance_sampling_clip_max": 3.0,
 }
+TRL_SILENT = known_words("trl_grpo") - TRL_DEFAULTS.keys()   # words that do not touch the loss
 TRL_RLOO_DEFAULTS: dict[str, Any] = {
     "beta": 0.05, "epsilon": 0.2, "epsilon_high": None, "normalize_advantages": False,
     "reward_clip_range": None,
@@ -82,7 +83,7 @@ def from_trl(config: Any = None, *, trainer: str | None = None, **keywords: Any)
 
 
 def _grpo(given: dict[str, Any], gmpo: bool) -> Objective:
-    from .composition import Objective
+    from ..composition import Objective
 
     defaults = {**TRL_DEFAULTS, "epsilon": 0.4} if gmpo else TRL_DEFAULTS
     words = Reader(VERSION, given, defaults, known_words("trl_grpo"))
@@ -157,7 +158,7 @@ def _grpo(given: dict[str, Any], gmpo: bool) -> Objective:
 
 
 def _rloo(given: dict[str, Any]) -> Objective:
-    from .composition import Objective
+    from ..composition import Objective
 
     words = Reader(VERSION + " RLOOConfig", given, TRL_RLOO_DEFAULTS, known_words("trl_rloo"))
     normalise = bool(words["normalize_advantages"])
