@@ -20,9 +20,11 @@ from typing import Any
 import torch
 
 from rlnb.classroom.exercises import (
+    aggregation,
     baselines,
     clipping,
     credit,
+    dapo,
     divergence,
     groups,
     grpo,
@@ -30,6 +32,7 @@ from rlnb.classroom.exercises import (
     kl_reward,
     likelihood,
     reinforce,
+    signal,
     weighting,
 )
 from rlnb.classroom.exercises.exercise import Candidate, Exercise, Probe
@@ -37,10 +40,12 @@ from rlnb.classroom.exercises.outcome import Outcome, agree, difference_at, run
 from rlnb.classroom.exercises.verdict import WIDTH, Verdict, shorten
 
 __all__ = [
-    "Check", "Verdict", "baseline_leave_one_out", "cross_entropy", "dual_clip",
-    "effective_sample_size", "gae", "group_advantages", "grpo_loss", "importance_estimate",
-    "judge", "k3", "kl_divergence", "kl_in_reward", "optimal_baseline", "reinforce_loss",
-    "silent_bug_01", "silent_bug_03", "silent_bug_04", "surrogate_clip", "token_logprobs",
+    "Check", "Verdict", "baseline_leave_one_out", "constant_length", "cross_entropy", "dual_clip",
+    "effective_sample_size", "gae", "group_advantages", "grpo_loss", "importance_estimate", "judge",
+    "k3", "keep_informative", "kl_divergence", "kl_in_reward", "name_this_07", "name_this_08",
+    "name_this_09", "optimal_baseline", "overlong_penalty", "prompt_mean", "reinforce_loss",
+    "silent_bug_01", "silent_bug_03", "silent_bug_04", "silent_bug_07", "silent_bug_08",
+    "silent_bug_09", "surrogate_clip", "token_logprobs", "token_mean",
 ]
 
 CUT = ("the value is right and no gradient reaches {names}: it was cut by .item(), .detach(), "
@@ -195,7 +200,7 @@ def _accepted(exercise: Exercise, function: Callable[..., Any], candidate: Candi
     if (edited := _edited(came)) is not None:
         return edited
     for probe, outcome in came.items():
-        if torch.is_tensor(outcome.returned) and outcome.returned.dtype != torch.float64:
+        if _dtype(outcome) not in (None, torch.bool, torch.float64):
             came_as = str(outcome.returned.dtype).removeprefix("torch.")
             return _mistake(f"right, but float64 went in and {came_as} came out: new tensors take "
                             "their dtype from the input, torch.zeros_like(x)", probe)
@@ -205,7 +210,7 @@ def _accepted(exercise: Exercise, function: Callable[..., Any], candidate: Candi
         if (verdict := _no_value(exercise, probe, outcome)) is not None:
             return Verdict(verdict.kind, shorten(f"in float32, {verdict.message}", WIDTH),
                            probe.cast(torch.float32))
-        if torch.is_tensor(outcome.returned) and outcome.returned.dtype != torch.float32:
+        if _dtype(outcome) not in (None, torch.bool, torch.float32):
             came_as = str(outcome.returned.dtype).removeprefix("torch.")
             return _mistake(f"right in float64, but float32 went in and {came_as} came out: "
                             "compute in the dtype of the input", probe)
@@ -343,6 +348,11 @@ def _shape(tensor: torch.Tensor) -> str:
     return str(tuple(tensor.shape))
 
 
+def _dtype(outcome: Outcome) -> torch.dtype | None:
+    """Of what came back; None when it was no tensor. A yes or no may stay a bool."""
+    return outcome.returned.dtype if torch.is_tensor(outcome.returned) else None
+
+
 def _finite(outcome: Outcome) -> bool:
     tensors = (outcome.value, *(outcome.gradients or {}).values())
     return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
@@ -366,3 +376,14 @@ silent_bug_04 = kl_reward.SILENT_BUG_04
 kl_divergence = Check(divergence.KL_DIVERGENCE)
 cross_entropy = Check(divergence.CROSS_ENTROPY)
 silent_bug_01 = divergence.SILENT_BUG_01
+overlong_penalty = Check(dapo.OVERLONG_PENALTY)
+silent_bug_09 = dapo.SILENT_BUG_09
+name_this_09 = dapo.NAME_THIS_09
+keep_informative = Check(signal.KEEP_INFORMATIVE)
+silent_bug_07 = signal.SILENT_BUG_07
+name_this_07 = signal.NAME_THIS_07
+token_mean = Check(aggregation.TOKEN_MEAN)
+constant_length = Check(aggregation.CONSTANT_LENGTH)
+prompt_mean = Check(aggregation.PROMPT_MEAN)
+silent_bug_08 = aggregation.SILENT_BUG_08
+name_this_08 = aggregation.NAME_THIS_08

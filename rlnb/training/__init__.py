@@ -9,8 +9,8 @@
 
 On the command line: python -m rlnb.training {base,grpo,eval,replay}. Rooms: tasks, model, base (the
 starting model), sampler, recipe, rewards, critic, step and loop (training), evaluation, checkpoint,
-record (runs as JSON lines), shipped (the data folder). Needs transformers, tokenizers, safetensors
-and tqdm beside torch.
+record (runs as JSON lines), shipped (the data folder), push (what an estimator does to the decision
+to stop, without training). Needs transformers, tokenizers, safetensors and tqdm beside torch.
 """
 
 from rlnb.training.base import BaseRecipe, train_base
@@ -18,14 +18,16 @@ from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import Answers, answer, evaluate, pass_at_k, pass_rate, summary
 from rlnb.training.loop import train
 from rlnb.training.model import build_model, build_tokenizer, encode_prompts, load, save
+from rlnb.training.push import ESTIMATORS, Decisions, Push, sample_decisions, stop_push
 from rlnb.training.recipe import Recipe
 from rlnb.training.record import METRICS, read, replay, series
-from rlnb.training.rewards import CoinFlip, keep_all, keep_mixed
+from rlnb.training.rewards import CoinFlip, WaitBonus, keep_all, keep_mixed
 from rlnb.training.sampler import Rollout, Sampling, sample, token_logprobs
 from rlnb.training.shipped import data_folder
-from rlnb.training.tasks import TASKS, Chain, Problem, Task, held_out, is_held_out
+from rlnb.training.tasks import TASKS, Chain, Pick, Problem, Task, Types, held_out, is_held_out
 
 __all__ = [
+    "ESTIMATORS",
     "METRICS",
     "TASKS",
     "Answers",
@@ -33,11 +35,16 @@ __all__ = [
     "BaseRecipe",
     "Chain",
     "CoinFlip",
+    "Decisions",
+    "Pick",
     "Problem",
+    "Push",
     "Recipe",
     "Rollout",
     "Sampling",
     "Task",
+    "Types",
+    "WaitBonus",
     "answer",
     "build_model",
     "build_tokenizer",
@@ -54,8 +61,10 @@ __all__ = [
     "read",
     "replay",
     "sample",
+    "sample_decisions",
     "save",
     "series",
+    "stop_push",
     "summary",
     "token_logprobs",
     "train",

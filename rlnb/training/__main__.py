@@ -17,10 +17,11 @@ from rlnb.training.evaluation import evaluate, pass_rate, summary
 from rlnb.training.loop import open_folder, train
 from rlnb.training.model import load, save
 from rlnb.training.recipe import Recipe
-from rlnb.training.rewards import CoinFlip, keep_all, keep_mixed
+from rlnb.training.rewards import CoinFlip, Reward, WaitBonus, keep_all, keep_mixed
 from rlnb.training.tasks import TASKS, Task
 
 FILTERS = ("all", "mixed")
+REWARDS = ("verify", "coin_flip", "wait_bonus")
 
 
 def nearest(kind: str, name: str, known) -> BadInput:
@@ -52,21 +53,30 @@ def find_task(name: str) -> Task:
     return TASKS[name]
 
 
+def find_reward(name: str, task: Task, seed: int) -> Reward | None:
+    """One of REWARDS; None is the task's verifier."""
+    return {"coin_flip": CoinFlip(seed), "wait_bonus": WaitBonus(task)}.get(name)
+
+
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m rlnb.training", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
 
-    base = commands.add_parser("base", help="train the base model from scratch (about 220 CPU s)")
+    base = commands.add_parser("base", help="train a base model (from scratch about 220 CPU s)")
+    base.add_argument("--start", type=Path, help="folder of a model to go on from; without it, "
+                      "training starts from scratch")  # fmt: skip
     base.add_argument("--out", required=True, type=Path, help="new folder for the model")
     base.add_argument("--steps", type=int, default=BaseRecipe.steps)
+    base.add_argument("--learning-rate", type=float, default=BaseRecipe.learning_rate)
     base.add_argument("--seed", type=int, default=BaseRecipe.seed)
 
     grpo = commands.add_parser("grpo", help="train with any objective (about 20 CPU s)")
     grpo.add_argument("--objective", default="dr_grpo", help="a ZOO name or module:attribute")
     grpo.add_argument("--out", required=True, type=Path, help="new folder for the run")
     grpo.add_argument("--resume", action="store_true", help="continue the run in --out")
-    grpo.add_argument("--reward", choices=("verify", "coin_flip"), default="verify",
-                      help="coin_flip is the wrong-verifier control")  # fmt: skip
+    grpo.add_argument("--reward", choices=REWARDS, default="verify",
+                      help="coin_flip is the wrong-verifier control; wait_bonus is the verifier "
+                      "plus 0.01 per `wait`")  # fmt: skip
     grpo.add_argument("--keep", choices=FILTERS, default="all",
                       help="mixed drops groups whose rewards are all equal")  # fmt: skip
     for field in fields(Recipe):
@@ -100,8 +110,9 @@ def show(report: dict[str, float]) -> None:
 
 def run_base(args: argparse.Namespace) -> None:
     task, out = find_task(args.task), open_folder(args.out, resume=False)
-    recipe = BaseRecipe(steps=args.steps, seed=args.seed)
-    model, tokenizer, spent = train_base(task, recipe, device=args.device)
+    recipe = BaseRecipe(steps=args.steps, learning_rate=args.learning_rate, seed=args.seed)
+    start = load(args.start, device=args.device) if args.start else None
+    model, tokenizer, spent = train_base(task, recipe, start=start, device=args.device)
     save(model, tokenizer, out)
     show(spent | summary(task, pass_rate(model, tokenizer, task, num_generations=8)))
 
@@ -119,7 +130,7 @@ def run_grpo(args: argparse.Namespace) -> None:
         recipe,
         out=args.out,
         resume=args.resume,
-        reward=CoinFlip(recipe.seed) if args.reward == "coin_flip" else None,
+        reward=find_reward(args.reward, task, recipe.seed),
         keep=keep_mixed if args.keep == "mixed" else keep_all,
         model_name=args.model,
     )

@@ -65,17 +65,24 @@ def collate(rows: list[tuple[list[int], int]], pad_id: int) -> tuple[Tensor, Ten
 
 
 def train_base(
-    task: Task, recipe: BaseRecipe, *, device: str = "auto", progress: bool = True
+    task: Task,
+    recipe: BaseRecipe,
+    *,
+    start: tuple[PreTrainedModel, PreTrainedTokenizerBase] | None = None,
+    device: str = "auto",
+    progress: bool = True,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, float]]:
     """Model, tokenizer, and {loss, cpu_time, tokens}. Raises BadInput on an inexpressible task.
+
+    start: a model and its tokenizer to go on from, trained in place; None is a fresh small model.
 
     The loss is the mean over all answer tokens of the step. Micro-batches are sorted by length, and
     each is divided by the token count of the whole step: a mean per micro-batch would weigh
     the tokens of short answers ten times more, and shift the mixture of styles.
     """
-    tokenizer = build_tokenizer()
+    model, tokenizer = start or (build_model(recipe.seed), build_tokenizer())
     check_vocabulary(tokenizer, task)
-    model = build_model(recipe.seed).to(pick_device(device)).train()
+    model = model.to(pick_device(device)).train()
     optimizer = torch.optim.AdamW(
         model.parameters(), recipe.learning_rate, recipe.betas, weight_decay=recipe.weight_decay
     )

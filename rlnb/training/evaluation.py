@@ -118,21 +118,28 @@ def pass_rate(
 
 
 def summary(task: Task, answers: Answers) -> dict[str, float]:
-    """pass@1, mean length, entropy in nats per token, truncated share, share of direct answers."""
+    """pass@1, mean length, entropy in nats per token, truncated share, share of direct answers,
+    `wait` per answer; for a task with a `difficulty(problem)`, pass@1 of each difficulty as well.
+    """
     each = answers.right.shape[1]
     openings = [task.openings(problem).get("direct") for problem in answers.problems]
     direct = [
         bool(openings[i // each]) and text.startswith(openings[i // each])
         for i, text in enumerate(answers.texts)
     ]
+    rates: dict[str, list[float]] = {}
+    if hasattr(task, "difficulty"):
+        for problem, rate in zip(answers.problems, answers.right.mean(1).tolist(), strict=True):
+            rates.setdefault(f"pass@1/{task.difficulty(problem)}", []).append(rate)
     return {
         "pass@1": answers.right.mean().item(),
         "mean_length": answers.length.float().mean().item(),
         "entropy": (answers.entropy.sum() / answers.length.sum()).item(),
         "clipped_ratio": 1.0 - answers.finished.float().mean().item(),
         "direct": sum(direct) / len(direct),
+        "mean_wait": sum(text.count("wait") for text in answers.texts) / len(answers.texts),
         "samples": answers.right.numel(),
-    }
+    } | {name: sum(rates[name]) / len(rates[name]) for name in sorted(rates)}
 
 
 def evaluate(

@@ -7,7 +7,8 @@ Records, told apart by `record`:
     eval     held-out problems at a step (0 is the model before training)
     sample   a prompt, an answer and its reward, for the eye
 
-A line that a killed run left half-written is ignored. Numbers that are not finite become null.
+A line that a killed run left half-written is ignored. Numbers that are not finite become null;
+those of steps, evaluations and samples keep five significant digits.
 """
 
 import json
@@ -34,6 +35,9 @@ METRICS = {
     "groups/all_fail": "share of groups in which every reward is 0 or less",
     "groups/kept": "share of groups that the filter kept",
     "completions/mean_length": "tokens per completion, end token counted",
+    "completions/mean_length_right": "the same over answers that the verifier accepts, cut or not",
+    "completions/mean_length_wrong": "and over those it does not",
+    "completions/mean_wait": "`wait` tokens per completion",
     "completions/min_length": "tokens of the shortest completion",
     "completions/max_length": "tokens of the longest",
     "completions/clipped_ratio": "share of completions cut off at max_completion_length",
@@ -70,7 +74,7 @@ def environment(device: torch.device) -> dict[str, str | int]:
 
 def _finite(value: Any) -> Any:
     if isinstance(value, float):
-        return round(value, 10) if math.isfinite(value) else None
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -79,8 +83,16 @@ def _finite(value: Any) -> Any:
 
 
 def line(record: dict[str, Any]) -> str:
-    """One record as one line of strict JSON."""
-    return json.dumps(_finite(record), allow_nan=False, ensure_ascii=False) + "\n"
+    """One record as one line of strict JSON, without spaces."""
+    text = json.dumps(
+        _finite(record), allow_nan=False, ensure_ascii=False, separators=(",", ":")
+    )
+    return text + "\n"
+
+
+def _shortened(fields: dict[str, Any]) -> dict[str, Any]:
+    """Floats to five significant digits, which is more than a sampled metric means."""
+    return {k: float(f"{v:.5g}") if isinstance(v, float) else v for k, v in fields.items()}
 
 
 class Recorder:
@@ -97,6 +109,7 @@ class Recorder:
             self._file = path.open("a", encoding="utf-8")
 
     def write(self, kind: str, **fields: Any) -> dict[str, Any]:
+        fields = fields if kind == "header" else _shortened(fields)
         record = _finite({"record": kind, **fields})
         self.records.append(record)
         if self._file is not None:

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from rlnb.objective import Batch
-from rlnb.training.tasks import Problem
+from rlnb.training.errors import BadInput
+from rlnb.training.tasks import Problem, Task
 
 Reward = Callable[[Problem, str], float]
 Filter = Callable[[Batch], Tensor]
@@ -38,6 +39,32 @@ class CoinFlip:
     def setstate(self, state: list) -> None:
         version, internal, gauss = state
         self.rng.setstate((version, tuple(internal), gauss))
+
+
+class WaitBonus:
+    """The verifier plus a tiny bonus per `wait`: verify + bonus min(number of `wait`, most).
+
+    It stands for any small reward of style, format or length. With the defaults a right answer
+    gets 1 to 1.10 and a wrong one 0 to 0.10, so no amount of it pays for a mistake; but in a group
+    whose answers are all right, or all wrong, it is all that differs.
+
+    >>> from rlnb.training.tasks import TASKS
+    >>> reward = WaitBonus(TASKS["chain"])
+    >>> problem = TASKS["chain"].parse("4+3=?")
+    >>> reward(problem, "so7"), reward(problem, "4+3=6wait4+3=7so7"), reward(problem, "wait" * 99)
+    (1.0, 1.01, 0.1)
+    """
+
+    name = "wait_bonus"
+
+    def __init__(self, task: Task, bonus: float = 0.01, most: int = 10):
+        if most < 0:
+            raise BadInput(f"most: got {most}, expected 0 or more occurrences that are counted")
+        self.task, self.bonus, self.most = task, bonus, most
+
+    def __call__(self, problem: Problem, text: str) -> float:
+        counted = min(text.count("wait"), self.most)
+        return self.task.verify(problem, text) + self.bonus * counted
 
 
 def keep_all(batch: Batch) -> Tensor:

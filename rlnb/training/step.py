@@ -123,8 +123,11 @@ def check_objective(objective: Objective, recipe: Recipe) -> None:
         raise BadInput(f"objective: {error}") from error
 
 
-def collect(run: Run) -> tuple[Rollout, list[Problem], Tensor, Tensor]:
-    """One rollout: (rollout, problems, rewards (N,), verified (N,)); truncated rows get 0."""
+def collect(run: Run) -> tuple[Rollout, list[Problem], Tensor, Tensor, list[str]]:
+    """One rollout: (rollout, problems, rewards (N,), verified (N,), texts).
+
+    A truncated row gets reward 0; `verified` is what the task says of its text all the same.
+    """
     recipe = run.recipe
     problems = [run.task.problem(run.rng, "train") for _ in range(recipe.prompts)]
     rollout = run.sampler(
@@ -142,7 +145,7 @@ def collect(run: Run) -> tuple[Rollout, list[Problem], Tensor, Tensor]:
     device, done = rollout.logprobs.device, rollout.finished
     rewards = torch.tensor([float(run.reward(*pair)) for pair in zip(asked, texts, strict=True)])
     verified = torch.tensor([run.task.verify(*pair) for pair in zip(asked, texts, strict=True)])
-    return rollout, problems, rewards.to(device) * done, verified.to(device) * done
+    return rollout, problems, rewards.to(device) * done, verified.to(device), texts
 
 
 @torch.no_grad()
@@ -192,11 +195,11 @@ def _score(model: PreTrainedModel, rollout: Rollout, recipe: Recipe) -> tuple[Te
 def silent_rows(objective: Objective, prepared: Prepared) -> Tensor:
     """(B,) True where the gradient of the row is exactly 0 whatever its log-probabilities are.
 
-    Every surrogate of this package is 0 with slope 0 where the advantage is 0; a term or a
+    A surrogate that says so (`Part.silent`) is 0 with slope 0 where the advantage is 0; a term or a
     reference may still pull, and a callable from elsewhere may do anything: then no row is silent.
     """
     still = (prepared.advantages == 0).all(1)
-    known = isinstance(objective.surrogate, Part)
+    known = isinstance(objective.surrogate, Part) and objective.surrogate.silent
     if objective.terms or "ref_logprobs" in objective.needs or not known:
         return torch.zeros_like(still)
     return still
@@ -272,8 +275,14 @@ def update(run: Run, rollout: Rollout, prepared: Prepared, rows: Tensor) -> dict
     return merged
 
 
-def rollout_metrics(rollout: Rollout, rewards: Tensor, verified: Tensor) -> dict[str, float]:
-    """What the rollout says before any update; names as in `record.METRICS`."""
+def rollout_metrics(
+    rollout: Rollout, rewards: Tensor, verified: Tensor, texts: list[str]
+) -> dict[str, float]:
+    """What the rollout says before any update; names as in `record.METRICS`.
+
+    The mean length of right (wrong) answers is nan where there is none. Truncation does not make
+    an answer wrong there: sorting the longest answers among the wrong would lengthen these.
+    """
     groups = rewards.view(-1, rollout.num_generations)
     low, high = groups.amin(1), groups.amax(1)
     lengths = rollout.lengths.float()
@@ -283,11 +292,14 @@ def rollout_metrics(rollout: Rollout, rewards: Tensor, verified: Tensor) -> dict
         "reward": rewards.mean().item(),
         "reward_std": groups.std(1).mean().item() if several else 0.0,
         "frac_reward_zero_std": (low == high).float().mean().item(),
-        "rewards/verify/mean": verified.mean().item(),
+        "rewards/verify/mean": (verified * rollout.finished).mean().item(),
         "groups/all_pass": all_pass,
         "groups/mixed": 1.0 - all_pass - all_fail,
         "groups/all_fail": all_fail,
         "completions/mean_length": lengths.mean().item(),
+        "completions/mean_length_right": lengths[verified > 0].mean().item(),
+        "completions/mean_length_wrong": lengths[verified <= 0].mean().item(),
+        "completions/mean_wait": sum(text.count("wait") for text in texts) / len(texts),
         "completions/min_length": lengths.min().item(),
         "completions/max_length": lengths.max().item(),
         "completions/clipped_ratio": 1.0 - rollout.finished.float().mean().item(),
@@ -298,8 +310,8 @@ def rollout_metrics(rollout: Rollout, rewards: Tensor, verified: Tensor) -> dict
 def step(run: Run) -> dict[str, float]:
     """One rollout and its optimizer steps; the metrics are named in `record.METRICS`."""
     clock, cpu = time.perf_counter(), time.process_time()
-    rollout, problems, rewards, verified = collect(run)
-    metrics = rollout_metrics(rollout, rewards, verified)
+    rollout, problems, rewards, verified, texts = collect(run)
+    metrics = rollout_metrics(rollout, rewards, verified, texts)
     batch = make_batch(run, rollout, problems, rewards)
     groups = run.keep(batch)
     metrics["groups/kept"] = len(groups) / len(problems)

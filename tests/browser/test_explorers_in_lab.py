@@ -17,10 +17,14 @@ PAGES = {
     "baseline_explorer": "02_reinforce",
     "baseline_variance_explorer": "03_baselines",
     "clip_explorer": "05_ppo",
+    "difficulty_explorer": "07_grpo_biases",
     "gae_explorer": "05_ppo",
     "group_advantage_explorer": "06_grpo",
     "kl_estimator_explorer": "04_importance_sampling",
     "kl_explorer": "01_one_scalar_loss",
+    "std_explorer": "07_grpo_biases",
+    "rare_token_explorer": "09_dapo",
+    "token_weights_explorer": "08_dr_grpo",
 }
 # One key press at a time. The clock starts in the keydown event and stops in the first animation
 # frame in which the decoded picture has other pixels than before, read back from a canvas.
@@ -258,7 +262,11 @@ def test_tab_key_reaches_every_control_and_no_label_is_cut(on_page, call):
         ("baseline_variance_explorer", "baseline b", "-0.4", ["ArrowRight"]),
         ("kl_estimator_explorer", "distance", "0.1", ["ArrowRight"]),
         ("kl_explorer", "model: mean", "-3", ["ArrowRight"]),
+        ("rare_token_explorer", "ε high", "0", ["ArrowRight"]),
+        ("token_weights_explorer", "answer 1, tokens", "1", ["ArrowRight"]),
         ("clip_explorer", "ε high", "0.1", ["ArrowRight"]),
+        ("difficulty_explorer", "pass rate p", "0.1", ["ArrowRight"]),
+        ("std_explorer", "group size", "2", ["ArrowRight"] * 14 + ["ArrowLeft"] * 14),
         ("gae_explorer", "λ", "0.1", ["ArrowRight"]),
         ("group_advantage_explorer", "group size", "2", ["ArrowRight"] * 14 + ["ArrowLeft"] * 14),
     ],

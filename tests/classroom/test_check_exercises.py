@@ -38,7 +38,8 @@ def test_the_nine_exercises_are_offered():
         "token_logprobs", "reinforce_loss", "baseline_leave_one_out", "group_advantages",
         "surrogate_clip", "dual_clip", "gae", "k3", "grpo_loss",
         "optimal_baseline", "importance_estimate", "effective_sample_size", "kl_in_reward",
-        "kl_divergence", "cross_entropy",
+        "kl_divergence", "cross_entropy", "overlong_penalty", "keep_informative",
+        "token_mean", "constant_length", "prompt_mean",
     }
 
 

@@ -25,10 +25,14 @@ MAKERS = {
     "baseline": explorers.baseline_explorer,
     "baseline_variance": explorers.baseline_variance_explorer,
     "clip": explorers.clip_explorer,
+    "difficulty": explorers.difficulty_explorer,
     "group_advantage": explorers.group_advantage_explorer,
     "gae": explorers.gae_explorer,
     "kl": explorers.kl_explorer,
     "kl_estimator": explorers.kl_estimator_explorer,
+    "std": explorers.std_explorer,
+    "rare_token": explorers.rare_token_explorer,
+    "token_weights": explorers.token_weights_explorer,
 }
 # Far from the default and from each other: what one leaves behind, the next would show.
 SETTINGS = {
@@ -66,11 +70,35 @@ SETTINGS = {
         {"fit": "reverse", "distance": 0.0},
         {"fit": "hand", "mean": 6.0, "deviation": 6.0, "weight": 0.05},
     ],
+    "difficulty": [
+        {"rate": 0.01, "size": 64, "method": "maxrl"},
+        {"show": "signal", "rate": 0.99, "size": 2},
+        {"method": "mean", "rate": 0.5, "size": 8},
+        {"show": "weight", "method": "zscore", "size": 4},
+    ],
+    "std": [
+        {"gap": 1.0, "size": 16, "eps": 0.0, "pattern": "noise"},
+        {"gap": 1e-8, "size": 2, "eps": 0.01},
+        {"divide": False, "gap": 1e-4, "size": 9, "pattern": "one"},
+        {"divide": True, "size": 8, "eps": 1e-8},
+    ],
     "kl_estimator": [
         {"distance": 3.0, "samples": "stale"},
         {"distance": 0.0},
         {"samples": "fresh", "distance": 0.35},
         {"distance": 2.2},
+    ],
+    "rare_token": [
+        {"p0": 0.0001, "target": 0.9, "epsilon_high": 1.0, "updates": 16, "step": 0.2},
+        {"updates": 1, "step": 0.01},
+        {"step": 0.0},
+        {"p0": 0.1, "target": 0.2, "epsilon_high": 0.0, "updates": 5, "step": 0.1},
+    ],
+    "token_weights": [
+        {"first": 1, "second": 40, "other": 40, "limit": 200, "micro": 1, "divisor": "width"},
+        {"first": 40, "second": 1, "other": 1, "micro": 4},
+        {"divisor": "limit", "limit": 40, "micro": 2},
+        {"first": 10, "second": 10, "other": 10},
     ],
 }
 EACH = pytest.mark.parametrize("name", MAKERS)

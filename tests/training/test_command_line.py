@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 
+from rlnb.training import load
 from rlnb.training.__main__ import find_objective, main, parser
 from rlnb.training.recipe import Recipe
 
@@ -46,6 +47,27 @@ def test_an_objective_may_come_from_any_module(grpo):
 def test_the_control_and_the_filter_are_flags(grpo, capsys):
     assert grpo("--steps", "1", "--reward", "coin_flip", "--keep", "mixed")[0] == 0
     assert "reward coin_flip" in capsys.readouterr().out
+
+
+def test_the_tiny_bonus_is_a_flag(grpo, capsys):
+    assert grpo("--steps", "1", "--reward", "wait_bonus")[0] == 0
+    assert "reward wait_bonus" in capsys.readouterr().out
+
+
+def test_base_goes_on_from_a_model_for_another_task(tmp_path, model_folder):
+    out = tmp_path / "base"
+    line = ["base", "--task", "pick", "--steps", "1", "--device", "cpu", "--out", str(out)]
+    assert main([*line, "--start", str(model_folder)]) == 0
+    before, after = (
+        load(folder, device="cpu")[0].state_dict() for folder in (model_folder, out)
+    )
+    gaps = [(before[name] - after[name]).abs().max().item() for name in before]
+    assert 0 < max(gaps) < 1e-3  # one step of AdamW at the first warm-up rate, 3e-3 / 50
+
+
+def test_going_on_from_nothing_is_refused(tmp_path, capsys):
+    line = ["base", "--steps", "1", "--out", str(tmp_path / "base"), "--start", "/nowhere"]
+    assert main(line) == 2 and "there is no folder '/nowhere'" in capsys.readouterr().err
 
 
 def test_base_trains_and_saves_a_model(tmp_path, capsys):

@@ -23,7 +23,7 @@ from rlnb.training.step import PRODUCED, accumulate, collect, make_batch, silent
 def one_rollout(fresh, chain, objective, recipe, **options):
     """(run, rollout, prepared, rows) just before the update."""
     run = start(*fresh, chain, objective, recipe, **options)
-    rollout, problems, rewards, _ = collect(run)
+    rollout, problems, rewards, *_ = collect(run)
     prepared = run.objective.prepare(make_batch(run, rollout, problems, rewards))
     return run, rollout, prepared, torch.arange(len(rewards))
 

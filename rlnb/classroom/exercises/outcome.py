@@ -46,6 +46,8 @@ def run(function: Callable[..., Any], exercise: Exercise, probe: Probe,
             warnings.simplefilter("ignore")
             returned = function(*passed.values())
             value = _as_tensor(returned)
+            if value is not None and value.dtype == torch.bool:
+                value = value.to(dtype)  # yes is 1 and no is 0: the lenses below do arithmetic
             gradients = _gradients(value, leaves)
     except Exception as error:  # whatever a learner's function raises belongs in the verdict
         return Outcome(error=error)

@@ -1,0 +1,124 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 07 · Two divisors: solutions
+#
+# The exercises of [07](../07_grpo_biases.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+
+# %%
+import torch
+from rlnb import ZOO, check
+from rlnb.toys import running_batch
+_ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
+
+# %% [markdown]
+# ## 07.1 The ceiling of the weight
+#
+# $w(p)=\dfrac{\mathbb E\sqrt{k(G-k)}}{G\,p(1-p)}$, and only $1\le k\le G-1$ contribute. There $k(G-k)\ge G-1$, hence
+#
+# $$\sqrt{k(G-k)}=\frac{k(G-k)}{\sqrt{k(G-k)}}\le\frac{k(G-k)}{\sqrt{G-1}},\qquad
+# w(p)\le\frac{\mathbb E[k(G-k)]}{G\,p(1-p)\sqrt{G-1}}=\frac{G(G-1)p(1-p)}{G\,p(1-p)\sqrt{G-1}}=\sqrt{G-1}.$$
+#
+# Equality needs $k=1$ or $k=G-1$ in every mixed group: in the limit $p\to0$ or $p\to1$, where the only mixed groups are one against the rest. There the weight *is* the
+# advantage of the odd one out. At $G=2$ and 3 every mixed group is of that kind, so the weight is $\sqrt{G-1}$ for every $p$.
+
+# %%
+from math import comb
+
+
+def weight(p, G):
+    total = sum(comb(G, k) * p**k * (1 - p)**(G - k) * (k * (G - k))**0.5
+                for k in range(G + 1))
+    return total / (G * p * (1 - p))
+
+
+print("  G  sqrt(G-1)   p = 0.5     0.1   0.001")
+for G in (2, 3, 4, 16, 64):
+    row = [weight(p, G) for p in (0.5, 0.1, 0.001)]
+    print(f"{G:3d}     {(G - 1)**0.5:.4f}   ",
+          "  ".join(f"{w:.4f}" for w in row))
+    assert max(row) <= (G - 1)**0.5 + 1e-12
+assert abs(weight(0.3, 3) - 2**0.5) < 1e-12            # flat for three
+
+# %% [markdown]
+# ## 07.2 The expectation of 1/T
+#
+# $$\mathbb E\Big[\frac1T\Big]=\sum_{T\ge1}\frac{\mathrm s(1-\mathrm s)^{T-1}}T=\frac{\mathrm s}{1-\mathrm s}\sum_{T\ge1}\frac{(1-\mathrm s)^T}T
+# =\frac{\mathrm s}{1-\mathrm s}\big(-\ln(1-(1-\mathrm s))\big)=-\frac{\mathrm s\ln\mathrm s}{1-\mathrm s}.$$
+#
+# Jensen: $1/T$ is convex, so $\mathbb E[1/T]\ge1/\mathbb E[T]=\mathrm s$, with equality only if $T$ is always the same. The drift
+# $A(\mathbb E[1/T]-\mathrm s)$ has the sign of $A$, for every stop probability.
+
+# %%
+for s in (0.02, 0.1, 0.5, 0.9):
+    T = torch.arange(1.0, 5001.0)
+    mean = (s * (1 - s)**(T - 1) / T).sum()
+    closed = -s / (1 - s) * torch.tensor(s).log()
+    print(f"s {s:.2f}: E[1/T] {mean:.6f}, minus s {mean - s:+.6f}")
+    assert torch.isclose(mean, closed) and mean > s
+
+# %% [markdown]
+# ## 07.3 A tiny penalty for length
+#
+# The deviations from the mean are at most 7.5 steps of 0.001, the std is 4.61 of them. The z-score forgets the unit: 7.5/4.61 = 1.63. Without the division it stays 0.0075. An $\varepsilon$ of
+# 0.01 is twice the std, so it leaves about a third. A penalty that was meant to break ties decides everything in an all-right group.
+
+# %%
+r = 1 - 0.001 * torch.arange(1.0, 17.0)
+centred, std = r - r.mean(), r.std(correction=0)
+for name, A in (("z-score, eps 1e-6", centred / (std + 1e-6)),
+                ("z-score, eps 1e-2", centred / (std + 1e-2)),
+                ("mean only", centred)):
+    print(f"{name:18s} largest |A| {A.abs().max():.4f}")
+
+# %% [markdown]
+# ## 07.4 Groups with a signal
+
+# %% tags=["solution"]
+def keep_informative(rewards, num_generations):
+    groups = rewards.view(-1, num_generations)         # (P, G)
+    return groups.amax(1) != groups.amin(1)            # (P,) bool
+
+
+check.keep_informative(keep_informative)
+
+# %% [markdown]
+# `std > 0` fails on twelve rewards of 0.7, whose rounded mean is not 0.7. A small threshold, `std > 1e-6`, would pass as well; it is then a second ε, to be chosen with the scale of the reward in mind.
+#
+# ## 07.5 The bonus that was only to break ties
+#
+# The bonus sits inside the reward when it is divided. In a mixed group the std is about a half and 0.01 stays about 0.02. In an all-right group the bonus is the only difference, and comes out at size one. The promise
+# to test: where all are equally correct, no advantage may exceed the bonus.
+
+# %% tags=["solution"]
+def test_bonus_stays_small(advantages):
+    correct = torch.ones(8)
+    bonus = 0.01 * torch.arange(8.0) / 7
+    assert advantages(correct, bonus, 8).abs().max() <= 0.01
+
+
+check.silent_bug_07(test_bonus_stays_small)
+
+# %% [markdown]
+# The mend in the hidden right code: the z-score of correctness, plus the centred bonus, not divided. Dropping groups by *correctness*, before the bonus is added, would help too.
+#
+# ## 07.6 Name this method
+
+# %% tags=["solution"]
+check.name_this_07("Dr. GRPO")
+
+# %% [markdown]
+# Three and five tokens are pushed alike, so there is no $1/T$. 0.75 against 0.5 is $1-\bar r$ in the two groups, where z-scores would give $\sqrt3$ against 1. The table, computed:
+
+# %%
+fresh = running_batch().replace(old_logprobs=None)
+for name in ("dr_grpo", "rloo", "dapo", "grpo"):
+    method = ZOO[name].replace(terms=())
+    push = -method.explain(fresh).gradient[:, 0]
+    print(f"{name:8s}", " ".join(f"{x:7.4f}" for x in push / push[0]))

@@ -1,0 +1,157 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 09 · DAPO: solutions
+#
+# The exercises of [09](../09_dapo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+
+# %%
+import torch
+from rlnb import ZOO, check
+from rlnb.toys import running_batch
+_ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
+
+# %% [markdown]
+# ## 09.1 The price of a mixed group
+#
+# (a) The $n$-th group is the first mixed one with probability $P(1-P)^{n-1}$: $n-1$ silent ones, then a mixed one. The mean of this geometric
+# distribution is
+#
+# $$\sum_{n\ge1}nP(1-P)^{n-1}=-P\,\frac{d}{dP}\sum_{n\ge0}(1-P)^n=-P\,\frac{d}{dP}\frac1P=\frac1P .$$
+#
+# (b) $P=1-p^G-(1-p)^G$. For small $p$ the second term is negligible and $(1-p)^G\approx1-Gp$, so $P\approx Gp$ and $G/P\approx1/p$ answers. Since
+# $(1-p)^G\ge1-Gp$, $P$ is never above $Gp$: the true cost is $1/p$ or more, and more so for larger $G$.
+#
+# (c) $P=1-2\cdot2^{-G}$, so $G/P=G/(1-2^{1-G})$.
+
+# %%
+def mixed(p, G):
+    return 1 - p**G - (1 - p)**G
+
+
+gen = torch.Generator().manual_seed(0)
+p, G, pools = 0.1, 8, 20_000
+drawn = torch.zeros(pools)
+waiting = torch.ones(pools, dtype=torch.bool)
+while waiting.any():                                   # refill until mixed
+    drawn += waiting
+    right = (torch.rand(pools, G, generator=gen) < p).sum(1)
+    waiting &= (right == 0) | (right == G)
+error = drawn.std() / pools**0.5
+print(f"p = {p}, G = {G}: 1/P = {1 / mixed(p, G):.4f}")
+assert abs(drawn.mean() - 1 / mixed(p, G)) < 4 * error
+for p in (0.1, 0.01, 0.001):
+    print(f"p = {p}: 1/p = {1 / p:6.0f}, answers at G = 8, 16, 64:",
+          *(f"{G / mixed(p, G):8.1f}" for G in (8, 16, 64)))
+    assert all(G / mixed(p, G) > 1 / p for G in (8, 16, 64))
+print(f"p = 0.5, G = 16: {16 / mixed(0.5, 16):.4f}")
+
+# %% [markdown]
+# At $p=0.1$ and $G=64$ the approximation no longer applies: $Gp=6.4$, almost every group is mixed, and a group costs its 64 answers.
+#
+# ## 09.2 One step, two steps
+#
+# Nothing changes at the first step. On fresh data $\rho=1$ for every token, well inside either band, so value and gradient are the same numbers. At a second step a token with
+# $A\lt0$ is cut *below* $1-\epsilon_\text{low}$ and never above: if it rose past the upper edge it moved the wrong way and stays alive. So ε_high concerns
+# tokens with $A\gt0$ only.
+
+# %%
+from rlnb.objective import clip
+
+dapo, narrow = ZOO["dapo"], ZOO["dapo"].replace(surrogate=clip(0.2))
+
+
+def gradient(objective, b):
+    return torch.autograd.grad(objective(b).loss, b.logprobs)[0]
+
+
+fresh = running_batch().replace(old_logprobs=None)
+off_policy = running_batch()
+for name, b in (("first step ", fresh), ("second step", off_policy)):
+    other = gradient(dapo, b) != gradient(narrow, b)
+    signs = dapo(b).advantages[other].sign().tolist()
+    print(f"{name}: {int(other.sum())} of {int(b.mask.sum())} change, "
+          f"signs of A {signs}")
+    assert all(sign > 0 for sign in signs)
+assert torch.equal(gradient(dapo, fresh), gradient(narrow, fresh))
+
+# %% [markdown]
+# ## 09.3 The penalty
+
+# %% tags=["solution"]
+def overlong_penalty(lengths, max_length, cache):
+    used = (lengths - (max_length - cache)) / cache    # share of the cache
+    return -used.clamp(0, 1)
+
+
+check.overlong_penalty(overlong_penalty)
+
+# %% [markdown]
+# The three cases of the formula are one clamp. Without its upper half the check accepts it as well and says whose form that is.
+#
+# ## 09.4 Right and wrong first
+#
+# The filter asks whether the *rewards* of a group differ, and by then the penalty is in them. An all-wrong group with answers on both sides of the edge differs, is kept, and the
+# z-score turns a difference in length into advantages of full size. The share of kept groups rises, which looks like good news. With short answers, or in tests where all
+# lengths are equal, nothing shows.
+
+# %% tags=["solution"]
+def all_wrong_is_never_kept(mixed_groups):
+    correct = torch.zeros(4)
+    lengths = torch.tensor([90.0, 95.0, 20.0, 100.0])  # the edge is at 80
+    kept = mixed_groups(correct, lengths, 4, 100, 20)
+    assert len(kept) == 0, "no answer is right: nothing to learn"
+
+
+check.silent_bug_09(all_wrong_is_never_kept)
+
+# %% [markdown]
+# The mend: decide on `correct`, then add the penalty.
+
+# %%
+def mixed_groups(correct, lengths, num_generations, max_length, cache):
+    groups = correct.view(-1, num_generations)
+    mixed = groups.amax(1) > groups.amin(1)
+    rewards = correct + overlong_penalty(lengths, max_length, cache)
+    return rewards.view(-1, num_generations)[mixed]
+
+
+all_wrong_is_never_kept(mixed_groups)
+b = running_batch()
+kept = mixed_groups(b.rewards, b.lengths, 4, 7, 3)
+print(kept.round(decimals=4).tolist())
+assert kept.shape == (2, 4)
+
+# %% [markdown]
+# ## 09.5 The name
+#
+# A band from 0.8 to 1.28 with `min`: clip-higher, so neither GRPO nor CISPO. A std: not Dr. GRPO. A sum over answers *and* tokens, divided by the tokens of the
+# prompt, then a mean over prompts: DAPO's equation as printed.
+
+# %% tags=["solution"]
+check.name_this_09("DAPO")
+
+# %%
+def loss(ratio, rewards, mask):            # (P, G, T), (P, G), (P, G, T)
+    A = rewards - rewards.mean(1, keepdim=True)
+    A = (A / (rewards.std(1, keepdim=True) + 1e-6)).unsqueeze(-1)
+    worth = torch.minimum(ratio * A, ratio.clamp(0.8, 1.28) * A)
+    share = (worth * mask).sum((1, 2)) / mask.sum((1, 2))
+    return -share.mean()
+
+
+from rlnb.objective import group_zscore, prompt_mean
+
+ratio = (b.logprobs - b.old_logprobs).exp()
+mine = loss(*(x.view(2, 4, *x.shape[1:]) for x in
+              (ratio, b.rewards, b.completion_mask)))
+printed = dapo.replace(weights=prompt_mean,
+                       advantage=group_zscore("bessel", eps=1e-6))
+print(f"the colleague's {mine:.6f}, DAPO as printed {printed(b).loss:.6f}")
+assert abs(mine - printed(b).loss) < 1e-12

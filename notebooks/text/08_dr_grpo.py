@@ -1,0 +1,837 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 08 · Dr. GRPO: two divisors less
+#
+# **Settles:** what removing the std and the $1/T$ does to every token, what it leaves as it was, and why "long answers
+# count more" and "answers get longer" are two different statements.
+#
+# 40 minutes · after [06](06_grpo.ipynb) and page 07 · Dr. GRPO, Liu et al. 2025
+# ([2503.20783](https://arxiv.org/abs/2503.20783)); DAPO, Yu et al. 2025
+# ([2503.14476](https://arxiv.org/abs/2503.14476)); ScaleRL, Khatri et al. 2025
+# ([2510.13786](https://arxiv.org/abs/2510.13786)).
+
+# %% [markdown]
+# > **[06](06_grpo.ipynb) in two lines.** GRPO compares each reward with its group: $A_i=(r_i-\bar r)/(s+\varepsilon)$, $s$ the group's
+# > std. The loss averages over the $T_i$ tokens of each answer first, then over answers: a token of a long answer weighs less.
+# >
+# > **07 in two lines.** $1/s$ blows small differences up to full size and favours lopsided prompts. $1/T_i$ makes right answers shorter and
+# > wrong ones longer, when the policy can tell them apart while it still writes.
+
+# %%
+import torch
+from rlnb import ZOO, check
+from rlnb.toys import running_batch, running_group
+_ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
+
+# %% [markdown]
+# ## The whole change
+#
+# Dr. GRPO leaves out the std, and divides by a constant $L$ where GRPO divides by the answer's own length. $L$ is chosen once for the
+# run, usually the generation limit; $B$ is the number of answers, $\rho$ the ratio to the policy that sampled, $m$ the mask.
+#
+# $$A_i=r_i-\bar r,\qquad
+# \mathcal L=-\frac1B\sum_{i=1}^{B}\frac1L\sum_t m_{i,t}\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)$$
+#
+# A common one-line summary says just that: no std, a constant instead of $1/|o|$. Is there really nothing else?
+
+# %% tags=["claim:C07"]
+from rlnb.objective import difference
+
+grpo = ZOO["grpo"].replace(terms=())                   # without KL
+dr_grpo = ZOO["dr_grpo"]
+changes = difference(grpo, dr_grpo)
+print(changes)
+assert [c.part for c in changes] == ["advantage", "weights"]
+
+# %% [markdown] tags=["cited:K12"]
+# Two lines. "Removing the KL is part of the fix" is often added. The paper ([2503.20783](https://arxiv.org/abs/2503.20783))
+# trains with $\beta=0$, so a configuration that copies its experiments has no KL either. But the corrections that it derives
+# are the std and the length; a KL term may stand beside them.
+
+# %%
+def dr_grpo_loss(logprobs, old_logprobs, mask, rewards, G, L, eps=0.2):
+    mask = mask.bool()                                 # (B, T)
+    zero = torch.zeros_like(logprobs)
+    log_ratio = torch.where(mask, logprobs - old_logprobs, zero)
+    rho = log_ratio.exp()
+    r = rewards.view(-1, G)
+    A = (r - r.mean(1, keepdim=True)).view(-1, 1)      # no std
+    value = torch.min(rho * A, rho.clamp(1 - eps, 1 + eps) * A)
+    return -torch.where(mask, value, zero).sum() / (len(mask) * L)
+
+
+b = running_batch()                                    # L = 8
+mine = dr_grpo_loss(b.logprobs, b.old_logprobs, b.completion_mask,
+                    b.rewards, 4, b.max_completion_length)
+theirs = dr_grpo(b).loss
+slopes = [torch.autograd.grad(x, b.logprobs)[0] for x in (mine, theirs)]
+print(f"from scratch {mine:.6f}   rlnb {theirs:.6f}")
+assert abs(mine - theirs) < 1e-12
+assert (slopes[0] - slopes[1]).abs().max() < 1e-12
+
+# %% [markdown]
+# ## Drag the lengths
+#
+# One step: two answers to one prompt, two to another. The *aggregation* is the weight $c$ that a token's loss gets in the
+# sum, and it is where $1/T$ sits. Seven are in use. On the left $c$ itself, in the middle what each answer gets altogether, $cT$.
+# On the right: how much less a token of answer 1 would weigh if that answer were one token longer.
+#
+# Try, and guess first: make answer 2 as long as it goes. Then only the other prompt. Then put one row into a micro-batch.
+
+# %% tags=["explorer"]
+from rlnb.classroom import explorers
+
+explorers.token_weights_explorer()
+
+# %% [markdown]
+# The same point in numbers:
+
+# %%
+from rlnb.classroom.explorers.token_weights import compute
+
+d = compute()
+print("tokens", *d["lengths"].tolist(), " L", d["constant"], " micro-batch",
+      d["micro"])
+print("                   c: 1       2   other   share: 1     2  other")
+for name, c in d["weights"].items():
+    share = "  ".join(f"{x:.2f}" for x in d["shares"][name])
+    print(f"{name:17s}{c[0]:7.4f} {c[1]:7.4f} {c[2]:7.4f}       {share}"
+          f"   +1: {d['longer'][name]:+.1%}")
+
+# %% [markdown]
+# Four rules put all three marks on one spot, `token_mean`, `constant_length`, `sequence_sum` and `token_sum`: every
+# token weighs the same, so the longest answer gets the most. They differ by one scalar. `sequence_mean` gives
+# answers equal shares, and its price stands on the right: a token loses 20 % when its own answer grows from 4 to 5.
+#
+# ## Seven rules, one formula
+#
+# A loss is $\sum_{i,t}c_i\,\ell_{i,t}$, with $\ell$ the loss of a token. $P$ prompts, and the group of a prompt $p$ has
+# $N_p$ tokens in all. Two prompts, two answers each; every token of an answer has the same loss, so that it can be checked by hand.
+
+# %%
+def four(numbers):
+    return " ".join(f"{float(x):.4f}" for x in numbers)
+
+
+lengths = torch.tensor([2.0, 6.0, 3.0, 1.0])
+losses = torch.tensor([1.0, 2.0, 3.0, 5.0])            # of each token
+B, P, L = 4, 2, 8
+one = torch.ones(B)
+in_prompt = lengths.view(P, 2).sum(1).repeat_interleave(2)     # N_p
+rules = {
+    "sequence mean": 1 / (B * lengths),
+    "token mean": one / lengths.sum(),
+    "prompt mean": 1 / (P * in_prompt),
+    "constant, L = 8": one / (B * L),
+    "sequence sum": one / B,
+    "token sum": one,
+}
+for name, c in rules.items():
+    value = (c * lengths * losses).sum()
+    print(f"{name:16s} {value:9.6f}   c {four(c)}")
+total = [round(float((c * lengths * losses).sum()), 6)
+         for c in rules.values()]
+assert total == [2.75, 2.333333, 2.625, 0.875, 7.0, 28.0]
+
+# %% [markdown]
+# Six numbers from one batch. The seventh rule, TRL's `bnpo`, is a token mean *inside each micro-batch*, averaged over
+# micro-batches. With one prompt in each it gives (14/8 + 14/4)/2 = 2.625, like the prompt mean; with all four rows the token
+# mean's 2.3333; with one row the sequence mean's 2.75. It is the only one of the seven that depends on how much fits into memory. The prompt mean is
+# DAPO's formula as printed, and ScaleRL's choice; popular code for DAPO runs the token mean.
+#
+# So check what somebody means by "GRPO's loss". One course prints $1/|o_i|$ in the formula and a masked mean over all tokens in the code.
+
+# %% tags=["claim:L13"]
+from rlnb.objective import token_mean
+
+fresh = running_batch().replace(old_logprobs=None)     # on-policy
+by_formula = grpo
+by_code = grpo.replace(weights=token_mean)
+for name, o in (("mean of means", by_formula), ("one mean", by_code)):
+    out = o(fresh)
+    print(f"{name:14s} value {out.loss + 0.0:8.4f}   weight of a token "
+          f"{out.weights[6, 0]:.4f} (7 tokens) {out.weights[5, 0]:.4f} (1)")
+equal = running_batch().replace(
+    old_logprobs=None, completion_mask=torch.ones(8, 7))
+assert torch.isclose(by_formula(equal).loss, by_code(equal).loss)
+assert abs(by_formula(fresh).loss - by_code(fresh).loss) > 0.03
+
+# %% [markdown]
+# Two losses as soon as two lengths differ; one loss when they are equal. Both are in use. Say which.
+#
+# ## What goes, token by token
+#
+# GRPO's token weighs $A_i/T_i$, Dr. GRPO's $s\,A_i/L$ (both over $B$). So Dr. GRPO *is* GRPO with each token multiplied by
+# $s\,T_i/L$. On fresh data, both prompts of the running batch:
+
+# %%
+a, z = dr_grpo(fresh), grpo(fresh)
+s = fresh.rewards.view(2, 4).std(1, correction=0).repeat_interleave(4)
+factor = s * fresh.lengths / 8
+print("row  s       T   GRPO cA   Dr. GRPO cA   factor s T / L")
+for i in range(8):
+    before = (z.weights * z.advantages)[i, 0]
+    after = (a.weights * a.advantages)[i, 0]
+    print(f"{i}    {s[i]:.4f}  {fresh.lengths[i]:.0f}  {before:+.5f}"
+          f"      {after:+.5f}    {factor[i]:.4f}")
+    assert torch.isclose(after, before * factor[i], rtol=1e-5)
+
+# %% [markdown]
+# $s\le\frac12$ for rewards of 0 and 1, and largest for an even split. $T/L\le1$. So every token shrinks. The second
+# prompt's lone one-token answer, GRPO's largest weight, loses most.
+#
+# What stays as it was:
+
+# %%
+def slope(objective, batch):
+    return torch.autograd.grad(objective(batch).loss, batch.logprobs)[0]
+
+
+tens = fresh.replace(rewards=10 * fresh.rewards)
+flat = fresh.replace(rewards=torch.tensor([1.0] * 4 + [0.0] * 4))
+wide = running_batch()                                 # off-policy
+for name, o in (("GRPO", grpo), ("Dr. GRPO", dr_grpo)):
+    g = slope(o, fresh)
+    dead = (o.explain(wide).gate == 0) & wide.mask
+    print(f"{name:9s} equal groups {slope(o, flat).abs().max():.4f}   "
+          f"rewards x10: gradient x"
+          f"{slope(o, tens).norm() / g.norm():.2f}   "
+          f"clipped tokens {int(dead.sum())}")
+    assert slope(o, flat).abs().max() == 0
+assert torch.allclose(slope(dr_grpo, tens), 10 * slope(dr_grpo, fresh))
+
+# %% [markdown]
+# All-right and all-wrong groups still teach nothing. The clip cuts the same tokens. The mean still contains the own reward, a factor
+# $(G-1)/G$ ([03](03_baselines.ipynb)). One thing is *new*: the scale of the reward is part of the learning rate. A reward of 0 to 10 trains
+# ten times as fast as one of 0 to 1, and of two mixed reward functions the larger one wins. Under the z-score neither happens.
+#
+# ## Share of the gradient
+#
+# What an answer gets of the step's weight is $c_iT_i$. Eight answers to one prompt: 100 tokens, 1000 tokens, six of 300.
+# Three statements are in circulation. A token-level loss keeps long answers from being diluted. A token-level loss favours long
+# outputs, and a constant divisor removes the short bias. A token-level loss gives short right answers the larger gradient *per token*.
+
+# %% tags=["claim:L07", "claim:L03", "claim:L05"]
+T = torch.tensor([100.0, 1000.0] + [300.0] * 6)
+rules = {"sequence mean": 1 / (8 * T),
+         "token mean": torch.ones(8) / T.sum(),
+         "constant, L = 2048": torch.ones(8) / (8 * 2048)}
+print("                     c: 100      1000    share: 100   1000")
+for name, c in rules.items():
+    share = c * T / (c * T).sum()
+    print(f"{name:19s} {c[0]:.2e}  {c[1]:.2e}         "
+          f"{share[0]:.4f} {share[1]:.4f}")
+seq, tok, const = rules.values()
+assert torch.isclose(seq[0] / seq[1], torch.tensor(10.0))  # diluted
+assert tok[0] == tok[1]                   # L07, and against L05
+assert torch.allclose(const / tok, (const / tok)[0])       # L03: one scalar
+for G in (2, 8, 16, 512):                 # per-prompt divisor, two prompts
+    rest = 500 * (G - 1)
+    ratio = (1000 + rest) / (100 + rest)
+    print(f"prompt mean, G = {G:3d}: c, short answer's prompt over the "
+          f"other's {ratio:.3f}")
+assert (1000 + 3500) / (100 + 3500) == 1.25
+
+# %% [markdown]
+# *Not diluted*: true. A token of the long answer counts as much as any, where the sequence mean gives it a tenth.
+#
+# *Favours long outputs*: as a share of the gradient, yes, and DAPO says so of itself: 1 to 10, like the lengths. But the
+# constant divisor has the *same* shares. Within a batch the two are one direction, and cannot be contrasted.
+#
+# *Short right answers get more per token*: no, all tokens get 3.45e-4. The description fits the sequence mean (1.25e-3 against
+# 1.25e-4). A remainder of it lives *between* prompts under DAPO's printed divisor, which is per prompt: with one answer of 100 tokens in one group, of 1000
+# in another and 500 for all the rest, 1.25 times at $G=8$. (That lesson's formula did not survive its own page, so we judge the sentence.)
+#
+# "The gradient is divided by the number of tokens, so fewer tokens mean a larger gradient", goes another answer. Whose tokens?
+
+# %% tags=["claim:L06"]
+def token_weights(lengths):                            # token mean
+    return torch.ones_like(lengths) / lengths.sum()
+
+
+shorter = T.clone()
+shorter[1] = 100.0                                     # the long one, cut
+for name, now in (("as they are", T), ("all halved", T / 2),
+                  ("one cut to 100", shorter)):
+    c = token_weights(now)
+    print(f"{name:15s} c of every token {c[0]:.3e}, "
+          f"{c[0] / token_weights(T)[0]:.2f} times")
+    assert (c == c[0]).all()
+assert torch.allclose(token_weights(T / 2), 2 * token_weights(T))
+
+# %% [markdown]
+# Everybody's. The divisor is shared: the whole batch gets a larger step, no answer gains on its neighbour.
+#
+# And "averaging per prompt has no length bias"? Prompts count alike, their tokens then do not:
+
+# %% tags=["claim:L08"]
+inside = torch.tensor([1.0, 9.0])                      # one prompt, tokens
+share = inside / inside.sum()
+wordy, terse = 1000.0, 100.0                           # N_p of two
+c = 1 / (2 * torch.tensor([wordy, terse]))
+print(f"answers of 1 and 9 tokens: shares {share[0]:.1f} {share[1]:.1f}")
+print(f"two prompts of 1000 and 100 tokens: c {c[0]:.0e} and {c[1]:.0e}, "
+      f"shares {c[0] * wordy:.1f} {c[1] * terse:.1f}")
+assert share.tolist() == [0.1, 0.9]
+assert torch.isclose(c[1] / c[0], torch.tensor(10.0))
+assert c[0] * wordy == c[1] * terse == 0.5
+
+# %% [markdown] tags=["cited:L09"]
+# Does the choice matter for the score? One paper is quoted on both sides. ScaleRL
+# ([2510.13786](https://arxiv.org/abs/2510.13786)) finds the prompt average best when it compares aggregations (section 3.2);
+# its abstract, and the runs in which single choices of the final recipe are undone, say that such choices mostly change efficiency and not the
+# ceiling. Each sentence holds in its own ablation.
+#
+# ## Pressure on length
+#
+# Now the other quantity. A policy writes a token, then stops with probability $s=\sigma(z)$ or goes on, so its mean length is
+# $1/s$. (This $s$ is a probability; the std is not needed again.) After $T$ tokens
+#
+# $$\log P(T)=(T-1)\log(1-s)+\log s,\qquad \frac{\partial\log P(T)}{\partial z}=1-sT$$
+#
+# Reward does not depend on length at all: a first token has settled right or wrong, and right and wrong answers have a stop logit $z$ *of their
+# own*. Then the true gradient on both is 0. What an aggregation $c$ puts there instead is $A\,\mathbb E[c\,(1-sT)]$: a
+# *drift*, positive for stopping earlier when $A\gt0$.
+
+# %%
+s = 0.1                                                # mean length 10
+T = torch.arange(1, 601.0)
+P_T = s * (1 - s) ** (T - 1)                           # sums to 1 - 3e-28
+z = torch.tensor(s).logit().requires_grad_()
+log_P = (T - 1) * (-z.sigmoid()).log1p() + z.sigmoid().log()
+slope_7, = torch.autograd.grad(log_P[6], z)
+push = 1 - s * T
+assert torch.isclose(slope_7, push[6])
+
+constant = (P_T * push).sum()                          # c = 1
+own = (P_T * push / T).sum()                           # c = 1 / T
+print(f"c = 1: {abs(constant):.6f}    c = 1/T: {own:.6f}")
+closed = -s * torch.tensor(s).log() / (1 - s) - s      # E[1/T] - s
+assert torch.isclose(own, closed) and abs(constant) < 1e-12
+
+# %% [markdown]
+# Zero, exactly, for any rule whose weight does not know $T$. With $1/T$ it is $\mathbb E[1/T]-s=0.1558$, and positive for every $s$,
+# since $\mathbb E[1/T]\gt1/\mathbb E[T]$. Right answers get shorter, wrong ones longer.
+#
+# And a token mean? Its divisor $\sum_jT_j$ contains the own $T$, diluted by the others. Let $n$ be *the number of answers that share a divisor*:
+# 1 in the sequence mean, $G$ in the prompt mean, $B$ in the token mean, no end of them in a constant. To compare, each $c$ is scaled so that
+# an average token has weight 1.
+
+# %%
+def total_of(k, up_to):
+    """P(k answers have S tokens in all), S = 0 ... up_to - 1."""
+    S = torch.arange(up_to * 1.0)
+    if k == 0:
+        return (S == 0).double()
+    choose = (S.lgamma() - torch.tensor(float(k)).lgamma()
+              - (S - k + 1).clamp(min=1).lgamma())
+    log_p = choose + k * torch.tensor(s).log() + (S - k) * torch.tensor(
+        1 - s).log()
+    return torch.where(S >= k, log_p.exp(), 0.0)
+
+
+def drift(n, up_to=2000):
+    others = total_of(n - 1, up_to)                    # (S,)
+    c = n / s / (T[:, None] + torch.arange(up_to * 1.0))   # (T, S)
+    return float((P_T * push) @ (c @ others))
+
+
+for n in (1, 2, 8, 64):
+    print(f"n = {n:2d}: drift {drift(n):.4f}    (1 - s)/n = {0.9 / n:.4f}")
+assert abs(drift(1) - own / s) < 1e-9
+assert drift(2) > drift(8) > drift(64) > 0
+assert abs(64 * drift(64) - 0.9) < 0.02
+
+# %% [markdown]
+# The drift falls like $(1-s)/n$. A token mean over 64 answers has under 1 % of GRPO's, and of the *same sign*: towards
+# short right answers. It is not a pull towards length.
+
+# %% tags=["claim:L04"]
+from rlnb.classroom.aggregation import share_and_pressure
+
+n_of = {"sequence_mean\nn = 1": 1, "prompt_mean\nn = 8": 8,
+        "token_mean\nn = 64": 64}
+pressure = {name: drift(n) for name, n in n_of.items()}
+assert abs(constant) < 1e-12                           # no bias at all
+pressure |= {"constant_length\nand the sums": 0.0}
+share = {name: 10 / 11 for name in pressure}           # 1000 of 1100
+share["sequence_mean\nn = 1"] = 0.5
+assert all(p >= 0 for p in pressure.values())          # never verbose
+share_and_pressure(
+    list(pressure), share, pressure, lengths=(100, 1000),
+    caption="Share and pressure are different things: the one rule that"
+            " gives both answers the same share is the one that pushes most"
+            " on length. Eight prompts with eight answers; on the right,"
+            " mean length 10 and average token weight 1.")
+
+# %% [markdown]
+# "Dr. GRPO brings the reverse bias, a pull towards verbosity", is a frequent warning. As a property of the estimator it is wrong: the bar is 0.
+# Nor do we know of a report of it; the paper itself reports *fewer* tokens. But an expected push of 0 is not a length that stands
+# still. Let it run: one prompt, $G=8$, a coin decides right or wrong, mean length 20 at the start, 200 seeds, 300 steps.
+
+# %%
+def simulate(rule, own_logits, lr=1.0, seeds=200, steps=300, G=8):
+    gen = torch.Generator().manual_seed(0)
+    z = torch.full((seeds, 2), 1 / 20).logit()         # wrong, right
+    for _ in range(steps):
+        right = (torch.rand(seeds, G, generator=gen) < 0.5).long()
+        which = right if own_logits else torch.zeros_like(right)
+        stop = z.sigmoid().gather(1, which)
+        u = torch.rand(seeds, G, generator=gen)
+        T = 1 + (u.log() / (-stop).log1p()).floor()    # geometric
+        A = right - right.double().mean(1, keepdim=True)
+        c = {"sequence_mean": 1 / T,
+             "token_mean": G / T.sum(1, keepdim=True) + 0 * T,
+             "constant_length": torch.full_like(T, 1 / 20)}[rule] / G
+        step = c * A * (1 - stop * T)
+        z = z + lr * torch.stack(
+            [torch.where(which == k, step, 0).sum(1) for k in (0, 1)], 1)
+    return 1 / z.sigmoid()                             # mean lengths
+
+# %% tags=["nbval-ignore-output"]
+ends = {}
+print("own stop logits: median of the mean length (10 %, 90 % of seeds)")
+for rule in ("sequence_mean", "token_mean", "constant_length"):
+    L = ends[rule] = simulate(rule, own_logits=True)
+    lo, mid, hi = torch.quantile(L, torch.tensor([.1, .5, .9]), dim=0)
+    print(f"{rule:16s} right {mid[1]:5.1f} ({lo[1]:.1f}, {hi[1]:.1f})   "
+          f"wrong {mid[0]:5.1f} ({lo[0]:.1f}, {hi[0]:.1f})")
+print("one stop logit for both")
+for rule in ("sequence_mean", "constant_length"):
+    L = simulate(rule, own_logits=False)[:, 0]
+    lo, mid, hi = torch.quantile(L, torch.tensor([.1, .5, .9]))
+    print(f"{rule:16s} all   {mid:5.1f} ({lo:.1f}, {hi:.1f})")
+wrong, right = ends["sequence_mean"].unbind(1)
+assert (wrong > 100).all() and (right < 2).all()       # each of 200 seeds
+middle = ends["constant_length"].median(0).values
+assert ((middle - 20).abs() < 1).all()
+
+# %% [markdown]
+# Under $1/T$ right answers fall to one token and wrong ones grow past 100, in each of the 200 seeds. Under the constant both stay at about 20 in the median, and
+# single seeds wander by a tenth or so. The token mean over $n=8$ sits in between, on GRPO's side. And with *one* stop logit for
+# all answers the opposite pushes cancel: nothing but noise is left, more of it under $1/T$. So a mean length that moves in one run
+# says little; plot right and wrong answers apart (page 07 does, on a real model).
+#
+# One more popular sentence: the length bias is backwards for reasoning and can collapse chains of thought. Where length buys nothing, right answers
+# did collapse. Where it *does* buy something?
+
+# %% tags=["claim:L10"]
+pays = {"early": 1 - torch.exp(-T / 3), "late": 1 - torch.exp(-T / 30),
+        "from 30 tokens on": (T >= 30).double()}       # P(right | T)
+print("push on stop, one logit        1/T     constant")
+for name, gain in pays.items():
+    A = gain - (P_T * gain).sum()                      # centred reward
+    by_own = float((P_T * A * push / T).sum() / s)
+    by_constant = float((P_T * A * push).sum())
+    print(f"length pays {name:18s} {by_own:+.4f}   {by_constant:+.4f}")
+    assert by_own < 0 and by_constant < 0              # both lengthen
+print(f"length is idle, right answers  {own / s:+.4f}   +0.0000")
+print(f"length is idle, wrong answers  {-own / s:+.4f}   +0.0000")
+assert own > 0
+
+# %% [markdown]
+# Where length pays, both rules lengthen: with one stop logit the push under $1/T$ is $\mathrm{cov}(A,1/T)$, negative whenever
+# longer is better. Which of the two is faster depends on how it pays. So $1/T$ shortens idle right answers, down to nothing if
+# it is left to run, and lets wrong ones grow. That it turns useful reasoning around does not follow.
+#
+# ## Retune the learning rate
+#
+# On average Dr. GRPO's weights are $\bar T/L$ times a token mean's: an eighth for 256 tokens under a limit of 2048, and
+# another factor $s\le\frac12$ from the std. Whether that matters depends on the optimizer. A sequence of made-up gradients, whole
+# and an eighth, the same learning rate:
+
+# %%
+def travel(scale, optimizer, clip=None, steps=40):
+    x = torch.zeros(3, requires_grad=True)
+    opt = optimizer([x])
+    for t in range(steps):
+        size = 4.0 if t % 5 == 0 else 0.5              # now and then large
+        angle = torch.tensor([0.3 * t, 1.0 * t, 0.1 * t + 1])
+        x.grad = scale * size * torch.sin(angle)
+        if clip:
+            torch.nn.utils.clip_grad_norm_([x], clip)
+        opt.step()
+    return x.detach()
+
+
+def sgd(p): return torch.optim.SGD(p, lr=0.01)
+def adam(p): return torch.optim.Adam(p, lr=0.01)
+
+
+for name, opt, clip in (("SGD", sgd, None), ("Adam", adam, None),
+                        ("Adam, clip 1.0", adam, 1.0)):
+    whole, eighth = travel(1.0, opt, clip), travel(1 / 8, opt, clip)
+    gap = (whole - eighth).norm() / whole.norm()
+    print(f"{name:15s} how far apart they end: {gap:.1%} of the way")
+    assert (gap > 0.1) == (name != "Adam")
+
+# %% [markdown]
+# SGD covers an eighth of the way. Adam divides by the gradient's own size and notices nothing, which is why the change
+# looks harmless. Gradient clipping gives it away: at full size it cuts the large gradients down, at an eighth it never binds, so the rare large steps keep
+# their dominance. If the gradient norm moves across your clipping threshold, it is another run. Two more things Adam does not hide: the reward's scale when it
+# varies over training, and the balance against a term that is aggregated differently.
+#
+# ## Micro-batches
+#
+# A step's rows rarely fit into memory at once. Losses of parts must then add up to the loss of the whole, so denominators must be
+# those of the *step*. The package carries them along (`prepare`). Two rules use what lies at hand instead.
+
+# %%
+from rlnb.objective import (constant_length, local_token_mean,
+                            padded_length, prompt_mean, sequence_mean)
+
+b = running_batch()
+for part in (sequence_mean, token_mean, prompt_mean, constant_length(8),
+             local_token_mean, padded_length):
+    o = dr_grpo.replace(weights=part)
+    step = o.prepare(b)
+    whole, said = o.loss(step), []
+    for split in ([range(4), range(4, 8)], [range(i, i + 1)
+                                            for i in range(8)]):
+        parts = sum(o.loss(step.rows(i)) for i in split)
+        if part is local_token_mean:
+            parts = parts / len(split)                 # as TRL's bnpo
+        exact = abs(parts - whole) < 1e-12
+        said.append("equal" if exact else f"{parts - whole:+.4f}")
+    name = str(getattr(part, "__name__", part))
+    print(f"{name:18s} whole {whole:+.4f}   in 2 parts {said[0]:8s}"
+          f"in 8 parts {said[1]}")
+    assert (set(said) == {"equal"}) == (part is not local_token_mean)
+
+# %% [markdown]
+# `local_token_mean` is TRL's `bnpo`. `padded_length` is verl's `seq-mean-token-sum-norm` when `loss_scale_factor` is not set: it divides by the width
+# of the tensor. Widths here are all 7, so this batch cannot show it; trim each micro-batch to its longest answer and it can:
+
+# %%
+o = dr_grpo.replace(weights=padded_length)
+for first in (0, 4):                                   # the two prompts
+    rows = b.rows(range(first, first + 4))
+    width = int(rows.lengths.max())
+    cut = {k: getattr(rows, k)[:, :width] for k in
+           ("logprobs", "old_logprobs", "ref_logprobs", "completion_mask")}
+    weight = o(rows.replace(**cut)).weights[0, 0]
+    print(f"prompt {first // 4}: longest answer {width}, "
+          f"weight of a token {weight:.5f}")
+    assert torch.isclose(weight, torch.tensor(1 / (4 * width)))
+
+# %% [markdown]
+# One long neighbour, and everybody's step shrinks. That is no constant, and in expectation it pushes on length again.
+#
+# TRL's `dapo` divides by the tokens of everything that was *generated together*. When that feeds several optimizer steps, each gets an equal part of the
+# count and not its own: with $N$ tokens generated, accumulated over $a$ backward passes, $k$ of them per generation,
+# the divisor is $N\,a/k$ (TRL 1.16).
+
+# %%
+lengths = torch.tensor([2.0, 6.0, 3.0, 1.0])           # two optimizer steps
+tokens = lengths.view(2, 2).sum(1)                     # 8 and 4
+trl = lengths.sum() * 1 / 2                            # a = 1, k = 2
+print("own tokens:", four(1 / tokens), "   TRL:", four(1 / trl.repeat(2)))
+assert trl == 6 and tokens.tolist() == [8, 4]
+
+# %% [markdown]
+# So all tokens of a generation weigh the same, and the step with fewer tokens is the smaller step.
+#
+# ## The Rosetta table
+#
+# The same words mean different things, and different words the same: which std, which ε, which divisor, which KL, what a cap is, and what runs
+# if you say nothing. The rows of this page; `print(rosetta())` has all of them, `rosetta("trl")` one column.
+
+# %%
+from rlnb.objective import rosetta
+
+table = rosetta()
+topics = ("What runs", "Advantage of GRPO", "Leaving the std", "Averaging",
+          "CISPO", "KL in the loss")
+rows = tuple(row for row in table if row.question.startswith(topics))
+print(type(table)(rows, table.libraries))
+assert len(rows) >= 9
+
+# %% [markdown]
+# Four to remember. With nothing set TRL runs DAPO's token mean and verl runs PPO. Both libraries' std is Bessel's. verl's constant is the padded
+# width until you set it. TRL's CISPO reads `epsilon_high` as the cap itself, so the default caps every ratio at 0.2.
+#
+# And the trap of this page: `loss_type="dr_grpo"` sets the divisor and leaves the std where it was.
+
+# %%
+from rlnb import Objective
+from rlnb.objective import name_of
+
+half = Objective.from_trl(loss_type="dr_grpo", max_completion_length=512)
+full = Objective.from_trl(loss_type="dr_grpo", scale_rewards="none",
+                          max_completion_length=512)
+for label, o in (("half", half), ("full", full)):
+    print(f"{label}: {o}\n      is named {name_of(o)}")
+want = dr_grpo.replace(weights=constant_length(512))
+print(difference(half, want))
+assert [c.part for c in difference(half, want)] == ["advantage"]
+assert full == want and name_of(full) == "dr_grpo" != name_of(half)
+
+# %% [markdown]
+# The first one has no name. `scale_rewards="none"` makes it Dr. GRPO. In verl it takes three words: `loss_agg_mode="seq-mean-token-sum-norm"`,
+# `loss_scale_factor`, and `norm_adv_by_std_in_grpo=False`.
+#
+# ## Where people go wrong
+#
+# Met above, each with its numbers:
+#
+# * *Dr. GRPO is no std and a constant* (true, and nothing else) and *no KL* (a setting of the experiments).
+# * *The code's masked mean is the formula's $1/|o_i|$* (only when lengths are equal).
+# * *A token-level loss favours long outputs, a constant removes the short bias*: same shares; neither pushes, up to $1/n$.
+# * *A token-level loss gives short right answers more per token*: the sequence mean does.
+# * *Dr. GRPO pulls towards verbosity*: the drift is 0.
+#
+# And two slips in reasoning.
+#
+# **Contrasting `dr_grpo` with `dapo` as aggregations.** On one and the same batch they are one gradient with two lengths.
+
+# %%
+names = ("constant_length", "token_mean", "sequence_sum", "prompt_mean",
+         "sequence_mean")
+import rlnb.objective as parts
+
+base = slope(dr_grpo, fresh).flatten()
+for name in names:
+    part = getattr(parts, name)
+    o = dr_grpo.replace(weights=part())
+    g = slope(o, fresh).flatten()
+    cosine = torch.cosine_similarity(g, base, dim=0)
+    print(f"{name:16s} gradient norm {g.norm():.4f}   cosine {cosine:.4f}")
+    same = name in names[:3]
+    assert (cosine > 1 - 1e-12) == same
+
+# %% [markdown]
+# **Taking equal token weights for one choice among many.** They are the policy gradient. $\nabla\log\pi(y)=\sum_t\nabla\log\pi(y_t)$ has coefficient 1
+# on every token of every answer; any rule with one weight for all tokens estimates $\nabla J$ up to a scalar, any other rule something else.
+# The instrument of page 03, on a policy that first chooses right or wrong and then when to stop (every prefix its own logits):
+
+# %%
+from rlnb.toys import SequencePolicy, estimator_moments
+
+policy = SequencePolicy(vocab=2, max_length=3)
+policy.logits.data[0, 2] = -20.0                       # never empty
+
+
+def first_is_right(answer):
+    return float(answer[0] == 0)
+
+
+stop = policy.stop
+state = policy.states
+for name in ("sequence_mean", "prompt_mean", "constant_length"):
+    o = dr_grpo.replace(weights=getattr(parts, name)())
+    m = estimator_moments(policy, first_is_right, o, 4)
+    print(f"{name:16s} cosine with the truth {m.cosine:.4f}   "
+          f"stop after right {m.mean[state[(0,)], stop] + 1e-12:+.4f}, "
+          f"after wrong {m.mean[state[(1,)], stop] + 1e-12:+.4f}")
+    assert (abs(m.cosine - 1) < 1e-9) == (name == "constant_length")
+
+# %% [markdown]
+# ## Exercises
+#
+# **08.1 Derive** · 10 minutes · ●●○. Lengths are geometric with stop probability $s$. (a) Show $\mathbb E[1-sT]=0$ and
+# $\mathbb E[\frac1T(1-sT)]=\mathbb E[1/T]-s\gt0$. (b) Show that with $n$ answers sharing a divisor the drift, scaled so that an average token weighs 1, is
+# $(1-s)/n$ to first order in $1/n$.
+# <details><summary>hint</summary>
+#
+# (a) Jensen. (b) Write $\sum_jT_j=n\mu(1+\delta)$ with $\mu=1/s$, expand $1/(1+\delta)\approx1-\delta$, and see which part of $\delta$
+# is correlated with the own $T$. The variance of $T$ is $(1-s)/s^2$.
+# </details>
+#
+# **08.2 Predict, then run** · 5 minutes · ●○○. Four changes to a step: (i) answer 2 of prompt 1 gets longer, (ii) the batch is padded wider, (iii) a third
+# prompt joins, (iv) it is computed in two halves. Under which rules does the weight of a token of *answer 1* change?
+# <details><summary>hint</summary>
+#
+# For each rule say aloud what stands in the denominator. The explorer does (i), and (ii) with "the padded width".
+# </details>
+
+# %% tags=["exercise"]
+lengths = (4, 12, 3, 3)                                # your turn: edit
+for name, c in compute(*lengths[:3])["weights"].items():
+    print(f"{name:17s} {c[0]:.4f}")
+
+# %% [markdown]
+# **08.3 Implement** · 5 minutes · ●○○. The token mean. `per_token` (B, T) is the loss of each token and carries gradient, `mask` (B, T) is boolean; what
+# lies under the mask may be anything, nan included. One number comes back.
+# <details><summary>hint</summary>
+#
+# `torch.where` on the input first. Then one sum and one count, over everything.
+# </details>
+
+# %% tags=["exercise"]
+def my_token_mean(per_token, mask):
+    return ...
+
+
+check.token_mean(my_token_mean)
+
+# %% [markdown]
+# **08.4 Implement** · 5 minutes · ●○○. Dr. GRPO's aggregation.
+# <details><summary>hint</summary>
+#
+# Both factors of the denominator are known before anything was sampled.
+# </details>
+
+# %% tags=["exercise"]
+def my_constant_length(per_token, mask, max_length):
+    return ...
+
+
+check.constant_length(my_constant_length)
+
+# %% [markdown]
+# **08.5 Implement** · 8 minutes · ●●○. The prompt mean: rows $kG\dots kG+G-1$ answer prompt $k$, with $G$ = `num_generations`. An answer, even all answers of a prompt,
+# may have no token.
+# <details><summary>hint</summary>
+#
+# `view(-1, num_generations, T)`: one block per prompt. Sum and count over the last two axes.
+# </details>
+
+# %% tags=["exercise"]
+def my_prompt_mean(per_token, mask, num_generations):
+    return ...
+
+
+check.prompt_mean(my_prompt_mean)
+
+# %% [markdown]
+# **08.6 Find the silent bug** · 8 minutes · ●●○. A token mean that saves memory. It is right on the test batch of its author, and models train with it. Write a test that
+# fails for this implementation and passes for the right one.
+# <details><summary>hint</summary>
+#
+# `check.silent_bug_08.hint`. Which argument must make no difference?
+# </details>
+
+# %%
+print(check.silent_bug_08.source)
+
+# %% tags=["exercise"]
+def my_test(step_loss):          # step_loss(per_token, mask, rows)
+    ...
+
+
+check.silent_bug_08(my_test)
+
+# %% [markdown]
+# **08.7 Name this method** · 5 minutes · ●●○. A TRL configuration from a colleague's run. Which published method is it, conventions aside?
+# <details><summary>hint</summary>
+#
+# Do not trust the word after `loss_type`. What is averaged, when a micro-batch is what this config says?
+# </details>
+
+# %%
+config = dict(
+    loss_type="bnpo", per_device_train_batch_size=1,
+    gradient_accumulation_steps=64, num_generations=16,
+    scale_rewards="group", epsilon=0.2, epsilon_high=0.2,
+    beta=0.04, use_bias_correction_kl=False,           # plain k3
+)
+
+# %% tags=["exercise"]
+my_answer = ...
+check.name_this_08(my_answer)
+
+# %% [markdown]
+# Solved, with every check passing: [solutions](solutions/08_dr_grpo.ipynb).
+#
+# ## In the interview
+#
+# Answer aloud, 60 seconds each, then unfold.
+#
+# **What does Dr. GRPO change, and why?**
+# <details><summary>answer</summary>
+#
+# Two divisors. No std: $A=r-\bar r$, so prompts are no longer weighted by $1/s$ and near-ties stay small. A constant $L$ for the answer's length:
+# every token weighs the same, which is what the policy gradient asks for, and the pressure on length disappears. In one formula: GRPO's token
+# times $s\,T/L$. Clip, ratio, group and the zero of equal groups stay; KL is a separate choice.
+# </details>
+#
+# **Does a token-level loss favour long answers?**
+# <details><summary>answer</summary>
+#
+# As a share of the gradient, yes: in proportion to length, and so does the constant. As pressure to *become* longer, no. Pressure comes from a weight that depends
+# on its own answer's length: $1/T$ has it (right ones shorter, wrong ones longer), a constant has none, a shared total has $1/n$ of it, with
+# GRPO's sign.
+# </details>
+#
+# **Does Dr. GRPO make answers longer?**
+# <details><summary>answer</summary>
+#
+# Not by its estimator: with a reward that ignores length the expected push is 0. Lengths may still random-walk, and grow where length pays.
+# The paper reports fewer tokens, mostly in wrong answers.
+# </details>
+#
+# **I set `loss_type="dr_grpo"` in TRL. What do I get?**
+# <details><summary>answer</summary>
+#
+# Half of it: the constant divisor. Rewards are still divided by the group's std until `scale_rewards="none"`. And check that `max_completion_length`, which is the
+# constant, is the same in runs you compare.
+# </details>
+#
+# **I switch from GRPO to Dr. GRPO. Same learning rate?**
+# <details><summary>answer</summary>
+#
+# The gradient shrinks by about $s\,\bar T/L$. Under Adam without gradient clipping you hardly notice; with clipping the threshold now binds less or never; with SGD you
+# must rescale. And the reward's scale has become part of the learning rate.
+# </details>
+#
+# **Which aggregations depend on the micro-batch?**
+# <details><summary>answer</summary>
+#
+# Those that use what is at hand: TRL's `bnpo` (tokens of the micro-batch) and verl's norm mode without a `loss_scale_factor` (its width). With one row per
+# micro-batch `bnpo` *is* GRPO's sequence mean. The others are exact if the denominator is that of the whole step, which the trainer has to know before the first
+# backward pass.
+# </details>
+#
+# **What is DAPO's normaliser?**
+# <details><summary>answer</summary>
+#
+# On paper $\sum_i|o_i|$ inside the expectation over prompts: per prompt, what ScaleRL calls the prompt average. In TRL and verl one total for the whole batch. They differ
+# when prompts differ in length: per prompt, the tokens of a wordy prompt weigh less.
+# </details>
+#
+# **Why do RLOO and REINFORCE sum over tokens?**
+# <details><summary>answer</summary>
+#
+# Because $\log\pi(y)$ is a sum over tokens, and the estimator is $A\nabla\log\pi(y)$. Dividing by a constant changes the learning rate; dividing by the
+# answer's length changes the estimator.
+# </details>
+#
+# ## Recap
+#
+# The running group and its neighbour on fresh data: the advantage of each answer, and what one of its tokens weighs in the gradient, $cA$. New: Dr. GRPO, and the half of it that
+# `loss_type` alone gives ($L=8$, Bessel).
+
+# %%
+def recap(b, label):
+    b = b.replace(old_logprobs=None)
+    rows = {name: ZOO[name] for name in ("rloo", "grpo", "dr_grpo")}
+    rows["half"] = half.replace(weights=constant_length(8))
+    print(label)
+    for name, o in rows.items():
+        o = o.replace(terms=())
+        out = o(b)
+        A, c = out.advantages[:, 0], out.weights[:, 0]
+        print(f"{name:8s} A " + " ".join(f"{x:8.4f}" for x in A.tolist()))
+        print("        cA " + " ".join(f"{x:8.4f}"
+                                        for x in (c * A).tolist()))
+
+
+recap(running_group(), "one prompt: rewards 1 1 0 0, lengths 3 5 2 6")
+print()
+recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
+
+# %% [markdown]
+# * Dr. GRPO is GRPO with each token multiplied by $s\,T/L$. Nothing else.
+# * Share of the gradient and pressure on length are different. Equal token weights share by length and push nowhere.
+# * The push falls with the number of answers that share a divisor: $(1-s)/n$; 1 in GRPO, none with a constant.
+# * Equal token weights are the policy gradient; the divisor is then a learning rate, which Adam hides and clipping does not.
+# * Denominators belong to the step. In TRL it takes two words, `loss_type` and `scale_rewards`.
+#
+# Next, page 09: DAPO keeps the std, takes the token mean, and moves the upper edge of the clip.

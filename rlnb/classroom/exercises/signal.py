@@ -1,0 +1,185 @@
+"""Groups with a signal: which prompts have answers that can be told apart. Rewards are (B,)."""
+
+from __future__ import annotations
+
+import torch
+
+from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
+from rlnb.classroom.exercises.name_this import NameThis
+from rlnb.classroom.exercises.silent_bug import SilentBug
+
+__all__ = ["KEEP_INFORMATIVE", "NAME_THIS_07", "SILENT_BUG_07", "keep_informative"]
+
+RESIDUE = ("right for 0 and 1; twelve rewards of 0.7 are kept: their rounded mean is not 0.7, so "
+           "the std is not 0. Compare the largest with the smallest")
+
+
+def keep_informative(rewards: torch.Tensor, num_generations: int, *,
+                     per_answer: bool = False) -> torch.Tensor:
+    """max != min in each group: (B,) -> (P,) bool. `per_answer` repeats it to (B,)."""
+    groups = rewards.view(-1, num_generations)
+    kept = groups.amax(1) != groups.amin(1)
+    return kept.repeat_interleave(num_generations) if per_answer else kept
+
+
+def _loop_mean(groups: torch.Tensor) -> torch.Tensor:
+    """(P, G) -> (P, 1), added one after the other: the same bits on every machine."""
+    total = torch.zeros_like(groups[:, :1])
+    for i in range(groups.shape[1]):
+        total = total + groups[:, i:i + 1]
+    return total / groups.shape[1]
+
+
+def _std_above_zero(rewards, num_generations):
+    groups = rewards.view(-1, num_generations)
+    return (groups - _loop_mean(groups)).square().sum(1).sqrt() > 0
+
+
+def _any_right(rewards, num_generations):
+    return (rewards.view(-1, num_generations) > 0).any(1)
+
+
+def _mean_above_zero(rewards, num_generations):
+    return rewards.view(-1, num_generations).mean(1) > 0
+
+
+def _not_all_right(rewards, num_generations):
+    return (rewards.view(-1, num_generations) != 1).any(1)
+
+
+def _between_zero_and_one(rewards, num_generations):
+    mean = rewards.view(-1, num_generations).mean(1)
+    return (mean > 0) & (mean < 1)
+
+
+def _exactly_right_and_wrong(rewards, num_generations):
+    groups = rewards.view(-1, num_generations)
+    return (groups == 1).any(1) & (groups == 0).any(1)
+
+
+def _inverted(rewards, num_generations):
+    return ~keep_informative(rewards, num_generations)
+
+
+def _interleaved(rewards, num_generations):
+    groups = rewards.view(num_generations, -1)
+    return groups.amax(0) != groups.amin(0)
+
+
+def _whole_batch(rewards, num_generations):
+    differs = rewards.max() != rewards.min()
+    return differs.expand(len(rewards) // num_generations)
+
+
+def _row_of_the_batch(rewards, num_generations):
+    return rewards != rewards.mean()
+
+
+def _large_gap(rewards, num_generations):
+    groups = rewards.view(-1, num_generations)
+    return groups.amax(1) - groups.amin(1) > 0.05
+
+
+def _medium_band(rewards, num_generations):
+    mean = rewards.view(-1, num_generations).mean(1)
+    return (mean > 0.2) & (mean < 0.8)
+
+
+def _rewards(label: str, values: list[float], num_generations: int, catches: str = "") -> Probe:
+    return Probe(label, {
+        "rewards": torch.tensor(values, dtype=torch.float64), "num_generations": num_generations,
+    }, catches)
+
+
+KEEP_INFORMATIVE = Exercise(
+    name="keep_informative",
+    reference=keep_informative,
+    probes=(
+        _rewards("two prompts", [1, 0, 1, 1], 2),
+        _rewards("mixed, all wrong, all right", [1, 0, 0, 0, 0, 0, 1, 1, 1], 3),
+        _rewards("one right of eight, one wrong of eight", [1, *[0] * 7, *[1] * 7, 0], 8),
+        _rewards("graded", [0.5, 0.25, 0.5, 0.5, 1, 0.75], 2),
+        _rewards("below zero and above one", [-1, -0.5, 2, 2, -1, 0.5, 0, 3], 2),
+        _rewards("nearly equal", [1, 1.0078125, 1, 1, 0, 0.0078125], 2),
+        # one group alone: torch sums a single row in an order that leaves a residue at 12
+        _rewards("twelve times 0.7", [0.7] * 12, 12),
+        _rewards("two prompts of three, mixed up", [1, 1, 1, 0, 0, 0], 3),
+    ),
+    conventions=(
+        Convention("one entry per answer, each group's repeated: a mask for the rows; this page "
+                   "returns one per group", {"per_answer": True}),
+    ),
+    mistakes=(
+        Mistake(RESIDUE, _std_above_zero),
+        Mistake("this keeps every group with something right: when all are right there is nothing "
+                "to compare either", _any_right),
+        Mistake("mean > 0 asks for something positive: all right has mean 1 and no signal, graded "
+                "rewards may be negative", _mean_above_zero),
+        Mistake("this drops only what is all right: all wrong teaches a group as little",
+                _not_all_right),
+        Mistake("0 < mean < 1 is right for 0 and 1 only: graded rewards can all be 0.5, or differ "
+                "around 2", _between_zero_and_one),
+        Mistake("this asks for a 1 and a 0: graded rewards may have neither, and differ",
+                _exactly_right_and_wrong),
+        Mistake("upside down: these are the groups to drop", _inverted),
+        Mistake("wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
+                "view(G, -1)", _interleaved),
+        Mistake("one verdict for the whole batch: each prompt is its own group", _whole_batch),
+        Mistake("one verdict per row, against the batch's mean: the group decides, not the answer",
+                _row_of_the_batch),
+        Mistake("a gap of 0.0078 counts as equal here: the z-score makes it full size, so whether "
+                "to drop it is a choice to be stated", _large_gap),
+        Mistake("a band of pass rates throws mixed groups away, 1 of 8 and 7 of 8 among them: they "
+                "have a signal", _medium_band),
+    ),
+    hint="One prompt a line: view(-1, num_generations). A line has a signal when two of its "
+         "rewards differ at all: compare its largest with its smallest, not its std with 0.",
+)
+
+
+def _advantages(correct, bonus, num_generations, eps=1e-6):
+    groups = correct.view(-1, num_generations)
+    centred = groups - groups.mean(1, keepdim=True)
+    std = groups.std(1, keepdim=True, correction=0)
+    extra = bonus.view(-1, num_generations)
+    extra = extra - extra.mean(1, keepdim=True)
+    return (centred / (std + eps) + extra).view(-1)
+
+
+def advantages(correct, bonus, num_generations, eps=1e-6):
+    r = (correct + bonus).view(-1, num_generations)    # (P, G)
+    centred = r - r.mean(1, keepdim=True)
+    std = r.std(1, keepdim=True, correction=0)
+    return (centred / (std + eps)).view(-1)            # (B,)
+
+
+SILENT_BUG_07 = SilentBug(
+    name="silent_bug_07",
+    right=_advantages,
+    broken=advantages,
+    story="The bonus goes through the division. Where answers are right and wrong it stays small; "
+          "where all are right it is all that differs, and 0.01 becomes 1.",
+    hint="In a mixed group the two hardly differ. In which group does the bonus decide alone? How "
+         "large may an advantage be there, if the bonus is at most 0.01?",
+)
+
+NAME_THIS_07 = NameThis(
+    name="name_this_07",
+    answer="dr_grpo",
+    near={
+        "grpo": "a token of the five-token answer would get 3/5 of one of the three-token answer, "
+                "and the lone success would be divided by a smaller std",
+        "dapo": "no 1/T, right; but divided by the std the lone success would get 1.73 times a "
+                "right answer of the even group, here 1.5 times",
+        "gspo": "it keeps 1/T and the std: lengths would show",
+        "cispo": "with one mean over tokens, right, but the std would make it 1.73, here 1.5",
+        "maxrl": "divided by the mean the lone success would get 3 where the even group gets 1",
+        "reinforce": "without a baseline the wrong answers would get nothing",
+        "reinforce_batch_mean": "one mean for the whole batch would pay a right answer the same in "
+                                "both groups",
+        "ppo": "a critic gives each token a number of its own",
+    },
+    story="Length does not show, so no 1/T; 0.75 against 0.5 is the distance from the group's "
+          "mean, so no std. RLOO gives the same table: its 4/3 and 1/B are one factor for all.",
+    also=("rloo", "dr grpo done right", "group_center"),
+)

@@ -1,0 +1,134 @@
+"""Figures of the recorded runs of page 07. The data ship with the course; nothing is trained here.
+
+Each function has a twin that returns its numbers, for the printed table beside the picture.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from rlnb.classroom.figures import (
+    NEGATIVE,
+    POSITIVE,
+    Picture,
+    learning_curves,
+    static_figure,
+)
+from rlnb.training import data_folder, read, series
+
+WINDOW = 5  # steps of the running mean in the length figure: a step has few right answers
+LENGTH_RUNS = {"GRPO": "pick_grpo", "Dr. GRPO": "pick_dr_grpo"}
+BONUS_RUNS = {"z-score": "chain_wait_bonus_zscore", "mean only": "chain_wait_bonus_mean"}
+
+
+def seeds(run: str) -> list[int]:
+    """The seeds that were recorded. Raises FileNotFoundError, in a sentence, when there is none."""
+    found = sorted((data_folder() / "runs").glob(f"{run}_seed*.jsonl"))
+    if not found:
+        raise FileNotFoundError(f"no recorded run {run}_seedN.jsonl in data/runs: see its README.")
+    return [int(path.stem.rpartition("seed")[2]) for path in found]
+
+
+@lru_cache
+def records(run: str, seed: int) -> tuple[dict[str, Any], ...]:
+    """One recorded run, as its file says it."""
+    return tuple(read(data_folder() / "runs" / f"{run}_seed{seed}.jsonl"))
+
+
+def curve(run: str, seed: int, name: str) -> np.ndarray:
+    """(steps,) of one metric of the step records; nan where a step does not have it."""
+    found = series(records(run, seed), name)
+    last = max(r["step"] for r in records(run, seed) if r["record"] == "step")
+    return np.array([found.get(step, np.nan) for step in range(1, last + 1)], dtype=float)
+
+
+def running_mean(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
+    """Mean over the last `window` steps, nan left out; shorter at the start.
+
+    >>> running_mean(np.array([1.0, np.nan, 3.0, 5.0]), 2).tolist()
+    [1.0, 1.0, 3.0, 4.0]
+    """
+    out = []
+    for i in range(len(values)):
+        some = values[max(0, i - window + 1):i + 1]
+        some = some[~np.isnan(some)]
+        out.append(some.mean() if len(some) else np.nan)
+    return np.array(out)
+
+
+def lengths(method: str) -> dict[str, np.ndarray]:
+    """{"right": (seeds, steps), "wrong": ...}: mean length in tokens per step, each seed."""
+    run = LENGTH_RUNS[method]
+    return {kind: np.array([curve(run, seed, f"completions/mean_length_{kind}")
+                            for seed in seeds(run)]) for kind in ("right", "wrong")}
+
+
+def length_gap(method: str, first: int, last: int) -> list[float]:
+    """Wrong minus right mean length over steps `first` ... `last`, one number a seed."""
+    both = lengths(method)
+    part = {kind: np.nanmean(table[:, first - 1:last], axis=1) for kind, table in both.items()}
+    return (part["wrong"] - part["right"]).tolist()
+
+
+def waits(rule: str) -> np.ndarray:
+    """(seeds, steps): mean number of `wait` in a sampled answer."""
+    run = BONUS_RUNS[rule]
+    return np.array([curve(run, seed, "completions/mean_wait") for seed in seeds(run)])
+
+
+LOOK = {"right": {"color": POSITIVE, "ls": "-"}, "wrong": {"color": NEGATIVE, "ls": "--"}}
+
+
+def length_figure(caption: str) -> Picture:
+    """Lengths of right and wrong answers over training, one panel a method, every seed."""
+    smooth = {m: {k: np.array([running_mean(row) for row in table])
+                  for k, table in lengths(m).items()} for m in LENGTH_RUNS}
+    top = 5 * np.ceil(max(np.nanmax(t) for both in smooth.values() for t in both.values()) / 5)
+
+    def build(figure, _):
+        for column, (method, both) in enumerate(smooth.items()):
+            axes = figure.add_axes((0.075 + 0.475 * column, 0.15, 0.43, 0.66))
+            steps = both["right"].shape[1]
+            axes.set(xlim=(1, steps), ylim=(10, top), xlabel="optimizer step", title=method,
+                     yticks=np.arange(10, top + 1, 5))
+            if column == 0:
+                axes.set_ylabel("mean length, tokens")
+            else:
+                axes.set_yticklabels([])
+            for kind, table in both.items():
+                x = np.arange(1, steps + 1)
+                if len(table) > 1:
+                    axes.plot(x, table.T, color=LOOK[kind]["color"], lw=0.8, alpha=0.55)
+                axes.plot(x, table.mean(0), lw=2.4, **LOOK[kind])
+        count = len(both["right"])
+        note = "one seed" if count == 1 else f"mean of {count} seeds"
+        handles = [axes.plot([], [], lw=2.4, **look, label=f"{kind} answers, {note}")[0]
+                   for kind, look in LOOK.items()]
+        figure.legend(handles=handles, loc="upper center", ncols=2, bbox_to_anchor=(0.52, 1.01))
+
+    gaps = {}
+    for method, both in smooth.items():
+        last = both["right"].shape[1]
+        gaps[method] = ", ".join(f"{g:+.1f}" for g in length_gap(method, last - 9, last))
+    alt = ("Mean length of right and wrong answers over training, each seed. Wrong minus right "
+           "over the last ten steps: "
+           + "; ".join(f"{m} {g} tokens" for m, g in gaps.items()) + ".")
+    return static_figure(build, alt=alt, caption=caption, size=(900, 320))
+
+
+def bonus_figure(caption: str) -> Picture:
+    """Number of `wait` in an answer while 0.01 is paid for each, divided by the std or not."""
+    curves = {rule: waits(rule) for rule in BONUS_RUNS}
+    last = {rule: table[:, -10:].mean(1) for rule, table in curves.items()}
+    base = float(np.mean([series(records(run, seed), "mean_wait", kind="eval")[0]
+                          for run in BONUS_RUNS.values() for seed in seeds(run)]))
+    words = "; ".join(f"{rule} {', '.join(f'{x:.2f}' for x in some)}"
+                      for rule, some in last.items())
+    return learning_curves(
+        curves, base=base, steps=range(1, next(iter(curves.values())).shape[1] + 1),
+        ylabel="`wait` per sampled answer", caption=caption,
+        alt=f"Mean number of wait in an answer over training, each seed, base {base:.2f}. "
+            f"Over the last ten steps: {words}.")

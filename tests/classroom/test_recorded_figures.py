@@ -1,0 +1,49 @@
+"""The recorded runs of page 07, as numbers and as figures."""
+
+import numpy as np
+import pytest
+
+from rlnb.classroom import recorded
+
+
+def test_running_mean_leaves_missing_steps_out():
+    values = np.array([1.0, np.nan, 3.0, 5.0])
+    assert recorded.running_mean(values, 2).tolist() == [1.0, 1.0, 3.0, 4.0]
+    assert np.isnan(recorded.running_mean(np.array([np.nan, 2.0]), 2)[0])
+
+
+def test_every_recorded_seed_is_found_and_an_unknown_run_is_a_sentence():
+    for run in (*recorded.LENGTH_RUNS.values(), *recorded.BONUS_RUNS.values()):
+        assert 0 in recorded.seeds(run)
+    assert recorded.seeds("chain_coin_flip") == [0, 1, 2]
+    with pytest.raises(FileNotFoundError, match="no recorded run pick_ppo"):
+        recorded.seeds("pick_ppo")
+
+
+@pytest.mark.parametrize("method", recorded.LENGTH_RUNS)
+def test_lengths_are_those_of_the_file_and_the_gap_is_wrong_minus_right(method):
+    both = recorded.lengths(method)
+    assert both["right"].shape == both["wrong"].shape
+    assert both["right"].shape[1] == 80
+    steps = [r for r in recorded.records(recorded.LENGTH_RUNS[method], 0) if r["record"] == "step"]
+    assert both["wrong"][0, 3] == steps[3]["completions/mean_length_wrong"]
+    gap = recorded.length_gap(method, 71, 80)
+    by_hand = np.nanmean(both["wrong"][:, 70:], 1) - np.nanmean(both["right"][:, 70:], 1)
+    assert gap == by_hand.tolist()
+
+
+def test_the_bonus_is_learnt_divided_and_not_undivided_on_every_seed():
+    last = {rule: recorded.waits(rule)[:, -10:].mean(1) for rule in recorded.BONUS_RUNS}
+    assert last["z-score"].min() > 1 > 0.4 > last["mean only"].max()
+
+
+def test_figures_say_their_numbers():
+    length = recorded.length_figure("They keep together.")
+    for method in recorded.LENGTH_RUNS:
+        for gap in recorded.length_gap(method, 71, 80):
+            assert f"{gap:+.1f}" in length.alt
+    bonus = recorded.bonus_figure("It is learnt.")
+    for rule in recorded.BONUS_RUNS:
+        for value in recorded.waits(rule)[:, -10:].mean(1):
+            assert f"{value:.2f}" in bonus.alt
+    assert length.caption == "They keep together." and bonus.png != length.png

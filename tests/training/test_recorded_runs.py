@@ -1,0 +1,64 @@
+"""The recorded runs of `pick` and of the tiny bonus: small, described, and what they say."""
+
+import pytest
+
+from rlnb.training import data_folder, read, series
+
+RUNS = data_folder() / "runs"
+NEW = sorted([*RUNS.glob("pick_*.jsonl"), *RUNS.glob("chain_wait_bonus_*.jsonl")])
+
+
+def seeds(kind):
+    return sorted(RUNS.glob(f"{kind}_seed*.jsonl"))
+
+
+def mean(records, name, first, last):
+    values = [value for step, value in series(records, name).items() if first <= step <= last]
+    return sum(values) / len(values)
+
+
+@pytest.mark.parametrize("path", NEW, ids=lambda path: path.stem)
+def test_a_recording_is_a_cpu_run_without_paths(path):
+    text = path.read_text(encoding="utf-8")
+    header = read(path)[0]
+    assert header["device"] == "cpu" and header["threads"] == 1
+    assert header["model"] == ("data/model_pick" if header["task"] == "pick" else "data/model")
+    assert header["recipe"]["seed"] == int(path.stem[-1])
+    assert len(text) < 65_000 and "/tmp" not in text and "/home" not in text
+
+
+def test_every_recording_is_described():
+    described = (RUNS / "README.md").read_text(encoding="utf-8")
+    for path in RUNS.glob("*.jsonl"):
+        kind = path.stem[:-1]
+        assert f"{kind}N.jsonl" in described or path.name in described, path.name
+    assert sum(path.stat().st_size for path in RUNS.glob("*.jsonl")) < 1_000_000
+
+
+@pytest.mark.parametrize("kind", ["zscore", "mean"])
+def test_the_zscore_blows_the_tiny_bonus_up_and_the_mean_does_not(kind):
+    paths = seeds(f"chain_wait_bonus_{kind}")
+    assert paths, "there is no recorded run of the tiny bonus"
+    for path in paths:
+        records = read(path)
+        assert records[0]["reward"] == "wait_bonus"
+        assert ("group_zscore" in records[0]["objective"]) == (kind == "zscore")
+        assert "constant_length" in records[0]["objective"]
+        waits = series(records, "mean_wait", "eval")
+        assert list(waits) == [0, 25, 50] and waits[0] < 0.2
+        assert waits[50] > 1.0 if kind == "zscore" else waits[50] < 0.4
+        # The bonus can be read from the rewards as well: 0.01 per `wait`.
+        paid = mean(records, "reward", 1, 50) - mean(records, "rewards/verify/mean", 1, 50)
+        assert paid == pytest.approx(0.01 * mean(records, "completions/mean_wait", 1, 50), abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["pick_grpo", "pick_dr_grpo"])
+def test_right_and_wrong_lengths_stay_together_where_the_verdict_knows_nothing(kind):
+    paths = seeds(kind)
+    assert paths, f"there is no recorded run of {kind}"
+    for path in paths:
+        records = read(path)
+        right, wrong = (
+            mean(records, f"completions/mean_length_{side}", 71, 80) for side in ("right", "wrong")
+        )
+        assert 13 <= right <= 72 and abs(wrong - right) < 2  # README: +0.4 and +0.6
