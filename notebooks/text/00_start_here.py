@@ -71,7 +71,7 @@ for corner in compute()["corners"]:
 
 # %%
 from rlnb.classroom.method_map import method_map
-written = {"00", "01", "02", "03", "04", "05", "06", "19"}
+written = {f"{n:02d}" for n in range(10)} | {"19"}
 method_map(written)
 
 # %% [markdown]
@@ -136,7 +136,7 @@ for i, T in enumerate((3, 5, 2, 6)):
 
 # %% [markdown]
 # $1/(4\cdot3)$ for the first. (Equally right, the longer answer is pushed less per token:
-# page 07.) So the loss is not a progress bar. It is 0 because of how it is built, and four
+# page [07](07_grpo_biases.ipynb).) So the loss is not a progress bar. It is 0 because of how it is built, and four
 # things can make it something else:
 
 # %%
@@ -181,7 +181,7 @@ assert norm == 0
 #
 # ## The pages
 #
-# Written: **00 to 06, and 19**. The others follow. Minutes are for reading and running;
+# Written: **00 to 09, and 19**. The others follow. Minutes are for reading and running;
 # the exercises take at least as long again.
 #
 # | # | page | it settles | minutes |
@@ -193,9 +193,9 @@ assert norm == 0
 # | [04](04_importance_sampling.ipynb) | importance sampling | using a batch twice; KL estimators; TRPO | 40 |
 # | [05](05_ppo.ipynb) | PPO | the clip, the min, GAE, the critic | 40 |
 # | [06](06_grpo.ipynb) | GRPO | the group as baseline; the whole loss from scratch | 40 |
-# | 07 | biases of GRPO | equal rewards, difficulty, length | to follow |
-# | 08 | Dr. GRPO | what removing the two divisors does | to follow |
-# | 09 | DAPO | clip-higher, dynamic sampling, token-level loss | to follow |
+# | [07](07_grpo_biases.ipynb) | biases of GRPO | equal rewards, difficulty, length | 40 |
+# | [08](08_dr_grpo.ipynb) | Dr. GRPO | what removing the two divisors does; TRL and verl | 40 |
+# | [09](09_dapo.ipynb) | DAPO | clip-higher, dynamic sampling, token-level loss | 40 |
 # | 10 | soft trust regions | CISPO, SAPO, DPPO | to follow |
 # | 11 | GSPO | one ratio per answer | to follow |
 # | 12 | the zoo | all methods, composed by hand | to follow |

@@ -394,7 +394,7 @@ for name, target in (("sum ", pay), ("mean", pay / policy.lengths)):
     print(f"{name}: gives up {end[0].item():.4f}, does the work {work:.4f}")
 
 # %% [markdown]
-# Page 07 is about what this does to wrong answers, where $r-b<0$ and dividing by $T$
+# Page [07](07_grpo_biases.ipynb) is about what this does to wrong answers, where $r-b<0$ and dividing by $T$
 # makes long failures cheap. A mean over all *tokens of the batch* is a third estimator:
 # the same denominator for every row, but one that depends on who else was drawn.
 #

@@ -267,7 +267,7 @@ assert first == [0.8659, 0.8660, 0.9998, 1.0, 0.5, 0.6667]
 # %% [markdown]
 # Bessel against population is one constant, $\sqrt{G/(G-1)}=1.1547$ at $G=4$: a learning rate
 # and, against a KL term, another $\beta$. Dr. GRPO and RLOO differ from *each other* by a constant, $G/(G-1)$. The step
-# from the last two rows to the others is not a constant: $s$ depends on the prompt. Pages 07 and 08 follow that up.
+# from the last two rows to the others is not a constant: $s$ depends on the prompt. Pages [07](07_grpo_biases.ipynb) and [08](08_dr_grpo.ipynb) follow that up.
 #
 # ## Each answer counts once
 #
@@ -292,7 +292,7 @@ assert torch.allclose(by_token, torch.full((4,), 1 / 16))
 
 # %% [markdown]
 # A token of the two-token answer weighs three times a token of the six-token one. What that does to the length of
-# answers is page 07.
+# answers is page [07](07_grpo_biases.ipynb).
 #
 # ## KL in the loss
 #
@@ -657,7 +657,7 @@ assert (grpo(flat).advantages == 0).all()
 
 # %% [markdown]
 # Twelve rewards of 0.7 do not sum to 8.4 in binary. The residue is divided by itself and all twelve answers are told −1:
-# wrong, and never large. `rlnb` compares max with min and returns exact zeros. The full story is page 07.
+# wrong, and never large. `rlnb` compares max with min and returns exact zeros. The full story is page [07](07_grpo_biases.ipynb).
 #
 # One variant *does* explode: a leave-one-out mean over a leave-one-out std. In 1, 0, 0, 0 the others have std 0 and the
 # numerator is 1, so the advantage is $1/\varepsilon$.
@@ -942,7 +942,7 @@ recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
 # * On fresh data, without KL, the loss is 0 and the gradient is not.
 # * 36 bytes a parameter become 20; a verifier and no KL make it 16; the price is $G$ answers per prompt.
 #
-# Next, **07**: what the two divisors $s$ and $T_i$ do to easy prompts, near-equal rewards and long answers. The last two methods
+# Next, [07](07_grpo_biases.ipynb): what the two divisors $s$ and $T_i$ do to easy prompts, near-equal rewards and long answers. The last two methods
 # of the table differ in exactly those, and in the KL:
 
 # %%

@@ -148,8 +148,8 @@ def sample(
     n = len(ids)
     tokens = torch.full((n, steps), pad_id, device=device)
     written = torch.zeros((n, steps), dtype=torch.bool, device=device)
-    logprobs = torch.zeros((n, steps), device=device)
-    entropies = torch.zeros((n, steps), device=device)
+    logprobs = torch.zeros((n, steps), device=device, dtype=torch.float32)
+    entropies = torch.zeros((n, steps), device=device, dtype=torch.float32)
     finished = torch.zeros(n, dtype=torch.bool, device=device)
     rows = torch.arange(n, device=device)  # rows[i]: which completion row i of the cache writes
     seen = mask
