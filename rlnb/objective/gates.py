@@ -13,11 +13,10 @@ import torch
 
 from .batch import Batch
 from .part import Part
+from .ratios import Anchor, Anchored
 
 __all__ = ["clip_cov", "covariance", "divergence_mask", "engine_ratio", "sequence_mask",
            "top_entropy"]
-
-Anchor = Literal["old", "sampling"]
 
 
 def covariance(batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
@@ -26,22 +25,8 @@ def covariance(batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
     return (advantages - advantages[mask].mean()) * (lp - lp[mask].mean())
 
 
-class _Anchored(Part):
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("sampling_logprobs",) if self.anchor == "sampling" else ()
-
-    def check(self, batch: Batch) -> None:
-        if self.anchor not in ("old", "sampling"):
-            raise ValueError(f"anchor must be 'old' or 'sampling', got {self.anchor!r}.")
-
-    def behaviour(self, batch: Batch) -> torch.Tensor:
-        """(B, T) log-probs of the policy that is held to have sampled."""
-        return batch.sampling_logprobs if self.anchor == "sampling" else batch.anchor_logprobs
-
-
 @dataclass(frozen=True, repr=False)
-class divergence_mask(_Anchored):
+class divergence_mask(Anchored):
     """0 where the token's probability moved too far and is being pushed further; DPPO's mask.
 
     DPPO, arXiv 2602.04879, with p and q the sampled token's probability now and then:
@@ -74,7 +59,7 @@ class divergence_mask(_Anchored):
 
 
 @dataclass(frozen=True, repr=False)
-class sequence_mask(_Anchored):
+class sequence_mask(Anchored):
     """0 on a whole answer when A < 0 and (1/T_i) sum_t log(pi_old/pi_theta) > threshold.
 
     DeepSeek-V3.2, arXiv 2512.02556; TRL's `off_policy_mask_threshold` (it suggests 0.5). A bad

@@ -19,15 +19,8 @@ __all__ = ["gmpo", "product", "sequence", "sequence_token", "token"]
 Anchor = Literal["old", "sampling"]
 
 
-@dataclass(frozen=True, repr=False)
-class token(Part):
-    """log rho_t, one per token: PPO, GRPO and most of the field.
-
-    anchor: "old" compares with the trainer's own log-probs, "sampling" with the rollout engine's.
-    """
-
-    anchor: Anchor = "old"
-    bare = True
+class Anchored(Part):
+    """A part with an `anchor`: the policy that is held to have sampled the tokens."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -37,11 +30,26 @@ class token(Part):
         if self.anchor not in ("old", "sampling"):
             raise ValueError(f"anchor must be 'old' or 'sampling', got {self.anchor!r}.")
 
+    def behaviour(self, batch: Batch) -> torch.Tensor:
+        """(B, T) its log-probs, no gradient."""
+        if self.anchor == "sampling":
+            return batch.sampling_logprobs.detach()
+        return batch.anchor_logprobs
+
+
+@dataclass(frozen=True, repr=False)
+class token(Anchored):
+    """log rho_t, one per token: PPO, GRPO and most of the field.
+
+    anchor: "old" compares with the trainer's own log-probs, "sampling" with the rollout engine's.
+    """
+
+    anchor: Anchor = "old"
+    bare = True
+
     def per_token(self, batch: Batch) -> torch.Tensor:
         """(B, T) log pi_theta - log pi_anchor, 0 on masked tokens."""
-        sampled = self.anchor == "sampling"
-        return batch.logprobs - (batch.sampling_logprobs.detach() if sampled
-                                 else batch.anchor_logprobs)
+        return batch.logprobs - self.behaviour(batch)
 
     def __call__(self, batch: Batch, advantages: torch.Tensor | None = None) -> torch.Tensor:
         return self.per_token(batch)

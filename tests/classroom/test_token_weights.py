@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rlnb.classroom.aggregation import share_and_pressure
+from rlnb.classroom.aggregation import share_and_pressure, stop_drift
 from rlnb.classroom.explorers import token_weights, token_weights_explorer
 from rlnb.classroom.explorers.token_weights import compute, token_weight
 from rlnb.objective import ZOO, padded_length, weights
@@ -52,7 +52,7 @@ def test_equal_token_weights_share_by_length_and_the_sequence_mean_shares_evenly
 
 
 def test_only_a_divisor_that_knows_the_own_length_changes_with_it():
-    longer = compute(first=4, second=12, other=3)["longer"]
+    longer = compute(first=4, second=12, other=3, micro=2)["longer"]
     assert longer["sequence_mean"] == pytest.approx(4 / 5 - 1)
     assert longer["token_mean"] == pytest.approx(22 / 23 - 1)
     assert longer["prompt_mean"] == longer["local_token_mean"] == pytest.approx(16 / 17 - 1)
@@ -115,7 +115,7 @@ def test_names_of_libraries_do_not_run_into_each_other_or_out_of_the_picture():
     renderer = explorer.figure.canvas.get_renderer()
     boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in explorer.figure.texts
              if t.get_text() and t not in explorer.moving]
-    assert len(boxes) == 2 * len(token_weights.RULES) + 2
+    assert len(boxes) == 2 * len(token_weights.RULES) + 3
     for i, (one, box) in enumerate(boxes):
         assert box.x0 >= 0
         for other, another in boxes[i + 1:]:
@@ -128,3 +128,36 @@ def test_the_figure_says_its_numbers_and_refuses_a_missing_rule():
     assert "a 0.50 and +1.558; b 0.91 and 0.000" in words
     with pytest.raises(ValueError, match="pressure has no entry for 'b'"):
         share_and_pressure(["a", "b"], shares, {"a": 1.0}, lengths=(100, 1000))
+    with pytest.raises(ValueError, match="not negative"):
+        share_and_pressure(["a", "b"], shares, push | {"a": -1.0}, lengths=(100, 1000))
+
+
+def test_the_drift_of_an_own_divisor_has_its_closed_form():
+    for q in (0.05, 0.1, 0.4):
+        by_hand = -np.log(q) / (1 - q) - 1  # (E[1/T] - q) / q
+        assert stop_drift(1, q) == pytest.approx(by_hand, rel=1e-9)
+        assert stop_drift(1, q, "longest") == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_the_drift_of_a_shared_divisor_is_what_drawn_lengths_show():
+    rng = np.random.default_rng(0)
+    T = rng.geometric(0.1, (400_000, 4)).astype(float)
+    slope = 1 - 0.1 * T[:, :1]
+    for divisor, D in (("total", T.sum(1, keepdims=True)), ("longest", T.max(1, keepdims=True))):
+        scale = T.sum(1).mean() / (T.sum(1) / D[:, 0]).mean()
+        drawn = (scale / D * slope).mean()
+        assert stop_drift(4, 0.1, divisor) == pytest.approx(drawn, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"n": 0}, "at least 1 answer"),
+        ({"n": 8, "q": 1.0}, "q in"),
+        ({"n": 8, "divisor": "width"}, "'total' or 'longest', got 'width'"),
+        ({"n": 200}, "at least twice that"),
+    ],
+)
+def test_a_drift_that_makes_no_sense_is_a_sentence(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        stop_drift(**wrong)

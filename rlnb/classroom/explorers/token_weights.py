@@ -25,8 +25,9 @@ from rlnb.objective.batch import Totals
 LONGEST, LIMITS = 40, (40, 200)
 GENERATIONS = 2  # answers to each of the two prompts
 CAPTION = (
-    "Four of the seven rules give every token of the step one and the same weight and differ by a "
-    "scalar; what pushes on length is whether an answer's weight depends on its own length."
+    "Four of the seven rules (token_mean, constant_length and the two sums) give every token of the "
+    "step one and the same weight. On the right token_mean leaves their company: its one weight "
+    "falls when any answer grows, also the own one. That is what pushes on length."
 )
 
 
@@ -48,7 +49,7 @@ RULES = (
     Rule(token_mean(), "dapo", "token-mean"),
     Rule(local_token_mean(), "bnpo"),
     Rule(prompt_mean()),
-    Rule(constant_length(), "dr_grpo", "seq-mean-token-sum-norm"),
+    Rule(constant_length(), "dr_grpo", "seq-mean-token-sum-norm*"),
     Rule(sequence_sum(), "luspo", "seq-mean-token-sum"),
     Rule(token_sum(), verl="token-sum"),
 )
@@ -82,7 +83,7 @@ def compute(
     second: int = 12,
     other: int = 3,
     limit: int = 64,
-    micro: int = 2,
+    micro: int = 1,
     divisor: str = "limit",
 ) -> dict[str, Any]:
     """All seven aggregations on two prompts with two answers each.
@@ -133,12 +134,14 @@ def compute(
     }
 
 
-# answer, its colour, marker: nested when two weights are equal. Bars stand in this order.
+# answer, its colour, marker; bars stand in this order, marks one above the other by LIFT, so that
+# equal weights are a vertical line of three
 LOOKS = (
-    ("answer 1", BLUE, {"marker": "o", "ms": 11, "mfc": "white", "mew": 2.2}),
-    ("answer 2", ORANGE, {"marker": "s", "ms": 6.5}),
-    ("both answers to the other prompt", GREY, {"marker": "^", "ms": 4.5, "mfc": BLACK}),
+    ("answer 1", BLUE, {"marker": "o", "ms": 7.5}),
+    ("answer 2", ORANGE, {"marker": "s", "ms": 7}),
+    ("both answers to the other prompt", GREY, {"marker": "^", "ms": 7.5}),
 )
+LIFT = (-0.26, 0.0, 0.26)
 SMALLEST_LABEL = 0.1
 TOP, BOTTOM = 0.835, 0.16
 
@@ -171,18 +174,19 @@ def build(figure, data):
     for index, (_, color, mark) in enumerate(LOOKS):
         artists["bars", index] = right.barh(rows, np.ones(len(RULES)), 0.6, color=color, ec="white",
                                             lw=0.6)
-        artists["marks", index] = left.plot(np.ones(len(RULES)), rows, ls="", mec=color,
-                                            **{"mfc": color} | mark)[0]
-    # a text takes longer to paint than seven bars: one share is written, the rest is on the axis
-    artists["labels"] = [
-        right.text(0, row, "", ha="center", va="center", size=9) for row in rows
-    ]
+        artists["marks", index] = left.plot(np.ones(len(RULES)), rows + LIFT[index], ls="",
+                                            color=color, **mark)[0]
+        artists["labels", index] = [
+            right.text(0, row, "", ha="center", va="center", size=9,
+                       color="white" if color != ORANGE else BLACK) for row in rows
+        ]
     artists["longer"] = [
         figure.text(0.975, _height(row), "", ha="right", va="center", size=10) for row in rows
     ]
+    figure.text(0.995, 0.025, "* with loss_scale_factor set", ha="right", fontsize=9, color=GREY)
     artists["text"] = figure.text(0.01, 0.025, "", fontsize=9.5)
     handles = [
-        left.plot([], [], lw=6, color=color, label=label, mec=color, **{"mfc": color} | mark)[0]
+        left.plot([], [], lw=6, color=color, label=label, **mark)[0]
         for label, color, mark in LOOKS
     ]
     figure.legend(handles=handles, loc="upper center", ncols=3, bbox_to_anchor=(0.47, 1.005),
@@ -197,10 +201,9 @@ def update(artists, data):
         artists["marks", index].set_xdata([data["weights"][name][index] for name in NAMES])
         for row, bar in enumerate(artists["bars", index]):
             bar.set(x=start[row], width=share[row])
-            if index == 1:
-                label = artists["labels"][row]
-                label.set_visible(bool(share[row] >= SMALLEST_LABEL))
-                label.set(x=start[row] + share[row] / 2, text=f"{share[row]:.2f}")
+            label = artists["labels", index][row]
+            label.set_visible(bool(share[row] >= SMALLEST_LABEL))
+            label.set(x=start[row] + share[row] / 2, text=f"{share[row]:.2f}")
         start = start + share
     for text, name in zip(artists["longer"], NAMES, strict=True):
         text.set_text(_percent(data["longer"][name]))
@@ -248,7 +251,7 @@ def token_weights_explorer() -> Explorer:
                 "verl's default, loss_scale_factor unset, is the width of the tensor at hand",
             ),
             "micro": choice(
-                2,
+                1,
                 [("one row", 1), ("one prompt", 2), ("everything", 4)],
                 "micro-batch holds",
                 "only local_token_mean depends on it",
