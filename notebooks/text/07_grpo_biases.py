@@ -12,9 +12,9 @@
 # **Settles:** what dividing by the group's std does to equal rewards, to nearly equal ones, to easy and hard prompts; what
 # dividing by the length does to right and wrong answers; and what of it a small real model shows.
 #
-# 40 minutes · after [06](06_grpo.ipynb) · GRPO, Shao et al. 2024 ([2402.03300](https://arxiv.org/abs/2402.03300));
+# 40 minutes, exercises 45 more · after [06](06_grpo.ipynb) · GRPO, Shao et al. 2024 ([2402.03300](https://arxiv.org/abs/2402.03300));
 # Dr. GRPO, Liu et al. 2025 ([2503.20783](https://arxiv.org/abs/2503.20783)); DAPO, Yu et al. 2025
-# ([2503.14476](https://arxiv.org/abs/2503.14476)); MaxRL, 2026 ([2602.02710](https://arxiv.org/abs/2602.02710)).
+# ([2503.14476](https://arxiv.org/abs/2503.14476)); MaxRL, Tajwar et al. 2026 ([2602.02710](https://arxiv.org/abs/2602.02710)).
 
 # %% [markdown]
 # > **[06](06_grpo.ipynb) in two lines.** $G$ answers to one prompt, rewards $r_i$; each answer is compared with the mean $\bar r$ of its
@@ -30,13 +30,16 @@ from rlnb.toys import Bandit, estimator_moments, running_group
 _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 
 # %% [markdown]
-# On fresh data GRPO pushes token $t$ of answer $i$ up with the weight
+# On fresh data GRPO, as published, pushes each token of answer $i$ up by
 #
 # $$\frac1G\cdot\frac1{T_i}\cdot\frac{r_i-\bar r}{s+\varepsilon}.$$
 #
 # The policy gradient of [03](03_baselines.ipynb) has $r_i-\bar r$ and neither of the other two: not $s$, the std of the group (one number per
 # prompt), and not $T_i$, the length of the answer (one number per answer). If they were constants they would be a learning rate. They are
-# not, and this page is about the difference. First $s$, then $T_i$.
+# not, and this page is about the difference. First $s$, then $T_i$. (TRL and verl have the std and not the $1/T$ by default:
+# the table is under [In the libraries](#In-the-libraries).)
+#
+# Sentences in bold are common answers, in our words; each is run.
 #
 # ## Nearly equal rewards
 #
@@ -63,13 +66,13 @@ print("gain 1/std    ", *(f"{g:8.0e}" for g in gain))
 assert all(abs(zscore(one_lower(g), 0)[-1] + 7**0.5) < 1e-6 for g in gaps)
 
 # %% [markdown]
-# It is often said that nearly equal rewards make the advantages blow up. The *gain* $1/s$ does, to thirty million here. The result never
+# **Nearly equal rewards make the advantages blow up.** The *gain* $1/s$ does, to thirty million here. The result never
 # passes $\sqrt7=2.6458$. That is the trouble: a gap of 0.0001 counts as much as a gap of 1.
 #
-# And so $\varepsilon$ gets a meaning: it is the **resolution of the reward**. Differences whose std is far above $\varepsilon$ count in full, far
+# And so $\varepsilon$ gets a meaning: it is the *resolution of the reward*. Differences whose std is far above $\varepsilon$ count in full, far
 # below it they vanish. TRL adds $10^{-4}$, verl and this course $10^{-6}$. Neither protects against a bonus of 0.01.
 #
-# Move it. Pull the difference down until the bars give way; then set ε to 0; then put noise on all answers and divide by nothing.
+# Pull the difference down until the bars give way; then set ε to 0; then put noise on all answers and divide by nothing.
 
 # %% tags=["explorer"]
 from rlnb.classroom import explorers
@@ -88,9 +91,9 @@ for pattern, name in (("one", "one answer"), ("noise", "noise on all")):
               f"{with_std['largest']:.4f}     {without['largest']:.0e}")
 
 # %% [markdown]
-# **"When all answers score the same, dividing by almost nothing blows the gradient up."** With *exactly* equal rewards the numerator is 0
+# **When all answers score the same, dividing by almost nothing blows the gradient up.** With *exactly* equal rewards the numerator is 0
 # as well: 0/0, or 0 with an ε. With *almost* equal rewards (a learned scorer's last digits, a small penalty) the noise comes out
-# at ordinary size. Here is why no alarm rings: the gradient looks like any other.
+# at ordinary size, and no alarm rings. Below, the running group of [06](06_grpo.ipynb): four answers of 3, 5, 2 and 6 tokens.
 
 # %% tags=["claim:G01"]
 gen = torch.Generator().manual_seed(0)
@@ -109,15 +112,16 @@ fresh = running_group().replace(old_logprobs=None)       # on-policy
 for r in ([1, 1, 0, 0], [1.0003, 1.0001, 1, 1.0002], [1, 1, 1, 1]):
     b = fresh.replace(rewards=torch.tensor(r, dtype=torch.float64))
     gradient, = torch.autograd.grad(grpo(b).loss, b.logprobs)
-    print(f"rewards {str(r):29s} gradient norm {gradient.norm():.4f}")
+    print(f"rewards {str(r):29s} norm of d loss / d log-probs "
+          f"{gradient.norm():.4f}")
 assert zscore(ones, 0).isnan().all() and (zscore(ones) == 0).all()
 assert gradient.norm() == 0
 
 # %% [markdown]
-# Useless, not huge. Clipping the gradient norm cannot catch it.
+# 0.2739 for right against wrong, 0.3108 for noise: useless, not huge. A limit on the gradient norm sees nothing unusual.
 #
-# **"With an ε, equal rewards give exactly zero."** On paper. 0.7 has no finite binary form, twelve of them do not sum to 8.4, and the
-# rounding is divided by itself:
+# **With an ε, equal rewards give exactly zero.** In exact arithmetic. But 0.7 has no finite binary form, the rounded mean of twelve is not 0.7,
+# and the rounding is divided by itself:
 
 # %% tags=["claim:G03"]
 def looped(r, eps):            # sums one by one: the same bits everywhere
@@ -134,8 +138,9 @@ def looped(r, eps):            # sums one by one: the same bits everywhere
 A = {}
 for dtype in (torch.float32, torch.float64):
     for eps in (1e-4, 1e-6, 1e-8):
-        A[dtype, eps] = float(looped(torch.full((12,), 0.7, dtype=dtype),
-                                     eps).abs().max())
+        each = looped(torch.full((12,), 0.7, dtype=dtype), eps)
+        A[dtype, eps] = float(each.abs().max())
+        assert (each == each[0]).all()         # all with the same sign
         print(f"{str(dtype)[6:]}, eps {eps:.0e}: {A[dtype, eps]:.0e}")
 half = torch.full((12,), 0.7, dtype=torch.float16)
 print("float16, eps 1e-08:", zscore(half, 1e-8)[0].item())
@@ -144,70 +149,128 @@ assert A[torch.float32, 1e-4] < 2e-3 and A[torch.float64, 1e-6] < 1e-9
 assert zscore(half, 1e-8).isnan().all()
 
 # %% [markdown]
-# Twelve equal answers, and each is told 0.9 (with another order of summation the digits change). In float16 $10^{-8}$ is 0 and the
-# result NaN. So `rlnb` asks `max == min`, and never `std > 0`. You will write that test in 07.4.
+# Twelve equal answers, and in float32 each is told 0.1 at verl's ε, 0.001 at TRL's, and 0.9 at $10^{-8}$, all with the same sign. (Another order of summation
+# changes the digits.) In float16 $10^{-8}$ is 0 and the result NaN. So `std > 0` is the wrong question; 07.4 asks for a better one.
 #
 # ### Noise promoted to signal, and where the division is right
 #
-# A bandit with softmax logits, as in 06, groups of 16. First eight arms that are all worth 1, with noise of 0.0001: there is nothing to
-# learn. Then four arms whose values differ by 0.01, by 0.3 and by 300.
+# A bandit with softmax logits, as in [06](06_grpo.ipynb), groups of 16, plain gradient steps (SGD). First eight arms that are all worth 1, with noise of
+# 0.0001: there is nothing to learn. Adam, which divides each parameter's step by the size of its recent gradients, is there to compare.
 
 # %%
-def train(value, noise=0.0, divide=True, lr=0.5, seeds=200, steps=400):
+def train(value, noise=0.0, divide=True, lr=0.5, seeds=200, steps=400,
+          adam=False):
     """All seeds side by side: pi at every step, (seeds, steps, K)."""
     gen = torch.Generator().manual_seed(0)
     value = torch.tensor(value)
     theta, history = torch.zeros(seeds, len(value)), []
-    for _ in range(steps):
+    m = v = torch.zeros_like(theta)
+    for t in range(1, steps + 1):
         pi = theta.softmax(1)
         history.append(pi)
         draws = torch.multinomial(pi, 16, True, generator=gen)
         r = value[draws] + noise * torch.randn(seeds, 16, generator=gen)
         A = zscore(r) if divide else r - r.mean(1, keepdim=True)
         counts = torch.zeros_like(pi).scatter_add(1, draws, A)
-        theta = theta + lr * (counts - pi * A.sum(1, keepdim=True)) / 16
+        up = (counts - pi * A.sum(1, keepdim=True)) / 16
+        if adam:
+            m, v = 0.9 * m + 0.1 * up, 0.999 * v + 0.001 * up * up
+            size = (v / (1 - 0.999**t)).sqrt() + 1e-8
+            up = m / (1 - 0.9**t) / size
+        theta = theta + lr * up
     return torch.stack(history, 1)
 
 # %% tags=["claim:G05"]
-entropy = {}
-for name, divide in (("z-score", True), ("mean only", False)):
-    pi = train([1.0] * 8, 1e-4, divide, seeds=40, steps=500)[:, -1]
-    H = entropy[name] = -(pi * pi.log()).sum(1)
-    print(f"{name:9s}: entropy {H.mean():.2f} (from {H.min():.2f} to "
-          f"{H.max():.2f} over 40 seeds), top arm {pi.amax(1).mean():.2f}")
-assert entropy["z-score"].mean() < 1.8 < 2.079 < entropy["mean only"].min()
+H = {}
+print("entropy, mean of 40 seeds, after  500   2000   5000   top arm")
+for name, divide, lr, adam, steps in (
+        ("z-score", True, 0.5, False, (500, 2000, 5000)),
+        ("mean only", False, 0.5, False, (500,)),
+        ("mean only, Adam", False, 0.05, True, (500,))):
+    pi = train([1.0] * 8, 1e-4, divide, lr, 40, steps[-1], adam)
+    some = pi[:, [step - 1 for step in steps]]
+    H[name] = -torch.special.xlogy(some, some).sum(2)
+    means = " ".join(f"{h:.2f}  " for h in H[name].mean(0))
+    print(f"{name:32s} {means:20s} {some[:, -1].amax(1).mean():.2f}")
+first = H["z-score"][:, 0]
+print(f"z-score after 500: from {first.min():.2f} to {first.max():.2f}")
+assert first.mean() < 1.7 and H["mean only"].min() > 2.079
+assert H["z-score"][:, 2].mean() < 0.5
 
 # %% [markdown]
-# It starts at $\ln8=2.08$. Divided, 500 steps of pure noise take it to about 1.66: a random walk at full step size. Nothing explodes, and "the
-# dominant instability of GRPO", as it has been called, is more than anyone has shown. A slow drift towards nothing in particular is
-# what it is.
+# It starts at $\ln8=2.08$. Divided, pure noise takes it to 1.66 in 500 steps and to 0.40 in 5000: no explosion, but in the end *a policy collapsed on a random
+# arm*. The mean alone stays at 2.08, until Adam rescales it: alone in its parameters, noise comes out at full size again. **Dividing by the std is the dominant
+# instability of GRPO** is more than this shows: it is slow, and there was nothing else to learn.
+#
+# Now the other side: four arms whose values differ by 0.01, by 0.3 and by 300.
 
 # %% tags=["claim:G24"]
 arms = {"0.87 to 0.90": [0.87, 0.88, 0.89, 0.90],
         "0.2 to 1": [0.2, 0.5, 0.8, 1.0],
         "200 to 1000": [200.0, 500.0, 800.0, 1000.0]}
+rules = {"z-score": (True, 0.5, False), "mean only": (False, 0.5, False),
+         "mean only, lr 13": (False, 13.0, False),
+         "mean only, lr 0.0015": (False, 0.0015, False),
+         "mean only, Adam 0.05": (False, 0.05, True)}
 solved = {}
-for name, value in arms.items():
-    for rule, divide in (("z-score", True), ("mean only", False)):
-        best = train(value, 0.0, divide)[:, :, 3]      # (200, 400)
+print("seeds of 200, median step ", *(f"{name:>15s}" for name in arms))
+for rule, (divide, lr, adam) in rules.items():
+    row = []
+    for name, value in arms.items():
+        best = train(value, 0.0, divide, lr, adam=adam)[:, :, 3]
         there = (best > 0.9).any(1)
         solved[name, rule] = int(there.sum())
         step = (best > 0.9).int().argmax(1)[there]
-        print(f"rewards {name:12s} {rule:9s}: {solved[name, rule]:3d} of "
-              f"200 seeds, median step "
-              f"{int(step.median()) if len(step) else '-'}")
-assert all(solved[name, "z-score"] == 200 for name in arms)
+        when = f"{int(step.median()):3d}" if len(step) else "  -"
+        row.append(f"{solved[name, rule]:11d} {when}")
+    print(f"{rule:26s}", *row)
+assert all(solved[n, "z-score"] == 200 for n in arms)
 assert solved["0.87 to 0.90", "mean only"] == 0
-assert solved["200 to 1000", "mean only"] < 200
+assert all(max(solved[n, r] for r in rules if "lr" in r) == 200
+           for n in ("0.87 to 0.90", "200 to 1000"))
 
 # %% [markdown]
-# This is the honest case for the division: it is optional, and it helps when rewards differ in scale. One learning rate serves all three
-# worlds (14 or 15 steps). Without it the first never gets there, and the third jumps so far that 22 of 200 seeds lock on to a wrong arm. With
-# *one* scale you would tune the learning rate once and be done; with several reward sources you cannot.
+# This is the honest case for the division: it is **optional, and it helps when rewards differ in scale**. One learning rate serves all three
+# worlds (14 or 15 steps). The mean alone needs one per world: each has one with which all 200 seeds arrive, and none of the three serves all (at 0.5 the
+# first world never gets there, and in the third 22 seeds lock on to a wrong arm).
+#
+# Adam mends that here, since each world has its own parameters. A language model has one set for all prompts: Adam takes out a factor common to
+# all of them, and what is left is how prompts weigh *against each other* in a batch. From here on read every weight that way.
+#
+# A middle way is the group's mean and one std for the whole batch (TRL's `scale_rewards="batch"`). Two prompts in one batch, from the first and third world:
+
+# %% tags=["claim:G23"]
+from rlnb import Batch
+from rlnb.objective import batch_zscore, group_center, group_zscore
+
+
+def advantages(part, *groups):
+    r = torch.tensor(groups).reshape(-1)
+    tokens = torch.zeros(len(r), 1)            # one token each
+    batch = Batch(tokens, tokens + 1, r, len(groups[0]))
+    return part(batch, r[:, None])[:, 0]
+
+
+small, large = arms["0.87 to 0.90"], arms["200 to 1000"]
+print("advantage of the best answer:  mean only   batch std   group std")
+for name, groups in (("small, large", (small, large)),
+                     ("small, small", (small, small))):
+    mean, whole, own = (advantages(part, *groups) for part in (
+        group_center(), batch_zscore(center="group"), group_zscore()))
+    for i, kind in ((3, name[:5]), (7, name[7:])):
+        print(f"({name}) {kind:14s}", *(f"{float(A[i]):11.5f}"
+                                        for A in (mean, whole, own)))
+    factor = whole / mean
+    print(f"    batch std / mean only: {factor[0]:.4f} for all eight")
+    assert torch.allclose(factor, factor[:1].expand(8))
+
+# %% [markdown]
+# **One σ for the whole batch is a global factor and leaves relative sizes alone.** True inside a batch: 1 to 25000 before, 1 to 25000 after. But the factor is 0.0026 in
+# one batch and 89 in the other, so from step to step it acts as a learning rate that moves. Only the group's own std makes the two prompts equal.
 #
 # ### Where the division turns the gradient
 #
-# With 0/1 rewards and one prompt the std changes a length, not a direction (03). Graded rewards are different. A policy that is nearly
+# With 0/1 rewards and one prompt the std changes a length, not a direction ([03](03_baselines.ipynb)). Graded rewards are different. A policy that is nearly
 # done: 49 % right, 49 % right with a keyword that earns a bonus of 0.01, 2 % wrong. $G=8$, exact:
 
 # %% tags=["see:G16"]
@@ -228,31 +291,43 @@ assert m.mean[0] < 0 < m.truth[0] and m.cosine < 0.3
 assert abs(m.mean[0]) > 7 * abs(m.mean[2])
 
 # %% [markdown]
-# The true gradient mostly says "less wrong". GRPO's says "plain right answers down, bonus up", seven times louder than it says anything about
-# wrong ones, because 85 % of the groups are all right and in those the bonus is the only difference. (The mean alone is the truth times 7/8, as 03
-# proved.) Any bonus for length, format or style is such a near-tie.
+# The true gradient mostly says: less wrong. GRPO's says: plain right answers down, bonus up, seven times louder than it says anything about
+# wrong ones, because 85 % of the groups are all right and in those the bonus is the only difference. (The mean alone is the truth times 7/8, as
+# [03](03_baselines.ipynb) proved.) Any bonus for length, format or style that is small against the main reward is such a near-tie.
 #
-# The same in a real model: 0.3 million parameters, sums as in [19](19_grpo_for_real.ipynb), right or wrong is worth 1, and each word `wait` in an answer earns 0.01, at most
-# ten times. Recorded on a CPU; 1/T is a constant in both, so that only the std differs. The table beside it: `wait` per answer over the last ten steps.
+# The same in a real model: 0.3 million parameters, short sums, right or wrong is worth 1, and each word `wait` in an answer earns 0.01, at most ten
+# times. Both rules divide by a constant length, so that only the std differs. Three seeds each, 50 steps, recorded on a CPU.
 
 # %%
-from rlnb.classroom.recorded import BONUS_RUNS, bonus_figure, waits
+from rlnb.classroom.recorded import BONUS_RUNS, all_right, evaluated
+from rlnb.classroom.recorded import bonus_figure, waits
+
+
+def seeds(values):
+    return " ".join(f"{x:.2f}" for x in values)
+
 
 last = {rule: waits(rule)[:, -10:].mean(1) for rule in BONUS_RUNS}
 for rule, each in last.items():
-    print(f"{rule:9s}: `wait` per answer, {len(each)} recorded:",
-          " ".join(f"{x:.2f}" for x in each))
+    share = all_right(rule)                    # (seeds, steps) of groups
+    print(f"{rule:9s} steps 41-50: wait per answer {seeds(each)}, "
+          f"pass@1 then {seeds(evaluated(rule, 'pass@1'))}")
+    print(f"{'':9s} groups all right, steps 1-10: "
+          f"{seeds(share[:, :10].mean(1))}, 41-50: "
+          f"{seeds(share[:, -10:].mean(1))}")
 assert last["z-score"].min() > 1 > 0.4 > last["mean only"].max()
-bonus_figure("A bonus of a hundredth: divided by the std, every recorded "
-             "seed learns to write it; with the mean alone none does.")
+bonus_figure("A bonus of a hundredth, three seeds of each rule: divided by "
+             "the std all three learn to write it, undivided none.")
 
 # %% [markdown]
-# A hundredth, and the model learns to write it. The more groups are all right, the more it counts.
+# About 1.6 `wait` an answer are worth 0.016, and the model learns to write them as the all-right groups grow from one in sixteen to one in three. In those the
+# bonus is all there is. The mean alone has more such groups and ignores them; its pass@1 is higher on every seed (three seeds of a small model, not a law).
 #
 # ## Easy and hard prompts
 #
-# Rewards 0 or 1 from here on, pass rate $p$, and $k$ right answers in the group. All right ones get the same $A_+$, and their sum $kA_+$ is
-# what the wrong ones lose. A right answer's score averages to $\mathbb E[r\,s(y)]/p=\nabla p/p$, a wrong one's to $-\nabla p/(1-p)$. So the group pushes
+# Rewards 0 or 1 from here on, pass rate $p$, $k$ right answers in the group, $\varepsilon=0$. All right answers get the same $A_+$, and their sum $kA_+$ is
+# what the wrong ones lose. The score $\nabla\log\pi$ of a right answer averages to $\nabla p/p$, of a wrong one to $-\nabla p/(1-p)$. So, given $k$, the group
+# pushes in expectation
 #
 # $$\frac{kA_+}{G}\Big(\frac1p+\frac1{1-p}\Big)\nabla p=\underbrace{\frac{kA_+}{G\,p(1-p)}}_{\text{weight}}\nabla p,\qquad
 # kA_+=\begin{cases}\sqrt{k(G-k)}&\text{z-score}\\ k(G-k)/G&\text{mean only}\\ G-k\ \text{ if }k\gt0&\text{MaxRL: }(r-\bar r)/\bar r\end{cases}$$
@@ -301,10 +376,12 @@ for p in (0.01, 0.1, 0.5, 0.9, 0.99):
     by = [difficulty(p, 16, m) for m in ("zscore", "mean", "maxrl")]
     print(f"p = {p:4.2f}       ", four([d["weight"] for d in by]),
           f"       {by[0]['silent']:.4f}")
+    assert abs(by[2]["weight"] - (1 - (1 - p)**15) / p) < 1e-9
 
 # %% [markdown]
-# **"The std inflates easy prompts and shrinks hard ones."** No: both tails gain alike. **"Prompts at either end get larger advantages
-# throughout, so they weigh too much."** Relative to $\nabla p$ they weigh more, yes. But the mean $|A|$ is largest at one half.
+# **The std inflates easy prompts and shrinks hard ones.** No: both tails gain alike, and Dr. GRPO says just that: too easy *and* too hard questions get more
+# weight ([2503.20783](https://arxiv.org/abs/2503.20783), section 3.1). **Prompts at either end get larger advantages throughout, so they weigh too much.**
+# Relative to $\nabla p$ they weigh more, yes. But the mean $|A|$ is largest at one half.
 
 # %% tags=["claim:G12", "claim:G13"]
 print("   p   weight  at 1-p   1/sqrt(p(1-p))   mean |A|")
@@ -313,6 +390,9 @@ for p in (0.5, 0.1, 0.01):
     print(f"{p:4.2f}   {weight(p):.4f}  {weight(1 - p):.4f}   "
           f"{(p * (1 - p)) ** -0.5:14.4f}   {size:8.4f}")
     assert abs(weight(p) - weight(1 - p)) < 1e-9
+pairs = [weight(p, 2) for p in (0.5, 0.1, 0.01)]
+print("G = 2: weight", *(f"{w:.4f}" for w in pairs))
+assert all(abs(w - 1) < 1e-12 for w in pairs)
 assert [round(weight(p), 3) for p in (0.5, 0.1, 0.01)] == \
     [1.934, 2.848, 3.733]
 assert all(weight(p) < 15**0.5 for p in (0.5, 1e-2, 1e-4))
@@ -324,11 +404,11 @@ assert torch.isclose(p.grad, torch.tensor(0.09**-0.5))
 
 # %% [markdown]
 # With large groups the weight is $1/\sqrt{p(1-p)}$, the derivative of $2\arcsin\sqrt p$: GRPO maximises that of each prompt where Dr. GRPO maximises
-# $p$ and MaxRL, with weight $1/p$, $\log p$. With small groups it stops at $\sqrt{G-1}$, and at $G=2$ it is 1 for every $p$: pairs
-# do not reweight at all.
+# $p$ and MaxRL $\log p$ (weight $1/p$). With finite groups GRPO's stops at $\sqrt{G-1}$ and MaxRL's is $(1-(1-p)^{G-1})/p$. At $G=2$ GRPO's is 1 for every
+# $p$: pairs with 0/1 rewards are not reweighted at all (the sign change of [03](03_baselines.ipynb) had graded ones).
 #
-# Do the heavy weights make the tails loud? A prompt's **net signal** is weight times $p(1-p)$: what reaches the logit of $p$, whose slope is $p(1-p)$. It is said
-# to go as $p(1-p)$. That is the mean alone; the z-score's falls half as steeply.
+# Do the heavy weights make the tails loud? A prompt's *net signal* is weight times $p(1-p)$: what reaches the logit of $p$, whose slope is $p(1-p)$. **It
+# goes as $p(1-p)$, largest at one half.** That is the mean alone.
 
 # %% tags=["claim:G26"]
 def half_of_maximum(rule):                     # by bisection
@@ -351,7 +431,10 @@ assert round(half_of_maximum("mean only"), 3) == 0.146
 assert round(half_of_maximum("z-score"), 3) == 0.091
 
 # %% [markdown]
-# **"The one failure on an easy prompt dominates the batch, though it teaches least."** Its advantage *is* the largest there is, 3.87 against 1.
+# Both are largest at one half. The z-score's goes as $\sqrt{p(1-p)}$ while groups are large; once $Gp\lt1$ it falls as fast as the mean alone, about four times
+# higher (0.0370 against 0.0093 at $p=0.01$).
+#
+# **The one failure on an easy prompt dominates the batch, though it teaches least.** Its advantage *is* the largest there is, 3.87 against 1.
 # Then count what the whole prompt adds. And note what is called hard: 8 of 16 is the *medium* prompt; the hard mirror of 15 is 1.
 
 # %% tags=["claim:G10", "claim:G11"]
@@ -372,18 +455,17 @@ assert round(share["mean only"], 3) == 0.234 and round(over, 2) == 1.63
 # %% [markdown]
 # Over-weighted 1.63 times compared with no division; still less than four tenths of a medium prompt. "Dominating" is wrong, "promoted" is right.
 #
-# And do not expect to *see* the weight in a training curve. The groups that speak have $1\le k\le G-1$, and their stds differ little:
+# How far apart can the gains $1/s$ of two groups that speak be? They have $1\le k\le G-1$:
 
 # %%
 for G, told in ((8, 1.51), (16, 2.07), (64, 4.03)):
     std = [(k * (G - k))**0.5 / G for k in range(1, G)]
     print(f"G = {G:2d}: std from {min(std):.4f} to {max(std):.4f}, "
-          f"weights at most {max(std) / min(std):.2f} apart")
+          f"gains at most {max(std) / min(std):.2f} apart")
     assert round(max(std) / min(std), 2) == told
 
 # %% [markdown]
-# At $G=8$ a factor of one and a half between the extremes. (We have no training curve that shows it, and none that rules it out.) The near-ties above are
-# where the std shows.
+# Per mixed group 1.5 times at $G=8$, 4 times at 64. We have no training curve that shows it, and none that rules it out.
 #
 # ## Groups that say nothing
 #
@@ -408,49 +490,63 @@ for G in (2, 4, 8, 16, 64):
         assert [round(x, 3) for x in silent[::2]] == [0.851, 0.0, 0.851]
 
 # %% [markdown]
-# At $G=1$ every group is silent (06: zero, or NaN with Bessel). At $G=2$ at best half speak, and those only say who won (03). At $p=0.01$ a group of 16
-# is silent 85 % of the time: six or seven groups generated for one that teaches. Page 09 resamples until they speak.
+# At $G=1$ every group is silent ([06](06_grpo.ipynb)). At $G=2$ at best half speak. At $p=0.01$ a group of 16 is silent 85 % of the time: six or seven groups
+# generated for one that teaches. [09](09_dapo.ipynb) resamples until they speak.
 #
-# **"A group with equal rewards adds nothing to the gradient."** Its policy term, no. Two things stay: the KL term, and its tokens, if the loss is
+# **A group with equal rewards adds nothing to the gradient.** Its policy term, no. Two things stay: the KL term, and its tokens, if the loss is
 # one mean over all tokens.
 
 # %% tags=["claim:G25"]
 from rlnb.toys import running_batch
 
 flat = fresh.replace(rewards=torch.ones(4))
-for name, objective in (("without KL", grpo), ("0.04 k3", ZOO["grpo"])):
+for name, objective in (("without KL", grpo), ("with KL", ZOO["grpo"])):
     gradient, = torch.autograd.grad(objective(flat).loss, flat.logprobs)
     print(f"all right, {name:10s}: gradient norm {gradient.norm():.4f}")
-    assert (gradient.norm() > 0) == (name == "0.04 k3")
+    assert (gradient.norm() > 0) == (name == "with KL")
 both = running_batch()
 both = both.replace(rewards=torch.tensor([1.0, 1, 0, 0, 0, 0, 0, 0]))
 for name in ("grpo", "dapo"):
     alone = ZOO[name](running_group()).weights[0, 0]
     beside = ZOO[name](both).weights[0, 0]
-    print(f"{name}: a token's weight alone 1/{1 / alone:.0f}, beside a "
-          f"silent group 1/{1 / beside:.0f}")
+    print(f"{name}: a token's coefficient alone 1/{1 / alone:.0f}, beside "
+          f"a silent group 1/{1 / beside:.0f}")
     assert beside < alone
 
 # %% [markdown]
-# The silent group of 14 tokens halves its neighbour's weight under GRPO (it counts answers) and shrinks it from 1/16 to 1/30 under DAPO (it
-# counts tokens): one factor for the whole step, which shrinks as more groups fall silent.
+# (The KL is $\beta$ times k3, $\beta=0.04$.) The silent group of 14 tokens halves its neighbour under GRPO, which counts answers, and shrinks it from 1/16 to 1/30 under DAPO,
+# which counts tokens: one factor for the whole step, smaller as more groups fall silent.
 #
 # ### Can a baseline from elsewhere make them speak?
 #
-# A shared baseline (the mean of the batch, or a running mean of past rewards, an *EMA*) does not vanish in an all-wrong group: every answer gets
-# $0-b$. It is said to give such groups a direction.
+# A shared baseline $b$ (the mean of the batch, or a running mean of past rewards, an *EMA*) does not vanish in an all-wrong group: every answer gets
+# $0-b$. **A baseline shared across prompts gives direction even to all-wrong groups.**
 
 # %% tags=["claim:G30"]
 b, p = 0.5, 0.1                                # one logit, p its sigmoid
 push = (0 - b) * (0 - p)                       # A times d log(1-p)/d logit
-print(f"p = 0.1: each wrong answer pushes the logit by {push:+.3f}")
+print(f"two answers, p = 0.1: a wrong one pushes the logit by {push:+.3f}")
 e, quarter = torch.eye(4), torch.full((4,), 0.25)
 pushes = (0 - b) * (e - quarter)               # p = 0: four wrong answers
 mean, noise = quarter @ pushes, quarter @ pushes.square().sum(1)
 print(f"p = 0: mean push {mean.norm():.4f}, variance {noise:.4f}")
 assert push > 0 and mean.norm() == 0 and noise == 0.1875
+for n in (2, 10, 1000):                        # n equal arms, one right
+    wrong = torch.full((n,), 1 / (n - 1))
+    wrong[0] = 0                               # given that it was wrong
+    mean = -b * (wrong - 1 / n)
+    square = b * b * (1 - 1 / n)               # of |push|, for every arm
+    spread = square - float(mean @ mean)
+    print(f"1 right of {n:4d}, all wrong: noise "
+          f"{spread / float(mean @ mean):8.0f} answers")
 
-from rlnb.objective import group_center, logprob, sequence_sum
+# %% [markdown]
+# *Answers* is page 03's unit: how many one must average until noise equals signal. If $p=0$ all is noise. If $p\gt0$ there is a direction, and it only says
+# *not this one*: enough with two answers, 80 draws with ten, a million with a thousand. Nor is the rest of the batch free:
+
+# %%
+from rlnb.objective import logprob, sequence_sum
+
 fixed = {f"fixed {c}": lambda batch, r, c=c: batch.expand(r.sum(1) - c)
          for c in (0.1, 0.5)}
 for name, part in {"group mean": group_center(), **fixed}.items():
@@ -462,39 +558,38 @@ for name, part in {"group mean": group_center(), **fixed}.items():
           f"noise {answers:5.2f} answers")
 
 # %% [markdown]
-# If $p\gt0$, yes: all wrong is evidence, +0.05 per answer towards success. If $p=0$ it is pure noise. And it is not free: **answers** is page 03's unit, how many
-# one must average until noise equals signal. An EMA of *this* prompt's rewards (0.1) beats the group's mean, 8.00 against 11.33. The mean of an
-# easier batch (0.5) is twice as bad, 24.00. A baseline that knows the prompt is good wherever it comes from; one that does not is noise.
+# 0.1 is this prompt's true pass rate, the best that an EMA of its own rewards could reach: 8.00 against the group mean's 11.33. 0.5, the mean of an easier batch, is twice
+# as bad: 24.00. A baseline that knows the prompt is good wherever it comes from; one that does not adds noise.
 #
 # ## The length divisor
 #
-# Now $T_i$. Take the simplest policy that decides its own length: after each token it stops with probability $\mathrm s=\sigma(\theta)$, whatever
-# was said. Every token but the last has score $-\mathrm s$ in $\theta$, the last $1-\mathrm s$: in total $1-\mathrm sT$, which averages to 0. The reward
+# Now $T_i$. Take the simplest policy that decides its own length: after each token it stops with probability $q=\sigma(\theta)$, whatever
+# was said. Every token but the last has score $-q$ in $\theta$, the last $1-q$: in total $1-qT$, which averages to 0. The reward
 # does not depend on the length.
 
 # %% tags=["claim:L01"]
-s = 0.1
+q = 0.1
 T = torch.arange(1.0, 3001.0)
-chance = s * (1 - s)**(T - 1)                  # of length T
-theta = torch.tensor(s / (1 - s)).log().requires_grad_()
+chance = q * (1 - q)**(T - 1)                  # of length T
+theta = torch.tensor(q / (1 - q)).log().requires_grad_()
 stop = theta.sigmoid()
 log_prob = (6 * (1 - stop).log() + stop.log())         # an answer of 7
 assert torch.isclose(torch.autograd.grad(log_prob, theta)[0],
-                     torch.tensor(1 - s * 7))
-score = 1 - s * T
+                     torch.tensor(1 - q * 7))
+score = 1 - q * T
 drift = {"undivided": chance @ score, "divided by T": chance @ (score / T)}
 for name, value in drift.items():
     print(f"{name:12s}: push on the stop logit per unit of A "
           f"{abs(value):.6f}")
-closed = -s / (1 - s) * torch.tensor(s).log() - s      # E[1/T] - s
+closed = -q / (1 - q) * torch.tensor(q).log() - q      # E[1/T] - q
 assert abs(drift["undivided"]) < 1e-12
 assert abs(drift["divided by T"] - closed) < 1e-12
 assert round(float(closed), 6) == 0.155843
 
 # %% [markdown]
-# Undivided: nothing pulls on the length, as it should be. Divided: $A\,(\mathbb E[1/T]-\mathrm s)$, with 0.155843 at $\mathrm s=0.1$. Short answers
-# have high scores for stopping, and $1/T$ counts them more. With $A\gt0$ the policy learns to stop sooner, with $A\lt0$ to go on: **short
-# when right, long when wrong**, though length was never rewarded.
+# Undivided: nothing pulls on the length, as it should be. Divided: $A\,(\mathbb E[1/T]-q)$, with 0.155843 at $q=0.1$. Short answers
+# have high scores for stopping, and $1/T$ counts them more. With $A\gt0$ the policy learns to stop sooner, with $A\lt0$ to go on: *short
+# when right, long when wrong*, though length was never rewarded.
 #
 # Now let right and wrong answers each own a stop decision, as when a model sees how it is doing. The first token
 # decides: 0 is right, 1 is wrong; then each route stops with its own 0.3. Enumerated with the package, $G=4$:
@@ -524,10 +619,9 @@ for name in ("grpo", "dr_grpo", "dapo"):
 # %% [markdown]
 # Three things to read off. GRPO pushes the two routes apart. Dr. GRPO, which divides by a constant, does not. And if both routes
 # *share* one stop logit the pushes add up to exactly 0: the bias needs a model that can tell its right answers from its wrong ones
-# **while it can still stop**. DAPO's mean over all tokens keeps a small remainder of the same sign, because
-# a short answer also shortens the batch's total; it goes as $1/G$, and 08 measures it.
+# *while it can still stop*. DAPO's mean over all tokens keeps about a fifth of GRPO's push, because a short answer also shortens the batch's total.
 #
-# **"Averaging per answer favours short outputs."** Half the story. **"Only longer reasoning can score better, so RL selects for length."** Follow
+# **Averaging per answer favours short outputs. Only longer reasoning can score better, so RL selects for length.** Follow
 # the expected push for 100 steps: two routes, half of the answers right throughout, $G=8$, and a reward that never looks at length.
 
 # %% tags=["claim:L02", "claim:L11"]
@@ -537,8 +631,8 @@ pull = expected(0.5, 8, "z-score") / 8         # k A+ / G, on average
 def follow(steps, shared=False, lr=0.5):
     logit = torch.full((2,), 0.1 / 0.9).log()  # right, wrong
     for _ in range(steps):
-        s = logit.sigmoid()
-        push = pull * (-s * s.log() / (1 - s) - s)
+        q = logit.sigmoid()
+        push = pull * (-q * q.log() / (1 - q) - q)
         push = push * torch.tensor([1.0, -1.0])
         logit = logit + lr * (push.sum() if shared else push)
     return (1 / logit.sigmoid()).tolist()      # mean lengths
@@ -552,18 +646,17 @@ for steps in (0, 20, 60, 100):
 assert r < 2 and w > 50 and abs(follow(100, True)[0] - 10) < 1e-9
 
 # %% [markdown]
-# The mean length of all answers more than triples, with nothing learned. Right answers get shorter: "favours short" describes those. Wrong ones
+# The mean length of all answers more than triples, with nothing learned. Right answers get shorter: the first statement describes those. Wrong ones
 # get longer: that is what Dr. GRPO is remembered for. So growing answers alone prove nothing about thinking. (Longer reasoning may score
-# better *as well*; then both happen.)
+# better *as well*; then both happen.) This toy was given one stop decision per route. A real model must have one to give.
 #
 # ### On a real model
 #
-# A transformer of 0.3 million parameters and a task made for this effect. `44529:1?` asks for three of the digits whose sum ends in 1, in two
-# steps. Then comes the model's own verdict (`:` reached, `;` missed), and then it may repeat its last step as often as it likes:
-# `6+8=4,4+0=4;wait4+0=4;`. The reward looks at the first attempt only, so length is free.
+# A transformer of 0.3 million parameters and a task made for this effect. `44529:1?` asks for three of the digits 4 4 5 2 9 whose sum ends in 1. The model adds in
+# two steps, then writes its own verdict: `4+5=9,9+2=1:` with `:` for reached, `5+2=7,7+9=6;` with `;` for missed. Then it may repeat its last step as
+# often as it likes, each time behind a `wait`: `5+2=7,7+9=6;wait7+9=6;`. The reward looks at the first attempt only, so length is free.
 #
-# No training here: sample 16 batches of 16 prompts, $G=8$, and add up what each estimator pushes "go on" by, right and wrong answers apart.
-# Unit: the mean absolute weight of the estimator. The control pays by coin flip. (Sampled: your digits may differ.)
+# No training yet: sample 16 batches of 16 prompts, $G=8$. What does the verdict know, and does "go on" know the verdict? (Sampled: your digits may differ.)
 
 # %% tags=["nbval-ignore-output"]
 from rlnb.training import TASKS, CoinFlip, data_folder, load
@@ -574,96 +667,141 @@ model, tokenizer = load(data_folder() / "model_pick", device="cpu")
 answers = sample_decisions(model, tokenizer, TASKS["pick"], batches=16,
                            prompts=16, num_generations=8, seed=0)
 torch.set_default_dtype(torch.float64)
+firsts = [text.partition("wait")[0][-1:] for text in answers.texts]
+tail = torch.tensor(["wait" in text for text in answers.texts])
+print(f"right in all: {answers.right.double().mean():.2f}")
+for verdict in ":;":
+    rows = torch.tensor([v == verdict for v in firsts])
+    print(f"verdict {verdict}  {int(rows.sum()):4d} answers: right "
+          f"{answers.right[rows].double().mean():.2f}, "
+          f"went on {tail[rows].double().mean():.2f}")
+
+# %% [markdown]
+# The verdict knows: `:` is right 96 times in a hundred, `;` never. Going on does not ask it yet: as likely behind either, as in the demonstrations that the model
+# imitates. It *could* come apart, since the verdict stands right before the decision.
+#
+# Now add up what each estimator pushes "go on" by, right and wrong answers apart. Unit: the mean $|cA|$ of a token under that estimator, $c$ its coefficient, so that
+# estimators of any scale compare. ± is the standard error over the 16 batches. In one control a coin decides the reward.
+
+# %% tags=["nbval-ignore-output"]
 pushes = {name: stop_push(answers, ESTIMATORS[name])
           for name in ("grpo", "zscore_constant", "dr_grpo", "dapo")}
 pushes["grpo, coin flip"] = stop_push(answers, ESTIMATORS["grpo"],
                                       CoinFlip(0))
-print(f"pass@1 {answers.summary()['pass@1']:.2f}, push on 'go on'")
+print("push on 'go on'       right            wrong            sum")
 for name, push in pushes.items():
-    row = [f"{kind.mean:+.3f} ± {kind.error:.3f}, below 0 in "
-           f"{int((kind.batches < 0).sum()):2d}"
-           for kind in (push.right, push.wrong)]
-    print(f"{name:15s} right {row[0]} | wrong {row[1]} of 16")
+    both = push.right.batches + push.wrong.batches
+    row = [f"{x.mean():+.3f} ± {x.std() / 4:.3f}"
+           for x in (push.right.batches, push.wrong.batches, both)]
+    print(f"{name:18s}", "  ".join(row))
 assert pushes["grpo"].right.mean < -0.08 < 0.08 < pushes["grpo"].wrong.mean
 for name in ("dr_grpo", "grpo, coin flip"):
     assert max(abs(pushes[name].right.mean),
                abs(pushes[name].wrong.mean)) < 0.05
 
 # %% [markdown]
-# Right answers are told to stop and wrong ones to go on, by more than a tenth of a typical weight, and only where $1/T$ is in the estimator. Keep the std and
-# drop $1/T$ (`zscore_constant`), drop both, or take one mean over tokens, and it is gone. When a coin pays it is gone too: being right then earns no advantage.
-# Single batches scatter; one would not have shown it.
+# GRPO tells right answers to stop and wrong ones to go on, by more than a tenth of a typical $|cA|$, about ten standard errors. The sum is near 0: what both kinds share is not
+# pushed. Keep the std and drop $1/T$ (`zscore_constant`), drop both, or take one mean over all tokens, and the push is below what 16 batches resolve (the three share one sample,
+# so their deviations are one chance; the fifth that the enumeration left to DAPO would be 0.03 and could not be told from none). When a coin pays, being right earns no advantage, and nothing is pushed.
 #
-# Now train from there, 80 steps of 128 answers. **One seed of each**, recorded on a CPU:
+# Now train from there: 80 steps of 128 answers, at most 72 tokens each, three seeds of each method, recorded on a CPU. The control is GRPO with a coin for a reward, three seeds of 30 steps.
+# One number a seed, mean lengths of ten steps:
 
 # %%
-from rlnb.classroom.recorded import LENGTH_RUNS, length_figure, length_gap
+from rlnb.classroom.recorded import CONTROL_RUNS, LENGTH_RUNS, every_seed
+from rlnb.classroom.recorded import length_figure, length_gap
 
+gap = {}
+for method in (*LENGTH_RUNS, *CONTROL_RUNS):
+    lengths = every_seed(method, "completions/mean_length")
+    for a, b in ((1, 10), (21, 30), (71, 80)):
+        if b <= lengths.shape[1]:
+            gap[method] = length_gap(method, a, b)
+            print(f"{method:15s} steps {a:2d}-{b}: wrong minus right",
+                  *(f"{g:+5.1f}" for g in gap[method]), "  all answers",
+                  *(f"{x:.0f}" for x in lengths[:, a - 1:b].mean(1)))
 for method in LENGTH_RUNS:
-    gaps = [" ".join(f"{g:+.1f}" for g in length_gap(method, a, a + 9))
-            for a in (1, 41, 71)]
-    print(f"{method:9s} wrong minus right, steps 1-10: {gaps[0]}, "
-          f"41-50: {gaps[1]}, 71-80: {gaps[2]}")
-length_figure("One seed each, running mean of five steps: right and wrong "
-              "answers keep together, under GRPO as under Dr. GRPO.")
+    print(f"{method:15s} pass@1 before",
+          f"{evaluated(method, 'pass@1', min)[0]:.2f}, after 80 steps",
+          seeds(evaluated(method, "pass@1")))
+assert min(gap["GRPO"]) > 40 and max(map(abs, gap["Dr. GRPO"])) < 5
+assert max(map(abs, gap["GRPO, coin flip"])) < 3
+length_figure("Three seeds each, running mean of five steps: GRPO drives "
+              "right and wrong 50 tokens apart, Dr. GRPO does not.")
 
 # %% [markdown]
-# Nothing. That is the third column of the enumeration: right and wrong answers *share* one stop policy here. This small model writes its verdict
-# nearly blind, so when it decides to go on it hardly knows whether it was right, and opposite pushes on the same parameters cancel. An estimator's push is
-# not yet a model's behaviour. (One seed is no proof of absence either. And mean length alone wanders: compare right with wrong, beside a control.)
+# Under GRPO right answers fall to 13 tokens, one attempt and its verdict, and wrong ones grow to 65, on every seed. Dr. GRPO wanders in length (its seeds end at
+# 15, 23 and 26 tokens) and keeps right and wrong together; so does GRPO when a coin pays. And with GRPO the mean answer more than doubles while
+# pass@1 stays at 0.16: longer answers, no better ones. (The two methods differ in both divisors. That $1/T$ does it, and not the std, is what the pushes above say.) Two things were arranged for this: length is free, and the decision stands right behind a true verdict. Take the verdict away and
+# the enumeration's third column is what remains.
+#
+# ## In the libraries
+#
+# Which of the two divisors does one get without asking? Read from the default configurations of TRL 1.16.0 and verl 0.9.1:
+
+# %%
+trl, verl = Objective.from_trl, Objective.from_verl
+group = {"adv_estimator": "grpo"}
+for name, o in {"TRL": trl(), "verl": verl(**group),
+                "this page": grpo}.items():
+    print(f"{name:10s} {str(o.advantage):34s} {o.weights}")
+    assert (o.weights == grpo.weights) == (name == "this page")
+no_std = (trl(scale_rewards="none"),
+          verl(**group, norm_adv_by_std_in_grpo=False))
+with_T = (trl(loss_type="grpo"),
+          verl(**group, loss_agg_mode="seq-mean-token-mean"))
+assert all(o.advantage == group_center() for o in no_std)
+assert all(o.weights == grpo.weights for o in with_T)
+A = zscore(one_lower(1)) * (7 / 8)**0.5                # Bessel's std
+print(f"one of eight differs: {zscore(one_lower(1)).abs().max():.4f} here, "
+      f"{A.abs().max():.4f} with Bessel's std")
+assert torch.isclose(A.abs().max(), torch.tensor(7 / 8**0.5))
+
+# %% [markdown]
+# Both have the std and neither has $1/T$: one mean over all tokens instead. Both use Bessel's std ($G-1$ in place of $G$), so their ceiling is $(G-1)/\sqrt G$. The switches: `scale_rewards="none"` and
+# `norm_adv_by_std_in_grpo=False` take the std out; `loss_type="grpo"` and `loss_agg_mode="seq-mean-token-mean"` bring $1/T$ in.
 #
 # ## Where people go wrong
 #
-# **"As the group converges, advantages shrink to zero by themselves, so no adaptive KL is needed."** Averaged over groups with 0/1 rewards, yes: mixed
-# groups get rare. Inside a mixed group the rms is always 1. With graded rewards nothing shrinks at all. The KL does not follow from any of it.
+# **As the group converges the advantages shrink to zero by themselves, so no adaptive KL is needed.** Averaged over groups with 0/1 rewards they shrink: mixed
+# groups get rare. Inside a mixed group the rms is always 1, and with graded rewards nothing shrinks. Whether a KL is needed is another question.
 
 # %% tags=["claim:G06"]
 for p in (0.5, 0.9, 0.99):
-    all_groups = 2 * expected(p, 16, "z-score") / 16
-    mixed = 1 - p**16 - (1 - p)**16
-    print(f"p {p:4.2f}: mean |A| over all groups {all_groups:.3f}, "
-          f"inside mixed ones {all_groups / mixed:.3f}, "
-          f"mixed {mixed:.3f}")
-graded = [float(zscore(one_lower(gap, 4))[-1]) for gap in (1, 0.001)]
-print(f"graded 1, 1, 1, 1 - gap: {graded[0]:.4f} at 1, "
-      f"{graded[1]:.4f} at 0.001")
+    mean_A = 2 * expected(p, 16, "z-score") / 16       # over all groups
+    print(f"p {p:4.2f}: mean |A| {mean_A:.3f}")
 for k in range(1, 16):                         # any mixed group: rms 1
     A = zscore(torch.tensor([1.0] * k + [0.0] * (16 - k)), 0)
     assert torch.isclose(A.square().mean(), torch.tensor(1.0))
-assert round(2 * expected(0.99, 16, "z-score") / 16, 3) == 0.074
-assert abs(graded[0] - graded[1]) < 0.005
+graded = [float(zscore(one_lower(gap, 4))[-1]) for gap in (1, 0.001)]
+print(f"rewards 1, 1, 1, 1 - gap: {graded[0]:.3f} and {graded[1]:.3f} "
+      f"at gaps of 1 and 0.001")
+assert round(mean_A, 3) == 0.074 and abs(graded[0] - graded[1]) < 0.005
 
 # %% [markdown]
-# **"A task that is never solved is as useless as one that is always solved."** Right now and under a 0/1 reward, exactly. But one has everything
+# **A task that is never solved is as useless as one that is always solved.** At this moment and under a 0/1 reward, exactly. But one has everything
 # to gain: give partial credit, or let another task teach the skill, and it speaks.
 
 # %% tags=["claim:G28"]
-print("                 0/1 reward                          partial credit")
-tasks = {"never solved ": ([0, 0, 0, 0], [0.5, 0.25, 0.25, 0.0]),
-         "always solved": ([1, 1, 1, 1], [1.0, 1.0, 1.0, 1.0])}
-norms = {}
-for task, kinds in tasks.items():
-    A = [zscore(torch.tensor(r, dtype=torch.float64)) for r in kinds]
-    norms[task.strip()] = [float(a.norm()) for a in A]
-    print(task, four(A[0]), " |", four(A[1]))
-assert norms["never solved"][0] == norms["always solved"][0] == 0
-assert norms["never solved"][1] > 1 and norms["always solved"][1] == 0
+for name, r in (("never solved, 0/1 reward", [0.0] * 4),
+                ("never solved, partial credit", [0.5, 0.25, 0.25, 0.0]),
+                ("always solved, either", [1.0] * 4)):
+    A = zscore(torch.tensor(r))
+    print(f"{name:28s} A {four(A)}")
+    assert (A.norm() > 1) == ("partial" in name)
 
 # %% [markdown]
-# **"GRPO's two normalisers favour easy prompts and long answers."** Each half is half true. Easy *and* hard prompts; short *right* and long *wrong*
+# **GRPO's two normalisers favour easy prompts and long answers.** Each half is half true: easy *and* hard prompts, short *right* and long *wrong*
 # answers.
 
 # %% tags=["claim:L12"]
-E_inverse = -0.1 * torch.tensor(0.1).log() / 0.9       # E[1/T], s = 0.1
-for side, p in (("easy", 0.9), ("hard", 0.1)):
-    print(f"{side}, p = {p}: weight {weight(p):.4f}, medium "
-          f"{weight(0.5):.4f}")
+print("weight at p = 0.9, 0.5, 0.1:", four(map(weight, (0.9, 0.5, 0.1))))
 for side, A in (("right", 1.0), ("wrong", -1.0)):
-    push = A * (E_inverse - 0.1)               # on the stop logit
+    push = A * float(closed)                   # A (E[1/T] - q), q = 0.1
     print(f"{side}: pushed {'to stop' if push > 0 else 'to go on'}, "
           f"{push:+.4f}")
 assert abs(weight(0.9) - weight(0.1)) < 1e-9 and weight(0.1) > weight(0.5)
-assert E_inverse > 0.1
+assert closed > 0
 
 # %% [markdown]
 # ## Exercises
@@ -676,20 +814,23 @@ assert E_inverse > 0.1
 # For $1\le k\le G-1$ the product $k(G-k)$ is at least $G-1$. Write $\sqrt{x}=x/\sqrt{x}$ and use $\mathbb E[k(G-k)]=G(G-1)\,p(1-p)$.
 # </details>
 #
-# **07.2 Derive** · 8 minutes · ●●○. $T$ is geometric with stop probability s. Show $\mathbb E[1/T]=-\frac{s\ln s}{1-s}$, and that it is larger than s, so that the
+# **07.2 Derive** · 8 minutes · ●●○. $T$ is geometric with stop probability $q$. Show $\mathbb E[1/T]=-\frac{q\ln q}{1-q}$, and that it is larger than $q$, so that the
 # drift always has the sign of $A$.
 #
 # <details><summary>hint</summary>
 #
-# $\sum_{T\ge1}x^T/T=-\ln(1-x)$. For the second part: $1/T$ is convex and $\mathbb E[T]=1/s$.
+# $\sum_{T\ge1}x^T/T=-\ln(1-x)$. For the second part: $1/T$ is convex and $\mathbb E[T]=1/q$.
 # </details>
 #
 # **07.3 Predict, then run** · 5 minutes · ●●○. Sixteen answers, all right; each loses 0.001 for every 100 tokens it is long, lengths 100 to 1600. Before you run: the largest
 # advantage with the z-score? Without the division? With $\varepsilon=10^{-2}$ in place of $10^{-6}$?
 
 # %% tags=["exercise"]
-r = 1 - 0.001 * torch.arange(1.0, 17.0)        # your turn
-print(f"largest |A| {zscore(r).abs().max():.4f}")
+mine = ...                         # three numbers, in that order
+if mine is not ...:
+    r = 1 - 0.001 * torch.arange(1.0, 17.0)
+    for guess, A in zip(mine, (zscore(r), r - r.mean(), zscore(r, 1e-2))):
+        print(f"yours {guess:.4f}, run {A.abs().max():.4f}")
 
 # %% [markdown]
 # <details><summary>hint</summary>
@@ -761,75 +902,82 @@ check.name_this_07("")
 # <details><summary>answer</summary>
 #
 # Numerator and std are both 0. Without ε NaN, with ε zero advantages, so no policy gradient; a KL term still pulls, and the group's tokens still count in a token mean. Not an
-# explosion. Two traps: rewards like 0.7 leave a rounding residue (0.9 instead of 0 in float32 with ε 1e-8), so test max == min; and *nearly* equal rewards, which come
+# explosion. Two traps: rewards like 0.7 leave a rounding residue (in float32 0.1 instead of 0 at ε 1e-6, for all answers alike), so test max == min; and *nearly* equal rewards, which come
 # out at full size.
 # </details>
 #
 # **So does dividing by a small std blow up the gradient?**
 # <details><summary>answer</summary>
 #
-# The gain 1/std is unbounded, the advantage is not: at most √(G−1), rms 1 in any group. The harm is not size but meaning: noise, a bonus of 0.01, a penalty for length count as
-# much as right against wrong. The gradient norm looks normal, so norm clipping never sees it. In a toy with eight equal arms noise of 1e-4 takes the entropy from 2.08 to 1.66 in 500 steps.
+# The gain 1/std is unbounded, the advantage is not: at most √(G−1), and rms 1 in any group whose std is far above ε. The harm is not size but meaning: noise, a bonus of 0.01, a penalty for length count as
+# much as right against wrong. The gradient norm looks normal, so norm clipping never sees it. It is slow: in a toy of eight equal arms with noise of 1e-4 the entropy falls from 2.08 to 1.66 in 500 steps, and to 0.40 in 5000,
+# a policy collapsed on noise.
 # </details>
 #
 # **What is the difficulty bias of GRPO?**
 # <details><summary>answer</summary>
 #
 # With 0/1 rewards the expected gradient of a prompt is w(p)·∇p. Mean only: w constant. z-score: w goes to 1/√(p(1−p)), capped at √(G−1); at G = 16 it is 1.93 at p = 0.5, 2.85 at 0.1 *and* 0.9, 3.73
-# at 0.01. Symmetric: easy and hard alike. In net signal the medium prompt still leads. It maximises 2·arcsin√p per prompt; MaxRL's (r − mean)/mean has 1/p and does prefer hard ones. At
-# G = 8 the stds of mixed groups are at most 1.51 times apart, so expect little of it in a curve.
+# at 0.01. Symmetric: easy and hard alike, as Dr. GRPO says. In net signal the medium prompt still leads. With large groups it maximises 2·arcsin√p per prompt; MaxRL's (r − mean)/mean has 1/p and does prefer hard ones. The gains of mixed
+# groups differ by 1.5 at most at G = 8, by 4 at G = 64. We have no training curve that shows it.
 # </details>
 #
 # **When would you keep the std?**
 # <details><summary>answer</summary>
 #
-# When reward scales differ between sources or are unknown: in our toy one learning rate served gaps of 0.01, 0.3 and 300, while the mean alone failed on the first and lost seeds on the third. Or use one std for the whole batch
-# with the group's mean. Drop it with graded rewards, tiny bonuses or noisy scorers: there it turns the gradient.
+# When reward scales differ between prompts or sources, or are unknown: in our toy one learning rate served gaps of 0.01, 0.3 and 300, while the mean alone needed one for each. Adam takes out a factor common to all prompts, not the
+# factor between them; one std for the whole batch is common too. Drop the std with graded rewards, tiny bonuses or noisy scorers: there it turns the gradient.
+# </details>
+#
+# **Do TRL and verl have the two divisors?**
+# <details><summary>answer</summary>
+#
+# TRL 1.16 and verl 0.9: the std by default, with Bessel and ε 1e-4 and 1e-6; 1/T not, but one mean over all tokens. scale_rewards="none" and norm_adv_by_std_in_grpo=False drop the std; loss_type="grpo" and
+# loss_agg_mode="seq-mean-token-mean" bring 1/T back. "We use GRPO" does not say which.
 # </details>
 #
 # **Why do wrong answers get longer under GRPO?**
 # <details><summary>answer</summary>
 #
-# 1/T. A long wrong answer is punished less per token than a short one. Exactly: with stop probability s the push on the stop logit is A·(E[1/T] − s), 0.156·A at s = 0.1. Positive A: stop sooner. Negative: go on. It needs
-# a policy that can tell right from wrong while it can still stop; if both share one stop rule the pushes cancel. A constant divisor has no such push.
+# 1/T. A long wrong answer is punished less per token than a short one. Exactly: with stop probability q the push on the stop logit is A·(E[1/T] − q), 0.156·A at q = 0.1. Positive A: stop sooner. Negative: go on. It needs
+# a policy that can tell right from wrong while it can still stop; if both share one stop rule the pushes cancel. A constant divisor has no such push. Evidence: in a model of 0.3 million parameters that reads its own verdict before it stops, right answers fell to 13 tokens and wrong ones grew to 65 within 80 steps, on three seeds of three; under Dr. GRPO they ended within 3 tokens of each other. Dr. GRPO report it on
+# larger models (2503.20783, abstract).
 # </details>
 #
 # **Answers grow during training. Proof of reasoning?**
 # <details><summary>answer</summary>
 #
-# No. Plot right and wrong apart, beside a control with coin-flip rewards and a run with a constant divisor. 1/T alone lengthens wrong answers under a reward that ignores length.
+# No. 1/T alone can lengthen wrong answers under a reward that ignores length, if the policy tells right from wrong before it stops. Plot right and wrong apart, beside a control with coin-flip rewards and a run with a constant divisor. In our small model the mean answer more than doubled, and pass@1 did not move.
 # </details>
 #
 # **What share of my groups is wasted?**
 # <details><summary>answer</summary>
 #
-# p^G + (1−p)^G of them: at G = 16, 85 % at p = 0.01 or 0.99, 0.003 % at 0.5. Remedies: larger groups on hard prompts, dropping prompts that are solved, resampling (DAPO), partial credit, a baseline that knows the prompt. A shared baseline
+# p^G + (1−p)^G of them: at G = 16, 85 % at p = 0.01 or 0.99, 0.003 % at 0.5. Remedies: larger groups (at p = 0.01 and G = 64, 53 %), resampling (DAPO), partial credit, a baseline that knows the prompt. A baseline shared
 # over unlike prompts mostly adds noise.
 # </details>
 #
 # ## Recap
 #
-# The running group and its neighbour on fresh data. Per answer the advantage, and what one of its tokens weighs in the gradient ($c\cdot A$). The last two rows undo one
-# divisor each; Dr. GRPO, with $L_{\max}=8$, undoes both.
+# The running group on fresh data. Per answer the advantage, and what one of its tokens is pushed by, $cA$ with its coefficient $c$. The two middle rows undo one divisor each;
+# Dr. GRPO, with $L_{\max}=8$, undoes both.
 
 # %%
 table = {"grpo": grpo,
          "without the std": grpo.replace(advantage=group_center()),
          "without 1/T": grpo.replace(weights=ZOO["dr_grpo"].weights),
          "dr_grpo": ZOO["dr_grpo"]}
-for b, label in ((running_group(), "rewards 1 1 0 0, lengths 3 5 2 6"),
-                 (running_batch(), "both: 1 0 0 0, lengths 4 1 7 2")):
-    print(label)
-    for name, objective in table.items():
-        out = objective(b.replace(old_logprobs=None))
-        A, c = out.advantages[-4:, 0], out.weights[-4:, 0]
-        print(f"{name:16s} A {four(A)}\n{'':15s} cA {four(c * A)}")
+print("rewards 1 1 0 0, lengths 3 5 2 6")
+for name, objective in table.items():
+    out = objective(fresh)
+    A, c = out.advantages[:, 0], out.weights[:, 0]
+    print(f"{name:16s} A {four(A)}\n{'':15s} cA {four(c * A)}")
 
 # %% [markdown]
 # * The std makes near-ties full size: bounded by $\sqrt{G-1}$, never small. ε is the resolution of the reward.
-# * It weighs prompts by $1/\sqrt{p(1-p)}$, easy and hard alike; with graded rewards it also turns the gradient; with mixed scales it helps.
+# * It weighs prompts by $1/\sqrt{p(1-p)}$, capped at $\sqrt{G-1}$, easy and hard alike; with graded rewards it also turns the gradient; with mixed scales it helps.
 # * $p^G+(1-p)^G$ of the groups say nothing. Only a baseline that knows the prompt can stand in.
-# * $1/T$ pushes the stop decision by $A(\mathbb E[1/T]-s)$: short when right, long when wrong, nothing when both share it.
-# * In a small model a bonus of 0.01 became behaviour under the std. The length push was there in the gradient, and not in 80 steps of training.
+# * $1/T$ pushes the stop decision by $A(\mathbb E[1/T]-q)$: short when right, long when wrong, nothing when both share it.
+# * In a small model a bonus of 0.01 became behaviour under the std on three seeds of three, and under the mean alone on none. In one that reads its own verdict GRPO drove right and wrong 50 tokens apart, on three seeds of three; Dr. GRPO did not.
 #
-# Next, **08**: take both divisors out and see what that costs.
+# Next, [08](08_dr_grpo.ipynb): take both divisors out and see what that costs.

@@ -7,22 +7,19 @@
 # ---
 
 # %% [markdown]
-# # 08 · Dr. GRPO: two divisors less
+# # 08 · Dr. GRPO: one divisor less, one made constant
 #
 # **Settles:** what removing the std and the $1/T$ does to every token, what it leaves as it was, and why "long answers
 # count more" and "answers get longer" are two different statements.
 #
-# 40 minutes · after [06](06_grpo.ipynb) and page 07 · Dr. GRPO, Liu et al. 2025
+# 40 minutes · after [06](06_grpo.ipynb) and [07](07_grpo_biases.ipynb) · Dr. GRPO, Liu et al. 2025
 # ([2503.20783](https://arxiv.org/abs/2503.20783)); DAPO, Yu et al. 2025
 # ([2503.14476](https://arxiv.org/abs/2503.14476)); ScaleRL, Khatri et al. 2025
 # ([2510.13786](https://arxiv.org/abs/2510.13786)).
 
 # %% [markdown]
-# > **[06](06_grpo.ipynb) in two lines.** GRPO compares each reward with its group: $A_i=(r_i-\bar r)/(s+\varepsilon)$, $s$ the group's
-# > std. The loss averages over the $T_i$ tokens of each answer first, then over answers: a token of a long answer weighs less.
-# >
-# > **07 in two lines.** $1/s$ blows small differences up to full size and favours lopsided prompts. $1/T_i$ makes right answers shorter and
-# > wrong ones longer, when the policy can tell them apart while it still writes.
+# A reminder: GRPO's advantage is $(r_i-\bar r)/(s+\varepsilon)$ with $s$ the std of the group's rewards, and its loss averages over the $T_i$ tokens of an
+# answer first, then over answers. Page [07](07_grpo_biases.ipynb) took the two divisors apart.
 
 # %%
 import torch
@@ -39,21 +36,22 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # $$A_i=r_i-\bar r,\qquad
 # \mathcal L=-\frac1B\sum_{i=1}^{B}\frac1L\sum_t m_{i,t}\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)$$
 #
-# A common one-line summary says just that: no std, a constant instead of $1/|o|$. Is there really nothing else?
+# No std, a constant instead of $1/|o|$: that is the whole change, as one hears it said. Compare with GRPO as published.
 
 # %% tags=["claim:C07"]
 from rlnb.objective import difference
 
-grpo = ZOO["grpo"].replace(terms=())                   # without KL
 dr_grpo = ZOO["dr_grpo"]
+print(difference(ZOO["grpo"], dr_grpo))
+grpo = ZOO["grpo"].replace(terms=())                   # without KL
 changes = difference(grpo, dr_grpo)
-print(changes)
+print("without KL:", len(changes), "lines")
 assert [c.part for c in changes] == ["advantage", "weights"]
 
 # %% [markdown] tags=["cited:K12"]
-# Two lines. "Removing the KL is part of the fix" is often added. The paper ([2503.20783](https://arxiv.org/abs/2503.20783))
-# trains with $\beta=0$, so a configuration that copies its experiments has no KL either. But the corrections that it derives
-# are the std and the length; a KL term may stand beside them.
+# Three lines, and the third is a setting. The paper ([2503.20783](https://arxiv.org/abs/2503.20783), section 3) trains with
+# $\beta=0$, so a configuration that copies its experiments has no KL. But the corrections that it derives are the std and the
+# length; a KL term may stand beside them. "Removing the KL is part of the fix" mixes the two up. From here on GRPO is without KL too.
 
 # %%
 def dr_grpo_loss(logprobs, old_logprobs, mask, rewards, G, L, eps=0.2):
@@ -80,36 +78,35 @@ assert (slopes[0] - slopes[1]).abs().max() < 1e-12
 # ## Drag the lengths
 #
 # One step: two answers to one prompt, two to another. The *aggregation* is the weight $c$ that a token's loss gets in the
-# sum, and it is where $1/T$ sits. Seven are in use. On the left $c$ itself, in the middle what each answer gets altogether, $cT$.
-# On the right: how much less a token of answer 1 would weigh if that answer were one token longer.
+# sum, and it is where $1/T$ sits. Seven are in use (an eighth, verl's default for the constant, comes under Micro-batches). On the left $c$
+# itself; in the middle what each answer gets altogether, $cT$; in the last column how the weight of a token of answer 1 changes if that answer is one token longer.
 #
-# Try, and guess first: make answer 2 as long as it goes. Then only the other prompt. Then put one row into a micro-batch.
+# Guess first, then try. (1) Answer 2 grows to 40 tokens: who takes weight from answer 1's tokens? (2) The other prompt's answers grow to 40: who
+# now? (3) A micro-batch holds one prompt instead of one row, then everything: what does `bnpo` turn into?
 
 # %% tags=["explorer"]
 from rlnb.classroom import explorers
 
 explorers.token_weights_explorer()
 
-# %% [markdown]
-# The same point in numbers:
-
 # %%
 from rlnb.classroom.explorers.token_weights import compute
 
-d = compute()
-print("tokens", *d["lengths"].tolist(), " L", d["constant"], " micro-batch",
-      d["micro"])
-print("                   c: 1       2   other   share: 1     2  other")
-for name, c in d["weights"].items():
-    share = "  ".join(f"{x:.2f}" for x in d["shares"][name])
-    print(f"{name:17s}{c[0]:7.4f} {c[1]:7.4f} {c[2]:7.4f}       {share}"
-          f"   +1: {d['longer'][name]:+.1%}")
+start = compute()["weights"]
+tries = {"(1) answer 2 of 40 tokens": dict(second=40),
+         "(2) other prompt, 40 each": dict(other=40)}
+for label, change in tries.items():
+    now = compute(**change)["weights"]
+    moved = [f"{n} {now[n][0] / c[0]:.2f}x" for n, c in start.items()
+             if abs(now[n][0] - c[0]) > 1e-12]
+    print(label, *moved, sep="   ")
+for rows in (1, 2, 4):
+    w = compute(micro=rows)["weights"]
+    same = [n for n in w if n != "local_token_mean"
+            and abs(w[n] - w["local_token_mean"]).max() < 1e-12]
+    print(f"(3) local_token_mean by {rows} rows is", *same)
 
 # %% [markdown]
-# Four rules put all three marks on one spot, `token_mean`, `constant_length`, `sequence_sum` and `token_sum`: every
-# token weighs the same, so the longest answer gets the most. They differ by one scalar. `sequence_mean` gives
-# answers equal shares, and its price stands on the right: a token loses 20 % when its own answer grows from 4 to 5.
-#
 # ## Seven rules, one formula
 #
 # A loss is $\sum_{i,t}c_i\,\ell_{i,t}$, with $\ell$ the loss of a token. $P$ prompts, and the group of a prompt $p$ has
@@ -143,10 +140,12 @@ assert total == [2.75, 2.333333, 2.625, 0.875, 7.0, 28.0]
 # %% [markdown]
 # Six numbers from one batch. The seventh rule, TRL's `bnpo`, is a token mean *inside each micro-batch*, averaged over
 # micro-batches. With one prompt in each it gives (14/8 + 14/4)/2 = 2.625, like the prompt mean; with all four rows the token
-# mean's 2.3333; with one row the sequence mean's 2.75. It is the only one of the seven that depends on how much fits into memory. The prompt mean is
-# DAPO's formula as printed, and ScaleRL's choice; popular code for DAPO runs the token mean.
+# mean's 2.3333; with one row the sequence mean's 2.75: of the seven the one that depends on how much fits into memory. The prompt mean is
+# DAPO's formula as printed ([2503.14476](https://arxiv.org/abs/2503.14476), section 3), and ScaleRL's choice; TRL and verl run DAPO as the token mean.
 #
-# So check what somebody means by "GRPO's loss". One course prints $1/|o_i|$ in the formula and a masked mean over all tokens in the code.
+# The last two, the sums, are REINFORCE and RLOO: $\log\pi(y)$ is a sum over tokens, and they have $A\nabla\log\pi(y)$.
+#
+# So check what somebody means by "GRPO's loss". One meets $1/|o_i|$ in the formula and a masked mean over all tokens in the code below it.
 
 # %% tags=["claim:L13"]
 from rlnb.objective import token_mean
@@ -168,24 +167,32 @@ assert abs(by_formula(fresh).loss - by_code(fresh).loss) > 0.03
 #
 # ## What goes, token by token
 #
-# GRPO's token weighs $A_i/T_i$, Dr. GRPO's $s\,A_i/L$ (both over $B$). So Dr. GRPO *is* GRPO with each token multiplied by
-# $s\,T_i/L$. On fresh data, both prompts of the running batch:
+# With $A$ the z-scored advantage, GRPO's token weighs $A_i/T_i$ and Dr. GRPO's $s\,A_i/L$ (both over $B$). So Dr. GRPO *is* GRPO with each
+# token multiplied by $s\cdot T_i/L$. On fresh data, both prompts of the running batch, then three groups for the factor $s$ alone:
 
 # %%
 a, z = dr_grpo(fresh), grpo(fresh)
 s = fresh.rewards.view(2, 4).std(1, correction=0).repeat_interleave(4)
-factor = s * fresh.lengths / 8
-print("row  s       T   GRPO cA   Dr. GRPO cA   factor s T / L")
+print("row     s      T/L   GRPO cA   Dr. GRPO cA")
 for i in range(8):
     before = (z.weights * z.advantages)[i, 0]
     after = (a.weights * a.advantages)[i, 0]
-    print(f"{i}    {s[i]:.4f}  {fresh.lengths[i]:.0f}  {before:+.5f}"
-          f"      {after:+.5f}    {factor[i]:.4f}")
-    assert torch.isclose(after, before * factor[i], rtol=1e-5)
+    part = fresh.lengths[i] / 8
+    print(f"{i}    {s[i]:.4f}  {part:.3f}  {before:+.5f}     {after:+.5f}")
+    assert torch.isclose(after, before * s[i] * part, rtol=1e-5)
+groups = {"8 of 16 right": [1.0] * 8 + [0.0] * 8,
+          "1 of 16 right": [1.0] + [0.0] * 15,
+          "0.51 and 0.50": [0.51] * 8 + [0.50] * 8}
+for name, rewards in groups.items():
+    r = torch.tensor(rewards)
+    centred, std = r - r.mean(), r.std(correction=0)
+    print(f"{name}: s {std:.3f}   largest |A|: z-score "
+          f"{(centred / std).max():.3f}, Dr. GRPO {centred.max():.3f}")
 
 # %% [markdown]
-# $s\le\frac12$ for rewards of 0 and 1, and largest for an even split. $T/L\le1$. So every token shrinks. The second
-# prompt's lone one-token answer, GRPO's largest weight, loses most.
+# $s\le\frac12$ for rewards of 0 and 1, and $T/L\le1$: every token shrinks. The second prompt's lone one-token answer, GRPO's
+# largest weight, loses most. Between prompts, a rare success loses half of its lead (3.873 against 1 becomes 0.938 against 0.5), and a
+# near-tie stays as small as it is.
 #
 # What stays as it was:
 
@@ -207,31 +214,40 @@ for name, o in (("GRPO", grpo), ("Dr. GRPO", dr_grpo)):
     assert slope(o, flat).abs().max() == 0
 assert torch.allclose(slope(dr_grpo, tens), 10 * slope(dr_grpo, fresh))
 
+# %%
+one, two = torch.tensor([[1.0, 1, 0, 0], [1.0, 0, 1, 0]])
+mixed = 10 * one + two
+mixed = (mixed - mixed.mean()) / mixed.std(correction=0)
+print("z-score of 10 x [1,1,0,0] + [1,0,1,0]: ", four(mixed))
+assert torch.isclose((mixed[0] - mixed[2]) / (mixed[0] - mixed[1]),
+                     torch.tensor(10.0))
+
 # %% [markdown]
 # All-right and all-wrong groups still teach nothing. The clip cuts the same tokens. The mean still contains the own reward, a factor
-# $(G-1)/G$ ([03](03_baselines.ipynb)). One thing is *new*: the scale of the reward is part of the learning rate. A reward of 0 to 10 trains
-# ten times as fast as one of 0 to 1, and of two mixed reward functions the larger one wins. Under the z-score neither happens.
+# $(G-1)/G$ ([03](03_baselines.ipynb)). One thing is *new*: the scale of the reward has become part of the gradient. Rewards of 0 to 10 give ten
+# times the gradient: ten times the step under SGD, none under Adam until clipping or a second loss term comes in (below). Under the z-score the overall
+# scale drops out. The proportion of two mixed rewards does not: above it is still 10 to 1, unless each is normalised on its own.
 #
 # ## Share of the gradient
 #
 # What an answer gets of the step's weight is $c_iT_i$. Eight answers to one prompt: 100 tokens, 1000 tokens, six of 300.
-# Three statements are in circulation. A token-level loss keeps long answers from being diluted. A token-level loss favours long
-# outputs, and a constant divisor removes the short bias. A token-level loss gives short right answers the larger gradient *per token*.
+# Three sayings about a token-level loss: (1) it keeps long answers from being diluted; (2) it favours long
+# outputs, while a constant divisor removes the short bias; (3) it gives short right answers the larger gradient *per token*.
 
 # %% tags=["claim:L07", "claim:L03", "claim:L05"]
-T = torch.tensor([100.0, 1000.0] + [300.0] * 6)
-rules = {"sequence mean": 1 / (8 * T),
-         "token mean": torch.ones(8) / T.sum(),
+lengths = torch.tensor([100.0, 1000.0] + [300.0] * 6)
+rules = {"sequence mean": 1 / (8 * lengths),
+         "token mean": torch.ones(8) / lengths.sum(),
          "constant, L = 2048": torch.ones(8) / (8 * 2048)}
 print("                     c: 100      1000    share: 100   1000")
 for name, c in rules.items():
-    share = c * T / (c * T).sum()
+    share = c * lengths / (c * lengths).sum()
     print(f"{name:19s} {c[0]:.2e}  {c[1]:.2e}         "
           f"{share[0]:.4f} {share[1]:.4f}")
 seq, tok, const = rules.values()
-assert torch.isclose(seq[0] / seq[1], torch.tensor(10.0))  # diluted
-assert tok[0] == tok[1]                   # L07, and against L05
-assert torch.allclose(const / tok, (const / tok)[0])       # L03: one scalar
+assert torch.isclose(seq[0] / seq[1], torch.tensor(10.0))  # (1)
+assert torch.allclose(const / tok, (const / tok)[0])       # (2) a scalar
+assert tok[0] == tok[1]                                    # (3)
 for G in (2, 8, 16, 512):                 # per-prompt divisor, two prompts
     rest = 500 * (G - 1)
     ratio = (1000 + rest) / (100 + rest)
@@ -240,34 +256,25 @@ for G in (2, 8, 16, 512):                 # per-prompt divisor, two prompts
 assert (1000 + 3500) / (100 + 3500) == 1.25
 
 # %% [markdown]
-# *Not diluted*: true. A token of the long answer counts as much as any, where the sequence mean gives it a tenth.
+# (1) is true. A token of the long answer counts as much as any, where the sequence mean gives it a tenth.
 #
-# *Favours long outputs*: as a share of the gradient, yes, and DAPO says so of itself: 1 to 10, like the lengths. But the
-# constant divisor has the *same* shares. Within a batch the two are one direction, and cannot be contrasted.
+# (2) As a share of the gradient, yes, and DAPO says so of itself ([2503.14476](https://arxiv.org/abs/2503.14476), section 3.3): 1 to 10, like
+# the lengths. But the constant divisor has the *same* shares. Within a batch the two are one direction, and cannot be contrasted.
 #
-# *Short right answers get more per token*: no, all tokens get 3.45e-4. The description fits the sequence mean (1.25e-3 against
-# 1.25e-4). A remainder of it lives *between* prompts under DAPO's printed divisor, which is per prompt: with one answer of 100 tokens in one group, of 1000
-# in another and 500 for all the rest, 1.25 times at $G=8$. (That lesson's formula did not survive its own page, so we judge the sentence.)
+# (3) No: all tokens get 3.45e-4. The description fits the sequence mean (1.25e-3 against 1.25e-4). A remainder of it lives *between* prompts
+# under DAPO's printed divisor, which is per prompt: with one answer of 100 tokens in one group, of 1000 in another and 500 for all the rest, 1.25 times at $G=8$.
 #
-# "The gradient is divided by the number of tokens, so fewer tokens mean a larger gradient", goes another answer. Whose tokens?
+# "The gradient is divided by the number of tokens, so fewer tokens mean a larger gradient." Whose tokens?
 
 # %% tags=["claim:L06"]
-def token_weights(lengths):                            # token mean
-    return torch.ones_like(lengths) / lengths.sum()
-
-
-shorter = T.clone()
-shorter[1] = 100.0                                     # the long one, cut
-for name, now in (("as they are", T), ("all halved", T / 2),
-                  ("one cut to 100", shorter)):
-    c = token_weights(now)
-    print(f"{name:15s} c of every token {c[0]:.3e}, "
-          f"{c[0] / token_weights(T)[0]:.2f} times")
+halved, cut = lengths / 2, lengths.clone()
+cut[1] = 100.0                                         # the long one
+for name, now in (("all halved", halved), ("one cut to 100", cut)):
+    c = torch.ones(8) / now.sum()                      # token mean
+    print(f"{name:15s} c of every token {c[0] / tok[0]:.2f} times")
     assert (c == c[0]).all()
-assert torch.allclose(token_weights(T / 2), 2 * token_weights(T))
-
 # %% [markdown]
-# Everybody's. The divisor is shared: the whole batch gets a larger step, no answer gains on its neighbour.
+# All tokens of the batch. The divisor is shared: the whole batch gets a larger step, no answer gains on its neighbour.
 #
 # And "averaging per prompt has no length bias"? Prompts count alike, their tokens then do not:
 
@@ -285,96 +292,97 @@ assert c[0] * wordy == c[1] * terse == 0.5
 
 # %% [markdown] tags=["cited:L09"]
 # Does the choice matter for the score? One paper is quoted on both sides. ScaleRL
-# ([2510.13786](https://arxiv.org/abs/2510.13786)) finds the prompt average best when it compares aggregations (section 3.2);
-# its abstract, and the runs in which single choices of the final recipe are undone, say that such choices mostly change efficiency and not the
-# ceiling. Each sentence holds in its own ablation.
+# ([2510.13786](https://arxiv.org/abs/2510.13786)) finds the prompt average best when it compares aggregations (section 3.2). Its
+# abstract, and section 4, where single choices of the final recipe are undone, say that such choices mostly change efficiency: the runs
+# end at about the same ceiling. Quote the experiment with the sentence.
 #
 # ## Pressure on length
 #
-# Now the other quantity. A policy writes a token, then stops with probability $s=\sigma(z)$ or goes on, so its mean length is
-# $1/s$. (This $s$ is a probability; the std is not needed again.) After $T$ tokens
+# Now the other quantity. A policy writes a token, then stops with probability $q=\sigma(z)$ or goes on, so its mean length is
+# $1/q$ ([07](07_grpo_biases.ipynb) writes s for $q$). After $T$ tokens
 #
-# $$\log P(T)=(T-1)\log(1-s)+\log s,\qquad \frac{\partial\log P(T)}{\partial z}=1-sT$$
+# $$\log P(T)=(T-1)\log(1-q)+\log q,\qquad \frac{\partial\log P(T)}{\partial z}=1-qT$$
 #
 # Reward does not depend on length at all: a first token has settled right or wrong, and right and wrong answers have a stop logit $z$ *of their
-# own*. Then the true gradient on both is 0. What an aggregation $c$ puts there instead is $A\,\mathbb E[c\,(1-sT)]$: a
+# own*. Then the true gradient on both is 0. What an aggregation $c$ puts there instead is $A\,\mathbb E[c\,(1-qT)]$: a
 # *drift*, positive for stopping earlier when $A\gt0$.
 
 # %%
-s = 0.1                                                # mean length 10
+q = 0.1                                                # mean length 10
 T = torch.arange(1, 601.0)
-P_T = s * (1 - s) ** (T - 1)                           # sums to 1 - 3e-28
-z = torch.tensor(s).logit().requires_grad_()
+P_T = q * (1 - q) ** (T - 1)                           # sums to 1 - 3e-28
+z = torch.tensor(q).logit().requires_grad_()
 log_P = (T - 1) * (-z.sigmoid()).log1p() + z.sigmoid().log()
 slope_7, = torch.autograd.grad(log_P[6], z)
-push = 1 - s * T
+push = 1 - q * T
 assert torch.isclose(slope_7, push[6])
 
 constant = (P_T * push).sum()                          # c = 1
-own = (P_T * push / T).sum()                           # c = 1 / T
-print(f"c = 1: {abs(constant):.6f}    c = 1/T: {own:.6f}")
-closed = -s * torch.tensor(s).log() / (1 - s) - s      # E[1/T] - s
+own = (P_T * push / T).sum() / q                       # c = (1/q) / T
+print(f"c = 1: {abs(constant):.6f}    c = (1/q)/T: {own:.6f}")
+closed = -torch.tensor(q).log() / (1 - q) - 1
 assert torch.isclose(own, closed) and abs(constant) < 1e-12
 
 # %% [markdown]
-# Zero, exactly, for any rule whose weight does not know $T$. With $1/T$ it is $\mathbb E[1/T]-s=0.1558$, and positive for every $s$,
-# since $\mathbb E[1/T]\gt1/\mathbb E[T]$. Right answers get shorter, wrong ones longer.
+# Zero, exactly, for any rule whose weight is fixed before sampling. With $1/T$, scaled so that an average token has weight 1, it is
+# $\mathbb E[1/T]/q-1=\frac{\ln(1/q)}{1-q}-1=1.558$, and positive for every $q$, since $\mathbb E[1/T]\gt1/\mathbb E[T]$. Right answers get
+# shorter, wrong ones longer. It grows with length: 5.9 at a mean of 1000 tokens.
 #
-# And a token mean? Its divisor $\sum_jT_j$ contains the own $T$, diluted by the others. Let $n$ be *the number of answers that share a divisor*:
-# 1 in the sequence mean, $G$ in the prompt mean, $B$ in the token mean, no end of them in a constant. To compare, each $c$ is scaled so that
-# an average token has weight 1.
+# And a token mean? Let $n$ be *the number of answers that share a divisor*: 1 in the sequence mean, $G$ in the prompt mean, $B$ in the token
+# mean. In the same scale a token weighs $c=\frac{n/q}{T+S}$, with $S$ the tokens of the other $n-1$ answers. Write $T+S=(n/q)(1+\delta)$;
+# then $c\approx1-\delta$, only the own $T$ in $\delta$ goes with $qT$, and the drift is about $\mathrm{cov}(\delta,qT)=\frac{q^2}n\mathrm{var}(T)=\frac{1-q}n$.
+# `stop_drift` sums it exactly. In its last column the divisor is not the total but the longest of the $n$: verl's padded width, below.
 
 # %%
-def total_of(k, up_to):
-    """P(k answers have S tokens in all), S = 0 ... up_to - 1."""
-    S = torch.arange(up_to * 1.0)
-    if k == 0:
-        return (S == 0).double()
-    choose = (S.lgamma() - torch.tensor(float(k)).lgamma()
-              - (S - k + 1).clamp(min=1).lgamma())
-    log_p = choose + k * torch.tensor(s).log() + (S - k) * torch.tensor(
-        1 - s).log()
-    return torch.where(S >= k, log_p.exp(), 0.0)
+from rlnb.classroom.aggregation import share_and_pressure, stop_drift
 
-
-def drift(n, up_to=2000):
-    others = total_of(n - 1, up_to)                    # (S,)
-    c = n / s / (T[:, None] + torch.arange(up_to * 1.0))   # (T, S)
-    return float((P_T * push) @ (c @ others))
-
-
-for n in (1, 2, 8, 64):
-    print(f"n = {n:2d}: drift {drift(n):.4f}    (1 - s)/n = {0.9 / n:.4f}")
-assert abs(drift(1) - own / s) < 1e-9
-assert drift(2) > drift(8) > drift(64) > 0
-assert abs(64 * drift(64) - 0.9) < 0.02
+print("          shared total   (1 - q)/n   longest of n")
+for n in (1, 2, 4, 8, 64):
+    print(f"n = {n:2d}:      {stop_drift(n):.4f}      {0.9 / n:.4f}"
+          f"        {stop_drift(n, divisor='longest'):.4f}")
+assert abs(stop_drift(1) - own) < 1e-9
+assert stop_drift(2) > stop_drift(8) > stop_drift(64) > 0
+assert abs(64 * stop_drift(64) - 0.9) < 0.02
+assert abs(stop_drift(1, q=1e-3, up_to=40000) - 5.9) < 0.02
 
 # %% [markdown]
-# The drift falls like $(1-s)/n$. A token mean over 64 answers has under 1 % of GRPO's, and of the *same sign*: towards
-# short right answers. It is not a pull towards length.
+# It falls like $(1-q)/n$ once $n$ is large; one answer alone is above that, and a token mean over 64 answers has under 1 % of GRPO's.
+# The sign is GRPO's: right answers shorter, wrong ones longer, only weaker. No pull of *all* answers towards length.
+
+# %%
+from rlnb.objective import (Batch, constant_length, padded_length,
+                            prompt_mean, sequence_mean)
+from rlnb.objective.batch import Totals
+
+mask = (torch.arange(1000) < lengths[:, None]).double()
+step = Batch(torch.zeros(8, 1000), mask, torch.zeros(8), 8)
+rows = {"sequence_mean\nn = 1": (sequence_mean(), stop_drift(1)),
+        "padded width\nn = 8": (padded_length(),
+                                stop_drift(8, divisor="longest")),
+        "prompt_mean\nn = 8": (prompt_mean(), stop_drift(8)),
+        "token_mean\nn = 64": (token_mean(), stop_drift(64)),
+        "constant_length\nand the sums": (constant_length(2048), 0.0)}
+share, pressure = {}, {}
+for name, (part, pressure[name]) in rows.items():
+    c = part(step, Totals.of_groups(step))[:, 0]
+    share[name] = float(c[1] * 1000 / (c[0] * 100 + c[1] * 1000))
 
 # %% tags=["claim:L04"]
-from rlnb.classroom.aggregation import share_and_pressure
-
-n_of = {"sequence_mean\nn = 1": 1, "prompt_mean\nn = 8": 8,
-        "token_mean\nn = 64": 64}
-pressure = {name: drift(n) for name, n in n_of.items()}
-assert abs(constant) < 1e-12                           # no bias at all
-pressure |= {"constant_length\nand the sums": 0.0}
-share = {name: 10 / 11 for name in pressure}           # 1000 of 1100
-share["sequence_mean\nn = 1"] = 0.5
-assert all(p >= 0 for p in pressure.values())          # never verbose
+fixed = "constant_length\nand the sums"
+assert pressure[fixed] == 0 and abs(constant) < 1e-12  # no bias at all
+assert abs(share[fixed] - share["token_mean\nn = 64"]) < 1e-12
 share_and_pressure(
     list(pressure), share, pressure, lengths=(100, 1000),
     caption="Share and pressure are different things: the one rule that"
-            " gives both answers the same share is the one that pushes most"
-            " on length. Eight prompts with eight answers; on the right,"
-            " mean length 10 and average token weight 1.")
+            " gives a long and a short answer to one prompt the same share"
+            " pushes most on length. Right: mean length 10, average token"
+            " weight 1, n answers share a divisor. Exact sums, no seeds.")
 
 # %% [markdown]
-# "Dr. GRPO brings the reverse bias, a pull towards verbosity", is a frequent warning. As a property of the estimator it is wrong: the bar is 0.
-# Nor do we know of a report of it; the paper itself reports *fewer* tokens. But an expected push of 0 is not a length that stands
-# still. Let it run: one prompt, $G=8$, a coin decides right or wrong, mean length 20 at the start, 200 seeds, 300 steps.
+# "Dr. GRPO brings the reverse bias, a pull towards verbosity", is a warning you will hear. As a property of the estimator it is wrong: the
+# push is 0. The paper itself reports answers that grow *less*, wrong ones above all ([2503.20783](https://arxiv.org/abs/2503.20783), abstract and
+# figure 1). But an expected push of 0 is not a length that stands still. Let it run: one prompt, $G=8$, a coin decides right or wrong, mean
+# length 20 at the start, 200 seeds, 300 steps.
 
 # %%
 def simulate(rule, own_logits, lr=1.0, seeds=200, steps=300, G=8):
@@ -417,34 +425,42 @@ assert ((middle - 20).abs() < 1).all()
 # Under $1/T$ right answers fall to one token and wrong ones grow past 100, in each of the 200 seeds. Under the constant both stay at about 20 in the median, and
 # single seeds wander by a tenth or so. The token mean over $n=8$ sits in between, on GRPO's side. And with *one* stop logit for
 # all answers the opposite pushes cancel: nothing but noise is left, more of it under $1/T$. So a mean length that moves in one run
-# says little; plot right and wrong answers apart (page 07 does, on a real model).
+# says little; plot right and wrong answers apart ([07](07_grpo_biases.ipynb) does, on a real model).
 #
 # One more popular sentence: the length bias is backwards for reasoning and can collapse chains of thought. Where length buys nothing, right answers
-# did collapse. Where it *does* buy something?
+# did collapse. Where it *does* buy something? Two cases: one stop logit for all answers; or the policy knows that it is on a good path, has a stop
+# logit for it, and all other answers are wrong. Let a fraction $f$ of the answers be on the good path.
 
 # %% tags=["claim:L10"]
 pays = {"early": 1 - torch.exp(-T / 3), "late": 1 - torch.exp(-T / 30),
-        "from 30 tokens on": (T >= 30).double()}       # P(right | T)
-print("push on stop, one logit        1/T     constant")
+        "from 30 tokens on": (T >= 30).double(),
+        "not at all": torch.ones_like(T)}              # P(right | T)
+print("push on stop, average token weight 1; minus: answers lengthen")
+print("                       constant    1/T: one   own, f=1/2  f=1/10")
+by_own = {}
 for name, gain in pays.items():
-    A = gain - (P_T * gain).sum()                      # centred reward
-    by_own = float((P_T * A * push / T).sum() / s)
-    by_constant = float((P_T * A * push).sum())
-    print(f"length pays {name:18s} {by_own:+.4f}   {by_constant:+.4f}")
-    assert by_own < 0 and by_constant < 0              # both lengthen
-print(f"length is idle, right answers  {own / s:+.4f}   +0.0000")
-print(f"length is idle, wrong answers  {-own / s:+.4f}   +0.0000")
-assert own > 0
+    mean = (P_T * gain).sum()
+    steady = float((P_T * gain * push).sum()) + 1e-15
+    said = by_own[name] = []
+    for f in (1.0, 0.5, 0.1):                          # baseline f * mean
+        A = gain - f * mean
+        said.append(float((P_T * A * push / T).sum() / q) + 1e-15)
+    print(f"pays {name:18s} {steady:+.4f}     {said[0]:+.4f}     "
+          f"{said[1]:+.4f}   {said[2]:+.4f}")
+    assert name == "not at all" or max(steady, *said[:2]) < 0
+assert by_own["early"][2] > 0.4 > 0 > by_own["late"][2]
+assert abs(by_own["not at all"][1] - own / 2) < 1e-9
 
 # %% [markdown]
-# Where length pays, both rules lengthen: with one stop logit the push under $1/T$ is $\mathrm{cov}(A,1/T)$, negative whenever
-# longer is better. Which of the two is faster depends on how it pays. So $1/T$ shortens idle right answers, down to nothing if
-# it is left to run, and lets wrong ones grow. That it turns useful reasoning around does not follow.
+# The constant lengthens wherever length pays. With one stop logit $1/T$ does too: its push is $\mathrm{cov}(A,1/T)/q$, negative whenever longer is better. With a logit
+# of its own, the good path's mean advantage is positive and adds $\mathbb E[A]$ times 1.558. If half of the answers are on it, length still wins, though by a
+# twelfth of the constant's push in the first row. If one in ten is, and length pays early, $1/T$ *shortens* answers that would be better longer: +0.485 against
+# −0.145. So the sentence is right about a rare good path that the policy recognises, and wrong as a general law.
 #
 # ## Retune the learning rate
 #
 # On average Dr. GRPO's weights are $\bar T/L$ times a token mean's: an eighth for 256 tokens under a limit of 2048, and
-# another factor $s\le\frac12$ from the std. Whether that matters depends on the optimizer. A sequence of made-up gradients, whole
+# another factor $s\le\frac12$, the std again. Whether that matters depends on the optimizer. A sequence of made-up gradients, whole
 # and an eighth, the same learning rate:
 
 # %%
@@ -475,21 +491,41 @@ for name, opt, clip in (("SGD", sgd, None), ("Adam", adam, None),
 # %% [markdown]
 # SGD covers an eighth of the way. Adam divides by the gradient's own size and notices nothing, which is why the change
 # looks harmless. Gradient clipping gives it away: at full size it cuts the large gradients down, at an eighth it never binds, so the rare large steps keep
-# their dominance. If the gradient norm moves across your clipping threshold, it is another run. Two more things Adam does not hide: the reward's scale when it
-# varies over training, and the balance against a term that is aggregated differently.
+# their dominance. If the gradient norm moves across your clipping threshold, it is another run.
+#
+# Nor does Adam hide a second term in the loss. The same $\beta=0.04$, the KL's gradient against the policy's:
+
+# %%
+from rlnb.objective import k3
+
+
+def kl_share(objective, kl):
+    g = slope(objective, fresh)
+    return (slope(objective.replace(terms=kl), fresh) - g).norm() / g.norm()
+
+
+apart = k3(0.04, weights=sequence_mean())
+for name, o, kl in (("GRPO", grpo, k3(0.04)),
+                    ("Dr. GRPO", dr_grpo, k3(0.04)),
+                    ("Dr. GRPO, KL as before", dr_grpo, apart)):
+    print(f"{name:23s} KL {kl_share(o, kl):.4f} of the policy's gradient")
+assert kl_share(dr_grpo, apart) > 4 * kl_share(grpo, k3(0.04))
+
+# %% [markdown]
+# Without the std the KL weighs about twice as much. If its aggregation stays behind, the factor is about $L/(sT)$: five on these
+# short answers, 16 at 256 tokens of 2048 and $s=\frac12$.
 #
 # ## Micro-batches
 #
 # A step's rows rarely fit into memory at once. Losses of parts must then add up to the loss of the whole, so denominators must be
-# those of the *step*. The package carries them along (`prepare`). Two rules use what lies at hand instead.
+# those of the *step*. The package carries them along (`prepare`).
 
 # %%
-from rlnb.objective import (constant_length, local_token_mean,
-                            padded_length, prompt_mean, sequence_mean)
+from rlnb.objective import local_token_mean
 
 b = running_batch()
 for part in (sequence_mean, token_mean, prompt_mean, constant_length(8),
-             local_token_mean, padded_length):
+             local_token_mean):
     o = dr_grpo.replace(weights=part)
     step = o.prepare(b)
     whole, said = o.loss(step), []
@@ -506,8 +542,8 @@ for part in (sequence_mean, token_mean, prompt_mean, constant_length(8),
     assert (set(said) == {"equal"}) == (part is not local_token_mean)
 
 # %% [markdown]
-# `local_token_mean` is TRL's `bnpo`. `padded_length` is verl's `seq-mean-token-sum-norm` when `loss_scale_factor` is not set: it divides by the width
-# of the tensor. Widths here are all 7, so this batch cannot show it; trim each micro-batch to its longest answer and it can:
+# `local_token_mean` is TRL's `bnpo`. The eighth rule, `padded_length`, is verl's `seq-mean-token-sum-norm` when `loss_scale_factor` is not
+# set: it divides by the width of the tensor at hand. Trim each micro-batch to its longest answer, and it shows:
 
 # %%
 o = dr_grpo.replace(weights=padded_length)
@@ -522,11 +558,11 @@ for first in (0, 4):                                   # the two prompts
     assert torch.isclose(weight, torch.tensor(1 / (4 * width)))
 
 # %% [markdown]
-# One long neighbour, and everybody's step shrinks. That is no constant, and in expectation it pushes on length again.
+# One long neighbour, and every token's step shrinks. That is no constant: it pushes on length as much as a prompt mean of the same $n$
+# (0.130 against 0.125 at $n=8$, above).
 #
-# TRL's `dapo` divides by the tokens of everything that was *generated together*. When that feeds several optimizer steps, each gets an equal part of the
-# count and not its own: with $N$ tokens generated, accumulated over $a$ backward passes, $k$ of them per generation,
-# the divisor is $N\,a/k$ (TRL 1.16).
+# TRL's `dapo` divides by the tokens of everything that was *generated together*, $N$. With $a$ = `gradient_accumulation_steps` and
+# $k$ = `steps_per_generation`, the divisor of each optimizer step is $N\,a/k$ (TRL 1.16). It is the step's own count only when one generation feeds one step, $a=k$.
 
 # %%
 lengths = torch.tensor([2.0, 6.0, 3.0, 1.0])           # two optimizer steps
@@ -538,26 +574,69 @@ assert trl == 6 and tokens.tolist() == [8, 4]
 # %% [markdown]
 # So all tokens of a generation weigh the same, and the step with fewer tokens is the smaller step.
 #
+# **Whose tokens?** "Mask prompts, tool outputs and observations out of the loss." Say a tool wrote tokens 2 and 3 of row 3:
+
+# %% tags=["claim:C08"]
+tool = torch.zeros_like(fresh.completion_mask)
+tool[3, 2:4] = 1
+masked = fresh.replace(completion_mask=fresh.completion_mask - tool)
+for name, o in (("GRPO", grpo), ("Dr. GRPO", dr_grpo)):
+    for label, data in (("unmasked", fresh), ("masked", masked)):
+        g = slope(o, data)[3]
+        print(f"{name:9s} {label:9s} tool tokens {four(g[2:4])}   "
+              f"own tokens of row 3 {g[0]:.4f}")
+        assert (g[2:4] == 0).all() == (label == "masked")
+
+# %% [markdown]
+# Yes, always: unmasked, the policy is trained on what it did not write. And $T$ counts what is left: under $1/T$ the row's own four tokens rise from 1/6 to 1/4, under a
+# constant nothing else moves.
+#
 # ## The Rosetta table
 #
-# The same words mean different things, and different words the same: which std, which ε, which divisor, which KL, what a cap is, and what runs
-# if you say nothing. The rows of this page; `print(rosetta())` has all of them, `rosetta("trl")` one column.
+# The same words mean different things, and different words the same: what runs if you say nothing, who divides by the std, who by what. The rows
+# of this page; `print(rosetta())` has all of them, `rosetta("trl")` one column.
 
 # %%
 from rlnb.objective import rosetta
 
 table = rosetta()
-topics = ("What runs", "Advantage of GRPO", "Leaving the std", "Averaging",
-          "CISPO", "KL in the loss")
+topics = ("What runs", "Leaving the std", "Averaging")
 rows = tuple(row for row in table if row.question.startswith(topics))
 print(type(table)(rows, table.libraries))
-assert len(rows) >= 9
+assert len(rows) == 5
+
+# %% [markdown] tags=["cited:C05"]
+# Three to remember. With nothing set TRL runs DAPO's token mean and verl runs PPO. Where it is divided by, the std is Bessel's in all three libraries, plus 1e-4, 1e-6
+# or 1e-9. verl's constant is the padded width until you set it.
+#
+# The head says which versions, the cells name options. A walkthrough that says "lines 196 to 225 do the work" of an example with some 45
+# lines points into another file, and after the next release into nothing. Cite a function by its name.
 
 # %% [markdown]
-# Four to remember. With nothing set TRL runs DAPO's token mean and verl runs PPO. Both libraries' std is Bessel's. verl's constant is the padded
-# width until you set it. TRL's CISPO reads `epsilon_high` as the cap itself, so the default caps every ratio at 0.2.
+# One thing no word in the table changes: which log-probs stand below the ratio. "$\rho$ is $e$ to the new log-prob minus the one from rollout." At the first
+# step of an update nothing has moved. The rollout engine as the trainer itself, as one that rounds log-probs to bfloat16, and as one that is 0.25 nats off on one token:
+
+# %% tags=["claim:C09"]
+now = fresh.logprobs.detach()
+off = now.clone()
+off[1, 1] -= 0.25                                      # A > 0
+engines = {"same numerics": now, "bfloat16": now.bfloat16().double(),
+           "0.25 nats off": off}
+for name, rollout in engines.items():
+    first = fresh.replace(old_logprobs=rollout)
+    rho = (now - rollout).exp()[first.mask]
+    dead = (dr_grpo.explain(first).gate == 0) & first.mask
+    print(f"{name:14s} ratio {rho.min():.4f} to {rho.max():.4f}   "
+          f"clipped before any update: {int(dead.sum())}")
+    assert bool((rho == 1).all()) == (name == "same numerics")
+    assert int(dead.sum()) == (name == "0.25 nats off")
+
+# %% [markdown]
+# So that is right with one engine; with two, the gap between them enters the ratio and spends the clip. Let the trainer recompute the old
+# log-probs, and give the gap a weight of its own (`engine_ratio`). TRL recomputes them only when needed: if a generation feeds more than one optimizer step, or vLLM
+# wrote it and its correction is on (the default). Else it takes the current ones, detached, and the ratio is exactly 1.
 #
-# And the trap of this page: `loss_type="dr_grpo"` sets the divisor and leaves the std where it was.
+# And the trap of this page. TRL's `dr_grpo` is the divisor without the std's removal; OpenRLHF's `dr_grpo` is the std's removal without the divisor.
 
 # %%
 from rlnb import Objective
@@ -574,22 +653,23 @@ assert [c.part for c in difference(half, want)] == ["advantage"]
 assert full == want and name_of(full) == "dr_grpo" != name_of(half)
 
 # %% [markdown]
-# The first one has no name. `scale_rewards="none"` makes it Dr. GRPO. In verl it takes three words: `loss_agg_mode="seq-mean-token-sum-norm"`,
+# The first one has no name. Dr. GRPO in TRL takes two settings, `loss_type` and `scale_rewards="none"`. In verl it takes three: `loss_agg_mode="seq-mean-token-sum-norm"`,
 # `loss_scale_factor`, and `norm_adv_by_std_in_grpo=False`.
 #
 # ## Where people go wrong
 #
 # Met above, each with its numbers:
 #
-# * *Dr. GRPO is no std and a constant* (true, and nothing else) and *no KL* (a setting of the experiments).
-# * *The code's masked mean is the formula's $1/|o_i|$* (only when lengths are equal).
-# * *A token-level loss favours long outputs, a constant removes the short bias*: same shares; neither pushes, up to $1/n$.
+# * *Dr. GRPO is no std and a constant*: true, as the whole change. *And no KL*: a setting of the experiments.
+# * *The code's masked mean is the formula's $1/|o_i|$*: only when lengths are equal.
+# * *A token-level loss favours long outputs, a constant removes the short bias*: same shares; neither prefers a length, except the token mean's $1/n$.
 # * *A token-level loss gives short right answers more per token*: the sequence mean does.
-# * *Dr. GRPO pulls towards verbosity*: the drift is 0.
+# * *Dr. GRPO pulls towards verbosity*: its push is 0.
+# * *$1/T$ collapses chains of thought*: where length is idle, or the good path is rare and known.
 #
 # And two slips in reasoning.
 #
-# **Contrasting `dr_grpo` with `dapo` as aggregations.** On one and the same batch they are one gradient with two lengths.
+# **Contrasting `dr_grpo` with `dapo` as aggregations.** On one and the same batch they are one direction with two norms.
 
 # %%
 names = ("constant_length", "token_mean", "sequence_sum", "prompt_mean",
@@ -607,9 +687,11 @@ for name in names:
     assert (cosine > 1 - 1e-12) == same
 
 # %% [markdown]
-# **Taking equal token weights for one choice among many.** They are the policy gradient. $\nabla\log\pi(y)=\sum_t\nabla\log\pi(y_t)$ has coefficient 1
-# on every token of every answer; any rule with one weight for all tokens estimates $\nabla J$ up to a scalar, any other rule something else.
-# The instrument of page 03, on a policy that first chooses right or wrong and then when to stop (every prefix its own logits):
+# **Taking weights fixed in advance for one choice among many.** They are the policy gradient. $\nabla\log\pi(y)=\sum_t\nabla\log\pi(y_t)$ has coefficient 1
+# on every token of every answer, so a rule whose one weight is fixed before sampling (the constant, the sums) estimates $\nabla J$ up to a scalar. A
+# token mean has one weight per batch too, but a random one, with the own $T$ in it: a bias of order $1/n$. `estimator_moments`
+# ([03](03_baselines.ipynb)) averages an estimator over all possible groups, here of 4 answers, exactly. The policy first chooses right or wrong and then when to
+# stop, every prefix its own logits; the truth on "stop" is 0.
 
 # %%
 from rlnb.toys import SequencePolicy, estimator_moments
@@ -624,36 +706,42 @@ def first_is_right(answer):
 
 stop = policy.stop
 state = policy.states
-for name in ("sequence_mean", "prompt_mean", "constant_length"):
+for name in ("sequence_mean", "prompt_mean", "token_mean",
+             "constant_length"):
     o = dr_grpo.replace(weights=getattr(parts, name)())
     m = estimator_moments(policy, first_is_right, o, 4)
-    print(f"{name:16s} cosine with the truth {m.cosine:.4f}   "
-          f"stop after right {m.mean[state[(0,)], stop] + 1e-12:+.4f}, "
-          f"after wrong {m.mean[state[(1,)], stop] + 1e-12:+.4f}")
+    drift = [float(m.mean[state[(k,)], stop] / m.mean.norm()) + 1e-12
+             for k in (0, 1)]
+    print(f"{name:16s} cosine with the truth {m.cosine:.4f}   push on stop"
+          f" after right {drift[0]:+.1%}, after wrong {drift[1]:+.1%}")
     assert (abs(m.cosine - 1) < 1e-9) == (name == "constant_length")
 
 # %% [markdown]
+# In per cent of the gradient's norm. With one prompt the prompt mean is the token mean.
+#
 # ## Exercises
 #
-# **08.1 Derive** · 10 minutes · ●●○. Lengths are geometric with stop probability $s$. (a) Show $\mathbb E[1-sT]=0$ and
-# $\mathbb E[\frac1T(1-sT)]=\mathbb E[1/T]-s\gt0$. (b) Show that with $n$ answers sharing a divisor the drift, scaled so that an average token weighs 1, is
-# $(1-s)/n$ to first order in $1/n$.
+# **08.1 Derive** · 10 minutes · ●●○. Lengths are geometric with stop probability $q$. (a) Show $\mathbb E[1-qT]=0$ and
+# $\mathbb E[\frac1T(1-qT)]=\mathbb E[1/T]-q\gt0$. (b) Show that with $n$ answers sharing a divisor the drift, scaled so that an average token weighs 1, is
+# $(1-q)/n$ to first order in $1/n$, filling in the line of the text.
 # <details><summary>hint</summary>
 #
-# (a) Jensen. (b) Write $\sum_jT_j=n\mu(1+\delta)$ with $\mu=1/s$, expand $1/(1+\delta)\approx1-\delta$, and see which part of $\delta$
-# is correlated with the own $T$. The variance of $T$ is $(1-s)/s^2$.
+# (a) Jensen. (b) Write $\sum_jT_j=n\mu(1+\delta)$ with $\mu=1/q$, expand $1/(1+\delta)\approx1-\delta$, and see which part of $\delta$
+# is correlated with the own $T$. The variance of $T$ is $(1-q)/q^2$.
 # </details>
 #
 # **08.2 Predict, then run** · 5 minutes · ●○○. Four changes to a step: (i) answer 2 of prompt 1 gets longer, (ii) the batch is padded wider, (iii) a third
 # prompt joins, (iv) it is computed in two halves. Under which rules does the weight of a token of *answer 1* change?
 # <details><summary>hint</summary>
 #
-# For each rule say aloud what stands in the denominator. The explorer does (i), and (ii) with "the padded width".
+# For each rule say aloud what stands in the denominator. The cell does (i), (ii) with `divisor="width"` and `second`, (iv) with `micro`; do (iii) on paper.
 # </details>
 
 # %% tags=["exercise"]
-lengths = (4, 12, 3, 3)                                # your turn: edit
-for name, c in compute(*lengths[:3])["weights"].items():
+first, second, other = 4, 12, 3                        # your turn: edit
+micro, divisor, limit = 2, "limit", 64                 # or "width"
+now = compute(first, second, other, limit, micro, divisor)["weights"]
+for name, c in now.items():
     print(f"{name:17s} {c[0]:.4f}")
 
 # %% [markdown]
@@ -747,8 +835,8 @@ check.name_this_08(my_answer)
 # **What does Dr. GRPO change, and why?**
 # <details><summary>answer</summary>
 #
-# Two divisors. No std: $A=r-\bar r$, so prompts are no longer weighted by $1/s$ and near-ties stay small. A constant $L$ for the answer's length:
-# every token weighs the same, which is what the policy gradient asks for, and the pressure on length disappears. In one formula: GRPO's token
+# One divisor goes, one becomes a constant. No std: $A=r-\bar r$, so prompts are no longer weighted by $1/s$ and near-ties stay small. A constant $L$ for the answer's
+# length: every token weighs the same, which is what the policy gradient asks for, and the pressure on length disappears. In one formula: GRPO's token
 # times $s\,T/L$. Clip, ratio, group and the zero of equal groups stay; KL is a separate choice.
 # </details>
 #
@@ -756,7 +844,7 @@ check.name_this_08(my_answer)
 # <details><summary>answer</summary>
 #
 # As a share of the gradient, yes: in proportion to length, and so does the constant. As pressure to *become* longer, no. Pressure comes from a weight that depends
-# on its own answer's length: $1/T$ has it (right ones shorter, wrong ones longer), a constant has none, a shared total has $1/n$ of it, with
+# on its own answer's length: $1/T$ has it (right ones shorter, wrong ones longer), a weight fixed in advance has none, a shared total has less than $1/n$ of it, with
 # GRPO's sign.
 # </details>
 #
@@ -764,13 +852,13 @@ check.name_this_08(my_answer)
 # <details><summary>answer</summary>
 #
 # Not by its estimator: with a reward that ignores length the expected push is 0. Lengths may still random-walk, and grow where length pays.
-# The paper reports fewer tokens, mostly in wrong answers.
+# The paper reports less growth than under GRPO, wrong answers above all.
 # </details>
 #
 # **I set `loss_type="dr_grpo"` in TRL. What do I get?**
 # <details><summary>answer</summary>
 #
-# Half of it: the constant divisor. Rewards are still divided by the group's std until `scale_rewards="none"`. And check that `max_completion_length`, which is the
+# Half of it: the constant divisor. Rewards are still divided by the group's std until `scale_rewards="none"`. (In OpenRLHF the same word is the other half: no std, the averaging as it was.) And check that `max_completion_length`, which is the
 # constant, is the same in runs you compare.
 # </details>
 #
@@ -778,7 +866,7 @@ check.name_this_08(my_answer)
 # <details><summary>answer</summary>
 #
 # The gradient shrinks by about $s\,\bar T/L$. Under Adam without gradient clipping you hardly notice; with clipping the threshold now binds less or never; with SGD you
-# must rescale. And the reward's scale has become part of the learning rate.
+# must rescale. A KL term weighs $1/s$ as much against the policy. And the reward's scale is in the gradient now, with the same three consequences.
 # </details>
 #
 # **Which aggregations depend on the micro-batch?**
@@ -792,8 +880,8 @@ check.name_this_08(my_answer)
 # **What is DAPO's normaliser?**
 # <details><summary>answer</summary>
 #
-# On paper $\sum_i|o_i|$ inside the expectation over prompts: per prompt, what ScaleRL calls the prompt average. In TRL and verl one total for the whole batch. They differ
-# when prompts differ in length: per prompt, the tokens of a wordy prompt weigh less.
+# On paper $\sum_i|o_i|$ inside the expectation over prompts: per prompt, what ScaleRL calls the prompt average. In verl one total for the minibatch; in TRL that of the generation times `gradient_accumulation_steps / steps_per_generation`, the step's own
+# count when one generation feeds one step. They differ when prompts differ in length: per prompt, the tokens of a wordy prompt weigh less.
 # </details>
 #
 # **Why do RLOO and REINFORCE sum over tokens?**
@@ -829,9 +917,10 @@ recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
 
 # %% [markdown]
 # * Dr. GRPO is GRPO with each token multiplied by $s\,T/L$. Nothing else.
-# * Share of the gradient and pressure on length are different. Equal token weights share by length and push nowhere.
-# * The push falls with the number of answers that share a divisor: $(1-s)/n$; 1 in GRPO, none with a constant.
-# * Equal token weights are the policy gradient; the divisor is then a learning rate, which Adam hides and clipping does not.
-# * Denominators belong to the step. In TRL it takes two words, `loss_type` and `scale_rewards`.
+# * Share of the gradient and pressure on length are different. Weights fixed in advance share by length and push nowhere; a token mean shares the same
+#   and pushes about $(1-q)/n$; GRPO, $n=1$, pushes $\frac{\ln(1/q)}{1-q}-1$.
+# * Weights fixed in advance are the policy gradient; the divisor is then a learning rate, which Adam hides, and clipping and a KL term do not.
+# * Denominators belong to the step, and count the policy's own tokens.
+# * Dr. GRPO in TRL takes two settings, `loss_type` and `scale_rewards`.
 #
-# Next, page 09: DAPO keeps the std, takes the token mean, and moves the upper edge of the clip.
+# Next, [09](09_dapo.ipynb): DAPO keeps the std, takes the token mean, and moves the upper edge of the clip.

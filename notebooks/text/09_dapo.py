@@ -10,9 +10,9 @@
 # # 09 · DAPO: four repairs
 #
 # **Settles:** what a higher upper edge of the clip buys and what it does not, what it costs to train on mixed groups only, which of two
-# divisors "token-level loss" means, and what a penalty on length does to a group that is all wrong.
+# divisors "token-level loss" means, and what a penalty on length does inside a group.
 #
-# 35 minutes · after [06](06_grpo.ipynb) and pages 07 and 08 · DAPO, Yu et al. 2025
+# 40 minutes · after [06](06_grpo.ipynb), [07](07_grpo_biases.ipynb) and [08](08_dr_grpo.ipynb) · DAPO, Yu et al. 2025
 # ([2503.14476](https://arxiv.org/abs/2503.14476)); ScaleRL, Khatri et al. 2025
 # ([2510.13786](https://arxiv.org/abs/2510.13786)).
 
@@ -20,8 +20,8 @@
 # > **[05](05_ppo.ipynb) in two lines.** $\rho=\pi_\theta/\pi_\text{old}$ says how far a token has moved since its answer was sampled. PPO's clip
 # > ends a token's gradient once it has moved far enough the right way: above $1+\epsilon$ for $A>0$, below $1-\epsilon$ for $A\lt0$.
 # >
-# > **07 and 08 in two lines.** A group whose answers are all right or all wrong has no gradient. Dividing each answer by its own length makes a
-# > token of a long answer weigh less; a divisor that many answers share does not.
+# > **[07](07_grpo_biases.ipynb) and [08](08_dr_grpo.ipynb) in two lines.** Equal rewards in a group teach nothing; $1/s$ blows small differences up to
+# > full size. $1/T_i$ makes a token of a long answer weigh less; a divisor that many answers share does not.
 
 # %%
 import torch
@@ -30,35 +30,46 @@ from rlnb.toys import running_batch, running_group
 _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 
 # %% [markdown]
-# ## Two lines and two habits
+# ## Two changes in the loss, two outside
 #
-# DAPO is said to be four separate fixes, minus the KL. Two of the four are in the loss: a higher upper edge (*clip-higher*) and one mean over tokens.
-# The other two are outside it: *dynamic sampling* chooses groups, the *overlong penalty* changes rewards.
+# | change | where | symptom it answers | number |
+# |---|---|---|---|
+# | clip-higher | loss | rare useful tokens rise slowly | band 0.8 to 1.28 |
+# | token-level mean | loss | tokens of long answers weigh less | one divisor for many answers |
+# | dynamic sampling | sampler | groups without a gradient | at least one right, one wrong |
+# | overlong penalty | reward | a cut answer is graded as wrong | −1 over the last 4096 tokens |
+#
+# And no KL term, which is none of the four. What the loss shows of it:
 
 # %% tags=["claim:Z20"]
-from rlnb.objective import clip, difference, overlong, token_mean
+from rlnb.objective import clip, difference, overlong
 
 grpo, dapo = ZOO["grpo"], ZOO["dapo"]
 print(difference(grpo, dapo))
 with_penalty = dapo.replace(shape=overlong(20480, cache=4096))
 print(difference(dapo, with_penalty))
-by_hand = grpo.replace(surrogate=clip(0.2, high=0.28),
-                       weights=token_mean, terms=())
-assert by_hand == dapo and len(difference(grpo, dapo)) == 3
-assert dapo.advantage == grpo.advantage and dapo.terms == ()
+assert len(difference(grpo, dapo)) == 3 and dapo.terms == ()
+assert dapo.advantage == grpo.advantage
 
-# %% [markdown] tags=["cited:H02"]
-# Each can be switched alone. What did *not* change: the advantage is still GRPO's z-score, std included. As published
-# ([2503.14476](https://arxiv.org/abs/2503.14476), section 4.1) the band ends at $\epsilon_\text{low}=0.2$ below and $\epsilon_\text{high}=0.28$ above.
+# %% [markdown] tags=["cited:H02", "cited:G33"]
+# Not changed: the advantage is GRPO's z-score. "DAPO's baseline is the group mean" leaves out its scale: DAPO
+# ([2503.14476](https://arxiv.org/abs/2503.14476)), GSPO and CISPO all keep the std, Dr. GRPO drops it. As published (section 4.1) the band has
+# $\epsilon_\text{low}=0.2$ and $\epsilon_\text{high}=0.28$. The lower edge stays: a wider one, the paper says, would let
+# tokens be pushed to zero.
 
 # %% [markdown] tags=["cited:H01"]
-# The result that made it known: 50 points on AIME 2024 from the Qwen2.5-32B base, "in half the steps of R1-Zero". The comparison in the paper
-# ([2503.14476](https://arxiv.org/abs/2503.14476), abstract) is with *DeepSeek-R1-Zero-Qwen-32B*, 47 points, the same 32B base; it is not R1-Zero itself.
+# The folk version of the result: 50 points on AIME 2024 in half the steps of R1-Zero. The comparison in the paper
+# ([2503.14476](https://arxiv.org/abs/2503.14476), Figure 1 and Table 1) is with *DeepSeek-R1-Zero-Qwen-32B*, 47 points, the same 32B base; it is not
+# R1-Zero itself. And a step is not a sample (below).
+#
+# *Which of the four mattered?* Table 1 adds one after the other, one run a row: GRPO 30, overlong filtering 36, clip-higher 38, overlong penalty 41,
+# token-level mean 42, dynamic sampling 50. The gains depend on the order, so they are not main effects. verl's
+# [reproduction](https://github.com/volcengine/verl/blob/main/recipe/dapo/README.md) has 52 with dynamic sampling and 50 without.
 #
 # ## Clip-higher: the edge of a rare token
 #
-# A token with $A>0$ stops at $\rho=1+\epsilon_\text{high}$. One at 0.01 goes to 0.0120 under 0.2 and to 0.0128 under 0.28; one at 0.9 cannot even reach
-# 1.2, since $1/0.9=1.11$. Then the next batch starts from there (05).
+# A token with $A>0$ loses its gradient at $\rho=1+\epsilon_\text{high}$. Suppose it stops there. From 0.01 it goes to 0.0120 under 0.2 and to 0.0128 under 0.28; from
+# 0.9 it cannot even reach 1.2, since $1/0.9=1.11$. Then the next batch starts from there.
 #
 # Try three things, and guess first. Pull *updates per batch* to 1. Put it at 4: which edge is reached? Then ε high to 0.50, from 0.0001 to 0.9.
 
@@ -92,33 +103,35 @@ assert [r.batches for r in ninety][:2] == [25, 19]
 # *Held* means that the edge set the pace. With one update a batch the ratio is 1 when the gradient is taken, nobody is held, and all three rules are the
 # same method. At four updates of 5 % the symmetric edge is reached and 1.28 is not. To 0.9 instead of 0.5 it takes 25 and 19 batches.
 #
-# Where both edges hold, the share saved is $1-\log1.2/\log1.28=26\,\%$, from any start to any target. That is all the change *can* give.
+# Where both edges hold, the share saved is $1-\log1.2/\log1.28=26\,\%$ in the limit of many batches; whole batches give 27 % and 24 % here.
 #
 # ## With a real optimizer
 #
 # The explorer pushes one token by hand. Now PPO's clip, a softmax, and an optimizer: four arms, of which the rare one (0.01) pays 1 and the
-# usual one (0.97) pays ½. Every arm is counted with its probability, as in a batch without end, so no seed is involved. The four rows
-# of `theta` are four runs side by side, one per upper edge.
+# usual one (0.97) pays ½. Every arm is counted with its probability, as in a batch without end, so no seed is involved. The rows
+# of `theta` are runs side by side, one per upper edge.
 
 # %%
-HIGH = torch.tensor([0.2, 0.28, 0.5, torch.inf])[:, None]     # four runs
+HIGH = torch.tensor([0.2, 0.28, 0.5, torch.inf])[:, None]
 START, RARE_BEST = (0.01, 0.97, 0.01, 0.01), (1.0, 0.5, 0.0, 0.0)
 
 
-def train(optimizer, lr, pay=RARE_BEST, batches=40, updates=8):
-    theta = torch.tensor(START).log().repeat(4, 1).requires_grad_()
-    pay, opt, trace = torch.tensor(pay), optimizer([theta], lr=lr), []
+def train(optimizer, lr, pay=RARE_BEST, batches=40, runs=1, draw=None):
+    theta = torch.tensor(START).log().repeat(4 * runs, 1)
+    pay, high = torch.tensor(pay), HIGH.repeat_interleave(runs, 0)
+    opt, trace = optimizer([theta.requires_grad_()], lr=lr), []
     for _ in range(batches + 1):
-        old = theta.detach().log_softmax(1)            # (4 runs, 4 arms)
+        old = theta.detach().log_softmax(1)            # (runs, 4 arms)
         p = old.exp()
-        A = pay - (p * pay).sum(1, keepdim=True)
-        A = A / (p * A**2).sum(1, keepdim=True).sqrt()        # z-score
-        cut = torch.zeros(4)
-        for _ in range(updates):
+        w = p if draw is None else draw(p)             # share in the batch
+        A = pay - (w * pay).sum(1, keepdim=True)
+        A = A / ((w * A**2).sum(1, keepdim=True).sqrt() + 1e-6)
+        cut = torch.zeros(len(p))
+        for _ in range(8):                             # updates
             rho = (theta.log_softmax(1) - old).exp()
-            cut += ((rho > 1 + HIGH) & (A > 0))[:, 0]  # the rare arm
-            clipped = torch.minimum(rho.clamp(min=0.8), 1 + HIGH)
-            loss = -(p * torch.minimum(rho * A, clipped * A)).sum()
+            cut += ((rho > 1 + high) & (A > 0)).any(1)
+            clipped = torch.minimum(rho.clamp(min=0.8), 1 + high)
+            loss = -(w * torch.minimum(rho * A, clipped * A)).sum()
             opt.zero_grad()
             loss.backward()
             opt.step()
@@ -127,35 +140,87 @@ def train(optimizer, lr, pay=RARE_BEST, batches=40, updates=8):
 
 # %% [markdown]
 # The common statement: a symmetric clip holds rare useful tokens down, and a higher edge lets them rise. Often with the remark that this needs
-# Adam. So: both optimizers, at three speeds each. *Cut* counts the updates in which the clip silenced the rare arm while it
-# was still below 0.05.
+# Adam. So: both optimizers, at three speeds each. *Cut* counts the updates on the way to 0.5 in which the upper edge silenced an arm; the last column is what
+# one batch multiplied the rare arm by under ε = 0.20, on average and at most.
 
 # %% tags=["claim:A17"]
-print("                 batches to 0.5              cut below 0.05")
-print("ε high       0.20  0.28  0.50  none    0.20  0.28  0.50  none")
-runs, speed = {}, {}
+print("              batches to 0.5         cut on the way     one batch")
+print("ε high       .20  .28  .50 none    .20  .28  .50 none   mean   max")
+runs, speed, most = {}, {}, {}
 for name, lr, batches in (
         ("Adam", 0.005, 50), ("Adam", 0.02, 40), ("Adam", 0.05, 40),
         ("SGD", 0.02, 125), ("SGD", 0.05, 55), ("SGD", 0.2, 40)):
     p, entropy, cut = runs[name, lr] = train(
         getattr(torch.optim, name), lr, batches=batches)
-    speed[name, lr] = (p > 0.5).int().argmax(1).tolist()
-    held = (cut * (p < 0.05)).sum(1).int().tolist()
-    print(f"{name:4s} {lr:<6.3f}", *(f"{n:5d}" for n in speed[name, lr]),
-          "  ", *(f"{n:5d}" for n in held))
+    n = speed[name, lr] = (p > 0.5).int().argmax(1).tolist()
+    held = (cut * (p < 0.5)).sum(1).int().tolist()
+    factor = (p[0, 1:] / p[0, :-1])[:n[0]]             # ε = 0.20
+    most[name, lr] = factor.max().item()
+    print(f"{name:4s} {lr:<6.3f}", *(f"{x:4d}" for x in n), "  ",
+          *(f"{x:4d}" for x in held),
+          f"  {factor.log().mean().exp():5.2f} {most[name, lr]:5.2f}")
 assert speed["Adam", 0.05] == [9, 8, 7, 6]
 assert speed["Adam", 0.02] == [15, 14, 13, 13]
 assert speed["SGD", 0.2] == [19, 17, 14, 12]
 assert len(set(speed["Adam", 0.005])) == len(set(speed["SGD", 0.02])) == 1
+assert most["Adam", 0.05] > 1.8 and most["SGD", 0.2] > 1.4
 
 # %% [markdown]
-# It is true under a condition, and the condition is not the optimizer. It is the one of the explorer: would the ratio pass 1.2 *within one batch*? With short
-# steps the clip never meets the rare arm, under Adam or SGD, and all four runs agree to the batch. With long steps it does, under either. What Adam changes is *when*: it
-# moves a rare token as fast as a likely one from the first update, while a softmax under SGD moves a token in proportion to its own
-# probability.
+# True under a condition, and the condition is not the optimizer: would the ratio pass 1.2 *within one batch*? With short
+# steps the clip never meets an arm, under Adam or SGD, and all four runs agree to the batch. With long steps it does, under either. What Adam changes is *when*: it
+# moves a rare token as fast as a likely one from the first update, while a softmax under SGD moves a token in proportion to its own probability.
 #
-# Gains here: 15 to 14 or 9 to 8 batches with Adam, 19 to 17 with SGD. Less than the explorer's quarter, since the edge binds only part of the way. With one
-# update per batch (TRL's default) the gain is zero.
+# The gain is small: 15 to 14 or 9 to 8 batches with Adam, 19 to 17 with SGD. And look at the last column. **The clip ends the token's own gradient; it does not stop the token.**
+# Under ε = 0.20 Adam at 0.05 carries it by up to 1.87 in a batch, so it needs 9 batches and not 22. The last step overshoots, Adam's momentum
+# goes on, and the usual arm falls, which lifts the others. A wall at 1.2 exists only in the explorer.
+#
+# *And DAPO's own run?* 512 prompts × 16 answers, 16 updates per rollout, learning rate $10^{-6}$ (section 4.1). So several updates, yes; but each uses *other* answers,
+# and a ratio moves through shared weights only, while the toy repeats its tokens 8 times. Whether 1.28 bites, only the share of tokens
+# cut at the *upper* edge tells: log it. With one update per batch (the default of TRL 1.16) it is zero.
+#
+# In the running group 1.28 revives one token. Its *gate* is the ratio where a token is alive, 0 where it is cut:
+
+# %%
+group = running_group()
+narrow = dapo.replace(surrogate=clip(0.2))
+gates = [o.explain(group).gate for o in (narrow, dapo)]
+other = (gates[0] != gates[1]) & group.completion_mask.bool()
+(i, t), = other.nonzero().tolist()
+print(f"answer {i}, token {t}: gate {abs(gates[0][i, t]):.2f} ->"
+      f" {gates[1][i, t]:.2f}")
+high = (group.logprobs - group.old_logprobs).exp() > 1.28
+print("above 1.28 and right, still dead:", high[:2].sum().item())
+assert (i, t) == (0, 1) and (gates[1][:2][high[:2]] == 0).all()
+
+# %% [markdown]
+# *Then why kill gradients at all?* CISPO caps the token's weight instead, SAPO lets it fade (page 10); neither is ever 0. "So they beat a hard mask." One batch, used 50 times:
+
+# %% tags=["claim:A25"]
+from types import SimpleNamespace
+from rlnb.objective import ratio
+
+old = torch.tensor((0.1, 0.7, 0.1, 0.1)).log()
+p, pay = old.exp(), torch.tensor(RARE_BEST)
+A = (pay - p @ pay) / (p @ (pay - p @ pay)**2).sqrt()
+far = {}
+for name in ("grpo", "dapo", "cispo", "sapo", "none"):
+    worth = ZOO[name].surrogate if name in ZOO else ratio()
+    theta, seen = old.clone().requires_grad_(), []
+    for _ in range(50):
+        logp = theta.log_softmax(0)
+        value = worth(SimpleNamespace(logprobs=logp), A, logp - old)
+        g, = torch.autograd.grad((p * value).sum(), theta)
+        theta = (theta + 0.2 * g).detach().requires_grad_()
+        seen.append((theta.log_softmax(0) - old).exp().max().item())
+    far[name] = seen[3], seen[49]
+    print(f"{name:6s} largest ratio after 4 epochs {seen[3]:.2f}, "
+          f"after 50 {seen[49]:5.2f}")
+assert max(x[0] for x in far.values()) < 1.13
+assert far["grpo"][1] < 1.3 < 4 < far["sapo"][1] < far["cispo"][1] < 9.3
+
+# %% [markdown]
+# After 4 epochs the five are one method, 1.12. After 50 the masks are at 1.24 and 1.34, SAPO at 4.25, CISPO at 8.79, almost no clip at all (9.20, where 10 is the most
+# there is): a bounded *weight* does not bound the *policy*. A good idea at few updates per batch. In this toy farther is better, since its batch is exact; with sixteen answers it is their luck that is pushed.
 #
 # ## Entropy falls without any clip
 #
@@ -178,47 +243,104 @@ for step in (0, 10, 100, 1000, 3000):
 assert without_clip[-1] < 0.01 < 2.3 < without_clip[0]
 
 # %% [markdown]
-# From $\ln10=2.3026$ to 0.0046, and no clip in sight. Where one answer pays most, the policy that earns most says only that one: this is what was
-# asked for. Now the four runs of Adam at 0.05 from above, looked at after 5 batches, after 10, and at the end; and the same with the usual arm as the best one.
+# From $\ln10=2.3026$ to 0.0046, and no clip in sight. Where one answer pays most, the policy that earns most says only that one. Now the four runs of Adam at 0.05
+# from above, and the same with the usual arm as the best one.
 
 # %% tags=["claim:A18"]
 usual_best = train(torch.optim.Adam, 0.05, pay=(0.5, 1.0, 0.0, 0.0))
-seen = {"rare arm best": runs["Adam", 0.05][1],
-        "usual arm best": usual_best[1]}
+path, rare, _ = runs["Adam", 0.05]
+usual = usual_best[1]
 print("entropy, ε high               0.20    0.28    0.50    none")
-for name, entropy in seen.items():
+for name, entropy in (("rare arm best", rare), ("usual arm best", usual)):
     for batch in (0, 5, 10, 40):
         row = " ".join(f"{x:7.4f}" for x in entropy[:, batch].tolist())
         print(f"{name:14s} batch {batch:2d}  {row}")
-rare, usual = seen.values()
+half = []                                    # entropy as p passes 1/2
+for p, h, n in zip(path, rare, speed["Adam", 0.05]):
+    half += [torch.lerp(h[n - 1], h[n], (0.5 - p[n-1]) / (p[n] - p[n-1]))]
+print("rare arm best, at p = 1/2 ", *(f"{x:7.3f}" for x in half))
 assert (rare[:, 5].diff() > 0).all()         # the wider, the more ...
 assert (rare[:, 10].diff() < 0).all()        # ... and the less
-assert rare[:, 40].max() < 0.003 and rare[:, 40].std() < 1e-3
+assert rare[:, 40].max() < 0.003 and max(half) - min(half) < 0.02
 assert (usual == usual[:1]).all() and usual_best[2].sum() == 0
 assert without_clip[-1] < 0.01               # and with no clip at all
 
-# %%
-from rlnb.classroom.figures import line_figure
+# %% [markdown]
+# After 5 batches the widest band has the most entropy, 0.70 against 0.29. After 10 it has the least, 0.18 against 0.51. It is nearly the same journey at another speed:
+# when the rare arm passes ½ all four have about 0.71, and all end at 0.002. So a plot in which clip-higher "keeps entropy up" may be true at the step where it stops. Where the usual answer is
+# the right one, nothing is ever clipped above ($1/0.97\lt1.2$) and the four runs are equal to the last bit.
+#
+# But an exact expectation cannot *lose* an arm. The collapse that people fear, sure before the good answer was found, needs sampling: $G=16$ answers a batch, 200 runs
+# per edge, the same random numbers for all four. *Lost*: below 0.001.
 
-line_figure(
-    range(25), {"ε high 0.20": rare[0, :25], "no upper edge": rare[3, :25],
-                "ε high 0.28": rare[1, :25]},
-    xlabel="batches", ylabel="entropy (nats)", ylim=(-0.03, 0.8),
-    alt="Entropy over 24 batches for three upper edges. Each curve rises "
-        "from 0.17 to about 0.71 while the rare arm overtakes the usual "
-        "one, and falls to almost 0. Without an edge the peak comes at "
-        "batch 6, with 0.28 and 0.20 about batch 8, 0.20 being the last "
-        "to come down.",
-    caption="The edge is a clock: all three climb the same hill, as the "
-            "rare arm passes the usual one, and come down on the far side.")
+# %%
+def sampled(name, lr, n=200, G=16):
+    gen = torch.Generator().manual_seed(0)
+
+    def draw(p):                             # share of each arm among G
+        u = torch.rand(n, G, generator=gen).repeat(4, 1)
+        arm = torch.searchsorted(p.cumsum(1), u).clamp(max=3)
+        return torch.nn.functional.one_hot(arm, 4).double().mean(1)
+
+    p = train(getattr(torch.optim, name), lr, batches=100, runs=n,
+              draw=draw)[0].view(4, n, -1)
+    for batch in (50, 100):
+        found, lost = (x.sum(1).tolist() for x in
+                       (p[..., batch] > 0.5, p[..., batch] < 0.001))
+        print(f"{name:4s} {lr:.2f} batch {batch:3d}: found", found,
+              " lost", lost)
+        yield found, lost
+
+
+print("of 200 runs, ε high 0.20, 0.28, 0.50, none")
+slow, fast = list(sampled("SGD", 0.2)), list(sampled("Adam", 0.05))
+assert slow[0][0][1] > 1.5 * slow[0][0][0] and sum(slow[0][1]) == 0
+assert len(set(fast[0][1])) == 1 and fast[0][1][0] > 30
 
 # %% [markdown]
-# After 5 batches the widest band has the most entropy, 0.70 against 0.29. After 10 it has the least, 0.18 against 0.51. Both are the same journey at another speed, and both
-# end at 0.002. So a plot in which clip-higher "keeps entropy up" may be true at the step where it stops. Where the usual answer is the right one, nothing
-# is ever clipped above ($1/0.97\lt1.2$) and the four runs are equal to the last bit.
+# Two results. With SGD, where nobody gets lost, the edge matters far more than in the exact toy: after 50 batches 71 runs have found the arm under 0.20, 132 under 0.28; after 100, 162 and 191.
+# With Adam at 0.05, 41 of 200 runs do become sure too early, and it is 41 under *every* edge: what loses the arm is the rise of the usual answer, which no upper edge touches. So here the higher edge
+# speeds up what was sampled; it does not save what was not. One prompt, four arms: this does not
+# show that DAPO's authors saw nothing. In their figure 2 entropy stays higher with 0.28.
 #
-# This is a toy with one prompt and no noise. It shows that the clip is not needed for the collapse and that the edge need not stop it. It does not show
-# that DAPO's authors saw nothing: in their figure 2 entropy stays higher with 0.28.
+# ## Without the KL
+
+# %% [markdown] tags=["cited:K11"]
+# DAPO has no reference policy. "GSPO handles that by its sequence clip, CISPO by its bounded weight" mixes two distances: a clip looks at the policy that *sampled*, a KL at the *reference*, which
+# may be thousands of steps away. Neither is a KL term. GSPO's paper ([2507.18071](https://arxiv.org/abs/2507.18071)) leaves the KL out of its formulas for brevity, and some public recipes run it with a small β.
+#
+# What does dropping it give, what does it cost? GRPO's z-score, the exact gradient, minus β times the KL to the start. First 0.01 right and a reward without a hole. Then a reward *with* one: 0.09 right pays 1, an exploit of 0.01 pays 1.5.
+
+# %% tags=["claim:K13"]
+def ascend(pay, start, beta, steps=1000, lr=0.5):
+    ref, pay, path = torch.tensor(start).log(), torch.tensor(pay), []
+    theta = ref.clone()
+    for _ in range(steps + 1):
+        p = theta.softmax(0)
+        A = pay - p @ pay
+        A = A / ((p @ A**2).sqrt() + 1e-6)
+        far = p.log() - ref                            # from the start
+        theta = theta + lr * p * (A - beta * (far - p @ far))
+        path.append(p)
+    return torch.stack(path)
+
+
+ends, needed = {}, {}
+print("β      right   steps to 0.9    with a hole: right  exploit")
+for beta in (0, 0.04, 0.1, 0.3, 0.7, 1):
+    right = ascend((0.0, 1.0), (0.99, 0.01), beta)[:, 1]
+    hole = ascend((0.0, 1.0, 1.5), (0.9, 0.09, 0.01), beta)[-1]
+    needed[beta] = (right < 0.9).sum().item() if right[-1] > 0.9 else None
+    ends[beta] = [round(x.item(), 2) for x in (right[-1], *hole[1:])]
+    right, good, bad = (f"{x:.2f}" for x in ends[beta])
+    print(f"{beta:<5}   {right}   {needed[beta] or 'never':>7}"
+          f"                      {good}     {bad}")
+assert list(needed.values()) == [26, 27, 29, 44, None, None]
+assert ends[0.3] == [1, 0, 1] and ends[0.7] == [0.23, 0.45, 0.17]
+
+# %% [markdown]
+# Both ends of the scale are real. At β = 0.7 the right answer stays at 0.23; and only at such a strength is the exploit held off. At GRPO's 0.04 the KL costs one step of 26 and protects from nothing. What it surely
+# saves is the reference model. So dropping it costs little *where the reward is a checker without a hole*; where it is a learned model, see page 14.
 #
 # ## Dynamic sampling: what a mixed group costs
 #
@@ -228,7 +350,7 @@ line_figure(
 # $$P=1-p^G-(1-p)^G,\qquad \text{groups generated per group kept}=\sum_{n\ge1} n\,P(1-P)^{n-1}=\frac1P$$
 
 # %% [markdown]
-# Merely dropping the silent groups leaves a smaller batch; drawing replacements keeps it full. So it is said, and so it is; the bill is in the last two columns.
+# Merely dropping the silent groups leaves a smaller batch; drawing replacements keeps it full. So it is said, and so it is; the bill is in the last columns.
 
 # %% tags=["claim:G29"]
 def mixed(p, G):
@@ -236,32 +358,23 @@ def mixed(p, G):
 
 
 G = 16
-print("    p   silent   of 512 groups left   drawn per group  answers")
+print("                                                answers per kept")
+print("    p   silent   512 groups leave  drawn per kept    G = 16  G = 64")
 for p in (0.01, 0.1, 0.5, 0.9, 0.99):
     P = mixed(p, G)
     tries = sum(n * P * (1 - P)**(n - 1) for n in range(1, 2000))
     assert abs(tries - 1 / P) < 1e-6
-    print(f"{p:5.2f}  {1 - P:.5f}          {512 * P:5.1f}            "
-          f"{1 / P:5.2f}        {G / P:6.1f}")
+    print(f"{p:5.2f}  {1 - P:.5f}        {512 * P:5.1f}           "
+          f"{1 / P:5.2f}          {G / P:6.1f}  {64 / mixed(p, 64):6.1f}")
 silent = [1 - mixed(p, G) for p in (0.01, 0.5, 0.99)]
 assert [round(x, 5) for x in silent] == [0.85146, 0.00003, 0.85146]
 assert round(1 / mixed(0.01, G), 1) == 6.7
 
 # %% [markdown]
-# At $p=0.01$ one kept group costs 6.7 groups, 108 answers. A bigger $G$ hardly helps with that bill:
-
-# %%
-print("answers generated per group kept, p = 0.01")
-for size in (4, 8, 16, 32, 64):
-    print(f"G = {size:2d}: {1 / mixed(0.01, size):5.1f} groups, "
-          f"{size / mixed(0.01, size):6.1f} answers")
-    assert 100 <= size / mixed(0.01, size) < 140
-
-# %% [markdown]
-# About $1/p=100$ answers, whatever $G$: somebody has to wait for the one success (exercise 09.1).
+# At $p=0.01$ one kept group costs 6.7 groups, 108 answers. A bigger $G$ does not lower that bill, about $1/p=100$ answers: somebody has to wait for the one success (exercise 09.1).
 #
-# **Against filtering and retirement.** A pool holds prompts of seven difficulties, equally many of each, two of them hopeless ($p=0$) and solved ($p=1$). *Filtering* trains on the
-# mixed groups that happen to come. *Retirement* takes prompts that stay solved, or never succeed, out of the pool: they are not even generated.
+# **Against filtering and retirement.** A pool holds prompts of seven difficulties, equally many of each, one hopeless ($p=0$), one solved ($p=1$). *Filtering* trains on the
+# mixed groups that happen to come. *Retirement* takes prompts that stay solved, or never succeed, out of the pool: they are not even generated. Here by an oracle, which knows $p$.
 
 # %%
 pool = torch.tensor([0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 1.0])
@@ -270,7 +383,8 @@ print("512 groups a step            generated    live   generated per live")
 for name, prompts, refill in (
         ("keep all, or filter", pool, False),
         ("refill (dynamic sampling)", pool, True),
-        ("retire", retired, False), ("retire and refill", retired, True)):
+        ("retire (oracle)", retired, False),
+        ("retire and refill", retired, True)):
     P = mixed(prompts, G).mean()
     generated = 512 / P if refill else torch.tensor(512.0)
     live = generated * P                               # mixed groups
@@ -282,14 +396,18 @@ print("share of the batch by p: ", *(f"{x:.3f}" for x in share))
 assert abs(share.sum() - 1) < 1e-12 and share[3] > 6 * share[1]
 
 # %% [markdown]
-# *Keeping all* and *filtering* train on the same 214 live groups: a silent group has no gradient, and leaving it out only changes the divisor (07). *Refilling*
-# has 512 live groups for 2.4 times the generation: a larger batch at the old price per live group. *Retirement* alone lowers that price, from 2.39 groups to
-# 1.71, and it alone has a memory: a retired prompt that is unlearned goes unnoticed unless somebody asks again.
+# *Keeping all* and *filtering* train on the same 214 live groups: a silent group has no gradient, and leaving it out only changes the divisor ([07](07_grpo_biases.ipynb)). *Refilling*
+# has 512 live groups for 2.4 times the generation: a larger batch at the old price per live group. Of these three only *retirement* lowers the price, from 2.39 groups to
+# 1.71. But nobody knows $p=0$. A prompt with $p=0.01$ is all wrong in 16 answers with 0.85, in 64 with 0.53, in 160 with 0.20 ($0.99^n$): retired on such evidence, the hard but possible
+# prompts go first, the answers spent on finding out are not in the bill, and a retired prompt that is unlearned goes unnoticed.
 #
 # The batch is no longer a sample of the pool. Prompts enter in proportion to $P$: at $p=0.5$ almost seven times as often as at 0.01.
 #
-# Two practical points. If every prompt is hopeless the loop never ends, so libraries cap the number of rounds (verl: `max_num_gen_batches`).
-# And the reward curve changes its meaning:
+# *Steps or samples?* A step with refilling generates more, here 2.39 times, so "half the steps" is not half the answers: count generated answers. The authors' defence (section 3.2) is wall-clock time: in
+# a synchronous step everybody waits for the longest answers anyway. It fails where answers are short or generation never waits.
+#
+# Two practical points. If every prompt is hopeless the loop never ends. verl lets you cap the rounds (`algorithm.filter_groups.max_num_gen_batches`): 0, the default, is no cap, and at the cap it
+# raises an error. And the reward curve changes its meaning:
 
 # %%
 print("   p   mean reward of all groups   of the kept, G = 8")
@@ -306,17 +424,17 @@ assert round((0.95 - 0.95**8) / mixed(0.95, 8), 4) == 0.8514
 # GRPO weighs a token by $1/T_i$ of its own answer. DAPO gives all tokens that share a divisor the same weight. *Which* tokens share it is where the
 # paper and the popular code part. As printed, the divisor is inside the expectation over prompts:
 #
-# $$\text{printed: }\ \frac1P\sum_{p=1}^{P}\frac{1}{\sum_{i\in p}T_i}\sum_{i\in p}\sum_t(\cdot)\qquad\qquad
+# $$\text{printed: }\ \frac1N\sum_{n=1}^{N}\frac{1}{\sum_{i\in n}T_i}\sum_{i\in n}\sum_t(\cdot)\qquad\qquad
 # \text{TRL, verl: }\ \frac{1}{\sum_{j}T_j}\sum_{j}\sum_t(\cdot)$$
 #
-# with $P$ prompts. The first is the *prompt mean*, the second the *token mean*. The whole loss, both ways:
+# with $N$ prompts, $n$ one of them; $j$ runs over TRL's whole generation batch, over verl's mini-batch. The first is the *prompt mean*, the second the *token mean*. The whole loss, both ways:
 
 # %%
 def dapo_loss(logprobs, old_logprobs, mask, rewards, num_generations,
               low=0.2, high=0.28, printed=False, eps=1e-6):
     mask = mask.bool()                                 # (B, T)
     lp, old = (torch.where(mask, x, 0.0) for x in (logprobs, old_logprobs))
-    r = rewards.view(-1, num_generations)              # (P, G)
+    r = rewards.view(-1, num_generations)              # (N, G)
     A = r - r.mean(1, keepdim=True)
     A = A / (r.std(1, keepdim=True, correction=0) + eps)
     A = A.view(-1, 1)                                  # (B, 1)
@@ -331,7 +449,11 @@ def dapo_loss(logprobs, old_logprobs, mask, rewards, num_generations,
     total = worth.view(-1, rows).sum(1)
     return -(total / mask.view(-1, rows).sum(1)).mean()       # prompt mean
 
-# %%
+# %% [markdown]
+# "DAPO averages over tokens, ScaleRL over prompts: two different rules." ScaleRL ([2510.13786](https://arxiv.org/abs/2510.13786), section 3.2) calls its rule
+# the prompt average and refers to DAPO for it. So it is the formula against the code:
+
+# %% tags=["claim:M02"]
 from rlnb.objective import prompt_mean
 
 b = running_batch()                                    # 16 and 14 tokens
@@ -347,33 +469,17 @@ for printed, theirs in ((False, dapo),
     g, g_theirs = (torch.autograd.grad(loss, b.logprobs)[0]
                    for loss in (mine, out.loss))
     assert torch.allclose(g, g_theirs, atol=1e-12)
+    per_token = [1 / 32, 1 / 28] if printed else [1 / 30, 1 / 30]
+    assert torch.allclose(c[[0, 4]], torch.tensor(per_token))
 
 # %% [markdown]
-# With 16 and 14 tokens hardly anything. Let one prompt need 100 tokens in all and another 1000: printed, a token of the first weighs $1/200$ and of the second
-# $1/2000$, ten times less; in the code both weigh $1/1100$. ScaleRL calls the printed rule "prompt average" and takes it over. When a paper says "token-level
-# as in DAPO", ask which. Pressure on the length of answers is page 08.
+# The weights differ by 7 %; the loss, a small sum of terms that cancel, by a factor of three. Let one prompt need 100 tokens in all and another 1000: printed, a token of the first weighs $1/200$ and of the second
+# $1/2000$, ten times less; in the code both weigh $1/1100$. When a paper says "token-level as in DAPO", ask which. What each does to the length of answers is [08](08_dr_grpo.ipynb).
 #
-# Off-policy, what does 1.28 change in the running group? One token.
-
-# %%
-group = running_group()
-narrow = dapo.replace(surrogate=clip(0.2))
-gates = [o.explain(group).gate for o in (narrow, dapo)]
-other = (gates[0] != gates[1]) & group.completion_mask.bool()
-for i, t in other.nonzero().tolist():
-    ratio = (group.logprobs - group.old_logprobs)[i, t].exp()
-    print(f"answer {i}, token {t}: ratio {ratio:.2f}, gate "
-          f"{abs(gates[0][i, t]):.2f} -> {gates[1][i, t]:.2f}")
-assert other.nonzero().tolist() == [[0, 1]]
-high = (group.logprobs - group.old_logprobs).exp() > 1.28
-print("above 1.28 and right, still dead:", high[:2].sum().item())
-assert (gates[1][:2][high[:2]] == 0).all()
-
-# %% [markdown]
 # ## Overlong answers
 #
 # Generation stops at $L_\text{max}$ tokens. An answer cut there is graded as wrong, although its reasoning may have been fine. DAPO's *soft overlong punishment* adds to
-# the reward, for an answer of $T$ tokens and a cache of $L_c$:
+# the reward, for an answer of $T$ tokens and a cache of $L_c$ (the third case cannot be generated; it guards the formula):
 #
 # $$R_\text{len}(T)=\begin{cases}0&T\le L_\text{max}-L_c\\[2pt]
 # \dfrac{(L_\text{max}-L_c)-T}{L_c}&L_\text{max}-L_c\lt T\le L_\text{max}\\[2pt] -1&T>L_\text{max}\end{cases}$$
@@ -382,29 +488,34 @@ assert (gates[1][:2][high[:2]] == 0).all()
 
 # %% tags=["claim:L14"]
 penalty = overlong(20480, cache=4096).penalty          # the paper's numbers
-lengths = torch.tensor([12000.0, 16384, 17408, 18432, 20480, 30000])
+lengths = torch.tensor([12000.0, 16384, 17408, 18432, 20480])
 for T, r in zip(lengths, penalty(lengths)):
     print(f"T = {T:5.0f}: {r:+.2f}")
-assert penalty(lengths).tolist() == [0, 0, -0.25, -0.5, -1, -1]
+assert penalty(lengths).tolist() == [0, 0, -0.25, -0.5, -1]
 ramp = penalty(torch.arange(16384.0, 20481.0))
 assert torch.allclose(ramp.diff(), torch.tensor(-1 / 4096))
 assert penalty(torch.arange(16385.0)).abs().max() == 0
 
 # %%
-at = torch.arange(14000.0, 22001.0, 10)
+from rlnb.classroom.figures import line_figure
+
+need = torch.arange(14000.0, 22001.0, 10)
+cut_off = need > 20480                                 # rewards are +1, -1
 line_figure(
-    at, {"soft, cache 4096": penalty(at),
-         "hard limit": -(at >= 20480.0).double()},
-    xlabel="length T (tokens)", ylabel="added to the reward",
-    ylim=(-1.1, 0.1), size=(900, 280),
-    alt="The penalty against the length. Soft: 0 up to 16384 tokens, then "
-        "a straight line to -1 at 20480. Hard: 0 until 20480, then -1.",
-    caption="The ramp speaks before the limit: an answer learns that it is "
-            "getting long while it can still finish.")
+    need, {"with the penalty": torch.where(cut_off, -2, 1 + penalty(need)),
+           "without": torch.where(cut_off, -1.0, 1.0)},
+    xlabel="tokens that a right answer needs", ylabel="its reward",
+    ylim=(-2.2, 1.2), size=(900, 280),
+    alt="Reward of a right answer against the tokens it needs. Without the "
+        "penalty +1 up to 20480 and -1 above. With it +1 up to 16384, a "
+        "straight line to 0 at 20480, and -2 above, where it is cut.",
+    caption="Without the penalty only cut answers are told that they were "
+            "long; with it, those that finish in the last 4096 tokens, "
+            "too. A formula: no run, no seed.")
 
 # %% [markdown]
-# Now the part that surprises. It is a *reward*, so the group's z-score sees it. The running group with limit 6 and cache 4, lengths 3, 5, 2, 6; then the same
-# lengths all wrong; then all wrong with one answer a single token over, in the paper's numbers.
+# A cut answer pays twice, $-1-1=-2$. And since the penalty is a *reward*, the group's z-score sees it. The running group with limit 6 and cache 4, lengths 3, 5, 2, 6, without and with it; then an
+# all-wrong group in the paper's numbers, one answer a single token over the edge.
 
 # %%
 def advantages(rewards):
@@ -413,20 +524,26 @@ def advantages(rewards):
 
 short = overlong(6, cache=4).penalty(group.lengths)
 for name, r in (
-        ("right, right, wrong, wrong", group.rewards + short),
-        ("all wrong", short),
+        ("no penalty", group.rewards),
+        ("with penalty", group.rewards + short),
         ("all wrong, one at 16385", penalty(
             torch.tensor([16000.0, 16385, 15000, 9000])))):
-    print(f"{name:27s} rewards", *(f"{x:7.4f}" for x in r),
+    print(f"{name:23s} rewards", *(f"{x:7.4f}" for x in r),
           "  A", *(f"{x:7.4f}" for x in advantages(r)))
 A = advantages(penalty(torch.tensor([16000.0, 16385, 15000, 9000])))
 assert (A - torch.tensor([1, -3, 1, 1]) / 3**0.5).abs().max() < 0.02
 assert round(A[1].item(), 2) == -1.72
+sixteen = penalty(torch.tensor([16385.0] + [9000] * 15))
+z = (sixteen - sixteen.mean()) / (sixteen.std(correction=0) + 1e-6)
+print(f"the same among 16: {z[0]:.2f}")
+assert round(z[0].item(), 2) == -3.81
 
 # %% [markdown]
-# One token too many is a reward of $-0.0002$. In a group that has nothing else to tell its answers apart it becomes $-1.72$, what the only failure among three successes
-# gets ($-\sqrt3$, less ε's share). It is page 07's near-equal rewards again. The penalty is not a cap, it is a reward, and in silent groups it is the only one. Dynamic sampling prevents this *if it looks at right and wrong
-# before the penalty is added* (exercise 09.4).
+# The mixed group is what a correct DAPO run sees: the right answer of 5 tokens falls from 1.00 to 0.39, the right one of 3 rises to 1.18. Length counts among the right answers, and an answer gains
+# nothing below the edge.
+#
+# The all-wrong group is the trap. One token too many is $-0.0002$; where nothing else tells the answers apart it becomes $-1.72$, among sixteen $-3.81$: [07](07_grpo_biases.ipynb)'s near-equal rewards again. Published DAPO never
+# sees it, since it keeps groups by right and wrong. In verl that is a switch: `filter_groups.metric: acc` is safe, `seq_reward` and `seq_final_reward` contain the penalty and keep such groups (exercise 09.4).
 #
 # How much may length cost? DAPO's rewards are +1 and −1:
 
@@ -440,23 +557,23 @@ for right, wrong in ((1.0, -1.0), (1.0, 0.0)):
 # %% [markdown]
 # With ±1 a right answer always beats a wrong one. With 1 and 0, copied without thinking, the right answer at the limit *ties* with a short wrong one.
 #
-# The alternative is **overlong filtering**: an answer that was cut gets mask 0 and trains nothing. It still counts in its group's mean and std, and that
-# leaves a trace. Answer 3 of the running group is cut off:
+# **Overlong filtering** (section 3.4, the first step of Table 1) gives a cut answer mask 0: it trains nothing. It still counts in its group's mean and std. verl's recipe says that most runs of the paper, the best
+# included, go without it. Answer 3 of the running group is cut off:
 
 # %%
 mask = group.completion_mask.clone()
 mask[3] = 0
 for name, m in (("all four", group.completion_mask), ("3 filtered", mask)):
     out = dapo(group.replace(completion_mask=m, old_logprobs=None))
-    push = (out.weights * out.advantages * m).sum(1)   # per answer
+    up, down = ((m * (s * out.advantages > 0)).sum().item()
+                for s in (1, -1))
     print(f"{name:11s} A", *(f"{x:7.4f}" for x in out.advantages[:, 0]),
-          "  weight of a token", f"1/{1 / out.weights[0, 0]:.0f}",
-          f"  sum of the pushes {round(push.sum().item(), 4) + 0.0:.4f}")
-assert abs(push.sum() - 0.6) < 1e-5
+          f"  tokens pushed up {up:.0f}, down {down:.0f}, each with weight"
+          f" 1/{1 / out.weights[0, 0]:.0f}")
+assert (up, down) == (8, 2)
 
 # %% [markdown]
-# Unfiltered the pushes cancel, 3 + 5 tokens up against 2 + 6 down. Filtered, 8 tokens go up against 2 down, each with weight $1/10$: $+0.6$. The wrong answers that ran
-# into the limit no longer hold the others down. Nothing pushes long answers down either, so filter and penalty are different policies about length.
+# Eight tokens up against eight down become eight against two. Nothing pushes long answers down any more, so filter and penalty are different policies about length.
 #
 # ## Where people go wrong
 #
@@ -472,31 +589,22 @@ def kept_by_band(p, G, low, high):
                if low <= k / G <= high)
 
 
-print("    p   DAPO's rule   band 0.2 to 0.8 on the group's own rate")
+print("    p   DAPO's rule   band 0.2 to 0.8: on the group's rate   on p")
 for p in (0.05, 0.2, 0.5, 0.9):
-    print(f"{p:5.2f}     {mixed(p, 16):.4f}        "
-          f"{kept_by_band(p, 16, 0.2, 0.8):.4f}")
+    print(f"{p:5.2f}     {mixed(p, 16):.4f}                 "
+          f"{kept_by_band(p, 16, 0.2, 0.8):.4f}                   "
+          f"{mixed(p, 16) * (0.2 <= p <= 0.8):.4f}")
     loosest = kept_by_band(p, 16, 1 / 16, 15 / 16)
     assert abs(loosest - mixed(p, 16)) < 1e-12
 assert round(mixed(0.05, 16), 3) == 0.560
 assert round(kept_by_band(0.05, 16, 0.2, 0.8), 3) == 0.007
 
 # %% [markdown]
-# At $p=0.05$ DAPO keeps 56 % of the groups and the band 0.7 %: eighty times fewer of the hard prompts.
+# At $p=0.05$ DAPO keeps 56 % of the groups, the band on the group's own rate 0.7 %. Most who use a band estimate $p$ from many answers beforehand (last column): all at 0.2, none at 0.05.
 #
-# **"Set ε_high to 1.28."** It is a distance from 1. `clip(0.2, high=1.28)` is a band up to 2.28, and it runs without a word. For CISPO, TRL 1.16
-# reads the same keyword as the ratio itself, so look twice.
-
-# %%
-rho = torch.tensor([1.25, 1.5, 2.0]).log().requires_grad_()
-for high in (0.28, 1.28):
-    value = clip(0.2, high=high)(None, torch.ones(3), rho)
-    slope, = torch.autograd.grad(value.sum(), rho)
-    print(f"high={high}: ratios 1.25, 1.5, 2.0 alive?",
-          (slope != 0).tolist())
-    assert (slope != 0).sum() == (1 if high == 0.28 else 3)
-
-# %% [markdown]
+# **"Set ε_high to 1.28."** It is a distance from 1: `clip(0.2, high=1.28)` is a band up to 2.28, and it runs without a word. For CISPO, TRL 1.16
+# reads the same keyword `epsilon_high` as the ratio itself, so look twice.
+#
 # **"`loss_type="dapo"` runs DAPO."** In TRL it is one of the four: the aggregation. The edge (`epsilon_high`), the penalty (a reward function) and the masking of
 # cut answers are switches of their own, and dynamic sampling is not there. The other way round, TRL's default `loss_type` *is* `"dapo"`, so a run that is called GRPO may have it.
 
@@ -524,12 +632,17 @@ assert by_word.canonical() == narrow.canonical()
 # nothing on the wait; they use the one success better or worse. (c) $G/(1-2^{1-G})$: 16.0005 at $G=16$, nothing is wasted.
 # </details>
 #
-# **09.2 Predict, then run** · 5 minutes · ●●○. One optimizer step per batch, no KL. How many numbers of the gradient change when ε_high goes from 0.2 to 0.28?
+# **09.2 Predict, then run** · 5 minutes · ●●○. One optimizer step per batch, no KL. Of all the entries of the gradient, how many change when ε_high goes from 0.2 to 0.28?
 # And when the same answers are used for a second step, can a token that was *punished* ($A\lt0$) be affected?
 #
 # <details><summary>hint</summary>
 #
 # What is $\rho$ at the first step? And which edge of the band ends the gradient for $A\lt0$?
+# </details>
+#
+# <details><summary>answer</summary>
+#
+# None: $\rho=1$ for every token. And no: for $A\lt0$ the gradient ends below $1-\epsilon_\text{low}$, never above, so ε_high concerns $A>0$ only.
 # </details>
 
 # %% tags=["exercise"]
@@ -574,7 +687,7 @@ check.silent_bug_09(my_test)
 #
 # **09.5 Name this method** · 3 minutes · ●●○. A colleague's loss, prompts × answers × tokens. Which published method is it?
 #
-#     def loss(ratio, rewards, mask):        # (P, G, T), (P, G), (P, G, T)
+#     def loss(ratio, rewards, mask):        # (N, G, T), (N, G), (N, G, T)
 #         A = rewards - rewards.mean(1, keepdim=True)
 #         A = (A / (rewards.std(1, keepdim=True) + 1e-6)).unsqueeze(-1)
 #         worth = torch.minimum(ratio * A, ratio.clamp(0.8, 1.28) * A)
@@ -596,83 +709,91 @@ check.name_this_09("")
 # advantage stays GRPO's z-score, std included.
 # </details>
 #
+# **Which of the four mattered most?**
+# <details><summary>answer</summary>
+#
+# Table 1 of the paper, cumulative: 30, then 36 (overlong filtering), 38 (clip-higher), 41 (overlong penalty), 42 (token-level), 50 (dynamic sampling). One run a row and order-dependent, so it does not say. verl's own runs: 52 with dynamic
+# sampling, 50 without.
+# </details>
+#
 # **What does clip-higher do, exactly?**
 # <details><summary>answer</summary>
 #
-# A token with A > 0 keeps its gradient up to ρ = 1.28 instead of 1.2. At 0.01 that is 0.0128 instead of 0.0120 per batch; 16 batches to one half instead of 22 if the edge is what holds it. It matters only if
-# several updates (or stale data) carry ratios past 1.2 within a batch. With one update per batch it does nothing, and tokens above 0.83 can never reach the edge.
+# A token with A > 0 keeps its gradient up to ρ = 1.28 instead of 1.2. If the edge were a wall: 0.0128 instead of 0.0120 per batch, 16 batches to one half instead of 22. It is not: momentum and the other tokens carry it on, and in our toy 9 batches
+# become 8. It matters only if several updates (or stale data) carry ratios past 1.2 within a batch: DAPO has 16 updates per rollout, on other answers each; with one update it does nothing. Tokens above 0.83 never reach the edge. ε_low stays at 0.2, lest
+# tokens be pushed to zero.
 # </details>
 #
 # **Does it prevent entropy collapse?**
 # <details><summary>answer</summary>
 #
-# Maximising reward takes entropy away without any clip: ten arms, exact gradient, 2.30 to 0.005. A wider edge changes the speed. In a toy where a rare arm is best, entropy is higher early, lower a little later, and the same at the end. What
-# keeps entropy up is a term that pays for it, fresh or harder prompts, or stopping.
+# Maximising reward takes entropy away without any clip: ten arms, exact gradient, 2.30 to 0.005. A wider edge changes the speed: in a toy where a rare arm is best, more entropy early, less a little later, the same at the end. With 16 sampled
+# answers a batch 41 of 200 runs became sure too early, under every edge alike. The paper's figure 2 reports higher entropy with 0.28.
 # </details>
 #
 # **Why dynamic sampling, and what does it cost?**
 # <details><summary>answer</summary>
 #
 # Groups with equal rewards have no gradient: 85 % at p = 0.01 and G = 16. Refilling keeps the number of live groups constant. It costs 1/P groups per live group, about 1/p answers on hard prompts at any G; it changes the prompt distribution
-# towards p = ½, never ends on a hopeless pool, and makes the logged reward meaningless unless it is taken before the filter.
+# towards p = ½, never ends on a hopeless pool unless capped, and makes the logged reward meaningless unless it is taken before the filter.
 # </details>
 #
 # **Filtering, refilling, retiring: when which?**
 # <details><summary>answer</summary>
 #
-# Filtering costs nothing and, up to the divisor, changes nothing. Refilling when updates are dear or the batch must stay full. Retirement when much of the pool is solved: the only one that saves generation; look at retired
-# prompts now and then.
+# Filtering costs nothing and, up to the divisor, changes nothing. Refilling keeps the batch full at the old price per live group; compare runs by generated answers, not by steps. The authors argue that a synchronous step waits for the longest answers
+# anyway. Retirement saves generation when much of the pool is solved, but a prompt at p = 0.01 looks hopeless in 64 answers every second time.
 # </details>
 #
 # **Is it a curriculum?**
 # <details><summary>answer</summary>
 #
-# A weak one: prompts enter in proportion to 1 − p^G − (1−p)^G, flat over the middle. At G = 16 it keeps 56 % of the groups at p = 0.05, a band from 0.2 to 0.8 keeps 0.7 %.
+# A weak one: prompts enter in proportion to 1 − p^G − (1−p)^G, flat over the middle. At G = 16 it keeps 56 % of the groups at p = 0.05, a band from 0.2 to 0.8 on the same 16 answers 0.7 %.
 # </details>
 #
 # **"Token-level loss": what is the denominator?**
 # <details><summary>answer</summary>
 #
-# In the paper the tokens of the prompt's group, averaged over prompts (ScaleRL's prompt average). In TRL's and verl's DAPO the tokens of the whole batch. They differ as soon as prompts differ in total length: 100 against 1000 tokens, a factor
+# In the paper the tokens of the prompt's group, averaged over prompts (ScaleRL's prompt average). In TRL's and verl's DAPO the tokens of the whole batch or mini-batch. They differ as soon as prompts differ in total length: 100 against 1000 tokens, a factor
 # of 10 per token.
+# </details>
+#
+# **DAPO has no KL. Is that safe?**
+# <details><summary>answer</summary>
+#
+# With a checker without a hole, mostly: at β = 0.04 the KL cost one step of 26 and held nothing back. It saves the reference model. With an exploitable reward something has to limit the distance to the reference; a clip does not, it looks at the policy that sampled.
 # </details>
 #
 # **Your model learns to stop early after you add the overlong penalty. Why?**
 # <details><summary>answer</summary>
 #
-# The penalty is a reward. In all-wrong (or all-right) groups it is the only difference, and the z-score blows it up to full size: one token over the edge, −0.0002, becomes −1.72 in a group of four. Filter groups on right and wrong before adding it, use ±1 rewards so
-# that right always beats wrong, widen the free zone, or mask cut answers instead.
+# The penalty is a reward, so the z-score sees it. In mixed groups length then counts among the right answers (1.00 becomes 0.39 and 1.18 in our group); that is the design, and it ends below the edge. If the filter looks at the *shaped* reward (verl:
+# `metric: seq_reward` instead of `acc`), all-wrong groups are trained too, and one token over the edge, −0.0002, becomes −1.72 in a group of four. Filter on right and wrong, use ±1 rewards so that right beats wrong, or mask cut answers instead.
 # </details>
 #
 # ## Recap
 #
-# The running group and its neighbour: the advantage of each answer, and below it what one of its tokens weighs on fresh data ($c\cdot A$). New: DAPO, with the code's divisor and the printed one.
+# The row that the method table gains, on the neighbour of the running group (rewards 1 0 0 0, lengths 4 1 7 2), both prompts in the batch, fresh data: the advantage of each answer, and below it what one of its tokens weighs, $c\cdot A$.
 
 # %%
 def four(numbers):
     return " ".join(f"{round(float(x), 4) + 0.0:8.4f}" for x in numbers)
 
 
-def recap(b, label):
-    b = b.replace(old_logprobs=None, max_completion_length=8)
-    rows = {name: ZOO[name].replace(terms=())
-            for name in ("rloo", "grpo", "dr_grpo", "dapo")}
-    rows["printed"] = dapo.replace(weights=prompt_mean)
-    print(label)
-    for name, objective in rows.items():
-        out = objective(b)
-        A, c = out.advantages[:, 0], out.weights[:, 0]
-        print(f"{name:8s} A {four(A)}\n{'':7s} cA {four(c * A)}")
-
-
-recap(running_group(), "one prompt: rewards 1 1 0 0, lengths 3 5 2 6")
-print()
-recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
+fresh = running_batch().replace(old_logprobs=None)
+for name, objective in (
+        ("grpo", grpo.replace(terms=())), ("dapo", dapo),
+        ("printed", dapo.replace(weights=prompt_mean))):
+    out = objective(fresh)
+    A, c = out.advantages[4:, 0], out.weights[4:, 0]
+    print(f"{name:8s} A {four(A)}\n{'':7s} cA {four(c * A)}")
 
 # %% [markdown]
+# One advantage, three weights: GRPO's by the answer's own length, DAPO's by the 30 tokens of the batch, the printed one's by the 14 of this prompt, twice.
+#
 # * DAPO is GRPO's advantage, a band from 0.8 to 1.28, one mean over tokens, no KL; plus a filter and a penalty outside the loss.
-# * Clip-higher acts where one batch's updates would carry the ratio past 1.2, under any optimizer, and nowhere else. Entropy falls with it and without it.
-# * A live group costs $1/P$ groups, about $1/p$ answers when $p$ is small. Only retirement lowers the price.
+# * Clip-higher acts where one batch's updates would carry the ratio past 1.2, under any optimizer. It is an edge, not a wall, and entropy falls with it and without it.
+# * A live group costs $1/P$ groups, about $1/p$ answers when $p$ is small. Of filtering, refilling and retiring only the last lowers the price. Count answers, not steps.
 # * Printed: per prompt. Coded: per batch.
 # * A penalty on length is a reward. Decide what is mixed before you add it.
 #

@@ -12,10 +12,8 @@ __all__ = ["share_and_pressure", "stop_drift"]
 
 
 def _total_of(k: int, q: float, up_to: int) -> torch.Tensor:
-    """(up_to,): P(k answers have S tokens in all), S = 0 ... up_to - 1, negative binomial."""
+    """(up_to,): P(k >= 1 answers have S tokens in all), S < up_to, negative binomial."""
     S = torch.arange(up_to, dtype=torch.float64)
-    if k == 0:
-        return (S == 0).double()
     choose = (S.lgamma() - torch.tensor(float(k), dtype=torch.float64).lgamma()
               - (S - k + 1).clamp(min=1).lgamma())
     log_p = choose + k * torch.tensor(q, dtype=torch.float64).log() \
@@ -45,7 +43,11 @@ def stop_drift(n: int, q: float = 0.1, divisor: str = "total", up_to: int = 2000
                          "tokens on average, give at least twice that.")
     T = torch.arange(1, up_to, dtype=torch.float64)
     own = q * (1 - q) ** (T - 1)
-    if divisor == "total":
+    seen = own > 1e-20  # the rest of the tail adds nothing to a float64
+    T, own = T[seen], own[seen]
+    if n == 1:
+        c = 1 / (q * T)
+    elif divisor == "total":
         others = _total_of(n - 1, q, up_to)
         c = (n / q / (T[:, None] + torch.arange(up_to))) @ others
     else:
@@ -96,7 +98,7 @@ def share_and_pressure(
         right.set(xscale="log", xlim=(low, 6 * max(pressure[rule] for rule in rules) or 1.0))
         right.minorticks_off()
         right.set_xlabel('push on the logit of "stop", log axis')
-        right.set_title("right answers, A = +1; wrong ones, A = −1, the opposite", fontsize=10)
+        right.set_title("right answers, A = +1 (wrong ones: the opposite)", fontsize=10)
         for row, rule in enumerate(rules):
             left.barh(row, shares[rule], 0.6, color=ORANGE)
             left.barh(row, 1 - shares[rule], 0.6, left=shares[rule], color=GREY)

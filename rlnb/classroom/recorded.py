@@ -5,6 +5,7 @@ Each function has a twin that returns its numbers, for the printed table beside 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -21,7 +22,9 @@ from rlnb.training import data_folder, read, series
 
 WINDOW = 5  # steps of the running mean in the length figure: a step has few right answers
 LENGTH_RUNS = {"GRPO": "pick_grpo", "Dr. GRPO": "pick_dr_grpo"}
+CONTROL_RUNS = {"GRPO, coin flip": "pick_coin_flip_grpo"}
 BONUS_RUNS = {"z-score": "chain_wait_bonus_zscore", "mean only": "chain_wait_bonus_mean"}
+RUNS = LENGTH_RUNS | CONTROL_RUNS | BONUS_RUNS
 
 
 def seeds(run: str) -> list[int]:
@@ -61,7 +64,7 @@ def running_mean(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
 
 def lengths(method: str) -> dict[str, np.ndarray]:
     """{"right": (seeds, steps), "wrong": ...}: mean length in tokens per step, each seed."""
-    run = LENGTH_RUNS[method]
+    run = RUNS[method]
     return {kind: np.array([curve(run, seed, f"completions/mean_length_{kind}")
                             for seed in seeds(run)]) for kind in ("right", "wrong")}
 
@@ -73,10 +76,27 @@ def length_gap(method: str, first: int, last: int) -> list[float]:
     return (part["wrong"] - part["right"]).tolist()
 
 
+def every_seed(label: str, name: str) -> np.ndarray:
+    """(seeds, steps) of one metric of the step records. `label`: a key of RUNS."""
+    run = RUNS[label]
+    return np.array([curve(run, seed, name) for seed in seeds(run)])
+
+
 def waits(rule: str) -> np.ndarray:
     """(seeds, steps): mean number of `wait` in a sampled answer."""
-    run = BONUS_RUNS[rule]
-    return np.array([curve(run, seed, "completions/mean_wait") for seed in seeds(run)])
+    return every_seed(rule, "completions/mean_wait")
+
+
+def all_right(rule: str) -> np.ndarray:
+    """(seeds, steps): share of the groups whose answers were all right, whatever their bonus."""
+    return every_seed(rule, "groups/all_pass")
+
+
+def evaluated(label: str, name: str, when: Callable = max) -> np.ndarray:
+    """(seeds,): one metric of the last held-out evaluation, or of the first with `when=min`."""
+    run = RUNS[label]
+    every = (series(records(run, seed), name, kind="eval") for seed in seeds(run))
+    return np.array([found[when(found)] for found in every])
 
 
 LOOK = {"right": {"color": POSITIVE, "ls": "-"}, "wrong": {"color": NEGATIVE, "ls": "--"}}
@@ -86,14 +106,14 @@ def length_figure(caption: str) -> Picture:
     """Lengths of right and wrong answers over training, one panel a method, every seed."""
     smooth = {m: {k: np.array([running_mean(row) for row in table])
                   for k, table in lengths(m).items()} for m in LENGTH_RUNS}
-    top = 5 * np.ceil(max(np.nanmax(t) for both in smooth.values() for t in both.values()) / 5)
+    top = 10 * np.ceil(max(np.nanmax(t) for both in smooth.values() for t in both.values()) / 10)
 
     def build(figure, _):
         for column, (method, both) in enumerate(smooth.items()):
             axes = figure.add_axes((0.075 + 0.475 * column, 0.15, 0.43, 0.66))
             steps = both["right"].shape[1]
-            axes.set(xlim=(1, steps), ylim=(10, top), xlabel="optimizer step", title=method,
-                     yticks=np.arange(10, top + 1, 5))
+            axes.set(xlim=(1, steps), ylim=(0, top), xlabel="optimizer step", title=method,
+                     yticks=np.arange(0, top + 1, 10))
             if column == 0:
                 axes.set_ylabel("mean length, tokens")
             else:
@@ -129,6 +149,6 @@ def bonus_figure(caption: str) -> Picture:
                       for rule, some in last.items())
     return learning_curves(
         curves, base=base, steps=range(1, next(iter(curves.values())).shape[1] + 1),
-        ylabel="`wait` per sampled answer", caption=caption,
+        ylabel="“wait” per answer", caption=caption, size=(900, 320),
         alt=f"Mean number of wait in an answer over training, each seed, base {base:.2f}. "
             f"Over the last ten steps: {words}.")

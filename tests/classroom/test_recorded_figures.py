@@ -13,7 +13,7 @@ def test_running_mean_leaves_missing_steps_out():
 
 
 def test_every_recorded_seed_is_found_and_an_unknown_run_is_a_sentence():
-    for run in (*recorded.LENGTH_RUNS.values(), *recorded.BONUS_RUNS.values()):
+    for run in recorded.RUNS.values():
         assert 0 in recorded.seeds(run)
     assert recorded.seeds("chain_coin_flip") == [0, 1, 2]
     with pytest.raises(FileNotFoundError, match="no recorded run pick_ppo"):
@@ -30,6 +30,14 @@ def test_lengths_are_those_of_the_file_and_the_gap_is_wrong_minus_right(method):
     gap = recorded.length_gap(method, 71, 80)
     by_hand = np.nanmean(both["wrong"][:, 70:], 1) - np.nanmean(both["right"][:, 70:], 1)
     assert gap == by_hand.tolist()
+
+
+def test_only_grpo_drives_right_and_wrong_apart_on_every_seed():
+    assert min(recorded.length_gap("GRPO", 71, 80)) > 40
+    assert np.abs(recorded.length_gap("Dr. GRPO", 71, 80)).max() < 5
+    assert np.abs(recorded.length_gap("GRPO, coin flip", 21, 30)).max() < 3
+    for method in recorded.LENGTH_RUNS:       # longer, not better
+        assert recorded.evaluated(method, "pass@1").max() < 0.2
 
 
 def test_the_bonus_is_learnt_divided_and_not_undivided_on_every_seed():

@@ -207,7 +207,7 @@ def test_the_shipped_base_is_what_its_readme_says(base, pick):
     assert tokenizer.get_vocab() == build_tokenizer().get_vocab()
     answers = pass_rate(model, tokenizer, pick, prompts=250, num_generations=4)
     right, length = answers.right > 0, answers.length.float()
-    assert 0.11 <= right.float().mean() <= 0.20  # README 0.150; a random choice of three: 0.19
+    assert 0.14 <= right.float().mean() <= 0.24  # README: 0.186; a random choice of three: 0.19
     assert abs(length[right].mean() - length[~right].mean()) < 3.5
     assert 1.0 - answers.finished.float().mean() < 0.02
     says, reached = zip(
@@ -218,4 +218,5 @@ def test_the_shipped_base_is_what_its_readme_says(base, pick):
         strict=True,
     )
     says, reached = torch.tensor(says).float(), torch.tensor(reached)
-    assert says[reached].mean() - says[~reached].mean() < 0.25  # its verdicts know next to nothing
+    # it has read whether it was right before it decides to stop: what the length push needs
+    assert says[reached].mean() > 0.97 and says[~reached].mean() < 0.03

@@ -52,13 +52,26 @@ def test_the_zscore_blows_the_tiny_bonus_up_and_the_mean_does_not(kind):
         assert paid == pytest.approx(0.01 * mean(records, "completions/mean_wait", 1, 50), abs=1e-3)
 
 
-@pytest.mark.parametrize("kind", ["pick_grpo", "pick_dr_grpo"])
-def test_right_and_wrong_lengths_stay_together_where_the_verdict_knows_nothing(kind):
+def lengths(path, first, last):
+    records = read(path)
+    return [mean(records, f"completions/mean_length_{side}", first, last)
+            for side in ("right", "wrong")]
+
+
+def test_one_over_length_drives_right_and_wrong_answers_apart_in_every_seed():
+    paths = seeds("pick_grpo")
+    assert len(paths) == 3
+    for path in paths:
+        right, wrong = lengths(path, 71, 80)
+        assert right < 15 and wrong > 60   # README: gaps of +52.0, +50.6 and +50.6
+
+
+@pytest.mark.parametrize(("kind", "first", "last", "bound"), [
+    ("pick_dr_grpo", 71, 80, 3), ("pick_coin_flip_grpo", 21, 30, 2),
+    ("pick_coin_flip_dr_grpo", 21, 30, 2)])
+def test_without_the_divisor_or_with_a_coin_they_stay_together(kind, first, last, bound):
     paths = seeds(kind)
     assert paths, f"there is no recorded run of {kind}"
     for path in paths:
-        records = read(path)
-        right, wrong = (
-            mean(records, f"completions/mean_length_{side}", 71, 80) for side in ("right", "wrong")
-        )
-        assert 13 <= right <= 72 and abs(wrong - right) < 2  # README: +0.4 and +0.6
+        right, wrong = lengths(path, first, last)
+        assert abs(wrong - right) < bound

@@ -49,19 +49,19 @@ assert abs(weight(0.3, 3) - 2**0.5) < 1e-12            # flat for three
 # %% [markdown]
 # ## 07.2 The expectation of 1/T
 #
-# $$\mathbb E\Big[\frac1T\Big]=\sum_{T\ge1}\frac{\mathrm s(1-\mathrm s)^{T-1}}T=\frac{\mathrm s}{1-\mathrm s}\sum_{T\ge1}\frac{(1-\mathrm s)^T}T
-# =\frac{\mathrm s}{1-\mathrm s}\big(-\ln(1-(1-\mathrm s))\big)=-\frac{\mathrm s\ln\mathrm s}{1-\mathrm s}.$$
+# $$\mathbb E\Big[\frac1T\Big]=\sum_{T\ge1}\frac{q(1-q)^{T-1}}T=\frac{q}{1-q}\sum_{T\ge1}\frac{(1-q)^T}T
+# =\frac{q}{1-q}\big(-\ln(1-(1-q))\big)=-\frac{q\ln q}{1-q}.$$
 #
-# Jensen: $1/T$ is convex, so $\mathbb E[1/T]\ge1/\mathbb E[T]=\mathrm s$, with equality only if $T$ is always the same. The drift
-# $A(\mathbb E[1/T]-\mathrm s)$ has the sign of $A$, for every stop probability.
+# Jensen: $1/T$ is convex, so $\mathbb E[1/T]\ge1/\mathbb E[T]=q$, with equality only if $T$ is always the same. The drift
+# $A(\mathbb E[1/T]-q)$ has the sign of $A$, for every stop probability.
 
 # %%
-for s in (0.02, 0.1, 0.5, 0.9):
+for q in (0.02, 0.1, 0.5, 0.9):
     T = torch.arange(1.0, 5001.0)
-    mean = (s * (1 - s)**(T - 1) / T).sum()
-    closed = -s / (1 - s) * torch.tensor(s).log()
-    print(f"s {s:.2f}: E[1/T] {mean:.6f}, minus s {mean - s:+.6f}")
-    assert torch.isclose(mean, closed) and mean > s
+    mean = (q * (1 - q)**(T - 1) / T).sum()
+    closed = -q / (1 - q) * torch.tensor(q).log()
+    print(f"q {q:.2f}: E[1/T] {mean:.6f}, minus q {mean - q:+.6f}")
+    assert torch.isclose(mean, closed) and mean > q
 
 # %% [markdown]
 # ## 07.3 A tiny penalty for length

@@ -20,31 +20,31 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # %% [markdown]
 # ## 08.1 The drift
 #
-# (a) The length is geometric, $\mathbb E[T]=1/s$, so $\mathbb E[1-sT]=0$. (It has to be: $1-sT$ is a score, and scores average to 0.) And
-# $\mathbb E[\frac1T(1-sT)]=\mathbb E[1/T]-s$. By Jensen, $1/T$ being convex, $\mathbb E[1/T]\gt1/\mathbb E[T]=s$. In closed form
-# $\mathbb E[1/T]=-\frac{s\ln s}{1-s}$.
+# (a) The length is geometric, $\mathbb E[T]=1/q$, so $\mathbb E[1-qT]=0$. (It has to be: $1-qT$ is a score, and scores average to 0.) And
+# $\mathbb E[\frac1T(1-qT)]=\mathbb E[1/T]-q$. By Jensen, $1/T$ being convex, $\mathbb E[1/T]\gt1/\mathbb E[T]=q$. In closed form
+# $\mathbb E[1/T]=-\frac{q\ln q}{1-q}$.
 #
-# (b) Put $\mu=1/s$, $\sum_jT_j=n\mu(1+\delta)$ with $\delta=\sum_j(T_j-\mu)/(n\mu)$. The weight $c=1/\sum_jT_j$, scaled by $n\mu$ so that
+# (b) Put $\mu=1/q$, $\sum_jT_j=n\mu(1+\delta)$ with $\delta=\sum_j(T_j-\mu)/(n\mu)$. The weight $c=1/\sum_jT_j$, scaled by $n\mu$ so that
 # an average token weighs 1, is $1/(1+\delta)\approx1-\delta$. Of $\delta$ only the own term $(T-\mu)/(n\mu)$ is correlated with the own $T$:
 #
-# $$\mathbb E[(1-\delta)(1-sT)]=\frac{s}{n\mu}\,\mathrm{var}(T)=\frac{s^2}{n}\cdot\frac{1-s}{s^2}=\frac{1-s}{n}$$
+# $$\mathbb E[(1-\delta)(1-qT)]=\frac{q}{n\mu}\,\mathrm{var}(T)=\frac{q^2}{n}\cdot\frac{1-q}{q^2}=\frac{1-q}{n}$$
 #
 # The check sums over all own lengths, first with the own divisor, then with $n-1$ other answers at their mean length.
 
 # %%
-for s in (0.05, 0.1, 0.3):
+for q in (0.05, 0.1, 0.3):
     T = torch.arange(1, 2001.0)
-    p = s * (1 - s) ** (T - 1)
-    own = float((p * (1 - s * T) / T).sum())
-    closed = float(-s * torch.tensor(s).log() / (1 - s) - s)
-    print(f"s = {s:.2f}: E[1/T] - s = {own:.6f}, closed form {closed:.6f}")
+    p = q * (1 - q) ** (T - 1)
+    own = float((p * (1 - q * T) / T).sum())
+    closed = float(-q * torch.tensor(q).log() / (1 - q) - q)
+    print(f"q = {q:.2f}: E[1/T] - q = {own:.6f}, closed form {closed:.6f}")
     assert abs(own - closed) < 1e-9 and own > 0
     for n in (8, 64, 512):
-        c = n / s / (T + (n - 1) / s)                  # the others fixed
-        value = float((p * (1 - s * T) * c).sum())
+        c = n / q / (T + (n - 1) / q)                  # the others fixed
+        value = float((p * (1 - q * T) * c).sum())
         print(f"   n = {n:3d}: drift {value:.5f}, "
-              f"(1 - s)/n = {(1 - s) / n:.5f}")
-        assert abs(n * value / (1 - s) - 1) < 2 / n
+              f"(1 - q)/n = {(1 - q) / n:.5f}")
+        assert abs(n * value / (1 - q) - 1) < 2 / n
 
 # %% [markdown]
 # ## 08.2 What is in the denominator
@@ -60,8 +60,8 @@ for s in (0.05, 0.1, 0.3):
 # answers share a micro-batch. (iii) is harmless, everybody's weight changes alike.
 
 # %%
-before = compute(4, 12, 3)["weights"]
-after = compute(4, 24, 3)["weights"]
+before = compute(4, 12, 3, micro=2)["weights"]
+after = compute(4, 24, 3, micro=2)["weights"]
 changed = {n for n in before if abs(before[n][0] - after[n][0]) > 1e-12}
 print("(i)  ", sorted(changed))
 assert changed == {"token_mean", "local_token_mean", "prompt_mean"}

@@ -138,7 +138,7 @@ assert kept.shape == (2, 4)
 check.name_this_09("DAPO")
 
 # %%
-def loss(ratio, rewards, mask):            # (P, G, T), (P, G), (P, G, T)
+def loss(ratio, rewards, mask):            # (N, G, T), (N, G), (N, G, T)
     A = rewards - rewards.mean(1, keepdim=True)
     A = (A / (rewards.std(1, keepdim=True) + 1e-6)).unsqueeze(-1)
     worth = torch.minimum(ratio * A, ratio.clamp(0.8, 1.28) * A)

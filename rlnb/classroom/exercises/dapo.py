@@ -129,7 +129,7 @@ def mixed_groups(correct, lengths, num_generations, max_length, cache):
     """correct, lengths (B,) -> rewards of the kept groups (K, G)"""
     over = (lengths - (max_length - cache)) / cache
     rewards = correct - over.clamp(0, 1)          # overlong penalty
-    groups = rewards.view(-1, num_generations)    # (P, G)
+    groups = rewards.view(-1, num_generations)    # (N, G)
     mixed = groups.amax(1) > groups.amin(1)       # dynamic sampling
     return groups[mixed]
 

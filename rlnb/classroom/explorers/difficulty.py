@@ -23,8 +23,8 @@ LOOK = {
 }
 DOT = {"ms": 9, "mfc": BLACK, "mec": "white", "mew": 1.4, "ls": ""}
 CAPTION = (
-    "The z-score's weight is the same at p and 1−p; only MaxRL prefers hard prompts. Where nearly "
-    "all answers are right, or nearly all wrong, most groups say nothing under any of them."
+    "The z-score's weight is the same at p and 1−p; only MaxRL prefers hard prompts (its weight "
+    "can leave the axis near p = 0). Near 0 and 1 most groups say nothing under any of them."
 )
 
 
@@ -105,8 +105,8 @@ def compute(
 
 
 def build(figure, data):
-    left = figure.add_axes((0.075, 0.29, 0.4, 0.56))
-    right = figure.add_axes((0.575, 0.29, 0.41, 0.56))
+    left = figure.add_axes((0.075, 0.29, 0.4, 0.61))
+    right = figure.add_axes((0.575, 0.29, 0.41, 0.61))
     left.set(xlim=(0, 1), ylim=(0, 1.0), yticks=[], xlabel="pass rate $p$ of the prompt")
     right.set(xlim=(0, 1), ylim=(0, 1.03), xlabel="pass rate $p$ of the prompt")
     right.set_ylabel("P(all right or all wrong)", labelpad=4)
@@ -125,9 +125,10 @@ def build(figure, data):
     artists["text"] = [figure.text(0.075, 0.115 - 0.066 * i, "", fontsize=9.5) for i in range(2)]
     handles = [left.plot([], [], **LOOK[n], label=label)[0] for n, label in METHODS.items()]
     handles.append(left.plot([], [], "o", **DOT, label="here")[0])
-    handles.append(right.plot([], [], "-", color=BLACK, lw=2.2, label="P(no signal)")[0])
-    figure.legend(handles=handles, loc="upper center", ncols=5, bbox_to_anchor=(0.52, 1.005),
-                  handlelength=2.6, columnspacing=1.6)
+    silent = [right.plot([], [], "-", color=BLACK, lw=2.2, label="P(no signal)")[0]]
+    for some, middle in ((handles, 0.27), (silent, 0.78)):
+        figure.legend(handles=some, loc="upper center", ncols=4, bbox_to_anchor=(middle, 1.005),
+                      handlelength=2.2, columnspacing=1.0)
     return artists
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
-from rlnb.classroom.figures import BLACK, NEGATIVE, POSITIVE, signed
+from rlnb.classroom.figures import BLACK, GREEN, NEGATIVE, POSITIVE, PURPLE, signed
 from rlnb.objective import Batch, group_center, group_zscore
 
 MAX_SIZE, TOP = 16, 4.4
@@ -21,8 +21,8 @@ PATTERNS = {"one": "one answer lower", "noise": "noise on all"}
 FLOOR = 1e-9  # the right axis is logarithmic and starts here
 DOT = {"ms": 9, "mfc": BLACK, "mec": "white", "mew": 1.4, "ls": ""}
 CAPTION = (
-    "Divided by the std, a difference keeps its full size until it is as small as ε; undivided, it "
-    "stays as small as it is. Nothing ever passes √(G−1)."
+    "Divided by the std, a difference is raised to full size unless it is as small as ε; not "
+    "divided, it stays as small as it is. Nothing ever passes √(G−1)."
 )
 
 
@@ -118,23 +118,26 @@ def build(figure, data):
         "bars": left.bar(np.zeros(MAX_SIZE), np.zeros(MAX_SIZE), ec="white", lw=0),
         "bounds": [left.plot([0, 1], [0, 0], ":", color=BLACK, lw=1.4)[0] for _ in range(2)],
         "bound": right.plot([1e-9, 10], [1, 1], ":", color=BLACK, lw=1.4)[0],
-        "undivided": right.plot(GAPS, nothing, "--", color=NEGATIVE)[0],
-        "divided": right.plot(GAPS, nothing, "-", color=POSITIVE)[0],
+        "undivided": right.plot(GAPS, nothing, "--", color=PURPLE)[0],
+        "divided": right.plot(GAPS, nothing, "-", color=GREEN)[0],
         "here": right.plot([], [], "o", **DOT)[0],
         "numbers": [left.text(0, 0, "", ha="center", size=9) for _ in range(MAX_SIZE)],
         "text": [figure.text(0.065, 0.115 - 0.066 * i, "", fontsize=9.5) for i in range(2)],
     }
-    handles = [
+    of_left = [
         left.fill_between([], [], color=POSITIVE, label="A > 0"),
         left.fill_between([], [], color=NEGATIVE, hatch="//", ec="white", lw=0, label="A < 0"),
         left.plot([], [], ":", color=BLACK, lw=1.4, label="√(G−1)")[0],
-        right.plot([], [], "-", color=POSITIVE, label="divided by std + ε")[0],
-        right.plot([], [], "--", color=NEGATIVE, label="mean only")[0],
+    ]
+    of_right = [
+        right.plot([], [], "-", color=GREEN, label="divided by std + ε")[0],
+        right.plot([], [], "--", color=PURPLE, label="mean only")[0],
         right.fill_between([], [], color=BLACK, alpha=0.09, lw=0, label="std < ε"),
         right.plot([], [], "o", **DOT, label="here")[0],
     ]
-    figure.legend(handles=handles, loc="upper center", ncols=7, bbox_to_anchor=(0.52, 1.005),
-                  handlelength=2.2, columnspacing=1.3)
+    for handles, middle in ((of_left, 0.265), (of_right, 0.765)):
+        figure.legend(handles=handles, loc="upper center", ncols=4, bbox_to_anchor=(middle, 1.005),
+                      handlelength=2.0, columnspacing=1.1)
     return artists
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, choice, slider
-from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, signed
+from rlnb.classroom.figures import BLUE, GREY, ORANGE, signed
 from rlnb.objective import (
     Batch,
     constant_length,
@@ -25,9 +25,10 @@ from rlnb.objective.batch import Totals
 LONGEST, LIMITS = 40, (40, 200)
 GENERATIONS = 2  # answers to each of the two prompts
 CAPTION = (
-    "Four of the seven rules (token_mean, constant_length and the two sums) give every token of the "
-    "step one and the same weight. On the right token_mean leaves their company: its one weight "
-    "falls when any answer grows, also the own one. That is what pushes on length."
+    "Four of the seven rules give every token of the step one and the same weight: token_mean, "
+    "constant_length and the two sums. The last column is another matter: token_mean's one weight "
+    "falls when an answer grows, its own included, and a weight that knows its own length pushes "
+    "on length."
 )
 
 
@@ -176,10 +177,10 @@ def build(figure, data):
                                             lw=0.6)
         artists["marks", index] = left.plot(np.ones(len(RULES)), rows + LIFT[index], ls="",
                                             color=color, **mark)[0]
-        artists["labels", index] = [
-            right.text(0, row, "", ha="center", va="center", size=9,
-                       color="white" if color != ORANGE else BLACK) for row in rows
-        ]
+    # a text takes longer to paint than seven bars: one share is written, the rest is on the axis
+    artists["labels"] = [
+        right.text(0, row, "", ha="center", va="center", size=9) for row in rows
+    ]
     artists["longer"] = [
         figure.text(0.975, _height(row), "", ha="right", va="center", size=10) for row in rows
     ]
@@ -201,9 +202,10 @@ def update(artists, data):
         artists["marks", index].set_xdata([data["weights"][name][index] for name in NAMES])
         for row, bar in enumerate(artists["bars", index]):
             bar.set(x=start[row], width=share[row])
-            label = artists["labels", index][row]
-            label.set_visible(bool(share[row] >= SMALLEST_LABEL))
-            label.set(x=start[row] + share[row] / 2, text=f"{share[row]:.2f}")
+            if index == 1:
+                label = artists["labels"][row]
+                label.set_visible(bool(share[row] >= SMALLEST_LABEL))
+                label.set(x=start[row] + share[row] / 2, text=f"{share[row]:.2f}")
         start = start + share
     for text, name in zip(artists["longer"], NAMES, strict=True):
         text.set_text(_percent(data["longer"][name]))
