@@ -75,3 +75,14 @@ def test_without_the_divisor_or_with_a_coin_they_stay_together(kind, first, last
     for path in paths:
         right, wrong = lengths(path, first, last)
         assert abs(wrong - right) < bound
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_dividing_by_the_std_does_not_change_which_prompts_improve(seed):
+    with_std, without = (read(RUNS / f"types_{kind}_seed{seed}.jsonl")
+                         for kind in ("zscore", "mean"))
+    assert "group_zscore" in with_std[0]["objective"] and "group_center" in without[0]["objective"]
+    for rate in (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95):
+        a, b = (series(run, f"pass@1/{rate}", "eval") for run in (with_std, without))
+        assert list(a) == list(b) == [0, 10, 20, 30, 40]
+        assert all(abs(a[step] - b[step]) < 0.12 for step in a)   # seeds differ by up to 0.24
