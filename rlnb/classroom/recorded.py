@@ -25,6 +25,7 @@ LENGTH_RUNS = {"GRPO": "pick_grpo", "Dr. GRPO": "pick_dr_grpo"}
 CONTROL_RUNS = {"GRPO, coin flip": "pick_coin_flip_grpo"}
 BONUS_RUNS = {"z-score": "chain_wait_bonus_zscore", "mean only": "chain_wait_bonus_mean"}
 RUNS = LENGTH_RUNS | CONTROL_RUNS | BONUS_RUNS
+TYPES_RUNS = {"z-score": "types_zscore", "mean only": "types_mean"}
 
 
 def seeds(run: str) -> list[int]:
@@ -97,6 +98,17 @@ def evaluated(label: str, name: str, when: Callable = max) -> np.ndarray:
     run = RUNS[label]
     every = (series(records(run, seed), name, kind="eval") for seed in seeds(run))
     return np.array([found[when(found)] for found in every])
+
+
+def by_difficulty(rule: str, step: int) -> np.ndarray:
+    """(seeds, types): held-out pass@1 at `step`, hardest type of prompt first. On TYPES_RUNS."""
+    run = TYPES_RUNS[rule]
+    table = []
+    for seed in seeds(run):
+        found = next(r for r in records(run, seed) if r["record"] == "eval" and r["step"] == step)
+        rates = {float(k.partition("/")[2]): v for k, v in found.items() if k.startswith("pass@1/")}
+        table.append([rates[rate] for rate in sorted(rates)])
+    return np.array(table)
 
 
 LOOK = {"right": {"color": POSITIVE, "ls": "-"}, "wrong": {"color": NEGATIVE, "ls": "--"}}

@@ -109,6 +109,7 @@ def build(figure, data):
     right = figure.add_axes((0.575, 0.29, 0.41, 0.61))
     left.set(xlim=(0, 1), ylim=(0, 1.0), yticks=[], xlabel="pass rate $p$ of the prompt")
     right.set(xlim=(0, 1), ylim=(0, 1.03), xlabel="pass rate $p$ of the prompt")
+    right.set_yticks(np.linspace(0, 1, 6))
     right.set_ylabel("P(all right or all wrong)", labelpad=4)
     nothing = np.full(len(RATES), np.nan)
     ticks = np.linspace(0, 1, 5)[:-1] + 0.0
