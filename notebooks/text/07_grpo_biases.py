@@ -465,7 +465,25 @@ for G, told in ((8, 1.51), (16, 2.07), (64, 4.03)):
     assert round(max(std) / min(std), 2) == told
 
 # %% [markdown]
-# Per mixed group 1.5 times at $G=8$, 4 times at 64. We have no training curve that shows it, and none that rules it out.
+# Per mixed group 1.5 times at $G=8$, 4 times at 64. Is the 1.5 to be seen in training? A small model, seven types of prompt that it solves at first between 11 % and 95 % of the
+# time, $G=8$, Adam, otherwise alike; held-out pass@1, mean of three seeds, recorded on a CPU:
+
+# %%
+from rlnb.classroom.recorded import by_difficulty
+
+print("step            hardest                              easiest")
+for step in (0, 10, 20, 30, 40):
+    both = {r: by_difficulty(r, step) for r in ("z-score", "mean only")}
+    for rule, table in both.items():           # (seeds, types)
+        print(f"{step:4d} {rule:9s}", *(f"{x:6.2f}" for x in table.mean(0)))
+    apart = abs(both["z-score"] - both["mean only"]).max()
+    spread = max(float((x.max(0) - x.min(0)).max()) for x in both.values())
+    print(f"{'':15s}rules apart on one seed, at most {apart:.2f}; "
+          f"seeds apart, at most {spread:.2f}")
+    assert apart <= 0.06
+
+# %% [markdown]
+# No visible difference at $G=8$: the two rules differ less than two seeds of one rule. (Nothing here was run at $G=64$.)
 #
 # ## Groups that say nothing
 #
@@ -919,7 +937,7 @@ check.name_this_07("")
 #
 # With 0/1 rewards the expected gradient of a prompt is w(p)·∇p. Mean only: w constant. z-score: w goes to 1/√(p(1−p)), capped at √(G−1); at G = 16 it is 1.93 at p = 0.5, 2.85 at 0.1 *and* 0.9, 3.73
 # at 0.01. Symmetric: easy and hard alike, as Dr. GRPO says. In net signal the medium prompt still leads. With large groups it maximises 2·arcsin√p per prompt; MaxRL's (r − mean)/mean has 1/p and does prefer hard ones. The gains of mixed
-# groups differ by 1.5 at most at G = 8, by 4 at G = 64. We have no training curve that shows it.
+# groups differ by 1.5 at most at G = 8, by 4 at G = 64. In a small model at G = 8 three seeds show no difference on any type of prompt, from 11 % to 95 % solved.
 # </details>
 #
 # **When would you keep the std?**

@@ -40,6 +40,14 @@ def test_only_grpo_drives_right_and_wrong_apart_on_every_seed():
         assert recorded.evaluated(method, "pass@1").max() < 0.2
 
 
+def test_by_difficulty_reads_the_evaluations_hardest_type_first():
+    table = recorded.by_difficulty("z-score", 40)
+    assert table.shape == (3, 7)
+    last = [r for r in recorded.records("types_zscore", 1) if r["record"] == "eval"][-1]
+    assert (table[1, 0], table[1, 6]) == (last["pass@1/0.05"], last["pass@1/0.95"])
+    assert np.abs(table - recorded.by_difficulty("mean only", 40)).max() <= 0.06
+
+
 def test_the_bonus_is_learnt_divided_and_not_undivided_on_every_seed():
     last = {rule: recorded.waits(rule)[:, -10:].mean(1) for rule in recorded.BONUS_RUNS}
     assert last["z-score"].min() > 1 > 0.4 > last["mean only"].max()
