@@ -65,6 +65,9 @@ gain = [1 / float(one_lower(g).std(correction=0)) for g in gaps]
 print("gain 1/std    ", *(f"{g:8.0e}" for g in gain))
 assert all(abs(zscore(one_lower(g), 0)[-1] + 7**0.5) < 1e-6 for g in gaps)
 
+bounds = [float(-zscore(one_lower(1, G), 0)[-1]) for G in (2, 4, 8, 16, 64)]
+print("G = 2, 4, 8, 16, 64: at most", *(f"{b:.4f}" for b in bounds))
+
 # %% [markdown]
 # **Nearly equal rewards make the advantages blow up.** The *gain* $1/s$ does, to thirty million here. The result never
 # passes $\sqrt7=2.6458$. That is the trouble: a gap of 0.0001 counts as much as a gap of 1.

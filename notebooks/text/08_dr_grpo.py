@@ -656,6 +656,47 @@ assert full == want and name_of(full) == "dr_grpo" != name_of(half)
 # The first one has no name. Dr. GRPO in TRL takes two settings, `loss_type` and `scale_rewards="none"`. In verl it takes three: `loss_agg_mode="seq-mean-token-sum-norm"`,
 # `loss_scale_factor`, and `norm_adv_by_std_in_grpo=False`.
 #
+# ## What am I running?
+#
+# Nobody remembers all that. `explain_config` takes a `GRPOConfig`, its keywords, or the text of a script, a YAML file or a launch command of TRL or verl (from a
+# terminal: `python -m rlnb.objective explain FILE`). The text is read, never run. A colleague "does GSPO":
+
+# %%
+from rlnb.objective import explain_config
+
+colleague = dict(loss_type="grpo", importance_sampling_level="sequence",
+                 beta=0.0, epsilon=0.2, learning_rate=1e-6)
+report = explain_config(colleague)
+print(report)
+assert report.name is None and report.nearest == "gspo"
+assert "learning_rate" in report.ignored
+
+# %% [markdown]
+# Why the band has to shrink with the unit. Three answers, every token moved by a factor of $e^{\pm0.1}$:
+
+# %%
+moves = [[.1, .1, .1, .1, -.1, -.1], [.1, .1, .1, -.1, -.1],
+         [.1, .1, -.1, -.1]]
+per_token = torch.tensor(sum(moves, [])).exp()
+per_answer = torch.tensor([sum(m) / len(m) for m in moves]).exp()
+
+
+def outside(ratio, low, high):
+    return int(((ratio < 1 - low) | (ratio > 1 + high)).sum())
+
+
+print("token ratios  ", f"{per_token.min():.4f} to {per_token.max():.4f}")
+print("answer ratios ", *(f"{s:.6f}" for s in per_answer))
+for low, high in ((0.2, 0.2), (3e-4, 4e-4)):
+    print(f"outside -{low} +{high}: {outside(per_token, low, high)} of 15"
+          f" tokens, {outside(per_answer, low, high)} of 3 answers")
+assert outside(per_token, .2, .2) == outside(per_answer, .2, .2) == 0
+assert outside(per_answer, 3e-4, 4e-4) == 2
+
+# %% [markdown]
+# The answer's ratio is a geometric mean: moves of opposite sign cancel, and in the third answer they cancel exactly. GRPO's band never touches it. (Outside the band is
+# not yet cut: the advantage's sign decides.)
+#
 # ## Where people go wrong
 #
 # Met above, each with its numbers:
