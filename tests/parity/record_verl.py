@@ -438,6 +438,9 @@ def defaults(folder: str) -> dict:
                     isinstance(value, str) and "${" not in value and word != "_target_"):
                 assert flat.get(word, value) == value, word
                 flat[word] = value
+    # two that stand deeper and that the Rosetta table quotes, by their dotted names
+    flat["filter_groups.enable"] = algorithm["filter_groups"]["enable"]
+    flat["rollout.n"] = whole["actor_rollout_ref"]["rollout"]["n"]
     return flat
 
 

@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from rlnb.objective import Objective, interop
+from rlnb.objective.interop.rosetta_table import ROWS
 
 # read by TRL's loss or advantages, and no part of an objective; why, after each
 ELSEWHERE = {
@@ -49,6 +50,16 @@ def test_gmpo_differs_from_grpo_in_epsilon_only(reference):
     grpo, gmpo = reference.defaults("grpo"), reference.defaults("gmpo")
     assert {word: gmpo[word] for word in gmpo if gmpo[word] != grpo[word]} == {"epsilon": 0.4}
     assert Objective.from_trl(trainer="gmpo").ratio.epsilon == gmpo["epsilon"]
+
+
+def test_the_rosetta_tables_column_is_the_installed_trl(reference):
+    kinds = {"trl": "grpo", "trl_rloo": "rloo", "trl_gmpo": "gmpo"}
+    installed = {library: reference.defaults(kind) for library, kind in kinds.items()}
+    quoted = [(library, word, value) for row in ROWS for library, words in row.defaults.items()
+              if library in kinds for word, value in words.items()]
+    assert len(quoted) == 23
+    wrong = [q for q in quoted if installed[q[0]][q[1]] != q[2]]
+    assert not wrong
 
 
 @pytest.mark.parametrize(("kind", "words"), [("grpo", "trl_grpo"), ("rloo", "trl_rloo")])

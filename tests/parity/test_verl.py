@@ -21,6 +21,7 @@ from rlnb.objective import (
     token_mean,
 )
 from rlnb.objective.interop import VERL_DEFAULTS, known_words
+from rlnb.objective.interop.rosetta_table import ROWS
 
 recorded, compare, Tally = verl_table.recorded, verl_table.compare, verl_table.Tally
 
@@ -162,7 +163,14 @@ def test_verl_clamps_where_we_do_not():
 def test_defaults_are_those_of_verls_yaml():
     shipped = recorded()["defaults"]
     assert {word: shipped[word] for word in VERL_DEFAULTS} == VERL_DEFAULTS
-    assert shipped.keys() <= known_words("verl")
+    assert {word for word in shipped if "." not in word} <= known_words("verl")
+
+
+def test_the_rosetta_tables_column_is_verls_yaml():
+    shipped = recorded()["defaults"]
+    quoted = [(word, value) for row in ROWS for word, value in row.defaults.get("verl", {}).items()]
+    assert len(quoted) > 15
+    assert not [(word, value) for word, value in quoted if shipped[word] != value]
 
 
 def test_the_table_lists_every_loss():

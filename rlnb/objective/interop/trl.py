@@ -7,10 +7,11 @@ RLOO and GMPO in TRL add the constant -A_i / B for it, without gradient.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import ratios, surrogates
 from ..advantages import batch_zscore, group_center, group_zscore, leave_one_out
+from ..composition import Objective
 from ..gates import engine_ratio, sequence_mask, top_entropy
 from ..shapes import kl_in_reward, overlong, reward_clip
 from ..surrogates import clip, logprob
@@ -22,10 +23,7 @@ from ..weights import (
     sequence_sum,
     token_mean,
 )
-from .vocabulary import Reader, Words, as_words, known_words, refuse
-
-if TYPE_CHECKING:
-    from ..composition import Objective
+from .vocabulary import Reader, Words, answer, as_words, known_words, refuse
 
 __all__ = ["TRL_DEFAULTS", "TRL_RLOO_DEFAULTS", "TRL_SILENT", "from_trl", "to_trl"]
 
@@ -83,8 +81,6 @@ def from_trl(config: Any = None, *, trainer: str | None = None, **keywords: Any)
 
 
 def _grpo(given: dict[str, Any], gmpo: bool) -> Objective:
-    from ..composition import Objective
-
     defaults = {**TRL_DEFAULTS, "epsilon": 0.4} if gmpo else TRL_DEFAULTS
     words = Reader(VERSION, given, defaults, known_words("trl_grpo"))
     advantage = _advantage(words)
@@ -100,7 +96,7 @@ def _grpo(given: dict[str, Any], gmpo: bool) -> Objective:
         terms = (k3(beta),) if beta else ()
         made = Objective(advantage, surrogates.ratio(), sequence_mean(), terms=terms,
                          ratio=ratios.gmpo(epsilon, high))
-        return _with_ignored(made, words)
+        return words.told(made)
 
     kind = words.choice("loss_type", LOSS_WEIGHTS)
     level = words.choice("importance_sampling_level", ("token", "sequence"))
@@ -154,12 +150,10 @@ def _grpo(given: dict[str, Any], gmpo: bool) -> Objective:
         terms.append(entropy_bonus(coefficient, weights=local_token_mean()))
     made = Objective(advantage, surrogate, weights, ratio=ratio, gates=tuple(gates),
                      terms=tuple(terms))
-    return _with_ignored(made, words)
+    return words.told(made)
 
 
 def _rloo(given: dict[str, Any]) -> Objective:
-    from ..composition import Objective
-
     words = Reader(VERSION + " RLOOConfig", given, TRL_RLOO_DEFAULTS, known_words("trl_rloo"))
     normalise = bool(words["normalize_advantages"])
     advantage = leave_one_out(True, "bessel", EPS) if normalise else leave_one_out()
@@ -172,12 +166,7 @@ def _rloo(given: dict[str, Any]) -> Objective:
         shape.append(kl_in_reward(beta))
     made = Objective(advantage, clip(epsilon, None if high == epsilon else high), sequence_mean(),
                      ratio=ratios.product(), shape=tuple(shape))
-    return _with_ignored(made, words)
-
-
-def _with_ignored(made: Objective, words: Reader) -> Objective:
-    object.__setattr__(made, "ignored", words.ignored)
-    return made
+    return words.told(made)
 
 
 def _clip(epsilon: float, high: float | None, delta: float | None) -> clip:
@@ -230,12 +219,7 @@ def to_trl(objective: Objective, *, strict: bool = False) -> Words:
         _say_gmpo(objective, words, differences)
     else:
         _say_grpo(objective, words, differences)
-    back = from_trl(**words)
-    if back != objective and back.canonical() == objective.canonical():
-        differences.append(f"conventions: {back!r} is what TRL computes.")
-    if strict and differences:
-        raise refuse(VERSION, "this exactly", " ".join(differences))
-    return Words(words, differences)
+    return answer(VERSION, words, differences, objective, from_trl(**words), strict)
 
 
 def _say_rloo(objective: Objective, words: dict, differences: list) -> None:

@@ -8,7 +8,7 @@ and k3 to +-10; no such clamp is here, and inside them the two agree.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import ratios, surrogates
 from ..advantages import (
@@ -20,6 +20,7 @@ from ..advantages import (
     return_to_go,
     whiten,
 )
+from ..composition import Objective
 from ..gates import clip_cov, divergence_mask
 from ..shapes import kl_in_reward, overlong
 from ..surrogates import clip, logprob
@@ -32,10 +33,7 @@ from ..weights import (
     token_mean,
     token_sum,
 )
-from .vocabulary import Reader, Words, as_words, known_words, refuse
-
-if TYPE_CHECKING:
-    from ..composition import Objective
+from .vocabulary import Reader, Words, answer, as_words, known_words, refuse
 
 __all__ = ["VERL_DEFAULTS", "VERL_SILENT", "from_verl", "to_verl"]
 
@@ -84,8 +82,6 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
     >>> from_verl(adv_estimator="grpo")
     Objective(group_zscore('bessel'), clip(0.2, dual=3.0), token_mean)
     """
-    from ..composition import Objective
-
     words = Reader(VERSION, _flat(as_words(config, keywords)), VERL_DEFAULTS, known_words("verl"))
     for word, off in OFF.items():
         if words.given.get(word) not in (None, off):
@@ -125,8 +121,7 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
     advantage, credit = _advantage(words)
     made = Objective(advantage, surrogate, policy_weights, ratio=ratio, gates=gates,
                      terms=tuple(terms), shape=shape, credit=credit)
-    object.__setattr__(made, "ignored", words.ignored)
-    return made
+    return words.told(made)
 
 
 def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,9 +133,9 @@ def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
     for word, value in given.items():
         if word in SECTIONS:
             words |= {k: v for k, v in as_words(value, {}).items() if k != "rollout_correction"}
-        elif word != "_target_":
+        else:
             words[word] = value
-    words.pop("_target_", None)
+    words.pop("_target_", None)   # hydra's, in any section
     return words
 
 
@@ -250,12 +245,7 @@ def to_verl(objective: Objective, *, strict: bool = False) -> Words:
                                f"penalty_factor={part.factor}, max_resp_len={part.max_length}.")
         else:
             raise refuse(VERSION, f"shape={part!r}")
-    back = from_verl(**words)
-    if back != objective and back.canonical() == objective.canonical():
-        differences.append(f"conventions: {back!r} is what verl computes.")
-    if strict and differences:
-        raise refuse(VERSION, "this exactly", " ".join(differences))
-    return Words(words, differences)
+    return answer(VERSION, words, differences, objective, from_verl(**words), strict)
 
 
 def _say_advantage(objective: Objective, words: dict, differences: list) -> None:

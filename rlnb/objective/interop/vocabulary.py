@@ -10,7 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Reader", "Words", "known_words", "refuse"]
+from ..composition import Objective
+
+__all__ = ["Reader", "Words", "answer", "known_words", "refuse"]
 
 
 @cache
@@ -66,6 +68,11 @@ class Reader:
         """Given words that nothing asked for: they do not touch the loss."""
         return tuple(word for word in self.given if word not in self.used)
 
+    def told(self, objective: Objective) -> Objective:
+        """The objective just built from these words, with its `.ignored` set."""
+        object.__setattr__(objective, "ignored", self.ignored)   # frozen, and not part of its value
+        return objective
+
 
 def as_words(config: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """A mapping, or the fields of a configuration object that are not default, and keywords."""
@@ -88,6 +95,17 @@ class Words(dict):
     def __init__(self, words: Mapping[str, Any], differences: Iterable[str] = ()) -> None:
         super().__init__(words)
         self.differences = tuple(differences)
+
+
+def answer(library: str, words: Mapping[str, Any], differences: list[str], objective: Objective,
+           back: Objective, strict: bool) -> Words:
+    """The end of every `to_...`: `back` is what the library makes of `words`. Where it differs in
+    conventions only, that is one more difference; with `strict` any difference is refused."""
+    if back != objective and back.canonical() == objective.canonical():
+        differences.append(f"conventions: {back!r} is what {library.split()[0]} computes.")
+    if strict and differences:
+        raise refuse(library, "this exactly", " ".join(differences))
+    return Words(words, differences)
 
 
 def refuse(library: str, what: str, instead: str = "") -> ValueError:
