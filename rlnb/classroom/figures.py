@@ -39,6 +39,13 @@ METHOD_COLORS: Mapping[str, str] = {
     "gmpo": INDIGO,
     "cispo": WINE,
     "sapo": "#B8A000",  # a yellow dark enough for a line on white
+    "gspo_token": SKY,
+    "dppo": GREEN,
+    "dppo_kl": GREEN,
+    "dppo_topk": GREEN,
+    "scalerl": WINE,
+    "maxrl": ORANGE,
+    "mgpo": BLUE,
 }
 # Colour never stands alone: the dash pattern says the method too.
 METHOD_LINES: Mapping[str, Any] = {
@@ -55,6 +62,13 @@ METHOD_LINES: Mapping[str, Any] = {
     "gmpo": (0, (5, 1, 1, 1)),
     "cispo": (0, (4, 1, 1, 1, 1, 1)),
     "sapo": (0, (2, 1)),
+    "gspo_token": (0, (2, 2)),
+    "dppo": (0, (8, 1, 1, 1)),
+    "dppo_kl": (0, (3, 1)),
+    "dppo_topk": (0, (1, 1)),
+    "scalerl": (0, (8, 2)),
+    "maxrl": "-.",
+    "mgpo": (0, (3, 1, 1, 1)),
 }
 POSITIVE, NEGATIVE = BLUE, VERMILLION  # the sign of the advantage, everywhere
 HATCHES = ("", "//", "..", "xx", "\\\\", "--")

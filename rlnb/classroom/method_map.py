@@ -10,12 +10,12 @@ from rlnb.classroom.figures import BLUE, GREY, PALE, Picture, static_figure
 RATIOS = ("no ratio", "one per token,\nhard clip", "one per token,\nsoft, capped, masked",
           "one per answer")
 BASELINES = ("critic, per token", "mean and std\nof the group", "mean of the group",
-             "greedy answer", "mean of the batch", "none")
+             "mean of the group,\nstd of the batch", "greedy answer", "mean of the batch", "none")
 
 
 @dataclass(frozen=True)
 class Place:
-    """A method on the map: label, row, column, page of the course, and its name in the zoo, if any.
+    """A method on the map: label, row, column, page of the course, and its names in the zoo.
 
     baseline is an index of BASELINES, ratio one of RATIOS.
     """
@@ -24,24 +24,27 @@ class Place:
     baseline: int
     ratio: int
     page: str
-    zoo: str | None = None
+    zoo: tuple[str, ...] = ()
 
 
 PLACES = (
-    Place("REINFORCE", 5, 0, "02", "reinforce"),
-    Place("batch mean", 4, 0, "03", "reinforce_batch_mean"),
-    Place("ReMax", 3, 0, "03", "remax"),
-    Place("RLOO", 2, 0, "03", "rloo"),
-    Place("REINFORCE++", 4, 1, "03", "reinforce_plus_plus"),
-    Place("PPO", 0, 1, "05", "ppo"),
-    Place("GRPO", 1, 1, "06", "grpo"),
-    Place("Dr. GRPO", 2, 1, "08", "dr_grpo"),
-    Place("DAPO", 1, 1, "09", "dapo"),
-    Place("CISPO", 1, 2, "10", "cispo"),
-    Place("SAPO", 1, 2, "10", "sapo"),
-    Place("DPPO", 2, 2, "10"),
-    Place("GSPO", 1, 3, "11", "gspo"),
-    Place("GMPO", 1, 3, "11", "gmpo"),
+    Place("REINFORCE", 6, 0, "02", ("reinforce",)),
+    Place("batch mean", 5, 0, "03", ("reinforce_batch_mean",)),
+    Place("ReMax", 4, 0, "03", ("remax",)),
+    Place("RLOO", 2, 0, "03", ("rloo",)),
+    Place("MaxRL", 2, 0, "12", ("maxrl",)),
+    Place("REINFORCE++", 5, 1, "03", ("reinforce_plus_plus",)),
+    Place("PPO", 0, 1, "05", ("ppo",)),
+    Place("GRPO", 1, 1, "06", ("grpo",)),
+    Place("Dr. GRPO", 2, 1, "08", ("dr_grpo",)),
+    Place("DAPO", 1, 1, "09", ("dapo",)),
+    Place("MGPO", 1, 1, "12", ("mgpo",)),
+    Place("CISPO", 1, 2, "10", ("cispo",)),
+    Place("SAPO", 1, 2, "10", ("sapo",)),
+    Place("DPPO", 2, 2, "10", ("dppo", "dppo_kl", "dppo_topk")),
+    Place("ScaleRL", 3, 2, "12", ("scalerl",)),
+    Place("GSPO", 1, 3, "11", ("gspo", "gspo_token")),
+    Place("GMPO", 1, 3, "11", ("gmpo",)),
 )
 
 
@@ -56,9 +59,9 @@ def method_map(written: Collection[str]) -> Picture:
     follow = sorted(f"{p.label} ({p.page})" for p in PLACES if p.page not in pages)
     alt = (f"Methods by baseline (rows: {_plain(BASELINES)}) and treatment of the importance ratio "
            f"(columns: {_plain(RATIOS)}). Written: {', '.join(have)}. "
-           f"To follow: {', '.join(follow)}.")
+           f"To follow: {', '.join(follow) or 'none'}.")
     return static_figure(
-        lambda figure, _: _draw(figure, pages), alt=alt, size=(900, 430),
+        lambda figure, _: _draw(figure, pages), alt=alt, size=(900, 500),
         caption="Every method is a choice of baseline and a way to tame the importance ratio. "
                 "Filled: the page with this number is written.",
     )
@@ -84,7 +87,7 @@ def _draw(figure, pages: Collection[str]) -> None:
     figure.text(0.02, 0.945, "baseline", fontsize=10)
     for place in PLACES:
         cell = [p for p in PLACES if (p.baseline, p.ratio) == (place.baseline, place.ratio)]
-        spread = (cell.index(place) - (len(cell) - 1) / 2) * 0.48
+        spread = (cell.index(place) - (len(cell) - 1) / 2) * (0.48 if len(cell) < 3 else 0.33)
         done = place.page in pages
         axes.text(
             place.ratio + spread, place.baseline, f"{place.label}\n{place.page}",

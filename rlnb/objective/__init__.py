@@ -5,9 +5,9 @@
     grpo = Objective(group_zscore(), clip(0.2), sequence_mean, terms=k3(0.04))
     out = grpo(batch)                  # out.loss, out.advantages, out.metrics ...
 
-Needs torch and numpy only. Rooms: batch (the data), advantages, shapes, ratios, surrogates, gates,
-weights, terms (the parts), composition (Objective), zoo (the names), interop (TRL, verl, and what a
-training configuration really runs).
+Needs torch and numpy only. Rooms: batch (the data), advantages, shapes, credit, ratios, surrogates,
+gates, weights, terms (the parts), composition (Objective), zoo and annex (the names), interop (TRL,
+verl, and what a training configuration really runs).
 """
 
 from .advantages import (
@@ -18,18 +18,20 @@ from .advantages import (
     group_center,
     group_zscore,
     leave_one_out,
+    max_rl,
     raw_reward,
     return_to_go,
-    whiten,
 )
+from .annex import ANNEX
 from .batch import Batch, Prepared, Totals
 from .composition import Objective, Output
+from .credit import entropy_shaped, length_preference, mgpo_weight, press_top, whiten
 from .gates import clip_cov, divergence_mask, engine_ratio, sequence_mask, top_entropy
 from .interop import from_trl, from_verl, to_trl, to_verl
 from .interop.explanation import ConfigReport, explain_config
 from .interop.rosetta_table import rosetta
 from .part import Part
-from .ratios import gmpo, product, sequence, sequence_token, token
+from .ratios import gmpo, product, sequence, sequence_token, soft_sequence, token, topk_mix
 from .report import Difference, Explanation, difference
 from .shapes import kl_in_reward, overlong, reward_clip
 from .surrogates import cispo, clip, kl_cov, logprob, ratio, sapo, vespo
@@ -44,17 +46,18 @@ from .weights import (
     token_mean,
     token_sum,
 )
-from .zoo import ZOO, closest, method, name_of
+from .zoo import ZOO, closest, method, name_of, neighbours
 
 __all__ = [
-    "Batch", "ConfigReport", "Difference", "Explanation", "Objective", "Output", "Part",
+    "ANNEX", "Batch", "ConfigReport", "Difference", "Explanation", "Objective", "Output", "Part",
     "Prepared", "Totals", "ZOO", "absolute_kl", "batch_mean", "batch_zscore", "cispo", "clip",
     "clip_cov", "closest", "constant_length", "difference", "divergence_mask", "engine_ratio",
-    "entropy_bonus", "explain_config", "from_trl", "from_verl", "gae", "gmpo",
-    "greedy_baseline", "group_center", "group_zscore", "k1", "k2", "k3", "kl_cov",
-    "kl_estimate", "kl_in_reward", "leave_one_out", "local_token_mean", "logprob", "method",
-    "name_of", "overlong", "padded_length", "product", "prompt_mean", "ratio", "raw_reward",
-    "return_to_go", "reward_clip", "rosetta", "sapo", "sequence", "sequence_mask",
-    "sequence_mean", "sequence_sum", "sequence_token", "term", "to_trl", "to_verl", "token",
-    "token_mean", "token_sum", "top_entropy", "value_loss", "vespo", "whiten",
+    "entropy_bonus", "entropy_shaped", "explain_config", "from_trl", "from_verl", "gae", "gmpo",
+    "greedy_baseline", "group_center", "group_zscore", "k1", "k2", "k3", "kl_cov", "kl_estimate",
+    "kl_in_reward", "leave_one_out", "length_preference", "local_token_mean", "logprob", "max_rl",
+    "method", "mgpo_weight", "name_of", "neighbours", "overlong", "padded_length", "press_top",
+    "product", "prompt_mean", "ratio", "raw_reward", "return_to_go", "reward_clip", "rosetta",
+    "sapo", "sequence", "sequence_mask", "sequence_mean", "sequence_sum", "sequence_token",
+    "soft_sequence", "term", "to_trl", "to_verl", "token", "token_mean", "token_sum", "top_entropy",
+    "topk_mix", "value_loss", "vespo", "whiten",
 ]

@@ -1,4 +1,4 @@
-"""Baselines and credit: rewards become advantages.
+"""Baselines: rewards become advantages.
 
 Every part here maps (batch, token_rewards (B, T)) to A (B, T), without gradient, on whole groups.
 `token_rewards` holds `batch.rewards` on the last unmasked token, plus whatever the objective's
@@ -16,7 +16,7 @@ from .batch import Batch
 from .part import Part
 
 __all__ = ["batch_mean", "batch_zscore", "gae", "greedy_baseline", "group_center", "group_zscore",
-           "leave_one_out", "raw_reward", "return_to_go", "whiten"]
+           "leave_one_out", "max_rl", "raw_reward", "return_to_go"]
 
 Std = Literal["population", "bessel"]
 
@@ -158,22 +158,26 @@ class group_zscore(_Group):
 
 @dataclass(frozen=True, repr=False)
 class batch_zscore(_Whole):
-    """A_i = (r_i - mean) / (std of all rewards + eps).
+    """A_i = (r_i - mean) / (one std for the whole batch + eps).
 
     center: "batch" subtracts the batch mean (REINFORCE++ in its row form, arXiv 2501.03262);
-    "group" subtracts the group mean and still divides by the batch std (Lite-PPO, arXiv
-    2508.08221; TRL's `scale_rewards="batch"`).
+    "group" subtracts the group mean (Lite-PPO, arXiv 2508.08221; TRL's `scale_rewards="batch"`).
+    of: whose std. "rewards" takes the raw rewards' (Lite-PPO, TRL), "centred" that of r_i - mean
+    (ScaleRL, arXiv 2510.13786): smaller, because the spread between prompts is gone.
     """
 
     center: Literal["batch", "group"] = "batch"
     std: Std = "population"
     eps: float = 1e-6
+    of: Literal["rewards", "centred"] = "rewards"
     conventions: ClassVar[tuple[str, ...]] = ("std", "eps")
 
     def check(self, batch: Batch) -> None:
         super().check(batch)
         if self.center not in ("batch", "group"):
             raise ValueError(f"center must be 'batch' or 'group', got {self.center!r}.")
+        if self.of not in ("rewards", "centred"):
+            raise ValueError(f"of must be 'rewards' or 'centred', got {self.of!r}.")
         if self.center == "group":
             _Group.check(self, batch)
 
@@ -185,8 +189,49 @@ class batch_zscore(_Whole):
             deviation = rewards - rewards.mean()
             equal = rewards.max() == rewards.min()
             deviation = torch.where(equal, torch.zeros_like(deviation), deviation)
-        scale = standard_deviation(rewards, self.std, dim=0) + self.eps
+        spread = deviation if self.of == "centred" else rewards
+        scale = standard_deviation(spread, self.std, dim=0) + self.eps
         return batch.expand(torch.where(deviation == 0, deviation, deviation / scale))
+
+
+@dataclass(frozen=True, repr=False)
+class max_rl(_Group):
+    """A_i = (r_i - mean) / mean for rewards of 0 and 1: MaxRL, arXiv 2602.02710.
+
+    The mean where GRPO has the std. Its expectation is the gradient of
+    sum_{k=1}^{G-1} pass@k / k, the first G-1 terms of log p = -sum_k (1-p)^k / k, so a prompt
+    weighs like 1/p and not like 1/sqrt(p(1-p)). A is at most G - 1.
+
+    no_success: a group without a right answer gets 0 ("zero"), or -1 on every answer
+    ("minus_one": the control variate stays, and with it the G-th term).
+
+    >>> import torch
+    >>> from rlnb.objective import Batch
+    >>> b = Batch(torch.zeros(4, 1), torch.ones(4, 1), torch.tensor([1., 0., 0., 0.]), 4)
+    >>> max_rl()(b, b.rewards[:, None])[:, 0].tolist()
+    [3.0, -1.0, -1.0, -1.0]
+    """
+
+    no_success: Literal["zero", "minus_one"] = "zero"
+    conventions: ClassVar[tuple[str, ...]] = ("no_success",)
+
+    def check(self, batch: Batch) -> None:
+        super().check(batch)
+        if self.no_success not in ("zero", "minus_one"):
+            raise ValueError(f"no_success must be 'zero' or 'minus_one', got {self.no_success!r}.")
+        graded = (batch.rewards != 0) & (batch.rewards != 1)
+        if bool(graded.any()):
+            row = int(graded.nonzero()[0])
+            raise ValueError(f"max_rl raises the log-probability of success and takes rewards of 0 "
+                             f"and 1; rewards[{row}] is {float(batch.rewards[row])}. Threshold the "
+                             "reward, or use group_center.")
+
+    def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
+        rewards, deviation = self.centred(batch, token_rewards)
+        mean = rewards.mean(1, keepdim=True)
+        none = 0.0 if self.no_success == "zero" else -1.0
+        some = mean > 0
+        return batch.expand(torch.where(some, deviation / torch.where(some, mean, 1.0), none))
 
 
 @dataclass(frozen=True, repr=False)
@@ -221,25 +266,3 @@ class gae(Part):
             value_next = torch.where(here, values[:, t], value_next)
             out[:, t] = torch.where(here, running, 0.0)
         return out
-
-
-@dataclass(frozen=True, repr=False)
-class whiten(Part):
-    """Credit: (A - mean) / sqrt(var + eps) over all unmasked tokens of the step.
-
-    PPO for language models does it after GAE; the critic's target is computed before. TRL and
-    verl use Bessel's variance, OpenRLHF the population's.
-    """
-
-    std: Std = "bessel"
-    eps: float = 1e-8
-    conventions: ClassVar[tuple[str, ...]] = ("std", "eps")
-
-    def __call__(self, batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
-        if self.std not in ("population", "bessel"):
-            raise ValueError(f"std must be 'population' or 'bessel', got {self.std!r}.")
-        valid, tokens = batch.mask.to(advantages.dtype), batch.mask.sum()
-        deviation = advantages - (advantages * valid).sum() / tokens
-        degrees = (tokens - int(self.std == "bessel")).clamp(min=1)
-        spread = (deviation.square() * valid).sum() / degrees
-        return torch.where(batch.mask, deviation / (spread + self.eps).sqrt(), 0.0)

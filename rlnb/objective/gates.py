@@ -33,28 +33,46 @@ class divergence_mask(Anchored):
     A > 0 is dropped when p > q and D > high, A <= 0 when p < q and D > low. D is |p - q| for
     kind "tv" (0.15 in the authors' scripts) and the KL of the two-way split
     q log(q/p) + (1-q) log((1-q)/(1-p)) for "kl" (0.05). high is `low` when None.
+
+    top_k: take D over the candidates of `old_topk_logprobs` and one bucket for the rest, TV =
+    (1/2) sum |p_k - q_k|; the sampled token still gives the direction. A finer partition sees
+    more: D never falls below the two-way one when the sampled token is among the candidates.
     """
 
     low: float = field(default=0.15, metadata={"always": True})
     high: float | None = None
     kind: Literal["tv", "kl"] = "tv"
     anchor: Anchor = "old"
+    top_k: bool = False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (*super().needs, *(("topk_logprobs", "old_topk_logprobs") if self.top_k else ()))
 
     def check(self, batch: Batch) -> None:
         super().check(batch)
         if self.kind not in ("tv", "kl"):
             raise ValueError(f"kind must be 'tv' or 'kl', got {self.kind!r}.")
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
-        log_p, log_q = batch.logprobs.detach(), self.behaviour(batch)
-        p, q = log_p.exp(), log_q.exp()
+    def divergence(self, batch: Batch) -> torch.Tensor:
+        """(B, T) D, detached: a probability for "tv", nats for "kl"."""
+        if self.top_k:
+            p, q = batch.topk_logprobs.detach().exp(), batch.old_topk_logprobs.detach().exp()
+        else:
+            p, q = batch.logprobs.detach().exp()[..., None], self.behaviour(batch).exp()[..., None]
+        p = torch.cat((p, (1 - p.sum(-1, keepdim=True)).clamp(min=0)), -1)
+        q = torch.cat((q, (1 - q.sum(-1, keepdim=True)).clamp(min=0)), -1)
         if self.kind == "tv":
-            moved = (p - q).abs()
-        else:   # 1e-8 keeps a token of probability 1 finite
-            moved = q * (log_q - log_p) + (1 - q) * ((1 - q + 1e-8) / (1 - p + 1e-8)).log()
+            return (p - q).abs().sum(-1) / 2
+        # 1e-8 keeps an empty rest finite
+        return (q * (q.clamp(min=1e-38).log() - p.clamp(min=1e-38).log()))[..., :-1].sum(-1) \
+            + q[..., -1] * ((q[..., -1] + 1e-8) / (p[..., -1] + 1e-8)).log()
+
+    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
+        log_p, log_q, moved = batch.logprobs.detach(), self.behaviour(batch), self.divergence(batch)
         high = self.low if self.high is None else self.high
-        dropped = torch.where(advantages > 0, (p > q) & (moved > high),
-                              (p < q) & (moved > self.low))
+        dropped = torch.where(advantages > 0, (log_p > log_q) & (moved > high),
+                              (log_p < log_q) & (moved > self.low))
         return (~dropped).to(advantages.dtype)
 
 

@@ -6,6 +6,7 @@ the ratio is exactly 1 and still carries the gradient of log pi.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,7 +15,8 @@ import torch
 from .batch import Batch
 from .part import Part
 
-__all__ = ["gmpo", "product", "sequence", "sequence_token", "token"]
+__all__ = ["fork_tokens", "gmpo", "product", "sequence", "sequence_token", "soft_sequence", "token",
+           "topk_mix"]
 
 Anchor = Literal["old", "sampling"]
 
@@ -113,3 +115,68 @@ class gmpo(Part):
         clipped = torch.where(advantages > 0, torch.minimum(log_ratio, banded),
                               torch.maximum(log_ratio, banded))
         return batch.expand(clipped.sum(1) / batch.lengths.clamp(min=1))
+
+
+@dataclass(frozen=True, repr=False)
+class soft_sequence(token):
+    """(1/T_i) sum_t log g(rho_t) with a soft gate g: the geometric mean of softly gated tokens.
+
+    gate "sigmoid": g = (4/tau) sigmoid(tau (rho - 1)), SAPO's gate; "arctan": log g =
+    arctan(tau log rho) / tau, so the mean stays within e^(+-pi / (2 tau)). With ratio() and
+    sequence_mean this is GMPO's structure with SAPO's softness, as "soft sequence policy
+    optimization" (arXiv 2602.19327) describes it. Its exact gate changed between versions and was
+    not verified here: call a result SSPO-style. A second SSPO (subsentence-level, arXiv
+    2511.04256) is another method.
+    """
+
+    tau: float = 1.0
+    gate: Literal["sigmoid", "arctan"] = "sigmoid"
+
+    def check(self, batch: Batch) -> None:
+        super().check(batch)
+        if self.gate not in ("sigmoid", "arctan"):
+            raise ValueError(f"gate must be 'sigmoid' or 'arctan', got {self.gate!r}.")
+        if self.tau <= 0:
+            raise ValueError(f"tau must be above 0, it is a temperature; got {self.tau}.")
+
+    def __call__(self, batch: Batch, advantages: torch.Tensor | None = None) -> torch.Tensor:
+        log_ratio = self.per_token(batch)
+        if self.gate == "sigmoid":
+            soft = torch.nn.functional.logsigmoid(self.tau * torch.expm1(log_ratio))
+            soft = soft + math.log(4 / self.tau)
+        else:
+            soft = torch.atan(self.tau * log_ratio) / self.tau
+        total = torch.where(batch.mask, soft, 0.0).sum(1)
+        return batch.expand(total / batch.lengths.clamp(min=1))
+
+
+def fork_tokens(batch: Batch, quantile: float) -> torch.Tensor:
+    """(B, T) bool: unmasked tokens whose entropy lies above the `quantile` of their own answer."""
+    entropies = batch.entropies.detach()
+    edge = torch.where(batch.mask, entropies, torch.nan).nanquantile(quantile, 1, keepdim=True)
+    return batch.mask & (entropies > edge)
+
+
+@dataclass(frozen=True, repr=False)
+class topk_mix(token):
+    """log rho_t, its gradient shared with the top K candidates on fork tokens of right answers.
+
+    Where A > 0 and the token is a fork: d log rho = (1 - alpha) d log pi(y_t) + (alpha / K) sum_k
+    d log pi(k-th likeliest); elsewhere that of log pi(y_t). The value is log rho throughout.
+    SimKO, arXiv 2510.14807, as its authors' code has it (alpha 0.01, K 3): a right answer lifts
+    its rivals a little too.
+    """
+
+    alpha: float = field(default=0.01, metadata={"always": True, "named": True})
+    quantile: float = 0.8
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (*super().needs, "topk_logprobs", "entropies")
+
+    def __call__(self, batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
+        log_ratio, rivals = self.per_token(batch), batch.topk_logprobs.mean(-1)
+        shared = (1 - self.alpha) * batch.logprobs + self.alpha * rivals
+        shared = log_ratio.detach() + shared - shared.detach()
+        fork = fork_tokens(batch, self.quantile) & (advantages > 0)
+        return torch.where(fork, shared, log_ratio)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 
@@ -129,21 +130,42 @@ class sapo(Part):
     tau is tau_pos where A > 0, else tau_neg. The gradient weight is rho sech^2(tau (rho - 1)/2):
     1 at rho = 1 for every tau, 1.57 at its peak (rho = 2.06, tau = 1), never 0. The value at
     rho = 1 is 2/tau. SAPO, arXiv 2511.20347.
+
+    gate: other f of the same kind (arXiv 2602.19345), all with f(1) = f'(1) = 1; with d = x - 1:
+    "erf" f' = exp(-tau^2 d^2 / 2), "arctan" f' = 1 / (1 + tau^2 d^2), "softsign" f' that to the
+    power 3/2.
+
+    >>> import torch
+    >>> x, A = torch.tensor([[2.0]]), torch.ones(1, 1)
+    >>> [round(sapo(gate=g)(None, A, x.log()).item(), 4) for g in ("sigmoid", "arctan")]
+    [2.9242, 1.7854]
     """
 
     tau_pos: float = field(default=1.0, metadata={"always": True, "named": True})
     tau_neg: float = field(default=1.05, metadata={"always": True})
+    gate: Literal["sigmoid", "erf", "arctan", "softsign"] = "sigmoid"
 
     def __post_init__(self) -> None:
         for name in ("tau_pos", "tau_neg"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be above 0, it is a temperature; "
                                  f"got {getattr(self, name)}.")
+        if self.gate not in GATES:
+            raise ValueError(f"gate must be one of {', '.join(GATES)}; got {self.gate!r}.")
 
     def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
         tau = torch.where(advantages > 0, torch.full_like(advantages, self.tau_pos),
                           torch.full_like(advantages, self.tau_neg))
-        return torch.sigmoid(tau * (log_ratio.exp() - 1)) * (4 / tau) * advantages
+        return GATES[self.gate](log_ratio.exp() - 1, tau) * advantages
+
+
+# f of the distance d = rho - 1
+GATES = {
+    "sigmoid": lambda d, tau: torch.sigmoid(tau * d) * (4 / tau),
+    "erf": lambda d, tau: 1 + math.sqrt(math.pi / 2) / tau * torch.erf(tau * d / math.sqrt(2)),
+    "arctan": lambda d, tau: 1 + torch.atan(tau * d) / tau,
+    "softsign": lambda d, tau: 1 + d / (1 + (tau * d) ** 2).sqrt(),
+}
 
 
 @dataclass(frozen=True, repr=False)

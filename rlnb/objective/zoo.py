@@ -12,24 +12,28 @@ import difflib
 from . import ratios, surrogates
 from .advantages import (
     batch_mean,
+    batch_zscore,
     gae,
     greedy_baseline,
     group_center,
     group_zscore,
     leave_one_out,
+    max_rl,
     raw_reward,
     return_to_go,
-    whiten,
 )
+from .annex import ANNEX
 from .composition import Objective
-from .ratios import sequence
+from .credit import mgpo_weight, whiten
+from .gates import divergence_mask
+from .ratios import sequence, sequence_token, token
 from .report import Difference, difference
 from .shapes import kl_in_reward
 from .surrogates import clip, logprob, ratio
 from .terms import k3
-from .weights import constant_length, sequence_mean, sequence_sum, token_mean
+from .weights import constant_length, prompt_mean, sequence_mean, sequence_sum, token_mean
 
-__all__ = ["ZOO", "closest", "method", "name_of"]
+__all__ = ["ZOO", "closest", "method", "name_of", "neighbours"]
 
 # A = r, loss -(1/B) sum_i r_i sum_t log pi                              Williams 1992
 reinforce            = Objective(raw_reward(),    logprob(), sequence_sum)
@@ -53,25 +57,43 @@ dr_grpo              = Objective(group_center(),  clip(0.2), constant_length())
 # one ratio per answer, the geometric mean; a band a thousand times narrower   2507.18071
 gspo                 = Objective(group_zscore(),  clip(3e-4, high=4e-4), sequence_mean,
                                  ratio=sequence())
+# the same value, the gradient token by token: for advantages that differ inside an answer
+gspo_token           = gspo.replace(ratio=sequence_token())
 # the tokens are clipped before their geometric mean, in log space       2507.20673
 gmpo                 = Objective(group_zscore(),  ratio(), sequence_mean, ratio=ratios.gmpo(0.4))
 # the ratio caps the weight and is never differentiated: no dead token   2506.13585
 cispo                = Objective(group_zscore(),  surrogates.cispo(5.0), token_mean)
 # a smooth gate in place of the clip                                     2511.20347
 sapo                 = Objective(group_zscore(),  surrogates.sapo(), sequence_mean)
+# the ratio only weighs; a token is dropped when its probability moved .15 and is pushed on;
+# the anchor is the rollout engine                                       2602.04879
+dppo                 = Objective(group_center(),  surrogates.cispo(20.0), constant_length(),
+                                 ratio=token("sampling"),
+                                 gates=divergence_mask(0.15, anchor="sampling"))
+dppo_kl              = dppo.replace(gates=divergence_mask(0.05, kind="kl", anchor="sampling"))
+dppo_topk            = dppo.replace(gates=divergence_mask(0.15, anchor="sampling", top_k=True))
+# CISPO with one std for the batch and one mean per prompt, against the engine   2510.13786
+scalerl              = Objective(batch_zscore("group", of="centred"), surrogates.cispo(5.0),
+                                 prompt_mean, ratio=token("sampling"))
+# A = (r - mean)/mean: the gradient of log p(success)                    2602.02710
+maxrl                = Objective(max_rl(),        logprob(), sequence_sum)
+# GRPO with more weight on prompts near one half                         2511.06221
+mgpo                 = Objective(group_zscore(),  clip(0.2), sequence_mean, credit=mgpo_weight(4.0))
 
 ZOO: dict[str, Objective] = {
     name: value for name, value in list(globals().items()) if isinstance(value, Objective)
 }
+NAMED = ZOO | ANNEX
 
 
 def method(name: str) -> Objective:
-    """ZOO[name], and for an unknown name a ValueError that suggests the nearest."""
-    if name in ZOO:
-        return ZOO[name]
-    near = difflib.get_close_matches(name.lower().replace("-", "_").replace(".", ""), ZOO, 1, 0.4)
+    """ZOO[name] or ANNEX[name]; for an unknown name a ValueError that suggests the nearest."""
+    if name in NAMED:
+        return NAMED[name]
+    near = difflib.get_close_matches(name.lower().replace("-", "_").replace(".", ""), NAMED, 1, 0.4)
     guess = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"there is no method {name!r}.{guess} The zoo has {', '.join(ZOO)}.")
+    raise ValueError(f"there is no method {name!r}.{guess} The zoo has {', '.join(ZOO)}; "
+                     f"the annex {', '.join(ANNEX)}.")
 
 
 def name_of(objective: Objective) -> str | None:
@@ -82,21 +104,26 @@ def name_of(objective: Objective) -> str | None:
     'grpo'
     """
     wanted = objective.canonical()
-    return next((name for name, known in ZOO.items() if known.canonical() == wanted), None)
+    return next((name for name, known in NAMED.items() if known.canonical() == wanted), None)
+
+
+def neighbours(objective: Objective, n: int = 3) -> list[tuple[str, Difference]]:
+    """The n named methods that take the least to change, nearest first, and what differs.
+
+    Conventions are ignored. Another number in a part counts 1, a part of another kind 2; 3 to 5
+    where the kind makes the family (baseline, ratio, weights).
+    """
+    wanted = objective.canonical()
+    gaps = {name: difference(known.canonical(), wanted) for name, known in NAMED.items()}
+    near = sorted(gaps, key=lambda name: sum(
+        _price(change.part, _kinds(getattr(NAMED[name], change.part)),
+               _kinds(getattr(wanted, change.part))) for change in gaps[name]))
+    return [(name, gaps[name]) for name in near[:n]]
 
 
 def closest(objective: Objective) -> tuple[str, Difference]:
-    """The named method that takes the least to change, and what differs, conventions ignored.
-
-    Another number in a part counts 1, a part of another kind 2; 3 to 5 where the kind makes the
-    family (baseline, ratio, weights).
-    """
-    wanted = objective.canonical()
-    gaps = {name: difference(known.canonical(), wanted) for name, known in ZOO.items()}
-    name = min(gaps, key=lambda n: sum(
-        _price(change.part, _kinds(getattr(ZOO[n], change.part)),
-               _kinds(getattr(wanted, change.part))) for change in gaps[n]))
-    return name, gaps[name]
+    """The nearest of the `neighbours`: a method's own name where it has one."""
+    return neighbours(objective, 1)[0]
 
 
 def _price(part: str, before: list[str], after: list[str]) -> int:
@@ -109,6 +136,4 @@ def _price(part: str, before: list[str], after: list[str]) -> int:
 
 
 def _kinds(part: object) -> list[str]:
-    # sequence_token is sequence wherever an answer shares one advantage
-    parts = part if isinstance(part, tuple) else (part,)
-    return [type(p).__name__.replace("sequence_token", "sequence") for p in parts]
+    return [type(p).__name__ for p in (part if isinstance(part, tuple) else (part,))]

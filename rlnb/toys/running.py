@@ -56,9 +56,17 @@ def running_group(dtype: torch.dtype = torch.float64) -> Batch:
     return _batch(OLD, NEW, REF, REWARDS, dtype)
 
 
-def running_batch(dtype: torch.dtype = torch.float64) -> Batch:
-    """The running group and a second prompt: rewards 1 0 0 0, lengths 4 1 7 2."""
-    return _batch(OLD + OLD_2, NEW + NEW_2, REF + REF_2, REWARDS + REWARDS_2, dtype)
+def running_batch(dtype: torch.dtype = torch.float64, *, complete: bool = False) -> Batch:
+    """The running group and a second prompt: rewards 1 0 0 0, lengths 4 1 7 2.
+
+    complete: with every other field that a method of the zoo or the annex asks for. The rollout
+    engine agrees with the trainer (`sampling_logprobs` = `old_logprobs`); a token of probability p
+    had three rivals that shared the rest as 6 : 3 : 1 and now share it as 4 : 5 : 1, which gives
+    ranks, entropies and the three likeliest candidates; the critic says 0.5 everywhere; the greedy
+    answer is right to the first prompt and wrong to the second.
+    """
+    batch = _batch(OLD + OLD_2, NEW + NEW_2, REF + REF_2, REWARDS + REWARDS_2, dtype)
+    return _completed(batch) if complete else batch
 
 
 def _batch(old, new, ref, rewards, dtype: torch.dtype) -> Batch:
@@ -71,3 +79,24 @@ def _batch(old, new, ref, rewards, dtype: torch.dtype) -> Batch:
 
     return Batch(log(new).requires_grad_(), mask, torch.tensor(rewards, dtype=dtype), 4,
                  old_logprobs=log(old), ref_logprobs=log(ref), max_completion_length=8)
+
+
+def _completed(batch: Batch) -> Batch:
+    old = _candidates(batch.old_logprobs, (0.6, 0.3, 0.1))
+    new = _candidates(batch.logprobs, (0.4, 0.5, 0.1))
+    # the old policy's three likeliest
+    order = old.argsort(dim=-1, descending=True, stable=True)[..., :3]
+    now = new.detach()
+    half = torch.full_like(batch.old_logprobs, 0.5)
+    return batch.replace(
+        sampling_logprobs=batch.old_logprobs, entropies=-torch.xlogy(now, now).sum(-1),
+        sampled_rank=(now[..., 1:] > now[..., :1]).sum(-1),
+        topk_logprobs=new.gather(-1, order).log(), old_topk_logprobs=old.gather(-1, order).log(),
+        values=half, old_values=half,
+        greedy_rewards=torch.tensor([1.0] * 4 + [0.0] * 4, dtype=half.dtype))
+
+
+def _candidates(logprobs: torch.Tensor, shares: tuple[float, ...]) -> torch.Tensor:
+    """(B, T) log p -> (B, T, 4): p and three rivals that share 1 - p."""
+    p = logprobs.exp()
+    return torch.stack((p, *((1 - p) * share for share in shares)), -1)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rlnb import objective as package
 from rlnb.objective import (
+    ANNEX,
     ZOO,
     Batch,
     Objective,
@@ -41,8 +42,11 @@ from rlnb.objective import (
     whiten,
 )
 
+RANDOM_OR_LOCAL = ("clip_cov", "kl_cov")   # over the rows at hand: they say they cannot be split
+
 COMPOSITIONS = {
     **ZOO,
+    **{name: objective for name, objective in ANNEX.items() if name not in RANDOM_OR_LOCAL},
     "grpo, sequence ratio": ZOO["grpo"].replace(ratio=sequence),
     "dual, product, sum": Objective(leave_one_out(), clip(.2, dual=3.), sequence_sum,
                                     ratio=product),
@@ -59,7 +63,7 @@ COMPOSITIONS = {
 }
 
 
-def random_batch(seed, prompts=3, size=3, width=6, empty_row=False):
+def random_batch(seed, prompts=3, size=3, width=6, empty_row=False, binary=False):
     g = torch.Generator().manual_seed(seed)
     rows = prompts * size
     lengths = torch.randint(1, width + 1, (rows,), generator=g)
@@ -71,12 +75,21 @@ def random_batch(seed, prompts=3, size=3, width=6, empty_row=False):
 
     def near(scale):
         return (lp + scale * torch.randn(rows, width, generator=g)).clamp(max=0)
-    return Batch(lp.requires_grad_(), mask, torch.rand(rows, generator=g).round(decimals=1), size,
+    candidates = torch.randn(2, rows, width, 4, generator=g).log_softmax(-1)[..., :3]
+    rewards = torch.rand(rows, generator=g).round(decimals=0 if binary else 1)
+    return Batch(lp.requires_grad_(), mask, rewards, size,
                  old_logprobs=near(.4).detach(), ref_logprobs=near(.3).detach(),
                  sampling_logprobs=near(.4).detach(),
                  values=torch.rand(rows, width, generator=g).requires_grad_(),
                  old_values=torch.rand(rows, width, generator=g), max_completion_length=width,
-                 greedy_rewards=torch.rand(rows, generator=g))
+                 greedy_rewards=torch.rand(rows, generator=g),
+                 entropies=torch.rand(rows, width, generator=g),
+                 topk_logprobs=candidates[0], old_topk_logprobs=candidates[1],
+                 sampled_rank=torch.randint(0, 3, (rows, width), generator=g))
+
+
+def batch_for(name, seed, **more):
+    return random_batch(seed, binary=name == "maxrl", **more)
 
 
 def gradient(objective, batch):
@@ -89,7 +102,7 @@ def gradient(objective, batch):
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10_000), empty=st.booleans())
 def test_losses_of_any_split_add_up_also_inside_groups(name, seed, empty):
-    objective, batch = COMPOSITIONS[name], random_batch(seed, empty_row=empty)
+    objective, batch = COMPOSITIONS[name], batch_for(name, seed, empty_row=empty)
     prepared = objective.prepare(batch)
     whole = objective.loss(prepared)
     order = torch.randperm(9, generator=torch.Generator().manual_seed(seed))
@@ -104,10 +117,10 @@ def test_losses_of_any_split_add_up_also_inside_groups(name, seed, empty):
 @pytest.mark.parametrize("name", COMPOSITIONS)
 @pytest.mark.parametrize("poison", [math.inf, -math.inf, math.nan, 1e300])
 def test_masked_tokens_get_exactly_zero_gradient_whatever_they_hold(name, poison):
-    objective, clean = COMPOSITIONS[name], random_batch(3, empty_row=True)
+    objective, clean = COMPOSITIONS[name], batch_for(name, 3, empty_row=True)
     dirty = {}
     for field in ("logprobs", "old_logprobs", "ref_logprobs", "sampling_logprobs", "values",
-                  "old_values"):
+                  "old_values", "entropies", "topk_logprobs", "old_topk_logprobs"):
         value = getattr(clean, field).detach().clone()
         value[~clean.mask] = poison
         dirty[field] = value.requires_grad_(field in ("logprobs", "values"))
@@ -124,7 +137,7 @@ def test_masked_tokens_get_exactly_zero_gradient_whatever_they_hold(name, poison
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_a_permutation_of_groups_changes_nothing(name, seed):
-    objective, batch = COMPOSITIONS[name], random_batch(seed)
+    objective, batch = COMPOSITIONS[name], batch_for(name, seed)
     order = torch.randperm(3, generator=torch.Generator().manual_seed(seed))
     rows = (order[:, None] * 3 + torch.arange(3)).reshape(-1)
     moved = batch.rows(rows)
@@ -183,7 +196,8 @@ def test_a_method_no_one_named_works():
 
 def test_repr_is_the_constructor_call():
     names = {n: getattr(package, n) for n in package.__all__}
-    for name in (*ZOO, "token mean, k2", "dual, product, sum", "prompt mean, corrected k3",
+    for name in (*ZOO, *(n for n in ANNEX if n in COMPOSITIONS), "token mean, k2",
+                 "dual, product, sum", "prompt mean, corrected k3",
                  "token sum, kl in reward, whitened"):
         objective = COMPOSITIONS[name]
         assert eval(repr(objective), names) == objective, repr(objective)
@@ -211,7 +225,8 @@ def test_names_ignore_conventions_and_nothing_else():
     assert name_of(ZOO["dr_grpo"].replace(weights=constant_length(3000))) == "dr_grpo"
     assert name_of(ZOO["grpo"].replace(terms=())) is None
     assert name_of(ZOO["grpo"].replace(surrogate=clip(.3))) is None
-    assert {name: name_of(o) for name, o in ZOO.items()} == {name: name for name in ZOO}
+    named = ZOO | ANNEX
+    assert {name: name_of(o) for name, o in named.items()} == {name: name for name in named}
 
 
 def test_closest_says_what_is_missing():

@@ -294,7 +294,7 @@ def test_a_named_method_and_its_conventions():
     (trl(loss_type="cispo"), "cispo"),
     (trl("RLOOConfig"), "rloo"),
     (trl(**SEQ), "gspo"),
-    (verl(loss_mode="gspo"), "gspo"),
+    (verl(loss_mode="gspo"), "gspo_token"),
     (verl(clip_ratio_high=0.28), "dapo"),
     (verl(loss_mode="geo_mean"), "gmpo"),
     (explain_config({"loss_mode": "vanilla"}), "ppo"),

@@ -8,6 +8,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
+from ..annex import ANNEX
 from ..composition import Objective
 from ..report import Difference, difference
 from ..zoo import ZOO, closest, name_of
@@ -165,12 +166,12 @@ def _misplaced(reading: Reading) -> list[tuple[str, str]]:
 
 
 def _method(report: ConfigReport) -> list[str]:
+    same = " (here gspo: all tokens of an answer share one advantage)"
+    nearest = report.nearest + same * (report.nearest == "gspo_token")
     if report.name:
-        return _row("method", report.name)
-    lines = _row("method", f"no name; nearest of {len(ZOO)} is {report.nearest}, changed so:")
-    same = " (the same here: all tokens of an answer share one advantage)"
-    return lines + _row("", [str(c) + same * (c.before == "sequence" and c.after ==
-                             "sequence_token") for c in report.difference])
+        return _row("method", nearest)
+    lines = _row("method", f"no name; nearest of {len(ZOO) + len(ANNEX)} is {nearest}, changed so:")
+    return lines + _row("", [str(c) for c in report.difference])
 
 
 def _no_effect(report: ConfigReport) -> str:

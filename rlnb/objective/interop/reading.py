@@ -27,6 +27,7 @@ WIDEST = 20_000      # values
 
 ACTOR, POLICY = "actor_rollout_ref.actor.", "actor_rollout_ref.actor.policy_loss."
 ALGORITHM, KL_CTRL = "algorithm.", "algorithm.kl_ctrl."
+CORRECTION = "algorithm.rollout_correction."
 # Where verl 0.9.1 looks for each word; set elsewhere, it does nothing or is refused.
 HOMES = {
     **dict.fromkeys(("loss_mode", "clip_cov_ratio", "clip_cov_lb", "clip_cov_ub", "kl_cov_ratio",
@@ -38,7 +39,7 @@ HOMES = {
     **dict.fromkeys(("adv_estimator", "norm_adv_by_std_in_grpo", "gamma", "lam",
                      "use_kl_in_reward", "kl_penalty"), ALGORITHM),
     **dict.fromkeys(("kl_coef", "horizon", "target_kl"), KL_CTRL),
-    "rollout_is": "algorithm.rollout_correction.",
+    **dict.fromkeys(("rollout_is", "rollout_rs", "bypass_mode"), CORRECTION),
 }
 VERL_HINT = re.compile(r"\b(?:actor_rollout_ref|algorithm)\.[a-z_.]+=")
 FLAG = re.compile(r"(?:^|\s)--([A-Za-z][\w-]*)")

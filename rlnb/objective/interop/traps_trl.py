@@ -129,7 +129,9 @@ TRL_TRAPS: tuple[Trap, ...] = (
          c.loss_type == "cispo" and is_number(c.high) and c.high < 1) and (
              c.loss_type is not None or c.kind == "gmpo") and (c.given & {
              "epsilon", "epsilon_high", "delta", "importance_sampling_level",
-             "sapo_temperature_pos", "sapo_temperature_neg"} or c.loss_type in ("cispo", "sapo")),
+             "sapo_temperature_pos", "sapo_temperature_neg"}
+             or c.loss_type in ("cispo", "sapo", "vespo")
+             or ("off_policy_mask_threshold" in c.given and c.use_vllm is False)),
          lambda c: "one optimizer step per generation: the policy that samples is the one "
                    "that is updated, so every ratio is exactly 1 and no clip, cap, gate or epsilon "
                    "acts. "

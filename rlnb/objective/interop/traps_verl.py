@@ -113,6 +113,18 @@ VERL_TRAPS: tuple[Trap, ...] = (
                    f"{'' if 'clip_ratio_c' in c.given else ' (the default)'} caps dppo's ratio; "
                    "the 20 in its own code is never reached, and the authors advise a large cap. "
                    "Write clip_ratio_c=10000."),
+    Trap("dppo_anchor", lambda c: c.mode in ("dppo_tv", "dppo_kl") and not c.bypass_mode
+         and "bypass_mode" not in c.given,
+         lambda c: "dppo measures from the policy that sampled; with bypass_mode=False (the "
+                   "default) verl measures from log-probs that the trainer computed again, 1 more "
+                   "forward pass, and the engine's gap is not seen. Write "
+                   "algorithm.rollout_correction.bypass_mode=True."),
+    Trap("bypass_old_trainer", lambda c: c.bypass_mode is True and c["trainer.use_v1"] is False
+         and c.mode not in (None, "vanilla"),
+         lambda c: f"with trainer.use_v1=False bypass_mode=True replaces loss_mode={c.mode} by a "
+                   f"clip of {number(c.low) if is_number(c.low) else 'clip_ratio_low'} and "
+                   f"{number(c.high) if is_number(c.high) else 'clip_ratio_high'}. Write "
+                   "trainer.use_v1=True, where only the old log-probs change."),
     Trap("dual_clip", lambda c: c.mode == "vanilla" and is_number(c.clip_ratio_c)
          and c.clip_ratio_c < 100,
          lambda c: "the dual clip is always on: with A < 0 a token above ratio "

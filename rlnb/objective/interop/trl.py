@@ -7,6 +7,7 @@ RLOO and GMPO in TRL add the constant -A_i / B for it, without gradient.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from .. import ratios, surrogates
@@ -23,7 +24,7 @@ from ..weights import (
     sequence_sum,
     token_mean,
 )
-from .vocabulary import Reader, Words, answer, as_words, known_words, refuse
+from .vocabulary import Reader, Words, answer, as_words, known_words, refuse, refuse_all
 
 __all__ = ["TRL_DEFAULTS", "TRL_RLOO_DEFAULTS", "TRL_SILENT", "from_trl", "to_trl"]
 
@@ -198,6 +199,7 @@ def _entropy_gate(words: Reader) -> list[Any]:
 
 WEIGHT_WORDS = {"sequence_mean": "grpo", "token_mean": "dapo", "local_token_mean": "bnpo",
                 "constant_length": "dr_grpo", "sequence_sum": "luspo"}
+RATIOS = (ratios.token, ratios.sequence, ratios.sequence_token, ratios.product, ratios.gmpo)
 
 
 def to_trl(objective: Objective, *, strict: bool = False) -> Words:
@@ -207,12 +209,12 @@ def to_trl(objective: Objective, *, strict: bool = False) -> Words:
     handing the rest to its config. strict: refuse conventions too (std, eps), so that
     from_trl(**to_trl(x, strict=True)) == x.
 
-    Raises ValueError when a method part has no word in TRL.
+    Raises ValueError, with every part that has no word in TRL and why; where each part has one,
+    with the two that TRL does not put together.
     """
+    refuse_all(VERSION, _missing(objective))
     words: dict[str, Any] = {}
     differences: list[str] = []
-    if objective.credit:
-        raise refuse(VERSION, f"credit={objective.credit[0]!r}")
     if isinstance(objective.advantage, leave_one_out):
         _say_rloo(objective, words, differences)
     elif isinstance(objective.ratio, ratios.gmpo):
@@ -220,6 +222,54 @@ def to_trl(objective: Objective, *, strict: bool = False) -> Words:
     else:
         _say_grpo(objective, words, differences)
     return answer(VERSION, words, differences, objective, from_trl(**words), strict)
+
+
+def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
+    """(part, why) for each part that TRL says in no trainer, or not in this one."""
+    part, ratio = objective.advantage, objective.ratio
+    rloo = isinstance(part, leave_one_out)
+    if isinstance(part, batch_zscore) and part.center == "group":
+        if part.of != "rewards":
+            yield (f"advantage={part!r}", "scale_rewards='batch' divides by the std of the raw "
+                   "rewards, which also holds the spread between prompts.")
+    elif not isinstance(part, (group_zscore, group_center, leave_one_out)):
+        yield (f"advantage={part!r}", "Its baselines are the group mean, with or without "
+               "a std, and leave-one-out in RLOOTrainer.")
+    part = objective.surrogate
+    if isinstance(part, surrogates.cispo) and (part.floor is not None or part.cap is None):
+        yield f"surrogate={part!r}", "Its cispo has a cap and no floor."
+    elif isinstance(part, surrogates.sapo) and part.gate != "sigmoid":
+        yield f"surrogate={part!r}", "Its gate is the sigmoid."
+    elif not isinstance(part, (clip, logprob, surrogates.ratio, surrogates.cispo, surrogates.sapo,
+                               surrogates.vespo)):
+        yield f"surrogate={part!r}", "Its losses are clip, cispo, sapo and vespo."
+    if type(objective.weights).__name__ not in WEIGHT_WORDS:
+        yield f"weights={objective.weights!r}", f"Its averages are {', '.join(WEIGHT_WORDS)}."
+    if getattr(ratio, "anchor", "old") != "old":
+        yield (f"ratio={ratio!r}", "Its ratio is against the trainer's old policy; the engine's "
+               "log-probs only weigh or mask beside it.")
+    elif type(ratio) not in RATIOS:
+        yield f"ratio={ratio!r}", "Its ratios are token, sequence, product (RLOO, vespo) and gmpo."
+    for part in objective.shape:
+        if isinstance(part, (kl_in_reward, reward_clip)) and not rloo:
+            yield f"shape={part!r}", "Only RLOOTrainer changes the reward."
+        elif isinstance(part, overlong) and part.factor != 1:
+            yield f"shape={part!r}", "Its get_soft_overlong_punishment has no factor."
+        elif not isinstance(part, (kl_in_reward, reward_clip, overlong)):
+            yield f"shape={part!r}", "Only RLOOTrainer changes the reward."
+    for part in objective.credit:
+        yield f"credit={part!r}", "Nothing stands between its advantages and its loss."
+    for part in objective.gates:
+        if not isinstance(part, (sequence_mask, top_entropy, engine_ratio)):
+            yield f"gates={part!r}", "Its gates are sequence_mask, top_entropy and engine_ratio."
+    for part in objective.terms:
+        if isinstance(part, entropy_bonus):
+            if not isinstance(part.weights, local_token_mean):
+                yield f"terms={part!r}", "Its entropy bonus averages by local_token_mean."
+        elif not isinstance(part, k3) or part.weights is not None or part.straight_through \
+                or part.corrected == "detached":
+            yield (f"terms={part!r}", "Its KL term is k3, with or without the ratio in front, and "
+                   "is averaged like the loss.")
 
 
 def _say_rloo(objective: Objective, words: dict, differences: list) -> None:
@@ -266,8 +316,6 @@ def _say_grpo(objective: Objective, words: dict, differences: list) -> None:
     _say_advantage(objective.advantage, words)
     _say_surrogate(objective, words, differences)
     for part in objective.shape:
-        if not isinstance(part, overlong) or part.factor != 1:
-            raise refuse(VERSION, f"shape={part!r}")
         differences.append("the overlong penalty is a reward function in TRL: "
                            f"get_soft_overlong_punishment({part.max_length}, {part.cache}).")
     for part in objective.gates:
@@ -277,17 +325,16 @@ def _say_grpo(objective: Objective, words: dict, differences: list) -> None:
                 words["use_vllm"] = True
         elif isinstance(part, top_entropy):
             words["top_entropy_quantile"] = part.quantile
-        elif isinstance(part, engine_ratio):
+        else:
             words.update(use_vllm=True, vllm_importance_sampling_mode=f"{part.level}_{part.kind}",
                          vllm_importance_sampling_clip_min=part.low,
                          vllm_importance_sampling_clip_max=part.high)
-        else:
-            raise refuse(VERSION, f"gates={part!r}")
     if words.get("use_vllm") and "vllm_importance_sampling_mode" not in words:
         words["vllm_importance_sampling_correction"] = False
     for part in objective.terms:
-        if isinstance(part, k3) and part.weights is None and not part.straight_through \
-                and part.corrected != "detached":
+        if isinstance(part, entropy_bonus):
+            words["entropy_coef"] = part.coefficient
+        else:
             words.update(beta=part.coefficient, use_bias_correction_kl=bool(part.corrected))
             if part.corrected and words["loss_type"] == "vespo":
                 words["importance_sampling_level"] = ("sequence" if part.corrected == "sequence"
@@ -296,28 +343,14 @@ def _say_grpo(objective: Objective, words: dict, differences: list) -> None:
             if part.corrected and (part.corrected == "sequence") != (level == "sequence"):
                 raise refuse(VERSION, f"{part!r} beside ratio={objective.ratio!r}",
                              "It corrects the KL by the ratio of importance_sampling_level.")
-        elif isinstance(part, entropy_bonus) and isinstance(part.weights, local_token_mean):
-            words["entropy_coef"] = part.coefficient
-        else:
-            raise refuse(VERSION, f"terms={part!r}")
 
 
 def _say_advantage(part: Any, words: dict) -> None:
-    if isinstance(part, group_zscore):
-        words["scale_rewards"] = "group"
-    elif isinstance(part, group_center):
-        words["scale_rewards"] = "none"
-    elif isinstance(part, batch_zscore) and part.center == "group":
-        words["scale_rewards"] = "batch"
-    else:
-        raise refuse(VERSION, f"advantage={part!r}", "It has the group mean, with or without a std,"
-                     " and leave-one-out in RLOOTrainer.")
+    words["scale_rewards"] = {group_zscore: "group", group_center: "none"}.get(type(part), "batch")
 
 
 def _say_surrogate(objective: Objective, words: dict, differences: list) -> None:
     surrogate, weights, ratio = objective.surrogate, objective.weights, objective.ratio
-    if getattr(ratio, "anchor", "old") != "old":
-        raise refuse(VERSION, f"ratio={ratio!r}", "Its ratio is against the trainer's old policy.")
     if isinstance(ratio, ratios.sequence_token):
         differences.append("TRL has the sequence ratio; with one advantage per answer GSPO-token "
                            "has the same value and gradient.")
@@ -325,8 +358,6 @@ def _say_surrogate(objective: Objective, words: dict, differences: list) -> None
         words["importance_sampling_level"] = "sequence"
     averaged = type(weights).__name__
     if isinstance(surrogate, surrogates.cispo):
-        if surrogate.floor is not None or surrogate.cap is None:
-            raise refuse(VERSION, f"surrogate={surrogate!r}", "Its cispo has a cap and no floor.")
         kind, wanted, extra = "cispo", "token_mean", {"epsilon_high": surrogate.cap}
     elif isinstance(surrogate, surrogates.sapo):
         kind, wanted = "sapo", "sequence_mean"
@@ -347,9 +378,6 @@ def _say_surrogate(objective: Objective, words: dict, differences: list) -> None
         return
     if isinstance(ratio, ratios.product):
         raise refuse(VERSION, "a clipped product of ratios outside its RLOOTrainer")
-    if averaged not in WEIGHT_WORDS:
-        raise refuse(VERSION, f"weights={weights!r}", "It has sequence_mean, token_mean, "
-                     "local_token_mean, constant_length and sequence_sum.")
     words["loss_type"] = WEIGHT_WORDS[averaged]
     if averaged == "constant_length" and weights.length is not None:
         words["max_completion_length"] = weights.length
@@ -365,11 +393,9 @@ def _say_surrogate(objective: Objective, words: dict, differences: list) -> None
     elif isinstance(surrogate, surrogates.ratio):
         words.update(epsilon=1.0, epsilon_high=1e9)
         differences.append("an unclipped ratio is said as a band that nothing leaves.")
-    elif isinstance(surrogate, logprob):
+    else:
         differences.append("TRL has no log-prob surrogate; with one optimizer step per rollout the "
                            "ratio is 1 and the gradient is the same.")
-    else:
-        raise refuse(VERSION, f"surrogate={surrogate!r}")
 
 
 def _say_band(epsilon: float, high: float | None, words: dict) -> None:

@@ -7,7 +7,7 @@ and k3 to +-10; no such clamp is here, and inside them the two agree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .. import ratios, surrogates
@@ -18,10 +18,10 @@ from ..advantages import (
     group_zscore,
     leave_one_out,
     return_to_go,
-    whiten,
 )
 from ..composition import Objective
-from ..gates import clip_cov, divergence_mask
+from ..credit import whiten
+from ..gates import clip_cov, divergence_mask, sequence_mask
 from ..shapes import kl_in_reward, overlong
 from ..surrogates import clip, logprob
 from ..terms import absolute_kl, entropy_bonus, k1, k2, k3
@@ -33,7 +33,7 @@ from ..weights import (
     token_mean,
     token_sum,
 )
-from .vocabulary import Reader, Words, answer, as_words, known_words, refuse
+from .vocabulary import Reader, Words, answer, as_words, known_words, refuse, refuse_all
 
 __all__ = ["VERL_DEFAULTS", "VERL_SILENT", "from_verl", "to_verl"]
 
@@ -51,11 +51,12 @@ VERL_DEFAULTS: dict[str, Any] = {
     # algorithm
     "adv_estimator": "gae", "norm_adv_by_std_in_grpo": True, "gamma": 1.0, "lam": 1.0,
     "use_kl_in_reward": False, "kl_penalty": "kl", "kl_coef": 0.001, "rollout_is": None,
+    "bypass_mode": False,
 }
 VERL_SILENT = known_words("verl") - VERL_DEFAULTS.keys()   # words that do not touch the loss
 SECTIONS = ("policy_loss", "kl_ctrl", "rollout_correction")
 # words that change the loss and that no composition says, with the value that switches them off
-OFF = {"rollout_is": None, "rollout_rs": None, "bypass_mode": False, "use_pf_ppo": False}
+OFF = {"rollout_is": None, "rollout_rs": None, "use_pf_ppo": False}
 MODES = ("vanilla", "gspo", "cispo", "sapo", "geo_mean", "dppo_tv", "dppo_kl", "clip_cov", "kl_cov",
          "gpg")
 NOT_SAID = {"dro": "its quadratic penalty", "bypass_mode": "its rollout correction"}
@@ -76,6 +77,10 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
     may also be given whole. What is not given has the default of verl's YAML. The
     result's `.ignored` names the given words that do not touch the loss.
 
+    bypass_mode puts the rollout engine's log-probs in the place of the old ones. It is read as
+    the trainer of `trainer.use_v1=True` reads it, the default; the older one would also replace
+    loss_mode by a plain clip.
+
     Raises ValueError for an unknown word or value, with the nearest one, and for the settings no
     composition says (rollout correction, dro, estimators outside the course).
 
@@ -92,7 +97,8 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
     mode = words.choice("loss_mode", MODES)
     weights = _weights(words)
     low, high = _band(words)
-    surrogate, ratio, gates = _policy(mode, words, low, high)
+    anchor = "sampling" if words["bypass_mode"] else "old"
+    surrogate, ratio, gates = _policy(mode, words, low, high, anchor)
     if mode in ("sapo", "geo_mean"):
         words.used -= {"loss_agg_mode", "loss_scale_factor"}
     if mode in ("sapo", "kl_cov", "gpg"):
@@ -111,6 +117,9 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
         terms.append(entropy_bonus(coefficient, weights=own))
     shape: tuple[Any, ...] = ()
     if words["use_kl_in_reward"]:
+        if anchor != "old":
+            raise refuse("a composition", "use_kl_in_reward with bypass_mode",
+                         "Its penalty then takes the engine's log-probs. Use use_kl_loss.")
         if words.given.get("type") == "adaptive":
             raise refuse("a composition", "kl_ctrl.type='adaptive'",
                          "Its coefficient follows the measured KL. Set it to fixed.")
@@ -147,32 +156,36 @@ def _band(words: Reader) -> tuple[float, float]:
             words.number("clip_ratio") if high is None else high)
 
 
-def _policy(mode: str, words: Reader, low: float, high: float) -> tuple[Any, Any, tuple]:
+def _policy(mode: str, words: Reader, low: float, high: float,
+            anchor: Any) -> tuple[Any, Any, tuple]:
     """(surrogate, ratio, gates) of a loss_mode."""
     upper = None if high == low else high
+    token = ratios.token(anchor)
     if mode == "vanilla":
-        return clip(low, upper, dual=words.number("clip_ratio_c")), ratios.token(), ()
+        return clip(low, upper, dual=words.number("clip_ratio_c")), token, ()
     if mode == "gspo":
-        return clip(low, upper), ratios.sequence_token(), ()
+        return clip(low, upper), ratios.sequence_token(anchor), ()
     if mode == "cispo":
         floor = 1 - low
-        return surrogates.cispo(1 + high, floor if floor > 0 else None), ratios.token(), ()
+        return surrogates.cispo(1 + high, floor if floor > 0 else None), token, ()
     if mode == "sapo":
-        return (surrogates.sapo(words.number("tau_pos"), words.number("tau_neg")),
-                ratios.token(), ())
+        return surrogates.sapo(words.number("tau_pos"), words.number("tau_neg")), token, ()
     if mode == "geo_mean":
+        if anchor != "old":
+            raise refuse("a composition", "loss_mode='geo_mean' with bypass_mode",
+                         "gmpo compares with the trainer's old policy.")
         return surrogates.ratio(), ratios.gmpo(low, upper), ()
     if mode in ("dppo_tv", "dppo_kl"):
         cap = surrogates.cispo(words.number("clip_ratio_c"))
-        return cap, ratios.token(), (divergence_mask(low, upper, mode[-2:]),)
+        return cap, token, (divergence_mask(low, upper, mode[-2:], anchor),)
     if mode == "clip_cov":
         gate = clip_cov(words.number("clip_cov_ratio"), words.number("clip_cov_lb"),
                         words.number("clip_cov_ub"), low, upper)
-        return clip(low, upper), ratios.token(), (gate,)
+        return clip(low, upper), token, (gate,)
     if mode == "kl_cov":
         part = surrogates.kl_cov(words.number("kl_cov_ratio"), words.number("ppo_kl_coef"))
-        return part, ratios.token(), ()
-    return logprob(), ratios.token(), ()
+        return part, token, ()
+    return logprob(), token, ()
 
 
 def _weights(words: Reader) -> Any:
@@ -216,8 +229,10 @@ def to_verl(objective: Objective, *, strict: bool = False) -> Words:
     """verl 0.9.1's words, flat, for an objective; `.differences` says what they do not carry over.
 
     strict: refuse conventions too, so that from_verl(**to_verl(x, strict=True)) == x. Raises
-    ValueError when a method part has no word in verl.
+    ValueError, with every part that has no word in verl and why; where each part has one, with
+    those that verl does not put together.
     """
+    refuse_all(VERSION, _missing(objective))
     words: dict[str, Any] = {}
     differences: list[str] = []
     _say_advantage(objective, words, differences)
@@ -226,33 +241,73 @@ def to_verl(objective: Objective, *, strict: bool = False) -> Words:
     for part in objective.terms:
         if part.weights is not None and part.weights != own:
             raise refuse(VERSION, f"a term with weights of its own ({part!r})")
-        kind = getattr(part, "kind", None)
-        if isinstance(part, (k1, k2, k3, absolute_kl)) and not part.corrected:
-            name = {"k1": "kl", "k2": "mse", "k3": "low_var_kl", "abs": "abs"}[kind]
-            words.update(use_kl_loss=True, kl_loss_coef=part.coefficient,
-                         kl_loss_type=name + ("+" if part.straight_through else ""))
-        elif isinstance(part, entropy_bonus):
+        if isinstance(part, entropy_bonus):
             words["entropy_coeff"] = part.coefficient
         else:
-            raise refuse(VERSION, f"terms={part!r}")
+            name = {"k1": "kl", "k2": "mse", "k3": "low_var_kl", "abs": "abs"}[part.kind]
+            words.update(use_kl_loss=True, kl_loss_coef=part.coefficient,
+                         kl_loss_type=name + ("+" if part.straight_through else ""))
     for part in objective.shape:
         if isinstance(part, kl_in_reward):
             name = {"k1": "kl", "k2": "mse", "k3": "low_var_kl"}[part.estimator]
+            if words.get("bypass_mode"):
+                raise refuse(VERSION, f"{part!r} with ratio={objective.ratio!r}",
+                             "With bypass_mode its penalty takes the engine's log-probs.")
             words.update(use_kl_in_reward=True, kl_coef=part.beta, kl_penalty=name)
-        elif isinstance(part, overlong):
+        else:
             differences.append("the overlong penalty is the reward manager's in verl: "
                                f"overlong_buffer_cfg with len={part.cache}, "
                                f"penalty_factor={part.factor}, max_resp_len={part.max_length}.")
-        else:
-            raise refuse(VERSION, f"shape={part!r}")
     return answer(VERSION, words, differences, objective, from_verl(**words), strict)
+
+
+def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
+    """(part, why) for each part that verl has nothing for, whatever stands beside it."""
+    part, ratio = objective.advantage, objective.ratio
+    if not isinstance(part, (gae, return_to_go, group_zscore, group_center, leave_one_out,
+                             greedy_baseline)):
+        yield (f"advantage={part!r}", "Of the baselines here it has gae, return_to_go, "
+               "group_zscore, group_center, leave_one_out and greedy_baseline.")
+    elif isinstance(part, leave_one_out) and part.normalise:
+        yield f"advantage={part!r}", "Its rloo has no std."
+    part = objective.surrogate
+    if isinstance(part, clip) and part.delta is not None:
+        yield f"surrogate={part!r}", "Its dual clip is clip_ratio_c."
+    elif isinstance(part, surrogates.cispo) and part.cap is None:
+        yield f"surrogate={part!r}", "Its cispo has a cap."
+    elif isinstance(part, surrogates.sapo) and part.gate != "sigmoid":
+        yield f"surrogate={part!r}", "Its gate is the sigmoid."
+    elif not isinstance(part, (clip, logprob, surrogates.ratio, surrogates.cispo, surrogates.sapo,
+                               surrogates.kl_cov)):
+        yield f"surrogate={part!r}", "Of the surrogates here it has clip, cispo, sapo and kl_cov."
+    if type(objective.weights).__name__ not in WEIGHT_WORDS:
+        yield f"weights={objective.weights!r}", f"Its averages are {', '.join(AGGREGATIONS)}."
+    if type(ratio) not in (ratios.token, ratios.sequence, ratios.sequence_token, ratios.gmpo):
+        yield f"ratio={ratio!r}", "Its ratios are token, sequence_token (gspo) and gmpo (geo_mean)."
+    for part in objective.shape:
+        if not isinstance(part, (kl_in_reward, overlong)):
+            yield f"shape={part!r}", "In its reward it has the KL."
+    for place, part in enumerate(objective.credit):
+        if not isinstance(part, whiten) or place:
+            yield f"credit={part!r}", "Of the credit parts it has whitening."
+    for part in objective.gates:
+        if isinstance(part, divergence_mask) and part.top_k:
+            yield f"gates={part!r}", "Its divergence is that of the sampled token."
+        elif isinstance(part, sequence_mask):
+            yield f"gates={part!r}", "Its rollout_rs masks whatever the sign of A."
+        elif not isinstance(part, (divergence_mask, clip_cov)):
+            yield f"gates={part!r}", "Its gates are divergence_mask and clip_cov."
+    for part in objective.terms:
+        if isinstance(part, (k1, k2, k3, absolute_kl)):
+            if part.corrected:
+                yield f"terms={part!r}", "Its KL loss has no ratio in front."
+        elif not isinstance(part, entropy_bonus):
+            yield f"terms={part!r}", "Beside the policy it has a KL loss and an entropy bonus."
 
 
 def _say_advantage(objective: Objective, words: dict, differences: list) -> None:
     part = objective.advantage
-    whitened = len(objective.credit) == 1 and isinstance(objective.credit[0], whiten)
-    if objective.credit and not whitened:
-        raise refuse(VERSION, f"credit={objective.credit!r}")
+    whitened = bool(objective.credit)
     if isinstance(part, gae):
         words.update(adv_estimator="gae", gamma=part.gamma, lam=part.lam)
         if not whitened:
@@ -265,21 +320,19 @@ def _say_advantage(objective: Objective, words: dict, differences: list) -> None
         raise refuse(VERSION, f"{part!r} with whitening")
     elif isinstance(part, (group_zscore, group_center)):
         words.update(adv_estimator="grpo", norm_adv_by_std_in_grpo=isinstance(part, group_zscore))
-    elif isinstance(part, leave_one_out) and not part.normalise:
-        words["adv_estimator"] = "rloo"
-    elif isinstance(part, greedy_baseline):
-        words["adv_estimator"] = "remax"
+    elif isinstance(part, return_to_go):
+        raise refuse(VERSION, f"{part!r} without whitening", "Its reinforce_plus_plus whitens.")
     else:
-        raise refuse(VERSION, f"advantage={part!r}")
+        words["adv_estimator"] = "rloo" if isinstance(part, leave_one_out) else "remax"
 
 
 def _say_policy(objective: Objective, words: dict, differences: list) -> None:
     surrogate, ratio, gates = objective.surrogate, objective.ratio, objective.gates
-    if getattr(ratio, "anchor", "old") != "old":
-        raise refuse(VERSION, f"ratio={ratio!r}", "Its losses compare with old_log_prob.")
+    mask = gates[0] if len(gates) == 1 and isinstance(gates[0], divergence_mask) else None
+    anchor = getattr(ratio, "anchor", "old")
+    if anchor == "sampling":
+        words["bypass_mode"] = True
     sequence = isinstance(ratio, (ratios.sequence, ratios.sequence_token))
-    if isinstance(ratio, ratios.product):
-        raise refuse(VERSION, f"ratio={ratio!r}")
     if isinstance(ratio, ratios.gmpo):
         if not isinstance(surrogate, surrogates.ratio) or gates:
             raise refuse(VERSION, "gmpo ratios with anything but ratio()")
@@ -300,20 +353,18 @@ def _say_policy(objective: Objective, words: dict, differences: list) -> None:
         words.update(loss_mode="clip_cov", clip_cov_ratio=gate.fraction, clip_cov_lb=gate.low,
                      clip_cov_ub=gate.high)
         _say_band(surrogate.epsilon, surrogate.high, words)
-    elif isinstance(surrogate, surrogates.cispo) and len(gates) == 1 \
-            and isinstance(gates[0], divergence_mask):
-        gate = gates[0]
-        if surrogate.floor is not None or surrogate.cap is None or gate.anchor != "old":
-            raise refuse(VERSION, f"{surrogate!r} with {gate!r}")
-        words.update(loss_mode=f"dppo_{gate.kind}", clip_ratio_c=surrogate.cap)
-        _say_band(gate.low, gate.high, words)
+    elif isinstance(surrogate, surrogates.cispo) and mask:
+        if surrogate.floor is not None:
+            raise refuse(VERSION, f"{surrogate!r} with {mask!r}", "Its dppo has a cap, no floor.")
+        if mask.anchor != anchor:
+            raise refuse(VERSION, f"{mask!r} with ratio={ratio!r}", "Its dppo has one anchor.")
+        words.update(loss_mode=f"dppo_{mask.kind}", clip_ratio_c=surrogate.cap)
+        _say_band(mask.low, mask.high, words)
     elif gates:
         raise refuse(VERSION, f"gates={gates!r} with {surrogate!r}")
     elif isinstance(surrogate, clip):
         words["loss_mode"] = "vanilla"
         _say_band(surrogate.epsilon, surrogate.high, words)
-        if surrogate.delta is not None:
-            raise refuse(VERSION, f"surrogate={surrogate!r}", "Its dual clip is clip_ratio_c.")
         if surrogate.dual is None:
             words["clip_ratio_c"] = 1e9
             differences.append("verl's dual clip cannot be switched off; clip_ratio_c=1e9 keeps it "
@@ -321,8 +372,6 @@ def _say_policy(objective: Objective, words: dict, differences: list) -> None:
         else:
             words["clip_ratio_c"] = surrogate.dual
     elif isinstance(surrogate, surrogates.cispo):
-        if surrogate.cap is None:
-            raise refuse(VERSION, f"surrogate={surrogate!r}", "Its cispo has a cap.")
         words["loss_mode"] = "cispo"
         _say_band(1.0 if surrogate.floor is None else 1 - surrogate.floor, surrogate.cap - 1, words)
     elif isinstance(surrogate, surrogates.sapo):
@@ -333,10 +382,8 @@ def _say_policy(objective: Objective, words: dict, differences: list) -> None:
     elif isinstance(surrogate, surrogates.ratio):
         words.update(loss_mode="vanilla", clip_ratio_low=1.0, clip_ratio_high=1e9, clip_ratio_c=1e9)
         differences.append("an unclipped ratio is said as a band that nothing leaves.")
-    elif isinstance(surrogate, logprob):
-        words["loss_mode"] = "gpg"
     else:
-        raise refuse(VERSION, f"surrogate={surrogate!r}")
+        words["loss_mode"] = "gpg"
 
 
 def _say_weights(objective: Objective, words: dict, differences: list) -> Any:
@@ -349,9 +396,8 @@ def _say_weights(objective: Objective, words: dict, differences: list) -> Any:
                          "It always takes the mean of each answer, then of the answers.")
         own = next((t.weights for t in objective.terms if t.weights is not None), part)
         part, averaged = own, type(own).__name__
-    if averaged not in WEIGHT_WORDS:
-        raise refuse(VERSION, f"weights={part!r}",
-                     f"It has {', '.join(AGGREGATIONS)}.")
+        if averaged not in WEIGHT_WORDS:
+            raise refuse(VERSION, f"terms that are averaged by {part!r}")
     words["loss_agg_mode"] = WEIGHT_WORDS[averaged]
     if averaged == "constant_length":
         if part.length is None:

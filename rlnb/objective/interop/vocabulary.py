@@ -12,7 +12,7 @@ from typing import Any
 
 from ..composition import Objective
 
-__all__ = ["Reader", "Words", "answer", "known_words", "refuse"]
+__all__ = ["Reader", "Words", "answer", "known_words", "refuse", "refuse_all"]
 
 
 @cache
@@ -111,3 +111,14 @@ def answer(library: str, words: Mapping[str, Any], differences: list[str], objec
 def refuse(library: str, what: str, instead: str = "") -> ValueError:
     """The error for a method part that a library has no word for."""
     return ValueError(f"{library} has no word for {what}." + (f" {instead}" if instead else ""))
+
+
+def refuse_all(library: str, missing: Iterable[tuple[str, str]]) -> None:
+    """Raise one error for all (part, why) that a library has no word for; nothing for none."""
+    parts, reasons = [], []
+    for part, why in missing:
+        parts.append(part)
+        reasons += [why] if why not in reasons else []
+    if parts:
+        listed = " or ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+        raise refuse(library, listed, " ".join(reasons))
