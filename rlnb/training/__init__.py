@@ -8,9 +8,10 @@
     train(model, tokenizer, TASKS["chain"], ZOO["dr_grpo"], Recipe(steps=40), out="run")
 
 On the command line: python -m rlnb.training {base,grpo,eval,replay}. Rooms: tasks, model, base (the
-starting model), sampler, recipe, rewards, critic, step and loop (training), evaluation, checkpoint,
-record (runs as JSON lines), shipped (the data folder), push (what an estimator does to the decision
-to stop, without training). Needs transformers, tokenizers, safetensors and tqdm beside torch.
+starting model), sampler, recipe, rewards, pool, critic, step and loop (training), evaluation,
+checkpoint, record (runs as JSON lines), shipped (the data folder), push (what an estimator does to
+the decision to stop, without training). Needs transformers, tokenizers, safetensors and tqdm beside
+torch.
 """
 
 from rlnb.training.base import BaseRecipe, train_base
@@ -18,36 +19,61 @@ from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import Answers, answer, evaluate, pass_at_k, pass_rate, summary
 from rlnb.training.loop import train
 from rlnb.training.model import build_model, build_tokenizer, encode_prompts, load, save
+from rlnb.training.pool import Pool
 from rlnb.training.push import ESTIMATORS, Decisions, Push, sample_decisions, stop_push
 from rlnb.training.recipe import Recipe
 from rlnb.training.record import METRICS, read, replay, series
 from rlnb.training.rewards import CoinFlip, WaitBonus, keep_all, keep_mixed
-from rlnb.training.sampler import Rollout, Sampling, sample, token_logprobs
+from rlnb.training.sampler import Rollout, Sampling, sample
+from rlnb.training.scoring import token_logprobs
 from rlnb.training.shipped import data_folder
-from rlnb.training.tasks import TASKS, Chain, Pick, Problem, Task, Types, held_out, is_held_out
+from rlnb.training.tasks import (
+    TASKS,
+    WEAK,
+    ArithmeticText,
+    Chain,
+    Countdown,
+    CountdownText,
+    Pick,
+    Problem,
+    Sort,
+    Task,
+    Types,
+    corpus,
+    held_out,
+    is_held_out,
+    weak_verifier,
+)
 
 __all__ = [
     "ESTIMATORS",
     "METRICS",
     "TASKS",
+    "WEAK",
     "Answers",
+    "ArithmeticText",
     "BadInput",
     "BaseRecipe",
     "Chain",
     "CoinFlip",
+    "Countdown",
+    "CountdownText",
     "Decisions",
     "Pick",
+    "Pool",
     "Problem",
     "Push",
     "Recipe",
     "Rollout",
     "Sampling",
+    "Sort",
     "Task",
     "Types",
     "WaitBonus",
     "answer",
     "build_model",
     "build_tokenizer",
+    "corpus",
     "data_folder",
     "encode_prompts",
     "evaluate",
@@ -69,4 +95,5 @@ __all__ = [
     "token_logprobs",
     "train",
     "train_base",
+    "weak_verifier",
 ]

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import torch
 
-from rlnb.objective import ZOO, Objective
+from rlnb.objective import ANNEX, ZOO, Objective
 from rlnb.training import record
 from rlnb.training.base import BaseRecipe, train_base
 from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import evaluate, pass_rate, summary
 from rlnb.training.loop import open_folder, train
 from rlnb.training.model import load, save
+from rlnb.training.pool import Pool
 from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import CoinFlip, Reward, WaitBonus, keep_all, keep_mixed
 from rlnb.training.tasks import TASKS, Task
@@ -32,11 +33,11 @@ def nearest(kind: str, name: str, known) -> BadInput:
 
 
 def find_objective(name: str) -> Objective:
-    """A name of the ZOO, or `module:attribute` of an Objective."""
+    """A name of the ZOO or the ANNEX, or `module:attribute` of an Objective."""
     if ":" not in name:
-        if name not in ZOO:
-            raise nearest("objective", name, ZOO)
-        return ZOO[name]
+        if name not in (named := ZOO | ANNEX):
+            raise nearest("objective", name, named)
+        return named[name]
     module, _, attribute = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), attribute)
@@ -58,6 +59,17 @@ def find_reward(name: str, task: Task, seed: int) -> Reward | None:
     return {"coin_flip": CoinFlip(seed), "wait_bonus": WaitBonus(task)}.get(name)
 
 
+def find_pool(args: argparse.Namespace, task: Task) -> Pool | None:
+    """--pool, --retire and --visits as a Pool; None draws from the whole training split."""
+    if args.visits is not None and args.retire is None:
+        raise BadInput("visits: it says over which visits to take --retire; add --retire 0.9")
+    if args.retire is not None and args.pool is None:
+        raise BadInput("retire: prompts leave a pool; add --pool N, the number of prompts in it")
+    if args.pool is None:
+        return None
+    return Pool.drawn(task, args.pool, args.seed, retire=args.retire, visits=args.visits)
+
+
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m rlnb.training", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
@@ -71,7 +83,8 @@ def parser() -> argparse.ArgumentParser:
     base.add_argument("--seed", type=int, default=BaseRecipe.seed)
 
     grpo = commands.add_parser("grpo", help="train with any objective (about 20 CPU s)")
-    grpo.add_argument("--objective", default="dr_grpo", help="a ZOO name or module:attribute")
+    grpo.add_argument("--objective", default="dr_grpo", help="a name of the ZOO or the ANNEX, or "
+                      "module:attribute")  # fmt: skip
     grpo.add_argument("--out", required=True, type=Path, help="new folder for the run")
     grpo.add_argument("--resume", action="store_true", help="continue the run in --out")
     grpo.add_argument("--reward", choices=REWARDS, default="verify",
@@ -79,6 +92,12 @@ def parser() -> argparse.ArgumentParser:
                       "plus 0.01 per `wait`")  # fmt: skip
     grpo.add_argument("--keep", choices=FILTERS, default="all",
                       help="mixed drops groups whose rewards are all equal")  # fmt: skip
+    grpo.add_argument("--pool", type=int, metavar="N", help="draw from N prompts, chosen by the "
+                      "seed; without it, from the whole training split")  # fmt: skip
+    grpo.add_argument("--retire", type=float, metavar="RATE", help="prompts of the pool with this "
+                      "pass rate leave for good; ScaleRL has 0.9")  # fmt: skip
+    grpo.add_argument("--visits", type=int, metavar="N", help="the pass rate is that of a prompt's "
+                      "last N visits; without it, of all")  # fmt: skip
     for field in fields(Recipe):
         if field.type in (int, float) and field.default is not MISSING:
             flag = "--" + field.name.replace("_", "-")
@@ -120,6 +139,7 @@ def run_base(args: argparse.Namespace) -> None:
 def run_grpo(args: argparse.Namespace) -> None:
     values = {f.name: getattr(args, f.name) for f in fields(Recipe) if hasattr(args, f.name)}
     recipe, objective, task = Recipe(**values), find_objective(args.objective), find_task(args.task)
+    pool = find_pool(args, task)
     open_folder(args.out, args.resume)
     model, tokenizer = load(args.model, device=args.device)
     records = train(
@@ -132,6 +152,7 @@ def run_grpo(args: argparse.Namespace) -> None:
         resume=args.resume,
         reward=find_reward(args.reward, task, recipe.seed),
         keep=keep_mixed if args.keep == "mixed" else keep_all,
+        pool=pool,
         model_name=args.model,
     )
     print(record.replay(records))

@@ -3,7 +3,7 @@
     OUT/checkpoint-000020/   a loadable model folder, and beside the weights
         optimizer.safetensors   AdamW's moments, one tensor per parameter and moment
         rng.safetensors         generator states
-        state.json              step, token count, Python's random state, reward's state
+        state.json              step, token count, Python's random state, reward's and pool's state
 
 A checkpoint is written under another name and renamed when complete, so a folder of that name is
 whole. Older ones are removed after the rename.

@@ -14,6 +14,7 @@ from rlnb.training import checkpoint
 from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import pass_rate, summary
 from rlnb.training.model import save
+from rlnb.training.pool import Pool
 from rlnb.training.recipe import Recipe
 from rlnb.training.record import FILE, Recorder, environment
 from rlnb.training.record import read as read_record
@@ -37,6 +38,7 @@ def train(
     reward: Reward | None = None,
     keep: Filter = keep_all,
     sampler: Callable[..., Rollout] = sample,
+    pool: Pool | None = None,
     progress: bool = True,
     model_name: str = "",
 ) -> list[dict[str, Any]]:
@@ -46,6 +48,8 @@ def train(
     whatever it says. keep: batch -> indices of the groups to train on. sampler: anything with
     `sample`'s signature; the loop refuses a rollout drawn at another temperature than the recipe's
     or from a truncated vocabulary, because scoring uses the recipe's temperature and all tokens.
+    pool: the prompts to draw from, changed in place, an answer passing with a reward of 1 or more;
+    the task's whole training split when None.
 
     out: folder for metrics.jsonl, checkpoints and the final model; must be empty or new, unless
     resume. A resumed run repeats the uninterrupted one exactly, on the same machine.
@@ -55,8 +59,9 @@ def train(
     if resume and out is None:
         raise BadInput("resume: there is nothing to resume without out, the folder of the run")
     run = start(
-        model, tokenizer, task, objective, recipe, reward=reward, keep=keep, sampler=sampler
-    )
+        model, tokenizer, task, objective, recipe,
+        reward=reward, keep=keep, sampler=sampler, pool=pool,
+    )  # fmt: skip
     header = {
         "version": 1,
         "task": task.name,
@@ -64,6 +69,8 @@ def train(
         "objective": repr(run.objective),
         "objective_name": name_of(objective),
         "reward": getattr(reward, "name", getattr(reward, "__name__", "verify")),
+        "keep": getattr(keep, "__name__", type(keep).__name__),
+        "pool": None if pool is None else pool.describe(),
         "recipe": asdict(recipe),
         **environment(model.device),
     }
@@ -130,6 +137,8 @@ def _checkpoint(run: Run, folder: Path, number: int) -> None:
     extra: dict[str, Any] = {"num_tokens": run.num_tokens}
     if hasattr(run.reward, "getstate"):
         extra["reward"] = run.reward.getstate()
+    if run.pool is not None:
+        extra["pool"] = run.pool.getstate()
     checkpoint.write(
         folder,
         number,
@@ -175,8 +184,8 @@ def restore(run: Run, folder: Path, header: dict[str, Any]) -> tuple[int, list[d
     records = read_record(folder)
     recorded = records[0]
     asked = {**header, **header["recipe"]}
-    found = {**recorded, **recorded["recipe"]}
-    for name in ("task", "objective", "reward", *header["recipe"]):
+    found = {"keep": keep_all.__name__, **recorded, **recorded["recipe"]}  # older runs: no "keep"
+    for name in ("task", "objective", "reward", "keep", "pool", *header["recipe"]):
         before, now = found.get(name), asked[name]
         now = list(now) if isinstance(now, tuple) else now
         if name != "steps" and before != now:
@@ -195,5 +204,7 @@ def restore(run: Run, folder: Path, header: dict[str, Any]) -> tuple[int, list[d
     run.num_tokens = state["num_tokens"]
     if "reward" in state:
         run.reward.setstate(state["reward"])
+    if run.pool is not None:
+        run.pool.setstate(state["pool"])
     kept = [r for r in records if r.get("step", 0) <= state["step"]]
     return state["step"] + 1, kept

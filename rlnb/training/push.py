@@ -19,7 +19,8 @@ from rlnb.objective import ZOO, Batch, Objective, constant_length, group_center
 from rlnb.training.errors import BadInput
 from rlnb.training.model import encode_prompts
 from rlnb.training.rewards import Reward
-from rlnb.training.sampler import Rollout, Sampling, sample, teacher_forced_logits
+from rlnb.training.sampler import Rollout, Sampling, sample
+from rlnb.training.scoring import teacher_forced_logits
 from rlnb.training.tasks import Problem, Task
 
 # GRPO's two divisors, taken away one at a time. On the command line:

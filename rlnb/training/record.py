@@ -34,6 +34,8 @@ METRICS = {
     "groups/mixed": "share of groups that are neither all-pass nor all-fail",
     "groups/all_fail": "share of groups in which every reward is 0 or less",
     "groups/kept": "share of groups that the filter kept",
+    "pool/size": "prompts still in the pool after the step, where there is one",
+    "pool/retired": "prompts that have left it for good",
     "completions/mean_length": "tokens per completion, end token counted",
     "completions/mean_length_right": "the same over answers that the verifier accepts, cut or not",
     "completions/mean_length_wrong": "and over those it does not",
@@ -157,6 +159,16 @@ def sparkline(values: list[float], low: float, high: float) -> str:
     return "".join(bars[max(0, min(7, int(8 * (v - low) / span)))] for v in values)
 
 
+def _pool(pool: dict[str, Any] | None) -> list[str]:
+    if not pool:
+        return []
+    if pool["retire"] is None:
+        return [f"pool of {pool['size']} prompts, none retires"]
+    last = {None: "all visits", 1: "the last visit"}
+    over = last.get(pool["visits"], f"the last {pool['visits']} visits")
+    return [f"pool of {pool['size']} prompts, retired at {pool['retire']:g} over {over}"]
+
+
 def replay(records: list[dict[str, Any]], width: int = 60) -> str:
     """A recorded run as text: what it was, its evaluations, its curves, a few answers."""
     header = records[0]
@@ -164,6 +176,7 @@ def replay(records: list[dict[str, Any]], width: int = 60) -> str:
     out = [
         f"task {header.get('task')}, reward {header.get('reward')}, seed {recipe.get('seed')}",
         f"objective {header.get('objective')}",
+        *_pool(header.get("pool")),
         f"recorded on {header.get('machine')}, {header.get('threads')} thread(s), "
         f"torch {header.get('torch')}, transformers {header.get('transformers')}",
         "",
@@ -178,7 +191,7 @@ def replay(records: list[dict[str, Any]], width: int = 60) -> str:
         ]
         out.append("")
     shown = ("reward", "frac_reward_zero_std", "completions/mean_length", "entropy", "kl",
-             "clip_ratio/region_mean", "grad_norm")  # fmt: skip
+             "clip_ratio/region_mean", "grad_norm", "pool/size")  # fmt: skip
     for name in shown:
         values = list(series(records, name).values())
         if values:

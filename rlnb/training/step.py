@@ -8,7 +8,7 @@ import copy
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -20,15 +20,20 @@ from rlnb.training.critic import Critic
 from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import answer
 from rlnb.training.model import check_vocabulary, encode_prompts
+from rlnb.training.pool import Pool
 from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import Filter, Reward, keep_all
-from rlnb.training.sampler import Rollout, Sampling, refuse_mismatch, sample, token_logprobs
+from rlnb.training.sampler import Rollout, Sampling, sample
+from rlnb.training.scoring import candidate_logprobs, likeliest, refuse_mismatch, token_logprobs
 from rlnb.training.tasks import Problem, Task
 
 PRODUCED = {
     "old_logprobs", "ref_logprobs", "sampling_logprobs", "entropies", "values", "old_values",
     "returns", "greedy_rewards", "max_completion_length", "generator",
+    "topk_logprobs", "old_topk_logprobs", "sampled_rank",
 }  # fmt: skip
+PER_CANDIDATE = {"topk_logprobs", "old_topk_logprobs"}
+CANDIDATES = 3  # K of SimKO; a vocabulary of thousands takes more, TRL's DPPO had 20
 
 
 @dataclass
@@ -48,6 +53,7 @@ class Run:
     optimizer: torch.optim.Optimizer
     rng: random.Random
     generator: torch.Generator
+    pool: Pool | None = None
     num_tokens: int = 0
 
     @property
@@ -65,9 +71,15 @@ def start(
     reward: Reward | None = None,
     keep: Filter = keep_all,
     sampler: Callable[..., Rollout] = sample,
+    pool: Pool | None = None,
 ) -> Run:
     """A run before its first step. Raises BadInput if task, model and objective do not fit."""
     check_vocabulary(tokenizer, task)
+    if pool is not None and len(pool.remaining) < recipe.prompts:
+        raise BadInput(
+            f"pool: it has {len(pool.remaining)} prompts, but a step takes {recipe.prompts}; make "
+            "it larger, or prompts smaller"
+        )
     refuse_mismatch(recipe.sampling, recipe.temperature)
     check_objective(objective, recipe)
     modules = nn.ModuleDict({"policy": model})
@@ -101,6 +113,7 @@ def start(
         ),
         rng=random.Random(recipe.seed),
         generator=torch.Generator(model.device).manual_seed(recipe.seed),
+        pool=pool,
     )
 
 
@@ -114,11 +127,17 @@ def check_objective(objective: Objective, recipe: Recipe) -> None:
     rows = recipe.prompts * recipe.num_generations
     zero = torch.zeros(rows, 1)
     given = {name: zero for name in objective.needs & PRODUCED}
+    given |= {name: zero[..., None] for name in objective.needs & PER_CANDIDATE}
     if "greedy_rewards" in given:
         given["greedy_rewards"] = zero[:, 0]
     batch = Batch(zero, zero + 1, zero[:, 0], recipe.num_generations, **given)
+    prepare(objective, batch.replace(max_completion_length=recipe.max_completion_length))
+
+
+def prepare(objective: Objective, batch: Batch) -> Prepared:
+    """`objective.prepare`; BadInput where the batch, its rewards for example, does not suit it."""
     try:
-        objective.prepare(batch.replace(max_completion_length=recipe.max_completion_length))
+        return objective.prepare(batch)
     except ValueError as error:
         raise BadInput(f"objective: {error}") from error
 
@@ -129,7 +148,10 @@ def collect(run: Run) -> tuple[Rollout, list[Problem], Tensor, Tensor, list[str]
     A truncated row gets reward 0; `verified` is what the task says of its text all the same.
     """
     recipe = run.recipe
-    problems = [run.task.problem(run.rng, "train") for _ in range(recipe.prompts)]
+    if run.pool is None:
+        problems = [run.task.problem(run.rng, "train") for _ in range(recipe.prompts)]
+    else:
+        problems = run.pool.draw(run.rng, recipe.prompts)
     rollout = run.sampler(
         run.model,
         encode_prompts(run.tokenizer, [p.prompt for p in problems]),
@@ -140,6 +162,12 @@ def collect(run: Run) -> tuple[Rollout, list[Problem], Tensor, Tensor, list[str]
         generator=run.generator,
     )
     refuse_mismatch(rollout.sampling, recipe.temperature)
+    if run.objective.needs & (PER_CANDIDATE | {"sampled_rank"}):
+        parts = [
+            likeliest(run.model, rollout, CANDIDATES, temperature=recipe.temperature, rows=r)
+            for r in _micro_batches(rollout, recipe)
+        ]
+        rollout = replace(rollout, candidate_ids=torch.cat(parts))
     texts = rollout.texts(run.tokenizer)
     asked = [problems[i // recipe.num_generations] for i in range(len(texts))]
     device, done = rollout.logprobs.device, rollout.finished
@@ -160,8 +188,18 @@ def make_batch(run: Run, rollout: Rollout, problems: list[Problem], rewards: Ten
     if run.reference is not None:
         extra["ref_logprobs"] = _score(run.reference, rollout, recipe)[0]
     if run.critic is not None:
-        rows = torch.arange(len(rewards), device=rewards.device).split(recipe.micro_batch)
+        rows = _micro_batches(rollout, recipe)
         extra["values"] = torch.cat([run.critic.values(rollout, r) for r in rows])
+    if needs & PER_CANDIDATE:
+        parts = [
+            candidate_logprobs(run.model, rollout, temperature=recipe.temperature, rows=r)
+            for r in _micro_batches(rollout, recipe)
+        ]
+        # The trainer's: a rollout engine reports the sampled token only.
+        extra["topk_logprobs"] = extra["old_topk_logprobs"] = torch.cat(parts)
+    if "sampled_rank" in needs:
+        same = rollout.candidate_ids == rollout.completion_ids[..., None]
+        extra["sampled_rank"] = torch.where(same.any(-1), same.int().argmax(-1), CANDIDATES)
     if "greedy_rewards" in needs:
         greedy = answer(
             run.model, run.tokenizer, run.task, problems, 1,
@@ -183,13 +221,17 @@ def make_batch(run: Run, rollout: Rollout, problems: list[Problem], rewards: Ten
 
 
 def _score(model: PreTrainedModel, rollout: Rollout, recipe: Recipe) -> tuple[Tensor, Tensor]:
-    rows = torch.arange(len(rollout.finished), device=rollout.finished.device)
     parts = [
         token_logprobs(model, rollout, temperature=recipe.temperature, rows=r)
-        for r in rows.split(recipe.micro_batch)
+        for r in _micro_batches(rollout, recipe)
     ]
     logprobs, entropies = zip(*parts, strict=True)
     return torch.cat(logprobs), torch.cat(entropies)
+
+
+def _micro_batches(rollout: Rollout, recipe: Recipe) -> tuple[Tensor, ...]:
+    rows = torch.arange(len(rollout.finished), device=rollout.finished.device)
+    return rows.split(recipe.micro_batch)
 
 
 def silent_rows(objective: Objective, prepared: Prepared) -> Tensor:
@@ -230,6 +272,10 @@ def accumulate(run: Run, rollout: Rollout, mini: Prepared, rows: Tensor) -> dict
         fresh = {"logprobs": logprobs}
         if "entropies" in objective.needs:
             fresh["entropies"] = entropies
+        if "topk_logprobs" in objective.needs:
+            fresh["topk_logprobs"] = candidate_logprobs(
+                run.model, rollout, temperature=recipe.temperature, rows=rows[piece]
+            )
         if run.critic is not None:
             fresh["values"] = run.critic.values(rollout, rows[piece])
         out = objective.evaluate(mini.rows(piece).replace(**fresh))
@@ -312,6 +358,11 @@ def step(run: Run) -> dict[str, float]:
     clock, cpu = time.perf_counter(), time.process_time()
     rollout, problems, rewards, verified, texts = collect(run)
     metrics = rollout_metrics(rollout, rewards, verified, texts)
+    if run.pool is not None:  # before any filter: a group that is dropped was answered all the same
+        passed = (rewards.view(len(problems), -1) >= 1).sum(1).tolist()
+        run.pool.record(problems, passed, rollout.num_generations)
+        metrics["pool/size"] = len(run.pool.remaining)
+        metrics["pool/retired"] = len(run.pool.retired)
     batch = make_batch(run, rollout, problems, rewards)
     groups = run.keep(batch)
     metrics["groups/kept"] = len(groups) / len(problems)
@@ -319,7 +370,7 @@ def step(run: Run) -> dict[str, float]:
         size = rollout.num_generations
         within = torch.arange(size, device=rewards.device)
         rows = (groups.to(rewards.device)[:, None] * size + within).flatten()
-        prepared = run.objective.prepare(batch.rows(rows))
+        prepared = prepare(run.objective, batch.rows(rows))
         metrics |= update(run, rollout, prepared, rows)
         if not run.recipe.on_policy:
             gap = prepared.batch.old_logprobs - prepared.batch.sampling_logprobs

@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 
+from rlnb.objective import ANNEX, ZOO
 from rlnb.training import load
 from rlnb.training.__main__ import find_objective, main, parser
 from rlnb.training.recipe import Recipe
@@ -124,10 +125,10 @@ def test_replaying_nothing(tmp_path, capsys):
     assert "there is no recorded run" in capsys.readouterr().err
 
 
-def test_names_are_found_in_the_zoo():
-    from rlnb.objective import ZOO
-
-    assert all(find_objective(name) is ZOO[name] for name in ZOO)
+def test_names_are_found_in_the_zoo_and_the_annex():
+    named = ZOO | ANNEX
+    assert len(named) == len(ZOO) + len(ANNEX)
+    assert all(find_objective(name) is named[name] for name in named)
 
 
 def test_the_module_runs_as_a_program(elsewhere):

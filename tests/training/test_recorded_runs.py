@@ -1,11 +1,12 @@
-"""The recorded runs of `pick` and of the tiny bonus: small, described, and what they say."""
+"""Recorded runs of `pick`, the tiny bonus and the pool: small, described, and what they say."""
 
 import pytest
 
 from rlnb.training import data_folder, read, series
 
 RUNS = data_folder() / "runs"
-NEW = sorted([*RUNS.glob("pick_*.jsonl"), *RUNS.glob("chain_wait_bonus_*.jsonl")])
+NEW = sorted([*RUNS.glob("pick_*.jsonl"), *RUNS.glob("chain_wait_bonus_*.jsonl"),
+              *RUNS.glob("chain_pool_*.jsonl")])
 
 
 def seeds(kind):
@@ -86,3 +87,27 @@ def test_dividing_by_the_std_does_not_change_which_prompts_improve(seed):
         a, b = (series(run, f"pass@1/{rate}", "eval") for run in (with_std, without))
         assert list(a) == list(b) == [0, 10, 20, 30, 40]
         assert all(abs(a[step] - b[step]) < 0.12 for step in a)   # seeds differ by up to 0.24
+
+
+def test_mastered_prompts_leave_and_the_last_sixteen_stay():
+    paths = seeds("chain_pool_retire")
+    assert len(paths) == 3
+    for path in paths:
+        records = read(path)
+        pool = records[0]["pool"]
+        assert (pool["size"], pool["retire"], pool["visits"]) == (64, 0.9, 1)
+        left = list(series(records, "pool/size").values())
+        gone = list(series(records, "pool/retired").values())
+        assert len(left) == 40 and all(a + b == 64 for a, b in zip(left, gone, strict=True))
+        assert gone == sorted(gone) and gone[0] < 48 == gone[-1]
+
+
+def test_retirement_makes_more_groups_mixed_and_does_not_show_in_pass_at_1():
+    # README, means of three seeds, against new prompts every step: .625 to .510 and .915 to .934.
+    shares, finals = [], []
+    for kind in ("chain_pool_retire", "chain_dr_grpo"):
+        runs = [read(path) for path in seeds(kind)]
+        shares.append(sum(mean(run, "groups/mixed", 21, 30) for run in runs) / 3)
+        finals.append(sum(series(run, "pass@1", "eval")[40] for run in runs) / 3)
+    assert shares == pytest.approx([0.625, 0.510], abs=5e-4)
+    assert finals == pytest.approx([0.915, 0.934], abs=5e-4)

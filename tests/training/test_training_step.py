@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from rlnb.objective import (
+    ANNEX,
     ZOO,
     Objective,
     clip,
@@ -17,7 +18,9 @@ from rlnb.objective import (
 )
 from rlnb.training import BadInput, Recipe, Sampling, keep_mixed, sample, token_logprobs
 from rlnb.training.record import METRICS
-from rlnb.training.step import PRODUCED, accumulate, collect, make_batch, silent_rows, start, step
+from rlnb.training.step import accumulate, collect, make_batch, silent_rows, start, step
+
+NAMED = ZOO | ANNEX
 
 
 def one_rollout(fresh, chain, objective, recipe, **options):
@@ -41,6 +44,8 @@ SPLITTABLE = {
     "dapo-like": Objective(group_zscore(), clip(0.2, high=0.28), token_mean),
     "gspo-like": Objective(group_zscore(), clip(3e-4, high=4e-4), sequence_mean, ratio=sequence()),
     "entropy": Objective(group_center(), clip(0.2), token_mean, terms=entropy_bonus(0.01)),
+    "dppo_topk": ZOO["dppo_topk"],
+    "simko": ANNEX["simko"],
 }
 
 
@@ -101,21 +106,16 @@ def test_no_row_is_silent_where_a_term_pulls_on_it(fresh, chain, tiny):
     assert not silent_rows(ZOO["grpo"], prepared).any()
 
 
-@pytest.mark.parametrize("name", [n for n, o in ZOO.items() if o.needs <= PRODUCED])
+@pytest.mark.parametrize("name", NAMED)
 def test_the_loop_takes_every_named_objective(fresh, chain, tiny, name):
     recipe = dataclasses.replace(tiny, prompts=2, minibatches=2, num_iterations=2)
-    run = start(*fresh, chain, ZOO[name], recipe)
+    run = start(*fresh, chain, NAMED[name], recipe)
     before = [p.clone() for p in run.model.parameters()]
     metrics = step(run) | step(run)
     assert set(metrics) <= set(METRICS)
     assert metrics["sampling/logp_difference"] < 1e-4
     moved = any(not torch.equal(a, b) for a, b in zip(before, run.model.parameters(), strict=True))
-    assert moved and ("kl" in metrics) == ("ref_logprobs" in ZOO[name].needs)
-
-
-def test_the_loop_produces_what_the_classic_methods_need():
-    for name in ("reinforce", "rloo", "ppo", "grpo", "dr_grpo"):
-        assert ZOO[name].needs <= PRODUCED
+    assert moved and ("kl" in metrics) == ("ref_logprobs" in NAMED[name].needs)
 
 
 def test_the_critic_of_ppo_learns(fresh, chain, tiny):
@@ -206,15 +206,57 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_sampled(
         start(*fresh, chain, ZOO["dr_grpo"], dataclasses.replace(tiny, **changes))
 
 
+def test_a_reward_that_does_not_suit_the_objective_is_one_sentence(fresh, chain, tiny):
+    run = start(*fresh, chain, ZOO["mgpo"], tiny, reward=lambda problem, text: 2.0)
+    with pytest.raises(BadInput, match="objective: mgpo_weight .* takes rewards between 0 and 1"):
+        step(run)
+
+
+def test_candidates_are_the_likeliest_tokens_of_the_policy_that_sampled(fresh, chain, tiny):
+    run, rollout, prepared, _ = one_rollout(fresh, chain, ANNEX["simko"], tiny)
+    batch, ranks = prepared.batch, []
+    for row in range(len(rollout.lengths)):
+        prompt = rollout.prompt_ids[row][rollout.prompt_mask[row].bool()]
+        length = int(rollout.lengths[row])
+        ids = torch.cat([prompt, rollout.completion_ids[row, :length]])
+        with torch.no_grad():
+            every = run.model(ids[None]).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
+        top = every.topk(4)
+        gap = batch.topk_logprobs[row, :length] - top.values[:, :3]
+        assert gap.abs().max() < 1e-4
+        assert (batch.topk_logprobs[row, length:] == 0).all()
+        sure = top.values.diff(dim=1).abs().amin(1) > 1e-4  # no tie, whose order is arbitrary
+        assert torch.equal(rollout.candidate_ids[row, :length][sure], top.indices[sure, :3])
+        wrote = ids[len(prompt) :, None]
+        rank = (every > every.gather(1, wrote)).sum(1).clamp(max=3)
+        assert torch.equal(batch.sampled_rank[row, :length][sure], rank[sure])
+        ranks += rank.tolist()
+    assert {0, 1, 3} <= set(ranks)  # or nothing is tested
+
+
+def test_candidates_keep_their_place_and_move_with_the_policy(fresh, chain, tiny):
+    recipe = dataclasses.replace(tiny, num_iterations=2, learning_rate=1e-3)
+    seen = []
+
+    def spy(batch, advantages, log_ratio):
+        seen.append((batch.topk_logprobs.detach(), batch.old_topk_logprobs, batch.mask))
+        return torch.ones_like(advantages)
+
+    objective = ZOO["dppo_topk"].replace(gates=(*ZOO["dppo_topk"].gates, spy))
+    step(start(*fresh, chain, objective, recipe))
+    gaps = [(now - old)[mask].abs().max() for now, old, mask in seen]
+    assert len(gaps) == 2 and gaps[0] < 1e-4 < 1e-2 < gaps[1]
+
+
 def test_an_objective_that_needs_what_the_loop_has_not(fresh, chain, tiny):
-    class Candidates:
-        needs = ("topk_logprobs",)
+    class StepRewards:
+        needs = ("token_rewards",)
 
         def __call__(self, batch, advantages, log_ratio):
             return advantages
 
-    objective = ZOO["dr_grpo"].replace(surrogate=Candidates())
-    with pytest.raises(BadInput, match="needs topk_logprobs, which the loop does not produce"):
+    objective = ZOO["dr_grpo"].replace(surrogate=StepRewards())
+    with pytest.raises(BadInput, match="needs token_rewards, which the loop does not produce"):
         start(*fresh, chain, objective, tiny)
 
 
