@@ -193,7 +193,7 @@ print("above 1.28 and right, still dead:", high[:2].sum().item())
 assert (i, t) == (0, 1) and (gates[1][:2][high[:2]] == 0).all()
 
 # %% [markdown]
-# *Then why kill gradients at all?* CISPO caps the token's weight instead, SAPO lets it fade (page 10); neither is ever 0. "So they beat a hard mask." One batch, used 50 times:
+# *Then why kill gradients at all?* CISPO caps the token's weight instead, SAPO lets it fade ([page 10](10_soft_trust_regions.ipynb)); neither is ever 0. "So they beat a hard mask." One batch, used 50 times:
 
 # %% tags=["claim:A25"]
 from types import SimpleNamespace
@@ -797,4 +797,4 @@ for name, objective in (
 # * Printed: per prompt. Coded: per batch.
 # * A penalty on length is a reward. Decide what is mixed before you add it.
 #
-# Next, page 10: beyond 1.28 a token is still dead. What if the edge were soft, or there were none?
+# Next, [10 · soft trust regions](10_soft_trust_regions.ipynb): beyond 1.28 a token is still dead. What if the edge were soft, or there were none?

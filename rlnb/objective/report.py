@@ -24,7 +24,7 @@ class Metrics(Mapping):
 
     reward, reward_std (mean over groups, Bessel), frac_reward_zero_std, completions/*_length;
     clip_ratio/{low,high,region}_mean where there is a PPO band: the share of tokens it *cut*,
-    sign-aware; ratio/{mean,max}; kl (k3 to the reference) and entropy where the batch has them.
+    sign-aware; ratio/{mean,min,max}; kl (k3 to the reference) and entropy where the batch has them.
     """
 
     def __init__(self, objective: Objective, prepared: Prepared) -> None:
@@ -44,6 +44,7 @@ class Metrics(Mapping):
         with torch.no_grad():
             log_ratio = objective.ratio(batch, prepared.advantages).detach()
         self._values["ratio/mean"] = lambda: log_ratio[mask].exp().mean()
+        self._values["ratio/min"] = lambda: log_ratio[mask].exp().min()
         self._values["ratio/max"] = lambda: log_ratio[mask].exp().max()
         if isinstance(objective.surrogate, clip):
             low, high = objective.surrogate.cut(prepared.advantages, log_ratio)

@@ -25,7 +25,7 @@ def verl(**words):
              "filter": "algorithm.filter_groups.enable", "type": "algorithm.kl_ctrl.type",
              "top_p": "actor_rollout_ref.rollout.top_p",
              "temperature": "actor_rollout_ref.rollout.temperature",
-             "dynamic": "actor_rollout_ref.actor.use_dynamic_bsz"}
+             "dynamic": "actor_rollout_ref.actor.use_dynamic_bsz", "v1": "trainer.use_v1"}
     from rlnb.objective.interop.reading import HOMES
 
     lines = [f"  {paths.get(k) or HOMES[k] + k}={v} \\" for k, v in words.items()]
@@ -70,8 +70,10 @@ TRL_CASES = {
                         {"loss_type": "cispo", "epsilon": 0.2, "epsilon_high": 5.0}],
                        [{"loss_type": "cispo", "epsilon_high": 5.0}, {"epsilon": 0.2}]),
     "one_step": ([{"epsilon": 0.2}, SEQ, {"loss_type": "sapo"},
-                  {"epsilon": 0.2, "gradient_accumulation_steps": 4, "steps_per_generation": 2}],
-                 [{"epsilon": 0.2, "num_iterations": 2}, {"loss_type": "cispo"}, {},
+                  {"epsilon": 0.2, "gradient_accumulation_steps": 4, "steps_per_generation": 2},
+                  {"loss_type": "vespo"}, {"loss_type": "grpo", "off_policy_mask_threshold": 0.5}],
+                 [{"loss_type": "grpo", "off_policy_mask_threshold": 0.5, "use_vllm": True},
+                  {"epsilon": 0.2, "num_iterations": 2}, {"loss_type": "cispo"}, {},
                   {"epsilon": 0.2, "steps_per_generation": 4},
                   {"epsilon": 0.2, "generation_batch_size": 512}]),
     "many_steps": ([{"steps_per_generation": 4}, {"loss_type": "cispo", "steps_per_generation": 8,
@@ -122,7 +124,13 @@ VERL_CASES = {
     "dppo_band": ([{"loss_mode": "dppo_tv"}, {"loss_mode": "dppo_kl"}],
                   [{"loss_mode": "dppo_tv", "clip_ratio_low": 0.15, "clip_ratio_high": 0.15}]),
     "dppo_cap": ([{"loss_mode": "dppo_tv"}], [{"loss_mode": "dppo_tv", "clip_ratio_c": 10000},
-                                              {}]),
+                                              {"loss_mode": "dppo_kl", "clip_ratio_c": 20}, {}]),
+    "dppo_anchor": ([{"loss_mode": "dppo_tv"}, {"loss_mode": "dppo_kl", "bypass_mode": False}],
+                    [{"loss_mode": "dppo_tv", "bypass_mode": True}, {}]),
+    "bypass_old_trainer": ([{"loss_mode": "dppo_tv", "bypass_mode": True, "v1": False}],
+                           [{"loss_mode": "dppo_tv", "bypass_mode": True},
+                            {"bypass_mode": True, "v1": False},
+                            {"loss_mode": "dppo_tv", "v1": False}]),
     "dual_clip": ([{}, {"clip_ratio_c": 10}], [{"clip_ratio_c": 10000}, {"loss_mode": "gspo"}]),
     "cap_unread": ([{"loss_mode": "gspo", "clip_ratio_c": 10}],
                    [{"clip_ratio_c": 10}, {"loss_mode": "gspo"}]),
@@ -301,6 +309,59 @@ def test_a_named_method_and_its_conventions():
 ], ids=lambda x: x if isinstance(x, str) else "")
 def test_the_nearest_method(report, nearest):
     assert report.name is None and report.nearest == nearest and len(report.difference) > 0
+
+
+V3_2 = {"loss_type": "grpo", "scale_rewards": "none", "off_policy_mask_threshold": 0.5,
+        "beta": 0.04, "use_bias_correction_kl": True}
+DPPO = {"clip_ratio_c": 20, "norm_adv_by_std_in_grpo": False, "loss_scale_factor": 512,
+        "bypass_mode": True, **DR}
+
+
+@pytest.mark.parametrize("report, name", [
+    (trl(**{**SEQ, "loss_type": "luspo"}, epsilon=2e-3, epsilon_high=2.5e-3), "luspo"),
+    (trl(loss_type="vespo"), "vespo"),
+    (trl(**V3_2), "deepseek_v3_2"),
+    (trl(**{k: v for k, v in V3_2.items() if k != "use_bias_correction_kl"}), "deepseek_v3_2"),
+    (verl(loss_mode="clip_cov"), "clip_cov"),
+    (verl(loss_mode="kl_cov", ppo_kl_coef=1.0), "kl_cov"),
+    (verl(loss_mode="gspo", **BAND, **ROW), "gspo_token"),
+    (verl(loss_mode="dppo_tv", clip_ratio_low=0.15, clip_ratio_high=0.15, **DPPO), "dppo"),
+    (verl(loss_mode="dppo_kl", clip_ratio_low=0.05, clip_ratio_high=0.05, **DPPO), "dppo_kl"),
+], ids=lambda x: x if isinstance(x, str) else "")
+def test_the_recent_methods_are_recognised(report, name):
+    assert report.name == report.nearest == name and not report.difference
+    assert f"method      {name}" in str(report)
+
+
+@pytest.mark.parametrize("report, nearest, parts", [
+    (trl(**V3_2 | {"off_policy_mask_threshold": 0.3}), "deepseek_v3_2", ["gates"]),
+    (trl(**V3_2 | {"use_bias_correction_kl": False}), "deepseek_v3_2", ["terms"]),
+    (trl(**V3_2 | {"scale_rewards": "group"}), "grpo", ["gates", "terms"]),
+    (trl(**{**SEQ, "loss_type": "luspo"}), "luspo", ["surrogate"]),
+    (verl(loss_mode="kl_cov"), "kl_cov", ["surrogate"]),
+    (verl(loss_mode="dppo_tv", clip_ratio_low=0.15, clip_ratio_high=0.15,
+          **DPPO | {"bypass_mode": False}), "dppo", ["ratio", "gates"]),
+], ids=lambda x: x if isinstance(x, str) else "")
+def test_a_near_miss_has_no_name(report, nearest, parts):
+    assert report.name is None and report.nearest == nearest
+    assert [change.part for change in report.difference] == parts
+
+
+@pytest.mark.parametrize("name", ["rloo", "gmpo", "grpo"])
+def test_words_from_to_trl_name_their_trainer(name):
+    report = explain_config(ZOO[name].to_trl())
+    assert report.unknown == () and report.objective == from_trl(ZOO[name].to_trl())
+
+
+def test_where_verls_bypass_mode_stands_in_a_file():
+    """It changes what the ratio is against, so it must not be lost on the way."""
+    text = "algorithm: {adv_estimator: grpo, rollout_correction: {%s}}"
+    assert explain_config(text % "bypass_mode: true").objective.ratio.anchor == "sampling"
+    assert explain_config(text % "bypass_mode: false").objective.ratio.anchor == "old"
+    refused = explain_config(text % "bypass_mode: false, rollout_rs: token_k1")
+    assert refused.objective is None and "rollout_rs" in refused.refused
+    assert explain_config("actor_rollout_ref: {actor: {bypass_mode: true}}\n"
+                          "algorithm: {adv_estimator: grpo}").traps[0][0] == "misplaced"
 
 
 def test_the_page_is_narrow_and_complete():

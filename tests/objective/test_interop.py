@@ -3,11 +3,13 @@
 That the objectives built here compute the libraries' losses is shown in tests/parity.
 """
 
+import re
 from dataclasses import dataclass, field
 
 import pytest
 
 from rlnb.objective import (
+    ANNEX,
     ZOO,
     Objective,
     batch_mean,
@@ -20,14 +22,22 @@ from rlnb.objective import (
     k1,
     k3,
     kl_cov,
+    kl_in_reward,
+    leave_one_out,
     local_token_mean,
     logprob,
     name_of,
     overlong,
+    padded_length,
+    product,
     prompt_mean,
+    return_to_go,
     sequence_mask,
+    sequence_mean,
+    token,
     token_mean,
     value_loss,
+    whiten,
 )
 from rlnb.objective.interop import TRL_DEFAULTS, TRL_SILENT, VERL_DEFAULTS, VERL_SILENT
 
@@ -54,6 +64,11 @@ def test_loss_type_dr_grpo_is_half_of_dr_grpo():
     (dict(loss_type="cispo", epsilon_high=5.0), "cispo"),
     (dict(loss_type="sapo"), "sapo"),
     (dict(trainer="gmpo"), "gmpo"),
+    (dict(loss_type="luspo", importance_sampling_level="sequence", epsilon=2e-3,
+          epsilon_high=2.5e-3), "luspo"),
+    (dict(loss_type="vespo"), "vespo"),
+    (dict(loss_type="grpo", scale_rewards="none", off_policy_mask_threshold=.5, beta=.04),
+     "deepseek_v3_2"),
     (dict(loss_type="dapo", epsilon_high=.2), None),
 ])
 def test_names_from_trl(words, name):
@@ -126,12 +141,16 @@ def test_verls_defaults():
     assert "kl_loss_coef" in Objective.from_verl(kl_loss_coef=.1).ignored
     assert "loss_agg_mode" in Objective.from_verl(loss_mode="sapo",
                                                   loss_agg_mode="token-mean").ignored
+    assert Objective.from_verl(bypass_mode=True, adv_estimator="grpo").ratio == token("sampling")
     dppo = Objective.from_verl(loss_mode="dppo_tv", clip_ratio_low=.15, clip_ratio_high=.15)
     assert dppo.gates == (divergence_mask(.15),) and dppo.surrogate.cap == 3.0
 
 
+NAMED = {**ZOO, **ANNEX}
 SAID_BY_TRL = {
-    **{name: ZOO[name] for name in ("grpo", "dapo", "dr_grpo", "gspo", "gmpo", "cispo", "sapo")},
+    **{name: NAMED[name] for name in (
+        "grpo", "dapo", "dr_grpo", "gspo", "gmpo", "cispo", "sapo", "luspo", "vespo",
+        "deepseek_v3_2")},
     "graded": Objective.from_trl(scale_rewards="batch", loss_type="bnpo", delta=4.0, beta=.1),
     "tight delta": Objective.from_trl(delta=1.1),
     "masks": Objective.from_trl(loss_type="luspo", off_policy_mask_threshold=.5,
@@ -141,7 +160,8 @@ SAID_BY_TRL = {
                                      vllm_importance_sampling_correction=False),
     "rloo trainer": Objective.from_trl(trainer="rloo", normalize_advantages=True,
                                reward_clip_range=(-1., 1.), epsilon_high=.3),
-    "vespo": Objective.from_trl(loss_type="vespo", importance_sampling_level="sequence", beta=.1),
+    "vespo kl": Objective.from_trl(loss_type="vespo", importance_sampling_level="sequence",
+                                   beta=.1),
     "sequence kl": Objective.from_trl(importance_sampling_level="sequence", beta=.1),
 }
 
@@ -153,7 +173,8 @@ def test_trl_round_trip(name):
     words = objective.to_trl()
     back = Objective.from_trl(**words)
     assert back.canonical() == objective.canonical()
-    if name not in ZOO:
+    assert Objective.from_trl(words) == back   # a mapping may hold the trainer
+    if name not in NAMED or name == "deepseek_v3_2":   # which leaves no convention open
         assert Objective.from_trl(**objective.to_trl(strict=True)) == objective
         assert words.differences == ()
     else:   # the papers' conventions are not TRL's, and it says so
@@ -163,7 +184,9 @@ def test_trl_round_trip(name):
 
 
 SAID_BY_VERL = {
-    **{name: ZOO[name] for name in ("rloo", "remax", "cispo", "sapo", "gmpo")},
+    **{name: NAMED[name] for name in ("rloo", "remax", "cispo", "sapo", "gmpo", "gspo_token",
+                                      "clip_cov", "kl_cov")},
+    **{name: NAMED[name].replace(weights=padded_length()) for name in ("dppo", "dppo_kl")},
     "vanilla": Objective.from_verl(adv_estimator="grpo", use_kl_loss=True, kl_loss_type="k3+"),
     "ppo": Objective.from_verl(gamma=.99, lam=.95, use_kl_in_reward=True, entropy_coeff=.01),
     "reinforce++": Objective.from_verl(adv_estimator="reinforce_plus_plus_baseline",
@@ -172,9 +195,14 @@ SAID_BY_VERL = {
                                 clip_ratio_high=4e-4, loss_agg_mode="seq-mean-token-mean"),
     "sapo kl": Objective.from_verl(loss_mode="sapo", adv_estimator="grpo", use_kl_loss=True,
                                    loss_agg_mode="token-sum"),
-    "dppo": Objective.from_verl(loss_mode="dppo_kl", adv_estimator="grpo", clip_ratio_high=.05),
-    "clip_cov": Objective.from_verl(loss_mode="clip_cov", adv_estimator="grpo"),
-    "kl_cov": Objective.from_verl(loss_mode="kl_cov", adv_estimator="grpo"),
+    "dppo old": Objective.from_verl(loss_mode="dppo_kl", adv_estimator="grpo",
+                                    clip_ratio_high=.05),
+    "clip_cov default": Objective.from_verl(loss_mode="clip_cov", adv_estimator="grpo"),
+    "kl_cov default": Objective.from_verl(loss_mode="kl_cov", adv_estimator="grpo"),
+    **{f"{mode} engine": Objective.from_verl(loss_mode=mode, adv_estimator="grpo",
+                                             bypass_mode=True)
+       for mode in ("vanilla", "gspo", "cispo", "sapo", "dppo_tv", "dppo_kl", "clip_cov", "kl_cov",
+                    "gpg")},
     "norm": Objective.from_verl(loss_agg_mode="seq-mean-token-sum-norm", adv_estimator="grpo",
                                 loss_scale_factor=512, norm_adv_by_std_in_grpo=False),
 }
@@ -185,8 +213,92 @@ def test_verl_round_trip(name):
     objective = SAID_BY_VERL[name]
     back = Objective.from_verl(**objective.to_verl())
     assert back.canonical() == objective.canonical()
-    if name not in ZOO:
+    if name not in NAMED or name.startswith("dppo"):
         assert Objective.from_verl(**objective.to_verl(strict=True)) == objective
+
+
+TRL_HAS = {"rloo", "grpo", "dapo", "dr_grpo", "gspo", "gspo_token", "gmpo", "cispo", "sapo",
+           "luspo", "vespo", "deepseek_v3_2"}
+VERL_HAS = {"rloo", "remax", "reinforce_plus_plus", "ppo", "grpo", "dapo", "dr_grpo", "gspo",
+            "gspo_token", "gmpo", "cispo", "sapo", "dppo", "dppo_kl", "luspo", "clip_cov", "kl_cov"}
+# the parts without a word, and one phrase of why: (TRL, verl)
+REFUSED = {
+    "reinforce": (["advantage=raw_reward()"], ["advantage=raw_reward()"], "baselines"),
+    "reinforce_batch_mean": (["advantage=batch_mean()"], ["advantage=batch_mean()"], "baselines"),
+    "remax": (["advantage=greedy_baseline()"], None, "leave-one-out in RLOOTrainer"),
+    "reinforce_plus_plus": (["advantage=return_to_go(gamma=1.0)", "shape=kl_in_reward(0.01)",
+                             "credit=whiten()"], None, "Only RLOOTrainer changes the reward"),
+    "ppo": (["advantage=gae(gamma=1.0, lam=0.95)"], None, "group mean"),
+    "dppo": (["ratio=token('sampling')", "gates=divergence_mask(0.15, anchor='sampling')"], None,
+             "only weigh or mask"),
+    "dppo_kl": (["ratio=token('sampling')",
+                 "gates=divergence_mask(0.05, kind='kl', anchor='sampling')"], None,
+                "sequence_mask, top_entropy and engine_ratio"),
+    "dppo_topk": (["ratio=token('sampling')",
+                   "gates=divergence_mask(0.15, anchor='sampling', top_k=True)"],
+                  ["gates=divergence_mask(0.15, anchor='sampling', top_k=True)"],
+                  "sampled token|trainer's old policy"),
+    "scalerl": (["advantage=batch_zscore('group', of='centred')", "weights=prompt_mean",
+                 "ratio=token('sampling')"],
+                ["advantage=batch_zscore('group', of='centred')", "weights=prompt_mean"],
+                "spread between prompts|seq-mean-token-sum-norm"),
+    "maxrl": (["advantage=max_rl()"], ["advantage=max_rl()"], "baselines"),
+    "mgpo": (["credit=mgpo_weight(4.0)"], ["credit=mgpo_weight(4.0)"], "between|whitening"),
+    "vespo": (None, ["surrogate=vespo()", "ratio=product"], "sequence_token"),
+    "sspo": (["ratio=soft_sequence"], ["ratio=soft_sequence"], "Its ratios are token"),
+    "clip_cov": (["gates=clip_cov(0.0002)"], None, "top_entropy"),
+    "kl_cov": (["surrogate=kl_cov(0.0002)"], None, "clip, cispo, sapo and vespo"),
+    "simko": (["ratio=topk_mix(alpha=0.01)", "credit=press_top(1.1)"],
+              ["ratio=topk_mix(alpha=0.01)", "credit=press_top(1.1)"], "Its ratios are token"),
+    "lambda_grpo": (["credit=length_preference(1.0)"], ["credit=length_preference(1.0)"],
+                    "between|whitening"),
+    "entropy_shaped": (["credit=entropy_shaped(0.4)"], ["credit=entropy_shaped(0.4)"],
+                       "between|whitening"),
+    "deepseek_v3_2": (None, ["gates=sequence_mask(0.5)", "terms=k3(0.04, corrected=True)"],
+                      "whatever the sign of A. Its KL loss has no ratio"),
+}
+
+
+def test_every_named_method_is_said_or_refused():
+    for library, has, column in (("trl", TRL_HAS, 0), ("verl", VERL_HAS, 1)):
+        refused = {name for name, entry in REFUSED.items() if entry[column] is not None}
+        assert has | refused == NAMED.keys() and not has & refused, library
+        for name in has:
+            getattr(NAMED[name], f"to_{library}")()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("library", ["trl", "verl"])
+def test_a_refusal_lists_every_part_without_a_word_and_why(name, library):
+    parts = REFUSED[name][("trl", "verl").index(library)]
+    if parts is None:
+        return
+    with pytest.raises(ValueError) as caught:
+        getattr(NAMED[name], f"to_{library}")()
+    sentence = str(caught.value)
+    *most, last = parts
+    listed = f"{', '.join(most)} or {last}" if most else last
+    version = {"trl": "TRL 1.16.0", "verl": "verl 0.9.1"}[library]
+    assert sentence.startswith(f"{version} has no word for {listed}. ")
+    assert re.search(REFUSED[name][2], sentence), sentence
+    assert sentence.endswith(".") and "  " not in sentence
+
+
+def test_a_composition_refused_only_for_how_its_parts_stand_together():
+    """Each part has a word; the pair has none, and the sentence names the pair."""
+    for objective, library, pair in [
+        (Objective(leave_one_out(), clip(), token_mean), "trl", "leave-one-out with anything but"),
+        (ZOO["cispo"].replace(weights=sequence_mean()), "trl", "cispo.5.0. with sequence_mean"),
+        (ZOO["gspo"].replace(ratio=product()), "trl", "a clipped product of ratios"),
+        (ZOO["ppo"].replace(advantage=group_zscore(), credit=whiten()), "verl", "with whitening"),
+        (Objective(return_to_go(), clip(), token_mean), "verl", "without whitening"),
+        (ZOO["dppo"].replace(ratio=token()), "verl", "one anchor"),
+        (ZOO["dppo"].replace(surrogate=clip()), "verl", "gates=.divergence_mask.* with clip"),
+        (ZOO["dppo"].replace(shape=kl_in_reward()), "verl", "kl_in_reward.* with ratio=token"),
+        (ZOO["sapo"].replace(weights=token_mean()), "verl", "sapo with token_mean"),
+    ]:
+        with pytest.raises(ValueError, match=f"has no word for .*{pair}"):
+            getattr(objective, f"to_{library}")()
 
 
 def test_what_goes_by_another_road_is_a_difference():

@@ -4,6 +4,7 @@
 import pytest
 
 from rlnb.objective import (
+    ANNEX,
     ZOO,
     clip,
     gae,
@@ -23,7 +24,7 @@ QUOTED = [(row.question, library, word, value) for row in ROWS
 def test_the_table_prints_narrow_and_iterates():
     table = rosetta()
     assert max(map(len, str(table).splitlines())) <= 76
-    assert [row.question for row in table] == [row.question for row in ROWS] and len(table) == 22
+    assert [row.question for row in table] == [row.question for row in ROWS] and len(table) == 25
     assert all(row[name] for row in table for name in LIBRARIES)
 
 
@@ -53,7 +54,7 @@ def test_a_quoted_default_stands_in_its_cell(question, library, word, value):
     assert str(value) in cell or (value is None and "null" in cell), cell
 
 
-# eight quoted words are not read by an objective (num_generations, ppo_epochs, ...): the tests of
+# nine quoted words are not read by an objective (num_generations, ppo_epochs, ...): the tests of
 # tests/parity hold them, with all others, against the libraries
 KNOWN = {"trl": TRL_DEFAULTS, "trl_rloo": TRL_RLOO_DEFAULTS, "verl": VERL_DEFAULTS,
          "trl_gmpo": {"epsilon": 0.4}}
@@ -66,7 +67,7 @@ def test_a_quoted_default_is_the_one_that_interop_uses(library, word, value):
 
 
 def test_few_quoted_words_are_not_read():
-    assert len(QUOTED) - len(READ) == 8
+    assert len(QUOTED) - len(READ) == 9
 
 
 def test_our_column_is_what_the_parts_do():
@@ -81,5 +82,12 @@ def test_our_column_is_what_the_parts_do():
     assert repr(sapo()) == ours["SAPO: the temperatures for A > 0 and A <= 0"]
     assert repr(kl_in_reward(0.05)) == ours["KL in the reward"]
     assert repr(gae(1.0, 0.95)) in ours["GAE: lambda, and whitening"]
+    dppo = ZOO["dppo"]
+    cell = ours["DPPO: how far a token's probability may move"]
+    assert repr(dppo.surrogate) in cell and repr(dppo.gates[0]) in cell
+    assert repr(ZOO["maxrl"].advantage) + "; " + repr(ZOO["scalerl"].advantage) == ours[
+        "Dividing by something else (MaxRL, ScaleRL)"]
+    assert repr(ANNEX["deepseek_v3_2"].gates[0]) == ours[
+        "A bad answer that became unlikely (DeepSeek-V3.2)"]
     with_kl = [name for name, method in ZOO.items() if method.terms]
     assert with_kl == ["grpo"] and repr(ZOO["grpo"].terms[0]) in ours["KL in the loss: coefficient"]

@@ -22,6 +22,9 @@ The file: one case per line. `gradient` is d loss / d log_prob on the unmasked t
 on masked tokens verl's is exactly 0, which is asserted here. `denominators` says what the trainer
 passed: "local" nothing, "global" global_batch_size and batch_num_tokens of all rows, while the
 rows come as two micro-batches (`loss` then has two entries, which add up).
+
+`methods` are the named methods that verl can say, in the words that `to_verl` gives them: verl's
+estimator on the rewards, then its loss on the whole batch with the totals passed.
 """
 
 from __future__ import annotations
@@ -38,6 +41,8 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
+
+from rlnb.objective import ANNEX, ZOO
 
 VERSION = "0.9.1"
 OUT = Path(__file__).with_name("verl_cases.json")
@@ -128,11 +133,19 @@ def _ragged(seed: int, move: float, per_token: bool) -> dict:
             "advantages": advantages.tolist()}
 
 
+def _rare() -> dict:
+    """Ratios near 1 and one token of probability 0.01 in a bad answer: Clip-Cov's one token."""
+    batch = _ragged(3, 2e-3, per_token=False)
+    batch["log_prob"][1][1], batch["old_log_prob"][1][1] = -4.5, -4.501
+    return batch
+
+
 BATCHES = {
     "worked": _worked(),
     "ragged": _ragged(1, 1.6, per_token=False),
     "per_token": _ragged(2, 1.6, per_token=True),   # the advantage differs from token to token
     "close": _ragged(3, 2e-3, per_token=False),     # ratios near 1, where GSPO's band lives
+    "rare": _rare(),
 }
 
 AGGREGATIONS = [("token-mean", None), ("token-sum", None), ("seq-mean-token-sum", None),
@@ -164,6 +177,8 @@ ONE_ELIGIBLE = 0.45   # above it lies the covariance of one token that the band 
 LOCAL_STATISTICS = ("geo_mean", "clip_cov", "kl_cov")  # a micro-batch changes their loss
 POLICY_LOSS = ("clip_cov_ratio", "clip_cov_lb", "clip_cov_ub", "kl_cov_ratio", "ppo_kl_coef",
                "dro_beta")
+ALGORITHM = ("adv_estimator", "norm_adv_by_std_in_grpo", "gamma", "lam", "use_kl_in_reward",
+             "kl_coef", "kl_penalty", "bypass_mode")   # words that are not the actor's
 KL_TYPES = ("kl", "k1", "abs", "mse", "k2", "low_var_kl", "k3",
             "kl+", "k1+", "abs+", "mse+", "k2+", "low_var_kl+", "k3+")
 
@@ -218,6 +233,9 @@ def loss_cases() -> list[dict]:
             for bound in (2.0, 1.2, "0.5_2.0"):
                 for mode in ("vanilla", "gspo", "cispo"):
                     add("ragged", mode, rollout_is=level, rollout_is_threshold=bound, **agg(*how))
+        for mode in ("vanilla", "gspo", "cispo", "sapo", "dppo_tv", "dppo_kl", "kl_cov"):
+            for config in CONFIGS[mode]:
+                add("ragged", mode, bypass_mode=True, **config, **agg(*how))
     return cases
 
 
@@ -237,6 +255,7 @@ def record_losses(verl) -> list[dict]:
         batch = {k: torch.tensor(v, dtype=torch.float64) for k, v in BATCHES[case["batch"]].items()
                  if isinstance(v, list)}
         mask = batch["mask"].bool()
+        batch = anchored(batch, case["words"])
         if case["batch"] != "worked":   # it has 1.2 exactly, harmless where A < 0
             check_margins(batch, case["words"])
         if case["words"]["loss_mode"] == "clip_cov":
@@ -261,10 +280,18 @@ def record_losses(verl) -> list[dict]:
     return cases
 
 
+def anchored(batch: dict, words: dict) -> dict:
+    """With bypass_mode verl's trainer (trainer.use_v1=True, the default) puts the engine's
+    log-probs in the place of the old ones, and does no more."""
+    if words.get("bypass_mode"):
+        return batch | {"old_log_prob": batch["rollout_log_prob"]}
+    return batch
+
+
 def ask(verl, words: dict, part: dict, log_prob: torch.Tensor, totals: dict) -> torch.Tensor:
     """verl's loss for verl's words."""
     actor = {k: v for k, v in words.items()
-             if k not in ("loss_mode", *POLICY_LOSS) and not k.startswith("rollout_is")}
+             if k not in ("loss_mode", *POLICY_LOSS, *ALGORITHM) and not k.startswith("rollout_is")}
     mode = words["loss_mode"]
     policy = verl.PolicyLossConfig(
         loss_mode="vanilla" if mode == "reinforce" else mode,
@@ -291,8 +318,8 @@ def ask(verl, words: dict, part: dict, log_prob: torch.Tensor, totals: dict) -> 
     return verl.losses.ppo_loss(config, output, data)[0]
 
 
-def check_draw(batch: dict, words: dict) -> None:
-    """Clip-Cov draws every eligible token, or there is none to draw."""
+def check_draw(batch: dict, words: dict) -> int:
+    """Clip-Cov draws every eligible token, or there is none to draw. How many there are."""
     mask = batch["mask"].bool()
     lp, A = batch["log_prob"][mask], batch["advantages"][mask]
     rho = (lp - batch["old_log_prob"][mask]).exp()
@@ -303,6 +330,7 @@ def check_draw(batch: dict, words: dict) -> None:
     assert int(eligible.sum()) <= drawn, (words, int(eligible.sum()))
     if words["clip_cov_lb"] == ONE_ELIGIBLE:
         assert int(eligible.sum()) == drawn == 1
+    return int(eligible.sum())
 
 
 def check_margins(batch: dict, words: dict) -> None:
@@ -338,42 +366,102 @@ KL_IN_REWARD = [dict(use_kl_in_reward=True, kl_coef=0.05, kl_penalty=kind)
 
 def record_advantages(verl) -> list[dict]:
     """Each estimator on rewards that stand on the last token, then with a KL penalty per token."""
-    batch = BATCHES["ragged"]
-    mask = torch.tensor(MASK)
-    assert mask.sum() == 17
-    scores = torch.zeros(6, 6, dtype=torch.float64)
-    last = (mask * torch.arange(1, 7)).argmax(1)
-    scores[range(6), last] = torch.tensor(REWARDS, dtype=torch.float64)
-    uids = np.array([0, 0, 0, 1, 1, 1], dtype=object)
-    values = torch.tensor(batch["entropy"], dtype=torch.float64)   # any numbers do for a critic
+    mask = torch.tensor(MASK).bool()
     cases = []
     for words in ADVANTAGES:
         for penalty in [{}, *KL_IN_REWARD]:
-            rewards = scores.clone()
-            if penalty:
-                data = types.SimpleNamespace(batch=_Rewards(
-                    token_level_scores=scores, response_mask=mask,
-                    old_log_probs=torch.tensor(batch["old_log_prob"], dtype=torch.float64),
-                    ref_log_prob=torch.tensor(batch["ref_log_prob"], dtype=torch.float64)))
-                control = verl.core.FixedKLController(penalty["kl_coef"])
-                verl.trainer.apply_kl_penalty(data, control, penalty["kl_penalty"])
-                rewards = data.batch["token_level_rewards"]
-            config = verl.AlgoConfig(**words)
-            given = dict(token_level_rewards=rewards, response_mask=mask)
-            name = words["adv_estimator"]
-            if name == "gae":
-                given |= dict(values=values, gamma=config.gamma, lam=config.lam)
-            else:
-                given |= dict(config=config, index=uids)
-            if name == "grpo":
-                given["norm_adv_by_std_in_grpo"] = config.norm_adv_by_std_in_grpo
-            if name == "remax":
-                given["reward_baselines"] = torch.tensor(GREEDY, dtype=torch.float64)
-            advantages, returns = verl.core.get_adv_estimator_fn(name)(**given)
-            assert torch.isfinite(advantages).all() and advantages.dtype == torch.float64
-            cases.append({"words": words | penalty,
-                          "advantages": advantages[mask.bool()].tolist(),
-                          "returns": returns[mask.bool()].tolist()})
+            advantages, returns = estimate(verl, words | penalty, BATCHES["ragged"])
+            cases.append({"words": words | penalty, "advantages": advantages[mask].tolist(),
+                          "returns": returns[mask].tolist()})
+    return cases
+
+
+def estimate(verl, words: dict, batch: dict) -> tuple[torch.Tensor, torch.Tensor]:
+    """verl's advantages and returns (6, 6) for its algorithm words. V is `entropy`: any numbers
+    do for a critic."""
+    mask = torch.tensor(MASK)
+    assert mask.sum() == 17
+    rewards = torch.zeros(6, 6, dtype=torch.float64)
+    last = (mask * torch.arange(1, 7)).argmax(1)
+    rewards[range(6), last] = torch.tensor(REWARDS, dtype=torch.float64)
+    if words.get("use_kl_in_reward"):
+        data = types.SimpleNamespace(batch=_Rewards(
+            token_level_scores=rewards, response_mask=mask,
+            old_log_probs=torch.tensor(batch["old_log_prob"], dtype=torch.float64),
+            ref_log_prob=torch.tensor(batch["ref_log_prob"], dtype=torch.float64)))
+        control = verl.core.FixedKLController(words["kl_coef"])
+        verl.trainer.apply_kl_penalty(data, control, words["kl_penalty"])
+        rewards = data.batch["token_level_rewards"]
+    name = words["adv_estimator"]
+    config = verl.AlgoConfig(**{k: v for k, v in words.items() if k in (
+        "adv_estimator", "norm_adv_by_std_in_grpo", "gamma", "lam")})
+    given = dict(token_level_rewards=rewards, response_mask=mask)
+    if name == "gae":
+        values = torch.tensor(batch["entropy"], dtype=torch.float64)
+        given |= dict(values=values, gamma=config.gamma, lam=config.lam)
+    else:
+        given |= dict(config=config, index=np.array([0, 0, 0, 1, 1, 1], dtype=object))
+    if name == "grpo":
+        given["norm_adv_by_std_in_grpo"] = config.norm_adv_by_std_in_grpo
+    if name == "remax":
+        given["reward_baselines"] = torch.tensor(GREEDY, dtype=torch.float64)
+    advantages, returns = verl.core.get_adv_estimator_fn(name)(**given)
+    assert torch.isfinite(advantages).all() and advantages.dtype == torch.float64
+    return advantages, returns
+
+
+def record_methods(verl) -> list[dict]:
+    """Every named method that verl has words for, from the rewards to loss and gradient."""
+    cases = []
+    mask = torch.tensor(MASK).bool()
+    for name, method in {**ZOO, **ANNEX}.items():
+        try:
+            words = method.to_verl()
+        except ValueError:
+            continue
+        covariant = words["loss_mode"] in ("clip_cov", "kl_cov")
+        for batch_name in ("ragged", "rare" if covariant else "close"):
+            raw = BATCHES[batch_name]
+            batch = {k: torch.tensor(v, dtype=torch.float64) for k, v in raw.items()
+                     if isinstance(v, list)}
+            batch = anchored(batch, words)
+            batch["advantages"] = estimate(verl, words, raw)[0]
+            check_margins(batch, words)
+            if words["loss_mode"] == "clip_cov":
+                assert check_draw(batch, words) == (batch_name == "rare")
+            log_prob = batch["log_prob"].clone().requires_grad_()
+            loss = ask(verl, words, batch, log_prob, {
+                "dp_size": 1, "batch_num_tokens": int(mask.sum()), "global_batch_size": len(mask)})
+            gradient, = torch.autograd.grad(loss, log_prob)
+            assert (gradient[~mask] == 0).all() and gradient[mask].abs().max() > 0, name
+            cases.append({"name": name, "batch": batch_name, "words": words, "loss": loss.item(),
+                          "gradient": gradient[mask].tolist()})
+    return cases
+
+
+def record_ties(verl) -> list[dict]:
+    """DPPO on one token that moved by its threshold exactly, and a hair more: powers of two, so
+    that no logarithm rounds. `back` is the other direction, where no threshold matters."""
+    cases = []
+    for mode in ("dppo_tv", "dppo_kl"):
+        for new, old, advantage in [(0.5, 0.25, 1.0), (0.25, 0.5, -1.0)]:
+            moved = abs(new - old)
+            if mode == "dppo_kl":
+                moved = old * math.log(old / new) + (1 - old) * math.log(
+                    (1 - old + 1e-8) / (1 - new + 1e-8))
+            for threshold, sign, what in [(moved, 1, "at"), (moved * (1 - 1e-15), 1, "above"),
+                                          (moved / 2, -1, "back")]:
+                part = {"mask": torch.ones(1, 1, dtype=torch.float64),
+                        "old_log_prob": torch.tensor([[old]], dtype=torch.float64).log(),
+                        "advantages": torch.full((1, 1), sign * advantage, dtype=torch.float64)}
+                words = {"loss_mode": mode, "clip_ratio_low": threshold,
+                         "clip_ratio_high": threshold}
+                log_prob = torch.tensor([[new]], dtype=torch.float64).log().requires_grad_()
+                loss = ask(verl, words, part, log_prob, {
+                    "dp_size": 1, "batch_num_tokens": None, "global_batch_size": None})
+                gradient, = torch.autograd.grad(loss, log_prob)
+                cases.append({"what": what, "words": words, "new": new, "old": old,
+                              "advantage": sign * advantage, "gradient": gradient.item()})
     return cases
 
 
@@ -486,7 +574,8 @@ def main() -> None:
         "verl": VERSION, "defaults": defaults(sys.argv[1]), "batches": BATCHES,
         "rewards": REWARDS, "greedy_rewards": GREEDY,
         "losses": record_losses(verl), "advantages": record_advantages(verl),
-        "value_losses": record_value_losses(verl), "clamps": record_clamps(verl)})
+        "value_losses": record_value_losses(verl), "clamps": record_clamps(verl),
+        "methods": record_methods(verl), "ties": record_ties(verl)})
     if "--check" in sys.argv:
         if OUT.read_text() != text:
             raise SystemExit(f"{OUT.name} differs from what verl {VERSION} says now.")

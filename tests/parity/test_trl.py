@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from named_methods import aligned, said
 
-from rlnb.objective import Objective
+from rlnb.objective import Objective, clip, logprob, raw_reward, sequence, token, token_sum
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ["grpo", "bnpo", "dr_grpo", "dapo", "luspo", "cispo", "sapo", "vespo", "entropy", "rloo",
          "gmpo", "engine", "from_rewards", "from_rewards_float32", "rloo_from_rewards",
-         "rloo_from_rewards_float32", "gmpo_from_rewards"]
+         "rloo_from_rewards_float32", "gmpo_from_rewards", "methods"]
 
 
 @pytest.fixture(autouse=True)
@@ -110,6 +111,31 @@ def test_rlnb_computes_what_trl_computes(comparison, name, record_property):
     count = len(tally.failures)
     assert not count, "\n".join([f"{count} of {tally.cases} cases differ by more than "
                                  f"{tally.tolerance:g}:", *tally.failures[:5]])
+
+
+def changed(method):
+    """The method with one part taken out or replaced, for every part that makes it."""
+    yield method.replace(advantage=raw_reward())
+    yield method.replace(weights=token_sum())
+    if not isinstance(method.surrogate, logprob):   # RLOO, compared where every ratio is 1
+        yield method.replace(surrogate=clip(.05))
+        yield method.replace(ratio=sequence() if method.ratio == token() else token())
+    for name in ("gates", "terms"):
+        if getattr(method, name):
+            yield method.replace(**{name: ()})
+
+
+@pytest.mark.parametrize("name", said("trl"))
+def test_a_method_with_another_part_disagrees_with_trl(comparison, name):
+    for wrong in changed(aligned("trl", name)):
+        tally = comparison.Tally(name, 1e-8)
+        comparison.compare_method(tally, name, wrong)
+        assert tally.failures, wrong
+
+
+def test_twelve_methods_are_compared_with_trl(comparison):
+    assert len(said("trl")) == 12
+    assert comparison.run(comparison.methods).cases == 2 * 12 - 1   # RLOO at ratio 1 only
 
 
 def test_no_keyword_is_idle(comparison):

@@ -57,7 +57,7 @@ def test_the_rosetta_tables_column_is_the_installed_trl(reference):
     installed = {library: reference.defaults(kind) for library, kind in kinds.items()}
     quoted = [(library, word, value) for row in ROWS for library, words in row.defaults.items()
               if library in kinds for word, value in words.items()]
-    assert len(quoted) == 23
+    assert len(quoted) == 24
     wrong = [q for q in quoted if installed[q[0]][q[1]] != q[2]]
     assert not wrong
 

@@ -9,16 +9,20 @@ from dataclasses import replace
 import pytest
 import torch
 import verl_table
+from named_methods import aligned, said
 
 from rlnb.objective import (
     Batch,
     Objective,
     clip,
     engine_ratio,
+    logprob,
     ratios,
+    raw_reward,
     sequence,
     sequence_mean,
     token_mean,
+    token_sum,
 )
 from rlnb.objective.interop import VERL_DEFAULTS, known_words
 from rlnb.objective.interop.rosetta_table import ROWS
@@ -53,7 +57,8 @@ def test_verl_gives_the_numbers_made_by_hand():
 
 LOSSES = {"vanilla": 60, "gspo": 40, "geo_mean": 10, "cispo": 40, "sapo": 15, "dppo_tv": 40,
           "dppo_kl": 40, "clip_cov": 15, "kl_cov": 20, "gpg": 15, "reinforce": 15, "KL loss": 60,
-          "entropy": 18, "engine correction": 36, "value loss": 6}
+          "entropy": 18, "engine correction": 36, "engine as anchor": 42, "value loss": 6,
+          "methods by name": 34}
 ADVANTAGES = {"grpo": 8, "rloo": 4, "rloo_vectorized": 4, "remax": 1, "reinforce_plus_plus": 8,
               "reinforce_plus_plus_baseline": 4, "gae": 8}
 
@@ -73,17 +78,63 @@ def test_every_recorded_case_is_compared_or_refused():
     data = recorded()
     losses = {verl_table.kind(case) for case in data["losses"]} - {*verl_table.REFUSED_MODES}
     estimators = {case["words"]["adv_estimator"] for case in data["advantages"]}
-    assert losses | {"value loss"} == LOSSES.keys()
+    assert losses | {"value loss", "methods by name"} == LOSSES.keys()
     assert estimators - {*verl_table.REFUSED_ESTIMATORS} == ADVANTAGES.keys()
     assert set(verl_table.verl_tables()) == LOSSES.keys() | ADVANTAGES.keys()
     for words in [{"loss_mode": mode} for mode in verl_table.REFUSED_MODES] + [
             {"adv_estimator": name} for name in verl_table.REFUSED_ESTIMATORS] + [
             {"adv_estimator": "remax", "use_kl_in_reward": True}, {"rollout_is": "token"},
-            {"rollout_rs": "token_k1"}, {"bypass_mode": True}, {"use_pf_ppo": True},
+            {"rollout_rs": "token_k1"}, {"use_pf_ppo": True},
+            {"bypass_mode": True, "use_kl_in_reward": True},
+            {"bypass_mode": True, "loss_mode": "geo_mean"},
             {"rollout_correction": {"rollout_is": "sequence"}},
             {"use_kl_in_reward": True, "kl_ctrl": {"type": "adaptive"}}]:
         with pytest.raises(ValueError, match="no word for|must be one of"):
             Objective.from_verl(**words)
+
+
+def test_every_method_that_verl_can_say_is_recorded_in_its_words():
+    """To add a method: see record_verl.py."""
+    cases = recorded()["methods"]
+    assert {case["name"]: case["words"] for case in cases} == said("verl")
+    assert len(said("verl")) == 17 and len(cases) == 34
+
+
+def changed(method):
+    """The method with one part taken out or replaced, for every part that makes it."""
+    yield method.replace(advantage=raw_reward())
+    yield method.replace(surrogate=clip(.05))
+    yield method.replace(weights=token_sum())
+    if not isinstance(method.surrogate, logprob):   # which reads no ratio
+        yield method.replace(ratio=sequence() if method.ratio == ratios.token() else ratios.token())
+    for name in ("shape", "credit", "gates", "terms"):
+        if getattr(method, name):
+            yield method.replace(**{name: ()})
+
+
+@pytest.mark.parametrize("name", said("verl"))
+def test_a_method_with_another_part_disagrees_with_verl(name):
+    for wrong in changed(aligned("verl", name)):
+        tally = Tally(name)
+        for case in recorded()["methods"]:
+            if case["name"] == name:
+                verl_table.compare_method(tally, case, wrong)
+        assert len(tally.failures) > 0, wrong
+
+
+@pytest.mark.parametrize("mode, kind", [("dppo_tv", "tv"), ("dppo_kl", "kl")])
+def test_dppo_keeps_a_token_that_moved_by_its_threshold_exactly(mode, kind):
+    cases = [case for case in recorded()["ties"] if case["words"]["loss_mode"] == mode]
+    assert [case["what"] for case in cases] == ["at", "above", "back"] * 2
+    for case in cases:
+        new, old = (torch.tensor([[case[k]]], dtype=torch.float64).log() for k in ("new", "old"))
+        batch = Batch(new.requires_grad_(), torch.ones(1, 1), torch.zeros(1), 1, old_logprobs=old,
+                      advantages=torch.tensor([[case["advantage"]]], dtype=torch.float64))
+        objective = Objective.from_verl(**case["words"])
+        assert objective.gates[0].kind == kind
+        gradient = float(torch.autograd.grad(objective(batch).loss, new)[0])
+        assert gradient == pytest.approx(case["gradient"], rel=1e-12), case
+        assert (gradient == 0) == (case["what"] == "above"), case
 
 
 def test_sections_may_be_given_whole():
@@ -119,6 +170,7 @@ def test_sections_may_be_given_whole():
         replace(t, straight_through=not t.straight_through) for t in o.terms))),
     ("KL loss", lambda o: o.replace(terms=tuple(replace(t, weights=None) for t in o.terms))),
     ("entropy", lambda o: o.replace(terms=())),
+    ("engine as anchor", lambda o: o.replace(ratio=ratios.token())),
     ("engine correction", lambda o: o.replace(gates=())),
     ("engine correction", lambda o: o.replace(gates=engine_ratio("token", "truncate", None, 2.0))),
 ])
@@ -169,7 +221,7 @@ def test_defaults_are_those_of_verls_yaml():
 def test_the_rosetta_tables_column_is_verls_yaml():
     shipped = recorded()["defaults"]
     quoted = [(word, value) for row in ROWS for word, value in row.defaults.get("verl", {}).items()]
-    assert len(quoted) > 15
+    assert len(quoted) == 32
     assert not [(word, value) for word, value in quoted if shipped[word] != value]
 
 

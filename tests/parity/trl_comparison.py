@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 import trl_reference
+from named_methods import aligned, said
 from trl_reference import Rollout
 
 from rlnb.objective import Batch, Objective
@@ -285,6 +286,41 @@ def gmpo_from_rewards(tolerance: float = 1e-10) -> Tally:
     return from_rewards("gmpo", torch.float64, products, Tally("gmpo from rewards", tolerance))
 
 
+# ---- named methods
+
+def scored_rollouts(kind: str) -> dict[str, Rollout]:
+    """Name -> rollout with rewards: ratios far from 1, and within 0.002 of it. RLOO's are at 1,
+    where the paper's log pi and the trainer's clipped product have one gradient."""
+    whole = ragged(full(30))
+    old, mask = whole.old.clone(), whole.mask.clone()
+    old[2] = (whole.logprobs[2] + 1.2).clamp(max=-0.01)   # a bad answer that became unlikely,
+    old[2, 0] = whole.logprobs[2, 0] - 0.2                # all but one token of it
+    if kind == "rloo":
+        return {"on-policy": replace(whole, old=None, sampling=None)}
+    mask[0, 2:4] = mask[6, 0] = 0
+    whole = replace(whole, mask=mask, sampling=None)
+    near = (whole.logprobs + _noise(31, 1e-3)).clamp(max=-0.01)
+    return {"far": replace(whole, old=old), "near": replace(whole, old=near)}
+
+
+def compare_method(tally: Tally, name: str, objective: Objective) -> None:
+    """TRL's trainer with the words of a named method beside an objective."""
+    words = dict(said("trl")[name])
+    kind = words.pop("trainer", "grpo")
+    for place, rollout in scored_rollouts(kind).items():
+        _, loss, gradient = trl_reference.score(rollout, kind, **words)
+        mine = ours(objective, rollout, from_rewards=True)
+        tally.add(f"{name} on {place!r}", (mine[0] if kind == "rloo" else loss, gradient), mine)
+
+
+def methods(tolerance: float = 1e-10) -> Tally:
+    """Each method of the zoo and the annex that TRL can say, from rewards to loss and gradient."""
+    tally = Tally("methods by name", tolerance)
+    for name in said("trl"):
+        compare_method(tally, name, aligned("trl", name))
+    return tally
+
+
 def comparisons() -> dict[str, Callable[[], Tally]]:
     """Name -> comparison, in the order of the table."""
     narrow, wide = (torch.float32, 1e-6), (torch.float64, 1e-10)
@@ -296,7 +332,7 @@ def comparisons() -> dict[str, Callable[[], Tally]]:
         "from_rewards_float32": lambda: advantages(*narrow),
         "rloo_from_rewards": lambda: rloo_from_rewards(*wide),
         "rloo_from_rewards_float32": lambda: rloo_from_rewards(*narrow),
-        "gmpo_from_rewards": gmpo_from_rewards,
+        "gmpo_from_rewards": gmpo_from_rewards, "methods": methods,
     }
 
 

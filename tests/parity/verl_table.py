@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from named_methods import aligned
 
 from rlnb.objective import Batch, Objective, engine_ratio, logprob, value_loss
 
@@ -138,7 +139,7 @@ def kind(case: dict[str, Any]) -> str:
     """The tally a loss case belongs to."""
     words = case["words"]
     for word, name in (("use_kl_loss", "KL loss"), ("entropy_coeff", "entropy"),
-                       ("rollout_is", "engine correction")):
+                       ("rollout_is", "engine correction"), ("bypass_mode", "engine as anchor")):
         if word in words:
             return name
     return words["loss_mode"]
@@ -152,6 +153,39 @@ def losses() -> Iterator[Tally]:
         if name not in REFUSED_MODES:
             compare(tallies.setdefault(name, Tally(name)), case)
     yield from tallies.values()
+
+
+# ---- named methods
+
+def methods() -> Tally:
+    """Each method of the zoo and the annex that verl can say, from rewards to gradient."""
+    tally = Tally("methods by name")
+    for case in recorded()["methods"]:
+        compare_method(tally, case, aligned("verl", case["name"]))
+    return tally
+
+
+def compare_method(tally: Tally, case: dict[str, Any], objective: Objective) -> None:
+    """One recorded method beside an objective; verl's padded width is the generation limit."""
+    batch, logprobs = scored(case["batch"], case["words"]["adv_estimator"],
+                             max_completion_length=len(recorded()["batches"]["ragged"]["mask"][0]))
+    loss = objective(batch).loss
+    gradient, = torch.autograd.grad(loss, logprobs)
+    tally.add(f"{case['name']} on {case['batch']!r}", (case["loss"], case["gradient"]),
+              (float(loss.detach()), gradient[batch.mask]))
+
+
+def scored(name: str, estimator: str, **changes: Any) -> tuple[Batch, torch.Tensor]:
+    """A recorded batch with its rewards, and what this estimator needs beside them."""
+    data = recorded()
+
+    def numbers(values: Any) -> torch.Tensor:
+        return torch.tensor(values, dtype=torch.float64)
+
+    values = numbers(data["batches"][name]["entropy"]) if estimator == "gae" else None
+    greedy = numbers(data["greedy_rewards"]) if estimator == "remax" else None
+    return batch_of(name, advantages=None, rewards=numbers(data["rewards"]), values=values,
+                    greedy_rewards=greedy, **changes)
 
 
 # ---- advantages
@@ -168,12 +202,7 @@ def advantages() -> Iterator[Tally]:
         if name == "remax" and words.get("use_kl_in_reward"):
             continue   # refused: see test_verl.py
         tally = tallies.setdefault(name, Tally(name))
-        batch, _ = batch_of("ragged", advantages=None)
-        raw = torch.tensor(data["batches"]["ragged"]["entropy"], dtype=torch.float64)
-        greedy = torch.tensor(data["greedy_rewards"], dtype=torch.float64)
-        batch = batch.replace(rewards=torch.tensor(data["rewards"], dtype=torch.float64),
-                              greedy_rewards=greedy if name == "remax" else None,
-                              values=raw if name == "gae" else None)
+        batch, _ = scored("ragged", name)
         prepared = Objective.from_verl(**words).prepare(batch)
         mask = batch.mask
         returns = ([], [])
@@ -213,7 +242,8 @@ def constant_advantage(batch: Batch, token_rewards: torch.Tensor) -> torch.Tenso
 @cache
 def verl_tables() -> dict[str, Tally]:
     """Every tally by name."""
-    groups: list[Callable[[], Any]] = [losses, advantages, lambda: [critic()]]
+    groups: list[Callable[[], Any]] = [losses, advantages,
+                                       lambda: [critic(), methods()]]
     tallies = [tally for group in groups for tally in group()]
     return {tally.name: tally for tally in tallies}
 

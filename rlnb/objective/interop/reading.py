@@ -153,7 +153,10 @@ def _from_mapping(mapping: Mapping, where: str, text: str = "") -> Reading:
     if verl > trl:
         return _verl({HOMES.get(k, "") + k: v for k, v in flat.items()}, where)
     words = {str(k): v for k, v in mapping.items()}
-    return _trl(_kind(words), words, where)
+    kind = f"{str(words.get('trainer')).upper()}Config"   # a word of to_trl
+    if kind in CONFIGS:
+        del words["trainer"]
+    return _trl(kind if kind in CONFIGS else _kind(words), words, where)
 
 
 def _trl(kind: str, words: Mapping[str, Any], where: str, skipped=(), notes=()) -> Reading:

@@ -108,13 +108,13 @@ VERL_TRAPS: tuple[Trap, ...] = (
                    + ("0.15." if c.mode == "dppo_tv" else "0.05.")
                    + " Write both."),
     Trap("dppo_cap", lambda c: c.mode in ("dppo_tv", "dppo_kl") and is_number(c.clip_ratio_c)
-         and c.clip_ratio_c <= 20,
+         and c.clip_ratio_c < 20,
          lambda c: f"clip_ratio_c={number(c.clip_ratio_c)}"
                    f"{'' if 'clip_ratio_c' in c.given else ' (the default)'} caps dppo's ratio; "
                    "the 20 in its own code is never reached, and the authors advise a large cap. "
-                   "Write clip_ratio_c=10000."),
-    Trap("dppo_anchor", lambda c: c.mode in ("dppo_tv", "dppo_kl") and not c.bypass_mode
-         and "bypass_mode" not in c.given,
+                   "Write clip_ratio_c=20."),
+    Trap("dppo_anchor", lambda c: c.mode in ("dppo_tv", "dppo_kl")
+         and c.bypass_mode is False,
          lambda c: "dppo measures from the policy that sampled; with bypass_mode=False (the "
                    "default) verl measures from log-probs that the trainer computed again, 1 more "
                    "forward pass, and the engine's gap is not seen. Write "

@@ -72,6 +72,7 @@ def from_trl(config: Any = None, *, trainer: str | None = None, **keywords: Any)
     Objective(group_zscore('bessel', eps=0.0001), clip(0.2), constant_length(512))
     """
     words = as_words(config, keywords)
+    trainer = words.pop("trainer", trainer)   # a mapping from to_trl has it
     if trainer is None:
         trainer = {"RLOOConfig": "rloo", "GMPOConfig": "gmpo"}.get(type(config).__name__, "grpo")
     if trainer == "rloo":
