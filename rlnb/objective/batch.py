@@ -37,7 +37,7 @@ class Batch:
     returns             (B, T)    the critic's target; computed from the advantages when None
     entropies           (B, T)    of the policy's next-token distribution, in nats
     topk_logprobs       (B, T, K) and old_topk_logprobs: the K likeliest candidates
-    sampled_rank        (B, T)    rank of the sampled token among them, 0 is the likeliest
+    sampled_rank        (B, T)    rank of the sampled token among them, 0 is the likeliest, K: none
     max_completion_length int     the constant of `constant_length`
     generator           torch.Generator for the few random parts
     =================== ========= ==========================================================

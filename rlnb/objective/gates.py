@@ -34,9 +34,10 @@ class divergence_mask(Anchored):
     kind "tv" (0.15 in the authors' scripts) and the KL of the two-way split
     q log(q/p) + (1-q) log((1-q)/(1-p)) for "kl" (0.05). high is `low` when None.
 
-    top_k: take D over the candidates of `old_topk_logprobs` and one bucket for the rest, TV =
-    (1/2) sum |p_k - q_k|; the sampled token still gives the direction. A finer partition sees
-    more: D never falls below the two-way one when the sampled token is among the candidates.
+    top_k: take D over the candidates of `old_topk_logprobs`, the sampled token where it is none of
+    them (`sampled_rank` of K or more), and one bucket for the rest; TV = (1/2) sum |p_k - q_k|. It
+    refines the two-way split, so D never falls below the two-way one. The sampled token still
+    gives the direction.
     """
 
     low: float = field(default=0.15, metadata={"always": True})
@@ -47,7 +48,8 @@ class divergence_mask(Anchored):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return (*super().needs, *(("topk_logprobs", "old_topk_logprobs") if self.top_k else ()))
+        more = ("topk_logprobs", "old_topk_logprobs", "sampled_rank")
+        return (*super().needs, *(more if self.top_k else ()))
 
     def check(self, batch: Batch) -> None:
         super().check(batch)
@@ -56,10 +58,11 @@ class divergence_mask(Anchored):
 
     def divergence(self, batch: Batch) -> torch.Tensor:
         """(B, T) D, detached: a probability for "tv", nats for "kl"."""
+        p, q = batch.logprobs.detach().exp()[..., None], self.behaviour(batch).exp()[..., None]
         if self.top_k:
-            p, q = batch.topk_logprobs.detach().exp(), batch.old_topk_logprobs.detach().exp()
-        else:
-            p, q = batch.logprobs.detach().exp()[..., None], self.behaviour(batch).exp()[..., None]
+            alone = (batch.sampled_rank >= batch.topk_logprobs.shape[-1])[..., None]
+            p = torch.cat((batch.topk_logprobs.detach().exp(), torch.where(alone, p, 0.0)), -1)
+            q = torch.cat((batch.old_topk_logprobs.exp(), torch.where(alone, q, 0.0)), -1)
         p = torch.cat((p, (1 - p.sum(-1, keepdim=True)).clamp(min=0)), -1)
         q = torch.cat((q, (1 - q.sum(-1, keepdim=True)).clamp(min=0)), -1)
         if self.kind == "tv":

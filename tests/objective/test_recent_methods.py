@@ -273,13 +273,15 @@ def test_dppo_asks_for_the_rollout_engine():
         ZOO["dppo"](running_batch())
 
 
-def candidates(old, new, sampled):
-    """One token whose K candidates had and have these probabilities; the rest is the remainder."""
+def candidates(old, new, sampled, k=None):
+    """One token whose K candidates had and have these probabilities; the rest is the remainder.
+    With k only the first k are candidates; the sampled token may be another."""
     old, new = (torch.tensor(p, dtype=torch.float64) for p in (old, new))
     one = torch.ones(1, 1, dtype=torch.float64)
     return Batch(new[sampled].log().view(1, 1), one, torch.zeros(1), 1,
                  old_logprobs=old[sampled].log().view(1, 1),
-                 topk_logprobs=new.log()[None, None], old_topk_logprobs=old.log()[None, None])
+                 topk_logprobs=new[:k].log()[None, None], old_topk_logprobs=old[:k].log()[None, None],
+                 sampled_rank=torch.tensor([[min(sampled, len(new[:k]))]]))
 
 
 def test_top_k_divergence_by_hand():
@@ -295,10 +297,11 @@ def test_top_k_divergence_by_hand():
 
 @pytest.mark.parametrize("kind", ["tv", "kl"])
 def test_top_k_never_sees_less_than_the_sampled_token(kind):
+    """Also where the sampled token (2 or 6) is none of the first four: it is added to them."""
     g = torch.Generator().manual_seed(1)
-    for _ in range(200):
+    for trial in range(200):
         old, new = torch.randn(2, 8, generator=g, dtype=torch.float64).softmax(-1)
-        batch = candidates(old[:4].tolist(), new[:4].tolist(), 2)
+        batch = candidates(old.tolist(), new.tolist(), (2, 6)[trial % 2], 4)
         full = (old - new).abs().sum() / 2 if kind == "tv" else (old * (old / new).log()).sum()
         binary, top = (divergence_mask(.1, kind=kind, top_k=k).divergence(batch).item()
                        for k in (False, True))
@@ -322,7 +325,7 @@ def test_the_mask_looks_at_the_direction(kind):
 
 
 def test_dppo_topk_needs_the_candidates():
-    with pytest.raises(ValueError, match="needs (old_)?topk_logprobs"):
+    with pytest.raises(ValueError, match="needs (topk_logprobs|old_topk_logprobs|sampled_rank)"):
         ZOO["dppo_topk"](running_batch().replace(sampling_logprobs=running_batch().old_logprobs))
 
 

@@ -220,3 +220,9 @@ def test_the_shipped_base_is_what_its_readme_says(base, pick):
     says, reached = torch.tensor(says).float(), torch.tensor(reached)
     # it has read whether it was right before it decides to stop: what the length push needs
     assert says[reached].mean() > 0.97 and says[~reached].mean() < 0.03
+
+
+@pytest.mark.parametrize("rates", [(), (1.5,), (0.5,) * 11])
+def test_types_refuses_rates_that_are_no_probabilities_or_too_many(rates):
+    with pytest.raises(BadInput, match="rates: got .*, expected 1 to 10 probabilities"):
+        Types(rates)

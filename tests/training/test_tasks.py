@@ -132,3 +132,16 @@ def test_a_malformed_prompt_is_refused(chain, prompt):
 def test_an_unknown_split_is_refused(chain):
     with pytest.raises(BadInput, match="expected 'train' or 'test'"):
         chain.problem(random.Random(0), "validation")
+
+
+@pytest.mark.parametrize(
+    "knobs, message",
+    [({"min_operators": 0}, "min_operators: got 0, expected 1 or more"),
+     ({"min_operators": 5, "max_operators": 4}, "max_operators: got 4, expected 5 or more"),
+     ({"direct": 1.1}, "direct: got 1.1"), ({"error": -1.0}, "error: got -1.0"),
+     ({"repair": 2.0}, "repair: got 2.0, expected a probability"),
+     ({"repair": -0.5}, "repair: got -0.5")],
+)  # fmt: skip
+def test_a_knob_out_of_range_is_a_sentence(knobs, message):
+    with pytest.raises(BadInput, match=message):
+        Chain(**knobs)
