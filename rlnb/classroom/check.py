@@ -31,8 +31,13 @@ from rlnb.classroom.exercises import (
     kl,
     kl_reward,
     likelihood,
+    mass_moved,
+    recent,
     reinforce,
+    scaling,
+    sequence_level,
     signal,
+    soft_trust,
     weighting,
 )
 from rlnb.classroom.exercises.exercise import Candidate, Exercise, Probe
@@ -40,12 +45,15 @@ from rlnb.classroom.exercises.outcome import Outcome, agree, difference_at, run
 from rlnb.classroom.exercises.verdict import WIDTH, Verdict, shorten
 
 __all__ = [
-    "Check", "Verdict", "baseline_leave_one_out", "constant_length", "cross_entropy", "dual_clip",
-    "effective_sample_size", "gae", "group_advantages", "grpo_loss", "importance_estimate", "judge",
-    "k3", "keep_informative", "kl_divergence", "kl_in_reward", "name_this_07", "name_this_08",
-    "name_this_09", "optimal_baseline", "overlong_penalty", "prompt_mean", "reinforce_loss",
-    "silent_bug_01", "silent_bug_03", "silent_bug_04", "silent_bug_07", "silent_bug_08",
-    "silent_bug_09", "surrogate_clip", "token_logprobs", "token_mean",
+    "Check", "Verdict", "baseline_leave_one_out", "cispo_loss", "constant_length", "cross_entropy",
+    "dppo_mask", "dual_clip", "effective_sample_size", "gae", "group_advantages", "grpo_loss",
+    "gspo_loss", "importance_estimate", "judge", "k3", "keep_informative", "kl_divergence",
+    "kl_in_reward", "max_rl_advantages", "name_this_07", "name_this_08", "name_this_09",
+    "name_this_10", "name_this_11", "name_this_12", "optimal_baseline", "overlong_penalty",
+    "prompt_mean", "reinforce_loss", "sapo_gate", "sequence_ratio", "sigmoid_fit", "silent_bug_01",
+    "silent_bug_03", "silent_bug_04", "silent_bug_07", "silent_bug_08", "silent_bug_09",
+    "silent_bug_10", "silent_bug_11", "silent_bug_12", "surrogate_clip", "token_logprobs",
+    "token_mean",
 ]
 
 CUT = ("the value is right and no gradient reaches {names}: it was cut by .item(), .detach(), "
@@ -387,3 +395,16 @@ constant_length = Check(aggregation.CONSTANT_LENGTH)
 prompt_mean = Check(aggregation.PROMPT_MEAN)
 silent_bug_08 = aggregation.SILENT_BUG_08
 name_this_08 = aggregation.NAME_THIS_08
+cispo_loss = Check(soft_trust.CISPO_LOSS)
+sapo_gate = Check(soft_trust.SAPO_GATE)
+dppo_mask = Check(mass_moved.DPPO_MASK)
+silent_bug_10 = mass_moved.SILENT_BUG_10
+name_this_10 = mass_moved.NAME_THIS_10
+sequence_ratio = Check(sequence_level.SEQUENCE_RATIO)
+gspo_loss = Check(sequence_level.GSPO_LOSS)
+silent_bug_11 = sequence_level.SILENT_BUG_11
+name_this_11 = sequence_level.NAME_THIS_11
+max_rl_advantages = Check(recent.MAX_RL_ADVANTAGES)
+sigmoid_fit = Check(scaling.SIGMOID_FIT)
+silent_bug_12 = recent.SILENT_BUG_12
+name_this_12 = recent.NAME_THIS_12

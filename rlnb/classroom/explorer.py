@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-import ipywidgets
 import matplotlib
-from IPython.display import display
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
@@ -30,7 +29,9 @@ from rlnb.classroom.figures import (
     encode_png,
     new_figure,
     picture_bundle,
+    quick_png,
 )
+from rlnb.classroom.screen import display, ipywidgets
 
 # Static artists end below this z-order (a legend is at 5), so that a full draw and a blit agree.
 ABOVE_STATIC = 100
@@ -48,6 +49,8 @@ class Explorer:
     alt(data) -> str                what is to be seen at this setting, key numbers included
     caption                         the one message, shown as text under the picture
     size                            width and height in CSS pixels
+    columns                         how many controls stand side by side
+    colors                          of the committed picture's palette, for one that is full of text
 
     `build` need not draw the data: `update` is called right after it. A ValueError from `compute`
     becomes the line under the controls and the last good picture stays.
@@ -63,8 +66,11 @@ class Explorer:
         alt: Callable[[Any], str],
         caption: str | None = None,
         size: tuple[int, int] = (900, 380),
+        columns: int = 1,
+        colors: int | None = None,
     ):
         self.compute, self.update, self.alt, self.caption = compute, update, alt, caption
+        self.columns, self.colors = columns, colors
         self.controls = dict(controls)
         self.problem = ipywidgets.Label("", style={"text_color": VERMILLION, "font_weight": "bold"})
         self.data = compute(**self.params)
@@ -95,25 +101,31 @@ class Explorer:
         unknown = sorted(set(params) - set(self.controls))
         if unknown:
             raise ValueError(f"No control named {unknown[0]!r}; there are {list(self.controls)}.")
+        with self._unobserved():
+            for name, value in params.items():
+                self.controls[name].value = value
+        self._refresh()
+        return self
+
+    @contextmanager
+    def _unobserved(self) -> Iterator[None]:
+        """Controls move in here without a redraw for each."""
         for control in self.controls.values():
             control.unobserve(self._on_change, "value")
         try:
-            for name, value in params.items():
-                self.controls[name].value = value
+            yield
         finally:
             for control in self.controls.values():
                 control.observe(self._on_change, "value")
-        self._refresh()
-        return self
 
     def alt_text(self) -> str:
         """The sentence for the present setting."""
         return self.alt(self.data)
 
-    def png(self, compress_level: int = 6) -> bytes:
-        """The present picture, blitted."""
+    def png(self, quick: bool = False) -> bytes:
+        """The present picture, blitted. `quick`: larger, and without the palette."""
         self._paint()
-        return encode_png(self.figure, compress_level)
+        return quick_png(self.figure) if quick else encode_png(self.figure, self.colors)
 
     def png_from_scratch(self) -> bytes:
         """The present picture with every artist drawn anew: slow, and equal to `png()`."""
@@ -122,7 +134,7 @@ class Explorer:
         try:
             with matplotlib.rc_context(STYLE):
                 self.figure.canvas.draw()
-            return encode_png(self.figure)
+            return encode_png(self.figure, self.colors)
         finally:
             for artist in self.moving:
                 artist.set_animated(True)
@@ -151,13 +163,17 @@ class Explorer:
 
     def _on_change(self, _change) -> None:
         if self._refresh() and self._handle is not None:
-            self._handle.update(self._picture(compress_level=1))
+            self._handle.update(self._picture(quick=True))
 
-    def _picture(self, compress_level: int) -> Bundle:
-        return picture_bundle(self.png(compress_level), self.alt_text(), css_size(self.figure))
+    def _picture(self, quick: bool = False) -> Bundle:
+        return picture_bundle(self.png(quick), self.alt_text(), css_size(self.figure))
 
     def _controls_bundle(self) -> Bundle:
-        box = ipywidgets.VBox([*self.controls.values(), self.problem])
+        controls = list(self.controls.values())
+        if self.columns > 1:
+            grid = ipywidgets.Layout(grid_template_columns=f"repeat({self.columns}, 1fr)")
+            controls = [ipywidgets.GridBox(controls, layout=grid)]
+        box = ipywidgets.VBox([*controls, self.problem])
         data = dict(box._repr_mimebundle_())
         settings = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
         data["text/plain"] = f"[controls: {settings}; run the notebook to move them]"
@@ -165,7 +181,7 @@ class Explorer:
 
     def _ipython_display_(self) -> None:
         display(self._controls_bundle())
-        picture = self._picture(compress_level=6)  # this one is committed; later ones are only seen
+        picture = self._picture()  # this one is committed; later ones are only seen
         self._handle = display(picture, display_id=self._display_id)
         if self.caption:
             display(caption_bundle(self.caption))

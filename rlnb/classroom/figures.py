@@ -7,15 +7,18 @@ small `build`, or one of the three ready plots below, and gets a picture with it
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib
 import numpy as np
-from IPython.display import display
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
+
+from rlnb.classroom.screen import display
 
 # Okabe and Ito, "Color Universal Design", 2008.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -109,14 +112,37 @@ def css_size(figure: Figure) -> tuple[int, int]:
     return round(width / SCALE), round(height / SCALE)
 
 
-def encode_png(figure: Figure, compress_level: int = 6) -> bytes:
-    """The canvas as it stands, as PNG. Draws nothing."""
+def encode_png(figure: Figure, colors: int | None = None) -> bytes:
+    """The canvas as it stands, as PNG. Draws nothing.
+
+    `colors`: a palette of that many (up to 256), for a third of the bytes.
+    """
     size = figure.canvas.get_width_height()
     buffer = figure.canvas.buffer_rgba()
     image = Image.frombuffer("RGBA", size, buffer, "raw", "RGBA", 0, 1).convert("RGB")
+    if colors is not None:
+        image = image.quantize(
+            colors, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     out = io.BytesIO()
-    image.save(out, "PNG", compress_level=compress_level)
+    image.save(out, "PNG", compress_level=6)
     return out.getvalue()
+
+
+def quick_png(figure: Figure) -> bytes:
+    """The canvas as it stands, as PNG, in half the time: unfiltered rows, light compression.
+
+    A picture library tries five filters on every row, which text and flat colours do not repay.
+    """
+    pixels = np.asarray(figure.canvas.buffer_rgba())
+    height, width = pixels.shape[:2]
+    rows = np.zeros((height, 1 + 3 * width), np.uint8)  # the first byte of a row: no filter
+    for channel in range(3):
+        rows[:, 1 + channel :: 3] = pixels[..., channel]
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits, RGB
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 1)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks)
 
 
 def signed(value: float, digits: int = 4) -> str:
@@ -209,6 +235,52 @@ def _panel(figure: Figure, xlabel: str, ylabel: str):
 
 def _legend(axes) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1.02), borderaxespad=0, handlelength=3)
+
+
+def spread_curves(
+    panels: Mapping[str, Mapping[str, Sequence[Sequence[float]]]],
+    *,
+    xlabel: str,
+    ylabel: str,
+    ylim: tuple[float, float],
+    alt: str,
+    control: str | None = None,
+    caption: str | None = None,
+    size: tuple[int, int] = (900, 420),
+) -> Picture:
+    """Panels side by side on log-log axes: mean and spread of the seeds, labelled at the end.
+
+    `panels[title][name]` has shape (seeds, steps), all above 0; x is 1, 2, 3, ... A line is the
+    mean, its band goes from the lowest to the highest seed, and its label gives the last mean.
+    The first word of a name picks the colour; a second series of that colour is dashed.
+    """
+    def draw(axes, name, runs, index, again):
+        color, dashes = (GREY, ":") if name == control else series_style(name.split()[0], index)
+        x, dashes = np.arange(1, runs.shape[1] + 1), (0, (4, 1.5)) if again else dashes
+        axes.fill_between(x, runs.min(0), runs.max(0), color=color, alpha=0.2, linewidth=0)
+        axes.plot(x, runs.mean(0), color=color, linestyle=dashes, linewidth=2)
+        return color
+
+    def build(figure, _):
+        low, high = np.log10(ylim)
+        for place, (title, curves) in enumerate(panels.items()):
+            axes = figure.add_axes((0.075 + 0.485 * place, 0.13, 0.285, 0.79))
+            axes.set(xscale="log", yscale="log", ylim=ylim, xlabel=xlabel, title=title,
+                     ylabel=ylabel if place == 0 else "")
+            ends, used = [], set()
+            for index, (name, runs) in enumerate(curves.items()):
+                runs = np.asarray(runs, dtype=float)
+                color = draw(axes, name, runs, index, name.split()[0] in used)
+                used.add(name.split()[0])
+                ends.append((runs[:, -1].mean(), name, color))
+            axes.set_xlim(1, runs.shape[1])
+            floor = 0.0
+            for value, name, color in sorted(ends):  # upwards, one line height apart
+                floor = max((np.log10(value) - low) / (high - low), floor + 0.05)
+                axes.text(1.03, floor, f"{name}: {value:.3f}", color=color, va="center",
+                          transform=axes.transAxes)
+
+    return static_figure(build, alt=alt, caption=caption, size=size)
 
 
 def line_figure(

@@ -54,7 +54,7 @@ grpo                 = Objective(group_zscore(),  clip(0.2), sequence_mean, term
 dapo                 = Objective(group_zscore(),  clip(0.2, high=0.28), token_mean)
 # GRPO without its two divisors and without KL                           2503.20783
 dr_grpo              = Objective(group_center(),  clip(0.2), constant_length())
-# one ratio per answer, the geometric mean; a band a thousand times narrower   2507.18071
+# one ratio per answer, the geometric mean; a band 500 to 700 times narrower   2507.18071
 gspo                 = Objective(group_zscore(),  clip(3e-4, high=4e-4), sequence_mean,
                                  ratio=sequence())
 # the same value, the gradient token by token: for advantages that differ inside an answer
@@ -110,8 +110,9 @@ def name_of(objective: Objective) -> str | None:
 def neighbours(objective: Objective, n: int = 3) -> list[tuple[str, Difference]]:
     """The n named methods that take the least to change, nearest first, and what differs.
 
-    Conventions are ignored. Another number in a part counts 1, a part of another kind 2; 3 to 5
-    where the kind makes the family (baseline, ratio, weights).
+    Conventions are ignored. Another number in a part counts 1, and so does a term more or
+    less; a part of another kind 2, or 3 to 5 where the kind makes the family (baseline, ratio,
+    surrogate, weights).
     """
     wanted = objective.canonical()
     gaps = {name: difference(known.canonical(), wanted) for name, known in NAMED.items()}
@@ -132,7 +133,7 @@ def _price(part: str, before: list[str], after: list[str]) -> int:
     if part == "advantage":
         groups = {"group_zscore", "group_center", "batch_zscore"}
         return 3 if {*before, *after} <= groups else 5
-    return {"ratio": 5, "weights": 3}.get(part, 2)
+    return {"ratio": 5, "weights": 3, "surrogate": 3, "terms": 1}.get(part, 2)
 
 
 def _kinds(part: object) -> list[str]:

@@ -3,7 +3,11 @@
 from .exact import expected_gradient, expected_reward, true_gradient
 from .moments import Moments, estimator_moments
 from .policies import Bandit, SequencePolicy, outcome_rewards
+from .router import RouterPolicy, flipped
 from .running import running_batch, running_group
+from .scaling import Sigmoid, ceiling_error, fit_sigmoid, fit_sigmoids
 
-__all__ = ["Bandit", "Moments", "SequencePolicy", "estimator_moments", "expected_gradient",
-           "expected_reward", "outcome_rewards", "running_batch", "running_group", "true_gradient"]
+__all__ = ["Bandit", "Moments", "RouterPolicy", "SequencePolicy", "Sigmoid", "ceiling_error",
+           "estimator_moments", "expected_gradient", "expected_reward", "fit_sigmoid",
+           "fit_sigmoids", "flipped", "outcome_rewards", "running_batch", "running_group",
+           "true_gradient"]

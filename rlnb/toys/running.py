@@ -90,7 +90,7 @@ def _completed(batch: Batch) -> Batch:
     half = torch.full_like(batch.old_logprobs, 0.5)
     return batch.replace(
         sampling_logprobs=batch.old_logprobs, entropies=-torch.xlogy(now, now).sum(-1),
-        sampled_rank=(now[..., 1:] > now[..., :1]).sum(-1),
+        sampled_rank=(old[..., 1:] > old[..., :1]).sum(-1),
         topk_logprobs=new.gather(-1, order).log(), old_topk_logprobs=old.gather(-1, order).log(),
         values=half, old_values=half,
         greedy_rewards=torch.tensor([1.0] * 4 + [0.0] * 4, dtype=half.dtype))
@@ -99,4 +99,5 @@ def _completed(batch: Batch) -> Batch:
 def _candidates(logprobs: torch.Tensor, shares: tuple[float, ...]) -> torch.Tensor:
     """(B, T) log p -> (B, T, 4): p and three rivals that share 1 - p."""
     p = logprobs.exp()
-    return torch.stack((p, *((1 - p) * share for share in shares)), -1)
+    rest = (1 - p).clamp(min=1e-12)   # 0 on padding, where log 0 would send nan backwards
+    return torch.stack((p, *(rest * share for share in shares)), -1)

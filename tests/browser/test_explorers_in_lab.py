@@ -14,17 +14,23 @@ ROOT = Path(__file__).parents[2]
 GATE_MS = float(os.environ.get("RLNB_EXPLORER_GATE_MS", "250"))
 PRESSES = 30
 PAGES = {
+    "answer_ratio_explorer": "11_gspo",
     "baseline_explorer": "02_reinforce",
     "baseline_variance_explorer": "03_baselines",
     "clip_explorer": "05_ppo",
+    "composer_explorer": "12_the_zoo",
     "difficulty_explorer": "07_grpo_biases",
     "gae_explorer": "05_ppo",
+    "gate_zoo_explorer": "10_soft_trust_regions",
+    "gpu_budget_explorer": "19_grpo_for_real",
     "group_advantage_explorer": "06_grpo",
     "kl_estimator_explorer": "04_importance_sampling",
     "kl_explorer": "01_one_scalar_loss",
     "std_explorer": "07_grpo_biases",
     "rare_token_explorer": "09_dapo",
+    "rollouts_explorer": "19_grpo_for_real",
     "token_weights_explorer": "08_dr_grpo",
+    "scaling_fit_explorer": "12_the_zoo",
 }
 # One key press at a time. The clock starts in the keydown event and stops in the first animation
 # frame in which the decoded picture has other pixels than before, read back from a canvas.
@@ -232,6 +238,22 @@ def test_gae_by_mouse_keyboard_typing_and_switch(on_page):
     assert len(seen) == 6  # on again: the same picture as before it was off
 
 
+def test_composer_starts_from_a_method_and_changes_a_part(on_page):
+    composer = on_page("composer_explorer")
+    seen = {composer.settled()}
+    seen.add(composer.changes(lambda: composer.press("start from", "ArrowRight")))
+    assert [composer.readout(label) for label in ("start from", "surrogate", "weights c", "KL")] \
+        == ["dapo", "clip .2 / .28", "token mean", "none"]
+    seen.add(composer.changes(lambda: composer.press("surrogate", "ArrowLeft")))
+    seen.add(composer.changes(lambda: composer.drag("ratio", 60)))
+    seen.add(composer.changes(lambda: composer.press("cells show", "End")))
+    seen.add(composer.changes(lambda: composer.press("advantage", "End")))  # MaxRL
+    seen.add(composer.changes(lambda: composer.press("rewards", "End")))  # graded: cannot run
+    assert len(seen) == 7
+    composer.changes(lambda: composer.press("start from", "ArrowLeft"))
+    assert composer.readout("advantage") == "group z-score"
+
+
 @pytest.mark.parametrize("call", PAGES)
 def test_tab_key_reaches_every_control_and_no_label_is_cut(on_page, call):
     shown = on_page(call)
@@ -258,6 +280,7 @@ def test_tab_key_reaches_every_control_and_no_label_is_cut(on_page, call):
 @pytest.mark.parametrize(
     ("call", "label", "low", "keys"),
     [
+        ("answer_ratio_explorer", "flipped tokens, %", "1", ["ArrowRight"]),
         ("baseline_explorer", "baseline b", "0", ["ArrowRight"]),
         ("baseline_variance_explorer", "baseline b", "-0.4", ["ArrowRight"]),
         ("kl_estimator_explorer", "distance", "0.1", ["ArrowRight"]),
@@ -265,15 +288,24 @@ def test_tab_key_reaches_every_control_and_no_label_is_cut(on_page, call):
         ("rare_token_explorer", "ε high", "0", ["ArrowRight"]),
         ("token_weights_explorer", "answer 1, tokens", "1", ["ArrowRight"]),
         ("clip_explorer", "ε high", "0.1", ["ArrowRight"]),
+        ("composer_explorer", "surrogate", None, ["ArrowRight"] * 12 + ["ArrowLeft"] * 12),
+        ("composer_explorer", "start from", None, ["ArrowRight"] * 14 + ["ArrowLeft"] * 14),
         ("difficulty_explorer", "pass rate p", "0.1", ["ArrowRight"]),
         ("std_explorer", "group size", "2", ["ArrowRight"] * 14 + ["ArrowLeft"] * 14),
         ("gae_explorer", "λ", "0.1", ["ArrowRight"]),
+        ("gate_zoo_explorer", "edge ε", "0.1", ["ArrowRight"]),
+        ("gpu_budget_explorer", "prompts", None, ["ArrowRight"] * 10 + ["ArrowLeft"] * 10),
         ("group_advantage_explorer", "group size", "2", ["ArrowRight"] * 14 + ["ArrowLeft"] * 14),
+        ("rollouts_explorer", "answer", "1", ["ArrowRight"] * 7 + ["ArrowLeft"] * 7),
+        ("scaling_fit_explorer", "seed", "0", ["ArrowRight"] * 14 + ["ArrowLeft"] * 14),
     ],
 )
 def test_key_press_to_pixels_is_quick(on_page, record_property, call, label, low, keys):
     shown = on_page(call)
-    shown.type_into_readout(label, low)
+    if low is None:  # a slider over named values: start at its first
+        shown.press(label, "Home")
+    else:
+        shown.type_into_readout(label, low)
     shown.settled()
     handle = shown.control(label).locator(".noUi-handle")
     handle.focus()

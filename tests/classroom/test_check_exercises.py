@@ -40,6 +40,8 @@ def test_the_nine_exercises_are_offered():
         "optimal_baseline", "importance_estimate", "effective_sample_size", "kl_in_reward",
         "kl_divergence", "cross_entropy", "overlong_penalty", "keep_informative",
         "token_mean", "constant_length", "prompt_mean",
+        "cispo_loss", "sapo_gate", "dppo_mask", "sequence_ratio", "gspo_loss",
+        "max_rl_advantages", "sigmoid_fit",
     }
 
 

@@ -28,6 +28,13 @@ def test_ready_plots_draw():
     assert lines.png != bars.png
 
 
+def test_spread_curves_show_the_spread_of_the_seeds():
+    words = {"xlabel": "x", "ylabel": "y", "ylim": (0.01, 10), "alt": "two panels"}
+    wide = figures.spread_curves({"a": {"PPO": [[0.1, 0.2], [0.3, 0.6]]}}, **words)
+    narrow = figures.spread_curves({"a": {"PPO": [[0.2, 0.4], [0.2, 0.4]]}}, **words)
+    assert wide.png != narrow.png  # the same mean, other seeds
+
+
 def test_learning_curves_show_every_seed_and_refuse_what_does_not_fit():
     runs = {"grpo": [[0.1, 0.2, 0.3], [0.1, 0.3, 0.5]], "random": [[0.1, 0.1, 0.1]]}
     words = {"base": 0.1, "alt": "grpo rises"}

@@ -20,22 +20,35 @@ from PIL import Image
 from rlnb.classroom import explorers
 from rlnb.classroom.explorer import Explorer, slider
 from rlnb.classroom.explorers import clip, gae
+from rlnb.objective import cispo, kl_in_reward, max_rl, whiten
 
 MAKERS = {
+    "answer_ratio": explorers.answer_ratio_explorer,
     "baseline": explorers.baseline_explorer,
     "baseline_variance": explorers.baseline_variance_explorer,
     "clip": explorers.clip_explorer,
+    "composer": explorers.composer_explorer,
     "difficulty": explorers.difficulty_explorer,
+    "gpu_budget": explorers.gpu_budget_explorer,
     "group_advantage": explorers.group_advantage_explorer,
     "gae": explorers.gae_explorer,
+    "gate_zoo": explorers.gate_zoo_explorer,
     "kl": explorers.kl_explorer,
     "kl_estimator": explorers.kl_estimator_explorer,
     "std": explorers.std_explorer,
     "rare_token": explorers.rare_token_explorer,
+    "rollouts": explorers.rollouts_explorer,
     "token_weights": explorers.token_weights_explorer,
+    "scaling_fit": explorers.scaling_fit_explorer,
 }
 # Far from the default and from each other: what one leaves behind, the next would show.
 SETTINGS = {
+    "answer_ratio": [
+        {"flips": 0.0, "length": 512, "push": 0.01},
+        {"flips": 20.0, "length": 8, "band": "0.2", "push": -0.01},
+        {"band": "0.01", "length": 64},
+        {"flips": 2.0, "push": 0.0, "band": "2e-3, 2.5e-3"},
+    ],
     "baseline": [
         {"baseline": 3.0},
         {"baseline": -1.0, "offset": 2.0},
@@ -52,6 +65,19 @@ SETTINGS = {
         {"sign": "positive", "epsilon_high": 0.0, "dual": math.inf},
         {"sign": "both"},
     ],
+    "composer": [
+        {"start": "dppo_topk", "show": "change"},
+        {"surrogate": cispo(5.0), "gates": (), "kl": kl_in_reward(0.05), "show": "gate"},
+        {"advantage": max_rl(), "rewards": "1 1 0 0 | 1 ½ 0 0", "show": "push"},  # cannot run
+        {"rewards": "1 1 0 0 | 0 0 0 0", "credit": whiten()},
+    ],
+    "gpu_budget": [
+        {"model": "4B", "card": "T4", "models": "PPO: critic, reward model, reference",
+         "generations": 64, "in_flight": 8192, "answer_tokens": 8192},
+        {"mixed": False, "optimizer": "sgd", "model": "tiny", "card": "H200 SXM"},
+        {"checkpointing": True, "chunked": False, "sampler_copy": True, "micro_batch": 512},
+        {"model": "large", "prompts": 1, "generations": 1, "chunked": True},
+    ],
     "group_advantage": [
         {"rewards": "1, 0", "size": 16, "fill": "last", "std": "population"},
         {"rewards": "4, -4, 3.5, .25", "size": 15, "fill": "list", "std": "none"},
@@ -63,6 +89,12 @@ SETTINGS = {
         {"lam": 0.5, "gamma": 0.8},
         {"wrong_critic": False},
         {"lam": 0.95, "gamma": 1.0, "wrong_critic": True},
+    ],
+    "gate_zoo": [
+        {"epsilon": 0.0, "tau": 12.0, "old": 0.99, "ratio": 10.0, "show": "dppo"},
+        {"sign": "negative", "ratio": 0.25, "show": "dual", "old": 0.0001},
+        {"show": "cispo", "epsilon": 1.0},
+        {"show": "all", "sign": "positive", "ratio": 3.0, "tau": 0.5, "old": 0.7},
     ],
     "kl": [
         {"mean": -6.0, "deviation": 0.7, "distance": 5.0, "weight": 0.95},
@@ -88,6 +120,12 @@ SETTINGS = {
         {"samples": "fresh", "distance": 0.35},
         {"distance": 2.2},
     ],
+    "rollouts": [
+        {"step": 40, "prompt": 2, "answer": 1, "show": "logit"},
+        {"answer": 2, "show": "weight"},
+        {"step": 20, "prompt": 2, "answer": 8},
+        {"step": 1, "prompt": 1, "answer": 2, "show": "logit"},
+    ],
     "rare_token": [
         {"p0": 0.0001, "target": 0.9, "epsilon_high": 1.0, "updates": 16, "step": 0.2},
         {"updates": 1, "step": 0.01},
@@ -99,6 +137,12 @@ SETTINGS = {
         {"first": 40, "second": 1, "other": 1, "micro": 4},
         {"divisor": "limit", "limit": 40, "micro": 2},
         {"first": 10, "second": 10, "other": 10},
+    ],
+    "scaling_fit": [
+        {"seen": 6, "noise": 0.03, "seed": 20},
+        {"seen": 100, "noise": 0.002},
+        {"seen": 12, "noise": 0.01, "seed": 3},
+        {"seen": 41},
     ],
 }
 EACH = pytest.mark.parametrize("name", MAKERS)
@@ -151,6 +195,16 @@ def test_blit_equals_a_full_draw_pixel_by_pixel(name):
     for params in SETTINGS[name]:
         blitted = pixels(explorer.set(**params).png())
         assert np.array_equal(blitted, pixels(explorer.png_from_scratch())), params
+
+
+@EACH
+def test_a_live_picture_has_the_pixels_of_the_committed_one(name):
+    explorer = MAKERS[name]()
+    committed, live = (
+        np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
+        for png in (explorer.png(), explorer.png(quick=True))
+    )
+    assert np.abs(committed - live).max() <= (8 if explorer.colors else 0)  # a palette of 256
 
 
 @EACH

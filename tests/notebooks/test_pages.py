@@ -22,7 +22,7 @@ LESSONS = [path for path in PAGES if path.stem[:2] not in ("00", "18", "19")]
 WITH_EXPLORER = (
     "00_start_here", "01_one_scalar_loss", "02_reinforce", "03_baselines",
     "04_importance_sampling", "05_ppo", "06_grpo", "07_grpo_biases", "08_dr_grpo",
-    "09_dapo", "19_grpo_for_real",
+    "09_dapo", "10_soft_trust_regions", "11_gspo", "12_the_zoo", "19_grpo_for_real",
 )
 
 SETUP_LINES = 4

@@ -280,7 +280,8 @@ def candidates(old, new, sampled, k=None):
     one = torch.ones(1, 1, dtype=torch.float64)
     return Batch(new[sampled].log().view(1, 1), one, torch.zeros(1), 1,
                  old_logprobs=old[sampled].log().view(1, 1),
-                 topk_logprobs=new[:k].log()[None, None], old_topk_logprobs=old[:k].log()[None, None],
+                 topk_logprobs=new[:k].log()[None, None],
+                 old_topk_logprobs=old[:k].log()[None, None],
                  sampled_rank=torch.tensor([[min(sampled, len(new[:k]))]]))
 
 

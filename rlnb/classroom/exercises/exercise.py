@@ -81,6 +81,8 @@ class Exercise:
     differentiate   names of the arguments whose gradient is compared as well as the value
     direction       "minimised", "maximised" or "": explains a flipped sign
     hint            a sentence or two, for those who are stuck
+    tolerance       for fits: how far a right number may be off, absolute plus relative; 0 means
+                    as exact as the dtype allows
 
     Compared by identity, like its parts: the outcomes of its candidates are kept with it.
     """
@@ -93,6 +95,7 @@ class Exercise:
     differentiate: tuple[str, ...] = ()
     direction: str = ""
     hint: str = ""
+    tolerance: float = 0.0
 
     @cached_property
     def signature(self) -> str:

@@ -23,6 +23,7 @@ class Outcome:
     gradients    argument name -> gradient of value.sum(); None when the graph was cut
     edited       names of the arguments that the function changed in place
     error        the exception it raised, or None
+    tolerance    the exercise's own, or 0
     """
 
     returned: Any = None
@@ -30,6 +31,7 @@ class Outcome:
     gradients: dict[str, torch.Tensor] | None = None
     edited: tuple[str, ...] = ()
     error: Exception | None = None
+    tolerance: float = 0.0
 
 
 def run(function: Callable[..., Any], exercise: Exercise, probe: Probe,
@@ -53,7 +55,8 @@ def run(function: Callable[..., Any], exercise: Exercise, probe: Probe,
         return Outcome(error=error)
     edited = tuple(n for n, v in passed.items()
                    if torch.is_tensor(v) and not _identical(v, arguments[n]))
-    return Outcome(returned, None if value is None else value.detach(), gradients, edited)
+    return Outcome(returned, None if value is None else value.detach(), gradients, edited,
+                   tolerance=exercise.tolerance)
 
 
 def _as_tensor(returned: Any) -> torch.Tensor | None:
@@ -121,7 +124,7 @@ def agree(came: Outcome, expected: Outcome, lens: str = "") -> bool:
     if lens == "sign":
         value = -value
         gradients = gradients and {name: -g for name, g in gradients.items()}
-    tolerance = 1e-6 if lens == "digits" else None
+    tolerance = expected.tolerance or (1e-6 if lens == "digits" else None)
     if not same(value, expected.value, tolerance):
         return False
     if lens == "value":

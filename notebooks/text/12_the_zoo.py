@@ -1,0 +1,709 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 12 · The zoo
+#
+# **Settles:** what every method is, in one table that the code fills in; what the recent ones change, in a few lines each; who reports having used what;
+# from how much compute on a scaling curve knows its ceiling.
+#
+# 40 minutes · after [09](09_dapo.ipynb), [10](10_soft_trust_regions.ipynb) and [11](11_gspo.ipynb) · MaxRL ([2602.02710](https://arxiv.org/abs/2602.02710)),
+# MGPO ([2511.06221](https://arxiv.org/abs/2511.06221)), ScaleRL ([2510.13786](https://arxiv.org/abs/2510.13786)), DeepSeek-V3.2
+# ([2512.02556](https://arxiv.org/abs/2512.02556)); the others are linked where they come.
+
+# %% [markdown]
+# > **[10](10_soft_trust_regions.ipynb) in two lines.** CISPO caps a token's weight, SAPO lets it fade, DPPO drops a token once its probability has moved too
+# > far the way it is pushed. At ratio 1 all weights are 1, so fresh answers tell none of them apart.
+# >
+# > **[11](11_gspo.ipynb) in two lines.** GSPO has one ratio per answer, the geometric mean of its tokens' ratios. A mean moves little, hence a band a thousand times narrower.
+
+# %%
+import torch
+from rlnb import ZOO, check
+from rlnb.objective import ANNEX, difference
+_ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
+
+# %% [markdown]
+# ## Compose one
+#
+# A method is one choice per menu: what is subtracted from the reward (*advantage*), what happens to it afterwards (*credit*), how far the policy moved (*ratio*), what a token
+# is worth (*surrogate*), a factor on top (*gate*), how tokens are averaged (*weights*), and the KL. The cells are the running batch of earlier pages, two prompts of four answers.
+#
+# Guess before each move. Take the KL away: is that a published method? Then set *weights* to the token mean: which method is one step away? Then the
+# upper edge to 0.28. Then *start from* `gspo`: which tokens are alive?
+
+# %% tags=["explorer"]
+from rlnb.classroom import explorers
+
+explorers.composer_explorer()
+
+# %% [markdown]
+# The same walk as numbers. *Nearest* is the named method that takes the least to change.
+
+# %%
+from rlnb.classroom.explorers.composer import compute
+from rlnb.objective import clip, token_mean
+
+parts = {}
+for what, change in (
+        ("grpo", {}), ("without its KL", {"kl": ()}),
+        ("and the token mean", {"weights": token_mean()}),
+        ("and the edge 1.28", {"surrogate": clip(0.2, high=0.28)})):
+    parts |= change
+    d = compute("grpo", **parts)
+    near, gap = d["nearest"][0]
+    print(f"{what:20s} name: {d['name'] or 'none':5s} nearest: {near}")
+    for c in gap:
+        print(f"{'':22s}{c}")
+assert d["name"] == "dapo"
+gates = abs(compute("gspo")["gate"][:, 0])
+print("\ngspo's gate, answers 0 to 7:", *(f"{x:.2f}" for x in gates))
+assert (gates > 0).tolist() == [i in (2, 3, 6) for i in range(8)]
+
+# %% [markdown]
+# GRPO without its KL, a common run, has no name here. And GSPO on these stale answers keeps three: wrong answers that became likelier. The other five have already moved the way they should, past the edge of the band, and every token of them is silent.
+#
+# ## The whole table
+#
+# Nobody typed the cells: each is read off the composition, and a test checks each against what the loss does to the running batch.
+
+# %%
+from rlnb.classroom.method_table import methods_table
+
+methods_table(ZOO | ANNEX)
+
+# %% [markdown]
+# How to read it. *Cut* means: on the side where the token was being pushed; on the other side it lives. *To the engine*: the ratio is taken to the log-probs of the engine that sampled, not to the
+# trainer's. *Sum*: over an answer's tokens, then the mean over answers; *constant*: that sum over one fixed length. *Per prompt* is DAPO's formula as printed, *per token* its popular code ([09](09_dapo.ipynb)).
+#
+# *Models* counts networks whose weights the update needs: policy, reference if a KL asks for it, critic. $\pi_\text{old}$ is none of them: it is a stored tensor of log-probs. A learned reward model and the copy of the
+# policy inside the sampler come on top, for every method alike. PPO for RLHF has 4: these 2, the reference of its KL, and the reward model.
+
+# %% [markdown] tags=["cited:H12"]
+# *KL: none* is the printed formula. DAPO ([2503.14476](https://arxiv.org/abs/2503.14476)) removes the KL on purpose. GSPO ([2507.18071](https://arxiv.org/abs/2507.18071)) leaves it out of its formulas to be
+# short, and public recipes run it with a small β: its 1 model is the count of the formula, not of every run.
+
+# %% [markdown]
+# What each mends, and what that costs:
+
+# %%
+from rlnb.classroom.method_table import notes_table
+
+notes_table(ZOO | ANNEX)
+
+# %% [markdown]
+# 29 names. How many of them differ before anything has moved? On fresh answers, without KL, two methods are the same up to a learning rate when their gradients are proportional.
+
+# %%
+from rlnb.toys import running_batch
+
+
+def fresh_gradient(objective):
+    b = running_batch(complete=True)
+    now = b.logprobs.detach()
+    b = b.replace(old_logprobs=now, sampling_logprobs=now,
+                  generator=torch.Generator().manual_seed(0))
+    loss = objective.replace(terms=(), shape=())(b).loss
+    return torch.autograd.grad(loss, b.logprobs)[0][b.mask]
+
+
+families = []
+for name, objective in (ZOO | ANNEX).items():
+    g = fresh_gradient(objective)
+    for other, names in families:
+        if torch.cosine_similarity(g, other, 0) > 1 - 1e-9:
+            names.append(name)
+            break
+    else:
+        families.append((g, [name]))
+print(len(ZOO | ANNEX), "names,", len(families), "directions; shared:")
+for names in (n for _, n in families if len(n) > 1):
+    print("  ", *names)
+assert len(families) == 16
+
+# %% [markdown]
+# 16 directions. GRPO, GSPO, GMPO and SAPO are one method until the second update; so are DAPO, CISPO, VESPO and LUSPO; so are RLOO, Dr. GRPO and DPPO. The ratio and its taming are *off-policy* choices. If your run takes one update per rollout and
+# the engine agrees with the trainer, what is left to choose is baseline, credit and weights. (SimKO, Clip-Cov and the entropy bonus act on fresh answers, too: they look at entropies, ranks and covariances.)
+#
+# ## Which prompts count: MaxRL and MGPO
+#
+# A prompt solved with probability $p$ pulls on the shared weights with $w(p)\,\nabla p$. Subtracting the mean gives $w=1$; GRPO's std gives $1/\sqrt{p(1-p)}$ ([07](07_grpo_biases.ipynb)). MaxRL, for rewards of 0 and 1, divides
+# by the *mean*:
+#
+# $$A_i=\frac{r_i-\bar r}{\bar r},\qquad \log p=-\sum_{k\ge1}\frac{(1-p)^k}{k}=\sum_{k\ge1}\frac{\text{pass@}k-1}{k},\qquad \nabla\log p=\frac1p\nabla p$$
+#
+# $\text{pass@}k=1-(1-p)^k$ is the chance that one of $k$ answers is right. "It weights towards pass@k" is loose: it weights *every* pass@$k$ by $1/k$. Which of them does a group of $G$ really contain? All groups of a bandit, enumerated:
+
+# %% tags=["claim:Z18"]
+from math import log
+from rlnb.objective import max_rl
+from rlnb.toys import (Bandit, expected_gradient, expected_reward,
+                       true_gradient)
+
+series = -sum(0.7**k / k for k in range(1, 201))       # log p at p = 0.3
+assert abs(series - log(0.3)) < 1e-10
+
+policy, right = Bandit([0.0, 1.0, 0.5, -1.0]), [1.0, 0.0, 0.0, 1.0]
+print("    G   all-wrong group gets   terms k   w(p)      1/p")
+for G in (2, 4, 8):
+    for what, A, terms in (("zero", 0, G - 1), ("minus_one", -1, G)):
+        maxrl = ZOO["maxrl"].replace(advantage=max_rl(no_success=what))
+        mean = expected_gradient(policy, right, maxrl, G)
+        p = expected_reward(policy, right)
+        passes = sum((1 - (1 - p)**k) / k for k in range(1, terms + 1))
+        wanted, = torch.autograd.grad(passes, policy.logits)
+        w = (1 - (1 - p.item())**terms) / p.item()
+        print(f"{G:5d}   {A:12d}           1 to {terms}  {w:7.4f}"
+              f"  {1 / p.item():7.4f}")
+        assert (mean - wanted).abs().max() < 1e-12
+        assert (mean - w * true_gradient(policy, right)).abs().max() < 1e-12
+
+# %% [markdown]
+# **The mean of MaxRL's update with $G$ answers is the gradient of $\sum_{k=1}^{G-1}\text{pass@}k/k$**, to machine precision, where an all-wrong group gets 0. Where it gets $-1$ for every answer (the mean score is subtracted there, too), the sum goes up to $k=G$. In both the weight is
+# $(1-(1-p)^n)/p$, with $n=G-1$ or $G$: almost $1/p$ once $np\gg1$, and never above $n$. Two conventions, and they differ by one term (exercise 12.1). At $G=2$ with zeros MaxRL is pass@1, plain policy gradient.
+#
+# How much faster it solves things ("7.9 to 19 times" in circulation, other numbers in other versions) only the paper can say: [2602.02710](https://arxiv.org/abs/2602.02710).
+#
+# MGPO keeps GRPO's z-score and multiplies by $e^{-\lambda D}$, where $D=\mathrm{KL}(p\,\|\,\tfrac12)$ in nats. "It gives more weight to prompts near one half." The factor does:
+
+# %% tags=["claim:E10"]
+from rlnb.objective import mgpo_weight
+
+print("    p   1 (mean)  1/σ (GRPO)   1/p   MaxRL G=16   MGPO's factor"
+      "   with 1/σ")
+print(" " * 50 + "λ=1   λ=4    λ=1   λ=4")
+seen = {}
+for p in (0.02, 0.1, 0.5, 0.9):
+    grpo = (p * (1 - p))**-0.5
+    one, four = (mgpo_weight(x).of(torch.tensor(p)).item() for x in (1, 4))
+    seen[p] = [round(x, 2) for x in (one, grpo, one * grpo, four * grpo)]
+    print(f"{p:5.2f}   {1:6.2f}  {grpo:8.2f}   {1 / p:8.2f}"
+          f"  {(1 - (1 - p)**15) / p:8.2f}     {one:.2f}  {four:.2f}"
+          f"   {one * grpo:.2f}  {four * grpo:.2f}")
+assert seen[0.02] == [0.55, 7.14, 3.94, 0.66]
+assert seen[0.5] == [1, 2, 2, 2]
+
+# %% [markdown]
+# The product is what trains. At λ = 1 a prompt at 0.02 still weighs twice the even one, 3.94 against 2: the std underneath pulls the other way and wins. At λ = 4, which three public implementations use (the paper's value is not verified
+# here), the middle wins, 2 against 0.66. So say the λ.
+
+# %%
+from rlnb.classroom.figures import line_figure
+
+p = torch.linspace(0.01, 0.99, 197)
+grpo = (p * (1 - p))**-0.5
+line_figure(
+    p, {"dr_grpo": torch.ones_like(p), "grpo": grpo,
+        "maxrl": (1 - (1 - p)**15) / p,
+        "mgpo": mgpo_weight(4.0).of(p) * grpo},
+    xlabel="pass rate p of the prompt", ylabel="weight w(p) on ∇p",
+    ylim=(0, 15), size=(900, 300),
+    alt="Weight of a prompt against its pass rate. Dr. GRPO is 1. GRPO is "
+        "2 at one half and grows to 10 at 0.01 and at 0.99. MaxRL with 16 "
+        "answers falls from 14 at 0.01 to 1 at 0.99. MGPO with strength 4 "
+        "is 2 at one half and 0.7 at 0.01 and 0.99.",
+    caption="GRPO's std lifts both ends alike, MaxRL's mean only the hard "
+            "one, MGPO at λ = 4 lowers both. Formulas: no seed.")
+
+# %% [markdown]
+# ## ScaleRL: a recipe and a curve
+#
+# ScaleRL is CISPO with three changes in the loss. TRL 1.16 comes close, and shares none of the three:
+
+# %%
+from rlnb.objective import Objective
+
+print(difference(ZOO["cispo"], ZOO["scalerl"]))
+in_trl = Objective.from_trl(loss_type="cispo", epsilon_high=5.0,
+                            scale_rewards="batch", beta=0.0)
+print("\nTRL's words, without its conventions:")
+print(difference(ZOO["scalerl"], in_trl.canonical()))
+
+# %% [markdown] tags=["cited:H08"]
+# Outside the loss, as reported ([2510.13786](https://arxiv.org/abs/2510.13786)): the sampler runs up to 8 steps ahead; logits in float32; groups of equal rewards are left out; a prompt whose pass rate has reached 0.9 leaves for
+# good; long thoughts are cut by an inserted phrase. Over 400,000 GPU hours went into the comparison, and a run of 100,000 hours was predicted from its first half. The prediction is a fit of
+#
+# $$R(C)=R_0+\frac{A-R_0}{1+(C_\text{mid}/C)^B}$$
+#
+# reward $R$ (a pass rate) against compute $C$: $A$ the ceiling (not an advantage here), $R_0$ the start, $C_\text{mid}$ the compute at half of the gain, $B$ how steep. Two identities to know it by:
+
+# %%
+from math import isclose
+from rlnb.toys import Sigmoid
+
+curve = Sigmoid(ceiling=0.6, exponent=1.5, midpoint=20.0, start=0.1)
+print(f"R(C_mid) = {curve(20.0):.4f}, (A + R0)/2 = {(0.6 + 0.1) / 2:.4f}")
+odds = [log((curve(c) - 0.1) / (0.6 - curve(c))) for c in (5.0, 50.0)]
+slope = (odds[1] - odds[0]) / log(50 / 5)
+print(f"slope of ln[(R - R0)/(A - R)] over ln C = {slope:.4f} = B")
+assert isclose(curve(20.0), 0.35) and isclose(slope, 1.5)
+
+# %% [markdown]
+# Fitting is easy: for given $B$ and $C_\text{mid}$ the curve is a straight line in $R_0$ and $A$, which least squares gives, so only two numbers are searched. The question is what the fit *knows*. Below, the true curve is an exact sigmoid with
+# ceiling 0.60, evaluated 100 times on the way to 100,000 GPU hours, each time with noise.
+#
+# Guess, then move: at 22 % of the compute (61 % of the ceiling reached), how far apart are the ceilings of 24 runs? What does a noise of 0.002 instead of 0.01 buy? And does the band of 24 always hold the truth?
+
+# %% tags=["explorer"]
+explorers.scaling_fit_explorer()
+
+# %% [markdown]
+# "The ceiling can be read off an early part of the run." How early, on 200 runs each:
+
+# %% tags=["claim:Z25"]
+import numpy as np
+from rlnb.toys import ceiling_error, fit_sigmoids
+
+compute_all = np.arange(1.0, 101.0)                    # thousand hours
+draws = np.random.default_rng(0).standard_normal((200, 100))
+spread = {}
+print("        of the    noise 0.01:                     noise 0.002:")
+print("  seen  ceiling   fitted        5 %  95 %  theory  fitted")
+for n in (12, 22, 41, 50, 62):
+    c = compute_all[:n]
+    row = []
+    for noise in (0.01, 0.002):
+        A = fit_sigmoids(c, curve(c) + noise * draws[:, :n])[:, 0]
+        row += [(A.mean(), A.std(), *np.quantile(A, (0.05, 0.95)))]
+    (mean, sd, low, high), (mean2, sd2, *_) = row
+    spread[n] = sd, sd2
+    theory = ceiling_error(c, curve, 0.01)
+    print(f"  {n:3d} %  {curve(n) / 0.6:5.0%}    {mean:.2f} ± {sd:.3f}  "
+          f"{low:.2f}  {high:.2f}   {theory:.3f}  {mean2:.2f} ± {sd2:.3f}")
+assert spread[12][0] > 0.25 and spread[12][1] > 0.1
+assert spread[22][0] > 0.1 and spread[41][0] < 0.05
+assert spread[62][0] < 0.02 and spread[62][1] < 0.004
+
+# %% [markdown]
+# Before the midpoint (20 %) hardly at all: at 12 % and noise 0.01 the middle nine tenths of the fits run from 0.28 to 1, and the standard error in theory, 0.95, says it without a run. The fits stop at the bound 1 only because they are not allowed past it. A factor of five
+# in the noise buys a factor of five in the error, so it moves the place where the ceiling is known, from 77 % to 36 % of the compute for an error of 0.01. "From the first half" means ± 0.02 here.
+#
+# What the toy cannot say: whether *your* curve is a sigmoid. All this is the error when the form is exactly right.
+#
+# ## The engine's ratio, and DeepSeek-V3.2
+#
+# The engine that samples and the trainer compute the same token's probability with different kernels. $\omega=\pi_\text{old}^\text{trainer}/\pi^\text{engine}$ corrects for it, as a detached factor on the policy term. *Truncated* importance sampling cuts ω at a cap, *masked*
+# importance sampling (IcePop is one) drops what lies outside. Three tokens with ω = 1.5, 3.0, 0.2:
+
+# %%
+from rlnb.objective import Batch, engine_ratio
+
+omega = torch.tensor([[1.5, 3.0, 0.2]])
+trainer = torch.full((1, 3), 0.1).log()
+b = Batch(trainer, torch.ones(1, 3), torch.ones(1), 1,
+          sampling_logprobs=trainer - omega.log())
+for what, gate in (
+        ("truncated at 2", engine_ratio("token", "truncate", high=2.0)),
+        ("masked to [0.5, 2]", engine_ratio("token", "mask", 0.5, 2.0)),
+        ("the answer's, TRL", engine_ratio())):
+    factor = gate(b, None, None)[0].tolist()
+    print(f"{what:20s}", *(f"{x:.2f}" for x in factor))
+assert round(factor[0], 12) == 0.9                     # 1.5 * 3.0 * 0.2
+print(ZOO["grpo"].replace(terms=(), gates=engine_ratio()))
+
+# %% [markdown]
+# "Sequence level" is a product here (TRL, verl) and a geometric mean in ms-swift, 0.97 for these three: the same word for two numbers. ScaleRL and DPPO have no such gate, since their ratio is taken to the engine in the first place.
+#
+# DeepSeek-V3.2 ([2512.02556](https://arxiv.org/abs/2512.02556)) as GRPO with three parts changed, and what its mask does to the running batch (δ is not published, TRL suggests 0.5; 0.15 so that something happens):
+
+# %%
+from rlnb.objective import sequence_mask
+
+v32 = ANNEX["deepseek_v3_2"]
+print(difference(ZOO["grpo"], v32))
+b = running_batch()
+gap = (b.old_logprobs - b.logprobs.detach()) * b.completion_mask
+gap = gap.sum(1) / b.lengths                           # nats per token
+kept = sequence_mask(0.15)(b, v32(b).advantages, None)[:, 0]
+for i in range(8):
+    print(f"answer {i}: A {v32(b).advantages[i, 0]:+.2f}, log(old/new)"
+          f" {gap[i]:+.3f}", "" if kept[i] else "  masked, every token")
+assert kept.tolist() == [1] * 7 + [0]
+for word, value in v32.to_trl().items():
+    print(f"    {word} = {value}")
+
+# %% [markdown]
+# The last lines are TRL's words for all of it. Answer 7 is wrong and has already become less likely: it is left alone. Answer 5 moved less, answer 2 is wrong and became *likelier*: both keep their gradient. The *corrected* KL is $\rho\cdot k_3$ with a ratio that carries gradient; detached, it is the old term again ([04](04_importance_sampling.ipynb)). Not in
+# the loss: the sampler's expert choices and its top-p mask are replayed in training.
+#
+# ## Proposals, a few lines each
+#
+# Each as the change from something known:
+
+# %%
+base = {"luspo": "gspo", "vespo": "cispo", "sspo": "gmpo",
+        "clip_cov": "dapo", "kl_cov": "dapo", "simko": "dapo",
+        "lambda_grpo": "dapo", "entropy_shaped": "dapo"}
+for name, start in base.items():
+    changes = [c for c in difference(ZOO[start], ANNEX[name])
+               if c.after != "clip(0.2)"]              # DAPO's upper edge
+    print(f"{name} = {start}", *changes, sep="\n    ")
+
+# %% [markdown]
+# *Not verified:* SSPO's exact gate, which changed between versions ("SSPO-style" is all one may call this); λ-GRPO's $r=1/9$ and starting λ, MGPO's λ, the fractions of Clip-Cov and KL-Cov in the paper (the numbers are verl's).
+#
+# *One acronym, several papers:* SSPO is soft-sequence ([2602.19327](https://arxiv.org/abs/2602.19327)) and subsentence ([2511.04256](https://arxiv.org/abs/2511.04256)). DPPO is divergence here, dynamic pruning and diffusion policy elsewhere. MGPO and SAPO name unrelated methods, too. Give the arXiv id.
+#
+# **VESPO** ([2602.10693](https://arxiv.org/abs/2602.10693)) weighs every token of an answer by $\phi(W)=W^ke^{\lambda(1-W)}$, $W=\prod_t\rho_t$, with $(k,\lambda)=(2,3)$ for right answers, $(3,2)$ for wrong ones. Its peak is at $W=k/\lambda$, not at 1:
+
+# %%
+W = torch.tensor([0.1, 0.5, 2 / 3, 1.0, 1.5, 2.0, 3.0])
+print("W           ", *(f"{x:5.2f}" for x in W))
+for sign, k, lam in (("A > 0", 2, 3), ("A < 0", 3, 2)):
+    phi = W**k * (lam * (1 - W)).exp()
+    print(f"weight, {sign}", *(f"{x:5.2f}" for x in phi))
+    assert W[phi.argmax()] == k / lam
+moved = 1.01 ** torch.tensor([10.0, 100.0, 1000.0])
+print("every ratio 1.01, T = 10, 100, 1000: weight, A > 0",
+      *(f"{x:.3f}" for x in moved**2 * (3 * (1 - moved)).exp()))
+
+# %% [markdown]
+# A right answer whose tokens each moved by 1 % counts 0.89 at 10 tokens and 0.04 at 100. The true ratio knows the length; that is both its virtue and its trouble.
+
+# %% [markdown] tags=["cited:Z17"]
+# **λ-GRPO** ([2510.06870](https://arxiv.org/abs/2510.06870)) "learns the weight of tokens and unites three aggregation rules". As proposed: $f=G\,\mathrm{softmax}(h^\lambda)$ over the answers of a group, $h_i=1+rz_i$, $z_i$ the standardised length; λ = 0 is the token mean, λ > 0
+# favours long answers, λ < 0 short ones. It is a proposal and not settled practice, and λ is a parameter *trained with the policy*. What does that gradient want?
+
+# %%
+from rlnb.objective import length_preference
+
+lengths, A = torch.tensor([3.0, 5.0]), torch.tensor([1.0, -1.0])
+for lam in (0.0, 1.0, 3.0):
+    f = length_preference(lam).factor(lengths[None])[0]
+    print(f"λ = {lam}: factors", *(f"{x:.6f}" for x in f))
+assert torch.allclose(f, torch.tensor([0.677258, 1.322742]), atol=1e-6)
+
+
+def loss(lam, A, r=1 / 9):                             # ratio 1, no update
+    z = (lengths - lengths.mean()) / lengths.std(correction=0)
+    f = 2 * torch.softmax((1 + r * z) ** lam, 0)
+    return -(f * lengths * A).sum() / lengths.sum()
+
+
+for name, a in (("long one wrong", A), ("long one right", -A)):
+    lam = torch.tensor(0.0, requires_grad=True)
+    before = loss(lam, a).item()
+    for _ in range(200):
+        g, = torch.autograd.grad(loss(lam, a), lam)
+        lam = (lam - 0.5 * g).detach().requires_grad_()
+    print(f"{name}: loss {before:+.3f} -> {loss(lam, a):+.3f} with the"
+          f" policy frozen, λ 0 -> {lam:+.2f}")
+    assert loss(lam, a) < before - 0.5
+
+# %% [markdown]
+# The loss falls and the policy has not changed. λ moves the weight *towards* whatever is being rewarded and *away* from what is being punished, so a wrong habit of long answers would be corrected less and less. The policy's own loss is the wrong judge of λ: freeze it, or choose it by validation.
+
+# %% [markdown] tags=["cited:H09"]
+# **SimKO** ([2510.14807](https://arxiv.org/abs/2510.14807)) "adds an entropy bonus": there is no entropy term in it. It looks for *fork* tokens (entropy in the top fifth of their answer). In right answers it lets the top $K$ candidates share in the gradient, in wrong ones it presses 1.1 times as hard where
+# the sampled token was the likeliest. Against concentration, so the aim is shared; the means are not. Where does the gradient go?
+
+# %%
+from rlnb.objective.ratios import token
+
+simko = ANNEX["simko"]
+plain = simko.replace(ratio=token(), credit=())
+b = running_batch(complete=True)
+rivals = b.topk_logprobs.detach().requires_grad_()     # (8, 7, 3)
+b = b.replace(topk_logprobs=rivals)
+own, theirs = torch.autograd.grad(simko(b).loss, (b.logprobs, rivals))
+usual, = torch.autograd.grad(plain(b).loss, b.logprobs)
+for i, t in (own != usual).nonzero().tolist():
+    print(f"answer {i}, token {t}, A {simko(b).advantages[i, t]:+.2f}:"
+          f" push on it x {own[i, t] / usual[i, t]:.3f}, on each of the"
+          f" top 3 {-theirs[i, t, 0] + 0.0:.6f}")
+logits = torch.tensor([1.0, 0.8, 0.6, -1.0, -1.5], requires_grad=True)
+for alpha in (0.0, 0.01, 0.1):
+    lp = logits.log_softmax(0)                         # a right fork token
+    worth = (1 - alpha) * lp[0] + alpha * lp[:3].mean()
+    push, = torch.autograd.grad(worth, logits)
+    print(f"α = {alpha:<4}: push on the logits",
+          *(f"{x:+.4f}" for x in push))
+
+# %% [markdown]
+# Of eight forks (one an answer) three change. A right fork gives 1 % of its push to the three likeliest; two wrong ones get 10 % more. In the softmax α = 0.01 takes the rivals' push from −0.3025 to −0.2992: they are still pressed, a little less.
+#
+# **Entropy-shaped advantage** ([2506.14758](https://arxiv.org/abs/2506.14758)), $A+\min(\alpha H,|A|/\kappa)$, *is* a bonus, detached; κ > 1 keeps every sign. **Clip-Cov** and **KL-Cov** ([2505.22617](https://arxiv.org/abs/2505.22617)) act on the few tokens with a high covariance
+# of advantage and log-prob: those whose update takes entropy away fastest. They rank the tokens *at hand*:
+
+# %%
+shaped = ANNEX["entropy_shaped"]
+A, before = (o(b).advantages[b.mask]
+             for o in (shaped, shaped.replace(credit=())))
+assert torch.equal(A.sign(), before.sign())
+for name, one in (("right", before > 0), ("wrong", before < 0)):
+    x = (A / before)[one]
+    print(f"entropy-shaped, {name}: A times {x.min():.2f} to {x.max():.2f}")
+print("\nloss: whole step, then four micro-batches, at random seeds 0 1 2")
+for name in ("dapo", "simko", "kl_cov", "clip_cov"):
+    o, row = (ZOO | ANNEX)[name], []
+    for seed in range(3):
+        b = b.replace(generator=torch.Generator().manual_seed(seed))
+        step = o.prepare(b)
+        split = sum(o.loss(step.rows(range(k, k + 2))).item()
+                    for k in (0, 2, 4, 6))
+        row.append((o.loss(step).item(), split))
+    print(f"{name:10s}", *(f"{x:9.4f} {y:8.4f}" for x, y in row))
+    exact = all(abs(x - y) < 1e-12 for x, y in row)
+    assert exact == (name in ("dapo", "simko"))
+
+# %% [markdown]
+# A right answer's unsure tokens count up to 1.5 times, a wrong one's down to half: the bonus spares mistakes made while unsure. The two covariance rules give another loss in micro-batches, since each micro-batch has its own ranking and at least one token is chosen in each;
+# Clip-Cov draws at random on top. Report the micro-batch size with the result.
+#
+# ## Who used what
+#
+# *Reported* is the word: what the authors say they ran. Few of these runs have been repeated by others.
+#
+# | model or work | method | as reported in |
+# |---|---|---|
+# | DeepSeekMath 7B, Feb 2024 | GRPO, KL 0.04, 64 answers, one update per rollout | [2402.03300](https://arxiv.org/abs/2402.03300) |
+# | Tülu 3, Nov 2024 | PPO with a value model, on verifiable rewards | [2411.15124](https://arxiv.org/abs/2411.15124) |
+# | DeepSeek-R1, Jan 2025 | GRPO | [2501.12948](https://arxiv.org/abs/2501.12948) |
+# | DAPO on Qwen2.5-32B, Mar 2025 | DAPO | [2503.14476](https://arxiv.org/abs/2503.14476) |
+# | Open-Reasoner-Zero, Mar 2025 | PPO, learned critic, GAE with λ = γ = 1 | [2503.24290](https://arxiv.org/abs/2503.24290) |
+# | VAPO, Apr 2025 | PPO family, with a critic | [2504.05118](https://arxiv.org/abs/2504.05118) |
+# | Qwen3, Apr 2025 | GRPO for the reasoning stage; for general RL not stated | [2505.09388](https://arxiv.org/abs/2505.09388) |
+# | MiniMax-M1, Jun 2025 | CISPO, on 512 H800 | [2506.13585](https://arxiv.org/abs/2506.13585) |
+# | "the latest Qwen3 models", Jul 2025 | GSPO credited | [2507.18071](https://arxiv.org/abs/2507.18071) |
+# | ScaleRL, Oct 2025 | its recipe above | [2510.13786](https://arxiv.org/abs/2510.13786) |
+# | VibeThinker 1.5B, Nov 2025 | MGPO | [2511.06221](https://arxiv.org/abs/2511.06221) |
+# | DeepSeek-V3.2, Dec 2025 | GRPO with the changes above | [2512.02556](https://arxiv.org/abs/2512.02556) |
+#
+# The two Qwen3 rows are not a contradiction: the models of April were reported with GRPO, their update of July with GSPO.
+
+# %% [markdown] tags=["cited:H13"]
+# "V3.2, V4, MiniMax M2.5 and GLM-5 each have their recipe": probably, and a recipe is a report. For DeepSeek-V3.2 ([2512.02556](https://arxiv.org/abs/2512.02556)) the loss is known well enough to write down, less β and δ. For the other three this course has nothing it could check, so it says nothing.
+#
+# ## Where people go wrong
+
+# %% [markdown] tags=["cited:H10"]
+# **"RL with verifiable rewards does without a critic."** Most recipes do. The work that coined the name, Tülu 3 ([2411.15124](https://arxiv.org/abs/2411.15124)), trained with PPO and a value model; so did Open-Reasoner-Zero ([2503.24290](https://arxiv.org/abs/2503.24290)) and VAPO
+# ([2504.05118](https://arxiv.org/abs/2504.05118)). A verifier replaces the *reward model*. The critic is another question.
+
+# %% [markdown]
+# **"Batch-level normalisation: no σ."** ScaleRL's box read quickly. There is one; it is shared. *Whose* σ is the real question: of the centred rewards, or of the raw ones, which also contain the difference between prompts?
+
+# %% tags=["claim:Z24"]
+from rlnb.objective import batch_zscore
+
+r = torch.tensor([1.0, 0, 0, 0, 1, 1, 1, 0])           # pass rates 1/4, 3/4
+one = torch.zeros(8, 1)
+b = Batch(one, torch.ones(8, 1), r, 4)
+first = {}
+for name, part in (
+        ("centred, population (ScaleRL)", ZOO["scalerl"].advantage),
+        ("centred, Bessel", batch_zscore("group", "bessel", of="centred")),
+        ("raw, Bessel (TRL)", batch_zscore("group", "bessel", 1e-4)),
+        ("no σ at all", ZOO["dr_grpo"].advantage)):
+    A = part(b, r[:, None])[:4, 0].tolist()
+    first[name] = A
+    print(f"{name:30s}", *(f"{x:9.6f}" for x in A[:2]))
+centred, bessel, raw, none = (x[0] for x in first.values())
+assert abs(centred - 3**0.5) < 1e-5 and abs(raw - 1.402859) < 1e-6
+assert abs(bessel - 1.620185) < 1e-5 and none == 0.75
+
+# %% [markdown]
+# With σ of the centred rewards the advantages have size 1 whatever the mix of prompts. With σ of the raw ones they shrink as easy and hard prompts are mixed, here by 0.81.
+
+# %% [markdown] tags=["cited:M06"]
+# **"Loss type and float32 logits raise the ceiling."** Say which ablation. In the forward one, switched on against a baseline, float32 logits took the asymptote from 0.52 to 0.61. In the leave-one-out runs of the same paper ([2510.13786](https://arxiv.org/abs/2510.13786), section 4), taken out of the full recipe, going
+# back to DAPO's loss had a similar asymptote and float32 made little difference on the dense 8B model; leaving out groups without variance and the curriculum did move it. Both sentences are in the paper.
+#
+# ## Exercises
+#
+# **12.1 Derive** · 10 minutes · ●●●. Let $K$ of $G$ answers be right, $S_i=\nabla\log\pi(y_i)$, so $\mathbb E[r_iS_i]=\nabla p$. (a) Show that $\mathbb E\big[\tfrac1K\sum_{i:\,r_i=1}S_i\big]$, with 0 for $K=0$, is $\frac{1-(1-p)^G}{p}\nabla p$. (b) MaxRL subtracts $\frac1G\sum_iS_i$. What if it does so only
+# where $K>0$?
+#
+# <details><summary>hint</summary>
+#
+# (a) Given that answer 1 is right, $K=1+n$ with $n$ binomial over the $G-1$ others, and $\mathbb E\big[\frac1{1+n}\big]=\frac{1-(1-p)^G}{Gp}$. (b) $\mathbb E[S_1]=0$, so what is $\mathbb E[S_1;K>0]$?
+# </details>
+#
+# <details><summary>answer</summary>
+#
+# (a) By symmetry $G\,\mathbb E[r_1S_1]\,\mathbb E[\frac1{1+n}]=\frac{1-(1-p)^G}p\nabla p$: given $r_1=1$, $S_1$ and the others are independent. Subtracting $S_i$ always changes nothing: the variant with $-1$. (b) $\mathbb E[S_1;K>0]=-\mathbb E[S_1;K=0]=-(1-p)^{G-1}\,\mathbb E[(1-r_1)S_1]=(1-p)^{G-1}\nabla p$, which is subtracted:
+# $\frac{1-(1-p)^G}p-(1-p)^{G-1}=\frac{1-(1-p)^{G-1}}p$. One term of the series is the price of leaving all-wrong groups out.
+# </details>
+#
+# **12.2 Predict, then run** · 5 minutes · ●●○. Rewards become 0 and 10 instead of 0 and 1. Which methods of the zoo, without KL, do not notice? Which notice by a factor of ten? Which refuse?
+#
+# <details><summary>hint</summary>
+#
+# Look at the baseline column of the table: what is divided by what?
+# </details>
+#
+# <details><summary>answer</summary>
+#
+# Whoever divides by a std does not notice (up to its eps): GRPO, DAPO, GSPO, GMPO, CISPO, SAPO, ScaleRL, REINFORCE++. Plain differences grow tenfold: REINFORCE, RLOO, ReMax, Dr. GRPO, DPPO. PPO too, if its critic learns the new scale; with the old values frozen, as here, it is neither. MaxRL and MGPO read the
+# mean as a pass rate and refuse.
+# </details>
+
+# %% tags=["exercise"]
+b = running_batch(complete=True)
+tenfold = b.replace(rewards=10 * b.rewards,
+                    greedy_rewards=10 * b.greedy_rewards)
+unmoved = ...   # names in ZOO whose gradient is the same on both
+
+# %% [markdown]
+# **12.3 Implement** · 5 minutes · ●○○. MaxRL's advantage. An all-wrong group gets 0.
+#
+# <details><summary>hint</summary>
+#
+# One prompt a line, `view(-1, num_generations)`. Subtract the line's mean, divide by it. When is it 0?
+# </details>
+
+# %% tags=["exercise"]
+def my_max_rl_advantages(rewards, num_generations):
+    """rewards (B,) of 0 and 1 -> (B,)"""
+    return ...
+
+
+check.max_rl_advantages(my_max_rl_advantages)
+
+# %% [markdown]
+# **12.4 Implement** · 15 minutes · ●●●. Fit the sigmoid, from scratch. The check has points with and without noise, all well past the midpoint, and allows each number ± 0.005 plus half a per cent.
+#
+# <details><summary>hint</summary>
+#
+# For given $B$ and $C_\text{mid}$, $s=1/(1+(C_\text{mid}/C)^B)$ is known and $R=R_0+(A-R_0)s$ is a line in $s$: slope and intercept by least squares. Put a 9 × 9 grid over $\ln B$ and $\ln C_\text{mid}$, move it to its best point, shrink it by a fifth, sixty times.
+# </details>
+
+# %% tags=["exercise"]
+def my_sigmoid_fit(compute, reward):
+    """(n,), (n,) -> (4,): ceiling, exponent, midpoint, start"""
+    return ...
+
+
+check.sigmoid_fit(my_sigmoid_fit)
+
+# %% [markdown]
+# **12.5 Find the silent bug** · 8 minutes · ●●○. ScaleRL's two filters in one function: groups without a gradient are left out, and a prompt with a pass rate of 0.9 or more leaves the pool. It runs, and the pool shrinks more slowly than expected.
+# Write a test that fails here and passes on the right code.
+
+# %% tags=["exercise"]
+print(check.silent_bug_12.source)
+
+
+def my_test(retired):
+    ...
+
+
+check.silent_bug_12(my_test)
+
+# %% [markdown]
+# <details><summary>hint</summary>
+#
+# What does the history of a prompt look like that is solved every time?
+# </details>
+#
+# **12.6 Name this method** · 4 minutes · ●●○. Prompts × answers are flattened to rows, `r` is (prompts, answers). Whose loss?
+#
+#     def loss(lp, old, ref, r, mask):
+#         A = (r - r.mean(1, keepdim=True)).view(-1, 1)
+#         rho, T = (lp - old).exp(), mask.sum(1, keepdim=True)
+#         gap = ((old - lp).detach() * mask).sum(1, keepdim=True) / T
+#         worth = torch.minimum(rho * A, rho.clamp(0.8, 1.2) * A)
+#         worth = torch.where((A < 0) & (gap > 0.5), 0.0, worth)
+#         pull = rho * ((ref - lp).exp() - (ref - lp) - 1)
+#         return (((0.04 * pull - worth) * mask).sum(1) / T[:, 0]).mean()
+
+# %% tags=["exercise"]
+check.name_this_12("")
+
+# %% [markdown]
+# All solved and run in [solutions/12_the_zoo.ipynb](solutions/12_the_zoo.ipynb).
+#
+# ## In the interview
+#
+# **Give me the map of the methods in one minute.**
+# <details><summary>answer</summary>
+#
+# Baseline times ratio. Baselines: none, batch, greedy answer, group (÷ std, ÷ mean, or not), critic. Ratios: none, per token cut (PPO, GRPO, DAPO), per token softened, capped or masked (SAPO, CISPO, DPPO), per answer (GSPO, GMPO). Then the weights of tokens (per answer, per token, per prompt, constant), then the
+# KL. On fresh answers the ratio column is idle: 29 names here, 16 directions.
+# </details>
+#
+# **How many models does GRPO keep in memory? And PPO? And DAPO?**
+# <details><summary>answer</summary>
+#
+# Policy; a reference if there is a KL; a critic if there is one; a reward model if the reward is learned. GRPO as published 2, without its KL 1. PPO 2, in RLHF 4. DAPO 1. $\pi_\text{old}$ is stored log-probs. The sampler usually holds a second copy of the policy, whatever the method.
+# </details>
+#
+# **What does MaxRL optimise?**
+# <details><summary>answer</summary>
+#
+# log p, the log of the success probability: every pass@k with weight 1/k, so a prompt weighs 1/p. With G answers, exactly the first G − 1 terms (G, if all-wrong groups get −1). Rewards must be 0 and 1; the largest advantage is G − 1.
+# </details>
+#
+# **MGPO says that it weights prompts near one half. Does it?**
+# <details><summary>answer</summary>
+#
+# Its factor does. The z-score underneath weights by $1/\sqrt{p(1-p)}$, the other way. At λ = 1 a prompt at 0.02 still has twice the weight of the even one; at λ = 4 a third of it.
+# </details>
+#
+# **What is in ScaleRL's loss?**
+# <details><summary>answer</summary>
+#
+# CISPO's capped, detached ratio taken to the engine's log-probs; group mean, one σ of the centred rewards for the batch; a mean per prompt. Around it: float32 logits, a lag of 8 steps, groups of equal rewards left out, prompts retired at 0.9, forced interruptions.
+# </details>
+#
+# **You have the first quarter of a scaling run. Can you predict the end?**
+# <details><summary>answer</summary>
+#
+# Only if the midpoint is behind you and the evaluations are clean. In our toy (ceiling 0.60, noise 0.01) fits from 12 % of the compute spread by ± 0.31, from 22 % by ± 0.18, from 41 % by ± 0.03, from 62 % by ± 0.015. Look at the standard error of the ceiling, not at how well the seen points are fitted. And the form
+# itself is an assumption.
+# </details>
+#
+# **Truncated or masked importance sampling, and between whom?**
+# <details><summary>answer</summary>
+#
+# Between trainer and inference engine at the *same* weights: $\omega=\pi_\text{old}^\text{trainer}/\pi^\text{engine}$, detached, on the policy term. Truncated: min(ω, cap). Masked: 0 outside a band. Per token or per answer; per answer is a product in TRL and verl, a geometric mean in ms-swift.
+# </details>
+#
+# **What did DeepSeek-V3.2 change in GRPO?**
+# <details><summary>answer</summary>
+#
+# In the loss: no std; the KL term times the undetached ratio, so that its gradient is the KL's; wrong answers that have become much less likely are masked whole. Outside: expert routing and sampling mask are kept from the rollout. β and δ are not published.
+# </details>
+#
+# **Somebody proposes to learn the length weight together with the policy. Your objection?**
+# <details><summary>answer</summary>
+#
+# The loss is advantage-weighted, so the weight's gradient moves mass towards rewarded lengths and away from punished ones. It lowers the loss with a frozen policy. Validate it, or keep it fixed.
+# </details>
+#
+# **Which critic-free claims would you correct?**
+# <details><summary>answer</summary>
+#
+# "RLVR has no critic": Tülu 3, which named it, Open-Reasoner-Zero and VAPO have one. "No critic" and "no reward model" are two decisions.
+# </details>
+#
+# ## Recap
+#
+# The last column of the running group: every method on fresh answers to its neighbour, one right answer of four. $A$ of the right answer (4 tokens) and of the wrong one with 7, and $c\cdot A$, what one of their tokens weighs.
+
+# %%
+b = running_batch(complete=True)
+now = b.logprobs.detach()
+b = b.replace(old_logprobs=now, sampling_logprobs=now,
+              generator=torch.Generator().manual_seed(0))
+print("                        A: right    wrong   c·A: right    wrong")
+for name, objective in (ZOO | ANNEX).items():
+    out = objective.replace(terms=(), shape=())(b)
+    A, c = out.advantages[[4, 6], 0], out.weights[[4, 6], 0]
+    cells = [f"{round(x, 4) + 0.0:8.4f}" for x in (*A.tolist(),
+                                                  *(c * A).tolist())]
+    print(f"{name:21s}", *cells[:2], "   ", *cells[2:])
+
+# %% [markdown]
+# * A method is baseline × ratio, then weights, then KL. The table is computed; learn its columns, not its rows.
+# * On fresh answers 29 names are 16 directions. Ratio and trust region matter from the second update on.
+# * Dividing by σ weighs prompts $1/\sqrt{p(1-p)}$, by the mean $1/p$ (exactly: $\sum_{k\lt G}\text{pass@}k/k$). MGPO's factor stands *on top of* $1/\sigma$.
+# * A ceiling is known past the midpoint of the curve, not before, and in proportion to the noise.
+# * "Reported" is a word. So is "not verified".
+#
+# Next, page 13: no sampling at all. Preferences, and what is left of the ratio there.

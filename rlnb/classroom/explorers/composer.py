@@ -1,0 +1,228 @@
+"""The composer: one part from every menu, and what that is: its name, its neighbours, its pushes.
+
+    from rlnb.classroom.explorers.composer import compute, report
+    print(report(compute("grpo", kl=())))                  # GRPO without its KL term
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from rlnb.classroom.explorer import Explorer, choice_slider
+from rlnb.classroom.explorers.composer_menus import MENUS, REWARDS, choices_of, compose
+from rlnb.classroom.explorers.composer_picture import SIZE, alt, build, changes, report, update
+from rlnb.objective import (
+    ANNEX,
+    ZOO,
+    Explanation,
+    Objective,
+    difference,
+    from_trl,
+    from_verl,
+    method,
+    name_of,
+    neighbours,
+    to_trl,
+    to_verl,
+)
+from rlnb.toys import running_batch
+
+__all__ = ["Said", "composer_explorer", "compute", "report"]
+
+NAMED = ZOO | ANNEX
+SHOWN = ("push", "gate", "change")
+USUAL = next(iter(REWARDS))
+LIBRARIES = {"TRL": (to_trl, from_trl), "verl": (to_verl, from_verl)}
+TWIN = 1e-5  # relative; eps of a z-score moves a push by 2e-6
+CAPTION = (
+    "A method is one choice per menu. Change one, and the name tells whether somebody published "
+    "it, the neighbours what it is one step away from, the cells what it does to each token."
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A composition in a library's words, a sentence per difference, or why there are none.
+
+    Exactly one of `words` and `refused` is None.
+    """
+
+    words: dict[str, Any] | None
+    differences: tuple[str, ...] = ()
+    refused: str | None = None
+
+    def __str__(self) -> str:
+        if self.words is None:
+            return self.refused
+        words = (f"{key}={f'{v:g}' if isinstance(v, float) else v}"
+                 for key, v in self.words.items() if v is not None)
+        return " ".join((", ".join(words) + ".", *self.differences))
+
+
+def compute(
+    start: str = "grpo",
+    advantage: Any = None,
+    credit: Any = None,
+    ratio: Any = None,
+    surrogate: Any = None,
+    gates: Any = None,
+    weights: Any = None,
+    kl: Any = None,
+    rewards: str = USUAL,
+    show: str = "push",
+) -> dict[str, Any]:
+    """What one choice per menu is, and what it does to the tokens of the running batch.
+
+    `start` is a method of the zoo or the annex; a menu that is None keeps that method's part, and
+    () takes the part away. `rewards` is a key of REWARDS, `show` what the cells hold. Returns
+    plain data:
+
+        objective  the composition; code its spelling; name or None; changed since `start`
+        nearest    ((name, Difference), ...): three named methods, without the composition itself
+        twins      ((name, factor), ...): named methods with factor x the same push here
+        said       {"TRL": Said, "verl": Said}
+        push       (8, 7) -dL/dlog pi: above 0 makes the token likelier; gate, advantages, ratio
+                   likewise; mask where there are tokens
+        change     push minus that of `start`; minus 0 when not start_runs, on these rewards
+        answers    (8,) sum of |dL/dlog pi| over each answer
+        problem    None, or the sentence why this cannot run on these rewards (then no arrays)
+
+    Raises ValueError for an unknown method, rewards or show.
+
+    >>> d = compute("grpo", kl=())
+    >>> d["name"], d["nearest"][0]
+    (None, ('grpo', terms: k3(0.04) -> none))
+    """
+    if rewards not in REWARDS:
+        raise ValueError(f"rewards must be one of {list(REWARDS)}, got {rewards!r}.")
+    if show not in SHOWN:
+        raise ValueError(f"show must be one of {list(SHOWN)}, got {show!r}.")
+    picked = {"advantage": advantage, "credit": credit, "ratio": ratio, "surrogate": surrogate,
+              "gates": gates, "weights": weights, "kl": kl}
+    picked = {menu: part for menu, part in picked.items() if part is not None}
+    objective = compose(**choices_of(start) | picked)
+    near = [(name, gap) for name, gap in neighbours(objective, 4) if len(gap)]
+    data = {
+        "start": start, "rewards": rewards, "show": show,
+        "objective": objective, "code": repr(objective), "name": name_of(objective),
+        "changed": difference(method(start), objective), "nearest": tuple(near[:3]),
+        "said": {library: _said(objective, *ways) for library, ways in LIBRARIES.items()},
+        "twins": (), "problem": None,
+    }
+    try:
+        seen = _explain(objective, rewards)
+    except ValueError as error:
+        return data | {"problem": str(error)}
+    push = 0.0 - seen.gradient.numpy()  # 0.0 - 0, not the negative zero
+    known = _named_pushes(rewards)
+    return data | {
+        "mask": seen.mask.numpy(), "advantages": seen.advantages.numpy(),
+        "ratio": seen.ratio.numpy(), "gate": 0.0 + seen.gate.numpy(), "push": push,
+        "answers": np.abs(push).sum(1), "change": push - known.get(start, 0.0),
+        "start_runs": start in known, "twins": _twins(push, data["name"], rewards),
+    }
+
+
+def _explain(objective: Objective, rewards: str) -> Explanation:
+    batch = running_batch(complete=True)
+    given = torch.tensor(REWARDS[rewards], dtype=batch.rewards.dtype)
+    return objective.explain(batch.replace(
+        rewards=given, generator=torch.Generator().manual_seed(0)))  # Clip-Cov draws
+
+
+@cache
+def _named_pushes(rewards: str) -> dict[str, np.ndarray]:
+    """The push of every named method that can use these rewards."""
+    found = {}
+    for name, objective in NAMED.items():
+        try:
+            found[name] = 0.0 - _explain(objective, rewards).gradient.numpy()
+        except ValueError:
+            continue  # MaxRL on graded rewards
+    return found
+
+
+def _twins(push: np.ndarray, own: str | None, rewards: str) -> tuple[tuple[str, float], ...]:
+    found = []
+    for name, other in _named_pushes(rewards).items():
+        size = np.square(other).sum()
+        if name == own or not push.any() or not size:
+            continue
+        factor = (push * other).sum() / size
+        if factor > 0 and np.abs(push - factor * other).max() < TWIN * np.abs(push).max():
+            found.append((name, float(factor)))
+    return tuple(found)
+
+
+def _said(objective: Objective, there: Callable, back: Callable) -> Said:
+    try:
+        words = there(objective)
+    except ValueError as error:
+        return Said(None, refused=str(error))
+    # the library's convention as a changelog: the sentence spells the whole composition again
+    differences = [d for d in words.differences if not d.startswith("conventions: ")]
+    theirs = back(**words)
+    if len(differences) < len(words.differences):
+        differences.append(f"Its convention: {changes(difference(objective, theirs))}.")
+    return Said(dict(words), tuple(differences))
+
+
+# ---- with controls
+
+MENU_LABELS = {"advantage": "advantage A", "credit": "credit", "ratio": "ratio ρ",
+               "surrogate": "surrogate", "gates": "gate w", "weights": "weights c", "kl": "KL"}
+MENU_TIPS = {
+    "advantage": "rewards become advantages: the baseline",
+    "credit": "what happens to A afterwards",
+    "ratio": "how far the policy moved",
+    "surrogate": "what a token is worth",
+    "gates": "a factor on the policy term, never differentiated",
+    "weights": "how tokens are averaged",
+    "kl": "the pull towards the reference",
+}
+
+
+class Composer(Explorer):
+    """An explorer whose first menu sets the others."""
+
+    def set(self, **params: Any) -> Composer:
+        """`start` first sets every part; the parts named beside it then replace theirs."""
+        parts = choices_of(params["start"]) if "start" in params else {}
+        return super().set(**parts | params)
+
+    def _on_change(self, change) -> None:
+        if change["owner"] is self.controls["start"]:
+            with self._unobserved():
+                for menu, part in choices_of(change["new"]).items():
+                    self.controls[menu].value = part
+        super()._on_change(change)
+
+
+def _menu(value, options, description, tooltip):
+    control = choice_slider(value, list(options), description, tooltip)
+    control.style.description_width = "6.5em"
+    control.layout.width = "98%"
+    return control
+
+
+def composer_explorer() -> Composer:
+    """Start from a method, change its parts one by one."""
+    chosen = choices_of("grpo")
+    menus = {menu: _menu(chosen[menu], options, MENU_LABELS[menu], MENU_TIPS[menu])
+             for menu, options in MENUS.items()}
+    start = _menu("grpo", [(name, name) for name in NAMED], "start from",
+                  "sets every menu to this method's part")
+    rewards = _menu(USUAL, [(name, name) for name in REWARDS], "rewards",
+                    "of the two prompts' answers")
+    show = _menu("push", list(zip(("push", "gate w", "push − start's"), SHOWN, strict=True)),
+                 "cells show", "what the colours and numbers are")
+    return Composer(
+        compute, build, update, {"start": start, "show": show, **menus, "rewards": rewards},
+        alt=alt, caption=CAPTION, size=SIZE, columns=2, colors=256,
+    )

@@ -1,0 +1,98 @@
+"""The answer-ratio explorer: from the router toy, by hand, and against the package's ratio."""
+
+import numpy as np
+import pytest
+import torch
+
+from rlnb.classroom.explorers import answer_ratio, answer_ratio_explorer
+from rlnb.classroom.explorers.answer_ratio import BANDS, alt, compute, place, samples
+from rlnb.objective import Batch, clip
+from rlnb.objective import sequence as sequence_ratio
+
+
+def test_the_samples_come_from_the_old_policy():
+    """The mean log-ratio is a negative KL, small without flips; flipped tokens leap."""
+    calm, flipped, draw = samples()
+    assert calm.shape == flipped.shape == draw.shape == (64, 512)
+    assert 0.005 < calm.std() < 0.03 and 0.4 < flipped.std() < 1.2
+    assert -0.4 < flipped.mean() < -0.1 and abs(calm.mean()) < 1e-3
+    # both are samples of one policy under another, so a ratio has mean 1
+    assert abs(np.exp(calm).mean() - 1) < 1e-3 and abs(np.exp(flipped).mean() - 1) < 0.02
+    assert 0 <= draw.min() and draw.max() < 1
+
+
+def test_an_answer_s_ratio_is_the_package_s():
+    calm, flipped, draw = (torch.tensor(x[:, :16]) for x in samples())
+    gap = torch.where(draw < 0.1, flipped, calm)
+    batch = Batch(gap - 5, torch.ones(64, 16), torch.zeros(64), 64,
+                  old_logprobs=torch.full((64, 16), -5.0, dtype=torch.float64))
+    s = sequence_ratio()(batch).exp()[:, 0]
+    np.testing.assert_allclose(compute(flips=10.0, length=16)["answers"], s, atol=1e-12)
+
+
+def test_shares_are_counted_as_the_clip_cuts():
+    d = compute(flips=3.0, length=128, band="2e-3, 2.5e-3")
+    low, high = BANDS["2e-3, 2.5e-3"]
+    for sign, name in ((1.0, "cut_up"), (-1.0, "cut_down")):
+        log_s = torch.tensor(d["answers"]).log().requires_grad_()
+        clip(low, high=high)(None, torch.full((64,), sign), log_s).sum().backward()
+        assert (log_s.grad == 0).double().mean() == d[name] > 0
+    assert d["outside"] == d["cut_up"] + d["cut_down"]
+
+
+def test_flips_stay_a_drop_at_any_length_and_a_push_comes_through_whole():
+    means = [compute(flips=6.0, length=T)["mean"] for T in (64, 256, 512)]
+    assert all(-0.02 < m < -0.008 for m in means)
+    spread = [np.log(compute(flips=6.0, length=T)["answers"]).std() for T in (32, 128, 512)]
+    assert spread[0] > 1.5 * spread[1] > 1.5**2 * spread[2]
+    a, b = (compute(flips=4.0, push=p)["mean"] for p in (0.0, 0.003))
+    assert b - a == pytest.approx(0.003, abs=1e-12)
+
+
+def test_a_band_of_a_fifth_touches_no_answer_and_gspo_s_touches_most():
+    wide, tiny = compute(band="0.2"), compute()
+    assert wide["outside"] == 0 < wide["wide"] == wide["tiny"] < 0.1
+    assert tiny["outside"] > 0.9 and tiny["cut_down"] > 0.8
+    assert compute(flips=0.0)["wide"] == 0
+
+
+def test_no_flips_and_all_flips_are_the_two_arrays():
+    calm, flipped, _ = samples()
+    assert np.allclose(np.log(compute(flips=0.0, length=8)["tokens"]), calm[:, :8].ravel())
+    assert np.allclose(np.log(compute(flips=100.0, length=8)["tokens"]), flipped[:, :8].ravel())
+
+
+def test_the_axis_is_odd_around_one_and_grows():
+    assert place(1.0) == 0 and place(1.1) == pytest.approx(-place(0.9))
+    assert place(1.001) == pytest.approx(np.log10(11)) and (np.diff(place(
+        np.linspace(0.01, 4, 50))) > 0).all()
+
+
+@pytest.mark.parametrize("wrong", [{"flips": -1.0}, {"flips": 101.0}, {"length": 0},
+                                   {"length": 513}, {"band": "0.3"}])
+def test_a_setting_outside_its_range_is_refused_with_a_sentence(wrong):
+    with pytest.raises(ValueError, match="per cent|must lie in|must be one of"):
+        compute(**wrong)
+
+
+def test_artists_hold_what_compute_says_and_the_words_the_numbers():
+    explorer = answer_ratio_explorer()
+    for params in ({"flips": 0.0}, {"length": 32, "band": "0.03, 0.04"}, {"push": 0.01}):
+        artists, data = explorer.set(**params).artists, explorer.data
+        inside, out = (artists[name].get_xdata() for name in ("in", "out"))
+        assert len(inside) + len(out) == 64
+        assert len(out) / 64 == pytest.approx(data["outside"])
+        low, high = (place(edge) for edge in data["edges"])
+        assert all(low <= x <= high for x in inside)
+        # the bars are the tokens in proportion, the highest fills the panel
+        bars, edges, _ = artists["tokens"].get_data()
+        t = place(data["tokens"])
+        assert ((t > edges[0]) & (t < edges[-1])).mean() > 0.998
+        for i in (0, len(bars) // 3, int(bars.argmax()), len(bars) - 20):
+            share = ((t >= edges[i]) & (t < edges[i + 1])).sum()
+            peak = int(bars.argmax())
+            most = ((t >= edges[peak]) & (t < edges[peak + 1])).sum()
+            assert bars[i] == pytest.approx(share / most) and bars.max() == 1
+        assert explorer.alt_text() == alt(data)
+    assert f"{data['outside']:.0%} outside the band" in alt(data)
+    assert answer_ratio.HEIGHT.min() > 0 and answer_ratio.HEIGHT.max() < 1.1
