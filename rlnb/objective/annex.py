@@ -37,8 +37,9 @@ ANNEX: dict[str, Objective] = {
     "lambda_grpo": Objective(_zscore, clip(0.2), token_mean, credit=length_preference()),
     # a detached entropy bonus on the advantage                                     2506.14758
     "entropy_shaped": Objective(_zscore, clip(0.2), token_mean, credit=entropy_shaped()),
-    # DeepSeek-V3.2's loss: no std, corrected KL, bad far answers masked; beta and delta are
-    # not published, GRPO's 0.04 and TRL's 0.5 stand in                             2512.02556
+    # DeepSeek-V3.2: no std, corrected KL, bad answers far from the engine's policy masked; beta and
+    # delta are not published, GRPO's 0.04 and TRL's 0.5 stand in                   2512.02556
     "deepseek_v3_2": Objective(group_center(), clip(0.2), sequence_mean,
-                               gates=sequence_mask(0.5), terms=k3(0.04, corrected=True)),
+                               gates=sequence_mask(0.5, anchor="sampling"),
+                               terms=k3(0.04, corrected=True)),
 }

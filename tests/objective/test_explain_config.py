@@ -312,7 +312,8 @@ def test_the_nearest_method(report, nearest):
 
 
 V3_2 = {"loss_type": "grpo", "scale_rewards": "none", "off_policy_mask_threshold": 0.5,
-        "beta": 0.04, "use_bias_correction_kl": True}
+        "beta": 0.04, "use_bias_correction_kl": True, "use_vllm": True,
+        "vllm_importance_sampling_correction": False}
 DPPO = {"clip_ratio_c": 20, "norm_adv_by_std_in_grpo": False, "loss_scale_factor": 512,
         "bypass_mode": True, **DR}
 

@@ -67,7 +67,8 @@ def test_loss_type_dr_grpo_is_half_of_dr_grpo():
     (dict(loss_type="luspo", importance_sampling_level="sequence", epsilon=2e-3,
           epsilon_high=2.5e-3), "luspo"),
     (dict(loss_type="vespo"), "vespo"),
-    (dict(loss_type="grpo", scale_rewards="none", off_policy_mask_threshold=.5, beta=.04),
+    (dict(loss_type="grpo", scale_rewards="none", off_policy_mask_threshold=.5, beta=.04,
+          use_vllm=True, vllm_importance_sampling_correction=False),
      "deepseek_v3_2"),
     (dict(loss_type="dapo", epsilon_high=.2), None),
 ])
@@ -254,7 +255,8 @@ REFUSED = {
                     "between|whitening"),
     "entropy_shaped": (["credit=entropy_shaped(0.4)"], ["credit=entropy_shaped(0.4)"],
                        "between|whitening"),
-    "deepseek_v3_2": (None, ["gates=sequence_mask(0.5)", "terms=k3(0.04, corrected=True)"],
+    "deepseek_v3_2": (None, ["gates=sequence_mask(0.5, anchor='sampling')",
+                             "terms=k3(0.04, corrected=True)"],
                       "whatever the sign of A. Its KL loss has no ratio"),
 }
 

@@ -153,7 +153,7 @@ NAME_THIS_09 = NameThis(
         "ppo": "a critic would give the advantage; here the group does",
         "cispo": "there the ratio is a weight without gradient; here the min ends the gradient "
                  "of a token that has gone far enough",
-        "gspo": "there is one ratio per answer, and a band a thousand times narrower",
+        "gspo": "there is one ratio per answer, and a band 500 to 700 times narrower",
         "scalerl": "the divisor is the same, the surrogate is not: ScaleRL takes CISPO's",
     },
     story="the upper edge is 1.28, the std is there, and all tokens of a prompt share one divisor: "

@@ -218,7 +218,7 @@ ROWS: tuple[Row, ...] = (
         defaults={"verl": {"clip_ratio_low": 0.2, "clip_ratio_c": 3.0, "bypass_mode": False}}),
     Row("A bad answer that became unlikely (DeepSeek-V3.2)",
         papers="masked where A < 0 and the mean of log(old/new) is above a threshold; no number",
-        rlnb="sequence_mask(0.5)",
+        rlnb="sequence_mask(0.5, anchor='sampling')",
         trl="off_policy_mask_threshold, default None: off; it suggests 0.5",
         verl="no word; rollout_rs (null: off) masks whatever the sign of A",
         openrlhf="not read",
