@@ -12,15 +12,15 @@
 # **Settles:** what every method is, in one table that the code fills in; what the recent ones change, in a few lines each; who reports having used what;
 # from how much compute on a scaling curve knows its ceiling.
 #
-# 40 minutes · after [09](09_dapo.ipynb), [10](10_soft_trust_regions.ipynb) and [11](11_gspo.ipynb) · MaxRL ([2602.02710](https://arxiv.org/abs/2602.02710)),
+# 40 minutes, and 47 for the exercises · after [09](09_dapo.ipynb), [10](10_soft_trust_regions.ipynb) and [11](11_gspo.ipynb) · MaxRL ([2602.02710](https://arxiv.org/abs/2602.02710)),
 # MGPO ([2511.06221](https://arxiv.org/abs/2511.06221)), ScaleRL ([2510.13786](https://arxiv.org/abs/2510.13786)), DeepSeek-V3.2
 # ([2512.02556](https://arxiv.org/abs/2512.02556)); the others are linked where they come.
 
 # %% [markdown]
 # > **[10](10_soft_trust_regions.ipynb) in two lines.** CISPO caps a token's weight, SAPO lets it fade, DPPO drops a token once its probability has moved too
-# > far the way it is pushed. At ratio 1 all weights are 1, so fresh answers tell none of them apart.
+# > far the way it is pushed. At ratio 1 all weights are 1: on fresh answers the three surrogates are one.
 # >
-# > **[11](11_gspo.ipynb) in two lines.** GSPO has one ratio per answer, the geometric mean of its tokens' ratios. A mean moves little, hence a band a thousand times narrower.
+# > **[11](11_gspo.ipynb) in two lines.** GSPO has one ratio per answer, the geometric mean of its tokens' ratios. A mean moves little, hence a band 500 to 700 times narrower.
 
 # %%
 import torch
@@ -35,7 +35,7 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # is worth (*surrogate*), a factor on top (*gate*), how tokens are averaged (*weights*), and the KL. The cells are the running batch of earlier pages, two prompts of four answers.
 #
 # Guess before each move. Take the KL away: is that a published method? Then set *weights* to the token mean: which method is one step away? Then the
-# upper edge to 0.28. Then *start from* `gspo`: which tokens are alive?
+# upper edge to 0.28. Then *start from* `gspo`: which tokens are alive? (A crossed token keeps only its KL.)
 
 # %% tags=["explorer"]
 from rlnb.classroom import explorers
@@ -59,34 +59,36 @@ for what, change in (
     near, gap = d["nearest"][0]
     print(f"{what:20s} name: {d['name'] or 'none':5s} nearest: {near}")
     for c in gap:
-        print(f"{'':22s}{c}")
+        print(f"{'':22s}from {near}: {c}")
 assert d["name"] == "dapo"
 gates = abs(compute("gspo")["gate"][:, 0])
 print("\ngspo's gate, answers 0 to 7:", *(f"{x:.2f}" for x in gates))
 assert (gates > 0).tolist() == [i in (2, 3, 6) for i in range(8)]
 
 # %% [markdown]
-# GRPO without its KL, a common run, has no name here. And GSPO on these stale answers keeps three: wrong answers that became likelier. The other five have already moved the way they should, past the edge of the band, and every token of them is silent.
+# GRPO without its KL has no name here. And GSPO on these stale answers keeps three: wrong answers that became likelier. The other five have already moved the way they should, past the edge of the band, and every token of them is silent.
 #
 # ## The whole table
 #
-# Nobody typed the cells: each is read off the composition, and a test checks each against what the loss does to the running batch.
+# `ZOO` has the methods with a page, `ANNEX` the proposals further down. Each cell is read off the composition and checked against what the loss does to the running batch (`tests/classroom/test_method_table.py`). Nine rows to know; the others open with a click.
 
 # %%
 from rlnb.classroom.method_table import methods_table
 
-methods_table(ZOO | ANNEX)
+CORE = ("reinforce", "rloo", "ppo", "grpo", "dapo", "dr_grpo",
+        "gspo", "cispo", "maxrl")
+methods_table(ZOO | ANNEX, first=CORE)
 
 # %% [markdown]
-# How to read it. *Cut* means: on the side where the token was being pushed; on the other side it lives. *To the engine*: the ratio is taken to the log-probs of the engine that sampled, not to the
+# How to read it. The composer's menus are its columns: baseline = advantage and credit, trust region = surrogate and gate, aggregation = weights. A star marks a number that is this course's or a library's, not the paper's. *Cut* means: on the side where the token was being pushed; on the other side it lives. *To the engine*: the ratio is taken to the log-probs of the engine that sampled, not to the
 # trainer's. *Sum*: over an answer's tokens, then the mean over answers; *constant*: that sum over one fixed length. *Per prompt* is DAPO's formula as printed, *per token* its popular code ([09](09_dapo.ipynb)).
 #
 # *Models* counts networks whose weights the update needs: policy, reference if a KL asks for it, critic. $\pi_\text{old}$ is none of them: it is a stored tensor of log-probs. A learned reward model and the copy of the
-# policy inside the sampler come on top, for every method alike. PPO for RLHF has 4: these 2, the reference of its KL, and the reward model.
+# policy inside the sampler come on top. *Here*: PPO for RLHF has 4, these 2, the reference of its KL and the reward model; RLOO as published for RLHF, with the KL in its reward ([2402.14740](https://arxiv.org/abs/2402.14740)), has 3.
 
 # %% [markdown] tags=["cited:H12"]
-# *KL: none* is the printed formula. DAPO ([2503.14476](https://arxiv.org/abs/2503.14476)) removes the KL on purpose. GSPO ([2507.18071](https://arxiv.org/abs/2507.18071)) leaves it out of its formulas to be
-# short, and public recipes run it with a small β: its 1 model is the count of the formula, not of every run.
+# *None* under KL is the printed formula. DAPO ([2503.14476](https://arxiv.org/abs/2503.14476)) removes the KL on purpose. GSPO ([2507.18071](https://arxiv.org/abs/2507.18071)) leaves it out of its formulas to be
+# short: its 1 model is the count of the formula, not of every run.
 
 # %% [markdown]
 # What each mends, and what that costs:
@@ -94,7 +96,7 @@ methods_table(ZOO | ANNEX)
 # %%
 from rlnb.classroom.method_table import notes_table
 
-notes_table(ZOO | ANNEX)
+notes_table(ZOO | ANNEX, first=CORE)
 
 # %% [markdown]
 # 29 names. How many of them differ before anything has moved? On fresh answers, without KL, two methods are the same up to a learning rate when their gradients are proportional.
@@ -127,8 +129,8 @@ for names in (n for _, n in families if len(n) > 1):
 assert len(families) == 16
 
 # %% [markdown]
-# 16 directions. GRPO, GSPO, GMPO and SAPO are one method until the second update; so are DAPO, CISPO, VESPO and LUSPO; so are RLOO, Dr. GRPO and DPPO. The ratio and its taming are *off-policy* choices. If your run takes one update per rollout and
-# the engine agrees with the trainer, what is left to choose is baseline, credit and weights. (SimKO, Clip-Cov and the entropy bonus act on fresh answers, too: they look at entropies, ranks and covariances.)
+# 16 directions per batch: at ratio 1 the surrogates of a family are one. (LUSPO's step also scales with the batch's mean length, so its "learning rate" moves.) The ratio and its taming are *off-policy* choices. With one update per rollout, in one piece, and an engine that agrees with the trainer, what is left to choose is baseline, credit,
+# weights and KL. (SimKO, Clip-Cov and the entropy bonus act on fresh answers, too: they look at entropies, ranks and covariances.)
 #
 # ## Which prompts count: MaxRL and MGPO
 #
@@ -167,66 +169,84 @@ for G in (2, 4, 8):
 # **The mean of MaxRL's update with $G$ answers is the gradient of $\sum_{k=1}^{G-1}\text{pass@}k/k$**, to machine precision, where an all-wrong group gets 0. Where it gets $-1$ for every answer (the mean score is subtracted there, too), the sum goes up to $k=G$. In both the weight is
 # $(1-(1-p)^n)/p$, with $n=G-1$ or $G$: almost $1/p$ once $np\gg1$, and never above $n$. Two conventions, and they differ by one term (exercise 12.1). At $G=2$ with zeros MaxRL is pass@1, plain policy gradient.
 #
-# How much faster it solves things ("7.9 to 19 times" in circulation, other numbers in other versions) only the paper can say: [2602.02710](https://arxiv.org/abs/2602.02710).
+# How much faster it solves things is the paper's to say ([2602.02710](https://arxiv.org/abs/2602.02710)); the factor in circulation changed between versions.
 #
-# MGPO keeps GRPO's z-score and multiplies by $e^{-\lambda D}$, where $D=\mathrm{KL}(p\,\|\,\tfrac12)$ in nats. "It gives more weight to prompts near one half." The factor does:
+# MGPO keeps GRPO's z-score and multiplies by $e^{-\lambda D}$, where $D=\mathrm{KL}(p\,\|\,\tfrac12)$ in nats. "It gives more weight to prompts near one half." The factor does. What trains is its product with $1/\sigma$, both taken from the $K$ right answers of a group. Averaged over $K$, exactly, for $G=16$:
+
+# %%
+from rlnb.objective import Batch, mgpo_weight
+
+G = 16                                                 # K = 0 to 16 right
+rewards = (torch.arange(G) < torch.arange(G + 1)[:, None]).double()
+flat = torch.zeros(rewards.numel(), 1)
+groups = Batch(flat, flat + 1, rewards.flatten(), G,
+               old_logprobs=flat, max_completion_length=1)
+A = {name: m.replace(terms=())(groups).advantages.view(G + 1, G)
+     for name, m in {
+         "Dr. GRPO": ZOO["dr_grpo"], "GRPO": ZOO["grpo"],
+         "MaxRL": ZOO["maxrl"],
+         "MGPO λ=1": ZOO["mgpo"].replace(credit=mgpo_weight(1.0)),
+         "MGPO λ=4": ZOO["mgpo"].replace(credit=mgpo_weight(4.0))}.items()}
+
+
+def weight(name, p):                                   # w in w(p) grad p
+    chance = torch.distributions.Binomial(G, p).log_prob(
+        torch.arange(G + 1.0)).exp()
+    score = torch.where(rewards > 0, 1 / p, -1 / (1 - p))
+    return (chance * (A[name] * score).mean(1)).sum().item()
+
 
 # %% tags=["claim:E10"]
-from rlnb.objective import mgpo_weight
-
-print("    p   1 (mean)  1/σ (GRPO)   1/p   MaxRL G=16   MGPO's factor"
-      "   with 1/σ")
-print(" " * 50 + "λ=1   λ=4    λ=1   λ=4")
+print("    p    factor λ=1   λ=4       G=16:", "  ".join(A))
 seen = {}
-for p in (0.02, 0.1, 0.5, 0.9):
-    grpo = (p * (1 - p))**-0.5
-    one, four = (mgpo_weight(x).of(torch.tensor(p)).item() for x in (1, 4))
-    seen[p] = [round(x, 2) for x in (one, grpo, one * grpo, four * grpo)]
-    print(f"{p:5.2f}   {1:6.2f}  {grpo:8.2f}   {1 / p:8.2f}"
-          f"  {(1 - (1 - p)**15) / p:8.2f}     {one:.2f}  {four:.2f}"
-          f"   {one * grpo:.2f}  {four * grpo:.2f}")
-assert seen[0.02] == [0.55, 7.14, 3.94, 0.66]
-assert seen[0.5] == [1, 2, 2, 2]
+for p in torch.tensor([0.02, 0.1, 0.5, 0.9]):
+    factor = [mgpo_weight(x).of(p).item() for x in (1, 4)]
+    seen[round(p.item(), 2)] = [round(x, 2) for x in factor] + [
+        round(weight(name, p), 2) for name in A]
+    print(f"{p:5.2f}   {factor[0]:10.2f}  {factor[1]:4.2f}", " " * 12,
+          *(f"{weight(name, p):7.2f}" for name in A))
+assert seen[0.02][:2] == [0.55, 0.09] and seen[0.5][:2] == [1, 1]
+assert seen[0.02][5] > 1.2 * seen[0.5][5]              # λ = 1: 1/σ wins
+assert seen[0.02][6] < 0.5 * seen[0.5][6]              # λ = 4: the middle
 
 # %% [markdown]
-# The product is what trains. At λ = 1 a prompt at 0.02 still weighs twice the even one, 3.94 against 2: the std underneath pulls the other way and wins. At λ = 4, which three public implementations use (the paper's value is not verified
-# here), the middle wins, 2 against 0.66. So say the λ.
+# At λ = 1 a prompt at 0.02 still weighs 1.25 times the even one: the std underneath pulls the other way and wins. (For $G\to\infty$ twice, $7.14\cdot0.55=3.94$ against 2.) At λ = 4, this course's number since the paper's is not verified here,
+# the middle wins. So say the λ, and the $G$. (Dr. GRPO's 0.94 is 15/16: an answer is part of its own mean.)
 
 # %%
 from rlnb.classroom.figures import line_figure
 
-p = torch.linspace(0.01, 0.99, 197)
-grpo = (p * (1 - p))**-0.5
+ps = torch.linspace(0.01, 0.99, 99)
+curves = {name: torch.tensor([weight(name, p) for p in ps])
+          for name in A if name != "MGPO λ=1"}
 line_figure(
-    p, {"dr_grpo": torch.ones_like(p), "grpo": grpo,
-        "maxrl": (1 - (1 - p)**15) / p,
-        "mgpo": mgpo_weight(4.0).of(p) * grpo},
-    xlabel="pass rate p of the prompt", ylabel="weight w(p) on ∇p",
-    ylim=(0, 15), size=(900, 300),
-    alt="Weight of a prompt against its pass rate. Dr. GRPO is 1. GRPO is "
-        "2 at one half and grows to 10 at 0.01 and at 0.99. MaxRL with 16 "
-        "answers falls from 14 at 0.01 to 1 at 0.99. MGPO with strength 4 "
-        "is 2 at one half and 0.7 at 0.01 and 0.99.",
-    caption="GRPO's std lifts both ends alike, MaxRL's mean only the hard "
-            "one, MGPO at λ = 4 lowers both. Formulas: no seed.")
+    ps, curves, xlabel="pass rate p of the prompt",
+    ylabel="weight w(p) on ∇p", ylim=(0, 15), size=(900, 300),
+    alt="Weight of a prompt against its pass rate, groups of 16. Dr. GRPO "
+        "is 0.94 everywhere. GRPO is 1.9 at one half and 3.7 at 0.01 and "
+        "0.99. MaxRL falls from 14 at 0.01 to 1 at 0.99. MGPO with "
+        "strength 4 is 1.7 at one half and below 0.7 at both ends.",
+    caption="Groups of 16. GRPO's std lifts both ends alike, MaxRL's mean "
+            "only the hard one, MGPO at λ = 4 lowers both. Exact: no seed.")
 
 # %% [markdown]
 # ## ScaleRL: a recipe and a curve
 #
-# ScaleRL is CISPO with three changes in the loss. TRL 1.16 comes close, and shares none of the three:
+# ScaleRL is CISPO with three changes in the loss. TRL 1.16 has the cap and one σ for the batch, but of the raw rewards, and neither the mean per prompt nor the engine's ratio:
 
 # %%
 from rlnb.objective import Objective
 
+print("from CISPO to ScaleRL:")
 print(difference(ZOO["cispo"], ZOO["scalerl"]))
 in_trl = Objective.from_trl(loss_type="cispo", epsilon_high=5.0,
                             scale_rewards="batch", beta=0.0)
-print("\nTRL's words, without its conventions:")
-print(difference(ZOO["scalerl"], in_trl.canonical()))
+print("\nfrom TRL's nearest words to ScaleRL:")
+print(difference(in_trl.canonical(), ZOO["scalerl"]))
 
 # %% [markdown] tags=["cited:H08"]
 # Outside the loss, as reported ([2510.13786](https://arxiv.org/abs/2510.13786)): the sampler runs up to 8 steps ahead; logits in float32; groups of equal rewards are left out; a prompt whose pass rate has reached 0.9 leaves for
-# good; long thoughts are cut by an inserted phrase. Over 400,000 GPU hours went into the comparison, and a run of 100,000 hours was predicted from its first half. The prediction is a fit of
+# good; long thoughts are cut by an inserted phrase. Over 400,000 GPU hours went into the comparison, and a run of 100,000 hours was predicted from its first half, less the first 1,500 or so. The prediction is a fit of
 #
 # $$R(C)=R_0+\frac{A-R_0}{1+(C_\text{mid}/C)^B}$$
 #
@@ -247,7 +267,7 @@ assert isclose(curve(20.0), 0.35) and isclose(slope, 1.5)
 # Fitting is easy: for given $B$ and $C_\text{mid}$ the curve is a straight line in $R_0$ and $A$, which least squares gives, so only two numbers are searched. The question is what the fit *knows*. Below, the true curve is an exact sigmoid with
 # ceiling 0.60, evaluated 100 times on the way to 100,000 GPU hours, each time with noise.
 #
-# Guess, then move: at 22 % of the compute (61 % of the ceiling reached), how far apart are the ceilings of 24 runs? What does a noise of 0.002 instead of 0.01 buy? And does the band of 24 always hold the truth?
+# Guess, then move: at 22 % of the compute (61 % of the ceiling reached, the midpoint at 20 % just behind), how far apart are the ceilings of 24 runs? What does a noise of 0.002 instead of 0.01 buy?
 
 # %% tags=["explorer"]
 explorers.scaling_fit_explorer()
@@ -259,31 +279,34 @@ explorers.scaling_fit_explorer()
 import numpy as np
 from rlnb.toys import ceiling_error, fit_sigmoids
 
-compute_all = np.arange(1.0, 101.0)                    # thousand hours
+hours = np.arange(1.0, 101.0)                          # thousands
 draws = np.random.default_rng(0).standard_normal((200, 100))
 spread = {}
-print("        of the    noise 0.01:                     noise 0.002:")
-print("  seen  ceiling   fitted        5 %  95 %  theory  fitted")
-for n in (12, 22, 41, 50, 62):
-    c = compute_all[:n]
-    row = []
+print("         in mid-  of the    noise 0.01:                     0.002:")
+print("  seen   points   ceiling   fitted        5 %  95 %  theory fitted")
+for n in (12, 20, 25, 40, 50, 80):
+    c, row = hours[:n], []
     for noise in (0.01, 0.002):
         A = fit_sigmoids(c, curve(c) + noise * draws[:, :n])[:, 0]
         row += [(A.mean(), A.std(), *np.quantile(A, (0.05, 0.95)))]
-    (mean, sd, low, high), (mean2, sd2, *_) = row
-    spread[n] = sd, sd2
-    theory = ceiling_error(c, curve, 0.01)
-    print(f"  {n:3d} %  {curve(n) / 0.6:5.0%}    {mean:.2f} ± {sd:.3f}  "
-          f"{low:.2f}  {high:.2f}   {theory:.3f}  {mean2:.2f} ± {sd2:.3f}")
+    (mean, sd, low, high), (_, sd2, *_) = row
+    spread[n], theory = (sd, sd2), ceiling_error(c, curve, 0.01)
+    print(f"  {n:3d} %   {n / 20:4.2f}     {curve(n) / 0.6:4.0%}"
+          f"     {mean:.2f} ± {sd:.3f}  {low:.2f}  {high:.2f}"
+          f"   {theory:.3f}  ± {sd2:.3f}")
+early = Sigmoid(ceiling=0.6, exponent=1.5, midpoint=5.0, start=0.1)
+print("midpoint at 5 % instead, theory:", *(
+    f"{n} % ± {ceiling_error(hours[:n], early, 0.01):.3f}"
+    for n in (12, 25, 50)))
 assert spread[12][0] > 0.25 and spread[12][1] > 0.1
-assert spread[22][0] > 0.1 and spread[41][0] < 0.05
-assert spread[62][0] < 0.02 and spread[62][1] < 0.004
+assert spread[25][0] > 0.1 and spread[40][0] < 0.05
+assert spread[80][0] < 0.012
 
 # %% [markdown]
-# Before the midpoint (20 %) hardly at all: at 12 % and noise 0.01 the middle nine tenths of the fits run from 0.28 to 1, and the standard error in theory, 0.95, says it without a run. The fits stop at the bound 1 only because they are not allowed past it. A factor of five
-# in the noise buys a factor of five in the error, so it moves the place where the ceiling is known, from 77 % to 36 % of the compute for an error of 0.01. "From the first half" means ± 0.02 here.
+# Count in midpoints. Before the first hardly anything is known: at 12 % the middle nine tenths of the fits run from 0.28 to 1, where they stop only because they are not allowed past it (the theory has no such bound: 0.95). At the midpoint ± 0.21, at twice ± 0.035, at four times
+# ± 0.01. Where no fit hits the bound, from twice the midpoint on, a fifth of the noise buys a fifth of the error; at 12 % it buys 0.31 → 0.19. The share of the compute says little by itself: with the midpoint at 5 %, the first quarter gives ± 0.014.
 #
-# What the toy cannot say: whether *your* curve is a sigmoid. All this is the error when the form is exactly right.
+# What the toy cannot say: whether *your* curve is a sigmoid. All this is the error when the form is exactly right, for 100 evaluations with independent noise (four times as many halve it).
 #
 # ## The engine's ratio, and DeepSeek-V3.2
 #
@@ -291,7 +314,7 @@ assert spread[62][0] < 0.02 and spread[62][1] < 0.004
 # importance sampling (IcePop is one) drops what lies outside. Three tokens with ω = 1.5, 3.0, 0.2:
 
 # %%
-from rlnb.objective import Batch, engine_ratio
+from rlnb.objective import engine_ratio
 
 omega = torch.tensor([[1.5, 3.0, 0.2]])
 trainer = torch.full((1, 3), 0.1).log()
@@ -307,28 +330,33 @@ assert round(factor[0], 12) == 0.9                     # 1.5 * 3.0 * 0.2
 print(ZOO["grpo"].replace(terms=(), gates=engine_ratio()))
 
 # %% [markdown]
-# "Sequence level" is a product here (TRL, verl) and a geometric mean in ms-swift, 0.97 for these three: the same word for two numbers. ScaleRL and DPPO have no such gate, since their ratio is taken to the engine in the first place.
+# TRL's default masks an answer above 3; 0.90 passes. "Sequence level" is a product here (TRL, verl) and a geometric mean in ms-swift, 0.97 for these three: the same word for two numbers. Truncating keeps every token and is biased by what it cuts off; masking leaves data out. ScaleRL and DPPO have no such gate, since their ratio is taken to the engine in the first place.
 #
-# DeepSeek-V3.2 ([2512.02556](https://arxiv.org/abs/2512.02556)) as GRPO with three parts changed, and what its mask does to the running batch (δ is not published, TRL suggests 0.5; 0.15 so that something happens):
+# DeepSeek-V3.2 ([2512.02556](https://arxiv.org/abs/2512.02556)) as GRPO with three parts changed. Its mask compares with what the *engine* returned, so it sees staleness and mismatch together. On the running batch, with an engine that
+# was 0.15 nats a token surer than the trainer in answer 5 (δ is not published, TRL suggests 0.5; 0.2 so that something happens):
 
 # %%
 from rlnb.objective import sequence_mask
 
 v32 = ANNEX["deepseek_v3_2"]
 print(difference(ZOO["grpo"], v32))
-b = running_batch()
-gap = (b.old_logprobs - b.logprobs.detach()) * b.completion_mask
-gap = gap.sum(1) / b.lengths                           # nats per token
-kept = sequence_mask(0.15)(b, v32(b).advantages, None)[:, 0]
+b = running_batch(complete=True)
+surer = torch.tensor([0, 0, 0, 0, 0, 0.15, 0, 0])[:, None]
+b = b.replace(sampling_logprobs=b.old_logprobs + surer)
+# nats per token
+gap, stale = (((x - b.logprobs.detach()) * b.mask).sum(1) / b.lengths
+              for x in (b.sampling_logprobs, b.old_logprobs))
+A = v32(b).advantages
+kept = sequence_mask(0.2, anchor="sampling")(b, A, None)[:, 0]
 for i in range(8):
-    print(f"answer {i}: A {v32(b).advantages[i, 0]:+.2f}, log(old/new)"
-          f" {gap[i]:+.3f}", "" if kept[i] else "  masked, every token")
-assert kept.tolist() == [1] * 7 + [0]
+    print(f"answer {i}: A {A[i, 0]:+.2f}, log(old/new) {stale[i]:+.3f}, "
+          f"log(engine/new) {gap[i]:+.3f}", "" if kept[i] else "  masked")
+assert kept.tolist() == [1] * 5 + [0, 1, 1]
 for word, value in v32.to_trl().items():
     print(f"    {word} = {value}")
 
 # %% [markdown]
-# The last lines are TRL's words for all of it. Answer 7 is wrong and has already become less likely: it is left alone. Answer 5 moved less, answer 2 is wrong and became *likelier*: both keep their gradient. The *corrected* KL is $\rho\cdot k_3$ with a ratio that carries gradient; detached, it is the old term again ([04](04_importance_sampling.ipynb)). Not in
+# The last lines are TRL's words for all of it. Answer 5 is 0.105 from the trainer's old policy and 0.255 from the engine's: masked. Answer 7 moved more and stays, at 0.176; answer 2 is wrong and became *likelier*, and stays. The *corrected* KL is $\rho\cdot k_3$ with a ratio that carries gradient; detached, at ρ = 1, it is the old term again ([04](04_importance_sampling.ipynb)). Not in
 # the loss: the sampler's expert choices and its top-p mask are replayed in training.
 #
 # ## Proposals, a few lines each
@@ -336,13 +364,15 @@ for word, value in v32.to_trl().items():
 # Each as the change from something known:
 
 # %%
-base = {"luspo": "gspo", "vespo": "cispo", "sspo": "gmpo",
-        "clip_cov": "dapo", "kl_cov": "dapo", "simko": "dapo",
-        "lambda_grpo": "dapo", "entropy_shaped": "dapo"}
-for name, start in base.items():
-    changes = [c for c in difference(ZOO[start], ANNEX[name])
-               if c.after != "clip(0.2)"]              # DAPO's upper edge
-    print(f"{name} = {start}", *changes, sep="\n    ")
+from rlnb.objective import clip
+
+dapo = ZOO["dapo"].replace(surrogate=clip(0.2))        # without its 1.28
+base = {"luspo": ZOO["gspo"], "vespo": ZOO["cispo"], "sspo": ZOO["gmpo"]}
+for name in list(ANNEX)[:-1]:
+    start = base.get(name, dapo)
+    known = next((n for n in ZOO if ZOO[n] is start), "dapo, edge 1.2")
+    print(f"{name} = {known}", *difference(start, ANNEX[name]),
+          sep="\n    ")
 
 # %% [markdown]
 # *Not verified:* SSPO's exact gate, which changed between versions ("SSPO-style" is all one may call this); λ-GRPO's $r=1/9$ and starting λ, MGPO's λ, the fractions of Clip-Cov and KL-Cov in the paper (the numbers are verl's).
@@ -363,11 +393,11 @@ print("every ratio 1.01, T = 10, 100, 1000: weight, A > 0",
       *(f"{x:.3f}" for x in moved**2 * (3 * (1 - moved)).exp()))
 
 # %% [markdown]
-# A right answer whose tokens each moved by 1 % counts 0.89 at 10 tokens and 0.04 at 100. The true ratio knows the length; that is both its virtue and its trouble.
+# A right answer whose tokens each moved by 1 % counts 0.89 at 10 tokens and 0.04 at 100: the true ratio knows the length.
 
 # %% [markdown] tags=["cited:Z17"]
 # **λ-GRPO** ([2510.06870](https://arxiv.org/abs/2510.06870)) "learns the weight of tokens and unites three aggregation rules". As proposed: $f=G\,\mathrm{softmax}(h^\lambda)$ over the answers of a group, $h_i=1+rz_i$, $z_i$ the standardised length; λ = 0 is the token mean, λ > 0
-# favours long answers, λ < 0 short ones. It is a proposal and not settled practice, and λ is a parameter *trained with the policy*. What does that gradient want?
+# favours long answers, λ < 0 short ones; it equals only that one of the three. A proposal, not settled practice, and λ is a parameter *trained with the policy*. What does that gradient want?
 
 # %%
 from rlnb.objective import length_preference
@@ -412,10 +442,13 @@ rivals = b.topk_logprobs.detach().requires_grad_()     # (8, 7, 3)
 b = b.replace(topk_logprobs=rivals)
 own, theirs = torch.autograd.grad(simko(b).loss, (b.logprobs, rivals))
 usual, = torch.autograd.grad(plain(b).loss, b.logprobs)
-for i, t in (own != usual).nonzero().tolist():
-    print(f"answer {i}, token {t}, A {simko(b).advantages[i, t]:+.2f}:"
-          f" push on it x {own[i, t] / usual[i, t]:.3f}, on each of the"
-          f" top 3 {-theirs[i, t, 0] + 0.0:.6f}")
+A, rho = simko(b).advantages, (b.logprobs - b.old_logprobs).exp()
+changed = (own != usual) | (A != plain(b).advantages)
+for i, t in changed.nonzero().tolist():
+    factor = own[i, t] / usual[i, t] if usual[i, t] else torch.tensor(0.0)
+    print(f"answer {i}, token {t}, A {A[i, t]:+.2f}, ρ {rho[i, t]:.2f}:"
+          f" push x {factor:.3f}, on each of the top 3"
+          f" {-theirs[i, t, 0] + 0.0:.6f}")
 logits = torch.tensor([1.0, 0.8, 0.6, -1.0, -1.5], requires_grad=True)
 for alpha in (0.0, 0.01, 0.1):
     lp = logits.log_softmax(0)                         # a right fork token
@@ -425,7 +458,7 @@ for alpha in (0.0, 0.01, 0.1):
           *(f"{x:+.4f}" for x in push))
 
 # %% [markdown]
-# Of eight forks (one an answer) three change. A right fork gives 1 % of its push to the three likeliest; two wrong ones get 10 % more. In the softmax α = 0.01 takes the rivals' push from −0.3025 to −0.2992: they are still pressed, a little less.
+# Of eight forks (one an answer) two change. Answer 4's gives 1 % of its push to the three likeliest, answer 6's is pressed 10 % more. The clip has already cut answer 7's and the right ones of 0 and 1; in the other wrong ones the sampled token was not the likeliest. In the softmax α = 0.01 takes the rivals' push from −0.3025 to −0.2992: they are still pressed, a little less.
 #
 # **Entropy-shaped advantage** ([2506.14758](https://arxiv.org/abs/2506.14758)), $A+\min(\alpha H,|A|/\kappa)$, *is* a bonus, detached; κ > 1 keeps every sign. **Clip-Cov** and **KL-Cov** ([2505.22617](https://arxiv.org/abs/2505.22617)) act on the few tokens with a high covariance
 # of advantage and log-prob: those whose update takes entropy away fastest. They rank the tokens *at hand*:
@@ -452,12 +485,12 @@ for name in ("dapo", "simko", "kl_cov", "clip_cov"):
     assert exact == (name in ("dapo", "simko"))
 
 # %% [markdown]
-# A right answer's unsure tokens count up to 1.5 times, a wrong one's down to half: the bonus spares mistakes made while unsure. The two covariance rules give another loss in micro-batches, since each micro-batch has its own ranking and at least one token is chosen in each;
-# Clip-Cov draws at random on top. Report the micro-batch size with the result.
+# A right answer's unsure tokens count up to 1.5 times, a wrong one's down to half: the bonus spares mistakes made while unsure. The two covariance rules give another loss in micro-batches, since each has its own ranking and chooses at least one token; below 5,000 tokens that floor is more than the 0.02 %.
+# Clip-Cov draws at random on top, one of 3 candidates here; the micro-batches have one between them, hence the constant 0.0093. Report the micro-batch size with the result.
 #
 # ## Who used what
 #
-# *Reported* is the word: what the authors say they ran. Few of these runs have been repeated by others.
+# *Reported* is the word: what the authors say they ran.
 #
 # | model or work | method | as reported in |
 # |---|---|---|
@@ -477,7 +510,7 @@ for name in ("dapo", "simko", "kl_cov", "clip_cov"):
 # The two Qwen3 rows are not a contradiction: the models of April were reported with GRPO, their update of July with GSPO.
 
 # %% [markdown] tags=["cited:H13"]
-# "V3.2, V4, MiniMax M2.5 and GLM-5 each have their recipe": probably, and a recipe is a report. For DeepSeek-V3.2 ([2512.02556](https://arxiv.org/abs/2512.02556)) the loss is known well enough to write down, less β and δ. For the other three this course has nothing it could check, so it says nothing.
+# **"V3.2, V4, MiniMax M2.5 and GLM-5 each have their recipe."** As reported. Only V3.2's is above ([2512.02556](https://arxiv.org/abs/2512.02556)): its loss can be written down, less β and δ.
 #
 # ## Where people go wrong
 
@@ -498,21 +531,23 @@ first = {}
 for name, part in (
         ("centred, population (ScaleRL)", ZOO["scalerl"].advantage),
         ("centred, Bessel", batch_zscore("group", "bessel", of="centred")),
+        ("raw, population", batch_zscore("group")),
         ("raw, Bessel (TRL)", batch_zscore("group", "bessel", 1e-4)),
         ("no σ at all", ZOO["dr_grpo"].advantage)):
     A = part(b, r[:, None])[:4, 0].tolist()
     first[name] = A
     print(f"{name:30s}", *(f"{x:9.6f}" for x in A[:2]))
-centred, bessel, raw, none = (x[0] for x in first.values())
-assert abs(centred - 3**0.5) < 1e-5 and abs(raw - 1.402859) < 1e-6
-assert abs(bessel - 1.620185) < 1e-5 and none == 0.75
+centred, bessel, raw, trl, none = (x[0] for x in first.values())
+assert abs(centred - 3**0.5) < 1e-5 and abs(raw - 1.5) < 1e-5
+assert abs(bessel - 1.620185) < 1e-5 and abs(trl - 1.402859) < 1e-6
+assert none == 0.75
 
 # %% [markdown]
-# With σ of the centred rewards the advantages have size 1 whatever the mix of prompts. With σ of the raw ones they shrink as easy and hard prompts are mixed, here by 0.81.
+# With σ of the centred rewards the advantages have size 1 whatever the mix of prompts. With σ of the raw ones they shrink as easy and hard prompts are mixed, here to 0.87 of that (1.5 of 1.73); Bessel's correction on 8 answers takes the rest.
 
 # %% [markdown] tags=["cited:M06"]
-# **"Loss type and float32 logits raise the ceiling."** Say which ablation. In the forward one, switched on against a baseline, float32 logits took the asymptote from 0.52 to 0.61. In the leave-one-out runs of the same paper ([2510.13786](https://arxiv.org/abs/2510.13786), section 4), taken out of the full recipe, going
-# back to DAPO's loss had a similar asymptote and float32 made little difference on the dense 8B model; leaving out groups without variance and the curriculum did move it. Both sentences are in the paper.
+# **"Loss type and float32 logits raise the ceiling."** Say which ablation ([2510.13786](https://arxiv.org/abs/2510.13786)). Forward, switched on against a baseline: float32 logits took the asymptote from 0.52 to 0.61. Leave-one-out, taken out of the full recipe (section 4): with DAPO's loss a similar
+# asymptote, without float32 little difference on the dense 8B; with the filter of equal-reward groups and the curriculum a higher one than without. The abstract sums up that aggregation, normalisation, curriculum and off-policy method change efficiency, mostly.
 #
 # ## Exercises
 #
@@ -539,7 +574,7 @@ assert abs(bessel - 1.620185) < 1e-5 and none == 0.75
 #
 # <details><summary>answer</summary>
 #
-# Whoever divides by a std does not notice (up to its eps): GRPO, DAPO, GSPO, GMPO, CISPO, SAPO, ScaleRL, REINFORCE++. Plain differences grow tenfold: REINFORCE, RLOO, ReMax, Dr. GRPO, DPPO. PPO too, if its critic learns the new scale; with the old values frozen, as here, it is neither. MaxRL and MGPO read the
+# Whoever divides by a std does not notice (up to its eps): GRPO, DAPO, GSPO (and its token form), GMPO, CISPO, SAPO, ScaleRL, REINFORCE++. Plain differences grow tenfold: REINFORCE (with a batch mean, too), RLOO, ReMax, Dr. GRPO, DPPO. PPO too, if its critic learns the new scale; with the old values frozen, as here, it is neither. MaxRL and MGPO read the
 # mean as a pass rate and refuse.
 # </details>
 
@@ -566,7 +601,7 @@ def my_max_rl_advantages(rewards, num_generations):
 check.max_rl_advantages(my_max_rl_advantages)
 
 # %% [markdown]
-# **12.4 Implement** · 15 minutes · ●●●. Fit the sigmoid, from scratch. The check has points with and without noise, all well past the midpoint, and allows each number ± 0.005 plus half a per cent.
+# **12.4 Implement** · 15 minutes · ●●●. Fit the sigmoid, from scratch. The check has points with and without noise, all well past the midpoint, and allows each number ± 0.005 plus half a per cent from the least-squares fit of the same points.
 #
 # <details><summary>hint</summary>
 #
@@ -601,12 +636,12 @@ check.silent_bug_12(my_test)
 # What does the history of a prompt look like that is solved every time?
 # </details>
 #
-# **12.6 Name this method** · 4 minutes · ●●○. Prompts × answers are flattened to rows, `r` is (prompts, answers). Whose loss?
+# **12.6 Name this method** · 4 minutes · ●●○. Prompts × answers are flattened to rows, `r` is (prompts, answers), `engine` holds the sampler's log-probs. Whose loss?
 #
-#     def loss(lp, old, ref, r, mask):
+#     def loss(lp, old, engine, ref, r, mask):
 #         A = (r - r.mean(1, keepdim=True)).view(-1, 1)
 #         rho, T = (lp - old).exp(), mask.sum(1, keepdim=True)
-#         gap = ((old - lp).detach() * mask).sum(1, keepdim=True) / T
+#         gap = ((engine - lp).detach() * mask).sum(1, keepdim=True) / T
 #         worth = torch.minimum(rho * A, rho.clamp(0.8, 1.2) * A)
 #         worth = torch.where((A < 0) & (gap > 0.5), 0.0, worth)
 #         pull = rho * ((ref - lp).exp() - (ref - lp) - 1)
@@ -623,14 +658,14 @@ check.name_this_12("")
 # **Give me the map of the methods in one minute.**
 # <details><summary>answer</summary>
 #
-# Baseline times ratio. Baselines: none, batch, greedy answer, group (÷ std, ÷ mean, or not), critic. Ratios: none, per token cut (PPO, GRPO, DAPO), per token softened, capped or masked (SAPO, CISPO, DPPO), per answer (GSPO, GMPO). Then the weights of tokens (per answer, per token, per prompt, constant), then the
-# KL. On fresh answers the ratio column is idle: 29 names here, 16 directions.
+# Four choices. What is subtracted: nothing, the greedy answer, the group's mean (then ÷ std: GRPO; ÷ mean: MaxRL), a critic (PPO). How far the policy may have moved: cut per token (PPO, GRPO, DAPO), capped (CISPO), per answer (GSPO). How tokens are averaged: per answer (GRPO), per token (DAPO), a constant (Dr. GRPO).
+# Which KL. On fresh answers the second choice is idle: 29 names here, 16 directions.
 # </details>
 #
 # **How many models does GRPO keep in memory? And PPO? And DAPO?**
 # <details><summary>answer</summary>
 #
-# Policy; a reference if there is a KL; a critic if there is one; a reward model if the reward is learned. GRPO as published 2, without its KL 1. PPO 2, in RLHF 4. DAPO 1. $\pi_\text{old}$ is stored log-probs. The sampler usually holds a second copy of the policy, whatever the method.
+# Policy; a reference if there is a KL; a critic if there is one; a reward model if the reward is learned. GRPO as published 2, without its KL 1. PPO 2, in RLHF 4. RLOO in RLHF 3. DAPO 1. $\pi_\text{old}$ is stored log-probs. The sampler usually holds a second copy of the policy, whatever the method.
 # </details>
 #
 # **What does MaxRL optimise?**
@@ -642,7 +677,7 @@ check.name_this_12("")
 # **MGPO says that it weights prompts near one half. Does it?**
 # <details><summary>answer</summary>
 #
-# Its factor does. The z-score underneath weights by $1/\sqrt{p(1-p)}$, the other way. At λ = 1 a prompt at 0.02 still has twice the weight of the even one; at λ = 4 a third of it.
+# Its factor does. The z-score underneath weights by $1/\sqrt{p(1-p)}$, the other way. At λ = 1 the std wins: in groups of 16 a prompt at 0.02 weighs 2.35, the even one 1.88. At λ = 4 the middle does, 1.74 against 0.67.
 # </details>
 #
 # **What is in ScaleRL's loss?**
@@ -654,20 +689,20 @@ check.name_this_12("")
 # **You have the first quarter of a scaling run. Can you predict the end?**
 # <details><summary>answer</summary>
 #
-# Only if the midpoint is behind you and the evaluations are clean. In our toy (ceiling 0.60, noise 0.01) fits from 12 % of the compute spread by ± 0.31, from 22 % by ± 0.18, from 41 % by ± 0.03, from 62 % by ± 0.015. Look at the standard error of the ceiling, not at how well the seen points are fitted. And the form
-# itself is an assumption.
+# It depends on where the midpoint is. In our toy (midpoint at 20 %, ceiling 0.60, noise 0.01) the quarter is 1.25 midpoints: ± 0.15, no. At 2 midpoints ± 0.035, at 2.5 ± 0.02, at 4 ± 0.01. Had the midpoint been at 5 %, the quarter would have been 5 midpoints, and enough. Look at the standard error of the ceiling, not
+# at how well the seen points are fitted. And the form itself is an assumption.
 # </details>
 #
 # **Truncated or masked importance sampling, and between whom?**
 # <details><summary>answer</summary>
 #
-# Between trainer and inference engine at the *same* weights: $\omega=\pi_\text{old}^\text{trainer}/\pi^\text{engine}$, detached, on the policy term. Truncated: min(ω, cap). Masked: 0 outside a band. Per token or per answer; per answer is a product in TRL and verl, a geometric mean in ms-swift.
+# Between trainer and inference engine at the *same* weights: $\omega=\pi_\text{old}^\text{trainer}/\pi^\text{engine}$, detached, on the policy term. Truncated: min(ω, cap). Masked: 0 outside a band. Per token or per answer; per answer is a product in TRL and verl, a geometric mean in ms-swift. Truncating is biased and keeps all data; masking loses some.
 # </details>
 #
 # **What did DeepSeek-V3.2 change in GRPO?**
 # <details><summary>answer</summary>
 #
-# In the loss: no std; the KL term times the undetached ratio, so that its gradient is the KL's; wrong answers that have become much less likely are masked whole. Outside: expert routing and sampling mask are kept from the rollout. β and δ are not published.
+# In the loss: no std; the KL term times the undetached ratio, so that its gradient is the KL's; wrong answers much less likely than when they were sampled are masked whole, measured to the engine's log-probs, so staleness and mismatch count together. Outside: expert routing and sampling mask are kept from the rollout. β and δ are not published.
 # </details>
 #
 # **Somebody proposes to learn the length weight together with the policy. Your objection?**
@@ -676,34 +711,28 @@ check.name_this_12("")
 # The loss is advantage-weighted, so the weight's gradient moves mass towards rewarded lengths and away from punished ones. It lowers the loss with a frozen policy. Validate it, or keep it fixed.
 # </details>
 #
-# **Which critic-free claims would you correct?**
-# <details><summary>answer</summary>
-#
-# "RLVR has no critic": Tülu 3, which named it, Open-Reasoner-Zero and VAPO have one. "No critic" and "no reward model" are two decisions.
-# </details>
-#
 # ## Recap
 #
-# The last column of the running group: every method on fresh answers to its neighbour, one right answer of four. $A$ of the right answer (4 tokens) and of the wrong one with 7, and $c\cdot A$, what one of their tokens weighs.
+# The running group's neighbour, prompt 2, fresh, one right answer of four; first token: $A$, and $c\cdot A$, its weight in the loss times $A$. One line per direction; SimKO and Clip-Cov leave DAPO's at other tokens.
 
 # %%
 b = running_batch(complete=True)
 now = b.logprobs.detach()
 b = b.replace(old_logprobs=now, sampling_logprobs=now,
               generator=torch.Generator().manual_seed(0))
-print("                        A: right    wrong   c·A: right    wrong")
-for name, objective in (ZOO | ANNEX).items():
-    out = objective.replace(terms=(), shape=())(b)
+print("                          A: right    wrong   c·A: right    wrong")
+for _, (name, *others) in families:
+    out = (ZOO | ANNEX)[name].replace(terms=(), shape=())(b)
     A, c = out.advantages[[4, 6], 0], out.weights[[4, 6], 0]
     cells = [f"{round(x, 4) + 0.0:8.4f}" for x in (*A.tolist(),
                                                   *(c * A).tolist())]
-    print(f"{name:21s}", *cells[:2], "   ", *cells[2:])
+    also = f" + {len(others)}" if others else ""
+    print(f"{name + also:23s}", *cells[:2], "   ", *cells[2:])
 
 # %% [markdown]
-# * A method is baseline × ratio, then weights, then KL. The table is computed; learn its columns, not its rows.
+# * A method is a baseline, a trust region, an aggregation and a KL. Learn the columns, not the rows.
 # * On fresh answers 29 names are 16 directions. Ratio and trust region matter from the second update on.
-# * Dividing by σ weighs prompts $1/\sqrt{p(1-p)}$, by the mean $1/p$ (exactly: $\sum_{k\lt G}\text{pass@}k/k$). MGPO's factor stands *on top of* $1/\sigma$.
-# * A ceiling is known past the midpoint of the curve, not before, and in proportion to the noise.
-# * "Reported" is a word. So is "not verified".
+# * Dividing by σ weighs prompts $1/\sqrt{p(1-p)}$, by the mean $1/p$ (exactly: $(1-(1-p)^{G-1})/p$). MGPO's factor stands *on top of* $1/\sigma$.
+# * A ceiling is known from about twice the midpoint of its curve, not before; from there on the error goes with the noise.
 #
 # Next, page 13: no sampling at all. Preferences, and what is left of the ratio there.

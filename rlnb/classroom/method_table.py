@@ -16,7 +16,7 @@ from rlnb.classroom.figures import Bundle
 from rlnb.objective import Objective
 from rlnb.objective.part import spell
 
-__all__ = ["NOTES", "Note", "Row", "methods_table", "notes_table", "row"]
+__all__ = ["NOTES", "STAND_IN", "Note", "Row", "methods_table", "notes_table", "row"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ BASELINES: Mapping[type, Callable[[Any], str]] = {
 }
 CREDITS: Mapping[type, Callable[[Any], str]] = {
     o.whiten: lambda p: "mean of all tokens, ÷ their std",
-    o.mgpo_weight: lambda p: "× more near p = ½",
+    o.mgpo_weight: lambda p: f"× more near p = ½, λ {p.strength:g}",
     o.entropy_shaped: lambda p: "+ entropy bonus",
     o.length_preference: lambda p: "× factor of the length",
     o.press_top: lambda p: f"× {p.factor:g} at wrong forks",
@@ -78,7 +78,9 @@ GATES: Mapping[type, Callable[[Any], str]] = {
     o.divergence_mask: lambda p: (
         f"dropped past {'TV' if p.kind == 'tv' else 'KL'}{' of the top K' if p.top_k else ''} "
         f"{p.low:g}, outward"),
-    o.sequence_mask: lambda p: f"wrong answer dropped past {p.threshold:g} nats a token",
+    o.sequence_mask: lambda p: (
+        f"wrong answer dropped past {p.threshold:g} nats a token"
+        f"{', to the engine' if p.anchor == 'sampling' else ''}"),
     o.clip_cov: lambda p: f"{p.fraction:.2%} of tokens silenced",
     o.engine_ratio: lambda p: f"× engine ratio, {p.kind} at {p.high:g}",
     o.top_entropy: lambda p: f"top {p.quantile:.0%} of entropy only",
@@ -170,7 +172,15 @@ def _page(stem: str) -> str:
 
 _P02, _P03, _P05 = _page("02_reinforce"), _page("03_baselines"), _page("05_ppo")
 _P07, _P08, _P09 = _page("07_grpo_biases"), _page("08_dr_grpo"), _page("09_dapo")
-_P10, _P11, _HERE = _page("10_soft_trust_regions"), _page("11_gspo"), "below"
+_P10, _P11, _HERE = _page("10_soft_trust_regions"), _page("11_gspo"), "this page"
+
+# cells whose number is this course's or a library's, since the paper's was not verified
+STAND_IN: Mapping[str, tuple[str, ...]] = {
+    "cispo": ("trust_region",), "scalerl": ("trust_region",), "dppo": ("trust_region",),
+    "dppo_kl": ("trust_region",), "dppo_topk": ("trust_region",), "mgpo": ("baseline",),
+    "sspo": ("trust_region",), "clip_cov": ("trust_region",), "kl_cov": ("trust_region",),
+    "deepseek_v3_2": ("trust_region", "kl"),
+}
 
 NOTES: Mapping[str, Note] = {
     "reinforce": Note("a gradient for what is only sampled", "noise grows with the mean reward",
@@ -184,52 +194,73 @@ NOTES: Mapping[str, Note] = {
                 _P05),
     "grpo": Note("no critic", "1/std and 1/T tilt prompts and lengths", _P07),
     "dr_grpo": Note("neither tilt", "the step follows reward scale and constant", _P08),
-    "dapo": Note("rare tokens may rise further", "each group kept costs 1/P groups", _P09),
+    "dapo": Note("rare tokens may rise further; no 1/T", "1/std still tilts prompts", _P09),
     "gspo": Note("token noise averages out", "one outlier may silence an answer", _P11),
-    "gspo_token": Note("advantages may differ inside an answer", "without that, it is GSPO", _P11),
-    "gmpo": Note("an outlier is cut before the mean", "ε is a width in log space", _P11),
+    "gspo_token": Note("advantages may differ inside an answer", "GSPO wherever they do not", _P11),
+    "gmpo": Note("an outlier is cut before the mean", "its uncut tokens share one weight", _P11),
     "cispo": Note("no token dies", "the weight is bounded, the movement is not", _P10),
-    "sapo": Note("no token dies, no corner", "weighs up to 1.57 just above ρ = 1", _P10),
+    "sapo": Note("no token dies, no corner", "weighs up to 1.57, at ρ near 2 (A > 0)", _P10),
     "dppo": Note("asks how much probability moved", "needs the engine's log-probs", _P10),
     "dppo_kl": Note("the same, in nats", "needs the engine's log-probs", _P10),
     "dppo_topk": Note("sees what moves beside the token", "needs both policies' top K", _P10),
-    "scalerl": Note("one std for the batch, no dead token", "a recipe: its parts came together",
-                    _HERE),
+    "scalerl": Note("one std for the batch, no dead token", "needs the engine's log-probs", _HERE),
     "maxrl": Note("hard prompts weigh 1/p", "advantages up to G − 1; rewards 0 and 1 only", _HERE),
     "mgpo": Note("prompts near ½ weigh more", "1/std underneath pulls the other way", _HERE),
     "luspo": Note("GSPO without 1/T", "long answers move more", _arxiv("2602.05261")),
     "vespo": Note("a smooth weight on the true ratio", "products fade or grow with length", _HERE),
-    "sspo": Note("GMPO's mean with a soft gate", "gate not verified", _arxiv("2602.19327")),
+    "sspo": Note("GMPO's mean with a soft gate (not verified)", "one weight for all tokens",
+                 _arxiv("2602.19327")),
     "clip_cov": Note("slows the fall of entropy", "random; depends on the micro-batch",
                      _arxiv("2505.22617")),
     "kl_cov": Note("slows the fall of entropy", "no clip; depends on the micro-batch",
                    _arxiv("2505.22617")),
-    "simko": Note("a right answer lifts its rivals too", "top-K log-probs with gradient", _HERE),
-    "lambda_grpo": Note("three length rules in one number", "a trained λ follows the loss", _HERE),
+    "simko": Note("presses a right answer's rivals less", "top-K log-probs with gradient", _HERE),
+    "lambda_grpo": Note("leans to long or short by one number", "a trained λ follows the loss",
+                        _HERE),
     "entropy_shaped": Note("a bonus where unsure, sign kept", "spares wrong unsure tokens", _HERE),
-    "deepseek_v3_2": Note("the KL term has the KL's gradient", "β and δ are not published", _HERE),
+    "deepseek_v3_2": Note("the KL term has the KL's gradient",
+                          "a reference; stale wrong answers teach nothing", _HERE),
 }
 
 
-def methods_table(methods: Mapping[str, Objective]) -> Bundle:
-    """The computed cells as a table: Markdown where it can be shown, lines of text elsewhere."""
+def methods_table(methods: Mapping[str, Objective], first: Iterable[str] = ()) -> Bundle:
+    """The computed cells as a table: Markdown where it can be shown, lines of text elsewhere.
+
+    `first`: these rows on top, the others folded (all rows, none folded, when empty). A * marks
+    a cell of STAND_IN.
+    """
     heads = ["method", *(f.name.replace("_", " ") for f in fields(Row))]
-    heads[heads.index("kl")] = "KL"
-    return _table(heads, ((name, *astuple(row(m))) for name, m in methods.items()))
+    heads[-2:] = "KL here", "models here"
+    return _table(heads, {name: _cells(name, row(m)) for name, m in methods.items()}, first)
 
 
-def notes_table(methods: Iterable[str]) -> Bundle:
-    """Mends, breaks, source."""
+def _cells(name: str, cells: Row) -> list[str]:
+    return [f"{getattr(cells, f.name)}{'*' * (f.name in STAND_IN.get(name, ()))}"
+            for f in fields(Row)]
+
+
+def notes_table(methods: Iterable[str], first: Iterable[str] = ()) -> Bundle:
+    """Mends, breaks, source; `first` as in `methods_table`."""
     return _table(["method", "mends", "breaks, or costs", "shown or reported"],
-                  ((name, *astuple(NOTES[name])) for name in methods))
+                  {name: list(astuple(NOTES[name])) for name in methods}, first)
 
 
-def _table(heads: list[str], rows: Iterable[tuple]) -> Bundle:
-    lines = [[str(cell) for cell in line] for line in rows]
-    marked = ["| " + " | ".join(line) + " |"
-              for line in [heads, ["---"] * len(heads), *([f"`{first}`", *rest]
-                                                          for first, *rest in lines)]]
-    plain = ["; ".join([first, *(f"{head} {cell}" for head, cell in zip(heads[1:], rest,
-                                                                         strict=True))])
-             for first, *rest in lines]
-    return Bundle({"text/markdown": "\n".join(marked), "text/plain": "\n".join(plain)})
+def _table(heads: list[str], rows: Mapping[str, list[str]], first: Iterable[str]) -> Bundle:
+    on_top = list(first) or list(rows)
+    rest = [name for name in rows if name not in on_top]
+    marked = _markdown(heads, rows, on_top)
+    if rest:
+        marked += (f"\n\n<details><summary>the other {len(rest)}</summary>\n\n"
+                   f"{_markdown(heads, rows, rest)}\n\n</details>")
+    plain = ["; ".join([name, *(f"{head} {cell}" for head, cell in zip(heads[1:], rows[name],
+                                                                        strict=True))])
+             for name in on_top + rest]
+    return Bundle({"text/markdown": marked, "text/plain": "\n".join(plain)})
+
+
+def _markdown(heads: list[str], rows: Mapping[str, list[str]], names: list[str]) -> str:
+    # * would be read as emphasis where a row has two
+    lines = [heads, ["---"] * len(heads),
+             *([f"`{name}`", *(cell.replace("*", "\\*") for cell in rows[name])]
+               for name in names)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -7,19 +7,23 @@
     evaluate(model, tokenizer, TASKS["chain"])          # pass@1 about 0.38
     train(model, tokenizer, TASKS["chain"], ZOO["dr_grpo"], Recipe(steps=40), out="run")
 
-On the command line: python -m rlnb.training {base,grpo,eval,replay}. Rooms: tasks, model, base (the
-starting model), sampler, recipe, rewards, pool, critic, step and loop (training), evaluation,
-checkpoint, record (runs as JSON lines), shipped (the data folder), push (what an estimator does to
-the decision to stop, without training). Needs transformers, tokenizers, safetensors and tqdm beside
-torch.
+On the command line: python -m rlnb.training {base,grpo,eval,replay}. Rooms: tasks, model, presets
+and hub (where models come from), prompts (chat templates, end tokens), base (the starting model),
+sampler, decode (the same for a GPU), scoring, precision, recipe, rewards, pool, critic, run,
+rollouts, update, step and loop (training), evaluation, checkpoint, record (runs as JSON lines),
+recordings (the commands behind data/runs), shipped (the data folder), push (what an estimator does
+to the decision to stop, without training). Needs transformers, tokenizers, safetensors and tqdm
+beside torch.
 """
 
 from rlnb.training.base import BaseRecipe, train_base
 from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import Answers, answer, evaluate, pass_at_k, pass_rate, summary
 from rlnb.training.loop import train
-from rlnb.training.model import build_model, build_tokenizer, encode_prompts, load, save
+from rlnb.training.model import build_model, build_tokenizer, load, save
 from rlnb.training.pool import Pool
+from rlnb.training.presets import PRESETS
+from rlnb.training.prompts import encode_prompts, end_ids
 from rlnb.training.push import ESTIMATORS, Decisions, Push, sample_decisions, stop_push
 from rlnb.training.recipe import Recipe
 from rlnb.training.record import METRICS, read, replay, series
@@ -48,6 +52,7 @@ from rlnb.training.tasks import (
 __all__ = [
     "ESTIMATORS",
     "METRICS",
+    "PRESETS",
     "TASKS",
     "WEAK",
     "Answers",
@@ -76,6 +81,7 @@ __all__ = [
     "corpus",
     "data_folder",
     "encode_prompts",
+    "end_ids",
     "evaluate",
     "held_out",
     "is_held_out",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from rlnb.objective import ANNEX, ZOO, Objective
+from rlnb.objective import ANNEX, ZOO, Objective, overlong
 from rlnb.training import record
 from rlnb.training.base import BaseRecipe, train_base
 from rlnb.training.errors import BadInput
@@ -17,12 +17,15 @@ from rlnb.training.evaluation import evaluate, pass_rate, summary
 from rlnb.training.loop import open_folder, train
 from rlnb.training.model import load, save
 from rlnb.training.pool import Pool
+from rlnb.training.precision import AUTOCAST, SAMPLER_DTYPES
+from rlnb.training.presets import PRESETS
 from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import CoinFlip, Reward, WaitBonus, keep_all, keep_mixed
-from rlnb.training.tasks import TASKS, Task
+from rlnb.training.tasks import TASKS, WEAK, Task, weak_verifier
 
 FILTERS = ("all", "mixed")
 REWARDS = ("verify", "coin_flip", "wait_bonus")
+WEAK_REWARDS = tuple(sorted({name for known in WEAK.values() for name in known}))
 
 
 def nearest(kind: str, name: str, known) -> BadInput:
@@ -55,7 +58,9 @@ def find_task(name: str) -> Task:
 
 
 def find_reward(name: str, task: Task, seed: int) -> Reward | None:
-    """One of REWARDS; None is the task's verifier."""
+    """One of REWARDS, or a weak verifier of this task; None is the task's own verifier."""
+    if name in WEAK_REWARDS:
+        return weak_verifier(task, name)
     return {"coin_flip": CoinFlip(seed), "wait_bonus": WaitBonus(task)}.get(name)
 
 
@@ -70,15 +75,27 @@ def find_pool(args: argparse.Namespace, task: Task) -> Pool | None:
     return Pool.drawn(task, args.pool, args.seed, retire=args.retire, visits=args.visits)
 
 
+def shaped(objective: Objective, longest: int, cache: int) -> Objective:
+    """The objective with DAPO's soft penalty on the last `cache` of `longest` tokens."""
+    try:
+        return objective.replace(shape=(*objective.shape, overlong(longest, cache)))
+    except ValueError as error:
+        raise BadInput(f"overlong: {error}") from error
+
+
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m rlnb.training", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
 
     base = commands.add_parser("base", help="train a base model (from scratch about 220 CPU s)")
-    base.add_argument("--start", type=Path, help="folder of a model to go on from; without it, "
+    base.add_argument("--start", help="folder or hub id of a model to go on from; without it, "
                       "training starts from scratch")  # fmt: skip
+    sizes = ", ".join(f"{name} {p.parameters() / 1e6:.1f}M" for name, p in PRESETS.items())
+    base.add_argument("--preset", choices=PRESETS, help=f"size from scratch ({sizes}); "
+                      f"{BaseRecipe.preset} without it")  # fmt: skip
     base.add_argument("--out", required=True, type=Path, help="new folder for the model")
     base.add_argument("--steps", type=int, default=BaseRecipe.steps)
+    base.add_argument("--batch", type=int, default=BaseRecipe.batch)
     base.add_argument("--learning-rate", type=float, default=BaseRecipe.learning_rate)
     base.add_argument("--seed", type=int, default=BaseRecipe.seed)
 
@@ -87,9 +104,10 @@ def parser() -> argparse.ArgumentParser:
                       "module:attribute")  # fmt: skip
     grpo.add_argument("--out", required=True, type=Path, help="new folder for the run")
     grpo.add_argument("--resume", action="store_true", help="continue the run in --out")
-    grpo.add_argument("--reward", choices=REWARDS, default="verify",
+    grpo.add_argument("--reward", choices=(*REWARDS, *WEAK_REWARDS), default="verify",
                       help="coin_flip is the wrong-verifier control; wait_bonus is the verifier "
-                      "plus 0.01 per `wait`")  # fmt: skip
+                      "plus 0.01 per `wait`; the others are weak verifiers of some tasks, to be "
+                      "gamed")  # fmt: skip
     grpo.add_argument("--keep", choices=FILTERS, default="all",
                       help="mixed drops groups whose rewards are all equal")  # fmt: skip
     grpo.add_argument("--pool", type=int, metavar="N", help="draw from N prompts, chosen by the "
@@ -98,10 +116,19 @@ def parser() -> argparse.ArgumentParser:
                       "pass rate leave for good; ScaleRL has 0.9")  # fmt: skip
     grpo.add_argument("--visits", type=int, metavar="N", help="the pass rate is that of a prompt's "
                       "last N visits; without it, of all")  # fmt: skip
+    grpo.add_argument("--sampler-dtype", choices=SAMPLER_DTYPES, default=Recipe.sampler_dtype,
+                      help="sample from a copy of the weights in this type")  # fmt: skip
+    grpo.add_argument("--autocast", choices=AUTOCAST, default=Recipe.autocast,
+                      help="matrix products of scoring and training in this type")  # fmt: skip
+    grpo.add_argument("--overlong", type=int, metavar="TOKENS", help="answers of the last so many "
+                      "tokens before --max-completion-length lose up to 1 of their reward (DAPO's "
+                      "soft penalty)")  # fmt: skip
     for field in fields(Recipe):
+        flag = "--" + field.name.replace("_", "-")
         if field.type in (int, float) and field.default is not MISSING:
-            flag = "--" + field.name.replace("_", "-")
             grpo.add_argument(flag, type=field.type, default=field.default, metavar="N")
+        elif field.type is bool:  # with its --no-, for those that are on
+            grpo.add_argument(flag, action=argparse.BooleanOptionalAction, default=field.default)
 
     evaluation = commands.add_parser("eval", help="pass@k, greedy, forced styles, length, entropy")
     evaluation.add_argument("--prompts", type=int, default=250)
@@ -115,7 +142,8 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--threads", type=int, default=1, help="CPU threads; results of runs "
                              "are comparable at one number of threads only")  # fmt: skip
     for command in (grpo, evaluation):
-        command.add_argument("--model", default="data/model", help="folder of the starting model")
+        command.add_argument("--model", default="data/model", help="folder or hub id of the "
+                             "starting model, such as Qwen/Qwen2.5-0.5B-Instruct")
 
     replay = commands.add_parser("replay", help="a recorded run as text; needs no model")
     replay.add_argument("run", type=Path, help="a .jsonl file, or the --out folder of a run")
@@ -129,7 +157,15 @@ def show(report: dict[str, float]) -> None:
 
 def run_base(args: argparse.Namespace) -> None:
     task, out = find_task(args.task), open_folder(args.out, resume=False)
-    recipe = BaseRecipe(steps=args.steps, learning_rate=args.learning_rate, seed=args.seed)
+    if args.start and args.preset:
+        raise BadInput("preset: a model to go on from has its size; give --start or --preset")
+    recipe = BaseRecipe(
+        steps=args.steps,
+        batch=args.batch,
+        learning_rate=args.learning_rate,
+        seed=args.seed,
+        preset=args.preset or BaseRecipe.preset,
+    )
     start = load(args.start, device=args.device) if args.start else None
     model, tokenizer, spent = train_base(task, recipe, start=start, device=args.device)
     save(model, tokenizer, out)
@@ -139,7 +175,9 @@ def run_base(args: argparse.Namespace) -> None:
 def run_grpo(args: argparse.Namespace) -> None:
     values = {f.name: getattr(args, f.name) for f in fields(Recipe) if hasattr(args, f.name)}
     recipe, objective, task = Recipe(**values), find_objective(args.objective), find_task(args.task)
-    pool = find_pool(args, task)
+    if args.overlong is not None:
+        objective = shaped(objective, recipe.max_completion_length, args.overlong)
+    pool, reward = find_pool(args, task), find_reward(args.reward, task, recipe.seed)
     open_folder(args.out, args.resume)
     model, tokenizer = load(args.model, device=args.device)
     records = train(
@@ -150,7 +188,7 @@ def run_grpo(args: argparse.Namespace) -> None:
         recipe,
         out=args.out,
         resume=args.resume,
-        reward=find_reward(args.reward, task, recipe.seed),
+        reward=reward,
         keep=keep_mixed if args.keep == "mixed" else keep_all,
         pool=pool,
         model_name=args.model,

@@ -14,7 +14,9 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from rlnb.training.errors import BadInput
 from rlnb.training.model import build_model, build_tokenizer, check_vocabulary, pick_device
+from rlnb.training.prompts import encode_prompts
 from rlnb.training.tasks import Task
 
 IGNORED = -100  # a label that cross_entropy leaves out
@@ -33,6 +35,12 @@ class BaseRecipe:
     warmup: int = 50
     max_grad_norm: float = 1.0
     seed: int = 0
+    preset: str = "tiny"
+
+    def __post_init__(self):
+        for name, least in (("steps", 0), ("batch", 1), ("micro_batches", 1), ("warmup", 1)):
+            if getattr(self, name) < least:
+                raise BadInput(f"{name}: got {getattr(self, name)}, expected {least} or more")
 
     def rate(self, step: int) -> float:
         """Learning rate of step 0 ... steps - 1."""
@@ -47,7 +55,7 @@ def demonstrations(
     rows = []
     for _ in range(n):
         problem = task.problem(rng, "train")
-        prompt = tokenizer(problem.prompt)["input_ids"]
+        prompt = encode_prompts(tokenizer, [problem.prompt], task=task)[0]
         reply = tokenizer(task.demo(rng, problem), add_special_tokens=False)["input_ids"]
         rows.append((prompt + reply + [tokenizer.eos_token_id], len(prompt)))
     return rows
@@ -74,13 +82,14 @@ def train_base(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, float]]:
     """Model, tokenizer, and {loss, cpu_time, tokens}. Raises BadInput on an inexpressible task.
 
-    start: a model and its tokenizer to go on from, trained in place; None is a fresh small model.
+    start: a model and its tokenizer to go on from, trained in place; None is a fresh model of
+    the recipe's preset.
 
     The loss is the mean over all answer tokens of the step. Micro-batches are sorted by length, and
     each is divided by the token count of the whole step: a mean per micro-batch would weigh
     the tokens of short answers ten times more, and shift the mixture of styles.
     """
-    model, tokenizer = start or (build_model(recipe.seed), build_tokenizer())
+    model, tokenizer = start or (build_model(recipe.seed, recipe.preset), build_tokenizer())
     check_vocabulary(tokenizer, task)
     model = model.to(pick_device(device)).train()
     optimizer = torch.optim.AdamW(

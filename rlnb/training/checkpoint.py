@@ -3,16 +3,18 @@
     OUT/checkpoint-000020/   a loadable model folder, and beside the weights
         optimizer.safetensors   AdamW's moments, one tensor per parameter and moment
         rng.safetensors         generator states
+        past.safetensors        with staleness: the weights of earlier steps, "age::parameter"
         state.json              step, token count, Python's random state, reward's and pool's state
 
 A checkpoint is written under another name and renamed when complete, so a folder of that name is
-whole. Older ones are removed after the rename.
+whole, however the process ended. Older ones are removed after the rename.
 """
 
 import json
 import os
 import random
 import shutil
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +64,17 @@ def write(
     rng: random.Random,
     generator: torch.Generator,
     extra: dict[str, Any],
+    past: list[dict[str, torch.Tensor]] = [],  # noqa: B006  (read only)
 ) -> Path:
-    """Writes OUT/checkpoint-STEP and removes older ones. `modules` holds all that is trained."""
+    """Writes OUT/checkpoint-STEP and removes older ones. `modules` holds all that is trained.
+
+    past: weights of earlier steps, oldest first. Raises OSError if the disk is full or the folder
+    read-only; the checkpoints that were there then are still there, and whole.
+    """
     final = out / f"checkpoint-{step:06d}"
     temporary = out / f".{final.name}.tmp"
-    shutil.rmtree(temporary, ignore_errors=True)
+    for torn in out.glob(".checkpoint-*.tmp"):  # of a run that was killed while it wrote
+        shutil.rmtree(torn, ignore_errors=True)
     save(model, tokenizer, temporary)
     names = {parameter: name for name, parameter in modules.named_parameters()}
     save_file(optimizer_tensors(optimizer, names), temporary / "optimizer.safetensors")
@@ -77,18 +85,29 @@ def write(
     if generator.device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(generator.device)
     save_file(states, temporary / "rng.safetensors")
+    if past:
+        older = {f"{i}::{k}": v for i, weights in enumerate(past) for k, v in weights.items()}
+        save_file(older, temporary / "past.safetensors")
     state = {"step": step, "rng": rng.getstate(), **extra}
     (temporary / "state.json").write_text(json.dumps(state), encoding="utf-8")
     for file in temporary.iterdir():  # on the disk before the rename says that it is complete
-        descriptor = os.open(file, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
+        _sync(file)
     shutil.rmtree(final, ignore_errors=True)
     os.replace(temporary, final)
+    _sync(out)
     for older in checkpoints(out):
         if older != final:
             shutil.rmtree(older, ignore_errors=True)
     return final
+
+
+def _sync(path: Path) -> None:
+    """Waits until a file, or a folder's list of names, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def checkpoints(out: Path) -> list[Path]:
@@ -104,6 +123,7 @@ def read(
     optimizer: torch.optim.Optimizer,
     rng: random.Random,
     generator: torch.Generator,
+    past: deque[dict[str, torch.Tensor]],
 ) -> dict[str, Any]:
     """Restores the newest checkpoint in place; returns state.json. BadInput if there is none."""
     found = checkpoints(out)
@@ -123,6 +143,14 @@ def read(
     torch.set_rng_state(states["torch"])
     if "cuda" in states and generator.device.type == "cuda":
         torch.cuda.set_rng_state(states["cuda"], generator.device)
+    past.clear()
+    if (folder / "past.safetensors").is_file():
+        weights: dict[int, dict[str, torch.Tensor]] = {}
+        older = load_file(folder / "past.safetensors", device=str(model.device))
+        for key, value in older.items():
+            age, _, name = key.partition("::")
+            weights.setdefault(int(age), {})[name] = value
+        past.extend(weights[age] for age in sorted(weights))
     state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
     version, internal, gauss = state["rng"]
     rng.setstate((version, tuple(internal), gauss))

@@ -7,9 +7,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from rlnb.training.decode import sampler_for
 from rlnb.training.errors import BadInput
-from rlnb.training.model import check_vocabulary, encode_prompts
-from rlnb.training.sampler import Sampling, sample
+from rlnb.training.model import check_vocabulary
+from rlnb.training.prompts import encode_prompts, end_ids
+from rlnb.training.sampler import Sampling
 from rlnb.training.tasks import Problem, Task, held_out
 
 
@@ -58,17 +60,16 @@ def answer(
 
     A truncated answer is wrong.
     """
-    openings = openings or [""] * len(problems)
-    prompts = [p.prompt + o for p, o in zip(problems, openings, strict=True)]
-    ids, texts, columns = encode_prompts(tokenizer, prompts), [], []
+    openings, texts, columns = openings or [""] * len(problems), [], []
+    ids = encode_prompts(tokenizer, [p.prompt for p in problems], openings=openings, task=task)
     chunk = max(1, rows_in_flight // num_generations)
     for start in range(0, len(problems), chunk):
-        rollout = sample(
+        rollout = sampler_for(model.device)(
             model,
             ids[start : start + chunk],
             num_generations,
             sampling,
-            eos_id=tokenizer.eos_token_id,
+            eos_id=end_ids(model, tokenizer),
             pad_id=tokenizer.pad_token_id,
             generator=generator,
         )
@@ -118,8 +119,9 @@ def pass_rate(
 
 
 def summary(task: Task, answers: Answers) -> dict[str, float]:
-    """pass@1, mean length, entropy in nats per token, truncated share, share of direct answers,
-    `wait` per answer; for a task with a `difficulty(problem)`, pass@1 of each difficulty as well.
+    """pass@k without bias for k = 1, 2, 4, ... up to the number of answers to a prompt; mean
+    length, entropy in nats per token, truncated share, share of direct answers, `wait` per answer;
+    for a task with a `difficulty(problem)`, pass@1 of each difficulty as well.
     """
     each = answers.right.shape[1]
     openings = [task.openings(problem).get("direct") for problem in answers.problems]
@@ -131,8 +133,15 @@ def summary(task: Task, answers: Answers) -> dict[str, float]:
     if hasattr(task, "difficulty"):
         for problem, rate in zip(answers.problems, answers.right.mean(1).tolist(), strict=True):
             rates.setdefault(f"pass@1/{task.difficulty(problem)}", []).append(rate)
+    counts, several = answers.right.sum(1).int().tolist(), {}
+    k = 2
+    while k <= each:
+        estimates = [pass_at_k(each, correct, k) for correct in counts]
+        several[f"pass@{k}"] = sum(estimates) / len(estimates)
+        k *= 2
     return {
         "pass@1": answers.right.mean().item(),
+        **several,
         "mean_length": answers.length.float().mean().item(),
         "entropy": (answers.entropy.sum() / answers.length.sum()).item(),
         "clipped_ratio": 1.0 - answers.finished.float().mean().item(),
@@ -152,7 +161,7 @@ def evaluate(
     max_new_tokens: int = 72,
     seed: int = 99,
 ) -> dict[str, float]:
-    """The whole report: `summary` at T=1, pass@k for k = 2, 4, ... G, greedy, and forced styles.
+    """The whole report: `summary` at T=1, greedy, and forced styles.
 
     The forced styles are the control for "it learned to reason": a base model that solves the task
     once its first step is written for it had the skill, and training elicits it.
@@ -169,12 +178,6 @@ def evaluate(
 
     answers = rate(num_generations, warm)
     report = summary(task, answers)
-    k = 2
-    while k <= num_generations:
-        counts = answers.right.sum(1).int().tolist()
-        estimates = [pass_at_k(num_generations, correct, k) for correct in counts]
-        report[f"pass@{k}"] = sum(estimates) / len(estimates)
-        k *= 2
     report["greedy"] = rate(1, cold).right.mean().item()
     for style in task.openings(held_out(task, 1)[0]):
         report[f"forced/{style}"] = rate(num_generations, warm, style).right.mean().item()

@@ -1,11 +1,13 @@
 """A whole run: steps, evaluations, records, checkpoints, resuming."""
 
 import os
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -19,7 +21,7 @@ from rlnb.training.recipe import Recipe
 from rlnb.training.record import FILE, Recorder, environment
 from rlnb.training.record import read as read_record
 from rlnb.training.rewards import Filter, Reward, keep_all
-from rlnb.training.sampler import Rollout, sample
+from rlnb.training.sampler import Rollout
 from rlnb.training.step import Run, start, step
 from rlnb.training.tasks import Task
 
@@ -37,8 +39,9 @@ def train(
     resume: bool = False,
     reward: Reward | None = None,
     keep: Filter = keep_all,
-    sampler: Callable[..., Rollout] = sample,
+    sampler: Callable[..., Rollout] | None = None,
     pool: Pool | None = None,
+    watch: Callable[[dict[str, Any]], None] | None = None,
     progress: bool = True,
     model_name: str = "",
 ) -> list[dict[str, Any]]:
@@ -46,13 +49,16 @@ def train(
 
     reward: (problem, text) -> number, the task's verifier when None; truncated answers get 0
     whatever it says. keep: batch -> indices of the groups to train on. sampler: anything with
-    `sample`'s signature; the loop refuses a rollout drawn at another temperature than the recipe's
-    or from a truncated vocabulary, because scoring uses the recipe's temperature and all tokens.
+    `sample`'s signature, by default what `decode.sampler_for` has for the model's device; the loop
+    refuses a rollout drawn at another temperature than the recipe's or from a truncated vocabulary,
+    because scoring uses the recipe's temperature and all tokens.
     pool: the prompts to draw from, changed in place, an answer passing with a reward of 1 or more;
-    the task's whole training split when None.
+    the task's whole training split when None. watch: called with every record as it is written, for
+    a live plot.
 
     out: folder for metrics.jsonl, checkpoints and the final model; must be empty or new, unless
-    resume. A resumed run repeats the uninterrupted one exactly, on the same machine.
+    resume. A resumed run repeats the uninterrupted one exactly, on the same machine: what was
+    recorded after the last checkpoint is cut and done again.
 
     Raises BadInput for anything the caller can mend, before the first step where that is possible.
     """
@@ -78,41 +84,87 @@ def train(
     folder = None if out is None else open_folder(Path(out), resume)
     if resume:
         first, records = restore(run, folder, header)
-    recorder = Recorder(None if folder is None else folder / FILE, records)
-    try:
+    name = name_of(objective) or "custom"
+    bar = tqdm(desc=name, disable=not progress)
+    return _steps(run, folder, header, first, records, bar, watch)
+
+
+def _steps(
+    run: Run,
+    folder: Path | None,
+    header: dict[str, Any],
+    first: int,
+    records: list[dict[str, Any]] | None,
+    bar: tqdm,
+    watch: Callable[[dict[str, Any]], None] | None,
+) -> list[dict[str, Any]]:
+    """The steps from `first` on; `records` are those before it, None in a new run."""
+    recipe = run.recipe
+    with _writing(folder):
+        recorder = Recorder(None if folder is None else folder / FILE, records, watch)
         if records is None:
             recorder.write("header", **header)
-            _evaluate(run, 0, recorder)
-        bar = tqdm(
-            range(first, recipe.steps + 1),
-            desc=name_of(objective) or "custom",
-            initial=first - 1,
-            total=recipe.steps,
-            disable=not progress,
-        )
-        for number in bar:
-            metrics = step(run)
-            recorder.write("step", step=number, **metrics)
+            if folder is not None and recipe.checkpoint_every:
+                _checkpoint(run, folder, 0)  # from here on a killed run can be resumed
+    bar.reset(recipe.steps)
+    bar.update(first - 1)
+    try:
+        if first == 1 and recipe.eval_every:
+            _write_all(recorder, folder, 0, _evaluation(run))
+        for number in range(first, recipe.steps + 1):
+            due = _due(number, recipe.eval_every, recipe.steps)
+            shown = [] if recipe.record_rollouts and (due or number == 1) else None
+            metrics = step(run, shown)
+            found = [("step", metrics), *(("rollout", answer) for answer in shown or ())]
+            _write_all(recorder, folder, number, found + (_evaluation(run) if due else []))
             bar.set_postfix(reward=f"{metrics['reward']:.3f}", entropy=f"{metrics['entropy']:.3f}")
-            if _due(number, recipe.eval_every, recipe.steps):
-                _evaluate(run, number, recorder)
+            bar.update()
             if folder is not None and _due(number, recipe.checkpoint_every, recipe.steps):
-                _checkpoint(run, folder, number)
+                with _writing(folder):
+                    _checkpoint(run, folder, number)
         if folder is not None:
-            save(model, tokenizer, folder / "model")
+            with _writing(folder):
+                save(run.model, run.tokenizer, folder / "model")
     finally:
         recorder.close()
+        bar.close()
     return recorder.records
+
+
+@contextmanager
+def _writing(folder: Path | None) -> Iterator[None]:
+    """A disk that is full, or a folder that has become read-only, as one sentence."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        if folder is None:  # nothing is written: it is someone else's
+            raise
+        kept = checkpoint.checkpoints(folder)
+        advice = "then start again in an empty folder: there is no checkpoint yet"
+        if kept:
+            advice = f"then repeat with --resume: the checkpoint {kept[-1].name!r} in it is whole"
+        raise BadInput(
+            f"out: cannot write to {str(folder)!r} any more ({getattr(error, 'strerror', error)}); "
+            f"make room, or give back the right to write, {advice}"
+        ) from error
+
+
+Found = list[tuple[str, dict[str, Any]]]  # kinds of records and their fields
+
+
+def _write_all(recorder: Recorder, folder: Path | None, number: int, found: Found) -> None:
+    with _writing(folder):
+        for kind, values in found:
+            recorder.write(kind, step=number, **values)
 
 
 def _due(number: int, every: int, last: int) -> bool:
     return bool(every) and (number % every == 0 or number == last)
 
 
-def _evaluate(run: Run, number: int, recorder: Recorder) -> None:
+def _evaluation(run: Run) -> Found:
+    """The records of one evaluation on held-out problems."""
     recipe = run.recipe
-    if not recipe.eval_every:
-        return
     answers = pass_rate(
         run.model,
         run.tokenizer,
@@ -121,16 +173,26 @@ def _evaluate(run: Run, number: int, recorder: Recorder) -> None:
         num_generations=recipe.eval_generations,
         sampling=recipe.sampling,
     )
-    recorder.write("eval", step=number, **summary(run.task, answers))
-    for index in range(min(SAMPLES, recipe.eval_prompts)):
-        row = index * recipe.eval_generations
-        recorder.write(
-            "sample",
-            step=number,
-            prompt=answers.problems[index].prompt,
-            completion=answers.texts[row],
-            reward=answers.right[index, 0].item(),
+    report = summary(run.task, answers)
+    if recipe.eval_greedy:
+        greedy = pass_rate(
+            run.model,
+            run.tokenizer,
+            run.task,
+            prompts=recipe.eval_prompts,
+            num_generations=1,
+            sampling=replace(recipe.sampling, temperature=0.0),
         )
+        report["greedy"] = greedy.right.mean().item()
+    found: Found = [("eval", report)]
+    for index in range(min(SAMPLES, recipe.eval_prompts)):
+        shown = {
+            "prompt": answers.problems[index].prompt,
+            "completion": answers.texts[index * recipe.eval_generations],
+            "reward": answers.right[index, 0].item(),
+        }
+        found.append(("sample", shown))
+    return found
 
 
 def _checkpoint(run: Run, folder: Path, number: int) -> None:
@@ -148,6 +210,7 @@ def _checkpoint(run: Run, folder: Path, number: int) -> None:
         optimizer=run.optimizer,
         rng=run.rng,
         generator=run.generator,
+        past=list(run.past)[-run.recipe.staleness :],
         extra=extra,
     )
 
@@ -184,7 +247,8 @@ def restore(run: Run, folder: Path, header: dict[str, Any]) -> tuple[int, list[d
     records = read_record(folder)
     recorded = records[0]
     asked = {**header, **header["recipe"]}
-    found = {"keep": keep_all.__name__, **recorded, **recorded["recipe"]}  # older runs: no "keep"
+    # What older runs do not record was at its default then.
+    found = {"keep": keep_all.__name__, **asdict(Recipe()), **recorded, **recorded["recipe"]}
     for name in ("task", "objective", "reward", "keep", "pool", *header["recipe"]):
         before, now = found.get(name), asked[name]
         now = list(now) if isinstance(now, tuple) else now
@@ -200,11 +264,13 @@ def restore(run: Run, folder: Path, header: dict[str, Any]) -> tuple[int, list[d
         optimizer=run.optimizer,
         rng=run.rng,
         generator=run.generator,
+        past=run.past,
     )
     run.num_tokens = state["num_tokens"]
     if "reward" in state:
         run.reward.setstate(state["reward"])
     if run.pool is not None:
         run.pool.setstate(state["pool"])
-    kept = [r for r in records if r.get("step", 0) <= state["step"]]
+    last = state["step"] or -1  # that of step 0 is written before the evaluation of step 0
+    kept = [r for r in records if r["record"] == "header" or r["step"] <= last]
     return state["step"] + 1, kept

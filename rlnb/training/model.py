@@ -1,7 +1,7 @@
-"""The small model: Qwen3 layout, 32-token vocabulary, and its files on disk.
+"""The small model: Qwen3 layout, 32-token vocabulary; and any model's files on disk.
 
-309 thousand parameters in transformers' own `Qwen3ForCausalLM`; nothing here is a model of ours.
-Loading uses local files only, so nothing asks the network for anything.
+308 thousand parameters in transformers' own `Qwen3ForCausalLM`, or more (`presets`); nothing here
+is a model of ours. A local folder is loaded without any network; `hub` says what else may be given.
 """
 
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import (
     AutoModelForCausalLM,
@@ -22,6 +23,8 @@ from transformers import (
 from transformers.utils import logging
 
 from rlnb.training.errors import BadInput
+from rlnb.training.hub import model_folder
+from rlnb.training.presets import find_preset
 from rlnb.training.tasks import Task
 
 SPECIAL = ("<pad>", "<bos>", "<eos>", "<unk>")
@@ -55,20 +58,22 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def build_model(seed: int) -> Qwen3ForCausalLM:
-    """A freshly initialised small model in float32.
+def build_model(seed: int, preset: str = "tiny") -> Qwen3ForCausalLM:
+    """A freshly initialised small model in float32, of one of the PRESETS.
 
     Matrices start at std 1/sqrt(fan in), the ones that write into the residual stream divided by
     sqrt(2 layers); the embedding, which is also the head, starts at std 0.02.
+    Raises BadInput for an unknown preset.
     """
+    shape = find_preset(preset)
     config = Qwen3Config(
         vocab_size=len(VOCABULARY),
-        hidden_size=96,
-        num_hidden_layers=3,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=24,
-        intermediate_size=256,
+        hidden_size=shape.hidden,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        intermediate_size=shape.intermediate,
         max_position_embeddings=512,
         rope_parameters={"rope_type": "default", "rope_theta": 1e4},
         tie_word_embeddings=True,
@@ -98,34 +103,35 @@ def pick_device(device: str = "auto") -> torch.device:
 
 
 def load(
-    path: str | Path, *, device: str = "auto", dtype: torch.dtype = torch.float32
+    name: str | Path, *, device: str = "auto", dtype: torch.dtype = torch.float32
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Any causal language model folder in transformers' layout, with its tokenizer.
+    """Any causal language model in transformers' layout, with its tokenizer.
+
+    name: a folder, or a hub id, owner/name (`hub.model_folder`). Weights come from safetensors
+    alone and in `dtype`, float32 even where they are stored in bfloat16, because AdamW's small
+    steps would be rounded away. No code that comes with a model is executed.
 
     Raises BadInput if the folder, its weights, its tokenizer, or the tokenizer's end-of-sequence
-    token is missing.
+    token is missing, if transformers cannot read it, or if the hub does not have it.
     """
-    path = Path(path)
-    if not path.is_dir():
-        raise BadInput(
-            f"model: there is no folder {str(path)!r}; give a folder with config.json, "
-            "model.safetensors and tokenizer.json, such as data/model"
-        )
-    for name, what in (("config.json", "configuration"), ("tokenizer.json", "tokenizer")):
-        if not (path / name).is_file():
-            raise BadInput(
-                f"model: the folder {str(path)!r} has no {what} ({name} is missing); "
-                "save model and tokenizer to the same folder with save_pretrained"
+    path = model_folder(name)
+    local = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        with _quiet():
+            tokenizer = AutoTokenizer.from_pretrained(path, **local)
+            model = AutoModelForCausalLM.from_pretrained(
+                path, dtype=dtype, use_safetensors=True, **local
             )
-    if not any(path.glob("*.safetensors")):
-        raise BadInput(f"model: the folder {str(path)!r} has no weights (no .safetensors file)")
-    with _quiet():
-        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
-        model = AutoModelForCausalLM.from_pretrained(path, local_files_only=True, dtype=dtype)
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        first = str(error).strip().partition("\n")[0]
+        raise BadInput(
+            f"model: transformers cannot read {str(path)!r}: {first[:300]}; it must be a causal "
+            "language model that transformers knows without code of its own"
+        ) from error
     if tokenizer.eos_token_id is None:
         raise BadInput(f"model: the tokenizer in {str(path)!r} has no end-of-sequence token")
     if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
+        tokenizer.pad_token = tokenizer.unk_token or tokenizer.eos_token
     return model.to(pick_device(device)).eval(), tokenizer
 
 
@@ -146,11 +152,6 @@ def _quiet() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
-
-
-def encode_prompts(tokenizer: PreTrainedTokenizerBase, prompts: list[str]) -> list[list[int]]:
-    """Token ids of each prompt, with whatever the tokenizer puts in front."""
-    return [tokenizer(prompt)["input_ids"] for prompt in prompts]
 
 
 def check_vocabulary(tokenizer: PreTrainedTokenizerBase, task: Task) -> None:

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlnb.objective import ZOO, Batch, Objective, constant_length, group_center
 from rlnb.training.errors import BadInput
-from rlnb.training.model import encode_prompts
+from rlnb.training.prompts import encode_prompts
 from rlnb.training.rewards import Reward
 from rlnb.training.sampler import Rollout, Sampling, sample
 from rlnb.training.scoring import teacher_forced_logits

@@ -6,15 +6,23 @@ Records, told apart by `record`:
     step     one rollout and its update; names below
     eval     held-out problems at a step (0 is the model before training)
     sample   a prompt, an answer and its reward, for the eye
+    rollout  a training answer token by token, where the recipe asks for it: prompt, tokens, reward,
+             verified, advantage (of its first token), gradient (dL/dlogprob of each token before
+             the update, two digits; below 0 where the update makes the token likelier), logprobs
+             (of each token, three decimals)
+    steps    consecutive steps as columns, {name: [values]}: files of a fifth of the size. `read`
+             gives them back as steps
 
 A line that a killed run left half-written is ignored. Numbers that are not finite become null;
 those of steps, evaluations and samples keep five significant digits.
 """
 
+import contextlib
 import json
 import math
 import os
 import platform
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +57,24 @@ METRICS = {
     "clip_ratio/high_mean": "share of tokens whose gradient the upper edge cut",
     "clip_ratio/region_mean": "share cut by either",
     "ratio/mean": "mean of policy over old policy, tokens of rows that were trained on",
+    "ratio/min": "smallest such ratio",
     "ratio/max": "largest such ratio",
     "sampling/logp_difference": "largest |trainer - sampler| log-probability before any update",
+    "sampling/importance_sampling_ratio/min": "smallest trainer / sampler probability of a token",
+    "sampling/importance_sampling_ratio/mean": "mean of it over tokens",
+    "sampling/importance_sampling_ratio/max": "largest of it",
+    "staleness": "steps between the weights that sampled and the first update",
+    "generated": "answers sampled for the step, refills and dropped groups counted",
     "loss": "mean over the step's updates",
     "grad_norm": "before clipping, mean over the step's updates",
     "learning_rate": "of the optimizer",
     "num_tokens": "prompt and completion tokens seen so far",
+    "tokens_per_second": "prompt and completion tokens of the step per second on the clock",
     "step_time": "seconds on the clock",
     "cpu_time": "CPU seconds of this process",
 }
-CLOCKS = ("step_time", "cpu_time")  # the only entries that differ between two equal runs
+# The only entries that differ between two equal runs:
+CLOCKS = ("tokens_per_second", "step_time", "cpu_time")
 
 
 def environment(device: torch.device) -> dict[str, str | int]:
@@ -97,11 +113,44 @@ def _shortened(fields: dict[str, Any]) -> dict[str, Any]:
     return {k: float(f"{v:.5g}") if isinstance(v, float) else v for k, v in fields.items()}
 
 
+def pack(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same records, consecutive steps of equal fields put together as columns."""
+    out: list[dict[str, Any]] = []
+    for record in records:
+        last = out[-1] if out else {}
+        if record["record"] != "step":
+            out.append(record)
+        elif last.get("record") == "steps" and list(last) == ["record", *list(record)[1:]]:
+            for name in list(record)[1:]:
+                last[name].append(record[name])
+        else:
+            out.append({"record": "steps"} | {k: [v] for k, v in list(record.items())[1:]})
+    return out
+
+
+def unpack(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """The steps of a record of columns; any other record as it is."""
+    if record["record"] != "steps":
+        return [record]
+    names = [name for name in record if name != "record"]
+    rows = zip(*(record[name] for name in names), strict=True)
+    return [{"record": "step", **dict(zip(names, row, strict=True))} for row in rows]
+
+
 class Recorder:
     """Appends records to a file, a flushed line each. Without a path it only keeps them."""
 
-    def __init__(self, path: Path | None, records: list[dict[str, Any]] | None = None):
-        """Starts from `records`: the file is rewritten with them, whole, before anything else."""
+    def __init__(
+        self,
+        path: Path | None,
+        records: list[dict[str, Any]] | None = None,
+        watch: Callable[[dict[str, Any]], None] | None = None,
+    ):
+        """Starts from `records`: the file is rewritten with them, whole, before anything else.
+
+        watch: is given every later record, once it is written.
+        """
+        self._watch = watch
         self.records = list(records or [])
         self._file = None
         if path is not None:
@@ -117,11 +166,14 @@ class Recorder:
         if self._file is not None:
             self._file.write(line(record))
             self._file.flush()
+        if self._watch is not None:
+            self._watch(record)
         return record
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # every line was flushed, or has said that it failed
+                self._file.close()
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:
@@ -141,7 +193,10 @@ def read(path: str | Path) -> list[dict[str, Any]]:
             raise BadInput(f"replay: line {number} of {str(path)!r} is not JSON") from error
         if not isinstance(record, dict) or "record" not in record:
             raise BadInput(f"replay: line {number} of {str(path)!r} has no field 'record'")
-        records.append(record)
+        try:
+            records += unpack(record)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"replay: line {number} of {str(path)!r} has uneven columns") from error
     if not records or records[0]["record"] != "header":
         raise BadInput(f"replay: {str(path)!r} does not start with a header; it is not a run")
     return records
@@ -183,12 +238,14 @@ def replay(records: list[dict[str, Any]], width: int = 60) -> str:
     ]
     evaluations = [r for r in records if r["record"] == "eval"]
     if evaluations:
-        out.append("  step   pass@1   length   entropy   direct   (held-out problems)")
-        out += [
-            f"{r['step']:6d} {r['pass@1']:8.3f} {r['mean_length']:8.1f} {r['entropy']:9.3f}"
-            f" {r['direct']:8.3f}"
-            for r in evaluations
-        ]
+        # More answers per problem and a greedy one are in newer runs only.
+        rates = [name for name in evaluations[-1] if name[5:].isdigit() or name == "greedy"]
+        out.append(f"  step {'  '.join(f'{n:>7s}' for n in rates)}   length  entropy  direct"
+                   "   (held-out problems)")  # fmt: skip
+        for r in evaluations:
+            found = "  ".join(f"{r.get(n, float('nan')):7.3f}" for n in rates)
+            rest = f"{r['mean_length']:8.1f} {r['entropy']:8.3f} {r['direct']:7.3f}"
+            out.append(f"{r['step']:6d} {found} {rest}")
         out.append("")
     shown = ("reward", "frac_reward_zero_std", "completions/mean_length", "entropy", "kl",
              "clip_ratio/region_mean", "grad_norm", "pool/size")  # fmt: skip

@@ -5,6 +5,7 @@ that have finished are dropped from the cache. In float32 the log-probabilities 
 those of teacher forcing (`scoring`) to about 2e-5 (the tests assert 1e-4).
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
@@ -95,7 +96,20 @@ def truncate(logits: Tensor, top_k: int, top_p: float) -> Tensor:
     return logits
 
 
-def _draw(logits: Tensor, sampling: Sampling, generator) -> tuple[Tensor, Tensor, Tensor]:
+def end_tokens(eos_id: int | Collection[int], device) -> Tensor:
+    """The end tokens (E,), E >= 1, whether one was given or several."""
+    ids = [eos_id] if isinstance(eos_id, int) else sorted(eos_id)
+    if not ids:
+        raise BadInput("eos_id: got no end token; a completion could never end")
+    return torch.tensor(ids, device=device)
+
+
+def is_end(token: Tensor, ends: Tensor) -> Tensor:
+    """(N,) True where a token is one of the end tokens; one comparison where there is one."""
+    return token == ends if len(ends) == 1 else (token[:, None] == ends).any(1)
+
+
+def draw(logits: Tensor, sampling: Sampling, generator) -> tuple[Tensor, Tensor, Tensor]:
     """Token, its log-probability, and the entropy, each (N,), from logits (N, V)."""
     if sampling.temperature == 0:
         token = logits.argmax(-1)
@@ -118,12 +132,15 @@ def sample(
     num_generations: int,
     sampling: Sampling,
     *,
-    eos_id: int,
+    eos_id: int | Collection[int],
     pad_id: int,
     generator: torch.Generator | None = None,
     drop_below: float = 0.9,
 ) -> Rollout:
     """`num_generations` completions of each prompt.
+
+    eos_id: the end token, or several of which any one ends a row, such as a chat model's
+    <|im_end|> and <|endoftext|>.
 
     Finished rows are dropped from the cache when fewer than `drop_below` of its rows are still
     being written; dropping copies the cache, so doing it at every token costs more than it saves.
@@ -131,6 +148,7 @@ def sample(
     if num_generations < 1:
         raise BadInput(f"num_generations: got {num_generations}, expected 1 or more")
     device, steps = model.device, sampling.max_new_tokens
+    ends = end_tokens(eos_id, device)
     ids, mask = left_pad(prompts, pad_id, device)
     position = (mask.cumsum(1) - 1).clamp(min=0)
     out = model(
@@ -157,12 +175,12 @@ def sample(
     seen = mask
     for t in range(steps):
         open_ = ~finished[rows]
-        token, logprob, entropy = _draw(logits, sampling, generator)
+        token, logprob, entropy = draw(logits, sampling, generator)
         token = torch.where(open_, token, pad_id)
         tokens[rows, t], written[rows, t] = token, open_
         logprobs[rows, t] = torch.where(open_, logprob, 0.0)
         entropies[rows, t] = torch.where(open_, entropy, 0.0)
-        finished[rows] |= open_ & (token == eos_id)
+        finished[rows] |= open_ & is_end(token, ends)
         left = (~finished[rows]).nonzero()[:, 0]
         if len(left) == 0 or t == steps - 1:
             break

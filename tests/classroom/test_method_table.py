@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from rlnb.classroom.method_table import NOTES, methods_table, notes_table, row
+from rlnb.classroom.method_table import NOTES, STAND_IN, methods_table, notes_table, row
 from rlnb.objective import ANNEX, ZOO, Objective, group_center, overlong, token_mean
 from rlnb.toys import running_batch
 
@@ -171,7 +171,7 @@ def test_every_method_has_its_note_and_every_note_a_source():
         assert note.fixes and note.breaks, name
         assert len(note.fixes) <= 46 and len(note.breaks) <= 46, name
         link = re.fullmatch(r"\[(\d\d)\]\((\w+)\.ipynb\)|\[([\d.]+)\]\(https://arxiv\.org/abs/"
-                            r"(\d{4}\.\d{5})\)|below", note.source)
+                            r"(\d{4}\.\d{5})\)|this page", note.source)
         assert link, (name, note.source)
         if link[2]:
             assert link[2] in COURSE and link[1] == link[2][:2]
@@ -185,3 +185,23 @@ def test_the_tables_are_markdown_with_a_line_per_method_and_text_for_the_rest():
         text = table.data["text/plain"].splitlines()
         assert [line.partition(";")[0] for line in text] == list(METHODS)
     assert dataclasses.astuple(row(ZOO["ppo"]))[-1] == 2
+
+
+def test_the_rows_to_know_come_first_and_the_others_are_folded():
+    table = methods_table(METHODS, first=("grpo", "ppo"))
+    shown, folded = table.data["text/markdown"].split("<details>")
+    assert [line.split("|")[1].strip() for line in shown.strip().splitlines()[2:]] == [
+        "`grpo`", "`ppo`"]
+    assert folded.count("\n| `") == len(METHODS) - 2 and folded.endswith("</details>")
+    names = [line.partition(";")[0] for line in table.data["text/plain"].splitlines()]
+    assert names[:2] == ["grpo", "ppo"] and sorted(names) == sorted(METHODS)
+
+
+def test_a_star_stands_on_a_number_that_is_not_the_papers():
+    text = methods_table(METHODS).data["text/plain"].splitlines()
+    starred = {line.partition(";")[0]: line.count("*") for line in text if "*" in line}
+    assert starred == {name: len(cells) for name, cells in STAND_IN.items()}
+    v32 = next(line for line in text if line.startswith("deepseek_v3_2"))
+    assert "β 0.04*" in v32 and "0.5 nats a token, to the engine*" in v32
+    for name, cells in STAND_IN.items():
+        assert all(re.search(r"\d", getattr(row(METHODS[name]), cell)) for cell in cells), name

@@ -47,7 +47,7 @@ def tiny():
     """A recipe of seconds: 4 prompts x 4 answers, two evaluations of 16 samples."""
     return Recipe(
         steps=4, prompts=4, num_generations=4,
-        eval_every=2, eval_prompts=8, eval_generations=2, checkpoint_every=2,
+        eval_every=2, eval_prompts=8, eval_generations=2, eval_greedy=False, checkpoint_every=2,
     )  # fmt: skip
 
 

@@ -3,9 +3,10 @@ import dataclasses
 import pytest
 
 from rlnb.objective import ANNEX, ZOO
-from rlnb.training import load
-from rlnb.training.__main__ import find_objective, main, parser
+from rlnb.training import load, read
+from rlnb.training.__main__ import find_objective, find_reward, main, parser
 from rlnb.training.recipe import Recipe
+from rlnb.training.tasks import TASKS, WEAK
 
 SMALL = ["--prompts", "2", "--num-generations", "4", "--eval-prompts", "4",
          "--eval-generations", "2", "--device", "cpu"]  # fmt: skip
@@ -55,6 +56,48 @@ def test_the_tiny_bonus_is_a_flag(grpo, capsys):
     assert "reward wait_bonus" in capsys.readouterr().out
 
 
+def test_a_weak_verifier_is_a_flag(grpo, capsys):
+    assert grpo("--steps", "1", "--task", "sort", "--reward", "is_sorted")[0] == 0
+    assert "task sort, reward is_sorted" in capsys.readouterr().out
+
+
+def test_every_weak_verifier_has_a_name_on_the_command_line():
+    for task, known in WEAK.items():
+        for name, reward in known.items():
+            args = parser().parse_args(["grpo", "--out", "x", "--reward", name])
+            assert find_reward(args.reward, TASKS[task], 0) is reward
+
+
+def test_a_weak_verifier_of_another_task_is_refused_before_a_folder_is_made(grpo, capsys):
+    status, out = grpo("--steps", "1", "--task", "chain", "--reward", "is_sorted")
+    assert status == 2 and not out.exists()
+    assert "'chain' has no weak verifier 'is_sorted'; it has contains" in capsys.readouterr().err
+
+
+def test_the_small_model_refuses_a_task_in_english(grpo, capsys):
+    assert grpo("--steps", "1", "--task", "countdown_text")[0] == 2
+    assert "the model's vocabulary cannot express" in capsys.readouterr().err
+
+
+def test_the_switches_of_the_loop_are_flags(grpo):
+    switches = ["--staleness", "1", "--max-resample", "2", "--mask-truncated-completions",
+                "--record-rollouts", "1", "--no-eval-greedy"]  # fmt: skip
+    status, out = grpo("--steps", "2", "--overlong", "20", *switches)
+    assert status == 0
+    header, *rest = read(out)
+    assert "shape=overlong(72, cache=20)" in header["objective"]
+    expected = {"staleness": 1, "max_resample": 2, "record_rollouts": 1, "eval_greedy": False,
+                "mask_truncated_completions": True}  # fmt: skip
+    assert {name: header["recipe"][name] for name in expected} == expected
+    assert [r["staleness"] for r in rest if r["record"] == "step"] == [0, 1]
+    assert any(r["record"] == "rollout" for r in rest)
+
+
+def test_a_penalty_longer_than_the_answers_is_refused(grpo, capsys):
+    assert grpo("--steps", "1", "--overlong", "73")[0] == 2
+    assert "overlong: cache must lie in (0, max_length=72]" in capsys.readouterr().err
+
+
 def test_base_goes_on_from_a_model_for_another_task(tmp_path, model_folder):
     out = tmp_path / "base"
     line = ["base", "--task", "pick", "--steps", "1", "--device", "cpu", "--out", str(out)]
@@ -81,8 +124,8 @@ def test_the_defaults_are_the_main_recipe():
     args = parser().parse_args(["grpo", "--out", "x"])
     assert args.objective == "dr_grpo" and args.task == "chain"
     for field in dataclasses.fields(Recipe):
-        if field.name == "betas" or field.type is bool:
-            continue  # not flags
+        if field.name == "betas":
+            continue  # no flag
         name = field.name
         assert getattr(args, name) == getattr(Recipe(), name)
 

@@ -8,7 +8,16 @@ import torch
 from safetensors.torch import load_file
 
 from rlnb.objective import ZOO
-from rlnb.training import BadInput, CoinFlip, Recipe, checkpoint, load, pass_rate, train
+from rlnb.training import (
+    BadInput,
+    CoinFlip,
+    Recipe,
+    checkpoint,
+    keep_mixed,
+    load,
+    pass_rate,
+    train,
+)
 from rlnb.training.checkpoint import checkpoints
 from rlnb.training.record import CLOCKS, FILE, read
 
@@ -177,3 +186,6 @@ def test_resuming_another_run_names_what_differs(fresh, chain, tiny, tmp_path):
         train(*fresh, chain, ZOO["dr_grpo"], other, out=tmp_path, resume=True, progress=False)
     with pytest.raises(BadInput, match="has objective="):
         train(*fresh, chain, ZOO["rloo"], tiny, out=tmp_path, resume=True, progress=False)
+    with pytest.raises(BadInput, match="has keep='keep_all', this one asks for 'keep_mixed'"):
+        train(*fresh, chain, ZOO["dr_grpo"], tiny, out=tmp_path, resume=True, keep=keep_mixed,
+              progress=False)  # fmt: skip

@@ -2,15 +2,26 @@ import ast
 import json
 import math
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 import rlnb.training
 from rlnb.objective import ZOO
-from rlnb.training import METRICS, BadInput, Recipe, read, replay, series, train
-from rlnb.training.record import CLOCKS, Recorder, line, sparkline
+from rlnb.training import (
+    METRICS,
+    BadInput,
+    Recipe,
+    Sampling,
+    pass_rate,
+    read,
+    replay,
+    series,
+    train,
+)
+from rlnb.training.record import CLOCKS, Recorder, line, pack, sparkline
 
 MAIN = [f"chain_dr_grpo_seed{seed}.jsonl" for seed in (0, 1, 2)]
 COIN = [f"chain_coin_flip_seed{seed}.jsonl" for seed in (0, 1, 2)]
@@ -55,7 +66,8 @@ def test_group_fractions_add_up_to_one(runs):
 def test_the_recorded_main_runs_reach_085_in_40_steps_and_30_cpu_seconds(runs, name):
     records = read(runs / name)
     recipe = records[0]["recipe"]
-    assert {**recipe, "seed": 0} == {**json.loads(json.dumps(asdict(Recipe()))), "seed": 0}
+    default = json.loads(json.dumps(asdict(Recipe())))
+    assert {**default, **recipe, "seed": 0} == {**default, "seed": 0}
     assert records[0]["objective_name"] == "dr_grpo" and records[0]["device"] == "cpu"
     curve = series(records, "pass@1", "eval")
     assert list(curve) == [0, 10, 20, 30, 40]
@@ -79,6 +91,42 @@ def test_recordings_name_no_path_and_are_small(runs):
         text = (runs / name).read_text(encoding="utf-8")
         assert len(text) < 100_000 and "/tmp" not in text and "/home" not in text
         assert read(runs / name)[0]["model"] == "data/model"
+
+
+def test_columns_are_the_same_records_in_less_space(fresh, chain, tiny, tmp_path):
+    records = train(*fresh, chain, ZOO["dr_grpo"], tiny, progress=False)
+    uneven = {"record": "step", "step": 5, "reward": None}  # other fields: a block of its own
+    records = [*records, uneven, {**uneven, "step": 6}]
+    packed = pack(records)
+    assert [r["record"] for r in packed if r["record"].startswith("step")] == ["steps"] * 3
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(map(line, packed)), encoding="utf-8")
+    assert read(path) == records
+    assert [list(r) for r in read(path)] == [list(r) for r in records]  # order as well
+    steps, columns = ([r for r in some if "step" in r["record"]] for some in (records, packed))
+    assert sum(map(len, map(line, columns))) < 0.7 * sum(map(len, map(line, steps)))
+
+
+def test_columns_of_different_lengths_are_refused(tmp_path):
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"record":"header"}\n{"record":"steps","step":[1,2],"reward":[0.5]}\n')
+    with pytest.raises(BadInput, match="line 2 of .* has uneven columns"):
+        read(path)
+
+
+def test_an_evaluation_has_pass_at_k_without_bias_and_greedy(fresh, chain, tiny):
+    recipe = replace(tiny, steps=0, eval_prompts=20, eval_generations=4, eval_greedy=True)
+    records = train(*fresh, chain, ZOO["dr_grpo"], recipe, progress=False)
+    (found,) = (r for r in records if r["record"] == "eval")
+    answers = pass_rate(*fresh, chain, prompts=20, num_generations=4)
+    right = answers.right.sum(1).int().tolist()
+    assert len(set(right)) > 2  # or every estimator agrees
+    for k in (1, 2, 4):  # by counting the subsets of four answers
+        subsets = [[i < n for i in chosen] for n in right for chosen in combinations(range(4), k)]
+        assert found[f"pass@{k}"] == pytest.approx(sum(map(any, subsets)) / len(subsets), abs=1e-4)
+    cold = pass_rate(*fresh, chain, prompts=20, num_generations=1,
+                     sampling=Sampling(temperature=0.0))  # fmt: skip
+    assert found["greedy"] == pytest.approx(cold.right.mean().item())
 
 
 def test_numbers_that_are_not_finite_become_null():

@@ -172,16 +172,16 @@ a_solved_prompt_leaves(retired)
 # %% [markdown]
 # ## 12.6 The name
 #
-# Centred, no std. PPO's band on the token's ratio. One mean per answer. A KL term with ρ in front of it, and ρ is not detached. A wrong answer whose tokens have fallen by more than half a nat on average is dropped whole.
+# Centred, no std. PPO's band on the token's ratio. One mean per answer. A KL term with ρ in front of it, and ρ is not detached. A wrong answer whose tokens are, on average, more than half a nat less likely than the engine found them is dropped whole.
 
 # %% tags=["solution"]
 check.name_this_12("DeepSeek-V3.2")
 
 # %%
-def loss(lp, old, ref, r, mask):
+def loss(lp, old, engine, ref, r, mask):
     A = (r - r.mean(1, keepdim=True)).view(-1, 1)
     rho, T = (lp - old).exp(), mask.sum(1, keepdim=True)
-    gap = ((old - lp).detach() * mask).sum(1, keepdim=True) / T
+    gap = ((engine - lp).detach() * mask).sum(1, keepdim=True) / T
     worth = torch.minimum(rho * A, rho.clamp(0.8, 1.2) * A)
     worth = torch.where((A < 0) & (gap > 0.5), 0.0, worth)
     pull = rho * ((ref - lp).exp() - (ref - lp) - 1)
@@ -190,12 +190,16 @@ def loss(lp, old, ref, r, mask):
 
 from rlnb.objective import ANNEX
 
-b = running_batch()
-mine = loss(b.logprobs, b.old_logprobs, b.ref_logprobs,
+b = running_batch(complete=True)
+engine = 0.2 * b.old_logprobs                      # surer, everywhere
+b = b.replace(sampling_logprobs=engine)
+mine = loss(b.logprobs, b.old_logprobs, engine, b.ref_logprobs,
             b.rewards.view(2, 4), b.completion_mask)
 theirs = ANNEX["deepseek_v3_2"](b).loss
 print(f"the colleague's {mine:.6f}, DeepSeek-V3.2 {theirs:.6f}")
 g, g_theirs = (torch.autograd.grad(x, b.logprobs)[0]
                for x in (mine, theirs))
 assert abs(mine - theirs) < 1e-12
+other = ANNEX["deepseek_v3_2"](b.replace(sampling_logprobs=b.old_logprobs))
+assert abs(mine - other.loss) > 1e-3                   # the mask saw it
 assert torch.allclose(g[b.mask], g_theirs[b.mask], atol=1e-12)

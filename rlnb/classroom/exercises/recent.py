@@ -172,6 +172,6 @@ NAME_THIS_12 = NameThis(
         "dapo": "it has a std, one mean over tokens, a higher upper edge and no KL",
         "ppo": "a critic would give the advantage; here the group does",
     },
-    story="no std, k3 times the ratio with its gradient, and wrong answers that have become "
-          "unlikely are left out whole: DeepSeek-V3.2.",
+    story="no std, k3 times the ratio with its gradient, and wrong answers much less likely than "
+          "when the engine sampled them are left out whole: DeepSeek-V3.2.",
 )

@@ -116,7 +116,7 @@ MENUS: dict[str, tuple[tuple[str, Any], ...]] = {
         ("TV .15", divergence_mask(0.15, anchor="sampling")),
         ("KL .05", divergence_mask(0.05, kind="kl", anchor="sampling")),
         ("TV .15, top K", divergence_mask(0.15, anchor="sampling", top_k=True)),
-        ("V3.2 mask .5", sequence_mask(0.5)),
+        ("V3.2 mask .5", sequence_mask(0.5, anchor="sampling")),
         ("Clip-Cov", clip_cov()),
         ("entropy, top 20 %", top_entropy(0.2)),
         ("engine ratio, 3", engine_ratio()),

@@ -22,7 +22,7 @@ SAME = 1e-5  # a factor that near to 1 is 1
 # data units are CSS pixels, y downwards
 SIZE = (900, 640)
 MARGIN, LEFT, TOP = 10, 186, 94
-CELL, BAND, STRIP, GAP = 72, 22, 15, 6
+CELL, BAND, STRIP, GAP = 72, 20, 17, 6
 BARS, LONGEST = 706, 110
 CODE_TOP, TEXT_TOP, LINE = 44, 448, 14.5
 COLUMNS, LINES = columns(SIZE[0] - 2 * MARGIN), 13
@@ -120,19 +120,21 @@ def build(figure, data):
         x, y = LEFT + column * CELL, _y(row)
         if tokens[row][column]:
             corners.append((x, y))
-            axes.text(x + CELL / 2, y + BAND + 7, f"ρ {ratio[row, column]:.3g}", ha="center",
+            axes.text(x + CELL / 2, y + BAND + 8, f"ρ {ratio[row, column]:.3g}", ha="center",
                       **note)
         else:
             axes.add_patch(Rectangle((x + 1, y), CELL - 2, BAND, fc=PALE, ec="white", hatch="//"))
     for column in range(ratio.shape[1]):
-        axes.text(LEFT + (column + 0.5) * CELL, TOP - 10, f"token {column + 1}", ha="center",
+        axes.text(LEFT + (column + 0.5) * CELL, TOP - 10, f"token {column}", ha="center",
                   **note)
     axes.text(BARS, TOP - 10, "Σ |dL/dlog π| × 1000", **note)
+    for answer in range(ratio.shape[0]):
+        axes.text(MARGIN + 22, _y(answer) + BAND / 2, str(answer), ha="center", **note)
     for prompt in range(2):
         middle = (_y(4 * prompt) + _y(4 * prompt + 3) + BAND) / 2
         axes.text(MARGIN + 6, middle, f"prompt {prompt + 1}", rotation=90, ha="center", **note)
-    axes.text(LEFT, TEXT_TOP - 22, "under it ρ = π/π_old of the token   ·   × its gate is 0   ·   "
-              "hatched: padding", **note)
+    axes.text(LEFT, TEXT_TOP - 22, "under it ρ = π/π_old of the token   ·   × its gate is 0, what "
+              "is left is KL   ·   hatched: padding", **note)
     shape = np.array([(1, 0), (CELL - 1, 0), (CELL - 1, BAND), (1, BAND)])
     cells = PolyCollection([shape + corner for corner in corners], edgecolors=GREY, linewidths=0.6)
     rows = range(len(tokens))
@@ -201,7 +203,7 @@ def _fill(artists, data) -> list[tuple]:
              for (row, column), value, colour in zip(places, values, colours, strict=True)]
     gone = [(row, column) for row, column in places if data["gate"][row, column] == 0]
     artists["cut"].set_data([LEFT + column * CELL + 6 for _, column in gone],
-                            [_y(row) + BAND + 7 for row, _ in gone])
+                            [_y(row) + BAND + 8 for row, _ in gone])
     longest = max(data["answers"].max(), 1e-12)
     for row, total in enumerate(data["answers"]):
         width, middle = LONGEST * total / longest, _y(row) + BAND / 2

@@ -1,0 +1,150 @@
+"""A sampler in bfloat16 beside float32 master weights, autocast, TF32."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from rlnb.objective import ZOO
+from rlnb.training import BadInput, Recipe, build_model, read, token_logprobs
+from rlnb.training.__main__ import main
+from rlnb.training.precision import recomputed_layers, refresh, sampler_copy, tensor_float_32
+from rlnb.training.step import accumulate, collect, make_batch, prepare, start, step
+
+
+def run_of(fresh, chain, tiny, objective="dr_grpo", **changes):
+    """(run, rollout, prepared, rows) just before the update."""
+    run = start(*fresh, chain, ZOO[objective], dataclasses.replace(tiny, **changes))
+    rollout, problems, rewards, *_ = collect(run)
+    prepared = prepare(run.objective, make_batch(run, rollout, problems, rewards))
+    return run, rollout, prepared, torch.arange(len(rewards))
+
+
+def test_the_copy_has_the_master_weights_rounded(fresh):
+    model, _ = fresh
+    engine = sampler_copy(model, torch.bfloat16)
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    assert engine.lm_head.weight is engine.model.embed_tokens.weight  # still one tensor
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.01)
+    refresh(engine, model)
+    for rounded, master in zip(engine.parameters(), model.parameters(), strict=True):
+        assert torch.equal(rounded, master.to(torch.bfloat16)) and not rounded.requires_grad
+
+
+def test_the_copy_keeps_its_rotary_frequencies(fresh):
+    # In bfloat16 position 300 would be off by up to 0.6: Module.to casts buffers as well.
+    frequencies = sampler_copy(fresh[0], torch.bfloat16).model.rotary_emb.inv_freq
+    assert torch.equal(frequencies, fresh[0].model.rotary_emb.inv_freq)
+    assert not torch.equal(frequencies, frequencies.to(torch.bfloat16).float())
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_lower_sampler_is_told_apart_from_the_trainer(fresh, chain, tiny, dtype):
+    run, rollout, prepared, _ = run_of(fresh, chain, tiny, sampler_dtype=dtype)
+    batch, mask = prepared.batch, rollout.completion_mask
+    with torch.no_grad():
+        trainer, _ = token_logprobs(run.model, rollout, temperature=1.0)
+    assert (batch.old_logprobs - trainer)[mask].abs().max() < 1e-6
+    assert torch.equal(batch.sampling_logprobs, rollout.logprobs)
+    # rounded to 8 or 11 bits; two ways of computing in float32 differ by 1e-5
+    assert 1e-3 < (rollout.logprobs - trainer)[mask].abs().max() < 0.5
+
+
+def test_on_policy_the_ratio_is_one_whatever_sampled(fresh, chain, tiny):
+    parts = run_of(fresh, chain, tiny, "grpo", sampler_dtype="bfloat16")
+    sums = accumulate(*parts)
+    assert abs(sums["ratio/max"] - 1) < 1e-5 and abs(sums["ratio/min"] - 1) < 1e-5
+    assert sums["sampling/logp_difference"] > 1e-4
+
+
+def test_each_rollout_is_drawn_from_the_weights_as_they_are(fresh, chain, tiny):
+    run = start(*fresh, chain, ZOO["dr_grpo"], dataclasses.replace(tiny, sampler_dtype="bfloat16"))
+    for _ in range(2):
+        before = [p.detach().clone() for p in run.model.parameters()]
+        step(run)
+        drawn_from = run.engine.parameters()
+        assert all(torch.equal(e, b.bfloat16()) for e, b in zip(drawn_from, before, strict=True))
+    assert {p.dtype for p in run.model.parameters()} == {torch.float32}
+    moments = [value for s in run.optimizer.state.values() for value in s.values()]
+    assert {m.dtype for m in moments} == {torch.float32}
+
+
+def test_a_stale_sampler_may_be_of_lower_precision_too(fresh, chain, tiny):
+    recipe = dataclasses.replace(tiny, sampler_dtype="bfloat16", staleness=1)
+    run = start(*fresh, chain, ZOO["dr_grpo"], recipe)
+    first = [p.detach().clone() for p in run.model.parameters()]
+    step(run)
+    step(run)  # drawn from the weights of one update ago
+    drawn_from = run.engine.parameters()
+    assert all(torch.equal(e, b.bfloat16()) for e, b in zip(drawn_from, first, strict=True))
+
+
+def test_autocast_lowers_products_only(fresh, chain, tiny):
+    # two updates per rollout, so that the old log-probabilities are scored on their own
+    run, rollout, prepared, rows = run_of(
+        fresh, chain, tiny, "grpo", autocast="bfloat16", num_iterations=2
+    )
+    exact = dataclasses.replace(run.recipe, autocast="off")
+    sums = accumulate(run, rollout, prepared, rows)
+    lower = torch.cat([p.grad.flatten() for p in run.model.parameters()]).clone()
+    # old and new log-probabilities are both taken inside, or these would differ by 1e-2
+    assert abs(sums["ratio/max"] - 1) < 1e-5 and abs(sums["ratio/min"] - 1) < 1e-5
+    assert lower.dtype == torch.float32
+    run.optimizer.zero_grad(set_to_none=False)
+    run.recipe = exact
+    accumulate(run, rollout, prepared, rows)
+    full = torch.cat([p.grad.flatten() for p in run.model.parameters()])
+    gap = (lower - full).norm() / full.norm()
+    assert 1e-4 < gap < 0.1
+
+
+def test_tf32_is_on_only_inside(fresh, chain, tiny):
+    before = torch.get_float32_matmul_precision()
+    with tensor_float_32(False):
+        assert torch.get_float32_matmul_precision() == before == "highest"
+    seen = []
+
+    def watching(model, *args, **options):
+        seen.append(torch.get_float32_matmul_precision())
+        return sampler(model, *args, **options)
+
+    for on in (False, True):
+        run = start(*fresh, chain, ZOO["dr_grpo"], dataclasses.replace(tiny, tf32=on))
+        sampler, run.sampler = run.sampler, watching
+        step(run)
+    assert seen == ["highest", "high"] and torch.get_float32_matmul_precision() == before
+
+
+def test_layers_that_cannot_be_recomputed_are_refused():
+    with pytest.raises(BadInput, match="^gradient_checkpointing: Linear has no layers"):
+        with recomputed_layers(torch.nn.Linear(2, 2)):
+            pass
+    with recomputed_layers(torch.nn.Linear(2, 2), False):
+        pass
+
+
+def test_an_error_inside_leaves_the_layers_as_they_were():
+    model = build_model(0)
+    with pytest.raises(KeyError), recomputed_layers(model):
+        assert "forward" in vars(model.model.layers[2])
+        raise KeyError
+    assert all("forward" not in vars(layer) for layer in model.model.layers)
+
+
+@pytest.mark.parametrize("field", ["sampler_dtype", "autocast"])
+def test_an_unknown_type_names_its_field(field):
+    with pytest.raises(BadInput, match=f"^{field}: got 'float8', expected one of (same|off), bfl"):
+        Recipe(**{field: "float8"})
+
+
+def test_the_switches_of_precision_are_flags(model_folder, tmp_path):
+    line = ["grpo", "--model", str(model_folder), "--out", str(tmp_path / "run"), "--steps", "1",
+            "--prompts", "2", "--num-generations", "2", "--eval-every", "0", "--device", "cpu",
+            "--sampler-dtype", "bfloat16", "--autocast", "bfloat16", "--gradient-checkpointing",
+            "--tf32"]  # fmt: skip
+    assert main(line) == 0
+    recipe = read(tmp_path / "run")[0]["recipe"]
+    assert (recipe["sampler_dtype"], recipe["autocast"]) == ("bfloat16", "bfloat16")
+    assert recipe["gradient_checkpointing"] and recipe["tf32"]
