@@ -24,15 +24,15 @@ from rlnb.training.checkpoint import checkpoints
 from rlnb.training.record import FILE, Recorder, line
 
 RECIPE = Recipe(
-    steps=16, prompts=3, num_generations=4, minibatches=2, staleness=1, eval_every=3,
+    steps=12, prompts=3, num_generations=4, minibatches=2, staleness=1, eval_every=6,
     eval_prompts=4, eval_generations=2, checkpoint_every=2, max_completion_length=40,
 )  # fmt: skip
-# Where a process kills itself: a call, and how often it was made before in this process.
-CALLS = [
-    ("save_file", 1),  # in the first checkpoint: the run starts anew
-    ("save_file", 3), ("fsync", 3), ("replace", 2), ("line", 5), ("rmtree", 1), ("replaced", 1),
+# Where a process kills itself: a call, and how often it was made before in this process. The first
+# is in the first checkpoint, so that the run starts anew.
+PLANS = [
+    ("save_file", 1), "moment", ("save_file", 3), "moment", ("fsync", 3), "moment", ("line", 3),
+    ("replace", 2), "moment", ("rmtree", 1), ("replaced", 1), None,
 ]  # fmt: skip
-MOMENTS = 6
 
 
 def die():
@@ -114,7 +114,7 @@ def main(alone, killed, seed):
     rng, started = random.Random(seed), time.monotonic()
     assert os.waitpid(attempt(alone), 0)[1] == 0
     lasts = time.monotonic() - started
-    for plan in [*CALLS, *["moment"] * MOMENTS, None]:
+    for plan in PLANS:
         pid = attempt(killed, plan if isinstance(plan, tuple) else None)
         if plan == "moment":
             time.sleep(rng.uniform(0, lasts / 3))

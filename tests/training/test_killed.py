@@ -30,7 +30,7 @@ def weights(folder):
 
 
 @pytest.mark.parametrize("seed", [int(os.environ.get("RLNB_KILL_SEED", "0"))])
-def test_kill_9_at_a_dozen_moments_changes_nothing(tmp_path, seed):
+def test_kill_9_again_and_again_changes_nothing(tmp_path, seed):
     alone, killed = tmp_path / "alone", tmp_path / "killed"
     run = subprocess.run(
         [sys.executable, str(HERE / "killing.py"), str(alone), str(killed), str(seed)],
@@ -40,8 +40,8 @@ def test_kill_9_at_a_dozen_moments_changes_nothing(tmp_path, seed):
     assert run.returncode == 0, run.stderr
     *kills, last = [json.loads(text) for text in run.stdout.splitlines()]
     assert last["status"] == 0 and all(kill["killed"] for kill in kills), run.stdout
-    assert len(kills) >= 8, run.stdout  # seven of its own making, the others from outside
-    assert any(kill["plan"] == "moment" for kill in kills)
+    assert len(kills) >= 7, run.stdout
+    assert sum(kill["plan"] == "moment" for kill in kills) >= 2  # from outside, at random
     assert sum(kill["torn_checkpoint"] for kill in kills) >= 3
     assert any(kill["torn_line"] for kill in kills)
     assert kills[0]["checkpoint"] is None and len({kill["checkpoint"] for kill in kills}) > 3

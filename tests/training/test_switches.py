@@ -35,7 +35,7 @@ def change(recipe, **fields):
 # staleness
 
 
-@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("k", [0, 2])
 def test_rollouts_come_from_the_weights_of_exactly_k_steps_ago(fresh, chain, tiny, k):
     drawn_with = []
 

@@ -1,0 +1,88 @@
+"""Seconds per training step of two sizes, beside a bound computed from bytes and operations.
+
+    python tests/benchmarks/gpu_step.py --json step.json     # again, until all is done
+
+Not yet run on a GPU. Random weights, rewards of a coin, every answer of full length and in a group
+whose rewards differ: no row ends early and none is skipped, so a real run is quicker. Targets, on
+an H200-class GPU: "large" (25M parameters, 512 x 16 x 100 tokens) 2 s; "0.5B" (64 x 8 x 300) 8 s
+within 24 GB. Sampling is in bfloat16, training in bfloat16 autocast over float32 weights.
+"""
+
+import argparse
+import functools
+import random
+import statistics
+from dataclasses import replace
+
+import torch
+from bench import Values, decode_bound, device_name, in_pieces, make, peaks, show, title
+from transformers import AutoTokenizer
+
+from rlnb.objective import ZOO
+from rlnb.training import TASKS, Recipe, data_folder
+from rlnb.training.decode import sampler_for
+from rlnb.training.step import start, step
+
+# prompts, answers, new tokens, rows of a micro-batch, layers recomputed
+SHAPES = {"large": (512, 16, 100, 512, False), "0.5B": (64, 8, 300, 32, True)}
+TARGETS = {"large": 2.0, "0.5B": 8.0}
+
+
+def piece(shape: str, device: str, toy: bool) -> Values:
+    """The median of three steps, after one that does not count."""
+    prompts, size, new, rows, recomputed = (2, 4, 6, 4, True) if toy else SHAPES[shape]
+    peak = peaks(device, torch.bfloat16, small=toy)
+    model, coin, drawn = make(shape, device, toy), random.Random(0), sampler_for(device)
+
+    def whole(*args, **options):
+        rollout = drawn(*args, **options | {"eos_id": model.config.vocab_size})
+        return replace(rollout, finished=torch.ones_like(rollout.finished))
+
+    recipe = Recipe(
+        prompts=prompts, num_generations=size, max_completion_length=new, micro_batch=rows,
+        sampler_dtype="bfloat16", autocast="bfloat16", gradient_checkpointing=recomputed, tf32=True,
+    )  # fmt: skip
+    run = start(
+        model, AutoTokenizer.from_pretrained(data_folder() / "model"), TASKS["chain"],
+        ZOO["dr_grpo"], recipe, reward=lambda problem, text: float(coin.random() < 0.5),
+        sampler=whole,
+    )  # fmt: skip
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    took = [step(run) for _ in range(2 if toy else 4)]
+    taken = statistics.median(metrics["step_time"] for metrics in took[1:])
+    weights = sum(p.numel() for p in model.parameters())
+    tokens = run.num_tokens / len(took)  # of a step, prompts and answers
+    prompt = round(tokens / prompts / size - new)
+    sampling = decode_bound(model, prompts * size, prompt, new, 2, peak)["bound_s"]
+    # Forward 2, backward 4; 2 for the old log-probabilities, 2 for layers that are recomputed.
+    operations = 6 + 2 + 2 * recomputed
+    training = operations * weights * tokens / peak["flops"]
+    return {
+        "seconds": taken, "bound_s": sampling + training, "bound_sampling_s": sampling,
+        "bound_training_s": training, "x_bound": taken / (sampling + training),
+        "target_s": TARGETS[shape], "samples_per_s": prompts * size / taken,
+        "memory_GB": torch.cuda.max_memory_allocated() / 1e9 if device == "cuda" else None,
+        "logp_difference": took[-1]["sampling/logp_difference"], "prompt": prompt,
+    }  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> dict[str, Values]:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--json", help="a file for the numbers; what it has is not measured again")
+    parser.add_argument("--budget", type=float, default=480, help="seconds before it stops")
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--dry-run", action="store_true", help="toy sizes, on the CPU")
+    args = parser.parse_args(arguments)
+    device = "cpu" if args.dry_run else "cuda"
+    pieces = {s: functools.partial(piece, s, device, args.dry_run) for s in args.shapes}
+    header = {"device": device_name(device), "script": "gpu_step", "toy": args.dry_run}
+    found = in_pieces(args.json, pieces, args.budget, header)
+    title(header)
+    columns = ("seconds", "target_s", "bound_s", "x_bound", "samples_per_s", "memory_GB")
+    show([{"piece": n, **{k: r.get(k, r.get("error")) for k in columns}} for n, r in found.items()])
+    return found
+
+
+if __name__ == "__main__":
+    main()
