@@ -11,9 +11,9 @@ On the command line: python -m rlnb.training {base,grpo,eval,replay}. Rooms: tas
 and hub (where models come from), prompts (chat templates, end tokens), base (the starting model),
 sampler, decode (the same for a GPU), scoring, precision, recipe, rewards, pool, critic, run,
 rollouts, update, step and loop (training), evaluation, checkpoint, record (runs as JSON lines),
-recordings (the commands behind data/runs), shipped (the data folder), push (what an estimator does
-to the decision to stop, without training). Needs transformers, tokenizers, safetensors and tqdm
-beside torch.
+recordings (the commands behind data/runs), controls (what was there before training), budget
+(memory and time bounds), shipped (the data folder), push (what an estimator does to the decision to
+stop, without training). Needs transformers, tokenizers, safetensors and tqdm beside torch.
 """
 
 from rlnb.training.base import BaseRecipe, train_base
