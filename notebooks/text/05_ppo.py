@@ -370,6 +370,29 @@ figures.line_figure(
             "curve; from there on the clip takes the incentive away (4 "
             "arms, gradient ascent, learning rate 0.05, no randomness).")
 
+# %% [markdown]
+# **And on a transformer?** The 0.3M-parameter model of [page 19](19_grpo_for_real.ipynb), 20 rollouts of 64 answers, eight optimizer
+# steps on each (Dr. GRPO, AdamW 2e-4). And once without any reuse, where the ratio is 1 and no clip can act, at two learning
+# rates. Held-out pass@1, start 0.37 to 0.39, three seeds, recorded on a CPU:
+
+# %%
+from rlnb.classroom.recorded import curve, final
+
+for label, run in (("8 updates, clip 0.2", "chain_8_updates_clip"),
+                   ("8 updates, no clip", "chain_8_updates_no_clip"),
+                   ("1 update, lr 3e-4", "chain_dr_grpo"),
+                   ("1 update, lr 1e-3", "chain_lr_1e-3")):
+    ends = final(run)
+    top = [max(1.0, *curve(run, seed, "ratio/max")) for seed in range(3)]
+    print(f"{label:20s}", *(f"{x:.2f}" for x in ends),
+          "  largest ratio", *(f"{x:.0f}" for x in top))
+assert min(final("chain_8_updates_clip")) > \
+    max(final("chain_8_updates_no_clip"))
+
+# %% [markdown]
+# With the clip every seed ends above every seed without it; nobody collapses. The largest ratios overlap: a limit it is
+# not. What ruins runs is the last line, and there a clip has nothing to say.
+
 # %% [markdown] tags=["cited:A20", "cited:A21", "cited:A24", "cited:M11"]
 # **How often is a batch reused?** Some say two to four epochs, some say one. There is no default. The
 # tables of the PPO paper (arXiv 1707.06347) use 3 to 15 for control and Atari; recipes for language

@@ -1,4 +1,4 @@
-"""Figures of the recorded runs of page 07. The data ship with the course; nothing is trained here.
+"""Recorded runs on the pages. The data ship with the course; nothing is trained here.
 
 Each function has a twin that returns its numbers, for the printed table beside the picture.
 """
@@ -47,6 +47,21 @@ def curve(run: str, seed: int, name: str) -> np.ndarray:
     found = series(records(run, seed), name)
     last = max(r["step"] for r in records(run, seed) if r["record"] == "step")
     return np.array([found.get(step, np.nan) for step in range(1, last + 1)], dtype=float)
+
+
+def final(run: str, name: str = "pass@1", step: int | None = None) -> list[float]:
+    """One metric of the last held-out evaluation, or of the one at `step`; one number a seed.
+
+    run: a file of data/runs without its _seedN.jsonl. Its README has the command and the set-up.
+
+    >>> final("chain_dr_grpo")
+    [0.923, 0.936, 0.943]
+    """
+    out = []
+    for seed in seeds(run):
+        found = series(records(run, seed), name, kind="eval")
+        out.append(round(found[max(found) if step is None else step], 4))
+    return out
 
 
 def running_mean(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
