@@ -44,6 +44,7 @@ ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
     "HF_HUB_OFFLINE": "1",
     "JUPYTER_PREFER_ENV_PATH": "1",
+    "RLNB_MODE": "cpu",  # page 19 trains here, also where there is a GPU
 }
 
 # What is kept of a cell's metadata; the rest (collapsed, ExecuteTime, ...) is noise in a diff.

@@ -123,6 +123,7 @@ def lab(tmp_path_factory):
         "JUPYTER_PLATFORM_DIRS": "1",
         "IPYTHONDIR": str(base / "ipython"),
         "MPLCONFIGDIR": str(base / "matplotlib"),
+        "RLNB_MODE": "replay",  # page 19 is opened for its explorers, not to train
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":"),
     }
     command = [

@@ -196,7 +196,8 @@ def test_training_needs_neither_jupyter_nor_matplotlib(elsewhere):
 
 def test_the_sources_import_only_what_a_bare_gpu_machine_has():
     # PIL and yaml are seen in sys.modules where they are installed: transformers takes them.
-    allowed = {"torch", "transformers", "tokenizers", "safetensors", "tqdm"}
+    # transformers brings huggingface_hub along.
+    allowed = {"torch", "transformers", "tokenizers", "safetensors", "tqdm", "huggingface_hub"}
     allowed |= set(sys.stdlib_module_names)
     for path in Path(rlnb.training.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

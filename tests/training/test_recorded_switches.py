@@ -82,3 +82,44 @@ def test_a_verifier_that_only_looks_at_the_order_destroys_sorting():
     for run in recorded("sort_verify"):  # the control: flat, from the same base
         truth = series(run, "pass@1", "eval")
         assert all(abs(rate - truth[0]) < 0.11 for rate in truth.values())
+
+
+def test_three_times_the_learning_rate_ends_below_every_other_run():
+    fast, slow = final("chain_lr_1e-3", 50), final("chain_dr_grpo", 40)
+    assert max(fast) < min(slow) and min(fast) < 0.2
+
+
+def test_forty_steps_do_not_show_what_a_baseline_is_for():
+    without, with_one = (final(f"chain_{kind}", 40, seeds=6) for kind in ("no_baseline", "rloo"))
+    assert sum(without) > sum(with_one)  # README: by .037 on average
+    assert max(max(rates) - min(rates) for rates in (without, with_one)) < 0.06
+
+
+@pytest.mark.parametrize("kind", ["clip", "no_clip", "cispo"])
+def test_one_step_of_staleness_does_not_show_and_four_or_eight_do(kind):
+    fresh, one = final("chain_stale_0", 40), final(f"chain_stale_1_{kind}", 40)
+    assert max(one) > min(fresh)
+    for k in (4, 8):
+        assert max(final(f"chain_stale_{k}_{kind}", 40)) < min(fresh)
+        stale = final(f"chain_stale_{k}_{kind}", 40)  # the clip makes seeds alike
+        assert (max(stale) - min(stale) < 0.04) == (kind == "clip")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_on_countdown_pass_at_1_rises_and_pass_at_8_to_32_falls(seed):
+    before, after = (r for r in recorded("countdown_grpo")[seed] if r["record"] == "eval")
+    assert after["pass@1"] > before["pass@1"] + 0.15 and after["pass@4"] > before["pass@4"]
+    for k in (8, 16, 32):
+        assert after[f"pass@{k}"] < before[f"pass@{k}"]
+    assert before["direct"] > 0.25 and after["direct"] < 0.05  # it searches now
+    assert after["mean_length"] > before["mean_length"] + 5
+
+
+def test_the_overlong_penalty_makes_right_and_wrong_answers_short():
+    for run in recorded("pick_overlong"):
+        assert "shape=overlong(72, cache=36)" in run[0]["objective"]
+        for side in ("right", "wrong"):
+            name = f"completions/mean_length_{side}"
+            assert mean(run, name, 1, 10) > 19 and mean(run, name, 71, 80) < 16
+        rates = list(series(run, "pass@1", "eval").values())
+        assert max(rates) - min(rates) < 0.06

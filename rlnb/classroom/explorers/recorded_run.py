@@ -23,8 +23,8 @@ LAST = 40
 GROUPS = ("all_pass", "mixed", "all_fail")
 ANSWERS = 4
 CAPTION = (
-    "Recorded on a CPU. Only mixed groups carry a gradient; as the answers get better, fewer and "
-    "fewer of the sampled groups are mixed."
+    "One recorded run, on a CPU. Only mixed groups carry a gradient; as the answers get better, "
+    "fewer and fewer of the sampled groups are mixed. Lines are from held-out problems."
 )
 
 
@@ -86,7 +86,7 @@ def build(figure, data):
     axes.set(xlim=(-0.7, LAST + 0.7), ylim=(0, 1), xticks=range(0, LAST + 1, 5))
     axes.set_yticks([0, 0.5, 1])
     axes.set_xlabel("optimizer step", labelpad=1)
-    axes.set_ylabel("share of the step's groups")
+    axes.set_ylabel("share")
     look = {"edgecolor": "white", "linewidth": 0}
     place, nothing = range(1, LAST + 1), [0.0] * LAST
     artists = {

@@ -1,0 +1,212 @@
+"""A calculator: does a training step fit on your card, and how fast can it be at best?
+
+Counted from shapes and data sheets (`rlnb.training.budget`); nothing was measured on a GPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlnb.classroom.explorer import Explorer, choice, choice_slider, switch
+from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION
+from rlnb.training.budget import (
+    CARDS,
+    GB,
+    MODELS,
+    OPTIMIZERS,
+    SHAPES,
+    Load,
+    Precision,
+    Shape,
+    bound,
+    bytes_per_parameter,
+    memory,
+    peak,
+)
+
+CAPTION = (
+    "A count of tensors, and a bound from data sheet numbers: not a measurement. No such step is "
+    "faster on that card; how much slower a real one is, only a run can tell."
+)
+LABEL = "bound from data sheet numbers, not a measurement"
+PROMPT_TOKENS = 100
+
+
+def compute(
+    model: str | Shape = "0.5B",
+    card: str = "L4",
+    models: str = "verifier",
+    mixed: bool = True,
+    optimizer: str = "adamw",
+    prompts: int = 64,
+    generations: int = 8,
+    answer_tokens: int = 300,
+    in_flight: int = 512,
+    micro_batch: int = 8,
+    checkpointing: bool = False,
+    chunked: bool = True,
+    sampler_copy: bool = False,
+) -> dict[str, Any]:
+    """Bytes and least seconds of one step: `budget.memory` and `budget.bound` at these settings.
+
+    model: a name of SHAPES, or a Shape of your own. card, models, optimizer: names of CARDS, MODELS
+    and OPTIMIZERS. Prompts have 100 tokens. Returns the `memory` parts, the `peak` and the card's
+    `room` in bytes, `seconds` by phase, `each` (bytes per parameter), the number of `parameters`
+    and of `rows`. Raises ValueError for a name there is not, and for a number below 1.
+
+    >>> d = compute("0.5B", "L4")
+    >>> d["each"], round(d["peak"] / 1e9, 1), round(sum(d["seconds"].values()), 1)
+    (16, 13.2, 7.7)
+    """
+    for value, known, what in ((card, CARDS, "card"), (models, MODELS, "models")):
+        if value not in known:
+            raise ValueError(f"{what} must be one of {list(known)}, got {value!r}.")
+    if not isinstance(model, Shape) and model not in SHAPES:
+        raise ValueError(f"model must be one of {list(SHAPES)} or a Shape, got {model!r}.")
+    shape = model if isinstance(model, Shape) else SHAPES[model]
+    load = Load(prompts, generations, PROMPT_TOKENS, answer_tokens, in_flight, micro_batch)
+    precision = Precision(mixed, optimizer, sampler_copy, checkpointing, chunked)
+    parts = memory(shape, load, precision, models)
+    return {
+        "model": model if isinstance(model, str) else "your own",
+        "card": card,
+        "memory": parts,
+        "peak": peak(parts),
+        "room": CARDS[card].memory * GB,
+        "seconds": bound(shape, load, precision, CARDS[card], models),
+        "each": bytes_per_parameter(precision, models),
+        "parameters": shape.parameters,
+        "rows": load.rows,
+    }
+
+
+PARTS = {
+    "weights": BLUE, "gradients": SKY, "optimizer": GREEN, "frozen models": GREY,
+    "sampler copy": PURPLE, "cache": ORANGE, "activations": VERMILLION, "logits": PURPLE,
+}  # fmt: skip
+NOTES = {"cache": "while it decodes", "activations": "while it trains",
+         "logits": "while it trains", "optimizer": "and master copy"}  # fmt: skip
+BESIDE = ("policy", "+ reference", "+ reward model", "PPO, + critic")  # as MODELS
+PHASES = {"decode": ORANGE, "train": VERMILLION, "optimizer": GREEN}
+END = 1.5  # shares of the card's memory that the axis shows
+
+
+def _size(value: float) -> str:
+    """Bytes in GB, or MB below a tenth of one.
+
+    >>> _size(13.18e9), _size(2.5e6), _size(0)
+    ('13.2 GB', '2.5 MB', '0')
+    """
+    if value == 0:
+        return "0"
+    return f"{value / 1e9:.1f} GB" if value >= 1e8 else f"{value / 1e6:.1f} MB"
+
+
+def _time(value: float) -> str:
+    """Seconds, in four digits or so."""
+    if value >= 100:
+        return f"{value:,.0f} s"
+    return f"{value:.2f} s" if value >= 0.1 else f"{value:.4f} s"
+
+
+def build(figure, data):
+    axes = figure.add_axes((0.235, 0.12, 0.385, 0.74))
+    names = [*PARTS, "fullest moment"]
+    place = list(range(len(names)))[::-1]
+    axes.set(xlim=(0, END), ylim=(-0.6, len(names) - 0.4), xticks=[0, 0.5, 1, 1.5])
+    axes.set_xticklabels(["0", "50 %", "100 %", "150 %"])
+    axes.set_xlabel("share of the card's memory")
+    labels = [f"{name} ({NOTES[name]})" if name in NOTES else name for name in names]
+    axes.set_yticks(place, labels)
+    axes.axvspan(1, END, color=PALE, zorder=0)
+    axes.axvline(1, color=BLACK, linewidth=1)
+    artists: dict[str, Any] = {"bars": axes.barh(place, [0.0] * len(names), 0.7, zorder=2)}
+    for bar, colour in zip(artists["bars"], [*PARTS.values(), BLACK], strict=True):
+        bar.set(facecolor=colour, edgecolor="white", linewidth=0)
+    artists["sizes"] = [axes.text(0, y, "", va="center", fontsize=9.5) for y in place]
+    artists["title"] = figure.text(0.02, 0.93, "", fontsize=11, fontweight="bold")
+    clock = figure.add_axes((0.81, 0.34, 0.1, 0.34))
+    clock.set(xlim=(0, 1), ylim=(-0.6, 2.6), xticks=[])
+    clock.set_yticks([2, 1, 0], PHASES)
+    clock.spines["bottom"].set_visible(False)
+    artists["times"] = clock.barh([2, 1, 0], [0.0] * 3, 0.6)
+    for bar, colour in zip(artists["times"], PHASES.values(), strict=True):
+        bar.set_facecolor(colour)
+    artists["seconds"] = [clock.text(0, y, "", va="center", fontsize=9.5) for y in (2, 1, 0)]
+    figure.text(0.73, 0.80, "time of a step, at least", fontsize=10, fontweight="bold")
+    figure.text(0.73, 0.745, "bytes / bandwidth, FLOPs / rate", fontsize=9.5)
+    artists["total"] = figure.text(0.73, 0.25, "", fontsize=11, fontweight="bold")
+    figure.text(0.73, 0.185, "bound from data sheet", fontsize=9.5, color=VERMILLION)
+    figure.text(0.73, 0.135, "numbers, not a measurement", fontsize=9.5, color=VERMILLION)
+    return artists
+
+
+def _title(data) -> str:
+    fits = data["peak"] <= data["room"]
+    what = "fits" if fits else "does not fit"
+    return (
+        f"{data['model']}: {data['parameters']:,} parameters × {data['each']} bytes; "
+        f"{_size(data['peak'])} {what} on {data['card']}, {data['room'] / GB:.0f} GB"
+    )
+
+
+def update(artists, data):
+    values = [*data["memory"].values(), data["peak"]]
+    for bar, text, value in zip(artists["bars"], artists["sizes"], values, strict=True):
+        share = min(value / data["room"], END)
+        bar.set_width(share)
+        text.set(text=_size(value), x=share + 0.02)
+    over = data["peak"] > data["room"]
+    list(artists["bars"])[-1].set(facecolor=VERMILLION if over else BLACK,
+                                  hatch="//" if over else None)
+    total = sum(data["seconds"].values())
+    for bar, text, value in zip(artists["times"], artists["seconds"], data["seconds"].values(),
+                                strict=True):
+        bar.set_width(value / total)
+        text.set(text=_time(value), x=value / total + 0.05)
+    artists["total"].set_text(f"{_time(total)} in all")
+    artists["title"].set_text(_title(data))
+
+
+def alt(data) -> str:
+    parts = ", ".join(f"{name} {_size(value)}" for name, value in data["memory"].items())
+    times = ", ".join(f"{name} {_time(value)}" for name, value in data["seconds"].items())
+    return (
+        f"{_title(data)}. Memory: {parts}. A step of {data['rows']} answers takes at least "
+        f"{_time(sum(data['seconds'].values()))}: {times} ({LABEL})."
+    )
+
+
+def _powers(first: int, last: int) -> list[tuple[str, int]]:
+    return [(str(2**k), 2**k) for k in range(first, last + 1)]
+
+
+def gpu_budget_explorer() -> Explorer:
+    """Model, card, batch, precision: memory by part, and the least time of a step."""
+    named = {name: [(key, key) for key in table] for name, table in
+             (("model", SHAPES), ("card", CARDS), ("optimizer", OPTIMIZERS))}
+    controls = {
+        "model": choice_slider("0.5B", named["model"], "model", "our presets, and others"),
+        "card": choice_slider("L4", named["card"], "GPU", "numbers of its data sheet"),
+        "prompts": choice_slider(64, _powers(0, 10), "prompts", "in a step"),
+        "generations": choice_slider(8, _powers(0, 6), "answers each", "the group size G"),
+        "answer_tokens": choice_slider(
+            300, sorted([*_powers(6, 13), ("300", 300)], key=lambda pair: pair[1]),
+            "tokens", "of the longest answer; all count as that long"),
+        "in_flight": choice_slider(512, _powers(3, 14), "decoded at once", "each has a cache"),
+        "micro_batch": choice_slider(8, _powers(0, 10), "trained at once", "micro-batch"),
+        "optimizer": choice_slider("adamw", named["optimizer"], "optimizer", "its moments"),
+        "models": choice_slider("verifier", list(zip(BESIDE, MODELS, strict=True)), "models",
+                                "what is held beside the policy"),
+        "mixed": choice(True, [("bf16 + float32 master", True), ("float32", False)],
+                        "numbers", "of weights, activations and cache"),
+        "checkpointing": switch(False, "gradient checkpointing", "layers computed again"),
+        "chunked": switch(True, "logits in chunks", "at most 2**26 at a time"),
+        "sampler_copy": switch(False, "separate sampler, bf16", "one more copy of the weights"),
+    }
+    for control in controls.values():
+        control.style.description_width = "10em"
+        control.layout.width = "98%"
+    return Explorer(
+        compute, build, update, controls, alt=alt, caption=CAPTION, size=(900, 400), columns=2
+    )  # fmt: skip

@@ -1,0 +1,301 @@
+"""Page 19 in three modes: live on CUDA, live on a CPU, or a replay of recorded results.
+
+    page = open_page()                              # says the mode in large letters
+    model, tokenizer = page.load()
+    base = page.measure("base", lambda: evaluate(model, tokenizer, task))
+
+The same cells serve all modes. `measure` runs its function in the live modes; in a replay it gives
+back what was recorded under that name, and says so each time. Environment variables, for a page
+that runs as a script:
+
+    RLNB_MODE     cuda, cpu or replay; without it, what is there decides
+    RLNB_RECORD   a .json file: a live page writes what it measured, for a later replay
+    RLNB_REPLAY   such a file in place of the one that ships with the course
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rlnb.classroom.figures import Bundle
+from rlnb.classroom.live_plot import LivePlot
+from rlnb.classroom.screen import display, in_notebook
+from rlnb.training import TASKS, BadInput, BaseRecipe, Recipe, data_folder, load, train_base
+from rlnb.training.budget import GB, SHAPES, Load, Precision, memory, peak
+from rlnb.training.record import environment, pack, unpack
+
+NAMES = ("cuda", "cpu", "replay")
+RECORDED = "page_19_cpu.json"  # in data/runs
+PATIENCE = 600.0  # seconds; a CPU page that would take longer becomes a replay
+SHIPPED = "tiny"  # the preset of data/model, which alone needs no base training
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a live page trains: a preset, its base (0 steps: the shipped model), and the run."""
+
+    preset: str
+    base_steps: int
+    recipe: Recipe
+
+
+CPU = Plan(SHIPPED, 0, Recipe(steps=40, eval_every=20))
+# Largest first; a card gets the first that fits. None of them has been run on a GPU yet.
+GPU = (
+    Plan("large", 1000, Recipe(steps=100, prompts=512, num_generations=16, micro_batch=256,
+                               eval_every=20)),
+    Plan("medium", 1000, Recipe(steps=100, prompts=256, num_generations=16, micro_batch=256,
+                                eval_every=20)),
+    Plan("small", 1000, Recipe(steps=100, prompts=64, num_generations=16, micro_batch=128,
+                               eval_every=20)),
+    Plan(SHIPPED, 0, Recipe(steps=40, eval_every=20)),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A name of NAMES, why it was taken, and what is trained."""
+
+    name: str
+    why: str
+    plan: Plan = CPU
+
+    @property
+    def live(self) -> bool:
+        return self.name != "replay"
+
+    @property
+    def device(self) -> str:
+        return "cuda" if self.name == "cuda" else "cpu"
+
+
+def need(plan: Plan) -> float:
+    """Bytes that the plan's run takes at its fullest moment (`budget.peak`), in float32."""
+    recipe = plan.recipe
+    load_of_a_step = Load(
+        recipe.prompts, recipe.num_generations, prompt_tokens=20,
+        answer_tokens=recipe.max_completion_length,
+        in_flight=recipe.prompts * recipe.num_generations, micro_batch=recipe.micro_batch,
+    )  # fmt: skip
+    return peak(memory(SHAPES[plan.preset], load_of_a_step, Precision(mixed=False)))
+
+
+def plan_for(free: float) -> Plan:
+    """The largest plan for a card with `free` bytes: it may take four fifths of them.
+
+    >>> [plan_for(gigabytes * 1e9).preset for gigabytes in (80, 24, 10, 4, 0.1)]
+    ['large', 'large', 'medium', 'small', 'tiny']
+    """
+    return next((plan for plan in GPU if need(plan) <= 0.8 * free), GPU[-1])
+
+
+def pick_mode(
+    asked: str | None = None, *, cuda: bool, free: float = 0.0, seconds: float | None = None
+) -> Mode:
+    """The mode of a page. Raises BadInput for an unknown name, and for cuda where there is none.
+
+    asked: one of NAMES, or None (or "auto") to let the machine decide: CUDA where there is one,
+    with the plan that fits into `free` bytes; otherwise the CPU, unless the page would take more
+    than ten minutes of the `seconds` it is expected to take; then a replay.
+
+    >>> pick_mode(cuda=False).name, pick_mode(cuda=True, free=80e9).name
+    ('cpu', 'cuda')
+    >>> pick_mode("replay", cuda=True).name, pick_mode(cuda=False, seconds=3600.0).name
+    ('replay', 'replay')
+    """
+    asked = None if asked in (None, "", "auto") else asked.lower()
+    if asked is not None and asked not in NAMES:
+        raise BadInput(f"mode: there is no {asked!r}; give one of {', '.join(NAMES)}, or auto")
+    if asked == "cuda" and not cuda:
+        raise BadInput("mode: cuda was asked for, and torch sees no GPU; take cpu or replay")
+    why = "it was asked for" if asked else None
+    if asked == "cuda" or (asked is None and cuda):
+        plan = plan_for(free)
+        text = f"{why or 'torch sees a GPU'}; preset {plan.preset!r}, {free / GB:.0f} GB are free"
+        return Mode("cuda", text, plan)
+    if asked is None and seconds is not None and seconds > PATIENCE:
+        return Mode("replay", f"live, this page would take about {seconds / 60:.0f} minutes here")
+    if asked == "replay":
+        return Mode("replay", why)
+    return Mode("cpu", why or "torch sees no GPU")
+
+
+def expected_seconds() -> float:
+    """What the CPU page will take, from the time that 128 sampled answers take here.
+
+    Sampling them takes 1/250 of the page: 60 s where it takes 0.24 s.
+    """
+    from rlnb.training import evaluation
+
+    model, tokenizer = load(data_folder() / "model", device="cpu")
+    times = []
+    for _ in range(2):  # the first call warms up
+        start = time.perf_counter()
+        evaluation.pass_rate(model, tokenizer, TASKS["chain"], prompts=16, num_generations=8)
+        times.append(time.perf_counter() - start)
+    return 250 * min(times)
+
+
+class Page:
+    """What the cells of page 19 ask for, in the mode that `open_page` found."""
+
+    def __init__(self, mode: Mode, *, replay: Path | None = None, record: Path | None = None):
+        self.mode, self._record, self._base = mode, record, None
+        self._found: dict[str, Any] = {}
+        if not mode.live:
+            path = replay or data_folder() / "runs" / RECORDED
+            if not path.is_file():
+                raise BadInput(f"replay: there is no recording at {str(path)!r}; see "
+                               "data/runs/README.md, or choose another mode")
+            self._found = json.loads(path.read_text(encoding="utf-8"))
+            self.header = self._found["header"]
+        else:
+            where = environment(torch.device(mode.device))
+            self.header = {"model": self._model(), "mode": mode.name, **where}
+
+    @property
+    def known(self) -> bool:
+        """True for the shipped model, whose numbers the text quotes."""
+        return self.header["model"] == "shipped"
+
+    def _model(self) -> str:
+        plan = self.mode.plan
+        return f"{plan.preset}, {plan.base_steps} steps" if plan.base_steps else "shipped"
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.mode.plan.recipe
+
+    def load(self):
+        """A fresh copy of the base model, and the tokenizer.
+
+        The shipped one on a CPU and in a replay; on CUDA the plan's, trained from nothing by the
+        first call.
+        """
+        plan = self.mode.plan
+        if not plan.base_steps:
+            return load(data_folder() / "model", device=self.mode.device)
+        if self._base is None:
+            recipe = BaseRecipe(steps=plan.base_steps, preset=plan.preset)
+            self._base = train_base(TASKS["chain"], recipe, device=self.mode.device)[:2]
+        model, tokenizer = self._base
+        return copy.deepcopy(model), tokenizer
+
+    def measure(self, name: str, function: Callable[[], Any]) -> Any:
+        """What the function returns; in a replay, what was recorded under that name instead.
+
+        The value must be made of numbers, texts, lists and dictionaries. Raises BadInput where the
+        recording does not have it.
+        """
+        if self.mode.live:
+            value = function()
+            self._store(name, value)
+            return value
+        if name not in self._found:
+            raise BadInput(f"replay: the recording has no {name!r}; record the page again")
+        print(f"[RECORDED, not measured now: {name}]")
+        value = self._found[name]
+        return [r for row in value for r in unpack(row)] if _is_run(value) else value
+
+    def _store(self, name: str, value: Any) -> None:
+        if self._record is None:
+            return
+        self._found = {"header": self.header, **self._found}
+        self._found[name] = pack(value) if _is_run(value) else value
+        lines = [f" {json.dumps(key)}: {json.dumps(_short(item), separators=(',', ':'))}"
+                 for key, item in self._found.items()]
+        self._record.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+    def watch(self) -> LivePlot:
+        """A plot that follows a run: hand it to `train` as `watch`."""
+        where = self.mode.device.upper()
+        return LivePlot(self.recipe.steps, f"LIVE on {where}, by this cell")
+
+    def show_run(self, records: list[dict[str, Any]]) -> None:
+        """In a replay, the recorded curve under its own name; a live one was drawn as it ran."""
+        if not self.mode.live:
+            steps = max(r["step"] for r in records if r["record"] == "step")
+            plot = LivePlot(steps, f"RECORDED on {self.header['device'].upper()}", every=steps)
+            for record in records:
+                plot(record)
+
+    def expect(self, *conditions: bool) -> None:
+        """An assertion about the shipped model; of another model it is only said what differs."""
+        if self.known:
+            assert all(conditions), f"holds of the shipped model, not here: {conditions}"
+        elif not all(conditions):
+            print(f"[differs from the shipped model: {conditions.count(False)} of "
+                  f"{len(conditions)} statements do not hold here]")
+
+    def banner(self) -> Bundle:
+        """The mode in large letters; in a terminal, in capitals between two lines."""
+        header, name = self.header, self.mode.name
+        where = f"{header['machine']}, torch {header['torch']}"
+        if name == "replay":
+            title = "REPLAY"
+            text = (f"Recorded on {where}, {header['model']} model. Only what takes a moment is "
+                    "computed now, with the shipped model.")
+        elif name == "cpu":
+            title = "LIVE ON THE CPU"
+            text = "A small model; about a minute on an idle laptop."
+        else:
+            title = "LIVE ON CUDA"
+            text = f"{where}. Meant to take about ten minutes; not yet timed."
+        text = f"{text} This mode, because {self.mode.why}."
+        html = (f'<div style="font-size:2.4em;font-weight:bold;line-height:1.3">{title}</div>'
+                f"<div>{text}</div>")
+        line = "=" * 60
+        return Bundle({"text/html": html, "text/plain": f"{line}\n  {title}\n{line}\n{text}"})
+
+
+def _is_run(value: Any) -> bool:
+    """True for the records of a run, whose steps are stored as columns."""
+    return isinstance(value, list) and isinstance(value[0], dict) and "record" in value[0]
+
+
+def _short(value: Any) -> Any:
+    """Numbers to five significant digits, for the file."""
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    if isinstance(value, dict):
+        return {key: _short(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_short(item) for item in value]
+    return value
+
+
+def show(bundle: Bundle) -> None:
+    """Displays a bundle, or prints its text where there is no notebook."""
+    if in_notebook():
+        display(bundle)
+    else:
+        print(bundle.data["text/plain"])
+
+
+def open_page(mode: str | None = None) -> Page:
+    """The page in the mode asked for, by the argument or RLNB_MODE, or in the one that fits.
+
+    Prints the mode in large letters. Raises BadInput for a mode that cannot be had.
+    """
+    torch.set_num_threads(1)  # as the recorded runs; two threads add up in another order
+    asked = mode or os.environ.get("RLNB_MODE")
+    cuda = torch.cuda.is_available()
+    free = torch.cuda.mem_get_info()[0] if cuda and asked not in ("cpu", "replay") else 0.0
+    seconds = None if cuda or asked not in (None, "", "auto") else expected_seconds()
+    found = pick_mode(asked, cuda=cuda, free=free, seconds=seconds)
+    paths = {
+        name: Path(os.environ[variable]) if os.environ.get(variable) else None
+        for name, variable in (("replay", "RLNB_REPLAY"), ("record", "RLNB_RECORD"))
+    }
+    page = Page(found, **paths)
+    show(page.banner())
+    return page

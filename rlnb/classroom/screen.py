@@ -1,0 +1,45 @@
+"""Where pictures and controls go. Without Jupyter they go nowhere, and a page still runs.
+
+On a bare GPU box a page runs as a script: `display` prints the text of what it is given, and a
+control is its value.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+try:
+    import ipywidgets
+    from IPython import get_ipython
+    from IPython.display import display
+except ImportError:
+
+    def get_ipython() -> None:
+        """There is no notebook."""
+
+    def display(*shown: Any, **_: Any) -> None:
+        """Prints the text/plain of each."""
+        for item in shown:
+            print(item._repr_mimebundle_()[0]["text/plain"])
+
+    class _Control:
+        """A value that nobody can move."""
+
+        def __init__(self, value: Any = None, *, description: str = "", **_: Any):
+            self.value, self.description = value, description
+            self.style, self.layout = SimpleNamespace(), SimpleNamespace()
+
+        def observe(self, *_: Any) -> None:
+            """Nothing changes it."""
+
+        unobserve = add_class = observe
+
+    _NAMES = ("Checkbox", "FloatSlider", "GridBox", "IntSlider", "Label", "Layout",
+              "SelectionSlider", "Text", "ToggleButtons", "VBox", "Widget")  # fmt: skip
+    ipywidgets = SimpleNamespace(**dict.fromkeys(_NAMES, _Control))
+
+__all__ = ["display", "get_ipython", "in_notebook", "ipywidgets"]
+
+
+def in_notebook() -> bool:
+    """True where `display` reaches a screen: in Jupyter, not in a script."""
+    return get_ipython() is not None

@@ -1,0 +1,200 @@
+"""Page 19 in three modes: how one is chosen, what a replay says, and the page as a plain script."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlnb.classroom import live_plot, run_mode
+from rlnb.classroom.live_plot import LivePlot
+from rlnb.classroom.run_mode import GPU, Mode, Page, Plan, need, open_page, pick_mode, plan_for
+from rlnb.training import BadInput, Recipe, data_folder, series
+
+ROOT = Path(__file__).parents[2]
+TWIN = ROOT / "notebooks" / "text" / "19_grpo_for_real.py"
+RUN = [
+    {"record": "header", "objective": "o"},
+    {"record": "eval", "step": 0, "pass@1": 0.4},
+    {"record": "step", "step": 1, "reward": 0.5},
+    {"record": "step", "step": 2, "reward": 0.75},
+    {"record": "eval", "step": 2, "pass@1": 0.8},
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "cuda", "seconds", "name"),
+    [
+        (None, True, None, "cuda"),
+        (None, False, 60.0, "cpu"),
+        ("auto", False, None, "cpu"),
+        (None, False, 601.0, "replay"),  # too slow to wait for
+        ("cpu", False, 601.0, "cpu"),  # who asks for it gets it
+        ("cpu", True, None, "cpu"),
+        ("replay", True, None, "replay"),
+        ("CUDA", True, None, "cuda"),
+    ],
+)
+def test_the_mode_is_what_was_asked_for_or_what_is_there(asked, cuda, seconds, name):
+    mode = pick_mode(asked, cuda=cuda, free=80e9, seconds=seconds)
+    assert mode.name == name and mode.live == (name != "replay")
+    assert mode.device == ("cuda" if name == "cuda" else "cpu")
+
+
+def test_a_mode_that_cannot_be_had_is_a_sentence():
+    with pytest.raises(BadInput, match="no 'gpu'; give one of cuda, cpu, replay"):
+        pick_mode("gpu", cuda=True)
+    with pytest.raises(BadInput, match="torch sees no GPU; take cpu or replay"):
+        pick_mode("cuda", cuda=False)
+
+
+def test_a_smaller_card_gets_a_smaller_preset():
+    assert [plan.preset for plan in GPU] == ["large", "medium", "small", "tiny"]
+    assert sorted(map(need, GPU), reverse=True) == list(map(need, GPU))
+    for plan in GPU[:-1]:
+        assert plan_for(1.26 * need(plan)) == plan
+        assert plan_for(1.24 * need(plan)) != plan
+    assert plan_for(0.0) == GPU[-1]
+    assert pick_mode(None, cuda=True, free=80e9).plan.preset == "large"
+    assert pick_mode("cpu", cuda=True, free=80e9).plan == run_mode.CPU
+
+
+def test_the_banner_says_the_mode_in_large_letters():
+    words = {}
+    for name in run_mode.NAMES:
+        page = Page.__new__(Page)
+        page.mode = Mode(name, "a reason")
+        page.header = {"machine": "some card", "torch": "2", "device": "cpu", "model": "shipped"}
+        data = page.banner().data
+        words[name] = data["text/plain"].splitlines()[1].strip()
+        assert words[name] in data["text/html"] and "font-size:2.4em" in data["text/html"]
+        assert "a reason" in data["text/plain"]
+    assert words == {"cuda": "LIVE ON CUDA", "cpu": "LIVE ON THE CPU", "replay": "REPLAY"}
+
+
+def test_what_a_live_page_measures_a_replay_gives_back_and_says_so(tmp_path, capsys):
+    path = tmp_path / "page.json"
+    live = Page(Mode("cpu", "test"), record=path)
+    assert live.measure("base", lambda: {"pass@1": 1 / 3}) == {"pass@1": 1 / 3}
+    assert live.measure("run", lambda: list(RUN)) == RUN
+    assert live.measure("pair", lambda: [0.5, 0.25]) == [0.5, 0.25]
+    assert capsys.readouterr().out == ""  # a live value is not called recorded
+
+    again = Page(Mode("replay", "test"), replay=path)
+    never = pytest.fail
+    assert again.measure("base", never) == {"pass@1": 0.33333}
+    assert again.measure("run", never) == RUN
+    assert again.measure("pair", never) == [0.5, 0.25]
+    said = capsys.readouterr().out
+    assert said.count("[RECORDED, not measured now: ") == 3
+    assert again.known and again.header["device"] == "cpu"
+    with pytest.raises(BadInput, match="the recording has no 'after'; record the page again"):
+        again.measure("after", never)
+
+
+def test_without_a_recording_a_replay_is_a_sentence(tmp_path):
+    with pytest.raises(BadInput, match="no recording at .*data/runs/README"):
+        Page(Mode("replay", "test"), replay=tmp_path / "none.json")
+
+
+def test_statements_about_the_shipped_model_are_asserted_of_it_alone(capsys):
+    page = Page(Mode("cpu", "test"))
+    page.expect(True, True)
+    with pytest.raises(AssertionError, match="shipped model"):
+        page.expect(True, False)
+    other = Page(Mode("cpu", "test", Plan("small", 10, Recipe())))
+    assert not other.known
+    other.expect(True, False)
+    assert "1 of 2 statements do not hold here" in capsys.readouterr().out
+
+
+def test_the_environment_chooses_and_an_argument_outranks_it(monkeypatch, capsys):
+    monkeypatch.setenv("RLNB_MODE", "replay")
+    assert open_page().mode.name == "replay"
+    assert "REPLAY" in capsys.readouterr().out
+    assert open_page("cpu").mode.name == "cpu"
+    assert "LIVE ON THE CPU" in capsys.readouterr().out
+
+
+def test_on_another_card_a_base_is_trained_once_and_handed_out_in_copies(monkeypatch):
+    calls = []
+
+    def train_base(task, recipe, device):
+        calls.append((recipe.steps, recipe.preset, device))
+        return {"weights": [1]}, "tokenizer", {}
+
+    monkeypatch.setattr(run_mode, "train_base", train_base)
+    page = Page(Mode("cpu", "test", Plan("small", 7, Recipe())))
+    first, _ = page.load()
+    first["weights"].append(2)
+    assert page.load() == ({"weights": [1]}, "tokenizer")
+    assert calls == [(7, "small", "cpu")]
+
+
+def test_the_live_plot_updates_one_picture(monkeypatch):
+    shown = []
+
+    class Handle:
+        def update(self, picture):
+            shown.append(picture)
+
+    def display(picture, display_id):
+        shown.append(picture)
+        return Handle()
+
+    monkeypatch.setattr(live_plot, "display", display)
+    plot = LivePlot(2, "LIVE on CPU", every=2)
+    plot._notebook = True
+    for record in RUN:
+        plot(record)
+    assert len(shown) == 3  # two evaluations and step 2; step 1 is left out
+    assert shown[-1].data["text/plain"] == (
+        "LIVE on CPU: step 2 of 2, reward 0.750, held-out pass@1 0.800 after step 2."
+    )
+    assert shown[0].data["image/png"] != shown[-1].data["image/png"]
+
+
+def test_outside_a_notebook_the_plot_is_a_line_per_evaluation(capsys):
+    plot = LivePlot(2, "RECORDED on CPU")
+    for record in RUN:
+        plot(record)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 and all(line.startswith("RECORDED on CPU: step") for line in lines)
+
+
+def measured() -> list[str]:
+    return re.findall(r'page\.measure\(\s*"([^"]+)"', TWIN.read_text(encoding="utf-8"))
+
+
+def test_the_shipped_recording_has_what_the_page_measures():
+    found = json.loads((data_folder() / "runs" / run_mode.RECORDED).read_text(encoding="utf-8"))
+    assert sorted(found) == sorted(["header", *measured()])
+    assert found["header"]["device"] == "cpu" and found["header"]["model"] == "shipped"
+    page = Page(Mode("replay", "test"))
+    rewards = series(page.measure("run", pytest.fail), "reward")
+    assert list(rewards) == list(range(1, 41)) and rewards[40] > 0.8
+
+
+def test_the_page_is_a_plain_script_that_needs_no_jupyter(tmp_path):
+    """In replay mode, in an empty folder, with everything of Jupyter forbidden."""
+    code = (
+        "import runpy, sys\n"
+        "for name in ('IPython', 'ipykernel', 'ipywidgets', 'jupyter_client', 'nbformat'):\n"
+        "    sys.modules[name] = None\n"
+        f"runpy.run_path({str(TWIN)!r}, run_name='__main__')\n"
+    )
+    environment = {**os.environ, "RLNB_MODE": "replay", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True,
+        text=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines()[1].strip() == "REPLAY"
+    for name in measured():
+        assert f"[RECORDED, not measured now: {name}]" in done.stdout
+    assert "RECORDED on CPU: step 40 of 40" in done.stdout
+    assert "LIVE" not in done.stdout
+    assert list(tmp_path.iterdir()) == []
