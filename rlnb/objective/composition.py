@@ -156,13 +156,13 @@ class Objective:
 
     def to_trl(self, *, strict: bool = False) -> dict[str, Any]:
         """This objective as keywords of TRL, with `.differences`: see interop.to_trl."""
-        from .interop.trl import to_trl
+        from .interop.trl_words import to_trl
 
         return to_trl(self, strict=strict)
 
     def to_verl(self, *, strict: bool = False) -> dict[str, Any]:
         """This objective as words of verl, with `.differences`: see interop.to_verl."""
-        from .interop.verl import to_verl
+        from .interop.verl_words import to_verl
 
         return to_verl(self, strict=strict)
 

@@ -1,12 +1,14 @@
 """To and from the configurations of TRL 1.16.0 and verl 0.9.1.
 
-trl and verl build objectives from a library's words and say objectives in them; reading takes the
-words out of a script, a YAML file or a command line; explanation and traps say what they amount to;
-rosetta_table puts five code bases side by side.
+trl and verl build objectives from a library's words, trl_words and verl_words say objectives in
+them; reading takes the words out of a script, a YAML file or a command line; explanation and traps
+say what they amount to; rosetta_table puts five code bases side by side.
 """
 
-from .trl import TRL_DEFAULTS, TRL_RLOO_DEFAULTS, TRL_SILENT, from_trl, to_trl
-from .verl import VERL_DEFAULTS, VERL_SILENT, from_verl, to_verl
+from .trl import TRL_DEFAULTS, TRL_RLOO_DEFAULTS, TRL_SILENT, from_trl
+from .trl_words import to_trl
+from .verl import VERL_DEFAULTS, VERL_SILENT, from_verl
+from .verl_words import to_verl
 from .vocabulary import Words, known_words
 
 __all__ = ["TRL_DEFAULTS", "TRL_RLOO_DEFAULTS", "TRL_SILENT", "VERL_DEFAULTS", "VERL_SILENT",

@@ -1,4 +1,4 @@
-"""TRL 1.16.0: what a GRPOConfig, RLOOConfig or GMPOConfig computes, and an objective in its words.
+"""TRL 1.16.0: what a GRPOConfig, RLOOConfig or GMPOConfig computes; `trl_words` is the other way.
 
 One optimizer step per rollout is assumed where TRL's denominators depend on it (`dapo`, `cispo`,
 `vespo` divide by the tokens of the whole generation batch). A fully masked row contributes 0 here;
@@ -7,15 +7,14 @@ RLOO and GMPO in TRL add the constant -A_i / B for it, without gradient.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from .. import ratios, surrogates
 from ..advantages import batch_zscore, group_center, group_zscore, leave_one_out
 from ..composition import Objective
 from ..gates import engine_ratio, sequence_mask, top_entropy
-from ..shapes import kl_in_reward, overlong, reward_clip
-from ..surrogates import clip, logprob
+from ..shapes import kl_in_reward, reward_clip
+from ..surrogates import clip
 from ..terms import entropy_bonus, k3
 from ..weights import (
     constant_length,
@@ -24,9 +23,9 @@ from ..weights import (
     sequence_sum,
     token_mean,
 )
-from .vocabulary import Reader, Words, answer, as_words, known_words, refuse, refuse_all
+from .vocabulary import Reader, as_words, known_words, refuse
 
-__all__ = ["TRL_DEFAULTS", "TRL_RLOO_DEFAULTS", "TRL_SILENT", "from_trl", "to_trl"]
+__all__ = ["TRL_DEFAULTS", "TRL_RLOO_DEFAULTS", "TRL_SILENT", "from_trl"]
 
 VERSION = "TRL 1.16.0"
 EPS = 1e-4   # added to every std
@@ -194,212 +193,3 @@ def _advantage(words: Reader) -> Any:
 def _entropy_gate(words: Reader) -> list[Any]:
     quantile = words.number("top_entropy_quantile")
     return [top_entropy(quantile)] if quantile < 1 else []
-
-
-# ---- the other way
-
-WEIGHT_WORDS = {"sequence_mean": "grpo", "token_mean": "dapo", "local_token_mean": "bnpo",
-                "constant_length": "dr_grpo", "sequence_sum": "luspo"}
-RATIOS = (ratios.token, ratios.sequence, ratios.sequence_token, ratios.product, ratios.gmpo)
-
-
-def to_trl(objective: Objective, *, strict: bool = False) -> Words:
-    """Keywords for TRL 1.16.0's GRPOConfig, with what they do not carry over in `.differences`.
-
-    `trainer` is among them ("rloo", "gmpo") where another trainer is meant: take it out before
-    handing the rest to its config. strict: refuse conventions too (std, eps), so that
-    from_trl(**to_trl(x, strict=True)) == x.
-
-    Raises ValueError, with every part that has no word in TRL and why; where each part has one,
-    with the two that TRL does not put together.
-    """
-    refuse_all(VERSION, _missing(objective))
-    words: dict[str, Any] = {}
-    differences: list[str] = []
-    if isinstance(objective.advantage, leave_one_out):
-        _say_rloo(objective, words, differences)
-    elif isinstance(objective.ratio, ratios.gmpo):
-        _say_gmpo(objective, words, differences)
-    else:
-        _say_grpo(objective, words, differences)
-    return answer(VERSION, words, differences, objective, from_trl(**words), strict)
-
-
-def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
-    """(part, why) for each part that TRL says in no trainer, or not in this one."""
-    part, ratio = objective.advantage, objective.ratio
-    rloo = isinstance(part, leave_one_out)
-    if isinstance(part, batch_zscore) and part.center == "group":
-        if part.of != "rewards":
-            yield (f"advantage={part!r}", "scale_rewards='batch' divides by the std of the raw "
-                   "rewards, which also holds the spread between prompts.")
-    elif not isinstance(part, (group_zscore, group_center, leave_one_out)):
-        yield (f"advantage={part!r}", "Its baselines are the group mean, with or without "
-               "a std, and leave-one-out in RLOOTrainer.")
-    part = objective.surrogate
-    if isinstance(part, surrogates.cispo) and (part.floor is not None or part.cap is None):
-        yield f"surrogate={part!r}", "Its cispo has a cap and no floor."
-    elif isinstance(part, surrogates.sapo) and part.gate != "sigmoid":
-        yield f"surrogate={part!r}", "Its gate is the sigmoid."
-    elif not isinstance(part, (clip, logprob, surrogates.ratio, surrogates.cispo, surrogates.sapo,
-                               surrogates.vespo)):
-        yield f"surrogate={part!r}", "Its losses are clip, cispo, sapo and vespo."
-    if type(objective.weights).__name__ not in WEIGHT_WORDS:
-        yield f"weights={objective.weights!r}", f"Its averages are {', '.join(WEIGHT_WORDS)}."
-    if getattr(ratio, "anchor", "old") != "old":
-        yield (f"ratio={ratio!r}", "Its ratio is against the trainer's old policy; the engine's "
-               "log-probs only weigh or mask beside it.")
-    elif type(ratio) not in RATIOS:
-        yield f"ratio={ratio!r}", "Its ratios are token, sequence, product (RLOO, vespo) and gmpo."
-    for part in objective.shape:
-        if isinstance(part, (kl_in_reward, reward_clip)) and not rloo:
-            yield f"shape={part!r}", "Only RLOOTrainer changes the reward."
-        elif isinstance(part, overlong) and part.factor != 1:
-            yield f"shape={part!r}", "Its get_soft_overlong_punishment has no factor."
-        elif not isinstance(part, (kl_in_reward, reward_clip, overlong)):
-            yield f"shape={part!r}", "Only RLOOTrainer changes the reward."
-    for part in objective.credit:
-        yield f"credit={part!r}", "Nothing stands between its advantages and its loss."
-    for part in objective.gates:
-        if not isinstance(part, (sequence_mask, top_entropy, engine_ratio)):
-            yield f"gates={part!r}", "Its gates are sequence_mask, top_entropy and engine_ratio."
-    for part in objective.terms:
-        if isinstance(part, entropy_bonus):
-            if not isinstance(part.weights, local_token_mean):
-                yield f"terms={part!r}", "Its entropy bonus averages by local_token_mean."
-        elif not isinstance(part, k3) or part.weights is not None or part.straight_through \
-                or part.corrected == "detached":
-            yield (f"terms={part!r}", "Its KL term is k3, with or without the ratio in front, and "
-                   "is averaged like the loss.")
-
-
-def _say_rloo(objective: Objective, words: dict, differences: list) -> None:
-    words["trainer"] = "rloo"
-    words["beta"] = 0.0
-    if objective.advantage.normalise:
-        words["normalize_advantages"] = True
-    for part in objective.shape:
-        if isinstance(part, kl_in_reward) and part.estimator == "k1":
-            words["beta"] = part.beta
-        elif isinstance(part, reward_clip):
-            words["reward_clip_range"] = [part.low, part.high]
-        else:
-            raise refuse(VERSION, f"shape={part!r} in its RLOOTrainer")
-    if objective.terms or objective.gates:
-        raise refuse(VERSION, "gates or terms in its RLOOTrainer")
-    surrogate, weights = objective.surrogate, objective.weights
-    if isinstance(surrogate, logprob) and isinstance(weights, sequence_sum):
-        differences.append("RLOOTrainer clips the product of ratios; with one optimizer step per "
-                           "rollout the ratio is 1 and the gradient is that of log pi.")
-    elif isinstance(surrogate, clip) and isinstance(weights, sequence_mean) \
-            and isinstance(objective.ratio, ratios.product) and surrogate.dual is None \
-            and surrogate.delta is None:
-        _say_band(surrogate.epsilon, surrogate.high, words)
-    else:
-        raise refuse(VERSION, "leave-one-out with anything but a clipped product of ratios",
-                     "Use leave_one_out() with clip(), ratio=product() and sequence_mean.")
-
-
-def _say_gmpo(objective: Objective, words: dict, differences: list) -> None:
-    words["trainer"] = "gmpo"
-    if not isinstance(objective.surrogate, surrogates.ratio) or objective.gates or objective.shape \
-            or not isinstance(objective.weights, sequence_mean):
-        raise refuse(VERSION, "gmpo ratios with anything but ratio() and sequence_mean")
-    _say_advantage(objective.advantage, words)
-    _say_band(objective.ratio.epsilon, objective.ratio.high, words)
-    for part in objective.terms:
-        if not isinstance(part, k3) or part.corrected or part.weights is not None:
-            raise refuse(VERSION, f"terms={part!r} in its GMPOTrainer")
-        words["beta"] = part.coefficient
-
-
-def _say_grpo(objective: Objective, words: dict, differences: list) -> None:
-    _say_advantage(objective.advantage, words)
-    _say_surrogate(objective, words, differences)
-    for part in objective.shape:
-        differences.append("the overlong penalty is a reward function in TRL: "
-                           f"get_soft_overlong_punishment({part.max_length}, {part.cache}).")
-    for part in objective.gates:
-        if isinstance(part, sequence_mask):
-            words["off_policy_mask_threshold"] = part.threshold
-            if part.anchor == "sampling":
-                words["use_vllm"] = True
-        elif isinstance(part, top_entropy):
-            words["top_entropy_quantile"] = part.quantile
-        else:
-            words.update(use_vllm=True, vllm_importance_sampling_mode=f"{part.level}_{part.kind}",
-                         vllm_importance_sampling_clip_min=part.low,
-                         vllm_importance_sampling_clip_max=part.high)
-    if words.get("use_vllm") and "vllm_importance_sampling_mode" not in words:
-        words["vllm_importance_sampling_correction"] = False
-    for part in objective.terms:
-        if isinstance(part, entropy_bonus):
-            words["entropy_coef"] = part.coefficient
-        else:
-            words.update(beta=part.coefficient, use_bias_correction_kl=bool(part.corrected))
-            if part.corrected and words["loss_type"] == "vespo":
-                words["importance_sampling_level"] = ("sequence" if part.corrected == "sequence"
-                                                      else "token")
-            level = words.get("importance_sampling_level", "token")
-            if part.corrected and (part.corrected == "sequence") != (level == "sequence"):
-                raise refuse(VERSION, f"{part!r} beside ratio={objective.ratio!r}",
-                             "It corrects the KL by the ratio of importance_sampling_level.")
-
-
-def _say_advantage(part: Any, words: dict) -> None:
-    words["scale_rewards"] = {group_zscore: "group", group_center: "none"}.get(type(part), "batch")
-
-
-def _say_surrogate(objective: Objective, words: dict, differences: list) -> None:
-    surrogate, weights, ratio = objective.surrogate, objective.weights, objective.ratio
-    if isinstance(ratio, ratios.sequence_token):
-        differences.append("TRL has the sequence ratio; with one advantage per answer GSPO-token "
-                           "has the same value and gradient.")
-    if isinstance(ratio, (ratios.sequence, ratios.sequence_token)):
-        words["importance_sampling_level"] = "sequence"
-    averaged = type(weights).__name__
-    if isinstance(surrogate, surrogates.cispo):
-        kind, wanted, extra = "cispo", "token_mean", {"epsilon_high": surrogate.cap}
-    elif isinstance(surrogate, surrogates.sapo):
-        kind, wanted = "sapo", "sequence_mean"
-        extra = {"sapo_temperature_pos": surrogate.tau_pos,
-                 "sapo_temperature_neg": surrogate.tau_neg}
-    elif isinstance(surrogate, surrogates.vespo):
-        kind, wanted = "vespo", "token_mean"
-        extra = {f"vespo_{n}": getattr(surrogate, n)
-                 for n in ("k_pos", "lambda_pos", "k_neg", "lambda_neg")}
-    else:
-        kind = wanted = extra = None
-    if kind is not None:
-        if averaged != wanted:
-            raise refuse(VERSION, f"{surrogate!r} with {averaged}", f"It averages by {wanted}.")
-        if isinstance(ratio, ratios.product) != (kind == "vespo"):
-            raise refuse(VERSION, f"{surrogate!r} with ratio={ratio!r}")
-        words.update(loss_type=kind, **extra)
-        return
-    if isinstance(ratio, ratios.product):
-        raise refuse(VERSION, "a clipped product of ratios outside its RLOOTrainer")
-    words["loss_type"] = WEIGHT_WORDS[averaged]
-    if averaged == "constant_length" and weights.length is not None:
-        words["max_completion_length"] = weights.length
-    if isinstance(surrogate, clip):
-        _say_band(surrogate.epsilon, surrogate.high, words)
-        if surrogate.dual is not None:
-            if surrogate.dual <= surrogate.edges[1]:
-                raise refuse(VERSION, f"surrogate={surrogate!r}",
-                             "Its delta is a dual clip only above 1 + epsilon_high.")
-            words["delta"] = surrogate.dual
-        elif surrogate.delta is not None:
-            words["delta"] = surrogate.delta
-    elif isinstance(surrogate, surrogates.ratio):
-        words.update(epsilon=1.0, epsilon_high=1e9)
-        differences.append("an unclipped ratio is said as a band that nothing leaves.")
-    else:
-        differences.append("TRL has no log-prob surrogate; with one optimizer step per rollout the "
-                           "ratio is 1 and the gradient is the same.")
-
-
-def _say_band(epsilon: float, high: float | None, words: dict) -> None:
-    words["epsilon"] = epsilon
-    if high is not None:
-        words["epsilon_high"] = high
