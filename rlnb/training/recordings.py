@@ -67,6 +67,7 @@ BASES = {
 SMALL = Recipe(prompts=8, steps=40, eval_every=20, eval_prompts=100, checkpoint_every=0)
 EIGHT = replace(SMALL, minibatches=4, num_iterations=2, learning_rate=2e-4, steps=20, eval_every=10)
 FAST = Recipe(steps=50, learning_rate=1e-3, checkpoint_every=0)  # else as chain_dr_grpo
+PICK = Recipe(steps=80, eval_every=40, eval_prompts=100, checkpoint_every=0)
 REFILL = replace(SMALL, max_resample=4, steps=24, eval_every=4)
 SORT = replace(SMALL, eval_every=10, max_completion_length=24)
 COUNTDOWN = Recipe(
@@ -93,10 +94,8 @@ RECORDINGS: dict[str, Recording] = {
         ZOO["dr_grpo"], SORT, task="sort", model="sort", reward="is_sorted"
     ),
     "sort_verify": Recording(ZOO["dr_grpo"], SORT, task="sort", model="sort"),
-    "pick_overlong": Recording(
-        short, Recipe(steps=80, eval_every=40, eval_prompts=100, checkpoint_every=0),
-        task="pick", model="data/model_pick",
-    ),
+    "pick_overlong": Recording(short, PICK, task="pick", model="data/model_pick"),
+    "pick_dapo": Recording(ZOO["dapo"], PICK, task="pick", model="data/model_pick"),
     "countdown_grpo": Recording(
         ZOO["grpo"].replace(terms=()), COUNTDOWN, task="countdown", model="countdown"
     ),

@@ -115,6 +115,13 @@ def test_on_countdown_pass_at_1_rises_and_pass_at_8_to_32_falls(seed):
     assert after["mean_length"] > before["mean_length"] + 5
 
 
+def test_the_token_mean_keeps_right_and_wrong_answers_together():
+    for run in recorded("pick_dapo"):
+        right, wrong = (mean(run, f"completions/mean_length_{side}", 71, 80)
+                        for side in ("right", "wrong"))
+        assert abs(wrong - right) < 6          # GRPO's 1/length: above 50
+
+
 def test_the_overlong_penalty_makes_right_and_wrong_answers_short():
     for run in recorded("pick_overlong"):
         assert "shape=overlong(72, cache=36)" in run[0]["objective"]
