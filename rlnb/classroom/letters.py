@@ -15,7 +15,9 @@ from matplotlib.colors import to_rgb
 from rlnb.classroom.figures import SCALE, new_figure
 
 WIDTH, HEIGHT = 11, 20  # of a letter, in device pixels: a whole number, so that letters repeat
+BASELINE = 5  # of a letter, above the lower edge of its HEIGHT
 POINTS = 9.135  # DejaVu Sans Mono advances 0.602 em, so this many points are 11 pixels
+MONO = "DejaVu Sans Mono"
 CHARACTERS = "".join(map(chr, range(32, 127))) + "−–…·×½ΣπρλεβκγτΔ→"
 SHIFT = {"left": 0.0, "center": 0.5, "right": 1.0}
 
@@ -29,7 +31,7 @@ def _atlas() -> tuple[dict[str, int], np.ndarray]:
     count, pitch = len(CHARACTERS), 2 * WIDTH  # with room between, so that none leans on the next
     figure = new_figure((count * pitch + 0.5) / SCALE, (HEIGHT + 0.5) / SCALE)
     for place, letter in enumerate(CHARACTERS):
-        figure.text(place / count, 5 / HEIGHT, letter, va="baseline", family="DejaVu Sans Mono",
+        figure.text(place / count, BASELINE / HEIGHT, letter, va="baseline", family=MONO,
                     size=POINTS)
     figure.canvas.draw()
     pixels = np.asarray(figure.canvas.buffer_rgba())[:HEIGHT, : count * pitch, 0]
@@ -76,6 +78,16 @@ class Letters(Artist):
             step = cover * (np.tile(ink, len(text) * WIDTH) - below)  # at most 128 x 255: int16
             below[:] = below + ((step + 64) >> 7)
         self.stale = False
+
+
+def letter_width() -> float:
+    """Of one letter, in CSS pixels."""
+    return WIDTH / SCALE
+
+
+def middle(baseline: float, height: float) -> float:
+    """`y` of a line whose baseline is at that share of a figure `height` CSS pixels high."""
+    return height * (1 - baseline) - (HEIGHT / 2 - BASELINE) / SCALE
 
 
 def columns(width: float) -> int:

@@ -173,7 +173,8 @@ class vespo(Part):
     """sg[W^k e^(lambda (1 - W))] A log pi, W = prod_t rho_t: use it with ratio=product().
 
     (k, lambda) is (k_pos, lambda_pos) where A >= 0, else (k_neg, lambda_neg). The weight is 1 at
-    W = 1 and falls to 0 on both sides. VESPO, arXiv 2602.10693. log W is clamped to [-18.42, 20].
+    W = 1, largest at W = k / lambda (2/3 and 3/2) and falls to 0 on both sides. VESPO, arXiv
+    2602.10693. log W is clamped to [-18.42, 20].
     """
 
     k_pos: float = 2.0

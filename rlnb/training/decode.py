@@ -28,7 +28,7 @@ from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import Cache, DynamicLayer
 
 from rlnb.training.errors import BadInput
-from rlnb.training.sampler import Rollout, Sampling, draw, end_tokens, is_end, left_pad, sample
+from rlnb.training.sampler import Rollout, Sampling, draw, end_tokens, is_end, prefill, sample
 
 
 def sampler_for(device: torch.device | str) -> Callable[..., Rollout]:
@@ -219,31 +219,21 @@ class Decoder:
     ) -> Rollout:
         if num_generations < 1:
             raise BadInput(f"num_generations: got {num_generations}, expected 1 or more")
-        ids, mask = left_pad(prompts, pad_id, model.device)
-        position = (mask.cumsum(1) - 1).clamp(min=0)
-        out = model(
-            ids,
-            attention_mask=mask,
-            position_ids=position,
-            past_key_values=DynamicCache(config=model.config),
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        layers = out.past_key_values.layers
-        if not fits(model, layers):
+        if not fits(model):
             return sample(
                 model, prompts, num_generations, sampling,
                 eos_id=eos_id, pad_id=pad_id, generator=generator,
             )  # fmt: skip
-        n = len(prompts) * num_generations
+        ids, mask, position, cache, logits = prefill(model, prompts, pad_id)
+        layers, n = cache.layers, len(prompts) * num_generations
         room = self._room(model, sampling, eos_id, pad_id, layers, n, ids.shape[1])
         room.fill(layers, mask, position[:, -1:], num_generations)
         if generator is not None:
             room.generator.set_state(generator.get_state())
         else:
             room.generator.manual_seed(int(torch.randint(2**62, ())))
-        room.take(out.logits[:, -1].repeat_interleave(num_generations, 0))
-        del out, layers
+        room.take(logits.repeat_interleave(num_generations, 0))
+        del cache, layers, logits
         self._write(room, n, ids.shape[1])
         if generator is not None:
             generator.set_state(room.generator.get_state())
@@ -328,10 +318,11 @@ class Decoder:
             return None
 
 
-def fits(model: PreTrainedModel, layers: list[DynamicLayer]) -> bool:
+def fits(model: PreTrainedModel) -> bool:
     """Whether the model's attention takes a mask (rows, 1, 1, places) of what may be looked at.
 
     It does with torch's own attention and layers that look at all tokens; not with sliding windows.
     """
-    plain = all(type(layer) is DynamicLayer for layer in layers)
+    layers = DynamicCache(config=model.config).layers
+    plain = bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
     return plain and model.config._attn_implementation == "sdpa"

@@ -72,7 +72,12 @@ def keep_all(batch: Batch) -> Tensor:
     return torch.arange(len(batch.rewards) // batch.num_generations)
 
 
+def mixed_groups(rewards: Tensor, size: int) -> Tensor:
+    """Indices of the groups of `size` answers whose rewards differ."""
+    groups = rewards.view(-1, size)
+    return (groups.amax(1) > groups.amin(1)).nonzero()[:, 0]
+
+
 def keep_mixed(batch: Batch) -> Tensor:
     """Groups whose rewards differ: DAPO's dynamic sampling, without drawing replacements."""
-    groups = batch.grouped(batch.rewards)
-    return (groups.amax(1) > groups.amin(1)).nonzero()[:, 0]
+    return mixed_groups(batch.rewards, batch.num_generations)

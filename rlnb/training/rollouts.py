@@ -12,6 +12,7 @@ from rlnb.objective import Batch
 from rlnb.training.evaluation import answer
 from rlnb.training.prompts import encode_prompts, end_ids
 from rlnb.training.recipe import Recipe
+from rlnb.training.rewards import mixed_groups
 from rlnb.training.run import PER_CANDIDATE, Run
 from rlnb.training.sampler import Rollout, Sampling
 from rlnb.training.scoring import candidate_logprobs, likeliest, refuse_mismatch, token_logprobs
@@ -53,12 +54,6 @@ class Drawn(NamedTuple):
 def rows_of(groups: Tensor, size: int) -> Tensor:
     """Rows kG ... kG+G-1 of each group k, for G = size."""
     return (groups[:, None] * size + torch.arange(size, device=groups.device)).flatten()
-
-
-def mixed_groups(rewards: Tensor, size: int) -> Tensor:
-    """Indices of the groups of `size` answers whose rewards differ."""
-    groups = rewards.view(-1, size)
-    return (groups.amax(1) > groups.amin(1)).nonzero()[:, 0]
 
 
 def join(parts: list[Drawn], pad_id: int) -> Drawn:

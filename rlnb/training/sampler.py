@@ -125,6 +125,24 @@ def draw(logits: Tensor, sampling: Sampling, generator) -> tuple[Tensor, Tensor,
     return token, logprobs.gather(1, token[:, None])[:, 0], entropy
 
 
+def prefill(
+    model: PreTrainedModel, prompts: list[list[int]], pad_id: int
+) -> tuple[Tensor, Tensor, Tensor, DynamicCache, Tensor]:
+    """Each prompt once: ids, mask, positions (prompts, P), the cache, the last logits (prompts, V).
+    """
+    ids, mask = left_pad(prompts, pad_id, model.device)
+    position = (mask.cumsum(1) - 1).clamp(min=0)
+    out = model(
+        ids,
+        attention_mask=mask,
+        position_ids=position,
+        past_key_values=DynamicCache(config=model.config),
+        use_cache=True,
+        logits_to_keep=1,
+    )
+    return ids, mask, position, out.past_key_values, out.logits[:, -1]
+
+
 @torch.no_grad()
 def sample(
     model: PreTrainedModel,
@@ -149,17 +167,8 @@ def sample(
         raise BadInput(f"num_generations: got {num_generations}, expected 1 or more")
     device, steps = model.device, sampling.max_new_tokens
     ends = end_tokens(eos_id, device)
-    ids, mask = left_pad(prompts, pad_id, device)
-    position = (mask.cumsum(1) - 1).clamp(min=0)
-    out = model(
-        ids,
-        attention_mask=mask,
-        position_ids=position,
-        past_key_values=DynamicCache(config=model.config),
-        use_cache=True,
-        logits_to_keep=1,
-    )
-    cache, logits = out.past_key_values, out.logits[:, -1].repeat_interleave(num_generations, 0)
+    ids, mask, position, cache, logits = prefill(model, prompts, pad_id)
+    logits = logits.repeat_interleave(num_generations, 0)
     cache.batch_repeat_interleave(num_generations)
     ids, mask, position = (
         x.repeat_interleave(num_generations, 0) for x in (ids, mask, position[:, -1:])

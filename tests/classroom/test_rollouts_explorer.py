@@ -6,7 +6,7 @@ import pytest
 from rlnb.classroom.explorers.gpu_budget import compute as budget
 from rlnb.classroom.explorers.rollouts import RUN, compute, steps
 from rlnb.classroom.figures import new_figure
-from rlnb.classroom.typed import MONO, TypedLine, letter_width
+from rlnb.classroom.letters import MONO, Letters, letter_width, middle
 from rlnb.training import TASKS, data_folder, read
 from rlnb.training.budget import CARDS, SHAPES, Shape
 from rlnb.training.presets import Preset
@@ -79,7 +79,7 @@ def test_the_calculator_refuses_what_it_does_not_know():
         budget(prompts=0)
 
 
-def test_typed_lines_stand_where_matplotlib_would_put_them():
+def test_letters_stand_where_matplotlib_would_put_them():
     """Same letters at the same places as a Text, but for the rounding of a letter to pixels."""
 
     def ink(make):
@@ -91,13 +91,11 @@ def test_typed_lines_stand_where_matplotlib_would_put_them():
         return dark.sum(), rows.min(), rows.max(), columns.min(), columns.max()
 
     def typed(figure):
-        line = TypedLine(0.1, 0.5)
-        line.set_text("wait6+4=0,")
-        figure.add_artist(line)
+        letters = figure.add_artist(Letters())
+        letters.lines = [(30, middle(0.5, 60), "wait6+4=0,", "#000000", "left")]
 
     own = ink(lambda f: f.text(0.1, 0.5, "wait6+4=0,", family=MONO, size=9))
     ours = ink(typed)
     assert ours[0] == pytest.approx(own[0], rel=0.1)
     assert np.abs(np.subtract(ours[1:], own[1:])).max() <= 3  # device pixels
-    figure = new_figure(300, 60)
-    assert letter_width(figure) * figure.bbox.width == round(0.602 * 9 * 2)
+    assert letter_width() * 1.5 == round(0.602 * 9 * 2)

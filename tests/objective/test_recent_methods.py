@@ -13,7 +13,6 @@ from rlnb.objective import (
     Batch,
     Objective,
     batch_zscore,
-    cispo,
     divergence_mask,
     entropy_shaped,
     group_center,
@@ -369,5 +368,11 @@ def test_the_methods_differ_somewhere_on_the_running_batch():
             assert twin == [], name
 
 
-def test_cispo_is_the_weight_of_dppo():
-    assert isinstance(ZOO["dppo"].surrogate, cispo) and ZOO["dppo"].surrogate.cap == 20.0
+def test_dppo_weighs_a_bad_token_that_rose_by_its_ratio_up_to_20():
+    """.5 from .05 weighs 10; .5 from .01 would weigh 50. Neither is masked: A pulls them back."""
+    old = torch.tensor([[.05, .01]], dtype=torch.float64).log()
+    ones = torch.ones(1, 2, dtype=torch.float64)
+    batch = Batch((ones / 2).log().requires_grad_(), ones, torch.zeros(1), 1, old_logprobs=old,
+                  sampling_logprobs=old, advantages=-ones[:, 0], max_completion_length=1)
+    gate = ZOO["dppo"].replace(weights=token_sum).explain(batch).gate[0].tolist()
+    assert gate == pytest.approx([10.0, 20.0])

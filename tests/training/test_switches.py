@@ -18,7 +18,8 @@ from rlnb.objective import (
     sequence_mean,
 )
 from rlnb.training import BadInput, Recipe, keep_mixed, sample, token_logprobs, train
-from rlnb.training.rollouts import join, mixed_groups
+from rlnb.training.rewards import mixed_groups
+from rlnb.training.rollouts import join
 from rlnb.training.step import accumulate, collect, make_batch, start, step
 
 DR_GRPO = ZOO["dr_grpo"]

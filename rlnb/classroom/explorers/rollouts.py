@@ -15,7 +15,7 @@ from matplotlib.patches import Polygon
 
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, signed
-from rlnb.classroom.typed import MONO, TypedLine, letter_width
+from rlnb.classroom.letters import MONO, Letters, letter_width, middle
 from rlnb.training import data_folder, read
 
 RUN = "chain_rollouts_seed0"
@@ -102,7 +102,8 @@ def _written(value: float) -> str:
     return "0" if abs(value) < 0.05 else signed(value, 1)
 
 
-# Everything that moves is typed in one monospaced font (`typed`); a cell is five letters wide.
+# What moves is set in fixed-width letters; a cell is five of them wide.
+SIZE = (900, 470)
 LEFT, CELL, ROW, LETTERS = 0.02, 0.086, 0.135, 5
 HEAD = "reward  advantage  "
 
@@ -137,17 +138,14 @@ def build(figure, data):
         axes.add_patch(Polygon(box, fc=_colour(value * UNIT), ec=GREY, linewidth=0.6))
         figure.text(x + 0.0285, 0.018, _written(value * UNIT), fontsize=9, ha="center")
     figure.text(LEFT, 0.018, "push, in units of 0.00001 (no number: below 0.05)", fontsize=9)
-    lines, inside = range(LONGEST // LINE), LEFT + 0.002
     cells = PolyCollection([], edgecolors=GREY, linewidths=0.6)
     return {
         "marker": axes.plot([LEFT - 0.008], [0.9], ">", color=BLACK, ms=7, clip_on=False)[0],
-        "title": figure.text(LEFT + letter_width(figure) * len(HEAD), 0.955, "", family=MONO,
+        "title": figure.text(LEFT + letter_width() / SIZE[0] * len(HEAD), 0.955, "", family=MONO,
                              size=9, fontweight="bold"),
-        "rows": [figure.add_artist(TypedLine(LEFT, _row(i))) for i in range(ANSWERS)],
         "chosen": figure.text(LEFT, 0.487, "", fontsize=9.5),
         "cells": axes.add_collection(cells),
-        "tokens": [figure.add_artist(TypedLine(inside, _line_of_cells(i) + 0.047)) for i in lines],
-        "numbers": [figure.add_artist(TypedLine(inside, _line_of_cells(i) + 0.01)) for i in lines],
+        "letters": axes.add_artist(Letters()),
     }
 
 
@@ -172,21 +170,20 @@ def _chosen(data) -> str:
 def update(artists, data):
     artists["title"].set_text(f"step {data['step']}   {data['prompt']}")
     artists["marker"].set_ydata([_row(data["answer"] - 1) + 0.012])
-    rows = zip(artists["rows"], data["texts"], data["rewards"], data["advantages"], strict=True)
-    for artist, text, reward, advantage in rows:
-        artist.set_text(f"{reward:^6.0f}  {signed(advantage, 3):^9s}  {text}")
+    rows = zip(data["texts"], data["rewards"], data["advantages"], strict=True)
+    written = [(LEFT, _row(i), f"{reward:^6.0f}  {signed(advantage, 3):^9s}  {text}")
+               for i, (text, reward, advantage) in enumerate(rows)]
     artists["chosen"].set_text(_chosen(data))
-    width = LETTERS * letter_width(artists["cells"].get_figure())
+    width = LETTERS * letter_width() / SIZE[0]
     artists["cells"].set_verts(_cells(len(data["tokens"]), width))
     artists["cells"].set_facecolor([_colour(x) for x in data["push"]])
     numbers = [_written(x) for x in data["push"]]
-    for artist, text in zip(
-        [*artists["tokens"], *artists["numbers"]],
-        [*_spread([t.replace("<eos>", "end") for t in data["tokens"]]),
-         *_spread(["" if n == "0" else n for n in numbers])],
-        strict=True,
-    ):
-        artist.set_text(text)
+    for above, words in ((0.047, [t.replace("<eos>", "end") for t in data["tokens"]]),
+                         (0.01, ["" if n == "0" else n for n in numbers])):
+        written += [(LEFT + 0.002, _line_of_cells(i) + above, text)
+                    for i, text in enumerate(_spread(words))]
+    artists["letters"].lines = [
+        (x * SIZE[0], middle(y, SIZE[1]), text, BLACK, "left") for x, y, text in written]
 
 
 def alt(data) -> str:
@@ -217,5 +214,5 @@ def rollouts_explorer() -> Explorer:
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 470),
+        size=SIZE,
     )
