@@ -8,6 +8,8 @@
 Everything is loaded on first use, so that a bare GPU box never meets Jupyter.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What every test shares: one thread, no network, quick tests first, and a readable end."""
 
+from __future__ import annotations
+
 import os
 import shutil
 from pathlib import Path
@@ -62,9 +64,7 @@ def pytest_terminal_summary(terminalreporter, config):
         for row in pages:
             limit = SLOW_TRAINING if "19_" in row["page"] else SLOW_PAGE
             slow = f"   over {limit} s" if row["seconds"] > limit else ""
-            terminalreporter.line(
-                f"{row['page']:<32}{row['cells']:>6}{row['seconds']:>9.1f}{slow}"
-            )
+            terminalreporter.line(f"{row['page']:<32}{row['cells']:>6}{row['seconds']:>9.1f}{slow}")
         total = sum(row["seconds"] for row in pages)
         cells = sum(row["cells"] for row in pages)
         terminalreporter.line(f"{f'all {len(pages)}':<32}{cells:>6}{total:>9.1f}")

@@ -1,5 +1,7 @@
 """The set-up: one list of versions, the imports that are allowed, the two commands."""
 
+from __future__ import annotations
+
 import ast
 import importlib.metadata
 import os
@@ -23,8 +25,12 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 STANDARD = set(sys.stdlib_module_names)
 # Packages that are imported under another name than they are installed.
-IMPORT_NAMES = {"huggingface-hub": "huggingface_hub", "ipython": "IPython", "pillow": "PIL",
-                "pyyaml": "yaml"}
+IMPORT_NAMES = {
+    "huggingface-hub": "huggingface_hub",
+    "ipython": "IPython",
+    "pillow": "PIL",
+    "pyyaml": "yaml",
+}
 
 
 def lock() -> dict[str, str]:
@@ -132,8 +138,16 @@ def test_every_import_is_declared_in_pyproject():
 ALLOWED = {
     "objective": {"numpy", "torch"},
     "toys": {"numpy", "torch", "rlnb"},
-    "training": {"numpy", "torch", "rlnb", "huggingface_hub", "safetensors", "tokenizers", "tqdm",
-                 "transformers"},
+    "training": {
+        "numpy",
+        "torch",
+        "rlnb",
+        "huggingface_hub",
+        "safetensors",
+        "tokenizers",
+        "tqdm",
+        "transformers",
+    },
 }
 LAZY = {"reading.py": {"yaml"}}  # asked for when a YAML file is read; a sentence when it is absent
 ABOVE = {  # what each may not load of ours: arrows run down only

@@ -14,10 +14,16 @@ __all__ = ["share_and_pressure", "stop_drift"]
 def _total_of(k: int, q: float, up_to: int) -> torch.Tensor:
     """(up_to,): P(k >= 1 answers have S tokens in all), S < up_to, negative binomial."""
     S = torch.arange(up_to, dtype=torch.float64)
-    choose = (S.lgamma() - torch.tensor(float(k), dtype=torch.float64).lgamma()
-              - (S - k + 1).clamp(min=1).lgamma())
-    log_p = choose + k * torch.tensor(q, dtype=torch.float64).log() \
+    choose = (
+        S.lgamma()
+        - torch.tensor(float(k), dtype=torch.float64).lgamma()
+        - (S - k + 1).clamp(min=1).lgamma()
+    )
+    log_p = (
+        choose
+        + k * torch.tensor(q, dtype=torch.float64).log()
         + (S - k) * torch.tensor(1 - q, dtype=torch.float64).log()
+    )
     return torch.where(k <= S, log_p.exp(), 0.0)
 
 
@@ -39,8 +45,10 @@ def stop_drift(n: int, q: float = 0.1, divisor: str = "total", up_to: int = 2000
     if divisor not in ("total", "longest"):
         raise ValueError(f"divisor must be 'total' or 'longest', got {divisor!r}.")
     if up_to < 2 * n / q:
-        raise ValueError(f"up_to={up_to} tokens cut off too much: {n} answers have {n / q:.0f} "
-                         "tokens on average, give at least twice that.")
+        raise ValueError(
+            f"up_to={up_to} tokens cut off too much: {n} answers have {n / q:.0f} "
+            "tokens on average, give at least twice that."
+        )
     T = torch.arange(1, up_to, dtype=torch.float64)
     own = q * (1 - q) ** (T - 1)
     seen = own > 1e-20  # the rest of the tail adds nothing to a float64
@@ -80,8 +88,10 @@ def share_and_pressure(
                 raise ValueError(f"{name} has no entry for {rule!r}; it has {list(table)}.")
     for rule in rules:
         if pressure[rule] < 0:
-            raise ValueError(f"pressure[{rule!r}] is {pressure[rule]}: the axis is logarithmic, "
-                             "give the push at A = +1, which is not negative for these rules.")
+            raise ValueError(
+                f"pressure[{rule!r}] is {pressure[rule]}: the axis is logarithmic, "
+                "give the push at A = +1, which is not negative for these rules."
+            )
     short, long = lengths
     low = 0.5 * min([pressure[rule] for rule in rules if pressure[rule]], default=0.01)
 
@@ -102,8 +112,9 @@ def share_and_pressure(
         for row, rule in enumerate(rules):
             left.barh(row, shares[rule], 0.6, color=ORANGE)
             left.barh(row, 1 - shares[rule], 0.6, left=shares[rule], color=GREY)
-            left.text(shares[rule] - 0.015, row, f"{shares[rule]:.2f}", ha="right", va="center",
-                      size=9)
+            left.text(
+                shares[rule] - 0.015, row, f"{shares[rule]:.2f}", ha="right", va="center", size=9
+            )
             if push := pressure[rule]:
                 right.plot([low, push], [row, row], color=POSITIVE, lw=3)
                 right.plot(push, row, "o", color=POSITIVE, ms=9)
@@ -112,10 +123,14 @@ def share_and_pressure(
                 right.text(low * 1.1, row, "exactly 0", va="center", size=10)
         _legend(figure, short, long)
 
-    words = "; ".join(f"{' '.join(rule.split())} {shares[rule]:.2f} and "
-                      f"{signed(pressure[rule], 3)}" for rule in rules)
-    alt = (f"Rows are aggregation rules: the share of a {long}-token answer beside a {short}-token "
-           f"one, and the push on stopping at A = +1 (at A = −1 the opposite). {words}.")
+    words = "; ".join(
+        f"{' '.join(rule.split())} {shares[rule]:.2f} and {signed(pressure[rule], 3)}"
+        for rule in rules
+    )
+    alt = (
+        f"Rows are aggregation rules: the share of a {long}-token answer beside a {short}-token "
+        f"one, and the push on stopping at A = +1 (at A = −1 the opposite). {words}."
+    )
     return static_figure(build, alt=alt, caption=caption, size=size)
 
 
@@ -123,7 +138,12 @@ def _legend(figure, short: int, long: int) -> None:
     from matplotlib.patches import Patch
 
     figure.legend(
-        handles=[Patch(color=ORANGE, label=f"the answer of {long} tokens"),
-                 Patch(color=GREY, label=f"of {short} tokens")],
-        loc="upper center", ncols=2, bbox_to_anchor=(0.36, 0.985), columnspacing=1.6,
+        handles=[
+            Patch(color=ORANGE, label=f"the answer of {long} tokens"),
+            Patch(color=GREY, label=f"of {short} tokens"),
+        ],
+        loc="upper center",
+        ncols=2,
+        bbox_to_anchor=(0.36, 0.985),
+        columnspacing=1.6,
     )

@@ -45,21 +45,61 @@ from rlnb.classroom.exercises.outcome import Outcome, agree, difference_at, run
 from rlnb.classroom.exercises.verdict import WIDTH, Verdict, shorten
 
 __all__ = [
-    "Check", "Verdict", "baseline_leave_one_out", "cispo_loss", "constant_length", "cross_entropy",
-    "dppo_mask", "dual_clip", "effective_sample_size", "gae", "group_advantages", "grpo_loss",
-    "gspo_loss", "importance_estimate", "judge", "k3", "keep_informative", "kl_divergence",
-    "kl_in_reward", "max_rl_advantages", "name_this_07", "name_this_08", "name_this_09",
-    "name_this_10", "name_this_11", "name_this_12", "optimal_baseline", "overlong_penalty",
-    "prompt_mean", "reinforce_loss", "sapo_gate", "sequence_ratio", "sigmoid_fit", "silent_bug_01",
-    "silent_bug_03", "silent_bug_04", "silent_bug_07", "silent_bug_08", "silent_bug_09",
-    "silent_bug_10", "silent_bug_11", "silent_bug_12", "surrogate_clip", "token_logprobs",
+    "Check",
+    "Verdict",
+    "baseline_leave_one_out",
+    "cispo_loss",
+    "constant_length",
+    "cross_entropy",
+    "dppo_mask",
+    "dual_clip",
+    "effective_sample_size",
+    "gae",
+    "group_advantages",
+    "grpo_loss",
+    "gspo_loss",
+    "importance_estimate",
+    "judge",
+    "k3",
+    "keep_informative",
+    "kl_divergence",
+    "kl_in_reward",
+    "max_rl_advantages",
+    "name_this_07",
+    "name_this_08",
+    "name_this_09",
+    "name_this_10",
+    "name_this_11",
+    "name_this_12",
+    "optimal_baseline",
+    "overlong_penalty",
+    "prompt_mean",
+    "reinforce_loss",
+    "sapo_gate",
+    "sequence_ratio",
+    "sigmoid_fit",
+    "silent_bug_01",
+    "silent_bug_03",
+    "silent_bug_04",
+    "silent_bug_07",
+    "silent_bug_08",
+    "silent_bug_09",
+    "silent_bug_10",
+    "silent_bug_11",
+    "silent_bug_12",
+    "surrogate_clip",
+    "token_logprobs",
     "token_mean",
 ]
 
-CUT = ("the value is right and no gradient reaches {names}: it was cut by .item(), .detach(), "
-       "no_grad or a new torch.tensor(...)")
-DIGITS = ("right to seven digits only: a float32 constant meets float64; write "
-          "torch.tensor(0.2, dtype=x.dtype), or just 0.2")
+CUT = (
+    "the value is right and no gradient reaches {names}: it was cut by .item(), .detach(), "
+    "no_grad or a new torch.tensor(...)"
+)
+DIGITS = (
+    "right to seven digits only: a float32 constant meets float64; write "
+    "torch.tensor(0.2, dtype=x.dtype), or just 0.2"
+)
 SIGN = {
     "minimised": "the sign is flipped: the optimizer minimises, so what should grow needs a minus",
     "maximised": "the sign is flipped: this one is maximised, the minus comes with the loss",
@@ -79,8 +119,11 @@ REASONS = (
     ("", "Boolean value of Tensor", "`if` wants one number: torch.where chooses per entry"),
     ("", "must match the size", "shapes do not broadcast: (B,) meets (B, T) as x[:, None]"),
     ("", "is invalid for input of size", "count the axes: B rows are B // G groups of G"),
-    ("", "same number of dimensions", "gather wants an index with as many axes as its input: "
-                                      "i.unsqueeze(-1)"),
+    (
+        "",
+        "same number of dimensions",
+        "gather wants an index with as many axes as its input: i.unsqueeze(-1)",
+    ),
     ("", "same dtype", "new tensors take their dtype from the input: torch.zeros_like(x)"),
     ("", "expected scalar type", "new tensors take their dtype from the input: zeros_like(x)"),
     ("IndexError", "out of bounds", "an index runs past the end: what stands after the last?"),
@@ -112,8 +155,11 @@ def judge(exercise: Exercise, function: Callable[..., Any]) -> Verdict:
     if function is None or function is Ellipsis:
         return _not_attempted(exercise, "there is no function yet")
     if not callable(function):
-        return Verdict("wrong", f"give the function itself: check.{exercise.name}(your_function), "
-                                f"not its result; a {type(function).__name__} came")
+        return Verdict(
+            "wrong",
+            f"give the function itself: check.{exercise.name}(your_function), "
+            f"not its result; a {type(function).__name__} came",
+        )
     came = {}
     for probe in exercise.ordered_probes:
         came[probe] = run(function, exercise, probe, torch.float64)
@@ -159,8 +205,13 @@ class _Expected:
         return self.known[key]
 
 
-def _matches(came: dict[Probe, Outcome], expected: _Expected, candidate: Candidate,
-             probes: tuple[Probe, ...], lens: str = "") -> bool:
+def _matches(
+    came: dict[Probe, Outcome],
+    expected: _Expected,
+    candidate: Candidate,
+    probes: tuple[Probe, ...],
+    lens: str = "",
+) -> bool:
     return all(agree(came[probe], expected(candidate, probe), lens) for probe in probes)
 
 
@@ -186,46 +237,66 @@ def _no_value(exercise: Exercise, probe: Probe, outcome: Outcome) -> Verdict | N
     if outcome.returned is Ellipsis:
         return _not_attempted(exercise, "it still returns `...`")
     if outcome.value is None:
-        return Verdict("wrong", f"a tensor was expected, a {type(outcome.returned).__name__} came",
-                       probe.cast(torch.float64))
+        return Verdict(
+            "wrong",
+            f"a tensor was expected, a {type(outcome.returned).__name__} came",
+            probe.cast(torch.float64),
+        )
     return None
 
 
 def _raised(exercise: Exercise, probe: Probe, error: Exception) -> Verdict:
     name, text = type(error).__name__, (str(error).strip().splitlines() or [""])[0]
-    reason = next((why for kind, part, why in REASONS
-                   if kind in ("", name) and part.lower() in text.lower()),
-                  f"see it with your_function(*verdict.probe.values()), probe '{probe.label}'")
+    reason = next(
+        (why for kind, part, why in REASONS if kind in ("", name) and part.lower() in text.lower()),
+        f"see it with your_function(*verdict.probe.values()), probe '{probe.label}'",
+    )
     reason = reason.format(signature=exercise.signature)
     room = max(24, WIDTH - len(name) - len(reason) - 4)
-    return Verdict("raised", f"{name}: {shorten(text, room)}; {reason}",
-                   probe.cast(torch.float64))
+    return Verdict("raised", f"{name}: {shorten(text, room)}; {reason}", probe.cast(torch.float64))
 
 
-def _accepted(exercise: Exercise, function: Callable[..., Any], candidate: Candidate,
-              came: dict[Probe, Outcome], expected: _Expected) -> Verdict:
+def _accepted(
+    exercise: Exercise,
+    function: Callable[..., Any],
+    candidate: Candidate,
+    came: dict[Probe, Outcome],
+    expected: _Expected,
+) -> Verdict:
     """The values are right: what may still be wrong are edits, dtypes and float32."""
     if (edited := _edited(came)) is not None:
         return edited
     for probe, outcome in came.items():
         if _dtype(outcome) not in (None, torch.bool, torch.float64):
             came_as = str(outcome.returned.dtype).removeprefix("torch.")
-            return _mistake(f"right, but float64 went in and {came_as} came out: new tensors take "
-                            "their dtype from the input, torch.zeros_like(x)", probe)
+            return _mistake(
+                f"right, but float64 went in and {came_as} came out: new tensors take "
+                "their dtype from the input, torch.zeros_like(x)",
+                probe,
+            )
     expected_32 = _Expected(exercise, torch.float32)
     for probe in exercise.ordered_probes:
         outcome = run(function, exercise, probe, torch.float32)
         if (verdict := _no_value(exercise, probe, outcome)) is not None:
-            return Verdict(verdict.kind, shorten(f"in float32, {verdict.message}", WIDTH),
-                           probe.cast(torch.float32))
+            return Verdict(
+                verdict.kind,
+                shorten(f"in float32, {verdict.message}", WIDTH),
+                probe.cast(torch.float32),
+            )
         if _dtype(outcome) not in (None, torch.bool, torch.float32):
             came_as = str(outcome.returned.dtype).removeprefix("torch.")
-            return _mistake(f"right in float64, but float32 went in and {came_as} came out: "
-                            "compute in the dtype of the input", probe)
+            return _mistake(
+                f"right in float64, but float32 went in and {came_as} came out: "
+                "compute in the dtype of the input",
+                probe,
+            )
         if not agree(outcome, wanted := expected_32(candidate, probe)):
             text = _describe(exercise, probe, outcome, wanted)
-            return Verdict("wrong", shorten(f"right in float64, not in float32: {text}", WIDTH),
-                           probe.cast(torch.float32))
+            return Verdict(
+                "wrong",
+                shorten(f"right in float64, not in float32: {text}", WIDTH),
+                probe.cast(torch.float32),
+            )
     first = next(iter(came.values())).returned
     if not torch.is_tensor(first):
         kind = type(first).__name__
@@ -240,19 +311,22 @@ def _edited(came: dict[Probe, Outcome]) -> Verdict | None:
     for probe, outcome in came.items():
         if outcome.edited:
             names = " and ".join(outcome.edited)
-            return _mistake(f"your function changes its input {names} in place: the caller still "
-                            "needs it; build a new tensor (no x[...] = y, no x += y)", probe)
+            return _mistake(
+                f"your function changes its input {names} in place: the caller still "
+                "needs it; build a new tensor (no x[...] = y, no x += y)",
+                probe,
+            )
     return None
 
 
-def _seen_through_a_lens(exercise: Exercise, came: dict[Probe, Outcome], expected: _Expected,
-                         ordinary: tuple[Probe, ...]) -> Verdict | None:
+def _seen_through_a_lens(
+    exercise: Exercise, came: dict[Probe, Outcome], expected: _Expected, ordinary: tuple[Probe, ...]
+) -> Verdict | None:
     """Right or a known mistake but for the gradient, the shape, the sign or the reduction."""
     probe = ordinary[0]
     right = exercise.accepted[0]
     cut = any(outcome.gradients is None for outcome in came.values())
-    odd = next((p for p in ordinary if came[p].value.shape != expected(right, p).value.shape),
-               None)
+    odd = next((p for p in ordinary if came[p].value.shape != expected(right, p).value.shape), None)
     for candidate in (*exercise.accepted, *exercise.wrong) if cut or odd else ():
         known = candidate.kind == "known mistake"
         if cut and _matches(came, expected, candidate, ordinary, "value"):
@@ -262,9 +336,13 @@ def _seen_through_a_lens(exercise: Exercise, came: dict[Probe, Outcome], expecte
             was = _shape(came[odd].value)
             want = _shape(expected(candidate, odd).value)
             flat = ", flat" if want.endswith(",)") else ""
-            return _mistake(candidate.sentence if known else
-                            f"the numbers are right, the shape is not: {was} came, {want} "
-                            f"expected{flat} (probe '{odd.label}')", odd)
+            return _mistake(
+                candidate.sentence
+                if known
+                else f"the numbers are right, the shape is not: {was} came, {want} "
+                f"expected{flat} (probe '{odd.label}')",
+                odd,
+            )
     for candidate in exercise.accepted:
         if _matches(came, expected, candidate, ordinary, "sign"):
             return _mistake(SIGN[exercise.direction], probe)
@@ -274,8 +352,11 @@ def _seen_through_a_lens(exercise: Exercise, came: dict[Probe, Outcome], expecte
         if scalar and any(outcome.value.ndim for outcome in came.values()):
             for lens in ("mean", "sum"):
                 if _matches(came, expected, candidate, ordinary, lens):
-                    return _mistake(f"right but for the last step: a loss is one number, take the "
-                                    f"{lens} of what you return", probe)
+                    return _mistake(
+                        f"right but for the last step: a loss is one number, take the "
+                        f"{lens} of what you return",
+                        probe,
+                    )
     return None
 
 
@@ -284,12 +365,14 @@ def _unknown(exercise: Exercise, came: dict[Probe, Outcome], expected: _Expected
 
     A convention is taken for nearest only when it fails on fewer probes or lies ten times nearer.
     """
+
     def failing(candidate: Candidate) -> list[Probe]:
         return [p for p in exercise.ordered_probes if not agree(came[p], expected(candidate, p))]
 
     def distance(candidate: Candidate) -> float:
-        return sum(_distance(came[p].value, expected(candidate, p).value)
-                   for p in exercise.ordered_probes)
+        return sum(
+            _distance(came[p].value, expected(candidate, p).value) for p in exercise.ordered_probes
+        )
 
     nearest = min(exercise.accepted, key=distance)
     if not distance(nearest) < 0.1 * distance(exercise.accepted[0]):
@@ -312,10 +395,15 @@ def _describe(exercise: Exercise, probe: Probe, came: Outcome, expected: Outcome
         return text if _finite(came) else f"{text}; look for 0/0, inf - inf, 0 * inf"
     if came.gradients is None or expected.gradients is None:
         return f"{where}: value right; no gradient reaches {' and '.join(exercise.differentiate)}"
-    name = next(n for n, g in expected.gradients.items()
-                if not agree(Outcome(g, came.gradients[n]), Outcome(g, g), "value"))
-    return (f"{where}: value right; gradient of {name}: "
-            f"{_contrast(came.gradients[name], expected.gradients[name])}")
+    name = next(
+        n
+        for n, g in expected.gradients.items()
+        if not agree(Outcome(g, came.gradients[n]), Outcome(g, g), "value")
+    )
+    return (
+        f"{where}: value right; gradient of {name}: "
+        f"{_contrast(came.gradients[name], expected.gradients[name])}"
+    )
 
 
 def _contrast(came: torch.Tensor, expected: torch.Tensor) -> str:

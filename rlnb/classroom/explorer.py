@@ -220,9 +220,7 @@ def slider(value: float, low: float, high: float, step: float, description: str,
 def choice_slider(value: Any, options: list[tuple[str, Any]], description: str, tooltip: str):
     """A slider over named values."""
     look = _look(description, tooltip)
-    return ipywidgets.SelectionSlider(
-        options=options, value=value, continuous_update=True, **look
-    )
+    return ipywidgets.SelectionSlider(options=options, value=value, continuous_update=True, **look)
 
 
 def choice(value: Any, options: list[tuple[str, Any]], description: str, tooltip: str):

@@ -121,8 +121,7 @@ def encode_png(figure: Figure, colors: int | None = None) -> bytes:
     buffer = figure.canvas.buffer_rgba()
     image = Image.frombuffer("RGBA", size, buffer, "raw", "RGBA", 0, 1).convert("RGB")
     if colors is not None:
-        image = image.quantize(
-            colors, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        image = image.quantize(colors, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     out = io.BytesIO()
     image.save(out, "PNG", compress_level=6)
     return out.getvalue()
@@ -142,7 +141,8 @@ def quick_png(figure: Figure) -> bytes:
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 1)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks)
+        for kind, data in chunks
+    )
 
 
 def signed(value: float, digits: int = 4) -> str:
@@ -254,6 +254,7 @@ def spread_curves(
     mean, its band goes from the lowest to the highest seed, and its label gives the last mean.
     The first word of a name picks the colour; a second series of that colour is dashed.
     """
+
     def draw(axes, name, runs, index, again):
         color, dashes = (GREY, ":") if name == control else series_style(name.split()[0], index)
         x, dashes = np.arange(1, runs.shape[1] + 1), (0, (4, 1.5)) if again else dashes
@@ -265,8 +266,14 @@ def spread_curves(
         low, high = np.log10(ylim)
         for place, (title, curves) in enumerate(panels.items()):
             axes = figure.add_axes((0.075 + 0.485 * place, 0.13, 0.285, 0.79))
-            axes.set(xscale="log", yscale="log", ylim=ylim, xlabel=xlabel, title=title,
-                     ylabel=ylabel if place == 0 else "")
+            axes.set(
+                xscale="log",
+                yscale="log",
+                ylim=ylim,
+                xlabel=xlabel,
+                title=title,
+                ylabel=ylabel if place == 0 else "",
+            )
             ends, used = [], set()
             for index, (name, runs) in enumerate(curves.items()):
                 runs = np.asarray(runs, dtype=float)
@@ -277,8 +284,14 @@ def spread_curves(
             floor = 0.0
             for value, name, color in sorted(ends):  # upwards, one line height apart
                 floor = max((np.log10(value) - low) / (high - low), floor + 0.05)
-                axes.text(1.03, floor, f"{name}: {value:.3f}", color=color, va="center",
-                          transform=axes.transAxes)
+                axes.text(
+                    1.03,
+                    floor,
+                    f"{name}: {value:.3f}",
+                    color=color,
+                    va="center",
+                    transform=axes.transAxes,
+                )
 
     return static_figure(build, alt=alt, caption=caption, size=size)
 

@@ -31,15 +31,17 @@ def _atlas() -> tuple[dict[str, int], np.ndarray]:
     count, pitch = len(CHARACTERS), 2 * WIDTH  # with room between, so that none leans on the next
     figure = new_figure((count * pitch + 0.5) / SCALE, (HEIGHT + 0.5) / SCALE)
     for place, letter in enumerate(CHARACTERS):
-        figure.text(place / count, BASELINE / HEIGHT, letter, va="baseline", family=MONO,
-                    size=POINTS)
+        figure.text(
+            place / count, BASELINE / HEIGHT, letter, va="baseline", family=MONO, size=POINTS
+        )
     figure.canvas.draw()
     pixels = np.asarray(figure.canvas.buffer_rgba())[:HEIGHT, : count * pitch, 0]
     black = 1 - pixels / 255.0
     tiles = black.reshape(HEIGHT, count, pitch)[:, :, :WIDTH].transpose(1, 0, 2)
     cover = np.rint(128 * tiles[..., None] * (1, 1, 1, 0)).astype(np.int16)
     return {letter: place for place, letter in enumerate(CHARACTERS)}, cover.reshape(
-        count, HEIGHT, 4 * WIDTH)
+        count, HEIGHT, 4 * WIDTH
+    )
 
 
 class Letters(Artist):
@@ -93,4 +95,3 @@ def middle(baseline: float, height: float) -> float:
 def columns(width: float) -> int:
     """How many letters stand in `width` CSS pixels."""
     return int(width * SCALE / WIDTH)
-

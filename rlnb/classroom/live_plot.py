@@ -81,11 +81,22 @@ class LivePlot:
         with matplotlib.rc_context(STYLE):
             figure = new_figure(900, 300)
             axes = figure.add_axes((0.07, 0.16, 0.91, 0.62))
-            axes.set(xlim=(-0.5, self.steps + 0.5), ylim=(0, 1), xlabel="optimizer step",
-                     ylabel="share of answers right")
+            axes.set(
+                xlim=(-0.5, self.steps + 0.5),
+                ylim=(0, 1),
+                xlabel="optimizer step",
+                ylabel="share of answers right",
+            )
             reward = {"color": VERMILLION, "label": "reward of the step's answers"}
-            dots = {"color": BLACK, "marker": "D", "mfc": "white", "mew": 1.6, "ls": "none",
-                    "clip_on": False, "zorder": 5}
+            dots = {
+                "color": BLACK,
+                "marker": "D",
+                "mfc": "white",
+                "mew": 1.6,
+                "ls": "none",
+                "clip_on": False,
+                "zorder": 5,
+            }
             self._lines = {
                 "reward": axes.plot([], [], **reward)[0],
                 "pass@1": axes.plot([], [], **dots, label="pass@1, held-out problems")[0],

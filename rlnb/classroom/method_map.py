@@ -7,10 +7,21 @@ from dataclasses import dataclass
 
 from rlnb.classroom.figures import BLUE, GREY, PALE, Picture, static_figure
 
-RATIOS = ("no ratio", "one per token,\nhard clip", "one per token,\nsoft, capped, masked",
-          "one per answer")
-BASELINES = ("critic, per token", "mean and std\nof the group", "mean of the group",
-             "mean of the group,\nstd of the batch", "greedy answer", "mean of the batch", "none")
+RATIOS = (
+    "no ratio",
+    "one per token,\nhard clip",
+    "one per token,\nsoft, capped, masked",
+    "one per answer",
+)
+BASELINES = (
+    "critic, per token",
+    "mean and std\nof the group",
+    "mean of the group",
+    "mean of the group,\nstd of the batch",
+    "greedy answer",
+    "mean of the batch",
+    "none",
+)
 
 
 @dataclass(frozen=True)
@@ -57,13 +68,17 @@ def method_map(written: Collection[str]) -> Picture:
     pages = {p.page for p in PLACES} & set(written)
     have = sorted(f"{p.label} ({p.page})" for p in PLACES if p.page in pages)
     follow = sorted(f"{p.label} ({p.page})" for p in PLACES if p.page not in pages)
-    alt = (f"Methods by baseline (rows: {_plain(BASELINES)}) and treatment of the importance ratio "
-           f"(columns: {_plain(RATIOS)}). Written: {', '.join(have)}. "
-           f"To follow: {', '.join(follow) or 'none'}.")
+    alt = (
+        f"Methods by baseline (rows: {_plain(BASELINES)}) and treatment of the importance ratio "
+        f"(columns: {_plain(RATIOS)}). Written: {', '.join(have)}. "
+        f"To follow: {', '.join(follow) or 'none'}."
+    )
     return static_figure(
-        lambda figure, _: _draw(figure, pages), alt=alt, size=(900, 500),
+        lambda figure, _: _draw(figure, pages),
+        alt=alt,
+        size=(900, 500),
         caption="Every method is a choice of baseline and a way to tame the importance ratio. "
-                "Filled: the page with this number is written.",
+        "Filled: the page with this number is written.",
     )
 
 
@@ -90,9 +105,19 @@ def _draw(figure, pages: Collection[str]) -> None:
         spread = (cell.index(place) - (len(cell) - 1) / 2) * (0.48 if len(cell) < 3 else 0.33)
         done = place.page in pages
         axes.text(
-            place.ratio + spread, place.baseline, f"{place.label}\n{place.page}",
-            ha="center", va="center", fontsize=9, linespacing=1.25,
-            color="white" if done else "#333333", weight="bold" if done else "normal",
-            bbox={"boxstyle": "round,pad=0.35", "facecolor": BLUE if done else "white",
-                  "edgecolor": BLUE if done else GREY, "linestyle": "-" if done else "--"},
+            place.ratio + spread,
+            place.baseline,
+            f"{place.label}\n{place.page}",
+            ha="center",
+            va="center",
+            fontsize=9,
+            linespacing=1.25,
+            color="white" if done else "#333333",
+            weight="bold" if done else "normal",
+            bbox={
+                "boxstyle": "round,pad=0.35",
+                "facecolor": BLUE if done else "white",
+                "edgecolor": BLUE if done else GREY,
+                "linestyle": "-" if done else "--",
+            },
         )

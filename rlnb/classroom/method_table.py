@@ -77,10 +77,12 @@ SURROGATES: Mapping[type, Callable[[Any], str]] = {
 GATES: Mapping[type, Callable[[Any], str]] = {
     o.divergence_mask: lambda p: (
         f"dropped past {'TV' if p.kind == 'tv' else 'KL'}{' of the top K' if p.top_k else ''} "
-        f"{p.low:g}, outward"),
+        f"{p.low:g}, outward"
+    ),
     o.sequence_mask: lambda p: (
         f"wrong answer dropped past {p.threshold:g} nats a token"
-        f"{', to the engine' if p.anchor == 'sampling' else ''}"),
+        f"{', to the engine' if p.anchor == 'sampling' else ''}"
+    ),
     o.clip_cov: lambda p: f"{p.fraction:.2%} of tokens silenced",
     o.engine_ratio: lambda p: f"× engine ratio, {p.kind} at {p.high:g}",
     o.top_entropy: lambda p: f"top {p.quantile:.0%} of entropy only",
@@ -144,8 +146,11 @@ def _trust(objective: Objective) -> str:
 
 
 def _kl(objective: Objective) -> str:
-    found = [f"k1 in the reward, β {p.beta:g}" if p.estimator == "k1" else spell(p)
-             for p in objective.shape if isinstance(p, o.kl_in_reward)]
+    found = [
+        f"k1 in the reward, β {p.beta:g}" if p.estimator == "k1" else spell(p)
+        for p in objective.shape
+        if isinstance(p, o.kl_in_reward)
+    ]
     for p in objective.terms:
         if "ref_logprobs" in getattr(p, "needs", ()):
             corrected = "corrected " if p.corrected else ""
@@ -176,22 +181,31 @@ _P10, _P11, _HERE = _page("10_soft_trust_regions"), _page("11_gspo"), "this page
 
 # cells whose number is this course's or a library's, since the paper's was not verified
 STAND_IN: Mapping[str, tuple[str, ...]] = {
-    "cispo": ("trust_region",), "scalerl": ("trust_region",), "dppo": ("trust_region",),
-    "dppo_kl": ("trust_region",), "dppo_topk": ("trust_region",), "mgpo": ("baseline",),
-    "sspo": ("trust_region",), "clip_cov": ("trust_region",), "kl_cov": ("trust_region",),
+    "cispo": ("trust_region",),
+    "scalerl": ("trust_region",),
+    "dppo": ("trust_region",),
+    "dppo_kl": ("trust_region",),
+    "dppo_topk": ("trust_region",),
+    "mgpo": ("baseline",),
+    "sspo": ("trust_region",),
+    "clip_cov": ("trust_region",),
+    "kl_cov": ("trust_region",),
     "deepseek_v3_2": ("trust_region", "kl"),
 }
 
 NOTES: Mapping[str, Note] = {
-    "reinforce": Note("a gradient for what is only sampled", "noise grows with the mean reward",
-                      _P02),
-    "reinforce_batch_mean": Note("less noise, for free", "one baseline for easy and hard prompts",
-                                 _P03),
+    "reinforce": Note(
+        "a gradient for what is only sampled", "noise grows with the mean reward", _P02
+    ),
+    "reinforce_batch_mean": Note(
+        "less noise, for free", "one baseline for easy and hard prompts", _P03
+    ),
     "rloo": Note("an unbiased baseline per prompt", "several answers per prompt", _P03),
     "remax": Note("a baseline from one more answer", "the greedy answer may be untypical", _P03),
     "reinforce_plus_plus": Note("one scale for the batch", "the baseline knows no prompt", _P03),
-    "ppo": Note("several updates per batch, credit per token", "a second network, which may err",
-                _P05),
+    "ppo": Note(
+        "several updates per batch, credit per token", "a second network, which may err", _P05
+    ),
     "grpo": Note("no critic", "1/std and 1/T tilt prompts and lengths", _P07),
     "dr_grpo": Note("neither tilt", "the step follows reward scale and constant", _P08),
     "dapo": Note("rare tokens may rise further; no 1/T", "1/std still tilts prompts", _P09),
@@ -208,18 +222,25 @@ NOTES: Mapping[str, Note] = {
     "mgpo": Note("prompts near ½ weigh more", "1/std underneath pulls the other way", _HERE),
     "luspo": Note("GSPO without 1/T", "long answers move more", _arxiv("2602.05261")),
     "vespo": Note("a smooth weight on the true ratio", "products fade or grow with length", _HERE),
-    "sspo": Note("GMPO's mean with a soft gate (not verified)", "one weight for all tokens",
-                 _arxiv("2602.19327")),
-    "clip_cov": Note("slows the fall of entropy", "random; depends on the micro-batch",
-                     _arxiv("2505.22617")),
-    "kl_cov": Note("slows the fall of entropy", "no clip; depends on the micro-batch",
-                   _arxiv("2505.22617")),
+    "sspo": Note(
+        "GMPO's mean with a soft gate (not verified)",
+        "one weight for all tokens",
+        _arxiv("2602.19327"),
+    ),
+    "clip_cov": Note(
+        "slows the fall of entropy", "random; depends on the micro-batch", _arxiv("2505.22617")
+    ),
+    "kl_cov": Note(
+        "slows the fall of entropy", "no clip; depends on the micro-batch", _arxiv("2505.22617")
+    ),
     "simko": Note("presses a right answer's rivals less", "top-K log-probs with gradient", _HERE),
-    "lambda_grpo": Note("leans to long or short by one number", "a trained λ follows the loss",
-                        _HERE),
+    "lambda_grpo": Note(
+        "leans to long or short by one number", "a trained λ follows the loss", _HERE
+    ),
     "entropy_shaped": Note("a bonus where unsure, sign kept", "spares wrong unsure tokens", _HERE),
-    "deepseek_v3_2": Note("the KL term has the KL's gradient",
-                          "a reference; stale wrong answers teach nothing", _HERE),
+    "deepseek_v3_2": Note(
+        "the KL term has the KL's gradient", "a reference; stale wrong answers teach nothing", _HERE
+    ),
 }
 
 
@@ -235,14 +256,18 @@ def methods_table(methods: Mapping[str, Objective], first: Iterable[str] = ()) -
 
 
 def _cells(name: str, cells: Row) -> list[str]:
-    return [f"{getattr(cells, f.name)}{'*' * (f.name in STAND_IN.get(name, ()))}"
-            for f in fields(Row)]
+    return [
+        f"{getattr(cells, f.name)}{'*' * (f.name in STAND_IN.get(name, ()))}" for f in fields(Row)
+    ]
 
 
 def notes_table(methods: Iterable[str], first: Iterable[str] = ()) -> Bundle:
     """Mends, breaks, source; `first` as in `methods_table`."""
-    return _table(["method", "mends", "breaks, or costs", "shown or reported"],
-                  {name: list(astuple(NOTES[name])) for name in methods}, first)
+    return _table(
+        ["method", "mends", "breaks, or costs", "shown or reported"],
+        {name: list(astuple(NOTES[name])) for name in methods},
+        first,
+    )
 
 
 def _table(heads: list[str], rows: Mapping[str, list[str]], first: Iterable[str]) -> Bundle:
@@ -250,17 +275,24 @@ def _table(heads: list[str], rows: Mapping[str, list[str]], first: Iterable[str]
     rest = [name for name in rows if name not in on_top]
     marked = _markdown(heads, rows, on_top)
     if rest:
-        marked += (f"\n\n<details><summary>the other {len(rest)}</summary>\n\n"
-                   f"{_markdown(heads, rows, rest)}\n\n</details>")
-    plain = ["; ".join([name, *(f"{head} {cell}" for head, cell in zip(heads[1:], rows[name],
-                                                                        strict=True))])
-             for name in on_top + rest]
+        marked += (
+            f"\n\n<details><summary>the other {len(rest)}</summary>\n\n"
+            f"{_markdown(heads, rows, rest)}\n\n</details>"
+        )
+    plain = [
+        "; ".join(
+            [name, *(f"{head} {cell}" for head, cell in zip(heads[1:], rows[name], strict=True))]
+        )
+        for name in on_top + rest
+    ]
     return Bundle({"text/markdown": marked, "text/plain": "\n".join(plain)})
 
 
 def _markdown(heads: list[str], rows: Mapping[str, list[str]], names: list[str]) -> str:
     # * would be read as emphasis where a row has two
-    lines = [heads, ["---"] * len(heads),
-             *([f"`{name}`", *(cell.replace("*", "\\*") for cell in rows[name])]
-               for name in names)]
+    lines = [
+        heads,
+        ["---"] * len(heads),
+        *([f"`{name}`", *(cell.replace("*", "\\*") for cell in rows[name])] for name in names),
+    ]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -51,11 +51,7 @@ ONE_THREAD = {
 KEPT_METADATA = ("tags", "slideshow", "jupyter")
 
 NOTEBOOK_METADATA = {
-    "kernelspec": {
-        "display_name": "Python 3 (ipykernel)",
-        "language": "python",
-        "name": "python3",
-    },
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     # Without the version: it would change with every author's Python.
     "language_info": {
         "file_extension": ".py",

@@ -11,13 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rlnb.classroom.figures import (
-    NEGATIVE,
-    POSITIVE,
-    Picture,
-    learning_curves,
-    static_figure,
-)
+from rlnb.classroom.figures import NEGATIVE, POSITIVE, Picture, learning_curves, static_figure
 from rlnb.training import data_folder, read, series
 
 WINDOW = 5  # steps of the running mean in the length figure: a step has few right answers
@@ -72,7 +66,7 @@ def running_mean(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
     """
     out = []
     for i in range(len(values)):
-        some = values[max(0, i - window + 1):i + 1]
+        some = values[max(0, i - window + 1) : i + 1]
         some = some[~np.isnan(some)]
         out.append(some.mean() if len(some) else np.nan)
     return np.array(out)
@@ -81,14 +75,16 @@ def running_mean(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
 def lengths(method: str) -> dict[str, np.ndarray]:
     """{"right": (seeds, steps), "wrong": ...}: mean length in tokens per step, each seed."""
     run = RUNS[method]
-    return {kind: np.array([curve(run, seed, f"completions/mean_length_{kind}")
-                            for seed in seeds(run)]) for kind in ("right", "wrong")}
+    return {
+        kind: np.array([curve(run, seed, f"completions/mean_length_{kind}") for seed in seeds(run)])
+        for kind in ("right", "wrong")
+    }
 
 
 def length_gap(method: str, first: int, last: int) -> list[float]:
     """Wrong minus right mean length over steps `first` ... `last`, one number a seed."""
     both = lengths(method)
-    part = {kind: np.nanmean(table[:, first - 1:last], axis=1) for kind, table in both.items()}
+    part = {kind: np.nanmean(table[:, first - 1 : last], axis=1) for kind, table in both.items()}
     return (part["wrong"] - part["right"]).tolist()
 
 
@@ -131,16 +127,23 @@ LOOK = {"right": {"color": POSITIVE, "ls": "-"}, "wrong": {"color": NEGATIVE, "l
 
 def length_figure(caption: str) -> Picture:
     """Lengths of right and wrong answers over training, one panel a method, every seed."""
-    smooth = {m: {k: np.array([running_mean(row) for row in table])
-                  for k, table in lengths(m).items()} for m in LENGTH_RUNS}
+    smooth = {
+        m: {k: np.array([running_mean(row) for row in table]) for k, table in lengths(m).items()}
+        for m in LENGTH_RUNS
+    }
     top = 10 * np.ceil(max(np.nanmax(t) for both in smooth.values() for t in both.values()) / 10)
 
     def build(figure, _):
         for column, (method, both) in enumerate(smooth.items()):
             axes = figure.add_axes((0.075 + 0.475 * column, 0.15, 0.43, 0.66))
             steps = both["right"].shape[1]
-            axes.set(xlim=(1, steps), ylim=(0, top), xlabel="optimizer step", title=method,
-                     yticks=np.arange(0, top + 1, 10))
+            axes.set(
+                xlim=(1, steps),
+                ylim=(0, top),
+                xlabel="optimizer step",
+                title=method,
+                yticks=np.arange(0, top + 1, 10),
+            )
             if column == 0:
                 axes.set_ylabel("mean length, tokens")
             else:
@@ -152,17 +155,20 @@ def length_figure(caption: str) -> Picture:
                 axes.plot(x, table.mean(0), lw=2.4, **LOOK[kind])
         count = len(both["right"])
         note = "one seed" if count == 1 else f"mean of {count} seeds"
-        handles = [axes.plot([], [], lw=2.4, **look, label=f"{kind} answers, {note}")[0]
-                   for kind, look in LOOK.items()]
+        handles = [
+            axes.plot([], [], lw=2.4, **look, label=f"{kind} answers, {note}")[0]
+            for kind, look in LOOK.items()
+        ]
         figure.legend(handles=handles, loc="upper center", ncols=2, bbox_to_anchor=(0.52, 1.01))
 
     gaps = {}
     for method, both in smooth.items():
         last = both["right"].shape[1]
         gaps[method] = ", ".join(f"{g:+.1f}" for g in length_gap(method, last - 9, last))
-    alt = ("Mean length of right and wrong answers over training, each seed. Wrong minus right "
-           "over the last ten steps: "
-           + "; ".join(f"{m} {g} tokens" for m, g in gaps.items()) + ".")
+    alt = (
+        "Mean length of right and wrong answers over training, each seed. Wrong minus right "
+        "over the last ten steps: " + "; ".join(f"{m} {g} tokens" for m, g in gaps.items()) + "."
+    )
     return static_figure(build, alt=alt, caption=caption, size=(900, 320))
 
 
@@ -170,12 +176,25 @@ def bonus_figure(caption: str) -> Picture:
     """Number of `wait` in an answer while 0.01 is paid for each, divided by the std or not."""
     curves = {rule: waits(rule) for rule in BONUS_RUNS}
     last = {rule: table[:, -10:].mean(1) for rule, table in curves.items()}
-    base = float(np.mean([series(records(run, seed), "mean_wait", kind="eval")[0]
-                          for run in BONUS_RUNS.values() for seed in seeds(run)]))
-    words = "; ".join(f"{rule} {', '.join(f'{x:.2f}' for x in some)}"
-                      for rule, some in last.items())
+    base = float(
+        np.mean(
+            [
+                series(records(run, seed), "mean_wait", kind="eval")[0]
+                for run in BONUS_RUNS.values()
+                for seed in seeds(run)
+            ]
+        )
+    )
+    words = "; ".join(
+        f"{rule} {', '.join(f'{x:.2f}' for x in some)}" for rule, some in last.items()
+    )
     return learning_curves(
-        curves, base=base, steps=range(1, next(iter(curves.values())).shape[1] + 1),
-        ylabel="“wait” per answer", caption=caption, size=(900, 320),
+        curves,
+        base=base,
+        steps=range(1, next(iter(curves.values())).shape[1] + 1),
+        ylabel="“wait” per answer",
+        caption=caption,
+        size=(900, 320),
         alt=f"Mean number of wait in an answer over training, each seed, base {base:.2f}. "
-            f"Over the last ten steps: {words}.")
+        f"Over the last ten steps: {words}.",
+    )

@@ -154,8 +154,10 @@ class Page:
         if not mode.live:
             path = replay or data_folder() / "runs" / RECORDED
             if not path.is_file():
-                raise BadInput(f"replay: there is no recording at {str(path)!r}; see "
-                               "data/runs/README.md, or choose another mode")
+                raise BadInput(
+                    f"replay: there is no recording at {str(path)!r}; see "
+                    "data/runs/README.md, or choose another mode"
+                )
             self._found = json.loads(path.read_text(encoding="utf-8"))
             self.header = self._found["header"]
         else:
@@ -211,8 +213,10 @@ class Page:
             return
         self._found = {"header": self.header, **self._found}
         self._found[name] = pack(value) if _is_run(value) else value
-        lines = [f" {json.dumps(key)}: {json.dumps(_short(item), separators=(',', ':'))}"
-                 for key, item in self._found.items()]
+        lines = [
+            f" {json.dumps(key)}: {json.dumps(_short(item), separators=(',', ':'))}"
+            for key, item in self._found.items()
+        ]
         self._record.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
     def watch(self) -> LivePlot:
@@ -233,8 +237,10 @@ class Page:
         if self.known:
             assert all(conditions), f"holds of the shipped model, not here: {conditions}"
         elif not all(conditions):
-            print(f"[differs from the shipped model: {conditions.count(False)} of "
-                  f"{len(conditions)} statements do not hold here]")
+            print(
+                f"[differs from the shipped model: {conditions.count(False)} of "
+                f"{len(conditions)} statements do not hold here]"
+            )
 
     def banner(self) -> Bundle:
         """The mode in large letters; in a terminal, in capitals between two lines."""
@@ -242,8 +248,10 @@ class Page:
         where = f"{header['machine']}, torch {header['torch']}"
         if name == "replay":
             title = "REPLAY"
-            text = (f"Recorded on {where}, {header['model']} model. Only what takes a moment is "
-                    "computed now, with the shipped model.")
+            text = (
+                f"Recorded on {where}, {header['model']} model. Only what takes a moment is "
+                "computed now, with the shipped model."
+            )
         elif name == "cpu":
             title = "LIVE ON THE CPU"
             text = "A small model; about a minute on an idle laptop."
@@ -251,8 +259,10 @@ class Page:
             title = "LIVE ON CUDA"
             text = f"{where}. Meant to take about ten minutes; not yet timed."
         text = f"{text} This mode, because {self.mode.why}."
-        html = (f'<div style="font-size:2.4em;font-weight:bold;line-height:1.3">{title}</div>'
-                f"<div>{text}</div>")
+        html = (
+            f'<div style="font-size:2.4em;font-weight:bold;line-height:1.3">{title}</div>'
+            f"<div>{text}</div>"
+        )
         line = "=" * 60
         return Bundle({"text/html": html, "text/plain": f"{line}\n  {title}\n{line}\n{text}"})
 

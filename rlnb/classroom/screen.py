@@ -4,6 +4,8 @@ On a bare GPU box a page runs as a script: `display` prints the text of what it 
 control is its value.
 """
 
+from __future__ import annotations
+
 from types import SimpleNamespace
 from typing import Any
 

@@ -10,7 +10,9 @@ gates, weights, terms (the parts), composition (Objective), zoo and annex (the n
 verl, and what a training configuration really runs).
 """
 
-from .advantages import (
+from __future__ import annotations
+
+from rlnb.objective.advantages import (
     batch_mean,
     batch_zscore,
     gae,
@@ -22,21 +24,38 @@ from .advantages import (
     raw_reward,
     return_to_go,
 )
-from .annex import ANNEX
-from .batch import Batch, Prepared, Totals
-from .composition import Objective, Output
-from .credit import entropy_shaped, length_preference, mgpo_weight, press_top, whiten
-from .gates import clip_cov, divergence_mask, engine_ratio, sequence_mask, top_entropy
-from .interop import from_trl, from_verl, to_trl, to_verl
-from .interop.explanation import ConfigReport, explain_config
-from .interop.rosetta_table import rosetta
-from .part import Part
-from .ratios import gmpo, product, sequence, sequence_token, soft_sequence, token, topk_mix
-from .report import Difference, Explanation, difference
-from .shapes import kl_in_reward, overlong, reward_clip
-from .surrogates import cispo, clip, kl_cov, logprob, ratio, sapo, vespo
-from .terms import absolute_kl, entropy_bonus, k1, k2, k3, kl_estimate, term, value_loss
-from .weights import (
+from rlnb.objective.annex import ANNEX
+from rlnb.objective.batch import Batch, Prepared, Totals
+from rlnb.objective.composition import Objective, Output
+from rlnb.objective.credit import entropy_shaped, length_preference, mgpo_weight, press_top, whiten
+from rlnb.objective.gates import clip_cov, divergence_mask, engine_ratio, sequence_mask, top_entropy
+from rlnb.objective.interop import from_trl, from_verl, to_trl, to_verl
+from rlnb.objective.interop.explanation import ConfigReport, explain_config
+from rlnb.objective.interop.rosetta_table import rosetta
+from rlnb.objective.part import Part
+from rlnb.objective.ratios import (
+    gmpo,
+    product,
+    sequence,
+    sequence_token,
+    soft_sequence,
+    token,
+    topk_mix,
+)
+from rlnb.objective.report import Difference, Explanation, difference
+from rlnb.objective.shapes import kl_in_reward, overlong, reward_clip
+from rlnb.objective.surrogates import cispo, clip, kl_cov, logprob, ratio, sapo, vespo
+from rlnb.objective.terms import (
+    absolute_kl,
+    entropy_bonus,
+    k1,
+    k2,
+    k3,
+    kl_estimate,
+    term,
+    value_loss,
+)
+from rlnb.objective.weights import (
     constant_length,
     local_token_mean,
     padded_length,
@@ -46,18 +65,82 @@ from .weights import (
     token_mean,
     token_sum,
 )
-from .zoo import ZOO, closest, method, name_of, neighbours
+from rlnb.objective.zoo import ZOO, closest, method, name_of, neighbours
 
 __all__ = [
-    "ANNEX", "Batch", "ConfigReport", "Difference", "Explanation", "Objective", "Output", "Part",
-    "Prepared", "Totals", "ZOO", "absolute_kl", "batch_mean", "batch_zscore", "cispo", "clip",
-    "clip_cov", "closest", "constant_length", "difference", "divergence_mask", "engine_ratio",
-    "entropy_bonus", "entropy_shaped", "explain_config", "from_trl", "from_verl", "gae", "gmpo",
-    "greedy_baseline", "group_center", "group_zscore", "k1", "k2", "k3", "kl_cov", "kl_estimate",
-    "kl_in_reward", "leave_one_out", "length_preference", "local_token_mean", "logprob", "max_rl",
-    "method", "mgpo_weight", "name_of", "neighbours", "overlong", "padded_length", "press_top",
-    "product", "prompt_mean", "ratio", "raw_reward", "return_to_go", "reward_clip", "rosetta",
-    "sapo", "sequence", "sequence_mask", "sequence_mean", "sequence_sum", "sequence_token",
-    "soft_sequence", "term", "to_trl", "to_verl", "token", "token_mean", "token_sum", "top_entropy",
-    "topk_mix", "value_loss", "vespo", "whiten",
+    "ANNEX",
+    "Batch",
+    "ConfigReport",
+    "Difference",
+    "Explanation",
+    "Objective",
+    "Output",
+    "Part",
+    "Prepared",
+    "Totals",
+    "ZOO",
+    "absolute_kl",
+    "batch_mean",
+    "batch_zscore",
+    "cispo",
+    "clip",
+    "clip_cov",
+    "closest",
+    "constant_length",
+    "difference",
+    "divergence_mask",
+    "engine_ratio",
+    "entropy_bonus",
+    "entropy_shaped",
+    "explain_config",
+    "from_trl",
+    "from_verl",
+    "gae",
+    "gmpo",
+    "greedy_baseline",
+    "group_center",
+    "group_zscore",
+    "k1",
+    "k2",
+    "k3",
+    "kl_cov",
+    "kl_estimate",
+    "kl_in_reward",
+    "leave_one_out",
+    "length_preference",
+    "local_token_mean",
+    "logprob",
+    "max_rl",
+    "method",
+    "mgpo_weight",
+    "name_of",
+    "neighbours",
+    "overlong",
+    "padded_length",
+    "press_top",
+    "product",
+    "prompt_mean",
+    "ratio",
+    "raw_reward",
+    "return_to_go",
+    "reward_clip",
+    "rosetta",
+    "sapo",
+    "sequence",
+    "sequence_mask",
+    "sequence_mean",
+    "sequence_sum",
+    "sequence_token",
+    "soft_sequence",
+    "term",
+    "to_trl",
+    "to_verl",
+    "token",
+    "token_mean",
+    "token_sum",
+    "top_entropy",
+    "topk_mix",
+    "value_loss",
+    "vespo",
+    "whiten",
 ]

@@ -1,22 +1,30 @@
 """The command line: python -m rlnb.objective {explain,rosetta}."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from pathlib import Path
 
-from .interop.explanation import explain_config
-from .interop.rosetta_table import rosetta
+from rlnb.objective.interop.explanation import explain_config
+from rlnb.objective.interop.rosetta_table import rosetta
 
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m rlnb.objective", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
-    explain = commands.add_parser("explain", help="which objective a training configuration is, "
-                                  "and what to know before running it")
-    explain.add_argument("config", help="a Python, YAML, JSON, notebook or shell file, or - for "
-                         "standard input; it is read and never run")
-    table = commands.add_parser("rosetta", help="the same setting in TRL, verl, OpenRLHF, the "
-                                "papers and here")
+    explain = commands.add_parser(
+        "explain",
+        help="which objective a training configuration is, and what to know before running it",
+    )
+    explain.add_argument(
+        "config",
+        help="a Python, YAML, JSON, notebook or shell file, or - for "
+        "standard input; it is read and never run",
+    )
+    table = commands.add_parser(
+        "rosetta", help="the same setting in TRL, verl, OpenRLHF, the papers and here"
+    )
     table.add_argument("library", nargs="?", help="one column only")
     return top
 
@@ -27,13 +35,15 @@ def text_of(path: str) -> str:
         if path == "-":
             return sys.stdin.buffer.read(2_000_000).decode("utf-8")
         if not Path(path).is_file():
-            raise ValueError(f"config: there is no file {path!r}; give a path, or - for standard "
-                             "input.")
+            raise ValueError(
+                f"config: there is no file {path!r}; give a path, or - for standard input."
+            )
         with Path(path).open("rb") as file:
             return file.read(2_000_000).decode("utf-8")
     except UnicodeDecodeError:
-        raise ValueError(f"config: {path!r} is not UTF-8 text; give a Python, YAML, JSON or shell "
-                         "file.") from None
+        raise ValueError(
+            f"config: {path!r} is not UTF-8 text; give a Python, YAML, JSON or shell file."
+        ) from None
     except OSError as error:
         raise ValueError(f"config: cannot read {path!r}: {error.strerror}.") from None
 

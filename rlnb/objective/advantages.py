@@ -12,11 +12,21 @@ from typing import ClassVar, Literal
 
 import torch
 
-from .batch import Batch
-from .part import Part
+from rlnb.objective.batch import Batch
+from rlnb.objective.part import Part
 
-__all__ = ["batch_mean", "batch_zscore", "gae", "greedy_baseline", "group_center", "group_zscore",
-           "leave_one_out", "max_rl", "raw_reward", "return_to_go"]
+__all__ = [
+    "batch_mean",
+    "batch_zscore",
+    "gae",
+    "greedy_baseline",
+    "group_center",
+    "group_zscore",
+    "leave_one_out",
+    "max_rl",
+    "raw_reward",
+    "return_to_go",
+]
 
 Std = Literal["population", "bessel"]
 
@@ -33,7 +43,8 @@ class _Group(Part):
         if batch.num_generations < 2:
             raise ValueError(
                 f"{type(self).__name__} compares answers to one prompt and needs num_generations "
-                "of at least 2, got 1. Sample more answers, or use raw_reward or batch_mean.")
+                "of at least 2, got 1. Sample more answers, or use raw_reward or batch_mean."
+            )
 
     @staticmethod
     def centred(batch: Batch, token_rewards: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -51,8 +62,10 @@ class _Group(Part):
 class _Whole(Part):
     def check(self, batch: Batch) -> None:
         if len(batch.logprobs) < 2:
-            raise ValueError(f"{type(self).__name__} compares the rows of a batch and needs at "
-                             "least 2, got 1: with one row every advantage would be 0.")
+            raise ValueError(
+                f"{type(self).__name__} compares the rows of a batch and needs at "
+                "least 2, got 1: with one row every advantage would be 0."
+            )
 
 
 @dataclass(frozen=True, repr=False)
@@ -222,9 +235,11 @@ class max_rl(_Group):
         graded = (batch.rewards != 0) & (batch.rewards != 1)
         if bool(graded.any()):
             row = int(graded.nonzero()[0])
-            raise ValueError(f"max_rl raises the log-probability of success and takes rewards of 0 "
-                             f"and 1; rewards[{row}] is {float(batch.rewards[row])}. Threshold the "
-                             "reward, or use group_center.")
+            raise ValueError(
+                f"max_rl raises the log-probability of success and takes rewards of 0 "
+                f"and 1; rewards[{row}] is {float(batch.rewards[row])}. Threshold the "
+                "reward, or use group_center."
+            )
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
         rewards, deviation = self.centred(batch, token_rewards)

@@ -6,14 +6,14 @@ could not be verified in the paper or its code, the line says so.
 
 from __future__ import annotations
 
-from . import ratios
-from .advantages import group_center, group_zscore
-from .composition import Objective
-from .credit import entropy_shaped, length_preference, press_top
-from .gates import clip_cov, sequence_mask
-from .surrogates import clip, kl_cov, ratio, vespo
-from .terms import k3
-from .weights import sequence_mean, sequence_sum, token_mean
+from rlnb.objective import ratios
+from rlnb.objective.advantages import group_center, group_zscore
+from rlnb.objective.composition import Objective
+from rlnb.objective.credit import entropy_shaped, length_preference, press_top
+from rlnb.objective.gates import clip_cov, sequence_mask
+from rlnb.objective.surrogates import clip, kl_cov, ratio, vespo
+from rlnb.objective.terms import k3
+from rlnb.objective.weights import sequence_mean, sequence_sum, token_mean
 
 __all__ = ["ANNEX"]
 
@@ -31,15 +31,18 @@ ANNEX: dict[str, Objective] = {
     # ... or pay for moving; no clip                                                2505.22617
     "kl_cov": Objective(_zscore, kl_cov(), token_mean),
     # at fork tokens: lift the top K when right, press the top 1 when wrong         2510.14807
-    "simko": Objective(_zscore, clip(0.2), token_mean, ratio=ratios.topk_mix(),
-                       credit=press_top()),
+    "simko": Objective(_zscore, clip(0.2), token_mean, ratio=ratios.topk_mix(), credit=press_top()),
     # the loss of an answer weighed by its length; lambda is learned in the paper   2510.06870
     "lambda_grpo": Objective(_zscore, clip(0.2), token_mean, credit=length_preference()),
     # a detached entropy bonus on the advantage                                     2506.14758
     "entropy_shaped": Objective(_zscore, clip(0.2), token_mean, credit=entropy_shaped()),
     # DeepSeek-V3.2: no std, corrected KL, bad answers far from the engine's policy masked; beta and
     # delta are not published, GRPO's 0.04 and TRL's 0.5 stand in                   2512.02556
-    "deepseek_v3_2": Objective(group_center(), clip(0.2), sequence_mean,
-                               gates=sequence_mask(0.5, anchor="sampling"),
-                               terms=k3(0.04, corrected=True)),
+    "deepseek_v3_2": Objective(
+        group_center(),
+        clip(0.2),
+        sequence_mean,
+        gates=sequence_mask(0.5, anchor="sampling"),
+        terms=k3(0.04, corrected=True),
+    ),
 }

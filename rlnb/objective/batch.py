@@ -10,8 +10,15 @@ import torch
 __all__ = ["Batch", "Prepared", "Totals"]
 
 PER_TOKEN = (
-    "old_logprobs", "ref_logprobs", "sampling_logprobs", "token_rewards", "values",
-    "old_values", "returns", "entropies", "sampled_rank",
+    "old_logprobs",
+    "ref_logprobs",
+    "sampling_logprobs",
+    "token_rewards",
+    "values",
+    "old_values",
+    "returns",
+    "entropies",
+    "sampled_rank",
 )
 PER_CANDIDATE = ("topk_logprobs", "old_topk_logprobs")
 
@@ -99,9 +106,11 @@ class Batch:
         count = len(self.logprobs)
         index = as_index(index)
         taken = {
-            f.name: value[index] for f in fields(self)
+            f.name: value[index]
+            for f in fields(self)
             if torch.is_tensor(value := getattr(self, f.name))
-            and value.ndim > 0 and len(value) == count
+            and value.ndim > 0
+            and len(value) == count
         }
         return replace(self, **taken)
 
@@ -116,8 +125,9 @@ class Batch:
             value = getattr(self, name)
             if value is not None:
                 where = mask if value.ndim == 2 else mask.unsqueeze(-1)
-                clean[name] = torch.where(where, value, torch.zeros((), dtype=value.dtype,
-                                                                    device=value.device))
+                clean[name] = torch.where(
+                    where, value, torch.zeros((), dtype=value.dtype, device=value.device)
+                )
         return replace(self, **clean)
 
     def check(self) -> None:
@@ -129,52 +139,74 @@ class Batch:
         self._check_shape("completion_mask", (rows, width))
         values = self.completion_mask.float()
         if not bool(((values == 0) | (values == 1)).all()):
-            raise ValueError("completion_mask must hold only 0 and 1: it says which tokens the "
-                             "policy wrote. Pass weights through the objective's `weights`.")
+            raise ValueError(
+                "completion_mask must hold only 0 and 1: it says which tokens the "
+                "policy wrote. Pass weights through the objective's `weights`."
+            )
         self._check_shape("rewards", (rows,))
         if not bool(torch.isfinite(self.rewards.float()).all()):
             bad = int((~torch.isfinite(self.rewards.float())).nonzero()[0])
-            raise ValueError(f"rewards[{bad}] is {float(self.rewards[bad])}: a reward must be "
-                             "finite. Give a failed verifier a number, or drop the prompt.")
+            raise ValueError(
+                f"rewards[{bad}] is {float(self.rewards[bad])}: a reward must be "
+                "finite. Give a failed verifier a number, or drop the prompt."
+            )
         size = self.num_generations
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise ValueError(f"num_generations must be an int of at least 1, got {size!r}.")
         if rows % size:
-            raise ValueError(f"logprobs has {rows} rows, which is not a multiple of "
-                             f"num_generations={size}: rows kG ... kG+G-1 answer one prompt.")
+            raise ValueError(
+                f"logprobs has {rows} rows, which is not a multiple of "
+                f"num_generations={size}: rows kG ... kG+G-1 answer one prompt."
+            )
         if not bool(self.mask.any()):
-            raise ValueError("completion_mask is 0 everywhere: there is no token to learn from. "
-                             "Were all completions truncated and masked?")
+            raise ValueError(
+                "completion_mask is 0 everywhere: there is no token to learn from. "
+                "Were all completions truncated and masked?"
+            )
         for name in PER_TOKEN:
             self._check_shape(name, (rows, width))
         for name in PER_CANDIDATE:
             self._check_shape(name, (rows, width, None))
         self._check_shape("greedy_rewards", (rows,))
         if self.advantages is not None and tuple(self.advantages.shape) not in (
-            (rows,), (rows, width)
+            (rows,),
+            (rows, width),
         ):
-            raise ValueError(f"advantages must have shape ({rows},) or ({rows}, {width}), "
-                             f"got {tuple(self.advantages.shape)}.")
+            raise ValueError(
+                f"advantages must have shape ({rows},) or ({rows}, {width}), "
+                f"got {tuple(self.advantages.shape)}."
+            )
         self._check_finite()
 
     def _check_shape(self, name: str, shape: tuple[int | None, ...]) -> None:
         value = getattr(self, name)
         if value is None and name not in ("completion_mask", "rewards"):
             return
-        wanted = "(" + ", ".join("K" if n is None else str(n) for n in shape) + \
-            ("," if len(shape) == 1 else "") + ")"
+        wanted = (
+            "("
+            + ", ".join("K" if n is None else str(n) for n in shape)
+            + ("," if len(shape) == 1 else "")
+            + ")"
+        )
         if not torch.is_tensor(value):
             raise ValueError(f"{name} must be a tensor of shape {wanted}, got {_say(value)}.")
         if value.ndim != len(shape) or any(
             n is not None and n != m for n, m in zip(shape, value.shape, strict=False)
         ):
-            raise ValueError(f"{name} must have shape {wanted} to match logprobs, "
-                             f"got {tuple(value.shape)}.")
+            raise ValueError(
+                f"{name} must have shape {wanted} to match logprobs, got {tuple(value.shape)}."
+            )
 
     def _check_finite(self) -> None:
         mask = self.mask
-        names = ("logprobs", "old_logprobs", "ref_logprobs", "sampling_logprobs", "values",
-                 "token_rewards")
+        names = (
+            "logprobs",
+            "old_logprobs",
+            "ref_logprobs",
+            "sampling_logprobs",
+            "values",
+            "token_rewards",
+        )
         for name in names:
             value = getattr(self, name)
             if value is None:
@@ -182,12 +214,16 @@ class Batch:
             bad = mask & ~torch.isfinite(value)
             if bool(bad.any()):
                 row, col = (int(i) for i in bad.nonzero()[0])
-                raise ValueError(f"{name}[{row}, {col}] is {float(value[row, col])} on an unmasked "
-                                 "token. Mask the token or mend the model's output.")
+                raise ValueError(
+                    f"{name}[{row}, {col}] is {float(value[row, col])} on an unmasked "
+                    "token. Mask the token or mend the model's output."
+                )
             if name.endswith("logprobs") and bool((mask & (value > 1e-3)).any()):
                 row, col = (int(i) for i in (mask & (value > 1e-3)).nonzero()[0])
-                raise ValueError(f"{name}[{row}, {col}] is {float(value[row, col]):.4f}, but a log-"
-                                 "probability is at most 0. Did you pass probabilities? Take log.")
+                raise ValueError(
+                    f"{name}[{row}, {col}] is {float(value[row, col]):.4f}, but a log-"
+                    "probability is at most 0. Did you pass probabilities? Take log."
+                )
 
 
 def as_index(index: Any) -> Any:
@@ -204,18 +240,23 @@ class Totals:
     """The denominators of a whole optimizer step, so that its micro-batches add up exactly."""
 
     rows: int
-    nonempty_rows: torch.Tensor      # 0-d: rows with at least one unmasked token
+    nonempty_rows: torch.Tensor  # 0-d: rows with at least one unmasked token
     prompts: int
-    tokens: torch.Tensor             # 0-d: unmasked tokens
-    row_group_tokens: torch.Tensor   # (B,): unmasked tokens in the row's group
+    tokens: torch.Tensor  # 0-d: unmasked tokens
+    row_group_tokens: torch.Tensor  # (B,): unmasked tokens in the row's group
 
     @classmethod
     def of_groups(cls, batch: Batch) -> Totals:
         """Of a whole step: rows kG ... kG+G-1 are one group."""
         lengths, size = batch.lengths, batch.num_generations
         per_group = lengths.view(-1, size).sum(1, keepdim=True).expand(-1, size).reshape(-1)
-        return cls(len(lengths), (lengths > 0).sum().to(lengths.dtype), len(lengths) // size,
-                   lengths.sum(), per_group)
+        return cls(
+            len(lengths),
+            (lengths > 0).sum().to(lengths.dtype),
+            len(lengths) // size,
+            lengths.sum(),
+            per_group,
+        )
 
     @classmethod
     def of(cls, lengths: torch.Tensor, group: torch.Tensor) -> Totals:
@@ -223,8 +264,13 @@ class Totals:
         ids, place = torch.unique(group, return_inverse=True)
         per_group = torch.zeros(len(ids), dtype=lengths.dtype, device=lengths.device)
         per_group.index_add_(0, place, lengths)
-        return cls(len(lengths), (lengths > 0).sum().to(lengths.dtype), len(ids),
-                   lengths.sum(), per_group[place])
+        return cls(
+            len(lengths),
+            (lengths > 0).sum().to(lengths.dtype),
+            len(ids),
+            lengths.sum(),
+            per_group[place],
+        )
 
 
 @dataclass(frozen=True)
@@ -232,8 +278,8 @@ class Prepared:
     """A rollout step whose advantages and totals are known. `Objective.loss` needs nothing else."""
 
     batch: Batch
-    advantages: torch.Tensor   # (B, T), no gradient
-    group: torch.Tensor        # (B,) id of the row's prompt
+    advantages: torch.Tensor  # (B, T), no gradient
+    group: torch.Tensor  # (B,) id of the row's prompt
     totals: Totals
 
     def __len__(self) -> int:
@@ -259,5 +305,8 @@ class Prepared:
 
 
 def _say(value: Any) -> str:
-    return f"shape {tuple(value.shape)} {value.dtype}" if torch.is_tensor(value) \
+    return (
+        f"shape {tuple(value.shape)} {value.dtype}"
+        if torch.is_tensor(value)
         else f"{type(value).__name__}"
+    )

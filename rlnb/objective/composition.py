@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import torch
 
-from .batch import Batch, Prepared, Totals
-from .part import Part, canonical, spell
-from .ratios import token
-from .report import Explanation, Metrics
-from .shapes import on_last_token
-from .terms import term
+from rlnb.objective.batch import Batch, Prepared, Totals
+from rlnb.objective.part import Part, canonical, spell
+from rlnb.objective.ratios import token
+from rlnb.objective.report import Explanation, Metrics
+from rlnb.objective.shapes import on_last_token
+from rlnb.objective.terms import term
 
 __all__ = ["Objective", "Output"]
 
@@ -143,26 +143,26 @@ class Objective:
     @classmethod
     def from_trl(cls, config: Any = None, **keywords: Any) -> Objective:
         """What TRL computes for a GRPOConfig or its keywords: see interop.from_trl."""
-        from .interop.trl import from_trl  # here: that room builds objectives
+        from rlnb.objective.interop.trl import from_trl  # here: that room builds objectives
 
         return from_trl(config, **keywords)
 
     @classmethod
     def from_verl(cls, config: Any = None, **keywords: Any) -> Objective:
         """What verl computes for its words: see interop.from_verl."""
-        from .interop.verl import from_verl
+        from rlnb.objective.interop.verl import from_verl
 
         return from_verl(config, **keywords)
 
     def to_trl(self, *, strict: bool = False) -> dict[str, Any]:
         """This objective as keywords of TRL, with `.differences`: see interop.to_trl."""
-        from .interop.trl_words import to_trl
+        from rlnb.objective.interop.trl_words import to_trl
 
         return to_trl(self, strict=strict)
 
     def to_verl(self, *, strict: bool = False) -> dict[str, Any]:
         """This objective as words of verl, with `.differences`: see interop.to_verl."""
-        from .interop.verl_words import to_verl
+        from rlnb.objective.interop.verl_words import to_verl
 
         return to_verl(self, strict=strict)
 
@@ -171,8 +171,16 @@ class Objective:
     @property
     def parts(self) -> tuple:
         """All parts, flat."""
-        return (self.advantage, self.surrogate, self.weights, self.ratio,
-                *self.shape, *self.credit, *self.gates, *self.terms)
+        return (
+            self.advantage,
+            self.surrogate,
+            self.weights,
+            self.ratio,
+            *self.shape,
+            *self.credit,
+            *self.gates,
+            *self.terms,
+        )
 
     @property
     def needs(self) -> frozenset[str]:
@@ -184,8 +192,9 @@ class Objective:
         known = [f.name for f in fields(self)]
         for name in changes:
             if name not in known:
-                raise TypeError(f"an objective has no part {name!r}; its parts are "
-                                f"{', '.join(known)}.")
+                raise TypeError(
+                    f"an objective has no part {name!r}; its parts are {', '.join(known)}."
+                )
         return replace(self, **changes)
 
     def explain(self, batch: Batch) -> Explanation:
@@ -194,14 +203,22 @@ class Objective:
         lp = batch.logprobs.detach().clone().requires_grad_()
         prepared = prepared.replace(logprobs=lp)
         loss, policy, weights, log_ratio = self._loss(prepared)
-        gradient, = torch.autograd.grad(loss, lp, retain_graph=True, allow_unused=True)
-        push, = torch.autograd.grad((weights * policy).sum(), lp, allow_unused=True)
+        (gradient,) = torch.autograd.grad(loss, lp, retain_graph=True, allow_unused=True)
+        (push,) = torch.autograd.grad((weights * policy).sum(), lp, allow_unused=True)
         gradient = torch.zeros_like(lp) if gradient is None else gradient
         push = torch.zeros_like(lp) if push is None else push
         scale = weights * prepared.advantages
         gate = torch.where(scale != 0, -push / torch.where(scale != 0, scale, 1.0), torch.nan)
-        return Explanation(repr(self), batch.mask, prepared.advantages, log_ratio.exp().detach(),
-                           gate.detach(), weights.detach(), gradient, loss.detach())
+        return Explanation(
+            repr(self),
+            batch.mask,
+            prepared.advantages,
+            log_ratio.exp().detach(),
+            gate.detach(),
+            weights.detach(),
+            gradient,
+            loss.detach(),
+        )
 
     def __repr__(self) -> str:
         words = [spell(self.advantage), spell(self.surrogate), spell(self.weights)]
@@ -217,10 +234,12 @@ class Objective:
     def canonical(self) -> Objective:
         """The same method with every convention at its default."""
         changes = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Objective(**{
-            name: tuple(canonical(p) for p in v) if name in MANY else canonical(v)
-            for name, v in changes.items()
-        })
+        return Objective(
+            **{
+                name: tuple(canonical(p) for p in v) if name in MANY else canonical(v)
+                for name, v in changes.items()
+            }
+        )
 
     def _check(self, batch: Batch) -> None:
         given = batch.advantages is not None
@@ -230,13 +249,16 @@ class Objective:
                 continue
             for name in getattr(part, "needs", ()):
                 if getattr(batch, name) is None:
-                    from .zoo import name_of  # here, because the zoo is built from this module
+                    from rlnb.objective.zoo import (
+                        name_of,  # here, because the zoo is built from this module
+                    )
 
-                    hint = (" or drop the term with .replace(terms=())"
-                            if part in self.terms else "")
-                    raise ValueError(f"{name_of(self) or 'this objective'}: {spell(part)} needs "
-                                     f"{name}, which the batch does not have: pass "
-                                     f"Batch({name}=...){hint}.")
+                    hint = " or drop the term with .replace(terms=())" if part in self.terms else ""
+                    raise ValueError(
+                        f"{name_of(self) or 'this objective'}: {spell(part)} needs "
+                        f"{name}, which the batch does not have: pass "
+                        f"Batch({name}=...){hint}."
+                    )
             check = getattr(part, "check", None)
             if check is not None:
                 check(batch)
@@ -259,8 +281,12 @@ def _one(name: str, part: Any) -> Any:
 def _many(name: str, value: Any) -> tuple:
     if value is None:
         return ()
-    if name == "terms" and isinstance(value, tuple) and value \
-            and isinstance(value[0], (int, float)):
+    if (
+        name == "terms"
+        and isinstance(value, tuple)
+        and value
+        and isinstance(value[0], (int, float))
+    ):
         return (value,)
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 

@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import torch
 
-from .advantages import Std
-from .batch import Batch
-from .part import Part
-from .ratios import fork_tokens
+from rlnb.objective.advantages import Std
+from rlnb.objective.batch import Batch
+from rlnb.objective.part import Part
+from rlnb.objective.ratios import fork_tokens
 
 __all__ = ["entropy_shaped", "length_preference", "mgpo_weight", "press_top", "whiten"]
 
@@ -58,9 +58,11 @@ class mgpo_weight(Part):
 
     def check(self, batch: Batch) -> None:
         if bool(((batch.rewards < 0) | (batch.rewards > 1)).any()):
-            raise ValueError("mgpo_weight reads the group mean as an accuracy and takes rewards "
-                             f"between 0 and 1; got {float(batch.rewards.min())} to "
-                             f"{float(batch.rewards.max())}.")
+            raise ValueError(
+                "mgpo_weight reads the group mean as an accuracy and takes rewards "
+                f"between 0 and 1; got {float(batch.rewards.min())} to "
+                f"{float(batch.rewards.max())}."
+            )
 
     def of(self, accuracy: torch.Tensor) -> torch.Tensor:
         """The weight of a prompt with this accuracy, elementwise."""
@@ -89,8 +91,10 @@ class entropy_shaped(Part):
 
     def __post_init__(self) -> None:
         if self.kappa <= 1:
-            raise ValueError(f"kappa must be above 1, or the bonus could turn the sign of an "
-                             f"advantage; got {self.kappa}.")
+            raise ValueError(
+                f"kappa must be above 1, or the bonus could turn the sign of an "
+                f"advantage; got {self.kappa}."
+            )
 
     def __call__(self, batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
         bonus = torch.minimum(self.alpha * batch.entropies.detach(), advantages.abs() / self.kappa)
@@ -116,15 +120,17 @@ class length_preference(Part):
     def check(self, batch: Batch) -> None:
         most = (batch.num_generations - 1) ** 0.5
         if abs(self.r) * most >= 1:
-            raise ValueError(f"r must keep 1 + r z above 0: with num_generations="
-                             f"{batch.num_generations} |z| reaches {most:.2f}, so |r| must be "
-                             f"below {1 / most:.4f}; got {self.r}.")
+            raise ValueError(
+                f"r must keep 1 + r z above 0: with num_generations="
+                f"{batch.num_generations} |z| reaches {most:.2f}, so |r| must be "
+                f"below {1 / most:.4f}; got {self.r}."
+            )
 
     def factor(self, lengths: torch.Tensor) -> torch.Tensor:
         """(P, G) lengths -> (P, G) factors with mean 1 per prompt."""
         spread = lengths.std(1, keepdim=True, correction=0) + self.eps
         h = 1 + self.r * (lengths - lengths.mean(1, keepdim=True)) / spread
-        return lengths.shape[1] * torch.softmax(h ** self.exponent, dim=1)
+        return lengths.shape[1] * torch.softmax(h**self.exponent, dim=1)
 
     def __call__(self, batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
         return batch.expand(self.factor(batch.grouped(batch.lengths))) * advantages

@@ -11,12 +11,18 @@ from typing import ClassVar, Literal
 
 import torch
 
-from .batch import Batch
-from .part import Part
-from .ratios import Anchor, Anchored
+from rlnb.objective.batch import Batch
+from rlnb.objective.part import Part
+from rlnb.objective.ratios import Anchor, Anchored
 
-__all__ = ["clip_cov", "covariance", "divergence_mask", "engine_ratio", "sequence_mask",
-           "top_entropy"]
+__all__ = [
+    "clip_cov",
+    "covariance",
+    "divergence_mask",
+    "engine_ratio",
+    "sequence_mask",
+    "top_entropy",
+]
 
 
 def covariance(batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
@@ -68,14 +74,16 @@ class divergence_mask(Anchored):
         if self.kind == "tv":
             return (p - q).abs().sum(-1) / 2
         # 1e-8 keeps an empty rest finite
-        return (q * (q.clamp(min=1e-38).log() - p.clamp(min=1e-38).log()))[..., :-1].sum(-1) \
-            + q[..., -1] * ((q[..., -1] + 1e-8) / (p[..., -1] + 1e-8)).log()
+        return (q * (q.clamp(min=1e-38).log() - p.clamp(min=1e-38).log()))[..., :-1].sum(-1) + q[
+            ..., -1
+        ] * ((q[..., -1] + 1e-8) / (p[..., -1] + 1e-8)).log()
 
     def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
         log_p, log_q, moved = batch.logprobs.detach(), self.behaviour(batch), self.divergence(batch)
         high = self.low if self.high is None else self.high
-        dropped = torch.where(advantages > 0, (log_p > log_q) & (moved > high),
-                              (log_p < log_q) & (moved > self.low))
+        dropped = torch.where(
+            advantages > 0, (log_p > log_q) & (moved > high), (log_p < log_q) & (moved > self.low)
+        )
         return (~dropped).to(advantages.dtype)
 
 
@@ -159,8 +167,10 @@ class clip_cov(Part):
     band_high: float | None = None
 
     def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
-        rho, upper = log_ratio.detach().exp(), self.epsilon if self.band_high is None \
-            else self.band_high
+        rho, upper = (
+            log_ratio.detach().exp(),
+            self.epsilon if self.band_high is None else self.band_high,
+        )
         banded = rho.clamp(1 - self.epsilon, 1 + upper)
         cut = banded * advantages < rho * advantages
         cov = covariance(batch, advantages)

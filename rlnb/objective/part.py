@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from .batch import Batch
+    from rlnb.objective.batch import Batch
 
 __all__ = ["Part", "canonical", "spell"]
 
@@ -24,7 +24,7 @@ class Part:
     needs: ClassVar[tuple[str, ...]] = ()
     conventions: ClassVar[tuple[str, ...]] = ()
     silent: ClassVar[bool] = True
-    bare: ClassVar[bool] = False   # spelled without parentheses when all fields are default
+    bare: ClassVar[bool] = False  # spelled without parentheses when all fields are default
 
     def check(self, batch: Batch) -> None:
         """Raise ValueError, in one sentence, when this part cannot work on the batch."""

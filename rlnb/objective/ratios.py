@@ -12,11 +12,19 @@ from typing import Literal
 
 import torch
 
-from .batch import Batch
-from .part import Part
+from rlnb.objective.batch import Batch
+from rlnb.objective.part import Part
 
-__all__ = ["fork_tokens", "gmpo", "product", "sequence", "sequence_token", "soft_sequence", "token",
-           "topk_mix"]
+__all__ = [
+    "fork_tokens",
+    "gmpo",
+    "product",
+    "sequence",
+    "sequence_token",
+    "soft_sequence",
+    "token",
+    "topk_mix",
+]
 
 Anchor = Literal["old", "sampling"]
 
@@ -112,8 +120,9 @@ class gmpo(Part):
         log_ratio = batch.logprobs - batch.anchor_logprobs
         high = self.epsilon if self.high is None else self.high
         banded = log_ratio.clamp(-self.epsilon, high)
-        clipped = torch.where(advantages > 0, torch.minimum(log_ratio, banded),
-                              torch.maximum(log_ratio, banded))
+        clipped = torch.where(
+            advantages > 0, torch.minimum(log_ratio, banded), torch.maximum(log_ratio, banded)
+        )
         return batch.expand(clipped.sum(1) / batch.lengths.clamp(min=1))
 
 

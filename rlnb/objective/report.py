@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from .part import spell
-from .surrogates import clip
-from .terms import kl_estimate
+from rlnb.objective.part import spell
+from rlnb.objective.surrogates import clip
+from rlnb.objective.terms import kl_estimate
 
 if TYPE_CHECKING:
-    from .batch import Prepared
-    from .composition import Objective
+    from rlnb.objective.batch import Prepared
+    from rlnb.objective.composition import Objective
 
 __all__ = ["Change", "Difference", "Explanation", "Metrics", "difference"]
 
@@ -40,7 +40,8 @@ class Metrics(Mapping):
             groups = batch.grouped(batch.rewards)
             self._values["reward_std"] = lambda: groups.std(1).mean()
             self._values["frac_reward_zero_std"] = lambda: (
-                groups.amax(1) == groups.amin(1)).to(groups.dtype).mean()
+                (groups.amax(1) == groups.amin(1)).to(groups.dtype).mean()
+            )
         with torch.no_grad():
             log_ratio = objective.ratio(batch, prepared.advantages).detach()
         self._values["ratio/mean"] = lambda: log_ratio[mask].exp().mean()
@@ -54,7 +55,8 @@ class Metrics(Mapping):
             self._values["clip_ratio/region_mean"] = lambda: share(low | high)
         if batch.ref_logprobs is not None:
             self._values["kl"] = lambda: kl_estimate(
-                "k3", (batch.logprobs.detach() - batch.ref_logprobs))[mask].mean()
+                "k3", (batch.logprobs.detach() - batch.ref_logprobs)
+            )[mask].mean()
         if batch.entropies is not None:
             self._values["entropy"] = lambda: batch.entropies.detach()[mask].mean()
 
@@ -114,10 +116,13 @@ def difference(a: Objective, b: Objective) -> Difference:
     weights: sequence_mean -> constant_length()
     terms: k3(0.04) -> none
     """
-    return Difference(tuple(
-        Change(f.name, spell(getattr(a, f.name)), spell(getattr(b, f.name)))
-        for f in fields(a) if getattr(a, f.name) != getattr(b, f.name)
-    ))
+    return Difference(
+        tuple(
+            Change(f.name, spell(getattr(a, f.name)), spell(getattr(b, f.name)))
+            for f in fields(a)
+            if getattr(a, f.name) != getattr(b, f.name)
+        )
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +143,19 @@ class Explanation:
     loss: torch.Tensor
 
     def __str__(self) -> str:
-        lines = [f"{'row':>3} {'token':>5} {'A':>8} {'ratio':>8} {'gate':>8} {'weight':>8} "
-                 f"{'dL/dlogp':>9}"]
+        lines = [
+            f"{'row':>3} {'token':>5} {'A':>8} {'ratio':>8} {'gate':>8} {'weight':>8} "
+            f"{'dL/dlogp':>9}"
+        ]
         for row, col in self.mask.nonzero().tolist():
-            cells = [_number(t[row, col]) for t in (self.advantages, self.ratio, self.gate,
-                                                    self.weights)]
-            lines.append(f"{row:>3} {col:>5} " + " ".join(f"{c:>8}" for c in cells)
-                         + f" {_number(self.gradient[row, col]):>9}")
+            cells = [
+                _number(t[row, col]) for t in (self.advantages, self.ratio, self.gate, self.weights)
+            ]
+            lines.append(
+                f"{row:>3} {col:>5} "
+                + " ".join(f"{c:>8}" for c in cells)
+                + f" {_number(self.gradient[row, col]):>9}"
+            )
         return "\n".join([*lines, f"loss {_number(self.loss)}"])
 
     __repr__ = __str__

@@ -10,9 +10,9 @@ from typing import ClassVar, Literal
 
 import torch
 
-from .batch import Batch
-from .part import Part
-from .terms import kl_estimate
+from rlnb.objective.batch import Batch
+from rlnb.objective.part import Part
+from rlnb.objective.terms import kl_estimate
 
 __all__ = ["kl_in_reward", "overlong", "reward_clip"]
 
@@ -65,13 +65,15 @@ class overlong(Part):
 
     def __post_init__(self) -> None:
         if not 0 < self.cache <= self.max_length:
-            raise ValueError(f"cache must lie in (0, max_length={self.max_length}], the penalty "
-                             f"grows over its last `cache` tokens; got {self.cache}.")
+            raise ValueError(
+                f"cache must lie in (0, max_length={self.max_length}], the penalty "
+                f"grows over its last `cache` tokens; got {self.cache}."
+            )
 
     def penalty(self, lengths: torch.Tensor) -> torch.Tensor:
         """(B,) token counts -> (B,) numbers in [-factor, 0]."""
         over = (lengths - (self.max_length - self.cache)) / self.cache
-        return 0.0 - self.factor * over.clamp(0, 1)   # 0.0 - 0, not the negative zero
+        return 0.0 - self.factor * over.clamp(0, 1)  # 0.0 - 0, not the negative zero
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
         return token_rewards + on_last_token(batch, self.penalty(batch.lengths))

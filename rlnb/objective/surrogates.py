@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 
 import torch
 
-from .batch import Batch
-from .gates import covariance
-from .part import Part
+from rlnb.objective.batch import Batch
+from rlnb.objective.gates import covariance
+from rlnb.objective.part import Part
 
 __all__ = ["cispo", "clip", "kl_cov", "logprob", "ratio", "sapo", "vespo"]
 
@@ -57,14 +57,17 @@ class clip(Part):
 
     def __post_init__(self) -> None:
         if self.epsilon < 0:
-            raise ValueError(f"epsilon must be at least 0, the lower edge is 1 - epsilon; "
-                             f"got {self.epsilon}.")
+            raise ValueError(
+                f"epsilon must be at least 0, the lower edge is 1 - epsilon; got {self.epsilon}."
+            )
         if self.high is not None and self.high < 0:
-            raise ValueError(f"high must be at least 0, the upper edge is 1 + high; "
-                             f"got {self.high}.")
+            raise ValueError(
+                f"high must be at least 0, the upper edge is 1 + high; got {self.high}."
+            )
         if self.dual is not None and self.dual <= 1:
-            raise ValueError(f"dual must be above 1, or it would cut on-policy tokens; "
-                             f"got {self.dual}.")
+            raise ValueError(
+                f"dual must be above 1, or it would cut on-policy tokens; got {self.dual}."
+            )
         if self.delta is not None and self.delta <= 0:
             raise ValueError(f"delta must be above 0, it caps the ratio; got {self.delta}.")
 
@@ -110,8 +113,10 @@ class cispo(Part):
         for name in ("cap", "floor"):
             value = getattr(self, name)
             if value is not None and value <= 0:
-                raise ValueError(f"{name} must be above 0, it bounds the ratio itself; got {value}."
-                                 " None switches it off.")
+                raise ValueError(
+                    f"{name} must be above 0, it bounds the ratio itself; got {value}."
+                    " None switches it off."
+                )
 
     def weight(self, log_ratio: torch.Tensor) -> torch.Tensor:
         """(B, T) clamp(rho, floor, cap), no gradient."""
@@ -148,14 +153,18 @@ class sapo(Part):
     def __post_init__(self) -> None:
         for name in ("tau_pos", "tau_neg"):
             if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be above 0, it is a temperature; "
-                                 f"got {getattr(self, name)}.")
+                raise ValueError(
+                    f"{name} must be above 0, it is a temperature; got {getattr(self, name)}."
+                )
         if self.gate not in GATES:
             raise ValueError(f"gate must be one of {', '.join(GATES)}; got {self.gate!r}.")
 
     def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
-        tau = torch.where(advantages > 0, torch.full_like(advantages, self.tau_pos),
-                          torch.full_like(advantages, self.tau_neg))
+        tau = torch.where(
+            advantages > 0,
+            torch.full_like(advantages, self.tau_pos),
+            torch.full_like(advantages, self.tau_neg),
+        )
         return GATES[self.gate](log_ratio.exp() - 1, tau) * advantages
 
 
@@ -183,12 +192,16 @@ class vespo(Part):
     lambda_neg: float = 2.0
 
     def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
-        log_w = log_ratio.detach().clamp(-18.420680743952367, 20.0)   # log 1e-8
+        log_w = log_ratio.detach().clamp(-18.420680743952367, 20.0)  # log 1e-8
         positive = advantages >= 0
-        k = torch.where(positive, torch.full_like(log_w, self.k_pos),
-                        torch.full_like(log_w, self.k_neg))
-        lam = torch.where(positive, torch.full_like(log_w, self.lambda_pos),
-                          torch.full_like(log_w, self.lambda_neg)).clamp(min=1e-4)
+        k = torch.where(
+            positive, torch.full_like(log_w, self.k_pos), torch.full_like(log_w, self.k_neg)
+        )
+        lam = torch.where(
+            positive,
+            torch.full_like(log_w, self.lambda_pos),
+            torch.full_like(log_w, self.lambda_neg),
+        ).clamp(min=1e-4)
         phi = (lam + k * log_w - lam * log_w.exp()).exp()
         return phi * advantages * batch.logprobs
 

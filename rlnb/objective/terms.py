@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Literal
 
 import torch
 
-from .batch import Batch
-from .part import Part, spell
+from rlnb.objective.batch import Batch
+from rlnb.objective.part import Part, spell
 
 __all__ = ["absolute_kl", "entropy_bonus", "k1", "k2", "k3", "kl_estimate", "term", "value_loss"]
 
@@ -37,7 +37,7 @@ def kl_estimate(kind: str, log_ratio: torch.Tensor) -> torch.Tensor:
     if kind == "k2":
         return log_ratio.square() / 2
     if kind == "k3":
-        return torch.expm1(-log_ratio) + log_ratio   # expm1: exact where the policies nearly agree
+        return torch.expm1(-log_ratio) + log_ratio  # expm1: exact where the policies nearly agree
     if kind == "abs":
         return log_ratio.abs()
     raise ValueError(f"the estimator must be 'k1', 'k2' or 'k3' (or 'abs'), got {kind!r}.")
@@ -124,8 +124,10 @@ class value_loss(Part):
 
     def check(self, batch: Batch) -> None:
         if batch.advantages is not None and batch.returns is None:
-            raise ValueError("value_loss needs Batch(returns=...) when advantages are given: "
-                             "they are the critic's target.")
+            raise ValueError(
+                "value_loss needs Batch(returns=...) when advantages are given: "
+                "they are the critic's target."
+            )
 
     def __call__(self, batch: Batch) -> torch.Tensor:
         error = (batch.values - batch.returns).square()

@@ -12,11 +12,19 @@ from typing import ClassVar
 
 import torch
 
-from .batch import Batch, Totals
-from .part import Part
+from rlnb.objective.batch import Batch, Totals
+from rlnb.objective.part import Part
 
-__all__ = ["constant_length", "local_token_mean", "padded_length", "prompt_mean", "sequence_mean",
-           "sequence_sum", "token_mean", "token_sum"]
+__all__ = [
+    "constant_length",
+    "local_token_mean",
+    "padded_length",
+    "prompt_mean",
+    "sequence_mean",
+    "sequence_sum",
+    "token_mean",
+    "token_sum",
+]
 
 
 class _Weights(Part):
@@ -81,8 +89,10 @@ class constant_length(Part):
     def check(self, batch: Batch) -> None:
         length = self.length if self.length is not None else batch.max_completion_length
         if length is None:
-            raise ValueError("constant_length needs its constant: write constant_length(512), or "
-                             "pass Batch(max_completion_length=...), the generation limit.")
+            raise ValueError(
+                "constant_length needs its constant: write constant_length(512), or "
+                "pass Batch(max_completion_length=...), the generation limit."
+            )
         if length < 1:
             raise ValueError(f"constant_length must be at least 1 token, got {length}.")
 

@@ -1,13 +1,29 @@
 """Worlds small enough to know the exact answer. Needs torch and numpy only."""
 
-from .exact import expected_gradient, expected_reward, true_gradient
-from .moments import Moments, estimator_moments
-from .policies import Bandit, SequencePolicy, outcome_rewards
-from .router import RouterPolicy, flipped
-from .running import running_batch, running_group
-from .scaling import Sigmoid, ceiling_error, fit_sigmoid, fit_sigmoids
+from __future__ import annotations
 
-__all__ = ["Bandit", "Moments", "RouterPolicy", "SequencePolicy", "Sigmoid", "ceiling_error",
-           "estimator_moments", "expected_gradient", "expected_reward", "fit_sigmoid",
-           "fit_sigmoids", "flipped", "outcome_rewards", "running_batch", "running_group",
-           "true_gradient"]
+from rlnb.toys.exact import expected_gradient, expected_reward, true_gradient
+from rlnb.toys.moments import Moments, estimator_moments
+from rlnb.toys.policies import Bandit, SequencePolicy, outcome_rewards
+from rlnb.toys.router import RouterPolicy, flipped
+from rlnb.toys.running import running_batch, running_group
+from rlnb.toys.scaling import Sigmoid, ceiling_error, fit_sigmoid, fit_sigmoids
+
+__all__ = [
+    "Bandit",
+    "Moments",
+    "RouterPolicy",
+    "SequencePolicy",
+    "Sigmoid",
+    "ceiling_error",
+    "estimator_moments",
+    "expected_gradient",
+    "expected_reward",
+    "fit_sigmoid",
+    "fit_sigmoids",
+    "flipped",
+    "outcome_rewards",
+    "running_batch",
+    "running_group",
+    "true_gradient",
+]

@@ -9,8 +9,7 @@ from itertools import combinations_with_replacement
 import torch
 
 from rlnb.objective import Objective
-
-from .policies import Reward, _Enumerable, outcome_rewards
+from rlnb.toys.policies import Reward, _Enumerable, outcome_rewards
 
 __all__ = ["expected_gradient", "expected_reward", "true_gradient"]
 
@@ -32,8 +31,9 @@ def true_gradient(policy: _Enumerable, reward: Reward) -> torch.Tensor:
     return torch.autograd.grad(expected_reward(policy, reward), policy.logits)[0]
 
 
-def expected_gradient(policy: _Enumerable, reward: Reward, objective: Objective,
-                      num_generations: int) -> torch.Tensor:
+def expected_gradient(
+    policy: _Enumerable, reward: Reward, objective: Objective, num_generations: int
+) -> torch.Tensor:
     """The mean of an estimator: E[-grad loss] over all groups of G answers from `policy`.
 
     An estimator is unbiased when this equals `true_gradient`. Groups are enumerated as multisets
@@ -41,8 +41,10 @@ def expected_gradient(policy: _Enumerable, reward: Reward, objective: Objective,
     """
     count = math.comb(len(policy) + num_generations - 1, num_generations)
     if count > LIMIT:
-        raise ValueError(f"{len(policy)} outcomes make {count:,} groups of {num_generations}, "
-                         f"more than {LIMIT:,}. Take a smaller policy or group.")
+        raise ValueError(
+            f"{len(policy)} outcomes make {count:,} groups of {num_generations}, "
+            f"more than {LIMIT:,}. Take a smaller policy or group."
+        )
     rewards = outcome_rewards(policy, reward)
     log_p = policy.probabilities().detach().log().tolist()
     total = torch.zeros_like(policy.logits)
@@ -51,6 +53,6 @@ def expected_gradient(policy: _Enumerable, reward: Reward, objective: Objective,
         for repeats in Counter(group).values():
             ways //= math.factorial(repeats)
         loss = objective(policy.batch(group, rewards, num_generations)).loss
-        gradient, = torch.autograd.grad(loss, policy.logits)
+        (gradient,) = torch.autograd.grad(loss, policy.logits)
         total -= ways * math.exp(sum(log_p[i] for i in group)) * gradient
     return total

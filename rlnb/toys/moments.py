@@ -16,15 +16,14 @@ from itertools import combinations_with_replacement, product
 import torch
 
 from rlnb.objective import Batch, Objective, Part
-
-from .exact import true_gradient
-from .policies import Reward, _Enumerable, outcome_rewards
+from rlnb.toys.exact import true_gradient
+from rlnb.toys.policies import Reward, _Enumerable, outcome_rewards
 
 __all__ = ["Moments", "estimator_moments"]
 
-LIMIT = 200_000     # configurations of a step that are still enumerated
-SAMPLES = 20_000    # steps drawn beyond it
-CHUNK = 4_000_000   # numbers held at once
+LIMIT = 200_000  # configurations of a step that are still enumerated
+SAMPLES = 20_000  # steps drawn beyond it
+CHUNK = 4_000_000  # numbers held at once
 SUPPLIED = {"ref_logprobs", "sampling_logprobs", "greedy_rewards", "entropies"}
 
 
@@ -53,10 +52,15 @@ class Moments:
         return self.mean - self.truth
 
     def __str__(self) -> str:
-        how = f"exact over {self.groups:,} steps" if self.exact else \
-            f"sampled, {self.groups:,} steps, standard error {self.standard_error:.1e}"
-        return (f"|mean| {float(self.mean.norm()):.4f}  cosine {self.cosine:.4f}  "
-                f"variance {self.trace:.4f}  ({how})")
+        how = (
+            f"exact over {self.groups:,} steps"
+            if self.exact
+            else f"sampled, {self.groups:,} steps, standard error {self.standard_error:.1e}"
+        )
+        return (
+            f"|mean| {float(self.mean.norm()):.4f}  cosine {self.cosine:.4f}  "
+            f"variance {self.trace:.4f}  ({how})"
+        )
 
     __repr__ = __str__
 
@@ -97,8 +101,9 @@ def estimator_moments(
     if shared:
         truth = true_gradient(policy, reward)
     else:
-        truth = torch.cat([true_gradient(p, r).ravel()
-                           for p, r in zip(policies, rewards, strict=True)]) / len(policies)
+        truth = torch.cat(
+            [true_gradient(p, r).ravel() for p, r in zip(policies, rewards, strict=True)]
+        ) / len(policies)
     for i, world in enumerate(worlds):
         world.place = 0 if shared else sum(p.logits.numel() for p in policies[:i])
     size = truth.numel()
@@ -115,23 +120,30 @@ def estimator_moments(
     flat = truth.ravel()
     norm = float(mean.norm() * flat.norm())
     cosine = float(mean @ flat) / norm if norm > 1e-15 else math.nan
-    return Moments(mean.view_as(truth), max(trace, 0.0), cosine, truth, errors == (0.0, 0.0), total,
-                   *errors)
+    return Moments(
+        mean.view_as(truth), max(trace, 0.0), cosine, truth, errors == (0.0, 0.0), total, *errors
+    )
 
 
 def _refuse(objective: Objective, ref, old, shared: bool) -> None:
     missing = sorted(objective.needs - SUPPLIED)
     if missing:
-        raise ValueError(f"this objective needs {', '.join(missing)}, which a toy policy does not "
-                         "have; give it another part for that.")
+        raise ValueError(
+            f"this objective needs {', '.join(missing)}, which a toy policy does not "
+            "have; give it another part for that."
+        )
     if "ref_logprobs" in objective.needs and ref is None:
-        raise ValueError("this objective has a KL term: pass ref_policy=, or drop the term with "
-                         ".replace(terms=()).")
+        raise ValueError(
+            "this objective has a KL term: pass ref_policy=, or drop the term with "
+            ".replace(terms=())."
+        )
     if any(getattr(p, "random", False) for p in objective.parts):
         raise ValueError("this objective draws random numbers; its moments are not an enumeration.")
     if not shared and (ref is not None or old is not None):
-        raise ValueError("old_policy and ref_policy go with a single policy: pass prompts= instead "
-                         "of a list of policies.")
+        raise ValueError(
+            "old_policy and ref_policy go with a single policy: pass prompts= instead "
+            "of a list of policies."
+        )
 
 
 class _World:
@@ -144,12 +156,15 @@ class _World:
         source = policy if old is None else old
         self.p = source.probabilities().detach()
         lp = policy.logprobs()
-        rows = [torch.autograd.grad(x, policy.logits, retain_graph=True)[0].ravel()
-                for x in lp.ravel()]
-        self.jacobian = torch.stack(rows).view(*lp.shape, -1)    # (N, T, D)
+        rows = [
+            torch.autograd.grad(x, policy.logits, retain_graph=True)[0].ravel() for x in lp.ravel()
+        ]
+        self.jacobian = torch.stack(rows).view(*lp.shape, -1)  # (N, T, D)
         greedy = self.rewards[self._greedy(policy)]
         self.tables = {
-            "logprobs": lp.detach(), "completion_mask": policy.mask, "rewards": self.rewards,
+            "logprobs": lp.detach(),
+            "completion_mask": policy.mask,
+            "rewards": self.rewards,
             "entropies": policy.entropies().detach(),
             "greedy_rewards": greedy.expand(len(policy)),
         }
@@ -169,8 +184,12 @@ class _World:
 
 def _couples_by_class(objective: Objective) -> bool:
     """Whether a row meets the other rows only through their rewards and lengths."""
-    known = all(isinstance(p, Part) and type(p).__module__.startswith("rlnb.objective")
-                and not getattr(p, "batch_statistics", False) for p in objective.parts)
+    known = all(
+        isinstance(p, Part)
+        and type(p).__module__.startswith("rlnb.objective")
+        and not getattr(p, "batch_statistics", False)
+        for p in objective.parts
+    )
     return known and not objective.shape and not objective.credit
 
 
@@ -178,14 +197,16 @@ def _classes(world: _World, merge: bool) -> list[list[int]]:
     if not merge:
         return [[i] for i in range(len(world.p))]
     groups: dict[tuple[float, int], list[int]] = {}
-    for i, (r, n) in enumerate(zip(world.rewards.tolist(), world.policy.lengths.tolist(),
-                                   strict=True)):
+    for i, (r, n) in enumerate(
+        zip(world.rewards.tolist(), world.policy.lengths.tolist(), strict=True)
+    ):
         groups.setdefault((r, n), []).append(i)
     return list(groups.values())
 
 
-def _row_gradients(worlds, objective: Objective, index: torch.Tensor, num_generations: int,
-                   size: int) -> torch.Tensor:
+def _row_gradients(
+    worlds, objective: Objective, index: torch.Tensor, num_generations: int, size: int
+) -> torch.Tensor:
     """(M, B) outcome indices -> (M, B, D): each row's part of -grad loss."""
     width = max(w.tables["logprobs"].shape[1] for w in worlds)
     owner = [w for w in worlds for _ in range(num_generations)]
@@ -200,9 +221,14 @@ def _row_gradients(worlds, objective: Objective, index: torch.Tensor, num_genera
     columns = {name: column(name) for name in names}
 
     def loss(logprobs: torch.Tensor, rest: dict[str, torch.Tensor]) -> torch.Tensor:
-        batch = Batch(logprobs, rest["completion_mask"], rest["rewards"], num_generations,
-                      max_completion_length=width,
-                      **{k: v for k, v in rest.items() if k not in ("completion_mask", "rewards")})
+        batch = Batch(
+            logprobs,
+            rest["completion_mask"],
+            rest["rewards"],
+            num_generations,
+            max_completion_length=width,
+            **{k: v for k, v in rest.items() if k not in ("completion_mask", "rewards")},
+        )
         return objective.loss(objective.prepare_unchecked(batch))
 
     slope = torch.func.vmap(torch.func.grad(loss))(columns.pop("logprobs"), columns)  # (M, B, T)
@@ -210,7 +236,7 @@ def _row_gradients(worlds, objective: Objective, index: torch.Tensor, num_genera
     for b, w in enumerate(owner):
         steps, numbers = w.jacobian.shape[1:]
         part = torch.einsum("mt,mtd->md", -slope[:, b, :steps], w.jacobian[index[:, b]])
-        out[:, b, w.place:w.place + numbers] = part
+        out[:, b, w.place : w.place + numbers] = part
     return out
 
 
@@ -231,8 +257,10 @@ def _enumerate(worlds, classes, objective, num_generations, size):
     member, share = [], []
     for world, members in zip(worlds, classes, strict=True):
         m = torch.tensor([[c[s % len(c)] for s in range(layers)] for c in members])
-        q = torch.tensor([[float(world.p[c[s]]) if s < len(c) else 0.0 for s in range(layers)]
-                          for c in members], dtype=torch.float64)
+        q = torch.tensor(
+            [[float(world.p[c[s]]) if s < len(c) else 0.0 for s in range(layers)] for c in members],
+            dtype=torch.float64,
+        )
         member.append(m)
         share.append(q / q.sum(1, keepdim=True).clamp(min=1e-300))
     owner = [i for i in range(len(worlds)) for _ in range(num_generations)]
@@ -243,16 +271,16 @@ def _enumerate(worlds, classes, objective, num_generations, size):
 
     def flush() -> None:
         nonlocal mean, second
-        config = torch.tensor([c for c, _ in batch])                             # (M, B)
-        weight = torch.tensor([w for _, w in batch], dtype=torch.float64)        # (M,)
+        config = torch.tensor([c for c, _ in batch])  # (M, B)
+        weight = torch.tensor([w for _, w in batch], dtype=torch.float64)  # (M,)
         index = torch.stack([member[o][config[:, b]] for b, o in enumerate(owner)], 1)  # (M, B, S)
         q = torch.stack([share[o][config[:, b]] for b, o in enumerate(owner)], 1)
-        flat = index.permute(0, 2, 1).reshape(-1, rows)                          # (M S, B)
+        flat = index.permute(0, 2, 1).reshape(-1, rows)  # (M S, B)
         g = _row_gradients(worlds, objective, flat, num_generations, size)
         g = g.view(len(batch), layers, rows, size)
-        q = q.permute(0, 2, 1)                                                   # (M, S, B)
-        row_mean = (q.unsqueeze(-1) * g).sum(1)                                  # (M, B, D)
-        row_second = (q * g.square().sum(-1)).sum(1)                             # (M, B)
+        q = q.permute(0, 2, 1)  # (M, S, B)
+        row_mean = (q.unsqueeze(-1) * g).sum(1)  # (M, B, D)
+        row_second = (q * g.square().sum(-1)).sum(1)  # (M, B)
         step = row_mean.sum(1)
         mean = mean + (weight[:, None] * step).sum(0)
         square = row_second.sum(1) + step.square().sum(1) - row_mean.square().sum((1, 2))
@@ -270,10 +298,21 @@ def _enumerate(worlds, classes, objective, num_generations, size):
 
 def _sample(worlds, objective, num_generations, size, seed):
     generator = torch.Generator().manual_seed(seed)
-    index = torch.cat([torch.multinomial(w.p, SAMPLES * num_generations, True, generator=generator)
-                       .view(SAMPLES, num_generations) for w in worlds], 1)
-    g = torch.cat([_row_gradients(worlds, objective, part, num_generations, size).sum(1)
-                   for part in index.split(2_000)])
+    index = torch.cat(
+        [
+            torch.multinomial(w.p, SAMPLES * num_generations, True, generator=generator).view(
+                SAMPLES, num_generations
+            )
+            for w in worlds
+        ],
+        1,
+    )
+    g = torch.cat(
+        [
+            _row_gradients(worlds, objective, part, num_generations, size).sum(1)
+            for part in index.split(2_000)
+        ]
+    )
     mean = g.mean(0)
     square = (g - mean).square().sum(1)
     trace = float(square.sum() / (SAMPLES - 1))

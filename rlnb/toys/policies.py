@@ -28,11 +28,12 @@ class _Enumerable:
     logits: torch.Tensor
     outcomes: list[tuple[int, ...]]
     mask: torch.Tensor
-    _state: torch.Tensor   # (N, T) row of the logits table that each token was drawn from
-    _token: torch.Tensor   # (N, T) column
+    _state: torch.Tensor  # (N, T) row of the logits table that each token was drawn from
+    _token: torch.Tensor  # (N, T) column
 
-    def _lay_out(self, states: list[list[int]], rows: int, columns: int,
-                 logits: torch.Tensor | None) -> None:
+    def _lay_out(
+        self, states: list[list[int]], rows: int, columns: int, logits: torch.Tensor | None
+    ) -> None:
         width = max(len(o) for o in self.outcomes)
         pad = [o + (0,) * (width - len(o)) for o in self.outcomes]
         self._token = torch.tensor(pad)
@@ -44,8 +45,10 @@ class _Enumerable:
             logits = torch.zeros(rows, columns)
         table = torch.as_tensor(logits, dtype=torch.float64).detach().clone()
         if table.numel() != rows * columns:
-            raise ValueError(f"logits must hold {rows} x {columns} numbers, one row per state and "
-                             f"one column per token; got shape {tuple(table.shape)}.")
+            raise ValueError(
+                f"logits must hold {rows} x {columns} numbers, one row per state and "
+                f"one column per token; got shape {tuple(table.shape)}."
+            )
         self.logits = table.requires_grad_()
 
     def __len__(self) -> int:
@@ -72,8 +75,7 @@ class _Enumerable:
     def sample(self, n: int, generator: torch.Generator | None = None) -> torch.Tensor:
         """(n,) outcome indices, independent."""
         with torch.no_grad():
-            return torch.multinomial(self.probabilities(), n, replacement=True,
-                                     generator=generator)
+            return torch.multinomial(self.probabilities(), n, replacement=True, generator=generator)
 
     def copy(self):
         """A policy of the same shape and logits that shares nothing with this one."""
@@ -82,15 +84,31 @@ class _Enumerable:
         twin.logits = self.logits.detach().clone().requires_grad_()
         return twin
 
-    def batch(self, indices: torch.Tensor | Sequence[int], reward: Reward, num_generations: int,
-              old=None, ref=None, **fields) -> Batch:
+    def batch(
+        self,
+        indices: torch.Tensor | Sequence[int],
+        reward: Reward,
+        num_generations: int,
+        old=None,
+        ref=None,
+        **fields,
+    ) -> Batch:
         """The sampled outcomes as a Batch; `old` and `ref` are policies of the same shape."""
         index = torch.as_tensor(indices)
-        frozen = {name: p.logprobs().detach()[index]
-                  for name, p in (("old_logprobs", old), ("ref_logprobs", ref)) if p is not None}
+        frozen = {
+            name: p.logprobs().detach()[index]
+            for name, p in (("old_logprobs", old), ("ref_logprobs", ref))
+            if p is not None
+        }
         fields.setdefault("max_completion_length", self.mask.shape[1])
-        return Batch(self.logprobs()[index], self.mask[index],
-                     outcome_rewards(self, reward)[index], num_generations, **frozen, **fields)
+        return Batch(
+            self.logprobs()[index],
+            self.mask[index],
+            outcome_rewards(self, reward)[index],
+            num_generations,
+            **frozen,
+            **fields,
+        )
 
 
 class Bandit(_Enumerable):
@@ -105,8 +123,9 @@ class Bandit(_Enumerable):
     def __init__(self, logits: int | Sequence[float] | torch.Tensor) -> None:
         start = torch.zeros(logits) if isinstance(logits, int) else torch.as_tensor(logits)
         if start.ndim != 1 or len(start) < 2:
-            raise ValueError(f"a bandit needs at least 2 arms in a flat list, got shape "
-                             f"{tuple(start.shape)}.")
+            raise ValueError(
+                f"a bandit needs at least 2 arms in a flat list, got shape {tuple(start.shape)}."
+            )
         self.outcomes = [(a,) for a in range(len(start))]
         self._lay_out([[0] for _ in self.outcomes], 1, len(start), start)
 
@@ -125,15 +144,19 @@ class SequencePolicy(_Enumerable):
     (15, 1.0)
     """
 
-    def __init__(self, vocab: int = 2, max_length: int = 3,
-                 logits: torch.Tensor | None = None) -> None:
+    def __init__(
+        self, vocab: int = 2, max_length: int = 3, logits: torch.Tensor | None = None
+    ) -> None:
         if vocab < 1 or max_length < 1:
-            raise ValueError(f"vocab and max_length must be at least 1, got {vocab} and "
-                             f"{max_length}.")
+            raise ValueError(
+                f"vocab and max_length must be at least 1, got {vocab} and {max_length}."
+            )
         count = sum(vocab**t for t in range(max_length + 1)) * 2
         if count > 200_000:
-            raise ValueError(f"vocab={vocab} and max_length={max_length} make about {count:,} "
-                             "outcomes: too many to enumerate. Take smaller numbers.")
+            raise ValueError(
+                f"vocab={vocab} and max_length={max_length} make about {count:,} "
+                "outcomes: too many to enumerate. Take smaller numbers."
+            )
         self.vocab, self.max_length, self.stop = vocab, max_length, vocab
         prefixes: list[tuple[int, ...]] = [()]
         for p in prefixes:
@@ -141,8 +164,9 @@ class SequencePolicy(_Enumerable):
                 prefixes.extend((*p, w) for w in range(vocab))
         self.states = {p: i for i, p in enumerate(prefixes)}
         self.outcomes = [(*p, self.stop) for p in prefixes]
-        self.outcomes += [(*p, w) for p in prefixes if len(p) == max_length - 1
-                          for w in range(vocab)]
+        self.outcomes += [
+            (*p, w) for p in prefixes if len(p) == max_length - 1 for w in range(vocab)
+        ]
         states = [[self.states[o[:t]] for t in range(len(o))] for o in self.outcomes]
         self._lay_out(states, len(prefixes), vocab + 1, logits)
 
@@ -157,6 +181,8 @@ def outcome_rewards(policy: _Enumerable, reward: Reward) -> torch.Tensor:
         reward = [float(reward(o)) for o in policy.outcomes]
     values = torch.as_tensor(reward, dtype=torch.float64)
     if values.shape != (len(policy),):
-        raise ValueError(f"the reward must be a function of an outcome, or {len(policy)} numbers; "
-                         f"got shape {tuple(values.shape)}.")
+        raise ValueError(
+            f"the reward must be a function of an outcome, or {len(policy)} numbers; "
+            f"got shape {tuple(values.shape)}."
+        )
     return values

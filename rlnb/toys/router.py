@@ -16,7 +16,7 @@ import torch
 __all__ = ["RouterPolicy", "flipped"]
 
 CONTEXT = 4  # tokens that the next one depends on
-FEW = 256    # up to so many tokens, every expert computes every token
+FEW = 256  # up to so many tokens, every expert computes every token
 
 
 def _normed(h: torch.Tensor) -> torch.Tensor:
@@ -26,8 +26,10 @@ def _normed(h: torch.Tensor) -> torch.Tensor:
 def flipped(routes: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """(B, T) True where two routings of the same tokens use another expert in some layer."""
     if routes.shape != other.shape:
-        raise ValueError(f"two routings of the same tokens have one shape; got "
-                         f"{tuple(routes.shape)} and {tuple(other.shape)}.")
+        raise ValueError(
+            f"two routings of the same tokens have one shape; got "
+            f"{tuple(routes.shape)} and {tuple(other.shape)}."
+        )
     return (routes.sort(-1).values != other.sort(-1).values).any(-1).any(-1)
 
 
@@ -50,14 +52,25 @@ class RouterPolicy:
 
     names = ("embed", "router", "bias", "up", "down", "head")
 
-    def __init__(self, layers: int = 4, experts: int = 8, top: int = 1, vocab: int = 16,
-                 width: int = 16, seed: int = 0) -> None:
+    def __init__(
+        self,
+        layers: int = 4,
+        experts: int = 8,
+        top: int = 1,
+        vocab: int = 16,
+        width: int = 16,
+        seed: int = 0,
+    ) -> None:
         if not 1 <= top < experts:
-            raise ValueError(f"top must lie in 1 ... experts - 1 = {experts - 1}, or there is "
-                             f"nothing to route; got {top}.")
+            raise ValueError(
+                f"top must lie in 1 ... experts - 1 = {experts - 1}, or there is "
+                f"nothing to route; got {top}."
+            )
         if min(layers, vocab - 1, width) < 1:
-            raise ValueError(f"layers and width must be at least 1 and vocab at least 2, got "
-                             f"{layers}, {width} and {vocab}.")
+            raise ValueError(
+                f"layers and width must be at least 1 and vocab at least 2, got "
+                f"{layers}, {width} and {vocab}."
+            )
         self.layers, self.experts, self.top, self.vocab = layers, experts, top, vocab
         gen = torch.Generator().manual_seed(seed)
 
@@ -85,8 +98,12 @@ class RouterPolicy:
             setattr(twin, name, getattr(self, name).detach().clone().requires_grad_())
         return twin
 
-    def logprobs(self, tokens: torch.Tensor, routes: torch.Tensor | None = None,
-                 router_noise: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    def logprobs(
+        self,
+        tokens: torch.Tensor,
+        routes: torch.Tensor | None = None,
+        router_noise: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """log pi of each token (B, T), with gradient, and the experts used (B, T, layers, top).
 
         tokens         (B, T) ids
@@ -97,8 +114,12 @@ class RouterPolicy:
         scores, used = self._scores(self._context(tokens), routes, router_noise)
         return scores.log_softmax(-1).gather(-1, tokens[..., None])[..., 0], used
 
-    def distributions(self, tokens: torch.Tensor, routes: torch.Tensor | None = None,
-                      router_noise: torch.Tensor | None = None) -> torch.Tensor:
+    def distributions(
+        self,
+        tokens: torch.Tensor,
+        routes: torch.Tensor | None = None,
+        router_noise: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """log pi of every token of the vocabulary at every place, (B, T, vocab)."""
         return self._scores(self._context(tokens), routes, router_noise)[0].log_softmax(-1)
 
@@ -123,8 +144,9 @@ class RouterPolicy:
         start = torch.full((len(tokens), CONTEXT), self.vocab)
         seen = torch.cat([start, tokens], 1)
         T = tokens.shape[1]
-        return torch.stack([seen[:, CONTEXT - 1 - k: CONTEXT - 1 - k + T]
-                            for k in range(CONTEXT)], -1)
+        return torch.stack(
+            [seen[:, CONTEXT - 1 - k : CONTEXT - 1 - k + T] for k in range(CONTEXT)], -1
+        )
 
     def _scores(self, context, routes, noise):
         h, used, _ = self._run(context, routes, noise)
@@ -133,11 +155,15 @@ class RouterPolicy:
     def _run(self, context, routes, noise):
         shape = (*context.shape[:2], self.layers, self.top)
         if routes is not None and tuple(routes.shape) != shape:
-            raise ValueError(f"routes must be {shape} = (B, T, layers, top), as logprobs returns "
-                             f"them; got {tuple(routes.shape)}.")
+            raise ValueError(
+                f"routes must be {shape} = (B, T, layers, top), as logprobs returns "
+                f"them; got {tuple(routes.shape)}."
+            )
         if noise is not None and tuple(noise.shape) != (*shape[:3], self.experts):
-            raise ValueError(f"router_noise must be {(*shape[:3], self.experts)} = (B, T, layers, "
-                             f"experts); got {tuple(noise.shape)}.")
+            raise ValueError(
+                f"router_noise must be {(*shape[:3], self.experts)} = (B, T, layers, "
+                f"experts); got {tuple(noise.shape)}."
+            )
         h = sum(self.embed[k][context[..., k]] for k in range(CONTEXT))
         used, order = [], []
         for layer in range(self.layers):
@@ -146,7 +172,7 @@ class RouterPolicy:
             if noise is not None:
                 score = score + noise[:, :, layer]
             ranked = score.argsort(-1, descending=True)
-            chosen = ranked[..., :self.top] if routes is None else routes[:, :, layer]
+            chosen = ranked[..., : self.top] if routes is None else routes[:, :, layer]
             gate = score.softmax(-1).gather(-1, chosen)
             h = h + self._experts(layer, n, chosen, gate)
             used.append(chosen)

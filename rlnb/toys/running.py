@@ -42,12 +42,24 @@ REF = (
 REWARDS = (1.0, 1.0, 0.0, 0.0)
 
 # the second prompt of running_batch(): one right answer in four, uneven lengths
-OLD_2 = ((0.40, 0.70, 0.55, 0.90), (0.30,), (0.80, 0.60, 0.50, 0.45, 0.70, 0.20, 0.95),
-         (0.50, 0.85))
-NEW_2 = ((0.46, 0.72, 0.70, 0.91), (0.27,), (0.78, 0.54, 0.52, 0.40, 0.66, 0.26, 0.96),
-         (0.36, 0.83))
-REF_2 = ((0.42, 0.68, 0.50, 0.90), (0.31,), (0.80, 0.62, 0.48, 0.47, 0.71, 0.18, 0.94),
-         (0.52, 0.86))
+OLD_2 = (
+    (0.40, 0.70, 0.55, 0.90),
+    (0.30,),
+    (0.80, 0.60, 0.50, 0.45, 0.70, 0.20, 0.95),
+    (0.50, 0.85),
+)
+NEW_2 = (
+    (0.46, 0.72, 0.70, 0.91),
+    (0.27,),
+    (0.78, 0.54, 0.52, 0.40, 0.66, 0.26, 0.96),
+    (0.36, 0.83),
+)
+REF_2 = (
+    (0.42, 0.68, 0.50, 0.90),
+    (0.31,),
+    (0.80, 0.62, 0.48, 0.47, 0.71, 0.18, 0.94),
+    (0.52, 0.86),
+)
 REWARDS_2 = (1.0, 0.0, 0.0, 0.0)
 
 
@@ -77,8 +89,15 @@ def _batch(old, new, ref, rewards, dtype: torch.dtype) -> Batch:
         padded = [list(row) + [1.0] * (width - len(row)) for row in rows]
         return torch.tensor(padded, dtype=dtype).log()
 
-    return Batch(log(new).requires_grad_(), mask, torch.tensor(rewards, dtype=dtype), 4,
-                 old_logprobs=log(old), ref_logprobs=log(ref), max_completion_length=8)
+    return Batch(
+        log(new).requires_grad_(),
+        mask,
+        torch.tensor(rewards, dtype=dtype),
+        4,
+        old_logprobs=log(old),
+        ref_logprobs=log(ref),
+        max_completion_length=8,
+    )
 
 
 def _completed(batch: Batch) -> Batch:
@@ -89,15 +108,19 @@ def _completed(batch: Batch) -> Batch:
     now = new.detach()
     half = torch.full_like(batch.old_logprobs, 0.5)
     return batch.replace(
-        sampling_logprobs=batch.old_logprobs, entropies=-torch.xlogy(now, now).sum(-1),
+        sampling_logprobs=batch.old_logprobs,
+        entropies=-torch.xlogy(now, now).sum(-1),
         sampled_rank=(old[..., 1:] > old[..., :1]).sum(-1),
-        topk_logprobs=new.gather(-1, order).log(), old_topk_logprobs=old.gather(-1, order).log(),
-        values=half, old_values=half,
-        greedy_rewards=torch.tensor([1.0] * 4 + [0.0] * 4, dtype=half.dtype))
+        topk_logprobs=new.gather(-1, order).log(),
+        old_topk_logprobs=old.gather(-1, order).log(),
+        values=half,
+        old_values=half,
+        greedy_rewards=torch.tensor([1.0] * 4 + [0.0] * 4, dtype=half.dtype),
+    )
 
 
 def _candidates(logprobs: torch.Tensor, shares: tuple[float, ...]) -> torch.Tensor:
     """(B, T) log p -> (B, T, 4): p and three rivals that share 1 - p."""
     p = logprobs.exp()
-    rest = (1 - p).clamp(min=1e-12)   # 0 on padding, where log 0 would send nan backwards
+    rest = (1 - p).clamp(min=1e-12)  # 0 on padding, where log 0 would send nan backwards
     return torch.stack((p, *(rest * share for share in shares)), -1)

@@ -14,8 +14,8 @@ import numpy as np
 
 __all__ = ["Sigmoid", "ceiling_error", "fit_sigmoid", "fit_sigmoids"]
 
-EXPONENTS = np.geomspace(0.2, 6.0, 24)   # the coarse grid of the fit
-REACH = 12.0                             # the midpoint lies within this factor of the data
+EXPONENTS = np.geomspace(0.2, 6.0, 24)  # the coarse grid of the fit
+REACH = 12.0  # the midpoint lies within this factor of the data
 STEPS, TINY = 25, 1e-6
 
 
@@ -39,8 +39,14 @@ class Sigmoid:
         return float(reward) if np.ndim(compute) == 0 else reward
 
 
-def fit_sigmoid(compute, reward, *, ceiling: float | None = None, start: float | None = None,
-                highest: float = 1.0) -> Sigmoid:
+def fit_sigmoid(
+    compute,
+    reward,
+    *,
+    ceiling: float | None = None,
+    start: float | None = None,
+    highest: float = 1.0,
+) -> Sigmoid:
     """The least-squares sigmoid through (compute, reward), both (n,), n >= 4, compute > 0.
 
     For given exponent and midpoint the curve is linear in start and ceiling, which are then
@@ -58,13 +64,21 @@ def fit_sigmoid(compute, reward, *, ceiling: float | None = None, start: float |
     return Sigmoid(*(float(x) for x in row))
 
 
-def fit_sigmoids(compute, rewards, *, ceiling: float | None = None, start: float | None = None,
-                 highest: float = 1.0) -> np.ndarray:
+def fit_sigmoids(
+    compute,
+    rewards,
+    *,
+    ceiling: float | None = None,
+    start: float | None = None,
+    highest: float = 1.0,
+) -> np.ndarray:
     """`fit_sigmoid` for many runs at once: (n,), (runs, n) -> (runs, 4), in Sigmoid's order."""
     compute, rewards = np.asarray(compute, dtype=float), np.asarray(rewards, dtype=float)
     if compute.ndim != 1 or rewards.ndim != 2 or rewards.shape[1] != len(compute):
-        raise ValueError("compute and reward must be as long as each other, got shapes "
-                         f"{compute.shape} and {rewards.shape[1:]}.")
+        raise ValueError(
+            "compute and reward must be as long as each other, got shapes "
+            f"{compute.shape} and {rewards.shape[1:]}."
+        )
     if len(compute) < 4:
         raise ValueError(f"a curve with four numbers needs at least 4 points, got {len(compute)}.")
     if compute.min() <= 0:
@@ -73,15 +87,20 @@ def fit_sigmoids(compute, rewards, *, ceiling: float | None = None, start: float
 
     middles = np.linspace(x[0] - np.log(REACH), x[-1] + np.log(REACH), 48)
     grid = np.stack(np.meshgrid(np.log(EXPONENTS), middles, indexing="ij"), -1).reshape(-1, 2)
-    error = _error_on_grid(x, rewards, grid, held)              # (candidates, runs)
-    best = grid[error.argmin(0)]                                # (runs, 2)
+    error = _error_on_grid(x, rewards, grid, held)  # (candidates, runs)
+    best = grid[error.argmin(0)]  # (runs, 2)
 
     low, high = grid.min(0), grid.max(0)
     residual, ends = _residual(x, rewards, best, held)
     damping = np.full(len(rewards), 1e-3)
     for _ in range(STEPS):
-        slopes = np.stack([(_residual(x, rewards, best + TINY * axis, held)[0] - residual) / TINY
-                           for axis in np.eye(2)], -1)          # (runs, n, 2)
+        slopes = np.stack(
+            [
+                (_residual(x, rewards, best + TINY * axis, held)[0] - residual) / TINY
+                for axis in np.eye(2)
+            ],
+            -1,
+        )  # (runs, n, 2)
         curvature = slopes.transpose(0, 2, 1) @ slopes
         curvature += damping[:, None, None] * (np.eye(2) * curvature + 1e-12 * np.eye(2))
         step = np.linalg.solve(curvature, -(slopes * residual[..., None]).sum(1)[..., None])
@@ -106,8 +125,9 @@ def ceiling_error(compute, curve: Sigmoid, noise: float) -> float:
     beat, and what least squares reaches once the ceiling is pinned down. No bound on the ceiling.
     inf when the points do not tell the four numbers apart.
     """
-    share = _rise(np.log(np.asarray(compute, dtype=float)), np.log(curve.exponent),
-                  np.log(curve.midpoint))
+    share = _rise(
+        np.log(np.asarray(compute, dtype=float)), np.log(curve.exponent), np.log(curve.midpoint)
+    )
     bent = (curve.ceiling - curve.start) * share * (1 - share)
     far = np.log(np.asarray(compute, dtype=float) / curve.midpoint)
     slopes = np.stack([share, bent * far, bent, 1 - share], 1)
@@ -140,13 +160,14 @@ def _ends(s_s, s_f, f_f, s_r, f_r, held):
 
 def _error_on_grid(x, rewards, grid, held):
     """(candidates, runs) sum of squares; infinite where the fitted curve would fall."""
-    s = _rise(x, grid[:, :1], grid[:, 1:])                      # (candidates, n)
+    s = _rise(x, grid[:, :1], grid[:, 1:])  # (candidates, n)
     f = 1 - s
     s_s, s_f, f_f = (np.einsum("kn,kn->k", a, b)[:, None] for a, b in ((s, s), (s, f), (f, f)))
     s_r, f_r = s @ rewards.T, f @ rewards.T
     top, bottom = _ends(s_s, s_f, f_f, s_r, f_r, held)
-    error = (top**2 * s_s + 2 * top * bottom * s_f + bottom**2 * f_f
-             - 2 * top * s_r - 2 * bottom * f_r)                # less the sum of r^2
+    error = (
+        top**2 * s_s + 2 * top * bottom * s_f + bottom**2 * f_f - 2 * top * s_r - 2 * bottom * f_r
+    )  # less the sum of r^2
     return np.where((top >= bottom) & (s_s * f_f - s_f**2 > 1e-12), error, np.inf)
 
 
@@ -154,7 +175,8 @@ def _residual(x, rewards, at, held):
     """(runs, n) curve - reward at (ln exponent, ln midpoint) `at` (runs, 2), and its two ends."""
     s = _rise(x, at[:, :1], at[:, 1:])
     f = 1 - s
-    sums = [np.einsum("rn,rn->r", a, b) for a, b in ((s, s), (s, f), (f, f), (s, rewards),
-                                                     (f, rewards))]
+    sums = [
+        np.einsum("rn,rn->r", a, b) for a, b in ((s, s), (s, f), (f, f), (s, rewards), (f, rewards))
+    ]
     top, bottom = _ends(*sums, held)
     return top[:, None] * s + bottom[:, None] * f - rewards, np.stack([top, bottom])

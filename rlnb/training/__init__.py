@@ -16,6 +16,8 @@ recordings (the commands behind data/runs), controls (what was there before trai
 stop, without training). Needs transformers, tokenizers, safetensors and tqdm beside torch.
 """
 
+from __future__ import annotations
+
 from rlnb.training.base import BaseRecipe, train_base
 from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import Answers, answer, evaluate, pass_at_k, pass_rate, summary

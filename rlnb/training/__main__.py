@@ -1,5 +1,7 @@
 """The command line: python -m rlnb.training {base,grpo,eval,replay}."""
 
+from __future__ import annotations
+
 import argparse
 import difflib
 import importlib
@@ -142,8 +144,11 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--threads", type=int, default=1, help="CPU threads; results of runs "
                              "are comparable at one number of threads only")  # fmt: skip
     for command in (grpo, evaluation):
-        command.add_argument("--model", default="data/model", help="folder or hub id of the "
-                             "starting model, such as Qwen/Qwen2.5-0.5B-Instruct")
+        command.add_argument(
+            "--model",
+            default="data/model",
+            help="folder or hub id of the starting model, such as Qwen/Qwen2.5-0.5B-Instruct",
+        )
 
     replay = commands.add_parser("replay", help="a recorded run as text; needs no model")
     replay.add_argument("run", type=Path, help="a .jsonl file, or the --out folder of a run")

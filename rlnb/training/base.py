@@ -4,6 +4,8 @@ The result is meant to be mediocre. Its likeliest style is the one it is bad at,
 reinforcement learning has something to elicit; `eval` shows the controls that say so.
 """
 
+from __future__ import annotations
+
 import random
 import time
 from dataclasses import dataclass

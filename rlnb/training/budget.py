@@ -8,6 +8,8 @@ wastes, the context of CUDA (about half a GB) and temporary copies. The time is 
 no such step is faster on that card; how much slower a real one is, only a run can tell.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from rlnb.training.errors import BadInput

@@ -10,6 +10,8 @@ A checkpoint is written under another name and renamed when complete, so a folde
 whole, however the process ended. Older ones are removed after the rename.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import random

@@ -8,6 +8,8 @@ run that was killed goes on with the report that is missing. `split` says how mu
 there before, `mixture` what each part of it does alone, `right` how often each problem was solved.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys
@@ -92,8 +94,11 @@ def reports(path: str | Path, kind: str = "seed") -> dict[str, Report]:
     the runs whose verifier throws a coin.
     """
     found = json.loads(Path(path).read_text(encoding="utf-8"))
-    return {name: report for name, report in found.items()
-            if name == "base" or name.startswith(f"{kind} ")}
+    return {
+        name: report
+        for name, report in found.items()
+        if name == "base" or name.startswith(f"{kind} ")
+    }
 
 
 def right(path: str | Path) -> dict[str, dict[str, list[int]]]:
@@ -101,8 +106,10 @@ def right(path: str | Path) -> dict[str, dict[str, list[int]]]:
     a held-out problem's answers were right, problem by problem (8 answers, greedy 1).
     """
     found = json.loads(Path(path).read_text(encoding="utf-8"))["right"]
-    return {name: {style: list(map(int, digits)) for style, digits in row.items()}
-            for name, row in found.items()}
+    return {
+        name: {style: list(map(int, digits)) for style, digits in row.items()}
+        for name, row in found.items()
+    }
 
 
 def _solved(model, tokenizer, task, prompts: int, num_generations: int) -> dict[str, str]:
@@ -114,8 +121,10 @@ def _solved(model, tokenizer, task, prompts: int, num_generations: int) -> dict[
         "direct": {"num_generations": num_generations, "style": "direct"},
         "steps/greedy": {"num_generations": 1, "style": "steps", "sampling": cold},
     }
-    counts = {name: pass_rate(model, tokenizer, task, prompts=prompts, **way).right.sum(1)
-              for name, way in ways.items()}
+    counts = {
+        name: pass_rate(model, tokenizer, task, prompts=prompts, **way).right.sum(1)
+        for name, way in ways.items()
+    }
     return {name: "".join(str(int(n)) for n in count) for name, count in counts.items()}
 
 
@@ -132,13 +141,26 @@ def _train(model, tokenizer, recipe: Recipe, seed: int, *, coin: bool) -> float:
             moved = sum((gap**2).sum().item() for gap in gaps) ** 0.5
 
     steps = COIN_STEPS if coin else recipe.steps
-    train(model, tokenizer, TASKS[TASK], ZOO[OBJECTIVE], replace(recipe, seed=seed, steps=steps),
-          reward=CoinFlip(seed) if coin else None, watch=look)
+    train(
+        model,
+        tokenizer,
+        TASKS[TASK],
+        ZOO[OBJECTIVE],
+        replace(recipe, seed=seed, steps=steps),
+        reward=CoinFlip(seed) if coin else None,
+        watch=look,
+    )
     return moved
 
 
-def measure(path: Path, recipe: Recipe, seeds: tuple[int, ...] = SEEDS,
-            coins: tuple[int, ...] = (), prompts: int = 250, num_generations: int = 8) -> None:
+def measure(
+    path: Path,
+    recipe: Recipe,
+    seeds: tuple[int, ...] = SEEDS,
+    coins: tuple[int, ...] = (),
+    prompts: int = 250,
+    num_generations: int = 8,
+) -> None:
     """Writes the reports that `path` lacks, one after another. `prompts` and `num_generations` are
     `evaluate`'s; `coins` are the seeds that train on a coin. A report of a run has `moved`, how far
     the weights were from the base's after 20 steps.
@@ -167,8 +189,11 @@ def measure(path: Path, recipe: Recipe, seeds: tuple[int, ...] = SEEDS,
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m rlnb.training.controls", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m rlnb.training.controls",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("path", type=Path, help="the .json file to write or to complete")
     parser.add_argument("--steps", type=int, default=Recipe.steps)
     args = parser.parse_args(arguments)

@@ -1,5 +1,7 @@
 """A critic for the objectives that need `values`: a copy of the policy's body and a linear head."""
 
+from __future__ import annotations
+
 import copy
 
 import torch

@@ -16,6 +16,8 @@ One token of a small model costs hundreds of kernel launches, more time than its
 Where CUDA graphs cannot be captured, a warning says so and the same code runs without them.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Collection
@@ -37,7 +39,7 @@ def sampler_for(device: torch.device | str) -> Callable[..., Rollout]:
 
 
 @cache
-def _decoder() -> "Decoder":
+def _decoder() -> Decoder:
     return Decoder()
 
 
@@ -90,14 +92,14 @@ class Room:
     slot: Tensor
     column: Tensor
     generator: torch.Generator
-    graphs: dict[tuple[int, int], "torch.cuda.CUDAGraph | None"] = field(default_factory=dict)
+    graphs: dict[tuple[int, int], torch.cuda.CUDAGraph | None] = field(default_factory=dict)
     pool: tuple[int, int] | None = None  # the graphs run one after the other, in the same memory
 
     @classmethod
     def make(
         cls, model: PreTrainedModel, sampling: Sampling, ends: Tensor, pad_id: int,
         layers: list[DynamicLayer], n: int, places: int,
-    ) -> "Room":  # fmt: skip
+    ) -> Room:  # fmt: skip
         device, steps = model.device, sampling.max_new_tokens
 
         def zeros(*shape: int, dtype: torch.dtype = torch.long) -> Tensor:
@@ -295,7 +297,7 @@ class Decoder:
         room.graphs[key] = None
         room.advance(n, window)
 
-    def _capture(self, room: Room, n: int, window: int) -> "torch.cuda.CUDAGraph | None":
+    def _capture(self, room: Room, n: int, window: int) -> torch.cuda.CUDAGraph | None:
         """A graph of one token, which capturing does not run; None, once and for all, if none."""
         state = room.generator.get_state()
         try:

@@ -1,5 +1,7 @@
 """What a model can do on held-out problems: pass@k, greedy, forced styles, length, entropy."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

@@ -7,6 +7,8 @@ head's gradient to one tensor. (Checkpointing each slice would not do: autograd 
 gradients of the head's size at once, and they are larger than a slice.)
 """
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable

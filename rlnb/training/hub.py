@@ -4,6 +4,8 @@ Only safetensors and JSON are fetched and read: weights that are pickled, and co
 a model, could execute anything.
 """
 
+from __future__ import annotations
+
 import re
 import sys
 from pathlib import Path

@@ -1,5 +1,7 @@
 """A whole run: steps, evaluations, records, checkpoints, resuming."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

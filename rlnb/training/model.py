@@ -4,6 +4,8 @@
 is a model of ours. A local folder is loaded without any network; `hub` says what else may be given.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

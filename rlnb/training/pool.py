@@ -1,5 +1,7 @@
 """A fixed set of training prompts, which those the model has mastered leave for good."""
 
+from __future__ import annotations
+
 import hashlib
 import random
 from collections.abc import Sequence
@@ -67,7 +69,7 @@ class Pool:
         *,
         retire: float | None = None,
         visits: int | None = None,
-    ) -> "Pool":
+    ) -> Pool:
         """`size` distinct problems of the training split: the same ones for one task and seed."""
         if size < 1:
             raise BadInput(f"pool: got {size}, expected a size of 1 or more")

@@ -1,10 +1,12 @@
 """Number formats and memory: switches of a run. Weights, gradients and AdamW stay as loaded.
 
-    sampler_copy, refresh   rollouts from a bfloat16 copy, made anew from the master weights
-    autocast                matrix products of the forward pass in bfloat16
-    recomputed_layers       gradient checkpointing: activations of one layer at a time
-    tensor_float_32         float32 products with 10 bits of mantissa, on a GPU that has them
+sampler_copy, refresh   rollouts from a bfloat16 copy, made anew from the master weights
+autocast                matrix products of the forward pass in bfloat16
+recomputed_layers       gradient checkpointing: activations of one layer at a time
+tensor_float_32         float32 products with 10 bits of mantissa, on a GPU that has them
 """
+
+from __future__ import annotations
 
 import copy
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Sizes of the Qwen3 layout that are trained from scratch: 0.3 to 25 million parameters."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from rlnb.training.errors import BadInput

@@ -1,5 +1,7 @@
 """What a model is asked, token by token, and where its answer may end."""
 
+from __future__ import annotations
+
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlnb.training.tasks import Task

@@ -8,6 +8,8 @@ respect to the logit of going on is, for answer i with weights c and advantages 
 Above 0 it lengthens answers. Its mean is 0 unless c A knows how long the answer became.
 """
 
+from __future__ import annotations
+
 import random
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """The numbers of a training run, and nothing else."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from rlnb.training.errors import BadInput

@@ -17,6 +17,8 @@ A line that a killed run left half-written is ignored. Numbers that are not fini
 those of steps, evaluations and samples keep five significant digits.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import math
@@ -102,9 +104,7 @@ def _finite(value: Any) -> Any:
 
 def line(record: dict[str, Any]) -> str:
     """One record as one line of strict JSON, without spaces."""
-    text = json.dumps(
-        _finite(record), allow_nan=False, ensure_ascii=False, separators=(",", ":")
-    )
+    text = json.dumps(_finite(record), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return text + "\n"
 
 

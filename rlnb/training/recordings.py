@@ -11,6 +11,8 @@ What is kept of a run: its header, its evaluations, and of each step the metrics
 significant digits, as columns (`record.pack`).
 """
 
+from __future__ import annotations
+
 import argparse
 import sys
 from collections.abc import Callable
@@ -59,10 +61,7 @@ class Recording:
         return self.reward and weak_verifier(TASKS[self.task], self.reward)
 
 
-BASES = {
-    "sort": BaseRecipe(steps=260, batch=96),
-    "countdown": BaseRecipe(steps=1200, batch=96),
-}
+BASES = {"sort": BaseRecipe(steps=260, batch=96), "countdown": BaseRecipe(steps=1200, batch=96)}
 
 SMALL = Recipe(prompts=8, steps=40, eval_every=20, eval_prompts=100, checkpoint_every=0)
 EIGHT = replace(SMALL, minibatches=4, num_iterations=2, learning_rate=2e-4, steps=20, eval_every=10)

@@ -4,6 +4,8 @@ A reward maps (problem, text) to a number; the loop's default is the task's own 
 maps a batch to the groups that are trained on; the default keeps all.
 """
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable
 

@@ -1,5 +1,7 @@
 """One rollout: drawing it, verifying it, and all that the objective needs to be told about it."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -34,7 +36,7 @@ class Drawn(NamedTuple):
     verified: Tensor
     texts: list[str]
 
-    def groups(self, indices: Tensor) -> "Drawn":
+    def groups(self, indices: Tensor) -> Drawn:
         """The answers to some of the prompts only."""
         size = self.rollout.num_generations
         rows = rows_of(indices, size)

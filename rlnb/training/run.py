@@ -1,5 +1,7 @@
 """What a run holds between steps, and how it is put together before the first."""
 
+from __future__ import annotations
+
 import copy
 import random
 from collections import deque

@@ -5,6 +5,8 @@ that have finished are dropped from the cache. In float32 the log-probabilities 
 those of teacher forcing (`scoring`) to about 2e-5 (the tests assert 1e-4).
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -128,8 +130,7 @@ def draw(logits: Tensor, sampling: Sampling, generator) -> tuple[Tensor, Tensor,
 def prefill(
     model: PreTrainedModel, prompts: list[list[int]], pad_id: int
 ) -> tuple[Tensor, Tensor, Tensor, DynamicCache, Tensor]:
-    """Each prompt once: ids, mask, positions (prompts, P), the cache, the last logits (prompts, V).
-    """
+    """Each prompt once: ids, mask, positions (prompts, P), cache, last logits (prompts, V)."""
     ids, mask = left_pad(prompts, pad_id, model.device)
     position = (mask.cumsum(1) - 1).clamp(min=0)
     out = model(

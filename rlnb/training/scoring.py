@@ -4,6 +4,8 @@ Where the logits would be many (`CHUNK`), the head is applied to a slice of plac
 `head`.
 """
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -100,9 +102,7 @@ def _chosen(
     if _is_sliced(model, rollout, rows, chunk):
         hidden, mask = _hidden(model, rollout, rows)
         weight, ids = model.get_output_embeddings().weight, ids[:, : mask.shape[1]][mask]
-        chosen, entropies = SlicedHead.apply(
-            hidden, weight, ids, temperature, _size(model, chunk)
-        )
+        chosen, entropies = SlicedHead.apply(hidden, weight, ids, temperature, _size(model, chunk))
         entropies = entropies if entropy_gradient else entropies.detach()
         chosen, entropies = _spread(chosen, mask), _spread(entropies, mask)
     else:

@@ -1,5 +1,7 @@
 """Where the files that ship with the course are."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from rlnb.training.errors import BadInput

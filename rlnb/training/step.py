@@ -5,6 +5,8 @@ critic, the reward of the greedy answer) is produced only when `objective.needs`
 of a step are in run, rollouts and update.
 """
 
+from __future__ import annotations
+
 import time
 from typing import Any
 

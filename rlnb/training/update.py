@@ -1,5 +1,7 @@
 """The optimizer steps of one rollout."""
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor, nn
 

@@ -1,5 +1,7 @@
 """What the benchmark scripts share: device names, bounds, pieces that resume, tables, JSON."""
 
+from __future__ import annotations
+
 import json
 import os
 import time

@@ -18,6 +18,8 @@ worth 0 here, and there what the verifier says of it (0, but for one that is rig
     trl_fp32        TRL without both
 """
 
+from __future__ import annotations
+
 import argparse
 import copy
 import random
@@ -86,12 +88,12 @@ def loop_steps(name: str, log: Log, args: argparse.Namespace, seed: int) -> Iter
 class Baton:
     """TRL's trainer in a thread of its own that runs only while `next` waits for it."""
 
-    def __init__(self, work: Callable[["Baton"], None]):
+    def __init__(self, work: Callable[[Baton], None]):
         self.mine, self.theirs, self.error = threading.Semaphore(0), threading.Semaphore(0), None
         self.left = False
         self.thread = threading.Thread(target=self._run, args=(work,), daemon=True)
 
-    def _run(self, work: Callable[["Baton"], None]) -> None:
+    def _run(self, work: Callable[[Baton], None]) -> None:
         try:
             work(self)
         except BaseException as error:  # noqa: BLE001  (handed to the thread that waits)
@@ -104,7 +106,7 @@ class Baton:
         self.theirs.release()
         self.mine.acquire()
 
-    def __iter__(self) -> "Baton":
+    def __iter__(self) -> Baton:
         return self
 
     def __next__(self) -> None:

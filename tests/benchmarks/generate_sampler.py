@@ -3,6 +3,8 @@
 The loop takes it in the place of `rlnb.training.sample`; it exists to be compared with.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 
 import torch

@@ -11,6 +11,8 @@ just before; `of_bandwidth` is the share of the bandwidth that was used, the tar
     generate         transformers' `generate`
 """
 
+from __future__ import annotations
+
 import argparse
 import functools
 from collections.abc import Callable

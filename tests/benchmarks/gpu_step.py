@@ -8,6 +8,8 @@ an H200-class GPU: "large" (25M parameters, 512 x 16 x 100 tokens) 2 s; "0.5B" (
 within 24 GB. Sampling is in bfloat16, training in bfloat16 autocast over float32 weights.
 """
 
+from __future__ import annotations
+
 import argparse
 import functools
 import random

@@ -1,5 +1,7 @@
 """The benchmark scripts run, at toy sizes on a CPU; what they measure there says nothing."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 

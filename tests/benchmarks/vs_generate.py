@@ -12,6 +12,8 @@ same: recipe, objective, verifier. They take turns, a step each.
     generate    transformers' `generate`
 """
 
+from __future__ import annotations
+
 import argparse
 import functools
 import time

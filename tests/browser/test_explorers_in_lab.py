@@ -242,8 +242,9 @@ def test_composer_starts_from_a_method_and_changes_a_part(on_page):
     composer = on_page("composer_explorer")
     seen = {composer.settled()}
     seen.add(composer.changes(lambda: composer.press("start from", "ArrowRight")))
-    assert [composer.readout(label) for label in ("start from", "surrogate", "weights c", "KL")] \
-        == ["dapo", "clip .2 / .28", "token mean", "none"]
+    assert [
+        composer.readout(label) for label in ("start from", "surrogate", "weights c", "KL")
+    ] == ["dapo", "clip .2 / .28", "token mean", "none"]
     seen.add(composer.changes(lambda: composer.press("surrogate", "ArrowLeft")))
     seen.add(composer.changes(lambda: composer.drag("ratio", 60)))
     seen.add(composer.changes(lambda: composer.press("cells show", "End")))

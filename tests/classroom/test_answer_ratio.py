@@ -1,5 +1,7 @@
 """The answer-ratio explorer: from the router toy, by hand, and against the package's ratio."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 import torch
@@ -24,8 +26,13 @@ def test_the_samples_come_from_the_old_policy():
 def test_an_answer_s_ratio_is_the_package_s():
     calm, flipped, draw = (torch.tensor(x[:, :16]) for x in samples())
     gap = torch.where(draw < 0.1, flipped, calm)
-    batch = Batch(gap - 5, torch.ones(64, 16), torch.zeros(64), 64,
-                  old_logprobs=torch.full((64, 16), -5.0, dtype=torch.float64))
+    batch = Batch(
+        gap - 5,
+        torch.ones(64, 16),
+        torch.zeros(64),
+        64,
+        old_logprobs=torch.full((64, 16), -5.0, dtype=torch.float64),
+    )
     s = sequence_ratio()(batch).exp()[:, 0]
     np.testing.assert_allclose(compute(flips=10.0, length=16)["answers"], s, atol=1e-12)
 
@@ -64,12 +71,15 @@ def test_no_flips_and_all_flips_are_the_two_arrays():
 
 def test_the_axis_is_odd_around_one_and_grows():
     assert place(1.0) == 0 and place(1.1) == pytest.approx(-place(0.9))
-    assert place(1.001) == pytest.approx(np.log10(11)) and (np.diff(place(
-        np.linspace(0.01, 4, 50))) > 0).all()
+    assert (
+        place(1.001) == pytest.approx(np.log10(11))
+        and (np.diff(place(np.linspace(0.01, 4, 50))) > 0).all()
+    )
 
 
-@pytest.mark.parametrize("wrong", [{"flips": -1.0}, {"flips": 101.0}, {"length": 0},
-                                   {"length": 513}, {"band": "0.3"}])
+@pytest.mark.parametrize(
+    "wrong", [{"flips": -1.0}, {"flips": 101.0}, {"length": 0}, {"length": 513}, {"band": "0.3"}]
+)
 def test_a_setting_outside_its_range_is_refused_with_a_sentence(wrong):
     with pytest.raises(ValueError, match="per cent|must lie in|must be one of"):
         compute(**wrong)

@@ -1,5 +1,7 @@
 """The baseline explorer's numbers against enumeration, and its picture against a fresh drawing."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 import torch

@@ -1,5 +1,7 @@
 """The explorer's noise against brute force, and its picture against a fresh drawing."""
 
+from __future__ import annotations
+
 import math
 from itertools import product
 
@@ -39,9 +41,11 @@ def test_group_estimators_are_the_enumerated_ones(toy, size):
     pi, rewards = (np.array(x) for x in TOYS[toy])
     truth = pi * (rewards - pi @ rewards)
     none = brute_force(toy, lambda r: r, 1)[1] / (truth @ truth)
-    rules = {"group mean": lambda r: r - r.mean(),
-             "leave-one-out": lambda r: (r - r.mean()) * len(r) / (len(r) - 1),
-             "z-score": lambda r: (r - r.mean()) / (r.std() + 1e-6)}
+    rules = {
+        "group mean": lambda r: r - r.mean(),
+        "leave-one-out": lambda r: (r - r.mean()) * len(r) / (len(r) - 1),
+        "z-score": lambda r: (r - r.mean()) / (r.std() + 1e-6),
+    }
     found, i = compute(toy, 0.0, size)["groups"], SIZES.index(size)
     for name, rule in rules.items():
         mean, trace = brute_force(toy, rule, size)
@@ -49,7 +53,8 @@ def test_group_estimators_are_the_enumerated_ones(toy, size):
         assert found[name]["length"][i] == pytest.approx(mean @ truth / (truth @ truth), abs=1e-9)
         assert found[name]["cosine"][i] == pytest.approx(cosine, abs=1e-9)
         assert found[name]["noise"][i] == pytest.approx(
-            size * trace / (mean @ mean) / none, rel=1e-9)
+            size * trace / (mean @ mean) / none, rel=1e-9
+        )
 
 
 @EACH_TOY
@@ -57,8 +62,7 @@ def test_group_estimators_are_the_enumerated_ones(toy, size):
 def test_variance_at_a_fixed_baseline_is_the_instrument_s(toy, b):
     pi, rewards = TOYS[toy]
     policy = Bandit(torch.tensor(pi, dtype=torch.float64).log())
-    moved = estimator_moments(policy, [r - b for r in rewards],
-                              ZOO["reinforce"], 1)
+    moved = estimator_moments(policy, [r - b for r in rewards], ZOO["reinforce"], 1)
     assert compute(toy, b)["variance"] == pytest.approx(moved.trace, abs=1e-12)
 
 

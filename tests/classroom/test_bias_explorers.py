@@ -1,5 +1,7 @@
 """Page 07's explorers, by hand and by enumeration: near-equal rewards, and what a prompt weighs."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -123,16 +125,19 @@ def test_artists_hold_what_compute_says():
         assert place == pytest.approx([data["rate"], data[data["show"]] / top])
 
 
-@pytest.mark.parametrize("call", [
-    lambda: near_equal.compute(size=17),
-    lambda: near_equal.compute(gap=-1.0),
-    lambda: near_equal.compute(eps=-1e-6),
-    lambda: near_equal.compute(pattern="two"),
-    lambda: difficulty.compute(rate=0.0),
-    lambda: difficulty.compute(size=5),
-    lambda: difficulty.compute(method="dapo"),
-    lambda: difficulty.compute(show="loss"),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: near_equal.compute(size=17),
+        lambda: near_equal.compute(gap=-1.0),
+        lambda: near_equal.compute(eps=-1e-6),
+        lambda: near_equal.compute(pattern="two"),
+        lambda: difficulty.compute(rate=0.0),
+        lambda: difficulty.compute(size=5),
+        lambda: difficulty.compute(method="dapo"),
+        lambda: difficulty.compute(show="loss"),
+    ],
+)
 def test_bad_arguments_raise_a_sentence(call):
     with pytest.raises(ValueError, match=r"got .*\.$"):
         call()

@@ -1,5 +1,7 @@
 """The engine of the checks: what it says of functions that learners write."""
 
+from __future__ import annotations
+
 import ast
 import inspect
 import subprocess
@@ -43,9 +45,9 @@ def half_filled(logprobs, ref_logprobs):
     return d - 1
 
 
-@pytest.mark.parametrize("stub", [
-    not_implemented, half_filled, lambda a, b: None, lambda a, b: ..., None, ...,
-])
+@pytest.mark.parametrize(
+    "stub", [not_implemented, half_filled, lambda a, b: None, lambda a, b: ..., None, ...]
+)
 def test_a_stub_is_not_attempted_and_never_raises(stub):
     verdict = check.k3(stub)
     assert verdict.kind == "not attempted"
@@ -86,6 +88,7 @@ def test_a_wrong_gradient_behind_a_right_value_is_shown():
     def straight_through(logprobs, ref_logprobs):
         value = my_k3(logprobs, ref_logprobs)
         return value.detach() + 2 * (logprobs - logprobs.detach())
+
     verdict = check.k3(straight_through)
     assert verdict.kind == "wrong"
     assert "value right; gradient of logprobs: [2.0000] came, [-0.6487] expected" in verdict.message
@@ -97,6 +100,7 @@ def test_a_long_result_is_shown_at_its_first_wrong_entry():
         if len(advantages) == 5:
             advantages[3] += 1
         return advantages
+
     # A_3 = 2 + 0.9 * 0.6 - 0.8 + 0.72 * (-0.5 - 0.6)
     assert "at [3], 1.9480 came, 0.9480 expected" in check.gae(spoiled).message
 
@@ -106,6 +110,7 @@ def test_the_nearest_convention_supplies_the_expected_numbers():
         groups = rewards.view(-1, G)
         z = (groups - groups.mean(1, keepdim=True)) / (groups.std(1, keepdim=True) + 2e-4)
         return z.view(-1)
+
     message = check.group_advantages(two_eps).message
     assert "[0.7069, -0.7069] came, [0.7070, -0.7070] expected with Bessel std" in message
 
@@ -114,7 +119,8 @@ def test_another_way_to_the_same_numbers_is_right():
     assert repr(check.k3(my_k3)) == "right: k3"
     cross_entropy = torch.nn.functional.cross_entropy
     assert check.token_logprobs(
-        lambda logits, tokens: -cross_entropy(logits.transpose(1, 2), tokens, reduction="none"))
+        lambda logits, tokens: -cross_entropy(logits.transpose(1, 2), tokens, reduction="none")
+    )
 
 
 def test_trl_s_std_is_a_convention_and_its_max_is_still_named():
@@ -141,11 +147,12 @@ def test_a_cut_gradient_is_named():
 def test_a_wrong_shape_is_named_with_both_shapes():
     def grouped(rewards, G):
         return check.group_advantages.exercise.reference(rewards, G).view(-1, G)
+
     assert check.group_advantages(grouped).message == (
         "the numbers are right, the shape is not: (1, 2) came, (2,) expected, flat "
-        "(probe 'two answers')")
-    per_answer = check.reinforce_loss(
-        lambda lp, mask, r: -r * lp.masked_fill(~mask, 0).sum(1))
+        "(probe 'two answers')"
+    )
+    per_answer = check.reinforce_loss(lambda lp, mask, r: -r * lp.masked_fill(~mask, 0).sum(1))
     assert "take the mean of what you return" in per_answer.message
 
 
@@ -162,6 +169,7 @@ def test_edited_inputs_are_caught():
         spread = groups.std(1, keepdim=True, correction=0)
         groups -= groups.mean(1, keepdim=True)
         return (groups / (spread + 1e-6)).view(-1)
+
     verdict = check.group_advantages(edits)
     assert verdict.kind == "known mistake"
     assert "changes its input rewards in place" in verdict.message
@@ -169,6 +177,7 @@ def test_edited_inputs_are_caught():
     def edits_a_leaf(lp, mask, rewards):
         lp[~mask] = 0
         return -(rewards * lp.sum(1)).mean()
+
     assert "changes its input logprobs in place" in check.reinforce_loss(edits_a_leaf).message
 
 
@@ -178,8 +187,11 @@ def test_float32_answers_are_accepted_and_lost_dtypes_named():
     assert "float64 went in and float32 came out" in down.message
     up = check.k3(lambda a, b: my_k3(a, b).double())
     assert "float32 went in and float64 came out" in up.message
-    constant = check.surrogate_clip(lambda r, A, e: torch.where(
-        A > 0, torch.min(r, torch.tensor(1 + e)) * A, torch.max(r, torch.tensor(1 - e)) * A))
+    constant = check.surrogate_clip(
+        lambda r, A, e: torch.where(
+            A > 0, torch.min(r, torch.tensor(1 + e)) * A, torch.max(r, torch.tensor(1 - e)) * A
+        )
+    )
     assert "seven digits" in constant.message
 
 
@@ -190,6 +202,7 @@ def test_a_function_that_prints_or_warns_keeps_the_page_clean(capsys, recwarn):
         print("hello")
         warnings.warn("look", stacklevel=1)
         return my_k3(logprobs, ref_logprobs)
+
     with torch.no_grad():
         assert check.k3(noisy)
     assert capsys.readouterr().out == "" and not recwarn.list
@@ -212,9 +225,12 @@ def test_an_exercise_of_one_s_own_takes_a_dozen_lines():
         return x.sum() / (len(x) - correction)
 
     exercise = Exercise(
-        name="mean", reference=mean,
-        probes=(Probe("two", {"x": torch.tensor([1.0, 3.0], dtype=torch.float64)}),
-                Probe("three", {"x": torch.tensor([1.0, 5.0, 0.0], dtype=torch.float64)})),
+        name="mean",
+        reference=mean,
+        probes=(
+            Probe("two", {"x": torch.tensor([1.0, 3.0], dtype=torch.float64)}),
+            Probe("three", {"x": torch.tensor([1.0, 5.0, 0.0], dtype=torch.float64)}),
+        ),
         conventions=(Convention("divided by n - 1", {"correction": 1}),),
         mistakes=(Mistake("this is the sum", lambda x: x.sum()),),
     )
@@ -225,8 +241,10 @@ def test_an_exercise_of_one_s_own_takes_a_dozen_lines():
 
 
 def test_check_needs_neither_matplotlib_nor_widgets():
-    code = ("import sys; from rlnb import check; check.k3; "
-            "print([m for m in ('matplotlib', 'ipywidgets', 'IPython') if m in sys.modules])")
+    code = (
+        "import sys; from rlnb import check; check.k3; "
+        "print([m for m in ('matplotlib', 'ipywidgets', 'IPython') if m in sys.modules])"
+    )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
 

@@ -1,5 +1,7 @@
 """Every exercise: the reference passes, conventions are recognised, mistakes are named apart."""
 
+from __future__ import annotations
+
 import pytest
 import torch
 
@@ -35,13 +37,33 @@ def fingerprint(exercise, candidate):
 
 def test_the_nine_exercises_are_offered():
     assert {one.exercise.name for one in CHECKS} == {
-        "token_logprobs", "reinforce_loss", "baseline_leave_one_out", "group_advantages",
-        "surrogate_clip", "dual_clip", "gae", "k3", "grpo_loss",
-        "optimal_baseline", "importance_estimate", "effective_sample_size", "kl_in_reward",
-        "kl_divergence", "cross_entropy", "overlong_penalty", "keep_informative",
-        "token_mean", "constant_length", "prompt_mean",
-        "cispo_loss", "sapo_gate", "dppo_mask", "sequence_ratio", "gspo_loss",
-        "max_rl_advantages", "sigmoid_fit",
+        "token_logprobs",
+        "reinforce_loss",
+        "baseline_leave_one_out",
+        "group_advantages",
+        "surrogate_clip",
+        "dual_clip",
+        "gae",
+        "k3",
+        "grpo_loss",
+        "optimal_baseline",
+        "importance_estimate",
+        "effective_sample_size",
+        "kl_in_reward",
+        "kl_divergence",
+        "cross_entropy",
+        "overlong_penalty",
+        "keep_informative",
+        "token_mean",
+        "constant_length",
+        "prompt_mean",
+        "cispo_loss",
+        "sapo_gate",
+        "dppo_mask",
+        "sequence_ratio",
+        "gspo_loss",
+        "max_rl_advantages",
+        "sigmoid_fit",
     }
 
 
@@ -77,8 +99,7 @@ def test_no_two_candidates_give_the_same_results(one):
     stride = 3 if len(exercise.wrong) > 300 else 1
     assert stride == 1 or plain % stride  # or some mistakes would never be met
     found = {}
-    for candidate in (*exercise.accepted, *exercise.wrong[:plain],
-                      *exercise.wrong[plain::stride]):
+    for candidate in (*exercise.accepted, *exercise.wrong[:plain], *exercise.wrong[plain::stride]):
         vector = fingerprint(exercise, candidate)
         same_width = found.setdefault(len(vector), ([], []))
         for sentence, other in zip(*same_width, strict=True):
@@ -91,7 +112,7 @@ def test_no_two_candidates_give_the_same_results(one):
 
 def test_a_mistake_is_named_under_another_std_as_well():
     one = check.grpo_loss
-    crossed = one.exercise.wrong[len(one.exercise.mistakes):]
+    crossed = one.exercise.wrong[len(one.exercise.mistakes) :]
     for candidate in crossed[::29]:
         assert one(candidate.function).message == candidate.sentence
 
@@ -109,7 +130,7 @@ def test_every_sentence_fits_one_line(one):
 @EACH
 def test_every_convention_of_numbers_survives_float32(one):
     """The candidates themselves stay in the dtype they are given."""
-    for candidate in (*one.exercise.accepted, *one.exercise.wrong[:len(one.exercise.mistakes)]):
+    for candidate in (*one.exercise.accepted, *one.exercise.wrong[: len(one.exercise.mistakes)]):
         for probe in one.exercise.probes:
             outcome = run(candidate.function, one.exercise, probe, torch.float32)
             assert outcome.value.dtype == torch.float32, candidate.sentence
@@ -131,19 +152,27 @@ def test_probes_cover_the_cases_a_real_batch_has():
 
 # The references against the package
 
+
 def probe_batches():
     from rlnb import Batch
+
     for probe in check.grpo_loss.exercise.probes:
         a = probe.cast(torch.float64)
-        batch = Batch(a["logprobs"].requires_grad_(), a["mask"], a["rewards"],
-                      a["num_generations"], old_logprobs=a["old_logprobs"],
-                      ref_logprobs=a["ref_logprobs"])
+        batch = Batch(
+            a["logprobs"].requires_grad_(),
+            a["mask"],
+            a["rewards"],
+            a["num_generations"],
+            old_logprobs=a["old_logprobs"],
+            ref_logprobs=a["ref_logprobs"],
+        )
         yield a, batch
 
 
 def test_grpo_loss_is_the_zoo_s():
     from rlnb import ZOO
     from rlnb.objective import clip, k3
+
     for a, batch in probe_batches():
         objective = ZOO["grpo"].replace(surrogate=clip(a["epsilon"]), terms=k3(a["beta"]))
         theirs = objective(batch).loss
@@ -155,6 +184,7 @@ def test_grpo_loss_is_the_zoo_s():
 
 def test_reinforce_loss_is_the_zoo_s():
     from rlnb import ZOO
+
     for a, batch in probe_batches():
         ours = check.reinforce_loss.exercise.reference(a["logprobs"], a["mask"], a["rewards"])
         torch.testing.assert_close(ours, ZOO["reinforce"](batch).loss, rtol=0, atol=1e-12)
@@ -162,6 +192,7 @@ def test_reinforce_loss_is_the_zoo_s():
 
 def test_group_advantages_and_leave_one_out_are_the_package_s():
     from rlnb.objective import group_zscore, leave_one_out
+
     for a, batch in probe_batches():
         rewards, size = a["rewards"], a["num_generations"]
         token_rewards = torch.zeros_like(a["logprobs"])
@@ -177,6 +208,7 @@ def test_group_advantages_and_leave_one_out_are_the_package_s():
 
 def test_clip_is_the_package_s():
     from rlnb.objective import clip
+
     for probe in check.surrogate_clip.exercise.probes:
         a = probe.cast(torch.float64)
         ours = check.surrogate_clip.exercise.reference(*a.values())
@@ -192,6 +224,7 @@ def test_clip_is_the_package_s():
 def test_gae_is_the_package_s():
     from rlnb import Batch
     from rlnb.objective import gae
+
     for probe in check.gae.exercise.probes:
         rewards, values, gamma, lam = probe.cast(torch.float64).values()
         row = torch.zeros(1, len(rewards), dtype=torch.float64)
@@ -213,20 +246,30 @@ def test_k3_has_the_worked_slope():
     ref = torch.tensor([0.50, 0.12], dtype=torch.float64).log()
     value = check.k3.exercise.reference(logprobs, ref)
     assert [round(v, 6) for v in value.tolist()] == [0.004401, 0.011294]
-    slope, = torch.autograd.grad(value.sum(), logprobs)
+    (slope,) = torch.autograd.grad(value.sum(), logprobs)
     torch.testing.assert_close(slope, 1 - (ref - logprobs.detach()).exp())
 
 
 def test_kl_in_the_reward_is_the_package_s():
     from rlnb import Batch
     from rlnb.objective import Objective, kl_in_reward, logprob, return_to_go, token_mean
+
     for probe in check.kl_in_reward.exercise.ordered_probes[:3]:
         a = probe.cast(torch.float64)
         ours = check.kl_in_reward.exercise.reference(*a.values())
-        batch = Batch(a["logprobs"], a["mask"], a["rewards"], 1, old_logprobs=a["logprobs"],
-                      ref_logprobs=a["ref_logprobs"])
-        whole = Objective(return_to_go(1.0), logprob(), token_mean,
-                          shape=kl_in_reward(a["beta"])).prepare(batch).advantages
+        batch = Batch(
+            a["logprobs"],
+            a["mask"],
+            a["rewards"],
+            1,
+            old_logprobs=a["logprobs"],
+            ref_logprobs=a["ref_logprobs"],
+        )
+        whole = (
+            Objective(return_to_go(1.0), logprob(), token_mean, shape=kl_in_reward(a["beta"]))
+            .prepare(batch)
+            .advantages
+        )
         to_go = ours.flip(1).cumsum(1).flip(1)
         torch.testing.assert_close(whole[a["mask"]], to_go[a["mask"]], rtol=0, atol=1e-12)
 

@@ -36,8 +36,11 @@ GRADED, ONE_GROUP = "1 1 0 0 | 1 ½ 0 0", "1 1 0 0 | 0 0 0 0"
 
 def some_compositions(count: int) -> list[dict]:
     draw = random.Random(0)
-    return [{menu: draw.choice(options)[1] for menu, options in MENUS.items()}
-            | {"rewards": draw.choice(list(REWARDS))} for _ in range(count)]
+    return [
+        {menu: draw.choice(options)[1] for menu, options in MENUS.items()}
+        | {"rewards": draw.choice(list(REWARDS))}
+        for _ in range(count)
+    ]
 
 
 # The menus
@@ -136,7 +139,7 @@ def test_the_change_is_against_the_method_one_started_from():
 
 def test_methods_with_the_same_push_are_found_and_their_factor():
     assert ("gspo_token", 1.0) in compute("gspo")["twins"]
-    (twin, factor), = compute("rloo", advantage=group_center())["twins"]
+    ((twin, factor),) = compute("rloo", advantage=group_center())["twins"]
     assert twin == "rloo" and factor == pytest.approx(3 / 4)  # (G-1)/G
     assert "0.75 x rloo" in report(compute("rloo", advantage=group_center()))
     assert compute("grpo")["twins"] == ()
@@ -164,7 +167,8 @@ def test_words_of_both_libraries_or_the_sentence_why_not():
     assert said["TRL"].words["loss_type"] == "dapo" and said["TRL"].refused is None
     assert "epsilon=0.2, epsilon_high=0.28" in str(said["TRL"])
     assert said["TRL"].differences == (
-        "Its convention: advantage: group_zscore() -> group_zscore('bessel', eps=0.0001).",)
+        "Its convention: advantage: group_zscore() -> group_zscore('bessel', eps=0.0001).",
+    )
     assert "clip_ratio_c=1e+09" in str(said["verl"]) and "dual clip" in str(said["verl"])
     refused = compute("maxrl")["said"]
     for library, version in (("TRL", "TRL 1.16.0"), ("verl", "verl 0.9.1")):
@@ -176,9 +180,14 @@ def test_words_of_both_libraries_or_the_sentence_why_not():
 def test_the_report_keeps_its_width_and_holds_everything():
     text = report(compute("dppo_topk"))
     assert max(map(len, text.splitlines())) <= 76
-    for word in ("name       dppo_topk", "made of    Objective(group_center()",
-                 "nearest    dppo with", "dr_grpo with surrogate: clip(0.2) -> cispo(20.0)",
-                 "TRL 1.16.0", "verl 0.9.1"):
+    for word in (
+        "name       dppo_topk",
+        "made of    Objective(group_center()",
+        "nearest    dppo with",
+        "dr_grpo with surrogate: clip(0.2) -> cispo(20.0)",
+        "TRL 1.16.0",
+        "verl 0.9.1",
+    ):
         assert word in text
     assert report(compute("grpo", kl=())).startswith("name       none\n")
     assert "1% of a right answer's fork token" in report(compute("simko"))
@@ -268,7 +277,7 @@ def test_no_line_is_cut_off_runs_into_another_or_has_a_letter_that_is_missing():
         for i, (text, left, top, right, bottom) in enumerate(boxes):
             assert left >= 0 and top >= 0 and right <= width and bottom <= height, (params, text)
             assert set(text) <= set(CHARACTERS), text
-            for other, l2, t2, r2, b2 in boxes[i + 1:]:
+            for other, l2, t2, r2, b2 in boxes[i + 1 :]:
                 apart = right <= l2 or r2 <= left or bottom - 2 <= t2 or b2 - 2 <= top
                 assert apart, (params, text, other)
 
@@ -304,7 +313,7 @@ def test_a_line_stands_in_its_box_in_its_colour():
     for align in ("left", "center", "right"):
         letters = Letters()
         letters.lines = [(30, 15, "Aj", "#0072B2", align)]
-        (_, left, top, right, bottom), = letters.boxes()
+        ((_, left, top, right, bottom),) = letters.boxes()
         pixels = drawn(*letters.lines)
         inked = np.argwhere((pixels != 255).any(2))
         assert left <= inked[:, 1].min() and inked[:, 1].max() < right

@@ -1,5 +1,7 @@
 """DAPO's checks: the penalty against the package, the filter's bug, the code to recognise."""
 
+from __future__ import annotations
+
 import pytest
 import torch
 
@@ -31,19 +33,20 @@ def test_a_penalty_in_another_form_or_for_one_answer_is_judged():
         ramp = (start - lengths) / cache
         inside = torch.where(lengths <= start, 0.0, ramp)
         return torch.where(lengths > max_length, -1.0, inside)
+
     assert repr(check.overlong_penalty(in_cases)) == "right: overlong_penalty"
 
     def one_at_a_time(lengths, max_length, cache):
         if lengths <= max_length - cache:
             return 0.0
         return max(-1.0, (max_length - cache - lengths) / cache)
+
     verdict = check.overlong_penalty(one_at_a_time)
     assert not verdict and "torch.where chooses per entry" in verdict.message
 
 
 def test_integer_division_is_named():
-    verdict = check.overlong_penalty(
-        lambda lengths, L, c: ((L - c - lengths) // c).clamp(-1, 0))
+    verdict = check.overlong_penalty(lambda lengths, L, c: ((L - c - lengths) // c).clamp(-1, 0))
     assert verdict.kind == "known mistake" and "what // gives" in verdict.message
 
 
@@ -58,6 +61,7 @@ def test_the_filter_s_bug_is_exposed_by_an_all_wrong_group_of_unequal_lengths():
     def all_right_is_never_kept(mixed_groups):
         kept = mixed_groups(torch.ones(2), torch.tensor([99.0, 100.0]), 2, 100, 20)
         assert kept.shape == (0, 2)
+
     assert check.silent_bug_09(all_right_is_never_kept)
 
 
@@ -67,6 +71,7 @@ def test_the_filter_s_bug_survives_short_answers_and_equal_ones(lengths, correct
     def usual(mixed_groups):
         kept = mixed_groups(torch.tensor(correct), torch.tensor(lengths), 4, 100, 20)
         assert len(kept) == (sum(correct) > 0)
+
     assert check.silent_bug_09(usual).message.startswith("your test passes on the broken code")
 
 

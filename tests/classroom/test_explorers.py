@@ -72,8 +72,14 @@ SETTINGS = {
         {"rewards": "1 1 0 0 | 0 0 0 0", "credit": whiten()},
     ],
     "gpu_budget": [
-        {"model": "4B", "card": "T4", "models": "PPO: critic, reward model, reference",
-         "generations": 64, "in_flight": 8192, "answer_tokens": 8192},
+        {
+            "model": "4B",
+            "card": "T4",
+            "models": "PPO: critic, reward model, reference",
+            "generations": 64,
+            "in_flight": 8192,
+            "answer_tokens": 8192,
+        },
         {"mixed": False, "optimizer": "sgd", "model": "tiny", "card": "H200 SXM"},
         {"checkpointing": True, "chunked": False, "sampler_copy": True, "micro_batch": 512},
         {"model": "large", "prompts": 1, "generations": 1, "chunked": True},

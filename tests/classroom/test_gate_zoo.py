@@ -1,5 +1,7 @@
 """What the gate zoo draws: the closed forms against autograd through the package's parts."""
 
+from __future__ import annotations
+
 from types import SimpleNamespace
 
 import numpy as np
@@ -40,7 +42,7 @@ def by_autograd(name, sign, epsilon, tau, old, ratios):
     value = surrogate(batch, advantages, logprobs - old_logprobs)
     if gate is not None:
         value = value * gate(batch, advantages, logprobs - old_logprobs)
-    slope, = torch.autograd.grad(value.sum(), logprobs)
+    (slope,) = torch.autograd.grad(value.sum(), logprobs)
     return value.detach()[0].numpy(), sign * slope[0].numpy()
 
 
@@ -51,13 +53,19 @@ def test_the_weight_is_autograd_s(name, sign, setting):
     data = compute(sign=sign, **setting)
     # a mask needs p <= 1 only in the picture: past it the parts go on, and so does the formula
     # 1e-3 away from every edge, where a slope is not defined
-    edges = [1 + data["epsilon"], 1 - data["epsilon"], DUAL,
-             1 + data["epsilon"] / data["old"], 1 - data["epsilon"] / data["old"]]
+    edges = [
+        1 + data["epsilon"],
+        1 - data["epsilon"],
+        DUAL,
+        1 + data["epsilon"] / data["old"],
+        1 - data["epsilon"] / data["old"],
+    ]
     clear = np.all([abs(RATIOS - edge) > 1e-3 for edge in edges], axis=0)
     if name == "dppo":
         clear &= RATIOS * data["old"] <= 1  # beyond it there is no probability to compare
-    _, slope = by_autograd(name, data["sign"], data["epsilon"], data["tau"], data["old"],
-                           RATIOS[clear])
+    _, slope = by_autograd(
+        name, data["sign"], data["epsilon"], data["tau"], data["old"], RATIOS[clear]
+    )
     np.testing.assert_allclose(data["weight"][name][clear], slope, rtol=0, atol=1e-12)
 
 
@@ -126,8 +134,18 @@ def test_a_probability_above_one_is_said():
     assert compute(old=0.5, ratio=2.0)["possible"]
 
 
-@pytest.mark.parametrize("wrong", [{"sign": "both"}, {"show": "ppo"}, {"old": 1.0}, {"old": 0.0},
-                                   {"epsilon": -0.1}, {"tau": 0.0}, {"ratio": 11.0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sign": "both"},
+        {"show": "ppo"},
+        {"old": 1.0},
+        {"old": 0.0},
+        {"epsilon": -0.1},
+        {"tau": 0.0},
+        {"ratio": 11.0},
+    ],
+)
 def test_a_setting_outside_its_range_is_refused_with_a_sentence(wrong):
     with pytest.raises(ValueError, match=r"must be .*\."):
         compute(**wrong)
@@ -135,8 +153,11 @@ def test_a_setting_outside_its_range_is_refused_with_a_sentence(wrong):
 
 def test_artists_hold_what_compute_says():
     explorer = gate_zoo_explorer()
-    for params in ({"show": "sapo", "tau": 4.0}, {"show": "all", "sign": "negative"},
-                   {"show": "dppo", "old": 0.05, "ratio": 6.0}):
+    for params in (
+        {"show": "sapo", "tau": 4.0},
+        {"show": "all", "sign": "negative"},
+        {"show": "dppo", "old": 0.05, "ratio": 6.0},
+    ):
         artists, data = explorer.set(**params).artists, explorer.data
         for name in NAMES:
             seen = name in data["shown"]

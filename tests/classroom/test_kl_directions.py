@@ -1,5 +1,7 @@
 """The KL explorer's numbers against closed forms and a search, its exercises against torch."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -148,6 +150,7 @@ def test_the_reversed_penalty_is_exposed_by_hand_numbers_and_survives_the_usual_
 
     def by_hand(f):
         assert abs(f(pi, ref) - 0.5 * math.log(25 / 9)) < 1e-6
+
     assert check.silent_bug_01(by_hand)
     assert not check.silent_bug_01(lambda f: f(pi, pi).abs() < 1e-7)
     assert not check.silent_bug_01(lambda f: f(pi, ref) > 0)

@@ -1,5 +1,7 @@
 """The KL explorer against the package's terms, and page 04's silent bug."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 import torch
@@ -32,10 +34,16 @@ def test_value_and_gradient_are_the_package_s_by_enumeration(name, distance, sam
     logits = logits_at(distance).requires_grad_()
     old = logits_at(distance * (0.5 if samples == "stale" else 1.0)).log_softmax(0)
     ref = torch.tensor(REFERENCE).log()
-    batch = Batch(logits.log_softmax(0)[:, None], torch.ones(4, 1), torch.zeros(4), 1,
-                  old_logprobs=old[:, None], ref_logprobs=ref[:, None])
+    batch = Batch(
+        logits.log_softmax(0)[:, None],
+        torch.ones(4, 1),
+        torch.zeros(4),
+        1,
+        old_logprobs=old[:, None],
+        ref_logprobs=ref[:, None],
+    )
     mean = (old.exp() * TERMS[name](batch)[:, 0]).sum()
-    gradient, = torch.autograd.grad(mean, logits)
+    (gradient,) = torch.autograd.grad(mean, logits)
     assert data["value"][name] == pytest.approx(mean.item(), abs=1e-12)
     assert np.allclose(data["gradient"][name], gradient.numpy(), atol=1e-12)
 
@@ -101,6 +109,7 @@ def test_the_penalty_at_two_temperatures_is_exposed_on_the_first_step():
         logits = torch.tensor([[1.0, 0.0, -1.0], [0.5, 2.0, 0.0]])
         tokens = torch.tensor([0, 2])
         assert kl_penalty(logits, logits, tokens, 0.7).abs().max() < 1e-6
+
     assert check.silent_bug_04(nothing_to_pay_at_the_reference)
 
 

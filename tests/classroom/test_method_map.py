@@ -1,13 +1,22 @@
 """The map of methods stands where the zoo's compositions say."""
 
+from __future__ import annotations
+
 from rlnb.classroom.method_map import BASELINES, PLACES, RATIOS, method_map
 from rlnb.objective import ZOO
 
-ROW = {"max_rl": "mean of the group", "batch_zscore": "mean of the group,\nstd of the batch",
-       "raw_reward": "none", "batch_mean": "mean of the batch", "return_to_go": "mean of the batch",
-       "greedy_baseline": "greedy answer", "leave_one_out": "mean of the group",
-       "group_center": "mean of the group", "group_zscore": "mean and std\nof the group",
-       "gae": "critic, per token"}
+ROW = {
+    "max_rl": "mean of the group",
+    "batch_zscore": "mean of the group,\nstd of the batch",
+    "raw_reward": "none",
+    "batch_mean": "mean of the batch",
+    "return_to_go": "mean of the batch",
+    "greedy_baseline": "greedy answer",
+    "leave_one_out": "mean of the group",
+    "group_center": "mean of the group",
+    "group_zscore": "mean and std\nof the group",
+    "gae": "critic, per token",
+}
 
 
 def test_every_method_of_the_zoo_is_on_the_map():

@@ -1,5 +1,7 @@
 """The method table: each computed cell is also what the loss does on the running batch."""
 
+from __future__ import annotations
+
 import dataclasses
 import re
 
@@ -12,8 +14,16 @@ from rlnb.toys import running_batch
 
 METHODS = ZOO | ANNEX
 EACH = pytest.mark.parametrize("name", METHODS)
-COURSE = {"02_reinforce", "03_baselines", "05_ppo", "07_grpo_biases", "08_dr_grpo", "09_dapo",
-          "10_soft_trust_regions", "11_gspo"}
+COURSE = {
+    "02_reinforce",
+    "03_baselines",
+    "05_ppo",
+    "07_grpo_biases",
+    "08_dr_grpo",
+    "09_dapo",
+    "10_soft_trust_regions",
+    "11_gspo",
+}
 
 
 def batch():
@@ -67,9 +77,13 @@ def test_the_aggregation_is_seen_in_the_weights(name):
     b = batch()
     c = METHODS[name](b).weights
     lengths, prompts = b.lengths, torch.tensor([16.0] * 4 + [14.0] * 4)
-    wanted = {"per answer": 1 / (8 * lengths), "per token": torch.full((8,), 1 / 30),
-              "constant": torch.full((8,), 1 / 64), "sum": torch.full((8,), 1 / 8),
-              "per prompt": 1 / (2 * prompts)}[row(METHODS[name]).aggregation]
+    wanted = {
+        "per answer": 1 / (8 * lengths),
+        "per token": torch.full((8,), 1 / 30),
+        "constant": torch.full((8,), 1 / 64),
+        "sum": torch.full((8,), 1 / 8),
+        "per prompt": 1 / (2 * prompts),
+    }[row(METHODS[name]).aggregation]
     torch.testing.assert_close(c[:, 0], wanted.to(c.dtype))
 
 
@@ -81,21 +95,26 @@ def test_the_baseline_is_seen_in_the_advantages(name):
     centred = r - r.mean(1, keepdim=True)
     std = r.std(1, correction=0, keepdim=True)
     by_word = {
-        "none": r, "batch mean": r - r.mean(), "mean of the others": centred * 4 / 3,
-        "greedy answer": r - torch.tensor([[1.0], [0.0]]), "critic": r - 0.5,
-        "group mean": centred, "group mean, ÷ group std": centred / std,
+        "none": r,
+        "batch mean": r - r.mean(),
+        "mean of the others": centred * 4 / 3,
+        "greedy answer": r - torch.tensor([[1.0], [0.0]]),
+        "critic": r - 0.5,
+        "group mean": centred,
+        "group mean, ÷ group std": centred / std,
         "group mean, ÷ batch std": centred / centred.std(correction=0),
         "group mean, ÷ group mean": centred / r.mean(1, keepdim=True),
     }
-    word = next((w for w in sorted(by_word, key=len, reverse=True)
-                 if cells.baseline.startswith(w)), None)
+    word = next(
+        (w for w in sorted(by_word, key=len, reverse=True) if cells.baseline.startswith(w)), None
+    )
     if cells.baseline.startswith("mean of all tokens"):
         assert abs(A[b.mask].mean()) < 1e-12 and A[b.mask].std() == pytest.approx(1, abs=1e-6)
         return
-    last = A[torch.arange(8), b.lengths.long() - 1].view(2, 4)   # gae discounts earlier tokens
+    last = A[torch.arange(8), b.lengths.long() - 1].view(2, 4)  # gae discounts earlier tokens
     if cells.baseline == word:
         torch.testing.assert_close(last, by_word[word].to(A.dtype), rtol=1e-5, atol=1e-5)
-    else:   # a credit came on top: something differs, no sign does
+    else:  # a credit came on top: something differs, no sign does
         assert METHODS[name].credit
         plain = METHODS[name].replace(credit=())(b).advantages
         assert not torch.allclose(plain, A) and torch.equal(plain.sign(), A.sign())
@@ -108,20 +127,39 @@ def gates(objective, log_ratio, sign):
     lp = (old + log_ratio[:, None]).requires_grad_()
     b = running_batch(complete=True)
     new = b.replace(
-        logprobs=lp, completion_mask=torch.ones(size, 1, dtype=torch.float64),
-        rewards=torch.zeros(size, dtype=torch.float64), num_generations=1, old_logprobs=old,
-        sampling_logprobs=old, ref_logprobs=old, values=None, old_values=None, greedy_rewards=None,
-        entropies=torch.zeros(size, 1), sampled_rank=torch.ones(size, 1),
+        logprobs=lp,
+        completion_mask=torch.ones(size, 1, dtype=torch.float64),
+        rewards=torch.zeros(size, dtype=torch.float64),
+        num_generations=1,
+        old_logprobs=old,
+        sampling_logprobs=old,
+        ref_logprobs=old,
+        values=None,
+        old_values=None,
+        greedy_rewards=None,
+        entropies=torch.zeros(size, 1),
+        sampled_rank=torch.ones(size, 1),
         topk_logprobs=torch.cat((lp.detach(), lp.detach() - 1), 1)[:, None],
         old_topk_logprobs=torch.cat((old, old - 1), 1)[:, None],
-        advantages=torch.full((size,), float(sign)), generator=torch.Generator().manual_seed(0))
+        advantages=torch.full((size,), float(sign)),
+        generator=torch.Generator().manual_seed(0),
+    )
     out = without_terms(objective)
     prepared = out.prepare(new)
-    value = out.surrogate(prepared.batch.cleaned(), prepared.advantages,
-                          out.ratio(prepared.batch.cleaned(), prepared.advantages))
+    value = out.surrogate(
+        prepared.batch.cleaned(),
+        prepared.advantages,
+        out.ratio(prepared.batch.cleaned(), prepared.advantages),
+    )
     for gate in out.gates:
-        value = value * gate(prepared.batch.cleaned(), prepared.advantages,
-                             out.ratio(prepared.batch, prepared.advantages)).detach()
+        value = (
+            value
+            * gate(
+                prepared.batch.cleaned(),
+                prepared.advantages,
+                out.ratio(prepared.batch, prepared.advantages),
+            ).detach()
+        )
     return torch.autograd.grad(value.sum(), lp)[0][:, 0] * sign
 
 
@@ -133,13 +171,13 @@ def test_the_trust_region_is_seen_in_the_weight_of_a_token(name):
     up, down = (gates(METHODS[name], rho.log(), sign) for sign in (1, -1))
     if edges := re.match(r"cut outside ([\d.]+) to ([\d.]+)", word):
         low, high = (float(x) for x in edges.groups())
-        silenced = "silenced" in word   # Clip-Cov may also silence a token inside the band
+        silenced = "silenced" in word  # Clip-Cov may also silence a token inside the band
         for w, dead in ((up, rho > high), (down, rho < low)):
             assert (w[dead] == 0).all()
             assert silenced or "dropped" in word or (w[~dead] > 0).all()
     elif cap := re.match(r"weight at most ([\d.]+)", word):
         assert max(up.max(), down.max()) <= float(cap[1])
-        if "dropped" in word:   # p = 0.3: TV 0.15 is crossed at ratios 0.5 and 1.5
+        if "dropped" in word:  # p = 0.3: TV 0.15 is crossed at ratios 0.5 and 1.5
             assert up[-1] == 0 and down[0] == 0 and up[0] > 0 and down[-1] > 0
         else:
             assert min(up.min(), down.min()) > 0
@@ -170,8 +208,11 @@ def test_every_method_has_its_note_and_every_note_a_source():
     for name, note in NOTES.items():
         assert note.fixes and note.breaks, name
         assert len(note.fixes) <= 46 and len(note.breaks) <= 46, name
-        link = re.fullmatch(r"\[(\d\d)\]\((\w+)\.ipynb\)|\[([\d.]+)\]\(https://arxiv\.org/abs/"
-                            r"(\d{4}\.\d{5})\)|this page", note.source)
+        link = re.fullmatch(
+            r"\[(\d\d)\]\((\w+)\.ipynb\)|\[([\d.]+)\]\(https://arxiv\.org/abs/"
+            r"(\d{4}\.\d{5})\)|this page",
+            note.source,
+        )
         assert link, (name, note.source)
         if link[2]:
             assert link[2] in COURSE and link[1] == link[2][:2]
@@ -191,7 +232,9 @@ def test_the_rows_to_know_come_first_and_the_others_are_folded():
     table = methods_table(METHODS, first=("grpo", "ppo"))
     shown, folded = table.data["text/markdown"].split("<details>")
     assert [line.split("|")[1].strip() for line in shown.strip().splitlines()[2:]] == [
-        "`grpo`", "`ppo`"]
+        "`grpo`",
+        "`ppo`",
+    ]
     assert folded.count("\n| `") == len(METHODS) - 2 and folded.endswith("</details>")
     names = [line.partition(";")[0] for line in table.data["text/plain"].splitlines()]
     assert names[:2] == ["grpo", "ppo"] and sorted(names) == sorted(METHODS)

@@ -1,5 +1,7 @@
 """What the rare-token explorer computes: by hand, by counting batches, and against PPO's clip."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -80,8 +82,17 @@ def test_nothing_moves_without_a_step_and_no_probability_passes_one():
             assert len(rule.path) == BATCHES + 1
 
 
-@pytest.mark.parametrize("wrong", [{"p0": 0.0}, {"p0": 0.9}, {"target": 1.5}, {"updates": 0},
-                                   {"step": -0.1}, {"epsilon_high": -0.2}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"p0": 0.0},
+        {"p0": 0.9},
+        {"target": 1.5},
+        {"updates": 0},
+        {"step": -0.1},
+        {"epsilon_high": -0.2},
+    ],
+)
 def test_a_setting_outside_its_range_is_refused_with_a_sentence(wrong):
     with pytest.raises(ValueError, match="need 0 < p0|at least"):
         compute(**wrong)

@@ -1,5 +1,7 @@
 """Page 12's exercises: MaxRL against the package, the fit against its tolerance, both riddles."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 import torch
@@ -75,13 +77,16 @@ def test_the_noiseless_probes_are_recovered_and_the_noisy_ones_move_a_little():
 def test_the_tolerance_of_the_fit_tells_every_mistake_from_the_right_answer_and_from_the_others():
     exercise = check.sigmoid_fit.exercise
     candidates = [*exercise.accepted, *exercise.wrong]
-    found = {c: [run(c.function, exercise, p, torch.float64) for p in exercise.probes]
-             for c in candidates}
+    found = {
+        c: [run(c.function, exercise, p, torch.float64) for p in exercise.probes]
+        for c in candidates
+    }
     for one in candidates:
         for other in candidates:
             if one is not other:
-                assert not all(agree(a, b) for a, b in
-                               zip(found[one], found[other], strict=True)), one.sentence
+                assert not all(
+                    agree(a, b) for a, b in zip(found[one], found[other], strict=True)
+                ), one.sentence
 
 
 def test_the_bug_is_seen_on_a_solved_prompt_only():

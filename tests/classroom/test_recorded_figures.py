@@ -1,5 +1,7 @@
 """The recorded runs of page 07, as numbers and as figures."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,7 @@ def test_only_grpo_drives_right_and_wrong_apart_on_every_seed():
     assert min(recorded.length_gap("GRPO", 71, 80)) > 40
     assert np.abs(recorded.length_gap("Dr. GRPO", 71, 80)).max() < 5
     assert np.abs(recorded.length_gap("GRPO, coin flip", 21, 30)).max() < 3
-    for method in recorded.LENGTH_RUNS:       # longer, not better
+    for method in recorded.LENGTH_RUNS:  # longer, not better
         assert recorded.evaluated(method, "pass@1").max() < 0.2
 
 

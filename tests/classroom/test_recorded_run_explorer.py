@@ -1,5 +1,7 @@
 """The recorded-run explorer shows what the files say, and its picture equals a fresh drawing."""
 
+from __future__ import annotations
+
 import pytest
 
 from rlnb.classroom.explorers.recorded_run import (

@@ -1,5 +1,7 @@
 """The rollout browser shows what was recorded, and the weights are those of the formula."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
@@ -15,8 +17,12 @@ RECORDS = [r for r in read(data_folder() / "runs" / f"{RUN}.jsonl") if r["record
 
 
 def test_it_walks_through_every_recorded_answer_in_order():
-    walked = [compute(step, prompt, answer)
-              for step in steps() for prompt in (1, 2) for answer in range(1, 9)]
+    walked = [
+        compute(step, prompt, answer)
+        for step in steps()
+        for prompt in (1, 2)
+        for answer in range(1, 9)
+    ]
     assert len(walked) == len(RECORDS) == 80
     for data, record in zip(walked, RECORDS, strict=True):
         for name in ("prompt", "tokens", "reward", "advantage"):

@@ -1,5 +1,7 @@
 """Page 19 in three modes: how one is chosen, what a replay says, and the page as a plain script."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

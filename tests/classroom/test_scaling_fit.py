@@ -1,5 +1,7 @@
 """What the scaling explorer computes: against the fit, the theory, and its own caption."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,8 @@ def test_the_fit_shown_is_the_package_s_fit_of_the_points_shown():
         data = compute(**params)
         fit = fit_sigmoid(data["budget"], data["points"])
         assert data["fit"] == pytest.approx(
-            [fit.ceiling, fit.exponent, fit.midpoint, fit.start], rel=1e-3)
+            [fit.ceiling, fit.exponent, fit.midpoint, fit.start], rel=1e-3
+        )
         assert data["curves"][0] == pytest.approx(Sigmoid(*data["fit"])(data["at"]))
 
 

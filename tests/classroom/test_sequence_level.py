@@ -1,5 +1,7 @@
 """GSPO's checks: against the package, other ways to write it, the doubled gradient, the table."""
 
+from __future__ import annotations
+
 import pytest
 import torch
 
@@ -16,8 +18,14 @@ def batch_of(probe):
     gap = torch.where(a["mask"], clean["logprobs"] - clean["old_logprobs"], 0.0)
     # the same ratios further down: a Batch takes log-probs below 0 only
     lp = (clean["old_logprobs"] - 20 + gap).requires_grad_()
-    return a, Batch(lp, a["mask"].double(), torch.zeros(rows), rows,
-                    old_logprobs=clean["old_logprobs"] - 20, **extra)
+    return a, Batch(
+        lp,
+        a["mask"].double(),
+        torch.zeros(rows),
+        rows,
+        old_logprobs=clean["old_logprobs"] - 20,
+        **extra,
+    )
 
 
 def ordinary(name):
@@ -38,28 +46,39 @@ def test_the_loss_and_its_gradient_are_the_package_s(probe):
     mine = check.gspo_loss.exercise.reference(**a)
     theirs = ZOO["gspo"].replace(surrogate=clip(a["epsilon"], high=a["epsilon_high"]))(batch).loss
     torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-12)
-    pair = torch.autograd.grad(mine, a["logprobs"])[0], torch.autograd.grad(
-        theirs, batch.logprobs)[0]
+    pair = (
+        torch.autograd.grad(mine, a["logprobs"])[0],
+        torch.autograd.grad(theirs, batch.logprobs)[0],
+    )
     torch.testing.assert_close(*pair, rtol=1e-9, atol=1e-12)
 
 
 def test_the_example_that_goes_around():
-    moves = torch.tensor([[.1, .1, .1, .1, -.1, -.1], [.1, .1, .1, -.1, -.1, 9], [.1, .1, -.1, -.1,
-                                                                                9, 9]])
+    moves = torch.tensor(
+        [
+            [0.1, 0.1, 0.1, 0.1, -0.1, -0.1],
+            [0.1, 0.1, 0.1, -0.1, -0.1, 9],
+            [0.1, 0.1, -0.1, -0.1, 9, 9],
+        ]
+    )
     s = check.sequence_ratio.exercise.reference(moves, torch.zeros(3, 6), moves < 9)
     assert s.tolist() == pytest.approx([1.033895, 1.020201, 1.0], abs=1e-6)
 
 
 def test_other_ways_to_write_the_ratio_are_right():
     def by_row(lp, old, mask):
-        rows = [(a[m] - b[m]).mean() if m.any() else a[m].sum()
-                for a, b, m in zip(lp, old, mask, strict=True)]
+        rows = [
+            (a[m] - b[m]).mean() if m.any() else a[m].sum()
+            for a, b, m in zip(lp, old, mask, strict=True)
+        ]
         return torch.stack(rows).exp()
+
     assert repr(check.sequence_ratio(by_row)) == "right: sequence_ratio"
 
     def by_root(lp, old, mask):
         rho = torch.where(mask, lp - torch.where(mask, old, 0), 0).exp()
         return rho.prod(1) ** (1 / mask.sum(1).clamp(min=1).to(lp.dtype))
+
     assert check.sequence_ratio(by_root)
 
 
@@ -71,6 +90,7 @@ def test_the_token_form_of_the_loss_is_the_same_loss():
         s, A = ratio(lp, old, mask), A[:, None]
         value = torch.min(s * A, s.clamp(1 - low, 1 + high) * A)
         return -(torch.where(mask, value, 0).sum(1) / mask.sum(1)).mean()
+
     assert repr(check.gspo_loss(token_form)) == "right: gspo_loss"
 
 
@@ -111,6 +131,7 @@ def test_the_bug_is_exposed_by_a_gradient_and_not_by_a_value():
         even = torch.ones(2, 3, dtype=torch.float64)
         g, value = gradient(ratio, even)
         assert torch.allclose(g, torch.where(MASK, value, 0.0))
+
     assert check.silent_bug_11(size)
 
     def values(ratio):
@@ -120,6 +141,7 @@ def test_the_bug_is_exposed_by_a_gradient_and_not_by_a_value():
     def direction(ratio):
         g, value = gradient(ratio, torch.ones(2, 3, dtype=torch.float64))
         assert torch.cosine_similarity(g.flatten(), value.flatten(), dim=0) > 1 - 1e-12
+
     for blind in (values, direction):
         assert check.silent_bug_11(blind).message.startswith("your test passes on the broken code")
 
@@ -130,8 +152,9 @@ def test_the_table_is_gmpo_s(answer):
     assert verdict and "before" in verdict.message
 
 
-@pytest.mark.parametrize("near", ["GSPO", "GSPO-token", "GRPO", "PPO", "DAPO", "CISPO", "SAPO",
-                                  "LUSPO", "DPPO", "SSPO"])
+@pytest.mark.parametrize(
+    "near", ["GSPO", "GSPO-token", "GRPO", "PPO", "DAPO", "CISPO", "SAPO", "LUSPO", "DPPO", "SSPO"]
+)
 def test_a_near_miss_is_told_what_gives_it_away(near):
     verdict = check.name_this_11(near)
     assert verdict.kind == "wrong" and "look at the baseline" not in verdict.message

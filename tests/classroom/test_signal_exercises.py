@@ -1,5 +1,7 @@
 """Page 07: which groups have a signal, the bonus that the division blows up, the riddle."""
 
+from __future__ import annotations
+
 import pytest
 import torch
 
@@ -17,19 +19,27 @@ def test_informative_groups_are_those_with_an_advantage():
         rewards, size = a["rewards"], a["num_generations"]
         row = torch.zeros(len(rewards), 1, dtype=torch.float64)
         batch = running_batch().replace(
-            logprobs=row, completion_mask=torch.ones_like(row), rewards=rewards,
-            num_generations=size, old_logprobs=None, ref_logprobs=None)
+            logprobs=row,
+            completion_mask=torch.ones_like(row),
+            rewards=rewards,
+            num_generations=size,
+            old_logprobs=None,
+            ref_logprobs=None,
+        )
         A = zscore.prepare(batch).advantages.view(-1, size)
         kept = check.keep_informative.exercise.reference(rewards, size)
         assert torch.equal((A != 0).any(1), kept), probe.label
 
 
-@pytest.mark.parametrize("rule", [
-    lambda r: r.std(1) > 0,
-    lambda r: r.std(1, correction=0) > 0,
-    lambda r: r.var(1) > 0,
-    lambda r: (r - r.mean(1, keepdim=True)).abs().sum(1) > 0,
-])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda r: r.std(1) > 0,
+        lambda r: r.std(1, correction=0) > 0,
+        lambda r: r.var(1) > 0,
+        lambda r: (r - r.mean(1, keepdim=True)).abs().sum(1) > 0,
+    ],
+)
 def test_every_way_to_ask_for_a_std_above_zero_is_caught(rule):
     verdict = check.keep_informative(lambda rewards, size: rule(rewards.view(-1, size)))
     assert not verdict
@@ -57,8 +67,9 @@ def test_a_wrong_answer_of_yes_and_no_is_shown_and_nothing_raises():
     verdict = check.keep_informative(lambda r, g: r.view(-1, g)[:, 0] != r.view(-1, g)[:, 1])
     assert verdict.kind == "wrong" and "[1.0000, 0.0000] came" in verdict.message
     assert check.keep_informative(lambda r, g: ...).kind == "not attempted"
-    integers = check.keep_informative(lambda r, g: (r.view(-1, g).amax(1)
-                                                    != r.view(-1, g).amin(1)).long())
+    integers = check.keep_informative(
+        lambda r, g: (r.view(-1, g).amax(1) != r.view(-1, g).amin(1)).long()
+    )
     assert "int64 came out" in integers.message  # a mask of integers would index, not select
 
 

@@ -1,5 +1,7 @@
 """A test of tests: what the check says of the assertion that a learner has written."""
 
+from __future__ import annotations
+
 import pytest
 import torch
 
@@ -31,8 +33,7 @@ def of_three(f):
 
 def test_a_test_that_tells_them_apart_is_right_and_hears_the_story():
     verdict = BUG(of_two)
-    assert verdict and repr(verdict) == (
-        "right: your test tells them apart. 3 instead of len(x).")
+    assert verdict and repr(verdict) == ("right: your test tells them apart. 3 instead of len(x).")
 
 
 @pytest.mark.parametrize("returned", [True, torch.tensor(True), 1])
@@ -50,19 +51,23 @@ def test_a_test_that_sees_no_difference_is_told_so():
 def test_a_test_that_the_right_code_fails_is_told_so_with_its_own_words():
     def wrong(f):
         assert f(torch.tensor([1.0, 3.0])) == 4, "should be 4"
+
     assert repr(BUG(wrong)) == "wrong: your test also fails on the right code: should be 4"
     assert BUG(lambda f: f(torch.ones(2)) == 7).message == (
-        "your test also fails on the right code")
+        "your test also fails on the right code"
+    )
 
 
 def test_another_exception_is_no_exposure():
     def crashes(f):
         f([1.0, 3.0])
+
     assert BUG(crashes).kind == "raised" and "AttributeError" in BUG(crashes).message
 
     def crashes_on_the_broken(f):
         if f(torch.tensor([1.0, 3.0])) != 2:
             raise ValueError("look")
+
     verdict = BUG(crashes_on_the_broken)
     assert verdict.kind == "raised" and "an assert has to fail there" in verdict.message
     many = BUG(lambda f: f(torch.ones(2)) == torch.ones(2))
@@ -78,6 +83,7 @@ def test_a_stub_is_not_attempted(stub):
 def test_a_stub_that_raises_is_not_attempted():
     def todo(f):
         raise NotImplementedError
+
     assert BUG(todo).kind == "not attempted"
 
 
@@ -94,6 +100,7 @@ def test_a_test_that_draws_its_inputs_gets_the_same_verdict_and_leaves_the_gener
         x = torch.randn(2)
         seen.append(x)
         assert torch.isclose(f(x), x.mean())
+
     assert BUG(drawn) and BUG(drawn)
     assert all(torch.equal(x, seen[0]) for x in seen)
     assert torch.equal(before, torch.random.get_rng_state())
@@ -106,6 +113,7 @@ def test_prints_and_warnings_of_a_test_are_kept_off_the_page(capsys, recwarn):
         print("hello")
         warnings.warn("look", stacklevel=1)
         of_two(f)
+
     assert BUG(noisy)
     assert capsys.readouterr().out == "" and not recwarn.list
 
@@ -135,6 +143,7 @@ def test_the_misplaced_baseline_is_exposed_by_group_sums_and_by_a_bonus():
         rewards = torch.tensor([1.0, 0.0, 0.0, 0.0, 1.0, 1.0])
         bonus = torch.tensor([5.0, 5.0, 5.0, 0.0, 0.0, 0.0])
         assert torch.allclose(advantages(rewards, 3), advantages(rewards + bonus, 3), atol=1e-5)
+
     assert check.silent_bug_03(a_bonus_for_one_prompt_changes_nothing)
 
 

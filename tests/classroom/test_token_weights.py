@@ -15,8 +15,8 @@ from rlnb.toys import running_batch
 # lengths of two prompts with two answers each, every token of an answer with the same loss
 LENGTHS, LOSSES, LIMIT = (2, 6, 3, 1), np.array([1.0, 2.0, 3.0, 5.0]), 8
 BY_HAND = {
-    "sequence_mean": 2.75,      # (1 + 2 + 3 + 5) / 4
-    "token_mean": 28 / 12,      # (2 + 12 + 9 + 5) / 12
+    "sequence_mean": 2.75,  # (1 + 2 + 3 + 5) / 4
+    "token_mean": 28 / 12,  # (2 + 12 + 9 + 5) / 12
     "local_token_mean": 2.625,  # (14/8 + 14/4) / 2, one prompt at a time
     "prompt_mean": 2.625,
     "constant_length": 28 / 32,
@@ -113,12 +113,15 @@ def test_names_of_libraries_do_not_run_into_each_other_or_out_of_the_picture():
     explorer = token_weights_explorer()
     explorer.png_from_scratch()
     renderer = explorer.figure.canvas.get_renderer()
-    boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in explorer.figure.texts
-             if t.get_text() and t not in explorer.moving]
+    boxes = [
+        (t.get_text(), t.get_window_extent(renderer))
+        for t in explorer.figure.texts
+        if t.get_text() and t not in explorer.moving
+    ]
     assert len(boxes) == 2 * len(token_weights.RULES) + 3
     for i, (one, box) in enumerate(boxes):
         assert box.x0 >= 0
-        for other, another in boxes[i + 1:]:
+        for other, another in boxes[i + 1 :]:
             assert not box.overlaps(another), (one, other)
 
 

@@ -5,6 +5,8 @@
 well), so that the second half of this file can show each of them failing.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections import Counter
@@ -24,8 +26,20 @@ COURSE = (
     "06_grpo 07_grpo_biases 08_dr_grpo 09_dapo 10_soft_trust_regions 11_gspo 12_the_zoo "
     "13_preferences 14_rewards 15_evaluation 16_agents 17_systems 18_interview 19_grpo_for_real"
 ).split()
-SECTIONS = {"A": 25, "B": 19, "G": 33, "L": 14, "K": 13, "D": 16, "Z": 25, "C": 9, "S": 20,
-            "E": 13, "H": 18, "M": 16}
+SECTIONS = {
+    "A": 25,
+    "B": 19,
+    "G": 33,
+    "L": 14,
+    "K": 13,
+    "D": 16,
+    "Z": 25,
+    "C": 9,
+    "S": 20,
+    "E": 13,
+    "H": 18,
+    "M": 16,
+}
 VERDICTS = {"true", "conditional", "sloppy", "wrong", "paper"}
 REQUIRED = {"id", "statement", "verdict", "fair", "page", "meets"}
 OPTIONAL = {"fails_when", "holds_when", "number", "citation"}
@@ -80,8 +94,11 @@ def entry_problems(claims):
         name = c.get("id")
         out += [f"{name}: field {k} is missing" for k in sorted(REQUIRED - set(c))]
         out += [f"{name}: unknown field {k}" for k in sorted(set(c) - REQUIRED - OPTIONAL)]
-        out += [f"{name}: {k} is {v!r}, expected a sentence (quote it?)" for k, v in c.items()
-                if not isinstance(v, str) or not v.strip()]
+        out += [
+            f"{name}: {k} is {v!r}, expected a sentence (quote it?)"
+            for k, v in c.items()
+            if not isinstance(v, str) or not v.strip()
+        ]
         if len(str(c.get("statement", ""))) > LONGEST_STATEMENT:
             out.append(f"{name}: statement is longer than {LONGEST_STATEMENT} characters")
         if c.get("verdict") not in VERDICTS:
@@ -119,8 +136,10 @@ def tag_problems(claims, cells, pages):
     for name, claim in by_id.items():
         met = where.get(name, [])
         if claim["page"] not in pages:
-            out += [f"{cell}: {name} belongs to {claim['page']}, which is not written; use see:"
-                    for _, cell in met]
+            out += [
+                f"{cell}: {name} belongs to {claim['page']}, which is not written; use see:"
+                for _, cell in met
+            ]
             continue
         want = f"{claim['meets']}:{name}"
         if len(met) != 1:
@@ -174,15 +193,26 @@ def test_no_tag_is_unknown_and_no_page_meets_the_statement_of_an_unwritten_one()
     cells = load_cells()
     claims = load_claims()
     everywhere = [cell for each in cells.values() for cell in each]
-    problems = [p for p in tag_problems(claims, everywhere, set(cells))
-                if "no entry" in p or "not written" in p]
+    problems = [
+        p
+        for p in tag_problems(claims, everywhere, set(cells))
+        if "no entry" in p or "not written" in p
+    ]
     assert not problems, report(problems)
 
 
 # The rules can fail: a small course of two pages, one of them unwritten.
 
-ENTRY = {"id": "A02", "statement": "s", "verdict": "true", "holds_when": "h", "fair": "f",
-         "number": "2", "page": "05_ppo", "meets": "claim"}
+ENTRY = {
+    "id": "A02",
+    "statement": "s",
+    "verdict": "true",
+    "holds_when": "h",
+    "fair": "f",
+    "number": "2",
+    "page": "05_ppo",
+    "meets": "claim",
+}
 CITED = ENTRY | {"id": "A24", "meets": "cited", "citation": "PPO, arXiv 1707.06347"}
 LATER = ENTRY | {"id": "A25", "page": "10_soft_trust_regions"}
 GOOD = """\
@@ -210,22 +240,28 @@ def test_the_parser_reads_headers_tags_and_kinds():
     cells = cells_of("05_ppo", GOOD)
     assert [c.code for c in cells] == [False, True, False]
     assert [c.tags for c in cells] == [
-        (), ("claim:A02", "nbval-ignore-output"), ("cited:A24", "see:A25")]
+        (),
+        ("claim:A02", "nbval-ignore-output"),
+        ("cited:A24", "see:A25"),
+    ]
     assert cells[1].line == 8 and "assert ratio" in cells[1].source
     assert problems_of(GOOD) == []
 
 
-@pytest.mark.parametrize("old, new, said", [
-    ("assert ratio == 2", "print(ratio)", "with an assert"),
-    ("assert ratio == 2", "# assert ratio == 2", "with an assert"),
-    ('# %% tags=["claim:A02', '# %% [markdown] tags=["claim:A02', "with an assert"),
-    ("claim:A02", "see:A02", "found none"),
-    ("see:A25", "claim:A02", "exactly one"),
-    ("see:A25", "see:Q99", "names no entry"),
-    ("see:A25", "claim:A25", "not written"),
-    ("cited:A24", "claim:A24", "should be cited:A24"),
-    ("1707.06347", "somewhere", "gives none of"),
-])
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("assert ratio == 2", "print(ratio)", "with an assert"),
+        ("assert ratio == 2", "# assert ratio == 2", "with an assert"),
+        ('# %% tags=["claim:A02', '# %% [markdown] tags=["claim:A02', "with an assert"),
+        ("claim:A02", "see:A02", "found none"),
+        ("see:A25", "claim:A02", "exactly one"),
+        ("see:A25", "see:Q99", "names no entry"),
+        ("see:A25", "claim:A25", "not written"),
+        ("cited:A24", "claim:A24", "should be cited:A24"),
+        ("1707.06347", "somewhere", "gives none of"),
+    ],
+)
 def test_a_broken_tag_is_caught(old, new, said):
     assert any(said in p for p in problems_of(GOOD.replace(old, new, 1)))
 
@@ -233,22 +269,24 @@ def test_a_broken_tag_is_caught(old, new, said):
 def test_a_statement_met_on_the_wrong_page_is_caught():
     cells = cells_of("05_ppo", GOOD)
     moved = [ENTRY | {"page": "06_grpo"}, CITED, LATER]
-    assert any("belongs to 06_grpo" in p
-               for p in tag_problems(moved, cells, {"05_ppo", "06_grpo"}))
+    assert any("belongs to 06_grpo" in p for p in tag_problems(moved, cells, {"05_ppo", "06_grpo"}))
 
 
-@pytest.mark.parametrize("change, said", [
-    ({"verdict": True}, "quote it"),
-    ({"verdict": "false"}, "expected one of"),
-    ({"fair": " "}, "expected a sentence"),
-    ({"page": "05_pppo"}, "not in the course"),
-    ({"statement": "s" * 241}, "longer than"),
-    ({"verdict": "wrong"}, "must say when it fails"),
-    ({"meets": "cited"}, "must name one"),
-    ({"verdict": "paper"}, "meets must be cited"),
-    ({"id": "A26"}, "not one of the numbered"),
-    ({"colour": "red"}, "unknown field"),
-])
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"verdict": True}, "quote it"),
+        ({"verdict": "false"}, "expected one of"),
+        ({"fair": " "}, "expected a sentence"),
+        ({"page": "05_pppo"}, "not in the course"),
+        ({"statement": "s" * 241}, "longer than"),
+        ({"verdict": "wrong"}, "must say when it fails"),
+        ({"meets": "cited"}, "must name one"),
+        ({"verdict": "paper"}, "meets must be cited"),
+        ({"id": "A26"}, "not one of the numbered"),
+        ({"colour": "red"}, "unknown field"),
+    ],
+)
 def test_a_broken_entry_is_caught(change, said):
     assert any(said in p for p in entry_problems([ENTRY | change]))
 

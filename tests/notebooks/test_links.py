@@ -1,5 +1,7 @@
 """Links lead somewhere, and the course's tables name the pages that exist."""
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 from urllib.parse import unquote

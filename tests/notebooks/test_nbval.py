@@ -1,5 +1,7 @@
 """Every committed notebook, run again from top to bottom: it must print what is committed."""
 
+from __future__ import annotations
+
 import os
 import re
 import subprocess

@@ -1,5 +1,7 @@
 """How a page must look: size of cells, order of runs, the template, tags, twins, spelling."""
 
+from __future__ import annotations
+
 import re
 
 import nbformat
@@ -20,9 +22,20 @@ PAGES = [path for path in ALL if path.parent == NOTEBOOKS]
 SOLUTIONS = [path for path in ALL if path.parent != NOTEBOOKS]
 LESSONS = [path for path in PAGES if path.stem[:2] not in ("00", "18", "19")]
 WITH_EXPLORER = (
-    "00_start_here", "01_one_scalar_loss", "02_reinforce", "03_baselines",
-    "04_importance_sampling", "05_ppo", "06_grpo", "07_grpo_biases", "08_dr_grpo",
-    "09_dapo", "10_soft_trust_regions", "11_gspo", "12_the_zoo", "19_grpo_for_real",
+    "00_start_here",
+    "01_one_scalar_loss",
+    "02_reinforce",
+    "03_baselines",
+    "04_importance_sampling",
+    "05_ppo",
+    "06_grpo",
+    "07_grpo_biases",
+    "08_dr_grpo",
+    "09_dapo",
+    "10_soft_trust_regions",
+    "11_gspo",
+    "12_the_zoo",
+    "19_grpo_for_real",
 )
 
 SETUP_LINES = 4

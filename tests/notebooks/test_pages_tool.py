@@ -1,5 +1,7 @@
 """rlnb.classroom.pages: what a build keeps, what it drops, and when it refuses."""
 
+from __future__ import annotations
+
 import os
 
 import nbformat
@@ -52,11 +54,14 @@ def test_build_keeps_printed_text_and_drops_what_another_run_would_change(built)
     assert [cell.execution_count for cell in notebook.cells[1:]] == [1, 2, 3]
 
 
-@pytest.mark.parametrize(("name", "text", "dropped"), [
-    ("stderr", "dr_grpo: 100%|████| 40/40 [00:17<00:00,  2.27it/s]\n", True),
-    ("stderr", "run: 100%|████| 2/2\nUserWarning: read me\n", False),
-    ("stdout", "100%| of them right\n", False),
-])
+@pytest.mark.parametrize(
+    ("name", "text", "dropped"),
+    [
+        ("stderr", "dr_grpo: 100%|████| 40/40 [00:17<00:00,  2.27it/s]\n", True),
+        ("stderr", "run: 100%|████| 2/2\nUserWarning: read me\n", False),
+        ("stdout", "100%| of them right\n", False),
+    ],
+)
 def test_a_finished_progress_bar_is_dropped_and_a_warning_is_not(name, text, dropped):
     cell = nbformat.v4.new_code_cell(
         "run()", outputs=[nbformat.v4.new_output("stream", name=name, text=text)]

@@ -1,5 +1,7 @@
 """work/: made on first use, never overwritten, and JupyterLab that asks nobody for anything."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -71,9 +73,7 @@ def test_solutions_are_found_too(course):
 def test_unknown_page_is_one_sentence_with_the_list(course):
     with pytest.raises(workspace.WorkspaceError) as error:
         workspace.find_page("42", course[0])
-    assert str(error.value) == (
-        "no page '42'. Pages: 00_start, 06_grpo. Example: make fresh NB=06"
-    )
+    assert str(error.value) == ("no page '42'. Pages: 00_start, 06_grpo. Example: make fresh NB=06")
 
 
 def test_missing_number_is_asked_for(capsys):

@@ -1,5 +1,7 @@
 """Exact numbers want float64; the default is restored for whoever comes next."""
 
+from __future__ import annotations
+
 import pytest
 import torch
 

@@ -1,5 +1,7 @@
 """Configurations as they lie around: what is read, what is not, and that nothing is ever run."""
 
+from __future__ import annotations
+
 import json
 import sys
 import time
@@ -94,8 +96,13 @@ def test_a_notebook_and_a_manual_page_are_read_by_their_code():
 
 def test_yaml_of_a_recipe_and_its_text_numbers():
     text = "model: x\nloss_type: cispo\nepsilon_high: 5e-1\nbeta: 1.0e-3\nscale_rewards: none\n"
-    assert words(text) == {"model": "x", "loss_type": "cispo", "epsilon_high": 0.5, "beta": 0.001,
-                           "scale_rewards": "none"}
+    assert words(text) == {
+        "model": "x",
+        "loss_type": "cispo",
+        "epsilon_high": 0.5,
+        "beta": 0.001,
+        "scale_rewards": "none",
+    }
 
 
 def test_nested_verl_yaml_and_its_flat_words_say_the_same():
@@ -109,8 +116,14 @@ algorithm:
   adv_estimator: grpo
   kl_ctrl: {kl_coef: 0.01}
 """
-    expected = {"clip_ratio_high": 0.28, "loss_mode": "gspo", "rollout.n": 16,
-                "rollout.temperature": 0.8, "adv_estimator": "grpo", "kl_coef": 0.01}
+    expected = {
+        "clip_ratio_high": 0.28,
+        "loss_mode": "gspo",
+        "rollout.n": 16,
+        "rollout.temperature": 0.8,
+        "adv_estimator": "grpo",
+        "kl_coef": 0.01,
+    }
     assert read_config(nested).library == "verl"
     assert words(nested) == expected
     flat = {"clip_ratio_high": 0.28, "loss_mode": "gspo", "adv_estimator": "grpo", "kl_coef": 0.01}
@@ -164,8 +177,13 @@ python3 -m verl.trainer.main_ppo "${ARGS[@]}" $EXTRA \
 def test_a_verl_script_with_variables_arrays_comments_and_continuations():
     reading = read_config(SCRIPT)
     assert reading.words == {
-        "kl_loss_coef": 0, "filter_groups.enable": True, "adv_estimator": "grpo", "rollout.n": 8,
-        "clip_ratio_high": 0.28, "clip_ratio_low": 0.2, "loss_scale_factor": 4096,
+        "kl_loss_coef": 0,
+        "filter_groups.enable": True,
+        "adv_estimator": "grpo",
+        "rollout.n": 8,
+        "clip_ratio_high": 0.28,
+        "clip_ratio_low": 0.2,
+        "loss_scale_factor": 4096,
         "loss_mode": "gspo",
     }
     unread = dict(reading.not_read)
@@ -175,36 +193,52 @@ def test_a_verl_script_with_variables_arrays_comments_and_continuations():
 
 
 def test_a_variable_has_the_value_it_holds_when_it_is_used():
-    text = ("x=0.1\nrun actor_rollout_ref.actor.clip_ratio_low=$x\n"
-            "x=0.3\nrun actor_rollout_ref.actor.clip_ratio_high=$x algorithm.lam=$x "
-            "algorithm.lam=1")
+    text = (
+        "x=0.1\nrun actor_rollout_ref.actor.clip_ratio_low=$x\n"
+        "x=0.3\nrun actor_rollout_ref.actor.clip_ratio_high=$x algorithm.lam=$x "
+        "algorithm.lam=1"
+    )
     reading = read_config(text)
     assert reading.words == {"clip_ratio_low": 0.1, "clip_ratio_high": 0.3, "lam": 1}
     assert reading.notes == ("algorithm.lam is set twice, 0.3 and then 1; the last counts",)
 
 
 def test_a_word_in_the_wrong_section_is_found():
-    reading = read_config("run +actor_rollout_ref.actor.policy_loss.tau_pos=2.0 \\\n"
-                          " algorithm.adv_estimator=grpo critic.ppo_epochs=4")
+    reading = read_config(
+        "run +actor_rollout_ref.actor.policy_loss.tau_pos=2.0 \\\n"
+        " algorithm.adv_estimator=grpo critic.ppo_epochs=4"
+    )
     assert reading.misplaced == (
-        ("actor_rollout_ref.actor.policy_loss.tau_pos", "actor_rollout_ref.actor.tau_pos"),)
+        ("actor_rollout_ref.actor.policy_loss.tau_pos", "actor_rollout_ref.actor.tau_pos"),
+    )
     assert "tau_pos" not in reading.words and reading.words["critic.ppo_epochs"] == 4
 
 
 def test_trl_flags():
-    text = ("E=3e-4\naccelerate launch train.py --loss_type grpo --epsilon $E \\\n"
-            "  --importance-sampling-level=sequence --bf16 --reward_weights 1.0 0.5 "
-            "--beta $B\npython other.py")
+    text = (
+        "E=3e-4\naccelerate launch train.py --loss_type grpo --epsilon $E \\\n"
+        "  --importance-sampling-level=sequence --bf16 --reward_weights 1.0 0.5 "
+        "--beta $B\npython other.py"
+    )
     reading = read_config(text)
-    assert reading.words == {"loss_type": "grpo", "epsilon": 3e-4, "bf16": True,
-                             "importance_sampling_level": "sequence", "reward_weights": [1.0, 0.5]}
+    assert reading.words == {
+        "loss_type": "grpo",
+        "epsilon": 3e-4,
+        "bf16": True,
+        "importance_sampling_level": "sequence",
+        "reward_weights": [1.0, 0.5],
+    }
     assert reading.not_read == (("beta", "$B"),)
     assert read_config("trl rloo --num_generations 4").kind == "RLOOConfig"
 
 
 def test_shell_quoting():
-    assert list(shell_words("""a='x # y' "b \\" c" d#e \\\n f""")) == \
-        ["a=x # y", 'b " c', "d#e", "f"]
+    assert list(shell_words("""a='x # y' "b \\" c" d#e \\\n f""")) == [
+        "a=x # y",
+        'b " c',
+        "d#e",
+        "f",
+    ]
 
 
 # ---- what is no configuration
@@ -251,7 +285,7 @@ def test_bad_input_is_one_sentence_and_soon(text, part):
         assert part in message and message.endswith(".") and "\n" not in message, message
         assert len(message) < 450
     else:
-        assert part == "", f"read as {reading}"     # harmless: nothing hostile was believed
+        assert part == "", f"read as {reading}"  # harmless: nothing hostile was believed
         assert all(isinstance(v, (int, float)) for v in reading.words.values())
     assert time.perf_counter() - start < 5
 

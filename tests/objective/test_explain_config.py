@@ -1,5 +1,7 @@
 """Every trap speaks where it should and is silent where it should, and its number is the number."""
 
+from __future__ import annotations
+
 import io
 import math
 import subprocess
@@ -21,16 +23,24 @@ def trl(trainer="GRPOConfig", **words):
 
 
 def verl(**words):
-    paths = {"n": "actor_rollout_ref.rollout.n", "batch": "data.train_batch_size",
-             "filter": "algorithm.filter_groups.enable", "type": "algorithm.kl_ctrl.type",
-             "top_p": "actor_rollout_ref.rollout.top_p",
-             "temperature": "actor_rollout_ref.rollout.temperature",
-             "dynamic": "actor_rollout_ref.actor.use_dynamic_bsz", "v1": "trainer.use_v1"}
+    paths = {
+        "n": "actor_rollout_ref.rollout.n",
+        "batch": "data.train_batch_size",
+        "filter": "algorithm.filter_groups.enable",
+        "type": "algorithm.kl_ctrl.type",
+        "top_p": "actor_rollout_ref.rollout.top_p",
+        "temperature": "actor_rollout_ref.rollout.temperature",
+        "dynamic": "actor_rollout_ref.actor.use_dynamic_bsz",
+        "v1": "trainer.use_v1",
+    }
     from rlnb.objective.interop.reading import HOMES
 
     lines = [f"  {paths.get(k) or HOMES[k] + k}={v} \\" for k, v in words.items()]
-    return explain_config("run algorithm.adv_estimator=grpo \\\n" * ("adv_estimator" not in words)
-                          + "\n".join(lines) + "\n critic.x=1")
+    return explain_config(
+        "run algorithm.adv_estimator=grpo \\\n" * ("adv_estimator" not in words)
+        + "\n".join(lines)
+        + "\n critic.x=1"
+    )
 
 
 def names(report):
@@ -41,61 +51,113 @@ G = {"loss_type": "grpo", "beta": 0.04}
 SEQ = {"loss_type": "grpo", "importance_sampling_level": "sequence"}
 # trap -> (configurations where it speaks, configurations where it is silent)
 TRL_CASES = {
-    "cispo_cap": ([{"loss_type": "cispo"}, {"loss_type": "cispo", "epsilon_high": 0.28}],
-                  [{"loss_type": "cispo", "epsilon_high": 5.0}, {"loss_type": "dapo"}]),
+    "cispo_cap": (
+        [{"loss_type": "cispo"}, {"loss_type": "cispo", "epsilon_high": 0.28}],
+        [{"loss_type": "cispo", "epsilon_high": 5.0}, {"loss_type": "dapo"}],
+    ),
     "loss_type_default": ([{}, {"beta": 0.04}], [{"loss_type": "dapo"}]),
-    "dr_grpo_std": ([{"loss_type": "dr_grpo"}, {"loss_type": "dr_grpo", "scale_rewards": True}],
-                    [{"loss_type": "dr_grpo", "scale_rewards": "none"},
-                     {"loss_type": "dr_grpo", "scale_rewards": False}, G]),
+    "dr_grpo_std": (
+        [{"loss_type": "dr_grpo"}, {"loss_type": "dr_grpo", "scale_rewards": True}],
+        [
+            {"loss_type": "dr_grpo", "scale_rewards": "none"},
+            {"loss_type": "dr_grpo", "scale_rewards": False},
+            G,
+        ],
+    ),
     "no_kl": ([{"loss_type": "grpo"}], [G, {"loss_type": "grpo", "beta": 0.0}, SEQ]),
     "dapo_band": ([{"loss_type": "dapo"}], [{}, {"loss_type": "dapo", "epsilon_high": 0.28}]),
     "kl_corrected": ([G], [{**G, "use_bias_correction_kl": False}, {"beta": 0.0}]),
-    "sequence_epsilon": ([SEQ, {**SEQ, "epsilon": 0.1}, {**SEQ, "epsilon": 3e-4,
-                                                         "epsilon_high": 0.2}],
-                         [{**SEQ, "epsilon": 3e-4, "epsilon_high": 4e-4}, G]),
-    "token_epsilon": ([{"epsilon": 3e-4}],
-                      [{"epsilon": 0.2}, {**SEQ, "epsilon": 3e-4}, {"loss_type": "sapo",
-                                                                    "epsilon": 3e-4}]),
-    "sequence_summed": ([{**SEQ, "loss_type": t} for t in ("dapo", "bnpo", "dr_grpo", "cispo")],
-                        [SEQ, {"loss_type": "dapo"}]),
+    "sequence_epsilon": (
+        [SEQ, {**SEQ, "epsilon": 0.1}, {**SEQ, "epsilon": 3e-4, "epsilon_high": 0.2}],
+        [{**SEQ, "epsilon": 3e-4, "epsilon_high": 4e-4}, G],
+    ),
+    "token_epsilon": (
+        [{"epsilon": 3e-4}],
+        [{"epsilon": 0.2}, {**SEQ, "epsilon": 3e-4}, {"loss_type": "sapo", "epsilon": 3e-4}],
+    ),
+    "sequence_summed": (
+        [{**SEQ, "loss_type": t} for t in ("dapo", "bnpo", "dr_grpo", "cispo")],
+        [SEQ, {"loss_type": "dapo"}],
+    ),
     "luspo_token": ([{"loss_type": "luspo"}], [{**SEQ, "loss_type": "luspo"}]),
-    "epsilon_high_is_edge": ([{"epsilon_high": 1.28}],
-                             [{"epsilon_high": 0.28}, {"epsilon": 10.0},
-                              {"loss_type": "cispo", "epsilon_high": 2.0}]),
-    "delta_inside": ([{"delta": 1.2}, {"delta": 1.1, "epsilon_high": 0.28}],
-                     [{"delta": 4.0}, {"delta": 1.21}, {}]),
+    "epsilon_high_is_edge": (
+        [{"epsilon_high": 1.28}],
+        [{"epsilon_high": 0.28}, {"epsilon": 10.0}, {"loss_type": "cispo", "epsilon_high": 2.0}],
+    ),
+    "delta_inside": (
+        [{"delta": 1.2}, {"delta": 1.1, "epsilon_high": 0.28}],
+        [{"delta": 4.0}, {"delta": 1.21}, {}],
+    ),
     "delta_unread": ([{"loss_type": "sapo", "delta": 4.0}], [{"delta": 4.0}]),
-    "epsilon_unread": ([{"loss_type": "sapo", "epsilon": 0.2},
-                        {"loss_type": "vespo", "epsilon_high": 0.2},
-                        {"loss_type": "cispo", "epsilon": 0.2, "epsilon_high": 5.0}],
-                       [{"loss_type": "cispo", "epsilon_high": 5.0}, {"epsilon": 0.2}]),
-    "one_step": ([{"epsilon": 0.2}, SEQ, {"loss_type": "sapo"},
-                  {"epsilon": 0.2, "gradient_accumulation_steps": 4, "steps_per_generation": 2},
-                  {"loss_type": "vespo"}, {"loss_type": "grpo", "off_policy_mask_threshold": 0.5}],
-                 [{"loss_type": "grpo", "off_policy_mask_threshold": 0.5, "use_vllm": True},
-                  {"epsilon": 0.2, "num_iterations": 2}, {"loss_type": "cispo"}, {},
-                  {"epsilon": 0.2, "steps_per_generation": 4},
-                  {"epsilon": 0.2, "generation_batch_size": 512}]),
-    "many_steps": ([{"steps_per_generation": 4}, {"loss_type": "cispo", "steps_per_generation": 8,
-                                                  "gradient_accumulation_steps": 4}],
-                   [{"loss_type": "grpo", "steps_per_generation": 4}, {}]),
-    "truncated_rows": ([{**G, "mask_truncated_completions": True},
-                        {"loss_type": "dr_grpo", "mask_truncated_completions": True}],
-                       [G, {"loss_type": "dapo", "mask_truncated_completions": True}]),
-    "gmpo_log_epsilon": ([{"trainer": "GMPOConfig", "epsilon": 0.2}],
-                         [{"trainer": "GMPOConfig"}, {"epsilon": 0.2}]),
-    "gmpo_unread": ([{"trainer": "GMPOConfig", "loss_type": "grpo"}],
-                    [{"trainer": "GMPOConfig", "beta": 0.04}]),
+    "epsilon_unread": (
+        [
+            {"loss_type": "sapo", "epsilon": 0.2},
+            {"loss_type": "vespo", "epsilon_high": 0.2},
+            {"loss_type": "cispo", "epsilon": 0.2, "epsilon_high": 5.0},
+        ],
+        [{"loss_type": "cispo", "epsilon_high": 5.0}, {"epsilon": 0.2}],
+    ),
+    "one_step": (
+        [
+            {"epsilon": 0.2},
+            SEQ,
+            {"loss_type": "sapo"},
+            {"epsilon": 0.2, "gradient_accumulation_steps": 4, "steps_per_generation": 2},
+            {"loss_type": "vespo"},
+            {"loss_type": "grpo", "off_policy_mask_threshold": 0.5},
+        ],
+        [
+            {"loss_type": "grpo", "off_policy_mask_threshold": 0.5, "use_vllm": True},
+            {"epsilon": 0.2, "num_iterations": 2},
+            {"loss_type": "cispo"},
+            {},
+            {"epsilon": 0.2, "steps_per_generation": 4},
+            {"epsilon": 0.2, "generation_batch_size": 512},
+        ],
+    ),
+    "many_steps": (
+        [
+            {"steps_per_generation": 4},
+            {"loss_type": "cispo", "steps_per_generation": 8, "gradient_accumulation_steps": 4},
+        ],
+        [{"loss_type": "grpo", "steps_per_generation": 4}, {}],
+    ),
+    "truncated_rows": (
+        [
+            {**G, "mask_truncated_completions": True},
+            {"loss_type": "dr_grpo", "mask_truncated_completions": True},
+        ],
+        [G, {"loss_type": "dapo", "mask_truncated_completions": True}],
+    ),
+    "gmpo_log_epsilon": (
+        [{"trainer": "GMPOConfig", "epsilon": 0.2}],
+        [{"trainer": "GMPOConfig"}, {"epsilon": 0.2}],
+    ),
+    "gmpo_unread": (
+        [{"trainer": "GMPOConfig", "loss_type": "grpo"}],
+        [{"trainer": "GMPOConfig", "beta": 0.04}],
+    ),
     "rloo_beta": ([{"trainer": "RLOOConfig"}], [{"trainer": "RLOOConfig", "beta": 0.0}, {}]),
-    "rloo_product": ([{"trainer": "RLOOConfig", "num_iterations": 2}],
-                     [{"trainer": "RLOOConfig"}, {"num_iterations": 2}]),
-    "engine_mask": ([{"use_vllm": True}],
-                    [{}, {"use_vllm": True, "vllm_importance_sampling_correction": False},
-                     {"use_vllm": True, "vllm_importance_sampling_mode": "token_truncate"}]),
-    "small_group": ([{"num_generations": 4}, {"trainer": "RLOOConfig"}],
-                    [{}, {"num_generations": 16}]),
-    "cut_distribution": ([{"top_p": 0.9}, {"top_k": 50}, {"min_p": 0.1},
-                          {"repetition_penalty": 1.1}], [{}, {"top_p": 1.0, "top_k": 0}]),
+    "rloo_product": (
+        [{"trainer": "RLOOConfig", "num_iterations": 2}],
+        [{"trainer": "RLOOConfig"}, {"num_iterations": 2}],
+    ),
+    "engine_mask": (
+        [{"use_vllm": True}],
+        [
+            {},
+            {"use_vllm": True, "vllm_importance_sampling_correction": False},
+            {"use_vllm": True, "vllm_importance_sampling_mode": "token_truncate"},
+        ],
+    ),
+    "small_group": (
+        [{"num_generations": 4}, {"trainer": "RLOOConfig"}],
+        [{}, {"num_generations": 16}],
+    ),
+    "cut_distribution": (
+        [{"top_p": 0.9}, {"top_k": 50}, {"min_p": 0.1}, {"repetition_penalty": 1.1}],
+        [{}, {"top_p": 1.0, "top_k": 0}],
+    ),
     "temperature": ([{"temperature": 0.7}], [{}, {"temperature": 1.0}]),
 }
 DR = {"loss_agg_mode": "seq-mean-token-sum-norm"}
@@ -103,62 +165,114 @@ ROW = {"loss_agg_mode": "seq-mean-token-mean"}
 BAND = {"clip_ratio_low": 3e-4, "clip_ratio_high": 4e-4}
 VERL_CASES = {
     "adv_default": ([{"adv_estimator": "", "loss_mode": "vanilla"}], [{}]),
-    "group_of_one": ([{}, {"n": 1}, {"adv_estimator": "rloo"}],
-                     [{"n": 8}, {"adv_estimator": "gae"}]),
-    "dead_clip_ratio": ([{"clip_ratio": 0.1}, {"clip_ratio": 0.3, "clip_ratio_low": 0.2}],
-                        [{"clip_ratio": 0.2}, {"loss_mode": "sapo", "clip_ratio": 0.1},
-                         {"clip_ratio": 0.1, "clip_ratio_low": "null",
-                          "clip_ratio_high": "null"}]),
+    "group_of_one": (
+        [{}, {"n": 1}, {"adv_estimator": "rloo"}],
+        [{"n": 8}, {"adv_estimator": "gae"}],
+    ),
+    "dead_clip_ratio": (
+        [{"clip_ratio": 0.1}, {"clip_ratio": 0.3, "clip_ratio_low": 0.2}],
+        [
+            {"clip_ratio": 0.2},
+            {"loss_mode": "sapo", "clip_ratio": 0.1},
+            {"clip_ratio": 0.1, "clip_ratio_low": "null", "clip_ratio_high": "null"},
+        ],
+    ),
     "token_mean_default": ([{}], [ROW, {"loss_mode": "gspo"}, {"adv_estimator": "gae"}]),
     "padded_width": ([DR], [{**DR, "loss_scale_factor": 1024}, ROW]),
     "dr_grpo_std": ([DR], [{**DR, "norm_adv_by_std_in_grpo": False}, ROW]),
     "sequence_epsilon": ([{"loss_mode": "gspo"}], [{"loss_mode": "gspo", **BAND}, {}]),
     "sequence_summed": ([{"loss_mode": "gspo"}], [{"loss_mode": "gspo", **ROW}, {}]),
     "token_epsilon": ([BAND], [{"loss_mode": "gspo", **BAND}, {}]),
-    "high_is_edge": ([{"clip_ratio_high": 1.28}], [{"clip_ratio_high": 0.28},
-                                                   {"loss_mode": "cispo", "clip_ratio_high": 2}]),
+    "high_is_edge": (
+        [{"clip_ratio_high": 1.28}],
+        [{"clip_ratio_high": 0.28}, {"loss_mode": "cispo", "clip_ratio_high": 2}],
+    ),
     "cispo_floor": ([{"loss_mode": "cispo"}], [{"loss_mode": "cispo", "clip_ratio_low": 10}, {}]),
     "cispo_cap": ([{"loss_mode": "cispo"}], [{"loss_mode": "cispo", "clip_ratio_high": 4.0}, {}]),
-    "geo_mean_log": ([{"loss_mode": "geo_mean"}],
-                     [{"loss_mode": "geo_mean", "clip_ratio_low": 0.4, "clip_ratio_high": 0.4}]),
-    "dppo_band": ([{"loss_mode": "dppo_tv"}, {"loss_mode": "dppo_kl"}],
-                  [{"loss_mode": "dppo_tv", "clip_ratio_low": 0.15, "clip_ratio_high": 0.15}]),
-    "dppo_cap": ([{"loss_mode": "dppo_tv"}], [{"loss_mode": "dppo_tv", "clip_ratio_c": 10000},
-                                              {"loss_mode": "dppo_kl", "clip_ratio_c": 20}, {}]),
-    "dppo_anchor": ([{"loss_mode": "dppo_tv"}, {"loss_mode": "dppo_kl", "bypass_mode": False}],
-                    [{"loss_mode": "dppo_tv", "bypass_mode": True}, {}]),
-    "bypass_old_trainer": ([{"loss_mode": "dppo_tv", "bypass_mode": True, "v1": False}],
-                           [{"loss_mode": "dppo_tv", "bypass_mode": True},
-                            {"bypass_mode": True, "v1": False},
-                            {"loss_mode": "dppo_tv", "v1": False}]),
+    "geo_mean_log": (
+        [{"loss_mode": "geo_mean"}],
+        [{"loss_mode": "geo_mean", "clip_ratio_low": 0.4, "clip_ratio_high": 0.4}],
+    ),
+    "dppo_band": (
+        [{"loss_mode": "dppo_tv"}, {"loss_mode": "dppo_kl"}],
+        [{"loss_mode": "dppo_tv", "clip_ratio_low": 0.15, "clip_ratio_high": 0.15}],
+    ),
+    "dppo_cap": (
+        [{"loss_mode": "dppo_tv"}],
+        [
+            {"loss_mode": "dppo_tv", "clip_ratio_c": 10000},
+            {"loss_mode": "dppo_kl", "clip_ratio_c": 20},
+            {},
+        ],
+    ),
+    "dppo_anchor": (
+        [{"loss_mode": "dppo_tv"}, {"loss_mode": "dppo_kl", "bypass_mode": False}],
+        [{"loss_mode": "dppo_tv", "bypass_mode": True}, {}],
+    ),
+    "bypass_old_trainer": (
+        [{"loss_mode": "dppo_tv", "bypass_mode": True, "v1": False}],
+        [
+            {"loss_mode": "dppo_tv", "bypass_mode": True},
+            {"bypass_mode": True, "v1": False},
+            {"loss_mode": "dppo_tv", "v1": False},
+        ],
+    ),
     "dual_clip": ([{}, {"clip_ratio_c": 10}], [{"clip_ratio_c": 10000}, {"loss_mode": "gspo"}]),
-    "cap_unread": ([{"loss_mode": "gspo", "clip_ratio_c": 10}],
-                   [{"clip_ratio_c": 10}, {"loss_mode": "gspo"}]),
-    "band_unread": ([{"loss_mode": "sapo", "clip_ratio": 0.2},
-                     {"loss_mode": "kl_cov", "clip_ratio_high": 0.3}],
-                    [{"loss_mode": "sapo"}, {"clip_ratio_high": 0.3}]),
-    "agg_unread": ([{"loss_mode": "sapo", "loss_agg_mode": "token-mean"},
-                    {"loss_mode": "geo_mean", "use_kl_loss": True}],
-                   [{"loss_mode": "sapo"}, {"loss_mode": "sapo", **ROW},
-                    {"loss_mode": "gspo", "loss_agg_mode": "token-mean"}]),
-    "geo_mean_rows": ([{"loss_mode": "geo_mean", "dynamic": True}],
-                      [{"loss_mode": "geo_mean"}, {"dynamic": True}]),
-    "kl_coef_off": ([{"kl_loss_coef": 0.01}],
-                    [{"kl_loss_coef": 0.01, "use_kl_loss": True}, {"kl_loss_coef": 0.0}, {}]),
+    "cap_unread": (
+        [{"loss_mode": "gspo", "clip_ratio_c": 10}],
+        [{"clip_ratio_c": 10}, {"loss_mode": "gspo"}],
+    ),
+    "band_unread": (
+        [{"loss_mode": "sapo", "clip_ratio": 0.2}, {"loss_mode": "kl_cov", "clip_ratio_high": 0.3}],
+        [{"loss_mode": "sapo"}, {"clip_ratio_high": 0.3}],
+    ),
+    "agg_unread": (
+        [
+            {"loss_mode": "sapo", "loss_agg_mode": "token-mean"},
+            {"loss_mode": "geo_mean", "use_kl_loss": True},
+        ],
+        [
+            {"loss_mode": "sapo"},
+            {"loss_mode": "sapo", **ROW},
+            {"loss_mode": "gspo", "loss_agg_mode": "token-mean"},
+        ],
+    ),
+    "geo_mean_rows": (
+        [{"loss_mode": "geo_mean", "dynamic": True}],
+        [{"loss_mode": "geo_mean"}, {"dynamic": True}],
+    ),
+    "kl_coef_off": (
+        [{"kl_loss_coef": 0.01}],
+        [{"kl_loss_coef": 0.01, "use_kl_loss": True}, {"kl_loss_coef": 0.0}, {}],
+    ),
     "kl_coef_zero": ([{"kl_loss_coef": 0.0, "use_kl_loss": True}], [{"use_kl_loss": True}]),
     "kl_reward_off": ([{"kl_coef": 0.01}], [{"kl_coef": 0.01, "use_kl_in_reward": True}, {}]),
     "kl_twice": ([{"use_kl_loss": True, "use_kl_in_reward": True}], [{"use_kl_loss": True}]),
-    "kl_no_gradient": ([{"use_kl_loss": True, "kl_loss_type": "kl"}],
-                       [{"use_kl_loss": True}, {"use_kl_loss": True, "kl_loss_type": "k1+"}]),
-    "adaptive_kl": ([{"use_kl_in_reward": True, "type": "adaptive"}],
-                    [{"use_kl_in_reward": True}, {"type": "adaptive"}]),
+    "kl_no_gradient": (
+        [{"use_kl_loss": True, "kl_loss_type": "kl"}],
+        [{"use_kl_loss": True}, {"use_kl_loss": True, "kl_loss_type": "k1+"}],
+    ),
+    "adaptive_kl": (
+        [{"use_kl_in_reward": True, "type": "adaptive"}],
+        [{"use_kl_in_reward": True}, {"type": "adaptive"}],
+    ),
     "kl_cov_coef": ([{"loss_mode": "kl_cov"}], [{"loss_mode": "kl_cov", "ppo_kl_coef": 1.0}, {}]),
-    "one_step": ([{"batch": 256, "clip_ratio_high": 0.28}, {"batch": 64, "ppo_mini_batch_size": 64,
-                                                            "loss_mode": "sapo"}],
-                 [{"batch": 1024, "clip_ratio_high": 0.28}, {"batch": 256}, {"loss_mode": "sapo"},
-                  {"batch": 256, "ppo_epochs": 2, "clip_ratio_high": 0.28}]),
-    "dapo_filter": ([{"clip_ratio_high": 0.28}], [{"clip_ratio_high": 0.28, "filter": True}, {},
-                                                  {"clip_ratio_high": 0.28, **ROW}]),
+    "one_step": (
+        [
+            {"batch": 256, "clip_ratio_high": 0.28},
+            {"batch": 64, "ppo_mini_batch_size": 64, "loss_mode": "sapo"},
+        ],
+        [
+            {"batch": 1024, "clip_ratio_high": 0.28},
+            {"batch": 256},
+            {"loss_mode": "sapo"},
+            {"batch": 256, "ppo_epochs": 2, "clip_ratio_high": 0.28},
+        ],
+    ),
+    "dapo_filter": (
+        [{"clip_ratio_high": 0.28}],
+        [{"clip_ratio_high": 0.28, "filter": True}, {}, {"clip_ratio_high": 0.28, **ROW}],
+    ),
     "small_group": ([{"n": 4}], [{"n": 8}, {"n": 1}, {"n": 4, "adv_estimator": "gae"}]),
     "cut_distribution": ([{"top_p": 0.9}], [{"top_p": 1.0}, {}]),
     "temperature": ([{"temperature": 0.6}], [{"temperature": 1.0}, {}]),
@@ -191,8 +305,9 @@ def test_verl_trap(name):
         assert name not in names(verl(**words)), words
 
 
-@pytest.mark.parametrize("cases, build", [(TRL_CASES, trl), (VERL_CASES, verl)],
-                         ids=["trl", "verl"])
+@pytest.mark.parametrize(
+    "cases, build", [(TRL_CASES, trl), (VERL_CASES, verl)], ids=["trl", "verl"]
+)
 def test_a_sentence_says_what_happens_a_number_and_what_to_write(cases, build):
     for name, (hits, _) in cases.items():
         for words in hits:
@@ -200,9 +315,20 @@ def test_a_sentence_says_what_happens_a_number_and_what_to_write(cases, build):
                 continue
             sentence = dict(build(**words).traps)[name]
             assert any(c.isdigit() for c in sentence), sentence
-            assert any(w in sentence for w in ("rite ", "ake them out", "ake it out", "Keep one",
-                                               "valuate", "take it out", "is clip_ratio_high=4",
-                                               "; use ", "gate has")), sentence
+            assert any(
+                w in sentence
+                for w in (
+                    "rite ",
+                    "ake them out",
+                    "ake it out",
+                    "Keep one",
+                    "valuate",
+                    "take it out",
+                    "is clip_ratio_high=4",
+                    "; use ",
+                    "gate has",
+                )
+            ), sentence
             assert sentence.endswith(".") and "None" not in sentence.replace("min_p=None", "")
             assert not any(bad in sentence for bad in ("nan", "inf ")), sentence
 
@@ -223,8 +349,13 @@ def test_an_unread_word_silences_its_rules_and_is_shown():
 def batch(old, rewards=(1.0,) + (0.0,) * 7):
     rows = len(rewards)
     lp = torch.full((rows, 1), -4.0)
-    return Batch(lp.requires_grad_(), torch.ones(rows, 1), torch.tensor(rewards), rows,
-                 old_logprobs=torch.full((rows, 1), old))
+    return Batch(
+        lp.requires_grad_(),
+        torch.ones(rows, 1),
+        torch.tensor(rewards),
+        rows,
+        old_logprobs=torch.full((rows, 1), old),
+    )
 
 
 def weight(objective, ratio, rewards=(1.0,) + (0.0,) * 7, row=0):
@@ -241,8 +372,10 @@ def test_trl_cispo_by_default_caps_an_unmoved_token_at_a_fifth():
 
 
 def test_one_right_in_eight_with_and_without_std():
-    half, whole = (from_trl(loss_type="dr_grpo", scale_rewards=s)(batch(-1.0)).advantages[0, 0]
-                   for s in ("group", "none"))
+    half, whole = (
+        from_trl(loss_type="dr_grpo", scale_rewards=s)(batch(-1.0)).advantages[0, 0]
+        for s in ("group", "none")
+    )
     assert (round(float(half), 2), float(whole)) == (2.47, 0.875)
     norm = dict(adv_estimator="grpo", loss_agg_mode="seq-mean-token-sum-norm", loss_scale_factor=8)
     assert round(float(from_verl(**norm)(batch(-1.0)).advantages[0, 0]), 2) == 2.47
@@ -251,15 +384,16 @@ def test_one_right_in_eight_with_and_without_std():
 def test_a_delta_inside_the_band_cuts_both_signs():
     inside, outside = from_trl(delta=1.1, epsilon_high=0.28), from_trl(delta=4.0, epsilon_high=0.28)
     assert weight(inside, 1.2) == 0 and weight(outside, 1.2) == pytest.approx(1.2)
-    assert weight(inside, 1.2, row=1) == pytest.approx(1.2)       # A < 0, still inside the band
+    assert weight(inside, 1.2, row=1) == pytest.approx(1.2)  # A < 0, still inside the band
     assert weight(inside, 1.4, row=1) == 0 and weight(outside, 1.4, row=1) == pytest.approx(1.4)
 
 
 def test_verl_cispo_floor_and_cap():
     two_sided = from_verl(adv_estimator="grpo", loss_mode="cispo")
     assert [weight(two_sided, r) for r in (0.1, 3)] == pytest.approx([0.8, 1.2])
-    wide = from_verl(adv_estimator="grpo", loss_mode="cispo", clip_ratio_low=10,
-                     clip_ratio_high=4.0)
+    wide = from_verl(
+        adv_estimator="grpo", loss_mode="cispo", clip_ratio_low=10, clip_ratio_high=4.0
+    )
     assert [weight(wide, r) for r in (0.1, 9)] == pytest.approx([0.1, 5.0])
 
 
@@ -291,58 +425,90 @@ def test_a_named_method_and_its_conventions():
     report = trl(loss_type="dapo", epsilon_high=0.28)
     assert report.name == "dapo" and not report.difference
     assert [str(c) for c in report.conventions] == [
-        "advantage: group_zscore() -> group_zscore('bessel', eps=0.0001)"]
+        "advantage: group_zscore() -> group_zscore('bessel', eps=0.0001)"
+    ]
     assert report.objective == from_trl(loss_type="dapo", epsilon_high=0.28)
 
 
-@pytest.mark.parametrize("report, nearest", [
-    (trl(), "dapo"),
-    (trl(loss_type="grpo"), "grpo"),
-    (trl(loss_type="dr_grpo"), "dr_grpo"),
-    (trl(loss_type="cispo"), "cispo"),
-    (trl("RLOOConfig"), "rloo"),
-    (trl(**SEQ), "gspo"),
-    (verl(loss_mode="gspo"), "gspo_token"),
-    (verl(clip_ratio_high=0.28), "dapo"),
-    (verl(loss_mode="geo_mean"), "gmpo"),
-    (explain_config({"loss_mode": "vanilla"}), "ppo"),
-], ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize(
+    "report, nearest",
+    [
+        (trl(), "dapo"),
+        (trl(loss_type="grpo"), "grpo"),
+        (trl(loss_type="dr_grpo"), "dr_grpo"),
+        (trl(loss_type="cispo"), "cispo"),
+        (trl("RLOOConfig"), "rloo"),
+        (trl(**SEQ), "gspo"),
+        (verl(loss_mode="gspo"), "gspo_token"),
+        (verl(clip_ratio_high=0.28), "dapo"),
+        (verl(loss_mode="geo_mean"), "gmpo"),
+        (explain_config({"loss_mode": "vanilla"}), "ppo"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
 def test_the_nearest_method(report, nearest):
     assert report.name is None and report.nearest == nearest and len(report.difference) > 0
 
 
-V3_2 = {"loss_type": "grpo", "scale_rewards": "none", "off_policy_mask_threshold": 0.5,
-        "beta": 0.04, "use_bias_correction_kl": True, "use_vllm": True,
-        "vllm_importance_sampling_correction": False}
-DPPO = {"clip_ratio_c": 20, "norm_adv_by_std_in_grpo": False, "loss_scale_factor": 512,
-        "bypass_mode": True, **DR}
+V3_2 = {
+    "loss_type": "grpo",
+    "scale_rewards": "none",
+    "off_policy_mask_threshold": 0.5,
+    "beta": 0.04,
+    "use_bias_correction_kl": True,
+    "use_vllm": True,
+    "vllm_importance_sampling_correction": False,
+}
+DPPO = {
+    "clip_ratio_c": 20,
+    "norm_adv_by_std_in_grpo": False,
+    "loss_scale_factor": 512,
+    "bypass_mode": True,
+    **DR,
+}
 
 
-@pytest.mark.parametrize("report, name", [
-    (trl(**{**SEQ, "loss_type": "luspo"}, epsilon=2e-3, epsilon_high=2.5e-3), "luspo"),
-    (trl(loss_type="vespo"), "vespo"),
-    (trl(**V3_2), "deepseek_v3_2"),
-    (trl(**{k: v for k, v in V3_2.items() if k != "use_bias_correction_kl"}), "deepseek_v3_2"),
-    (verl(loss_mode="clip_cov"), "clip_cov"),
-    (verl(loss_mode="kl_cov", ppo_kl_coef=1.0), "kl_cov"),
-    (verl(loss_mode="gspo", **BAND, **ROW), "gspo_token"),
-    (verl(loss_mode="dppo_tv", clip_ratio_low=0.15, clip_ratio_high=0.15, **DPPO), "dppo"),
-    (verl(loss_mode="dppo_kl", clip_ratio_low=0.05, clip_ratio_high=0.05, **DPPO), "dppo_kl"),
-], ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize(
+    "report, name",
+    [
+        (trl(**{**SEQ, "loss_type": "luspo"}, epsilon=2e-3, epsilon_high=2.5e-3), "luspo"),
+        (trl(loss_type="vespo"), "vespo"),
+        (trl(**V3_2), "deepseek_v3_2"),
+        (trl(**{k: v for k, v in V3_2.items() if k != "use_bias_correction_kl"}), "deepseek_v3_2"),
+        (verl(loss_mode="clip_cov"), "clip_cov"),
+        (verl(loss_mode="kl_cov", ppo_kl_coef=1.0), "kl_cov"),
+        (verl(loss_mode="gspo", **BAND, **ROW), "gspo_token"),
+        (verl(loss_mode="dppo_tv", clip_ratio_low=0.15, clip_ratio_high=0.15, **DPPO), "dppo"),
+        (verl(loss_mode="dppo_kl", clip_ratio_low=0.05, clip_ratio_high=0.05, **DPPO), "dppo_kl"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
 def test_the_recent_methods_are_recognised(report, name):
     assert report.name == report.nearest == name and not report.difference
     assert f"method      {name}" in str(report)
 
 
-@pytest.mark.parametrize("report, nearest, parts", [
-    (trl(**V3_2 | {"off_policy_mask_threshold": 0.3}), "deepseek_v3_2", ["gates"]),
-    (trl(**V3_2 | {"use_bias_correction_kl": False}), "deepseek_v3_2", ["terms"]),
-    (trl(**V3_2 | {"scale_rewards": "group"}), "grpo", ["gates", "terms"]),
-    (trl(**{**SEQ, "loss_type": "luspo"}), "luspo", ["surrogate"]),
-    (verl(loss_mode="kl_cov"), "kl_cov", ["surrogate"]),
-    (verl(loss_mode="dppo_tv", clip_ratio_low=0.15, clip_ratio_high=0.15,
-          **DPPO | {"bypass_mode": False}), "dppo", ["ratio", "gates"]),
-], ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize(
+    "report, nearest, parts",
+    [
+        (trl(**V3_2 | {"off_policy_mask_threshold": 0.3}), "deepseek_v3_2", ["gates"]),
+        (trl(**V3_2 | {"use_bias_correction_kl": False}), "deepseek_v3_2", ["terms"]),
+        (trl(**V3_2 | {"scale_rewards": "group"}), "grpo", ["gates", "terms"]),
+        (trl(**{**SEQ, "loss_type": "luspo"}), "luspo", ["surrogate"]),
+        (verl(loss_mode="kl_cov"), "kl_cov", ["surrogate"]),
+        (
+            verl(
+                loss_mode="dppo_tv",
+                clip_ratio_low=0.15,
+                clip_ratio_high=0.15,
+                **DPPO | {"bypass_mode": False},
+            ),
+            "dppo",
+            ["ratio", "gates"],
+        ),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
 def test_a_near_miss_has_no_name(report, nearest, parts):
     assert report.name is None and report.nearest == nearest
     assert [change.part for change in report.difference] == parts
@@ -361,8 +527,12 @@ def test_where_verls_bypass_mode_stands_in_a_file():
     assert explain_config(text % "bypass_mode: false").objective.ratio.anchor == "old"
     refused = explain_config(text % "bypass_mode: false, rollout_rs: token_k1")
     assert refused.objective is None and "rollout_rs" in refused.refused
-    assert explain_config("actor_rollout_ref: {actor: {bypass_mode: true}}\n"
-                          "algorithm: {adv_estimator: grpo}").traps[0][0] == "misplaced"
+    assert (
+        explain_config(
+            "actor_rollout_ref: {actor: {bypass_mode: true}}\nalgorithm: {adv_estimator: grpo}"
+        ).traps[0][0]
+        == "misplaced"
+    )
 
 
 def test_the_page_is_narrow_and_complete():
@@ -374,8 +544,13 @@ def test_the_page_is_narrow_and_complete():
     """)
     text = str(report)
     assert max(map(len, text.splitlines())) <= 76
-    assert report.ignored == ("learning_rate", "temperature", "top_p",
-                              "per_device_train_batch_size", "delta")
+    assert report.ignored == (
+        "learning_rate",
+        "temperature",
+        "top_p",
+        "per_device_train_batch_size",
+        "delta",
+    )
     assert report.unknown == ("epsilon_hgh",)
     assert dict(report.traps)["misspelt"].endswith("write epsilon_high.")
     assert report.not_read == (("beta", "opts.beta"),)
@@ -384,9 +559,11 @@ def test_the_page_is_narrow_and_complete():
 
 
 def test_a_misplaced_word_is_a_trap():
-    report = explain_config("x +actor_rollout_ref.actor.policy_loss.tau_pos=2 "
-                            "actor_rollout_ref.actor.policy_loss.loss_mode=sapo "
-                            "algorithm.adv_estimator=grpo")
+    report = explain_config(
+        "x +actor_rollout_ref.actor.policy_loss.tau_pos=2 "
+        "actor_rollout_ref.actor.policy_loss.loss_mode=sapo "
+        "algorithm.adv_estimator=grpo"
+    )
     assert dict(report.traps)["misplaced"].endswith("Write actor_rollout_ref.actor.tau_pos.")
 
 
@@ -427,11 +604,14 @@ def test_the_command_reads_a_file_and_standard_input(tmp_path, capsys, monkeypat
     assert main(["rosetta", "verl"]) == 0 and "clip_ratio_c" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments, part", [
-    (["explain", "nowhere.yaml"], "there is no file 'nowhere.yaml'"),
-    (["explain", "."], "there is no file '.'"),
-    (["rosetta", "ragen"], "there is no column 'ragen'"),
-])
+@pytest.mark.parametrize(
+    "arguments, part",
+    [
+        (["explain", "nowhere.yaml"], "there is no file 'nowhere.yaml'"),
+        (["explain", "."], "there is no file '.'"),
+        (["rosetta", "ragen"], "there is no column 'ragen'"),
+    ],
+)
 def test_a_bad_command_is_one_sentence_and_exit_2(arguments, part, capsys):
     assert main(arguments) == 2
     out, err = capsys.readouterr()
@@ -446,6 +626,11 @@ def test_bytes_that_are_no_text(tmp_path, capsys):
 
 
 def test_it_runs_as_a_module():
-    done = subprocess.run([sys.executable, "-m", "rlnb.objective", "explain", "-"],
-                          input="loss_type: grpo", capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "rlnb.objective", "explain", "-"],
+        input="loss_type: grpo",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0 and "DeepSeekMath" in done.stdout and done.stderr == ""

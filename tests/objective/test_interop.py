@@ -3,6 +3,8 @@
 That the objectives built here compute the libraries' losses is shown in tests/parity.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass, field
 
@@ -46,52 +48,86 @@ def test_trl_defaults_are_not_the_paper():
     built = Objective.from_trl()
     assert repr(built) == ("Objective(group_zscore('bessel', eps=0.0001), clip(0.2), token_mean)")
     assert name_of(built) is None and built.ignored == ()
-    assert name_of(Objective.from_trl(epsilon_high=.28)) == "dapo"
+    assert name_of(Objective.from_trl(epsilon_high=0.28)) == "dapo"
 
 
 def test_loss_type_dr_grpo_is_half_of_dr_grpo():
     half = Objective.from_trl(loss_type="dr_grpo")
     assert [c.part for c in difference(ZOO["dr_grpo"].canonical(), half.canonical())] == [
-        "advantage"]
+        "advantage"
+    ]
     assert name_of(Objective.from_trl(loss_type="dr_grpo", scale_rewards="none")) == "dr_grpo"
 
 
-@pytest.mark.parametrize(("words", "name"), [
-    (dict(loss_type="grpo", beta=.04, use_bias_correction_kl=False), "grpo"),
-    (dict(loss_type="dr_grpo", scale_rewards=False), "dr_grpo"),
-    (dict(loss_type="grpo", importance_sampling_level="sequence", epsilon=3e-4,
-          epsilon_high=4e-4), "gspo"),
-    (dict(loss_type="cispo", epsilon_high=5.0), "cispo"),
-    (dict(loss_type="sapo"), "sapo"),
-    (dict(trainer="gmpo"), "gmpo"),
-    (dict(loss_type="luspo", importance_sampling_level="sequence", epsilon=2e-3,
-          epsilon_high=2.5e-3), "luspo"),
-    (dict(loss_type="vespo"), "vespo"),
-    (dict(loss_type="grpo", scale_rewards="none", off_policy_mask_threshold=.5, beta=.04,
-          use_vllm=True, vllm_importance_sampling_correction=False),
-     "deepseek_v3_2"),
-    (dict(loss_type="dapo", epsilon_high=.2), None),
-])
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (dict(loss_type="grpo", beta=0.04, use_bias_correction_kl=False), "grpo"),
+        (dict(loss_type="dr_grpo", scale_rewards=False), "dr_grpo"),
+        (
+            dict(
+                loss_type="grpo",
+                importance_sampling_level="sequence",
+                epsilon=3e-4,
+                epsilon_high=4e-4,
+            ),
+            "gspo",
+        ),
+        (dict(loss_type="cispo", epsilon_high=5.0), "cispo"),
+        (dict(loss_type="sapo"), "sapo"),
+        (dict(trainer="gmpo"), "gmpo"),
+        (
+            dict(
+                loss_type="luspo",
+                importance_sampling_level="sequence",
+                epsilon=2e-3,
+                epsilon_high=2.5e-3,
+            ),
+            "luspo",
+        ),
+        (dict(loss_type="vespo"), "vespo"),
+        (
+            dict(
+                loss_type="grpo",
+                scale_rewards="none",
+                off_policy_mask_threshold=0.5,
+                beta=0.04,
+                use_vllm=True,
+                vllm_importance_sampling_correction=False,
+            ),
+            "deepseek_v3_2",
+        ),
+        (dict(loss_type="dapo", epsilon_high=0.2), None),
+    ],
+)
 def test_names_from_trl(words, name):
     assert name_of(Objective.from_trl(**words)) == name
 
 
 def test_cispo_with_trls_default_caps_at_the_lower_epsilon():
-    assert Objective.from_trl(loss_type="cispo").surrogate.cap == .2
+    assert Objective.from_trl(loss_type="cispo").surrogate.cap == 0.2
 
 
-@pytest.mark.parametrize(("words", "ignored"), [
-    (dict(learning_rate=1e-6, temperature=.7, beta=.1), ("learning_rate", "temperature")),
-    (dict(loss_type="cispo", epsilon=.1, epsilon_high=5.), ("epsilon",)),
-    (dict(loss_type="sapo", epsilon=.1, epsilon_high=.3, delta=4.), (
-        "epsilon", "epsilon_high", "delta")),
-    (dict(loss_type="vespo", importance_sampling_level="sequence"), ("importance_sampling_level",)),
-    (dict(loss_type="dapo", max_completion_length=99), ("max_completion_length",)),
-    (dict(use_bias_correction_kl=False), ("use_bias_correction_kl",)),
-    (dict(vllm_importance_sampling_clip_max=9.), ("vllm_importance_sampling_clip_max",)),
-    (dict(trainer="gmpo", loss_type="dapo", delta=3.), ("loss_type", "delta")),
-    (dict(trainer="rloo", beta=0., temperature=.5), ("temperature",)),
-])
+@pytest.mark.parametrize(
+    ("words", "ignored"),
+    [
+        (dict(learning_rate=1e-6, temperature=0.7, beta=0.1), ("learning_rate", "temperature")),
+        (dict(loss_type="cispo", epsilon=0.1, epsilon_high=5.0), ("epsilon",)),
+        (
+            dict(loss_type="sapo", epsilon=0.1, epsilon_high=0.3, delta=4.0),
+            ("epsilon", "epsilon_high", "delta"),
+        ),
+        (
+            dict(loss_type="vespo", importance_sampling_level="sequence"),
+            ("importance_sampling_level",),
+        ),
+        (dict(loss_type="dapo", max_completion_length=99), ("max_completion_length",)),
+        (dict(use_bias_correction_kl=False), ("use_bias_correction_kl",)),
+        (dict(vllm_importance_sampling_clip_max=9.0), ("vllm_importance_sampling_clip_max",)),
+        (dict(trainer="gmpo", loss_type="dapo", delta=3.0), ("loss_type", "delta")),
+        (dict(trainer="rloo", beta=0.0, temperature=0.5), ("temperature",)),
+    ],
+)
 def test_words_that_do_not_touch_the_loss_are_listed(words, ignored):
     assert Objective.from_trl(**words).ignored == ignored
 
@@ -99,34 +135,42 @@ def test_words_that_do_not_touch_the_loss_are_listed(words, ignored):
 def test_a_config_object_counts_where_it_is_not_default():
     @dataclass
     class RLOOConfig:
-        beta: float = .05
-        epsilon: float = .3
+        beta: float = 0.05
+        epsilon: float = 0.3
         learning_rate: float = 1e-6
         reward_weights: list = field(default_factory=list)
 
-    built = Objective.from_trl(RLOOConfig(beta=.1, learning_rate=2e-6))
-    assert built.shape[0].beta == .1 and built.ignored[0] == "learning_rate"
-    assert built.surrogate == clip(.2)   # .3 is the stand-in's own default, so it was not "given"
+    built = Objective.from_trl(RLOOConfig(beta=0.1, learning_rate=2e-6))
+    assert built.shape[0].beta == 0.1 and built.ignored[0] == "learning_rate"
+    assert built.surrogate == clip(0.2)  # .3 is the stand-in's own default, so it was not "given"
 
 
-@pytest.mark.parametrize(("call", "sentence"), [
-    (lambda: Objective.from_trl(los_type="grpo"), "no keyword 'los_type'. Did you mean 'loss_ty"),
-    (lambda: Objective.from_trl(loss_type="drgrpo"), "Did you mean 'dr_grpo'"),
-    (lambda: Objective.from_trl(scale_rewards="std"), "'group', 'batch' or 'none'"),
-    (lambda: Objective.from_trl(epsilon="0.2"), "epsilon must be a number; got '0.2'"),
-    (lambda: Objective.from_trl(trainer="ppo"), "trainer must be"),
-    (lambda: Objective.from_trl(use_adaptive_entropy=True), "use_adaptive_entropy"),
-    (lambda: Objective.from_trl(multi_objective_aggregation="normalize_then_sum"),
-     "multi_objective_aggregation must be one of"),
-    (lambda: Objective.from_trl(loss_type="vespo", use_vllm=True), "vespo with vllm"),
-    (lambda: Objective.from_trl(trainer="rloo", loss_type="grpo"), "no keyword 'loss_type'"),
-    (lambda: Objective.from_trl(3), "must be a mapping"),
-    (lambda: Objective.from_verl(clip_ratio_hi=.2), "Did you mean 'clip_ratio_high'"),
-    (lambda: Objective.from_verl(loss_mode="gpso"), "Did you mean 'gspo'"),
-    (lambda: Objective.from_verl(loss_mode="dro"), "loss_mode='dro'"),
-    (lambda: Objective.from_verl(adv_estimator="opo"), "adv_estimator must be one of"),
-    (lambda: Objective.from_verl(rollout_is="token"), "rollout_is"),
-])
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda: Objective.from_trl(los_type="grpo"),
+            "no keyword 'los_type'. Did you mean 'loss_ty",
+        ),
+        (lambda: Objective.from_trl(loss_type="drgrpo"), "Did you mean 'dr_grpo'"),
+        (lambda: Objective.from_trl(scale_rewards="std"), "'group', 'batch' or 'none'"),
+        (lambda: Objective.from_trl(epsilon="0.2"), "epsilon must be a number; got '0.2'"),
+        (lambda: Objective.from_trl(trainer="ppo"), "trainer must be"),
+        (lambda: Objective.from_trl(use_adaptive_entropy=True), "use_adaptive_entropy"),
+        (
+            lambda: Objective.from_trl(multi_objective_aggregation="normalize_then_sum"),
+            "multi_objective_aggregation must be one of",
+        ),
+        (lambda: Objective.from_trl(loss_type="vespo", use_vllm=True), "vespo with vllm"),
+        (lambda: Objective.from_trl(trainer="rloo", loss_type="grpo"), "no keyword 'loss_type'"),
+        (lambda: Objective.from_trl(3), "must be a mapping"),
+        (lambda: Objective.from_verl(clip_ratio_hi=0.2), "Did you mean 'clip_ratio_high'"),
+        (lambda: Objective.from_verl(loss_mode="gpso"), "Did you mean 'gspo'"),
+        (lambda: Objective.from_verl(loss_mode="dro"), "loss_mode='dro'"),
+        (lambda: Objective.from_verl(adv_estimator="opo"), "adv_estimator must be one of"),
+        (lambda: Objective.from_verl(rollout_is="token"), "rollout_is"),
+    ],
+)
 def test_what_cannot_be_read_is_a_sentence(call, sentence):
     with pytest.raises((ValueError, TypeError), match=sentence):
         call()
@@ -134,36 +178,56 @@ def test_what_cannot_be_read_is_a_sentence(call, sentence):
 
 def test_verls_defaults():
     built = Objective.from_verl(adv_estimator="grpo")
-    assert built.surrogate == clip(.2, dual=3.0) and built.weights == token_mean()
-    assert Objective.from_verl(clip_ratio=.5).surrogate == clip(.2, dual=3.0)
-    assert "clip_ratio" in Objective.from_verl(clip_ratio=.5).ignored
-    freed = Objective.from_verl(clip_ratio=.5, clip_ratio_low=None, clip_ratio_high=None)
-    assert freed.surrogate == clip(.5, dual=3.0) and freed.ignored == ()
-    assert "kl_loss_coef" in Objective.from_verl(kl_loss_coef=.1).ignored
-    assert "loss_agg_mode" in Objective.from_verl(loss_mode="sapo",
-                                                  loss_agg_mode="token-mean").ignored
+    assert built.surrogate == clip(0.2, dual=3.0) and built.weights == token_mean()
+    assert Objective.from_verl(clip_ratio=0.5).surrogate == clip(0.2, dual=3.0)
+    assert "clip_ratio" in Objective.from_verl(clip_ratio=0.5).ignored
+    freed = Objective.from_verl(clip_ratio=0.5, clip_ratio_low=None, clip_ratio_high=None)
+    assert freed.surrogate == clip(0.5, dual=3.0) and freed.ignored == ()
+    assert "kl_loss_coef" in Objective.from_verl(kl_loss_coef=0.1).ignored
+    assert (
+        "loss_agg_mode" in Objective.from_verl(loss_mode="sapo", loss_agg_mode="token-mean").ignored
+    )
     assert Objective.from_verl(bypass_mode=True, adv_estimator="grpo").ratio == token("sampling")
-    dppo = Objective.from_verl(loss_mode="dppo_tv", clip_ratio_low=.15, clip_ratio_high=.15)
-    assert dppo.gates == (divergence_mask(.15),) and dppo.surrogate.cap == 3.0
+    dppo = Objective.from_verl(loss_mode="dppo_tv", clip_ratio_low=0.15, clip_ratio_high=0.15)
+    assert dppo.gates == (divergence_mask(0.15),) and dppo.surrogate.cap == 3.0
 
 
 NAMED = {**ZOO, **ANNEX}
 SAID_BY_TRL = {
-    **{name: NAMED[name] for name in (
-        "grpo", "dapo", "dr_grpo", "gspo", "gmpo", "cispo", "sapo", "luspo", "vespo",
-        "deepseek_v3_2")},
-    "graded": Objective.from_trl(scale_rewards="batch", loss_type="bnpo", delta=4.0, beta=.1),
+    **{
+        name: NAMED[name]
+        for name in (
+            "grpo",
+            "dapo",
+            "dr_grpo",
+            "gspo",
+            "gmpo",
+            "cispo",
+            "sapo",
+            "luspo",
+            "vespo",
+            "deepseek_v3_2",
+        )
+    },
+    "graded": Objective.from_trl(scale_rewards="batch", loss_type="bnpo", delta=4.0, beta=0.1),
     "tight delta": Objective.from_trl(delta=1.1),
-    "masks": Objective.from_trl(loss_type="luspo", off_policy_mask_threshold=.5,
-                                top_entropy_quantile=.2, entropy_coef=.01),
+    "masks": Objective.from_trl(
+        loss_type="luspo",
+        off_policy_mask_threshold=0.5,
+        top_entropy_quantile=0.2,
+        entropy_coef=0.01,
+    ),
     "engine": Objective.from_trl(use_vllm=True, vllm_importance_sampling_mode="token_truncate"),
-    "engine off": Objective.from_trl(use_vllm=True, off_policy_mask_threshold=.3,
-                                     vllm_importance_sampling_correction=False),
-    "rloo trainer": Objective.from_trl(trainer="rloo", normalize_advantages=True,
-                               reward_clip_range=(-1., 1.), epsilon_high=.3),
-    "vespo kl": Objective.from_trl(loss_type="vespo", importance_sampling_level="sequence",
-                                   beta=.1),
-    "sequence kl": Objective.from_trl(importance_sampling_level="sequence", beta=.1),
+    "engine off": Objective.from_trl(
+        use_vllm=True, off_policy_mask_threshold=0.3, vllm_importance_sampling_correction=False
+    ),
+    "rloo trainer": Objective.from_trl(
+        trainer="rloo", normalize_advantages=True, reward_clip_range=(-1.0, 1.0), epsilon_high=0.3
+    ),
+    "vespo kl": Objective.from_trl(
+        loss_type="vespo", importance_sampling_level="sequence", beta=0.1
+    ),
+    "sequence kl": Objective.from_trl(importance_sampling_level="sequence", beta=0.1),
 }
 
 
@@ -174,38 +238,64 @@ def test_trl_round_trip(name):
     words = objective.to_trl()
     back = Objective.from_trl(**words)
     assert back.canonical() == objective.canonical()
-    assert Objective.from_trl(words) == back   # a mapping may hold the trainer
-    if name not in NAMED or name == "deepseek_v3_2":   # which leaves no convention open
+    assert Objective.from_trl(words) == back  # a mapping may hold the trainer
+    if name not in NAMED or name == "deepseek_v3_2":  # which leaves no convention open
         assert Objective.from_trl(**objective.to_trl(strict=True)) == objective
         assert words.differences == ()
-    else:   # the papers' conventions are not TRL's, and it says so
+    else:  # the papers' conventions are not TRL's, and it says so
         assert "conventions" in words.differences[-1]
         with pytest.raises(ValueError, match="this exactly"):
             objective.to_trl(strict=True)
 
 
 SAID_BY_VERL = {
-    **{name: NAMED[name] for name in ("rloo", "remax", "cispo", "sapo", "gmpo", "gspo_token",
-                                      "clip_cov", "kl_cov")},
+    **{
+        name: NAMED[name]
+        for name in ("rloo", "remax", "cispo", "sapo", "gmpo", "gspo_token", "clip_cov", "kl_cov")
+    },
     **{name: NAMED[name].replace(weights=padded_length()) for name in ("dppo", "dppo_kl")},
     "vanilla": Objective.from_verl(adv_estimator="grpo", use_kl_loss=True, kl_loss_type="k3+"),
-    "ppo": Objective.from_verl(gamma=.99, lam=.95, use_kl_in_reward=True, entropy_coeff=.01),
-    "reinforce++": Objective.from_verl(adv_estimator="reinforce_plus_plus_baseline",
-                                       loss_agg_mode="seq-mean-token-sum-norm"),
-    "gspo": Objective.from_verl(loss_mode="gspo", adv_estimator="grpo", clip_ratio_low=3e-4,
-                                clip_ratio_high=4e-4, loss_agg_mode="seq-mean-token-mean"),
-    "sapo kl": Objective.from_verl(loss_mode="sapo", adv_estimator="grpo", use_kl_loss=True,
-                                   loss_agg_mode="token-sum"),
-    "dppo old": Objective.from_verl(loss_mode="dppo_kl", adv_estimator="grpo",
-                                    clip_ratio_high=.05),
+    "ppo": Objective.from_verl(gamma=0.99, lam=0.95, use_kl_in_reward=True, entropy_coeff=0.01),
+    "reinforce++": Objective.from_verl(
+        adv_estimator="reinforce_plus_plus_baseline", loss_agg_mode="seq-mean-token-sum-norm"
+    ),
+    "gspo": Objective.from_verl(
+        loss_mode="gspo",
+        adv_estimator="grpo",
+        clip_ratio_low=3e-4,
+        clip_ratio_high=4e-4,
+        loss_agg_mode="seq-mean-token-mean",
+    ),
+    "sapo kl": Objective.from_verl(
+        loss_mode="sapo", adv_estimator="grpo", use_kl_loss=True, loss_agg_mode="token-sum"
+    ),
+    "dppo old": Objective.from_verl(
+        loss_mode="dppo_kl", adv_estimator="grpo", clip_ratio_high=0.05
+    ),
     "clip_cov default": Objective.from_verl(loss_mode="clip_cov", adv_estimator="grpo"),
     "kl_cov default": Objective.from_verl(loss_mode="kl_cov", adv_estimator="grpo"),
-    **{f"{mode} engine": Objective.from_verl(loss_mode=mode, adv_estimator="grpo",
-                                             bypass_mode=True)
-       for mode in ("vanilla", "gspo", "cispo", "sapo", "dppo_tv", "dppo_kl", "clip_cov", "kl_cov",
-                    "gpg")},
-    "norm": Objective.from_verl(loss_agg_mode="seq-mean-token-sum-norm", adv_estimator="grpo",
-                                loss_scale_factor=512, norm_adv_by_std_in_grpo=False),
+    **{
+        f"{mode} engine": Objective.from_verl(
+            loss_mode=mode, adv_estimator="grpo", bypass_mode=True
+        )
+        for mode in (
+            "vanilla",
+            "gspo",
+            "cispo",
+            "sapo",
+            "dppo_tv",
+            "dppo_kl",
+            "clip_cov",
+            "kl_cov",
+            "gpg",
+        )
+    },
+    "norm": Objective.from_verl(
+        loss_agg_mode="seq-mean-token-sum-norm",
+        adv_estimator="grpo",
+        loss_scale_factor=512,
+        norm_adv_by_std_in_grpo=False,
+    ),
 }
 
 
@@ -218,46 +308,100 @@ def test_verl_round_trip(name):
         assert Objective.from_verl(**objective.to_verl(strict=True)) == objective
 
 
-TRL_HAS = {"rloo", "grpo", "dapo", "dr_grpo", "gspo", "gspo_token", "gmpo", "cispo", "sapo",
-           "luspo", "vespo", "deepseek_v3_2"}
-VERL_HAS = {"rloo", "remax", "reinforce_plus_plus", "ppo", "grpo", "dapo", "dr_grpo", "gspo",
-            "gspo_token", "gmpo", "cispo", "sapo", "dppo", "dppo_kl", "luspo", "clip_cov", "kl_cov"}
+TRL_HAS = {
+    "rloo",
+    "grpo",
+    "dapo",
+    "dr_grpo",
+    "gspo",
+    "gspo_token",
+    "gmpo",
+    "cispo",
+    "sapo",
+    "luspo",
+    "vespo",
+    "deepseek_v3_2",
+}
+VERL_HAS = {
+    "rloo",
+    "remax",
+    "reinforce_plus_plus",
+    "ppo",
+    "grpo",
+    "dapo",
+    "dr_grpo",
+    "gspo",
+    "gspo_token",
+    "gmpo",
+    "cispo",
+    "sapo",
+    "dppo",
+    "dppo_kl",
+    "luspo",
+    "clip_cov",
+    "kl_cov",
+}
 # the parts without a word, and one phrase of why: (TRL, verl)
 REFUSED = {
     "reinforce": (["advantage=raw_reward()"], ["advantage=raw_reward()"], "baselines"),
     "reinforce_batch_mean": (["advantage=batch_mean()"], ["advantage=batch_mean()"], "baselines"),
     "remax": (["advantage=greedy_baseline()"], None, "leave-one-out in RLOOTrainer"),
-    "reinforce_plus_plus": (["advantage=return_to_go(gamma=1.0)", "shape=kl_in_reward(0.01)",
-                             "credit=whiten()"], None, "Only RLOOTrainer changes the reward"),
+    "reinforce_plus_plus": (
+        ["advantage=return_to_go(gamma=1.0)", "shape=kl_in_reward(0.01)", "credit=whiten()"],
+        None,
+        "Only RLOOTrainer changes the reward",
+    ),
     "ppo": (["advantage=gae(gamma=1.0, lam=0.95)"], None, "group mean"),
-    "dppo": (["ratio=token('sampling')", "gates=divergence_mask(0.15, anchor='sampling')"], None,
-             "only weigh or mask"),
-    "dppo_kl": (["ratio=token('sampling')",
-                 "gates=divergence_mask(0.05, kind='kl', anchor='sampling')"], None,
-                "sequence_mask, top_entropy and engine_ratio"),
-    "dppo_topk": (["ratio=token('sampling')",
-                   "gates=divergence_mask(0.15, anchor='sampling', top_k=True)"],
-                  ["gates=divergence_mask(0.15, anchor='sampling', top_k=True)"],
-                  "sampled token|trainer's old policy"),
-    "scalerl": (["advantage=batch_zscore('group', of='centred')", "weights=prompt_mean",
-                 "ratio=token('sampling')"],
-                ["advantage=batch_zscore('group', of='centred')", "weights=prompt_mean"],
-                "spread between prompts|seq-mean-token-sum-norm"),
+    "dppo": (
+        ["ratio=token('sampling')", "gates=divergence_mask(0.15, anchor='sampling')"],
+        None,
+        "only weigh or mask",
+    ),
+    "dppo_kl": (
+        ["ratio=token('sampling')", "gates=divergence_mask(0.05, kind='kl', anchor='sampling')"],
+        None,
+        "sequence_mask, top_entropy and engine_ratio",
+    ),
+    "dppo_topk": (
+        ["ratio=token('sampling')", "gates=divergence_mask(0.15, anchor='sampling', top_k=True)"],
+        ["gates=divergence_mask(0.15, anchor='sampling', top_k=True)"],
+        "sampled token|trainer's old policy",
+    ),
+    "scalerl": (
+        [
+            "advantage=batch_zscore('group', of='centred')",
+            "weights=prompt_mean",
+            "ratio=token('sampling')",
+        ],
+        ["advantage=batch_zscore('group', of='centred')", "weights=prompt_mean"],
+        "spread between prompts|seq-mean-token-sum-norm",
+    ),
     "maxrl": (["advantage=max_rl()"], ["advantage=max_rl()"], "baselines"),
     "mgpo": (["credit=mgpo_weight(4.0)"], ["credit=mgpo_weight(4.0)"], "between|whitening"),
     "vespo": (None, ["surrogate=vespo()", "ratio=product"], "sequence_token"),
     "sspo": (["ratio=soft_sequence"], ["ratio=soft_sequence"], "Its ratios are token"),
     "clip_cov": (["gates=clip_cov(0.0002)"], None, "top_entropy"),
     "kl_cov": (["surrogate=kl_cov(0.0002)"], None, "clip, cispo, sapo and vespo"),
-    "simko": (["ratio=topk_mix(alpha=0.01)", "credit=press_top(1.1)"],
-              ["ratio=topk_mix(alpha=0.01)", "credit=press_top(1.1)"], "Its ratios are token"),
-    "lambda_grpo": (["credit=length_preference(1.0)"], ["credit=length_preference(1.0)"],
-                    "between|whitening"),
-    "entropy_shaped": (["credit=entropy_shaped(0.4)"], ["credit=entropy_shaped(0.4)"],
-                       "between|whitening"),
-    "deepseek_v3_2": (None, ["gates=sequence_mask(0.5, anchor='sampling')",
-                             "terms=k3(0.04, corrected=True)"],
-                      "whatever the sign of A. Its KL loss has no ratio"),
+    "simko": (
+        ["ratio=topk_mix(alpha=0.01)", "credit=press_top(1.1)"],
+        ["ratio=topk_mix(alpha=0.01)", "credit=press_top(1.1)"],
+        "Its ratios are token",
+    ),
+    "lambda_grpo": (
+        ["credit=length_preference(1.0)"],
+        ["credit=length_preference(1.0)"],
+        "between|whitening",
+    ),
+    "entropy_shaped": (
+        ["credit=entropy_shaped(0.4)"],
+        ["credit=entropy_shaped(0.4)"],
+        "between|whitening",
+    ),
+    "deepseek_v3_2": (
+        None,
+        ["gates=sequence_mask(0.5, anchor='sampling')", "terms=k3(0.04, corrected=True)"],
+        "whatever the sign of A. Its KL loss has no ratio",
+    ),
 }
 
 
@@ -313,25 +457,38 @@ def test_what_goes_by_another_road_is_a_difference():
     assert "ratio is 1" in " ".join(ZOO["rloo"].to_trl().differences)
 
 
-@pytest.mark.parametrize(("objective", "library", "sentence"), [
-    (ZOO["reinforce"], "trl", "advantage=raw_reward"),
-    (ZOO["ppo"], "trl", "advantage=gae"),
-    (ZOO["reinforce_plus_plus"], "trl", "credit=whiten"),
-    (Objective(group_zscore(), clip(), prompt_mean), "trl", "weights=prompt_mean"),
-    (Objective(group_zscore(), clip(), token_mean, terms=k1(.1)), "trl", "terms=k1"),
-    (Objective(group_zscore(), clip(1.0, dual=1.5), token_mean), "trl", "surrogate=clip"),
-    (Objective(group_zscore(), clip(), token_mean, terms=k3(.1, corrected="sequence")), "trl",
-     "beside ratio=token"),
-    (Objective(group_zscore(), kl_cov(), token_mean), "trl", "surrogate=kl_cov"),
-    (Objective(group_zscore(), clip(), token_mean, gates=divergence_mask()), "trl", "gates="),
-    (Objective(batch_mean(), logprob(), token_mean), "verl", "advantage=batch_mean"),
-    (Objective(group_center(), clip(), local_token_mean), "verl", "weights=local_token_mean"),
-    (Objective(group_center(), clip(), token_mean, gates=sequence_mask()), "verl", "gates="),
-    (Objective(group_center(), clip(), token_mean, terms=k3(.1, corrected=True)), "verl", "terms="),
-    (Objective(group_center(), clip(), token_mean, terms=value_loss()), "verl", "terms="),
-    (Objective(group_center(), clip(), constant_length(), credit=lambda b, A: A), "verl",
-     "credit="),
-])
+@pytest.mark.parametrize(
+    ("objective", "library", "sentence"),
+    [
+        (ZOO["reinforce"], "trl", "advantage=raw_reward"),
+        (ZOO["ppo"], "trl", "advantage=gae"),
+        (ZOO["reinforce_plus_plus"], "trl", "credit=whiten"),
+        (Objective(group_zscore(), clip(), prompt_mean), "trl", "weights=prompt_mean"),
+        (Objective(group_zscore(), clip(), token_mean, terms=k1(0.1)), "trl", "terms=k1"),
+        (Objective(group_zscore(), clip(1.0, dual=1.5), token_mean), "trl", "surrogate=clip"),
+        (
+            Objective(group_zscore(), clip(), token_mean, terms=k3(0.1, corrected="sequence")),
+            "trl",
+            "beside ratio=token",
+        ),
+        (Objective(group_zscore(), kl_cov(), token_mean), "trl", "surrogate=kl_cov"),
+        (Objective(group_zscore(), clip(), token_mean, gates=divergence_mask()), "trl", "gates="),
+        (Objective(batch_mean(), logprob(), token_mean), "verl", "advantage=batch_mean"),
+        (Objective(group_center(), clip(), local_token_mean), "verl", "weights=local_token_mean"),
+        (Objective(group_center(), clip(), token_mean, gates=sequence_mask()), "verl", "gates="),
+        (
+            Objective(group_center(), clip(), token_mean, terms=k3(0.1, corrected=True)),
+            "verl",
+            "terms=",
+        ),
+        (Objective(group_center(), clip(), token_mean, terms=value_loss()), "verl", "terms="),
+        (
+            Objective(group_center(), clip(), constant_length(), credit=lambda b, A: A),
+            "verl",
+            "credit=",
+        ),
+    ],
+)
 def test_what_a_library_cannot_say_is_refused_in_a_sentence(objective, library, sentence):
     with pytest.raises(ValueError, match=f"has no word for .*{sentence}"):
         getattr(objective, f"to_{library}")()

@@ -1,5 +1,6 @@
 """The comparison of libraries: narrow, iterable, and its quoted defaults are the defaults."""
 
+from __future__ import annotations
 
 import pytest
 
@@ -17,8 +18,12 @@ from rlnb.objective import (
 from rlnb.objective.interop import TRL_DEFAULTS, TRL_RLOO_DEFAULTS, VERL_DEFAULTS
 from rlnb.objective.interop.rosetta_table import LIBRARIES, ROWS
 
-QUOTED = [(row.question, library, word, value) for row in ROWS
-          for library, words in row.defaults.items() for word, value in words.items()]
+QUOTED = [
+    (row.question, library, word, value)
+    for row in ROWS
+    for library, words in row.defaults.items()
+    for word, value in words.items()
+]
 
 
 def test_the_table_prints_narrow_and_iterates():
@@ -56,8 +61,12 @@ def test_a_quoted_default_stands_in_its_cell(question, library, word, value):
 
 # nine quoted words are not read by an objective (num_generations, ppo_epochs, ...): the tests of
 # tests/parity hold them, with all others, against the libraries
-KNOWN = {"trl": TRL_DEFAULTS, "trl_rloo": TRL_RLOO_DEFAULTS, "verl": VERL_DEFAULTS,
-         "trl_gmpo": {"epsilon": 0.4}}
+KNOWN = {
+    "trl": TRL_DEFAULTS,
+    "trl_rloo": TRL_RLOO_DEFAULTS,
+    "verl": VERL_DEFAULTS,
+    "trl_gmpo": {"epsilon": 0.4},
+}
 READ = [(library, word, value) for _, library, word, value in QUOTED if word in KNOWN[library]]
 
 
@@ -85,9 +94,13 @@ def test_our_column_is_what_the_parts_do():
     dppo = ZOO["dppo"]
     cell = ours["DPPO: how far a token's probability may move"]
     assert repr(dppo.surrogate) in cell and repr(dppo.gates[0]) in cell
-    assert repr(ZOO["maxrl"].advantage) + "; " + repr(ZOO["scalerl"].advantage) == ours[
-        "Dividing by something else (MaxRL, ScaleRL)"]
-    assert repr(ANNEX["deepseek_v3_2"].gates[0]) == ours[
-        "A bad answer that became unlikely (DeepSeek-V3.2)"]
+    assert (
+        repr(ZOO["maxrl"].advantage) + "; " + repr(ZOO["scalerl"].advantage)
+        == ours["Dividing by something else (MaxRL, ScaleRL)"]
+    )
+    assert (
+        repr(ANNEX["deepseek_v3_2"].gates[0])
+        == ours["A bad answer that became unlikely (DeepSeek-V3.2)"]
+    )
     with_kl = [name for name, method in ZOO.items() if method.terms]
     assert with_kl == ["grpo"] and repr(ZOO["grpo"].terms[0]) in ours["KL in the loss: coefficient"]

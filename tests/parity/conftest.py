@@ -1,5 +1,7 @@
 """TRL is imported when its first test runs, not when tests are collected; the end names both."""
 
+from __future__ import annotations
+
 import importlib
 import importlib.util
 import os
@@ -8,8 +10,10 @@ import pytest
 
 # Imported by the tests that need them: these modules load TRL, or stand in for a part of verl.
 collect_ignore = ["trl_reference.py", "trl_comparison.py", "report.py", "record_verl.py"]
-NO_TRL = ("THE COMPARISON WITH TRL DID NOT RUN: trl is not installed. "
-          "Run: pip install -r requirements.txt")
+NO_TRL = (
+    "THE COMPARISON WITH TRL DID NOT RUN: trl is not installed. "
+    "Run: pip install -r requirements.txt"
+)
 
 
 def _of_trl(name: str):
@@ -33,20 +37,27 @@ def comparison():
 
 
 def pytest_terminal_summary(terminalreporter):
-    reports = [dict(report.user_properties)
-               for outcome in ("passed", "failed")
-               for report in terminalreporter.stats.get(outcome, []) if report.when == "call"]
+    reports = [
+        dict(report.user_properties)
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.stats.get(outcome, [])
+        if report.when == "call"
+    ]
     rows = [row for row in reports if "parity" in row]
     if rows:
         terminalreporter.section("losses and gradients of other libraries, beside ours")
         head = f"{'parity':<42}{'cases':>6}{'worst value':>13}{'worst gradient':>16}"
         terminalreporter.line(head)
         for row in rows:
-            terminalreporter.line(f"{row['parity']:<42}{row['cases']:>6}{row['value']:>13.1e}"
-                                  f"{row['gradient']:>16.1e}")
+            terminalreporter.line(
+                f"{row['parity']:<42}{row['cases']:>6}{row['value']:>13.1e}{row['gradient']:>16.1e}"
+            )
         terminalreporter.line(f"{'all':<42}{sum(row['cases'] for row in rows):>6}")
-    missing = [report for report in terminalreporter.stats.get("skipped", [])
-               if NO_TRL in str(report.longrepr)]
+    missing = [
+        report
+        for report in terminalreporter.stats.get("skipped", [])
+        if NO_TRL in str(report.longrepr)
+    ]
     if missing:
         terminalreporter.section("TRL", sep="!")
         terminalreporter.line(f"{NO_TRL} ({len(missing)} tests)")

@@ -34,8 +34,12 @@ def aligned(library: str, name: str) -> Objective:
     words = said(library)[name]
     method = NAMED[name].replace(**CHANGED.get((library, name), {}))
     built = {"trl": from_trl, "verl": from_verl}[library](**words)
-    return method.replace(**{
-        f.name: _like(getattr(method, f.name), getattr(built, f.name)) for f in fields(Objective)})
+    return method.replace(
+        **{
+            f.name: _like(getattr(method, f.name), getattr(built, f.name))
+            for f in fields(Objective)
+        }
+    )
 
 
 def _like(part: Any, other: Any) -> Any:

@@ -1,7 +1,9 @@
 """Print how far rlnb is from TRL (installed, asked now) and from verl (recorded).
 
-    python tests/parity/report.py
+python tests/parity/report.py
 """
+
+from __future__ import annotations
 
 from trl_comparison import trl_table
 from verl_table import verl_table

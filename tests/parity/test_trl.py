@@ -1,5 +1,7 @@
 """TRL as installed against rlnb: loss, gradient and advantages, setting by setting."""
 
+from __future__ import annotations
+
 import importlib.metadata
 import math
 import re
@@ -13,9 +15,26 @@ from named_methods import aligned, said
 from rlnb.objective import Objective, clip, logprob, raw_reward, sequence, token, token_sum
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ["grpo", "bnpo", "dr_grpo", "dapo", "luspo", "cispo", "sapo", "vespo", "entropy", "rloo",
-         "gmpo", "engine", "from_rewards", "from_rewards_float32", "rloo_from_rewards",
-         "rloo_from_rewards_float32", "gmpo_from_rewards", "methods"]
+NAMES = [
+    "grpo",
+    "bnpo",
+    "dr_grpo",
+    "dapo",
+    "luspo",
+    "cispo",
+    "sapo",
+    "vespo",
+    "entropy",
+    "rloo",
+    "gmpo",
+    "engine",
+    "from_rewards",
+    "from_rewards_float32",
+    "rloo_from_rewards",
+    "rloo_from_rewards_float32",
+    "gmpo_from_rewards",
+    "methods",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -33,33 +52,74 @@ def test_trl_is_the_locked_version(reference):
 
 # ---- the harness: hand numbers must come out of TRL
 
-OLD = [[.50, .10, .80], [.60, .05, .90, .30, .70]]
-NEW = [[.55, .14, .82], [.45, .06, .88, .15, .72]]
-REF = [[.50, .12, .78], [.58, .05, .91, .25, .70]]
+OLD = [[0.50, 0.10, 0.80], [0.60, 0.05, 0.90, 0.30, 0.70]]
+NEW = [[0.55, 0.14, 0.82], [0.45, 0.06, 0.88, 0.15, 0.72]]
+REF = [[0.50, 0.12, 0.78], [0.58, 0.05, 0.91, 0.25, 0.70]]
 
 # one prompt, two answers, A = +-1: six digits made by hand, not by this package
 BY_HAND = {
-    "grpo": (dict(loss_type="grpo"), -.073532,
-             [-.183333, 0, -.170833], [0, .120000, .097778, 0, .102857]),
-    "token mean": (dict(loss_type="dapo"), .185169,
-                   [-.1375, 0, -.128125], [0, .15, .122222, 0, .128571]),
-    "dapo": (dict(loss_type="dapo", epsilon_high=.28), .175169,
-             [-.1375, 0, -.128125], [0, .15, .122222, 0, .128571]),
-    "dr_grpo L=8": (dict(loss_type="dr_grpo", max_completion_length=8), 2 * .046292,
-                    [2 * -.034375, 0, 2 * -.032031],
-                    [0, 2 * .0375, 2 * .030556, 0, 2 * .032143]),
-    "gspo tight": (dict(loss_type="grpo", importance_sampling_level="sequence", epsilon=3e-4,
-                        epsilon_high=4e-4), -.000350, [0] * 3, [0] * 5),
-    "gspo wide": (dict(loss_type="grpo", importance_sampling_level="sequence", epsilon_high=.28),
-                  -.155487, [-.194057] * 3, [.085337] * 5),
-    "gmpo": (dict(kind="gmpo"), -.129723,
-             [-.194057] * 3, [.090490, .090490, .090490, 0, .090490]),
-    "cispo cap 5": (dict(loss_type="cispo", epsilon_high=5.0), -.221603,
-                    [-.1375, -.175, -.128125], [.09375, .15, .122222, .0625, .128571]),
-    "sapo": (dict(loss_type="sapo"), -.187408,
-             [-.182876, -.224243, -.170807], [.073723, .118687, .097764, .046707, .102834]),
-    "rloo, no clip": (dict(kind="rloo", beta=0.0, epsilon=.6), -.562965,
-                      [-.78925] * 3, [.226286] * 5),
+    "grpo": (
+        dict(loss_type="grpo"),
+        -0.073532,
+        [-0.183333, 0, -0.170833],
+        [0, 0.120000, 0.097778, 0, 0.102857],
+    ),
+    "token mean": (
+        dict(loss_type="dapo"),
+        0.185169,
+        [-0.1375, 0, -0.128125],
+        [0, 0.15, 0.122222, 0, 0.128571],
+    ),
+    "dapo": (
+        dict(loss_type="dapo", epsilon_high=0.28),
+        0.175169,
+        [-0.1375, 0, -0.128125],
+        [0, 0.15, 0.122222, 0, 0.128571],
+    ),
+    "dr_grpo L=8": (
+        dict(loss_type="dr_grpo", max_completion_length=8),
+        2 * 0.046292,
+        [2 * -0.034375, 0, 2 * -0.032031],
+        [0, 2 * 0.0375, 2 * 0.030556, 0, 2 * 0.032143],
+    ),
+    "gspo tight": (
+        dict(
+            loss_type="grpo", importance_sampling_level="sequence", epsilon=3e-4, epsilon_high=4e-4
+        ),
+        -0.000350,
+        [0] * 3,
+        [0] * 5,
+    ),
+    "gspo wide": (
+        dict(loss_type="grpo", importance_sampling_level="sequence", epsilon_high=0.28),
+        -0.155487,
+        [-0.194057] * 3,
+        [0.085337] * 5,
+    ),
+    "gmpo": (
+        dict(kind="gmpo"),
+        -0.129723,
+        [-0.194057] * 3,
+        [0.090490, 0.090490, 0.090490, 0, 0.090490],
+    ),
+    "cispo cap 5": (
+        dict(loss_type="cispo", epsilon_high=5.0),
+        -0.221603,
+        [-0.1375, -0.175, -0.128125],
+        [0.09375, 0.15, 0.122222, 0.0625, 0.128571],
+    ),
+    "sapo": (
+        dict(loss_type="sapo"),
+        -0.187408,
+        [-0.182876, -0.224243, -0.170807],
+        [0.073723, 0.118687, 0.097764, 0.046707, 0.102834],
+    ),
+    "rloo, no clip": (
+        dict(kind="rloo", beta=0.0, epsilon=0.6),
+        -0.562965,
+        [-0.78925] * 3,
+        [0.226286] * 5,
+    ),
 }
 
 
@@ -84,19 +144,25 @@ def test_hand_numbers_come_out_of_trl(reference, name):
 def test_hand_numbers_of_the_kl_come_out_of_trl(reference):
     """Plain k3 by default is not TRL's: it multiplies by the ratio unless told not to."""
     bessel = two_answers(reference, advantages=torch.tensor([1.0, -1.0]) / math.sqrt(2))
-    plain = dict(loss_type="grpo", beta=.04, use_bias_correction_kl=False)
+    plain = dict(loss_type="grpo", beta=0.04, use_bias_correction_kl=False)
     loss, gradient = reference.loss_and_gradient(bessel, **plain)
-    assert loss.item() == pytest.approx(-.051052, abs=1e-6)
-    assert gradient[0, 1].item() == pytest.approx(.000952, abs=1e-6)
-    corrected, _ = reference.loss_and_gradient(bessel, loss_type="grpo", beta=.04)
-    k3 = [[.004401, .011294, .001230], [.035108, .015655, .000568, .155841, .000393]]
+    assert loss.item() == pytest.approx(-0.051052, abs=1e-6)
+    assert gradient[0, 1].item() == pytest.approx(0.000952, abs=1e-6)
+    corrected, _ = reference.loss_and_gradient(bessel, loss_type="grpo", beta=0.04)
+    k3 = [[0.004401, 0.011294, 0.001230], [0.035108, 0.015655, 0.000568, 0.155841, 0.000393]]
     rho = [[n / o for n, o in zip(*rows, strict=True)] for rows in zip(NEW, OLD, strict=True)]
-    extra = sum(sum((r - 1) * k for r, k in zip(*rows, strict=True)) / len(rows[0])
-                for rows in zip(rho, k3, strict=True)) / 2
-    assert (corrected - loss).item() == pytest.approx(.04 * extra, abs=1e-6)
+    extra = (
+        sum(
+            sum((r - 1) * k for r, k in zip(*rows, strict=True)) / len(rows[0])
+            for rows in zip(rho, k3, strict=True)
+        )
+        / 2
+    )
+    assert (corrected - loss).item() == pytest.approx(0.04 * extra, abs=1e-6)
 
 
 # ---- the comparison
+
 
 def test_every_comparison_is_run(comparison):
     assert list(comparison.comparisons()) == NAMES
@@ -109,16 +175,20 @@ def test_rlnb_computes_what_trl_computes(comparison, name, record_property):
     for field in ("cases", "value", "gradient"):
         record_property(field, getattr(tally, field))
     count = len(tally.failures)
-    assert not count, "\n".join([f"{count} of {tally.cases} cases differ by more than "
-                                 f"{tally.tolerance:g}:", *tally.failures[:5]])
+    assert not count, "\n".join(
+        [
+            f"{count} of {tally.cases} cases differ by more than {tally.tolerance:g}:",
+            *tally.failures[:5],
+        ]
+    )
 
 
 def changed(method):
     """The method with one part taken out or replaced, for every part that makes it."""
     yield method.replace(advantage=raw_reward())
     yield method.replace(weights=token_sum())
-    if not isinstance(method.surrogate, logprob):   # RLOO, compared where every ratio is 1
-        yield method.replace(surrogate=clip(.05))
+    if not isinstance(method.surrogate, logprob):  # RLOO, compared where every ratio is 1
+        yield method.replace(surrogate=clip(0.05))
         yield method.replace(ratio=sequence() if method.ratio == token() else token())
     for name in ("gates", "terms"):
         if getattr(method, name):
@@ -135,30 +205,41 @@ def test_a_method_with_another_part_disagrees_with_trl(comparison, name):
 
 def test_twelve_methods_are_compared_with_trl(comparison):
     assert len(said("trl")) == 12
-    assert comparison.run(comparison.methods).cases == 2 * 12 - 1   # RLOO at ratio 1 only
+    assert comparison.run(comparison.methods).cases == 2 * 12 - 1  # RLOO at ratio 1 only
 
 
 def test_no_keyword_is_idle(comparison):
     """Each keyword changes TRL's loss or gradient on some rollout, or its case proves nothing."""
     changes = {
-        "grpo": [{"beta": .04}, {"epsilon": .1}, {"epsilon_high": .28}, {"delta": 4.0},
-                 {"delta": 1.15}, {"importance_sampling_level": "sequence"},
-                 {"off_policy_mask_threshold": .05}, {"top_entropy_quantile": .5},
-                 {"entropy_coef": .01}],
+        "grpo": [
+            {"beta": 0.04},
+            {"epsilon": 0.1},
+            {"epsilon_high": 0.28},
+            {"delta": 4.0},
+            {"delta": 1.15},
+            {"importance_sampling_level": "sequence"},
+            {"off_policy_mask_threshold": 0.05},
+            {"top_entropy_quantile": 0.5},
+            {"entropy_coef": 0.01},
+        ],
         "dr_grpo": [{"max_completion_length": 8}],
         "cispo": [{"epsilon_high": 5.0}, {"epsilon_high": 1.05}],
-        "sapo": [{"sapo_temperature_pos": 2.0}, {"sapo_temperature_neg": .5}],
-        "vespo": [{"vespo_k_pos": 1.0}, {"vespo_lambda_pos": .5}, {"vespo_k_neg": .5},
-                  {"vespo_lambda_neg": 1.0}],
+        "sapo": [{"sapo_temperature_pos": 2.0}, {"sapo_temperature_neg": 0.5}],
+        "vespo": [
+            {"vespo_k_pos": 1.0},
+            {"vespo_lambda_pos": 0.5},
+            {"vespo_k_neg": 0.5},
+            {"vespo_lambda_neg": 1.0},
+        ],
     }
     for kind, words in changes.items():
         for change in words:
             assert moved(comparison, {"loss_type": kind}, change), (kind, change)
     sequence = {"loss_type": "grpo", "importance_sampling_level": "sequence"}
-    for change in ({"delta": 4.0}, {"epsilon": .1}, {"off_policy_mask_threshold": .05}):
+    for change in ({"delta": 4.0}, {"epsilon": 0.1}, {"off_policy_mask_threshold": 0.05}):
         assert moved(comparison, sequence, change), change
     for level in comparison.LEVELS:
-        base = {"loss_type": "grpo", "importance_sampling_level": level, "beta": .04}
+        base = {"loss_type": "grpo", "importance_sampling_level": level, "beta": 0.04}
         assert moved(comparison, base, {"use_bias_correction_kl": False}), level
 
 
@@ -176,8 +257,12 @@ def test_off_policy_mask_looks_at_the_engine_where_there_is_one(comparison):
     whole = comparison.full()
     engine = whole.logprobs + 0.5
     rollout = replace(whole, sampling=engine.clamp(max=-0.01))
-    words = dict(loss_type="grpo", off_policy_mask_threshold=.05, use_vllm=True,
-                 vllm_importance_sampling_correction=False)
+    words = dict(
+        loss_type="grpo",
+        off_policy_mask_threshold=0.05,
+        use_vllm=True,
+        vllm_importance_sampling_correction=False,
+    )
     loss, gradient = comparison.trl_reference.loss_and_gradient(rollout, **words)
     mine = comparison.ours(Objective.from_trl(**words), rollout)
     assert bool((gradient[1] == 0).all())
@@ -201,11 +286,15 @@ def test_a_wrong_objective_is_noticed(comparison):
     """The comparison can fail: every part of GRPO, changed slightly, is told from TRL's."""
     tally = comparison.Tally("wrong", 1e-10)
     rollout = comparison.rollouts()["holes"]
-    theirs = comparison.trl_reference.loss_and_gradient(rollout, loss_type="grpo", beta=.04)
-    wrong = [dict(loss_type="dapo", beta=.04), dict(loss_type="bnpo", beta=.04),
-             dict(loss_type="grpo", beta=.04, use_bias_correction_kl=False),
-             dict(loss_type="grpo"), dict(loss_type="grpo", beta=.04, epsilon=.2001),
-             dict(loss_type="grpo", beta=.04, importance_sampling_level="sequence")]
+    theirs = comparison.trl_reference.loss_and_gradient(rollout, loss_type="grpo", beta=0.04)
+    wrong = [
+        dict(loss_type="dapo", beta=0.04),
+        dict(loss_type="bnpo", beta=0.04),
+        dict(loss_type="grpo", beta=0.04, use_bias_correction_kl=False),
+        dict(loss_type="grpo"),
+        dict(loss_type="grpo", beta=0.04, epsilon=0.2001),
+        dict(loss_type="grpo", beta=0.04, importance_sampling_level="sequence"),
+    ]
     for words in wrong:
         tally.add(str(words), theirs, comparison.ours(Objective.from_trl(**words), rollout))
     assert len(tally.failures) == len(wrong)

@@ -4,6 +4,8 @@ Float64 to 1e-10 throughout; the worst difference is a few units in the last pla
 rows, holes in the mask, micro-batches and nan on every masked entry are in the cases.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import pytest
@@ -31,18 +33,27 @@ recorded, compare, Tally = verl_table.recorded, verl_table.compare, verl_table.T
 
 # loss, then d loss / d log-prob of 3 + 5 tokens, made by hand from the worked example with A = +-1
 BY_HAND = [
-    (-.073532, [-.183333, 0, -.170833, 0, .120000, .097778, 0, .102857]),    # GRPO
-    (.185169, [-.1375, 0, -.128125, 0, .15, .122222, 0, .128571]),           # one token mean
-    (.175169, [-.1375, 0, -.128125, 0, .15, .122222, 0, .128571]),           # DAPO
-    (-.000350, [0] * 8),                                                     # GSPO, its own band
-    (-.155487, [-.194057] * 3 + [.085337] * 5),                              # GSPO, a wide band
-    (-.129723, [-.194057] * 3 + [.090490] * 3 + [0, .090490]),               # GMPO
-    (-.346889, [-.1375, -.15, -.128125, .1, .15, .122222, .1, .128571]),     # CISPO, verl's band
-    (-.270756, [-.1375, -.15, -.128125, .09375, .15, .122222, .0625, .128571]),   # no floor
-    (-.187408, [-.182876, -.224243, -.170807, .073723, .118687, .097764, .046707, .102834]),  # SAPO
-    (-.014087, [-.068750, -.0875, -.064062, 0, .075, .061111, 0, .064286]),  # DPPO
-    (2 * .046292, [2 * g for g in (-.034375, 0, -.032031, 0, .0375, .030556, 0, .032143)]),  # / 8
-    (2 * .074067, [2 * g for g in (-.055, 0, -.05125, 0, .06, .048889, 0, .051429)]),        # / 5
+    (-0.073532, [-0.183333, 0, -0.170833, 0, 0.120000, 0.097778, 0, 0.102857]),  # GRPO
+    (0.185169, [-0.1375, 0, -0.128125, 0, 0.15, 0.122222, 0, 0.128571]),  # one token mean
+    (0.175169, [-0.1375, 0, -0.128125, 0, 0.15, 0.122222, 0, 0.128571]),  # DAPO
+    (-0.000350, [0] * 8),  # GSPO, its own band
+    (-0.155487, [-0.194057] * 3 + [0.085337] * 5),  # GSPO, a wide band
+    (-0.129723, [-0.194057] * 3 + [0.090490] * 3 + [0, 0.090490]),  # GMPO
+    (
+        -0.346889,
+        [-0.1375, -0.15, -0.128125, 0.1, 0.15, 0.122222, 0.1, 0.128571],
+    ),  # CISPO, verl's band
+    (-0.270756, [-0.1375, -0.15, -0.128125, 0.09375, 0.15, 0.122222, 0.0625, 0.128571]),  # no floor
+    (
+        -0.187408,
+        [-0.182876, -0.224243, -0.170807, 0.073723, 0.118687, 0.097764, 0.046707, 0.102834],
+    ),  # SAPO
+    (-0.014087, [-0.068750, -0.0875, -0.064062, 0, 0.075, 0.061111, 0, 0.064286]),  # DPPO
+    (
+        2 * 0.046292,
+        [2 * g for g in (-0.034375, 0, -0.032031, 0, 0.0375, 0.030556, 0, 0.032143)],
+    ),  # / 8
+    (2 * 0.074067, [2 * g for g in (-0.055, 0, -0.05125, 0, 0.06, 0.048889, 0, 0.051429)]),  # / 5
 ]
 
 
@@ -55,19 +66,45 @@ def test_verl_gives_the_numbers_made_by_hand():
         assert case["gradient"] == pytest.approx(gradient, abs=1.1e-6), verl_table.say(case)
 
 
-LOSSES = {"vanilla": 60, "gspo": 40, "geo_mean": 10, "cispo": 40, "sapo": 15, "dppo_tv": 40,
-          "dppo_kl": 40, "clip_cov": 15, "kl_cov": 20, "gpg": 15, "reinforce": 15, "KL loss": 60,
-          "entropy": 18, "engine correction": 36, "engine as anchor": 42, "value loss": 6,
-          "methods by name": 34}
-ADVANTAGES = {"grpo": 8, "rloo": 4, "rloo_vectorized": 4, "remax": 1, "reinforce_plus_plus": 8,
-              "reinforce_plus_plus_baseline": 4, "gae": 8}
+LOSSES = {
+    "vanilla": 60,
+    "gspo": 40,
+    "geo_mean": 10,
+    "cispo": 40,
+    "sapo": 15,
+    "dppo_tv": 40,
+    "dppo_kl": 40,
+    "clip_cov": 15,
+    "kl_cov": 20,
+    "gpg": 15,
+    "reinforce": 15,
+    "KL loss": 60,
+    "entropy": 18,
+    "engine correction": 36,
+    "engine as anchor": 42,
+    "value loss": 6,
+    "methods by name": 34,
+}
+ADVANTAGES = {
+    "grpo": 8,
+    "rloo": 4,
+    "rloo_vectorized": 4,
+    "remax": 1,
+    "reinforce_plus_plus": 8,
+    "reinforce_plus_plus_baseline": 4,
+    "gae": 8,
+}
 
 
 @pytest.mark.parametrize("name", [*LOSSES, *ADVANTAGES])
 def test_ours_is_verls(name, record_property):
     tally = verl_table.verl_tables()[name]
-    for word, value in (("parity", f"verl {name}"), ("cases", tally.cases),
-                        ("value", tally.value), ("gradient", tally.gradient)):
+    for word, value in (
+        ("parity", f"verl {name}"),
+        ("cases", tally.cases),
+        ("value", tally.value),
+        ("gradient", tally.gradient),
+    ):
         record_property(word, value)
     assert tally.tolerance == 1e-10
     assert not tally.failures, "\n".join(tally.failures[:3])
@@ -81,14 +118,20 @@ def test_every_recorded_case_is_compared_or_refused():
     assert losses | {"value loss", "methods by name"} == LOSSES.keys()
     assert estimators - {*verl_table.REFUSED_ESTIMATORS} == ADVANTAGES.keys()
     assert set(verl_table.verl_tables()) == LOSSES.keys() | ADVANTAGES.keys()
-    for words in [{"loss_mode": mode} for mode in verl_table.REFUSED_MODES] + [
-            {"adv_estimator": name} for name in verl_table.REFUSED_ESTIMATORS] + [
-            {"adv_estimator": "remax", "use_kl_in_reward": True}, {"rollout_is": "token"},
-            {"rollout_rs": "token_k1"}, {"use_pf_ppo": True},
+    for words in (
+        [{"loss_mode": mode} for mode in verl_table.REFUSED_MODES]
+        + [{"adv_estimator": name} for name in verl_table.REFUSED_ESTIMATORS]
+        + [
+            {"adv_estimator": "remax", "use_kl_in_reward": True},
+            {"rollout_is": "token"},
+            {"rollout_rs": "token_k1"},
+            {"use_pf_ppo": True},
             {"bypass_mode": True, "use_kl_in_reward": True},
             {"bypass_mode": True, "loss_mode": "geo_mean"},
             {"rollout_correction": {"rollout_is": "sequence"}},
-            {"use_kl_in_reward": True, "kl_ctrl": {"type": "adaptive"}}]:
+            {"use_kl_in_reward": True, "kl_ctrl": {"type": "adaptive"}},
+        ]
+    ):
         with pytest.raises(ValueError, match="no word for|must be one of"):
             Objective.from_verl(**words)
 
@@ -103,9 +146,9 @@ def test_every_method_that_verl_can_say_is_recorded_in_its_words():
 def changed(method):
     """The method with one part taken out or replaced, for every part that makes it."""
     yield method.replace(advantage=raw_reward())
-    yield method.replace(surrogate=clip(.05))
+    yield method.replace(surrogate=clip(0.05))
     yield method.replace(weights=token_sum())
-    if not isinstance(method.surrogate, logprob):   # which reads no ratio
+    if not isinstance(method.surrogate, logprob):  # which reads no ratio
         yield method.replace(ratio=sequence() if method.ratio == ratios.token() else ratios.token())
     for name in ("shape", "credit", "gates", "terms"):
         if getattr(method, name):
@@ -128,8 +171,14 @@ def test_dppo_keeps_a_token_that_moved_by_its_threshold_exactly(mode, kind):
     assert [case["what"] for case in cases] == ["at", "above", "back"] * 2
     for case in cases:
         new, old = (torch.tensor([[case[k]]], dtype=torch.float64).log() for k in ("new", "old"))
-        batch = Batch(new.requires_grad_(), torch.ones(1, 1), torch.zeros(1), 1, old_logprobs=old,
-                      advantages=torch.tensor([[case["advantage"]]], dtype=torch.float64))
+        batch = Batch(
+            new.requires_grad_(),
+            torch.ones(1, 1),
+            torch.zeros(1),
+            1,
+            old_logprobs=old,
+            advantages=torch.tensor([[case["advantage"]]], dtype=torch.float64),
+        )
         objective = Objective.from_verl(**case["words"])
         assert objective.gates[0].kind == kind
         gradient = float(torch.autograd.grad(objective(batch).loss, new)[0])
@@ -138,42 +187,61 @@ def test_dppo_keeps_a_token_that_moved_by_its_threshold_exactly(mode, kind):
 
 
 def test_sections_may_be_given_whole():
-    flat = Objective.from_verl(loss_mode="gspo", use_kl_in_reward=True, kl_coef=.02)
-    assert flat == Objective.from_verl(policy_loss={"loss_mode": "gspo"}, use_kl_in_reward=True,
-                                       kl_ctrl={"type": "fixed", "kl_coef": .02})
+    flat = Objective.from_verl(loss_mode="gspo", use_kl_in_reward=True, kl_coef=0.02)
+    assert flat == Objective.from_verl(
+        policy_loss={"loss_mode": "gspo"},
+        use_kl_in_reward=True,
+        kl_ctrl={"type": "fixed", "kl_coef": 0.02},
+    )
 
 
-@pytest.mark.parametrize("name, change", [
-    ("vanilla", lambda o: o.replace(surrogate=replace(o.surrogate, dual=None))),
-    ("vanilla", lambda o: o.replace(surrogate=replace(o.surrogate, high=None))),
-    ("vanilla", lambda o: o.replace(weights=token_mean())),
-    ("gspo", lambda o: o.replace(ratio=sequence())),
-    ("gspo", lambda o: o.replace(ratio=ratios.token())),
-    ("gspo", lambda o: o.replace(weights=sequence_mean())),
-    ("cispo", lambda o: o.replace(surrogate=replace(o.surrogate, floor=None))),
-    ("sapo", lambda o: o.replace(
-        surrogate=replace(o.surrogate, tau_pos=o.surrogate.tau_neg, tau_neg=o.surrogate.tau_pos))),
-    ("sapo", lambda o: o.replace(weights=token_mean())),
-    ("geo_mean", lambda o: o.replace(ratio=sequence())),
-    ("geo_mean", lambda o: o.replace(ratio=replace(o.ratio, high=None))),
-    ("geo_mean", lambda o: o.replace(weights=replace(o.weights, count_empty=False))),
-    ("dppo_tv", lambda o: o.replace(gates=())),
-    ("dppo_tv", lambda o: o.replace(gates=replace(o.gates[0], kind="kl"))),
-    ("dppo_tv", lambda o: o.replace(surrogate=replace(o.surrogate, cap=None))),
-    ("dppo_kl", lambda o: o.replace(gates=replace(o.gates[0], kind="tv"))),
-    ("dppo_kl", lambda o: o.replace(gates=replace(o.gates[0], low=o.gates[0].high or 1.0))),
-    ("clip_cov", lambda o: o.replace(gates=())),
-    ("clip_cov", lambda o: o.replace(surrogate=clip(.2, dual=3.0))),
-    ("kl_cov", lambda o: o.replace(surrogate=replace(o.surrogate, coefficient=0.0))),
-    ("kl_cov", lambda o: o.replace(surrogate=replace(o.surrogate, fraction=.5))),
-    ("KL loss", lambda o: o.replace(terms=tuple(
-        replace(t, straight_through=not t.straight_through) for t in o.terms))),
-    ("KL loss", lambda o: o.replace(terms=tuple(replace(t, weights=None) for t in o.terms))),
-    ("entropy", lambda o: o.replace(terms=())),
-    ("engine as anchor", lambda o: o.replace(ratio=ratios.token())),
-    ("engine correction", lambda o: o.replace(gates=())),
-    ("engine correction", lambda o: o.replace(gates=engine_ratio("token", "truncate", None, 2.0))),
-])
+@pytest.mark.parametrize(
+    "name, change",
+    [
+        ("vanilla", lambda o: o.replace(surrogate=replace(o.surrogate, dual=None))),
+        ("vanilla", lambda o: o.replace(surrogate=replace(o.surrogate, high=None))),
+        ("vanilla", lambda o: o.replace(weights=token_mean())),
+        ("gspo", lambda o: o.replace(ratio=sequence())),
+        ("gspo", lambda o: o.replace(ratio=ratios.token())),
+        ("gspo", lambda o: o.replace(weights=sequence_mean())),
+        ("cispo", lambda o: o.replace(surrogate=replace(o.surrogate, floor=None))),
+        (
+            "sapo",
+            lambda o: o.replace(
+                surrogate=replace(
+                    o.surrogate, tau_pos=o.surrogate.tau_neg, tau_neg=o.surrogate.tau_pos
+                )
+            ),
+        ),
+        ("sapo", lambda o: o.replace(weights=token_mean())),
+        ("geo_mean", lambda o: o.replace(ratio=sequence())),
+        ("geo_mean", lambda o: o.replace(ratio=replace(o.ratio, high=None))),
+        ("geo_mean", lambda o: o.replace(weights=replace(o.weights, count_empty=False))),
+        ("dppo_tv", lambda o: o.replace(gates=())),
+        ("dppo_tv", lambda o: o.replace(gates=replace(o.gates[0], kind="kl"))),
+        ("dppo_tv", lambda o: o.replace(surrogate=replace(o.surrogate, cap=None))),
+        ("dppo_kl", lambda o: o.replace(gates=replace(o.gates[0], kind="tv"))),
+        ("dppo_kl", lambda o: o.replace(gates=replace(o.gates[0], low=o.gates[0].high or 1.0))),
+        ("clip_cov", lambda o: o.replace(gates=())),
+        ("clip_cov", lambda o: o.replace(surrogate=clip(0.2, dual=3.0))),
+        ("kl_cov", lambda o: o.replace(surrogate=replace(o.surrogate, coefficient=0.0))),
+        ("kl_cov", lambda o: o.replace(surrogate=replace(o.surrogate, fraction=0.5))),
+        (
+            "KL loss",
+            lambda o: o.replace(
+                terms=tuple(replace(t, straight_through=not t.straight_through) for t in o.terms)
+            ),
+        ),
+        ("KL loss", lambda o: o.replace(terms=tuple(replace(t, weights=None) for t in o.terms))),
+        ("entropy", lambda o: o.replace(terms=())),
+        ("engine as anchor", lambda o: o.replace(ratio=ratios.token())),
+        ("engine correction", lambda o: o.replace(gates=())),
+        (
+            "engine correction",
+            lambda o: o.replace(gates=engine_ratio("token", "truncate", None, 2.0)),
+        ),
+    ],
+)
 def test_a_wrong_part_disagrees_with_verl(name, change, monkeypatch):
     right = verl_table.objective_of
     monkeypatch.setattr(verl_table, "objective_of", lambda case: change(right(case)))
@@ -186,11 +254,17 @@ def test_a_wrong_part_disagrees_with_verl(name, change, monkeypatch):
 
 def test_verl_clamps_where_we_do_not():
     """Inside its clamps (+-20 nats; gspo +10) verl agrees; outside its ratio stays at the edge."""
+
     def ours(case, move):
         logprobs = torch.tensor([[-0.5]], dtype=torch.float64, requires_grad=True)
-        batch = Batch(logprobs, torch.ones(1, 1), torch.zeros(1), 1,
-                      old_logprobs=logprobs.detach() - move,
-                      advantages=torch.tensor([[case["advantage"]]], dtype=torch.float64))
+        batch = Batch(
+            logprobs,
+            torch.ones(1, 1),
+            torch.zeros(1),
+            1,
+            old_logprobs=logprobs.detach() - move,
+            advantages=torch.tensor([[case["advantage"]]], dtype=torch.float64),
+        )
         loss = Objective.from_verl(**case["words"])(batch).loss
         return float(loss.detach()), float(torch.autograd.grad(loss, logprobs)[0])
 

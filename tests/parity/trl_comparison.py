@@ -29,8 +29,10 @@ OWN = {
     "dr_grpo": ({"max_completion_length": 8},),
     "cispo": ({"epsilon_high": 5.0}, {"epsilon_high": 1.05}, {}),
     "sapo": ({}, {"sapo_temperature_pos": 2.0, "sapo_temperature_neg": 0.5}),
-    "vespo": ({}, {"vespo_k_pos": 1.0, "vespo_lambda_pos": 0.5,
-                   "vespo_k_neg": 0.5, "vespo_lambda_neg": 1.0}),
+    "vespo": (
+        {},
+        {"vespo_k_pos": 1.0, "vespo_lambda_pos": 0.5, "vespo_k_neg": 0.5, "vespo_lambda_neg": 1.0},
+    ),
 }
 LOSS_TYPES = (*CLIPPED, "cispo", "sapo", "vespo")
 VLLM_MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
@@ -53,15 +55,21 @@ def full(seed: int = 0) -> Rollout:
     new = (-1.0 + _noise(seed, 0.5)).clamp(max=-0.05)
     old = (new + _noise(seed + 1, 0.3)).clamp(max=-0.01)
     old[1], old[4], old[2] = new[1] - 1.6, new[4] - 1.6, (new[2] + 0.4).clamp(max=-0.01)
-    advantages = torch.tensor([1.0, -0.7, -1.2, 0.0, 0.9, -0.4, 0.3, -0.2, 1.7, -1.1, 0.6, -0.9],
-                              dtype=torch.float64)
+    advantages = torch.tensor(
+        [1.0, -0.7, -1.2, 0.0, 0.9, -0.4, 0.3, -0.2, 1.7, -1.1, 0.6, -0.9], dtype=torch.float64
+    )
     return Rollout(
-        new, torch.ones(new.shape, dtype=torch.long), SIZE, old,
+        new,
+        torch.ones(new.shape, dtype=torch.long),
+        SIZE,
+        old,
         ref=(new + _noise(seed + 2, 0.4)).clamp(max=-0.01),
         sampling=(old + _noise(seed + 3, 0.15)).clamp(max=-0.01),
         # representable in float32, where TRL takes its quantile
-        entropies=_noise(seed + 4, 1.0).abs().float().double(), advantages=advantages,
-        rewards=torch.tensor([1, 0, 0, 0.5, 1, 1, 0.25, 0, 2, -1, 0, 0.75], dtype=torch.float64))
+        entropies=_noise(seed + 4, 1.0).abs().float().double(),
+        advantages=advantages,
+        rewards=torch.tensor([1, 0, 0, 0.5, 1, 1, 0.25, 0, 2, -1, 0, 0.75], dtype=torch.float64),
+    )
 
 
 def ragged(rollout: Rollout) -> Rollout:
@@ -90,22 +98,36 @@ def rollouts(kind: str = "grpo") -> dict[str, Rollout]:
 
 # ---- ours
 
-def ours(objective: Objective, rollout: Rollout, *, from_rewards: bool = False,
-         max_completion_length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+
+def ours(
+    objective: Objective,
+    rollout: Rollout,
+    *,
+    from_rewards: bool = False,
+    max_completion_length: int | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The same two numbers from rlnb. Masked places hold nan here: they must not matter."""
+
     def hidden(x: torch.Tensor | None) -> torch.Tensor | None:
         return None if x is None else torch.where(rollout.mask.bool(), x, torch.nan)
 
     logprobs = hidden(rollout.logprobs).requires_grad_()
     rows = len(logprobs)
     rewards = rollout.rewards if from_rewards else logprobs.new_zeros(rows)
-    batch = Batch(logprobs, rollout.mask, rewards, rollout.size,
-                  old_logprobs=hidden(rollout.old), ref_logprobs=hidden(rollout.ref),
-                  sampling_logprobs=hidden(rollout.sampling), entropies=hidden(rollout.entropies),
-                  advantages=None if from_rewards else rollout.advantages,
-                  max_completion_length=max_completion_length)
+    batch = Batch(
+        logprobs,
+        rollout.mask,
+        rewards,
+        rollout.size,
+        old_logprobs=hidden(rollout.old),
+        ref_logprobs=hidden(rollout.ref),
+        sampling_logprobs=hidden(rollout.sampling),
+        entropies=hidden(rollout.entropies),
+        advantages=None if from_rewards else rollout.advantages,
+        max_completion_length=max_completion_length,
+    )
     loss = objective(batch).loss
-    gradient, = torch.autograd.grad(loss, logprobs)
+    (gradient,) = torch.autograd.grad(loss, logprobs)
     return loss.detach(), gradient
 
 
@@ -116,6 +138,7 @@ def constant_of_empty_rows(rollout: Rollout, advantages: torch.Tensor) -> float:
 
 
 # ---- beside each other
+
 
 @dataclass
 class Tally:
@@ -135,8 +158,10 @@ class Tally:
         self.cases += 1
         self.value, self.gradient = max(self.value, value), max(self.gradient, gradient)
         if not (value <= self.tolerance and gradient <= self.tolerance):  # nan fails too
-            self.failures.append(f"{case}: TRL's loss {float(theirs[0]):.10g}, ours "
-                                 f"{float(mine[0]):.10g}; gradients differ by {gradient:.3g}")
+            self.failures.append(
+                f"{case}: TRL's loss {float(theirs[0]):.10g}, ours "
+                f"{float(mine[0]):.10g}; gradients differ by {gradient:.3g}"
+            )
 
 
 def merged(*products: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -171,8 +196,10 @@ def entropy(tolerance: float = 1e-10) -> Tally:
     """Only the tokens of high entropy in the policy term; the entropy bonus (by value: here
     entropies are numbers of their own, without a path to logprobs)."""
     tally = Tally("top_entropy, bonus", tolerance)
-    own = [{"top_entropy_quantile": q, "entropy_coef": c} for q, c in
-           ((0.2, 0.0), (0.5, 0.0), (1.0, 0.01))]
+    own = [
+        {"top_entropy_quantile": q, "entropy_coef": c}
+        for q, c in ((0.2, 0.0), (0.5, 0.0), (1.0, 0.01))
+    ]
     for keywords in merged([{"loss_type": kind} for kind in LOSS_TYPES], own, ({}, {"beta": 0.04})):
         _on_every_rollout(tally, "grpo", keywords)
     return tally
@@ -213,9 +240,14 @@ REWARDS = {
 SCALES = ({}, {"scale_rewards": "batch"}, {"scale_rewards": "none"})
 
 
-def from_rewards(kind: str, dtype: torch.dtype, products: Iterable[dict[str, Any]],
-                 tally: Tally, rewards: Iterable[str] = tuple(REWARDS),
-                 with_engine: bool = False) -> Tally:
+def from_rewards(
+    kind: str,
+    dtype: torch.dtype,
+    products: Iterable[dict[str, Any]],
+    tally: Tally,
+    rewards: Iterable[str] = tuple(REWARDS),
+    with_engine: bool = False,
+) -> Tally:
     """TRL's whole way from rewards over advantages to loss and gradient, computed in `dtype`.
 
     Rows 2 and 9 are cut off without an end token, which masks them where the keyword says so.
@@ -237,7 +269,8 @@ def from_rewards(kind: str, dtype: torch.dtype, products: Iterable[dict[str, Any
                 rollout = replace(rollout, sampling=None)
             words = {**keywords, "use_vllm": True} if with_engine else keywords
             inputs, loss, gradient = trl_reference.score(
-                rollout, kind, truncated=truncated, **words)
+                rollout, kind, truncated=truncated, **words
+            )
             objective = Objective.from_trl(trainer=kind, **words)
             if keywords.get("mask_truncated_completions"):
                 mask = torch.where(truncated[:, None], 0, rollout.mask)
@@ -254,29 +287,43 @@ def from_rewards(kind: str, dtype: torch.dtype, products: Iterable[dict[str, Any
 def advantages(dtype: torch.dtype, tolerance: float) -> Tally:
     """GRPO from rewards: every scale_rewards with every loss type, truncated rows masked or not."""
     tally = Tally(f"from rewards, {str(dtype).removeprefix('torch.')}", tolerance)
-    products = merged([{"loss_type": kind} for kind in LOSS_TYPES], SCALES,
-                      ({}, {"mask_truncated_completions": True}))
+    products = merged(
+        [{"loss_type": kind} for kind in LOSS_TYPES],
+        SCALES,
+        ({}, {"mask_truncated_completions": True}),
+    )
     return from_rewards("grpo", dtype, products, tally)
 
 
 def engine(tolerance: float = 1e-10) -> Tally:
     """The correction for an inference engine's other log-probabilities."""
     tally = Tally("engine correction", tolerance)
-    modes = [{"vllm_importance_sampling_mode": mode, **edges} for mode in VLLM_MODES
-             for edges in ({}, {"vllm_importance_sampling_clip_max": 1.1,
-                                "vllm_importance_sampling_clip_min": 0.9})]
+    modes = [
+        {"vllm_importance_sampling_mode": mode, **edges}
+        for mode in VLLM_MODES
+        for edges in (
+            {},
+            {"vllm_importance_sampling_clip_max": 1.1, "vllm_importance_sampling_clip_min": 0.9},
+        )
+    ]
     kinds = [{"loss_type": kind} for kind in LOSS_TYPES if kind != "vespo"]
-    products = merged(kinds, [*modes, {"vllm_importance_sampling_correction": False}],
-                      ({}, {"beta": 0.04, "off_policy_mask_threshold": 0.05}))
+    products = merged(
+        kinds,
+        [*modes, {"vllm_importance_sampling_correction": False}],
+        ({}, {"beta": 0.04, "off_policy_mask_threshold": 0.05}),
+    )
     return from_rewards("grpo", torch.float64, products, tally, ["mixed"], with_engine=True)
 
 
 def rloo_from_rewards(dtype: torch.dtype, tolerance: float) -> Tally:
     """RLOO from rewards: KL in the reward, clipped rewards, normalised advantages."""
     tally = Tally(f"rloo from rewards, {str(dtype).removeprefix('torch.')}", tolerance)
-    products = merged(({}, {"beta": 0.0}, {"beta": 0.3}), ({}, {"normalize_advantages": True}),
-                      ({}, {"reward_clip_range": (-0.5, 0.8)}),
-                      ({}, {"mask_truncated_completions": True}))
+    products = merged(
+        ({}, {"beta": 0.0}, {"beta": 0.3}),
+        ({}, {"normalize_advantages": True}),
+        ({}, {"reward_clip_range": (-0.5, 0.8)}),
+        ({}, {"mask_truncated_completions": True}),
+    )
     return from_rewards("rloo", dtype, products, tally)
 
 
@@ -288,13 +335,14 @@ def gmpo_from_rewards(tolerance: float = 1e-10) -> Tally:
 
 # ---- named methods
 
+
 def scored_rollouts(kind: str) -> dict[str, Rollout]:
     """Name -> rollout with rewards: ratios far from 1, and within 0.002 of it. RLOO's are at 1,
     where the paper's log pi and the trainer's clipped product have one gradient."""
     whole = ragged(full(30))
     old, mask = whole.old.clone(), whole.mask.clone()
-    old[2] = (whole.logprobs[2] + 1.2).clamp(max=-0.01)   # a bad answer that became unlikely,
-    old[2, 0] = whole.logprobs[2, 0] - 0.2                # all but one token of it
+    old[2] = (whole.logprobs[2] + 1.2).clamp(max=-0.01)  # a bad answer that became unlikely,
+    old[2, 0] = whole.logprobs[2, 0] - 0.2  # all but one token of it
     if kind == "rloo":
         return {"on-policy": replace(whole, old=None, sampling=None)}
     mask[0, 2:4] = mask[6, 0] = 0
@@ -308,7 +356,7 @@ def compare_method(tally: Tally, name: str, objective: Objective) -> None:
     words = dict(said("trl")[name])
     kind = words.pop("trainer", "grpo")
     for place, rollout in scored_rollouts(kind).items():
-        if words.get("use_vllm"):   # an engine that nearly agrees with the old policy
+        if words.get("use_vllm"):  # an engine that nearly agrees with the old policy
             near = (rollout.old + _noise(32, 0.05)).clamp(max=-0.01)
             rollout = replace(rollout, sampling=near)
         _, loss, gradient = trl_reference.score(rollout, kind, **words)
@@ -328,14 +376,19 @@ def comparisons() -> dict[str, Callable[[], Tally]]:
     """Name -> comparison, in the order of the table."""
     narrow, wide = (torch.float32, 1e-6), (torch.float64, 1e-10)
     named: dict[str, Callable[[], Tally]] = {
-        kind: (lambda kind=kind: losses(kind)) for kind in LOSS_TYPES}
+        kind: (lambda kind=kind: losses(kind)) for kind in LOSS_TYPES
+    }
     return named | {
-        "entropy": entropy, "rloo": rloo, "gmpo": gmpo, "engine": engine,
+        "entropy": entropy,
+        "rloo": rloo,
+        "gmpo": gmpo,
+        "engine": engine,
         "from_rewards": lambda: advantages(*wide),
         "from_rewards_float32": lambda: advantages(*narrow),
         "rloo_from_rewards": lambda: rloo_from_rewards(*wide),
         "rloo_from_rewards_float32": lambda: rloo_from_rewards(*narrow),
-        "gmpo_from_rewards": gmpo_from_rewards, "methods": methods,
+        "gmpo_from_rewards": gmpo_from_rewards,
+        "methods": methods,
     }
 
 
@@ -352,8 +405,10 @@ def run(comparison: Callable[[], Tally]) -> Tally:
 def table(rows: Iterable[Tally]) -> str:
     """Tallies as text, one line each."""
     rows = list(rows)
-    lines = [f"TRL {trl_reference.VERSION}, as installed",
-             f"{'':30s}{'cases':>6}{'worst value':>13}{'worst gradient':>16}"]
+    lines = [
+        f"TRL {trl_reference.VERSION}, as installed",
+        f"{'':30s}{'cases':>6}{'worst value':>13}{'worst gradient':>16}",
+    ]
     for row in rows:
         red = f"   {len(row.failures)} DISAGREE" if row.failures else ""
         lines.append(f"{row.name:30s}{row.cases:>6}{row.value:>13.1e}{row.gradient:>16.1e}{red}")

@@ -71,17 +71,31 @@ class Rollout:
 
     def to(self, dtype: torch.dtype) -> Rollout:
         """The same rollout, its float tensors in another dtype."""
-        return replace(self, **{
-            f.name: value.to(dtype) for f in fields(self)
-            if torch.is_tensor(value := getattr(self, f.name)) and value.is_floating_point()})
+        return replace(
+            self,
+            **{
+                f.name: value.to(dtype)
+                for f in fields(self)
+                if torch.is_tensor(value := getattr(self, f.name)) and value.is_floating_point()
+            },
+        )
 
 
 @functools.cache
 def _tiny_model() -> LlamaForCausalLM:
-    return LlamaForCausalLM(LlamaConfig(
-        vocab_size=8, hidden_size=8, intermediate_size=8, num_hidden_layers=2,
-        num_attention_heads=2, num_key_value_heads=2,
-        pad_token_id=PAD, eos_token_id=EOS, bos_token_id=None))
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=8,
+            hidden_size=8,
+            intermediate_size=8,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            pad_token_id=PAD,
+            eos_token_id=EOS,
+            bos_token_id=None,
+        )
+    )
 
 
 @functools.cache
@@ -94,7 +108,10 @@ def _tokenizer() -> PreTrainedTokenizerFast:
     words = {"<pad>": PAD, "<eos>": EOS, "word": WORD}
     return PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer(WordLevel(words, unk_token="word")),
-        pad_token="<pad>", eos_token="<eos>", padding_side="left")
+        pad_token="<pad>",
+        eos_token="<eos>",
+        padding_side="left",
+    )
 
 
 @functools.cache
@@ -114,8 +131,9 @@ def _alone(module: types.ModuleType) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for place in (module, transformers.trainer):
             stack.enter_context(mock.patch.object(place, "set_seed", lambda *_, **__: None))
-        stack.enter_context(mock.patch.object(
-            module, "create_model_from_path", lambda *_, **__: _reference_model()))
+        stack.enter_context(
+            mock.patch.object(module, "create_model_from_path", lambda *_, **__: _reference_model())
+        )
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         yield
@@ -133,11 +151,22 @@ def build(kind: str, rows: int, size: int, **keywords: Any):
     trainer_class, config_class = TRAINERS[kind]
     with _alone(rloo_trainer if kind == "rloo" else grpo_trainer):
         config = config_class(
-            output_dir=FOLDER.name, per_device_train_batch_size=rows, num_generations=size,
-            use_cpu=True, bf16=False, report_to="none", disable_tqdm=True, **keywords)
+            output_dir=FOLDER.name,
+            per_device_train_batch_size=rows,
+            num_generations=size,
+            use_cpu=True,
+            bf16=False,
+            report_to="none",
+            disable_tqdm=True,
+            **keywords,
+        )
         trainer = trainer_class(
-            model=_tiny_model().train(), reward_funcs=_unset_reward, args=config,
-            train_dataset=_prompts(rows), processing_class=_tokenizer())
+            model=_tiny_model().train(),
+            reward_funcs=_unset_reward,
+            args=config,
+            train_dataset=_prompts(rows),
+            processing_class=_tokenizer(),
+        )
     trainer.current_gradient_accumulation_steps = 1  # Trainer sets it when its loop starts
     return trainer
 
@@ -159,8 +188,9 @@ def trainer_for(rollout: Rollout, kind: str, keywords: dict[str, Any]):
     return trainer
 
 
-def loss_and_gradient(rollout: Rollout, kind: str = "grpo", **keywords: Any
-                      ) -> tuple[torch.Tensor, torch.Tensor]:
+def loss_and_gradient(
+    rollout: Rollout, kind: str = "grpo", **keywords: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
     """TRL's loss (0-d) and d loss / d logprobs (B, T) for given advantages."""
     trainer = trainer_for(rollout, kind, keywords)
     return _loss(trainer, rollout, inputs_of(rollout, kind))
@@ -182,8 +212,11 @@ def inputs_of(rollout: Rollout, kind: str) -> dict[str, torch.Tensor]:
     inputs |= {"completion_mask": whole, "num_items_in_batch": mask.sum()}
     if bool((whole != mask).any()):
         inputs["tool_mask"] = mask
-    named = {"old_per_token_logps": rollout.old, "ref_per_token_logps": rollout.ref,
-             "sampling_per_token_logps": rollout.sampling}
+    named = {
+        "old_per_token_logps": rollout.old,
+        "ref_per_token_logps": rollout.ref,
+        "sampling_per_token_logps": rollout.sampling,
+    }
     return inputs | {name: value for name, value in named.items() if value is not None}
 
 
@@ -191,14 +224,18 @@ def _loss(trainer, rollout: Rollout, inputs: dict[str, torch.Tensor]):
     logprobs = rollout.logprobs.detach().clone().requires_grad_()
     entropies = torch.zeros_like(logprobs) if rollout.entropies is None else rollout.entropies
     trainer._get_per_token_logps_and_entropies = lambda *_, **__: (
-        logprobs, entropies.detach(), None)
+        logprobs,
+        entropies.detach(),
+        None,
+    )
     loss = trainer.compute_loss(trainer.model, inputs)
-    gradient, = torch.autograd.grad(loss, logprobs, allow_unused=True)
+    (gradient,) = torch.autograd.grad(loss, logprobs, allow_unused=True)
     return loss.detach(), torch.zeros_like(logprobs) if gradient is None else gradient
 
 
-def score(rollout: Rollout, kind: str = "grpo", *, truncated: torch.Tensor | None = None,
-          **keywords: Any) -> tuple[dict[str, torch.Tensor], torch.Tensor, torch.Tensor]:
+def score(
+    rollout: Rollout, kind: str = "grpo", *, truncated: torch.Tensor | None = None, **keywords: Any
+) -> tuple[dict[str, torch.Tensor], torch.Tensor, torch.Tensor]:
     """From rewards to the loss: what TRL's generation step returns, its loss and its gradient.
 
     truncated (B,) bool: rows that end without the end-of-sequence token. The inputs hold
@@ -211,10 +248,13 @@ def score(rollout: Rollout, kind: str = "grpo", *, truncated: torch.Tensor | Non
     mask = rollout.mask.long()
     lengths = [int(n) for n in (mask * torch.arange(1, mask.shape[1] + 1)).amax(1)]
     if min(lengths) == 0 or max(lengths) < mask.shape[1]:
-        raise ValueError("TRL generates at least one token per row and pads to the longest row: "
-                         "mask a whole row through `truncated`.")
-    last = [WORD if truncated is not None and bool(truncated[i]) else EOS
-            for i in range(len(lengths))]
+        raise ValueError(
+            "TRL generates at least one token per row and pads to the longest row: "
+            "mask a whole row through `truncated`."
+        )
+    last = [
+        WORD if truncated is not None and bool(truncated[i]) else EOS for i in range(len(lengths))
+    ]
     completions = [[WORD] * (n - 1) + [end] for n, end in zip(lengths, last, strict=True)]
     holes = [row[:n].tolist() for row, n in zip(mask, lengths, strict=True)]
     texts = ["word"] * len(lengths)
@@ -242,5 +282,7 @@ def score(rollout: Rollout, kind: str = "grpo", *, truncated: torch.Tensor | Non
 
 def defaults(kind: str = "grpo") -> dict[str, Any]:
     """Field -> default of TRL's config class, inherited fields included."""
-    return {f.name: f.default_factory() if callable(f.default_factory) else f.default
-            for f in fields(TRAINERS[kind][1])}
+    return {
+        f.name: f.default_factory() if callable(f.default_factory) else f.default
+        for f in fields(TRAINERS[kind][1])
+    }

@@ -42,14 +42,15 @@ class Tally:
     failures: list[str] = field(default_factory=list)
 
     def add(self, case: str, theirs: tuple[Any, Any], mine: tuple[Any, Any]) -> None:
-        """Count one case, each side (loss or losses, gradient or advantages), and keep the worst.
-        """
+        """Count one case: each side is (loss or losses, gradient or advantages); keep the worst."""
         value, gradient = (_apart(a, b) for a, b in zip(theirs, mine, strict=True))
         self.cases += 1
         self.value, self.gradient = max(self.value, value), max(self.gradient, gradient)
-        if not (value <= self.tolerance and gradient <= self.tolerance):   # nan fails too
-            self.failures.append(f"{case}: verl's loss {theirs[0]}, ours {mine[0]}; the other "
-                                 f"numbers differ by up to {gradient:.3g}")
+        if not (value <= self.tolerance and gradient <= self.tolerance):  # nan fails too
+            self.failures.append(
+                f"{case}: verl's loss {theirs[0]}, ours {mine[0]}; the other "
+                f"numbers differ by up to {gradient:.3g}"
+            )
 
 
 def _apart(a: Any, b: Any) -> float:
@@ -70,24 +71,32 @@ def batch_of(name: str, **changes: Any) -> tuple[Batch, torch.Tensor]:
         return torch.where(mask.bool(), torch.tensor(raw[key], dtype=torch.float64), torch.nan)
 
     logprobs = hidden("log_prob").requires_grad_()
-    batch = Batch(logprobs, mask, torch.zeros(len(mask), dtype=torch.float64),
-                  raw["num_generations"], old_logprobs=hidden("old_log_prob"),
-                  ref_logprobs=hidden("ref_log_prob"), sampling_logprobs=hidden("rollout_log_prob"),
-                  entropies=hidden("entropy"), advantages=hidden("advantages"))
+    batch = Batch(
+        logprobs,
+        mask,
+        torch.zeros(len(mask), dtype=torch.float64),
+        raw["num_generations"],
+        old_logprobs=hidden("old_log_prob"),
+        ref_logprobs=hidden("ref_log_prob"),
+        sampling_logprobs=hidden("rollout_log_prob"),
+        entropies=hidden("entropy"),
+        advantages=hidden("advantages"),
+    )
     return batch.replace(**changes), logprobs
 
 
 # ---- losses
 
+
 def objective_of(case: dict[str, Any]) -> Objective:
     """Ours for verl's words. What from_verl refuses and our parts can say is composed here."""
     words = dict(case["words"])
     level, bound = words.pop("rollout_is", None), words.pop("rollout_is_threshold", None)
-    if words["loss_mode"] == "reinforce":   # verl's function of that name is gpg's loss
+    if words["loss_mode"] == "reinforce":  # verl's function of that name is gpg's loss
         words["loss_mode"] = "gpg"
     objective = Objective.from_verl(**words)
     if level is not None:
-        if isinstance(bound, str):   # "lower_upper": outside, the weight is 0
+        if isinstance(bound, str):  # "lower_upper": outside, the weight is 0
             low, high = (float(x) for x in bound.split("_"))
             gate = engine_ratio(level, "mask", low, high)
         else:
@@ -103,13 +112,16 @@ def without_empty_rows(objective: Objective, policy: bool = True) -> Objective:
 
     policy=False: only those of the KL and entropy terms (geo_mean is a plain mean of the rows).
     """
+
     def local(part: Any) -> Any:
         return replace(part, count_empty=False) if hasattr(part, "count_empty") else part
 
-    terms = tuple(replace(t, weights=local(t.weights or objective.weights))
-                  for t in objective.terms)
-    return objective.replace(weights=local(objective.weights) if policy else objective.weights,
-                             terms=terms)
+    terms = tuple(
+        replace(t, weights=local(t.weights or objective.weights)) for t in objective.terms
+    )
+    return objective.replace(
+        weights=local(objective.weights) if policy else objective.weights, terms=terms
+    )
 
 
 def compare(tally: Tally, case: dict[str, Any]) -> None:
@@ -118,15 +130,20 @@ def compare(tally: Tally, case: dict[str, Any]) -> None:
     objective = objective_of(case)
     prepared = objective.prepare(batch)
     rows, pieces = len(logprobs), len(case["loss"])
-    losses = [objective.loss(prepared.rows(range(k * rows // pieces, (k + 1) * rows // pieces)))
-              for k in range(pieces)]
-    gradient, = torch.autograd.grad(sum(losses), logprobs)
+    losses = [
+        objective.loss(prepared.rows(range(k * rows // pieces, (k + 1) * rows // pieces)))
+        for k in range(pieces)
+    ]
+    (gradient,) = torch.autograd.grad(sum(losses), logprobs)
     mask = batch.mask
     stray = gradient[~mask]
     if not bool((stray == 0).all()):
         tally.failures.append(f"{say(case)}: a masked token has gradient {stray.abs().max()}.")
-    tally.add(say(case), (case["loss"], case["gradient"]),
-              ([float(x.detach()) for x in losses], gradient[mask]))
+    tally.add(
+        say(case),
+        (case["loss"], case["gradient"]),
+        ([float(x.detach()) for x in losses], gradient[mask]),
+    )
 
 
 def say(case: dict[str, Any]) -> str:
@@ -138,8 +155,12 @@ def say(case: dict[str, Any]) -> str:
 def kind(case: dict[str, Any]) -> str:
     """The tally a loss case belongs to."""
     words = case["words"]
-    for word, name in (("use_kl_loss", "KL loss"), ("entropy_coeff", "entropy"),
-                       ("rollout_is", "engine correction"), ("bypass_mode", "engine as anchor")):
+    for word, name in (
+        ("use_kl_loss", "KL loss"),
+        ("entropy_coeff", "entropy"),
+        ("rollout_is", "engine correction"),
+        ("bypass_mode", "engine as anchor"),
+    ):
         if word in words:
             return name
     return words["loss_mode"]
@@ -157,6 +178,7 @@ def losses() -> Iterator[Tally]:
 
 # ---- named methods
 
+
 def methods() -> Tally:
     """Each method of the zoo and the annex that verl can say, from rewards to gradient."""
     tally = Tally("methods by name")
@@ -167,12 +189,18 @@ def methods() -> Tally:
 
 def compare_method(tally: Tally, case: dict[str, Any], objective: Objective) -> None:
     """One recorded method beside an objective; verl's padded width is the generation limit."""
-    batch, logprobs = scored(case["batch"], case["words"]["adv_estimator"],
-                             max_completion_length=len(recorded()["batches"]["ragged"]["mask"][0]))
+    batch, logprobs = scored(
+        case["batch"],
+        case["words"]["adv_estimator"],
+        max_completion_length=len(recorded()["batches"]["ragged"]["mask"][0]),
+    )
     loss = objective(batch).loss
-    gradient, = torch.autograd.grad(loss, logprobs)
-    tally.add(f"{case['name']} on {case['batch']!r}", (case["loss"], case["gradient"]),
-              (float(loss.detach()), gradient[batch.mask]))
+    (gradient,) = torch.autograd.grad(loss, logprobs)
+    tally.add(
+        f"{case['name']} on {case['batch']!r}",
+        (case["loss"], case["gradient"]),
+        (float(loss.detach()), gradient[batch.mask]),
+    )
 
 
 def scored(name: str, estimator: str, **changes: Any) -> tuple[Batch, torch.Tensor]:
@@ -184,11 +212,18 @@ def scored(name: str, estimator: str, **changes: Any) -> tuple[Batch, torch.Tens
 
     values = numbers(data["batches"][name]["entropy"]) if estimator == "gae" else None
     greedy = numbers(data["greedy_rewards"]) if estimator == "remax" else None
-    return batch_of(name, advantages=None, rewards=numbers(data["rewards"]), values=values,
-                    greedy_rewards=greedy, **changes)
+    return batch_of(
+        name,
+        advantages=None,
+        rewards=numbers(data["rewards"]),
+        values=values,
+        greedy_rewards=greedy,
+        **changes,
+    )
 
 
 # ---- advantages
+
 
 def advantages() -> Iterator[Tally]:
     """Each estimator, without and with a KL penalty in the reward."""
@@ -200,16 +235,19 @@ def advantages() -> Iterator[Tally]:
         if name in REFUSED_ESTIMATORS:
             continue
         if name == "remax" and words.get("use_kl_in_reward"):
-            continue   # refused: see test_verl.py
+            continue  # refused: see test_verl.py
         tally = tallies.setdefault(name, Tally(name))
         batch, _ = scored("ragged", name)
         prepared = Objective.from_verl(**words).prepare(batch)
         mask = batch.mask
         returns = ([], [])
-        if name == "gae":   # the critic's target, computed before whitening
+        if name == "gae":  # the critic's target, computed before whitening
             returns = (case["returns"], prepared.batch.returns[mask])
-        tally.add(f"from_verl({words})", (returns[0], case["advantages"]),
-                  (returns[1], prepared.advantages[mask]))
+        tally.add(
+            f"from_verl({words})",
+            (returns[0], case["advantages"]),
+            (returns[1], prepared.advantages[mask]),
+        )
     yield from tallies.values()
 
 
@@ -220,16 +258,23 @@ def critic() -> Tally:
         words = {k: v for k, v in case.items() if k.startswith("loss_")}
         weights = without_empty_rows(Objective.from_verl(**words)).weights
         batch, logprobs = batch_of("ragged")
-        new = batch.entropies.clone().requires_grad_()   # the recorded critic has these numbers
-        batch = batch.replace(values=new, old_values=new.detach() + 0.9 * batch.advantages,
-                              returns=logprobs.detach() + 2,
-                              advantages=torch.zeros_like(batch.advantages))
-        objective = Objective(constant_advantage, logprob(), weights,
-                              terms=value_loss(1.0, clip=0.5))
+        new = batch.entropies.clone().requires_grad_()  # the recorded critic has these numbers
+        batch = batch.replace(
+            values=new,
+            old_values=new.detach() + 0.9 * batch.advantages,
+            returns=logprobs.detach() + 2,
+            advantages=torch.zeros_like(batch.advantages),
+        )
+        objective = Objective(
+            constant_advantage, logprob(), weights, terms=value_loss(1.0, clip=0.5)
+        )
         loss = objective.loss(objective.prepare(batch))
-        gradient, = torch.autograd.grad(loss, new)
-        tally.add(str(words), (case["loss"], case["gradient"]),
-                  (float(loss.detach()), gradient[batch.mask]))
+        (gradient,) = torch.autograd.grad(loss, new)
+        tally.add(
+            str(words),
+            (case["loss"], case["gradient"]),
+            (float(loss.detach()), gradient[batch.mask]),
+        )
     return tally
 
 
@@ -239,23 +284,26 @@ def constant_advantage(batch: Batch, token_rewards: torch.Tensor) -> torch.Tenso
 
 # ---- all of it
 
+
 @cache
 def verl_tables() -> dict[str, Tally]:
     """Every tally by name."""
-    groups: list[Callable[[], Any]] = [losses, advantages,
-                                       lambda: [critic(), methods()]]
+    groups: list[Callable[[], Any]] = [losses, advantages, lambda: [critic(), methods()]]
     tallies = [tally for group in groups for tally in group()]
     return {tally.name: tally for tally in tallies}
 
 
 def verl_table() -> str:
     """The tallies as text, one line each."""
-    lines = [f"verl {recorded()['verl']}, recorded; float64",
-             f"{'':30s}{'cases':>6}{'worst value':>13}{'worst gradient':>16}"]
+    lines = [
+        f"verl {recorded()['verl']}, recorded; float64",
+        f"{'':30s}{'cases':>6}{'worst value':>13}{'worst gradient':>16}",
+    ]
     for tally in verl_tables().values():
         red = f"   {len(tally.failures)} DISAGREE" if tally.failures else ""
-        lines.append(f"{tally.name:30s}{tally.cases:>6}{tally.value:>13.1e}"
-                     f"{tally.gradient:>16.1e}{red}")
+        lines.append(
+            f"{tally.name:30s}{tally.cases:>6}{tally.value:>13.1e}{tally.gradient:>16.1e}{red}"
+        )
     total = sum(t.cases for t in verl_tables().values())
     lines.append(f"{'all':30s}{total:>6}")
     return "\n".join(lines)

@@ -1,5 +1,7 @@
 """The instrument against brute force: every ordered step, one at a time."""
 
+from __future__ import annotations
+
 import math
 from itertools import product as ordered
 
@@ -36,7 +38,7 @@ def policy(seed=0, **shape):
 
 def graded(outcome):
     """Outcomes that share reward and length, so that classes really merge."""
-    return float(outcome[0] == 0) + .5 * (len(outcome) > 1)
+    return float(outcome[0] == 0) + 0.5 * (len(outcome) > 1)
 
 
 def binary(outcome):
@@ -57,15 +59,20 @@ def brute_force(pi, reward, objective, size, old=None, ref=None):
 
 
 OBJECTIVES = {
-    "rloo": ZOO["rloo"], "dr_grpo": ZOO["dr_grpo"], "batch mean": ZOO["reinforce_batch_mean"],
-    "grpo with KL": ZOO["grpo"], "token mean": ZOO["grpo"].replace(weights=token_mean),
-    "local": Objective(group_zscore(), clip(.1), local_token_mean),
-    "prompt mean, sequence ratio": Objective(group_center(), clip(.05), prompt_mean,
-                                             ratio=sequence, terms=k3(.1, corrected=True)),
+    "rloo": ZOO["rloo"],
+    "dr_grpo": ZOO["dr_grpo"],
+    "batch mean": ZOO["reinforce_batch_mean"],
+    "grpo with KL": ZOO["grpo"],
+    "token mean": ZOO["grpo"].replace(weights=token_mean),
+    "local": Objective(group_zscore(), clip(0.1), local_token_mean),
+    "prompt mean, sequence ratio": Objective(
+        group_center(), clip(0.05), prompt_mean, ratio=sequence, terms=k3(0.1, corrected=True)
+    ),
     "reinforce++": ZOO["reinforce_plus_plus"],
-    "kl in reward": Objective(group_center(), logprob(), sequence_sum, shape=kl_in_reward(.2)),
-    "a part of one's own": Objective(lambda b, r: b.expand(r.sum(1) - r.sum(1).median()),
-                                     logprob(), sequence_sum),
+    "kl in reward": Objective(group_center(), logprob(), sequence_sum, shape=kl_in_reward(0.2)),
+    "a part of one's own": Objective(
+        lambda b, r: b.expand(r.sum(1) - r.sum(1).median()), logprob(), sequence_sum
+    ),
 }
 
 
@@ -102,9 +109,9 @@ def test_named_baselines_exactly():
 
 
 def test_batch_normalisation_with_one_prompt_is_grpo_and_with_two_is_not():
-    pi = Bandit([.3, -.5, 1.1, 0.])
-    rewards = [1., .2, 0., .5]
-    batch = Objective(batch_zscore(), clip(.2), sequence_mean)
+    pi = Bandit([0.3, -0.5, 1.1, 0.0])
+    rewards = [1.0, 0.2, 0.0, 0.5]
+    batch = Objective(batch_zscore(), clip(0.2), sequence_mean)
     group = ZOO["grpo"].replace(terms=())
     one = [estimator_moments(pi, rewards, o, 3) for o in (batch, group)]
     two = [estimator_moments(pi, rewards, o, 3, prompts=2) for o in (batch, group)]
@@ -114,8 +121,8 @@ def test_batch_normalisation_with_one_prompt_is_grpo_and_with_two_is_not():
 
 def test_two_prompts_of_their_own_halve_the_variance_of_nothing_shared():
     """Independent prompts, group baseline: the variances add, over P squared."""
-    prompts = [Bandit([.3, -.5]), Bandit([1.0, 0., .2])]
-    rewards = [[1., 0.], [0., 1., .5]]
+    prompts = [Bandit([0.3, -0.5]), Bandit([1.0, 0.0, 0.2])]
+    rewards = [[1.0, 0.0], [0.0, 1.0, 0.5]]
     own = Objective(group_center(), logprob(), sequence_sum)
     both = estimator_moments(prompts, rewards, own, 2)
     each = [estimator_moments(p, r, own, 2) for p, r in zip(prompts, rewards, strict=True)]
@@ -152,13 +159,18 @@ class coin(Part):
         return torch.rand_like(advantages)
 
 
-@pytest.mark.parametrize(("call", "sentence"), [
-    (lambda p: estimator_moments(p, graded, ZOO["rloo"].replace(gates=coin()), 2), "random"),
-    (lambda p: estimator_moments(p, graded, ZOO["ppo"], 2), "needs values"),
-    (lambda p: estimator_moments(p, graded, ZOO["grpo"], 2), "pass ref_policy="),
-    (lambda p: estimator_moments([p, p], [graded] * 2, ZOO["rloo"], 2, old_policy=p),
-     "go with a single policy"),
-])
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda p: estimator_moments(p, graded, ZOO["rloo"].replace(gates=coin()), 2), "random"),
+        (lambda p: estimator_moments(p, graded, ZOO["ppo"], 2), "needs values"),
+        (lambda p: estimator_moments(p, graded, ZOO["grpo"], 2), "pass ref_policy="),
+        (
+            lambda p: estimator_moments([p, p], [graded] * 2, ZOO["rloo"], 2, old_policy=p),
+            "go with a single policy",
+        ),
+    ],
+)
 def test_what_the_instrument_refuses(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call(policy())

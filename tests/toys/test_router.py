@@ -1,5 +1,7 @@
 """The router toy: a distribution, routes that are obeyed, and flips that jump."""
 
+from __future__ import annotations
+
 import pytest
 import torch
 
@@ -40,13 +42,13 @@ def test_two_experts_work_when_top_is_two():
     assert routes.shape == (8, 40, 4, 2) and (routes[..., 0] != routes[..., 1]).all()
     swapped = policy.logprobs(tokens, routes=routes.flip(-1))[0]
     torch.testing.assert_close(swapped, policy.logprobs(tokens)[0], rtol=0, atol=1e-12)
-    assert not flipped(routes, routes.flip(-1)).any()   # a set, not an order
+    assert not flipped(routes, routes.flip(-1)).any()  # a set, not an order
 
 
 @pytest.mark.parametrize("top", [1, 2])
 def test_all_experts_at_once_and_one_by_one_agree(top, monkeypatch):
     policy, tokens = sampled(top=top)
-    together = policy.distributions(tokens[:4])              # 160 tokens
+    together = policy.distributions(tokens[:4])  # 160 tokens
     g = torch.autograd.grad(together[..., 0].sum(), policy.parameters())
     monkeypatch.setattr(router, "FEW", 0)
     apart = policy.distributions(tokens[:4])

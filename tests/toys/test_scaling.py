@@ -1,5 +1,7 @@
 """ScaleRL's sigmoid: its identities, its fit, and what the fit can and cannot know."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
@@ -30,14 +32,21 @@ def test_the_closed_form_by_hand():
     assert Sigmoid(1.0, 2.0, 3.0, 0.0)(6.0) == pytest.approx(1 / (1 + 1 / 4))
 
 
-@pytest.mark.parametrize("truth", [
-    TRUE, Sigmoid(0.95, 0.6, 5.0, 0.0), Sigmoid(0.3, 3.0, 50.0, 0.25), Sigmoid(0.7, 1.0, 30.0, 0.4),
-])
+@pytest.mark.parametrize(
+    "truth",
+    [
+        TRUE,
+        Sigmoid(0.95, 0.6, 5.0, 0.0),
+        Sigmoid(0.3, 3.0, 50.0, 0.25),
+        Sigmoid(0.7, 1.0, 30.0, 0.4),
+    ],
+)
 def test_points_without_noise_give_the_curve_back(truth):
     fit = fit_sigmoid(COMPUTE, truth(COMPUTE))
     assert values(fit) == pytest.approx(values(truth), rel=1e-4, abs=1e-5)
     assert fit_sigmoid(COMPUTE[:25], truth(COMPUTE[:25]))(COMPUTE) == pytest.approx(
-        truth(COMPUTE), abs=2e-3)  # a quarter of an exact curve is enough: noise is the trouble
+        truth(COMPUTE), abs=2e-3
+    )  # a quarter of an exact curve is enough: noise is the trouble
 
 
 def test_no_neighbour_of_the_fit_is_nearer_to_the_points():
@@ -93,11 +102,14 @@ def test_the_error_is_linear_in_the_noise_and_infinite_where_points_say_nothing(
     assert ceiling_error(np.full(50, 20.0), TRUE, 0.01) == float("inf")
 
 
-@pytest.mark.parametrize(("compute", "reward", "said"), [
-    ([1.0, 2, 3], [0.1, 0.2, 0.3], "at least 4 points, got 3"),
-    ([0.0, 1, 2, 3], [0.1, 0.2, 0.3, 0.4], "must be positive"),
-    ([1.0, 2, 3, 4], [0.1, 0.2, 0.3], "as long as each other"),
-])
+@pytest.mark.parametrize(
+    ("compute", "reward", "said"),
+    [
+        ([1.0, 2, 3], [0.1, 0.2, 0.3], "at least 4 points, got 3"),
+        ([0.0, 1, 2, 3], [0.1, 0.2, 0.3, 0.4], "must be positive"),
+        ([1.0, 2, 3, 4], [0.1, 0.2, 0.3], "as long as each other"),
+    ],
+)
 def test_what_cannot_be_fitted_is_refused_with_a_sentence(compute, reward, said):
     with pytest.raises(ValueError, match=said):
         fit_sigmoid(compute, reward)

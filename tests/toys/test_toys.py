@@ -1,5 +1,7 @@
 """The toys: complete enumeration, exact gradients, and a running group that is what it says."""
 
+from __future__ import annotations
+
 import pytest
 import torch
 
@@ -35,8 +37,11 @@ def test_a_sequence_probability_by_hand():
     policy = random_policy(vocab=2, max_length=3)
     table = policy.logits.log_softmax(1)
     i = policy.outcomes.index((0, 1, 2))
-    hand = table[policy.states[()], 0] + table[policy.states[(0,)], 1] \
+    hand = (
+        table[policy.states[()], 0]
+        + table[policy.states[(0,)], 1]
         + table[policy.states[(0, 1)], 2]
+    )
     assert policy.probabilities()[i].item() == pytest.approx(hand.exp().item())
 
 
@@ -56,37 +61,39 @@ def test_true_gradient_agrees_with_finite_differences():
 
 def test_reinforce_and_rloo_are_unbiased_and_the_own_sample_costs_one_over_g():
     policy = random_policy(1, vocab=2, max_length=2)
-    reward = [1., .2, 0., .5, 1., 0., .3]
+    reward = [1.0, 0.2, 0.0, 0.5, 1.0, 0.0, 0.3]
     truth = true_gradient(policy, reward)
     for name in ("reinforce", "rloo"):
         assert torch.allclose(expected_gradient(policy, reward, ZOO[name], 2), truth, atol=1e-12)
     own = Objective(group_center(), logprob(), sequence_sum)
     for size in (2, 3):
-        assert torch.allclose(expected_gradient(policy, reward, own, size),
-                              truth * (size - 1) / size, atol=1e-12)
+        assert torch.allclose(
+            expected_gradient(policy, reward, own, size), truth * (size - 1) / size, atol=1e-12
+        )
 
 
 def test_the_sequence_mean_is_not_the_policy_gradient():
     policy = random_policy(1, vocab=2, max_length=2)
-    reward = [1., .2, 0., .5, 1., 0., .3]
+    reward = [1.0, 0.2, 0.0, 0.5, 1.0, 0.0, 0.3]
     biased = expected_gradient(policy, reward, ZOO["rloo"].replace(weights=sequence_mean), 2)
     truth = true_gradient(policy, reward)
-    assert torch.nn.functional.cosine_similarity(biased.ravel(), truth.ravel(), 0) < .999
+    assert torch.nn.functional.cosine_similarity(biased.ravel(), truth.ravel(), 0) < 0.999
 
 
 def test_bandit_gradient_by_hand():
     """p (1 - p) for two arms, one of which pays."""
-    p = Bandit([.4, 0.]).probabilities()[0].item()
-    assert true_gradient(Bandit([.4, 0.]), [1., 0.]).tolist() == pytest.approx(
-        [p * (1 - p), -p * (1 - p)])
+    p = Bandit([0.4, 0.0]).probabilities()[0].item()
+    assert true_gradient(Bandit([0.4, 0.0]), [1.0, 0.0]).tolist() == pytest.approx(
+        [p * (1 - p), -p * (1 - p)]
+    )
 
 
 def test_sampling_is_seeded_and_follows_the_probabilities():
-    bandit = Bandit([0., 1., 2.])
+    bandit = Bandit([0.0, 1.0, 2.0])
     draws = [bandit.sample(20_000, torch.Generator().manual_seed(0)) for _ in range(2)]
     assert torch.equal(*draws)
     share = torch.bincount(draws[0]) / 20_000
-    assert torch.allclose(share, bandit.probabilities().detach(), atol=.015)
+    assert torch.allclose(share, bandit.probabilities().detach(), atol=0.015)
 
 
 def test_a_toy_batch_trains_the_toy():
@@ -94,7 +101,7 @@ def test_a_toy_batch_trains_the_toy():
     batch = policy.batch([0, 3, 9, 14], lambda o: float(len(o)), 4, old=old, ref=old)
     ZOO["grpo"](batch).loss.backward()
     assert policy.logits.grad.abs().sum() > 0 and old.logits.grad is None
-    assert batch.rewards.tolist() == [1., 3., 3., 3.] and batch.max_completion_length == 3
+    assert batch.rewards.tolist() == [1.0, 3.0, 3.0, 3.0] and batch.max_completion_length == 3
 
 
 def test_running_group_is_as_the_course_says():
@@ -108,26 +115,37 @@ def test_running_group_is_as_the_course_says():
 
 def test_every_gate_decides_differently_somewhere_on_the_running_group():
     group = running_group()
-    gates = {name: Objective(group_center(), part, sequence_mean).explain(group).gate
-             for name, part in {"clip": clip(.2), "higher": clip(.2, high=.28),
-                                "dual": clip(.2, dual=3.0)}.items()}
+    gates = {
+        name: Objective(group_center(), part, sequence_mean).explain(group).gate
+        for name, part in {
+            "clip": clip(0.2),
+            "higher": clip(0.2, high=0.28),
+            "dual": clip(0.2, dual=3.0),
+        }.items()
+    }
     alive = {name: (g != 0) & group.mask for name, g in gates.items()}
     assert (alive["clip"] != alive["higher"]).any() and (alive["clip"] != alive["dual"]).any()
     rho = (group.logprobs - group.old_logprobs).exp()[group.mask]
-    assert rho.max() > 5 and rho.min() < .8
+    assert rho.max() > 5 and rho.min() < 0.8
     moved = (group.logprobs.exp() - group.old_logprobs.exp()).abs()[group.mask]
-    assert ((moved > .15) & (rho > .8) & (rho < 1.2)).any()     # inside the band, yet far
-    assert ((moved < 1e-3) & (rho > 1.9)).any()                 # outside the band, yet nowhere
+    assert ((moved > 0.15) & (rho > 0.8) & (rho < 1.2)).any()  # inside the band, yet far
+    assert ((moved < 1e-3) & (rho > 1.9)).any()  # outside the band, yet nowhere
 
 
-@pytest.mark.parametrize(("call", "sentence"), [
-    (lambda: SequencePolicy(vocab=20, max_length=6), "too many to enumerate"),
-    (lambda: SequencePolicy(vocab=0), "at least 1"),
-    (lambda: Bandit([1.0]), "at least 2 arms"),
-    (lambda: true_gradient(Bandit(3), [1., 0.]), "3 numbers"),
-    (lambda: SequencePolicy(logits=torch.zeros(2, 2)), "logits must hold 7 x 3"),
-    (lambda: expected_gradient(SequencePolicy(), lambda o: 1., ZOO["rloo"], 8), "more than 20,000"),
-])
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: SequencePolicy(vocab=20, max_length=6), "too many to enumerate"),
+        (lambda: SequencePolicy(vocab=0), "at least 1"),
+        (lambda: Bandit([1.0]), "at least 2 arms"),
+        (lambda: true_gradient(Bandit(3), [1.0, 0.0]), "3 numbers"),
+        (lambda: SequencePolicy(logits=torch.zeros(2, 2)), "logits must hold 7 x 3"),
+        (
+            lambda: expected_gradient(SequencePolicy(), lambda o: 1.0, ZOO["rloo"], 8),
+            "more than 20,000",
+        ),
+    ],
+)
 def test_bad_toys_get_one_clear_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()

@@ -1,5 +1,7 @@
 """Random Qwen2 and Qwen3 models with a real vocabulary, and a chat tokenizer, made on the spot."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from tokenizers import Tokenizer, decoders, pre_tokenizers

@@ -1,5 +1,7 @@
 """The shipped model, loaded once; and small recipes, so that the folder stays quick."""
 
+from __future__ import annotations
+
 import copy
 import json
 import subprocess

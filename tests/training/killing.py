@@ -7,6 +7,8 @@ killed with SIGKILL, either by itself at some call that writes, or from outside 
 Prints one line of JSON per attempt on B.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import random

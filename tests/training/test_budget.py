@@ -1,5 +1,7 @@
 """The calculator against numbers by hand, and against what autograd really keeps."""
 
+from __future__ import annotations
+
 import pytest
 import torch
 
@@ -36,8 +38,10 @@ def test_bytes_per_parameter_are_those_of_the_claims():
 
 
 @pytest.mark.parametrize("models", MODELS)
-@pytest.mark.parametrize("precision", [Precision(), Precision(mixed=False),
-                                       Precision(optimizer="adamw8bit", sampler_copy=True)])
+@pytest.mark.parametrize(
+    "precision",
+    [Precision(), Precision(mixed=False), Precision(optimizer="adamw8bit", sampler_copy=True)],
+)
 def test_memory_of_the_models_is_bytes_per_parameter_times_parameters(models, precision):
     parts = memory(ROUND, LOAD, precision, models)
     held = sum(parts[k] for k in parts if k not in ("cache", "activations", "logits"))

@@ -1,5 +1,7 @@
 """Qwen's shape with its 151,936 tokens: sampling, scoring in slices, steps, resuming."""
 
+from __future__ import annotations
+
 import copy
 import dataclasses
 
@@ -80,9 +82,7 @@ def rollout(model, tokenizer, task):
 def run_of(model, tokenizer, task, objective="dr_grpo", **changes):
     """(run, rollout, prepared, rows) just before the update."""
     recipe = dataclasses.replace(SMALL, **changes)
-    run = start(
-        copy.deepcopy(model), tokenizer, task, ZOO[objective], recipe, reward=CoinFlip(0)
-    )
+    run = start(copy.deepcopy(model), tokenizer, task, ZOO[objective], recipe, reward=CoinFlip(0))
     drawn, problems, rewards, *_ = collect(run)
     prepared = prepare(run.objective, make_batch(run, drawn, problems, rewards))
     return run, drawn, prepared, torch.arange(len(rewards))
@@ -211,9 +211,7 @@ def test_a_model_that_does_more_to_its_logits_is_not_sliced(rollout):
 
 
 def test_a_step_on_a_text_task_moves_the_weights(large, tokenizer, task):
-    run = start(
-        copy.deepcopy(large), tokenizer, task, ZOO["dr_grpo"], SMALL, reward=CoinFlip(0)
-    )
+    run = start(copy.deepcopy(large), tokenizer, task, ZOO["dr_grpo"], SMALL, reward=CoinFlip(0))
     metrics = step(run)
     assert metrics["reward_std"] > 0 and metrics["sampling/logp_difference"] < 1e-4
     moved = [

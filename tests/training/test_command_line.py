@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import dataclasses
 
 import pytest
@@ -102,9 +104,7 @@ def test_base_goes_on_from_a_model_for_another_task(tmp_path, model_folder):
     out = tmp_path / "base"
     line = ["base", "--task", "pick", "--steps", "1", "--device", "cpu", "--out", str(out)]
     assert main([*line, "--start", str(model_folder)]) == 0
-    before, after = (
-        load(folder, device="cpu")[0].state_dict() for folder in (model_folder, out)
-    )
+    before, after = (load(folder, device="cpu")[0].state_dict() for folder in (model_folder, out))
     gaps = [(before[name] - after[name]).abs().max().item() for name in before]
     assert 0 < max(gaps) < 1e-3  # one step of AdamW at the first warm-up rate, 3e-3 / 50
 

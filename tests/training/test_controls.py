@@ -1,5 +1,7 @@
 """What was there before training and what came with it: reports, their split, the command."""
 
+from __future__ import annotations
+
 import json
 
 import pytest
@@ -45,8 +47,11 @@ def test_the_shipped_counts_are_those_of_the_reports():
     assert list(coins) == ["base", "coin 0", "coin 1", "coin 2"]
     for name, counts in right(path).items():
         report = (found | coins)[name]
-        for style, key, each in (("free", "pass@1", 8), ("direct", "forced/direct", 8),
-                                 ("steps/greedy", "forced/steps/greedy", 1)):
+        for style, key, each in (
+            ("free", "pass@1", 8),
+            ("direct", "forced/direct", 8),
+            ("steps/greedy", "forced/steps/greedy", 1),
+        ):
             assert len(counts[style]) == 250
             mean = sum(counts[style]) / (250 * each)
             assert report[key] == pytest.approx(mean, abs=1e-4), (name, style)

@@ -1,5 +1,7 @@
 """The task `countdown`: the verifier, the search in its demonstrations, the split, the knobs."""
 
+from __future__ import annotations
+
 import itertools
 import random
 import re

@@ -1,5 +1,7 @@
 """The decoder for a GPU, in its eager form on a CPU, against `sample`; its graphs by stand-ins."""
 
+from __future__ import annotations
+
 import random
 
 import pytest

@@ -1,5 +1,7 @@
 """What holds for all tasks: the split, the corpus, the vocabulary, and the weak verifiers."""
 
+from __future__ import annotations
+
 import random
 
 import pytest

@@ -1,5 +1,7 @@
 """The reader of arithmetic: what it takes, what it refuses, and that its values are right."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 
 import pytest

@@ -4,6 +4,8 @@ None of the outputs is a right answer, so exact verifiers give 0. Weak ones may 
 stopped, hung or made to run anything.
 """
 
+from __future__ import annotations
+
 import ast
 import builtins
 import time

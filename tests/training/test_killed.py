@@ -1,5 +1,7 @@
 """A run that is killed, or whose disk fills up, is resumed and ends like one left alone."""
 
+from __future__ import annotations
+
 import copy
 import errno
 import json

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import copy
 import dataclasses
 import json
@@ -8,16 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from rlnb.objective import ZOO
-from rlnb.training import (
-    BadInput,
-    CoinFlip,
-    Recipe,
-    checkpoint,
-    keep_mixed,
-    load,
-    pass_rate,
-    train,
-)
+from rlnb.training import BadInput, CoinFlip, Recipe, checkpoint, keep_mixed, load, pass_rate, train
 from rlnb.training.checkpoint import checkpoints
 from rlnb.training.record import CLOCKS, FILE, read
 

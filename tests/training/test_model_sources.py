@@ -1,5 +1,7 @@
 """Where models come from: presets, folders, hub ids; and how a chat model is asked."""
 
+from __future__ import annotations
+
 import copy
 import json
 import random

@@ -1,5 +1,7 @@
 """The tasks `pick` and `types`: exact verifiers on hostile text, and the shipped base of `pick`."""
 
+from __future__ import annotations
+
 import itertools
 import random
 

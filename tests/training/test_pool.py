@@ -1,5 +1,7 @@
 """The fixed set of prompts, and how mastered ones leave it."""
 
+from __future__ import annotations
+
 import copy
 import dataclasses
 import json

@@ -1,5 +1,7 @@
 """A sampler in bfloat16 beside float32 master weights, autocast, TF32."""
 
+from __future__ import annotations
+
 import dataclasses
 
 import pytest

@@ -1,5 +1,7 @@
 """The push on the decision to stop: by hand, and on the shipped base of `pick`."""
 
+from __future__ import annotations
+
 import dataclasses
 
 import pytest

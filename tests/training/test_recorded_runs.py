@@ -1,12 +1,19 @@
 """Recorded runs of `pick`, the tiny bonus and the pool: small, described, and what they say."""
 
+from __future__ import annotations
+
 import pytest
 
 from rlnb.training import data_folder, read, series
 
 RUNS = data_folder() / "runs"
-NEW = sorted([*RUNS.glob("pick_*.jsonl"), *RUNS.glob("chain_wait_bonus_*.jsonl"),
-              *RUNS.glob("chain_pool_*.jsonl")])
+NEW = sorted(
+    [
+        *RUNS.glob("pick_*.jsonl"),
+        *RUNS.glob("chain_wait_bonus_*.jsonl"),
+        *RUNS.glob("chain_pool_*.jsonl"),
+    ]
+)
 
 
 def seeds(kind):
@@ -55,8 +62,9 @@ def test_the_zscore_blows_the_tiny_bonus_up_and_the_mean_does_not(kind):
 
 def lengths(path, first, last):
     records = read(path)
-    return [mean(records, f"completions/mean_length_{side}", first, last)
-            for side in ("right", "wrong")]
+    return [
+        mean(records, f"completions/mean_length_{side}", first, last) for side in ("right", "wrong")
+    ]
 
 
 def test_one_over_length_drives_right_and_wrong_answers_apart_in_every_seed():
@@ -64,12 +72,17 @@ def test_one_over_length_drives_right_and_wrong_answers_apart_in_every_seed():
     assert len(paths) == 3
     for path in paths:
         right, wrong = lengths(path, 71, 80)
-        assert right < 15 and wrong > 60   # README: gaps of +52.0, +50.6 and +50.6
+        assert right < 15 and wrong > 60  # README: gaps of +52.0, +50.6 and +50.6
 
 
-@pytest.mark.parametrize(("kind", "first", "last", "bound"), [
-    ("pick_dr_grpo", 71, 80, 3), ("pick_coin_flip_grpo", 21, 30, 2),
-    ("pick_coin_flip_dr_grpo", 21, 30, 2)])
+@pytest.mark.parametrize(
+    ("kind", "first", "last", "bound"),
+    [
+        ("pick_dr_grpo", 71, 80, 3),
+        ("pick_coin_flip_grpo", 21, 30, 2),
+        ("pick_coin_flip_dr_grpo", 21, 30, 2),
+    ],
+)
 def test_without_the_divisor_or_with_a_coin_they_stay_together(kind, first, last, bound):
     paths = seeds(kind)
     assert paths, f"there is no recorded run of {kind}"
@@ -80,13 +93,14 @@ def test_without_the_divisor_or_with_a_coin_they_stay_together(kind, first, last
 
 @pytest.mark.parametrize("seed", range(3))
 def test_dividing_by_the_std_does_not_change_which_prompts_improve(seed):
-    with_std, without = (read(RUNS / f"types_{kind}_seed{seed}.jsonl")
-                         for kind in ("zscore", "mean"))
+    with_std, without = (
+        read(RUNS / f"types_{kind}_seed{seed}.jsonl") for kind in ("zscore", "mean")
+    )
     assert "group_zscore" in with_std[0]["objective"] and "group_center" in without[0]["objective"]
     for rate in (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95):
         a, b = (series(run, f"pass@1/{rate}", "eval") for run in (with_std, without))
         assert list(a) == list(b) == [0, 10, 20, 30, 40]
-        assert all(abs(a[step] - b[step]) < 0.12 for step in a)   # seeds differ by up to 0.24
+        assert all(abs(a[step] - b[step]) < 0.12 for step in a)  # seeds differ by up to 0.24
 
 
 def test_mastered_prompts_leave_and_the_last_sixteen_stay():

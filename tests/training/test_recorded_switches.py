@@ -1,5 +1,7 @@
 """What the recorded runs of single switches show, seed by seed; the tables are in their README."""
 
+from __future__ import annotations
+
 import pytest
 
 from rlnb.training import data_folder, read, series
@@ -117,9 +119,10 @@ def test_on_countdown_pass_at_1_rises_and_pass_at_8_to_32_falls(seed):
 
 def test_the_token_mean_keeps_right_and_wrong_answers_together():
     for run in recorded("pick_dapo"):
-        right, wrong = (mean(run, f"completions/mean_length_{side}", 71, 80)
-                        for side in ("right", "wrong"))
-        assert abs(wrong - right) < 6          # GRPO's 1/length: above 50
+        right, wrong = (
+            mean(run, f"completions/mean_length_{side}", 71, 80) for side in ("right", "wrong")
+        )
+        assert abs(wrong - right) < 6  # GRPO's 1/length: above 50
 
 
 def test_the_overlong_penalty_makes_right_and_wrong_answers_short():

@@ -1,5 +1,7 @@
 """The command that makes recordings, and that what is committed is what it would make."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import asdict, replace
 

@@ -1,5 +1,7 @@
 """The tiny bonus, and the metrics that tell right answers from wrong ones."""
 
+from __future__ import annotations
+
 import math
 
 import pytest

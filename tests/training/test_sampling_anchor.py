@@ -1,5 +1,7 @@
 """Objectives that compare with the rollout's own log-probabilities, not with the trainer's."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 

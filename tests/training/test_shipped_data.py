@@ -1,5 +1,7 @@
 """The shipped model and runs are found from anywhere, and their absence is a sentence."""
 
+from __future__ import annotations
+
 import pytest
 
 from rlnb.training import BadInput, data_folder, load, read, shipped

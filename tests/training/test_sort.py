@@ -1,5 +1,7 @@
 """The task `sort`: the same numbers in order, and the two mistakes of its demonstrations."""
 
+from __future__ import annotations
+
 import random
 
 import pytest

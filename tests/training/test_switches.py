@@ -1,5 +1,7 @@
 """The switches of the loop: staleness, refills, overlong answers, a coarser sampler."""
 
+from __future__ import annotations
+
 import copy
 import dataclasses
 

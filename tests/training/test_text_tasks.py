@@ -1,5 +1,7 @@
 """The tasks in English: prompts, tags, whole numbers, expressions."""
 
+from __future__ import annotations
+
 import random
 import re
 

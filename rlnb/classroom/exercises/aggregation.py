@@ -9,11 +9,21 @@ from rlnb.classroom.exercises.name_this import NameThis
 from rlnb.classroom.exercises.reinforce import PADDING
 from rlnb.classroom.exercises.silent_bug import SilentBug
 
-__all__ = ["CONSTANT_LENGTH", "NAME_THIS_08", "PROMPT_MEAN", "SILENT_BUG_08", "TOKEN_MEAN",
-           "constant_length", "prompt_mean", "token_mean"]
+__all__ = [
+    "CONSTANT_LENGTH",
+    "NAME_THIS_08",
+    "PROMPT_MEAN",
+    "SILENT_BUG_08",
+    "TOKEN_MEAN",
+    "constant_length",
+    "prompt_mean",
+    "token_mean",
+]
 
-NOT_COUNTED = ("an answer without tokens is not counted in the mean: verl's rule when it has no "
-               "global batch size; this page counts it, as TRL does")
+NOT_COUNTED = (
+    "an answer without tokens is not counted in the mean: verl's rule when it has no "
+    "global batch size; this page counts it, as TRL does"
+)
 
 
 def _clean(per_token: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -29,14 +39,16 @@ def token_mean(per_token: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return _clean(per_token, mask).sum() / mask.sum()
 
 
-def constant_length(per_token: torch.Tensor, mask: torch.Tensor, max_length: int, *,
-                    count_empty: bool = True) -> torch.Tensor:
+def constant_length(
+    per_token: torch.Tensor, mask: torch.Tensor, max_length: int, *, count_empty: bool = True
+) -> torch.Tensor:
     """sum over real tokens / (B L): (B, T), (B, T), int -> ()."""
     return _clean(per_token, mask).sum() / (_answers(mask, count_empty) * max_length)
 
 
-def prompt_mean(per_token: torch.Tensor, mask: torch.Tensor, num_generations: int, *,
-                count_empty: bool = True) -> torch.Tensor:
+def prompt_mean(
+    per_token: torch.Tensor, mask: torch.Tensor, num_generations: int, *, count_empty: bool = True
+) -> torch.Tensor:
     """Token mean inside each prompt's answers, then the mean over prompts -> ()."""
     tokens = mask.view(-1, num_generations * mask.shape[1]).sum(1)  # (P,)
     sums = _clean(per_token, mask).view(len(tokens), -1).sum(1)
@@ -114,7 +126,7 @@ def _token_mean_over_constant(per_token, mask, max_length):
 
 
 def _cut_at_the_constant(per_token, mask, max_length):
-    return constant_length(per_token[:, :max_length - 1], mask[:, :max_length - 1], max_length)
+    return constant_length(per_token[:, : max_length - 1], mask[:, : max_length - 1], max_length)
 
 
 def _tokens_times_constant(per_token, mask, max_length):
@@ -145,6 +157,7 @@ def _tokens_per_padded_prompt(per_token, mask, num_generations):
 def _interleaved(per_token, mask, num_generations):
     def restored(x):
         return x.view(num_generations, -1, x.shape[1]).transpose(0, 1).reshape(x.shape)
+
     return prompt_mean(restored(per_token), restored(mask), num_generations)
 
 
@@ -159,8 +172,10 @@ def _prompt_padding_times_zero(per_token, mask, num_generations, *, count_empty=
     return (sums / tokens.clamp(min=1)).sum() / prompts
 
 
-NO_TOKENS = ("0/0 = nan where a prompt has no token at all: it contributes 0, so keep its count at "
-             "1 or more, .clamp(min=1)")
+NO_TOKENS = (
+    "0/0 = nan where a prompt has no token at all: it contributes 0, so keep its count at "
+    "1 or more, .clamp(min=1)"
+)
 
 
 def _prompt_without_tokens(per_token, mask, num_generations, *, count_empty=True):
@@ -183,13 +198,27 @@ def _mask(lengths: list[int], width: int) -> torch.Tensor:
 # losses, mask; what stands under the mask is not 0, and the width exceeds the longest answer
 _TWO = (_table([[1.0, 2.0, 9.0], [4.0, -7.0, 3.0]]), _mask([2, 1], 3))
 _FOUR = (
-    _table([[0.5, 1.5, -2.0, 0.25, 3.0, -1.0, 8.0], [2.0, 0.75, 1.0, -0.5, 6.0, 7.0, -3.0],
-            [-1.0, 2.5, 0.5, 4.0, 1.25, -0.75, 5.0], [3.0, -2.0, 1.0, 0.5, -6.0, 2.0, 11.0]]),
+    _table(
+        [
+            [0.5, 1.5, -2.0, 0.25, 3.0, -1.0, 8.0],
+            [2.0, 0.75, 1.0, -0.5, 6.0, 7.0, -3.0],
+            [-1.0, 2.5, 0.5, 4.0, 1.25, -0.75, 5.0],
+            [3.0, -2.0, 1.0, 0.5, -6.0, 2.0, 11.0],
+        ]
+    ),
     _mask([5, 2, 6, 1], 7),
 )
 _SIX = (
-    _table([[1.0, 3.0, -2.0, 5.0], [0.5, 2.0, 4.0, -1.0], [-3.0, 1.5, 2.5, 0.75],
-            [2.0, -1.0, 6.0, 3.5], [1.25, 0.5, -0.5, 2.0], [-2.0, 4.0, 7.0, 1.0]]),
+    _table(
+        [
+            [1.0, 3.0, -2.0, 5.0],
+            [0.5, 2.0, 4.0, -1.0],
+            [-3.0, 1.5, 2.5, 0.75],
+            [2.0, -1.0, 6.0, 3.5],
+            [1.25, 0.5, -0.5, 2.0],
+            [-2.0, 4.0, 7.0, 1.0],
+        ]
+    ),
     _mask([3, 1, 2, 1, 3, 2], 4),
 )
 _EMPTY_ROW = (
@@ -206,8 +235,9 @@ _GARBAGE = (
 )
 
 
-def _probe(label: str, data: tuple[torch.Tensor, torch.Tensor], catches: str = "",
-           **more: int) -> Probe:
+def _probe(
+    label: str, data: tuple[torch.Tensor, torch.Tensor], catches: str = "", **more: int
+) -> Probe:
     return Probe(label, {"per_token": data[0], "mask": data[1], **more}, catches)
 
 
@@ -223,29 +253,48 @@ TOKEN_MEAN = Exercise(
         _probe("inf and nan under the mask", _GARBAGE, PADDING),
     ),
     mistakes=(
-        Mistake("a mean inside each answer, then over answers: that is GRPO's sequence mean; here "
-                "every token of the step counts the same", _sequence_mean),
-        Mistake("each answer by its own length, then summed: divide once, by all real tokens of "
-                "the step", _sum_of_sequence_means),
-        Mistake("divided by the padded size, B times T: padding is no token, divide by mask.sum()",
-                _padded_mean),
-        Mistake("a mean over each padded row, then summed: divide once, by mask.sum()",
-                _padded_rows),
-        Mistake("divided by the number of answers: that is the sequence sum; divide by the number "
-                "of real tokens", _rows_only),
+        Mistake(
+            "a mean inside each answer, then over answers: that is GRPO's sequence mean; here "
+            "every token of the step counts the same",
+            _sequence_mean,
+        ),
+        Mistake(
+            "each answer by its own length, then summed: divide once, by all real tokens of "
+            "the step",
+            _sum_of_sequence_means,
+        ),
+        Mistake(
+            "divided by the padded size, B times T: padding is no token, divide by mask.sum()",
+            _padded_mean,
+        ),
+        Mistake(
+            "a mean over each padded row, then summed: divide once, by mask.sum()", _padded_rows
+        ),
+        Mistake(
+            "divided by the number of answers: that is the sequence sum; divide by the number "
+            "of real tokens",
+            _rows_only,
+        ),
         Mistake("a sum: it grows with the batch; divide by the number of real tokens", _plain_sum),
-        Mistake("every answer counted as long as the longest one: short answers have fewer tokens",
-                _longest_row),
+        Mistake(
+            "every answer counted as long as the longest one: short answers have fewer tokens",
+            _longest_row,
+        ),
         Mistake("the mask is missing above: what stands on padding was added up", _no_mask_above),
         Mistake("the mask is not used at all: padding is no token", _no_mask),
-        Mistake("divided by the answer's length and by all tokens: only the second is asked for",
-                _rows_then_token_count),
-        Mistake("a mean per position, then over positions: late tokens, which few answers have, "
-                "count too much", _columns_then_mean),
+        Mistake(
+            "divided by the answer's length and by all tokens: only the second is asked for",
+            _rows_then_token_count,
+        ),
+        Mistake(
+            "a mean per position, then over positions: late tokens, which few answers have, "
+            "count too much",
+            _columns_then_mean,
+        ),
         Mistake(PADDING, _padding_times_zero),
     ),
     hint="Clean first: torch.where(mask, per_token, 0). One sum above, one count below, and no "
-         "axis anywhere.",
+    "axis anywhere.",
 )
 
 CONSTANT_LENGTH = Exercise(
@@ -261,29 +310,45 @@ CONSTANT_LENGTH = Exercise(
     ),
     conventions=(Convention(NOT_COUNTED, {"count_empty": False}),),
     mistakes=(
-        Mistake("divided by the padded width: it is another number in every batch; L is fixed for "
-                "the whole run", _padded_mean),
-        Mistake("divided by the longest answer here: that is a random number; L is fixed for the "
-                "whole run", _longest_row),
+        Mistake(
+            "divided by the padded width: it is another number in every batch; L is fixed for "
+            "the whole run",
+            _padded_mean,
+        ),
+        Mistake(
+            "divided by the longest answer here: that is a random number; L is fixed for the "
+            "whole run",
+            _longest_row,
+        ),
         Mistake("each answer by its own length: this is what Dr. GRPO takes out", _sequence_mean),
-        Mistake("one mean over all tokens: its divisor changes with the batch, L does not",
-                _token_mean_instead),
-        Mistake("L alone: divide by the number of answers too, or the step grows with the batch",
-                _rows_forgotten),
+        Mistake(
+            "one mean over all tokens: its divisor changes with the batch, L does not",
+            _token_mean_instead,
+        ),
+        Mistake(
+            "L alone: divide by the number of answers too, or the step grows with the batch",
+            _rows_forgotten,
+        ),
         Mistake("max_length is not used: divided by the number of answers only", _rows_only),
         Mistake("a sum: divide by the number of answers times L", _plain_sum),
-        Mistake("divided by each answer's own length and then by L: only L is left in Dr. GRPO",
-                _both_divisors),
-        Mistake("a token mean divided by L: the count of tokens should be gone",
-                _token_mean_over_constant),
-        Mistake("the last token at L is cut off: L is a divisor, it selects nothing",
-                _cut_at_the_constant),
+        Mistake(
+            "divided by each answer's own length and then by L: only L is left in Dr. GRPO",
+            _both_divisors,
+        ),
+        Mistake(
+            "a token mean divided by L: the count of tokens should be gone",
+            _token_mean_over_constant,
+        ),
+        Mistake(
+            "the last token at L is cut off: L is a divisor, it selects nothing",
+            _cut_at_the_constant,
+        ),
         Mistake("L stands above: it divides", _tokens_times_constant),
         Mistake("the mask is missing: what stands on padding was added up", _no_mask_constant),
         Mistake(PADDING, _constant_padding_times_zero),
     ),
     hint="Clean, sum everything, divide by two numbers known before anything was sampled: how many "
-         "answers there are, and max_length.",
+    "answers there are, and max_length.",
 )
 
 PROMPT_MEAN = Exercise(
@@ -299,33 +364,54 @@ PROMPT_MEAN = Exercise(
         _probe("inf and nan under the mask", _GARBAGE, PADDING, num_generations=2),
     ),
     conventions=(
-        Convention("a prompt without any token is not counted in the mean over prompts; this page "
-                   "counts it", {"count_empty": False}),
+        Convention(
+            "a prompt without any token is not counted in the mean over prompts; this page "
+            "counts it",
+            {"count_empty": False},
+        ),
     ),
     mistakes=(
-        Mistake("one mean over all tokens: a prompt with long answers then counts more; average "
-                "inside each prompt first", _token_mean_instead),
-        Mistake("a mean inside each answer, then over answers: inside a prompt all tokens count "
-                "the same", _sequence_mean),
-        Mistake("the prompts are summed: divide by their number, B / num_generations",
-                _prompts_forgotten),
-        Mistake("divided by the number of answers: it is the number of prompts, "
-                "B / num_generations", _over_the_answers),
-        Mistake("a mean over each prompt's padded block: padding is no token",
-                _tokens_per_padded_prompt),
-        Mistake("rows i, i + P, ... were taken for one prompt: rows kG ... kG+G-1 are",
-                _interleaved),
-        Mistake("groups of P rows: num_generations rows answer a prompt, there are "
-                "B / num_generations prompts", _per_answer_position),
-        Mistake("divided by the number of answers (all at once, or prompt by prompt): divide each "
-                "prompt's sum by its number of tokens", _rows_only),
+        Mistake(
+            "one mean over all tokens: a prompt with long answers then counts more; average "
+            "inside each prompt first",
+            _token_mean_instead,
+        ),
+        Mistake(
+            "a mean inside each answer, then over answers: inside a prompt all tokens count "
+            "the same",
+            _sequence_mean,
+        ),
+        Mistake(
+            "the prompts are summed: divide by their number, B / num_generations",
+            _prompts_forgotten,
+        ),
+        Mistake(
+            "divided by the number of answers: it is the number of prompts, B / num_generations",
+            _over_the_answers,
+        ),
+        Mistake(
+            "a mean over each prompt's padded block: padding is no token", _tokens_per_padded_prompt
+        ),
+        Mistake(
+            "rows i, i + P, ... were taken for one prompt: rows kG ... kG+G-1 are", _interleaved
+        ),
+        Mistake(
+            "groups of P rows: num_generations rows answer a prompt, there are "
+            "B / num_generations prompts",
+            _per_answer_position,
+        ),
+        Mistake(
+            "divided by the number of answers (all at once, or prompt by prompt): divide each "
+            "prompt's sum by its number of tokens",
+            _rows_only,
+        ),
         Mistake("divided by the padded size: padding is no token", _padded_mean),
         Mistake("the mask is not used at all: padding is no token", _no_mask),
         Mistake(PADDING, _prompt_padding_times_zero),
         Mistake(NO_TOKENS, _prompt_without_tokens),
     ),
     hint="A prompt's answers are num_generations rows in a row: view(-1, num_generations, T) puts "
-         "them in one block. Token mean in each block, then the mean over blocks.",
+    "them in one block. Token mean in each block, then the mean over blocks.",
 )
 
 
@@ -337,7 +423,7 @@ def step_loss(per_token, mask, rows):
     """Token mean of a step, computed `rows` answers at a time."""
     chunks = list(zip(per_token.split(rows), mask.split(rows), strict=True))
     loss = 0.0
-    for losses, keep in chunks:                  # one backward() each
+    for losses, keep in chunks:  # one backward() each
         kept = torch.where(keep, losses, 0.0).sum()
         loss = loss + kept / keep.sum() / len(chunks)
     return loss
@@ -348,9 +434,9 @@ SILENT_BUG_08 = SilentBug(
     right=_step_loss,
     broken=step_loss,
     story="Each micro-batch divides by its own tokens, so a token weighs more beside short "
-          "answers; with equal lengths, or one micro-batch, nothing shows.",
+    "answers; with equal lengths, or one micro-batch, nothing shows.",
     hint="Memory decides how many answers fit into a micro-batch. What must not change when it "
-         "does? Mind the lengths you choose.",
+    "does? Mind the lengths you choose.",
 )
 
 NAME_THIS_08 = NameThis(
@@ -358,9 +444,9 @@ NAME_THIS_08 = NameThis(
     answer="grpo",
     near={
         "bnpo": "that is the word in the config; what does it divide by when a micro-batch holds "
-                "one answer?",
+        "one answer?",
         "dapo": "the token mean runs over one micro-batch, which is one answer here; and the upper "
-                "edge is not raised, the KL not dropped",
+        "edge is not raised, the KL not dropped",
         "dr_grpo": "the std is divided by, and each answer by its own length: both divisors are in",
         "ppo": "the advantage is the group's z-score; there is no critic",
         "gspo": "the ratio is per token",
@@ -368,6 +454,6 @@ NAME_THIS_08 = NameThis(
         "rloo": "the advantage is divided by the group's std, and there is a clip",
     },
     story="A micro-batch of one answer makes its token mean the answer's own mean: 1/T. With the "
-          "group's std and beta 0.04 that is GRPO as published.",
+    "group's std and beta 0.04 that is GRPO as published.",
     also=("deepseekmath grpo", "vanilla grpo", "original grpo"),
 )

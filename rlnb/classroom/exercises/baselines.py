@@ -10,8 +10,9 @@ from rlnb.classroom.exercises.silent_bug import SilentBug
 __all__ = ["OPTIMAL_BASELINE", "SILENT_BUG_03", "optimal_baseline"]
 
 
-def optimal_baseline(scores: torch.Tensor, rewards: torch.Tensor,
-                     probs: torch.Tensor) -> torch.Tensor:
+def optimal_baseline(
+    scores: torch.Tensor, rewards: torch.Tensor, probs: torch.Tensor
+) -> torch.Tensor:
     """b* = E[|s|^2 r] / E[|s|^2]: (N, D), (N,), (N,) -> ()."""
     weight = probs * scores.square().sum(1)
     return (weight * rewards).sum() / weight.sum()
@@ -56,6 +57,7 @@ def _one_per_component(scores, rewards, probs):
 def _probe(label: str, scores, rewards: list[float], probs: list[float]) -> Probe:
     def table(x):
         return torch.tensor(x, dtype=torch.float64)
+
     return Probe(label, {"scores": table(scores), "rewards": table(rewards), "probs": table(probs)})
 
 
@@ -75,24 +77,38 @@ OPTIMAL_BASELINE = Exercise(
         _probe("two parameters", [[1, 0.5], [-1, 0.5], [0, -1.5]], [2, 0, 1], [0.375, 0.375, 0.25]),
     ),
     mistakes=(
-        Mistake("this is the mean reward E[r]: weigh every outcome by |s|^2 as well",
-                _mean_reward),
-        Mistake("this is the plain mean of the rewards: an outcome counts by its probability times "
-                "|s|^2", _plain_mean),
-        Mistake("the outcomes are not equally likely: both expectations need the probabilities",
-                _every_outcome_alike),
-        Mistake("the weight is the squared length |s|^2, not |s|: variances are squares",
-                _length_not_squared),
+        Mistake("this is the mean reward E[r]: weigh every outcome by |s|^2 as well", _mean_reward),
+        Mistake(
+            "this is the plain mean of the rewards: an outcome counts by its probability times "
+            "|s|^2",
+            _plain_mean,
+        ),
+        Mistake(
+            "the outcomes are not equally likely: both expectations need the probabilities",
+            _every_outcome_alike,
+        ),
+        Mistake(
+            "the weight is the squared length |s|^2, not |s|: variances are squares",
+            _length_not_squared,
+        ),
         Mistake("this is E[|s|^2 r] only: divide by E[|s|^2]", _no_denominator),
-        Mistake("probabilities above and none below: E[|s|^2] is a weighted mean too",
-                _denominator_without_probs),
-        Mistake("one baseline per component, then their mean: sum the squares over the components "
-                "first, divide last", _mean_of_components),
-        Mistake("one baseline per component: each has the least variance in its own, but one "
-                "number was asked for", _one_per_component),
+        Mistake(
+            "probabilities above and none below: E[|s|^2] is a weighted mean too",
+            _denominator_without_probs,
+        ),
+        Mistake(
+            "one baseline per component, then their mean: sum the squares over the components "
+            "first, divide last",
+            _mean_of_components,
+        ),
+        Mistake(
+            "one baseline per component: each has the least variance in its own, but one "
+            "number was asked for",
+            _one_per_component,
+        ),
     ),
     hint="Write the second moment as a parabola in b: sum of probs * (r - b)^2 * |s|^2. Set its "
-         "derivative to 0. |s|^2 sums over the parameters, the expectations over the outcomes.",
+    "derivative to 0. |s|^2 sums over the parameters, the expectations over the outcomes.",
 )
 
 
@@ -104,7 +120,7 @@ def _advantages(rewards, num_generations):
 
 def advantages(rewards, num_generations):  # (B,), G -> (B,)
     mean = rewards.view(-1, num_generations).mean(1)  # (prompts,)
-    baseline = mean.repeat(num_generations)           # (B,)
+    baseline = mean.repeat(num_generations)  # (B,)
     return (rewards - baseline) * num_generations / (num_generations - 1)
 
 
@@ -113,7 +129,7 @@ SILENT_BUG_03 = SilentBug(
     right=_advantages,
     broken=advantages,
     story="repeat lays the means out as 1 2 1 2, the rows are 1 1 2 2 (repeat_interleave): "
-          "answers get another prompt's mean. The direction is right on average, so it trains.",
+    "answers get another prompt's mean. The direction is right on average, so it trains.",
     hint="Two prompts, one easy and one hard. What has to be 0 in every group? What must a bonus "
-         "for all answers of one prompt not change?",
+    "for all answers of one prompt not change?",
 )

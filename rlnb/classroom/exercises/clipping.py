@@ -15,8 +15,14 @@ def surrogate_clip(ratio: torch.Tensor, advantage: torch.Tensor, epsilon: float)
     return torch.min(ratio * advantage, clipped * advantage)
 
 
-def dual_clip(ratio: torch.Tensor, advantage: torch.Tensor, epsilon: float, c: float, *,
-              cap_ratio: bool = False) -> torch.Tensor:
+def dual_clip(
+    ratio: torch.Tensor,
+    advantage: torch.Tensor,
+    epsilon: float,
+    c: float,
+    *,
+    cap_ratio: bool = False,
+) -> torch.Tensor:
     """The clipped surrogate; where A < 0 it is at least c A, which ends the gradient at r > c.
 
     `cap_ratio` caps the ratio of the unclipped term at c whatever the sign of A.
@@ -117,10 +123,14 @@ def _dropped_beyond_c(ratio, advantage, epsilon, c):
 
 
 def _probe(label: str, ratio: list[float], advantage: list[float], **numbers: float) -> Probe:
-    return Probe(label, {
-        "ratio": torch.tensor(ratio, dtype=torch.float64),
-        "advantage": torch.tensor(advantage, dtype=torch.float64), **numbers,
-    })
+    return Probe(
+        label,
+        {
+            "ratio": torch.tensor(ratio, dtype=torch.float64),
+            "advantage": torch.tensor(advantage, dtype=torch.float64),
+            **numbers,
+        },
+    )
 
 
 # Ratios stay off 1 - epsilon, 1 + epsilon and c: at a kink the slope is anybody's.
@@ -133,39 +143,63 @@ SURROGATE_CLIP = Exercise(
         _probe("A < 0, gone up", [1.5], [-1.0], epsilon=0.2),
         _probe("A < 0, too far down", [0.5], [-1.0], epsilon=0.2),
         _probe("inside the band", [1.1, 0.9, 1.0], [2.0, -3.0, 0.0], epsilon=0.2),
-        _probe("four corners, wider band", [1.5, 0.5, 1.5, 0.5], [2.0, 0.5, -2.0, -0.5],
-               epsilon=0.4),
-        Probe("a table of tokens", {
-            "ratio": torch.tensor([[1.05, 1.4, 0.72], [0.3, 2.5, 0.98]], dtype=torch.float64),
-            "advantage": torch.tensor([[0.7, 0.7, 0.7], [-1.3, -1.3, -1.3]],
-                                      dtype=torch.float64),
-            "epsilon": 0.1,
-        }),
+        _probe(
+            "four corners, wider band", [1.5, 0.5, 1.5, 0.5], [2.0, 0.5, -2.0, -0.5], epsilon=0.4
+        ),
+        Probe(
+            "a table of tokens",
+            {
+                "ratio": torch.tensor([[1.05, 1.4, 0.72], [0.3, 2.5, 0.98]], dtype=torch.float64),
+                "advantage": torch.tensor(
+                    [[0.7, 0.7, 0.7], [-1.3, -1.3, -1.3]], dtype=torch.float64
+                ),
+                "epsilon": 0.1,
+            },
+        ),
     ),
     mistakes=(
         # min(r, clip(r)) * A is the same function: a negative A turns that min into a max
-        Mistake("you took max where A < 0: the corrective gradient dies; the min is over the two "
-                "products with A, for both signs", _max_where_negative),
-        Mistake("the outer min is missing: clip(r) * A alone is flat in all four corners, so "
-                "wrong moves are never corrected", _clip_only),
+        Mistake(
+            "you took max where A < 0: the corrective gradient dies; the min is over the two "
+            "products with A, for both signs",
+            _max_where_negative,
+        ),
+        Mistake(
+            "the outer min is missing: clip(r) * A alone is flat in all four corners, so "
+            "wrong moves are never corrected",
+            _clip_only,
+        ),
         Mistake("nothing is clipped: this is r * A; take the min with clip(r) * A", _unclipped),
-        Mistake("you took max: that keeps the optimistic branch; the surrogate is the pessimistic "
-                "one, min", _max_everywhere),
-        Mistake("this is the loss (minimised); the surrogate was asked for, which is maximised: "
-                "drop the minus", _minimised),
-        Mistake("the band is 1 - epsilon ... 1 + epsilon: you clamped the ratio to plus or minus "
-                "epsilon", _around_zero),
-        Mistake("the lower bound is missing: A < 0 with r < 1 - epsilon should be flat",
-                _upper_only),
+        Mistake(
+            "you took max: that keeps the optimistic branch; the surrogate is the pessimistic "
+            "one, min",
+            _max_everywhere,
+        ),
+        Mistake(
+            "this is the loss (minimised); the surrogate was asked for, which is maximised: "
+            "drop the minus",
+            _minimised,
+        ),
+        Mistake(
+            "the band is 1 - epsilon ... 1 + epsilon: you clamped the ratio to plus or minus "
+            "epsilon",
+            _around_zero,
+        ),
+        Mistake(
+            "the lower bound is missing: A < 0 with r < 1 - epsilon should be flat", _upper_only
+        ),
         Mistake("you clamped r * A: clip the ratio alone, then multiply by A", _product_clipped),
         Mistake("only the sign of A is used: its size scales the step", _sign_only),
-        Mistake("the value is right and the gradient is zero: the ratio was detached; only the "
-                "old log-probs are constants", _detached),
+        Mistake(
+            "the value is right and the gradient is zero: the ratio was detached; only the "
+            "old log-probs are constants",
+            _detached,
+        ),
     ),
     differentiate=("ratio",),
     direction="maximised",
     hint="Two candidates per token, r * A and clip(r) * A; keep the smaller, whatever the sign "
-         "of A. Try the four corners: dead for (A > 0, up) and (A < 0, down), alive otherwise.",
+    "of A. Try the four corners: dead for (A > 0, up) and (A < 0, down), alive otherwise.",
 )
 
 DUAL_CLIP = Exercise(
@@ -178,38 +212,65 @@ DUAL_CLIP = Exercise(
         _probe("A > 0, beyond c", [5.0], [1.0], epsilon=0.2, c=3.0),
         _probe("A > 0, gone down", [0.5], [1.0], epsilon=0.2, c=3.0),
         _probe("inside the band", [1.1, 0.9, 1.0], [2.0, -3.0, 0.0], epsilon=0.2, c=3.0),
-        _probe("other sizes of A", [4.0, 1.5, 0.5, 4.0], [-2.0, -0.5, -2.0, 0.5],
-               epsilon=0.3, c=2.0),
+        _probe(
+            "other sizes of A", [4.0, 1.5, 0.5, 4.0], [-2.0, -0.5, -2.0, 0.5], epsilon=0.3, c=2.0
+        ),
         _probe("c inside the band", [1.15, 1.15, 2.0], [-1.0, 1.0, -2.0], epsilon=0.2, c=1.1),
     ),
     conventions=(
-        Convention("the ratio is capped at c for both signs of A: TRL's delta, the same once "
-                   "c > 1 + epsilon", {"cap_ratio": True}),
+        Convention(
+            "the ratio is capped at c for both signs of A: TRL's delta, the same once "
+            "c > 1 + epsilon",
+            {"cap_ratio": True},
+        ),
     ),
     mistakes=(
-        Mistake("the floor c * A is for A < 0 only: where A > 0 it lies above the clip and takes "
-                "its place, and no gradient is left", _floor_on_both_signs),
-        Mistake("you took min with c * A: it is a floor under the surrogate of a bad token, so max",
-                _min_with_floor),
-        Mistake("this is the plain clip: where A < 0 and the ratio exceeds c, the surrogate stops "
-                "at c * A", _plain_clip),
-        Mistake("the floor is c * A, not -c: it scales with the advantage",
-                _floor_without_advantage),
-        Mistake("where A < 0 you lost the inner clip: below 1 - epsilon it should be flat",
-                _lower_clip_lost),
-        Mistake("the condition is reversed: the floor belongs where A < 0",
-                _wrong_sign_of_advantage),
-        Mistake("you took max where A < 0: the corrective gradient dies, the inner clip is min for "
-                "both signs", _inner_max),
-        Mistake("this is the loss (minimised); the surrogate was asked for, which is maximised: "
-                "drop the minus", _dual_minimised),
-        Mistake("c is the bound itself (verl's default is 3), not an excess over 1: the floor is "
-                "c * A", _one_plus_c),
-        Mistake("beyond c the value stays at c * A; you set it to 0, which makes a bad token that "
-                "strays past c look harmless", _dropped_beyond_c),
+        Mistake(
+            "the floor c * A is for A < 0 only: where A > 0 it lies above the clip and takes "
+            "its place, and no gradient is left",
+            _floor_on_both_signs,
+        ),
+        Mistake(
+            "you took min with c * A: it is a floor under the surrogate of a bad token, so max",
+            _min_with_floor,
+        ),
+        Mistake(
+            "this is the plain clip: where A < 0 and the ratio exceeds c, the surrogate stops "
+            "at c * A",
+            _plain_clip,
+        ),
+        Mistake(
+            "the floor is c * A, not -c: it scales with the advantage", _floor_without_advantage
+        ),
+        Mistake(
+            "where A < 0 you lost the inner clip: below 1 - epsilon it should be flat",
+            _lower_clip_lost,
+        ),
+        Mistake(
+            "the condition is reversed: the floor belongs where A < 0", _wrong_sign_of_advantage
+        ),
+        Mistake(
+            "you took max where A < 0: the corrective gradient dies, the inner clip is min for "
+            "both signs",
+            _inner_max,
+        ),
+        Mistake(
+            "this is the loss (minimised); the surrogate was asked for, which is maximised: "
+            "drop the minus",
+            _dual_minimised,
+        ),
+        Mistake(
+            "c is the bound itself (verl's default is 3), not an excess over 1: the floor is c * A",
+            _one_plus_c,
+        ),
+        Mistake(
+            "beyond c the value stays at c * A; you set it to 0, which makes a bad token that "
+            "strays past c look harmless",
+            _dropped_beyond_c,
+        ),
     ),
     differentiate=("ratio",),
     direction="maximised",
     hint="Start from your surrogate_clip. Only where A < 0 it has no floor: r * A falls without "
-         "end. Take the max with c * A there, and leave A > 0 alone.",
+    "end. Take the max with c * A there, and leave A > 0 alone.",
 )

@@ -88,12 +88,18 @@ def _flipped(rewards, values, gamma, lam):
     return -gae(rewards, values, gamma, lam)
 
 
-def _probe(label: str, rewards: list[float], values: list[float], gamma: float,
-           lam: float) -> Probe:
-    return Probe(label, {
-        "rewards": torch.tensor(rewards, dtype=torch.float64),
-        "values": torch.tensor(values, dtype=torch.float64), "gamma": gamma, "lam": lam,
-    })
+def _probe(
+    label: str, rewards: list[float], values: list[float], gamma: float, lam: float
+) -> Probe:
+    return Probe(
+        label,
+        {
+            "rewards": torch.tensor(rewards, dtype=torch.float64),
+            "values": torch.tensor(values, dtype=torch.float64),
+            "gamma": gamma,
+            "lam": lam,
+        },
+    )
 
 
 GAE = Exercise(
@@ -105,36 +111,68 @@ GAE = Exercise(
         _probe("reward at the end", [0.0, 0.0, 1.0], [0.2, 0.5, 0.7], 1.0, 0.95),
         _probe("lambda 0", [0.0, 0.0, 1.0], [0.2, 0.5, 0.7], 0.9, 0.0),
         _probe("lambda 1", [0.0, 0.0, 1.0], [0.2, 0.5, 0.7], 0.9, 1.0),
-        _probe("a reward on every token", [0.5, -1.0, 0.25, 2.0, -0.5],
-               [0.1, 0.4, -0.3, 0.8, 0.6], 0.9, 0.8),
+        _probe(
+            "a reward on every token",
+            [0.5, -1.0, 0.25, 2.0, -0.5],
+            [0.1, 0.4, -0.3, 0.8, 0.6],
+            0.9,
+            0.8,
+        ),
     ),
     mistakes=(
-        Mistake("lambda is not used: the recursion decays by gamma alone, which is Monte Carlo "
-                "minus V (lambda = 1)", _no_lambda),
-        Mistake("these are the one-step deltas (lambda = 0): add gamma * lam times the next "
-                "advantage, from the end backwards", _one_step),
-        Mistake("these are the returns A + V, the critic's target; the advantages were asked for",
-                _returns),
-        Mistake("the recursion decays by lam alone: A_t = delta_t + gamma * lam * A_{t+1}",
-                _no_gamma_in_recursion),
+        Mistake(
+            "lambda is not used: the recursion decays by gamma alone, which is Monte Carlo "
+            "minus V (lambda = 1)",
+            _no_lambda,
+        ),
+        Mistake(
+            "these are the one-step deltas (lambda = 0): add gamma * lam times the next "
+            "advantage, from the end backwards",
+            _one_step,
+        ),
+        Mistake(
+            "these are the returns A + V, the critic's target; the advantages were asked for",
+            _returns,
+        ),
+        Mistake(
+            "the recursion decays by lam alone: A_t = delta_t + gamma * lam * A_{t+1}",
+            _no_gamma_in_recursion,
+        ),
         Mistake("gamma is missing in delta: r_t + gamma * V_{t+1} - V_t", _no_gamma_in_delta),
-        Mistake("lam is in delta as well: delta is r_t + gamma * V_{t+1} - V_t, lam only decays "
-                "the sum", _lambda_in_delta),
-        Mistake("off by one: delta takes the value of the next token, V_{t+1}; you used V_t twice",
-                _own_value_next),
-        Mistake("you summed the past: A_t collects the deltas from t on, so run from the last "
-                "token backwards", _forward),
-        Mistake("after the last token the value is 0; you bootstrapped with the last V again",
-                _last_value_again),
+        Mistake(
+            "lam is in delta as well: delta is r_t + gamma * V_{t+1} - V_t, lam only decays "
+            "the sum",
+            _lambda_in_delta,
+        ),
+        Mistake(
+            "off by one: delta takes the value of the next token, V_{t+1}; you used V_t twice",
+            _own_value_next,
+        ),
+        Mistake(
+            "you summed the past: A_t collects the deltas from t on, so run from the last "
+            "token backwards",
+            _forward,
+        ),
+        Mistake(
+            "after the last token the value is 0; you bootstrapped with the last V again",
+            _last_value_again,
+        ),
         Mistake("roll brings V_0 behind the last token: there the value is 0", _wraps_around),
-        Mistake("this is the discounted reward-to-go: the critic's values are not used",
-                _no_values),
+        Mistake(
+            "this is the discounted reward-to-go: the critic's values are not used", _no_values
+        ),
         Mistake("V_t is not subtracted: delta is r_t + gamma * V_{t+1} - V_t", _no_baseline),
-        Mistake("these are whitened: normalising comes later, over the whole batch; the returns "
-                "need the raw advantages", _whitened),
-        Mistake("the sign is flipped: delta is what came, r_t + gamma * V_{t+1}, minus what was "
-                "expected, V_t", _flipped),
+        Mistake(
+            "these are whitened: normalising comes later, over the whole batch; the returns "
+            "need the raw advantages",
+            _whitened,
+        ),
+        Mistake(
+            "the sign is flipped: delta is what came, r_t + gamma * V_{t+1}, minus what was "
+            "expected, V_t",
+            _flipped,
+        ),
     ),
     hint="Compute every delta first, with 0 behind the last value. Then walk backwards: running = "
-         "delta_t + gamma * lam * running.",
+    "delta_t + gamma * lam * running.",
 )

@@ -8,12 +8,12 @@ from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Pro
 from rlnb.classroom.exercises.name_this import NameThis
 from rlnb.classroom.exercises.silent_bug import SilentBug
 
-__all__ = ["NAME_THIS_09", "OVERLONG_PENALTY", "SILENT_BUG_09", "mixed_groups",
-           "overlong_penalty"]
+__all__ = ["NAME_THIS_09", "OVERLONG_PENALTY", "SILENT_BUG_09", "mixed_groups", "overlong_penalty"]
 
 
-def overlong_penalty(lengths: torch.Tensor, max_length: int, cache: int, *,
-                     capped: bool = True) -> torch.Tensor:
+def overlong_penalty(
+    lengths: torch.Tensor, max_length: int, cache: int, *, capped: bool = True
+) -> torch.Tensor:
     """-clamp((T - (L - c)) / c, 0, 1): (B,) -> (B,). Without `capped` it falls on beyond L.
 
     DAPO, arXiv 2503.14476, eq. 13.
@@ -71,10 +71,15 @@ def _in_tokens(lengths, max_length, cache):
     return -(lengths - (max_length - cache)).clamp(min=0)
 
 
-
 def _lengths(label: str, lengths: list[float], max_length: int, cache: int) -> Probe:
-    return Probe(label, {"lengths": torch.tensor(lengths, dtype=torch.float64),
-                         "max_length": max_length, "cache": cache})
+    return Probe(
+        label,
+        {
+            "lengths": torch.tensor(lengths, dtype=torch.float64),
+            "max_length": max_length,
+            "cache": cache,
+        },
+    )
 
 
 OVERLONG_PENALTY = Exercise(
@@ -87,34 +92,65 @@ OVERLONG_PENALTY = Exercise(
         _lengths("DAPO's numbers", [12000, 16384, 17408, 18432, 20480, 20481], 20480, 4096),
     ),
     conventions=(
-        Convention("not capped at -1 beyond max_length (verl's form): the same wherever generation "
-                   "stops at max_length", {"capped": False}),
+        Convention(
+            "not capped at -1 beyond max_length (verl's form): the same wherever generation "
+            "stops at max_length",
+            {"capped": False},
+        ),
     ),
     mistakes=(
-        Mistake("the sign is flipped: this pays for length; it is added to the reward, so it must "
-                "be 0 or negative", _paid),
-        Mistake("the ramp starts at max_length: it ends there; it starts `cache` tokens earlier, "
-                "or generation stops before anyone pays", _starts_at_the_limit),
-        Mistake("divided by max_length: the ramp is `cache` tokens long, so it must reach -1 at "
-                "max_length", _over_max_length),
-        Mistake("a step to -1 at the start of the cache (also what // gives): between there and "
-                "max_length the penalty grows in a straight line", _step_at_the_start),
-        Mistake("a step at max_length: that is the hard punishment of truncation; the soft one "
-                "starts `cache` tokens earlier", _step_at_the_limit),
-        Mistake("short answers get a bonus: below max_length - cache the penalty is 0, so clamp "
-                "it there", _bonus_for_short),
+        Mistake(
+            "the sign is flipped: this pays for length; it is added to the reward, so it must "
+            "be 0 or negative",
+            _paid,
+        ),
+        Mistake(
+            "the ramp starts at max_length: it ends there; it starts `cache` tokens earlier, "
+            "or generation stops before anyone pays",
+            _starts_at_the_limit,
+        ),
+        Mistake(
+            "divided by max_length: the ramp is `cache` tokens long, so it must reach -1 at "
+            "max_length",
+            _over_max_length,
+        ),
+        Mistake(
+            "a step to -1 at the start of the cache (also what // gives): between there and "
+            "max_length the penalty grows in a straight line",
+            _step_at_the_start,
+        ),
+        Mistake(
+            "a step at max_length: that is the hard punishment of truncation; the soft one "
+            "starts `cache` tokens earlier",
+            _step_at_the_limit,
+        ),
+        Mistake(
+            "short answers get a bonus: below max_length - cache the penalty is 0, so clamp "
+            "it there",
+            _bonus_for_short,
+        ),
         Mistake("beyond max_length it is 0 again: the longest answers pay -1", _nothing_beyond),
-        Mistake("the ramp starts after `cache` tokens: the cache is the last stretch, so it starts "
-                "at max_length - cache", _starts_after_cache),
-        Mistake("the ramp starts at the first token: up to max_length - cache an answer pays "
-                "nothing", _from_the_first_token),
-        Mistake("the ramp runs backwards, from -1 up to 0: measure from max_length - cache, where "
-                "it starts, not from max_length", _backwards),
-        Mistake("the penalty is in tokens: divide by `cache`, so that it is -1 at max_length",
-                _in_tokens),
+        Mistake(
+            "the ramp starts after `cache` tokens: the cache is the last stretch, so it starts "
+            "at max_length - cache",
+            _starts_after_cache,
+        ),
+        Mistake(
+            "the ramp starts at the first token: up to max_length - cache an answer pays nothing",
+            _from_the_first_token,
+        ),
+        Mistake(
+            "the ramp runs backwards, from -1 up to 0: measure from max_length - cache, where "
+            "it starts, not from max_length",
+            _backwards,
+        ),
+        Mistake(
+            "the penalty is in tokens: divide by `cache`, so that it is -1 at max_length",
+            _in_tokens,
+        ),
     ),
     hint="How many tokens past max_length - cache, as a share of cache? Clamp that share to "
-         "[0, 1], then put the minus in front.",
+    "[0, 1], then put the minus in front.",
 )
 
 
@@ -128,9 +164,9 @@ def _mixed_groups(correct, lengths, num_generations, max_length, cache):
 def mixed_groups(correct, lengths, num_generations, max_length, cache):
     """correct, lengths (B,) -> rewards of the kept groups (K, G)"""
     over = (lengths - (max_length - cache)) / cache
-    rewards = correct - over.clamp(0, 1)          # overlong penalty
-    groups = rewards.view(-1, num_generations)    # (N, G)
-    mixed = groups.amax(1) > groups.amin(1)       # dynamic sampling
+    rewards = correct - over.clamp(0, 1)  # overlong penalty
+    groups = rewards.view(-1, num_generations)  # (N, G)
+    mixed = groups.amax(1) > groups.amin(1)  # dynamic sampling
     return groups[mixed]
 
 
@@ -139,9 +175,9 @@ SILENT_BUG_09 = SilentBug(
     right=_mixed_groups,
     broken=mixed_groups,
     story="The filter looked at rewards that already held the penalty: an all-wrong group of "
-          "unequal lengths passes as mixed, and the z-score turns its lengths into the lesson.",
+    "unequal lengths passes as mixed, and the z-score turns its lengths into the lesson.",
     hint="Short answers pay nothing, and then the two agree. Which groups must never be kept, "
-         "whatever the lengths of their answers?",
+    "whatever the lengths of their answers?",
 )
 
 NAME_THIS_09 = NameThis(
@@ -152,10 +188,10 @@ NAME_THIS_09 = NameThis(
         "dr_grpo": "it divides neither by the std nor by a sum of lengths",
         "ppo": "a critic would give the advantage; here the group does",
         "cispo": "there the ratio is a weight without gradient; here the min ends the gradient "
-                 "of a token that has gone far enough",
+        "of a token that has gone far enough",
         "gspo": "there is one ratio per answer, and a band 500 to 700 times narrower",
         "scalerl": "the divisor is the same, the surrogate is not: ScaleRL takes CISPO's",
     },
     story="the upper edge is 1.28, the std is there, and all tokens of a prompt share one divisor: "
-          "DAPO as printed. Popular code has one divisor for the whole batch.",
+    "DAPO as printed. Popular code has one divisor for the whole batch.",
 )

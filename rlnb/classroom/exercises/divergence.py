@@ -13,8 +13,10 @@ from rlnb.classroom.exercises.silent_bug import SilentBug
 
 __all__ = ["CROSS_ENTROPY", "KL_DIVERGENCE", "SILENT_BUG_01", "cross_entropy", "kl_divergence"]
 
-ZERO = ("0 log 0 counts as 0, in floating point it is nan: keep the terms with p > 0, with "
-        "torch.where(p > 0, term, 0) or torch.xlogy")
+ZERO = (
+    "0 log 0 counts as 0, in floating point it is nan: keep the terms with p > 0, with "
+    "torch.where(p > 0, term, 0) or torch.xlogy"
+)
 
 
 def kl_divergence(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
@@ -117,8 +119,11 @@ def _binary(p, q):
 
 
 def _probe(label: str, p: list[float], q: list[float], catches: str = "") -> Probe:
-    return Probe(label, {"p": torch.tensor(p, dtype=torch.float64),
-                         "q": torch.tensor(q, dtype=torch.float64)}, catches=catches)
+    return Probe(
+        label,
+        {"p": torch.tensor(p, dtype=torch.float64), "q": torch.tensor(q, dtype=torch.float64)},
+        catches=catches,
+    )
 
 
 ORDINARY = (
@@ -134,35 +139,63 @@ KL_DIVERGENCE = Exercise(
         *ORDINARY,
         _probe("p is 0 somewhere", [0.5, 0.5, 0.0], [0.25, 0.5, 0.25], catches=ZERO),
         _probe("both are 0 somewhere", [0.25, 0.0, 0.75], [0.5, 0.0, 0.5], catches=ZERO),
-        _probe("q is 0 where p is not", [0.5, 0.25, 0.25, 0.0], [0.5, 0.5, 0.0, 0.0],
-               catches="q is 0 where p is not: the KL is infinite there, not nan"),
+        _probe(
+            "q is 0 where p is not",
+            [0.5, 0.25, 0.25, 0.0],
+            [0.5, 0.5, 0.0, 0.0],
+            catches="q is 0 where p is not: the KL is infinite there, not nan",
+        ),
     ),
     mistakes=(
-        Mistake("this is KL(q || p): the first argument weighs the terms and stands on top of the "
-                "fraction", _reversed_kl),
-        Mistake("these are both directions added: one was asked for, weighed by p alone",
-                _both_directions),
-        Mistake("this is the Jensen-Shannon divergence: compare p with q, not with their middle",
-                _jensen_shannon),
+        Mistake(
+            "this is KL(q || p): the first argument weighs the terms and stands on top of the "
+            "fraction",
+            _reversed_kl,
+        ),
+        Mistake(
+            "these are both directions added: one was asked for, weighed by p alone",
+            _both_directions,
+        ),
+        Mistake(
+            "this is the Jensen-Shannon divergence: compare p with q, not with their middle",
+            _jensen_shannon,
+        ),
         Mistake("this is in bits: take the natural logarithm; log2 is log / 0.6931", _kl_in_bits),
         Mistake("the weight p is missing: a KL is the mean of log(p / q) under p", _kl_unweighted),
-        Mistake("you divided by the number of outcomes: the weights p already make it a mean "
-                "(reduction='mean' does that too)", _kl_mean),
-        Mistake("this is the squared distance: it does not know that 0.001 and 0.1 differ more "
-                "than 0.5 and 0.6", _squared),
-        Mistake("the sign is flipped: it is log(p / q) with p on top, and the sum is never "
-                "negative", _negative_kl),
+        Mistake(
+            "you divided by the number of outcomes: the weights p already make it a mean "
+            "(reduction='mean' does that too)",
+            _kl_mean,
+        ),
+        Mistake(
+            "this is the squared distance: it does not know that 0.001 and 0.1 differ more "
+            "than 0.5 and 0.6",
+            _squared,
+        ),
+        Mistake(
+            "the sign is flipped: it is log(p / q) with p on top, and the sum is never negative",
+            _negative_kl,
+        ),
         Mistake("no absolute values: single terms may be negative, their sum cannot", _absolute),
-        Mistake("a constant was added inside the log: it changes the value where q is small, and "
-                "hides that the KL is infinite where q is 0", _softened),
+        Mistake(
+            "a constant was added inside the log: it changes the value where q is small, and "
+            "hides that the KL is infinite where q is 0",
+            _softened,
+        ),
         Mistake("this is the cross-entropy: subtract the entropy of p", cross_entropy),
-        Mistake("F.kl_div got probabilities: it takes log-probabilities first, and computes "
-                "KL(target || input)", _library_on_probabilities),
-        Mistake("F.kl_div has the right order here, but its first argument must be a "
-                "log-probability: q.log()", _library_on_probabilities_swapped),
+        Mistake(
+            "F.kl_div got probabilities: it takes log-probabilities first, and computes "
+            "KL(target || input)",
+            _library_on_probabilities,
+        ),
+        Mistake(
+            "F.kl_div has the right order here, but its first argument must be a "
+            "log-probability: q.log()",
+            _library_on_probabilities_swapped,
+        ),
     ),
     hint="sum of p * (log p - log q), natural logarithm. Where p is 0 the term is 0; where only q "
-         "is 0 it is infinite. torch.xlogy(p, q) is p log q with 0 log 0 = 0.",
+    "is 0 it is infinite. torch.xlogy(p, q) is p log q with 0 log 0 = 0.",
 )
 
 CROSS_ENTROPY = Exercise(
@@ -173,27 +206,39 @@ CROSS_ENTROPY = Exercise(
         _probe("both are 0 somewhere", [0.25, 0.0, 0.75], [0.5, 0.0, 0.5], catches=ZERO),
     ),
     mistakes=(
-        Mistake("the arguments are swapped: the data p weigh, the model q stands in the log",
-                _reversed_cross_entropy),
+        Mistake(
+            "the arguments are swapped: the data p weigh, the model q stands in the log",
+            _reversed_cross_entropy,
+        ),
         Mistake("this is the entropy of p: the model q does not occur in it", _entropy),
-        Mistake("this is the KL: the cross-entropy still contains the entropy of p",
-                kl_divergence),
-        Mistake("this is in bits: take the natural logarithm; log2 is log / 0.6931",
-                _cross_entropy_in_bits),
-        Mistake("you divided by the number of outcomes: the weights p already make it a mean",
-                _cross_entropy_mean),
+        Mistake("this is the KL: the cross-entropy still contains the entropy of p", kl_divergence),
+        Mistake(
+            "this is in bits: take the natural logarithm; log2 is log / 0.6931",
+            _cross_entropy_in_bits,
+        ),
+        Mistake(
+            "you divided by the number of outcomes: the weights p already make it a mean",
+            _cross_entropy_mean,
+        ),
         Mistake("the minus is missing: log q is negative, the cross-entropy is not", _no_minus),
         Mistake("the weight p is missing: it is the mean of -log q under p", _unweighted),
-        Mistake("the log went outside the sum: -log of a mean is at most the mean of -log",
-                _log_of_the_sum),
+        Mistake(
+            "the log went outside the sum: -log of a mean is at most the mean of -log",
+            _log_of_the_sum,
+        ),
         Mistake("only the likeliest outcome was scored: all of p counts", _likeliest_only),
-        Mistake("F.cross_entropy takes logits: it put your probabilities through a softmax again",
-                _library_on_logits),
-        Mistake("this is one binary cross-entropy per outcome: the terms with 1 - p do not belong "
-                "to a choice of one among many", _binary),
+        Mistake(
+            "F.cross_entropy takes logits: it put your probabilities through a softmax again",
+            _library_on_logits,
+        ),
+        Mistake(
+            "this is one binary cross-entropy per outcome: the terms with 1 - p do not belong "
+            "to a choice of one among many",
+            _binary,
+        ),
     ),
     hint="-(p * log q), summed over the outcomes: how many nats the model needs on average for "
-         "what the data send. Where p is 0 nothing is paid.",
+    "what the data send. Where p is 0 nothing is paid.",
 )
 
 
@@ -203,8 +248,7 @@ def _kl_to_reference(logprobs, ref_logprobs):
 
 def kl_to_reference(logprobs, ref_logprobs):  # (B, V), (B, V) -> ()
     """KL(pi || ref), the mean over rows; both are whole distributions."""
-    return F.kl_div(logprobs, ref_logprobs,
-                    log_target=True, reduction="batchmean")
+    return F.kl_div(logprobs, ref_logprobs, log_target=True, reduction="batchmean")
 
 
 SILENT_BUG_01 = SilentBug(
@@ -212,7 +256,7 @@ SILENT_BUG_01 = SilentBug(
     right=_kl_to_reference,
     broken=kl_to_reference,
     story="F.kl_div(input, target) is KL(target || input), so this was KL(ref || pi). It is never "
-          "negative, 0 where the two agree, and close to the right one nearby.",
+    "negative, 0 where the two agree, and close to the right one nearby.",
     hint="Two outcomes are enough. Choose pi and ref so that the two directions differ, and "
-         "compute KL(pi || ref) by hand: sum of pi * (log pi - log ref).",
+    "compute KL(pi || ref) by hand: sum of pi * (log pi - log ref).",
 )

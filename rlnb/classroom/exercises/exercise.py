@@ -37,7 +37,8 @@ class Probe:
         """Fresh copies of the arguments, floating tensors in `dtype`."""
         return {
             name: value.detach().clone().to(dtype if value.is_floating_point() else value.dtype)
-            if torch.is_tensor(value) else value
+            if torch.is_tensor(value)
+            else value
             for name, value in self.arguments.items()
         }
 
@@ -112,8 +113,10 @@ class Exercise:
         """The reference, then the conventions."""
         return (
             Candidate("right", self.name, self.reference),
-            *(Candidate("convention", c.sentence, partial(self.reference, **c.keywords))
-              for c in self.conventions),
+            *(
+                Candidate("convention", c.sentence, partial(self.reference, **c.keywords))
+                for c in self.conventions
+            ),
         )
 
     @cached_property
@@ -122,7 +125,8 @@ class Exercise:
         plain = [Candidate("known mistake", m.sentence, m.function) for m in self.mistakes]
         crossed = [
             Candidate("known mistake", m.sentence, partial(m.function, **c.keywords))
-            for c in self.conventions for m in self.mistakes
+            for c in self.conventions
+            for m in self.mistakes
             if c.keywords.keys() <= inspect.signature(m.function).parameters.keys()
         ]
         return (*plain, *crossed)

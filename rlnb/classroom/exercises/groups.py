@@ -7,12 +7,18 @@ import torch
 from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
 
 __all__ = [
-    "BASELINE_LEAVE_ONE_OUT", "GROUP_ADVANTAGES", "NORMALISERS", "baseline_leave_one_out",
-    "group_advantages", "interleaved_advantages",
+    "BASELINE_LEAVE_ONE_OUT",
+    "GROUP_ADVANTAGES",
+    "NORMALISERS",
+    "baseline_leave_one_out",
+    "group_advantages",
+    "interleaved_advantages",
 ]
 
-NO_EPS = ("nan: 0/0 in the group whose rewards are all equal; add a small eps to the std, so that "
-          "it gets 0")
+NO_EPS = (
+    "nan: 0/0 in the group whose rewards are all equal; add a small eps to the std, so that "
+    "it gets 0"
+)
 
 # keywords of group_advantages -> whose convention it is; the default, population 1e-6, is left out
 NORMALISERS = (
@@ -36,8 +42,9 @@ def baseline_leave_one_out(rewards: torch.Tensor, num_generations: int) -> torch
     return (others / (num_generations - 1)).view(-1)
 
 
-def group_advantages(rewards: torch.Tensor, num_generations: int, *, std: str = "population",
-                     eps: float = 1e-6) -> torch.Tensor:
+def group_advantages(
+    rewards: torch.Tensor, num_generations: int, *, std: str = "population", eps: float = 1e-6
+) -> torch.Tensor:
     """A_i = (r_i - mean of the group) / (std of the group + eps): (B,) -> (B,).
 
     `std` divides by G ("population") or by G - 1 ("bessel"). eps=0.0 sets equal groups to 0.
@@ -50,8 +57,9 @@ def group_advantages(rewards: torch.Tensor, num_generations: int, *, std: str = 
     return (centred / (spread + eps)).view(-1)
 
 
-def interleaved_advantages(rewards: torch.Tensor, num_generations: int, *,
-                           std: str = "population", eps: float = 1e-6) -> torch.Tensor:
+def interleaved_advantages(
+    rewards: torch.Tensor, num_generations: int, *, std: str = "population", eps: float = 1e-6
+) -> torch.Tensor:
     """The z-score as if row i belonged to prompt i % P: among the wrong neighbours."""
     z = group_advantages(_interleave(rewards, num_generations), num_generations, std=std, eps=eps)
     return _restore(z, num_generations)
@@ -83,8 +91,9 @@ def _advantage_instead(rewards, num_generations):
 
 
 def _divided_by_all(rewards, num_generations):
-    return baseline_leave_one_out(rewards, num_generations) * (num_generations - 1) \
-        / num_generations
+    return (
+        baseline_leave_one_out(rewards, num_generations) * (num_generations - 1) / num_generations
+    )
 
 
 def _own_not_removed(rewards, num_generations):
@@ -172,9 +181,11 @@ def _no_eps_bessel(rewards, num_generations):
 
 
 def _rewards(label: str, values: list[float], num_generations: int, catches: str = "") -> Probe:
-    return Probe(label, {
-        "rewards": torch.tensor(values, dtype=torch.float64), "num_generations": num_generations,
-    }, catches)
+    return Probe(
+        label,
+        {"rewards": torch.tensor(values, dtype=torch.float64), "num_generations": num_generations},
+        catches,
+    )
 
 
 SHARED = (
@@ -192,22 +203,35 @@ BASELINE_LEAVE_ONE_OUT = Exercise(
     reference=baseline_leave_one_out,
     probes=(*SHARED, _rewards("equal rewards", [1, 1, 1, 1], 4)),
     mistakes=(
-        Mistake("this is the group's mean, your own reward included: take it out, "
-                "(sum - r) / (G - 1)", _group_mean),
-        Mistake("the others must answer the same prompt: leave one out inside each group, not in "
-                "the whole batch", _batch_leave_one_out),
-        Mistake("this is the mean of the whole batch: the baseline is the mean of the others in "
-                "the same group", _batch_mean),
+        Mistake(
+            "this is the group's mean, your own reward included: take it out, (sum - r) / (G - 1)",
+            _group_mean,
+        ),
+        Mistake(
+            "the others must answer the same prompt: leave one out inside each group, not in "
+            "the whole batch",
+            _batch_leave_one_out,
+        ),
+        Mistake(
+            "this is the mean of the whole batch: the baseline is the mean of the others in "
+            "the same group",
+            _batch_mean,
+        ),
         Mistake("this is the advantage, r - b; the baseline b was asked for", _advantage_instead),
         Mistake("divided by G: the others are G - 1", _divided_by_all),
-        Mistake("divided by G - 1 with your own reward still in the sum: subtract it first",
-                _own_not_removed),
+        Mistake(
+            "divided by G - 1 with your own reward still in the sum: subtract it first",
+            _own_not_removed,
+        ),
         Mistake("this is the sum of the others: divide by G - 1", _sum_of_others),
-        Mistake("wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
-                "view(G, -1)", _leave_one_out_interleaved),
+        Mistake(
+            "wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
+            "view(G, -1)",
+            _leave_one_out_interleaved,
+        ),
     ),
     hint="Rows kG ... kG+G-1 answer the same prompt: view(-1, num_generations). The sum of the "
-         "others is the group's sum minus your own reward. Return it flat again.",
+    "others is the group's sum minus your own reward. Return it flat again.",
 )
 
 GROUP_ADVANTAGES = Exercise(
@@ -219,35 +243,57 @@ GROUP_ADVANTAGES = Exercise(
         _rewards("equal and mixed", [0, 0, 1, 0], 2, catches=NO_EPS),
     ),
     conventions=tuple(
-        Convention(f"{whose}; this page uses the population std with eps 1e-6",
-                   {"std": std, "eps": eps})
+        Convention(
+            f"{whose}; this page uses the population std with eps 1e-6", {"std": std, "eps": eps}
+        )
         for std, eps, whose in NORMALISERS
     ),
     mistakes=(
-        Mistake("you did not divide by the std: r - mean is Dr. GRPO's advantage, GRPO's is the "
-                "z-score", _without_std),
-        Mistake("mean and std over the whole batch: each prompt is its own group",
-                _over_the_batch),
-        Mistake("the mean is the group's and the std is the batch's (TRL's scale_rewards="
-                "\"batch\"): here both are the group's", _batch_std),
-        Mistake("wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
-                "view(G, -1)", interleaved_advantages),
+        Mistake(
+            "you did not divide by the std: r - mean is Dr. GRPO's advantage, GRPO's is the "
+            "z-score",
+            _without_std,
+        ),
+        Mistake("mean and std over the whole batch: each prompt is its own group", _over_the_batch),
+        Mistake(
+            "the mean is the group's and the std is the batch's (TRL's scale_rewards="
+            '"batch"): here both are the group\'s',
+            _batch_std,
+        ),
+        Mistake(
+            "wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
+            "view(G, -1)",
+            interleaved_advantages,
+        ),
         Mistake("you divided by the variance: the std is its root", _variance),
-        Mistake("you divided by the std without subtracting the group's mean first",
-                _not_centred),
-        Mistake("leave-one-out baseline, no std: that is RLOO's advantage; GRPO takes the mean "
-                "of all G and divides by the std", _leave_one_out_baseline),
-        Mistake("leave-one-out mean and leave-one-out std: in [1, 0, 0, 0] the others have std 0 "
-                "and the advantage is 1/eps", _leave_one_out_everything),
-        Mistake("leave-one-out baseline over the group's std: this is the z-score times G/(G-1); "
-                "keep your own reward in the mean", _leave_one_out_over_std),
-        Mistake("rewards scaled to 0 ... 1: nothing is below average any more, so nothing is "
-                "pushed down; use (r - mean) / std", _min_max),
-        Mistake("the sign is flipped: the advantage is r - mean, positive for the better answers",
-                _flipped),
+        Mistake("you divided by the std without subtracting the group's mean first", _not_centred),
+        Mistake(
+            "leave-one-out baseline, no std: that is RLOO's advantage; GRPO takes the mean "
+            "of all G and divides by the std",
+            _leave_one_out_baseline,
+        ),
+        Mistake(
+            "leave-one-out mean and leave-one-out std: in [1, 0, 0, 0] the others have std 0 "
+            "and the advantage is 1/eps",
+            _leave_one_out_everything,
+        ),
+        Mistake(
+            "leave-one-out baseline over the group's std: this is the z-score times G/(G-1); "
+            "keep your own reward in the mean",
+            _leave_one_out_over_std,
+        ),
+        Mistake(
+            "rewards scaled to 0 ... 1: nothing is below average any more, so nothing is "
+            "pushed down; use (r - mean) / std",
+            _min_max,
+        ),
+        Mistake(
+            "the sign is flipped: the advantage is r - mean, positive for the better answers",
+            _flipped,
+        ),
         Mistake(NO_EPS, _no_eps),
         Mistake("Bessel std and " + NO_EPS, _no_eps_bessel),
     ),
     hint="view(-1, num_generations) puts one prompt on each line; subtract the mean of the line, "
-         "divide by its std plus a small eps, return it flat. torch.std is Bessel's by default.",
+    "divide by its std plus a small eps, return it flat. torch.std is Bessel's by default.",
 )

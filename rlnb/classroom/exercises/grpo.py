@@ -24,9 +24,18 @@ Part = Callable[..., torch.Tensor]
 
 
 def grpo_loss(
-    logprobs: torch.Tensor, old_logprobs: torch.Tensor, ref_logprobs: torch.Tensor,
-    mask: torch.Tensor, rewards: torch.Tensor, num_generations: int, epsilon: float, beta: float,
-    *, std: str = "population", eps: float = 1e-6, count_empty: bool = True,
+    logprobs: torch.Tensor,
+    old_logprobs: torch.Tensor,
+    ref_logprobs: torch.Tensor,
+    mask: torch.Tensor,
+    rewards: torch.Tensor,
+    num_generations: int,
+    epsilon: float,
+    beta: float,
+    *,
+    std: str = "population",
+    eps: float = 1e-6,
+    count_empty: bool = True,
 ) -> torch.Tensor:
     """-(1/B) sum_i (1/T_i) sum_t [min(rho A, clip(rho) A) - beta k3], a number to minimise.
 
@@ -58,13 +67,33 @@ def _answer_mean(per_token, mask, rows):
     return (per_token.sum(1) / mask.sum(1).clamp(min=1)).sum() / rows
 
 
-def _built(*, advantages: Part = group_advantages, ratio: Part = _token_ratio,
-           surrogate: Part = surrogate_clip, kl: Part = _plain_k3, kl_weight: float = 1.0,
-           aggregate: Part = _answer_mean, kl_aggregate: Part | None = None,
-           use_mask: bool = True) -> Part:
+def _built(
+    *,
+    advantages: Part = group_advantages,
+    ratio: Part = _token_ratio,
+    surrogate: Part = surrogate_clip,
+    kl: Part = _plain_k3,
+    kl_weight: float = 1.0,
+    aggregate: Part = _answer_mean,
+    kl_aggregate: Part | None = None,
+    use_mask: bool = True,
+) -> Part:
     """The loss with one part exchanged: what the mistakes are made of."""
-    def loss(logprobs, old_logprobs, ref_logprobs, mask, rewards, num_generations, epsilon, beta,
-             *, std="population", eps=1e-6, count_empty=True):
+
+    def loss(
+        logprobs,
+        old_logprobs,
+        ref_logprobs,
+        mask,
+        rewards,
+        num_generations,
+        epsilon,
+        beta,
+        *,
+        std="population",
+        eps=1e-6,
+        count_empty=True,
+    ):
         if not use_mask:
             mask = torch.ones_like(mask)
         lp, old, ref = (torch.where(mask, x, 0) for x in (logprobs, old_logprobs, ref_logprobs))
@@ -76,6 +105,7 @@ def _built(*, advantages: Part = group_advantages, ratio: Part = _token_ratio,
         if kl_aggregate is None:
             return aggregate(policy + penalty, mask, rows)
         return aggregate(policy, mask, rows) + kl_aggregate(penalty, mask, rows)
+
     return loss
 
 
@@ -102,6 +132,7 @@ def _no_eps(correction: int) -> Part:
         groups = rewards.view(-1, num_generations)
         spread = groups.std(1, keepdim=True, correction=correction)
         return ((groups - groups.mean(1, keepdim=True)) / spread).view(-1)
+
     return advantages
 
 
@@ -187,32 +218,111 @@ def _sum_over_rows(per_token, mask, rows):
     return (per_token.sum(1) / mask.sum(1).clamp(min=1)).sum()
 
 
-def _beta_left_out(logprobs, old_logprobs, ref_logprobs, mask, rewards, num_generations, epsilon,
-                   beta, *, std="population", eps=1e-6, count_empty=True):
-    return grpo_loss(logprobs, old_logprobs, ref_logprobs, mask, rewards, num_generations,
-                     epsilon, 1.0, std=std, eps=eps, count_empty=count_empty)
+def _beta_left_out(
+    logprobs,
+    old_logprobs,
+    ref_logprobs,
+    mask,
+    rewards,
+    num_generations,
+    epsilon,
+    beta,
+    *,
+    std="population",
+    eps=1e-6,
+    count_empty=True,
+):
+    return grpo_loss(
+        logprobs,
+        old_logprobs,
+        ref_logprobs,
+        mask,
+        rewards,
+        num_generations,
+        epsilon,
+        1.0,
+        std=std,
+        eps=eps,
+        count_empty=count_empty,
+    )
 
 
-def _maximised(logprobs, old_logprobs, ref_logprobs, mask, rewards, num_generations, epsilon,
-               beta, *, std="population", eps=1e-6, count_empty=True):
-    return -grpo_loss(logprobs, old_logprobs, ref_logprobs, mask, rewards, num_generations,
-                      epsilon, beta, std=std, eps=eps, count_empty=count_empty)
+def _maximised(
+    logprobs,
+    old_logprobs,
+    ref_logprobs,
+    mask,
+    rewards,
+    num_generations,
+    epsilon,
+    beta,
+    *,
+    std="population",
+    eps=1e-6,
+    count_empty=True,
+):
+    return -grpo_loss(
+        logprobs,
+        old_logprobs,
+        ref_logprobs,
+        mask,
+        rewards,
+        num_generations,
+        epsilon,
+        beta,
+        std=std,
+        eps=eps,
+        count_empty=count_empty,
+    )
 
 
-def _padding_times_zero(logprobs, old_logprobs, ref_logprobs, mask, rewards, num_generations,
-                        epsilon, beta, *, std="population", eps=1e-6):
+def _padding_times_zero(
+    logprobs,
+    old_logprobs,
+    ref_logprobs,
+    mask,
+    rewards,
+    num_generations,
+    epsilon,
+    beta,
+    *,
+    std="population",
+    eps=1e-6,
+):
     advantage = group_advantages(rewards, num_generations, std=std, eps=eps)[:, None]
     ratio = (logprobs - old_logprobs).exp()
     per_token = beta * k3(logprobs, ref_logprobs) - surrogate_clip(ratio, advantage, epsilon)
     return ((per_token * mask).sum(1) / mask.sum(1).clamp(min=1)).mean()
 
 
-def _empty_row_nan(logprobs, old_logprobs, ref_logprobs, mask, rewards, num_generations,
-                   epsilon, beta, *, std="population", eps=1e-6):
+def _empty_row_nan(
+    logprobs,
+    old_logprobs,
+    ref_logprobs,
+    mask,
+    rewards,
+    num_generations,
+    epsilon,
+    beta,
+    *,
+    std="population",
+    eps=1e-6,
+):
     def aggregate(per_token, mask, rows):
         return (per_token.sum(1) / mask.sum(1)).mean()
-    return _built(aggregate=aggregate)(logprobs, old_logprobs, ref_logprobs, mask, rewards,
-                                       num_generations, epsilon, beta, std=std, eps=eps)
+
+    return _built(aggregate=aggregate)(
+        logprobs,
+        old_logprobs,
+        ref_logprobs,
+        mask,
+        rewards,
+        num_generations,
+        epsilon,
+        beta,
+        std=std,
+        eps=eps,
+    )
 
 
 def _table(rows: int, width: int, start: float, low: float, high: float) -> torch.Tensor:
@@ -221,38 +331,63 @@ def _table(rows: int, width: int, start: float, low: float, high: float) -> torc
     return low + (high - low) * ((start + 0.6180339887498949 * steps) % 1)
 
 
-def _probe(label: str, lengths: list[int], rewards: list[float], num_generations: int,
-           epsilon: float = 0.2, beta: float = 0.1, *, drift: float = 0.45, width: int = 0,
-           catches: str = "") -> Probe:
+def _probe(
+    label: str,
+    lengths: list[int],
+    rewards: list[float],
+    num_generations: int,
+    epsilon: float = 0.2,
+    beta: float = 0.1,
+    *,
+    drift: float = 0.45,
+    width: int = 0,
+    catches: str = "",
+) -> Probe:
     """`drift`: how far, in nats, old and reference lie from the policy at most."""
     rows, width = len(lengths), width or max(lengths)
     logprobs = _table(rows, width, 0.1, -2.5, -0.6)
-    return Probe(label, {
-        "logprobs": logprobs,
-        "old_logprobs": logprobs + _table(rows, width, 0.35, -drift, drift),
-        "ref_logprobs": logprobs + _table(rows, width, 0.8, -drift, drift),
-        "mask": torch.arange(width) < torch.tensor(lengths)[:, None],
-        "rewards": torch.tensor(rewards, dtype=torch.float64),
-        "num_generations": num_generations, "epsilon": epsilon, "beta": beta,
-    }, catches)
+    return Probe(
+        label,
+        {
+            "logprobs": logprobs,
+            "old_logprobs": logprobs + _table(rows, width, 0.35, -drift, drift),
+            "ref_logprobs": logprobs + _table(rows, width, 0.8, -drift, drift),
+            "mask": torch.arange(width) < torch.tensor(lengths)[:, None],
+            "rewards": torch.tensor(rewards, dtype=torch.float64),
+            "num_generations": num_generations,
+            "epsilon": epsilon,
+            "beta": beta,
+        },
+        catches,
+    )
 
 
 def _corners() -> Probe:
     ratio = torch.tensor([[1.5], [0.5], [1.5], [0.5]], dtype=torch.float64)
     logprobs = torch.full((4, 1), -1.5, dtype=torch.float64)
-    return Probe("four corners, no KL", {
-        "logprobs": logprobs, "old_logprobs": logprobs - ratio.log(),
-        "ref_logprobs": logprobs + 0.3, "mask": torch.ones(4, 1, dtype=torch.bool),
-        "rewards": torch.tensor([1.0, 1.0, 0.0, 0.0], dtype=torch.float64),
-        "num_generations": 4, "epsilon": 0.2, "beta": 0.0,
-    })
+    return Probe(
+        "four corners, no KL",
+        {
+            "logprobs": logprobs,
+            "old_logprobs": logprobs - ratio.log(),
+            "ref_logprobs": logprobs + 0.3,
+            "mask": torch.ones(4, 1, dtype=torch.bool),
+            "rewards": torch.tensor([1.0, 1.0, 0.0, 0.0], dtype=torch.float64),
+            "num_generations": 4,
+            "epsilon": 0.2,
+            "beta": 0.0,
+        },
+    )
 
 
 def _garbage_under_the_mask() -> Probe:
     probe = _probe("-inf and nan under the mask", [1, 3], [1, 0], 2)
     arguments = dict(probe.arguments)
-    for name, junk in (("logprobs", float("-inf")), ("old_logprobs", float("nan")),
-                       ("ref_logprobs", float("inf"))):
+    for name, junk in (
+        ("logprobs", float("-inf")),
+        ("old_logprobs", float("nan")),
+        ("ref_logprobs", float("inf")),
+    ):
         arguments[name] = torch.where(arguments["mask"], arguments[name], junk)
     return Probe(probe.label, arguments, PADDING)
 
@@ -273,70 +408,146 @@ GRPO_LOSS = Exercise(
         _garbage_under_the_mask(),
     ),
     conventions=(
-        *(Convention(f"{whose}; this page uses the population std with eps 1e-6",
-                     {"std": std, "eps": eps}) for std, eps, whose in NORMALISERS),
-        Convention("a row without tokens is left out of the mean: verl's way when it is given no "
-                   "global batch size; this page counts it", {"count_empty": False}),
-        *(Convention(f"{whose}; rows without tokens are left out of the mean",
-                     {"std": std, "eps": eps, "count_empty": False})
-          for std, eps, whose in NORMALISERS),
+        *(
+            Convention(
+                f"{whose}; this page uses the population std with eps 1e-6",
+                {"std": std, "eps": eps},
+            )
+            for std, eps, whose in NORMALISERS
+        ),
+        Convention(
+            "a row without tokens is left out of the mean: verl's way when it is given no "
+            "global batch size; this page counts it",
+            {"count_empty": False},
+        ),
+        *(
+            Convention(
+                f"{whose}; rows without tokens are left out of the mean",
+                {"std": std, "eps": eps, "count_empty": False},
+            )
+            for std, eps, whose in NORMALISERS
+        ),
     ),
     mistakes=(
-        Mistake("you averaged over all tokens: that is DAPO's token mean; GRPO's paper averages "
-                "inside each answer first", _built(aggregate=_token_mean)),
-        Mistake("you divided by the padded width: divide by the answer's own length, "
-                "mask.sum(1)", _built(aggregate=_padded_width)),
-        Mistake("you summed over the tokens of an answer: GRPO divides by its length",
-                _built(aggregate=_answer_sum)),
-        Mistake("you summed over the answers: take the mean over the rows",
-                _built(aggregate=_sum_over_rows)),
-        Mistake("the mask is not applied: padding is trained on as if the policy had written it",
-                _built(use_mask=False)),
-        Mistake("the outer min is missing: clip(ratio) * A alone is flat in all four corners, so "
-                "wrong moves are never corrected", _built(surrogate=_clip_only)),
-        Mistake("you took max where A < 0: the corrective gradient dies; it is min for both signs",
-                _built(surrogate=_max_where_negative)),
-        Mistake("nothing is clipped: take the min of ratio * A and clip(ratio) * A",
-                _built(surrogate=_unclipped)),
-        Mistake("advantages over the whole batch: each prompt is its own group",
-                _built(advantages=_over_the_batch)),
-        Mistake("wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
-                "view(G, -1)", _built(advantages=interleaved_advantages)),
-        Mistake("the advantage is not divided by the group's std: that is Dr. GRPO's",
-                _built(advantages=_not_scaled)),
-        Mistake("leave-one-out baseline, no std: that is RLOO's advantage",
-                _built(advantages=_leave_one_out)),
-        Mistake("raw rewards stand where the advantages belong: without the group's mean nothing "
-                "is pushed down", _built(advantages=_raw_rewards)),
-        Mistake("the ratio is taken against the reference: its denominator is the old policy, "
-                "which sampled the answers", _built(ratio=_against_reference)),
-        Mistake("old_logprobs are not used: the ratio is 1 everywhere and nothing is ever clipped",
-                _built(ratio=_against_itself)),
-        Mistake("the ratio is upside down: it is pi / pi_old, exp(logprobs - old_logprobs)",
-                _built(ratio=_upside_down)),
-        Mistake("log-probs were summed before the ratio: that is one ratio per answer, the "
-                "product; GRPO has one per token", _built(ratio=_product)),
-        Mistake("one ratio per answer, the geometric mean: that is GSPO's; GRPO has one per token",
-                _built(ratio=_geometric_mean)),
-        Mistake("the log-ratio stands where the ratio belongs: take exp(logprobs - old_logprobs)",
-                _built(ratio=_no_exp)),
-        Mistake("the ratio is detached: the value is right, the policy term has no gradient",
-                _built(ratio=_detached)),
-        Mistake("k3 is upside down: with samples of pi it is pi_ref / pi, so d = ref_logprobs - "
-                "logprobs", _built(kl=_inverted)),
-        Mistake("k1 in the loss: on-policy its expected gradient is 0, it anchors nothing; the "
-                "paper's penalty is k3", _built(kl=_k1)),
+        Mistake(
+            "you averaged over all tokens: that is DAPO's token mean; GRPO's paper averages "
+            "inside each answer first",
+            _built(aggregate=_token_mean),
+        ),
+        Mistake(
+            "you divided by the padded width: divide by the answer's own length, mask.sum(1)",
+            _built(aggregate=_padded_width),
+        ),
+        Mistake(
+            "you summed over the tokens of an answer: GRPO divides by its length",
+            _built(aggregate=_answer_sum),
+        ),
+        Mistake(
+            "you summed over the answers: take the mean over the rows",
+            _built(aggregate=_sum_over_rows),
+        ),
+        Mistake(
+            "the mask is not applied: padding is trained on as if the policy had written it",
+            _built(use_mask=False),
+        ),
+        Mistake(
+            "the outer min is missing: clip(ratio) * A alone is flat in all four corners, so "
+            "wrong moves are never corrected",
+            _built(surrogate=_clip_only),
+        ),
+        Mistake(
+            "you took max where A < 0: the corrective gradient dies; it is min for both signs",
+            _built(surrogate=_max_where_negative),
+        ),
+        Mistake(
+            "nothing is clipped: take the min of ratio * A and clip(ratio) * A",
+            _built(surrogate=_unclipped),
+        ),
+        Mistake(
+            "advantages over the whole batch: each prompt is its own group",
+            _built(advantages=_over_the_batch),
+        ),
+        Mistake(
+            "wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
+            "view(G, -1)",
+            _built(advantages=interleaved_advantages),
+        ),
+        Mistake(
+            "the advantage is not divided by the group's std: that is Dr. GRPO's",
+            _built(advantages=_not_scaled),
+        ),
+        Mistake(
+            "leave-one-out baseline, no std: that is RLOO's advantage",
+            _built(advantages=_leave_one_out),
+        ),
+        Mistake(
+            "raw rewards stand where the advantages belong: without the group's mean nothing "
+            "is pushed down",
+            _built(advantages=_raw_rewards),
+        ),
+        Mistake(
+            "the ratio is taken against the reference: its denominator is the old policy, "
+            "which sampled the answers",
+            _built(ratio=_against_reference),
+        ),
+        Mistake(
+            "old_logprobs are not used: the ratio is 1 everywhere and nothing is ever clipped",
+            _built(ratio=_against_itself),
+        ),
+        Mistake(
+            "the ratio is upside down: it is pi / pi_old, exp(logprobs - old_logprobs)",
+            _built(ratio=_upside_down),
+        ),
+        Mistake(
+            "log-probs were summed before the ratio: that is one ratio per answer, the "
+            "product; GRPO has one per token",
+            _built(ratio=_product),
+        ),
+        Mistake(
+            "one ratio per answer, the geometric mean: that is GSPO's; GRPO has one per token",
+            _built(ratio=_geometric_mean),
+        ),
+        Mistake(
+            "the log-ratio stands where the ratio belongs: take exp(logprobs - old_logprobs)",
+            _built(ratio=_no_exp),
+        ),
+        Mistake(
+            "the ratio is detached: the value is right, the policy term has no gradient",
+            _built(ratio=_detached),
+        ),
+        Mistake(
+            "k3 is upside down: with samples of pi it is pi_ref / pi, so d = ref_logprobs - "
+            "logprobs",
+            _built(kl=_inverted),
+        ),
+        Mistake(
+            "k1 in the loss: on-policy its expected gradient is 0, it anchors nothing; the "
+            "paper's penalty is k3",
+            _built(kl=_k1),
+        ),
         Mistake("k2 in the loss: the paper's penalty is k3, exp(d) - 1 - d", _built(kl=_k2)),
-        Mistake("k3 times the ratio: that is the later bias-corrected KL (TRL's default); the "
-                "paper's k3 stands alone", _built(kl=_times_ratio)),
+        Mistake(
+            "k3 times the ratio: that is the later bias-corrected KL (TRL's default); the "
+            "paper's k3 stands alone",
+            _built(kl=_times_ratio),
+        ),
         Mistake("the KL is not multiplied by beta", _beta_left_out),
-        Mistake("the KL has the wrong sign: the loss is -(surrogate - beta * k3), so the penalty "
-                "is added to it", _built(kl_weight=-1.0)),
+        Mistake(
+            "the KL has the wrong sign: the loss is -(surrogate - beta * k3), so the penalty "
+            "is added to it",
+            _built(kl_weight=-1.0),
+        ),
         Mistake("the KL term is missing: add beta * k3 per token", _built(kl_weight=0.0)),
-        Mistake("the KL is averaged over all tokens, apart from the policy term: both share the "
-                "mean inside each answer", _built(kl_aggregate=_token_mean)),
-        Mistake("the policy term lost its minus: the penalty is minimised, the surrogate must be "
-                "maximised", _built(surrogate=_minus_policy)),
+        Mistake(
+            "the KL is averaged over all tokens, apart from the policy term: both share the "
+            "mean inside each answer",
+            _built(kl_aggregate=_token_mean),
+        ),
+        Mistake(
+            "the policy term lost its minus: the penalty is minimised, the surrogate must be "
+            "maximised",
+            _built(surrogate=_minus_policy),
+        ),
         Mistake("the sign is flipped: this is the objective J; the loss is -J", _maximised),
         Mistake(PADDING, _padding_times_zero),
         Mistake(NO_TOKENS, _empty_row_nan),
@@ -346,6 +557,6 @@ GRPO_LOSS = Exercise(
     differentiate=("logprobs",),
     direction="minimised",
     hint="Five steps: clean the padding with torch.where, advantages per group, exp(logprobs - "
-         "old_logprobs), the smaller of two products minus beta * k3, then mean inside each "
-         "answer, mean over answers, minus.",
+    "old_logprobs), the smaller of two products minus beta * k3, then mean inside each "
+    "answer, mean over answers, minus.",
 )

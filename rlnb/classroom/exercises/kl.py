@@ -9,8 +9,9 @@ from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Pro
 __all__ = ["K3", "k3"]
 
 
-def k3(logprobs: torch.Tensor, ref_logprobs: torch.Tensor, *,
-       limit: float = float("inf")) -> torch.Tensor:
+def k3(
+    logprobs: torch.Tensor, ref_logprobs: torch.Tensor, *, limit: float = float("inf")
+) -> torch.Tensor:
     """pi_ref/pi - 1 - log(pi_ref/pi), per element; `limit` clamps it from above."""
     log_ratio = ref_logprobs - logprobs
     return (torch.expm1(log_ratio) - log_ratio).clamp(max=limit)
@@ -68,8 +69,13 @@ def _ratio_only(logprobs, ref_logprobs):
 
 
 def _probe(label: str, logprobs: list, ref_logprobs: list) -> Probe:
-    return Probe(label, {"logprobs": torch.tensor(logprobs, dtype=torch.float64),
-                         "ref_logprobs": torch.tensor(ref_logprobs, dtype=torch.float64)})
+    return Probe(
+        label,
+        {
+            "logprobs": torch.tensor(logprobs, dtype=torch.float64),
+            "ref_logprobs": torch.tensor(ref_logprobs, dtype=torch.float64),
+        },
+    )
 
 
 K3 = Exercise(
@@ -79,38 +85,64 @@ K3 = Exercise(
         _probe("policy below the reference", [-1.0], [-0.5]),
         _probe("policy above the reference", [-0.5], [-1.5]),
         _probe("equal", [-0.7, -2.0], [-0.7, -2.0]),
-        _probe("two rows", [[-0.6, -2.0, -0.2], [-0.8, -2.8, -1.9]],
-               [[-0.7, -2.1, -0.25], [-0.55, -3.0, -1.4]]),
+        _probe(
+            "two rows",
+            [[-0.6, -2.0, -0.2], [-0.8, -2.8, -1.9]],
+            [[-0.7, -2.1, -0.25], [-0.55, -3.0, -1.4]],
+        ),
         _probe("far below the reference", [-6.0, -5.0], [-0.1, -2.0]),
     ),
     conventions=(
         Convention("clamped at 10: verl's way; this page does not clamp", {"limit": 10.0}),
     ),
     mistakes=(
-        Mistake("the ratio is upside down: samples come from pi, so it is pi_ref / pi; yours does "
-                "not estimate KL(pi || ref)", _inverted),
-        Mistake("this is k1, log pi - log ref: its mean is right, it can be negative, and as a "
-                "loss its expected gradient is 0", _k1),
-        Mistake("this is k2, half the squared log-ratio; k3 is exp(d) - 1 - d with d = log ref - "
-                "log pi", _k2),
-        Mistake("this is the squared log-ratio; k3 is exp(d) - 1 - d with d = log ref - log pi",
-                _k2_without_half),
-        Mistake("the -1 is missing: where pi = ref the estimate must be 0, yours is 1",
-                _no_minus_one),
+        Mistake(
+            "the ratio is upside down: samples come from pi, so it is pi_ref / pi; yours does "
+            "not estimate KL(pi || ref)",
+            _inverted,
+        ),
+        Mistake(
+            "this is k1, log pi - log ref: its mean is right, it can be negative, and as a "
+            "loss its expected gradient is 0",
+            _k1,
+        ),
+        Mistake(
+            "this is k2, half the squared log-ratio; k3 is exp(d) - 1 - d with d = log ref - "
+            "log pi",
+            _k2,
+        ),
+        Mistake(
+            "this is the squared log-ratio; k3 is exp(d) - 1 - d with d = log ref - log pi",
+            _k2_without_half,
+        ),
+        Mistake(
+            "the -1 is missing: where pi = ref the estimate must be 0, yours is 1", _no_minus_one
+        ),
         Mistake("the sign is flipped: k3 is never negative", _flipped),
         Mistake("the log is added: it is exp(d) - 1 - d, whose slope at d = 0 is 0", _log_added),
-        Mistake("the two logs point in opposite directions: use the same d = log ref - log pi in "
-                "exp(d) and in -d", _half_inverted),
-        Mistake("the value is right, the gradient is not: exp(d) was detached, which leaves k1's "
-                "gradient", _detached_ratio),
-        Mistake("this is F.kl_div, ref * (log ref - log pi): it is meant for whole distributions, "
-                "not for sampled tokens", _library_kl_div),
-        Mistake("you weighted by pi: the sampling does that already, so the samples would count "
-                "twice", _weighted),
+        Mistake(
+            "the two logs point in opposite directions: use the same d = log ref - log pi in "
+            "exp(d) and in -d",
+            _half_inverted,
+        ),
+        Mistake(
+            "the value is right, the gradient is not: exp(d) was detached, which leaves k1's "
+            "gradient",
+            _detached_ratio,
+        ),
+        Mistake(
+            "this is F.kl_div, ref * (log ref - log pi): it is meant for whole distributions, "
+            "not for sampled tokens",
+            _library_kl_div,
+        ),
+        Mistake(
+            "you weighted by pi: the sampling does that already, so the samples would count twice",
+            _weighted,
+        ),
         Mistake("-log(pi_ref / pi) is missing: ratio - 1 alone has mean 0", _ratio_only),
     ),
     differentiate=("logprobs",),
     direction="minimised",
     hint="Let d = log ref - log pi: k3 = exp(d) - 1 - d. It is 0 where the two agree and never "
-         "negative. torch.expm1(d) is exp(d) - 1 without rounding.",
+    "negative. torch.expm1(d) is exp(d) - 1 without rounding.",
 )

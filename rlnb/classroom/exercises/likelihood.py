@@ -8,8 +8,10 @@ from rlnb.classroom.exercises.exercise import Exercise, Mistake, Probe
 
 __all__ = ["TOKEN_LOGPROBS", "token_logprobs"]
 
-UNDERFLOW = ("log(softmax(x)) is -inf or nan once a logit lies far below the largest: "
-             "log_softmax subtracts the largest first")
+UNDERFLOW = (
+    "log(softmax(x)) is -inf or nan once a logit lies far below the largest: "
+    "log_softmax subtracts the largest first"
+)
 
 
 def token_logprobs(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
@@ -58,43 +60,73 @@ TOKEN_LOGPROBS = Exercise(
     name="token_logprobs",
     reference=token_logprobs,
     probes=(
-        Probe("one token", {
-            "logits": torch.tensor([[[1.0, 2.0, 0.0]]], dtype=torch.float64),
-            "tokens": torch.tensor([[0]]),
-        }),
-        Probe("two tokens", {
-            "logits": torch.tensor([[[1.0, 2.0], [0.5, -1.0]]], dtype=torch.float64),
-            "tokens": torch.tensor([[0, 1]]),
-        }),
-        Probe("two rows", {
-            "logits": torch.tensor([
-                [[0.3, -0.5, 1.1, 0.0], [2.0, 0.1, -0.4, 0.7], [0.2, 0.9, -1.3, 0.4]],
-                [[-0.6, 0.8, 0.5, 1.5], [0.0, -2.0, 1.2, 0.6], [1.4, 0.3, 0.3, -0.9]],
-            ], dtype=torch.float64),
-            "tokens": torch.tensor([[2, 0, 3], [1, 1, 0]]),
-        }),
-        Probe("a logit of 1000", {
-            "logits": torch.tensor([[[0.0, 1000.0], [1.0, 0.0]]], dtype=torch.float64),
-            "tokens": torch.tensor([[0, 1]]),
-        }, catches=UNDERFLOW),
+        Probe(
+            "one token",
+            {
+                "logits": torch.tensor([[[1.0, 2.0, 0.0]]], dtype=torch.float64),
+                "tokens": torch.tensor([[0]]),
+            },
+        ),
+        Probe(
+            "two tokens",
+            {
+                "logits": torch.tensor([[[1.0, 2.0], [0.5, -1.0]]], dtype=torch.float64),
+                "tokens": torch.tensor([[0, 1]]),
+            },
+        ),
+        Probe(
+            "two rows",
+            {
+                "logits": torch.tensor(
+                    [
+                        [[0.3, -0.5, 1.1, 0.0], [2.0, 0.1, -0.4, 0.7], [0.2, 0.9, -1.3, 0.4]],
+                        [[-0.6, 0.8, 0.5, 1.5], [0.0, -2.0, 1.2, 0.6], [1.4, 0.3, 0.3, -0.9]],
+                    ],
+                    dtype=torch.float64,
+                ),
+                "tokens": torch.tensor([[2, 0, 3], [1, 1, 0]]),
+            },
+        ),
+        Probe(
+            "a logit of 1000",
+            {
+                "logits": torch.tensor([[[0.0, 1000.0], [1.0, 0.0]]], dtype=torch.float64),
+                "tokens": torch.tensor([[0, 1]]),
+            },
+            catches=UNDERFLOW,
+        ),
     ),
     mistakes=(
-        Mistake("you shifted by one: logits[:, t] already score tokens[:, t] here; the shift "
-                "belongs where the model's output is cut", _shifted),
-        Mistake("you shifted the wrong way: logits[:, t + 1] have already seen tokens[:, t]",
-                _shifted_back),
+        Mistake(
+            "you shifted by one: logits[:, t] already score tokens[:, t] here; the shift "
+            "belongs where the model's output is cut",
+            _shifted,
+        ),
+        Mistake(
+            "you shifted the wrong way: logits[:, t + 1] have already seen tokens[:, t]",
+            _shifted_back,
+        ),
         Mistake("these are probabilities: take log_softmax, not softmax", _probabilities),
-        Mistake("these are raw logits: they become log-probabilities by subtracting logsumexp "
-                "over the vocabulary", _unnormalised),
-        Mistake("you normalised over the tokens of the answer (dim 1); probabilities sum to 1 "
-                "over the vocabulary, dim -1", _over_time),
-        Mistake("this is -log p, the cross-entropy; the log-probability itself was asked for",
-                _negated),
-        Mistake("you scored the likeliest token, not the one that was written: gather with tokens",
-                _likeliest),
+        Mistake(
+            "these are raw logits: they become log-probabilities by subtracting logsumexp "
+            "over the vocabulary",
+            _unnormalised,
+        ),
+        Mistake(
+            "you normalised over the tokens of the answer (dim 1); probabilities sum to 1 "
+            "over the vocabulary, dim -1",
+            _over_time,
+        ),
+        Mistake(
+            "this is -log p, the cross-entropy; the log-probability itself was asked for", _negated
+        ),
+        Mistake(
+            "you scored the likeliest token, not the one that was written: gather with tokens",
+            _likeliest,
+        ),
         Mistake(UNDERFLOW, _log_of_softmax),
     ),
     differentiate=("logits",),
     hint="log_softmax over the vocabulary (dim -1), then gather the entry of each token. gather "
-         "wants an index with as many dimensions as its input: tokens.unsqueeze(-1).",
+    "wants an index with as many dimensions as its input: tokens.unsqueeze(-1).",
 )

@@ -11,8 +11,15 @@ from rlnb.classroom.exercises.silent_bug import SilentBug
 __all__ = ["DPPO_MASK", "NAME_THIS_10", "SILENT_BUG_10", "dppo_mask"]
 
 
-def dppo_mask(logprobs: torch.Tensor, old_logprobs: torch.Tensor, advantages: torch.Tensor,
-              low: float, high: float, *, at_zero: str = "low") -> torch.Tensor:
+def dppo_mask(
+    logprobs: torch.Tensor,
+    old_logprobs: torch.Tensor,
+    advantages: torch.Tensor,
+    low: float,
+    high: float,
+    *,
+    at_zero: str = "low",
+) -> torch.Tensor:
     """True = keep. Dropped: A > 0 and p - q > high, or A <= 0 and q - p > low. Shapes alike.
 
     `at_zero`: what A = 0 is tested with, "low" as published, "high", or "none" (always kept).
@@ -98,62 +105,121 @@ def _squared(logprobs, old_logprobs, advantages, low, high):
 
 def _tokens(label: str, p: list, q: list, advantages: list, low: float, high: float) -> Probe:
     double = {"dtype": torch.float64}
-    return Probe(label, {
-        "logprobs": torch.tensor(p, **double).log(),
-        "old_logprobs": torch.tensor(q, **double).log(),
-        "advantages": torch.tensor(advantages, **double), "low": low, "high": high,
-    })
+    return Probe(
+        label,
+        {
+            "logprobs": torch.tensor(p, **double).log(),
+            "old_logprobs": torch.tensor(q, **double).log(),
+            "advantages": torch.tensor(advantages, **double),
+            "low": low,
+            "high": high,
+        },
+    )
 
 
 DPPO_MASK = Exercise(
     name="dppo_mask",
     reference=dppo_mask,
     probes=(
-        _tokens("four cases, 0.2 of mass", [0.6, 0.2, 0.6, 0.2], [0.4, 0.4, 0.4, 0.4],
-                [1.0, 1.0, -1.0, -1.0], 0.15, 0.15),
-        _tokens("a rare token and a likely one", [0.0002, 0.80, 0.30, 0.005, 0.9],
-                [0.0001, 0.99, 0.05, 0.06, 0.6], [1.0, -1.0, 1.0, -1.0, 2.0], 0.1, 0.28),
-        _tokens("two thresholds, one A of 0",
-                [[0.70, 0.30, 0.45], [0.62, 0.05, 0.10], [0.90, 0.10, 0.08]],
-                [[0.55, 0.45, 0.20], [0.80, 0.07, 0.32], [0.52, 0.55, 0.50]],
-                [[0.5, -0.5, 0.7], [-1.0, -1.0, 0.0], [1.0, -2.0, 0.0]], 0.12, 0.2),
-        _tokens("wide and narrow", [0.99, 0.02, 0.50, 0.31, 0.055], [0.50, 0.60, 0.35, 0.44, 0.1],
-                [1.0, -1.0, 1.0, -0.1, -1.0], 0.5, 0.05),
-        _tokens("an A of 0 that rose", [0.9, 0.9, 0.3, 0.25], [0.4, 0.4, 0.6, 0.6],
-                [0.0, 1.0, 0.0, 1.0], 0.4, 0.3),
+        _tokens(
+            "four cases, 0.2 of mass",
+            [0.6, 0.2, 0.6, 0.2],
+            [0.4, 0.4, 0.4, 0.4],
+            [1.0, 1.0, -1.0, -1.0],
+            0.15,
+            0.15,
+        ),
+        _tokens(
+            "a rare token and a likely one",
+            [0.0002, 0.80, 0.30, 0.005, 0.9],
+            [0.0001, 0.99, 0.05, 0.06, 0.6],
+            [1.0, -1.0, 1.0, -1.0, 2.0],
+            0.1,
+            0.28,
+        ),
+        _tokens(
+            "two thresholds, one A of 0",
+            [[0.70, 0.30, 0.45], [0.62, 0.05, 0.10], [0.90, 0.10, 0.08]],
+            [[0.55, 0.45, 0.20], [0.80, 0.07, 0.32], [0.52, 0.55, 0.50]],
+            [[0.5, -0.5, 0.7], [-1.0, -1.0, 0.0], [1.0, -2.0, 0.0]],
+            0.12,
+            0.2,
+        ),
+        _tokens(
+            "wide and narrow",
+            [0.99, 0.02, 0.50, 0.31, 0.055],
+            [0.50, 0.60, 0.35, 0.44, 0.1],
+            [1.0, -1.0, 1.0, -0.1, -1.0],
+            0.5,
+            0.05,
+        ),
+        _tokens(
+            "an A of 0 that rose",
+            [0.9, 0.9, 0.3, 0.25],
+            [0.4, 0.4, 0.6, 0.6],
+            [0.0, 1.0, 0.0, 1.0],
+            0.4,
+            0.3,
+        ),
     ),
     conventions=(
-        Convention("at A = 0 this looks at the rising side, DPPO at the falling one: such a token "
-                   "has no gradient anyway", {"at_zero": "high"}),
-        Convention("at A = 0 this always keeps, DPPO tests the falling side: such a token has no "
-                   "gradient anyway", {"at_zero": "none"}),
+        Convention(
+            "at A = 0 this looks at the rising side, DPPO at the falling one: such a token "
+            "has no gradient anyway",
+            {"at_zero": "high"},
+        ),
+        Convention(
+            "at A = 0 this always keeps, DPPO tests the falling side: such a token has no "
+            "gradient anyway",
+            {"at_zero": "none"},
+        ),
     ),
     mistakes=(
-        Mistake("the direction is missing: a token that comes back towards the old policy is kept, "
-                "however far it is", _blind_to_direction),
-        Mistake("the direction is turned: dropped is what its advantage pushes further away, kept "
-                "what it pushes back", _coming_back),
+        Mistake(
+            "the direction is missing: a token that comes back towards the old policy is kept, "
+            "however far it is",
+            _blind_to_direction,
+        ),
+        Mistake(
+            "the direction is turned: dropped is what its advantage pushes further away, kept "
+            "what it pushes back",
+            _coming_back,
+        ),
         Mistake("inverted: True means keep", _inverted),
         Mistake("the thresholds are swapped: high goes with A > 0, low with A <= 0", _swapped),
         Mistake("low for both signs: A > 0 is compared with high", _low_for_both),
         Mistake("high for both signs: A <= 0 is compared with low", _high_for_both),
-        Mistake("you compare the ratio: that is PPO's clip; DPPO compares probabilities, p - q",
-                _ratio),
+        Mistake(
+            "you compare the ratio: that is PPO's clip; DPPO compares probabilities, p - q", _ratio
+        ),
         Mistake("you compare log-probs: DPPO compares probabilities, so exp first", _log_ratio),
-        Mistake("halved: the two-way total variation is (|dp| + |dp|)/2 = |dp|, the token and the "
-                "rest move alike", _half),
-        Mistake("the advantage is not used: a far token is dropped only when its advantage pushes "
-                "it further", _any_sign),
-        Mistake("only A > 0 is masked: with A <= 0 a token that fell by more than low is dropped "
-                "too", _only_positive),
-        Mistake("only A <= 0 is masked: with A > 0 a token that rose by more than high is dropped "
-                "too", _only_negative),
-        Mistake("this is the two-way KL: a fine DPPO too, with thresholds of its own (0.05); here "
-                "it is |p - q|", _binary_kl),
+        Mistake(
+            "halved: the two-way total variation is (|dp| + |dp|)/2 = |dp|, the token and the "
+            "rest move alike",
+            _half,
+        ),
+        Mistake(
+            "the advantage is not used: a far token is dropped only when its advantage pushes "
+            "it further",
+            _any_sign,
+        ),
+        Mistake(
+            "only A > 0 is masked: with A <= 0 a token that fell by more than low is dropped too",
+            _only_positive,
+        ),
+        Mistake(
+            "only A <= 0 is masked: with A > 0 a token that rose by more than high is dropped too",
+            _only_negative,
+        ),
+        Mistake(
+            "this is the two-way KL: a fine DPPO too, with thresholds of its own (0.05); here "
+            "it is |p - q|",
+            _binary_kl,
+        ),
         Mistake("the difference is squared: compare |p - q| itself with the threshold", _squared),
     ),
     hint="exp both. For A > 0 the token is dropped when p - q > high, else when q - p > low; "
-         "return the opposite. No absolute value is needed.",
+    "return the opposite. No absolute value is needed.",
 )
 
 
@@ -165,7 +231,7 @@ def _train_on_batch(theta, actions, A, updates=8, lr=0.5, delta=0.1):
         moved = (logp.exp() - old.exp()) * A.sign()
         keep = (moved <= delta).detach()
         worth = (logp - old).exp() * A * keep
-        gradient, = torch.autograd.grad(worth.mean(), theta)
+        (gradient,) = torch.autograd.grad(worth.mean(), theta)
         theta = theta + lr * gradient
     return theta.detach()
 
@@ -175,11 +241,11 @@ def train_on_batch(theta, actions, A, updates=8, lr=0.5, delta=0.1):
     for _ in range(updates):
         theta = theta.detach().requires_grad_()
         logp = theta.log_softmax(0)[actions]
-        old = logp.detach()                       # no gradient through old
+        old = logp.detach()  # no gradient through old
         moved = (logp.exp() - old.exp()) * A.sign()
         keep = (moved <= delta).detach()
         worth = (logp - old).exp() * A * keep
-        gradient, = torch.autograd.grad(worth.mean(), theta)
+        (gradient,) = torch.autograd.grad(worth.mean(), theta)
         theta = theta + lr * gradient
     return theta.detach()
 
@@ -189,9 +255,9 @@ SILENT_BUG_10 = SilentBug(
     right=_train_on_batch,
     broken=train_on_batch,
     story="The old log-probs are taken anew in every update, so the ratio is always 1, nothing has "
-          "ever moved, and the masked share is a healthy-looking 0. One update is right.",
+    "ever moved, and the masked share is a healthy-looking 0. One update is right.",
     hint="With one update the two agree. How far may one batch carry a token, and what happens to "
-         "that after fifty updates?",
+    "that after fifty updates?",
 )
 
 NAME_THIS_10 = NameThis(
@@ -199,19 +265,24 @@ NAME_THIS_10 = NameThis(
     answer="dppo",
     near={
         "ppo": "a ratio of 6 keeps its full weight in the first line, and one of 0.82 is dead in "
-               "the fourth: no band of ratios does that",
+        "the fourth: no band of ratios does that",
         "grpo": "its clip looks at the ratio: 6 would be dead, 0.82 alive",
         "dapo": "its clip looks at the ratio: 6 would be dead, 0.82 alive",
         "cispo": "its weight is min(ratio, cap) and never 0; two of these are 0",
         "sapo": "its weight fades and is never exactly 0, nor ever exactly the ratio away from 1",
         "gspo": "it has one ratio per answer; here neighbours differ, and the old probability "
-                "decides",
+        "decides",
         "gmpo": "it clips ratios; here the old probability decides",
         "dppo_kl": "near: the same mask by the KL; the drop from 0.90 to 0.76 has a KL of 0.06, "
-                   "above 0.05, and would be dead",
+        "above 0.05, and would be dead",
     },
     story="the weight is the ratio or 0, and what decides is the probability that moved, 0.15, "
-          "with its direction: DPPO, two-way total variation.",
-    also=("dppo_tv", "dppo binary tv", "divergence ppo", "divergence proximal policy optimization",
-          "divergence proximal policy optimisation"),
+    "with its direction: DPPO, two-way total variation.",
+    also=(
+        "dppo_tv",
+        "dppo binary tv",
+        "divergence ppo",
+        "divergence proximal policy optimization",
+        "divergence proximal policy optimisation",
+    ),
 )

@@ -43,16 +43,21 @@ class NameThis:
         if answer is None or answer is Ellipsis or answer == "":
             return Verdict("not attempted", f"{self.name}: there is no name yet")
         if not isinstance(answer, str):
-            return Verdict("wrong", f"give the name as text, such as check.{self.name}(\"ppo\"); "
-                                    f"a {type(answer).__name__} came")
+            return Verdict(
+                "wrong",
+                f'give the name as text, such as check.{self.name}("ppo"); '
+                f"a {type(answer).__name__} came",
+            )
         given = _plain(answer)
         if given in {_plain(known) for known in (self.answer, *self.also)}:
             return Verdict("right", self.story)
         for known, sentence in self.near.items():
             if given == _plain(known):
                 return Verdict("wrong", f"not {known}: {sentence}")
-        return Verdict("wrong", f"not {answer!r}: look at the baseline, the ratio and the weights, "
-                                "one at a time")
+        return Verdict(
+            "wrong",
+            f"not {answer!r}: look at the baseline, the ratio and the weights, one at a time",
+        )
 
     def __repr__(self) -> str:
         return f"check.{self.name}: give it the method's name"

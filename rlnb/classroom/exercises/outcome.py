@@ -34,8 +34,9 @@ class Outcome:
     tolerance: float = 0.0
 
 
-def run(function: Callable[..., Any], exercise: Exercise, probe: Probe,
-        dtype: torch.dtype) -> Outcome:
+def run(
+    function: Callable[..., Any], exercise: Exercise, probe: Probe, dtype: torch.dtype
+) -> Outcome:
     """Call `function` on fresh arguments. What it prints or warns is kept off the page."""
     arguments = probe.cast(dtype)
     leaves = {name: arguments[name].requires_grad_() for name in exercise.differentiate}
@@ -53,17 +54,25 @@ def run(function: Callable[..., Any], exercise: Exercise, probe: Probe,
             gradients = _gradients(value, leaves)
     except Exception as error:  # whatever a learner's function raises belongs in the verdict
         return Outcome(error=error)
-    edited = tuple(n for n, v in passed.items()
-                   if torch.is_tensor(v) and not _identical(v, arguments[n]))
-    return Outcome(returned, None if value is None else value.detach(), gradients, edited,
-                   tolerance=exercise.tolerance)
+    edited = tuple(
+        n for n, v in passed.items() if torch.is_tensor(v) and not _identical(v, arguments[n])
+    )
+    return Outcome(
+        returned,
+        None if value is None else value.detach(),
+        gradients,
+        edited,
+        tolerance=exercise.tolerance,
+    )
 
 
 def _as_tensor(returned: Any) -> torch.Tensor | None:
     if torch.is_tensor(returned):
         return returned
-    if isinstance(returned, (list, tuple)) and returned and all(
-        torch.is_tensor(v) for v in returned
+    if (
+        isinstance(returned, (list, tuple))
+        and returned
+        and all(torch.is_tensor(v) for v in returned)
     ):
         return torch.stack(list(returned))
     try:
@@ -73,8 +82,9 @@ def _as_tensor(returned: Any) -> torch.Tensor | None:
         return None
 
 
-def _gradients(value: torch.Tensor | None,
-               leaves: dict[str, torch.Tensor]) -> dict[str, torch.Tensor] | None:
+def _gradients(
+    value: torch.Tensor | None, leaves: dict[str, torch.Tensor]
+) -> dict[str, torch.Tensor] | None:
     if not leaves or value is None:
         return {}
     if not value.requires_grad:
@@ -82,8 +92,10 @@ def _gradients(value: torch.Tensor | None,
     found = torch.autograd.grad(value.sum(), list(leaves.values()), allow_unused=True)
     if all(gradient is None for gradient in found):
         return None
-    return {name: torch.zeros_like(leaf) if gradient is None else gradient
-            for (name, leaf), gradient in zip(leaves.items(), found, strict=True)}
+    return {
+        name: torch.zeros_like(leaf) if gradient is None else gradient
+        for (name, leaf), gradient in zip(leaves.items(), found, strict=True)
+    }
 
 
 def _identical(after: torch.Tensor, before: torch.Tensor) -> bool:
@@ -102,8 +114,9 @@ def same(came: torch.Tensor, expected: torch.Tensor, tolerance: float | None = N
     if came.shape != expected.shape:
         return False
     tolerance = tolerance or _tolerance(came, expected)
-    return torch.allclose(came.double(), expected.double(), rtol=tolerance, atol=tolerance,
-                          equal_nan=True)
+    return torch.allclose(
+        came.double(), expected.double(), rtol=tolerance, atol=tolerance, equal_nan=True
+    )
 
 
 def agree(came: Outcome, expected: Outcome, lens: str = "") -> bool:
@@ -137,6 +150,7 @@ def agree(came: Outcome, expected: Outcome, lens: str = "") -> bool:
 def difference_at(came: torch.Tensor, expected: torch.Tensor) -> tuple[int, ...]:
     """Index of the first entry that differs; the shapes are equal."""
     tolerance = _tolerance(came, expected)
-    close = torch.isclose(came.double(), expected.double(), rtol=tolerance, atol=tolerance,
-                          equal_nan=True)
+    close = torch.isclose(
+        came.double(), expected.double(), rtol=tolerance, atol=tolerance, equal_nan=True
+    )
     return tuple(int(i) for i in (~close).nonzero()[0])

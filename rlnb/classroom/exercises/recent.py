@@ -10,12 +10,15 @@ from rlnb.classroom.exercises.silent_bug import SilentBug
 
 __all__ = ["MAX_RL_ADVANTAGES", "NAME_THIS_12", "SILENT_BUG_12", "max_rl_advantages", "retired"]
 
-NO_SUCCESS = ("right where something is right; an all-wrong group is 0/0 here, nan for every "
-              "parameter: such a group gets 0 (torch.where on the mean)")
+NO_SUCCESS = (
+    "right where something is right; an all-wrong group is 0/0 here, nan for every "
+    "parameter: such a group gets 0 (torch.where on the mean)"
+)
 
 
-def max_rl_advantages(rewards: torch.Tensor, num_generations: int, *, eps: float = 0.0,
-                      minus_one: bool = False) -> torch.Tensor:
+def max_rl_advantages(
+    rewards: torch.Tensor, num_generations: int, *, eps: float = 0.0, minus_one: bool = False
+) -> torch.Tensor:
     """(r - mean) / mean inside each group, 0 where the mean is 0: (B,) -> (B,).
 
     MaxRL, arXiv 2602.02710. `minus_one` gives -1 to the answers of a group without a right one.
@@ -34,23 +37,31 @@ def _over(rewards, num_generations, divisor, eps=0.0, minus_one=False):
 
 
 def _over_the_std(rewards, num_generations, *, eps=0.0, minus_one=False):
-    return _over(rewards, num_generations,
-                 lambda groups, mean: groups.std(1, correction=0, keepdim=True), eps, minus_one)
+    return _over(
+        rewards,
+        num_generations,
+        lambda groups, mean: groups.std(1, correction=0, keepdim=True),
+        eps,
+        minus_one,
+    )
 
 
 def _only_centred(rewards, num_generations, *, minus_one=False):
-    return _over(rewards, num_generations, lambda groups, mean: torch.ones_like(mean), 0.0,
-                 minus_one)
+    return _over(
+        rewards, num_generations, lambda groups, mean: torch.ones_like(mean), 0.0, minus_one
+    )
 
 
 def _over_the_batch_mean(rewards, num_generations, *, eps=0.0, minus_one=False):
-    return _over(rewards, num_generations, lambda groups, mean: groups.mean().expand_as(mean), eps,
-                 minus_one)
+    return _over(
+        rewards, num_generations, lambda groups, mean: groups.mean().expand_as(mean), eps, minus_one
+    )
 
 
 def _over_the_count(rewards, num_generations, *, eps=0.0, minus_one=False):
-    return _over(rewards, num_generations, lambda groups, mean: groups.sum(1, keepdim=True), eps,
-                 minus_one)
+    return _over(
+        rewards, num_generations, lambda groups, mean: groups.sum(1, keepdim=True), eps, minus_one
+    )
 
 
 def _over_the_failures(rewards, num_generations, *, eps=0.0, minus_one=False):
@@ -86,9 +97,11 @@ def _not_guarded(rewards, num_generations):
 
 
 def _rewards(label: str, values: list[float], num_generations: int, catches: str = "") -> Probe:
-    return Probe(label, {
-        "rewards": torch.tensor(values, dtype=torch.float64), "num_generations": num_generations,
-    }, catches)
+    return Probe(
+        label,
+        {"rewards": torch.tensor(values, dtype=torch.float64), "num_generations": num_generations},
+        catches,
+    )
 
 
 MAX_RL_ADVANTAGES = Exercise(
@@ -103,36 +116,67 @@ MAX_RL_ADVANTAGES = Exercise(
         _rewards("all wrong beside one right of two", [0, 0, 0, 1], 2, NO_SUCCESS),
     ),
     conventions=(
-        Convention("-1 for the answers of an all-wrong group: the mean score is subtracted there, "
-                   "too, which keeps the G-th term; this page gives 0", {"minus_one": True}),
-        Convention("1e-6 added to the mean, as in the authors' code; this page adds nothing",
-                   {"eps": 1e-6}),
-        Convention("1e-8 added to the mean, as in open-instruct; this page adds nothing",
-                   {"eps": 1e-8}),
+        Convention(
+            "-1 for the answers of an all-wrong group: the mean score is subtracted there, "
+            "too, which keeps the G-th term; this page gives 0",
+            {"minus_one": True},
+        ),
+        Convention(
+            "1e-6 added to the mean, as in the authors' code; this page adds nothing", {"eps": 1e-6}
+        ),
+        Convention(
+            "1e-8 added to the mean, as in open-instruct; this page adds nothing", {"eps": 1e-8}
+        ),
     ),
     mistakes=(
-        Mistake("divided by the std: that is GRPO, weight 1/sqrt(p(1-p)); MaxRL divides by the "
-                "mean, weight 1/p", _over_the_std),
-        Mistake("only centred: that is Dr. GRPO, weight 1; the division by the group's mean is "
-                "what makes it 1/p", _only_centred),
-        Mistake("divided by the mean of the batch: then all prompts weigh alike; each group has "
-                "its own p", _over_the_batch_mean),
-        Mistake("divided by the number of right answers: G times too small; the mean is that "
-                "number over G", _over_the_count),
-        Mistake("divided by the share of wrong answers: upside down, easy prompts would weigh "
-                "most", _over_the_failures),
-        Mistake("divided by the root of the mean: for rewards of 0 and 1 log p needs 1/p, the mean "
-                "itself", _over_the_root),
-        Mistake("r / mean, without a baseline: the same direction on average, more noise; "
-                "subtract the mean first", _no_baseline),
-        Mistake("wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
-                "view(G, -1)", _interleaved),
-        Mistake("mean of the *others*: RLOO's habit; here the mean of the whole group is "
-                "subtracted and divided by", _others_only),
+        Mistake(
+            "divided by the std: that is GRPO, weight 1/sqrt(p(1-p)); MaxRL divides by the "
+            "mean, weight 1/p",
+            _over_the_std,
+        ),
+        Mistake(
+            "only centred: that is Dr. GRPO, weight 1; the division by the group's mean is "
+            "what makes it 1/p",
+            _only_centred,
+        ),
+        Mistake(
+            "divided by the mean of the batch: then all prompts weigh alike; each group has "
+            "its own p",
+            _over_the_batch_mean,
+        ),
+        Mistake(
+            "divided by the number of right answers: G times too small; the mean is that "
+            "number over G",
+            _over_the_count,
+        ),
+        Mistake(
+            "divided by the share of wrong answers: upside down, easy prompts would weigh most",
+            _over_the_failures,
+        ),
+        Mistake(
+            "divided by the root of the mean: for rewards of 0 and 1 log p needs 1/p, the mean "
+            "itself",
+            _over_the_root,
+        ),
+        Mistake(
+            "r / mean, without a baseline: the same direction on average, more noise; "
+            "subtract the mean first",
+            _no_baseline,
+        ),
+        Mistake(
+            "wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
+            "view(G, -1)",
+            _interleaved,
+        ),
+        Mistake(
+            "mean of the *others*: RLOO's habit; here the mean of the whole group is "
+            "subtracted and divided by",
+            _others_only,
+        ),
         Mistake(NO_SUCCESS, _not_guarded),
     ),
     hint="One prompt a line: view(-1, num_generations). Subtract the line's mean, divide by it. "
-         "What is the mean when nothing is right, and what should such a line teach?",
+    "What is the mean when nothing is right, and what should such a line teach?",
 )
 
 
@@ -142,7 +186,7 @@ def _retired(rewards, threshold=0.9):
 
 def retired(rewards, threshold=0.9):
     """rewards (steps, prompts, G), 0 or 1 -> (prompts,) bool: it leaves"""
-    kept = rewards.amax(2) > rewards.amin(2)     # groups with a gradient
+    kept = rewards.amax(2) > rewards.amin(2)  # groups with a gradient
     right = (rewards.sum(2) * kept).sum(0)
     tried = kept.sum(0) * rewards.shape[2]
     return right / tried.clamp(min=1) >= threshold
@@ -153,7 +197,7 @@ SILENT_BUG_12 = SilentBug(
     right=_retired,
     broken=retired,
     story="Only groups that trained entered the history. A solved prompt gives all-right groups, "
-          "which have no gradient: they never count, so it never retires.",
+    "which have no gradient: they never count, so it never retires.",
     hint="What does the history of a prompt look like that is solved every time?",
 )
 
@@ -164,14 +208,14 @@ NAME_THIS_12 = NameThis(
     near={
         "grpo": "there a std divides, and the KL is not multiplied by the ratio",
         "dr_grpo": "the advantage is the same, but each answer is divided by its own length here, "
-                   "and there is a KL",
+        "and there is a KL",
         "dppo": "it drops tokens, by how much probability moved; here a whole answer goes, by its "
-                "mean log-ratio",
+        "mean log-ratio",
         "gspo": "the mean log-ratio is only asked whether the answer counts: the ratio is the "
-                "token's",
+        "token's",
         "dapo": "it has a std, one mean over tokens, a higher upper edge and no KL",
         "ppo": "a critic would give the advantage; here the group does",
     },
     story="no std, k3 times the ratio with its gradient, and wrong answers much less likely than "
-          "when the engine sampled them are left out whole: DeepSeek-V3.2.",
+    "when the engine sampled them are left out whole: DeepSeek-V3.2.",
 )

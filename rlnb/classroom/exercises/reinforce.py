@@ -8,14 +8,19 @@ from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Pro
 
 __all__ = ["PADDING", "NO_TOKENS", "REINFORCE_LOSS", "reinforce_loss"]
 
-PADDING = ("right while the padding is finite; under the mask a -inf times 0 is nan: use "
-           "torch.where(mask, x, 0) on the inputs")
-NO_TOKENS = ("a row without tokens gives 0/0 = nan: it contributes 0, so keep its length at 1 or "
-             "more, .clamp(min=1)")
+PADDING = (
+    "right while the padding is finite; under the mask a -inf times 0 is nan: use "
+    "torch.where(mask, x, 0) on the inputs"
+)
+NO_TOKENS = (
+    "a row without tokens gives 0/0 = nan: it contributes 0, so keep its length at 1 or "
+    "more, .clamp(min=1)"
+)
 
 
-def reinforce_loss(logprobs: torch.Tensor, mask: torch.Tensor, rewards: torch.Tensor, *,
-                   count_empty: bool = True) -> torch.Tensor:
+def reinforce_loss(
+    logprobs: torch.Tensor, mask: torch.Tensor, rewards: torch.Tensor, *, count_empty: bool = True
+) -> torch.Tensor:
     """-(1/B) sum_i r_i sum_t log pi_it. `count_empty`: a row without tokens counts in B."""
     per_answer = torch.where(mask, logprobs, 0).sum(1)  # log pi of the whole answer, (B,)
     rows = len(rewards) if count_empty else mask.any(1).sum()
@@ -82,67 +87,120 @@ REINFORCE_LOSS = Exercise(
     name="reinforce_loss",
     reference=reinforce_loss,
     probes=(
-        Probe("two answers of one token", {
-            "logprobs": torch.tensor([[-1.0], [-2.0]], dtype=torch.float64),
-            "mask": torch.ones(2, 1, dtype=torch.bool),
-            "rewards": torch.tensor([1.0, 0.0], dtype=torch.float64),
-        }),
-        Probe("unequal lengths", {
-            "logprobs": torch.tensor([[-1.0, -0.5, -3.0], [-2.0, -0.25, -0.75]],
-                                     dtype=torch.float64),
-            "mask": torch.tensor([[1, 0, 0], [1, 1, 1]], dtype=torch.bool),
-            "rewards": torch.tensor([1.0, 0.5], dtype=torch.float64),
-        }),
-        Probe("a negative reward, as wide as tall", {
-            "logprobs": torch.tensor([[-0.2, -1.1, -0.7], [-0.9, -0.4, -5.0], [-0.3, -4.0, -6.0]],
-                                     dtype=torch.float64),
-            "mask": torch.tensor([[1, 1, 1], [1, 1, 0], [1, 0, 0]], dtype=torch.bool),
-            "rewards": torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64),
-        }),
-        Probe("a row without tokens", {
-            "logprobs": torch.tensor([[-1.0, -0.5], [-2.0, -0.25], [-0.1, -0.6]],
-                                     dtype=torch.float64),
-            "mask": torch.tensor([[1, 1], [0, 0], [1, 0]], dtype=torch.bool),
-            "rewards": torch.tensor([1.0, 3.0, -1.0], dtype=torch.float64),
-        }, catches=NO_TOKENS),
-        Probe("-inf and nan under the mask", {
-            "logprobs": torch.tensor([[-1.0, float("-inf")], [-2.0, float("nan")]],
-                                     dtype=torch.float64),
-            "mask": torch.tensor([[1, 0], [1, 0]], dtype=torch.bool),
-            "rewards": torch.tensor([1.0, -1.0], dtype=torch.float64),
-        }, catches=PADDING),
+        Probe(
+            "two answers of one token",
+            {
+                "logprobs": torch.tensor([[-1.0], [-2.0]], dtype=torch.float64),
+                "mask": torch.ones(2, 1, dtype=torch.bool),
+                "rewards": torch.tensor([1.0, 0.0], dtype=torch.float64),
+            },
+        ),
+        Probe(
+            "unequal lengths",
+            {
+                "logprobs": torch.tensor(
+                    [[-1.0, -0.5, -3.0], [-2.0, -0.25, -0.75]], dtype=torch.float64
+                ),
+                "mask": torch.tensor([[1, 0, 0], [1, 1, 1]], dtype=torch.bool),
+                "rewards": torch.tensor([1.0, 0.5], dtype=torch.float64),
+            },
+        ),
+        Probe(
+            "a negative reward, as wide as tall",
+            {
+                "logprobs": torch.tensor(
+                    [[-0.2, -1.1, -0.7], [-0.9, -0.4, -5.0], [-0.3, -4.0, -6.0]],
+                    dtype=torch.float64,
+                ),
+                "mask": torch.tensor([[1, 1, 1], [1, 1, 0], [1, 0, 0]], dtype=torch.bool),
+                "rewards": torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64),
+            },
+        ),
+        Probe(
+            "a row without tokens",
+            {
+                "logprobs": torch.tensor(
+                    [[-1.0, -0.5], [-2.0, -0.25], [-0.1, -0.6]], dtype=torch.float64
+                ),
+                "mask": torch.tensor([[1, 1], [0, 0], [1, 0]], dtype=torch.bool),
+                "rewards": torch.tensor([1.0, 3.0, -1.0], dtype=torch.float64),
+            },
+            catches=NO_TOKENS,
+        ),
+        Probe(
+            "-inf and nan under the mask",
+            {
+                "logprobs": torch.tensor(
+                    [[-1.0, float("-inf")], [-2.0, float("nan")]], dtype=torch.float64
+                ),
+                "mask": torch.tensor([[1, 0], [1, 0]], dtype=torch.bool),
+                "rewards": torch.tensor([1.0, -1.0], dtype=torch.float64),
+            },
+            catches=PADDING,
+        ),
     ),
     conventions=(
-        Convention("a row without tokens is left out of the mean: verl's way when it is given no "
-                   "global batch size; this page counts it", {"count_empty": False}),
+        Convention(
+            "a row without tokens is left out of the mean: verl's way when it is given no "
+            "global batch size; this page counts it",
+            {"count_empty": False},
+        ),
     ),
     mistakes=(
-        Mistake("you divided each answer by its length: log pi(answer) is a sum, and 1/length "
-                "is another estimator with a length bias", _answer_mean),
-        Mistake("you averaged over all tokens: sum over the tokens of an answer, then average "
-                "over the rows", _token_mean),
-        Mistake("you averaged over every entry, padding included: sum over the unmasked tokens, "
-                "then average over the rows", _mean_of_everything),
-        Mistake("the minus is missing: the optimizer minimises, so this step would make rewarded "
-                "answers rarer", _no_minus),
-        Mistake("the mask is not applied: padding is scored as if the policy had written it",
-                _no_mask),
-        Mistake("you subtracted the mean reward: a good idea, and the next page; here the raw "
-                "reward is asked for", _with_baseline),
-        Mistake("you multiplied the mean log-prob by the mean reward: each answer needs its own "
-                "reward before the mean", _product_of_means),
-        Mistake("the rewards are not used: this is the likelihood of every sample, good or bad",
-                _no_rewards),
-        Mistake("you summed over the rows: take the mean, or the step grows with the batch",
-                _no_mean),
-        Mistake("you used pi where log pi belongs: on a sample of pi the gradient wanted is r "
-                "grad log pi", _probabilities),
-        Mistake("you averaged over the rewarded answers only: the unrewarded ones count in the "
-                "mean, with weight 0", _successes_only),
+        Mistake(
+            "you divided each answer by its length: log pi(answer) is a sum, and 1/length "
+            "is another estimator with a length bias",
+            _answer_mean,
+        ),
+        Mistake(
+            "you averaged over all tokens: sum over the tokens of an answer, then average "
+            "over the rows",
+            _token_mean,
+        ),
+        Mistake(
+            "you averaged over every entry, padding included: sum over the unmasked tokens, "
+            "then average over the rows",
+            _mean_of_everything,
+        ),
+        Mistake(
+            "the minus is missing: the optimizer minimises, so this step would make rewarded "
+            "answers rarer",
+            _no_minus,
+        ),
+        Mistake(
+            "the mask is not applied: padding is scored as if the policy had written it", _no_mask
+        ),
+        Mistake(
+            "you subtracted the mean reward: a good idea, and the next page; here the raw "
+            "reward is asked for",
+            _with_baseline,
+        ),
+        Mistake(
+            "you multiplied the mean log-prob by the mean reward: each answer needs its own "
+            "reward before the mean",
+            _product_of_means,
+        ),
+        Mistake(
+            "the rewards are not used: this is the likelihood of every sample, good or bad",
+            _no_rewards,
+        ),
+        Mistake(
+            "you summed over the rows: take the mean, or the step grows with the batch", _no_mean
+        ),
+        Mistake(
+            "you used pi where log pi belongs: on a sample of pi the gradient wanted is r "
+            "grad log pi",
+            _probabilities,
+        ),
+        Mistake(
+            "you averaged over the rewarded answers only: the unrewarded ones count in the "
+            "mean, with weight 0",
+            _successes_only,
+        ),
         Mistake(PADDING, _padding_times_zero),
     ),
     differentiate=("logprobs",),
     direction="minimised",
     hint="Sum the log-probs of each answer's own tokens, multiply by its reward, average over the "
-         "rows, put a minus in front. torch.where(mask, logprobs, 0) drops the padding safely.",
+    "rows, put a minus in front. torch.where(mask, logprobs, 0) drops the padding safely.",
 )

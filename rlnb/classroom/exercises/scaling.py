@@ -21,8 +21,12 @@ def _fit(compute, reward, **held) -> Sigmoid:
 
 
 def _numbers(fit: Sigmoid, like: torch.Tensor, **changes) -> torch.Tensor:
-    four = {"ceiling": fit.ceiling, "exponent": fit.exponent, "midpoint": fit.midpoint,
-            "start": fit.start} | changes
+    four = {
+        "ceiling": fit.ceiling,
+        "exponent": fit.exponent,
+        "midpoint": fit.midpoint,
+        "start": fit.start,
+    } | changes
     return torch.tensor(list(four.values()), dtype=like.dtype)
 
 
@@ -89,41 +93,78 @@ SIGMOID_FIT = Exercise(
     name="sigmoid_fit",
     reference=sigmoid_fit,
     probes=(
-        _points("16 points without noise", Sigmoid(0.6, 1.5, 20.0, 0.1),
-                np.geomspace(2.0, 200.0, 16)),
-        _points("20 points without noise, slow rise", Sigmoid(0.85, 0.8, 8.0, 0.3),
-                np.geomspace(0.5, 300.0, 20)),
-        _points("40 points, noise 0.004", Sigmoid(0.6, 1.5, 20.0, 0.1),
-                np.linspace(2.5, 100.0, 40), noise=0.004),
-        _points("60 points, noise 0.006", Sigmoid(0.7, 2.0, 15.0, 0.25),
-                np.linspace(1.0, 60.0, 60), noise=0.006),
+        _points(
+            "16 points without noise", Sigmoid(0.6, 1.5, 20.0, 0.1), np.geomspace(2.0, 200.0, 16)
+        ),
+        _points(
+            "20 points without noise, slow rise",
+            Sigmoid(0.85, 0.8, 8.0, 0.3),
+            np.geomspace(0.5, 300.0, 20),
+        ),
+        _points(
+            "40 points, noise 0.004",
+            Sigmoid(0.6, 1.5, 20.0, 0.1),
+            np.linspace(2.5, 100.0, 40),
+            noise=0.004,
+        ),
+        _points(
+            "60 points, noise 0.006",
+            Sigmoid(0.7, 2.0, 15.0, 0.25),
+            np.linspace(1.0, 60.0, 60),
+            noise=0.006,
+        ),
     ),
     mistakes=(
-        Mistake("the exponent is 2.3026 times too large: you fitted against log10 of the compute; "
-                "the formula's exponent goes with ln", _per_decade),
-        Mistake("the midpoint came as a logarithm: return the compute itself, exp of it",
-                _log_midpoint),
-        Mistake("the curve is right, read from the other side: a rising one has start below "
-                "ceiling and an exponent above 0", _ends_and_sign_exchanged),
-        Mistake("ceiling and start have changed places: the ceiling comes first, the start last",
-                _ends_exchanged),
-        Mistake("the first number is the gain, ceiling minus start: add the start",
-                _gain_for_ceiling),
-        Mistake("the midpoint is where half of the *gain* is reached, reward (ceiling + start)/2, "
-                "not half of the ceiling", _half_the_ceiling),
-        Mistake("the exponent is upside down: it multiplies ln compute, it does not divide it",
-                _inverse_exponent),
-        Mistake("the ceiling is held at the last reward: the curve is still rising there, so it "
-                "has to be fitted", _ceiling_is_the_last),
-        Mistake("the ceiling is held at 1: what a pass rate could be at most is not where this run "
-                "ends", _ceiling_is_one),
-        Mistake("the start is held at 0: the model was not at 0 before training, fit it as well",
-                _start_is_zero),
-        Mistake("the start is held at the first reward: that point is already on its way up, and "
-                "noisy", _start_is_the_first),
+        Mistake(
+            "the exponent is 2.3026 times too large: you fitted against log10 of the compute; "
+            "the formula's exponent goes with ln",
+            _per_decade,
+        ),
+        Mistake(
+            "the midpoint came as a logarithm: return the compute itself, exp of it", _log_midpoint
+        ),
+        Mistake(
+            "the curve is right, read from the other side: a rising one has start below "
+            "ceiling and an exponent above 0",
+            _ends_and_sign_exchanged,
+        ),
+        Mistake(
+            "ceiling and start have changed places: the ceiling comes first, the start last",
+            _ends_exchanged,
+        ),
+        Mistake(
+            "the first number is the gain, ceiling minus start: add the start", _gain_for_ceiling
+        ),
+        Mistake(
+            "the midpoint is where half of the *gain* is reached, reward (ceiling + start)/2, "
+            "not half of the ceiling",
+            _half_the_ceiling,
+        ),
+        Mistake(
+            "the exponent is upside down: it multiplies ln compute, it does not divide it",
+            _inverse_exponent,
+        ),
+        Mistake(
+            "the ceiling is held at the last reward: the curve is still rising there, so it "
+            "has to be fitted",
+            _ceiling_is_the_last,
+        ),
+        Mistake(
+            "the ceiling is held at 1: what a pass rate could be at most is not where this run "
+            "ends",
+            _ceiling_is_one,
+        ),
+        Mistake(
+            "the start is held at 0: the model was not at 0 before training, fit it as well",
+            _start_is_zero,
+        ),
+        Mistake(
+            "the start is held at the first reward: that point is already on its way up, and noisy",
+            _start_is_the_first,
+        ),
     ),
     hint="For given exponent and midpoint, share = 1/(1 + (midpoint/C)^exponent) is known and R = "
-         "start + gain * share is a straight line in it: two numbers by least squares. Search the "
-         "other two: a coarse grid, then finer ones around the best.",
+    "start + gain * share is a straight line in it: two numbers by least squares. Search the "
+    "other two: a coarse grid, then finer ones around the best.",
     tolerance=0.005,
 )

@@ -9,8 +9,15 @@ from rlnb.classroom.exercises.name_this import NameThis
 from rlnb.classroom.exercises.reinforce import PADDING
 from rlnb.classroom.exercises.silent_bug import SilentBug
 
-__all__ = ["GSPO_LOSS", "NAME_THIS_11", "SEQUENCE_RATIO", "SILENT_BUG_11", "gspo_loss",
-           "gspo_token_ratio", "sequence_ratio"]
+__all__ = [
+    "GSPO_LOSS",
+    "NAME_THIS_11",
+    "SEQUENCE_RATIO",
+    "SILENT_BUG_11",
+    "gspo_loss",
+    "gspo_token_ratio",
+    "sequence_ratio",
+]
 
 
 def _gap(logprobs, old_logprobs, mask):
@@ -23,8 +30,13 @@ def _length(mask):
     return mask.sum(1).clamp(min=1)
 
 
-def sequence_ratio(logprobs: torch.Tensor, old_logprobs: torch.Tensor, mask: torch.Tensor, *,
-                   cap: float | None = None) -> torch.Tensor:
+def sequence_ratio(
+    logprobs: torch.Tensor,
+    old_logprobs: torch.Tensor,
+    mask: torch.Tensor,
+    *,
+    cap: float | None = None,
+) -> torch.Tensor:
     """s_i = exp of the mean log rho over the answer's tokens: (B, T) three times -> (B,).
 
     GSPO, arXiv 2507.18071, eq. 7. With `cap`, log s is cut there from above.
@@ -33,9 +45,16 @@ def sequence_ratio(logprobs: torch.Tensor, old_logprobs: torch.Tensor, mask: tor
     return (log_s if cap is None else log_s.clamp(max=cap)).exp()
 
 
-def gspo_loss(logprobs: torch.Tensor, old_logprobs: torch.Tensor, mask: torch.Tensor,
-              advantages: torch.Tensor, epsilon: float, epsilon_high: float, *,
-              cap: float | None = None) -> torch.Tensor:
+def gspo_loss(
+    logprobs: torch.Tensor,
+    old_logprobs: torch.Tensor,
+    mask: torch.Tensor,
+    advantages: torch.Tensor,
+    epsilon: float,
+    epsilon_high: float,
+    *,
+    cap: float | None = None,
+) -> torch.Tensor:
     """-mean over answers of min(s A, clip(s, 1 - epsilon, 1 + epsilon_high) A) -> ()."""
     s = sequence_ratio(logprobs, old_logprobs, mask, cap=cap)
     return -_clipped(s, advantages, epsilon, epsilon_high).mean()
@@ -90,6 +109,7 @@ def _one_for_all(lp, old, mask):
 def _mean_probability(lp, old, mask):
     def mean(x):
         return torch.where(mask, torch.where(mask, x, 0).exp(), 0).sum(1) / _length(mask)
+
     return torch.where(mask.any(1), mean(lp) / mean(old).clamp(min=1e-300), 1)
 
 
@@ -115,6 +135,7 @@ def _nothing_to_divide_by(lp, old, mask):
 def _loss_of(ratio):
     def loss(lp, old, mask, A, low, high):
         return -_clipped(ratio(lp, old, mask), A, low, high).mean()
+
     return loss
 
 
@@ -205,27 +226,53 @@ def _batch(lengths: tuple[int, ...], old, gap) -> dict[str, torch.Tensor]:
 
 
 _ONE = _batch((3,), [[-0.5, -1.2, -0.9]], [[0.3, -0.1, 0.25]])
-_TWO = _batch((4, 2), [[-0.5, -1.2, -0.9, -2.0], [-0.7, -0.3, -0.4, -0.6]],
-              [[0.2, -0.35, -0.1, -0.05], [0.31, 0.05, 0.4, -0.9]])
-_FOUR = _batch((5, 1, 3, 2), [[-0.5, -1.2, -0.9, -2.0, -0.1], [-0.7, -0.3, -0.4, -0.6, -1.0],
-                              [-1.5, -0.2, -0.8, -0.6, -1.1], [-0.4, -0.9, -0.3, -0.2, -1.3]],
-               [[0.9, 0.1, 0.7, -0.2, 0.35], [-0.6, 0.2, 0.1, 0.4, -0.3],
-                [-0.15, 0.07, 0.05, 0.6, -0.4], [0.6, -0.05, 0.3, -0.2, 0.8]])
-_SMALL = {**_TWO, "logprobs": _TWO["old_logprobs"] + torch.tensor(
-    [[1e-3, 2e-3, -1e-3, 3e-4], [-4e-4, -9e-4, 5e-3, 1e-3]], dtype=torch.float64)}
-_HUGE = _batch((2, 3), [[-14.0, -13.5, -1.0], [-0.5, -0.4, -0.9]],
-               [[12.5, 13.0, 0.3], [0.1, -0.2, 0.15]])
-_GARBAGE = {**_TWO, "logprobs": torch.where(_TWO["mask"], _TWO["logprobs"], torch.nan),
-            "old_logprobs": torch.where(_TWO["mask"], _TWO["old_logprobs"], -torch.inf)}
+_TWO = _batch(
+    (4, 2),
+    [[-0.5, -1.2, -0.9, -2.0], [-0.7, -0.3, -0.4, -0.6]],
+    [[0.2, -0.35, -0.1, -0.05], [0.31, 0.05, 0.4, -0.9]],
+)
+_FOUR = _batch(
+    (5, 1, 3, 2),
+    [
+        [-0.5, -1.2, -0.9, -2.0, -0.1],
+        [-0.7, -0.3, -0.4, -0.6, -1.0],
+        [-1.5, -0.2, -0.8, -0.6, -1.1],
+        [-0.4, -0.9, -0.3, -0.2, -1.3],
+    ],
+    [
+        [0.9, 0.1, 0.7, -0.2, 0.35],
+        [-0.6, 0.2, 0.1, 0.4, -0.3],
+        [-0.15, 0.07, 0.05, 0.6, -0.4],
+        [0.6, -0.05, 0.3, -0.2, 0.8],
+    ],
+)
+_SMALL = {
+    **_TWO,
+    "logprobs": _TWO["old_logprobs"]
+    + torch.tensor([[1e-3, 2e-3, -1e-3, 3e-4], [-4e-4, -9e-4, 5e-3, 1e-3]], dtype=torch.float64),
+}
+_HUGE = _batch(
+    (2, 3), [[-14.0, -13.5, -1.0], [-0.5, -0.4, -0.9]], [[12.5, 13.0, 0.3], [0.1, -0.2, 0.15]]
+)
+_GARBAGE = {
+    **_TWO,
+    "logprobs": torch.where(_TWO["mask"], _TWO["logprobs"], torch.nan),
+    "old_logprobs": torch.where(_TWO["mask"], _TWO["old_logprobs"], -torch.inf),
+}
 _EMPTY = {**_TWO, "mask": torch.tensor([[True, True, True, True], [False] * 4])}
-NO_TOKENS = ("an answer without tokens gives 0/0: its ratio is 1, nothing has moved; clamp the "
-             "count at 1")
+NO_TOKENS = (
+    "an answer without tokens gives 0/0: its ratio is 1, nothing has moved; clamp the count at 1"
+)
 CAPPED = "log s is capped at 10, as verl 0.9.1 does against overflow; below that the same"
 
 
 def _with(batch, advantages, epsilon, epsilon_high):
-    return {**batch, "advantages": torch.tensor(advantages, dtype=torch.float64),
-            "epsilon": epsilon, "epsilon_high": epsilon_high}
+    return {
+        **batch,
+        "advantages": torch.tensor(advantages, dtype=torch.float64),
+        "epsilon": epsilon,
+        "epsilon_high": epsilon_high,
+    }
 
 
 SEQUENCE_RATIO = Exercise(
@@ -242,33 +289,51 @@ SEQUENCE_RATIO = Exercise(
     ),
     conventions=(Convention(CAPPED, {"cap": 10.0}),),
     mistakes=(
-        Mistake("this is the product of the token ratios, the whole answer's importance weight: "
-                "the T-th root is missing", _product),
-        Mistake("divided by the padded width: the mean runs over the answer's own tokens",
-                _padded_width),
-        Mistake("an arithmetic mean of the token ratios: the mean is taken over their logarithms",
-                _arithmetic),
+        Mistake(
+            "this is the product of the token ratios, the whole answer's importance weight: "
+            "the T-th root is missing",
+            _product,
+        ),
+        Mistake(
+            "divided by the padded width: the mean runs over the answer's own tokens", _padded_width
+        ),
+        Mistake(
+            "an arithmetic mean of the token ratios: the mean is taken over their logarithms",
+            _arithmetic,
+        ),
         Mistake("this is log s: one exp is missing, after the mean", _still_a_log),
         Mistake("upside down: the new policy over the old one", _upside_down),
         Mistake("the mask is missing: padding is no token, neither above nor below", _no_mask),
-        Mistake("padding is added up: the mask counts the tokens but does not choose them",
-                _no_mask_above),
-        Mistake("one ratio per token: an answer has one, the exp of the mean of their logs",
-                _per_token),
-        Mistake("the right number, on every token: one per answer is asked for, shape (B,)",
-                _repeated),
+        Mistake(
+            "padding is added up: the mask counts the tokens but does not choose them",
+            _no_mask_above,
+        ),
+        Mistake(
+            "one ratio per token: an answer has one, the exp of the mean of their logs", _per_token
+        ),
+        Mistake(
+            "the right number, on every token: one per answer is asked for, shape (B,)", _repeated
+        ),
         Mistake("one mean over all answers: each answer has its own ratio", _one_for_all),
-        Mistake("mean probability now over mean probability then: likely tokens would count more; "
-                "average the log-ratios", _mean_probability),
-        Mistake("one mean log-prob divided by the other: a ratio of probabilities is a difference "
-                "of logs", _ratio_of_logs),
-        Mistake("the value is right and the gradient is zero: the new log-probs were detached",
-                _detached),
+        Mistake(
+            "mean probability now over mean probability then: likely tokens would count more; "
+            "average the log-ratios",
+            _mean_probability,
+        ),
+        Mistake(
+            "one mean log-prob divided by the other: a ratio of probabilities is a difference "
+            "of logs",
+            _ratio_of_logs,
+        ),
+        Mistake(
+            "the value is right and the gradient is zero: the new log-probs were detached",
+            _detached,
+        ),
         Mistake(PADDING, _times_mask),
         Mistake(NO_TOKENS, _nothing_to_divide_by),
     ),
     hint="Subtract log-probs, 0 where masked (torch.where on both, before the subtraction); sum "
-         "each row, divide by the row's number of tokens, at least 1; exp last.",
+    "each row, divide by the row's number of tokens, at least 1; exp last.",
 )
 
 GSPO_LOSS = Exercise(
@@ -289,43 +354,69 @@ GSPO_LOSS = Exercise(
     ),
     conventions=(Convention(CAPPED, {"cap": 10.0}),),
     mistakes=(
-        Mistake("token ratios, clipped one by one: this is GRPO's loss; GSPO clips one ratio per "
-                "answer", _token_ratios),
-        Mistake("the ratio is the product of the token ratios: its T-th root is missing",
-                _loss_of(_product)),
-        Mistake("the ratio's mean runs over the padded width: divide by the answer's own tokens",
-                _loss_of(_padded_width)),
-        Mistake("the arithmetic mean of the token ratios: average their logarithms",
-                _loss_of(_arithmetic)),
-        Mistake("the ratio is upside down: the new policy over the old one",
-                _loss_of(_upside_down)),
+        Mistake(
+            "token ratios, clipped one by one: this is GRPO's loss; GSPO clips one ratio per "
+            "answer",
+            _token_ratios,
+        ),
+        Mistake(
+            "the ratio is the product of the token ratios: its T-th root is missing",
+            _loss_of(_product),
+        ),
+        Mistake(
+            "the ratio's mean runs over the padded width: divide by the answer's own tokens",
+            _loss_of(_padded_width),
+        ),
+        Mistake(
+            "the arithmetic mean of the token ratios: average their logarithms",
+            _loss_of(_arithmetic),
+        ),
+        Mistake(
+            "the ratio is upside down: the new policy over the old one", _loss_of(_upside_down)
+        ),
         Mistake("the mask is missing in the ratio: padding is no token", _loss_of(_no_mask)),
-        Mistake("clipped token by token before the mean: this is GMPO's order, with GSPO's band",
-                _clip_before_the_mean),
-        Mistake("a mean over tokens: long answers weigh more; verl 0.9.1 does this until "
-                "loss_agg_mode is seq-mean-token-mean", _by_length),
+        Mistake(
+            "clipped token by token before the mean: this is GMPO's order, with GSPO's band",
+            _clip_before_the_mean,
+        ),
+        Mistake(
+            "a mean over tokens: long answers weigh more; verl 0.9.1 does this until "
+            "loss_agg_mode is seq-mean-token-mean",
+            _by_length,
+        ),
         Mistake("each answer times its length: this is LUSPO", _summed_over_tokens),
-        Mistake("divided by the length once more: 1/T is already in the ratio's gradient",
-                _divided_again),
+        Mistake(
+            "divided by the length once more: 1/T is already in the ratio's gradient",
+            _divided_again,
+        ),
         Mistake("summed over the answers: take the mean", _summed),
-        Mistake("the outer min is missing: clip(s) A alone never corrects a wrong move",
-                _clip_only),
+        Mistake(
+            "the outer min is missing: clip(s) A alone never corrects a wrong move", _clip_only
+        ),
         Mistake("nothing is clipped: the loss is the mean of -s A", _no_clip),
-        Mistake("you took max: the surrogate is the smaller of the two, and then comes the minus",
-                _max),
+        Mistake(
+            "you took max: the surrogate is the smaller of the two, and then comes the minus", _max
+        ),
         Mistake("epsilon on both sides: the upper edge is 1 + epsilon_high", _one_epsilon),
         Mistake("the two edges are swapped: 1 - epsilon below, 1 + epsilon_high above", _swapped),
-        Mistake("the band lies in log space, which is GMPO's unit: GSPO's runs from 1 - epsilon to "
-                "1 + epsilon_high", _band_in_logs),
+        Mistake(
+            "the band lies in log space, which is GMPO's unit: GSPO's runs from 1 - epsilon to "
+            "1 + epsilon_high",
+            _band_in_logs,
+        ),
         Mistake("the value is right and the gradient is zero: the ratio was detached", _constant),
-        Mistake("the value is right and the gradient doubled: in s * pi / sg[pi] the s is "
-                "detached", _paid_twice),
-        Mistake("the value is right and the gradient T times too large: each token's share of s "
-                "is s/T", _each_token_whole),
+        Mistake(
+            "the value is right and the gradient doubled: in s * pi / sg[pi] the s is detached",
+            _paid_twice,
+        ),
+        Mistake(
+            "the value is right and the gradient T times too large: each token's share of s is s/T",
+            _each_token_whole,
+        ),
         Mistake(PADDING, _loss_of(_times_mask)),
     ),
     hint="Your sequence_ratio, one number per answer, meets one advantage per answer: PPO's min "
-         "of two products, the mean over answers, a minus in front.",
+    "of two products, the mean over answers, a minus in front.",
 )
 
 
@@ -340,7 +431,7 @@ def gspo_token_ratio(logprobs, old_logprobs, mask):
     own = torch.where(mask, logprobs, 0.0)
     old = torch.where(mask, old_logprobs, 0.0)
     s = ((own - old).sum(1) / mask.sum(1)).exp()
-    return s[:, None] * (own - own.detach()).exp()   # s * pi / sg[pi]
+    return s[:, None] * (own - own.detach()).exp()  # s * pi / sg[pi]
 
 
 SILENT_BUG_11 = SilentBug(
@@ -348,7 +439,7 @@ SILENT_BUG_11 = SilentBug(
     right=_gspo_token_ratio,
     broken=gspo_token_ratio,
     story="s itself was not detached: with one advantage per answer the gradient is doubled, "
-          "which Adam hides; with one per token, half of each token's credit is spread over all.",
+    "which Adam hides; with one per token, half of each token's credit is spread over all.",
     hint="Every value is right. What does one token's ratio owe to another token?",
 )
 
@@ -368,6 +459,6 @@ NAME_THIS_11 = NameThis(
         "sspo": "a soft gate would leave a little of every token",
     },
     story="The living tokens of an answer share one number, so there is a mean; single tokens are "
-          "at 0, so the clip came before it. The clipped ones still count in the mean.",
+    "at 0, so the clip came before it. The clipped ones still count in the mean.",
     also=("geometric mean policy optimization", "geometric mean policy optimisation", "geo_mean"),
 )

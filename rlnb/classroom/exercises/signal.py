@@ -10,12 +10,15 @@ from rlnb.classroom.exercises.silent_bug import SilentBug
 
 __all__ = ["KEEP_INFORMATIVE", "NAME_THIS_07", "SILENT_BUG_07", "keep_informative"]
 
-RESIDUE = ("right for 0 and 1; twelve rewards of 0.7 are kept: their rounded mean is not 0.7, so "
-           "the std is not 0. Compare the largest with the smallest")
+RESIDUE = (
+    "right for 0 and 1; twelve rewards of 0.7 are kept: their rounded mean is not 0.7, so "
+    "the std is not 0. Compare the largest with the smallest"
+)
 
 
-def keep_informative(rewards: torch.Tensor, num_generations: int, *,
-                     per_answer: bool = False) -> torch.Tensor:
+def keep_informative(
+    rewards: torch.Tensor, num_generations: int, *, per_answer: bool = False
+) -> torch.Tensor:
     """max != min in each group: (B,) -> (P,) bool. `per_answer` repeats it to (B,)."""
     groups = rewards.view(-1, num_generations)
     kept = groups.amax(1) != groups.amin(1)
@@ -26,7 +29,7 @@ def _loop_mean(groups: torch.Tensor) -> torch.Tensor:
     """(P, G) -> (P, 1), added one after the other: the same bits on every machine."""
     total = torch.zeros_like(groups[:, :1])
     for i in range(groups.shape[1]):
-        total = total + groups[:, i:i + 1]
+        total = total + groups[:, i : i + 1]
     return total / groups.shape[1]
 
 
@@ -86,9 +89,11 @@ def _medium_band(rewards, num_generations):
 
 
 def _rewards(label: str, values: list[float], num_generations: int, catches: str = "") -> Probe:
-    return Probe(label, {
-        "rewards": torch.tensor(values, dtype=torch.float64), "num_generations": num_generations,
-    }, catches)
+    return Probe(
+        label,
+        {"rewards": torch.tensor(values, dtype=torch.float64), "num_generations": num_generations},
+        catches,
+    )
 
 
 KEEP_INFORMATIVE = Exercise(
@@ -106,34 +111,60 @@ KEEP_INFORMATIVE = Exercise(
         _rewards("two prompts of three, mixed up", [1, 1, 1, 0, 0, 0], 3),
     ),
     conventions=(
-        Convention("one entry per answer, each group's repeated: a mask for the rows; this page "
-                   "returns one per group", {"per_answer": True}),
+        Convention(
+            "one entry per answer, each group's repeated: a mask for the rows; this page "
+            "returns one per group",
+            {"per_answer": True},
+        ),
     ),
     mistakes=(
         Mistake(RESIDUE, _std_above_zero),
-        Mistake("this keeps every group with something right: when all are right there is nothing "
-                "to compare either", _any_right),
-        Mistake("mean > 0 asks for something positive: all right has mean 1 and no signal, graded "
-                "rewards may be negative", _mean_above_zero),
-        Mistake("this drops only what is all right: all wrong teaches a group as little",
-                _not_all_right),
-        Mistake("0 < mean < 1 is right for 0 and 1 only: graded rewards can all be 0.5, or differ "
-                "around 2", _between_zero_and_one),
-        Mistake("this asks for a 1 and a 0: graded rewards may have neither, and differ",
-                _exactly_right_and_wrong),
+        Mistake(
+            "this keeps every group with something right: when all are right there is nothing "
+            "to compare either",
+            _any_right,
+        ),
+        Mistake(
+            "mean > 0 asks for something positive: all right has mean 1 and no signal, graded "
+            "rewards may be negative",
+            _mean_above_zero,
+        ),
+        Mistake(
+            "this drops only what is all right: all wrong teaches a group as little", _not_all_right
+        ),
+        Mistake(
+            "0 < mean < 1 is right for 0 and 1 only: graded rewards can all be 0.5, or differ "
+            "around 2",
+            _between_zero_and_one,
+        ),
+        Mistake(
+            "this asks for a 1 and a 0: graded rewards may have neither, and differ",
+            _exactly_right_and_wrong,
+        ),
         Mistake("upside down: these are the groups to drop", _inverted),
-        Mistake("wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
-                "view(G, -1)", _interleaved),
+        Mistake(
+            "wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
+            "view(G, -1)",
+            _interleaved,
+        ),
         Mistake("one verdict for the whole batch: each prompt is its own group", _whole_batch),
-        Mistake("one verdict per row, against the batch's mean: the group decides, not the answer",
-                _row_of_the_batch),
-        Mistake("a gap of 0.0078 counts as equal here: the z-score makes it full size, so whether "
-                "to drop it is a choice to be stated", _large_gap),
-        Mistake("a band of pass rates throws mixed groups away, 1 of 8 and 7 of 8 among them: they "
-                "have a signal", _medium_band),
+        Mistake(
+            "one verdict per row, against the batch's mean: the group decides, not the answer",
+            _row_of_the_batch,
+        ),
+        Mistake(
+            "a gap of 0.0078 counts as equal here: the z-score makes it full size, so whether "
+            "to drop it is a choice to be stated",
+            _large_gap,
+        ),
+        Mistake(
+            "a band of pass rates throws mixed groups away, 1 of 8 and 7 of 8 among them: they "
+            "have a signal",
+            _medium_band,
+        ),
     ),
     hint="One prompt a line: view(-1, num_generations). A line has a signal when two of its "
-         "rewards differ at all: compare its largest with its smallest, not its std with 0.",
+    "rewards differ at all: compare its largest with its smallest, not its std with 0.",
 )
 
 
@@ -147,10 +178,10 @@ def _advantages(correct, bonus, num_generations, eps=1e-6):
 
 
 def advantages(correct, bonus, num_generations, eps=1e-6):
-    r = (correct + bonus).view(-1, num_generations)    # (P, G)
+    r = (correct + bonus).view(-1, num_generations)  # (P, G)
     centred = r - r.mean(1, keepdim=True)
     std = r.std(1, keepdim=True, correction=0)
-    return (centred / (std + eps)).view(-1)            # (B,)
+    return (centred / (std + eps)).view(-1)  # (B,)
 
 
 SILENT_BUG_07 = SilentBug(
@@ -158,9 +189,9 @@ SILENT_BUG_07 = SilentBug(
     right=_advantages,
     broken=advantages,
     story="The bonus goes through the division. Where answers are right and wrong it stays small; "
-          "where all are right it is all that differs, and 0.01 becomes 1.",
+    "where all are right it is all that differs, and 0.01 becomes 1.",
     hint="In a mixed group the two hardly differ. In which group does the bonus decide alone? How "
-         "large may an advantage be there, if the bonus is at most 0.01?",
+    "large may an advantage be there, if the bonus is at most 0.01?",
 )
 
 NAME_THIS_07 = NameThis(
@@ -168,18 +199,18 @@ NAME_THIS_07 = NameThis(
     answer="dr_grpo",
     near={
         "grpo": "a token of the five-token answer would get 3/5 of one of the three-token answer, "
-                "and the lone success would be divided by a smaller std",
+        "and the lone success would be divided by a smaller std",
         "dapo": "no 1/T, right; but divided by the std the lone success would get 1.73 times a "
-                "right answer of the even group, here 1.5 times",
+        "right answer of the even group, here 1.5 times",
         "gspo": "it keeps 1/T and the std: lengths would show",
         "cispo": "with one mean over tokens, right, but the std would make it 1.73, here 1.5",
         "maxrl": "divided by the mean the lone success would get 3 where the even group gets 1",
         "reinforce": "without a baseline the wrong answers would get nothing",
         "reinforce_batch_mean": "one mean for the whole batch would pay a right answer the same in "
-                                "both groups",
+        "both groups",
         "ppo": "a critic gives each token a number of its own",
     },
     story="Length does not show, so no 1/T; 0.75 against 0.5 is the distance from the group's "
-          "mean, so no std. RLOO gives the same table: its 4/3 and 1/B are one factor for all.",
+    "mean, so no std. RLOO gives the same table: its 4/3 and 1/B are one factor for all.",
     also=("rloo", "dr grpo done right", "group_center"),
 )

@@ -52,8 +52,11 @@ class SilentBug:
         if test is None or test is Ellipsis:
             return Verdict("not attempted", f"{self.name}: there is no test yet")
         if not callable(test):
-            return Verdict("wrong", f"give the test itself: check.{self.name}(my_test), not its "
-                                    f"result; a {type(test).__name__} came")
+            return Verdict(
+                "wrong",
+                f"give the test itself: check.{self.name}(my_test), not its "
+                f"result; a {type(test).__name__} came",
+            )
         on_right, on_broken = _run(test, self.right), _run(test, self.broken)
         for run in (on_right, on_broken):
             if run.unwritten:
@@ -64,11 +67,17 @@ class SilentBug:
             said = f": {on_right.said}" if on_right.said else ""
             return Verdict("wrong", shorten(f"your test also fails on the right code{said}"))
         if on_broken.error is not None:
-            return Verdict("raised", shorten(f"{on_broken.error} (on the broken code: an assert "
-                                             "has to fail there, nothing else)"))
+            return Verdict(
+                "raised",
+                shorten(
+                    f"{on_broken.error} (on the broken code: an assert "
+                    "has to fail there, nothing else)"
+                ),
+            )
         if on_broken.passed:
-            return Verdict("wrong", "your test passes on the broken code as well: it has not seen "
-                                    "the bug")
+            return Verdict(
+                "wrong", "your test passes on the broken code as well: it has not seen the bug"
+            )
         return Verdict("right", f"your test tells them apart. {self.story}")
 
     @property
@@ -83,9 +92,9 @@ class SilentBug:
 @dataclass(frozen=True)
 class _Run:
     passed: bool = False
-    said: str = ""           # the message of the assertion that failed
+    said: str = ""  # the message of the assertion that failed
     error: str | None = None  # any other exception, in one line
-    unwritten: str = ""      # why this is no test yet
+    unwritten: str = ""  # why this is no test yet
 
 
 def _run(test: Callable[[Callable[..., Any]], Any], implementation: Callable[..., Any]) -> _Run:

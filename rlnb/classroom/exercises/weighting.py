@@ -6,17 +6,26 @@ import torch
 
 from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
 
-__all__ = ["EFFECTIVE_SAMPLE_SIZE", "IMPORTANCE_ESTIMATE", "effective_sample_size",
-           "importance_estimate"]
+__all__ = [
+    "EFFECTIVE_SAMPLE_SIZE",
+    "IMPORTANCE_ESTIMATE",
+    "effective_sample_size",
+    "importance_estimate",
+]
 
-UNDERFLOW = ("right on short answers; for a whole answer exp(log_p) and exp(log_q) are both 0 and "
-             "0/0 is nan: subtract the logs first, then one exp")
-OVERFLOW = ("right for small weights; exp(800) is inf and inf/inf is nan: subtract the largest "
-            "log-weight first, it cancels (or logsumexp)")
+UNDERFLOW = (
+    "right on short answers; for a whole answer exp(log_p) and exp(log_q) are both 0 and "
+    "0/0 is nan: subtract the logs first, then one exp"
+)
+OVERFLOW = (
+    "right for small weights; exp(800) is inf and inf/inf is nan: subtract the largest "
+    "log-weight first, it cancels (or logsumexp)"
+)
 
 
-def importance_estimate(values: torch.Tensor, log_p: torch.Tensor, log_q: torch.Tensor, *,
-                        self_normalised: bool = False) -> torch.Tensor:
+def importance_estimate(
+    values: torch.Tensor, log_p: torch.Tensor, log_q: torch.Tensor, *, self_normalised: bool = False
+) -> torch.Tensor:
     """(1/n) sum_i p_i/q_i f_i with samples from q: (n,), (n,), (n,) -> ()."""
     weights = (log_p - log_q).exp()
     if self_normalised:
@@ -70,8 +79,11 @@ def _exp_before_dividing(values, log_p, log_q):
 
 def _samples(label: str, values: list, log_p: list, log_q: list, catches: str = "") -> Probe:
     arguments = {"values": values, "log_p": log_p, "log_q": log_q}
-    return Probe(label, {name: torch.tensor(x, dtype=torch.float64)
-                         for name, x in arguments.items()}, catches)
+    return Probe(
+        label,
+        {name: torch.tensor(x, dtype=torch.float64) for name, x in arguments.items()},
+        catches,
+    )
 
 
 IMPORTANCE_ESTIMATE = Exercise(
@@ -80,37 +92,69 @@ IMPORTANCE_ESTIMATE = Exercise(
     probes=(
         _samples("two samples", [1.0, 0.0], [-0.5, -1.0], [-1.0, -0.5]),
         _samples("three samples", [1.0, 2.0, -1.0], [-0.3, -2.0, -1.5], [-1.1, -0.9, -1.2]),
-        _samples("five samples, one rare", [0.0, 1.0, 1.0, 0.5, 3.0],
-                 [-0.7, -1.2, -1.9, -0.6, -1.0], [-0.5, -1.0, -2.3, -0.9, -4.0]),
-        _samples("whole answers", [1.0, 0.0, 0.5], [-800.0, -901.5, -1200.25],
-                 [-801.0, -900.0, -1200.5], UNDERFLOW),
+        _samples(
+            "five samples, one rare",
+            [0.0, 1.0, 1.0, 0.5, 3.0],
+            [-0.7, -1.2, -1.9, -0.6, -1.0],
+            [-0.5, -1.0, -2.3, -0.9, -4.0],
+        ),
+        _samples(
+            "whole answers",
+            [1.0, 0.0, 0.5],
+            [-800.0, -901.5, -1200.25],
+            [-801.0, -900.0, -1200.5],
+            UNDERFLOW,
+        ),
     ),
     conventions=(
-        Convention("self-normalised: divided by the sum of the weights. Biased by O(1/n), often "
-                   "steadier; this page divides by n", {"self_normalised": True}),
+        Convention(
+            "self-normalised: divided by the sum of the weights. Biased by O(1/n), often "
+            "steadier; this page divides by n",
+            {"self_normalised": True},
+        ),
     ),
     mistakes=(
-        Mistake("the ratio is upside down: samples come from q, so each is worth p/q, that is "
-                "exp(log_p - log_q)", _inverted),
+        Mistake(
+            "the ratio is upside down: samples come from q, so each is worth p/q, that is "
+            "exp(log_p - log_q)",
+            _inverted,
+        ),
         Mistake("no ratio: this is the mean under q, whoever p is", _no_ratio),
-        Mistake("you weighted with log p - log q: the weight is its exp. A log-ratio is 0 where "
-                "the two agree, a weight is 1", _log_ratio),
+        Mistake(
+            "you weighted with log p - log q: the weight is its exp. A log-ratio is 0 where "
+            "the two agree, a weight is 1",
+            _log_ratio,
+        ),
         Mistake("you summed: divide by the number of samples, or the estimate grows with it", _sum),
-        Mistake("the ratio is clipped to [0.8, 1.2]: that is PPO's surrogate; as an estimate of "
-                "the mean under p it is biased", _clipped),
-        Mistake("the ratio is truncated at 1: less noise, but samples that p likes more than q no "
-                "longer count in full", _truncated),
-        Mistake("one weight for all, exp of the mean log-ratio: each sample needs its own, and "
-                "the mean comes last", _exp_of_the_mean),
-        Mistake("mean weight times mean value: multiply sample by sample, then take the mean",
-                _product_of_means),
-        Mistake("you weighted by p and summed: that is for a list of all outcomes; a sample is "
-                "drawn with probability q already, so p/q", _weighted_by_p),
+        Mistake(
+            "the ratio is clipped to [0.8, 1.2]: that is PPO's surrogate; as an estimate of "
+            "the mean under p it is biased",
+            _clipped,
+        ),
+        Mistake(
+            "the ratio is truncated at 1: less noise, but samples that p likes more than q no "
+            "longer count in full",
+            _truncated,
+        ),
+        Mistake(
+            "one weight for all, exp of the mean log-ratio: each sample needs its own, and "
+            "the mean comes last",
+            _exp_of_the_mean,
+        ),
+        Mistake(
+            "mean weight times mean value: multiply sample by sample, then take the mean",
+            _product_of_means,
+        ),
+        Mistake(
+            "you weighted by p and summed: that is for a list of all outcomes; a sample is "
+            "drawn with probability q already, so p/q",
+            _weighted_by_p,
+        ),
         Mistake("you divided the logs: p/q is exp(log_p - log_q)", _ratio_of_logs),
         Mistake(UNDERFLOW, _exp_before_dividing),
     ),
     hint="One weight per sample, exp(log_p - log_q). Multiply by the value of the same sample, "
-         "then take the mean over the samples.",
+    "then take the mean over the samples.",
 )
 
 
@@ -191,39 +235,68 @@ EFFECTIVE_SAMPLE_SIZE = Exercise(
         _weights("one dominates", [-1.0, -0.5, 4.0, 0.5, -2.0]),
         _weights("equal weights", [0.7, 0.7, 0.7, 0.7]),
         _weights("whole answers, likely", [800.0, 799.0, 790.0], OVERFLOW),
-        _weights("whole answers, unlikely", [-800.0, -801.0, -820.0],
-                 "right for weights near 1; exp(-800) is 0 and 0/0 is nan: subtract the largest "
-                 "log-weight first, it cancels (or softmax)"),
+        _weights(
+            "whole answers, unlikely",
+            [-800.0, -801.0, -820.0],
+            "right for weights near 1; exp(-800) is 0 and 0/0 is nan: subtract the largest "
+            "log-weight first, it cancels (or softmax)",
+        ),
     ),
     conventions=(
-        Convention("the share ESS/n, between 1/n and 1: good for a log; this page returns the "
-                   "number", {"share": True}),
+        Convention(
+            "the share ESS/n, between 1/n and 1: good for a log; this page returns the number",
+            {"share": True},
+        ),
     ),
     mistakes=(
-        Mistake("1 / sum w^2 holds for weights that sum to 1: yours do not; (sum w)^2 / sum w^2",
-                _not_normalised),
-        Mistake("the weights are exp(log_weights): you squared and summed the logs",
-                _not_exponentiated),
-        Mistake("this is the sum of the weights, near n on average however unequal they are",
-                _sum_of_weights),
-        Mistake("exp of the entropy: also a number of samples, but not this one, which comes from "
-                "the variance; (sum w)^2 / sum w^2", _entropy),
-        Mistake("Bessel in the variance: n/(1 + var/mean^2) is the same as (sum w)^2 / sum w^2 "
-                "with the population variance", _bessel),
-        Mistake("n/(1 + var w) holds when the weights average 1: in a sample they do not, divide "
-                "the variance by their squared mean", _raw_variance),
-        Mistake("upside down: it is 1 when one sample has all the weight and n when all are equal",
-                _reciprocal),
-        Mistake("the sum above is not squared: then the answer changes when all weights double",
-                _numerator_not_squared),
-        Mistake("n^2 / sum w^2 assumes that the weights sum to n: in a sample they do not",
-                _weights_sum_to_n),
-        Mistake("1 over the largest share: a fair alarm, but the other weights count too",
-                _over_the_largest),
-        Mistake("sum w^2 / sum w grows with unequal weights: the square of the sum goes above",
-                _square_of_the_sum_below),
+        Mistake(
+            "1 / sum w^2 holds for weights that sum to 1: yours do not; (sum w)^2 / sum w^2",
+            _not_normalised,
+        ),
+        Mistake(
+            "the weights are exp(log_weights): you squared and summed the logs", _not_exponentiated
+        ),
+        Mistake(
+            "this is the sum of the weights, near n on average however unequal they are",
+            _sum_of_weights,
+        ),
+        Mistake(
+            "exp of the entropy: also a number of samples, but not this one, which comes from "
+            "the variance; (sum w)^2 / sum w^2",
+            _entropy,
+        ),
+        Mistake(
+            "Bessel in the variance: n/(1 + var/mean^2) is the same as (sum w)^2 / sum w^2 "
+            "with the population variance",
+            _bessel,
+        ),
+        Mistake(
+            "n/(1 + var w) holds when the weights average 1: in a sample they do not, divide "
+            "the variance by their squared mean",
+            _raw_variance,
+        ),
+        Mistake(
+            "upside down: it is 1 when one sample has all the weight and n when all are equal",
+            _reciprocal,
+        ),
+        Mistake(
+            "the sum above is not squared: then the answer changes when all weights double",
+            _numerator_not_squared,
+        ),
+        Mistake(
+            "n^2 / sum w^2 assumes that the weights sum to n: in a sample they do not",
+            _weights_sum_to_n,
+        ),
+        Mistake(
+            "1 over the largest share: a fair alarm, but the other weights count too",
+            _over_the_largest,
+        ),
+        Mistake(
+            "sum w^2 / sum w grows with unequal weights: the square of the sum goes above",
+            _square_of_the_sum_below,
+        ),
         Mistake(OVERFLOW, _overflow),
     ),
     hint="Doubling all weights changes nothing, so subtract the largest log-weight first. Then "
-         "exp, and the square of the sum over the sum of the squares.",
+    "exp, and the square of the sum over the sum of the squares.",
 )

@@ -1,10 +1,12 @@
 """The explorers, one module each. Every module has a pure `compute` for printed tables.
 
-    from rlnb.classroom import explorers
-    explorers.clip_explorer()                           # last expression of a cell
+from rlnb.classroom import explorers
+explorers.clip_explorer()                           # last expression of a cell
 
-    from rlnb.classroom.explorers.clip import compute   # the same numbers, no picture
+from rlnb.classroom.explorers.clip import compute   # the same numbers, no picture
 """
+
+from __future__ import annotations
 
 from rlnb.classroom.explorers.answer_ratio import answer_ratio_explorer
 from rlnb.classroom.explorers.baseline import baseline_explorer
@@ -26,9 +28,22 @@ from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
 from rlnb.classroom.explorers.token_weights import token_weights_explorer
 
 __all__ = [
-    "answer_ratio_explorer", "baseline_explorer", "baseline_variance_explorer", "clip_explorer",
-    "composer_explorer", "difficulty_explorer", "gae_explorer", "gate_zoo_explorer",
-    "gpu_budget_explorer", "group_advantage_explorer", "kl_estimator_explorer", "kl_explorer",
-    "rare_token_explorer", "recorded_run_explorer", "rollouts_explorer", "scaling_fit_explorer",
-    "std_explorer", "token_weights_explorer",
+    "answer_ratio_explorer",
+    "baseline_explorer",
+    "baseline_variance_explorer",
+    "clip_explorer",
+    "composer_explorer",
+    "difficulty_explorer",
+    "gae_explorer",
+    "gate_zoo_explorer",
+    "gpu_budget_explorer",
+    "group_advantage_explorer",
+    "kl_estimator_explorer",
+    "kl_explorer",
+    "rare_token_explorer",
+    "recorded_run_explorer",
+    "rollouts_explorer",
+    "scaling_fit_explorer",
+    "std_explorer",
+    "token_weights_explorer",
 ]

@@ -64,10 +64,7 @@ def samples() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def compute(
-    flips: float = 6.0,
-    length: int = 256,
-    band: str = "3e-4, 4e-4",
-    push: float = 0.0,
+    flips: float = 6.0, length: int = 256, band: str = "3e-4, 4e-4", push: float = 0.0
 ) -> dict[str, Any]:
     """Ratios of the tokens and of the answers at one setting.
 
@@ -120,8 +117,18 @@ def place(ratio):
 
 
 HEIGHT = 0.55 + 0.42 * np.sin(2.4 * np.arange(ANSWERS))  # spreads the dots, says nothing
-TICKS = {0.5: "0.5", 0.9: "0.9", 0.99: "0.99", 0.999: "0.999", 1: "1",
-         1.001: "1.001", 1.01: "1.01", 1.1: "1.1", 2: "2", 4: "4"}
+TICKS = {
+    0.5: "0.5",
+    0.9: "0.9",
+    0.99: "0.99",
+    0.999: "0.999",
+    1: "1",
+    1.001: "1.001",
+    1.01: "1.01",
+    1.1: "1.1",
+    2: "2",
+    4: "4",
+}
 
 
 def build(figure, data):
@@ -143,12 +150,18 @@ def build(figure, data):
     artists["in"] = bottom.plot([], [], "o", ms=5, mfc=BLUE, mec="white", mew=0.4)[0]
     artists["out"] = bottom.plot([], [], "x", ms=5, mec=VERMILLION, mew=1.2)[0]
     artists["words"] = [figure.text(0.02, 0.105 - 0.065 * i, "", fontsize=9.5) for i in range(2)]
-    figure.legend(handles=[
-        top.fill_between([], [], color=ORANGE, alpha=0.25, lw=0, label="the band as set"),
-        top.plot([], [], ":", color=GREY, lw=1.2, label="0.8 and 1.2")[0],
-        bottom.plot([], [], "o", ms=6, mfc=BLUE, mec=PALE, label="answer inside the band")[0],
-        bottom.plot([], [], "x", ms=6, mec=VERMILLION, mew=1.3, label="outside")[0],
-    ], loc="upper center", ncols=4, bbox_to_anchor=(0.53, 1.0), handlelength=1.8)
+    figure.legend(
+        handles=[
+            top.fill_between([], [], color=ORANGE, alpha=0.25, lw=0, label="the band as set"),
+            top.plot([], [], ":", color=GREY, lw=1.2, label="0.8 and 1.2")[0],
+            bottom.plot([], [], "o", ms=6, mfc=BLUE, mec=PALE, label="answer inside the band")[0],
+            bottom.plot([], [], "x", ms=6, mec=VERMILLION, mew=1.3, label="outside")[0],
+        ],
+        loc="upper center",
+        ncols=4,
+        bbox_to_anchor=(0.53, 1.0),
+        handlelength=1.8,
+    )
     return artists
 
 
@@ -179,9 +192,11 @@ def _words(data) -> tuple[str, str]:
 
 def alt(data) -> str:
     tokens, answers = _words(data)
-    return (f"Ratios of tokens (above) and of whole answers (below) of {data['length']} tokens, "
-            f"{data['flips']:.1f} % of the tokens with a flipped expert, push "
-            f"{signed(data['push'], 4)} per token, band {data['band']}. {tokens}; {answers}.")
+    return (
+        f"Ratios of tokens (above) and of whole answers (below) of {data['length']} tokens, "
+        f"{data['flips']:.1f} % of the tokens with a flipped expert, push "
+        f"{signed(data['push'], 4)} per token, band {data['band']}. {tokens}; {answers}."
+    )
 
 
 def answer_ratio_explorer() -> Explorer:
@@ -192,14 +207,26 @@ def answer_ratio_explorer() -> Explorer:
         build,
         update,
         {
-            "flips": slider(6.0, 0.0, 20.0, 0.5, "flipped tokens, %",
-                            "share of tokens whose second-best expert works, in one layer"),
-            "length": choice_slider(256, [(str(T), T) for T in LENGTHS], "T, tokens",
-                                    "length of every answer"),
-            "band": choice_slider("3e-4, 4e-4", [(b, b) for b in BANDS], "ε low, ε high",
-                                  "half-widths of the band"),
-            "push": choice_slider(0.0, [(f"{p:+g}" if p else "0", p) for p in pushes],
-                                  "push per token", "log-ratio given to every token alike"),
+            "flips": slider(
+                6.0,
+                0.0,
+                20.0,
+                0.5,
+                "flipped tokens, %",
+                "share of tokens whose second-best expert works, in one layer",
+            ),
+            "length": choice_slider(
+                256, [(str(T), T) for T in LENGTHS], "T, tokens", "length of every answer"
+            ),
+            "band": choice_slider(
+                "3e-4, 4e-4", [(b, b) for b in BANDS], "ε low, ε high", "half-widths of the band"
+            ),
+            "push": choice_slider(
+                0.0,
+                [(f"{p:+g}" if p else "0", p) for p in pushes],
+                "push per token",
+                "log-ratio given to every token alike",
+            ),
         },
         alt=alt,
         caption=CAPTION,

@@ -82,16 +82,21 @@ def build(figure, data):
         (middle, "mean of all draws: push on each logit", 0.26),
     ):
         axes.set(xlim=(-0.6, ARMS - 0.4), ylim=(-limit, limit), xticks=range(ARMS))
-        axes.set_xticklabels([f"{n}\n{'right' if r else 'wrong'}"
-                              for n, r in zip(names, REWARDS, strict=True)])
+        axes.set_xticklabels(
+            [f"{n}\n{'right' if r else 'wrong'}" for n, r in zip(names, REWARDS, strict=True)]
+        )
         axes.set_title(title, fontsize=9.5)
         axes.axhline(0, color=BLACK, linewidth=0.8)
     left.set_ylabel(r"$(r_a-b)(1-\pi_a)$", labelpad=1)
     middle.set_ylabel(r"$\pi_a(r_a-\mathbb{E}\,r)$", labelpad=0)
     for axes in (left, middle):
         axes.set_xlabel(r"answer, by its probability $\pi_a$", labelpad=1)
-    right.set(xlim=(BASELINES[0], BASELINES[-1]), ylim=(1, MAX_ANSWERS), yscale="log",
-              yticks=(1, 3, 10, 30, 100))
+    right.set(
+        xlim=(BASELINES[0], BASELINES[-1]),
+        ylim=(1, MAX_ANSWERS),
+        yscale="log",
+        yticks=(1, 3, 10, 30, 100),
+    )
     right.set_yticklabels(["1", "3", "10", "30", "100"])
     right.minorticks_off()
     right.set_title("draws until noise equals signal", fontsize=9.5)
@@ -99,11 +104,11 @@ def build(figure, data):
     right.axhspan(1, 1.29, color=PALE)
     artists = {
         "bars": left.bar(range(ARMS), np.zeros(ARMS), 0.62, ec="white", lw=0),
-        "numbers": [left.text(a, 0, "", ha="center", va="center", fontsize=9)
-                    for a in range(ARMS)],
+        "numbers": [left.text(a, 0, "", ha="center", va="center", fontsize=9) for a in range(ARMS)],
         "means": middle.bar(range(ARMS), np.zeros(ARMS), 0.62, ec="white", lw=0),
-        "mean_numbers": [middle.text(a, 0, "", ha="center", va="center", fontsize=9)
-                         for a in range(ARMS)],
+        "mean_numbers": [
+            middle.text(a, 0, "", ha="center", va="center", fontsize=9) for a in range(ARMS)
+        ],
         "curve": right.plot(BASELINES, data["curve"], color=BLACK)[0],
         "best": right.plot([0, 0], [1, MAX_ANSWERS], "--", color=GREEN, lw=1.4)[0],
         "here": right.plot([0], [1], "o", ms=10, color=BLACK, mec="white", clip_on=False)[0],
@@ -111,8 +116,9 @@ def build(figure, data):
     }
     handles = [
         left.fill_between([], [], color=POSITIVE, label="pushed up"),
-        left.fill_between([], [], color=NEGATIVE, hatch="//", ec="white", lw=0,
-                          label="pushed down"),
+        left.fill_between(
+            [], [], color=NEGATIVE, hatch="//", ec="white", lw=0, label="pushed down"
+        ),
         right.plot([], [], "o", ms=8, color=BLACK, mec="white", label="this baseline")[0],
         right.plot([], [], "--", color=GREEN, lw=1.4, label="best baseline")[0],
         right.fill_between([], [], color=GREY, alpha=0.2, lw=0, label="no b gets here"),
@@ -168,8 +174,9 @@ def baseline_explorer() -> Explorer:
         update,
         {
             "baseline": slider(0.0, -1.0, 3.0, 0.05, "baseline b", "subtracted from every reward"),
-            "offset": slider(0.0, 0.0, 2.0, 0.05, "added to all rewards",
-                             "1 turns rewards 1 and 0 into 2 and 1"),
+            "offset": slider(
+                0.0, 0.0, 2.0, 0.05, "added to all rewards", "1 turns rewards 1 and 0 into 2 and 1"
+            ),
         },
         alt=alt,
         caption=CAPTION,

@@ -12,16 +12,7 @@ from typing import Any
 import numpy as np
 
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
-from rlnb.classroom.figures import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PALE,
-    PURPLE,
-    VERMILLION,
-)
+from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, VERMILLION
 from rlnb.objective import ZOO
 from rlnb.toys import Bandit, estimator_moments
 
@@ -39,8 +30,12 @@ LOOK = {  # colour, dashes, marker
     "leave-one-out": (PURPLE, "-", "o"),
     "z-score": (BLUE, "-.", "^"),
 }
-NAMED = {"none": (ORANGE, ":"), "mean reward": (BLACK, "-."), "greedy answer": (PURPLE, ":"),
-         "optimal": (GREEN, "--")}
+NAMED = {
+    "none": (ORANGE, ":"),
+    "mean reward": (BLACK, "-."),
+    "greedy answer": (PURPLE, ":"),
+    "optimal": (GREEN, "--"),
+}
 LOW, HIGH, LONGEST = 0.05, 100.0, 3.6
 CAPTION = (
     "A baseline near the optimal one lowers the noise and one far from it raises it; group mean "
@@ -84,14 +79,22 @@ def compute(toy: str = "graded", baseline: float = 0.56, num_generations: int = 
 
     none = variance(0.0)
     best = float(pi @ (size * rewards) / (pi @ size))
-    named = {"none": 0.0, "mean reward": mean, "greedy answer": float(rewards[pi.argmax()]),
-             "optimal": best}
+    named = {
+        "none": 0.0,
+        "mean reward": mean,
+        "greedy answer": float(rewards[pi.argmax()]),
+        "optimal": best,
+    }
     return {
-        "toy": toy, "baseline": baseline, "num_generations": num_generations,
-        "variance": variance(baseline), "relative": variance(baseline) / none,
+        "toy": toy,
+        "baseline": baseline,
+        "num_generations": num_generations,
+        "variance": variance(baseline),
+        "relative": variance(baseline) / none,
         "named": {name: (b, variance(b) / none) for name, b in named.items()},
         "curve": np.array([variance(b) for b in BASELINES]) / none,
-        "groups": _groups(toy), "here": SIZES.index(num_generations),
+        "groups": _groups(toy),
+        "here": SIZES.index(num_generations),
     }
 
 
@@ -106,15 +109,22 @@ def _groups(toy: str) -> dict[str, dict[str, np.ndarray]]:
     pi, rewards, size = _tables(toy)
     policy = Bandit(np.log(pi))
     found = {}
-    for name, objective in (("leave-one-out", ZOO["rloo"]),
-                            ("z-score", ZOO["grpo"].replace(terms=()))):
+    for name, objective in (
+        ("leave-one-out", ZOO["rloo"]),
+        ("z-score", ZOO["grpo"].replace(terms=())),
+    ):
         rows = []
         for count in SIZES:
             m = estimator_moments(policy, list(rewards), objective, count)
             signal = float(m.truth.square().sum())
             none = float(pi @ (rewards**2 * size)) / signal - 1  # answers at b = 0
-            rows.append((float((m.mean * m.truth).sum()) / signal, m.cosine,
-                         count * m.trace / float(m.mean.square().sum()) / none))
+            rows.append(
+                (
+                    float((m.mean * m.truth).sum()) / signal,
+                    m.cosine,
+                    count * m.trace / float(m.mean.square().sum()) / none,
+                )
+            )
         found[name] = dict(zip(("length", "cosine", "noise"), np.array(rows).T, strict=True))
     # r - mean of all = (G-1)/G (r - mean of the others): shorter, otherwise the same
     shrink = 1 - 1 / np.array(SIZES)
@@ -145,11 +155,15 @@ def build(figure, data):
         axes.minorticks_off()
         axes.set_xlabel("group size $G$", labelpad=1)
     artists: dict[str, Any] = {
-        "named": {name: left.plot([0, 0], [LOW, HIGH], linestyle=dash, color=color, lw=1.5)[0]
-                  for name, (color, dash) in NAMED.items()},
+        "named": {
+            name: left.plot([0, 0], [LOW, HIGH], linestyle=dash, color=color, lw=1.5)[0]
+            for name, (color, dash) in NAMED.items()
+        },
         "curve": left.plot(BASELINES, np.ones_like(BASELINES), color=BLACK, lw=1.8)[0],
         "here": left.plot([0], [1], "o", ms=9, color=BLACK, mec="white", clip_on=False)[0],
-        "length": {}, "noise": {}, "dots": {},
+        "length": {},
+        "noise": {},
+        "dots": {},
         "text": [figure.text(0.07, 0.11 - 0.075 * line, "", fontsize=9.5) for line in range(2)],
     }
     for name in ESTIMATORS:
@@ -163,12 +177,26 @@ def build(figure, data):
         if name != "group mean":
             artists["noise"][name] = right.plot(SIZES, np.ones(len(SIZES)), **look)[0]
         artists["dots"][name] = [middle.plot([2], [1], **dot)[0], right.plot([2], [1], **dot)[0]]
-    lines = [left.plot([], [], linestyle=dash, color=color, lw=1.5, label=f"$b$: {name}")[0]
-             for name, (color, dash) in NAMED.items()]
-    curves = [left.plot([], [], color=LOOK[n][0], linestyle=LOOK[n][1], marker=LOOK[n][2],
-                        mec="white", label=n)[0] for n in ESTIMATORS]
-    figure.legend(handles=lines + curves, loc="upper center", ncols=7, columnspacing=0.9,
-                  handletextpad=0.4, handlelength=2.2, fontsize=9, bbox_to_anchor=(0.52, 1.01))
+    lines = [
+        left.plot([], [], linestyle=dash, color=color, lw=1.5, label=f"$b$: {name}")[0]
+        for name, (color, dash) in NAMED.items()
+    ]
+    curves = [
+        left.plot(
+            [], [], color=LOOK[n][0], linestyle=LOOK[n][1], marker=LOOK[n][2], mec="white", label=n
+        )[0]
+        for n in ESTIMATORS
+    ]
+    figure.legend(
+        handles=lines + curves,
+        loc="upper center",
+        ncols=7,
+        columnspacing=0.9,
+        handletextpad=0.4,
+        handlelength=2.2,
+        fontsize=9,
+        bbox_to_anchor=(0.52, 1.01),
+    )
     return artists
 
 
@@ -191,8 +219,11 @@ def update(artists, data):
 
 def _lines(data) -> tuple[str, str]:
     b = f"{data['baseline']:.2f}".replace("-", "−")
-    named = ", ".join(f"{name} {at:.2f} ({noise:.2f})" for name, (at, noise) in
-                      data["named"].items() if name != "none")
+    named = ", ".join(
+        f"{name} {at:.2f} ({noise:.2f})"
+        for name, (at, noise) in data["named"].items()
+        if name != "none"
+    )
     i, groups = data["here"], data["groups"]
     lengths = ", ".join(f"{name} {groups[name]['length'][i]:.2f}" for name in ESTIMATORS)
     return (
@@ -218,12 +249,16 @@ def baseline_variance_explorer() -> Explorer:
         build,
         update,
         {
-            "toy": choice("graded", [(name, name) for name in TOYS], "toy",
-                          "probabilities and rewards of the answers"),
-            "baseline": slider(0.56, -0.5, 1.5, 0.02, "baseline b",
-                               "one number for every answer"),
-            "num_generations": choice_slider(4, [(str(n), n) for n in SIZES], "group size G",
-                                             "answers to one prompt"),
+            "toy": choice(
+                "graded",
+                [(name, name) for name in TOYS],
+                "toy",
+                "probabilities and rewards of the answers",
+            ),
+            "baseline": slider(0.56, -0.5, 1.5, 0.02, "baseline b", "one number for every answer"),
+            "num_generations": choice_slider(
+                4, [(str(n), n) for n in SIZES], "group size G", "answers to one prompt"
+            ),
         },
         alt=alt,
         caption=CAPTION,

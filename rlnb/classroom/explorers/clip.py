@@ -113,9 +113,7 @@ def build(figure, data):
         axes.set_ylabel(name)
         axes.axhline(0, color=GREY, linewidth=0.8)
         axes.axvline(1, color=GREY, linewidth=0.8)
-    artists = {"band": [
-        a.axvspan(0.8, 1.2, color=BLACK, alpha=0.09, lw=0) for a in (left, right)
-    ]}
+    artists = {"band": [a.axvspan(0.8, 1.2, color=BLACK, alpha=0.09, lw=0) for a in (left, right)]}
     for s in SIGNS:
         style = {"color": COLORS[s], "linestyle": DASHES[s], "linewidth": 2.2}
         ends = [0, MAX_RATIO]
@@ -132,8 +130,14 @@ def build(figure, data):
     for row, s in enumerate(SIGNS):
         place = (0.075, 0.1 - 0.07 * row)
         artists["text", s] = figure.text(*place, "", color=COLORS[s], fontsize=9.5)
-    figure.legend(handles=_legend(left), loc="upper center", ncols=6, bbox_to_anchor=(0.53, 1.005),
-                  handlelength=2.4, columnspacing=1.6)
+    figure.legend(
+        handles=_legend(left),
+        loc="upper center",
+        ncols=6,
+        bbox_to_anchor=(0.53, 1.005),
+        handlelength=2.4,
+        columnspacing=1.6,
+    )
     return artists
 
 

@@ -1,7 +1,7 @@
 """The composer: one part from every menu, and what that is: its name, its neighbours, its pushes.
 
-    from rlnb.classroom.explorers.composer import compute, report
-    print(report(compute("grpo", kl=())))                  # GRPO without its KL term
+from rlnb.classroom.explorers.composer import compute, report
+print(report(compute("grpo", kl=())))                  # GRPO without its KL term
 """
 
 from __future__ import annotations
@@ -60,8 +60,11 @@ class Said:
     def __str__(self) -> str:
         if self.words is None:
             return self.refused
-        words = (f"{key}={f'{v:g}' if isinstance(v, float) else v}"
-                 for key, v in self.words.items() if v is not None)
+        words = (
+            f"{key}={f'{v:g}' if isinstance(v, float) else v}"
+            for key, v in self.words.items()
+            if v is not None
+        )
         return " ".join((", ".join(words) + ".", *self.differences))
 
 
@@ -103,17 +106,30 @@ def compute(
         raise ValueError(f"rewards must be one of {list(REWARDS)}, got {rewards!r}.")
     if show not in SHOWN:
         raise ValueError(f"show must be one of {list(SHOWN)}, got {show!r}.")
-    picked = {"advantage": advantage, "credit": credit, "ratio": ratio, "surrogate": surrogate,
-              "gates": gates, "weights": weights, "kl": kl}
+    picked = {
+        "advantage": advantage,
+        "credit": credit,
+        "ratio": ratio,
+        "surrogate": surrogate,
+        "gates": gates,
+        "weights": weights,
+        "kl": kl,
+    }
     picked = {menu: part for menu, part in picked.items() if part is not None}
     objective = compose(**choices_of(start) | picked)
     near = [(name, gap) for name, gap in neighbours(objective, 4) if len(gap)]
     data = {
-        "start": start, "rewards": rewards, "show": show,
-        "objective": objective, "code": repr(objective), "name": name_of(objective),
-        "changed": difference(method(start), objective), "nearest": tuple(near[:3]),
+        "start": start,
+        "rewards": rewards,
+        "show": show,
+        "objective": objective,
+        "code": repr(objective),
+        "name": name_of(objective),
+        "changed": difference(method(start), objective),
+        "nearest": tuple(near[:3]),
         "said": {library: _said(objective, *ways) for library, ways in LIBRARIES.items()},
-        "twins": (), "problem": None,
+        "twins": (),
+        "problem": None,
     }
     try:
         seen = _explain(objective, rewards)
@@ -122,18 +138,24 @@ def compute(
     push = 0.0 - seen.gradient.numpy()  # 0.0 - 0, not the negative zero
     known = _named_pushes(rewards)
     return data | {
-        "mask": seen.mask.numpy(), "advantages": seen.advantages.numpy(),
-        "ratio": seen.ratio.numpy(), "gate": 0.0 + seen.gate.numpy(), "push": push,
-        "answers": np.abs(push).sum(1), "change": push - known.get(start, 0.0),
-        "start_runs": start in known, "twins": _twins(push, data["name"], rewards),
+        "mask": seen.mask.numpy(),
+        "advantages": seen.advantages.numpy(),
+        "ratio": seen.ratio.numpy(),
+        "gate": 0.0 + seen.gate.numpy(),
+        "push": push,
+        "answers": np.abs(push).sum(1),
+        "change": push - known.get(start, 0.0),
+        "start_runs": start in known,
+        "twins": _twins(push, data["name"], rewards),
     }
 
 
 def _explain(objective: Objective, rewards: str) -> Explanation:
     batch = running_batch(complete=True)
     given = torch.tensor(REWARDS[rewards], dtype=batch.rewards.dtype)
-    return objective.explain(batch.replace(
-        rewards=given, generator=torch.Generator().manual_seed(0)))  # Clip-Cov draws
+    return objective.explain(
+        batch.replace(rewards=given, generator=torch.Generator().manual_seed(0))
+    )  # Clip-Cov draws
 
 
 @cache
@@ -175,8 +197,15 @@ def _said(objective: Objective, there: Callable, back: Callable) -> Said:
 
 # ---- with controls
 
-MENU_LABELS = {"advantage": "advantage A", "credit": "credit", "ratio": "ratio ρ",
-               "surrogate": "surrogate", "gates": "gate w", "weights": "weights c", "kl": "KL"}
+MENU_LABELS = {
+    "advantage": "advantage A",
+    "credit": "credit",
+    "ratio": "ratio ρ",
+    "surrogate": "surrogate",
+    "gates": "gate w",
+    "weights": "weights c",
+    "kl": "KL",
+}
 MENU_TIPS = {
     "advantage": "rewards become advantages: the baseline",
     "credit": "what happens to A afterwards",
@@ -214,15 +243,33 @@ def _menu(value, options, description, tooltip):
 def composer_explorer() -> Composer:
     """Start from a method, change its parts one by one."""
     chosen = choices_of("grpo")
-    menus = {menu: _menu(chosen[menu], options, MENU_LABELS[menu], MENU_TIPS[menu])
-             for menu, options in MENUS.items()}
-    start = _menu("grpo", [(name, name) for name in NAMED], "start from",
-                  "sets every menu to this method's part")
-    rewards = _menu(USUAL, [(name, name) for name in REWARDS], "rewards",
-                    "of the two prompts' answers")
-    show = _menu("push", list(zip(("push", "gate w", "push − start's"), SHOWN, strict=True)),
-                 "cells show", "what the colours and numbers are")
+    menus = {
+        menu: _menu(chosen[menu], options, MENU_LABELS[menu], MENU_TIPS[menu])
+        for menu, options in MENUS.items()
+    }
+    start = _menu(
+        "grpo",
+        [(name, name) for name in NAMED],
+        "start from",
+        "sets every menu to this method's part",
+    )
+    rewards = _menu(
+        USUAL, [(name, name) for name in REWARDS], "rewards", "of the two prompts' answers"
+    )
+    show = _menu(
+        "push",
+        list(zip(("push", "gate w", "push − start's"), SHOWN, strict=True)),
+        "cells show",
+        "what the colours and numbers are",
+    )
     return Composer(
-        compute, build, update, {"start": start, "show": show, **menus, "rewards": rewards},
-        alt=alt, caption=CAPTION, size=SIZE, columns=2, colors=256,
+        compute,
+        build,
+        update,
+        {"start": start, "show": show, **menus, "rewards": rewards},
+        alt=alt,
+        caption=CAPTION,
+        size=SIZE,
+        columns=2,
+        colors=256,
     )

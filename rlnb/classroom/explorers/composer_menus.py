@@ -1,7 +1,7 @@
 """The composer's menus: every part of every named method, and a few that no method uses.
 
-    choices_of("grpo")                                     # the parts of a method, menu by menu
-    compose(**choices_of("grpo") | {"kl": ()})             # ... and back, with one of them changed
+choices_of("grpo")                                     # the parts of a method, menu by menu
+compose(**choices_of("grpo") | {"kl": ()})             # ... and back, with one of them changed
 """
 
 from __future__ import annotations
@@ -148,16 +148,25 @@ REWARDS: dict[str, tuple[float, ...]] = {
 }
 
 
-def compose(advantage: Any, surrogate: Any, weights: Any, *, ratio: Any = token(),  # noqa: B008
-            credit: Any = NONE, gates: Any = NONE, kl: Any = NONE) -> Objective:
+def compose(
+    advantage: Any,
+    surrogate: Any,
+    weights: Any,
+    *,
+    ratio: Any = token(),  # noqa: B008
+    credit: Any = NONE,
+    gates: Any = NONE,
+    kl: Any = NONE,
+) -> Objective:
     """The objective of one choice per menu. `kl` is a term of the loss, a `kl_in_reward`, or ().
 
     >>> compose(group_zscore(), clip(0.2), sequence_mean(), kl=k3(0.04))
     Objective(group_zscore(), clip(0.2), sequence_mean, terms=k3(0.04))
     """
     place = "shape" if isinstance(kl, kl_in_reward) else "terms"
-    return Objective(advantage, surrogate, weights, ratio=ratio, credit=credit, gates=gates,
-                     **{place: kl})
+    return Objective(
+        advantage, surrogate, weights, ratio=ratio, credit=credit, gates=gates, **{place: kl}
+    )
 
 
 def choices_of(known: str | Objective) -> dict[str, Any]:
@@ -168,10 +177,20 @@ def choices_of(known: str | Objective) -> dict[str, Any]:
     objective = method(known) if isinstance(known, str) else known
     penalties = objective.shape + objective.terms
     if len(penalties) > 1:
-        raise ValueError(f"the composer has one KL menu, and this objective has {len(penalties)} "
-                         f"terms and shapes: {objective!r}.")
-    parts = {"advantage": objective.advantage, "credit": objective.credit,
-             "ratio": objective.ratio, "surrogate": objective.surrogate,
-             "gates": objective.gates, "weights": objective.weights, "kl": penalties}
-    return {menu: part[0] if isinstance(part, tuple) and len(part) == 1 else part
-            for menu, part in parts.items()}
+        raise ValueError(
+            f"the composer has one KL menu, and this objective has {len(penalties)} "
+            f"terms and shapes: {objective!r}."
+        )
+    parts = {
+        "advantage": objective.advantage,
+        "credit": objective.credit,
+        "ratio": objective.ratio,
+        "surrogate": objective.surrogate,
+        "gates": objective.gates,
+        "weights": objective.weights,
+        "kl": penalties,
+    }
+    return {
+        menu: part[0] if isinstance(part, tuple) and len(part) == 1 else part
+        for menu, part in parts.items()
+    }

@@ -48,16 +48,23 @@ def findings(data: dict[str, Any], whole: bool = False) -> list[tuple[str, str]]
 
     whole: every neighbour's differences in full, not only the nearest one's.
     """
-    lines = [("nearest" if i == 0 else "", f"{name} {_apart(gap, whole or i == 0)}")
-             for i, (name, gap) in enumerate(data["nearest"])]
+    lines = [
+        ("nearest" if i == 0 else "", f"{name} {_apart(gap, whole or i == 0)}")
+        for i, (name, gap) in enumerate(data["nearest"])
+    ]
     if data["twins"]:
         some = ", ".join(_twin(*twin) for twin in data["twins"][:4])
         more = len(data["twins"]) - 4
         lines.append(("same push", some + (f" and {more} more" if more > 0 else "")))
     split = data["objective"].ratio
     if isinstance(split, topk_mix):
-        lines.append(("not shown", f"{split.alpha:.0%} of a right answer's fork token goes to its "
-                                   "likeliest candidates"))
+        lines.append(
+            (
+                "not shown",
+                f"{split.alpha:.0%} of a right answer's fork token goes to its "
+                "likeliest candidates",
+            )
+        )
     if data["problem"]:
         lines.append(("cannot run", data["problem"]))
     return lines + [(library, str(said)) for library, said in data["said"].items()]
@@ -80,9 +87,17 @@ def _twin(name: str, factor: float) -> str:
 
 def block(lines: list[tuple[str, str]], width: int) -> list[str]:
     """Pairs as lines of at most `width` characters, the sentences indented by 11."""
-    return [line for key, text in lines for line in textwrap.wrap(
-        text, width, initial_indent=f"{key:<11}", subsequent_indent=" " * 11,
-        break_on_hyphens=False)]
+    return [
+        line
+        for key, text in lines
+        for line in textwrap.wrap(
+            text,
+            width,
+            initial_indent=f"{key:<11}",
+            subsequent_indent=" " * 11,
+            break_on_hyphens=False,
+        )
+    ]
 
 
 def alt(data: dict[str, Any]) -> str:
@@ -92,12 +107,17 @@ def alt(data: dict[str, Any]) -> str:
     if data["problem"]:
         return f"{head} It cannot run: {data['problem']}"
     sums = ", ".join(f"{s:.4f}" for s in data["answers"])
-    cells = {"push": "the push on each token", "gate": "the gate on each token",
-             "change": f"the push minus that of {_against(data)}"}[data["show"]]
+    cells = {
+        "push": "the push on each token",
+        "gate": "the gate on each token",
+        "change": f"the push minus that of {_against(data)}",
+    }[data["show"]]
     largest = np.nanmax(np.abs(_cells(data)), initial=0.0)
     said = " ".join(f"{library}: {said}" for library, said in data["said"].items())
-    return (f"{head} Cells: {cells}, at most {largest:.4f} in size. Sum of |gradient| per answer, "
-            f"rewards {data['rewards']}: {sums}. {said}")
+    return (
+        f"{head} Cells: {cells}, at most {largest:.4f} in size. Sum of |gradient| per answer, "
+        f"rewards {data['rewards']}: {sums}. {said}"
+    )
 
 
 # ---- in a picture
@@ -120,32 +140,45 @@ def build(figure, data):
         x, y = LEFT + column * CELL, _y(row)
         if tokens[row][column]:
             corners.append((x, y))
-            axes.text(x + CELL / 2, y + BAND + 8, f"ρ {ratio[row, column]:.3g}", ha="center",
-                      **note)
+            axes.text(
+                x + CELL / 2, y + BAND + 8, f"ρ {ratio[row, column]:.3g}", ha="center", **note
+            )
         else:
             axes.add_patch(Rectangle((x + 1, y), CELL - 2, BAND, fc=PALE, ec="white", hatch="//"))
     for column in range(ratio.shape[1]):
-        axes.text(LEFT + (column + 0.5) * CELL, TOP - 10, f"token {column}", ha="center",
-                  **note)
+        axes.text(LEFT + (column + 0.5) * CELL, TOP - 10, f"token {column}", ha="center", **note)
     axes.text(BARS, TOP - 10, "Σ |dL/dlog π| × 1000", **note)
     for answer in range(ratio.shape[0]):
         axes.text(MARGIN + 22, _y(answer) + BAND / 2, str(answer), ha="center", **note)
     for prompt in range(2):
         middle = (_y(4 * prompt) + _y(4 * prompt + 3) + BAND) / 2
         axes.text(MARGIN + 6, middle, f"prompt {prompt + 1}", rotation=90, ha="center", **note)
-    axes.text(LEFT, TEXT_TOP - 22, "under it ρ = π/π_old of the token   ·   × its gate is 0, what "
-              "is left is KL   ·   hatched: padding", **note)
+    axes.text(
+        LEFT,
+        TEXT_TOP - 22,
+        "under it ρ = π/π_old of the token   ·   × its gate is 0, what "
+        "is left is KL   ·   hatched: padding",
+        **note,
+    )
     shape = np.array([(1, 0), (CELL - 1, 0), (CELL - 1, BAND), (1, BAND)])
     cells = PolyCollection([shape + corner for corner in corners], edgecolors=GREY, linewidths=0.6)
     rows = range(len(tokens))
     return {
         "cells": axes.add_collection(cells),
-        "bars": axes.barh([_y(r) + BAND / 2 for r in rows], np.ones(len(rows)), BAND - 8,
-                          left=BARS, color=GREY),
+        "bars": axes.barh(
+            [_y(r) + BAND / 2 for r in rows], np.ones(len(rows)), BAND - 8, left=BARS, color=GREY
+        ),
         "cut": axes.plot([], [], "x", ms=4.5, mew=1.4, color=BLACK)[0],
-        "veil": axes.add_patch(Rectangle(
-            (MARGIN, TOP - 22), SIZE[0] - 2 * MARGIN, TEXT_TOP - TOP + 10, fc="white",
-            ec=VERMILLION, lw=1.5)),
+        "veil": axes.add_patch(
+            Rectangle(
+                (MARGIN, TOP - 22),
+                SIZE[0] - 2 * MARGIN,
+                TEXT_TOP - TOP + 10,
+                fc="white",
+                ec=VERMILLION,
+                lw=1.5,
+            )
+        ),
         "title": axes.text(MARGIN + 2, 22, "", va="center", size=14, weight="bold"),
         "letters": axes.add_artist(Letters()),
     }
@@ -162,10 +195,15 @@ def update(artists, data):
     if runs:
         lines += _fill(artists, data)
     else:
-        sentence = ["This composition cannot run on these rewards.", "",
-                    *textwrap.wrap(data["problem"], 80)]
-        lines += [(SIZE[0] / 2, TOP + 120 + LINE * i, text, BLACK, "center")
-                  for i, text in enumerate(sentence)]
+        sentence = [
+            "This composition cannot run on these rewards.",
+            "",
+            *textwrap.wrap(data["problem"], 80),
+        ]
+        lines += [
+            (SIZE[0] / 2, TOP + 120 + LINE * i, text, BLACK, "center")
+            for i, text in enumerate(sentence)
+        ]
     artists["letters"].lines = lines
 
 
@@ -177,8 +215,9 @@ def _findings_lines(data) -> list[tuple]:
         text = [line for pair in said for line in _short(*pair, most)]
         if len(text) <= LINES:
             break
-    return lines + [(MARGIN, TEXT_TOP + LINE * i, line, BLACK, "left")
-                    for i, line in enumerate(text)]
+    return lines + [
+        (MARGIN, TEXT_TOP + LINE * i, line, BLACK, "left") for i, line in enumerate(text)
+    ]
 
 
 def _short(key: str, text: str, most: int) -> list[str]:
@@ -198,20 +237,30 @@ def _fill(artists, data) -> list[tuple]:
     colours = _colours(values)
     artists["cells"].set_facecolor(colours)
     places = np.argwhere(mask)
-    lines = [(LEFT + (column + 0.5) * CELL, _y(row) + BAND / 2, _number(value, data["show"]),
-              _ink(colour), "center")
-             for (row, column), value, colour in zip(places, values, colours, strict=True)]
+    lines = [
+        (
+            LEFT + (column + 0.5) * CELL,
+            _y(row) + BAND / 2,
+            _number(value, data["show"]),
+            _ink(colour),
+            "center",
+        )
+        for (row, column), value, colour in zip(places, values, colours, strict=True)
+    ]
     gone = [(row, column) for row, column in places if data["gate"][row, column] == 0]
-    artists["cut"].set_data([LEFT + column * CELL + 6 for _, column in gone],
-                            [_y(row) + BAND + 8 for row, _ in gone])
+    artists["cut"].set_data(
+        [LEFT + column * CELL + 6 for _, column in gone], [_y(row) + BAND + 8 for row, _ in gone]
+    )
     longest = max(data["answers"].max(), 1e-12)
     for row, total in enumerate(data["answers"]):
         width, middle = LONGEST * total / longest, _y(row) + BAND / 2
         artists["bars"][row].set_width(width)
         own = data["advantages"][row][mask[row]]
         reward = REWARDS[data["rewards"]][row]
-        lines += [(BARS + width + 6, middle, _thousandths(total).lstrip("+"), BLACK, "left"),
-                  (LEFT - 8, middle, f"r {reward:g}  A {_range(own)}", BLACK, "right")]
+        lines += [
+            (BARS + width + 6, middle, _thousandths(total).lstrip("+"), BLACK, "left"),
+            (LEFT - 8, middle, f"r {reward:g}  A {_range(own)}", BLACK, "right"),
+        ]
     legend = LEGEND[data["show"]].format(against=_against(data))
     return [*lines, (LEFT, TEXT_TOP - 37, legend, GREY, "left")]
 

@@ -128,8 +128,14 @@ def build(figure, data):
     handles.append(left.plot([], [], "o", **DOT, label="here")[0])
     silent = [right.plot([], [], "-", color=BLACK, lw=2.2, label="P(no signal)")[0]]
     for some, middle in ((handles, 0.27), (silent, 0.78)):
-        figure.legend(handles=some, loc="upper center", ncols=4, bbox_to_anchor=(middle, 1.005),
-                      handlelength=2.2, columnspacing=1.0)
+        figure.legend(
+            handles=some,
+            loc="upper center",
+            ncols=4,
+            bbox_to_anchor=(middle, 1.005),
+            handlelength=2.2,
+            columnspacing=1.0,
+        )
     return artists
 
 
@@ -190,7 +196,9 @@ def difficulty_explorer() -> Explorer:
                 "(r − mean)/std, r − mean, (r − mean)/mean",
             ),
             "show": choice(
-                "weight", [("weight on ∇p", "weight"), ("net signal", "signal")], "left panel",
+                "weight",
+                [("weight on ∇p", "weight"), ("net signal", "signal")],
+                "left panel",
                 "the factor on the gradient of the pass rate, or that times p(1−p)",
             ),
         },

@@ -144,15 +144,30 @@ def build(figure, data):
             1 + shift / 12, 0, "", ha="right" if shift < 0 else "left", va="center", fontsize=9
         )
         handles.append(
-            top.plot([], [], color=color, linestyle=dashes, marker=marker, ms=7, mec="white",
-                     lw=1, label=f"first token {branch}")[0]
+            top.plot(
+                [],
+                [],
+                color=color,
+                linestyle=dashes,
+                marker=marker,
+                ms=7,
+                mec="white",
+                lw=1,
+                label=f"first token {branch}",
+            )[0]
         )
     handles += [
         top.plot([], [], "o", color=GREY, ms=7, mec="white", label="critic")[0],
         top.plot([], [], color=GREY, lw=1, label="true value")[0],
     ]
-    figure.legend(handles=handles, loc="upper left", ncols=4, bbox_to_anchor=(0.065, 1.0),
-                  columnspacing=1.6, handletextpad=0.5)
+    figure.legend(
+        handles=handles,
+        loc="upper left",
+        ncols=4,
+        bbox_to_anchor=(0.065, 1.0),
+        columnspacing=1.6,
+        handletextpad=0.5,
+    )
     artists["curve"] = side.plot(LAMBDAS, data["curve"], color=BLACK)[0]
     artists["here"] = side.plot([0], [0], "o", ms=10, color=BLACK, mec="white", clip_on=False)[0]
     artists["text"] = figure.text(0.65, 0.935, "", fontsize=9.5)

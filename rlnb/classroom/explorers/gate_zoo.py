@@ -14,15 +14,50 @@ RATIOS = np.geomspace(LOWEST, HIGHEST, 401)
 DUAL = 3.0  # verl's clip_ratio_c
 TAU_NEG = 1.05  # SAPO's tau_neg over its tau_pos
 OLD = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.99)
-CURSOR = (0.1, 0.25, 0.5, 0.7, 0.75, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0,
-          5.0, 6.0, 8.0, 10.0)
+CURSOR = (
+    0.1,
+    0.25,
+    0.5,
+    0.7,
+    0.75,
+    0.8,
+    0.9,
+    1.0,
+    1.1,
+    1.2,
+    1.3,
+    1.5,
+    2.0,
+    2.5,
+    3.0,
+    3.5,
+    4.0,
+    5.0,
+    6.0,
+    8.0,
+    10.0,
+)
 NAMES = ("none", "ppo", "dual", "cispo", "sapo", "dppo")
-LABELS = {"none": "no clip", "ppo": "PPO", "dual": "dual clip", "cispo": "CISPO", "sapo": "SAPO",
-          "dppo": "DPPO"}
-COLORS = {"none": GREY, "ppo": METHOD_COLORS["ppo"], "dual": METHOD_COLORS["dr_grpo"],
-          **{name: METHOD_COLORS[name] for name in ("cispo", "sapo", "dppo")}}
-LINES = {"none": "-", "ppo": METHOD_LINES["ppo"], "dual": ":",
-         **{name: METHOD_LINES[name] for name in ("cispo", "sapo", "dppo")}}
+LABELS = {
+    "none": "no clip",
+    "ppo": "PPO",
+    "dual": "dual clip",
+    "cispo": "CISPO",
+    "sapo": "SAPO",
+    "dppo": "DPPO",
+}
+COLORS = {
+    "none": GREY,
+    "ppo": METHOD_COLORS["ppo"],
+    "dual": METHOD_COLORS["dr_grpo"],
+    **{name: METHOD_COLORS[name] for name in ("cispo", "sapo", "dppo")},
+}
+LINES = {
+    "none": "-",
+    "ppo": METHOD_LINES["ppo"],
+    "dual": ":",
+    **{name: METHOD_LINES[name] for name in ("cispo", "sapo", "dppo")},
+}
 WIDTHS = {"none": 1.0, "ppo": 2.6, "dual": 2.4, "cispo": 2.2, "sapo": 2.4, "dppo": 2.0}
 SIGNS = {"positive": 1, "negative": -1}
 CAPTION = (
@@ -59,6 +94,7 @@ def objectives(ratio: np.ndarray, sign: int, epsilon: float, tau: float, old: fl
     For PPO, dual clip and no clip that is the objective itself. SAPO's is shifted by 1 - 2/t, and
     CISPO's and DPPO's printed values contain log pi and mean nothing.
     """
+
     def held(edge: float) -> np.ndarray:
         return np.minimum(ratio, 1 + edge) if sign > 0 else np.maximum(ratio, 1 - edge)
 
@@ -115,8 +151,9 @@ def compute(
         "at": {name: float(value) for name, value in here.items()},
         "moved": old * (ratio - 1),
         "possible": old * ratio <= 1 + 1e-12,
-        "shown": tuple(n for n in (NAMES if show == "all" else ("none", "ppo", show))
-                       if n != "dual" or s < 0),  # for A > 0 it is PPO
+        "shown": tuple(
+            n for n in (NAMES if show == "all" else ("none", "ppo", show)) if n != "dual" or s < 0
+        ),  # for A > 0 it is PPO
         "cursor": ratio,
         "sign": s,
         "epsilon": epsilon,
@@ -148,22 +185,33 @@ def build(figure, data):
     for name in NAMES:
         style = {"color": COLORS[name], "linestyle": LINES[name], "linewidth": WIDTHS[name]}
         artists["objective", name] = left.plot(
-            RATIOS, data["sign"] * data["objective"][name], **style)[0]
+            RATIOS, data["sign"] * data["objective"][name], **style
+        )[0]
         artists["weight", name] = right.plot(RATIOS, data["weight"][name], **style)[0]
     for name in NAMES:
         artists["mark", name] = right.plot([], [], "o", ms=7, color=COLORS[name], mec="white")[0]
     artists["setting"] = figure.text(0.065, 0.115, "", fontsize=9.5)
     for column, name in enumerate(NAMES):
-        artists["text", name] = figure.text(0.065 + 0.155 * column, 0.04, "", fontsize=10,
-                                            color=COLORS[name])
+        artists["text", name] = figure.text(
+            0.065 + 0.155 * column, 0.04, "", fontsize=10, color=COLORS[name]
+        )
     handles = [
         left.plot([], [], color=COLORS[n], linestyle=LINES[n], lw=WIDTHS[n], label=LABELS[n])[0]
         for n in NAMES
     ]
-    handles.append(left.fill_between([], [], facecolor=PALE, hatch="//", edgecolor="white",
-                                     label="would need p > 1"))
-    figure.legend(handles=handles, loc="upper center", ncols=7, bbox_to_anchor=(0.52, 1.005),
-                  handlelength=3.2, columnspacing=1.3)
+    handles.append(
+        left.fill_between(
+            [], [], facecolor=PALE, hatch="//", edgecolor="white", label="would need p > 1"
+        )
+    )
+    figure.legend(
+        handles=handles,
+        loc="upper center",
+        ncols=7,
+        bbox_to_anchor=(0.52, 1.005),
+        handlelength=3.2,
+        columnspacing=1.3,
+    )
     return artists
 
 
@@ -187,8 +235,11 @@ def update(artists, data):
 
 def _setting(data) -> str:
     new = data["old"] * data["cursor"]
-    moved = (f"p {data['old']:g} → {new:.4g}, moved {signed(data['moved'], 4)}"
-             if data["possible"] else "it would need p > 1")
+    moved = (
+        f"p {data['old']:g} → {new:.4g}, moved {signed(data['moved'], 4)}"
+        if data["possible"]
+        else "it would need p > 1"
+    )
     return f"A {'>' if data['sign'] > 0 else '<'} 0, ratio {data['cursor']:g}: {moved}"
 
 
@@ -208,18 +259,40 @@ def gate_zoo_explorer() -> Explorer:
         build,
         update,
         {
-            "epsilon": slider(0.2, 0.0, 1.0, 0.01, "edge ε",
-                              "PPO's band 1 ± ε, CISPO's cap 1 + ε, DPPO's mass ε"),
+            "epsilon": slider(
+                0.2, 0.0, 1.0, 0.01, "edge ε", "PPO's band 1 ± ε, CISPO's cap 1 + ε, DPPO's mass ε"
+            ),
             "tau": slider(1.0, 0.5, 12.0, 0.5, "SAPO's τ", "temperature for A > 0; 1.05 τ else"),
-            "old": choice_slider(0.3, [(f"{p:g}", p) for p in OLD], "old probability",
-                                 "of the token when it was sampled: only DPPO looks at it"),
-            "ratio": choice_slider(1.5, [(f"{r:g}", r) for r in CURSOR], "read at ratio",
-                                   "where the weights below the picture are taken"),
-            "sign": choice("positive", [("A > 0", "positive"), ("A < 0", "negative")],
-                           "sign of A", "which sign of the advantage to draw"),
-            "show": choice("all", [("all", "all"), ("dual clip", "dual"), ("CISPO", "cispo"),
-                                   ("SAPO", "sapo"), ("DPPO", "dppo")],
-                           "PPO beside", "all methods, or one beside PPO"),
+            "old": choice_slider(
+                0.3,
+                [(f"{p:g}", p) for p in OLD],
+                "old probability",
+                "of the token when it was sampled: only DPPO looks at it",
+            ),
+            "ratio": choice_slider(
+                1.5,
+                [(f"{r:g}", r) for r in CURSOR],
+                "read at ratio",
+                "where the weights below the picture are taken",
+            ),
+            "sign": choice(
+                "positive",
+                [("A > 0", "positive"), ("A < 0", "negative")],
+                "sign of A",
+                "which sign of the advantage to draw",
+            ),
+            "show": choice(
+                "all",
+                [
+                    ("all", "all"),
+                    ("dual clip", "dual"),
+                    ("CISPO", "cispo"),
+                    ("SAPO", "sapo"),
+                    ("DPPO", "dppo"),
+                ],
+                "PPO beside",
+                "all methods, or one beside PPO",
+            ),
         },
         alt=alt,
         caption=CAPTION,

@@ -157,11 +157,13 @@ def update(artists, data):
         bar.set_width(share)
         text.set(text=_size(value), x=share + 0.02)
     over = data["peak"] > data["room"]
-    list(artists["bars"])[-1].set(facecolor=VERMILLION if over else BLACK,
-                                  hatch="//" if over else None)
+    list(artists["bars"])[-1].set(
+        facecolor=VERMILLION if over else BLACK, hatch="//" if over else None
+    )
     total = sum(data["seconds"].values())
-    for bar, text, value in zip(artists["times"], artists["seconds"], data["seconds"].values(),
-                                strict=True):
+    for bar, text, value in zip(
+        artists["times"], artists["seconds"], data["seconds"].values(), strict=True
+    ):
         bar.set_width(value / total)
         text.set(text=_time(value), x=value / total + 0.05)
     artists["total"].set_text(f"{_time(total)} in all")
@@ -183,23 +185,36 @@ def _powers(first: int, last: int) -> list[tuple[str, int]]:
 
 def gpu_budget_explorer() -> Explorer:
     """Model, card, batch, precision: memory by part, and the least time of a step."""
-    named = {name: [(key, key) for key in table] for name, table in
-             (("model", SHAPES), ("card", CARDS), ("optimizer", OPTIMIZERS))}
+    named = {
+        name: [(key, key) for key in table]
+        for name, table in (("model", SHAPES), ("card", CARDS), ("optimizer", OPTIMIZERS))
+    }
     controls = {
         "model": choice_slider("0.5B", named["model"], "model", "our presets, and others"),
         "card": choice_slider("L4", named["card"], "GPU", "numbers of its data sheet"),
         "prompts": choice_slider(64, _powers(0, 10), "prompts", "in a step"),
         "generations": choice_slider(8, _powers(0, 6), "answers each", "the group size G"),
         "answer_tokens": choice_slider(
-            300, sorted([*_powers(6, 13), ("300", 300)], key=lambda pair: pair[1]),
-            "tokens", "of the longest answer; all count as that long"),
+            300,
+            sorted([*_powers(6, 13), ("300", 300)], key=lambda pair: pair[1]),
+            "tokens",
+            "of the longest answer; all count as that long",
+        ),
         "in_flight": choice_slider(512, _powers(3, 14), "decoded at once", "each has a cache"),
         "micro_batch": choice_slider(8, _powers(0, 10), "trained at once", "micro-batch"),
         "optimizer": choice_slider("adamw", named["optimizer"], "optimizer", "its moments"),
-        "models": choice_slider("verifier", list(zip(BESIDE, MODELS, strict=True)), "models",
-                                "what is held beside the policy"),
-        "mixed": choice(True, [("bf16 + float32 master", True), ("float32", False)],
-                        "numbers", "of weights, activations and cache"),
+        "models": choice_slider(
+            "verifier",
+            list(zip(BESIDE, MODELS, strict=True)),
+            "models",
+            "what is held beside the policy",
+        ),
+        "mixed": choice(
+            True,
+            [("bf16 + float32 master", True), ("float32", False)],
+            "numbers",
+            "of weights, activations and cache",
+        ),
         "checkpointing": switch(False, "gradient checkpointing", "layers computed again"),
         "chunked": switch(True, "logits in chunks", "at most 2**26 at a time"),
         "sampler_copy": switch(False, "separate sampler, bf16", "one more copy of the weights"),

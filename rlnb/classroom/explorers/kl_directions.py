@@ -17,8 +17,8 @@ from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, PALE, PURPLE
 
 STEP = 0.05
 WIDE = np.arange(-1280, 1281) * STEP  # -64 to 64: the integrals
-SHOWN = slice(1080, 1481)             # -10 to 10: the picture
-NODES = np.arange(-80, 81) * 0.1      # of a standard normal: equal steps, as it is smooth
+SHOWN = slice(1080, 1481)  # -10 to 10: the picture
+NODES = np.arange(-80, 81) * 0.1  # of a standard normal: equal steps, as it is smooth
 NODE_WEIGHTS = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
 FITS = ("hand", "forward", "reverse")
 MAX_DENSITY, MAX_TERM, MAX_KL = 0.6, 1.2, 4.0
@@ -97,8 +97,9 @@ def _log_gaussian(x, mean: float, deviation: float):
 def _log_target(x, distance: float, weight: float):
     with np.errstate(divide="ignore"):
         left, right = np.log([1 - weight, weight])
-    return np.logaddexp(left + _log_gaussian(x, -distance, 1),
-                        right + _log_gaussian(x, distance, 1))
+    return np.logaddexp(
+        left + _log_gaussian(x, -distance, 1), right + _log_gaussian(x, distance, 1)
+    )
 
 
 def _kls(log_p, mean: float, deviation: float) -> dict[str, float]:
@@ -150,10 +151,12 @@ def build(figure, data):
         "model": top.plot(x, x, "--", color=BLUE)[0],
         "forward_term": bottom.plot(x, x, color=FORWARD)[0],
         "reverse_term": bottom.plot(x, x, "-.", color=REVERSE)[0],
-        "bars": right.bar([0, 1], [0, 0], 0.66, color=[FORWARD, REVERSE], ec="white", lw=0,
-                          hatch=["", "//"]),
-        "best": [right.plot([i - 0.42, i + 0.42], [0, 0], color=BLACK, lw=1.6)[0]
-                 for i in range(2)],
+        "bars": right.bar(
+            [0, 1], [0, 0], 0.66, color=[FORWARD, REVERSE], ec="white", lw=0, hatch=["", "//"]
+        ),
+        "best": [
+            right.plot([i - 0.42, i + 0.42], [0, 0], color=BLACK, lw=1.6)[0] for i in range(2)
+        ],
         "values": [right.text(i, 0, "", ha="center", va="bottom", fontsize=10) for i in range(2)],
         "text": [figure.text(0.075, 0.1 - 0.065 * line, "", fontsize=9.5) for line in range(2)],
     }
@@ -164,8 +167,14 @@ def build(figure, data):
         bottom.plot([], [], "-.", color=REVERSE, label=r"$q\,\log(q/p)$")[0],
         right.plot([], [], color=BLACK, lw=1.6, label="least any Gaussian can reach")[0],
     ]
-    figure.legend(handles=handles, loc="upper center", ncols=5, bbox_to_anchor=(0.53, 1.005),
-                  handlelength=2.4, columnspacing=1.6)
+    figure.legend(
+        handles=handles,
+        loc="upper center",
+        ncols=5,
+        bbox_to_anchor=(0.53, 1.005),
+        handlelength=2.4,
+        columnspacing=1.6,
+    )
     return artists
 
 
@@ -186,11 +195,16 @@ def update(artists, data):
 
 
 def _lines(data) -> list[str]:
-    found = {"hand": "", "forward": ", the best for KL(target‖model)",
-             "reverse": ", the best for KL(model‖target)"}[data["fit"]]
+    found = {
+        "hand": "",
+        "forward": ", the best for KL(target‖model)",
+        "reverse": ", the best for KL(model‖target)",
+    }[data["fit"]]
     mean, deviation = _plain(data["mean"]), f"{data['deviation']:.2f}"
-    parts = [f"{NAMES[way]} = {data[way]:.4f}, at least {data['best'][way][2]:.4f}"
-             for way in ("forward", "reverse")]
+    parts = [
+        f"{NAMES[way]} = {data[way]:.4f}, at least {data['best'][way][2]:.4f}"
+        for way in ("forward", "reverse")
+    ]
     return [f"model: mean {mean}, deviation {deviation}{found}", "  ·  ".join(parts)]
 
 
@@ -219,14 +233,18 @@ def kl_explorer() -> Explorer:
             "deviation": slider(2.0, 0.7, 6.0, 0.1, "model: deviation", "how wide the model is"),
             "fit": choice(
                 "hand",
-                [("by hand", "hand"), ("best KL(target‖model)", "forward"),
-                 ("best KL(model‖target)", "reverse")],
+                [
+                    ("by hand", "hand"),
+                    ("best KL(target‖model)", "forward"),
+                    ("best KL(model‖target)", "reverse"),
+                ],
                 "model is set",
                 "by your two sliders, or to the least KL in one direction",
             ),
             "distance": slider(3.0, 0.0, 5.0, 0.1, "target: peaks at ±", "0 is a single peak"),
-            "weight": slider(0.5, 0.05, 0.95, 0.05, "target: weight right",
-                             "share of the right peak"),
+            "weight": slider(
+                0.5, 0.05, 0.95, 0.05, "target: weight right", "share of the right peak"
+            ),
         },
         alt=alt,
         caption=CAPTION,

@@ -22,8 +22,12 @@ DISTANCES = np.linspace(0, LARGEST, 121)
 SAMPLES = {"fresh": 1.0, "stale": 0.5}  # where the samples were drawn, as a share of the distance
 ESTIMATORS = ("k1", "k2", "k3", "ratio k3")
 NAMES = {"k1": "$k_1$", "k2": "$k_2$", "k3": "$k_3$", "ratio k3": r"$\rho\,k_3$"}
-LOOK = {"k1": (ORANGE, ":", ".."), "k2": (GREEN, "--", "//"), "k3": (BLUE, "-", ""),
-        "ratio k3": (PURPLE, "-.", "xx")}
+LOOK = {
+    "k1": (ORANGE, ":", ".."),
+    "k2": (GREEN, "--", "//"),
+    "k3": (BLUE, "-", ""),
+    "ratio k3": (PURPLE, "-.", "xx"),
+}
 TRUTH = r"truth, KL$(\pi\,\|\,\pi_\mathrm{ref})$"
 HIGHEST, STEEPEST, LOW, HIGH = 2.5, 0.6, 0.01, 30.0
 WIDTH = 0.16
@@ -95,11 +99,15 @@ def _at(distance: float, samples: str) -> dict[str, Any]:
     value = {name: float(q @ k) for name, (k, _) in table.items()}
     gradient = {name: (q * slope) @ score for name, (_, slope) in table.items()}
     return {
-        "kl": kl, "truth": truth,
-        "forward": float(REFERENCE @ -log_ratio), "forward_gradient": pi - REFERENCE,
+        "kl": kl,
+        "truth": truth,
+        "forward": float(REFERENCE @ -log_ratio),
+        "forward_gradient": pi - REFERENCE,
         "value": value,
-        "spread": {name: float(np.sqrt(max(q @ (k - value[name]) ** 2, 0.0)))
-                   for name, (k, _) in table.items()},
+        "spread": {
+            name: float(np.sqrt(max(q @ (k - value[name]) ** 2, 0.0)))
+            for name, (k, _) in table.items()
+        },
         "gradient": gradient,
         "length": {name: float(np.linalg.norm(g)) for name, g in gradient.items()},
         "cosine": {name: _cosine(g, truth) for name, g in gradient.items()},
@@ -132,7 +140,10 @@ def build(figure, data):
     artists: dict[str, Any] = {
         "here": [axes.axvline(1, color=GREY, lw=1) for axes in (left, middle)],
         "truth": left.plot(DISTANCES, data["curves"]["kl"], color=BLACK, lw=3.2, alpha=0.35)[0],
-        "value": {}, "spread": {}, "dots": {}, "bars": {},
+        "value": {},
+        "spread": {},
+        "dots": {},
+        "bars": {},
     }
     for name in ESTIMATORS:
         color, dash, _ = LOOK[name]
@@ -144,14 +155,25 @@ def build(figure, data):
     for row, name in enumerate(("truth", *ESTIMATORS)):
         color, hatch = (BLACK, "") if name == "truth" else (LOOK[name][0], LOOK[name][2])
         place = np.arange(4) + WIDTH * (row - 2)
-        artists["bars"][name] = list(right.bar(place, np.zeros(4), WIDTH, color=color, hatch=hatch,
-                                               edgecolor="white", lw=0.4))
+        artists["bars"][name] = list(
+            right.bar(
+                place, np.zeros(4), WIDTH, color=color, hatch=hatch, edgecolor="white", lw=0.4
+            )
+        )
     artists["text"] = [figure.text(0.055, 0.15 - 0.062 * i, "", fontsize=9.2) for i in range(3)]
     handles = [left.plot([], [], color=BLACK, lw=3.2, alpha=0.5, label=TRUTH)[0]]
-    handles += [left.plot([], [], color=LOOK[n][0], ls=LOOK[n][1], lw=2, label=NAMES[n])[0]
-                for n in ESTIMATORS]
-    figure.legend(handles=handles, loc="upper center", ncols=5, handlelength=3.2,
-                  columnspacing=2.2, bbox_to_anchor=(0.52, 1.01))
+    handles += [
+        left.plot([], [], color=LOOK[n][0], ls=LOOK[n][1], lw=2, label=NAMES[n])[0]
+        for n in ESTIMATORS
+    ]
+    figure.legend(
+        handles=handles,
+        loc="upper center",
+        ncols=5,
+        handlelength=3.2,
+        columnspacing=2.2,
+        bbox_to_anchor=(0.52, 1.01),
+    )
     return artists
 
 
@@ -165,9 +187,12 @@ def update(artists, data):
         artists["value"][name].set_ydata(curve["value"])
         artists["spread"][name].set_ydata(np.clip(curve["spread"], LOW / 10, HIGH * 10))
         spread = data["spread"][name]
-        for dot, y, shown in zip(artists["dots"][name], (data["value"][name], spread),
-                                 (data["value"][name] <= HIGHEST, LOW <= spread <= HIGH),
-                                 strict=True):
+        for dot, y, shown in zip(
+            artists["dots"][name],
+            (data["value"][name], spread),
+            (data["value"][name] <= HIGHEST, LOW <= spread <= HIGH),
+            strict=True,
+        ):
             dot.set_data([distance], [y])
             dot.set_visible(bool(shown))
     for name, bars in artists["bars"].items():
@@ -181,9 +206,11 @@ def update(artists, data):
 def _lines(data) -> tuple[str, str, str]:
     def each(key):
         return ", ".join(f"{name} {_number(data[key][name])}" for name in ESTIMATORS)
+
     cosines = ", ".join(
         f"{name} {'no gradient' if data['length'][name] < 1e-12 else _cosine_text(data, name)}"
-        for name in ESTIMATORS)
+        for name in ESTIMATORS
+    )
     return (
         f"mean against KL {data['kl']:.3f}:  {each('value')}.",
         f"standard deviation:  {each('spread')}.",
@@ -202,8 +229,10 @@ def _cosine_text(data, name: str) -> str:
 
 def alt(data) -> str:
     lines = " ".join(line[0].upper() + line[1:].replace("  ", " ") for line in _lines(data))
-    return (f"KL estimators at distance {data['distance']:.2f} from the reference, "
-            f"{data['samples']} samples. {lines}")
+    return (
+        f"KL estimators at distance {data['distance']:.2f} from the reference, "
+        f"{data['samples']} samples. {lines}"
+    )
 
 
 def kl_estimator_explorer() -> Explorer:
@@ -213,11 +242,20 @@ def kl_estimator_explorer() -> Explorer:
         build,
         update,
         {
-            "distance": slider(1.0, 0.0, LARGEST, 0.05, "distance",
-                               "0 is the reference, 1 the policy of the tables"),
-            "samples": choice("fresh", [("the policy itself", "fresh"),
-                                        ("an older policy, half-way back", "stale")],
-                              "samples from", "who drew the tokens"),
+            "distance": slider(
+                1.0,
+                0.0,
+                LARGEST,
+                0.05,
+                "distance",
+                "0 is the reference, 1 the policy of the tables",
+            ),
+            "samples": choice(
+                "fresh",
+                [("the policy itself", "fresh"), ("an older policy, half-way back", "stale")],
+                "samples from",
+                "who drew the tokens",
+            ),
         },
         alt=alt,
         caption=CAPTION,

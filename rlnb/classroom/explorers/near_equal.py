@@ -14,8 +14,12 @@ from rlnb.classroom.figures import BLACK, GREEN, NEGATIVE, POSITIVE, PURPLE, sig
 from rlnb.objective import Batch, group_center, group_zscore
 
 MAX_SIZE, TOP = 16, 4.4
-GAPS = tuple(float(f"1e{k}") if lead == 1 else float(f"3e{k}")
-             for k in range(-8, 1) for lead in (1, 3) if not (k == 0 and lead == 3))
+GAPS = tuple(
+    float(f"1e{k}") if lead == 1 else float(f"3e{k}")
+    for k in range(-8, 1)
+    for lead in (1, 3)
+    if not (k == 0 and lead == 3)
+)
 EPSILONS = (0.0, 1e-8, 1e-6, 1e-4, 1e-2)
 PATTERNS = {"one": "one answer lower", "noise": "noise on all"}
 FLOOR = 1e-9  # the right axis is logarithmic and starts here
@@ -52,11 +56,7 @@ def _advantages(rewards: np.ndarray, eps: float, divide: bool) -> np.ndarray:
 
 
 def compute(
-    gap: float = 0.01,
-    size: int = 8,
-    eps: float = 1e-6,
-    divide: bool = True,
-    pattern: str = "one",
+    gap: float = 0.01, size: int = 8, eps: float = 1e-6, divide: bool = True, pattern: str = "one"
 ) -> dict[str, Any]:
     """Advantages of a group whose rewards are 1 but for a small difference, in float64.
 
@@ -77,8 +77,9 @@ def compute(
         raise ValueError(f"pattern must be one of {list(PATTERNS)}, got {pattern!r}.")
     gaps = np.array([gap, *GAPS])
     rewards = _rewards(gaps, size, pattern)
-    by_rule = {name: _advantages(rewards, eps, name == "divided")
-               for name in ("divided", "undivided")}
+    by_rule = {
+        name: _advantages(rewards, eps, name == "divided") for name in ("divided", "undivided")
+    }
     chosen = by_rule["divided" if divide else "undivided"][0]
     std = float(rewards[0].std()) if rewards[0].max() != rewards[0].min() else 0.0
     scale = std + eps if divide else 1.0
@@ -136,8 +137,14 @@ def build(figure, data):
         right.plot([], [], "o", **DOT, label="here")[0],
     ]
     for handles, middle in ((of_left, 0.265), (of_right, 0.765)):
-        figure.legend(handles=handles, loc="upper center", ncols=4, bbox_to_anchor=(middle, 1.005),
-                      handlelength=2.0, columnspacing=1.1)
+        figure.legend(
+            handles=handles,
+            loc="upper center",
+            ncols=4,
+            bbox_to_anchor=(middle, 1.005),
+            handlelength=2.0,
+            columnspacing=1.1,
+        )
     return artists
 
 
@@ -179,16 +186,20 @@ def update(artists, data):
 def _lines(data) -> tuple[str, str]:
     eps = "0" if not data["eps"] else f"{data['eps']:.0e}".replace("e-0", "e−")
     gap = f"{data['gap']:.0e}".replace("e-0", "e−").replace("e+00", "")
-    what = {"one": f"one of {data['size']} lower by {gap}",
-            "noise": f"noise of size {gap} on all {data['size']}"}[data["pattern"]]
+    what = {
+        "one": f"one of {data['size']} lower by {gap}",
+        "noise": f"noise of size {gap} on all {data['size']}",
+    }[data["pattern"]]
     rule = f"divided by std + ε, ε = {eps}" if data["divide"] else "mean only"
     gain = f"gain {data['gain']:,.0f}" if data["divide"] else "gain 1"
-    largest = f"{data['largest']:.4f}" if data["largest"] >= 5e-4 else \
-        f"{data['largest']:.1e}".replace("e-0", "e−")
+    largest = (
+        f"{data['largest']:.4f}"
+        if data["largest"] >= 5e-4
+        else f"{data['largest']:.1e}".replace("e-0", "e−")
+    )
     return (
         f"{what}  ·  {rule}  ·  std {data['std']:.1e}  ·  {gain}".replace("e-0", "e−"),
-        f"largest |A| {largest}, bound √(G−1) = {data['bound']:.4f}  ·  "
-        f"rms of A {data['rms']:.4f}",
+        f"largest |A| {largest}, bound √(G−1) = {data['bound']:.4f}  ·  rms of A {data['rms']:.4f}",
     )
 
 
@@ -217,11 +228,15 @@ def std_explorer() -> Explorer:
                 "added to the std",
             ),
             "divide": choice(
-                True, [("std + ε", True), ("nothing", False)], "divide by",
+                True,
+                [("std + ε", True), ("nothing", False)],
+                "divide by",
                 "GRPO divides by the std of the group, Dr. GRPO by nothing",
             ),
             "pattern": choice(
-                "one", [("one answer", "one"), ("noise on all", "noise")], "who differs",
+                "one",
+                [("one answer", "one"), ("noise on all", "noise")],
+                "who differs",
                 "one answer is lower, or every answer has its own small noise",
             ),
         },

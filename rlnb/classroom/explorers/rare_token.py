@@ -105,10 +105,20 @@ def _rule(epsilon: float, p0: float, target: float, updates: int, step: float) -
 def build(figure, data):
     left = figure.add_axes((0.065, 0.35, 0.35, 0.54))
     right = figure.add_axes((0.5, 0.35, 0.48, 0.54))
-    left.set(xlim=(0, UPDATES), ylim=(0.98, MAX_RATIO), yticks=(1.0, 1.2, 1.4, 1.6, 1.8, 2.0),
-             xlabel="updates on one batch", ylabel=r"ratio $\rho$ of the token")
-    right.set(xlim=(0, BATCHES), ylim=(LOWEST, 1.3), yscale="log",
-              xlabel="batches", ylabel="probability of the token")
+    left.set(
+        xlim=(0, UPDATES),
+        ylim=(0.98, MAX_RATIO),
+        yticks=(1.0, 1.2, 1.4, 1.6, 1.8, 2.0),
+        xlabel="updates on one batch",
+        ylabel=r"ratio $\rho$ of the token",
+    )
+    right.set(
+        xlim=(0, BATCHES),
+        ylim=(LOWEST, 1.3),
+        yscale="log",
+        xlabel="batches",
+        ylabel="probability of the token",
+    )
     right.set_yticks([1e-4, 1e-3, 1e-2, 1e-1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
     right.minorticks_off()
     artists = {}
@@ -117,22 +127,35 @@ def build(figure, data):
         artists["edge", name] = left.axhline(1, color=COLORS[name], linewidth=0.8)
         artists["inside", name] = left.plot([], [], marker="o", markersize=3.5, **style)[0]
         artists["path", name] = right.plot([], [], **style)[0]
-        artists["there", name] = right.plot([], [], "o", ms=8, mec="white", zorder=4,
-                                            color=COLORS[name], clip_on=False)[0]
+        artists["there", name] = right.plot(
+            [], [], "o", ms=8, mec="white", zorder=4, color=COLORS[name], clip_on=False
+        )[0]
     artists["target"] = right.axhline(0.5, color=BLACK, linewidth=0.9, linestyle=(0, (1, 2)))
-    figure.text(0.065, 0.175, "edge:  ratio after one batch, and what stopped it;  probability "
-                "before and after;  batches to the target", fontsize=9, color=GREY)
+    figure.text(
+        0.065,
+        0.175,
+        "edge:  ratio after one batch, and what stopped it;  probability "
+        "before and after;  batches to the target",
+        fontsize=9,
+        color=GREY,
+    )
     for row, name in enumerate(("symmetric", "chosen", "none")):
-        artists["text", name] = figure.text(0.065, 0.122 - 0.053 * row, "", fontsize=9.5,
-                                            color=COLORS[name])
+        artists["text", name] = figure.text(
+            0.065, 0.122 - 0.053 * row, "", fontsize=9.5, color=COLORS[name]
+        )
     figure.legend(
         handles=[
-            *(left.plot([], [], color=COLORS[n], linestyle=LINES[n], lw=2.2, label=LABELS[n])[0]
-              for n in ("symmetric", "chosen", "none")),
+            *(
+                left.plot([], [], color=COLORS[n], linestyle=LINES[n], lw=2.2, label=LABELS[n])[0]
+                for n in ("symmetric", "chosen", "none")
+            ),
             left.plot([], [], "o", ms=8, color=BLACK, mec="white", label="target reached")[0],
             left.plot([], [], color=BLACK, lw=0.9, ls=(0, (1, 2)), label="target")[0],
         ],
-        loc="upper center", ncols=5, bbox_to_anchor=(0.53, 1.005), handlelength=3.2,
+        loc="upper center",
+        ncols=5,
+        bbox_to_anchor=(0.53, 1.005),
+        handlelength=3.2,
     )
     return artists
 
@@ -195,15 +218,27 @@ def rare_token_explorer() -> Explorer:
         build,
         update,
         {
-            "p0": choice_slider(0.01, [(f"{p:g}", p) for p in STARTS], "starts at",
-                                "probability of the token before the first batch"),
-            "target": choice_slider(0.5, [(f"{p:g}", p) for p in TARGETS], "target",
-                                    "probability to reach"),
+            "p0": choice_slider(
+                0.01,
+                [(f"{p:g}", p) for p in STARTS],
+                "starts at",
+                "probability of the token before the first batch",
+            ),
+            "target": choice_slider(
+                0.5, [(f"{p:g}", p) for p in TARGETS], "target", "probability to reach"
+            ),
             "epsilon_high": slider(0.28, 0.0, 1.0, 0.01, "ε high", "the band ends at 1 + ε high"),
-            "updates": slider(8, 1, UPDATES, 1, "updates per batch",
-                              "optimizer steps on the same answers"),
-            "step": slider(0.05, 0.0, 0.2, 0.01, "one update adds",
-                           "0.05: one update multiplies the probability by 1.05"),
+            "updates": slider(
+                8, 1, UPDATES, 1, "updates per batch", "optimizer steps on the same answers"
+            ),
+            "step": slider(
+                0.05,
+                0.0,
+                0.2,
+                0.01,
+                "one update adds",
+                "0.05: one update multiplies the probability by 1.05",
+            ),
         },
         alt=alt,
         caption=CAPTION,

@@ -98,12 +98,16 @@ def build(figure, data):
     artists["direct"] = axes.plot([], [], **dots, label="share of direct answers")[0]
     artists["here"] = axes.plot([0], [1.05], "v", color=GREY, ms=8, clip_on=False)[0]
     artists["lines"] = [figure.text(0.07, y, "", fontsize=9.5) for y in (0.33, 0.27)]
-    artists["answers"] = [
-        figure.text(0.07, 0.205 - 0.055 * i, "", **MONO) for i in range(ANSWERS)
-    ]
+    artists["answers"] = [figure.text(0.07, 0.205 - 0.055 * i, "", **MONO) for i in range(ANSWERS)]
     handles = [artists[kind] for kind in GROUPS] + [artists["pass@1"], artists["direct"]]
-    figure.legend(handles=handles, loc="upper center", ncols=5, bbox_to_anchor=(0.52, 1.01),
-                  columnspacing=1.2, handletextpad=0.5)
+    figure.legend(
+        handles=handles,
+        loc="upper center",
+        ncols=5,
+        bbox_to_anchor=(0.52, 1.01),
+        columnspacing=1.2,
+        handletextpad=0.5,
+    )
     return artists
 
 
@@ -120,9 +124,7 @@ def update(artists, data):
     artists["here"].set_xdata([step])
     for text, line in zip(artists["lines"], _lines(data), strict=True):
         text.set_text(line)
-    for text, (prompt, completion, reward) in zip(
-        artists["answers"], data["answers"], strict=True
-    ):
+    for text, (prompt, completion, reward) in zip(artists["answers"], data["answers"], strict=True):
         text.set_text(f"{'right' if reward else 'wrong'}  {prompt} {completion}")
 
 
@@ -151,8 +153,7 @@ def alt(data) -> str:
     text = f"Recorded run ({what}), {first}."
     if data["metrics"] is not None:
         shares = ", ".join(
-            f"{data['groups'][kind][-1]:.4f} {LOOK[kind]['label'].split(':')[0]}"
-            for kind in GROUPS
+            f"{data['groups'][kind][-1]:.4f} {LOOK[kind]['label'].split(':')[0]}" for kind in GROUPS
         )
         text += f" Groups of this step: {shares}."
     answers = "; ".join(

@@ -84,8 +84,10 @@ def compute(step: int = 1, prompt: int = 1, answer: int = 1, show: str = "weight
         "prompt": chosen["prompt"],
         "answer": answer,
         "show": show,
-        "texts": ["".join(row["tokens"][:-1]) if row["tokens"][-1] == "<eos>"
-                  else "".join(row["tokens"]) for row in group],
+        "texts": [
+            "".join(row["tokens"][:-1]) if row["tokens"][-1] == "<eos>" else "".join(row["tokens"])
+            for row in group
+        ],
         "rewards": [row["reward"] for row in group],
         "advantages": [row["advantage"] for row in group],
         "tokens": chosen["tokens"],
@@ -141,8 +143,14 @@ def build(figure, data):
     cells = PolyCollection([], edgecolors=GREY, linewidths=0.6)
     return {
         "marker": axes.plot([LEFT - 0.008], [0.9], ">", color=BLACK, ms=7, clip_on=False)[0],
-        "title": figure.text(LEFT + letter_width() / SIZE[0] * len(HEAD), 0.955, "", family=MONO,
-                             size=9, fontweight="bold"),
+        "title": figure.text(
+            LEFT + letter_width() / SIZE[0] * len(HEAD),
+            0.955,
+            "",
+            family=MONO,
+            size=9,
+            fontweight="bold",
+        ),
         "chosen": figure.text(LEFT, 0.487, "", fontsize=9.5),
         "cells": axes.add_collection(cells),
         "letters": axes.add_artist(Letters()),
@@ -155,15 +163,18 @@ def _colour(push: float):
 
 def _spread(words: list[str]) -> list[str]:
     """A text for each line of cells, every word in the middle of its five letters, or near it."""
-    placed = [word.ljust(LETTERS) if len(word) == LETTERS - 1 else word.center(LETTERS)
-              for word in words]
+    placed = [
+        word.ljust(LETTERS) if len(word) == LETTERS - 1 else word.center(LETTERS) for word in words
+    ]
     return ["".join(placed[i : i + LINE]) for i in range(0, LONGEST, LINE)]
 
 
 def _chosen(data) -> str:
     verdict = "right" if data["reward"] else "wrong"
-    text = (f"Answer {data['answer']}, {verdict}: advantage {signed(data['advantage'], 3)}, "
-            f"{len(data['tokens'])} tokens. Shown: {SHOW[data['show']]}")
+    text = (
+        f"Answer {data['answer']}, {verdict}: advantage {signed(data['advantage'], 3)}, "
+        f"{len(data['tokens'])} tokens. Shown: {SHOW[data['show']]}"
+    )
     return text + (", times (1 − its probability)." if data["show"] == "logit" else ".")
 
 
@@ -171,25 +182,33 @@ def update(artists, data):
     artists["title"].set_text(f"step {data['step']}   {data['prompt']}")
     artists["marker"].set_ydata([_row(data["answer"] - 1) + 0.012])
     rows = zip(data["texts"], data["rewards"], data["advantages"], strict=True)
-    written = [(LEFT, _row(i), f"{reward:^6.0f}  {signed(advantage, 3):^9s}  {text}")
-               for i, (text, reward, advantage) in enumerate(rows)]
+    written = [
+        (LEFT, _row(i), f"{reward:^6.0f}  {signed(advantage, 3):^9s}  {text}")
+        for i, (text, reward, advantage) in enumerate(rows)
+    ]
     artists["chosen"].set_text(_chosen(data))
     width = LETTERS * letter_width() / SIZE[0]
     artists["cells"].set_verts(_cells(len(data["tokens"]), width))
     artists["cells"].set_facecolor([_colour(x) for x in data["push"]])
     numbers = [_written(x) for x in data["push"]]
-    for above, words in ((0.047, [t.replace("<eos>", "end") for t in data["tokens"]]),
-                         (0.01, ["" if n == "0" else n for n in numbers])):
-        written += [(LEFT + 0.002, _line_of_cells(i) + above, text)
-                    for i, text in enumerate(_spread(words))]
+    for above, words in (
+        (0.047, [t.replace("<eos>", "end") for t in data["tokens"]]),
+        (0.01, ["" if n == "0" else n for n in numbers]),
+    ):
+        written += [
+            (LEFT + 0.002, _line_of_cells(i) + above, text) for i, text in enumerate(_spread(words))
+        ]
     artists["letters"].lines = [
-        (x * SIZE[0], middle(y, SIZE[1]), text, BLACK, "left") for x, y, text in written]
+        (x * SIZE[0], middle(y, SIZE[1]), text, BLACK, "left") for x, y, text in written
+    ]
 
 
 def alt(data) -> str:
     strongest = int(np.abs(data["push"]).argmax())
-    group = ", ".join(f"{r:.0f} ({signed(a, 3)})"
-                      for r, a in zip(data["rewards"], data["advantages"], strict=True))
+    group = ", ".join(
+        f"{r:.0f} ({signed(a, 3)})"
+        for r, a in zip(data["rewards"], data["advantages"], strict=True)
+    )
     return (
         f"Recorded group at step {data['step']}, prompt {data['prompt']} Rewards (advantages): "
         f"{group}. {_chosen(data)} Its tokens: {' '.join(data['tokens'])}. Strongest push: "
@@ -205,12 +224,20 @@ def rollouts_explorer() -> Explorer:
         build,
         update,
         {
-            "step": choice_slider(1, [(str(s), s) for s in steps()], "optimizer step",
-                                  "the steps whose answers were recorded"),
+            "step": choice_slider(
+                1,
+                [(str(s), s) for s in steps()],
+                "optimizer step",
+                "the steps whose answers were recorded",
+            ),
             "prompt": slider(1, 1, PROMPTS, 1, "prompt", "two of the step's sixteen"),
             "answer": slider(1, 1, ANSWERS, 1, "answer", "the eight answers to it"),
-            "show": choice("weight", [(label, name) for name, label in SHOW.items()], "colour",
-                           "the objective's weight, or what arrives at the logit"),
+            "show": choice(
+                "weight",
+                [(label, name) for name, label in SHOW.items()],
+                "colour",
+                "the objective's weight, or what arrives at the logit",
+            ),
         },
         alt=alt,
         caption=CAPTION,

@@ -12,12 +12,12 @@ from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, SKY, VERMILLION
 from rlnb.toys.scaling import Sigmoid, ceiling_error, fit_sigmoids
 
 TRUE = Sigmoid(ceiling=0.6, exponent=1.5, midpoint=20.0, start=0.1)
-POINTS = 100          # evaluations, equally spaced up to the whole compute
-RUNS = 24             # runs behind the band; a seed is one more
+POINTS = 100  # evaluations, equally spaced up to the whole compute
+RUNS = 24  # runs behind the band; a seed is one more
 SEEN = (6, 8, 10, 12, 15, 18, 22, 26, 30, 35, 41, 50, 62, 80, 100)
 NOISES = (0.002, 0.005, 0.01, 0.02, 0.03)
 LONGEST, SHOWN = 400.0, 140
-KNOWN = 0.01          # a standard error below which the ceiling counts as known
+KNOWN = 0.01  # a standard error below which the ceiling counts as known
 CAPTION = (
     "Before the midpoint (20 %) almost any ceiling fits; from twice the midpoint on the fits close "
     "in. At noise 0.01 the ceiling is known to 0.01 from 77 % of the compute on, at 0.002 from "
@@ -89,13 +89,23 @@ def compute(seen: int = 26, noise: float = 0.01, seed: int = 0) -> dict[str, Any
 def build(figure, data):
     left = figure.add_axes((0.065, 0.3, 0.55, 0.6))
     right = figure.add_axes((0.715, 0.3, 0.27, 0.6))
-    left.set(xscale="log", xlim=(1, LONGEST), ylim=(0, 1.03), ylabel="reward (pass rate)",
-             xlabel="compute, thousand GPU hours (log scale)")
+    left.set(
+        xscale="log",
+        xlim=(1, LONGEST),
+        ylim=(0, 1.03),
+        ylabel="reward (pass rate)",
+        xlabel="compute, thousand GPU hours (log scale)",
+    )
     left.set_xticks([1, 3, 10, 20, 100, 400], ["1", "3", "10", "20", "100", "400"])
     left.minorticks_off()
     left.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    right.set(yscale="log", xlim=(0, POINTS), ylim=(1e-3, 1), xlabel="per cent of the compute seen",
-              ylabel="error of the ceiling")
+    right.set(
+        yscale="log",
+        xlim=(0, POINTS),
+        ylim=(1e-3, 1),
+        xlabel="per cent of the compute seen",
+        ylabel="error of the ceiling",
+    )
     right.set_yticks([1e-3, 1e-2, 1e-1, 1], ["0.001", "0.01", "0.1", "1"])
     right.minorticks_off()
     at = data["at"]
@@ -119,14 +129,25 @@ def build(figure, data):
         handles=[
             left.plot([], [], "o", ms=5, color=VERMILLION, label="seen, this seed")[0],
             left.plot([], [], color=BLUE, lw=2.2, label="its fit")[0],
-            left.fill_between([], [], [], color=SKY, alpha=0.45, lw=0,
-                              label=f"fits of {RUNS} runs, lowest to highest"),
+            left.fill_between(
+                [],
+                [],
+                [],
+                color=SKY,
+                alpha=0.45,
+                lw=0,
+                label=f"fits of {RUNS} runs, lowest to highest",
+            ),
             left.plot([], [], color=BLACK, lw=1.4, ls="--", label="true")[0],
             right.plot([], [], color=BLACK, lw=1.6, label="error, theory")[0],
-            right.plot([], [], "D", ms=7, color=ORANGE, mec="black", ls="none",
-                       label=f"sd of the {RUNS}")[0],
+            right.plot(
+                [], [], "D", ms=7, color=ORANGE, mec="black", ls="none", label=f"sd of the {RUNS}"
+            )[0],
         ],
-        loc="upper center", ncols=6, bbox_to_anchor=(0.52, 1.005), columnspacing=1.2,
+        loc="upper center",
+        ncols=6,
+        bbox_to_anchor=(0.52, 1.005),
+        columnspacing=1.2,
         handlelength=1.8,
     )
     return artists
@@ -175,10 +196,18 @@ def scaling_fit_explorer() -> Explorer:
         build,
         update,
         {
-            "seen": choice_slider(26, [(f"{n} %", n) for n in SEEN], "compute seen",
-                                  "per cent of 100,000 GPU hours that the fit knows"),
-            "noise": choice_slider(0.01, [(f"{x:g}", x) for x in NOISES], "noise",
-                                   "standard deviation of one evaluation"),
+            "seen": choice_slider(
+                26,
+                [(f"{n} %", n) for n in SEEN],
+                "compute seen",
+                "per cent of 100,000 GPU hours that the fit knows",
+            ),
+            "noise": choice_slider(
+                0.01,
+                [(f"{x:g}", x) for x in NOISES],
+                "noise",
+                "standard deviation of one evaluation",
+            ),
             "seed": slider(0, 0, 20, 1, "seed", "which run is shown"),
         },
         alt=alt,

@@ -60,8 +60,13 @@ NAMES = tuple(rule.name for rule in RULES)
 def _batch(lengths: tuple[int, ...], limit: int) -> Batch:
     steps = torch.arange(max(lengths))
     mask = (steps < torch.tensor(lengths)[:, None]).to(torch.float64)
-    return Batch(torch.zeros_like(mask), mask, torch.zeros(len(lengths)), GENERATIONS,
-                 max_completion_length=limit)
+    return Batch(
+        torch.zeros_like(mask),
+        mask,
+        torch.zeros(len(lengths)),
+        GENERATIONS,
+        max_completion_length=limit,
+    )
 
 
 def token_weight(part: Any, lengths: tuple[int, ...], limit: int, micro: int = 4) -> np.ndarray:
@@ -169,29 +174,40 @@ def build(figure, data):
         figure.text(0.255, _height(row), rule.name, ha="right", va="bottom", weight="bold")
         figure.text(0.255, _height(row) - 0.006, said, ha="right", va="top", fontsize=9, color=GREY)
     figure.text(0.255, TOP + 0.01, "TRL · verl", ha="right", va="bottom", fontsize=9, color=GREY)
-    figure.text(0.995, TOP + 0.01, "answer 1's weight,\none token longer", ha="right",
-                va="bottom", fontsize=9)
+    figure.text(
+        0.995,
+        TOP + 0.01,
+        "answer 1's weight,\none token longer",
+        ha="right",
+        va="bottom",
+        fontsize=9,
+    )
     artists = {}
     for index, (_, color, mark) in enumerate(LOOKS):
-        artists["bars", index] = right.barh(rows, np.ones(len(RULES)), 0.6, color=color, ec="white",
-                                            lw=0.6)
-        artists["marks", index] = left.plot(np.ones(len(RULES)), rows + LIFT[index], ls="",
-                                            color=color, **mark)[0]
+        artists["bars", index] = right.barh(
+            rows, np.ones(len(RULES)), 0.6, color=color, ec="white", lw=0.6
+        )
+        artists["marks", index] = left.plot(
+            np.ones(len(RULES)), rows + LIFT[index], ls="", color=color, **mark
+        )[0]
     # a text takes longer to paint than seven bars: one share is written, the rest is on the axis
-    artists["labels"] = [
-        right.text(0, row, "", ha="center", va="center", size=9) for row in rows
-    ]
+    artists["labels"] = [right.text(0, row, "", ha="center", va="center", size=9) for row in rows]
     artists["longer"] = [
         figure.text(0.975, _height(row), "", ha="right", va="center", size=10) for row in rows
     ]
     figure.text(0.995, 0.025, "* with loss_scale_factor set", ha="right", fontsize=9, color=GREY)
     artists["text"] = figure.text(0.01, 0.025, "", fontsize=9.5)
     handles = [
-        left.plot([], [], lw=6, color=color, label=label, **mark)[0]
-        for label, color, mark in LOOKS
+        left.plot([], [], lw=6, color=color, label=label, **mark)[0] for label, color, mark in LOOKS
     ]
-    figure.legend(handles=handles, loc="upper center", ncols=3, bbox_to_anchor=(0.47, 1.005),
-                  handlelength=2.6, columnspacing=2)
+    figure.legend(
+        handles=handles,
+        loc="upper center",
+        ncols=3,
+        bbox_to_anchor=(0.47, 1.005),
+        handlelength=2.6,
+        columnspacing=2,
+    )
     return artists
 
 
@@ -219,19 +235,25 @@ def _percent(change: float) -> str:
 def _line(data) -> str:
     first, second, other, _ = data["lengths"]
     name = "L" if data["divisor"] == "limit" else "width"
-    return (f"tokens: {first}, {second} | {other}, {other}   ·   {name} {data['constant']}   ·   "
-            f"micro-batch {data['micro']}")
+    return (
+        f"tokens: {first}, {second} | {other}, {other}   ·   {name} {data['constant']}   ·   "
+        f"micro-batch {data['micro']}"
+    )
 
 
 def alt(data) -> str:
     rows = []
     for name in NAMES:
         c, share = data["weights"][name], data["shares"][name]
-        rows.append(f"{name}: weights {c[0]:.4f}, {c[1]:.4f}, {c[2]:.4f}, shares {share[0]:.2f}, "
-                    f"{share[1]:.2f}, {share[2]:.2f}, one token longer "
-                    f"{_percent(data['longer'][name])}")
-    return (f"Seven aggregations; {_line(data).replace('   ·   ', '; ')}. Weight of a token of "
-            f"answer 1, answer 2 and the other prompt, and shares of the step. {'. '.join(rows)}.")
+        rows.append(
+            f"{name}: weights {c[0]:.4f}, {c[1]:.4f}, {c[2]:.4f}, shares {share[0]:.2f}, "
+            f"{share[1]:.2f}, {share[2]:.2f}, one token longer "
+            f"{_percent(data['longer'][name])}"
+        )
+    return (
+        f"Seven aggregations; {_line(data).replace('   ·   ', '; ')}. Weight of a token of "
+        f"answer 1, answer 2 and the other prompt, and shares of the step. {'. '.join(rows)}."
+    )
 
 
 def token_weights_explorer() -> Explorer:
@@ -243,8 +265,14 @@ def token_weights_explorer() -> Explorer:
         {
             "first": slider(4, 1, LONGEST, 1, "answer 1, tokens", "length of the first answer"),
             "second": slider(12, 1, LONGEST, 1, "answer 2, tokens", "the same prompt"),
-            "other": slider(3, 1, LONGEST, 1, "other prompt, tokens",
-                            "length of both answers to the other prompt"),
+            "other": slider(
+                3,
+                1,
+                LONGEST,
+                1,
+                "other prompt, tokens",
+                "length of both answers to the other prompt",
+            ),
             "limit": slider(64, *LIMITS, 1, "L", "constant_length's constant, in tokens"),
             "divisor": choice(
                 "limit",

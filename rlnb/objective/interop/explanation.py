@@ -8,16 +8,16 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from ..annex import ANNEX
-from ..composition import Objective
-from ..report import Difference, difference
-from ..zoo import ZOO, closest, name_of
-from .reading import Reading, read_config
-from .traps_trl import TRL_TRAPS, trl_facts
-from .traps_verl import VERL_TRAPS, verl_facts
-from .trl import TRL_DEFAULTS, from_trl
-from .verl import VERL_DEFAULTS, from_verl
-from .vocabulary import known_words
+from rlnb.objective.annex import ANNEX
+from rlnb.objective.composition import Objective
+from rlnb.objective.interop.reading import Reading, read_config
+from rlnb.objective.interop.traps_trl import TRL_TRAPS, trl_facts
+from rlnb.objective.interop.traps_verl import VERL_TRAPS, verl_facts
+from rlnb.objective.interop.trl import TRL_DEFAULTS, from_trl
+from rlnb.objective.interop.verl import VERL_DEFAULTS, from_verl
+from rlnb.objective.interop.vocabulary import known_words
+from rlnb.objective.report import Difference, difference
+from rlnb.objective.zoo import ZOO, closest, name_of
 
 __all__ = ["ConfigReport", "explain_config"]
 
@@ -57,12 +57,17 @@ class ConfigReport:
         if self.objective is not None:
             lines += _method(self)
             lines += _row("conventions", [str(c) for c in self.conventions])
-        lines += _row("not read", [f"{word} = {text}: taken as not set"
-                                   for word, text in self.not_read])
+        lines += _row(
+            "not read", [f"{word} = {text}: taken as not set" for word, text in self.not_read]
+        )
         lines += _row("assumed", list(self.notes))
         lines += _row("no effect", _no_effect(self))
-        lines += _row("unknown", self.unknown and f"{_some(self.unknown)}: no words of "
-                      f"{VERSIONS[self.library]} (another version's, or the script's own)")
+        lines += _row(
+            "unknown",
+            self.unknown
+            and f"{_some(self.unknown)}: no words of "
+            f"{VERSIONS[self.library]} (another version's, or the script's own)",
+        )
         if self.traps:
             lines += ["", f"{len(self.traps)} to know before you run it:"]
         for place, (_, sentence) in enumerate(self.traps, 1):
@@ -87,8 +92,10 @@ def explain_config(config: Any = None, /, **words: Any) -> ConfigReport:
     ('dr_grpo', [])
     """
     if config is not None and words:
-        raise ValueError("explain_config takes a configuration or keywords, not both; "
-                         "put all words into one mapping.")
+        raise ValueError(
+            "explain_config takes a configuration or keywords, not both; "
+            "put all words into one mapping."
+        )
     reading = read_config(words if config is None else config)
     trl = reading.library == "trl"
     known = {*known_words(_list_of(reading)), *(TRL_DEFAULTS if trl else VERL_DEFAULTS)}
@@ -96,8 +103,11 @@ def explain_config(config: Any = None, /, **words: Any) -> ConfigReport:
     given = {w: v for w, v in reading.words.items() if w in known}
     objective, refused = _build(reading, given)
     facts = trl_facts(reading) if trl else verl_facts(reading)
-    traps = [(rule.name, rule.sentence(facts)) for rule in (TRL_TRAPS if trl else VERL_TRAPS)
-             if rule.test(facts)]
+    traps = [
+        (rule.name, rule.sentence(facts))
+        for rule in (TRL_TRAPS if trl else VERL_TRAPS)
+        if rule.test(facts)
+    ]
     touching = {*(TRL_DEFAULTS if trl else VERL_DEFAULTS), *ASKED}
     name, nearest, changes = None, None, Difference(())
     conventions = Difference(())
@@ -107,20 +117,44 @@ def explain_config(config: Any = None, /, **words: Any) -> ConfigReport:
         stated = objective.canonical()
         conventions = difference(stated, objective)
     # words outside verl's actor and algorithm sections belong to other machinery: not listed
-    ignored = tuple(w for w in (objective.ignored if objective is not None else ())
-                    if trl or "." not in w)
+    ignored = tuple(
+        w for w in (objective.ignored if objective is not None else ()) if trl or "." not in w
+    )
     return ConfigReport(
-        reading.library, reading.where, objective, refused, name, nearest, changes, conventions,
-        ignored, unknown, tuple((w, t) for w, t in reading.not_read if w in touching),
+        reading.library,
+        reading.where,
+        objective,
+        refused,
+        name,
+        nearest,
+        changes,
+        conventions,
+        ignored,
+        unknown,
+        tuple((w, t) for w, t in reading.not_read if w in touching),
         tuple(n for n in reading.notes if n.split(":")[0].split()[0].split(".")[-1] in touching),
-        (*_misspelt(unknown, sorted(touching & known)), *_misplaced(reading), *traps))
+        (*_misspelt(unknown, sorted(touching & known)), *_misplaced(reading), *traps),
+    )
 
 
 # words that do not touch the loss and still decide whether a rule speaks
-ASKED = ("gradient_accumulation_steps", "steps_per_generation", "num_iterations", "num_generations",
-         "generation_batch_size", "ppo_epochs", "ppo_mini_batch_size", "rollout.n", "n",
-         "data.train_batch_size", "train_batch_size", "temperature", "top_p", "top_k",
-         "mask_truncated_completions")
+ASKED = (
+    "gradient_accumulation_steps",
+    "steps_per_generation",
+    "num_iterations",
+    "num_generations",
+    "generation_batch_size",
+    "ppo_epochs",
+    "ppo_mini_batch_size",
+    "rollout.n",
+    "n",
+    "data.train_batch_size",
+    "train_batch_size",
+    "temperature",
+    "top_p",
+    "top_k",
+    "mask_truncated_completions",
+)
 
 
 def _list_of(reading: Reading) -> str:
@@ -129,8 +163,14 @@ def _list_of(reading: Reading) -> str:
 
 # values the libraries take and the parts here do not say
 ELSEWHERE = {
-    "adv_estimator": ("grpo_passk", "gdpo", "opo", "gpg", "optimal_token_baseline",
-                      "tir_optimal_token_baseline"),
+    "adv_estimator": (
+        "grpo_passk",
+        "gdpo",
+        "opo",
+        "gpg",
+        "optimal_token_baseline",
+        "tir_optimal_token_baseline",
+    ),
     "multi_objective_aggregation": ("normalize_then_sum",),
 }
 
@@ -138,8 +178,10 @@ ELSEWHERE = {
 def _build(reading: Reading, given: dict[str, Any]) -> tuple[Objective | None, str]:
     for word, values in ELSEWHERE.items():
         if given.get(word) in values:
-            return None, (f"none here: {word}={given[word]!r} is outside the parts of this "
-                          "package; the rest of the page still holds.")
+            return None, (
+                f"none here: {word}={given[word]!r} is outside the parts of this "
+                "package; the rest of the page still holds."
+            )
     try:
         if reading.library == "verl":
             return from_verl(given), ""
@@ -155,14 +197,24 @@ def _misspelt(unknown: tuple[str, ...], known: list[str]) -> list[tuple[str, str
     found = []
     for word in unknown:
         if near := difflib.get_close_matches(word, known, 1, 0.85):
-            found.append(("misspelt", f"{word!r} is no word of the library, so its default stays; "
-                          f"1 known word is close: write {near[0]}."))
+            found.append(
+                (
+                    "misspelt",
+                    f"{word!r} is no word of the library, so its default stays; "
+                    f"1 known word is close: write {near[0]}.",
+                )
+            )
     return found
 
 
 def _misplaced(reading: Reading) -> list[tuple[str, str]]:
-    return [("misplaced", f"{path} is not where verl 0.9.1 looks: the loss reads the default. "
-             f"Write {right}.") for path, right in reading.misplaced]
+    return [
+        (
+            "misplaced",
+            f"{path} is not where verl 0.9.1 looks: the loss reads the default. Write {right}.",
+        )
+        for path, right in reading.misplaced
+    ]
 
 
 def _method(report: ConfigReport) -> list[str]:
@@ -200,5 +252,6 @@ def _row(title: str, text: Any) -> list[str]:
 
 
 def _wrapped(text: str, first: str, rest: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest,
-                         break_on_hyphens=False)
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )

@@ -14,10 +14,15 @@ from typing import Any
 
 __all__ = ["NotRead", "arithmetic", "literal", "scalar"]
 
-DEEP = 20            # levels of a literal
-LARGE = 10**12       # no hyper-parameter is larger; keeps 9**9**9 from being computed
-OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-              ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv}
+DEEP = 20  # levels of a literal
+LARGE = 10**12  # no hyper-parameter is larger; keeps 9**9**9 from being computed
+OPERATIONS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+}
 WORDS = {"true": True, "false": False, "null": None, "~": None}
 # Python's float() reads 1_0, nan and unicode digits too; a configuration means none of them.
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -67,8 +72,10 @@ def literal(node: ast.AST, names: Mapping[str, Any], deep: int = 0) -> Any:
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return [literal(part, names, deep + 1) for part in parts]
         case ast.Dict(keys=keys, values=values) if all(keys):
-            return {str(literal(k, names, deep + 1)): literal(v, names, deep + 1)
-                    for k, v in zip(keys, values, strict=True)}
+            return {
+                str(literal(k, names, deep + 1)): literal(v, names, deep + 1)
+                for k, v in zip(keys, values, strict=True)
+            }
     raise NotRead("not a literal")
 
 

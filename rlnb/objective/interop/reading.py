@@ -13,31 +13,65 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from .literals import scalar
-from .reading_python import CONFIGS, has_python_config, read_python
-from .reading_shell import read_flags, read_overrides
-from .trl import TRL_DEFAULTS, TRL_SILENT
-from .verl import VERL_DEFAULTS, VERL_SILENT
+from rlnb.objective.interop.literals import scalar
+from rlnb.objective.interop.reading_python import CONFIGS, has_python_config, read_python
+from rlnb.objective.interop.reading_shell import read_flags, read_overrides
+from rlnb.objective.interop.trl import TRL_DEFAULTS, TRL_SILENT
+from rlnb.objective.interop.verl import VERL_DEFAULTS, VERL_SILENT
 
 __all__ = ["Reading", "read_config"]
 
-LONGEST = 200_000    # characters; the longest public script we met has 17,000
-DEEPEST = 40         # levels of YAML or JSON
-WIDEST = 20_000      # values
+LONGEST = 200_000  # characters; the longest public script we met has 17,000
+DEEPEST = 40  # levels of YAML or JSON
+WIDEST = 20_000  # values
 
 ACTOR, POLICY = "actor_rollout_ref.actor.", "actor_rollout_ref.actor.policy_loss."
 ALGORITHM, KL_CTRL = "algorithm.", "algorithm.kl_ctrl."
 CORRECTION = "algorithm.rollout_correction."
 # Where verl 0.9.1 looks for each word; set elsewhere, it does nothing or is refused.
 HOMES = {
-    **dict.fromkeys(("loss_mode", "clip_cov_ratio", "clip_cov_lb", "clip_cov_ub", "kl_cov_ratio",
-                     "ppo_kl_coef", "dro_beta"), POLICY),
-    **dict.fromkeys(("clip_ratio", "clip_ratio_low", "clip_ratio_high", "clip_ratio_c",
-                     "loss_agg_mode", "loss_scale_factor", "entropy_coeff", "tau_pos", "tau_neg",
-                     "use_kl_loss", "kl_loss_coef", "kl_loss_type", "ppo_epochs",
-                     "ppo_mini_batch_size"), ACTOR),
-    **dict.fromkeys(("adv_estimator", "norm_adv_by_std_in_grpo", "gamma", "lam",
-                     "use_kl_in_reward", "kl_penalty"), ALGORITHM),
+    **dict.fromkeys(
+        (
+            "loss_mode",
+            "clip_cov_ratio",
+            "clip_cov_lb",
+            "clip_cov_ub",
+            "kl_cov_ratio",
+            "ppo_kl_coef",
+            "dro_beta",
+        ),
+        POLICY,
+    ),
+    **dict.fromkeys(
+        (
+            "clip_ratio",
+            "clip_ratio_low",
+            "clip_ratio_high",
+            "clip_ratio_c",
+            "loss_agg_mode",
+            "loss_scale_factor",
+            "entropy_coeff",
+            "tau_pos",
+            "tau_neg",
+            "use_kl_loss",
+            "kl_loss_coef",
+            "kl_loss_type",
+            "ppo_epochs",
+            "ppo_mini_batch_size",
+        ),
+        ACTOR,
+    ),
+    **dict.fromkeys(
+        (
+            "adv_estimator",
+            "norm_adv_by_std_in_grpo",
+            "gamma",
+            "lam",
+            "use_kl_in_reward",
+            "kl_penalty",
+        ),
+        ALGORITHM,
+    ),
     **dict.fromkeys(("kl_coef", "horizon", "target_kl"), KL_CTRL),
     **dict.fromkeys(("rollout_is", "rollout_rs", "bypass_mode"), CORRECTION),
 }
@@ -83,17 +117,23 @@ def read_config(source: Any) -> Reading:
         return _from_mapping(source, "a mapping")
     if is_dataclass(source) and not isinstance(source, type):
         return _from_object(source)
-    raise TypeError(f"a configuration is text, a mapping or a config object, got a "
-                    f"{type(source).__name__}; pass the text of the file, not its path.")
+    raise TypeError(
+        f"a configuration is text, a mapping or a config object, got a "
+        f"{type(source).__name__}; pass the text of the file, not its path."
+    )
 
 
 def _from_text(text: str) -> Reading:
     if len(text) > LONGEST:
-        raise ValueError(f"the text has {len(text):,} characters and a configuration at most "
-                         f"{LONGEST:,}; pass the file that holds the training arguments.")
+        raise ValueError(
+            f"the text has {len(text):,} characters and a configuration at most "
+            f"{LONGEST:,}; pass the file that holds the training arguments."
+        )
     if "\0" in text:
-        raise ValueError("the text holds NUL characters, so it is not a configuration; "
-                         "pass a Python, YAML, JSON or shell file.")
+        raise ValueError(
+            "the text holds NUL characters, so it is not a configuration; "
+            "pass a Python, YAML, JSON or shell file."
+        )
     if not text.strip():
         raise ValueError(f"the configuration is empty; looked for {LOOKED_FOR}.")
     source = _notebook_source(text) or _fenced(text) or text
@@ -127,33 +167,46 @@ def _from_object(config: Any) -> Reading:
     names = [c.__name__ for c in type(config).__mro__]
     # GMPOConfig is a GRPOConfig, so the most specific name comes first
     kind = next((name for name in names if name in CONFIGS), None)
-    words = {f.name: value for f in fields(config)
-             if (value := getattr(config, f.name, f.default)) != f.default}
+    words = {
+        f.name: value
+        for f in fields(config)
+        if (value := getattr(config, f.name, f.default)) != f.default
+    }
     where = f"a {type(config).__name__} object"
     if kind is not None:
         return _trl(kind, words, where)
     if any(name in ("ActorConfig", "AlgoConfig") for name in names):
-        flat = {f"{POLICY}{f.name}": getattr(words["policy_loss"], f.name)
-                for f in fields(words["policy_loss"])} if "policy_loss" in words else {}
+        flat = (
+            {
+                f"{POLICY}{f.name}": getattr(words["policy_loss"], f.name)
+                for f in fields(words["policy_loss"])
+            }
+            if "policy_loss" in words
+            else {}
+        )
         home = ACTOR if "ActorConfig" in names else ALGORITHM
         return _verl({**{home + k: v for k, v in words.items()}, **flat}, where)
-    raise ValueError(f"{type(config).__name__} is not a configuration this reads; looked for "
-                     "TRL's GRPOConfig, RLOOConfig, GMPOConfig or verl's ActorConfig, AlgoConfig.")
+    raise ValueError(
+        f"{type(config).__name__} is not a configuration this reads; looked for "
+        "TRL's GRPOConfig, RLOOConfig, GMPOConfig or verl's ActorConfig, AlgoConfig."
+    )
 
 
 def _from_mapping(mapping: Mapping, where: str, text: str = "") -> Reading:
     flat = _flatten(mapping)
     top = {str(key).split(".")[0] for key in mapping}
     if top & {"actor_rollout_ref", "actor", "algorithm"}:
-        return _verl({f"actor_rollout_ref.{k}" if k.startswith("actor.") else k: v
-                      for k, v in flat.items()}, where)
+        return _verl(
+            {f"actor_rollout_ref.{k}" if k.startswith("actor.") else k: v for k, v in flat.items()},
+            where,
+        )
     trl, verl = len(top & _trl_words()), len(top & _verl_words())
     if max(trl, verl) == 0 or not top & {*TRL_DEFAULTS, *VERL_DEFAULTS}:
         raise _unknown(text or ", ".join(sorted(top)[:5]))
     if verl > trl:
         return _verl({HOMES.get(k, "") + k: v for k, v in flat.items()}, where)
     words = {str(k): v for k, v in mapping.items()}
-    kind = f"{str(words.get('trainer')).upper()}Config"   # a word of to_trl
+    kind = f"{str(words.get('trainer')).upper()}Config"  # a word of to_trl
     if kind in CONFIGS:
         del words["trainer"]
     return _trl(kind if kind in CONFIGS else _kind(words), words, where)
@@ -170,8 +223,12 @@ def _verl(paths: Mapping[str, Any], where: str, skipped=(), notes=()) -> Reading
         right = HOMES.get(leaf)
         if right is None or right == home + ".":
             words[_short(path)] = value
-        elif path.startswith((ACTOR, ALGORITHM)) and home + "." in (ACTOR, POLICY, ALGORITHM,
-                                                                   KL_CTRL):
+        elif path.startswith((ACTOR, ALGORITHM)) and home + "." in (
+            ACTOR,
+            POLICY,
+            ALGORITHM,
+            KL_CTRL,
+        ):
             misplaced.append((path, right + leaf))
         else:
             words[path] = value
@@ -196,8 +253,9 @@ def _plain(words: Mapping[str, Any]) -> dict[str, Any]:
     for word, value in words.items():
         value = scalar(value) if isinstance(value, str) else value
         if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{word} is {value}, expected a finite number; write the value the "
-                             "run should use.")
+            raise ValueError(
+                f"{word} is {value}, expected a finite number; write the value the run should use."
+            )
         plain[str(word)] = value
     return plain
 
@@ -211,8 +269,10 @@ def _flatten(mapping: Mapping) -> dict[str, Any]:
         path, value, deep = queue.pop(0)
         seen += 1
         if seen > WIDEST or deep > DEEPEST:
-            raise ValueError(f"the mapping has more than {WIDEST:,} values or {DEEPEST} levels, "
-                             "which no configuration has; pass the part with the training words.")
+            raise ValueError(
+                f"the mapping has more than {WIDEST:,} values or {DEEPEST} levels, "
+                "which no configuration has; pass the part with the training words."
+            )
         if isinstance(value, Mapping):
             queue += [(f"{path}.{k}" if path else str(k), v, deep + 1) for k, v in value.items()]
         else:
@@ -228,32 +288,42 @@ def _load(text: str) -> Any:
             raise ValueError("the JSON is nested too deeply to be a configuration.") from None
         except ValueError as error:
             if not text.lstrip().startswith("{}"):
-                place = f"line {error.lineno}: {error.msg}" if isinstance(
-                    error, json.JSONDecodeError) else str(error)
+                place = (
+                    f"line {error.lineno}: {error.msg}"
+                    if isinstance(error, json.JSONDecodeError)
+                    else str(error)
+                )
                 raise ValueError(f"the JSON does not parse: {place}.") from None
     try:
         import yaml
     except ImportError:
-        raise ValueError("reading YAML needs pyyaml, which is not installed; pip install pyyaml, "
-                         "or pass the words as JSON.") from None
+        raise ValueError(
+            "reading YAML needs pyyaml, which is not installed; pip install pyyaml, "
+            "or pass the words as JSON."
+        ) from None
     try:
         deep = 0
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             if isinstance(event, yaml.AliasEvent):
-                raise ValueError("the YAML uses an alias (*name), which can unfold to any size; "
-                                 "write the value out.")
+                raise ValueError(
+                    "the YAML uses an alias (*name), which can unfold to any size; "
+                    "write the value out."
+                )
             deep += isinstance(event, yaml.CollectionStartEvent)
             deep -= isinstance(event, yaml.CollectionEndEvent)
             if deep > DEEPEST:
-                raise ValueError(f"the YAML is nested deeper than {DEEPEST} levels, which no "
-                                 "configuration is.")
+                raise ValueError(
+                    f"the YAML is nested deeper than {DEEPEST} levels, which no configuration is."
+                )
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}: " if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise ValueError(f"the text is neither Python, JSON, a command nor YAML: {place}"
-                         f"{problem}; looked for {LOOKED_FOR}.") from None
+        raise ValueError(
+            f"the text is neither Python, JSON, a command nor YAML: {place}"
+            f"{problem}; looked for {LOOKED_FOR}."
+        ) from None
 
 
 def _notebook_source(text: str) -> str | None:
@@ -278,8 +348,9 @@ def _looks_like_python(text: str) -> bool:
 
 
 def _kind(words: Mapping[str, Any]) -> str:
-    return "RLOOConfig" if {"normalize_advantages", "reward_clip_range"} & set(words) \
-        else "GRPOConfig"
+    return (
+        "RLOOConfig" if {"normalize_advantages", "reward_clip_range"} & set(words) else "GRPOConfig"
+    )
 
 
 def _trl_words() -> set[str]:
@@ -293,12 +364,16 @@ def _verl_words() -> set[str]:
 def _refuse_others(text: str) -> None:
     for sign, name in OTHERS.items():
         if sign in text:
-            raise ValueError(f"this is a command of {name}, whose words mean other things; only "
-                             "TRL's and verl's are read.")
+            raise ValueError(
+                f"this is a command of {name}, whose words mean other things; only "
+                "TRL's and verl's are read."
+            )
 
 
 def _unknown(text: str) -> ValueError:
     _refuse_others(text)
     shown = " ".join(text.split())[:40]
-    return ValueError(f"this is no configuration of TRL or verl (it starts with {shown!r}); looked "
-                      f"for {LOOKED_FOR}.")
+    return ValueError(
+        f"this is no configuration of TRL or verl (it starts with {shown!r}); looked "
+        f"for {LOOKED_FOR}."
+    )

@@ -8,13 +8,13 @@ import textwrap
 from collections import Counter
 from typing import Any
 
-from .literals import NotRead, literal
+from rlnb.objective.interop.literals import NotRead, literal
 
 __all__ = ["CONFIGS", "has_python_config", "read_python"]
 
 CONFIGS = ("GRPOConfig", "RLOOConfig", "GMPOConfig")
 CALL = re.compile(r"\b(?:GRPO|RLOO|GMPO)Config\s*\(")
-NESTED = 60      # open brackets at once; a real script stays below 15
+NESTED = 60  # open brackets at once; a real script stays below 15
 
 Words = dict[str, Any]
 Pairs = list[tuple[str, str]]
@@ -35,8 +35,10 @@ def read_python(text: str) -> tuple[str, Words, Pairs, str]:
     tree = _parse(text)
     nodes = list(ast.walk(tree))
     names, twice = _bound(nodes)
-    calls = sorted((n for n in nodes if isinstance(n, ast.Call) and _called(n) in CONFIGS),
-                   key=lambda n: n.lineno)
+    calls = sorted(
+        (n for n in nodes if isinstance(n, ast.Call) and _called(n) in CONFIGS),
+        key=lambda n: n.lineno,
+    )
     if not calls:
         return "GRPOConfig", *_assigned(tree, names), "assignments at module level"
     first, *more = calls
@@ -54,14 +56,17 @@ def read_python(text: str) -> tuple[str, Words, Pairs, str]:
 
 def _parse(text: str) -> ast.Module:
     # Notebook cells carry shell escapes and magics, which are not Python.
-    lines = ["" if re.match(r"\s*[!%]", line) else line for line in
-             textwrap.dedent(text).splitlines()]
+    lines = [
+        "" if re.match(r"\s*[!%]", line) else line for line in textwrap.dedent(text).splitlines()
+    ]
     source, open_now = "\n".join(lines), 0
     for character in source:
         open_now += (character in "([{") - (character in ")]}")
         if open_now > NESTED:
-            raise ValueError(f"the Python source has more than {NESTED} brackets open at once, "
-                             "which no configuration has; pass the configuration call alone.")
+            raise ValueError(
+                f"the Python source has more than {NESTED} brackets open at once, "
+                "which no configuration has; pass the configuration call alone."
+            )
     # a manual's "..." between keywords is no argument: the second try leaves it out
     second = re.sub(r"^[ \t]*\.\.\.,?[ \t]*$", "", source, flags=re.MULTILINE)
     problem = ""
@@ -71,10 +76,14 @@ def _parse(text: str) -> ast.Module:
         except SyntaxError as error:
             problem = problem or f"line {error.lineno}: {error.msg}"
         except (ValueError, RecursionError, MemoryError):
-            raise ValueError("the Python source does not parse: it is nested too deeply or holds "
-                             "characters that Python refuses.") from None
-    raise ValueError(f"the Python source does not parse: {problem}. Pass the whole file, "
-                     "or the configuration call alone.")
+            raise ValueError(
+                "the Python source does not parse: it is nested too deeply or holds "
+                "characters that Python refuses."
+            ) from None
+    raise ValueError(
+        f"the Python source does not parse: {problem}. Pass the whole file, "
+        "or the configuration call alone."
+    )
 
 
 def _called(call: ast.Call) -> str:
@@ -86,8 +95,11 @@ def _called(call: ast.Call) -> str:
 
 def _bound(nodes: list[ast.AST]) -> tuple[Words, set[str]]:
     """Names bound once, to a literal; and the names bound more than once."""
-    stores = [n.id if isinstance(n, ast.Name) else n.arg for n in nodes if isinstance(n, ast.arg)
-              or (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))]
+    stores = [
+        n.id if isinstance(n, ast.Name) else n.arg
+        for n in nodes
+        if isinstance(n, ast.arg) or (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    ]
     twice = {name for name, times in Counter(stores).items() if times > 1}
     names: Words = {}
     plain = [n for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.value is not None]
@@ -101,8 +113,9 @@ def _bound(nodes: list[ast.AST]) -> tuple[Words, set[str]]:
     return names, twice
 
 
-def _take(name: str | None, node: ast.AST, names: Words, twice: set[str], words: Words,
-          skipped: Pairs) -> None:
+def _take(
+    name: str | None, node: ast.AST, names: Words, twice: set[str], words: Words, skipped: Pairs
+) -> None:
     try:
         value = literal(node, names)
     except NotRead:
@@ -121,13 +134,20 @@ def _take(name: str | None, node: ast.AST, names: Words, twice: set[str], words:
 
 def _attributes_after(nodes: list[ast.AST], call: ast.Call) -> list[tuple[str, ast.AST]]:
     """`args.beta = 0.1` below `args = GRPOConfig(...)`."""
-    owner = next((n.targets[0].id for n in nodes if isinstance(n, ast.Assign) and n.value is call
-                  and isinstance(n.targets[0], ast.Name)), None)
+    owner = next(
+        (
+            n.targets[0].id
+            for n in nodes
+            if isinstance(n, ast.Assign) and n.value is call and isinstance(n.targets[0], ast.Name)
+        ),
+        None,
+    )
     found = []
     for node in nodes:
         match node:
-            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr=word)],
-                            value=value) if name == owner and node.lineno > call.lineno:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id=name), attr=word)], value=value
+            ) if name == owner and node.lineno > call.lineno:
                 found.append((node.lineno, word, value))
     return [(word, value) for _, word, value in sorted(found, key=lambda f: f[0])]
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .literals import NotRead, arithmetic, scalar
+from rlnb.objective.interop.literals import NotRead, arithmetic, scalar
 
 __all__ = ["read_flags", "read_overrides", "shell_words"]
 
@@ -20,12 +20,12 @@ OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)=(.*)", re.DOTAL
 VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(:?-([^{}$`]*))?\}|\$([A-Za-z_]\w*)")
 SUM = re.compile(r"\$\(\((.*)\)\)", re.DOTALL)
 NESTED = 50
-LONG = 2000      # characters of one value
+LONG = 2000  # characters of one value
 UNKNOWN = "unknown"
 
 Words = dict[str, Any]
 Pairs = list[tuple[str, str]]
-Names = dict[str, tuple[Any, str | None]]   # shell variable -> (value, note)
+Names = dict[str, tuple[Any, str | None]]  # shell variable -> (value, note)
 
 
 def shell_words(text: str) -> Iterator[str]:
@@ -40,18 +40,21 @@ def shell_words(text: str) -> Iterator[str]:
     while at < end:
         c = text[at]
         if c == "\\":
-            if text[at + 1:at + 2] != "\n":
-                word.append(text[at + 1:at + 2])
+            if text[at + 1 : at + 2] != "\n":
+                word.append(text[at + 1 : at + 2])
                 started = True
             at += 2
         elif c in "'\"":
             close = _closing_quote(text, at + 1) if c == '"' else text.find("'", at + 1)
             close = end if close < 0 else close
-            inner = text[at + 1:close]
-            word.append(inner.replace("\\\n", " ").replace('\\"', '"') if c == '"'
-                        else inner.replace("$", "\0"))
+            inner = text[at + 1 : close]
+            word.append(
+                inner.replace("\\\n", " ").replace('\\"', '"')
+                if c == '"'
+                else inner.replace("$", "\0")
+            )
             started, at = True, close + 1
-        elif c == "$" and text[at + 1:at + 2] in ("(", "{"):
+        elif c == "$" and text[at + 1 : at + 2] in ("(", "{"):
             close = _closing_bracket(text, at + 1)
             word.append(text[at:close])
             started, at = True, close
@@ -117,10 +120,11 @@ def read_flags(text: str) -> tuple[Words, Pairs, list[str]]:
     return words, skipped, notes
 
 
-def _keep(name: str, value: Any, note: str | None, words: Words, skipped: Pairs,
-          notes: list[str]) -> None:
+def _keep(
+    name: str, value: Any, note: str | None, words: Words, skipped: Pairs, notes: list[str]
+) -> None:
     if note == UNKNOWN:
-        words.pop(name, None)       # the later argument counts, and it cannot be read
+        words.pop(name, None)  # the later argument counts, and it cannot be read
         skipped.append((name, str(value)))
         return
     if name in words and words[name] != value:
@@ -160,7 +164,7 @@ def _value(text: str, names: Names) -> tuple[Any, str | None]:
         note = note or inner
         if found.span() == (0, len(text)):
             return value, note
-        text = text[:found.start()] + str(value) + text[found.end():]
+        text = text[: found.start()] + str(value) + text[found.end() :]
     if "$" in text or "`" in text or len(text) > LONG:
         return text[:LONG], UNKNOWN
     return scalar(text.replace("\0", "$")), note
@@ -177,7 +181,7 @@ def _closing_quote(text: str, at: int) -> int:
     while at < len(text) and text[at] != '"':
         if text[at] == "\\":
             at += 1
-        elif text[at] == "$" and text[at + 1:at + 2] == "(":
+        elif text[at] == "$" and text[at + 1 : at + 2] == "(":
             at = _closing_bracket(text, at + 1) - 1
         at += 1
     return min(at, len(text))

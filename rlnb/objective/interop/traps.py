@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .reading import Reading
+from rlnb.objective.interop.reading import Reading
 
 __all__ = ["Facts", "Trap", "facts_of", "is_number", "mixed", "number"]
 
@@ -64,7 +64,8 @@ def mixed(rate: float, size: int) -> str:
     >>> mixed(0.1, 8)
     '57 %'
     """
-    return f"{100 * (1 - rate**size - (1 - rate)**size):.0f} %"
+    return f"{100 * (1 - rate**size - (1 - rate) ** size):.0f} %"
+
 
 def is_number(x: object) -> bool:
     """Whether a value can be compared with numbers; True and None cannot."""

@@ -9,51 +9,74 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import ratios, surrogates
-from ..advantages import batch_zscore, group_center, group_zscore, leave_one_out
-from ..composition import Objective
-from ..gates import engine_ratio, sequence_mask, top_entropy
-from ..shapes import kl_in_reward, reward_clip
-from ..surrogates import clip
-from ..terms import entropy_bonus, k3
-from ..weights import (
+from rlnb.objective import ratios, surrogates
+from rlnb.objective.advantages import batch_zscore, group_center, group_zscore, leave_one_out
+from rlnb.objective.composition import Objective
+from rlnb.objective.gates import engine_ratio, sequence_mask, top_entropy
+from rlnb.objective.interop.vocabulary import Reader, as_words, known_words, refuse
+from rlnb.objective.shapes import kl_in_reward, reward_clip
+from rlnb.objective.surrogates import clip
+from rlnb.objective.terms import entropy_bonus, k3
+from rlnb.objective.weights import (
     constant_length,
     local_token_mean,
     sequence_mean,
     sequence_sum,
     token_mean,
 )
-from .vocabulary import Reader, as_words, known_words, refuse
 
 __all__ = ["TRL_DEFAULTS", "TRL_RLOO_DEFAULTS", "TRL_SILENT", "from_trl"]
 
 VERSION = "TRL 1.16.0"
-EPS = 1e-4   # added to every std
+EPS = 1e-4  # added to every std
 
 # the words of GRPOConfig that touch the loss, and their defaults
 TRL_DEFAULTS: dict[str, Any] = {
-    "loss_type": "dapo", "importance_sampling_level": "token", "scale_rewards": "group",
-    "multi_objective_aggregation": "sum_then_normalize", "beta": 0.0,
-    "use_bias_correction_kl": True, "epsilon": 0.2, "epsilon_high": None, "delta": None,
-    "max_completion_length": 512, "off_policy_mask_threshold": None, "top_entropy_quantile": 1.0,
-    "entropy_coef": 0.0, "use_adaptive_entropy": False,
-    "sapo_temperature_pos": 1.0, "sapo_temperature_neg": 1.05,
-    "vespo_k_pos": 2.0, "vespo_lambda_pos": 3.0, "vespo_k_neg": 3.0, "vespo_lambda_neg": 2.0,
-    "use_vllm": False, "vllm_importance_sampling_correction": True,
+    "loss_type": "dapo",
+    "importance_sampling_level": "token",
+    "scale_rewards": "group",
+    "multi_objective_aggregation": "sum_then_normalize",
+    "beta": 0.0,
+    "use_bias_correction_kl": True,
+    "epsilon": 0.2,
+    "epsilon_high": None,
+    "delta": None,
+    "max_completion_length": 512,
+    "off_policy_mask_threshold": None,
+    "top_entropy_quantile": 1.0,
+    "entropy_coef": 0.0,
+    "use_adaptive_entropy": False,
+    "sapo_temperature_pos": 1.0,
+    "sapo_temperature_neg": 1.05,
+    "vespo_k_pos": 2.0,
+    "vespo_lambda_pos": 3.0,
+    "vespo_k_neg": 3.0,
+    "vespo_lambda_neg": 2.0,
+    "use_vllm": False,
+    "vllm_importance_sampling_correction": True,
     "vllm_importance_sampling_mode": "sequence_mask",
-    "vllm_importance_sampling_clip_min": None, "vllm_importance_sampling_clip_max": 3.0,
+    "vllm_importance_sampling_clip_min": None,
+    "vllm_importance_sampling_clip_max": 3.0,
 }
-TRL_SILENT = known_words("trl_grpo") - TRL_DEFAULTS.keys()   # words that do not touch the loss
+TRL_SILENT = known_words("trl_grpo") - TRL_DEFAULTS.keys()  # words that do not touch the loss
 TRL_RLOO_DEFAULTS: dict[str, Any] = {
-    "beta": 0.05, "epsilon": 0.2, "epsilon_high": None, "normalize_advantages": False,
+    "beta": 0.05,
+    "epsilon": 0.2,
+    "epsilon_high": None,
+    "normalize_advantages": False,
     "reward_clip_range": None,
 }
-LOSS_WEIGHTS = {   # loss_type -> how TRL averages it
-    "grpo": sequence_mean(), "sapo": sequence_mean(), "bnpo": local_token_mean(),
-    "dr_grpo": constant_length(), "dapo": token_mean(), "cispo": token_mean(),
-    "vespo": token_mean(), "luspo": sequence_sum(),
+LOSS_WEIGHTS = {  # loss_type -> how TRL averages it
+    "grpo": sequence_mean(),
+    "sapo": sequence_mean(),
+    "bnpo": local_token_mean(),
+    "dr_grpo": constant_length(),
+    "dapo": token_mean(),
+    "cispo": token_mean(),
+    "vespo": token_mean(),
+    "luspo": sequence_sum(),
 }
-CLIPPED = {"grpo", "bnpo", "dr_grpo", "dapo", "luspo"}   # the loss types with a PPO band
+CLIPPED = {"grpo", "bnpo", "dr_grpo", "dapo", "luspo"}  # the loss types with a PPO band
 VLLM_MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
 
 
@@ -71,7 +94,7 @@ def from_trl(config: Any = None, *, trainer: str | None = None, **keywords: Any)
     Objective(group_zscore('bessel', eps=0.0001), clip(0.2), constant_length(512))
     """
     words = as_words(config, keywords)
-    trainer = words.pop("trainer", trainer)   # a mapping from to_trl has it
+    trainer = words.pop("trainer", trainer)  # a mapping from to_trl has it
     if trainer is None:
         trainer = {"RLOOConfig": "rloo", "GMPOConfig": "gmpo"}.get(type(config).__name__, "grpo")
     if trainer == "rloo":
@@ -92,11 +115,19 @@ def _grpo(given: dict[str, Any], gmpo: bool) -> Objective:
     if gmpo:
         gates = _entropy_gate(words)
         if gates:
-            raise refuse("a composition", "GMPO with top_entropy_quantile below 1",
-                         "TRL takes the geometric mean over the kept tokens only.")
+            raise refuse(
+                "a composition",
+                "GMPO with top_entropy_quantile below 1",
+                "TRL takes the geometric mean over the kept tokens only.",
+            )
         terms = (k3(beta),) if beta else ()
-        made = Objective(advantage, surrogates.ratio(), sequence_mean(), terms=terms,
-                         ratio=ratios.gmpo(epsilon, high))
+        made = Objective(
+            advantage,
+            surrogates.ratio(),
+            sequence_mean(),
+            terms=terms,
+            ratio=ratios.gmpo(epsilon, high),
+        )
         return words.told(made)
 
     kind = words.choice("loss_type", LOSS_WEIGHTS)
@@ -108,11 +139,13 @@ def _grpo(given: dict[str, Any], gmpo: bool) -> Objective:
             words.used -= {"epsilon"}
         surrogate: Any = surrogates.cispo(epsilon if high is None else high)
     elif kind == "sapo":
-        surrogate = surrogates.sapo(words.number("sapo_temperature_pos"),
-                                    words.number("sapo_temperature_neg"))
+        surrogate = surrogates.sapo(
+            words.number("sapo_temperature_pos"), words.number("sapo_temperature_neg")
+        )
     elif kind == "vespo":
-        surrogate = surrogates.vespo(*(words.number(f"vespo_{n}") for n in (
-            "k_pos", "lambda_pos", "k_neg", "lambda_neg")))
+        surrogate = surrogates.vespo(
+            *(words.number(f"vespo_{n}") for n in ("k_pos", "lambda_pos", "k_neg", "lambda_neg"))
+        )
     else:
         surrogate = _clip(epsilon, high, words.number("delta", optional=True))
     weights = LOSS_WEIGHTS[kind]
@@ -131,26 +164,39 @@ def _grpo(given: dict[str, Any], gmpo: bool) -> Objective:
     gates += _entropy_gate(words)
     if vllm and words["vllm_importance_sampling_correction"]:
         if kind == "vespo":
-            raise refuse("a composition", "vespo with vllm_importance_sampling_correction",
-                         "TRL multiplies the correction into W; set it to False.")
+            raise refuse(
+                "a composition",
+                "vespo with vllm_importance_sampling_correction",
+                "TRL multiplies the correction into W; set it to False.",
+            )
         level_word, how = words.choice("vllm_importance_sampling_mode", VLLM_MODES).split("_")
-        gates.append(engine_ratio(
-            level_word, how, words.number("vllm_importance_sampling_clip_min", optional=True),
-            words.number("vllm_importance_sampling_clip_max", optional=True)))
+        gates.append(
+            engine_ratio(
+                level_word,
+                how,
+                words.number("vllm_importance_sampling_clip_min", optional=True),
+                words.number("vllm_importance_sampling_clip_max", optional=True),
+            )
+        )
 
     terms: list[Any] = []
     if beta:
         corrected = bool(words["use_bias_correction_kl"])
-        terms.append(k3(beta, corrected="sequence" if corrected and level == "sequence"
-                        else corrected))
+        terms.append(
+            k3(beta, corrected="sequence" if corrected and level == "sequence" else corrected)
+        )
     coefficient = words.number("entropy_coef")
     if words["use_adaptive_entropy"]:
-        raise refuse("a composition", "use_adaptive_entropy",
-                     "Its coefficient moves during training; set entropy_coef to a number.")
+        raise refuse(
+            "a composition",
+            "use_adaptive_entropy",
+            "Its coefficient moves during training; set entropy_coef to a number.",
+        )
     if coefficient:
         terms.append(entropy_bonus(coefficient, weights=local_token_mean()))
-    made = Objective(advantage, surrogate, weights, ratio=ratio, gates=tuple(gates),
-                     terms=tuple(terms))
+    made = Objective(
+        advantage, surrogate, weights, ratio=ratio, gates=tuple(gates), terms=tuple(terms)
+    )
     return words.told(made)
 
 
@@ -165,8 +211,13 @@ def _rloo(given: dict[str, Any]) -> Objective:
         shape.append(reward_clip(*map(float, bounds)))
     if beta := words.number("beta"):
         shape.append(kl_in_reward(beta))
-    made = Objective(advantage, clip(epsilon, None if high == epsilon else high), sequence_mean(),
-                     ratio=ratios.product(), shape=tuple(shape))
+    made = Objective(
+        advantage,
+        clip(epsilon, None if high == epsilon else high),
+        sequence_mean(),
+        ratio=ratios.product(),
+        shape=tuple(shape),
+    )
     return words.told(made)
 
 
@@ -186,8 +237,9 @@ def _advantage(words: Reader) -> Any:
         return batch_zscore("group", "bessel", EPS)
     if scale == "none":
         return group_center()
-    raise ValueError(f"scale_rewards must be 'group', 'batch' or 'none' in {VERSION}, "
-                     f"got {scale!r}.")
+    raise ValueError(
+        f"scale_rewards must be 'group', 'batch' or 'none' in {VERSION}, got {scale!r}."
+    )
 
 
 def _entropy_gate(words: Reader) -> list[Any]:

@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .. import ratios, surrogates
-from ..advantages import batch_zscore, group_center, group_zscore, leave_one_out
-from ..composition import Objective
-from ..gates import engine_ratio, sequence_mask, top_entropy
-from ..shapes import kl_in_reward, overlong, reward_clip
-from ..surrogates import clip, logprob
-from ..terms import entropy_bonus, k3
-from ..weights import (
-    local_token_mean,
-    sequence_mean,
-    sequence_sum,
-)
-from .trl import VERSION, from_trl
-from .vocabulary import Words, answer, refuse, refuse_all
+from rlnb.objective import ratios, surrogates
+from rlnb.objective.advantages import batch_zscore, group_center, group_zscore, leave_one_out
+from rlnb.objective.composition import Objective
+from rlnb.objective.gates import engine_ratio, sequence_mask, top_entropy
+from rlnb.objective.interop.trl import VERSION, from_trl
+from rlnb.objective.interop.vocabulary import Words, answer, refuse, refuse_all
+from rlnb.objective.shapes import kl_in_reward, overlong, reward_clip
+from rlnb.objective.surrogates import clip, logprob
+from rlnb.objective.terms import entropy_bonus, k3
+from rlnb.objective.weights import local_token_mean, sequence_mean, sequence_sum
 
 __all__ = ["to_trl"]
 
-WEIGHT_WORDS = {"sequence_mean": "grpo", "token_mean": "dapo", "local_token_mean": "bnpo",
-                "constant_length": "dr_grpo", "sequence_sum": "luspo"}
+WEIGHT_WORDS = {
+    "sequence_mean": "grpo",
+    "token_mean": "dapo",
+    "local_token_mean": "bnpo",
+    "constant_length": "dr_grpo",
+    "sequence_sum": "luspo",
+}
 RATIOS = (ratios.token, ratios.sequence, ratios.sequence_token, ratios.product, ratios.gmpo)
 
 
@@ -55,24 +56,34 @@ def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
     rloo = isinstance(part, leave_one_out)
     if isinstance(part, batch_zscore) and part.center == "group":
         if part.of != "rewards":
-            yield (f"advantage={part!r}", "scale_rewards='batch' divides by the std of the raw "
-                   "rewards, which also holds the spread between prompts.")
+            yield (
+                f"advantage={part!r}",
+                "scale_rewards='batch' divides by the std of the raw "
+                "rewards, which also holds the spread between prompts.",
+            )
     elif not isinstance(part, (group_zscore, group_center, leave_one_out)):
-        yield (f"advantage={part!r}", "Its baselines are the group mean, with or without "
-               "a std, and leave-one-out in RLOOTrainer.")
+        yield (
+            f"advantage={part!r}",
+            "Its baselines are the group mean, with or without "
+            "a std, and leave-one-out in RLOOTrainer.",
+        )
     part = objective.surrogate
     if isinstance(part, surrogates.cispo) and (part.floor is not None or part.cap is None):
         yield f"surrogate={part!r}", "Its cispo has a cap and no floor."
     elif isinstance(part, surrogates.sapo) and part.gate != "sigmoid":
         yield f"surrogate={part!r}", "Its gate is the sigmoid."
-    elif not isinstance(part, (clip, logprob, surrogates.ratio, surrogates.cispo, surrogates.sapo,
-                               surrogates.vespo)):
+    elif not isinstance(
+        part, (clip, logprob, surrogates.ratio, surrogates.cispo, surrogates.sapo, surrogates.vespo)
+    ):
         yield f"surrogate={part!r}", "Its losses are clip, cispo, sapo and vespo."
     if type(objective.weights).__name__ not in WEIGHT_WORDS:
         yield f"weights={objective.weights!r}", f"Its averages are {', '.join(WEIGHT_WORDS)}."
     if getattr(ratio, "anchor", "old") != "old":
-        yield (f"ratio={ratio!r}", "Its ratio is against the trainer's old policy; the engine's "
-               "log-probs only weigh or mask beside it.")
+        yield (
+            f"ratio={ratio!r}",
+            "Its ratio is against the trainer's old policy; the engine's "
+            "log-probs only weigh or mask beside it.",
+        )
     elif type(ratio) not in RATIOS:
         yield f"ratio={ratio!r}", "Its ratios are token, sequence, product (RLOO, vespo) and gmpo."
     for part in objective.shape:
@@ -91,10 +102,17 @@ def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
         if isinstance(part, entropy_bonus):
             if not isinstance(part.weights, local_token_mean):
                 yield f"terms={part!r}", "Its entropy bonus averages by local_token_mean."
-        elif not isinstance(part, k3) or part.weights is not None or part.straight_through \
-                or part.corrected == "detached":
-            yield (f"terms={part!r}", "Its KL term is k3, with or without the ratio in front, and "
-                   "is averaged like the loss.")
+        elif (
+            not isinstance(part, k3)
+            or part.weights is not None
+            or part.straight_through
+            or part.corrected == "detached"
+        ):
+            yield (
+                f"terms={part!r}",
+                "Its KL term is k3, with or without the ratio in front, and "
+                "is averaged like the loss.",
+            )
 
 
 def _say_rloo(objective: Objective, words: dict, differences: list) -> None:
@@ -113,21 +131,34 @@ def _say_rloo(objective: Objective, words: dict, differences: list) -> None:
         raise refuse(VERSION, "gates or terms in its RLOOTrainer")
     surrogate, weights = objective.surrogate, objective.weights
     if isinstance(surrogate, logprob) and isinstance(weights, sequence_sum):
-        differences.append("RLOOTrainer clips the product of ratios; with one optimizer step per "
-                           "rollout the ratio is 1 and the gradient is that of log pi.")
-    elif isinstance(surrogate, clip) and isinstance(weights, sequence_mean) \
-            and isinstance(objective.ratio, ratios.product) and surrogate.dual is None \
-            and surrogate.delta is None:
+        differences.append(
+            "RLOOTrainer clips the product of ratios; with one optimizer step per "
+            "rollout the ratio is 1 and the gradient is that of log pi."
+        )
+    elif (
+        isinstance(surrogate, clip)
+        and isinstance(weights, sequence_mean)
+        and isinstance(objective.ratio, ratios.product)
+        and surrogate.dual is None
+        and surrogate.delta is None
+    ):
         _say_band(surrogate.epsilon, surrogate.high, words)
     else:
-        raise refuse(VERSION, "leave-one-out with anything but a clipped product of ratios",
-                     "Use leave_one_out() with clip(), ratio=product() and sequence_mean.")
+        raise refuse(
+            VERSION,
+            "leave-one-out with anything but a clipped product of ratios",
+            "Use leave_one_out() with clip(), ratio=product() and sequence_mean.",
+        )
 
 
 def _say_gmpo(objective: Objective, words: dict, differences: list) -> None:
     words["trainer"] = "gmpo"
-    if not isinstance(objective.surrogate, surrogates.ratio) or objective.gates or objective.shape \
-            or not isinstance(objective.weights, sequence_mean):
+    if (
+        not isinstance(objective.surrogate, surrogates.ratio)
+        or objective.gates
+        or objective.shape
+        or not isinstance(objective.weights, sequence_mean)
+    ):
         raise refuse(VERSION, "gmpo ratios with anything but ratio() and sequence_mean")
     _say_advantage(objective.advantage, words)
     _say_band(objective.ratio.epsilon, objective.ratio.high, words)
@@ -141,8 +172,10 @@ def _say_grpo(objective: Objective, words: dict, differences: list) -> None:
     _say_advantage(objective.advantage, words)
     _say_surrogate(objective, words, differences)
     for part in objective.shape:
-        differences.append("the overlong penalty is a reward function in TRL: "
-                           f"get_soft_overlong_punishment({part.max_length}, {part.cache}).")
+        differences.append(
+            "the overlong penalty is a reward function in TRL: "
+            f"get_soft_overlong_punishment({part.max_length}, {part.cache})."
+        )
     for part in objective.gates:
         if isinstance(part, sequence_mask):
             words["off_policy_mask_threshold"] = part.threshold
@@ -151,9 +184,12 @@ def _say_grpo(objective: Objective, words: dict, differences: list) -> None:
         elif isinstance(part, top_entropy):
             words["top_entropy_quantile"] = part.quantile
         else:
-            words.update(use_vllm=True, vllm_importance_sampling_mode=f"{part.level}_{part.kind}",
-                         vllm_importance_sampling_clip_min=part.low,
-                         vllm_importance_sampling_clip_max=part.high)
+            words.update(
+                use_vllm=True,
+                vllm_importance_sampling_mode=f"{part.level}_{part.kind}",
+                vllm_importance_sampling_clip_min=part.low,
+                vllm_importance_sampling_clip_max=part.high,
+            )
     if words.get("use_vllm") and "vllm_importance_sampling_mode" not in words:
         words["vllm_importance_sampling_correction"] = False
     for part in objective.terms:
@@ -162,12 +198,16 @@ def _say_grpo(objective: Objective, words: dict, differences: list) -> None:
         else:
             words.update(beta=part.coefficient, use_bias_correction_kl=bool(part.corrected))
             if part.corrected and words["loss_type"] == "vespo":
-                words["importance_sampling_level"] = ("sequence" if part.corrected == "sequence"
-                                                      else "token")
+                words["importance_sampling_level"] = (
+                    "sequence" if part.corrected == "sequence" else "token"
+                )
             level = words.get("importance_sampling_level", "token")
             if part.corrected and (part.corrected == "sequence") != (level == "sequence"):
-                raise refuse(VERSION, f"{part!r} beside ratio={objective.ratio!r}",
-                             "It corrects the KL by the ratio of importance_sampling_level.")
+                raise refuse(
+                    VERSION,
+                    f"{part!r} beside ratio={objective.ratio!r}",
+                    "It corrects the KL by the ratio of importance_sampling_level.",
+                )
 
 
 def _say_advantage(part: Any, words: dict) -> None:
@@ -177,8 +217,10 @@ def _say_advantage(part: Any, words: dict) -> None:
 def _say_surrogate(objective: Objective, words: dict, differences: list) -> None:
     surrogate, weights, ratio = objective.surrogate, objective.weights, objective.ratio
     if isinstance(ratio, ratios.sequence_token):
-        differences.append("TRL has the sequence ratio; with one advantage per answer GSPO-token "
-                           "has the same value and gradient.")
+        differences.append(
+            "TRL has the sequence ratio; with one advantage per answer GSPO-token "
+            "has the same value and gradient."
+        )
     if isinstance(ratio, (ratios.sequence, ratios.sequence_token)):
         words["importance_sampling_level"] = "sequence"
     averaged = type(weights).__name__
@@ -186,12 +228,16 @@ def _say_surrogate(objective: Objective, words: dict, differences: list) -> None
         kind, wanted, extra = "cispo", "token_mean", {"epsilon_high": surrogate.cap}
     elif isinstance(surrogate, surrogates.sapo):
         kind, wanted = "sapo", "sequence_mean"
-        extra = {"sapo_temperature_pos": surrogate.tau_pos,
-                 "sapo_temperature_neg": surrogate.tau_neg}
+        extra = {
+            "sapo_temperature_pos": surrogate.tau_pos,
+            "sapo_temperature_neg": surrogate.tau_neg,
+        }
     elif isinstance(surrogate, surrogates.vespo):
         kind, wanted = "vespo", "token_mean"
-        extra = {f"vespo_{n}": getattr(surrogate, n)
-                 for n in ("k_pos", "lambda_pos", "k_neg", "lambda_neg")}
+        extra = {
+            f"vespo_{n}": getattr(surrogate, n)
+            for n in ("k_pos", "lambda_pos", "k_neg", "lambda_neg")
+        }
     else:
         kind = wanted = extra = None
     if kind is not None:
@@ -210,8 +256,11 @@ def _say_surrogate(objective: Objective, words: dict, differences: list) -> None
         _say_band(surrogate.epsilon, surrogate.high, words)
         if surrogate.dual is not None:
             if surrogate.dual <= surrogate.edges[1]:
-                raise refuse(VERSION, f"surrogate={surrogate!r}",
-                             "Its delta is a dual clip only above 1 + epsilon_high.")
+                raise refuse(
+                    VERSION,
+                    f"surrogate={surrogate!r}",
+                    "Its delta is a dual clip only above 1 + epsilon_high.",
+                )
             words["delta"] = surrogate.dual
         elif surrogate.delta is not None:
             words["delta"] = surrogate.delta
@@ -219,8 +268,10 @@ def _say_surrogate(objective: Objective, words: dict, differences: list) -> None
         words.update(epsilon=1.0, epsilon_high=1e9)
         differences.append("an unclipped ratio is said as a band that nothing leaves.")
     else:
-        differences.append("TRL has no log-prob surrogate; with one optimizer step per rollout the "
-                           "ratio is 1 and the gradient is the same.")
+        differences.append(
+            "TRL has no log-prob surrogate; with one optimizer step per rollout the "
+            "ratio is 1 and the gradient is the same."
+        )
 
 
 def _say_band(epsilon: float, high: float | None, words: dict) -> None:

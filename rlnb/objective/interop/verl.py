@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import ratios, surrogates
-from ..advantages import (
+from rlnb.objective import ratios, surrogates
+from rlnb.objective.advantages import (
     gae,
     greedy_baseline,
     group_center,
@@ -19,13 +19,14 @@ from ..advantages import (
     leave_one_out,
     return_to_go,
 )
-from ..composition import Objective
-from ..credit import whiten
-from ..gates import clip_cov, divergence_mask
-from ..shapes import kl_in_reward
-from ..surrogates import clip, logprob
-from ..terms import absolute_kl, entropy_bonus, k1, k2, k3
-from ..weights import (
+from rlnb.objective.composition import Objective
+from rlnb.objective.credit import whiten
+from rlnb.objective.gates import clip_cov, divergence_mask
+from rlnb.objective.interop.vocabulary import Reader, as_words, known_words, refuse
+from rlnb.objective.shapes import kl_in_reward
+from rlnb.objective.surrogates import clip, logprob
+from rlnb.objective.terms import absolute_kl, entropy_bonus, k1, k2, k3
+from rlnb.objective.weights import (
     constant_length,
     padded_length,
     sequence_mean,
@@ -33,7 +34,6 @@ from ..weights import (
     token_mean,
     token_sum,
 )
-from .vocabulary import Reader, as_words, known_words, refuse
 
 __all__ = ["VERL_DEFAULTS", "VERL_SILENT", "from_verl"]
 
@@ -41,32 +41,72 @@ VERSION = "verl 0.9.1"
 
 VERL_DEFAULTS: dict[str, Any] = {
     # actor_rollout_ref.actor
-    "loss_agg_mode": "token-mean", "loss_scale_factor": None, "clip_ratio": 0.2,
-    "clip_ratio_low": 0.2, "clip_ratio_high": 0.2, "clip_ratio_c": 3.0,
-    "tau_pos": 1.0, "tau_neg": 1.05, "entropy_coeff": 0.0,
-    "use_kl_loss": False, "kl_loss_coef": 0.001, "kl_loss_type": "low_var_kl",
+    "loss_agg_mode": "token-mean",
+    "loss_scale_factor": None,
+    "clip_ratio": 0.2,
+    "clip_ratio_low": 0.2,
+    "clip_ratio_high": 0.2,
+    "clip_ratio_c": 3.0,
+    "tau_pos": 1.0,
+    "tau_neg": 1.05,
+    "entropy_coeff": 0.0,
+    "use_kl_loss": False,
+    "kl_loss_coef": 0.001,
+    "kl_loss_type": "low_var_kl",
     # actor_rollout_ref.actor.policy_loss
-    "loss_mode": "vanilla", "clip_cov_ratio": 2e-4, "clip_cov_lb": 1.0, "clip_cov_ub": 5.0,
-    "kl_cov_ratio": 2e-4, "ppo_kl_coef": 0.1,
+    "loss_mode": "vanilla",
+    "clip_cov_ratio": 2e-4,
+    "clip_cov_lb": 1.0,
+    "clip_cov_ub": 5.0,
+    "kl_cov_ratio": 2e-4,
+    "ppo_kl_coef": 0.1,
     # algorithm
-    "adv_estimator": "gae", "norm_adv_by_std_in_grpo": True, "gamma": 1.0, "lam": 1.0,
-    "use_kl_in_reward": False, "kl_penalty": "kl", "kl_coef": 0.001, "rollout_is": None,
+    "adv_estimator": "gae",
+    "norm_adv_by_std_in_grpo": True,
+    "gamma": 1.0,
+    "lam": 1.0,
+    "use_kl_in_reward": False,
+    "kl_penalty": "kl",
+    "kl_coef": 0.001,
+    "rollout_is": None,
     "bypass_mode": False,
 }
-VERL_SILENT = known_words("verl") - VERL_DEFAULTS.keys()   # words that do not touch the loss
+VERL_SILENT = known_words("verl") - VERL_DEFAULTS.keys()  # words that do not touch the loss
 SECTIONS = ("policy_loss", "kl_ctrl", "rollout_correction")
 # words that change the loss and that no composition says, with the value that switches them off
 OFF = {"rollout_is": None, "rollout_rs": None, "use_pf_ppo": False}
-MODES = ("vanilla", "gspo", "cispo", "sapo", "geo_mean", "dppo_tv", "dppo_kl", "clip_cov", "kl_cov",
-         "gpg")
+MODES = (
+    "vanilla",
+    "gspo",
+    "cispo",
+    "sapo",
+    "geo_mean",
+    "dppo_tv",
+    "dppo_kl",
+    "clip_cov",
+    "kl_cov",
+    "gpg",
+)
 NOT_SAID = {"dro": "its quadratic penalty", "bypass_mode": "its rollout correction"}
-AGGREGATIONS = ("token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-mean",
-                "seq-mean-token-sum-norm")
-ESTIMATORS = ("gae", "grpo", "rloo", "rloo_vectorized", "remax", "reinforce_plus_plus",
-              "reinforce_plus_plus_baseline")
+AGGREGATIONS = (
+    "token-mean",
+    "token-sum",
+    "seq-mean-token-sum",
+    "seq-mean-token-mean",
+    "seq-mean-token-sum-norm",
+)
+ESTIMATORS = (
+    "gae",
+    "grpo",
+    "rloo",
+    "rloo_vectorized",
+    "remax",
+    "reinforce_plus_plus",
+    "reinforce_plus_plus_baseline",
+)
 KL_WORDS = {"kl": k1, "k1": k1, "abs": absolute_kl, "mse": k2, "k2": k2, "low_var_kl": k3, "k3": k3}
 WHITEN = whiten("bessel", 1e-8)
-ROW = sequence_mean()   # verl adds 1e-8 to the length, a float32 count: 5 + 1e-8 is 5
+ROW = sequence_mean()  # verl adds 1e-8 to the length, a float32 count: 5 + 1e-8 is 5
 
 
 def from_verl(config: Any = None, **keywords: Any) -> Objective:
@@ -92,8 +132,11 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
         if words.given.get(word) not in (None, off):
             raise refuse("a composition", f"verl's {word}", f"Set it to {off}.")
     if words["loss_mode"] in NOT_SAID:
-        raise refuse("a composition", f"loss_mode={words['loss_mode']!r}",
-                     f"{NOT_SAID[words['loss_mode']]} is not a part here.".capitalize())
+        raise refuse(
+            "a composition",
+            f"loss_mode={words['loss_mode']!r}",
+            f"{NOT_SAID[words['loss_mode']]} is not a part here.".capitalize(),
+        )
     mode = words.choice("loss_mode", MODES)
     weights = _weights(words)
     low, high = _band(words)
@@ -104,7 +147,7 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
     if mode in ("sapo", "kl_cov", "gpg"):
         words.used -= {"clip_ratio", "clip_ratio_low", "clip_ratio_high"}
     policy_weights = ROW if mode in ("sapo", "geo_mean") else weights
-    own = None if policy_weights == weights else weights   # KL and entropy keep loss_agg_mode
+    own = None if policy_weights == weights else weights  # KL and entropy keep loss_agg_mode
 
     terms: list[Any] = []
     if words["use_kl_loss"]:
@@ -118,18 +161,32 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
     shape: tuple[Any, ...] = ()
     if words["use_kl_in_reward"]:
         if anchor != "old":
-            raise refuse("a composition", "use_kl_in_reward with bypass_mode",
-                         "Its penalty then takes the engine's log-probs. Use use_kl_loss.")
+            raise refuse(
+                "a composition",
+                "use_kl_in_reward with bypass_mode",
+                "Its penalty then takes the engine's log-probs. Use use_kl_loss.",
+            )
         if words.given.get("type") == "adaptive":
-            raise refuse("a composition", "kl_ctrl.type='adaptive'",
-                         "Its coefficient follows the measured KL. Set it to fixed.")
+            raise refuse(
+                "a composition",
+                "kl_ctrl.type='adaptive'",
+                "Its coefficient follows the measured KL. Set it to fixed.",
+            )
         kind = words.choice("kl_penalty", (*KL_WORDS, *(w + "+" for w in KL_WORDS))).rstrip("+")
         if kind == "abs":
             raise refuse("a composition", "kl_penalty='abs' in the reward")
         shape = (kl_in_reward(words.number("kl_coef"), KL_WORDS[kind].__name__),)
     advantage, credit = _advantage(words)
-    made = Objective(advantage, surrogate, policy_weights, ratio=ratio, gates=gates,
-                     terms=tuple(terms), shape=shape, credit=credit)
+    made = Objective(
+        advantage,
+        surrogate,
+        policy_weights,
+        ratio=ratio,
+        gates=gates,
+        terms=tuple(terms),
+        shape=shape,
+        credit=credit,
+    )
     return words.told(made)
 
 
@@ -144,7 +201,7 @@ def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
             words |= {k: v for k, v in as_words(value, {}).items() if k != "rollout_correction"}
         else:
             words[word] = value
-    words.pop("_target_", None)   # hydra's, in any section
+    words.pop("_target_", None)  # hydra's, in any section
     return words
 
 
@@ -152,12 +209,15 @@ def _band(words: Reader) -> tuple[float, float]:
     """clip_ratio_low and _high; `clip_ratio` is read only where one of them is null."""
     low = words.number("clip_ratio_low", optional=True)
     high = words.number("clip_ratio_high", optional=True)
-    return (words.number("clip_ratio") if low is None else low,
-            words.number("clip_ratio") if high is None else high)
+    return (
+        words.number("clip_ratio") if low is None else low,
+        words.number("clip_ratio") if high is None else high,
+    )
 
 
-def _policy(mode: str, words: Reader, low: float, high: float,
-            anchor: Any) -> tuple[Any, Any, tuple]:
+def _policy(
+    mode: str, words: Reader, low: float, high: float, anchor: Any
+) -> tuple[Any, Any, tuple]:
     """(surrogate, ratio, gates) of a loss_mode."""
     upper = None if high == low else high
     token = ratios.token(anchor)
@@ -172,15 +232,23 @@ def _policy(mode: str, words: Reader, low: float, high: float,
         return surrogates.sapo(words.number("tau_pos"), words.number("tau_neg")), token, ()
     if mode == "geo_mean":
         if anchor != "old":
-            raise refuse("a composition", "loss_mode='geo_mean' with bypass_mode",
-                         "gmpo compares with the trainer's old policy.")
+            raise refuse(
+                "a composition",
+                "loss_mode='geo_mean' with bypass_mode",
+                "gmpo compares with the trainer's old policy.",
+            )
         return surrogates.ratio(), ratios.gmpo(low, upper), ()
     if mode in ("dppo_tv", "dppo_kl"):
         cap = surrogates.cispo(words.number("clip_ratio_c"))
         return cap, token, (divergence_mask(low, upper, mode[-2:], anchor),)
     if mode == "clip_cov":
-        gate = clip_cov(words.number("clip_cov_ratio"), words.number("clip_cov_lb"),
-                        words.number("clip_cov_ub"), low, upper)
+        gate = clip_cov(
+            words.number("clip_cov_ratio"),
+            words.number("clip_cov_lb"),
+            words.number("clip_cov_ub"),
+            low,
+            upper,
+        )
         return clip(low, upper), token, (gate,)
     if mode == "kl_cov":
         part = surrogates.kl_cov(words.number("kl_cov_ratio"), words.number("ppo_kl_coef"))
@@ -191,8 +259,12 @@ def _policy(mode: str, words: Reader, low: float, high: float,
 def _weights(words: Reader) -> Any:
     mode = words.choice("loss_agg_mode", AGGREGATIONS)
     if mode != "seq-mean-token-sum-norm":
-        return {"token-mean": token_mean(), "token-sum": token_sum(),
-                "seq-mean-token-sum": sequence_sum(), "seq-mean-token-mean": ROW}[mode]
+        return {
+            "token-mean": token_mean(),
+            "token-sum": token_sum(),
+            "seq-mean-token-sum": sequence_sum(),
+            "seq-mean-token-mean": ROW,
+        }[mode]
     factor = words["loss_scale_factor"]
     return padded_length() if factor is None else constant_length(int(factor))
 
@@ -208,9 +280,12 @@ def _advantage(words: Reader) -> tuple[Any, tuple]:
         return leave_one_out(), ()
     if kind == "remax":
         if words["use_kl_in_reward"]:
-            raise refuse("a composition", "adv_estimator='remax' with use_kl_in_reward",
-                         "verl credits a token with the penalties still to come, greedy_baseline "
-                         "with all of them. Use use_kl_loss.")
+            raise refuse(
+                "a composition",
+                "adv_estimator='remax' with use_kl_in_reward",
+                "verl credits a token with the penalties still to come, greedy_baseline "
+                "with all of them. Use use_kl_loss.",
+            )
         return greedy_baseline(), ()
     if kind == "reinforce_plus_plus":
         return return_to_go(words.number("gamma")), (WHITEN,)

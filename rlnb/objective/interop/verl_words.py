@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .. import ratios, surrogates
-from ..advantages import (
+from rlnb.objective import ratios, surrogates
+from rlnb.objective.advantages import (
     gae,
     greedy_baseline,
     group_center,
@@ -14,21 +14,25 @@ from ..advantages import (
     leave_one_out,
     return_to_go,
 )
-from ..composition import Objective
-from ..credit import whiten
-from ..gates import clip_cov, divergence_mask, sequence_mask
-from ..shapes import kl_in_reward, overlong
-from ..surrogates import clip, logprob
-from ..terms import absolute_kl, entropy_bonus, k1, k2, k3
-from .verl import AGGREGATIONS, VERSION, from_verl
-from .vocabulary import Words, answer, refuse, refuse_all
+from rlnb.objective.composition import Objective
+from rlnb.objective.credit import whiten
+from rlnb.objective.gates import clip_cov, divergence_mask, sequence_mask
+from rlnb.objective.interop.verl import AGGREGATIONS, VERSION, from_verl
+from rlnb.objective.interop.vocabulary import Words, answer, refuse, refuse_all
+from rlnb.objective.shapes import kl_in_reward, overlong
+from rlnb.objective.surrogates import clip, logprob
+from rlnb.objective.terms import absolute_kl, entropy_bonus, k1, k2, k3
 
 __all__ = ["to_verl"]
 
-WEIGHT_WORDS = {"sequence_mean": "seq-mean-token-mean", "token_mean": "token-mean",
-                "sequence_sum": "seq-mean-token-sum", "token_sum": "token-sum",
-                "constant_length": "seq-mean-token-sum-norm",
-                "padded_length": "seq-mean-token-sum-norm"}
+WEIGHT_WORDS = {
+    "sequence_mean": "seq-mean-token-mean",
+    "token_mean": "token-mean",
+    "sequence_sum": "seq-mean-token-sum",
+    "token_sum": "token-sum",
+    "constant_length": "seq-mean-token-sum-norm",
+    "padded_length": "seq-mean-token-sum-norm",
+}
 
 
 def to_verl(objective: Objective, *, strict: bool = False) -> Words:
@@ -51,29 +55,41 @@ def to_verl(objective: Objective, *, strict: bool = False) -> Words:
             words["entropy_coeff"] = part.coefficient
         else:
             name = {"k1": "kl", "k2": "mse", "k3": "low_var_kl", "abs": "abs"}[part.kind]
-            words.update(use_kl_loss=True, kl_loss_coef=part.coefficient,
-                         kl_loss_type=name + ("+" if part.straight_through else ""))
+            words.update(
+                use_kl_loss=True,
+                kl_loss_coef=part.coefficient,
+                kl_loss_type=name + ("+" if part.straight_through else ""),
+            )
     for part in objective.shape:
         if isinstance(part, kl_in_reward):
             name = {"k1": "kl", "k2": "mse", "k3": "low_var_kl"}[part.estimator]
             if words.get("bypass_mode"):
-                raise refuse(VERSION, f"{part!r} with ratio={objective.ratio!r}",
-                             "With bypass_mode its penalty takes the engine's log-probs.")
+                raise refuse(
+                    VERSION,
+                    f"{part!r} with ratio={objective.ratio!r}",
+                    "With bypass_mode its penalty takes the engine's log-probs.",
+                )
             words.update(use_kl_in_reward=True, kl_coef=part.beta, kl_penalty=name)
         else:
-            differences.append("the overlong penalty is the reward manager's in verl: "
-                               f"overlong_buffer_cfg with len={part.cache}, "
-                               f"penalty_factor={part.factor}, max_resp_len={part.max_length}.")
+            differences.append(
+                "the overlong penalty is the reward manager's in verl: "
+                f"overlong_buffer_cfg with len={part.cache}, "
+                f"penalty_factor={part.factor}, max_resp_len={part.max_length}."
+            )
     return answer(VERSION, words, differences, objective, from_verl(**words), strict)
 
 
 def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
     """(part, why) for each part that verl has nothing for, whatever stands beside it."""
     part, ratio = objective.advantage, objective.ratio
-    if not isinstance(part, (gae, return_to_go, group_zscore, group_center, leave_one_out,
-                             greedy_baseline)):
-        yield (f"advantage={part!r}", "Of the baselines here it has gae, return_to_go, "
-               "group_zscore, group_center, leave_one_out and greedy_baseline.")
+    if not isinstance(
+        part, (gae, return_to_go, group_zscore, group_center, leave_one_out, greedy_baseline)
+    ):
+        yield (
+            f"advantage={part!r}",
+            "Of the baselines here it has gae, return_to_go, "
+            "group_zscore, group_center, leave_one_out and greedy_baseline.",
+        )
     elif isinstance(part, leave_one_out) and part.normalise:
         yield f"advantage={part!r}", "Its rloo has no std."
     part = objective.surrogate
@@ -83,8 +99,10 @@ def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
         yield f"surrogate={part!r}", "Its cispo has a cap."
     elif isinstance(part, surrogates.sapo) and part.gate != "sigmoid":
         yield f"surrogate={part!r}", "Its gate is the sigmoid."
-    elif not isinstance(part, (clip, logprob, surrogates.ratio, surrogates.cispo, surrogates.sapo,
-                               surrogates.kl_cov)):
+    elif not isinstance(
+        part,
+        (clip, logprob, surrogates.ratio, surrogates.cispo, surrogates.sapo, surrogates.kl_cov),
+    ):
         yield f"surrogate={part!r}", "Of the surrogates here it has clip, cispo, sapo and kl_cov."
     if type(objective.weights).__name__ not in WEIGHT_WORDS:
         yield f"weights={objective.weights!r}", f"Its averages are {', '.join(AGGREGATIONS)}."
@@ -150,14 +168,19 @@ def _say_policy(objective: Objective, words: dict, differences: list) -> None:
         words["loss_mode"] = "gspo"
         _say_band(surrogate.epsilon, surrogate.high, words)
         if not isinstance(ratio, ratios.sequence_token):
-            differences.append("verl has GSPO-token; with one advantage per answer value and "
-                               "gradient are GSPO's.")
+            differences.append(
+                "verl has GSPO-token; with one advantage per answer value and gradient are GSPO's."
+            )
     elif sequence:
         raise refuse(VERSION, f"{surrogate!r} on sequence ratios")
     elif isinstance(surrogate, clip) and len(gates) == 1 and isinstance(gates[0], clip_cov):
         gate = gates[0]
-        words.update(loss_mode="clip_cov", clip_cov_ratio=gate.fraction, clip_cov_lb=gate.low,
-                     clip_cov_ub=gate.high)
+        words.update(
+            loss_mode="clip_cov",
+            clip_cov_ratio=gate.fraction,
+            clip_cov_lb=gate.low,
+            clip_cov_ub=gate.high,
+        )
         _say_band(surrogate.epsilon, surrogate.high, words)
     elif isinstance(surrogate, surrogates.cispo) and mask:
         if surrogate.floor is not None:
@@ -173,8 +196,9 @@ def _say_policy(objective: Objective, words: dict, differences: list) -> None:
         _say_band(surrogate.epsilon, surrogate.high, words)
         if surrogate.dual is None:
             words["clip_ratio_c"] = 1e9
-            differences.append("verl's dual clip cannot be switched off; clip_ratio_c=1e9 keeps it "
-                               "out of reach.")
+            differences.append(
+                "verl's dual clip cannot be switched off; clip_ratio_c=1e9 keeps it out of reach."
+            )
         else:
             words["clip_ratio_c"] = surrogate.dual
     elif isinstance(surrogate, surrogates.cispo):
@@ -183,8 +207,9 @@ def _say_policy(objective: Objective, words: dict, differences: list) -> None:
     elif isinstance(surrogate, surrogates.sapo):
         words.update(loss_mode="sapo", tau_pos=surrogate.tau_pos, tau_neg=surrogate.tau_neg)
     elif isinstance(surrogate, surrogates.kl_cov):
-        words.update(loss_mode="kl_cov", kl_cov_ratio=surrogate.fraction,
-                     ppo_kl_coef=surrogate.coefficient)
+        words.update(
+            loss_mode="kl_cov", kl_cov_ratio=surrogate.fraction, ppo_kl_coef=surrogate.coefficient
+        )
     elif isinstance(surrogate, surrogates.ratio):
         words.update(loss_mode="vanilla", clip_ratio_low=1.0, clip_ratio_high=1e9, clip_ratio_c=1e9)
         differences.append("an unclipped ratio is said as a band that nothing leaves.")
@@ -198,8 +223,11 @@ def _say_weights(objective: Objective, words: dict, differences: list) -> Any:
     averaged = type(part).__name__
     if words["loss_mode"] in ("sapo", "geo_mean"):
         if averaged != "sequence_mean":
-            raise refuse(VERSION, f"{words['loss_mode']} with {averaged}",
-                         "It always takes the mean of each answer, then of the answers.")
+            raise refuse(
+                VERSION,
+                f"{words['loss_mode']} with {averaged}",
+                "It always takes the mean of each answer, then of the answers.",
+            )
         own = next((t.weights for t in objective.terms if t.weights is not None), part)
         part, averaged = own, type(own).__name__
         if averaged not in WEIGHT_WORDS:
@@ -207,8 +235,10 @@ def _say_weights(objective: Objective, words: dict, differences: list) -> Any:
     words["loss_agg_mode"] = WEIGHT_WORDS[averaged]
     if averaged == "constant_length":
         if part.length is None:
-            differences.append("set loss_scale_factor to your generation limit: without it verl "
-                               "divides by the padded width of each micro-batch.")
+            differences.append(
+                "set loss_scale_factor to your generation limit: without it verl "
+                "divides by the padded width of each micro-batch."
+            )
         else:
             words["loss_scale_factor"] = part.length
     return part

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..composition import Objective
+from rlnb.objective.composition import Objective
 
 __all__ = ["Reader", "Words", "answer", "known_words", "refuse", "refuse_all"]
 
@@ -28,8 +28,13 @@ class Reader:
     Raises ValueError, with the nearest known word, for a word the library does not have.
     """
 
-    def __init__(self, library: str, given: Mapping[str, Any], defaults: Mapping[str, Any],
-                 known: Iterable[str]) -> None:
+    def __init__(
+        self,
+        library: str,
+        given: Mapping[str, Any],
+        defaults: Mapping[str, Any],
+        known: Iterable[str],
+    ) -> None:
         known = {*known, *defaults}
         for word in given:
             if word not in known:
@@ -49,8 +54,10 @@ class Reader:
         if value not in allowed:
             near = difflib.get_close_matches(str(value), allowed, 1, 0.5)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"{word} must be one of {', '.join(allowed)} in {self.library}; "
-                             f"got {value!r}.{hint}")
+            raise ValueError(
+                f"{word} must be one of {', '.join(allowed)} in {self.library}; "
+                f"got {value!r}.{hint}"
+            )
         return value
 
     def number(self, word: str, *, optional: bool = False) -> float | None:
@@ -59,8 +66,9 @@ class Reader:
         if value is None and optional:
             return None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ValueError(f"{word} must be a number{' or None' if optional else ''}; "
-                             f"got {value!r}.")
+            raise ValueError(
+                f"{word} must be a number{' or None' if optional else ''}; got {value!r}."
+            )
         return float(value)
 
     @property
@@ -70,7 +78,7 @@ class Reader:
 
     def told(self, objective: Objective) -> Objective:
         """The objective just built from these words, with its `.ignored` set."""
-        object.__setattr__(objective, "ignored", self.ignored)   # frozen, and not part of its value
+        object.__setattr__(objective, "ignored", self.ignored)  # frozen, and not part of its value
         return objective
 
 
@@ -81,11 +89,16 @@ def as_words(config: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
     elif isinstance(config, Mapping):
         words = dict(config)
     elif is_dataclass(config) and not isinstance(config, type):
-        words = {f.name: value for f in fields(config)
-                 if f.init and (value := getattr(config, f.name)) != f.default}
+        words = {
+            f.name: value
+            for f in fields(config)
+            if f.init and (value := getattr(config, f.name)) != f.default
+        }
     else:
-        raise TypeError("the configuration must be a mapping, a configuration object or keywords; "
-                        f"got {type(config).__name__}.")
+        raise TypeError(
+            "the configuration must be a mapping, a configuration object or keywords; "
+            f"got {type(config).__name__}."
+        )
     return {**words, **keywords}
 
 
@@ -97,8 +110,14 @@ class Words(dict):
         self.differences = tuple(differences)
 
 
-def answer(library: str, words: Mapping[str, Any], differences: list[str], objective: Objective,
-           back: Objective, strict: bool) -> Words:
+def answer(
+    library: str,
+    words: Mapping[str, Any],
+    differences: list[str],
+    objective: Objective,
+    back: Objective,
+    strict: bool,
+) -> Words:
     """The end of every `to_...`: `back` is what the library makes of `words`. Where it differs in
     conventions only, that is one more difference; with `strict` any difference is refused."""
     if back != objective and back.canonical() == objective.canonical():

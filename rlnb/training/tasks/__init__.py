@@ -9,6 +9,8 @@ small model), text (English prompts and tagged answers, for any language model),
 arithmetic, executes nothing), weak (verifiers that can be gamed, on purpose).
 """
 
+from __future__ import annotations
+
 from rlnb.training.tasks.chain import Chain
 from rlnb.training.tasks.countdown import Countdown
 from rlnb.training.tasks.pick import Pick

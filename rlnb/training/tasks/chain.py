@@ -1,5 +1,7 @@
 """The task `chain`: arithmetic from left to right, modulo 10."""
 
+from __future__ import annotations
+
 import random
 from dataclasses import dataclass
 

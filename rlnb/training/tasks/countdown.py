@@ -1,5 +1,7 @@
 """The task `countdown`: an expression that uses every number once and has the target as value."""
 
+from __future__ import annotations
+
 import random
 import re
 from collections.abc import Iterator

@@ -10,6 +10,8 @@ has at most 256 characters and 32 parentheses inside each other, hence under 130
 million, and its value is an exact fraction of a few thousand bits at most.
 """
 
+from __future__ import annotations
+
 import re
 from fractions import Fraction
 

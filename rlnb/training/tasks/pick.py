@@ -1,5 +1,7 @@
 """The task `pick`: choosing is hard, checking is easy, and the answer's length is free."""
 
+from __future__ import annotations
+
 import itertools
 import random
 import re

@@ -1,5 +1,7 @@
 """The task `sort`: the given numbers in ascending order."""
 
+from __future__ import annotations
+
 import random
 import re
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """What every task has in common: problems, the split, the corpus, and the draw from a split."""
 
+from __future__ import annotations
+
 import hashlib
 import random
 from collections.abc import Callable, Iterator

@@ -4,6 +4,8 @@ The verifier takes what stands in the last pair <answer>...</answer>, and parses
 executed, whatever a model writes there. `system` is the system line of models with a chat template.
 """
 
+from __future__ import annotations
+
 import random
 import re
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The task `types`: one skill and seven pass rates."""
 
+from __future__ import annotations
+
 import random
 import re
 from dataclasses import dataclass

@@ -6,6 +6,8 @@ wrong answer that it pays for. Whether a model finds one is another matter: it m
 like it before it can be rewarded for it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 
