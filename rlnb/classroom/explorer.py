@@ -48,6 +48,7 @@ class Explorer:
     controls                        name of a parameter -> ipywidgets control with a `value`
     alt(data) -> str                what is to be seen at this setting, key numbers included
     caption                         the one message, shown as text under the picture
+    readout(data) -> str            the numbers that change, as a line of text under the controls
     size                            width and height in CSS pixels
     columns                         how many controls stand side by side
     colors                          of the committed picture's palette, for one that is full of text
@@ -68,12 +69,15 @@ class Explorer:
         size: tuple[int, int] = (900, 380),
         columns: int = 1,
         colors: int | None = None,
+        readout: Callable[[Any], str] | None = None,
     ):
         self.compute, self.update, self.alt, self.caption = compute, update, alt, caption
-        self.columns, self.colors = columns, colors
+        self.columns, self.colors, self.readout = columns, colors, readout
+        self.listeners: list[Callable[[Any], None]] = []  # called with the data after a move
         self.controls = dict(controls)
         self.problem = ipywidgets.Label("", style={"text_color": VERMILLION, "font_weight": "bold"})
         self.data = compute(**self.params)
+        self.line = ipywidgets.Label(readout(self.data) if readout else "")
         with matplotlib.rc_context(STYLE):
             self.figure = new_figure(*size)
             self.artists = build(self.figure, self.data)
@@ -159,6 +163,10 @@ class Explorer:
         self.problem.value = ""
         self.data = data
         self.update(self.artists, data)
+        if self.readout is not None:
+            self.line.value = self.readout(data)
+        for listener in self.listeners:
+            listener(data)
         return True
 
     def _on_change(self, _change) -> None:
@@ -173,7 +181,8 @@ class Explorer:
         if self.columns > 1:
             grid = ipywidgets.Layout(grid_template_columns=f"repeat({self.columns}, 1fr)")
             controls = [ipywidgets.GridBox(controls, layout=grid)]
-        box = ipywidgets.VBox([*controls, self.problem])
+        lines = [self.problem] if self.readout is None else [self.line, self.problem]
+        box = ipywidgets.VBox([*controls, *lines])
         data = dict(box._repr_mimebundle_())
         settings = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
         data["text/plain"] = f"[controls: {settings}; run the notebook to move them]"

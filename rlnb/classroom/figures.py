@@ -188,10 +188,14 @@ class Picture:
     def __repr__(self) -> str:
         return f"Picture({self.alt!r})"
 
+    def bundles(self) -> list[Bundle]:
+        """What it shows: the picture, and its caption where it has one."""
+        shown = [picture_bundle(self.png, self.alt, self.size)]
+        return [*shown, caption_bundle(self.caption)] if self.caption else shown
+
     def _ipython_display_(self) -> None:
-        display(picture_bundle(self.png, self.alt, self.size))
-        if self.caption:
-            display(caption_bundle(self.caption))
+        for bundle in self.bundles():
+            display(bundle)
 
 
 def static_figure(

@@ -58,6 +58,12 @@ def final(run: str, name: str = "pass@1", step: int | None = None) -> list[float
     return out
 
 
+def evaluations(run: str, name: str = "pass@1") -> tuple[list[int], np.ndarray]:
+    """The steps of the held-out evaluations, and one metric of theirs, (seeds, evaluations)."""
+    found = [series(records(run, seed), name, kind="eval") for seed in seeds(run)]
+    return sorted(found[0]), np.array([[one[step] for step in sorted(found[0])] for one in found])
+
+
 def running_mean(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
     """Mean over the last `window` steps, nan left out; shorter at the start.
 

@@ -65,6 +65,8 @@ BASES = {"sort": BaseRecipe(steps=260, batch=96), "countdown": BaseRecipe(steps=
 
 SMALL = Recipe(prompts=8, steps=40, eval_every=20, eval_prompts=100, checkpoint_every=0)
 EIGHT = replace(SMALL, minibatches=4, num_iterations=2, learning_rate=2e-4, steps=20, eval_every=10)
+REUSE = replace(EIGHT, eval_every=4)
+ONCE = replace(REUSE, minibatches=1, num_iterations=1)
 FAST = Recipe(steps=50, learning_rate=1e-3, checkpoint_every=0)  # else as chain_dr_grpo
 PICK = Recipe(steps=80, eval_every=40, eval_prompts=100, checkpoint_every=0)
 REFILL = replace(SMALL, max_resample=4, steps=24, eval_every=4)
@@ -79,6 +81,10 @@ RECORDINGS: dict[str, Recording] = {
     "chain_rollouts": Recording(ZOO["dr_grpo"], Recipe(record_rollouts=2), seeds=(0,)),
     "chain_8_updates_clip": Recording(ZOO["dr_grpo"], EIGHT),
     "chain_8_updates_no_clip": Recording(unclipped, EIGHT),
+    "chain_reuse_8_clip": Recording(ZOO["dr_grpo"], REUSE),
+    "chain_reuse_8_no_clip": Recording(unclipped, REUSE),
+    "chain_reuse_1": Recording(ZOO["dr_grpo"], ONCE),
+    "chain_reuse_1_lr_8x": Recording(ZOO["dr_grpo"], replace(ONCE, learning_rate=1.6e-3)),
     "chain_no_baseline": Recording(ZOO["reinforce"], SMALL, seeds=tuple(range(6))),
     "chain_rloo": Recording(ZOO["rloo"], SMALL, seeds=tuple(range(6))),
     "chain_stale_0": Recording(ZOO["dr_grpo"], SMALL),

@@ -21,10 +21,12 @@ from rlnb.classroom.explorers.group_advantage import group_advantage_explorer
 from rlnb.classroom.explorers.kl_directions import kl_explorer
 from rlnb.classroom.explorers.kl_estimators import kl_estimator_explorer
 from rlnb.classroom.explorers.near_equal import std_explorer
+from rlnb.classroom.explorers.one_token import one_token_explorer
 from rlnb.classroom.explorers.rare_token import rare_token_explorer
 from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
 from rlnb.classroom.explorers.rollouts import rollouts_explorer
 from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
+from rlnb.classroom.explorers.token_gates import token_gates_explorer
 from rlnb.classroom.explorers.token_weights import token_weights_explorer
 
 __all__ = [
@@ -40,10 +42,12 @@ __all__ = [
     "group_advantage_explorer",
     "kl_estimator_explorer",
     "kl_explorer",
+    "one_token_explorer",
     "rare_token_explorer",
     "recorded_run_explorer",
     "rollouts_explorer",
     "scaling_fit_explorer",
     "std_explorer",
+    "token_gates_explorer",
     "token_weights_explorer",
 ]

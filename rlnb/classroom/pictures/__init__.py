@@ -1,0 +1,1 @@
+"""Ready pictures for the pages: each draws one idea and says it in its caption."""

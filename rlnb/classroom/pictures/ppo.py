@@ -1,0 +1,400 @@
+"""The pictures of the page on PPO's clip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from rlnb.classroom.figures import (
+    BLACK,
+    BLUE,
+    GREY,
+    NEGATIVE,
+    ORANGE,
+    POSITIVE,
+    PURPLE,
+    VERMILLION,
+    Picture,
+    signed,
+    static_figure,
+)
+from rlnb.classroom.recorded import evaluations
+from rlnb.objective import Batch
+
+__all__ = [
+    "answers_used",
+    "arrows",
+    "map_of_silence",
+    "overshoot",
+    "promises",
+    "reuse_sweep",
+    "shapes",
+    "training",
+]
+
+TEXT = 10.5  # points: the size of the page's own text
+SEED_LINES = ("-", "--", "-.", ":", (0, (6, 2)), (0, (4, 1, 1, 1, 1, 1)))
+RULES = {"no clip": ORANGE, "clip alone": PURPLE, "clip and min": BLACK}
+RULE_LINES = {"no clip": "-", "clip alone": "-.", "clip and min": "--"}
+SILENT = "#D9D9D9"
+
+
+def promises(promised: Tensor, real: Tensor | None = None, most: float = 0.0) -> Picture:
+    """Gain per step, every seed: what the batch promises and, beside it, what is true.
+
+    promised, real: (steps + 1, seeds). most: the largest gain there is. Without `real` the right
+    panel asks.
+    """
+    claimed = promised.numpy()
+
+    def build(figure, _):
+        for k, title in enumerate(("what the batch promises", "what is true")):
+            axes = figure.add_axes((0.07 + 0.49 * k, 0.18, 0.42, 0.71))
+            axes.set(ylim=(-0.3, 2.3), xlim=(0, len(claimed) - 1))
+            axes.set_xlabel("gradient steps on the one batch", fontsize=TEXT)
+            axes.set_ylabel("gain in the chance to be right" if k == 0 else "", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            axes.tick_params(labelsize=TEXT)
+            axes.axhline(0, color=GREY, lw=0.8)
+            if k == 0:
+                _seeds(axes, claimed, ORANGE)
+            elif real is None:
+                middle = (len(claimed) / 2, 1.0)
+                axes.text(*middle, "?", fontsize=60, ha="center", va="center", color=GREY)
+            else:
+                _truth(axes, real.numpy(), most)
+
+    ends = ", ".join(f"{x:.2f}" for x in claimed[-1])
+    alt = f"Six seeds, {len(claimed) - 1} steps on one batch. Promised at the end: {ends}."
+    caption = "Six seeds (line styles), 64 answers each, all steps on the same 64 answers."
+    if real is not None:
+        alt += " True: " + ", ".join(signed(float(x), 2) for x in real[-1]) + "."
+        caption = (
+            f"The same six runs, same scale. The most there is to gain is {signed(most, 2)}. What "
+            "the batch promises grows with every step; the truth does not."
+        )
+    return static_figure(build, size=(900, 300), alt=alt, caption=caption)
+
+
+def _seeds(axes, runs: np.ndarray, color: str, width: float = 1.7) -> None:
+    for s in range(runs.shape[1]):
+        axes.plot(runs[:, s], color=color, ls=SEED_LINES[s % len(SEED_LINES)], lw=width)
+
+
+def _truth(axes, runs: np.ndarray, most: float) -> None:
+    """The true gains at scale, and once more magnified."""
+    _seeds(axes, runs, BLUE)
+    zoom = axes.inset_axes((0.16, 0.42, 0.8, 0.54))
+    zoom.set(ylim=(-0.12, 0.3), xlim=(0, len(runs) - 1), yticks=(-0.1, 0, 0.1, 0.2), xticks=())
+    zoom.spines[["top", "right"]].set_visible(True)
+    zoom.tick_params(labelsize=9.5)
+    zoom.axhline(0, color=GREY, lw=0.8)
+    zoom.axhline(most, color=BLACK, ls=(0, (4, 2)), lw=1.2)
+    zoom.text(1, most + 0.008, f"the most there is, {signed(most, 2)}", va="bottom", fontsize=9.5)
+    _seeds(zoom, runs, BLUE, 1.5)
+    zoom.set_title("magnified", fontsize=9.5, color=GREY, pad=3)
+
+
+def arrows(slopes: Callable[[float, float], Sequence[Sequence[float]]]) -> Picture:
+    """The square of (a, b): which way the truth points, and which way the surrogate does."""
+
+    def build(figure, _):
+        axes = figure.add_axes((0.07, 0.16, 0.36, 0.8))
+        grid = (0.1, 0.3, 0.5, 0.7, 0.9)
+        places = [(a, b) for a in grid for b in grid]
+        for k, (color, width) in enumerate(((BLUE, 0.012), (ORANGE, 0.007))):
+            ends = np.array([slopes(*place)[k] for place in places])
+            axes.quiver(
+                *np.array(places).T,
+                *ends.T,
+                color=color,
+                angles="xy",
+                scale_units="xy",
+                scale=6.2,
+                width=width,
+                zorder=2 + k,
+            )
+        axes.plot(0.5, 0.5, "o", color=BLACK, ms=8, zorder=5)
+        axes.set(xlim=(0, 1.1), ylim=(0, 1.1), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
+        axes.set_xlabel("chance a of the first token", fontsize=TEXT)
+        axes.set_ylabel("chance b of the second", fontsize=TEXT)
+        axes.tick_params(labelsize=TEXT)
+        for y, color, text in (
+            (0.84, BLUE, "truth: the way the chance a·b to be right rises"),
+            (0.68, ORANGE, "surrogate, from samples at the dot:\nthe same way everywhere"),
+            (0.46, BLACK, "the dot: the policy that wrote the samples.\nHere the two agree."),
+        ):
+            figure.text(0.5, y, "■" if color != BLACK else "●", color=color, fontsize=13, va="top")
+            figure.text(0.53, y, text, fontsize=11, va="top")
+
+    return static_figure(
+        build,
+        size=(900, 330),
+        alt="Arrows on the square of a and b. Blue, the true slope (b, a), turns from place to "
+        "place; orange, the surrogate's slope, is (0.5, 0.5) everywhere. They agree at (0.5, 0.5).",
+        caption="The surrogate is the tangent of the truth at the old policy: right where it "
+        "touches, and more wrong with distance.",
+    )
+
+
+def shapes(epsilon: float = 0.2) -> Picture:
+    """ρA, clip(ρ)A and the smaller of the two, for both signs of A."""
+
+    def build(figure, _):
+        x = np.linspace(0, 2.2, 500)
+        for k, A in enumerate((1, -1)):
+            axes = figure.add_axes((0.07 + 0.5 * k, 0.17, 0.41, 0.72))
+            raw, cut = x * A, np.clip(x, 1 - epsilon, 1 + epsilon) * A
+            axes.axvspan(1 - epsilon, 1 + epsilon, color=BLACK, alpha=0.07, lw=0)
+            color = POSITIVE if A > 0 else NEGATIVE
+            least = np.minimum(raw, cut)
+            axes.plot(x, least, color=color, lw=6, alpha=0.45, label="the smaller")
+            axes.plot(x, raw, ":", color=BLACK, lw=1.6, label="ρA")
+            axes.plot(x, cut, "--", color=BLACK, lw=1.6, label="clip(ρ)A")
+            axes.set(xlim=(0, 2.2), xticks=(0, 0.8, 1.2, 2))
+            axes.set_xlabel("ratio ρ", fontsize=TEXT)
+            axes.set_ylabel("objective of this token" if k == 0 else "", fontsize=TEXT)
+            axes.tick_params(labelsize=TEXT)
+            kind = "good" if A > 0 else "bad"
+            axes.set_title(f"{kind} token, A = {signed(A, 0)}", fontsize=TEXT, weight="bold")
+            says = {"fontsize": 11, "weight": "bold", "ha": "center"}
+            if A > 0:
+                axes.text(1.72, 0.95, "flat: silent", **says)
+                axes.text(0.62, 0.18, "slope: can climb back", **says)
+            else:
+                axes.text(0.42, -1.02, "flat: silent", **says)
+                axes.text(1.2, -2.1, "slope:\ncan fall back", **says)
+            axes.legend(loc="upper left" if A > 0 else "upper right", fontsize=TEXT)
+
+    return static_figure(
+        build,
+        size=(900, 330),
+        alt="Two panels against the ratio. For A = +1 the smaller curve follows rho A up to 1.2 "
+        "and is flat after it. For A = -1 it is flat below 0.8 and follows rho A after it.",
+        caption="The min takes the lower curve. Where the lower one is flat the token is silent: "
+        "right of the band for good tokens, left of it for bad ones.",
+    )
+
+
+def map_of_silence(batch: Batch, ratio: Tensor, advantages: Tensor) -> Picture:
+    """Ratio against advantage, the silent regions shaded, the group's tokens on it."""
+    mask = batch.mask
+    x, y = ratio.detach()[mask].numpy(), advantages[mask].numpy()
+
+    def build(figure, _):
+        for k, name in enumerate(("clip alone", "clip and min")):
+            axes = figure.add_axes((0.08 + 0.47 * k, 0.19, 0.44, 0.7))
+            axes.set(xscale="log", xlim=(0.5, 8), ylim=(-1, 1), yticks=())
+            axes.set_xticks((0.5, 0.8, 1.2, 2, 4, 8), ("0.5", "0.8", "1.2", "2", "4", "8"))
+            axes.minorticks_off()
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("ratio ρ (log scale)", fontsize=TEXT)
+            if k == 0:
+                axes.set_yticks((-0.5, 0.5), ("bad\nA < 0", "good\nA > 0"))
+            _shade(axes, both_sides=k == 0)
+            _tokens(axes, x, y, both_sides=k == 0)
+            axes.axhline(0, color=GREY, lw=0.8)
+            axes.axvline(1, color=GREY, lw=0.8)
+            where = {"x": 3.1, "ha": "center", "va": "center", "fontsize": TEXT}
+            axes.text(y=0.86, s="rose, and should: silent", **where)
+            fate = "silent" if k == 0 else "alive"
+            weight = "normal" if k == 0 else "bold"
+            axes.text(y=-0.86, s=f"rose, and should not: {fate}", weight=weight, **where)
+            axes.set_title(name, fontsize=TEXT, weight="bold")
+
+    return static_figure(
+        build,
+        size=(900, 330),
+        alt="Ratio against advantage with the sixteen tokens. Clip alone: both sides of the band "
+        "are silent. Clip and min: silent are only A > 0 above 1.2 and A < 0 below 0.8.",
+        caption="Sixteen tokens, moved apart a little upwards and downwards; crosses are silent. "
+        "The clip alone silences by place. With the min, place and sign must agree.",
+    )
+
+
+def _shade(axes, both_sides: bool) -> None:
+    regions = [(1.2, 8, 0, 1), (0.5, 0.8, -1, 0)]
+    if both_sides:
+        regions += [(1.2, 8, -1, 0), (0.5, 0.8, 0, 1)]
+    for left, right, low, high in regions:
+        size = (right - left, high - low)
+        axes.add_patch(
+            Rectangle((left, low), *size, fc=SILENT, ec="white", hatch="//", lw=0, zorder=0)
+        )
+
+
+def _tokens(axes, x: np.ndarray, y: np.ndarray, both_sides: bool) -> None:
+    silent = (y > 0) & (x > 1.2) | (y < 0) & (x < 0.8)
+    if both_sides:
+        silent = (x > 1.2) | (x < 0.8)
+    lift = 0.11 * (np.arange(len(x)) % 3 - 1)  # tokens at the same place
+    for quiet in (True, False):
+        for sign, color in ((1, POSITIVE), (-1, NEGATIVE)):
+            pick = (silent == quiet) & (np.sign(y) == sign)
+            mark = "X" if quiet else "o"
+            axes.plot(x[pick], (y + lift)[pick], mark, ms=9, mec="white", mfc=color, ls="")
+
+
+def training(curves: Mapping[str, Tensor], control: Tensor, best: float) -> Picture:
+    """A panel per arm: every seed, their mean, and the mean of the control.
+
+    curves: arm -> (batches + 1, seeds) chance of a right answer. An arm's name begins with a rule.
+    """
+
+    def build(figure, _):
+        width = 0.925 / len(curves)
+        grey = control.mean(1).numpy()
+        for k, (name, runs) in enumerate(curves.items()):
+            axes = figure.add_axes((0.07 + width * k, 0.18, width - 0.025, 0.7))
+            color = next(c for rule, c in RULES.items() if name.startswith(rule))
+            axes.plot(runs.numpy(), color=color, lw=0.9, alpha=0.7)
+            axes.plot(runs.mean(1).numpy(), color=color, lw=3)
+            axes.plot(grey, color=GREY, ls=":", lw=2)
+            axes.axhline(best, color=BLACK, ls=(0, (4, 2)), lw=1)
+            axes.set(ylim=(0.33, 0.72), xlim=(0, len(grey) - 1))
+            axes.set_xlabel("batches of 64 answers", fontsize=TEXT)
+            axes.tick_params(labelsize=TEXT)
+            if k:
+                axes.set_yticklabels([])
+            else:
+                axes.set_ylabel("chance of a right answer", fontsize=TEXT)
+            axes.set_title(name, fontsize=TEXT, weight="bold")
+
+    ends = [f"{name}: {runs[-1].mean():.2f}" for name, runs in curves.items()]
+    return static_figure(
+        build,
+        size=(900, 320),
+        alt=f"Chance of a right answer over {len(control) - 1} batches, six seeds a panel, from "
+        f"0.47. Mean at the end: {'; '.join(ends)}; one step a batch: {control[-1].mean():.2f}.",
+        caption="Thin: each of six seeds. Thick: their mean. Dotted: the mean with one step a "
+        "batch, no reuse. Dashed: always the best answer, 0.70.",
+    )
+
+
+def reuse_sweep(steps: Sequence[int], ends: Mapping[str, Sequence[float]], seeds: int) -> Picture:
+    """Where training ends against the number of steps per batch, a line per rule."""
+
+    def build(figure, _):
+        axes = figure.add_axes((0.08, 0.19, 0.6, 0.75))
+        for name, values in ends.items():
+            axes.plot(steps, values, color=RULES[name], ls=RULE_LINES[name], lw=2.6, marker="o")
+        axes.set(xscale="log", ylim=(0.45, 0.7))
+        axes.set_xticks(steps, [str(n) for n in steps])
+        axes.minorticks_off()
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("gradient steps per batch", fontsize=TEXT)
+        axes.set_ylabel("chance to be right, at the end", fontsize=TEXT)
+        floor = 0.0
+        for name, values in sorted(ends.items(), key=lambda item: item[1][-1]):
+            floor = max(values[-1], floor + 0.018)
+            text = f"{name}: {values[-1]:.2f} at {steps[-1]}"
+            axes.annotate(text, (steps[-1], floor), (12, 0), textcoords="offset points",
+                          va="center", fontsize=11, color=BLACK)  # fmt: skip
+
+    table = "; ".join(
+        f"{name} " + ", ".join(f"{value:.2f}" for value in values) for name, values in ends.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 300),
+        alt=f"Mean chance to be right after 30 batches, {seeds} seeds, with "
+        f"{', '.join(map(str, steps))} steps per batch: {table}.",
+        caption=f"Mean of {seeds} seeds after 30 batches of 64 answers, the same learning rate "
+        "everywhere. Without a clip the number of steps has to be right. With one it need not be.",
+    )
+
+
+MODEL_ARMS = {
+    "8 steps a batch, clip": ("chain_reuse_8_clip", BLACK, "-"),
+    "8 steps a batch, no clip": ("chain_reuse_8_no_clip", ORANGE, "--"),
+    "1 step a batch": ("chain_reuse_1", GREY, ":"),
+    "1 step, 8 times the learning rate": ("chain_reuse_1_lr_8x", VERMILLION, "-."),
+}
+ANSWERS_A_BATCH = 64
+
+
+def answers_used() -> Picture:
+    """The recorded transformer: held-out pass@1 against the answers written, four arms."""
+    arms = {name: evaluations(run) for name, (run, _, _) in MODEL_ARMS.items()}
+
+    def build(figure, _):
+        axes = figure.add_axes((0.07, 0.17, 0.5, 0.79))
+        floor = 1.0
+        ends = sorted(arms.items(), key=lambda item: -item[1][1][:, -1].mean())
+        for name, (steps, runs) in ends:
+            _, color, line = MODEL_ARMS[name]
+            x = np.asarray(steps) * ANSWERS_A_BATCH
+            axes.plot(x, runs.T, color=color, lw=0.9, alpha=0.6)
+            axes.plot(x, runs.mean(0), color=color, ls=line, lw=3)
+            floor = min(runs[:, -1].mean(), floor - 0.06)
+            text = f"{name}: {runs[:, -1].min():.2f} to {runs[:, -1].max():.2f}"
+            axes.annotate(text, (x[-1], floor), (10, 0), textcoords="offset points", va="center",
+                          fontsize=11)  # fmt: skip
+        axes.set(ylim=(0, 1), xlim=(0, x[-1]))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("answers written", fontsize=TEXT)
+        axes.set_ylabel("pass@1 on held-out problems", fontsize=TEXT)
+
+    ends = "; ".join(
+        f"{name}: " + ", ".join(f"{x:.2f}" for x in runs[:, -1]) for name, (_, runs) in arms.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 320),
+        alt=f"Held-out pass@1 of a small transformer, start 0.37, after 1,280 answers, three seeds "
+        f"each. {ends}.",
+        caption="A 0.3M-parameter transformer, 20 batches of 64 answers, learning rate 0.0002 but "
+        "for the last arm. Thin: each of three seeds. Recorded on a CPU.",
+    )
+
+
+def overshoot(
+    rates: Sequence[float], one: Mapping[str, Sequence[float]], many: Mapping[str, Sequence[float]]
+) -> Picture:
+    """Largest ratio: after one step, against the learning rate; and along forty small steps."""
+
+    def build(figure, _):
+        for k, curves in enumerate((one, many)):
+            axes = figure.add_axes((0.07 + 0.5 * k, 0.19, 0.41, 0.69))
+            x = rates if k == 0 else range(len(next(iter(curves.values()))))
+            for name, values in curves.items():
+                wide = {"lw": 6, "alpha": 0.6} if name == "no clip" else {"lw": 2}
+                axes.plot(x, values, color=RULES[name], ls=RULE_LINES[name], label=name, **wide)
+            axes.axhspan(0.8, 1.2, color=BLACK, alpha=0.08, lw=0)
+            axes.set(ylim=(0.8, 3.8), xlim=(0, max(x)))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_ylabel("largest ratio" if k == 0 else "", fontsize=TEXT)
+            axes.set_xlabel(
+                "learning rate" if k == 0 else "gradient steps at learning rate 0.05", fontsize=TEXT
+            )
+            title = "one step" if k == 0 else "forty small steps"
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            axes.text(max(x), 0.85, "the band", ha="right", fontsize=TEXT)
+            if k == 0:
+                axes.legend(loc="upper left", fontsize=TEXT)
+            else:
+                _edge(axes, many["clip and min"])
+
+    last = {name: (one[name][-1], many[name][-1]) for name in one}
+    alt = "; ".join(f"{name}: {a:.2f} and {b:.2f}" for name, (a, b) in last.items())
+    return static_figure(
+        build,
+        size=(900, 310),
+        alt=f"Largest ratio after one step at learning rate {rates[-1]:g}, and after forty steps "
+        f"of 0.05. {alt}.",
+        caption="In one step the two curves are the same: the clip does nothing. Over many small "
+        "steps it takes hold, a little outside the band.",
+    )
+
+
+def _edge(axes, path: Sequence[float]) -> None:
+    zoom = axes.inset_axes((0.1, 0.55, 0.42, 0.4))
+    zoom.plot(range(len(path)), path, color=BLACK, ls="--", lw=2)
+    zoom.axhspan(0.8, 1.2, color=BLACK, alpha=0.08, lw=0)
+    zoom.set(ylim=(1.1, 1.27), xlim=(0, len(path) - 1), xticks=(), yticks=(1.1, 1.2))
+    zoom.tick_params(labelsize=9.5)
+    zoom.text(len(path) - 2, 1.237, f"{path[-1]:.4f}", ha="right", fontsize=TEXT)
+    zoom.spines[["top", "right"]].set_visible(True)
