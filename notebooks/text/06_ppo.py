@@ -142,11 +142,12 @@ def slopes(a, b):
         rho = torch.stack([2 * (p if bit else 1 - p)
                            for p, bit in zip(at, y)])
         L = L + 0.25 * rho.sum() * (min(y) - 0.25)      # reward minus its mean
-    return [torch.autograd.grad(f, at)[0].tolist() for f in (at.prod(), L)]
+    return [torch.autograd.grad(f, at)[0].tolist()
+            for f in (at.prod(), L)]
 
 for place in ((0.5, 0.5), (0.9, 0.2)):
     true, ours = slopes(*place)
-    print(f"at {place}: truth {true}, surrogate {[round(x, 4) for x in ours]}")
+    print(f"at {place}: truth {true}, ours {[round(x, 4) for x in ours]}")
 pictures.arrows(slopes)
 
 # %% [markdown]
@@ -225,8 +226,9 @@ pictures.shapes()
 
 # %%
 batch = running_group()
-ratio = (batch.logprobs - batch.old_logprobs).exp()                  # (4, 6)
-A16 = (batch.rewards - batch.rewards.mean())[:, None].expand_as(ratio)
+ratio = (batch.logprobs - batch.old_logprobs).exp()          # (4, 6)
+A4 = batch.rewards - batch.rewards.mean()
+A16 = A4[:, None].expand_as(ratio)
 outside = batch.mask & ((ratio - 1).abs() > 0.2 + 1e-9)
 token_grid.probability_grid(batch, outside=outside, caption=(
     "Bold: the eight tokens whose ratio has left the band, 0.8 to 1.2."))
@@ -303,7 +305,7 @@ pictures.training(arms, control=train(no_clip, 1), best=0.7)
 
 # %%
 predict("ppo.4", "Same learning rate, 1 to 30 steps per batch. How does the "
-        "result depend on the number of steps, without a clip and with PPO?",
+        "result depend on their number, without a clip and with PPO?",
         ["both get better with more steps",
          "without: a peak, then a fall; PPO: nearly flat",
          "without: always below PPO", "both peak at the same place"])
@@ -359,7 +361,8 @@ one = {name: [largest(rule, lr, 1)[-1] for lr in rates]
 many = {name: largest(rule, 0.05, 40) for name, rule in two.items()}
 reveal("ppo.5", "3.63",
        "At the first step every ratio is 1, nobody is outside, and the two "
-       "gradients are the same vector.", pictures.overshoot(rates, one, many))
+       "gradients are the same vector.",
+       pictures.overshoot(rates, one, many))
 
 # %% [markdown]
 # On the right, forty small steps: here the clip does hold.
@@ -402,10 +405,9 @@ print("largest ratio with PPO after 3, 4 and 40 small steps:",
 
 # %%
 print(difference(ZOO["reinforce"], ZOO["ppo"]))
-A_group = batch.rewards - batch.rewards.mean()
-theirs = ZOO["ppo"](batch.replace(advantages=A_group)).loss
+theirs = ZOO["ppo"](batch.replace(advantages=A4)).loss
 ours = -clip_and_min(ratio, A16)[batch.mask].mean()
-assert torch.allclose(theirs, ours, rtol=0, atol=1e-12)  # this is rlnb's PPO
+assert torch.allclose(theirs, ours, rtol=0, atol=1e-12)  # rlnb's PPO
 score("ppo.1", "ppo.2", "ppo.3", "ppo.4", "ppo.5")
 
 # %% [markdown]

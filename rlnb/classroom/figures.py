@@ -205,13 +205,14 @@ def static_figure(
     alt: str | Callable[[Any], str],
     caption: str | None = None,
     size: tuple[int, int] = (900, 340),
+    colors: int | None = 128,
 ) -> Picture:
     """A figure that does not move.
 
     `build(figure, data)` draws on an empty `matplotlib.figure.Figure`, which has the course's
     style. `alt` says in one or two sentences what is to be seen, numbers included (or is a function
     of `data` that does); `caption` is the one message, shown in italics below. `size` is in CSS
-    pixels.
+    pixels; `colors` is the size of the palette, for a third of the bytes (None: every colour).
     """
     sentence = alt(data) if callable(alt) else alt
     if not sentence.strip():
@@ -220,7 +221,7 @@ def static_figure(
         figure = new_figure(*size)
         build(figure, data)
         figure.canvas.draw()
-    return Picture(encode_png(figure), sentence, caption, css_size(figure))
+    return Picture(encode_png(figure, colors), sentence, caption, css_size(figure))
 
 
 def series_style(name: str, index: int) -> tuple[str, Any]:
