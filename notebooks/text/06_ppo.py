@@ -93,10 +93,12 @@ predict("ppo.1", "What have the six seeds gained in truth, on average?",
         ["about +0.9, a bit less than promised", "about +0.4",
          "+0.23, the most there is to gain", "about +0.04"])
 
-# %% tags=["answer"]
+# %%
 real = pi @ q - pi[0] @ q                                     # (61, 6)
 most = 0.7 - (pi[0] @ q)[0].item()
 gain, top = real[-1].tolist(), promised[-1].argmax()
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
 reveal("ppo.1", "about +0.04",
        f"Promised {promised[-1].mean():+.2f}, true {real[-1].mean():+.2f}. "
        f"The seed with the largest promise, {promised[-1].max():+.2f}, "
@@ -135,7 +137,7 @@ reveal("ppo.1", "about +0.04",
 
 # %%
 def slopes(a, b):
-    """Slopes in (a, b): of the truth a b, and of the surrogate from (1/2, 1/2)."""
+    """Slopes in (a, b): of the truth a b, and of the surrogate."""
     at = torch.tensor([a, b], requires_grad=True)
     L = 0.0
     for y in ((1, 1), (1, 0), (0, 1), (0, 0)):          # four answers, 1/4 each
@@ -171,7 +173,7 @@ predict("ppo.2", "Which of the four still feel a gradient from clip(ρ)·A?",
         ["none of them", "w and z, which went the right way",
          "x and y, which went the wrong way", "all four"])
 
-# %% tags=["answer"]
+# %%
 def clip_alone(rho, A, epsilon=0.2):
     return rho.clamp(1 - epsilon, 1 + epsilon) * A
 
@@ -181,6 +183,8 @@ def slope(rule, rho, A):
     return [s + 0.0 for s in torch.autograd.grad(value, rho)[0].tolist()]
 
 four = [1.5, 0.5, 1.5, 0.5], [1.0, 1.0, -1.0, -1.0]         # w, x, y, z
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
 reveal("ppo.2", "none of them",
        f"Slopes in w, x, y, z: {slope(clip_alone, *four)}. A constant has "
        "no slope, on either side and for either sign.")
@@ -237,7 +241,7 @@ token_grid.probability_grid(batch, outside=outside, caption=(
 predict("ppo.3", "Eight of sixteen tokens are outside the band. "
         "How many does PPO, min included, silence?", ["8", "6", "4", "2"])
 
-# %% tags=["answer"]
+# %%
 def push(rule):
     """Slope of the rule in log pi, token by token; 0 on padding."""
     J = rule(ratio, A16)[batch.mask].sum()
@@ -246,6 +250,8 @@ def push(rule):
 rules = {"no clip": no_clip, "clip alone": clip_alone,
          "clip and min": clip_and_min}
 pushes = {name: push(rule) for name, rule in rules.items()}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
 reveal("ppo.3", "4",
        "Three good tokens that rose (1.25, 6.00, 1.40) and a bad one that "
        "fell (0.70).",
@@ -305,15 +311,17 @@ pictures.training(arms, control=train(no_clip, 1), best=0.7)
 
 # %%
 predict("ppo.4", "Same learning rate, 1 to 30 steps per batch. How does the "
-        "result depend on their number, without a clip and with PPO?",
+        "result depend on that, without a clip and with PPO?",
         ["both get better with more steps",
          "without: a peak, then a fall; PPO: nearly flat",
          "without: always below PPO", "both peak at the same place"])
 
-# %% tags=["answer"]
+# %%
 counts = (1, 2, 4, 8, 14, 30)
 ends = {name: [train(rule, k, n=40)[-1].mean().item() for k in counts]
         for name, rule in rules.items()}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
 reveal("ppo.4", "without: a peak, then a fall; PPO: nearly flat",
        f"With four steps no clip reaches {max(ends['no clip']):.2f} and "
        f"beats PPO's best, {max(ends['clip and min']):.2f}. But you must "
@@ -342,7 +350,7 @@ predict("ppo.5", "ONE step with learning rate 3. Without a clip the "
         "largest ratio comes to 3.63. And with PPO, ε = 0.2?",
         ["1.20", "a little above 1.2", "about 2", "3.63"])
 
-# %% tags=["answer"]
+# %%
 def largest(rule, lr, steps):
     """The largest of four ratios after each step."""
     A = torch.tensor([1.0, -1.0, 0.0, 0.0])
@@ -359,6 +367,8 @@ rates = [0.05 * i for i in range(1, 61)]
 one = {name: [largest(rule, lr, 1)[-1] for lr in rates]
        for name, rule in two.items()}
 many = {name: largest(rule, 0.05, 40) for name, rule in two.items()}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
 reveal("ppo.5", "3.63",
        "At the first step every ratio is 1, nobody is outside, and the two "
        "gradients are the same vector.",
