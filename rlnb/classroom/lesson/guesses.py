@@ -79,6 +79,8 @@ def predict(key: str, question: str, options: Sequence[str] = (), *, unit: str =
             f"number; got {list(options)}."
         )
     asked = Question(key, question, tuple(options), unit)
+    if key in _ASKED:  # asked again: an answer that waits goes on waiting
+        asked.waiting = _ASKED[key].waiting
     _ASKED[key] = asked
     lines = [f"**Your guess.** {question}", ""]
     lines += [f"- **{LETTERS[i]}** · {option}" for i, option in enumerate(options)]
