@@ -31,7 +31,7 @@ from rlnb.classroom.figures import (
     picture_bundle,
     quick_png,
 )
-from rlnb.classroom.screen import display, ipywidgets
+from rlnb.classroom.notebook_display import display, ipywidgets
 
 # Static artists end below this z-order (a legend is at 5), so that a full draw and a blit agree.
 ABOVE_STATIC = 100

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rlnb import check
-from rlnb.classroom.exercises.outcome import run
+from rlnb.classroom.checking.outcome import run
 
 CHECKS = [c for name in check.__all__ if isinstance(c := getattr(check, name), check.Check)]
 EACH = pytest.mark.parametrize("one", CHECKS, ids=lambda one: one.exercise.name)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from rlnb.classroom.aggregation import share_and_pressure, stop_drift
 from rlnb.classroom.explorers import token_weights, token_weights_explorer
 from rlnb.classroom.explorers.token_weights import compute, token_weight
+from rlnb.classroom.pictures.aggregation_rules import share_and_pressure, stop_drift
 from rlnb.objective import ZOO, padded_length, weights
 from rlnb.toys import running_batch
 

@@ -13,9 +13,9 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Polygon
 
+from rlnb.classroom.cached_text import MONO, Letters, letter_width, middle
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, signed
-from rlnb.classroom.letters import MONO, Letters, letter_width, middle
 from rlnb.training import data_folder, read
 
 RUN = "chain_rollouts_seed0"
