@@ -87,9 +87,9 @@ def test_weights_are_those_of_a_real_loss():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"divisor": "L"}, "divisor must be 'limit' or 'width', got 'L'"),
-        ({"micro": 3}, "micro must be 1, 2 or 4 rows"),
-        ({"first": 0}, "at least 1 token"),
+        ({"divisor": "L"}, r"divisor must be one of \['limit', 'width'\], got 'L'"),
+        ({"micro": 3}, r"micro must be one of \[1, 2, 4\], got 3"),
+        ({"first": 0}, "first must be at least 1, got 0"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_a_sentence(wrong, said):
