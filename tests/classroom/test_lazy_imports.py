@@ -1,7 +1,8 @@
-"""What an import costs: the front door of the classroom loads nothing, an explorer only its own."""
+"""What an import costs: the front door of the classroom loads nothing, a part only its own."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -11,40 +12,49 @@ from rlnb.classroom import explorers
 
 # these read recorded runs or budgets from rlnb.training
 ON_TRAINING = {"gpu_budget_explorer", "recorded_run_explorer", "rollouts_explorer"}
+MOST = sorted(set(explorers.__all__) - ON_TRAINING)
+STEPS = {
+    "nothing": "from rlnb import check; from rlnb.classroom import check, explorers",
+    "one check": "check.k3",
+    "one explorer": "explorers.clip_explorer",
+    "most explorers": f"[getattr(explorers, name) for name in {MOST}]",
+}
 
 
-def printed(code: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.strip()
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, set[str]]:
+    """Step -> the modules that one fresh process has loaded after it."""
+    lines = ["import json, sys", "found = {}"]
+    for name, statement in STEPS.items():
+        lines += [statement, f"found[{name!r}] = sorted(sys.modules)"]
+    code = "\n".join([*lines, "print(json.dumps(found))"])
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name: set(modules) for name, modules in json.loads(out.stdout).items()}
 
 
-def test_importing_explorers_and_check_loads_neither_torch_nor_matplotlib():
-    heavy = "('torch', 'numpy', 'matplotlib', 'ipywidgets', 'IPython', 'transformers')"
-    code = (
-        "import sys; from rlnb.classroom import check, explorers; "
-        f"print([m for m in {heavy} if m in sys.modules])"
-    )
-    assert printed(code) == "[]"
+def parts(modules: set[str], folder: str) -> set[str]:
+    return {m.rpartition(".")[2] for m in modules if m.startswith(f"rlnb.classroom.{folder}.")}
 
 
-def test_an_explorer_loads_its_own_module_and_no_transformers():
-    code = (
-        "import sys; from rlnb.classroom import explorers; explorers.clip_explorer; "
-        "print('transformers' in sys.modules, sorted(m.rpartition('.')[2] for m in sys.modules"
-        " if m.startswith('rlnb.classroom.explorers.')))"
-    )
-    assert printed(code).startswith("False ['")
-    assert set(eval(printed(code).removeprefix("False "))) <= {"arguments", "clip"}
+def test_importing_explorers_and_check_loads_nothing_heavy(loaded):
+    heavy = {"torch", "numpy", "matplotlib", "ipywidgets", "IPython", "transformers"}
+    assert not heavy & loaded["nothing"]
 
 
-def test_no_explorer_that_is_not_about_training_loads_transformers():
-    names = sorted(set(explorers.__all__) - ON_TRAINING)
-    code = (
-        "import sys; from rlnb.classroom import explorers; "
-        f"[getattr(explorers, name) for name in {names}]; print('transformers' in sys.modules)"
-    )
-    assert printed(code) == "False"
+def test_a_check_needs_torch_and_its_own_module_and_neither_matplotlib_nor_widgets(loaded):
+    assert "torch" in loaded["one check"]
+    assert not {"matplotlib", "ipywidgets", "IPython", "transformers"} & loaded["one check"]
+    assert parts(loaded["one check"], "exercises") == {"kl"}
+
+
+def test_an_explorer_loads_its_own_module_and_no_transformers(loaded):
+    assert parts(loaded["one explorer"], "explorers") == {"arguments", "clip"}
+    assert "transformers" not in loaded["one explorer"]
+
+
+def test_no_explorer_that_is_not_about_training_loads_transformers(loaded):
+    assert len(parts(loaded["most explorers"], "explorers")) > 15
+    assert "transformers" not in loaded["most explorers"]
 
 
 def test_an_unknown_explorer_is_a_sentence_that_lists_the_others():

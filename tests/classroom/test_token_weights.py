@@ -111,7 +111,7 @@ def test_artists_hold_what_compute_says():
 
 def test_names_of_libraries_do_not_run_into_each_other_or_out_of_the_picture():
     explorer = token_weights_explorer()
-    explorer.png_from_scratch()
+    explorer.pixels_from_scratch()
     renderer = explorer.figure.canvas.get_renderer()
     boxes = [
         (t.get_text(), t.get_window_extent(renderer))
