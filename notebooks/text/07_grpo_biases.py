@@ -302,8 +302,8 @@ assert abs(m.mean[0]) > 7 * abs(m.mean[2])
 # times. Both rules divide by a constant length, so that only the std differs. Three seeds each, 50 steps, recorded on a CPU.
 
 # %%
-from rlnb.classroom.pictures.recorded_runs import BONUS_RUNS, all_right, evaluated
-from rlnb.classroom.pictures.recorded_runs import bonus_figure, waits
+from rlnb.classroom.pictures.recorded_runs import (
+    BONUS_RUNS, all_right, bonus_figure, evaluated, waits)
 
 
 def seeds(values):
@@ -729,8 +729,8 @@ for name in ("dr_grpo", "grpo, coin flip"):
 # One number a seed, mean lengths of ten steps:
 
 # %%
-from rlnb.classroom.pictures.recorded_runs import CONTROL_RUNS, LENGTH_RUNS, every_seed
-from rlnb.classroom.pictures.recorded_runs import length_figure, length_gap
+from rlnb.classroom.pictures.recorded_runs import (
+    CONTROL_RUNS, LENGTH_RUNS, every_seed, length_figure, length_gap)
 
 gap = {}
 for method in (*LENGTH_RUNS, *CONTROL_RUNS):
