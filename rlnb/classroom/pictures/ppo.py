@@ -21,7 +21,7 @@ from rlnb.classroom.figures import (
     signed,
     static_figure,
 )
-from rlnb.classroom.recorded import evaluations
+from rlnb.classroom.pictures.recorded_runs import evaluations
 from rlnb.objective import Batch
 
 __all__ = [
