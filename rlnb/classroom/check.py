@@ -29,7 +29,11 @@ PAGES = {
         "weighting": ("importance_estimate", "effective_sample_size"),
         "kl_reward": ("kl_in_reward", "silent_bug_04"),
     },
-    "05": {"clipping": ("surrogate_clip", "dual_clip"), "credit": ("gae",)},
+    "05": {
+        "clipping": ("surrogate_clip", "dual_clip"),
+        "ppo": ("surrogate_push", "silent_bug_ppo"),
+        "credit": ("gae",),
+    },
     "06": {"groups": ("group_advantages",), "kl": ("k3",), "grpo": ("grpo_loss",)},
     "07": {"informative_groups": ("keep_informative", "silent_bug_07", "name_this_07")},
     "08": {

@@ -97,6 +97,11 @@ def largest_bad(data) -> bool:
     return data["A"] < 0 and data["push"] <= 2 * data["A"]
 
 
+def fallen_and_pushed(data) -> bool:
+    """A good token below the band, with the largest push the slider allows there."""
+    return data["A"] > 0 and 0.74 < data["ratio"] < 0.8
+
+
 def one_token_explorer() -> Explorer:
     """One token: its ratio, and the sign of its advantage."""
     return Explorer(
