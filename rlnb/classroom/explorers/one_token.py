@@ -49,7 +49,7 @@ def build(figure, data):
     axes = figure.add_axes((0.08, 0.2, 0.9, 0.76))
     axes.set(xlim=(0, 2.2), ylim=(-2.4, 1.6), xticks=(0, 0.8, 1, 1.2, 2))
     axes.set_xlabel("ratio ρ of this token", fontsize=11)
-    axes.set_ylabel("objective J of this token", fontsize=11)
+    axes.set_ylabel("objective of this token", fontsize=11)
     axes.tick_params(labelsize=10.5)
     axes.axvspan(1 - EPSILON, 1 + EPSILON, color=BLACK, alpha=0.08, lw=0)
     axes.axhline(0, color=GREY, lw=0.8)

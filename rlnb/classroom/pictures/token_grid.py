@@ -83,7 +83,7 @@ def probability_grid(batch: Batch, *, caption: str, outside: Tensor | None = Non
             frame(box, bool(bold[i, j]))
             ratio = new[i, j] / old[i, j]
             texts[i, j].set_text(f"{old[i, j]:.4g} → {new[i, j]:.4g}\nratio {ratio:.2f}")
-            if len(texts[i, j].get_text()) > 26:  # 0.0001 → 0.0002 would touch its frame
+            if len(texts[i, j].get_text()) > 25:  # 0.0001 → 0.0002 would touch its frame
                 texts[i, j].set_fontsize(9)
         for j in range(mask.shape[1]):
             axes.text(j + 0.5, -0.1, f"token {j}", ha="center", fontsize=TEXT, color=GREY)
