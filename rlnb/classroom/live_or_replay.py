@@ -33,6 +33,22 @@ from rlnb.training import TASKS, BadInput, BaseRecipe, Recipe, data_folder, load
 from rlnb.training.budget import GB, SHAPES, Load, Precision, memory, peak
 from rlnb.training.record import environment, pack, unpack
 
+__all__ = [
+    "CPU",
+    "GPU",
+    "NAMES",
+    "RECORDED",
+    "Mode",
+    "Page",
+    "Plan",
+    "expected_seconds",
+    "need",
+    "open_page",
+    "pick_mode",
+    "plan_for",
+    "show",
+]
+
 NAMES = ("cuda", "cpu", "replay")
 RECORDED = "page_19_cpu.json"  # in data/runs
 PATIENCE = 600.0  # seconds; a CPU page that would take longer becomes a replay

@@ -25,6 +25,8 @@ from rlnb.training.budget import (
     peak,
 )
 
+__all__ = ["alt", "build", "compute", "gpu_budget_explorer", "update"]
+
 CAPTION = (
     "A count of tensors, and a bound from data sheet numbers: not a measurement. No such step is "
     "faster on that card; how much slower a real one is, only a run can tell."
