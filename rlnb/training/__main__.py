@@ -8,19 +8,20 @@ import importlib
 import sys
 from dataclasses import MISSING, fields
 from pathlib import Path
+from typing import get_type_hints
 
 import torch
 
 from rlnb.objective import ANNEX, ZOO, Objective, overlong
-from rlnb.training import record
-from rlnb.training.base import BaseRecipe, train_base
 from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import evaluate, pass_rate, summary
 from rlnb.training.loop import open_folder, train
-from rlnb.training.model import load, save
-from rlnb.training.pool import Pool
-from rlnb.training.precision import AUTOCAST, SAMPLER_DTYPES
-from rlnb.training.presets import PRESETS
+from rlnb.training.metrics_file import read, replay
+from rlnb.training.models.base_training import BaseRecipe, train_base
+from rlnb.training.models.loading import load, save
+from rlnb.training.models.precision import AUTOCAST, SAMPLER_DTYPES
+from rlnb.training.models.presets import PRESETS
+from rlnb.training.prompt_pool import PromptPool
 from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import CoinFlip, Reward, WaitBonus, keep_all, keep_mixed
 from rlnb.training.tasks import TASKS, WEAK, Task, weak_verifier
@@ -66,15 +67,15 @@ def find_reward(name: str, task: Task, seed: int) -> Reward | None:
     return {"coin_flip": CoinFlip(seed), "wait_bonus": WaitBonus(task)}.get(name)
 
 
-def find_pool(args: argparse.Namespace, task: Task) -> Pool | None:
-    """--pool, --retire and --visits as a Pool; None draws from the whole training split."""
+def find_pool(args: argparse.Namespace, task: Task) -> PromptPool | None:
+    """--pool, --retire and --visits as a PromptPool; None draws from the whole training split."""
     if args.visits is not None and args.retire is None:
         raise BadInput("visits: it says over which visits to take --retire; add --retire 0.9")
     if args.retire is not None and args.pool is None:
         raise BadInput("retire: prompts leave a pool; add --pool N, the number of prompts in it")
     if args.pool is None:
         return None
-    return Pool.drawn(task, args.pool, args.seed, retire=args.retire, visits=args.visits)
+    return PromptPool.drawn(task, args.pool, args.seed, retire=args.retire, visits=args.visits)
 
 
 def shaped(objective: Objective, longest: int, cache: int) -> Objective:
@@ -125,11 +126,12 @@ def parser() -> argparse.ArgumentParser:
     grpo.add_argument("--overlong", type=int, metavar="TOKENS", help="answers of the last so many "
                       "tokens before --max-completion-length lose up to 1 of their reward (DAPO's "
                       "soft penalty)")  # fmt: skip
+    types = get_type_hints(Recipe)
     for field in fields(Recipe):
         flag = "--" + field.name.replace("_", "-")
-        if field.type in (int, float) and field.default is not MISSING:
-            grpo.add_argument(flag, type=field.type, default=field.default, metavar="N")
-        elif field.type is bool:  # with its --no-, for those that are on
+        if (kind := types[field.name]) in (int, float) and field.default is not MISSING:
+            grpo.add_argument(flag, type=kind, default=field.default, metavar="N")
+        elif kind is bool:  # with its --no-, for those that are on
             grpo.add_argument(flag, action=argparse.BooleanOptionalAction, default=field.default)
 
     evaluation = commands.add_parser("eval", help="pass@k, greedy, forced styles, length, entropy")
@@ -150,8 +152,8 @@ def parser() -> argparse.ArgumentParser:
             help="folder or hub id of the starting model, such as Qwen/Qwen2.5-0.5B-Instruct",
         )
 
-    replay = commands.add_parser("replay", help="a recorded run as text; needs no model")
-    replay.add_argument("run", type=Path, help="a .jsonl file, or the --out folder of a run")
+    recorded = commands.add_parser("replay", help="a recorded run as text; needs no model")
+    recorded.add_argument("run", type=Path, help="a .jsonl file, or the --out folder of a run")
     return top
 
 
@@ -198,7 +200,7 @@ def run_grpo(args: argparse.Namespace) -> None:
         pool=pool,
         model_name=args.model,
     )
-    print(record.replay(records))
+    print(replay(records))
 
 
 def run_eval(args: argparse.Namespace) -> None:
@@ -221,7 +223,7 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     try:
         if args.command == "replay":
-            print(record.replay(record.read(args.run)))
+            print(replay(read(args.run)))
             return 0
         torch.set_num_threads(args.threads)
         {"base": run_base, "grpo": run_grpo, "eval": run_eval}[args.command](args)

@@ -25,7 +25,7 @@ from safetensors.torch import load_file, load_model, save_file
 from torch import nn
 
 from rlnb.training.errors import BadInput
-from rlnb.training.model import save
+from rlnb.training.models.loading import save
 
 
 def optimizer_tensors(

@@ -25,13 +25,14 @@ import math
 import os
 import platform
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-import torch
-import transformers
+from typing import TYPE_CHECKING, Any
 
 from rlnb.training.errors import BadInput
+
+if TYPE_CHECKING:
+    import torch
 
 FILE = "metrics.jsonl"
 
@@ -81,13 +82,15 @@ CLOCKS = ("tokens_per_second", "step_time", "cpu_time")
 
 def environment(device: torch.device) -> dict[str, str | int]:
     """Versions, device and machine class: what the numbers of a run depend on."""
+    import torch  # reading a file needs none of it
+
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     return {
         "device": device.type,
         "machine": f"{name} ({platform.machine()})",
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
-        "transformers": transformers.__version__,
+        "transformers": version("transformers"),
         "python": platform.python_version(),
     }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlnb.training.errors import BadInput
-from rlnb.training.precision import AUTOCAST, SAMPLER_DTYPES
-from rlnb.training.sampler import Sampling
+from rlnb.training.models.precision import AUTOCAST, SAMPLER_DTYPES
+from rlnb.training.sampling.sampler import Sampling
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from rlnb.objective import Objective, Part, Prepared
-from rlnb.training.precision import recomputed_layers
+from rlnb.training.models.precision import recomputed_layers
 from rlnb.training.run import Run
-from rlnb.training.sampler import Rollout
-from rlnb.training.scoring import candidate_logprobs, token_logprobs
+from rlnb.training.sampling.sampler import Rollout
+from rlnb.training.sampling.scoring import candidate_logprobs, token_logprobs
 
 ENGINE = "sampling/importance_sampling_ratio/"
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rlnb.training import BadInput, Recipe, data_folder
-from rlnb.training.controls import measure, mixture, reports, right, split
+from rlnb.training.studies.controls import measure, mixture, reports, right, split
 
 BASE = {"pass@1": 0.4, "forced/steps": 0.7, "forced/direct": 0.25}
 NOW = {"pass@1": 0.9, "forced/steps": 0.95, "forced/direct": 0.2}

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from rlnb.objective import ZOO
 from rlnb.training import BadInput, CoinFlip, Recipe, checkpoint, load, read, train
 from rlnb.training.checkpoint import checkpoints
-from rlnb.training.record import CLOCKS, FILE, Recorder
+from rlnb.training.metrics_file import CLOCKS, FILE, Recorder
 
 HERE = Path(__file__).parent
 

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from rlnb.objective import ZOO
 from rlnb.training import BadInput, CoinFlip, Recipe, checkpoint, keep_mixed, load, pass_rate, train
 from rlnb.training.checkpoint import checkpoints
-from rlnb.training.record import CLOCKS, FILE, read
+from rlnb.training.metrics_file import CLOCKS, FILE, read
 
 
 def without_clocks(records):

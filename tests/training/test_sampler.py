@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rlnb.training import BadInput, Sampling, build_model, encode_prompts, sample, token_logprobs
-from rlnb.training.sampler import left_pad, truncate
+from rlnb.training.sampling.sampler import left_pad, truncate
 
 
 def draw(shipped, chain, n=12, size=6, seed=0, prompts=None, model=None, **sampling):

@@ -21,7 +21,7 @@ from rlnb.objective import (
     token,
 )
 from rlnb.training import Recipe, keep_mixed, pass_rate, sample, train
-from rlnb.training.record import METRICS
+from rlnb.training.metrics_file import METRICS
 from rlnb.training.step import accumulate, collect, make_batch, start, step, update
 
 SCALERL = Objective(group_center(), cispo(5.0), prompt_mean, ratio=token("sampling"))

@@ -19,7 +19,7 @@ from rlnb.objective import (
     token_mean,
 )
 from rlnb.training import BadInput, Recipe, Sampling, keep_mixed, sample, token_logprobs
-from rlnb.training.record import METRICS
+from rlnb.training.metrics_file import METRICS
 from rlnb.training.step import accumulate, collect, make_batch, silent_rows, start, step
 
 NAMED = ZOO | ANNEX

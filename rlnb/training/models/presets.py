@@ -9,7 +9,7 @@ from rlnb.training.errors import BadInput
 
 @dataclass(frozen=True)
 class Preset:
-    """The shape of a model; everything else is the same for all of them (`model.build_model`).
+    """The shape of a model; the rest is the same for all of them (`small_model.build_model`).
 
     hidden: width of the residual stream. heads: query heads of `head_dim` each, `kv_heads` of them
     shared (they divide `heads`). intermediate: width of the gated MLP.

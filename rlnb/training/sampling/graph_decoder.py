@@ -30,7 +30,15 @@ from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import Cache, DynamicLayer
 
 from rlnb.training.errors import BadInput
-from rlnb.training.sampler import Rollout, Sampling, draw, end_tokens, is_end, prefill, sample
+from rlnb.training.sampling.sampler import (
+    Rollout,
+    Sampling,
+    draw,
+    end_tokens,
+    is_end,
+    prefill,
+    sample,
+)
 
 
 def sampler_for(device: torch.device | str) -> Callable[..., Rollout]:

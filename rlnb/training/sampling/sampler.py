@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache, PreTrainedModel
 
 from rlnb.training.errors import BadInput
+
+if TYPE_CHECKING:
+    from transformers import DynamicCache, PreTrainedModel
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,8 @@ def prefill(
     model: PreTrainedModel, prompts: list[list[int]], pad_id: int
 ) -> tuple[Tensor, Tensor, Tensor, DynamicCache, Tensor]:
     """Each prompt once: ids, mask, positions (prompts, P), cache, last logits (prompts, V)."""
+    from transformers import DynamicCache  # slow: Sampling and Rollout are had without it
+
     ids, mask = left_pad(prompts, pad_id, model.device)
     position = (mask.cumsum(1) - 1).clamp(min=0)
     out = model(

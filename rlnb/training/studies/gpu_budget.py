@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlnb.training.errors import BadInput
-from rlnb.training.presets import PRESETS, Preset
-from rlnb.training.scoring import CHUNK
+from rlnb.training.models.presets import PRESETS, Preset
+from rlnb.training.sampling.scoring import CHUNK
 
 GB = 1e9
 

@@ -23,7 +23,7 @@ from rlnb.training import (
     series,
     train,
 )
-from rlnb.training.record import CLOCKS, Recorder, line, pack, sparkline
+from rlnb.training.metrics_file import CLOCKS, Recorder, line, pack, sparkline
 
 MAIN = [f"chain_dr_grpo_seed{seed}.jsonl" for seed in (0, 1, 2)]
 COIN = [f"chain_coin_flip_seed{seed}.jsonl" for seed in (0, 1, 2)]

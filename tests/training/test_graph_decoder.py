@@ -9,7 +9,7 @@ import torch
 from chat_models import random_model
 
 from rlnb.training import BadInput, Sampling, encode_prompts, sample, token_logprobs
-from rlnb.training.decode import Decoder, Room, sampler_for
+from rlnb.training.sampling.graph_decoder import Decoder, Room, sampler_for
 
 ENDS = {"eos_id": 2, "pad_id": 0}
 GREEDY = Sampling(temperature=0.0)
