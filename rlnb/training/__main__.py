@@ -13,6 +13,7 @@ from typing import get_type_hints
 import torch
 
 from rlnb.objective import ANNEX, ZOO, Objective, overlong
+from rlnb.shipped import NotShipped, shipped_folder
 from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import evaluate, pass_rate, summary
 from rlnb.training.loop import open_folder, train
@@ -26,6 +27,9 @@ from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import CoinFlip, Reward, WaitBonus, keep_all, keep_mixed
 from rlnb.training.tasks import TASKS, WEAK, Task, weak_verifier
 
+__all__ = ["find_objective", "find_pool", "find_reward", "find_task", "main", "parser"]
+
+SHIPPED = "data/model"  # what a run's header calls the model that ships with the course
 FILTERS = ("all", "mixed")
 REWARDS = ("verify", "coin_flip", "wait_bonus")
 WEAK_REWARDS = tuple(sorted({name for known in WEAK.values() for name in known}))
@@ -55,6 +59,7 @@ def find_objective(name: str) -> Objective:
 
 
 def find_task(name: str) -> Task:
+    """One of TASKS. Raises BadInput, with the near name, for another one."""
     if name not in TASKS:
         raise nearest("task", name, TASKS)
     return TASKS[name]
@@ -87,6 +92,7 @@ def shaped(objective: Objective, longest: int, cache: int) -> Objective:
 
 
 def parser() -> argparse.ArgumentParser:
+    """All commands and flags; a number or a switch of the Recipe is a flag of its name."""
     top = argparse.ArgumentParser(prog="python -m rlnb.training", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
 
@@ -148,8 +154,8 @@ def parser() -> argparse.ArgumentParser:
     for command in (grpo, evaluation):
         command.add_argument(
             "--model",
-            default="data/model",
-            help="folder or hub id of the starting model, such as Qwen/Qwen2.5-0.5B-Instruct",
+            help="folder or hub id of the starting model, such as Qwen/Qwen2.5-0.5B-Instruct; "
+            "without it, the shipped data/model, wherever you are",
         )
 
     recorded = commands.add_parser("replay", help="a recorded run as text; needs no model")
@@ -186,7 +192,7 @@ def run_grpo(args: argparse.Namespace) -> None:
         objective = shaped(objective, recipe.max_completion_length, args.overlong)
     pool, reward = find_pool(args, task), find_reward(args.reward, task, recipe.seed)
     open_folder(args.out, args.resume)
-    model, tokenizer = load(args.model, device=args.device)
+    model, tokenizer = load(start_of(args), device=args.device)
     records = train(
         model,
         tokenizer,
@@ -198,14 +204,19 @@ def run_grpo(args: argparse.Namespace) -> None:
         reward=reward,
         keep=keep_mixed if args.keep == "mixed" else keep_all,
         pool=pool,
-        model_name=args.model,
+        model_name=args.model or SHIPPED,
     )
     print(replay(records))
 
 
+def start_of(args: argparse.Namespace) -> str | Path:
+    """--model, or the folder of the shipped one, found from the package."""
+    return shipped_folder(SHIPPED) if args.model is None else args.model
+
+
 def run_eval(args: argparse.Namespace) -> None:
     task = find_task(args.task)
-    model, tokenizer = load(args.model, device=args.device)
+    model, tokenizer = load(start_of(args), device=args.device)
     report = evaluate(
         model,
         tokenizer,
@@ -227,7 +238,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         torch.set_num_threads(args.threads)
         {"base": run_base, "grpo": run_grpo, "eval": run_eval}[args.command](args)
-    except BadInput as error:
+    except (BadInput, NotShipped) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0

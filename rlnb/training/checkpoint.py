@@ -27,6 +27,8 @@ from torch import nn
 from rlnb.training.errors import BadInput
 from rlnb.training.models.loading import save
 
+__all__ = ["checkpoints", "optimizer_tensors", "read", "restore_optimizer", "write"]
+
 
 def optimizer_tensors(
     optimizer: torch.optim.Optimizer, names: dict[nn.Parameter, str]

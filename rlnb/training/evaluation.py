@@ -19,6 +19,8 @@ from rlnb.training.tasks import Problem, Task, held_out
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+__all__ = ["Answers", "answer", "evaluate", "pass_at_k", "pass_rate", "summary"]
+
 
 def pass_at_k(n: int, correct: int, k: int) -> float:
     """The unbiased estimate of the chance that k draws contain a correct one, from n draws.

@@ -28,6 +28,8 @@ from rlnb.training.tasks import Task
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+__all__ = ["open_folder", "restore", "train"]
+
 SAMPLES = 4  # answers recorded at each evaluation
 
 

@@ -34,6 +34,21 @@ from rlnb.training.errors import BadInput
 if TYPE_CHECKING:
     import torch
 
+__all__ = [
+    "CLOCKS",
+    "FILE",
+    "METRICS",
+    "Recorder",
+    "environment",
+    "line",
+    "pack",
+    "read",
+    "replay",
+    "series",
+    "sparkline",
+    "unpack",
+]
+
 FILE = "metrics.jsonl"
 
 METRICS = {
@@ -163,6 +178,7 @@ class Recorder:
             self._file = path.open("a", encoding="utf-8")
 
     def write(self, kind: str, **fields: Any) -> dict[str, Any]:
+        """One record, rounded, to the file and to `watch`; returns it. OSError on a full disk."""
         fields = fields if kind == "header" else _shortened(fields)
         record = _finite({"record": kind, **fields})
         self.records.append(record)
@@ -174,6 +190,7 @@ class Recorder:
         return record
 
     def close(self) -> None:
+        """Closes the file, if there is one."""
         if self._file is not None:
             with contextlib.suppress(OSError):  # every line was flushed, or has said that it failed
                 self._file.close()

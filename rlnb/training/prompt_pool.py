@@ -10,6 +10,8 @@ from typing import Any
 from rlnb.training.errors import BadInput
 from rlnb.training.tasks import Problem, Task, is_held_out
 
+__all__ = ["PromptPool"]
+
 
 class PromptPool:
     """Distinct prompts that every step draws from; with `retire`, mastered ones leave permanently.
@@ -115,9 +117,11 @@ class PromptPool:
         return {"size": size, "sha256": digest, "retire": self.retire, "visits": self.visits}
 
     def getstate(self) -> dict[str, Any]:
+        """What has happened so far, as JSON can hold it."""
         return {"history": self.history, "retired": sorted(self.retired)}
 
     def setstate(self, state: dict[str, Any]) -> None:
+        """Goes on from what `getstate` gave, read back from JSON."""
         self.history = {
             prompt: [(passed, answers) for passed, answers in visits]
             for prompt, visits in state["history"].items()

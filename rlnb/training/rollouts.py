@@ -27,6 +27,17 @@ from rlnb.training.tasks import Problem
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+__all__ = [
+    "CANDIDATES",
+    "Drawn",
+    "collect",
+    "join",
+    "make_batch",
+    "refill",
+    "rollout_metrics",
+    "rows_of",
+]
+
 CANDIDATES = 3  # K of SimKO; a vocabulary of thousands takes more, TRL's DPPO had 20
 
 

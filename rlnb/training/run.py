@@ -36,6 +36,8 @@ from rlnb.training.tasks import Task
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+__all__ = ["PER_CANDIDATE", "PRODUCED", "Run", "Weights", "check_objective", "prepare", "start"]
+
 PRODUCED = {
     "old_logprobs", "ref_logprobs", "sampling_logprobs", "entropies", "values", "old_values",
     "returns", "greedy_rewards", "max_completion_length", "generator",
@@ -76,6 +78,7 @@ class Run:
 
     @property
     def critic(self) -> Critic | None:
+        """The critic, where the objective needs `values`."""
         return self.modules["critic"] if "critic" in self.modules else None
 
     def sampling_model(self) -> PreTrainedModel:

@@ -25,6 +25,8 @@ from rlnb.training.tasks import Task
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+__all__ = ["IGNORED", "BaseRecipe", "collate", "demonstrations", "train_base"]
+
 IGNORED = -100  # a label that cross_entropy leaves out
 
 

@@ -13,6 +13,8 @@ from rlnb.training.sampling.sampler import Rollout
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+__all__ = ["Critic"]
+
 
 class Critic(nn.Module):
     """V(s_t): the expected return before token t is written. Starts at 0 everywhere."""

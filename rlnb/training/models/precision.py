@@ -23,6 +23,16 @@ from rlnb.training.errors import BadInput
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+__all__ = [
+    "AUTOCAST",
+    "SAMPLER_DTYPES",
+    "autocast",
+    "recomputed_layers",
+    "refresh",
+    "sampler_copy",
+    "tensor_float_32",
+]
+
 # float16 overflows above 65,504: enough to sample from, but gradients would need a loss scale
 SAMPLER_DTYPES = {"same": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 AUTOCAST = {"off": None, "bfloat16": torch.bfloat16}

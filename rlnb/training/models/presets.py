@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from rlnb.training.errors import BadInput
 
+__all__ = ["PRESETS", "Preset", "find_preset"]
+
 
 @dataclass(frozen=True)
 class Preset:

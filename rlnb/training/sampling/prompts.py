@@ -9,6 +9,8 @@ from rlnb.training.tasks import Task
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+__all__ = ["encode_prompts", "end_ids"]
+
 
 def encode_prompts(
     tokenizer: PreTrainedTokenizerBase,

@@ -19,6 +19,15 @@ from rlnb.training.sampling.sliced_head import SlicedHead, entropy, log_softmax,
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+__all__ = [
+    "CHUNK",
+    "candidate_logprobs",
+    "likeliest",
+    "refuse_mismatch",
+    "teacher_forced_logits",
+    "token_logprobs",
+]
+
 CHUNK = 2**26  # logits held at once, 256 MB in float32; fewer in all, and nothing is sliced
 
 

@@ -18,6 +18,8 @@ from torch.autograd.function import once_differentiable
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+__all__ = ["SlicedHead", "entropy", "log_softmax", "plain_head"]
+
 
 @torch.no_grad()
 def plain_head(model: PreTrainedModel) -> bool:

@@ -31,6 +31,8 @@ from rlnb.training.rewards import CoinFlip
 from rlnb.training.sampling.sampler import Sampling
 from rlnb.training.tasks import TASKS
 
+__all__ = ["Split", "main", "measure", "mixture", "reports", "right", "split"]
+
 OBJECTIVE, TASK, SEEDS = "dr_grpo", "chain", (0, 1, 2)
 COIN_STEPS = 20  # as in chain_coin_flip_seedN
 
@@ -189,6 +191,7 @@ def measure(
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """The command line of this module; exit status 0."""
     parser = argparse.ArgumentParser(
         prog="python -m rlnb.training.studies.controls",
         description=__doc__,

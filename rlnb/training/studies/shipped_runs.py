@@ -33,6 +33,18 @@ from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import Reward
 from rlnb.training.tasks import TASKS, weak_verifier
 
+__all__ = [
+    "BASES",
+    "KEPT",
+    "SHIPPED_RUNS",
+    "ShippedRun",
+    "base_model",
+    "main",
+    "make",
+    "origin",
+    "reduced",
+]
+
 KEPT = (
     "reward", "rewards/verify/mean", "frac_reward_zero_std", "groups/mixed", "groups/kept",
     "completions/mean_length", "completions/mean_length_right", "completions/mean_length_wrong",
@@ -58,6 +70,7 @@ class ShippedRun:
     reward: str | None = None
 
     def find_reward(self) -> Reward | None:
+        """The weak verifier it is paid by; None is the task's own."""
         return self.reward and weak_verifier(TASKS[self.task], self.reward)
 
 
@@ -162,6 +175,7 @@ def make(name: str, seed: int, out: Path, bases: Path, progress: bool = True) ->
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Exit status 0, or 2 with one sentence on stderr when the input was bad."""
     parser = argparse.ArgumentParser(
         prog="python -m rlnb.training.studies.shipped_runs", description=__doc__
     )

@@ -28,6 +28,8 @@ from rlnb.training.tasks import Problem, Task
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+__all__ = ["ESTIMATORS", "Decisions", "Push", "Side", "sample_decisions", "stop_push"]
+
 # GRPO's two divisors, taken away one at a time. On the command line:
 # --objective rlnb.training.studies.stop_push:zscore_constant
 grpo = ZOO["grpo"].replace(terms=())
@@ -109,10 +111,12 @@ class Side:
 
     @property
     def mean(self) -> float:
+        """Over the batches."""
         return self.batches.mean().item()
 
     @property
     def error(self) -> float:
+        """s / sqrt(batches), with Bessel's correction in s."""
         return (self.batches.std() / len(self.batches) ** 0.5).item()
 
 
