@@ -39,6 +39,15 @@ def kill_after(reward, calls):
     return Reward()
 
 
+class TwoCoins(CoinFlip):
+    """A reward with random numbers of its own, and of torch's global generator."""
+
+    name = "two_coins"
+
+    def __call__(self, problem, text):
+        return float(super().__call__(problem, text) != (torch.rand(()) < 0.5).item())
+
+
 @pytest.mark.parametrize("name", ["dr_grpo", "grpo", "ppo"])
 def test_a_killed_run_resumes_as_if_nothing_had_happened(shipped, chain, tiny, tmp_path, name):
     recipe = dataclasses.replace(tiny, prompts=3, minibatches=2)
@@ -46,12 +55,14 @@ def test_a_killed_run_resumes_as_if_nothing_had_happened(shipped, chain, tiny, t
     objective = ZOO[name]
 
     straight = copy.deepcopy(shipped[0])
+    torch.manual_seed(7)
     whole = train(
         straight, tokenizer, chain, objective, recipe, out=tmp_path / "a", progress=False,
-        reward=CoinFlip(5),
+        reward=TwoCoins(5),
     )  # fmt: skip
 
-    stopped = kill_after(CoinFlip(5), 3 * 12 - 2)  # inside step 3, after the checkpoint of step 2
+    torch.manual_seed(7)
+    stopped = kill_after(TwoCoins(5), 3 * 12 - 2)  # inside step 3, after the checkpoint of step 2
     with pytest.raises(Killed):
         train(
             copy.deepcopy(shipped[0]), tokenizer, chain, objective, recipe, out=tmp_path / "b",
@@ -61,7 +72,7 @@ def test_a_killed_run_resumes_as_if_nothing_had_happened(shipped, chain, tiny, t
     resumed = copy.deepcopy(shipped[0])
     rest = train(
         resumed, tokenizer, chain, objective, recipe, out=tmp_path / "b", resume=True,
-        progress=False, reward=CoinFlip(5),
+        progress=False, reward=TwoCoins(5),
     )  # fmt: skip
 
     assert without_clocks(rest) == without_clocks(whole)
