@@ -27,7 +27,7 @@ from rlnb.training.metrics_file import FILE, Recorder, line
 
 RECIPE = Recipe(
     steps=12, prompts=3, num_generations=4, minibatches=2, staleness=1, eval_every=6,
-    eval_prompts=4, eval_generations=2, checkpoint_every=2, max_completion_length=40,
+    eval_prompts=4, eval_generations=2, checkpoint_every=2, max_completion_length=16,
 )  # fmt: skip
 # Where a process kills itself: a call, and how often it was made before in this process. The first
 # is in the first checkpoint, so that the run starts anew.

@@ -172,7 +172,7 @@ class Killed(Exception):
 
 
 def test_a_killed_run_resumes_with_the_pool_it_had(shipped, chain, tiny, tmp_path):
-    recipe = dataclasses.replace(tiny, steps=6)
+    recipe = dataclasses.replace(tiny, steps=6, eval_every=6)
 
     def run(folder, reward=None, **options):
         model, pool = copy.deepcopy(shipped[0]), PromptPool.drawn(chain, 12, retire=0.7, visits=1)
@@ -202,8 +202,10 @@ def test_a_killed_run_resumes_with_the_pool_it_had(shipped, chain, tiny, tmp_pat
 
 
 def test_resuming_with_another_pool_names_it(fresh, chain, tiny, tmp_path):
+    recipe = dataclasses.replace(tiny, steps=1, eval_every=0)
+
     def run(pool, **options):
-        train(*fresh, chain, ZOO["dr_grpo"], tiny, out=tmp_path, pool=pool, progress=False,
+        train(*fresh, chain, ZOO["dr_grpo"], recipe, out=tmp_path, pool=pool, progress=False,
               **options)  # fmt: skip
 
     run(PromptPool.drawn(chain, 6, retire=0.9))

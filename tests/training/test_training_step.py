@@ -164,7 +164,9 @@ def test_no_row_is_silent_where_a_term_pulls_on_it(fresh, chain, tiny):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_the_loop_takes_every_named_objective(fresh, chain, tiny, name):
-    recipe = dataclasses.replace(tiny, prompts=2, minibatches=2, num_iterations=2)
+    recipe = dataclasses.replace(
+        tiny, prompts=2, minibatches=2, num_iterations=2, max_completion_length=32
+    )
     run = start(*fresh, chain, NAMED[name], recipe)
     before = [p.clone() for p in run.model.parameters()]
     metrics = step(run) | step(run)
