@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -49,11 +49,21 @@ def chain():
 
 @pytest.fixture(scope="session")
 def tiny():
-    """A recipe of seconds: 4 prompts x 4 answers, two evaluations of 16 samples."""
+    """A recipe of seconds: 4 prompts x 4 answers, two evaluations of 16 samples.
+
+    Every third answer is cut off: most tests do not mind, and it is a matter of seconds.
+    """
     return Recipe(
         steps=4, prompts=4, num_generations=4,
         eval_every=2, eval_prompts=8, eval_generations=2, eval_greedy=False, checkpoint_every=2,
+        max_completion_length=24,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def roomy(tiny):
+    """`tiny` with room for every answer of the base: none is cut off, so none loses its reward."""
+    return replace(tiny, max_completion_length=Recipe.max_completion_length)
 
 
 @dataclass(frozen=True)

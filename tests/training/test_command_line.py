@@ -116,7 +116,8 @@ def test_going_on_from_nothing_is_refused(tmp_path, capsys):
     assert main(line) == 2 and "there is no folder '/nowhere'" in capsys.readouterr().err
 
 
-def test_base_trains_and_saves_a_model(tmp_path, capsys):
+def test_base_trains_and_saves_a_model(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("rlnb.training.__main__.pass_rate", partial(pass_rate, prompts=20))
     out = tmp_path / "base"
     assert main(["base", "--out", str(out), "--steps", "1", "--device", "cpu"]) == 0
     assert (out / "tokenizer.json").is_file() and "pass@1" in capsys.readouterr().out

@@ -114,8 +114,8 @@ def test_columns_of_different_lengths_are_refused(tmp_path):
         read(path)
 
 
-def test_an_evaluation_has_pass_at_k_without_bias_and_greedy(fresh, chain, tiny):
-    recipe = replace(tiny, steps=0, eval_prompts=20, eval_generations=4, eval_greedy=True)
+def test_an_evaluation_has_pass_at_k_without_bias_and_greedy(fresh, chain, roomy):
+    recipe = replace(roomy, steps=0, eval_prompts=20, eval_generations=4, eval_greedy=True)
     records = train(*fresh, chain, ZOO["dr_grpo"], recipe, progress=False)
     (found,) = (r for r in records if r["record"] == "eval")
     answers = pass_rate(*fresh, chain, prompts=20, num_generations=4)

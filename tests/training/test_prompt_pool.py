@@ -134,7 +134,7 @@ def test_a_pool_smaller_than_a_step(fresh, chain, tiny):
         start(*fresh, chain, ZOO["dr_grpo"], tiny, pool=PromptPool.drawn(chain, 3))
 
 
-def test_the_loop_asks_only_the_pool_and_retires_what_it_is_rewarded_for(fresh, chain, tiny):
+def test_the_loop_asks_only_the_pool_and_retires_what_it_is_rewarded_for(fresh, chain, roomy):
     pool = PromptPool.drawn(chain, 10, retire=0.9)
     mastered = set(prompts(pool.problems[:5]))
     asked = []
@@ -143,7 +143,7 @@ def test_the_loop_asks_only_the_pool_and_retires_what_it_is_rewarded_for(fresh, 
         asked.append(problem.prompt)
         return float(problem.prompt in mastered)
 
-    run = start(*fresh, chain, ZOO["dr_grpo"], tiny, pool=pool, reward=reward)
+    run = start(*fresh, chain, ZOO["dr_grpo"], roomy, pool=pool, reward=reward)
     for number in range(1, 9):
         metrics = step(run)
         seen = set(asked) & mastered
@@ -156,10 +156,10 @@ def test_the_loop_asks_only_the_pool_and_retires_what_it_is_rewarded_for(fresh, 
     assert len(seen) >= 3
 
 
-def test_answers_of_a_dropped_group_are_counted(fresh, chain, tiny):
+def test_answers_of_a_dropped_group_are_counted(fresh, chain, roomy):
     pool = PromptPool.drawn(chain, 4)
     run = start(
-        *fresh, chain, ZOO["dr_grpo"], tiny, pool=pool, reward=lambda p, t: 1.0,
+        *fresh, chain, ZOO["dr_grpo"], roomy, pool=pool, reward=lambda p, t: 1.0,
         keep=lambda batch: torch.tensor([]).long(),
     )  # fmt: skip
     metrics = step(run)
@@ -171,8 +171,8 @@ class Killed(Exception):
     """The run ends here, as if its process had been killed."""
 
 
-def test_a_killed_run_resumes_with_the_pool_it_had(shipped, chain, tiny, tmp_path):
-    recipe = dataclasses.replace(tiny, steps=6, eval_every=6)
+def test_a_killed_run_resumes_with_the_pool_it_had(shipped, chain, roomy, tmp_path):
+    recipe = dataclasses.replace(roomy, steps=6, eval_every=6)
 
     def run(folder, reward=None, **options):
         model, pool = copy.deepcopy(shipped[0]), PromptPool.drawn(chain, 12, retire=0.7, visits=1)

@@ -88,7 +88,7 @@ def test_the_engine_s_error_is_in_the_ratio_only_when_it_is_the_anchor(
     assert close(gradient(fresh, chain, trainer, recipe, -0.5), honest)
 
 
-def test_the_anchor_stays_the_rollout_over_minibatches_and_iterations(fresh, chain, tiny):
+def test_the_anchor_stays_the_rollout_over_minibatches_and_iterations(fresh, chain, roomy):
     seen = []
 
     class Watched:
@@ -101,7 +101,7 @@ def test_the_anchor_stays_the_rollout_over_minibatches_and_iterations(fresh, cha
             return cispo(5.0)(batch, advantages, log_ratio)
 
     numbers = iter(range(1000))
-    recipe = dataclasses.replace(tiny, minibatches=2, num_iterations=3, learning_rate=1e-3)
+    recipe = dataclasses.replace(roomy, minibatches=2, num_iterations=3, learning_rate=1e-3)
     objective = SCALERL.replace(surrogate=Watched())
     run = start(
         *fresh, chain, objective, recipe, reward=lambda problem, text: float(next(numbers)),

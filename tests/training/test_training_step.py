@@ -19,7 +19,7 @@ from rlnb.objective import (
     sequence_mean,
     token_mean,
 )
-from rlnb.training import BadInput, Recipe, Sampling, keep_mixed, sample, token_logprobs
+from rlnb.training import BadInput, CoinFlip, Recipe, Sampling, keep_mixed, sample, token_logprobs
 from rlnb.training.metrics_file import METRICS
 from rlnb.training.step import accumulate, collect, make_batch, silent_rows, start, step, update
 from rlnb.training.update import ENGINE, engine_metrics
@@ -111,8 +111,8 @@ def test_each_minibatch_is_divided_by_its_own_rows_and_tokens(fresh, chain, tiny
         assert (gradient_of_half - want).abs().max() < 1e-4 * want.abs().max()
 
 
-def test_leaving_out_silent_rows_leaves_the_gradient_alone(fresh, chain, tiny):
-    recipe = dataclasses.replace(tiny, prompts=8, num_iterations=2)
+def test_leaving_out_silent_rows_leaves_the_gradient_alone(fresh, chain, roomy):
+    recipe = dataclasses.replace(roomy, prompts=8, num_iterations=2)
     parts = one_rollout(fresh, chain, ZOO["dr_grpo"], recipe)
     silent = silent_rows(ZOO["dr_grpo"], parts[2])
     assert 0 < silent.sum() < len(silent)  # or nothing is tested
@@ -136,10 +136,10 @@ def test_the_engine_s_error_is_its_largest_in_either_direction():
     assert told[ENGINE + "mean"] == pytest.approx((math.exp(0.5) + math.exp(-1.0)) / 2)
 
 
-def test_a_greedy_answer_that_is_cut_off_is_worth_nothing(fresh, chain, tiny):
+def test_a_greedy_answer_that_is_cut_off_is_worth_nothing(fresh, chain, roomy):
     # ReMax's baseline: a greedy answer that is paid all the same would punish every sampled one.
-    short = dataclasses.replace(tiny, max_completion_length=2)
-    for recipe, wanted in ((short, {0.0}), (tiny, {1.0})):
+    short = dataclasses.replace(roomy, max_completion_length=2)
+    for recipe, wanted in ((short, {0.0}), (roomy, {1.0})):
         run = start(*fresh, chain, ZOO["remax"], recipe, reward=lambda problem, text: 1.0)
         rollout, problems, rewards, *_ = collect(run)
         paid = make_batch(run, rollout, problems, rewards).greedy_rewards
@@ -164,10 +164,8 @@ def test_no_row_is_silent_where_a_term_pulls_on_it(fresh, chain, tiny):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_the_loop_takes_every_named_objective(fresh, chain, tiny, name):
-    recipe = dataclasses.replace(
-        tiny, prompts=2, minibatches=2, num_iterations=2, max_completion_length=32
-    )
-    run = start(*fresh, chain, NAMED[name], recipe)
+    recipe = dataclasses.replace(tiny, prompts=2, minibatches=2, num_iterations=2)
+    run = start(*fresh, chain, NAMED[name], recipe, reward=CoinFlip(0))  # mixed groups for sure
     before = [p.clone() for p in run.model.parameters()]
     metrics = step(run) | step(run)
     assert set(metrics) <= set(METRICS)
@@ -200,8 +198,8 @@ def test_the_ratio_is_exactly_one_on_policy_and_moves_after_an_update(fresh, cha
     assert step(start(*fresh, chain, ZOO["dr_grpo"], several))["ratio/max"] > 1.001
 
 
-def test_metrics_agree_with_the_rollout(fresh, chain, tiny):
-    run = start(*fresh, chain, ZOO["dr_grpo"], tiny, reward=lambda problem, text: 0.5)
+def test_metrics_agree_with_the_rollout(fresh, chain, roomy):
+    run = start(*fresh, chain, ZOO["dr_grpo"], roomy, reward=lambda problem, text: 0.5)
     metrics = step(run)
     assert metrics["reward"] == pytest.approx(0.5)  # nothing was cut off
     assert metrics["frac_reward_zero_std"] == 1.0 and metrics["reward_std"] == 0.0
