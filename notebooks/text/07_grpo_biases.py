@@ -680,8 +680,8 @@ assert r < 2 and w > 50 and abs(follow(100, True)[0] - 10) < 1e-9
 # No training yet: sample 16 batches of 16 prompts, $G=8$. What does the verdict know, and does "go on" know the verdict? (Sampled: your digits may differ.)
 
 # %% tags=["nbval-ignore-output"]
-from rlnb.training import TASKS, CoinFlip, data_folder, load
-from rlnb.training.push import ESTIMATORS, sample_decisions, stop_push
+from rlnb.training import ESTIMATORS, TASKS, CoinFlip, data_folder, load
+from rlnb.training import sample_decisions, stop_push
 
 torch.set_default_dtype(torch.float32)         # as the model is
 model, tokenizer = load(data_folder() / "model_pick", device="cpu")

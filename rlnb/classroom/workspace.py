@@ -16,9 +16,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = ROOT / "notebooks"
-WORK = ROOT / "work"
+from rlnb.shipped import course_folder, in_checkout
+
+NOTEBOOKS = course_folder() / "notebooks"
+# Beside the course in a checkout; an installed wheel's learner works where they are.
+WORK = (course_folder() if in_checkout() else Path.cwd()) / "work"
 LAB_CONFIG = Path(__file__).resolve().parent / "lab_config"
 
 # What a page needs beside it: other pages, their solutions, and the pictures they show.

@@ -26,8 +26,8 @@ from rlnb.training import (
     save,
 )
 from rlnb.training.__main__ import main
-from rlnb.training.base import BaseRecipe, demonstrations
-from rlnb.training.sampler import Sampling, sample
+from rlnb.training.models.base_training import BaseRecipe, demonstrations
+from rlnb.training.sampling.sampler import Sampling, sample
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache, PreTrainedModel
 
 from rlnb.training.errors import BadInput
+
+if TYPE_CHECKING:
+    from transformers import DynamicCache, PreTrainedModel
+
+__all__ = [
+    "Rollout",
+    "Sampling",
+    "cut_to_longest",
+    "draw",
+    "end_tokens",
+    "is_end",
+    "left_pad",
+    "prefill",
+    "sample",
+    "truncate",
+]
 
 
 @dataclass(frozen=True)
@@ -131,6 +147,8 @@ def prefill(
     model: PreTrainedModel, prompts: list[list[int]], pad_id: int
 ) -> tuple[Tensor, Tensor, Tensor, DynamicCache, Tensor]:
     """Each prompt once: ids, mask, positions (prompts, P), cache, last logits (prompts, V)."""
+    from transformers import DynamicCache  # slow: Sampling and Rollout are had without it
+
     ids, mask = left_pad(prompts, pad_id, model.device)
     position = (mask.cumsum(1) - 1).clamp(min=0)
     out = model(
@@ -142,6 +160,27 @@ def prefill(
         logits_to_keep=1,
     )
     return ids, mask, position, out.past_key_values, out.logits[:, -1]
+
+
+def cut_to_longest(
+    ids: Tensor, mask: Tensor, tokens: Tensor, written: Tensor, logprobs: Tensor,
+    entropies: Tensor, ends: Tensor, num_generations: int, sampling: Sampling,
+) -> Rollout:  # fmt: skip
+    """The rollout of prompts (N, P) and tables (N, steps), copied up to the longest completion."""
+    width = int(written.sum(1).max())
+    tokens, written = tokens[:, :width].clone(), written[:, :width].clone()
+    ended = is_end(tokens.flatten(), ends).view_as(tokens)
+    return Rollout(
+        prompt_ids=ids,
+        prompt_mask=mask,
+        completion_ids=tokens,
+        completion_mask=written,
+        logprobs=logprobs[:, :width].clone(),
+        entropies=entropies[:, :width].clone(),
+        finished=(ended & written).any(1),
+        num_generations=num_generations,
+        sampling=sampling,
+    )
 
 
 @torch.no_grad()
@@ -207,15 +246,6 @@ def sample(
             use_cache=True,
         ).logits[:, -1]
 
-    width = int(written.sum(1).max())
-    return Rollout(
-        prompt_ids=ids,
-        prompt_mask=mask,
-        completion_ids=tokens[:, :width],
-        completion_mask=written[:, :width],
-        logprobs=logprobs[:, :width],
-        entropies=entropies[:, :width],
-        finished=finished,
-        num_generations=num_generations,
-        sampling=sampling,
+    return cut_to_longest(
+        ids, mask, tokens, written, logprobs, entropies, ends, num_generations, sampling
     )

@@ -1,6 +1,6 @@
 """What a base model can do under its best prompt, and what it can do after training, per seed.
 
-    python -m rlnb.training.controls data/runs/chain_controls.json
+    python -m rlnb.training.studies.controls data/runs/chain_controls.json
 
 evaluates the shipped model, trains it with `chain_dr_grpo_seedN`'s recipe for each seed, evaluates
 again, and writes one report after another; then the same with a coin for a verifier and 20 steps. A
@@ -20,16 +20,18 @@ from typing import Any, NamedTuple
 import torch
 
 from rlnb.objective import ZOO
+from rlnb.shipped import data_folder
 from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import evaluate, pass_rate
 from rlnb.training.loop import train
-from rlnb.training.model import load
+from rlnb.training.metrics_file import environment
+from rlnb.training.models.loading import load
 from rlnb.training.recipe import Recipe
-from rlnb.training.record import environment
 from rlnb.training.rewards import CoinFlip
-from rlnb.training.sampler import Sampling
-from rlnb.training.shipped import data_folder
+from rlnb.training.sampling.sampler import Sampling
 from rlnb.training.tasks import TASKS
+
+__all__ = ["Split", "main", "measure", "mixture", "reports", "right", "split"]
 
 OBJECTIVE, TASK, SEEDS = "dr_grpo", "chain", (0, 1, 2)
 COIN_STEPS = 20  # as in chain_coin_flip_seedN
@@ -189,8 +191,9 @@ def measure(
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """The command line of this module; exit status 0."""
     parser = argparse.ArgumentParser(
-        prog="python -m rlnb.training.controls",
+        prog="python -m rlnb.training.studies.controls",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

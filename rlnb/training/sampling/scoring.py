@@ -1,19 +1,32 @@
 """Teacher forcing: what a policy thinks of completions that were sampled before.
 
 Where the logits would be many (`CHUNK`), the head is applied to a slice of places at a time: see
-`head`.
+`sliced_head`.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
-from transformers import PreTrainedModel
 
 from rlnb.training.errors import BadInput
-from rlnb.training.head import SlicedHead, entropy, log_softmax, plain_head
-from rlnb.training.sampler import Rollout, Sampling
+from rlnb.training.sampling.sampler import Rollout, Sampling
+from rlnb.training.sampling.sliced_head import SlicedHead, entropy, log_softmax, plain_head
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = [
+    "CHUNK",
+    "candidate_logprobs",
+    "likeliest",
+    "refuse_mismatch",
+    "teacher_forced_logits",
+    "token_logprobs",
+]
 
 CHUNK = 2**26  # logits held at once, 256 MB in float32; fewer in all, and nothing is sliced
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from rlnb.objective import ZOO
-from rlnb.training import BadInput, Pool, is_held_out, read, replay, series, train
+from rlnb.training import BadInput, PromptPool, is_held_out, read, replay, series, train
 from rlnb.training.__main__ import main
-from rlnb.training.record import CLOCKS
+from rlnb.training.metrics_file import CLOCKS
 from rlnb.training.step import start, step
 
 DIGITS = [digit for digit in range(10) if not is_held_out(f"4+{digit}=?")][:4]
@@ -29,14 +29,14 @@ def prompts(problems):
 
 
 def test_one_task_and_seed_give_one_pool_of_training_prompts(chain):
-    pool, again, other = (Pool.drawn(chain, 50, seed) for seed in (3, 3, 4))
+    pool, again, other = (PromptPool.drawn(chain, 50, seed) for seed in (3, 3, 4))
     assert pool.problems == again.problems != other.problems
     assert len(set(prompts(pool.problems))) == 50
     assert not any(map(is_held_out, prompts(pool.problems)))
 
 
 def test_a_step_draws_different_prompts_that_are_still_in(problems):
-    pool = Pool(problems, retire=0.9)
+    pool = PromptPool(problems, retire=0.9)
     pool.record(problems[:1], [8], 8)
     seen = [pool.draw(random.Random(seed), 2) for seed in range(40)]
     assert all(len(set(prompts(two))) == 2 for two in seen)
@@ -44,10 +44,10 @@ def test_a_step_draws_different_prompts_that_are_still_in(problems):
 
 
 def test_a_prompt_leaves_at_the_threshold_and_not_below_it(problems):
-    pool = Pool(problems, retire=0.9)
+    pool = PromptPool(problems, retire=0.9)
     pool.record(problems[:2], [9, 10], 10)  # 9/10 is 0.9
     assert pool.remaining == problems[2:]
-    pool = Pool(problems, retire=0.9)
+    pool = PromptPool(problems, retire=0.9)
     pool.record(problems[:2], [89, 90], 100)
     assert pool.remaining == [problems[0], *problems[2:]]
 
@@ -56,7 +56,7 @@ def test_all_visits_count_or_only_the_last_ones(problems):
     # Passed of 8: 0, 8, 8. All visits: 16/24 = 0.67; the last two: 1; the last one: 1.
     left = {}
     for visits in (None, 1, 2, 3):
-        pool = Pool(problems, retire=0.9, visits=visits)
+        pool = PromptPool(problems, retire=0.9, visits=visits)
         left[visits] = next(
             (n for n, passed in enumerate([0, 8, 8], 1)
              if pool.record(problems[:1], [passed], 8) or pool.retired), None)  # fmt: skip
@@ -64,7 +64,7 @@ def test_all_visits_count_or_only_the_last_ones(problems):
 
 
 def test_a_prompt_seen_fewer_times_than_visits_stays(problems):
-    pool = Pool(problems, retire=0.9, visits=2)
+    pool = PromptPool(problems, retire=0.9, visits=2)
     pool.record(problems[:1], [8], 8)
     assert not pool.retired
     pool.record(problems[:1], [8], 8)
@@ -72,13 +72,13 @@ def test_a_prompt_seen_fewer_times_than_visits_stays(problems):
 
 
 def test_nobody_leaves_without_a_threshold(problems):
-    pool = Pool(problems)
+    pool = PromptPool(problems)
     pool.record(problems[:2], [8, 8], 8)
     assert pool.remaining == problems
 
 
 def test_a_step_keeps_its_size_and_the_best_leave_first(problems):
-    pool = Pool(problems, retire=0.5)
+    pool = PromptPool(problems, retire=0.5)
     pool.record(problems[:3], [6, 8, 7], 8)  # all due, but a step draws 3 and 4 are in
     assert pool.retired == {problems[1].prompt}
     pool.record([p for p in problems if p != problems[1]], [8, 8, 8], 8)
@@ -86,7 +86,10 @@ def test_a_step_keeps_its_size_and_the_best_leave_first(problems):
 
 
 def test_its_state_survives_json(problems):
-    pool, again = Pool(problems, retire=0.9, visits=1), Pool(problems, retire=0.9, visits=1)
+    pool, again = (
+        PromptPool(problems, retire=0.9, visits=1),
+        PromptPool(problems, retire=0.9, visits=1),
+    )
     pool.record(problems[:2], [8, 3], 8)
     again.setstate(json.loads(json.dumps(pool.getstate())))
     assert (again.history, again.retired) == (pool.history, pool.retired)
@@ -100,18 +103,18 @@ def test_its_state_survives_json(problems):
 )  # fmt: skip
 def test_an_impossible_pool_names_its_field(problems, options, message):
     with pytest.raises(BadInput, match=message):
-        Pool(problems, **options)
+        PromptPool(problems, **options)
 
 
 def test_a_prompt_given_twice_or_held_out_is_refused(chain, problems):
     with pytest.raises(BadInput, match=f"'4.{DIGITS[0]}=.' is in it twice"):
-        Pool([*problems, problems[0]])
+        PromptPool([*problems, problems[0]])
     with pytest.raises(BadInput, match="is a held-out prompt"):
-        Pool([*problems, chain.problem(random.Random(0), "test")])
+        PromptPool([*problems, chain.problem(random.Random(0), "test")])
     with pytest.raises(BadInput, match="got no problem"):
-        Pool([])
+        PromptPool([])
     with pytest.raises(BadInput, match="got 0, expected a size of 1 or more"):
-        Pool.drawn(chain, 0)
+        PromptPool.drawn(chain, 0)
 
 
 def test_a_task_with_too_few_prompts(problems):
@@ -121,18 +124,18 @@ def test_a_task_with_too_few_prompts(problems):
         def problem(self, rng, split):
             return rng.choice(problems[:2])
 
-    assert len(Pool.drawn(Two(), 2).problems) == 2
+    assert len(PromptPool.drawn(Two(), 2).problems) == 2
     with pytest.raises(BadInput, match="draws from 'two' gave 2 different prompts, not 3"):
-        Pool.drawn(Two(), 3)
+        PromptPool.drawn(Two(), 3)
 
 
 def test_a_pool_smaller_than_a_step(fresh, chain, tiny):
     with pytest.raises(BadInput, match="it has 3 prompts, but a step takes 4"):
-        start(*fresh, chain, ZOO["dr_grpo"], tiny, pool=Pool.drawn(chain, 3))
+        start(*fresh, chain, ZOO["dr_grpo"], tiny, pool=PromptPool.drawn(chain, 3))
 
 
-def test_the_loop_asks_only_the_pool_and_retires_what_it_is_rewarded_for(fresh, chain, tiny):
-    pool = Pool.drawn(chain, 10, retire=0.9)
+def test_the_loop_asks_only_the_pool_and_retires_what_it_is_rewarded_for(fresh, chain, roomy):
+    pool = PromptPool.drawn(chain, 10, retire=0.9)
     mastered = set(prompts(pool.problems[:5]))
     asked = []
 
@@ -140,7 +143,7 @@ def test_the_loop_asks_only_the_pool_and_retires_what_it_is_rewarded_for(fresh, 
         asked.append(problem.prompt)
         return float(problem.prompt in mastered)
 
-    run = start(*fresh, chain, ZOO["dr_grpo"], tiny, pool=pool, reward=reward)
+    run = start(*fresh, chain, ZOO["dr_grpo"], roomy, pool=pool, reward=reward)
     for number in range(1, 9):
         metrics = step(run)
         seen = set(asked) & mastered
@@ -153,10 +156,10 @@ def test_the_loop_asks_only_the_pool_and_retires_what_it_is_rewarded_for(fresh, 
     assert len(seen) >= 3
 
 
-def test_answers_of_a_dropped_group_are_counted(fresh, chain, tiny):
-    pool = Pool.drawn(chain, 4)
+def test_answers_of_a_dropped_group_are_counted(fresh, chain, roomy):
+    pool = PromptPool.drawn(chain, 4)
     run = start(
-        *fresh, chain, ZOO["dr_grpo"], tiny, pool=pool, reward=lambda p, t: 1.0,
+        *fresh, chain, ZOO["dr_grpo"], roomy, pool=pool, reward=lambda p, t: 1.0,
         keep=lambda batch: torch.tensor([]).long(),
     )  # fmt: skip
     metrics = step(run)
@@ -168,11 +171,11 @@ class Killed(Exception):
     """The run ends here, as if its process had been killed."""
 
 
-def test_a_killed_run_resumes_with_the_pool_it_had(shipped, chain, tiny, tmp_path):
-    recipe = dataclasses.replace(tiny, steps=6)
+def test_a_killed_run_resumes_with_the_pool_it_had(shipped, chain, roomy, tmp_path):
+    recipe = dataclasses.replace(roomy, steps=6, eval_every=6)
 
     def run(folder, reward=None, **options):
-        model, pool = copy.deepcopy(shipped[0]), Pool.drawn(chain, 12, retire=0.7, visits=1)
+        model, pool = copy.deepcopy(shipped[0]), PromptPool.drawn(chain, 12, retire=0.7, visits=1)
         records = train(model, shipped[1], chain, ZOO["dr_grpo"], recipe, out=tmp_path / folder,
                         pool=pool, reward=reward, progress=False, **options)  # fmt: skip
         return [{k: v for k, v in r.items() if k not in CLOCKS} for r in records], pool
@@ -199,12 +202,18 @@ def test_a_killed_run_resumes_with_the_pool_it_had(shipped, chain, tiny, tmp_pat
 
 
 def test_resuming_with_another_pool_names_it(fresh, chain, tiny, tmp_path):
+    recipe = dataclasses.replace(tiny, steps=1, eval_every=0)
+
     def run(pool, **options):
-        train(*fresh, chain, ZOO["dr_grpo"], tiny, out=tmp_path, pool=pool, progress=False,
+        train(*fresh, chain, ZOO["dr_grpo"], recipe, out=tmp_path, pool=pool, progress=False,
               **options)  # fmt: skip
 
-    run(Pool.drawn(chain, 6, retire=0.9))
-    for other in (Pool.drawn(chain, 6, retire=0.8), Pool.drawn(chain, 6, 1, retire=0.9), None):
+    run(PromptPool.drawn(chain, 6, retire=0.9))
+    for other in (
+        PromptPool.drawn(chain, 6, retire=0.8),
+        PromptPool.drawn(chain, 6, 1, retire=0.9),
+        None,
+    ):
         with pytest.raises(BadInput, match="has pool="):
             run(other, resume=True)
 

@@ -25,13 +25,29 @@ import math
 import os
 import platform
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-import torch
-import transformers
+from typing import TYPE_CHECKING, Any
 
 from rlnb.training.errors import BadInput
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = [
+    "CLOCKS",
+    "FILE",
+    "METRICS",
+    "Recorder",
+    "environment",
+    "line",
+    "pack",
+    "read",
+    "replay",
+    "series",
+    "sparkline",
+    "unpack",
+]
 
 FILE = "metrics.jsonl"
 
@@ -81,13 +97,15 @@ CLOCKS = ("tokens_per_second", "step_time", "cpu_time")
 
 def environment(device: torch.device) -> dict[str, str | int]:
     """Versions, device and machine class: what the numbers of a run depend on."""
+    import torch  # reading a file needs none of it
+
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     return {
         "device": device.type,
         "machine": f"{name} ({platform.machine()})",
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
-        "transformers": transformers.__version__,
+        "transformers": version("transformers"),
         "python": platform.python_version(),
     }
 
@@ -160,6 +178,7 @@ class Recorder:
             self._file = path.open("a", encoding="utf-8")
 
     def write(self, kind: str, **fields: Any) -> dict[str, Any]:
+        """One record, rounded, to the file and to `watch`; returns it. OSError on a full disk."""
         fields = fields if kind == "header" else _shortened(fields)
         record = _finite({"record": kind, **fields})
         self.records.append(record)
@@ -171,6 +190,7 @@ class Recorder:
         return record
 
     def close(self) -> None:
+        """Closes the file, if there is one."""
         if self._file is not None:
             with contextlib.suppress(OSError):  # every line was flushed, or has said that it failed
                 self._file.close()

@@ -9,17 +9,23 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from tqdm import tqdm
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlnb.training.errors import BadInput
-from rlnb.training.model import build_model, build_tokenizer, check_vocabulary, pick_device
-from rlnb.training.prompts import encode_prompts
+from rlnb.training.models.loading import check_vocabulary, pick_device
+from rlnb.training.models.small_model import build_model, build_tokenizer
+from rlnb.training.sampling.prompts import encode_prompts
 from rlnb.training.tasks import Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["IGNORED", "BaseRecipe", "collate", "demonstrations", "train_base"]
 
 IGNORED = -100  # a label that cross_entropy leaves out
 

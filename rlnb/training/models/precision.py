@@ -12,14 +12,26 @@ import copy
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
-from transformers import PreTrainedModel
-from transformers.modeling_layers import GradientCheckpointingLayer
 
 from rlnb.training.errors import BadInput
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = [
+    "AUTOCAST",
+    "SAMPLER_DTYPES",
+    "autocast",
+    "recomputed_layers",
+    "refresh",
+    "sampler_copy",
+    "tensor_float_32",
+]
 
 # float16 overflows above 65,504: enough to sample from, but gradients would need a loss scale
 SAMPLER_DTYPES = {"same": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -62,6 +74,8 @@ def recomputed_layers(model: nn.Module, on: bool = True) -> Iterator[None]:
     more forward pass. Unlike transformers' own switch it needs no training mode, so dropout stays
     off. Raises BadInput for a model whose layers transformers cannot checkpoint either.
     """
+    from transformers.modeling_layers import GradientCheckpointingLayer  # slow: asked for here
+
     blocks = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)] if on else []
     if on and not blocks:
         raise BadInput(

@@ -1,14 +1,14 @@
 """The recorded runs of data/runs that compare switches, and the commands that made them.
 
-    python -m rlnb.training.recordings                        lists them
-    python -m rlnb.training.recordings NAME [...]             records all seeds of these
-    python -m rlnb.training.recordings NAME --seeds 0 --out DIR
+    python -m rlnb.training.studies.shipped_runs                        lists them
+    python -m rlnb.training.studies.shipped_runs NAME [...]             records all seeds of these
+    python -m rlnb.training.studies.shipped_runs NAME --seeds 0 --out DIR
 
 A run that is already in DIR is left alone, so that a stopped command can be repeated. Runs that
 start from a base model which is not shipped train it first, into DIR-bases. One thread, on the CPU.
 
 What is kept of a run: its header, its evaluations, and of each step the metrics below, with four
-significant digits, as columns (`record.pack`).
+significant digits, as columns (`metrics_file.pack`).
 """
 
 from __future__ import annotations
@@ -23,15 +23,27 @@ from typing import Any
 import torch
 
 from rlnb.objective import ZOO, Objective, cispo, overlong, ratio
-from rlnb.training.base import BaseRecipe, train_base
+from rlnb.shipped import data_folder
 from rlnb.training.errors import BadInput
 from rlnb.training.loop import train
-from rlnb.training.model import load, save
+from rlnb.training.metrics_file import line, pack
+from rlnb.training.models.base_training import BaseRecipe, train_base
+from rlnb.training.models.loading import load, save
 from rlnb.training.recipe import Recipe
-from rlnb.training.record import line, pack
 from rlnb.training.rewards import Reward
-from rlnb.training.shipped import data_folder
 from rlnb.training.tasks import TASKS, weak_verifier
+
+__all__ = [
+    "BASES",
+    "KEPT",
+    "SHIPPED_RUNS",
+    "ShippedRun",
+    "base_model",
+    "main",
+    "make",
+    "origin",
+    "reduced",
+]
 
 KEPT = (
     "reward", "rewards/verify/mean", "frac_reward_zero_std", "groups/mixed", "groups/kept",
@@ -47,7 +59,7 @@ short = ZOO["dr_grpo"].replace(shape=overlong(72, 36))
 
 
 @dataclass(frozen=True)
-class Recording:
+class ShippedRun:
     """One kind of run: what it trains with, on which seeds, from which model."""
 
     objective: Objective
@@ -58,6 +70,7 @@ class Recording:
     reward: str | None = None
 
     def find_reward(self) -> Reward | None:
+        """The weak verifier it is paid by; None is the task's own."""
         return self.reward and weak_verifier(TASKS[self.task], self.reward)
 
 
@@ -75,34 +88,34 @@ COUNTDOWN = Recipe(
 )  # fmt: skip
 SURROGATES = {"clip": ZOO["dr_grpo"], "cispo": capped, "no_clip": unclipped}
 
-RECORDINGS: dict[str, Recording] = {
-    "chain_rollouts": Recording(ZOO["dr_grpo"], Recipe(record_rollouts=2), seeds=(0,)),
-    "chain_8_updates_clip": Recording(ZOO["dr_grpo"], EIGHT),
-    "chain_8_updates_no_clip": Recording(unclipped, EIGHT),
-    "chain_no_baseline": Recording(ZOO["reinforce"], SMALL, seeds=tuple(range(6))),
-    "chain_rloo": Recording(ZOO["rloo"], SMALL, seeds=tuple(range(6))),
-    "chain_stale_0": Recording(ZOO["dr_grpo"], SMALL),
+SHIPPED_RUNS: dict[str, ShippedRun] = {
+    "chain_rollouts": ShippedRun(ZOO["dr_grpo"], Recipe(record_rollouts=2), seeds=(0,)),
+    "chain_8_updates_clip": ShippedRun(ZOO["dr_grpo"], EIGHT),
+    "chain_8_updates_no_clip": ShippedRun(unclipped, EIGHT),
+    "chain_no_baseline": ShippedRun(ZOO["reinforce"], SMALL, seeds=tuple(range(6))),
+    "chain_rloo": ShippedRun(ZOO["rloo"], SMALL, seeds=tuple(range(6))),
+    "chain_stale_0": ShippedRun(ZOO["dr_grpo"], SMALL),
     **{
-        f"chain_stale_{k}_{name}": Recording(objective, replace(SMALL, staleness=k))
+        f"chain_stale_{k}_{name}": ShippedRun(objective, replace(SMALL, staleness=k))
         for k in (4, 8, 1)
         for name, objective in SURROGATES.items()
     },
-    "chain_lr_1e-3": Recording(ZOO["dr_grpo"], FAST),
-    "chain_refill": Recording(ZOO["dr_grpo"], REFILL),
-    "sort_is_sorted": Recording(
+    "chain_lr_1e-3": ShippedRun(ZOO["dr_grpo"], FAST),
+    "chain_refill": ShippedRun(ZOO["dr_grpo"], REFILL),
+    "sort_is_sorted": ShippedRun(
         ZOO["dr_grpo"], SORT, task="sort", model="sort", reward="is_sorted"
     ),
-    "sort_verify": Recording(ZOO["dr_grpo"], SORT, task="sort", model="sort"),
-    "pick_overlong": Recording(short, PICK, task="pick", model="data/model_pick"),
-    "pick_dapo": Recording(ZOO["dapo"], PICK, task="pick", model="data/model_pick"),
-    "countdown_grpo": Recording(
+    "sort_verify": ShippedRun(ZOO["dr_grpo"], SORT, task="sort", model="sort"),
+    "pick_overlong": ShippedRun(short, PICK, task="pick", model="data/model_pick"),
+    "pick_dapo": ShippedRun(ZOO["dapo"], PICK, task="pick", model="data/model_pick"),
+    "countdown_grpo": ShippedRun(
         ZOO["grpo"].replace(terms=()), COUNTDOWN, task="countdown", model="countdown"
     ),
 }  # fmt: skip
 
 
-def small(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What a recording keeps: all but samples, and of the steps KEPT, with four digits.
+def reduced(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a shipped run keeps: all but samples, and of the steps KEPT, with four digits.
 
     Samples stay where training answers were recorded: that run is for the eye.
     """
@@ -119,7 +132,7 @@ def small(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return pack(out)
 
 
-def base(name: str, folder: Path, say: Callable[[str], None] = print) -> Path:
+def base_model(name: str, folder: Path, say: Callable[[str], None] = print) -> Path:
     """The folder of a base model that is not shipped, trained if it is not there."""
     path = folder / name
     if not (path / "model.safetensors").is_file():
@@ -134,50 +147,53 @@ def origin(name: str) -> str:
     return f"{BASES[name].steps} supervised steps of {BASES[name].batch} on {name}, from scratch"
 
 
-def record(name: str, seed: int, out: Path, bases: Path, progress: bool = True) -> Path:
-    """Makes one recording, unless it is there: OUT/NAME_seedN.jsonl. Raises BadInput on a name."""
-    if name not in RECORDINGS:
-        raise BadInput(f"recording: there is no {name!r}; known: {', '.join(RECORDINGS)}")
-    path, recording = out / f"{name}_seed{seed}.jsonl", RECORDINGS[name]
+def make(name: str, seed: int, out: Path, bases: Path, progress: bool = True) -> Path:
+    """Makes one run, unless it is there: OUT/NAME_seedN.jsonl. Raises BadInput on a name."""
+    if name not in SHIPPED_RUNS:
+        raise BadInput(f"shipped run: there is no {name!r}; known: {', '.join(SHIPPED_RUNS)}")
+    path, wanted = out / f"{name}_seed{seed}.jsonl", SHIPPED_RUNS[name]
     if path.exists():
         return path
-    own = recording.model in BASES
-    where = base(recording.model, bases) if own else data_folder().parent / recording.model
+    own = wanted.model in BASES
+    where = base_model(wanted.model, bases) if own else data_folder().parent / wanted.model
     model, tokenizer = load(where, device="cpu")
-    said = origin(recording.model) if own else recording.model
+    said = origin(wanted.model) if own else wanted.model
     records = train(
         model,
         tokenizer,
-        TASKS[recording.task],
-        recording.objective,
-        replace(recording.recipe, seed=seed),
-        reward=recording.find_reward(),
+        TASKS[wanted.task],
+        wanted.objective,
+        replace(wanted.recipe, seed=seed),
+        reward=wanted.find_reward(),
         model_name=said,
         progress=progress,
     )
     temporary = path.with_suffix(".tmp")
-    temporary.write_text("".join(map(line, small(records))), encoding="utf-8")
+    temporary.write_text("".join(map(line, reduced(records))), encoding="utf-8")
     temporary.replace(path)
     return path
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m rlnb.training.recordings", description=__doc__)
+    """Exit status 0, or 2 with one sentence on stderr when the input was bad."""
+    parser = argparse.ArgumentParser(
+        prog="python -m rlnb.training.studies.shipped_runs", description=__doc__
+    )
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--seeds", type=int, nargs="*", help="all of the recording's without it")
-    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder for the recordings")
+    parser.add_argument("--seeds", type=int, nargs="*", help="all of the run's without it")
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder for the runs")
     args = parser.parse_args(arguments)
-    for name in args.names or RECORDINGS:
-        recording = RECORDINGS.get(name)
+    for name in args.names or SHIPPED_RUNS:
+        wanted = SHIPPED_RUNS.get(name)
         if not args.names:
-            print(f"{name:24s} seeds {recording.seeds}  {recording.objective!r}")
+            print(f"{name:24s} seeds {wanted.seeds}  {wanted.objective!r}")
             continue
         try:
             args.out.mkdir(parents=True, exist_ok=True)
-            seeds = args.seeds if args.seeds is not None else recording.seeds if recording else (0,)
+            seeds = args.seeds if args.seeds is not None else wanted.seeds if wanted else (0,)
             for seed in seeds:
                 bases = args.out.with_name(args.out.name + "-bases")
-                print(record(name, seed, args.out, bases), flush=True)
+                print(make(name, seed, args.out, bases), flush=True)
         except BadInput as error:
             print(f"error: {error}", file=sys.stderr)
             return 2

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import copy
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
-from rlnb.training.sampler import Rollout
+from rlnb.training.sampling.sampler import Rollout
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["Critic"]
 
 
 class Critic(nn.Module):

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from rlnb.training.errors import BadInput
 
+__all__ = ["PRESETS", "Preset", "find_preset"]
+
 
 @dataclass(frozen=True)
 class Preset:
-    """The shape of a model; everything else is the same for all of them (`model.build_model`).
+    """The shape of a model; the rest is the same for all of them (`small_model.build_model`).
 
     hidden: width of the residual stream. heads: query heads of `head_dim` each, `kv_heads` of them
     shared (they divide `heads`). intermediate: width of the gated MLP.

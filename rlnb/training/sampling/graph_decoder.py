@@ -30,7 +30,18 @@ from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import Cache, DynamicLayer
 
 from rlnb.training.errors import BadInput
-from rlnb.training.sampler import Rollout, Sampling, draw, end_tokens, is_end, prefill, sample
+from rlnb.training.sampling.sampler import (
+    Rollout,
+    Sampling,
+    cut_to_longest,
+    draw,
+    end_tokens,
+    is_end,
+    prefill,
+    sample,
+)
+
+__all__ = ["Decoder", "Room", "SlotLayer", "fits", "sampler_for"]
 
 
 def sampler_for(device: torch.device | str) -> Callable[..., Rollout]:
@@ -239,20 +250,11 @@ class Decoder:
         self._write(room, n, ids.shape[1])
         if generator is not None:
             generator.set_state(room.generator.get_state())
-        width = int(room.written.sum(1).max())
-        tokens, written = room.tokens[:, :width].clone(), room.written[:, :width].clone()
-        ended = is_end(tokens.flatten(), room.ends).view_as(tokens)
-        return Rollout(
-            prompt_ids=ids.repeat_interleave(num_generations, 0),
-            prompt_mask=mask.repeat_interleave(num_generations, 0),
-            completion_ids=tokens,
-            completion_mask=written,
-            logprobs=room.logprobs[:, :width].clone(),
-            entropies=room.entropies[:, :width].clone(),
-            finished=(ended & written).any(1),
-            num_generations=num_generations,
-            sampling=sampling,
-        )
+        ids, mask = (x.repeat_interleave(num_generations, 0) for x in (ids, mask))
+        return cut_to_longest(
+            ids, mask, room.tokens, room.written, room.logprobs, room.entropies, room.ends,
+            num_generations, sampling,
+        )  # fmt: skip
 
     def _room(
         self, model: PreTrainedModel, sampling: Sampling, eos_id: int | Collection[int],

@@ -12,21 +12,26 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlnb.objective import ZOO, Batch, Objective, constant_length, group_center
 from rlnb.training.errors import BadInput
-from rlnb.training.prompts import encode_prompts
 from rlnb.training.rewards import Reward
-from rlnb.training.sampler import Rollout, Sampling, sample
-from rlnb.training.scoring import teacher_forced_logits
+from rlnb.training.sampling.prompts import encode_prompts
+from rlnb.training.sampling.sampler import Rollout, Sampling, sample
+from rlnb.training.sampling.scoring import teacher_forced_logits
 from rlnb.training.tasks import Problem, Task
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["ESTIMATORS", "Decisions", "Push", "Side", "sample_decisions", "stop_push"]
+
 # GRPO's two divisors, taken away one at a time. On the command line:
-# --objective rlnb.training.push:zscore_constant
+# --objective rlnb.training.studies.stop_push:zscore_constant
 grpo = ZOO["grpo"].replace(terms=())
 mean_only = grpo.replace(advantage=group_center())
 zscore_constant = grpo.replace(weights=constant_length())
@@ -106,10 +111,12 @@ class Side:
 
     @property
     def mean(self) -> float:
+        """Over the batches."""
         return self.batches.mean().item()
 
     @property
     def error(self) -> float:
+        """s / sqrt(batches), with Bessel's correction in s."""
         return (self.batches.std() / len(self.batches) ** 0.5).item()
 
 

@@ -15,9 +15,11 @@ from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
 from rlnb.training.errors import BadInput
 
+__all__ = ["model_folder"]
+
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+")
 _WANTED = ["*.json", "*.safetensors", "*.jinja", "merges.txt", "vocab.txt"]
-_FOLDER = "a folder with config.json, model.safetensors and tokenizer.json, such as data/model"
+_FOLDER = "a folder with config.json, model.safetensors and tokenizer.json"
 
 
 def model_folder(name: str | Path) -> Path:

@@ -9,10 +9,16 @@ gradients of the head's size at once, and they are larger than a slice.)
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from transformers import PreTrainedModel
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["SlicedHead", "entropy", "log_softmax", "plain_head"]
 
 
 @torch.no_grad()

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from rlnb.training import PRESETS, BadInput, build_model
-from rlnb.training.budget import (
+from rlnb.training.models.presets import Preset
+from rlnb.training.studies.gpu_budget import (
     CARDS,
     MODELS,
     SHAPES,
@@ -20,7 +21,6 @@ from rlnb.training.budget import (
     memory,
     peak,
 )
-from rlnb.training.presets import Preset
 
 ROUND = Shape(Preset(hidden=10, layers=2, heads=2, kv_heads=1, head_dim=5, intermediate=20), 1000)
 LOAD = Load(prompts=4, generations=2, prompt_tokens=10, answer_tokens=30, in_flight=8,

@@ -23,7 +23,7 @@ from rlnb.training import (
     series,
     train,
 )
-from rlnb.training.record import CLOCKS, Recorder, line, pack, sparkline
+from rlnb.training.metrics_file import CLOCKS, Recorder, line, pack, sparkline
 
 MAIN = [f"chain_dr_grpo_seed{seed}.jsonl" for seed in (0, 1, 2)]
 COIN = [f"chain_coin_flip_seed{seed}.jsonl" for seed in (0, 1, 2)]
@@ -34,9 +34,8 @@ def runs(model_folder):
     return model_folder.parent / "runs"
 
 
-def test_a_run_is_a_header_then_steps_evaluations_and_samples(fresh, chain, tiny, tmp_path):
-    train(*fresh, chain, ZOO["dr_grpo"], tiny, out=tmp_path, progress=False)
-    lines = (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+def test_a_run_is_a_header_then_steps_evaluations_and_samples(finished):
+    lines = (finished.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     records = [json.loads(text, parse_constant=pytest.fail) for text in lines]  # strict JSON
     header, *rest = records
     assert header["record"] == "header" and header["objective"] == repr(ZOO["dr_grpo"])
@@ -95,10 +94,9 @@ def test_recordings_name_no_path_and_are_small(runs):
         assert read(runs / name)[0]["model"] == "data/model"
 
 
-def test_columns_are_the_same_records_in_less_space(fresh, chain, tiny, tmp_path):
-    records = train(*fresh, chain, ZOO["dr_grpo"], tiny, progress=False)
+def test_columns_are_the_same_records_in_less_space(finished, tmp_path):
     uneven = {"record": "step", "step": 5, "reward": None}  # other fields: a block of its own
-    records = [*records, uneven, {**uneven, "step": 6}]
+    records = [*finished.records, uneven, {**uneven, "step": 6}]
     packed = pack(records)
     assert [r["record"] for r in packed if r["record"].startswith("step")] == ["steps"] * 3
     path = tmp_path / "run.jsonl"
@@ -116,8 +114,8 @@ def test_columns_of_different_lengths_are_refused(tmp_path):
         read(path)
 
 
-def test_an_evaluation_has_pass_at_k_without_bias_and_greedy(fresh, chain, tiny):
-    recipe = replace(tiny, steps=0, eval_prompts=20, eval_generations=4, eval_greedy=True)
+def test_an_evaluation_has_pass_at_k_without_bias_and_greedy(fresh, chain, roomy):
+    recipe = replace(roomy, steps=0, eval_prompts=20, eval_generations=4, eval_greedy=True)
     records = train(*fresh, chain, ZOO["dr_grpo"], recipe, progress=False)
     (found,) = (r for r in records if r["record"] == "eval")
     answers = pass_rate(*fresh, chain, prompts=20, num_generations=4)
@@ -201,10 +199,12 @@ def test_the_sources_import_only_what_a_bare_gpu_machine_has():
     # transformers brings huggingface_hub along.
     allowed = {"torch", "transformers", "tokenizers", "safetensors", "tqdm", "huggingface_hub"}
     allowed |= set(sys.stdlib_module_names)
-    for path in Path(rlnb.training.__file__).parent.glob("*.py"):
+    files = list(Path(rlnb.training.__file__).parent.rglob("*.py"))
+    assert len(files) > 35  # with the folders
+    for path in files:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
             for name in names:
-                ours = name.startswith(("rlnb.training", "rlnb.objective"))
+                ours = name.startswith(("rlnb.training", "rlnb.objective", "rlnb.shipped"))
                 assert ours or name.split(".")[0] in allowed, f"{path.name} imports {name}"

@@ -13,8 +13,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlnb.training.errors import BadInput
-from rlnb.training.presets import PRESETS, Preset
-from rlnb.training.scoring import CHUNK
+from rlnb.training.models.presets import PRESETS, Preset
+from rlnb.training.sampling.scoring import CHUNK
+
+__all__ = [
+    "CARDS",
+    "GB",
+    "MODELS",
+    "OPTIMIZERS",
+    "SHAPES",
+    "Card",
+    "Load",
+    "Precision",
+    "Shape",
+    "bound",
+    "bytes_per_parameter",
+    "find_shape",
+    "kept_per_token",
+    "memory",
+    "peak",
+]
 
 GB = 1e9
 
@@ -28,6 +46,7 @@ class Shape:
 
     @property
     def parameters(self) -> int:
+        """How many numbers the model has."""
         return self.layout.parameters(self.vocabulary)
 
 
@@ -100,6 +119,7 @@ class Load:
 
     @property
     def rows(self) -> int:
+        """Answers per step: prompts x generations."""
         return self.prompts * self.generations
 
 

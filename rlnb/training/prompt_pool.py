@@ -10,8 +10,10 @@ from typing import Any
 from rlnb.training.errors import BadInput
 from rlnb.training.tasks import Problem, Task, is_held_out
 
+__all__ = ["PromptPool"]
 
-class Pool:
+
+class PromptPool:
     """Distinct prompts that every step draws from; with `retire`, mastered ones leave permanently.
 
     A prompt leaves when its pass rate, passed answers / all answers, reaches `retire`: ScaleRL's
@@ -31,7 +33,7 @@ class Pool:
 
     >>> from rlnb.training.tasks import TASKS
     >>> one, two = (TASKS["chain"].parse(text) for text in ("4+3=?", "4+4=?"))
-    >>> pool = Pool([one, two], retire=0.9)
+    >>> pool = PromptPool([one, two], retire=0.9)
     >>> pool.record([one], [7], 8); len(pool.remaining)       # 7/8 = 0.875
     2
     >>> pool.record([one], [8], 8); [p.prompt for p in pool.remaining]   # 15/16 = 0.9375
@@ -69,7 +71,7 @@ class Pool:
         *,
         retire: float | None = None,
         visits: int | None = None,
-    ) -> Pool:
+    ) -> PromptPool:
         """`size` distinct problems of the training split: the same ones for one task and seed."""
         if size < 1:
             raise BadInput(f"pool: got {size}, expected a size of 1 or more")
@@ -115,9 +117,11 @@ class Pool:
         return {"size": size, "sha256": digest, "retire": self.retire, "visits": self.visits}
 
     def getstate(self) -> dict[str, Any]:
+        """What has happened so far, as JSON can hold it."""
         return {"history": self.history, "retired": sorted(self.retired)}
 
     def setstate(self, state: dict[str, Any]) -> None:
+        """Goes on from what `getstate` gave, read back from JSON."""
         self.history = {
             prompt: [(passed, answers) for passed, answers in visits]
             for prompt, visits in state["history"].items()
