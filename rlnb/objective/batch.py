@@ -77,6 +77,20 @@ class Batch:
         """The same batch with other fields."""
         return replace(self, **changes)
 
+    def required(self, field: str, method: str, instead: str = "") -> torch.Tensor:
+        """An optional tensor that a method cannot do without.
+
+        Raises ValueError, naming the method and the field, where the batch does not have it;
+        `instead` is what else the reader may do.
+        """
+        value: torch.Tensor | None = getattr(self, field)
+        if value is None:
+            raise ValueError(
+                f"{method} needs {field}, which the batch does not have: pass "
+                f"Batch({field}=...){instead}."
+            )
+        return value
+
     @property
     def mask(self) -> torch.Tensor:
         """(B, T) bool."""

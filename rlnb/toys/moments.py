@@ -229,7 +229,7 @@ def _row_gradients(
             max_completion_length=width,
             **{k: v for k, v in rest.items() if k not in ("completion_mask", "rewards")},
         )
-        return objective.loss(objective.prepare_unchecked(batch))
+        return objective.loss(objective.prepare(batch, check=False))
 
     slope = torch.func.vmap(torch.func.grad(loss))(columns.pop("logprobs"), columns)  # (M, B, T)
     out = torch.zeros(*index.shape, size, dtype=slope.dtype)

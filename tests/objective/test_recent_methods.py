@@ -317,7 +317,7 @@ def test_dppo_on_the_worked_example():
 
 
 def test_dppo_asks_for_the_rollout_engine():
-    with pytest.raises(ValueError, match="dppo: .*needs sampling_logprobs"):
+    with pytest.raises(ValueError, match=r"token\(.sampling.\) needs sampling_logprobs"):
         ZOO["dppo"](running_batch())
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from rlnb.interop.trl import VERSION, from_trl
+from rlnb.interop.vocabulary import Words, answer, refuse, refuse_all
 from rlnb.objective import ratios, surrogates
 from rlnb.objective.advantages import batch_zscore, group_center, group_zscore, leave_one_out
 from rlnb.objective.composition import Objective
 from rlnb.objective.gates import engine_ratio, sequence_mask, top_entropy
-from rlnb.objective.interop.trl import VERSION, from_trl
-from rlnb.objective.interop.vocabulary import Words, answer, refuse, refuse_all
 from rlnb.objective.shapes import kl_in_reward, overlong, reward_clip
 from rlnb.objective.surrogates import clip, logprob
 from rlnb.objective.terms import entropy_bonus, k3
@@ -33,10 +33,10 @@ def to_trl(objective: Objective, *, strict: bool = False) -> Words:
 
     `trainer` is among them ("rloo", "gmpo") where another trainer is meant: take it out before
     handing the rest to its config. strict: refuse conventions too (std, eps), so that
-    from_trl(**to_trl(x, strict=True)) == x.
+    from_trl(**to_trl(x, strict=True)).objective == x.
 
-    Raises ValueError, with every part that has no word in TRL and why; where each part has one,
-    with the two that TRL does not put together.
+    Raises Inexpressible (a ValueError), with every part that has no word in TRL and why; where
+    each part has one, with the two that TRL does not put together.
     """
     refuse_all(VERSION, _missing(objective))
     words: dict[str, Any] = {}
@@ -47,35 +47,38 @@ def to_trl(objective: Objective, *, strict: bool = False) -> Words:
         _say_gmpo(objective, words, differences)
     else:
         _say_grpo(objective, words, differences)
-    return answer(VERSION, words, differences, objective, from_trl(**words), strict)
+    return answer(VERSION, words, differences, objective, from_trl(**words).objective, strict)
 
 
 def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
     """(part, why) for each part that TRL says in no trainer, or not in this one."""
-    part, ratio = objective.advantage, objective.ratio
-    rloo = isinstance(part, leave_one_out)
-    if isinstance(part, batch_zscore) and part.center == "group":
-        if part.of != "rewards":
+    advantage, ratio = objective.advantage, objective.ratio
+    rloo = isinstance(advantage, leave_one_out)
+    if isinstance(advantage, batch_zscore) and advantage.center == "group":
+        if advantage.of != "rewards":
             yield (
-                f"advantage={part!r}",
+                f"advantage={advantage!r}",
                 "scale_rewards='batch' divides by the std of the raw "
                 "rewards, which also holds the spread between prompts.",
             )
-    elif not isinstance(part, (group_zscore, group_center, leave_one_out)):
+    elif not isinstance(advantage, (group_zscore, group_center, leave_one_out)):
         yield (
-            f"advantage={part!r}",
+            f"advantage={advantage!r}",
             "Its baselines are the group mean, with or without "
             "a std, and leave-one-out in RLOOTrainer.",
         )
-    part = objective.surrogate
-    if isinstance(part, surrogates.cispo) and (part.floor is not None or part.cap is None):
-        yield f"surrogate={part!r}", "Its cispo has a cap and no floor."
-    elif isinstance(part, surrogates.sapo) and part.gate != "sigmoid":
-        yield f"surrogate={part!r}", "Its gate is the sigmoid."
-    elif not isinstance(
-        part, (clip, logprob, surrogates.ratio, surrogates.cispo, surrogates.sapo, surrogates.vespo)
+    surrogate = objective.surrogate
+    if isinstance(surrogate, surrogates.cispo) and (
+        surrogate.floor is not None or surrogate.cap is None
     ):
-        yield f"surrogate={part!r}", "Its losses are clip, cispo, sapo and vespo."
+        yield f"surrogate={surrogate!r}", "Its cispo has a cap and no floor."
+    elif isinstance(surrogate, surrogates.sapo) and surrogate.gate != "sigmoid":
+        yield f"surrogate={surrogate!r}", "Its gate is the sigmoid."
+    elif not isinstance(
+        surrogate,
+        (clip, logprob, surrogates.ratio, surrogates.cispo, surrogates.sapo, surrogates.vespo),
+    ):
+        yield f"surrogate={surrogate!r}", "Its losses are clip, cispo, sapo and vespo."
     if type(objective.weights).__name__ not in WEIGHT_WORDS:
         yield f"weights={objective.weights!r}", f"Its averages are {', '.join(WEIGHT_WORDS)}."
     if getattr(ratio, "anchor", "old") != "old":
@@ -86,30 +89,30 @@ def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
         )
     elif type(ratio) not in RATIOS:
         yield f"ratio={ratio!r}", "Its ratios are token, sequence, product (RLOO, vespo) and gmpo."
-    for part in objective.shape:
-        if isinstance(part, (kl_in_reward, reward_clip)) and not rloo:
-            yield f"shape={part!r}", "Only RLOOTrainer changes the reward."
-        elif isinstance(part, overlong) and part.factor != 1:
-            yield f"shape={part!r}", "Its get_soft_overlong_punishment has no factor."
-        elif not isinstance(part, (kl_in_reward, reward_clip, overlong)):
-            yield f"shape={part!r}", "Only RLOOTrainer changes the reward."
-    for part in objective.credit:
-        yield f"credit={part!r}", "Nothing stands between its advantages and its loss."
-    for part in objective.gates:
-        if not isinstance(part, (sequence_mask, top_entropy, engine_ratio)):
-            yield f"gates={part!r}", "Its gates are sequence_mask, top_entropy and engine_ratio."
-    for part in objective.terms:
-        if isinstance(part, entropy_bonus):
-            if not isinstance(part.weights, local_token_mean):
-                yield f"terms={part!r}", "Its entropy bonus averages by local_token_mean."
+    for shape in objective.shape:
+        if isinstance(shape, (kl_in_reward, reward_clip)) and not rloo:
+            yield f"shape={shape!r}", "Only RLOOTrainer changes the reward."
+        elif isinstance(shape, overlong) and shape.factor != 1:
+            yield f"shape={shape!r}", "Its get_soft_overlong_punishment has no factor."
+        elif not isinstance(shape, (kl_in_reward, reward_clip, overlong)):
+            yield f"shape={shape!r}", "Only RLOOTrainer changes the reward."
+    for credit in objective.credit:
+        yield f"credit={credit!r}", "Nothing stands between its advantages and its loss."
+    for gate in objective.gates:
+        if not isinstance(gate, (sequence_mask, top_entropy, engine_ratio)):
+            yield f"gates={gate!r}", "Its gates are sequence_mask, top_entropy and engine_ratio."
+    for term in objective.terms:
+        if isinstance(term, entropy_bonus):
+            if not isinstance(term.weights, local_token_mean):
+                yield f"terms={term!r}", "Its entropy bonus averages by local_token_mean."
         elif (
-            not isinstance(part, k3)
-            or part.weights is not None
-            or part.straight_through
-            or part.corrected == "detached"
+            not isinstance(term, k3)
+            or term.weights is not None
+            or term.straight_through
+            or term.corrected == "detached"
         ):
             yield (
-                f"terms={part!r}",
+                f"terms={term!r}",
                 "Its KL term is k3, with or without the ratio in front, and "
                 "is averaged like the loss.",
             )

@@ -8,7 +8,7 @@ import textwrap
 from collections import Counter
 from typing import Any
 
-from rlnb.objective.interop.literals import NotRead, literal
+from rlnb.interop.literals import NotRead, literal
 
 __all__ = ["CONFIGS", "has_python_config", "read_python"]
 

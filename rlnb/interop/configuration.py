@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from rlnb.objective.interop.literals import scalar
-from rlnb.objective.interop.reading_python import CONFIGS, has_python_config, read_python
-from rlnb.objective.interop.reading_shell import read_flags, read_overrides
-from rlnb.objective.interop.trl import TRL_DEFAULTS, TRL_SILENT
-from rlnb.objective.interop.verl import VERL_DEFAULTS, VERL_SILENT
+from rlnb.interop.literals import scalar
+from rlnb.interop.python_source import CONFIGS, has_python_config, read_python
+from rlnb.interop.shell_source import read_flags, read_overrides
+from rlnb.interop.trl import TRL_DEFAULTS, TRL_SILENT
+from rlnb.interop.verl import VERL_DEFAULTS, VERL_SILENT
 
-__all__ = ["Reading", "read_config"]
+__all__ = ["Configuration", "read_configuration"]
 
 LONGEST = 200_000  # characters; the longest public script we met has 17,000
 DEEPEST = 40  # levels of YAML or JSON
@@ -85,7 +85,7 @@ LOOKED_FOR = (
 
 
 @dataclass(frozen=True)
-class Reading:
+class Configuration:
     """What a configuration says, before anything is concluded from it.
 
     library: "trl" or "verl". kind: TRL's class, or "verl". words: the library's own words, verl's
@@ -102,13 +102,13 @@ class Reading:
     notes: tuple[str, ...] = field(default=())
 
 
-def read_config(source: Any) -> Reading:
+def read_configuration(source: Any) -> Configuration:
     """The words of a configuration: text of any supported kind, a mapping, or a config object.
 
     Raises ValueError in one sentence for text that is too long, too deep, broken, or of a library
     other than TRL and verl; TypeError for something that is no configuration at all.
 
-    >>> read_config("loss_type: dr_grpo\\nbeta: 0.0").words
+    >>> read_configuration("loss_type: dr_grpo\\nbeta: 0.0").words
     {'loss_type': 'dr_grpo', 'beta': 0.0}
     """
     if isinstance(source, str):
@@ -123,7 +123,7 @@ def read_config(source: Any) -> Reading:
     )
 
 
-def _from_text(text: str) -> Reading:
+def _from_text(text: str) -> Configuration:
     if len(text) > LONGEST:
         raise ValueError(
             f"the text has {len(text):,} characters and a configuration at most "
@@ -163,7 +163,7 @@ def _from_text(text: str) -> Reading:
     return _from_mapping(loaded, "JSON" if text.lstrip().startswith("{") else "YAML", text)
 
 
-def _from_object(config: Any) -> Reading:
+def _from_object(config: Any) -> Configuration:
     names = [c.__name__ for c in type(config).__mro__]
     # GMPOConfig is a GRPOConfig, so the most specific name comes first
     kind = next((name for name in names if name in CONFIGS), None)
@@ -192,7 +192,7 @@ def _from_object(config: Any) -> Reading:
     )
 
 
-def _from_mapping(mapping: Mapping, where: str, text: str = "") -> Reading:
+def _from_mapping(mapping: Mapping, where: str, text: str = "") -> Configuration:
     flat = _flatten(mapping)
     top = {str(key).split(".")[0] for key in mapping}
     if top & {"actor_rollout_ref", "actor", "algorithm"}:
@@ -212,11 +212,11 @@ def _from_mapping(mapping: Mapping, where: str, text: str = "") -> Reading:
     return _trl(kind if kind in CONFIGS else _kind(words), words, where)
 
 
-def _trl(kind: str, words: Mapping[str, Any], where: str, skipped=(), notes=()) -> Reading:
-    return Reading("trl", kind, _plain(words), where, tuple(skipped), (), tuple(notes))
+def _trl(kind: str, words: Mapping[str, Any], where: str, skipped=(), notes=()) -> Configuration:
+    return Configuration("trl", kind, _plain(words), where, tuple(skipped), (), tuple(notes))
 
 
-def _verl(paths: Mapping[str, Any], where: str, skipped=(), notes=()) -> Reading:
+def _verl(paths: Mapping[str, Any], where: str, skipped=(), notes=()) -> Configuration:
     words, misplaced = {}, []
     for path, value in paths.items():
         home, _, leaf = path.rpartition(".")
@@ -233,7 +233,9 @@ def _verl(paths: Mapping[str, Any], where: str, skipped=(), notes=()) -> Reading
         else:
             words[path] = value
     unread = tuple((_short(path), value) for path, value in skipped)
-    return Reading("verl", "verl", _plain(words), where, unread, tuple(misplaced), tuple(notes))
+    return Configuration(
+        "verl", "verl", _plain(words), where, unread, tuple(misplaced), tuple(notes)
+    )
 
 
 def _short(path: str) -> str:
