@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ LONGEST = 200_000  # characters; the longest public script we met has 17,000
 DEEPEST = 40  # levels of YAML or JSON
 WIDEST = 20_000  # values
 
+Pairs = Sequence[tuple[str, str]]  # (word, what stands there)
 ACTOR, POLICY = "actor_rollout_ref.actor.", "actor_rollout_ref.actor.policy_loss."
 ALGORITHM, KL_CTRL = "algorithm.", "algorithm.kl_ctrl."
 CORRECTION = "algorithm.rollout_correction."
@@ -176,14 +177,9 @@ def _from_object(config: Any) -> Configuration:
     if kind is not None:
         return _trl(kind, words, where)
     if any(name in ("ActorConfig", "AlgoConfig") for name in names):
-        flat = (
-            {
-                f"{POLICY}{f.name}": getattr(words["policy_loss"], f.name)
-                for f in fields(words["policy_loss"])
-            }
-            if "policy_loss" in words
-            else {}
-        )
+        inner = getattr(config, "policy_loss", None) if "policy_loss" in words else None
+        policy = fields(inner) if is_dataclass(inner) and not isinstance(inner, type) else ()
+        flat = {f"{POLICY}{f.name}": getattr(inner, f.name) for f in policy}
         home = ACTOR if "ActorConfig" in names else ALGORITHM
         return _verl({**{home + k: v for k, v in words.items()}, **flat}, where)
     raise ValueError(
@@ -212,11 +208,15 @@ def _from_mapping(mapping: Mapping, where: str, text: str = "") -> Configuration
     return _trl(kind if kind in CONFIGS else _kind(words), words, where)
 
 
-def _trl(kind: str, words: Mapping[str, Any], where: str, skipped=(), notes=()) -> Configuration:
+def _trl(
+    kind: str, words: Mapping[str, Any], where: str, skipped: Pairs = (), notes: Sequence[str] = ()
+) -> Configuration:
     return Configuration("trl", kind, _plain(words), where, tuple(skipped), (), tuple(notes))
 
 
-def _verl(paths: Mapping[str, Any], where: str, skipped=(), notes=()) -> Configuration:
+def _verl(
+    paths: Mapping[str, Any], where: str, skipped: Pairs = (), notes: Sequence[str] = ()
+) -> Configuration:
     words, misplaced = {}, []
     for path, value in paths.items():
         home, _, leaf = path.rpartition(".")

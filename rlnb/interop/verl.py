@@ -111,6 +111,12 @@ KL_CHOICES = (*KL_WORDS, *(word + "+" for word in KL_WORDS))
 KL_ESTIMATORS: dict[type, Literal["k1", "k2", "k3"]] = {k1: "k1", k2: "k2", k3: "k3"}
 WHITEN = whiten("bessel", 1e-8)
 ROW = sequence_mean()  # verl adds 1e-8 to the length, a float32 count: 5 + 1e-8 is 5
+FIXED_WEIGHTS: dict[str, Weights] = {
+    "token-mean": token_mean(),
+    "token-sum": token_sum(),
+    "seq-mean-token-sum": sequence_sum(),
+    "seq-mean-token-mean": ROW,
+}
 ROW_MODES = ("sapo", "geo_mean")  # loss modes whose policy term is averaged so, whatever is set
 
 
@@ -271,12 +277,7 @@ def _shape(words: Reader, anchor: Anchor) -> tuple[Shape, ...]:
 def _weights(words: Reader) -> Weights:
     mode = words.choice("loss_agg_mode", AGGREGATIONS)
     if mode != "seq-mean-token-sum-norm":
-        return {
-            "token-mean": token_mean(),
-            "token-sum": token_sum(),
-            "seq-mean-token-sum": sequence_sum(),
-            "seq-mean-token-mean": ROW,
-        }[mode]
+        return FIXED_WEIGHTS[mode]
     factor = words["loss_scale_factor"]
     return padded_length() if factor is None else constant_length(int(factor))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rlnb.interop.verl import AGGREGATIONS, VERSION, from_verl
+from rlnb.interop.verl import AGGREGATIONS, ROW_MODES, VERSION, from_verl
 from rlnb.interop.vocabulary import Words, answer, refuse, refuse_all
 from rlnb.objective import ratios, surrogates
 from rlnb.objective.advantages import (
@@ -19,9 +19,11 @@ from rlnb.objective.advantages import (
 from rlnb.objective.composition import Objective
 from rlnb.objective.credit import whiten
 from rlnb.objective.gates import clip_cov, divergence_mask, sequence_mask
+from rlnb.objective.part import Weights
 from rlnb.objective.shapes import kl_in_reward, overlong
 from rlnb.objective.surrogates import clip, logprob
 from rlnb.objective.terms import absolute_kl, entropy_bonus, k1, k2, k3
+from rlnb.objective.weights import constant_length
 
 __all__ = ["to_verl"]
 
@@ -206,7 +208,7 @@ def _say_policy(objective: Objective, words: dict, differences: list) -> None:
             )
         else:
             words["clip_ratio_c"] = surrogate.dual
-    elif isinstance(surrogate, surrogates.cispo):
+    elif isinstance(surrogate, surrogates.cispo) and surrogate.cap is not None:
         words["loss_mode"] = "cispo"
         _say_band(1.0 if surrogate.floor is None else 1 - surrogate.floor, surrogate.cap - 1, words)
     elif isinstance(surrogate, surrogates.sapo):
@@ -222,11 +224,11 @@ def _say_policy(objective: Objective, words: dict, differences: list) -> None:
         words["loss_mode"] = "gpg"
 
 
-def _say_weights(objective: Objective, words: dict, differences: list) -> Any:
+def _say_weights(objective: Objective, words: dict, differences: list) -> Weights:
     """Writes loss_agg_mode; returns the weights a term may name as its own."""
     part = objective.weights
     averaged = type(part).__name__
-    if words["loss_mode"] in ("sapo", "geo_mean"):
+    if words["loss_mode"] in ROW_MODES:
         if averaged != "sequence_mean":
             raise refuse(
                 VERSION,
@@ -238,7 +240,7 @@ def _say_weights(objective: Objective, words: dict, differences: list) -> Any:
         if averaged not in WEIGHT_WORDS:
             raise refuse(VERSION, f"terms that are averaged by {part!r}")
     words["loss_agg_mode"] = WEIGHT_WORDS[averaged]
-    if averaged == "constant_length":
+    if isinstance(part, constant_length):
         if part.length is None:
             differences.append(
                 "set loss_scale_factor to your generation limit: without it verl "

@@ -126,7 +126,7 @@ class Batch:
             and value.ndim > 0
             and len(value) == count
         }
-        return replace(self, **taken)
+        return self.replace(**taken)
 
     def cleaned(self) -> Batch:
         """Masked entries replaced by 0, so that inf and nan reach neither value nor gradient.
@@ -142,7 +142,7 @@ class Batch:
                 clean[name] = torch.where(
                     where, value, torch.zeros((), dtype=value.dtype, device=value.device)
                 )
-        return replace(self, **clean)
+        return self.replace(**clean)
 
     def check(self) -> None:
         """Raise TypeError or ValueError, in one sentence, for a batch no loss can use."""

@@ -255,13 +255,12 @@ class Objective:
 
     def canonical(self) -> Objective:
         """The same method with every convention at its default."""
-        changes = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Objective(
-            **{
-                name: tuple(canonical(p) for p in v) if name in SEVERAL else canonical(v)
-                for name, v in changes.items()
-            }
-        )
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain: dict[str, Any] = {
+            name: tuple(canonical(p) for p in part) if name in SEVERAL else canonical(part)
+            for name, part in parts.items()
+        }
+        return Objective(**plain)
 
     def _check(self, batch: Batch) -> None:
         given = batch.advantages is not None

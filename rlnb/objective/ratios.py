@@ -187,7 +187,9 @@ class topk_mix(token):
     def needs(self) -> tuple[str, ...]:
         return (*super().needs, "topk_logprobs", "entropies")
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
+    def __call__(self, batch: Batch, advantages: torch.Tensor | None = None) -> torch.Tensor:
+        if advantages is None:
+            raise ValueError("topk_mix mixes where A > 0 and needs advantages; pass (batch, A).")
         log_ratio = self.per_token(batch)
         rivals = batch.required("topk_logprobs", "topk_mix").mean(-1)
         shared = (1 - self.alpha) * batch.logprobs + self.alpha * rivals
