@@ -157,6 +157,7 @@ class top_entropy(Part):
     fits = "gates"
     quantile: float = field(default=0.2, metadata={"always": True})
     needs: ClassVar[tuple[str, ...]] = ("entropies",)
+    batch_statistics: ClassVar[bool] = True
 
     def __call__(
         self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
@@ -181,6 +182,8 @@ class clip_cov(Part):
     high: float = 5.0
     epsilon: float = 0.2
     band_high: float | None = None
+    random: ClassVar[bool] = True
+    batch_statistics: ClassVar[bool] = True
 
     def __call__(
         self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor

@@ -53,8 +53,9 @@ class Metrics(Mapping[str, float]):
             self._values["clip_ratio/high_mean"] = lambda: share(high)
             self._values["clip_ratio/region_mean"] = lambda: share(low | high)
         if (ref := batch.ref_logprobs) is not None:
-            gap = batch.logprobs.detach() - ref
-            self._values["kl"] = lambda: kl_estimate("k3", gap)[mask].mean()
+            self._values["kl"] = lambda: kl_estimate("k3", batch.logprobs.detach() - ref)[
+                mask
+            ].mean()
         if (entropies := batch.entropies) is not None:
             self._values["entropy"] = lambda: entropies.detach()[mask].mean()
 

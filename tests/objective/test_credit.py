@@ -13,29 +13,12 @@ from rlnb.objective import (
     entropy_shaped,
     gae,
     length_preference,
-    logprob,
     mgpo_weight,
     press_top,
     token_mean,
     whiten,
 )
 from rlnb.toys import running_batch
-
-
-def rewards_batch(rewards, size, **fields):
-    rewards = torch.tensor(rewards)
-    rewards = rewards if rewards.is_floating_point() else rewards.double()
-    zero = torch.zeros(len(rewards), 1, dtype=rewards.dtype)
-    return Batch(zero.requires_grad_(), torch.ones(len(rewards), 1), rewards, size, **fields)
-
-
-def advantages(part, rewards, size):
-    return (
-        Objective(part, logprob(), token_mean)
-        .prepare(rewards_batch(rewards, size))
-        .advantages[:, 0]
-        .tolist()
-    )
 
 
 def critic_batch(mask=None, values=None, **fields):

@@ -20,7 +20,6 @@ from rlnb.objective import (
     gmpo,
     group_zscore,
     k3,
-    logprob,
     overlong,
     product,
     ratio,
@@ -32,22 +31,6 @@ from rlnb.objective import (
     vespo,
 )
 from rlnb.toys import running_batch
-
-
-def rewards_batch(rewards, size, **fields):
-    rewards = torch.tensor(rewards)
-    rewards = rewards if rewards.is_floating_point() else rewards.double()
-    zero = torch.zeros(len(rewards), 1, dtype=rewards.dtype)
-    return Batch(zero.requires_grad_(), torch.ones(len(rewards), 1), rewards, size, **fields)
-
-
-def advantages(part, rewards, size):
-    return (
-        Objective(part, logprob(), token_mean)
-        .prepare(rewards_batch(rewards, size))
-        .advantages[:, 0]
-        .tolist()
-    )
 
 
 def rows(rewards, size, **fields):

@@ -18,20 +18,9 @@ from rlnb.objective import (
     soft_sequence,
     topk_mix,
 )
+from rlnb.objective.ratios import fork_tokens
 
 SIGNS = torch.tensor([1.0, -1.0], dtype=torch.float64)
-
-
-def rows(rewards, size, **fields):
-    """A batch of one-token answers with these rewards."""
-    rewards = torch.tensor(rewards, dtype=torch.float64)
-    zero = torch.zeros(len(rewards), 1, dtype=torch.float64)
-    return Batch(zero.clone().requires_grad_(), zero + 1, rewards, size, **fields)
-
-
-def advantages(part, rewards, size):
-    batch = rows(rewards, size)
-    return part(batch, batch.rewards[:, None])[:, 0].tolist()
 
 
 def test_gmpo_clips_before_the_mean():
@@ -104,3 +93,14 @@ def test_soft_sequence_is_the_geometric_mean_of_gates(part, g, slope):
         (at,) = torch.autograd.grad(gate(half), half)
         assert gate(half).item() == pytest.approx(g, abs=1e-6)
         assert (half * at / gate(half)).item() == pytest.approx(slope, abs=1e-6)
+
+
+def test_fork_tokens_lie_above_the_quantile_of_their_own_answer_without_padding():
+    """Padding read as entropy 0 would lower the median of the short answer from 2.5 to 1.5."""
+    entropies = torch.tensor([[1.0, 2.0, 3.0, 4.0, 9.0, 9.0], [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]])
+    mask = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
+    batch = Batch(torch.zeros(2, 6), mask, torch.zeros(2), 1, entropies=entropies).cleaned()
+    assert fork_tokens(batch, 0.5).tolist() == [
+        [False, False, True, True, False, False],
+        [True, True, True, False, False, False],
+    ]

@@ -21,22 +21,6 @@ from rlnb.objective import (
 )
 
 
-def rewards_batch(rewards, size, **fields):
-    rewards = torch.tensor(rewards)
-    rewards = rewards if rewards.is_floating_point() else rewards.double()
-    zero = torch.zeros(len(rewards), 1, dtype=rewards.dtype)
-    return Batch(zero.requires_grad_(), torch.ones(len(rewards), 1), rewards, size, **fields)
-
-
-def advantages(part, rewards, size):
-    return (
-        Objective(part, logprob(), token_mean)
-        .prepare(rewards_batch(rewards, size))
-        .advantages[:, 0]
-        .tolist()
-    )
-
-
 def test_kl_in_the_reward_is_subtracted_where_it_arises():
     """Reward-to-go of -0.1 k1 with a critic of zeros, lambda = 1."""
     values = torch.zeros(1, 3)

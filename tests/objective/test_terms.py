@@ -11,11 +11,11 @@ from rlnb.objective import (
     Objective,
     absolute_kl,
     clip,
+    group_center,
     k1,
     k2,
     k3,
     kl_estimate,
-    logprob,
     raw_reward,
     sequence,
     token_mean,
@@ -23,14 +23,10 @@ from rlnb.objective import (
 )
 
 LOGITS = torch.tensor([0.3, -0.5, 1.1, 0.0], dtype=torch.float64)
-
-
 REF_LOGITS = torch.tensor([0.1, 0.4, 0.2, 0.3], dtype=torch.float64).log()
 
 
 REVERSE = [0.091325, -0.181437, 0.257102, -0.166990]
-
-
 FORWARD = [0.126465, -0.298243, 0.304008, -0.132230]
 
 
@@ -49,22 +45,6 @@ def expected_term_gradient(term, old_logits=None):
     )
     (old.exp().detach() * term(batch)[:, 0]).sum().backward()
     return logits.grad.tolist()
-
-
-def rewards_batch(rewards, size, **fields):
-    rewards = torch.tensor(rewards)
-    rewards = rewards if rewards.is_floating_point() else rewards.double()
-    zero = torch.zeros(len(rewards), 1, dtype=rewards.dtype)
-    return Batch(zero.requires_grad_(), torch.ones(len(rewards), 1), rewards, size, **fields)
-
-
-def advantages(part, rewards, size):
-    return (
-        Objective(part, logprob(), token_mean)
-        .prepare(rewards_batch(rewards, size))
-        .advantages[:, 0]
-        .tolist()
-    )
 
 
 def critic_batch(mask=None, values=None, **fields):
@@ -148,3 +128,26 @@ def test_straight_through_has_the_estimators_value_and_k2s_slope(estimator):
 def test_absolute_kl():
     batch = worked_batch().cleaned()
     assert torch.equal(absolute_kl(1.0)(batch), (batch.logprobs - batch.ref_logprobs).abs())
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        k1(0.1),
+        k2(0.1),
+        k3(0.1),
+        absolute_kl(0.1),
+        k3(0.1, corrected=True),
+        k3(0.1, corrected="sequence"),
+        k3(0.1, corrected="detached"),
+        k3(0.1, straight_through=True),
+    ],
+    ids=repr,
+)
+def test_no_gradient_reaches_the_reference(term):
+    """A reference that shares weights with the policy (adapters) arrives with a graph."""
+    plain = worked_batch()
+    reference = plain.ref_logprobs.clone().requires_grad_()
+    objective = Objective(group_center(), clip(0.2), token_mean, terms=term)
+    objective(plain.replace(ref_logprobs=reference)).loss.backward()
+    assert reference.grad is None and plain.logprobs.grad.abs().sum() > 0

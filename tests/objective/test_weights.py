@@ -13,7 +13,6 @@ from rlnb.objective import (
     constant_length,
     group_center,
     local_token_mean,
-    logprob,
     padded_length,
     prompt_mean,
     ratio,
@@ -23,22 +22,6 @@ from rlnb.objective import (
     token_mean,
     token_sum,
 )
-
-
-def rewards_batch(rewards, size, **fields):
-    rewards = torch.tensor(rewards)
-    rewards = rewards if rewards.is_floating_point() else rewards.double()
-    zero = torch.zeros(len(rewards), 1, dtype=rewards.dtype)
-    return Batch(zero.requires_grad_(), torch.ones(len(rewards), 1), rewards, size, **fields)
-
-
-def advantages(part, rewards, size):
-    return (
-        Objective(part, logprob(), token_mean)
-        .prepare(rewards_batch(rewards, size))
-        .advantages[:, 0]
-        .tolist()
-    )
 
 
 def lengths_batch():
@@ -116,3 +99,14 @@ def test_padded_length_follows_the_widest_row_and_does_not_split():
     assert objective.evaluate(prepared).weights[0, 0].item() == pytest.approx(1 / (2 * 5))
     narrow = objective.replace(weights=constant_length(5))
     assert objective.loss(prepared).item() == pytest.approx(narrow.loss(prepared).item())
+
+
+def test_a_minibatch_counts_its_prompts_and_not_its_rows():
+    """Rows 0, 1 of one prompt and row 3 of another: P = 2, and 4 + 2 tokens in their groups."""
+    lengths = torch.tensor([1, 3, 2, 2])
+    mask = (torch.arange(3) < lengths[:, None]).double()
+    batch = Batch(torch.zeros(4, 3), mask, torch.tensor([1.0, 0.0, 1.0, 0.0]), 2)
+    part = Objective(group_center(), clip(0.2), prompt_mean).prepare(batch).minibatch([0, 1, 3])
+    assert part.totals.prompts == 2 and part.totals.rows == 3
+    weights = prompt_mean()(part.batch.cleaned(), part.totals)[:, 0].tolist()
+    assert weights == pytest.approx([1 / (2 * 4), 1 / (2 * 4), 1 / (2 * 2)])
