@@ -150,17 +150,19 @@ def from_verl(config: Any = None, **keywords: Any) -> Reading:
         )
     mode = words.choice("loss_mode", MODES)
     anchor: Anchor = "sampling" if words["bypass_mode"] else "old"
+    weights = ROW if mode in ROW_MODES else _weights(words)
     surrogate, ratio, gates = _policy(mode, words, anchor)
+    terms, shape = _terms(mode, words), _shape(words, anchor)
     advantage, credit = _advantage(words)
     made = Objective(
         advantage,
         surrogate,
-        ROW if mode in ROW_MODES else _weights(words),
+        weights,
         ratio=ratio,
-        gates=gates,
-        terms=_terms(mode, words),
-        shape=_shape(words, anchor),
+        shape=shape,
         credit=credit,
+        gates=gates,
+        terms=terms,
     )
     return words.reading(made)
 
