@@ -761,18 +761,20 @@ length_figure("Three seeds each, running mean of five steps: GRPO drives "
 # Which of the two divisors does one get without asking? Read from the default configurations of TRL 1.16.0 and verl 0.9.1:
 
 # %%
-trl, verl = Objective.from_trl, Objective.from_verl
+from rlnb import from_trl, from_verl
+
 group = {"adv_estimator": "grpo"}
-for name, o in {"TRL": trl(), "verl": verl(**group),
+for name, o in {"TRL": from_trl().objective,
+                "verl": from_verl(**group).objective,
                 "this page": grpo}.items():
     print(f"{name:10s} {str(o.advantage):34s} {o.weights}")
     assert (o.weights == grpo.weights) == (name == "this page")
-no_std = (trl(scale_rewards="none"),
-          verl(**group, norm_adv_by_std_in_grpo=False))
-with_T = (trl(loss_type="grpo"),
-          verl(**group, loss_agg_mode="seq-mean-token-mean"))
-assert all(o.advantage == group_center() for o in no_std)
-assert all(o.weights == grpo.weights for o in with_T)
+no_std = (from_trl(scale_rewards="none"),
+          from_verl(**group, norm_adv_by_std_in_grpo=False))
+with_T = (from_trl(loss_type="grpo"),
+          from_verl(**group, loss_agg_mode="seq-mean-token-mean"))
+assert all(x.objective.advantage == group_center() for x in no_std)
+assert all(x.objective.weights == grpo.weights for x in with_T)
 A = zscore(one_lower(1)) * (7 / 8)**0.5                # Bessel's std
 print(f"one of eight differs: {zscore(one_lower(1)).abs().max():.4f} here, "
       f"{A.abs().max():.4f} with Bessel's std")

@@ -598,7 +598,7 @@ for name, o in (("GRPO", grpo), ("Dr. GRPO", dr_grpo)):
 # of this page; `print(rosetta())` has all of them, `rosetta("trl")` one column.
 
 # %%
-from rlnb.objective import rosetta
+from rlnb import rosetta
 
 table = rosetta()
 topics = ("What runs", "Leaving the std", "Averaging")
@@ -640,12 +640,12 @@ for name, rollout in engines.items():
 # And the trap of this page. TRL's `dr_grpo` is the divisor without the std's removal; OpenRLHF's `dr_grpo` is the std's removal without the divisor.
 
 # %%
-from rlnb import Objective
+from rlnb import from_trl
 from rlnb.objective import name_of
 
-half = Objective.from_trl(loss_type="dr_grpo", max_completion_length=512)
-full = Objective.from_trl(loss_type="dr_grpo", scale_rewards="none",
-                          max_completion_length=512)
+half = from_trl(loss_type="dr_grpo", max_completion_length=512).objective
+full = from_trl(loss_type="dr_grpo", scale_rewards="none",
+                max_completion_length=512).objective
 for label, o in (("half", half), ("full", full)):
     print(f"{label}: {o}\n      is named {name_of(o)}")
 want = dr_grpo.replace(weights=constant_length(512))
@@ -660,10 +660,10 @@ assert full == want and name_of(full) == "dr_grpo" != name_of(half)
 # ## What am I running?
 #
 # Nobody remembers all that. `explain_config` takes a `GRPOConfig`, its keywords, or the text of a script, a YAML file or a launch command of TRL or verl (from a
-# terminal: `python -m rlnb.objective explain FILE`). The text is read, never run. A colleague "does GSPO":
+# terminal: `python -m rlnb.interop explain FILE`). The text is read, never run. A colleague "does GSPO":
 
 # %%
-from rlnb.objective import explain_config
+from rlnb import explain_config
 
 colleague = dict(loss_type="grpo", importance_sampling_level="sequence",
                  beta=0.0, epsilon=0.2, learning_rate=1e-6)

@@ -653,9 +653,9 @@ assert round(kept_by_band(0.05, 16, 0.2, 0.8), 3) == 0.007
 # cut answers are switches of their own, and dynamic sampling is not there. The other way round, TRL's default `loss_type` *is* `"dapo"`, so a run that is called GRPO may have it.
 
 # %%
-from rlnb.objective import Objective
+from rlnb import from_trl
 
-by_word = Objective.from_trl(loss_type="dapo", beta=0.0)
+by_word = from_trl(loss_type="dapo", beta=0.0).objective
 print(difference(dapo.canonical(), by_word.canonical()))
 assert by_word.canonical() == narrow.canonical()
 

@@ -246,17 +246,17 @@ for name, keep in (("detached", False), ("not detached", True)):
 # The paper prints a band, then says that the lower side was left open and only the upper one tuned; it gives no number. The code you run:
 
 # %%
-from rlnb import Objective
+from rlnb import from_trl, from_verl
 
 runs = {
-    "TRL, defaults": Objective.from_trl(loss_type="cispo"),
-    "TRL, epsilon_high=5": Objective.from_trl(
-        loss_type="cispo", epsilon_high=5.0),
-    "verl, defaults": Objective.from_verl(
-        adv_estimator="grpo", loss_mode="cispo"),
-    "verl, its example": Objective.from_verl(
+    "TRL, defaults": from_trl(loss_type="cispo").objective,
+    "TRL, epsilon_high=5": from_trl(
+        loss_type="cispo", epsilon_high=5.0).objective,
+    "verl, defaults": from_verl(
+        adv_estimator="grpo", loss_mode="cispo").objective,
+    "verl, its example": from_verl(
         adv_estimator="grpo", loss_mode="cispo", clip_ratio_low=10.0,
-        clip_ratio_high=0.2),
+        clip_ratio_high=0.2).objective,
 }
 rho = torch.tensor([0.1, 0.5, 1.0, 1.5, 10.0])
 print(f"{'ratio':43s}", show(rho))
@@ -357,7 +357,7 @@ assert 0.0002 / 0.0001 == 2 and 0.8 < round(0.80 / 0.99, 4) == 0.8081
 # [authors' scripts](https://github.com/sail-sg/Stable-RL) have δ = 0.15 and 0.05.
 
 # %%
-verl = Objective.from_verl(adv_estimator="grpo", loss_mode="dppo_tv")
+verl = from_verl(adv_estimator="grpo", loss_mode="dppo_tv").objective
 for name, o in (("DPPO", ZOO["dppo"]), ("verl, defaults", verl)):
     print(f"{name:15s}", o.surrogate, *o.gates)
 assert verl.surrogate.cap == 3.0 and verl.gates[0].low == 0.2

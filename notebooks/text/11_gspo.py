@@ -497,19 +497,19 @@ for seed in (0, 1, 2):
 # TRL has a word for the level of the ratio; with GRPO's aggregation and the band it is GSPO. verl has `loss_mode=gspo`:
 
 # %%
-from rlnb import Objective
+from rlnb import from_trl, from_verl
 from rlnb.objective import name_of
 
 band = dict(clip_ratio_low=3e-4, clip_ratio_high=4e-4)
 verl = dict(adv_estimator="grpo", loss_mode="gspo")
 runs = {
-    "TRL": Objective.from_trl(
+    "TRL": from_trl(
         importance_sampling_level="sequence", loss_type="grpo", beta=0.0,
-        epsilon=3e-4, epsilon_high=4e-4),
-    "verl, the mode alone": Objective.from_verl(**verl),
-    "with the band": Objective.from_verl(**verl, **band),
-    "with both": Objective.from_verl(
-        **verl, **band, loss_agg_mode="seq-mean-token-mean")}
+        epsilon=3e-4, epsilon_high=4e-4).objective,
+    "verl, the mode alone": from_verl(**verl).objective,
+    "with the band": from_verl(**verl, **band).objective,
+    "with both": from_verl(
+        **verl, **band, loss_agg_mode="seq-mean-token-mean").objective}
 for name, o in runs.items():
     print(f"{name:21s} {name_of(o)!s:10s} {o.surrogate}, {o.weights}")
 assert [name_of(o) for o in runs.values()] == [
@@ -520,7 +520,7 @@ assert [name_of(o) for o in runs.values()] == [
 
 # %%
 from textwrap import fill
-from rlnb.objective import explain_config
+from rlnb import explain_config
 
 launch = """python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo \\
     actor_rollout_ref.rollout.n=8 \\

@@ -235,12 +235,12 @@ line_figure(
 # ScaleRL is CISPO with three changes in the loss. TRL 1.16 has the cap and one σ for the batch, but of the raw rewards, and neither the mean per prompt nor the engine's ratio:
 
 # %%
-from rlnb.objective import Objective
+from rlnb import from_trl, to_trl
 
 print("from CISPO to ScaleRL:")
 print(difference(ZOO["cispo"], ZOO["scalerl"]))
-in_trl = Objective.from_trl(loss_type="cispo", epsilon_high=5.0,
-                            scale_rewards="batch", beta=0.0)
+in_trl = from_trl(loss_type="cispo", epsilon_high=5.0,
+                  scale_rewards="batch", beta=0.0).objective
 print("\nfrom TRL's nearest words to ScaleRL:")
 print(difference(in_trl.canonical(), ZOO["scalerl"]))
 
@@ -352,7 +352,7 @@ for i in range(8):
     print(f"answer {i}: A {A[i, 0]:+.2f}, log(old/new) {stale[i]:+.3f}, "
           f"log(engine/new) {gap[i]:+.3f}", "" if kept[i] else "  masked")
 assert kept.tolist() == [1] * 5 + [0, 1, 1]
-for word, value in v32.to_trl().items():
+for word, value in to_trl(v32).items():
     print(f"    {word} = {value}")
 
 # %% [markdown]

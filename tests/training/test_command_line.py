@@ -45,8 +45,11 @@ def test_grpo_resumes_from_the_command_line(grpo, capsys):
     assert "3 steps" in capsys.readouterr().out
 
 
-def test_an_objective_may_come_from_any_module(grpo):
-    assert grpo("--steps", "1", "--objective", "rlnb.objective.zoo:dr_grpo")[0] == 0
+def test_an_objective_may_come_from_any_module(grpo, tmp_path, monkeypatch):
+    source = "from rlnb.objective import ZOO\nmine = ZOO['dr_grpo']\n"
+    (tmp_path / "my_objectives.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert grpo("--steps", "1", "--objective", "my_objectives:mine")[0] == 0
 
 
 def test_the_control_and_the_filter_are_flags(grpo, capsys):

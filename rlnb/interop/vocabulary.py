@@ -5,14 +5,24 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rlnb.objective.composition import Objective
 
-__all__ = ["Reader", "Words", "answer", "known_words", "refuse", "refuse_all"]
+__all__ = [
+    "Inexpressible",
+    "Reader",
+    "Reading",
+    "Words",
+    "answer",
+    "as_words",
+    "known_words",
+    "refuse",
+    "refuse_all",
+]
 
 
 @cache
@@ -20,6 +30,28 @@ def known_words(library: str) -> frozenset[str]:
     """The configuration words of "trl_grpo", "trl_rloo" or "verl", at the pinned version."""
     text = (Path(__file__).parent / "known_words.json").read_text(encoding="utf-8")
     return frozenset(json.loads(text)[library])
+
+
+class Inexpressible(ValueError):
+    """A setting that works in one place and has no word in the other; str() is the sentence."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a library's configuration says, read.
+
+    objective: the composition that the library computes. ignored: the given words that do not
+    touch the loss, in the order in which they were given.
+    """
+
+    objective: Objective
+    ignored: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        lines = [repr(self.objective)]
+        if self.ignored:
+            lines.append(f"without effect on the loss: {', '.join(self.ignored)}")
+        return "\n".join(lines)
 
 
 class Reader:
@@ -60,15 +92,19 @@ class Reader:
             )
         return value
 
-    def number(self, word: str, *, optional: bool = False) -> float | None:
-        """The word's value as a float; None only where `optional`."""
+    def number(self, word: str) -> float:
+        """The word's value as a float."""
+        return self._as_number(word, self[word], "a number")
+
+    def optional_number(self, word: str) -> float | None:
+        """The word's value as a float, or None."""
         value = self[word]
-        if value is None and optional:
-            return None
+        return None if value is None else self._as_number(word, value, "a number or None")
+
+    @staticmethod
+    def _as_number(word: str, value: Any, expected: str) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ValueError(
-                f"{word} must be a number{' or None' if optional else ''}; got {value!r}."
-            )
+            raise ValueError(f"{word} must be {expected}; got {value!r}.")
         return float(value)
 
     @property
@@ -76,10 +112,9 @@ class Reader:
         """Given words that nothing asked for: they do not touch the loss."""
         return tuple(word for word in self.given if word not in self.used)
 
-    def told(self, objective: Objective) -> Objective:
-        """The objective just built from these words, with its `.ignored` set."""
-        object.__setattr__(objective, "ignored", self.ignored)  # frozen, and not part of its value
-        return objective
+    def reading(self, objective: Objective) -> Reading:
+        """The objective just built from these words, with the words that nothing asked for."""
+        return Reading(objective, self.ignored)
 
 
 def as_words(config: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,7 +137,7 @@ def as_words(config: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
     return {**words, **keywords}
 
 
-class Words(dict):
+class Words(dict[str, Any]):
     """Keywords for a library. `differences`: a sentence for each thing they do not carry over."""
 
     def __init__(self, words: Mapping[str, Any], differences: Iterable[str] = ()) -> None:
@@ -127,9 +162,9 @@ def answer(
     return Words(words, differences)
 
 
-def refuse(library: str, what: str, instead: str = "") -> ValueError:
+def refuse(library: str, what: str, instead: str = "") -> Inexpressible:
     """The error for a method part that a library has no word for."""
-    return ValueError(f"{library} has no word for {what}." + (f" {instead}" if instead else ""))
+    return Inexpressible(f"{library} has no word for {what}." + (f" {instead}" if instead else ""))
 
 
 def refuse_all(library: str, missing: Iterable[tuple[str, str]]) -> None:

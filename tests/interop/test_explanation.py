@@ -10,11 +10,12 @@ import sys
 import pytest
 import torch
 
-from rlnb.objective import ZOO, Batch, explain_config, from_trl, from_verl
-from rlnb.objective.__main__ import main
-from rlnb.objective.interop.traps import mixed
-from rlnb.objective.interop.traps_trl import TRL_TRAPS
-from rlnb.objective.interop.traps_verl import VERL_TRAPS
+from rlnb.interop import explain_config, from_trl, from_verl, to_trl
+from rlnb.interop.__main__ import main
+from rlnb.interop.traps import mixed
+from rlnb.interop.traps_trl import TRL_TRAPS
+from rlnb.interop.traps_verl import VERL_TRAPS
+from rlnb.objective import ZOO, Batch
 
 
 def trl(trainer="GRPOConfig", **words):
@@ -33,7 +34,7 @@ def verl(**words):
         "dynamic": "actor_rollout_ref.actor.use_dynamic_bsz",
         "v1": "trainer.use_v1",
     }
-    from rlnb.objective.interop.reading import HOMES
+    from rlnb.interop.configuration import HOMES
 
     lines = [f"  {paths.get(k) or HOMES[k] + k}={v} \\" for k, v in words.items()]
     return explain_config(
@@ -367,38 +368,40 @@ def weight(objective, ratio, rewards=(1.0,) + (0.0,) * 7, row=0):
 
 
 def test_trl_cispo_by_default_caps_an_unmoved_token_at_a_fifth():
-    assert weight(from_trl(loss_type="cispo"), 1.0) == pytest.approx(0.2)
-    assert weight(from_trl(loss_type="cispo", epsilon_high=5.0), 1.0) == pytest.approx(1.0)
+    assert weight(from_trl(loss_type="cispo").objective, 1.0) == pytest.approx(0.2)
+    wide = from_trl(loss_type="cispo", epsilon_high=5.0).objective
+    assert weight(wide, 1.0) == pytest.approx(1.0)
 
 
 def test_one_right_in_eight_with_and_without_std():
     half, whole = (
-        from_trl(loss_type="dr_grpo", scale_rewards=s)(batch(-1.0)).advantages[0, 0]
+        from_trl(loss_type="dr_grpo", scale_rewards=s).objective(batch(-1.0)).advantages[0, 0]
         for s in ("group", "none")
     )
     assert (round(float(half), 2), float(whole)) == (2.47, 0.875)
     norm = dict(adv_estimator="grpo", loss_agg_mode="seq-mean-token-sum-norm", loss_scale_factor=8)
-    assert round(float(from_verl(**norm)(batch(-1.0)).advantages[0, 0]), 2) == 2.47
+    assert round(float(from_verl(**norm).objective(batch(-1.0)).advantages[0, 0]), 2) == 2.47
 
 
 def test_a_delta_inside_the_band_cuts_both_signs():
-    inside, outside = from_trl(delta=1.1, epsilon_high=0.28), from_trl(delta=4.0, epsilon_high=0.28)
+    inside = from_trl(delta=1.1, epsilon_high=0.28).objective
+    outside = from_trl(delta=4.0, epsilon_high=0.28).objective
     assert weight(inside, 1.2) == 0 and weight(outside, 1.2) == pytest.approx(1.2)
     assert weight(inside, 1.2, row=1) == pytest.approx(1.2)  # A < 0, still inside the band
     assert weight(inside, 1.4, row=1) == 0 and weight(outside, 1.4, row=1) == pytest.approx(1.4)
 
 
 def test_verl_cispo_floor_and_cap():
-    two_sided = from_verl(adv_estimator="grpo", loss_mode="cispo")
+    two_sided = from_verl(adv_estimator="grpo", loss_mode="cispo").objective
     assert [weight(two_sided, r) for r in (0.1, 3)] == pytest.approx([0.8, 1.2])
     wide = from_verl(
         adv_estimator="grpo", loss_mode="cispo", clip_ratio_low=10, clip_ratio_high=4.0
-    )
+    ).objective
     assert [weight(wide, r) for r in (0.1, 9)] == pytest.approx([0.1, 5.0])
 
 
 def test_verl_dual_clip_kills_a_token_above_three():
-    usual = from_verl(adv_estimator="grpo")
+    usual = from_verl(adv_estimator="grpo").objective
     assert weight(usual, 2.9, row=1) == pytest.approx(2.9) and weight(usual, 3.1, row=1) == 0
 
 
@@ -427,7 +430,7 @@ def test_a_named_method_and_its_conventions():
     assert [str(c) for c in report.conventions] == [
         "advantage: group_zscore() -> group_zscore('bessel', eps=0.0001)"
     ]
-    assert report.objective == from_trl(loss_type="dapo", epsilon_high=0.28)
+    assert report.objective == from_trl(loss_type="dapo", epsilon_high=0.28).objective
 
 
 @pytest.mark.parametrize(
@@ -516,8 +519,8 @@ def test_a_near_miss_has_no_name(report, nearest, parts):
 
 @pytest.mark.parametrize("name", ["rloo", "gmpo", "grpo"])
 def test_words_from_to_trl_name_their_trainer(name):
-    report = explain_config(ZOO[name].to_trl())
-    assert report.unknown == () and report.objective == from_trl(ZOO[name].to_trl())
+    report = explain_config(to_trl(ZOO[name]))
+    assert report.unknown == () and report.objective == from_trl(to_trl(ZOO[name])).objective
 
 
 def test_where_verls_bypass_mode_stands_in_a_file():
@@ -625,12 +628,22 @@ def test_bytes_that_are_no_text(tmp_path, capsys):
     assert "not UTF-8" in capsys.readouterr().err
 
 
-def test_it_runs_as_a_module():
-    done = subprocess.run(
-        [sys.executable, "-m", "rlnb.objective", "explain", "-"],
+def as_module(package: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", package, "explain", "-"],
         input="loss_type: grpo",
         capture_output=True,
         text=True,
         timeout=120,
     )
+
+
+def test_it_runs_as_a_module():
+    done = as_module("rlnb.interop")
     assert done.returncode == 0 and "DeepSeekMath" in done.stdout and done.stderr == ""
+
+
+def test_the_old_command_still_runs_and_says_its_new_name_once():
+    done = as_module("rlnb.objective")
+    assert done.returncode == 0 and "DeepSeekMath" in done.stdout
+    assert done.stderr.count("\n") == 1 and "now python -m rlnb.interop" in done.stderr

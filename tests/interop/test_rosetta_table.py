@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rlnb.objective import (
-    ANNEX,
-    ZOO,
-    clip,
-    gae,
-    group_center,
-    group_zscore,
-    kl_in_reward,
-    rosetta,
-    sapo,
-)
-from rlnb.objective.interop import TRL_DEFAULTS, TRL_RLOO_DEFAULTS, VERL_DEFAULTS
-from rlnb.objective.interop.rosetta_table import LIBRARIES, ROWS
+from rlnb.interop import TRL_DEFAULTS, TRL_RLOO_DEFAULTS, VERL_DEFAULTS, rosetta
+from rlnb.interop.rosetta_table import LIBRARIES, ROWS
+from rlnb.objective import ANNEX, ZOO, clip, gae, group_center, group_zscore, kl_in_reward, sapo
 
 QUOTED = [
     (row.question, library, word, value)

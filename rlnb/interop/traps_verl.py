@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import exp
 
-from rlnb.objective.interop.reading import Reading
-from rlnb.objective.interop.traps import Facts, Trap, facts_of, is_number, mixed, number
-from rlnb.objective.interop.verl import VERL_DEFAULTS
+from rlnb.interop.configuration import Configuration
+from rlnb.interop.traps import Facts, Trap, facts_of, is_number, mixed, number
+from rlnb.interop.verl import VERL_DEFAULTS
 
 __all__ = ["VERL_TRAPS", "verl_facts"]
 
@@ -26,10 +26,10 @@ NOT_LOSS = {
 BAND = frozenset({"clip_ratio", "clip_ratio_low", "clip_ratio_high"})
 
 
-def verl_facts(reading: Reading) -> Facts:
+def verl_facts(read: Configuration) -> Facts:
     """Words over the YAML's defaults, and: mode, agg, adv, low, high, n, batch, steps (optimizer
     steps per rollout; None when the batch sizes do not stand in the configuration)."""
-    c = facts_of(reading, {**VERL_DEFAULTS, **NOT_LOSS})
+    c = facts_of(read, {**VERL_DEFAULTS, **NOT_LOSS})
     c.update(
         mode=c.loss_mode,
         agg=c.loss_agg_mode,
@@ -39,7 +39,7 @@ def verl_facts(reading: Reading) -> Facts:
     )
     for side in ("low", "high"):
         word = f"clip_ratio_{side}"
-        c[side] = c.clip_ratio if word in reading.words and c[word] is None else c[word]
+        c[side] = c.clip_ratio if word in read.words and c[word] is None else c[word]
     sizes = c.batch, c.ppo_mini_batch_size, c.ppo_epochs
     if all(isinstance(s, int) and not isinstance(s, bool) and s > 0 for s in sizes):
         c["steps"] = max(1, c.batch // c.ppo_mini_batch_size) * c.ppo_epochs

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from rlnb.interop.trl import VERSION, from_trl
+from rlnb.interop.vocabulary import Words, answer, refuse, refuse_all
 from rlnb.objective import ratios, surrogates
 from rlnb.objective.advantages import batch_zscore, group_center, group_zscore, leave_one_out
 from rlnb.objective.composition import Objective
 from rlnb.objective.gates import engine_ratio, sequence_mask, top_entropy
-from rlnb.objective.interop.trl import VERSION, from_trl
-from rlnb.objective.interop.vocabulary import Words, answer, refuse, refuse_all
+from rlnb.objective.part import Advantage, Gate, Surrogate
 from rlnb.objective.shapes import kl_in_reward, overlong, reward_clip
 from rlnb.objective.surrogates import clip, logprob
 from rlnb.objective.terms import entropy_bonus, k3
-from rlnb.objective.weights import local_token_mean, sequence_mean, sequence_sum
+from rlnb.objective.weights import constant_length, local_token_mean, sequence_mean, sequence_sum
 
 __all__ = ["to_trl"]
 
@@ -33,49 +34,52 @@ def to_trl(objective: Objective, *, strict: bool = False) -> Words:
 
     `trainer` is among them ("rloo", "gmpo") where another trainer is meant: take it out before
     handing the rest to its config. strict: refuse conventions too (std, eps), so that
-    from_trl(**to_trl(x, strict=True)) == x.
+    from_trl(**to_trl(x, strict=True)).objective == x.
 
-    Raises ValueError, with every part that has no word in TRL and why; where each part has one,
-    with the two that TRL does not put together.
+    Raises Inexpressible (a ValueError), with every part that has no word in TRL and why; where
+    each part has one, with the two that TRL does not put together.
     """
     refuse_all(VERSION, _missing(objective))
     words: dict[str, Any] = {}
     differences: list[str] = []
     if isinstance(objective.advantage, leave_one_out):
-        _say_rloo(objective, words, differences)
+        _say_rloo(objective, objective.advantage, words, differences)
     elif isinstance(objective.ratio, ratios.gmpo):
-        _say_gmpo(objective, words, differences)
+        _say_gmpo(objective, objective.ratio, words)
     else:
         _say_grpo(objective, words, differences)
-    return answer(VERSION, words, differences, objective, from_trl(**words), strict)
+    return answer(VERSION, words, differences, objective, from_trl(**words).objective, strict)
 
 
 def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
     """(part, why) for each part that TRL says in no trainer, or not in this one."""
-    part, ratio = objective.advantage, objective.ratio
-    rloo = isinstance(part, leave_one_out)
-    if isinstance(part, batch_zscore) and part.center == "group":
-        if part.of != "rewards":
+    advantage, ratio = objective.advantage, objective.ratio
+    rloo = isinstance(advantage, leave_one_out)
+    if isinstance(advantage, batch_zscore) and advantage.center == "group":
+        if advantage.of != "rewards":
             yield (
-                f"advantage={part!r}",
+                f"advantage={advantage!r}",
                 "scale_rewards='batch' divides by the std of the raw "
                 "rewards, which also holds the spread between prompts.",
             )
-    elif not isinstance(part, (group_zscore, group_center, leave_one_out)):
+    elif not isinstance(advantage, (group_zscore, group_center, leave_one_out)):
         yield (
-            f"advantage={part!r}",
+            f"advantage={advantage!r}",
             "Its baselines are the group mean, with or without "
             "a std, and leave-one-out in RLOOTrainer.",
         )
-    part = objective.surrogate
-    if isinstance(part, surrogates.cispo) and (part.floor is not None or part.cap is None):
-        yield f"surrogate={part!r}", "Its cispo has a cap and no floor."
-    elif isinstance(part, surrogates.sapo) and part.gate != "sigmoid":
-        yield f"surrogate={part!r}", "Its gate is the sigmoid."
-    elif not isinstance(
-        part, (clip, logprob, surrogates.ratio, surrogates.cispo, surrogates.sapo, surrogates.vespo)
+    surrogate = objective.surrogate
+    if isinstance(surrogate, surrogates.cispo) and (
+        surrogate.floor is not None or surrogate.cap is None
     ):
-        yield f"surrogate={part!r}", "Its losses are clip, cispo, sapo and vespo."
+        yield f"surrogate={surrogate!r}", "Its cispo has a cap and no floor."
+    elif isinstance(surrogate, surrogates.sapo) and surrogate.gate != "sigmoid":
+        yield f"surrogate={surrogate!r}", "Its gate is the sigmoid."
+    elif not isinstance(
+        surrogate,
+        (clip, logprob, surrogates.ratio, surrogates.cispo, surrogates.sapo, surrogates.vespo),
+    ):
+        yield f"surrogate={surrogate!r}", "Its losses are clip, cispo, sapo and vespo."
     if type(objective.weights).__name__ not in WEIGHT_WORDS:
         yield f"weights={objective.weights!r}", f"Its averages are {', '.join(WEIGHT_WORDS)}."
     if getattr(ratio, "anchor", "old") != "old":
@@ -86,39 +90,41 @@ def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
         )
     elif type(ratio) not in RATIOS:
         yield f"ratio={ratio!r}", "Its ratios are token, sequence, product (RLOO, vespo) and gmpo."
-    for part in objective.shape:
-        if isinstance(part, (kl_in_reward, reward_clip)) and not rloo:
-            yield f"shape={part!r}", "Only RLOOTrainer changes the reward."
-        elif isinstance(part, overlong) and part.factor != 1:
-            yield f"shape={part!r}", "Its get_soft_overlong_punishment has no factor."
-        elif not isinstance(part, (kl_in_reward, reward_clip, overlong)):
-            yield f"shape={part!r}", "Only RLOOTrainer changes the reward."
-    for part in objective.credit:
-        yield f"credit={part!r}", "Nothing stands between its advantages and its loss."
-    for part in objective.gates:
-        if not isinstance(part, (sequence_mask, top_entropy, engine_ratio)):
-            yield f"gates={part!r}", "Its gates are sequence_mask, top_entropy and engine_ratio."
-    for part in objective.terms:
-        if isinstance(part, entropy_bonus):
-            if not isinstance(part.weights, local_token_mean):
-                yield f"terms={part!r}", "Its entropy bonus averages by local_token_mean."
+    for shape in objective.shape:
+        if isinstance(shape, (kl_in_reward, reward_clip)) and not rloo:
+            yield f"shape={shape!r}", "Only RLOOTrainer changes the reward."
+        elif isinstance(shape, overlong) and shape.factor != 1:
+            yield f"shape={shape!r}", "Its get_soft_overlong_punishment has no factor."
+        elif not isinstance(shape, (kl_in_reward, reward_clip, overlong)):
+            yield f"shape={shape!r}", "Only RLOOTrainer changes the reward."
+    for credit in objective.credit:
+        yield f"credit={credit!r}", "Nothing stands between its advantages and its loss."
+    for gate in objective.gates:
+        if not isinstance(gate, (sequence_mask, top_entropy, engine_ratio)):
+            yield f"gates={gate!r}", "Its gates are sequence_mask, top_entropy and engine_ratio."
+    for term in objective.terms:
+        if isinstance(term, entropy_bonus):
+            if not isinstance(term.weights, local_token_mean):
+                yield f"terms={term!r}", "Its entropy bonus averages by local_token_mean."
         elif (
-            not isinstance(part, k3)
-            or part.weights is not None
-            or part.straight_through
-            or part.corrected == "detached"
+            not isinstance(term, k3)
+            or term.weights is not None
+            or term.straight_through
+            or term.corrected == "detached"
         ):
             yield (
-                f"terms={part!r}",
+                f"terms={term!r}",
                 "Its KL term is k3, with or without the ratio in front, and "
                 "is averaged like the loss.",
             )
 
 
-def _say_rloo(objective: Objective, words: dict, differences: list) -> None:
+def _say_rloo(
+    objective: Objective, advantage: leave_one_out, words: dict, differences: list
+) -> None:
     words["trainer"] = "rloo"
     words["beta"] = 0.0
-    if objective.advantage.normalise:
+    if advantage.normalise:
         words["normalize_advantages"] = True
     for part in objective.shape:
         if isinstance(part, kl_in_reward) and part.estimator == "k1":
@@ -151,7 +157,7 @@ def _say_rloo(objective: Objective, words: dict, differences: list) -> None:
         )
 
 
-def _say_gmpo(objective: Objective, words: dict, differences: list) -> None:
+def _say_gmpo(objective: Objective, ratio: ratios.gmpo, words: dict) -> None:
     words["trainer"] = "gmpo"
     if (
         not isinstance(objective.surrogate, surrogates.ratio)
@@ -161,7 +167,7 @@ def _say_gmpo(objective: Objective, words: dict, differences: list) -> None:
     ):
         raise refuse(VERSION, "gmpo ratios with anything but ratio() and sequence_mean")
     _say_advantage(objective.advantage, words)
-    _say_band(objective.ratio.epsilon, objective.ratio.high, words)
+    _say_band(ratio.epsilon, ratio.high, words)
     for part in objective.terms:
         if not isinstance(part, k3) or part.corrected or part.weights is not None:
             raise refuse(VERSION, f"terms={part!r} in its GMPOTrainer")
@@ -171,46 +177,56 @@ def _say_gmpo(objective: Objective, words: dict, differences: list) -> None:
 def _say_grpo(objective: Objective, words: dict, differences: list) -> None:
     _say_advantage(objective.advantage, words)
     _say_surrogate(objective, words, differences)
-    for part in objective.shape:
-        differences.append(
-            "the overlong penalty is a reward function in TRL: "
-            f"get_soft_overlong_punishment({part.max_length}, {part.cache})."
-        )
-    for part in objective.gates:
-        if isinstance(part, sequence_mask):
-            words["off_policy_mask_threshold"] = part.threshold
-            if part.anchor == "sampling":
-                words["use_vllm"] = True
-        elif isinstance(part, top_entropy):
-            words["top_entropy_quantile"] = part.quantile
-        else:
-            words.update(
-                use_vllm=True,
-                vllm_importance_sampling_mode=f"{part.level}_{part.kind}",
-                vllm_importance_sampling_clip_min=part.low,
-                vllm_importance_sampling_clip_max=part.high,
+    for shape in objective.shape:
+        if isinstance(shape, overlong):
+            differences.append(
+                "the overlong penalty is a reward function in TRL: "
+                f"get_soft_overlong_punishment({shape.max_length}, {shape.cache})."
             )
+    for gate in objective.gates:
+        _say_gate(gate, words)
     if words.get("use_vllm") and "vllm_importance_sampling_mode" not in words:
         words["vllm_importance_sampling_correction"] = False
-    for part in objective.terms:
-        if isinstance(part, entropy_bonus):
-            words["entropy_coef"] = part.coefficient
-        else:
-            words.update(beta=part.coefficient, use_bias_correction_kl=bool(part.corrected))
-            if part.corrected and words["loss_type"] == "vespo":
-                words["importance_sampling_level"] = (
-                    "sequence" if part.corrected == "sequence" else "token"
-                )
-            level = words.get("importance_sampling_level", "token")
-            if part.corrected and (part.corrected == "sequence") != (level == "sequence"):
-                raise refuse(
-                    VERSION,
-                    f"{part!r} beside ratio={objective.ratio!r}",
-                    "It corrects the KL by the ratio of importance_sampling_level.",
-                )
+    for term in objective.terms:
+        if isinstance(term, entropy_bonus):
+            words["entropy_coef"] = term.coefficient
+        elif isinstance(term, k3):
+            _say_kl(term, objective, words)
 
 
-def _say_advantage(part: Any, words: dict) -> None:
+def _say_gate(gate: Gate, words: dict) -> None:
+    if isinstance(gate, sequence_mask):
+        words["off_policy_mask_threshold"] = gate.threshold
+        if gate.anchor == "sampling":
+            words["use_vllm"] = True
+    elif isinstance(gate, top_entropy):
+        words["top_entropy_quantile"] = gate.quantile
+    elif isinstance(gate, engine_ratio):
+        words.update(
+            use_vllm=True,
+            vllm_importance_sampling_mode=f"{gate.level}_{gate.kind}",
+            vllm_importance_sampling_clip_min=gate.low,
+            vllm_importance_sampling_clip_max=gate.high,
+        )
+
+
+def _say_kl(term: k3, objective: Objective, words: dict) -> None:
+    words.update(beta=term.coefficient, use_bias_correction_kl=bool(term.corrected))
+    if not term.corrected:
+        return
+    by_sequence = term.corrected == "sequence"
+    if words["loss_type"] == "vespo":
+        words["importance_sampling_level"] = "sequence" if by_sequence else "token"
+    level = words.get("importance_sampling_level", "token")
+    if by_sequence != (level == "sequence"):
+        raise refuse(
+            VERSION,
+            f"{term!r} beside ratio={objective.ratio!r}",
+            "It corrects the KL by the ratio of importance_sampling_level.",
+        )
+
+
+def _say_advantage(part: Advantage, words: dict) -> None:
     words["scale_rewards"] = {group_zscore: "group", group_center: "none"}.get(type(part), "batch")
 
 
@@ -224,23 +240,8 @@ def _say_surrogate(objective: Objective, words: dict, differences: list) -> None
     if isinstance(ratio, (ratios.sequence, ratios.sequence_token)):
         words["importance_sampling_level"] = "sequence"
     averaged = type(weights).__name__
-    if isinstance(surrogate, surrogates.cispo):
-        kind, wanted, extra = "cispo", "token_mean", {"epsilon_high": surrogate.cap}
-    elif isinstance(surrogate, surrogates.sapo):
-        kind, wanted = "sapo", "sequence_mean"
-        extra = {
-            "sapo_temperature_pos": surrogate.tau_pos,
-            "sapo_temperature_neg": surrogate.tau_neg,
-        }
-    elif isinstance(surrogate, surrogates.vespo):
-        kind, wanted = "vespo", "token_mean"
-        extra = {
-            f"vespo_{n}": getattr(surrogate, n)
-            for n in ("k_pos", "lambda_pos", "k_neg", "lambda_neg")
-        }
-    else:
-        kind = wanted = extra = None
-    if kind is not None:
+    if (own := _loss_of_its_own(surrogate)) is not None:
+        kind, wanted, extra = own
         if averaged != wanted:
             raise refuse(VERSION, f"{surrogate!r} with {averaged}", f"It averages by {wanted}.")
         if isinstance(ratio, ratios.product) != (kind == "vespo"):
@@ -250,7 +251,7 @@ def _say_surrogate(objective: Objective, words: dict, differences: list) -> None
     if isinstance(ratio, ratios.product):
         raise refuse(VERSION, "a clipped product of ratios outside its RLOOTrainer")
     words["loss_type"] = WEIGHT_WORDS[averaged]
-    if averaged == "constant_length" and weights.length is not None:
+    if isinstance(weights, constant_length) and weights.length is not None:
         words["max_completion_length"] = weights.length
     if isinstance(surrogate, clip):
         _say_band(surrogate.epsilon, surrogate.high, words)
@@ -272,6 +273,22 @@ def _say_surrogate(objective: Objective, words: dict, differences: list) -> None
             "TRL has no log-prob surrogate; with one optimizer step per rollout the "
             "ratio is 1 and the gradient is the same."
         )
+
+
+def _loss_of_its_own(surrogate: Surrogate) -> tuple[str, str, dict[str, Any]] | None:
+    """(loss_type, its average, its words) where TRL has a loss_type for the surrogate alone."""
+    if isinstance(surrogate, surrogates.cispo):
+        return "cispo", "token_mean", {"epsilon_high": surrogate.cap}
+    if isinstance(surrogate, surrogates.sapo):
+        words = {
+            "sapo_temperature_pos": surrogate.tau_pos,
+            "sapo_temperature_neg": surrogate.tau_neg,
+        }
+        return "sapo", "sequence_mean", words
+    if isinstance(surrogate, surrogates.vespo):
+        names = ("k_pos", "lambda_pos", "k_neg", "lambda_neg")
+        return "vespo", "token_mean", {f"vespo_{n}": getattr(surrogate, n) for n in names}
+    return None
 
 
 def _say_band(epsilon: float, high: float | None, words: dict) -> None:

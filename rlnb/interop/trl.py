@@ -7,13 +7,14 @@ RLOO and GMPO in TRL add the constant -A_i / B for it, without gradient.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+from rlnb.interop.vocabulary import Reader, Reading, as_words, known_words, refuse
 from rlnb.objective import ratios, surrogates
 from rlnb.objective.advantages import batch_zscore, group_center, group_zscore, leave_one_out
 from rlnb.objective.composition import Objective
 from rlnb.objective.gates import engine_ratio, sequence_mask, top_entropy
-from rlnb.objective.interop.vocabulary import Reader, as_words, known_words, refuse
+from rlnb.objective.part import Advantage, Gate, Ratio, Shape, Surrogate, Term, Weights
 from rlnb.objective.shapes import kl_in_reward, reward_clip
 from rlnb.objective.surrogates import clip
 from rlnb.objective.terms import entropy_bonus, k3
@@ -66,7 +67,7 @@ TRL_RLOO_DEFAULTS: dict[str, Any] = {
     "normalize_advantages": False,
     "reward_clip_range": None,
 }
-LOSS_WEIGHTS = {  # loss_type -> how TRL averages it
+LOSS_WEIGHTS: dict[str, Weights] = {  # loss_type -> how TRL averages it
     "grpo": sequence_mean(),
     "sapo": sequence_mean(),
     "bnpo": local_token_mean(),
@@ -77,88 +78,137 @@ LOSS_WEIGHTS = {  # loss_type -> how TRL averages it
     "luspo": sequence_sum(),
 }
 CLIPPED = {"grpo", "bnpo", "dr_grpo", "dapo", "luspo"}  # the loss types with a PPO band
-VLLM_MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
+VLLM_MODES: dict[str, tuple[Literal["token", "sequence"], Literal["truncate", "mask"]]] = {
+    "token_truncate": ("token", "truncate"),
+    "token_mask": ("token", "mask"),
+    "sequence_truncate": ("sequence", "truncate"),
+    "sequence_mask": ("sequence", "mask"),
+}
 
 
-def from_trl(config: Any = None, *, trainer: str | None = None, **keywords: Any) -> Objective:
+def from_trl(config: Any = None, *, trainer: str | None = None, **keywords: Any) -> Reading:
     """The objective that TRL 1.16.0 computes for a GRPOConfig, RLOOConfig or GMPOConfig.
 
     config: such an object, a mapping of its words, or keywords alone; what is not given has TRL's
-    default. trainer: "grpo" (also taken from the object's class), "rloo" or "gmpo". The result's
-    `.ignored` names the given words that do not touch the loss.
+    default. trainer: "grpo" (also taken from the object's class), "rloo" or "gmpo". The
+    reading's `.objective` is the composition, its `.ignored` the given words without effect on it.
 
     Raises ValueError for an unknown word or value, with the nearest one, and for the settings no
     composition says (adaptive entropy, several rewards normalised one by one).
 
-    >>> from_trl(loss_type="dr_grpo")
+    >>> from_trl(loss_type="dr_grpo", learning_rate=1e-6)
     Objective(group_zscore('bessel', eps=0.0001), clip(0.2), constant_length(512))
+    without effect on the loss: learning_rate
     """
     words = as_words(config, keywords)
     trainer = words.pop("trainer", trainer)  # a mapping from to_trl has it
     if trainer is None:
         trainer = {"RLOOConfig": "rloo", "GMPOConfig": "gmpo"}.get(type(config).__name__, "grpo")
+    if trainer == "grpo":
+        return _grpo(words)
+    if trainer == "gmpo":
+        return _gmpo(words)
     if trainer == "rloo":
         return _rloo(words)
-    if trainer not in ("grpo", "gmpo"):
-        raise ValueError(f"trainer must be 'grpo', 'rloo' or 'gmpo', got {trainer!r}.")
-    return _grpo(words, gmpo=trainer == "gmpo")
+    raise ValueError(f"trainer must be 'grpo', 'rloo' or 'gmpo', got {trainer!r}.")
 
 
-def _grpo(given: dict[str, Any], gmpo: bool) -> Objective:
-    defaults = {**TRL_DEFAULTS, "epsilon": 0.4} if gmpo else TRL_DEFAULTS
-    words = Reader(VERSION, given, defaults, known_words("trl_grpo"))
-    advantage = _advantage(words)
-    epsilon, high = words.number("epsilon"), words.number("epsilon_high", optional=True)
-    high = None if high == epsilon else high
-    beta = words.number("beta")
-    gates = []
-    if gmpo:
-        gates = _entropy_gate(words)
-        if gates:
-            raise refuse(
-                "a composition",
-                "GMPO with top_entropy_quantile below 1",
-                "TRL takes the geometric mean over the kept tokens only.",
-            )
-        terms = (k3(beta),) if beta else ()
-        made = Objective(
-            advantage,
-            surrogates.ratio(),
-            sequence_mean(),
-            terms=terms,
-            ratio=ratios.gmpo(epsilon, high),
-        )
-        return words.told(made)
-
+def _grpo(given: dict[str, Any]) -> Reading:
+    words = Reader(VERSION, given, TRL_DEFAULTS, known_words("trl_grpo"))
     kind = words.choice("loss_type", LOSS_WEIGHTS)
-    level = words.choice("importance_sampling_level", ("token", "sequence"))
-    if kind not in CLIPPED | {"cispo"}:
-        words.used -= {"epsilon", "epsilon_high"}
+    made = Objective(
+        _advantage(words),
+        _surrogate(kind, words),
+        _weights(kind, words),
+        ratio=_ratio(kind, words),
+        gates=_gates(kind, words),
+        terms=_terms(words),
+    )
+    return words.reading(made)
+
+
+def _gmpo(given: dict[str, Any]) -> Reading:
+    defaults = {**TRL_DEFAULTS, "epsilon": 0.4}
+    words = Reader(VERSION, given, defaults, known_words("trl_grpo"))
+    if _entropy_gate(words):
+        raise refuse(
+            "a composition",
+            "GMPO with top_entropy_quantile below 1",
+            "TRL takes the geometric mean over the kept tokens only.",
+        )
+    beta = words.number("beta")
+    made = Objective(
+        _advantage(words),
+        surrogates.ratio(),
+        sequence_mean(),
+        terms=(k3(beta),) if beta else (),
+        ratio=ratios.gmpo(*_band(words)),
+    )
+    return words.reading(made)
+
+
+def _rloo(given: dict[str, Any]) -> Reading:
+    words = Reader(VERSION + " RLOOConfig", given, TRL_RLOO_DEFAULTS, known_words("trl_rloo"))
+    normalise = bool(words["normalize_advantages"])
+    advantage = leave_one_out(True, "bessel", EPS) if normalise else leave_one_out()
+    shape: list[Shape] = []
+    bounds = words["reward_clip_range"]
+    if bounds is not None:
+        shape.append(reward_clip(*map(float, bounds)))
+    if beta := words.number("beta"):
+        shape.append(kl_in_reward(beta))
+    made = Objective(
+        advantage, clip(*_band(words)), sequence_mean(), ratio=ratios.product(), shape=tuple(shape)
+    )
+    return words.reading(made)
+
+
+def _band(words: Reader) -> tuple[float, float | None]:
+    """(epsilon, epsilon_high), the second None where the two are one number."""
+    epsilon, high = words.number("epsilon"), words.optional_number("epsilon_high")
+    return epsilon, None if high == epsilon else high
+
+
+def _surrogate(kind: str, words: Reader) -> Surrogate:
+    """Only the words of this loss_type are read; the others end in `ignored`."""
     if kind == "cispo":
-        if high is not None:
-            words.used -= {"epsilon"}
-        surrogate: Any = surrogates.cispo(epsilon if high is None else high)
-    elif kind == "sapo":
-        surrogate = surrogates.sapo(
+        cap = words.optional_number("epsilon_high")
+        return surrogates.cispo(words.number("epsilon") if cap is None else cap)
+    if kind == "sapo":
+        return surrogates.sapo(
             words.number("sapo_temperature_pos"), words.number("sapo_temperature_neg")
         )
-    elif kind == "vespo":
-        surrogate = surrogates.vespo(
+    if kind == "vespo":
+        return surrogates.vespo(
             *(words.number(f"vespo_{n}") for n in ("k_pos", "lambda_pos", "k_neg", "lambda_neg"))
         )
-    else:
-        surrogate = _clip(epsilon, high, words.number("delta", optional=True))
-    weights = LOSS_WEIGHTS[kind]
-    if kind == "dr_grpo":
-        weights = constant_length(int(words.number("max_completion_length")))
-    ratio = ratios.sequence() if level == "sequence" else ratios.token()
-    if kind == "vespo":
-        ratio = ratios.product()
-        if not beta:
-            words.used -= {"importance_sampling_level"}
+    epsilon, high = _band(words)
+    delta = words.optional_number("delta")
+    if delta is not None and delta > 1 + (epsilon if high is None else high):
+        return clip(epsilon, high, dual=delta)
+    return clip(epsilon, high, delta=delta)
 
+
+def _weights(kind: str, words: Reader) -> Weights:
+    if kind == "dr_grpo":
+        return constant_length(int(words.number("max_completion_length")))
+    return LOSS_WEIGHTS[kind]
+
+
+def _level(words: Reader) -> str:
+    return words.choice("importance_sampling_level", ("token", "sequence"))
+
+
+def _ratio(kind: str, words: Reader) -> Ratio:
+    if kind == "vespo":
+        return ratios.product()
+    return ratios.sequence() if _level(words) == "sequence" else ratios.token()
+
+
+def _gates(kind: str, words: Reader) -> tuple[Gate, ...]:
+    gates: list[Gate] = []
     vllm = bool(words["use_vllm"])
-    threshold = words.number("off_policy_mask_threshold", optional=True)
+    threshold = words.optional_number("off_policy_mask_threshold")
     if threshold is not None:
         gates.append(sequence_mask(threshold, anchor="sampling" if vllm else "old"))
     gates += _entropy_gate(words)
@@ -169,22 +219,24 @@ def _grpo(given: dict[str, Any], gmpo: bool) -> Objective:
                 "vespo with vllm_importance_sampling_correction",
                 "TRL multiplies the correction into W; set it to False.",
             )
-        level_word, how = words.choice("vllm_importance_sampling_mode", VLLM_MODES).split("_")
+        level, how = VLLM_MODES[words.choice("vllm_importance_sampling_mode", VLLM_MODES)]
         gates.append(
             engine_ratio(
-                level_word,
+                level,
                 how,
-                words.number("vllm_importance_sampling_clip_min", optional=True),
-                words.number("vllm_importance_sampling_clip_max", optional=True),
+                words.optional_number("vllm_importance_sampling_clip_min"),
+                words.optional_number("vllm_importance_sampling_clip_max"),
             )
         )
+    return tuple(gates)
 
-    terms: list[Any] = []
-    if beta:
+
+def _terms(words: Reader) -> tuple[Term, ...]:
+    terms: list[Term] = []
+    if beta := words.number("beta"):
         corrected = bool(words["use_bias_correction_kl"])
-        terms.append(
-            k3(beta, corrected="sequence" if corrected and level == "sequence" else corrected)
-        )
+        by_sequence = corrected and _level(words) == "sequence"
+        terms.append(k3(beta, corrected="sequence" if by_sequence else corrected))
     coefficient = words.number("entropy_coef")
     if words["use_adaptive_entropy"]:
         raise refuse(
@@ -194,40 +246,10 @@ def _grpo(given: dict[str, Any], gmpo: bool) -> Objective:
         )
     if coefficient:
         terms.append(entropy_bonus(coefficient, weights=local_token_mean()))
-    made = Objective(
-        advantage, surrogate, weights, ratio=ratio, gates=tuple(gates), terms=tuple(terms)
-    )
-    return words.told(made)
+    return tuple(terms)
 
 
-def _rloo(given: dict[str, Any]) -> Objective:
-    words = Reader(VERSION + " RLOOConfig", given, TRL_RLOO_DEFAULTS, known_words("trl_rloo"))
-    normalise = bool(words["normalize_advantages"])
-    advantage = leave_one_out(True, "bessel", EPS) if normalise else leave_one_out()
-    epsilon, high = words.number("epsilon"), words.number("epsilon_high", optional=True)
-    shape: list[Any] = []
-    bounds = words["reward_clip_range"]
-    if bounds is not None:
-        shape.append(reward_clip(*map(float, bounds)))
-    if beta := words.number("beta"):
-        shape.append(kl_in_reward(beta))
-    made = Objective(
-        advantage,
-        clip(epsilon, None if high == epsilon else high),
-        sequence_mean(),
-        ratio=ratios.product(),
-        shape=tuple(shape),
-    )
-    return words.told(made)
-
-
-def _clip(epsilon: float, high: float | None, delta: float | None) -> clip:
-    if delta is not None and delta > 1 + (epsilon if high is None else high):
-        return clip(epsilon, high, dual=delta)
-    return clip(epsilon, high, delta=delta)
-
-
-def _advantage(words: Reader) -> Any:
+def _advantage(words: Reader) -> Advantage:
     words.choice("multi_objective_aggregation", ("sum_then_normalize",))
     scale = words["scale_rewards"]
     scale = {True: "group", False: "none"}.get(scale, scale) if isinstance(scale, bool) else scale
@@ -242,6 +264,6 @@ def _advantage(words: Reader) -> Any:
     )
 
 
-def _entropy_gate(words: Reader) -> list[Any]:
+def _entropy_gate(words: Reader) -> list[Gate]:
     quantile = words.number("top_entropy_quantile")
     return [top_entropy(quantile)] if quantile < 1 else []

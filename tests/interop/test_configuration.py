@@ -9,19 +9,19 @@ from dataclasses import dataclass
 
 import pytest
 
-from rlnb.objective.interop.reading import LONGEST, read_config
-from rlnb.objective.interop.reading_shell import shell_words
+from rlnb.interop.configuration import LONGEST, read_configuration
+from rlnb.interop.shell_source import shell_words
 
 
 def words(text):
-    return dict(read_config(text).words)
+    return dict(read_configuration(text).words)
 
 
 # ---- Python source
 
 
 def test_a_call_is_read_with_names_bound_to_literals():
-    reading = read_config(
+    reading = read_configuration(
         "from trl import GRPOConfig\n"
         "BETA = 0.04\n"
         "LENGTH: int = 1024 * 8\n"
@@ -35,7 +35,7 @@ def test_a_call_is_read_with_names_bound_to_literals():
 
 def test_what_would_have_to_be_run_is_listed_and_not_run(tmp_path):
     target = tmp_path / "touched"
-    reading = read_config(
+    reading = read_configuration(
         "from trl import GRPOConfig\n"
         f"x = open({str(target)!r}, 'w')\n"
         "GRPOConfig(beta=float(input()), epsilon=args.eps, loss_type=['dapo'][0], num_iterations=2)"
@@ -50,7 +50,9 @@ def test_what_would_have_to_be_run_is_listed_and_not_run(tmp_path):
 
 
 def test_a_name_bound_twice_is_not_guessed():
-    reading = read_config("b = 0.1\nif fast:\n    b = 0.2\nc = b * 2\nGRPOConfig(beta=b, delta=c)")
+    reading = read_configuration(
+        "b = 0.1\nif fast:\n    b = 0.2\nc = b * 2\nGRPOConfig(beta=b, delta=c)"
+    )
     assert reading.words == {}
     assert dict(reading.not_read) == {
         "beta": "b, bound more than once",
@@ -59,7 +61,7 @@ def test_a_name_bound_twice_is_not_guessed():
 
 
 def test_later_attributes_and_literal_dictionaries_count():
-    reading = read_config(
+    reading = read_configuration(
         "common = {'beta': 0.1, 'epsilon': 0.3}\n"
         "args = trl.GRPOConfig(**common, loss_type='dapo')\n"
         "args.beta = 0.0\n"
@@ -69,14 +71,14 @@ def test_later_attributes_and_literal_dictionaries_count():
 
 
 def test_only_the_first_of_several_calls_is_read_and_it_says_so():
-    reading = read_config("a = GRPOConfig(beta=0.1)\nb = RLOOConfig(beta=0.2)")
+    reading = read_configuration("a = GRPOConfig(beta=0.1)\nb = RLOOConfig(beta=0.2)")
     assert reading.words == {"beta": 0.1}
     assert reading.not_read == (("RLOOConfig on line 2", "only the first call is read"),)
 
 
 @pytest.mark.parametrize("kind", ["GRPOConfig", "RLOOConfig", "GMPOConfig"])
 def test_the_class_is_kept(kind):
-    assert read_config(f"{kind}(beta=0.1)").kind == kind
+    assert read_configuration(f"{kind}(beta=0.1)").kind == kind
 
 
 def test_assignments_without_a_call_are_words():
@@ -124,10 +126,10 @@ algorithm:
         "adv_estimator": "grpo",
         "kl_coef": 0.01,
     }
-    assert read_config(nested).library == "verl"
+    assert read_configuration(nested).library == "verl"
     assert words(nested) == expected
     flat = {"clip_ratio_high": 0.28, "loss_mode": "gspo", "adv_estimator": "grpo", "kl_coef": 0.01}
-    assert read_config(flat).library == "verl" and words(flat) == flat
+    assert read_configuration(flat).library == "verl" and words(flat) == flat
     assert words(json.dumps(flat)) == flat
 
 
@@ -140,10 +142,10 @@ def test_a_config_object_gives_what_differs_from_its_defaults():
     class Mine(GRPOConfig):
         pass
 
-    reading = read_config(Mine(beta=0.1))
+    reading = read_configuration(Mine(beta=0.1))
     assert (reading.kind, reading.words) == ("GRPOConfig", {"beta": 0.1})
     with pytest.raises(TypeError, match="not its path"):
-        read_config(sys)
+        read_configuration(sys)
 
 
 # ---- command lines
@@ -175,7 +177,7 @@ python3 -m verl.trainer.main_ppo "${ARGS[@]}" $EXTRA \
 
 
 def test_a_verl_script_with_variables_arrays_comments_and_continuations():
-    reading = read_config(SCRIPT)
+    reading = read_configuration(SCRIPT)
     assert reading.words == {
         "kl_loss_coef": 0,
         "filter_groups.enable": True,
@@ -198,13 +200,13 @@ def test_a_variable_has_the_value_it_holds_when_it_is_used():
         "x=0.3\nrun actor_rollout_ref.actor.clip_ratio_high=$x algorithm.lam=$x "
         "algorithm.lam=1"
     )
-    reading = read_config(text)
+    reading = read_configuration(text)
     assert reading.words == {"clip_ratio_low": 0.1, "clip_ratio_high": 0.3, "lam": 1}
     assert reading.notes == ("algorithm.lam is set twice, 0.3 and then 1; the last counts",)
 
 
 def test_a_word_in_the_wrong_section_is_found():
-    reading = read_config(
+    reading = read_configuration(
         "run +actor_rollout_ref.actor.policy_loss.tau_pos=2.0 \\\n"
         " algorithm.adv_estimator=grpo critic.ppo_epochs=4"
     )
@@ -220,7 +222,7 @@ def test_trl_flags():
         "  --importance-sampling-level=sequence --bf16 --reward_weights 1.0 0.5 "
         "--beta $B\npython other.py"
     )
-    reading = read_config(text)
+    reading = read_configuration(text)
     assert reading.words == {
         "loss_type": "grpo",
         "epsilon": 3e-4,
@@ -229,7 +231,7 @@ def test_trl_flags():
         "reward_weights": [1.0, 0.5],
     }
     assert reading.not_read == (("beta", "$B"),)
-    assert read_config("trl rloo --num_generations 4").kind == "RLOOConfig"
+    assert read_configuration("trl rloo --num_generations 4").kind == "RLOOConfig"
 
 
 def test_shell_quoting():
@@ -279,7 +281,7 @@ BAD = {
 def test_bad_input_is_one_sentence_and_soon(text, part):
     start = time.perf_counter()
     try:
-        reading = read_config(text)
+        reading = read_configuration(text)
     except ValueError as error:
         message = str(error)
         assert part in message and message.endswith(".") and "\n" not in message, message
@@ -292,11 +294,11 @@ def test_bad_input_is_one_sentence_and_soon(text, part):
 
 def test_the_length_limit_is_told():
     with pytest.raises(ValueError, match=f"at most {LONGEST:,}"):
-        read_config("x" * (LONGEST + 1))
+        read_configuration("x" * (LONGEST + 1))
 
 
 def test_yaml_without_pyyaml_is_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(ValueError, match="pip install pyyaml"):
-        read_config("loss_type: dapo")
+        read_configuration("loss_type: dapo")
     assert words('{"loss_type": "dapo"}') == {"loss_type": "dapo"}

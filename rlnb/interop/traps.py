@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rlnb.objective.interop.reading import Reading
+from rlnb.interop.configuration import Configuration
 
 __all__ = ["Facts", "Trap", "facts_of", "is_number", "mixed", "number"]
 
@@ -41,12 +41,12 @@ class Trap:
     sentence: Callable[[Facts], str]
 
 
-def facts_of(reading: Reading, defaults: Mapping[str, Any]) -> Facts:
-    """The facts of a reading. Words that could not be read count as given and have no value."""
-    unread = {word for word, _ in reading.not_read}
-    given = {*reading.words, *unread}
-    words = {**defaults, **reading.words}
-    return Facts({w: v for w, v in words.items() if w not in unread or w in reading.words}, given)
+def facts_of(read: Configuration, defaults: Mapping[str, Any]) -> Facts:
+    """The facts of a configuration. Words that could not be read count as given, without value."""
+    unread = {word for word, _ in read.not_read}
+    given = {*read.words, *unread}
+    words = {**defaults, **read.words}
+    return Facts({w: v for w, v in words.items() if w not in unread or w in read.words}, given)
 
 
 def number(x: float) -> str:

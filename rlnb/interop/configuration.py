@@ -9,22 +9,23 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from rlnb.objective.interop.literals import scalar
-from rlnb.objective.interop.reading_python import CONFIGS, has_python_config, read_python
-from rlnb.objective.interop.reading_shell import read_flags, read_overrides
-from rlnb.objective.interop.trl import TRL_DEFAULTS, TRL_SILENT
-from rlnb.objective.interop.verl import VERL_DEFAULTS, VERL_SILENT
+from rlnb.interop.literals import scalar
+from rlnb.interop.python_source import CONFIGS, has_python_config, read_python
+from rlnb.interop.shell_source import read_flags, read_overrides
+from rlnb.interop.trl import TRL_DEFAULTS, TRL_SILENT
+from rlnb.interop.verl import VERL_DEFAULTS, VERL_SILENT
 
-__all__ = ["Reading", "read_config"]
+__all__ = ["Configuration", "read_configuration"]
 
 LONGEST = 200_000  # characters; the longest public script we met has 17,000
 DEEPEST = 40  # levels of YAML or JSON
 WIDEST = 20_000  # values
 
+Pairs = Sequence[tuple[str, str]]  # (word, what stands there)
 ACTOR, POLICY = "actor_rollout_ref.actor.", "actor_rollout_ref.actor.policy_loss."
 ALGORITHM, KL_CTRL = "algorithm.", "algorithm.kl_ctrl."
 CORRECTION = "algorithm.rollout_correction."
@@ -85,7 +86,7 @@ LOOKED_FOR = (
 
 
 @dataclass(frozen=True)
-class Reading:
+class Configuration:
     """What a configuration says, before anything is concluded from it.
 
     library: "trl" or "verl". kind: TRL's class, or "verl". words: the library's own words, verl's
@@ -102,13 +103,13 @@ class Reading:
     notes: tuple[str, ...] = field(default=())
 
 
-def read_config(source: Any) -> Reading:
+def read_configuration(source: Any) -> Configuration:
     """The words of a configuration: text of any supported kind, a mapping, or a config object.
 
     Raises ValueError in one sentence for text that is too long, too deep, broken, or of a library
     other than TRL and verl; TypeError for something that is no configuration at all.
 
-    >>> read_config("loss_type: dr_grpo\\nbeta: 0.0").words
+    >>> read_configuration("loss_type: dr_grpo\\nbeta: 0.0").words
     {'loss_type': 'dr_grpo', 'beta': 0.0}
     """
     if isinstance(source, str):
@@ -123,7 +124,7 @@ def read_config(source: Any) -> Reading:
     )
 
 
-def _from_text(text: str) -> Reading:
+def _from_text(text: str) -> Configuration:
     if len(text) > LONGEST:
         raise ValueError(
             f"the text has {len(text):,} characters and a configuration at most "
@@ -163,7 +164,7 @@ def _from_text(text: str) -> Reading:
     return _from_mapping(loaded, "JSON" if text.lstrip().startswith("{") else "YAML", text)
 
 
-def _from_object(config: Any) -> Reading:
+def _from_object(config: Any) -> Configuration:
     names = [c.__name__ for c in type(config).__mro__]
     # GMPOConfig is a GRPOConfig, so the most specific name comes first
     kind = next((name for name in names if name in CONFIGS), None)
@@ -176,14 +177,9 @@ def _from_object(config: Any) -> Reading:
     if kind is not None:
         return _trl(kind, words, where)
     if any(name in ("ActorConfig", "AlgoConfig") for name in names):
-        flat = (
-            {
-                f"{POLICY}{f.name}": getattr(words["policy_loss"], f.name)
-                for f in fields(words["policy_loss"])
-            }
-            if "policy_loss" in words
-            else {}
-        )
+        inner = getattr(config, "policy_loss", None) if "policy_loss" in words else None
+        policy = fields(inner) if is_dataclass(inner) and not isinstance(inner, type) else ()
+        flat = {f"{POLICY}{f.name}": getattr(inner, f.name) for f in policy}
         home = ACTOR if "ActorConfig" in names else ALGORITHM
         return _verl({**{home + k: v for k, v in words.items()}, **flat}, where)
     raise ValueError(
@@ -192,7 +188,7 @@ def _from_object(config: Any) -> Reading:
     )
 
 
-def _from_mapping(mapping: Mapping, where: str, text: str = "") -> Reading:
+def _from_mapping(mapping: Mapping, where: str, text: str = "") -> Configuration:
     flat = _flatten(mapping)
     top = {str(key).split(".")[0] for key in mapping}
     if top & {"actor_rollout_ref", "actor", "algorithm"}:
@@ -212,11 +208,15 @@ def _from_mapping(mapping: Mapping, where: str, text: str = "") -> Reading:
     return _trl(kind if kind in CONFIGS else _kind(words), words, where)
 
 
-def _trl(kind: str, words: Mapping[str, Any], where: str, skipped=(), notes=()) -> Reading:
-    return Reading("trl", kind, _plain(words), where, tuple(skipped), (), tuple(notes))
+def _trl(
+    kind: str, words: Mapping[str, Any], where: str, skipped: Pairs = (), notes: Sequence[str] = ()
+) -> Configuration:
+    return Configuration("trl", kind, _plain(words), where, tuple(skipped), (), tuple(notes))
 
 
-def _verl(paths: Mapping[str, Any], where: str, skipped=(), notes=()) -> Reading:
+def _verl(
+    paths: Mapping[str, Any], where: str, skipped: Pairs = (), notes: Sequence[str] = ()
+) -> Configuration:
     words, misplaced = {}, []
     for path, value in paths.items():
         home, _, leaf = path.rpartition(".")
@@ -233,7 +233,9 @@ def _verl(paths: Mapping[str, Any], where: str, skipped=(), notes=()) -> Reading
         else:
             words[path] = value
     unread = tuple((_short(path), value) for path, value in skipped)
-    return Reading("verl", "verl", _plain(words), where, unread, tuple(misplaced), tuple(notes))
+    return Configuration(
+        "verl", "verl", _plain(words), where, unread, tuple(misplaced), tuple(notes)
+    )
 
 
 def _short(path: str) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from math import exp, log
 
-from rlnb.objective.interop.reading import Reading
-from rlnb.objective.interop.traps import Facts, Trap, facts_of, is_number, mixed, number
-from rlnb.objective.interop.trl import CLIPPED, TRL_DEFAULTS, TRL_RLOO_DEFAULTS
+from rlnb.interop.configuration import Configuration
+from rlnb.interop.traps import Facts, Trap, facts_of, is_number, mixed, number
+from rlnb.interop.trl import CLIPPED, TRL_DEFAULTS, TRL_RLOO_DEFAULTS
 
 __all__ = ["TRL_TRAPS", "trl_facts"]
 
@@ -29,17 +29,17 @@ NOT_LOSS = {
 }
 
 
-def trl_facts(reading: Reading) -> Facts:
+def trl_facts(read: Configuration) -> Facts:
     """Words over defaults, and: kind, level, clipped, high (the upper half-width), steps (optimizer
     steps per generation, 1 meaning a ratio of exactly 1; None when not known)."""
-    rloo = reading.kind == "RLOOConfig"
+    rloo = read.kind == "RLOOConfig"
     defaults = {**NOT_LOSS, **TRL_DEFAULTS}
     if rloo:
         defaults |= TRL_RLOO_DEFAULTS | {"num_generations": 2, "loss_type": None}
-    if reading.kind == "GMPOConfig":
+    if read.kind == "GMPOConfig":
         defaults |= {"epsilon": 0.4, "loss_type": None}
-    c = facts_of(reading, defaults)
-    c["kind"] = reading.kind.removesuffix("Config").lower()
+    c = facts_of(read, defaults)
+    c["kind"] = read.kind.removesuffix("Config").lower()
     c["level"] = c.importance_sampling_level if c.kind == "grpo" else None
     c["clipped"] = c.kind == "grpo" and c.loss_type in CLIPPED
     c["high"] = c.epsilon if c.epsilon_high is None else c.epsilon_high

@@ -8,16 +8,16 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
+from rlnb.interop.configuration import Configuration, read_configuration
+from rlnb.interop.traps_trl import TRL_TRAPS, trl_facts
+from rlnb.interop.traps_verl import VERL_TRAPS, verl_facts
+from rlnb.interop.trl import TRL_DEFAULTS, from_trl
+from rlnb.interop.verl import VERL_DEFAULTS, from_verl
+from rlnb.interop.vocabulary import Inexpressible, Reading, known_words
 from rlnb.objective.annex import ANNEX
 from rlnb.objective.composition import Objective
-from rlnb.objective.interop.reading import Reading, read_config
-from rlnb.objective.interop.traps_trl import TRL_TRAPS, trl_facts
-from rlnb.objective.interop.traps_verl import VERL_TRAPS, verl_facts
-from rlnb.objective.interop.trl import TRL_DEFAULTS, from_trl
-from rlnb.objective.interop.verl import VERL_DEFAULTS, from_verl
-from rlnb.objective.interop.vocabulary import known_words
-from rlnb.objective.report import Difference, difference
-from rlnb.objective.zoo import ZOO, closest, name_of
+from rlnb.objective.naming import Difference, closest, difference, name_of
+from rlnb.objective.zoo import ZOO
 
 __all__ = ["ConfigReport", "explain_config"]
 
@@ -96,13 +96,14 @@ def explain_config(config: Any = None, /, **words: Any) -> ConfigReport:
             "explain_config takes a configuration or keywords, not both; "
             "put all words into one mapping."
         )
-    reading = read_config(words if config is None else config)
-    trl = reading.library == "trl"
-    known = {*known_words(_list_of(reading)), *(TRL_DEFAULTS if trl else VERL_DEFAULTS)}
-    unknown = tuple(w for w in reading.words if w not in known and (trl or "." not in w))
-    given = {w: v for w, v in reading.words.items() if w in known}
-    objective, refused = _build(reading, given)
-    facts = trl_facts(reading) if trl else verl_facts(reading)
+    read = read_configuration(words if config is None else config)
+    trl = read.library == "trl"
+    known = {*known_words(_list_of(read)), *(TRL_DEFAULTS if trl else VERL_DEFAULTS)}
+    unknown = tuple(w for w in read.words if w not in known and (trl or "." not in w))
+    given = {w: v for w, v in read.words.items() if w in known}
+    reading, refused = _build(read, given)
+    objective = reading.objective if reading else None
+    facts = trl_facts(read) if trl else verl_facts(read)
     traps = [
         (rule.name, rule.sentence(facts))
         for rule in (TRL_TRAPS if trl else VERL_TRAPS)
@@ -117,12 +118,10 @@ def explain_config(config: Any = None, /, **words: Any) -> ConfigReport:
         stated = objective.canonical()
         conventions = difference(stated, objective)
     # words outside verl's actor and algorithm sections belong to other machinery: not listed
-    ignored = tuple(
-        w for w in (objective.ignored if objective is not None else ()) if trl or "." not in w
-    )
+    ignored = tuple(w for w in (reading.ignored if reading else ()) if trl or "." not in w)
     return ConfigReport(
-        reading.library,
-        reading.where,
+        read.library,
+        read.where,
         objective,
         refused,
         name,
@@ -131,9 +130,9 @@ def explain_config(config: Any = None, /, **words: Any) -> ConfigReport:
         conventions,
         ignored,
         unknown,
-        tuple((w, t) for w, t in reading.not_read if w in touching),
-        tuple(n for n in reading.notes if n.split(":")[0].split()[0].split(".")[-1] in touching),
-        (*_misspelt(unknown, sorted(touching & known)), *_misplaced(reading), *traps),
+        tuple((w, t) for w, t in read.not_read if w in touching),
+        tuple(n for n in read.notes if n.split(":")[0].split()[0].split(".")[-1] in touching),
+        (*_misspelt(unknown, sorted(touching & known)), *_misplaced(read), *traps),
     )
 
 
@@ -157,8 +156,8 @@ ASKED = (
 )
 
 
-def _list_of(reading: Reading) -> str:
-    return {"verl": "verl", "RLOOConfig": "trl_rloo"}.get(reading.kind, "trl_grpo")
+def _list_of(read: Configuration) -> str:
+    return {"verl": "verl", "RLOOConfig": "trl_rloo"}.get(read.kind, "trl_grpo")
 
 
 # values the libraries take and the parts here do not say
@@ -175,7 +174,8 @@ ELSEWHERE = {
 }
 
 
-def _build(reading: Reading, given: dict[str, Any]) -> tuple[Objective | None, str]:
+def _build(read: Configuration, given: dict[str, Any]) -> tuple[Reading | None, str]:
+    """What the library computes, or None and why no composition says it."""
     for word, values in ELSEWHERE.items():
         if given.get(word) in values:
             return None, (
@@ -183,14 +183,12 @@ def _build(reading: Reading, given: dict[str, Any]) -> tuple[Objective | None, s
                 "package; the rest of the page still holds."
             )
     try:
-        if reading.library == "verl":
+        if read.library == "verl":
             return from_verl(given), ""
-        return from_trl(given, trainer=reading.kind.removesuffix("Config").lower()), ""
-    except ValueError as error:
+        return from_trl(given, trainer=read.kind.removesuffix("Config").lower()), ""
+    except Inexpressible as error:
         # a setting that works and that the parts here do not say; its traps still hold
-        if "no word for" in str(error):
-            return None, f"none here: {error}"
-        raise
+        return None, f"none here: {error}"
 
 
 def _misspelt(unknown: tuple[str, ...], known: list[str]) -> list[tuple[str, str]]:
@@ -207,19 +205,19 @@ def _misspelt(unknown: tuple[str, ...], known: list[str]) -> list[tuple[str, str
     return found
 
 
-def _misplaced(reading: Reading) -> list[tuple[str, str]]:
+def _misplaced(read: Configuration) -> list[tuple[str, str]]:
     return [
         (
             "misplaced",
             f"{path} is not where verl 0.9.1 looks: the loss reads the default. Write {right}.",
         )
-        for path, right in reading.misplaced
+        for path, right in read.misplaced
     ]
 
 
 def _method(report: ConfigReport) -> list[str]:
     same = " (here gspo: all tokens of an answer share one advantage)"
-    nearest = report.nearest + same * (report.nearest == "gspo_token")
+    nearest = f"{report.nearest}{same * (report.nearest == 'gspo_token')}"
     if report.name:
         return _row("method", nearest)
     lines = _row("method", f"no name; nearest of {len(ZOO) + len(ANNEX)} is {nearest}, changed so:")

@@ -8,8 +8,9 @@ and k3 to +-10; no such clamp is here, and inside them the two agree.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+from rlnb.interop.vocabulary import Reader, Reading, as_words, known_words, refuse
 from rlnb.objective import ratios, surrogates
 from rlnb.objective.advantages import (
     gae,
@@ -22,7 +23,8 @@ from rlnb.objective.advantages import (
 from rlnb.objective.composition import Objective
 from rlnb.objective.credit import whiten
 from rlnb.objective.gates import clip_cov, divergence_mask
-from rlnb.objective.interop.vocabulary import Reader, as_words, known_words, refuse
+from rlnb.objective.part import Advantage, Credit, Gate, Ratio, Shape, Surrogate, Term, Weights
+from rlnb.objective.ratios import Anchor
 from rlnb.objective.shapes import kl_in_reward
 from rlnb.objective.surrogates import clip, logprob
 from rlnb.objective.terms import absolute_kl, entropy_bonus, k1, k2, k3
@@ -105,17 +107,26 @@ ESTIMATORS = (
     "reinforce_plus_plus_baseline",
 )
 KL_WORDS = {"kl": k1, "k1": k1, "abs": absolute_kl, "mse": k2, "k2": k2, "low_var_kl": k3, "k3": k3}
+KL_CHOICES = (*KL_WORDS, *(word + "+" for word in KL_WORDS))
+KL_ESTIMATORS: dict[type, Literal["k1", "k2", "k3"]] = {k1: "k1", k2: "k2", k3: "k3"}
 WHITEN = whiten("bessel", 1e-8)
 ROW = sequence_mean()  # verl adds 1e-8 to the length, a float32 count: 5 + 1e-8 is 5
+FIXED_WEIGHTS: dict[str, Weights] = {
+    "token-mean": token_mean(),
+    "token-sum": token_sum(),
+    "seq-mean-token-sum": sequence_sum(),
+    "seq-mean-token-mean": ROW,
+}
+ROW_MODES = ("sapo", "geo_mean")  # loss modes whose policy term is averaged so, whatever is set
 
 
-def from_verl(config: Any = None, **keywords: Any) -> Objective:
+def from_verl(config: Any = None, **keywords: Any) -> Reading:
     """The objective that verl 0.9.1 computes for its words, flat: loss_mode, clip_ratio_low, ...
 
     The words are those of `actor_rollout_ref.actor`, its `policy_loss`, and `algorithm`; the
     KL-in-reward coefficient is `kl_coef`. The sections policy_loss, kl_ctrl and rollout_correction
     may also be given whole. What is not given has the default of verl's YAML. The
-    result's `.ignored` names the given words that do not touch the loss.
+    reading's `.objective` is the composition, its `.ignored` the given words without effect on it.
 
     bypass_mode puts the rollout engine's log-probs in the place of the old ones. It is read as
     the trainer of `trainer.use_v1=True` reads it, the default; the older one would also replace
@@ -138,56 +149,22 @@ def from_verl(config: Any = None, **keywords: Any) -> Objective:
             f"{NOT_SAID[words['loss_mode']]} is not a part here.".capitalize(),
         )
     mode = words.choice("loss_mode", MODES)
-    weights = _weights(words)
-    low, high = _band(words)
-    anchor = "sampling" if words["bypass_mode"] else "old"
-    surrogate, ratio, gates = _policy(mode, words, low, high, anchor)
-    if mode in ("sapo", "geo_mean"):
-        words.used -= {"loss_agg_mode", "loss_scale_factor"}
-    if mode in ("sapo", "kl_cov", "gpg"):
-        words.used -= {"clip_ratio", "clip_ratio_low", "clip_ratio_high"}
-    policy_weights = ROW if mode in ("sapo", "geo_mean") else weights
-    own = None if policy_weights == weights else weights  # KL and entropy keep loss_agg_mode
-
-    terms: list[Any] = []
-    if words["use_kl_loss"]:
-        kind = words["kl_loss_type"]
-        base = words.choice("kl_loss_type", (*KL_WORDS, *(w + "+" for w in KL_WORDS)))
-        part = KL_WORDS[base.rstrip("+")]
-        plus = kind.endswith("+") and part is not k2
-        terms.append(part(words.number("kl_loss_coef"), straight_through=plus, weights=own))
-    if coefficient := words.number("entropy_coeff"):
-        terms.append(entropy_bonus(coefficient, weights=own))
-    shape: tuple[Any, ...] = ()
-    if words["use_kl_in_reward"]:
-        if anchor != "old":
-            raise refuse(
-                "a composition",
-                "use_kl_in_reward with bypass_mode",
-                "Its penalty then takes the engine's log-probs. Use use_kl_loss.",
-            )
-        if words.given.get("type") == "adaptive":
-            raise refuse(
-                "a composition",
-                "kl_ctrl.type='adaptive'",
-                "Its coefficient follows the measured KL. Set it to fixed.",
-            )
-        kind = words.choice("kl_penalty", (*KL_WORDS, *(w + "+" for w in KL_WORDS))).rstrip("+")
-        if kind == "abs":
-            raise refuse("a composition", "kl_penalty='abs' in the reward")
-        shape = (kl_in_reward(words.number("kl_coef"), KL_WORDS[kind].__name__),)
+    anchor: Anchor = "sampling" if words["bypass_mode"] else "old"
+    weights = ROW if mode in ROW_MODES else _weights(words)
+    surrogate, ratio, gates = _policy(mode, words, anchor)
+    terms, shape = _terms(mode, words), _shape(words, anchor)
     advantage, credit = _advantage(words)
     made = Objective(
         advantage,
         surrogate,
-        policy_weights,
+        weights,
         ratio=ratio,
-        gates=gates,
-        terms=tuple(terms),
         shape=shape,
         credit=credit,
+        gates=gates,
+        terms=terms,
     )
-    return words.told(made)
+    return words.reading(made)
 
 
 def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,20 +184,26 @@ def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _band(words: Reader) -> tuple[float, float]:
     """clip_ratio_low and _high; `clip_ratio` is read only where one of them is null."""
-    low = words.number("clip_ratio_low", optional=True)
-    high = words.number("clip_ratio_high", optional=True)
+    low = words.optional_number("clip_ratio_low")
+    high = words.optional_number("clip_ratio_high")
     return (
         words.number("clip_ratio") if low is None else low,
         words.number("clip_ratio") if high is None else high,
     )
 
 
-def _policy(
-    mode: str, words: Reader, low: float, high: float, anchor: Any
-) -> tuple[Any, Any, tuple]:
+def _policy(mode: str, words: Reader, anchor: Anchor) -> tuple[Surrogate, Ratio, tuple[Gate, ...]]:
     """(surrogate, ratio, gates) of a loss_mode."""
-    upper = None if high == low else high
     token = ratios.token(anchor)
+    if mode == "gpg":
+        return logprob(), token, ()
+    if mode == "sapo":
+        return surrogates.sapo(words.number("tau_pos"), words.number("tau_neg")), token, ()
+    if mode == "kl_cov":
+        part = surrogates.kl_cov(words.number("kl_cov_ratio"), words.number("ppo_kl_coef"))
+        return part, token, ()
+    low, high = _band(words)
+    upper = None if high == low else high
     if mode == "vanilla":
         return clip(low, upper, dual=words.number("clip_ratio_c")), token, ()
     if mode == "gspo":
@@ -228,8 +211,6 @@ def _policy(
     if mode == "cispo":
         floor = 1 - low
         return surrogates.cispo(1 + high, floor if floor > 0 else None), token, ()
-    if mode == "sapo":
-        return surrogates.sapo(words.number("tau_pos"), words.number("tau_neg")), token, ()
     if mode == "geo_mean":
         if anchor != "old":
             raise refuse(
@@ -240,36 +221,70 @@ def _policy(
         return surrogates.ratio(), ratios.gmpo(low, upper), ()
     if mode in ("dppo_tv", "dppo_kl"):
         cap = surrogates.cispo(words.number("clip_ratio_c"))
-        return cap, token, (divergence_mask(low, upper, mode[-2:], anchor),)
-    if mode == "clip_cov":
-        gate = clip_cov(
-            words.number("clip_cov_ratio"),
-            words.number("clip_cov_lb"),
-            words.number("clip_cov_ub"),
-            low,
-            upper,
+        kind: Literal["tv", "kl"] = "tv" if mode == "dppo_tv" else "kl"
+        return cap, token, (divergence_mask(low, upper, kind, anchor),)
+    gate = clip_cov(
+        words.number("clip_cov_ratio"),
+        words.number("clip_cov_lb"),
+        words.number("clip_cov_ub"),
+        low,
+        upper,
+    )
+    return clip(low, upper), token, (gate,)
+
+
+def _terms(mode: str, words: Reader) -> tuple[Term, ...]:
+    terms: list[Term] = []
+    if words["use_kl_loss"]:
+        word = words.choice("kl_loss_type", KL_CHOICES)
+        part = KL_WORDS[word.rstrip("+")]
+        plus = word.endswith("+") and part is not k2
+        own = _term_weights(mode, words)
+        terms.append(part(words.number("kl_loss_coef"), straight_through=plus, weights=own))
+    if coefficient := words.number("entropy_coeff"):
+        terms.append(entropy_bonus(coefficient, weights=_term_weights(mode, words)))
+    return tuple(terms)
+
+
+def _term_weights(mode: str, words: Reader) -> Weights | None:
+    """KL and entropy keep loss_agg_mode where the policy term does not; None: the policy's own."""
+    if mode not in ROW_MODES:
+        return None
+    own = _weights(words)
+    return None if own == ROW else own
+
+
+def _shape(words: Reader, anchor: Anchor) -> tuple[Shape, ...]:
+    if not words["use_kl_in_reward"]:
+        return ()
+    if anchor != "old":
+        raise refuse(
+            "a composition",
+            "use_kl_in_reward with bypass_mode",
+            "Its penalty then takes the engine's log-probs. Use use_kl_loss.",
         )
-        return clip(low, upper), token, (gate,)
-    if mode == "kl_cov":
-        part = surrogates.kl_cov(words.number("kl_cov_ratio"), words.number("ppo_kl_coef"))
-        return part, token, ()
-    return logprob(), token, ()
+    if words.given.get("type") == "adaptive":
+        raise refuse(
+            "a composition",
+            "kl_ctrl.type='adaptive'",
+            "Its coefficient follows the measured KL. Set it to fixed.",
+        )
+    part = KL_WORDS[words.choice("kl_penalty", KL_CHOICES).rstrip("+")]
+    if part is absolute_kl:
+        raise refuse("a composition", "kl_penalty='abs' in the reward")
+    estimator = KL_ESTIMATORS[part]
+    return (kl_in_reward(words.number("kl_coef"), estimator),)
 
 
-def _weights(words: Reader) -> Any:
+def _weights(words: Reader) -> Weights:
     mode = words.choice("loss_agg_mode", AGGREGATIONS)
     if mode != "seq-mean-token-sum-norm":
-        return {
-            "token-mean": token_mean(),
-            "token-sum": token_sum(),
-            "seq-mean-token-sum": sequence_sum(),
-            "seq-mean-token-mean": ROW,
-        }[mode]
+        return FIXED_WEIGHTS[mode]
     factor = words["loss_scale_factor"]
     return padded_length() if factor is None else constant_length(int(factor))
 
 
-def _advantage(words: Reader) -> tuple[Any, tuple]:
+def _advantage(words: Reader) -> tuple[Advantage, tuple[Credit, ...]]:
     kind = words.choice("adv_estimator", ESTIMATORS)
     if kind == "gae":
         return gae(words.number("gamma"), words.number("lam")), (WHITEN,)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rlnb.objective.interop.literals import NotRead, arithmetic, scalar
+from rlnb.interop.literals import NotRead, arithmetic, scalar
 
 __all__ = ["read_flags", "read_overrides", "shell_words"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from rlnb.interop.verl import AGGREGATIONS, ROW_MODES, VERSION, from_verl
+from rlnb.interop.vocabulary import Words, answer, refuse, refuse_all
 from rlnb.objective import ratios, surrogates
 from rlnb.objective.advantages import (
     gae,
@@ -17,11 +19,11 @@ from rlnb.objective.advantages import (
 from rlnb.objective.composition import Objective
 from rlnb.objective.credit import whiten
 from rlnb.objective.gates import clip_cov, divergence_mask, sequence_mask
-from rlnb.objective.interop.verl import AGGREGATIONS, VERSION, from_verl
-from rlnb.objective.interop.vocabulary import Words, answer, refuse, refuse_all
+from rlnb.objective.part import Weights
 from rlnb.objective.shapes import kl_in_reward, overlong
 from rlnb.objective.surrogates import clip, logprob
 from rlnb.objective.terms import absolute_kl, entropy_bonus, k1, k2, k3
+from rlnb.objective.weights import constant_length
 
 __all__ = ["to_verl"]
 
@@ -33,14 +35,16 @@ WEIGHT_WORDS = {
     "constant_length": "seq-mean-token-sum-norm",
     "padded_length": "seq-mean-token-sum-norm",
 }
+KL = (k1, k2, k3, absolute_kl)
+KL_WORDS = {"k1": "kl", "k2": "mse", "k3": "low_var_kl", "abs": "abs"}
 
 
 def to_verl(objective: Objective, *, strict: bool = False) -> Words:
     """verl 0.9.1's words, flat, for an objective; `.differences` says what they do not carry over.
 
-    strict: refuse conventions too, so that from_verl(**to_verl(x, strict=True)) == x. Raises
-    ValueError, with every part that has no word in verl and why; where each part has one, with
-    those that verl does not put together.
+    strict: refuse conventions too, so that from_verl(**to_verl(x, strict=True)).objective == x.
+    Raises Inexpressible (a ValueError), with every part that has no word in verl and why; where
+    each part has one, with those that verl does not put together.
     """
     refuse_all(VERSION, _missing(objective))
     words: dict[str, Any] = {}
@@ -48,85 +52,88 @@ def to_verl(objective: Objective, *, strict: bool = False) -> Words:
     _say_advantage(objective, words, differences)
     _say_policy(objective, words, differences)
     own = _say_weights(objective, words, differences)
-    for part in objective.terms:
-        if part.weights is not None and part.weights != own:
-            raise refuse(VERSION, f"a term with weights of its own ({part!r})")
-        if isinstance(part, entropy_bonus):
-            words["entropy_coeff"] = part.coefficient
-        else:
-            name = {"k1": "kl", "k2": "mse", "k3": "low_var_kl", "abs": "abs"}[part.kind]
+    for term in objective.terms:
+        if term.weights is not None and term.weights != own:
+            raise refuse(VERSION, f"a term with weights of its own ({term!r})")
+        if isinstance(term, entropy_bonus):
+            words["entropy_coeff"] = term.coefficient
+        elif isinstance(term, KL):
             words.update(
                 use_kl_loss=True,
-                kl_loss_coef=part.coefficient,
-                kl_loss_type=name + ("+" if part.straight_through else ""),
+                kl_loss_coef=term.coefficient,
+                kl_loss_type=KL_WORDS[term.kind] + ("+" if term.straight_through else ""),
             )
-    for part in objective.shape:
-        if isinstance(part, kl_in_reward):
-            name = {"k1": "kl", "k2": "mse", "k3": "low_var_kl"}[part.estimator]
+    for shape in objective.shape:
+        if isinstance(shape, kl_in_reward):
             if words.get("bypass_mode"):
                 raise refuse(
                     VERSION,
-                    f"{part!r} with ratio={objective.ratio!r}",
+                    f"{shape!r} with ratio={objective.ratio!r}",
                     "With bypass_mode its penalty takes the engine's log-probs.",
                 )
-            words.update(use_kl_in_reward=True, kl_coef=part.beta, kl_penalty=name)
-        else:
+            words.update(
+                use_kl_in_reward=True, kl_coef=shape.beta, kl_penalty=KL_WORDS[shape.estimator]
+            )
+        elif isinstance(shape, overlong):
             differences.append(
                 "the overlong penalty is the reward manager's in verl: "
-                f"overlong_buffer_cfg with len={part.cache}, "
-                f"penalty_factor={part.factor}, max_resp_len={part.max_length}."
+                f"overlong_buffer_cfg with len={shape.cache}, "
+                f"penalty_factor={shape.factor}, max_resp_len={shape.max_length}."
             )
-    return answer(VERSION, words, differences, objective, from_verl(**words), strict)
+    return answer(VERSION, words, differences, objective, from_verl(**words).objective, strict)
 
 
 def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
     """(part, why) for each part that verl has nothing for, whatever stands beside it."""
-    part, ratio = objective.advantage, objective.ratio
+    advantage, ratio = objective.advantage, objective.ratio
     if not isinstance(
-        part, (gae, return_to_go, group_zscore, group_center, leave_one_out, greedy_baseline)
+        advantage, (gae, return_to_go, group_zscore, group_center, leave_one_out, greedy_baseline)
     ):
         yield (
-            f"advantage={part!r}",
+            f"advantage={advantage!r}",
             "Of the baselines here it has gae, return_to_go, "
             "group_zscore, group_center, leave_one_out and greedy_baseline.",
         )
-    elif isinstance(part, leave_one_out) and part.normalise:
-        yield f"advantage={part!r}", "Its rloo has no std."
-    part = objective.surrogate
-    if isinstance(part, clip) and part.delta is not None:
-        yield f"surrogate={part!r}", "Its dual clip is clip_ratio_c."
-    elif isinstance(part, surrogates.cispo) and part.cap is None:
-        yield f"surrogate={part!r}", "Its cispo has a cap."
-    elif isinstance(part, surrogates.sapo) and part.gate != "sigmoid":
-        yield f"surrogate={part!r}", "Its gate is the sigmoid."
+    elif isinstance(advantage, leave_one_out) and advantage.normalise:
+        yield f"advantage={advantage!r}", "Its rloo has no std."
+    surrogate = objective.surrogate
+    if isinstance(surrogate, clip) and surrogate.delta is not None:
+        yield f"surrogate={surrogate!r}", "Its dual clip is clip_ratio_c."
+    elif isinstance(surrogate, surrogates.cispo) and surrogate.cap is None:
+        yield f"surrogate={surrogate!r}", "Its cispo has a cap."
+    elif isinstance(surrogate, surrogates.sapo) and surrogate.gate != "sigmoid":
+        yield f"surrogate={surrogate!r}", "Its gate is the sigmoid."
     elif not isinstance(
-        part,
+        surrogate,
         (clip, logprob, surrogates.ratio, surrogates.cispo, surrogates.sapo, surrogates.kl_cov),
     ):
-        yield f"surrogate={part!r}", "Of the surrogates here it has clip, cispo, sapo and kl_cov."
+        yield (
+            f"surrogate={surrogate!r}",
+            "Of the surrogates here it has clip, cispo, sapo and kl_cov.",
+        )
     if type(objective.weights).__name__ not in WEIGHT_WORDS:
         yield f"weights={objective.weights!r}", f"Its averages are {', '.join(AGGREGATIONS)}."
     if type(ratio) not in (ratios.token, ratios.sequence, ratios.sequence_token, ratios.gmpo):
         yield f"ratio={ratio!r}", "Its ratios are token, sequence_token (gspo) and gmpo (geo_mean)."
-    for part in objective.shape:
-        if not isinstance(part, (kl_in_reward, overlong)):
-            yield f"shape={part!r}", "In its reward it has the KL."
-    for place, part in enumerate(objective.credit):
-        if not isinstance(part, whiten) or place:
-            yield f"credit={part!r}", "Of the credit parts it has whitening."
-    for part in objective.gates:
-        if isinstance(part, divergence_mask) and part.top_k:
-            yield f"gates={part!r}", "Its divergence is that of the sampled token."
-        elif isinstance(part, sequence_mask):
-            yield f"gates={part!r}", "Its rollout_rs masks whatever the sign of A."
-        elif not isinstance(part, (divergence_mask, clip_cov)):
-            yield f"gates={part!r}", "Its gates are divergence_mask and clip_cov."
-    for part in objective.terms:
-        if isinstance(part, (k1, k2, k3, absolute_kl)):
-            if part.corrected:
-                yield f"terms={part!r}", "Its KL loss has no ratio in front."
-        elif not isinstance(part, entropy_bonus):
-            yield f"terms={part!r}", "Beside the policy it has a KL loss and an entropy bonus."
+    for shape in objective.shape:
+        if not isinstance(shape, (kl_in_reward, overlong)):
+            yield f"shape={shape!r}", "In its reward it has the KL."
+    for place, credit in enumerate(objective.credit):
+        if not isinstance(credit, whiten) or place:
+            yield f"credit={credit!r}", "Of the credit parts it has whitening."
+    for gate in objective.gates:
+        if isinstance(gate, divergence_mask) and gate.top_k:
+            yield f"gates={gate!r}", "Its divergence is that of the sampled token."
+        elif isinstance(gate, sequence_mask):
+            yield f"gates={gate!r}", "Its rollout_rs masks whatever the sign of A."
+        elif not isinstance(gate, (divergence_mask, clip_cov)):
+            yield f"gates={gate!r}", "Its gates are divergence_mask and clip_cov."
+    for term in objective.terms:
+        if isinstance(term, KL):
+            if term.corrected:
+                yield f"terms={term!r}", "Its KL loss has no ratio in front."
+        elif not isinstance(term, entropy_bonus):
+            yield f"terms={term!r}", "Beside the policy it has a KL loss and an entropy bonus."
 
 
 def _say_advantage(objective: Objective, words: dict, differences: list) -> None:
@@ -201,7 +208,7 @@ def _say_policy(objective: Objective, words: dict, differences: list) -> None:
             )
         else:
             words["clip_ratio_c"] = surrogate.dual
-    elif isinstance(surrogate, surrogates.cispo):
+    elif isinstance(surrogate, surrogates.cispo) and surrogate.cap is not None:
         words["loss_mode"] = "cispo"
         _say_band(1.0 if surrogate.floor is None else 1 - surrogate.floor, surrogate.cap - 1, words)
     elif isinstance(surrogate, surrogates.sapo):
@@ -217,11 +224,11 @@ def _say_policy(objective: Objective, words: dict, differences: list) -> None:
         words["loss_mode"] = "gpg"
 
 
-def _say_weights(objective: Objective, words: dict, differences: list) -> Any:
+def _say_weights(objective: Objective, words: dict, differences: list) -> Weights:
     """Writes loss_agg_mode; returns the weights a term may name as its own."""
     part = objective.weights
     averaged = type(part).__name__
-    if words["loss_mode"] in ("sapo", "geo_mean"):
+    if words["loss_mode"] in ROW_MODES:
         if averaged != "sequence_mean":
             raise refuse(
                 VERSION,
@@ -233,7 +240,7 @@ def _say_weights(objective: Objective, words: dict, differences: list) -> Any:
         if averaged not in WEIGHT_WORDS:
             raise refuse(VERSION, f"terms that are averaged by {part!r}")
     words["loss_agg_mode"] = WEIGHT_WORDS[averaged]
-    if averaged == "constant_length":
+    if isinstance(part, constant_length):
         if part.length is None:
             differences.append(
                 "set loss_scale_factor to your generation limit: without it verl "

@@ -8,7 +8,7 @@ import textwrap
 from collections import Counter
 from typing import Any
 
-from rlnb.objective.interop.literals import NotRead, literal
+from rlnb.interop.literals import NotRead, literal
 
 __all__ = ["CONFIGS", "has_python_config", "read_python"]
 
@@ -102,8 +102,10 @@ def _bound(nodes: list[ast.AST]) -> tuple[Words, set[str]]:
     ]
     twice = {name for name, times in Counter(stores).items() if times > 1}
     names: Words = {}
-    plain = [n for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.value is not None]
+    plain = [n for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign))]
     for node in sorted(plain, key=lambda n: n.lineno):
+        if node.value is None:  # `beta: float` alone
+            continue
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Name) and target.id not in twice:
                 try:

@@ -71,11 +71,13 @@ def literal(node: ast.AST, names: Mapping[str, Any], deep: int = 0) -> Any:
             return _compute(op, literal(left, names, deep + 1), literal(right, names, deep + 1))
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return [literal(part, names, deep + 1) for part in parts]
-        case ast.Dict(keys=keys, values=values) if all(keys):
-            return {
-                str(literal(k, names, deep + 1)): literal(v, names, deep + 1)
-                for k, v in zip(keys, values, strict=True)
-            }
+        case ast.Dict(keys=keys, values=values):
+            read = {}
+            for k, v in zip(keys, values, strict=True):
+                if k is None:  # {**other}
+                    raise NotRead("not a literal")
+                read[str(literal(k, names, deep + 1))] = literal(v, names, deep + 1)
+            return read
     raise NotRead("not a literal")
 
 
