@@ -344,12 +344,13 @@ for gate, slope in (("sigmoid", "sech²(τd/2)"),
 
 # %% tags=["claim:Z12"]
 print("   old      now   ratio   inside 0.8 to 1.2   probability moved")
-for old, new in ((0.0001, 0.0002), (0.99, 0.80)):
+for old, new, A in ((0.0001, 0.0002, 1.0), (0.99, 0.80, -1.0)):
     ratio_ = new / old
     inside = 0.8 <= ratio_ <= 1.2
     print(f"{old:6.4f}   {new:6.4f}   {ratio_:.4f}   {inside!s:17s}   "
           f"{abs(new - old):.4f}")
-assert 0.0002 / 0.0001 == 2 and 0.8 < round(0.80 / 0.99, 4) == 0.8081
+    for band in (0.2, 0.28, 0.9):                  # does J move it?
+        assert (weight(clip(band), [ratio_], A) != 0) == inside
 # "From 0.0001 to 0.0002 a token leaves every clip range": true
 
 # %% [markdown]
@@ -655,7 +656,7 @@ for name, part in (("PPO", clip(0.2)), ("CISPO 1.28", cispo(1.28)),
 
 # %% tags=["claim:Z13"]
 for before, after in ((0.8, 0.6), (0.99, 0.80)):
-    inside = after / before >= 0.8
+    inside = bool(weight(clip(0.2), [after / before], -1.0) != 0)
     print(f"{before:.2f} -> {after:.2f}: ratio {after / before:.4f}, "
           f"moved {before - after:.2f}, inside 0.8 to 1.2: {inside}")
     assert inside == (before == 0.99)          # though it moved as far

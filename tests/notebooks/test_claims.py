@@ -247,6 +247,20 @@ def bound_problems(cell):
     return out
 
 
+CALCULATOR = set("abs round max min sum float int range math torch exp log sqrt".split())
+
+
+def literal_problems(cell):
+    """Assertions of a deciding cell that look at nothing it computed: 0.6 / 0.8 == 0.75."""
+    out = []
+    for node in (n for n in ast.walk(ast.parse(cell.source)) if isinstance(n, ast.Assert)):
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        own = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        if {n.id for n in names} <= own | CALCULATOR:
+            out.append(f"{cell}: assert {ast.unparse(node.test)} is arithmetic on literals")
+    return out
+
+
 @cache
 def load_outputs():
     """(page, statement) -> source and printed text of its cell in the built page."""
@@ -334,6 +348,17 @@ def test_no_assertion_of_a_page_has_a_bound_that_cannot_be_reached():
         for cell in cells
         if cell.code and "assert" in cell.source and "%" not in cell.source[:1]
         for problem in bound_problems(cell)
+    ]
+    assert not problems, report(problems)
+
+
+def test_no_statement_is_decided_by_arithmetic_on_literals():
+    problems = [
+        problem
+        for cells in load_cells().values()
+        for cell in cells
+        if any(tag.startswith("claim:") for tag in cell.tags)
+        for problem in literal_problems(cell)
     ]
     assert not problems, report(problems)
 
@@ -530,3 +555,16 @@ def test_a_number_that_the_cell_does_not_show_is_caught():
 )
 def test_a_bound_that_cannot_be_reached_is_caught(source, caught):
     assert bool(bound_problems(Cell("05_ppo", 1, True, (), source))) == caught
+
+
+@pytest.mark.parametrize(
+    "source, caught",
+    [
+        ("assert round(0.6 / 0.8, 4) == 0.75", True),
+        ("assert [round(math.exp(2 / T), 2) for T in (2, 4)] == [2.72, 1.65]", True),
+        ("assert ratio == 0.75", False),
+        ("assert round(slope(0.75), 4) == 0", False),
+    ],
+)
+def test_arithmetic_on_literals_is_caught(source, caught):
+    assert bool(literal_problems(Cell("05_ppo", 1, True, ("claim:A02",), source))) == caught
