@@ -12,7 +12,7 @@ import pytest
 collect_ignore = ["trl_reference.py", "trl_comparison.py", "report.py", "record_verl.py"]
 NO_TRL = (
     "THE COMPARISON WITH TRL DID NOT RUN: trl is not installed. "
-    "Run: pip install -r requirements.txt"
+    "Run: pip install -r requirements-test.txt"
 )
 
 
