@@ -125,7 +125,7 @@ class Progress:
         if not self.show or not isinstance(report, pytest.TestReport):
             return None
         if report.failed:
-            return ("failed" if report.when == "call" else "error"), "", ""
+            return ("failed", "", "FAILED") if report.when == "call" else ("error", "", "ERROR")
         if report.passed:
             return ("passed" if report.when == "call" else ""), "", ""
         return "skipped", "", ""
