@@ -58,8 +58,10 @@ $(READY_TO_TEST): $(READY) requirements-test.txt
 	@$(PIP) install -r requirements-test.txt
 	@touch $(READY_TO_TEST)
 
+# exec: no shell in between, so that a signal to make reaches JupyterLab and, from there, its kernels.
+lab: export RLNB_PRESENT := $(PRESENT)
 lab: $(READY)
-	@RLNB_PRESENT=$(PRESENT) $(BIN)/python -m rlnb.classroom.workspace open $(LAB_FLAGS)
+	@exec $(BIN)/python -m rlnb.classroom.workspace open $(LAB_FLAGS)
 
 fresh: $(READY)
 	@$(BIN)/python -m rlnb.classroom.workspace fresh "$(NB)"
@@ -74,11 +76,11 @@ lint: $(READY_TO_TEST)
 
 # A file of tests stays in one process, where its fixtures are; the order is tests/conftest.py's.
 test: lint
-	@$(PYTEST) -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --time-left $(PYTEST_FLAGS)
+	@$(PYTEST) -n $(WORKERS) --no-loadscope-reorder --time-left $(PYTEST_FLAGS)
 
 QUICK := tests/objective $(wildcard tests/interop) tests/toys rlnb/objective $(wildcard rlnb/interop) rlnb/toys
 quick: lint
-	@$(PYTEST) -q -n $(WORKERS) --dist loadgroup $(QUICK) $(PYTEST_FLAGS)
+	@$(PYTEST) -q -n $(WORKERS) --no-loadscope-reorder $(QUICK) $(PYTEST_FLAGS)
 
 mutants: $(READY_TO_TEST)
 	@$(BIN)/python tests/mutants/run.py

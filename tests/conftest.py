@@ -25,15 +25,26 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "xdist_group(name): tests that one process runs")
     if not hasattr(config, "workerinput"):  # not in a worker of pytest-xdist
         show = config.getoption("time_left")
         config.pluginmanager.register(time_left.Progress(config, show, time_left.read()))
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """One process runs a whole group, in the order of the list. A mark would not do: pytest 9.2
+    ignores what pytest-xdist 3.8 hangs on the ids for `--dist loadgroup`."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class WholeGroups(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return time_left.group_of(nodeid)
+
+    return WholeGroups(config, log)
+
+
 def pytest_collection_modifyitems(items):
-    """Groups stay whole, and go to the workers in the order that leaves a short tail.
+    """Groups go to the workers in the order that leaves a short tail.
 
     The browser first: it is one long group. Then the files, the longest first. The pages last:
     each is a group of its own, so that they fill up what is left.
@@ -47,8 +58,6 @@ def pytest_collection_modifyitems(items):
         return kind, -(last_time.seconds if last_time else 0.0), group
 
     items.sort(key=rank)  # stable: inside a file the order stays
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(time_left.group_of(item.nodeid)))
 
 
 def properties(terminalreporter) -> list[dict]:

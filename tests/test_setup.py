@@ -29,8 +29,10 @@ STANDARD = set(sys.stdlib_module_names)
 IMPORT_NAMES = {
     "huggingface-hub": "huggingface_hub",
     "ipython": "IPython",
+    "jupyter-client": "jupyter_client",
     "pillow": "PIL",
     "pyyaml": "yaml",
+    "websocket-client": "websocket",
 }
 
 
@@ -184,10 +186,7 @@ def test_tests_import_only_what_pyproject_declares():
 
 @pytest.mark.parametrize("folder", ["rlnb", "notebooks"])
 def test_package_and_pages_import_only_what_a_learner_has(folder):
-    ours = {"rlnb"}
-    ours |= {"PIL"}  # matplotlib requires pillow, and the learner's lock has it
-    assert "pillow" in learner_lock()
-    assert not undeclared(folder, LEARNER_EXTRAS, ours)
+    assert not undeclared(folder, LEARNER_EXTRAS, {"rlnb"})
 
 
 ALLOWED = {
@@ -329,6 +328,34 @@ def test_make_test_installs_both_locks_and_asks_for_lint_and_types_first(copy, t
     positions = [said.index(words) for words in order]
     assert positions == sorted(positions)
     assert "pip" not in copy("test").stdout
+
+
+@needs_make
+def test_a_signal_to_make_reaches_jupyterlab(copy, tmp_path):
+    """`kill` of a make that runs a shell that runs JupyterLab would end the first two only."""
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *workspace\\ open*)\n'
+        'echo "present=$RLNB_PRESENT $PPID"; exec sleep 60;; esac\n'
+    )
+    python.chmod(0o755)
+    copy("fresh", "NB=--version")  # makes the stamp
+    make = subprocess.Popen(
+        ["make", "lab", "PRESENT=1", "LAB_FLAGS='a flag in quotes'"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PATH": os.environ["PATH"]},
+    )
+    try:
+        assert make.stdout.readline() == f"present=1 {make.pid}\n"
+        make.terminate()
+        rest = make.communicate(timeout=10)[0]  # waits until nobody holds the other end
+        assert rest == ""
+    finally:
+        make.kill()
 
 
 def browser_tests_without_a_browser(tmp_path, ci: str):

@@ -34,10 +34,9 @@ def group_of(nodeid: str) -> str:
 
     >>> group_of("tests/toys/test_router.py::test_replay[top-2]")
     'tests/toys/test_router.py'
-    >>> group_of("tests/notebooks/test_nbval.py::test_page_prints_it[solutions/06_grpo]@any")
+    >>> group_of("tests/notebooks/test_nbval.py::test_page_prints_it[solutions/06_grpo]")
     'tests/notebooks/test_nbval.py::solutions/06_grpo'
     """
-    nodeid = re.sub(r"@[^\]]*$", "", nodeid)  # pytest-xdist hangs the group's name on the id
     page = PAGE.fullmatch(nodeid)
     return f"{page['file']}::{page['page']}" if page else nodeid.split("::")[0]
 
@@ -136,7 +135,7 @@ class Progress:
         if report.failed:
             self.failed += 1
             if self.show:
-                self.line(f"FAILED {re.sub(r'@[^]]*$', '', report.nodeid)}")
+                self.line(f"FAILED {report.nodeid}")
         if report.when == "teardown":
             self.finished[group] += 1
             self.done_seconds += self.waiting.pop(report.nodeid, 0.0)

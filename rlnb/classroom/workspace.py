@@ -240,11 +240,9 @@ def presenting() -> bool:
 def lab_environment() -> dict[str, str]:
     """This process's environment with the course's JupyterLab settings.
 
-    No news, no updates; printed text is cut off where it would drown the page. Also larger letters
-    when `presenting`.
+    No news, no updates; printed text is cut off where it would drown the page.
     """
-    config = [str(PRESENTING)] if presenting() else []
-    config += [str(LAB_CONFIG), os.environ.get("JUPYTER_CONFIG_PATH", "")]
+    config = [str(LAB_CONFIG), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     return dict(
         os.environ,
         JUPYTER_CONFIG_PATH=os.pathsep.join(part for part in config if part),
@@ -257,9 +255,17 @@ def lab_command(page: Path, flags: list[str], work: Path = WORK) -> list[str]:
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={work}"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # containers; JupyterLab refuses otherwise
         command.append("--allow-root")
-    if presenting():
-        command.append("--LabApp.file_url_prefix=/doc/tree")  # one document, no side bars
-    return [*command, *flags, str(page)]
+    if not presenting():
+        return [*command, *flags, str(page)]
+    # /doc: one document, side bars closed. The letters' size is a user setting, and JupyterLab
+    # writes into the folder of those: so a copy, away from the presenter's own.
+    settings = work / ".presenting"
+    letters = settings / "@jupyterlab" / "apputils-extension" / "themes.jupyterlab-settings"
+    letters.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(PRESENTING / "themes.json", letters)
+    command.append(f"--LabApp.user_settings_dir={settings}")
+    command.append(f"--LabApp.default_url=/doc/tree/{page.name}")
+    return [*command, *flags]
 
 
 def listed(names: tuple[str, ...]) -> str:

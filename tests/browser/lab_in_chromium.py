@@ -106,12 +106,6 @@ class Lab:
     folder: Path
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def browser() -> str | None:
     """The system's Chromium, if there is one."""
     return next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -128,15 +122,17 @@ def explorer_cells() -> dict[str, str]:
     return cells
 
 
-def write_notebook(path: Path, sources: list[str]) -> Path:
-    """A notebook of code cells that were not run yet."""
-    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+def write_notebook(path: Path, sources: list[str], prose: str = "") -> Path:
+    """A notebook of code cells that were not run yet, after a paragraph."""
+    cells = [nbformat.v4.new_markdown_cell(prose)] if prose else []
+    cells += [nbformat.v4.new_code_cell(source) for source in sources]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
     return path
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -150,7 +146,7 @@ def serving(base: Path) -> Iterator[Lab]:
         (base / name).mkdir(parents=True)
     overrides = base / "config/labconfig/default_setting_overrides.json"
     overrides.write_text(json.dumps(SETTINGS))
-    port, token = _free_port(), secrets.token_hex(16)
+    port, token = free_port(), secrets.token_hex(16)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("JUPYTER")}
     environment |= {
         "HOME": str(base / "home"),
@@ -174,7 +170,7 @@ def serving(base: Path) -> Iterator[Lab]:
         server = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
     try:
         url = f"http://127.0.0.1:{port}"
-        _wait_for(f"{url}/api/status?token={token}", server, log)
+        wait_for(f"{url}/api/status?token={token}", server, log)
         yield Lab(url, token, folder)
     finally:
         server.terminate()
@@ -184,7 +180,8 @@ def serving(base: Path) -> Iterator[Lab]:
             server.kill()
 
 
-def _wait_for(address: str, server: subprocess.Popen, log: Path, seconds: float = 90) -> None:
+def wait_for(address: str, server: subprocess.Popen, log: Path, seconds: float = 90) -> None:
+    """Until the server answers; its log is the message where it does not."""
     begin = time.monotonic()
     while server.poll() is None and time.monotonic() - begin < seconds:
         with contextlib.suppress(urllib.error.URLError, OSError):

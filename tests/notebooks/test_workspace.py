@@ -1,14 +1,9 @@
-"""work/: made on first use, never overwritten, and JupyterLab that asks nobody for anything."""
+"""work/: made on first use, never overwritten, and told what changed in the course."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import socket
-import subprocess
-import time
-import urllib.request
 
 import pytest
 
@@ -201,59 +196,6 @@ def test_missing_number_is_asked_for(capsys):
 def test_empty_course_is_refused(tmp_path):
     with pytest.raises(workspace.WorkspaceError, match="no pages in"):
         workspace.upgrade(tmp_path, tmp_path / "work")
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    """JupyterLab as `make lab` starts it, without a browser and away from the user's settings."""
-    root = tmp_path_factory.mktemp("work")
-    (root / "00.ipynb").write_text('{"cells":[],"metadata":{},"nbformat":4,"nbformat_minor":5}')
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    home = tmp_path_factory.mktemp("home")
-    names = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    away = {name: str(home / name.lower()) for name in names}
-    flags = ["--no-browser", f"--ServerApp.port={port}", "--IdentityProvider.token=t"]
-    command = workspace.lab_command(root / "00.ipynb", flags, work=root)
-    with open(home / "log", "w") as log:
-        server = subprocess.Popen(
-            command, env=workspace.lab_environment() | away, stdout=log, stderr=subprocess.STDOUT
-        )
-    try:
-        yield lambda path: ask(f"http://127.0.0.1:{port}{path}", server, home / "log")
-    finally:
-        server.terminate()
-        server.wait(20)
-
-
-def ask(url, server, log):
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            request = urllib.request.Request(url, headers={"Authorization": "token t"})
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.read().decode()
-        except OSError:
-            assert server.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
-
-
-def test_lab_opens_the_learners_folder(lab):
-    contents = json.loads(lab("/api/contents"))["content"]
-    assert [file["name"] for file in contents] == ["00.ipynb"]
-
-
-def test_lab_asks_nobody_for_news_or_updates(lab):
-    page = lab("/lab")
-    config = json.loads(re.search(r'id="jupyter-config-data"[^>]*>(.*?)</script>', page, re.S)[1])
-    assert config.get("news", {}).get("disabled") is not False
-    settings = json.loads(lab("/lab/api/settings/@jupyterlab/apputils-extension:notification"))
-    defaults = settings["schema"]["properties"]
-    assert defaults["fetchNews"]["default"] == "false", "no question about news at the first start"
-    assert defaults["checkForUpdates"]["default"] is False
-    assert json.loads(lab("/lab/api/update"))["notification"] is None
 
 
 def test_users_own_jupyter_settings_still_count(monkeypatch):
