@@ -97,6 +97,30 @@ MARK = """(call) => {
 }"""
 
 
+# A slider of each, the value to start at (None: its first) and the way to go. Every step of it
+# shows another picture.
+MOVED = {
+    "answer_ratio_explorer": ("flipped tokens, %", "1"),
+    "baseline_explorer": ("baseline b", "0"),
+    "baseline_variance_explorer": ("baseline b", "-0.4"),
+    "clip_explorer": ("ε high", "0.1"),
+    "composer_explorer": ("surrogate", None),
+    "difficulty_explorer": ("pass rate p", "0.1"),
+    "gae_explorer": ("λ", "0.1"),
+    "gate_zoo_explorer": ("edge ε", "0.1"),
+    "gpu_budget_explorer": ("prompts", None),
+    "group_advantage_explorer": ("group size", "2"),
+    "kl_estimator_explorer": ("distance", "0.1"),
+    "kl_explorer": ("model: mean", "-3"),
+    "rare_token_explorer": ("ε high", "0"),
+    "recorded_run_explorer": ("step", "0"),
+    "rollouts_explorer": ("answer", "1"),
+    "scaling_fit_explorer": ("seed", "0"),
+    "std_explorer": ("group size", "2"),
+    "token_weights_explorer": ("answer 1, tokens", "1"),
+}
+
+
 @dataclass(frozen=True)
 class Lab:
     """A running server: its address, its token, the folder it serves."""

@@ -6,31 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from lab_in_chromium import explorer_cells, mark
+from lab_in_chromium import MOVED, explorer_cells, mark
 
 EXPLORERS = sorted(explorer_cells())
-# A slider of each, the value to start at (None: its first) and the way to go. Every step of it
-# shows another picture.
-MOVED = {
-    "answer_ratio_explorer": ("flipped tokens, %", "1"),
-    "baseline_explorer": ("baseline b", "0"),
-    "baseline_variance_explorer": ("baseline b", "-0.4"),
-    "clip_explorer": ("ε high", "0.1"),
-    "composer_explorer": ("surrogate", None),
-    "difficulty_explorer": ("pass rate p", "0.1"),
-    "gae_explorer": ("λ", "0.1"),
-    "gate_zoo_explorer": ("edge ε", "0.1"),
-    "gpu_budget_explorer": ("prompts", None),
-    "group_advantage_explorer": ("group size", "2"),
-    "kl_estimator_explorer": ("distance", "0.1"),
-    "kl_explorer": ("model: mean", "-3"),
-    "rare_token_explorer": ("ε high", "0"),
-    "recorded_run_explorer": ("step", "0"),
-    "rollouts_explorer": ("answer", "1"),
-    "scaling_fit_explorer": ("seed", "0"),
-    "std_explorer": ("group size", "2"),
-    "token_weights_explorer": ("answer 1, tokens", "1"),
-}
 STEPS = 6
 # Watches a picture in every animation frame: how often other pixels stood there than the frame
 # before (decoded, read back from a canvas), and how often there was none.
