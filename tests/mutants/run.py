@@ -136,10 +136,35 @@ def share(mutants: tuple[Mutant, ...], parts: int, turn: int) -> tuple[Mutant, .
 
 def remembered(state: str) -> dict[str, dict[str, str]]:
     """Verdicts on these very sources, from a run that was stopped."""
-    if not RESULTS.exists():
-        return {}
-    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
-    return {line["mutant"]: line for line in lines if line["state"] == state}
+    found = {}
+    for text in RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else ():
+        with contextlib.suppress(json.JSONDecodeError):  # cut off where the run was stopped
+            line = json.loads(text)
+            if line["state"] == state:
+                found[line["mutant"]] = line
+    return found
+
+
+def tried(mutants: tuple[Mutant, ...], state: str, copy: Path) -> Iterator[dict[str, str]]:
+    """The verdict on each mutant as it is known, from before or from now."""
+    known = remembered(state)
+    for mutant in mutants:
+        line = known.get(mutant.name)
+        if line is None:
+            with planted(mutant, copy):
+                colour, detail = outcome(mutant.tests, copy)
+            verdict = {"green": "survived", "red": "killed"}.get(colour, colour)
+            line = {"mutant": mutant.name, "state": state, "verdict": verdict, "by": detail}
+            with RESULTS.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+        yield line
+
+
+def red_already(mutants: tuple[Mutant, ...], copy: Path) -> str:
+    """What is wrong with the tests before any mutant: one that is red anyway proves nothing."""
+    tests = tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
+    colour, detail = outcome(tests, copy) if tests else ("green", "")
+    return "" if colour == "green" else f"Before any mutant the tests are {colour}: {detail}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -154,46 +179,33 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if asked.part < 1:
         parser.error(f"--part: got {asked.part}, expected 1 (all) or more")
-
-    state = fingerprint()
-    turn = int(state, 16) if asked.turn is None else asked.turn
-    chosen = share(MUTANTS, asked.part, turn)
-    chosen = tuple(m for m in chosen if asked.only.lower() in m.all_text.lower())
     if asked.again:
         RESULTS.unlink(missing_ok=True)
-    known = remembered(state)
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = "1"
 
-    start, counts, bad = time.monotonic(), {"killed": 0, "survived": 0, "broken": 0}, []
+    start, state = time.monotonic(), fingerprint()
+    chosen = share(MUTANTS, asked.part, int(state, 16) if asked.turn is None else asked.turn)
+    chosen = tuple(m for m in chosen if asked.only.lower() in m.all_text.lower())
+    counts = {"killed": 0, "survived": 0, "broken": 0}
     with copied() as copy:
-        todo = [m for m in chosen if m.name not in known]
-        tests = tuple(dict.fromkeys(test for m in todo for test in m.tests))
-        if tests:  # a test that is red anyway proves nothing
-            verdict, detail = outcome(tests, copy)
-            if verdict != "green":
-                print(f"Before any mutant the tests are {verdict}: {detail}")
-                return 1
-        for number, mutant in enumerate(chosen, 1):
-            line = known.get(mutant.name)
-            if line is None:
-                if asked.seconds is not None and time.monotonic() - start > asked.seconds:
-                    print(f"{asked.seconds:.0f} s are over: {len(chosen) - number + 1} left out")
-                    break
-                with planted(mutant, copy):
-                    verdict, detail = outcome(mutant.tests, copy)
-                verdict = {"green": "survived", "red": "killed"}.get(verdict, verdict)
-                line = {"mutant": mutant.name, "state": state, "verdict": verdict, "by": detail}
-                with RESULTS.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(line) + "\n")
+        known = remembered(state)
+        if problem := red_already(tuple(m for m in chosen if m.name not in known), copy):
+            print(problem)
+            return 1
+        for number, line in enumerate(tried(chosen, state, copy), 1):
             counts[line["verdict"]] += 1
-            print(f"{number:3d}/{len(chosen)} {line['verdict']:8s} {mutant.name}", flush=True)
+            print(f"{number:3d}/{len(chosen)} {line['verdict']:8s} {line['mutant']}", flush=True)
             if line["verdict"] != "killed":
-                bad.append(mutant)
-                print(f"    {mutant.why}\n    {mutant.old!r} -> {mutant.new!r}\n    {line['by']}")
+                mutant = chosen[number - 1]
+                print(f"    {mutant.old!r} -> {mutant.new!r}\n    {line['by'] or mutant.tests}")
+            late = asked.seconds is not None and time.monotonic() - start > asked.seconds
+            if late and number < len(chosen):
+                print(f"{asked.seconds:.0f} s are over, {len(chosen) - number} were not tried")
+                break
     seconds = time.monotonic() - start
     print(", ".join(f"{n} {word}" for word, n in counts.items()) + f", in {seconds:.0f} s")
-    return 1 if bad else 0
+    return 1 if counts["survived"] or counts["broken"] else 0
 
 
 if __name__ == "__main__":

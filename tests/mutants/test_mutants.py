@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from pathlib import Path
 
 import pytest
-import run
-from mutants import MUTANTS, Mutant
+
+sys.path.insert(0, str(Path(__file__).parent))  # run.py is a script
+
+import run  # noqa: E402
+from mutants import MUTANTS, Mutant  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 A_TEST = "tests/objective/test_entropy_bonus.py::test_minimising_the_loss_raises_the_entropy"
