@@ -9,13 +9,27 @@ import torch
 
 from rlnb.objective import ZOO
 from rlnb.training import train
-from rlnb.training.step import start, step
+from rlnb.training.step import collect, start, step
 
 
 def last_groups_only(batch):
     """The second half of the groups."""
     groups = torch.arange(len(batch.rewards) // batch.num_generations)
     return groups[len(groups) // 2 :]
+
+
+def test_every_answer_is_verified_against_its_own_prompt(fresh, chain, tiny):
+    asked = []
+
+    def reward(problem, text):
+        asked.append(problem.prompt)
+        return 0.0
+
+    recipe = dataclasses.replace(tiny, prompts=3, num_generations=4, max_completion_length=4)
+    run = start(*fresh, chain, ZOO["dr_grpo"], recipe, reward=reward)
+    drawn = collect(run)
+    assert asked == [problem.prompt for problem in drawn.problems for _ in range(4)]
+    assert len(set(asked)) == 3  # or nothing is tested
 
 
 @pytest.mark.parametrize("minibatches", [1, 2])
