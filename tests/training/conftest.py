@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,12 @@ from rlnb.objective import ZOO
 from rlnb.training import TASKS, Recipe, load, train
 
 ROOT = Path(__file__).parents[2]
+
+# ATEN_CPU_CAPABILITY makes torch compute as a lesser processor does, and leaves oneDNN out: on a
+# machine with AVX-512 torch then packs bfloat16 for kernels that it does not take, and raises.
+# A real machine of that kind has no such conflict. oneDNN reads this at its first product.
+if os.environ.get("ATEN_CPU_CAPABILITY") in ("default", "avx2"):
+    os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 
 
 @pytest.fixture(autouse=True, scope="session")
