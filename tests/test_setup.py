@@ -31,6 +31,7 @@ IMPORT_NAMES = {
     "ipython": "IPython",
     "jupyter-client": "jupyter_client",
     "pillow": "PIL",
+    "pytest-xdist": "xdist",
     "pyyaml": "yaml",
     "websocket-client": "websocket",
 }

@@ -72,11 +72,12 @@ def test_failures_are_counted_in_the_line():
     assert "0 of 12 tests, 1 failed; " in run.sentence(1.0)
 
 
-def test_durations_are_written_only_when_asked_for_and_after_a_green_run(tmp_path, monkeypatch):
+def test_durations_are_written_only_when_asked_for_and_after_a_whole_run(tmp_path, monkeypatch):
     file = tmp_path / "tests" / "durations.json"
     file.parent.mkdir()
     (tmp_path / "b.py").touch()
     monkeypatch.setattr(time_left, "RECORDED", file)
+    monkeypatch.delenv("RLNB_DURATIONS", raising=False)
     monkeypatch.setattr(time_left.write, "__defaults__", (file,))
     run = progress(recorded=RECORDED | {"gone.py": Recorded(5.0, 1)})
     run.expect(IDS[:10])
@@ -86,8 +87,8 @@ def test_durations_are_written_only_when_asked_for_and_after_a_green_run(tmp_pat
     run.pytest_sessionfinish(0)
     assert not file.exists()
     monkeypatch.setenv("RLNB_DURATIONS", "write")
-    run.pytest_sessionfinish(1)
-    assert not file.exists()
+    run.pytest_sessionfinish(2)
+    assert not file.exists(), "interrupted"
     run.pytest_sessionfinish(0)
     assert json.loads(file.read_text()) == {"b.py": [20.0, 2], "a.py": [15.0, 10]}, (
         "measured anew, kept from before, and gone with its file"
@@ -120,7 +121,9 @@ def small_suite(tmp_path):
 
     def run(*flags):
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *flags]
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "RLNB_"))
+        }
         return subprocess.run(
             command, cwd=tmp_path, capture_output=True, text=True, env=environment
         )

@@ -159,7 +159,8 @@ class Progress:
             reporter.write_line(text)
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        if exitstatus == 0 and os.environ.get("RLNB_DURATIONS") == "write":
+        whole = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if whole and os.environ.get("RLNB_DURATIONS") == "write":
             now = {group: Recorded(self.taken[group], n) for group, n in self.finished.items()}
             files = {group: group.split("::")[0] for group in self.recorded}
             root = RECORDED.parents[1]
