@@ -117,7 +117,7 @@ def _run_tests(tests: tuple[str, ...], copy: str, log: str) -> None:
         raise SystemExit(f"the package at {rlnb.__file__} was imported, not the copy in {copy}")
     status = pytest.main(["-x", "-q", "--tb=no", "-rf", *tests])
     sys.stdout.flush()
-    os._exit(int(status))  # no time for interpreters that take their leave
+    sys.exit(int(status))
 
 
 def fingerprint() -> str:
