@@ -264,6 +264,7 @@ rules = {"no clip": no_clip, "clip alone": clip_alone,
 pushes = {name: push(rule) for name, rule in rules.items()}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("ppo.3", "4",
        "Three good tokens that rose (1.25, 6.00, 1.40) and a bad one that "
        "fell (0.70).",
@@ -323,8 +324,8 @@ pictures.training(arms, control=train(no_clip, 1), best=0.7)
 # But nobody forces us to take thirty steps.
 
 # %%
-predict("ppo.4", "No clip at all, and we may choose the number of steps "
-        "per batch. Which does best, and how does it end?",
+predict("ppo.4", "No clip at all, and we may choose the number of "
+        "steps per batch. Which does best, and how does it end?",
         ["1 step: without a clip, any reuse hurts", "4 steps, well below PPO",
          "4 steps, level with PPO's best or above it",
          "8 steps, well below PPO"])
@@ -351,8 +352,8 @@ reveal(
     f"{mean['clip and min'].min():.3f}.",
     pictures.reuse_sweep(counts, {"grader says 0 or 1": noisy}, (
         "After 30 batches, 40 seeds, the same learning rate everywhere; "
-        "bars: two standard errors. Without a clip the number of steps must be "
-        "right. With one it matters little.")))
+        "bars: two standard errors. Without a clip the number of steps "
+        "must be right. With one it matters little.")))
 
 # %% [markdown]
 # So the clip does not buy a better optimum here. It buys that you need not know the four.
