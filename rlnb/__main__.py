@@ -29,8 +29,8 @@ COMMANDS = {
     "base": ("rlnb.training", "base"),
     "eval": ("rlnb.training", "eval"),
     "replay": ("rlnb.training", "replay"),
-    "explain": ("rlnb.objective", "explain"),
-    "rosetta": ("rlnb.objective", "rosetta"),
+    "explain": ("rlnb.interop", "explain"),
+    "rosetta": ("rlnb.interop", "rosetta"),
 }
 
 

@@ -95,11 +95,12 @@ def test_durations_are_written_only_when_asked_for_and_after_a_whole_run(tmp_pat
     )
 
 
-def test_recorded_groups_are_files_and_pages_that_exist():
+def test_the_recorded_groups_are_still_most_of_the_tests():
+    """Else the order is no order and the time left a guess. A rename or two does no harm."""
     recorded = time_left.read()
-    assert recorded, "tests/durations.json: RLNB_DURATIONS=write make test"
-    missing = [group for group in recorded if not (ROOT / group.split("::")[0]).exists()]
-    assert not missing
+    gone = {g: each for g, each in recorded.items() if not (ROOT / g.split("::")[0]).exists()}
+    total, lost = (sum(each.seconds for each in part.values()) for part in (recorded, gone))
+    assert lost < total / 4, f"renew it (RLNB_DURATIONS=write make test): gone are {sorted(gone)}"
 
 
 SLOW, QUICK, BAD = "test_slow.py", "test_quick.py", "test_bad.py"

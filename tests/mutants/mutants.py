@@ -53,58 +53,58 @@ MUTANTS: tuple[Mutant, ...] = (
             "n and n - 1 are mistaken for each other in every rewrite of a std",
             'correction=int(std == "bessel")',
             'correction=int(std != "bessel")',
-            "tests/objective/test_parts.py::test_group_zscore_population_and_bessel",
+            "tests/objective/test_advantages.py::test_group_zscore_population_and_bessel",
         ),
         (
             "the leave-one-out factor upside down: the direction stays right",
             "* (size / (size - 1))",
             "* ((size - 1) / size)",
-            "tests/objective/test_parts.py::"
+            "tests/objective/test_advantages.py::"
             "test_leave_one_out_is_the_centred_reward_times_g_over_g_minus_1",
         ),
         (
             "the guard for equal rewards of 0.7 looks superfluous",
             "return rewards, torch.where(spread, deviation, torch.zeros_like(deviation))",
             "return rewards, deviation",
-            "tests/objective/test_parts.py::test_equal_rewards_give_exactly_zero",
+            "tests/objective/test_advantages.py::test_equal_rewards_give_exactly_zero",
         ),
         (
             "eps as a floor instead of a summand: equal to six digits",
             "scale = standard_deviation(rewards, self.std, dim=1) + self.eps",
             "scale = standard_deviation(rewards, self.std, dim=1).clamp(min=self.eps)",
-            "tests/objective/test_parts.py::test_eps_is_added_to_the_std",
+            "tests/objective/test_advantages.py::test_eps_is_added_to_the_std",
         ),
         (
             "whose std is it: ScaleRL's is that of the centred rewards",
             'spread = deviation if self.of == "centred" else rewards',
             "spread = rewards",
-            "tests/objective/test_recent_methods.py::"
+            "tests/objective/test_advantages.py::"
             "test_scalerl_divides_by_one_std_of_the_centred_rewards",
         ),
         (
             "an option that nothing reads any more",
             'none = 0.0 if self.no_success == "zero" else -1.0',
             "none = 0.0",
-            "tests/objective/test_recent_methods.py::"
+            "tests/objective/test_advantages.py::"
             "test_max_rl_without_a_success_is_zero_or_minus_one",
         ),
         (
             "GAE takes the value of a tool token for the successor's",
             "value_next = torch.where(here, values[:, t], value_next)",
             "value_next = values[:, t]",
-            "tests/objective/test_parts.py::test_gae_steps_over_masked_tokens",
+            "tests/objective/test_advantages.py::test_gae_steps_over_masked_tokens",
         ),
         (
             "GAE runs through tool output instead of over it",
             "running = torch.where(here, delta + self.gamma * self.lam * running, running)",
             "running = delta + self.gamma * self.lam * running",
-            "tests/objective/test_parts.py::test_gae_steps_over_masked_tokens",
+            "tests/objective/test_advantages.py::test_gae_steps_over_masked_tokens",
         ),
         (
             "the return is discounted over tool output and padding too",
             "running = torch.where(here, token_rewards[:, t] + self.gamma * running, running)",
             "running = token_rewards[:, t] + self.gamma * running",
-            "tests/objective/test_parts.py::test_return_to_go_discounts_what_is_still_to_come",
+            "tests/objective/test_advantages.py::test_return_to_go_discounts_what_is_still_to_come",
         ),
     ),
     *_in(
@@ -113,7 +113,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "GSPO's mean over the padded width instead of the answer's length",
             "mean = self.per_token(batch).sum(1) / batch.lengths.clamp(min=1)",
             "mean = self.per_token(batch).mean(1)",
-            "tests/objective/test_newer_parts.py::"
+            "tests/objective/test_terms.py::"
             "test_sequence_corrected_k3_uses_the_undetached_sequence_ratio",
         ),
         (
@@ -124,9 +124,9 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "the anchor 'sampling' is read and the old policy taken",
-            "return batch.sampling_logprobs.detach()",
+            'return batch.required("sampling_logprobs", type(self).__name__).detach()',
             "return batch.anchor_logprobs",
-            "tests/objective/test_recent_methods.py::test_scalerl_loss_by_hand",
+            "tests/objective/test_methods.py::test_scalerl_loss_by_hand",
         ),
         (
             "GMPO without its min and max: a plain clamp kills the mending side too",
@@ -144,7 +144,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "SimKO's share is added and not taken from the sampled token",
             "shared = (1 - self.alpha) * batch.logprobs + self.alpha * rivals",
             "shared = batch.logprobs + self.alpha * rivals",
-            "tests/objective/test_recent_methods.py::"
+            "tests/objective/test_methods.py::"
             "test_every_gate_is_one_where_nothing_has_moved",
         ),
     ),
@@ -154,51 +154,51 @@ MUTANTS: tuple[Mutant, ...] = (
             "the clip without the min, as many read it",
             "value = torch.minimum(free * advantages, rho.clamp(*self.edges) * advantages)",
             "value = rho.clamp(*self.edges) * advantages",
-            "tests/objective/test_explain_config.py::test_a_delta_inside_the_band_cuts_both_signs",
+            "tests/interop/test_explanation.py::test_a_delta_inside_the_band_cuts_both_signs",
         ),
         (
             "clip-higher is accepted and ignored",
             "1 + (self.epsilon if self.high is None else self.high)",
             "1 + self.epsilon",
-            "tests/objective/test_explain_config.py::test_a_delta_inside_the_band_cuts_both_signs",
+            "tests/interop/test_explanation.py::test_a_delta_inside_the_band_cuts_both_signs",
         ),
         (
             "the dual clip on both signs",
             "return torch.where(advantages < 0, torch.maximum(value, "
             "self.dual * advantages), value)",
             "return torch.maximum(value, self.dual * advantages)",
-            "tests/objective/test_explain_config.py::test_a_delta_inside_the_band_cuts_both_signs",
+            "tests/interop/test_explanation.py::test_a_delta_inside_the_band_cuts_both_signs",
         ),
         (
             "the clip share counts tokens that the min leaves alive",
             "(advantages > 0) & (rho > high)",
             "(rho > high)",
-            "tests/objective/test_parts.py::test_metrics_count_only_cut_tokens",
+            "tests/objective/test_metrics.py::test_metrics_count_only_cut_tokens",
         ),
         (
             "CISPO differentiates its weight",
             "rho = log_ratio.detach().exp()",
             "rho = log_ratio.exp()",
-            "tests/objective/test_explain_config.py::"
+            "tests/interop/test_explanation.py::"
             "test_at_one_step_the_named_losses_share_their_gate",
         ),
         (
             "SAPO's slope at 1 becomes tau instead of 1",
             "torch.sigmoid(tau * d) * (4 / tau)",
             "torch.sigmoid(tau * d) * 4",
-            "tests/objective/test_newer_parts.py::test_sapo_gate_at_known_ratios",
+            "tests/objective/test_surrogates.py::test_sapo_gate_at_known_ratios",
         ),
         (
             "SAPO's second temperature is never used; both are near 1",
             "torch.full_like(advantages, self.tau_neg),",
             "torch.full_like(advantages, self.tau_pos),",
-            "tests/objective/test_newer_parts.py::test_sapo_gate_at_known_ratios",
+            "tests/objective/test_surrogates.py::test_sapo_gate_at_known_ratios",
         ),
         (
             "VESPO differentiates its weight",
             "log_w = log_ratio.detach().clamp(",
             "log_w = log_ratio.clamp(",
-            "tests/objective/test_recent_methods.py::"
+            "tests/objective/test_methods.py::"
             "test_every_gate_is_one_where_nothing_has_moved",
         ),
         (
@@ -215,34 +215,34 @@ MUTANTS: tuple[Mutant, ...] = (
             "DPPO's mask without its direction: tokens that come back are dropped",
             "(log_p > log_q) & (moved > high)",
             "moved > high",
-            "tests/objective/test_recent_methods.py::test_the_mask_looks_at_the_direction",
+            "tests/objective/test_gates.py::test_the_mask_looks_at_the_direction",
         ),
         (
             "the sequence mask by the sum: long answers are always masked",
             "batch.logprobs.detach()).sum(1) / batch.lengths.clamp(min=1)",
             "batch.logprobs.detach()).sum(1)",
-            "tests/objective/test_newer_parts.py::"
+            "tests/objective/test_gates.py::"
             "test_sequence_mask_drops_a_bad_answer_that_has_become_unlikely",
         ),
         (
             "the engine's ratio upside down: its mean is near 1 both ways",
-            "gap = batch.anchor_logprobs - batch.sampling_logprobs",
+            'gap = batch.anchor_logprobs - batch.required("sampling_logprobs", "engine_ratio")',
             "gap = batch.sampling_logprobs - batch.anchor_logprobs",
-            "tests/objective/test_newer_parts.py::"
+            "tests/objective/test_gates.py::"
             "test_engine_ratio_truncates_and_masks_token_and_product",
         ),
         (
             "the lower edge of the engine's band is not read",
             "torch.where((omega < low) | (omega > high), 0.0, omega)",
             "torch.where(omega > high, 0.0, omega)",
-            "tests/objective/test_newer_parts.py::"
+            "tests/objective/test_gates.py::"
             "test_engine_ratio_truncates_and_masks_token_and_product",
         ),
         (
             "padding lowers the entropy threshold",
             "torch.quantile(entropies[batch.mask], 1 - self.quantile)",
             "torch.quantile(entropies, 1 - self.quantile)",
-            "tests/objective/test_newer_parts.py::test_top_entropy_keeps_a_share_of_the_tokens",
+            "tests/objective/test_gates.py::test_top_entropy_keeps_a_share_of_the_tokens",
         ),
         (
             "Clip-Cov draws among tokens that the band has cut already",
@@ -265,7 +265,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "empty rows count whatever was asked",
             "return totals.rows if count_empty else totals.nonempty_rows.clamp(min=1)",
             "return totals.rows",
-            "tests/objective/test_parts.py::test_a_fully_masked_row_counts_as_its_weights_say",
+            "tests/objective/test_weights.py::test_a_fully_masked_row_counts_as_its_weights_say",
         ),
         (
             "the token mean over the micro-batch: the gradient accumulation bug of 2024",
@@ -276,15 +276,15 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "Dr. GRPO's constant is the padded width, as in a widely copied snippet",
-            "return one / (_rows(totals, self.count_empty) * length)",
+            "return one / (_rows(totals, self.count_empty) * self.constant(batch))",
             "return one / (_rows(totals, self.count_empty) * one.shape[1])",
-            "tests/objective/test_parts.py::test_constant_length_never_takes_the_padded_width",
+            "tests/objective/test_weights.py::test_constant_length_never_takes_the_padded_width",
         ),
         (
             "the prompt mean over rows: a factor G that Adam hides",
             "1 / (totals.prompts * totals.row_group_tokens.clamp(min=1))",
             "1 / (totals.rows * totals.row_group_tokens.clamp(min=1))",
-            "tests/objective/test_parts.py::test_per_token_weights",
+            "tests/objective/test_weights.py::test_per_token_weights",
         ),
     ),
     *_in(
@@ -293,37 +293,37 @@ MUTANTS: tuple[Mutant, ...] = (
             "k3 of the inverse ratio: also positive, the other KL",
             "return torch.expm1(-log_ratio) + log_ratio",
             "return torch.expm1(log_ratio) - log_ratio",
-            "tests/objective/test_parts.py::test_gradients_of_the_kl_estimators_as_losses",
+            "tests/objective/test_terms.py::test_gradients_of_the_kl_estimators_as_losses",
         ),
         (
             "the KL's sequence ratio as a product instead of a geometric mean",
             "moved = batch.expand(moved.sum(1) / batch.lengths.clamp(min=1))",
             "moved = batch.expand(moved.sum(1))",
-            "tests/objective/test_newer_parts.py::"
+            "tests/objective/test_terms.py::"
             "test_sequence_corrected_k3_uses_the_undetached_sequence_ratio",
         ),
         (
             "the corrected KL loses its gradient through the ratio: the value is the same",
             '(moved.detach() if self.corrected == "detached" else moved).exp() * value',
             "moved.detach().exp() * value",
-            "tests/objective/test_parts.py::test_gradients_of_the_kl_estimators_as_losses",
+            "tests/objective/test_terms.py::test_gradients_of_the_kl_estimators_as_losses",
         ),
         (
             "straight through, and the estimator's own gradient on top",
             "value = slope - slope.detach() + value.detach()",
             "value = slope - slope.detach() + value",
-            "tests/objective/test_newer_parts.py::"
+            "tests/objective/test_terms.py::"
             "test_straight_through_has_the_estimators_value_and_k2s_slope",
         ),
         (
             "the value clip takes the smaller error: optimistic instead of pessimistic",
             "return torch.maximum(error, (near",
             "return torch.minimum(error, (near",
-            "tests/objective/test_parts.py::test_value_loss_takes_the_worse_of_clipped_and_plain",
+            "tests/objective/test_terms.py::test_value_loss_takes_the_worse_of_clipped_and_plain",
         ),
         (
             "the entropy bonus becomes a penalty",
-            "return -batch.entropies",
+            'return -batch.required("entropies", "entropy_bonus")',
             "return batch.entropies",
             "tests/objective/test_entropy_bonus.py::test_minimising_the_loss_raises_the_entropy",
         ),
@@ -332,21 +332,21 @@ MUTANTS: tuple[Mutant, ...] = (
         "rlnb/objective/shapes.py",
         (
             "the KL penalty pays for leaving the reference",
-            "kl_estimate(self.estimator, batch.anchor_logprobs - batch.ref_logprobs)",
+            "kl_estimate(self.estimator, batch.anchor_logprobs - reference)",
             "kl_estimate(self.estimator, batch.ref_logprobs - batch.anchor_logprobs)",
-            "tests/objective/test_parts.py::test_kl_in_the_reward_is_subtracted_where_it_arises",
+            "tests/objective/test_shapes.py::test_kl_in_the_reward_is_subtracted_where_it_arises",
         ),
         (
             "the overlong penalty has no floor",
             "over.clamp(0, 1)",
             "over.clamp(min=0)",
-            "tests/objective/test_newer_parts.py::test_overlong_at_known_lengths",
+            "tests/objective/test_shapes.py::test_overlong_at_known_lengths",
         ),
         (
             "the last token by counting: wrong as soon as tool output stands between",
             "last = (batch.completion_mask * steps).argmax(1, keepdim=True)",
             "last = (batch.completion_mask.sum(1, keepdim=True).long() - 1).clamp(min=0)",
-            "tests/objective/test_parts.py::test_gae_steps_over_masked_tokens",
+            "tests/objective/test_advantages.py::test_gae_steps_over_masked_tokens",
         ),
     ),
     *_in(
@@ -355,20 +355,20 @@ MUTANTS: tuple[Mutant, ...] = (
             "whitening without Bessel",
             'degrees = (tokens - int(self.std == "bessel")).clamp(min=1)',
             "degrees = tokens",
-            "tests/objective/test_parts.py::"
+            "tests/objective/test_methods.py::"
             "test_reinforce_plus_plus_whitens_the_penalised_return_over_tokens",
         ),
         (
             "MGPO turned round: the easy and the hopeless prompts weigh most",
             "return (-self.strength * apart).exp()",
             "return (self.strength * apart).exp()",
-            "tests/objective/test_recent_methods.py::test_mgpo_weight_of_an_accuracy",
+            "tests/objective/test_credit.py::test_mgpo_weight_of_an_accuracy",
         ),
         (
             "SimKO presses the likeliest token of right answers too",
-            "(batch.sampled_rank == 0) & (advantages < 0)",
-            "(batch.sampled_rank == 0)",
-            "tests/objective/test_recent_methods.py::"
+            "likeliest & (advantages < 0)",
+            "likeliest",
+            "tests/objective/test_credit.py::"
             "test_simko_presses_the_likeliest_token_of_wrong_answers_at_forks",
         ),
     ),
@@ -385,7 +385,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "a step's prompts counted as rows",
             "len(lengths) // size,",
             "len(lengths),",
-            "tests/objective/test_recent_methods.py::test_scalerl_loss_by_hand",
+            "tests/objective/test_methods.py::test_scalerl_loss_by_hand",
         ),
     ),
     *_in(

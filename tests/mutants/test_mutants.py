@@ -129,6 +129,11 @@ def test_a_survivor_and_a_broken_mutant_are_told_and_remembered(tried):
     status, again = tried(mutants=(mutant, no_module))
     assert status == 1 and "0 killed, 1 survived, 1 broken" in again
     assert run.RESULTS.read_text() == before  # nothing ran a second time
+    status, short = tried("--seconds", "0", mutants=(mutant, no_module))
+    assert status == 1 and "0 s are over, 1 were not tried" in short
+    assert run.remembered("another state of the sources") == {}
+    run.RESULTS.write_text(before + before[: len(before) // 4])  # stopped in the middle of a line
+    assert len(run.remembered(run.fingerprint())) == 2
 
 
 def test_tests_that_are_red_without_a_mutant_are_no_proof(tried, tmp_path):

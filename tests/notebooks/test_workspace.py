@@ -97,7 +97,7 @@ def test_a_copy_follows_its_page_to_another_number(course):
     workspace.upgrade(notebooks, work)
     (work / "06_grpo.ipynb").write_text("mine")
     (work / "06_grpo.old-1.ipynb").write_text("mine, older")
-    (work / "start.ipynb").write_text("a notebook of my own")
+    (work / "ppo.ipynb").write_text("a notebook of my own")
     (notebooks / "06_grpo.ipynb").rename(notebooks / "08_grpo.ipynb")
     (notebooks / "solutions" / "06_grpo.ipynb").rename(notebooks / "solutions" / "08_grpo.ipynb")
     (notebooks / "06_ppo.ipynb").write_text("another page has the number now")
@@ -110,7 +110,7 @@ def test_a_copy_follows_its_page_to_another_number(course):
     assert (work / "08_grpo.ipynb").read_text() == "mine"
     assert (work / "08_grpo.old-1.ipynb").read_text() == "mine, older"
     assert not list(work.rglob("06_grpo*"))
-    assert (work / "start.ipynb").read_text() == "a notebook of my own"
+    assert (work / "ppo.ipynb").read_text() == "a notebook of my own"
     assert found.stale == (), "its page is the same under the new number"
 
 

@@ -139,6 +139,7 @@ TICKS = {
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     top = figure.add_axes((0.085, 0.57, 0.9, 0.3))
     bottom = figure.add_axes((0.085, 0.3, 0.9, 0.24))
     artists = {}
@@ -173,6 +174,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     low, high = (float(place(edge)) for edge in data["edges"])
     for span in artists["band"]:
         span.set_x(low)
@@ -198,6 +200,7 @@ def _words(data) -> tuple[str, str]:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     tokens, answers = _words(data)
     return (
         f"Ratios of tokens (above) and of whole answers (below) of {data['length']} tokens, "

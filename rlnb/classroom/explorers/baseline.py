@@ -84,6 +84,7 @@ def compute(baseline: float = 0.0, offset: float = 0.0) -> dict[str, Any]:
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     left = figure.add_axes((0.07, 0.3, 0.25, 0.55))
     middle = figure.add_axes((0.4, 0.3, 0.25, 0.55))
     right = figure.add_axes((0.735, 0.3, 0.25, 0.55))
@@ -139,6 +140,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     for bars, numbers, values, gap, digits in (
         ("bars", "numbers", data["own_push"], 0.45, 2),
         ("means", "mean_numbers", data["expected"], 0.03, 2),
@@ -167,6 +169,7 @@ def _lines(data) -> tuple[str, str]:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     pushes = ", ".join(signed(float(v), 2) for v in data["own_push"])
     means = ", ".join(signed(float(v), 2) for v in data["expected"])
     first, second = _lines(data)

@@ -140,6 +140,7 @@ def _groups(toy: str) -> dict[str, dict[str, np.ndarray]]:
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     left = figure.add_axes((0.07, 0.28, 0.27, 0.57))
     middle = figure.add_axes((0.415, 0.28, 0.245, 0.57))
     right = figure.add_axes((0.745, 0.28, 0.245, 0.57))
@@ -208,6 +209,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     for name, (b, _) in data["named"].items():
         artists["named"][name].set_xdata([b, b])
     artists["curve"].set_ydata(np.clip(data["curve"], LOW / 10, HIGH * 10))
@@ -242,6 +244,7 @@ def _lines(data) -> tuple[str, str]:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     first, second = _lines(data)
     return (
         f"Noise left by a baseline, in units of the noise without one, toy '{data['toy']}'. "

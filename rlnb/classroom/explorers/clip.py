@@ -104,6 +104,7 @@ def compute(
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     left = figure.add_axes((0.075, 0.29, 0.41, 0.6))
     right = figure.add_axes((0.575, 0.29, 0.41, 0.6))
     left.set(xlim=(0, MAX_RATIO), ylim=(-4.2, 2.4), yticks=range(-4, 3))
@@ -155,6 +156,7 @@ def _legend(axes):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     shown = SHOWN[data["sign"]]
     low, high = data["band"]
     for band in artists["band"]:
@@ -185,6 +187,7 @@ def _sentence(s: int, corners: list[Corner], between: str) -> str:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     dual = "off" if data["dual"] is None else f"at {data['dual']:.2f}"
     low, high = data["band"]
     sides = []

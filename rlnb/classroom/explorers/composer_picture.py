@@ -131,6 +131,7 @@ def _y(row: int) -> float:
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, SIZE[0]), ylim=(SIZE[1], 0))
     axes.axis("off")
@@ -187,6 +188,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     name = data["name"] or f"no name   (nearest: {data['nearest'][0][0]})"
     artists["title"].set_text(name)
     runs = data["problem"] is None

@@ -110,6 +110,7 @@ def compute(
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     left = figure.add_axes((0.075, 0.29, 0.4, 0.61))
     right = figure.add_axes((0.575, 0.29, 0.41, 0.61))
     left.set(xlim=(0, 1), ylim=(0, 1.0), yticks=[], xlabel="pass rate $p$ of the prompt")
@@ -145,6 +146,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     top = TOP[data["show"]]
     for text, share in zip(artists["ticks"], np.linspace(0, 1, 5)[:-1], strict=True):
         value = share * (10 if data["show"] == "weight" else 1)
@@ -175,6 +177,7 @@ def _lines(data) -> tuple[str, str]:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     first, second = (" ".join(line.split()) for line in _lines(data))
     name = {"weight": "Weight on the gradient of the pass rate", "signal": "Net signal"}
     return (

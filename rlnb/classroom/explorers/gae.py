@@ -118,6 +118,7 @@ def compute(lam: float = 0.0, gamma: float = 1.0, wrong_critic: bool = True) -> 
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     top = figure.add_axes((0.075, 0.58, 0.475, 0.31))
     below = figure.add_axes((0.075, 0.125, 0.475, 0.36))
     side = figure.add_axes((0.65, 0.125, 0.335, 0.765))
@@ -184,6 +185,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     for branch in BRANCHES:
         artists["values"][branch].set_ydata(data["values"][branch])
         for bar, a in zip(artists["bars"][branch], data["advantages"][branch], strict=True):
@@ -205,6 +207,7 @@ def _verdict(data) -> str:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     critic = "wrong after the first token" if data["wrong_critic"] else "right everywhere"
     good, bad = (signed(float(data["advantages"][branch][0])) for branch in BRANCHES)
     return (

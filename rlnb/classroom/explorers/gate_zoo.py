@@ -182,6 +182,7 @@ def compute(
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     left = figure.add_axes((0.065, 0.3, 0.32, 0.575))
     right = figure.add_axes((0.455, 0.3, 0.53, 0.575))
     left.set(ylim=(-0.1, 4), yticks=range(5), ylabel=r"objective over $A$")
@@ -235,6 +236,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     edge = min(1 / data["old"], HIGHEST)
     for span in artists["impossible"]:
         span.set_x(edge)
@@ -263,6 +265,7 @@ def _setting(data) -> str:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     listed = ", ".join(f"{LABELS[n]} {data['at'][n]:.3f}" for n in data["shown"])
     return (
         f"Objective over A (left) and weight on A grad log pi (right) against the ratio, ε "

@@ -112,6 +112,7 @@ def _time(value: float) -> str:
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     axes = figure.add_axes((0.235, 0.12, 0.385, 0.74))
     names = [*PARTS, "fullest moment"]
     place = list(range(len(names)))[::-1]
@@ -153,6 +154,7 @@ def _title(data) -> str:
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     values = [*data["memory"].values(), data["peak"]]
     for bar, text, value in zip(artists["bars"], artists["sizes"], values, strict=True):
         share = min(value / data["room"], END)
@@ -173,6 +175,7 @@ def update(artists, data):
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     parts = ", ".join(f"{name} {_size(value)}" for name, value in data["memory"].items())
     times = ", ".join(f"{name} {_time(value)}" for name, value in data["seconds"].items())
     return (

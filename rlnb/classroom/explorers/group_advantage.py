@@ -134,6 +134,7 @@ def compute(
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     axes = figure.add_axes((0.075, 0.3, 0.91, 0.55))
     axes.set(xlim=(0, 1), ylim=(-EDGE, EDGE), xticks=[], yticks=range(-4, 5, 2))
     axes.set_ylabel("reward, advantage")
@@ -162,6 +163,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     count = data["size"]
     place = (np.arange(count) + 0.5) / count
     width = min(0.62 / count, 0.07)
@@ -225,6 +227,7 @@ def _lines(data) -> tuple[str, str]:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     rewards = ", ".join(f"{r:g}" for r in data["rewards"])
     advantages = ", ".join(signed(a) for a in data["advantages"])
     return (

@@ -131,6 +131,7 @@ def _seek(distance: float, weight: float) -> tuple[float, float]:
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     top = figure.add_axes((0.075, 0.56, 0.6, 0.33))
     bottom = figure.add_axes((0.075, 0.25, 0.6, 0.25))
     right = figure.add_axes((0.79, 0.25, 0.19, 0.64))
@@ -179,6 +180,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     x = data["x"]
     outline = np.column_stack([x, data["target"]])
     artists["area"].set_xy(np.vstack([[x[0], 0], outline, [x[-1], 0]]))
@@ -213,6 +215,7 @@ def _plain(value: float) -> str:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     model, kls = _lines(data)
     d, w = data["distance"], data["weight"]
     return (

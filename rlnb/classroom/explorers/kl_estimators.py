@@ -130,6 +130,7 @@ def _cosine(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     left = figure.add_axes((0.055, 0.325, 0.275, 0.525))
     middle = figure.add_axes((0.4, 0.325, 0.235, 0.525))
     right = figure.add_axes((0.7, 0.325, 0.29, 0.525))
@@ -188,6 +189,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     distance = data["distance"]
     for line in artists["here"]:
         line.set_xdata([distance, distance])
@@ -238,6 +240,7 @@ def _cosine_text(data, name: str) -> str:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     lines = " ".join(line[0].upper() + line[1:].replace("  ", " ") for line in _lines(data))
     return (
         f"KL estimators at distance {data['distance']:.2f} from the reference, "

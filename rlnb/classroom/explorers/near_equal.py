@@ -96,6 +96,7 @@ def compute(
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     left = figure.add_axes((0.065, 0.29, 0.4, 0.58))
     right = figure.add_axes((0.575, 0.29, 0.41, 0.58))
     left.set(xlim=(0, 1), ylim=(-TOP, TOP), xticks=[], yticks=range(-4, 5, 2))
@@ -149,6 +150,7 @@ def _eps_edge(data) -> float:
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     count = data["size"]
     place = (np.arange(count) + 0.5) / count
     width = min(0.62 / count, 0.07)
@@ -198,6 +200,7 @@ def _lines(data) -> tuple[str, str]:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     first, second = (" ".join(line.split()) for line in _lines(data))
     return (
         f"Left: advantages of {data['size']} answers, {PATTERNS[data['pattern']]}. Right: largest "

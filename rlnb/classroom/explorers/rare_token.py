@@ -106,6 +106,7 @@ def _rule(epsilon: float, p0: float, target: float, updates: int, step: float) -
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     left = figure.add_axes((0.065, 0.35, 0.35, 0.54))
     right = figure.add_axes((0.5, 0.35, 0.48, 0.54))
     left.set(
@@ -164,6 +165,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     artists["target"].set_ydata([data["target"]] * 2)
     for name, rule in data["rules"].items():
         artists["edge", name].set_ydata([1 + min(rule.epsilon, MAX_RATIO)] * 2)
@@ -206,6 +208,7 @@ def _sentence(data, rule: Rule) -> str:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     rules = ". ".join(_sentence(data, rule) for rule in data["rules"].values())
     return (
         f"A token of probability {data['p0']:.4g} with a positive advantage, {data['updates']} "

@@ -82,6 +82,7 @@ MONO = {"family": "DejaVu Sans Mono", "size": 9}
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     axes = figure.add_axes((0.07, 0.475, 0.915, 0.44))
     axes.set(xlim=(-0.7, LAST + 0.7), ylim=(0, 1), xticks=range(0, LAST + 1, 5))
     axes.set_yticks([0, 0.5, 1])
@@ -112,6 +113,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     step = data["step"]
     below = [0.0] * LAST
     for kind in GROUPS:
@@ -148,6 +150,7 @@ def _lines(data) -> tuple[str, str]:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     first, second = _lines(data)
     what = "the coin-flip control" if data["run"] == "coin flip" else f"Dr. GRPO, {data['run']}"
     text = f"Recorded run ({what}), {first}."

@@ -125,6 +125,7 @@ def _row(i: int) -> float:
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.axis("off")
@@ -175,6 +176,7 @@ def _chosen(data) -> str:
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     artists["title"].set_text(f"step {data['step']}   {data['prompt']}")
     artists["marker"].set_ydata([_row(data["answer"] - 1) + 0.012])
     rows = zip(data["texts"], data["rewards"], data["advantages"], strict=True)
@@ -200,6 +202,7 @@ def update(artists, data):
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     strongest = int(np.abs(data["push"]).argmax())
     group = ", ".join(
         f"{r:.0f} ({signed(a, 3)})"

@@ -98,6 +98,7 @@ def compute(seen: int = 26, noise: float = 0.01, seed: int = 0) -> dict[str, Any
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     left = figure.add_axes((0.065, 0.3, 0.55, 0.6))
     right = figure.add_axes((0.715, 0.3, 0.27, 0.6))
     left.set(
@@ -165,6 +166,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     at, curves = data["at"], data["curves"]
     low, high = curves[1:].min(0), curves[1:].max(0)
     outline = np.concatenate([np.stack([at, low], 1), np.stack([at, high], 1)[::-1]])
@@ -191,6 +193,7 @@ def _sentences(data) -> tuple[str, str]:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     first, second = _sentences(data)
     return (
         f"Left: reward against compute on a log scale, the first {data['seen']} of {POINTS} "

@@ -167,6 +167,7 @@ def _height(row: int) -> float:
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     left = figure.add_axes((0.265, BOTTOM, 0.295, TOP - BOTTOM))
     right = figure.add_axes((0.58, BOTTOM, 0.3, TOP - BOTTOM))
     rows = np.arange(len(RULES))
@@ -221,6 +222,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     start = np.zeros(len(RULES))
     for index in range(len(LOOKS)):
         share = np.array([data["shares"][name][index] for name in NAMES])
@@ -251,6 +253,7 @@ def _line(data) -> str:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     rows = []
     for name in NAMES:
         c, share = data["weights"][name], data["shares"][name]
