@@ -14,7 +14,7 @@ from rlnb.classroom.figures import BLACK, ORANGE
 SAMPLES = 1000
 X = np.linspace(-4, 7, 331)
 CAPTION = (
-    "Above, the two policies. Below, the 1,000 samples of yesterday's: where each lies, and which "
+    "Above, the two policies. Below, the 1,000 samples of the old one: where each lies, and which "
     "share of all the weight it carries."
 )
 
@@ -26,7 +26,7 @@ def _drawn(batch: int) -> np.ndarray:
 
 
 def compute(mu: float = 0.5, batch: int = 0) -> dict[str, Any]:
-    """Yesterday's policy is normal around 0, today's around `mu`, both of width 1.
+    """The old policy is normal around 0, today's around `mu`, both of width 1.
 
     batch: the seed of the 1,000 samples. Returns x and share (1000,), the share of the total weight
     that each carries; claimed = (sum w)^2 / sum w^2; true = 1000 exp(-mu^2); and the arguments.
@@ -55,16 +55,16 @@ def build(figure, data):
         axes.tick_params(labelsize=10.5)
     top.set(ylim=(0, 0.46), yticks=(), xticklabels=())
     top.set_ylabel("probability", fontsize=10.5)
-    low.set(ylim=(0, 30), yticks=(0, 10, 20, 30))
+    low.set(ylim=(0, 64), yticks=(0, 20, 40, 60))
     low.set_ylabel("share of all\nweight (%)", fontsize=10.5)
     low.set_xlabel("the sample x", fontsize=10.5)
     top.plot(X, np.exp(-(X**2) / 2) / np.sqrt(2 * np.pi), color=ORANGE, lw=2.6)
-    top.text(-1.5, 0.3, "yesterday's", fontsize=11, ha="right")
+    top.text(-1.5, 0.3, "old policy", fontsize=11, ha="right")
     return {
         "today": top.plot([], [], color=BLACK, lw=2.6)[0],
-        "name": top.text(0, 0, "today's", fontsize=11),
+        "name": top.text(0, 0, "today's policy", fontsize=11),
         "dots": low.plot([], [], "o", color=ORANGE, ms=5, mec="white", mew=0.4)[0],
-        "text": low.text(6.8, 26, "", fontsize=11, weight="bold", ha="right", va="top"),
+        "text": low.text(6.8, 60, "", fontsize=11, weight="bold", ha="right", va="top"),
     }
 
 
@@ -73,7 +73,7 @@ def update(artists, data):
     artists["today"].set_data(X, bell)
     artists["name"].set_position((data["mu"] + 1.5, 0.3))
     share = 100 * data["share"]
-    artists["dots"].set_data(data["x"], np.minimum(share, 29.5))
+    artists["dots"].set_data(data["x"], np.minimum(share, 62))
     artists["text"].set_text(
         f"the heaviest sample: {share.max():.1f} %\n"
         f"this batch says: worth {data['claimed']:.0f} of 1,000\n"
@@ -100,9 +100,9 @@ def half_is_left(data) -> bool:
     return 480 <= data["true"] <= 520
 
 
-def claims_tenfold(data) -> bool:
-    """Truly worth less than two samples, and the batch says ten times as many or more."""
-    return data["true"] < 2 and data["claimed"] >= 10 * data["true"]
+def says_too_little(data) -> bool:
+    """At drift 2, a batch that claims less than it is worth: it holds one of the heavy samples."""
+    return abs(data["mu"] - 2) < 1e-9 and data["claimed"] < data["true"]
 
 
 def drift_explorer() -> Explorer:

@@ -40,7 +40,9 @@ def compute(length: int = 20, spread: float = 0.2) -> dict[str, Any]:
     carries = np.exp(log_chance + log_weight)
     # each weight stands for the interval around it: no notches where bins and weights interfere
     step = math.log((1 + spread) / (1 - spread)) / math.log(10)
-    places = np.append(log_weight / math.log(10) - step / 2, log_weight[-1] / math.log(10) + step / 2)
+    places = np.append(
+        log_weight / math.log(10) - step / 2, log_weight[-1] / math.log(10) + step / 2
+    )
     written, carried = (np.append(0, x.cumsum()) for x in (chance, carries))
     edge = float(np.interp(1 - 1 / BATCH, written, places))
     return {
@@ -131,7 +133,10 @@ def product_weight_explorer() -> Explorer:
                 20, [(f"{T:,}", T) for T in LENGTHS], "tokens T", "length of every answer"
             ),
             "spread": choice_slider(
-                0.2, [(f"± {s:.2f}", s) for s in SPREADS], "token ratio 1 ±", "how far a token moved"
+                0.2,
+                [(f"± {s:.2f}", s) for s in SPREADS],
+                "token ratio 1 ±",
+                "how far a token moved",
             ),
         },
         alt=alt,

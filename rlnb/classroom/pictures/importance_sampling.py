@@ -31,7 +31,8 @@ def running(means: Mapping[str, Tensor], truth: float, *, caption: str) -> Pictu
         _truth_line(axes, truth)
         for name, runs in means.items():
             _seeds(axes, runs.numpy(), STYLES[name][0])
-            _end(axes, name, float(runs[:, -1].mean()))
+            axes.annotate(name, (1, float(runs[:, -1].mean())), (8, 0), va="center", fontsize=11,
+                          xycoords=("axes fraction", "data"), textcoords="offset points")  # fmt: skip
         _count_axis(axes, next(iter(means.values())).shape[1], "answers of the batch, so far")
         axes.set(ylim=(0, 1.2), yticks=(0, 0.3, 0.7, 1))
         axes.set_ylabel("mean reward so far", fontsize=TEXT)
@@ -57,7 +58,6 @@ def two_samplers(means: Mapping[str, Tensor], truth: float) -> Picture:
             axes = figure.add_axes((0.07 + 0.47 * k, 0.19, 0.37, 0.69))
             _truth_line(axes, truth)
             _seeds(axes, runs.numpy(), BLACK)
-            _end(axes, "", float(runs[:, -1].mean()))
             _count_axis(axes, runs.shape[1], "answers of the batch, so far")
             axes.set(ylim=(0, 3), yticks=(0, 0.8, 1.4, 2, 3))
             if k == 0:
@@ -77,17 +77,19 @@ def two_samplers(means: Mapping[str, Tensor], truth: float) -> Picture:
     )
 
 
-def worth(drifts: Sequence[float], true: Sequence[float], claimed: Tensor) -> Picture:
-    """Effective sample size of 1,000 against the drift: the truth, and what batches say.
+def worth(drifts: Sequence[float], claimed: Tensor) -> Picture:
+    """Effective sample size of 1,000 against the drift: 1000 exp(-mu^2), and what batches say.
 
-    true: (drifts,). claimed: (batches, drifts).
+    claimed: (batches, drifts).
     """
     said = claimed.numpy()
+    true = [1000 * float(np.exp(-(mu**2))) for mu in drifts]
     too_much = [int((said[:, k] > 2 * t).sum()) for k, t in enumerate(true)]
 
     def build(figure, _):
         axes = figure.add_axes((0.085, 0.19, 0.58, 0.76))
-        axes.plot(drifts, true, color=BLACK, lw=2.8)
+        x = np.linspace(0, max(drifts) + 0.1, 100)
+        axes.plot(x, 1000 * np.exp(-(x**2)), color=BLACK, lw=2.8)
         shift = np.linspace(-0.05, 0.05, len(said))
         for k, mu in enumerate(drifts):
             axes.plot(mu + shift, said[:, k], "o", color=ORANGE, ms=5, mec="white", mew=0.4)
@@ -190,6 +192,7 @@ def bias(distance: Tensor, errors: Mapping[str, Tensor]) -> Picture:
             color, line = STYLES[name]
             for x, y in zip(distance.numpy(), values.numpy(), strict=True):
                 axes.plot(x, y, color=color, ls=line, lw=2.2)
+                axes.plot(x[-1], y[-1], "o", color=color, ms=7, mec="white")
         axes.set(xlim=(0, 0.4), ylim=(-0.02, 0.8))
         axes.set_yticks((0, 0.2, 0.4, 0.6, 0.8), ("0", "20 %", "40 %", "60 %", "80 %"))
         axes.tick_params(labelsize=TEXT)
@@ -226,15 +229,9 @@ def _truth_line(axes, truth: float) -> None:
     axes.axhline(truth, color=GREY, ls="--", lw=1.8)
 
 
-def _end(axes, name: str, value: float) -> None:
-    text = f"{name}: {value:.2f}" if name else f"{value:.2f}"
-    axes.annotate(text, (1, value), (8, 0), xycoords=("axes fraction", "data"),
-                  textcoords="offset points", va="center", fontsize=11)  # fmt: skip
-
-
 def _count_axis(axes, n: int, label: str) -> None:
     axes.set(xscale="log", xlim=(5, n))
-    ticks = [t for t in (5, 10, 100, 1000) if t <= n]
+    ticks = [t for t in (5, 10, 100, 1000, 4000) if t <= n]
     axes.set_xticks(ticks, [f"{t:,}" for t in ticks])
     axes.minorticks_off()
     axes.tick_params(labelsize=TEXT)
