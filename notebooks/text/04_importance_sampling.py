@@ -144,17 +144,18 @@ reveal("importance_sampling.2", "goes to 0.8, calmly",
 #
 # It should be 1. Here it is 0.8. Log it.
 #
-# <details><summary>One level deeper: top-p in practice</summary>
+# <details><summary>One level deeper: when even this alarm is off</summary>
 #
-# The sampler draws from a truncated, renormalised distribution. If the trainer scores with the full softmax, every ratio is off by the mass that was cut, and cut
-# tokens are never seen. Sample at top-p 1, or score under the same truncation. The loop of this course refuses to score under another truncation than it sampled
-# with (19).
+# * Many trainers recompute the old log-probabilities with the full softmax. Then the ratio of a policy that has not moved is 1 everywhere and the mean weight is 1, gap or
+#   no gap. The alarm needs the sampler's own probabilities, after truncation. Or sample at top-p 1.
+# * Dividing by $\sum w$ instead of $n$ (self-normalising) is often steadier. With the gap it gives 1.0 instead of 0.8, still wrong, and the clue is divided away.
+# * The statements page runs both.
 # </details>
 #
 # ## Second failure: few samples count
 #
-# Suppose everything is covered. The weights still differ, and a heavy sample drowns the others. How many equally weighted samples would do as well? **A
-# choice:** treat the values $f_i$ as independent of each other and of the weights, each with variance $\sigma^2$.
+# Suppose everything is covered. The weights still differ, and a heavy sample drowns the others. How many equally weighted samples would do as well? Assume
+# that the values $f_i$ do not depend on each other nor on the weights, each with variance $\sigma^2$.
 #
 # $$\begin{aligned}
 # \mathrm{Var}\Big[\frac{\sum_iw_if_i}{\sum_iw_i}\Big]&=\sigma^2\,\frac{\sum_iw_i^2}{(\sum_iw_i)^2}&&\text{variances of independent terms add}\\
@@ -212,8 +213,8 @@ task("importance_sampling.t1", drift.drift_explorer(),
 # %% [markdown]
 # <details><summary>What the two tasks show</summary>
 #
-# Half is gone at μ = 0.85. At μ = 2 the samples of most batches end near 3, while today's policy lives around 2. The samples further out would carry most of the
-# weight, and they were not drawn; so the weights that *were* drawn look alike. Batch 8 did draw one, at 4.4, and it has half of all the weight.
+# Half is gone at μ = 0.85. At μ = 2 a sample near 4 weighs $e^{2\cdot4-2}\approx400$, and such samples make up the true $\sum w^2$. Most batches have none: their samples end near 3, so the
+# weights that *were* drawn look alike. Batch 8 has one, at 4.4. It carries half of all the weight.
 # </details>
 #
 # **A small ESS means trouble. A large ESS does not mean there is none:** the batch cannot weigh the samples it does not have.
@@ -254,8 +255,8 @@ def mean_weight(T, batch, n=1000):
                          torch.full((n,), 0.5), generator=g)
     return (1.2**ups * 0.8**(T - ups)).mean()
 
-batches = torch.stack([torch.stack([mean_weight(int(T), k) for T in lengths])
-                       for k in range(8)])                   # (8, 8)
+batches = torch.tensor([[mean_weight(int(T), k) for T in lengths]
+                        for k in range(8)])                  # (8, 8)
 median = (1.2 * 0.8) ** (lengths / 2)        # as many ups as downs
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -266,7 +267,7 @@ reveal("importance_sampling.4", "about one billionth",
        pictures.batch_means(lengths.tolist(), batches, median.tolist()))
 
 # %% [markdown]
-# The weight is still exact, and its mean is still 1. That mean is made of answers which nobody ever draws. See where they are:
+# The weight is still exact, and its mean is still 1. That mean is made of answers that no batch contains. See where they are:
 
 # %%
 task("importance_sampling.t2", product_weight.product_weight_explorer(),
@@ -278,7 +279,8 @@ task("importance_sampling.t2", product_weight.product_weight_explorer(),
 # %% [markdown]
 # <details><summary>What the two tasks show</summary>
 #
-# At ± 0.20 a batch is gone at 200 tokens. At 1,000 tokens each ratio may move by 2 %. That is not a second use of a batch, it is hardly a step.
+# At ± 0.20 a batch of 1,000 is worth less than one sample from 200 tokens on (worth is $n/(1+\chi^2)$, as above). At 1,000 tokens each ratio may move by 2 %, which is hardly
+# a step.
 # </details>
 #
 # ## What people do instead
@@ -309,6 +311,8 @@ pictures.pushes(batch, {"product of the answer": whole * A,
     "answer 1, whose ratio is 6, lifts all five."))
 
 # %% [markdown]
+# On the right that token speaks for itself only. It is still pushed hard; page 06 deals with it.
+#
 # How much does the choice cost? Random policies over two words and an end sign, answers of up to four tokens: few enough to add up the mean gradient exactly, over
 # every answer there is. The reward is the share of word 1.
 
@@ -360,7 +364,8 @@ reveal("importance_sampling.5", "3 to 18 %",
 
 # %% [markdown]
 # One ratio per token removes half to seven eighths of the error, and what is left grows with the distance. At the old policy itself all ratios are 1 and nothing is
-# wrong. So the bargain is: **no weight is ever a product, and in return the policy must not go far.** How far is far is the next page; what stops it is the page after.
+# wrong. So the bargain is: **no weight is ever a product, and in return the policy must not go far.** Page 05 measures how far it has gone, with the KL
+# divergence. Page 06, PPO, holds it back.
 #
 # <details><summary>One level deeper: which of the two dropped factors matters?</summary>
 #
@@ -480,8 +485,8 @@ reveal("importance_sampling.7", round(longest.item(), 1),
 # </details>
 # <details><summary><b>You sample with top-p 0.9 and train with the full softmax. What happens?</b></summary>
 #
-# The weights have no way to bring back tokens that were never sampled. The mean is wrong by what was cut, nothing looks odd, and the mean weight falls to the share that is
-# covered. Score under the truncation you sampled with, or sample without one.
+# Tokens that were cut are never seen, and no weight brings them back. Against the full softmax the ratios start at 1, so nothing looks odd; only the sampler's own
+# probabilities show a mean weight below 1. Score under the truncation you sampled with, or sample without one.
 # </details>
 #
 # Statements one hears, decided by running them: [04 · statements](statements/04_importance_sampling.ipynb). **Next: 05.** How far is far? KL.

@@ -50,6 +50,21 @@ assert torch.isclose(truth, torch.tensor(1.4))
 settle("B14", "it depends")
 
 # %% [markdown]
+# Two ways to lose the clue. Dividing by the sum of the weights hides the gap. So does scoring the old policy with the full softmax when the sampler truncated it: a
+# policy that has not moved then has ratio 1 everywhere.
+
+# %%
+kept = torch.tensor([True, True, False])
+top_p = torch.where(kept, p, 0.0) / p[kept].sum()    # what is drawn from
+for name, written_by in (("the sampler", top_p), ("full softmax", p)):
+    weight = p[kept] / written_by[kept]
+    plain = top_p[kept] @ (weight * values[kept])
+    scale = top_p[kept] @ weight
+    print(f"old policy scored as {name:12s}: mean weight {scale:.4f}, "
+          f"estimate {plain:.4f}, self-normalised {plain / scale:.4f}, "
+          f"truth {truth:.4f}")
+
+# %% [markdown]
 # The same identity on four tokens and a policy that was moved by logits: the weighted mean is right, and the weights average to 1 under the policy that sampled.
 
 # %%

@@ -31,8 +31,9 @@ def running(means: Mapping[str, Tensor], truth: float, *, caption: str) -> Pictu
         _truth_line(axes, truth)
         for name, runs in means.items():
             _seeds(axes, runs.numpy(), STYLES[name][0])
-            axes.annotate(name, (1, float(runs[:, -1].mean())), (8, 0), va="center", fontsize=11,
-                          xycoords=("axes fraction", "data"), textcoords="offset points")  # fmt: skip
+            at = (1, float(runs[:, -1].mean()))
+            where = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+            axes.annotate(name, at, (8, 0), va="center", fontsize=11, **where)
         _count_axis(axes, next(iter(means.values())).shape[1], "answers of the batch, so far")
         axes.set(ylim=(0, 1.2), yticks=(0, 0.3, 0.7, 1))
         axes.set_ylabel("mean reward so far", fontsize=TEXT)
@@ -73,7 +74,8 @@ def two_samplers(means: Mapping[str, Tensor], truth: float) -> Picture:
         size=(900, 290),
         alt=f"Weighted running means of six batches per sampler. At the end {ends}. The truth is "
         f"{truth:.1f}.",
-        caption="Six batches each; dashed: the truth. The batch that is wrong is the calm one.",
+        caption="Six batches each (on the right all six lie on one line); dashed: the truth. The "
+        "sampler that misleads is the calm one.",
     )
 
 
@@ -193,7 +195,7 @@ def bias(distance: Tensor, errors: Mapping[str, Tensor]) -> Picture:
             for x, y in zip(distance.numpy(), values.numpy(), strict=True):
                 axes.plot(x, y, color=color, ls=line, lw=2.2)
                 axes.plot(x[-1], y[-1], "o", color=color, ms=7, mec="white")
-        axes.set(xlim=(0, 0.4), ylim=(-0.02, 0.8))
+        axes.set(xlim=(0, 0.32), ylim=(-0.02, 0.8))
         axes.set_yticks((0, 0.2, 0.4, 0.6, 0.8), ("0", "20 %", "40 %", "60 %", "80 %"))
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("how far the tokens have moved: mean |ρ − 1|", fontsize=TEXT)
