@@ -12,7 +12,7 @@
 # **After this page** you can reweight yesterday's answers for today's policy, name three ways in which that fails, and say which
 # line turns an exact weight into the one ratio per token that PPO uses.
 #
-# 35 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 30 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -191,6 +191,7 @@ x = torch.stack([torch.randn(1000, generator=torch.Generator()
 true = [1000 * torch.tensor(-mu**2).exp().item() for mu in drifts]
 claimed = torch.tensor([[ess((mu * row - mu**2 / 2).exp()) for mu in drifts]
                         for row in x])                     # (20, 5)
+print("true worth:", [round(value, 1) for value in true])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -337,6 +338,13 @@ predict("importance_sampling.5", "Three such policies take a large step. "
          "as wrong as before, or worse"])
 
 # %%
+def distance(policy, sampler):
+    """Mean |rho - 1| of a token, over sampler's answers."""
+    gap = (policy.logprobs() - sampler.logprobs()).exp() - 1
+    p = sampler.probabilities() / sampler.lengths
+    return (p @ (gap.abs() * sampler.mask).sum(1)).item()
+
+# %%
 rules = ("ratios ignored", "one ratio per token", "product of the answer")
 far, error = torch.zeros(3, 6), {rule: torch.zeros(3, 6) for rule in rules}
 for seed in range(3):
@@ -346,9 +354,7 @@ for seed in range(3):
     before = SequencePolicy(2, 4, base)
     for k in range(6):
         after = SequencePolicy(2, 4, base + 0.1 * k * step)
-        moved = (after.logprobs() - before.logprobs()).exp() - 1
-        p = before.probabilities() / before.lengths
-        far[seed, k] = (p @ (moved.abs() * before.mask).sum(1)).item()
+        far[seed, k] = distance(after, before)
         right = mean_gradient(after, after, "ratios ignored")
         for rule in rules:
             off = mean_gradient(after, before, rule) - right
@@ -356,10 +362,12 @@ for seed in range(3):
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-left = [f"{100 * e:.0f}" for e in error["one ratio per token"][:, -1]]
+percent = {rule: ", ".join(f"{100 * e:.0f}" for e in error[rule][:, -1])
+           for rule in rules}
 reveal("importance_sampling.5", "3 to 18 %",
-       f"{left[0]}, {left[1]} and {left[2]} %. The product has no error at "
-       "all; at four tokens its noise would be no trouble either.",
+       f"{percent[rules[1]]} % of the gradient, instead of "
+       f"{percent[rules[0]]} %. The product has no error at all; at four "
+       "tokens its noise would be no trouble either.",
        pictures.bias(far, error))
 
 # %% [markdown]
@@ -371,7 +379,9 @@ reveal("importance_sampling.5", "3 to 18 %",
 #
 # The factors after token $t$ turn the old policy's continuations into today's. If $A$ were the exact advantage of token $t$ under today's policy, they would average
 # out and only the prefix would be missing. TRPO's bound ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) is about that prefix: the states are the old policy's.
-# One may also truncate the product, or take its geometric mean (13, GSPO). The second has length taken out, and it is no importance weight.
+#
+# There are other bargains. Truncate the weight at a number $c$: less noise, and heavy samples count too little (19). Take the geometric mean of the ratios: length is out of
+# it, and it is no importance weight any more (13, GSPO).
 # </details>
 
 # %%
