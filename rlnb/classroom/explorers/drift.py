@@ -64,7 +64,7 @@ def build(figure, data):
         "today": top.plot([], [], color=BLACK, lw=2.6)[0],
         "name": top.text(0, 0, "today's policy", fontsize=11),
         "dots": low.plot([], [], "o", color=ORANGE, ms=5, mec="white", mew=0.4)[0],
-        "text": low.text(6.8, 60, "", fontsize=11, weight="bold", ha="right", va="top"),
+        "text": low.text(-3.9, 60, "", fontsize=11, weight="bold", va="top"),
     }
 
 
