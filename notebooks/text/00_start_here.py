@@ -70,7 +70,7 @@ for corner in compute()["corners"]:
 # ## The map
 
 # %%
-from rlnb.classroom.method_map import method_map
+from rlnb.classroom.pictures.method_map import method_map
 written = {f"{n:02d}" for n in range(13)} | {"19"}
 method_map(written)
 

@@ -376,7 +376,7 @@ figures.line_figure(
 # rates. Held-out pass@1, start 0.37 to 0.39, three seeds, recorded on a CPU:
 
 # %%
-from rlnb.classroom.recorded import curve, final
+from rlnb.classroom.pictures.recorded_runs import curve, final
 
 for label, run in (("8 updates, clip 0.2", "chain_8_updates_clip"),
                    ("8 updates, no clip", "chain_8_updates_no_clip"),

@@ -567,7 +567,7 @@ learning_curves(
 # REINFORCE without a baseline against leave-one-out. Six seeds each, recorded on a CPU; held-out pass@1, start 0.37:
 
 # %%
-from rlnb.classroom.recorded import final
+from rlnb.classroom.pictures.recorded_runs import final
 
 for label, run in (("no baseline", "chain_no_baseline"),
                    ("leave one out", "chain_rloo")):

@@ -11,7 +11,7 @@
 #
 # **After this page** you can derive PPO's objective from the policy gradient, say which tokens still move, and say why there is a `min`.
 #
-# 35 minutes, exercises 25 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05 (KL) · Schulman et al. 2017,
+# 35 minutes, exercises 22 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05 (KL) · Schulman et al. 2017,
 # [arXiv 1707.06347](https://arxiv.org/abs/1707.06347)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -27,7 +27,6 @@ from rlnb.classroom import explorers
 from rlnb.classroom.explorers import one_token, token_gates
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import pipeline, ppo as pictures, token_grid
-from rlnb.objective import difference
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -42,31 +41,34 @@ pipeline.pipeline("ratio", "loss", again=True, caption=(
     "The arrow back is what this page is about."))
 
 # %% [markdown]
-# Try it with nothing to stop us. One prompt, fifty possible answers. Answer $a$ is right with chance $q_a$, from 0.30 to 0.70. The policy writes 64
-# answers, a grader says 0 or 1 to each, and the advantage is reward minus mean. Then `climb` takes as many steps on those 64 as we like.
+# Try it with nothing to stop us. One prompt, fifty possible answers. Answer $i$ is right with chance $q_i$, from 0.30 to 0.70. The policy writes 64
+# answers, a grader says 0 or 1 to each, and the advantage is reward minus mean. All of it for several seeds at once, a row a seed.
 
 # %%
-q = torch.linspace(0.3, 0.7, 50)             # chance that answer a is right
+q = torch.linspace(0.3, 0.7, 50)             # chance that answer i is right
 start = torch.randn(50, generator=torch.Generator().manual_seed(99))
 
 def draw(z, dice):
     """64 answers per seed and their advantages, (seeds, 64) each."""
-    a = torch.stack([torch.multinomial(p, 64, replacement=True, generator=g)
+    i = torch.stack([torch.multinomial(p, 64, replacement=True, generator=g)
                      for p, g in zip(z.softmax(1), dice)])
     R = torch.stack([torch.bernoulli(q[row], generator=g)
-                     for row, g in zip(a, dice)])
-    return a, R - R.mean(1, keepdim=True)
+                     for row, g in zip(i, dice)])
+    return i, R - R.mean(1, keepdim=True)
 
 def seeds(n):
     return [torch.Generator().manual_seed(seed) for seed in range(n)]
 
+# %% [markdown]
+# `climb` takes many steps on one batch. `rule` says what a sampled answer is worth; for now that is $\rho A$.
+
 # %%
-def climb(z, a, A, rule, steps, lr=10.0):
+def climb(z, i, A, rule, steps, lr=10.0):
     """Steps on one batch; the logits after each, (steps + 1, seeds, 50)."""
     old, path = z.log_softmax(1), [z]
     for _ in range(steps):
         z = z.detach().requires_grad_()
-        rho = (z.log_softmax(1) - old).exp().gather(1, a)      # (seeds, 64)
+        rho = (z.log_softmax(1) - old).exp().gather(1, i)      # (seeds, 64)
         slope, = torch.autograd.grad(rule(rho, A).mean(1).sum(), z)
         z = (z + lr * slope).detach()
         path.append(z)
@@ -76,33 +78,36 @@ def no_clip(rho, A):
     return rho * A
 
 # %% [markdown]
-# After every step the batch tells us what it believes we have gained: the mean of $\rho A$ over its 64 answers. Six seeds:
+# After every step the batch tells us what it believes we have gained: the mean of $\rho A$ over its 64 answers. We run 400 seeds and draw six.
 
 # %%
-a64, A64 = draw(start.repeat(6, 1), seeds(6))
-pi = climb(start.repeat(6, 1), a64, A64, no_clip, 60).softmax(2)
-ratio64 = (pi / pi[0]).gather(2, a64.expand(61, 6, 64))       # (61, 6, 64)
-promised = (ratio64 * A64).mean(2)                            # (61, 6)
-pictures.promises(promised)
+i64, A64 = draw(start.repeat(400, 1), seeds(400))
+pi = climb(start.repeat(400, 1), i64, A64, no_clip, 60).softmax(2)
+ratio64 = (pi / pi[0]).gather(2, i64.expand(61, 400, 64))
+promised = (ratio64 * A64).mean(2)                            # (61, 400)
+print(f"mean promise of 400 seeds: {promised[-1].mean():+.2f}")
+pictures.promises(promised[:, :6])
 
 # %% [markdown]
-# Look at the vertical axis. A reward is 0 or 1, the policy starts at a chance of 0.47, and the six seeds are promised +1.12 on average.
+# Look at the vertical axis. A reward is 0 or 1, and the policy starts at a chance of 0.47 to be right.
 
 # %%
-predict("ppo.1", "What have the six seeds gained in truth, on average?",
-        ["about +0.9, a bit less than promised", "about +0.4",
-         "+0.23, the most there is to gain", "about +0.04"])
+predict("ppo.1", "What have the 400 seeds gained in truth, on average?",
+        ["about +0.5", "about +0.3", "about +0.1", "less than nothing"])
 
 # %%
-real = pi @ q - pi[0] @ q                                     # (61, 6)
+real = pi @ q - pi[0] @ q                                     # (61, 400)
 most = 0.7 - (pi[0] @ q)[0].item()
-gain, top = real[-1].tolist(), promised[-1].argmax()
+gain, top = real[-1].tolist(), promised[-1, :6].argmax()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-reveal("ppo.1", "about +0.04",
-       f"Promised {promised[-1].mean():+.2f}, true {real[-1].mean():+.2f}. "
-       f"The seed with the largest promise, {promised[-1].max():+.2f}, "
-       f"gained {gain[top]:+.2f}.", pictures.promises(promised, real, most))
+# the answer
+reveal(
+    "ppo.1", "about +0.1",
+    f"Promised {promised[-1].mean():+.2f}, true {real[-1].mean():+.2f}. "
+    f"Of the six, the seed with the largest promise, "
+    f"{promised[-1, :6].max():+.2f}, gained {gain[top]:+.2f}.",
+    pictures.promises(promised[:, :6], real[:, :6], most))
 
 # %% [markdown]
 # How can a batch promise more than 1? Its ratios no longer average to 1: the steps raise the ratio of just those answers that are in the batch and were
@@ -116,7 +121,8 @@ reveal("ppo.1", "about +0.04",
 #
 # ## Where the objective comes from
 #
-# We want to raise $J(\theta)$, the expected reward of an answer $y=(y_1,\dots,y_T)$. Let $\rho_t$ be the ratio of token $t$, and $A$ reward minus baseline.
+# We want to raise $J(\theta)$, the expected reward of an answer $y=(y_1,\dots,y_T)$. $\pi(y_t)$ is short for the probability of token $t$ given the prompt and
+# the tokens before it, $\rho_t$ is its ratio, new over old, and $A$ is reward minus baseline.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_{y\sim\pi_\theta}\Big[A\,\textstyle\sum_t\nabla\log\pi_\theta(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
@@ -140,10 +146,10 @@ def slopes(a, b):
     """Slopes in (a, b): of the truth a b, and of the surrogate."""
     at = torch.tensor([a, b], requires_grad=True)
     L = 0.0
-    for y in ((1, 1), (1, 0), (0, 1), (0, 0)):          # four answers, 1/4 each
+    for y in ((1, 1), (1, 0), (0, 1), (0, 0)):      # four answers, 1/4 each
         rho = torch.stack([2 * (p if bit else 1 - p)
                            for p, bit in zip(at, y)])
-        L = L + 0.25 * rho.sum() * (min(y) - 0.25)      # reward minus its mean
+        L = L + 0.25 * rho.sum() * (min(y) - 0.25)  # reward minus its mean
     return [torch.autograd.grad(f, at)[0].tolist()
             for f in (at.prod(), L)]
 
@@ -156,12 +162,13 @@ pictures.arrows(slopes)
 # At the old policy every ratio is 1 and the two agree: the first step *is* REINFORCE. At (0.9, 0.2) the truth cares 4.5 times as much for the second token as
 # for the first; the surrogate still weighs them alike. That is a second reason to stop early, and a larger batch does not cure it.
 #
-# The gradient of one token is now $\rho_tA\,\nabla\log\pi_\theta$. We call the number $\rho_tA$ its **push**. The rest of the page is about that number.
+# The gradient of one token is now $\rho_tA\,\nabla\log\pi_\theta$. The number in front, the slope in $\log\pi_\theta$, is the token's **push**. Here it is
+# $\rho_tA$. The rest of the page is about that number.
 #
 # ## The obvious brake
 #
-# Say *enough* at a distance. Inside a band from $1-\epsilon$ to $1+\epsilon$ pay $\rho A$, outside pay a constant. That is
-# $\mathrm{clip}(\rho,1-\epsilon,1+\epsilon)\,A$, usually with $\epsilon=0.2$. Four tokens have left the band:
+# Say *enough* at a distance. Choose a band from $1-\epsilon$ to $1+\epsilon$, usually with $\epsilon=0.2$, and replace the ratio by
+# $\mathrm{clip}(\rho,1-\epsilon,1+\epsilon)$: the ratio itself inside, the nearer edge outside. Four tokens have left the band:
 #
 # | | ρ = 1.5 | ρ = 0.5 |
 # |---|---|---|
@@ -169,7 +176,7 @@ pictures.arrows(slopes)
 # | bad, A = −1 | y | z |
 
 # %%
-predict("ppo.2", "Which of the four still feel a gradient from clip(ρ)·A?",
+predict("ppo.2", "Which of the four still get a push from clip(ρ)·A?",
         ["none of them", "w and z, which went the right way",
          "x and y, which went the wrong way", "all four"])
 
@@ -177,46 +184,51 @@ predict("ppo.2", "Which of the four still feel a gradient from clip(ρ)·A?",
 def clip_alone(rho, A, epsilon=0.2):
     return rho.clamp(1 - epsilon, 1 + epsilon) * A
 
-def slope(rule, rho, A):
-    rho = torch.tensor(rho, requires_grad=True)
-    value = rule(rho, torch.tensor(A)).sum()
-    return [s + 0.0 for s in torch.autograd.grad(value, rho)[0].tolist()]
-
-four = [1.5, 0.5, 1.5, 0.5], [1.0, 1.0, -1.0, -1.0]         # w, x, y, z
+def corners(rule):
+    """The push on w, x, y, z: the slope of the rule in log pi."""
+    log_rho = torch.tensor([1.5, 0.5, 1.5, 0.5]).log().requires_grad_()
+    value = rule(log_rho.exp(), torch.tensor([1.0, 1.0, -1.0, -1.0]))
+    slope, = torch.autograd.grad(value.sum(), log_rho)
+    return [round(x, 4) + 0.0 for x in slope.tolist()]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("ppo.2", "none of them",
-       f"Slopes in w, x, y, z: {slope(clip_alone, *four)}. A constant has "
-       "no slope, on either side and for either sign.")
+       f"Push on w, x, y, z: {corners(clip_alone)}. Outside the band the "
+       "clipped ratio is a constant, and a constant has no slope.")
 
 # %% [markdown]
 # w and z have done what they should; let them rest. But x is a good token that became half as likely, and y a bad one that became likelier. Other tokens'
-# updates dragged them there: they share one softmax and one network. Now the clip holds them there.
+# updates can do that: they share one softmax and one network. With the clip alone nothing brings them back.
 #
-# PPO's repair is one word. Take the **smaller** of the two:
+# PPO takes the **smaller** of the two, with and without the clip:
 #
-# $$J_t=\min\big(\rho_tA,\ \mathrm{clip}(\rho_t,1-\epsilon,1+\epsilon)\,A\big)$$
+# $$L_t=\min\big(\rho_tA,\ \mathrm{clip}(\rho_t,1-\epsilon,1+\epsilon)\,A\big)$$
 #
-# Before you read on, find out what it does. This is one token under $J_t$.
+# Before you read on, find out what that does. This is one token under $L_t$.
 
 # %%
 task("ppo.t1", explorers.one_token_explorer(),
      ("Make the bad token silent: no arrow.", one_token.bad_and_silent),
-     ("Give the bad token a push of at least 2, downwards.",
-      one_token.largest_bad))
+     ("Give the bad token a push of −2 or more.", one_token.largest_bad),
+     ("Now a good token that fell below the band. Find the strongest push "
+      "it can get there.", one_token.fallen_and_pushed))
 
 # %% [markdown]
-# <details><summary>What the two tasks show</summary>
+# <details><summary>What the tasks show</summary>
 #
 # A bad token is silent only left of 0.8, where it has already become less likely. To the right there is no wall: the further it went wrong, the harder it is
-# pushed back. Good tokens are the mirror image.
+# pushed back. The silent regions of good tokens are the mirror image. The pushes are not: the push is $\rho A$, so a bad token at 3 gets −3, and a good one at
+# 1/3 only +1/3. A good token that fell far comes back slowly.
 # </details>
 
 # %%
 def clip_and_min(rho, A, epsilon=0.2):
     return torch.minimum(rho * A, clip_alone(rho, A, epsilon))
 
-print("slope in w, x, y, z:", slope(clip_and_min, *four))
+for name, rule in (("no clip", no_clip), ("clip alone", clip_alone),
+                   ("clip and min", clip_and_min)):
+    print(f"{name:13s} push on w, x, y, z: {corners(rule)}")
 pictures.shapes()
 
 # %% [markdown]
@@ -260,16 +272,17 @@ reveal("ppo.3", "4",
            "of them back.")))
 
 # %% [markdown]
-# So "outside" is not "cut". A clip fraction that counts $|\rho-1|>\epsilon$ would report 8 of 16 here, twice the truth. The same tokens on a map:
+# So "outside" is not "cut". A clip fraction that counts $|\rho-1|>\epsilon$ would report 8 of 16 here, twice the truth; TRL and verl count the cut ones. The
+# same tokens on a map:
 
 # %%
 pictures.map_of_silence(batch, ratio, A16)
 
 # %% [markdown]
-# Look at the bottom right of the right panel. That door has no end. The bad token at 3.50 gets the largest push of the batch, −1.75; at a ratio of 100 it
-# would own the batch. Some libraries close the door far out with a number $c$, the **dual clip** ([arXiv 1912.09729](https://arxiv.org/abs/1912.09729)):
-# for $A<0$ the objective becomes $\max(J_t,\ cA)$, and a bad token beyond $c$ is silent too. verl always does this, with $c=3$. TRL calls it `delta` and
-# leaves it off.
+# Look at the bottom right of the right panel. It has no end. The bad token at 3.50 gets the largest push of the batch, −1.75; at a ratio of 100 its push would
+# be −50. Some libraries end it far out with a number $c$, the **dual clip** ([arXiv 1912.09729](https://arxiv.org/abs/1912.09729)): for $A<0$ the objective
+# becomes $\max(L_t,\ cA)$, and a bad token beyond $c$ is silent too. verl's standard loss does this, by default with $c=3$. TRL calls it `delta` and leaves it
+# off.
 
 # %%
 task("ppo.t2", explorers.token_gates_explorer(),
@@ -283,70 +296,109 @@ task("ppo.t2", explorers.token_gates_explorer(),
 #
 # 1. ε from 0.25 to 0.29. At 0.30 the *bad* token at 0.70 comes back as well. Whoever wants to move only the upper edge needs two numbers, ε low and ε high.
 #    That is an idea of DAPO (11).
-# 2. No ε does it: the token stands in the corner that the min keeps open. Only $c$ does, from 2 up to, but not including, 3.5.
+# 2. No ε does it: the token stands in the corner that the min keeps alive. Only $c$ does, from 2 up to, but not including, 3.5.
 # </details>
 #
 # ## Does it help?
 #
-# Back to the fifty answers. Now thirty batches in a row, each written by the policy of the moment. Each is used for thirty steps; one rival takes four.
+# Back to the fifty answers. Now thirty batches in a row, each written by the policy of the moment, each used for thirty steps.
 
 # %%
-def train(rule, steps, n=6, batches=30):
+def train(rule, steps, n=6, batches=30, draw=draw, lr=10.0):
     """Chance to be right after each batch, (batches + 1, n)."""
     z, dice = start.repeat(n, 1), seeds(n)
     chance = [z.softmax(1) @ q]
     for _ in range(batches):
-        z = climb(z, *draw(z, dice), rule, steps)[-1]
+        z = climb(z, *draw(z, dice), rule, steps, lr)[-1]
         chance.append(z.softmax(1) @ q)
     return torch.stack(chance)
 
 arms = {"no clip, 30 steps": train(no_clip, 30),
-        "clip and min, 30 steps": train(clip_and_min, 30),
-        "no clip, 4 steps": train(no_clip, 4)}
+        "clip and min, 30 steps": train(clip_and_min, 30)}
 pictures.training(arms, control=train(no_clip, 1), best=0.7)
 
 # %% [markdown]
-# Without a clip and with thirty steps, seeds freeze on one answer that was lucky early: with all probability in one place nothing else is ever tried. With
-# PPO all six climb. But so they do with four steps and no clip at all. What, then, does the clip buy?
+# Without a clip the seeds freeze on one answer that was lucky early. With all probability in one place nothing else is ever tried. With PPO all six climb.
+#
+# But nobody forces us to take thirty steps.
 
 # %%
-predict("ppo.4", "Same learning rate, 1 to 30 steps per batch. How does the "
-        "result depend on that, without a clip and with PPO?",
-        ["both get better with more steps",
-         "without: a peak, then a fall; PPO: nearly flat",
-         "without: always below PPO", "both peak at the same place"])
+predict("ppo.4", "No clip at all, and we may choose the number of steps "
+        "per batch. Which does best, and how does it end?",
+        ["1 step: without a clip, any reuse hurts", "4 steps, well below PPO",
+         "4 steps, level with PPO's best or above it",
+         "8 steps, well below PPO"])
 
 # %%
 counts = (1, 2, 4, 8, 14, 30)
-ends = {name: [train(rule, k, n=40)[-1].mean().item() for k in counts]
-        for name, rule in rules.items()}
+
+def sweep(**world):
+    """Rule -> chance at the end, (numbers of steps, 40 seeds)."""
+    return {name: torch.stack([train(rule, k, n=40, **world)[-1]
+                               for k in counts])
+            for name, rule in rules.items()}
+
+noisy = sweep()
+mean = {name: runs.mean(1) for name, runs in noisy.items()}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-reveal("ppo.4", "without: a peak, then a fall; PPO: nearly flat",
-       f"With four steps no clip reaches {max(ends['no clip']):.2f} and "
-       f"beats PPO's best, {max(ends['clip and min']):.2f}. But you must "
-       "know the four. With the clip you need not.",
-       pictures.reuse_sweep(counts, ends, seeds=40))
+# the answer
+reveal(
+    "ppo.4", "4 steps, level with PPO's best or above it",
+    f"No clip with four steps: {mean['no clip'][2]:.3f}. PPO's best: "
+    f"{mean['clip and min'].max():.3f}. But with thirty steps no clip falls "
+    f"to {mean['no clip'][-1]:.3f}, and PPO is never below "
+    f"{mean['clip and min'].min():.3f}.",
+    pictures.reuse_sweep(counts, {"grader says 0 or 1": noisy}, (
+        "After 30 batches, 40 seeds, the same learning rate everywhere; "
+        "bars: two standard errors. Without a clip the number of steps must be "
+        "right. With one it matters little.")))
 
 # %% [markdown]
-# And the `min`? In this toy the clip alone ends a little higher still. One prompt and fifty answers leave few tokens on the wrong side; the corner that the
-# `min` opens matters more where tokens share weights. Here is such a case, a transformer with 0.3 million weights that adds up small numbers. Every arm reads the
-# same number of answers:
+# So the clip does not buy a better optimum here. It buys that you need not know the four.
+#
+# And the `min`? In that picture it *costs*: the clip alone is above it at every number of steps from 2 on. Look at what a grader with dice does. The same answer
+# is drawn twice, once graded right, once wrong. Both copies have one ratio. Past 1.2 the right copy falls silent, and the wrong one keeps pushing: the `min`
+# takes bad luck for a move in the wrong direction. Test it: a grader without dice pays $q_i$ itself.
+
+# %%
+def sure(z, dice):
+    """As `draw`, but the reward of answer i is q_i."""
+    i = torch.stack([torch.multinomial(p, 64, replacement=True, generator=g)
+                     for p, g in zip(z.softmax(1), dice)])
+    return i, q[i] - q[i].mean(1, keepdim=True)
+
+certain = sweep(draw=sure, lr=50.0)     # rewards differ less: larger lr
+gap = [(runs["clip and min"] - runs["clip alone"]).mean(1)
+       for runs in (noisy, certain)]
+print("min minus clip alone, 2 to 30 steps")
+for name, row in zip(("grader with dice", "without dice"), gap):
+    print(f"{name:17s}", *(f"{x:+.3f}" for x in row[1:]))
+pictures.reuse_sweep(counts, {"grader says 0 or 1": noisy,
+                              "grader pays q": certain}, (
+    "The min costs where one answer is graded both ways, and gains where "
+    "the sign of A can be trusted."))
+
+# %% [markdown]
+# That is the honest case for the `min`: insurance against drift, worth its price when the sign of the advantage is more than luck.
+#
+# And a real network? PPO beside no clip (the clip alone was not run), and beside one step per batch at four learning rates. All arms write the same
+# number of answers:
 
 # %%
 pictures.answers_used()
 
 # %% [markdown]
-# * **Reuse pays.** Eight steps a batch and the clip: 0.87 to 0.91. One step a batch: 0.71 to 0.80, from as many answers.
-# * **The clip adds to it.** Without: 0.79 to 0.82, each seed below each seed with it.
-# * **A larger learning rate is not the same as more steps.** One step at eight times the rate ruins all three seeds.
+# * **Reuse saves answers.** After 512 of them eight steps with the clip stand at 0.84 to 0.86, the best single-step arm at 0.74 to 0.79.
+# * **The lead melts.** After 1,280: 0.87 to 0.91 against 0.77 to 0.88 for one step at four times the rate. With three seeds that is a hint, no more.
+# * **Without the clip** the eight steps end at 0.79 to 0.82. At eight times the rate one step ruins all three seeds.
 #
-# ## A brake, not a limit
+# ## How far can one step go?
 #
-# "The clip keeps the new policy near the old one." Test it. Four tokens with advantages 1, −1, 0, 0, equally likely, and a bold learning rate.
+# Many texts say that the clip keeps the new policy near the old one. Four tokens, equally likely, with advantages 1, −1, 0, 0, and a bold learning rate.
 
 # %%
-predict("ppo.5", "ONE step with learning rate 3. Without a clip the "
+predict("ppo.5", "One step with learning rate 3. Without a clip the "
         "largest ratio comes to 3.63. And with PPO, ε = 0.2?",
         ["1.20", "a little above 1.2", "about 2", "3.63"])
 
@@ -357,48 +409,74 @@ def largest(rule, lr, steps):
     z, tops = torch.zeros(4), [1.0]
     for _ in range(steps):
         z = z.detach().requires_grad_()
-        J = rule(4 * z.softmax(0), A).sum()              # old: 1/4 each
-        z = z + lr * torch.autograd.grad(J, z)[0]
+        L = rule(4 * z.softmax(0), A).sum()              # old: 1/4 each
+        z = z + lr * torch.autograd.grad(L, z)[0]
         tops.append(4 * z.softmax(0).max().item())
     return tops
 
 two = {"no clip": no_clip, "clip and min": clip_and_min}
-rates = [0.05 * i for i in range(1, 61)]
+rates = [0.05 * k for k in range(1, 61)]
 one = {name: [largest(rule, lr, 1)[-1] for lr in rates]
        for name, rule in two.items()}
-many = {name: largest(rule, 0.05, 40) for name, rule in two.items()}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("ppo.5", "3.63",
        "At the first step every ratio is 1, nobody is outside, and the two "
-       "gradients are the same vector.",
-       pictures.overshoot(rates, one, many))
+       "gradients are the same vector.", pictures.one_step(rates, one))
 
 # %% [markdown]
-# On the right, forty small steps: here the clip does hold.
+# Over many small steps on one batch the clip does hold:
 
 # %%
+many = {name: largest(rule, 0.05, 40) for name, rule in two.items()}
 print("largest ratio with PPO after 3, 4 and 40 small steps:",
       [round(many["clip and min"][k], 4) for k in (3, 4, 40)])
+pictures.many_steps(many)
 
 # %% [markdown]
 # A clip looks at where a token *is*, never at where the next step will put it. So it is no trust region:
 #
 # * **The first step is free.** The learning rate alone decides how far it goes.
-# * **A silent token was late.** The fourth small step carried the good token from 1.16 to 1.22, past the edge, on its own push. Then its push is 0.
+# * **A token stops late.** The fourth small step carried the good token from 1.16 to 1.22, past the edge, on its own push. Only then is its push 0.
 # * **A silent token still moves.** Its neighbours push, and they share a softmax: from 1.22 on to 1.23. In a network they share all weights, and the
 #   optimizer's momentum carries on too.
-# * **One corner is open on purpose.** Bad tokens that rise meet no wall.
+# * **One corner stays alive on purpose.** Bad tokens that rise are never silent.
 #
 # TRPO instead limits the mean KL between old and new policy, measures it after the step, and goes back if it is too large (05). PPO measures nothing. It
 # takes away the *incentive* to go on.
+#
+# ## In code
+#
+# A loss is minimised, so the sign turns and the smaller becomes the larger: `max` of the negatives. The old log-probs are numbers, kept when the batch was
+# written. A loss that recomputes them at every step has all ratios at 1, for ever.
+
+# %%
+def ppo_loss(logp, old_logp, A, mask, epsilon=0.2):
+    """All (B, T); mask is True on tokens the policy wrote."""
+    rho = (logp - old_logp.detach()).exp()
+    clipped = rho.clamp(1 - epsilon, 1 + epsilon)
+    per_token = torch.maximum(-rho * A, -clipped * A)
+    return per_token[mask].mean()
+
+mine = ppo_loss(batch.logprobs, batch.old_logprobs, A16, batch.mask)
+theirs = ZOO["ppo"](batch.replace(advantages=A4))
+print(f"loss {mine.item():.4f}, rlnb's {theirs.loss.item():.4f}; cut: "
+      f"{theirs.metrics['clip_ratio/region_mean'] * 16:.0f} of 16 tokens")
+assert torch.allclose(mine, theirs.loss, rtol=0, atol=1e-12)
+
+# %% [markdown]
+# In a run, log three numbers per optimizer step: the share of cut tokens, the mean KL from old to new, the largest ratio. Many trainers stop reusing a batch when
+# that KL passes a limit. In TRL's GRPO a batch is used for one optimizer step by default (`num_iterations=1`): then the clip never acts.
 #
 # <details><summary>One level deeper: minibatches, epochs, and "pessimistic"</summary>
 #
 # * "With one epoch all ratios are 1" holds only for the first optimizer step. Cut the batch into four minibatches and from the second on they have moved.
 # * If the sampling engine's probabilities differ from the trainer's, ratios are not 1 at the first step either (19).
 # * A ratio is relative. From 0.0001 to 0.0002 leaves the band; from 0.99 to 0.80 does not. Rare tokens are cut first (12).
-# * $J_t\le\rho_tA$: PPO is pessimistic about the *surrogate*. It is no lower bound on the return; statements page, A09 and A10, with a counterexample.
+# * $L_t\le\rho_tA$: PPO is pessimistic about the *surrogate*. It is no lower bound on the return; the statements page has the counterexample.
+# * Two more things are called PPO in RLHF and are not the clip: a critic for $A$ (07), and a KL to the *reference* model (05), which is not the KL from old to new.
+# * The running group's numbers are chosen so that every rule of the course differs on some token. No softmax gave them.
 # </details>
 #
 # ## Say it in 60 seconds
@@ -411,49 +489,55 @@ print("largest ratio with PPO after 3, 4 and 40 small steps:",
 # | silent | $A>0$ and $\rho>1+\epsilon$; $A<0$ and $\rho<1-\epsilon$ |
 # | picture | the map: two silent quadrants out of four |
 # | numbers | 8 tokens outside, 4 silent · one bold step goes to 3.63 with and without · forty small ones to 1.23 instead of 3.34 |
-# | against REINFORCE | the surrogate is this page; the advantage comes in 07, the weights in 10 |
+# | since REINFORCE | the token's worth: from $A\log\pi_\theta$ to $L_t$, with $\log\pi_\text{old}$ kept from when the batch was written |
 
 # %%
-print(difference(ZOO["reinforce"], ZOO["ppo"]))
-theirs = ZOO["ppo"](batch.replace(advantages=A4)).loss
-ours = -clip_and_min(ratio, A16)[batch.mask].mean()
-assert torch.allclose(theirs, ours, rtol=0, atol=1e-12)  # rlnb's PPO
 score("ppo.1", "ppo.2", "ppo.3", "ppo.4", "ppo.5")
 
 # %% [markdown]
 # ## Exercises
 #
-# **1 Derive** · 8 minutes. The push of one token, $\partial J_t/\partial\log\pi_\theta$: no `min`, no `clamp`, no autograd. Arguments are numbers; return one.
+# **1 Derive** · 8 minutes. The push on each token, $\partial L_t/\partial\log\pi_\theta$: no `min`, no `clamp`, no autograd; `torch.where` may help. Both
+# arguments have the same shape.
 #
 # <details><summary>hint</summary>Which term is the smaller, in each of three regions and for each sign? Does that term contain θ?</details>
 
-# %%
-def my_push(rho, A, epsilon):
+# %% tags=["exercise"]
+def my_push(ratio, advantage, epsilon):
     return ...
 
-my_push(1.5, 1.0, 0.2)
+check.surrogate_push(my_push)
 
 # %% [markdown]
-# **2 Implement** · 6 minutes. PPO's surrogate per element, to be maximised.
-#
-# <details><summary>hint</summary>Two products, then the smaller. Nothing depends on the sign by hand.</details>
-
-# %%
-def my_surrogate_clip(ratio, advantage, epsilon):
-    return ...
-
-check.surrogate_clip(my_surrogate_clip)
-
-# %% [markdown]
-# **3 Implement** · 6 minutes. The dual clip, per element. At $A=-1$, $\rho=5$, $c=3$: value −3, slope 0.
+# **2 Implement** · 6 minutes. The dual clip, per element, to be maximised. At $A=-1$, $\rho=5$, $c=3$: value −3, slope 0.
 #
 # <details><summary>hint</summary>What would the max with cA do to a good token? So where must it not act?</details>
 
-# %%
+# %% tags=["exercise"]
 def my_dual_clip(ratio, advantage, epsilon, c):
     return ...
 
 check.dual_clip(my_dual_clip)
+
+# %% [markdown]
+# **3 Find the silent bug** · 8 minutes. A colleague writes: "For bad tokens the pessimist takes the larger term." It trains, and the reward curve looks fine:
+#
+# ```python
+# def surrogate(ratio, advantage, epsilon=0.2):
+#     raw = ratio * advantage
+#     cut = ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
+#     return torch.where(advantage >= 0, torch.min(raw, cut), torch.max(raw, cut))
+# ```
+#
+# Write a test that this function fails and the right one passes.
+#
+# <details><summary>hint</summary>A reward curve averages over tokens that are fine. Ask for one number in one corner.</details>
+
+# %% tags=["exercise"]
+def my_test(surrogate):
+    return ...
+
+check.silent_bug_ppo(my_test)
 
 # %% [markdown]
 # ## In the interview
@@ -468,8 +552,8 @@ check.dual_clip(my_dual_clip)
 # </details>
 # <details><summary><b>Why the min, when there is already a clip?</b></summary>
 #
-# Because the clip alone is flat on both sides for both signs, so a token that went the wrong way could not come back. With the min the slopes in the four
-# corners are 0, 1, −1, 0.
+# Because the clip alone is flat on both sides for both signs, so a token that went the wrong way could not come back. With the min the pushes in the four
+# corners (ρ = 1.5 and 0.5, A = ±1) are 0, +0.5, −1.5, 0. It is insurance against drift; where rewards are noisy it can cost.
 # </details>
 # <details><summary><b>Which tokens have no gradient?</b></summary>
 #

@@ -302,8 +302,8 @@ assert abs(m.mean[0]) > 7 * abs(m.mean[2])
 # times. Both rules divide by a constant length, so that only the std differs. Three seeds each, 50 steps, recorded on a CPU.
 
 # %%
-from rlnb.classroom.recorded import BONUS_RUNS, all_right, evaluated
-from rlnb.classroom.recorded import bonus_figure, waits
+from rlnb.classroom.pictures.recorded_runs import (
+    BONUS_RUNS, all_right, bonus_figure, evaluated, waits)
 
 
 def seeds(values):
@@ -472,7 +472,7 @@ for G, told in ((8, 1.51), (16, 2.07), (64, 4.03)):
 # time, $G=8$, Adam, otherwise alike; held-out pass@1, mean of three seeds, recorded on a CPU:
 
 # %%
-from rlnb.classroom.recorded import by_difficulty
+from rlnb.classroom.pictures.recorded_runs import by_difficulty
 
 print("step            hardest                              easiest")
 for step in (0, 10, 20, 30, 40):
@@ -729,8 +729,8 @@ for name in ("dr_grpo", "grpo, coin flip"):
 # One number a seed, mean lengths of ten steps:
 
 # %%
-from rlnb.classroom.recorded import CONTROL_RUNS, LENGTH_RUNS, every_seed
-from rlnb.classroom.recorded import length_figure, length_gap
+from rlnb.classroom.pictures.recorded_runs import (
+    CONTROL_RUNS, LENGTH_RUNS, every_seed, length_figure, length_gap)
 
 gap = {}
 for method in (*LENGTH_RUNS, *CONTROL_RUNS):

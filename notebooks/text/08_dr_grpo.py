@@ -334,7 +334,8 @@ assert torch.isclose(own, closed) and abs(constant) < 1e-12
 # `stop_drift` sums it exactly. In its last column the divisor is not the total but the longest of the $n$: verl's padded width, below.
 
 # %%
-from rlnb.classroom.aggregation import share_and_pressure, stop_drift
+from rlnb.classroom.pictures.aggregation_rules import (
+    share_and_pressure, stop_drift)
 
 print("          shared total   (1 - q)/n   longest of n")
 for n in (1, 2, 4, 8, 64):

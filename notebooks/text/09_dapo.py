@@ -423,7 +423,7 @@ assert round((0.95 - 0.95**8) / mixed(0.95, 8), 4) == 0.8514
 # about so many answers were generated, three seeds, recorded on a CPU:
 
 # %%
-from rlnb.classroom.recorded import curve, final
+from rlnb.classroom.pictures.recorded_runs import curve, final
 
 def about(run, answers, every):
     """pass@1 of each seed at its evaluation nearest to `answers`."""

@@ -584,7 +584,7 @@ spread_curves(
 # differs. Held-out pass@1, start 0.37, every seed, recorded on a CPU:
 
 # %%
-from rlnb.classroom.recorded import final
+from rlnb.classroom.pictures.recorded_runs import final
 
 print("k = 0, all one:", *(f"{x:.2f}" for x in final("chain_stale_0")))
 for k in (4, 8):

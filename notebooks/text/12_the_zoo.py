@@ -73,7 +73,7 @@ assert (gates > 0).tolist() == [i in (2, 3, 6) for i in range(8)]
 # `ZOO` has the methods with a page, `ANNEX` the proposals further down. Each cell is read off the composition and checked against what the loss does to the running batch (`tests/classroom/test_method_table.py`). Nine rows to know; the others open with a click.
 
 # %%
-from rlnb.classroom.method_table import methods_table
+from rlnb.classroom.pictures.method_table import methods_table
 
 CORE = ("reinforce", "rloo", "ppo", "grpo", "dapo", "dr_grpo",
         "gspo", "cispo", "maxrl")
@@ -94,7 +94,7 @@ methods_table(ZOO | ANNEX, first=CORE)
 # What each mends, and what that costs:
 
 # %%
-from rlnb.classroom.method_table import notes_table
+from rlnb.classroom.pictures.method_table import notes_table
 
 notes_table(ZOO | ANNEX, first=CORE)
 

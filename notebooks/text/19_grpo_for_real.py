@@ -26,7 +26,7 @@
 
 # %%
 from rlnb import ZOO, check
-from rlnb.classroom.run_mode import open_page
+from rlnb.classroom.live_or_replay import open_page
 from rlnb.training import TASKS, Recipe, data_folder, train
 page = open_page()             # or open_page("replay"), "cpu", "cuda"
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
@@ -31,7 +32,7 @@ from rlnb.classroom.figures import (
     picture_bundle,
     quick_png,
 )
-from rlnb.classroom.screen import display, ipywidgets
+from rlnb.classroom.notebook_display import display, ipywidgets
 
 # Static artists end below this z-order (a legend is at 5), so that a full draw and a blit agree.
 ABOVE_STATIC = 100
@@ -131,14 +132,19 @@ class Explorer:
         self._paint()
         return quick_png(self.figure) if quick else encode_png(self.figure, self.colors)
 
-    def png_from_scratch(self) -> bytes:
-        """The present picture with every artist drawn anew: slow, and equal to `png()`."""
+    def pixels(self) -> np.ndarray:
+        """(height, width, 4) uint8 in device pixels: the present picture, blitted."""
+        self._paint()
+        return np.array(self.figure.canvas.buffer_rgba())
+
+    def pixels_from_scratch(self) -> np.ndarray:
+        """The same with every artist drawn anew: slow, and equal to `pixels()`."""
         for artist in self.moving:
             artist.set_animated(False)
         try:
             with matplotlib.rc_context(STYLE):
                 self.figure.canvas.draw()
-            return encode_png(self.figure, self.colors)
+            return np.array(self.figure.canvas.buffer_rgba())
         finally:
             for artist in self.moving:
                 artist.set_animated(True)

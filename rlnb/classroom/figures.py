@@ -18,7 +18,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from rlnb.classroom.screen import display
+from rlnb.classroom.notebook_display import display
 
 # Okabe and Ito, "Color Universal Design", 2008.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"

@@ -16,7 +16,7 @@ from rlnb.classroom.figures import (
     new_figure,
     picture_bundle,
 )
-from rlnb.classroom.screen import display, in_notebook
+from rlnb.classroom.notebook_display import display, in_notebook
 
 
 class LivePlot:

@@ -84,7 +84,10 @@ RECORDINGS: dict[str, Recording] = {
     "chain_reuse_8_clip": Recording(ZOO["dr_grpo"], REUSE),
     "chain_reuse_8_no_clip": Recording(unclipped, REUSE),
     "chain_reuse_1": Recording(ZOO["dr_grpo"], ONCE),
-    "chain_reuse_1_lr_8x": Recording(ZOO["dr_grpo"], replace(ONCE, learning_rate=1.6e-3)),
+    **{
+        f"chain_reuse_1_lr_{k}x": Recording(ZOO["dr_grpo"], replace(ONCE, learning_rate=k * 2e-4))
+        for k in (2, 4, 8)
+    },
     "chain_no_baseline": Recording(ZOO["reinforce"], SMALL, seeds=tuple(range(6))),
     "chain_rloo": Recording(ZOO["rloo"], SMALL, seeds=tuple(range(6))),
     "chain_stale_0": Recording(ZOO["dr_grpo"], SMALL),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import subprocess
 import sys
 import time
 
@@ -12,7 +11,7 @@ import pytest
 import torch
 
 from rlnb import check
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
+from rlnb.classroom.checking.exercise import Convention, Exercise, Mistake, Probe, mistake
 
 
 def my_k3(logprobs, ref_logprobs):
@@ -227,10 +226,7 @@ def test_an_exercise_of_one_s_own_takes_a_dozen_lines():
     exercise = Exercise(
         name="mean",
         reference=mean,
-        probes=(
-            Probe("two", {"x": torch.tensor([1.0, 3.0], dtype=torch.float64)}),
-            Probe("three", {"x": torch.tensor([1.0, 5.0, 0.0], dtype=torch.float64)}),
-        ),
+        probes=(Probe("two", {"x": [1.0, 3.0]}), Probe("three", {"x": [1.0, 5.0, 0.0]})),
         conventions=(Convention("divided by n - 1", {"correction": 1}),),
         mistakes=(Mistake("this is the sum", lambda x: x.sum()),),
     )
@@ -240,17 +236,78 @@ def test_an_exercise_of_one_s_own_takes_a_dozen_lines():
     assert check.judge(exercise, torch.median).kind == "wrong"
 
 
-def test_check_needs_neither_matplotlib_nor_widgets():
-    code = (
-        "import sys; from rlnb import check; check.k3; "
-        "print([m for m in ('matplotlib', 'ipywidgets', 'IPython') if m in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"
-
-
 def test_every_exercise_says_how_it_is_called():
     assert repr(check.k3) == "check.k3: give it your k3(logprobs, ref_logprobs)"
     for name in check.__all__:
         assert ast.parse(name) and hasattr(check, name)
     assert "not attempted" in inspect.getdoc(check.Verdict)
+
+
+def test_an_unknown_check_is_a_sentence_that_lists_the_others():
+    with pytest.raises(AttributeError, match="no check named 'k4'; there are .*'k3'"):
+        check.k4  # noqa: B018
+
+
+@pytest.mark.parametrize("code", [None, 0, "stop here"])
+def test_an_answer_that_exits_is_a_sentence_and_the_page_goes_on(code):
+    def leaves(logprobs, ref_logprobs):
+        sys.exit(code)
+
+    verdict = check.k3(leaves)
+    assert verdict.kind == "raised" and verdict.message.startswith("SystemExit: ")
+    why = "exit() ends the whole page: let the function return, or raise an error"
+    assert verdict.message.endswith(why)
+
+
+def test_a_cell_that_is_interrupted_stays_interrupted():
+    def interrupted(logprobs, ref_logprobs):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check.k3(interrupted)
+
+
+def test_prints_are_hidden_and_announced_with_their_number(capsys):
+    def talks(logprobs, ref_logprobs):
+        print("shape", logprobs.shape)
+        print("no end", end="")
+        print()
+        return my_k3(logprobs, ref_logprobs)
+
+    verdict = check.k3(talks)
+    runs = 2 * len(check.k3.exercise.probes)  # in float64, then in float32
+    assert capsys.readouterr().out == ""
+    assert verdict == check.k3(my_k3) and verdict.message == "k3"
+    assert repr(verdict).splitlines() == [
+        "right: k3",
+        f"({2 * runs} lines hidden: all that was printed while the probes ran)",
+    ]
+    assert repr(check.k3(my_k3)) == "right: k3"
+
+
+def test_a_last_line_that_has_not_ended_counts():
+    verdict = check.k3(lambda a, b: print("once", end=""))
+    assert repr(verdict).endswith("\n(1 line hidden: all that was printed while the probes ran)")
+
+
+def test_two_hundred_thousand_prints_are_counted_and_not_kept():
+    def floods(logprobs, ref_logprobs):
+        for i in range(200_000):
+            print("step", i)
+
+    verdict = check.k3(floods)
+    assert verdict.hidden_lines == 200_000 and "200,000 lines hidden" in repr(verdict)
+    assert not any("step" in str(value) for value in vars(verdict).values())
+
+
+def test_a_mistake_is_called_like_its_function():
+    doubled = mistake("this is twice x")(lambda x: 2 * x)
+    assert (doubled.sentence, doubled(3.0)) == ("this is twice x", 6.0)
+
+
+def test_a_probe_casts_its_lists_and_leaves_the_rest():
+    whole = torch.tensor([1, 2])
+    probe = Probe("p", {"x": [[1, 0]], "mask": [True, False], "tokens": whole, "n": 2})
+    x, mask, tokens, n = probe.arguments.values()
+    assert x.dtype == torch.float64 and x.tolist() == [[1.0, 0.0]]
+    assert mask.dtype == torch.bool and tokens is whole and n == 2

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 import torch
 
 from rlnb import check
-from rlnb.classroom.exercises.outcome import run
+from rlnb.classroom.checking.exercise import Mistake
+from rlnb.classroom.checking.outcome import run
 
 CHECKS = [c for name in check.__all__ if isinstance(c := getattr(check, name), check.Check)]
 EACH = pytest.mark.parametrize("one", CHECKS, ids=lambda one: one.exercise.name)
+TWINS = Path(__file__).parents[2] / "notebooks" / "text"
 FEWEST_MISTAKES = {"token_logprobs": 3, "k3": 3}
 
 
@@ -35,7 +40,7 @@ def fingerprint(exercise, candidate):
     return torch.cat(pieces).nan_to_num(nan=-777.0, posinf=-778.0, neginf=-779.0)
 
 
-def test_the_nine_exercises_are_offered():
+def test_these_exercises_are_offered():
     assert {one.exercise.name for one in CHECKS} == {
         "token_logprobs",
         "reinforce_loss",
@@ -278,3 +283,23 @@ def test_effective_sample_size_runs_from_one_to_n():
     size = check.effective_sample_size.exercise.reference
     assert float(size(torch.zeros(8))) == pytest.approx(8)
     assert float(size(torch.tensor([1000.0, 0.0, 0.0]))) == pytest.approx(1)
+
+
+MODULES = sorted({one.exercise.reference.__module__ for one in CHECKS})
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda name: name.rpartition(".")[2])
+def test_every_mistake_with_a_sentence_belongs_to_an_exercise(module):
+    """A function below `@mistake` that no exercise lists would never be recognised."""
+    known = {id(m) for one in CHECKS for m in one.exercise.mistakes}
+    written = {n: m for n, m in vars(import_module(module)).items() if isinstance(m, Mistake)}
+    assert [name for name, m in written.items() if id(m) not in known] == []
+
+
+def test_each_page_of_the_table_calls_its_checks():
+    for page, modules in check.PAGES.items():
+        (twin,) = TWINS.glob(f"{page}_*.py")
+        text = twin.read_text(encoding="utf-8")
+        for names in modules.values():
+            for name in names:
+                assert f"check.{name}(" in text, (page, name)

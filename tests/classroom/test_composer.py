@@ -7,11 +7,11 @@ import random
 import numpy as np
 import pytest
 
+from rlnb.classroom.cached_text import CHARACTERS, Letters
 from rlnb.classroom.explorers import composer_explorer, composer_picture
 from rlnb.classroom.explorers.composer import Said, compute, report
 from rlnb.classroom.explorers.composer_menus import MENUS, REWARDS, choices_of, compose
 from rlnb.classroom.figures import new_figure
-from rlnb.classroom.letters import CHARACTERS, Letters
 from rlnb.objective import (
     ANNEX,
     ZOO,

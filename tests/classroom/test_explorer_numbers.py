@@ -130,5 +130,5 @@ def test_gae_discount_weighs_the_reward_by_the_tokens_before_it():
     ],
 )
 def test_bad_arguments_raise_a_sentence(call):
-    with pytest.raises(ValueError, match=r"got|between"):
+    with pytest.raises(ValueError, match="got"):
         call()

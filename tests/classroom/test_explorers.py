@@ -6,7 +6,9 @@ import base64
 import io
 import math
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import ipywidgets
 import nbclient
@@ -15,6 +17,7 @@ import nbformat
 import numpy as np
 import pytest
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 from PIL import Image
 
 from rlnb.classroom import explorers
@@ -151,7 +154,67 @@ SETTINGS = {
         {"seen": 41},
     ],
 }
-EACH = pytest.mark.parametrize("name", MAKERS)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """What one explorer shows at one setting: all that the tests below look at."""
+
+    params: dict[str, Any]  # of every control
+    pixels: np.ndarray  # blitted
+    from_scratch: np.ndarray  # every artist drawn anew
+    artists: int
+    texts: list[tuple[str, float, Bbox]]  # visible ones: words, size in points, box in pixels
+    moving_texts: list[tuple[str, Bbox]]
+    alt: str
+
+
+def stop(explorer: Explorer, params: dict[str, Any]) -> Stop:
+    explorer.set(**params)
+    blitted = explorer.pixels()
+    renderer = explorer.figure.canvas.get_renderer()
+
+    def seen(artist) -> bool:
+        return isinstance(artist, Text) and bool(artist.get_text()) and artist.get_visible()
+
+    return Stop(
+        explorer.params,
+        blitted,
+        explorer.pixels_from_scratch(),
+        len(explorer.figure.findobj()),
+        [
+            (text.get_text(), text.get_fontsize(), text.get_window_extent(renderer))
+            for text in filter(seen, explorer.figure.findobj(Text))
+        ],
+        [(t.get_text(), t.get_window_extent(renderer)) for t in filter(seen, explorer.moving)],
+        explorer.alt_text(),
+    )
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One explorer, made once and led through its settings; each test looks back on that way."""
+
+    name: str
+    explorer: Explorer
+    other: Explorer  # a second one, which was
+    direct: np.ndarray  # set to the last stop at once: its pixels there
+    artists: int  # before anything moved
+    committed: bytes  # the picture of the default setting, as a page holds it
+    live: bytes  # the same, as a moved control sends it
+    stops: list[Stop]  # the default first
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def walk(request) -> Walk:
+    name = request.param
+    explorer = MAKERS[name]()
+    # the background is made here, from the default setting
+    committed, live = explorer.png(), explorer.png(quick=True)
+    artists = len(explorer.figure.findobj())
+    stops = [stop(explorer, params) for params in ({}, *SETTINGS[name])]
+    other = MAKERS[name]().set(**stops[-1].params)
+    return Walk(name, explorer, other, other.pixels(), artists, committed, live, stops)
 
 
 def pixels(png: bytes) -> np.ndarray:
@@ -178,51 +241,31 @@ def notebook():
 # The pictures
 
 
-def count_artists(explorer) -> int:
-    return len(explorer.figure.findobj())
+def test_moving_allocates_no_artist_and_changes_the_picture(walk):
+    assert {stop.artists for stop in walk.stops} == {walk.artists}
+    assert len({stop.pixels.tobytes() for stop in walk.stops}) == 1 + len(SETTINGS[walk.name])
 
 
-@EACH
-def test_moving_allocates_no_artist_and_changes_the_picture(name):
-    explorer = MAKERS[name]()
-    seen = {explorer.png()}
-    before = count_artists(explorer)
-    for params in SETTINGS[name]:
-        explorer.set(**params)
-        seen.add(explorer.png())
-        assert count_artists(explorer) == before
-    assert len(seen) == 1 + len(SETTINGS[name])
+def test_blit_equals_a_full_draw_pixel_by_pixel(walk):
+    for stop in walk.stops:
+        assert np.array_equal(stop.pixels, stop.from_scratch), stop.params
 
 
-@EACH
-def test_blit_equals_a_full_draw_pixel_by_pixel(name):
-    explorer = MAKERS[name]()
-    explorer.png()  # the background is made here, from the default setting
-    for params in SETTINGS[name]:
-        blitted = pixels(explorer.set(**params).png())
-        assert np.array_equal(blitted, pixels(explorer.png_from_scratch())), params
-
-
-@EACH
-def test_a_live_picture_has_the_pixels_of_the_committed_one(name):
-    explorer = MAKERS[name]()
+def test_a_live_picture_has_the_pixels_of_the_committed_one(walk):
     committed, live = (
         np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
-        for png in (explorer.png(), explorer.png(quick=True))
+        for png in (walk.committed, walk.live)
     )
-    assert np.abs(committed - live).max() <= (8 if explorer.colors else 0)  # a palette of 256
+    # a palette of 256
+    assert np.abs(committed - live).max() <= (8 if walk.explorer.colors else 0)
 
 
-@EACH
-def test_a_way_through_other_settings_leaves_no_trace(name):
-    walked = MAKERS[name]()
-    walked.png()
-    state = {}
-    for params in SETTINGS[name]:
-        walked.set(**params).png()
-        state |= params
-    direct = MAKERS[name]().set(**state)
-    assert np.array_equal(pixels(walked.png()), pixels(direct.png()))
+def test_a_picture_is_the_canvas_as_it_was_painted(walk):
+    assert np.array_equal(pixels(walk.live), walk.stops[0].pixels[..., :3])
+
+
+def test_a_way_through_other_settings_leaves_no_trace(walk):
+    assert np.array_equal(walk.stops[-1].pixels, walk.direct)
 
 
 def test_clip_artists_hold_what_compute_says():
@@ -275,17 +318,18 @@ def test_gae_artists_hold_what_compute_says():
         assert artists["here"].get_xydata().tolist() == [[data["lam"], data["gradient"]]]
 
 
-@EACH
-def test_every_control_moves_the_picture(name):
-    explorer = MAKERS[name]()
-    if name == "group_advantage":
+def test_every_control_moves_the_picture(walk):
+    explorer = walk.explorer.set(**walk.stops[0].params)
+    if walk.name == "group_advantage":
         explorer.set(rewards="1, 0", size=5)  # `fill` matters only when the list is short
+    before, words = explorer.pixels(), explorer.alt_text()
     for control in explorer.controls.values():
-        before, words = explorer.png(), explorer.alt_text()
         control.value = _other(control)
         assert explorer.problem.value == ""
-        assert explorer.png() != before, control.description
-        assert explorer.alt_text() != words, control.description
+        after, said = explorer.pixels(), explorer.alt_text()
+        assert not np.array_equal(after, before), control.description
+        assert said != words, control.description
+        before, words = after, said
 
 
 def _other(control):
@@ -300,45 +344,28 @@ def _other(control):
     return down if down >= control.min else control.value + control.step
 
 
-@EACH
-def test_no_text_is_cut_off_or_smaller_than_nine_points(name):
-    explorer = MAKERS[name]()
-    width, height = explorer.figure.canvas.get_width_height()
-    for params in [{}, *SETTINGS[name]]:
-        explorer.set(**params).png()
-        renderer = explorer.figure.canvas.get_renderer()
-        for text in explorer.figure.findobj(Text):
-            if not (text.get_text() and text.get_visible()):
-                continue
-            box = text.get_window_extent(renderer)
+def test_no_text_is_cut_off_or_smaller_than_nine_points(walk):
+    width, height = walk.explorer.figure.canvas.get_width_height()
+    for stop in walk.stops:
+        assert stop.texts
+        for text, size, box in stop.texts:
             inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height
-            assert inside, (params, text.get_text(), box)
-            assert text.get_fontsize() >= 9, text.get_text()
+            assert inside, (stop.params, text, box)
+            assert size >= 9, text
 
 
-@EACH
-def test_readout_lines_do_not_overlap(name):
-    explorer = MAKERS[name]()
-    for params in [{}, *SETTINGS[name]]:
-        explorer.set(**params).png()
-        renderer = explorer.figure.canvas.get_renderer()
-        boxes = [
-            (artist.get_text(), artist.get_window_extent(renderer))
-            for artist in explorer.moving
-            if isinstance(artist, Text) and artist.get_visible() and artist.get_text()
-        ]
-        for i, (one, box) in enumerate(boxes):
-            for other, another in boxes[i + 1 :]:
-                assert not box.overlaps(another), (params, one, other)
+def test_readout_lines_do_not_overlap(walk):
+    for stop in walk.stops:
+        for i, (one, box) in enumerate(stop.moving_texts):
+            for other, another in stop.moving_texts[i + 1 :]:
+                assert not box.overlaps(another), (stop.params, one, other)
 
 
 # What a reader without a kernel gets
 
 
-@EACH
-def test_committed_page_holds_controls_in_words_then_the_picture_then_a_caption(name, notebook):
-    explorer = MAKERS[name]()
-    cell = next(cell for cell in notebook.cells if f"{name}_explorer" in cell.source)
+def test_committed_page_holds_controls_in_words_then_the_picture_then_a_caption(walk, notebook):
+    cell = next(cell for cell in notebook.cells if f"{walk.name}_explorer" in cell.source)
     controls, picture, caption = cell.outputs
     assert {out.output_type for out in cell.outputs} == {"display_data"}
     assert "application/vnd.jupyter.widget-view+json" in controls.data
@@ -347,13 +374,13 @@ def test_committed_page_holds_controls_in_words_then_the_picture_then_a_caption(
     assert "run the notebook" in controls.data["text/plain"]
     assert set(picture.data) == {"image/png", "text/plain"}
     words = picture.metadata["image/png"]
-    assert picture.data["text/plain"] == words["alt"] == explorer.alt_text()
+    assert picture.data["text/plain"] == words["alt"] == walk.stops[0].alt
     assert words["width"] == 900
     png = base64.b64decode(picture.data["image/png"])
-    assert np.array_equal(pixels(png), pixels(explorer.png()))
+    assert np.array_equal(pixels(png), pixels(walk.committed))
     assert pixels(png).shape[1] == 1350
     assert len(png) < 100_000
-    assert caption.data["text/markdown"].strip("*") == explorer.caption
+    assert caption.data["text/markdown"].strip("*") == walk.explorer.caption
 
 
 def test_committed_page_has_every_picture_when_converted_without_a_kernel(notebook):
@@ -370,13 +397,10 @@ def test_static_figure_shows_picture_alt_and_caption(notebook):
     assert caption.data["text/markdown"] == "*It rises.*"
 
 
-@EACH
-def test_alt_text_is_the_same_every_time(name):
-    one, two = MAKERS[name](), MAKERS[name]()
-    assert one.alt_text() == two.alt_text()
-    for params in SETTINGS[name]:
-        assert one.set(**params).alt_text() == two.set(**params).alt_text()
-    assert "  " not in one.alt_text()
+def test_alt_text_is_the_same_every_time(walk):
+    for stop in walk.stops:
+        assert walk.other.set(**stop.params).alt_text() == stop.alt
+    assert "  " not in walk.stops[0].alt
 
 
 def test_alt_texts_hold_the_key_numbers():
@@ -388,9 +412,8 @@ def test_alt_texts_hold_the_key_numbers():
     assert "−0.0480, true +0.1680: wrong sign" in words
 
 
-@EACH
-def test_controls_say_what_they_are(name):
-    for control in MAKERS[name]().controls.values():
+def test_controls_say_what_they_are(walk):
+    for control in walk.explorer.controls.values():
         assert control.description
         assert control.tooltip
         if hasattr(control, "continuous_update"):
@@ -398,6 +421,11 @@ def test_controls_say_what_they_are(name):
 
 
 # The explorer as such
+
+
+@pytest.fixture(scope="module")
+def group_explorer():
+    return explorers.group_advantage_explorer()
 
 
 @pytest.mark.parametrize(
@@ -412,13 +440,14 @@ def test_controls_say_what_they_are(name):
         ("1, -", "“-” is not a number"),
     ],
 )
-def test_group_bad_text_is_a_sentence_and_the_picture_stays(text, said):
-    explorer = explorers.group_advantage_explorer()
-    before, words = explorer.png(), explorer.alt_text()
+def test_group_bad_text_is_a_sentence_and_the_picture_stays(text, said, group_explorer):
+    explorer = group_explorer
+    explorer.controls["rewards"].value = "1, 1, 0, 0"
+    before, words = explorer.pixels(), explorer.alt_text()
     explorer.controls["rewards"].value = text  # as the browser does: through the observer
     assert said in explorer.problem.value
     assert explorer.problem.value.endswith(".")
-    assert explorer.png() == before
+    assert np.array_equal(explorer.pixels(), before)
     assert explorer.alt_text() == words
     explorer.controls["rewards"].value = "1, 0,"
     assert explorer.problem.value == ""

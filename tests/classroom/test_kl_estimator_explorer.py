@@ -86,9 +86,9 @@ def test_k3_is_quieter_than_k1_near_the_reference_and_noisier_far_from_it():
 
 
 def test_a_bad_setting_is_refused_with_a_sentence():
-    with pytest.raises(ValueError, match="choose one of fresh, stale"):
+    with pytest.raises(ValueError, match=r"one of \['fresh', 'stale'\]"):
         compute(1.0, "old")
-    with pytest.raises(ValueError, match=r"must lie in \[0, 3\]"):
+    with pytest.raises(ValueError, match="must be from 0 to 3"):
         compute(4.0)
 
 
@@ -98,7 +98,7 @@ def test_picture_after_a_move_equals_a_fresh_drawing():
     before = len(explorer.figure.findobj())
     for distance, samples in [(2.5, "stale"), (0.0, "fresh"), (3.0, "stale"), (0.5, "fresh")]:
         explorer.set(distance=distance, samples=samples)
-        assert explorer.png() == explorer.png_from_scratch()
+        assert np.array_equal(explorer.pixels(), explorer.pixels_from_scratch())
         assert explorer.alt_text() == alt(compute(distance, samples))
         seen.add(explorer.png())
     assert len(seen) == 5 and len(explorer.figure.findobj()) == before

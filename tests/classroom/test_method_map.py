@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlnb.classroom.method_map import BASELINES, PLACES, RATIOS, method_map
+from rlnb.classroom.pictures.method_map import BASELINES, PLACES, RATIOS, method_map
 from rlnb.objective import ZOO
 
 ROW = {

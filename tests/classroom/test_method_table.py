@@ -8,7 +8,7 @@ import re
 import pytest
 import torch
 
-from rlnb.classroom.method_table import NOTES, STAND_IN, methods_table, notes_table, row
+from rlnb.classroom.pictures.method_table import NOTES, STAND_IN, methods_table, notes_table, row
 from rlnb.objective import ANNEX, ZOO, Objective, group_center, overlong, token_mean
 from rlnb.toys import running_batch
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rlnb.classroom.cached_text import MONO, Letters, letter_width, middle
 from rlnb.classroom.explorers.gpu_budget import compute as budget
 from rlnb.classroom.explorers.rollouts import RUN, compute, steps
 from rlnb.classroom.figures import new_figure
-from rlnb.classroom.letters import MONO, Letters, letter_width, middle
 from rlnb.training import TASKS, data_folder, read
 from rlnb.training.budget import CARDS, SHAPES, Shape
 from rlnb.training.presets import Preset

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 
 from rlnb import check
-from rlnb.classroom.exercises.silent_bug import SilentBug
+from rlnb.classroom.checking.silent_bug import SilentBug
 
 BUGS = [b for name in check.__all__ if isinstance(b := getattr(check, name), SilentBug)]
+PAGES = Path(__file__).parents[2] / "notebooks"
 EACH = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 
 
@@ -152,3 +156,31 @@ def test_the_misplaced_baseline_survives_the_usual_tests():
     assert not check.silent_bug_03(lambda f: f(two, 4).sum().abs() < 1e-6)  # whole batch
     assert not check.silent_bug_03(lambda f: f(two[:4], 4).sum().abs() < 1e-6)  # one prompt
     assert not check.silent_bug_03(lambda f: f(two, 4).shape == (8,))
+
+
+def test_a_test_that_exits_is_a_sentence_and_the_page_goes_on():
+    def leaves(f):
+        raise SystemExit(2)
+
+    assert repr(BUG(leaves)) == "raised: SystemExit: 2 (on the right code)"
+
+
+def test_what_a_test_prints_is_hidden_and_announced(capsys):
+    def talks(f):
+        print("calling")
+        of_two(f)
+
+    verdict = BUG(talks)
+    assert verdict and capsys.readouterr().out == ""
+    assert repr(verdict).endswith("\n(2 lines hidden: all that was printed while the probes ran)")
+
+
+@EACH
+def test_the_page_prints_the_code_as_it_stands_in_the_package(bug):
+    (page,) = PAGES.glob(f"{bug.name[-2:]}_*.ipynb")
+    printed = [
+        "".join(cell["outputs"][0]["text"])
+        for cell in json.loads(page.read_text(encoding="utf-8"))["cells"]
+        if f"print(check.{bug.name}.source)" in "".join(cell["source"])
+    ]
+    assert printed == [bug.source + "\n"]

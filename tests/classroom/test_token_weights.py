@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from rlnb.classroom.aggregation import share_and_pressure, stop_drift
 from rlnb.classroom.explorers import token_weights, token_weights_explorer
 from rlnb.classroom.explorers.token_weights import compute, token_weight
+from rlnb.classroom.pictures.aggregation_rules import share_and_pressure, stop_drift
 from rlnb.objective import ZOO, padded_length, weights
 from rlnb.toys import running_batch
 
@@ -87,9 +87,9 @@ def test_weights_are_those_of_a_real_loss():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"divisor": "L"}, "divisor must be 'limit' or 'width', got 'L'"),
-        ({"micro": 3}, "micro must be 1, 2 or 4 rows"),
-        ({"first": 0}, "at least 1 token"),
+        ({"divisor": "L"}, r"divisor must be one of \['limit', 'width'\], got 'L'"),
+        ({"micro": 3}, r"micro must be one of \[1, 2, 4\], got 3"),
+        ({"first": 0}, "first must be at least 1, got 0"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_a_sentence(wrong, said):
@@ -111,7 +111,7 @@ def test_artists_hold_what_compute_says():
 
 def test_names_of_libraries_do_not_run_into_each_other_or_out_of_the_picture():
     explorer = token_weights_explorer()
-    explorer.png_from_scratch()
+    explorer.pixels_from_scratch()
     renderer = explorer.figure.canvas.get_renderer()
     boxes = [
         (t.get_text(), t.get_window_extent(renderer))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
-from rlnb.classroom.exercises.name_this import NameThis
+from rlnb.classroom.checking.exercise import Convention, Exercise, Mistake, Probe, mistake
+from rlnb.classroom.checking.name_this import NameThis
+from rlnb.classroom.checking.silent_bug import SilentBug
 from rlnb.classroom.exercises.reinforce import PADDING
-from rlnb.classroom.exercises.silent_bug import SilentBug
 
 __all__ = [
     "CONSTANT_LENGTH",
@@ -62,6 +62,7 @@ def _sequence_mean(per_token, mask, *_, count_empty=True):
     return rows.sum() / _answers(mask, count_empty)
 
 
+@mistake("each answer by its own length, then summed: divide once, by all real tokens of the step")
 def _sum_of_sequence_means(per_token, mask, *_):
     return (_clean(per_token, mask).sum(1) / mask.sum(1).clamp(min=1)).sum()
 
@@ -70,6 +71,7 @@ def _padded_mean(per_token, mask, *_):
     return _clean(per_token, mask).mean()
 
 
+@mistake("a mean over each padded row, then summed: divide once, by mask.sum()")
 def _padded_rows(per_token, mask, *_):
     return _clean(per_token, mask).mean(1).sum()
 
@@ -87,6 +89,7 @@ def _longest_row(per_token, mask, *_, count_empty=True):
     return _clean(per_token, mask).sum() / (rows * mask.sum(1).max())
 
 
+@mistake("the mask is missing above: what stands on padding was added up")
 def _no_mask_above(per_token, mask, *_):
     return per_token.sum() / mask.sum()
 
@@ -100,60 +103,76 @@ def _token_mean_instead(per_token, mask, *_):
 
 
 # token mean
+@mistake(PADDING)
 def _padding_times_zero(per_token, mask):
     return (per_token * mask).sum() / mask.sum()
 
 
+@mistake("divided by the answer's length and by all tokens: only the second is asked for")
 def _rows_then_token_count(per_token, mask):
     return (_clean(per_token, mask).sum(1) / mask.sum(1).clamp(min=1)).sum() / mask.sum()
 
 
+@mistake(
+    "a mean per position, then over positions: late tokens, which few answers have, count too much"
+)
 def _columns_then_mean(per_token, mask):
     return (_clean(per_token, mask).sum(0) / mask.sum(0).clamp(min=1)).mean()
 
 
 # constant length
+@mistake("L alone: divide by the number of answers too, or the step grows with the batch")
 def _rows_forgotten(per_token, mask, max_length):
     return _clean(per_token, mask).sum() / max_length
 
 
+@mistake("divided by each answer's own length and then by L: only L is left in Dr. GRPO")
 def _both_divisors(per_token, mask, max_length, *, count_empty=True):
     return _sequence_mean(per_token, mask, count_empty=count_empty) / max_length
 
 
+@mistake("a token mean divided by L: the count of tokens should be gone")
 def _token_mean_over_constant(per_token, mask, max_length):
     return token_mean(per_token, mask) / max_length
 
 
+@mistake("the last token at L is cut off: L is a divisor, it selects nothing")
 def _cut_at_the_constant(per_token, mask, max_length):
     return constant_length(per_token[:, : max_length - 1], mask[:, : max_length - 1], max_length)
 
 
+@mistake("L stands above: it divides")
 def _tokens_times_constant(per_token, mask, max_length):
     return _clean(per_token, mask).sum() * max_length / mask.sum() / len(mask)
 
 
+@mistake("the mask is missing: what stands on padding was added up")
 def _no_mask_constant(per_token, mask, max_length):
     return per_token.sum() / (len(mask) * max_length)
 
 
+@mistake(PADDING)
 def _constant_padding_times_zero(per_token, mask, max_length, *, count_empty=True):
     return (per_token * mask).sum() / (_answers(mask, count_empty) * max_length)
 
 
 # prompt mean
+@mistake("the prompts are summed: divide by their number, B / num_generations")
 def _prompts_forgotten(per_token, mask, num_generations):
     return prompt_mean(per_token, mask, num_generations) * (len(mask) // num_generations)
 
 
+@mistake("divided by the number of answers: it is the number of prompts, B / num_generations")
 def _over_the_answers(per_token, mask, num_generations):
     return prompt_mean(per_token, mask, num_generations) / num_generations
 
 
+@mistake("a mean over each prompt's padded block: padding is no token")
 def _tokens_per_padded_prompt(per_token, mask, num_generations):
     return _clean(per_token, mask).view(-1, num_generations, mask.shape[1]).mean((1, 2)).sum()
 
 
+@mistake("rows i, i + P, ... were taken for one prompt: rows kG ... kG+G-1 are")
 def _interleaved(per_token, mask, num_generations):
     def restored(x):
         return x.view(num_generations, -1, x.shape[1]).transpose(0, 1).reshape(x.shape)
@@ -161,10 +180,14 @@ def _interleaved(per_token, mask, num_generations):
     return prompt_mean(restored(per_token), restored(mask), num_generations)
 
 
+@mistake(
+    "groups of P rows: num_generations rows answer a prompt, there are B / num_generations prompts"
+)
 def _per_answer_position(per_token, mask, num_generations):
     return prompt_mean(per_token, mask, len(mask) // num_generations)
 
 
+@mistake(PADDING)
 def _prompt_padding_times_zero(per_token, mask, num_generations, *, count_empty=True):
     tokens = mask.view(-1, num_generations * mask.shape[1]).sum(1)
     sums = (per_token * mask).view(len(tokens), -1).sum(1)
@@ -178,6 +201,7 @@ NO_TOKENS = (
 )
 
 
+@mistake(NO_TOKENS)
 def _prompt_without_tokens(per_token, mask, num_generations, *, count_empty=True):
     tokens = mask.view(-1, num_generations * mask.shape[1]).sum(1)
     sums = _clean(per_token, mask).view(len(tokens), -1).sum(1)
@@ -258,18 +282,12 @@ TOKEN_MEAN = Exercise(
             "every token of the step counts the same",
             _sequence_mean,
         ),
-        Mistake(
-            "each answer by its own length, then summed: divide once, by all real tokens of "
-            "the step",
-            _sum_of_sequence_means,
-        ),
+        _sum_of_sequence_means,
         Mistake(
             "divided by the padded size, B times T: padding is no token, divide by mask.sum()",
             _padded_mean,
         ),
-        Mistake(
-            "a mean over each padded row, then summed: divide once, by mask.sum()", _padded_rows
-        ),
+        _padded_rows,
         Mistake(
             "divided by the number of answers: that is the sequence sum; divide by the number "
             "of real tokens",
@@ -280,18 +298,11 @@ TOKEN_MEAN = Exercise(
             "every answer counted as long as the longest one: short answers have fewer tokens",
             _longest_row,
         ),
-        Mistake("the mask is missing above: what stands on padding was added up", _no_mask_above),
+        _no_mask_above,
         Mistake("the mask is not used at all: padding is no token", _no_mask),
-        Mistake(
-            "divided by the answer's length and by all tokens: only the second is asked for",
-            _rows_then_token_count,
-        ),
-        Mistake(
-            "a mean per position, then over positions: late tokens, which few answers have, "
-            "count too much",
-            _columns_then_mean,
-        ),
-        Mistake(PADDING, _padding_times_zero),
+        _rows_then_token_count,
+        _columns_then_mean,
+        _padding_times_zero,
     ),
     hint="Clean first: torch.where(mask, per_token, 0). One sum above, one count below, and no "
     "axis anywhere.",
@@ -325,27 +336,15 @@ CONSTANT_LENGTH = Exercise(
             "one mean over all tokens: its divisor changes with the batch, L does not",
             _token_mean_instead,
         ),
-        Mistake(
-            "L alone: divide by the number of answers too, or the step grows with the batch",
-            _rows_forgotten,
-        ),
+        _rows_forgotten,
         Mistake("max_length is not used: divided by the number of answers only", _rows_only),
         Mistake("a sum: divide by the number of answers times L", _plain_sum),
-        Mistake(
-            "divided by each answer's own length and then by L: only L is left in Dr. GRPO",
-            _both_divisors,
-        ),
-        Mistake(
-            "a token mean divided by L: the count of tokens should be gone",
-            _token_mean_over_constant,
-        ),
-        Mistake(
-            "the last token at L is cut off: L is a divisor, it selects nothing",
-            _cut_at_the_constant,
-        ),
-        Mistake("L stands above: it divides", _tokens_times_constant),
-        Mistake("the mask is missing: what stands on padding was added up", _no_mask_constant),
-        Mistake(PADDING, _constant_padding_times_zero),
+        _both_divisors,
+        _token_mean_over_constant,
+        _cut_at_the_constant,
+        _tokens_times_constant,
+        _no_mask_constant,
+        _constant_padding_times_zero,
     ),
     hint="Clean, sum everything, divide by two numbers known before anything was sampled: how many "
     "answers there are, and max_length.",
@@ -381,25 +380,11 @@ PROMPT_MEAN = Exercise(
             "the same",
             _sequence_mean,
         ),
-        Mistake(
-            "the prompts are summed: divide by their number, B / num_generations",
-            _prompts_forgotten,
-        ),
-        Mistake(
-            "divided by the number of answers: it is the number of prompts, B / num_generations",
-            _over_the_answers,
-        ),
-        Mistake(
-            "a mean over each prompt's padded block: padding is no token", _tokens_per_padded_prompt
-        ),
-        Mistake(
-            "rows i, i + P, ... were taken for one prompt: rows kG ... kG+G-1 are", _interleaved
-        ),
-        Mistake(
-            "groups of P rows: num_generations rows answer a prompt, there are "
-            "B / num_generations prompts",
-            _per_answer_position,
-        ),
+        _prompts_forgotten,
+        _over_the_answers,
+        _tokens_per_padded_prompt,
+        _interleaved,
+        _per_answer_position,
         Mistake(
             "divided by the number of answers (all at once, or prompt by prompt): divide each "
             "prompt's sum by its number of tokens",
@@ -407,8 +392,8 @@ PROMPT_MEAN = Exercise(
         ),
         Mistake("divided by the padded size: padding is no token", _padded_mean),
         Mistake("the mask is not used at all: padding is no token", _no_mask),
-        Mistake(PADDING, _prompt_padding_times_zero),
-        Mistake(NO_TOKENS, _prompt_without_tokens),
+        _prompt_padding_times_zero,
+        _prompt_without_tokens,
     ),
     hint="A prompt's answers are num_generations rows in a row: view(-1, num_generations, T) puts "
     "them in one block. Token mean in each block, then the mean over blocks.",
@@ -419,14 +404,17 @@ def _step_loss(per_token, mask, rows):
     return token_mean(per_token, mask) + 0 * rows
 
 
+# The page prints it: laid out as a page is, not as the package.
+# fmt: off
 def step_loss(per_token, mask, rows):
     """Token mean of a step, computed `rows` answers at a time."""
     chunks = list(zip(per_token.split(rows), mask.split(rows), strict=True))
     loss = 0.0
-    for losses, keep in chunks:  # one backward() each
+    for losses, keep in chunks:                  # one backward() each
         kept = torch.where(keep, losses, 0.0).sum()
         loss = loss + kept / keep.sum() / len(chunks)
     return loss
+# fmt: on
 
 
 SILENT_BUG_08 = SilentBug(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Exercise, Mistake, Probe
-from rlnb.classroom.exercises.silent_bug import SilentBug
+from rlnb.classroom.checking.exercise import Exercise, Probe, mistake
+from rlnb.classroom.checking.silent_bug import SilentBug
 
 __all__ = ["OPTIMAL_BASELINE", "SILENT_BUG_03", "optimal_baseline"]
 
@@ -18,47 +18,58 @@ def optimal_baseline(
     return (weight * rewards).sum() / weight.sum()
 
 
+@mistake("this is the mean reward E[r]: weigh every outcome by |s|^2 as well")
 def _mean_reward(scores, rewards, probs):
     return (probs * rewards).sum()
 
 
+@mistake("this is the plain mean of the rewards: an outcome counts by its probability times |s|^2")
 def _plain_mean(scores, rewards, probs):
     return rewards.mean()
 
 
+@mistake("the outcomes are not equally likely: both expectations need the probabilities")
 def _every_outcome_alike(scores, rewards, probs):
     return optimal_baseline(scores, rewards, torch.ones_like(probs))
 
 
+@mistake("the weight is the squared length |s|^2, not |s|: variances are squares")
 def _length_not_squared(scores, rewards, probs):
     weight = probs * scores.norm(dim=1)
     return (weight * rewards).sum() / weight.sum()
 
 
+@mistake("this is E[|s|^2 r] only: divide by E[|s|^2]")
 def _no_denominator(scores, rewards, probs):
     return (probs * scores.square().sum(1) * rewards).sum()
 
 
+@mistake("probabilities above and none below: E[|s|^2] is a weighted mean too")
 def _denominator_without_probs(scores, rewards, probs):
     size = scores.square().sum(1)
     return (probs * size * rewards).sum() / size.mean()
 
 
+@mistake(
+    "one baseline per component, then their mean: sum the squares over the components "
+    "first, divide last"
+)
 def _mean_of_components(scores, rewards, probs):
     weight = probs[:, None] * scores.square()
     return ((weight * rewards[:, None]).sum(0) / weight.sum(0)).mean()
 
 
+@mistake(
+    "one baseline per component: each has the least variance in its own, but one "
+    "number was asked for"
+)
 def _one_per_component(scores, rewards, probs):
     weight = probs[:, None] * scores.square()
     return (weight * rewards[:, None]).sum(0) / weight.sum(0)
 
 
 def _probe(label: str, scores, rewards: list[float], probs: list[float]) -> Probe:
-    def table(x):
-        return torch.tensor(x, dtype=torch.float64)
-
-    return Probe(label, {"scores": table(scores), "rewards": table(rewards), "probs": table(probs)})
+    return Probe(label, {"scores": scores, "rewards": rewards, "probs": probs})
 
 
 def _softmax_scores(probs: list[float]) -> list[list[float]]:
@@ -77,35 +88,14 @@ OPTIMAL_BASELINE = Exercise(
         _probe("two parameters", [[1, 0.5], [-1, 0.5], [0, -1.5]], [2, 0, 1], [0.375, 0.375, 0.25]),
     ),
     mistakes=(
-        Mistake("this is the mean reward E[r]: weigh every outcome by |s|^2 as well", _mean_reward),
-        Mistake(
-            "this is the plain mean of the rewards: an outcome counts by its probability times "
-            "|s|^2",
-            _plain_mean,
-        ),
-        Mistake(
-            "the outcomes are not equally likely: both expectations need the probabilities",
-            _every_outcome_alike,
-        ),
-        Mistake(
-            "the weight is the squared length |s|^2, not |s|: variances are squares",
-            _length_not_squared,
-        ),
-        Mistake("this is E[|s|^2 r] only: divide by E[|s|^2]", _no_denominator),
-        Mistake(
-            "probabilities above and none below: E[|s|^2] is a weighted mean too",
-            _denominator_without_probs,
-        ),
-        Mistake(
-            "one baseline per component, then their mean: sum the squares over the components "
-            "first, divide last",
-            _mean_of_components,
-        ),
-        Mistake(
-            "one baseline per component: each has the least variance in its own, but one "
-            "number was asked for",
-            _one_per_component,
-        ),
+        _mean_reward,
+        _plain_mean,
+        _every_outcome_alike,
+        _length_not_squared,
+        _no_denominator,
+        _denominator_without_probs,
+        _mean_of_components,
+        _one_per_component,
     ),
     hint="Write the second moment as a parabola in b: sum of probs * (r - b)^2 * |s|^2. Set its "
     "derivative to 0. |s|^2 sums over the parameters, the expectations over the outcomes.",
@@ -118,10 +108,13 @@ def _advantages(rewards, num_generations):
     return (rewards - baseline) * num_generations / (num_generations - 1)
 
 
+# The page prints it: laid out as a page is, not as the package.
+# fmt: off
 def advantages(rewards, num_generations):  # (B,), G -> (B,)
     mean = rewards.view(-1, num_generations).mean(1)  # (prompts,)
-    baseline = mean.repeat(num_generations)  # (B,)
+    baseline = mean.repeat(num_generations)           # (B,)
     return (rewards - baseline) * num_generations / (num_generations - 1)
+# fmt: on
 
 
 SILENT_BUG_03 = SilentBug(

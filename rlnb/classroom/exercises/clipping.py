@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
+from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, mistake
 
-__all__ = ["DUAL_CLIP", "SURROGATE_CLIP", "dual_clip", "surrogate_clip"]
+__all__ = [
+    "DUAL_CLIP",
+    "SURROGATE_CLIP",
+    "clip_only",
+    "dual_clip",
+    "max_where_negative",
+    "minimised",
+    "surrogate_clip",
+    "unclipped",
+]
 
 
 def surrogate_clip(ratio: torch.Tensor, advantage: torch.Tensor, epsilon: float) -> torch.Tensor:
@@ -34,103 +43,141 @@ def dual_clip(
     return torch.where(advantage < 0, torch.max(value, c * advantage), value)
 
 
-def _max_where_negative(ratio, advantage, epsilon):
+@mistake(
+    "you took max where A < 0: the corrective gradient dies; the min is over the two "
+    "products with A, for both signs"
+)
+def max_where_negative(ratio, advantage, epsilon):
     raw, clipped = ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
     return torch.where(advantage < 0, torch.max(raw, clipped), torch.min(raw, clipped))
 
 
-def _clip_only(ratio, advantage, epsilon):
+@mistake(
+    "the outer min is missing: clip(r) * A alone is flat in all four corners, so "
+    "wrong moves are never corrected"
+)
+def clip_only(ratio, advantage, epsilon):
     return ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
 
 
-def _unclipped(ratio, advantage, epsilon):
+@mistake("nothing is clipped: this is r * A; take the min with clip(r) * A")
+def unclipped(ratio, advantage, epsilon):
     return ratio * advantage
 
 
+@mistake(
+    "you took max: that keeps the optimistic branch; the surrogate is the pessimistic one, min"
+)
 def _max_everywhere(ratio, advantage, epsilon):
     return torch.max(ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage)
 
 
-def _minimised(ratio, advantage, epsilon):
+@mistake(
+    "this is the loss (minimised); the surrogate was asked for, which is maximised: drop the minus"
+)
+def minimised(ratio, advantage, epsilon):
     return -surrogate_clip(ratio, advantage, epsilon)
 
 
+@mistake("the band is 1 - epsilon ... 1 + epsilon: you clamped the ratio to plus or minus epsilon")
 def _around_zero(ratio, advantage, epsilon):
     return torch.min(ratio * advantage, ratio.clamp(-epsilon, epsilon) * advantage)
 
 
+@mistake("the lower bound is missing: A < 0 with r < 1 - epsilon should be flat")
 def _upper_only(ratio, advantage, epsilon):
     return torch.min(ratio * advantage, ratio.clamp(max=1 + epsilon) * advantage)
 
 
+@mistake("you clamped r * A: clip the ratio alone, then multiply by A")
 def _product_clipped(ratio, advantage, epsilon):
     raw = ratio * advantage
     return torch.min(raw, raw.clamp(1 - epsilon, 1 + epsilon))
 
 
+@mistake("only the sign of A is used: its size scales the step")
 def _sign_only(ratio, advantage, epsilon):
     return surrogate_clip(ratio, advantage.sign(), epsilon)
 
 
+@mistake(
+    "the value is right and the gradient is zero: the ratio was detached; only the "
+    "old log-probs are constants"
+)
 def _detached(ratio, advantage, epsilon):
     return surrogate_clip(ratio.detach(), advantage, epsilon) + 0 * ratio
 
 
+@mistake(
+    "the floor c * A is for A < 0 only: where A > 0 it lies above the clip and takes "
+    "its place, and no gradient is left"
+)
 def _floor_on_both_signs(ratio, advantage, epsilon, c):
     return torch.max(surrogate_clip(ratio, advantage, epsilon), c * advantage)
 
 
+@mistake("you took min with c * A: it is a floor under the surrogate of a bad token, so max")
 def _min_with_floor(ratio, advantage, epsilon, c):
     value = surrogate_clip(ratio, advantage, epsilon)
     return torch.where(advantage < 0, torch.min(value, c * advantage), value)
 
 
+@mistake(
+    "this is the plain clip: where A < 0 and the ratio exceeds c, the surrogate stops at c * A"
+)
 def _plain_clip(ratio, advantage, epsilon, c):
     return surrogate_clip(ratio, advantage, epsilon)
 
 
+@mistake("the floor is c * A, not -c: it scales with the advantage")
 def _floor_without_advantage(ratio, advantage, epsilon, c):
     value = surrogate_clip(ratio, advantage, epsilon)
     return torch.where(advantage < 0, value.clamp(min=-c), value)
 
 
+@mistake("where A < 0 you lost the inner clip: below 1 - epsilon it should be flat")
 def _lower_clip_lost(ratio, advantage, epsilon, c):
     value = surrogate_clip(ratio, advantage, epsilon)
     return torch.where(advantage < 0, torch.max(ratio * advantage, c * advantage), value)
 
 
+@mistake("the condition is reversed: the floor belongs where A < 0")
 def _wrong_sign_of_advantage(ratio, advantage, epsilon, c):
     value = surrogate_clip(ratio, advantage, epsilon)
     return torch.where(advantage > 0, torch.max(value, c * advantage), value)
 
 
+@mistake(
+    "you took max where A < 0: the corrective gradient dies, the inner clip is min for both signs"
+)
 def _inner_max(ratio, advantage, epsilon, c):
-    value = _max_where_negative(ratio, advantage, epsilon)
+    value = max_where_negative(ratio, advantage, epsilon)
     return torch.where(advantage < 0, torch.max(value, c * advantage), value)
 
 
+@mistake(
+    "this is the loss (minimised); the surrogate was asked for, which is maximised: drop the minus"
+)
 def _dual_minimised(ratio, advantage, epsilon, c):
     return -dual_clip(ratio, advantage, epsilon, c)
 
 
+@mistake("c is the bound itself (verl's default is 3), not an excess over 1: the floor is c * A")
 def _one_plus_c(ratio, advantage, epsilon, c):
     return dual_clip(ratio, advantage, epsilon, 1 + c)
 
 
+@mistake(
+    "beyond c the value stays at c * A; you set it to 0, which makes a bad token that "
+    "strays past c look harmless"
+)
 def _dropped_beyond_c(ratio, advantage, epsilon, c):
     value = surrogate_clip(ratio, advantage, epsilon)
     return torch.where((advantage < 0) & (ratio > c), 0 * value, value)
 
 
 def _probe(label: str, ratio: list[float], advantage: list[float], **numbers: float) -> Probe:
-    return Probe(
-        label,
-        {
-            "ratio": torch.tensor(ratio, dtype=torch.float64),
-            "advantage": torch.tensor(advantage, dtype=torch.float64),
-            **numbers,
-        },
-    )
+    return Probe(label, {"ratio": ratio, "advantage": advantage, **numbers})
 
 
 # Ratios stay off 1 - epsilon, 1 + epsilon and c: at a kink the slope is anybody's.
@@ -149,52 +196,24 @@ SURROGATE_CLIP = Exercise(
         Probe(
             "a table of tokens",
             {
-                "ratio": torch.tensor([[1.05, 1.4, 0.72], [0.3, 2.5, 0.98]], dtype=torch.float64),
-                "advantage": torch.tensor(
-                    [[0.7, 0.7, 0.7], [-1.3, -1.3, -1.3]], dtype=torch.float64
-                ),
+                "ratio": [[1.05, 1.4, 0.72], [0.3, 2.5, 0.98]],
+                "advantage": [[0.7, 0.7, 0.7], [-1.3, -1.3, -1.3]],
                 "epsilon": 0.1,
             },
         ),
     ),
     mistakes=(
         # min(r, clip(r)) * A is the same function: a negative A turns that min into a max
-        Mistake(
-            "you took max where A < 0: the corrective gradient dies; the min is over the two "
-            "products with A, for both signs",
-            _max_where_negative,
-        ),
-        Mistake(
-            "the outer min is missing: clip(r) * A alone is flat in all four corners, so "
-            "wrong moves are never corrected",
-            _clip_only,
-        ),
-        Mistake("nothing is clipped: this is r * A; take the min with clip(r) * A", _unclipped),
-        Mistake(
-            "you took max: that keeps the optimistic branch; the surrogate is the pessimistic "
-            "one, min",
-            _max_everywhere,
-        ),
-        Mistake(
-            "this is the loss (minimised); the surrogate was asked for, which is maximised: "
-            "drop the minus",
-            _minimised,
-        ),
-        Mistake(
-            "the band is 1 - epsilon ... 1 + epsilon: you clamped the ratio to plus or minus "
-            "epsilon",
-            _around_zero,
-        ),
-        Mistake(
-            "the lower bound is missing: A < 0 with r < 1 - epsilon should be flat", _upper_only
-        ),
-        Mistake("you clamped r * A: clip the ratio alone, then multiply by A", _product_clipped),
-        Mistake("only the sign of A is used: its size scales the step", _sign_only),
-        Mistake(
-            "the value is right and the gradient is zero: the ratio was detached; only the "
-            "old log-probs are constants",
-            _detached,
-        ),
+        max_where_negative,
+        clip_only,
+        unclipped,
+        _max_everywhere,
+        minimised,
+        _around_zero,
+        _upper_only,
+        _product_clipped,
+        _sign_only,
+        _detached,
     ),
     differentiate=("ratio",),
     direction="maximised",
@@ -225,49 +244,16 @@ DUAL_CLIP = Exercise(
         ),
     ),
     mistakes=(
-        Mistake(
-            "the floor c * A is for A < 0 only: where A > 0 it lies above the clip and takes "
-            "its place, and no gradient is left",
-            _floor_on_both_signs,
-        ),
-        Mistake(
-            "you took min with c * A: it is a floor under the surrogate of a bad token, so max",
-            _min_with_floor,
-        ),
-        Mistake(
-            "this is the plain clip: where A < 0 and the ratio exceeds c, the surrogate stops "
-            "at c * A",
-            _plain_clip,
-        ),
-        Mistake(
-            "the floor is c * A, not -c: it scales with the advantage", _floor_without_advantage
-        ),
-        Mistake(
-            "where A < 0 you lost the inner clip: below 1 - epsilon it should be flat",
-            _lower_clip_lost,
-        ),
-        Mistake(
-            "the condition is reversed: the floor belongs where A < 0", _wrong_sign_of_advantage
-        ),
-        Mistake(
-            "you took max where A < 0: the corrective gradient dies, the inner clip is min for "
-            "both signs",
-            _inner_max,
-        ),
-        Mistake(
-            "this is the loss (minimised); the surrogate was asked for, which is maximised: "
-            "drop the minus",
-            _dual_minimised,
-        ),
-        Mistake(
-            "c is the bound itself (verl's default is 3), not an excess over 1: the floor is c * A",
-            _one_plus_c,
-        ),
-        Mistake(
-            "beyond c the value stays at c * A; you set it to 0, which makes a bad token that "
-            "strays past c look harmless",
-            _dropped_beyond_c,
-        ),
+        _floor_on_both_signs,
+        _min_with_floor,
+        _plain_clip,
+        _floor_without_advantage,
+        _lower_clip_lost,
+        _wrong_sign_of_advantage,
+        _inner_max,
+        _dual_minimised,
+        _one_plus_c,
+        _dropped_beyond_c,
     ),
     differentiate=("ratio",),
     direction="maximised",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Exercise, Mistake, Probe
+from rlnb.classroom.checking.exercise import Exercise, Probe, mistake
 
 __all__ = ["GAE", "gae"]
 
@@ -30,60 +30,87 @@ def _deltas(rewards: torch.Tensor, values: torch.Tensor, gamma: float) -> torch.
     return rewards + gamma * torch.cat([values[1:], values.new_zeros(1)]) - values
 
 
+@mistake(
+    "lambda is not used: the recursion decays by gamma alone, which is Monte Carlo "
+    "minus V (lambda = 1)"
+)
 def _no_lambda(rewards, values, gamma, lam):
     return gae(rewards, values, gamma, 1.0)
 
 
+@mistake(
+    "these are the one-step deltas (lambda = 0): add gamma * lam times the next "
+    "advantage, from the end backwards"
+)
 def _one_step(rewards, values, gamma, lam):
     return _deltas(rewards, values, gamma)
 
 
+@mistake("these are the returns A + V, the critic's target; the advantages were asked for")
 def _returns(rewards, values, gamma, lam):
     return gae(rewards, values, gamma, lam) + values
 
 
+@mistake("the recursion decays by lam alone: A_t = delta_t + gamma * lam * A_{t+1}")
 def _no_gamma_in_recursion(rewards, values, gamma, lam):
     return _discounted(_deltas(rewards, values, gamma), lam)
 
 
+@mistake("gamma is missing in delta: r_t + gamma * V_{t+1} - V_t")
 def _no_gamma_in_delta(rewards, values, gamma, lam):
     return _discounted(_deltas(rewards, values, 1.0), gamma * lam)
 
 
+@mistake("lam is in delta as well: delta is r_t + gamma * V_{t+1} - V_t, lam only decays the sum")
 def _lambda_in_delta(rewards, values, gamma, lam):
     return _discounted(_deltas(rewards, values, gamma * lam), gamma * lam)
 
 
+@mistake("off by one: delta takes the value of the next token, V_{t+1}; you used V_t twice")
 def _own_value_next(rewards, values, gamma, lam):
     return _discounted(rewards + gamma * values - values, gamma * lam)
 
 
+@mistake(
+    "you summed the past: A_t collects the deltas from t on, so run from the last token backwards"
+)
 def _forward(rewards, values, gamma, lam):
     return _discounted(_deltas(rewards, values, gamma).flip(0), gamma * lam).flip(0)
 
 
+@mistake("after the last token the value is 0; you bootstrapped with the last V again")
 def _last_value_again(rewards, values, gamma, lam):
     following = torch.cat([values[1:], values[-1:]])
     return _discounted(rewards + gamma * following - values, gamma * lam)
 
 
+@mistake("roll brings V_0 behind the last token: there the value is 0")
 def _wraps_around(rewards, values, gamma, lam):
     return _discounted(rewards + gamma * values.roll(-1) - values, gamma * lam)
 
 
+@mistake("this is the discounted reward-to-go: the critic's values are not used")
 def _no_values(rewards, values, gamma, lam):
     return _discounted(rewards, gamma)
 
 
+@mistake("V_t is not subtracted: delta is r_t + gamma * V_{t+1} - V_t")
 def _no_baseline(rewards, values, gamma, lam):
     return _discounted(_deltas(rewards, values, gamma) + values, gamma * lam)
 
 
+@mistake(
+    "these are whitened: normalising comes later, over the whole batch; the returns "
+    "need the raw advantages"
+)
 def _whitened(rewards, values, gamma, lam):
     advantages = gae(rewards, values, gamma, lam)
     return (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
 
 
+@mistake(
+    "the sign is flipped: delta is what came, r_t + gamma * V_{t+1}, minus what was expected, V_t"
+)
 def _flipped(rewards, values, gamma, lam):
     return -gae(rewards, values, gamma, lam)
 
@@ -91,15 +118,7 @@ def _flipped(rewards, values, gamma, lam):
 def _probe(
     label: str, rewards: list[float], values: list[float], gamma: float, lam: float
 ) -> Probe:
-    return Probe(
-        label,
-        {
-            "rewards": torch.tensor(rewards, dtype=torch.float64),
-            "values": torch.tensor(values, dtype=torch.float64),
-            "gamma": gamma,
-            "lam": lam,
-        },
-    )
+    return Probe(label, {"rewards": rewards, "values": values, "gamma": gamma, "lam": lam})
 
 
 GAE = Exercise(
@@ -120,58 +139,20 @@ GAE = Exercise(
         ),
     ),
     mistakes=(
-        Mistake(
-            "lambda is not used: the recursion decays by gamma alone, which is Monte Carlo "
-            "minus V (lambda = 1)",
-            _no_lambda,
-        ),
-        Mistake(
-            "these are the one-step deltas (lambda = 0): add gamma * lam times the next "
-            "advantage, from the end backwards",
-            _one_step,
-        ),
-        Mistake(
-            "these are the returns A + V, the critic's target; the advantages were asked for",
-            _returns,
-        ),
-        Mistake(
-            "the recursion decays by lam alone: A_t = delta_t + gamma * lam * A_{t+1}",
-            _no_gamma_in_recursion,
-        ),
-        Mistake("gamma is missing in delta: r_t + gamma * V_{t+1} - V_t", _no_gamma_in_delta),
-        Mistake(
-            "lam is in delta as well: delta is r_t + gamma * V_{t+1} - V_t, lam only decays "
-            "the sum",
-            _lambda_in_delta,
-        ),
-        Mistake(
-            "off by one: delta takes the value of the next token, V_{t+1}; you used V_t twice",
-            _own_value_next,
-        ),
-        Mistake(
-            "you summed the past: A_t collects the deltas from t on, so run from the last "
-            "token backwards",
-            _forward,
-        ),
-        Mistake(
-            "after the last token the value is 0; you bootstrapped with the last V again",
-            _last_value_again,
-        ),
-        Mistake("roll brings V_0 behind the last token: there the value is 0", _wraps_around),
-        Mistake(
-            "this is the discounted reward-to-go: the critic's values are not used", _no_values
-        ),
-        Mistake("V_t is not subtracted: delta is r_t + gamma * V_{t+1} - V_t", _no_baseline),
-        Mistake(
-            "these are whitened: normalising comes later, over the whole batch; the returns "
-            "need the raw advantages",
-            _whitened,
-        ),
-        Mistake(
-            "the sign is flipped: delta is what came, r_t + gamma * V_{t+1}, minus what was "
-            "expected, V_t",
-            _flipped,
-        ),
+        _no_lambda,
+        _one_step,
+        _returns,
+        _no_gamma_in_recursion,
+        _no_gamma_in_delta,
+        _lambda_in_delta,
+        _own_value_next,
+        _forward,
+        _last_value_again,
+        _wraps_around,
+        _no_values,
+        _no_baseline,
+        _whitened,
+        _flipped,
     ),
     hint="Compute every delta first, with 0 behind the last value. Then walk backwards: running = "
     "delta_t + gamma * lam * running.",

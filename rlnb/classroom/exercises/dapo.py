@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
-from rlnb.classroom.exercises.name_this import NameThis
-from rlnb.classroom.exercises.silent_bug import SilentBug
+from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, mistake
+from rlnb.classroom.checking.name_this import NameThis
+from rlnb.classroom.checking.silent_bug import SilentBug
 
 __all__ = ["NAME_THIS_09", "OVERLONG_PENALTY", "SILENT_BUG_09", "mixed_groups", "overlong_penalty"]
 
@@ -22,64 +22,88 @@ def overlong_penalty(
     return -(over.clamp(max=1) if capped else over)
 
 
+@mistake(
+    "the sign is flipped: this pays for length; it is added to the reward, so it must "
+    "be 0 or negative"
+)
 def _paid(lengths, max_length, cache, *, capped=True):
     return -overlong_penalty(lengths, max_length, cache, capped=capped)
 
 
+@mistake(
+    "the ramp starts at max_length: it ends there; it starts `cache` tokens earlier, "
+    "or generation stops before anyone pays"
+)
 def _starts_at_the_limit(lengths, max_length, cache, *, capped=True):
     return overlong_penalty(lengths, max_length + cache, cache, capped=capped)
 
 
+@mistake(
+    "divided by max_length: the ramp is `cache` tokens long, so it must reach -1 at max_length"
+)
 def _over_max_length(lengths, max_length, cache, *, capped=True):
     over = ((lengths - (max_length - cache)) / max_length).clamp(min=0)
     return -(over.clamp(max=1) if capped else over)
 
 
+@mistake(
+    "a step to -1 at the start of the cache (also what // gives): between there and "
+    "max_length the penalty grows in a straight line"
+)
 def _step_at_the_start(lengths, max_length, cache):
     return torch.where(lengths > max_length - cache, -1.0, 0.0).to(lengths.dtype)
 
 
+@mistake(
+    "a step at max_length: that is the hard punishment of truncation; the soft one "
+    "starts `cache` tokens earlier"
+)
 def _step_at_the_limit(lengths, max_length, cache):
     return torch.where(lengths > max_length, -1.0, 0.0).to(lengths.dtype)
 
 
+@mistake("short answers get a bonus: below max_length - cache the penalty is 0, so clamp it there")
 def _bonus_for_short(lengths, max_length, cache, *, capped=True):
     over = (lengths - (max_length - cache)) / cache
     return -(over.clamp(max=1) if capped else over)
 
 
+@mistake("beyond max_length it is 0 again: the longest answers pay -1")
 def _nothing_beyond(lengths, max_length, cache):
     return torch.where(lengths > max_length, 0.0, overlong_penalty(lengths, max_length, cache))
 
 
+@mistake(
+    "the ramp starts after `cache` tokens: the cache is the last stretch, so it starts "
+    "at max_length - cache"
+)
 def _starts_after_cache(lengths, max_length, cache, *, capped=True):
     return overlong_penalty(lengths, max_length, max_length - cache, capped=capped)
 
 
+@mistake("the ramp starts at the first token: up to max_length - cache an answer pays nothing")
 def _from_the_first_token(lengths, max_length, cache, *, capped=True):
     over = lengths / max_length
     return -(over.clamp(max=1) if capped else over)
 
 
+@mistake(
+    "the ramp runs backwards, from -1 up to 0: measure from max_length - cache, where "
+    "it starts, not from max_length"
+)
 def _backwards(lengths, max_length, cache):
     band = (lengths > max_length - cache) & (lengths <= max_length)
     ramp = torch.where(band, (lengths - max_length) / cache, 0.0)
     return torch.where(lengths > max_length, -1.0, ramp).to(lengths.dtype)
 
 
+@mistake("the penalty is in tokens: divide by `cache`, so that it is -1 at max_length")
 def _in_tokens(lengths, max_length, cache):
     return -(lengths - (max_length - cache)).clamp(min=0)
 
 
 def _lengths(label: str, lengths: list[float], max_length: int, cache: int) -> Probe:
-    return Probe(
-        label,
-        {
-            "lengths": torch.tensor(lengths, dtype=torch.float64),
-            "max_length": max_length,
-            "cache": cache,
-        },
-    )
+    return Probe(label, {"lengths": lengths, "max_length": max_length, "cache": cache})
 
 
 OVERLONG_PENALTY = Exercise(
@@ -99,55 +123,17 @@ OVERLONG_PENALTY = Exercise(
         ),
     ),
     mistakes=(
-        Mistake(
-            "the sign is flipped: this pays for length; it is added to the reward, so it must "
-            "be 0 or negative",
-            _paid,
-        ),
-        Mistake(
-            "the ramp starts at max_length: it ends there; it starts `cache` tokens earlier, "
-            "or generation stops before anyone pays",
-            _starts_at_the_limit,
-        ),
-        Mistake(
-            "divided by max_length: the ramp is `cache` tokens long, so it must reach -1 at "
-            "max_length",
-            _over_max_length,
-        ),
-        Mistake(
-            "a step to -1 at the start of the cache (also what // gives): between there and "
-            "max_length the penalty grows in a straight line",
-            _step_at_the_start,
-        ),
-        Mistake(
-            "a step at max_length: that is the hard punishment of truncation; the soft one "
-            "starts `cache` tokens earlier",
-            _step_at_the_limit,
-        ),
-        Mistake(
-            "short answers get a bonus: below max_length - cache the penalty is 0, so clamp "
-            "it there",
-            _bonus_for_short,
-        ),
-        Mistake("beyond max_length it is 0 again: the longest answers pay -1", _nothing_beyond),
-        Mistake(
-            "the ramp starts after `cache` tokens: the cache is the last stretch, so it starts "
-            "at max_length - cache",
-            _starts_after_cache,
-        ),
-        Mistake(
-            "the ramp starts at the first token: up to max_length - cache an answer pays nothing",
-            _from_the_first_token,
-        ),
-        Mistake(
-            "the ramp runs backwards, from -1 up to 0: measure from max_length - cache, where "
-            "it starts, not from max_length",
-            _backwards,
-        ),
-        Mistake(
-            "the penalty is in tokens: divide by `cache`, so that it is -1 at max_length",
-            _in_tokens,
-        ),
+        _paid,
+        _starts_at_the_limit,
+        _over_max_length,
+        _step_at_the_start,
+        _step_at_the_limit,
+        _bonus_for_short,
+        _nothing_beyond,
+        _starts_after_cache,
+        _from_the_first_token,
+        _backwards,
+        _in_tokens,
     ),
     hint="How many tokens past max_length - cache, as a share of cache? Clamp that share to "
     "[0, 1], then put the minus in front.",
@@ -161,13 +147,16 @@ def _mixed_groups(correct, lengths, num_generations, max_length, cache):
     return (correct + penalty).view(-1, num_generations)[mixed]
 
 
+# The page prints it: laid out as a page is, not as the package.
+# fmt: off
 def mixed_groups(correct, lengths, num_generations, max_length, cache):
     """correct, lengths (B,) -> rewards of the kept groups (K, G)"""
     over = (lengths - (max_length - cache)) / cache
-    rewards = correct - over.clamp(0, 1)  # overlong penalty
-    groups = rewards.view(-1, num_generations)  # (N, G)
-    mixed = groups.amax(1) > groups.amin(1)  # dynamic sampling
+    rewards = correct - over.clamp(0, 1)          # overlong penalty
+    groups = rewards.view(-1, num_generations)    # (N, G)
+    mixed = groups.amax(1) > groups.amin(1)       # dynamic sampling
     return groups[mixed]
+# fmt: on
 
 
 SILENT_BUG_09 = SilentBug(

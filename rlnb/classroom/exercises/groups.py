@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
+from rlnb.classroom.checking.exercise import Convention, Exercise, Mistake, Probe, mistake
 
 __all__ = [
     "BASELINE_LEAVE_ONE_OUT",
@@ -13,6 +13,7 @@ __all__ = [
     "baseline_leave_one_out",
     "group_advantages",
     "interleaved_advantages",
+    "rewards_probe",
 ]
 
 NO_EPS = (
@@ -73,50 +74,69 @@ def _restore(grouped: torch.Tensor, num_generations: int) -> torch.Tensor:
     return grouped.view(-1, num_generations).T.reshape(-1)
 
 
+@mistake("this is the group's mean, your own reward included: take it out, (sum - r) / (G - 1)")
 def _group_mean(rewards, num_generations):
     groups = rewards.view(-1, num_generations)
     return groups.mean(1, keepdim=True).expand_as(groups).reshape(-1)
 
 
+@mistake(
+    "the others must answer the same prompt: leave one out inside each group, not in "
+    "the whole batch"
+)
 def _batch_leave_one_out(rewards, num_generations):
     return baseline_leave_one_out(rewards, len(rewards))
 
 
+@mistake(
+    "this is the mean of the whole batch: the baseline is the mean of the others in the same group"
+)
 def _batch_mean(rewards, num_generations):
     return rewards.mean().expand_as(rewards)
 
 
+@mistake("this is the advantage, r - b; the baseline b was asked for")
 def _advantage_instead(rewards, num_generations):
     return rewards - baseline_leave_one_out(rewards, num_generations)
 
 
+@mistake("divided by G: the others are G - 1")
 def _divided_by_all(rewards, num_generations):
     return (
         baseline_leave_one_out(rewards, num_generations) * (num_generations - 1) / num_generations
     )
 
 
+@mistake("divided by G - 1 with your own reward still in the sum: subtract it first")
 def _own_not_removed(rewards, num_generations):
     return _group_mean(rewards, num_generations) * num_generations / (num_generations - 1)
 
 
+@mistake("this is the sum of the others: divide by G - 1")
 def _sum_of_others(rewards, num_generations):
     return baseline_leave_one_out(rewards, num_generations) * (num_generations - 1)
 
 
+@mistake("wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not view(G, -1)")
 def _leave_one_out_interleaved(rewards, num_generations):
     grouped = _interleave(rewards, num_generations)
     return _restore(baseline_leave_one_out(grouped, num_generations), num_generations)
 
 
+@mistake("you did not divide by the std: r - mean is Dr. GRPO's advantage, GRPO's is the z-score")
 def _without_std(rewards, num_generations):
     return rewards - _group_mean(rewards, num_generations)
 
 
+@mistake("mean and std over the whole batch: each prompt is its own group")
 def _over_the_batch(rewards, num_generations, *, std="population", eps=1e-6):
     return group_advantages(rewards, len(rewards), std=std, eps=eps)
 
 
+@mistake(
+    "the mean is the group's and the std is the batch's (TRL's scale_rewards="
+    '"batch"): here both are the group\'s'
+)
 def _batch_std(rewards, num_generations, *, std="population", eps=1e-6):
     spread = rewards.std(correction=int(std == "bessel"))
     if eps == 0:
@@ -124,6 +144,7 @@ def _batch_std(rewards, num_generations, *, std="population", eps=1e-6):
     return _without_std(rewards, num_generations) / (spread + eps)
 
 
+@mistake("you divided by the variance: the std is its root")
 def _variance(rewards, num_generations, *, std="population", eps=1e-6):
     groups = rewards.view(-1, num_generations)
     variance = groups.var(1, keepdim=True, correction=int(std == "bessel"))
@@ -132,6 +153,7 @@ def _variance(rewards, num_generations, *, std="population", eps=1e-6):
     return ((groups - groups.mean(1, keepdim=True)) / (variance + eps)).view(-1)
 
 
+@mistake("you divided by the std without subtracting the group's mean first")
 def _not_centred(rewards, num_generations, *, std="population", eps=1e-6):
     groups = rewards.view(-1, num_generations)
     spread = groups.std(1, keepdim=True, correction=int(std == "bessel"))
@@ -140,10 +162,18 @@ def _not_centred(rewards, num_generations, *, std="population", eps=1e-6):
     return (groups / (spread + eps)).view(-1)
 
 
+@mistake(
+    "leave-one-out baseline, no std: that is RLOO's advantage; GRPO takes the mean "
+    "of all G and divides by the std"
+)
 def _leave_one_out_baseline(rewards, num_generations):
     return _advantage_instead(rewards, num_generations)
 
 
+@mistake(
+    "leave-one-out mean and leave-one-out std: in [1, 0, 0, 0] the others have std 0 "
+    "and the advantage is 1/eps"
+)
 def _leave_one_out_everything(rewards, num_generations, *, std="population", eps=1e-6):
     groups = rewards.view(-1, num_generations)
     own = torch.eye(num_generations, dtype=torch.bool)
@@ -155,80 +185,72 @@ def _leave_one_out_everything(rewards, num_generations, *, std="population", eps
     return ((groups - others.mean(2)) / (spread + eps)).view(-1)
 
 
+@mistake(
+    "leave-one-out baseline over the group's std: this is the z-score times G/(G-1); "
+    "keep your own reward in the mean"
+)
 def _leave_one_out_over_std(rewards, num_generations, *, std="population", eps=1e-6):
     z = group_advantages(rewards, num_generations, std=std, eps=eps)
     return z * num_generations / (num_generations - 1)
 
 
+@mistake(
+    "rewards scaled to 0 ... 1: nothing is below average any more, so nothing is "
+    "pushed down; use (r - mean) / std"
+)
 def _min_max(rewards, num_generations):
     groups = rewards.view(-1, num_generations)
     low, high = groups.amin(1, keepdim=True), groups.amax(1, keepdim=True)
     return ((groups - low) / (high - low + 1e-6)).view(-1)
 
 
+@mistake("the sign is flipped: the advantage is r - mean, positive for the better answers")
 def _flipped(rewards, num_generations, *, std="population", eps=1e-6):
     return -group_advantages(rewards, num_generations, std=std, eps=eps)
 
 
+@mistake(NO_EPS)
 def _no_eps(rewards, num_generations, *, std="population"):
     groups = rewards.view(-1, num_generations)
     spread = groups.std(1, keepdim=True, correction=int(std == "bessel"))
     return ((groups - groups.mean(1, keepdim=True)) / spread).view(-1)
 
 
+@mistake("Bessel std and " + NO_EPS)
 def _no_eps_bessel(rewards, num_generations):
     return _no_eps(rewards, num_generations, std="bessel")
 
 
-def _rewards(label: str, values: list[float], num_generations: int, catches: str = "") -> Probe:
-    return Probe(
-        label,
-        {"rewards": torch.tensor(values, dtype=torch.float64), "num_generations": num_generations},
-        catches,
-    )
+def rewards_probe(
+    label: str, values: list[float], num_generations: int, catches: str = ""
+) -> Probe:
+    """Flat rewards, `num_generations` to a prompt."""
+    return Probe(label, {"rewards": values, "num_generations": num_generations}, catches)
 
 
 SHARED = (
-    _rewards("two answers", [1, 0], 2),
-    _rewards("one right of four", [1, 0, 0, 0], 4),
-    _rewards("graded rewards", [3, 1, 2, 0], 4),
-    _rewards("three prompts", [1, 0, 3, 1, -0.5, 0], 2),
-    _rewards("two prompts", [1, 1, 0, 0, 1, 0, 0, 0], 4),
+    rewards_probe("two answers", [1, 0], 2),
+    rewards_probe("one right of four", [1, 0, 0, 0], 4),
+    rewards_probe("graded rewards", [3, 1, 2, 0], 4),
+    rewards_probe("three prompts", [1, 0, 3, 1, -0.5, 0], 2),
+    rewards_probe("two prompts", [1, 1, 0, 0, 1, 0, 0, 0], 4),
     # exactly representable, so that float32 sees the same gap; tells one eps from the next
-    _rewards("nearly equal rewards", [0.5 + 2**-10, 0.5, 0.5, 0.5], 4),
+    rewards_probe("nearly equal rewards", [0.5 + 2**-10, 0.5, 0.5, 0.5], 4),
 )
 
 BASELINE_LEAVE_ONE_OUT = Exercise(
     name="baseline_leave_one_out",
     reference=baseline_leave_one_out,
-    probes=(*SHARED, _rewards("equal rewards", [1, 1, 1, 1], 4)),
+    probes=(*SHARED, rewards_probe("equal rewards", [1, 1, 1, 1], 4)),
     mistakes=(
-        Mistake(
-            "this is the group's mean, your own reward included: take it out, (sum - r) / (G - 1)",
-            _group_mean,
-        ),
-        Mistake(
-            "the others must answer the same prompt: leave one out inside each group, not in "
-            "the whole batch",
-            _batch_leave_one_out,
-        ),
-        Mistake(
-            "this is the mean of the whole batch: the baseline is the mean of the others in "
-            "the same group",
-            _batch_mean,
-        ),
-        Mistake("this is the advantage, r - b; the baseline b was asked for", _advantage_instead),
-        Mistake("divided by G: the others are G - 1", _divided_by_all),
-        Mistake(
-            "divided by G - 1 with your own reward still in the sum: subtract it first",
-            _own_not_removed,
-        ),
-        Mistake("this is the sum of the others: divide by G - 1", _sum_of_others),
-        Mistake(
-            "wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
-            "view(G, -1)",
-            _leave_one_out_interleaved,
-        ),
+        _group_mean,
+        _batch_leave_one_out,
+        _batch_mean,
+        _advantage_instead,
+        _divided_by_all,
+        _own_not_removed,
+        _sum_of_others,
+        _leave_one_out_interleaved,
     ),
     hint="Rows kG ... kG+G-1 answer the same prompt: view(-1, num_generations). The sum of the "
     "others is the group's sum minus your own reward. Return it flat again.",
@@ -239,8 +261,8 @@ GROUP_ADVANTAGES = Exercise(
     reference=group_advantages,
     probes=(
         *SHARED,
-        _rewards("equal rewards", [1, 1, 1, 1], 4, catches=NO_EPS),
-        _rewards("equal and mixed", [0, 0, 1, 0], 2, catches=NO_EPS),
+        rewards_probe("equal rewards", [1, 1, 1, 1], 4, catches=NO_EPS),
+        rewards_probe("equal and mixed", [0, 0, 1, 0], 2, catches=NO_EPS),
     ),
     conventions=tuple(
         Convention(
@@ -249,50 +271,23 @@ GROUP_ADVANTAGES = Exercise(
         for std, eps, whose in NORMALISERS
     ),
     mistakes=(
-        Mistake(
-            "you did not divide by the std: r - mean is Dr. GRPO's advantage, GRPO's is the "
-            "z-score",
-            _without_std,
-        ),
-        Mistake("mean and std over the whole batch: each prompt is its own group", _over_the_batch),
-        Mistake(
-            "the mean is the group's and the std is the batch's (TRL's scale_rewards="
-            '"batch"): here both are the group\'s',
-            _batch_std,
-        ),
+        _without_std,
+        _over_the_batch,
+        _batch_std,
         Mistake(
             "wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
             "view(G, -1)",
             interleaved_advantages,
         ),
-        Mistake("you divided by the variance: the std is its root", _variance),
-        Mistake("you divided by the std without subtracting the group's mean first", _not_centred),
-        Mistake(
-            "leave-one-out baseline, no std: that is RLOO's advantage; GRPO takes the mean "
-            "of all G and divides by the std",
-            _leave_one_out_baseline,
-        ),
-        Mistake(
-            "leave-one-out mean and leave-one-out std: in [1, 0, 0, 0] the others have std 0 "
-            "and the advantage is 1/eps",
-            _leave_one_out_everything,
-        ),
-        Mistake(
-            "leave-one-out baseline over the group's std: this is the z-score times G/(G-1); "
-            "keep your own reward in the mean",
-            _leave_one_out_over_std,
-        ),
-        Mistake(
-            "rewards scaled to 0 ... 1: nothing is below average any more, so nothing is "
-            "pushed down; use (r - mean) / std",
-            _min_max,
-        ),
-        Mistake(
-            "the sign is flipped: the advantage is r - mean, positive for the better answers",
-            _flipped,
-        ),
-        Mistake(NO_EPS, _no_eps),
-        Mistake("Bessel std and " + NO_EPS, _no_eps_bessel),
+        _variance,
+        _not_centred,
+        _leave_one_out_baseline,
+        _leave_one_out_everything,
+        _leave_one_out_over_std,
+        _min_max,
+        _flipped,
+        _no_eps,
+        _no_eps_bessel,
     ),
     hint="view(-1, num_generations) puts one prompt on each line; subtract the mean of the line, "
     "divide by its std plus a small eps, return it flat. torch.std is Bessel's by default.",

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 
 import torch
 
-from rlnb.classroom.exercises.clipping import surrogate_clip
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
+from rlnb.classroom.checking.exercise import Convention, Exercise, Mistake, Probe, mistake
+from rlnb.classroom.exercises.clipping import (
+    clip_only,
+    max_where_negative,
+    minimised,
+    surrogate_clip,
+    unclipped,
+)
 from rlnb.classroom.exercises.groups import (
     NO_EPS,
     NORMALISERS,
@@ -166,24 +173,6 @@ def _detached(logprobs, old, ref, mask):
     return (logprobs - old).exp().detach() + 0 * logprobs
 
 
-# surrogates
-def _max_where_negative(ratio, advantage, epsilon):
-    raw, clipped = ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
-    return torch.where(advantage < 0, torch.max(raw, clipped), torch.min(raw, clipped))
-
-
-def _clip_only(ratio, advantage, epsilon):
-    return ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
-
-
-def _unclipped(ratio, advantage, epsilon):
-    return ratio * advantage
-
-
-def _minus_policy(ratio, advantage, epsilon):
-    return -surrogate_clip(ratio, advantage, epsilon)
-
-
 # penalties
 def _times_ratio(logprobs, ref, ratio):
     return k3(logprobs, ref) * ratio
@@ -218,64 +207,20 @@ def _sum_over_rows(per_token, mask, rows):
     return (per_token.sum(1) / mask.sum(1).clamp(min=1)).sum()
 
 
-def _beta_left_out(
-    logprobs,
-    old_logprobs,
-    ref_logprobs,
-    mask,
-    rewards,
-    num_generations,
-    epsilon,
-    beta,
-    *,
-    std="population",
-    eps=1e-6,
-    count_empty=True,
-):
-    return grpo_loss(
-        logprobs,
-        old_logprobs,
-        ref_logprobs,
-        mask,
-        rewards,
-        num_generations,
-        epsilon,
-        1.0,
-        std=std,
-        eps=eps,
-        count_empty=count_empty,
-    )
+@mistake("the KL is not multiplied by beta")
+@wraps(grpo_loss)
+def _beta_left_out(*arguments, **keywords):
+    *others, _ = arguments
+    return grpo_loss(*others, 1.0, **keywords)
 
 
-def _maximised(
-    logprobs,
-    old_logprobs,
-    ref_logprobs,
-    mask,
-    rewards,
-    num_generations,
-    epsilon,
-    beta,
-    *,
-    std="population",
-    eps=1e-6,
-    count_empty=True,
-):
-    return -grpo_loss(
-        logprobs,
-        old_logprobs,
-        ref_logprobs,
-        mask,
-        rewards,
-        num_generations,
-        epsilon,
-        beta,
-        std=std,
-        eps=eps,
-        count_empty=count_empty,
-    )
+@mistake("the sign is flipped: this is the objective J; the loss is -J")
+@wraps(grpo_loss)
+def _maximised(*arguments, **keywords):
+    return -grpo_loss(*arguments, **keywords)
 
 
+@mistake(PADDING)
 def _padding_times_zero(
     logprobs,
     old_logprobs,
@@ -295,34 +240,12 @@ def _padding_times_zero(
     return ((per_token * mask).sum(1) / mask.sum(1).clamp(min=1)).mean()
 
 
-def _empty_row_nan(
-    logprobs,
-    old_logprobs,
-    ref_logprobs,
-    mask,
-    rewards,
-    num_generations,
-    epsilon,
-    beta,
-    *,
-    std="population",
-    eps=1e-6,
-):
+@mistake(NO_TOKENS)
+def _empty_row_nan(*arguments, std="population", eps=1e-6):
     def aggregate(per_token, mask, rows):
         return (per_token.sum(1) / mask.sum(1)).mean()
 
-    return _built(aggregate=aggregate)(
-        logprobs,
-        old_logprobs,
-        ref_logprobs,
-        mask,
-        rewards,
-        num_generations,
-        epsilon,
-        beta,
-        std=std,
-        eps=eps,
-    )
+    return _built(aggregate=aggregate)(*arguments, std=std, eps=eps)
 
 
 def _table(rows: int, width: int, start: float, low: float, high: float) -> torch.Tensor:
@@ -353,7 +276,7 @@ def _probe(
             "old_logprobs": logprobs + _table(rows, width, 0.35, -drift, drift),
             "ref_logprobs": logprobs + _table(rows, width, 0.8, -drift, drift),
             "mask": torch.arange(width) < torch.tensor(lengths)[:, None],
-            "rewards": torch.tensor(rewards, dtype=torch.float64),
+            "rewards": rewards,
             "num_generations": num_generations,
             "epsilon": epsilon,
             "beta": beta,
@@ -372,7 +295,7 @@ def _corners() -> Probe:
             "old_logprobs": logprobs - ratio.log(),
             "ref_logprobs": logprobs + 0.3,
             "mask": torch.ones(4, 1, dtype=torch.bool),
-            "rewards": torch.tensor([1.0, 1.0, 0.0, 0.0], dtype=torch.float64),
+            "rewards": [1.0, 1.0, 0.0, 0.0],
             "num_generations": 4,
             "epsilon": 0.2,
             "beta": 0.0,
@@ -453,15 +376,15 @@ GRPO_LOSS = Exercise(
         Mistake(
             "the outer min is missing: clip(ratio) * A alone is flat in all four corners, so "
             "wrong moves are never corrected",
-            _built(surrogate=_clip_only),
+            _built(surrogate=clip_only),
         ),
         Mistake(
             "you took max where A < 0: the corrective gradient dies; it is min for both signs",
-            _built(surrogate=_max_where_negative),
+            _built(surrogate=max_where_negative),
         ),
         Mistake(
             "nothing is clipped: take the min of ratio * A and clip(ratio) * A",
-            _built(surrogate=_unclipped),
+            _built(surrogate=unclipped),
         ),
         Mistake(
             "advantages over the whole batch: each prompt is its own group",
@@ -531,7 +454,7 @@ GRPO_LOSS = Exercise(
             "paper's k3 stands alone",
             _built(kl=_times_ratio),
         ),
-        Mistake("the KL is not multiplied by beta", _beta_left_out),
+        _beta_left_out,
         Mistake(
             "the KL has the wrong sign: the loss is -(surrogate - beta * k3), so the penalty "
             "is added to it",
@@ -546,11 +469,11 @@ GRPO_LOSS = Exercise(
         Mistake(
             "the policy term lost its minus: the penalty is minimised, the surrogate must be "
             "maximised",
-            _built(surrogate=_minus_policy),
+            _built(surrogate=minimised),
         ),
-        Mistake("the sign is flipped: this is the objective J; the loss is -J", _maximised),
-        Mistake(PADDING, _padding_times_zero),
-        Mistake(NO_TOKENS, _empty_row_nan),
+        _maximised,
+        _padding_times_zero,
+        _empty_row_nan,
         Mistake(NO_EPS, _built(advantages=_no_eps(0))),
         Mistake("Bessel std and " + NO_EPS, _built(advantages=_no_eps(1))),
     ),

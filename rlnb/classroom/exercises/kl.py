@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
+from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, mistake
 
 __all__ = ["K3", "k3"]
 
@@ -17,65 +17,83 @@ def k3(
     return (torch.expm1(log_ratio) - log_ratio).clamp(max=limit)
 
 
+@mistake(
+    "the ratio is upside down: samples come from pi, so it is pi_ref / pi; yours does "
+    "not estimate KL(pi || ref)"
+)
 def _inverted(logprobs, ref_logprobs, *, limit=float("inf")):
     return k3(ref_logprobs, logprobs, limit=limit)
 
 
+@mistake(
+    "this is k1, log pi - log ref: its mean is right, it can be negative, and as a "
+    "loss its expected gradient is 0"
+)
 def _k1(logprobs, ref_logprobs):
     return logprobs - ref_logprobs
 
 
+@mistake("this is k2, half the squared log-ratio; k3 is exp(d) - 1 - d with d = log ref - log pi")
 def _k2(logprobs, ref_logprobs):
     return 0.5 * (logprobs - ref_logprobs) ** 2
 
 
+@mistake("this is the squared log-ratio; k3 is exp(d) - 1 - d with d = log ref - log pi")
 def _k2_without_half(logprobs, ref_logprobs):
     return (logprobs - ref_logprobs) ** 2
 
 
+@mistake("the -1 is missing: where pi = ref the estimate must be 0, yours is 1")
 def _no_minus_one(logprobs, ref_logprobs):
     return k3(logprobs, ref_logprobs) + 1
 
 
+@mistake("the sign is flipped: k3 is never negative")
 def _flipped(logprobs, ref_logprobs, *, limit=float("inf")):
     return -k3(logprobs, ref_logprobs, limit=limit)
 
 
+@mistake("the log is added: it is exp(d) - 1 - d, whose slope at d = 0 is 0")
 def _log_added(logprobs, ref_logprobs):
     log_ratio = ref_logprobs - logprobs
     return torch.expm1(log_ratio) + log_ratio
 
 
+@mistake(
+    "the two logs point in opposite directions: use the same d = log ref - log pi in "
+    "exp(d) and in -d"
+)
 def _half_inverted(logprobs, ref_logprobs):
     log_ratio = ref_logprobs - logprobs
     return torch.expm1(-log_ratio) - log_ratio
 
 
+@mistake("the value is right, the gradient is not: exp(d) was detached, which leaves k1's gradient")
 def _detached_ratio(logprobs, ref_logprobs):
     log_ratio = ref_logprobs - logprobs
     return torch.expm1(log_ratio).detach() - log_ratio
 
 
+@mistake(
+    "this is F.kl_div, ref * (log ref - log pi): it is meant for whole distributions, "
+    "not for sampled tokens"
+)
 def _library_kl_div(logprobs, ref_logprobs):
     return torch.nn.functional.kl_div(logprobs, ref_logprobs, reduction="none", log_target=True)
 
 
+@mistake("you weighted by pi: the sampling does that already, so the samples would count twice")
 def _weighted(logprobs, ref_logprobs):
     return logprobs.exp() * (logprobs - ref_logprobs)
 
 
+@mistake("-log(pi_ref / pi) is missing: ratio - 1 alone has mean 0")
 def _ratio_only(logprobs, ref_logprobs):
     return torch.expm1(ref_logprobs - logprobs)
 
 
 def _probe(label: str, logprobs: list, ref_logprobs: list) -> Probe:
-    return Probe(
-        label,
-        {
-            "logprobs": torch.tensor(logprobs, dtype=torch.float64),
-            "ref_logprobs": torch.tensor(ref_logprobs, dtype=torch.float64),
-        },
-    )
+    return Probe(label, {"logprobs": logprobs, "ref_logprobs": ref_logprobs})
 
 
 K3 = Exercise(
@@ -96,50 +114,18 @@ K3 = Exercise(
         Convention("clamped at 10: verl's way; this page does not clamp", {"limit": 10.0}),
     ),
     mistakes=(
-        Mistake(
-            "the ratio is upside down: samples come from pi, so it is pi_ref / pi; yours does "
-            "not estimate KL(pi || ref)",
-            _inverted,
-        ),
-        Mistake(
-            "this is k1, log pi - log ref: its mean is right, it can be negative, and as a "
-            "loss its expected gradient is 0",
-            _k1,
-        ),
-        Mistake(
-            "this is k2, half the squared log-ratio; k3 is exp(d) - 1 - d with d = log ref - "
-            "log pi",
-            _k2,
-        ),
-        Mistake(
-            "this is the squared log-ratio; k3 is exp(d) - 1 - d with d = log ref - log pi",
-            _k2_without_half,
-        ),
-        Mistake(
-            "the -1 is missing: where pi = ref the estimate must be 0, yours is 1", _no_minus_one
-        ),
-        Mistake("the sign is flipped: k3 is never negative", _flipped),
-        Mistake("the log is added: it is exp(d) - 1 - d, whose slope at d = 0 is 0", _log_added),
-        Mistake(
-            "the two logs point in opposite directions: use the same d = log ref - log pi in "
-            "exp(d) and in -d",
-            _half_inverted,
-        ),
-        Mistake(
-            "the value is right, the gradient is not: exp(d) was detached, which leaves k1's "
-            "gradient",
-            _detached_ratio,
-        ),
-        Mistake(
-            "this is F.kl_div, ref * (log ref - log pi): it is meant for whole distributions, "
-            "not for sampled tokens",
-            _library_kl_div,
-        ),
-        Mistake(
-            "you weighted by pi: the sampling does that already, so the samples would count twice",
-            _weighted,
-        ),
-        Mistake("-log(pi_ref / pi) is missing: ratio - 1 alone has mean 0", _ratio_only),
+        _inverted,
+        _k1,
+        _k2,
+        _k2_without_half,
+        _no_minus_one,
+        _flipped,
+        _log_added,
+        _half_inverted,
+        _detached_ratio,
+        _library_kl_div,
+        _weighted,
+        _ratio_only,
     ),
     differentiate=("logprobs",),
     direction="minimised",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Exercise, Mistake, Probe
+from rlnb.classroom.checking.exercise import Exercise, Probe, mistake
 
 __all__ = ["TOKEN_LOGPROBS", "token_logprobs"]
 
@@ -24,34 +24,51 @@ def _pick(scores: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return scores.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
 
 
+@mistake(
+    "you shifted by one: logits[:, t] already score tokens[:, t] here; the shift "
+    "belongs where the model's output is cut"
+)
 def _shifted(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return token_logprobs(logits[:, :-1], tokens[:, 1:])
 
 
+@mistake("you shifted the wrong way: logits[:, t + 1] have already seen tokens[:, t]")
 def _shifted_back(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return token_logprobs(logits[:, 1:], tokens[:, :-1])
 
 
+@mistake("these are probabilities: take log_softmax, not softmax")
 def _probabilities(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return _pick(logits.softmax(-1), tokens)
 
 
+@mistake(
+    "these are raw logits: they become log-probabilities by subtracting logsumexp "
+    "over the vocabulary"
+)
 def _unnormalised(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return _pick(logits, tokens)
 
 
+@mistake(
+    "you normalised over the tokens of the answer (dim 1); probabilities sum to 1 "
+    "over the vocabulary, dim -1"
+)
 def _over_time(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return _pick(logits.log_softmax(1), tokens)
 
 
+@mistake("this is -log p, the cross-entropy; the log-probability itself was asked for")
 def _negated(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return -token_logprobs(logits, tokens)
 
 
+@mistake("you scored the likeliest token, not the one that was written: gather with tokens")
 def _likeliest(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return logits.log_softmax(-1).max(-1).values
 
 
+@mistake(UNDERFLOW)
 def _log_of_softmax(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return _pick(logits.softmax(-1).log(), tokens)
 
@@ -60,71 +77,35 @@ TOKEN_LOGPROBS = Exercise(
     name="token_logprobs",
     reference=token_logprobs,
     probes=(
+        Probe("one token", {"logits": [[[1.0, 2.0, 0.0]]], "tokens": torch.tensor([[0]])}),
         Probe(
-            "one token",
-            {
-                "logits": torch.tensor([[[1.0, 2.0, 0.0]]], dtype=torch.float64),
-                "tokens": torch.tensor([[0]]),
-            },
-        ),
-        Probe(
-            "two tokens",
-            {
-                "logits": torch.tensor([[[1.0, 2.0], [0.5, -1.0]]], dtype=torch.float64),
-                "tokens": torch.tensor([[0, 1]]),
-            },
+            "two tokens", {"logits": [[[1.0, 2.0], [0.5, -1.0]]], "tokens": torch.tensor([[0, 1]])}
         ),
         Probe(
             "two rows",
             {
-                "logits": torch.tensor(
-                    [
-                        [[0.3, -0.5, 1.1, 0.0], [2.0, 0.1, -0.4, 0.7], [0.2, 0.9, -1.3, 0.4]],
-                        [[-0.6, 0.8, 0.5, 1.5], [0.0, -2.0, 1.2, 0.6], [1.4, 0.3, 0.3, -0.9]],
-                    ],
-                    dtype=torch.float64,
-                ),
+                "logits": [
+                    [[0.3, -0.5, 1.1, 0.0], [2.0, 0.1, -0.4, 0.7], [0.2, 0.9, -1.3, 0.4]],
+                    [[-0.6, 0.8, 0.5, 1.5], [0.0, -2.0, 1.2, 0.6], [1.4, 0.3, 0.3, -0.9]],
+                ],
                 "tokens": torch.tensor([[2, 0, 3], [1, 1, 0]]),
             },
         ),
         Probe(
             "a logit of 1000",
-            {
-                "logits": torch.tensor([[[0.0, 1000.0], [1.0, 0.0]]], dtype=torch.float64),
-                "tokens": torch.tensor([[0, 1]]),
-            },
+            {"logits": [[[0.0, 1000.0], [1.0, 0.0]]], "tokens": torch.tensor([[0, 1]])},
             catches=UNDERFLOW,
         ),
     ),
     mistakes=(
-        Mistake(
-            "you shifted by one: logits[:, t] already score tokens[:, t] here; the shift "
-            "belongs where the model's output is cut",
-            _shifted,
-        ),
-        Mistake(
-            "you shifted the wrong way: logits[:, t + 1] have already seen tokens[:, t]",
-            _shifted_back,
-        ),
-        Mistake("these are probabilities: take log_softmax, not softmax", _probabilities),
-        Mistake(
-            "these are raw logits: they become log-probabilities by subtracting logsumexp "
-            "over the vocabulary",
-            _unnormalised,
-        ),
-        Mistake(
-            "you normalised over the tokens of the answer (dim 1); probabilities sum to 1 "
-            "over the vocabulary, dim -1",
-            _over_time,
-        ),
-        Mistake(
-            "this is -log p, the cross-entropy; the log-probability itself was asked for", _negated
-        ),
-        Mistake(
-            "you scored the likeliest token, not the one that was written: gather with tokens",
-            _likeliest,
-        ),
-        Mistake(UNDERFLOW, _log_of_softmax),
+        _shifted,
+        _shifted_back,
+        _probabilities,
+        _unnormalised,
+        _over_time,
+        _negated,
+        _likeliest,
+        _log_of_softmax,
     ),
     differentiate=("logits",),
     hint="log_softmax over the vocabulary (dim -1), then gather the entry of each token. gather "

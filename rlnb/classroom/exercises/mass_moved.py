@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
-from rlnb.classroom.exercises.name_this import NameThis
-from rlnb.classroom.exercises.silent_bug import SilentBug
+from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, mistake
+from rlnb.classroom.checking.name_this import NameThis
+from rlnb.classroom.checking.silent_bug import SilentBug
 
 __all__ = ["DPPO_MASK", "NAME_THIS_10", "SILENT_BUG_10", "dppo_mask"]
 
@@ -35,61 +35,87 @@ def _parts(logprobs, old_logprobs, advantages):
     return p, q, advantages > 0
 
 
+@mistake(
+    "the direction is missing: a token that comes back towards the old policy is kept, "
+    "however far it is"
+)
 def _blind_to_direction(logprobs, old_logprobs, advantages, low, high):
     p, q, up = _parts(logprobs, old_logprobs, advantages)
     return torch.where(up, (p - q).abs() <= high, (p - q).abs() <= low)
 
 
+@mistake(
+    "the direction is turned: dropped is what its advantage pushes further away, kept "
+    "what it pushes back"
+)
 def _coming_back(logprobs, old_logprobs, advantages, low, high):
     p, q, up = _parts(logprobs, old_logprobs, advantages)
     return torch.where(up, q - p <= high, p - q <= low)
 
 
+@mistake("inverted: True means keep")
 def _inverted(*arguments):
     return ~dppo_mask(*arguments)
 
 
+@mistake("the thresholds are swapped: high goes with A > 0, low with A <= 0")
 def _swapped(logprobs, old_logprobs, advantages, low, high):
     return dppo_mask(logprobs, old_logprobs, advantages, high, low)
 
 
+@mistake("low for both signs: A > 0 is compared with high")
 def _low_for_both(logprobs, old_logprobs, advantages, low, high):
     return dppo_mask(logprobs, old_logprobs, advantages, low, low)
 
 
+@mistake("high for both signs: A <= 0 is compared with low")
 def _high_for_both(logprobs, old_logprobs, advantages, low, high):
     return dppo_mask(logprobs, old_logprobs, advantages, high, high)
 
 
+@mistake("you compare the ratio: that is PPO's clip; DPPO compares probabilities, p - q")
 def _ratio(logprobs, old_logprobs, advantages, low, high):
     rho = (logprobs - old_logprobs).exp()
     return torch.where(advantages > 0, rho <= 1 + high, rho >= 1 - low)
 
 
+@mistake("you compare log-probs: DPPO compares probabilities, so exp first")
 def _log_ratio(logprobs, old_logprobs, advantages, low, high):
     gap = logprobs - old_logprobs
     return torch.where(advantages > 0, gap <= high, gap >= -low)
 
 
+@mistake(
+    "halved: the two-way total variation is (|dp| + |dp|)/2 = |dp|, the token and the "
+    "rest move alike"
+)
 def _half(logprobs, old_logprobs, advantages, low, high):
     return dppo_mask(logprobs, old_logprobs, advantages, 2 * low, 2 * high)
 
 
+@mistake(
+    "the advantage is not used: a far token is dropped only when its advantage pushes it further"
+)
 def _any_sign(logprobs, old_logprobs, advantages, low, high):
     p, q, _ = _parts(logprobs, old_logprobs, advantages)
     return (p - q <= high) & (q - p <= low)
 
 
+@mistake("only A > 0 is masked: with A <= 0 a token that fell by more than low is dropped too")
 def _only_positive(logprobs, old_logprobs, advantages, low, high):
     p, q, up = _parts(logprobs, old_logprobs, advantages)
     return ~(up & (p - q > high))
 
 
+@mistake("only A <= 0 is masked: with A > 0 a token that rose by more than high is dropped too")
 def _only_negative(logprobs, old_logprobs, advantages, low, high):
     p, q, up = _parts(logprobs, old_logprobs, advantages)
     return ~(~up & (q - p > low))
 
 
+@mistake(
+    "this is the two-way KL: a fine DPPO too, with thresholds of its own (0.05); here it is |p - q|"
+)
 def _binary_kl(logprobs, old_logprobs, advantages, low, high):
     p, q, up = _parts(logprobs, old_logprobs, advantages)
     rest = (1 - q + 1e-8) / (1 - p + 1e-8)
@@ -97,6 +123,7 @@ def _binary_kl(logprobs, old_logprobs, advantages, low, high):
     return ~torch.where(up, (p > q) & (moved > high), (p < q) & (moved > low))
 
 
+@mistake("the difference is squared: compare |p - q| itself with the threshold")
 def _squared(logprobs, old_logprobs, advantages, low, high):
     p, q, up = _parts(logprobs, old_logprobs, advantages)
     moved = (p - q).square()
@@ -110,7 +137,7 @@ def _tokens(label: str, p: list, q: list, advantages: list, low: float, high: fl
         {
             "logprobs": torch.tensor(p, **double).log(),
             "old_logprobs": torch.tensor(q, **double).log(),
-            "advantages": torch.tensor(advantages, **double),
+            "advantages": advantages,
             "low": low,
             "high": high,
         },
@@ -175,48 +202,20 @@ DPPO_MASK = Exercise(
         ),
     ),
     mistakes=(
-        Mistake(
-            "the direction is missing: a token that comes back towards the old policy is kept, "
-            "however far it is",
-            _blind_to_direction,
-        ),
-        Mistake(
-            "the direction is turned: dropped is what its advantage pushes further away, kept "
-            "what it pushes back",
-            _coming_back,
-        ),
-        Mistake("inverted: True means keep", _inverted),
-        Mistake("the thresholds are swapped: high goes with A > 0, low with A <= 0", _swapped),
-        Mistake("low for both signs: A > 0 is compared with high", _low_for_both),
-        Mistake("high for both signs: A <= 0 is compared with low", _high_for_both),
-        Mistake(
-            "you compare the ratio: that is PPO's clip; DPPO compares probabilities, p - q", _ratio
-        ),
-        Mistake("you compare log-probs: DPPO compares probabilities, so exp first", _log_ratio),
-        Mistake(
-            "halved: the two-way total variation is (|dp| + |dp|)/2 = |dp|, the token and the "
-            "rest move alike",
-            _half,
-        ),
-        Mistake(
-            "the advantage is not used: a far token is dropped only when its advantage pushes "
-            "it further",
-            _any_sign,
-        ),
-        Mistake(
-            "only A > 0 is masked: with A <= 0 a token that fell by more than low is dropped too",
-            _only_positive,
-        ),
-        Mistake(
-            "only A <= 0 is masked: with A > 0 a token that rose by more than high is dropped too",
-            _only_negative,
-        ),
-        Mistake(
-            "this is the two-way KL: a fine DPPO too, with thresholds of its own (0.05); here "
-            "it is |p - q|",
-            _binary_kl,
-        ),
-        Mistake("the difference is squared: compare |p - q| itself with the threshold", _squared),
+        _blind_to_direction,
+        _coming_back,
+        _inverted,
+        _swapped,
+        _low_for_both,
+        _high_for_both,
+        _ratio,
+        _log_ratio,
+        _half,
+        _any_sign,
+        _only_positive,
+        _only_negative,
+        _binary_kl,
+        _squared,
     ),
     hint="exp both. For A > 0 the token is dropped when p - q > high, else when q - p > low; "
     "return the opposite. No absolute value is needed.",
@@ -236,18 +235,21 @@ def _train_on_batch(theta, actions, A, updates=8, lr=0.5, delta=0.1):
     return theta.detach()
 
 
+# The page prints it: laid out as a page is, not as the package.
+# fmt: off
 def train_on_batch(theta, actions, A, updates=8, lr=0.5, delta=0.1):
     """DPPO on one batch: logits (K,), answers (n,), A (n,) -> logits"""
     for _ in range(updates):
         theta = theta.detach().requires_grad_()
         logp = theta.log_softmax(0)[actions]
-        old = logp.detach()  # no gradient through old
+        old = logp.detach()                       # no gradient through old
         moved = (logp.exp() - old.exp()) * A.sign()
         keep = (moved <= delta).detach()
         worth = (logp - old).exp() * A * keep
-        (gradient,) = torch.autograd.grad(worth.mean(), theta)
+        gradient, = torch.autograd.grad(worth.mean(), theta)
         theta = theta + lr * gradient
     return theta.detach()
+# fmt: on
 
 
 SILENT_BUG_10 = SilentBug(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
+from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, mistake
 
 __all__ = ["PADDING", "NO_TOKENS", "REINFORCE_LOSS", "reinforce_loss"]
 
@@ -31,53 +31,84 @@ def _clean(logprobs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return torch.where(mask, logprobs, 0)
 
 
+@mistake(
+    "you divided each answer by its length: log pi(answer) is a sum, and 1/length "
+    "is another estimator with a length bias"
+)
 def _answer_mean(logprobs, mask, rewards, *, count_empty=True):
     lengths = mask.sum(1).clamp(min=1)
     return reinforce_loss(logprobs / lengths[:, None], mask, rewards, count_empty=count_empty)
 
 
+@mistake(
+    "you averaged over all tokens: sum over the tokens of an answer, then average over the rows"
+)
 def _token_mean(logprobs, mask, rewards):
     return -(rewards[:, None] * _clean(logprobs, mask)).sum() / mask.sum()
 
 
+@mistake(
+    "you averaged over every entry, padding included: sum over the unmasked tokens, "
+    "then average over the rows"
+)
 def _mean_of_everything(logprobs, mask, rewards):
     return -(rewards[:, None] * _clean(logprobs, mask)).mean()
 
 
+@mistake(
+    "the minus is missing: the optimizer minimises, so this step would make rewarded answers rarer"
+)
 def _no_minus(logprobs, mask, rewards, *, count_empty=True):
     return -reinforce_loss(logprobs, mask, rewards, count_empty=count_empty)
 
 
+@mistake("the mask is not applied: padding is scored as if the policy had written it")
 def _no_mask(logprobs, mask, rewards):
     return -(rewards * logprobs.sum(1)).mean()
 
 
+@mistake(
+    "you subtracted the mean reward: a good idea, and the next page; here the raw "
+    "reward is asked for"
+)
 def _with_baseline(logprobs, mask, rewards, *, count_empty=True):
     return reinforce_loss(logprobs, mask, rewards - rewards.mean(), count_empty=count_empty)
 
 
+@mistake(
+    "you multiplied the mean log-prob by the mean reward: each answer needs its own "
+    "reward before the mean"
+)
 def _product_of_means(logprobs, mask, rewards):
     return -_clean(logprobs, mask).sum(1).mean() * rewards.mean()
 
 
+@mistake("the rewards are not used: this is the likelihood of every sample, good or bad")
 def _no_rewards(logprobs, mask, rewards, *, count_empty=True):
     return reinforce_loss(logprobs, mask, torch.ones_like(rewards), count_empty=count_empty)
 
 
+@mistake("you summed over the rows: take the mean, or the step grows with the batch")
 def _no_mean(logprobs, mask, rewards):
     return -(rewards * _clean(logprobs, mask).sum(1)).sum()
 
 
+@mistake("you used pi where log pi belongs: on a sample of pi the gradient wanted is r grad log pi")
 def _probabilities(logprobs, mask, rewards, *, count_empty=True):
     per_answer = _clean(logprobs, mask).sum(1).exp()
     rows = len(rewards) if count_empty else mask.any(1).sum()
     return -(rewards * per_answer * mask.any(1)).sum() / rows
 
 
+@mistake(PADDING)
 def _padding_times_zero(logprobs, mask, rewards):
     return -(rewards * (logprobs * mask).sum(1)).mean()
 
 
+@mistake(
+    "you averaged over the rewarded answers only: the unrewarded ones count in the "
+    "mean, with weight 0"
+)
 def _successes_only(logprobs, mask, rewards):
     good = rewards > 0
     return -(rewards * good * _clean(logprobs, mask).sum(1)).sum() / good.sum().clamp(min=1)
@@ -90,51 +121,42 @@ REINFORCE_LOSS = Exercise(
         Probe(
             "two answers of one token",
             {
-                "logprobs": torch.tensor([[-1.0], [-2.0]], dtype=torch.float64),
+                "logprobs": [[-1.0], [-2.0]],
                 "mask": torch.ones(2, 1, dtype=torch.bool),
-                "rewards": torch.tensor([1.0, 0.0], dtype=torch.float64),
+                "rewards": [1.0, 0.0],
             },
         ),
         Probe(
             "unequal lengths",
             {
-                "logprobs": torch.tensor(
-                    [[-1.0, -0.5, -3.0], [-2.0, -0.25, -0.75]], dtype=torch.float64
-                ),
+                "logprobs": [[-1.0, -0.5, -3.0], [-2.0, -0.25, -0.75]],
                 "mask": torch.tensor([[1, 0, 0], [1, 1, 1]], dtype=torch.bool),
-                "rewards": torch.tensor([1.0, 0.5], dtype=torch.float64),
+                "rewards": [1.0, 0.5],
             },
         ),
         Probe(
             "a negative reward, as wide as tall",
             {
-                "logprobs": torch.tensor(
-                    [[-0.2, -1.1, -0.7], [-0.9, -0.4, -5.0], [-0.3, -4.0, -6.0]],
-                    dtype=torch.float64,
-                ),
+                "logprobs": [[-0.2, -1.1, -0.7], [-0.9, -0.4, -5.0], [-0.3, -4.0, -6.0]],
                 "mask": torch.tensor([[1, 1, 1], [1, 1, 0], [1, 0, 0]], dtype=torch.bool),
-                "rewards": torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64),
+                "rewards": [2.0, -1.0, 0.5],
             },
         ),
         Probe(
             "a row without tokens",
             {
-                "logprobs": torch.tensor(
-                    [[-1.0, -0.5], [-2.0, -0.25], [-0.1, -0.6]], dtype=torch.float64
-                ),
+                "logprobs": [[-1.0, -0.5], [-2.0, -0.25], [-0.1, -0.6]],
                 "mask": torch.tensor([[1, 1], [0, 0], [1, 0]], dtype=torch.bool),
-                "rewards": torch.tensor([1.0, 3.0, -1.0], dtype=torch.float64),
+                "rewards": [1.0, 3.0, -1.0],
             },
             catches=NO_TOKENS,
         ),
         Probe(
             "-inf and nan under the mask",
             {
-                "logprobs": torch.tensor(
-                    [[-1.0, float("-inf")], [-2.0, float("nan")]], dtype=torch.float64
-                ),
+                "logprobs": [[-1.0, float("-inf")], [-2.0, float("nan")]],
                 "mask": torch.tensor([[1, 0], [1, 0]], dtype=torch.bool),
-                "rewards": torch.tensor([1.0, -1.0], dtype=torch.float64),
+                "rewards": [1.0, -1.0],
             },
             catches=PADDING,
         ),
@@ -147,57 +169,18 @@ REINFORCE_LOSS = Exercise(
         ),
     ),
     mistakes=(
-        Mistake(
-            "you divided each answer by its length: log pi(answer) is a sum, and 1/length "
-            "is another estimator with a length bias",
-            _answer_mean,
-        ),
-        Mistake(
-            "you averaged over all tokens: sum over the tokens of an answer, then average "
-            "over the rows",
-            _token_mean,
-        ),
-        Mistake(
-            "you averaged over every entry, padding included: sum over the unmasked tokens, "
-            "then average over the rows",
-            _mean_of_everything,
-        ),
-        Mistake(
-            "the minus is missing: the optimizer minimises, so this step would make rewarded "
-            "answers rarer",
-            _no_minus,
-        ),
-        Mistake(
-            "the mask is not applied: padding is scored as if the policy had written it", _no_mask
-        ),
-        Mistake(
-            "you subtracted the mean reward: a good idea, and the next page; here the raw "
-            "reward is asked for",
-            _with_baseline,
-        ),
-        Mistake(
-            "you multiplied the mean log-prob by the mean reward: each answer needs its own "
-            "reward before the mean",
-            _product_of_means,
-        ),
-        Mistake(
-            "the rewards are not used: this is the likelihood of every sample, good or bad",
-            _no_rewards,
-        ),
-        Mistake(
-            "you summed over the rows: take the mean, or the step grows with the batch", _no_mean
-        ),
-        Mistake(
-            "you used pi where log pi belongs: on a sample of pi the gradient wanted is r "
-            "grad log pi",
-            _probabilities,
-        ),
-        Mistake(
-            "you averaged over the rewarded answers only: the unrewarded ones count in the "
-            "mean, with weight 0",
-            _successes_only,
-        ),
-        Mistake(PADDING, _padding_times_zero),
+        _answer_mean,
+        _token_mean,
+        _mean_of_everything,
+        _no_minus,
+        _no_mask,
+        _with_baseline,
+        _product_of_means,
+        _no_rewards,
+        _no_mean,
+        _probabilities,
+        _successes_only,
+        _padding_times_zero,
     ),
     differentiate=("logprobs",),
     direction="minimised",

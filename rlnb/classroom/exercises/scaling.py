@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from rlnb.classroom.exercises.exercise import Exercise, Mistake, Probe
+from rlnb.classroom.checking.exercise import Exercise, Probe, mistake
 from rlnb.toys.scaling import Sigmoid, fit_sigmoid
 
 __all__ = ["SIGMOID_FIT", "sigmoid_fit"]
@@ -30,31 +30,46 @@ def _numbers(fit: Sigmoid, like: torch.Tensor, **changes) -> torch.Tensor:
     return torch.tensor(list(four.values()), dtype=like.dtype)
 
 
+@mistake(
+    "the exponent is 2.3026 times too large: you fitted against log10 of the compute; "
+    "the formula's exponent goes with ln"
+)
 def _per_decade(compute, reward):
     fit = _fit(compute, reward)
     return _numbers(fit, reward, exponent=fit.exponent * np.log(10))
 
 
+@mistake("the midpoint came as a logarithm: return the compute itself, exp of it")
 def _log_midpoint(compute, reward):
     fit = _fit(compute, reward)
     return _numbers(fit, reward, midpoint=np.log(fit.midpoint))
 
 
+@mistake(
+    "the curve is right, read from the other side: a rising one has start below "
+    "ceiling and an exponent above 0"
+)
 def _ends_and_sign_exchanged(compute, reward):
     fit = _fit(compute, reward)
     return _numbers(fit, reward, ceiling=fit.start, exponent=-fit.exponent, start=fit.ceiling)
 
 
+@mistake("ceiling and start have changed places: the ceiling comes first, the start last")
 def _ends_exchanged(compute, reward):
     fit = _fit(compute, reward)
     return _numbers(fit, reward, ceiling=fit.start, start=fit.ceiling)
 
 
+@mistake("the first number is the gain, ceiling minus start: add the start")
 def _gain_for_ceiling(compute, reward):
     fit = _fit(compute, reward)
     return _numbers(fit, reward, ceiling=fit.ceiling - fit.start)
 
 
+@mistake(
+    "the midpoint is where half of the *gain* is reached, reward (ceiling + start)/2, "
+    "not half of the ceiling"
+)
 def _half_the_ceiling(compute, reward):
     fit = _fit(compute, reward)
     share = (fit.ceiling / 2 - fit.start) / (fit.ceiling - fit.start)
@@ -62,23 +77,31 @@ def _half_the_ceiling(compute, reward):
     return _numbers(fit, reward, midpoint=at)
 
 
+@mistake("the exponent is upside down: it multiplies ln compute, it does not divide it")
 def _inverse_exponent(compute, reward):
     fit = _fit(compute, reward)
     return _numbers(fit, reward, exponent=1 / fit.exponent)
 
 
+@mistake(
+    "the ceiling is held at the last reward: the curve is still rising there, so it "
+    "has to be fitted"
+)
 def _ceiling_is_the_last(compute, reward):
     return _numbers(_fit(compute, reward, ceiling=float(reward[-1])), reward)
 
 
+@mistake("the ceiling is held at 1: what a pass rate could be at most is not where this run ends")
 def _ceiling_is_one(compute, reward):
     return _numbers(_fit(compute, reward, ceiling=1.0), reward)
 
 
+@mistake("the start is held at 0: the model was not at 0 before training, fit it as well")
 def _start_is_zero(compute, reward):
     return _numbers(_fit(compute, reward, start=0.0), reward)
 
 
+@mistake("the start is held at the first reward: that point is already on its way up, and noisy")
 def _start_is_the_first(compute, reward):
     return _numbers(_fit(compute, reward, start=float(reward[0])), reward)
 
@@ -115,53 +138,17 @@ SIGMOID_FIT = Exercise(
         ),
     ),
     mistakes=(
-        Mistake(
-            "the exponent is 2.3026 times too large: you fitted against log10 of the compute; "
-            "the formula's exponent goes with ln",
-            _per_decade,
-        ),
-        Mistake(
-            "the midpoint came as a logarithm: return the compute itself, exp of it", _log_midpoint
-        ),
-        Mistake(
-            "the curve is right, read from the other side: a rising one has start below "
-            "ceiling and an exponent above 0",
-            _ends_and_sign_exchanged,
-        ),
-        Mistake(
-            "ceiling and start have changed places: the ceiling comes first, the start last",
-            _ends_exchanged,
-        ),
-        Mistake(
-            "the first number is the gain, ceiling minus start: add the start", _gain_for_ceiling
-        ),
-        Mistake(
-            "the midpoint is where half of the *gain* is reached, reward (ceiling + start)/2, "
-            "not half of the ceiling",
-            _half_the_ceiling,
-        ),
-        Mistake(
-            "the exponent is upside down: it multiplies ln compute, it does not divide it",
-            _inverse_exponent,
-        ),
-        Mistake(
-            "the ceiling is held at the last reward: the curve is still rising there, so it "
-            "has to be fitted",
-            _ceiling_is_the_last,
-        ),
-        Mistake(
-            "the ceiling is held at 1: what a pass rate could be at most is not where this run "
-            "ends",
-            _ceiling_is_one,
-        ),
-        Mistake(
-            "the start is held at 0: the model was not at 0 before training, fit it as well",
-            _start_is_zero,
-        ),
-        Mistake(
-            "the start is held at the first reward: that point is already on its way up, and noisy",
-            _start_is_the_first,
-        ),
+        _per_decade,
+        _log_midpoint,
+        _ends_and_sign_exchanged,
+        _ends_exchanged,
+        _gain_for_ceiling,
+        _half_the_ceiling,
+        _inverse_exponent,
+        _ceiling_is_the_last,
+        _ceiling_is_one,
+        _start_is_zero,
+        _start_is_the_first,
     ),
     hint="For given exponent and midpoint, share = 1/(1 + (midpoint/C)^exponent) is known and R = "
     "start + gain * share is a straight line in it: two numbers by least squares. Search the "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
-from rlnb.classroom.exercises.name_this import NameThis
+from rlnb.classroom.checking.exercise import Convention, Exercise, Mistake, Probe, mistake
+from rlnb.classroom.checking.name_this import NameThis
+from rlnb.classroom.checking.silent_bug import SilentBug
 from rlnb.classroom.exercises.reinforce import PADDING
-from rlnb.classroom.exercises.silent_bug import SilentBug
 
 __all__ = [
     "GSPO_LOSS",
@@ -65,47 +65,64 @@ def _clipped(s, A, low, high):
 
 
 # the ratio
+@mistake(
+    "this is the product of the token ratios, the whole answer's importance weight: "
+    "the T-th root is missing"
+)
 def _product(lp, old, mask):
     return _gap(lp, old, mask).sum(1).exp()
 
 
+@mistake("divided by the padded width: the mean runs over the answer's own tokens")
 def _padded_width(lp, old, mask):
     return _gap(lp, old, mask).mean(1).exp()
 
 
+@mistake("an arithmetic mean of the token ratios: the mean is taken over their logarithms")
 def _arithmetic(lp, old, mask):
     rho = _gap(lp, old, mask).exp()
     return torch.where(mask, rho, 0).sum(1) / _length(mask)
 
 
+@mistake("this is log s: one exp is missing, after the mean")
 def _still_a_log(lp, old, mask, *, cap=None):
     return sequence_ratio(lp, old, mask, cap=cap).log()
 
 
+@mistake("upside down: the new policy over the old one")
 def _upside_down(lp, old, mask):
     return sequence_ratio(old, lp, mask)
 
 
+@mistake("the mask is missing: padding is no token, neither above nor below")
 def _no_mask(lp, old, mask):
     return (lp - old).mean(1).exp()
 
 
+@mistake("padding is added up: the mask counts the tokens but does not choose them")
 def _no_mask_above(lp, old, mask):
     return ((lp - old).sum(1) / _length(mask)).exp()
 
 
+@mistake("one ratio per token: an answer has one, the exp of the mean of their logs")
 def _per_token(lp, old, mask):
     return _gap(lp, old, mask).exp()
 
 
+@mistake("the right number, on every token: one per answer is asked for, shape (B,)")
 def _repeated(lp, old, mask, *, cap=None):
     return sequence_ratio(lp, old, mask, cap=cap)[:, None] * torch.ones_like(lp)
 
 
+@mistake("one mean over all answers: each answer has its own ratio")
 def _one_for_all(lp, old, mask):
     return (_gap(lp, old, mask).sum() / mask.sum()).exp() * torch.ones_like(lp[:, 0])
 
 
+@mistake(
+    "mean probability now over mean probability then: likely tokens would count more; "
+    "average the log-ratios"
+)
 def _mean_probability(lp, old, mask):
     def mean(x):
         return torch.where(mask, torch.where(mask, x, 0).exp(), 0).sum(1) / _length(mask)
@@ -113,16 +130,19 @@ def _mean_probability(lp, old, mask):
     return torch.where(mask.any(1), mean(lp) / mean(old).clamp(min=1e-300), 1)
 
 
+@mistake("one mean log-prob divided by the other: a ratio of probabilities is a difference of logs")
 def _ratio_of_logs(lp, old, mask):
     zero = torch.zeros_like(lp)
     above, below = (torch.where(mask, x, zero).sum(1) for x in (lp, old))
     return torch.where(mask.any(1), above / torch.where(mask.any(1), below, 1), 1)
 
 
+@mistake("the value is right and the gradient is zero: the new log-probs were detached")
 def _detached(lp, old, mask, *, cap=None):
     return sequence_ratio(lp.detach(), old, mask, cap=cap) + 0 * lp.nan_to_num().sum()
 
 
+@mistake(PADDING)
 def _times_mask(lp, old, mask):
     return (((lp - old) * mask).sum(1) / _length(mask)).exp()
 
@@ -139,56 +159,74 @@ def _loss_of(ratio):
     return loss
 
 
+@mistake("token ratios, clipped one by one: this is GRPO's loss; GSPO clips one ratio per answer")
 def _token_ratios(lp, old, mask, A, low, high):
     value = _clipped(_gap(lp, old, mask).exp(), A[:, None], low, high)
     return -(torch.where(mask, value, 0).sum(1) / _length(mask)).mean()
 
 
+@mistake(
+    "a mean over tokens: long answers weigh more; verl 0.9.1 does this until "
+    "loss_agg_mode is seq-mean-token-mean"
+)
 def _by_length(lp, old, mask, A, low, high, *, cap=None):
     value = _clipped(sequence_ratio(lp, old, mask, cap=cap), A, low, high)
     return -(value * mask.sum(1)).sum() / mask.sum()
 
 
+@mistake("each answer times its length: this is LUSPO")
 def _summed_over_tokens(lp, old, mask, A, low, high, *, cap=None):
     value = _clipped(sequence_ratio(lp, old, mask, cap=cap), A, low, high)
     return -(value * mask.sum(1)).mean()
 
 
+@mistake("divided by the length once more: 1/T is already in the ratio's gradient")
 def _divided_again(lp, old, mask, A, low, high, *, cap=None):
     value = _clipped(sequence_ratio(lp, old, mask, cap=cap), A, low, high)
     return -(value / _length(mask)).mean()
 
 
+@mistake("summed over the answers: take the mean")
 def _summed(lp, old, mask, A, low, high, *, cap=None):
     return gspo_loss(lp, old, mask, A, low, high, cap=cap) * len(lp)
 
 
+@mistake("the outer min is missing: clip(s) A alone never corrects a wrong move")
 def _clip_only(lp, old, mask, A, low, high, *, cap=None):
     return -(sequence_ratio(lp, old, mask, cap=cap).clamp(1 - low, 1 + high) * A).mean()
 
 
+@mistake("nothing is clipped: the loss is the mean of -s A")
 def _no_clip(lp, old, mask, A, low, high, *, cap=None):
     return -(sequence_ratio(lp, old, mask, cap=cap) * A).mean()
 
 
+@mistake("you took max: the surrogate is the smaller of the two, and then comes the minus")
 def _max(lp, old, mask, A, low, high, *, cap=None):
     s = sequence_ratio(lp, old, mask, cap=cap)
     return -torch.max(s * A, s.clamp(1 - low, 1 + high) * A).mean()
 
 
+@mistake("epsilon on both sides: the upper edge is 1 + epsilon_high")
 def _one_epsilon(lp, old, mask, A, low, high, *, cap=None):
     return gspo_loss(lp, old, mask, A, low, low, cap=cap)
 
 
+@mistake("the two edges are swapped: 1 - epsilon below, 1 + epsilon_high above")
 def _swapped(lp, old, mask, A, low, high, *, cap=None):
     return gspo_loss(lp, old, mask, A, high, low, cap=cap)
 
 
+@mistake(
+    "the band lies in log space, which is GMPO's unit: GSPO's runs from 1 - epsilon to "
+    "1 + epsilon_high"
+)
 def _band_in_logs(lp, old, mask, A, low, high):
     log_s = _gap(lp, old, mask).sum(1) / _length(mask)
     return -torch.min(log_s.exp() * A, log_s.clamp(-low, high).exp() * A).mean()
 
 
+@mistake("clipped token by token before the mean: this is GMPO's order, with GSPO's band")
 def _clip_before_the_mean(lp, old, mask, A, low, high):
     log_rho, sign = _gap(lp, old, mask), A[:, None] > 0
     band = log_rho.exp().clamp(1 - low, 1 + high).log()
@@ -196,15 +234,18 @@ def _clip_before_the_mean(lp, old, mask, A, low, high):
     return -((kept.sum(1) / _length(mask)).exp() * A).mean()
 
 
+@mistake("the value is right and the gradient is zero: the ratio was detached")
 def _constant(lp, old, mask, A, low, high, *, cap=None):
     return gspo_loss(lp.detach(), old, mask, A, low, high, cap=cap) + 0 * lp.nan_to_num().sum()
 
 
+@mistake("the value is right and the gradient doubled: in s * pi / sg[pi] the s is detached")
 def _paid_twice(lp, old, mask, A, low, high):
     value = _clipped(_twice(lp, old, mask), A[:, None], low, high)
     return -(torch.where(mask, value, 0).sum(1) / _length(mask)).mean()
 
 
+@mistake("the value is right and the gradient T times too large: each token's share of s is s/T")
 def _each_token_whole(lp, old, mask, A, low, high):
     s = sequence_ratio(lp, old, mask).detach() * _gap(lp, lp.detach(), mask).sum(1).exp()
     return -_clipped(s, A, low, high).mean()
@@ -289,47 +330,20 @@ SEQUENCE_RATIO = Exercise(
     ),
     conventions=(Convention(CAPPED, {"cap": 10.0}),),
     mistakes=(
-        Mistake(
-            "this is the product of the token ratios, the whole answer's importance weight: "
-            "the T-th root is missing",
-            _product,
-        ),
-        Mistake(
-            "divided by the padded width: the mean runs over the answer's own tokens", _padded_width
-        ),
-        Mistake(
-            "an arithmetic mean of the token ratios: the mean is taken over their logarithms",
-            _arithmetic,
-        ),
-        Mistake("this is log s: one exp is missing, after the mean", _still_a_log),
-        Mistake("upside down: the new policy over the old one", _upside_down),
-        Mistake("the mask is missing: padding is no token, neither above nor below", _no_mask),
-        Mistake(
-            "padding is added up: the mask counts the tokens but does not choose them",
-            _no_mask_above,
-        ),
-        Mistake(
-            "one ratio per token: an answer has one, the exp of the mean of their logs", _per_token
-        ),
-        Mistake(
-            "the right number, on every token: one per answer is asked for, shape (B,)", _repeated
-        ),
-        Mistake("one mean over all answers: each answer has its own ratio", _one_for_all),
-        Mistake(
-            "mean probability now over mean probability then: likely tokens would count more; "
-            "average the log-ratios",
-            _mean_probability,
-        ),
-        Mistake(
-            "one mean log-prob divided by the other: a ratio of probabilities is a difference "
-            "of logs",
-            _ratio_of_logs,
-        ),
-        Mistake(
-            "the value is right and the gradient is zero: the new log-probs were detached",
-            _detached,
-        ),
-        Mistake(PADDING, _times_mask),
+        _product,
+        _padded_width,
+        _arithmetic,
+        _still_a_log,
+        _upside_down,
+        _no_mask,
+        _no_mask_above,
+        _per_token,
+        _repeated,
+        _one_for_all,
+        _mean_probability,
+        _ratio_of_logs,
+        _detached,
+        _times_mask,
         Mistake(NO_TOKENS, _nothing_to_divide_by),
     ),
     hint="Subtract log-probs, 0 where masked (torch.where on both, before the subtraction); sum "
@@ -354,11 +368,7 @@ GSPO_LOSS = Exercise(
     ),
     conventions=(Convention(CAPPED, {"cap": 10.0}),),
     mistakes=(
-        Mistake(
-            "token ratios, clipped one by one: this is GRPO's loss; GSPO clips one ratio per "
-            "answer",
-            _token_ratios,
-        ),
+        _token_ratios,
         Mistake(
             "the ratio is the product of the token ratios: its T-th root is missing",
             _loss_of(_product),
@@ -375,44 +385,20 @@ GSPO_LOSS = Exercise(
             "the ratio is upside down: the new policy over the old one", _loss_of(_upside_down)
         ),
         Mistake("the mask is missing in the ratio: padding is no token", _loss_of(_no_mask)),
-        Mistake(
-            "clipped token by token before the mean: this is GMPO's order, with GSPO's band",
-            _clip_before_the_mean,
-        ),
-        Mistake(
-            "a mean over tokens: long answers weigh more; verl 0.9.1 does this until "
-            "loss_agg_mode is seq-mean-token-mean",
-            _by_length,
-        ),
-        Mistake("each answer times its length: this is LUSPO", _summed_over_tokens),
-        Mistake(
-            "divided by the length once more: 1/T is already in the ratio's gradient",
-            _divided_again,
-        ),
-        Mistake("summed over the answers: take the mean", _summed),
-        Mistake(
-            "the outer min is missing: clip(s) A alone never corrects a wrong move", _clip_only
-        ),
-        Mistake("nothing is clipped: the loss is the mean of -s A", _no_clip),
-        Mistake(
-            "you took max: the surrogate is the smaller of the two, and then comes the minus", _max
-        ),
-        Mistake("epsilon on both sides: the upper edge is 1 + epsilon_high", _one_epsilon),
-        Mistake("the two edges are swapped: 1 - epsilon below, 1 + epsilon_high above", _swapped),
-        Mistake(
-            "the band lies in log space, which is GMPO's unit: GSPO's runs from 1 - epsilon to "
-            "1 + epsilon_high",
-            _band_in_logs,
-        ),
-        Mistake("the value is right and the gradient is zero: the ratio was detached", _constant),
-        Mistake(
-            "the value is right and the gradient doubled: in s * pi / sg[pi] the s is detached",
-            _paid_twice,
-        ),
-        Mistake(
-            "the value is right and the gradient T times too large: each token's share of s is s/T",
-            _each_token_whole,
-        ),
+        _clip_before_the_mean,
+        _by_length,
+        _summed_over_tokens,
+        _divided_again,
+        _summed,
+        _clip_only,
+        _no_clip,
+        _max,
+        _one_epsilon,
+        _swapped,
+        _band_in_logs,
+        _constant,
+        _paid_twice,
+        _each_token_whole,
         Mistake(PADDING, _loss_of(_times_mask)),
     ),
     hint="Your sequence_ratio, one number per answer, meets one advantage per answer: PPO's min "
@@ -426,12 +412,15 @@ def _gspo_token_ratio(logprobs, old_logprobs, mask):
     return s[:, None] * (own - own.detach()).exp()
 
 
+# The page prints it: laid out as a page is, not as the package.
+# fmt: off
 def gspo_token_ratio(logprobs, old_logprobs, mask):
     """(B, T) three times -> (B, T): s of the answer on each token"""
     own = torch.where(mask, logprobs, 0.0)
     old = torch.where(mask, old_logprobs, 0.0)
     s = ((own - old).sum(1) / mask.sum(1)).exp()
-    return s[:, None] * (own - own.detach()).exp()  # s * pi / sg[pi]
+    return s[:, None] * (own - own.detach()).exp()   # s * pi / sg[pi]
+# fmt: on
 
 
 SILENT_BUG_11 = SilentBug(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
+from rlnb.classroom.checking.exercise import Convention, Exercise, Mistake, Probe, mistake
 
 __all__ = ["CISPO_LOSS", "SAPO_GATE", "cispo_loss", "sapo_gate"]
 
@@ -41,16 +41,28 @@ def cispo_loss(
     return _token_mean(weight * advantages[:, None] * carrier, mask)
 
 
+@mistake(
+    "the weight is differentiated too: detach it, or its own slope times log pi joins "
+    "in and can turn the sign"
+)
 def _undetached(logprobs, old_logprobs, mask, advantages, cap):
     lp, old = _clean(mask, logprobs, old_logprobs)
     return _token_mean((lp - old).exp().clamp(max=cap) * advantages[:, None] * lp, mask)
 
 
+@mistake(
+    "there is no log pi: min(rho, cap) alone is a clipped surrogate, and above the cap "
+    "it has no gradient, the very thing CISPO mends"
+)
 def _clipped_ratio(logprobs, old_logprobs, mask, advantages, cap):
     lp, old = _clean(mask, logprobs, old_logprobs)
     return _token_mean((lp - old).exp().clamp(max=cap) * advantages[:, None], mask)
 
 
+@mistake(
+    "this is PPO's min with an upper edge: above the cap a token with A > 0 is dead; "
+    "CISPO keeps log pi and caps its weight"
+)
 def _min_of_two(logprobs, old_logprobs, mask, advantages, cap):
     lp, old = _clean(mask, logprobs, old_logprobs)
     rho, a = (lp - old).exp(), advantages[:, None]
@@ -69,12 +81,14 @@ def _weighted(weigh):
     return loss
 
 
+@mistake("the cap is on rho times A: it belongs on the ratio, so that A keeps its size")
 def _cap_on_the_product(logprobs, old_logprobs, mask, advantages, cap):
     lp, old = _clean(mask, logprobs, old_logprobs)
     a = advantages[:, None]
     return _token_mean(((lp - old).exp() * a).clamp(max=cap).detach() * lp, mask)
 
 
+@mistake("the ratio is upside down: exp(logprobs - old_logprobs)")
 def _upside_down(logprobs, old_logprobs, mask, advantages, cap):
     lp, old = _clean(mask, logprobs, old_logprobs)
     weight = (old - lp).exp().clamp(max=cap).detach()
@@ -87,23 +101,28 @@ def _per_token(logprobs, old_logprobs, mask, advantages, cap):
     return torch.where(mask, -weight * advantages[:, None] * lp, 0.0)
 
 
+@mistake("each answer is averaged by its own length: CISPO takes one mean over all unmasked tokens")
 def _sequence_mean(*arguments):
     per_token, mask = _per_token(*arguments), arguments[2]
     return (per_token.sum(1) / mask.sum(1).clamp(min=1)).mean()
 
 
+@mistake("divided by B x T, padding included: count the unmasked tokens, mask.sum()")
 def _padding_counted(*arguments):
     return _per_token(*arguments).mean()
 
 
+@mistake("summed, not averaged: divide by mask.sum()")
 def _summed(*arguments):
     return _per_token(*arguments).sum()
 
 
+@mistake("summed over tokens, averaged over answers: divide by mask.sum() instead of B")
 def _row_sums(*arguments):
     return _per_token(*arguments).sum(1).mean()
 
 
+@mistake(GARBAGE)
 def _raw(logprobs, old_logprobs, mask, advantages, cap):
     weight = (logprobs - old_logprobs).exp().clamp(max=cap).detach()
     return -(weight * advantages[:, None] * logprobs * mask).sum() / mask.sum()
@@ -119,7 +138,7 @@ def _tokens(
             "logprobs": torch.tensor(p, **double).log(),
             "old_logprobs": torch.tensor(q, **double).log(),
             "mask": torch.tensor(mask, dtype=torch.bool),
-            "advantages": torch.tensor(advantages, **double),
+            "advantages": advantages,
             "cap": cap,
         },
         catches,
@@ -170,21 +189,9 @@ CISPO_LOSS = Exercise(
         ),
     ),
     mistakes=(
-        Mistake(
-            "the weight is differentiated too: detach it, or its own slope times log pi joins "
-            "in and can turn the sign",
-            _undetached,
-        ),
-        Mistake(
-            "there is no log pi: min(rho, cap) alone is a clipped surrogate, and above the cap "
-            "it has no gradient, the very thing CISPO mends",
-            _clipped_ratio,
-        ),
-        Mistake(
-            "this is PPO's min with an upper edge: above the cap a token with A > 0 is dead; "
-            "CISPO keeps log pi and caps its weight",
-            _min_of_two,
-        ),
+        _undetached,
+        _clipped_ratio,
+        _min_of_two,
         Mistake(
             "the cap stands at 1 + cap: here, as in TRL's epsilon_high for CISPO, the cap is "
             "the bound on the ratio itself",
@@ -213,30 +220,17 @@ CISPO_LOSS = Exercise(
             "both signs",
             _weighted(lambda rho, a, c: torch.where(a > 0, rho.clamp(max=c), rho)),
         ),
-        Mistake(
-            "the cap is on rho times A: it belongs on the ratio, so that A keeps its size",
-            _cap_on_the_product,
-        ),
+        _cap_on_the_product,
         Mistake(
             "no ratio at all: weight 1 is REINFORCE on stale answers; CISPO's is min(rho, cap)",
             _weighted(lambda rho, a, c: torch.ones_like(rho)),
         ),
-        Mistake("the ratio is upside down: exp(logprobs - old_logprobs)", _upside_down),
-        Mistake(
-            "each answer is averaged by its own length: CISPO takes one mean over all unmasked "
-            "tokens",
-            _sequence_mean,
-        ),
-        Mistake(
-            "divided by B x T, padding included: count the unmasked tokens, mask.sum()",
-            _padding_counted,
-        ),
-        Mistake("summed, not averaged: divide by mask.sum()", _summed),
-        Mistake(
-            "summed over tokens, averaged over answers: divide by mask.sum() instead of B",
-            _row_sums,
-        ),
-        Mistake(GARBAGE, _raw),
+        _upside_down,
+        _sequence_mean,
+        _padding_counted,
+        _summed,
+        _row_sums,
+        _raw,
     ),
     differentiate=("logprobs",),
     direction="minimised",
@@ -282,32 +276,31 @@ def _slope(ratio, tau):
     return 1 / torch.cosh(tau / 2 * (ratio - 1)).square()
 
 
+@mistake("the temperatures are swapped: tau_pos where A > 0, tau_neg elsewhere")
 def _swapped(ratio, advantage, tau_pos, tau_neg):
     return sapo_gate(ratio, advantage, tau_neg, tau_pos)
 
 
+@mistake("tau_pos everywhere: where A is not positive it is tau_neg")
 def _one_temperature(ratio, advantage, tau_pos, tau_neg):
     return sapo_gate(ratio, advantage, tau_pos, tau_pos)
 
 
+@mistake("tau_neg everywhere: where A > 0 it is tau_pos")
 def _other_temperature(ratio, advantage, tau_pos, tau_neg):
     return sapo_gate(ratio, advantage, tau_neg, tau_neg)
 
 
+@mistake(
+    "the temperature is picked by the side of the ratio: it is the advantage's sign that picks"
+)
 def _by_the_ratio(ratio, advantage, tau_pos, tau_neg):
     return sapo_gate(ratio, ratio - 1, tau_pos, tau_neg)
 
 
 def _ratios(label: str, ratio: list, advantage: list, tau_pos: float, tau_neg: float) -> Probe:
-    double = {"dtype": torch.float64}
     return Probe(
-        label,
-        {
-            "ratio": torch.tensor(ratio, **double),
-            "advantage": torch.tensor(advantage, **double),
-            "tau_pos": tau_pos,
-            "tau_neg": tau_neg,
-        },
+        label, {"ratio": ratio, "advantage": advantage, "tau_pos": tau_pos, "tau_neg": tau_neg}
     )
 
 
@@ -388,14 +381,10 @@ SAPO_GATE = Exercise(
             "multiplied by the advantage already: return the gate alone, its caller multiplies",
             _gate(lambda r, t, a: 4 / t * torch.sigmoid(t * (r - 1)) * a),
         ),
-        Mistake("the temperatures are swapped: tau_pos where A > 0, tau_neg elsewhere", _swapped),
-        Mistake("tau_pos everywhere: where A is not positive it is tau_neg", _one_temperature),
-        Mistake("tau_neg everywhere: where A > 0 it is tau_pos", _other_temperature),
-        Mistake(
-            "the temperature is picked by the side of the ratio: it is the advantage's sign "
-            "that picks",
-            _by_the_ratio,
-        ),
+        _swapped,
+        _one_temperature,
+        _other_temperature,
+        _by_the_ratio,
     ),
     differentiate=("ratio",),
     hint="torch.where on the advantage gives one tau per element. Then "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
+from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, mistake
 
 __all__ = [
     "EFFECTIVE_SAMPLE_SIZE",
@@ -33,57 +33,81 @@ def importance_estimate(
     return (weights * values).mean()
 
 
+@mistake(
+    "the ratio is upside down: samples come from q, so each is worth p/q, that is "
+    "exp(log_p - log_q)"
+)
 def _inverted(values, log_p, log_q, *, self_normalised=False):
     return importance_estimate(values, log_q, log_p, self_normalised=self_normalised)
 
 
+@mistake("no ratio: this is the mean under q, whoever p is")
 def _no_ratio(values, log_p, log_q):
     return values.mean()
 
 
+@mistake(
+    "you weighted with log p - log q: the weight is its exp. A log-ratio is 0 where "
+    "the two agree, a weight is 1"
+)
 def _log_ratio(values, log_p, log_q):
     return ((log_p - log_q) * values).mean()
 
 
+@mistake("you summed: divide by the number of samples, or the estimate grows with it")
 def _sum(values, log_p, log_q):
     return ((log_p - log_q).exp() * values).sum()
 
 
+@mistake(
+    "the ratio is clipped to [0.8, 1.2]: that is PPO's surrogate; as an estimate of "
+    "the mean under p it is biased"
+)
 def _clipped(values, log_p, log_q):
     return ((log_p - log_q).exp().clamp(0.8, 1.2) * values).mean()
 
 
+@mistake(
+    "the ratio is truncated at 1: less noise, but samples that p likes more than q no "
+    "longer count in full"
+)
 def _truncated(values, log_p, log_q):
     return ((log_p - log_q).exp().clamp(max=1) * values).mean()
 
 
+@mistake(
+    "one weight for all, exp of the mean log-ratio: each sample needs its own, and "
+    "the mean comes last"
+)
 def _exp_of_the_mean(values, log_p, log_q):
     return (log_p - log_q).mean().exp() * values.mean()
 
 
+@mistake("mean weight times mean value: multiply sample by sample, then take the mean")
 def _product_of_means(values, log_p, log_q):
     return (log_p - log_q).exp().mean() * values.mean()
 
 
+@mistake(
+    "you weighted by p and summed: that is for a list of all outcomes; a sample is "
+    "drawn with probability q already, so p/q"
+)
 def _weighted_by_p(values, log_p, log_q):
     return (log_p.exp() * values).sum()
 
 
+@mistake("you divided the logs: p/q is exp(log_p - log_q)")
 def _ratio_of_logs(values, log_p, log_q):
     return (log_p / log_q * values).mean()
 
 
+@mistake(UNDERFLOW)
 def _exp_before_dividing(values, log_p, log_q):
     return (log_p.exp() / log_q.exp() * values).mean()
 
 
 def _samples(label: str, values: list, log_p: list, log_q: list, catches: str = "") -> Probe:
-    arguments = {"values": values, "log_p": log_p, "log_q": log_q}
-    return Probe(
-        label,
-        {name: torch.tensor(x, dtype=torch.float64) for name, x in arguments.items()},
-        catches,
-    )
+    return Probe(label, {"values": values, "log_p": log_p, "log_q": log_q}, catches)
 
 
 IMPORTANCE_ESTIMATE = Exercise(
@@ -114,44 +138,17 @@ IMPORTANCE_ESTIMATE = Exercise(
         ),
     ),
     mistakes=(
-        Mistake(
-            "the ratio is upside down: samples come from q, so each is worth p/q, that is "
-            "exp(log_p - log_q)",
-            _inverted,
-        ),
-        Mistake("no ratio: this is the mean under q, whoever p is", _no_ratio),
-        Mistake(
-            "you weighted with log p - log q: the weight is its exp. A log-ratio is 0 where "
-            "the two agree, a weight is 1",
-            _log_ratio,
-        ),
-        Mistake("you summed: divide by the number of samples, or the estimate grows with it", _sum),
-        Mistake(
-            "the ratio is clipped to [0.8, 1.2]: that is PPO's surrogate; as an estimate of "
-            "the mean under p it is biased",
-            _clipped,
-        ),
-        Mistake(
-            "the ratio is truncated at 1: less noise, but samples that p likes more than q no "
-            "longer count in full",
-            _truncated,
-        ),
-        Mistake(
-            "one weight for all, exp of the mean log-ratio: each sample needs its own, and "
-            "the mean comes last",
-            _exp_of_the_mean,
-        ),
-        Mistake(
-            "mean weight times mean value: multiply sample by sample, then take the mean",
-            _product_of_means,
-        ),
-        Mistake(
-            "you weighted by p and summed: that is for a list of all outcomes; a sample is "
-            "drawn with probability q already, so p/q",
-            _weighted_by_p,
-        ),
-        Mistake("you divided the logs: p/q is exp(log_p - log_q)", _ratio_of_logs),
-        Mistake(UNDERFLOW, _exp_before_dividing),
+        _inverted,
+        _no_ratio,
+        _log_ratio,
+        _sum,
+        _clipped,
+        _truncated,
+        _exp_of_the_mean,
+        _product_of_means,
+        _weighted_by_p,
+        _ratio_of_logs,
+        _exp_before_dividing,
     ),
     hint="One weight per sample, exp(log_p - log_q). Multiply by the value of the same sample, "
     "then take the mean over the samples.",
@@ -165,57 +162,78 @@ def effective_sample_size(log_weights: torch.Tensor, *, share: bool = False) -> 
     return size / len(log_weights) if share else size
 
 
+@mistake("1 / sum w^2 holds for weights that sum to 1: yours do not; (sum w)^2 / sum w^2")
 def _not_normalised(log_weights, *, share=False):
     return 1 / log_weights.exp().square().sum()
 
 
+@mistake("the weights are exp(log_weights): you squared and summed the logs")
 def _not_exponentiated(log_weights):
     return log_weights.sum().square() / log_weights.square().sum()
 
 
+@mistake("this is the sum of the weights, near n on average however unequal they are")
 def _sum_of_weights(log_weights):
     return log_weights.exp().sum()
 
 
+@mistake(
+    "exp of the entropy: also a number of samples, but not this one, which comes from "
+    "the variance; (sum w)^2 / sum w^2"
+)
 def _entropy(log_weights, *, share=False):
     log_share = log_weights.log_softmax(0)
     size = (-(log_share.exp() * log_share).sum()).exp()
     return size / len(log_weights) if share else size
 
 
+@mistake(
+    "Bessel in the variance: n/(1 + var/mean^2) is the same as (sum w)^2 / sum w^2 "
+    "with the population variance"
+)
 def _bessel(log_weights, *, share=False):
     weights = log_weights.exp()
     size = len(weights) / (1 + weights.var() / weights.mean().square())
     return size / len(log_weights) if share else size
 
 
+@mistake(
+    "n/(1 + var w) holds when the weights average 1: in a sample they do not, divide "
+    "the variance by their squared mean"
+)
 def _raw_variance(log_weights, *, share=False):
     size = len(log_weights) / (1 + log_weights.exp().var(correction=0))
     return size / len(log_weights) if share else size
 
 
+@mistake("upside down: it is 1 when one sample has all the weight and n when all are equal")
 def _reciprocal(log_weights):
     return 1 / effective_sample_size(log_weights)
 
 
+@mistake("the sum above is not squared: then the answer changes when all weights double")
 def _numerator_not_squared(log_weights):
     weights = log_weights.exp()
     return weights.sum() / weights.square().sum()
 
 
+@mistake("n^2 / sum w^2 assumes that the weights sum to n: in a sample they do not")
 def _weights_sum_to_n(log_weights):
     return len(log_weights) ** 2 / log_weights.exp().square().sum()
 
 
+@mistake("1 over the largest share: a fair alarm, but the other weights count too")
 def _over_the_largest(log_weights):
     return 1 / log_weights.softmax(0).max()
 
 
+@mistake("sum w^2 / sum w grows with unequal weights: the square of the sum goes above")
 def _square_of_the_sum_below(log_weights):
     weights = log_weights.exp()
     return weights.square().sum() / weights.sum()
 
 
+@mistake(OVERFLOW)
 def _overflow(log_weights, *, share=False):
     weights = log_weights.exp()
     size = weights.sum().square() / weights.square().sum()
@@ -223,7 +241,7 @@ def _overflow(log_weights, *, share=False):
 
 
 def _weights(label: str, log_weights: list[float], catches: str = "") -> Probe:
-    return Probe(label, {"log_weights": torch.tensor(log_weights, dtype=torch.float64)}, catches)
+    return Probe(label, {"log_weights": log_weights}, catches)
 
 
 EFFECTIVE_SAMPLE_SIZE = Exercise(
@@ -249,53 +267,18 @@ EFFECTIVE_SAMPLE_SIZE = Exercise(
         ),
     ),
     mistakes=(
-        Mistake(
-            "1 / sum w^2 holds for weights that sum to 1: yours do not; (sum w)^2 / sum w^2",
-            _not_normalised,
-        ),
-        Mistake(
-            "the weights are exp(log_weights): you squared and summed the logs", _not_exponentiated
-        ),
-        Mistake(
-            "this is the sum of the weights, near n on average however unequal they are",
-            _sum_of_weights,
-        ),
-        Mistake(
-            "exp of the entropy: also a number of samples, but not this one, which comes from "
-            "the variance; (sum w)^2 / sum w^2",
-            _entropy,
-        ),
-        Mistake(
-            "Bessel in the variance: n/(1 + var/mean^2) is the same as (sum w)^2 / sum w^2 "
-            "with the population variance",
-            _bessel,
-        ),
-        Mistake(
-            "n/(1 + var w) holds when the weights average 1: in a sample they do not, divide "
-            "the variance by their squared mean",
-            _raw_variance,
-        ),
-        Mistake(
-            "upside down: it is 1 when one sample has all the weight and n when all are equal",
-            _reciprocal,
-        ),
-        Mistake(
-            "the sum above is not squared: then the answer changes when all weights double",
-            _numerator_not_squared,
-        ),
-        Mistake(
-            "n^2 / sum w^2 assumes that the weights sum to n: in a sample they do not",
-            _weights_sum_to_n,
-        ),
-        Mistake(
-            "1 over the largest share: a fair alarm, but the other weights count too",
-            _over_the_largest,
-        ),
-        Mistake(
-            "sum w^2 / sum w grows with unequal weights: the square of the sum goes above",
-            _square_of_the_sum_below,
-        ),
-        Mistake(OVERFLOW, _overflow),
+        _not_normalised,
+        _not_exponentiated,
+        _sum_of_weights,
+        _entropy,
+        _bessel,
+        _raw_variance,
+        _reciprocal,
+        _numerator_not_squared,
+        _weights_sum_to_n,
+        _over_the_largest,
+        _square_of_the_sum_below,
+        _overflow,
     ),
     hint="Doubling all weights changes nothing, so subtract the largest log-weight first. Then "
     "exp, and the square of the sum over the sum of the squares.",

@@ -1,33 +1,62 @@
-"""The explorers, one module each. Every module has a pure `compute` for printed tables.
+"""The explorers, one module each, loaded when it is asked for: one explorer imports no other.
 
-from rlnb.classroom import explorers
+from rlnb.classroom import explorers                # nothing yet: no torch, no matplotlib
 explorers.clip_explorer()                           # last expression of a cell
 
 from rlnb.classroom.explorers.clip import compute   # the same numbers, no picture
+
+Every module has a pure `compute` for printed tables; how they take bad entries: arguments.
 """
 
 from __future__ import annotations
 
-from rlnb.classroom.explorers.answer_ratio import answer_ratio_explorer
-from rlnb.classroom.explorers.baseline import baseline_explorer
-from rlnb.classroom.explorers.baseline_variance import baseline_variance_explorer
-from rlnb.classroom.explorers.clip import clip_explorer
-from rlnb.classroom.explorers.composer import composer_explorer
-from rlnb.classroom.explorers.difficulty import difficulty_explorer
-from rlnb.classroom.explorers.gae import gae_explorer
-from rlnb.classroom.explorers.gate_zoo import gate_zoo_explorer
-from rlnb.classroom.explorers.gpu_budget import gpu_budget_explorer
-from rlnb.classroom.explorers.group_advantage import group_advantage_explorer
-from rlnb.classroom.explorers.kl_directions import kl_explorer
-from rlnb.classroom.explorers.kl_estimators import kl_estimator_explorer
-from rlnb.classroom.explorers.near_equal import std_explorer
-from rlnb.classroom.explorers.one_token import one_token_explorer
-from rlnb.classroom.explorers.rare_token import rare_token_explorer
-from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
-from rlnb.classroom.explorers.rollouts import rollouts_explorer
-from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
-from rlnb.classroom.explorers.token_gates import token_gates_explorer
-from rlnb.classroom.explorers.token_weights import token_weights_explorer
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlnb.classroom.explorers.answer_ratio import answer_ratio_explorer
+    from rlnb.classroom.explorers.baseline import baseline_explorer
+    from rlnb.classroom.explorers.baseline_variance import baseline_variance_explorer
+    from rlnb.classroom.explorers.clip import clip_explorer
+    from rlnb.classroom.explorers.composer import composer_explorer
+    from rlnb.classroom.explorers.difficulty import difficulty_explorer
+    from rlnb.classroom.explorers.gae import gae_explorer
+    from rlnb.classroom.explorers.gate_zoo import gate_zoo_explorer
+    from rlnb.classroom.explorers.gpu_budget import gpu_budget_explorer
+    from rlnb.classroom.explorers.group_advantage import group_advantage_explorer
+    from rlnb.classroom.explorers.kl_directions import kl_explorer
+    from rlnb.classroom.explorers.kl_estimators import kl_estimator_explorer
+    from rlnb.classroom.explorers.near_equal import std_explorer
+    from rlnb.classroom.explorers.one_token import one_token_explorer
+    from rlnb.classroom.explorers.rare_token import rare_token_explorer
+    from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
+    from rlnb.classroom.explorers.rollouts import rollouts_explorer
+    from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
+    from rlnb.classroom.explorers.token_gates import token_gates_explorer
+    from rlnb.classroom.explorers.token_weights import token_weights_explorer
+
+_HOME = {
+    "answer_ratio_explorer": "answer_ratio",
+    "baseline_explorer": "baseline",
+    "baseline_variance_explorer": "baseline_variance",
+    "clip_explorer": "clip",
+    "composer_explorer": "composer",
+    "difficulty_explorer": "difficulty",
+    "gae_explorer": "gae",
+    "gate_zoo_explorer": "gate_zoo",
+    "gpu_budget_explorer": "gpu_budget",
+    "group_advantage_explorer": "group_advantage",
+    "kl_estimator_explorer": "kl_estimators",
+    "kl_explorer": "kl_directions",
+    "one_token_explorer": "one_token",
+    "rare_token_explorer": "rare_token",
+    "recorded_run_explorer": "recorded_run",
+    "rollouts_explorer": "rollouts",
+    "scaling_fit_explorer": "scaling_fit",
+    "std_explorer": "near_equal",
+    "token_gates_explorer": "token_gates",
+    "token_weights_explorer": "token_weights",
+}
 
 __all__ = [
     "answer_ratio_explorer",
@@ -51,3 +80,13 @@ __all__ = [
     "token_gates_explorer",
     "token_weights_explorer",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"There is no explorer named {name!r}; there are {sorted(_HOME)}.")
+    return getattr(import_module(f"rlnb.classroom.explorers.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, choice_slider, slider
+from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLUE, GREY, ORANGE, PALE, VERMILLION, signed
 from rlnb.toys.router import RouterPolicy
 
@@ -63,6 +64,10 @@ def samples() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return calm.numpy(), flipped.numpy(), draw.numpy()
 
 
+@echoing
+@checked(
+    flips=between(0, 100, "per cent"), length=between(1, LONGEST, "tokens"), band=one_of(BANDS)
+)
 def compute(
     flips: float = 6.0, length: int = 256, band: str = "3e-4, 4e-4", push: float = 0.0
 ) -> dict[str, Any]:
@@ -81,12 +86,6 @@ def compute(
     >>> round(d["mean"], 3), d["cut_up"], d["cut_down"]
     (0.1, 1.0, 0.0)
     """
-    if not 0 <= flips <= 100:
-        raise ValueError(f"flips is a share in per cent, 0 to 100; got {flips}.")
-    if not 1 <= length <= LONGEST:
-        raise ValueError(f"length must lie in 1 ... {LONGEST} tokens, got {length}.")
-    if band not in BANDS:
-        raise ValueError(f"band must be one of {list(BANDS)}, got {band!r}.")
     calm, flipped, draw = (x[:, :length] for x in samples())
     log_ratio = np.where(draw < flips / 100, flipped, calm) + push
     log_s = log_ratio.mean(1)
@@ -103,10 +102,6 @@ def compute(
         "cut_up": up,
         "cut_down": down,
         "mean": float(log_s.mean()),
-        "flips": flips,
-        "length": length,
-        "band": band,
-        "push": push,
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlnb.classroom.explorer import Explorer, slider
+from rlnb.classroom.explorers.arguments import echoing
 from rlnb.classroom.figures import BLACK, GREEN, GREY, NEGATIVE, PALE, POSITIVE, signed
 
 PROBABILITIES = np.array([0.4, 0.1, 0.3, 0.2])
@@ -24,6 +25,7 @@ CAPTION = (
 )
 
 
+@echoing
 def compute(baseline: float = 0.0, offset: float = 0.0) -> dict[str, Any]:
     """One-answer REINFORCE on the four-answer toy, exact.
 
@@ -67,8 +69,6 @@ def compute(baseline: float = 0.0, offset: float = 0.0) -> dict[str, Any]:
         "best_baseline": best,
         "best_answers": answers(best),
         "curve": np.array([answers(b) for b in BASELINES]),
-        "baseline": baseline,
-        "offset": offset,
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
+from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, VERMILLION
 from rlnb.objective import ZOO
 from rlnb.toys import Bandit, estimator_moments
@@ -43,6 +44,8 @@ CAPTION = (
 )
 
 
+@echoing
+@checked(toy=one_of(TOYS), num_generations=one_of(SIZES))
 def compute(toy: str = "graded", baseline: float = 0.56, num_generations: int = 4) -> dict:
     """Noise of one-answer REINFORCE at a fixed b, and of the estimators from a group of G.
 
@@ -65,10 +68,6 @@ def compute(toy: str = "graded", baseline: float = 0.56, num_generations: int = 
     >>> d["groups"]["group mean"]["length"].round(4).tolist()[:3]
     [0.5, 0.6667, 0.75]
     """
-    if toy not in TOYS:
-        raise ValueError(f"toy is {toy!r}; there are {', '.join(map(repr, TOYS))}.")
-    if num_generations not in SIZES:
-        raise ValueError(f"num_generations is {num_generations}; choose one of {SIZES}.")
     pi, rewards, size = _tables(toy)
     mean = float(pi @ rewards)
     truth = pi * (rewards - mean)
@@ -86,9 +85,6 @@ def compute(toy: str = "graded", baseline: float = 0.56, num_generations: int = 
         "optimal": best,
     }
     return {
-        "toy": toy,
-        "baseline": baseline,
-        "num_generations": num_generations,
         "variance": variance(baseline),
         "relative": variance(baseline) / none,
         "named": {name: (b, variance(b) / none) for name, b in named.items()},

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
+from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, signed
 from rlnb.objective import clip
 
@@ -43,6 +44,8 @@ class Corner:
         return self.slope != 0
 
 
+@echoing
+@checked(sign=one_of(SHOWN))
 def compute(
     epsilon_low: float = 0.2,
     epsilon_high: float = 0.2,
@@ -66,8 +69,6 @@ def compute(
     >>> [(c.sign, c.ratio, round(c.slope)) for c in compute()["corners"]]
     [(1, 0.5, 1), (1, 1.5, 0), (-1, 0.5, 0), (-1, 1.5, -1)]
     """
-    if sign not in SHOWN:
-        raise ValueError(f"sign must be one of {list(SHOWN)}, got {sign!r}.")
     if dual == math.inf:
         dual = None
     surrogate = clip(epsilon_low, high=epsilon_high, dual=dual)
@@ -96,10 +97,7 @@ def compute(
         "slope_logprob": {s: by_logprob[row, :size] for row, s in enumerate(SIGNS)},
         "corners": tuple(corners),
         "band": (low, high),
-        "epsilon_low": epsilon_low,
-        "epsilon_high": epsilon_high,
         "dual": dual,
-        "sign": sign,
     }
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, choice_slider
+from rlnb.classroom.explorers.arguments import checked, one_of
 from rlnb.classroom.explorers.composer_menus import MENUS, REWARDS, choices_of, compose
 from rlnb.classroom.explorers.composer_picture import SIZE, alt, build, changes, report, update
 from rlnb.objective import (
@@ -68,6 +69,7 @@ class Said:
         return " ".join((", ".join(words) + ".", *self.differences))
 
 
+@checked(rewards=one_of(REWARDS), show=one_of(SHOWN))
 def compute(
     start: str = "grpo",
     advantage: Any = None,
@@ -102,10 +104,6 @@ def compute(
     >>> d["name"], d["nearest"][0]
     (None, ('grpo', terms: k3(0.04) -> none))
     """
-    if rewards not in REWARDS:
-        raise ValueError(f"rewards must be one of {list(REWARDS)}, got {rewards!r}.")
-    if show not in SHOWN:
-        raise ValueError(f"show must be one of {list(SHOWN)}, got {show!r}.")
     picked = {
         "advantage": advantage,
         "credit": credit,

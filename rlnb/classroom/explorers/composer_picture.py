@@ -11,9 +11,9 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
+from rlnb.classroom.cached_text import Letters, columns
 from rlnb.classroom.explorers.composer_menus import REWARDS
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, PALE, POSITIVE, VERMILLION, signed
-from rlnb.classroom.letters import Letters, columns
 from rlnb.objective import Difference, topk_mix
 from rlnb.toys import running_batch
 

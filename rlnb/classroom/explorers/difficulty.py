@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
+from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, METHOD_COLORS, PURPLE
 
 SIZES = (2, 4, 8, 16, 32, 64)
@@ -60,6 +61,8 @@ def weight(p: np.ndarray, size: int, method: str) -> np.ndarray:
     return chances(p, size) @ push(method, size) / (size * p * (1 - p))
 
 
+@echoing
+@checked(rate=between(0.01, 0.99), size=one_of(SIZES), method=one_of(METHODS), show=one_of(SHOWN))
 def compute(
     rate: float = 0.1, size: int = 16, method: str = "zscore", show: str = "weight"
 ) -> dict[str, Any]:
@@ -76,14 +79,6 @@ def compute(
     >>> [round(compute(p)["weight"], 4) for p in (0.5, 0.1, 0.9, 0.01)]
     [1.9341, 2.8478, 2.8478, 3.733]
     """
-    if not 0.01 <= rate <= 0.99:
-        raise ValueError(f"rate must be from 0.01 to 0.99, got {rate}.")
-    if size not in SIZES:
-        raise ValueError(f"size must be one of {list(SIZES)}, got {size}.")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {list(METHODS)}, got {method!r}.")
-    if show not in SHOWN:
-        raise ValueError(f"show must be one of {list(SHOWN)}, got {show!r}.")
     curves = {name: weight(RATES, size, name) for name in METHODS}
     if show == "signal":
         curves = {name: curve * RATES * (1 - RATES) for name, curve in curves.items()}
@@ -97,10 +92,6 @@ def compute(
         "rates": RATES,
         "curves": curves,
         "silent_curve": RATES**size + (1 - RATES) ** size,
-        "rate": rate,
-        "size": size,
-        "method": method,
-        "show": show,
     }
 
 

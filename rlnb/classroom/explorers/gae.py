@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, slider, switch
+from rlnb.classroom.explorers.arguments import between, checked, echoing
 from rlnb.classroom.figures import BLACK, GREEN, GREY, NEGATIVE, PALE, POSITIVE, signed
 from rlnb.objective import Batch, gae
 
@@ -76,6 +77,8 @@ def _curve(gamma: float, wrong_critic: bool) -> np.ndarray:
     return np.array([_gradient({b: table[b][0] for b in BRANCHES}) for table in tables])
 
 
+@echoing
+@checked(lam=between(0, 1), gamma=between(0, 1))
 def compute(lam: float = 0.0, gamma: float = 1.0, wrong_critic: bool = True) -> dict[str, Any]:
     """GAE on both branches of the toy, exact: every expectation is a sum.
 
@@ -88,9 +91,6 @@ def compute(lam: float = 0.0, gamma: float = 1.0, wrong_critic: bool = True) -> 
     >>> [round(compute(lam)["gradient"], 4) for lam in (0, 0.5, 0.9, 0.95, 1)]
     [-0.048, 0.06, 0.1464, 0.1572, 0.168]
     """
-    for name, value in (("lam", lam), ("gamma", gamma)):
-        if not 0 <= value <= 1:
-            raise ValueError(f"{name} must lie between 0 and 1, got {value}.")
     advantages = _advantages(lam, gamma, wrong_critic)
     gradient = _gradient({branch: float(advantages[branch][0]) for branch in BRANCHES})
     return {
@@ -102,9 +102,6 @@ def compute(lam: float = 0.0, gamma: float = 1.0, wrong_critic: bool = True) -> 
         "right_sign": gradient > 0,
         "lambdas": LAMBDAS,
         "curve": _curve(gamma, wrong_critic),
-        "lam": lam,
-        "gamma": gamma,
-        "wrong_critic": wrong_critic,
     }
 
 

@@ -7,6 +7,15 @@ from typing import Any
 import numpy as np
 
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
+from rlnb.classroom.explorers.arguments import (
+    above,
+    at_least,
+    between,
+    checked,
+    echoing,
+    inside,
+    one_of,
+)
 from rlnb.classroom.figures import BLACK, GREY, METHOD_COLORS, METHOD_LINES, PALE, signed
 
 LOWEST, HIGHEST = 0.1, 10.0
@@ -111,6 +120,15 @@ def objectives(ratio: np.ndarray, sign: int, epsilon: float, tau: float, old: fl
     return {name: sign * value for name, value in values.items()}
 
 
+@echoing
+@checked(
+    sign=one_of(SIGNS),
+    show=one_of(("all", *NAMES[2:])),
+    old=inside(0, 1),
+    epsilon=at_least(0),
+    tau=above(0),
+    ratio=between(LOWEST, HIGHEST),
+)
 def compute(
     epsilon: float = 0.2,
     tau: float = 1.0,
@@ -132,16 +150,6 @@ def compute(
     >>> {name: round(float(w), 3) for name, w in compute(ratio=1.5)["at"].items()}
     {'none': 1.5, 'ppo': 0.0, 'dual': 0.0, 'cispo': 1.2, 'sapo': 1.41, 'dppo': 1.5}
     """
-    if sign not in SIGNS:
-        raise ValueError(f"sign must be one of {list(SIGNS)}, got {sign!r}.")
-    if show != "all" and show not in NAMES[2:]:
-        raise ValueError(f"show must be 'all' or one of {list(NAMES[2:])}, got {show!r}.")
-    if not 0 < old < 1:
-        raise ValueError(f"old must be a probability above 0 and below 1, got {old}.")
-    if epsilon < 0 or tau <= 0:
-        raise ValueError(f"epsilon must be at least 0 and tau above 0; got {epsilon} and {tau}.")
-    if not LOWEST <= ratio <= HIGHEST:
-        raise ValueError(f"ratio must be from {LOWEST} to {HIGHEST:.0f}, the axis; got {ratio}.")
     s = SIGNS[sign]
     here = weights(np.asarray(ratio), s, epsilon, tau, old)
     return {
@@ -156,9 +164,6 @@ def compute(
         ),  # for A > 0 it is PPO
         "cursor": ratio,
         "sign": s,
-        "epsilon": epsilon,
-        "tau": tau,
-        "old": old,
     }
 
 

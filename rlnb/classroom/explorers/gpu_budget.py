@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, switch
+from rlnb.classroom.explorers.arguments import checked, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION
 from rlnb.training.budget import (
     CARDS,
@@ -32,6 +33,7 @@ LABEL = "bound from data sheet numbers, not a measurement"
 PROMPT_TOKENS = 100
 
 
+@checked(card=one_of(CARDS), models=one_of(MODELS))
 def compute(
     model: str | Shape = "0.5B",
     card: str = "L4",
@@ -58,9 +60,6 @@ def compute(
     >>> d["each"], round(d["peak"] / 1e9, 1), round(sum(d["seconds"].values()), 1)
     (16, 13.2, 7.7)
     """
-    for value, known, what in ((card, CARDS, "card"), (models, MODELS, "models")):
-        if value not in known:
-            raise ValueError(f"{what} must be one of {list(known)}, got {value!r}.")
     if not isinstance(model, Shape) and model not in SHAPES:
         raise ValueError(f"model must be one of {list(SHAPES)} or a Shape, got {model!r}.")
     shape = model if isinstance(model, Shape) else SHAPES[model]

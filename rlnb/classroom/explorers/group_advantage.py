@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, choice, slider, text_field
+from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, signed
 from rlnb.objective import Batch, group_center, group_zscore
 
@@ -73,6 +74,8 @@ def _advantage(rewards: Sequence[float], std: str, eps: float) -> np.ndarray:
     return part(batch, row[:, None])[:, 0].numpy()
 
 
+@echoing
+@checked(std=one_of(DIVISORS), fill=one_of(("list", "last")))
 def compute(
     rewards: str | Sequence[float] = RUNNING_GROUP,
     size: int | None = None,
@@ -93,10 +96,6 @@ def compute(
     >>> [compute(std=std)["advantages"][0].round(4).item() for std in DIVISORS]
     [1.0, 0.866, 0.5]
     """
-    if std not in DIVISORS:
-        raise ValueError(f"std must be one of {list(DIVISORS)}, got {std!r}.")
-    if fill not in ("list", "last"):
-        raise ValueError(f"fill must be 'list' or 'last', got {fill!r}.")
     given = parse_rewards(rewards) if isinstance(rewards, str) else tuple(rewards)
     group = fill_group(given, len(given) if size is None else size, fill)
     table = np.array(group, dtype=float)
@@ -120,9 +119,6 @@ def compute(
         "equal": bool(table.max() == table.min()),
         "given": given,
         "size": count,
-        "std": std,
-        "fill": fill,
-        "eps": eps,
     }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rlnb.classroom.explorer import Explorer, choice, slider
+from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, PALE, PURPLE
 
 STEP = 0.05
@@ -31,6 +32,8 @@ CAPTION = (
 )
 
 
+@echoing
+@checked(fit=one_of(FITS))
 def compute(
     distance: float = 3.0,
     weight: float = 0.5,
@@ -56,8 +59,6 @@ def compute(
     >>> {way: [round(v, 4) for v in best] for way, best in compute()["best"].items()}
     {'forward': [0.0, 3.1623, 0.462], 'reverse': [2.9843, 1.0234, 0.6888]}
     """
-    if fit not in FITS:
-        raise ValueError(f"fit must be one of {list(FITS)}, got {fit!r}.")
     log_p = _log_target(WIDE, distance, weight)
     target_mean = (2 * weight - 1) * distance
     target_deviation = math.sqrt(1 + distance**2 - target_mean**2)
@@ -84,9 +85,6 @@ def compute(
         "target_deviation": target_deviation,
         "entropy": entropy,
         "best": best,
-        "distance": distance,
-        "weight": weight,
-        "fit": fit,
     }
 
 

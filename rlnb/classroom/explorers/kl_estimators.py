@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rlnb.classroom.explorer import Explorer, choice, slider
+from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, signed
 
 REFERENCE = np.array([0.1, 0.4, 0.2, 0.3])
@@ -38,6 +39,8 @@ CAPTION = (
 )
 
 
+@echoing
+@checked(samples=one_of(SAMPLES), distance=between(0, LARGEST))
 def compute(distance: float = 1.0, samples: str = "fresh") -> dict[str, Any]:
     """The estimators at one distance and along the whole line, by enumeration.
 
@@ -56,12 +59,7 @@ def compute(distance: float = 1.0, samples: str = "fresh") -> dict[str, Any]:
     >>> round(d["kl"], 6), round(d["value"]["k3"], 6), round(d["spread"]["k3"], 6)
     (0.41416, 0.41416, 0.388715)
     """
-    if samples not in SAMPLES:
-        raise ValueError(f"samples is {samples!r}; choose one of {', '.join(SAMPLES)}.")
-    if not 0 <= distance <= LARGEST:
-        raise ValueError(f"distance must lie in [0, {LARGEST:g}], got {distance}.")
-    here = _at(distance, samples)
-    return here | {"distance": distance, "samples": samples, "curves": _curves(samples)}
+    return _at(distance, samples) | {"curves": _curves(samples)}
 
 
 @cache

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
+from rlnb.classroom.explorers.arguments import at_least, between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREEN, NEGATIVE, POSITIVE, PURPLE, signed
 from rlnb.objective import Batch, group_center, group_zscore
 
@@ -55,6 +56,8 @@ def _advantages(rewards: np.ndarray, eps: float, divide: bool) -> np.ndarray:
     return part(batch, flat[:, None])[:, 0].numpy().reshape(rewards.shape)
 
 
+@echoing
+@checked(size=between(2, MAX_SIZE), gap=at_least(0), eps=at_least(0), pattern=one_of(PATTERNS))
 def compute(
     gap: float = 0.01, size: int = 8, eps: float = 1e-6, divide: bool = True, pattern: str = "one"
 ) -> dict[str, Any]:
@@ -69,12 +72,6 @@ def compute(
     >>> [round(compute(gap)["largest"], 4) for gap in (1.0, 0.01, 1e-6)]
     [2.6457, 2.645, 0.6575]
     """
-    if not 2 <= size <= MAX_SIZE:
-        raise ValueError(f"size must be from 2 to {MAX_SIZE}, got {size}.")
-    if gap < 0 or eps < 0:
-        raise ValueError(f"gap and eps must not be negative, got {gap} and {eps}.")
-    if pattern not in PATTERNS:
-        raise ValueError(f"pattern must be one of {list(PATTERNS)}, got {pattern!r}.")
     gaps = np.array([gap, *GAPS])
     rewards = _rewards(gaps, size, pattern)
     by_rule = {
@@ -93,11 +90,6 @@ def compute(
         "bound": math.sqrt(size - 1),
         "gaps": gaps[1:],
         "curves": {name: np.abs(table[1:]).max(1) for name, table in by_rule.items()},
-        "gap": gap,
-        "size": size,
-        "eps": eps,
-        "divide": divide,
-        "pattern": pattern,
     }
 
 

@@ -8,17 +8,19 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, choice, slider
+from rlnb.classroom.explorers.arguments import above, checked
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, signed
 from rlnb.objective import clip
 
 EPSILON = 0.2
 RATIOS = np.linspace(0.0, 2.2, 221)
 CAPTION = (
-    "The curve is what the token is worth, the arrow the way its log-probability is pushed. Where "
+    "The curve is the token's objective, the arrow the way its log-probability is pushed. Where "
     "the curve is flat there is no arrow."
 )
 
 
+@checked(ratio=above(0))
 def compute(ratio: float = 1.0, A: float = 1.0) -> dict[str, Any]:
     """Objective and push of one token with `ratio` > 0 and advantage `A`, epsilon 0.2.
 
@@ -47,7 +49,7 @@ def build(figure, data):
     axes = figure.add_axes((0.08, 0.2, 0.9, 0.76))
     axes.set(xlim=(0, 2.2), ylim=(-2.4, 1.6), xticks=(0, 0.8, 1, 1.2, 2))
     axes.set_xlabel("ratio ρ of this token", fontsize=11)
-    axes.set_ylabel("what it is worth", fontsize=11)
+    axes.set_ylabel("objective of this token", fontsize=11)
     axes.tick_params(labelsize=10.5)
     axes.axvspan(1 - EPSILON, 1 + EPSILON, color=BLACK, alpha=0.08, lw=0)
     axes.axhline(0, color=GREY, lw=0.8)
@@ -93,6 +95,11 @@ def bad_and_silent(data) -> bool:
 def largest_bad(data) -> bool:
     """A bad token pushed down harder than twice its advantage."""
     return data["A"] < 0 and data["push"] <= 2 * data["A"]
+
+
+def fallen_and_pushed(data) -> bool:
+    """A good token below the band, with the largest push the slider allows there."""
+    return data["A"] > 0 and 0.74 < data["ratio"] < 0.8
 
 
 def one_token_explorer() -> Explorer:

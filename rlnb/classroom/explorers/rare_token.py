@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rlnb.classroom.explorer import Explorer, choice_slider, slider
+from rlnb.classroom.explorers.arguments import at_least, checked, echoing
 from rlnb.classroom.figures import BLACK, GREY, METHOD_COLORS, METHOD_LINES
 
 BATCHES, UPDATES, MAX_RATIO, LOWEST = 60, 16, 2.1, 5e-5
@@ -46,6 +47,8 @@ class Rule:
         return self.ratio < self.free
 
 
+@echoing
+@checked(updates=at_least(1), step=at_least(0), epsilon_high=at_least(0))
 def compute(
     p0: float = 0.01,
     target: float = 0.5,
@@ -73,20 +76,8 @@ def compute(
     """
     if not 0 < p0 <= target <= 1:
         raise ValueError(f"p0 and target need 0 < p0 <= target <= 1, got {p0} and {target}.")
-    if updates < 1 or step < 0 or epsilon_high < 0:
-        raise ValueError(
-            "updates must be at least 1, step and epsilon_high at least 0; "
-            f"got {updates}, {step} and {epsilon_high}."
-        )
     edges = {"symmetric": SYMMETRIC, "chosen": epsilon_high, "none": math.inf}
-    return {
-        "rules": {name: _rule(edge, p0, target, updates, step) for name, edge in edges.items()},
-        "p0": p0,
-        "target": target,
-        "epsilon_high": epsilon_high,
-        "updates": updates,
-        "step": step,
-    }
+    return {"rules": {name: _rule(edge, p0, target, updates, step) for name, edge in edges.items()}}
 
 
 def _rule(epsilon: float, p0: float, target: float, updates: int, step: float) -> Rule:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from rlnb.classroom.explorer import Explorer, choice, slider
+from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, VERMILLION, WINE
 from rlnb.training import data_folder, read
 
@@ -33,6 +34,8 @@ def _records(run: str) -> tuple[dict[str, Any], ...]:
     return tuple(read(data_folder() / "runs" / f"{RUNS[run]}.jsonl"))
 
 
+@echoing
+@checked(run=one_of(RUNS), step=between(0, LAST))
 def compute(step: int = LAST, run: str = "seed 0") -> dict[str, Any]:
     """What a recorded run shows after `step` optimizer steps; 0 is the model before training.
 
@@ -47,17 +50,12 @@ def compute(step: int = LAST, run: str = "seed 0") -> dict[str, Any]:
     >>> compute(40, "coin flip")["step"]
     20
     """
-    if run not in RUNS:
-        raise ValueError(f"run must be one of {list(RUNS)}, got {run!r}.")
-    if not 0 <= step <= LAST:
-        raise ValueError(f"step must be from 0 to {LAST}, got {step}.")
     records = _records(run)
     steps = [r for r in records if r["record"] == "step"]
     step = min(step, len(steps))
     evals = [r for r in records if r["record"] == "eval" and r["step"] <= step]
     answered = evals[-1]["step"]
     return {
-        "run": run,
         "step": step,
         "last": len(steps),
         "groups": {kind: [r[f"groups/{kind}"] for r in steps[:step]] for kind in GROUPS},

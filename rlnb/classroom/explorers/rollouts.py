@@ -13,9 +13,10 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Polygon
 
+from rlnb.classroom.cached_text import MONO, Letters, letter_width, middle
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
+from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, signed
-from rlnb.classroom.letters import MONO, Letters, letter_width, middle
 from rlnb.training import data_folder, read
 
 RUN = "chain_rollouts_seed0"
@@ -50,6 +51,8 @@ def steps() -> tuple[int, ...]:
     return tuple(_groups())
 
 
+@echoing
+@checked(prompt=between(1, PROMPTS), answer=between(1, ANSWERS), show=one_of(SHOW))
 def compute(step: int = 1, prompt: int = 1, answer: int = 1, show: str = "weight") -> dict:
     """One recorded group of eight answers, and the push on every token of one of them.
 
@@ -69,21 +72,12 @@ def compute(step: int = 1, prompt: int = 1, answer: int = 1, show: str = "weight
     groups = _groups()
     if step not in groups:
         raise ValueError(f"step must be one of {list(groups)}, the recorded ones, got {step}.")
-    if not 1 <= prompt <= PROMPTS:
-        raise ValueError(f"prompt must be from 1 to {PROMPTS}, got {prompt}.")
-    if not 1 <= answer <= ANSWERS:
-        raise ValueError(f"answer must be from 1 to {ANSWERS}, got {answer}.")
-    if show not in SHOW:
-        raise ValueError(f"show must be one of {list(SHOW)}, got {show!r}.")
     group = groups[step][prompt - 1]
     chosen = group[answer - 1]
     p = np.exp(np.array(chosen["logprobs"]))
     push = -np.array(chosen["gradient"])
     return {
-        "step": step,
         "prompt": chosen["prompt"],
-        "answer": answer,
-        "show": show,
         "texts": [
             "".join(row["tokens"][:-1]) if row["tokens"][-1] == "<eos>" else "".join(row["tokens"])
             for row in group

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlnb.classroom.explorer import Explorer, choice_slider, slider
+from rlnb.classroom.explorers.arguments import above, at_least, between, checked, echoing
 from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, SKY, VERMILLION
 from rlnb.toys.scaling import Sigmoid, ceiling_error, fit_sigmoids
 
@@ -41,6 +42,8 @@ def _others(seen: int, noise: float) -> np.ndarray:
     return fit_sigmoids(budget, TRUE(budget) + noise * draws)
 
 
+@echoing
+@checked(seen=between(4, POINTS, "points"), noise=above(0), seed=at_least(0))
 def compute(seen: int = 26, noise: float = 0.01, seed: int = 0) -> dict[str, Any]:
     """A run whose true curve is known, its first part, and the sigmoids that fit it.
 
@@ -53,10 +56,6 @@ def compute(seen: int = 26, noise: float = 0.01, seed: int = 0) -> dict[str, Any
     `spread` sd over the 24, `at_bound` how many sit at 1; `error`, the standard error in theory;
     `known_from`, the first number of points with an error below 0.01, or None; the arguments.
     """
-    if not 4 <= seen <= POINTS:
-        raise ValueError(f"seen must be 4 to {POINTS} points, got {seen}.")
-    if noise <= 0 or seed < 0:
-        raise ValueError(f"noise must be above 0 and seed at least 0, got {noise} and {seed}.")
     budget = np.arange(1.0, seen + 1)
     clean = TRUE(budget)
     own = clean + noise * np.random.default_rng([1, seed]).standard_normal(POINTS)[:seen]
@@ -80,9 +79,6 @@ def compute(seen: int = 26, noise: float = 0.01, seed: int = 0) -> dict[str, Any
         "theory": theory,
         "known_from": int(below[0]) + SEEN[0] if len(below) else None,
         "reached": TRUE(float(seen)) / TRUE.ceiling,
-        "seen": seen,
-        "noise": noise,
-        "seed": seed,
     }
 
 

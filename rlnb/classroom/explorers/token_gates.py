@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, choice_slider, slider
+from rlnb.classroom.explorers.arguments import between, checked
 from rlnb.classroom.figures import signed
 from rlnb.classroom.pictures.token_grid import LEFT, answer_labels, empty_grid, paint
 from rlnb.objective import clip
@@ -20,6 +21,7 @@ CAPTION = (
 )
 
 
+@checked(epsilon=between(0, 1))
 def compute(epsilon: float = 0.2, dual: float | None = None) -> dict[str, Any]:
     """The push on each token of the running group under clip and min, by autograd.
 

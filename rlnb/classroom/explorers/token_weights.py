@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from rlnb.classroom.explorer import Explorer, choice, slider
+from rlnb.classroom.explorers.arguments import at_least, checked, echoing, one_of
 from rlnb.classroom.figures import BLUE, GREY, ORANGE, signed
 from rlnb.objective import (
     Batch,
@@ -84,6 +85,14 @@ def token_weight(part: Any, lengths: tuple[int, ...], limit: int, micro: int = 4
     return part(batch, totals)[:, 0].numpy()
 
 
+@echoing
+@checked(
+    divisor=one_of(("limit", "width")),
+    micro=one_of((1, 2, 4)),
+    first=at_least(1),
+    second=at_least(1),
+    other=at_least(1),
+)
 def compute(
     first: int = 4,
     second: int = 12,
@@ -107,13 +116,7 @@ def compute(
     >>> d["weights"]["sequence_mean"].round(4).tolist(), round(d["longer"]["sequence_mean"], 4)
     ([0.0625, 0.0208, 0.0833, 0.0833], -0.2)
     """
-    if divisor not in ("limit", "width"):
-        raise ValueError(f"divisor must be 'limit' or 'width', got {divisor!r}.")
-    if micro not in (1, 2, 4):
-        raise ValueError(f"micro must be 1, 2 or 4 rows, as there are four answers; got {micro!r}.")
     lengths = (first, second, other, other)
-    if min(lengths) < 1:
-        raise ValueError(f"an answer has at least 1 token, got lengths {list(lengths)}.")
     grown = (first + 1, *lengths[1:])
     weights, shares, longer = {}, {}, {}
     for rule in RULES:
@@ -131,12 +134,6 @@ def compute(
         "weights": weights,
         "shares": shares,
         "longer": longer,
-        "first": first,
-        "second": second,
-        "other": other,
-        "limit": limit,
-        "micro": micro,
-        "divisor": divisor,
     }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from rlnb.classroom.explorer import Explorer
 from rlnb.classroom.figures import GREEN, GREY, Bundle
 from rlnb.classroom.lesson import progress
-from rlnb.classroom.screen import display, ipywidgets
+from rlnb.classroom.notebook_display import display, ipywidgets
 
 __all__ = ["Goal", "Task", "task"]
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from rlnb.classroom.figures import GREEN, VERMILLION, Bundle, Picture
 from rlnb.classroom.lesson import progress
-from rlnb.classroom.screen import display, ipywidgets
+from rlnb.classroom.notebook_display import display, ipywidgets
 
 __all__ = ["predict", "reveal", "score"]
 

@@ -1,1 +1,3 @@
-"""Ready pictures for the pages: each draws one idea and says it in its caption."""
+"""Pictures and tables that stand still, each with the numbers they show."""
+
+from __future__ import annotations

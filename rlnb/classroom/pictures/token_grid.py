@@ -42,7 +42,7 @@ def token_grid(
 ) -> Picture:
     """A panel per method: `pushes[name]` (B, T) is the push on each token's log-probability.
 
-    Blue pushes up, red down, hatched is exactly 0. `outside` (B, T, bool) gives the cells a bold
+    Blue pushes up, orange down, hatched is exactly 0. `outside` (B, T, bool) gives the cells a bold
     frame; `count` is the word for hatched cells in a panel's title.
     """
     mask = batch.mask.numpy() > 0
@@ -54,13 +54,13 @@ def token_grid(
         width = (1 - LEFT) / len(data)
         for k, (name, push) in enumerate(data.items()):
             axes = figure.add_axes((LEFT + width * k, 0.12, width - 0.012, 0.76))
-            boxes, texts = empty_grid(axes, mask, size=TEXT if len(data) < 3 else 9.5)
+            boxes, texts = empty_grid(axes, mask, size=TEXT if len(data) < 3 else 9)
             if k == 0:
                 answer_labels(axes, batch.rewards.tolist())
             for at, box in boxes.items():
                 paint(box, texts[at], push[at], bool(bold[at]))
             axes.set_title(f"{name}: {dead[name]} {count}", fontsize=TEXT, weight="bold")
-        key = "blue: pushed up      red: pushed down      hatched: no push"
+        key = "blue: pushed up      orange: pushed down      hatched: no push"
         key += "      bold frame: outside the band" if bold.any() else ""
         figure.text(LEFT + (1 - LEFT) / 2, 0.03, key, ha="center", fontsize=TEXT)
 
@@ -83,6 +83,8 @@ def probability_grid(batch: Batch, *, caption: str, outside: Tensor | None = Non
             frame(box, bool(bold[i, j]))
             ratio = new[i, j] / old[i, j]
             texts[i, j].set_text(f"{old[i, j]:.4g} → {new[i, j]:.4g}\nratio {ratio:.2f}")
+            if len(texts[i, j].get_text()) > 25:  # 0.0001 → 0.0002 would touch its frame
+                texts[i, j].set_fontsize(9)
         for j in range(mask.shape[1]):
             axes.text(j + 0.5, -0.1, f"token {j}", ha="center", fontsize=TEXT, color=GREY)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rlnb import check
-from rlnb.classroom.exercises.outcome import agree, run
+from rlnb.classroom.checking.outcome import agree, run
 from rlnb.objective import ANNEX, Batch, max_rl
 
 

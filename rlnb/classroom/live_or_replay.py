@@ -28,7 +28,7 @@ import torch
 
 from rlnb.classroom.figures import Bundle
 from rlnb.classroom.live_plot import LivePlot
-from rlnb.classroom.screen import display, in_notebook
+from rlnb.classroom.notebook_display import display, in_notebook
 from rlnb.training import TASKS, BadInput, BaseRecipe, Recipe, data_folder, load, train_base
 from rlnb.training.budget import GB, SHAPES, Load, Precision, memory, peak
 from rlnb.training.record import environment, pack, unpack

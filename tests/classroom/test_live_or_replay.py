@@ -11,9 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from rlnb.classroom import live_plot, run_mode
+from rlnb.classroom import live_or_replay, live_plot
+from rlnb.classroom.live_or_replay import (
+    GPU,
+    Mode,
+    Page,
+    Plan,
+    need,
+    open_page,
+    pick_mode,
+    plan_for,
+)
 from rlnb.classroom.live_plot import LivePlot
-from rlnb.classroom.run_mode import GPU, Mode, Page, Plan, need, open_page, pick_mode, plan_for
 from rlnb.training import BadInput, Recipe, data_folder, series
 
 ROOT = Path(__file__).parents[2]
@@ -61,12 +70,12 @@ def test_a_smaller_card_gets_a_smaller_preset():
         assert plan_for(1.24 * need(plan)) != plan
     assert plan_for(0.0) == GPU[-1]
     assert pick_mode(None, cuda=True, free=80e9).plan.preset == "large"
-    assert pick_mode("cpu", cuda=True, free=80e9).plan == run_mode.CPU
+    assert pick_mode("cpu", cuda=True, free=80e9).plan == live_or_replay.CPU
 
 
 def test_the_banner_says_the_mode_in_large_letters():
     words = {}
-    for name in run_mode.NAMES:
+    for name in live_or_replay.NAMES:
         page = Page.__new__(Page)
         page.mode = Mode(name, "a reason")
         page.header = {"machine": "some card", "torch": "2", "device": "cpu", "model": "shipped"}
@@ -128,7 +137,7 @@ def test_on_another_card_a_base_is_trained_once_and_handed_out_in_copies(monkeyp
         calls.append((recipe.steps, recipe.preset, device))
         return {"weights": [1]}, "tokenizer", {}
 
-    monkeypatch.setattr(run_mode, "train_base", train_base)
+    monkeypatch.setattr(live_or_replay, "train_base", train_base)
     page = Page(Mode("cpu", "test", Plan("small", 7, Recipe())))
     first, _ = page.load()
     first["weights"].append(2)
@@ -172,7 +181,9 @@ def measured() -> list[str]:
 
 
 def test_the_shipped_recording_has_what_the_page_measures():
-    found = json.loads((data_folder() / "runs" / run_mode.RECORDED).read_text(encoding="utf-8"))
+    found = json.loads(
+        (data_folder() / "runs" / live_or_replay.RECORDED).read_text(encoding="utf-8")
+    )
     assert sorted(found) == sorted(["header", *measured()])
     assert found["header"]["device"] == "cpu" and found["header"]["model"] == "shipped"
     page = Page(Mode("replay", "test"))

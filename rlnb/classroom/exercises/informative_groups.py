@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Convention, Exercise, Mistake, Probe
-from rlnb.classroom.exercises.name_this import NameThis
-from rlnb.classroom.exercises.silent_bug import SilentBug
+from rlnb.classroom.checking.exercise import Convention, Exercise, mistake
+from rlnb.classroom.checking.name_this import NameThis
+from rlnb.classroom.checking.silent_bug import SilentBug
+from rlnb.classroom.exercises.groups import rewards_probe
 
 __all__ = ["KEEP_INFORMATIVE", "NAME_THIS_07", "SILENT_BUG_07", "keep_informative"]
 
@@ -33,82 +34,100 @@ def _loop_mean(groups: torch.Tensor) -> torch.Tensor:
     return total / groups.shape[1]
 
 
+@mistake(RESIDUE)
 def _std_above_zero(rewards, num_generations):
     groups = rewards.view(-1, num_generations)
     return (groups - _loop_mean(groups)).square().sum(1).sqrt() > 0
 
 
+@mistake(
+    "this keeps every group with something right: when all are right there is nothing "
+    "to compare either"
+)
 def _any_right(rewards, num_generations):
     return (rewards.view(-1, num_generations) > 0).any(1)
 
 
+@mistake(
+    "mean > 0 asks for something positive: all right has mean 1 and no signal, graded "
+    "rewards may be negative"
+)
 def _mean_above_zero(rewards, num_generations):
     return rewards.view(-1, num_generations).mean(1) > 0
 
 
+@mistake("this drops only what is all right: all wrong teaches a group as little")
 def _not_all_right(rewards, num_generations):
     return (rewards.view(-1, num_generations) != 1).any(1)
 
 
+@mistake(
+    "0 < mean < 1 is right for 0 and 1 only: graded rewards can all be 0.5, or differ around 2"
+)
 def _between_zero_and_one(rewards, num_generations):
     mean = rewards.view(-1, num_generations).mean(1)
     return (mean > 0) & (mean < 1)
 
 
+@mistake("this asks for a 1 and a 0: graded rewards may have neither, and differ")
 def _exactly_right_and_wrong(rewards, num_generations):
     groups = rewards.view(-1, num_generations)
     return (groups == 1).any(1) & (groups == 0).any(1)
 
 
+@mistake("upside down: these are the groups to drop")
 def _inverted(rewards, num_generations):
     return ~keep_informative(rewards, num_generations)
 
 
+@mistake("wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not view(G, -1)")
 def _interleaved(rewards, num_generations):
     groups = rewards.view(num_generations, -1)
     return groups.amax(0) != groups.amin(0)
 
 
+@mistake("one verdict for the whole batch: each prompt is its own group")
 def _whole_batch(rewards, num_generations):
     differs = rewards.max() != rewards.min()
     return differs.expand(len(rewards) // num_generations)
 
 
+@mistake("one verdict per row, against the batch's mean: the group decides, not the answer")
 def _row_of_the_batch(rewards, num_generations):
     return rewards != rewards.mean()
 
 
+@mistake(
+    "a gap of 0.0078 counts as equal here: the z-score makes it full size, so whether "
+    "to drop it is a choice to be stated"
+)
 def _large_gap(rewards, num_generations):
     groups = rewards.view(-1, num_generations)
     return groups.amax(1) - groups.amin(1) > 0.05
 
 
+@mistake(
+    "a band of pass rates throws mixed groups away, 1 of 8 and 7 of 8 among them: they "
+    "have a signal"
+)
 def _medium_band(rewards, num_generations):
     mean = rewards.view(-1, num_generations).mean(1)
     return (mean > 0.2) & (mean < 0.8)
-
-
-def _rewards(label: str, values: list[float], num_generations: int, catches: str = "") -> Probe:
-    return Probe(
-        label,
-        {"rewards": torch.tensor(values, dtype=torch.float64), "num_generations": num_generations},
-        catches,
-    )
 
 
 KEEP_INFORMATIVE = Exercise(
     name="keep_informative",
     reference=keep_informative,
     probes=(
-        _rewards("two prompts", [1, 0, 1, 1], 2),
-        _rewards("mixed, all wrong, all right", [1, 0, 0, 0, 0, 0, 1, 1, 1], 3),
-        _rewards("one right of eight, one wrong of eight", [1, *[0] * 7, *[1] * 7, 0], 8),
-        _rewards("graded", [0.5, 0.25, 0.5, 0.5, 1, 0.75], 2),
-        _rewards("below zero and above one", [-1, -0.5, 2, 2, -1, 0.5, 0, 3], 2),
-        _rewards("nearly equal", [1, 1.0078125, 1, 1, 0, 0.0078125], 2),
+        rewards_probe("two prompts", [1, 0, 1, 1], 2),
+        rewards_probe("mixed, all wrong, all right", [1, 0, 0, 0, 0, 0, 1, 1, 1], 3),
+        rewards_probe("one right of eight, one wrong of eight", [1, *[0] * 7, *[1] * 7, 0], 8),
+        rewards_probe("graded", [0.5, 0.25, 0.5, 0.5, 1, 0.75], 2),
+        rewards_probe("below zero and above one", [-1, -0.5, 2, 2, -1, 0.5, 0, 3], 2),
+        rewards_probe("nearly equal", [1, 1.0078125, 1, 1, 0, 0.0078125], 2),
         # one group alone: torch sums a single row in an order that leaves a residue at 12
-        _rewards("twelve times 0.7", [0.7] * 12, 12),
-        _rewards("two prompts of three, mixed up", [1, 1, 1, 0, 0, 0], 3),
+        rewards_probe("twelve times 0.7", [0.7] * 12, 12),
+        rewards_probe("two prompts of three, mixed up", [1, 1, 1, 0, 0, 0], 3),
     ),
     conventions=(
         Convention(
@@ -118,50 +137,18 @@ KEEP_INFORMATIVE = Exercise(
         ),
     ),
     mistakes=(
-        Mistake(RESIDUE, _std_above_zero),
-        Mistake(
-            "this keeps every group with something right: when all are right there is nothing "
-            "to compare either",
-            _any_right,
-        ),
-        Mistake(
-            "mean > 0 asks for something positive: all right has mean 1 and no signal, graded "
-            "rewards may be negative",
-            _mean_above_zero,
-        ),
-        Mistake(
-            "this drops only what is all right: all wrong teaches a group as little", _not_all_right
-        ),
-        Mistake(
-            "0 < mean < 1 is right for 0 and 1 only: graded rewards can all be 0.5, or differ "
-            "around 2",
-            _between_zero_and_one,
-        ),
-        Mistake(
-            "this asks for a 1 and a 0: graded rewards may have neither, and differ",
-            _exactly_right_and_wrong,
-        ),
-        Mistake("upside down: these are the groups to drop", _inverted),
-        Mistake(
-            "wrong neighbours: rows kG ... kG+G-1 answer one prompt, so view(-1, G), not "
-            "view(G, -1)",
-            _interleaved,
-        ),
-        Mistake("one verdict for the whole batch: each prompt is its own group", _whole_batch),
-        Mistake(
-            "one verdict per row, against the batch's mean: the group decides, not the answer",
-            _row_of_the_batch,
-        ),
-        Mistake(
-            "a gap of 0.0078 counts as equal here: the z-score makes it full size, so whether "
-            "to drop it is a choice to be stated",
-            _large_gap,
-        ),
-        Mistake(
-            "a band of pass rates throws mixed groups away, 1 of 8 and 7 of 8 among them: they "
-            "have a signal",
-            _medium_band,
-        ),
+        _std_above_zero,
+        _any_right,
+        _mean_above_zero,
+        _not_all_right,
+        _between_zero_and_one,
+        _exactly_right_and_wrong,
+        _inverted,
+        _interleaved,
+        _whole_batch,
+        _row_of_the_batch,
+        _large_gap,
+        _medium_band,
     ),
     hint="One prompt a line: view(-1, num_generations). A line has a signal when two of its "
     "rewards differ at all: compare its largest with its smallest, not its std with 0.",
@@ -177,11 +164,14 @@ def _advantages(correct, bonus, num_generations, eps=1e-6):
     return (centred / (std + eps) + extra).view(-1)
 
 
+# The page prints it: laid out as a page is, not as the package.
+# fmt: off
 def advantages(correct, bonus, num_generations, eps=1e-6):
-    r = (correct + bonus).view(-1, num_generations)  # (P, G)
+    r = (correct + bonus).view(-1, num_generations)    # (P, G)
     centred = r - r.mean(1, keepdim=True)
     std = r.std(1, keepdim=True, correction=0)
-    return (centred / (std + eps)).view(-1)  # (B,)
+    return (centred / (std + eps)).view(-1)            # (B,)
+# fmt: on
 
 
 SILENT_BUG_07 = SilentBug(

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["Candidate", "Convention", "Exercise", "Mistake", "Probe"]
+__all__ = ["Candidate", "Convention", "Exercise", "Mistake", "Probe", "mistake"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +18,8 @@ class Probe:
     """One set of arguments, in the order of the learner's parameters.
 
     label       a few words for messages: "two answers", "a row without tokens"
-    arguments   name -> value. Floating tensors are written in float64 and cast as needed.
+    arguments   name -> value. Floating tensors are written in float64 and cast as needed. A list
+                becomes such a tensor, of booleans if it holds nothing else.
     catches     for an edge case only (nan under the mask, 0/0): the sentence to say when the
                 function is right on the ordinary probes and not finite here. Edge probes do not
                 decide which mistake was made, so that a slip on the edge hides no other one.
@@ -27,6 +28,10 @@ class Probe:
     label: str
     arguments: dict[str, Any]
     catches: str = ""
+
+    def __post_init__(self) -> None:
+        tensors = {name: _from_list(value) for name, value in self.arguments.items()}
+        object.__setattr__(self, "arguments", tensors)
 
     @cached_property
     def size(self) -> int:
@@ -43,6 +48,14 @@ class Probe:
         }
 
 
+def _from_list(value: Any) -> Any:
+    """A list, nested or not, as a tensor; anything else as it is."""
+    if not isinstance(value, list):
+        return value
+    tensor = torch.tensor(value)
+    return tensor if tensor.dtype == torch.bool else torch.tensor(value, dtype=torch.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class Convention:
     """Another right answer: the reference under other keywords. The sentence says whose it is."""
@@ -56,11 +69,27 @@ class Mistake:
     """A wrong answer people give. `function` takes the reference's arguments.
 
     When it also takes the keywords of the conventions, the mistake is recognised under each of
-    them: the wrong clip is named whatever std the learner divides by.
+    them: the wrong clip is named whatever std the learner divides by. It is called like its
+    function, so that one mistake can be made of another.
     """
 
     sentence: str
     function: Callable[..., Any]
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self.function(*arguments, **keywords)
+
+
+def mistake(sentence: str) -> Callable[[Callable[..., Any]], Mistake]:
+    """The sentence above the function that earns it.
+
+    >>> @mistake("this is the sum: divide by the number of entries")
+    ... def not_divided(x):
+    ...     return x.sum()
+    >>> not_divided.sentence
+    'this is the sum: divide by the number of entries'
+    """
+    return partial(Mistake, sentence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +126,11 @@ class Exercise:
     direction: str = ""
     hint: str = ""
     tolerance: float = 0.0
+
+    @cached_property
+    def known_outcomes(self) -> dict[Any, Any]:
+        """Of the candidates on the probes, filled by the judge when first asked for."""
+        return {}
 
     @cached_property
     def signature(self) -> str:

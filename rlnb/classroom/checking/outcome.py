@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,9 +9,9 @@ from typing import Any
 
 import torch
 
-from rlnb.classroom.exercises.exercise import Exercise, Probe
+from rlnb.classroom.checking.exercise import Exercise, Probe
 
-__all__ = ["Outcome", "agree", "difference_at", "run", "same"]
+__all__ = ["Outcome", "agree", "difference_at", "is_finite", "run", "same"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,29 +28,28 @@ class Outcome:
     value: torch.Tensor | None = None
     gradients: dict[str, torch.Tensor] | None = None
     edited: tuple[str, ...] = ()
-    error: Exception | None = None
+    error: Exception | SystemExit | None = None
     tolerance: float = 0.0
 
 
 def run(
     function: Callable[..., Any], exercise: Exercise, probe: Probe, dtype: torch.dtype
 ) -> Outcome:
-    """Call `function` on fresh arguments. What it prints or warns is kept off the page."""
+    """Call `function` on fresh arguments. What it warns is kept off the page."""
     arguments = probe.cast(dtype)
     leaves = {name: arguments[name].requires_grad_() for name in exercise.differentiate}
     with torch.enable_grad():
         # Clones, because editing a leaf in place raises: the edit shall be seen and named instead.
         passed = {n: v.clone() if torch.is_tensor(v) else v for n, v in arguments.items()}
-    quiet = contextlib.redirect_stdout(io.StringIO())
     try:
-        with quiet, warnings.catch_warnings(), torch.enable_grad():
+        with warnings.catch_warnings(), torch.enable_grad():
             warnings.simplefilter("ignore")
             returned = function(*passed.values())
             value = _as_tensor(returned)
             if value is not None and value.dtype == torch.bool:
                 value = value.to(dtype)  # yes is 1 and no is 0: the lenses below do arithmetic
             gradients = _gradients(value, leaves)
-    except Exception as error:  # whatever a learner's function raises belongs in the verdict
+    except (Exception, SystemExit) as error:  # belongs in the verdict
         return Outcome(error=error)
     edited = tuple(
         n for n, v in passed.items() if torch.is_tensor(v) and not _identical(v, arguments[n])
@@ -154,3 +151,9 @@ def difference_at(came: torch.Tensor, expected: torch.Tensor) -> tuple[int, ...]
         came.double(), expected.double(), rtol=tolerance, atol=tolerance, equal_nan=True
     )
     return tuple(int(i) for i in (~close).nonzero()[0])
+
+
+def is_finite(outcome: Outcome) -> bool:
+    """Whether value and gradients are free of nan and infinity."""
+    tensors = (outcome.value, *(outcome.gradients or {}).values())
+    return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)

@@ -7,17 +7,15 @@ is judged by that alone.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import io
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from rlnb.classroom.exercises.verdict import Verdict, shorten
+from rlnb.classroom.checking.hidden_output import hidden_output
+from rlnb.classroom.checking.verdict import Verdict, shorten
 
 __all__ = ["SilentBug"]
 
@@ -57,7 +55,11 @@ class SilentBug:
                 f"give the test itself: check.{self.name}(my_test), not its "
                 f"result; a {type(test).__name__} came",
             )
-        on_right, on_broken = _run(test, self.right), _run(test, self.broken)
+        with hidden_output() as hidden:
+            on_right, on_broken = _run(test, self.right), _run(test, self.broken)
+        return replace(self._judged(on_right, on_broken), hidden_lines=hidden.lines)
+
+    def _judged(self, on_right: _Run, on_broken: _Run) -> Verdict:
         for run in (on_right, on_broken):
             if run.unwritten:
                 return Verdict("not attempted", f"{self.name}: {run.unwritten}")
@@ -98,7 +100,7 @@ class _Run:
 
 
 def _run(test: Callable[[Callable[..., Any]], Any], implementation: Callable[..., Any]) -> _Run:
-    """Hand `implementation` to `test`; what it prints or warns is kept off the page."""
+    """Hand `implementation` to `test`."""
     called = False
 
     def counted(*args, **kwargs):
@@ -106,11 +108,9 @@ def _run(test: Callable[[Callable[..., Any]], Any], implementation: Callable[...
         called = True
         return implementation(*args, **kwargs)
 
-    quiet = contextlib.redirect_stdout(io.StringIO())
     try:
         # seeded, so that a test which draws its inputs gets the same verdict every time
-        with quiet, warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
-            warnings.simplefilter("ignore")
+        with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             returned = test(counted)
             if returned is Ellipsis:
@@ -120,12 +120,12 @@ def _run(test: Callable[[Callable[..., Any]], Any], implementation: Callable[...
         return _Run(unwritten="it still raises NotImplementedError")
     except AssertionError as failed:
         return _Run(said=_first_line(failed))
-    except Exception as error:  # whatever a learner's test raises belongs in the verdict
+    except (Exception, SystemExit) as error:  # belongs in the verdict
         return _Run(error=f"{type(error).__name__}: {_first_line(error)}")
     if not called:
         return _Run(unwritten="your test never calls the implementation it is given")
     return _Run(passed=passed)
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [""])[0]

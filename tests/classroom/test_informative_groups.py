@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rlnb import ZOO, Objective, check
-from rlnb.classroom.exercises.signal import _advantages, advantages
+from rlnb.classroom.exercises.informative_groups import _advantages, advantages
 from rlnb.objective import group_zscore, sequence_sum
 from rlnb.toys import running_batch
 

@@ -1,4 +1,4 @@
-"""What a check says, in one line."""
+"""What a check says, in one line; a second one when prints were hidden."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Verdict:
     kind      right | convention | known mistake | wrong | raised | not attempted
     message   one line
     probe     the arguments that show it, or None: `my_function(*verdict.probe.values())`
+    hidden_lines   how many lines were printed while it was judged, over all probes
 
     True when passed: right, or right under another convention.
     """
@@ -24,6 +25,7 @@ class Verdict:
     kind: str
     message: str
     probe: dict[str, Any] | None = field(default=None, repr=False, compare=False)
+    hidden_lines: int = field(default=0, repr=False, compare=False)
 
     @property
     def passed(self) -> bool:
@@ -33,7 +35,11 @@ class Verdict:
         return self.passed
 
     def __repr__(self) -> str:
-        return f"{self.kind}: {self.message}"
+        said = f"{self.kind}: {self.message}"
+        if not self.hidden_lines:
+            return said
+        lines = "1 line" if self.hidden_lines == 1 else f"{self.hidden_lines:,} lines"
+        return f"{said}\n({lines} hidden: all that was printed while the probes ran)"
 
 
 def shorten(text: str, width: int = WIDTH) -> str:

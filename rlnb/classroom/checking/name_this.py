@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rlnb.classroom.exercises.verdict import Verdict
+from rlnb.classroom.checking.verdict import Verdict
 
 __all__ = ["NameThis"]
 
