@@ -163,8 +163,8 @@ reveal("importance_sampling.2", "goes to 0.8, calmly",
 # m&=\frac{(\sum_iw_i)^2}{\sum_iw_i^2}=:\mathrm{ESS}&&\text{solved for }m
 # \end{aligned}$$
 #
-# This is the **effective sample size**: $n$ when all weights are equal, 1 when one sample has everything. For a large batch it is about $n/(1+\chi^2)$, where
-# $\chi^2$ is the variance of the weight.
+# This is the **effective sample size**: $n$ when all weights are equal, 1 when one sample has everything. Let $\chi^2$ be the variance of the
+# weight. In a large batch $\sum w\approx n$ and $\sum w^2\approx n(1+\chi^2)$, so the ESS is about $n/(1+\chi^2)$; that is what we call a batch's true worth.
 
 # %%
 def ess(w):
@@ -176,7 +176,7 @@ print(f"n from the old policy: worth {1 / (1 + chi2):.4f} n")
 
 # %% [markdown]
 # Now let two policies drift apart. An answer is a number $x$ here: the old policy draws it from a bell of width 1 around 0, today's from the same bell around
-# $\mu$. Then $w=e^{\mu x-\mu^2/2}$ and $\chi^2=e^{\mu^2}-1$, so 1,000 samples are worth $1000\,e^{-\mu^2}$. At $\mu=2$ that is 18. A trainer does not know $\mu$.
+# $\mu$. Then $w=e^{\mu x-\mu^2/2}$, the ratio of two bells, and $\chi^2=e^{\mu^2}-1$ (the integral is on the statements page), so 1,000 samples are worth $1000\,e^{-\mu^2}$. At $\mu=2$ that is 18. A trainer does not know $\mu$.
 # It puts the 1,000 weights of its batch into the formula for the ESS.
 
 # %%
@@ -227,7 +227,8 @@ task("importance_sampling.t1", drift.drift_explorer(),
 #
 # $$w=\rho_1\rho_2\cdots\rho_T$$
 #
-# Take the mildest case: each token's ratio is 1.2 or 0.8, by the toss of a fair coin. Its mean is 1 and its variance $\chi^2=0.04$. Tokens independent:
+# Take the mildest case: each token's ratio is 1.2 or 0.8, by the toss of a fair coin. Its mean is 1 and its variance, now per
+# token, is $\chi^2=0.04$. Tokens independent:
 #
 # $$\begin{aligned}
 # \mathbb E[w]&=\textstyle\prod_t\mathbb E[\rho_t]=1&&\text{the mean of a product of independent factors}\\

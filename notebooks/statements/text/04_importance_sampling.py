@@ -107,8 +107,8 @@ assert round(share.item(), 3) == 0.018
 settle("B15", "true")
 
 # %% [markdown]
-# The last line shows the poor all-clear: in these five seeds the sampled share is three to five times the true one. It is not so in every batch. Of the twenty
-# in the lesson two say too little, and both hold a rare heavy sample:
+# The last line shows the poor all-clear: in these five seeds the sampled share is three to five times the true one. It is not so in every batch. Of the first twenty seeds, those of the
+# explorer, two say too little, and both hold a rare heavy sample:
 
 # %%
 for seed in (0, 5, 8):
