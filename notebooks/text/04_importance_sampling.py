@@ -54,6 +54,7 @@ def so_far(x):
     """Mean of the first 1, 2, 3, ... numbers of each row."""
     return x.cumsum(1) / torch.arange(1, x.shape[1] + 1)
 
+# %%
 y = draw(old)                                # (6, 4000)
 truth = (new @ R).item()
 pictures.running({"not weighted": so_far(R[y])}, truth, caption=(
