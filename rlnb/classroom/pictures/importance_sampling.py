@@ -1,0 +1,242 @@
+"""The pictures of the page on importance sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from torch import Tensor
+
+from rlnb.classroom.figures import BLACK, GREY, ORANGE, PURPLE, Picture, static_figure
+from rlnb.classroom.pictures.token_grid import LEFT, answer_labels, empty_grid, paint
+from rlnb.objective import Batch
+
+__all__ = ["batch_means", "bias", "pushes", "running", "two_samplers", "worth"]
+
+TEXT = 10.5  # points: the size of the page's own text
+STYLES = {
+    "not weighted": (ORANGE, "-"),
+    "weighted": (BLACK, "-"),
+    "ratios ignored": (ORANGE, "--"),
+    "one ratio per token": (PURPLE, "-"),
+    "product of the answer": (BLACK, ":"),
+}
+
+
+def running(means: Mapping[str, Tensor], truth: float, *, caption: str) -> Picture:
+    """Mean reward of the first n answers, every seed; `means[name]` is (seeds, n)."""
+
+    def build(figure, _):
+        axes = figure.add_axes((0.075, 0.19, 0.62, 0.76))
+        _truth_line(axes, truth)
+        for name, runs in means.items():
+            _seeds(axes, runs.numpy(), STYLES[name][0])
+            at = (1, float(runs[:, -1].mean()))
+            where = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+            axes.annotate(name, at, (8, 0), va="center", fontsize=11, **where)
+        _count_axis(axes, next(iter(means.values())).shape[1], "answers of the batch, so far")
+        axes.set(ylim=(0, 1.2), yticks=(0, 0.3, 0.7, 1))
+        axes.set_ylabel("mean reward so far", fontsize=TEXT)
+
+    ends = "; ".join(
+        f"{name}: {runs[:, -1].min():.2f} to {runs[:, -1].max():.2f}"
+        for name, runs in means.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=f"Running means of {len(next(iter(means.values())))} batches. At the end {ends}. "
+        f"Today's policy earns {truth:.2f}.",
+        caption=caption,
+    )
+
+
+def two_samplers(means: Mapping[str, Tensor], truth: float) -> Picture:
+    """A panel per sampler: weighted running means, every seed."""
+
+    def build(figure, _):
+        for k, (name, runs) in enumerate(means.items()):
+            axes = figure.add_axes((0.07 + 0.47 * k, 0.19, 0.37, 0.69))
+            _truth_line(axes, truth)
+            _seeds(axes, runs.numpy(), BLACK)
+            _count_axis(axes, runs.shape[1], "answers of the batch, so far")
+            axes.set(ylim=(0, 3), yticks=(0, 0.8, 1.4, 2, 3))
+            if k == 0:
+                axes.set_ylabel("weighted mean so far", fontsize=TEXT)
+            axes.set_title(name, fontsize=TEXT, weight="bold")
+
+    ends = "; ".join(
+        f"{name}: {runs[:, -1].min():.2f} to {runs[:, -1].max():.2f}"
+        for name, runs in means.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=f"Weighted running means of six batches per sampler. At the end {ends}. The truth is "
+        f"{truth:.1f}.",
+        caption="Six batches each (on the right all six lie on one line); dashed: the truth. The "
+        "sampler that misleads is the calm one.",
+    )
+
+
+def worth(drifts: Sequence[float], claimed: Tensor) -> Picture:
+    """Effective sample size of 1,000 against the drift: 1000 exp(-mu^2), and what batches say.
+
+    claimed: (batches, drifts).
+    """
+    said = claimed.numpy()
+    true = [1000 * float(np.exp(-(mu**2))) for mu in drifts]
+    too_much = [int((said[:, k] > 2 * t).sum()) for k, t in enumerate(true)]
+
+    def build(figure, _):
+        axes = figure.add_axes((0.085, 0.19, 0.58, 0.76))
+        x = np.linspace(0, max(drifts) + 0.1, 100)
+        axes.plot(x, 1000 * np.exp(-(x**2)), color=BLACK, lw=2.8)
+        shift = np.linspace(-0.07, 0.07, len(said))
+        for k, mu in enumerate(drifts):
+            axes.plot(mu + shift, said[:, k], "o", color=ORANGE, ms=4, mec="none", alpha=0.45)
+        axes.set(yscale="log", ylim=(1, 1500), xlim=(0, max(drifts) + 0.1))
+        axes.set_yticks((1, 10, 100, 1000), ("1", "10", "100", "1,000"))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("drift μ between the two policies", fontsize=TEXT)
+        axes.set_ylabel("worth of 1,000 samples", fontsize=TEXT)
+        figure.text(0.69, 0.7, "●", color=ORANGE, fontsize=13)
+        figure.text(0.72, 0.7, f"what a batch says of itself,\n{len(said)} batches", fontsize=11)
+        figure.text(0.69, 0.5, "━", color=BLACK, fontsize=13, weight="bold")
+        figure.text(0.72, 0.5, "what it is worth", fontsize=11)
+
+    counts = "; ".join(
+        f"drift {mu}: worth {t:.1f}, batches say {column.min():.0f} to {column.max():.0f}"
+        for mu, t, column in zip(drifts, true, said.T, strict=True)
+    )
+    return static_figure(
+        build,
+        size=(900, 300),
+        alt=f"Effective sample size of 1,000 against drift. {counts}.",
+        caption=f"At μ = {drifts[-1]:g}, {too_much[-1]} of {len(said)} batches claim more than "
+        f"twice their worth; at μ = {drifts[1]:g}, {too_much[1]} do.",
+    )
+
+
+def batch_means(lengths: Sequence[int], means: Tensor, median: Sequence[float]) -> Picture:
+    """Mean product weight of 1,000 answers against their length, and the median answer.
+
+    means: (batches, lengths), median: (lengths,).
+    """
+    runs = means.numpy()
+
+    def build(figure, _):
+        axes = figure.add_axes((0.085, 0.19, 0.55, 0.76))
+        axes.axhline(1, color=GREY, ls="--", lw=1.6)
+        axes.plot(lengths, runs.T, "-o", color=ORANGE, lw=0.9, ms=4.5)
+        axes.plot(lengths, median, color=BLACK, lw=2.8)
+        axes.set(yscale="log", ylim=(1e-9, 1e3), xlim=(0, max(lengths) * 1.02))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("tokens in an answer, T", fontsize=TEXT)
+        axes.set_ylabel("weight of an answer", fontsize=TEXT)
+        for y, color, mark, text in (
+            (0.8, GREY, "╍", "the mean over all answers: 1"),
+            (0.55, ORANGE, "●", "the mean of 1,000 answers,\neight batches"),
+            (0.28, BLACK, "━", "the median answer: half of all\nweigh less"),
+        ):
+            figure.text(0.66, y, mark, color=color, fontsize=13, weight="bold")
+            figure.text(0.685, y, text, fontsize=11)
+
+    return static_figure(
+        build,
+        size=(900, 310),
+        alt=f"Weights on a log axis against answer length. The mean over all answers is 1. At "
+        f"{lengths[-1]} tokens the median is {median[-1]:.1e} and eight batches of 1,000 have "
+        f"means from {runs[:, -1].min():.1e} to {runs[:, -1].max():.1e}.",
+        caption="The mean is 1 at every length. From a few hundred tokens on, the batches no "
+        "longer contain it.",
+    )
+
+
+def pushes(batch: Batch, panels: Mapping[str, Tensor], *, caption: str) -> Picture:
+    """The running group, a panel per rule: `panels[title]` (B, T) is the push on each token."""
+    mask = batch.mask.numpy() > 0
+
+    def build(figure, _):
+        width = (1 - LEFT) / len(panels)
+        for k, (name, push) in enumerate(panels.items()):
+            axes = figure.add_axes((LEFT + width * k, 0.12, width - 0.012, 0.76))
+            boxes, texts = empty_grid(axes, mask)
+            if k == 0:
+                answer_labels(axes, batch.rewards.tolist())
+            for at, box in boxes.items():
+                paint(box, texts[at], float(push[at]), False)
+            axes.set_title(name, fontsize=TEXT, weight="bold")
+        key = "blue: pushed up      red: pushed down"
+        figure.text(LEFT + (1 - LEFT) / 2, 0.03, key, ha="center", fontsize=TEXT)
+
+    sums = "; ".join(
+        f"{name}: " + ", ".join(f"{x:.2f}" for x in push.detach()[:, 0])
+        for name, push in panels.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=f"Token grid. Push on the first token of each answer, {sums}.",
+        caption=caption,
+    )
+
+
+def bias(distance: Tensor, errors: Mapping[str, Tensor]) -> Picture:
+    """Error of the mean gradient against how far the tokens have moved.
+
+    distance: (policies, steps) mean |rho - 1|. errors[name]: (policies, steps), as a share of the
+    true gradient. Lines are medians, bands go from the 10th to the 90th percentile.
+    """
+    x = distance.median(0).values.numpy()
+    bands = {name: np.quantile(v.numpy(), (0.1, 0.5, 0.9), axis=0) for name, v in errors.items()}
+
+    def build(figure, _):
+        axes = figure.add_axes((0.085, 0.19, 0.55, 0.76))
+        for name, (low, middle, high) in bands.items():
+            color, line = STYLES[name]
+            axes.fill_between(x, low, high, color=color, alpha=0.2, lw=0)
+            axes.plot(x, middle, color=color, ls=line, lw=2.8)
+        axes.set(xlim=(0, x[-1]), ylim=(-0.03, 1.6))
+        axes.set_yticks((0, 0.5, 1, 1.5), ("0", "50 %", "100 %", "150 %"))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("how far the tokens have moved: mean |ρ − 1|", fontsize=TEXT)
+        axes.set_ylabel("error, share of the gradient", fontsize=TEXT)
+        for y, name in zip((0.8, 0.6, 0.4), errors, strict=True):
+            color, line = STYLES[name]
+            key = figure.add_axes((0.66, y, 0.05, 0.06))
+            key.plot([0, 1], [0, 0], color=color, ls=line, lw=2.4)
+            key.axis("off")
+            figure.text(0.72, y + 0.01, name, fontsize=11)
+
+    ends = "; ".join(
+        f"{name}: {band[1, -1]:.0%}, band {band[0, -1]:.0%} to {band[2, -1]:.0%}"
+        for name, band in bands.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 310),
+        alt=f"Error of the mean gradient against the mean of |rho - 1|, median of "
+        f"{len(distance)} policies. At the largest move {ends}.",
+        caption=f"{len(distance)} random policies over answers of up to four tokens: medians, and "
+        "bands that hold eight policies in ten. The product has no error.",
+    )
+
+
+def _seeds(axes, runs: np.ndarray, color: str) -> None:
+    count = np.arange(1, runs.shape[1] + 1)
+    for run in runs:
+        axes.plot(count, run, color=color, lw=1.2, alpha=0.75)
+
+
+def _truth_line(axes, truth: float) -> None:
+    axes.axhline(truth, color=GREY, ls="--", lw=1.8)
+
+
+def _count_axis(axes, n: int, label: str) -> None:
+    axes.set(xscale="log", xlim=(5, n))
+    ticks = [t for t in (5, 10, 100, 1000, 4000) if t <= n]
+    axes.set_xticks(ticks, [f"{t:,}" for t in ticks])
+    axes.minorticks_off()
+    axes.tick_params(labelsize=TEXT)
+    axes.set_xlabel(label, fontsize=TEXT)
