@@ -38,9 +38,9 @@ IDS = [f"a.py::t[{i}]" for i in range(10)] + ["b.py::x", "b.py::y"]
 
 def test_a_page_is_a_group_and_any_other_file_is_one():
     page = "tests/notebooks/test_nbval.py::test_page_prints_what_is_committed[{}]"
-    groups = {time_left.group_of(page.format(name)) for name in ("06_grpo", "solutions/06_grpo")}
+    groups = {time_left.group_of(page.format(name)) for name in ("08_grpo", "solutions/08_grpo")}
     assert len(groups) == 2
-    other = "tests/notebooks/test_nbval.py::test_another_cpu_prints_the_same[06_grpo]"
+    other = "tests/notebooks/test_nbval.py::test_another_cpu_prints_the_same[08_grpo]"
     assert time_left.group_of(other) == "tests/notebooks/test_nbval.py"
     assert time_left.group_of("a.py::t[x@y]") == "a.py"
 

@@ -34,8 +34,8 @@ def group_of(nodeid: str) -> str:
 
     >>> group_of("tests/toys/test_router.py::test_replay[top-2]")
     'tests/toys/test_router.py'
-    >>> group_of("tests/notebooks/test_nbval.py::test_page_prints_it[solutions/06_grpo]")
-    'tests/notebooks/test_nbval.py::solutions/06_grpo'
+    >>> group_of("tests/notebooks/test_nbval.py::test_page_prints_it[solutions/08_grpo]")
+    'tests/notebooks/test_nbval.py::solutions/08_grpo'
     """
     page = PAGE.fullmatch(nodeid)
     return f"{page['file']}::{page['page']}" if page else nodeid.split("::")[0]

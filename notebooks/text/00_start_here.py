@@ -54,7 +54,7 @@ explorers.clip_explorer()
 
 # %% [markdown]
 # The four marked tokens, with the $w$ they get. Two have $\rho=1.5$, and only one of them
-# is cut: the clip looks at where the token went *and* where it should go. Page 05 derives
+# is cut: the clip looks at where the token went *and* where it should go. Page 06 derives
 # this.
 
 # %%
@@ -80,7 +80,7 @@ method_map(written)
 # a cut, something gentler than a cut, one ratio for the whole answer.
 #
 # In the package behind the course a method is a few named parts. Here are seven of its
-# twenty; page 12 has them all, and a composer to make your own:
+# twenty; page 14 has them all, and a composer to make your own:
 
 # %%
 some = "reinforce", "rloo", "ppo", "grpo", "dr_grpo", "dapo", "cispo"
@@ -139,7 +139,7 @@ for i, T in enumerate((3, 5, 2, 6)):
 
 # %% [markdown]
 # $1/(4\cdot3)$ for the first. (Equally right, the longer answer is pushed less per token:
-# page [07](07_grpo_biases.ipynb).) So the loss is not a progress bar. It is 0 because of how it is built, and four
+# page [09](09_grpo_biases.ipynb).) So the loss is not a progress bar. It is 0 because of how it is built, and four
 # things can make it something else:
 
 # %%
@@ -194,21 +194,21 @@ assert norm == 0
 # | [02](02_reinforce.ipynb) | REINFORCE | the log-derivative trick, variance, credit | 35 |
 # | [03](03_baselines.ipynb) | baselines | why a baseline is free, and what each one costs | 40 |
 # | [04](04_importance_sampling.ipynb) | importance sampling | using a batch twice; KL estimators; TRPO | 40 |
-# | [05](05_ppo.ipynb) | PPO | the clip, the min, GAE, the critic | 40 |
-# | [06](06_grpo.ipynb) | GRPO | the group as baseline; the whole loss from scratch | 40 |
-# | [07](07_grpo_biases.ipynb) | biases of GRPO | equal rewards, difficulty, length | 40 |
-# | [08](08_dr_grpo.ipynb) | Dr. GRPO | what removing the two divisors does; TRL and verl | 40 |
-# | [09](09_dapo.ipynb) | DAPO | clip-higher, dynamic sampling, token-level loss | 40 |
-# | [10](10_soft_trust_regions.ipynb) | soft trust regions | CISPO, SAPO, DPPO: the gradient at the edge | 40 |
-# | [11](11_gspo.ipynb) | GSPO | one ratio per answer; mixtures of experts | 40 |
-# | [12](12_the_zoo.ipynb) | the zoo | all methods, and a composer for your own | 40 |
+# | [06](06_ppo.ipynb) | PPO | the clip, the min, GAE, the critic | 40 |
+# | [08](08_grpo.ipynb) | GRPO | the group as baseline; the whole loss from scratch | 40 |
+# | [09](09_grpo_biases.ipynb) | biases of GRPO | equal rewards, difficulty, length | 40 |
+# | [10](10_dr_grpo.ipynb) | Dr. GRPO | what removing the two divisors does; TRL and verl | 40 |
+# | [11](11_dapo.ipynb) | DAPO | clip-higher, dynamic sampling, token-level loss | 40 |
+# | [12](12_soft_trust_regions.ipynb) | soft trust regions | CISPO, SAPO, DPPO: the gradient at the edge | 40 |
+# | [13](13_gspo.ipynb) | GSPO | one ratio per answer; mixtures of experts | 40 |
+# | [14](14_the_zoo.ipynb) | the zoo | all methods, and a composer for your own | 40 |
 # | 13 | preferences | Bradley-Terry, DPO and its family | to follow |
 # | 14 | rewards | verifiers, hacking, the KL leash | to follow |
 # | 15 | evaluation | pass@k, what to log | to follow |
 # | 16 | agents | many turns, masks, credit | to follow |
 # | 17 | systems | memory, staleness, precision | to follow |
 # | 18 | interview | the timed drill over everything | to follow |
-# | [19](19_grpo_for_real.ipynb) | GRPO for real | a small transformer, trained on this machine | 40 |
+# | [21](21_grpo_for_real.ipynb) | GRPO for real | a small transformer, trained on this machine | 40 |
 #
 # In a hurry: 02, 05, 06, 19, and back to 01, 03 or 04 when a step felt too quick.
 #
@@ -225,7 +225,7 @@ assert norm == 0
 #   `check.reinforce_loss(mine)` names the common mistakes, and answers any other with an
 #   input on which it shows. Hints are folded; solutions are pages in `solutions/`.
 # * **In the interview:** at the end of each page. Answer aloud, with a clock, before
-#   unfolding. Page 18 will drill all of them.
+#   unfolding. Page 20 will drill all of them.
 #
 # This is what a check says of an empty stub, and of a typical slip:
 
@@ -250,7 +250,7 @@ from rlnb.classroom.environment import environment_check, gpu_check
 environment_check()
 
 # %% [markdown]
-# No page needs a GPU. Page 19 uses one if it is there; on a CPU its training run takes well
+# No page needs a GPU. Page 21 uses one if it is there; on a CPU its training run takes well
 # under a minute.
 
 # %% tags=["nbval-ignore-output"]

@@ -424,7 +424,7 @@ assert torch.isclose(left, right) and torch.isclose(best, beta * Z.log())
 
 # %% [markdown]
 # Maximising a leashed reward is minimising a reverse KL to the tilted reference. No policy
-# gets above $\beta\log Z=0.3363$: a KL is never negative. Page 13 starts from the same
+# gets above $\beta\log Z=0.3363$: a KL is never negative. Page 15 starts from the same
 # target.
 #
 # ## Sampling has no gradient
@@ -713,17 +713,17 @@ check.cross_entropy(my_cross_entropy)
 # %% [markdown]
 # **01.6 Find the silent bug** · 8 minutes · ●●○. A penalty that keeps a policy near a
 # reference. It is 0 where the two agree, positive elsewhere, and it trains. Write a test
-# that the right implementation passes and this one fails; `check.silent_bug_01` runs it on
+# that the right implementation passes and this one fails; `check.silent_bug_one_scalar_loss` runs it on
 # both.
 
 # %%
-print(check.silent_bug_01.source)
+print(check.silent_bug_one_scalar_loss.source)
 
 # %% tags=["exercise"]
 def my_test(kl_to_reference):
     return ...   # call it, then assert
 
-check.silent_bug_01(my_test)
+check.silent_bug_one_scalar_loss(my_test)
 
 # %% [markdown]
 # <details><summary>hint</summary>

@@ -400,7 +400,7 @@ for name, target in (("sum ", pay), ("mean", pay / policy.lengths)):
     print(f"{name}: gives up {end[0].item():.4f}, does the work {work:.4f}")
 
 # %% [markdown]
-# Page [07](07_grpo_biases.ipynb) is about what this does to wrong answers, where $r-b<0$ and dividing by $T$
+# Page [09](09_grpo_biases.ipynb) is about what this does to wrong answers, where $r-b<0$ and dividing by $T$
 # makes long failures cheap. A mean over all *tokens of the batch* is a third estimator:
 # the same denominator for every row, but one that depends on who else was drawn.
 #
@@ -533,7 +533,7 @@ for name, c in (("whole return", paid.sum(1, keepdim=True).expand(15, 3)),
 # Less than half the noise, for free. (No law: where a late fine always takes back an early
 # reward, the whole return is 0 and silent.) With an **outcome reward**, graded once at the end,
 # there is nothing to drop: every token's reward-to-go is the whole reward. That is the
-# usual case for language models. Page 05 builds a critic to get around it; page 06 lives
+# usual case for language models. Page 06 builds a critic to get around it; page 08 lives
 # with it.
 #
 # ## Where people go wrong

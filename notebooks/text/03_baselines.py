@@ -224,7 +224,7 @@ for rule, name in ((leave_one_out, "rloo"), (group_mean, "dr_grpo")):
 # > shorter step in the right direction, which a learning rate absorbs.
 
 # %% tags=["claim:G14"]
-# group mean, tokens summed: dr_grpo without its 1/L (page 08)
+# group mean, tokens summed: dr_grpo without its 1/L (page 10)
 centre = ZOO["rloo"].replace(advantage=ZOO["dr_grpo"].advantage)
 for G in (2, 4, 6):
     mean, _ = enumerate_groups(group_mean, G)
@@ -346,7 +346,7 @@ assert cosines == [1, 1, 1, 0.937, 0.981, 0.995]
 #
 # $$-\nabla L_{\text{GRPO}}=\tfrac12\big(\nabla\log\pi(w)-\nabla\log\pi(l)\big).$$
 #
-# DPO, which learns from pairs without any reward (page 13), minimises
+# DPO, which learns from pairs without any reward (page 15), minimises
 # $-\log\operatorname{sigmoid}\big(\beta\,[\log\tfrac{\pi(w)}{\pi_\text{ref}(w)}
 # -\log\tfrac{\pi(l)}{\pi_\text{ref}(l)}]\big)$. At $\pi=\pi_\text{ref}$ the sigmoid is
 # $\frac12$ and the same expression stands there, times $\beta$.
@@ -501,7 +501,7 @@ for q in (0.1, 0.3, 0.9):                        # the two-armed bandit
 # ## All of them on one toy
 #
 # ReMax takes the reward of the greedy answer: a legal baseline, at the price of one more
-# answer per prompt, not counted below. Page 08's Dr. GRPO is the group mean. Fixed numbers are added for
+# answer per prompt, not counted below. Page 10's Dr. GRPO is the group mean. Fixed numbers are added for
 # scale; in practice nobody knows them. Three answers, rewards 1, 0.2, 0, $G=4$, exact:
 
 # %%
@@ -722,7 +722,7 @@ _ = row("w = 1", estimator_moments(three, R, mixed(1.0, 0.56), 4), 4)
 # several prompts. It has the right shape, its advantages sum to 0, it is right for one
 # prompt, and models trained with it learn. Write a test: a function that is given an
 # implementation and fails (an `assert`, or `return False`) for this one, while it passes
-# for the right one. `check.silent_bug_03` runs your test on both.
+# for the right one. `check.silent_bug_baselines` runs your test on both.
 # <details><summary>hint</summary>
 #
 # Two prompts, one easy, one hard. What must be 0 in every group? What must a bonus for all
@@ -730,13 +730,13 @@ _ = row("w = 1", estimator_moments(three, R, mixed(1.0, 0.56), 4), 4)
 # </details>
 
 # %%
-print(check.silent_bug_03.source)
+print(check.silent_bug_baselines.source)
 
 # %% tags=["exercise"]
 def my_test(advantages):         # advantages(rewards, num_generations)
     ...
 
-check.silent_bug_03(my_test)
+check.silent_bug_baselines(my_test)
 
 # %% [markdown]
 # Solved, with every check passing: [solutions](solutions/03_baselines.ipynb).

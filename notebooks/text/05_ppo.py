@@ -204,7 +204,7 @@ assert out.metrics["clip_ratio/region_mean"] == 4 / 16
 #
 # It is sometimes said that a good token's ratio climbs from below 1. On fresh data it starts at
 # exactly 1. Below 1 it is only after other updates on the same batch, or when the engine that
-# sampled and the trainer disagree about log-probabilities (page 17).
+# sampled and the trainer disagree about log-probabilities (page 19).
 
 # %% tags=["claim:A02", "claim:A14"]
 p_old, p_new = torch.tensor([0.1, 0.1]), torch.tensor([0.2, 0.05])
@@ -396,7 +396,7 @@ figures.line_figure(
             "arms, gradient ascent, learning rate 0.05, no randomness).")
 
 # %% [markdown]
-# **And on a transformer?** The 0.3M-parameter model of [page 19](19_grpo_for_real.ipynb), 20 rollouts of 64 answers, eight optimizer
+# **And on a transformer?** The 0.3M-parameter model of [page 21](21_grpo_for_real.ipynb), 20 rollouts of 64 answers, eight optimizer
 # steps on each (Dr. GRPO, AdamW 2e-4). And once without any reuse, where the ratio is 1 and no clip can act, at two learning
 # rates. Held-out pass@1, start 0.37 to 0.39, three seeds, recorded on a CPU:
 
@@ -439,7 +439,7 @@ assert min(final("chain_8_updates_clip")) > \
 #
 # A ratio is relative. $\epsilon=0.2$ allows a token at 0.01 the way to 0.012, and it is often added
 # that this is all it *can* rise. On this batch that is where its own incentive ends. The next batch
-# starts afresh from there (the second line is the wider upper edge of page 09):
+# starts afresh from there (the second line is the wider upper edge of page 11):
 
 # %% tags=["claim:A13"]
 import math
@@ -684,7 +684,7 @@ assert torch.allclose(A_lam[mask], group_mean[mask])         # lam = 1
 # %% [markdown]
 # At λ = 0.95 the first token of the six-token answer gets $-0.5\cdot0.95^5=-0.3869$. At λ = 1 a
 # critic that says the group's mean everywhere gives exactly the ±0.5 used above. That is how page
-# 06 gets rid of the critic: a group mean is a critic with one number per prompt.
+# 08 gets rid of the critic: a group mean is a critic with one number per prompt.
 #
 # ## KL in the reward
 #
@@ -725,7 +725,7 @@ assert torch.allclose(A_kl, A_lam[0, :3] - 0.1 * later)
 
 # %% [markdown]
 # Each token pays for its own KL and for all the KL that follows it, since what follows depends on
-# it. That is what a penalty in the reward does and a penalty in the loss does not (page 06).
+# it. That is what a penalty in the reward does and a penalty in the loss does not (page 08).
 #
 # ## Two anchors
 #
@@ -1064,7 +1064,7 @@ print("PPO      ", [round(x, 4) for x in reward_curve(surrogate_clip)])
 # A reward curve averages over tokens that are fine. Ask for four numbers instead of one.
 # </details>
 #
-# All solved, with outputs, in `solutions/05_ppo.ipynb`.
+# All solved, with outputs, in `solutions/06_ppo.ipynb`.
 #
 # ## In the interview
 #
@@ -1141,7 +1141,7 @@ print("PPO      ", [round(x, 4) for x in reward_curve(surrogate_clip)])
 # In the reward (PPO for RLHF, RLOO) the per-token log-ratio is subtracted before advantages are
 # computed: its gradient is that of the sequence KL, and every token answers for the KL that follows
 # it. In the loss (GRPO) it is differentiated token by token beside the policy term, and which KL the
-# gradient follows depends on the estimator. Page 06 measures that.
+# gradient follows depends on the estimator. Page 08 measures that.
 # </details>
 #
 # ## Recap
@@ -1179,5 +1179,5 @@ assert torch.equal(told.gradient == 0, cut | ~mask)
 #    at λ = 0 and not at all at λ = 1.
 # 5. The reference is another anchor, in the reward. With it and a reward model: 36 bytes a parameter.
 #
-# **Next: 06 · GRPO.** The critic is 16 of those 36 bytes. A group of answers to the same prompt can
+# **Next: 08 · GRPO.** The critic is 16 of those 36 bytes. A group of answers to the same prompt can
 # stand in for it.

@@ -6,7 +6,7 @@ brings matplotlib and ipywidgets, a check only torch.
 check, checking, exercises   tasks for learners: the table, the engine, the content
 explorer, explorers          a figure with controls; the figures of the pages
 figures, pictures            how pictures look; pictures and tables that stand still
-live_or_replay, live_plot    page 19 on a GPU, on a CPU or from a recording
+live_or_replay, live_plot    page 21 on a GPU, on a CPU or from a recording
 pages, workspace             authors build pages; learners work on copies
 """
 

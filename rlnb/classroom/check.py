@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 # Page -> module of rlnb/classroom/exercises -> its checks, in the order of the pages.
 PAGES = {
-    "01": {"divergence": ("kl_divergence", "cross_entropy", "silent_bug_01")},
+    "01": {"divergence": ("kl_divergence", "cross_entropy", "silent_bug_one_scalar_loss")},
     "02": {
         "likelihood": ("token_logprobs",),
         "reinforce": ("reinforce_loss",),
         "groups": ("baseline_leave_one_out",),
     },
-    "03": {"baselines": ("optimal_baseline", "silent_bug_03")},
+    "03": {"baselines": ("optimal_baseline", "silent_bug_baselines")},
     "04": {
         "weighting": ("importance_estimate", "effective_sample_size"),
-        "kl_reward": ("kl_in_reward", "silent_bug_04"),
+        "kl_reward": ("kl_in_reward", "silent_bug_kl"),
     },
     "05": {
         "clipping": ("surrogate_clip", "dual_clip"),
@@ -35,27 +35,27 @@ PAGES = {
         "credit": ("gae",),
     },
     "06": {"groups": ("group_advantages",), "kl": ("k3",), "grpo": ("grpo_loss",)},
-    "07": {"informative_groups": ("keep_informative", "silent_bug_07", "name_this_07")},
+    "07": {"informative_groups": ("keep_informative", "silent_bug_grpo_biases", "name_this_grpo_biases")},
     "08": {
         "aggregation": (
             "token_mean",
             "constant_length",
             "prompt_mean",
-            "silent_bug_08",
-            "name_this_08",
+            "silent_bug_dr_grpo",
+            "name_this_dr_grpo",
         )
     },
-    "09": {"dapo": ("overlong_penalty", "silent_bug_09", "name_this_09")},
+    "09": {"dapo": ("overlong_penalty", "silent_bug_dapo", "name_this_dapo")},
     "10": {
         "soft_trust": ("cispo_loss", "sapo_gate"),
-        "mass_moved": ("dppo_mask", "silent_bug_10", "name_this_10"),
+        "mass_moved": ("dppo_mask", "silent_bug_soft_trust_regions", "name_this_soft_trust_regions"),
     },
-    "11": {"sequence_level": ("sequence_ratio", "gspo_loss", "silent_bug_11", "name_this_11")},
+    "11": {"sequence_level": ("sequence_ratio", "gspo_loss", "silent_bug_gspo", "name_this_gspo")},
     "12": {
         "max_rl": ("max_rl_advantages",),
         "scaling": ("sigmoid_fit",),
-        "retired_prompts": ("silent_bug_12",),
-        "deepseek": ("name_this_12",),
+        "retired_prompts": ("silent_bug_the_zoo",),
+        "deepseek": ("name_this_the_zoo",),
     },
 }
 _EXERCISES = {

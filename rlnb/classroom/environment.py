@@ -70,7 +70,7 @@ def gpu_check() -> None:
     import torch
 
     if torch.cuda.is_available():
-        print(f"GPU: {torch.cuda.get_device_name(0)} (only page 19 can use it)")
+        print(f"GPU: {torch.cuda.get_device_name(0)} (only page 21 can use it)")
     else:
         print("GPU: none (not needed)")
 

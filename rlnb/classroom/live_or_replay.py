@@ -1,4 +1,4 @@
-"""Page 19 in three modes: live on CUDA, live on a CPU, or a replay of recorded results.
+"""Page 21 in three modes: live on CUDA, live on a CPU, or a replay of recorded results.
 
     page = open_page()                              # says the mode in large letters
     model, tokenizer = page.load()
@@ -162,7 +162,7 @@ def expected_seconds() -> float:
 
 
 class Page:
-    """What the cells of page 19 ask for, in the mode that `open_page` found."""
+    """What the cells of page 21 ask for, in the mode that `open_page` found."""
 
     def __init__(self, mode: Mode, *, replay: Path | None = None, record: Path | None = None):
         self.mode, self._record, self._base = mode, record, None

@@ -5,13 +5,13 @@ notebook, ``NN_name.ipynb``, with the outputs of one clean run. ``notebooks/`` a
 other kinds of page in it, ``statements/`` and ``solutions/``, follow that rule. As
 ``python -m rlnb.classroom.pages``:
 
-    build notebooks/text/06_grpo.py    execute the twin, write the notebook
+    build notebooks/text/08_grpo.py    execute the twin, write the notebook
     build --all                        every twin of the course
-    pull notebooks/06_grpo.ipynb       the other way: the twin from an edited notebook
+    pull notebooks/08_grpo.ipynb       the other way: the twin from an edited notebook
     check                              do notebooks and twins say the same?
 
-A twin may be named by its path, by the notebook's path, or by its stem (``06_grpo``,
-``solutions/06_grpo``). A page that raises is not written: the last good run stays.
+A twin may be named by its path, by the notebook's path, or by its stem (``08_grpo``,
+``solutions/08_grpo``). A page that raises is not written: the last good run stays.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
     "HF_HUB_OFFLINE": "1",
     "JUPYTER_PREFER_ENV_PATH": "1",
-    "RLNB_MODE": "cpu",  # page 19 trains here, also where there is a GPU
+    "RLNB_MODE": "cpu",  # page 21 trains here, also where there is a GPU
 }
 
 # What is kept of a cell's metadata; the rest (collapsed, ExecuteTime, ...) is noise in a diff.
@@ -71,12 +71,12 @@ class PageError(Exception):
 
 
 def twin_of(notebook: Path) -> Path:
-    """``notebooks/06_grpo.ipynb`` -> ``notebooks/text/06_grpo.py``."""
+    """``notebooks/08_grpo.ipynb`` -> ``notebooks/text/08_grpo.py``."""
     return notebook.parent / "text" / f"{notebook.stem}.py"
 
 
 def notebook_of(twin: Path) -> Path:
-    """``notebooks/text/06_grpo.py`` -> ``notebooks/06_grpo.ipynb``."""
+    """``notebooks/text/08_grpo.py`` -> ``notebooks/08_grpo.ipynb``."""
     return twin.parent.parent / f"{twin.stem}.ipynb"
 
 
@@ -108,7 +108,7 @@ def find_twin(name: str) -> Path:
 
 
 def page_name(path: Path) -> str:
-    """A short name for people, one for each page: ``06_grpo`` or ``solutions/06_grpo``."""
+    """A short name for people, one for each page: ``08_grpo`` or ``solutions/08_grpo``."""
     folder = path.parent.parent if path.parent.name == "text" else path.parent
     return f"{folder.name}/{path.stem}" if folder.name in KINDS else path.stem
 
@@ -336,7 +336,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("build", help="execute text twins, write their notebooks")
-    command.add_argument("files", nargs="*", metavar="FILE", help="path or stem: 06_grpo")
+    command.add_argument("files", nargs="*", metavar="FILE", help="path or stem: 08_grpo")
     command.add_argument("--all", action="store_true", help="every twin of the course")
     command = commands.add_parser("pull", help="write text twins from edited notebooks")
     command.add_argument("files", nargs="+", metavar="FILE", help="NN_name.ipynb")

@@ -2,7 +2,7 @@
 
     python -m rlnb.classroom.workspace open [FLAGS]    copy what is missing, start JupyterLab on 00
     python -m rlnb.classroom.workspace copy            only copy what is missing
-    python -m rlnb.classroom.workspace fresh 06        a new copy of page 06; your old one is kept
+    python -m rlnb.classroom.workspace fresh 06        a new copy of page 08; your old one is kept
     python -m rlnb.classroom.workspace fresh ppo       the same, by name
     python -m rlnb.classroom.workspace fresh --all     a new copy of every page you did not touch
 
@@ -147,7 +147,7 @@ def upgrade(notebooks: Path = NOTEBOOKS, work: Path = WORK) -> Upgrade:
 def name_without_number(name: str) -> str:
     """What stays when the course is renumbered.
 
-    >>> name_without_number("solutions/05_ppo.ipynb")
+    >>> name_without_number("solutions/06_ppo.ipynb")
     'solutions/ppo.ipynb'
     """
     return re.sub(r"(^|/)\d\d_", r"\1", name)
@@ -190,7 +190,7 @@ def copy_once(source: Path, target: Path) -> bool:
 
 
 def find_page(name: str, notebooks: Path = NOTEBOOKS) -> Path:
-    """The page meant by ``06``, ``6``, ``grpo``, ``06_grpo``, ``06_grpo.ipynb``, ``solutions/06``.
+    """The page meant by ``06``, ``6``, ``grpo``, ``08_grpo``, ``08_grpo.ipynb``, ``solutions/06``.
 
     Raises WorkspaceError with the list of pages where there is none.
     """
@@ -271,7 +271,7 @@ def lab_command(page: Path, flags: list[str], work: Path = WORK) -> list[str]:
 
 
 def listed(names: tuple[str, ...]) -> str:
-    """File names as people type them: ``06_grpo, solutions/06_grpo``."""
+    """File names as people type them: ``08_grpo, solutions/08_grpo``."""
     return ", ".join(name.removesuffix(".ipynb") for name in names)
 
 

@@ -1,4 +1,4 @@
-"""Proposals shown on page 12: compositions that have a name, beside the zoo's.
+"""Proposals shown on page 14: compositions that have a name, beside the zoo's.
 
 They are here to be read, compared and recognised in a configuration. Where a number or a formula
 could not be verified in the paper or its code, the line says so.

@@ -1,4 +1,4 @@
-"""Page 07's explorers, by hand and by enumeration: near-equal rewards, and what a prompt weighs."""
+"""Page 09's explorers, by hand and by enumeration: near-equal rewards, and what a prompt weighs."""
 
 from __future__ import annotations
 

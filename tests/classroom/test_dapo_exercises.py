@@ -56,13 +56,13 @@ def all_wrong_is_never_kept(mixed_groups):
 
 
 def test_the_filter_s_bug_is_exposed_by_an_all_wrong_group_of_unequal_lengths():
-    assert check.silent_bug_09(all_wrong_is_never_kept)
+    assert check.silent_bug_dapo(all_wrong_is_never_kept)
 
     def all_right_is_never_kept(mixed_groups):
         kept = mixed_groups(torch.ones(2), torch.tensor([99.0, 100.0]), 2, 100, 20)
         assert kept.shape == (0, 2)
 
-    assert check.silent_bug_09(all_right_is_never_kept)
+    assert check.silent_bug_dapo(all_right_is_never_kept)
 
 
 @pytest.mark.parametrize("lengths", [[20.0, 30.0, 40.0, 50.0], [100.0, 100.0, 100.0, 100.0]])
@@ -72,22 +72,22 @@ def test_the_filter_s_bug_survives_short_answers_and_equal_ones(lengths, correct
         kept = mixed_groups(torch.tensor(correct), torch.tensor(lengths), 4, 100, 20)
         assert len(kept) == (sum(correct) > 0)
 
-    assert check.silent_bug_09(usual).message.startswith("your test passes on the broken code")
+    assert check.silent_bug_dapo(usual).message.startswith("your test passes on the broken code")
 
 
 def test_a_kept_group_still_pays_for_its_length():
-    right = check.silent_bug_09.right
+    right = check.silent_bug_dapo.right
     correct, lengths = torch.tensor([1.0, 0.0]), torch.tensor([90.0, 10.0])
     assert right(correct, lengths, 2, 100, 20).tolist() == [[0.5, 0.0]]
 
 
 @pytest.mark.parametrize("answer", ["DAPO", "dapo", " d.a.p.o "])
 def test_the_code_is_dapo_s(answer):
-    verdict = check.name_this_09(answer)
+    verdict = check.name_this_dapo(answer)
     assert verdict and "1.28" in verdict.message
 
 
 @pytest.mark.parametrize("near", ["GRPO", "Dr. GRPO", "PPO", "CISPO", "GSPO", "ScaleRL"])
 def test_a_near_miss_is_told_what_gives_it_away(near):
-    verdict = check.name_this_09(near)
+    verdict = check.name_this_dapo(near)
     assert verdict.kind == "wrong" and "look at the baseline" not in verdict.message

@@ -1,4 +1,4 @@
-"""Page 07: which groups have a signal, the bonus that the division blows up, the riddle."""
+"""Page 09: which groups have a signal, the bonus that the division blows up, the riddle."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def test_the_blown_up_bonus_is_exposed_where_all_are_right_and_survives_a_mixed_
         A = f(torch.tensor([1.0, 1.0, 0.0, 0.0]), bonus, 4)
         assert A[0] > A[1] > A[2] and A.sum().abs() < 1e-5 and (A.abs() - 1).abs().max() < 0.02
 
-    assert check.silent_bug_07(small_where_all_are_right)
-    assert not check.silent_bug_07(order_in_a_mixed_group)
+    assert check.silent_bug_grpo_biases(small_where_all_are_right)
+    assert not check.silent_bug_grpo_biases(order_in_a_mixed_group)
 
 
 def test_the_blown_up_bonus_reaches_the_bound():
@@ -112,8 +112,8 @@ def test_the_riddle_s_table_is_dr_grpo_s_and_rloo_s_and_no_other_s():
 
 def test_the_riddle_takes_both_names_and_explains_the_near_ones():
     for name in ("Dr. GRPO", "dr_grpo", "RLOO"):
-        assert check.name_this_07(name)
+        assert check.name_this_grpo_biases(name)
     for name, clue in (("GRPO", "3/5"), ("dapo", "1.73"), ("ppo", "critic"), ("maxrl", "3")):
-        verdict = check.name_this_07(name)
+        verdict = check.name_this_grpo_biases(name)
         assert not verdict and clue in verdict.message
-    assert check.name_this_07(None).kind == "not attempted"
+    assert check.name_this_grpo_biases(None).kind == "not attempted"

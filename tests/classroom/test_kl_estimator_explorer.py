@@ -110,13 +110,13 @@ def test_the_penalty_at_two_temperatures_is_exposed_on_the_first_step():
         tokens = torch.tensor([0, 2])
         assert kl_penalty(logits, logits, tokens, 0.7).abs().max() < 1e-6
 
-    assert check.silent_bug_04(nothing_to_pay_at_the_reference)
+    assert check.silent_bug_kl(nothing_to_pay_at_the_reference)
 
 
 def test_the_penalty_at_two_temperatures_survives_the_usual_tests():
     logits, ref = torch.tensor([[1.0, 0.0, -1.0]]), torch.tensor([[0.0, 0.5, 0.0]])
     tokens = torch.tensor([1])
-    bug = check.silent_bug_04
+    bug = check.silent_bug_kl
     assert not bug(lambda f: bool((f(logits, ref, tokens, 0.7) >= 0).all()))
     assert not bug(lambda f: bool(f(logits, logits, tokens, 1.0).abs().max() < 1e-6))
     assert not bug(lambda f: f(logits, ref, tokens, 0.7).shape == (1,))

@@ -1,4 +1,4 @@
-"""Page 19 in three modes: how one is chosen, what a replay says, and the page as a plain script."""
+"""Page 21 in three modes: how one is chosen, what a replay says, and the page as a plain script."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rlnb.classroom.live_plot import LivePlot
 from rlnb.training import BadInput, Recipe, data_folder, series
 
 ROOT = Path(__file__).parents[2]
-TWIN = ROOT / "notebooks" / "text" / "19_grpo_for_real.py"
+TWIN = ROOT / "notebooks" / "text" / "21_grpo_for_real.py"
 RUN = [
     {"record": "header", "objective": "o"},
     {"record": "eval", "step": 0, "pass@1": 0.4},

@@ -1,4 +1,4 @@
-"""Page 12's exercises: MaxRL against the package, the fit against its tolerance, both riddles."""
+"""Page 14's exercises: MaxRL against the package, the fit against its tolerance, both riddles."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_tolerance_of_the_fit_tells_every_mistake_from_the_right_answer_and_
 
 
 def test_the_bug_is_seen_on_a_solved_prompt_only():
-    bug = check.silent_bug_12
+    bug = check.silent_bug_the_zoo
     mixed = torch.tensor([[[1.0, 1, 1, 0], [1, 0, 0, 0]]])
     solved = torch.ones(3, 1, 4)
     assert torch.equal(bug.right(mixed), bug.broken(mixed))
@@ -100,6 +100,6 @@ def test_the_bug_is_seen_on_a_solved_prompt_only():
 
 
 def test_the_riddle_has_one_answer_which_the_annex_knows():
-    assert check.name_this_12("DeepSeek-V3.2") and check.name_this_12("deepseek_v3_2")
-    assert check.name_this_12.answer in ANNEX
-    assert not check.name_this_12("grpo") and "std" in check.name_this_12("grpo").message
+    assert check.name_this_the_zoo("DeepSeek-V3.2") and check.name_this_the_zoo("deepseek_v3_2")
+    assert check.name_this_the_zoo.answer in ANNEX
+    assert not check.name_this_the_zoo("grpo") and "std" in check.name_this_the_zoo("grpo").message

@@ -17,12 +17,12 @@ EACH = pytest.mark.parametrize("name", METHODS)
 COURSE = {
     "02_reinforce",
     "03_baselines",
-    "05_ppo",
-    "07_grpo_biases",
-    "08_dr_grpo",
-    "09_dapo",
-    "10_soft_trust_regions",
-    "11_gspo",
+    "06_ppo",
+    "09_grpo_biases",
+    "10_dr_grpo",
+    "11_dapo",
+    "12_soft_trust_regions",
+    "13_gspo",
 }
 
 

@@ -1,4 +1,4 @@
-"""The recorded runs of page 07, as numbers and as figures."""
+"""The recorded runs of page 09, as numbers and as figures."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_other_ways_to_write_the_ratio_are_right():
 
 
 def test_the_token_form_of_the_loss_is_the_same_loss():
-    ratio = check.silent_bug_11.right
+    ratio = check.silent_bug_gspo.right
 
     def token_form(lp, old, mask, A, low, high):
         lp, old = (torch.where(mask, x, 0) for x in (lp, old))
@@ -113,7 +113,7 @@ def gradient(ratio, weights):
 
 
 def test_the_bug_has_every_value_right_and_the_gradient_doubled():
-    bug = check.silent_bug_11
+    bug = check.silent_bug_gspo
     even = torch.ones(2, 3, dtype=torch.float64)
     right, value = gradient(bug.right, even)
     broken, other = gradient(bug.broken, even)
@@ -132,7 +132,7 @@ def test_the_bug_is_exposed_by_a_gradient_and_not_by_a_value():
         g, value = gradient(ratio, even)
         assert torch.allclose(g, torch.where(MASK, value, 0.0))
 
-    assert check.silent_bug_11(size)
+    assert check.silent_bug_gspo(size)
 
     def values(ratio):
         s = check.sequence_ratio.exercise.reference(NEW, OLD, MASK)
@@ -143,12 +143,12 @@ def test_the_bug_is_exposed_by_a_gradient_and_not_by_a_value():
         assert torch.cosine_similarity(g.flatten(), value.flatten(), dim=0) > 1 - 1e-12
 
     for blind in (values, direction):
-        assert check.silent_bug_11(blind).message.startswith("your test passes on the broken code")
+        assert check.silent_bug_gspo(blind).message.startswith("your test passes on the broken code")
 
 
 @pytest.mark.parametrize("answer", ["GMPO", "gmpo", "Geometric-Mean Policy Optimization"])
 def test_the_table_is_gmpo_s(answer):
-    verdict = check.name_this_11(answer)
+    verdict = check.name_this_gspo(answer)
     assert verdict and "before" in verdict.message
 
 
@@ -156,5 +156,5 @@ def test_the_table_is_gmpo_s(answer):
     "near", ["GSPO", "GSPO-token", "GRPO", "PPO", "DAPO", "CISPO", "SAPO", "LUSPO", "DPPO", "SSPO"]
 )
 def test_a_near_miss_is_told_what_gives_it_away(near):
-    verdict = check.name_this_11(near)
+    verdict = check.name_this_gspo(near)
     assert verdict.kind == "wrong" and "look at the baseline" not in verdict.message

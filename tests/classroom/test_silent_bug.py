@@ -141,21 +141,21 @@ def sums_to_zero_in_every_group(advantages):
 
 
 def test_the_misplaced_baseline_is_exposed_by_group_sums_and_by_a_bonus():
-    assert check.silent_bug_03(sums_to_zero_in_every_group)
+    assert check.silent_bug_baselines(sums_to_zero_in_every_group)
 
     def a_bonus_for_one_prompt_changes_nothing(advantages):
         rewards = torch.tensor([1.0, 0.0, 0.0, 0.0, 1.0, 1.0])
         bonus = torch.tensor([5.0, 5.0, 5.0, 0.0, 0.0, 0.0])
         assert torch.allclose(advantages(rewards, 3), advantages(rewards + bonus, 3), atol=1e-5)
 
-    assert check.silent_bug_03(a_bonus_for_one_prompt_changes_nothing)
+    assert check.silent_bug_baselines(a_bonus_for_one_prompt_changes_nothing)
 
 
 def test_the_misplaced_baseline_survives_the_usual_tests():
     two = torch.tensor([1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-    assert not check.silent_bug_03(lambda f: f(two, 4).sum().abs() < 1e-6)  # whole batch
-    assert not check.silent_bug_03(lambda f: f(two[:4], 4).sum().abs() < 1e-6)  # one prompt
-    assert not check.silent_bug_03(lambda f: f(two, 4).shape == (8,))
+    assert not check.silent_bug_baselines(lambda f: f(two, 4).sum().abs() < 1e-6)  # whole batch
+    assert not check.silent_bug_baselines(lambda f: f(two[:4], 4).sum().abs() < 1e-6)  # one prompt
+    assert not check.silent_bug_baselines(lambda f: f(two, 4).shape == (8,))
 
 
 def test_a_test_that_exits_is_a_sentence_and_the_page_goes_on():

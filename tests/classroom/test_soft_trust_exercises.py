@@ -1,4 +1,4 @@
-"""Page 10's checks: references against the package, the moving anchor, the table to recognise."""
+"""Page 12's checks: references against the package, the moving anchor, the table to recognise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlnb import check
 from rlnb.objective import Batch, cispo, divergence_mask, sapo, token_mean
 
 EXERCISES = (check.cispo_loss, check.sapo_gate, check.dppo_mask)
-# page 10's riddle: probability then, now, sign of A, weight
+# page 12's riddle: probability then, now, sign of A, weight
 RIDDLE = (
     (0.01, 0.06, 1, 6.0),
     (0.50, 0.40, 1, 0.8),
@@ -146,7 +146,7 @@ def fifty_updates_stay_near(train_on_batch):
 
 
 def test_the_moving_anchor_is_exposed_by_many_updates():
-    assert check.silent_bug_10(fifty_updates_stay_near)
+    assert check.silent_bug_soft_trust_regions(fifty_updates_stay_near)
 
     def a_punished_arm_survives(train_on_batch):
         p = train_on_batch(
@@ -154,7 +154,7 @@ def test_the_moving_anchor_is_exposed_by_many_updates():
         ).softmax(0)
         assert p[0] > 0.1
 
-    assert check.silent_bug_10(a_punished_arm_survives)
+    assert check.silent_bug_soft_trust_regions(a_punished_arm_survives)
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.1, 0.3])
@@ -166,7 +166,7 @@ def test_the_moving_anchor_survives_a_test_with_one_update(delta):
         )
         assert after[0] > 0 > after[1]
 
-    assert check.silent_bug_10(usual).message.startswith("your test passes on the broken code")
+    assert check.silent_bug_soft_trust_regions(usual).message.startswith("your test passes on the broken code")
 
 
 def test_the_riddle_s_table_is_dppo_s_and_no_neighbour_s():
@@ -185,7 +185,7 @@ def test_the_riddle_s_table_is_dppo_s_and_no_neighbour_s():
 
 @pytest.mark.parametrize("answer", ["DPPO", "dppo_tv", "Divergence PPO"])
 def test_the_table_is_named(answer):
-    verdict = check.name_this_10(answer)
+    verdict = check.name_this_soft_trust_regions(answer)
     assert verdict and "0.15" in verdict.message
 
 
@@ -193,7 +193,7 @@ def test_the_table_is_named(answer):
     "near", ["PPO", "GRPO", "DAPO", "CISPO", "SAPO", "GSPO", "GMPO", "dppo_kl"]
 )
 def test_a_near_miss_is_told_what_gives_it_away(near):
-    verdict = check.name_this_10(near)
+    verdict = check.name_this_soft_trust_regions(near)
     assert verdict.kind == "wrong" and "look at the baseline" not in verdict.message
 
 

@@ -32,9 +32,9 @@ NOTEBOOKS = ROOT / "notebooks"
 TEXT = NOTEBOOKS / "text"
 
 COURSE = (
-    "00_start_here 01_one_scalar_loss 02_reinforce 03_baselines 04_importance_sampling 05_ppo "
-    "06_grpo 07_grpo_biases 08_dr_grpo 09_dapo 10_soft_trust_regions 11_gspo 12_the_zoo "
-    "13_preferences 14_rewards 15_evaluation 16_agents 17_systems 18_interview 19_grpo_for_real"
+    "00_start_here 01_one_scalar_loss 02_reinforce 03_baselines 04_importance_sampling 06_ppo "
+    "08_grpo 09_grpo_biases 10_dr_grpo 11_dapo 12_soft_trust_regions 13_gspo 14_the_zoo "
+    "15_preferences 16_rewards 17_evaluation 18_agents 19_systems 20_interview 21_grpo_for_real"
 ).split()
 WRITTEN = [page for page in COURSE if (TEXT / f"{page}.py").exists()]
 SECTIONS = {
@@ -58,7 +58,7 @@ LONGEST_STATEMENT = 240
 SHORTEST_QUOTE = 12  # of a statement, in the line that gives its verdict
 LARGEST_BOUND = 1000.0  # a gap that may be this large is not bounded at all
 LARGEST_TOLERANCE = 0.1
-MET_WITH_NUMBERS = {"02_reinforce", "05_ppo", "06_grpo"}  # written first: their entries say which
+MET_WITH_NUMBERS = {"02_reinforce", "06_ppo", "08_grpo"}  # written first: their entries say which
 
 
 @dataclass(frozen=True)
@@ -418,11 +418,11 @@ ENTRY = {
     "holds_when": "h",
     "fair": "f",
     "number": "2",
-    "page": "05_ppo",
+    "page": "06_ppo",
     "meets": "claim",
 }
 CITED = ENTRY | {"id": "A24", "meets": "cited", "citation": "PPO, arXiv 1707.06347"}
-LATER = ENTRY | {"id": "A25", "page": "10_soft_trust_regions"}
+LATER = ENTRY | {"id": "A25", "page": "12_soft_trust_regions"}
 GOOD = """\
 # ---
 # jupyter: {}
@@ -441,11 +441,11 @@ assert ratio == 2
 
 
 def problems_of(text, claims=(ENTRY, CITED, LATER)):
-    return tag_problems(list(claims), cells_of("05_ppo", text), {"05_ppo"})
+    return tag_problems(list(claims), cells_of("06_ppo", text), {"06_ppo"})
 
 
 def test_the_parser_reads_headers_tags_and_kinds():
-    cells = cells_of("05_ppo", GOOD)
+    cells = cells_of("06_ppo", GOOD)
     assert [c.code for c in cells] == [False, True, False]
     assert [c.tags for c in cells] == [
         (),
@@ -475,9 +475,9 @@ def test_a_broken_tag_is_caught(old, new, said):
 
 
 def test_a_statement_met_on_the_wrong_page_is_caught():
-    cells = cells_of("05_ppo", GOOD)
-    moved = [ENTRY | {"page": "06_grpo"}, CITED, LATER]
-    assert any("belongs to 06_grpo" in p for p in tag_problems(moved, cells, {"05_ppo", "06_grpo"}))
+    cells = cells_of("06_ppo", GOOD)
+    moved = [ENTRY | {"page": "08_grpo"}, CITED, LATER]
+    assert any("belongs to 08_grpo" in p for p in tag_problems(moved, cells, {"06_ppo", "08_grpo"}))
 
 
 @pytest.mark.parametrize(
@@ -508,7 +508,7 @@ DECIDED = [
     ENTRY | {"statement": "A ratio of 2 means twice as likely."},
     ENTRY | {"id": "A03", "statement": "A ratio of 1.5 is 30 % more likely.", "verdict": "wrong"},
 ]
-CELL = Cell("05_ppo", 1, True, ("claim:A03",), 'assert True\n# "is 30 % more likely": wrong')
+CELL = Cell("06_ppo", 1, True, ("claim:A03",), 'assert True\n# "is 30 % more likely": wrong')
 
 
 @pytest.mark.parametrize(
@@ -554,7 +554,7 @@ def test_a_number_that_the_cell_does_not_show_is_caught():
     ],
 )
 def test_a_bound_that_cannot_be_reached_is_caught(source, caught):
-    assert bool(bound_problems(Cell("05_ppo", 1, True, (), source))) == caught
+    assert bool(bound_problems(Cell("06_ppo", 1, True, (), source))) == caught
 
 
 @pytest.mark.parametrize(
@@ -567,4 +567,4 @@ def test_a_bound_that_cannot_be_reached_is_caught(source, caught):
     ],
 )
 def test_arithmetic_on_literals_is_caught(source, caught):
-    assert bool(literal_problems(Cell("05_ppo", 1, True, ("claim:A02",), source))) == caught
+    assert bool(literal_problems(Cell("06_ppo", 1, True, ("claim:A02",), source))) == caught

@@ -27,14 +27,14 @@ STILL_TO_COME = {
     "01_one_scalar_loss": ["3.14"],
     "02_reinforce": ["0.1313"],
     "03_baselines": ["2.7"],
-    "05_ppo": ["0.37"],
-    "06_grpo": ["0.0002", "1.025", "1.1083", "0.9613", "0.37", "8.4"],
-    "07_grpo_biases": ["4.61"],
-    "09_dapo": ["0.53", "0.37", "2.28", "16.0005", "0.83"],
-    "10_soft_trust_regions": ["0.981", "0.63", "0.981"],
-    "11_gspo": ["0.988", "0.905"],
-    "12_the_zoo": ["0.97", "0.87"],
-    "19_grpo_for_real": ["3.5"],
+    "06_ppo": ["0.37"],
+    "08_grpo": ["0.0002", "1.025", "1.1083", "0.9613", "0.37", "8.4"],
+    "09_grpo_biases": ["4.61"],
+    "11_dapo": ["0.53", "0.37", "2.28", "16.0005", "0.83"],
+    "12_soft_trust_regions": ["0.981", "0.63", "0.981"],
+    "13_gspo": ["0.988", "0.905"],
+    "14_the_zoo": ["0.97", "0.87"],
+    "21_grpo_for_real": ["3.5"],
 }  # derived by hand in the sentence, or shown by a picture or by another page
 
 NOT_PROSE = re.compile(
@@ -189,7 +189,7 @@ def test_a_setting_covers_only_itself_and_a_comment_covers_nothing():
 
 
 def test_a_false_number_in_the_prose_of_the_course_is_caught():
-    cells = [cell.copy() for cell in cells_of("05_ppo")]
+    cells = [cell.copy() for cell in cells_of("06_ppo")]
     (told,) = (c for c in cells if c.cell_type == "markdown" and "every 13.5\n" in c.source)
     told.source = told.source.replace("13.5", "18.5")
     assert "18.5" in [number for number, _ in prose_problems(cells)]

@@ -27,15 +27,15 @@ WITH_EXPLORER = (
     "02_reinforce",
     "03_baselines",
     "04_importance_sampling",
-    "05_ppo",
-    "06_grpo",
-    "07_grpo_biases",
-    "08_dr_grpo",
-    "09_dapo",
-    "10_soft_trust_regions",
-    "11_gspo",
-    "12_the_zoo",
-    "19_grpo_for_real",
+    "06_ppo",
+    "08_grpo",
+    "09_grpo_biases",
+    "10_dr_grpo",
+    "11_dapo",
+    "12_soft_trust_regions",
+    "13_gspo",
+    "14_the_zoo",
+    "21_grpo_for_real",
 )
 
 SETUP_LINES = 4
@@ -106,7 +106,7 @@ each_page = pytest.mark.parametrize("path", ALL, ids=page_name)
 @pytest.mark.parametrize(
     ("pattern", "caught", "passes"),
     [
-        (MACHINE_PATH, "File " + "/ho" + "me/ann/x.py", "notebooks/work/06_grpo.ipynb, 1/2, a/b"),
+        (MACHINE_PATH, "File " + "/ho" + "me/ann/x.py", "notebooks/work/08_grpo.ipynb, 1/2, a/b"),
         (VARIES, "Wall time: 3 s", "3 s of study"),
         (VARIES, "loop: 12 ms", "m/s, 12 tokens"),
         (VARIES, "<f at 0x7f6b68>", "0x1"),
@@ -199,7 +199,7 @@ def test_tags_are_of_the_vocabulary(path):
         unknown = [tag for tag in tags(cell) if not TAGS.fullmatch(tag)]
         assert not unknown, f"{unknown} in {cell.source.splitlines()[:1]}"
         if "trajectory" in tags(cell):
-            assert path.stem.startswith("19"), "numbers of sampled training belong on page 19"
+            assert path.stem.startswith("19"), "numbers of sampled training belong on page 21"
             assert "nbval-ignore-output" in tags(cell) or not texts(cell), (
                 "a cell downstream of sampled training prints nothing that nbval compares"
             )

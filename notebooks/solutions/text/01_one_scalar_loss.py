@@ -134,7 +134,7 @@ def test(kl_to_reference):
     by_hand = 0.5 * math.log(25 / 9)
     assert abs(kl_to_reference(pi, ref) - by_hand) < 1e-6
 
-check.silent_bug_01(test)
+check.silent_bug_one_scalar_loss(test)
 
 # %% [markdown]
 # What does *not* expose it: that the value is 0 at $\pi=\pi_\text{ref}$, that it is positive

@@ -130,7 +130,7 @@ def sums_to_zero_per_group(advantages):
     A = advantages(rewards, 4)
     assert A.view(2, 4).sum(1).abs().max() < 1e-9
 
-check.silent_bug_03(sums_to_zero_per_group)
+check.silent_bug_baselines(sums_to_zero_per_group)
 
 # %%
 def blind_to_a_bonus_for_one_prompt(advantages):
@@ -139,7 +139,7 @@ def blind_to_a_bonus_for_one_prompt(advantages):
     before, after = advantages(rewards, 2), advantages(rewards + bonus, 2)
     assert torch.allclose(before, after)
 
-check.silent_bug_03(blind_to_a_bonus_for_one_prompt)
+check.silent_bug_baselines(blind_to_a_bonus_for_one_prompt)
 
 # %% [markdown]
 # And three that sound reasonable and see nothing:
@@ -149,7 +149,7 @@ two = torch.tensor([1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 for test in (lambda f: f(two, 4).sum().abs() < 1e-9,
              lambda f: f(two[:4], 4).sum().abs() < 1e-9,
              lambda f: f(two, 4).shape == two.shape):
-    verdict = check.silent_bug_03(test)
+    verdict = check.silent_bug_baselines(test)
     assert not verdict
     print(verdict.message)
 

@@ -137,7 +137,7 @@ def my_test(kl_penalty):
     penalty = kl_penalty(logits, logits, tokens, 0.7)
     assert penalty.abs().max() < 1e-9, "same model, no penalty"
 
-check.silent_bug_04(my_test)
+check.silent_bug_kl(my_test)
 
 # %% [markdown]
 # The policy's logits are divided by the temperature, the reference's are not. The penalty then measures the

@@ -19,7 +19,7 @@ def _plain(text: str) -> str:
 class NameThis:
     """A riddle with one right answer and the near misses worth a sentence.
 
-    name    of the check: "name_this_08"
+    name    of the check: "name_this_dr_grpo"
     answer  the method's name; spelling, case and punctuation do not matter
     near    a wrong answer people give -> what gives it away
     story   what decided it, said with the verdict "right"

@@ -24,7 +24,7 @@ __all__ = ["SilentBug"]
 class SilentBug:
     """A right and a broken implementation with the same signature; called with a test of them.
 
-    name      of the check: "silent_bug_03"
+    name      of the check: "silent_bug_baselines"
     right     the right implementation, never shown
     broken    the plausible one; `source` is its code, for the page to print
     story     one line for whoever has exposed it: what is wrong, and why nobody notices

@@ -11,9 +11,9 @@ from rlnb.classroom.exercises.reinforce import PADDING
 
 __all__ = [
     "CONSTANT_LENGTH",
-    "NAME_THIS_08",
+    "NAME_THIS_DR_GRPO",
     "PROMPT_MEAN",
-    "SILENT_BUG_08",
+    "SILENT_BUG_DR_GRPO",
     "TOKEN_MEAN",
     "constant_length",
     "prompt_mean",
@@ -417,8 +417,8 @@ def step_loss(per_token, mask, rows):
 # fmt: on
 
 
-SILENT_BUG_08 = SilentBug(
-    name="silent_bug_08",
+SILENT_BUG_DR_GRPO = SilentBug(
+    name="silent_bug_dr_grpo",
     right=_step_loss,
     broken=step_loss,
     story="Each micro-batch divides by its own tokens, so a token weighs more beside short "
@@ -427,8 +427,8 @@ SILENT_BUG_08 = SilentBug(
     "does? Mind the lengths you choose.",
 )
 
-NAME_THIS_08 = NameThis(
-    name="name_this_08",
+NAME_THIS_DR_GRPO = NameThis(
+    name="name_this_dr_grpo",
     answer="grpo",
     near={
         "bnpo": "that is the word in the config; what does it divide by when a micro-batch holds "

@@ -7,7 +7,7 @@ import torch
 from rlnb.classroom.checking.exercise import Exercise, Probe, mistake
 from rlnb.classroom.checking.silent_bug import SilentBug
 
-__all__ = ["OPTIMAL_BASELINE", "SILENT_BUG_03", "optimal_baseline"]
+__all__ = ["OPTIMAL_BASELINE", "SILENT_BUG_BASELINES", "optimal_baseline"]
 
 
 def optimal_baseline(
@@ -117,8 +117,8 @@ def advantages(rewards, num_generations):  # (B,), G -> (B,)
 # fmt: on
 
 
-SILENT_BUG_03 = SilentBug(
-    name="silent_bug_03",
+SILENT_BUG_BASELINES = SilentBug(
+    name="silent_bug_baselines",
     right=_advantages,
     broken=advantages,
     story="repeat lays the means out as 1 2 1 2, the rows are 1 1 2 2 (repeat_interleave): "

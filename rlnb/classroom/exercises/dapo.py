@@ -8,7 +8,7 @@ from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, mistak
 from rlnb.classroom.checking.name_this import NameThis
 from rlnb.classroom.checking.silent_bug import SilentBug
 
-__all__ = ["NAME_THIS_09", "OVERLONG_PENALTY", "SILENT_BUG_09", "mixed_groups", "overlong_penalty"]
+__all__ = ["NAME_THIS_DAPO", "OVERLONG_PENALTY", "SILENT_BUG_DAPO", "mixed_groups", "overlong_penalty"]
 
 
 def overlong_penalty(
@@ -159,8 +159,8 @@ def mixed_groups(correct, lengths, num_generations, max_length, cache):
 # fmt: on
 
 
-SILENT_BUG_09 = SilentBug(
-    name="silent_bug_09",
+SILENT_BUG_DAPO = SilentBug(
+    name="silent_bug_dapo",
     right=_mixed_groups,
     broken=mixed_groups,
     story="The filter looked at rewards that already held the penalty: an all-wrong group of "
@@ -169,8 +169,8 @@ SILENT_BUG_09 = SilentBug(
     "whatever the lengths of their answers?",
 )
 
-NAME_THIS_09 = NameThis(
-    name="name_this_09",
+NAME_THIS_DAPO = NameThis(
+    name="name_this_dapo",
     answer="dapo",
     near={
         "grpo": "its band ends at 1.2 and each answer is divided by its own length",

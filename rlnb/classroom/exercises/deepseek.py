@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rlnb.classroom.checking.name_this import NameThis
 
-__all__ = ["NAME_THIS_12"]
+__all__ = ["NAME_THIS_THE_ZOO"]
 
-NAME_THIS_12 = NameThis(
-    name="name_this_12",
+NAME_THIS_THE_ZOO = NameThis(
+    name="name_this_the_zoo",
     answer="deepseek_v3_2",
     also=("v3.2", "deepseek v3.2", "DeepSeek-V3.2", "deepseek_v32"),
     near={

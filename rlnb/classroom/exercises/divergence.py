@@ -11,7 +11,7 @@ from torch.special import xlogy
 from rlnb.classroom.checking.exercise import Exercise, Mistake, Probe, mistake
 from rlnb.classroom.checking.silent_bug import SilentBug
 
-__all__ = ["CROSS_ENTROPY", "KL_DIVERGENCE", "SILENT_BUG_01", "cross_entropy", "kl_divergence"]
+__all__ = ["CROSS_ENTROPY", "KL_DIVERGENCE", "SILENT_BUG_ONE_SCALAR_LOSS", "cross_entropy", "kl_divergence"]
 
 ZERO = (
     "0 log 0 counts as 0, in floating point it is nan: keep the terms with p > 0, with "
@@ -238,8 +238,8 @@ def kl_to_reference(logprobs, ref_logprobs):  # (B, V), (B, V) -> ()
 # fmt: on
 
 
-SILENT_BUG_01 = SilentBug(
-    name="silent_bug_01",
+SILENT_BUG_ONE_SCALAR_LOSS = SilentBug(
+    name="silent_bug_one_scalar_loss",
     right=_kl_to_reference,
     broken=kl_to_reference,
     story="F.kl_div(input, target) is KL(target || input), so this was KL(ref || pi). It is never "

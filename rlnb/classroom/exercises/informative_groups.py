@@ -9,7 +9,7 @@ from rlnb.classroom.checking.name_this import NameThis
 from rlnb.classroom.checking.silent_bug import SilentBug
 from rlnb.classroom.exercises.groups import rewards_probe
 
-__all__ = ["KEEP_INFORMATIVE", "NAME_THIS_07", "SILENT_BUG_07", "advantages", "keep_informative"]
+__all__ = ["KEEP_INFORMATIVE", "NAME_THIS_GRPO_BIASES", "SILENT_BUG_GRPO_BIASES", "advantages", "keep_informative"]
 
 RESIDUE = (
     "right for 0 and 1; twelve rewards of 0.7 are kept: their rounded mean is not 0.7, so "
@@ -174,8 +174,8 @@ def advantages(correct, bonus, num_generations, eps=1e-6):
 # fmt: on
 
 
-SILENT_BUG_07 = SilentBug(
-    name="silent_bug_07",
+SILENT_BUG_GRPO_BIASES = SilentBug(
+    name="silent_bug_grpo_biases",
     right=_advantages,
     broken=advantages,
     story="The bonus goes through the division. Where answers are right and wrong it stays small; "
@@ -184,8 +184,8 @@ SILENT_BUG_07 = SilentBug(
     "large may an advantage be there, if the bonus is at most 0.01?",
 )
 
-NAME_THIS_07 = NameThis(
-    name="name_this_07",
+NAME_THIS_GRPO_BIASES = NameThis(
+    name="name_this_grpo_biases",
     answer="dr_grpo",
     near={
         "grpo": "a token of the five-token answer would get 3/5 of one of the three-token answer, "

@@ -8,7 +8,7 @@ from rlnb.classroom.checking.exercise import Exercise, Probe, mistake
 from rlnb.classroom.checking.silent_bug import SilentBug
 from rlnb.classroom.exercises.reinforce import PADDING
 
-__all__ = ["KL_IN_REWARD", "SILENT_BUG_04", "kl_in_reward"]
+__all__ = ["KL_IN_REWARD", "SILENT_BUG_KL", "kl_in_reward"]
 
 
 def kl_in_reward(
@@ -242,8 +242,8 @@ def kl_penalty(logits, ref_logits, tokens, temperature):  # (T, V), (T, V)
 # fmt: on
 
 
-SILENT_BUG_04 = SilentBug(
-    name="silent_bug_04",
+SILENT_BUG_KL = SilentBug(
+    name="silent_bug_kl",
     right=_kl_penalty,
     broken=kl_penalty,
     story="Policy at the sampling temperature, reference at 1: the penalty pulls towards a policy "

@@ -1,4 +1,4 @@
-"""DPPO's mask, by the probability that moved; page 10's silent bug and riddle."""
+"""DPPO's mask, by the probability that moved; page 12's silent bug and riddle."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, mistak
 from rlnb.classroom.checking.name_this import NameThis
 from rlnb.classroom.checking.silent_bug import SilentBug
 
-__all__ = ["DPPO_MASK", "NAME_THIS_10", "SILENT_BUG_10", "dppo_mask"]
+__all__ = ["DPPO_MASK", "NAME_THIS_SOFT_TRUST_REGIONS", "SILENT_BUG_SOFT_TRUST_REGIONS", "dppo_mask"]
 
 
 def dppo_mask(
@@ -252,8 +252,8 @@ def train_on_batch(theta, actions, A, updates=8, lr=0.5, delta=0.1):
 # fmt: on
 
 
-SILENT_BUG_10 = SilentBug(
-    name="silent_bug_10",
+SILENT_BUG_SOFT_TRUST_REGIONS = SilentBug(
+    name="silent_bug_soft_trust_regions",
     right=_train_on_batch,
     broken=train_on_batch,
     story="The old log-probs are taken anew in every update, so the ratio is always 1, nothing has "
@@ -262,8 +262,8 @@ SILENT_BUG_10 = SilentBug(
     "that after fifty updates?",
 )
 
-NAME_THIS_10 = NameThis(
-    name="name_this_10",
+NAME_THIS_SOFT_TRUST_REGIONS = NameThis(
+    name="name_this_soft_trust_regions",
     answer="dppo",
     near={
         "ppo": "a ratio of 6 keeps its full weight in the first line, and one of 0.82 is dead in "

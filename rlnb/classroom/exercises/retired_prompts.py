@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlnb.classroom.checking.silent_bug import SilentBug
 
-__all__ = ["SILENT_BUG_12", "retired"]
+__all__ = ["SILENT_BUG_THE_ZOO", "retired"]
 
 
 def _retired(rewards, threshold=0.9):
@@ -22,8 +22,8 @@ def retired(rewards, threshold=0.9):
 # fmt: on
 
 
-SILENT_BUG_12 = SilentBug(
-    name="silent_bug_12",
+SILENT_BUG_THE_ZOO = SilentBug(
+    name="silent_bug_the_zoo",
     right=_retired,
     broken=retired,
     story="Only groups that trained entered the history. A solved prompt gives all-right groups, "

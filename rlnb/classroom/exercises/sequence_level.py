@@ -11,9 +11,9 @@ from rlnb.classroom.exercises.reinforce import PADDING
 
 __all__ = [
     "GSPO_LOSS",
-    "NAME_THIS_11",
+    "NAME_THIS_GSPO",
     "SEQUENCE_RATIO",
-    "SILENT_BUG_11",
+    "SILENT_BUG_GSPO",
     "gspo_loss",
     "gspo_token_ratio",
     "sequence_ratio",
@@ -423,8 +423,8 @@ def gspo_token_ratio(logprobs, old_logprobs, mask):
 # fmt: on
 
 
-SILENT_BUG_11 = SilentBug(
-    name="silent_bug_11",
+SILENT_BUG_GSPO = SilentBug(
+    name="silent_bug_gspo",
     right=_gspo_token_ratio,
     broken=gspo_token_ratio,
     story="s itself was not detached: with one advantage per answer the gradient is doubled, "
@@ -432,8 +432,8 @@ SILENT_BUG_11 = SilentBug(
     hint="Every value is right. What does one token's ratio owe to another token?",
 )
 
-NAME_THIS_11 = NameThis(
-    name="name_this_11",
+NAME_THIS_GSPO = NameThis(
+    name="name_this_gspo",
     answer="gmpo",
     near={
         "gspo": "there all tokens of an answer live or die together",

@@ -1,4 +1,4 @@
-"""The method table of page 12: what a composition says of itself, and what it mends and breaks.
+"""The method table of page 14: what a composition says of itself, and what it mends and breaks.
 
 `row` reads critic, baseline, ratio, trust region, aggregation, KL and models off the parts, so
 none of those cells is written by hand. `NOTES` holds a phrase each for what a method mends and
@@ -175,9 +175,9 @@ def _page(stem: str) -> str:
     return f"[{stem[:2]}]({stem}.ipynb)"
 
 
-_P02, _P03, _P05 = _page("02_reinforce"), _page("03_baselines"), _page("05_ppo")
-_P07, _P08, _P09 = _page("07_grpo_biases"), _page("08_dr_grpo"), _page("09_dapo")
-_P10, _P11, _HERE = _page("10_soft_trust_regions"), _page("11_gspo"), "this page"
+_P02, _P03, _P05 = _page("02_reinforce"), _page("03_baselines"), _page("06_ppo")
+_P07, _P08, _P09 = _page("09_grpo_biases"), _page("10_dr_grpo"), _page("11_dapo")
+_P10, _P11, _HERE = _page("12_soft_trust_regions"), _page("13_gspo"), "this page"
 
 # cells whose number is this course's or a library's, since the paper's was not verified
 STAND_IN: Mapping[str, tuple[str, ...]] = {

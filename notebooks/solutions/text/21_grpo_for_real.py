@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # 19 · GRPO for real: solutions
+# # 21 · GRPO for real: solutions
 #
-# The exercises of [19](../19_grpo_for_real.ipynb), solved and run. Numbers downstream of sampling are one run on one machine.
+# The exercises of [21](../21_grpo_for_real.ipynb), solved and run. Numbers downstream of sampling are one run on one machine.
 
 # %%
 import torch
@@ -18,7 +18,7 @@ from rlnb.training import TASKS, Recipe, data_folder, load, train
 _ = torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 19.1 The style story
+# ## 21.1 The style story
 #
 # $\partial d/\partial z=d(1-d)$, so
 #
@@ -41,7 +41,7 @@ assert 200 < slope / rare < 260 and a_steps - p < after - p
 # About half of the gain. The other half is what the story held fixed: $a_\text{steps}$ itself rises, because answers with a slip in them are
 # pushed down. That is the sharpening.
 #
-# ## 19.2 The coin
+# ## 21.2 The coin
 #
 # Eight coins agree with probability $2\cdot2^{-8}=0.0078$: practically every group is mixed, all the way. "Mixed" says that rewards differ,
 # not that they mean something. Entropy stays, because nothing is preferred; the share of direct answers walks, up in two seeds and down
@@ -63,7 +63,7 @@ for seed in range(3):
     assert series(run, "pass@1", "eval")[20] < 0.389
 
 # %% [markdown]
-# ## 19.3 One rollout, three objectives
+# ## 21.3 One rollout, three objectives
 #
 # RLOO's advantage is $\tfrac{8}{7}$ of Dr. GRPO's and its token weight $1/N$ in place of $1/(72N)$: a factor $\tfrac{8}{7}\cdot72=82.29$, the
 # same direction. GRPO is another direction: it divides by each group's std and each answer's length.
@@ -121,7 +121,7 @@ assert torch.allclose(*steps, atol=1e-9)
 # each cut one has length 1: steps with a strong signal are scaled down against the others. Not a constant factor any more. So a comparison of the two
 # "methods" at one `max_grad_norm` also compares two clipping rules.
 #
-# ## 19.4 Token log-probabilities
+# ## 21.4 Token log-probabilities
 
 # %% tags=["solution"]
 def token_logprobs_of(logits, tokens):
@@ -132,7 +132,7 @@ def token_logprobs_of(logits, tokens):
 check.token_logprobs(token_logprobs_of)
 
 # %% [markdown]
-# ## 19.5 Two rewards with a hole
+# ## 21.5 Two rewards with a hole
 #
 # Watch what was paid (`reward`) against what was right (`rewards/verify/mean`), and read an answer.
 
@@ -172,7 +172,7 @@ assert paid > right + 0.2
 # and to repeat them. It looks like reflection and is a toll. Pass@1 still rises: a reward can be gamed and useful at once, which is why the distance between
 # paid and right has to be logged, not guessed from the samples.
 #
-# ## 19.6 Another temperature
+# ## 21.6 Another temperature
 #
 # Tokens are drawn from $q=\pi^{1/0.7}/Z$ and scored under $\pi$. The ratio is not 1 before the first update, and the clip cuts fresh data.
 
@@ -202,7 +202,7 @@ assert abs(rho.mean() - 1) < 0.1 and log_ratio.abs().max() > 0.5
 # once is the largest gap between the sampler's and the trainer's log-probability before the first update: `sampling/logp_difference`, 1e-5 in a
 # sound run. Assert that it is below 1e-4.
 #
-# ## 19.7 Wrong neighbours
+# ## 21.7 Wrong neighbours
 #
 # Rows $kG,\dots,kG+G-1$ belong to problem $k$: the index is `i // G`. With `i % P` nearly every answer is compared with another problem's digit.
 # Rewards become a weak coin, and the page has shown what a coin teaches. The test needs no model: hand in the right answers, expect 1

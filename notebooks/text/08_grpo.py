@@ -7,12 +7,12 @@
 # ---
 
 # %% [markdown]
-# # 06 · GRPO: the group is the baseline
+# # 08 · GRPO: the group is the baseline
 #
 # **Settles:** what stands in for the critic and what that costs, which std, where the KL sits, and why a
 # correct loss reads 0.
 #
-# 40 minutes · after [05](05_ppo.ipynb) · DeepSeekMath, Shao et al. 2024
+# 40 minutes · after [06](06_ppo.ipynb) · DeepSeekMath, Shao et al. 2024
 # ([2402.03300](https://arxiv.org/abs/2402.03300)); RLOO, Ahmadian et al. 2024
 # ([2402.14740](https://arxiv.org/abs/2402.14740)); DeepSeek-R1, 2025
 # ([2501.12948](https://arxiv.org/abs/2501.12948)); Dr. GRPO, Liu et al. 2025
@@ -102,7 +102,7 @@ for text, G in tries.items():
 
 # %% [markdown]
 # With $G=2$ the advantage is ±1 whether the gap is 1 or 0.01 (the missing 0.0002 is $\varepsilon$). With one right
-# answer in 16 that answer gets $\sqrt{15}$. Nothing gets more than $\sqrt{G-1}$ (exercise 06.1). Equal rewards: all zero.
+# answer in 16 that answer gets $\sqrt{15}$. Nothing gets more than $\sqrt{G-1}$ (exercise 08.1). Equal rewards: all zero.
 #
 # Two well-worn examples. Eight graded rewards with mean 0.55 and σ 0.32: all eight advantages usually given are
 # right to two decimals. Rewards 3, 1, 2, 0: the extremes get about ±1.34 and the middle two, about ±0.45, are said to be "near zero".
@@ -271,7 +271,7 @@ assert first == [0.8659, 0.8660, 0.9998, 1.0, 0.5, 0.6667]
 # %% [markdown]
 # Bessel against population is one constant, $\sqrt{G/(G-1)}=1.1547$ at $G=4$: a learning rate
 # and, against a KL term, another $\beta$. Dr. GRPO and RLOO differ from *each other* by a constant, $G/(G-1)$. The step
-# from the last two rows to the others is not a constant: $s$ depends on the prompt. Pages [07](07_grpo_biases.ipynb) and [08](08_dr_grpo.ipynb) follow that up.
+# from the last two rows to the others is not a constant: $s$ depends on the prompt. Pages [09](09_grpo_biases.ipynb) and [10](10_dr_grpo.ipynb) follow that up.
 #
 # ## Each answer counts once
 #
@@ -297,7 +297,7 @@ assert torch.allclose(by_token, torch.full((4,), 1 / 16))
 
 # %% [markdown]
 # A token of the two-token answer weighs three times a token of the six-token one. What that does to the length of
-# answers is page [07](07_grpo_biases.ipynb).
+# answers is page [09](09_grpo_biases.ipynb).
 #
 # ## KL in the loss
 #
@@ -498,7 +498,7 @@ print(f"with KL the whole value is 0.04 * k3: {with_kl:.4f}")
 # %% [markdown]
 # So the loss is 0 when all is well, and with a KL term it *rises* from 0 as the policy leaves the reference.
 # Watch the reward, the share of mixed groups and the gradient norm instead. Without a KL term a zero *gradient norm* is the
-# alarm: every group equal (page 07), or everything masked.
+# alarm: every group equal (page 09), or everything masked.
 #
 # ## All of it in one cell
 #
@@ -572,7 +572,7 @@ learning_curves(
 # a larger step: with five times the learning rate the mean-only rule is as fast. Within a group both point
 # the same way; only the length of the step differs. And it is a toy: one prompt, no noise in the rewards.
 #
-# **Does a transformer need the baseline?** The 0.3M model of [page 19](19_grpo_for_real.ipynb), 40 steps of 8 × 8 answers, rewards 0 and 1, the same AdamW;
+# **Does a transformer need the baseline?** The 0.3M model of [page 21](21_grpo_for_real.ipynb), 40 steps of 8 × 8 answers, rewards 0 and 1, the same AdamW;
 # REINFORCE without a baseline against leave-one-out. Six seeds each, recorded on a CPU; held-out pass@1, start 0.37:
 
 # %%
@@ -621,7 +621,7 @@ assert (averaged - no_baseline).abs().max() > 0.05
 #
 # ## What is in memory
 #
-# The counting of page 05: a trained parameter costs 16 bytes (bf16 weight 2, gradient 2, float32 copy 4, Adam's two moments
+# The counting of page 06: a trained parameter costs 16 bytes (bf16 weight 2, gradient 2, float32 copy 4, Adam's two moments
 # 8), a frozen one 2. All models are of one size; activations and KV cache come on top.
 #
 # Two statements to hold against it: GRPO halves PPO's memory *and compute*, PPO needs *four times* the memory; and GRPO
@@ -689,7 +689,7 @@ assert (grpo(flat).advantages == 0).all()
 
 # %% [markdown]
 # Twelve rewards of 0.7 do not sum to 8.4 in binary. The residue is divided by itself and all twelve answers are told −1:
-# wrong, and never large. `rlnb` compares max with min and returns exact zeros. The full story is page [07](07_grpo_biases.ipynb).
+# wrong, and never large. `rlnb` compares max with min and returns exact zeros. The full story is page [09](09_grpo_biases.ipynb).
 #
 # One variant *does* explode: a leave-one-out mean over a leave-one-out std. In 1, 0, 0, 0 the others have std 0 and the
 # numerator is 1, so the advantage is $1/\varepsilon$.
@@ -762,7 +762,7 @@ for ratio in (1.1, 1.5):
 # %% [markdown]
 # ## Exercises
 #
-# **06.1 Derive** · 10 minutes · ●●○. Show that $|A_i|\le\sqrt{G-1}$ for any rewards (population std, $\varepsilon=0$), and say
+# **08.1 Derive** · 10 minutes · ●●○. Show that $|A_i|\le\sqrt{G-1}$ for any rewards (population std, $\varepsilon=0$), and say
 # when it is reached. What is the bound with Bessel?
 #
 # <details><summary>hint</summary>
@@ -771,7 +771,7 @@ for ratio in (1.1, 1.5):
 # sum of squares that $G-1$ numbers with a given sum can have?
 # </details>
 #
-# **06.2 Predict, then run** · 3 minutes · ●○○. Rewards 1, 1, 0, 0. What happens to GRPO's advantages if you add 5 to
+# **08.2 Predict, then run** · 3 minutes · ●○○. Rewards 1, 1, 0, 0. What happens to GRPO's advantages if you add 5 to
 # all rewards? Multiply all by 10? Turn one 0 into 0.5? And to Dr. GRPO's?
 #
 # <details><summary>hint</summary>
@@ -779,7 +779,7 @@ for ratio in (1.1, 1.5):
 # Which of the three changes survive subtracting the mean? Which of those survive dividing by the std?
 # </details>
 #
-# **06.3 Predict, then run** · 5 minutes · ●●○. `running_batch()`, fresh data, no KL. What is the value of the loss under
+# **08.3 Predict, then run** · 5 minutes · ●●○. `running_batch()`, fresh data, no KL. What is the value of the loss under
 # the sequence mean? Under the token mean, with lengths 3, 5, 2, 6 and 4, 1, 7, 2?
 #
 # <details><summary>hint</summary>
@@ -787,7 +787,7 @@ for ratio in (1.1, 1.5):
 # On-policy the loss is $-\sum_{i,t}c_{i,t}A_i$. Do the advantages of a group cancel when the long answers count more?
 # </details>
 #
-# **06.4 Implement** · 8 minutes · ●○○. The group's z-score, flat in, flat out, any number of prompts. Without scrolling up.
+# **08.4 Implement** · 8 minutes · ●○○. The group's z-score, flat in, flat out, any number of prompts. Without scrolling up.
 #
 # <details><summary>hint</summary>
 #
@@ -804,7 +804,7 @@ def my_group_advantages(rewards, num_generations):
 check.group_advantages(my_group_advantages)
 
 # %% [markdown]
-# **06.5 Implement** · 5 minutes · ●○○. $k_3$ per token. Mind which policy stands on top.
+# **08.5 Implement** · 5 minutes · ●○○. $k_3$ per token. Mind which policy stands on top.
 #
 # <details><summary>hint</summary>
 #
@@ -820,7 +820,7 @@ def my_k3(logprobs, ref_logprobs):
 check.k3(my_k3)
 
 # %% [markdown]
-# **06.6 Implement** · 20 minutes · ●●●. The whole loss, to be minimised. Rewards may be all equal, what lies under the mask
+# **08.6 Implement** · 20 minutes · ●●●. The whole loss, to be minimised. Rewards may be all equal, what lies under the mask
 # may be anything, a row may have no token at all.
 #
 # <details><summary>hint</summary>
@@ -839,7 +839,7 @@ def my_grpo_loss(logprobs, old_logprobs, ref_logprobs, mask, rewards,
 check.grpo_loss(my_grpo_loss)
 
 # %% [markdown]
-# **06.7 Find the bug** · 8 minutes · ●●○. This passed its test on the running group, and in training the loss curve looked fine.
+# **08.7 Find the bug** · 8 minutes · ●●○. This passed its test on the running group, and in training the loss curve looked fine.
 # One assertion about the advantages exposes it. Which?
 
 # %% tags=["exercise"]
@@ -858,7 +858,7 @@ print(four(suspicious_advantages(running_group().rewards, 4)))
 # One prompt cannot show it. Take `running_batch()` and think of what must be true inside every group.
 # </details>
 #
-# **06.8 Find the bug** · 5 minutes · ●●○. In place of $1/T_i$ somebody wrote `per_answer = (per_token * mask).mean(1)`. On the
+# **08.8 Find the bug** · 5 minutes · ●●○. In place of $1/T_i$ somebody wrote `per_answer = (per_token * mask).mean(1)`. On the
 # running group the value is even 0, as it should be on fresh data. What is wrong, and why does the same answer weigh differently in another batch?
 #
 # <details><summary>hint</summary>
@@ -866,7 +866,7 @@ print(four(suspicious_advantages(running_group().rewards, 4)))
 # What does `mean` divide by? Add ten columns of padding and compute again.
 # </details>
 #
-# All solved and run in [solutions/06_grpo.ipynb](solutions/06_grpo.ipynb).
+# All solved and run in [solutions/08_grpo.ipynb](solutions/08_grpo.ipynb).
 #
 # ## In the interview
 #
@@ -938,8 +938,8 @@ print(four(suspicious_advantages(running_group().rewards, 4)))
 # **What does the 1/T in each answer do?**
 # <details><summary>answer</summary>
 #
-# Each answer counts once, so a token of a long answer weighs less: a long wrong answer is punished less per token than a short one. Page 07
-# measures it, page 08 removes it.
+# Each answer counts once, so a token of a long answer weighs less: a long wrong answer is punished less per token than a short one. Page 09
+# measures it, page 10 removes it.
 # </details>
 #
 # **When would you still take PPO?**
@@ -978,7 +978,7 @@ recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
 # * On fresh data, without KL, the loss is 0 and the gradient is not.
 # * 36 bytes a parameter become 20; a verifier and no KL make it 16; the price is $G$ answers per prompt.
 #
-# Next, [07](07_grpo_biases.ipynb): what the two divisors $s$ and $T_i$ do to easy prompts, near-equal rewards and long answers. The last two methods
+# Next, [09](09_grpo_biases.ipynb): what the two divisors $s$ and $T_i$ do to easy prompts, near-equal rewards and long answers. The last two methods
 # of the table differ in exactly those, and in the KL:
 
 # %%

@@ -7,20 +7,20 @@
 # ---
 
 # %% [markdown]
-# # 12 · The zoo
+# # 14 · The zoo
 #
 # **Settles:** what every method is, in one table that the code fills in; what the recent ones change, in a few lines each; who reports having used what;
 # from how much compute on a scaling curve knows its ceiling.
 #
-# 40 minutes, and 47 for the exercises · after [09](09_dapo.ipynb), [10](10_soft_trust_regions.ipynb) and [11](11_gspo.ipynb) · MaxRL ([2602.02710](https://arxiv.org/abs/2602.02710)),
+# 40 minutes, and 47 for the exercises · after [11](11_dapo.ipynb), [12](12_soft_trust_regions.ipynb) and [13](13_gspo.ipynb) · MaxRL ([2602.02710](https://arxiv.org/abs/2602.02710)),
 # MGPO ([2511.06221](https://arxiv.org/abs/2511.06221)), ScaleRL ([2510.13786](https://arxiv.org/abs/2510.13786)), DeepSeek-V3.2
 # ([2512.02556](https://arxiv.org/abs/2512.02556)); the others are linked where they come.
 
 # %% [markdown]
-# > **[10](10_soft_trust_regions.ipynb) in two lines.** CISPO caps a token's weight, SAPO lets it fade, DPPO drops a token once its probability has moved too
+# > **[12](12_soft_trust_regions.ipynb) in two lines.** CISPO caps a token's weight, SAPO lets it fade, DPPO drops a token once its probability has moved too
 # > far the way it is pushed. At ratio 1 all weights are 1: on fresh answers the three surrogates are one.
 # >
-# > **[11](11_gspo.ipynb) in two lines.** GSPO has one ratio per answer, the geometric mean of its tokens' ratios. A mean moves little, hence a band 500 to 700 times narrower.
+# > **[13](13_gspo.ipynb) in two lines.** GSPO has one ratio per answer, the geometric mean of its tokens' ratios. A mean moves little, hence a band 500 to 700 times narrower.
 
 # %%
 import torch
@@ -81,7 +81,7 @@ methods_table(ZOO | ANNEX, first=CORE)
 
 # %% [markdown]
 # How to read it. The composer's menus are its columns: baseline = advantage and credit, trust region = surrogate and gate, aggregation = weights. A star marks a number that is this course's or a library's, not the paper's. *Cut* means: on the side where the token was being pushed; on the other side it lives. *To the engine*: the ratio is taken to the log-probs of the engine that sampled, not to the
-# trainer's. *Sum*: over an answer's tokens, then the mean over answers; *constant*: that sum over one fixed length. *Per prompt* is DAPO's formula as printed, *per token* its popular code ([09](09_dapo.ipynb)).
+# trainer's. *Sum*: over an answer's tokens, then the mean over answers; *constant*: that sum over one fixed length. *Per prompt* is DAPO's formula as printed, *per token* its popular code ([11](11_dapo.ipynb)).
 #
 # *Models* counts networks whose weights the update needs: policy, reference if a KL asks for it, critic. $\pi_\text{old}$ is none of them: it is a stored tensor of log-probs. A learned reward model and the copy of the
 # policy inside the sampler come on top. *Here*: PPO for RLHF has 4, these 2, the reference of its KL and the reward model; RLOO as published for RLHF, with the KL in its reward ([2402.14740](https://arxiv.org/abs/2402.14740)), has 3.
@@ -134,7 +134,7 @@ assert len(families) == 16
 #
 # ## Which prompts count: MaxRL and MGPO
 #
-# A prompt solved with probability $p$ pulls on the shared weights with $w(p)\,\nabla p$. Subtracting the mean gives $w=1$; GRPO's std gives $1/\sqrt{p(1-p)}$ ([07](07_grpo_biases.ipynb)). MaxRL, for rewards of 0 and 1, divides
+# A prompt solved with probability $p$ pulls on the shared weights with $w(p)\,\nabla p$. Subtracting the mean gives $w=1$; GRPO's std gives $1/\sqrt{p(1-p)}$ ([09](09_grpo_biases.ipynb)). MaxRL, for rewards of 0 and 1, divides
 # by the *mean*:
 #
 # $$A_i=\frac{r_i-\bar r}{\bar r},\qquad \log p=-\sum_{k\ge1}\frac{(1-p)^k}{k}=\sum_{k\ge1}\frac{\text{pass@}k-1}{k},\qquad \nabla\log p=\frac1p\nabla p$$
@@ -168,7 +168,7 @@ for G in (2, 4, 8):
 
 # %% [markdown]
 # **The mean of MaxRL's update with $G$ answers is the gradient of $\sum_{k=1}^{G-1}\text{pass@}k/k$**, to machine precision, where an all-wrong group gets 0. Where it gets $-1$ for every answer (the mean score is subtracted there, too), the sum goes up to $k=G$. In both the weight is
-# $(1-(1-p)^n)/p$, with $n=G-1$ or $G$: almost $1/p$ once $np\gg1$, and never above $n$. Two conventions, and they differ by one term (exercise 12.1). At $G=2$ with zeros MaxRL is pass@1, plain policy gradient.
+# $(1-(1-p)^n)/p$, with $n=G-1$ or $G$: almost $1/p$ once $np\gg1$, and never above $n$. Two conventions, and they differ by one term (exercise 14.1). At $G=2$ with zeros MaxRL is pass@1, plain policy gradient.
 #
 # How much faster it solves things is the paper's to say ([2602.02710](https://arxiv.org/abs/2602.02710)); the factor in circulation changed between versions.
 #
@@ -554,7 +554,7 @@ assert none == 0.75
 #
 # ## Exercises
 #
-# **12.1 Derive** · 10 minutes · ●●●. Let $K$ of $G$ answers be right, $S_i=\nabla\log\pi(y_i)$, so $\mathbb E[r_iS_i]=\nabla p$. (a) Show that $\mathbb E\big[\tfrac1K\sum_{i:\,r_i=1}S_i\big]$, with 0 for $K=0$, is $\frac{1-(1-p)^G}{p}\nabla p$. (b) MaxRL subtracts $\frac1G\sum_iS_i$. What if it does so only
+# **14.1 Derive** · 10 minutes · ●●●. Let $K$ of $G$ answers be right, $S_i=\nabla\log\pi(y_i)$, so $\mathbb E[r_iS_i]=\nabla p$. (a) Show that $\mathbb E\big[\tfrac1K\sum_{i:\,r_i=1}S_i\big]$, with 0 for $K=0$, is $\frac{1-(1-p)^G}{p}\nabla p$. (b) MaxRL subtracts $\frac1G\sum_iS_i$. What if it does so only
 # where $K>0$?
 #
 # <details><summary>hint</summary>
@@ -568,7 +568,7 @@ assert none == 0.75
 # $\frac{1-(1-p)^G}p-(1-p)^{G-1}=\frac{1-(1-p)^{G-1}}p$. One term of the series is the price of leaving all-wrong groups out.
 # </details>
 #
-# **12.2 Predict, then run** · 5 minutes · ●●○. Rewards become 0 and 10 instead of 0 and 1. Which methods of the zoo, without KL, do not notice? Which notice by a factor of ten? Which refuse?
+# **14.2 Predict, then run** · 5 minutes · ●●○. Rewards become 0 and 10 instead of 0 and 1. Which methods of the zoo, without KL, do not notice? Which notice by a factor of ten? Which refuse?
 #
 # <details><summary>hint</summary>
 #
@@ -588,7 +588,7 @@ tenfold = b.replace(rewards=10 * b.rewards,
 unmoved = ...   # names in ZOO whose gradient is the same on both
 
 # %% [markdown]
-# **12.3 Implement** · 5 minutes · ●○○. MaxRL's advantage. An all-wrong group gets 0.
+# **14.3 Implement** · 5 minutes · ●○○. MaxRL's advantage. An all-wrong group gets 0.
 #
 # <details><summary>hint</summary>
 #
@@ -604,7 +604,7 @@ def my_max_rl_advantages(rewards, num_generations):
 check.max_rl_advantages(my_max_rl_advantages)
 
 # %% [markdown]
-# **12.4 Implement** · 15 minutes · ●●●. Fit the sigmoid, from scratch. The check has points with and without noise, all well past the midpoint, and allows each number ± 0.005 plus half a per cent from the least-squares fit of the same points.
+# **14.4 Implement** · 15 minutes · ●●●. Fit the sigmoid, from scratch. The check has points with and without noise, all well past the midpoint, and allows each number ± 0.005 plus half a per cent from the least-squares fit of the same points.
 #
 # <details><summary>hint</summary>
 #
@@ -620,18 +620,18 @@ def my_sigmoid_fit(compute, reward):
 check.sigmoid_fit(my_sigmoid_fit)
 
 # %% [markdown]
-# **12.5 Find the silent bug** · 8 minutes · ●●○. ScaleRL's two filters in one function: groups without a gradient are left out, and a prompt with a pass rate of 0.9 or more leaves the pool. It runs, and the pool shrinks more slowly than expected.
+# **14.5 Find the silent bug** · 8 minutes · ●●○. ScaleRL's two filters in one function: groups without a gradient are left out, and a prompt with a pass rate of 0.9 or more leaves the pool. It runs, and the pool shrinks more slowly than expected.
 # Write a test that fails here and passes on the right code.
 
 # %% tags=["exercise"]
-print(check.silent_bug_12.source)
+print(check.silent_bug_the_zoo.source)
 
 
 def my_test(retired):
     ...
 
 
-check.silent_bug_12(my_test)
+check.silent_bug_the_zoo(my_test)
 
 # %% [markdown]
 # <details><summary>hint</summary>
@@ -639,7 +639,7 @@ check.silent_bug_12(my_test)
 # What does the history of a prompt look like that is solved every time?
 # </details>
 #
-# **12.6 Name this method** · 4 minutes · ●●○. Prompts × answers are flattened to rows, `r` is (prompts, answers), `engine` holds the sampler's log-probs. Whose loss?
+# **14.6 Name this method** · 4 minutes · ●●○. Prompts × answers are flattened to rows, `r` is (prompts, answers), `engine` holds the sampler's log-probs. Whose loss?
 #
 #     def loss(lp, old, engine, ref, r, mask):
 #         A = (r - r.mean(1, keepdim=True)).view(-1, 1)
@@ -651,10 +651,10 @@ check.silent_bug_12(my_test)
 #         return (((0.04 * pull - worth) * mask).sum(1) / T[:, 0]).mean()
 
 # %% tags=["exercise"]
-check.name_this_12("")
+check.name_this_the_zoo("")
 
 # %% [markdown]
-# All solved and run in [solutions/12_the_zoo.ipynb](solutions/12_the_zoo.ipynb).
+# All solved and run in [solutions/14_the_zoo.ipynb](solutions/14_the_zoo.ipynb).
 #
 # ## In the interview
 #
@@ -738,4 +738,4 @@ for _, (name, *others) in families:
 # * Dividing by σ weighs prompts $1/\sqrt{p(1-p)}$, by the mean $1/p$ (exactly: $(1-(1-p)^{G-1})/p$). MGPO's factor stands *on top of* $1/\sigma$.
 # * A ceiling is known from about twice the midpoint of its curve, not before; from there on the error goes with the noise.
 #
-# Next, page 13: no sampling at all. Preferences, and what is left of the ratio there.
+# Next, page 15: no sampling at all. Preferences, and what is left of the ratio there.

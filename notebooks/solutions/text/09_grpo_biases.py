@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # 07 · Two divisors: solutions
+# # 09 · Two divisors: solutions
 #
-# The exercises of [07](../07_grpo_biases.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [09](../09_grpo_biases.ipynb), solved and run. Try first: reading a solution feels like knowing it.
 
 # %%
 import torch
@@ -18,7 +18,7 @@ from rlnb.toys import running_batch
 _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 07.1 The ceiling of the weight
+# ## 09.1 The ceiling of the weight
 #
 # $w(p)=\dfrac{\mathbb E\sqrt{k(G-k)}}{G\,p(1-p)}$, and only $1\le k\le G-1$ contribute. There $k(G-k)\ge G-1$, hence
 #
@@ -47,7 +47,7 @@ for G in (2, 3, 4, 16, 64):
 assert abs(weight(0.3, 3) - 2**0.5) < 1e-12            # flat for three
 
 # %% [markdown]
-# ## 07.2 The expectation of 1/T
+# ## 09.2 The expectation of 1/T
 #
 # $$\mathbb E\Big[\frac1T\Big]=\sum_{T\ge1}\frac{q(1-q)^{T-1}}T=\frac{q}{1-q}\sum_{T\ge1}\frac{(1-q)^T}T
 # =\frac{q}{1-q}\big(-\ln(1-(1-q))\big)=-\frac{q\ln q}{1-q}.$$
@@ -64,7 +64,7 @@ for q in (0.02, 0.1, 0.5, 0.9):
     assert torch.isclose(mean, closed) and mean > q
 
 # %% [markdown]
-# ## 07.3 A tiny penalty for length
+# ## 09.3 A tiny penalty for length
 #
 # The deviations from the mean are at most 7.5 steps of 0.001, the std is 4.61 of them. The z-score forgets the unit: 7.5/4.61 = 1.63. Without the division it stays 0.0075. An $\varepsilon$ of
 # 0.01 is twice the std, so it leaves about a third. A penalty that was meant to break ties decides everything in an all-right group.
@@ -78,7 +78,7 @@ for name, A in (("z-score, eps 1e-6", centred / (std + 1e-6)),
     print(f"{name:18s} largest |A| {A.abs().max():.4f}")
 
 # %% [markdown]
-# ## 07.4 Groups with a signal
+# ## 09.4 Groups with a signal
 
 # %% tags=["solution"]
 def keep_informative(rewards, num_generations):
@@ -91,7 +91,7 @@ check.keep_informative(keep_informative)
 # %% [markdown]
 # `std > 0` fails on twelve rewards of 0.7, whose rounded mean is not 0.7. A small threshold, `std > 1e-6`, would pass as well; it is then a second ε, to be chosen with the scale of the reward in mind.
 #
-# ## 07.5 The bonus that was only to break ties
+# ## 09.5 The bonus that was only to break ties
 #
 # The bonus sits inside the reward when it is divided. In a mixed group the std is about a half and 0.01 stays about 0.02. In an all-right group the bonus is the only difference, and comes out at size one. The promise
 # to test: where all are equally correct, no advantage may exceed the bonus.
@@ -103,15 +103,15 @@ def test_bonus_stays_small(advantages):
     assert advantages(correct, bonus, 8).abs().max() <= 0.01
 
 
-check.silent_bug_07(test_bonus_stays_small)
+check.silent_bug_grpo_biases(test_bonus_stays_small)
 
 # %% [markdown]
 # The mend in the hidden right code: the z-score of correctness, plus the centred bonus, not divided. Dropping groups by *correctness*, before the bonus is added, would help too.
 #
-# ## 07.6 Name this method
+# ## 09.6 Name this method
 
 # %% tags=["solution"]
-check.name_this_07("Dr. GRPO")
+check.name_this_grpo_biases("Dr. GRPO")
 
 # %% [markdown]
 # Three and five tokens are pushed alike, so there is no $1/T$. 0.75 against 0.5 is $1-\bar r$ in the two groups, where z-scores would give $\sqrt3$ against 1. The table, computed:

@@ -7,20 +7,20 @@
 # ---
 
 # %% [markdown]
-# # 09 · DAPO: four repairs
+# # 11 · DAPO: four repairs
 #
 # **Settles:** what a higher upper edge of the clip buys and what it does not, what it costs to train on mixed groups only, which of two
 # divisors "token-level loss" means, and what a penalty on length does inside a group.
 #
-# 40 minutes · after [06](06_grpo.ipynb), [07](07_grpo_biases.ipynb) and [08](08_dr_grpo.ipynb) · DAPO, Yu et al. 2025
+# 40 minutes · after [08](08_grpo.ipynb), [09](09_grpo_biases.ipynb) and [10](10_dr_grpo.ipynb) · DAPO, Yu et al. 2025
 # ([2503.14476](https://arxiv.org/abs/2503.14476)); ScaleRL, Khatri et al. 2025
 # ([2510.13786](https://arxiv.org/abs/2510.13786)).
 
 # %% [markdown]
-# > **[05](05_ppo.ipynb) in two lines.** $\rho=\pi_\theta/\pi_\text{old}$ says how far a token has moved since its answer was sampled. PPO's clip
+# > **[06](06_ppo.ipynb) in two lines.** $\rho=\pi_\theta/\pi_\text{old}$ says how far a token has moved since its answer was sampled. PPO's clip
 # > ends a token's gradient once it has moved far enough the right way: above $1+\epsilon$ for $A>0$, below $1-\epsilon$ for $A\lt0$.
 # >
-# > **[07](07_grpo_biases.ipynb) and [08](08_dr_grpo.ipynb) in two lines.** Equal rewards in a group teach nothing; $1/s$ blows small differences up to
+# > **[09](09_grpo_biases.ipynb) and [10](10_dr_grpo.ipynb) in two lines.** Equal rewards in a group teach nothing; $1/s$ blows small differences up to
 # > full size. $1/T_i$ makes a token of a long answer weigh less; a divisor that many answers share does not.
 
 # %%
@@ -195,7 +195,7 @@ print("above 1.28 and right, still dead:", high[:2].sum().item())
 assert (i, t) == (0, 1) and (gates[1][:2][high[:2]] == 0).all()
 
 # %% [markdown]
-# *Then why kill gradients at all?* CISPO caps the token's weight instead, SAPO lets it fade ([page 10](10_soft_trust_regions.ipynb)); neither is ever 0. "So they beat a hard mask." One batch, used 50 times:
+# *Then why kill gradients at all?* CISPO caps the token's weight instead, SAPO lets it fade ([page 12](12_soft_trust_regions.ipynb)); neither is ever 0. "So they beat a hard mask." One batch, used 50 times:
 
 # %% tags=["claim:A25"]
 from types import SimpleNamespace
@@ -344,7 +344,7 @@ assert ends[0.3] == [1, 0, 1] and ends[0.7] == [0.23, 0.45, 0.17]
 
 # %% [markdown]
 # Both ends of the scale are real. At β = 0.7 the right answer stays at 0.23; and only at such a strength is the exploit held off. At GRPO's 0.04 the KL costs one step of 26 and protects from nothing. What it surely
-# saves is the reference model. So dropping it costs little *where the reward is a checker without a hole*; where it is a learned model, see page 14.
+# saves is the reference model. So dropping it costs little *where the reward is a checker without a hole*; where it is a learned model, see page 16.
 #
 # ## Dynamic sampling: what a mixed group costs
 #
@@ -376,7 +376,7 @@ assert round(1 / mixed(0.01, G), 1) == 6.7
 # "Resampling until groups are mixed keeps the batch full": true
 
 # %% [markdown]
-# At $p=0.01$ one kept group costs 6.7 groups, 108 answers. A bigger $G$ does not lower that bill, about $1/p=100$ answers: somebody has to wait for the one success (exercise 09.1).
+# At $p=0.01$ one kept group costs 6.7 groups, 108 answers. A bigger $G$ does not lower that bill, about $1/p=100$ answers: somebody has to wait for the one success (exercise 11.1).
 #
 # **Against filtering and retirement.** A pool holds prompts of seven difficulties, equally many of each, one hopeless ($p=0$), one solved ($p=1$). *Filtering* trains on the
 # mixed groups that happen to come. *Retirement* takes prompts that stay solved, or never succeed, out of the pool: they are not even generated. Here by an oracle, which knows $p$.
@@ -401,7 +401,7 @@ print("share of the batch by p: ", *(f"{x:.3f}" for x in share))
 assert abs(share.sum() - 1) < 1e-12 and share[3] > 6 * share[1]
 
 # %% [markdown]
-# *Keeping all* and *filtering* train on the same 214 live groups: a silent group has no gradient, and leaving it out only changes the divisor ([07](07_grpo_biases.ipynb)). *Refilling*
+# *Keeping all* and *filtering* train on the same 214 live groups: a silent group has no gradient, and leaving it out only changes the divisor ([09](09_grpo_biases.ipynb)). *Refilling*
 # has 512 live groups for 2.4 times the generation: a larger batch at the old price per live group. Of these three only *retirement* lowers the price, from 2.39 groups to
 # 1.71. But nobody knows $p=0$. A prompt with $p=0.01$ is all wrong in 16 answers with 0.85, in 64 with 0.53, in 160 with 0.20 ($0.99^n$): retired on such evidence, the hard but possible
 # prompts go first, the answers spent on finding out are not in the bill, and a retired prompt that is unlearned goes unnoticed.
@@ -424,7 +424,7 @@ assert round((0.95 - 0.95**8) / mixed(0.95, 8), 4) == 0.8514
 # %% [markdown]
 # The kept groups are pulled to the middle. Logged after the filter, a policy at 0.95 reads 0.85 and one at 0.01 reads 0.13. Log the pass rate before.
 #
-# **Counted in answers, on a transformer.** The 0.3M model of [page 19](19_grpo_for_real.ipynb), steps of 8 × 8 answers, with refilling and without; held-out pass@1 (start 0.37) when
+# **Counted in answers, on a transformer.** The 0.3M model of [page 21](21_grpo_for_real.ipynb), steps of 8 × 8 answers, with refilling and without; held-out pass@1 (start 0.37) when
 # about so many answers were generated, three seeds, recorded on a CPU:
 
 # %%
@@ -508,7 +508,7 @@ for printed, theirs in ((False, dapo),
 
 # %% [markdown]
 # The weights differ by 7 %; the loss, a small sum of terms that cancel, by a factor of three. Let one prompt need 100 tokens in all and another 1000: printed, a token of the first weighs $1/200$ and of the second
-# $1/2000$, ten times less; in the code both weigh $1/1100$. When a paper says "token-level as in DAPO", ask which. What each does to the length of answers is [08](08_dr_grpo.ipynb).
+# $1/2000$, ten times less; in the code both weigh $1/1100$. When a paper says "token-level as in DAPO", ask which. What each does to the length of answers is [10](10_dr_grpo.ipynb).
 #
 # ## Overlong answers
 #
@@ -577,8 +577,8 @@ assert round(z[0].item(), 2) == -3.81
 # The mixed group is what a correct DAPO run sees: the right answer of 5 tokens falls from 1.00 to 0.39, the right one of 3 rises to 1.18. Length counts among the right answers, and an answer gains
 # nothing below the edge.
 #
-# The all-wrong group is the trap. One token too many is $-0.0002$; where nothing else tells the answers apart it becomes $-1.72$, among sixteen $-3.81$: [07](07_grpo_biases.ipynb)'s near-equal rewards again. Published DAPO never
-# sees it, since it keeps groups by right and wrong. In verl that is a switch: `filter_groups.metric: acc` is safe, `seq_reward` and `seq_final_reward` contain the penalty and keep such groups (exercise 09.4).
+# The all-wrong group is the trap. One token too many is $-0.0002$; where nothing else tells the answers apart it becomes $-1.72$, among sixteen $-3.81$: [09](09_grpo_biases.ipynb)'s near-equal rewards again. Published DAPO never
+# sees it, since it keeps groups by right and wrong. In verl that is a switch: `filter_groups.metric: acc` is safe, `seq_reward` and `seq_final_reward` contain the penalty and keep such groups (exercise 11.4).
 #
 # How much may length cost? DAPO's rewards are +1 and −1:
 
@@ -610,7 +610,7 @@ assert (up, down) == (8, 2)
 # %% [markdown]
 # Eight tokens up against eight down become eight against two. Nothing pushes long answers down any more, so filter and penalty are different policies about length.
 #
-# **The penalty is a reward, not a cap.** Page [07](07_grpo_biases.ipynb)'s `pick` task, where restating is free: Dr. GRPO, DAPO's token mean, and Dr. GRPO with the penalty from token 36 to 72. Mean length over steps 71 to 80, right / wrong answers, three seeds, recorded on a CPU:
+# **The penalty is a reward, not a cap.** Page [09](09_grpo_biases.ipynb)'s `pick` task, where restating is free: Dr. GRPO, DAPO's token mean, and Dr. GRPO with the penalty from token 36 to 72. Mean length over steps 71 to 80, right / wrong answers, three seeds, recorded on a CPU:
 
 # %%
 import numpy as np
@@ -672,7 +672,7 @@ assert by_word.canonical() == narrow.canonical()
 # %% [markdown]
 # ## Exercises
 #
-# **09.1 Derive** · 10 minutes · ●●○. (a) Show that refilling generates $1/P$ groups for each group kept. (b) Show that for small $p$ this is about $1/p$
+# **11.1 Derive** · 10 minutes · ●●○. (a) Show that refilling generates $1/P$ groups for each group kept. (b) Show that for small $p$ this is about $1/p$
 # *answers*, whatever $G$. (c) What does it cost at $p=\tfrac12$?
 #
 # <details><summary>hint</summary>
@@ -686,7 +686,7 @@ assert by_word.canonical() == narrow.canonical()
 # nothing on the wait; they use the one success better or worse. (c) $G/(1-2^{1-G})$: 16.0005 at $G=16$, nothing is wasted.
 # </details>
 #
-# **09.2 Predict, then run** · 5 minutes · ●●○. One optimizer step per batch, no KL. Of all the entries of the gradient, how many change when ε_high goes from 0.2 to 0.28?
+# **11.2 Predict, then run** · 5 minutes · ●●○. One optimizer step per batch, no KL. Of all the entries of the gradient, how many change when ε_high goes from 0.2 to 0.28?
 # And when the same answers are used for a second step, can a token that was *punished* ($A\lt0$) be affected?
 #
 # <details><summary>hint</summary>
@@ -704,7 +704,7 @@ fresh = running_batch().replace(old_logprobs=None)     # first step
 changed = ...   # compare the gradients of ZOO["dapo"] and `narrow`
 
 # %% [markdown]
-# **09.3 Implement** · 6 minutes · ●○○. The overlong penalty, for a whole tensor of lengths at once. It is added to the reward.
+# **11.3 Implement** · 6 minutes · ●○○. The overlong penalty, for a whole tensor of lengths at once. It is added to the reward.
 #
 # <details><summary>hint</summary>
 #
@@ -720,18 +720,18 @@ def my_overlong_penalty(lengths, max_length, cache):
 check.overlong_penalty(my_overlong_penalty)
 
 # %% [markdown]
-# **09.4 Find the silent bug** · 8 minutes · ●●○. Overlong penalty and dynamic sampling in one function. It runs, the share of groups kept is pleasantly high, and answers get shorter.
+# **11.4 Find the silent bug** · 8 minutes · ●●○. Overlong penalty and dynamic sampling in one function. It runs, the share of groups kept is pleasantly high, and answers get shorter.
 # Write a test that fails here and passes on the right code: it gets the function and asserts something.
 
 # %% tags=["exercise"]
-print(check.silent_bug_09.source)
+print(check.silent_bug_dapo.source)
 
 
 def my_test(mixed_groups):
     ...
 
 
-check.silent_bug_09(my_test)
+check.silent_bug_dapo(my_test)
 
 # %% [markdown]
 # <details><summary>hint</summary>
@@ -739,7 +739,7 @@ check.silent_bug_09(my_test)
 # Which groups must never be kept? Give their answers lengths on both sides of the edge.
 # </details>
 #
-# **09.5 Name this method** · 3 minutes · ●●○. A colleague's loss, prompts × answers × tokens. Which published method is it?
+# **11.5 Name this method** · 3 minutes · ●●○. A colleague's loss, prompts × answers × tokens. Which published method is it?
 #
 #     def loss(ratio, rewards, mask):        # (N, G, T), (N, G), (N, G, T)
 #         A = rewards - rewards.mean(1, keepdim=True)
@@ -749,10 +749,10 @@ check.silent_bug_09(my_test)
 #         return -share.mean()
 
 # %% tags=["exercise"]
-check.name_this_09("")
+check.name_this_dapo("")
 
 # %% [markdown]
-# All solved and run in [solutions/09_dapo.ipynb](solutions/09_dapo.ipynb).
+# All solved and run in [solutions/11_dapo.ipynb](solutions/11_dapo.ipynb).
 #
 # ## In the interview
 #
@@ -851,4 +851,4 @@ for name, objective in (
 # * Printed: per prompt. Coded: per batch.
 # * A penalty on length is a reward. Decide what is mixed before you add it.
 #
-# Next, [10 · soft trust regions](10_soft_trust_regions.ipynb): beyond 1.28 a token is still dead. What if the edge were soft, or there were none?
+# Next, [10 · soft trust regions](12_soft_trust_regions.ipynb): beyond 1.28 a token is still dead. What if the edge were soft, or there were none?

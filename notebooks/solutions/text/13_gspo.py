@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # 11 · GSPO: solutions
+# # 13 · GSPO: solutions
 #
-# The exercises of [11](../11_gspo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [13](../13_gspo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
 
 # %%
 import torch
@@ -18,7 +18,7 @@ from rlnb.toys import RouterPolicy, running_group
 _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 11.1 The weight of a token, and the bound
+# ## 13.1 The weight of a token, and the bound
 #
 # (a) $\nabla s=s\,\nabla\log s=s\cdot\frac1T\sum_t\nabla\log\pi(y_t)$: each token's score gets $s/T$. GRPO's token, in an answer's own mean, gets $\rho_t/T$. Equal ratios inside the answer make $s=\rho_t$; on fresh data both are $1/T$.
 
@@ -67,7 +67,7 @@ print(f"mean of the product {gap.sum(1).exp().mean():.2f}, "
 # %% [markdown]
 # The bound is generous. The product has mean 1, as it must, while $\log s$ has mean $-\mathrm{KL}$.
 #
-# ## 11.2 Which sign loses
+# ## 13.2 Which sign loses
 
 # %%
 from rlnb.classroom.explorers.answer_ratio import compute
@@ -81,7 +81,7 @@ for T in (8, 64, 512):
 # %% [markdown]
 # $\log s$ has mean $-\mathrm{KL}$, so most answers lie below 1, and below is where $A\lt0$ is cut. At 8 tokens the spread still puts many above; at 512 hardly any. Bad answers lose their gradient to noise, good ones keep it.
 #
-# ## 11.3 The answer ratio
+# ## 13.3 The answer ratio
 
 # %% tags=["solution"]
 def sequence_ratio(logprobs, old_logprobs, mask):
@@ -94,7 +94,7 @@ def sequence_ratio(logprobs, old_logprobs, mask):
 check.sequence_ratio(sequence_ratio)
 
 # %% [markdown]
-# ## 11.4 The loss
+# ## 13.4 The loss
 
 # %% tags=["solution"]
 def gspo_loss(logprobs, old_logprobs, mask, advantages,
@@ -117,7 +117,7 @@ print(f"{mine:.6f}  {ZOO['gspo'](group).loss:.6f}")
 assert abs(mine - ZOO["gspo"](group).loss) < 1e-12
 
 # %% [markdown]
-# ## 11.5 Paid twice
+# ## 13.5 Paid twice
 #
 # The paper writes $\mathrm{sg}[s]$; here $s$ carries a gradient of its own. Then $\nabla\sum_ts_t=\sum_t(\nabla s+s\nabla\log\pi_t)$, and $T\,\nabla s=s\sum\nabla\log\pi_t$ comes on top: exactly double. Adam divides it away. With one
 # advantage per token the first half goes to all tokens alike, so credit is smeared. No value shows it; a gradient does.
@@ -131,16 +131,16 @@ def one_token_owes_nothing_to_another(gspo_token_ratio):
     assert g[0, 1] == 0, "the first token's ratio moves the second"
 
 
-check.silent_bug_11(one_token_owes_nothing_to_another)
+check.silent_bug_gspo(one_token_owes_nothing_to_another)
 
 # %% [markdown]
-# ## 11.6 The name
+# ## 13.6 The name
 #
 # The living tokens of an answer share a number: a mean, so none of the token methods. Tokens die one by one: the clip came before the mean, so not GSPO. With $A\gt0$ the token at 1.80 is cut and the one at 0.60 lives, with $A\lt0$ the one at 0.50 is cut and 2.00 lives:
 # GMPO, and the limits are $e^{\pm0.4}$.
 
 # %% tags=["solution"]
-check.name_this_11("GMPO")
+check.name_this_gspo("GMPO")
 
 # %%
 from rlnb import Batch

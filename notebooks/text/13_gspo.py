@@ -7,17 +7,17 @@
 # ---
 
 # %% [markdown]
-# # 11 · GSPO: one ratio per answer
+# # 13 · GSPO: one ratio per answer
 #
 # **Settles:** what a mean over log-ratios averages away and what it leaves, why its band is 500 to 700 times narrower than PPO's, how little it is an
 # importance weight, and what it does and does not do for a mixture of experts.
 #
-# 40 minutes, the exercises 40 more · after [04](04_importance_sampling.ipynb), [05](05_ppo.ipynb), [06](06_grpo.ipynb) and [08](08_dr_grpo.ipynb) · GSPO, Zheng et al. 2025
+# 40 minutes, the exercises 40 more · after [04](04_importance_sampling.ipynb), [06](06_ppo.ipynb), [08](08_grpo.ipynb) and [10](10_dr_grpo.ipynb) · GSPO, Zheng et al. 2025
 # ([2507.18071](https://arxiv.org/abs/2507.18071)); GMPO, Zhao et al. 2025 ([2507.20673](https://arxiv.org/abs/2507.20673)); R3, Ma et al. 2025
 # ([2510.11370](https://arxiv.org/abs/2510.11370)).
 
 # %% [markdown]
-# > **[05](05_ppo.ipynb) in two lines.** $\rho_t=\pi_\theta/\pi_\text{old}$ says how far token $t$ has moved since its answer was sampled. PPO's clip ends a token's gradient
+# > **[06](06_ppo.ipynb) in two lines.** $\rho_t=\pi_\theta/\pi_\text{old}$ says how far token $t$ has moved since its answer was sampled. PPO's clip ends a token's gradient
 # > once it has moved far enough the right way: above $1+\epsilon$ for $A\gt0$, below $1-\epsilon$ for $A\lt0$.
 # >
 # > **[04](04_importance_sampling.ipynb) in two lines.** The exact weight of an answer from the old policy is the product of its $\rho_t$, and its variance grows
@@ -529,7 +529,7 @@ assert [name_of(o) for o in runs.values()] == [
     "gspo", None, None, "gspo_token"]
 
 # %% [markdown]
-# In the words of [08](08_dr_grpo.ipynb)'s reader of configurations:
+# In the words of [10](10_dr_grpo.ipynb)'s reader of configurations:
 
 # %%
 from textwrap import fill
@@ -552,7 +552,7 @@ assert {"sequence_epsilon", "sequence_summed"} <= {n for n, _ in told.traps}
 #
 # Above, each with its numbers: *the sequence ratio is the correct importance weight*, *one outlier loses the answer*, *GSPO averages router noise out*, *GSPO replaces R3*. Two more.
 #
-# **"Ratios between 0.905 and 1.105 give $s$ of 1.02 to 1.03, and nearly all are clipped"**, and with it **"the clipped ones are those outside the band"**. The example that goes around, as printed ([08](08_dr_grpo.ipynb) counts it too):
+# **"Ratios between 0.905 and 1.105 give $s$ of 1.02 to 1.03, and nearly all are clipped"**, and with it **"the clipped ones are those outside the band"**. The example that goes around, as printed ([10](10_dr_grpo.ipynb) counts it too):
 
 # %% tags=["claim:Z01", "claim:Z02"]
 moves = [[.1, .1, .1, .1, -.1, -.1], [.1, .1, .1, -.1, -.1],
@@ -584,7 +584,7 @@ assert int(outside.sum()) == 2 and lost == [2, 1, 0, 0]
 #
 # ## Exercises
 #
-# **11.1 Derive** · 10 minutes · ●●○. (a) From $s=\exp(\frac1T\sum_t\log\rho_t)$ derive the weight of one token's $\nabla\log\pi$ in GSPO and compare with GRPO's. When do they agree? (b) Show that
+# **13.1 Derive** · 10 minutes · ●●○. (a) From $s=\exp(\frac1T\sum_t\log\rho_t)$ derive the weight of one token's $\nabla\log\pi$ in GSPO and compare with GRPO's. When do they agree? (b) Show that
 # $P(s\ge1+\epsilon)\le(1+\epsilon)^{-T}$ for fresh answers.
 #
 # <details><summary>hint</summary>
@@ -598,7 +598,7 @@ assert int(outside.sum()) == 2 and lost == [2, 1, 0, 0]
 # $P(X\ge c)\le\mathbb E[X]/c$, and $\mathbb E_{\pi_\text{old}}[\prod\rho]=\sum_y\pi_\theta(y)=1$.
 # </details>
 #
-# **11.2 Predict, then run** · 5 minutes · ●●○. Fresh answers, weights disturbed at random (nobody learnt anything). Which answers does GSPO's clip silence more often, those with $A\gt0$ or those with $A\lt0$? Does it get better or worse with longer answers?
+# **13.2 Predict, then run** · 5 minutes · ●●○. Fresh answers, weights disturbed at random (nobody learnt anything). Which answers does GSPO's clip silence more often, those with $A\gt0$ or those with $A\lt0$? Does it get better or worse with longer answers?
 #
 # <details><summary>hint</summary>
 #
@@ -617,7 +617,7 @@ for T in (8, 64, 512):
     print(T, "not attempted" if below is ... else (below, above))
 
 # %% [markdown]
-# **11.3 Implement** · 6 minutes · ●○○. The answer ratio, for padded rows. `mask` is boolean; what lies under it may be anything, nan included. An answer without tokens has not moved.
+# **13.3 Implement** · 6 minutes · ●○○. The answer ratio, for padded rows. `mask` is boolean; what lies under it may be anything, nan included. An answer without tokens has not moved.
 #
 # <details><summary>hint</summary>
 #
@@ -633,7 +633,7 @@ def my_sequence_ratio(logprobs, old_logprobs, mask):
 check.sequence_ratio(my_sequence_ratio)
 
 # %% [markdown]
-# **11.4 Implement** · 6 minutes · ●●○. GSPO's loss, minimised. `advantages` is (B,), the band runs from $1-$`epsilon` to $1+$`epsilon_high`, every answer counts the same.
+# **13.4 Implement** · 6 minutes · ●●○. GSPO's loss, minimised. `advantages` is (B,), the band runs from $1-$`epsilon` to $1+$`epsilon_high`, every answer counts the same.
 #
 # <details><summary>hint</summary>
 #
@@ -649,25 +649,25 @@ def my_gspo_loss(logprobs, old_logprobs, mask, advantages,
 check.gspo_loss(my_gspo_loss)
 
 # %% [markdown]
-# **11.5 Find the silent bug** · 8 minutes · ●●●. GSPO-token's ratio. All its values are right, losses agree to the last digit with GSPO's, and models train. Write a test that fails here and passes on the right code.
+# **13.5 Find the silent bug** · 8 minutes · ●●●. GSPO-token's ratio. All its values are right, losses agree to the last digit with GSPO's, and models train. Write a test that fails here and passes on the right code.
 #
 # <details><summary>hint</summary>
 #
-# `check.silent_bug_11.hint`
+# `check.silent_bug_gspo.hint`
 # </details>
 
 # %% tags=["exercise"]
-print(check.silent_bug_11.source)
+print(check.silent_bug_gspo.source)
 
 
 def my_test(gspo_token_ratio):     # (logprobs, old_logprobs, mask)
     ...
 
 
-check.silent_bug_11(my_test)
+check.silent_bug_gspo(my_test)
 
 # %% [markdown]
-# **11.6 Name this method** · 4 minutes · ●●○. Two answers of four tokens, $A=+1$ and $A=-1$, and the weight of each token's $\nabla\log\pi$ before $1/T$ and $A$:
+# **13.6 Name this method** · 4 minutes · ●●○. Two answers of four tokens, $A=+1$ and $A=-1$, and the weight of each token's $\nabla\log\pi$ before $1/T$ and $A$:
 #
 #     A = +1   ratios    1.10   0.60   1.80   1.05
 #              weights   1.01   1.01   0      1.01
@@ -680,10 +680,10 @@ check.silent_bug_11(my_test)
 # </details>
 
 # %% tags=["exercise"]
-check.name_this_11("")
+check.name_this_gspo("")
 
 # %% [markdown]
-# All solved and run in [solutions/11_gspo.ipynb](solutions/11_gspo.ipynb).
+# All solved and run in [solutions/13_gspo.ipynb](solutions/13_gspo.ipynb).
 #
 # ## In the interview
 #
@@ -769,4 +769,4 @@ for name, objective in (("grpo", grpo), ("gspo", gspo),
 # * $\log s$ on fresh answers is minus the KL per token, plus a noise of $\sigma/\sqrt T$, plus what the update put there on purpose.
 # * It measures distance; it hardly reweighs. Flips of the router: the spikes average, their KL stays; replay takes the flips away.
 #
-# Next, [12](12_the_zoo.ipynb): all methods on the same axes, composed by hand.
+# Next, [14](14_the_zoo.ipynb): all methods on the same axes, composed by hand.

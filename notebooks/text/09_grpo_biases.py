@@ -7,17 +7,17 @@
 # ---
 
 # %% [markdown]
-# # 07 · Two divisors: what GRPO's std and its 1/T do
+# # 09 · Two divisors: what GRPO's std and its 1/T do
 #
 # **Settles:** what dividing by the group's std does to equal rewards, to nearly equal ones, to easy and hard prompts; what
 # dividing by the length does to right and wrong answers; and what of it a small real model shows.
 #
-# 40 minutes, exercises 45 more · after [06](06_grpo.ipynb) · GRPO, Shao et al. 2024 ([2402.03300](https://arxiv.org/abs/2402.03300));
+# 40 minutes, exercises 45 more · after [08](08_grpo.ipynb) · GRPO, Shao et al. 2024 ([2402.03300](https://arxiv.org/abs/2402.03300));
 # Dr. GRPO, Liu et al. 2025 ([2503.20783](https://arxiv.org/abs/2503.20783)); DAPO, Yu et al. 2025
 # ([2503.14476](https://arxiv.org/abs/2503.14476)); MaxRL, Tajwar et al. 2026 ([2602.02710](https://arxiv.org/abs/2602.02710)).
 
 # %% [markdown]
-# > **[06](06_grpo.ipynb) in two lines.** $G$ answers to one prompt, rewards $r_i$; each answer is compared with the mean $\bar r$ of its
+# > **[08](08_grpo.ipynb) in two lines.** $G$ answers to one prompt, rewards $r_i$; each answer is compared with the mean $\bar r$ of its
 # > group, and the difference is divided by the group's std $s$. No advantage exceeds $\sqrt{G-1}$. Equal rewards teach nothing.
 # >
 # > **[03](03_baselines.ipynb) in two lines.** Subtracting a baseline leaves the expected gradient where it was. Dividing by a number that
@@ -97,7 +97,7 @@ for pattern, name in (("one", "one answer"), ("noise", "noise on all")):
 # %% [markdown]
 # **When all answers score the same, dividing by almost nothing blows the gradient up.** With *exactly* equal rewards the numerator is 0
 # as well: 0/0, or 0 with an ε. With *almost* equal rewards (a learned scorer's last digits, a small penalty) the noise comes out
-# at ordinary size, and no alarm rings. Below, the running group of [06](06_grpo.ipynb): four answers of 3, 5, 2 and 6 tokens.
+# at ordinary size, and no alarm rings. Below, the running group of [08](08_grpo.ipynb): four answers of 3, 5, 2 and 6 tokens.
 
 # %% tags=["claim:G01"]
 gen = torch.Generator().manual_seed(0)
@@ -160,7 +160,7 @@ assert zscore(half, 1e-8).isnan().all()
 #
 # ### Noise promoted to signal, and where the division is right
 #
-# A bandit with softmax logits, as in [06](06_grpo.ipynb), groups of 16, plain gradient steps (SGD). First eight arms that are all worth 1, with noise of
+# A bandit with softmax logits, as in [08](08_grpo.ipynb), groups of 16, plain gradient steps (SGD). First eight arms that are all worth 1, with noise of
 # 0.0001: there is nothing to learn. Adam, which divides each parameter's step by the size of its recent gradients, is there to compare.
 
 # %%
@@ -522,8 +522,8 @@ for G in (2, 4, 8, 16, 64):
         assert [round(x, 3) for x in silent[::2]] == [0.851, 0.0, 0.851]
 
 # %% [markdown]
-# At $G=1$ every group is silent ([06](06_grpo.ipynb)). At $G=2$ at best half speak. At $p=0.01$ a group of 16 is silent 85 % of the time: six or seven groups
-# generated for one that teaches. [09](09_dapo.ipynb) resamples until they speak.
+# At $G=1$ every group is silent ([08](08_grpo.ipynb)). At $G=2$ at best half speak. At $p=0.01$ a group of 16 is silent 85 % of the time: six or seven groups
+# generated for one that teaches. [11](11_dapo.ipynb) resamples until they speak.
 #
 # **A group with equal rewards adds nothing to the gradient.** Its policy term, no. Two things stay: the KL term, and its tokens, if the loss is
 # one mean over all tokens.
@@ -848,7 +848,7 @@ assert closed > 0
 # %% [markdown]
 # ## Exercises
 #
-# **07.1 Derive** · 10 minutes · ●●●. Show that the z-score's weight never exceeds $\sqrt{G-1}$, and where it is reached. (In 06.1 the same number bounded a
+# **09.1 Derive** · 10 minutes · ●●●. Show that the z-score's weight never exceeds $\sqrt{G-1}$, and where it is reached. (In 06.1 the same number bounded a
 # single advantage.)
 #
 # <details><summary>hint</summary>
@@ -856,7 +856,7 @@ assert closed > 0
 # For $1\le k\le G-1$ the product $k(G-k)$ is at least $G-1$. Write $\sqrt{x}=x/\sqrt{x}$ and use $\mathbb E[k(G-k)]=G(G-1)\,p(1-p)$.
 # </details>
 #
-# **07.2 Derive** · 8 minutes · ●●○. $T$ is geometric with stop probability $q$. Show $\mathbb E[1/T]=-\frac{q\ln q}{1-q}$, and that it is larger than $q$, so that the
+# **09.2 Derive** · 8 minutes · ●●○. $T$ is geometric with stop probability $q$. Show $\mathbb E[1/T]=-\frac{q\ln q}{1-q}$, and that it is larger than $q$, so that the
 # drift always has the sign of $A$.
 #
 # <details><summary>hint</summary>
@@ -864,7 +864,7 @@ assert closed > 0
 # $\sum_{T\ge1}x^T/T=-\ln(1-x)$. For the second part: $1/T$ is convex and $\mathbb E[T]=1/q$.
 # </details>
 #
-# **07.3 Predict, then run** · 5 minutes · ●●○. Sixteen answers, all right; each loses 0.001 for every 100 tokens it is long, lengths 100 to 1600. Before you run: the largest
+# **09.3 Predict, then run** · 5 minutes · ●●○. Sixteen answers, all right; each loses 0.001 for every 100 tokens it is long, lengths 100 to 1600. Before you run: the largest
 # advantage with the z-score? Without the division? With $\varepsilon=10^{-2}$ in place of $10^{-6}$?
 
 # %% tags=["exercise"]
@@ -880,7 +880,7 @@ if mine is not ...:
 # The std of 1, 2, ..., 16 is 4.61. What is the largest deviation from their mean? Which of the three changes is a matter of scale only?
 # </details>
 #
-# **07.4 Implement** · 8 minutes · ●○○. Which groups have a signal? One yes or no per group. Rewards may be graded, negative, or sixteen times 0.7.
+# **09.4 Implement** · 8 minutes · ●○○. Which groups have a signal? One yes or no per group. Rewards may be graded, negative, or sixteen times 0.7.
 #
 # <details><summary>hint</summary>
 #
@@ -896,7 +896,7 @@ def my_keep_informative(rewards, num_generations):
 check.keep_informative(my_keep_informative)
 
 # %% [markdown]
-# **07.5 Find the silent bug** · 8 minutes · ●●○. Answers get a bonus of at most 0.01 for being brief, "so small that it can only break ties".
+# **09.5 Find the silent bug** · 8 minutes · ●●○. Answers get a bonus of at most 0.01 for being brief, "so small that it can only break ties".
 # The code runs, in mixed groups it is right to two digits, accuracy rises at first. Write a test: a function that is given an implementation
 # and fails (an `assert`, or `return False`) for this one and passes for one that keeps the promise.
 #
@@ -906,17 +906,17 @@ check.keep_informative(my_keep_informative)
 # </details>
 
 # %%
-print(check.silent_bug_07.source)
+print(check.silent_bug_grpo_biases.source)
 
 # %% tags=["exercise"]
 def my_test(advantages):         # advantages(correct, bonus, G) -> (B,)
     ...
 
 
-check.silent_bug_07(my_test)
+check.silent_bug_grpo_biases(my_test)
 
 # %% [markdown]
-# **07.6 Name this method** · 4 minutes · ●●○. The running batch on fresh data, no KL: what one token of each answer is pushed by, in units of the first
+# **09.6 Name this method** · 4 minutes · ●●○. The running batch on fresh data, no KL: what one token of each answer is pushed by, in units of the first
 # answer's. Which method? Look for the length first, then compare the two groups.
 
 # %%
@@ -928,7 +928,7 @@ for i, (reward, tokens, push) in enumerate(rows):
           f"{push:+.1f} per token")
 
 # %% tags=["exercise"]
-check.name_this_07("")
+check.name_this_grpo_biases("")
 
 # %% [markdown]
 # <details><summary>hint</summary>
@@ -936,7 +936,7 @@ check.name_this_07("")
 # Would a method with $1/T$ push three and five tokens alike? What is the deviation from the mean in 1, 1, 0, 0, and what in 1, 0, 0, 0? And their z-scores?
 # </details>
 #
-# All solved and run in [solutions/07_grpo_biases.ipynb](solutions/07_grpo_biases.ipynb).
+# All solved and run in [solutions/09_grpo_biases.ipynb](solutions/09_grpo_biases.ipynb).
 #
 # ## In the interview
 #
@@ -1022,4 +1022,4 @@ for name, objective in table.items():
 # * $1/T$ pushes the stop decision by $A(\mathbb E[1/T]-q)$: short when right, long when wrong, nothing when both share it.
 # * In a small model a bonus of 0.01 became behaviour under the std on three seeds of three, and under the mean alone on none. In one that reads its own verdict GRPO drove right and wrong 50 tokens apart, on three seeds of three; Dr. GRPO did not.
 #
-# Next, [08](08_dr_grpo.ipynb): take both divisors out and see what that costs.
+# Next, [10](10_dr_grpo.ipynb): take both divisors out and see what that costs.

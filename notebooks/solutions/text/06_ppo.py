@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # 05 · PPO: solutions
+# # 06 · PPO: solutions
 #
-# Every exercise of page 05, solved and run. Try first; a check that names your mistake teaches more
+# Every exercise of page 06, solved and run. Try first; a check that names your mistake teaches more
 # than a listing.
 
 # %%
@@ -19,7 +19,7 @@ from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 05.1 The indicator
+# ## 06.1 The indicator
 #
 # Let $A>0$. Then $\min(\rho A,\mathrm{clip}(\rho)A)=A\min(\rho,\mathrm{clip}(\rho))$. For
 # $\rho\le1+\epsilon$ the smaller factor is ρ: inside the band the two agree, and below it the clip
@@ -51,7 +51,7 @@ print("largest difference below 1e-12:",
 assert torch.allclose(by_hand, logp.grad, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# ## 05.2 Negated advantages
+# ## 06.2 Negated advantages
 #
 # Four again. Outside the band a token is either dead or alive, and negating $A$ exchanges the two:
 # the four that were cut come alive, the four that were alive are cut. With no $A=0$ the two counts
@@ -68,7 +68,7 @@ for sign in (1, -1):
 assert cut == {1: 4, -1: 4}
 
 # %% [markdown]
-# ## 05.3 Half of the reward
+# ## 06.3 Half of the reward
 #
 # With $V=0$ and one reward at the end, $A_t=0.95^{d}$ at distance $d$ from the last token.
 # $0.95^{13}=0.5133$ and $0.95^{14}=0.4877$, so distances 0 to 13: fourteen tokens of 200. The first
@@ -81,7 +81,7 @@ print(f"first token: {shares[-1].item():.1e}")
 assert (shares > 0.5).sum() == 14
 
 # %% [markdown]
-# ## 05.4 The surrogate without `minimum`
+# ## 06.4 The surrogate without `minimum`
 
 # %% tags=["solution"]
 def my_surrogate_clip(ratio, advantage, epsilon):
@@ -98,7 +98,7 @@ check.surrogate_clip(my_surrogate_clip)
 # Written like this the clip fraction is one line more: `(cut_up | cut_down).mean()` over the tokens
 # of the mask, and it cannot forget the sign of $A$.
 #
-# ## 05.5 The dual clip
+# ## 06.5 The dual clip
 
 # %% tags=["solution"]
 def my_dual_clip(ratio, advantage, epsilon, c):
@@ -112,7 +112,7 @@ check.dual_clip(my_dual_clip)
 # The `where` matters. Where $A>0$ the maximum with $cA$ would lift every token above its clip and
 # leave no gradient at all.
 #
-# ## 05.6 GAE for one answer
+# ## 06.6 GAE for one answer
 
 # %% tags=["solution"]
 def my_gae(rewards, values, gamma, lam):
@@ -127,7 +127,7 @@ def my_gae(rewards, values, gamma, lam):
 check.gae(my_gae)
 
 # %% [markdown]
-# ## 05.7 The recursion
+# ## 06.7 The recursion
 #
 # Take the first term out of the sum and rename $l=k+1$ in the rest:
 #
@@ -153,7 +153,7 @@ print("lambda 1 is return minus V, to 1e-12:", gap < 1e-12)
 assert gap < 1e-12
 
 # %% [markdown]
-# ## 05.8 The silent bug
+# ## 06.8 The silent bug
 #
 # Ask for the slope in the four corners.
 

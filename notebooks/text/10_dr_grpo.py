@@ -7,19 +7,19 @@
 # ---
 
 # %% [markdown]
-# # 08 · Dr. GRPO: one divisor less, one made constant
+# # 10 · Dr. GRPO: one divisor less, one made constant
 #
 # **Settles:** what removing the std and the $1/T$ does to every token, what it leaves as it was, and why "long answers
 # count more" and "answers get longer" are two different statements.
 #
-# 40 minutes · after [06](06_grpo.ipynb) and [07](07_grpo_biases.ipynb) · Dr. GRPO, Liu et al. 2025
+# 40 minutes · after [08](08_grpo.ipynb) and [09](09_grpo_biases.ipynb) · Dr. GRPO, Liu et al. 2025
 # ([2503.20783](https://arxiv.org/abs/2503.20783)); DAPO, Yu et al. 2025
 # ([2503.14476](https://arxiv.org/abs/2503.14476)); ScaleRL, Khatri et al. 2025
 # ([2510.13786](https://arxiv.org/abs/2510.13786)).
 
 # %% [markdown]
 # A reminder: GRPO's advantage is $(r_i-\bar r)/(s+\varepsilon)$ with $s$ the std of the group's rewards, and its loss averages over the $T_i$ tokens of an
-# answer first, then over answers. Page [07](07_grpo_biases.ipynb) took the two divisors apart.
+# answer first, then over answers. Page [09](09_grpo_biases.ipynb) took the two divisors apart.
 
 # %%
 import torch
@@ -326,7 +326,7 @@ assert c[0] * wordy == c[1] * terse == 0.5
 # ## Pressure on length
 #
 # Now the other quantity. A policy writes a token, then stops with probability $q=\sigma(z)$ or goes on, so its mean length is
-# $1/q$ ([07](07_grpo_biases.ipynb) writes s for $q$). After $T$ tokens
+# $1/q$ ([09](09_grpo_biases.ipynb) writes s for $q$). After $T$ tokens
 #
 # $$\log P(T)=(T-1)\log(1-q)+\log q,\qquad \frac{\partial\log P(T)}{\partial z}=1-qT$$
 #
@@ -459,7 +459,7 @@ assert ((middle - 20).abs() < 1).all()
 # Under $1/T$ right answers fall to one token and wrong ones grow past 100, in each of the 200 seeds. Under the constant both stay at about 20 in the median, and
 # single seeds wander by a tenth or so. The token mean over $n=8$ sits in between, on GRPO's side. And with *one* stop logit for
 # all answers the opposite pushes cancel: nothing but noise is left, more of it under $1/T$. So a mean length that moves in one run
-# says little; plot right and wrong answers apart ([07](07_grpo_biases.ipynb) does, on a real model).
+# says little; plot right and wrong answers apart ([09](09_grpo_biases.ipynb) does, on a real model).
 #
 # One more popular sentence: the length bias is backwards for reasoning and can collapse chains of thought. Where length buys nothing, right answers
 # did collapse. Where it *does* buy something? Two cases: one stop logit for all answers; or the policy knows that it is on a good path, has a stop
@@ -799,7 +799,7 @@ for name in ("sequence_mean", "prompt_mean", "token_mean",
 #
 # ## Exercises
 #
-# **08.1 Derive** · 10 minutes · ●●○. Lengths are geometric with stop probability $q$. (a) Show $\mathbb E[1-qT]=0$ and
+# **10.1 Derive** · 10 minutes · ●●○. Lengths are geometric with stop probability $q$. (a) Show $\mathbb E[1-qT]=0$ and
 # $\mathbb E[\frac1T(1-qT)]=\mathbb E[1/T]-q\gt0$. (b) Show that with $n$ answers sharing a divisor the drift, scaled so that an average token weighs 1, is
 # $(1-q)/n$ to first order in $1/n$, filling in the line of the text.
 # <details><summary>hint</summary>
@@ -808,7 +808,7 @@ for name in ("sequence_mean", "prompt_mean", "token_mean",
 # is correlated with the own $T$. The variance of $T$ is $(1-q)/q^2$.
 # </details>
 #
-# **08.2 Predict, then run** · 5 minutes · ●○○. Four changes to a step: (i) answer 2 of prompt 1 gets longer, (ii) the batch is padded wider, (iii) a third
+# **10.2 Predict, then run** · 5 minutes · ●○○. Four changes to a step: (i) answer 2 of prompt 1 gets longer, (ii) the batch is padded wider, (iii) a third
 # prompt joins, (iv) it is computed in two halves. Under which rules does the weight of a token of *answer 1* change?
 # <details><summary>hint</summary>
 #
@@ -823,7 +823,7 @@ for name, c in now.items():
     print(f"{name:17s} {c[0]:.4f}")
 
 # %% [markdown]
-# **08.3 Implement** · 5 minutes · ●○○. The token mean. `per_token` (B, T) is the loss of each token and carries gradient, `mask` (B, T) is boolean; what
+# **10.3 Implement** · 5 minutes · ●○○. The token mean. `per_token` (B, T) is the loss of each token and carries gradient, `mask` (B, T) is boolean; what
 # lies under the mask may be anything, nan included. One number comes back.
 # <details><summary>hint</summary>
 #
@@ -838,7 +838,7 @@ def my_token_mean(per_token, mask):
 check.token_mean(my_token_mean)
 
 # %% [markdown]
-# **08.4 Implement** · 5 minutes · ●○○. Dr. GRPO's aggregation.
+# **10.4 Implement** · 5 minutes · ●○○. Dr. GRPO's aggregation.
 # <details><summary>hint</summary>
 #
 # Both factors of the denominator are known before anything was sampled.
@@ -852,7 +852,7 @@ def my_constant_length(per_token, mask, max_length):
 check.constant_length(my_constant_length)
 
 # %% [markdown]
-# **08.5 Implement** · 8 minutes · ●●○. The prompt mean: rows $kG\dots kG+G-1$ answer prompt $k$, with $G$ = `num_generations`. An answer, even all answers of a prompt,
+# **10.5 Implement** · 8 minutes · ●●○. The prompt mean: rows $kG\dots kG+G-1$ answer prompt $k$, with $G$ = `num_generations`. An answer, even all answers of a prompt,
 # may have no token.
 # <details><summary>hint</summary>
 #
@@ -867,25 +867,25 @@ def my_prompt_mean(per_token, mask, num_generations):
 check.prompt_mean(my_prompt_mean)
 
 # %% [markdown]
-# **08.6 Find the silent bug** · 8 minutes · ●●○. A token mean that saves memory. It is right on the test batch of its author, and models train with it. Write a test that
+# **10.6 Find the silent bug** · 8 minutes · ●●○. A token mean that saves memory. It is right on the test batch of its author, and models train with it. Write a test that
 # fails for this implementation and passes for the right one.
 # <details><summary>hint</summary>
 #
-# `check.silent_bug_08.hint`. Which argument must make no difference?
+# `check.silent_bug_dr_grpo.hint`. Which argument must make no difference?
 # </details>
 
 # %%
-print(check.silent_bug_08.source)
+print(check.silent_bug_dr_grpo.source)
 
 # %% tags=["exercise"]
 def my_test(step_loss):          # step_loss(per_token, mask, rows)
     ...
 
 
-check.silent_bug_08(my_test)
+check.silent_bug_dr_grpo(my_test)
 
 # %% [markdown]
-# **08.7 Name this method** · 5 minutes · ●●○. A TRL configuration from a colleague's run. Which published method is it, conventions aside?
+# **10.7 Name this method** · 5 minutes · ●●○. A TRL configuration from a colleague's run. Which published method is it, conventions aside?
 # <details><summary>hint</summary>
 #
 # Do not trust the word after `loss_type`. What is averaged, when a micro-batch is what this config says?
@@ -901,10 +901,10 @@ config = dict(
 
 # %% tags=["exercise"]
 my_answer = ...
-check.name_this_08(my_answer)
+check.name_this_dr_grpo(my_answer)
 
 # %% [markdown]
-# Solved, with every check passing: [solutions](solutions/08_dr_grpo.ipynb).
+# Solved, with every check passing: [solutions](solutions/10_dr_grpo.ipynb).
 #
 # ## In the interview
 #
@@ -1001,4 +1001,4 @@ recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
 # * Denominators belong to the step, and count the policy's own tokens.
 # * Dr. GRPO in TRL takes two settings, `loss_type` and `scale_rewards`.
 #
-# Next, [09](09_dapo.ipynb): DAPO keeps the std, takes the token mean, and moves the upper edge of the clip.
+# Next, [11](11_dapo.ipynb): DAPO keeps the std, takes the token mean, and moves the upper edge of the clip.

@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # 08 · Dr. GRPO: solutions
+# # 10 · Dr. GRPO: solutions
 #
-# The exercises of [08](../08_dr_grpo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [10](../10_dr_grpo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
 
 # %%
 import torch
@@ -18,7 +18,7 @@ from rlnb.classroom.explorers.token_weights import compute
 _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 08.1 The drift
+# ## 10.1 The drift
 #
 # (a) The length is geometric, $\mathbb E[T]=1/q$, so $\mathbb E[1-qT]=0$. (It has to be: $1-qT$ is a score, and scores average to 0.) And
 # $\mathbb E[\frac1T(1-qT)]=\mathbb E[1/T]-q$. By Jensen, $1/T$ being convex, $\mathbb E[1/T]\gt1/\mathbb E[T]=q$. In closed form
@@ -47,7 +47,7 @@ for q in (0.05, 0.1, 0.3):
         assert abs(n * value / (1 - q) - 1) < 2 / n
 
 # %% [markdown]
-# ## 08.2 What is in the denominator
+# ## 10.2 What is in the denominator
 #
 # | change | sequence mean | token mean | prompt mean | constant | sums |
 # |---|---|---|---|---|---|
@@ -76,7 +76,7 @@ print("(iv) ", sorted(moved))
 assert moved == {"local_token_mean"}
 
 # %% [markdown]
-# ## 08.3 The token mean
+# ## 10.3 The token mean
 
 # %% tags=["solution"]
 def token_mean(per_token, mask):
@@ -86,7 +86,7 @@ def token_mean(per_token, mask):
 check.token_mean(token_mean)
 
 # %% [markdown]
-# ## 08.4 The constant
+# ## 10.4 The constant
 
 # %% tags=["solution"]
 def constant_length(per_token, mask, max_length):
@@ -99,7 +99,7 @@ check.constant_length(constant_length)
 # %% [markdown]
 # `mask.shape[1]` in place of `max_length` would pass a test on one batch: it *is* a constant there.
 #
-# ## 08.5 The prompt mean
+# ## 10.5 The prompt mean
 
 # %% tags=["solution"]
 def prompt_mean(per_token, mask, num_generations):
@@ -113,7 +113,7 @@ def prompt_mean(per_token, mask, num_generations):
 check.prompt_mean(prompt_mean)
 
 # %% [markdown]
-# ## 08.6 A mean of means
+# ## 10.6 A mean of means
 #
 # Each micro-batch divides by *its* number of tokens; then they are averaged. The weight of a token is
 # $1/(k\,N_\text{micro})$, so it depends on its neighbours, and with `rows=1` the token mean has turned into the sequence mean. Equal
@@ -128,18 +128,18 @@ def my_test(step_loss):
     assert torch.isclose(step_loss(per_token, mask, 1), whole), "rows"
 
 
-check.silent_bug_08(my_test)
+check.silent_bug_dr_grpo(my_test)
 
 # %% [markdown]
 # The mend: count the tokens of the whole step before the first backward pass, and divide every micro-batch's *sum* by that.
 #
-# ## 08.7 The name
+# ## 10.7 The name
 #
 # `bnpo` is a token mean inside a micro-batch, averaged over micro-batches. Here a micro-batch is one answer, so it is
 # the mean inside each answer, averaged over 64 answers: $1/T_i$. The std is divided by, the clip is symmetric, the KL coefficient is 0.04.
 
 # %% tags=["solution"]
-check.name_this_08("GRPO")
+check.name_this_dr_grpo("GRPO")
 
 # %%
 from rlnb import from_trl

@@ -7,12 +7,12 @@
 # ---
 
 # %% [markdown]
-# # 19 · GRPO for real
+# # 21 · GRPO for real
 #
 # **Settles:** what a whole run does to a real transformer, which curves to look at, and what the model knew
 # before it was rewarded for anything.
 #
-# 40 minutes, and 60 for the exercises · after [06](06_grpo.ipynb) and, for the arguments, [08](08_dr_grpo.ipynb) and [09](09_dapo.ipynb) · Dr. GRPO, Liu et al. 2025 ([2503.20783](https://arxiv.org/abs/2503.20783));
+# 40 minutes, and 60 for the exercises · after [08](08_grpo.ipynb) and, for the arguments, [10](10_dr_grpo.ipynb) and [11](11_dapo.ipynb) · Dr. GRPO, Liu et al. 2025 ([2503.20783](https://arxiv.org/abs/2503.20783));
 # pass@k, Chen et al. 2021 ([2107.03374](https://arxiv.org/abs/2107.03374)); does RL reach beyond the base model,
 # Yue et al. 2025 ([2504.13837](https://arxiv.org/abs/2504.13837)); spurious rewards, Shao et al. 2025
 # ([2506.10947](https://arxiv.org/abs/2506.10947)).
@@ -189,7 +189,7 @@ assert abs(mixture(kept) - kept["pass@1"]) < 0.04
 #
 # ## One group by hand
 #
-# One problem, eight answers. This is page 06's group, only that a transformer wrote it.
+# One problem, eight answers. This is page 08's group, only that a transformer wrote it.
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 import torch
@@ -241,7 +241,7 @@ assert out.metrics["ratio/max"] == out.metrics["ratio/mean"] == 1.0
 #
 # ## What each token is told
 #
-# Page 06 had one group of numbers; here are ten groups of a real run, two at each of five steps, recorded token by token. Go to step 40, prompt 2,
+# Page 08 had one group of numbers; here are ten groups of a real run, two at each of five steps, recorded token by token. Go to step 40, prompt 2,
 # answer 1, the only wrong one of its eight. First look at the push on $\log\pi$, then press *push on the token's own logit*. Which token gets the blame?
 
 # %% tags=["explorer"]
@@ -460,7 +460,7 @@ for key, name in names.items():
 
 # %% [markdown]
 # * **Groups.** At first more than nine in ten are mixed. In the last ten steps fewer than four: six of ten groups were sampled, verified, and taught nothing.
-#   DAPO's *dynamic sampling* (page 09) draws others in their place; here the run is simply stopped.
+#   DAPO's *dynamic sampling* (page 11) draws others in their place; here the run is simply stopped.
 # * **Length** doubles from the base's 17 tokens, and nobody paid for length. Written steps are longer than `so7`, and they are right more often.
 # * **Entropy** per token falls from the base's 0.21 to 0.03; per answer, length included, from 3.5 nats to about 1. The coin's did not fall (table above):
 #   it is the choice of what pays that lowers it. Which style, which digit to guess, whether to slip in a step: each of these uncertainties cost reward.
@@ -691,15 +691,15 @@ for name, settings in (
           f"{times if d['peak'] <= d['room'] else 'does not fit'}")
 
 # %% [markdown]
-# Weights, gradients, AdamW's two moments and a master copy: 16 bytes a parameter before the first token (page 05 counts PPO's 36). What the *batch*
+# Weights, gradients, AdamW's two moments and a master copy: 16 bytes a parameter before the first token (page 06 counts PPO's 36). What the *batch*
 # needs comes on top and can be traded for time. Long answers do not fit at first; with 128 decoded at once instead of 512, and layers computed *again*, they do: the weights
 # are read four times as often, and a training step is four passes in place of three. The bound is from below; how much slower a real step is, only a run can tell.
 #
 # **Waiting for a GPU.** No GPU run is recorded yet. These commands are written, and tried on a CPU at toy size; on a GPU nobody has run them:
 #
 # ```
-# RLNB_MODE=cuda RLNB_RECORD=page_19_cuda.json python notebooks/text/19_grpo_for_real.py
-# RLNB_REPLAY=page_19_cuda.json RLNB_MODE=replay python notebooks/text/19_grpo_for_real.py
+# RLNB_MODE=cuda RLNB_RECORD=page_19_cuda.json python notebooks/text/21_grpo_for_real.py
+# RLNB_REPLAY=page_19_cuda.json RLNB_MODE=replay python notebooks/text/21_grpo_for_real.py
 # python -m rlnb.training base --preset large --out base_large
 # python -m rlnb.training grpo --model base_large --prompts 512 --num-generations 16 --micro-batch 256 --steps 100 --out run_large
 # ```
@@ -762,7 +762,7 @@ assert max(ratios) == 1.0 and max(cut) == 0.0 and gap < 1e-4
 # %% [markdown]
 # ## Exercises
 #
-# **19.1 Derive** · 10 minutes · ●●○. Let one logit $z$ decide the style, $d=\sigma(z)$ the share of direct answers, and let the styles'
+# **21.1 Derive** · 10 minutes · ●●○. Let one logit $z$ decide the style, $d=\sigma(z)$ the share of direct answers, and let the styles'
 # accuracies $a_\text{direct}$, $a_\text{steps}$ be fixed. What is $\partial p/\partial z$ for $p=d\,a_\text{direct}+(1-d)\,a_\text{steps}$? Where is it largest,
 # and what happens to it at the end of the run? What is the ceiling of this story, and which part of the gain does it leave unexplained?
 #
@@ -771,7 +771,7 @@ assert max(ratios) == 1.0 and max(cut) == 0.0 and gap < 1e-4
 # $\partial d/\partial z=d(1-d)$. The ceiling is $d=0$.
 # </details>
 #
-# **19.2 Predict, then look** · 5 minutes · ●○○. Without scrolling up to the explorer: under the coin, what happens in 20 steps to the share of mixed groups
+# **21.2 Predict, then look** · 5 minutes · ●○○. Without scrolling up to the explorer: under the coin, what happens in 20 steps to the share of mixed groups
 # and to the entropy? Does a high share of mixed groups say that the reward means something?
 #
 # <details><summary>hint</summary>
@@ -779,7 +779,7 @@ assert max(ratios) == 1.0 and max(cut) == 0.0 and gap < 1e-4
 # What is the chance that eight coins agree? Entropy falls when something is preferred: what does a coin prefer?
 # </details>
 #
-# **19.3 Predict, then run** · 8 minutes · ●●○. One rollout, three objectives: `dr_grpo`, `rloo`, and `grpo` without its KL term. For each pair, is the gradient
+# **21.3 Predict, then run** · 8 minutes · ●●○. One rollout, three objectives: `dr_grpo`, `rloo`, and `grpo` without its KL term. For each pair, is the gradient
 # the same, the same up to a factor, or another direction? Does a factor matter under AdamW? Under clipping at norm 1?
 #
 # <details><summary>hint</summary>
@@ -788,7 +788,7 @@ assert max(ratios) == 1.0 and max(cut) == 0.0 and gap < 1e-4
 # and from answer to answer. To run it: the rollout of `step_by_hand`, `ZOO["grpo"].replace(terms=())`, `torch.autograd.grad`, a cosine.
 # </details>
 #
-# **19.4 Implement** · 5 minutes · ●○○. What `token_logprobs` does behind the model: from logits to the log-probability of each token that was
+# **21.4 Implement** · 5 minutes · ●○○. What `token_logprobs` does behind the model: from logits to the log-probability of each token that was
 # written.
 #
 # <details><summary>hint</summary>
@@ -805,7 +805,7 @@ def my_token_logprobs(logits, tokens):
 check.token_logprobs(my_token_logprobs)
 
 # %% [markdown]
-# **19.5 Break it** · 15 minutes · ●●○. Write a reward that sounds sensible and can be gamed, train 20 steps on it, and say which recorded
+# **21.5 Break it** · 15 minutes · ●●○. Write a reward that sounds sensible and can be gamed, train 20 steps on it, and say which recorded
 # number gives it away. Two to start from: "the right digit appears in the answer" and "a bonus of 0.5 for reflecting", that is, for writing `wait`.
 
 # %% tags=["exercise"]
@@ -823,7 +823,7 @@ def my_reward(problem, text):
 # The records carry `reward`, what you paid, and `rewards/verify/mean`, what was right, side by side. Watch the distance. And read answers.
 # </details>
 #
-# **19.6 Find the bug** · 8 minutes · ●●○. To get cleaner data somebody samples at temperature 0.7 and leaves the rest alone. The loop refuses:
+# **21.6 Find the bug** · 8 minutes · ●●○. To get cleaner data somebody samples at temperature 0.7 and leaves the rest alone. The loop refuses:
 
 # %% tags=["exercise"]
 from rlnb.training import BadInput
@@ -843,7 +843,7 @@ except BadInput as sentence:
 # On-policy the ratio must be 1 before the first update. Compare the log-probabilities of the sampler with those of the trainer.
 # </details>
 #
-# **19.7 Find the bug** · 8 minutes · ●●○. Another trainer pairs answers with problems like this. It runs, the loss is small, nothing is learned:
+# **21.7 Find the bug** · 8 minutes · ●●○. Another trainer pairs answers with problems like this. It runs, the loss is small, nothing is learned:
 
 # %% tags=["exercise"]
 def rewards_of(problems, texts):
@@ -856,7 +856,7 @@ def rewards_of(problems, texts):
 # Rows $kG,\dots,kG+G-1$ answer problem $k$. Which texts must score 1.0 everywhere?
 # </details>
 #
-# All solved and run in [solutions/19_grpo_for_real.ipynb](solutions/19_grpo_for_real.ipynb).
+# All solved and run in [solutions/21_grpo_for_real.ipynb](solutions/21_grpo_for_real.ipynb).
 #
 # ## In the interview
 #
@@ -922,7 +922,7 @@ def rewards_of(problems, texts):
 #
 # ## Recap
 #
-# The objective of this page's runs, and how it differs from page 06's:
+# The objective of this page's runs, and how it differs from page 08's:
 
 # %%
 from rlnb.objective import difference

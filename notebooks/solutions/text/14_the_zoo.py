@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # 12 · The zoo: solutions
+# # 14 · The zoo: solutions
 #
-# The exercises of [12](../12_the_zoo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [14](../14_the_zoo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
 
 # %%
 import torch
@@ -18,7 +18,7 @@ from rlnb.toys import running_batch
 _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 12.1 One term of the series
+# ## 14.1 One term of the series
 #
 # (a) The answers of a group are exchangeable, so $\mathbb E\big[\frac1K\sum_{r_i=1}S_i\big]=G\,\mathbb E\big[\frac{r_1S_1}{K}\big]$. Given $r_1=1$, $K=1+n$, and $n$, binomial over the other $G-1$ answers, is independent of $S_1$:
 #
@@ -53,7 +53,7 @@ for p in (0.05, 0.3, 0.8):
 # %% [markdown]
 # Here a group is summed by its number of right answers: given that an answer is right, its score is $\nabla\log p=\nabla p/p$ on average, given that it is wrong, $-\nabla p/(1-p)$.
 #
-# ## 12.2 Ten times the reward
+# ## 14.2 Ten times the reward
 
 # %%
 b = running_batch(complete=True)
@@ -85,7 +85,7 @@ assert {"grpo", "gspo", "scalerl"} <= set(found["unmoved"])
 # %% [markdown]
 # The eps of the z-score is the whole difference of the unmoved: $\sigma+10^{-6}$ against $10\sigma+10^{-6}$, seven digits. That is also why a method without σ needs another learning rate when the reward's scale changes, under SGD; Adam hides it.
 #
-# ## 12.3 MaxRL
+# ## 14.3 MaxRL
 
 # %% tags=["solution"]
 def max_rl_advantages(rewards, num_generations):
@@ -104,7 +104,7 @@ assert torch.equal(A, ZOO["maxrl"](b).advantages[:, 0])
 print(*(f"{x:.4f}" for x in A))
 
 # %% [markdown]
-# ## 12.4 The fit
+# ## 14.4 The fit
 #
 # The curve is a line in $s$, so two of four numbers are never searched. The grid's centre may move as far as its edge, and it shrinks slowly: the valley is long and bent, and a grid that closes in too fast stops on its slope.
 
@@ -148,7 +148,7 @@ print("package", *(f"{x:8.4f}" for x in theirs))
 assert torch.allclose(mine, theirs, rtol=1e-3)
 
 # %% [markdown]
-# ## 12.5 A solved prompt leaves no trace
+# ## 14.5 A solved prompt leaves no trace
 #
 # The history is built from the groups that trained. A solved prompt gives all-right groups, equal rewards, no gradient: they are not in it. What is in it are the few mixed groups, whose pass rate is at most $(G-1)/G$. The better the prompt, the less
 # is known of it. The mend: count first, filter afterwards.
@@ -160,7 +160,7 @@ def a_solved_prompt_leaves(retired):
     assert retired(rewards).tolist() == [True, False]
 
 
-check.silent_bug_12(a_solved_prompt_leaves)
+check.silent_bug_the_zoo(a_solved_prompt_leaves)
 
 # %%
 def retired(rewards, threshold=0.9):
@@ -170,12 +170,12 @@ def retired(rewards, threshold=0.9):
 a_solved_prompt_leaves(retired)
 
 # %% [markdown]
-# ## 12.6 The name
+# ## 14.6 The name
 #
 # Centred, no std. PPO's band on the token's ratio. One mean per answer. A KL term with ρ in front of it, and ρ is not detached. A wrong answer whose tokens are, on average, more than half a nat less likely than the engine found them is dropped whole.
 
 # %% tags=["solution"]
-check.name_this_12("DeepSeek-V3.2")
+check.name_this_the_zoo("DeepSeek-V3.2")
 
 # %%
 def loss(lp, old, engine, ref, r, mask):

@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # 06 · GRPO: solutions
+# # 08 · GRPO: solutions
 #
-# The exercises of [06](../06_grpo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [08](../08_grpo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
 
 # %%
 import torch
@@ -18,7 +18,7 @@ from rlnb.toys import running_batch, running_group
 _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 06.1 The bound
+# ## 08.1 The bound
 #
 # With the population std and $\varepsilon=0$ the advantages satisfy $\sum_j A_j=0$ and $\sum_j A_j^2=G$. Fix $A_1=x$. The others
 # sum to $-x$, and $G-1$ numbers with a given sum have the smallest sum of squares when they are equal:
@@ -44,7 +44,7 @@ for G in (2, 4, 8, 16, 64):
     assert torch.isclose(bessel, torch.tensor((G - 1) / G**0.5))
 
 # %% [markdown]
-# ## 06.2 Shift, scale, a half
+# ## 08.2 Shift, scale, a half
 #
 # A shift leaves both methods alone: both subtract the mean. A factor of 10 cancels in the z-score (up to $\varepsilon$) and multiplies
 # Dr. GRPO's advantages, so with Dr. GRPO the scale of the reward is part of the learning rate. The half moves everyone: there is
@@ -62,7 +62,7 @@ for name, r in (("as they are", base), ("plus 5", base + 5),
     print(f"{name:12s} GRPO {row[0]}   Dr. GRPO {row[1]}")
 
 # %% [markdown]
-# ## 06.3 Zero under one average, not under the other
+# ## 08.3 Zero under one average, not under the other
 #
 # Sequence mean: each answer contributes $A_i/B$, whatever its length, and groups sum to zero: the value is 0. Token mean: answer
 # $i$ contributes $T_iA_i/\sum_jT_j$. The first prompt still cancels, only because $3+5=2+6$. The second does not: the right answer
@@ -84,7 +84,7 @@ assert abs(by_token - hand) < 1e-5
 # %% [markdown]
 # So "the loss must be 0 on-policy" is a fact about the sequence mean, not about GRPO's advantages.
 #
-# ## 06.4 The z-score
+# ## 08.4 The z-score
 
 # %% tags=["solution"]
 def group_advantages(rewards, num_generations):
@@ -99,7 +99,7 @@ check.group_advantages(group_advantages)
 # %% [markdown]
 # With `r.std(1, keepdim=True)` the check accepts it too, and says whose convention it is.
 #
-# ## 06.5 k3
+# ## 08.5 k3
 
 # %% tags=["solution"]
 def k3(logprobs, ref_logprobs):
@@ -110,7 +110,7 @@ def k3(logprobs, ref_logprobs):
 check.k3(k3)
 
 # %% [markdown]
-# ## 06.6 The whole loss
+# ## 08.6 The whole loss
 
 # %% tags=["solution"]
 def grpo_loss(logprobs, old_logprobs, ref_logprobs, mask, rewards,
@@ -140,7 +140,7 @@ print(f"mine {mine:.6f}, rlnb {theirs:.6f}")
 assert abs(mine - theirs) < 1e-12
 
 # %% [markdown]
-# ## 06.7 `repeat` is not `repeat_interleave`
+# ## 08.7 `repeat` is not `repeat_interleave`
 #
 # `mean.repeat(4)` lays out $\bar r_1,\bar r_2,\bar r_1,\bar r_2,\dots$; the rows come as four answers of prompt 1, then four of prompt 2.
 # With one prompt there is nothing to mix up. With two, right answers are measured against the wrong prompt. What must hold
@@ -168,7 +168,7 @@ assert exposes(suspicious_advantages) and not exposes(group_advantages)
 # The mend is `repeat_interleave`, or better no repeating at all: stay in shape (P, G) and let broadcasting do it. The sum over the *whole*
 # batch would not have caught it: 1.1547 − 1.1547 = 0.
 #
-# ## 06.8 A mean over padding
+# ## 08.8 A mean over padding
 #
 # `mean(1)` divides by the padded width: 6 on the running group, more when a neighbour in the batch is longer. The weight of a token is no
 # longer $1/T_i$ but one over whatever the longest answer happened to be. On fresh data the value is still 0, because each answer's share
@@ -194,4 +194,4 @@ for name, rule in (("mean(1)", padded_mean), ("1 / T_i", own_mean)):
     assert torch.allclose(before, after) == (rule is own_mean)
 
 # %% [markdown]
-# A *fixed* constant in the place of $T_i$ is a method of its own (Dr. GRPO, page 08). The padded width is not a constant.
+# A *fixed* constant in the place of $T_i$ is a method of its own (Dr. GRPO, page 10). The padded width is not a constant.

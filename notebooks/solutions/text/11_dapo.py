@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # 09 · DAPO: solutions
+# # 11 · DAPO: solutions
 #
-# The exercises of [09](../09_dapo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [11](../11_dapo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
 
 # %%
 import torch
@@ -18,7 +18,7 @@ from rlnb.toys import running_batch
 _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 09.1 The price of a mixed group
+# ## 11.1 The price of a mixed group
 #
 # (a) The $n$-th group is the first mixed one with probability $P(1-P)^{n-1}$: $n-1$ silent ones, then a mixed one. The mean of this geometric
 # distribution is
@@ -55,7 +55,7 @@ print(f"p = 0.5, G = 16: {16 / mixed(0.5, 16):.4f}")
 # %% [markdown]
 # At $p=0.1$ and $G=64$ the approximation no longer applies: $Gp=6.4$, almost every group is mixed, and a group costs its 64 answers.
 #
-# ## 09.2 One step, two steps
+# ## 11.2 One step, two steps
 #
 # Nothing changes at the first step. On fresh data $\rho=1$ for every token, well inside either band, so value and gradient are the same numbers. At a second step a token with
 # $A\lt0$ is cut *below* $1-\epsilon_\text{low}$ and never above: if it rose past the upper edge it moved the wrong way and stays alive. So ε_high concerns
@@ -82,7 +82,7 @@ for name, b in (("first step ", fresh), ("second step", off_policy)):
 assert torch.equal(gradient(dapo, fresh), gradient(narrow, fresh))
 
 # %% [markdown]
-# ## 09.3 The penalty
+# ## 11.3 The penalty
 
 # %% tags=["solution"]
 def overlong_penalty(lengths, max_length, cache):
@@ -95,7 +95,7 @@ check.overlong_penalty(overlong_penalty)
 # %% [markdown]
 # The three cases of the formula are one clamp. Without its upper half the check accepts it as well and says whose form that is.
 #
-# ## 09.4 Right and wrong first
+# ## 11.4 Right and wrong first
 #
 # The filter asks whether the *rewards* of a group differ, and by then the penalty is in them. An all-wrong group with answers on both sides of the edge differs, is kept, and the
 # z-score turns a difference in length into advantages of full size. The share of kept groups rises, which looks like good news. With short answers, or in tests where all
@@ -109,7 +109,7 @@ def all_wrong_is_never_kept(mixed_groups):
     assert len(kept) == 0, "no answer is right: nothing to learn"
 
 
-check.silent_bug_09(all_wrong_is_never_kept)
+check.silent_bug_dapo(all_wrong_is_never_kept)
 
 # %% [markdown]
 # The mend: decide on `correct`, then add the penalty.
@@ -129,13 +129,13 @@ print(kept.round(decimals=4).tolist())
 assert kept.shape == (2, 4)
 
 # %% [markdown]
-# ## 09.5 The name
+# ## 11.5 The name
 #
 # A band from 0.8 to 1.28 with `min`: clip-higher, so neither GRPO nor CISPO. A std: not Dr. GRPO. A sum over answers *and* tokens, divided by the tokens of the
 # prompt, then a mean over prompts: DAPO's equation as printed.
 
 # %% tags=["solution"]
-check.name_this_09("DAPO")
+check.name_this_dapo("DAPO")
 
 # %%
 def loss(ratio, rewards, mask):            # (N, G, T), (N, G), (N, G, T)

@@ -7,20 +7,20 @@
 # ---
 
 # %% [markdown]
-# # 10 · Soft trust regions: the gradient at the edge
+# # 12 · Soft trust regions: the gradient at the edge
 #
 # **Settles:** what a token still gets once its ratio has gone far: nothing (PPO), a capped weight (CISPO), a fading one (SAPO), or an answer that depends on how
 # much probability moved (DPPO). And what each does, and does not do, to a policy that is pushed many times by one batch.
 #
-# 40 minutes to read, 45 for the exercises · after [05](05_ppo.ipynb), [06](06_grpo.ipynb) and [09](09_dapo.ipynb) · CISPO: MiniMax-M1 2025
+# 40 minutes to read, 45 for the exercises · after [06](06_ppo.ipynb), [08](08_grpo.ipynb) and [11](11_dapo.ipynb) · CISPO: MiniMax-M1 2025
 # ([2506.13585](https://arxiv.org/abs/2506.13585)); SAPO 2025 ([2511.20347](https://arxiv.org/abs/2511.20347)) and its gates 2026
 # ([2602.19345](https://arxiv.org/abs/2602.19345)); DPPO 2026 ([2602.04879](https://arxiv.org/abs/2602.04879)).
 
 # %% [markdown]
-# > **[05](05_ppo.ipynb) in two lines.** $\rho=\pi_\theta/\pi_\text{old}$ says how far a token has moved since its answer was sampled. PPO's clip
+# > **[06](06_ppo.ipynb) in two lines.** $\rho=\pi_\theta/\pi_\text{old}$ says how far a token has moved since its answer was sampled. PPO's clip
 # > ends a token's gradient once it has moved far enough the right way: above $1+\epsilon$ for $A>0$, below $1-\epsilon$ for $A\lt0$.
 # >
-# > **[09](09_dapo.ipynb) in two lines.** Clip-higher moves the upper edge from 1.2 to 1.28. It is an edge, not a wall: it ends the token's own gradient,
+# > **[11](11_dapo.ipynb) in two lines.** Clip-higher moves the upper edge from 1.2 to 1.28. It is an edge, not a wall: it ends the token's own gradient,
 # > and momentum and the other tokens carry it on.
 
 # %%
@@ -36,7 +36,7 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 #
 # $$w\,A\,\nabla\log\pi_\theta ,\qquad w=\rho\ \text{ without any clip.}$$
 #
-# $w$ is the token's *weight*; page 09 called it the gate. Five of the sixteen tokens of the running group, under four rules. Unless a header says otherwise CISPO's cap is 5, DPPO's threshold
+# $w$ is the token's *weight*; page 11 called it the gate. Five of the sixteen tokens of the running group, under four rules. Unless a header says otherwise CISPO's cap is 5, DPPO's threshold
 # 0.15, SAPO's τ 1.0 ($A>0$) and 1.05, PPO's ε 0.2 (it is the clip of GRPO):
 
 # %%
@@ -590,7 +590,7 @@ spread_curves(
 #
 # **They differ once ratios leave the band,** here after 5 updates of 0.02. Read your clip share, not your update count.
 #
-# **Old answers instead of many updates.** The 0.3M model of [page 19](19_grpo_for_real.ipynb), answers drawn from the weights of $k$ steps ago, 40 steps of 8 × 8, one update each; only the surrogate
+# **Old answers instead of many updates.** The 0.3M model of [page 21](21_grpo_for_real.ipynb), answers drawn from the weights of $k$ steps ago, 40 steps of 8 × 8, one update each; only the surrogate
 # differs. Held-out pass@1, start 0.37, every seed, recorded on a CPU:
 
 # %%
@@ -667,7 +667,7 @@ for before, after in ((0.8, 0.6), (0.99, 0.80)):
 #
 # ## Exercises
 #
-# **10.1 Derive** · 10 minutes · ●●○. (a) From $f(x)=\frac4\tau\sigma(\tau(x-1))$ derive the weight $\rho\,\mathrm{sech}^2(\frac\tau2(\rho-1))$. (b) Where is its maximum? Give the equation, and check $\rho=2.06$ at $\tau=1$.
+# **12.1 Derive** · 10 minutes · ●●○. (a) From $f(x)=\frac4\tau\sigma(\tau(x-1))$ derive the weight $\rho\,\mathrm{sech}^2(\frac\tau2(\rho-1))$. (b) Where is its maximum? Give the equation, and check $\rho=2.06$ at $\tau=1$.
 # (c) A token had probability $q$. At which *ratios* does DPPO with threshold δ drop it, for either sign? For which $q$ is PPO with ε = 0.2 stricter than DPPO with δ = 0.15?
 #
 # <details><summary>hint</summary>
@@ -681,7 +681,7 @@ for before, after in ((0.8, 0.6), (0.99, 0.80)):
 # $1+\delta/q$ for $A>0$ (never, if $q>1-\delta=0.85$: $p\le1$), below $1-\delta/q$ for $A\le0$ (never, if $q\lt\delta$). PPO is stricter where $0.2\lt0.15/q$, that is below $q=0.75$. Above it DPPO is, but for $A>0$ only up to 0.85; and 1.2 itself is out of reach above $q=0.833$.
 # </details>
 #
-# **10.2 Predict, then run** · 5 minutes · ●○○. A token with $A\lt0$ has fallen to 0.7 of what it was. Which of PPO, CISPO, SAPO and DPPO (ε = 0.2 for all) still push it down, if it started at 0.3? At 0.9? And the same for $A>0$?
+# **12.2 Predict, then run** · 5 minutes · ●○○. A token with $A\lt0$ has fallen to 0.7 of what it was. Which of PPO, CISPO, SAPO and DPPO (ε = 0.2 for all) still push it down, if it started at 0.3? At 0.9? And the same for $A>0$?
 #
 # <details><summary>hint</summary>
 #
@@ -698,7 +698,7 @@ prediction = ...        # names of the methods that still push, for 0.3
 now = compute(sign="negative", ratio=1.0, old=0.3)["at"]     # edit
 
 # %% [markdown]
-# **10.3 Implement** · 8 minutes · ●●○. CISPO's loss, to be minimised. `logprobs`, `old_logprobs`, `mask` are (B, T), the mask boolean, `advantages` (B,), `cap` the bound on the ratio itself; one mean over all unmasked tokens. What lies under the mask may be
+# **12.3 Implement** · 8 minutes · ●●○. CISPO's loss, to be minimised. `logprobs`, `old_logprobs`, `mask` are (B, T), the mask boolean, `advantages` (B,), `cap` the bound on the ratio itself; one mean over all unmasked tokens. What lies under the mask may be
 # anything, nan included. Value and gradient are compared.
 #
 # <details><summary>hint</summary>
@@ -714,7 +714,7 @@ def my_cispo_loss(logprobs, old_logprobs, mask, advantages, cap):
 check.cispo_loss(my_cispo_loss)
 
 # %% [markdown]
-# **10.4 Implement** · 5 minutes · ●○○. SAPO's gate $f(\rho)$, element by element, *before* it is multiplied by the advantage, whose sign only picks the temperature. The result has the dtype of the input
+# **12.4 Implement** · 5 minutes · ●○○. SAPO's gate $f(\rho)$, element by element, *before* it is multiplied by the advantage, whose sign only picks the temperature. The result has the dtype of the input
 # (`torch.where(condition, a, b)` of two Python numbers has the default one).
 #
 # <details><summary>hint</summary>
@@ -730,7 +730,7 @@ def my_sapo_gate(ratio, advantage, tau_pos, tau_neg):
 check.sapo_gate(my_sapo_gate)
 
 # %% [markdown]
-# **10.5 Implement** · 6 minutes · ●●○. DPPO's mask with two-way total variation: True keeps a token. Three tensors of one shape and two thresholds: $A\le0$ uses `low`, $A>0$ uses `high`.
+# **12.5 Implement** · 6 minutes · ●●○. DPPO's mask with two-way total variation: True keeps a token. Three tensors of one shape and two thresholds: $A\le0$ uses `low`, $A>0$ uses `high`.
 #
 # <details><summary>hint</summary>
 #
@@ -745,25 +745,25 @@ def my_dppo_mask(logprobs, old_logprobs, advantages, low, high):
 check.dppo_mask(my_dppo_mask)
 
 # %% [markdown]
-# **10.6 Find the silent bug** · 8 minutes · ●●○. DPPO on one batch, a bandit of $K$ arms. It runs, learns, and its log says that no token is ever masked. Write a test that fails for this implementation and passes for the right one.
+# **12.6 Find the silent bug** · 8 minutes · ●●○. DPPO on one batch, a bandit of $K$ arms. It runs, learns, and its log says that no token is ever masked. Write a test that fails for this implementation and passes for the right one.
 #
 # <details><summary>hint</summary>
 #
-# `check.silent_bug_10.hint`. What should fifty updates not be able to do?
+# `check.silent_bug_soft_trust_regions.hint`. What should fifty updates not be able to do?
 # </details>
 
 # %%
-print(check.silent_bug_10.source)
+print(check.silent_bug_soft_trust_regions.source)
 
 # %% tags=["exercise"]
 def my_test(train_on_batch):
     ...
 
 
-check.silent_bug_10(my_test)
+check.silent_bug_soft_trust_regions(my_test)
 
 # %% [markdown]
-# **10.7 Name this method** · 5 minutes · ●●○. Seven tokens of a run: probability when sampled, now, the sign of the advantage, and the weight on $A\nabla\log\pi$. Which method is it?
+# **12.7 Name this method** · 5 minutes · ●●○. Seven tokens of a run: probability when sampled, now, the sign of the advantage, and the weight on $A\nabla\log\pi$. Which method is it?
 #
 #        old     now    A   weight
 #       0.01    0.06    +    6.000
@@ -781,10 +781,10 @@ check.silent_bug_10(my_test)
 
 # %% tags=["exercise"]
 my_answer = ...
-check.name_this_10(my_answer)
+check.name_this_soft_trust_regions(my_answer)
 
 # %% [markdown]
-# All solved and run in [solutions/10_soft_trust_regions.ipynb](solutions/10_soft_trust_regions.ipynb).
+# All solved and run in [solutions/12_soft_trust_regions.ipynb](solutions/12_soft_trust_regions.ipynb).
 #
 # ## In the interview
 #
@@ -876,4 +876,4 @@ assert dead["cispo"] == dead["sapo"] == 0 < dead["dppo"] < dead["grpo"]
 # * A bounded weight is not a bounded policy. PPO's edge stopped this one; DPPO's mask stops only what can move δ; a cap or a fading gate only slows.
 # * One name, several codes: TRL's cap is `epsilon_high` itself, verl's CISPO has a floor, verl's DPPO a cap of 3.
 #
-# Next, [11](11_gspo.ipynb): one ratio for a whole answer.
+# Next, [13](13_gspo.ipynb): one ratio for a whole answer.

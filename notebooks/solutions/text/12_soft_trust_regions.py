@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # 10 · Soft trust regions: solutions
+# # 12 · Soft trust regions: solutions
 #
-# The exercises of [10](../10_soft_trust_regions.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [12](../12_soft_trust_regions.ipynb), solved and run. Try first: reading a solution feels like knowing it.
 
 # %%
 import torch
@@ -18,7 +18,7 @@ from rlnb.toys import running_batch
 _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 10.1 SAPO's weight, DPPO's edges
+# ## 12.1 SAPO's weight, DPPO's edges
 #
 # (a) $\nabla f(\rho)=f'(\rho)\nabla\rho=f'(\rho)\,\rho\,\nabla\log\pi$. With $s=\sigma(\tau(\rho-1))$, $f'=\frac4\tau\cdot\tau s(1-s)=4s(1-s)$. And
 # $4\sigma(x)\sigma(-x)=\frac{4}{(e^{x/2}+e^{-x/2})^2}=\mathrm{sech}^2(x/2)$.
@@ -44,7 +44,7 @@ for tau in (1.0, 1.05, 10.0):
         assert abs(peak - 1.574675) < 1e-6 and abs(low - 2.0601) < 1e-4
 
 # %% [markdown]
-# ## 10.2 Four methods, two tokens, two signs
+# ## 12.2 Four methods, two tokens, two signs
 
 # %%
 from rlnb.classroom.explorers.gate_zoo import compute
@@ -63,7 +63,7 @@ print("from 0.3, A < 0:", alive)
 assert alive == ["none", "cispo", "sapo", "dppo"]
 
 # %% [markdown]
-# ## 10.3 CISPO
+# ## 12.3 CISPO
 
 # %% tags=["solution"]
 def cispo_loss(logprobs, old_logprobs, mask, advantages, cap):
@@ -89,7 +89,7 @@ assert torch.allclose(g, theirs, atol=1e-12)
 # %% [markdown]
 # The check accepts $\log\rho$ or $\pi/\mathrm{sg}[\pi]$ in the place of $\log\pi$ and says so: the gradient is the same, and the value meant nothing anyway.
 #
-# ## 10.4 SAPO
+# ## 12.4 SAPO
 
 # %% tags=["solution"]
 def sapo_gate(ratio, advantage, tau_pos, tau_neg):
@@ -111,7 +111,7 @@ one = sapo_gate(torch.ones(2), torch.tensor([1.0, -1.0]), 1.0, 1.05)
 print("f(1) for A > 0 and A < 0:", [round(x, 4) for x in one.tolist()])
 
 # %% [markdown]
-# ## 10.5 DPPO's mask
+# ## 12.5 DPPO's mask
 #
 # No absolute value is needed: the direction and the distance are one comparison.
 
@@ -132,7 +132,7 @@ print("dropped:", (~mine & b.mask).nonzero().tolist())
 assert torch.equal(mine[b.mask], part[b.mask].bool())
 
 # %% [markdown]
-# ## 10.6 An anchor that moves along
+# ## 12.6 An anchor that moves along
 #
 # `old` is taken inside the loop, so it is the policy of one line ago. The ratio is 1 in every update, nothing has moved, nothing is masked: the clip share of 0 is the symptom, not the proof of health. One update is right, and so is every test with one update. With
 # many the policy goes where no mask would let it.
@@ -144,17 +144,17 @@ def one_batch_moves_a_token_a_little(train_on_batch):
     assert p < 1 / 3 + 0.1 + 0.15, "the mass allowed, and one step over"
 
 
-check.silent_bug_10(one_batch_moves_a_token_a_little)
+check.silent_bug_soft_trust_regions(one_batch_moves_a_token_a_little)
 
 # %% [markdown]
 # The mend is to move one line up, before the loop. In a trainer: compute the old log-probs once per batch and store them; or take the inference engine's, as DPPO does.
 #
-# ## 10.7 The name
+# ## 12.7 The name
 #
 # Ratios 6 and 2 are alive, 2.25 is dead; 0.80 and 0.84 are alive, 0.82 is dead: no band. Probability moved: 0.05, 0.10 (the way back), 0.30, 0.17, 0.14, 0.30 (the way back), 0.25. Dead is what moved more than 0.15 the way its advantage pushes.
 
 # %% tags=["solution"]
-check.name_this_10("DPPO")
+check.name_this_soft_trust_regions("DPPO")
 
 # %%
 old = torch.tensor([0.01, 0.50, 0.60, 0.95, 0.90, 0.30, 0.20])
