@@ -195,12 +195,13 @@ def corners(rule):
 # the answer
 reveal("ppo.2", "none of them",
        f"Push on w, x, y, z: {corners(clip_alone)}. Outside the band the "
-       "clipped ratio is a constant, and a constant has no slope.")
+       "clipped ratio is a constant, and a constant has no slope. w and z "
+       "have done what they should; let them rest. But x is a good token "
+       "that became half as likely, y a bad one that became likelier. Other "
+       "tokens' updates can do that: they share one softmax, one network. "
+       "With the clip alone nothing brings these two back.")
 
 # %% [markdown]
-# w and z have done what they should; let them rest. But x is a good token that became half as likely, and y a bad one that became likelier. Other tokens'
-# updates can do that: they share one softmax and one network. With the clip alone nothing brings them back.
-#
 # PPO takes the **smaller** of the two, with and without the clip:
 #
 # $$L_t=\min\big(\rho_tA,\ \mathrm{clip}(\rho_t,1-\epsilon,1+\epsilon)\,A\big)$$
@@ -211,8 +212,8 @@ reveal("ppo.2", "none of them",
 task("ppo.t1", explorers.one_token_explorer(),
      ("Make the bad token silent: no arrow.", one_token.bad_and_silent),
      ("Give the bad token a push of −2 or more.", one_token.largest_bad),
-     ("Now a good token that fell below the band. Find the strongest push "
-      "it can get there.", one_token.fallen_and_pushed))
+     ("Now a good token: find where its push is alive, and below 0.3.",
+      one_token.fallen_and_faint))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
@@ -267,14 +268,15 @@ pushes = {name: push(rule) for name, rule in rules.items()}
 # the answer
 reveal("ppo.3", "4",
        "Three good tokens that rose (1.25, 6.00, 1.40) and a bad one that "
-       "fell (0.70).",
+       "fell (0.70). So outside is not cut. A clip fraction that counts "
+       "$|\\rho-1|>\\epsilon$ would report twice the truth here; TRL and "
+       "verl count the cut ones.",
        token_grid.token_grid(batch, pushes, outside=outside, caption=(
            "The clip alone silences all eight outside. The min gives four "
            "of them back.")))
 
 # %% [markdown]
-# So "outside" is not "cut". A clip fraction that counts $|\rho-1|>\epsilon$ would report 8 of 16 here, twice the truth; TRL and verl count the cut ones. The
-# same tokens on a map:
+# The same tokens on a map:
 
 # %%
 pictures.map_of_silence(batch, ratio, A16)
@@ -324,74 +326,83 @@ pictures.training(arms, control=train(no_clip, 1), best=0.7)
 # But nobody forces us to take thirty steps.
 
 # %%
-predict("ppo.4", "No clip at all, and we may choose the number of "
-        "steps per batch. Which does best, and how does it end?",
-        ["1 step: without a clip, any reuse hurts", "4 steps, well below PPO",
-         "4 steps, level with PPO's best or above it",
-         "8 steps, well below PPO"])
+predict("ppo.4", "No clip at all, but with its best number of steps (of "
+        "1, 2, 4, 8, 14, 30). Beside PPO with its best number it ends",
+        ["far below", "a little below", "level or above"])
 
 # %%
 counts = (1, 2, 4, 8, 14, 30)
 
-def sweep(**world):
+def sweep(rules, counts, **world):
     """Rule -> chance at the end, (numbers of steps, 40 seeds)."""
     return {name: torch.stack([train(rule, k, n=40, **world)[-1]
                                for k in counts])
             for name, rule in rules.items()}
 
-noisy = sweep()
+noisy = sweep(rules, counts)
 mean = {name: runs.mean(1) for name, runs in noisy.items()}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal(
-    "ppo.4", "4 steps, level with PPO's best or above it",
-    f"No clip with four steps: {mean['no clip'][2]:.3f}. PPO's best: "
-    f"{mean['clip and min'].max():.3f}. But with thirty steps no clip falls "
+    "ppo.4", "level or above",
+    f"No clip is best with four steps: {mean['no clip'][2]:.3f}. PPO's "
+    f"best: {mean['clip and min'].max():.3f}. But with thirty steps no clip falls "
     f"to {mean['no clip'][-1]:.3f}, and PPO is never below "
-    f"{mean['clip and min'].min():.3f}.",
+    f"{mean['clip and min'].min():.3f}. What the clip buys here is "
+    "tolerance: thirty steps are as safe as four.",
     pictures.reuse_sweep(counts, {"grader says 0 or 1": noisy}, (
         "After 30 batches, 40 seeds, the same learning rate everywhere; "
-        "bars: two standard errors. Without a clip the number of steps "
-        "must be right. With one it matters little.")))
+        "bars: two standard errors.")))
 
 # %% [markdown]
-# So the clip does not buy a better optimum here. It buys that you need not know the four.
+# That picture holds a second surprise. The clip alone lies *above* PPO: here the `min` costs. Look at what a grader with dice does. The same answer is drawn
+# twice, once graded right, once wrong. Both copies have one ratio. Past 1.2 the right copy falls silent and the wrong one keeps pushing: the `min` takes bad luck
+# for a move in the wrong direction.
 #
-# And the `min`? In that picture it *costs*: the clip alone is above it at every number of steps from 2 on. Look at what a grader with dice does. The same answer
-# is drawn twice, once graded right, once wrong. Both copies have one ratio. Past 1.2 the right copy falls silent, and the wrong one keeps pushing: the `min`
-# takes bad luck for a move in the wrong direction. Test it: a grader without dice pays $q_i$ itself.
+# If that is the reason, the cost must vanish when copies of one answer share their mean reward. And with a grader that pays $q_i$ itself.
 
 # %%
+def averaged(z, dice):
+    """As `draw`, but copies of one answer share their mean advantage."""
+    i, A = draw(z, dice)
+    same = (i[:, :, None] == i[:, None, :]).double()       # (seeds, 64, 64)
+    return i, (same @ A[:, :, None])[:, :, 0] / same.sum(2)
+
 def sure(z, dice):
     """As `draw`, but the reward of answer i is q_i."""
-    i = torch.stack([torch.multinomial(p, 64, replacement=True, generator=g)
-                     for p, g in zip(z.softmax(1), dice)])
+    i, _ = draw(z, dice)
     return i, q[i] - q[i].mean(1, keepdim=True)
 
-certain = sweep(draw=sure, lr=50.0)     # rewards differ less: larger lr
-gap = [(runs["clip and min"] - runs["clip alone"]).mean(1)
-       for runs in (noisy, certain)]
-print("min minus clip alone, 2 to 30 steps")
-for name, row in zip(("grader with dice", "without dice"), gap):
-    print(f"{name:17s}", *(f"{x:+.3f}" for x in row[1:]))
-pictures.reuse_sweep(counts, {"grader says 0 or 1": noisy,
-                              "grader pays q": certain}, (
-    "The min costs where one answer is graded both ways, and gains where "
-    "the sign of A can be trusted."))
+clips = {name: rules[name] for name in ("clip alone", "clip and min")}
+few = (2, 8, 30)
+worlds = {"grader says 0 or 1": {}, "copies averaged": {"draw": averaged},
+          "grader pays q": {"draw": sure},
+          "pays q, 5 times the rate": {"draw": sure, "lr": 50.0}}
+
+# %%
+gaps = {}
+for name, world in worlds.items():
+    ends = sweep(clips, few, **world)
+    gaps[name] = ends["clip and min"] - ends["clip alone"]
+    print(f"{name:25s}", *(f"{x:+.3f}" for x in gaps[name].mean(1)))
+pictures.min_effect(few, gaps, (
+    "What the min adds to the clip alone, 40 seeds, two standard errors. "
+    "It costs where one answer is graded both ways."))
 
 # %% [markdown]
-# That is the honest case for the `min`: insurance against drift, worth its price when the sign of the advantage is more than luck.
+# So the `min` is insurance. It pays when large steps throw tokens the wrong way (the last row), and charges a premium when the sign of the advantage is luck. In a
+# group of answers to one prompt both occur: the first tokens are shared by right and wrong answers, the late tokens of an answer are its own.
 #
-# And a real network? PPO beside no clip (the clip alone was not run), and beside one step per batch at four learning rates. All arms write the same
+# And a real network? PPO beside no clip (the clip alone was not run), both at one learning rate, and beside one step per batch at four. All arms write the same
 # number of answers:
 
 # %%
 pictures.answers_used()
 
 # %% [markdown]
-# * **Reuse saves answers.** After 512 of them eight steps with the clip stand at 0.84 to 0.86, the best single-step arm at 0.74 to 0.79.
-# * **The lead melts.** After 1,280: 0.87 to 0.91 against 0.77 to 0.88 for one step at four times the rate. With three seeds that is a hint, no more.
+# * **Reuse saves answers early.** After 512 of them eight steps with the clip stand at 0.84 to 0.86 over the seeds, the best single-step arm at 0.74 to 0.79.
+# * **The lead does not last.** At 1,024 the single step at twice the rate is level; at 1,280 it is 0.87 to 0.91 against 0.77 to 0.88. Three seeds: a hint, no more.
 # * **Without the clip** the eight steps end at 0.79 to 0.82. At eight times the rate one step ruins all three seeds.
 #
 # ## How far can one step go?
@@ -530,7 +541,7 @@ check.dual_clip(my_dual_clip)
 #     return torch.where(advantage >= 0, torch.min(raw, cut), torch.max(raw, cut))
 # ```
 #
-# Write a test that this function fails and the right one passes.
+# Write a test that this function fails and the right one passes: use `assert`, or return True where the surrogate is right.
 #
 # <details><summary>hint</summary>A reward curve averages over tokens that are fine. Ask for one number in one corner.</details>
 
@@ -563,7 +574,17 @@ check.silent_bug_ppo(my_test)
 # <details><summary><b>Does the clip bound the update?</b></summary>
 #
 # No. The first step is the unclipped one, cut tokens move with their neighbours, and one corner is open. It is a brake over many steps. What bounds a step is the
-# learning rate, gradient-norm clipping and the number of epochs.
+# learning rate first, then the number of steps per batch.
+# </details>
+# <details><summary><b>Your clip fraction is 0.4 and the KL rises. What do you change?</b></summary>
+#
+# First fewer steps per batch, then a smaller learning rate. Then I check that old log-probs come from the policy that sampled, at the same temperature: a mismatch
+# cuts tokens before any update. A wider band only hides it.
+# </details>
+# <details><summary><b>One ratio per token, or one per answer? And the whole of PPO in one line?</b></summary>
+#
+# Bias against variance. The product over the answer is unbiased, and with a thousand tokens no batch is large enough for it; the token's own ratio is biased away from
+# the old policy and calm. GSPO (13) takes a middle. The whole: clipped surrogate, plus a value loss for the critic (07), plus an entropy bonus.
 # </details>
 # <details><summary><b>Your clip fraction is 0. Is something broken?</b></summary>
 #

@@ -35,7 +35,13 @@ PAGES = {
         "credit": ("gae",),
     },
     "06": {"groups": ("group_advantages",), "kl": ("k3",), "grpo": ("grpo_loss",)},
-    "07": {"informative_groups": ("keep_informative", "silent_bug_grpo_biases", "name_this_grpo_biases")},
+    "07": {
+        "informative_groups": (
+            "keep_informative",
+            "silent_bug_grpo_biases",
+            "name_this_grpo_biases",
+        )
+    },
     "08": {
         "aggregation": (
             "token_mean",
@@ -48,7 +54,11 @@ PAGES = {
     "09": {"dapo": ("overlong_penalty", "silent_bug_dapo", "name_this_dapo")},
     "10": {
         "soft_trust": ("cispo_loss", "sapo_gate"),
-        "mass_moved": ("dppo_mask", "silent_bug_soft_trust_regions", "name_this_soft_trust_regions"),
+        "mass_moved": (
+            "dppo_mask",
+            "silent_bug_soft_trust_regions",
+            "name_this_soft_trust_regions",
+        ),
     },
     "11": {"sequence_level": ("sequence_ratio", "gspo_loss", "silent_bug_gspo", "name_this_gspo")},
     "12": {

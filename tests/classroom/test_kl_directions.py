@@ -155,4 +155,6 @@ def test_the_reversed_penalty_is_exposed_by_hand_numbers_and_survives_the_usual_
     assert not check.silent_bug_one_scalar_loss(lambda f: f(pi, pi).abs() < 1e-7)
     assert not check.silent_bug_one_scalar_loss(lambda f: f(pi, ref) > 0)
     mirrored = torch.tensor([[0.7, 0.3]]).log(), torch.tensor([[0.3, 0.7]]).log()
-    assert not check.silent_bug_one_scalar_loss(lambda f: abs(f(*mirrored) - 0.4 * math.log(7 / 3)) < 1e-6)
+    assert not check.silent_bug_one_scalar_loss(
+        lambda f: abs(f(*mirrored) - 0.4 * math.log(7 / 3)) < 1e-6
+    )

@@ -143,7 +143,9 @@ def test_the_bug_is_exposed_by_a_gradient_and_not_by_a_value():
         assert torch.cosine_similarity(g.flatten(), value.flatten(), dim=0) > 1 - 1e-12
 
     for blind in (values, direction):
-        assert check.silent_bug_gspo(blind).message.startswith("your test passes on the broken code")
+        assert check.silent_bug_gspo(blind).message.startswith(
+            "your test passes on the broken code"
+        )
 
 
 @pytest.mark.parametrize("answer", ["GMPO", "gmpo", "Geometric-Mean Policy Optimization"])

@@ -166,7 +166,9 @@ def test_the_moving_anchor_survives_a_test_with_one_update(delta):
         )
         assert after[0] > 0 > after[1]
 
-    assert check.silent_bug_soft_trust_regions(usual).message.startswith("your test passes on the broken code")
+    assert check.silent_bug_soft_trust_regions(usual).message.startswith(
+        "your test passes on the broken code"
+    )
 
 
 def test_the_riddle_s_table_is_dppo_s_and_no_neighbour_s():

@@ -144,8 +144,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "SimKO's share is added and not taken from the sampled token",
             "shared = (1 - self.alpha) * batch.logprobs + self.alpha * rivals",
             "shared = batch.logprobs + self.alpha * rivals",
-            "tests/objective/test_methods.py::"
-            "test_every_gate_is_one_where_nothing_has_moved",
+            "tests/objective/test_methods.py::test_every_gate_is_one_where_nothing_has_moved",
         ),
     ),
     *_in(
@@ -179,8 +178,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "CISPO differentiates its weight",
             "rho = log_ratio.detach().exp()",
             "rho = log_ratio.exp()",
-            "tests/interop/test_explanation.py::"
-            "test_at_one_step_the_named_losses_share_their_gate",
+            "tests/interop/test_explanation.py::test_at_one_step_the_named_losses_share_their_gate",
         ),
         (
             "SAPO's slope at 1 becomes tau instead of 1",
@@ -198,8 +196,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "VESPO differentiates its weight",
             "log_w = log_ratio.detach().clamp(",
             "log_w = log_ratio.clamp(",
-            "tests/objective/test_methods.py::"
-            "test_every_gate_is_one_where_nothing_has_moved",
+            "tests/objective/test_methods.py::test_every_gate_is_one_where_nothing_has_moved",
         ),
         (
             "KL-Cov by absolute covariance: right on most batches",

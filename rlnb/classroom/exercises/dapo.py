@@ -8,7 +8,13 @@ from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, mistak
 from rlnb.classroom.checking.name_this import NameThis
 from rlnb.classroom.checking.silent_bug import SilentBug
 
-__all__ = ["NAME_THIS_DAPO", "OVERLONG_PENALTY", "SILENT_BUG_DAPO", "mixed_groups", "overlong_penalty"]
+__all__ = [
+    "NAME_THIS_DAPO",
+    "OVERLONG_PENALTY",
+    "SILENT_BUG_DAPO",
+    "mixed_groups",
+    "overlong_penalty",
+]
 
 
 def overlong_penalty(

@@ -11,7 +11,13 @@ from torch.special import xlogy
 from rlnb.classroom.checking.exercise import Exercise, Mistake, Probe, mistake
 from rlnb.classroom.checking.silent_bug import SilentBug
 
-__all__ = ["CROSS_ENTROPY", "KL_DIVERGENCE", "SILENT_BUG_ONE_SCALAR_LOSS", "cross_entropy", "kl_divergence"]
+__all__ = [
+    "CROSS_ENTROPY",
+    "KL_DIVERGENCE",
+    "SILENT_BUG_ONE_SCALAR_LOSS",
+    "cross_entropy",
+    "kl_divergence",
+]
 
 ZERO = (
     "0 log 0 counts as 0, in floating point it is nan: keep the terms with p > 0, with "

@@ -8,7 +8,12 @@ from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, mistak
 from rlnb.classroom.checking.name_this import NameThis
 from rlnb.classroom.checking.silent_bug import SilentBug
 
-__all__ = ["DPPO_MASK", "NAME_THIS_SOFT_TRUST_REGIONS", "SILENT_BUG_SOFT_TRUST_REGIONS", "dppo_mask"]
+__all__ = [
+    "DPPO_MASK",
+    "NAME_THIS_SOFT_TRUST_REGIONS",
+    "SILENT_BUG_SOFT_TRUST_REGIONS",
+    "dppo_mask",
+]
 
 
 def dppo_mask(
