@@ -30,7 +30,7 @@ help:
 	@echo "make fresh NB=--all a new copy of every page that you have not touched"
 	@echo "make quick          lint, types, the tests of losses and toys: a minute"
 	@echo "make test           lint, types, every test, every notebook, the browser"
-	@echo "make mutants        plants bugs and sees the tests catch them: an hour"
+	@echo "make mutants        plants bugs and sees the tests catch them: minutes"
 	@echo "make bench          how quickly a picture follows a key, beside a bare slider"
 	@echo "make pages          execute every page again from its text twin"
 	@echo "make lock           resolve both locks anew from pyproject.toml"

@@ -121,7 +121,7 @@ def small_suite(tmp_path):
     (tmp_path / "pyproject.toml").write_text(settings)
 
     def run(*flags):
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *flags]
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist", *flags]
         environment = {
             k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "RLNB_"))
         }

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from rlnb.classroom.checking.name_this import NameThis
+
 
 @pytest.fixture(scope="module")
 def riddle():
-    try:
-        from rlnb.classroom.checking.name_this import NameThis
-    except ModuleNotFoundError:
-        from rlnb.classroom.exercises.name_this import NameThis
     return NameThis("riddle", "reinforce_plus_plus", {"reinforce": "it has a clip"}, "Whitened.")
 
 

@@ -141,6 +141,13 @@ MUTANTS: tuple[Mutant, ...] = (
             "tests/objective/test_gmpo.py::test_the_upper_width_is_its_own",
         ),
         (
+            "padding counts as tokens of entropy 0 in the fork quantile",
+            "torch.where(batch.mask, entropies, torch.nan).nanquantile(",
+            "torch.where(batch.mask, entropies, 0.0).quantile(",
+            "tests/objective/test_ratios.py::"
+            "test_fork_tokens_lie_above_the_quantile_of_their_own_answer_without_padding",
+        ),
+        (
             "SimKO's share is added and not taken from the sampled token",
             "shared = (1 - self.alpha) * batch.logprobs + self.alpha * rivals",
             "shared = batch.logprobs + self.alpha * rivals",
@@ -216,15 +223,16 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "the sequence mask by the sum: long answers are always masked",
+            "gap = (self.behaviour(batch) - "
             "batch.logprobs.detach()).sum(1) / batch.lengths.clamp(min=1)",
-            "batch.logprobs.detach()).sum(1)",
+            "gap = (self.behaviour(batch) - batch.logprobs.detach()).sum(1)",
             "tests/objective/test_gates.py::"
             "test_sequence_mask_drops_a_bad_answer_that_has_become_unlikely",
         ),
         (
             "the engine's ratio upside down: its mean is near 1 both ways",
             'gap = batch.anchor_logprobs - batch.required("sampling_logprobs", "engine_ratio")',
-            "gap = batch.sampling_logprobs - batch.anchor_logprobs",
+            'gap = batch.required("sampling_logprobs", "engine_ratio") - batch.anchor_logprobs',
             "tests/objective/test_gates.py::"
             "test_engine_ratio_truncates_and_masks_token_and_product",
         ),
@@ -273,8 +281,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "Dr. GRPO's constant is the padded width, as in a widely copied snippet",
-            "return one / (_rows(totals, self.count_empty) * self.constant(batch))",
-            "return one / (_rows(totals, self.count_empty) * one.shape[1])",
+            "* self.constant(batch))",
+            "* one.shape[1])",
             "tests/objective/test_weights.py::test_constant_length_never_takes_the_padded_width",
         ),
         (
@@ -291,6 +299,12 @@ MUTANTS: tuple[Mutant, ...] = (
             "return torch.expm1(-log_ratio) + log_ratio",
             "return torch.expm1(log_ratio) - log_ratio",
             "tests/objective/test_terms.py::test_gradients_of_the_kl_estimators_as_losses",
+        ),
+        (
+            "a reference that is trained along",
+            'batch.required("ref_logprobs", self.kind).detach()',
+            'batch.required("ref_logprobs", self.kind)',
+            "tests/objective/test_terms.py::test_no_gradient_reaches_the_reference",
         ),
         (
             "the KL's sequence ratio as a product instead of a geometric mean",
@@ -321,7 +335,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             "the entropy bonus becomes a penalty",
             'return -batch.required("entropies", "entropy_bonus")',
-            "return batch.entropies",
+            'return batch.required("entropies", "entropy_bonus")',
             "tests/objective/test_entropy_bonus.py::test_minimising_the_loss_raises_the_entropy",
         ),
     ),
@@ -329,8 +343,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "rlnb/objective/shapes.py",
         (
             "the KL penalty pays for leaving the reference",
-            "kl_estimate(self.estimator, batch.anchor_logprobs - reference)",
-            "kl_estimate(self.estimator, batch.ref_logprobs - batch.anchor_logprobs)",
+            "batch.anchor_logprobs - reference)",
+            "reference - batch.anchor_logprobs)",
             "tests/objective/test_shapes.py::test_kl_in_the_reward_is_subtracted_where_it_arises",
         ),
         (
@@ -363,8 +377,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "SimKO presses the likeliest token of right answers too",
-            "likeliest & (advantages < 0)",
-            "likeliest",
+            "& likeliest & (advantages < 0)",
+            "& likeliest",
             "tests/objective/test_credit.py::"
             "test_simko_presses_the_likeliest_token_of_wrong_answers_at_forks",
         ),
@@ -384,9 +398,250 @@ MUTANTS: tuple[Mutant, ...] = (
             "len(lengths),",
             "tests/objective/test_methods.py::test_scalerl_loss_by_hand",
         ),
+        (
+            "a minibatch's prompts counted as rows",
+            "len(ids),\n",
+            "len(lengths),\n",
+            "tests/objective/test_weights.py::test_a_minibatch_counts_its_prompts_and_not_its_rows",
+        ),
+        (
+            "a minibatch keeps the denominators of the step",
+            "return replace(part, totals=Totals.of(part.batch.lengths, part.group))",
+            "return part",
+            "tests/objective/test_composition.py::test_minibatch_recomputes_its_totals",
+        ),
+        (
+            "an old policy with a gradient: on-policy the ratio's gradient is 0",
+            "return old.detach()",
+            "return old",
+            "tests/objective/test_methods.py::test_at_the_old_policy_every_gate_is_one",
+        ),
+        (
+            "a batch is refused for what stands under the mask",
+            "bad = mask & ~torch.isfinite(value)",
+            "bad = ~torch.isfinite(value)",
+            "tests/objective/test_composition.py::"
+            "test_masked_tokens_get_exactly_zero_gradient_whatever_they_hold",
+        ),
     ),
     *_in(
-        "rlnb/training/sampler.py",
+        "rlnb/objective/composition.py",
+        (
+            "a gate that is differentiated",
+            "gate(clean, advantages, log_ratio).detach()",
+            "gate(clean, advantages, log_ratio)",
+            "tests/objective/test_composition.py::test_gates_multiply_and_carry_no_gradient",
+        ),
+        (
+            "a term's own weights are ignored",
+            "c = weights if own is None else torch.where(mask, own(clean, totals), 0.0)",
+            "c = weights",
+            "tests/parity/test_verl.py::test_ours_is_verls",
+        ),
+        (
+            "advantages that were given are whitened a second time",
+            "            if batch.advantages is None:\n                for",
+            "            if True:\n                for",
+            "tests/objective/test_given_advantages.py::"
+            "test_given_advantages_are_not_whitened_again",
+        ),
+        (
+            "the critic is asked for the advantage instead of the return",
+            'made["returns"] = advantages + clean.values.detach()',
+            'made["returns"] = advantages',
+            "tests/objective/test_credit.py::test_whitening_comes_after_the_critics_target",
+        ),
+    ),
+    *_in(
+        "rlnb/objective/report.py",
+        (
+            "the sign of the kl metric: k3 is positive either way",
+            '"k3", batch.logprobs.detach() - ref)',
+            '"k3", ref - batch.logprobs.detach())',
+            "tests/objective/test_metrics.py::"
+            "test_the_kl_metric_is_k3_of_policy_over_reference_per_token",
+        ),
+        (
+            "reward_std with the other correction",
+            "groups.std(1).mean()",
+            "groups.std(1, correction=0).mean()",
+            "tests/objective/test_metrics.py::test_metrics_count_only_cut_tokens",
+        ),
+        (
+            "the clip share over padding too",
+            "(hit & mask).sum() / mask.sum().clamp(min=1)",
+            "(hit & mask).sum() / mask.numel()",
+            "tests/objective/test_clip_share.py::"
+            "test_padding_is_not_in_the_denominator_of_the_clip_share",
+        ),
+    ),
+    *_in(
+        "rlnb/objective/zoo.py",
+        (
+            "GSPO's band with one zero less",
+            '"gspo": Objective(group_zscore(), clip(3e-4, high=4e-4)',
+            '"gspo": Objective(group_zscore(), clip(3e-3, high=4e-3)',
+            "tests/objective/test_published_numbers.py::test_the_band_is_the_published_one",
+        ),
+        (
+            "DPPO with CISPO's cap",
+            "cispo(20.0)",
+            "cispo(5.0)",
+            "tests/objective/test_published_numbers.py::"
+            "test_the_cap_of_the_detached_ratio_is_the_published_one",
+        ),
+    ),
+    *_in(
+        "rlnb/objective/naming.py",
+        (
+            "a convention changes a method's name",
+            "wanted = objective.canonical()\n    return next",
+            "wanted = objective\n    return next",
+            "tests/objective/test_composition.py::test_names_ignore_conventions_and_nothing_else",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/trl.py",
+        (
+            "the off-policy mask compares with the trainer although vLLM sampled",
+            'anchor="sampling" if vllm else "old"',
+            'anchor="old"',
+            "tests/interop/test_trl_and_verl_words.py::test_trl_round_trip",
+        ),
+        (
+            "delta inside clip-higher's band is no dual clip",
+            "if delta is not None and delta > 1 + (epsilon if high is None else high):",
+            "if delta is not None and delta > 1 + epsilon:",
+            "tests/parity/test_trl.py::test_rlnb_computes_what_trl_computes",
+        ),
+        (
+            "the default of an older TRL",
+            '"use_bias_correction_kl": True',
+            '"use_bias_correction_kl": False',
+            "tests/interop/test_trl_and_verl_words.py::test_names_from_trl",
+        ),
+        (
+            "the KL's ratio stays per token at sequence level",
+            'by_sequence = corrected and _level(words) == "sequence"',
+            "by_sequence = False",
+            "tests/interop/test_trl_and_verl_words.py::test_trl_round_trip",
+        ),
+        (
+            "verl's eps for TRL's: the loss moves in the fourth digit",
+            "EPS = 1e-4",
+            "EPS = 1e-6",
+            "tests/interop/test_trl_and_verl_words.py::test_trl_defaults_are_not_the_paper",
+        ),
+        (
+            "the entropy is averaged like the policy term",
+            "entropy_bonus(coefficient, weights=local_token_mean())",
+            "entropy_bonus(coefficient)",
+            "tests/interop/test_trl_and_verl_words.py::test_trl_round_trip",
+        ),
+        (
+            "TRL writes the cap itself into epsilon_high, verl the width",
+            'surrogates.cispo(words.number("epsilon") if cap is None else cap)',
+            'surrogates.cispo(1 + (words.number("epsilon") if cap is None else cap))',
+            "tests/interop/test_trl_and_verl_words.py::"
+            "test_cispo_with_trls_default_caps_at_the_lower_epsilon",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/verl.py",
+        (
+            "the upper edge from the lower width: both are 0.2 by default",
+            "surrogates.cispo(1 + high, floor",
+            "surrogates.cispo(1 + low, floor",
+            "tests/interop/test_trl_and_verl_words.py::test_verl_round_trip",
+        ),
+        (
+            "verl's dual clip, which is always on, is left out",
+            'return clip(low, upper, dual=words.number("clip_ratio_c")), token, ()',
+            "return clip(low, upper), token, ()",
+            "tests/interop/test_trl_and_verl_words.py::test_verl_round_trip",
+        ),
+        (
+            "KL and entropy are averaged like the policy term",
+            "return None if own == ROW else own",
+            "return None",
+            "tests/parity/test_verl.py::test_ours_is_verls",
+        ),
+        (
+            "the other GSPO: same value, same gradient while advantages are equal in a row",
+            "ratios.sequence_token(anchor)",
+            "ratios.sequence(anchor)",
+            "tests/interop/test_trl_and_verl_words.py::test_verl_round_trip",
+        ),
+        (
+            "REINFORCE++ baseline without its whitening",
+            "return group_center(), (WHITEN,)",
+            "return group_center(), ()",
+            "tests/parity/test_verl.py::test_the_table_lists_every_loss",
+        ),
+        (
+            "a constant is supposed where verl has the padded width",
+            "return padded_length() if factor is None else constant_length(int(factor))",
+            "return constant_length() if factor is None else constant_length(int(factor))",
+            "tests/interop/test_trl_and_verl_words.py::test_verl_round_trip",
+        ),
+    ),
+    *_in(
+        "rlnb/toys/exact.py",
+        (
+            "the multinomial coefficient with n for n!: right up to pairs",
+            "ways //= math.factorial(repeats)",
+            "ways //= repeats",
+            "tests/toys/test_exact.py::"
+            "test_groups_of_four_are_counted_with_their_multinomial_probability",
+        ),
+    ),
+    *_in(
+        "rlnb/toys/moments.py",
+        (
+            "the variance counts the diagonal twice",
+            "step.square().sum(1) - row_mean.square().sum((1, 2))",
+            "step.square().sum(1)",
+            "tests/toys/test_moments.py::test_moments_equal_brute_force",
+        ),
+        (
+            "outcomes are merged although a shape tells them apart",
+            "return known and not objective.shape and not objective.credit",
+            "return known",
+            "tests/toys/test_moments.py::test_moments_equal_brute_force",
+        ),
+        (
+            "the greedy answer is looked for in the padding too",
+            "steps = (best[policy._state] == policy._token) | ~policy.mask.bool()",
+            "steps = best[policy._state] == policy._token",
+            "tests/toys/test_moments.py::test_merging_classes_changes_the_count_and_nothing_else",
+        ),
+        (
+            "the multinomial coefficient with n for n!: right up to pairs",
+            "ways //= math.factorial(repeats)",
+            "ways //= repeats",
+            "tests/toys/test_moments.py::test_moments_equal_brute_force",
+        ),
+    ),
+    *_in(
+        "rlnb/toys/router.py",
+        (
+            "routing replay is accepted and ignored",
+            "chosen = ranked[..., : self.top] if routes is None else routes[:, :, layer]",
+            "chosen = ranked[..., : self.top]",
+            "tests/toys/test_router.py::test_own_routes_change_nothing_and_other_routes_are_obeyed",
+        ),
+    ),
+    *_in(
+        "rlnb/toys/scaling.py",
+        (
+            "a fitted pass rate above 1",
+            "ceiling = np.minimum(ceiling, highest)",
+            "ceiling = ceiling",
+            "tests/toys/test_scaling.py::test_held_ends_stay_and_the_ceiling_is_bounded",
+        ),
+    ),
+    *_in(
+        "rlnb/training/sampling/sampler.py",
         (
             "the seed is ignored: every run is another run",
             ".exponential_(generator=generator)",
@@ -407,7 +662,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *_in(
-        "rlnb/training/scoring.py",
+        "rlnb/training/sampling/scoring.py",
         (
             "the longest prompts of a micro-batch lose their first tokens",
             "first = int(mask.argmax(1).min())",
@@ -429,13 +684,35 @@ MUTANTS: tuple[Mutant, ...] = (
             "answers are verified against other prompts, in a right-looking order",
             "asked = [problems[i // recipe.num_generations]",
             "asked = [problems[i % recipe.prompts]",
-            "tests/training/test_loop.py::test_twenty_short_steps_lift_pass_at_1_by_a_fifth",
+            "tests/training/test_rows_and_gradients.py::"
+            "test_every_answer_is_verified_against_its_own_prompt",
         ),
         (
             "a truncated answer is paid",
             "rewards.to(device) * done",
             "rewards.to(device)",
-            "tests/training/test_hostile_outputs.py::test_the_package_has_no_means_to_run_a_text",
+            "tests/training/test_training_step.py::test_a_truncated_completion_earns_nothing",
+        ),
+        (
+            "a truncated greedy answer is paid: ReMax's baseline is too high",
+            "torch.tensor(scores, device=rewards.device) * greedy.finished[:, 0].to(rewards)",
+            "torch.tensor(scores, device=rewards.device)",
+            "tests/training/test_reported_numbers.py::"
+            "test_a_greedy_answer_that_was_cut_off_is_not_paid",
+        ),
+        (
+            "reward_std with the other correction",
+            "groups.std(1).mean()",
+            "groups.std(1, correction=0).mean()",
+            "tests/training/test_reported_numbers.py::"
+            "test_the_rollouts_entropy_is_per_token_and_its_std_bessels",
+        ),
+        (
+            "entropy as a mean of means: short answers weigh more",
+            "(rollout.entropies.sum() / lengths.sum())",
+            "(rollout.entropies.sum(1) / lengths).mean()",
+            "tests/training/test_reported_numbers.py::"
+            "test_the_rollouts_entropy_is_per_token_and_its_std_bessels",
         ),
         (
             "the reference is the policy itself: the KL is 0 and nobody notices",
@@ -448,11 +725,18 @@ MUTANTS: tuple[Mutant, ...] = (
             "on-policy, the engine's log-probabilities stand in for the trainer's",
             "trainers = run.engine is not None or not recipe.on_policy",
             "trainers = not recipe.on_policy",
-            "tests/training/test_precision.py::test_the_switches_of_precision_are_flags",
+            "tests/training/test_precision.py::test_a_lower_sampler_is_told_apart_from_the_trainer",
         ),
     ),
     *_in(
         "rlnb/training/update.py",
+        (
+            "each minibatch keeps the step's denominators: Adam hides the scale",
+            "prepared.minibatch(index), rows[index]",
+            "prepared.rows(index), rows[index]",
+            "tests/training/test_training_step.py::"
+            "test_each_minibatch_is_divided_by_its_own_rows_and_tokens",
+        ),
         (
             "after a filter the rows of the rollout are not those of the step",
             "prepared.minibatch(index), rows[index]",
@@ -461,10 +745,18 @@ MUTANTS: tuple[Mutant, ...] = (
             "test_after_a_filter_the_ratio_is_one_on_the_weights_that_sampled",
         ),
         (
+            "the clip share over the rows that were evaluated only",
+            "tally.add(name, metrics[name], tokens / total)",
+            "tally.add(name, metrics[name], tokens / evaluated)",
+            "tests/training/test_reported_numbers.py::"
+            "test_a_clip_share_is_of_all_tokens_also_of_those_left_out",
+        ),
+        (
             "the largest ratio taken where the gap is largest: it may be the smallest",
             'ENGINE + "max": omega.max().item()',
             'ENGINE + "max": omega[gap.abs().argmax()].item()',
-            "tests/training/test_precision.py::test_the_switches_of_precision_are_flags",
+            "tests/training/test_reported_numbers.py::"
+            "test_an_engines_largest_difference_may_be_below_zero",
         ),
         (
             "every micro-batch is normalised on its own: the gradient accumulation bug",
@@ -526,7 +818,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "the torch generator is saved and not restored",
             'torch.set_rng_state(states["torch"])',
             "pass",
-            "tests/training/test_killed.py::test_kill_9_again_and_again_changes_nothing",
+            "tests/training/test_loop.py::test_a_killed_run_resumes_as_if_nothing_had_happened",
         ),
         (
             "a resumed run samples from the start of its seed again",
@@ -538,7 +830,8 @@ MUTANTS: tuple[Mutant, ...] = (
             "past weights in the order of text: 10 before 2",
             "weights.setdefault(int(age), {})[name] = value",
             "weights.setdefault(age, {})[name] = value",
-            "tests/training/test_killed.py::test_kill_9_again_and_again_changes_nothing",
+            "tests/training/test_past_weights.py::"
+            "test_more_than_ten_past_weights_come_back_oldest_first",
         ),
     ),
     *_in(
@@ -550,10 +843,131 @@ MUTANTS: tuple[Mutant, ...] = (
             "tests/training/test_evaluation.py::test_pass_at_k_by_hand",
         ),
         (
+            "past 1,024 rows an answer gets another prompt's opening",
+            "openings[start + i // num_generations]",
+            "openings[i // num_generations]",
+            "tests/training/test_evaluation.py::"
+            "test_answers_in_several_rounds_keep_their_own_problem_and_opening",
+        ),
+        (
             "a truncated answer counts as right",
             "view(len(problems), num_generations) * finished",
             "view(len(problems), num_generations)",
-            "tests/training/test_hostile_outputs.py::test_the_package_has_no_means_to_run_a_text",
+            "tests/training/test_evaluation.py::"
+            "test_a_truncated_answer_is_wrong_even_if_it_reads_right",
+        ),
+        (
+            "entropy per token as a mean of means",
+            "(answers.entropy.sum() / answers.length.sum())",
+            "(answers.entropy / answers.length).mean()",
+            "tests/training/test_summary.py::test_entropy_is_per_token_and_not_per_answer",
+        ),
+    ),
+    *_in(
+        "rlnb/training/rewards.py",
+        (
+            "dynamic sampling keeps the groups that are all right",
+            "(groups.amax(1) > groups.amin(1))",
+            "(groups.amax(1) > 0)",
+            "tests/training/test_training_step.py::test_dynamic_sampling_keeps_the_mixed_groups",
+        ),
+        (
+            "a bonus without a bound pays for a mistake",
+            'counted = min(text.count("wait"), self.most)',
+            'counted = text.count("wait")',
+            "tests/training/test_rewards.py::test_no_bonus_pays_for_a_mistake",
+        ),
+    ),
+    *_in(
+        "rlnb/training/prompt_pool.py",
+        (
+            "a prompt leaves after one lucky visit",
+            "enough = len(counted) >= (self.visits or 1)",
+            "enough = True",
+            "tests/training/test_prompt_pool.py::test_a_prompt_seen_fewer_times_than_visits_stays",
+        ),
+        (
+            "the pool runs dry",
+            "may_leave = len(self.problems) - len(self.retired) - len(problems)",
+            "may_leave = len(self.problems)",
+            "tests/training/test_prompt_pool.py::"
+            "test_a_step_keeps_its_size_and_the_best_leave_first",
+        ),
+    ),
+    *_in(
+        "rlnb/training/tasks/chain.py",
+        (
+            "a right digit and anything behind it",
+            "answer == problem.answer)",
+            "answer.startswith(problem.answer))",
+            "tests/training/test_tasks.py::test_only_the_exact_answer_after_the_last_so_counts",
+        ),
+        (
+            "the first answer counts instead of the last",
+            '_, marker, answer = text.rpartition("so")',
+            '_, marker, answer = text.partition("so")',
+            "tests/training/test_tasks.py::test_only_the_exact_answer_after_the_last_so_counts",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/checking/outcome.py",
+        (
+            "a number passes for a column of equal ones by broadcasting",
+            "    if came.shape != expected.shape:\n        return False\n    tolerance",
+            "    tolerance",
+            "tests/classroom/test_check.py::test_a_wrong_shape_is_named_with_both_shapes",
+        ),
+        (
+            "a check that compares values only: CISPO without its stop-gradient passes",
+            "return all(same(gradients[name], g, tolerance) for name, g "
+            "in expected.gradients.items())",
+            "return True",
+            "tests/classroom/test_check_exercises.py::test_each_mistake_is_named",
+        ),
+        (
+            "a reference that answers nan matches nobody",
+            "equal_nan=True\n    )\n\n\ndef agree",
+            "equal_nan=False\n    )\n\n\ndef agree",
+            "tests/classroom/test_check_exercises.py::test_each_mistake_is_named",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/checking/silent_bug.py",
+        (
+            "a test that sees nothing is praised",
+            "        if on_broken.passed:",
+            "        if False:",
+            "tests/classroom/test_silent_bug.py::test_a_test_that_sees_no_difference_is_told_so",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/checking/name_this.py",
+        (
+            "REINFORCE and REINFORCE++ become one answer",
+            'text.lower().replace("+", "plus")',
+            "text.lower()",
+            "tests/classroom/test_names.py::test_spelling_does_not_matter",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/checking/judge.py",
+        (
+            "a function that changes its input passes",
+            "if (edited := _edited(came)) is not None:\n        return edited\n    for probe",
+            "for probe",
+            "tests/classroom/test_check.py::test_edited_inputs_are_caught",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/explorers/gae.py",
+        (
+            "two numbers in the wrong order: both lie between 0 and 1",
+            "zeros, torch.ones_like(critic), rewards, 1, values=critic)\n "
+            "   table = gae(gamma=gamma, lam=lam)",
+            "zeros, torch.ones_like(critic), rewards, 1, values=critic)\n "
+            "   table = gae(gamma=lam, lam=gamma)",
+            "tests/classroom/test_explorer_numbers.py::"
+            "test_gae_wrong_critic_turns_the_sign_at_small_lambda",
         ),
     ),
 )

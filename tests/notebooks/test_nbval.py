@@ -37,7 +37,7 @@ AS_ANOTHER_CPU = {
 ON_ANOTHER_CPU = [
     page
     for page in NOTEBOOKS
-    if page.parent == FOLDER and re.search(r"_(one_scalar_loss|reinforce|grpo)$", page.stem)
+    if page.parent == FOLDER and re.fullmatch(r"\d\d_(one_scalar_loss|reinforce|grpo)", page.stem)
 ]
 
 

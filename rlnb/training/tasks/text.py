@@ -19,7 +19,8 @@ __all__ = ["CLOSE", "OPEN", "ArithmeticText", "CountdownText", "tagged"]
 
 OPEN, CLOSE = "<answer>", "</answer>"
 SYSTEM = "You solve problems step by step and then give the answer in the form that is asked for."
-_WHOLE = re.compile(r"-?[0-9]{1,18}")  # [0-9]: int() and \d take the digits of every script
+# 28 digits: the product of seven numbers of 9999. [0-9]: \d takes the digits of every script.
+_WHOLE = re.compile(r"-?[0-9]{1,28}")
 _SPACED = re.compile(r"[0-9]+(?: [-+*] [0-9]+){1,6}")
 _NEEDED = (OPEN, CLOSE, *"0123456789+-*/()=,. ")  # a tokenizer of whole words cannot write these
 
