@@ -592,4 +592,5 @@ check.silent_bug_ppo(my_test)
 # recomputed at every step, which makes every ratio 1.
 # </details>
 #
-# **Next: 07.** Who says how good a *token* was?
+# **True, false, or it depends?** [The statements on PPO](statements/06_ppo.ipynb), each decided by a cell. All exercises solved: [solutions](solutions/06_ppo.ipynb).
+# **Next: [07](07_critic.ipynb).** Who says how good a *token* was?
