@@ -533,14 +533,11 @@ check.dual_clip(my_dual_clip)
 
 # %% [markdown]
 # **3 Find the silent bug** · 8 minutes. A colleague writes: "For bad tokens the pessimist takes the larger term." It trains, and the reward curve looks fine:
-#
-# ```python
-# def surrogate(ratio, advantage, epsilon=0.2):
-#     raw = ratio * advantage
-#     cut = ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
-#     return torch.where(advantage >= 0, torch.min(raw, cut), torch.max(raw, cut))
-# ```
-#
+
+# %%
+print(check.silent_bug_ppo.source)
+
+# %% [markdown]
 # Write a test that this function fails and the right one passes: use `assert`, or return True where the surrogate is right.
 #
 # <details><summary>hint</summary>A reward curve averages over tokens that are fine. Ask for one number in one corner.</details>

@@ -8,7 +8,7 @@ from rlnb.classroom.checking.exercise import Exercise, Probe, mistake
 from rlnb.classroom.checking.silent_bug import SilentBug
 from rlnb.classroom.exercises.clipping import surrogate_clip
 
-__all__ = ["SILENT_BUG_PPO", "SURROGATE_PUSH", "surrogate_push"]
+__all__ = ["SILENT_BUG_PPO", "SURROGATE_PUSH", "surrogate", "surrogate_push"]
 
 
 def surrogate_push(ratio: torch.Tensor, advantage: torch.Tensor, epsilon: float) -> torch.Tensor:
@@ -94,9 +94,14 @@ SURROGATE_PUSH = Exercise(
 )
 
 
-def _pessimist(ratio, advantage, epsilon=0.2):
-    raw, clipped = ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
-    return torch.where(advantage >= 0, torch.min(raw, clipped), torch.max(raw, clipped))
+# The page prints it: laid out as a page is, not as the package.
+# fmt: off
+def surrogate(ratio, advantage, epsilon=0.2):
+    raw = ratio * advantage
+    cut = ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
+    return torch.where(advantage >= 0, torch.min(raw, cut),
+                       torch.max(raw, cut))
+# fmt: on
 
 
 def _right(ratio, advantage, epsilon=0.2):
@@ -106,7 +111,7 @@ def _right(ratio, advantage, epsilon=0.2):
 SILENT_BUG_PPO = SilentBug(
     "silent_bug_ppo",
     _right,
-    _pessimist,
+    surrogate,
     "For A < 0 the max takes the flat branch above the band: a bad token that rose is never "
     "pulled back. The mean reward hardly shows it, because most tokens are inside.",
     hint="Ask for a value or a slope in one corner, not for a reward curve.",
