@@ -38,7 +38,9 @@ def _wrong_corners(ratio, advantage, epsilon):
     return torch.where(back, 0.0, ratio * advantage)
 
 
-@mistake("this is the value of the objective; its slope in log pi was asked for")
+@mistake(
+    "this is the value of the objective; its slope in log pi was asked for, which is 0 where clip(r) A is a constant"
+)
 def _value(ratio, advantage, epsilon):
     return surrogate_clip(ratio, advantage, epsilon)
 
@@ -51,15 +53,6 @@ def _upper_side_only(ratio, advantage, epsilon):
 @mistake("this is the loss's push; the objective is maximised: drop the minus")
 def _minimised(ratio, advantage, epsilon):
     return -surrogate_push(ratio, advantage, epsilon)
-
-
-@mistake("outside you return the value at the edge: clip(r) A is a constant there, its slope 0")
-def _edge(ratio, advantage, epsilon):
-    return torch.where(
-        surrogate_push(ratio, advantage, epsilon) == 0,
-        ratio.clamp(1 - epsilon, 1 + epsilon) * advantage,
-        ratio * advantage,
-    )
 
 
 def _probe(label: str, ratio: list[float], advantage: list[float], epsilon: float = 0.2) -> Probe:
@@ -87,7 +80,6 @@ SURROGATE_PUSH = Exercise(
         _value,
         _upper_side_only,
         _minimised,
-        _edge,
     ),
     hint="Which of the two terms is the smaller, in each of three regions and for each sign? Does "
     "that term contain theta? And d r / d log pi is r.",
