@@ -39,7 +39,8 @@ def _wrong_corners(ratio, advantage, epsilon):
 
 
 @mistake(
-    "this is the value of the objective; its slope in log pi was asked for, which is 0 where clip(r) A is a constant"
+    "this is the value of the objective; its slope in log pi was asked for: 0 where the value "
+    "is a constant"
 )
 def _value(ratio, advantage, epsilon):
     return surrogate_clip(ratio, advantage, epsilon)
