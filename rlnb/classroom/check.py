@@ -34,7 +34,13 @@ PAGES = {
         "ppo": ("surrogate_push", "silent_bug_ppo"),
         "credit": ("gae",),
     },
-    "06": {"groups": ("group_advantages",), "kl": ("k3",), "grpo": ("grpo_loss",)},
+    "06": {
+        "groups": ("group_advantages",),
+        "kl": ("k3",),
+        "grpo": ("grpo_loss",),
+        "largest_advantage": ("largest_advantage",),
+        "group_order": ("silent_bug_grpo",),
+    },
     "07": {"informative_groups": ("keep_informative", "silent_bug_07", "name_this_07")},
     "08": {
         "aggregation": (

@@ -1,0 +1,538 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 08 · GRPO: what if the group is the baseline?
+#
+# **After this page** you can replace the critic by four more answers, write GRPO's whole loss from memory, and say which of its lines is a choice.
+#
+# 35 minutes, exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) · DeepSeekMath, Shao et al. 2024,
+# [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); leave-one-out: Ahmadian et al. 2024, [arXiv 2402.14740](https://arxiv.org/abs/2402.14740)
+#
+# **Recall.** Say each answer aloud, then unfold.
+#
+# <details><summary>1. What may you subtract from the reward without changing the expected gradient?</summary>Any number that does not depend on the answer itself (03).</details>
+# <details><summary>2. Where did PPO get that number, and what did it cost?</summary>From a critic: a second network, trained beside the policy (07).</details>
+# <details><summary>3. Which tokens does PPO's clip silence?</summary>Good ones above 1 + ε and bad ones below 1 − ε (06).</details>
+
+# %% tags=["setup"]
+from itertools import product
+import torch
+from rlnb import ZOO, check
+from rlnb.classroom.explorers import mixed_groups, one_group
+from rlnb.classroom.lesson import predict, reveal, score, task
+from rlnb.classroom.pictures import grpo as pictures, pipeline, token_grid
+from rlnb.objective import difference
+from rlnb.toys import running_group
+torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
+
+# %% [markdown]
+# ## A grader that pays one more
+#
+# Take away the critic and put nothing in its place. How bad is it? Sixteen prompts, some easy, some hard. Each has twenty possible answers, of which 2 to 17
+# are right. Per step the policy writes four answers to every prompt. `rule` turns rewards into advantages.
+
+# %%
+P, K = 16, 20                              # prompts, possible answers
+right = (torch.arange(K) < torch.arange(2, 18)[:, None]).double()
+start = torch.randn(P, K, generator=torch.Generator().manual_seed(1))
+
+def train(rule, rate, low=0.0, n=200, G=4, steps=40):
+    """Chance to be right on each prompt at the end, (n seeds, P)."""
+    dice, z = torch.Generator().manual_seed(0), start.expand(n, P, K)
+    for _ in range(steps):
+        pi = z.softmax(2)
+        y = pi.reshape(-1, K).multinomial(G, True, generator=dice)
+        y = y.view(n, P, G)
+        A = rule(low + right.expand(n, P, K).gather(2, y))
+        push = torch.zeros(n, P, K).scatter_add(2, y, A)
+        z = z + rate / G * (push - A.sum(2, keepdim=True) * pi)
+    return (z.softmax(2) * right).sum(2)
+
+# %% [markdown]
+# A right answer earns 1, a wrong one 0. No baseline: the advantage is the reward.
+
+# %%
+rates = (1, 2, 4, 8, 16)
+before = (start.softmax(1) * right).sum(1)               # (P,)
+
+def sweep(rule, low=0.0):
+    """Mean chance over the prompts, (rates, seeds)."""
+    return torch.stack([train(rule, rate, low).mean(1) for rate in rates])
+
+def no_baseline(R):
+    return R
+
+plain = sweep(no_baseline)
+print(f"start {before.mean():.2f}, best {plain.mean(1).max():.3f}")
+pictures.rate_sweep(rates, {"rewards 0 and 1": {"no baseline": plain}},
+                    before.mean().item(), (
+    "No baseline, no trouble: 40 steps of 64 answers, 200 seeds. Bars: two "
+    "standard errors."))
+
+# %%
+predict("grpo.1", "Another grader pays 1 for a wrong answer and 2 for a "
+        "right one. The same seeds at rate 16: where do they end?",
+        ["about 1.0: a constant drops out", "about 0.95", "about 0.8",
+         "about 0.55, where they started"])
+
+# %%
+shifted = sweep(no_baseline, low=1.0)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.1", "about 0.8",
+       f"{shifted[-1].mean():.2f}. And no rate in the sweep repairs it: the "
+       f"best is {shifted.mean(1).max():.2f}.",
+       pictures.rate_sweep(rates, {
+           "rewards 0 and 1": {"no baseline": plain},
+           "rewards 1 and 2": {"no baseline": shifted}},
+           before.mean().item(), (
+           "The same task. A constant drops out of the expected gradient. "
+           "It does not drop out of the noise.")))
+
+# %% [markdown]
+# So there *was* a baseline in the first run: zero. With rewards 0 and 1 it is a lucky one, a wrong answer's push is exactly 0. On a recorded network with such
+# rewards, leaving the baseline out did no harm either:
+
+# %%
+pictures.recorded_baselines()
+
+# %% [markdown]
+# One rate and one easy task: no more than "not needed there". But nobody promises that your grader's zero stands in a good place. A reward model's does not.
+#
+# ## Which number, then?
+#
+# It should not care where zero is. Two candidates cost nothing: the mean of the whole batch, 64 rewards, or the mean of the prompt's own group, 4 rewards.
+# Both ignore a constant.
+
+# %%
+predict("grpo.2", "Each at its best rate of the five. Which ends higher?",
+        ["the batch's mean: sixteen times the answers, less noise",
+         "no difference within the error bars",
+         "the group's mean, although it is made of four numbers"])
+
+# %%
+def batch_mean(R):
+    return R - R.mean((1, 2), keepdim=True)
+
+def group_mean(R):
+    return R - R.mean(-1, keepdim=True)
+
+worlds = {"rewards 1 and 2": {
+    "no baseline": shifted, "one number for all": sweep(batch_mean, 1.0),
+    "mean of the group": sweep(group_mean, 1.0)}}
+best = {k: v.mean(1).max() for k, v in worlds["rewards 1 and 2"].items()}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.2", "the group's mean, although it is made of four numbers",
+       "Best of five rates: " + ", ".join(
+           f"{k} {v:.3f}" for k, v in best.items()) + ".",
+       pictures.rate_sweep(rates, worlds, before.mean().item(), (
+           "The same answers, the same steps, three baselines. 200 seeds, "
+           "bars: two standard errors.")))
+
+# %% [markdown]
+# Look where the batch's number fails, at rate 16:
+
+# %%
+pictures.prompt_by_prompt(before, {
+    "one number for all": train(batch_mean, 16, 1.0),
+    "mean of the group": train(group_mean, 16, 1.0)})
+
+# %% [markdown]
+# The number for all is a good guess for the average prompt. On the hardest one nearly every answer is below it, so nearly all are pushed down, whatever they
+# are. **The question is not "was it good?" but "was it good for this prompt?"** Only answers to the same prompt can say.
+#
+# That is the whole idea of GRPO's baseline: write $G$ answers to one prompt and subtract their mean.
+
+# %%
+pipeline.pipeline("answers", "advantages", caption=(
+    "G answers instead of one, and advantages from comparing them. "
+    "The critic of page 07 is gone."))
+
+# %% [markdown]
+# ## Is that allowed?
+#
+# The recall said: the baseline must not depend on the answer. The group's mean contains the answer's own reward. Take the smallest case. Three possible answers,
+# groups of two, $A_i=R_i-\bar R$.
+
+# %%
+predict("grpo.3", "The expected gradient with the group's mean, G = 2, "
+        "against the true one:",
+        ["the same", "the same direction, half as long",
+         "the same length, another direction", "zero: the two cancel"])
+
+# %%
+pi3, R3 = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.0, 1.0])
+
+def mean_push(rule, G):
+    """Expected gradient on the logits, exact: all 3^G groups."""
+    total = torch.zeros(3)
+    for y in product(range(3), repeat=G):
+        y = torch.tensor(y)
+        A = rule(R3[y])
+        push = torch.zeros(3).scatter_add(0, y, A) - A.sum() * pi3
+        total += pi3[y].prod() * push / G
+    return total
+
+def others(R):
+    """Reward minus the mean of the other G - 1."""
+    return R - (R.sum(-1, keepdim=True) - R) / (R.shape[-1] - 1)
+
+truth = pi3 * (R3 - pi3 @ R3)                        # page 02
+pushes = {"the others, G = 2": mean_push(others, 2).tolist()} | {
+    f"group's mean, G = {G}": mean_push(group_mean, G).tolist()
+    for G in (2, 4, 8)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.3", "the same direction, half as long",
+       "Your own reward pulls the baseline towards itself and takes 1/G of "
+       "the push away.", pictures.mean_pushes(truth.tolist(), pushes))
+
+# %% [markdown]
+# ## Derive it
+#
+# Answers $y_1,\dots,y_G$ to one prompt are drawn independently. $R_i$ is the reward of $y_i$, $\bar R$ the mean of all $G$.
+#
+# $$\begin{aligned}
+# \nabla J&=\mathbb E\big[(R_i-b)\,\nabla\log\pi(y_i)\big]&&\text{baseline (03): any }b\text{ that does not depend on }y_i\\
+# &=\mathbb E\Big[\Big(R_i-\tfrac1{G-1}\textstyle\sum_{j\ne i}R_j\Big)\nabla\log\pi(y_i)\Big]&&\text{the others never saw }y_i\text{: a legal }b\\
+# &=\tfrac{G}{G-1}\,\mathbb E\big[(R_i-\bar R)\,\nabla\log\pi(y_i)\big]&&\text{algebra: the bracket is }\tfrac G{G-1}(R_i-\bar R)\\
+# &=\mathbb E\Big[\tfrac1{G-1}\textstyle\sum_i(R_i-\bar R)\,\nabla\log\pi(y_i)\Big]&&\text{average over the }G\text{ answers}\\
+# &\;\;\to\;\;\mathbb E\Big[\tfrac1G\textstyle\sum_i\dfrac{R_i-\bar R}{s}\,\nabla\log\pi(y_i)\Big]&&\textbf{a choice: divide by the group's std } s
+# \end{aligned}$$
+#
+# The second line has a name, **RLOO**, leave one out. Own reward in or out, divided by $G$ or by $G-1$: it is one factor, $(G-1)/G$, and a learning rate absorbs
+# it. The last line is not the gradient of $J$. It is GRPO's choice:
+#
+# $$A_i=\frac{R_i-\bar R}{s},\qquad s=\sqrt{\tfrac1G\textstyle\sum_j(R_j-\bar R)^2}$$
+#
+# In code a small number, here $10^{-6}$, is added to $s$.
+#
+# ## What does dividing do?
+#
+# Sixteen answers. In one group eight are right. There every advantage is $\pm1$. In another a single one is right.
+
+# %%
+predict("grpo.4", "What advantage does the single right answer get?",
+        ["1: the std sets the scale", "a little under 2", "a little under 4",
+         "15: one against fifteen"])
+
+# %%
+def zscore(R):
+    std = R.std(-1, correction=0, keepdim=True)      # divide by G
+    return group_mean(R) / (std + 1e-6)
+
+lone = zscore(torch.tensor([1.0] + [0.0] * 15))
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.4", "a little under 4",
+       f"{lone[0]:.2f}, and each of the fifteen wrong ones {lone[1]:.2f}. "
+       "Turned round it is the same: a single failure among sixteen gets "
+       f"{-lone[0]:.2f}.", pictures.advantages_by_rate())
+
+# %% [markdown]
+# By hand: with a share $p$ of right answers $\bar R=p$ and $s=\sqrt{p(1-p)}$. So a right answer gets $(1-p)/s=\sqrt{(1-p)/p}$ and a wrong one
+# $-p/s=-\sqrt{p/(1-p)}$.
+
+# %%
+task("grpo.t1", one_group.one_group_explorer(),
+     ("Give a right answer an advantage above 3 after the division, in the "
+      "smallest group that can have one. Try eight first.", one_group.loud),
+     ("Left below 0.1, right above 1.5, for a right answer. What does that "
+      "say about the size of a reward?", one_group.pay_does_not_matter))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. Eleven answers, one right. With eight no setting reaches 3: the loudest possible answer has $\sqrt{G-1}$ (exercise 1).
+# 2. One or two right answers in a larger group, paid 0.10 or less. The mean alone shrinks with the pay, the z-score does not notice. A difference of 0.05 in a
+#    reward model is shouted as loudly as right against wrong. Page 09 follows that up.
+# </details>
+#
+# Inside one group the std is a common factor: the direction stays. A batch has many groups, and each has its own. Then the direction changes:
+
+# %%
+two = [torch.tensor([1.0] * k + [0.0] * (16 - k)) for k in (8, 1)]
+pictures.two_prompts({
+    name: [rule(R)[R > 0].sum().item() for R in two]
+    for name, rule in (("minus the mean", group_mean),
+                       ("divided by the std", zscore))})
+
+# %% [markdown]
+# Does it help? On the sixteen prompts, with rewards 0 and 1, the same budget:
+
+# %%
+by_std = {"mean of the group": sweep(group_mean),
+          "divided by the std": sweep(zscore)}
+for name, runs in by_std.items():
+    print(f"{name:18s}", *(f"{m:.3f}" for m in runs.mean(1)))
+pictures.rate_sweep(rates, {"rewards 0 and 1": by_std},
+                    before.mean().item(), (
+    "Divided by the std, the policy gets as far with a smaller rate. At the "
+    "best rate the two are level."), low=0.8)
+
+# %% [markdown]
+# Here it buys a larger step where the groups are uneven, and a rate can be had elsewhere. It is a choice with side effects, and page 09 is about them.
+#
+# ## Groups that say nothing
+#
+# All right or all wrong: every reward equals the mean, every advantage is 0. Such a group is **silent**. It cost $G$ answers and teaches nothing. With a
+# chance $p$ to be right the share that teaches is $1-p^G-(1-p)^G$:
+
+# %%
+pictures.mixed_groups()
+
+# %% [markdown]
+# So hard prompts seem to call for large groups. Take a prompt that is answered right once in fifty, and 128 answers to spend.
+
+# %%
+predict("grpo.5", "16 groups of 8, or 2 groups of 64? Where are more right "
+        "answers pushed up, in expectation?",
+        ["2 of 64: nearly three quarters of them teach",
+         "16 of 8: more groups", "equally many"])
+
+# %%
+cuts = {G: mixed_groups.compute(G, 0.02) for G in (8, 64)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.5", "equally many",
+       " ".join(f"{d['groups']} groups of {G}: {100 * d['share']:.0f} % of "
+                f"them teach, {d['right']:.2f} right answers are pushed up."
+                for G, d in cuts.items())
+       + " A right answer is silent only when all its neighbours are right "
+       "too, and on a hard prompt they never are.")
+
+# %% [markdown]
+# A larger group does not find more right answers, it only puts more wrong ones beside each. What it buys is a quieter baseline, and after the division a
+# louder right answer. Find out where groups do hurt:
+
+# %%
+task("grpo.t2", mixed_groups.mixed_groups_explorer(),
+     ("A pass rate of 0.05 or less, G at most 16, and at least half of the "
+      "groups teach.", mixed_groups.hard_but_speaking),
+     ("A pass rate above one half, G at least 8, and fewer than half of the "
+      "right answers are pushed.", mixed_groups.easy_loses_right))
+
+# %% [markdown]
+# <details><summary>One way, and what it shows</summary>
+#
+# 1. G = 16 at 0.05.
+# 2. G = 8 at 0.95, for example. On an easy prompt the right answers have nothing to be compared with. In a long run prompts become easy, and more and more of
+#    the batch falls silent. Page 11 (DAPO) throws such groups away and draws again.
+# </details>
+#
+# ## Sixteen tokens
+#
+# The running group: rewards 1, 1, 0, 0, and the batch has been used for some steps (06). Three methods, one change each:
+
+# %%
+batch = running_group()
+ratio = (batch.logprobs - batch.old_logprobs).exp()         # (4, 6)
+
+def push(per_answer, epsilon=None):
+    """Slope in log pi of ρA, or with epsilon of PPO's clip and min."""
+    A = per_answer[:, None].expand_as(ratio)
+    L = ratio * A if epsilon is None else torch.minimum(
+        ratio * A, ratio.clamp(1 - epsilon, 1 + epsilon) * A)
+    return torch.autograd.grad(L[batch.mask].sum(), batch.logprobs,
+                               retain_graph=True)[0]
+
+R = batch.rewards
+token_grid.token_grid(batch, {
+    "REINFORCE, with ρ": push(R), "minus the mean": push(group_mean(R)),
+    "GRPO": push(zscore(R), epsilon=0.2)}, caption=(
+    "Without a baseline wrong answers say nothing. The mean lets them speak. "
+    "GRPO doubles all here, for s is one half, and clips. Before averaging."))
+
+# %% [markdown]
+# All tokens of an answer have one advantage: the group knows nothing about the inside of an answer. That is what giving up the critic costs. What differs from
+# token to token is the ratio and the clip.
+#
+# ## The whole loss
+#
+# PPO's clip and min (06), $k_3$ to the reference per token (05), each answer averaged over its own $T_i$ tokens, then a mean over answers:
+#
+# $$L=-\frac1G\sum_i\frac1{T_i}\sum_t\Big[\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)-\beta\,k_{3,i,t}\Big]$$
+
+# %%
+def grpo_loss(logp, old_logp, ref_logp, mask, R, epsilon=0.2, beta=0.04):
+    """One group: log-probs and mask (G, T), rewards (G,). To minimise."""
+    A = zscore(R)[:, None]
+    rho = (logp - old_logp.detach()).exp()
+    gain = torch.minimum(rho * A, rho.clamp(1 - epsilon, 1 + epsilon) * A)
+    d = ref_logp - logp
+    per_token = gain - beta * (torch.expm1(d) - d)           # k3
+    per_token = torch.where(mask, per_token, 0.0)
+    return -(per_token.sum(1) / mask.sum(1)).mean()
+
+mine = grpo_loss(batch.logprobs, batch.old_logprobs, batch.ref_logprobs,
+                 batch.mask, R)
+theirs = ZOO["grpo"](batch).loss
+print(f"mine {mine:.6f}, rlnb's {theirs:.6f}")
+assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
+
+# %% [markdown]
+# Where the inputs come from: `old_logp` is kept from when the batch was written, `ref_logp` is one forward pass of a frozen copy, `R` is the grader's. No network
+# for values, and with $\beta=0$, as in many recipes, no reference either.
+#
+# Why is the KL here and not in the reward, as in 05? In the reward it would pass through the group's mean and std and end as one number per answer. In the
+# loss every token keeps its own pull, also those that the clip silences.
+#
+# Start training. The batch is fresh, all ratios are 1, $\beta=0$. You look at the first line of the log.
+
+# %%
+predict("grpo.6", "The running group: value of the loss, and its gradient?",
+        ["−1, and the gradient is not 0", "0, and the gradient is 0",
+         "0, and the gradient is not 0",
+         "it depends on how long the answers are"])
+
+# %%
+fresh = batch.logprobs.detach().requires_grad_()
+first = grpo_loss(fresh, fresh, batch.ref_logprobs, batch.mask, R, beta=0.0)
+slope, = torch.autograd.grad(first, fresh)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.6", "0, and the gradient is not 0",
+       f"Value {abs(first.item()):.4f}, norm of the gradient "
+       f"{slope.norm():.4f}. Each answer's mean over its tokens is its "
+       "advantage, whatever its length, and a group's advantages sum to 0.")
+
+# %% [markdown]
+# So do not watch the loss. Log the mean reward, the share of silent groups, and the norm of the gradient. With $\beta>0$ the value starts at 0 and *rises* as the
+# policy leaves the reference.
+#
+# <details><summary>One level deeper: which std, which libraries</summary>
+#
+# * The paper says "std". TRL and verl take Bessel's, over $G-1$: all advantages are smaller by $\sqrt{(G-1)/G}$, one constant. TRL adds 1e-4 to it, verl 1e-6.
+# * TRL calls the divisions `scale_rewards="group"` and `loss_type="grpo"`, verl `norm_adv_by_std_in_grpo` and `seq-mean-token-mean`. TRL's default for the latter is
+#   no longer "grpo" (page 10 and 11), and its $\beta$ is 0.
+# * TRL uses a batch for one optimizer step by default: then all ratios are 1 and the clip never acts.
+# * Never leave one out in the std as well: of 1, 0, 0, 0 the others have std 0, and the advantage is one over the small number.
+# * DeepSeekMath itself: $G=64$, learning rate 1e-6, $\beta$ = 0.04, one update per batch ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2).
+# * What the missing critic saves in memory, byte by byte, is counted on the [statements page](statements/08_grpo.ipynb).
+# </details>
+#
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | GRPO | |
+# |---|---|
+# | sentence | write G answers to one prompt; their mean is the baseline, their std the scale; the rest is PPO without a critic |
+# | formula | $A_i=(R_i-\bar R)/s$ · right $\sqrt{(1-p)/p}$, wrong $-\sqrt{p/(1-p)}$ |
+# | silent | groups all right or all wrong; and PPO's clipped tokens |
+# | picture | the share of groups that teach: an arch, 0 at both ends |
+# | numbers | own reward in the mean: shorter by (G − 1)/G · one right of sixteen: 3.87 · loss at the start: 0 |
+# | the choice | dividing by the std; subtracting the mean is derived |
+
+# %%
+print("PPO -> GRPO\n" + str(difference(ZOO["ppo"], ZOO["grpo"])))
+score("grpo.1", "grpo.2", "grpo.3", "grpo.4", "grpo.5", "grpo.6")
+
+# %% [markdown]
+# ## Exercises
+#
+# **1 Derive** · 10 minutes. Any rewards, not only 0 and 1. How large can an advantage be in a group of $G$? Return the bound for a tensor of sizes.
+#
+# <details><summary>hint</summary>Call yours x. The others sum to −x, and all squares together are G. When is their share of the squares smallest?</details>
+
+# %% tags=["exercise"]
+def my_bound(size):
+    return ...
+
+check.largest_advantage(my_bound)
+
+# %% [markdown]
+# **2 Implement** · 6 minutes. Many prompts at once: rewards come flat, `num_generations` rows to a prompt, one prompt after the other. Return flat z-scores.
+#
+# <details><summary>hint</summary>One prompt a line. What does torch.std divide by when you say nothing?</details>
+
+# %% tags=["exercise"]
+def my_group_advantages(rewards, num_generations):
+    return ...
+
+check.group_advantages(my_group_advantages)
+
+# %% [markdown]
+# **3 Find the silent bug** · 8 minutes. It passes its test on the running group, and the advantages of the whole batch sum to zero:
+#
+# ```python
+# def advantages(rewards, num_generations):
+#     r = rewards.view(-1, num_generations)
+#     mean = r.mean(1).repeat(num_generations)
+#     std = r.std(1, correction=0).repeat(num_generations)
+#     return (rewards - mean) / (std + 1e-6)
+# ```
+#
+# Write a test that this function fails and the right one passes.
+#
+# <details><summary>hint</summary>One prompt cannot show it. What must be true inside every group?</details>
+
+# %% tags=["exercise"]
+def my_test(advantages):
+    return ...
+
+check.silent_bug_grpo(my_test)
+
+# %% [markdown]
+# **4 Make it survive** · 12 minutes. The loss above dies in a real batch: several prompts, a row without a single token, and padding that holds NaN or infinity. A
+# NaN under the mask must reach neither the value nor the gradient.
+#
+# <details><summary>hint</summary>A where after exp is too late for the gradient. What can you replace before?</details>
+
+# %% tags=["exercise"]
+def my_grpo_loss(logprobs, old_logprobs, ref_logprobs, mask, rewards,
+                 num_generations, epsilon, beta):
+    return ...
+
+check.grpo_loss(my_grpo_loss)
+
+# %% [markdown]
+# ## In the interview
+#
+# A minute each, aloud, then unfold.
+#
+# <details><summary><b>How does GRPO drop the critic, and what does it cost?</b></summary>
+#
+# It uses the mean reward of G answers to the same prompt as the baseline. That saves a second trained network. It costs G answers per prompt, gives one
+# advantage to all tokens of an answer, needs a prompt that can be asked G times, and learns nothing from groups that are all right or all wrong.
+# </details>
+# <details><summary><b>The group's mean contains your own reward. Is the gradient biased?</b></summary>
+#
+# Only in length. R minus the mean is (G − 1)/G times R minus the mean of the others, and the others are a legal baseline. So the direction is exact, and a
+# learning rate absorbs the factor. Dividing by the std is another matter: that is a choice and not derived.
+# </details>
+# <details><summary><b>What does dividing by the std do?</b></summary>
+#
+# It makes the rare side loud. A right answer gets √((1−p)/p), a wrong one −√(p/(1−p)). Inside a group only the length changes. Across groups the direction
+# of the batch's gradient turns towards uneven groups, and near-equal rewards are blown up to size one.
+# </details>
+# <details><summary><b>My loss is 0 from the first step. Is it broken?</b></summary>
+#
+# No. On a fresh batch every ratio is 1 and the advantages of a group sum to zero; the gradient is not zero. Broken is a gradient norm of 0: all groups silent, or
+# everything masked.
+# </details>
+# <details><summary><b>Which group size?</b></summary>
+#
+# Start at 8 to 16 and look at the share of silent groups. One answer has nothing to be compared with. Two give ±1 whatever the gap. At a fixed number of answers
+# a larger group does not find more right answers on hard prompts; it costs prompts.
+# </details>
+# <details><summary><b>When would you still take PPO with a critic?</b></summary>
+#
+# When credit inside the answer matters: long horizons, many turns, rewards on the way; or when a state cannot be visited G times.
+# </details>
+#
+# The sentences that one hears about GRPO, true or not: [statements 08](statements/08_grpo.ipynb).
+#
+# **Next: 09.** What do the two divisors, $s$ and $T_i$, do to easy prompts and long answers?
