@@ -37,10 +37,7 @@ def _undivided(size):
 LARGEST_ADVANTAGE = Exercise(
     name="largest_advantage",
     reference=largest_advantage,
-    probes=(
-        Probe("two answers", {"size": [2]}),
-        Probe("four sizes", {"size": [4, 8, 16, 64]}),
-    ),
+    probes=(Probe("two answers", {"size": [2]}), Probe("four sizes", {"size": [4, 8, 16, 64]})),
     conventions=(
         Convention(
             "right with Bessel's std; with the population std of this page it is sqrt(G - 1)",

@@ -58,7 +58,10 @@ def update(artists, data):
     for bar, number, value in zip(artists["bars"], artists["numbers"], values, strict=True):
         bar.set_width(value)
         inside = value > 110
-        number.set(x=value + (-1.5 if inside else 1.5), text=f"{value:.2f}")
+        number.set(
+            x=value + (-1.5 if inside else 1.5),
+            text=f"{value:.1f}" if value > 10 else f"{value:.2f}",
+        )
         number.set(ha="right" if inside else "left", color="white" if inside else BLACK)
 
 

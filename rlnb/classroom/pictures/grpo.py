@@ -15,6 +15,7 @@ from rlnb.classroom.figures import (
     ORANGE,
     POSITIVE,
     PURPLE,
+    SKY,
     Picture,
     signed,
     static_figure,
@@ -56,7 +57,7 @@ def rate_sweep(
         title: {name: _mean_and_error(runs) for name, runs in rules.items()}
         for title, rules in worlds.items()
     }
-    wide = 0.4 if len(tables) > 1 else 0.55
+    wide = 0.4 if len(tables) > 1 else 0.6
 
     def build(figure, _):
         for k, (title, rules) in enumerate(tables.items()):
@@ -74,8 +75,8 @@ def rate_sweep(
             axes.set_xlabel("learning rate (log scale)", fontsize=TEXT)
             axes.set_ylabel("chance to be right, at the end" if k == 0 else "", fontsize=TEXT)
             axes.set_title(title, fontsize=TEXT, weight="bold")
-            if k == len(tables) - 1:
-                axes.legend(fontsize=TEXT, loc="lower center", bbox_to_anchor=(0.5, 0.1))
+            if len(tables) == 1:
+                axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
 
     said = ". ".join(
         f"{title}: "
@@ -123,7 +124,7 @@ def prompt_by_prompt(start: Tensor, ends: Mapping[str, Tensor]) -> Picture:
         size=(900, 280),
         alt=f"Chance to be right on each of {len(start)} prompts. On the hardest, before "
         f"{start[order[0]]:.2f}, after: {said}.",
-        caption="One number for all gives up the hardest prompt and no other.",
+        caption="One number for all fails on the hardest prompt, and on no other.",
     )
 
 
@@ -146,6 +147,7 @@ def recorded_baselines() -> Picture:
             y = 0.86 - 0.14 * k
             axes.plot([2740, 2960], [y, y], color=color, ls=line, lw=2.6, clip_on=False)
             axes.text(3020, y, f"{name}: ends at {low:.2f} to {high:.2f}", va="center", fontsize=11)
+        axes.text(60, 0.35, f"start {table[0, 0]:.2f}", fontsize=TEXT, color=GREY)
         axes.set(xlim=(-60, 2660), ylim=(0.3, 1.0), xticks=(0, 1280, 2560))
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("answers written", fontsize=TEXT)
@@ -168,15 +170,16 @@ def recorded_baselines() -> Picture:
 def mean_pushes(truth: Sequence[float], rules: Mapping[str, Sequence[float]]) -> Picture:
     """Expected push on each answer's logit: the true one, and what each rule gives on average."""
     bars = {"truth": list(truth), **{name: list(values) for name, values in rules.items()}}
-    colors = (GREY, BLACK, ORANGE, "#F2C14E", "#FBE6B0")
-    hatches = ("", "", "//", "//", "//")
+    colors = ("white", SKY, BLACK, "#5A5A5A", "#A0A0A0")
+    hatches = ("//", "", "", "", "")
+    edges = (BLACK, "white", "white", "white", "white")
 
     def build(figure, _):
         axes = figure.add_axes((0.09, 0.13, 0.53, 0.83))
         width = 0.8 / len(bars)
         for k, (name, values) in enumerate(bars.items()):
             x = np.arange(len(values)) + (k - (len(bars) - 1) / 2) * width
-            axes.bar(x, values, width * 0.92, color=colors[k], hatch=hatches[k], ec="white",
+            axes.bar(x, values, width * 0.9, color=colors[k], hatch=hatches[k], ec=edges[k],
                      label=name)  # fmt: skip
         axes.axhline(0, color=BLACK, lw=0.8)
         names = [f"answer {i}" for i in range(len(truth))]
@@ -240,16 +243,16 @@ def two_prompts(pulls: Mapping[str, Sequence[float]]) -> Picture:
     """Two prompts in one batch: the summed advantage of the right answers of each, per rule."""
 
     def build(figure, _):
-        axes = figure.add_axes((0.08, 0.18, 0.4, 0.78))
+        axes = figure.add_axes((0.07, 0.18, 0.5, 0.78))
         for k, (name, (x, y)) in enumerate(pulls.items()):
             color = (BLACK, GREEN)[k]
             axes.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>", "color": color,
                           "lw": 3.2, "mutation_scale": 20, "shrinkA": 0, "shrinkB": 0})  # fmt: skip
             angle = np.degrees(np.arctan2(y, x))
-            figure.text(0.53, 0.76 - 0.3 * k,
-                        f"{name}: {x:.2f} to the right, {y:.2f} up,\n{angle:.0f}° from prompt A",
+            figure.text(0.62, 0.8 - 0.3 * k,
+                        f"{name}:\n{x:.2f} to the right, {y:.2f} up,\nan angle of {angle:.0f}°",
                         fontsize=11.5, color=color, weight="bold")  # fmt: skip
-        axes.set(xlim=(0, 8.6), ylim=(0, 4.4))
+        axes.set(xlim=(0, 8.46), ylim=(0, 4.4))  # a unit is as long on either axis
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("pull on prompt A, 8 of 16 right", fontsize=TEXT)
         axes.set_ylabel("pull on prompt B, 1 of 16 right", fontsize=TEXT)
@@ -267,7 +270,7 @@ def two_prompts(pulls: Mapping[str, Sequence[float]]) -> Picture:
 def mixed_groups(sizes: Sequence[int] = (4, 8, 16, 64)) -> Picture:
     """Share of groups with a right and a wrong answer in them, against the pass rate."""
     p = np.linspace(0.001, 0.999, 400)
-    looks = ((ORANGE, ":"), (BLACK, "-"), (PURPLE, "--"), (GREEN, "-."))
+    looks = ((GREY, ":"), (BLACK, "-"), (GREY, "--"), (BLACK, "-."))
 
     def build(figure, _):
         axes = figure.add_axes((0.08, 0.18, 0.6, 0.78))
