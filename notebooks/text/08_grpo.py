@@ -295,8 +295,8 @@ for name, runs in by_std.items():
     print(f"{name:18s}", *(f"{m:.3f}" for m in runs.mean(1)))
 pictures.rate_sweep(rates, {"grader errs one time in five": by_std},
                     before.mean().item(), (
-    "Divided by the std, the policy needs half the rate. At the best rate "
-    "the two are level."), low=0.5)
+    "Divided by the std, the policy does best at a smaller rate. At the "
+    "best rate of each the two are level."))
 
 # %% [markdown]
 # Here it buys a larger step, and that could be had from the rate. It is a choice with side effects, and page 09 is about them.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from rlnb.classroom.explorer import Explorer, choice_slider
 from rlnb.classroom.explorers.arguments import between, checked, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE
