@@ -134,7 +134,7 @@ pictures.rate_sweep(rates, {"rewards 1 and 2": three}, before.mean().item(),
 # At rate 16 one number for all misses 1 by 0.05.
 
 # %%
-predict("grpo.2", "Where does it lose them?",
+predict("grpo.2", "Where does one number for all lose its 0.05?",
         ["a little on every prompt", "on the easy half: the push is noise",
          "on the hard half, more the harder",
          "on one prompt of the sixteen"])
@@ -142,10 +142,10 @@ predict("grpo.2", "Where does it lose them?",
 # %%
 ends = {"one number for all": train(batch_mean, 16, 1.0),
         "mean of the group": train(group_mean, 16, 1.0)}
+hard = before.argmin()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-hard = before.argmin()
 reveal("grpo.2", "on one prompt of the sixteen",
        f"The hardest: from {before[hard]:.2f} to "
        f"{ends['one number for all'][:, hard].mean():.2f}, and with the "
@@ -153,9 +153,17 @@ reveal("grpo.2", "on one prompt of the sixteen",
        pictures.prompt_by_prompt(before, ends))
 
 # %% [markdown]
-# Once the other prompts are learnt, the batch's mean is close to the reward of a right answer. On the hardest prompt a wrong answer is then pushed down with
-# almost 1, and a right one, which is rare, hardly up. **The question is not "was it good?" but "was it good for this prompt?"** Only answers to the same prompt
-# can say.
+# The number fits the average prompt and is far too high for the hardest: wrong answers are pushed down hard, the rare right one hardly up. Test it. Hold the
+# number fixed, rewards 0 and 1, and look at the hardest prompt alone:
+
+# %%
+for b in (0.04, 0.25, 0.5, 0.75, 0.9):
+    end = train(lambda R: R - b, 16)[:, hard]
+    print(f"number {b:.2f}: the hardest prompt ends at {end.mean():.2f}")
+
+# %% [markdown]
+# Its own rate, 0.04, serves it well. The higher the number above that, the worse. **The question is not "was it good?" but "was it good for this prompt?"** Only
+# answers to the same prompt can say.
 #
 # That is the whole idea of GRPO's baseline: write $G$ answers to one prompt and subtract their mean.
 
@@ -244,9 +252,9 @@ lone = zscore(torch.tensor([1.0] + [0.0] * 15))
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("grpo.4", "a little under 4",
-       f"{lone[0]:.2f}, and each of the fifteen wrong ones {lone[1]:.2f}. "
-       "Turned round it is the same: a single failure among sixteen gets "
-       f"{-lone[0]:.2f}.", pictures.advantages_by_rate())
+       f"{lone[0]:.2f}, and each of the fifteen wrong ones "
+       f"−{-lone[1]:.2f}. Turned round it is the same: a single failure "
+       f"among sixteen gets −{lone[0]:.2f}.", pictures.advantages_by_rate())
 
 # %% [markdown]
 # By hand: with a share $p$ of right answers $\bar R=p$ and $s=\sqrt{p(1-p)}$. So a right answer gets $(1-p)/s=\sqrt{(1-p)/p}$ and a wrong one
@@ -263,7 +271,7 @@ task("grpo.t1", one_group.one_group_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. Eleven answers, one right. With eight no setting reaches 3: the loudest possible answer has $\sqrt{G-1}$ (exercise 1).
-# 2. One or two right answers in a larger group, paid 0.10 or less. The mean alone shrinks with the pay, the z-score does not notice. A difference of 0.05 in a
+# 2. Less than a third of four or more answers right, paid 0.10 or less. The mean alone shrinks with the pay, the z-score does not notice. A difference of 0.05 in a
 #    reward model is shouted as loudly as right against wrong. Page 09 follows that up.
 # </details>
 #
@@ -328,7 +336,7 @@ reveal("grpo.5", "equally many",
                 f"them teach, {d['right']:.2f} right answers are pushed up."
                 for G, d in cuts.items())
        + " A right answer is silent only when all its neighbours are right "
-       "too, and on a hard prompt they never are.")
+       "too, and on a hard prompt that hardly ever happens.")
 
 # %% [markdown]
 # A larger group does not find more right answers, it only puts more wrong ones beside each. What it buys is a quieter baseline, and after the division a
@@ -351,7 +359,8 @@ task("grpo.t2", mixed_groups.mixed_groups_explorer(),
 #
 # ## Sixteen tokens
 #
-# The running group: rewards 1, 1, 0, 0, and the batch has been used for some steps (06). Three methods, one change each:
+# The running group: rewards 1, 1, 0, 0, and the batch has been used for some steps (06). Three methods, one change each, and the push
+# before anything is averaged:
 
 # %%
 batch = running_group()
@@ -551,6 +560,6 @@ check.grpo_loss(my_grpo_loss)
 # When credit inside the answer matters: long horizons, many turns, rewards on the way; or when a state cannot be visited G times.
 # </details>
 #
-# The sentences that one hears about GRPO, true or not: [statements 08](statements/08_grpo.ipynb).
+# The sentences that one hears about GRPO, true or not: [statements 08](statements/08_grpo.ipynb). The exercises, solved: [solutions 08](solutions/08_grpo.ipynb).
 #
 # **Next: 09.** What do the two divisors, $s$ and $T_i$, do to easy prompts and long answers?

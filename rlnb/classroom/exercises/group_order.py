@@ -25,8 +25,7 @@ SILENT_BUG_GRPO = SilentBug(
     "silent_bug_grpo",
     _right,
     _repeated,
-    "`repeat` lays the means out as prompt 1, prompt 2, prompt 1, ...; the rows come prompt by "
-    "prompt. With one prompt nothing can go wrong, and with two the sum over the batch may still "
-    "be 0. `repeat_interleave` is meant, or keep the shape (P, G) and broadcast.",
+    "`repeat` lays the means out as prompt 1, 2, 1, 2, ...; the rows come prompt by prompt. One "
+    "prompt shows nothing, and the sum over a batch may still be 0. Keep (P, G) and broadcast.",
     hint="One prompt cannot show it. What must hold inside every group?",
 )

@@ -34,6 +34,11 @@ def _undivided(size):
     return (size - 1) / size
 
 
+@mistake("that is how far down an advantage can go; the size of it was asked for, above zero")
+def _negative(size):
+    return -(size - 1).sqrt()
+
+
 LARGEST_ADVANTAGE = Exercise(
     name="largest_advantage",
     reference=largest_advantage,
@@ -44,7 +49,7 @@ LARGEST_ADVANTAGE = Exercise(
             {"std": "bessel"},
         ),
     ),
-    mistakes=(_root, _square, _even, _undivided),
+    mistakes=(_root, _square, _even, _undivided, _negative),
     hint="Put A_1 = x. The other G - 1 advantages sum to -x, and all squares together are G. What "
     "is the smallest sum of squares that G - 1 numbers with a given sum can have?",
 )
