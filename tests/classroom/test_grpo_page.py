@@ -22,8 +22,8 @@ def test_a_right_answer_gets_the_root_of_the_odds_against_it(size, right):
 
 
 def test_a_group_of_equal_rewards_is_silent_and_says_so():
-    for right in (0, 5):
-        data = one_group.compute(5, right)
+    for size, right, pay in ((5, 0, 1.0), (5, 5, 1.0), (12, 12, 0.7)):  # 0.7: a rounded mean
+        data = one_group.compute(size, right, pay)
         assert not data["zscore"].any() and not data["centred"].any()
         assert "silent" in one_group.readout(data)
 

@@ -131,7 +131,7 @@ settle("G09", "true")
 # %% [markdown]
 # ### G18 · a group of one
 #
-# With the population std and a small number added, 0. With `torch.std` as it comes, one answer divides 0 by 0.
+# One answer to a prompt, under either std.
 
 # %%
 statement("G18")
@@ -151,12 +151,12 @@ except ValueError as sentence:
 settle("G18", "it depends")
 
 # %% [markdown]
-# Nothing can be learned either way, so `rlnb` refuses a group of one.
+# Zero, or 0 divided by 0. Nothing can be learned either way, so `rlnb` refuses a group of one.
 
 # %% [markdown]
 # ### G02 · equal rewards without eps
 #
-# It fails, but how? The numerator is zero too.
+# Eight ones, twelve times 0.7, ten times 0.3: in plain Python, and in torch.
 
 # %%
 statement("G02")
@@ -205,7 +205,7 @@ assert torch.isclose(lone[0] / (rest.std() + 1e-6), torch.tensor(1e6))
 # %% [markdown]
 # ### C03 · added, not clamped
 #
-# "The denominator is never below 1e-6" holds for both. Where does the difference show?
+# The small number beside the std.
 
 # %%
 statement("C03")
@@ -301,7 +301,7 @@ settle("M14", "it depends")
 # %% [markdown]
 # ### M07 · the gradient under a KL
 #
-# The policy part, yes. With $\beta$ the KL coefficient, what is the whole coefficient of $\nabla\log\pi$ on fresh data?
+# With $\beta$ the KL coefficient, what stands in front of $\nabla\log\pi$ on fresh data?
 
 # %%
 statement("M07")
@@ -349,7 +349,7 @@ settle("C06", "true")
 # %% [markdown]
 # ### C04 · A log π plus KL
 #
-# The same *gradient*, on fresh data. And when ratios have moved?
+# On fresh data, and on a batch whose ratios have moved.
 
 # %%
 statement("C04")
@@ -436,7 +436,7 @@ def solve(divide, lr=0.5, shuffle=False, G=16, seeds=200, steps=120):
     return torch.stack(best, 1)                        # (seeds, steps)
 
 # %% [markdown]
-# The numbers below are sampled; the assertions hold for all 200 seeds.
+# Four arms of the experiment. The numbers are sampled.
 
 # %% tags=["claim:C01", "nbval-ignore-output"]
 runs = {"z-score, lr 0.5": solve(True),

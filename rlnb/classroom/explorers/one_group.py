@@ -8,7 +8,7 @@ import numpy as np
 
 from rlnb.classroom.explorer import Explorer, slider
 from rlnb.classroom.explorers.arguments import above, between, checked
-from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, signed
+from rlnb.classroom.figures import BLACK, NEGATIVE, POSITIVE, signed
 
 LARGEST = 20
 EDGE = 4.6
@@ -49,7 +49,7 @@ def build(figure, data):
     for k, (name, title) in enumerate(
         (("centred", "reward − mean"), ("zscore", "(reward − mean) / std"))
     ):
-        axes = figure.add_axes((0.07 + 0.49 * k, 0.12, 0.43, 0.76))
+        axes = figure.add_axes((0.07 + 0.49 * k, 0.05, 0.43, 0.83))
         axes.set(xlim=(0, 1), ylim=(-EDGE, EDGE), xticks=(), yticks=range(-4, 5, 2))
         axes.tick_params(labelsize=10.5)
         axes.axhline(0, color=BLACK, lw=0.8)
@@ -60,8 +60,6 @@ def build(figure, data):
         for sign in (1, -1):
             artists[name, sign] = axes.text(0.5, sign * 4.15, "", fontsize=11.5, weight="bold",
                                             ha="center", va="center")  # fmt: skip
-    figure.text(0.5, 0.03, "blue: right answers      orange: wrong answers", fontsize=10.5,
-                ha="center", color=GREY)  # fmt: skip
     return artists
 
 
@@ -120,5 +118,5 @@ def one_group_explorer() -> Explorer:
         alt=alt,
         caption=CAPTION,
         readout=readout,
-        size=(900, 300),
+        size=(900, 280),
     )

@@ -12,10 +12,10 @@ from rlnb.classroom.figures import (
     GREEN,
     GREY,
     NEGATIVE,
-    ORANGE,
     POSITIVE,
     PURPLE,
     SKY,
+    WINE,
     Picture,
     signed,
     static_figure,
@@ -34,7 +34,7 @@ __all__ = [
 
 TEXT = 10.5  # points: the size of the page's own text
 RULES = {
-    "no baseline": (ORANGE, "--"),
+    "no baseline": (SKY, "--"),
     "one number for all": (PURPLE, ":"),
     "mean of the group": (BLACK, "-"),
     "divided by the std": (GREEN, "-."),
@@ -170,7 +170,7 @@ def recorded_baselines() -> Picture:
 def mean_pushes(truth: Sequence[float], rules: Mapping[str, Sequence[float]]) -> Picture:
     """Expected push on each answer's logit: the true one, and what each rule gives on average."""
     bars = {"truth": list(truth), **{name: list(values) for name, values in rules.items()}}
-    colors = ("white", SKY, BLACK, "#5A5A5A", "#A0A0A0")
+    colors = ("white", WINE, BLACK, "#5A5A5A", "#A0A0A0")
     hatches = ("//", "", "", "", "")
     edges = (BLACK, "white", "white", "white", "white")
 
