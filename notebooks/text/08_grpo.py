@@ -545,6 +545,21 @@ check.grpo_loss(my_grpo_loss)
 # It makes the rare side loud. A right answer gets √((1−p)/p), a wrong one −√(p/(1−p)). Inside a group only the length changes. Across groups the direction
 # of the batch's gradient turns towards uneven groups, and near-equal rewards are blown up to size one.
 # </details>
+# <details><summary><b>Write the loss on the whiteboard.</b></summary>
+#
+# Minus the mean over answers of the mean over each answer's own tokens of min(ρA, clip(ρ, 1−ε, 1+ε)A) − β k3. A is the group's z-score, the same for all tokens
+# of an answer; ρ is π over π_old per token; k3 is π_ref/π − 1 − log(π_ref/π). Say aloud: mask before exp, old log-probs carry no gradient.
+# </details>
+# <details><summary><b>Why is the KL in the loss, and why k3?</b></summary>
+#
+# In the reward it would pass through the group's mean and std and end as one number per answer. k3 is per token, never negative, and its mean is the KL from the
+# policy to the reference. As a loss its gradient follows the other direction of the KL (05); near the reference the difference is small.
+# </details>
+# <details><summary><b>What is in memory for PPO, for GRPO, for GRPO with a verifier?</b></summary>
+#
+# In bytes per parameter, at 16 for a trained model and 2 for a frozen one: 36, 20, 18, and 16 without a reference. So half, and not a quarter. Activations and the
+# sampler come on top.
+# </details>
 # <details><summary><b>My loss is 0 from the first step. Is it broken?</b></summary>
 #
 # No. On a fresh batch every ratio is 1 and the advantages of a group sum to zero; the gradient is not zero. Broken is a gradient norm of 0: all groups silent, or

@@ -208,7 +208,7 @@ def advantages_by_rate(size: int = 16) -> Picture:
             "and divided by the std": (np.sqrt((1 - p) / p), -np.sqrt(p / (1 - p))),
         }
         for k, (title, (right, wrong)) in enumerate(rules.items()):
-            axes = figure.add_axes((0.08 + 0.49 * k, 0.18, 0.42, 0.71))
+            axes = figure.add_axes((0.08 + 0.49 * k, 0.18, 0.41, 0.71))
             axes.axhline(0, color=GREY, lw=0.8)
             axes.plot(p, right, "o-", color=POSITIVE, lw=2.4, ms=5)
             axes.plot(p, wrong, "s--", color=NEGATIVE, lw=2.4, ms=5)
