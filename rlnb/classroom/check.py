@@ -28,13 +28,18 @@ PAGES = {
     },
     "baselines": {"baselines": ("optimal_baseline", "silent_bug_baselines")},
     "importance_sampling": {"weighting": ("importance_estimate", "effective_sample_size")},
-    "kl": {"kl_reward": ("kl_in_reward", "silent_bug_kl")},
+    "kl": {"kl": ("k3",), "kl_reward": ("kl_in_reward", "silent_bug_kl")},
     "ppo": {
         "ppo": ("surrogate_push", "silent_bug_ppo"),
         "clipping": ("surrogate_clip", "dual_clip"),
     },
     "critic": {"credit": ("gae",)},
-    "grpo": {"groups": ("group_advantages",), "kl": ("k3",), "grpo": ("grpo_loss",)},
+    "grpo": {
+        "groups": ("group_advantages",),
+        "largest_advantage": ("largest_advantage",),
+        "group_order": ("silent_bug_grpo",),
+        "grpo": ("grpo_loss",),
+    },
     "grpo_biases": {
         "informative_groups": (
             "keep_informative",
