@@ -30,6 +30,7 @@ PAGES = {
         "kl_reward": ("kl_in_reward", "silent_bug_04"),
     },
     "05": {
+        "kl_slope": ("kl_slope",),
         "clipping": ("surrogate_clip", "dual_clip"),
         "ppo": ("surrogate_push", "silent_bug_ppo"),
         "credit": ("gae",),

@@ -1,0 +1,639 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 05 · KL: how far may the policy go?
+#
+# **After this page** you can read a KL off samples, say which form of the penalty pushes which way, and say what a trust region adds.
+#
+# 35 minutes, exercises 24 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) · Schulman 2020,
+# [Approximating KL divergence](http://joschu.net/blog/kl-approx.html); Tang & Munos 2025, [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
+#
+# **Recall.** Say each answer aloud, then unfold.
+#
+# <details><summary>1. Samples come from π. What is the mean of ∇log π over them?</summary>0: it is the gradient of the sum of all probabilities, and that sum is always 1 (02).</details>
+# <details><summary>2. A number c is earned by a sample. Which gradient raises the mean of c?</summary>c ∇log π, with c held constant (02).</details>
+# <details><summary>3. The samples are from an older policy. What repairs a mean over them?</summary>The ratio ρ = π / π_old in front (04).</details>
+
+# %% tags=["setup"]
+import torch
+from rlnb import ZOO, check
+from rlnb.classroom.explorers import kl_leash, kl_pull
+from rlnb.classroom.lesson import predict, reveal, score, task
+from rlnb.classroom.pictures import kl as pictures, pipeline, token_grid
+from rlnb.objective import difference, kl_in_reward, k3 as k3_term
+from rlnb.toys import SequencePolicy, running_group
+torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
+
+# %% [markdown]
+# ## One number, logged and penalised
+#
+# Training on a reward takes the policy away from the model it began as, the **reference**. We log how far, as a KL, and we penalise it with a coefficient β, so
+# that it keeps what the reference could do. The penalty can enter in two places:
+
+# %%
+pipeline.pipeline("rewards", "loss", caption=(
+    "In the reward, the penalty is a number that each answer earns. In the "
+    "loss, it is a term beside the policy's, and autograd goes through it."))
+
+# %% [markdown]
+# One prompt, three answers A, B, C that pay 1, ½ and 0. The reference rarely says A. From a sampled answer we take the **log-ratio**
+# $\ell=\log\pi-\log\pi_\text{ref}$. Its mean over samples of $\pi$ is $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$, by definition. As an estimate it is called $k_1$.
+
+# %%
+ref = torch.tensor([0.1, 0.3, 0.6])          # the reference: where we start
+R = torch.tensor([1.0, 0.5, 0.0])            # rewards of A, B, C
+
+def k1(ell): return ell
+
+def kl(log_pi, log_ref=ref.log()):
+    return (log_pi.exp() * (log_pi - log_ref)).sum(-1)
+
+# %%
+def train(k, place, beta, n=400, updates=150, lr=0.5):
+    """KL(pi || ref) after each update, (updates + 1, n seeds)."""
+    dice = torch.Generator().manual_seed(0)
+    z, path = ref.log().repeat(n, 1), []
+    for _ in range(updates + 1):
+        z = z.detach().requires_grad_()
+        log_pi = z.log_softmax(1)
+        path.append(kl(log_pi).detach())
+        y = torch.multinomial(log_pi.detach().exp(), 16, True, generator=dice)
+        log_y = log_pi.gather(1, y)
+        penalty = beta * k(log_y - ref.log()[y])
+        reward = R[y]
+        if place == "reward":
+            reward, penalty = reward - penalty.detach(), 0.0
+        A = reward - reward.mean(1, keepdim=True)
+        loss = (penalty - A * log_y).mean(1).sum()
+        z = z - lr * torch.autograd.grad(loss, z)[0]
+    return torch.stack(path)
+
+# %% [markdown]
+# Without a penalty the policy ends almost entirely on A. Reward minus ½ KL would be largest at 0.30 nats (why: further down).
+
+# %%
+wanted = kl((ref.log() + R / 0.5).log_softmax(0)).item()
+free = train(k1, "loss", 0.0)
+pictures.runs({"no penalty": free}, wanted, caption=(
+    "400 seeds. The log is honest: it is the KL, summed over the answers."))
+
+# %% [markdown]
+# Now we put the number that we log, the mean of $k_1$ over the batch, into the loss, with β = ½. Autograd does the rest.
+
+# %%
+predict("kl.1", "Where does the KL end, on average?",
+        ["near 0.3: that is what the loss asks for",
+         "about 1: it helps, but sixteen samples are few",
+         "about 2.2, as if there were no penalty",
+         "near 0: β = ½ is strong"])
+
+# %%
+in_loss = train(k1, "loss", 0.5)
+in_reward = train(k1, "reward", 0.5)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal(
+    "kl.1", "about 2.2, as if there were no penalty",
+    f"{in_loss[-1].mean():.2f} with the penalty, {free[-1].mean():.2f} "
+    f"without. The same number in the reward: {in_reward[-1].mean():.2f}.",
+    pictures.runs({"no penalty": free, "k1 in the loss": in_loss,
+                   "k1 in the reward": in_reward}, wanted, caption=(
+        "Same estimate, same β, same 16 answers an update. In the loss it "
+        "does nothing; in the reward it lands where it should.")))
+
+# %% [markdown]
+# The logged number is right, and its gradient is useless. This has shipped: "the current kl1 estimator will completely ignore the ref_logprobs"
+# ([open-instruct, pull request 535](https://github.com/allenai/open-instruct/pull/535)). So a KL is two questions: is the **value** right, and is the **push**
+# right? And what holds for one says nothing about the other.
+#
+# ## The value
+#
+# Here are the sixteen tokens that every page carries: what the reference gave them, what the policy gives them now.
+
+# %%
+batch = running_group()
+mask = batch.mask
+ell16 = (batch.logprobs - batch.ref_logprobs).detach()       # (4, 6)
+token_grid.probability_grid(
+    batch.replace(old_logprobs=batch.ref_logprobs), outside=mask & (ell16 < 0),
+    caption="Reference → policy, and π/π_ref. Bold: the six tokens that the "
+            "reference liked better. Their k1 is negative.")
+
+# %% [markdown]
+# A KL is never negative, a sample of $k_1$ may be. John Schulman's note of 2020 offers two others:
+#
+# $$k_1=\ell,\qquad k_2=\tfrac12\ell^2,\qquad k_3=e^{-\ell}-1+\ell$$
+#
+# * $k_3\ge0$, and 0 only at $\ell=0$: the exponential lies above its tangent, $e^{-\ell}\ge1-\ell$.
+# * Its mean is right, because what was added to $k_1$ has mean 0: $\mathbb E_\pi[e^{-\ell}]=\sum_y\pi(y)\frac{\pi_\text{ref}(y)}{\pi(y)}=1$.
+# * $k_2$ is biased, and near the reference only a little.
+
+# %%
+def k2(ell): return ell**2 / 2
+def k3(ell): return torch.expm1(-ell) + ell     # exp(-l) - 1 + l
+
+print("mean over the sixteen tokens:", *[
+    f"{k.__name__} {k(ell16[mask]).mean():.3f}" for k in (k1, k2, k3)])
+pictures.estimators(ell16[mask])
+
+# %% [markdown]
+# Libraries call $k_3$ the *low-variance* estimate (`low_var_kl`). Take two normal distributions, the textbook case: one $k_3$ scatters less than one $k_1$ up to
+# 0.63 nats.
+
+# %%
+predict("kl.2", "And for next-token distributions, softmaxes over 1,000 "
+        "tokens? Up to which KL is k3 the quieter one?",
+        ["always", "about 0.6 nats there too",
+         "more: a softmax has no tails like a Gaussian's",
+         "no such number: it depends on how the policy left"])
+
+# %%
+def share(log_pi, log_ref):
+    """KL, and the std of one k3 over that of one k1; rows are policies."""
+    p, ell = log_pi.exp(), log_pi - log_ref
+    def std(k):
+        return ((p * k**2).sum(-1) - (p * k).sum(-1)**2).sqrt()
+    return kl(log_pi, log_ref).numpy(), (std(k3(ell)) / std(ell)).numpy()
+
+def gaussians(mu=torch.linspace(0.1, 3.1, 100)):
+    spread = (torch.expm1(mu**2) - mu**2).sqrt() / mu
+    return (mu**2 / 2).numpy(), spread.numpy()
+
+t = torch.linspace(0.01, 1, 150)[:, None]
+ways = {"sharpened: T from 1 to 0.2": lambda z, g: z / (1 - 0.8 * t),
+        "a third of tokens rewarded":
+            lambda z, g: z + 12 * t * (torch.rand(1000, generator=g) < 0.3),
+        "flattened: T from 1 to 10": lambda z, g: z * (1 - 0.9 * t)}
+roads = {}
+for name, leave in ways.items():
+    roads[name] = []
+    for seed in range(10):
+        g = torch.Generator().manual_seed(seed)
+        z = 3 * torch.randn(1000, generator=g)
+        moved = leave(z, g).log_softmax(-1)
+        roads[name].append(share(moved, z.log_softmax(-1)))
+
+# %%
+def crossing(curve):
+    """The KL at which k3 becomes the noisier one."""
+    return next((x for x, y in zip(*curve) if y > 1), float("nan"))
+
+cross = {name: sorted(map(crossing, some)) for name, some in roads.items()}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal(
+    "kl.2", "no such number: it depends on how the policy left",
+    "k3 becomes the noisier one at " + "; ".join(
+        f"{x[0]:.2f} to {x[-1]:.2f} nats ({name.split(':')[0]})"
+        for name, x in cross.items()) + ".",
+    pictures.noise({name: [*some, gaussians()]
+                    for name, some in roads.items()}))
+
+# %% [markdown]
+# Near the reference $k_3$ is quieter, whatever happened. It fails through rare tokens: one that the reference likes and the policy hardly ever draws has a huge
+# $e^{-\ell}$. Sharpening makes many of those, so a policy scored at another temperature than the reference is the bad case.
+#
+# ## The push
+#
+# $k_3$ has the right mean, is never negative and mostly quiet. GRPO's paper puts it into the loss ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
+
+# %%
+predict("kl.3", "On fresh samples, which is the mean gradient of k3 as a loss?",
+        ["that of KL(π‖π_ref), whose value it estimates",
+         "that of KL(π_ref‖π), the other direction",
+         "0, like k1's", "none of these"])
+
+# %%
+def mean_gradient(k, z, place="loss"):
+    """Over all three answers, each with its chance under pi."""
+    z = z.clone().requires_grad_()
+    log_pi = z.log_softmax(0)
+    penalty = k(log_pi - ref.log())
+    if place == "reward":                     # a number times grad log pi
+        penalty = penalty.detach() * log_pi
+    mean = (log_pi.detach().exp() * penalty).sum()
+    return torch.autograd.grad(mean, z)[0]
+
+def gradient(function, z):
+    z = z.clone().requires_grad_()
+    return torch.autograd.grad(function(z.log_softmax(0)), z)[0]
+
+away = ref.log() + 3 * R                      # a policy on its way to A
+reverse = gradient(kl, away)
+forward = gradient(lambda log_pi: kl(ref.log(), log_pi), away)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+def told(x):
+    return "(" + ", ".join(f"{v:+.4f}" for v in (x + 0.0).tolist()) + ")"
+
+reveal(
+    "kl.3", "that of KL(π_ref‖π), the other direction",
+    f"k3 in the loss gives {told(mean_gradient(k3, away))}. KL(π‖π_ref) has "
+    f"{told(reverse)}, KL(π_ref‖π) has {told(forward)}.")
+
+# %% [markdown]
+# Why? First the true gradient, line by line.
+#
+# $$\begin{aligned}
+# \nabla\,\mathrm{KL}(\pi\,\|\,\pi_\text{ref})&=\nabla\textstyle\sum_y\pi(y)\,\ell(y)&&\text{definition}\\
+# &=\textstyle\sum_y\ell\,\nabla\pi+\sum_y\pi\,\nabla\ell&&\text{product rule}\\
+# &=\mathbb E_\pi[\ell\,\nabla\log\pi]+\mathbb E_\pi[\nabla\log\pi]&&\nabla\pi=\pi\nabla\log\pi;\ \pi_\text{ref}\text{ is constant}\\
+# &=\mathbb E_\pi[\ell\,\nabla\log\pi]&&\mathbb E_\pi[\nabla\log\pi]=0\ (02)
+# \end{aligned}$$
+#
+# All of it comes from the first sum: from *which* answers are drawn. Now what autograd makes of a batch mean of $k(\ell)$. The answers are drawn already, so it
+# sees only $\ell$:
+#
+# $$\begin{aligned}
+# \mathbb E_\pi[\nabla k(\ell)]&=\mathbb E_\pi[k'(\ell)\,\nabla\log\pi]&&\text{chain rule}\\
+# k_1'=1:&\qquad0&&\text{only the second sum, the empty one}\\
+# k_2'=\ell:&\qquad\nabla\,\mathrm{KL}(\pi\,\|\,\pi_\text{ref})&&\text{the line above}\\
+# k_3'=1-\tfrac{\pi_\text{ref}}{\pi}:&\qquad0-\textstyle\sum_y\pi_\text{ref}\nabla\log\pi=\nabla\,\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)&&\text{the weight }\pi\text{ cancels}
+# \end{aligned}$$
+#
+# In the reward there is no chain rule: the penalty is a number $c$, and its gradient is $\mathbb E_\pi[c\,\nabla\log\pi]$. The first derivation says what $c$ must
+# be: $\ell$, so $k_1$. On the sixteen tokens, the push of each loss:
+
+# %%
+def push(k):
+    """Minus the slope of the summed penalty in log pi; 0 on padding."""
+    penalty = k(batch.logprobs - batch.ref_logprobs)[mask].sum()
+    return -torch.autograd.grad(penalty, batch.logprobs,
+                                retain_graph=True)[0]
+
+token_grid.token_grid(
+    batch, {k.__name__: push(k) for k in (k1, k2, k3)}, count="with no push",
+    caption="As a loss k1 pushes every sampled token down by 1, whatever the "
+            "reference says. k2 and k3 look at the reference.")
+
+# %% [markdown]
+# **A right value does not make a right gradient: in the loss use $k_2$'s slope, in the reward use $k_1$.** All forms at once, also on samples of an older policy,
+# where the ratio ρ of page 04 may be left out, be a constant, or be differentiated too:
+
+# %%
+def arrow(k, place, weight):
+    """(which gradient, degrees from downhill, length) at `away`."""
+    z = away.clone().requires_grad_()
+    log_pi, now = z.log_softmax(0), away.softmax(0)
+    q = now if weight == "fresh" else ((away + ref.log()) / 2).softmax(0)
+    rho = (log_pi - q.log()).exp()
+    w = {"detached": rho.detach(), "rho": rho}.get(weight, 1)
+    penalty = k(log_pi - ref.log())
+    if place == "reward":
+        penalty = penalty.detach() * log_pi
+    g, = torch.autograd.grad((q * w * penalty).sum(), z)
+    names = {"none": 0 * g, "home": reverse, "other": forward}
+    name = next((n for n, x in names.items()
+                 if torch.allclose(g, x, rtol=0, atol=1e-12)), "neither")
+    side = torch.linalg.cross(reverse, g).sum()    # left or right of it
+    angle = torch.atan2(side / 3**0.5, reverse @ g).rad2deg()
+    return name, angle.item(), (g.norm() / reverse.norm()).item()
+
+# %%
+rows = {"loss, fresh samples": ("loss", "fresh"),
+        "reward, fresh samples": ("reward", "fresh"),
+        "loss, older samples, no ρ": ("loss", "old"),
+        "loss, older samples, ρ constant": ("loss", "detached"),
+        "loss, older samples, ρ differentiated": ("loss", "rho"),
+        "reward, older samples, no ρ": ("reward", "old"),
+        "reward, older samples, ρ": ("reward", "detached")}
+pictures.compass(
+    {row: [arrow(k, *how) for k in (k1, k2, k3)]
+     for row, how in rows.items()}, ("k1", "k2", "k3"),
+    caption="Arrow to the right: the gradient of KL(π‖π_ref), green. Purple: "
+            "of KL(π_ref‖π). White: of neither, and by how much it is off.")
+
+# %% [markdown]
+# Two roads are green. A *right slope*: $k_2$ in the loss or $k_1$ in the reward, with a constant ρ on older samples. Or a *right value times ρ*, both
+# differentiated: then autograd sees the drawing too. DeepSeek-V3.2 and TRL's default do the second with $k_3$. The worst cell is not noise: without ρ, $k_1$ in the
+# loss points backwards.
+
+# %%
+task("kl.t1", kl_pull.kl_pull_explorer(),
+     ("Make k1 in the loss push the policy away from the reference.",
+      kl_pull.pushes_away),
+     ("Samples from an older policy: find a penalty exactly downhill, 0°.",
+      kl_pull.home_on_old),
+     ("Samples from the policy itself: the value is right, and the push is "
+      "more than 30° off.", kl_pull.value_right_push_wrong))
+
+# %% [markdown]
+# <details><summary>One way, and what it shows</summary>
+#
+# 1. k1 in the loss, older policy, no ρ. The older policy is drawn more often near the reference; a loss that pushes every sample down pushes just those down.
+# 2. With ρ: k1 in the reward, or k1 or k3 in the loss. Not k2: its value is not the KL.
+# 3. k3 in the loss, gone 4.0: 32°. Near the reference the angle goes to 0, which is why nobody notices.
+# </details>
+#
+# ## How large is β?
+#
+# So GRPO's penalty follows the other KL. Near the reference the two agree. Far away, where a penalty is needed? Let a prompt have right and wrong answers, reward 1
+# or 0, and let the reference be right once in 10,000 times. With β = 0.2 and $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the best policy is right 1.5 % of the time: the
+# penalty holds.
+
+# %%
+predict("kl.4", "The same β = 0.2, with k3 in the loss: how often is the "
+        "policy right where reward and penalty balance?",
+        ["about 0.2 %", "about 1.5 %", "about 15 %", "about 80 %"])
+
+# %%
+p0 = 1e-4
+
+def rest(beta):
+    """KL(pi || ref): the odds are multiplied by exp(1 / beta)."""
+    odds = p0 / (1 - p0) * torch.exp(torch.as_tensor(1 / beta))
+    return (odds / (1 + odds)).item()
+
+def rest_k3(beta):
+    """The p at which p (1 - p) = beta (p - p0)."""
+    b = 1 - beta
+    return (b + (b * b + 4 * beta * p0) ** 0.5) / 2
+
+betas = [k / 100 for k in range(2, 101)]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal(
+    "kl.4", "about 80 %",
+    f"{rest_k3(0.2):.2f} against {rest(0.2):.4f}. At β = 0.04 both let it "
+    f"go: {rest_k3(0.04):.2f} and {rest(0.04):.2f}.",
+    pictures.resting_points(betas, {
+        "KL(π‖π_ref)".replace("π_ref", "ref"): [rest(b) for b in betas],
+        "k3 in the loss": [rest_k3(b) for b in betas]}))
+
+# %% [markdown]
+# Where the two curves come from:
+#
+# * $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$: at the maximum of $\sum_y\pi R-\beta\sum_y\pi\ell$ the slope $R-\beta(\ell+1)$ is the same for every answer. So
+#   $\ell=R/\beta+\text{const}$, that is $\pi\propto\pi_\text{ref}\,e^{R/\beta}$, and a reward of 1 multiplies the odds by $e^{1/\beta}$. (At the top of the page:
+#   $e^{R/0.5}$ is 0.30 nats away.)
+# * $k_3$ in the loss: on the right answer's logit the reward pulls up by $p(1-p)$, and $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ pulls back by $p-p_0$. They
+#   balance where $p(1-p)=\beta(p-p_0)$, for small $p_0$ near $p=1-\beta$.
+#
+# Divide both pulls by $p(1-p)$ and draw them:
+
+# %%
+task("kl.t2", kl_leash.kl_leash_explorer(),
+     ("Start at 0.0001. Find the largest β at which KL(π‖π_ref) still lets "
+      "the answer come to 90 %.", kl_leash.nine_in_ten),
+     ("Start at 0.0001. Hold the answer at one half with k3 in the loss.",
+      kl_leash.half_with_k3),
+     ("Now make both penalties rest at the same place, with one β.",
+      kl_leash.same_rest))
+
+# %% [markdown]
+# <details><summary>One way, and what it shows</summary>
+#
+# 1. β = 0.08. The green pull grows evenly with every step in log-odds, so a rarer answer needs a smaller β.
+# 2. β = 0.50, for every small start: the purple pull is flat at β until the answer is common. It hardly knows how rare the answer was.
+# 3. A common answer, for example reference 0.1 and β = 0.47. The two penalties agree where the reference already agrees.
+# </details>
+#
+# A resting point says where a run would end, not when. Ziegler et al. ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)) choose a KL and let β follow: raise
+# it while the KL is above the target, lower it below. Then mind the unit: their target is a *sum* over the answer; libraries often log a *mean* per token.
+#
+# ## Two tokens
+#
+# All this was for one draw. An answer is many. Take the smallest: one word (0, 1 or stop), after a word one more. The reference gives every choice ⅓. The policy
+# gives the first word 0.27, 0.40, 0.33. After word 0 it is far from the reference (0.84, 0.04, 0.11), after word 1 close to it (0.30, 0.40, 0.30).
+
+# %%
+predict("kl.5", "Word 0 is rarer than under the reference, 0.27 against 0.33. "
+        "Which way does the gradient of the answer's KL move it?",
+        ["up, towards 0.33", "down, further from 0.33", "not at all"])
+
+# %%
+ref2 = SequencePolicy(2, 2, torch.zeros(3, 3))
+pi2 = SequencePolicy(2, 2, torch.tensor(
+    [[-0.2, 0.2, 0.0], [2.0, -1.0, 0.0], [0.0, 0.3, 0.0]]))
+ell = pi2.logprobs() - ref2.logprobs().detach()              # (answers, 2)
+chance, fixed = pi2.probabilities(), pi2.probabilities().detach()
+penalties = {
+    "KL of the answer": chance * ell.sum(1),
+    "k1 in the reward": fixed * ell.sum(1).detach() * pi2.logprobs().sum(1),
+    "k2 per token, in the loss": fixed * (k2(ell) * pi2.mask).sum(1)}
+pushes = {name: -torch.autograd.grad(x.sum(), pi2.logits,
+                                     retain_graph=True)[0][0]
+          for name, x in penalties.items()}                 # first word's logits
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+first = pi2.logits[0].softmax(0).tolist()
+x, y = (pushes[n][0] for n in ("KL of the answer", "k2 per token, in the loss"))
+reveal("kl.5", "down, further from 0.33",
+       f"Push on word 0: {x:+.4f}. Token by token, in the loss, it is "
+       f"{y:+.4f}: the wrong way.",
+       pictures.first_word(first, {n: v.tolist() for n, v in pushes.items()}))
+
+# %% [markdown]
+# Word 0 is followed by the far part. A penalty on the *answer* makes its first word pay for what it leads to:
+#
+# $$\begin{aligned}
+# \nabla\,\mathrm{KL}&=\mathbb E\Big[\textstyle\sum_t\ell_t\cdot\sum_s\nabla\log\pi(y_s)\Big]&&\text{as before, for a whole answer}\\
+# &=\mathbb E\Big[\textstyle\sum_s\nabla\log\pi(y_s)\sum_{t\ge s}\ell_t\Big]&&\text{a word cannot change what came before it (02)}\\
+# &\approx\mathbb E\Big[\textstyle\sum_s\ell_s\,\nabla\log\pi(y_s)\Big]&&\textbf{a choice: each token pays only for itself}
+# \end{aligned}$$
+#
+# The second line is $k_1$ in the reward, exact. The third is $k_2$ per token in the loss. Every per-token loss makes that choice, $k_3$ and ρ$k_3$ too. What it
+# buys: no return to estimate, so less noise. Where the policy is near the reference everywhere, it costs little (statements page).
+#
+# ## A limit instead of a price
+#
+# β puts a price on each nat. TRPO ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) sets a limit δ for one update, and measures from the *old* policy, the
+# one that wrote the batch, because that is how far the batch can be trusted (04):
+#
+# $$\max_\pi\ \mathbb E_\text{old}[\rho A]\quad\text{subject to}\quad\mathrm{KL}(\pi_\text{old}\,\|\,\pi)\le\delta$$
+#
+# For a small step Δ of the logits:
+#
+# * the gain is $g^\top\!\Delta$, with $g$ the policy gradient;
+# * the KL is $\tfrac12\Delta^\top F\Delta$: at the old policy it is 0 and flat, so its second derivative $F$ (the Fisher matrix) comes first;
+# * most gain at a given KL: $g\propto F\Delta$, so $\Delta\propto F^{-1}g$, the **natural gradient**.
+#
+# For a softmax $g_y=\pi(y)A(y)$: a rare answer gets a small push, however good it is. $F^{-1}$ takes the factor π out, and the natural step is $A$ itself.
+
+# %%
+old, delta = torch.tensor([0.05, 0.35, 0.6]), 0.2
+A = R - old @ R
+g, F = old * A, old.diag() - old.outer(old)   # gradient, Fisher matrix
+assert torch.allclose(F @ A, g)               # so F^-1 g is A
+size = (2 * delta / (A @ F @ A)).sqrt()       # by the quadratic model
+
+def moved_by(step):
+    return (old.log() + step).log_softmax(-1)
+
+print(f"limit {delta}, KL measured after the natural step: "
+      f"{kl(old.log(), moved_by(size * A)):.3f}")
+
+# %%
+def until_limit(direction):
+    """The path along a direction, up to a measured KL of delta."""
+    far = torch.linspace(0, 20, 20_001)[:, None] * direction / direction.norm()
+    path = moved_by(far)
+    inside = kl(old.log(), path) <= delta
+    return path[:int(inside.sum())].exp().numpy()
+
+turn = torch.linspace(0, 2 * torch.pi, 181)[:, None]
+flat = torch.tensor([[1., -1, 0], [1., 1, -2]])
+flat = flat / flat.norm(dim=1, keepdim=True)
+ways_out = turn.cos() * flat[0] + turn.sin() * flat[1]       # (181, 3)
+model = (2 * delta / (ways_out @ F * ways_out).sum(1, True)).sqrt()
+ring = torch.stack([torch.tensor(until_limit(d)[-1]) for d in ways_out])
+paths = {"plain gradient": until_limit(g), "natural gradient": until_limit(A)}
+pictures.trust_region(
+    old, R.tolist(), {"limit": ring.numpy(),
+                      "model": moved_by(model * ways_out).exp().numpy()},
+    {name: (path, path[-1]) for name, path in paths.items()}, delta)
+
+# %% [markdown]
+# At the same KL the natural step earns a third more, and it lifts the rare best answer, which the plain step leaves behind. But the model is only a model:
+# the KL came out above the limit. So TRPO measures, and halves the step until it holds. For a network $F$ cannot be stored; conjugate gradient solves
+# $F\Delta=g$ with two backward passes a product (statements page). That is why few use it. TRL and verl ship no TRPO. They take **PPO**, which asks for no
+# solver and measures nothing: page 06.
+#
+# ## In code
+
+# %%
+def kl_penalty(logp, ref_logp, old_logp, mask):
+    """k3 times the ratio, all (B, T): right value, right slope per token."""
+    ell = logp - ref_logp.detach()
+    rho = (logp - old_logp.detach()).exp()        # keep its gradient
+    return (rho * (torch.expm1(-ell) + ell))[mask].mean()
+
+mine = kl_penalty(batch.logprobs, batch.ref_logprobs, batch.old_logprobs, mask)
+theirs = k3_term(1.0, corrected=True)(batch)[mask].mean()
+print(f"penalty {mine.item():.4f}, rlnb's {theirs.item():.4f}")
+assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
+print(difference(ZOO["rloo"], ZOO["rloo"].replace(shape=kl_in_reward(0.05))))
+
+# %% [markdown]
+# `ref_logp` comes from a second, frozen model: one more forward pass, the same temperature, no dropout. Log the plain mean of $k_1$ or $k_3$ on fresh samples.
+#
+# | library | where | form | default |
+# |---|---|---|---|
+# | TRL GRPO 1.16 | loss | ρ$k_3$ (`use_bias_correction_kl=True`) | `beta=0.0`: off, no reference loaded |
+# | TRL RLOO 1.16 | reward | $k_1$, summed over the answer | `beta=0.05` |
+# | verl | loss | `low_var_kl`: $k_3$, clamped to 10 | `use_kl_loss=False` |
+# | verl | reward | `kl`: $k_1$ | `use_kl_in_reward=False` |
+#
+# <details><summary>One level deeper: conventions, zero support, stale values</summary>
+#
+# * With $d=-\ell$, $k_3$ is $e^d-1-d$. Clamping $d$ or $k_3$, at 5 or 10, is a convention against overflow; where it acts the slope is 0.
+# * What π never draws no estimate can see. π = (0.7, 0.3, 0) against (0.5, 0.3, 0.2): the mean of $k_3$ is 0.2 too small, silently (statements page).
+# * On older samples without ρ even $k_3$'s mean is wrong.
+# * A z-score after a KL in the reward rescales β (09).
+# </details>
+#
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | KL | |
+# |---|---|
+# | sentence | a KL estimate has a value and a push, and they are separate: k1 and k3 have the right value, k2 in the loss and k1 in the reward the right push |
+# | formula | $\nabla\mathrm{KL}(\pi\Vert\pi_\text{ref})=\mathbb E_\pi[\ell\,\nabla\log\pi]$; a loss $k$ gives $\mathbb E_\pi[k'(\ell)\nabla\log\pi]$ |
+# | picture | the table of arrows: green, purple, grey |
+# | numbers | k1 in the loss 2.16 nats, no penalty 2.16, k1 in the reward 0.30 · β = 0.2: 1.5 % with KL(π‖π_ref), 80 % with k3 in the loss |
+# | trust region | KL(π_old‖π) ≤ δ per update: another policy, another direction, a limit and not a price |
+# | since 04 | a reference model; β; nothing else in the loss changes |
+
+# %%
+score("kl.1", "kl.2", "kl.3", "kl.4", "kl.5")
+
+# %% [markdown]
+# ## Exercises
+#
+# **1 Derive** · 6 minutes. You want a loss whose mean gradient, on fresh samples, is that of $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})+\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$.
+# Which slope $k'(\ell)$ must it have? It shall be 0 where the two agree.
+#
+# <details><summary>hint</summary>Gradients add. Which estimate gives which KL, and what are their slopes?</details>
+
+# %% tags=["exercise"]
+def my_slope(log_ratio):
+    return ...
+
+check.kl_slope(my_slope)
+
+# %% [markdown]
+# **2 Implement** · 8 minutes. The KL in the reward, token by token: $-\beta\,\ell$ on every real token, plus the scalar reward (B,) on the *last real token* of its
+# answer; (B, T). `mask` is boolean. A tool's output in the middle of an answer is False, and what stands under the mask may be nan.
+#
+# <details><summary>hint</summary>`torch.where` before the product. The last True of a row is not always `mask.sum(1) - 1`.</details>
+
+# %% tags=["exercise"]
+def my_kl_in_reward(rewards, logprobs, ref_logprobs, mask, beta):
+    return ...
+
+check.kl_in_reward(my_kl_in_reward)
+
+# %% [markdown]
+# **3 Find the silent bug** · 10 minutes. Sampling runs at temperature 0.7, so the policy is scored at 0.7. This penalty trains and is never negative:
+#
+# ```python
+# def kl_penalty(logits, ref_logits, tokens, temperature):  # (T, V), (T, V)
+#     index = tokens.unsqueeze(-1)                          # (T, 1)
+#     logp = (logits / temperature).log_softmax(-1).gather(-1, index)
+#     ref = ref_logits.log_softmax(-1).gather(-1, index)
+#     d = (ref - logp).squeeze(-1)                          # (T,)
+#     return torch.expm1(d) - d
+# ```
+#
+# Write a test that takes such a function, that this one fails and the right one passes.
+#
+# <details><summary>hint</summary>What must a penalty be on the first step of a run, where policy and reference are one model?</details>
+
+# %% tags=["exercise"]
+def my_test(kl_penalty):
+    return ...
+
+check.silent_bug_04(my_test)
+
+# %% [markdown]
+# ## In the interview
+#
+# A minute each, aloud, then unfold.
+#
+# <details><summary><b>Compare k1, k2, k3.</b></summary>
+#
+# As values k1 and k3 are right on average; as losses only k2 follows KL(π‖π_ref). With ℓ = log π − log π_ref: k1 = ℓ can be negative on a sample and has no mean
+# gradient in a loss. k2 = ℓ²/2 is biased and has the right slope. k3 = e^(−ℓ) − 1 + ℓ is never negative, quiet near the reference, and as a loss follows
+# KL(π_ref‖π).
+# </details>
+# <details><summary><b>Is GRPO's KL term wrong?</b></summary>
+#
+# Its value is KL(π‖π_ref), its gradient that of KL(π_ref‖π). As a penalty it works: the same minimum, and near the reference the same direction. Far away it is
+# another penalty: at β = 0.2 an answer that starts at one in 10,000 comes to rest at 80 % instead of 1.5 %. Fixes: k2 in the loss, k1 in the reward, or ρ times k3
+# with ρ differentiated.
+# </details>
+# <details><summary><b>KL in the reward or in the loss?</b></summary>
+#
+# In the reward it is exact for the whole answer; in the loss each token pays only for itself. In the reward it also passes through baselines and z-scores, and it
+# comes with the policy gradient's noise.
+# </details>
+# <details><summary><b>Your logged KL is negative. Noise or bug?</b></summary>
+#
+# A batch of k1 may be below 0 for a step; staying there means the samples are not from the policy that scores them. Look for another temperature, another engine,
+# stale samples without ρ, dropout in one of the two models.
+# </details>
+# <details><summary><b>What does TRPO do, and why does nobody use it for language models?</b></summary>
+#
+# It climbs E_old[ρA] under KL(π_old‖π) ≤ δ. Natural gradient by conjugate gradient, a step by the quadratic model, then halved until the measured KL holds. The
+# second-order products are too dear for large networks; PPO's clip needs none.
+# </details>
+# <details><summary><b>With verifiable rewards, do you keep the KL?</b></summary>
+#
+# Often not: it costs a frozen model and a forward pass, and at β = 0.04 it hardly limits where the policy ends. It slows drift and protects other abilities; with a
+# learned reward model one keeps it, since the reward's largest errors are what a free policy finds.
+# </details>
+#
+# **True, false, or it depends?** Eleven statements about KL, with the cells that decide them: [statements page](statements/05_kl.ipynb).
+#
+# **Next: 06.** PPO: no solver, no measured KL, and a `min`.
