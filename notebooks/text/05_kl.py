@@ -38,8 +38,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %%
 pipeline.pipeline("rewards", "loss", caption=(
-    "In the reward, the penalty is a number that each answer earns. In the "
-    "loss, it is a term beside the policy's, and autograd goes through it."))
+    "In the reward the penalty is a number that an answer earns. In the loss "
+    "it is a term of its own, and autograd goes through it."))
 
 # %% [markdown]
 # One prompt, three answers A, B, C that pay 1, ½ and 0. The reference rarely says A. From a sampled answer we take the **log-ratio**
@@ -63,7 +63,8 @@ def train(k, place, beta, n=400, updates=150, lr=0.5):
         z = z.detach().requires_grad_()
         log_pi = z.log_softmax(1)
         path.append(kl(log_pi).detach())
-        y = torch.multinomial(log_pi.detach().exp(), 16, True, generator=dice)
+        p = log_pi.detach().exp()
+        y = torch.multinomial(p, 16, replacement=True, generator=dice)
         log_y = log_pi.gather(1, y)
         penalty = beta * k(log_y - ref.log()[y])
         reward = R[y]
@@ -109,9 +110,9 @@ reveal(
         "does nothing; in the reward it lands where it should.")))
 
 # %% [markdown]
-# The logged number is right, and its gradient is useless. This has shipped: "the current kl1 estimator will completely ignore the ref_logprobs"
-# ([open-instruct, pull request 535](https://github.com/allenai/open-instruct/pull/535)). So a KL is two questions: is the **value** right, and is the **push**
-# right? And what holds for one says nothing about the other.
+# The logged number is right, and its gradient is useless. It happens: "the current kl1 estimator will completely ignore the ref_logprobs", a user wrote to
+# [open-instruct](https://github.com/allenai/open-instruct/pull/535) in 2025. So a KL is two questions: is the **value** right, and is the **push**
+# right? (The push is minus the gradient: where the penalty moves the policy.)
 #
 # ## The value
 #
@@ -122,7 +123,8 @@ batch = running_group()
 mask = batch.mask
 ell16 = (batch.logprobs - batch.ref_logprobs).detach()       # (4, 6)
 token_grid.probability_grid(
-    batch.replace(old_logprobs=batch.ref_logprobs), outside=mask & (ell16 < 0),
+    batch.replace(old_logprobs=batch.ref_logprobs),
+    outside=mask & (ell16 < 0),
     caption="Reference → policy, and π/π_ref. Bold: the six tokens that the "
             "reference liked better. Their k1 is negative.")
 
@@ -198,15 +200,15 @@ reveal(
                     for name, some in roads.items()}))
 
 # %% [markdown]
-# Near the reference $k_3$ is quieter, whatever happened. It fails through rare tokens: one that the reference likes and the policy hardly ever draws has a huge
-# $e^{-\ell}$. Sharpening makes many of those, so a policy scored at another temperature than the reference is the bad case.
+# Close enough to the reference $k_3$ is the quieter one in all thirty. How close differs a hundredfold. It fails through rare tokens: one that the reference likes
+# and the policy hardly ever draws has a huge $e^{-\ell}$, and sharpening makes many of those. Then a log shows a spike (statements page).
 #
 # ## The push
 #
 # $k_3$ has the right mean, is never negative and mostly quiet. GRPO's paper puts it into the loss ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
 
 # %%
-predict("kl.3", "On fresh samples, which is the mean gradient of k3 as a loss?",
+predict("kl.3", "On fresh samples, what is k3's mean gradient as a loss?",
         ["that of KL(π‖π_ref), whose value it estimates",
          "that of KL(π_ref‖π), the other direction",
          "0, like k1's", "none of these"])
@@ -237,8 +239,8 @@ def told(x):
 
 reveal(
     "kl.3", "that of KL(π_ref‖π), the other direction",
-    f"k3 in the loss gives {told(mean_gradient(k3, away))}. KL(π‖π_ref) has "
-    f"{told(reverse)}, KL(π_ref‖π) has {told(forward)}.")
+    f"k3 in the loss gives {told(mean_gradient(k3, away))}. "
+    f"KL(π‖π_ref) has {told(reverse)}, KL(π_ref‖π) has {told(forward)}.")
 
 # %% [markdown]
 # Why? First the true gradient, line by line.
@@ -271,7 +273,8 @@ def push(k):
                                 retain_graph=True)[0]
 
 token_grid.token_grid(
-    batch, {k.__name__: push(k) for k in (k1, k2, k3)}, count="with no push",
+    batch, {k.__name__: push(k) for k in (k1, k2, k3)},
+    count="with no push",
     caption="As a loss k1 pushes every sampled token down by 1, whatever the "
             "reference says. k2 and k3 look at the reference.")
 
@@ -309,8 +312,8 @@ rows = {"loss, fresh samples": ("loss", "fresh"),
 pictures.compass(
     {row: [arrow(k, *how) for k in (k1, k2, k3)]
      for row, how in rows.items()}, ("k1", "k2", "k3"),
-    caption="Arrow to the right: the gradient of KL(π‖π_ref), green. Purple: "
-            "of KL(π_ref‖π). White: of neither, and by how much it is off.")
+    caption="Arrow to the right, green: the gradient of KL(π‖π_ref). "
+            "Purple: of KL(π_ref‖π). White: of neither, and how far off.")
 
 # %% [markdown]
 # Two roads are green. A *right slope*: $k_2$ in the loss or $k_1$ in the reward, with a constant ρ on older samples. Or a *right value times ρ*, both
@@ -329,7 +332,8 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# 1. k1 in the loss, older policy, no ρ. The older policy is drawn more often near the reference; a loss that pushes every sample down pushes just those down.
+# 1. k1 in the loss, older policy, no ρ. It pushes every sample down alike, and the older policy wrote them: on the logits that is π − π_old, away from the older
+#    policy and so from the reference.
 # 2. With ρ: k1 in the reward, or k1 or k3 in the loss. Not k2: its value is not the KL.
 # 3. k3 in the loss, gone 4.0: 32°. Near the reference the angle goes to 0, which is why nobody notices.
 # </details>
@@ -367,7 +371,7 @@ reveal(
     f"{rest_k3(0.2):.2f} against {rest(0.2):.4f}. At β = 0.04 both let it "
     f"go: {rest_k3(0.04):.2f} and {rest(0.04):.2f}.",
     pictures.resting_points(betas, {
-        "KL(π‖π_ref)".replace("π_ref", "ref"): [rest(b) for b in betas],
+        "KL(π‖π_ref)": [rest(b) for b in betas],
         "k3 in the loss": [rest_k3(b) for b in betas]}))
 
 # %% [markdown]
@@ -387,15 +391,15 @@ task("kl.t2", kl_leash.kl_leash_explorer(),
       "the answer come to 90 %.", kl_leash.nine_in_ten),
      ("Start at 0.0001. Hold the answer at one half with k3 in the loss.",
       kl_leash.half_with_k3),
-     ("Now make both penalties rest at the same place, with one β.",
-      kl_leash.same_rest))
+     ("Keep β = 0.5. How common must the answer be under the reference, "
+      "until k3 lets it pass 60 %?", kl_leash.common_enough))
 
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
 # 1. β = 0.08. The green pull grows evenly with every step in log-odds, so a rarer answer needs a smaller β.
-# 2. β = 0.50, for every small start: the purple pull is flat at β until the answer is common. It hardly knows how rare the answer was.
-# 3. A common answer, for example reference 0.1 and β = 0.47. The two penalties agree where the reference already agrees.
+# 2. β = 0.50. The purple pull is flat at β until the answer is common, so it stops nothing on the way up.
+# 3. 0.2. Up to 0.01 the start changes nothing that one could see: $k_3$ in the loss does not know how rare an answer was. The green one knows little else.
 # </details>
 #
 # A resting point says where a run would end, not when. Ziegler et al. ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)) choose a KL and let β follow: raise
@@ -403,36 +407,43 @@ task("kl.t2", kl_leash.kl_leash_explorer(),
 #
 # ## Two tokens
 #
-# All this was for one draw. An answer is many. Take the smallest: one word (0, 1 or stop), after a word one more. The reference gives every choice ⅓. The policy
-# gives the first word 0.27, 0.40, 0.33. After word 0 it is far from the reference (0.84, 0.04, 0.11), after word 1 close to it (0.30, 0.40, 0.30).
-
-# %%
-predict("kl.5", "Word 0 is rarer than under the reference, 0.27 against 0.33. "
-        "Which way does the gradient of the answer's KL move it?",
-        ["up, towards 0.33", "down, further from 0.33", "not at all"])
+# All this was for one draw. An answer is many. Take the smallest: a first token, word 0, word 1 or stop, and after a word one more. The reference gives every
+# choice ⅓. The policy is far from it after word 0, and close to it after word 1:
 
 # %%
 ref2 = SequencePolicy(2, 2, torch.zeros(3, 3))
 pi2 = SequencePolicy(2, 2, torch.tensor(
     [[-0.2, 0.2, 0.0], [2.0, -1.0, 0.0], [0.0, 0.3, 0.0]]))
+for state, p in zip(("first token", "after word 0", "after word 1"),
+                    pi2.logits.softmax(1).tolist()):
+    print(f"{state:13s}", *(f"{x:.2f}" for x in p))
+
+# %%
+predict("kl.5", "Word 0 is rarer than under the reference, 0.27 against "
+        "0.33. Which way does a penalty on the answer's KL move it?",
+        ["up, towards 0.33", "down, further from 0.33", "not at all"])
+
+# %%
 ell = pi2.logprobs() - ref2.logprobs().detach()              # (answers, 2)
 chance, fixed = pi2.probabilities(), pi2.probabilities().detach()
 penalties = {
     "KL of the answer": chance * ell.sum(1),
-    "k1 in the reward": fixed * ell.sum(1).detach() * pi2.logprobs().sum(1),
+    "k1 in the reward":
+        fixed * ell.sum(1).detach() * pi2.logprobs().sum(1),
     "k2 per token, in the loss": fixed * (k2(ell) * pi2.mask).sum(1)}
 pushes = {name: -torch.autograd.grad(x.sum(), pi2.logits,
                                      retain_graph=True)[0][0]
-          for name, x in penalties.items()}                 # first word's logits
+          for name, x in penalties.items()}      # on the first token
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 first = pi2.logits[0].softmax(0).tolist()
-x, y = (pushes[n][0] for n in ("KL of the answer", "k2 per token, in the loss"))
+exact, _, own = (v.tolist() for v in pushes.values())
 reveal("kl.5", "down, further from 0.33",
-       f"Push on word 0: {x:+.4f}. Token by token, in the loss, it is "
-       f"{y:+.4f}: the wrong way.",
-       pictures.first_word(first, {n: v.tolist() for n, v in pushes.items()}))
+       f"Push on word 0: {exact[0]:+.4f}. Token by token, in the loss, it is "
+       f"{own[0]:+.4f}: the wrong way.",
+       pictures.first_word(first, {n: v.tolist()
+                                   for n, v in pushes.items()}))
 
 # %% [markdown]
 # Word 0 is followed by the far part. A penalty on the *answer* makes its first word pay for what it leads to:
@@ -475,30 +486,38 @@ print(f"limit {delta}, KL measured after the natural step: "
       f"{kl(old.log(), moved_by(size * A)):.3f}")
 
 # %%
-def until_limit(direction):
-    """The path along a direction, up to a measured KL of delta."""
-    far = torch.linspace(0, 20, 20_001)[:, None] * direction / direction.norm()
-    path = moved_by(far)
-    inside = kl(old.log(), path) <= delta
-    return path[:int(inside.sum())].exp().numpy()
+def until_limit(directions):
+    """The longest steps, (n, 3), whose measured KL is at most delta."""
+    low = torch.zeros(len(directions), 1)
+    high = low + 40
+    for _ in range(50):                                      # bisection
+        mid = (low + high) / 2
+        inside = kl(old.log(), moved_by(mid * directions)) <= delta
+        low = torch.where(inside[:, None], mid, low)
+        high = torch.where(inside[:, None], high, mid)
+    return low * directions
 
 turn = torch.linspace(0, 2 * torch.pi, 181)[:, None]
-flat = torch.tensor([[1., -1, 0], [1., 1, -2]])
-flat = flat / flat.norm(dim=1, keepdim=True)
-ways_out = turn.cos() * flat[0] + turn.sin() * flat[1]       # (181, 3)
-model = (2 * delta / (ways_out @ F * ways_out).sum(1, True)).sqrt()
-ring = torch.stack([torch.tensor(until_limit(d)[-1]) for d in ways_out])
-paths = {"plain gradient": until_limit(g), "natural gradient": until_limit(A)}
+x = torch.tensor([1., -1, 0]) / 2**0.5        # all directions that change
+y = torch.tensor([1., 1, -2]) / 6**0.5        # a softmax of three
+around = turn.cos() * x + turn.sin() * y                     # (181, 3)
+model = (2 * delta / (around @ F * around).sum(1, True)).sqrt() * around
+
+# %%
+rings = {"limit": until_limit(around), "model": model}
+part = torch.linspace(0, 1, 50)[:, None]
+paths = {name: moved_by(part * until_limit(d[None])).exp().numpy()
+         for name, d in (("plain gradient", g), ("natural gradient", A))}
 pictures.trust_region(
-    old, R.tolist(), {"limit": ring.numpy(),
-                      "model": moved_by(model * ways_out).exp().numpy()},
+    old, R.tolist(),
+    {name: moved_by(step).exp().numpy() for name, step in rings.items()},
     {name: (path, path[-1]) for name, path in paths.items()}, delta)
 
 # %% [markdown]
-# At the same KL the natural step earns a third more, and it lifts the rare best answer, which the plain step leaves behind. But the model is only a model:
-# the KL came out above the limit. So TRPO measures, and halves the step until it holds. For a network $F$ cannot be stored; conjugate gradient solves
-# $F\Delta=g$ with two backward passes a product (statements page). That is why few use it. TRL and verl ship no TRPO. They take **PPO**, which asks for no
-# solver and measures nothing: page 06.
+# At the same KL the natural step earns a third more, and it lifts the rare best answer, which the plain step leaves behind. But the model is only a model: the KL
+# came out above the limit. So TRPO measures, and halves the step until the limit holds. For a network $F$ cannot be stored; conjugate gradient solves
+# $F\Delta=g$ from products with $F$, two backward passes each (statements page). TRL and verl ship no TRPO. They ship **PPO**, which needs no solver and measures
+# nothing: page 06.
 #
 # ## In code
 
@@ -509,7 +528,8 @@ def kl_penalty(logp, ref_logp, old_logp, mask):
     rho = (logp - old_logp.detach()).exp()        # keep its gradient
     return (rho * (torch.expm1(-ell) + ell))[mask].mean()
 
-mine = kl_penalty(batch.logprobs, batch.ref_logprobs, batch.old_logprobs, mask)
+mine = kl_penalty(batch.logprobs, batch.ref_logprobs,
+                  batch.old_logprobs, mask)
 theirs = k3_term(1.0, corrected=True)(batch)[mask].mean()
 print(f"penalty {mine.item():.4f}, rlnb's {theirs.item():.4f}")
 assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
@@ -623,10 +643,10 @@ check.silent_bug_04(my_test)
 # A batch of k1 may be below 0 for a step; staying there means the samples are not from the policy that scores them. Look for another temperature, another engine,
 # stale samples without ρ, dropout in one of the two models.
 # </details>
-# <details><summary><b>What does TRPO do, and why does nobody use it for language models?</b></summary>
+# <details><summary><b>What does TRPO do, step by step?</b></summary>
 #
-# It climbs E_old[ρA] under KL(π_old‖π) ≤ δ. Natural gradient by conjugate gradient, a step by the quadratic model, then halved until the measured KL holds. The
-# second-order products are too dear for large networks; PPO's clip needs none.
+# It climbs E_old[ρA] under KL(π_old‖π) ≤ δ. Natural gradient by conjugate gradient, a step by the quadratic model, then halved until the measured KL holds. Each
+# step costs second-order products and several measurements; PPO's clip needs neither.
 # </details>
 # <details><summary><b>With verifiable rewards, do you keep the KL?</b></summary>
 #

@@ -16,6 +16,8 @@ from rlnb.classroom.figures import (
     ORANGE,
     PALE,
     PURPLE,
+    SKY,
+    WINE,
     Picture,
     static_figure,
 )
@@ -92,13 +94,13 @@ def estimators(ell: Tensor) -> Picture:
     x = np.linspace(-1.05, 1.65, 300)
     curves = {
         "k1 = ℓ": (x, ORANGE, "--"),
-        "k2 = ℓ²/2": (x**2 / 2, BLUE, ":"),
+        "k2 = ℓ²/2": (x**2 / 2, SKY, ":"),
         "k3 = e^(−ℓ) − 1 + ℓ": (np.expm1(-x) + x, BLACK, "-"),
     }
 
     def build(figure, _):
         axes = figure.add_axes((0.07, 0.17, 0.62, 0.79))
-        axes.axhspan(-1.1, 0, color=ORANGE, alpha=0.1, lw=0)
+        axes.axhspan(-1.1, 0, color=BLACK, alpha=0.06, lw=0)
         for name, (y, color, dashes) in curves.items():
             axes.plot(x, y, color=color, ls=dashes, lw=2.4, label=name)
         axes.plot(at, at, "s", color=ORANGE, mec="white", ms=8, ls="")
@@ -132,9 +134,9 @@ def noise(roads: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]) -> Pictu
         width = 0.93 / len(roads)
         for k, (title, curves) in enumerate(roads.items()):
             axes = figure.add_axes((0.075 + width * k, 0.2, width - 0.02, 0.68))
-            axes.axhspan(1, 100, color=ORANGE, alpha=0.1, lw=0)
+            axes.axhspan(1, 100, color=BLACK, alpha=0.06, lw=0)
             for kl, share in curves[:-1]:
-                axes.plot(kl, share, color=PURPLE, lw=1, alpha=0.7)
+                axes.plot(kl, share, color=GREY, lw=1, alpha=0.7)
             axes.plot(*curves[-1], color=BLACK, lw=2.2, ls="--")
             axes.axhline(1, color=GREY, lw=0.8)
             axes.set(xscale="log", yscale="log", xlim=(0.01, 5), ylim=(0.05, 20))
@@ -170,7 +172,7 @@ def compass(
     as a share of the true one). Names: "home", "other", "none", "neither".
     """
     fills = {"home": "#BFE5D6", "other": "#F0D4E2", "none": PALE, "neither": "white"}
-    words = {"home": "KL(π‖ref)", "other": "KL(ref‖π)", "none": "0: no push"}
+    words = {"home": "KL(π‖π_ref)", "other": "KL(π_ref‖π)", "none": "0: no push"}
 
     def build(figure, _):
         axes = figure.add_axes((0.0, 0.0, 1, 1))
@@ -235,7 +237,7 @@ def triangle(axes, names: Sequence[str]) -> None:
 
 def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]]) -> Picture:
     """Where reward and penalty balance, against beta: a line per penalty."""
-    looks = {"KL(π‖ref)": (HOME, "-"), "k3 in the loss": (OTHER, "-.")}
+    looks = {"KL(π‖π_ref)": (HOME, "-"), "k3 in the loss": (OTHER, "-.")}
     usual = (0.04, 0.2)
 
     def build(figure, _):
@@ -253,7 +255,7 @@ def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]])
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("β", fontsize=TEXT)
         axes.set_ylabel("chance of the right answer, at rest", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1), fontsize=11)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1), fontsize=11, handlelength=3.4)
 
     def at(beta, values):
         return values[min(range(len(betas)), key=lambda i: abs(betas[i] - beta))]
@@ -267,7 +269,7 @@ def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]])
         size=(900, 290),
         alt=f"Where the chance of a right answer comes to rest, against beta. {told}.",
         caption="A right answer that the reference gives once in 10,000 times. With the same β "
-        "the two penalties are two different leashes.",
+        "the two penalties hold it in two different places.",
     )
 
 
@@ -284,15 +286,16 @@ def first_word(before: Sequence[float], pushes: Mapping[str, Sequence[float]]) -
         axes = figure.add_axes((0.0, 0.0, 0.42, 1))
         axes.set(xlim=(0, 400), ylim=(290, 0))
         axes.axis("off")
-        after = ("then: far from the reference", "then: close to it", "the answer ends")
+        after = ("then far from it", "then close to it", "the answer ends")
         for k, (name, chance, then) in enumerate(zip(names, before, after, strict=True)):
             y = 60 + 85 * k
             axes.add_patch(FancyArrowPatch((42, 145), (118, y), arrowstyle="-|>",
                                            mutation_scale=13, color=GREY, lw=1.4))  # fmt: skip
             axes.text(126, y - 6, f"{name}: {chance:.2f}", fontsize=12, weight="bold", va="center")
-            axes.text(126, y + 18, f"reference 0.33; {then}", fontsize=TEXT, va="center")
+            axes.text(126, y + 18, f"reference 0.33, {then}", fontsize=TEXT, va="center")
         axes.text(6, 145, "start", fontsize=12, va="center")
-        bars = figure.add_axes((0.52, 0.13, 0.47, 0.74))
+        bars = figure.add_axes((0.55, 0.1, 0.44, 0.87))
+        bars.set_ylim(-0.15, 0.08)
         width = 0.26
         for k, (name, push) in enumerate(pushes.items()):
             color, hatch = looks[name]
@@ -302,8 +305,7 @@ def first_word(before: Sequence[float], pushes: Mapping[str, Sequence[float]]) -
         bars.set_xticks(range(3), names)
         bars.tick_params(labelsize=TEXT)
         bars.set_ylabel("push on the logit", fontsize=TEXT)
-        bars.legend(loc="upper center", bbox_to_anchor=(0.5, 1.22), ncols=3, fontsize=TEXT,
-                    columnspacing=1, handlelength=1.4)  # fmt: skip
+        bars.legend(loc="upper left", bbox_to_anchor=(0.2, 0.34), fontsize=TEXT)
 
     told = "; ".join(
         f"{name}: " + ", ".join(f"{x:+.4f}".replace("-", "−") for x in push)
@@ -335,8 +337,8 @@ def trust_region(
         triangle(axes, ("A, pays 1", "B, pays ½", "C, pays 0"))
         for level in np.arange(0.1, 1.0, 0.1):
             axes.plot(*_level(level, rewards).T, color=BLUE, lw=0.8, alpha=0.35, zorder=0)
-        axes.plot(*(rings["limit"] @ CORNERS).T, color=GREEN, lw=2.6)
-        axes.plot(*(rings["model"] @ CORNERS).T, color=GREEN, lw=1.4, ls=":")
+        axes.plot(*(rings["limit"] @ CORNERS).T, color=WINE, lw=2.6)
+        axes.plot(*(rings["model"] @ CORNERS).T, color=WINE, lw=1.4, ls=":")
         for name, (path, end) in steps.items():
             color, dashes, mark = looks[name]
             axes.plot(*(path @ CORNERS).T, color=color, ls=dashes, lw=2.4)
@@ -344,8 +346,8 @@ def trust_region(
         axes.plot(*(old.numpy() @ CORNERS), "X", color=GREY, ms=11, mec="white", zorder=6)
         key = [
             (GREY, "✕", f"the old policy: A has {old[0]:.2f}"),
-            (GREEN, "—", f"the limit KL(π_old‖π) = {delta}"),
-            (GREEN, "···", "the quadratic model of it"),
+            (WINE, "—", f"the limit KL(π_old‖π) = {delta}"),
+            (WINE, "···", "the quadratic model of it"),
             (BLUE, "—", "equal reward: up and right is better"),
         ]
         for name, (_, end) in steps.items():
