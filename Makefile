@@ -1,8 +1,11 @@
 # make lab     the course in JupyterLab        make test    every check of the project
-# Both make the virtual environment in .venv on first use.
+# Both make the virtual environment in .venv on first use; `make lab` installs what a learner needs
+# (requirements.txt), `make test` adds the rest (requirements-test.txt).
 
 PYTHON ?= python3
 NB ?=
+PRESENT ?=
+WORKERS ?= 2
 LAB_FLAGS ?=
 PYTEST_FLAGS ?=
 
@@ -13,22 +16,30 @@ else
 BIN := $(VENV)/bin
 endif
 READY := $(VENV)/.installed
+READY_TO_TEST := $(VENV)/.installed-test
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help lab fresh test pages lock clean
+.PHONY: help lab fresh test quick mutants bench pages lock clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make lab          open the course in JupyterLab (your copy, in work/)"
-	@echo "make fresh NB=06  a new copy of page 06; your old one is kept"
-	@echo "make test         lint, unit tests, every notebook, the browser"
-	@echo "make pages        execute every page again from its text twin"
-	@echo "make lock         resolve requirements.txt anew from pyproject.toml"
-	@echo "make clean        remove .venv (work/ stays)"
+	@echo "make lab            open the course in JupyterLab (your copy, in work/)"
+	@echo "make lab PRESENT=1  the same, to show others: one page, larger letters"
+	@echo "make fresh NB=06    a new copy of page 06 (or NB=ppo); your old one is kept"
+	@echo "make fresh NB=--all a new copy of every page that you have not touched"
+	@echo "make quick          lint, types, the tests of losses and toys: a minute"
+	@echo "make test           lint, types, every test, every notebook, the browser"
+	@echo "make mutants        plants bugs and sees the tests catch them: an hour"
+	@echo "make bench          how quickly a picture follows a key, beside a bare slider"
+	@echo "make pages          execute every page again from its text twin"
+	@echo "make lock           resolve both locks anew from pyproject.toml"
+	@echo "make clean          remove .venv (work/ stays)"
 	@echo
-	@echo "PYTHON=python3.12 chooses the interpreter; LAB_FLAGS and PYTEST_FLAGS are passed on."
+	@echo "PYTHON=python3.12 chooses the interpreter, WORKERS=4 the processes of make test;"
+	@echo "LAB_FLAGS and PYTEST_FLAGS are passed on."
 
-# The stamp is newer than the lock: nothing to install. An existing .venv is kept, so a torch
+# The stamps are newer than the locks: nothing to install. An existing .venv is kept, so a torch
 # that was put there first (CPU-only, say) stays.
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -42,8 +53,15 @@ $(READY): requirements.txt pyproject.toml
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
+$(READY_TO_TEST): $(READY) requirements-test.txt
+	@echo "Installing what the tests need beside them ..."
+	@$(PIP) install -r requirements-test.txt
+	@touch $(READY_TO_TEST)
+
+# exec: no shell in between, so that a signal to make reaches JupyterLab and, from there, its kernels.
+lab: export RLNB_PRESENT := $(PRESENT)
 lab: $(READY)
-	@$(BIN)/python -m rlnb.classroom.workspace open $(LAB_FLAGS)
+	@exec $(BIN)/python -m rlnb.classroom.workspace open $(LAB_FLAGS)
 
 fresh: $(READY)
 	@$(BIN)/python -m rlnb.classroom.workspace fresh "$(NB)"
@@ -51,23 +69,34 @@ fresh: $(READY)
 pages: $(READY)
 	@$(BIN)/python -m rlnb.classroom.pages build --all
 
-test: $(READY)
-	@$(BIN)/ruff check --quiet . && echo "ruff: nothing to say"
-	@$(BIN)/python -m pytest $(PYTEST_FLAGS)
+.PHONY: lint
+lint: $(READY_TO_TEST)
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && echo "ruff: nothing to say"
+	@$(BIN)/mypy
 
-# Exact public versions of what pyproject.toml asks for, resolved in an environment of its own.
-# Left out: pip itself, local build tags (+cpu), and what only some platforms get from torch or
-# JupyterLab as a dependency (CUDA libraries, appnope, pywinpty). To hold a version:
-# make lock LOCK_WITH="torch==2.13.0". tests/test_setup.py says what environment.yml then needs.
+# A file of tests stays in one process, where its fixtures are; the order is tests/conftest.py's.
+test: lint
+	@$(PYTEST) -n $(WORKERS) --no-loadscope-reorder --time-left $(PYTEST_FLAGS)
+
+QUICK := tests/objective $(wildcard tests/interop) tests/toys rlnb/objective $(wildcard rlnb/interop) rlnb/toys
+quick: lint
+	@$(PYTEST) -q -n $(WORKERS) --no-loadscope-reorder $(QUICK) $(PYTEST_FLAGS)
+
+mutants: $(READY_TO_TEST)
+	@$(BIN)/python tests/mutants/run.py
+
+bench: $(READY_TO_TEST)
+	@$(BIN)/python tests/benchmarks/explorer_latency.py
+
+# Exact public versions of what pyproject.toml asks for, resolved in an environment of its own and
+# divided by .ci/write_locks.py. Left out: local build tags (+cpu), and what only some platforms get
+# (CUDA libraries, appnope, pywinpty). To hold a version: make lock LOCK_WITH="torch==2.13.0".
 LOCK_WITH ?=
-ONLY_SOMEWHERE := ^(appnope|colorama|cuda[-_]|nvidia|pip=|pywin|triton|wheel=)
 lock:
 	rm -rf $(VENV)-lock
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet setuptools $(LOCK_WITH) -e ".[training,lab,parity,test]"
-	{ echo "# The exact versions the course is tested with. Written by \`make lock\`."; \
-	  $(VENV)-lock/bin/python -m pip freeze --all --exclude-editable \
-	  | sed -E 's/\+[A-Za-z0-9.]+$$//' | grep -viE '$(ONLY_SOMEWHERE)'; } > requirements.txt
+	$(VENV)-lock/bin/python .ci/write_locks.py
 	rm -rf $(VENV)-lock
 
 clean:

@@ -1,6 +1,7 @@
 """Policy optimisation for language models, derived from REINFORCE and run.
 
-    from rlnb import ZOO, Batch, Objective     # the methods (torch and numpy)
+    from rlnb import ZOO, Batch, Objective     # the methods (torch only)
+    from rlnb import from_trl, explain_config  # the words of TRL and verl, read and answered
     from rlnb import check                     # the exercises' checks
     from rlnb.toys import running_group        # worlds small enough to know the answer
     import rlnb.training                       # a real model (adds transformers)
@@ -14,9 +15,26 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["ZOO", "Batch", "Objective", "check"]
+__all__ = [
+    "ZOO",
+    "Batch",
+    "Objective",
+    "check",
+    "explain_config",
+    "from_trl",
+    "from_verl",
+    "rosetta",
+    "to_trl",
+    "to_verl",
+]
 
-_HOME = {"ZOO": "rlnb.objective", "Batch": "rlnb.objective", "Objective": "rlnb.objective"}
+# name -> the module it is an attribute of
+_HOME = {
+    **dict.fromkeys(("ZOO", "Batch", "Objective"), "rlnb.objective"),
+    **dict.fromkeys(
+        ("explain_config", "from_trl", "from_verl", "rosetta", "to_trl", "to_verl"), "rlnb.interop"
+    ),
+}
 
 
 def __getattr__(name: str) -> Any:

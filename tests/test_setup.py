@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import importlib.util
 import os
 import re
 import shutil
@@ -28,19 +29,37 @@ STANDARD = set(sys.stdlib_module_names)
 IMPORT_NAMES = {
     "huggingface-hub": "huggingface_hub",
     "ipython": "IPython",
+    "jupyter-client": "jupyter_client",
     "pillow": "PIL",
+    "pytest-xdist": "xdist",
     "pyyaml": "yaml",
+    "websocket-client": "websocket",
 }
 
 
-def lock() -> dict[str, str]:
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    pins = [line.split("==") for line in lines if line and not line.startswith("#")]
+TEST_LOCK = "requirements-test.txt"
+EXTRAS = PROJECT["optional-dependencies"]
+LEARNER_EXTRAS = ("training", "lab")
+
+
+def pinned_lines(name: str) -> list[str]:
+    lines = (ROOT / name).read_text().splitlines()
+    return [line for line in lines if not line.startswith(("#", "-r "))]
+
+
+def learner_lock() -> dict[str, str]:
+    pins = [line.split("==") for line in pinned_lines("requirements.txt")]
     return {canonicalize_name(name): version for name, version in pins}
 
 
-def declared() -> dict[str, Requirement]:
-    groups = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+def lock() -> dict[str, str]:
+    """Both files: what `make test` installs."""
+    pins = [line.split("==") for line in pinned_lines(TEST_LOCK)]
+    return learner_lock() | {canonicalize_name(name): version for name, version in pins}
+
+
+def declared(extras=tuple(EXTRAS)) -> dict[str, Requirement]:
+    groups = [PROJECT["dependencies"], *(EXTRAS[extra] for extra in extras)]
     found = [Requirement(line) for group in groups for line in group]
     return {canonicalize_name(requirement.name): requirement for requirement in found}
 
@@ -55,13 +74,13 @@ def project_files() -> list[Path]:
             folders.clear()
             continue
         folders[:] = [name for name in folders if name not in skipped and "checkpoint" not in name]
-        paths = [Path(folder, name) for name in names]
+        paths = [Path(folder, name) for name in names if name not in skipped]  # .git: a worktree
         files += [path for path in paths if path.suffix in kinds]
     return files
 
 
 def test_lock_holds_exact_public_versions_for_every_platform():
-    for line in (ROOT / "requirements.txt").read_text().splitlines()[1:]:
+    for line in pinned_lines("requirements.txt") + pinned_lines(TEST_LOCK):
         assert re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9a-z.]*", line), line
     somewhere = ("nvidia", "triton", "cuda", "appnope", "pywinpty", "pip", "rlnb")
     assert not [name for name in lock() if name.startswith(somewhere)]
@@ -72,6 +91,33 @@ def test_lock_satisfies_pyproject():
     for name, requirement in declared().items():
         assert name in lock(), f"{name} is declared and not locked: make lock"
         assert requirement.specifier.contains(lock()[name]), f"{requirement} but {lock()[name]}"
+
+
+def write_locks():
+    """.ci/write_locks.py as a module."""
+    spec = importlib.util.spec_from_file_location("write_locks", ROOT / ".ci" / "write_locks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_learner_is_spared_what_only_tests_need():
+    heavy = {"trl", "accelerate", "datasets", "pyarrow", "pandas", "playwright", "pytest", "mypy"}
+    assert not heavy & set(learner_lock())
+    assert heavy <= set(lock())
+    assert not set(learner_lock()) & {line.split("==")[0] for line in pinned_lines(TEST_LOCK)}
+
+
+def test_the_learners_lock_has_all_that_the_learners_packages_need_in_turn():
+    module = write_locks()
+    needed = module.with_what_they_need(module.asked_for(module.LEARNER_EXTRAS))
+    assert needed == set(learner_lock())
+    assert {"tornado", "sympy", "pillow"} <= needed, "named by no extra, needed by one's packages"
+
+
+def test_both_locks_are_what_the_script_writes_here():
+    for path, text in write_locks().locks().items():
+        assert path.read_text() == text, f"{path.name}: make lock"
 
 
 def test_what_is_installed_is_the_lock():
@@ -90,8 +136,8 @@ def test_conda_gets_the_same_packages_at_the_same_versions():
     options = [line for line in pip["pip"] if line.startswith("-")]
     assert options == ["-c requirements.txt", "-e ."], "-c pins what is not listed here"
     pins = dict(line.split("==") for line in pip["pip"] if not line.startswith("-"))
-    assert set(pins) == set(declared())
-    assert pins == {name: lock()[name] for name in pins}
+    assert set(pins) == set(declared(LEARNER_EXTRAS))
+    assert pins == {name: learner_lock()[name] for name in pins}
 
 
 def test_environment_check_asks_for_what_pyproject_asks_for():
@@ -127,16 +173,25 @@ def imports(path: Path) -> set[str]:
     return names
 
 
-def test_every_import_is_declared_in_pyproject():
+def undeclared(folder: str, extras, besides: set[str]) -> list[str]:
+    """One sentence per file that imports what neither these extras nor `besides` give."""
+    known = {IMPORT_NAMES.get(name, name) for name in declared(extras)} | STANDARD | besides
+    found = {path: imports(path) - known for path in sorted((ROOT / folder).rglob("*.py"))}
+    return [f"{path.relative_to(ROOT)}: {sorted(names)}" for path, names in found.items() if names]
+
+
+def test_tests_import_only_what_pyproject_declares():
     ours = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {"rlnb"}
-    known = {IMPORT_NAMES.get(name, name) for name in declared()} | STANDARD | ours
-    for path in [*(ROOT / "rlnb").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
-        unknown = imports(path) - known
-        assert not unknown, f"{path.relative_to(ROOT)} imports {sorted(unknown)}"
+    assert not undeclared("tests", EXTRAS, ours)
+
+
+@pytest.mark.parametrize("folder", ["rlnb", "notebooks"])
+def test_package_and_pages_import_only_what_a_learner_has(folder):
+    assert not undeclared(folder, LEARNER_EXTRAS, {"rlnb"})
 
 
 ALLOWED = {
-    "objective": {"numpy", "torch"},
+    "objective": {"numpy", "torch", "rlnb"},
     "toys": {"numpy", "torch", "rlnb"},
     "training": {
         "numpy",
@@ -148,10 +203,12 @@ ALLOWED = {
         "tqdm",
         "transformers",
     },
+    "interop": {"torch", "rlnb"},
 }
-LAZY = {"reading.py": {"yaml"}}  # asked for when a YAML file is read; a sentence when it is absent
+LAZY = {"configuration.py": {"yaml"}}  # asked for when YAML is read; a sentence without it
 ABOVE = {  # what each may not load of ours: arrows run down only
-    "objective": ("rlnb.toys", "rlnb.training", "rlnb.classroom"),
+    "objective": ("rlnb.interop", "rlnb.toys", "rlnb.training", "rlnb.classroom"),
+    "interop": ("rlnb.toys", "rlnb.training", "rlnb.classroom"),
     "toys": ("rlnb.training", "rlnb.classroom"),
     "training": ("rlnb.classroom",),
 }
@@ -210,8 +267,7 @@ def test_licence_is_mit():
 def test_readme_names_only_make_targets_that_exist():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     commands = re.findall(r"(?:`|^|&& |\b)make ([a-z]+)\b", (ROOT / "README.md").read_text(), re.M)
-    named = set(commands) & {"lab", "test", "fresh", "pages", "lock", "clean", "help"}
-    assert {"lab", "test", "fresh"} <= named <= targets
+    assert {"lab", "test", "fresh"} <= set(commands) <= targets
 
 
 def test_ci_runs_the_command_of_the_readme():
@@ -225,7 +281,7 @@ needs_make = pytest.mark.skipif(not shutil.which("make"), reason="make is not in
 
 @pytest.fixture
 def copy(tmp_path):
-    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+    for name in ("Makefile", "requirements.txt", TEST_LOCK, "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     bare = {"PATH": os.environ["PATH"]}  # without the flags of an outer make
     return lambda *words: subprocess.run(
@@ -237,7 +293,7 @@ def copy(tmp_path):
 def test_make_alone_says_what_it_can_do(copy):
     done = copy()
     assert done.returncode == 0
-    for target in ("make lab", "make fresh NB=06", "make test"):
+    for target in ("make lab", "make fresh NB=06", "make test", "make quick", "make bench"):
         assert target in done.stdout
 
 
@@ -259,8 +315,50 @@ def test_second_make_installs_nothing(copy, tmp_path):
     (bin_ / "python").symlink_to("/bin/echo")  # prints what it would have been asked to do
     first, second = copy("lab"), copy("lab")
     assert "-m pip" in first.stdout and "-r requirements.txt" in first.stdout
+    assert TEST_LOCK not in first.stdout, "a learner needs no TRL"
     assert "pip" not in second.stdout
     assert "-m rlnb.classroom.workspace open" in second.stdout
+
+
+@needs_make
+def test_make_test_installs_both_locks_and_asks_for_lint_and_types_first(copy, tmp_path):
+    bin_ = tmp_path / ".venv" / "bin"
+    bin_.mkdir(parents=True)
+    for name in ("python", "ruff", "mypy"):
+        (bin_ / name).symlink_to("/bin/echo")
+    said = copy("test", "WORKERS=3").stdout
+    order = ["-r requirements.txt", f"-r {TEST_LOCK}", "check --quiet .", "-m pytest -n 3"]
+    positions = [said.index(words) for words in order]
+    assert positions == sorted(positions)
+    assert "pip" not in copy("test").stdout
+
+
+@needs_make
+def test_a_signal_to_make_reaches_jupyterlab(copy, tmp_path):
+    """`kill` of a make that runs a shell that runs JupyterLab would end the first two only."""
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *workspace\\ open*)\n'
+        'echo "present=$RLNB_PRESENT $PPID"; exec sleep 60;; esac\n'
+    )
+    python.chmod(0o755)
+    copy("fresh", "NB=--version")  # makes the stamp
+    make = subprocess.Popen(
+        ["make", "lab", "PRESENT=1", "LAB_FLAGS='a flag in quotes'"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PATH": os.environ["PATH"]},
+    )
+    try:
+        assert make.stdout.readline() == f"present=1 {make.pid}\n"
+        make.terminate()
+        rest = make.communicate(timeout=10)[0]  # waits until nobody holds the other end
+        assert rest == ""
+    finally:
+        make.kill()
 
 
 def browser_tests_without_a_browser(tmp_path, ci: str):

@@ -258,6 +258,7 @@ for seed in range(100):
     a, b = a / a.sum(), b / b.sum()
     gap = cross_entropy(a, b) - entropy(a) - kl(a, b)
     assert gap.abs() < 1e-12 and kl(a, b) > 0
+# "Cross-entropy is entropy plus KL": true
 
 # %% [markdown]
 # So the loss has a floor, and the floor is not 0. Train the student on those answers and
@@ -340,6 +341,7 @@ for way, (m, s, value) in zip(["forward"] + 3 * ["reverse"], fits):
 assert abs(fits[0][0]) < 1e-4 and abs(fits[0][1] - 10**0.5) < 1e-4
 assert abs(fits[1][0] - 3) < 0.02 and abs(fits[1][1] - 1) < 0.03
 assert abs(fits[1][0] + fits[2][0]) < 1e-4       # which peak: the start
+# "KL is not symmetric": true
 
 # %% [markdown]
 # Forward: mean 0, deviation $\sqrt{10}=3.1623$. It *covers*, gap and all. Reverse: one

@@ -133,6 +133,7 @@ print(f"answers of 100 tokens, 50,000 words: about 10^{digits:.1f}")
 assert drawn.grad_fn is None and not drawn.requires_grad
 assert (trick - true_gradient(policy, grade)).abs().max() < 1e-12
 assert abs(digits - 469.9) < 0.05
+# "no gradient flows through it": true
 
 # %% [markdown]
 # ## The surrogate loss
@@ -263,6 +264,7 @@ grad = torch.autograd.grad(loss, flat)[0]
 print(f"centred: loss {loss.abs().item():.4f}, "
       f"gradient norm {grad.norm():.4f}")
 assert loss.abs() < 1e-12 and grad.norm() > 0.2
+# "The policy gradient is the mean of reward times the gradient": true
 
 # %% [markdown]
 # > **A popular lesson** takes four answers with rewards 1, 0, 1, 0, averages the
@@ -281,6 +283,10 @@ for b, claim in ((0.0, (3/16, -1/16, -1/16)), (0.5, (1/8, -1/8, 0))):
     print(f"baseline {b}: good {push[0]:+.4f}, bad {push[1]:+.4f}, "
           f"never drawn {push[7]:+.4f}")
     assert torch.allclose(push[[0, 1, 7]], torch.tensor(claim), atol=1e-12)
+of_two, = torch.autograd.grad(theta.log_softmax(0)[[0, 2]].mean(), theta)
+print(f"mean over the 2 good ones alone: good {of_two[0]:+.4f}")
+assert torch.isclose(of_two[0], torch.tensor(2 * 3 / 16))  # 2 times 3/16
+# "take the mean gradient of the two good answers": sloppy
 
 # %% [markdown]
 # Only a baseline tells a bad answer from one that was never seen.
@@ -560,6 +566,7 @@ print(f"prefixes: {(2**3 - 1) // (2 - 1)} here, "
       f"10^{math.log10(1e5) * 9:.0f} at V = 100,000 and T = 10")
 assert one_call == 99_999
 assert greedy({}) == (0, 1, 1) and greedy({(1,): 1.5}) != (0, 1, 1)
+# "does not fail at the argmax over tokens": true
 
 # %% [markdown] tags=["cited:B16", "cited:B18"]
 # > **Greedy only?** Value-based methods, one reads, can only end in a deterministic greedy

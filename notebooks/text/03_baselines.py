@@ -117,6 +117,7 @@ for b in (0.01, 0.75, 0.78, 5.0, -10.0):
     print(f"b {b:6.2f}: {ratio:8.4f} of the variance without")
     assert (ratio < 1) == (0 < b < 2 * best)
 assert variance(-10) > 500 * variance(0)
+# "keeps the gradient unbiased and lowers its variance": sloppy
 
 # %% [markdown]
 # ## What it may depend on
@@ -234,6 +235,7 @@ for G in (2, 4, 6):
     assert torch.allclose(mean - g, -g / G, atol=1e-12)
     assert torch.allclose(loo, g, atol=1e-12)
     assert torch.allclose(long.bias, -long.truth / G, atol=1e-12)
+# "GRPO's mean contains the answer's own reward": true
 
 # %% [markdown]
 # > **"Subtract the mean reward of the batch: no bias."** A nit of the same kind, with the
@@ -244,6 +246,7 @@ for N in (4, 64):
     m = estimator_moments(three, R, ZOO["reinforce_batch_mean"], N)
     print(f"N = {N:2d}: mean / truth", four(m.mean / m.truth))
     assert torch.allclose(m.mean, (N - 1) / N * g, atol=1e-12)
+# "Subtract the mean reward of the batch": sloppy
 
 # %% [markdown]
 # ## Noise, in a unit that a learning rate cannot fake
@@ -292,6 +295,7 @@ for G in (2, 4, 8, 16):
     factor = q[rows].prod(1) @ A**2 / q.prod()   # sigma^2 = 0.3 x 0.7
     print(f"G = {G}: var(r - b) is {factor:.4f} of sigma^2, {G} answers")
     assert abs(factor - (1 + 1 / (G - 1))) < 1e-12
+# "A larger group has a steadier baseline at linear cost": true
 
 # %% [markdown]
 # ## The division by the std
@@ -322,6 +326,7 @@ for name, rewards in (("0/1", (1, 0, 0)), ("graded", (1, 0.2, 0))):
             assert abs(m.mean[1] - 0.030) < 1e-6
     print(f"{'':7s} truth      ", four(m.truth))
 assert cosines == [1, 1, 1, 0.937, 0.981, 0.995]
+# "Dividing by the std only rescales": sloppy
 
 # %% [markdown]
 # With 0/1 rewards a right answer's $A$ has some expectation $a_+$ over the rest of its
@@ -366,6 +371,7 @@ for gap in (1.0, 0.001):
         theirs, = torch.autograd.grad(dpo, seq.logits)
         assert (ours - theirs / beta).abs().max() < 1e-12
     assert torch.equal(A, torch.tensor([1.0, -1.0]))
+# "With two answers per prompt GRPO is pairwise": true
 
 # %% [markdown]
 # A gap of 0.001 between two rewards pulls as hard as a gap of 1: only the winner counts.
@@ -375,16 +381,26 @@ for gap in (1.0, 0.001):
 # > be new, and it is 0 whenever the others agree.
 
 # %% tags=["claim:G17"]
+plain = pair.replace(advantage=group_zscore(eps=0.0))
 for G in (2, 4, 6):
-    r = torch.rand(5, G, generator=torch.Generator().manual_seed(G))
-    std = r.std(1, correction=0, keepdim=True)
-    ratio = (leave_one_out(r) / std) / (group_mean(r) / std)
-    print(f"G = {G}: times {ratio.mean():.4f}")
-    assert torch.allclose(ratio, torch.tensor(G / (G - 1)))
-r = torch.tensor([1.0, 0.0, 0.0, 0.0])
-others = torch.stack([r[torch.arange(4) != i] for i in range(4)])
-print("std of the others", four(others.std(1, correction=0)))
-assert others[0].std(correction=0) == 0          # for the odd one out
+    r = torch.rand(G, generator=torch.Generator().manual_seed(G))
+    group = Bandit(torch.zeros(G)).batch(list(range(G)), r, G)
+    z = plain.prepare(group).advantages[:, 0]                    # GRPO's
+    mixed = leave_one_out(r[None])[0] / r.std(correction=0)
+    print(f"G = {G}: times {(mixed / z).mean():.4f}")
+    assert torch.allclose(mixed, z * G / (G - 1), atol=1e-12)
+
+def std_of_others(r):
+    return torch.stack([r[torch.arange(len(r)) != i].std(correction=0)
+                        for i in range(len(r))])
+
+new = leave_one_out(r[None])[0] / std_of_others(r)
+print("leave-one-out std too, G = 6: times", four(new / z))
+assert (new / z).max() > 1.2 * (new / z).min()   # no rescaling: it is new
+odd = torch.tensor([1.0, 0.0, 0.0, 0.0])
+print("std of the others, rewards 1 0 0 0:", four(std_of_others(odd)))
+assert std_of_others(odd)[0] == 0                # undefined for the first
+# "RLOO's baseline combined with GRPO's std": conditional
 
 # %% [markdown]
 # ## One mean for the batch, or one per prompt?
@@ -464,6 +480,7 @@ for arms in (2, 10, 50):
 assert noise[2, "batch mean"] < noise[2, "leave-one-out"] / 4
 for arms in (10, 50):
     assert noise[arms, "leave-one-out"] < noise[arms, "batch mean"] / 2
+# "A baseline per prompt beats one mean over the batch": conditional
 
 # %%
 for q in (0.1, 0.3, 0.9):                        # the two-armed bandit
@@ -578,6 +595,7 @@ for name, obj in (("never clipped", wide), ("clip 0.2", ZOO["dr_grpo"])):
     off = estimator_moments(seq, ok, obj, G, old_policy=old)
     print(f"older answers, {name}: cosine {off.cosine:.4f}")
     assert off.cosine < 0.9999
+# "Without std and without 1/length, GRPO is an unbiased": conditional
 
 # %% [markdown]
 # The older policy is $3\nabla J$ behind. Never clipped, 0.9970: a token's ratio corrects the
@@ -602,6 +620,7 @@ for k in (1, 5, 9):                              # right answers of 10
     print(f"V = {q}: var of the mean at G = 16: {sigma**2 / 16:.4f}; "
           f"weights {four(weight)}, limit {1 / sigma:.4f}")
     assert abs(weight[-1] - 1 / sigma) < 0.1 and weight[0] < weight[-1]
+# "As the group grows GRPO approaches REINFORCE": sloppy
 
 # %% [markdown]
 # Not one baseline but three, 0.1, 0.5 and 0.9; not one scale but two, 3.3333 and 2.
@@ -611,7 +630,7 @@ for k in (1, 5, 9):                              # right answers of 10
 # > proportion to $1/i$:
 
 # %% tags=["claim:G21"]
-zipf = 1 / torch.arange(1, 101.0)
+zipf = 1 / (1 + torch.arange(100.0))
 zipf = zipf / zipf.sum()
 distinct = {}
 for G in (2, 8, 64):
@@ -620,6 +639,7 @@ for G in (2, 8, 64):
           f"share {distinct[G] / G:.2f}")
 assert round(distinct[8], 1) == 6.7 and round(distinct[64], 1) == 31.4
 assert distinct[2] / 2 > distinct[8] / 8 > distinct[64] / 64
+# "Larger groups may reduce diversity": sloppy
 
 # %% [markdown] tags=["cited:B19"]
 # > **"Critic-free methods have won."** They are what most open recipes used, being simple

@@ -79,6 +79,7 @@ assert k1(l).min() < 0 and k3(l).min() > 0
 
 grid = torch.arange(-20_000, 20_001) / 1000  # log-ratios
 assert k3(grid).min() == 0 and grid[k3(grid) == 0].tolist() == [0.0]
+# "is never negative": true
 
 # %% [markdown]
 # $k_1$ is negative on two tokens of four and right on average; $k_3$ is right and never negative.
@@ -130,6 +131,7 @@ for name, q in (("covers p", torch.tensor([0.5, 0.4, 0.1])),
           f"mean weight {q[seen] @ weight:.4f}")
 assert torch.isclose(estimate, torch.tensor(0.8))
 assert torch.isclose(truth, torch.tensor(1.4))
+# "An expectation under p can be had from samples of q": conditional
 
 # %% [markdown]
 # 0.8 instead of 1.4, and no sample looks odd. What gives it away is the mean weight: it is the share of
@@ -167,6 +169,7 @@ for mu in (0.5, 1.0, 2.0):
           f"  sampled", *[f"{s:.4f}" for s in drawn])
     assert torch.isclose(variance, torch.tensor(mu**2).exp() - 1)
 assert round(share.item(), 3) == 0.018
+# "Importance ratios explode when the two distributions drift": true
 
 # %% [markdown]
 # 78 %, 37 % and 1.8 % of the samples are left at $\mu=0.5$, 1 and 2. Read the last line again: the sampled
@@ -202,6 +205,7 @@ for T in (1, 10, 100, 1000):
     assert torch.isclose(variance, torch.tensor(1.04**T - 1), rtol=1e-8)
 assert round(product_moments(100)[1].item(), 1) == 49.5
 assert 1e17 < product_moments(1000)[1] < 2e17
+# "its variance explodes": true
 
 # %% [markdown]
 # Unbiased at every length: the mean is 1. Half of all answers of 1,000 tokens have a weight below
@@ -306,6 +310,7 @@ l_gap = (narrow / wide[:2]).log()           # the third is never drawn
 kl_gap, k3_gap = narrow @ l_gap, narrow @ k3(l_gap)
 print("support gap of 0.2: KL", show(kl_gap), " E k3", show(k3_gap))
 assert torch.isclose(kl_gap - k3_gap, torch.tensor(0.2))
+# "k3 is an unbiased estimate": conditional
 
 # %% [markdown]
 # The gap costs exactly the mass that is missed, because $\mathbb{E}_\pi[\pi_\text{ref}/\pi]$ is then 0.8 and
@@ -344,6 +349,7 @@ def spread(k):
 print("rare token that the reference likes: KL", show(rare @ l_rare),
       " std k1", show(spread(k1)), " std k3", show(spread(k3)))
 assert spread(k3) > 10 * spread(k1)
+# "k3 has lower variance than the plain log-ratio": conditional
 
 # %% [markdown]
 # 0.63 nats *per token* is a policy that has left. In ordinary runs $k_3$ is the quieter one. The last line
@@ -465,6 +471,7 @@ assert which(kl_gradient(k3)) == F and which(kl_gradient(k1)) == "0"
 assert which(kl_gradient(k2)) == R
 at_ref = compute(0.0)
 assert at_ref["length"]["k3"] < 1e-12 and at_ref["kl"] < 1e-12
+# "k3 is unbiased, so put it in the loss": sloppy
 
 # %% [markdown]
 # At 0.001 nats per token there is nothing to see. At 0.4 the directions differ by 13
@@ -562,6 +569,7 @@ print("  k2 per token, in loss", show(in_loss.mean[0]))
 assert torch.allclose(in_reward.mean, -beta * g["reverse"], atol=1e-12)
 assert torch.allclose(in_loss.mean, -beta * g["k2 per token"], atol=1e-12)
 assert in_reward.mean[0, 0] < 0 < in_loss.mean[0, 0]
+# "PPO puts the KL in the reward, GRPO puts it in the loss": true
 
 # %% [markdown]
 # ## A constraint instead: TRPO
@@ -751,6 +759,7 @@ for beta in (0.04, 0.1, 0.2):
           f"{optimum_k3(beta):.4f}")
 assert [round(optimum(b), 3) for b in (0.04, 0.1, 0.2)] \
     == [1.0, 0.688, 0.015]
+# "the KL leash mostly keeps the policy from moving far": conditional
 
 # %% [markdown]
 # At the usual 0.04 the leash hardly holds. At 0.2 it does, *for this KL*. $k_3$ in the
@@ -784,6 +793,8 @@ for name, cdf in tails.items():
 light, heavy = true.values()
 assert light == sorted(light) and light[-1] > 2.7
 assert max(heavy) == heavy[2] and heavy[-1] < 0.05
+# "fine with verifiable rewards and dangerous with": conditional
+# "As the KL grows the true reward rises, peaks and then falls": conditional
 
 # %% [markdown]
 # A light tail: the truth still rises at $N=16384$, 8.7 nats out. A heavy one: it peaks near 16 and is gone,
@@ -813,6 +824,8 @@ def climb(p, steps=100, lr=200.0):
 
 print(f"start at 1e-4: {climb(1e-4):.4f}   start at 0: {climb(0.0):.4f}")
 assert climb(1e-4) > 0.99 and climb(0.0) == 0
+# "Without the KL term no reference model is needed": true
+# "what the reference model cannot do": sloppy
 
 # %% [markdown]
 # An answer at exactly 0 stays there under any learning rate, as in the support gap above.

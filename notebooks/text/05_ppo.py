@@ -62,6 +62,7 @@ for A, expected in ((1.0, [0.5, 1.0, 1.2]), (-1.0, [-0.8, -1.0, -1.5])):
     print("  clip(rho) * A", show(rho.clamp(0.8, 1.2) * A))
     print("  J            ", show(J))
     assert show(J) == expected
+# "PPO maximises the smaller of r·A and clip(r, 1±ε)·A": true
 
 # %% [markdown]
 # PPO takes the smaller of two terms, token by token: +1.5 counts as 1.2, −1.5 counts in full. TRPO,
@@ -100,6 +101,7 @@ print(f"{'A':15s}", corners[1])
 for objective in (unclipped, clip_only, surrogate_clip):
     print(f"{objective.__name__:15s}", slope(objective, *corners))
 assert slope(surrogate_clip, *corners) == [0, 1, -1, 0]
+# "The dead zone is symmetric": true
 
 # %% [markdown]
 # The last row: a good token that rose (first column) and a bad token that fell (fourth) have
@@ -119,6 +121,7 @@ print("with min ", slope(surrogate_clip, rho, bad))
 assert slope(clip_only, *corners) == [0, 0, 0, 0]
 assert slope(clip_only, rho, bad) == [0, -1, -1, -1, 0]
 assert slope(surrogate_clip, rho, bad) == [0, -1, -1, -1, -1]
+# "because a bare clip would push bad tokens down too far": wrong
 
 # %% [markdown]
 # Inside the band the clip alone corrects as before. Once a bad token has left it upwards (1.21),
@@ -162,7 +165,10 @@ print(f"two prompts: outside {outside2.sum()}, cut {cut2.sum()}")
 assert outside.sum() == 8 and cut.sum() == 4
 assert outside2.sum() > cut2.sum() > 0
 four = slope(surrogate_clip, *corners)
+print("slope in the corners:", list(zip(*corners, four)))
 assert four.count(0.0) == 2 and (four[1], four[2]) == (1, -1)
+# "An active clip puts a constant in the ratio's place": conditional
+# "Any token whose ratio leaves the band": wrong
 
 # %% [markdown]
 # Eight tokens are outside, four are cut. The other four went the wrong way: 0.75 with $A>0$; 3.5,
@@ -214,6 +220,8 @@ moved = z + torch.tensor([0.3, 0.0, 0.0])                    # token 0 only
 rho3 = (moved.log_softmax(0) - z.log_softmax(0)).exp()
 print("after a step on token 0 of 3:   ", show(rho3))
 assert (fresh_rho == 1).all() and (rho3[1:] < 1).all()
+# "A ratio of 2 means the token has become twice as likely": true
+# "For a good token the ratio climbs from below 1": sloppy
 
 # %% [markdown]
 # The step on token 0 took the other two below 1: probabilities add up to one.
@@ -225,17 +233,29 @@ assert (fresh_rho == 1).all() and (rho3[1:] < 1).all()
 # %% tags=["claim:A12"]
 from rlnb.objective import clip, logprob
 
-fresh = batch.replace(old_logprobs=batch.logprobs.detach(),
-                      advantages=stand_in)
-def gradient(objective, batch):
-    return torch.autograd.grad(objective(batch).loss, batch.logprobs)[0]
+z = torch.tensor([0.3, -0.5, 1.1], requires_grad=True)       # logits
+log_pi, log_old = z.log_softmax(0), torch.tensor([0.2, 0.5, 0.3]).log()
+for t in range(3):
+    d_ratio, d_log = (torch.autograd.grad(x[t], z, retain_graph=True)[0]
+                      for x in ((log_pi - log_old).exp(), log_pi))
+    print(f"token {t}: grad rho / grad log pi", show(d_ratio / d_log))
+    assert torch.allclose(d_ratio, (log_pi - log_old)[t].exp() * d_log)
 
-reinforce = gradient(ZOO["ppo"].replace(surrogate=logprob()), fresh)
+def gap(epsilon, batch):      # PPO's gradient against REINFORCE's
+    ppo, reinforce = (
+        torch.autograd.grad(objective(batch).loss, batch.logprobs)[0]
+        for objective in (ZOO["ppo"].replace(surrogate=clip(epsilon)),
+                          ZOO["ppo"].replace(surrogate=logprob())))
+    return (ppo - reinforce).abs().max().item()
+
+older = batch.replace(advantages=stand_in)
+fresh = older.replace(old_logprobs=batch.logprobs.detach())
 for epsilon in (0.01, 0.2, 0.9):
-    ppo = gradient(ZOO["ppo"].replace(surrogate=clip(epsilon)), fresh)
-    gap = (ppo - reinforce).abs().max().item()
-    print(f"epsilon {epsilon}: same gradient as REINFORCE, {gap < 1e-12}")
-    assert gap < 1e-12
+    print(f"epsilon {epsilon}: same gradient as REINFORCE, at the old "
+          f"policy {gap(epsilon, fresh) < 1e-12}, later "
+          f"{gap(epsilon, older) < 1e-12}")
+    assert gap(epsilon, fresh) < 1e-12 < 0.01 < gap(epsilon, older)
+# "at the old policy PPO's gradient is REINFORCE": true
 
 # %% [markdown]
 # ## A bound on what?
@@ -253,25 +273,28 @@ for epsilon in (0.01, 0.2, 0.9):
 g = torch.Generator().manual_seed(0)
 rho_r = 5 * torch.rand(100_000, generator=g)
 A_r = 2 * torch.rand(100_000, generator=g) - 1
-above = (surrogate_clip(rho_r, A_r) > rho_r * A_r).sum().item()
-print("J above rho * A in 100,000 random pairs:", above)
-assert above == 0
+above = (surrogate_clip(rho_r, A_r) > rho_r * A_r).sum()
+print("J above rho * A in 100,000 random pairs:", above.item())
 
 def gains(a, b):
     """(true gain in return, gain promised by J), from a = b = 0.5."""
-    promised = 0.0
+    promised, ratios = 0.0, []
     for first, second in ((1, 1), (1, 0), (0, 1), (0, 0)):
-        rho = torch.tensor([(a if first else 1 - a) / 0.5,
-                            (b if second else 1 - b) / 0.5])
+        rho = 2 * torch.tensor([a if first else 1 - a,
+                                b if second else 1 - b])
         A = torch.tensor([0.25 if first else -0.25,
                           first * (0.5 if second else -0.5)])
+        ratios.extend(show(rho))
         promised += 0.25 * surrogate_clip(rho, A).sum()
+    print("ratios", min(ratios), "to", max(ratios))
     return a * b - 0.25, promised.item()
 
 true, promised = gains(0.6, 0.48)
 print(f"return rises by {true:+.4f}, J promises {promised:+.4f}")
-assert abs(true - 0.038) < 1e-12 and abs(promised - 0.04) < 1e-12
+assert above == 0 and [round(true, 9), round(promised, 9)] == [0.038, 0.04]
 assert abs((promised - true) + (0.6 - 0.5) * (0.48 - 0.5)) < 1e-12
+# "it never exceeds the unclipped one": true
+# "the true return is at least that": sloppy
 
 # %% [markdown]
 # $J$ promised more than came. It weighs the second token by how often $\pi_\text{old}$ reaches it,
@@ -300,6 +323,7 @@ assert slope(surrogate_clip, 100.0, -1.0) == [-1]
 assert surrogate_clip(torch.tensor(100.0), torch.tensor(-1.0)) == -100
 assert slope(dual, 100.0, -1.0) == [0] and slope(dual, 2.0, -1.0) == [-1]
 assert dual(torch.tensor(100.0), torch.tensor(-1.0)) == -3
+# "Unclipped, r·A is unbounded; the clip guards against that": sloppy
 
 # %% [markdown]
 # A token drawn at probability 0.001, judged bad and risen to 0.1 since, would own the batch. verl
@@ -347,6 +371,7 @@ for seed in range(5):
     A_s = 2 * torch.rand(4, generator=g) - 1
     print(f"  random start {seed}, lr 0.1:  ",
           largest(0.1, 40, start, A_s - A_s.mean()))
+# "The clip bounds how far one update can move the policy": sloppy
 
 # %% [markdown]
 # The first three lines are identical with and without the clip, to the bit. At a learning rate of 3
@@ -419,16 +444,29 @@ assert min(final("chain_8_updates_clip")) > \
 # %% tags=["claim:A13"]
 import math
 
-def batches(goal, high, start=0.01):
-    """Batches until start * (1 + high)^n passes the goal."""
-    return math.ceil(math.log(goal / start) / math.log(1 + high))
+def one_batch(p, high, lr=0.002, goal=0.9):
+    """Ascend J on a good token at p until its slope is 0 (or p > goal)."""
+    z = torch.tensor(math.log(p / (1 - p)), requires_grad=True)
+    while z.sigmoid() < goal:
+        rho = z.sigmoid() / p
+        J = torch.min(rho, rho.clamp(1 - 0.2, 1 + high))
+        dz, = torch.autograd.grad(J, z)
+        if dz == 0:
+            break
+        z.data += lr * dz
+    return z.sigmoid().item()
 
-for high in (0.2, 0.28):
-    print(f"band up to {1 + high:.2f}: 0.01 -> {0.01 * (1 + high):.4f} in "
-          f"one batch; past 0.5 after {batches(0.5, high)}, "
-          f"past 0.9 after {batches(0.9, high)}")
-assert [batches(g, h) for g in (0.5, 0.9) for h in (0.2, 0.28)] \
-    == [22, 16, 25, 19]
+for high, counts in ((0.2, [22, 25]), (0.28, [16, 19])):
+    path = [0.01]
+    while path[-1] < 0.9:
+        path.append(one_batch(path[-1], high))
+    n = [sum(p < goal for p in path) for goal in (0.5, 0.9)]
+    print(f"band up to {1 + high:.2f}: 0.01 -> {path[1]:.4f} in one batch; "
+          f"past 0.5 after {n[0]}, past 0.9 after {n[1]}")
+    assert n == counts and abs(path[1] - 0.01 * (1 + high)) < 5e-5
+print(f"in one large step, lr 2: {one_batch(0.01, 0.2, lr=2.0):.4f}")
+assert one_batch(0.01, 0.2, lr=2.0) > 5 * 0.012     # past the edge
+# "can only rise to 0.012 before it is clipped": conditional
 
 # %% [markdown]
 # Likely tokens, on the other hand, hardly ever feel the upper clip: a probability cannot pass 1, so
@@ -440,18 +478,31 @@ assert [batches(g, h) for g in (0.5, 0.9) for h in (0.2, 0.28)] \
 # lines.
 
 # %% tags=["claim:A15", "claim:A16", "claim:A19"]
-print(f"largest ratio of a token at 0.9: {1 / 0.9:.4f}, below 1.2")
-print(f"never cut upwards from p = {1 / 1.2:.4f} on")
-print(f"probability at the edge: 0.9 can lose {0.9 - 0.9 * 0.8:.4f}, "
-      f"0.01 can gain {0.01 * 1.2 - 0.01:.4f}")
-print(f"log-ratio at the edge: {math.log(0.8):.4f} and {math.log(1.2):.4f}")
-for old, new in ((0.0001, 0.0002), (0.99, 0.80)):
-    rho_x, moved = new / old, abs(new - old)
-    print(f"{old} -> {new}: ratio {rho_x:.4f}, mass moved {moved:.4f}, "
-          f"{'inside' if 0.8 <= rho_x <= 1.2 else 'outside'} the band")
-assert 1 / 0.9 < 1.2 and round(1 / 1.2, 4) == 0.8333
-assert math.isclose(0.9 * 0.2, 0.18) and math.isclose(0.01 * 0.2, 0.002)
-assert 0.0002 / 0.0001 > 1.2 and 0.8 < 0.80 / 0.99 < 1.2
+def alive(old, A):             # the new probabilities that J still moves
+    rho = torch.arange(1, 400_001) / 1e5
+    rho = rho[rho <= 1 / old].requires_grad_()       # p stops at 1
+    surrogate_clip(rho, torch.tensor(A)).sum().backward()
+    return old * rho.detach()[rho.grad != 0]
+
+old = torch.arange(0.8, 0.9, 1e-5)                   # each risen to 1:
+free = torch.tensor(slope(surrogate_clip, (1 / old).tolist(), [1.0])) > 0
+top = alive(0.9, 1.0).max()
+print(f"at 0.9 alive up to {top:.4f}, ratio {top / 0.9:.4f}; "
+      f"never cut upwards from {old[free].min():.4f} on")
+down, up = alive(0.9, -1.0).min(), alive(0.01, 1.0).max()
+print(f"at the edge 0.9 can lose {0.9 - down:.4f}, 0.01 can gain "
+      f"{up - 0.01:.4f}; log-ratios {(down / 0.9).log():.4f} and "
+      f"{(up / 0.01).log():.4f}")
+left = {}
+for p, q, A in ((0.0001, 0.0002, 1.0), (0.99, 0.80, -1.0)):
+    left[p], = slope(surrogate_clip, [q / p], [A])
+    print(f"{p} -> {q}: ratio {q / p:.4f}, mass moved {abs(q - p):.4f}, "
+          f"slope {left[p]:.0f}")
+assert top > 0.9999 and abs(old[free].min() - 1 / 1.2) < 2e-5
+assert 0.9 - down > 80 * (up - 0.01) and left == {0.0001: 0, 0.99: -1}
+# "Likely tokens hardly ever feel the upper clip": true
+# "is wider than the way up for an unlikely one": conditional
+# "The most informative tokens are the ones the clip removes": sloppy
 
 # %% [markdown]
 # ## Where $A_t$ comes from: a critic
@@ -516,6 +567,7 @@ gaps = {"recursion - double sum": ours - double_sum,
 for name, gap in gaps.items():
     print(f"{name:24s} below 1e-12: {gap.abs().max().item() < 1e-12}")
     assert gap.abs().max() < 1e-12
+# "GAE is the (γλ)-weighted sum of TD residuals": true
 
 # %% [markdown]
 # ## What λ trades
@@ -568,6 +620,8 @@ for lam in (0.0, 0.5, 0.9, 0.95, 1.0):
     assert abs(mean - compute(lam)["gradient"]) < 1e-12      # the explorer
     assert abs(bias - 0.24 * (1 - lam) * (-0.5 - 0.4)) < 1e-12
     assert (mean < 0) == (lam == 0)
+# "With a wrong critic λ = 0 has low variance and high bias": true
+# "A badly fitted critic quietly poisons every advantage": true
 
 # %% [markdown]
 # λ = 0 pushes the better token *down*. "High bias" is the usual word; a wrong sign is what it can
@@ -653,6 +707,7 @@ print("E[r - beta k1]", show(shaped), " E[r] - beta KL",
       show((pi * reward).sum() - beta * KL))
 assert show(KL) == [0.0253] and k1.min() < 0 < KL
 assert torch.isclose(shaped, (pi * reward).sum() - beta * KL)
+# "the reward minus β times the KL to the reference": true
 
 # %% [markdown]
 # On the running group, answer 0 with β = 0.1, $V=0.5$ and λ = 1:
@@ -709,6 +764,7 @@ for lr in (1.0, 2.0, 4.0):
 print(f"all mass on one arm would be ln 10 = {math.log(10):.4f}")
 assert show(runs[0.0, 4.0][1][-1]) == [2.2728]
 assert show(runs[0.3, 4.0][1][-1]) == [0.4219]
+# "The clip and the KL to the reference solve different": true
 
 # %%
 figures.line_figure(
@@ -742,6 +798,7 @@ total = sum(size.values())
 print(f"{'together':13s} {total:3d} bytes per parameter  {total * 7:4d} GB")
 print(f"with a bf16 copy in a separate sampler: {total + 2}")
 assert total == 36 and total * 7 == 252
+# "PPO for language models keeps four models in memory": conditional
 
 # %% [markdown] tags=["cited:H11"]
 # "PPO keeps four models in memory" holds when critic and reward model are as large as the policy and
@@ -788,6 +845,9 @@ d_clip, = torch.autograd.grad(lp.exp().clamp(0.8, 1.2), lp)
 d_rho, = torch.autograd.grad(lp.exp(), lp)
 print("rho 1.5: d clip(rho)", show(d_clip), " d rho", show(d_rho))
 assert d_clip == 0 and abs(d_rho - 1.5) < 1e-12
+# "A ratio of 1.5 is 30 % more likely": wrong
+# "the clipped gradient is the stronger one": wrong
+# "When the clip is active the gradient of the ratio is zero": sloppy
 
 # %% [markdown]
 # **How far a reward travels.** "At λ = 1 GAE adds all the residuals equally and gives the reward
@@ -795,24 +855,44 @@ assert d_clip == 0 and abs(d_rho - 1.5) < 1e-12
 #
 # "λ near 0.95 is the sweet spot, and the reward at the end still travels back." With a good critic,
 # yes: the critic carries it. Where the critic knows nothing the reward fades by half every 13.5
-# tokens. Reward 1 on the last token, $V=0$:
+# tokens. Reward 1 on the last token:
 
-# %% tags=["claim:B07", "claim:B09"]
+# %% tags=["claim:B07"]
 r = torch.tensor([[0.0, 0.0, 0.0, 1.0]])
+V_4 = torch.tensor([[0.3, 0.6, 0.2, 0.7]])
 for gamma in (1.0, 0.9):
-    A_4 = gae_rows(r, torch.zeros(1, 4), gamma, lam=1.0)
-    print(f"4 tokens, lambda 1, gamma {gamma}:", show(A_4))
-assert show(A_4[0, 0]) == [0.729]
+    A_4, delta = gae_rows(r, V_4, gamma, lam=1.0), residuals(r, V_4, gamma)
+    print(f"4 tokens, lambda 1, gamma {gamma}: A + V =", show(A_4 + V_4),
+          f"sum of residuals {delta.sum():.4f}, A of the first "
+          f"{A_4[0, 0]:.4f}")
+    assert torch.isclose(delta.sum(), A_4[0, 0]) == (gamma == 1)
+    to_go = gamma ** torch.arange(3.0, -1, -1)       # R, discounted
+    assert torch.allclose(A_4 + V_4, to_go)
+    assert torch.isclose((gamma ** torch.arange(4.0) * delta).sum(),
+                         A_4[0, 0])                  # unequal weights
+# "At λ = 1 GAE adds all the residuals equally": conditional
 
-r = torch.zeros(1, 1000)
+# %% [markdown]
+# A thousand tokens, first with a critic that knows nothing, then with one that knows the end as soon
+# as it has seen the first token:
+
+# %% tags=["claim:B09"]
+r, nothing = torch.zeros(1, 1000), torch.zeros(1, 1000)
 r[0, -1] = 1.0
+knows = torch.ones(1, 1000)                          # 1 from token 1 on
+knows[0, 0] = 0.0
+print("of the last token's 1 the first sees, V = 0 and with a good critic")
 for lam, share in ((0.95, "5.6e-23"), (0.99, "4.4e-05"), (1.0, "1.0e+00")):
-    first = gae_rows(r, torch.zeros(1, 1000), 1.0, lam)[0, 0].item()
-    print(f"1000 tokens, lambda {lam}: the first sees {first:.1e} of it")
-    assert f"{first:.1e}" == share
-half_life = math.log(0.5) / math.log(0.95)
+    alone, carried = (gae_rows(r, critic, 1.0, lam)[0, 0].item()
+                      for critic in (nothing, knows))
+    print(f"lambda {lam}: {alone:.1e} and {carried:.1e}")
+    assert f"{alone:.1e}" == share and math.isclose(alone, lam**999)
+    assert abs(carried - 1) < 1e-12
+hundred = gae_rows(r[:, -101:], nothing[:, :101], 1.0, 0.95)[0]
+half_life = 100 * math.log(0.5) / hundred[0].log().item()
 print(f"half-life at 0.95: {half_life:.2f} tokens")
 assert round(half_life, 2) == 13.51
+# "λ near 0.95 is the practical sweet spot": conditional
 
 # %% [markdown]
 # Long-answer recipes therefore train the critic with λ = 1 (VAPO, arXiv 2504.05118). TRL's PPO
@@ -833,6 +913,7 @@ for name, V in (("exact", Q), ("wrong", V_wrong)):
     all_zero = mean[:, 1:].abs().max() < 1e-12 and abs(at_start) < 1e-12
     assert all_zero == (V is Q)
     assert (mean[0, 0] > 0) == (V is Q)
+# "δ finds the step that mattered": conditional
 
 # %% [markdown]
 # With exact values δ of the first token is its advantage, +0.42 or −0.28, and from then on δ averages
@@ -861,6 +942,8 @@ head = sum(p.numel() for p in torch.nn.Linear(4096, 1).parameters())
 print(f"value head at width 4096: {head} parameters, "
       f"{head / 7e9:.1e} of a 7 B model")
 assert head == 4097
+# "There is a fifth model, the old policy": wrong
+# "PPO needs a value head as big as the policy": sloppy
 
 # %% [markdown]
 # ## Exercises

@@ -126,6 +126,8 @@ for r, told in (
 assert four(population[:2]) == "  1.3416  -0.4472"
 assert four(bessel[:2]) == "  1.1619  -0.3873"
 assert torch.isclose(population[0] / population[2], torch.tensor(3.0))
+# "advantages ±1.34 and ±0.45": true
+# "Eight rewards with mean 0.55 and σ 0.32": true
 
 # %% [markdown]
 # With Bessel the eight would start with 1.03. And a third of the extremes is not near zero.
@@ -140,10 +142,11 @@ for name, r in (("15 of 16", one_wrong), (" 8 of 16", half_wrong)):
     s = r.std(correction=0)
     failure = r[-1] - r.mean()
     print(f"{name} right: std {s:.4f}, failure {failure / s:.4f},"
-          f" with Bessel {failure / r.std():.4f}")
+          f" with Bessel {r.std():.4f} and {failure / r.std():.4f}")
 A = group_advantages(one_wrong, 16, eps=0)
 assert torch.isclose(A[-1], -torch.tensor(15.0).sqrt())
 assert group_advantages(half_wrong, 16, eps=0)[-1] == -1
+# "at 8 of 16 a failure gets -1": true
 
 # %% [markdown] tags=["cited:G31"]
 # ## What the group mean estimates
@@ -188,6 +191,7 @@ for i, T in enumerate(group.lengths.int().tolist()):
 hand = torch.tensor([1 / 12, 1 / 20, -1 / 8, -1 / 24])
 ours = (out.weights * out.advantages)[:, 0]
 assert torch.allclose(ours, hand, atol=1e-5)
+# "GRPO gives every token of an answer the same advantage": true
 
 # %% [markdown]
 # ## How large a group?
@@ -289,6 +293,7 @@ print("sequence mean   ", four(by_answer))
 print("token mean      ", four(by_token))
 assert torch.allclose(by_answer, 1 / (4 * group.lengths))
 assert torch.allclose(by_token, torch.full((4,), 1 / 16))
+# "is the token-level loss": sloppy
 
 # %% [markdown]
 # A token of the two-token answer weighs three times a token of the six-token one. What that does to the length of
@@ -352,6 +357,7 @@ for ratio in (1.5, 1.0, 0.5):                          # ref / pi
     (rho * A - beta * k3(lp, ref)).backward()
     print(f"ref/pi {ratio}: coefficient {lp.grad:.4f}")
     assert torch.isclose(lp.grad, torch.tensor(A + beta * (ratio - 1)))
+# "GRPO's gradient is the mean of A times the gradient": sloppy
 
 # %% [markdown]
 # ## The whole loss
@@ -412,8 +418,10 @@ for name, b in (("running group", running_group()),
     assert abs(mine - theirs) < 1e-12 and gap < 1e-12
 assert abs(grpo(fresh).loss) < 1e-12                   # 0 without KL
 r = running_group().rewards                            # Bessel: a factor
-bessel = (r - r.mean()) / r.std() * (4 / 3) ** 0.5
-assert torch.allclose(bessel, group_advantages(r, 4), atol=1e-5)
+bessel, factor = (r - r.mean()) / r.std(), (4 / 3) ** 0.5
+print("with Bessel", four(bessel), f" factor {factor:.4f}")
+assert torch.allclose(factor * bessel, group_advantages(r, 4), atol=1e-5)
+# "z-score in the group, clip, k3, mean over each answer": true
 
 # %% [markdown]
 # A second example, small enough for paper: one prompt, $G=2$, rewards 1 and 0, lengths 3 and 5. Three
@@ -539,6 +547,7 @@ for name, curve in runs.items():
 z, mean_only, faster, control = median.values()
 assert z < mean_only / 3 and abs(faster - z) <= 5
 assert (runs["z-score, shuffled"][:, -1] > 0.9).sum() < 20
+# "A four-armed bandit can be solved from rewards compared": true
 
 # %%
 from rlnb.classroom.figures import learning_curves
@@ -605,6 +614,7 @@ print("sum,  lr 0.5/16   ", four(summed))
 print("no subtraction    ", four(no_baseline))
 assert torch.allclose(averaged, summed, atol=1e-12)
 assert (averaged - no_baseline).abs().max() > 0.05
+# "how the group-mean baseline enters": wrong
 
 # %% [markdown]
 # Without the subtraction the largest push goes to arm 2, drawn nine times in 16, and not to arm 3, the best.
@@ -632,8 +642,12 @@ for name, size in setups.items():
 ppo, critic_free, verified, alone = setups.values()
 assert (ppo, critic_free, verified, alone) == (36, 20, 18, 16)
 assert ppo / alone == 2.25 and 4 * alone > ppo         # not four times
+copy = [size + frozen for size in setups.values()]     # for the sampler
+print(f"with a bf16 copy {copy}: {copy[0] / copy[-1]:.2f} times, not 4")
 assert ppo - critic_free == trained                    # GRPO's own doing
 assert critic_free - verified == verified - alone == frozen
+# "GRPO keeps two or three models against PPO's four": conditional
+# "GRPO removes the critic and the reward model": sloppy
 
 # %% [markdown]
 # "Half the memory" is fair: 44 to 56 %. Four times is not: 36/16 = 2.25. Compute is not halved either: the critic's
@@ -656,7 +670,6 @@ def plain(r):                                          # no eps, no torch
     s = (square / len(r)) ** 0.5
     return [(x - total / len(r)) / s for x in r]
 
-
 try:
     plain([1.0] * 8)
 except ZeroDivisionError as error:
@@ -672,6 +685,7 @@ assert set(plain([0.3] * 10)) == {1.0}
 assert (group_advantages(ones, 8) == 0).all()
 flat = running_group().replace(rewards=torch.full((4,), 0.7))
 assert (grpo(flat).advantages == 0).all()
+# "Without eps, dividing by the std of equal rewards explodes": wrong
 
 # %% [markdown]
 # Twelve rewards of 0.7 do not sum to 8.4 in binary. The residue is divided by itself and all twelve answers are told −1:
@@ -693,11 +707,13 @@ assert torch.isclose(r[0] / (others.std() + 1e-6), torch.tensor(1e6))
 # %% tags=["claim:C03"]
 eps = 1e-6
 for std in (1e-6, 1e-5, 1e-4):
-    added, clamped = 1 / (std + eps), 1 / max(std, eps)
+    pair = torch.tensor([std, -std])                   # has this std
+    added = (group_advantages(pair, 2, eps)[0] / std).item()
+    clamped = 1 / max(std, eps)
     print(f"std {std:.0e}: gain {added:9,.0f} added,"
-          f" {clamped:9,.0f} clamped")
-assert round(1 / (1e-6 + eps)) == 500_000
-assert round(1 / max(1e-6, eps)) == 1_000_000
+          f" {clamped:9,.0f} clamped, {clamped / added - 1:.0%} apart")
+    assert abs(added * (std + eps) - 1) < 1e-9 and added < clamped
+# "eps clamps the std": sloppy
 
 # %% [markdown]
 # **"With one answer per prompt the advantage is zero and there is no gradient."** With the population std and an ε, yes. With
@@ -718,6 +734,7 @@ try:
     grpo(running_group().replace(num_generations=1))
 except ValueError as sentence:
     print(sentence)
+# "With one answer per prompt the advantage is zero": conditional
 
 # %% [markdown]
 # **"The full loss is $A\log\pi$ plus KL; ratio and clip give that same loss."** The same *gradient*, on fresh data. Off-policy
@@ -740,6 +757,7 @@ for ratio in (1.1, 1.5):
     weight = (rho.grad * rho).item()                    # d / d log pi
     print(f"ratio {ratio}: weight {weight:.1f}, under A log pi 1.0")
     assert round(weight, 6) == (1.1 if ratio == 1.1 else 0.0)
+# "adding ratio and clip gives that same loss": wrong
 
 # %% [markdown]
 # ## Exercises

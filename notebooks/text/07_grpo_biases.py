@@ -67,6 +67,7 @@ assert all(abs(zscore(one_lower(g), 0)[-1] + 7**0.5) < 1e-6 for g in gaps)
 
 bounds = [float(-zscore(one_lower(1, G), 0)[-1]) for G in (2, 4, 8, 16, 64)]
 print("G = 2, 4, 8, 16, 64: at most", *(f"{b:.4f}" for b in bounds))
+# "Nearly equal rewards make the advantages blow up": sloppy
 
 # %% [markdown]
 # **Nearly equal rewards make the advantages blow up.** The *gain* $1/s$ does, to thirty million here. The result never
@@ -119,6 +120,7 @@ for r in ([1, 1, 0, 0], [1.0003, 1.0001, 1, 1.0002], [1, 1, 1, 1]):
           f"{gradient.norm():.4f}")
 assert zscore(ones, 0).isnan().all() and (zscore(ones) == 0).all()
 assert gradient.norm() == 0
+# "dividing by nearly zero blows the gradient up": sloppy
 
 # %% [markdown]
 # 0.2739 for right against wrong, 0.3108 for noise: useless, not huge. A limit on the gradient norm sees nothing unusual.
@@ -150,6 +152,7 @@ print("float16, eps 1e-08:", zscore(half, 1e-8)[0].item())
 assert A[torch.float32, 1e-8] > 0.5 and A[torch.float32, 1e-6] > 0.05
 assert A[torch.float32, 1e-4] < 2e-3 and A[torch.float64, 1e-6] < 1e-9
 assert zscore(half, 1e-8).isnan().all()
+# "With eps an all-equal group gives exactly zero": conditional
 
 # %% [markdown]
 # Twelve equal answers, and in float32 each is told 0.1 at verl's ε, 0.001 at TRL's, and 0.9 at $10^{-8}$, all with the same sign. (Another order of summation
@@ -199,6 +202,7 @@ first = H["z-score"][:, 0]
 print(f"z-score after 500: from {first.min():.2f} to {first.max():.2f}")
 assert first.mean() < 1.7 and H["mean only"].min() > 2.079
 assert H["z-score"][:, 2].mean() < 0.5
+# "Dividing by the std is the dominant instability of GRPO": sloppy
 
 # %% [markdown]
 # It starts at $\ln8=2.08$. Divided, pure noise takes it to 1.66 in 500 steps and to 0.40 in 5000: no explosion, but in the end *a policy collapsed on a random
@@ -231,6 +235,7 @@ assert all(solved[n, "z-score"] == 200 for n in arms)
 assert solved["0.87 to 0.90", "mean only"] == 0
 assert all(max(solved[n, r] for r in rules if "lr" in r) == 200
            for n in ("0.87 to 0.90", "200 to 1000"))
+# "Dividing by the std is optional and helps": true
 
 # %% [markdown]
 # This is the honest case for the division: it is **optional, and it helps when rewards differ in scale**. One learning rate serves all three
@@ -266,6 +271,7 @@ for name, groups in (("small, large", (small, large)),
     factor = whole / mean
     print(f"    batch std / mean only: {factor[0]:.4f} for all eight")
     assert torch.allclose(factor, factor[:1].expand(8))
+# "One σ for the whole batch is a global factor": true
 
 # %% [markdown]
 # **One σ for the whole batch is a global factor and leaves relative sizes alone.** True inside a batch: 1 to 25000 before, 1 to 25000 after. But the factor is 0.0026 in
@@ -404,6 +410,8 @@ assert abs(weight(0.1, 500) - 0.09**-0.5) < 0.01       # the limit
 p = torch.tensor(0.1, requires_grad=True)
 (2 * p.sqrt().asin()).backward()                       # 2 arcsin sqrt p
 assert torch.isclose(p.grad, torch.tensor(0.09**-0.5))
+# "inflates easy prompts and shrinks hard ones": wrong
+# "hence too much weight": conditional
 
 # %% [markdown]
 # With large groups the weight is $1/\sqrt{p(1-p)}$, the derivative of $2\arcsin\sqrt p$: GRPO maximises that of each prompt where Dr. GRPO maximises
@@ -432,6 +440,7 @@ for rule in ("mean only", "z-score"):
     assert signal[0] > signal[1] > signal[2]
 assert round(half_of_maximum("mean only"), 3) == 0.146
 assert round(half_of_maximum("z-score"), 3) == 0.091
+# "A prompt's expected gradient goes as p(1-p)": conditional
 
 # %% [markdown]
 # Both are largest at one half. The z-score's goes as $\sqrt{p(1-p)}$ while groups are large; once $Gp\lt1$ it falls as fast as the mean alone, about four times
@@ -454,6 +463,8 @@ print(f"expected signal at p = 15/16, of a medium prompt's: z-score "
       f"so {over:.2f} times over-weighted")
 assert round(share["z-score"], 3) == 0.381
 assert round(share["mean only"], 3) == 0.234 and round(over, 2) == 1.63
+# "A prompt solved 8 times in 16 is a hard prompt": wrong
+# "Outliers on easy prompts dominate the batch gradient": sloppy
 
 # %% [markdown]
 # Over-weighted 1.63 times compared with no division; still less than four tenths of a medium prompt. "Dominating" is wrong, "promoted" is right.
@@ -533,6 +544,7 @@ for name in ("grpo", "dapo"):
     print(f"{name}: a token's coefficient alone 1/{1 / alone:.0f}, beside "
           f"a silent group 1/{1 / beside:.0f}")
     assert beside < alone
+# "A group with equal rewards adds nothing to the gradient": conditional
 
 # %% [markdown]
 # (The KL is $\beta$ times k3, $\beta=0.04$.) The silent group of 14 tokens halves its neighbour under GRPO, which counts answers, and shrinks it from 1/16 to 1/30 under DAPO,
@@ -560,6 +572,7 @@ for n in (2, 10, 1000):                        # n equal arms, one right
     spread = square - float(mean @ mean)
     print(f"1 right of {n:4d}, all wrong: noise "
           f"{spread / float(mean @ mean):8.0f} answers")
+# "gives direction even to all-wrong groups": conditional
 
 # %% [markdown]
 # *Answers* is page 03's unit: how many one must average until noise equals signal. If $p=0$ all is noise. If $p\gt0$ there is a direction, and it only says
@@ -606,6 +619,7 @@ closed = -q / (1 - q) * torch.tensor(q).log() - q      # E[1/T] - q
 assert abs(drift["undivided"]) < 1e-12
 assert abs(drift["divided by T"] - closed) < 1e-12
 assert round(float(closed), 6) == 0.155843
+# "spares long wrong answers and favours short right ones": true
 
 # %% [markdown]
 # Undivided: nothing pulls on the length, as it should be. Divided: $A\,(\mathbb E[1/T]-q)$, with 0.155843 at $q=0.1$. Short answers
@@ -665,6 +679,8 @@ for steps in (0, 20, 60, 100):
     print(f"{steps:5d}  {r:6.1f}  {w:6.1f}  {(r + w) / 2:5.1f}   | "
           f"{follow(steps, shared=True)[0]:6.1f}")
 assert r < 2 and w > 50 and abs(follow(100, True)[0] - 10) < 1e-9
+# "Averaging per sample favours short outputs": sloppy
+# "Only longer reasoning can score better": sloppy
 
 # %% [markdown]
 # The mean length of all answers more than triples, with nothing learned. Right answers get shorter: the first statement describes those. Wrong ones
@@ -680,8 +696,8 @@ assert r < 2 and w > 50 and abs(follow(100, True)[0] - 10) < 1e-9
 # No training yet: sample 16 batches of 16 prompts, $G=8$. What does the verdict know, and does "go on" know the verdict? (Sampled: your digits may differ.)
 
 # %% tags=["nbval-ignore-output"]
-from rlnb.training import TASKS, CoinFlip, data_folder, load
-from rlnb.training.push import ESTIMATORS, sample_decisions, stop_push
+from rlnb.training import ESTIMATORS, TASKS, CoinFlip, data_folder, load
+from rlnb.training import sample_decisions, stop_push
 
 torch.set_default_dtype(torch.float32)         # as the model is
 model, tokenizer = load(data_folder() / "model_pick", device="cpu")
@@ -761,18 +777,20 @@ length_figure("Three seeds each, running mean of five steps: GRPO drives "
 # Which of the two divisors does one get without asking? Read from the default configurations of TRL 1.16.0 and verl 0.9.1:
 
 # %%
-trl, verl = Objective.from_trl, Objective.from_verl
+from rlnb import from_trl, from_verl
+
 group = {"adv_estimator": "grpo"}
-for name, o in {"TRL": trl(), "verl": verl(**group),
+for name, o in {"TRL": from_trl().objective,
+                "verl": from_verl(**group).objective,
                 "this page": grpo}.items():
     print(f"{name:10s} {str(o.advantage):34s} {o.weights}")
     assert (o.weights == grpo.weights) == (name == "this page")
-no_std = (trl(scale_rewards="none"),
-          verl(**group, norm_adv_by_std_in_grpo=False))
-with_T = (trl(loss_type="grpo"),
-          verl(**group, loss_agg_mode="seq-mean-token-mean"))
-assert all(o.advantage == group_center() for o in no_std)
-assert all(o.weights == grpo.weights for o in with_T)
+no_std = (from_trl(scale_rewards="none"),
+          from_verl(**group, norm_adv_by_std_in_grpo=False))
+with_T = (from_trl(loss_type="grpo"),
+          from_verl(**group, loss_agg_mode="seq-mean-token-mean"))
+assert all(x.objective.advantage == group_center() for x in no_std)
+assert all(x.objective.weights == grpo.weights for x in with_T)
 A = zscore(one_lower(1)) * (7 / 8)**0.5                # Bessel's std
 print(f"one of eight differs: {zscore(one_lower(1)).abs().max():.4f} here, "
       f"{A.abs().max():.4f} with Bessel's std")
@@ -798,6 +816,7 @@ graded = [float(zscore(one_lower(gap, 4))[-1]) for gap in (1, 0.001)]
 print(f"rewards 1, 1, 1, 1 - gap: {graded[0]:.3f} and {graded[1]:.3f} "
       f"at gaps of 1 and 0.001")
 assert round(mean_A, 3) == 0.074 and abs(graded[0] - graded[1]) < 0.005
+# "the advantages shrink to zero by themselves": sloppy
 
 # %% [markdown]
 # **A task that is never solved is as useless as one that is always solved.** At this moment and under a 0/1 reward, exactly. But one has everything
@@ -810,6 +829,7 @@ for name, r in (("never solved, 0/1 reward", [0.0] * 4),
     A = zscore(torch.tensor(r))
     print(f"{name:28s} A {four(A)}")
     assert (A.norm() > 1) == ("partial" in name)
+# "A task never solved is as useless as one always solved": conditional
 
 # %% [markdown]
 # **GRPO's two normalisers favour easy prompts and long answers.** Each half is half true: easy *and* hard prompts, short *right* and long *wrong*
@@ -823,6 +843,7 @@ for side, A in (("right", 1.0), ("wrong", -1.0)):
           f"{push:+.4f}")
 assert abs(weight(0.9) - weight(0.1)) < 1e-9 and weight(0.1) > weight(0.5)
 assert closed > 0
+# "GRPO's two normalisers favour easy prompts": sloppy
 
 # %% [markdown]
 # ## Exercises

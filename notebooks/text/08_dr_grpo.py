@@ -47,6 +47,7 @@ grpo = ZOO["grpo"].replace(terms=())                   # without KL
 changes = difference(grpo, dr_grpo)
 print("without KL:", len(changes), "lines")
 assert [c.part for c in changes] == ["advantage", "weights"]
+# "divide by a constant instead of the answer's length": true
 
 # %% [markdown] tags=["cited:K12"]
 # Three lines, and the third is a setting. The paper ([2503.20783](https://arxiv.org/abs/2503.20783), section 3) trains with
@@ -161,6 +162,7 @@ equal = running_batch().replace(
     old_logprobs=None, completion_mask=torch.ones(8, 7))
 assert torch.isclose(by_formula(equal).loss, by_code(equal).loss)
 assert abs(by_formula(fresh).loss - by_code(fresh).loss) > 0.03
+# "GRPO's loss is a masked mean over all tokens": sloppy
 
 # %% [markdown]
 # Two losses as soon as two lengths differ; one loss when they are equal. Both are in use. Say which.
@@ -234,13 +236,25 @@ assert torch.isclose((mixed[0] - mixed[2]) / (mixed[0] - mixed[1]),
 # Three sayings about a token-level loss: (1) it keeps long answers from being diluted; (2) it favours long
 # outputs, while a constant divisor removes the short bias; (3) it gives short right answers the larger gradient *per token*.
 
+# %%
+from rlnb.objective import (Batch, constant_length, prompt_mean,
+                            sequence_mean)
+from rlnb.objective.batch import Totals
+
+
+def per_token(part, lengths, G):                 # c of a token, per answer
+    mask = (torch.arange(1000) < lengths[:, None]).double()
+    n = len(lengths)
+    step = Batch(torch.zeros(n, 1000), mask, torch.zeros(n), G)
+    return part(step, Totals.of_groups(step))[:, 0]
+
 # %% tags=["claim:L07", "claim:L03", "claim:L05"]
 lengths = torch.tensor([100.0, 1000.0] + [300.0] * 6)
-rules = {"sequence mean": 1 / (8 * lengths),
-         "token mean": torch.ones(8) / lengths.sum(),
-         "constant, L = 2048": torch.ones(8) / (8 * 2048)}
+rules = {"sequence mean": sequence_mean(), "token mean": token_mean(),
+         "constant, L = 2048": constant_length(2048)}
 print("                     c: 100      1000    share: 100   1000")
-for name, c in rules.items():
+for name, part in rules.items():
+    rules[name] = c = per_token(part, lengths, 8)
     share = c * lengths / (c * lengths).sum()
     print(f"{name:19s} {c[0]:.2e}  {c[1]:.2e}         "
           f"{share[0]:.4f} {share[1]:.4f}")
@@ -248,12 +262,18 @@ seq, tok, const = rules.values()
 assert torch.isclose(seq[0] / seq[1], torch.tensor(10.0))  # (1)
 assert torch.allclose(const / tok, (const / tok)[0])       # (2) a scalar
 assert tok[0] == tok[1]                                    # (3)
-for G in (2, 8, 16, 512):                 # per-prompt divisor, two prompts
-    rest = 500 * (G - 1)
-    ratio = (1000 + rest) / (100 + rest)
+for G in (2, 8, 16, 512):                        # two prompts
+    rest = [500.0] * (G - 1)
+    both = torch.tensor([100.0, *rest, 1000.0, *rest])
+    printed, one_mean = (per_token(part, both, G)
+                         for part in (prompt_mean(), token_mean()))
     print(f"prompt mean, G = {G:3d}: c, short answer's prompt over the "
-          f"other's {ratio:.3f}")
-assert (1000 + 3500) / (100 + 3500) == 1.25
+          f"other's {printed[0] / printed[G]:.3f}")
+    assert one_mean[0] == one_mean[G]                # nothing remains
+    assert G != 8 or abs(printed[0] / printed[G] - 1.25) < 1e-12
+# "A token-level loss keeps long answers from being diluted": true
+# "a constant divisor removes the short bias": conditional
+# "gives short right answers larger gradients per token": wrong
 
 # %% [markdown]
 # (1) is true. A token of the long answer counts as much as any, where the sequence mean gives it a tenth.
@@ -269,10 +289,16 @@ assert (1000 + 3500) / (100 + 3500) == 1.25
 # %% tags=["claim:L06"]
 halved, cut = lengths / 2, lengths.clone()
 cut[1] = 100.0                                         # the long one
-for name, now in (("all halved", halved), ("one cut to 100", cut)):
-    c = torch.ones(8) / now.sum()                      # token mean
-    print(f"{name:15s} c of every token {c[0] / tok[0]:.2f} times")
-    assert (c == c[0]).all()
+for name, now, times in (("all halved", halved, 2.0),
+                         ("1000 cut to 100", cut, 2900 / 2000)):
+    c = per_token(token_mean(), now, 8) / tok          # against before
+    own = per_token(sequence_mean(), now, 8) / seq
+    print(f"{name:15s} c of every token {c[0]:.2f} times; sequence mean: "
+          f"its own {own[1]:.2f}, its neighbour's {own[0]:.2f} times")
+    assert torch.allclose(c, torch.tensor(times))      # everybody's alike
+assert torch.allclose(own[:2], torch.tensor([1.0, 10.0]))  # not alike
+# "fewer tokens mean a larger gradient": sloppy
+
 # %% [markdown]
 # All tokens of the batch. The divisor is shared: the whole batch gets a larger step, no answer gains on its neighbour.
 #
@@ -289,6 +315,7 @@ print(f"two prompts of 1000 and 100 tokens: c {c[0]:.0e} and {c[1]:.0e}, "
 assert share.tolist() == [0.1, 0.9]
 assert torch.isclose(c[1] / c[0], torch.tensor(10.0))
 assert c[0] * wordy == c[1] * terse == 0.5
+# "Averaging per prompt has no length bias": sloppy
 
 # %% [markdown] tags=["cited:L09"]
 # Does the choice matter for the score? One paper is quoted on both sides. ScaleRL
@@ -351,9 +378,7 @@ assert abs(stop_drift(1, q=1e-3, up_to=40000) - 5.9) < 0.02
 # The sign is GRPO's: right answers shorter, wrong ones longer, only weaker. No pull of *all* answers towards length.
 
 # %%
-from rlnb.objective import (Batch, constant_length, padded_length,
-                            prompt_mean, sequence_mean)
-from rlnb.objective.batch import Totals
+from rlnb.objective import padded_length
 
 mask = (torch.arange(1000) < lengths[:, None]).double()
 step = Batch(torch.zeros(8, 1000), mask, torch.zeros(8), 8)
@@ -369,8 +394,15 @@ for name, (part, pressure[name]) in rows.items():
     share[name] = float(c[1] * 1000 / (c[0] * 100 + c[1] * 1000))
 
 # %% tags=["claim:L04"]
-fixed = "constant_length\nand the sums"
-assert pressure[fixed] == 0 and abs(constant) < 1e-12  # no bias at all
+fixed, single = "constant_length\nand the sums", "sequence_mean\nn = 1"
+ladder = (torch.arange(600) < T[:, None]).double()     # 1 to 600 tokens
+every = Batch(torch.zeros(600, 600), ladder, torch.zeros(600), 600)
+for name in (single, fixed):                           # P_T, push: above
+    c = rows[name][0](every, Totals.of_groups(every))[:, 0]
+    value = (P_T * c * push).sum() / (P_T * c * T).sum() / q
+    pressure[name] = round(value.item(), 12) + 0.0
+    print(f"{pressure[name]:.6f}  {name.splitlines()[0]}")
+assert pressure[fixed] == 0 and abs(pressure[single] - own) < 1e-9
 assert abs(share[fixed] - share["token_mean\nn = 64"]) < 1e-12
 share_and_pressure(
     list(pressure), share, pressure, lengths=(100, 1000),
@@ -378,6 +410,7 @@ share_and_pressure(
             " gives a long and a short answer to one prompt the same share"
             " pushes most on length. Right: mean length 10, average token"
             " weight 1, n answers share a divisor. Exact sums, no seeds.")
+# "Dr. GRPO brings the reverse bias": wrong
 
 # %% [markdown]
 # "Dr. GRPO brings the reverse bias, a pull towards verbosity", is a warning you will hear. As a property of the estimator it is wrong: the
@@ -451,6 +484,7 @@ for name, gain in pays.items():
     assert name == "not at all" or max(steady, *said[:2]) < 0
 assert by_own["early"][2] > 0.4 > 0 > by_own["late"][2]
 assert abs(by_own["not at all"][1] - own / 2) < 1e-9
+# "can collapse chains of thought": conditional
 
 # %% [markdown]
 # The constant lengthens wherever length pays. With one stop logit $1/T$ does too: its push is $\mathrm{cov}(A,1/T)/q$, negative whenever longer is better. With a logit
@@ -587,6 +621,7 @@ for name, o in (("GRPO", grpo), ("Dr. GRPO", dr_grpo)):
         print(f"{name:9s} {label:9s} tool tokens {four(g[2:4])}   "
               f"own tokens of row 3 {g[0]:.4f}")
         assert (g[2:4] == 0).all() == (label == "masked")
+# "Mask prompts, tool outputs and observations": true
 
 # %% [markdown]
 # Yes, always: unmasked, the policy is trained on what it did not write. And $T$ counts what is left: under $1/T$ the row's own four tokens rise from 1/6 to 1/4, under a
@@ -598,7 +633,7 @@ for name, o in (("GRPO", grpo), ("Dr. GRPO", dr_grpo)):
 # of this page; `print(rosetta())` has all of them, `rosetta("trl")` one column.
 
 # %%
-from rlnb.objective import rosetta
+from rlnb import rosetta
 
 table = rosetta()
 topics = ("What runs", "Leaving the std", "Averaging")
@@ -631,6 +666,7 @@ for name, rollout in engines.items():
           f"clipped before any update: {int(dead.sum())}")
     assert bool((rho == 1).all()) == (name == "same numerics")
     assert int(dead.sum()) == (name == "0.25 nats off")
+# "e to the new log-probability minus the one from rollout": sloppy
 
 # %% [markdown]
 # So that is right with one engine; with two, the gap between them enters the ratio and spends the clip. Let the trainer recompute the old
@@ -640,12 +676,12 @@ for name, rollout in engines.items():
 # And the trap of this page. TRL's `dr_grpo` is the divisor without the std's removal; OpenRLHF's `dr_grpo` is the std's removal without the divisor.
 
 # %%
-from rlnb import Objective
+from rlnb import from_trl
 from rlnb.objective import name_of
 
-half = Objective.from_trl(loss_type="dr_grpo", max_completion_length=512)
-full = Objective.from_trl(loss_type="dr_grpo", scale_rewards="none",
-                          max_completion_length=512)
+half = from_trl(loss_type="dr_grpo", max_completion_length=512).objective
+full = from_trl(loss_type="dr_grpo", scale_rewards="none",
+                max_completion_length=512).objective
 for label, o in (("half", half), ("full", full)):
     print(f"{label}: {o}\n      is named {name_of(o)}")
 want = dr_grpo.replace(weights=constant_length(512))
@@ -660,10 +696,10 @@ assert full == want and name_of(full) == "dr_grpo" != name_of(half)
 # ## What am I running?
 #
 # Nobody remembers all that. `explain_config` takes a `GRPOConfig`, its keywords, or the text of a script, a YAML file or a launch command of TRL or verl (from a
-# terminal: `python -m rlnb.objective explain FILE`). The text is read, never run. A colleague "does GSPO":
+# terminal: `python -m rlnb.interop explain FILE`). The text is read, never run. A colleague "does GSPO":
 
 # %%
-from rlnb.objective import explain_config
+from rlnb import explain_config
 
 colleague = dict(loss_type="grpo", importance_sampling_level="sequence",
                  beta=0.0, epsilon=0.2, learning_rate=1e-6)

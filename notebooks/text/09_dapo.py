@@ -50,6 +50,7 @@ with_penalty = dapo.replace(shape=overlong(20480, cache=4096))
 print(difference(dapo, with_penalty))
 assert len(difference(grpo, dapo)) == 3 and dapo.terms == ()
 assert dapo.advantage == grpo.advantage
+# "DAPO is four separate fixes, and it drops the KL": true
 
 # %% [markdown] tags=["cited:H02", "cited:G33"]
 # Not changed: the advantage is GRPO's z-score. "DAPO's baseline is the group mean" leaves out its scale: DAPO
@@ -164,6 +165,7 @@ assert speed["Adam", 0.02] == [15, 14, 13, 13]
 assert speed["SGD", 0.2] == [19, 17, 14, 12]
 assert len(set(speed["Adam", 0.005])) == len(set(speed["SGD", 0.02])) == 1
 assert most["Adam", 0.05] > 1.8 and most["SGD", 0.2] > 1.4
+# "A symmetric clip holds rare useful tokens down": conditional
 
 # %% [markdown]
 # True under a condition, and the condition is not the optimizer: would the ratio pass 1.2 *within one batch*? With short
@@ -217,6 +219,7 @@ for name in ("grpo", "dapo", "cispo", "sapo", "none"):
           f"after 50 {seen[49]:5.2f}")
 assert max(x[0] for x in far.values()) < 1.13
 assert far["grpo"][1] < 1.3 < 4 < far["sapo"][1] < far["cispo"][1] < 9.3
+# "Methods that never kill a gradient": conditional
 
 # %% [markdown]
 # After 4 epochs the five are one method, 1.12. After 50 the masks are at 1.24 and 1.34, SAPO at 4.25, CISPO at 8.79, almost no clip at all (9.20, where 10 is the most
@@ -264,6 +267,7 @@ assert (rare[:, 10].diff() < 0).all()        # ... and the less
 assert rare[:, 40].max() < 0.003 and max(half) - min(half) < 0.02
 assert (usual == usual[:1]).all() and usual_best[2].sum() == 0
 assert without_clip[-1] < 0.01               # and with no clip at all
+# "Symmetric clipping causes entropy collapse": sloppy
 
 # %% [markdown]
 # After 5 batches the widest band has the most entropy, 0.70 against 0.29. After 10 it has the least, 0.18 against 0.51. It is nearly the same journey at another speed:
@@ -324,7 +328,6 @@ def ascend(pay, start, beta, steps=1000, lr=0.5):
         path.append(p)
     return torch.stack(path)
 
-
 ends, needed = {}, {}
 print("β      right   steps to 0.9    with a hole: right  exploit")
 for beta in (0, 0.04, 0.1, 0.3, 0.7, 1):
@@ -337,6 +340,7 @@ for beta in (0, 0.04, 0.1, 0.3, 0.7, 1):
           f"                      {good}     {bad}")
 assert list(needed.values()) == [26, 27, 29, 44, None, None]
 assert ends[0.3] == [1, 0, 1] and ends[0.7] == [0.23, 0.45, 0.17]
+# "Too strong a KL stops long reasoning from being learned": true
 
 # %% [markdown]
 # Both ends of the scale are real. At β = 0.7 the right answer stays at 0.23; and only at such a strength is the exploit held off. At GRPO's 0.04 the KL costs one step of 26 and protects from nothing. What it surely
@@ -369,6 +373,7 @@ for p in (0.01, 0.1, 0.5, 0.9, 0.99):
 silent = [1 - mixed(p, G) for p in (0.01, 0.5, 0.99)]
 assert [round(x, 5) for x in silent] == [0.85146, 0.00003, 0.85146]
 assert round(1 / mixed(0.01, G), 1) == 6.7
+# "Resampling until groups are mixed keeps the batch full": true
 
 # %% [markdown]
 # At $p=0.01$ one kept group costs 6.7 groups, 108 answers. A bigger $G$ does not lower that bill, about $1/p=100$ answers: somebody has to wait for the one success (exercise 09.1).
@@ -482,7 +487,9 @@ def dapo_loss(logprobs, old_logprobs, mask, rewards, num_generations,
 # %% tags=["claim:M02"]
 from rlnb.objective import prompt_mean
 
-b = running_batch()                                    # 16 and 14 tokens
+b = running_batch()
+print("tokens of the two prompts:",
+      b.completion_mask.view(2, -1).sum(1).int().tolist())
 for printed, theirs in ((False, dapo),
                         (True, dapo.replace(weights=prompt_mean))):
     mine = dapo_loss(b.logprobs, b.old_logprobs, b.completion_mask,
@@ -497,6 +504,7 @@ for printed, theirs in ((False, dapo),
     assert torch.allclose(g, g_theirs, atol=1e-12)
     per_token = [1 / 32, 1 / 28] if printed else [1 / 30, 1 / 30]
     assert torch.allclose(c[[0, 4]], torch.tensor(per_token))
+# "DAPO averages over tokens, ScaleRL over prompts": wrong
 
 # %% [markdown]
 # The weights differ by 7 %; the loss, a small sum of terms that cancel, by a factor of three. Let one prompt need 100 tokens in all and another 1000: printed, a token of the first weighs $1/200$ and of the second
@@ -521,6 +529,7 @@ assert penalty(lengths).tolist() == [0, 0, -0.25, -0.5, -1]
 ramp = penalty(torch.arange(16384.0, 20481.0))
 assert torch.allclose(ramp.diff(), torch.tensor(-1 / 4096))
 assert penalty(torch.arange(16385.0)).abs().max() == 0
+# "Overlong shaping is a soft penalty on length": true
 
 # %%
 from rlnb.classroom.figures import line_figure
@@ -642,6 +651,7 @@ for p in (0.05, 0.2, 0.5, 0.9):
     assert abs(loosest - mixed(p, 16)) < 1e-12
 assert round(mixed(0.05, 16), 3) == 0.560
 assert round(kept_by_band(0.05, 16, 0.2, 0.8), 3) == 0.007
+# "is exactly DAPO's dynamic sampling": wrong
 
 # %% [markdown]
 # At $p=0.05$ DAPO keeps 56 % of the groups, the band on the group's own rate 0.7 %. Most who use a band estimate $p$ from many answers beforehand (last column): all at 0.2, none at 0.05.
@@ -653,9 +663,9 @@ assert round(kept_by_band(0.05, 16, 0.2, 0.8), 3) == 0.007
 # cut answers are switches of their own, and dynamic sampling is not there. The other way round, TRL's default `loss_type` *is* `"dapo"`, so a run that is called GRPO may have it.
 
 # %%
-from rlnb.objective import Objective
+from rlnb import from_trl
 
-by_word = Objective.from_trl(loss_type="dapo", beta=0.0)
+by_word = from_trl(loss_type="dapo", beta=0.0).objective
 print(difference(dapo.canonical(), by_word.canonical()))
 assert by_word.canonical() == narrow.canonical()
 

@@ -160,6 +160,7 @@ for batch in range(3):
           f"  p {start:.4f} -> {prob:.4f}")
 assert raised(0.0001, 0.4) / 0.0001 > 1.49 > 1.08 > raised(0.9, 0.4) / 0.9
 assert alive == [True, True, False, False] * 3 and prob > 0.018
+# "once clipped they never contribute": sloppy
 
 # %% [markdown]
 # A high ratio says that the token was *rare*: the same four pushes give a ratio of 1.49 at 0.0001 and 1.03 at 0.9, whatever the word means. And it is cut for the rest of *this batch*; in the next the ratio
@@ -220,6 +221,7 @@ for A in (1.0, -1.0):
     assert torch.allclose(mine, rho.clamp(max=1.28)) and (mine > 0).all()
     inside = (rho > 0.8) & (rho < 1.28)
     assert torch.allclose(mine[inside], ppo[inside])
+# "every token keeps a bounded gradient": true
 
 # %% [markdown]
 # Inside the band the two are one. Outside, CISPO is sign-blind: it caps a good token that rose (PPO: dead) and a bad one that rose (PPO: 10) alike, and a bad one that fell keeps its small ratio (PPO: dead).
@@ -235,6 +237,7 @@ for name, keep in (("detached", False), ("not detached", True)):
     g, = torch.autograd.grad(value, logp)
     print(f"{name:13s} coefficient on grad log pi {g:+.2f}")
     assert round(g.item(), 2) == (-1.1 if keep else 1.1)
+# "CISPO is log π times the clipped ratio": sloppy
 
 # %% [markdown]
 # Undetached, the product rule adds $\rho\log\pi=1.1\cdot(-2)$, and a *right* answer is pushed down wherever $\log\pi\lt-1$, $p\lt0.37$. The other omission is $A$, without which wrong answers are pushed up.
@@ -246,17 +249,17 @@ for name, keep in (("detached", False), ("not detached", True)):
 # The paper prints a band, then says that the lower side was left open and only the upper one tuned; it gives no number. The code you run:
 
 # %%
-from rlnb import Objective
+from rlnb import from_trl, from_verl
 
 runs = {
-    "TRL, defaults": Objective.from_trl(loss_type="cispo"),
-    "TRL, epsilon_high=5": Objective.from_trl(
-        loss_type="cispo", epsilon_high=5.0),
-    "verl, defaults": Objective.from_verl(
-        adv_estimator="grpo", loss_mode="cispo"),
-    "verl, its example": Objective.from_verl(
+    "TRL, defaults": from_trl(loss_type="cispo").objective,
+    "TRL, epsilon_high=5": from_trl(
+        loss_type="cispo", epsilon_high=5.0).objective,
+    "verl, defaults": from_verl(
+        adv_estimator="grpo", loss_mode="cispo").objective,
+    "verl, its example": from_verl(
         adv_estimator="grpo", loss_mode="cispo", clip_ratio_low=10.0,
-        clip_ratio_high=0.2),
+        clip_ratio_high=0.2).objective,
 }
 rho = torch.tensor([0.1, 0.5, 1.0, 1.5, 10.0])
 print(f"{'ratio':43s}", show(rho))
@@ -300,6 +303,7 @@ for tau in (0.5, 1.0, 10.0):
     assert torch.allclose(slope, 1 / (tau / 2 * (rho - 1)).cosh()**2)
     assert abs(slope[2] - 1) < 1e-12 and (w[:-1] > 0).all()
     assert (slope[:3].diff() > 0).all() and (slope[2:].diff() < 0).all()
+# "SAPO replaces the hard clip by a soft sigmoid gate": true
 
 # %% [markdown]
 # $4/\tau$ makes the slope 1 at $\rho=1$ for every $\tau$. It falls off on both sides and is never 0 (the zeros are rounding; at τ = 10, ρ = 10 the exact weight is of the order $10^{-38}$). τ = 1 is far from a clip: its weight *rises* above 1 at first, since $\rho$ grows faster than the slope falls, 1.41 at 1.5, where PPO with $A>0$ has 0.
@@ -340,12 +344,14 @@ for gate, slope in (("sigmoid", "sech²(τd/2)"),
 
 # %% tags=["claim:Z12"]
 print("   old      now   ratio   inside 0.8 to 1.2   probability moved")
-for old, new in ((0.0001, 0.0002), (0.99, 0.80)):
+for old, new, A in ((0.0001, 0.0002, 1.0), (0.99, 0.80, -1.0)):
     ratio_ = new / old
     inside = 0.8 <= ratio_ <= 1.2
     print(f"{old:6.4f}   {new:6.4f}   {ratio_:.4f}   {inside!s:17s}   "
           f"{abs(new - old):.4f}")
-assert 0.0002 / 0.0001 == 2 and 0.8 < round(0.80 / 0.99, 4) == 0.8081
+    for band in (0.2, 0.28, 0.9):                  # does J move it?
+        assert (weight(clip(band), [ratio_], A) != 0) == inside
+# "From 0.0001 to 0.0002 a token leaves every clip range": true
 
 # %% [markdown]
 # DPPO (*Divergence* PPO) keeps the ratio $\rho=\pi_\theta/\mu$, where $\mu$ is the policy that sampled, as the inference engine saw it, and drops a token when the *divergence* $D$ between then and now is too large **and** its advantage pushes it further:
@@ -357,7 +363,7 @@ assert 0.0002 / 0.0001 == 2 and 0.8 < round(0.80 / 0.99, 4) == 0.8081
 # [authors' scripts](https://github.com/sail-sg/Stable-RL) have δ = 0.15 and 0.05.
 
 # %%
-verl = Objective.from_verl(adv_estimator="grpo", loss_mode="dppo_tv")
+verl = from_verl(adv_estimator="grpo", loss_mode="dppo_tv").objective
 for name, o in (("DPPO", ZOO["dppo"]), ("verl, defaults", verl)):
     print(f"{name:15s}", o.surrogate, *o.gates)
 assert verl.surrogate.cap == 3.0 and verl.gates[0].low == 0.2
@@ -390,6 +396,7 @@ for name, keep in kept.items():
 dropped = ["".join("abcdefgh"[i] for i in (~keep).nonzero())
            for keep in kept.values()]
 assert dropped == ["bdeg", "dfg", "efg"]
+# "DPPO decides by a divergence": true
 
 # %% [markdown]
 # PPO cuts b, which rose from 0.10 to 0.14; DPPO does not: 0.04. PPO lets f pass, ratio 0.82; DPPO does not: 0.16. And KL against TV: moving about 0.16 costs 0.048 nats at $q=0.6$ and 0.08 at 0.3 or 0.9, so d passes; and e has lost only 0.09 but nine tenths of itself, 0.14 nats.
@@ -406,6 +413,7 @@ for a, x, y, s, k in zip(A, old, new, careless, paper):
     s, k = ("keeps" if kept else "drops" for kept in (s, k))
     print(f"A {a:+.0f}  {x:.1f} -> {y:.1f}   careless {s}   DPPO {k}")
 assert not careless.any() and paper.tolist() == [False, True, True, False]
+# "DPPO masks out tokens whose probability moved by more": wrong
 
 # %% [markdown]
 # The careless mask drops all four. DPPO keeps the two whose gradient points *back* to the old policy, as PPO's `min` does: a mask that removes the way back makes a bad move permanent.
@@ -417,7 +425,7 @@ assert not careless.any() and paper.tolist() == [False, True, True, False]
 
 # %% tags=["claim:Z14"]
 gen = torch.Generator().manual_seed(0)
-n, V = 2000, 20                                        # V tokens
+n, V, seen = 2000, 20, []                              # V tokens
 q = -torch.rand(n, V, generator=gen).log()
 q = q / q.sum(1, keepdim=True)                         # Dirichlet(1)
 u = torch.rand(n, 1, generator=gen)
@@ -435,11 +443,12 @@ for name, p in (("only its own logit moved", (q.log() + own).softmax(1)),
     alone = torch.zeros(n, V).scatter(1, likeliest, 1).scatter(1, y, 1)
     six = gap * alone                                  # or five
     top5 = (six.abs().sum(1) + six.sum(1).abs()) / 2
-    print(f"{name:38s}   {(two_way / whole).mean():.2f}     "
-          f"{(top5 / whole).mean():.2f}")
-    assert (two_way <= whole + 1e-12).all() and (whole <= 1).all()
-    assert (top5 <= whole + 1e-12).all()
-    assert (top5 >= two_way - 1e-12).all()
+    seen += [(two_way / whole).mean(), (top5 / whole).mean()]
+    print(f"{name:38s}   {seen[-2]:.2f}     {seen[-1]:.2f}")
+    assert (0 < whole).all() and (whole <= 1).all()
+    assert (two_way - 1e-12 <= top5).all() and (top5 <= whole + 1e-12).all()
+assert seen[0] > 0.999 and seen[2] < 0.2 and seen[4] < 0.2  # no stand-in
+# "of the sampled token approximates it": conditional
 
 # %% [markdown]
 # Exact where only the token's own logit moved, for then all others shrink in proportion. Less than a fifth of the whole where every logit moved; there top-5 sees 0.7 of it. Top-K contains the sampled token, so it refines the two-way view and never sees less.
@@ -551,6 +560,7 @@ for optimizer, lr in (("Adam", 0.02), ("SGD", 1.0)):
     for rule in set(RULES) - {"PPO", "DPPO 0.0125"}:
         assert (kl[rule][:, 400] > 1.15 * kl[rule][:, 200]).all()
     assert (kl["DPPO 0.0125"][:, 50] < kl["PPO"][:, 50]).all()
+# "CISPO keeps the trust region": sloppy
 
 # %%
 from rlnb.classroom.figures import spread_curves
@@ -635,6 +645,9 @@ for name, part in (("PPO", clip(0.2)), ("CISPO 1.28", cispo(1.28)),
           f"  jump {jump.abs().max():.3f}")
     assert cut.any() == (name == "CISPO 1.28")
     assert (jump.abs().max() > 1.19) == (name == "PPO")
+# "SAPO weights tokens with a detached σ(-τ|log r|)": wrong
+# "CISPO and SAPO both multiply a detached weight": sloppy
+# "CISPO and SAPO have no jump in their weight": true
 
 # %% [markdown]
 # SAPO is 1 on fresh data, not ½, and not symmetric in log ρ. Detach the ratio and CISPO does not notice, for its gradient flows through $\log\pi$; nothing is left of SAPO, whose weight is the gate's *derivative* times ρ. And PPO jumps from 1.2 to 0, CISPO has a kink at the cap, SAPO is smooth.
@@ -643,10 +656,11 @@ for name, part in (("PPO", clip(0.2)), ("CISPO 1.28", cispo(1.28)),
 
 # %% tags=["claim:Z13"]
 for before, after in ((0.8, 0.6), (0.99, 0.80)):
-    inside = after / before >= 0.8
+    inside = bool(weight(clip(0.2), [after / before], -1.0) != 0)
     print(f"{before:.2f} -> {after:.2f}: ratio {after / before:.4f}, "
-          f"inside 0.8 to 1.2: {inside}")
-assert round(0.6 / 0.8, 4) == 0.75
+          f"moved {before - after:.2f}, inside 0.8 to 1.2: {inside}")
+    assert inside == (before == 0.99)          # though it moved as far
+# "A drop from 0.8 to 0.6 stays inside the clip range": wrong
 
 # %% [markdown]
 # It does not: 0.75. (With $A>0$ it is not cut, since it moved the wrong way.) 0.99 to 0.80 does.

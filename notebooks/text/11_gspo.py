@@ -118,13 +118,15 @@ def signs(n, T, p_up=0.5, seed=0):
     return torch.where(torch.rand(n, T, generator=gen) < p_up, 1.0, -1.0)
 
 
-print(f"all +0.1: s = {torch.full((1000,), 0.1).mean().exp():.4f}")
 for T in (10, 100, 1000):
+    s = torch.full((T,), 0.1).mean().exp().item()
+    print(f"T = {T:4d}, all +0.1:     s = {s:.4f}")
+    assert round(s, 3) == 1.105
     log_s = 0.1 * signs(4000, T).mean(1)
     print(f"T = {T:4d}, signs mixed: spread of s {log_s.exp().std():.4f}, "
           f"0.1/sqrt(T) = {0.1 / T**0.5:.4f}")
 assert abs(log_s.std() - 0.1 / 1000**0.5) < 1e-4
-assert round(torch.tensor(0.1).exp().item(), 3) == 1.105
+# "The geometric mean does not shrink shifts in one direction": true
 
 # %% [markdown]
 # True as said: a common shift passes whole, differences in sign shrink as $1/\sqrt T$. But mixed signs with *mean zero* are something a change of policy cannot do to its own samples. Under the policy
@@ -182,17 +184,21 @@ assert abs((1 - 3e-4)**1000 - 0.741) < 1e-3
 # %% tags=["claim:Z07"]
 from math import exp, log
 
+def outlier(T):                # s of T tokens, one of them e^2 too likely
+    gap = torch.zeros(T)
+    gap[0] = 2.0
+    return gap.mean().exp().item()
+
 print("    T        s     cut at 0.2   at 4e-4")
 for T in (5, 10, 11, 20, 200, 2000, 20_000):
-    s = exp(2 / T)
+    s = outlier(T)
     print(f"{T:6d}   {s:.4f}   {s > 1.2!s:10s}  {s > 1.0004!s}")
 print(f"cut below T = {2 / log(1.2):.2f} and T = {2 / log(1.0004):.0f}")
 drifting = 2 / (log(1.0004) + 0.0129)
 print(f"4e-4, all drifting by -0.0129 as above: T = {drifting:.0f}")
-assert exp(2 / 10) > 1.2 > exp(2 / 11)
-assert [round(exp(2 / T), 4) for T in (20, 200, 2000, 20_000)] == [
-    1.1052, 1.0101, 1.0010, 1.0001]
-assert 5000 < 2 / log(1.0004) < 5003
+assert outlier(10) > 1.2 > outlier(11)
+assert outlier(5000) > 1.0004 > outlier(5003)
+# "A single outlier is enough to lose the whole sequence": conditional
 
 # %% [markdown]
 # "One outlier is enough to lose the answer" holds at 4e-4 up to about 5000 tokens, if $A\gt0$ and the others stand still; with the drift of "as it stands" up to 150. At 0.2 it is over from 11 tokens on; GRPO would lose that one token and keep the rest.
@@ -205,7 +211,6 @@ assert 5000 < 2 / log(1.0004) < 5003
 
 # %% tags=["claim:Z06"]
 from math import comb
-
 print("     E[w R], right: 0.4                     gradient, right: 0.24")
 print("   T product   spread  mean rho   s/E[s]  |  rho_t       s  "
       "s/E[s]   w = 1")
@@ -229,6 +234,7 @@ for T in (1, 4, 16, 64, 256):
     assert abs(w - 0.4) < 1e-9 and abs(own - 0.24) < 1e-9
     assert T == 1 or g < plain < own and abs(plain - 0.21) < 1e-9
 assert wild > 100 and abs(m - n) < 1e-4
+# "a token weight from one sample is broken": sloppy
 
 # %% [markdown]
 # The product is right and useless. As *one weight on the answer's reward*, $s$ (its mean divided out) and the mean of the $\rho_t$ correct equally little, $1/T$ of what is due. In the *gradient* they part: a token's own ratio corrects its own score, 0.24 exactly at any $T$;
@@ -256,6 +262,7 @@ for name, o in (("no clip", free), ("clip", gspo)):
 token_form = gspo.replace(ratio=sequence_token())
 h, = torch.autograd.grad(token_form(group).loss, group.logprobs)
 assert torch.allclose(g, h) and (g[:2] == 0).all() and (g[2:] != 0).any()
+# "the mean of the token score functions": true
 
 # %% [markdown]
 # True where nothing is cut: inside the band, or outside it on the wrong side. The last two lines tried **GSPO-token**, the paper's other form: $s_t=\mathrm{sg}[s]\cdot\pi_t/\mathrm{sg}[\pi_t]$, where sg stops the gradient. Each token has the value of $s$ and its own gradient. With one advantage
@@ -326,15 +333,14 @@ worlds = [world(seed) for seed in (0, 1, 2)]
 # %% tags=["claim:Z21"]
 (old, tokens, A, changes), rows = worlds[0], []
 print("         flips, % of    tokens: 1-99%       |  answers:         "
-      " mean    out of")
-print("         tokens choices of the ratios  >.2  |  s               "
-      "log s  the band")
+      " mean    out of\n         tokens choices of the ratios  >.2  |  s"
+      "               log s  the band")
 with torch.no_grad():
     before, routes = old.logprobs(tokens)
     for name, (new, z) in changes.items():
         for replay in (None, routes):
-            gap, used = new.logprobs(tokens, replay, z)
-            gap -= before                              # (64, 200)
+            after, used = new.logprobs(tokens, replay, z)
+            gap = after - before                       # (64, 200)
             rho, s = gap.exp(), gap.mean(1).exp()
             ends = rho.flatten().quantile(torch.tensor([0.01, 0.99]))
             wide = ((rho - 1).abs() > 0.2).double().mean()
@@ -349,6 +355,7 @@ with torch.no_grad():
 assert all((r[1] - 1).abs().max() < 0.2 for r in rows)
 assert all(a[0] > 2 * b[0] for a, b in zip(rows[::2], rows[1::2]))
 assert rows[0][2] > 0.95 and abs(rows[1][0] - 0.016) < 5e-4
+# "GSPO averages that out": conditional
 
 # %% [markdown]
 # Read the first row. 6.5 % of the tokens flip, token ratios spread from 0.62 to 1.29, 3.3 % leave 0.8 to 1.2. No answer does: the mean has averaged the spikes. In that sense the statement that opened this section holds. But 95 % of the
@@ -468,8 +475,9 @@ for seed, (old, tokens, A, changes) in enumerate(worlds):
 # Last, a picture one hears: *routing that differs in one layer settles two layers on, and the average over the sequence washes it out.* Six layers, the second-best expert in the first for every token; the later routes held equal, then free:
 
 # %% tags=["claim:M05"]
-print("policy   mean |change of log p|     s of     other expert, free,")
-print("              held    free        answers    in layer 2 to 6")
+print("policy   mean |change of log p|     s of     other expert, free,"
+      "    s, signs\n              held    free        answers    "
+      "in layer 2 to 6         mixed")
 for seed in (0, 1, 2):
     six, gen = RouterPolicy(layers=6, seed=seed), torch.Generator()
     tokens = six.sample(32, 200, gen.manual_seed(seed))
@@ -481,12 +489,17 @@ for seed in (0, 1, 2):
         for k in range(1, 6):
             bent[:, :, k] = six.ranking(tokens, bent)[:, :, k, :1]
         gap = six.logprobs(tokens, bent)[0] - before
+    coin = torch.rand(gap.shape, generator=gen) < 0.5    # a sign a token
+    mixed = torch.where(coin, gap, -gap).mean(1).exp()
     other = (bent != routes).double().mean((0, 1, 3))[1:]
-    s, free_change = gap.mean(1).exp(), gap.abs().mean()
-    print(f"{seed:4d}          {held:.2f}    {free_change:.2f}    "
+    s = gap.mean(1).exp()
+    print(f"{seed:4d}          {held:.2f}    {gap.abs().mean():.2f}    "
           f"{s.min():.2f} to {s.max():.2f}  ",
-          *(f"{x:4.0%}" for x in other))
-    assert held > 0.4 and s.max() < 1 and other.min() > 0.15
+          *(f"{x:4.0%}" for x in other),
+          f"    {mixed.min():.2f} to {mixed.max():.2f}")
+    assert held > 0.4 and s.max() < 0.8 and other.min() > 0.15
+    assert s.max() < mixed.min() and abs(mixed.mean() - 1) < 0.05
+# "the average over the sequence washes it out": wrong
 
 # %% [markdown]
 # Nothing settles: with later routes free a quarter of the tokens or more take another expert five layers on. With them held, what the wrong expert added stays in the sum that later layers read. And the average is over tokens, not layers: it
@@ -497,19 +510,19 @@ for seed in (0, 1, 2):
 # TRL has a word for the level of the ratio; with GRPO's aggregation and the band it is GSPO. verl has `loss_mode=gspo`:
 
 # %%
-from rlnb import Objective
+from rlnb import from_trl, from_verl
 from rlnb.objective import name_of
 
 band = dict(clip_ratio_low=3e-4, clip_ratio_high=4e-4)
 verl = dict(adv_estimator="grpo", loss_mode="gspo")
 runs = {
-    "TRL": Objective.from_trl(
+    "TRL": from_trl(
         importance_sampling_level="sequence", loss_type="grpo", beta=0.0,
-        epsilon=3e-4, epsilon_high=4e-4),
-    "verl, the mode alone": Objective.from_verl(**verl),
-    "with the band": Objective.from_verl(**verl, **band),
-    "with both": Objective.from_verl(
-        **verl, **band, loss_agg_mode="seq-mean-token-mean")}
+        epsilon=3e-4, epsilon_high=4e-4).objective,
+    "verl, the mode alone": from_verl(**verl).objective,
+    "with the band": from_verl(**verl, **band).objective,
+    "with both": from_verl(
+        **verl, **band, loss_agg_mode="seq-mean-token-mean").objective}
 for name, o in runs.items():
     print(f"{name:21s} {name_of(o)!s:10s} {o.surrogate}, {o.weights}")
 assert [name_of(o) for o in runs.values()] == [
@@ -520,7 +533,7 @@ assert [name_of(o) for o in runs.values()] == [
 
 # %%
 from textwrap import fill
-from rlnb.objective import explain_config
+from rlnb import explain_config
 
 launch = """python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo \\
     actor_rollout_ref.rollout.n=8 \\
@@ -559,6 +572,8 @@ for A in ((1, 1, 1), (1, -1, 1), (-1, -1, 1), (-1, -1, -1)):
           lost[-1])
 assert abs(s - torch.tensor([1.033895, 1.020201, 1.0])).max() < 1e-6
 assert int(outside.sum()) == 2 and lost == [2, 1, 0, 0]
+# "nearly all are clipped": wrong
+# "Counting sequences outside the band counts the clipped": sloppy
 
 # %% [markdown]
 # 1.0339 is above "1.03", and the third answer cancels to 1. Outside is 2 in all four rows; *cut* is 2, 1, 0, 0, by the signs of $A$. Every $s$ is at 1 or above, so an answer with $A\lt0$ has moved the wrong way, and the min keeps it alive.

@@ -164,6 +164,7 @@ for G in (2, 4, 8):
               f"  {1 / p.item():7.4f}")
         assert (mean - wanted).abs().max() < 1e-12
         assert (mean - w * true_gradient(policy, right)).abs().max() < 1e-12
+# "MaxRL weights towards pass@k for binary rewards": conditional
 
 # %% [markdown]
 # **The mean of MaxRL's update with $G$ answers is the gradient of $\sum_{k=1}^{G-1}\text{pass@}k/k$**, to machine precision, where an all-wrong group gets 0. Where it gets $-1$ for every answer (the mean score is subtracted there, too), the sum goes up to $k=G$. In both the weight is
@@ -208,6 +209,7 @@ for p in torch.tensor([0.02, 0.1, 0.5, 0.9]):
 assert seen[0.02][:2] == [0.55, 0.09] and seen[0.5][:2] == [1, 1]
 assert seen[0.02][5] > 1.2 * seen[0.5][5]              # λ = 1: 1/σ wins
 assert seen[0.02][6] < 0.5 * seen[0.5][6]              # λ = 4: the middle
+# "MGPO gives more weight to prompts near one half": true
 
 # %% [markdown]
 # At λ = 1 a prompt at 0.02 still weighs 1.25 times the even one: the std underneath pulls the other way and wins. (For $G\to\infty$ twice, $7.14\cdot0.55=3.94$ against 2.) At λ = 4, this course's number since the paper's is not verified here,
@@ -235,12 +237,12 @@ line_figure(
 # ScaleRL is CISPO with three changes in the loss. TRL 1.16 has the cap and one σ for the batch, but of the raw rewards, and neither the mean per prompt nor the engine's ratio:
 
 # %%
-from rlnb.objective import Objective
+from rlnb import from_trl, to_trl
 
 print("from CISPO to ScaleRL:")
 print(difference(ZOO["cispo"], ZOO["scalerl"]))
-in_trl = Objective.from_trl(loss_type="cispo", epsilon_high=5.0,
-                            scale_rewards="batch", beta=0.0)
+in_trl = from_trl(loss_type="cispo", epsilon_high=5.0,
+                  scale_rewards="batch", beta=0.0).objective
 print("\nfrom TRL's nearest words to ScaleRL:")
 print(difference(in_trl.canonical(), ZOO["scalerl"]))
 
@@ -278,7 +280,6 @@ explorers.scaling_fit_explorer()
 # %% tags=["claim:Z25"]
 import numpy as np
 from rlnb.toys import ceiling_error, fit_sigmoids
-
 hours = np.arange(1.0, 101.0)                          # thousands
 draws = np.random.default_rng(0).standard_normal((200, 100))
 spread = {}
@@ -301,6 +302,7 @@ print("midpoint at 5 % instead, theory:", *(
 assert spread[12][0] > 0.25 and spread[12][1] > 0.1
 assert spread[25][0] > 0.1 and spread[40][0] < 0.05
 assert spread[80][0] < 0.012
+# "Performance against compute is a sigmoid": conditional
 
 # %% [markdown]
 # Count in midpoints. Before the first hardly anything is known: at 12 % the middle nine tenths of the fits run from 0.28 to 1, where they stop only because they are not allowed past it (the theory has no such bound: 0.95). At the midpoint ± 0.21, at twice ± 0.035, at four times
@@ -352,7 +354,7 @@ for i in range(8):
     print(f"answer {i}: A {A[i, 0]:+.2f}, log(old/new) {stale[i]:+.3f}, "
           f"log(engine/new) {gap[i]:+.3f}", "" if kept[i] else "  masked")
 assert kept.tolist() == [1] * 5 + [0, 1, 1]
-for word, value in v32.to_trl().items():
+for word, value in to_trl(v32).items():
     print(f"    {word} = {value}")
 
 # %% [markdown]
@@ -541,6 +543,7 @@ centred, bessel, raw, trl, none = (x[0] for x in first.values())
 assert abs(centred - 3**0.5) < 1e-5 and abs(raw - 1.5) < 1e-5
 assert abs(bessel - 1.620185) < 1e-5 and abs(trl - 1.402859) < 1e-6
 assert none == 0.75
+# "Batch-level normalisation means no division by σ": sloppy
 
 # %% [markdown]
 # With σ of the centred rewards the advantages have size 1 whatever the mix of prompts. With σ of the raw ones they shrink as easy and hard prompts are mixed, here to 0.87 of that (1.5 of 1.73); Bessel's correction on 8 answers takes the rest.

@@ -172,7 +172,7 @@ assert zeros == 55 and 0.57 < guessing[8] < 0.62
 # With $d$ the share of direct answers and $a$ the accuracy of each style, $p=d\,a_\text{direct}+(1-d)\,a_\text{steps}$:
 
 # %%
-from rlnb.training.controls import mixture, reports
+from rlnb.training.studies.controls import mixture, reports
 
 path = data_folder() / "runs" / "chain_controls.json"
 kept = reports(path)["base"]           # the same report, recorded
@@ -391,10 +391,10 @@ learning_curves(
 
 # %% [markdown]
 # The coin's expected gradient is zero, $\mathbb E[A\mid\text{answer}]=0$. Why, then, does it fall? Look at both styles of the three models at step 20
-# (`python -m rlnb.training.controls`), beside the base:
+# (`python -m rlnb.training.studies.controls`), beside the base:
 
 # %%
-from rlnb.training.controls import right
+from rlnb.training.studies.controls import right
 
 coins = reports(path, "coin")
 names = ("forced/direct", "forced/steps", "forced/steps/greedy")
@@ -668,7 +668,7 @@ explorers.gpu_budget_explorer()
 
 # %%
 from rlnb.classroom.explorers.gpu_budget import compute as budget
-from rlnb.training.budget import MODELS
+from rlnb.training.studies.gpu_budget import MODELS
 
 for held in MODELS:
     print(f"{budget(models=held)['each']} bytes per parameter: {held}")

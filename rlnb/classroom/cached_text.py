@@ -14,6 +14,8 @@ from matplotlib.colors import to_rgb
 
 from rlnb.classroom.figures import SCALE, new_figure
 
+__all__ = ["CHARACTERS", "MONO", "Letters", "columns", "letter_width", "middle"]
+
 WIDTH, HEIGHT = 11, 20  # of a letter, in device pixels: a whole number, so that letters repeat
 BASELINE = 5  # of a letter, above the lower edge of its HEIGHT
 POINTS = 9.135  # DejaVu Sans Mono advances 0.602 em, so this many points are 11 pixels

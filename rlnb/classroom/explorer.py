@@ -34,6 +34,8 @@ from rlnb.classroom.figures import (
 )
 from rlnb.classroom.notebook_display import display, ipywidgets
 
+__all__ = ["Explorer", "choice", "choice_slider", "slider", "switch", "text_field"]
+
 # Static artists end below this z-order (a legend is at 5), so that a full draw and a blit agree.
 ABOVE_STATIC = 100
 DESCRIPTION_WIDTH, CONTROL_WIDTH = "13em", "40em"

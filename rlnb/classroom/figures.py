@@ -20,6 +20,40 @@ from PIL import Image
 
 from rlnb.classroom.notebook_display import display
 
+__all__ = [
+    "BLACK",
+    "BLUE",
+    "GREEN",
+    "GREY",
+    "METHOD_COLORS",
+    "METHOD_LINES",
+    "NEGATIVE",
+    "ORANGE",
+    "PALE",
+    "POSITIVE",
+    "PURPLE",
+    "SCALE",
+    "SKY",
+    "STYLE",
+    "VERMILLION",
+    "WINE",
+    "Bundle",
+    "Picture",
+    "bar_figure",
+    "caption_bundle",
+    "css_size",
+    "encode_png",
+    "learning_curves",
+    "line_figure",
+    "new_figure",
+    "picture_bundle",
+    "quick_png",
+    "series_style",
+    "signed",
+    "spread_curves",
+    "static_figure",
+]
+
 # Okabe and Ito, "Color Universal Design", 2008.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"

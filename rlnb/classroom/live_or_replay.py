@@ -30,8 +30,24 @@ from rlnb.classroom.figures import Bundle
 from rlnb.classroom.live_plot import LivePlot
 from rlnb.classroom.notebook_display import display, in_notebook
 from rlnb.training import TASKS, BadInput, BaseRecipe, Recipe, data_folder, load, train_base
-from rlnb.training.budget import GB, SHAPES, Load, Precision, memory, peak
-from rlnb.training.record import environment, pack, unpack
+from rlnb.training.metrics_file import environment, pack, unpack
+from rlnb.training.studies.gpu_budget import GB, SHAPES, Load, Precision, memory, peak
+
+__all__ = [
+    "CPU",
+    "GPU",
+    "NAMES",
+    "RECORDED",
+    "Mode",
+    "Page",
+    "Plan",
+    "expected_seconds",
+    "need",
+    "open_page",
+    "pick_mode",
+    "plan_for",
+    "show",
+]
 
 NAMES = ("cuda", "cpu", "replay")
 RECORDED = "page_19_cpu.json"  # in data/runs
@@ -79,7 +95,7 @@ class Mode:
 
 
 def need(plan: Plan) -> float:
-    """Bytes that the plan's run takes at its fullest moment (`budget.peak`), in float32."""
+    """Bytes that the plan's run takes at its fullest moment (`gpu_budget.peak`), in float32."""
     recipe = plan.recipe
     load_of_a_step = Load(
         recipe.prompts, recipe.num_generations, prompt_tokens=20,

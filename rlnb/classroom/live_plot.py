@@ -18,6 +18,8 @@ from rlnb.classroom.figures import (
 )
 from rlnb.classroom.notebook_display import display, in_notebook
 
+__all__ = ["LivePlot"]
+
 
 class LivePlot:
     """Give it to `train` as `watch`; it is called with each record.

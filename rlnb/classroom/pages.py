@@ -1,8 +1,9 @@
 """Build and check the pages of the course.
 
 A page is written as a text twin, ``text/NN_name.py`` (jupytext's py:percent), and shipped as a
-notebook, ``NN_name.ipynb``, with the outputs of one clean run. ``notebooks/`` and
-``notebooks/solutions/`` both follow that rule. As ``python -m rlnb.classroom.pages``:
+notebook, ``NN_name.ipynb``, with the outputs of one clean run. ``notebooks/`` and the folders of
+other kinds of page in it, ``statements/`` and ``solutions/``, follow that rule. As
+``python -m rlnb.classroom.pages``:
 
     build notebooks/text/06_grpo.py    execute the twin, write the notebook
     build --all                        every twin of the course
@@ -30,7 +31,8 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
-SECTIONS = (NOTEBOOKS, NOTEBOOKS / "solutions")
+KINDS = ("statements", "solutions")  # folders of pages beside the lessons; either may be absent
+SECTIONS = (NOTEBOOKS, *(NOTEBOOKS / kind for kind in KINDS))
 
 CELL_TIMEOUT = 120  # seconds; a page should run in 20
 
@@ -79,12 +81,12 @@ def notebook_of(twin: Path) -> Path:
 
 
 def committed_twins() -> list[Path]:
-    """Every twin of the course: pages first, solutions after them."""
+    """Every twin of the course: lessons first, solutions last."""
     return [twin for section in SECTIONS for twin in sorted((section / "text").glob("*.py"))]
 
 
 def committed_notebooks() -> list[Path]:
-    """Every notebook of the course: pages first, solutions after them."""
+    """Every notebook of the course: lessons first, solutions last."""
     return [page for section in SECTIONS for page in sorted(section.glob("*.ipynb"))]
 
 
@@ -106,9 +108,9 @@ def find_twin(name: str) -> Path:
 
 
 def page_name(path: Path) -> str:
-    """A short name for people: ``06_grpo`` or ``solutions/06_grpo``."""
+    """A short name for people, one for each page: ``06_grpo`` or ``solutions/06_grpo``."""
     folder = path.parent.parent if path.parent.name == "text" else path.parent
-    return f"solutions/{path.stem}" if folder.name == "solutions" else path.stem
+    return f"{folder.name}/{path.stem}" if folder.name in KINDS else path.stem
 
 
 def kept(metadata: dict) -> dict:

@@ -5,9 +5,10 @@
     grpo = Objective(group_zscore(), clip(0.2), sequence_mean, terms=k3(0.04))
     out = grpo(batch)                  # out.loss, out.advantages, out.metrics ...
 
-Needs torch and numpy only. Rooms: batch (the data), advantages, shapes, credit, ratios, surrogates,
-gates, weights, terms (the parts), composition (Objective), zoo and annex (the names), interop (TRL,
-verl, and what a training configuration really runs).
+Needs torch only, and nothing else of this package. Rooms: batch (the data); advantages, shapes,
+credit, ratios, surrogates, gates, weights, terms (the parts) and part (their signatures);
+composition (Objective); zoo and annex (the named methods); naming (what a composition is called,
+and what changes it); report (metrics, and a table per token).
 """
 
 from __future__ import annotations
@@ -29,9 +30,15 @@ from rlnb.objective.batch import Batch, Prepared, Totals
 from rlnb.objective.composition import Objective, Output
 from rlnb.objective.credit import entropy_shaped, length_preference, mgpo_weight, press_top, whiten
 from rlnb.objective.gates import clip_cov, divergence_mask, engine_ratio, sequence_mask, top_entropy
-from rlnb.objective.interop import from_trl, from_verl, to_trl, to_verl
-from rlnb.objective.interop.explanation import ConfigReport, explain_config
-from rlnb.objective.interop.rosetta_table import rosetta
+from rlnb.objective.naming import (
+    Change,
+    Difference,
+    closest,
+    difference,
+    method,
+    name_of,
+    neighbours,
+)
 from rlnb.objective.part import Part
 from rlnb.objective.ratios import (
     gmpo,
@@ -42,7 +49,7 @@ from rlnb.objective.ratios import (
     token,
     topk_mix,
 )
-from rlnb.objective.report import Difference, Explanation, difference
+from rlnb.objective.report import Explanation
 from rlnb.objective.shapes import kl_in_reward, overlong, reward_clip
 from rlnb.objective.surrogates import cispo, clip, kl_cov, logprob, ratio, sapo, vespo
 from rlnb.objective.terms import (
@@ -65,12 +72,12 @@ from rlnb.objective.weights import (
     token_mean,
     token_sum,
 )
-from rlnb.objective.zoo import ZOO, closest, method, name_of, neighbours
+from rlnb.objective.zoo import ZOO
 
 __all__ = [
     "ANNEX",
     "Batch",
-    "ConfigReport",
+    "Change",
     "Difference",
     "Explanation",
     "Objective",
@@ -92,9 +99,6 @@ __all__ = [
     "engine_ratio",
     "entropy_bonus",
     "entropy_shaped",
-    "explain_config",
-    "from_trl",
-    "from_verl",
     "gae",
     "gmpo",
     "greedy_baseline",
@@ -124,7 +128,6 @@ __all__ = [
     "raw_reward",
     "return_to_go",
     "reward_clip",
-    "rosetta",
     "sapo",
     "sequence",
     "sequence_mask",
@@ -133,8 +136,6 @@ __all__ = [
     "sequence_token",
     "soft_sequence",
     "term",
-    "to_trl",
-    "to_verl",
     "token",
     "token_mean",
     "token_sum",

@@ -38,28 +38,39 @@ def standard_deviation(x: torch.Tensor, std: Std, dim: int) -> torch.Tensor:
     return x.std(dim, keepdim=True, correction=int(std == "bessel"))
 
 
+def deviation_in_group(
+    batch: Batch, token_rewards: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(P, G) rewards and their deviation from the group mean, exactly 0 where all are equal.
+
+    The mean of equal rewards that are not representable (0.7) differs from them in the last
+    bit, and dividing by a std of the same size would make an advantage out of it.
+    """
+    rewards = batch.grouped(token_rewards.sum(1))
+    spread = rewards.amax(1, keepdim=True) != rewards.amin(1, keepdim=True)
+    deviation = rewards - rewards.mean(1, keepdim=True)
+    return rewards, torch.where(spread, deviation, torch.zeros_like(deviation))
+
+
+def refuse_single_answers(batch: Batch, name: str) -> None:
+    """Raise ValueError where a prompt has one answer only."""
+    if batch.num_generations < 2:
+        raise ValueError(
+            f"{name} compares answers to one prompt and needs num_generations "
+            "of at least 2, got 1. Sample more answers, or use raw_reward or batch_mean."
+        )
+
+
 class _Group(Part):
+    fits = "advantage"
+
     def check(self, batch: Batch) -> None:
-        if batch.num_generations < 2:
-            raise ValueError(
-                f"{type(self).__name__} compares answers to one prompt and needs num_generations "
-                "of at least 2, got 1. Sample more answers, or use raw_reward or batch_mean."
-            )
-
-    @staticmethod
-    def centred(batch: Batch, token_rewards: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(P, G) rewards and their deviation from the group mean, exactly 0 where all are equal.
-
-        The mean of equal rewards that are not representable (0.7) differs from them in the last
-        bit, and dividing by a std of the same size would make an advantage out of it.
-        """
-        rewards = batch.grouped(token_rewards.sum(1))
-        spread = rewards.amax(1, keepdim=True) != rewards.amin(1, keepdim=True)
-        deviation = rewards - rewards.mean(1, keepdim=True)
-        return rewards, torch.where(spread, deviation, torch.zeros_like(deviation))
+        refuse_single_answers(batch, type(self).__name__)
 
 
 class _Whole(Part):
+    fits = "advantage"
+
     def check(self, batch: Batch) -> None:
         if len(batch.logprobs) < 2:
             raise ValueError(
@@ -71,6 +82,8 @@ class _Whole(Part):
 @dataclass(frozen=True, repr=False)
 class raw_reward(Part):
     """A_i = r_i: no baseline. Unbiased, and as noisy as the rewards are large (Williams 1992)."""
+
+    fits = "advantage"
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
         return batch.expand(token_rewards.sum(1))
@@ -103,7 +116,7 @@ class leave_one_out(_Group):
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
         size = batch.num_generations
-        out = self.centred(batch, token_rewards)[1].reshape(-1) * (size / (size - 1))
+        out = deviation_in_group(batch, token_rewards)[1].reshape(-1) * (size / (size - 1))
         if self.normalise:
             out = out / (standard_deviation(out, self.std, dim=0) + self.eps)
         return batch.expand(out)
@@ -116,10 +129,12 @@ class greedy_baseline(Part):
     The greedy answer does not depend on the sample, so the estimate stays unbiased.
     """
 
+    fits = "advantage"
     needs: ClassVar[tuple[str, ...]] = ("greedy_rewards",)
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
-        return batch.expand(token_rewards.sum(1) - batch.greedy_rewards.to(token_rewards.dtype))
+        greedy = batch.required("greedy_rewards", "greedy_baseline")
+        return batch.expand(token_rewards.sum(1) - greedy.to(token_rewards.dtype))
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,6 +144,7 @@ class return_to_go(Part):
     Differs from raw_reward where rewards arrive before the end, as a KL penalty per token does.
     """
 
+    fits = "advantage"
     gamma: float = field(default=1.0, metadata={"always": True, "named": True})
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
@@ -146,7 +162,7 @@ class group_center(_Group):
     """A_i = r_i - mean of the group: Dr. GRPO's advantage, arXiv 2503.20783."""
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
-        return batch.expand(self.centred(batch, token_rewards)[1])
+        return batch.expand(deviation_in_group(batch, token_rewards)[1])
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,7 +179,7 @@ class group_zscore(_Group):
     conventions: ClassVar[tuple[str, ...]] = ("std", "eps")
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
-        rewards, deviation = self.centred(batch, token_rewards)
+        rewards, deviation = deviation_in_group(batch, token_rewards)
         scale = standard_deviation(rewards, self.std, dim=1) + self.eps
         # an all-equal group is 0 / scale, which with eps = 0 would be nan
         return batch.expand(torch.where(deviation == 0, deviation, deviation / scale))
@@ -192,12 +208,12 @@ class batch_zscore(_Whole):
         if self.of not in ("rewards", "centred"):
             raise ValueError(f"of must be 'rewards' or 'centred', got {self.of!r}.")
         if self.center == "group":
-            _Group.check(self, batch)
+            refuse_single_answers(batch, type(self).__name__)
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
         rewards = token_rewards.sum(1)
         if self.center == "group":
-            deviation = _Group.centred(batch, token_rewards)[1].reshape(-1)
+            deviation = deviation_in_group(batch, token_rewards)[1].reshape(-1)
         else:
             deviation = rewards - rewards.mean()
             equal = rewards.max() == rewards.min()
@@ -242,7 +258,7 @@ class max_rl(_Group):
             )
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
-        rewards, deviation = self.centred(batch, token_rewards)
+        rewards, deviation = deviation_in_group(batch, token_rewards)
         mean = rewards.mean(1, keepdim=True)
         none = 0.0 if self.no_success == "zero" else -1.0
         some = mean > 0
@@ -265,12 +281,13 @@ class gae(Part):
     [0.7607, 0.485, 0.3]
     """
 
+    fits = "advantage"
     gamma: float = field(default=1.0, metadata={"always": True, "named": True})
     lam: float = field(default=0.95, metadata={"always": True})
     needs: ClassVar[tuple[str, ...]] = ("values",)
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
-        values = batch.values.detach()
+        values = batch.required("values", "gae").detach()
         out = torch.zeros_like(token_rewards)
         value_next = token_rewards.new_zeros(len(token_rewards))
         running = token_rewards.new_zeros(len(token_rewards))

@@ -77,6 +77,20 @@ class Batch:
         """The same batch with other fields."""
         return replace(self, **changes)
 
+    def required(self, field: str, method: str, instead: str = "") -> torch.Tensor:
+        """An optional tensor that a method cannot do without.
+
+        Raises ValueError, naming the method and the field, where the batch does not have it;
+        `instead` is what else the reader may do.
+        """
+        value: torch.Tensor | None = getattr(self, field)
+        if value is None:
+            raise ValueError(
+                f"{method} needs {field}, which the batch does not have: pass "
+                f"Batch({field}=...){instead}."
+            )
+        return value
+
     @property
     def mask(self) -> torch.Tensor:
         """(B, T) bool."""
@@ -112,7 +126,7 @@ class Batch:
             and value.ndim > 0
             and len(value) == count
         }
-        return replace(self, **taken)
+        return self.replace(**taken)
 
     def cleaned(self) -> Batch:
         """Masked entries replaced by 0, so that inf and nan reach neither value nor gradient.
@@ -128,7 +142,7 @@ class Batch:
                 clean[name] = torch.where(
                     where, value, torch.zeros((), dtype=value.dtype, device=value.device)
                 )
-        return replace(self, **clean)
+        return self.replace(**clean)
 
     def check(self) -> None:
         """Raise TypeError or ValueError, in one sentence, for a batch no loss can use."""

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 
 from rlnb.objective.batch import Batch, Prepared, Totals
-from rlnb.objective.part import Part, canonical, spell
+from rlnb.objective.part import (
+    Advantage,
+    Credit,
+    Gate,
+    Part,
+    Ratio,
+    Seam,
+    Shape,
+    Surrogate,
+    Term,
+    Weights,
+    canonical,
+    spell,
+)
 from rlnb.objective.ratios import token
 from rlnb.objective.report import Explanation, Metrics
 from rlnb.objective.shapes import on_last_token
+from rlnb.objective.surrogates import clip
 from rlnb.objective.terms import term
 
 __all__ = ["Objective", "Output"]
 
-MANY = ("shape", "credit", "gates", "terms")
+SEVERAL = ("shape", "credit", "gates", "terms")
+
+P = TypeVar("P")
+One: TypeAlias = P | type[Part]  # a part, or its class where every argument has a default
+Many: TypeAlias = P | type[Part] | Sequence[P | type[Part]] | None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, init=False)
 class Objective:
     """L = sum_{i,t} c_{i,t} * ( - gate * surrogate(A, log-ratio) )_{i,t} + terms.
 
@@ -46,68 +64,92 @@ class Objective:
     Objective(group_zscore(), clip(0.2), sequence_mean, terms=k3(0.04))
     """
 
-    advantage: Callable
-    surrogate: Callable
-    weights: Callable
-    ratio: Callable = field(default=token(), kw_only=True)
-    shape: tuple = field(default=(), kw_only=True)
-    credit: tuple = field(default=(), kw_only=True)
-    gates: tuple = field(default=(), kw_only=True)
-    terms: tuple = field(default=(), kw_only=True)
+    advantage: Advantage
+    surrogate: Surrogate
+    weights: Weights
+    ratio: Ratio
+    shape: tuple[Shape, ...]
+    credit: tuple[Credit, ...]
+    gates: tuple[Gate, ...]
+    terms: tuple[Term, ...]
 
-    # words of a library's configuration that did not touch the loss; set by from_trl, from_verl
-    ignored: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if f.name in MANY:
-                value = tuple(_one(f.name, p) for p in _many(f.name, value))
-            else:
-                value = _one(f.name, value)
-            object.__setattr__(self, f.name, value)
+    def __init__(
+        self,
+        advantage: One[Advantage],
+        surrogate: One[Surrogate],
+        weights: One[Weights],
+        *,
+        ratio: One[Ratio] = token,
+        shape: Many[Shape] = (),
+        credit: Many[Credit] = (),
+        gates: Many[Gate] = (),
+        terms: Many[Term] | tuple[Any, ...] = (),
+    ) -> None:
+        given: dict[Seam, Any] = {
+            "advantage": advantage,
+            "surrogate": surrogate,
+            "weights": weights,
+            "ratio": ratio,
+            "shape": shape,
+            "credit": credit,
+            "gates": gates,
+            "terms": terms,
+        }
+        for seam, value in given.items():
+            several = seam in SEVERAL
+            part = (
+                tuple(_one(seam, p) for p in _many(seam, value)) if several else _one(seam, value)
+            )
+            object.__setattr__(self, seam, part)
 
     # ---- using it
 
     def __call__(self, batch: Batch) -> Output:
         """Validate, prepare and evaluate one batch."""
-        return self.evaluate(self.prepare(batch))
+        return self._evaluate(*self._prepare(batch, check=True))
 
-    def prepare(self, batch: Batch) -> Prepared:
+    def prepare(self, batch: Batch, check: bool = True) -> Prepared:
         """Once per rollout step, on whole groups: check, rewards -> advantages, totals.
 
-        Raises ValueError in one sentence for a batch that this objective cannot use.
+        check=False is for a batch known to be good: tensor operations only, so that it can be
+        vmapped over many small steps. Raises ValueError in one sentence for a batch that this
+        objective cannot use.
         """
-        batch.check()
-        self._check(batch)
-        return self.prepare_unchecked(batch)
+        return self._prepare(batch, check)[0]
 
-    def prepare_unchecked(self, batch: Batch) -> Prepared:
-        """`prepare` for a batch known to be good: tensor operations only, so that it can be vmapped
-        over many small steps."""
+    def _prepare(self, batch: Batch, check: bool) -> tuple[Prepared, Batch]:
+        """The prepared step, and its batch with the masked entries cleaned away."""
+        if check:
+            batch.check()
+            self._check(batch)
+        clean = batch.cleaned()
         with torch.no_grad():
-            clean = batch.cleaned()
-            if batch.advantages is not None:
-                given = batch.advantages.to(batch.logprobs.dtype)
-                advantages = given if given.ndim == 2 else batch.expand(given)
-            else:
-                rewards = _place(clean)
-                for part in self.shape:
-                    rewards = part(clean, rewards)
-                advantages = self.advantage(clean, rewards)
-            advantages = torch.where(batch.mask, advantages, 0.0)
+            advantages = torch.where(batch.mask, self._advantages(batch, clean), 0.0)
+            made: dict[str, torch.Tensor] = {}
             if clean.values is not None:
+                # the critic's target is taken before the credit, which may whiten
                 if batch.returns is None:
-                    batch = batch.replace(returns=advantages + clean.values.detach())
+                    made["returns"] = advantages + clean.values.detach()
                 if batch.old_values is None:
-                    batch = batch.replace(old_values=clean.values.detach())
+                    made["old_values"] = clean.values.detach()
             if batch.advantages is None:
                 for part in self.credit:
                     advantages = part(clean, advantages)
-            advantages = torch.where(batch.mask, advantages, 0.0)
+                advantages = torch.where(batch.mask, advantages, 0.0)
             group = torch.arange(len(advantages), device=advantages.device)
             group = group // batch.num_generations
-            return Prepared(batch, advantages, group, Totals.of_groups(batch))
+            prepared = Prepared(batch.replace(**made), advantages, group, Totals.of_groups(batch))
+        return prepared, clean.replace(**made)
+
+    def _advantages(self, batch: Batch, clean: Batch) -> torch.Tensor:
+        """(B, T) before the credit: given, or computed from the rewards."""
+        if batch.advantages is not None:
+            given = batch.advantages.to(batch.logprobs.dtype)
+            return given if given.ndim == 2 else batch.expand(given)
+        rewards = _place(clean)
+        for part in self.shape:
+            rewards = part(clean, rewards)
+        return self.advantage(clean, rewards)
 
     def loss(self, prepared: Prepared) -> torch.Tensor:
         """The loss of some rows of a prepared step, 0-d. Pure: no validation, no .item().
@@ -115,61 +157,41 @@ class Objective:
         Over any split of the rows, inside groups too, the losses add up to the step's.
         `local_token_mean` and parts that use batch statistics are the exceptions.
         """
-        return self._loss(prepared)[0]
+        return self._loss(prepared, prepared.batch.cleaned())[0]
 
     def evaluate(self, prepared: Prepared) -> Output:
         """The loss with what it was made of."""
-        loss, policy, weights, _ = self._loss(prepared)
-        return Output(loss, policy, weights, prepared.advantages, Metrics(self, prepared))
+        return self._evaluate(prepared, prepared.batch.cleaned())
 
-    def _loss(self, prepared: Prepared) -> tuple[torch.Tensor, ...]:
-        batch, advantages, totals = prepared.batch.cleaned(), prepared.advantages, prepared.totals
-        mask = batch.mask
-        log_ratio = self.ratio(batch, advantages)
-        value = self.surrogate(batch, advantages, log_ratio)
+    def _evaluate(self, prepared: Prepared, clean: Batch) -> Output:
+        loss, policy, weights, log_ratio = self._loss(prepared, clean)
+        cut = None
+        if isinstance(self.surrogate, clip):
+            cut = self.surrogate.cut(prepared.advantages, log_ratio.detach())
+        return Output(loss, policy, weights, prepared.advantages, Metrics(clean, log_ratio, cut))
+
+    def _loss(
+        self, prepared: Prepared, clean: Batch
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """(loss, policy term, weights, log-ratio) on the prepared step's batch, cleaned."""
+        advantages, totals, mask = prepared.advantages, prepared.totals, clean.mask
+        log_ratio = self.ratio(clean, advantages)
+        value = self.surrogate(clean, advantages, log_ratio)
         for gate in self.gates:
-            value = value * gate(batch, advantages, log_ratio).detach()
+            value = value * gate(clean, advantages, log_ratio).detach()
         policy = torch.where(mask, -value, 0.0)
-        weights = torch.where(mask, self.weights(batch, totals), 0.0)
+        weights = torch.where(mask, self.weights(clean, totals), 0.0)
         loss = (weights * policy).sum()
         for part in self.terms:
             own = part.weights
-            c = weights if own is None else torch.where(mask, own(batch, totals), 0.0)
-            loss = loss + part.coefficient * (c * torch.where(mask, part(batch), 0.0)).sum()
+            c = weights if own is None else torch.where(mask, own(clean, totals), 0.0)
+            loss = loss + part.coefficient * (c * torch.where(mask, part(clean), 0.0)).sum()
         return loss, policy, weights, log_ratio
-
-    # ---- other libraries' words
-
-    @classmethod
-    def from_trl(cls, config: Any = None, **keywords: Any) -> Objective:
-        """What TRL computes for a GRPOConfig or its keywords: see interop.from_trl."""
-        from rlnb.objective.interop.trl import from_trl  # here: that room builds objectives
-
-        return from_trl(config, **keywords)
-
-    @classmethod
-    def from_verl(cls, config: Any = None, **keywords: Any) -> Objective:
-        """What verl computes for its words: see interop.from_verl."""
-        from rlnb.objective.interop.verl import from_verl
-
-        return from_verl(config, **keywords)
-
-    def to_trl(self, *, strict: bool = False) -> dict[str, Any]:
-        """This objective as keywords of TRL, with `.differences`: see interop.to_trl."""
-        from rlnb.objective.interop.trl_words import to_trl
-
-        return to_trl(self, strict=strict)
-
-    def to_verl(self, *, strict: bool = False) -> dict[str, Any]:
-        """This objective as words of verl, with `.differences`: see interop.to_verl."""
-        from rlnb.objective.interop.verl_words import to_verl
-
-        return to_verl(self, strict=strict)
 
     # ---- looking at it
 
     @property
-    def parts(self) -> tuple:
+    def parts(self) -> tuple[Callable[..., torch.Tensor], ...]:
         """All parts, flat."""
         return (
             self.advantage,
@@ -202,7 +224,7 @@ class Objective:
         prepared = self.prepare(batch)
         lp = batch.logprobs.detach().clone().requires_grad_()
         prepared = prepared.replace(logprobs=lp)
-        loss, policy, weights, log_ratio = self._loss(prepared)
+        loss, policy, weights, log_ratio = self._loss(prepared, prepared.batch.cleaned())
         (gradient,) = torch.autograd.grad(loss, lp, retain_graph=True, allow_unused=True)
         (push,) = torch.autograd.grad((weights * policy).sum(), lp, allow_unused=True)
         gradient = torch.zeros_like(lp) if gradient is None else gradient
@@ -224,7 +246,7 @@ class Objective:
         words = [spell(self.advantage), spell(self.surrogate), spell(self.weights)]
         if self.ratio != token():
             words.append(f"ratio={spell(self.ratio)}")
-        for name in MANY:
+        for name in SEVERAL:
             value = getattr(self, name)
             if value:
                 text = spell(value)
@@ -233,13 +255,12 @@ class Objective:
 
     def canonical(self) -> Objective:
         """The same method with every convention at its default."""
-        changes = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Objective(
-            **{
-                name: tuple(canonical(p) for p in v) if name in MANY else canonical(v)
-                for name, v in changes.items()
-            }
-        )
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain: dict[str, Any] = {
+            name: tuple(canonical(p) for p in part) if name in SEVERAL else canonical(part)
+            for name, part in parts.items()
+        }
+        return Objective(**plain)
 
     def _check(self, batch: Batch) -> None:
         given = batch.advantages is not None
@@ -247,24 +268,27 @@ class Objective:
         for part in self.parts:
             if any(part is s for s in skipped):
                 continue
+            hint = " or drop the term with .replace(terms=())" if part in self.terms else ""
             for name in getattr(part, "needs", ()):
-                if getattr(batch, name) is None:
-                    from rlnb.objective.zoo import (
-                        name_of,  # here, because the zoo is built from this module
-                    )
-
-                    hint = " or drop the term with .replace(terms=())" if part in self.terms else ""
-                    raise ValueError(
-                        f"{name_of(self) or 'this objective'}: {spell(part)} needs "
-                        f"{name}, which the batch does not have: pass "
-                        f"Batch({name}=...){hint}."
-                    )
+                batch.required(name, spell(part), hint)
+            if isinstance(part, Part):
+                self._check_company(part)
             check = getattr(part, "check", None)
             if check is not None:
                 check(batch)
 
+    def _check_company(self, part: Part) -> None:
+        for seam, kinds in part.beside.items():
+            there = getattr(self, seam)
+            if not isinstance(there, kinds):
+                wanted = " or ".join(f"{kind.__name__}()" for kind in kinds)
+                raise ValueError(
+                    f"{spell(part)} takes {seam}={wanted}, and this objective has "
+                    f"{seam}={spell(there)}: write .replace({seam}={wanted})."
+                )
 
-def _one(name: str, part: Any) -> Any:
+
+def _one(name: Seam, part: Any) -> Any:
     if isinstance(part, type) and issubclass(part, Part):
         part = part()
     if name == "terms" and isinstance(part, tuple):
@@ -273,12 +297,18 @@ def _one(name: str, part: Any) -> Any:
         raise TypeError(f"a term needs a coefficient: write (0.01, {spell(part)}) or k3(0.04).")
     if not callable(part):
         raise TypeError(f"{name} must be a part, that is a callable; got {part!r}.")
+    fits = getattr(part, "fits", None)
+    if fits not in (None, name):
+        raise TypeError(
+            f"{spell(part)} is a part for `{fits}`, and stands in `{name}`; write "
+            f"{fits}={spell(part)}, or another part here."
+        )
     if name == "terms" and not hasattr(part, "weights"):
         part = term(part.coefficient, part)
     return part
 
 
-def _many(name: str, value: Any) -> tuple:
+def _many(name: Seam, value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
     if (

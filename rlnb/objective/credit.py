@@ -27,6 +27,7 @@ class whiten(Part):
     verl use Bessel's variance, OpenRLHF the population's.
     """
 
+    fits = "credit"
     std: Std = "bessel"
     eps: float = 1e-8
     conventions: ClassVar[tuple[str, ...]] = ("std", "eps")
@@ -54,6 +55,7 @@ class mgpo_weight(Part):
     0.5926
     """
 
+    fits = "credit"
     strength: float = field(default=4.0, metadata={"always": True})
 
     def check(self, batch: Batch) -> None:
@@ -85,6 +87,7 @@ class entropy_shaped(Part):
     are pressed less.
     """
 
+    fits = "credit"
     alpha: float = field(default=0.4, metadata={"always": True})
     kappa: float = 2.0
     needs: ClassVar[tuple[str, ...]] = ("entropies",)
@@ -97,7 +100,8 @@ class entropy_shaped(Part):
             )
 
     def __call__(self, batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
-        bonus = torch.minimum(self.alpha * batch.entropies.detach(), advantages.abs() / self.kappa)
+        entropies = batch.required("entropies", "entropy_shaped").detach()
+        bonus = torch.minimum(self.alpha * entropies, advantages.abs() / self.kappa)
         return advantages + bonus
 
 
@@ -112,6 +116,7 @@ class length_preference(Part):
     it is positive, scaling A by it is scaling the answer's loss. r = 1/9 is from secondary sources.
     """
 
+    fits = "credit"
     exponent: float = field(default=1.0, metadata={"always": True})
     r: float = 1 / 9
     eps: float = 1e-6
@@ -144,10 +149,12 @@ class press_top(Part):
     Fork tokens: entropy above the `quantile` of their own answer.
     """
 
+    fits = "credit"
     factor: float = field(default=1.1, metadata={"always": True})
     quantile: float = 0.8
     needs: ClassVar[tuple[str, ...]] = ("entropies", "sampled_rank")
 
     def __call__(self, batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
-        hit = fork_tokens(batch, self.quantile) & (batch.sampled_rank == 0) & (advantages < 0)
+        likeliest = batch.required("sampled_rank", "press_top") == 0
+        hit = fork_tokens(batch, self.quantile) & likeliest & (advantages < 0)
         return torch.where(hit, self.factor * advantages, advantages)

@@ -46,6 +46,7 @@ class divergence_mask(Anchored):
     gives the direction.
     """
 
+    fits = "gates"
     low: float = field(default=0.15, metadata={"always": True})
     high: float | None = None
     kind: Literal["tv", "kl"] = "tv"
@@ -66,9 +67,12 @@ class divergence_mask(Anchored):
         """(B, T) D, detached: a probability for "tv", nats for "kl"."""
         p, q = batch.logprobs.detach().exp()[..., None], self.behaviour(batch).exp()[..., None]
         if self.top_k:
-            alone = (batch.sampled_rank >= batch.topk_logprobs.shape[-1])[..., None]
-            p = torch.cat((batch.topk_logprobs.detach().exp(), torch.where(alone, p, 0.0)), -1)
-            q = torch.cat((batch.old_topk_logprobs.exp(), torch.where(alone, q, 0.0)), -1)
+            now = batch.required("topk_logprobs", "divergence_mask").detach()
+            old = batch.required("old_topk_logprobs", "divergence_mask")
+            rank = batch.required("sampled_rank", "divergence_mask")
+            alone = (rank >= now.shape[-1])[..., None]
+            p = torch.cat((now.exp(), torch.where(alone, p, 0.0)), -1)
+            q = torch.cat((old.exp(), torch.where(alone, q, 0.0)), -1)
         p = torch.cat((p, (1 - p.sum(-1, keepdim=True)).clamp(min=0)), -1)
         q = torch.cat((q, (1 - q.sum(-1, keepdim=True)).clamp(min=0)), -1)
         if self.kind == "tv":
@@ -78,7 +82,9 @@ class divergence_mask(Anchored):
             ..., -1
         ] * ((q[..., -1] + 1e-8) / (p[..., -1] + 1e-8)).log()
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
+    def __call__(
+        self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> torch.Tensor:
         log_p, log_q, moved = batch.logprobs.detach(), self.behaviour(batch), self.divergence(batch)
         high = self.low if self.high is None else self.high
         dropped = torch.where(
@@ -95,10 +101,13 @@ class sequence_mask(Anchored):
     answer that has already become unlikely teaches nothing more.
     """
 
+    fits = "gates"
     threshold: float = field(default=0.5, metadata={"always": True})
     anchor: Anchor = "old"
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
+    def __call__(
+        self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> torch.Tensor:
         gap = (self.behaviour(batch) - batch.logprobs.detach()).sum(1) / batch.lengths.clamp(min=1)
         return ((advantages >= 0) | (batch.expand(gap) <= self.threshold)).to(advantages.dtype)
 
@@ -112,6 +121,7 @@ class engine_ratio(Part):
     sequence, mask, high 3.0.
     """
 
+    fits = "gates"
     level: Literal["token", "sequence"] = "sequence"
     kind: Literal["truncate", "mask"] = "mask"
     low: float | None = None
@@ -124,8 +134,10 @@ class engine_ratio(Part):
         if self.kind not in ("truncate", "mask"):
             raise ValueError(f"kind must be 'truncate' or 'mask', got {self.kind!r}.")
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
-        gap = batch.anchor_logprobs - batch.sampling_logprobs
+    def __call__(
+        self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> torch.Tensor:
+        gap = batch.anchor_logprobs - batch.required("sampling_logprobs", "engine_ratio")
         omega = (batch.expand(gap.sum(1)) if self.level == "sequence" else gap).exp()
         low = 0.0 if self.low is None else self.low
         high = float("inf") if self.high is None else self.high
@@ -142,11 +154,15 @@ class top_entropy(Part):
     denominators still count every token. TRL's `top_entropy_quantile`.
     """
 
+    fits = "gates"
     quantile: float = field(default=0.2, metadata={"always": True})
     needs: ClassVar[tuple[str, ...]] = ("entropies",)
+    batch_statistics: ClassVar[bool] = True
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
-        entropies = batch.entropies.detach().float()
+    def __call__(
+        self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> torch.Tensor:
+        entropies = batch.required("entropies", "top_entropy").detach().float()
         edge = torch.quantile(entropies[batch.mask], 1 - self.quantile)
         return (batch.mask & (entropies >= edge)).to(advantages.dtype)
 
@@ -160,13 +176,18 @@ class clip_cov(Part):
     (`Batch.generator`), and over the rows at hand: not splittable.
     """
 
+    fits = "gates"
     fraction: float = field(default=2e-4, metadata={"always": True})
     low: float = 1.0
     high: float = 5.0
     epsilon: float = 0.2
     band_high: float | None = None
+    random: ClassVar[bool] = True
+    batch_statistics: ClassVar[bool] = True
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
+    def __call__(
+        self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> torch.Tensor:
         rho, upper = (
             log_ratio.detach().exp(),
             self.epsilon if self.band_high is None else self.band_high,

@@ -32,6 +32,8 @@ Anchor = Literal["old", "sampling"]
 class Anchored(Part):
     """A part with an `anchor`: the policy that is held to have sampled the tokens."""
 
+    anchor: Anchor
+
     @property
     def needs(self) -> tuple[str, ...]:
         return ("sampling_logprobs",) if self.anchor == "sampling" else ()
@@ -43,7 +45,7 @@ class Anchored(Part):
     def behaviour(self, batch: Batch) -> torch.Tensor:
         """(B, T) its log-probs, no gradient."""
         if self.anchor == "sampling":
-            return batch.sampling_logprobs.detach()
+            return batch.required("sampling_logprobs", type(self).__name__).detach()
         return batch.anchor_logprobs
 
 
@@ -54,6 +56,7 @@ class token(Anchored):
     anchor: "old" compares with the trainer's own log-probs, "sampling" with the rollout engine's.
     """
 
+    fits = "ratio"
     anchor: Anchor = "old"
     bare = True
 
@@ -107,6 +110,7 @@ class gmpo(Part):
     log space: 0.4 lets rho move between e^-0.4 = 0.67 and e^0.4 = 1.49.
     """
 
+    fits = "ratio"
     epsilon: float = field(default=0.4, metadata={"always": True})
     high: float | None = None
 
@@ -161,7 +165,7 @@ class soft_sequence(token):
 
 def fork_tokens(batch: Batch, quantile: float) -> torch.Tensor:
     """(B, T) bool: unmasked tokens whose entropy lies above the `quantile` of their own answer."""
-    entropies = batch.entropies.detach()
+    entropies = batch.required("entropies", "a fork token").detach()
     edge = torch.where(batch.mask, entropies, torch.nan).nanquantile(quantile, 1, keepdim=True)
     return batch.mask & (entropies > edge)
 
@@ -183,8 +187,11 @@ class topk_mix(token):
     def needs(self) -> tuple[str, ...]:
         return (*super().needs, "topk_logprobs", "entropies")
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor) -> torch.Tensor:
-        log_ratio, rivals = self.per_token(batch), batch.topk_logprobs.mean(-1)
+    def __call__(self, batch: Batch, advantages: torch.Tensor | None = None) -> torch.Tensor:
+        if advantages is None:
+            raise ValueError("topk_mix mixes where A > 0 and needs advantages; pass (batch, A).")
+        log_ratio = self.per_token(batch)
+        rivals = batch.required("topk_logprobs", "topk_mix").mean(-1)
         shared = (1 - self.alpha) * batch.logprobs + self.alpha * rivals
         shared = log_ratio.detach() + shared - shared.detach()
         fork = fork_tokens(batch, self.quantile) & (advantages > 0)

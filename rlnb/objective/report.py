@@ -1,25 +1,19 @@
-"""What an objective says about itself: metrics of a step, a changelog, a table per token."""
+"""What an objective says about a step: metrics, and a table per token."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import torch
 
-from rlnb.objective.part import spell
-from rlnb.objective.surrogates import clip
+from rlnb.objective.batch import Batch
 from rlnb.objective.terms import kl_estimate
 
-if TYPE_CHECKING:
-    from rlnb.objective.batch import Prepared
-    from rlnb.objective.composition import Objective
-
-__all__ = ["Change", "Difference", "Explanation", "Metrics", "difference"]
+__all__ = ["Explanation", "Metrics"]
 
 
-class Metrics(Mapping):
+class Metrics(Mapping[str, float]):
     """TRL's names, each computed when it is looked up. Floats.
 
     reward, reward_std (mean over groups, Bessel), frac_reward_zero_std, completions/*_length;
@@ -27,38 +21,43 @@ class Metrics(Mapping):
     sign-aware; ratio/{mean,min,max}; kl (k3 to the reference) and entropy where the batch has them.
     """
 
-    def __init__(self, objective: Objective, prepared: Prepared) -> None:
-        batch = prepared.batch.cleaned()
-        self._values: dict[str, Callable[[], torch.Tensor | float]] = {
+    def __init__(
+        self,
+        batch: Batch,
+        log_ratio: torch.Tensor,
+        cut: tuple[torch.Tensor, torch.Tensor] | None = None,
+    ) -> None:
+        """batch: cleaned. log_ratio (B, T). cut: (low, high) bool (B, T), the tokens that a PPO
+        band silenced on either side; None where there is no band."""
+        mask, size = batch.mask, batch.num_generations
+        self._values: dict[str, Callable[[], torch.Tensor]] = {
             "reward": lambda: batch.rewards.mean(),
             "completions/mean_length": lambda: batch.lengths.mean(),
             "completions/min_length": lambda: batch.lengths.min(),
             "completions/max_length": lambda: batch.lengths.max(),
         }
-        mask, size = batch.mask, batch.num_generations
         if size > 1 and len(batch.rewards) % size == 0:
             groups = batch.grouped(batch.rewards)
             self._values["reward_std"] = lambda: groups.std(1).mean()
             self._values["frac_reward_zero_std"] = lambda: (
                 (groups.amax(1) == groups.amin(1)).to(groups.dtype).mean()
             )
-        with torch.no_grad():
-            log_ratio = objective.ratio(batch, prepared.advantages).detach()
-        self._values["ratio/mean"] = lambda: log_ratio[mask].exp().mean()
-        self._values["ratio/min"] = lambda: log_ratio[mask].exp().min()
-        self._values["ratio/max"] = lambda: log_ratio[mask].exp().max()
-        if isinstance(objective.surrogate, clip):
-            low, high = objective.surrogate.cut(prepared.advantages, log_ratio)
+        moved = log_ratio.detach()
+        self._values["ratio/mean"] = lambda: moved[mask].exp().mean()
+        self._values["ratio/min"] = lambda: moved[mask].exp().min()
+        self._values["ratio/max"] = lambda: moved[mask].exp().max()
+        if cut is not None:
+            low, high = cut
             share = _masked_share(mask)
             self._values["clip_ratio/low_mean"] = lambda: share(low)
             self._values["clip_ratio/high_mean"] = lambda: share(high)
             self._values["clip_ratio/region_mean"] = lambda: share(low | high)
-        if batch.ref_logprobs is not None:
-            self._values["kl"] = lambda: kl_estimate(
-                "k3", (batch.logprobs.detach() - batch.ref_logprobs)
-            )[mask].mean()
-        if batch.entropies is not None:
-            self._values["entropy"] = lambda: batch.entropies.detach()[mask].mean()
+        if (ref := batch.ref_logprobs) is not None:
+            self._values["kl"] = lambda: kl_estimate("k3", batch.logprobs.detach() - ref)[
+                mask
+            ].mean()
+        if (entropies := batch.entropies) is not None:
+            self._values["entropy"] = lambda: entropies.detach()[mask].mean()
 
     def __getitem__(self, name: str) -> float:
         return float(self._values[name]())
@@ -75,54 +74,6 @@ class Metrics(Mapping):
 
 def _masked_share(mask: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
     return lambda hit: (hit & mask).sum() / mask.sum().clamp(min=1)
-
-
-@dataclass(frozen=True)
-class Change:
-    """One line of a changelog."""
-
-    part: str
-    before: str
-    after: str
-
-    def __str__(self) -> str:
-        return f"{self.part}: {self.before} -> {self.after}"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What turns one objective into another; str() is the changelog an interviewer asks for."""
-
-    changes: tuple[Change, ...]
-
-    def __iter__(self) -> Iterator[Change]:
-        return iter(self.changes)
-
-    def __len__(self) -> int:
-        return len(self.changes)
-
-    def __str__(self) -> str:
-        return "\n".join(str(c) for c in self.changes) or "no difference"
-
-    __repr__ = __str__
-
-
-def difference(a: Objective, b: Objective) -> Difference:
-    """The parts in which two objectives differ, conventions included.
-
-    >>> from rlnb.objective import ZOO
-    >>> difference(ZOO["grpo"], ZOO["dr_grpo"])
-    advantage: group_zscore() -> group_center()
-    weights: sequence_mean -> constant_length()
-    terms: k3(0.04) -> none
-    """
-    return Difference(
-        tuple(
-            Change(f.name, spell(getattr(a, f.name)), spell(getattr(b, f.name)))
-            for f in fields(a)
-            if getattr(a, f.name) != getattr(b, f.name)
-        )
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,12 +38,14 @@ class kl_in_reward(Part):
     and carries no gradient of its own.
     """
 
+    fits = "shape"
     beta: float = field(default=0.05, metadata={"always": True})
     estimator: Literal["k1", "k2", "k3"] = "k1"
     needs: ClassVar[tuple[str, ...]] = ("ref_logprobs",)
 
     def __call__(self, batch: Batch, token_rewards: torch.Tensor) -> torch.Tensor:
-        penalty = kl_estimate(self.estimator, batch.anchor_logprobs - batch.ref_logprobs)
+        reference = batch.required("ref_logprobs", "kl_in_reward")
+        penalty = kl_estimate(self.estimator, batch.anchor_logprobs - reference)
         return token_rewards - self.beta * torch.where(batch.mask, penalty, 0.0)
 
 
@@ -59,6 +61,7 @@ class overlong(Part):
     tensor([ 0.0000, -0.2500, -0.5000, -1.0000, -1.0000])
     """
 
+    fits = "shape"
     max_length: int = field(metadata={"always": True})
     cache: int = field(metadata={"always": True})
     factor: float = 1.0
@@ -83,6 +86,7 @@ class overlong(Part):
 class reward_clip(Part):
     """r_i <- clamp(r_i, low, high): TRL's `reward_clip_range` for RLOO."""
 
+    fits = "shape"
     low: float = field(metadata={"always": True})
     high: float = field(metadata={"always": True})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -10,7 +11,8 @@ import torch
 
 from rlnb.objective.batch import Batch
 from rlnb.objective.gates import covariance
-from rlnb.objective.part import Part
+from rlnb.objective.part import Part, Seam
+from rlnb.objective.ratios import product
 
 __all__ = ["cispo", "clip", "kl_cov", "logprob", "ratio", "sapo", "vespo"]
 
@@ -19,7 +21,11 @@ __all__ = ["cispo", "clip", "kl_cov", "logprob", "ratio", "sapo", "vespo"]
 class logprob(Part):
     """A log pi: REINFORCE's surrogate. Its gradient is A grad log pi; its value means nothing."""
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
+    fits = "surrogate"
+
+    def __call__(
+        self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> torch.Tensor:
         return advantages * batch.logprobs
 
 
@@ -27,7 +33,11 @@ class logprob(Part):
 class ratio(Part):
     """rho A: the importance-weighted surrogate, unclipped. Gradient weight rho."""
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
+    fits = "surrogate"
+
+    def __call__(
+        self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> torch.Tensor:
         return log_ratio.exp() * advantages
 
 
@@ -50,6 +60,7 @@ class clip(Part):
     tensor([[ 1.2000,  0.5000, -1.5000, -0.8000]])
     """
 
+    fits = "surrogate"
     epsilon: float = field(default=0.2, metadata={"always": True})
     high: float | None = None
     dual: float | None = None
@@ -76,7 +87,9 @@ class clip(Part):
         """(1 - epsilon, 1 + high)."""
         return 1 - self.epsilon, 1 + (self.epsilon if self.high is None else self.high)
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
+    def __call__(
+        self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> torch.Tensor:
         rho = log_ratio.exp()
         free = rho if self.delta is None else rho.clamp(max=self.delta)
         value = torch.minimum(free * advantages, rho.clamp(*self.edges) * advantages)
@@ -84,7 +97,9 @@ class clip(Part):
             return value
         return torch.where(advantages < 0, torch.maximum(value, self.dual * advantages), value)
 
-    def cut(self, advantages: torch.Tensor, log_ratio: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def cut(
+        self, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """(low, high) bool (B, T): tokens whose gradient the band killed. Sign-aware, so that a
         token outside the band on its wrong side is not counted: it is alive."""
         rho, (low, high) = log_ratio.exp(), self.edges
@@ -106,6 +121,7 @@ class cispo(Part):
     tensor([[0.5000, 1.5000, 5.0000]])
     """
 
+    fits = "surrogate"
     cap: float | None = field(default=5.0, metadata={"always": True})
     floor: float | None = None
 
@@ -124,7 +140,9 @@ class cispo(Part):
         bounded = self.cap is not None or self.floor is not None
         return rho.clamp(self.floor, self.cap) if bounded else rho
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
+    def __call__(
+        self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> torch.Tensor:
         return self.weight(log_ratio) * advantages * batch.logprobs
 
 
@@ -146,6 +164,7 @@ class sapo(Part):
     [2.9242, 1.7854]
     """
 
+    fits = "surrogate"
     tau_pos: float = field(default=1.0, metadata={"always": True, "named": True})
     tau_neg: float = field(default=1.05, metadata={"always": True})
     gate: Literal["sigmoid", "erf", "arctan", "softsign"] = "sigmoid"
@@ -159,7 +178,9 @@ class sapo(Part):
         if self.gate not in GATES:
             raise ValueError(f"gate must be one of {', '.join(GATES)}; got {self.gate!r}.")
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
+    def __call__(
+        self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> torch.Tensor:
         tau = torch.where(
             advantages > 0,
             torch.full_like(advantages, self.tau_pos),
@@ -169,7 +190,7 @@ class sapo(Part):
 
 
 # f of the distance d = rho - 1
-GATES = {
+GATES: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "sigmoid": lambda d, tau: torch.sigmoid(tau * d) * (4 / tau),
     "erf": lambda d, tau: 1 + math.sqrt(math.pi / 2) / tau * torch.erf(tau * d / math.sqrt(2)),
     "arctan": lambda d, tau: 1 + torch.atan(tau * d) / tau,
@@ -179,19 +200,23 @@ GATES = {
 
 @dataclass(frozen=True, repr=False)
 class vespo(Part):
-    """sg[W^k e^(lambda (1 - W))] A log pi, W = prod_t rho_t: use it with ratio=product().
+    """sg[W^k e^(lambda (1 - W))] A log pi, W = prod_t rho_t: stands beside ratio=product().
 
     (k, lambda) is (k_pos, lambda_pos) where A >= 0, else (k_neg, lambda_neg). The weight is 1 at
     W = 1, largest at W = k / lambda (2/3 and 3/2) and falls to 0 on both sides. VESPO, arXiv
     2602.10693. log W is clamped to [-18.42, 20].
     """
 
+    fits = "surrogate"
+    beside: ClassVar[Mapping[Seam, tuple[type, ...]]] = {"ratio": (product,)}
     k_pos: float = 2.0
     lambda_pos: float = 3.0
     k_neg: float = 3.0
     lambda_neg: float = 2.0
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
+    def __call__(
+        self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> torch.Tensor:
         log_w = log_ratio.detach().clamp(-18.420680743952367, 20.0)  # log 1e-8
         positive = advantages >= 0
         k = torch.where(
@@ -215,11 +240,15 @@ class kl_cov(Part):
     coefficient is 0.1, the paper's 1.
     """
 
+    fits = "surrogate"
     fraction: float = field(default=2e-4, metadata={"always": True})
     coefficient: float = 1.0
     silent: ClassVar[bool] = False
+    batch_statistics: ClassVar[bool] = True
 
-    def __call__(self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor):
+    def __call__(
+        self, batch: Batch, advantages: torch.Tensor, log_ratio: torch.Tensor
+    ) -> torch.Tensor:
         mask = batch.mask
         cov = covariance(batch, advantages)[mask]
         count = max(1, int(len(cov) * self.fraction))

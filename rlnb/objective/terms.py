@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 
 from rlnb.objective.batch import Batch
-from rlnb.objective.part import Part, spell
+from rlnb.objective.part import Part, Weights, spell
 
 __all__ = ["absolute_kl", "entropy_bonus", "k1", "k2", "k3", "kl_estimate", "term", "value_loss"]
 
@@ -47,9 +47,10 @@ def kl_estimate(kind: str, log_ratio: torch.Tensor) -> torch.Tensor:
 class term(Part):
     """Any per-token function as a term: term(0.1, lambda batch: ...). Minimised."""
 
+    fits = "terms"
     coefficient: float
     function: Callable[[Batch], torch.Tensor]
-    weights: Any = None
+    weights: Weights | None = None
 
     def __call__(self, batch: Batch) -> torch.Tensor:
         return self.function(batch)
@@ -66,14 +67,15 @@ class _Kl(Part):
     the gradient is again that of the uncorrected estimator, reweighted). straight_through: this
     estimator's value with k2's gradient (verl's "k1+", "k3+")."""
 
+    fits = "terms"
     coefficient: float = field(default=0.04, metadata={"always": True})
     corrected: bool | Literal["detached", "sequence"] = False
     straight_through: bool = False
-    weights: Any = None
+    weights: Weights | None = None
     needs: ClassVar[tuple[str, ...]] = ("ref_logprobs",)
 
     def __call__(self, batch: Batch) -> torch.Tensor:
-        log_ratio = batch.logprobs - batch.ref_logprobs.detach()
+        log_ratio = batch.logprobs - batch.required("ref_logprobs", self.kind).detach()
         value = kl_estimate(self.kind, log_ratio)
         if self.straight_through:
             slope = kl_estimate("k2", log_ratio)
@@ -117,9 +119,10 @@ class value_loss(Part):
     plain squared error. TRL's coefficient is 0.1 and clip 0.2.
     """
 
+    fits = "terms"
     coefficient: float = field(default=0.1, metadata={"always": True})
     clip: float | None = 0.2
-    weights: Any = None
+    weights: Weights | None = None
     needs: ClassVar[tuple[str, ...]] = ("values",)
 
     def check(self, batch: Batch) -> None:
@@ -130,20 +133,24 @@ class value_loss(Part):
             )
 
     def __call__(self, batch: Batch) -> torch.Tensor:
-        error = (batch.values - batch.returns).square()
+        values = batch.required("values", "value_loss")
+        returns = batch.required("returns", "value_loss")
+        error = (values - returns).square()
         if self.clip is None:
             return error / 2
-        near = batch.old_values + (batch.values - batch.old_values).clamp(-self.clip, self.clip)
-        return torch.maximum(error, (near - batch.returns).square()) / 2
+        old = batch.required("old_values", "value_loss")
+        near = old + (values - old).clamp(-self.clip, self.clip)
+        return torch.maximum(error, (near - returns).square()) / 2
 
 
 @dataclass(frozen=True, repr=False)
 class entropy_bonus(Part):
     """-H per token, so that minimising raises the entropy. Pass entropies that carry a gradient."""
 
+    fits = "terms"
     coefficient: float = field(default=0.01, metadata={"always": True})
-    weights: Any = None
+    weights: Weights | None = None
     needs: ClassVar[tuple[str, ...]] = ("entropies",)
 
     def __call__(self, batch: Batch) -> torch.Tensor:
-        return -batch.entropies
+        return -batch.required("entropies", "entropy_bonus")

@@ -28,6 +28,7 @@ __all__ = [
 
 
 class _Weights(Part):
+    fits = "weights"
     bare = True
 
 
@@ -82,24 +83,29 @@ class constant_length(Part):
     `loss_scale_factor`.
     """
 
+    fits = "weights"
     length: int | None = None
     count_empty: bool = True
     conventions: ClassVar[tuple[str, ...]] = ("length", "count_empty")
 
-    def check(self, batch: Batch) -> None:
+    def constant(self, batch: Batch) -> int:
+        """L. Raises ValueError where neither the part nor the batch has one."""
         length = self.length if self.length is not None else batch.max_completion_length
         if length is None:
             raise ValueError(
                 "constant_length needs its constant: write constant_length(512), or "
                 "pass Batch(max_completion_length=...), the generation limit."
             )
+        return length
+
+    def check(self, batch: Batch) -> None:
+        length = self.constant(batch)
         if length < 1:
             raise ValueError(f"constant_length must be at least 1 token, got {length}.")
 
     def __call__(self, batch: Batch, totals: Totals) -> torch.Tensor:
-        length = self.length if self.length is not None else batch.max_completion_length
         one = torch.ones_like(batch.completion_mask)
-        return one / (_rows(totals, self.count_empty) * length)
+        return one / (_rows(totals, self.count_empty) * self.constant(batch))
 
 
 @dataclass(frozen=True, repr=False)

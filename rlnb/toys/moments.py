@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
+from typing import cast
 
 import torch
 
@@ -94,12 +95,14 @@ def estimator_moments(
     |mean| 0.3323  cosine 1.0000  variance 0.1246  (exact over 3 steps)
     """
     shared = isinstance(policy, _Enumerable)
-    policies = [policy] * prompts if shared else list(policy)
-    rewards = [reward] * prompts if shared else list(reward)
+    if isinstance(policy, _Enumerable):
+        policies, rewards = [policy] * prompts, [cast(Reward, reward)] * prompts
+    else:
+        policies, rewards = list(policy), list(cast(Sequence[Reward], reward))
     _refuse(objective, ref_policy, old_policy, shared)
     worlds = [_World(p, r, old_policy, ref_policy) for p, r in zip(policies, rewards, strict=True)]
     if shared:
-        truth = true_gradient(policy, reward)
+        truth = true_gradient(policies[0], rewards[0])
     else:
         truth = torch.cat(
             [true_gradient(p, r).ravel() for p, r in zip(policies, rewards, strict=True)]
@@ -221,15 +224,10 @@ def _row_gradients(
     columns = {name: column(name) for name in names}
 
     def loss(logprobs: torch.Tensor, rest: dict[str, torch.Tensor]) -> torch.Tensor:
-        batch = Batch(
-            logprobs,
-            rest["completion_mask"],
-            rest["rewards"],
-            num_generations,
-            max_completion_length=width,
-            **{k: v for k, v in rest.items() if k not in ("completion_mask", "rewards")},
-        )
-        return objective.loss(objective.prepare_unchecked(batch))
+        mask, rewards = rest["completion_mask"], rest["rewards"]
+        batch = Batch(logprobs, mask, rewards, num_generations, max_completion_length=width)
+        batch = batch.replace(**rest)
+        return objective.loss(objective.prepare(batch, check=False))
 
     slope = torch.func.vmap(torch.func.grad(loss))(columns.pop("logprobs"), columns)  # (M, B, T)
     out = torch.zeros(*index.shape, size, dtype=slope.dtype)

@@ -164,7 +164,9 @@ class RouterPolicy:
                 f"router_noise must be {(*shape[:3], self.experts)} = (B, T, layers, "
                 f"experts); got {tuple(noise.shape)}."
             )
-        h = sum(self.embed[k][context[..., k]] for k in range(CONTEXT))
+        h = self.embed[0][context[..., 0]]
+        for k in range(1, CONTEXT):
+            h = h + self.embed[k][context[..., k]]
         used, order = [], []
         for layer in range(self.layers):
             n = _normed(h)

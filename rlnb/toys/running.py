@@ -101,14 +101,15 @@ def _batch(old, new, ref, rewards, dtype: torch.dtype) -> Batch:
 
 
 def _completed(batch: Batch) -> Batch:
-    old = _candidates(batch.old_logprobs, (0.6, 0.3, 0.1))
+    before = batch.required("old_logprobs", "running_batch")
+    old = _candidates(before, (0.6, 0.3, 0.1))
     new = _candidates(batch.logprobs, (0.4, 0.5, 0.1))
     # the old policy's three likeliest
     order = old.argsort(dim=-1, descending=True, stable=True)[..., :3]
     now = new.detach()
-    half = torch.full_like(batch.old_logprobs, 0.5)
+    half = torch.full_like(before, 0.5)
     return batch.replace(
-        sampling_logprobs=batch.old_logprobs,
+        sampling_logprobs=before,
         entropies=-torch.xlogy(now, now).sum(-1),
         sampled_rank=(old[..., 1:] > old[..., :1]).sum(-1),
         topk_logprobs=new.gather(-1, order).log(),

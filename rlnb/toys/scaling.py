@@ -175,8 +175,8 @@ def _residual(x, rewards, at, held):
     """(runs, n) curve - reward at (ln exponent, ln midpoint) `at` (runs, 2), and its two ends."""
     s = _rise(x, at[:, :1], at[:, 1:])
     f = 1 - s
-    sums = [
+    s_s, s_f, f_f, s_r, f_r = (
         np.einsum("rn,rn->r", a, b) for a, b in ((s, s), (s, f), (f, f), (s, rewards), (f, rewards))
-    ]
-    top, bottom = _ends(*sums, held)
+    )
+    top, bottom = _ends(s_s, s_f, f_f, s_r, f_r, held)
     return top[:, None] * s + bottom[:, None] * f - rewards, np.stack([top, bottom])

@@ -1,107 +1,75 @@
 """The real thing: a task with an exact verifier, a small model, a sampler, and a training loop.
 
     from rlnb.objective import ZOO
-    from rlnb.training import TASKS, Recipe, evaluate, load, train
+    from rlnb.training import TASKS, Recipe, data_folder, evaluate, load, train
 
-    model, tokenizer = load("data/model")
+    model, tokenizer = load(data_folder() / "model")
     evaluate(model, tokenizer, TASKS["chain"])          # pass@1 about 0.38
     train(model, tokenizer, TASKS["chain"], ZOO["dr_grpo"], Recipe(steps=40), out="run")
 
-On the command line: python -m rlnb.training {base,grpo,eval,replay}. Rooms: tasks, model, presets
-and hub (where models come from), prompts (chat templates, end tokens), base (the starting model),
-sampler, decode (the same for a GPU), scoring, precision, recipe, rewards, pool, critic, run,
-rollouts, update, step and loop (training), evaluation, checkpoint, record (runs as JSON lines),
-recordings (the commands behind data/runs), controls (what was there before training), budget
-(memory and time bounds), shipped (the data folder), push (what an estimator does to the decision to
-stop, without training). Needs transformers, tokenizers, safetensors and tqdm beside torch.
+On the command line: python -m rlnb.training {base,grpo,eval,replay}. What stands here is the path
+of one step:
+
+    recipe        the numbers of a run
+    prompt_pool   which prompts are asked, when not all of them
+    run           what a run holds between steps, and how it is put together
+    rollouts      draw answers, verify them, make the batch
+    rewards       what is paid besides the verifier; which groups are kept
+    update        the optimizer steps of one rollout
+    step          one rollout and its update
+    loop          steps, evaluations, records, checkpoints
+    evaluation, metrics_file, checkpoint      what a run is asked, and what it writes
+
+and what it uses lies in folders: `tasks` (problems with exact verifiers), `models` (where models
+come from, number formats, the critic, the base training), `sampling` (drawing answers and scoring
+them), `studies` (what was measured with all this: the runs in data/runs, the controls, the push on
+the decision to stop, memory and time on a GPU).
+
+Every name is loaded on first use. Tasks, recorded runs and the data folder need no more than the
+standard library; training needs torch, transformers, tokenizers, safetensors and tqdm.
 """
 
 from __future__ import annotations
 
-from rlnb.training.base import BaseRecipe, train_base
-from rlnb.training.errors import BadInput
-from rlnb.training.evaluation import Answers, answer, evaluate, pass_at_k, pass_rate, summary
-from rlnb.training.loop import train
-from rlnb.training.model import build_model, build_tokenizer, load, save
-from rlnb.training.pool import Pool
-from rlnb.training.presets import PRESETS
-from rlnb.training.prompts import encode_prompts, end_ids
-from rlnb.training.push import ESTIMATORS, Decisions, Push, sample_decisions, stop_push
-from rlnb.training.recipe import Recipe
-from rlnb.training.record import METRICS, read, replay, series
-from rlnb.training.rewards import CoinFlip, WaitBonus, keep_all, keep_mixed
-from rlnb.training.sampler import Rollout, Sampling, sample
-from rlnb.training.scoring import token_logprobs
-from rlnb.training.shipped import data_folder
-from rlnb.training.tasks import (
-    TASKS,
-    WEAK,
-    ArithmeticText,
-    Chain,
-    Countdown,
-    CountdownText,
-    Pick,
-    Problem,
-    Sort,
-    Task,
-    Types,
-    corpus,
-    held_out,
-    is_held_out,
-    weak_verifier,
-)
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "ESTIMATORS",
-    "METRICS",
-    "PRESETS",
-    "TASKS",
-    "WEAK",
-    "Answers",
-    "ArithmeticText",
-    "BadInput",
-    "BaseRecipe",
-    "Chain",
-    "CoinFlip",
-    "Countdown",
-    "CountdownText",
-    "Decisions",
-    "Pick",
-    "Pool",
-    "Problem",
-    "Push",
-    "Recipe",
-    "Rollout",
-    "Sampling",
-    "Sort",
-    "Task",
-    "Types",
-    "WaitBonus",
-    "answer",
-    "build_model",
-    "build_tokenizer",
-    "corpus",
-    "data_folder",
-    "encode_prompts",
-    "end_ids",
-    "evaluate",
-    "held_out",
-    "is_held_out",
-    "keep_all",
-    "keep_mixed",
-    "load",
-    "pass_at_k",
-    "pass_rate",
-    "read",
-    "replay",
-    "sample",
-    "sample_decisions",
-    "save",
-    "series",
-    "stop_push",
-    "summary",
-    "token_logprobs",
-    "train",
-    "train_base",
-    "weak_verifier",
-]
+_NAMES = {
+    "rlnb.shipped": ("data_folder",),
+    "rlnb.training.errors": ("BadInput",),
+    "rlnb.training.evaluation": (
+        "Answers", "answer", "evaluate", "pass_at_k", "pass_rate", "summary",
+    ),
+    "rlnb.training.loop": ("train",),
+    "rlnb.training.metrics_file": ("METRICS", "read", "replay", "series"),
+    "rlnb.training.models.base_training": ("BaseRecipe", "train_base"),
+    "rlnb.training.models.loading": ("load", "save"),
+    "rlnb.training.models.presets": ("PRESETS",),
+    "rlnb.training.models.small_model": ("build_model", "build_tokenizer"),
+    "rlnb.training.prompt_pool": ("PromptPool",),
+    "rlnb.training.recipe": ("Recipe",),
+    "rlnb.training.rewards": ("CoinFlip", "WaitBonus", "keep_all", "keep_mixed"),
+    "rlnb.training.sampling.prompts": ("encode_prompts", "end_ids"),
+    "rlnb.training.sampling.sampler": ("Rollout", "Sampling", "sample"),
+    "rlnb.training.sampling.scoring": ("token_logprobs",),
+    "rlnb.training.studies.stop_push": (
+        "ESTIMATORS", "Decisions", "Push", "sample_decisions", "stop_push",
+    ),
+    "rlnb.training.tasks": (
+        "TASKS", "WEAK", "ArithmeticText", "Chain", "Countdown", "CountdownText", "Pick",
+        "Problem", "Sort", "Task", "Types", "corpus", "held_out", "is_held_out", "weak_verifier",
+    ),
+}  # fmt: skip
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"rlnb.training has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,23 +8,28 @@ import importlib
 import sys
 from dataclasses import MISSING, fields
 from pathlib import Path
+from typing import get_type_hints
 
 import torch
 
 from rlnb.objective import ANNEX, ZOO, Objective, overlong
-from rlnb.training import record
-from rlnb.training.base import BaseRecipe, train_base
+from rlnb.shipped import NotShipped, shipped_folder
 from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import evaluate, pass_rate, summary
 from rlnb.training.loop import open_folder, train
-from rlnb.training.model import load, save
-from rlnb.training.pool import Pool
-from rlnb.training.precision import AUTOCAST, SAMPLER_DTYPES
-from rlnb.training.presets import PRESETS
+from rlnb.training.metrics_file import read, replay
+from rlnb.training.models.base_training import BaseRecipe, train_base
+from rlnb.training.models.loading import load, save
+from rlnb.training.models.precision import AUTOCAST, SAMPLER_DTYPES
+from rlnb.training.models.presets import PRESETS
+from rlnb.training.prompt_pool import PromptPool
 from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import CoinFlip, Reward, WaitBonus, keep_all, keep_mixed
 from rlnb.training.tasks import TASKS, WEAK, Task, weak_verifier
 
+__all__ = ["find_objective", "find_pool", "find_reward", "find_task", "main", "parser"]
+
+SHIPPED = "data/model"  # what a run's header calls the model that ships with the course
 FILTERS = ("all", "mixed")
 REWARDS = ("verify", "coin_flip", "wait_bonus")
 WEAK_REWARDS = tuple(sorted({name for known in WEAK.values() for name in known}))
@@ -54,6 +59,7 @@ def find_objective(name: str) -> Objective:
 
 
 def find_task(name: str) -> Task:
+    """One of TASKS. Raises BadInput, with the near name, for another one."""
     if name not in TASKS:
         raise nearest("task", name, TASKS)
     return TASKS[name]
@@ -66,15 +72,15 @@ def find_reward(name: str, task: Task, seed: int) -> Reward | None:
     return {"coin_flip": CoinFlip(seed), "wait_bonus": WaitBonus(task)}.get(name)
 
 
-def find_pool(args: argparse.Namespace, task: Task) -> Pool | None:
-    """--pool, --retire and --visits as a Pool; None draws from the whole training split."""
+def find_pool(args: argparse.Namespace, task: Task) -> PromptPool | None:
+    """--pool, --retire and --visits as a PromptPool; None draws from the whole training split."""
     if args.visits is not None and args.retire is None:
         raise BadInput("visits: it says over which visits to take --retire; add --retire 0.9")
     if args.retire is not None and args.pool is None:
         raise BadInput("retire: prompts leave a pool; add --pool N, the number of prompts in it")
     if args.pool is None:
         return None
-    return Pool.drawn(task, args.pool, args.seed, retire=args.retire, visits=args.visits)
+    return PromptPool.drawn(task, args.pool, args.seed, retire=args.retire, visits=args.visits)
 
 
 def shaped(objective: Objective, longest: int, cache: int) -> Objective:
@@ -86,6 +92,7 @@ def shaped(objective: Objective, longest: int, cache: int) -> Objective:
 
 
 def parser() -> argparse.ArgumentParser:
+    """All commands and flags; a number or a switch of the Recipe is a flag of its name."""
     top = argparse.ArgumentParser(prog="python -m rlnb.training", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
 
@@ -125,11 +132,12 @@ def parser() -> argparse.ArgumentParser:
     grpo.add_argument("--overlong", type=int, metavar="TOKENS", help="answers of the last so many "
                       "tokens before --max-completion-length lose up to 1 of their reward (DAPO's "
                       "soft penalty)")  # fmt: skip
+    types = get_type_hints(Recipe)
     for field in fields(Recipe):
         flag = "--" + field.name.replace("_", "-")
-        if field.type in (int, float) and field.default is not MISSING:
-            grpo.add_argument(flag, type=field.type, default=field.default, metavar="N")
-        elif field.type is bool:  # with its --no-, for those that are on
+        if (kind := types[field.name]) in (int, float) and field.default is not MISSING:
+            grpo.add_argument(flag, type=kind, default=field.default, metavar="N")
+        elif kind is bool:  # with its --no-, for those that are on
             grpo.add_argument(flag, action=argparse.BooleanOptionalAction, default=field.default)
 
     evaluation = commands.add_parser("eval", help="pass@k, greedy, forced styles, length, entropy")
@@ -146,12 +154,12 @@ def parser() -> argparse.ArgumentParser:
     for command in (grpo, evaluation):
         command.add_argument(
             "--model",
-            default="data/model",
-            help="folder or hub id of the starting model, such as Qwen/Qwen2.5-0.5B-Instruct",
+            help="folder or hub id of the starting model, such as Qwen/Qwen2.5-0.5B-Instruct; "
+            "without it, the shipped data/model, wherever you are",
         )
 
-    replay = commands.add_parser("replay", help="a recorded run as text; needs no model")
-    replay.add_argument("run", type=Path, help="a .jsonl file, or the --out folder of a run")
+    recorded = commands.add_parser("replay", help="a recorded run as text; needs no model")
+    recorded.add_argument("run", type=Path, help="a .jsonl file, or the --out folder of a run")
     return top
 
 
@@ -184,7 +192,7 @@ def run_grpo(args: argparse.Namespace) -> None:
         objective = shaped(objective, recipe.max_completion_length, args.overlong)
     pool, reward = find_pool(args, task), find_reward(args.reward, task, recipe.seed)
     open_folder(args.out, args.resume)
-    model, tokenizer = load(args.model, device=args.device)
+    model, tokenizer = load(start_of(args), device=args.device)
     records = train(
         model,
         tokenizer,
@@ -196,14 +204,19 @@ def run_grpo(args: argparse.Namespace) -> None:
         reward=reward,
         keep=keep_mixed if args.keep == "mixed" else keep_all,
         pool=pool,
-        model_name=args.model,
+        model_name=args.model or SHIPPED,
     )
-    print(record.replay(records))
+    print(replay(records))
+
+
+def start_of(args: argparse.Namespace) -> str | Path:
+    """--model, or the folder of the shipped one, found from the package."""
+    return shipped_folder(SHIPPED) if args.model is None else args.model
 
 
 def run_eval(args: argparse.Namespace) -> None:
     task = find_task(args.task)
-    model, tokenizer = load(args.model, device=args.device)
+    model, tokenizer = load(start_of(args), device=args.device)
     report = evaluate(
         model,
         tokenizer,
@@ -221,11 +234,11 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     try:
         if args.command == "replay":
-            print(record.replay(record.read(args.run)))
+            print(replay(read(args.run)))
             return 0
         torch.set_num_threads(args.threads)
         {"base": run_base, "grpo": run_grpo, "eval": run_eval}[args.command](args)
-    except BadInput as error:
+    except (BadInput, NotShipped) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0

@@ -25,7 +25,9 @@ from safetensors.torch import load_file, load_model, save_file
 from torch import nn
 
 from rlnb.training.errors import BadInput
-from rlnb.training.model import save
+from rlnb.training.models.loading import save
+
+__all__ = ["checkpoints", "optimizer_tensors", "read", "restore_optimizer", "write"]
 
 
 def optimizer_tensors(

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from rlnb.training.decode import sampler_for
 from rlnb.training.errors import BadInput
-from rlnb.training.model import check_vocabulary
-from rlnb.training.prompts import encode_prompts, end_ids
-from rlnb.training.sampler import Sampling
+from rlnb.training.models.loading import check_vocabulary
+from rlnb.training.sampling.graph_decoder import sampler_for
+from rlnb.training.sampling.prompts import encode_prompts, end_ids
+from rlnb.training.sampling.sampler import Sampling
 from rlnb.training.tasks import Problem, Task, held_out
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["Answers", "answer", "evaluate", "pass_at_k", "pass_rate", "summary"]
 
 
 def pass_at_k(n: int, correct: int, k: int) -> float:

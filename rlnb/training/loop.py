@@ -7,25 +7,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 from tqdm import tqdm
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlnb.objective import Objective, name_of
 from rlnb.training import checkpoint
 from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import pass_rate, summary
-from rlnb.training.model import save
-from rlnb.training.pool import Pool
+from rlnb.training.metrics_file import FILE, Recorder, environment, read
+from rlnb.training.models.loading import save
+from rlnb.training.prompt_pool import PromptPool
 from rlnb.training.recipe import Recipe
-from rlnb.training.record import FILE, Recorder, environment
-from rlnb.training.record import read as read_record
 from rlnb.training.rewards import Filter, Reward, keep_all
-from rlnb.training.sampler import Rollout
+from rlnb.training.sampling.sampler import Rollout
 from rlnb.training.step import Run, start, step
 from rlnb.training.tasks import Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["open_folder", "restore", "train"]
 
 SAMPLES = 4  # answers recorded at each evaluation
 
@@ -42,18 +45,18 @@ def train(
     reward: Reward | None = None,
     keep: Filter = keep_all,
     sampler: Callable[..., Rollout] | None = None,
-    pool: Pool | None = None,
+    pool: PromptPool | None = None,
     watch: Callable[[dict[str, Any]], None] | None = None,
     progress: bool = True,
     model_name: str = "",
 ) -> list[dict[str, Any]]:
-    """Trains `model` in place and returns the records that `record` describes.
+    """Trains `model` in place and returns the records that `metrics_file` describes.
 
     reward: (problem, text) -> number, the task's verifier when None; truncated answers get 0
     whatever it says. keep: batch -> indices of the groups to train on. sampler: anything with
-    `sample`'s signature, by default what `decode.sampler_for` has for the model's device; the loop
-    refuses a rollout drawn at another temperature than the recipe's or from a truncated vocabulary,
-    because scoring uses the recipe's temperature and all tokens.
+    `sample`'s signature, by default what `graph_decoder.sampler_for` has for the model's device;
+    the loop refuses a rollout drawn at another temperature than the recipe's or from a truncated
+    vocabulary, because scoring uses the recipe's temperature and all tokens.
     pool: the prompts to draw from, changed in place, an answer passing with a reward of 1 or more;
     the task's whole training split when None. watch: called with every record as it is written, for
     a live plot.
@@ -246,7 +249,7 @@ def restore(run: Run, folder: Path, header: dict[str, Any]) -> tuple[int, list[d
 
     Raises BadInput if the recorded run is not this one. Only the number of steps may differ.
     """
-    records = read_record(folder)
+    records = read(folder)
     recorded = records[0]
     asked = {**header, **header["recipe"]}
     # What older runs do not record was at its default then.

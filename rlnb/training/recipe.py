@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlnb.training.errors import BadInput
-from rlnb.training.precision import AUTOCAST, SAMPLER_DTYPES
-from rlnb.training.sampler import Sampling
+from rlnb.training.models.precision import AUTOCAST, SAMPLER_DTYPES
+from rlnb.training.sampling.sampler import Sampling
+
+__all__ = ["Recipe"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class Recipe:
 
     @property
     def sampling(self) -> Sampling:
+        """How answers are drawn."""
         return Sampling(self.temperature, self.top_k, self.top_p, self.max_completion_length)
 
     @property

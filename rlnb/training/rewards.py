@@ -16,6 +16,8 @@ from rlnb.objective import Batch
 from rlnb.training.errors import BadInput
 from rlnb.training.tasks import Problem, Task
 
+__all__ = ["CoinFlip", "Filter", "Reward", "WaitBonus", "keep_all", "keep_mixed", "mixed_groups"]
+
 Reward = Callable[[Problem, str], float]
 Filter = Callable[[Batch], Tensor]
 
@@ -36,9 +38,11 @@ class CoinFlip:
         return float(self.rng.random() < 0.5)
 
     def getstate(self) -> list:
+        """Where the coin's sequence stands, as JSON can hold it."""
         return list(self.rng.getstate())
 
     def setstate(self, state: list) -> None:
+        """Goes on from what `getstate` gave, read back from JSON."""
         version, internal, gauss = state
         self.rng.setstate((version, tuple(internal), gauss))
 

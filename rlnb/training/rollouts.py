@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
-from transformers import PreTrainedModel
 
 from rlnb.objective import Batch
 from rlnb.training.evaluation import answer
-from rlnb.training.prompts import encode_prompts, end_ids
 from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import mixed_groups
 from rlnb.training.run import PER_CANDIDATE, Run
-from rlnb.training.sampler import Rollout, Sampling
-from rlnb.training.scoring import candidate_logprobs, likeliest, refuse_mismatch, token_logprobs
+from rlnb.training.sampling.prompts import encode_prompts, end_ids
+from rlnb.training.sampling.sampler import Rollout, Sampling
+from rlnb.training.sampling.scoring import (
+    candidate_logprobs,
+    likeliest,
+    refuse_mismatch,
+    token_logprobs,
+)
 from rlnb.training.tasks import Problem
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = [
+    "CANDIDATES",
+    "Drawn",
+    "collect",
+    "join",
+    "make_batch",
+    "refill",
+    "rollout_metrics",
+    "rows_of",
+]
 
 CANDIDATES = 3  # K of SimKO; a vocabulary of thousands takes more, TRL's DPPO had 20
 
@@ -205,7 +223,7 @@ def _micro_batches(rollout: Rollout, recipe: Recipe) -> tuple[Tensor, ...]:
 def rollout_metrics(
     rollout: Rollout, rewards: Tensor, verified: Tensor, texts: list[str]
 ) -> dict[str, float]:
-    """What the rollout says before any update; names as in `record.METRICS`.
+    """What the rollout says before any update; names as in `metrics_file.METRICS`.
 
     The mean length of right (wrong) answers is nan where there is none. Truncation does not make
     an answer wrong there: sorting the longest answers among the wrong would lengthen these.

@@ -8,18 +8,16 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlnb.objective import Batch, Objective, Prepared, value_loss
-from rlnb.training.critic import Critic
-from rlnb.training.decode import sampler_for
 from rlnb.training.errors import BadInput
-from rlnb.training.model import check_vocabulary
-from rlnb.training.pool import Pool
-from rlnb.training.precision import (
+from rlnb.training.models.critic import Critic
+from rlnb.training.models.loading import check_vocabulary
+from rlnb.training.models.precision import (
     AUTOCAST,
     SAMPLER_DTYPES,
     autocast,
@@ -27,11 +25,18 @@ from rlnb.training.precision import (
     refresh,
     sampler_copy,
 )
+from rlnb.training.prompt_pool import PromptPool
 from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import Filter, Reward, keep_all
-from rlnb.training.sampler import Rollout
-from rlnb.training.scoring import refuse_mismatch
+from rlnb.training.sampling.graph_decoder import sampler_for
+from rlnb.training.sampling.sampler import Rollout
+from rlnb.training.sampling.scoring import refuse_mismatch
 from rlnb.training.tasks import Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["PER_CANDIDATE", "PRODUCED", "Run", "Weights", "check_objective", "prepare", "start"]
 
 PRODUCED = {
     "old_logprobs", "ref_logprobs", "sampling_logprobs", "entropies", "values", "old_values",
@@ -66,13 +71,14 @@ class Run:
     rng: random.Random
     generator: torch.Generator
     behaviour: PreTrainedModel
-    pool: Pool | None = None
+    pool: PromptPool | None = None
     num_tokens: int = 0
     past: deque[Weights] = field(default_factory=deque)
     engine: PreTrainedModel | None = None
 
     @property
     def critic(self) -> Critic | None:
+        """The critic, where the objective needs `values`."""
         return self.modules["critic"] if "critic" in self.modules else None
 
     def sampling_model(self) -> PreTrainedModel:
@@ -113,7 +119,7 @@ def start(
     reward: Reward | None = None,
     keep: Filter = keep_all,
     sampler: Callable[..., Rollout] | None = None,
-    pool: Pool | None = None,
+    pool: PromptPool | None = None,
 ) -> Run:
     """A run before its first step. Raises BadInput if task, model and objective do not fit."""
     check_vocabulary(tokenizer, task)

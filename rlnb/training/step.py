@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from rlnb.objective import Prepared
-from rlnb.training.precision import tensor_float_32
+from rlnb.training.models.precision import tensor_float_32
 from rlnb.training.rollouts import Drawn, collect, make_batch, refill, rollout_metrics, rows_of
 from rlnb.training.run import Run, check_objective, prepare, start
 from rlnb.training.update import accumulate, engine_metrics, silent_rows, update
@@ -25,10 +25,10 @@ __all__ = [
 
 
 def step(run: Run, shown: list[dict[str, Any]] | None = None) -> dict[str, float]:
-    """One rollout and its optimizer steps; the metrics are named in `record.METRICS`.
+    """One rollout and its optimizer steps; the metrics are named in `metrics_file.METRICS`.
 
-    shown: a list that receives the answers to the first `record_rollouts` prompts, as `record`
-    describes them.
+    shown: a list that receives the answers to the first `record_rollouts` prompts, as
+    `metrics_file` describes them.
     """
     with tensor_float_32(run.recipe.tf32):
         return _step(run, shown)

@@ -6,10 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from rlnb.objective import Objective, Part, Prepared
-from rlnb.training.precision import recomputed_layers
+from rlnb.training.models.precision import recomputed_layers
 from rlnb.training.run import Run
-from rlnb.training.sampler import Rollout
-from rlnb.training.scoring import candidate_logprobs, token_logprobs
+from rlnb.training.sampling.sampler import Rollout
+from rlnb.training.sampling.scoring import candidate_logprobs, token_logprobs
+
+__all__ = ["ENGINE", "Tally", "accumulate", "engine_metrics", "silent_rows", "update"]
 
 ENGINE = "sampling/importance_sampling_ratio/"
 
@@ -53,6 +55,7 @@ class Tally:
         self.sums: dict[str, float] = dict(start)
 
     def add(self, name: str, value: float, share: float = 1.0) -> None:
+        """Merges one part's value, which stands for `share` of the tokens."""
         if name in self.LARGEST:
             self.sums[name] = max(self.sums.get(name, value), value)
         elif name in self.SMALLEST:

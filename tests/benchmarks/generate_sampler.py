@@ -11,7 +11,7 @@ import torch
 from transformers import GenerationConfig, PreTrainedModel
 
 from rlnb.training import Rollout, Sampling
-from rlnb.training.sampler import end_tokens, is_end, left_pad
+from rlnb.training.sampling.sampler import end_tokens, is_end, left_pad
 
 
 @torch.no_grad()

@@ -6,8 +6,8 @@ Not yet run on a GPU. Random weights; every row writes the full length, so nothi
 that end early. The bound is bytes / bandwidth or operations / peak, both measured on this device
 just before; `of_bandwidth` is the share of the bandwidth that was used, the target is 0.5.
 
-    graphs, eager    rlnb.training.decode.Decoder with and without CUDA graphs
-    sample           rlnb.training.sampler.sample
+    graphs, eager    rlnb.training.sampling.graph_decoder.Decoder with and without CUDA graphs
+    sample           rlnb.training.sampling.sampler.sample
     generate         transformers' `generate`
 """
 
@@ -22,8 +22,8 @@ from bench import Values, decode_bound, device_name, in_pieces, make, peaks, sec
 from generate_sampler import sample_by_generate
 
 from rlnb.training import Sampling, sample
-from rlnb.training.decode import Decoder
-from rlnb.training.precision import sampler_copy
+from rlnb.training.models.precision import sampler_copy
+from rlnb.training.sampling.graph_decoder import Decoder
 
 # prompts, answers, tokens of a prompt, new tokens
 SHAPES = {"large": (512, 16, 20, 100), "0.5B": (64, 8, 100, 300)}

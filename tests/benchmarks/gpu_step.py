@@ -22,7 +22,7 @@ from transformers import AutoTokenizer
 
 from rlnb.objective import ZOO
 from rlnb.training import TASKS, Recipe, data_folder
-from rlnb.training.decode import sampler_for
+from rlnb.training.sampling.graph_decoder import sampler_for
 from rlnb.training.step import start, step
 
 # prompts, answers, new tokens, rows of a micro-batch, layers recomputed

@@ -8,7 +8,7 @@ preset with random weights, whose answers all have full length. Everything but t
 same: recipe, objective, verifier. They take turns, a step each.
 
     auto        what the loop takes on this device: `sample` on a CPU, `Decoder` on CUDA
-    sample      rlnb.training.sampler.sample
+    sample      rlnb.training.sampling.sampler.sample
     generate    transformers' `generate`
 """
 
@@ -25,7 +25,7 @@ from generate_sampler import sample_by_generate
 
 from rlnb.objective import ZOO
 from rlnb.training import TASKS, Recipe, load, sample
-from rlnb.training.decode import sampler_for
+from rlnb.training.sampling.graph_decoder import sampler_for
 from rlnb.training.step import start, step
 
 # prompts, answers, longest answer

@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 import os
-import statistics
 from pathlib import Path
 
-import nbformat
 import pytest
+from lab_in_chromium import MOVED, explorer_cells, mark
 
-ROOT = Path(__file__).parents[2]
-# 100 ms is what an idle machine has to keep (RLNB_EXPLORER_GATE_MS=100); shared runners get 250.
-GATE_MS = float(os.environ.get("RLNB_EXPLORER_GATE_MS", "250"))
-PRESSES = 30
-PAGES = {
-    "answer_ratio_explorer": "11_gspo",
-    "baseline_explorer": "02_reinforce",
-    "baseline_variance_explorer": "03_baselines",
-    "clip_explorer": "05_ppo",
-    "composer_explorer": "12_the_zoo",
-    "difficulty_explorer": "07_grpo_biases",
-    "gae_explorer": "05_ppo",
-    "gate_zoo_explorer": "10_soft_trust_regions",
-    "gpu_budget_explorer": "19_grpo_for_real",
-    "group_advantage_explorer": "06_grpo",
-    "kl_estimator_explorer": "04_importance_sampling",
-    "kl_explorer": "01_one_scalar_loss",
-    "std_explorer": "07_grpo_biases",
-    "rare_token_explorer": "09_dapo",
-    "rollouts_explorer": "19_grpo_for_real",
-    "token_weights_explorer": "08_dr_grpo",
-    "scaling_fit_explorer": "12_the_zoo",
-}
-# One key press at a time. The clock starts in the keydown event and stops in the first animation
-# frame in which the decoded picture has other pixels than before, read back from a canvas.
-SAMPLER = """(selector) => {
+EXPLORERS = sorted(explorer_cells())
+STEPS = 6
+# Watches a picture in every animation frame: how often other pixels stood there than the frame
+# before (decoded, read back from a canvas), and how often there was none.
+WATCH = """(selector) => {
   const canvas = document.createElement('canvas');
   const context = canvas.getContext('2d', {willReadFrequently: true});
   const picture = () => { const i = document.querySelector(selector);
@@ -48,19 +26,18 @@ SAMPLER = """(selector) => {
     for (let i = 0; i < data.length; i++) hash = (Math.imul(hash, 31) + data[i]) | 0;
     return hash;
   };
-  const state = window.sampler = {ms: null, gaps: 0};
-  let start = 0, source = picture().src, before = pixels(picture());
-  document.addEventListener('keydown', () => { state.ms = null; start = performance.now(); }, true);
+  const state = window.watch = {changes: 0, gaps: 0};
+  let source = picture().src, before = pixels(picture());
   const frame = () => {
-    const now = performance.now(), image = picture();
+    const image = picture();
     if (!image) state.gaps += 1;
     else if (image.src !== source) {
       source = image.src;
       const after = pixels(image);
-      if (after !== before && state.ms === null) state.ms = now - start;
+      if (after !== before) state.changes += 1;
       before = after;
     }
-    requestAnimationFrame(frame);
+    if (window.watch === state) requestAnimationFrame(frame);
   };
   requestAnimationFrame(frame);
 }"""
@@ -69,42 +46,6 @@ LABELS = """(cell) => [...document.querySelectorAll(cell + ' .widget-label')]
 FOCUSED = """(cell) => { const e = document.activeElement;
   if (!e || !e.closest(cell)) return null;
   return (e.getAttribute('role') || e.tagName) + ' ' + (e.textContent || e.type || ''); }"""
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    """The course's own pages; before they exist, one page made here (never in CI)."""
-    found = {}
-    for call, stem in PAGES.items():
-        real = ROOT / "notebooks" / f"{stem}.ipynb"
-        found[call] = real if real.exists() else None
-        missing = f"notebooks/{stem}.ipynb is missing: {call} must be tested on it"
-        if not real.exists() and os.environ.get("CI", "").lower() in ("1", "true", "yes"):
-            pytest.fail(missing)
-    if None in found.values():
-        calls = [call for call, page in found.items() if page is None]
-        made = tmp_path_factory.mktemp("page") / "explorers.ipynb"
-        code = ["from rlnb.classroom import explorers", *[f"explorers.{c}()" for c in calls]]
-        cells = [nbformat.v4.new_code_cell(source) for source in code]
-        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-        nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), made)
-        found |= dict.fromkeys(calls, made)
-    return found
-
-
-@pytest.fixture(scope="module")
-def tabs(pages, open_page):
-    """One tab per notebook, opened on first use."""
-    opened = {}
-
-    def tab_of(call):
-        page = pages[call]
-        if page not in opened:
-            opened[page] = open_page(page)
-        opened[page].bring_to_front()
-        return opened[page]
-
-    return tab_of
 
 
 class OnPage:
@@ -173,12 +114,8 @@ class OnPage:
 
 
 @pytest.fixture
-def on_page(tabs, mark):
-    def make(call: str) -> OnPage:
-        tab = tabs(call)
-        return OnPage(tab, mark(tab, call))
-
-    return make
+def on_page(tab):
+    return lambda call: OnPage(tab, mark(tab, call))
 
 
 def test_clip_by_mouse_keyboard_typing_and_button(on_page):
@@ -255,7 +192,7 @@ def test_composer_starts_from_a_method_and_changes_a_part(on_page):
     assert composer.readout("advantage") == "group z-score"
 
 
-@pytest.mark.parametrize("call", PAGES)
+@pytest.mark.parametrize("call", EXPLORERS)
 def test_tab_key_reaches_every_control_and_no_label_is_cut(on_page, call):
     shown = on_page(call)
     assert shown.tab.evaluate(LABELS, shown.cell) == []
@@ -278,56 +215,44 @@ def test_tab_key_reaches_every_control_and_no_label_is_cut(on_page, call):
     assert sum(stop.startswith("INPUT") for stop in reached) == fields, reached
 
 
-@pytest.mark.parametrize(
-    ("call", "label", "low", "keys"),
-    [
-        ("answer_ratio_explorer", "flipped tokens, %", "1", ["ArrowRight"]),
-        ("baseline_explorer", "baseline b", "0", ["ArrowRight"]),
-        ("baseline_variance_explorer", "baseline b", "-0.4", ["ArrowRight"]),
-        ("kl_estimator_explorer", "distance", "0.1", ["ArrowRight"]),
-        ("kl_explorer", "model: mean", "-3", ["ArrowRight"]),
-        ("rare_token_explorer", "ε high", "0", ["ArrowRight"]),
-        ("token_weights_explorer", "answer 1, tokens", "1", ["ArrowRight"]),
-        ("clip_explorer", "ε high", "0.1", ["ArrowRight"]),
-        ("composer_explorer", "surrogate", None, ["ArrowRight"] * 12 + ["ArrowLeft"] * 12),
-        ("composer_explorer", "start from", None, ["ArrowRight"] * 14 + ["ArrowLeft"] * 14),
-        ("difficulty_explorer", "pass rate p", "0.1", ["ArrowRight"]),
-        ("std_explorer", "group size", "2", ["ArrowRight"] * 14 + ["ArrowLeft"] * 14),
-        ("gae_explorer", "λ", "0.1", ["ArrowRight"]),
-        ("gate_zoo_explorer", "edge ε", "0.1", ["ArrowRight"]),
-        ("gpu_budget_explorer", "prompts", None, ["ArrowRight"] * 10 + ["ArrowLeft"] * 10),
-        ("group_advantage_explorer", "group size", "2", ["ArrowRight"] * 14 + ["ArrowLeft"] * 14),
-        ("rollouts_explorer", "answer", "1", ["ArrowRight"] * 7 + ["ArrowLeft"] * 7),
-        ("scaling_fit_explorer", "seed", "0", ["ArrowRight"] * 14 + ["ArrowLeft"] * 14),
-    ],
-)
-def test_key_press_to_pixels_is_quick(on_page, record_property, call, label, low, keys):
+def test_every_explorer_of_the_course_is_moved_below():
+    assert len(EXPLORERS) >= 18
+    assert sorted(MOVED) == EXPLORERS
+
+
+@pytest.mark.parametrize("call", EXPLORERS)
+def test_picture_follows_the_key_and_never_goes_away(on_page, call):
+    """Step by step there, all at once back: the picture of a value does not depend on the way."""
+    label, low = MOVED[call]
     shown = on_page(call)
     if low is None:  # a slider over named values: start at its first
         shown.press(label, "Home")
     else:
         shown.type_into_readout(label, low)
-    shown.settled()
-    handle = shown.control(label).locator(".noUi-handle")
-    handle.focus()
-    shown.tab.evaluate(SAMPLER, shown.picture)
-    times = []
-    for press in range(PRESSES + 2):
-        shown.tab.keyboard.press(keys[press % len(keys)])
-        shown.tab.wait_for_function("() => window.sampler.ms !== null")
-        times.append(shown.tab.evaluate("() => window.sampler.ms"))
-        shown.tab.wait_for_timeout(40)
-    times = sorted(times[2:])  # the first two pay for the first draw of the background
-    median, p95 = statistics.median(times), times[int(0.95 * len(times))]
-    row = {"explorer": call, "median_ms": median, "p95_ms": p95, "gate_ms": GATE_MS}
-    for name, value in {**row, "load": os.getloadavg()[0]}.items():
-        record_property(name, value)
-    print(f"{call}: median {median:.0f} ms, p95 {p95:.0f} ms over {len(times)} key presses")
-    assert shown.tab.evaluate("() => window.sampler.gaps") == 0, "the picture flickered"
-    assert median <= GATE_MS
+    for key in ("ArrowRight", "ArrowLeft"):  # the page's first picture has fewer colours
+        shown.changes(lambda key=key: shown.press(label, key))
+    seen = [shown.settled()]
+    readouts = [shown.readout(label)]
+    shown.control(label).locator(".noUi-handle").focus()
+    shown.tab.evaluate(WATCH, shown.picture)
+    for step in range(1, STEPS + 1):
+        shown.tab.keyboard.press("ArrowRight")
+        shown.tab.wait_for_function("step => window.watch.changes >= step", arg=step)
+        seen.append(shown.source())
+        readouts.append(shown.readout(label))
+    assert len(set(readouts)) == len(set(seen)) == STEPS + 1, "one picture for each value"
+    for _ in range(STEPS):
+        shown.tab.keyboard.press("ArrowLeft")
+    shown.tab.wait_for_function(
+        "([s, first]) => { const i = document.querySelector(s); return i && i.src === first }",
+        arg=[shown.picture, seen[0]],
+    )
+    assert shown.settled() == seen[0]
+    assert shown.readout(label) == readouts[0]
+    assert shown.tab.evaluate("() => window.watch.gaps") == 0, "the picture flickered"
 
 
-@pytest.mark.parametrize("call", PAGES)
+@pytest.mark.parametrize("call", EXPLORERS)
 def test_last_word_no_cell_has_an_error(on_page, call):
     shown = on_page(call)
     outputs = shown.tab.locator(f"{shown.cell} .jp-OutputArea-output")

@@ -1,31 +1,42 @@
 """Every popular statement is met exactly once, on its own page, by a cell that decides it.
 
 `data/claims.yaml` says where; the pages' text twins carry the tags `claim:ID`, `cited:ID` and
-`see:ID`. The rules are the functions below (each returns a list of sentences, empty when all is
-well), so that the second half of this file can show each of them failing.
+`see:ID`. A deciding cell ends with a line for each of its statements, which quotes a piece of it
+and gives the verdict:
+
+    # "A ratio of 1.5 is 30 % more likely": wrong
+
+and every number of the entry's `number` and `fair` stands in the cell or in what it printed, or is
+listed under `cited_numbers`. The rules are the functions below (each returns a list of sentences,
+empty when all is well), so that the second half of this file can show each of them failing.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+import nbformat
 import pytest
 import yaml
+from written_numbers import code_without_comments, numbers_in, uncovered
 
 ROOT = Path(__file__).resolve().parents[2]
 CLAIMS = ROOT / "data" / "claims.yaml"
-TEXT = ROOT / "notebooks" / "text"
+NOTEBOOKS = ROOT / "notebooks"
+TEXT = NOTEBOOKS / "text"
 
 COURSE = (
     "00_start_here 01_one_scalar_loss 02_reinforce 03_baselines 04_importance_sampling 05_ppo "
     "06_grpo 07_grpo_biases 08_dr_grpo 09_dapo 10_soft_trust_regions 11_gspo 12_the_zoo "
     "13_preferences 14_rewards 15_evaluation 16_agents 17_systems 18_interview 19_grpo_for_real"
 ).split()
+WRITTEN = [page for page in COURSE if (TEXT / f"{page}.py").exists()]
 SECTIONS = {
     "A": 25,
     "B": 19,
@@ -42,8 +53,11 @@ SECTIONS = {
 }
 VERDICTS = {"true", "conditional", "sloppy", "wrong", "paper"}
 REQUIRED = {"id", "statement", "verdict", "fair", "page", "meets"}
-OPTIONAL = {"fails_when", "holds_when", "number", "citation"}
+OPTIONAL = {"fails_when", "holds_when", "number", "citation", "cited_numbers"}
 LONGEST_STATEMENT = 240
+SHORTEST_QUOTE = 12  # of a statement, in the line that gives its verdict
+LARGEST_BOUND = 1000.0  # a gap that may be this large is not bounded at all
+LARGEST_TOLERANCE = 0.1
 MET_WITH_NUMBERS = {"02_reinforce", "05_ppo", "06_grpo"}  # written first: their entries say which
 
 
@@ -82,6 +96,11 @@ def cells_of(page, text):
     return cells
 
 
+def said_in_numbers(claim):
+    """The sentences of an entry whose numbers the cell must show."""
+    return f"{claim.get('number', '')} ; {claim.get('fair', '')}"
+
+
 def entry_problems(claims):
     """What is wrong with the list itself."""
     out = []
@@ -97,8 +116,18 @@ def entry_problems(claims):
         out += [
             f"{name}: {k} is {v!r}, expected a sentence (quote it?)"
             for k, v in c.items()
-            if not isinstance(v, str) or not v.strip()
+            if k != "cited_numbers" and (not isinstance(v, str) or not v.strip())
         ]
+        cited = c.get("cited_numbers", [])
+        if not isinstance(cited, list) or not all(isinstance(n, str) for n in cited):
+            out.append(f"{name}: cited_numbers is {cited!r}, expected a list of strings as written")
+        else:
+            written = {n.text for n in numbers_in(said_in_numbers(c))}
+            out += [
+                f"{name}: cited_numbers lists {n}, which number and fair do not contain"
+                for n in cited
+                if n not in written
+            ]
         if len(str(c.get("statement", ""))) > LONGEST_STATEMENT:
             out.append(f"{name}: statement is longer than {LONGEST_STATEMENT} characters")
         if c.get("verdict") not in VERDICTS:
@@ -158,6 +187,100 @@ def tag_problems(claims, cells, pages):
     return out
 
 
+VERDICT_LINE = re.compile(r'^# "(?P<quote>.+)": (?P<verdict>[a-z]+)$', re.MULTILINE)
+
+
+def verdict_problems(claims, cells):
+    """Where a deciding cell does not say, of each of its statements, what became of it."""
+    out, by_id = [], {c["id"]: c for c in claims}
+    for cell in cells:
+        names = [tag.partition(":")[2] for tag in cell.tags if tag.startswith("claim:")]
+        lines = VERDICT_LINE.findall(cell.source)
+        for name in (n for n in names if n in by_id):
+            statement = by_id[name]["statement"]
+            said = [verdict for quote, verdict in lines if quote in statement]
+            if said != [by_id[name]["verdict"]]:
+                out.append(
+                    f"{cell}: {name} is {by_id[name]['verdict']} in claims.yaml; expected one line"
+                    f' # "(a piece of its statement)": {by_id[name]["verdict"]}, found {said}'
+                )
+        for quote, _ in lines:
+            owners = [c["id"] for c in claims if quote in c["statement"]]
+            if len(quote) < SHORTEST_QUOTE or len(owners) != 1 or owners[0] not in names:
+                out.append(
+                    f'{cell}: "{quote}" is quoted from {owners or "no statement"}; expected a piece'
+                    f" of {' or '.join(names) or 'none'} of {SHORTEST_QUOTE} letters or more"
+                )
+    return out
+
+
+def number_problems(claim, source, output):
+    """The numbers of an entry that its cell neither computes with nor prints."""
+    missing = uncovered(
+        said_in_numbers(claim),
+        code_without_comments(source) + "\n" + output,
+        claim.get("cited_numbers", ()),
+    )
+    return [
+        f"{claim['id']}: {number} stands in its number or fair sentence, but neither in its cell"
+        " nor in the cell's output; correct it, print it, or list it under cited_numbers"
+        for number in missing
+    ]
+
+
+def bound_problems(cell):
+    """Assertions whose bound is so wide that they cannot fail: gap < 1e12, atol=10."""
+    out = []
+    for assertion in (n for n in ast.walk(ast.parse(cell.source)) if isinstance(n, ast.Assert)):
+        for node in ast.walk(assertion):
+            if isinstance(node, ast.Compare) and len(node.ops) == 1:
+                over, bound = isinstance(node.ops[0], (ast.Lt, ast.LtE)), node.comparators[0]
+                if isinstance(node.ops[0], (ast.Gt, ast.GtE)):
+                    over, bound = True, node.left
+                value = bound.value if isinstance(bound, ast.Constant) else None
+                if over and isinstance(value, (int, float)) and value >= LARGEST_BOUND:
+                    out.append(f"{cell}: {ast.unparse(node)} bounds nothing; give it a lower end")
+            if isinstance(node, ast.keyword) and node.arg in {"atol", "rtol", "rel_tol", "abs_tol"}:
+                value = node.value.value if isinstance(node.value, ast.Constant) else 0.0
+                if value > LARGEST_TOLERANCE:
+                    out.append(f"{cell}: {ast.unparse(node)} forgives everything")
+    return out
+
+
+CALCULATOR = set("abs round max min sum float int range math torch exp log sqrt".split())
+
+
+def literal_problems(cell):
+    """Assertions of a deciding cell that look at nothing it computed: 0.6 / 0.8 == 0.75."""
+    out = []
+    for node in (n for n in ast.walk(ast.parse(cell.source)) if isinstance(n, ast.Assert)):
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        own = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        if {n.id for n in names} <= own | CALCULATOR:
+            out.append(f"{cell}: assert {ast.unparse(node.test)} is arithmetic on literals")
+    return out
+
+
+@cache
+def load_outputs():
+    """(page, statement) -> source and printed text of its cell in the built page."""
+    found = {}
+    for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            for tag in cell.metadata.get("tags", []):
+                if tag.startswith("claim:"):
+                    found[tag.partition(":")[2]] = cell.source, printed(cell)
+    return found
+
+
+def printed(cell):
+    """What a built code cell shows as text."""
+    return "\n".join(
+        output.get("text") or output.get("data", {}).get("text/plain", "")
+        for output in cell.get("outputs", [])
+    )
+
+
 @cache
 def load_claims():
     return yaml.safe_load(CLAIMS.read_text(encoding="utf-8"))
@@ -199,6 +322,91 @@ def test_no_tag_is_unknown_and_no_page_meets_the_statement_of_an_unwritten_one()
         if "no entry" in p or "not written" in p
     ]
     assert not problems, report(problems)
+
+
+@pytest.mark.parametrize("page", WRITTEN)
+def test_each_deciding_cell_gives_the_verdict_of_its_statement(page):
+    problems = verdict_problems(load_claims(), load_cells()[page])
+    assert not problems, report(problems)
+
+
+@pytest.mark.parametrize("page", WRITTEN)
+def test_each_number_of_a_statement_stands_in_its_cell_or_output(page):
+    problems = [
+        problem
+        for claim in load_claims()
+        if claim["page"] == page and claim["meets"] == "claim"
+        for problem in number_problems(claim, *load_outputs()[claim["id"]])
+    ]
+    assert not problems, report(problems)
+
+
+def test_no_assertion_of_a_page_has_a_bound_that_cannot_be_reached():
+    problems = [
+        problem
+        for cells in load_cells().values()
+        for cell in cells
+        if cell.code and "assert" in cell.source and "%" not in cell.source[:1]
+        for problem in bound_problems(cell)
+    ]
+    assert not problems, report(problems)
+
+
+def test_no_statement_is_decided_by_arithmetic_on_literals():
+    problems = [
+        problem
+        for cells in load_cells().values()
+        for cell in cells
+        if any(tag.startswith("claim:") for tag in cell.tags)
+        for problem in literal_problems(cell)
+    ]
+    assert not problems, report(problems)
+
+
+# The rules can fail on the course itself: what is swapped or altered there is caught.
+
+
+def decided():
+    return [c for c in load_claims() if c["meets"] == "claim" and c["id"] in load_outputs()]
+
+
+def test_swapping_the_tags_of_two_cells_is_caught_for_every_neighbour():
+    for page, cells in load_cells().items():
+        deciding = [c for c in cells if any(t.startswith("claim:") for t in c.tags)]
+        for first, second in zip(deciding, deciding[1:], strict=False):
+            swapped = [replace(first, tags=second.tags), replace(second, tags=first.tags)]
+            assert verdict_problems(load_claims(), swapped), f"{page}: {first.tags}, {second.tags}"
+
+
+def test_changing_any_verdict_is_caught():
+    for claim in decided():
+        cells = load_cells()[claim["page"]]
+        for other in VERDICTS - {"paper", claim["verdict"]}:
+            changed = [c | {"verdict": other} if c is claim else c for c in load_claims()]
+            assert verdict_problems(changed, cells), f"{claim['id']} called {other}"
+
+
+def test_changing_a_measured_number_is_caught_but_for_chance():
+    """Decimals of three digits or more, the last digit changed. A lone 2 is found in any cell, and
+    a cell with a hundred numbers has a neighbour for some: three in a hundred may slip through."""
+    caught, slipped = 0, []
+    for claim in decided():
+        for number in numbers_in(said_in_numbers(claim)):
+            digits = re.sub(r"\D", "", number.text).lstrip("0")
+            measured = "." in number.text and len(digits) >= 3 and number.text[-1].isdigit()
+            if not measured or number.text in claim.get("cited_numbers", ()):
+                continue
+            wrong = number.text[:-1] + str((int(number.text[-1]) + 3) % 10)
+            altered = claim | {
+                k: re.sub(rf"(?<![\d.]){re.escape(number.text)}(?!\d)", wrong, claim[k])
+                for k in ("number", "fair")
+                if k in claim
+            }
+            if number_problems(altered, *load_outputs()[claim["id"]]):
+                caught += 1
+            else:
+                slipped.append(f"{claim['id']}: {number.text} changed to {wrong}")
+    assert caught > 200 and len(slipped) <= 0.03 * caught, report(slipped)
 
 
 # The rules can fail: a small course of two pages, one of them unwritten.
@@ -294,3 +502,69 @@ def test_a_broken_entry_is_caught(change, said):
 def test_a_repeated_or_missing_entry_is_caught():
     problems = entry_problems([ENTRY, ENTRY])
     assert "A02: stands 2 times" in problems and "A01: missing" in problems
+
+
+DECIDED = [
+    ENTRY | {"statement": "A ratio of 2 means twice as likely."},
+    ENTRY | {"id": "A03", "statement": "A ratio of 1.5 is 30 % more likely.", "verdict": "wrong"},
+]
+CELL = Cell("05_ppo", 1, True, ("claim:A03",), 'assert True\n# "is 30 % more likely": wrong')
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"source": "assert True"}, "expected one line"),
+        ({"source": 'assert True\n# "is 30 % more likely": true'}, "expected one line"),
+        ({"source": CELL.source + '\n# "A ratio of 1.5": wrong'}, "expected one line"),
+        ({"source": CELL.source + '\n# "means twice as likely": true'}, "is quoted from"),
+        ({"source": 'assert True\n# "A ratio of ": wrong'}, "is quoted from"),
+        ({"source": 'assert True\n# "is 40 % more likely": wrong'}, "no statement"),
+        ({"tags": ("claim:A02",)}, "is quoted from"),
+        ({"tags": ("see:A03",)}, "is quoted from"),
+    ],
+)
+def test_a_broken_verdict_line_is_caught(change, said):
+    assert verdict_problems(DECIDED, [CELL]) == []
+    assert any(said in p for p in verdict_problems(DECIDED, [replace(CELL, **change)]))
+
+
+def test_a_number_that_the_cell_does_not_show_is_caught():
+    claim = ENTRY | {"number": "0.72 of 4,097, 50 % and 3/16", "fair": "Read 13.5 in the paper."}
+    shown = "0.7244\n4097 0.5000\n0.1875"
+    (problem,) = number_problems(claim, "", shown)
+    assert "13.5" in problem
+    assert not number_problems(claim | {"cited_numbers": ["13.5"]}, "", shown)
+    assert number_problems(claim, "# 13.5", shown), "a comment computes nothing"
+    assert not number_problems(claim, "print(27 / 2, 13.5)", shown)
+    assert any("lists 9" in p for p in entry_problems([claim | {"cited_numbers": ["9"]}]))
+
+
+@pytest.mark.parametrize(
+    "source, caught",
+    [
+        ("assert gap < 1e12", True),
+        ("assert abs(gap) <= 1e12 and x > 0", True),
+        ("assert 1e12 > gap", True),
+        ("assert torch.allclose(a, b, atol=10.0)", True),
+        ("assert gap < 1e-12", False),
+        ("assert 1e17 < product < 2e17", False),
+        ("assert x > 5000", False),
+        ("assert torch.allclose(a, b, atol=1e-12)", False),
+    ],
+)
+def test_a_bound_that_cannot_be_reached_is_caught(source, caught):
+    assert bool(bound_problems(Cell("05_ppo", 1, True, (), source))) == caught
+
+
+@pytest.mark.parametrize(
+    "source, caught",
+    [
+        ("assert round(0.6 / 0.8, 4) == 0.75", True),
+        ("assert [round(math.exp(2 / T), 2) for T in (2, 4)] == [2.72, 1.65]", True),
+        ("assert ratio == 0.75", False),
+        ("assert round(slope(0.75), 4) == 0", False),
+    ],
+)
+def test_arithmetic_on_literals_is_caught(source, caught):
+    assert bool(literal_problems(Cell("05_ppo", 1, True, ("claim:A02",), source))) == caught

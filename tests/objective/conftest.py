@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 import torch
+
+sys.path.insert(0, str(Path(__file__).parent))  # `worked`, the example that these tests share
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -352,7 +352,11 @@ def ok(**changes):
         (dict(num_generations=0), "int of at least 1"),
         (dict(num_generations=1), "group_zscore compares answers to one prompt"),
         (dict(old_logprobs=torch.zeros(9, 7)), r"old_logprobs must have shape \(9, 6\)"),
-        (dict(ref_logprobs=None), r"grpo: k3\(0.04\) needs ref_logprobs"),
+        (
+            dict(ref_logprobs=None),
+            r"k3\(0.04\) needs ref_logprobs, which the batch does not have: pass "
+            r"Batch\(ref_logprobs=...\) or drop the term with .replace\(terms=\(\)\).",
+        ),
         (dict(advantages=torch.zeros(3)), r"advantages must have shape \(9,\) or \(9, 6\)"),
         (dict(logprobs=torch.full((9, 6), math.nan)), "is nan on an unmasked token"),
         (dict(logprobs=torch.full((9, 6), 0.5)), "Did you pass probabilities"),

@@ -5,11 +5,9 @@ The numbers were computed independently (numpy, gradients by central differences
 
 from __future__ import annotations
 
-import importlib.util
-import pathlib
-
 import pytest
 import torch
+from worked import worked_batch
 
 from rlnb.objective import (
     ZOO,
@@ -32,13 +30,6 @@ from rlnb.objective import (
     sequence_token,
     token_mean,
 )
-
-spec = importlib.util.spec_from_file_location(
-    "worked", pathlib.Path(__file__).with_name("worked.py")
-)
-worked = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(worked)
-worked_batch = worked.worked_batch
 
 POPULATION, BESSEL = group_zscore(eps=0.0), group_zscore("bessel", eps=0.0)
 GSPO = dict(ratio=sequence)

@@ -12,7 +12,7 @@ import pytest
 collect_ignore = ["trl_reference.py", "trl_comparison.py", "report.py", "record_verl.py"]
 NO_TRL = (
     "THE COMPARISON WITH TRL DID NOT RUN: trl is not installed. "
-    "Run: pip install -r requirements.txt"
+    "Run: pip install -r requirements-test.txt"
 )
 
 
@@ -34,30 +34,3 @@ def reference():
 def comparison():
     """tests/parity/trl_comparison.py: TRL's numbers beside ours."""
     return _of_trl("trl_comparison")
-
-
-def pytest_terminal_summary(terminalreporter):
-    reports = [
-        dict(report.user_properties)
-        for outcome in ("passed", "failed")
-        for report in terminalreporter.stats.get(outcome, [])
-        if report.when == "call"
-    ]
-    rows = [row for row in reports if "parity" in row]
-    if rows:
-        terminalreporter.section("losses and gradients of other libraries, beside ours")
-        head = f"{'parity':<42}{'cases':>6}{'worst value':>13}{'worst gradient':>16}"
-        terminalreporter.line(head)
-        for row in rows:
-            terminalreporter.line(
-                f"{row['parity']:<42}{row['cases']:>6}{row['value']:>13.1e}{row['gradient']:>16.1e}"
-            )
-        terminalreporter.line(f"{'all':<42}{sum(row['cases'] for row in rows):>6}")
-    missing = [
-        report
-        for report in terminalreporter.stats.get("skipped", [])
-        if NO_TRL in str(report.longrepr)
-    ]
-    if missing:
-        terminalreporter.section("TRL", sep="!")
-        terminalreporter.line(f"{NO_TRL} ({len(missing)} tests)")

@@ -10,7 +10,8 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
-from rlnb.objective import ANNEX, ZOO, Objective, from_trl, from_verl, whiten
+from rlnb.interop import from_trl, from_verl, to_trl, to_verl
+from rlnb.objective import ANNEX, ZOO, Objective, whiten
 
 NAMED = {**ZOO, **ANNEX}
 # beyond conventions, as `.differences` of the words say: (library, name) -> other parts
@@ -23,7 +24,7 @@ def said(library: str) -> dict[str, dict[str, Any]]:
     words = {}
     for name, method in NAMED.items():
         try:
-            words[name] = dict(getattr(method, f"to_{library}")())
+            words[name] = dict({"trl": to_trl, "verl": to_verl}[library](method))
         except ValueError:
             continue
     return words
@@ -33,7 +34,7 @@ def aligned(library: str, name: str) -> Objective:
     """The method with the library's conventions, part by part; all else is the method's own."""
     words = said(library)[name]
     method = NAMED[name].replace(**CHANGED.get((library, name), {}))
-    built = {"trl": from_trl, "verl": from_verl}[library](**words)
+    built = {"trl": from_trl, "verl": from_verl}[library](**words).objective
     return method.replace(
         **{
             f.name: _like(getattr(method, f.name), getattr(built, f.name))

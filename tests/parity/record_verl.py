@@ -42,6 +42,7 @@ import numpy as np
 import torch
 import yaml
 
+from rlnb.interop import to_verl
 from rlnb.objective import ANNEX, ZOO
 
 VERSION = "0.9.1"
@@ -561,7 +562,7 @@ def record_methods(verl) -> list[dict]:
     mask = torch.tensor(MASK).bool()
     for name, method in {**ZOO, **ANNEX}.items():
         try:
-            words = method.to_verl()
+            words = to_verl(method)
         except ValueError:
             continue
         covariant = words["loss_mode"] in ("clip_cov", "kl_cov")

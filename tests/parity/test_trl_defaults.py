@@ -8,8 +8,9 @@ import textwrap
 
 import pytest
 
-from rlnb.objective import Objective, interop
-from rlnb.objective.interop.rosetta_table import ROWS
+from rlnb import interop
+from rlnb.interop import from_trl
+from rlnb.interop.rosetta_table import ROWS
 
 # read by TRL's loss or advantages, and no part of an objective; why, after each
 ELSEWHERE = {
@@ -64,7 +65,7 @@ def test_rloo_defaults_are_those_of_the_installed_config(reference):
 def test_gmpo_differs_from_grpo_in_epsilon_only(reference):
     grpo, gmpo = reference.defaults("grpo"), reference.defaults("gmpo")
     assert {word: gmpo[word] for word in gmpo if gmpo[word] != grpo[word]} == {"epsilon": 0.4}
-    assert Objective.from_trl(trainer="gmpo").ratio.epsilon == gmpo["epsilon"]
+    assert from_trl(trainer="gmpo").objective.ratio.epsilon == gmpo["epsilon"]
 
 
 def test_the_rosetta_tables_column_is_the_installed_trl(reference):
@@ -115,20 +116,20 @@ def test_every_word_that_trls_loss_reads_is_read_here(reference, kind, ours):
 @pytest.mark.parametrize(("old", "new"), [(True, "group"), (False, "none")])
 def test_scale_rewards_as_a_bool_means_what_trl_makes_of_it(reference, old, new):
     assert reference.build("grpo", 4, 4, scale_rewards=old).args.scale_rewards == new
-    assert Objective.from_trl(scale_rewards=old) == Objective.from_trl(scale_rewards=new)
+    assert from_trl(scale_rewards=old).objective == from_trl(scale_rewards=new).objective
 
 
 def test_words_that_do_not_touch_the_loss_are_said_to_be_ignored():
-    made = Objective.from_trl(loss_type="dapo", learning_rate=1e-6, delta=4.0, temperature=1.0)
+    made = from_trl(loss_type="dapo", learning_rate=1e-6, delta=4.0, temperature=1.0)
     assert set(made.ignored) == {"learning_rate", "temperature"}
-    assert Objective.from_trl(loss_type="sapo", delta=4.0).ignored == ("delta",)
+    assert from_trl(loss_type="sapo", delta=4.0).ignored == ("delta",)
 
 
 def test_a_config_object_says_the_same_as_its_keywords(reference):
     words = dict(loss_type="cispo", epsilon_high=5.0, beta=0.04, scale_rewards="batch")
     config = reference.build("grpo", 4, 4, **words).args
-    assert Objective.from_trl(config) == Objective.from_trl(**words)
+    assert from_trl(config).objective == from_trl(**words).objective
     rloo = reference.build("rloo", 4, 2, normalize_advantages=True).args
-    assert Objective.from_trl(rloo) == Objective.from_trl(trainer="rloo", normalize_advantages=True)
+    assert from_trl(rloo).objective == from_trl(trainer="rloo", normalize_advantages=True).objective
     gmpo = reference.build("gmpo", 4, 4, epsilon=0.3).args
-    assert Objective.from_trl(gmpo) == Objective.from_trl(trainer="gmpo", epsilon=0.3)
+    assert from_trl(gmpo).objective == from_trl(trainer="gmpo", epsilon=0.3).objective

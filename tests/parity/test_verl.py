@@ -13,9 +13,10 @@ import torch
 import verl_table
 from named_methods import aligned, said
 
+from rlnb.interop import VERL_DEFAULTS, from_verl, known_words
+from rlnb.interop.rosetta_table import ROWS
 from rlnb.objective import (
     Batch,
-    Objective,
     clip,
     engine_ratio,
     logprob,
@@ -26,8 +27,6 @@ from rlnb.objective import (
     token_mean,
     token_sum,
 )
-from rlnb.objective.interop import VERL_DEFAULTS, known_words
-from rlnb.objective.interop.rosetta_table import ROWS
 
 recorded, compare, Tally = verl_table.recorded, verl_table.compare, verl_table.Tally
 
@@ -133,7 +132,7 @@ def test_every_recorded_case_is_compared_or_refused():
         ]
     ):
         with pytest.raises(ValueError, match="no word for|must be one of"):
-            Objective.from_verl(**words)
+            from_verl(**words)
 
 
 def test_every_method_that_verl_can_say_is_recorded_in_its_words():
@@ -179,7 +178,7 @@ def test_dppo_keeps_a_token_that_moved_by_its_threshold_exactly(mode, kind):
             old_logprobs=old,
             advantages=torch.tensor([[case["advantage"]]], dtype=torch.float64),
         )
-        objective = Objective.from_verl(**case["words"])
+        objective = from_verl(**case["words"]).objective
         assert objective.gates[0].kind == kind
         gradient = float(torch.autograd.grad(objective(batch).loss, new)[0])
         assert gradient == pytest.approx(case["gradient"], rel=1e-12), case
@@ -187,11 +186,14 @@ def test_dppo_keeps_a_token_that_moved_by_its_threshold_exactly(mode, kind):
 
 
 def test_sections_may_be_given_whole():
-    flat = Objective.from_verl(loss_mode="gspo", use_kl_in_reward=True, kl_coef=0.02)
-    assert flat == Objective.from_verl(
-        policy_loss={"loss_mode": "gspo"},
-        use_kl_in_reward=True,
-        kl_ctrl={"type": "fixed", "kl_coef": 0.02},
+    flat = from_verl(loss_mode="gspo", use_kl_in_reward=True, kl_coef=0.02).objective
+    assert (
+        flat
+        == from_verl(
+            policy_loss={"loss_mode": "gspo"},
+            use_kl_in_reward=True,
+            kl_ctrl={"type": "fixed", "kl_coef": 0.02},
+        ).objective
     )
 
 
@@ -265,7 +267,7 @@ def test_verl_clamps_where_we_do_not():
             old_logprobs=logprobs.detach() - move,
             advantages=torch.tensor([[case["advantage"]]], dtype=torch.float64),
         )
-        loss = Objective.from_verl(**case["words"])(batch).loss
+        loss = from_verl(**case["words"]).objective(batch).loss
         return float(loss.detach()), float(torch.autograd.grad(loss, logprobs)[0])
 
     beyond = 0

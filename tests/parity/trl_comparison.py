@@ -16,6 +16,7 @@ import trl_reference
 from named_methods import aligned, said
 from trl_reference import Rollout
 
+from rlnb.interop import from_trl
 from rlnb.objective import Batch, Objective
 
 CLIPPED = ("grpo", "bnpo", "dr_grpo", "dapo", "luspo")
@@ -222,7 +223,7 @@ def gmpo(tolerance: float = 1e-10) -> Tally:
 
 
 def _on_every_rollout(tally: Tally, kind: str, keywords: dict[str, Any]) -> None:
-    objective = Objective.from_trl(trainer=kind, **keywords)
+    objective = from_trl(trainer=kind, **keywords).objective
     for name, rollout in rollouts(kind).items():
         loss, gradient = trl_reference.loss_and_gradient(rollout, kind, **keywords)
         if kind != "grpo":
@@ -271,7 +272,7 @@ def from_rewards(
             inputs, loss, gradient = trl_reference.score(
                 rollout, kind, truncated=truncated, **words
             )
-            objective = Objective.from_trl(trainer=kind, **words)
+            objective = from_trl(trainer=kind, **words).objective
             if keywords.get("mask_truncated_completions"):
                 mask = torch.where(truncated[:, None], 0, rollout.mask)
                 rollout = replace(rollout, mask=mask)

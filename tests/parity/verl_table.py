@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from named_methods import aligned
 
+from rlnb.interop import from_verl
 from rlnb.objective import Batch, Objective, engine_ratio, logprob, value_loss
 
 TOLERANCE = 1e-10
@@ -94,7 +95,7 @@ def objective_of(case: dict[str, Any]) -> Objective:
     level, bound = words.pop("rollout_is", None), words.pop("rollout_is_threshold", None)
     if words["loss_mode"] == "reinforce":  # verl's function of that name is gpg's loss
         words["loss_mode"] = "gpg"
-    objective = Objective.from_verl(**words)
+    objective = from_verl(**words).objective
     if level is not None:
         if isinstance(bound, str):  # "lower_upper": outside, the weight is 0
             low, high = (float(x) for x in bound.split("_"))
@@ -238,7 +239,7 @@ def advantages() -> Iterator[Tally]:
             continue  # refused: see test_verl.py
         tally = tallies.setdefault(name, Tally(name))
         batch, _ = scored("ragged", name)
-        prepared = Objective.from_verl(**words).prepare(batch)
+        prepared = from_verl(**words).objective.prepare(batch)
         mask = batch.mask
         returns = ([], [])
         if name == "gae":  # the critic's target, computed before whitening
@@ -256,7 +257,7 @@ def critic() -> Tally:
     tally = Tally("value loss")
     for case in recorded()["value_losses"]:
         words = {k: v for k, v in case.items() if k.startswith("loss_")}
-        weights = without_empty_rows(Objective.from_verl(**words)).weights
+        weights = without_empty_rows(from_verl(**words).objective).weights
         batch, logprobs = batch_of("ragged")
         new = batch.entropies.clone().requires_grad_()  # the recorded critic has these numbers
         batch = batch.replace(

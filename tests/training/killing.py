@@ -21,13 +21,13 @@ from pathlib import Path
 import torch
 
 from rlnb.objective import ZOO
-from rlnb.training import TASKS, CoinFlip, Pool, Recipe, checkpoint, data_folder, load, train
+from rlnb.training import TASKS, CoinFlip, PromptPool, Recipe, checkpoint, data_folder, load, train
 from rlnb.training.checkpoint import checkpoints
-from rlnb.training.record import FILE, Recorder, line
+from rlnb.training.metrics_file import FILE, Recorder, line
 
 RECIPE = Recipe(
     steps=12, prompts=3, num_generations=4, minibatches=2, staleness=1, eval_every=6,
-    eval_prompts=4, eval_generations=2, checkpoint_every=2, max_completion_length=40,
+    eval_prompts=4, eval_generations=2, checkpoint_every=2, max_completion_length=16,
 )  # fmt: skip
 # Where a process kills itself: a call, and how often it was made before in this process. The first
 # is in the first checkpoint, so that the run starts anew.
@@ -93,7 +93,8 @@ def attempt(folder, armed=None):
         torch.manual_seed(os.getpid())  # a new process has other global random numbers
         train(
             MODEL, TOKENIZER, TASKS["chain"], ZOO["grpo"], RECIPE, out=folder, resume=resume,
-            reward=CoinFlip(5), pool=Pool.drawn(TASKS["chain"], 9, retire=0.75), progress=False,
+            reward=CoinFlip(5), pool=PromptPool.drawn(TASKS["chain"], 9, retire=0.75),
+            progress=False,
         )  # fmt: skip
         status = 0
     finally:

@@ -24,8 +24,8 @@ from rlnb.training import (
     token_logprobs,
     train,
 )
-from rlnb.training.head import plain_head
-from rlnb.training.scoring import candidate_logprobs, likeliest
+from rlnb.training.sampling.scoring import candidate_logprobs, likeliest
+from rlnb.training.sampling.sliced_head import plain_head
 from rlnb.training.step import accumulate, collect, make_batch, prepare, start, step
 
 FEWER = 4001  # where the size of the vocabulary is not what is tested

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 import pytest
 
 from rlnb.objective import ANNEX, ZOO
-from rlnb.training import load, read
+from rlnb.training import load, pass_rate, read
 from rlnb.training.__main__ import find_objective, find_reward, main, parser
 from rlnb.training.recipe import Recipe
 from rlnb.training.tasks import TASKS, WEAK
@@ -44,8 +45,11 @@ def test_grpo_resumes_from_the_command_line(grpo, capsys):
     assert "3 steps" in capsys.readouterr().out
 
 
-def test_an_objective_may_come_from_any_module(grpo):
-    assert grpo("--steps", "1", "--objective", "rlnb.objective.zoo:dr_grpo")[0] == 0
+def test_an_objective_may_come_from_any_module(grpo, tmp_path, monkeypatch):
+    source = "from rlnb.objective import ZOO\nmine = ZOO['dr_grpo']\n"
+    (tmp_path / "my_objectives.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert grpo("--steps", "1", "--objective", "my_objectives:mine")[0] == 0
 
 
 def test_the_control_and_the_filter_are_flags(grpo, capsys):
@@ -100,7 +104,8 @@ def test_a_penalty_longer_than_the_answers_is_refused(grpo, capsys):
     assert "overlong: cache must lie in (0, max_length=72]" in capsys.readouterr().err
 
 
-def test_base_goes_on_from_a_model_for_another_task(tmp_path, model_folder):
+def test_base_goes_on_from_a_model_for_another_task(tmp_path, model_folder, monkeypatch):
+    monkeypatch.setattr("rlnb.training.__main__.pass_rate", partial(pass_rate, prompts=4))
     out = tmp_path / "base"
     line = ["base", "--task", "pick", "--steps", "1", "--device", "cpu", "--out", str(out)]
     assert main([*line, "--start", str(model_folder)]) == 0
@@ -114,7 +119,8 @@ def test_going_on_from_nothing_is_refused(tmp_path, capsys):
     assert main(line) == 2 and "there is no folder '/nowhere'" in capsys.readouterr().err
 
 
-def test_base_trains_and_saves_a_model(tmp_path, capsys):
+def test_base_trains_and_saves_a_model(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("rlnb.training.__main__.pass_rate", partial(pass_rate, prompts=20))
     out = tmp_path / "base"
     assert main(["base", "--out", str(out), "--steps", "1", "--device", "cpu"]) == 0
     assert (out / "tokenizer.json").is_file() and "pass@1" in capsys.readouterr().out

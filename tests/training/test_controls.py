@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rlnb.training import BadInput, Recipe, data_folder
-from rlnb.training.controls import measure, mixture, reports, right, split
+from rlnb.training.studies.controls import measure, mixture, reports, right, split
 
 BASE = {"pass@1": 0.4, "forced/steps": 0.7, "forced/direct": 0.25}
 NOW = {"pass@1": 0.9, "forced/steps": 0.95, "forced/direct": 0.2}
@@ -58,7 +58,8 @@ def test_the_shipped_counts_are_those_of_the_reports():
     assert all(report["moved"] > 0.5 for name, report in (found | coins).items() if name != "base")
 
 
-def test_a_file_that_lacks_a_report_is_completed(tmp_path, capsys):
+def test_a_file_that_lacks_a_report_is_completed(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("rlnb.training.studies.controls.COIN_STEPS", 2)
     path = tmp_path / "controls.json"
     recipe = Recipe(steps=1, prompts=2, num_generations=2, eval_every=0)
     small = {"prompts": 2, "num_generations": 2}

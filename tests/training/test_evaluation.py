@@ -4,7 +4,16 @@ import itertools
 
 import pytest
 
-from rlnb.training import BadInput, evaluate, pass_at_k, pass_rate, summary
+from rlnb.training import (
+    BadInput,
+    Sampling,
+    answer,
+    evaluate,
+    held_out,
+    pass_at_k,
+    pass_rate,
+    summary,
+)
 
 
 def test_pass_at_k_is_the_share_of_subsets_with_a_correct_answer():
@@ -52,8 +61,6 @@ def test_a_forced_opening_is_part_of_the_answer(shipped, chain):
 
 
 def test_a_truncated_answer_is_wrong_even_if_it_reads_right(shipped, chain):
-    from rlnb.training import Sampling
-
     # With 2 tokens `so7` fits and its end token does not.
     answers = pass_rate(
         *shipped, chain, prompts=50, num_generations=4, sampling=Sampling(max_new_tokens=2)
@@ -69,3 +76,20 @@ def test_evaluation_is_repeatable(shipped, chain):
     first = pass_rate(*shipped, chain, prompts=20, num_generations=2)
     second = pass_rate(*shipped, chain, prompts=20, num_generations=2)
     assert first.texts == second.texts
+    other = pass_rate(*shipped, chain, prompts=20, num_generations=2, seed=1)
+    assert first.texts != other.texts
+
+
+def test_answers_in_several_rounds_keep_their_own_problem_and_opening(shipped, chain):
+    # Greedy, so that the rounds change nothing: 1,024 rows are a round, and 250 x 8 are two.
+    problems = held_out(chain, 12)
+    openings = [chain.openings(problem)["steps"] for problem in problems]
+    assert len(set(openings)) > 5
+    cold = Sampling(temperature=0.0)
+    once, rounds = (
+        answer(*shipped, chain, problems, 2, cold, openings=openings, rows_in_flight=rows)
+        for rows in (1024, 6)
+    )
+    assert rounds.texts == once.texts and rounds.right.equal(once.right)
+    assert all(text.startswith(openings[i // 2]) for i, text in enumerate(rounds.texts))
+    assert rounds.right.mean() > 0.9  # with the right first step it is solved

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from rlnb.objective import ZOO
 from rlnb.training import BadInput, CoinFlip, Recipe, checkpoint, load, read, train
 from rlnb.training.checkpoint import checkpoints
-from rlnb.training.record import CLOCKS, FILE, Recorder
+from rlnb.training.metrics_file import CLOCKS, FILE, Recorder
 
 HERE = Path(__file__).parent
 
@@ -97,7 +97,7 @@ def go(shipped, chain):
     def run(folder, steps=4, **options):
         recipe = Recipe(
             steps=steps, prompts=3, num_generations=4, staleness=1, checkpoint_every=2,
-            eval_every=4, eval_prompts=4, eval_generations=2,
+            eval_every=4, eval_prompts=4, eval_generations=2, max_completion_length=24,
         )  # fmt: skip
         return train(
             copy.deepcopy(shipped[0]), shipped[1], chain, ZOO["dr_grpo"], recipe, out=folder,

@@ -12,8 +12,14 @@ from safetensors.torch import load_file
 from transformers import Qwen3ForCausalLM
 
 from rlnb.training import BadInput, Sampling, build_model, load, sample, save
-from rlnb.training.base import IGNORED, BaseRecipe, collate, demonstrations, train_base
-from rlnb.training.model import check_vocabulary
+from rlnb.training.models.base_training import (
+    IGNORED,
+    BaseRecipe,
+    collate,
+    demonstrations,
+    train_base,
+)
+from rlnb.training.models.loading import check_vocabulary
 
 
 def test_the_shipped_model_is_the_small_qwen3(shipped, model_folder):

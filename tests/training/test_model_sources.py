@@ -26,8 +26,8 @@ from rlnb.training import (
     save,
 )
 from rlnb.training.__main__ import main
-from rlnb.training.base import BaseRecipe, demonstrations
-from rlnb.training.sampler import Sampling, sample
+from rlnb.training.models.base_training import BaseRecipe, demonstrations
+from rlnb.training.sampling.sampler import Sampling, sample
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +52,11 @@ def test_a_preset_has_the_parameters_it_says(name, count):
 
 
 def test_the_smallest_preset_is_the_model_of_before():
-    # Sums over seed 0, measured before there were presets.
+    # Sums over seed 0, measured before there were presets. Processors without AVX2 round normal_
+    # otherwise, by 6e-7 of the sum; another spread or seed is off by more than a thousandth.
     weights = torch.cat([p.double().flatten() for p in build_model(0).parameters()])
-    assert weights.sum().item() == pytest.approx(744.2004021980654, rel=1e-9)
-    assert weights.abs().sum().item() == pytest.approx(19775.262274599543, rel=1e-9)
+    assert weights.sum().item() == pytest.approx(744.2004021980654, rel=1e-6)
+    assert weights.abs().sum().item() == pytest.approx(19775.262274599543, rel=1e-6)
 
 
 def test_base_trains_a_preset_from_scratch(tmp_path, capsys, monkeypatch):

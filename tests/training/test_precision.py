@@ -10,7 +10,7 @@ import torch
 from rlnb.objective import ZOO
 from rlnb.training import BadInput, Recipe, build_model, read, token_logprobs
 from rlnb.training.__main__ import main
-from rlnb.training.precision import recomputed_layers, refresh, sampler_copy, tensor_float_32
+from rlnb.training.models.precision import recomputed_layers, refresh, sampler_copy, tensor_float_32
 from rlnb.training.step import accumulate, collect, make_batch, prepare, start, step
 
 

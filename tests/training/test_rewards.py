@@ -9,7 +9,7 @@ import torch
 
 from rlnb.training import TASKS, BadInput, Rollout, Sampling, WaitBonus, summary
 from rlnb.training.evaluation import Answers
-from rlnb.training.record import Recorder, read, series
+from rlnb.training.metrics_file import Recorder, read, series
 from rlnb.training.step import rollout_metrics
 
 

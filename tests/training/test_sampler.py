@@ -1,12 +1,23 @@
 from __future__ import annotations
 
+import dataclasses
 import random
 
 import pytest
 import torch
 
-from rlnb.training import BadInput, Sampling, build_model, encode_prompts, sample, token_logprobs
-from rlnb.training.sampler import left_pad, truncate
+from rlnb.objective import ZOO
+from rlnb.training import (
+    BadInput,
+    PromptPool,
+    Sampling,
+    build_model,
+    encode_prompts,
+    sample,
+    token_logprobs,
+)
+from rlnb.training.sampling.sampler import left_pad, truncate
+from rlnb.training.step import collect, start
 
 
 def draw(shipped, chain, n=12, size=6, seed=0, prompts=None, model=None, **sampling):
@@ -139,6 +150,20 @@ def test_the_same_seed_gives_the_same_rows(shipped, chain):
     assert first.completion_ids.shape != other.completion_ids.shape or not torch.equal(
         first.completion_ids, other.completion_ids
     )
+
+
+def test_the_recipe_s_seed_draws_the_answers_too(fresh, chain, tiny):
+    # One prompt, so that the seed has nothing to choose but the answers.
+    recipe = dataclasses.replace(tiny, prompts=1, num_generations=16)
+
+    def answers(seed):
+        pool = PromptPool([chain.parse("4+3-8+6=?")])
+        run = start(
+            *fresh, chain, ZOO["dr_grpo"], dataclasses.replace(recipe, seed=seed), pool=pool
+        )
+        return collect(run).texts
+
+    assert answers(0) == answers(0) != answers(1)
 
 
 def test_top_k_and_top_p_keep_what_they_say():

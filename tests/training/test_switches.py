@@ -100,7 +100,7 @@ def rewards_by_prompt(mixed):
     return reward, seen
 
 
-def test_a_refill_goes_on_until_the_batch_is_full_of_mixed_groups(fresh, chain, tiny):
+def test_a_refill_goes_on_until_the_batch_is_full_of_mixed_groups(fresh, chain, roomy):
     reward, seen = rewards_by_prompt(lambda n: n % 2 == 1)  # half of the groups teach
     trained = []
 
@@ -108,7 +108,7 @@ def test_a_refill_goes_on_until_the_batch_is_full_of_mixed_groups(fresh, chain, 
         trained.append(batch)
         return torch.arange(len(batch.rewards) // batch.num_generations)
 
-    run = start(*fresh, chain, DR_GRPO, change(tiny, max_resample=5), reward=reward, keep=keep)
+    run = start(*fresh, chain, DR_GRPO, change(roomy, max_resample=5), reward=reward, keep=keep)
     metrics = step(run)  # 4 prompts a round: 2 mixed, 4 mixed
     assert metrics["generated"] == 32 and len(seen) == 8
     assert metrics["groups/kept"] == 0.5 and metrics["groups/mixed"] == pytest.approx(0.5)
@@ -117,7 +117,7 @@ def test_a_refill_goes_on_until_the_batch_is_full_of_mixed_groups(fresh, chain, 
     assert metrics["grad_norm"] > 0 and metrics["sampling/logp_difference"] < 1e-4
 
 
-def test_surplus_groups_are_dropped_and_full_batches_need_no_refill(fresh, chain, tiny):
+def test_surplus_groups_are_dropped_and_full_batches_need_no_refill(fresh, chain, roomy):
     reward, _ = rewards_by_prompt(lambda n: n != 0)  # 3 of 4, then 4 of 4
     sizes = []
 
@@ -125,15 +125,15 @@ def test_surplus_groups_are_dropped_and_full_batches_need_no_refill(fresh, chain
         sizes.append(len(batch.rewards))
         return torch.arange(len(batch.rewards) // 4)
 
-    run = start(*fresh, chain, DR_GRPO, change(tiny, max_resample=5), reward=reward, keep=keep)
+    run = start(*fresh, chain, DR_GRPO, change(roomy, max_resample=5), reward=reward, keep=keep)
     assert step(run)["generated"] == 32 and step(run)["generated"] == 16
     assert sizes == [16, 16]
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
-def test_refills_end_and_the_step_trains_on_what_there_is(fresh, chain, tiny, rounds):
+def test_refills_end_and_the_step_trains_on_what_there_is(fresh, chain, roomy, rounds):
     reward, _ = rewards_by_prompt(lambda n: n == 0)
-    recipe = change(tiny, max_resample=rounds)
+    recipe = change(roomy, max_resample=rounds)
     run = start(*fresh, chain, DR_GRPO, recipe, reward=reward)
     metrics = step(run)
     assert metrics["generated"] == 16 * (1 + rounds) and metrics["grad_norm"] > 0
@@ -144,9 +144,9 @@ def test_refills_end_and_the_step_trains_on_what_there_is(fresh, chain, tiny, ro
     assert torch.equal(before, weights(run.model))
 
 
-def test_without_refills_the_filter_makes_the_batch_smaller(fresh, chain, tiny):
+def test_without_refills_the_filter_makes_the_batch_smaller(fresh, chain, roomy):
     reward, _ = rewards_by_prompt(lambda n: n % 2 == 1)
-    metrics = step(start(*fresh, chain, DR_GRPO, tiny, reward=reward, keep=keep_mixed))
+    metrics = step(start(*fresh, chain, DR_GRPO, roomy, reward=reward, keep=keep_mixed))
     assert metrics["generated"] == 16 and metrics["groups/kept"] == 0.5
 
 
@@ -215,10 +215,10 @@ def test_a_rollout_of_truncated_answers_only_trains_nothing(fresh, chain, tiny):
     assert torch.equal(before, weights(run.model))
 
 
-def test_overlong_shaping_is_a_part_of_the_objective(fresh, chain, tiny):
+def test_overlong_shaping_is_a_part_of_the_objective(fresh, chain, roomy):
     # Rewards all 1: only the penalty of the last 52 of 72 tokens differs inside a group.
     shaped = DR_GRPO.replace(shape=overlong(72, 52))
-    _, rollout, prepared, _ = gradient(fresh, chain, shaped, tiny, reward=lambda p, t: 1.0)
+    _, rollout, prepared, _ = gradient(fresh, chain, shaped, roomy, reward=lambda p, t: 1.0)
     worth = 1.0 - ((rollout.lengths - 20) / 52).clamp(0, 1)
     want = worth.view(-1, 4) - worth.view(-1, 4).mean(1, keepdim=True)
     assert (prepared.advantages[:, 0] - want.flatten()).abs().max() < 1e-6 < want.abs().max()
@@ -292,10 +292,9 @@ def test_a_switch_below_zero_names_its_field(name):
 
 
 @pytest.mark.parametrize("name", ["dr_grpo", "grpo", "ppo", "gspo", "dppo_topk"])
-def test_rollouts_are_recorded_with_the_gradient_of_each_token(fresh, chain, tiny, name):
-    records = train(
-        *fresh, chain, ZOO[name], change(tiny, steps=3, record_rollouts=2), progress=False
-    )
+def test_rollouts_are_recorded_with_the_gradient_of_each_token(fresh, chain, roomy, name):
+    recipe = change(roomy, steps=3, record_rollouts=2, eval_prompts=1)
+    records = train(*fresh, chain, ZOO[name], recipe, progress=False)
     found = [r for r in records if r["record"] == "rollout"]
     assert [r["step"] for r in found] == [1] * 8 + [2] * 8 + [3] * 8
     for i in range(0, 24, 4):  # groups stay together
@@ -314,8 +313,8 @@ def test_recording_rollouts_does_not_change_the_run(shipped, chain, tiny):
 
     def end(count):
         own = copy.deepcopy(model)
-        train(own, tokenizer, chain, objective, change(tiny, steps=2, record_rollouts=count),
-              progress=False)  # fmt: skip
+        recipe = change(tiny, steps=2, record_rollouts=count, eval_prompts=1)
+        train(own, tokenizer, chain, objective, recipe, progress=False)
         return weights(own)
 
     assert torch.equal(end(0), end(2))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlnb.training import TASKS, ArithmeticText, BadInput, CountdownText, build_tokenizer
-from rlnb.training.model import check_vocabulary
+from rlnb.training.models.loading import check_vocabulary
 from rlnb.training.tasks.text import tagged
 
 

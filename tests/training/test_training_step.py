@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -18,9 +19,10 @@ from rlnb.objective import (
     sequence_mean,
     token_mean,
 )
-from rlnb.training import BadInput, Recipe, Sampling, keep_mixed, sample, token_logprobs
-from rlnb.training.record import METRICS
-from rlnb.training.step import accumulate, collect, make_batch, silent_rows, start, step
+from rlnb.training import BadInput, CoinFlip, Recipe, Sampling, keep_mixed, sample, token_logprobs
+from rlnb.training.metrics_file import METRICS
+from rlnb.training.step import accumulate, collect, make_batch, silent_rows, start, step, update
+from rlnb.training.update import ENGINE, engine_metrics
 
 NAMED = ZOO | ANNEX
 
@@ -81,15 +83,67 @@ def test_the_gradient_is_that_of_the_objective_written_out(fresh, chain, tiny):
     assert (got - want).abs().max() < 1e-4 * want.abs().max()
 
 
-def test_leaving_out_silent_rows_leaves_the_gradient_alone(fresh, chain, tiny):
-    recipe = dataclasses.replace(tiny, prompts=8)
+@pytest.mark.parametrize("name", ["dr_grpo", "dapo"])
+def test_each_minibatch_is_divided_by_its_own_rows_and_tokens(fresh, chain, tiny, name):
+    # Weights that do not move, so that both gradients are of one policy. AdamW would hide a factor.
+    recipe = dataclasses.replace(tiny, minibatches=2, learning_rate=0.0, max_grad_norm=1e9)
+    run, rollout, prepared, rows = one_rollout(fresh, chain, ZOO[name], recipe)
+    got, real = [], run.optimizer.step
+
+    def spy():
+        got.append(torch.cat([p.grad.flatten() for p in run.model.parameters()]).clone())
+        real()
+
+    run.optimizer.step = spy
+    state = run.generator.get_state()
+    update(run, rollout, prepared, rows)
+    run.generator.set_state(state)
+    halves = torch.randperm(len(rows), generator=run.generator).chunk(2)
+    logprobs, _ = token_logprobs(run.model, rollout, temperature=1.0)
+    policy = (prepared.advantages * logprobs * rollout.completion_mask).sum(1)
+    for index, gradient_of_half in zip(halves, got, strict=True):
+        tokens = int(rollout.lengths[index].sum())
+        divisor = tokens if name == "dapo" else len(index) * tiny.max_completion_length
+        loss = -policy[index].sum() / divisor
+        want = torch.autograd.grad(loss, list(run.model.parameters()), retain_graph=True)
+        want = torch.cat([g.flatten() for g in want])
+        assert want.abs().max() > 0
+        assert (gradient_of_half - want).abs().max() < 1e-4 * want.abs().max()
+
+
+def test_leaving_out_silent_rows_leaves_the_gradient_alone(fresh, chain, roomy):
+    recipe = dataclasses.replace(roomy, prompts=8, num_iterations=2)
     parts = one_rollout(fresh, chain, ZOO["dr_grpo"], recipe)
     silent = silent_rows(ZOO["dr_grpo"], parts[2])
     assert 0 < silent.sum() < len(silent)  # or nothing is tested
+    with torch.no_grad():  # a policy that has moved since: some tokens are beyond the clip
+        for parameter in parts[0].model.parameters():
+            parameter.mul_(1.2)
     lean, a = gradient(*parts, skip_silent_rows=True)
     full, b = gradient(*parts, skip_silent_rows=False)
     assert (lean - full).abs().max() < 1e-5 * full.abs().max()
+    # A silent row's tokens are not cut, and count: the share is of all tokens of the step.
+    assert a["clip_ratio/region_mean"] > 0.01
     assert abs(a["clip_ratio/region_mean"] - b["clip_ratio/region_mean"]) < 1e-9
+
+
+def test_the_engine_s_error_is_its_largest_in_either_direction():
+    trainer, engine = torch.tensor([[-1.0, -2.0, -9.0]]), torch.tensor([[-1.5, -1.0, 0.0]])
+    told = engine_metrics(trainer, engine, torch.tensor([[True, True, False]]))  # gaps 0.5, -1
+    assert told["sampling/logp_difference"] == 1.0
+    assert told[ENGINE + "max"] == pytest.approx(math.exp(0.5))
+    assert told[ENGINE + "min"] == pytest.approx(math.exp(-1.0))
+    assert told[ENGINE + "mean"] == pytest.approx((math.exp(0.5) + math.exp(-1.0)) / 2)
+
+
+def test_a_greedy_answer_that_is_cut_off_is_worth_nothing(fresh, chain, roomy):
+    # ReMax's baseline: a greedy answer that is paid all the same would punish every sampled one.
+    short = dataclasses.replace(roomy, max_completion_length=2)
+    for recipe, wanted in ((short, {0.0}), (roomy, {1.0})):
+        run = start(*fresh, chain, ZOO["remax"], recipe, reward=lambda problem, text: 1.0)
+        rollout, problems, rewards, *_ = collect(run)
+        paid = make_batch(run, rollout, problems, rewards).greedy_rewards
+        assert set(paid.tolist()) == wanted
 
 
 def test_an_entropy_bonus_pulls_on_rows_without_an_advantage(fresh, chain, tiny):
@@ -111,7 +165,7 @@ def test_no_row_is_silent_where_a_term_pulls_on_it(fresh, chain, tiny):
 @pytest.mark.parametrize("name", NAMED)
 def test_the_loop_takes_every_named_objective(fresh, chain, tiny, name):
     recipe = dataclasses.replace(tiny, prompts=2, minibatches=2, num_iterations=2)
-    run = start(*fresh, chain, NAMED[name], recipe)
+    run = start(*fresh, chain, NAMED[name], recipe, reward=CoinFlip(0))  # mixed groups for sure
     before = [p.clone() for p in run.model.parameters()]
     metrics = step(run) | step(run)
     assert set(metrics) <= set(METRICS)
@@ -144,8 +198,8 @@ def test_the_ratio_is_exactly_one_on_policy_and_moves_after_an_update(fresh, cha
     assert step(start(*fresh, chain, ZOO["dr_grpo"], several))["ratio/max"] > 1.001
 
 
-def test_metrics_agree_with_the_rollout(fresh, chain, tiny):
-    run = start(*fresh, chain, ZOO["dr_grpo"], tiny, reward=lambda problem, text: 0.5)
+def test_metrics_agree_with_the_rollout(fresh, chain, roomy):
+    run = start(*fresh, chain, ZOO["dr_grpo"], roomy, reward=lambda problem, text: 0.5)
     metrics = step(run)
     assert metrics["reward"] == pytest.approx(0.5)  # nothing was cut off
     assert metrics["frac_reward_zero_std"] == 1.0 and metrics["reward_std"] == 0.0

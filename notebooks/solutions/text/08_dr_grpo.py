@@ -142,13 +142,13 @@ check.silent_bug_08(my_test)
 check.name_this_08("GRPO")
 
 # %%
-from rlnb import Objective
+from rlnb import from_trl
 from rlnb.objective import name_of
 from rlnb.toys import running_batch
 
 words = dict(beta=0.04, use_bias_correction_kl=False)
-theirs = Objective.from_trl(loss_type="bnpo", **words)
-published = Objective.from_trl(loss_type="grpo", **words)
+theirs = from_trl(loss_type="bnpo", **words).objective
+published = from_trl(loss_type="grpo", **words).objective
 step = theirs.prepare(running_batch())
 for rows in (1, 4):
     parts = [theirs.loss(step.rows(range(i, i + rows)))

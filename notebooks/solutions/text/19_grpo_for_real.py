@@ -177,7 +177,7 @@ assert paid > right + 0.2
 # Tokens are drawn from $q=\pi^{1/0.7}/Z$ and scored under $\pi$. The ratio is not 1 before the first update, and the clip cuts fresh data.
 
 # %% tags=["trajectory", "nbval-ignore-output"]
-from rlnb.training.scoring import teacher_forced_logits
+from rlnb.training.sampling.scoring import teacher_forced_logits
 
 cool = sample(
     model, encode_prompts(tokenizer, [p.prompt for p in asked]), 8,

@@ -43,4 +43,5 @@ class Verdict:
 
 
 def shorten(text: str, width: int = WIDTH) -> str:
+    """The text, cut to `width` characters with three dots at the end where it is longer."""
     return text if len(text) <= width else text[: width - 3].rstrip() + "..."

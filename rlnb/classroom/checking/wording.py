@@ -55,6 +55,7 @@ REASONS = (
 
 
 def raised(exercise: Exercise, probe: Probe, error: BaseException) -> Verdict:
+    """The verdict on an exception: its type, the first line of what it says, a likely reason."""
     name, text = type(error).__name__, (str(error).strip().splitlines() or [""])[0]
     reason = next(
         (why for kind, part, why in REASONS if kind in ("", name) and part.lower() in text.lower()),
@@ -68,11 +69,11 @@ def raised(exercise: Exercise, probe: Probe, error: BaseException) -> Verdict:
 def describe(exercise: Exercise, probe: Probe, came: Outcome, expected: Outcome) -> str:
     """`two answers (rewards [1, 0], num_generations 2): 0.5000 came, 1.0000 expected`."""
     where = f"probe '{probe.label}'"
-    listed = ", ".join(f"{n} {show_argument(v)}" for n, v in probe.arguments.items())
+    listed = ", ".join(f"{n} {_show_argument(v)}" for n, v in probe.arguments.items())
     if len(listed) <= 64:
         where = f"{where} ({listed})"
     if not agree(came, expected, "value"):
-        text = f"{where}: {contrast(came.value, expected.value)}"
+        text = f"{where}: {_contrast(came.value, expected.value)}"
         return text if is_finite(came) else f"{text}; look for 0/0, inf - inf, 0 * inf"
     if came.gradients is None or expected.gradients is None:
         return f"{where}: value right; no gradient reaches {' and '.join(exercise.differentiate)}"
@@ -83,11 +84,11 @@ def describe(exercise: Exercise, probe: Probe, came: Outcome, expected: Outcome)
     )
     return (
         f"{where}: value right; gradient of {name}: "
-        f"{contrast(came.gradients[name], expected.gradients[name])}"
+        f"{_contrast(came.gradients[name], expected.gradients[name])}"
     )
 
 
-def contrast(came: torch.Tensor, expected: torch.Tensor) -> str:
+def _contrast(came: torch.Tensor, expected: torch.Tensor) -> str:
     if came.shape != expected.shape:
         return f"shape {shape_text(came)} came, {shape_text(expected)} expected"
     place = ""
@@ -95,25 +96,26 @@ def contrast(came: torch.Tensor, expected: torch.Tensor) -> str:
         index = difference_at(came, expected)
         place, came, expected = f"at {list(index)}, ", came[index], expected[index]
     for digits in (4, 7, 12):
-        left, right = show(came, digits), show(expected, digits)
+        left, right = _show(came, digits), _show(expected, digits)
         if left != right:
             break
     return f"{place}{left} came, {right} expected"
 
 
-def show(tensor: torch.Tensor, digits: int) -> str:
+def _show(tensor: torch.Tensor, digits: int) -> str:
     if tensor.ndim == 0:
         return f"{float(tensor) + 0.0:.{digits}f}"
-    return "[" + ", ".join(show(entry, digits) for entry in tensor) + "]"
+    return "[" + ", ".join(_show(entry, digits) for entry in tensor) + "]"
 
 
-def show_argument(value: Any) -> str:
+def _show_argument(value: Any) -> str:
     if not torch.is_tensor(value):
         return f"{value:g}"
     if value.ndim == 0:
         return f"{value.item():.4g}"
-    return "[" + ", ".join(show_argument(entry) for entry in value) + "]"
+    return "[" + ", ".join(_show_argument(entry) for entry in value) + "]"
 
 
 def shape_text(tensor: torch.Tensor) -> str:
+    """A shape as Python writes a tuple."""
     return str(tuple(tensor.shape))

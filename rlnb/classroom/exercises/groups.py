@@ -10,6 +10,7 @@ __all__ = [
     "BASELINE_LEAVE_ONE_OUT",
     "GROUP_ADVANTAGES",
     "NORMALISERS",
+    "NO_EPS",
     "baseline_leave_one_out",
     "group_advantages",
     "interleaved_advantages",

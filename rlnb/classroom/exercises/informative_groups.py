@@ -9,7 +9,7 @@ from rlnb.classroom.checking.name_this import NameThis
 from rlnb.classroom.checking.silent_bug import SilentBug
 from rlnb.classroom.exercises.groups import rewards_probe
 
-__all__ = ["KEEP_INFORMATIVE", "NAME_THIS_07", "SILENT_BUG_07", "keep_informative"]
+__all__ = ["KEEP_INFORMATIVE", "NAME_THIS_07", "SILENT_BUG_07", "advantages", "keep_informative"]
 
 RESIDUE = (
     "right for 0 and 1; twelve rewards of 0.7 are kept: their rounded mean is not 0.7, so "

@@ -13,6 +13,18 @@ from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLUE, GREY, ORANGE, PALE, VERMILLION, signed
 from rlnb.toys.router import RouterPolicy
 
+__all__ = [
+    "BANDS",
+    "HEIGHT",
+    "alt",
+    "answer_ratio_explorer",
+    "build",
+    "compute",
+    "place",
+    "samples",
+    "update",
+]
+
 ANSWERS, LONGEST, UPDATE = 64, 512, 1e-3
 LENGTHS = (8, 16, 32, 64, 128, 256, 512)
 BANDS = {  # half-widths below and above 1

@@ -14,6 +14,17 @@ from rlnb.classroom.explorer import Explorer, slider
 from rlnb.classroom.explorers.arguments import echoing
 from rlnb.classroom.figures import BLACK, GREEN, GREY, NEGATIVE, PALE, POSITIVE, signed
 
+__all__ = [
+    "BASELINES",
+    "PROBABILITIES",
+    "REWARDS",
+    "alt",
+    "baseline_explorer",
+    "build",
+    "compute",
+    "update",
+]
+
 PROBABILITIES = np.array([0.4, 0.1, 0.3, 0.2])
 REWARDS = np.array([1.0, 1.0, 0.0, 0.0])
 BASELINES = np.linspace(-1.0, 3.0, 161)

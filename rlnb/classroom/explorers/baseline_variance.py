@@ -17,6 +17,17 @@ from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPL
 from rlnb.objective import ZOO
 from rlnb.toys import Bandit, estimator_moments
 
+__all__ = [
+    "BASELINES",
+    "SIZES",
+    "TOYS",
+    "alt",
+    "baseline_variance_explorer",
+    "build",
+    "compute",
+    "update",
+]
+
 TOYS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "graded": ((0.5, 0.3, 0.2), (1.0, 0.2, 0.0)),
     "graded, best one rare": ((0.3, 0.3, 0.4), (1.0, 0.2, 0.0)),

@@ -14,6 +14,8 @@ from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, signed
 from rlnb.objective import clip
 
+__all__ = ["SHOWN", "Corner", "alt", "build", "clip_explorer", "compute", "update"]
+
 MAX_RATIO = 4.0
 # Midpoints of cells of 0.005: never on an edge of the band, where the slope is not defined.
 RATIOS = (np.arange(800) + 0.5) * MAX_RATIO / 800

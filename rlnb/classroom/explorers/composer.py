@@ -1,5 +1,6 @@
 """The composer: one part from every menu, and what that is: its name, its neighbours, its pushes.
 
+from rlnb.interop import from_trl, from_verl, to_trl, to_verl
 from rlnb.classroom.explorers.composer import compute, report
 print(report(compute("grpo", kl=())))                  # GRPO without its KL term
 """
@@ -18,19 +19,16 @@ from rlnb.classroom.explorer import Explorer, choice_slider
 from rlnb.classroom.explorers.arguments import checked, one_of
 from rlnb.classroom.explorers.composer_menus import MENUS, REWARDS, choices_of, compose
 from rlnb.classroom.explorers.composer_picture import SIZE, alt, build, changes, report, update
+from rlnb.interop import from_trl, from_verl, to_trl, to_verl
 from rlnb.objective import (
     ANNEX,
     ZOO,
     Explanation,
     Objective,
     difference,
-    from_trl,
-    from_verl,
     method,
     name_of,
     neighbours,
-    to_trl,
-    to_verl,
 )
 from rlnb.toys import running_batch
 
@@ -187,7 +185,7 @@ def _said(objective: Objective, there: Callable, back: Callable) -> Said:
         return Said(None, refused=str(error))
     # the library's convention as a changelog: the sentence spells the whole composition again
     differences = [d for d in words.differences if not d.startswith("conventions: ")]
-    theirs = back(**words)
+    theirs = back(**words).objective
     if len(differences) < len(words.differences):
         differences.append(f"Its convention: {changes(difference(objective, theirs))}.")
     return Said(dict(words), tuple(differences))

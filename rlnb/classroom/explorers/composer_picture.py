@@ -17,6 +17,8 @@ from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, PALE, POSITIVE, VERMIL
 from rlnb.objective import Difference, topk_mix
 from rlnb.toys import running_batch
 
+__all__ = ["SIZE", "alt", "block", "build", "changes", "findings", "report", "update"]
+
 SAME = 1e-5  # a factor that near to 1 is 1
 
 # data units are CSS pixels, y downwards

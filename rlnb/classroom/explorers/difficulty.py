@@ -12,6 +12,20 @@ from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
 from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, METHOD_COLORS, PURPLE
 
+__all__ = [
+    "RATES",
+    "SIZES",
+    "TOP",
+    "alt",
+    "build",
+    "chances",
+    "compute",
+    "difficulty_explorer",
+    "push",
+    "update",
+    "weight",
+]
+
 SIZES = (2, 4, 8, 16, 32, 64)
 RATES = np.round(np.arange(0.01, 0.995, 0.01), 2)  # the pass rates of the curves
 METHODS = {"zscore": "z-score (GRPO)", "mean": "mean only (Dr. GRPO)", "maxrl": "MaxRL"}

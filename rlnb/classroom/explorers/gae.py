@@ -19,6 +19,18 @@ from rlnb.classroom.explorers.arguments import between, checked, echoing
 from rlnb.classroom.figures import BLACK, GREEN, GREY, NEGATIVE, PALE, POSITIVE, signed
 from rlnb.objective import Batch, gae
 
+__all__ = [
+    "BRANCHES",
+    "P_GOOD",
+    "P_RIGHT",
+    "TRUE_GRADIENT",
+    "alt",
+    "build",
+    "compute",
+    "gae_explorer",
+    "update",
+]
+
 TOKENS = 5
 P_GOOD = 0.4
 P_RIGHT = {"good": 0.9, "bad": 0.2}

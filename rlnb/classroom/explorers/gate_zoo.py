@@ -18,6 +18,20 @@ from rlnb.classroom.explorers.arguments import (
 )
 from rlnb.classroom.figures import BLACK, GREY, METHOD_COLORS, METHOD_LINES, PALE, signed
 
+__all__ = [
+    "DUAL",
+    "NAMES",
+    "RATIOS",
+    "TAU_NEG",
+    "alt",
+    "build",
+    "compute",
+    "gate_zoo_explorer",
+    "objectives",
+    "update",
+    "weights",
+]
+
 LOWEST, HIGHEST = 0.1, 10.0
 RATIOS = np.geomspace(LOWEST, HIGHEST, 401)
 DUAL = 3.0  # verl's clip_ratio_c

@@ -1,6 +1,7 @@
 """A calculator: does a training step fit on your card, and how fast can it be at best?
 
-Counted from shapes and data sheets (`rlnb.training.budget`); nothing was measured on a GPU.
+Counted from shapes and data sheets (`rlnb.training.studies.gpu_budget`); nothing was measured on a
+GPU.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, switch
 from rlnb.classroom.explorers.arguments import checked, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION
-from rlnb.training.budget import (
+from rlnb.training.studies.gpu_budget import (
     CARDS,
     GB,
     MODELS,
@@ -24,6 +25,8 @@ from rlnb.training.budget import (
     memory,
     peak,
 )
+
+__all__ = ["alt", "build", "compute", "gpu_budget_explorer", "update"]
 
 CAPTION = (
     "A count of tensors, and a bound from data sheet numbers: not a measurement. No such step is "

@@ -15,6 +15,17 @@ from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, signed
 from rlnb.objective import Batch, group_center, group_zscore
 
+__all__ = [
+    "RUNNING_GROUP",
+    "alt",
+    "build",
+    "compute",
+    "fill_group",
+    "group_advantage_explorer",
+    "parse_rewards",
+    "update",
+]
+
 MAX_SIZE, MAX_REWARD, EDGE = 16, 4.0, 4.4
 RUNNING_GROUP = (1.0, 1.0, 0.0, 0.0)
 DIVISORS = {"population": "population std", "bessel": "Bessel std", "none": "no division"}

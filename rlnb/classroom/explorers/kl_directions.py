@@ -16,6 +16,8 @@ from rlnb.classroom.explorer import Explorer, choice, slider
 from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, PALE, PURPLE
 
+__all__ = ["alt", "build", "compute", "kl_explorer", "update"]
+
 STEP = 0.05
 WIDE = np.arange(-1280, 1281) * STEP  # -64 to 64: the integrals
 SHOWN = slice(1080, 1481)  # -10 to 10: the picture

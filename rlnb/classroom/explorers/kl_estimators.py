@@ -16,6 +16,18 @@ from rlnb.classroom.explorer import Explorer, choice, slider
 from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, signed
 
+__all__ = [
+    "DISTANCES",
+    "ESTIMATORS",
+    "LOGITS",
+    "REFERENCE",
+    "alt",
+    "build",
+    "compute",
+    "kl_estimator_explorer",
+    "update",
+]
+
 REFERENCE = np.array([0.1, 0.4, 0.2, 0.3])
 LOGITS = np.array([0.3, -0.5, 1.1, 0.0])
 LARGEST = 3.0

@@ -14,6 +14,8 @@ from rlnb.classroom.explorers.arguments import at_least, between, checked, echoi
 from rlnb.classroom.figures import BLACK, GREEN, NEGATIVE, POSITIVE, PURPLE, signed
 from rlnb.objective import Batch, group_center, group_zscore
 
+__all__ = ["GAPS", "PATTERNS", "alt", "build", "compute", "std_explorer", "update"]
+
 MAX_SIZE, TOP = 16, 4.4
 GAPS = tuple(
     float(f"1e{k}") if lead == 1 else float(f"3e{k}")

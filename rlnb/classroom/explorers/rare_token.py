@@ -12,6 +12,18 @@ from rlnb.classroom.explorer import Explorer, choice_slider, slider
 from rlnb.classroom.explorers.arguments import at_least, checked, echoing
 from rlnb.classroom.figures import BLACK, GREY, METHOD_COLORS, METHOD_LINES
 
+__all__ = [
+    "BATCHES",
+    "LOWEST",
+    "STARTS",
+    "Rule",
+    "alt",
+    "build",
+    "compute",
+    "rare_token_explorer",
+    "update",
+]
+
 BATCHES, UPDATES, MAX_RATIO, LOWEST = 60, 16, 2.1, 5e-5
 SYMMETRIC = 0.2  # PPO's and GRPO's edge, to compare with
 STARTS = (0.0001, 0.001, 0.01, 0.05, 0.1)

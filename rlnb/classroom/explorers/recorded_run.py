@@ -14,6 +14,8 @@ from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, VERMILLION, WINE
 from rlnb.training import data_folder, read
 
+__all__ = ["GROUPS", "LAST", "RUNS", "alt", "build", "compute", "recorded_run_explorer", "update"]
+
 RUNS = {
     "seed 0": "chain_dr_grpo_seed0",
     "seed 1": "chain_dr_grpo_seed1",

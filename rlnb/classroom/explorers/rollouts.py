@@ -19,6 +19,8 @@ from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, signed
 from rlnb.training import data_folder, read
 
+__all__ = ["RUN", "alt", "build", "compute", "rollouts_explorer", "steps", "update"]
+
 RUN = "chain_rollouts_seed0"
 PROMPTS, ANSWERS = 2, 8
 UNIT = 1e-5  # weights are shown in this unit

@@ -12,6 +12,21 @@ from rlnb.classroom.explorers.arguments import above, at_least, between, checked
 from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, SKY, VERMILLION
 from rlnb.toys.scaling import Sigmoid, ceiling_error, fit_sigmoids
 
+__all__ = [
+    "CAPTION",
+    "KNOWN",
+    "NOISES",
+    "POINTS",
+    "RUNS",
+    "SEEN",
+    "TRUE",
+    "alt",
+    "build",
+    "compute",
+    "scaling_fit_explorer",
+    "update",
+]
+
 TRUE = Sigmoid(ceiling=0.6, exponent=1.5, midpoint=20.0, start=0.1)
 POINTS = 100  # evaluations, equally spaced up to the whole compute
 RUNS = 24  # runs behind the band; a seed is one more

@@ -23,6 +23,18 @@ from rlnb.objective import (
 )
 from rlnb.objective.batch import Totals
 
+__all__ = [
+    "NAMES",
+    "RULES",
+    "Rule",
+    "alt",
+    "build",
+    "compute",
+    "token_weight",
+    "token_weights_explorer",
+    "update",
+]
+
 LONGEST, LIMITS = 40, (40, 200)
 GENERATIONS = 2  # answers to each of the two prompts
 CAPTION = (

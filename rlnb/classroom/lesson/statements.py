@@ -16,7 +16,7 @@ from typing import Any
 from rlnb.classroom.figures import GREEN, VERMILLION, Bundle
 from rlnb.classroom.lesson import progress
 from rlnb.classroom.notebook_display import display, ipywidgets
-from rlnb.training.shipped import data_folder
+from rlnb.shipped import data_folder
 
 __all__ = ["VERDICTS", "ledger", "settle", "statement", "verdict"]
 

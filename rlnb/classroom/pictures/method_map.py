@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from rlnb.classroom.figures import BLUE, GREY, PALE, Picture, static_figure
 
+__all__ = ["BASELINES", "PLACES", "RATIOS", "Place", "method_map"]
+
 RATIOS = (
     "no ratio",
     "one per token,\nhard clip",

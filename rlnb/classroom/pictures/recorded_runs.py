@@ -14,6 +14,27 @@ import numpy as np
 from rlnb.classroom.figures import NEGATIVE, POSITIVE, Picture, learning_curves, static_figure
 from rlnb.training import data_folder, read, series
 
+__all__ = [
+    "BONUS_RUNS",
+    "CONTROL_RUNS",
+    "LENGTH_RUNS",
+    "RUNS",
+    "all_right",
+    "bonus_figure",
+    "by_difficulty",
+    "curve",
+    "evaluated",
+    "every_seed",
+    "final",
+    "length_figure",
+    "length_gap",
+    "lengths",
+    "records",
+    "running_mean",
+    "seeds",
+    "waits",
+]
+
 WINDOW = 5  # steps of the running mean in the length figure: a step has few right answers
 LENGTH_RUNS = {"GRPO": "pick_grpo", "Dr. GRPO": "pick_dr_grpo"}
 CONTROL_RUNS = {"GRPO, coin flip": "pick_coin_flip_grpo"}

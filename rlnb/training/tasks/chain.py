@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from rlnb.training.errors import BadInput
 from rlnb.training.tasks.task import Problem, check_knobs, draw
 
+__all__ = ["Chain", "modulo_ten"]
+
 
 def modulo_ten(a: int, operator: str, b: int) -> int:
     """One step, modulo 10: the last digit of a + b, a - b or a * b."""

@@ -10,7 +10,21 @@ from itertools import combinations
 
 from rlnb.training.errors import BadInput
 from rlnb.training.tasks.expression import evaluate
-from rlnb.training.tasks.task import Problem, check_knobs, draw
+from rlnb.training.tasks.task import Problem, Task, check_knobs, draw
+
+__all__ = [
+    "Attempt",
+    "Countdown",
+    "Part",
+    "check_game",
+    "combine",
+    "draw_numbers",
+    "every_attempt",
+    "random_attempt",
+    "reaching",
+    "search",
+    "uses_each_once",
+]
 
 _PROMPT = re.compile(r"([1-9][0-9]{0,3}(?:,[1-9][0-9]{0,3}){1,3}):([1-9][0-9]{0,5})\?")
 
@@ -88,17 +102,44 @@ def reaching(numbers: list[int], target: int) -> list[Attempt]:
     return [attempt for attempt in every_attempt(numbers) if attempt.made.value == target]
 
 
-def draw_numbers(
-    rng: random.Random, numbers: int, largest: int, lowest: int, highest: int
-) -> tuple[list[int], int] | None:
+def check_game(game: Task, *rules: tuple[str, bool, str]) -> None:
+    """`check_knobs` for those that every countdown has, and the `rules` of one kind of it."""
+    check_knobs(
+        game,
+        ("numbers", 2 <= game.numbers <= 4, "2 to 4"),
+        ("largest", 1 <= game.largest <= 99, "1 to 99"),
+        ("lowest", 1 <= game.lowest <= 999_999, "1 to 999999"),
+        ("highest", game.lowest <= game.highest <= 999_999, f"{game.lowest} to 999999"),
+        ("insight", 0.0 <= game.insight <= 1.0, "a probability"),
+        ("tries", game.tries >= 1, "1 or more"),
+        *rules,
+    )
+
+
+def draw_numbers(rng: random.Random, game: Task) -> tuple[list[int], int] | None:
     """Numbers from 1 to `largest`, ascending, and a target they can make; None: out of range.
 
     They are sorted so that one problem has one prompt: otherwise `7,3,8:35?` could be trained on
     while `3,7,8:35?` is held out.
     """
-    drawn = sorted(rng.randint(1, largest) for _ in range(numbers))
+    drawn = sorted(rng.randint(1, game.largest) for _ in range(game.numbers))
     target = random_attempt(rng, drawn).made.value
-    return (drawn, target) if lowest <= target <= highest else None
+    return (drawn, target) if game.lowest <= target <= game.highest else None
+
+
+def search(
+    rng: random.Random, numbers: list[int], target: int, solutions: list[Attempt], game: Task
+) -> Iterator[Attempt]:
+    """A written search: attempts up to the first that makes the target, at most `game.tries`.
+
+    Each is one of the solutions with probability `game.insight`, if there are any, else random.
+    """
+    for _ in range(game.tries):
+        lucky = solutions and rng.random() < game.insight
+        attempt = rng.choice(solutions) if lucky else random_attempt(rng, numbers)
+        yield attempt
+        if attempt.made.value == target:
+            return
 
 
 def uses_each_once(text: str, numbers: list[int], target: int, operators: str) -> bool:
@@ -145,22 +186,13 @@ class Countdown:
     symbols: tuple[str, ...] = (*"0123456789+-*()=,:?x", "so")
 
     def __post_init__(self):
-        check_knobs(
-            self,
-            ("numbers", 2 <= self.numbers <= 4, "2 to 4"),
-            ("largest", 1 <= self.largest <= 99, "1 to 99"),
-            ("lowest", 1 <= self.lowest <= 999_999, "1 to 999999"),
-            ("highest", self.lowest <= self.highest <= 999_999, f"{self.lowest} to 999999"),
-            ("direct", 0.0 <= self.direct <= 1.0, "a probability"),
-            ("insight", 0.0 <= self.insight <= 1.0, "a probability"),
-            ("tries", self.tries >= 1, "1 or more"),
-        )
+        check_game(self, ("direct", 0.0 <= self.direct <= 1.0, "a probability"))
 
     def problem(self, rng: random.Random, split: str = "train") -> Problem:
         """Numbers in ascending order and a target they can make, from the named split."""
 
         def candidate() -> str | None:
-            found = draw_numbers(rng, self.numbers, self.largest, self.lowest, self.highest)
+            found = draw_numbers(rng, self)
             return found and ",".join(map(str, found[0])) + f":{found[1]}?"
 
         prompt = draw(split, candidate)
@@ -192,9 +224,7 @@ class Countdown:
         if rng.random() < self.direct:
             return f"so{rng.choice(solutions).made.text}"
         text = ""
-        for _ in range(self.tries):
-            lucky = rng.random() < self.insight
-            attempt = rng.choice(solutions) if lucky else random_attempt(rng, numbers)
+        for attempt in search(rng, numbers, target, solutions, self):
             if attempt.made.value == target:
                 return f"{text}{attempt}so{attempt.made.text}"
             text += f"{attempt}x"

@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+__all__ = ["DEEPEST", "LONGEST", "evaluate"]
+
 LONGEST = 256  # characters, before anything is parsed
 DEEPEST = 32  # parentheses inside each other
 # [0-9] and not \d, which takes the digits of every script.

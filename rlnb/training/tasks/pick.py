@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from rlnb.training.errors import BadInput
 from rlnb.training.tasks.task import Problem, check_knobs, draw
 
+__all__ = ["Pick"]
+
 
 @dataclass(frozen=True)
 class Pick:

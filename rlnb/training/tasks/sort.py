@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from rlnb.training.errors import BadInput
 from rlnb.training.tasks.task import Problem, check_knobs, draw
 
+__all__ = ["Sort", "read_numbers"]
+
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,3}")  # no leading zero, digits 0 to 9 of one script only
 
 

@@ -10,6 +10,8 @@ from typing import Protocol
 
 from rlnb.training.errors import BadInput
 
+__all__ = ["SPLITS", "Problem", "Task", "check_knobs", "corpus", "draw", "held_out", "is_held_out"]
+
 SPLITS = ("train", "test")
 _DRAWS = 20_000  # prompts tried before a split counts as empty
 _REPEATS = 5_000  # problems seen before, in a row, until a split counts as exhausted
@@ -29,13 +31,17 @@ class Task(Protocol):
     name: str
     symbols: tuple[str, ...]  # every symbol a prompt or a demonstration may contain
 
-    def problem(self, rng: random.Random, split: str) -> Problem: ...
+    def problem(self, rng: random.Random, split: str) -> Problem:
+        """A problem of the "train" or the "test" split."""
 
-    def demo(self, rng: random.Random, problem: Problem) -> str: ...
+    def demo(self, rng: random.Random, problem: Problem) -> str:
+        """A demonstration, which may be wrong."""
 
-    def verify(self, problem: Problem, text: str) -> float: ...
+    def verify(self, problem: Problem, text: str) -> float:
+        """1.0 for a right answer, 0.0 for any other text."""
 
-    def openings(self, problem: Problem) -> dict[str, str]: ...
+    def openings(self, problem: Problem) -> dict[str, str]:
+        """{style: how an answer in that style begins}."""
 
 
 def is_held_out(prompt: str) -> bool:

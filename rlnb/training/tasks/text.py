@@ -11,9 +11,11 @@ import re
 from dataclasses import dataclass
 
 from rlnb.training.errors import BadInput
-from rlnb.training.tasks.countdown import draw_numbers, random_attempt, reaching, uses_each_once
+from rlnb.training.tasks.countdown import check_game, draw_numbers, reaching, search, uses_each_once
 from rlnb.training.tasks.expression import evaluate
 from rlnb.training.tasks.task import Problem, check_knobs, draw
+
+__all__ = ["CLOSE", "OPEN", "ArithmeticText", "CountdownText", "tagged"]
 
 OPEN, CLOSE = "<answer>", "</answer>"
 SYSTEM = "You solve problems step by step and then give the answer in the form that is asked for."
@@ -147,21 +149,13 @@ class CountdownText:
     system: str = SYSTEM
 
     def __post_init__(self):
-        check_knobs(
-            self,
-            ("numbers", 2 <= self.numbers <= 4, "2 to 4"),
-            ("largest", 1 <= self.largest <= 99, "1 to 99"),
-            ("lowest", 1 <= self.lowest <= 999_999, "1 to 999999"),
-            ("highest", self.lowest <= self.highest <= 999_999, f"{self.lowest} to 999999"),
-            ("tries", self.tries >= 1, "1 or more"),
-            ("insight", 0.0 <= self.insight <= 1.0, "a probability"),
-        )
+        check_game(self)
 
     def problem(self, rng: random.Random, split: str = "train") -> Problem:
         """Numbers in ascending order and a target they can make, from the named split."""
 
         def candidate() -> str | None:
-            found = draw_numbers(rng, self.numbers, self.largest, self.lowest, self.highest)
+            found = draw_numbers(rng, self)
             return found and self.ask(*found).prompt
 
         return self.parse(draw(split, candidate))
@@ -191,10 +185,8 @@ class CountdownText:
     def demo(self, rng: random.Random, problem: Problem) -> str:
         """A search, one attempt a line. One that fails `tries` times ends without an answer."""
         numbers, target = self._numbers(problem), int(problem.answer)
-        solutions, text = reaching(numbers, target), ""
-        for _ in range(self.tries):
-            lucky = solutions and rng.random() < self.insight
-            attempt = rng.choice(solutions) if lucky else random_attempt(rng, numbers)
+        text = ""
+        for attempt in search(rng, numbers, target, reaching(numbers, target), self):
             text += ", ".join(attempt.steps)
             if attempt.made.value == target:
                 return f"{text}\n{OPEN}{attempt.made.text}{CLOSE}"

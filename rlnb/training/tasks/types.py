@@ -10,6 +10,8 @@ from rlnb.training.errors import BadInput
 from rlnb.training.tasks.chain import modulo_ten
 from rlnb.training.tasks.task import Problem, check_knobs, draw
 
+__all__ = ["Types"]
+
 
 @dataclass(frozen=True)
 class Types:

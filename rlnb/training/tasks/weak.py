@@ -17,6 +17,8 @@ from rlnb.training.tasks.sort import read_numbers
 from rlnb.training.tasks.task import Problem, Task
 from rlnb.training.tasks.text import CLOSE, OPEN, tagged
 
+__all__ = ["WEAK", "WeakVerifier", "weak_verifier"]
+
 
 @dataclass(frozen=True)
 class WeakVerifier:

@@ -1,0 +1,9 @@
+"""What was measured with the training code, as commands and functions that measure it again.
+
+    shipped_runs   the runs in data/runs that compare switches: python -m ... lists and records them
+    controls       what the base could do before training: data/runs/chain_controls.json
+    stop_push      what an estimator does to the decision to stop, without training
+    gpu_budget     memory and time of a step, counted from shapes and data sheets
+
+Nothing is imported here.
+"""
