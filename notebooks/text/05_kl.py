@@ -38,8 +38,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %%
 pipeline.pipeline("rewards", "loss", caption=(
-    "In the reward the penalty is a number that an answer earns. In the loss "
-    "it is a term of its own, and autograd goes through it."))
+    "In the reward the penalty is a number that an answer earns. In the "
+    "loss it is a term of its own, and autograd goes through it."))
 
 # %% [markdown]
 # One prompt, three answers A, B, C that pay 1, ½ and 0. The reference rarely says A. From a sampled answer we take the **log-ratio**
@@ -125,8 +125,8 @@ ell16 = (batch.logprobs - batch.ref_logprobs).detach()       # (4, 6)
 token_grid.probability_grid(
     batch.replace(old_logprobs=batch.ref_logprobs),
     outside=mask & (ell16 < 0),
-    caption="Reference → policy, and π/π_ref. Bold: the six tokens that the "
-            "reference liked better. Their k1 is negative.")
+    caption="Reference → policy, and π/π_ref. Bold: the six tokens that "
+            "the reference liked better. Their k1 is negative.")
 
 # %% [markdown]
 # A KL is never negative, a sample of $k_1$ may be. John Schulman's note of 2020 offers two others:
@@ -240,7 +240,8 @@ def told(x):
 reveal(
     "kl.3", "that of KL(π_ref‖π), the other direction",
     f"k3 in the loss gives {told(mean_gradient(k3, away))}. "
-    f"KL(π‖π_ref) has {told(reverse)}, KL(π_ref‖π) has {told(forward)}.")
+    f"KL(π‖π_ref) has {told(reverse)}, "
+    f"KL(π_ref‖π) has {told(forward)}.")
 
 # %% [markdown]
 # Why? First the true gradient, line by line.
@@ -275,8 +276,8 @@ def push(k):
 token_grid.token_grid(
     batch, {k.__name__: push(k) for k in (k1, k2, k3)},
     count="with no push",
-    caption="As a loss k1 pushes every sampled token down by 1, whatever the "
-            "reference says. k2 and k3 look at the reference.")
+    caption="As a loss k1 pushes every sampled token down by 1, whatever "
+            "the reference says. k2 and k3 look at the reference.")
 
 # %% [markdown]
 # **A right value does not make a right gradient: in the loss use $k_2$'s slope, in the reward use $k_1$.** All forms at once, also on samples of an older policy,
@@ -313,7 +314,7 @@ pictures.compass(
     {row: [arrow(k, *how) for k in (k1, k2, k3)]
      for row, how in rows.items()}, ("k1", "k2", "k3"),
     caption="Arrow to the right, green: the gradient of KL(π‖π_ref). "
-            "Purple: of KL(π_ref‖π). White: of neither, and how far off.")
+            "Purple: that of KL(π_ref‖π). White: neither, and how far off.")
 
 # %% [markdown]
 # Two roads are green. A *right slope*: $k_2$ in the loss or $k_1$ in the reward, with a constant ρ on older samples. Or a *right value times ρ*, both
@@ -387,8 +388,8 @@ reveal(
 
 # %%
 task("kl.t2", kl_leash.kl_leash_explorer(),
-     ("Start at 0.0001. Find the largest β at which KL(π‖π_ref) still lets "
-      "the answer come to 90 %.", kl_leash.nine_in_ten),
+     ("Start at 0.0001. Find the largest β at which KL(π‖π_ref) still "
+      "lets the answer come to 90 %.", kl_leash.nine_in_ten),
      ("Start at 0.0001. Hold the answer at one half with k3 in the loss.",
       kl_leash.half_with_k3),
      ("Keep β = 0.5. How common must the answer be under the reference, "
@@ -440,8 +441,8 @@ pushes = {name: -torch.autograd.grad(x.sum(), pi2.logits,
 first = pi2.logits[0].softmax(0).tolist()
 exact, _, own = (v.tolist() for v in pushes.values())
 reveal("kl.5", "down, further from 0.33",
-       f"Push on word 0: {exact[0]:+.4f}. Token by token, in the loss, it is "
-       f"{own[0]:+.4f}: the wrong way.",
+       f"Push on word 0: {exact[0]:+.4f}. Token by token, in the loss, it "
+       f"is {own[0]:+.4f}: the wrong way.",
        pictures.first_word(first, {n: v.tolist()
                                    for n, v in pushes.items()}))
 
@@ -523,7 +524,7 @@ pictures.trust_region(
 
 # %%
 def kl_penalty(logp, ref_logp, old_logp, mask):
-    """k3 times the ratio, all (B, T): right value, right slope per token."""
+    """k3 times the ratio, all (B, T): right in value and per-token push."""
     ell = logp - ref_logp.detach()
     rho = (logp - old_logp.detach()).exp()        # keep its gradient
     return (rho * (torch.expm1(-ell) + ell))[mask].mean()
@@ -533,7 +534,8 @@ mine = kl_penalty(batch.logprobs, batch.ref_logprobs,
 theirs = k3_term(1.0, corrected=True)(batch)[mask].mean()
 print(f"penalty {mine.item():.4f}, rlnb's {theirs.item():.4f}")
 assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
-print(difference(ZOO["rloo"], ZOO["rloo"].replace(shape=kl_in_reward(0.05))))
+with_kl = ZOO["rloo"].replace(shape=kl_in_reward(0.05))
+print("RLOO, with k1 in the reward:", difference(ZOO["rloo"], with_kl))
 
 # %% [markdown]
 # `ref_logp` comes from a second, frozen model: one more forward pass, the same temperature, no dropout. Log the plain mean of $k_1$ or $k_3$ on fresh samples.
