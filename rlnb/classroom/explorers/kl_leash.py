@@ -16,8 +16,8 @@ LOG_ODDS = np.linspace(-14.0, 9.0, 400)
 CHANCES = 1 / (1 + np.exp(-LOG_ODDS))
 TICKS = (1e-6, 1e-4, 0.01, 0.5, 0.99, 0.9999)
 CAPTION = (
-    "Blue pulls the answer up, the other two pull it back; where a penalty meets the blue line the "
-    "answer comes to rest. Pulls are divided by p(1 − p), so that the reward's is a constant."
+    "Blue pushes the answer up, the other two push it back; where a penalty meets the blue line "
+    "the answer comes to rest. All are divided by p(1 − p), so that the reward's is a constant."
 )
 
 
@@ -52,10 +52,10 @@ def build(figure, data):
     axes.set_xticks([math.log(p / (1 - p)) for p in TICKS], labels)
     axes.tick_params(labelsize=TEXT)
     axes.set_xlabel("chance p of the right answer (log-odds scale)", fontsize=TEXT)
-    axes.set_ylabel("pull / p(1 − p)", fontsize=TEXT)
+    axes.set_ylabel("push / p(1 − p)", fontsize=TEXT)
     axes.axhline(0, color=GREY, lw=0.8)
     axes.axhline(1, color=BLUE, lw=3)
-    axes.text(-13.7, 1.06, "the reward pulls up", color=BLUE, fontsize=TEXT)
+    axes.text(-13.7, 1.06, "the reward", color=BLUE, fontsize=TEXT)
     figure.text(0.7, 0.88, "KL(π‖π_ref)", color=GREEN, fontsize=12, weight="bold")
     figure.text(0.7, 0.52, "k3 in the loss", color=PURPLE, fontsize=12, weight="bold")
     return {

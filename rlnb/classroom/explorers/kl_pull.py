@@ -28,7 +28,7 @@ SAMPLES = {
     "old, ratio": "an older policy, with ρ",
 }
 CAPTION = (
-    "Every point is a policy over the answers A, B, C; rings are equal KL(π‖π_ref). Green: "
+    "Every point is a policy over three answers; rings are equal KL(π‖π_ref). Green: "
     "downhill on that KL. Orange: the mean push of your penalty. The angle is between the two "
     "pushes on the logits."
 )
@@ -89,15 +89,17 @@ def _angle(a: np.ndarray, b: np.ndarray) -> float:
 
 def build(figure, data):
     axes = figure.add_axes((0.0, 0.0, 0.42, 1))
-    triangle(axes, ("A, pays 1", "B, pays ½", "C, pays 0"))
+    triangle(axes)
     _rings(axes)
     path = np.array([_policy(t) for t in np.linspace(0, FURTHEST, 60)])
     axes.plot(*(path @ CORNERS).T, color=GREY, lw=1, ls=":")
     axes.plot(*(REFERENCE @ CORNERS), "P", color=BLACK, ms=10)
-    axes.text(*(REFERENCE @ CORNERS + (0, 0.045)), "reference", ha="center", fontsize=TEXT)
+    axes.text(
+        *(REFERENCE @ CORNERS - (0.035, 0)), "reference", ha="right", va="center", fontsize=TEXT
+    )
     bars = figure.add_axes((0.74, 0.1, 0.25, 0.74))
     bars.set(xlim=(-0.6, 2.6), ylim=(-0.75, 0.75), yticks=(-0.5, 0, 0.5))
-    bars.set_xticks(range(3), ("A", "B", "C"))
+    bars.set_xticks(range(3), ("pays 1", "pays ½", "pays 0"))
     bars.tick_params(labelsize=TEXT)
     bars.axhline(0, color=GREY, lw=0.8)
     bars.set_title("push on the three logits", fontsize=TEXT)

@@ -43,15 +43,17 @@ ARMS = {
     "k1 in the reward": (HOME, "-"),
     "k3 in the loss": (OTHER, "-."),
 }
-# Three answers: the corners of the triangle, A on top, B on the right, C on the left.
+# Three answers are the corners of a triangle: on top what pays 1, on the right ½, on the left 0.
 CORNERS = np.array([[0.5, 0.866], [1.0, 0.0], [0.0, 0.0]])
 
 
-def runs(arms: Mapping[str, Tensor], goal: float, caption: str) -> Picture:
+def runs(
+    arms: Mapping[str, Tensor], goal: float, caption: str, logged: Tensor | None = None
+) -> Picture:
     """KL to the reference against updates; a line is the mean, its band the middle 80 % of seeds.
 
     arms: name -> (updates + 1, seeds), the name beginning with one of ARMS. goal: the KL at which
-    reward minus beta KL is largest.
+    reward minus beta KL is largest. logged: (updates + 1,), one seed's own estimate, as dots.
     """
     tables = {name: curve.numpy() for name, curve in arms.items()}
 
@@ -71,10 +73,13 @@ def runs(arms: Mapping[str, Tensor], goal: float, caption: str) -> Picture:
             axes.plot([end * 1.02, end * 1.1], [height] * 2, color=color, ls=dashes,
                       clip_on=False, **wide)  # fmt: skip
             axes.text(end * 1.12, height, text, va="center", fontsize=11)
+        if logged is not None:
+            axes.plot(logged.numpy(), ".", color=ORANGE, ms=7)
+        axes.axhline(0, color=GREY, lw=0.8)
         axes.axhline(goal, color=BLACK, ls=":", lw=1.6)
         where = len(rows[0][1]) - 1
         axes.text(where, goal + 0.03, f"wanted: {goal:.2f}", ha="right", fontsize=TEXT)
-        axes.set(ylim=(0, 2.4), xlim=(0, where))
+        axes.set(ylim=(-0.25, 2.4), xlim=(0, where))
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("updates, 16 answers each", fontsize=TEXT)
         axes.set_ylabel("KL(π‖π_ref) in nats", fontsize=TEXT)
@@ -124,20 +129,24 @@ def estimators(ell: Tensor) -> Picture:
     )
 
 
-def noise(roads: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]) -> Picture:
+def noise(roads: Mapping[str, Sequence[tuple[Tensor, Tensor]]]) -> Picture:
     """How noisy one k3 is beside one k1, against the KL: a panel per way of leaving.
 
-    roads: title -> curves (KL, std k3 / std k1), the last curve of each drawn thick and black.
+    roads: title -> curves (KL, std k3 / std k1), one per reference. Dashed in every panel: two
+    Gaussians of width 1, mu apart, where KL = mu^2 / 2 and the share is
+    sqrt(exp(mu^2) - 1 - mu^2) / mu.
     """
+    mu = np.linspace(0.1, 3.1, 100)
+    gaussians = (mu**2 / 2, np.sqrt(np.expm1(mu**2) - mu**2) / mu)
 
     def build(figure, _):
         width = 0.93 / len(roads)
         for k, (title, curves) in enumerate(roads.items()):
             axes = figure.add_axes((0.075 + width * k, 0.2, width - 0.02, 0.68))
             axes.axhspan(1, 100, color=BLACK, alpha=0.06, lw=0)
-            for kl, share in curves[:-1]:
+            for kl, share in curves:
                 axes.plot(kl, share, color=GREY, lw=1, alpha=0.7)
-            axes.plot(*curves[-1], color=BLACK, lw=2.2, ls="--")
+            axes.plot(*gaussians, color=BLACK, lw=2.2, ls="--")
             axes.axhline(1, color=GREY, lw=0.8)
             axes.set(xscale="log", yscale="log", xlim=(0.01, 5), ylim=(0.05, 20))
             axes.set_xticks((0.01, 0.1, 1), ("0.01", "0.1", "1"))
@@ -152,7 +161,7 @@ def noise(roads: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]) -> Pictu
                 axes.text(0.012, 0.065, "k3 is quieter", fontsize=TEXT)
 
     alt = "Standard deviation of k3 over that of k1 against KL. " + "; ".join(
-        f"{title}: {len(curves) - 1} references" for title, curves in roads.items()
+        f"{title}: {len(curves)} references" for title, curves in roads.items()
     )
     return static_figure(
         build,
@@ -164,25 +173,30 @@ def noise(roads: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]) -> Pictu
 
 
 def compass(
-    rows: Mapping[str, Sequence[tuple[str, float, float]]], columns: Sequence[str], caption: str
+    rows: Mapping[str, Sequence[Tensor]],
+    home: Tensor,
+    other: Tensor,
+    columns: Sequence[str],
+    caption: str,
 ) -> Picture:
-    """A cell per estimator and placement: where its mean push points, right being home.
+    """A cell per estimator and placement: where its mean gradient points, right being `home`.
 
-    rows: placement -> per column (name of the gradient, angle to the way home in degrees, length
-    as a share of the true one). Names: "home", "other", "none", "neither".
+    rows: placement -> a gradient (3,) on the logits per column. home, other: the gradients of
+    KL(pi || ref) and KL(ref || pi).
     """
     fills = {"home": "#BFE5D6", "other": "#F0D4E2", "none": PALE, "neither": "white"}
     words = {"home": "KL(π‖π_ref)", "other": "KL(π_ref‖π)", "none": "0: no push"}
+    table = {row: [_bearing(g, home, other) for g in cells] for row, cells in rows.items()}
 
     def build(figure, _):
         axes = figure.add_axes((0.0, 0.0, 1, 1))
-        height = len(rows) * 46 + 40
+        height = len(table) * 46 + 40
         axes.set(xlim=(0, 900), ylim=(height, 0))
         axes.axis("off")
         for j, column in enumerate(columns):
             axes.text(390 + 190 * j, 22, column, ha="center", va="center", fontsize=12,
                       weight="bold")  # fmt: skip
-        for i, (row, cells) in enumerate(rows.items()):
+        for i, (row, cells) in enumerate(table.items()):
             top = 40 + 46 * i
             axes.text(284, top + 22, row, ha="right", va="center", fontsize=11)
             for j, (name, angle, length) in enumerate(cells):
@@ -191,10 +205,10 @@ def compass(
                                          hatch="////" if name == "none" else ""))  # fmt: skip
                 said = words.get(name) or f"{abs(angle):.0f}° off"
                 box = {"fc": fills[name], "ec": "none", "pad": 1.5}
-                axes.text(left + 126, top + 22, said, ha="center", va="center", fontsize=11,
+                axes.text(left + 122, top + 22, said, ha="center", va="center", fontsize=11,
                           bbox=box)  # fmt: skip
                 if name != "none":
-                    _needle(axes, left + 36, top + 22, angle, length)
+                    _needle(axes, left + 34, top + 22, angle, length)
 
     told = "; ".join(
         f"{row}: "
@@ -202,9 +216,20 @@ def compass(
             f"{column} {words.get(name) or f'neither, {abs(angle):.0f} degrees off'}"
             for column, (name, angle, _) in zip(columns, cells, strict=True)
         )
-        for row, cells in rows.items()
+        for row, cells in table.items()
     )
     return static_figure(build, size=(900, len(rows) * 46 + 40), alt=told + ".", caption=caption)
+
+
+def _bearing(gradient: Tensor, home: Tensor, other: Tensor) -> tuple[str, float, float]:
+    """Its name ("home", "other", "none", "neither"), degrees from `home`, length beside it."""
+    g, right = gradient.detach().numpy(), home.detach().numpy()
+    names = {"none": np.zeros_like(g), "home": right, "other": other.detach().numpy()}
+    name = next((n for n, x in names.items() if np.allclose(g, x, rtol=0, atol=1e-12)), "neither")
+    # logits of three answers, up to a constant, are a plane: left or right of home on it
+    across = np.cross(right, g).sum() / 3**0.5
+    angle = float(np.degrees(np.arctan2(across, right @ g)))
+    return name, angle, float(np.linalg.norm(g) / np.linalg.norm(right))
 
 
 def _needle(axes, x: float, y: float, angle: float, length: float) -> None:
@@ -224,8 +249,9 @@ def _needle(axes, x: float, y: float, angle: float, length: float) -> None:
     )
 
 
-def triangle(axes, names: Sequence[str]) -> None:
-    """The frame of all policies over three answers, a corner an answer."""
+def triangle(axes) -> None:
+    """The frame of all policies over three answers, a corner an answer, named by what it pays."""
+    names = ("pays 1", "pays ½", "pays 0")
     axes.set_aspect("equal")
     axes.axis("off")
     axes.set(xlim=(-0.16, 1.16), ylim=(-0.13, 0.98))
@@ -320,56 +346,89 @@ def first_word(before: Sequence[float], pushes: Mapping[str, Sequence[float]]) -
 
 
 def trust_region(
-    old: Tensor,
-    rewards: Sequence[float],
-    rings: Mapping[str, np.ndarray],
-    steps: Mapping[str, tuple[np.ndarray, np.ndarray]],
-    delta: float,
+    old: Tensor, rewards: Tensor, fisher: Tensor, delta: float, directions: Mapping[str, Tensor]
 ) -> Picture:
     """The triangle of policies around the old one: the limit, its model, and two ways to climb.
 
-    rings: "limit" and "model" -> (n, 3) policies. steps: name -> (path (n, 3), end (3,)).
+    old, rewards (3,), fisher (3, 3); delta in nats limits KL(old || new). directions: "plain
+    gradient" and "natural gradient" -> (3,) on the logits; each is followed up to the limit.
     """
     looks = {"plain gradient": (ORANGE, "--", "s"), "natural gradient": (BLACK, "-", "o")}
+    p, pays, F = old.numpy(), rewards.numpy(), fisher.numpy()
+    turn = np.linspace(0, 2 * np.pi, 721)[:, None]
+    around = _in_plane(turn)
+    limit = _moved(p, _until(p, around, delta))
+    model = _moved(p, np.sqrt(2 * delta / ((around @ F) * around).sum(1, keepdims=True)) * around)
+    most = float((limit @ pays).max() - p @ pays)
+    part = np.linspace(0, 1, 50)[:, None]
+    paths = {
+        name: _moved(p, part * _until(p, d.numpy()[None], delta)) for name, d in directions.items()
+    }
 
     def build(figure, _):
         axes = figure.add_axes((0.01, 0.01, 0.5, 0.98))
-        triangle(axes, ("A, pays 1", "B, pays ½", "C, pays 0"))
+        triangle(axes)
         for level in np.arange(0.1, 1.0, 0.1):
-            axes.plot(*_level(level, rewards).T, color=BLUE, lw=0.8, alpha=0.35, zorder=0)
-        axes.plot(*(rings["limit"] @ CORNERS).T, color=WINE, lw=2.6)
-        axes.plot(*(rings["model"] @ CORNERS).T, color=WINE, lw=1.4, ls=":")
-        for name, (path, end) in steps.items():
+            axes.plot(*_level(level, pays).T, color=BLUE, lw=0.8, alpha=0.35, zorder=0)
+        axes.plot(*(limit @ CORNERS).T, color=WINE, lw=2.6)
+        axes.plot(*(model @ CORNERS).T, color=WINE, lw=1.4, ls=":")
+        for name, path in paths.items():
             color, dashes, mark = looks[name]
             axes.plot(*(path @ CORNERS).T, color=color, ls=dashes, lw=2.4)
-            axes.plot(*(end @ CORNERS), mark, color=color, ms=9, mec="white", zorder=5)
-        axes.plot(*(old.numpy() @ CORNERS), "X", color=GREY, ms=11, mec="white", zorder=6)
+            axes.plot(*(path[-1] @ CORNERS), mark, color=color, ms=9, mec="white", zorder=5)
+        axes.plot(*(p @ CORNERS), "X", color=GREY, ms=11, mec="white", zorder=6)
         key = [
-            (GREY, "✕", f"the old policy: A has {old[0]:.2f}"),
+            (GREY, "✕", f"the old policy: the best answer has {p[0]:.2f}"),
             (WINE, "—", f"the limit KL(π_old‖π) = {delta}"),
             (WINE, "···", "the quadratic model of it"),
-            (BLUE, "—", "equal reward: up and right is better"),
+            (BLUE, "—", "equal reward; it grows to the upper right"),
         ]
-        for name, (_, end) in steps.items():
-            gain = float((end - old.numpy()) @ np.asarray(rewards))
+        for name, path in paths.items():
             mark = "■" if name.startswith("plain") else "●"
-            key.append((looks[name][0], mark, f"{name}: +{gain:.3f} reward, A at {end[0]:.2f}"))
+            key.append((looks[name][0], mark, f"{name}: reward +{gain(path):.3f}"))
+            key.append((looks[name][0], "", f"the best answer comes to {path[-1][0]:.2f}"))
         for k, (color, mark, text) in enumerate(key):
-            figure.text(0.53, 0.86 - 0.125 * k, mark, color=color, fontsize=13, weight="bold",
+            figure.text(0.53, 0.9 - 0.112 * k, mark, color=color, fontsize=13, weight="bold",
                         ha="center", va="center")  # fmt: skip
-            figure.text(0.56, 0.86 - 0.125 * k, text, fontsize=11.5, va="center")
+            figure.text(0.56, 0.9 - 0.112 * k, text, fontsize=11.5, va="center")
+
+    def gain(path) -> float:
+        return float((path[-1] - p) @ pays)
 
     told = "; ".join(
-        f"{name} ends at {', '.join(f'{x:.3f}' for x in end)}" for name, (_, end) in steps.items()
+        f"{name} gains {gain(path):.3f} and ends at {', '.join(f'{x:.3f}' for x in path[-1])}"
+        for name, path in paths.items()
     )
     return static_figure(
         build,
         size=(900, 360),
         alt=f"Triangle of policies over three answers, a limit of {delta} nats around the old "
         f"one. {told}.",
-        caption="Both steps stop at the same KL. The natural one stops where the limit reaches "
-        "furthest into the reward.",
+        caption=f"Both steps stop at the same KL. The most that this limit allows is +{most:.3f}; "
+        "the natural gradient comes closer to it.",
     )
+
+
+def _in_plane(angle: np.ndarray) -> np.ndarray:
+    """Directions (n, 3) on the logits of three answers that change their softmax, of length 1."""
+    across, along = np.array([1, -1, 0]) / 2**0.5, np.array([1, 1, -2]) / 6**0.5
+    return np.cos(angle) * across + np.sin(angle) * along
+
+
+def _moved(p: np.ndarray, step: np.ndarray) -> np.ndarray:
+    weights = p * np.exp(step - step.max(1, keepdims=True))
+    return weights / weights.sum(1, keepdims=True)
+
+
+def _until(p: np.ndarray, directions: np.ndarray, delta: float) -> np.ndarray:
+    """The longest steps (n, 3) along the directions whose KL(p || new) is at most delta."""
+    low, high = np.zeros((len(directions), 1)), np.full((len(directions), 1), 40.0)
+    for _ in range(50):
+        middle = (low + high) / 2
+        new = np.maximum(_moved(p, middle * directions), 1e-300)
+        inside = (p * np.log(p / new)).sum(1, keepdims=True) <= delta
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return low * directions
 
 
 def _level(value: float, rewards: Sequence[float]) -> np.ndarray:
