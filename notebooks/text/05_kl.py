@@ -180,7 +180,7 @@ for seed in range(10):
         roads[name].append(share(moved, z.log_softmax(-1)))
 
 cross = {name: sorted(x[y > 1][0].item() for x, y in some)
-         for name, some in roads.items()}          # first KL with k3 noisier
+         for name, some in roads.items()}          # where k3 gets noisier
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer

@@ -30,7 +30,8 @@ def _the_estimate(log_ratio):
 
 
 @mistake(
-    "1 + this has the same mean gradient, but it is not 0 where the two agree: noise for nothing"
+    "a constant 1 too many: the mean gradient is the same, since the mean of grad log pi is 0, but "
+    "where the two agree the slope must be 0 and yours is 1"
 )
 def _one_too_many(log_ratio):
     return kl_slope(log_ratio) + 1
