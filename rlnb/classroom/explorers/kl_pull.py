@@ -97,7 +97,7 @@ def build(figure, data):
     axes.text(
         *(REFERENCE @ CORNERS - (0.035, 0)), "reference", ha="right", va="center", fontsize=TEXT
     )
-    bars = figure.add_axes((0.74, 0.1, 0.25, 0.74))
+    bars = figure.add_axes((0.77, 0.1, 0.225, 0.74))
     bars.set(xlim=(-0.6, 2.6), ylim=(-0.75, 0.75), yticks=(-0.5, 0, 0.5))
     bars.set_xticks(range(3), ("pays 1", "pays ½", "pays 0"))
     bars.tick_params(labelsize=TEXT)
@@ -165,11 +165,11 @@ def _lines(data) -> list[str]:
         told = [
             f"{data['angle']:.0f}° from downhill",
             f"length {size:.3f}, true one {true:.3f}",
-            "it pushes away from the reference" if data["angle"] > 90 else "",
+            "away from the reference" if data["angle"] > 90 else "",
         ]
     return [
         f"KL(π‖π_ref) = {data['kl']:.3f} nats",
-        f"mean of the samples = {data['value']:.3f}".replace("-", "−"),
+        f"mean of samples = {data['value']:.3f}".replace("-", "−"),
         *told,
     ]
 

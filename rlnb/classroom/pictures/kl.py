@@ -32,6 +32,7 @@ __all__ = [
     "runs",
     "triangle",
     "trust_region",
+    "which_gradient",
 ]
 
 TEXT = 10.5  # points: the size of the page's own text
@@ -259,6 +260,31 @@ def triangle(axes) -> None:
     for (x, y), name, side in zip(CORNERS, names, ("center", "left", "right"), strict=True):
         place = {"center": (x, y + 0.04), "left": (x + 0.01, y - 0.09), "right": (x, y - 0.09)}
         axes.text(*place[side], name, ha="center", fontsize=TEXT)
+
+
+def which_gradient(gradients: Mapping[str, Tensor], caption: str) -> Picture:
+    """Mean gradients on the logits of three answers, side by side: "k3 in the loss" and two KLs."""
+    looks = {"KL(π‖π_ref)": (HOME, ""), "k3 in the loss": (BLACK, "//"), "KL(π_ref‖π)": (OTHER, "")}
+
+    def build(figure, _):
+        axes = figure.add_axes((0.075, 0.12, 0.6, 0.84))
+        for k, (name, gradient) in enumerate(gradients.items()):
+            color, hatch = looks[name]
+            place = np.arange(3) + 0.26 * (k - 1)
+            axes.bar(place, gradient.numpy(), 0.24, color=color, hatch=hatch, ec="white", lw=0.6,
+                     label=name)  # fmt: skip
+        axes.axhline(0, color=GREY, lw=0.8)
+        axes.set_xticks(range(3), ("pays 1", "pays ½", "pays 0"))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_ylabel("gradient on the logit", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1), fontsize=11)
+
+    told = "; ".join(
+        f"{name} " + ", ".join(f"{x:+.4f}".replace("-", "−") for x in (g + 0.0).tolist())
+        for name, g in gradients.items()
+    )
+    alt = f"Gradient on the logits of the three answers. {told}."
+    return static_figure(build, size=(900, 240), alt=alt, caption=caption)
 
 
 def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]]) -> Picture:
