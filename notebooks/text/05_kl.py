@@ -76,7 +76,7 @@ def train(k, place, beta, n=400, updates=150, lr=0.5):
     return torch.stack(path, dim=1)                 # (2, updates + 1, n)
 
 # %% [markdown]
-# Without a penalty the policy ends almost entirely on the best answer. The sum of reward and −½ KL would be largest at 0.30 nats (why: further down).
+# Without a penalty the policy ends almost entirely on the best answer. What we want is the most of reward minus ½ KL, and that is at 0.30 nats (why: further down).
 
 # %%
 wanted = kl((ref.log() + R / 0.5).log_softmax(0)).item()
@@ -195,6 +195,13 @@ reveal(
 # Close enough to the reference $k_3$ is the quieter one in all thirty. How close differs a hundredfold. It fails through rare tokens: one that the reference likes
 # and the policy hardly ever draws has a huge $e^{-\ell}$, and sharpening makes many of those. Then a log shows a spike (statements page).
 #
+# <details><summary>One level deeper: k3 is a control variate</summary>
+#
+# $k_1+\lambda(e^{-\ell}-1)$ has the right mean for every λ, since the bracket has mean 0 (a baseline, as in 03). $k_3$ is λ = 1: never negative, and not tuned for
+# least variance. Near the reference $e^{-\ell}-1\approx-\ell$, so λ = 1 cancels $k_1$'s noise to first order and leaves $\tfrac12\ell^2$. Far away $e^{-\ell}$ is the
+# larger noise, and a smaller λ would do better.
+# </details>
+#
 # ## The push
 #
 # $k_3$ has the right mean, is never negative and mostly quiet. GRPO's paper puts it into the loss ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
@@ -206,7 +213,7 @@ predict("kl.3", "On fresh samples, what is k3's mean gradient as a loss?",
          "0, like k1's", "none of these"])
 
 # %%
-away = ref.log() + 3 * R                      # a policy on its way
+away = ref.log() + 3 * R                      # logits of a moved policy
 
 def mean_gradient(k, place="loss", q=None, ratio="none", z=away):
     """Over all answers, weighted by the chance q that each was written."""
@@ -229,14 +236,14 @@ forward = gradient(lambda log_pi: kl(ref.log(), log_pi))
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-def told(x):
-    return "(" + ", ".join(f"{v:+.4f}" for v in (x + 0.0).tolist()) + ")"
-
 reveal(
     "kl.3", "that of KL(π_ref‖π), the other direction",
-    f"k3 in the loss gives {told(mean_gradient(k3))}. "
-    f"KL(π‖π_ref) has {told(reverse)}, "
-    f"KL(π_ref‖π) has {told(forward)}.")
+    "The value of one KL, and the gradient of the other.",
+    pictures.which_gradient(
+        {"KL(π‖π_ref)": reverse, "k3 in the loss": mean_gradient(k3),
+         "KL(π_ref‖π)": forward},
+        caption="On every answer k3 stands as high as KL(π_ref‖π). "
+                "Over all answers, weighted by their chance under π."))
 
 # %% [markdown]
 # Why? First the true gradient, line by line.
@@ -301,6 +308,13 @@ pictures.compass(
 # Two roads are green. A *right slope*: $k_2$ in the loss or $k_1$ in the reward, with a constant ρ on older samples. Or a *right value times ρ*, both
 # differentiated: then autograd sees the drawing too. DeepSeek-V3.2 and TRL's default do the second with $k_3$. The worst cell is not noise: without ρ, $k_1$ in the
 # loss points backwards.
+#
+# <details><summary>One level deeper: why the ratio must be differentiated</summary>
+#
+# $\mathbb E_\text{old}[\rho k]=\sum_y\pi_\text{old}\frac{\pi}{\pi_\text{old}}k=\sum_y\pi k$: written with ρ, the drawing is inside the formula, and autograd finds both sums of
+# the product rule. So whatever $k$ has the KL as its mean gets the KL's gradient. This holds on fresh samples too, where every ρ is 1 and the correction looks like it
+# did nothing. Held constant, ρ only repairs who drew the samples, and the gradient is again that of the first row.
+# </details>
 
 # %%
 task("kl.t1", kl_pull.kl_pull_explorer(),
