@@ -12,7 +12,7 @@
 # **After this page** you can read a KL off samples, say which form of the penalty pushes which way, and say what a trust region adds.
 #
 # 35 minutes, exercises 24 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) · Schulman 2020,
-# [Approximating KL divergence](http://joschu.net/blog/kl-approx.html); Tang & Munos 2025, [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
+# *Approximating KL divergence* (joschu.net/blog); Tang & Munos 2025, [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -393,7 +393,7 @@ task("kl.t2", kl_leash.kl_leash_explorer(),
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# 1. β = 0.08. The green push grows evenly with every step in log-odds, so a rarer answer needs a smaller β.
+# 1. <!-- cited: 0.08 -->β = 0.08. The green push grows evenly with every step in log-odds, so a rarer answer needs a smaller β.
 # 2. β = 0.50. The purple push is flat at β until the answer is common, so below β = 1 it stops nothing on the way up.
 # 3. 0.2. Up to 0.01 the start changes nothing that one could see: $k_3$ in the loss does not know how rare an answer was. The green one knows little else.
 # </details>
@@ -451,7 +451,7 @@ reveal("kl.5", "down, further from 0.33",
 # \end{aligned}$$
 #
 # The second line is $k_1$ in the reward, exact. The third is $k_2$ per token in the loss. Every per-token loss makes that choice, $k_3$ and ρ$k_3$ too. It buys
-# less noise: in this little world 0.14 against 0.37 in variance. Where the policy is near the reference everywhere, it costs little (both: statements page).
+# less noise, and where the policy is near the reference everywhere it costs little (both: statements page).
 #
 # ## A limit instead of a price
 #
@@ -510,6 +510,7 @@ with_kl = ZOO["rloo"].replace(shape=kl_in_reward(0.05))
 print("RLOO, with k1 in the reward:", difference(ZOO["rloo"], with_kl))
 
 # %% [markdown]
+# <!-- cited: 1.16 -->
 # `ref_logp` comes from a second, frozen model: one more forward pass, the same temperature, no dropout. Log the plain mean of $k_1$ or $k_3$ on fresh samples.
 #
 # | library | where | form | default |
