@@ -306,8 +306,7 @@ pictures.compass(
 
 # %% [markdown]
 # Two roads are green. A *right slope*: $k_2$ in the loss or $k_1$ in the reward, with a constant ρ on older samples. Or a *right value times ρ*, both
-# differentiated: then autograd sees the drawing too. DeepSeek-V3.2 and TRL's default do the second with $k_3$. The worst cell is not noise: without ρ, $k_1$ in the
-# loss points backwards.
+# differentiated: then autograd sees the drawing too. DeepSeek-V3.2 and TRL's default do the second with $k_3$. One cell points backwards. Find out why:
 #
 # <details><summary>One level deeper: why the ratio must be differentiated</summary>
 #
