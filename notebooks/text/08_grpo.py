@@ -493,15 +493,11 @@ check.group_advantages(my_group_advantages)
 
 # %% [markdown]
 # **3 Find the silent bug** · 8 minutes. It passes its test on the running group, and the advantages of the whole batch sum to zero:
-#
-# ```python
-# def advantages(rewards, num_generations):
-#     r = rewards.view(-1, num_generations)
-#     mean = r.mean(1).repeat(num_generations)
-#     std = r.std(1, correction=0).repeat(num_generations)
-#     return (rewards - mean) / (std + 1e-6)
-# ```
-#
+
+# %%
+print(check.silent_bug_grpo.source)
+
+# %% [markdown]
 # Write a test that this function fails and the right one passes.
 #
 # <details><summary>hint</summary>One prompt cannot show it. What must be true inside every group?</details>

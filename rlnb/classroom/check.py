@@ -28,7 +28,11 @@ PAGES = {
     },
     "baselines": {"baselines": ("optimal_baseline", "silent_bug_baselines")},
     "importance_sampling": {"weighting": ("importance_estimate", "effective_sample_size")},
-    "kl": {"kl": ("k3",), "kl_reward": ("kl_in_reward", "silent_bug_kl")},
+    "kl": {
+        "kl": ("k3",),
+        "kl_slope": ("kl_slope",),
+        "kl_reward": ("kl_in_reward", "silent_bug_kl"),
+    },
     "ppo": {
         "ppo": ("surrogate_push", "silent_bug_ppo"),
         "clipping": ("surrogate_clip", "dual_clip"),

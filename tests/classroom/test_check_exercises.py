@@ -43,6 +43,7 @@ def fingerprint(exercise, candidate):
 def test_these_exercises_are_offered():
     assert {one.exercise.name for one in CHECKS} == {
         "token_logprobs",
+        "kl_slope",
         "largest_advantage",
         "surrogate_push",
         "reinforce_loss",
