@@ -33,6 +33,7 @@ PAGES = {
         "clipping": ("surrogate_clip", "dual_clip"),
         "ppo": ("surrogate_push", "silent_bug_ppo"),
         "credit": ("gae",),
+        "critic": ("tipping_lambda", "silent_bug_critic"),
     },
     "06": {"groups": ("group_advantages",), "kl": ("k3",), "grpo": ("grpo_loss",)},
     "07": {"informative_groups": ("keep_informative", "silent_bug_07", "name_this_07")},
