@@ -30,6 +30,7 @@ RULES = {
     "λ = 0": (SKY, ":", "v"),
     "λ = 0.95": (BLACK, "--", "o"),
     "λ = 1": (GREEN, "-.", "^"),
+    "λ = 0, told": (SKY, "-", "D"),
 }
 TRAINED, FROZEN = ORANGE, PALE
 
@@ -42,9 +43,9 @@ def pushes(
     named = named or {}
 
     def build(figure, _):
-        width = 0.93 / len(data)
+        width = 0.92 / len(data)
         for k, (name, push) in enumerate(data.items()):
-            axes = figure.add_axes((0.065 + width * k, 0.19, width - 0.03, 0.66))
+            axes = figure.add_axes((0.08 + width * k, 0.19, width - 0.03, 0.66))
             colors = [POSITIVE if x > 0 else NEGATIVE for x in push]
             axes.bar(np.arange(len(push)), push, 1.0, color=colors)
             axes.axhline(0, color=BLACK, lw=0.6)
@@ -52,6 +53,7 @@ def pushes(
             axes.tick_params(labelsize=TEXT)
             axes.set_xlabel("token of the answer", fontsize=TEXT)
             axes.set_ylabel("mean push" if k == 0 else "", fontsize=TEXT)
+            axes.tick_params(labelleft=k == 0)
             axes.set_title(name, fontsize=11, weight="bold")
             for label, t in named.items():
                 axes.annotate(label, (t, max(push[t], 0) + 0.005), (t, 0.285), ha="center",
@@ -137,7 +139,8 @@ def weights(lams: Sequence[float], *, caption: str, most: int = 12) -> Picture:
             axes = figure.add_axes((0.07 + 0.315 * k, 0.2, 0.27, 0.66))
             heights = [lam**step for step in range(most)]
             axes.bar(range(most), heights, 0.8, color=RULES.get(f"λ = {lam:g}", (GREY,))[0])
-            axes.set(ylim=(0, 1.08), yticks=(0, 0.5, 1), xlim=(-0.6, most - 0.4))
+            axes.set(ylim=(0, 1.08), yticks=(0, 0.5, 1), xlim=(-0.6, most - 0.4),
+                     xticks=range(0, most, 2))  # fmt: skip
             axes.tick_params(labelsize=TEXT)
             axes.set_xlabel("tokens later, l", fontsize=TEXT)
             axes.set_ylabel("weight of δ" if k == 0 else "", fontsize=TEXT)
@@ -154,7 +157,7 @@ def weights(lams: Sequence[float], *, caption: str, most: int = 12) -> Picture:
 def fade(curves: Mapping[str, Sequence[float]], token: int, *, caption: str) -> Picture:
     """The advantage of each token of one right answer, for several lambdas or critics."""
     styles = dict(
-        zip(curves, ((SKY, "-"), (BLACK, "--"), (GREEN, "-."), (PURPLE, "-")), strict=False)
+        zip(curves, ((BLACK, "--"), (GREY, ":"), (GREEN, "-."), (POSITIVE, "-")), strict=False)
     )
 
     def build(figure, _):
@@ -210,20 +213,20 @@ def memory(setups: Mapping[str, Mapping[str, float]], trained: Sequence[str], *,
     """Bytes per parameter, model by model: a bar per set-up. `trained` models are orange."""
 
     def build(figure, _):
-        axes = figure.add_axes((0.24, 0.17, 0.72, 0.81))
+        axes = figure.add_axes((0.19, 0.23, 0.78, 0.75))
         for row, (name, models) in enumerate(setups.items()):
             left = 0.0
             for model, size in models.items():
                 on = model in trained
                 axes.barh(row, size, 0.62, left=left, color=TRAINED if on else FROZEN, ec=BLACK)
-                label = f"{model} {size:g}" if size > 4 else f"{size:g}"
+                label = f"{model} {size:g}" if size > 4 else f"{model[:3]}."
                 axes.text(left + size / 2, row, label, ha="center", va="center", fontsize=11)
                 left += size
             axes.text(left + 0.5, row, f"= {left:g}", va="center", fontsize=11, weight="bold")
         axes.set(ylim=(len(setups) - 0.5, -0.5), xlim=(0, 41), yticks=range(len(setups)))
         axes.set_yticklabels(setups)
         axes.tick_params(labelsize=11)
-        axes.set_xlabel("bytes per parameter   (orange: trained, grey: frozen)", fontsize=TEXT)
+        axes.set_xlabel("bytes per parameter      orange: trained, 16 each      grey: frozen, 2 each", fontsize=TEXT)
 
     said = "; ".join(f"{name}: {sum(models.values()):g}" for name, models in setups.items())
     alt = f"Bytes per parameter, without activations. {said}."
