@@ -128,8 +128,8 @@ predict("critic.2", "Every token is to get the change in the chance to be "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("critic.2", "+0.42",
-       "From 0.48 to 0.9. The sum then takes 0.9 away. Together −0.48: what "
-       "REINFORCE gave to each of the 200 is now paid once.",
+       "From 0.48 to 0.9. The sum then takes 0.9 away. Together −0.48: "
+       "what REINFORCE gave to each of the 200 is now paid once.",
        pictures.two_answers(stairs, (PLAN, SUM), caption=(
            "Two answers. Only the steps of the staircase are credit; a "
            "wrong answer can hold a good token.")))
@@ -281,7 +281,7 @@ predict("critic.4", "V = 0 everywhere, γ = 1, λ = 0.95. What advantage "
 # %%
 blank, one = torch.zeros(T), torch.tensor(1.0)
 knows = torch.tensor([0.48] * 61 + [0.9] * 80 + [1.0] * 59)
-curves = {f"V = 0, λ = {lam}": gae(blank, one, lam).tolist()
+curves = {f"V = 0, λ = {lam:g}": gae(blank, one, lam).tolist()
           for lam in (0.95, 0.99, 1.0)}
 curves["true V, λ = 0.95"] = gae(knows, one, 0.95).tolist()
 
@@ -299,8 +299,8 @@ reveal("critic.4", "less than 0.001",
 # So a small λ needs a critic that is already good. And a large one? Our eight answers again, with the critic that knows:
 
 # %%
-pictures.pushes({f"λ = {lam}": (s8[0] * gae(V, R8[0], lam)).mean(0)
-                 for lam in (0.0, 0.95, 1.0)}, caption=(
+pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V, R8[0], lam)).mean(0)
+                 for lam in (0, 0.95, 1)}, caption=(
     "The plan keeps its push. As λ grows, the tokens before each decision "
     "are credited with what they could not know: noise comes back."))
 
@@ -378,8 +378,8 @@ reveal("critic.5", "λ = 0.95",
            "worst with one that learns.")))
 
 # %% [markdown]
-# Two things to take home. What costs λ = 1 and the rule without a critic is a few seeds that a noisy step ruins. And the rule without a critic is not far behind: it has
-# nothing to learn first.
+# Two things to take home. λ = 1 and the rule without a critic lose a few seeds for good, and those make most of the gap. And the rule without a critic is not far
+# behind: it has nothing to learn first.
 #
 # A warning about the toy: its critic is a table of five numbers. A real one must read the tokens and find out what a good plan looks like, and that is as hard as
 # being the policy.
@@ -446,7 +446,7 @@ grids = {}
 for lam in (0.0, 0.95):
     A = advantages(r, said, mask, lam=lam)
     told = ZOO["ppo"].explain(batch.replace(advantages=A))
-    grids[f"λ = {lam}"] = -16 * told.gradient      # undo the mean of 16
+    grids[f"λ = {lam:g}"] = -16 * told.gradient      # undo the mean of 16
 token_grid.token_grid(batch, grids, caption=(
     "PPO's push on each token, clip included. At λ = 0 a token of a right "
     "answer is pushed down, and one of a wrong answer up."))

@@ -126,7 +126,9 @@ def wrong_critic_explorer() -> Explorer:
         build,
         update,
         {
-            "lam": slider(0.0, 0.0, 1.0, 0.01, "λ", "0 believes the critic, 1 waits for the reward"),
+            "lam": slider(
+                0.0, 0.0, 1.0, 0.01, "λ", "0 believes the critic, 1 waits for the reward"
+            ),
             "lasts": slider(
                 1, 1, 80, 1, "wrong for (tokens)", "how many tokens after the plan the critic errs"
             ),

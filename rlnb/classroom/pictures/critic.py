@@ -56,8 +56,14 @@ def pushes(
             axes.tick_params(labelleft=k == 0)
             axes.set_title(name, fontsize=11, weight="bold")
             for label, t in named.items():
-                axes.annotate(label, (t, max(push[t], 0) + 0.005), (t, 0.285), ha="center",
-                              fontsize=TEXT, arrowprops={"arrowstyle": "-|>", "color": GREY})  # fmt: skip
+                axes.annotate(
+                    label,
+                    (t, max(push[t], 0) + 0.005),
+                    (t, 0.285),
+                    ha="center",
+                    fontsize=TEXT,
+                    arrowprops={"arrowstyle": "-|>", "color": GREY},
+                )
 
     said = "; ".join(
         f"{name}: largest {np.abs(push).max():.2f}, "
@@ -114,8 +120,15 @@ def credit(means: Mapping[str, Sequence[float]], tokens: Sequence[str], *, capti
             axes.bar(x, values, 0.34, color=colors[k], hatch="//" if k else "", ec="white",
                      label=name)  # fmt: skip
             for at, value in zip(x, values, strict=True):
-                axes.text(at, value + (0.008 if value >= 0 else -0.008), signed(value, 3),
-                          ha="center", va="bottom" if value >= 0 else "top", fontsize=11)  # fmt: skip
+                above = value >= 0
+                axes.text(
+                    at,
+                    value + (0.008 if above else -0.008),
+                    signed(value, 3),
+                    ha="center",
+                    va="bottom" if above else "top",
+                    fontsize=11,
+                )
         axes.axhline(0, color=BLACK, lw=0.8)
         axes.set(ylim=(-0.1, 0.22), xticks=range(len(tokens)), yticks=(-0.1, 0, 0.1, 0.2))
         axes.set_xticklabels(tokens)
@@ -124,8 +137,7 @@ def credit(means: Mapping[str, Sequence[float]], tokens: Sequence[str], *, capti
         axes.legend(fontsize=11, loc="upper left", bbox_to_anchor=(1.02, 1))
 
     said = "; ".join(
-        f"{name}: "
-        + ", ".join(f"{t} {signed(v, 3)}" for t, v in zip(tokens, values, strict=True))
+        f"{name}: " + ", ".join(f"{t} {signed(v, 3)}" for t, v in zip(tokens, values, strict=True))
         for name, values in means.items()
     )
     return static_figure(build, size=(900, 250), alt=f"Mean push. {said}.", caption=caption)
@@ -191,9 +203,19 @@ def rates_sweep(rates: Sequence[float], arms: Mapping[str, Tensor], *, caption: 
         axes = figure.add_axes((0.07, 0.17, 0.55, 0.79))
         for name, (mean, error) in tables.items():
             color, line, marker = RULES[name]
-            axes.errorbar(range(len(rates)), mean, 2 * error, color=color, ls=line, marker=marker,
-                          lw=2.2, ms=7, capsize=3, label=f"{name}: best {mean.max():.3f}")  # fmt: skip
-        axes.set(ylim=(0.45, 1.01), xticks=range(len(rates)))
+            axes.errorbar(
+                np.log2(rates),
+                mean,
+                2 * error,
+                color=color,
+                ls=line,
+                marker=marker,
+                lw=2.2,
+                ms=7,
+                capsize=3,
+                label=f"{name}: best {mean.max():.3f}",
+            )
+        axes.set(ylim=(0.45, 1.01), xticks=np.log2(rates))
         axes.set_xticklabels([f"{rate:g}" for rate in rates])
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("learning rate of the policy", fontsize=TEXT)
@@ -214,7 +236,7 @@ def memory(setups: Mapping[str, Mapping[str, float]], trained: Sequence[str], *,
 
     def build(figure, _):
         axes = figure.add_axes((0.19, 0.23, 0.78, 0.75))
-        for row, (name, models) in enumerate(setups.items()):
+        for row, models in enumerate(setups.values()):
             left = 0.0
             for model, size in models.items():
                 on = model in trained
@@ -226,7 +248,8 @@ def memory(setups: Mapping[str, Mapping[str, float]], trained: Sequence[str], *,
         axes.set(ylim=(len(setups) - 0.5, -0.5), xlim=(0, 41), yticks=range(len(setups)))
         axes.set_yticklabels(setups)
         axes.tick_params(labelsize=11)
-        axes.set_xlabel("bytes per parameter      orange: trained, 16 each      grey: frozen, 2 each", fontsize=TEXT)
+        key = "bytes per parameter      orange: trained, 16 each      grey: frozen, 2 each"
+        axes.set_xlabel(key, fontsize=TEXT)
 
     said = "; ".join(f"{name}: {sum(models.values()):g}" for name, models in setups.items())
     alt = f"Bytes per parameter, without activations. {said}."
