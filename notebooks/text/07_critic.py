@@ -65,8 +65,8 @@ def write(z, n, dice):
     return y - p[..., :T], state, y[..., SUM]
 
 # %% [markdown]
-# `score` is $\partial\log\pi/\partial z$ of each token, $y-p$. `state` says what has been decided so far; we need it later. Eight answers, reward minus the
-# group's mean, and the mean over the eight of score times advantage:
+# `score` is $\partial\log\pi/\partial z=y-p$, with $z$ the token's logit. `state` says what has been decided so far; we need it later. Score times advantage is an
+# answer's gradient on the logit. Here is its mean over eight answers, with reward minus the group's mean as advantage:
 
 # %%
 def dice(seed):
@@ -79,7 +79,7 @@ pictures.pushes({"8 answers, one advantage per answer": same[0].mean(0)},
                         "answers the other 198 average to 0.")
 
 # %% [markdown]
-# In truth the plan has the largest push of all 200.
+# Over all possible answers the plan has the largest of the 200 gradients.
 
 # %%
 predict("critic.1", "In how many of 1,000 such batches of 8 is the plan's "
@@ -151,13 +151,13 @@ pictures.pushes({"the same for all": same[0].mean(0),
 
 # %% [markdown]
 # Is that still the policy gradient? Line by line, with $b$ the baseline, $Q_t$ the mean reward of all answers that begin with the tokens up to *and with* $y_t$,
-# and $V_t$ the same without $y_t$:
+# and $V_t$ the same without $y_t$. (The ratios of 06 stand beside each term and change nothing here.)
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E\big[\textstyle\sum_t(R-b)\,\nabla\log\pi(y_t)\big]&&\text{REINFORCE with a baseline (02, 03)}\\
 # &=\mathbb E\big[\textstyle\sum_t(R-V_t)\,\nabla\log\pi(y_t)\big]&&V_t\text{ does not depend on }y_t\text{: also a baseline}\\
 # &=\mathbb E\big[\textstyle\sum_t(Q_t-V_t)\,\nabla\log\pi(y_t)\big]&&\text{mean over what comes after }y_t\\
-# &=\mathbb E\big[\textstyle\sum_t(V_{t+1}-V_t)\,\nabla\log\pi(y_t)\big]&&Q_t\text{ is the value one token later}\\
+# &=\mathbb E\big[\textstyle\sum_t(V_{t+1}-V_t)\,\nabla\log\pi(y_t)\big]&&Q_t\text{ is the value one token later (at the end, }R)\\
 # &\approx\mathbb E\big[\textstyle\sum_t(\hat V_{t+1}-\hat V_t)\,\nabla\log\pi(y_t)\big]&&\textbf{a choice: believe a network's guess}
 # \end{aligned}$$
 #
@@ -175,8 +175,8 @@ pictures.pushes({"the same for all": same[0].mean(0),
 # An error of $\hat V_t$ stands in two surprises, with a plus in $\delta_{t-1}$ and with a minus in $\delta_t$.
 
 # %%
-predict("critic.3", "The mean push over all possible answers. Where does "
-        "the error spoil it?",
+predict("critic.3", "The mean gradient over all possible answers. Where "
+        "does the error spoil it?",
         ["at the plan and at the sum", "at the plan only",
          "at the sum only", "on all tokens from 60 to 140"])
 
@@ -195,7 +195,7 @@ for name, after in (("a critic that knows", [0.9, 0.9, 0.2, 0.2]),
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("critic.3", "at the plan only",
-       "And there it turns the sign: the better plan is pushed down. In "
+       "And there it turns the sign: the better plan becomes rarer. In "
        "the surprise of the sum the wrong value is only a baseline: known "
        "before the token is drawn.",
        pictures.credit(means, ("token 60, the plan", "token 140, the sum"),
@@ -255,7 +255,7 @@ pictures.weights((0.0, 0.95, 1.0), caption=(
 # %%
 task("critic.t1", wrong_critic.wrong_critic_explorer(),
      ("The critic errs for one token. Find the smallest λ at which the "
-      "good plan is pushed up.", wrong_critic.smallest_right),
+      "good plan becomes likelier.", wrong_critic.smallest_right),
      ("λ = 0.95, the usual default. How many tokens must the error last to "
       "turn the sign again? Find the first.", wrong_critic.turned_at_95))
 
@@ -263,7 +263,7 @@ task("critic.t1", wrong_critic.wrong_critic_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. From 0.23 on; exactly, from 2/9. The critic's lead for the good plan is 0.4 − 0.6 = −0.2, the true one 0.9 − 0.2 = 0.7. The correction comes one token later
-#    and counts λ: the push is proportional to (1 − λ)(−0.2) + λ · 0.7, which is 0 at λ = 2/9.
+#    and counts λ: the gradient is proportional to (1 − λ)(−0.2) + λ · 0.7, which is 0 at λ = 2/9.
 # 2. 30 tokens. A correction that comes $d$ tokens later has faded to λ^d, and 0.95^30 = 0.21 is the first below 2/9. λ counts *tokens*: 0.95 is long against
 #    an error of one token and short against a wrong idea that lasts a paragraph.
 # </details>
@@ -301,7 +301,7 @@ reveal("critic.4", "less than 0.001",
 # %%
 pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V, R8[0], lam)).mean(0)
                  for lam in (0, 0.95, 1)}, caption=(
-    "The plan keeps its push. As λ grows, the tokens before each decision "
+    "The plan keeps its bar. As λ grows, the tokens before each decision "
     "are credited with what they could not know: noise comes back."))
 
 # %% [markdown]
@@ -516,7 +516,7 @@ check.gae(my_gae)
 
 # %% [markdown]
 # **2 Derive** · 8 minutes. The critic gives the better of two tokens a lead of `claimed` < 0; its true lead is `true` > 0. The error lasts for `lasts` tokens, then
-# it is corrected. γ = 1. At which λ does the mean push change its sign?
+# it is corrected. γ = 1. At which λ does the mean gradient change its sign?
 #
 # <details><summary>hint</summary>The surprise now is the claimed lead. The correction, true minus claimed, comes `lasts` tokens later. What does GAE multiply it by?</details>
 

@@ -15,14 +15,14 @@ from rlnb.objective import Batch, gae
 
 @pytest.mark.parametrize("lam", [0.0, 0.3, 0.95, 1.0])
 def test_an_error_of_one_token_is_the_toy_of_five_tokens(lam):
-    assert wrong_critic.compute(lam, 1)["push"] == pytest.approx(
+    assert wrong_critic.compute(lam, 1)["gradient"] == pytest.approx(
         five_tokens.compute(lam)["gradient"], abs=1e-12
     )
 
 
 @pytest.mark.parametrize("lasts", [1, 7, 30, 80])
 @pytest.mark.parametrize("lam", [0.0, 0.9, 0.95, 1.0])
-def test_the_push_is_the_package_gae_on_all_four_outcomes(lam, lasts):
+def test_the_gradient_is_the_package_gae_on_all_four_outcomes(lam, lasts):
     good = wrong_critic.P_GOOD
     push = 0.0
     for plan, chance, score in (("good", good, 1 - good), ("bad", 1 - good, -good)):
@@ -37,11 +37,11 @@ def test_the_push_is_the_package_gae_on_all_four_outcomes(lam, lasts):
             token_rewards[0, -1] = reward
             A = gae(gamma=1.0, lam=lam)(batch, token_rewards)
             push += chance * settled * score * A[0, 12].item()  # the plan is the 13th shown
-    assert wrong_critic.compute(lam, lasts)["push"] == pytest.approx(push, abs=1e-12)
+    assert wrong_critic.compute(lam, lasts)["gradient"] == pytest.approx(push, abs=1e-12)
 
 
 def test_the_sign_turns_at_two_ninths():
-    assert wrong_critic.compute(2 / 9, 1)["push"] == pytest.approx(0, abs=1e-15)
+    assert wrong_critic.compute(2 / 9, 1)["gradient"] == pytest.approx(0, abs=1e-15)
 
 
 def test_both_tasks_are_open_at_first_and_can_be_done():
@@ -61,10 +61,10 @@ def test_the_explorer_redraws_what_a_full_draw_shows():
     assert (explorer.pixels() == explorer.pixels_from_scratch()).all()
 
 
-def test_tipping_lambda_is_the_root_of_the_push():
+def test_tipping_lambda_is_the_root_of_the_mean_gradient():
     claimed, true = torch.tensor([-0.2]), torch.tensor([0.7])
     lam = exercises.tipping_lambda(claimed, true, 80).item()
-    assert wrong_critic.mean_push(lam, 80) == pytest.approx(0, abs=1e-7)
+    assert wrong_critic.mean_gradient(lam, 80) == pytest.approx(0, abs=1e-7)
     assert str(check.tipping_lambda(exercises.tipping_lambda)).startswith("right")
 
 

@@ -158,9 +158,9 @@ print(f"lambda 2/9 = {2 / 9:.4f}: mean gradient below 1e-12:",
 for d in (1, 10, 30, 80):
     print(f"the error lasts {d:2d} tokens: right sign from lambda "
           f"{(2 / 9) ** (1 / d):.4f} on; at 0.95 the mean is "
-          f"{tokens_later(0.95, d)['push']:+.4f}")
+          f"{tokens_later(0.95, d)['gradient']:+.4f}")
 assert abs(mean) < 1e-12
-assert tokens_later(0.95, 29)["push"] > 0 > tokens_later(0.95, 30)["push"]
+assert tokens_later(0.95, 29)["gradient"] > 0 > tokens_later(0.95, 30)["gradient"]
 
 # %% tags=["explorer"]
 explorers.gae_explorer()

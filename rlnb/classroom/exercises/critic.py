@@ -54,7 +54,7 @@ TIPPING_LAMBDA = Exercise(
     ),
     mistakes=(_no_root, _exchanged, _critic_in_full, _first_order),
     hint="The surprise at the plan is claimed by the critic. The correction comes `lasts` tokens "
-    "later and has faded by lambda^lasts. Write the mean push as claimed plus lambda^lasts times "
+    "later and has faded by lambda^lasts. Write the mean gradient as claimed plus lambda^lasts times "
     "(true minus claimed), and set it to 0.",
 )
 

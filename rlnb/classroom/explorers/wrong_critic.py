@@ -15,15 +15,15 @@ TRUE = {"good": 0.9, "bad": 0.2}  # chance to be right after either plan
 CLAIMED = {"good": 0.4, "bad": 0.6}
 START = P_GOOD * TRUE["good"] + (1 - P_GOOD) * TRUE["bad"]
 PLAN, END = 60, 140  # the plan token, and the token that settles right or wrong
-TRUE_PUSH = P_GOOD * (1 - P_GOOD) * (TRUE["good"] - TRUE["bad"])
+TRUE_GRADIENT = P_GOOD * (1 - P_GOOD) * (TRUE["good"] - TRUE["bad"])
 LAMBDAS = np.linspace(0, 1, 101)
 CAPTION = (
-    "Left, what the critic says after either plan, and the truth. Right, the mean push on the good "
+    "Left, what the critic says after either plan, and the truth. Right, the mean gradient on the good "
     "plan, over all answers. Below 0 the better plan becomes rarer."
 )
 
 
-def mean_push(lam: float | np.ndarray, lasts: int) -> Any:
+def mean_gradient(lam: float | np.ndarray, lasts: int) -> Any:
     """p(1-p) ((1 - lambda^lasts) (V_good - V_bad) + lambda^lasts (Q_good - Q_bad))."""
     waited = lam**lasts
     believed = CLAIMED["good"] - CLAIMED["bad"]
@@ -33,16 +33,20 @@ def mean_push(lam: float | np.ndarray, lasts: int) -> Any:
 @echoing
 @checked(lam=between(0, 1), lasts=between(1, 80, "tokens"))
 def compute(lam: float = 0.0, lasts: int = 1) -> dict[str, Any]:
-    """The mean push on the good plan under GAE, gamma 1, with a critic wrong for `lasts` tokens.
+    """The mean gradient on the good plan under GAE, gamma 1, with a critic wrong for `lasts` tokens.
 
-    Returns push, curve (101,) over LAMBDAS, right_sign, and the arguments. The critic is wrong
+    Returns gradient, curve (101,) over LAMBDAS, right_sign, and the arguments. The critic is wrong
     before the `lasts` tokens that follow the plan and right everywhere else.
 
-    >>> [round(compute(lam)["push"], 4) for lam in (0, 0.5, 0.95, 1)]
+    >>> [round(compute(lam)["gradient"], 4) for lam in (0, 0.5, 0.95, 1)]
     [-0.048, 0.06, 0.1572, 0.168]
     """
-    push = float(mean_push(lam, lasts))
-    return {"push": push, "curve": mean_push(LAMBDAS, lasts), "right_sign": push > 0}
+    gradient = float(mean_gradient(lam, lasts))
+    return {
+        "gradient": gradient,
+        "curve": mean_gradient(LAMBDAS, lasts),
+        "right_sign": gradient > 0,
+    }
 
 
 def staircase(plan: str, lasts: int) -> tuple[np.ndarray, np.ndarray]:
@@ -61,11 +65,11 @@ def build(figure, data):
     left.set_ylabel("value before the token", fontsize=10.5)
     right.set(xlim=(0, 1), ylim=(-0.07, 0.2), yticks=(-0.05, 0, 0.05, 0.1, 0.15))
     right.set_xlabel("λ", fontsize=11)
-    right.set_ylabel("mean push on the good plan", fontsize=10.5)
+    right.set_ylabel("mean gradient on the good plan", fontsize=10.5)
     right.axhspan(-0.07, 0, color=PALE)
     right.axhline(0, color=BLACK, lw=0.8)
-    right.axhline(TRUE_PUSH, color=GREEN, lw=1.6, ls="-.")
-    right.text(0.02, TRUE_PUSH + 0.006, f"the truth, {signed(TRUE_PUSH, 3)}", color=GREEN,
+    right.axhline(TRUE_GRADIENT, color=GREEN, lw=1.6, ls="-.")
+    right.text(0.02, TRUE_GRADIENT + 0.006, f"the truth, {signed(TRUE_GRADIENT, 3)}", color=GREEN,
                fontsize=10.5)  # fmt: skip
     right.text(0.98, -0.066, "wrong sign", ha="right", va="bottom", fontsize=10.5)
     artists = {}
@@ -89,23 +93,23 @@ def update(artists, data):
     for plan in ("good", "bad"):
         artists[plan].set_data(*staircase(plan, data["lasts"]))
     artists["curve"].set_ydata(data["curve"])
-    artists["here"].set_data([data["lam"]], [data["push"]])
-    artists["text"].set_text(f"λ = {data['lam']:.2f}: push {signed(data['push'], 3)}")
+    artists["here"].set_data([data["lam"]], [data["gradient"]])
+    artists["text"].set_text(f"λ = {data['lam']:.2f}: gradient {signed(data['gradient'], 3)}")
 
 
 def readout(data) -> str:
     tokens = "token" if data["lasts"] == 1 else "tokens"
     sign = "right sign" if data["right_sign"] else "wrong sign"
     return (
-        f"λ = {data['lam']:.2f}, the critic is wrong for {data['lasts']} {tokens}: mean push on "
-        f"the good plan {signed(data['push'], 3)}, {sign}."
+        f"λ = {data['lam']:.2f}, the critic is wrong for {data['lasts']} {tokens}: mean gradient on "
+        f"the good plan {signed(data['gradient'], 3)}, {sign}."
     )
 
 
 def alt(data) -> str:
     return (
         "Value along an answer after a good and after a bad plan, the critic's and the true one; "
-        f"and the mean push on the good plan against lambda. {readout(data)}"
+        f"and the mean gradient on the good plan against lambda. {readout(data)}"
     )
 
 

@@ -38,7 +38,7 @@ TRAINED, FROZEN = ORANGE, PALE
 def pushes(
     panels: Mapping[str, Tensor], *, caption: str, named: Mapping[str, int] | None = None
 ) -> Picture:
-    """Mean push on each token of an answer, a panel per rule; `named` tokens get an arrow."""
+    """Mean gradient on the logit of each token of an answer, a panel per rule; `named` tokens get an arrow."""
     data = {name: push.detach().numpy() for name, push in panels.items()}
     named = named or {}
 
@@ -52,7 +52,7 @@ def pushes(
             axes.set(xlim=(-2, len(push) + 1), ylim=(-0.32, 0.32), yticks=(-0.2, 0, 0.2))
             axes.tick_params(labelsize=TEXT)
             axes.set_xlabel("token of the answer", fontsize=TEXT)
-            axes.set_ylabel("mean push" if k == 0 else "", fontsize=TEXT)
+            axes.set_ylabel("mean gradient" if k == 0 else "", fontsize=TEXT)
             axes.tick_params(labelleft=k == 0)
             axes.set_title(name, fontsize=11, weight="bold")
             for label, t in named.items():
@@ -70,7 +70,9 @@ def pushes(
         + ", ".join(f"{label} {signed(float(push[t]), 2)}" for label, t in named.items())
         for name, push in data.items()
     )
-    alt = f"Bars, the mean push on each of {len(push_of(data))} tokens. {said}.".replace(", .", ".")
+    alt = f"Bars, the mean gradient on each of {len(push_of(data))} tokens. {said}.".replace(
+        ", .", "."
+    )
     return static_figure(build, size=(900, 260), alt=alt, caption=caption)
 
 
@@ -110,7 +112,7 @@ def two_answers(
 
 
 def credit(means: Mapping[str, Sequence[float]], tokens: Sequence[str], *, caption: str) -> Picture:
-    """Mean push over all answers on a few tokens: a bar per critic."""
+    """Mean gradient over all answers on a few tokens: a bar per critic."""
     colors = (BLACK, PURPLE)
 
     def build(figure, _):
@@ -133,14 +135,16 @@ def credit(means: Mapping[str, Sequence[float]], tokens: Sequence[str], *, capti
         axes.set(ylim=(-0.1, 0.22), xticks=range(len(tokens)), yticks=(-0.1, 0, 0.1, 0.2))
         axes.set_xticklabels(tokens)
         axes.tick_params(labelsize=11)
-        axes.set_ylabel("mean push, all answers", fontsize=TEXT)
+        axes.set_ylabel("mean gradient, all answers", fontsize=TEXT)
         axes.legend(fontsize=11, loc="upper left", bbox_to_anchor=(1.02, 1))
 
     said = "; ".join(
         f"{name}: " + ", ".join(f"{t} {signed(v, 3)}" for t, v in zip(tokens, values, strict=True))
         for name, values in means.items()
     )
-    return static_figure(build, size=(900, 250), alt=f"Mean push. {said}.", caption=caption)
+    return static_figure(
+        build, size=(900, 250), alt=f"Mean gradient on the token's logit. {said}.", caption=caption
+    )
 
 
 def weights(lams: Sequence[float], *, caption: str, most: int = 12) -> Picture:
