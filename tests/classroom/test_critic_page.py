@@ -79,7 +79,12 @@ def test_the_target_at_lambda_1_exposes_the_colleague():
         assert torch.allclose(both(rewards, values, 1.0, 1.0)[1], torch.ones(3))
 
     assert str(check.silent_bug_critic(my_test)).startswith("right")
-    assert str(check.silent_bug_critic(lambda both: True)).startswith("wrong")
+
+    def advantages_only(both):
+        rewards, values = torch.tensor([0.0, 0.0, 1.0]), torch.tensor([0.2, 0.5, 0.7])
+        assert abs(both(rewards, values, 1.0, 0.95)[0].mean()) < 1e-6
+
+    assert "has not seen the bug" in str(check.silent_bug_critic(advantages_only))
 
 
 def test_pictures_say_their_numbers():

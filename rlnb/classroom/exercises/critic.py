@@ -54,8 +54,8 @@ TIPPING_LAMBDA = Exercise(
     ),
     mistakes=(_no_root, _exchanged, _critic_in_full, _first_order),
     hint="The surprise at the plan is claimed by the critic. The correction comes `lasts` tokens "
-    "later and has faded by lambda^lasts. Write the mean gradient as claimed plus lambda^lasts times "
-    "(true minus claimed), and set it to 0.",
+    "later and has faded by lambda^lasts. The mean gradient goes with claimed plus lambda^lasts "
+    "times (true minus claimed): set that to 0.",
 )
 
 

@@ -18,8 +18,8 @@ PLAN, END = 60, 140  # the plan token, and the token that settles right or wrong
 TRUE_GRADIENT = P_GOOD * (1 - P_GOOD) * (TRUE["good"] - TRUE["bad"])
 LAMBDAS = np.linspace(0, 1, 101)
 CAPTION = (
-    "Left, what the critic says after either plan, and the truth. Right, the mean gradient on the good "
-    "plan, over all answers. Below 0 the better plan becomes rarer."
+    "Left, what the critic says after either plan, and the truth. Right, the mean gradient on the "
+    "good plan, over all answers. Below 0 the better plan becomes rarer."
 )
 
 
@@ -33,7 +33,7 @@ def mean_gradient(lam: float | np.ndarray, lasts: int) -> Any:
 @echoing
 @checked(lam=between(0, 1), lasts=between(1, 80, "tokens"))
 def compute(lam: float = 0.0, lasts: int = 1) -> dict[str, Any]:
-    """The mean gradient on the good plan under GAE, gamma 1, with a critic wrong for `lasts` tokens.
+    """The mean gradient on the good plan under GAE, gamma 1; the critic errs for `lasts` tokens.
 
     Returns gradient, curve (101,) over LAMBDAS, right_sign, and the arguments. The critic is wrong
     before the `lasts` tokens that follow the plan and right everywhere else.
@@ -101,8 +101,8 @@ def readout(data) -> str:
     tokens = "token" if data["lasts"] == 1 else "tokens"
     sign = "right sign" if data["right_sign"] else "wrong sign"
     return (
-        f"λ = {data['lam']:.2f}, the critic is wrong for {data['lasts']} {tokens}: mean gradient on "
-        f"the good plan {signed(data['gradient'], 3)}, {sign}."
+        f"λ = {data['lam']:.2f}, the critic is wrong for {data['lasts']} {tokens}: mean gradient "
+        f"on the good plan {signed(data['gradient'], 3)}, {sign}."
     )
 
 

@@ -38,7 +38,7 @@ TRAINED, FROZEN = ORANGE, PALE
 def pushes(
     panels: Mapping[str, Tensor], *, caption: str, named: Mapping[str, int] | None = None
 ) -> Picture:
-    """Mean gradient on the logit of each token of an answer, a panel per rule; `named` tokens get an arrow."""
+    """Mean gradient on the logit of each token, a panel per rule; `named` tokens get an arrow."""
     data = {name: push.detach().numpy() for name, push in panels.items()}
     named = named or {}
 
