@@ -264,7 +264,7 @@ task("critic.t1", wrong_critic.wrong_critic_explorer(),
 #
 # 1. From 0.23 on; exactly, from 2/9. The critic's lead for the good plan is 0.4 − 0.6 = −0.2, the true one 0.9 − 0.2 = 0.7. The correction comes one token later
 #    and counts λ: the gradient is proportional to (1 − λ)(−0.2) + λ · 0.7, which is 0 at λ = 2/9.
-# 2. 30 tokens. A correction that comes $d$ tokens later has faded to λ^d, and 0.95^30 = 0.21 is the first below 2/9. λ counts *tokens*: 0.95 is long against
+# 2. 30 tokens. A correction that comes $d$ tokens later has faded to $\lambda^d$, and $0.95^{30}$ is the first below 2/9. λ counts *tokens*: 0.95 is long against
 #    an error of one token and short against a wrong idea that lasts a paragraph.
 # </details>
 #
