@@ -504,9 +504,10 @@ score(*(f"critic.{k}" for k in range(1, 7)))
 # %% [markdown]
 # ## Exercises
 #
-# **1 Implement** · 8 minutes. GAE for one answer: `rewards` and `values` of shape (T,), value 0 after the last token. From memory.
+# **1 Implement** · 8 minutes. GAE for one answer without a loop over its tokens: the third line of the derivation, all t at once. `rewards` and `values` have shape (T,),
+# any token may carry a reward, and the value after the last one is 0.
 #
-# <details><summary>hint</summary>All the surprises first, with 0 behind the last value. Then one walk backwards.</details>
+# <details><summary>hint</summary>A (T, T) matrix whose entry (t, k) is what the surprise at k counts for t. Zero where k is before t; mind 0 to a negative power.</details>
 
 # %% tags=["exercise"]
 def my_gae(rewards, values, gamma, lam):

@@ -18,17 +18,16 @@ from rlnb import check
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 1 GAE for one answer
+# ## 1 GAE without a loop
 
 # %% tags=["solution"]
 def my_gae(rewards, values, gamma, lam):
-    after = torch.cat([values[1:], values.new_zeros(1)])
-    delta = rewards + gamma * after - values                 # (T,)
-    running, backwards = torch.zeros_like(delta[0]), []
-    for d in reversed(delta):
-        running = d + gamma * lam * running
-        backwards.append(running)
-    return torch.stack(backwards[::-1])
+    delta = rewards + gamma * torch.cat([values[1:], values.new_zeros(1)])
+    delta = delta - values
+    t = torch.arange(len(delta))
+    later = (t - t[:, None]).clamp(min=0)                    # k - t
+    counts = ((gamma * lam) ** later).triu().to(delta)       # (T, T)
+    return counts @ delta
 
 check.gae(my_gae)
 
@@ -56,7 +55,8 @@ check.tipping_lambda(my_tipping_lambda)
 
 # %% tags=["solution"]
 def my_test(advantages_and_targets):
-    rewards, values = torch.tensor([0.0, 0.0, 1.0]), torch.tensor([0.2, 0.5, 0.7])
+    rewards = torch.tensor([0.0, 0.0, 1.0])
+    values = torch.tensor([0.2, 0.5, 0.7])
     _, target = advantages_and_targets(rewards, values, 1.0, 1.0)
     assert torch.allclose(target, torch.ones(3)), target
 
