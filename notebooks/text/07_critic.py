@@ -185,26 +185,37 @@ chance = torch.tensor([0.36, 0.04, 0.12, 0.48])     # the four outcomes
 plan_score = torch.tensor([0.6, 0.6, -0.4, -0.4])
 sum_score = torch.tensor([0.1, -0.9, 0.8, -0.2])
 end = torch.tensor([1.0, 0.0, 1.0, 0.0])
-means = {}
+means, spread = {}, {}
 for name, after in (("a critic that knows", [0.9, 0.9, 0.2, 0.2]),
                     ("wrong way round", [0.4, 0.4, 0.6, 0.6])):
     middle = torch.tensor(after)
-    means[name] = [(chance * plan_score * (middle - 0.48)).sum().item(),
-                   (chance * sum_score * (end - middle)).sum().item()]
+    at_plan = plan_score * (middle - 0.48)            # λ = 0
+    at_sum = sum_score * (end - middle)
+    means[name] = [(chance * g).sum().item() for g in (at_plan, at_sum)]
+    noise = (chance * at_sum**2).sum() - means[name][1] ** 2
+    spread[name] = noise.sqrt().item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("critic.3", "at the plan only",
        "And there it turns the sign: the better plan becomes rarer. In "
        "the surprise of the sum the wrong value is only a baseline: known "
-       "before the token is drawn.",
+       "before the token is drawn. It changes the spread, from "
+       f"{spread['a critic that knows']:.2f} to "
+       f"{spread['wrong way round']:.2f}, and not the mean.",
        pictures.credit(means, ("token 60, the plan", "token 140, the sum"),
                        caption="Believed, a wrong value is bias. "
                                "Subtracted, it is a baseline."))
 
 # %% [markdown]
-# **An error in what you subtract costs noise. An error in what you believe costs the direction.** So believe later: wait a few tokens, let the answer show more, and
-# ask the critic then.
+# **An error in what you subtract changes the noise. An error in what you believe changes the direction.** So believe later: wait a few tokens, let the answer show
+# more, and ask the critic then.
+#
+# <details><summary>One level deeper: the wrong value was even the quieter baseline</summary>
+#
+# The true value is not the baseline with the least noise. That one weighs each outcome with the square of its score (03). After a good plan the sum is right nine times in
+# ten, so the rare wrong one has the large score, and a baseline nearer to *its* reward, 0, is quieter: 0.4 beats 0.9. Nobody aims at that; a value is wanted to be believed.
+# </details>
 #
 # ## How long to wait
 #
@@ -381,8 +392,7 @@ reveal("critic.5", "λ = 0.95",
 # Two things to take home. λ = 1 and the rule without a critic lose a few seeds for good, and those make most of the gap. And the rule without a critic is not far
 # behind: it has nothing to learn first.
 #
-# A warning about the toy: its critic is a table of five numbers. A real one must read the tokens and find out what a good plan looks like, and that is as hard as
-# being the policy.
+# A warning about the toy: its critic is a table of five numbers, one per state. A real one is handed tokens and has to find out what a good plan looks like.
 #
 # ## The price
 #
@@ -528,7 +538,7 @@ def my_tipping_lambda(claimed, true, lasts):
 check.tipping_lambda(my_tipping_lambda)
 
 # %% [markdown]
-# **3 Find the silent bug** · 9 minutes. The policy learns, the critic never settles:
+# **3 Find the silent bug** · 9 minutes. Whoever looks at the advantages finds nothing:
 #
 # ```python
 # def advantages_and_targets(rewards, values, gamma, lam):      # all (T,)

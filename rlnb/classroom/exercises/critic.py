@@ -82,8 +82,9 @@ SILENT_BUG_CRITIC = SilentBug(
     "silent_bug_critic",
     _right,
     _whitens_first,
-    "The whitened advantages went into the critic's target: it learns its own guess plus a z-score "
-    "and never comes to rest. The policy's advantages look the same, so the curve bends late.",
+    "The whitened advantages went into the critic's target: it is trained towards its own guess "
+    "plus a z-score, and not towards the return. The policy's advantages are the right ones, so "
+    "nothing shows there.",
     hint="The advantages are right. With lambda 1 and gamma 1, what is the critic's target, in "
     "words? Ask for that number.",
 )
