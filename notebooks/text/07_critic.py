@@ -129,7 +129,7 @@ predict("critic.2", "Every token is to get the change in the chance to be "
 # the answer
 reveal("critic.2", "+0.42",
        "From 0.48 to 0.9. The sum then takes 0.9 away. Together −0.48: "
-       "what REINFORCE gave to each of the 200 is now paid once.",
+       "what REINFORCE gave to each of the 200 is now split over two.",
        pictures.two_answers(stairs, (PLAN, SUM), caption=(
            "Two answers. Only the steps of the staircase are credit; a "
            "wrong answer can hold a good token.")))
@@ -318,7 +318,7 @@ pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V, R8[0], lam)).mean(0)
 # %% [markdown]
 # That is the trade. **λ = 0 believes the critic one token later, errors in full. λ = 1 believes only the reward, with the noise of all that comes later.**
 #
-# ## Does it pay?
+# ## Does it help?
 #
 # Train both at once. All 201 choices of the toy share eight weights, so noise anywhere disturbs the plan. The critic starts at 0 in all five states, and after every
 # batch takes the mean of its targets $A_t+V_t$ in each state. Eight answers a batch, 20 batches, 200 seeds, five learning rates for everybody. `told` hands λ = 0 the
@@ -381,8 +381,8 @@ reveal("critic.5", "λ = 0.95",
        f"λ = 0 by {ahead('λ = 0')} (± one standard error). Told the true "
        f"values, λ = 0 comes to {best['λ = 0, told'].mean():.2f}: its "
        "trouble is the young critic.\n\nOf 200 seeds, ruined (below one "
-       f"half at the end): λ = 0.95 {ruined('λ = 0.95')}, λ = 1 "
-       f"{ruined('λ = 1')}, no critic {ruined('same for all')}.",
+       f"half at the end): {ruined('λ = 0.95')} with λ = 0.95, "
+       f"{ruined('λ = 1')} with λ = 1, {ruined('same for all')} with none.",
        pictures.rates_sweep(rates, arms, caption=(
            "After 20 batches of 8 answers; mean of 200 seeds, bars two "
            "standard errors. λ = 0 is best with a critic that knows and "
