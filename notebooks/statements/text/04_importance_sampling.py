@@ -47,6 +47,8 @@ for name, q in (("covers p", torch.tensor([0.5, 0.4, 0.1])),
 assert torch.isclose(found["covers p"], truth)
 assert torch.isclose(found["has a gap"], torch.tensor(0.8))
 assert torch.isclose(truth, torch.tensor(1.4))
+
+# %%
 settle("B14", "it depends")
 
 # %% [markdown]
@@ -104,6 +106,8 @@ for mu in (0.5, 1.0, 2.0):
           f"  sampled", *[f"{s:.4f}" for s in drawn])
     assert torch.isclose(variance, torch.tensor(mu**2).exp() - 1)
 assert round(share.item(), 3) == 0.018
+
+# %%
 settle("B15", "true")
 
 # %% [markdown]
@@ -148,6 +152,8 @@ for T in (1, 10, 100, 1000):
     assert torch.isclose(variance, torch.tensor(1.04**T - 1), rtol=1e-8)
 assert round(product_moments(100)[1].item(), 1) == 49.5
 assert 1e17 < product_moments(1000)[1] < 2e17
+
+# %%
 settle("A23", "true")
 
 # %% [markdown]
