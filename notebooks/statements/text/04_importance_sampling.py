@@ -47,6 +47,8 @@ for name, q in (("covers p", torch.tensor([0.5, 0.4, 0.1])),
 assert torch.isclose(found["covers p"], truth)
 assert torch.isclose(found["has a gap"], torch.tensor(0.8))
 assert torch.isclose(truth, torch.tensor(1.4))
+
+# %%
 settle("B14", "it depends")
 
 # %% [markdown]
@@ -104,6 +106,8 @@ for mu in (0.5, 1.0, 2.0):
           f"  sampled", *[f"{s:.4f}" for s in drawn])
     assert torch.isclose(variance, torch.tensor(mu**2).exp() - 1)
 assert round(share.item(), 3) == 0.018
+
+# %%
 settle("B15", "true")
 
 # %% [markdown]
@@ -121,7 +125,8 @@ for seed in (0, 5, 8):
 # %% [markdown]
 # The mean weight, which should be 1, is a little short in the batch without a heavy sample and far too large in the two with one. Neither number alone is an
 # all-clear.
-#
+
+# %% [markdown]
 # ### A23 · the ratio of an answer
 #
 # Lesson: "Third failure: many tokens". Each token's ratio 1.2 or 0.8 with even odds, so $\chi^2=0.04$. Exactly, by counting the 1.2s.
@@ -148,11 +153,14 @@ for T in (1, 10, 100, 1000):
     assert torch.isclose(variance, torch.tensor(1.04**T - 1), rtol=1e-8)
 assert round(product_moments(100)[1].item(), 1) == 49.5
 assert 1e17 < product_moments(1000)[1] < 2e17
+
+# %%
 settle("A23", "true")
 
 # %% [markdown]
 # True of the product. As a reason against PPO or GRPO it fails: neither of them uses the product. (TRL's RLOO trainer does form it, and clips it.)
-#
+
+# %% [markdown]
 # ## Long tables
 #
 # **The mean weight of 1,000 answers**, which should be 1, eight batches per length:
