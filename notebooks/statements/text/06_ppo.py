@@ -82,8 +82,7 @@ settle("A02", "true")
 # %% [markdown]
 # ### A14 · where a ratio starts
 #
-# Lesson: "Where the objective comes from". Three cases: fresh data, three tokens after a step on one of them, and an engine that samples with other numbers than the
-# trainer scores.
+# Lesson: "Where the objective comes from".
 
 # %%
 statement("A14")
@@ -103,7 +102,7 @@ settle("A14", "it depends")
 
 # %% [markdown]
 # $\rho=2$ means twice as likely as when the token was drawn, $\rho=0.5$ half as likely. The step on token 0 took the other two below 1: probabilities add up to one.
-# So below 1 a good token is only after other updates on the same batch, or when the engine that sampled and the trainer disagree about log-probabilities:
+# So a good token is below 1 only after other updates on the same batch, or when the engine that sampled and the trainer disagree about log-probabilities:
 
 # %%
 logits = torch.tensor([0.3, -0.5, 1.1])
@@ -116,8 +115,7 @@ assert (trainer != engine).any()
 # %% [markdown]
 # ### A12 · PPO and REINFORCE
 #
-# Lesson: "Where the objective comes from". $\nabla\rho=\rho\,\nabla\log\pi_\theta$, since $\rho=e^{\log\pi_\theta-\log\pi_\text{old}}$. On the first step $\rho=1$ for
-# every token and no token is outside any band.
+# Lesson: "Where the objective comes from".
 
 # %%
 statement("A12")
@@ -148,6 +146,9 @@ for epsilon in (0.01, 0.2, 0.9):
 
 # %%
 settle("A12", "true")
+
+# %% [markdown]
+# $\nabla\rho=\rho\,\nabla\log\pi_\theta$, since $\rho=e^{\log\pi_\theta-\log\pi_\text{old}}$. On the first step $\rho=1$ for every token and no token is outside any band.
 
 # %% [markdown]
 # ### A01 · the smaller of two
@@ -370,8 +371,7 @@ settle("M09", "false")
 # %% [markdown]
 # ### A08 · unbounded
 #
-# Lesson: "Sixteen tokens", the bottom right of the map. For $A<0$ and $\rho\gg1$ the `min` keeps $\rho A$, however large. The **dual clip** with $c>1$ puts a floor there
-# (arXiv 1912.09729): $\max\big(\min(\rho A,\ \mathrm{clip}(\rho)A),\ cA\big)$ where $A<0$.
+# Lesson: "Sixteen tokens", after the map.
 
 # %%
 statement("A08")
@@ -394,8 +394,9 @@ assert dual(torch.tensor(100.0), torch.tensor(-1.0)) == -3
 settle("A08", "it depends")
 
 # %% [markdown]
-# A token drawn at probability 0.001, judged bad and risen to 0.1 since, has a ratio of 100 and would own the batch. verl always applies the dual clip, with $c=3$. TRL
-# calls it `delta` and leaves it off.
+# For $A<0$ and $\rho\gg1$ the `min` keeps $\rho A$, however large. A token drawn at probability 0.001, judged bad and risen to 0.1 since, has a ratio of 100 and would
+# own the batch. The **dual clip** with $c>1$ puts a floor there (arXiv 1912.09729): $\max\big(\min(\rho A,\ \mathrm{clip}(\rho)A),\ cA\big)$ where $A<0$. verl's standard
+# loss does so, by default with $c=3$. TRL calls it `delta` and leaves it off.
 
 # %% [markdown]
 # ### A09 · pessimistic about the surrogate
@@ -534,8 +535,8 @@ runs = {"8 updates, clip 0.2": "chain_8_updates_clip",
 for label, run in runs.items():
     r = records(run, 0)[0]["recipe"]
     print(f"{label:20s} {r['steps']} rollouts of {r['prompts']} x "
-          f"{r['num_generations']}, {r['minibatches']} minibatches x "
-          f"{r['num_iterations']} epochs, lr {r['learning_rate']}, "
+          f"{r['num_generations']}, minibatches {r['minibatches']}, "
+          f"epochs {r['num_iterations']}, lr {r['learning_rate']}, "
           f"tested on {r['eval_prompts']} x {r['eval_generations']}")
 
 # %%
@@ -559,8 +560,7 @@ assert min(final("chain_8_updates_clip")) > \
 # %% [markdown]
 # ### A13 · from 0.01 to 0.012
 #
-# Lesson: "In code", one level deeper: a ratio is relative. On this batch 0.012 is where the token's own incentive ends. The next batch starts afresh from there. The
-# second line has the wider upper edge of [11](../11_dapo.ipynb).
+# Lesson: "In code", one level deeper: a ratio is relative.
 
 # %%
 statement("A13")
@@ -593,9 +593,13 @@ assert climb(0.01, 0.2, lr=2.0) > 5 * 0.012         # past the edge
 settle("A13", "it depends")
 
 # %% [markdown]
+# On one batch 0.012 is where the token's own incentive ends. The next batch starts afresh from there. The second line has the wider upper edge of
+# [11](../11_dapo.ipynb).
+
+# %% [markdown]
 # ### A15 · likely tokens and the upper clip
 #
-# Lesson: "In code", one level deeper. A probability cannot pass 1, so the largest ratio is $1/\pi_\text{old}$.
+# Lesson: "In code", one level deeper.
 
 # %%
 statement("A15")
@@ -618,6 +622,9 @@ assert top > 0.9999 and abs(old[free].min() - 1 / 1.2) < 2e-5
 
 # %%
 settle("A15", "true")
+
+# %% [markdown]
+# A probability cannot pass 1, so the largest ratio is $1/\pi_\text{old}$.
 
 # %% [markdown]
 # ### A16 · the way down and the way up
