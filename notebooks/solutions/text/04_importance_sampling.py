@@ -7,7 +7,6 @@
 # ---
 
 # %% [markdown]
-# %% [markdown]
 # # 04 · Importance sampling: solutions
 #
 # The exercises of [04](../04_importance_sampling.ipynb), solved and run. Try first; a check that names your mistake teaches more than a listing.

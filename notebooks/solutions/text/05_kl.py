@@ -7,7 +7,6 @@
 # ---
 
 # %% [markdown]
-# %% [markdown]
 # # 05 · KL: solutions
 #
 # The exercises of [05](../05_kl.ipynb), solved and run. Try first; a check that names your mistake teaches more than a listing.

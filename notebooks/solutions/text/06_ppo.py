@@ -7,7 +7,6 @@
 # ---
 
 # %% [markdown]
-# %% [markdown]
 # # 06 · PPO: solutions
 #
 # The exercises of [06](../06_ppo.ipynb), solved and run. Try first; a check that names your mistake teaches more than a listing.

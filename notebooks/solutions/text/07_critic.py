@@ -7,7 +7,6 @@
 # ---
 
 # %% [markdown]
-# %% [markdown]
 # # 07 · The critic: solutions
 #
 # The exercises of [07](../07_critic.ipynb), solved and run. Try first; a check that names your mistake teaches more than a listing.

@@ -7,7 +7,6 @@
 # ---
 
 # %% [markdown]
-# %% [markdown]
 # # 08 · GRPO: solutions
 #
 # The exercises of [08](../08_grpo.ipynb), solved and run. Try first; a check that names your mistake teaches more than a listing.
