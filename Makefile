@@ -26,7 +26,7 @@ PYTEST := $(BIN)/python -m pytest
 help:
 	@echo "make lab            open the course in JupyterLab (your copy, in work/)"
 	@echo "make lab PRESENT=1  the same, to show others: one page, larger letters"
-	@echo "make fresh NB=06    a new copy of page 08 (or NB=ppo); your old one is kept"
+	@echo "make fresh NB=06    a new copy of page 06 (or NB=ppo); your old one is kept"
 	@echo "make fresh NB=--all a new copy of every page that you have not touched"
 	@echo "make quick          lint, types, the tests of losses and toys: a minute"
 	@echo "make test           lint, types, every test, every notebook, the browser"

@@ -71,7 +71,7 @@ for corner in compute()["corners"]:
 
 # %%
 from rlnb.classroom.pictures.method_map import method_map
-written = {f"{n:02d}" for n in range(13)} | {"19"}
+written = {f"{n:02d}" for n in range(15)} | {"21"}
 method_map(written)
 
 # %% [markdown]
@@ -184,8 +184,10 @@ assert norm == 0
 #
 # ## The pages
 #
-# Written: **00 to 12, and 19**. The others follow. Minutes are for reading and running;
-# the exercises take at least as long again.
+# Written: **00 to 14, and 21**. The others follow. Minutes are for reading and running;
+# the exercises take as long again. 04 to 08 are lessons of the second edition: one question
+# each, guesses, tasks. Statements one hears in interviews stand on pages of their own there,
+# in `statements/`, true, false, or it depends. The other pages follow.
 #
 # | # | page | it settles | minutes |
 # |---|---|---|---|
@@ -193,32 +195,36 @@ assert norm == 0
 # | [01](01_one_scalar_loss.ipynb) | one scalar loss | SFT is differentiable, sampling is not; KL, entropy | 35 |
 # | [02](02_reinforce.ipynb) | REINFORCE | the log-derivative trick, variance, credit | 35 |
 # | [03](03_baselines.ipynb) | baselines | why a baseline is free, and what each one costs | 40 |
-# | [04](04_importance_sampling.ipynb) | importance sampling | using a batch twice; KL estimators; TRPO | 40 |
-# | [06](06_ppo.ipynb) | PPO | the clip, the min, GAE, the critic | 40 |
-# | [08](08_grpo.ipynb) | GRPO | the group as baseline; the whole loss from scratch | 40 |
-# | [09](09_grpo_biases.ipynb) | biases of GRPO | equal rewards, difficulty, length | 40 |
+# | [04](04_importance_sampling.ipynb) | importance sampling | how to use a batch twice, and when that breaks | 30 |
+# | [05](05_kl.ipynb) | KL | how far the policy may go; k1, k2, k3; in the reward or in the loss | 35 |
+# | [06](06_ppo.ipynb) | PPO | what the clip does to a gradient, and the min | 35 |
+# | [07](07_critic.ipynb) | the critic | who says how good a token was: values, GAE, four models in memory | 30 |
+# | [08](08_grpo.ipynb) | GRPO | what if the group is the baseline? | 30 |
+# | [09](09_grpo_biases.ipynb) | biases of GRPO | equal rewards, difficulty, length: the two divisors | 40 |
 # | [10](10_dr_grpo.ipynb) | Dr. GRPO | what removing the two divisors does; TRL and verl | 40 |
 # | [11](11_dapo.ipynb) | DAPO | clip-higher, dynamic sampling, token-level loss | 40 |
 # | [12](12_soft_trust_regions.ipynb) | soft trust regions | CISPO, SAPO, DPPO: the gradient at the edge | 40 |
 # | [13](13_gspo.ipynb) | GSPO | one ratio per answer; mixtures of experts | 40 |
 # | [14](14_the_zoo.ipynb) | the zoo | all methods, and a composer for your own | 40 |
-# | 13 | preferences | Bradley-Terry, DPO and its family | to follow |
-# | 14 | rewards | verifiers, hacking, the KL leash | to follow |
-# | 15 | evaluation | pass@k, what to log | to follow |
-# | 16 | agents | many turns, masks, credit | to follow |
-# | 17 | systems | memory, staleness, precision | to follow |
-# | 18 | interview | the timed drill over everything | to follow |
+# | 15 | preferences | Bradley-Terry, DPO and its family | to follow |
+# | 16 | rewards | verifiers, hacking, the KL leash | to follow |
+# | 17 | evaluation | pass@k, what to log | to follow |
+# | 18 | agents | many turns, masks, credit | to follow |
+# | 19 | systems | memory, staleness, precision | to follow |
+# | 20 | interview | the timed drill over everything | to follow |
 # | [21](21_grpo_for_real.ipynb) | GRPO for real | a small transformer, trained on this machine | 40 |
 #
-# In a hurry: 02, 05, 06, 19, and back to 01, 03 or 04 when a step felt too quick.
+# In a hurry: 02, 06, 08, 21, and back to 01, 03 or 04 when a step felt too quick.
 #
 # ## How to study
 #
 # * **You are in your own copy.** `make lab` opens copies of the pages in `work/`. Change
 #   anything. An upgrade of the course never touches them, and `make fresh NB=02` fetches
 #   a new page 02 and keeps the old one beside it.
-# * **Guess before you run.** Cells are short. Say the number, or its sign, then press
-#   Shift-Enter. A wrong guess is what you remember.
+# * **Guess before you look.** Where a page asks, press one of the buttons; the answer opens
+#   when you have. Elsewhere say the number, or its sign, before Shift-Enter. A wrong guess
+#   is what you remember. Guesses and finished tasks are kept in one small file on this
+#   machine and go nowhere else.
 # * **Figures stand still until you run their cell.** Then the controls above them move
 #   them; arrow keys work.
 # * **Exercises** carry minutes and difficulty (●○○ to ●●●). The code ones are checked:

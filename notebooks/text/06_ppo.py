@@ -11,7 +11,7 @@
 #
 # **After this page** you can derive PPO's objective from the policy gradient, say which tokens still move, and say why there is a `min`.
 #
-# 35 minutes, exercises 22 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05 (KL) · Schulman et al. 2017,
+# 35 minutes, exercises 27 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05 (KL) · Schulman et al. 2017,
 # [arXiv 1707.06347](https://arxiv.org/abs/1707.06347)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -155,7 +155,8 @@ def slopes(a, b):
 
 for place in ((0.5, 0.5), (0.9, 0.2)):
     true, ours = slopes(*place)
-    print(f"at {place}: truth {true}, ours {[round(x, 4) for x in ours]}")
+    print(f"at {place}: truth {true}, ours {[round(x, 4) for x in ours]}, "
+          f"true proportion {true[1] / true[0]:.1f}")
 pictures.arrows(slopes)
 
 # %% [markdown]
@@ -197,8 +198,9 @@ reveal("ppo.2", "none of them",
        f"Push on w, x, y, z: {corners(clip_alone)}. Outside the band the "
        "clipped ratio is a constant, and a constant has no slope. w and z "
        "have done what they should; let them rest. But x is a good token "
-       "that became half as likely, y a bad one that became likelier. Other "
-       "tokens' updates can do that: they share one softmax, one network. "
+       "that became half as likely, y a bad one that became likelier. "
+       "Other tokens' updates can do that: all share one softmax and one "
+       "network. "
        "With the clip alone nothing brings these two back.")
 
 # %% [markdown]
@@ -263,6 +265,7 @@ def push(rule):
 rules = {"no clip": no_clip, "clip alone": clip_alone,
          "clip and min": clip_and_min}
 pushes = {name: push(rule) for name, rule in rules.items()}
+strongest = pushes["clip and min"].min().item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -270,7 +273,8 @@ reveal("ppo.3", "4",
        "Three good tokens that rose (1.25, 6.00, 1.40) and a bad one that "
        "fell (0.70). So outside is not cut. A clip fraction that counts "
        "$|\\rho-1|>\\epsilon$ would report twice the truth here; TRL and "
-       "verl count the cut ones.",
+       "verl count the cut ones. The strongest push that is left, "
+       f"{strongest:.2f}, is on the bad token at 3.50.",
        token_grid.token_grid(batch, pushes, outside=outside, caption=(
            "The clip alone silences all eight outside. The min gives four "
            "of them back.")))
@@ -297,6 +301,7 @@ task("ppo.t2", explorers.token_gates_explorer(),
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
+# <!-- cited: 0.25, 0.29, 0.30, 0.70 -->
 # 1. ε from 0.25 to 0.29. At 0.30 the *bad* token at 0.70 comes back as well. Whoever wants to move only the upper edge needs two numbers, ε low and ε high.
 #    That is an idea of DAPO (11).
 # 2. No ε does it: the token stands in the corner that the min keeps alive. Only $c$ does, from 2 up to, but not including, 3.5.
@@ -347,8 +352,8 @@ mean = {name: runs.mean(1) for name, runs in noisy.items()}
 reveal(
     "ppo.4", "level or above",
     f"No clip is best with four steps: {mean['no clip'][2]:.3f}. PPO's "
-    f"best: {mean['clip and min'].max():.3f}. But with thirty steps no clip falls "
-    f"to {mean['no clip'][-1]:.3f}, and PPO is never below "
+    f"best: {mean['clip and min'].max():.3f}. But with thirty steps no "
+    f"clip falls to {mean['no clip'][-1]:.3f}, and PPO is never below "
     f"{mean['clip and min'].min():.3f}. What the clip buys here is "
     "tolerance: thirty steps are as safe as four.",
     pictures.reuse_sweep(counts, {"grader says 0 or 1": noisy}, (
@@ -485,6 +490,7 @@ assert torch.allclose(mine, theirs.loss, rtol=0, atol=1e-12)
 #
 # * "With one epoch all ratios are 1" holds only for the first optimizer step. Cut the batch into four minibatches and from the second on they have moved.
 # * If the sampling engine's probabilities differ from the trainer's, ratios are not 1 at the first step either (19).
+# <!-- cited: 0.0001, 0.0002, 0.99, 0.80 -->
 # * A ratio is relative. From 0.0001 to 0.0002 leaves the band; from 0.99 to 0.80 does not. Rare tokens are cut first (12).
 # * $L_t\le\rho_tA$: PPO is pessimistic about the *surrogate*. It is no lower bound on the return; the statements page has the counterexample.
 # * Two more things are called PPO in RLHF and are not the clip: a critic for $A$ (07), and a KL to the *reference* model (05), which is not the KL from old to new.
@@ -521,7 +527,18 @@ def my_push(ratio, advantage, epsilon):
 check.surrogate_push(my_push)
 
 # %% [markdown]
-# **2 Implement** · 6 minutes. The dual clip, per element, to be maximised. At $A=-1$, $\rho=5$, $c=3$: value −3, slope 0.
+# **2 Implement** · 5 minutes. The value of $L_t$ per element, this time without `minimum`: say with `torch.where` where the constant stands, and which one.
+#
+# <details><summary>hint</summary>Use your regions of exercise 1. For which sign is it 1 + ε, for which 1 − ε?</details>
+
+# %% tags=["exercise"]
+def my_surrogate_clip(ratio, advantage, epsilon):
+    return ...
+
+check.surrogate_clip(my_surrogate_clip)
+
+# %% [markdown]
+# **3 Implement** · 6 minutes. The dual clip, per element, to be maximised. At $A=-1$, $\rho=5$, $c=3$: value −3, slope 0.
 #
 # <details><summary>hint</summary>What would the max with cA do to a good token? So where must it not act?</details>
 
@@ -532,15 +549,12 @@ def my_dual_clip(ratio, advantage, epsilon, c):
 check.dual_clip(my_dual_clip)
 
 # %% [markdown]
-# **3 Find the silent bug** · 8 minutes. A colleague writes: "For bad tokens the pessimist takes the larger term." It trains, and the reward curve looks fine:
-#
-# ```python
-# def surrogate(ratio, advantage, epsilon=0.2):
-#     raw = ratio * advantage
-#     cut = ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
-#     return torch.where(advantage >= 0, torch.min(raw, cut), torch.max(raw, cut))
-# ```
-#
+# **4 Find the silent bug** · 8 minutes. A colleague writes: "For bad tokens the pessimist takes the larger term." It trains, and the reward curve looks fine:
+
+# %%
+print(check.silent_bug_ppo.source)
+
+# %% [markdown]
 # Write a test that this function fails and the right one passes: use `assert`, or return True where the surrogate is right.
 #
 # <details><summary>hint</summary>A reward curve averages over tokens that are fine. Ask for one number in one corner.</details>
@@ -592,4 +606,5 @@ check.silent_bug_ppo(my_test)
 # recomputed at every step, which makes every ratio 1.
 # </details>
 #
-# **Next: 07.** Who says how good a *token* was?
+# **True, false, or it depends?** [The statements on PPO](statements/06_ppo.ipynb), each decided by a cell. All exercises solved: [solutions](solutions/06_ppo.ipynb).
+# **Next: [07](07_critic.ipynb).** Who says how good a *token* was?

@@ -7,981 +7,570 @@
 # ---
 
 # %% [markdown]
-# # 08 · GRPO: the group is the baseline
+# # 08 · GRPO: what if the group is the baseline?
 #
-# **Settles:** what stands in for the critic and what that costs, which std, where the KL sits, and why a
-# correct loss reads 0.
+# **After this page** you can replace the critic by four more answers, write GRPO's whole loss from memory, and say which of its lines is a choice.
 #
-# 40 minutes · after [06](06_ppo.ipynb) · DeepSeekMath, Shao et al. 2024
-# ([2402.03300](https://arxiv.org/abs/2402.03300)); RLOO, Ahmadian et al. 2024
-# ([2402.14740](https://arxiv.org/abs/2402.14740)); DeepSeek-R1, 2025
-# ([2501.12948](https://arxiv.org/abs/2501.12948)); Dr. GRPO, Liu et al. 2025
-# ([2503.20783](https://arxiv.org/abs/2503.20783)).
+# 35 minutes, exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) · DeepSeekMath, Shao et al. 2024,
+# [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); leave-one-out: Ahmadian et al. 2024, [arXiv 2402.14740](https://arxiv.org/abs/2402.14740)
+#
+# **Recall.** Say each answer aloud, then unfold.
+#
+# <details><summary>1. What may you subtract from the reward without changing the expected gradient?</summary>Any number that does not depend on the answer itself (03).</details>
+# <details><summary>2. Where did PPO get that number, and what did it cost?</summary>From a critic: a second network, trained beside the policy (07).</details>
+# <details><summary>3. Which tokens does PPO's clip silence?</summary>Good ones above 1 + ε and bad ones below 1 − ε (06).</details>
 
-# %% [markdown]
-# > **[03](03_baselines.ipynb) in two lines.** Subtracting a number that does not depend on the answer leaves the expected gradient
-# > alone and shrinks its noise. The best simple choice is close to the expected reward of the prompt.
-# >
-# > **[04](04_importance_sampling.ipynb) in two lines.** Data drawn from $\pi_\text{old}$ is reweighted by $\rho=\pi_\theta/\pi_\text{old}$, which
-# > explodes if unchecked. $k_3$ estimates KL($\pi_\theta\Vert\pi_\text{ref}$) from samples; its *gradient* is another story.
-
-# %%
+# %% tags=["setup"]
+from itertools import product
 import torch
 from rlnb import ZOO, check
-from rlnb.toys import running_batch, running_group
-_ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
+from rlnb.classroom.explorers import mixed_groups, one_group
+from rlnb.classroom.lesson import predict, reveal, score, task
+from rlnb.classroom.pictures import grpo as pictures, pipeline, token_grid
+from rlnb.objective import difference
+from rlnb.toys import running_group
+torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# ## Four answers instead of a critic
+# ## A grader that pays one more
 #
-# PPO asks a second network, as large as the policy: "how well does this prompt usually go?" GRPO asks the
-# policy itself. Sample $G$ answers to the same prompt, reward each with $r_i$, and compare:
-#
-# $$A_i=\frac{r_i-\bar r}{s+\varepsilon},\qquad \bar r=\frac1G\sum_{j=1}^{G} r_j,\qquad
-# s=\sqrt{\tfrac1G\textstyle\sum_j(r_j-\bar r)^2}$$
-#
-# $\bar r$ is the baseline, $s$ sets the scale, $\varepsilon=10^{-6}$ keeps the division legal. Above the
-# group's mean: pushed up. Below: pushed down.
+# Take away the critic and put nothing in its place. How bad is it? Sixteen prompts, some easy, some hard. Each has twenty possible answers, of which 2 to 17
+# are right. Per step the policy writes four answers to every prompt. `rule` turns rewards into advantages.
 
 # %%
-def four(numbers):
-    """Four decimals each, no minus zero."""
-    return " ".join(f"{round(float(x), 4) + 0.0:8.4f}" for x in numbers)
+P, K = 16, 20                              # prompts, possible answers
+right = (torch.arange(K) < torch.arange(2, 18)[:, None]).double()
+start = torch.randn(P, K, generator=torch.Generator().manual_seed(1))
 
-
-def group_advantages(rewards, num_generations, eps=1e-6):
-    r = rewards.view(-1, num_generations)             # (P, G)
-    centred = r - r.mean(1, keepdim=True)
-    std = centred.square().mean(1, keepdim=True).sqrt()
-    return (centred / (std + eps)).view(-1)           # (B,)
-
-
-rewards = torch.tensor([1.0, 1.0, 0.0, 0.0])          # the running group
-print("rewards   ", four(rewards))
-print("advantages", four(group_advantages(rewards, 4)))
+def train(rule, rate, low=0.0, n=200, G=4, steps=40):
+    """Chance to be right on each prompt at the end, (n seeds, P)."""
+    dice, z = torch.Generator().manual_seed(0), start.expand(n, P, K)
+    for _ in range(steps):
+        pi = z.softmax(2)
+        y = pi.reshape(-1, K).multinomial(G, True, generator=dice)
+        y = y.view(n, P, G)
+        A = rule(low + right.expand(n, P, K).gather(2, y))
+        push = torch.zeros(n, P, K).scatter_add(2, y, A)
+        z = z + rate / G * (push - A.sum(2, keepdim=True) * pi)
+    return (z.softmax(2) * right).sum(2)
 
 # %% [markdown]
-# By hand: mean ½, every deviation ±½, so $s=½$ and $A=±1$. Two answers go up, two go down, and no network
-# was asked.
+# A right answer earns 1, a wrong one 0. No baseline: the advantage is the reward.
 
 # %%
-batch = running_batch()            # the running group and a second prompt
-A = group_advantages(batch.rewards, batch.num_generations)
-print("rewards   ", four(batch.rewards))
-print("advantages", four(A))
-theirs = ZOO["grpo"](batch).advantages[:, 0]          # (B, T) -> (B,)
-assert torch.allclose(A, theirs, atol=1e-12)
-assert A.view(2, 4).sum(1).abs().max() < 1e-12        # zero in each group
+rates = (1, 2, 4, 8, 16)
+before = (start.softmax(1) * right).sum(1)               # (P,)
 
-# %% [markdown]
-# The second prompt has one right answer in four. It gets $\sqrt3=1.7321$ less $\varepsilon$'s share,
-# each wrong one $-1/\sqrt3$: the rare side is pushed harder. Every group sums to zero.
-#
-# ## Move it yourself
-#
-# Three things to try; guess each one first. Type `1, 0.99` and set G = 2. Type `1, 0`, repeat *the last reward*, and pull G to 16.
-# Then make all rewards equal.
+def sweep(rule, low=0.0):
+    """Mean chance over the prompts, (rates, seeds)."""
+    return torch.stack([train(rule, rate, low).mean(1) for rate in rates])
 
-# %% tags=["explorer"]
-from rlnb.classroom import explorers
+def no_baseline(R):
+    return R
 
-explorers.group_advantage_explorer()
-
-# %% [markdown]
-# The default and the three tries, as numbers:
+plain = sweep(no_baseline)
+print(f"start {before.mean():.2f}, best {plain.mean(1).max():.3f}")
+pictures.rate_sweep(rates, {"rewards 0 and 1": {"no baseline": plain}},
+                    before.mean().item(), (
+    "No baseline, no trouble: 40 steps of 64 answers, 200 seeds. Bars: two "
+    "standard errors."))
 
 # %%
-from rlnb.classroom.explorers.group_advantage import compute
-
-tries = {"1, 1, 0, 0": 4, "1, 0.99": 2, "1, 0": 16, "1, 1, 1, 1": 4}
-for text, G in tries.items():
-    d = compute(rewards=text, size=G, fill="last")
-    A = d["advantages"]
-    print(f"{text:10s} G={G:2d}  mean {d['mean']:.4f}  "
-          f"std {d['divisor']:.4f}  first {A[0]:7.4f}  last {A[-1]:7.4f}")
-
-# %% [markdown]
-# With $G=2$ the advantage is ±1 whether the gap is 1 or 0.01 (the missing 0.0002 is $\varepsilon$). With one right
-# answer in 16 that answer gets $\sqrt{15}$. Nothing gets more than $\sqrt{G-1}$ (exercise 08.1). Equal rewards: all zero.
-#
-# Two well-worn examples. Eight graded rewards with mean 0.55 and σ 0.32: all eight advantages usually given are
-# right to two decimals. Rewards 3, 1, 2, 0: the extremes get about ±1.34 and the middle two, about ±0.45, are said to be "near zero".
-# Both need the *population* std, divided by $G$. `torch.std` divides by $G-1$ (*Bessel*).
-
-# %% tags=["claim:G07", "claim:G08"]
-for r, told in (
-    ([0.9, 0.2, 0.7, 0.1, 0.85, 0.4, 0.95, 0.3],
-     [1.10, -1.10, 0.47, -1.42, 0.95, -0.47, 1.26, -0.79]),
-    ([3.0, 1.0, 2.0, 0.0], [1.34, -0.45, 0.45, -1.34]),
-):
-    r, told = torch.tensor(r), torch.tensor(told)
-    centred = r - r.mean()
-    s = r.std(correction=0)                            # divide by G
-    population, bessel = centred / s, centred / r.std()
-    print(f"mean {r.mean():.4f}  std {s:.4f}, Bessel {r.std():.4f}")
-    print("population", four(population))
-    print("Bessel    ", four(bessel))
-    assert (population - told).abs().max() < 0.005
-    assert (bessel - told).abs().max() > 0.05
-assert four(population[:2]) == "  1.3416  -0.4472"
-assert four(bessel[:2]) == "  1.1619  -0.3873"
-assert torch.isclose(population[0] / population[2], torch.tensor(3.0))
-# "advantages ±1.34 and ±0.45": true
-# "Eight rewards with mean 0.55 and σ 0.32": true
-
-# %% [markdown]
-# With Bessel the eight would start with 1.03. And a third of the extremes is not near zero.
-#
-# A single failure among sixteen is said to get about −3.9, four times the −1 of an even split.
-# It is $-\sqrt{15}=-3.8730$, the try above turned over; −3.75 with Bessel.
-
-# %% tags=["claim:G09"]
-one_wrong = torch.tensor([1.0] * 15 + [0.0])
-half_wrong = torch.tensor([1.0] * 8 + [0.0] * 8)
-for name, r in (("15 of 16", one_wrong), (" 8 of 16", half_wrong)):
-    s = r.std(correction=0)
-    failure = r[-1] - r.mean()
-    print(f"{name} right: std {s:.4f}, failure {failure / s:.4f},"
-          f" with Bessel {r.std():.4f} and {failure / r.std():.4f}")
-A = group_advantages(one_wrong, 16, eps=0)
-assert torch.isclose(A[-1], -torch.tensor(15.0).sqrt())
-assert group_advantages(half_wrong, 16, eps=0)[-1] == -1
-# "at 8 of 16 a failure gets -1": true
-
-# %% [markdown] tags=["cited:G31"]
-# ## What the group mean estimates
-#
-# It is often said that $\bar r$ is the baseline a critic would have learned. For one state it is: $\bar r$ estimates
-# $V(\text{prompt})$, the expected reward before a word is written, with variance $\sigma^2/G$, where $\sigma^2$ is
-# the variance of a single reward (DeepSeekMath, [2402.03300](https://arxiv.org/abs/2402.03300), section 4.1). A critic has a value after every token.
-#
-# A toy with one fork: half the answers begin with *a* and then succeed with 0.9, half with *b* and succeed with 0.1.
-# The group is so large that $\bar r=V(\text{prompt})$, and nothing is divided.
+predict("grpo.1", "Another grader pays 1 for a wrong answer and 2 for a "
+        "right one. The same seeds at rate 16: where do they end?",
+        ["about 1.0: a constant drops out", "about 0.95", "about 0.8",
+         "about 0.55, where they started"])
 
 # %%
-V_prompt, V_after = 0.5, {"a": 0.9, "b": 0.1}
-print("first  reward   critic: fork, rest    group: fork, rest")
-for first in "ab":
-    for r in (1, 0):
-        fork, rest = V_after[first] - V_prompt, r - V_after[first]
-        A = r - V_prompt
-        print(f"  {first}      {r}           {fork:+.1f}  {rest:+.1f}"
-              f"               {A:+.1f}  {A:+.1f}")
-        assert abs(fork + rest - A) < 1e-12
+shifted = sweep(no_baseline, low=1.0)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.1", "about 0.8",
+       f"{shifted[-1].mean():.2f}. And no rate of the five repairs it: "
+       f"the best is {shifted.mean(1).max():.2f}.",
+       pictures.rate_sweep(rates, {
+           "rewards 0 and 1": {"no baseline": plain},
+           "rewards 1 and 2": {"no baseline": shifted}},
+           before.mean().item(), (
+           "A constant drops out of the expected gradient (03). It does "
+           "not drop out of the noise.")))
 
 # %% [markdown]
-# The critic splits the surprise; the group hands all of it to every token. A good ending after the bad word *b* pays
-# that word +0.5, where a critic says −0.4. Averaged over many answers *b* gets
-# 0.1 · 0.5 − 0.9 · 0.5 = −0.4, the critic's number: the group is right on average and noisy per answer.
-#
-# It is often said that GRPO gives all tokens of an answer the same advantage. With one reward per answer, yes. The
-# same *gradient weight*, only inside one answer and on fresh data: lengths differ from answer to answer, and off-policy
-# ratio and clip differ from token to token.
-
-# %% tags=["claim:G32"]
-group = running_group()                    # lengths 3, 5, 2, 6
-grpo = ZOO["grpo"].replace(terms=())       # no KL for now
-out = grpo(group)
-for i, T in enumerate(group.lengths.int().tolist()):
-    same = out.advantages[i, :T]
-    weight = (out.weights * out.advantages)[i, 0]
-    print(f"answer {i}: {T} tokens, A {same[0]:+.4f} on each,"
-          f" on-policy weight per token {weight:+.4f}")
-    assert (same == same[0]).all()
-hand = torch.tensor([1 / 12, 1 / 20, -1 / 8, -1 / 24])
-ours = (out.weights * out.advantages)[:, 0]
-assert torch.allclose(ours, hand, atol=1e-5)
-# "GRPO gives every token of an answer the same advantage": true
-
-# %% [markdown]
-# ## How large a group?
-#
-# Two things improve with $G$. The baseline gets quieter: with rewards of variance $\sigma^2$, your reward minus the mean of
-# the $G-1$ others has variance $\sigma^2\,(1+\frac1{G-1})$. (GRPO's $r_i-\bar r$ is $\frac{G-1}G$ times that difference.) And a
-# group is more often *mixed*, some right and some wrong; only a mixed group teaches anything. With success rate $p$,
-#
-# $$P(\text{mixed})=1-p^G-(1-p)^G$$
+# So there *was* a baseline in the first run: zero. With rewards 0 and 1 it is a lucky one, a wrong answer's push is exactly 0. On a recorded network with such
+# rewards, leaving the baseline out did no harm either:
 
 # %%
-from itertools import product
+pictures.recorded_baselines()
 
-
-def variance_of_surprise(p, G):
-    """Exact: all 2^G groups of right (1) and wrong (0)."""
-    second = 0.0
-    for r in product((0, 1), repeat=G):
-        surprise = r[0] - sum(r[1:]) / (G - 1)        # its mean is 0
-        second += p**sum(r) * (1 - p)**(G - sum(r)) * surprise**2
-    return second
-
-
-for G in (2, 4, 8):
-    factor = variance_of_surprise(0.3, G) / (0.3 * 0.7)
-    assert abs(factor - (1 + 1 / (G - 1))) < 1e-12
+# %% [markdown]
+# One rate and one easy task: no more than "not needed there". But nobody promises that your grader's zero stands in a good place. A reward model's does not.
+#
+# ## Which number, then?
+#
+# It should not care where zero is. Two candidates cost nothing: the mean of the whole batch, 64 rewards, or the mean of the prompt's own group, 4 rewards.
+# Both ignore a constant. Rewards 1 and 2 again:
 
 # %%
-def mixed(p, G):
-    return 1 - p**G - (1 - p)**G
+def batch_mean(R):
+    return R - R.mean((1, 2), keepdim=True)
 
+def group_mean(R):
+    return R - R.mean(-1, keepdim=True)
 
-print("  G  variance   mixed: p=0.5   p=0.1  p=0.01")
-for G in (2, 4, 8, 16, 64):
-    cells = "  ".join(f"{mixed(p, G):.4f}" for p in (0.5, 0.1, 0.01))
-    print(f"{G:3d}    {1 + 1 / (G - 1):.4f}         {cells}")
-assert mixed(0.5, 2) == 0.5
-assert round(mixed(0.01, 64), 4) == 0.4744
+three = {"no baseline": shifted,
+         "one number for all": sweep(batch_mean, 1.0),
+         "mean of the group": sweep(group_mean, 1.0)}
+for name, runs in three.items():
+    print(f"{name:18s} best rate {runs.mean(1).max():.3f}, "
+          f"rate 16 {runs[-1].mean():.3f}")
+pictures.rate_sweep(rates, {"rewards 1 and 2": three}, before.mean().item(),
+    "The same steps, the same number of answers, three baselines. "
+    "200 seeds, bars: two standard errors.")
 
 # %% [markdown]
-# From 8 to 64 the variance only falls from 1.1429 to 1.0159. What the 56 further answers buy is the hard prompt:
-# at $p=0.01$ a group of 8 is mixed 8 % of the time, a group of 64 almost half. The bill is $G$ generated
-# answers per prompt, and generation is where the time goes.
-
-# %% [markdown] tags=["cited:H15"]
-# "Groups of 8 to 16, learning rate 1e-6, one epoch" is common advice and a fair place to start, not a law. DeepSeekMath
-# itself ([2402.03300](https://arxiv.org/abs/2402.03300), section 4.2) used $G=64$, learning rate 1e-6, KL coefficient
-# 0.04 and *one* update per batch. With one update every ratio is 1, so in those runs the clip had nothing to do.
-
-# %% [markdown] tags=["cited:H04"]
-# The run that made the method famous, DeepSeek-R1 ([2501.12948](https://arxiv.org/abs/2501.12948)), reports four
-# stages: a supervised cold start, RL on reasoning with GRPO, rejection sampling with fine-tuning on about 800,000
-# samples, and RL again.
+# Four rewards of one's own beat sixty-four of everybody's. (The group's mean still rises at the last rate. In this small world nothing punishes a bold step.)
 #
-# ## Which std?
-#
-# The paper says "std" and leaves two things open: divide by $G$ or by $G-1$, and how large $\varepsilon$ is. Hence the same four
-# rewards, 1, 1, 0, 0, give different numbers in well-known code:
+# At rate 16 one number for all misses 1 by 0.05.
 
 # %%
-r = torch.tensor([1.0, 1.0, 0.0, 0.0])
-centred, others = r - r.mean(), (r.sum() - r) / 3
-table = {
-    "TRL             Bessel + 1e-4": centred / (r.std() + 1e-4),
-    "verl            Bessel + 1e-6": centred / (r.std() + 1e-6),
-    "GRPO-Zero       population + 1e-4":
-        centred / (r.std(correction=0) + 1e-4),
-    "this course     population + 1e-6": group_advantages(r, 4),
-    "Dr. GRPO        no division": centred,
-    "RLOO            mean of the others": r - others,
-}
-for name, A in table.items():
-    print(f"{name:36s} {A[0]:+.4f} {A[-1]:+.4f}")
-first = [round(float(A[0]), 4) for A in table.values()]
-assert first == [0.8659, 0.8660, 0.9998, 1.0, 0.5, 0.6667]
-
-# %% [markdown]
-# Bessel against population is one constant, $\sqrt{G/(G-1)}=1.1547$ at $G=4$: a learning rate
-# and, against a KL term, another $\beta$. Dr. GRPO and RLOO differ from *each other* by a constant, $G/(G-1)$. The step
-# from the last two rows to the others is not a constant: $s$ depends on the prompt. Pages [09](09_grpo_biases.ipynb) and [10](10_dr_grpo.ipynb) follow that up.
-#
-# ## Each answer counts once
-#
-# $T_i$ is the number of tokens in answer $i$, $m_{i,t}\in\{0,1\}$ the mask: 1 on tokens the policy wrote, 0 on padding.
-# GRPO averages inside each answer first, then over the answers:
-#
-# $$L=-\frac1G\sum_{i=1}^{G}\frac1{T_i}\sum_t m_{i,t}\,\big(\text{what token } t \text{ is worth}\big)$$
-#
-# A popular lesson calls this $1/T_i$ average "the token-level loss". That name belongs to the other rule, one mean
-# over all tokens. Say *sequence mean* for this one; TRL writes `loss_type="grpo"`, verl `seq-mean-token-mean`.
-
-# %% tags=["claim:M14"]
-from rlnb.objective import token_mean
-
-by_answer = grpo(group).weights[:, 0]                  # (4,)
-by_token = grpo.replace(weights=token_mean)(group).weights[:, 0]
-print("lengths         ", *(f"{n:8.0f}" for n in group.lengths))
-print("sequence mean   ", four(by_answer))
-print("token mean      ", four(by_token))
-assert torch.allclose(by_answer, 1 / (4 * group.lengths))
-assert torch.allclose(by_token, torch.full((4,), 1 / 16))
-# "is the token-level loss": sloppy
-
-# %% [markdown]
-# A token of the two-token answer weighs three times a token of the six-token one. What that does to the length of
-# answers is page [09](09_grpo_biases.ipynb).
-#
-# ## KL in the loss
-#
-# PPO for language models pays the KL in the reward (05). Here it would pass through the group's mean and std.
-# The paper leaves the advantage alone and adds it to the loss, per token, as $k_3$:
-#
-# $$k_3=\frac{\pi_\text{ref}}{\pi_\theta}-1-\log\frac{\pi_\text{ref}}{\pi_\theta}\ \ge 0,\qquad
-# \frac{\partial k_3}{\partial\log\pi_\theta}=1-\frac{\pi_\text{ref}}{\pi_\theta}$$
+predict("grpo.2", "Where does one number for all lose its 0.05?",
+        ["a little on every prompt", "on the easy half: the push is noise",
+         "on the hard half, more the harder",
+         "on one prompt of the sixteen"])
 
 # %%
-def k3(logprobs, ref_logprobs):
-    d = ref_logprobs - logprobs                        # log(ref / pi)
-    return torch.expm1(d) - d
+ends = {"one number for all": train(batch_mean, 16, 1.0),
+        "mean of the group": train(group_mean, 16, 1.0)}
+hard = before.argmin()
 
-
-ratio = torch.tensor([0.25, 0.5, 1.0, 1.5, 4.0])       # ref / pi
-logprobs = torch.full((5,), 0.2).log().requires_grad_()
-value = k3(logprobs, logprobs.detach() + ratio.log())
-value.sum().backward()
-print("ref / pi     ", four(ratio))
-print("k3           ", four(value.detach()))
-print("slope        ", four(logprobs.grad))
-assert (value >= 0).all() and value[2] == 0
-assert torch.allclose(logprobs.grad, 1 - ratio)
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.2", "on one prompt of the sixteen",
+       f"The hardest: from {before[hard]:.2f} to "
+       f"{ends['one number for all'][:, hard].mean():.2f}, and with the "
+       f"group's mean to {ends['mean of the group'][:, hard].mean():.2f}.",
+       pictures.prompt_by_prompt(before, ends))
 
 # %% [markdown]
-# Zero where the two agree, positive on both sides. Descent goes against the slope: a token the reference
-# likes four times better is pulled up with −3, one it likes four times less is pushed down with 0.75, and never with more
-# than 1. The value estimates KL($\pi_\theta\Vert\pi_\text{ref}$), the gradient follows KL($\pi_\text{ref}\Vert\pi_\theta$); page 04
-# has that story.
-#
-# Why `expm1`? In float32, near the reference:
+# The number fits the average prompt and is far too high for the hardest: wrong answers are pushed down hard, the rare right one hardly up. Test it. Hold the
+# number fixed, rewards 0 and 1, and look at the hardest prompt alone:
 
 # %%
-d = torch.tensor([1e-2, 1e-4], dtype=torch.float32)
-exact = torch.expm1(d.double()) - d.double()
-rules = {"exp(d) - 1 - d": d.exp() - 1 - d,
-         "expm1(d) - d": torch.expm1(d) - d}
-for name, value in rules.items():
-    good = (value - exact).abs() < 0.1 * exact         # within 10 %
-    for one_d, one_exact, fine in zip(d, exact, good):
-        print(f"{name:14s} at d = {one_d:.0e}, k3 = {one_exact:.0e}: "
-              f"{'right' if fine else 'rounding noise'}")
-assert (rules["expm1(d) - d"] / exact - 1).abs().max() < 0.01
-assert (rules["exp(d) - 1 - d"] / exact - 1).abs()[1] > 1
+for b in (0.04, 0.25, 0.5, 0.75, 0.9):
+    end = train(lambda R: R - b, 16)[:, hard]
+    print(f"number {b:.2f}: the hardest prompt ends at {end.mean():.2f}")
 
 # %% [markdown]
-# A lesson prints GRPO's gradient as $A\,\nabla\log\pi$ under an objective that has a KL term. The policy part, yes. On-policy
-# the whole coefficient of $\nabla\log\pi$ is $A+\beta\,(\pi_\text{ref}/\pi_\theta-1)$, with $\beta$ the KL coefficient.
+# Its own rate, 0.04, serves it well. The higher the number above that, the worse. **The question is not "was it good?" but "was it good for this prompt?"** Only
+# answers to the same prompt can say.
+#
+# That is the whole idea of GRPO's baseline: write $G$ answers to one prompt and subtract their mean.
 
-# %% tags=["claim:M07"]
-beta, A = 0.04, 1.0
-for ratio in (1.5, 1.0, 0.5):                          # ref / pi
-    lp = torch.tensor(0.3).log().requires_grad_()
-    rho = (lp - lp.detach()).exp()                     # 1, with gradient
-    ref = lp.detach() + torch.tensor(ratio).log()
-    (rho * A - beta * k3(lp, ref)).backward()
-    print(f"ref/pi {ratio}: coefficient {lp.grad:.4f}")
-    assert torch.isclose(lp.grad, torch.tensor(A + beta * (ratio - 1)))
-# "GRPO's gradient is the mean of A times the gradient": sloppy
+# %%
+pipeline.pipeline("answers", "advantages", caption=(
+    "G answers instead of one, and advantages from comparing them. "
+    "The critic of page 07 is gone."))
 
 # %% [markdown]
+# ## Is that allowed?
+#
+# The recall said: the baseline must not depend on the answer. The group's mean contains the answer's own reward. Take the smallest case. Three possible answers,
+# groups of two, $A_i=R_i-\bar R$.
+
+# %%
+predict("grpo.3", "The expected gradient with the group's mean, G = 2, "
+        "against the true one:",
+        ["the same", "the same direction, half as long",
+         "the same length, another direction", "zero: the two cancel"])
+
+# %%
+pi3, R3 = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.0, 1.0])
+
+def mean_push(rule, G):
+    """Expected gradient on the logits, exact: all 3^G groups."""
+    total = torch.zeros(3)
+    for y in product(range(3), repeat=G):
+        y = torch.tensor(y)
+        A = rule(R3[y])
+        push = torch.zeros(3).scatter_add(0, y, A) - A.sum() * pi3
+        total += pi3[y].prod() * push / G
+    return total
+
+# %%
+def others(R):
+    """Reward minus the mean of the other G - 1."""
+    return R - (R.sum(-1, keepdim=True) - R) / (R.shape[-1] - 1)
+
+truth = pi3 * (R3 - pi3 @ R3)                        # page 02
+pushes = {"the others, G = 2": mean_push(others, 2).tolist()} | {
+    f"group's mean, G = {G}": mean_push(group_mean, G).tolist()
+    for G in (2, 4, 8)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.3", "the same direction, half as long",
+       "Your own reward pulls the baseline towards itself and takes 1/G of "
+       "the push away.", pictures.mean_pushes(truth.tolist(), pushes))
+
+# %% [markdown]
+# ## Derive it
+#
+# Answers $y_1,\dots,y_G$ to one prompt are drawn independently. $R_i$ is the reward of $y_i$, $\bar R$ the mean of all $G$.
+#
+# $$\begin{aligned}
+# \nabla J&=\mathbb E\big[(R_i-b)\,\nabla\log\pi(y_i)\big]&&\text{baseline (03): any }b\text{ that does not depend on }y_i\\
+# &=\mathbb E\Big[\Big(R_i-\tfrac1{G-1}\textstyle\sum_{j\ne i}R_j\Big)\nabla\log\pi(y_i)\Big]&&\text{the others never saw }y_i\text{: a legal }b\\
+# &=\tfrac{G}{G-1}\,\mathbb E\big[(R_i-\bar R)\,\nabla\log\pi(y_i)\big]&&\text{algebra: the bracket is }\tfrac G{G-1}(R_i-\bar R)\\
+# &=\mathbb E\Big[\tfrac1{G-1}\textstyle\sum_i(R_i-\bar R)\,\nabla\log\pi(y_i)\Big]&&\text{average over the }G\text{ answers}\\
+# &\;\;\to\;\;\mathbb E\Big[\tfrac1G\textstyle\sum_i\dfrac{R_i-\bar R}{s}\,\nabla\log\pi(y_i)\Big]&&\textbf{a choice: divide by the group's std } s
+# \end{aligned}$$
+#
+# The second line has a name, **RLOO**, leave one out. Own reward in or out, divided by $G$ or by $G-1$: it is one factor, $(G-1)/G$, and a learning rate absorbs
+# it. The last line is not the gradient of $J$. It is GRPO's choice:
+#
+# $$A_i=\frac{R_i-\bar R}{s},\qquad s=\sqrt{\tfrac1G\textstyle\sum_j(R_j-\bar R)^2}$$
+#
+# In code a small number, here $10^{-6}$, is added to $s$.
+#
+# ## What does dividing do?
+#
+# Sixteen answers. In one group eight are right. There every advantage is $\pm1$. In another a single one is right.
+
+# %%
+predict("grpo.4", "What advantage does the single right answer get?",
+        ["1: the std sets the scale", "a little under 2",
+         "a little under 4", "15: one against fifteen"])
+
+# %%
+def zscore(R):
+    std = R.std(-1, correction=0, keepdim=True)      # divide by G
+    return group_mean(R) / (std + 1e-6)
+
+lone = zscore(torch.tensor([1.0] + [0.0] * 15))
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.4", "a little under 4",
+       f"{lone[0]:.2f}, and each of the fifteen wrong ones "
+       f"−{-lone[1]:.2f}. Turned round it is the same: a single failure "
+       f"among sixteen gets −{lone[0]:.2f}.", pictures.advantages_by_rate())
+
+# %% [markdown]
+# By hand: with a share $p$ of right answers $\bar R=p$ and $s=\sqrt{p(1-p)}$. So a right answer gets $(1-p)/s=\sqrt{(1-p)/p}$ and a wrong one
+# $-p/s=-\sqrt{p/(1-p)}$.
+
+# %%
+task("grpo.t1", one_group.one_group_explorer(),
+     ("Give a right answer an advantage above 3 after the division, in the "
+      "smallest group that can have one. Try eight first.", one_group.loud),
+     ("Left below 0.1, right above 1.5, for a right answer. What does that "
+      "say about the size of a reward?", one_group.pay_does_not_matter))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. Eleven answers, one right. With eight no setting reaches 3: the loudest possible answer has $\sqrt{G-1}$ (exercise 1).
+# 2. Less than a third of four or more answers right, paid 0.10 or less. The mean alone shrinks with the pay, the z-score does not notice. A difference of 0.05 in a
+#    reward model is shouted as loudly as right against wrong. Page 09 follows that up.
+# </details>
+#
+# Inside one group the std is a common factor: the direction stays. A batch has many groups, and each has its own. Then the direction changes:
+
+# %%
+two = [torch.tensor([1.0] * k + [0.0] * (16 - k)) for k in (8, 1)]
+pictures.two_prompts({
+    name: [rule(R)[R > 0].sum().item() for R in two]
+    for name, rule in (("minus the mean", group_mean),
+                       ("divided by the std", zscore))})
+
+# %% [markdown]
+# Does it help? The sixteen prompts again, now with a grader that errs one time in five, so that too large a rate hurts.
+
+# %%
+def careless(rule):
+    """`rule` under a grader that turns a fifth of the rewards round."""
+    dice = torch.Generator().manual_seed(1)
+    def graded(R):
+        errs = torch.rand(R.shape, generator=dice) < 0.2
+        return rule(torch.where(errs, 1 - R, R))
+    return graded
+
+# %%
+by_std = {name: sweep(careless(rule)) for name, rule in (
+    ("mean of the group", group_mean), ("divided by the std", zscore))}
+for name, runs in by_std.items():
+    print(f"{name:18s}", *(f"{m:.3f}" for m in runs.mean(1)))
+pictures.rate_sweep(rates, {"grader errs one time in five": by_std},
+                    before.mean().item(), (
+    "Divided by the std, the policy does best at a smaller rate. At the "
+    "best rate of each the two are level."))
+
+# %% [markdown]
+# Here it buys a larger step, and that could be had from the rate. It is a choice with side effects, and page 09 is about them.
+#
+# ## Groups that say nothing
+#
+# All right or all wrong: every reward equals the mean, every advantage is 0. Such a group is **silent**. It cost $G$ answers and teaches nothing. With a
+# chance $p$ to be right the share that teaches is $1-p^G-(1-p)^G$:
+
+# %%
+pictures.mixed_groups()
+
+# %% [markdown]
+# So hard prompts seem to call for large groups. Take a prompt that is answered right once in fifty, and 128 answers to spend.
+
+# %%
+predict("grpo.5", "16 groups of 8, or 2 groups of 64? Where are more right "
+        "answers pushed up, in expectation?",
+        ["2 of 64: far more of them teach",
+         "16 of 8: more groups to teach", "equally many"])
+
+# %%
+cuts = {G: mixed_groups.compute(G, 0.02) for G in (8, 64)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.5", "equally many",
+       " ".join(f"{d['groups']} groups of {G}: {100 * d['share']:.0f} % of "
+                f"them teach, {d['right']:.2f} right answers are pushed up."
+                for G, d in cuts.items())
+       + " A right answer is silent only when all its neighbours are right "
+       "too, and on a hard prompt that hardly ever happens.")
+
+# %% [markdown]
+# A larger group does not find more right answers, it only puts more wrong ones beside each. What it buys is a quieter baseline, and after the division a
+# louder right answer. Find out where groups do hurt:
+
+# %%
+task("grpo.t2", mixed_groups.mixed_groups_explorer(),
+     ("A pass rate of 0.05 or less, G at most 16, and at least half of the "
+      "groups teach.", mixed_groups.hard_but_speaking),
+     ("A pass rate above one half, G at least 8, and fewer than half of "
+      "the right answers are pushed.", mixed_groups.easy_loses_right))
+
+# %% [markdown]
+# <details><summary>One way, and what it shows</summary>
+#
+# 1. G = 16 at 0.05.
+# 2. G = 8 at 0.95, for example. On an easy prompt the right answers have nothing to be compared with. In a long run prompts become easy, and more and more of
+#    the batch falls silent. Page 11 (DAPO) throws such groups away and draws again.
+# </details>
+#
+# ## Sixteen tokens
+#
+# The running group: rewards 1, 1, 0, 0, and the batch has been used for some steps (06). Three methods, one change each, and the push
+# before anything is averaged:
+
+# %%
+batch = running_group()
+ratio = (batch.logprobs - batch.old_logprobs).exp()         # (4, 6)
+
+def push(per_answer, epsilon=None):
+    """Slope in log pi of ρA, or with epsilon of PPO's clip and min."""
+    A = per_answer[:, None].expand_as(ratio)
+    L = ratio * A if epsilon is None else torch.minimum(
+        ratio * A, ratio.clamp(1 - epsilon, 1 + epsilon) * A)
+    return torch.autograd.grad(L[batch.mask].sum(), batch.logprobs,
+                               retain_graph=True)[0]
+
+# %%
+R = batch.rewards
+token_grid.token_grid(batch, {
+    "REINFORCE, with ρ": push(R), "minus the mean": push(group_mean(R)),
+    "GRPO": push(zscore(R), epsilon=0.2)}, caption=(
+    "Without a baseline wrong answers say nothing. The mean lets them "
+    "speak. GRPO doubles all, for s is one half here, and clips."))
+
+# %% [markdown]
+# All tokens of an answer have one advantage: the group knows nothing about the inside of an answer. That is what giving up the critic costs. What differs from
+# token to token is the ratio and the clip.
+#
 # ## The whole loss
 #
-# Everything so far, with PPO's ratio $\rho_{i,t}=\pi_\theta/\pi_\text{old}$, clip and min from 05:
+# PPO's clip and min (06), $k_3$ to the reference per token (05), each answer averaged over its own $T_i$ tokens, then a mean over answers:
 #
-# $$L=-\frac1G\sum_i\frac1{T_i}\sum_t m_{i,t}\Big[\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)
-# -\beta\,k_{3\,i,t}\Big]$$
-#
-# ($\epsilon$ is the width of the clip, 0.2; the $\varepsilon$ beside the std is another number.)
+# $$L=-\frac1G\sum_i\frac1{T_i}\sum_t\Big[\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)-\beta\,k_{3,i,t}\Big]$$
 
 # %%
-def grpo_loss(logprobs, old_logprobs, ref_logprobs, mask, rewards,
-              num_generations, epsilon=0.2, beta=0.04, eps=1e-6,
-              correction=0):
-    mask = mask.bool()                                 # (B, T)
-    lp, old, ref = (torch.where(mask, x, 0.0) for x in
-                    (logprobs, old_logprobs, ref_logprobs))
+def grpo_loss(logp, old_logp, ref_logp, mask, R, epsilon=0.2, beta=0.04):
+    """One group: log-probs and mask (G, T), rewards (G,). To minimise."""
+    A = zscore(R)[:, None]
+    rho = (logp - old_logp.detach()).exp()
+    gain = torch.minimum(rho * A, rho.clamp(1 - epsilon, 1 + epsilon) * A)
+    d = ref_logp - logp
+    per_token = gain - beta * (torch.expm1(d) - d)           # k3
+    per_token = torch.where(mask, per_token, 0.0)
+    return -(per_token.sum(1) / mask.sum(1)).mean()
 
-    r = rewards.view(-1, num_generations)              # (P, G)
-    std = r.std(1, keepdim=True, correction=correction)
-    A = (r - r.mean(1, keepdim=True)) / (std + eps)
-    A = A.view(-1, 1)                                  # (B, 1)
-
-    rho = (lp - old).exp()                             # (B, T)
-    clipped = rho.clamp(1 - epsilon, 1 + epsilon)
-    policy = torch.minimum(rho * A, clipped * A)
-
-    d = ref - lp
-    kl = torch.expm1(d) - d                            # k3, (B, T)
-
-    per_token = torch.where(mask, policy - beta * kl, 0.0)
-    per_answer = per_token.sum(1) / mask.sum(1).clamp(min=1)   # 1 / T_i
-    return -per_answer.mean()
+mine = grpo_loss(batch.logprobs, batch.old_logprobs, batch.ref_logprobs,
+                 batch.mask, R)
+theirs = ZOO["grpo"](batch).loss
+print(f"mine {mine:.6f}, rlnb's {theirs:.6f}")
+assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# The three `where` on the *inputs* come first on purpose: a NaN that reaches `exp` comes back through the
-# gradient even if its value is masked afterwards.
+# Where the inputs come from: `old_logp` is kept from when the batch was written, `ref_logp` is one forward pass of a frozen copy, `R` is the grader's. No network
+# for values, and with $\beta=0$, as in many recipes, no reference either.
 #
-# "z-score in the group, clip, $k_3$, mean over tokens, mean over answers": a popular one-line summary, and a
-# correct one. Value and gradient against the package, where `anchor_logprobs` is
-# $\log\pi_\text{old}$, or on fresh data the current log-probs, detached:
-
-# %% tags=["claim:C06"]
-def both(b):
-    mine = grpo_loss(b.logprobs, b.anchor_logprobs, b.ref_logprobs,
-                     b.completion_mask, b.rewards, 4)
-    theirs = ZOO["grpo"](b).loss
-    grads = [torch.autograd.grad(x, b.logprobs)[0] for x in (mine, theirs)]
-    return mine, theirs, (grads[0] - grads[1]).abs().max()
-
-
-fresh = running_group().replace(old_logprobs=None)     # on-policy
-for name, b in (("running group", running_group()),
-                ("running batch", running_batch()), ("on-policy", fresh)):
-    mine, theirs, gap = both(b)
-    print(f"{name:14s} mine {mine:.6f}  rlnb {theirs:.6f}")
-    assert abs(mine - theirs) < 1e-12 and gap < 1e-12
-assert abs(grpo(fresh).loss) < 1e-12                   # 0 without KL
-r = running_group().rewards                            # Bessel: a factor
-bessel, factor = (r - r.mean()) / r.std(), (4 / 3) ** 0.5
-print("with Bessel", four(bessel), f" factor {factor:.4f}")
-assert torch.allclose(factor * bessel, group_advantages(r, 4), atol=1e-5)
-# "z-score in the group, clip, k3, mean over each answer": true
-
-# %% [markdown]
-# A second example, small enough for paper: one prompt, $G=2$, rewards 1 and 0, lengths 3 and 5. Three
-# conventions, three numbers.
+# Why is the KL here and not in the reward, as in 05? In the reward it would pass through the group's mean and std and end as one number per answer. In the
+# loss every token keeps its own pull, also those that the clip silences.
+#
+# Start training. The batch is fresh, all ratios are 1, $\beta=0$. You look at the first line of the log.
 
 # %%
-def logs(*rows):
-    return torch.tensor([[*r, *[1.0] * (5 - len(r))] for r in rows]).log()
-
-
-old = logs((.50, .10, .80), (.60, .05, .90, .30, .70))
-new = logs((.55, .14, .82), (.45, .06, .88, .15, .72))
-ref = logs((.50, .12, .78), (.58, .05, .91, .25, .70))
-mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
-data = (new, old, ref, mask, torch.tensor([1.0, 0.0]), 2)
-
-for name, options, hand in (
-    ("population, no KL  ", dict(beta=0), -0.073532),
-    ("Bessel, no KL      ", dict(beta=0, correction=1), -0.051995),
-    ("Bessel, 0.04 k3    ", dict(correction=1), -0.051052),
-):
-    loss = grpo_loss(*data, eps=0, **options)
-    print(f"{name} {loss:.6f}")
-    assert round(float(loss), 6) == hand
-
-# %% [markdown]
-# By hand, first line ($A=±1$): the ratios after clip and min average (1.1 + 1.2 + 1.025)/3 = 1.1083 and
-# (0.8 + 1.2 + 0.9778 + 0.8 + 1.0286)/5 = 0.9613; minus half the difference is −0.0735. Bessel divides that by $\sqrt2$.
-#
-# ## Which token is dead, and why
-#
-# `explain` shows one line per token: advantage, ratio, the gate (what is left of the ratio after the clip), the
-# aggregation weight, and the gradient of the loss with respect to that token's log-probability. First without KL.
+predict("grpo.6", "The running group: value of the loss, and its gradient?",
+        ["−1, and the gradient is not 0", "0, and the gradient is 0",
+         "0, and the gradient is not 0",
+         "it depends on how long the answers are"])
 
 # %%
-table = grpo.explain(group)
-print(table)
-dead = (table.gate == 0) & table.mask
-assert dead.nonzero().tolist() == [[0, 1], [1, 1], [1, 3], [3, 0]]
+fresh = batch.logprobs.detach().requires_grad_()
+first = grpo_loss(fresh, fresh, batch.ref_logprobs, batch.mask, R, beta=0.0)
+slope, = torch.autograd.grad(first, fresh)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("grpo.6", "0, and the gradient is not 0",
+       f"Value {abs(first.item()):.4f}, norm of the gradient "
+       f"{slope.norm():.4f}. Each answer's mean over its tokens is its "
+       "advantage, whatever its length, and a group's advantages sum to 0.")
 
 # %% [markdown]
-# Four of 16 are dead, each already moved the way it should: three good tokens above 1.2, one bad token below
-# 0.8. Row 1 token 0 is outside the band too (0.75) and alive: a good token that *fell*. Row 2 token 0 is the other
-# mistake: bad, and up 3.5 times. Its 0.4375 is the largest push in the table, and the clip leaves it alone.
+# So do not watch the loss. Log the mean reward, the share of silent groups, and the norm of the gradient. With $\beta>0$ the value starts at 0 and *rises* as the
+# policy leaves the reference.
 #
-# Now with $0.04\,k_3$: the dead tokens move again, a little, towards the reference.
+# <details><summary>One level deeper: which std, which libraries</summary>
+#
+# * The paper says "std". TRL and verl take Bessel's, over $G-1$: all advantages are smaller by $\sqrt{(G-1)/G}$, one constant. TRL adds 1e-4 to it, verl 1e-6.
+# * TRL calls the divisions `scale_rewards="group"` and `loss_type="grpo"`, verl `norm_adv_by_std_in_grpo` and `seq-mean-token-mean`. TRL's default for the latter is
+#   no longer "grpo" (page 10 and 11), and its $\beta$ is 0.
+# * TRL uses a batch for one optimizer step by default: then all ratios are 1 and the clip never acts.
+# * Never leave one out in the std as well: of 1, 0, 0, 0 the others have std 0, and the advantage is one over the small number.
+# * DeepSeekMath itself: $G=64$, learning rate 1e-6, $\beta$ = 0.04, one update per batch ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2).
+# * What the missing critic saves in memory, byte by byte, is counted on the [statements page](statements/08_grpo.ipynb).
+# </details>
+#
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | GRPO | |
+# |---|---|
+# | sentence | write G answers to one prompt; their mean is the baseline, their std the scale; the rest is PPO without a critic |
+# | formula | $A_i=(R_i-\bar R)/s$ · right $\sqrt{(1-p)/p}$, wrong $-\sqrt{p/(1-p)}$ |
+# | silent | groups all right or all wrong; and PPO's clipped tokens |
+# | picture | the share of groups that teach: an arch, 0 at both ends |
+# | numbers | own reward in the mean: shorter by (G − 1)/G · one right of sixteen: 3.87 · loss at the start: 0 |
+# | the choice | dividing by the std; subtracting the mean is derived |
 
 # %%
-with_kl = ZOO["grpo"].explain(group)
-for row, t in dead.nonzero().tolist():
-    ratio = (group.ref_logprobs - group.logprobs)[row, t].exp()
-    print(f"row {row} token {t}: ref/pi {ratio:.4f}, dL/dlogp "
-          f"{table.gradient[row, t] + 0.0:.4f} -> "
-          f"{with_kl.gradient[row, t]:+.6f}")
-    by_hand = 0.04 * (1 - ratio) * with_kl.weights[row, t]
-    assert torch.isclose(with_kl.gradient[row, t], by_hand)
-
-# %% [markdown]
-# ## Why is the loss zero?
-#
-# Asked again and again in issue trackers. On fresh data $\rho=1$, so each answer contributes its $A_i$, and
-# those sum to zero. The gradient does not.
-
-# %%
-loss = grpo(fresh).loss                               # KL-free, on-policy
-gradient, = torch.autograd.grad(loss, fresh.logprobs)
-print(f"loss {round(loss.item(), 4) + 0.0:.4f}, "
-      f"gradient norm {gradient.norm():.4f}")
-assert abs(loss) < 1e-12 and gradient.norm() > 0.2
-
-with_kl = ZOO["grpo"](fresh).loss
-print(f"with KL the whole value is 0.04 * k3: {with_kl:.4f}")
-
-# %% [markdown]
-# So the loss is 0 when all is well, and with a KL term it *rises* from 0 as the policy leaves the reference.
-# Watch the reward, the share of mixed groups and the gradient norm instead. Without a KL term a zero *gradient norm* is the
-# alarm: every group equal (page 09), or everything masked.
-#
-# ## All of it in one cell
-#
-# A bandit with four arms, plain torch, no package, no critic, and no arm ever told its true value: only comparisons
-# inside groups of 16 draws. 200 seeds side by side. `divide` is the z-score; without it only the mean is
-# subtracted. `shuffle` is the control: the same rewards handed to the wrong draws.
-
-# %%
-def solve(divide, lr=0.5, shuffle=False, G=16, seeds=200, steps=120):
-    gen = torch.Generator().manual_seed(0)
-    value = torch.tensor([0.2, 0.5, 0.8, 1.0])         # arm 3 is the best
-    theta = torch.zeros(seeds, 4, requires_grad=True)
-    best = []
-    for _ in range(steps):
-        pi = theta.softmax(1)                          # (seeds, 4)
-        best.append(pi[:, 3].detach())
-        draws = torch.multinomial(pi, G, True, generator=gen)
-        r = value[draws]                               # (seeds, G)
-        if shuffle:
-            r = r.gather(1, torch.rand(seeds, G, generator=gen).argsort(1))
-        A = r - r.mean(1, keepdim=True)
-        if divide:
-            A = A / (r.std(1, keepdim=True, correction=0) + 1e-6)
-        loss = -(A * pi.log().gather(1, draws)).mean(1).sum()
-        gradient, = torch.autograd.grad(loss, theta)
-        theta = (theta - lr * gradient).detach().requires_grad_()
-    return torch.stack(best, 1)                        # (seeds, steps)
-
-# %% [markdown]
-# It is said that such a bandit can be solved from relative rewards alone. It can. The numbers below are sampled; the
-# assertions hold for all 200 seeds.
-
-# %% tags=["claim:C01", "nbval-ignore-output"]
-runs = {"z-score, lr 0.5": solve(True),
-        "mean only, lr 0.5": solve(False),
-        "mean only, lr 2.5": solve(False, lr=2.5),
-        "z-score, shuffled": solve(True, shuffle=True)}
-median = {}
-for name, curve in runs.items():
-    solved = (curve > 0.9).any(1)
-    first = (curve > 0.9).int().argmax(1)[solved]
-    median[name] = int(first.median()) if len(first) else "-"
-    print(f"{name}: {int(solved.sum()):3d} of 200 seeds reach 0.9, "
-          f"median step {median[name]}")
-    assert solved.all() or "shuffled" in name
-z, mean_only, faster, control = median.values()
-assert z < mean_only / 3 and abs(faster - z) <= 5
-assert (runs["z-score, shuffled"][:, -1] > 0.9).sum() < 20
-# "A four-armed bandit can be solved from rewards compared": true
-
-# %%
-from rlnb.classroom.figures import learning_curves
-
-learning_curves(
-    {name: runs[key][:20, :101:2] for name, key in (
-        ("GRPO", "z-score, lr 0.5"), ("Dr. GRPO", "mean only, lr 0.5"),
-        ("shuffled", "z-score, shuffled"))},
-    base=0.25, control="shuffled", steps=range(0, 101, 2), ylim=(0, 1),
-    ylabel="probability of the best arm",
-    alt="Probability of the best of four arms over 100 steps, 20 seeds "
-        "each. All z-score runs (GRPO) pass 0.9 within 30 steps, all "
-        "mean-only runs (Dr. GRPO's advantage) within 100; with shuffled "
-        "rewards the seeds scatter around the start, 0.25.")
-
-# %% [markdown]
-# *Figure: relative rewards alone find the best arm on every seed; at the same learning rate the z-score (GRPO) gets
-# there in about a fifth of the steps of mean-only (Dr. GRPO's advantage), and with the rewards shuffled nobody arrives. 20 of the 200 seeds are drawn.* The grey
-# seeds wander all the same: advantages of size one move a policy even when they mean nothing.
-#
-# Read the third line of the table before you conclude anything. In this toy no std exceeds 0.4, so dividing by it is
-# a larger step: with five times the learning rate the mean-only rule is as fast. Within a group both point
-# the same way; only the length of the step differs. And it is a toy: one prompt, no noise in the rewards.
-#
-# **Does a transformer need the baseline?** The 0.3M model of [page 21](21_grpo_for_real.ipynb), 40 steps of 8 × 8 answers, rewards 0 and 1, the same AdamW;
-# REINFORCE without a baseline against leave-one-out. Six seeds each, recorded on a CPU; held-out pass@1, start 0.37:
-
-# %%
-from rlnb.classroom.pictures.recorded_runs import final
-
-for label, run in (("no baseline", "chain_no_baseline"),
-                   ("leave one out", "chain_rloo")):
-    for step in (20, 40):
-        print(f"{label:14s} step {step}",
-              *(f"{x:.2f}" for x in final(run, step=step)))
-assert min(final("chain_no_baseline")) > max(final("chain_rloo")) - 0.01
-
-# %% [markdown]
-# No: here it does at least as well without. With rewards of 0 and 1 "no baseline" trains on right answers only, and AdamW hides the
-# size of a step; which of the two does it we did not isolate. A baseline lowers the *variance* (page [03](03_baselines.ipynb) has it exactly); one easy task is no test of
-# what that buys.
-#
-# ### "Dividing by $G$ is how the baseline enters"
-#
-# So says a comment in a popular lesson, next to the mean over the group in the loss. The baseline is the *subtraction*.
-# The other $1/G$ is an average: leave it out, divide the learning rate by $G$, and the step is the same.
-
-# %% tags=["claim:C02"]
-def step(theta, draws, A, lr, average):
-    theta = theta.clone().requires_grad_()
-    total = (A * theta.log_softmax(0)[draws]).sum()
-    (total / len(A) if average else total).backward()
-    return theta.detach() + lr * theta.grad
-
-
-theta, draws = torch.zeros(4), torch.tensor([0, 1, 2, 3] * 4)
-draws[:6] = 2                                          # an uneven sample
-r = torch.tensor([0.2, 0.5, 0.8, 1.0])[draws]
-averaged = step(theta, draws, r - r.mean(), 0.5, True)
-summed = step(theta, draws, r - r.mean(), 0.5 / 16, False)
-no_baseline = step(theta, draws, r, 0.5, True)
-print("mean, lr 0.5      ", four(averaged))
-print("sum,  lr 0.5/16   ", four(summed))
-print("no subtraction    ", four(no_baseline))
-assert torch.allclose(averaged, summed, atol=1e-12)
-assert (averaged - no_baseline).abs().max() > 0.05
-# "how the group-mean baseline enters": wrong
-
-# %% [markdown]
-# Without the subtraction the largest push goes to arm 2, drawn nine times in 16, and not to arm 3, the best.
-#
-# ## What is in memory
-#
-# The counting of page 06: a trained parameter costs 16 bytes (bf16 weight 2, gradient 2, float32 copy 4, Adam's two moments
-# 8), a frozen one 2. All models are of one size; activations and KV cache come on top.
-#
-# Two statements to hold against it: GRPO halves PPO's memory *and compute*, PPO needs *four times* the memory; and GRPO
-# removes the critic *and the reward model*.
-
-# %% tags=["claim:S03", "claim:S08"]
-trained, frozen = 16, 2                                # bytes a parameter
-setups = {
-    "PPO: policy, critic, reference, reward model":
-        2 * trained + 2 * frozen,
-    "GRPO: the critic goes": trained + 2 * frozen,
-    "a verifier replaces the reward model": trained + frozen,
-    "no KL: the reference goes": trained,
-}
-for name, size in setups.items():
-    print(f"{name:46s} {size} B   7B model: {7 * size:3d} GB"
-          f"   saved {1 - size / 36:.1%}")
-ppo, critic_free, verified, alone = setups.values()
-assert (ppo, critic_free, verified, alone) == (36, 20, 18, 16)
-assert ppo / alone == 2.25 and 4 * alone > ppo         # not four times
-copy = [size + frozen for size in setups.values()]     # for the sampler
-print(f"with a bf16 copy {copy}: {copy[0] / copy[-1]:.2f} times, not 4")
-assert ppo - critic_free == trained                    # GRPO's own doing
-assert critic_free - verified == verified - alone == frozen
-# "GRPO keeps two or three models against PPO's four": conditional
-# "GRPO removes the critic and the reward model": sloppy
-
-# %% [markdown]
-# "Half the memory" is fair: 44 to 56 %. Four times is not: 36/16 = 2.25. Compute is not halved either: the critic's
-# forward and backward pass go, generation stays, at $G$ answers per prompt.
-#
-# Only the first line of savings is GRPO. Its first paper ([2402.03300](https://arxiv.org/abs/2402.03300)) trained against a
-# learned reward model; a *rule* that checks the answer is what removes that, and dropping KL removes the reference.
-#
-# ## Where people go wrong
-#
-# **"Without ε, dividing by the std of equal rewards explodes."** It fails, but not that way: the numerator is zero too.
-
-# %% tags=["claim:G02"]
-def plain(r):                                          # no eps, no torch
-    total = square = 0.0
-    for x in r:                # not sum(): it rounds better since 3.12
-        total += x
-    for x in r:
-        square += (x - total / len(r)) ** 2
-    s = (square / len(r)) ** 0.5
-    return [(x - total / len(r)) / s for x in r]
-
-try:
-    plain([1.0] * 8)
-except ZeroDivisionError as error:
-    print("[1.0] * 8  ", type(error).__name__)
-for r in ([0.7] * 12, [0.3] * 10):
-    print(f"[{r[0]}] * {len(r)} ", sorted(set(plain(r))))
-ones = torch.ones(8)
-in_torch = (ones - ones.mean()) / ones.std(correction=0)
-print("torch      ", in_torch[:2].tolist(), "with eps",
-      group_advantages(ones, 8)[:2].tolist())
-assert in_torch.isnan().all() and set(plain([0.7] * 12)) == {-1.0}
-assert set(plain([0.3] * 10)) == {1.0}
-assert (group_advantages(ones, 8) == 0).all()
-flat = running_group().replace(rewards=torch.full((4,), 0.7))
-assert (grpo(flat).advantages == 0).all()
-# "Without eps, dividing by the std of equal rewards explodes": wrong
-
-# %% [markdown]
-# Twelve rewards of 0.7 do not sum to 8.4 in binary. The residue is divided by itself and all twelve answers are told −1:
-# wrong, and never large. `rlnb` compares max with min and returns exact zeros. The full story is page [09](09_grpo_biases.ipynb).
-#
-# One variant *does* explode: a leave-one-out mean over a leave-one-out std. In 1, 0, 0, 0 the others have std 0 and the
-# numerator is 1, so the advantage is $1/\varepsilon$.
-
-# %%
-r = torch.tensor([1.0, 0.0, 0.0, 0.0])
-others = r[1:]                                         # of answer 0
-print(f"{(r[0] - others.mean()) / (others.std() + 1e-6):,.0f}")
-assert torch.isclose(r[0] / (others.std() + 1e-6), torch.tensor(1e6))
-
-# %% [markdown]
-# **"ε clamps the std to at least 1e-6."** It is added. "The denominator is never below 1e-6" holds for both, and
-# the difference only shows where the std is about ε.
-
-# %% tags=["claim:C03"]
-eps = 1e-6
-for std in (1e-6, 1e-5, 1e-4):
-    pair = torch.tensor([std, -std])                   # has this std
-    added = (group_advantages(pair, 2, eps)[0] / std).item()
-    clamped = 1 / max(std, eps)
-    print(f"std {std:.0e}: gain {added:9,.0f} added,"
-          f" {clamped:9,.0f} clamped, {clamped / added - 1:.0%} apart")
-    assert abs(added * (std + eps) - 1) < 1e-9 and added < clamped
-# "eps clamps the std": sloppy
-
-# %% [markdown]
-# **"With one answer per prompt the advantage is zero and there is no gradient."** With the population std and an ε, yes. With
-# `torch.std` as it comes, one answer divides 0 by 0 and the whole batch is NaN. Nothing can be learned either way, so `rlnb`
-# refuses.
-
-# %% tags=["claim:G18"]
-import warnings
-
-one = torch.tensor([1.0])
-print("population", group_advantages(one, 1).tolist())
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")                    # torch warns too
-    nan = (one - one.mean()) / (one.std() + 1e-6)
-print("Bessel    ", nan.tolist())
-assert group_advantages(one, 1) == 0 and nan.isnan().all()
-try:
-    grpo(running_group().replace(num_generations=1))
-except ValueError as sentence:
-    print(sentence)
-# "With one answer per prompt the advantage is zero": conditional
-
-# %% [markdown]
-# **"The full loss is $A\log\pi$ plus KL; ratio and clip give that same loss."** The same *gradient*, on fresh data. Off-policy
-# each token is scaled by its ratio, or cut.
-
-# %% tags=["claim:C04"]
-from rlnb.objective import logprob
-
-plain_log = grpo.replace(surrogate=logprob())          # A log pi
-for name, b in (("on-policy ", fresh), ("off-policy", group)):
-    g = [torch.autograd.grad(o(b).loss, b.logprobs)[0].flatten()
-         for o in (grpo, plain_log)]
-    cosine = torch.cosine_similarity(*g, dim=0)
-    print(f"{name} largest difference {(g[0] - g[1]).abs().max():.4f},"
-          f" cosine {cosine:.4f}")
-    assert torch.allclose(*g, atol=1e-12) == (b is fresh)
-for ratio in (1.1, 1.5):
-    rho = torch.tensor(ratio, requires_grad=True)
-    torch.minimum(rho, rho.clamp(0.8, 1.2)).backward()  # A = 1
-    weight = (rho.grad * rho).item()                    # d / d log pi
-    print(f"ratio {ratio}: weight {weight:.1f}, under A log pi 1.0")
-    assert round(weight, 6) == (1.1 if ratio == 1.1 else 0.0)
-# "adding ratio and clip gives that same loss": wrong
+print("PPO -> GRPO\n" + str(difference(ZOO["ppo"], ZOO["grpo"])))
+score("grpo.1", "grpo.2", "grpo.3", "grpo.4", "grpo.5", "grpo.6")
 
 # %% [markdown]
 # ## Exercises
 #
-# **08.1 Derive** · 10 minutes · ●●○. Show that $|A_i|\le\sqrt{G-1}$ for any rewards (population std, $\varepsilon=0$), and say
-# when it is reached. What is the bound with Bessel?
+# **1 Derive** · 10 minutes. Any rewards, not only 0 and 1. How large can an advantage be in a group of $G$? Return the bound for a tensor of sizes.
 #
-# <details><summary>hint</summary>
+# <details><summary>hint</summary>Call yours x. The others sum to −x, and all squares together are G. When is their share of the squares smallest?</details>
+
+# %% tags=["exercise"]
+def my_bound(size):
+    return ...
+
+check.largest_advantage(my_bound)
+
+# %% [markdown]
+# **2 Implement** · 6 minutes. Many prompts at once: rewards come flat, `num_generations` rows to a prompt, one prompt after the other. Return flat z-scores.
 #
-# Put $A_1=x$. The other $G-1$ advantages sum to $-x$, and all squares together are $G$. What is the smallest
-# sum of squares that $G-1$ numbers with a given sum can have?
-# </details>
-#
-# **08.2 Predict, then run** · 3 minutes · ●○○. Rewards 1, 1, 0, 0. What happens to GRPO's advantages if you add 5 to
-# all rewards? Multiply all by 10? Turn one 0 into 0.5? And to Dr. GRPO's?
-#
-# <details><summary>hint</summary>
-#
-# Which of the three changes survive subtracting the mean? Which of those survive dividing by the std?
-# </details>
-#
-# **08.3 Predict, then run** · 5 minutes · ●●○. `running_batch()`, fresh data, no KL. What is the value of the loss under
-# the sequence mean? Under the token mean, with lengths 3, 5, 2, 6 and 4, 1, 7, 2?
-#
-# <details><summary>hint</summary>
-#
-# On-policy the loss is $-\sum_{i,t}c_{i,t}A_i$. Do the advantages of a group cancel when the long answers count more?
-# </details>
-#
-# **08.4 Implement** · 8 minutes · ●○○. The group's z-score, flat in, flat out, any number of prompts. Without scrolling up.
-#
-# <details><summary>hint</summary>
-#
-# One prompt a line: `view(-1, num_generations)`, and `keepdim=True` so that the line's mean and std broadcast. What does
-# `torch.std` divide by when you say nothing?
-# </details>
+# <details><summary>hint</summary>One prompt a line. What does torch.std divide by when you say nothing?</details>
 
 # %% tags=["exercise"]
 def my_group_advantages(rewards, num_generations):
-    """rewards (B,), rows kG ... kG+G-1 answer one prompt -> (B,)"""
     return ...
-
 
 check.group_advantages(my_group_advantages)
 
 # %% [markdown]
-# **08.5 Implement** · 5 minutes · ●○○. $k_3$ per token. Mind which policy stands on top.
-#
-# <details><summary>hint</summary>
-#
-# Write $d=\log\pi_\text{ref}-\log\pi_\theta$ once and use the same $d$ twice. At $d=0$ the value and its slope are 0.
-# </details>
+# **3 Find the silent bug** · 8 minutes. It passes its test on the running group, and the advantages of the whole batch sum to zero:
 
-# %% tags=["exercise"]
-def my_k3(logprobs, ref_logprobs):
-    """log-probabilities of the sampled tokens, any shape -> same shape"""
-    return ...
-
-
-check.k3(my_k3)
+# %%
+print(check.silent_bug_grpo.source)
 
 # %% [markdown]
-# **08.6 Implement** · 20 minutes · ●●●. The whole loss, to be minimised. Rewards may be all equal, what lies under the mask
-# may be anything, a row may have no token at all.
+# Write a test that this function fails and the right one passes.
 #
-# <details><summary>hint</summary>
+# <details><summary>hint</summary>One prompt cannot show it. What must be true inside every group?</details>
+
+# %% tags=["exercise"]
+def my_test(advantages):
+    return ...
+
+check.silent_bug_grpo(my_test)
+
+# %% [markdown]
+# **4 Make it survive** · 12 minutes. The loss above dies in a real batch: several prompts, a row without a single token, and padding that holds NaN or infinity. A
+# NaN under the mask must reach neither the value nor the gradient.
 #
-# Five steps: clean the padding, advantages per group, ratio with clip and min, $k_3$, mean inside each answer and then over
-# answers. `check.grpo_loss.hint` has a little more.
-# </details>
+# <details><summary>hint</summary>A where after exp is too late for the gradient. What can you replace before?</details>
 
 # %% tags=["exercise"]
 def my_grpo_loss(logprobs, old_logprobs, ref_logprobs, mask, rewards,
                  num_generations, epsilon, beta):
-    """(B, T) log-probabilities, (B, T) bool mask, (B,) rewards -> 0-d"""
     return ...
-
 
 check.grpo_loss(my_grpo_loss)
 
 # %% [markdown]
-# **08.7 Find the bug** · 8 minutes · ●●○. This passed its test on the running group, and in training the loss curve looked fine.
-# One assertion about the advantages exposes it. Which?
-
-# %% tags=["exercise"]
-def suspicious_advantages(rewards, num_generations, eps=1e-6):
-    r = rewards.view(-1, num_generations)
-    mean = r.mean(1).repeat(num_generations)
-    std = r.std(1, correction=0).repeat(num_generations)
-    return (rewards - mean) / (std + eps)
-
-
-print(four(suspicious_advantages(running_group().rewards, 4)))
-
-# %% [markdown]
-# <details><summary>hint</summary>
-#
-# One prompt cannot show it. Take `running_batch()` and think of what must be true inside every group.
-# </details>
-#
-# **08.8 Find the bug** · 5 minutes · ●●○. In place of $1/T_i$ somebody wrote `per_answer = (per_token * mask).mean(1)`. On the
-# running group the value is even 0, as it should be on fresh data. What is wrong, and why does the same answer weigh differently in another batch?
-#
-# <details><summary>hint</summary>
-#
-# What does `mean` divide by? Add ten columns of padding and compute again.
-# </details>
-#
-# All solved and run in [solutions/08_grpo.ipynb](solutions/08_grpo.ipynb).
-#
 # ## In the interview
 #
-# **How does GRPO drop the critic, and what does it cost?**
-# <details><summary>answer</summary>
+# A minute each, aloud, then unfold.
 #
-# Sample G answers per prompt and use their mean reward as the baseline: an estimate of V(prompt) with variance σ²/G. It saves a
-# second trained model, 16 bytes a parameter, and the critic's own learning problem. It costs G generated answers per prompt, gives
-# one advantage to all tokens of an answer (no credit inside it), needs an environment that can be asked the same prompt G times,
-# and learns nothing from groups that are all right or all wrong.
+# <details><summary><b>How does GRPO drop the critic, and what does it cost?</b></summary>
+#
+# It uses the mean reward of G answers to the same prompt as the baseline. That saves a second trained network. It costs G answers per prompt, gives one
+# advantage to all tokens of an answer, needs a prompt that can be asked G times, and learns nothing from groups that are all right or all wrong.
+# </details>
+# <details><summary><b>The group's mean contains your own reward. Is the gradient biased?</b></summary>
+#
+# Only in length. R minus the mean is (G − 1)/G times R minus the mean of the others, and the others are a legal baseline. So the direction is exact, and a
+# learning rate absorbs the factor. Dividing by the std is another matter: that is a choice and not derived.
+# </details>
+# <details><summary><b>What does dividing by the std do?</b></summary>
+#
+# It makes the rare side loud. A right answer gets √((1−p)/p), a wrong one −√(p/(1−p)). Inside a group only the length changes. Across groups the direction
+# of the batch's gradient turns towards uneven groups, and near-equal rewards are blown up to size one.
+# </details>
+# <details><summary><b>Write the loss on the whiteboard.</b></summary>
+#
+# Minus the mean over answers of the mean over each answer's own tokens of min(ρA, clip(ρ, 1−ε, 1+ε)A) − β k3. A is the group's z-score, the same for all tokens
+# of an answer; ρ is π over π_old per token; k3 is π_ref/π − 1 − log(π_ref/π). Say aloud: mask before exp, old log-probs carry no gradient.
+# </details>
+# <details><summary><b>Why is the KL in the loss, and why k3?</b></summary>
+#
+# In the reward it would pass through the group's mean and std and end as one number per answer. k3 is per token, never negative, and its mean is the KL from the
+# policy to the reference. As a loss its gradient follows the other direction of the KL (05); near the reference the difference is small.
+# </details>
+# <details><summary><b>What is in memory for PPO, for GRPO, for GRPO with a verifier?</b></summary>
+#
+# In bytes per parameter, at 16 for a trained model and 2 for a frozen one: 36, 20, 18, and 16 without a reference. So half, and not a quarter. Activations and the
+# sampler come on top.
+# </details>
+# <details><summary><b>My loss is 0 from the first step. Is it broken?</b></summary>
+#
+# No. On a fresh batch every ratio is 1 and the advantages of a group sum to zero; the gradient is not zero. Broken is a gradient norm of 0: all groups silent, or
+# everything masked.
+# </details>
+# <details><summary><b>Which group size?</b></summary>
+#
+# Start at 8 to 16 and look at the share of silent groups. One answer has nothing to be compared with. Two give ±1 whatever the gap. At a fixed number of answers
+# a larger group does not find more right answers on hard prompts; it costs prompts.
+# </details>
+# <details><summary><b>When would you still take PPO with a critic?</b></summary>
+#
+# When credit inside the answer matters: long horizons, many turns, rewards on the way; or when a state cannot be visited G times.
 # </details>
 #
-# **Write the loss on the whiteboard.**
-# <details><summary>answer</summary>
+# The sentences that one hears about GRPO, true or not: [statements 08](statements/08_grpo.ipynb). The exercises, solved: [solutions 08](solutions/08_grpo.ipynb).
 #
-# Minus the mean over answers, of the mean over each answer's own tokens, of min(ρA, clip(ρ, 1−ε, 1+ε)A) − β·k3. A is the group's z-score,
-# the same for all tokens; ρ = π/π_old per token; k3 = π_ref/π − 1 − log(π_ref/π). Say aloud: mask before exp, old log-probs carry no gradient,
-# with one update per batch ρ is 1 and the clip does nothing.
-# </details>
-#
-# **My loss is 0 from the first step. Is it broken?**
-# <details><summary>answer</summary>
-#
-# No. On-policy ρ = 1, and the advantages of a group sum to zero, so under the sequence mean the value is 0 while the gradient is not.
-# With KL the value starts at 0 and rises. Watch reward, share of mixed groups, gradient norm. If the gradient norm is 0: all groups have equal
-# rewards, or everything is masked.
-# </details>
-#
-# **Which std, and does it matter?**
-# <details><summary>answer</summary>
-#
-# The papers do not say. TRL and verl use Bessel (G−1), with ε 1e-4 and 1e-6; others the population std. The two differ by √(G/(G−1)), 1.15 at G = 4:
-# one constant, so it only shifts the balance with KL and entropy terms. Whether to divide at all is the real choice: it weights prompts by how
-# uneven they are. And Bessel at G = 1 is NaN.
-# </details>
-#
-# **GRPO's mean or RLOO's leave-one-out?**
-# <details><summary>answer</summary>
-#
-# r − mean = (G−1)/G · (r − mean of the others). Own reward included, the expected gradient shrinks by (G−1)/G and keeps its direction: a learning
-# rate. What really separates the two methods is the std, the clip, and the average over tokens. Never take the std of the others too:
-# in 1, 0, 0, 0 it is 0 and the advantage is 1/ε.
-# </details>
-#
-# **Group size: 1, 2, very large?**
-# <details><summary>answer</summary>
-#
-# 1: no comparison; 0, or NaN with Bessel. 2: a pairwise comparison, A = ±1 whatever the gap, mixed at most half of the time. Large: the baseline becomes
-# V(prompt), its noise factor 1 + 1/(G−1) is 1.14 at 8 and 1.02 at 64; what a large group really buys is a mixed group on hard prompts
-# (p = 0.01: 8 % at G = 8, 47 % at 64). Cost grows linearly. Start at 8 to 16; DeepSeekMath used 64.
-# </details>
-#
-# **Why k3, and why in the loss?**
-# <details><summary>answer</summary>
-#
-# Per token, never negative, mean equal to KL(π‖ref), small variance near the reference. In the loss because in the reward it would pass
-# through the group's mean and std and end up as one number per answer. The catch: unbiased as a value, but its gradient on samples of π is 1 − ref/π, which in expectation follows KL(ref‖π).
-# Close to the reference the difference is small. Many current recipes drop the term.
-# </details>
-#
-# **What is in memory for PPO, GRPO, GRPO with a verifier?**
-# <details><summary>answer</summary>
-#
-# At 16 bytes per trained and 2 per frozen parameter: PPO 36 (policy, critic, reference, reward model); GRPO 20; with a rule instead of a reward model 18;
-# without reference 16. 2.25 times from first to last, not four. The old policy is stored as log-probs, not weights. Add the sampler's copy and
-# activations.
-# </details>
-#
-# **What does the 1/T in each answer do?**
-# <details><summary>answer</summary>
-#
-# Each answer counts once, so a token of a long answer weighs less: a long wrong answer is punished less per token than a short one. Page 09
-# measures it, page 10 removes it.
-# </details>
-#
-# **When would you still take PPO?**
-# <details><summary>answer</summary>
-#
-# Long horizons where intermediate states are informative (the critic gives credit per token or turn), dense or graded rewards, few samples per prompt,
-# or an environment that cannot be reset to the same state G times.
-# </details>
-#
-# ## Recap
-#
-# The running group and its neighbour, on fresh data: the advantage of each answer, and below it what one of its tokens weighs in the
-# gradient ($c\cdot A$, with $c$ the aggregation weight; the last token, where PPO's GAE is one step). PPO is given a critic that says ½ everywhere. Dr. GRPO, with $L_{\max}=8$, is a preview.
-
-# %%
-def recap(b, label):
-    lengths = b.lengths.long()
-    last = (torch.arange(len(lengths)), lengths - 1)   # (row, token)
-    b = b.replace(old_logprobs=None,
-                  values=torch.full_like(b.completion_mask, 0.5))
-    print(label)
-    for name in ("reinforce", "rloo", "ppo", "grpo", "dr_grpo"):
-        out = ZOO[name](b)
-        A, c = out.advantages[last], out.weights[last]
-        print(f"{name:10s} A {four(A)}\n{'':9s} cA {four(c * A)}")
-
-
-recap(running_group(), "one prompt: rewards 1 1 0 0, lengths 3 5 2 6")
-print()
-recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
-
-# %% [markdown]
-# * The mean reward of $G$ answers replaces the critic. It knows the prompt, not the states after it.
-# * The std is a convention until you ask whether to divide at all; $|A|\le\sqrt{G-1}$; equal rewards teach nothing.
-# * $k_3$ sits in the loss, per token; the answer's mean comes before the group's.
-# * On fresh data, without KL, the loss is 0 and the gradient is not.
-# * 36 bytes a parameter become 20; a verifier and no KL make it 16; the price is $G$ answers per prompt.
-#
-# Next, [09](09_grpo_biases.ipynb): what the two divisors $s$ and $T_i$ do to easy prompts, near-equal rewards and long answers. The last two methods
-# of the table differ in exactly those, and in the KL:
-
-# %%
-from rlnb.objective import difference
-
-print(difference(ZOO["grpo"], ZOO["dr_grpo"]))
+# **Next: 09.** What do the two divisors, $s$ and $T_i$, do to easy prompts and long answers?

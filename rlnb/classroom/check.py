@@ -18,31 +18,40 @@ if TYPE_CHECKING:
 
 # Page -> module of rlnb/classroom/exercises -> its checks, in the order of the pages.
 PAGES = {
-    "01": {"divergence": ("kl_divergence", "cross_entropy", "silent_bug_one_scalar_loss")},
-    "02": {
+    "one_scalar_loss": {
+        "divergence": ("kl_divergence", "cross_entropy", "silent_bug_one_scalar_loss")
+    },
+    "reinforce": {
         "likelihood": ("token_logprobs",),
         "reinforce": ("reinforce_loss",),
         "groups": ("baseline_leave_one_out",),
     },
-    "03": {"baselines": ("optimal_baseline", "silent_bug_baselines")},
-    "04": {
-        "weighting": ("importance_estimate", "effective_sample_size"),
+    "baselines": {"baselines": ("optimal_baseline", "silent_bug_baselines")},
+    "importance_sampling": {"weighting": ("importance_estimate", "effective_sample_size")},
+    "kl": {
+        "kl": ("k3",),
+        "kl_slope": ("kl_slope",),
         "kl_reward": ("kl_in_reward", "silent_bug_kl"),
     },
-    "05": {
-        "clipping": ("surrogate_clip", "dual_clip"),
+    "ppo": {
         "ppo": ("surrogate_push", "silent_bug_ppo"),
-        "credit": ("gae",),
+        "clipping": ("surrogate_clip", "dual_clip"),
     },
-    "06": {"groups": ("group_advantages",), "kl": ("k3",), "grpo": ("grpo_loss",)},
-    "07": {
+    "critic": {"credit": ("gae",)},
+    "grpo": {
+        "groups": ("group_advantages",),
+        "largest_advantage": ("largest_advantage",),
+        "group_order": ("silent_bug_grpo",),
+        "grpo": ("grpo_loss",),
+    },
+    "grpo_biases": {
         "informative_groups": (
             "keep_informative",
             "silent_bug_grpo_biases",
             "name_this_grpo_biases",
         )
     },
-    "08": {
+    "dr_grpo": {
         "aggregation": (
             "token_mean",
             "constant_length",
@@ -51,8 +60,8 @@ PAGES = {
             "name_this_dr_grpo",
         )
     },
-    "09": {"dapo": ("overlong_penalty", "silent_bug_dapo", "name_this_dapo")},
-    "10": {
+    "dapo": {"dapo": ("overlong_penalty", "silent_bug_dapo", "name_this_dapo")},
+    "soft_trust_regions": {
         "soft_trust": ("cispo_loss", "sapo_gate"),
         "mass_moved": (
             "dppo_mask",
@@ -60,8 +69,10 @@ PAGES = {
             "name_this_soft_trust_regions",
         ),
     },
-    "11": {"sequence_level": ("sequence_ratio", "gspo_loss", "silent_bug_gspo", "name_this_gspo")},
-    "12": {
+    "gspo": {
+        "sequence_level": ("sequence_ratio", "gspo_loss", "silent_bug_gspo", "name_this_gspo")
+    },
+    "the_zoo": {
         "max_rl": ("max_rl_advantages",),
         "scaling": ("sigmoid_fit",),
         "retired_prompts": ("silent_bug_the_zoo",),

@@ -2,7 +2,7 @@
 
     python -m rlnb.classroom.workspace open [FLAGS]    copy what is missing, start JupyterLab on 00
     python -m rlnb.classroom.workspace copy            only copy what is missing
-    python -m rlnb.classroom.workspace fresh 06        a new copy of page 08; your old one is kept
+    python -m rlnb.classroom.workspace fresh 06        a new copy of page 06; your old one is kept
     python -m rlnb.classroom.workspace fresh ppo       the same, by name
     python -m rlnb.classroom.workspace fresh --all     a new copy of every page you did not touch
 

@@ -43,6 +43,9 @@ def fingerprint(exercise, candidate):
 def test_these_exercises_are_offered():
     assert {one.exercise.name for one in CHECKS} == {
         "token_logprobs",
+        "kl_slope",
+        "largest_advantage",
+        "surrogate_push",
         "reinforce_loss",
         "baseline_leave_one_out",
         "group_advantages",
@@ -298,7 +301,7 @@ def test_every_mistake_with_a_sentence_belongs_to_an_exercise(module):
 
 def test_each_page_of_the_table_calls_its_checks():
     for page, modules in check.PAGES.items():
-        (twin,) = TWINS.glob(f"{page}_*.py")
+        (twin,) = TWINS.glob(f"??_{page}.py")
         text = twin.read_text(encoding="utf-8")
         for names in modules.values():
             for name in names:

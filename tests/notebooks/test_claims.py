@@ -6,8 +6,9 @@ and gives the verdict:
 
     # "A ratio of 1.5 is 30 % more likely": wrong
 
-and every number of the entry's `number` and `fair` stands in the cell or in what it printed, or is
-listed under `cited_numbers`. The rules are the functions below (each returns a list of sentences,
+On a statements page the next code cell says it to the learner: `settle("A03", "false")`. And every
+number of the entry's `number` and `fair` stands in the cell or in what it printed, or is listed
+under `cited_numbers`. The rules are the functions below (each returns a list of sentences,
 empty when all is well), so that the second half of this file can show each of them failing.
 """
 
@@ -30,11 +31,13 @@ ROOT = Path(__file__).resolve().parents[2]
 CLAIMS = ROOT / "data" / "claims.yaml"
 NOTEBOOKS = ROOT / "notebooks"
 TEXT = NOTEBOOKS / "text"
+PAGE = "[0-9][0-9]_*"
 
 COURSE = (
-    "00_start_here 01_one_scalar_loss 02_reinforce 03_baselines 04_importance_sampling 06_ppo "
-    "08_grpo 09_grpo_biases 10_dr_grpo 11_dapo 12_soft_trust_regions 13_gspo 14_the_zoo "
-    "15_preferences 16_rewards 17_evaluation 18_agents 19_systems 20_interview 21_grpo_for_real"
+    "00_start_here 01_one_scalar_loss 02_reinforce 03_baselines 04_importance_sampling 05_kl "
+    "06_ppo 07_critic 08_grpo 09_grpo_biases 10_dr_grpo 11_dapo 12_soft_trust_regions 13_gspo "
+    "14_the_zoo 15_preferences 16_rewards 17_evaluation 18_agents 19_systems 20_interview "
+    "21_grpo_for_real"
 ).split()
 WRITTEN = [page for page in COURSE if (TEXT / f"{page}.py").exists()]
 SECTIONS = {
@@ -51,6 +54,9 @@ SECTIONS = {
     "H": 18,
     "M": 16,
 }
+VERDICTS_SAID = {
+    "true": "true", "conditional": "it depends", "sloppy": "it depends", "wrong": "false",
+}  # fmt: skip
 VERDICTS = {"true", "conditional", "sloppy", "wrong", "paper"}
 REQUIRED = {"id", "statement", "verdict", "fair", "page", "meets"}
 OPTIONAL = {"fails_when", "holds_when", "number", "citation", "cited_numbers"}
@@ -68,9 +74,10 @@ class Cell:
     code: bool
     tags: tuple[str, ...]
     source: str
+    folder: str = ""  # "statements/" for a page of statements
 
     def __str__(self):
-        return f"{self.page}.py line {self.line}"
+        return f"{self.folder}{self.page}.py line {self.line}"
 
 
 HEADER = re.compile(r"^# %%(?P<rest>.*)$")
@@ -79,7 +86,7 @@ ASSERT = re.compile(r"^\s*(assert\b|torch\.testing\.assert_|np\.testing\.assert_
 ARXIV = re.compile(r"\d{4}\.\d{4,5}")
 
 
-def cells_of(page, text):
+def cells_of(page, text, folder=""):
     """The cells of one py:percent text, in order; what stands before the first header is none."""
     cells, start, rest, body = [], 0, None, []
     for number, line in enumerate([*text.splitlines(), "# %%"], 1):
@@ -91,7 +98,7 @@ def cells_of(page, text):
             found = TAGS.search(rest)
             code = not re.match(r"[^\[]*\[(markdown|md|raw)\]", rest)
             tags = tuple(json.loads(found[1])) if found else ()
-            cells.append(Cell(page, start, code, tags, "\n".join(body)))
+            cells.append(Cell(page, start, code, tags, "\n".join(body), folder))
         start, rest, body = number, header["rest"], []
     return cells
 
@@ -188,15 +195,20 @@ def tag_problems(claims, cells, pages):
 
 
 VERDICT_LINE = re.compile(r'^# "(?P<quote>.+)": (?P<verdict>[a-z]+)$', re.MULTILINE)
+SETTLED = re.compile(r'^settle\("(?P<name>\w+)", "(?P<word>[a-z ]+)"\)$', re.MULTILINE)
 
 
 def verdict_problems(claims, cells):
-    """Where a deciding cell does not say, of each of its statements, what became of it."""
+    """Where a deciding cell, or the one after it, does not say what became of its statements."""
     out, by_id = [], {c["id"]: c for c in claims}
-    for cell in cells:
+    for index, cell in enumerate(cells):
         names = [tag.partition(":")[2] for tag in cell.tags if tag.startswith("claim:")]
+        names = [n for n in names if n in by_id]
+        if cell.folder:
+            out += settle_problems(by_id, names, cells, index)
+            continue
         lines = VERDICT_LINE.findall(cell.source)
-        for name in (n for n in names if n in by_id):
+        for name in names:
             statement = by_id[name]["statement"]
             said = [verdict for quote, verdict in lines if quote in statement]
             if said != [by_id[name]["verdict"]]:
@@ -211,6 +223,26 @@ def verdict_problems(claims, cells):
                     f'{cell}: "{quote}" is quoted from {owners or "no statement"}; expected a piece'
                     f" of {' or '.join(names) or 'none'} of {SHORTEST_QUOTE} letters or more"
                 )
+    return out
+
+
+def settle_problems(by_id, names, cells, index):
+    """On a page of statements: the sentence before the deciding cell, the verdict right after."""
+    out, cell = [], cells[index]
+    before = "\n".join(c.source for c in cells[:index] if c.code)
+    after = next((c.source for c in cells[index + 1 :] if c.code), "")
+    settled = dict(SETTLED.findall(after))
+    for name in names:
+        word = VERDICTS_SAID[by_id[name]["verdict"]]
+        if settled.get(name) != word:
+            found = settled.get(name, "nothing")
+            out.append(
+                f'{cell}: the next code cell must say settle("{name}", "{word}"), found {found}'
+            )
+        if f'statement("{name}")' not in before:
+            out.append(f'{cell}: no cell before it says statement("{name}")')
+    if names and SETTLED.search(cell.source):
+        out.append(f"{cell}: settle prints the fair sentence; it stands in a cell of its own")
     return out
 
 
@@ -265,7 +297,8 @@ def literal_problems(cell):
 def load_outputs():
     """(page, statement) -> source and printed text of its cell in the built page."""
     found = {}
-    for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")):
+    paths = [*NOTEBOOKS.glob(PAGE + ".ipynb"), *NOTEBOOKS.glob("statements/" + PAGE + ".ipynb")]
+    for path in sorted(paths):
         for cell in nbformat.read(path, as_version=4).cells:
             for tag in cell.metadata.get("tags", []):
                 if tag.startswith("claim:"):
@@ -288,8 +321,13 @@ def load_claims():
 
 @cache
 def load_cells():
-    texts = {p.stem: p.read_text(encoding="utf-8") for p in sorted(TEXT.glob("[0-9][0-9]_*.py"))}
-    return {page: cells_of(page, text) for page, text in texts.items()}
+    """Page -> its cells, the lesson's before those of its page of statements."""
+    out = {}
+    for folder, texts in (("", TEXT), ("statements/", NOTEBOOKS / "statements" / "text")):
+        for path in sorted(texts.glob(PAGE + ".py")):
+            text = path.read_text(encoding="utf-8")
+            out.setdefault(path.stem, []).extend(cells_of(path.stem, text, folder))
+    return out
 
 
 def report(problems):
@@ -374,7 +412,8 @@ def test_swapping_the_tags_of_two_cells_is_caught_for_every_neighbour():
     for page, cells in load_cells().items():
         deciding = [c for c in cells if any(t.startswith("claim:") for t in c.tags)]
         for first, second in zip(deciding, deciding[1:], strict=False):
-            swapped = [replace(first, tags=second.tags), replace(second, tags=first.tags)]
+            changed = {first: second.tags, second: first.tags}
+            swapped = [replace(c, tags=changed.get(c, c.tags)) for c in cells]
             assert verdict_problems(load_claims(), swapped), f"{page}: {first.tags}, {second.tags}"
 
 
@@ -382,6 +421,10 @@ def test_changing_any_verdict_is_caught():
     for claim in decided():
         cells = load_cells()[claim["page"]]
         for other in VERDICTS - {"paper", claim["verdict"]}:
+            words = VERDICTS_SAID[other], VERDICTS_SAID[claim["verdict"]]
+            settled = any(f'settle("{claim["id"]}"' in cell.source for cell in cells)
+            if settled and words[0] == words[1]:
+                continue  # "it depends" is said of a sloppy and of a conditional statement
             changed = [c | {"verdict": other} if c is claim else c for c in load_claims()]
             assert verdict_problems(changed, cells), f"{claim['id']} called {other}"
 

@@ -15,7 +15,7 @@ from rlnb.classroom.workspace import COPIED
 README = ROOT / "README.md"
 START = NOTEBOOKS / "00_start_here.ipynb"
 LINK = re.compile(r"\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)|\b(?:src|href)=[\"']([^\"']+)[\"']")
-COURSE = 20
+COURSE = 22
 
 
 def markdown(path: Path) -> str:

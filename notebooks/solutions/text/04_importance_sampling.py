@@ -18,7 +18,7 @@ from rlnb import check
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 1 · Nine ones and a nine
+# ## 1 Nine ones and a nine
 #
 # $18^2/(9\cdot1+81)=324/90=3.6$: one large weight costs almost two thirds of the samples. Multiplying all weights by 100 multiplies both sides of the fraction by
 # 10,000: still 3.6.
@@ -31,7 +31,7 @@ for scale in (1, 100):
     assert math.isclose(worth, 3.6)
 
 # %% [markdown]
-# ## 2 · The weighted estimate
+# ## 2 The weighted estimate
 
 # %% tags=["solution"]
 def my_importance_estimate(values, log_p, log_q):
@@ -50,7 +50,7 @@ def self_normalised(values, log_p, log_q):
 check.importance_estimate(self_normalised)
 
 # %% [markdown]
-# ## 3 · Effective sample size
+# ## 3 Effective sample size
 #
 # A common factor cancels, so let it be one over the sum: that is what `softmax` does, without overflow.
 
@@ -62,7 +62,7 @@ def my_effective_sample_size(log_weights):
 check.effective_sample_size(my_effective_sample_size)
 
 # %% [markdown]
-# ## 4 · The variance of a product
+# ## 4 The variance of a product
 #
 # $$\begin{aligned}
 # \mathbb E\big[\textstyle(\prod_t\rho_t)^2\big]&=\textstyle\prod_t\mathbb E[\rho_t^2]=\prod_t(1+\chi_t^2)&&\text{independent tokens}\\

@@ -17,7 +17,7 @@ from rlnb import check
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 1 · One slope for both directions
+# ## 1 One slope for both directions
 #
 # Write $\ell=\log\pi-\log\pi_\text{ref}$. The mean gradient of a loss $k(\ell)$ on fresh samples is $\mathbb E_\pi[k'(\ell)\,\nabla\log\pi]$. First the true gradients:
 #
@@ -67,7 +67,19 @@ for name, found, wanted in (
     assert torch.allclose(found, wanted, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# ## 2 · KL in the reward
+# ## 2 k3
+
+# %% tags=["solution"]
+def my_k3(logprobs, ref_logprobs):
+    d = ref_logprobs - logprobs                        # log(ref / pi)
+    return torch.expm1(d) - d
+
+check.k3(my_k3)
+
+# %% [markdown]
+# $\ell=-d$, so $e^{-\ell}-1+\ell$ is $e^d-1-d$. `expm1` keeps the digits where the two log-probabilities are close.
+#
+# ## 3 KL in the reward
 
 # %% tags=["solution"]
 def my_kl_in_reward(rewards, logprobs, ref_logprobs, mask, beta):
@@ -82,7 +94,7 @@ check.kl_in_reward(my_kl_in_reward)
 # %% [markdown]
 # `mask.sum(1) - 1` finds the last token only while nothing is masked in the middle. And `where` comes before the product with β, since nan times 0 is nan.
 #
-# ## 3 · The silent bug
+# ## 4 The silent bug
 #
 # At the start of a run the policy *is* the reference, so whatever the temperature the penalty is 0.
 

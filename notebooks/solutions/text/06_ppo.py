@@ -17,7 +17,7 @@ from rlnb import check
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 1 · The push on each token
+# ## 1 The push on each token
 #
 # Let $A>0$. Then $\min(\rho A,\mathrm{clip}(\rho)A)=A\min(\rho,\mathrm{clip}(\rho))$. For $\rho\le1+\epsilon$ the smaller factor is ρ: inside the band the two agree, and
 # below it the clip is the larger, $1-\epsilon>\rho$. For $\rho>1+\epsilon$ it is the constant $1+\epsilon$.
@@ -56,10 +56,11 @@ print(f"silent: {(by_hand == 0).sum()} of {len(A)}")
 assert torch.allclose(by_hand, logp.grad, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# The value without `minimum` follows from the same two conditions: where a token is silent it is a constant, the edge times $A$. And the clip fraction is one line more,
-# `(risen_good | fallen_bad).mean()` over the tokens of the mask, which cannot forget the sign of $A$.
+# ## 2 The value without `minimum`
+#
+# The same two conditions: where a token is silent its value is a constant, the edge times $A$.
 
-# %%
+# %% tags=["solution"]
 def my_surrogate_clip(ratio, advantage, epsilon):
     low, high = 1 - epsilon, 1 + epsilon
     risen_good = (advantage > 0) & (ratio > high)
@@ -71,7 +72,9 @@ def my_surrogate_clip(ratio, advantage, epsilon):
 check.surrogate_clip(my_surrogate_clip)
 
 # %% [markdown]
-# ## 2 · The dual clip
+# Written like this the clip fraction is one line more: `(risen_good | fallen_bad)`, averaged over the tokens of the mask. It cannot forget the sign of $A$.
+#
+# ## 3 The dual clip
 
 # %% tags=["solution"]
 def my_dual_clip(ratio, advantage, epsilon, c):
@@ -84,7 +87,7 @@ check.dual_clip(my_dual_clip)
 # %% [markdown]
 # The `where` matters. Where $A>0$ the maximum with $cA$ would lift every token to the constant $cA$, above its clip, and leave no gradient at all.
 #
-# ## 3 · The silent bug
+# ## 4 The silent bug
 #
 # Ask for one number in one corner. A bad token that rose to 1.5 counts in full: −1.5, not −1.2.
 

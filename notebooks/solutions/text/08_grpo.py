@@ -18,7 +18,7 @@ from rlnb.toys import running_batch
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 1 · The bound
+# ## 1 The bound
 #
 # With the population std the advantages satisfy $\sum_j A_j=0$ and $\sum_j A_j^2=G$. Fix $A_1=x$. The others sum to $-x$, and $G-1$ numbers with a given sum have the
 # smallest sum of squares when they are equal:
@@ -52,7 +52,7 @@ for G in (2, 4, 8, 16, 64):
     assert torch.isclose(bessel, torch.tensor((G - 1) / G**0.5))
 
 # %% [markdown]
-# ## 2 · The z-score
+# ## 2 The z-score
 
 # %% tags=["solution"]
 def my_group_advantages(rewards, num_generations):
@@ -66,7 +66,7 @@ check.group_advantages(my_group_advantages)
 # %% [markdown]
 # With `r.std(1, keepdim=True)` the check accepts it too, and says whose convention it is.
 #
-# ## 3 · The silent bug
+# ## 3 The silent bug
 #
 # `mean.repeat(4)` lays out $\bar R_1,\bar R_2,\bar R_1,\bar R_2,\dots$; the rows come as four answers of prompt 1, then four of prompt 2. With one prompt there is
 # nothing to mix up. With two, answers are measured against the wrong prompt. What must hold in every group is that the advantages sum to zero.
@@ -96,16 +96,7 @@ assert abs(sums.sum()) < 1e-9 < sums.abs().min()
 # %% [markdown]
 # The mend is `repeat_interleave`, or better no repeating at all: stay in shape (P, G) and let broadcasting do it.
 #
-# ## 4 · A loss that survives
-#
-# A piece of it first, $k_3$ of page 05. `expm1` keeps the digits where the two log-probs are close.
-
-# %% tags=["solution"]
-def my_k3(logprobs, ref_logprobs):
-    d = ref_logprobs - logprobs                        # log(ref / pi)
-    return torch.expm1(d) - d
-
-check.k3(my_k3)
+# ## 4 A loss that survives
 
 # %% tags=["solution"]
 def my_grpo_loss(logprobs, old_logprobs, ref_logprobs, mask, rewards,
@@ -115,7 +106,9 @@ def my_grpo_loss(logprobs, old_logprobs, ref_logprobs, mask, rewards,
     A = my_group_advantages(rewards, num_generations)[:, None]   # (B, 1)
     rho = (lp - old).exp()                             # (B, T)
     clipped = rho.clamp(1 - epsilon, 1 + epsilon)
-    worth = torch.minimum(rho * A, clipped * A) - beta * my_k3(lp, ref)
+    d = ref - lp                                       # log(ref / pi)
+    k3 = torch.expm1(d) - d
+    worth = torch.minimum(rho * A, clipped * A) - beta * k3
     worth = torch.where(mask, worth, 0.0)
     return -(worth.sum(1) / mask.sum(1).clamp(min=1)).mean()
 

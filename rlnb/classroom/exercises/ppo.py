@@ -8,7 +8,7 @@ from rlnb.classroom.checking.exercise import Exercise, Probe, mistake
 from rlnb.classroom.checking.silent_bug import SilentBug
 from rlnb.classroom.exercises.clipping import surrogate_clip
 
-__all__ = ["SILENT_BUG_PPO", "SURROGATE_PUSH", "surrogate_push"]
+__all__ = ["SILENT_BUG_PPO", "SURROGATE_PUSH", "surrogate", "surrogate_push"]
 
 
 def surrogate_push(ratio: torch.Tensor, advantage: torch.Tensor, epsilon: float) -> torch.Tensor:
@@ -38,7 +38,10 @@ def _wrong_corners(ratio, advantage, epsilon):
     return torch.where(back, 0.0, ratio * advantage)
 
 
-@mistake("this is the value of the objective; its slope in log pi was asked for")
+@mistake(
+    "this is the value of the objective; its slope in log pi was asked for: 0 where the value "
+    "is a constant"
+)
 def _value(ratio, advantage, epsilon):
     return surrogate_clip(ratio, advantage, epsilon)
 
@@ -51,15 +54,6 @@ def _upper_side_only(ratio, advantage, epsilon):
 @mistake("this is the loss's push; the objective is maximised: drop the minus")
 def _minimised(ratio, advantage, epsilon):
     return -surrogate_push(ratio, advantage, epsilon)
-
-
-@mistake("outside you return the value at the edge: clip(r) A is a constant there, its slope 0")
-def _edge(ratio, advantage, epsilon):
-    return torch.where(
-        surrogate_push(ratio, advantage, epsilon) == 0,
-        ratio.clamp(1 - epsilon, 1 + epsilon) * advantage,
-        ratio * advantage,
-    )
 
 
 def _probe(label: str, ratio: list[float], advantage: list[float], epsilon: float = 0.2) -> Probe:
@@ -87,16 +81,20 @@ SURROGATE_PUSH = Exercise(
         _value,
         _upper_side_only,
         _minimised,
-        _edge,
     ),
     hint="Which of the two terms is the smaller, in each of three regions and for each sign? Does "
     "that term contain theta? And d r / d log pi is r.",
 )
 
 
-def _pessimist(ratio, advantage, epsilon=0.2):
-    raw, clipped = ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
-    return torch.where(advantage >= 0, torch.min(raw, clipped), torch.max(raw, clipped))
+# The page prints it: laid out as a page is, not as the package.
+# fmt: off
+def surrogate(ratio, advantage, epsilon=0.2):
+    raw = ratio * advantage
+    cut = ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
+    return torch.where(advantage >= 0, torch.min(raw, cut),
+                       torch.max(raw, cut))
+# fmt: on
 
 
 def _right(ratio, advantage, epsilon=0.2):
@@ -106,7 +104,7 @@ def _right(ratio, advantage, epsilon=0.2):
 SILENT_BUG_PPO = SilentBug(
     "silent_bug_ppo",
     _right,
-    _pessimist,
+    surrogate,
     "For A < 0 the max takes the flat branch above the band: a bad token that rose is never "
     "pulled back. The mean reward hardly shows it, because most tokens are inside.",
     hint="Ask for a value or a slope in one corner, not for a reward curve.",

@@ -1,0 +1,642 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 05 · KL: how far may the policy go?
+#
+# **After this page** you can read a KL off samples, say which form of the penalty pushes which way, and say what a trust region adds.
+#
+# 35 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) · Schulman 2020,
+# *Approximating KL divergence* (joschu.net/blog); Tang & Munos 2025, [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
+#
+# **Recall.** Say each answer aloud, then unfold.
+#
+# <details><summary>1. Samples come from π. What is the mean of ∇log π over them?</summary>0: it is the gradient of the sum of all probabilities, and that sum is always 1 (02).</details>
+# <details><summary>2. Each sample earns a reward. Which gradient raises its mean?</summary>The mean of reward × ∇log π, the reward held constant (02).</details>
+# <details><summary>3. The samples are from an older policy. What repairs a mean over them?</summary>The ratio ρ = π / π_old in front (04).</details>
+
+# %% tags=["setup"]
+import torch
+from rlnb import ZOO, check
+from rlnb.classroom.explorers import kl_leash, kl_pull
+from rlnb.classroom.lesson import predict, reveal, score, task
+from rlnb.classroom.pictures import kl as pictures, pipeline, token_grid
+from rlnb.objective import difference, kl_in_reward, k3 as k3_term
+from rlnb.toys import SequencePolicy, running_group
+torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
+
+# %% [markdown]
+# ## One number, logged and penalised
+#
+# Training on a reward takes the policy away from the model it began as, the **reference**. We log how far, as a KL, and we penalise it with a coefficient β, so
+# that it keeps what the reference could do. The penalty can enter in two places:
+
+# %%
+pipeline.pipeline("rewards", "loss", caption=(
+    "In the reward the penalty is a number that an answer earns. In the "
+    "loss it is a term of its own, and autograd goes through it."))
+
+# %% [markdown]
+# One prompt, three answers; they pay 1, ½ and 0. The reference rarely gives the best one. From a sampled answer we take the **log-ratio**
+# $\ell=\log\pi-\log\pi_\text{ref}$. Its mean over samples of $\pi$ is $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$, by definition. As an estimate it is called $k_1$.
+
+# %%
+ref = torch.tensor([0.1, 0.3, 0.6])          # the reference: where we start
+R = torch.tensor([1.0, 0.5, 0.0])            # what the three answers pay
+
+def k1(ell): return ell
+
+def kl(log_pi, log_ref=ref.log()):
+    return (log_pi.exp() * (log_pi - log_ref)).sum(-1)
+
+# %%
+def train(k, place, beta, n=400, updates=150, lr=0.5):
+    """Per update: KL(pi || ref), and the batch's mean of k; n seeds."""
+    dice = torch.Generator().manual_seed(0)
+    z, path = ref.log().repeat(n, 1), []
+    for _ in range(updates + 1):
+        z = z.detach().requires_grad_()
+        log_pi = z.log_softmax(1)
+        p = log_pi.detach().exp()
+        y = torch.multinomial(p, 16, replacement=True, generator=dice)
+        log_y = log_pi.gather(1, y)
+        penalty = k(log_y - ref.log()[y])                    # (n, 16)
+        path.append(torch.stack([kl(log_pi), penalty.mean(1)]).detach())
+        reward = R[y]
+        if place == "reward":
+            reward, penalty = reward - beta * penalty.detach(), 0.0
+        A = reward - reward.mean(1, keepdim=True)
+        loss = (beta * penalty - A * log_y).mean(1).sum()
+        z = z - lr * torch.autograd.grad(loss, z)[0]
+    return torch.stack(path, dim=1)                 # (2, updates + 1, n)
+
+# %% [markdown]
+# Without a penalty the policy ends almost entirely on the best answer. What we want is the most of reward minus ½ KL, and that is at 0.30 nats (why: further down).
+
+# %%
+wanted = kl((ref.log() + R / 0.5).log_softmax(0)).item()
+free = train(k1, "loss", 0.0)
+pictures.runs({"no penalty": free[0]}, wanted, logged=free[1, :, 0],
+              caption="Thick: the true KL, mean of 400 seeds. Dots: what "
+                      "one seed logs, the mean of k1 over 16 answers.")
+
+# %% [markdown]
+# The log is right: noisy at first, even below 0, and correct on average. So we put the number that we log into the loss, with β = ½. Autograd does the rest.
+
+# %%
+predict("kl.1", "Where does the KL end, on average?",
+        ["near 0.3: that is what the loss asks for",
+         "about 1: it helps, but sixteen samples are few",
+         "about 2.2, as if there were no penalty",
+         "near 0: β = ½ is strong"])
+
+# %%
+in_loss, _ = train(k1, "loss", 0.5)
+in_reward, _ = train(k1, "reward", 0.5)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal(
+    "kl.1", "about 2.2, as if there were no penalty",
+    f"{in_loss[-1].mean():.2f} with the penalty, {free[0, -1].mean():.2f} "
+    f"without. The same number in the reward: {in_reward[-1].mean():.2f}.",
+    pictures.runs({"no penalty": free[0], "k1 in the loss": in_loss,
+                   "k1 in the reward": in_reward}, wanted, caption=(
+        "Same estimate, same β, same 16 answers an update. In the loss it "
+        "does nothing; in the reward it lands where it should.")))
+
+# %% [markdown]
+# The logged number is right, and its gradient is useless. It happens: "the current kl1 estimator will completely ignore the ref_logprobs", a user wrote to
+# [open-instruct](https://github.com/allenai/open-instruct/pull/535) in 2025. So a KL is two questions: is the **value** right, and is the **push**
+# right? (The push is minus the gradient: where the penalty moves the policy.)
+#
+# ## The value
+#
+# Here are the sixteen tokens that every page carries: what the reference gave them, what the policy gives them now.
+
+# %%
+batch = running_group()
+mask = batch.mask
+ell16 = (batch.logprobs - batch.ref_logprobs).detach()       # (4, 6)
+token_grid.probability_grid(
+    batch.replace(old_logprobs=batch.ref_logprobs),
+    outside=mask & (ell16 < 0),
+    caption="Reference → policy, and π/π_ref. Bold: the six tokens that "
+            "the reference liked better. Their k1 is negative.")
+
+# %% [markdown]
+# A KL is never negative, a sample of $k_1$ may be. John Schulman's note of 2020 offers two others:
+#
+# $$k_1=\ell,\qquad k_2=\tfrac12\ell^2,\qquad k_3=e^{-\ell}-1+\ell$$
+#
+# * $k_3\ge0$, and 0 only at $\ell=0$: the exponential lies above its tangent, $e^{-\ell}\ge1-\ell$.
+# * Its mean is right, because what was added to $k_1$ has mean 0: $\mathbb E_\pi[e^{-\ell}]=\sum_y\pi(y)\frac{\pi_\text{ref}(y)}{\pi(y)}=1$.
+# * $k_2$ is biased, and near the reference only a little.
+
+# %%
+def k2(ell): return ell**2 / 2
+def k3(ell): return torch.expm1(-ell) + ell     # exp(-l) - 1 + l
+
+print("mean over the sixteen tokens:", *[
+    f"{k.__name__} {k(ell16[mask]).mean():.3f}" for k in (k1, k2, k3)])
+pictures.estimators(ell16[mask])
+
+# %% [markdown]
+# Libraries call $k_3$ the *low-variance* estimate (`low_var_kl`). Take two normal distributions, the textbook case: one $k_3$ scatters less than one $k_1$ up to
+# 0.63 nats.
+
+# %%
+predict("kl.2", "And for next-token distributions, softmaxes over 1,000 "
+        "tokens? Up to which KL is k3 the quieter one?",
+        ["always", "about 0.6 nats there too",
+         "more: a softmax has no tails like a Gaussian's",
+         "no such number: it depends on how the policy left"])
+
+# %%
+def share(log_pi, log_ref):
+    """KL, and the std of one k3 over that of one k1; rows are policies."""
+    p, ell = log_pi.exp(), log_pi - log_ref
+    def std(k):
+        return ((p * k**2).sum(-1) - (p * k).sum(-1)**2).sqrt()
+    return kl(log_pi, log_ref), std(k3(ell)) / std(ell)
+
+far = torch.linspace(0.01, 1, 150)[:, None]
+ways = {"sharpened, temperature to 0.2": lambda z, _: z / (1 - 0.8 * far),
+        "one token in three rewarded":
+            lambda z, u: z + 12 * far * (u < 1 / 3),
+        "flattened, temperature to 10": lambda z, _: z * (1 - 0.9 * far)}
+roads = {name: [] for name in ways}
+for seed in range(10):
+    dice = torch.Generator().manual_seed(seed)
+    z = 3 * torch.randn(1000, generator=dice)
+    u = torch.rand(1000, generator=dice)
+    for name, leave in ways.items():
+        moved = leave(z, u).log_softmax(-1)
+        roads[name].append(share(moved, z.log_softmax(-1)))
+
+cross = {name: sorted(x[y > 1][0].item() for x, y in some)
+         for name, some in roads.items()}          # where k3 gets noisier
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal(
+    "kl.2", "no such number: it depends on how the policy left",
+    "k3 becomes the noisier one at " + "; ".join(
+        f"{x[0]:.2f} to {x[-1]:.2f} nats ({name.split(',')[0]})"
+        for name, x in cross.items()) + ".",
+    pictures.noise(roads))
+
+# %% [markdown]
+# Close enough to the reference $k_3$ is the quieter one in all thirty. How close differs a hundredfold. It fails through rare tokens: one that the reference likes
+# and the policy hardly ever draws has a huge $e^{-\ell}$, and sharpening makes many of those. Then a log shows a spike (statements page).
+#
+# <details><summary>One level deeper: k3 is a control variate</summary>
+#
+# $k_1+\lambda(e^{-\ell}-1)$ has the right mean for every λ, since the bracket has mean 0 (a baseline, as in 03). $k_3$ is λ = 1: never negative, and not tuned for
+# least variance. Near the reference $e^{-\ell}-1\approx-\ell$, so λ = 1 cancels $k_1$'s noise to first order and leaves $\tfrac12\ell^2$. Far away $e^{-\ell}$ is the
+# larger noise, and a smaller λ would do better.
+# </details>
+#
+# ## The push
+#
+# $k_3$ has the right mean, is never negative and mostly quiet. GRPO's paper puts it into the loss ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
+
+# %%
+predict("kl.3", "On fresh samples, what is k3's mean gradient as a loss?",
+        ["that of KL(π‖π_ref), whose value it estimates",
+         "that of KL(π_ref‖π), the other direction",
+         "0, like k1's", "none of these"])
+
+# %%
+away = ref.log() + 3 * R                      # logits of a moved policy
+
+def mean_gradient(k, place="loss", q=None, ratio="none", z=away):
+    """Over all answers, weighted by the chance q that each was written."""
+    z = z.clone().requires_grad_()
+    log_pi = z.log_softmax(0)
+    q = log_pi.detach().exp() if q is None else q
+    rho = (log_pi - q.log()).exp()
+    weight = {"none": 1, "constant": rho.detach(), "full": rho}[ratio]
+    penalty = k(log_pi - ref.log())
+    if place == "reward":                     # a number times grad log pi
+        penalty = penalty.detach() * log_pi
+    return torch.autograd.grad((q * weight * penalty).sum(), z)[0]
+
+def gradient(function, z=away):
+    z = z.clone().requires_grad_()
+    return torch.autograd.grad(function(z.log_softmax(0)), z)[0]
+
+reverse = gradient(kl)
+forward = gradient(lambda log_pi: kl(ref.log(), log_pi))
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal(
+    "kl.3", "that of KL(π_ref‖π), the other direction",
+    "The value of one KL, and the gradient of the other.",
+    pictures.which_gradient(
+        {"KL(π‖π_ref)": reverse, "k3 in the loss": mean_gradient(k3),
+         "KL(π_ref‖π)": forward},
+        caption="On every answer k3 stands as high as KL(π_ref‖π). "
+                "Over all answers, weighted by their chance under π."))
+
+# %% [markdown]
+# Why? First the true gradient, line by line.
+#
+# $$\begin{aligned}
+# \nabla\,\mathrm{KL}(\pi\,\|\,\pi_\text{ref})&=\nabla\textstyle\sum_y\pi(y)\,\ell(y)&&\text{definition}\\
+# &=\textstyle\sum_y\ell\,\nabla\pi+\sum_y\pi\,\nabla\ell&&\text{product rule}\\
+# &=\mathbb E_\pi[\ell\,\nabla\log\pi]+\mathbb E_\pi[\nabla\log\pi]&&\nabla\pi=\pi\nabla\log\pi;\ \pi_\text{ref}\text{ is constant}\\
+# &=\mathbb E_\pi[\ell\,\nabla\log\pi]&&\mathbb E_\pi[\nabla\log\pi]=0\ (02)
+# \end{aligned}$$
+#
+# All of it comes from the first sum: from *which* answers are drawn. Now what autograd makes of a batch mean of $k(\ell)$. The answers are drawn already, so it
+# sees only $\ell$:
+#
+# $$\begin{aligned}
+# \mathbb E_\pi[\nabla k(\ell)]&=\mathbb E_\pi[k'(\ell)\,\nabla\log\pi]&&\text{chain rule}\\
+# k_1'=1:&\qquad0&&\text{only the second sum, the empty one}\\
+# k_2'=\ell:&\qquad\nabla\,\mathrm{KL}(\pi\,\|\,\pi_\text{ref})&&\text{the line above}\\
+# k_3'=1-\tfrac{\pi_\text{ref}}{\pi}:&\qquad0-\textstyle\sum_y\pi_\text{ref}\nabla\log\pi=\nabla\,\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)&&\text{the weight }\pi\text{ cancels}
+# \end{aligned}$$
+#
+# In the reward there is no chain rule: the penalty is a number that multiplies $\nabla\log\pi$. The first derivation says which number: $\ell$, so $k_1$.
+#
+# The two directions want different things (01). $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is large where the policy says what the reference would not.
+# $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is large where it no longer says what the reference did.
+#
+# On the sixteen tokens, the push of each loss:
+
+# %%
+def push(k):
+    """Minus the slope of the summed penalty in log pi; 0 on padding."""
+    penalty = k(batch.logprobs - batch.ref_logprobs)[mask].sum()
+    return -torch.autograd.grad(penalty, batch.logprobs,
+                                retain_graph=True)[0]
+
+token_grid.token_grid(
+    batch, {k.__name__: push(k) for k in (k1, k2, k3)},
+    count="with no push",
+    caption="As a loss k1 pushes every sampled token down by 1, whatever "
+            "the reference says. k2 and k3 look at the reference.")
+
+# %% [markdown]
+# **A right value does not make a right gradient: in the loss use $k_2$'s slope, in the reward use $k_1$.** All forms at once, also on samples of an older policy,
+# where the ratio ρ of page 04 may be left out, be a constant, or be differentiated too:
+
+# %%
+before = ((away + ref.log()) / 2).softmax(0)          # an older policy
+rows = {"loss, fresh samples": ("loss",),
+        "reward, fresh samples": ("reward",),
+        "loss, older samples, no ρ": ("loss", before),
+        "loss, older samples, ρ constant": ("loss", before, "constant"),
+        "loss, older samples, ρ differentiated": ("loss", before, "full"),
+        "reward, older samples, no ρ": ("reward", before),
+        "reward, older samples, ρ": ("reward", before, "constant")}
+pictures.compass(
+    {row: [mean_gradient(k, *how) for k in (k1, k2, k3)]
+     for row, how in rows.items()}, reverse, forward, ("k1", "k2", "k3"),
+    caption="Arrow to the right, green: the gradient of KL(π‖π_ref). "
+            "Purple: that of KL(π_ref‖π). White: neither, and how far off.")
+
+# %% [markdown]
+# Two roads are green. A *right slope*: $k_2$ in the loss or $k_1$ in the reward, with a constant ρ on older samples. Or a *right value times ρ*, both
+# differentiated: then autograd sees the drawing too. DeepSeek-V3.2 and TRL's default do the second with $k_3$. One cell points backwards. Find out why:
+#
+# <details><summary>One level deeper: why the ratio must be differentiated</summary>
+#
+# $\mathbb E_\text{old}[\rho k]=\sum_y\pi_\text{old}\frac{\pi}{\pi_\text{old}}k=\sum_y\pi k$: written with ρ, the drawing is inside the formula, and autograd finds both sums of
+# the product rule. So whatever $k$ has the KL as its mean gets the KL's gradient. This holds on fresh samples too, where every ρ is 1 and the correction looks like it
+# did nothing. Held constant, ρ only repairs who drew the samples, and the gradient is again that of the first row.
+# </details>
+
+# %%
+task("kl.t1", kl_pull.kl_pull_explorer(),
+     ("Make k1 in the loss push the policy away from the reference.",
+      kl_pull.pushes_away),
+     ("Samples from an older policy: find a penalty exactly downhill, 0°.",
+      kl_pull.home_on_old),
+     ("Samples from the policy itself: the value is right, and the push is "
+      "more than 30° off.", kl_pull.value_right_push_wrong))
+
+# %% [markdown]
+# <details><summary>One way, and what it shows</summary>
+#
+# 1. k1 in the loss, older policy, no ρ. It pushes every sample down alike, and the older policy wrote them: on the logits that is π − π_old, away from the older
+#    policy and so from the reference.
+# 2. With ρ: k1 in the reward, or k1 or k3 in the loss. Not k2: its value is not the KL.
+# 3. k3 in the loss, gone 4.0: 32°. Near the reference the angle goes to 0, which is why nobody notices.
+# </details>
+#
+# ## How large is β?
+#
+# So GRPO's penalty follows the other KL. Near the reference the two agree. Far away, where a penalty is needed? Let a prompt have right and wrong answers, reward 1
+# or 0, and let the reference be right once in 10,000 times. With β = 0.2 and $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the best policy is right 1.5 % of the time: the
+# penalty holds.
+
+# %%
+predict("kl.4", "The same β = 0.2, with k3 in the loss: how often is the "
+        "policy right where reward and penalty balance?",
+        ["about 0.2 %", "about 1.5 %", "about 15 %", "about 80 %"])
+
+# %%
+p0 = 1e-4
+
+def rest(beta):
+    """KL(pi || ref): the odds are multiplied by exp(1 / beta)."""
+    odds = p0 / (1 - p0) * torch.exp(torch.as_tensor(1 / beta))
+    return (odds / (1 + odds)).item()
+
+def rest_k3(beta):
+    """The p at which p (1 - p) = beta (p - p0)."""
+    b = 1 - beta
+    return (b + (b * b + 4 * beta * p0) ** 0.5) / 2
+
+betas = [k / 100 for k in range(2, 101)]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal(
+    "kl.4", "about 80 %",
+    f"{rest_k3(0.2):.2f} against {rest(0.2):.4f}. At β = 0.04 both let it "
+    f"go: {rest_k3(0.04):.2f} and {rest(0.04):.2f}.",
+    pictures.resting_points(betas, {
+        "KL(π‖π_ref)": [rest(b) for b in betas],
+        "k3 in the loss": [rest_k3(b) for b in betas]}))
+
+# %% [markdown]
+# Where the two curves come from:
+#
+# * $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$: at the maximum of $\sum_y\pi R-\beta\sum_y\pi\ell$ the slope $R-\beta(\ell+1)$ is the same for every answer. So
+#   $\ell=R/\beta+\text{const}$, that is $\pi\propto\pi_\text{ref}\,e^{R/\beta}$, and a reward of 1 multiplies the odds by $e^{1/\beta}$. (At the top of the page:
+#   $e^{R/0.5}$ is 0.30 nats away.)
+# * $k_3$ in the loss: on the right answer's logit the reward pushes up by $p(1-p)$, and $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ back by $p-p_0$. They
+#   balance where $p(1-p)=\beta(p-p_0)$, for small $p_0$ near $p=1-\beta$: it keeps a share β for what the reference did, and lets the rest go anywhere.
+#
+# Divide both pushes by $p(1-p)$ and draw them:
+
+# %%
+task("kl.t2", kl_leash.kl_leash_explorer(),
+     ("Start at 0.0001. Find the largest β at which KL(π‖π_ref) still "
+      "lets the answer come to 90 %.", kl_leash.nine_in_ten),
+     ("Start at 0.0001. Hold the answer at one half with k3 in the loss.",
+      kl_leash.half_with_k3),
+     ("Keep β = 0.5. How common must the answer be under the reference, "
+      "until k3 lets it pass 60 %?", kl_leash.common_enough))
+
+# %% [markdown]
+# <details><summary>One way, and what it shows</summary>
+#
+# 1. <!-- cited: 0.08 -->β = 0.08. The green push grows evenly with every step in log-odds, so a rarer answer needs a smaller β.
+# 2. β = 0.50. The purple push is flat at β until the answer is common, so below β = 1 it stops nothing on the way up.
+# 3. 0.2. Up to 0.01 the start changes nothing that one could see: $k_3$ in the loss does not know how rare an answer was. The green one knows little else.
+# </details>
+#
+# A resting point says where a run would end, not when. Ziegler et al. ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)) choose a KL and let β follow: raise
+# it while the KL is above the target, lower it below. Then mind the unit: their target is a *sum* over the answer; libraries often log a *mean* per token.
+#
+# ## Two tokens
+#
+# All this was for one draw. An answer is many. Take the smallest: a first token, word 0, word 1 or stop, and after a word one more. The reference gives every
+# choice ⅓. The policy is far from it after word 0, and close to it after word 1:
+
+# %%
+ref2 = SequencePolicy(2, 2, torch.zeros(3, 3))
+pi2 = SequencePolicy(2, 2, torch.tensor(
+    [[-0.2, 0.2, 0.0], [2.0, -1.0, 0.0], [0.0, 0.3, 0.0]]))
+for state, p in zip(("first token", "after word 0", "after word 1"),
+                    pi2.logits.softmax(1).tolist()):
+    print(f"{state:13s}", *(f"{x:.2f}" for x in p))
+
+# %%
+predict("kl.5", "Word 0 is rarer than under the reference, 0.27 against "
+        "0.33. Which way does a penalty on the answer's KL move it?",
+        ["up, towards 0.33", "down, further from 0.33", "not at all"])
+
+# %%
+ell = pi2.logprobs() - ref2.logprobs().detach()              # (answers, 2)
+chance, fixed = pi2.probabilities(), pi2.probabilities().detach()
+penalties = {
+    "KL of the answer": chance * ell.sum(1),
+    "k1 in the reward":
+        fixed * ell.sum(1).detach() * pi2.logprobs().sum(1),
+    "k2 per token, in the loss": fixed * (k2(ell) * pi2.mask).sum(1)}
+pushes = {name: -torch.autograd.grad(x.sum(), pi2.logits,
+                                     retain_graph=True)[0][0]
+          for name, x in penalties.items()}      # on the first token
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+first = pi2.logits[0].softmax(0).tolist()
+exact, _, own = (v.tolist() for v in pushes.values())
+reveal("kl.5", "down, further from 0.33",
+       f"Push on word 0: {exact[0]:+.4f}. Token by token, in the loss, it "
+       f"is {own[0]:+.4f}: the wrong way.",
+       pictures.first_word(first, {n: v.tolist()
+                                   for n, v in pushes.items()}))
+
+# %% [markdown]
+# What follows word 0 is far from the reference, and a penalty on the *answer* charges the first word for what it leads to:
+#
+# $$\begin{aligned}
+# \nabla\,\mathrm{KL}&=\mathbb E\Big[\textstyle\sum_t\ell_t\cdot\sum_s\nabla\log\pi(y_s)\Big]&&\text{as before, for a whole answer}\\
+# &=\mathbb E\Big[\textstyle\sum_s\nabla\log\pi(y_s)\sum_{t\ge s}\ell_t\Big]&&\text{a word cannot change what came before it (02)}\\
+# &\approx\mathbb E\Big[\textstyle\sum_s\ell_s\,\nabla\log\pi(y_s)\Big]&&\textbf{a choice: each token is charged only its own }\ell_s
+# \end{aligned}$$
+#
+# The second line is $k_1$ in the reward, exact. The third is $k_2$ per token in the loss. Every per-token loss makes that choice, $k_3$ and ρ$k_3$ too. It buys
+# less noise, and where the policy is near the reference everywhere it costs little (both: statements page).
+#
+# ## A limit instead of a price
+#
+# β puts a price on each nat. TRPO ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) sets a limit δ for one update, and measures from the *old* policy, the
+# one that wrote the batch, because that is how far the batch can be trusted (04):
+#
+# $$\max_\pi\ \mathbb E_\text{old}[\rho A]\quad\text{subject to}\quad\mathrm{KL}(\pi_\text{old}\,\|\,\pi)\le\delta$$
+#
+# For a small step Δ of the logits:
+#
+# * the gain is $g^\top\!\Delta$, with $g$ the policy gradient;
+# * the KL is $\tfrac12\Delta^\top F\Delta$: at the old policy it is 0 and flat, so its second derivative $F$ (the Fisher matrix) comes first;
+# * most gain at a given KL: $g\propto F\Delta$, so $\Delta\propto F^{-1}g$, the **natural gradient**.
+#
+# For a softmax $g_y=\pi(y)A(y)$: a rare answer gets a small push, however good it is. $F^{-1}$ takes the factor π out, and the natural step is $A$ itself, per
+# logit. Try it where the best answer is rare:
+
+# %%
+old, delta = torch.tensor([0.05, 0.35, 0.6]), 0.2
+A = R - old @ R
+g, F = old * A, old.diag() - old.outer(old)   # gradient, Fisher matrix
+assert torch.allclose(F @ A, g)               # so F^-1 g is A
+size = (2 * delta / (A @ F @ A)).sqrt()       # by the quadratic model
+
+def moved_by(step):
+    return (old.log() + step).log_softmax(-1)
+
+print(f"limit {delta}, KL measured after the natural step: "
+      f"{kl(old.log(), moved_by(size * A)):.3f}")
+
+# %%
+pictures.trust_region(old, R, F, delta, {"plain gradient": g,
+                                         "natural gradient": A})
+
+# %% [markdown]
+# At the same KL the natural step earns a third more, and it lifts the rare best answer, which the plain step leaves behind. But the model is only a model: the KL
+# came out above the limit. So TRPO measures, and halves the step until the limit holds. For a network $F$ cannot be stored; conjugate gradient solves
+# $F\Delta=g$ from products with $F$, two backward passes each (statements page). TRL and verl ship no TRPO. They ship **PPO**, which needs no solver and measures
+# nothing: page 06.
+#
+# ## In code
+
+# %%
+def kl_penalty(logp, ref_logp, old_logp, mask):
+    """k3 times the ratio, all (B, T): right in value and per-token push."""
+    ell = logp - ref_logp.detach()
+    rho = (logp - old_logp.detach()).exp()        # keep its gradient
+    return (rho * (torch.expm1(-ell) + ell))[mask].mean()
+
+mine = kl_penalty(batch.logprobs, batch.ref_logprobs,
+                  batch.old_logprobs, mask)
+theirs = k3_term(1.0, corrected=True)(batch)[mask].mean()
+print(f"penalty {mine.item():.4f}, rlnb's {theirs.item():.4f}")
+assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
+with_kl = ZOO["rloo"].replace(shape=kl_in_reward(0.05))
+print("RLOO, with k1 in the reward:", difference(ZOO["rloo"], with_kl))
+
+# %% [markdown]
+# <!-- cited: 1.16 -->
+# `ref_logp` comes from a second, frozen model: one more forward pass, the same temperature, no dropout. Log the plain mean of $k_1$ or $k_3$ on fresh samples.
+#
+# | library | where | form | default |
+# |---|---|---|---|
+# | TRL GRPO 1.16 | loss | ρ$k_3$ (`use_bias_correction_kl=True`) | `beta=0.0`: off, no reference loaded |
+# | TRL RLOO 1.16 | reward | $k_1$, summed over the answer | `beta=0.05` |
+# | verl | loss | `low_var_kl`: $k_3$, clamped to 10 | `use_kl_loss=False` |
+# | verl | reward | `kl`: $k_1$ | `use_kl_in_reward=False` |
+#
+# <details><summary>One level deeper: conventions, zero support, stale values</summary>
+#
+# * GRPO's paper writes $r=\pi_\text{ref}/\pi$ and $r-\log r-1$; code writes $d=-\ell$ and $e^d-1-d$. All three are $k_3$. Clamping $d$ or $k_3$, at 5 or 10, is
+#   a convention against overflow; where it acts the slope is 0.
+# * With the full distribution over the vocabulary at each place the KL of one step is exact: no sampling noise, and its slope is right. It needs all V
+#   probabilities of both models at every token.
+# * What π never draws no estimate can see. π = (0.7, 0.3, 0) against (0.5, 0.3, 0.2): the mean of $k_3$ is 0.2 too small, silently (statements page).
+# * On older samples without ρ even $k_3$'s mean is wrong.
+# * A z-score after a KL in the reward rescales β (09).
+# </details>
+#
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | KL | |
+# |---|---|
+# | sentence | a KL estimate has a value and a push, and they are separate: k1 and k3 have the right value, k2 in the loss and k1 in the reward the right push |
+# | formula | $\nabla\mathrm{KL}(\pi\Vert\pi_\text{ref})=\mathbb E_\pi[\ell\,\nabla\log\pi]$; a loss $k$ gives $\mathbb E_\pi[k'(\ell)\nabla\log\pi]$ |
+# | picture | the table of arrows: green, purple, none |
+# | numbers | k1 in the loss 2.16 nats, no penalty 2.16, k1 in the reward 0.30 · β = 0.2: 1.5 % with KL(π‖π_ref), 80 % with k3 in the loss |
+# | trust region | KL(π_old‖π) ≤ δ per update: another policy, another direction, a limit and not a price |
+# | since 04 | a reference model; β; nothing else in the loss changes |
+
+# %%
+score("kl.1", "kl.2", "kl.3", "kl.4", "kl.5")
+
+# %% [markdown]
+# ## Exercises
+#
+# **1 Derive** · 6 minutes. You want a loss whose mean gradient, on fresh samples, is that of $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})+\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$.
+# Which slope $k'(\ell)$ must it have? It shall be 0 where the two agree.
+#
+# <details><summary>hint</summary>Gradients add. Which estimate gives which KL, and what are their slopes?</details>
+
+# %% tags=["exercise"]
+def my_slope(log_ratio):
+    return ...
+
+check.kl_slope(my_slope)
+
+# %% [markdown]
+# **2 Implement** · 4 minutes. $k_3$ per token, from log-probabilities of the sampled tokens. Mind which policy stands on top.
+#
+# <details><summary>hint</summary>Write d = log π_ref − log π once and use the same d twice. At d = 0 the value and its slope are 0.</details>
+
+# %% tags=["exercise"]
+def my_k3(logprobs, ref_logprobs):
+    return ...
+
+check.k3(my_k3)
+
+# %% [markdown]
+# **3 Implement** · 8 minutes. The KL in the reward, token by token: $-\beta\,\ell$ on every real token, plus the scalar reward (B,) on the *last real token* of its
+# answer; (B, T). `mask` is boolean. A tool's output in the middle of an answer is False, and what stands under the mask may be nan.
+#
+# <details><summary>hint</summary>`torch.where` before the product. The last True of a row is not always `mask.sum(1) - 1`.</details>
+
+# %% tags=["exercise"]
+def my_kl_in_reward(rewards, logprobs, ref_logprobs, mask, beta):
+    return ...
+
+check.kl_in_reward(my_kl_in_reward)
+
+# %% [markdown]
+# **4 Find the silent bug** · 10 minutes. Sampling runs at temperature 0.7, so the policy is scored at 0.7. This penalty trains and is never negative:
+
+# %%
+print(check.silent_bug_kl.source)
+
+# %% [markdown]
+# Write a test that takes such a function, that this one fails and the right one passes.
+#
+# <details><summary>hint</summary>What must a penalty be on the first step of a run, where policy and reference are one model?</details>
+
+# %% tags=["exercise"]
+def my_test(kl_penalty):
+    return ...
+
+check.silent_bug_kl(my_test)
+
+# %% [markdown]
+# ## In the interview
+#
+# A minute each, aloud, then unfold.
+#
+# <details><summary><b>Compare k1, k2, k3.</b></summary>
+#
+# As values k1 and k3 are right on average; as losses only k2 follows KL(π‖π_ref). With ℓ = log π − log π_ref: k1 = ℓ can be negative on a sample and has no mean
+# gradient in a loss. k2 = ℓ²/2 is biased and has the right slope. k3 = e^(−ℓ) − 1 + ℓ is never negative, quiet near the reference, and as a loss follows
+# KL(π_ref‖π).
+# </details>
+# <details><summary><b>Is GRPO's KL term wrong?</b></summary>
+#
+# Its value is KL(π‖π_ref), its gradient that of KL(π_ref‖π). As a penalty it works: the same minimum, and near the reference the same direction. Far away it is
+# another penalty: at β = 0.2 an answer that starts at one in 10,000 comes to rest at 80 % instead of 1.5 %. Fixes: k2 in the loss, k1 in the reward, or ρ times k3
+# with ρ differentiated.
+# </details>
+# <details><summary><b>KL in the reward or in the loss?</b></summary>
+#
+# In the reward it is exact for the whole answer; in the loss each token pays only for itself. In the reward it also passes through baselines and z-scores, and it
+# comes with the policy gradient's noise.
+# </details>
+# <details><summary><b>Your logged KL is negative. Noise or bug?</b></summary>
+#
+# A batch of k1 may be below 0 for a step; staying there means the samples are not from the policy that scores them. Look for another temperature, another engine,
+# stale samples without ρ, dropout in one of the two models.
+# </details>
+# <details><summary><b>What does TRPO do, step by step?</b></summary>
+#
+# It climbs E_old[ρA] under KL(π_old‖π) ≤ δ. Natural gradient by conjugate gradient, a step by the quadratic model, then halved until the measured KL holds. Each
+# step costs second-order products and several measurements; PPO's clip needs neither.
+# </details>
+# <details><summary><b>With verifiable rewards, do you keep the KL?</b></summary>
+#
+# Often not: it costs a frozen model and a forward pass, and at β = 0.04 it hardly limits where the policy ends. It slows drift and protects other abilities; with a
+# learned reward model one keeps it, since the reward's largest errors are what a free policy finds.
+# </details>
+#
+# **True, false, or it depends?** Eleven statements about KL, with the cells that decide them: [statements page](statements/05_kl.ipynb).
+#
+# **Next: 06.** PPO: no solver, no measured KL, and a `min`.

@@ -1,0 +1,467 @@
+"""The pictures of the page on KL: read it, push with it, limit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.patches import FancyArrowPatch, Rectangle
+from torch import Tensor
+
+from rlnb.classroom.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PALE,
+    PURPLE,
+    SKY,
+    WINE,
+    Picture,
+    static_figure,
+)
+
+__all__ = [
+    "CORNERS",
+    "compass",
+    "estimators",
+    "first_word",
+    "noise",
+    "resting_points",
+    "runs",
+    "triangle",
+    "trust_region",
+    "which_gradient",
+]
+
+TEXT = 10.5  # points: the size of the page's own text
+# Green is the gradient of KL(pi || ref), the way home; purple that of KL(ref || pi).
+HOME, OTHER = GREEN, PURPLE
+ARMS = {
+    "no penalty": (GREY, "-"),
+    "k1 in the loss": (ORANGE, "--"),
+    "k1 in the reward": (HOME, "-"),
+    "k3 in the loss": (OTHER, "-."),
+}
+# Three answers are the corners of a triangle: on top what pays 1, on the right ½, on the left 0.
+CORNERS = np.array([[0.5, 0.866], [1.0, 0.0], [0.0, 0.0]])
+
+
+def runs(
+    arms: Mapping[str, Tensor], goal: float, caption: str, logged: Tensor | None = None
+) -> Picture:
+    """KL to the reference against updates; a line is the mean, its band the middle 80 % of seeds.
+
+    arms: name -> (updates + 1, seeds), the name beginning with one of ARMS. goal: the KL at which
+    reward minus beta KL is largest. logged: (updates + 1,), one seed's own estimate, as dots.
+    """
+    tables = {name: curve.numpy() for name, curve in arms.items()}
+
+    def build(figure, _):
+        axes = figure.add_axes((0.075, 0.18, 0.56, 0.78))
+        rows = sorted(tables.items(), key=lambda item: item[1][-1].mean())
+        height = -1.0
+        for name, curve in rows:
+            color, dashes = _arm(name)
+            wide = {"lw": 6, "alpha": 0.45} if name == "no penalty" else {"lw": 2.6}
+            low, high = np.quantile(curve, (0.1, 0.9), axis=1)
+            axes.fill_between(range(len(curve)), low, high, color=color, alpha=0.15, lw=0)
+            axes.plot(curve.mean(1), color=color, ls=dashes, **wide)
+            height = max(curve[-1].mean(), height + 0.17)
+            text = f"{name}: {curve[-1].mean():.2f}"
+            end = len(curve) - 1
+            axes.plot([end * 1.02, end * 1.1], [height] * 2, color=color, ls=dashes,
+                      clip_on=False, **wide)  # fmt: skip
+            axes.text(end * 1.12, height, text, va="center", fontsize=11)
+        if logged is not None:
+            axes.plot(logged.numpy(), ".", color=ORANGE, ms=7)
+        axes.axhline(0, color=GREY, lw=0.8)
+        axes.axhline(goal, color=BLACK, ls=":", lw=1.6)
+        where = len(rows[0][1]) - 1
+        axes.text(where, goal + 0.03, f"wanted: {goal:.2f}", ha="right", fontsize=TEXT)
+        axes.set(ylim=(-0.25, 2.4), xlim=(0, where))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("updates, 16 answers each", fontsize=TEXT)
+        axes.set_ylabel("KL(π‖π_ref) in nats", fontsize=TEXT)
+
+    ends = "; ".join(f"{name} {curve[-1].mean():.2f}" for name, curve in tables.items())
+    alt = f"KL to the reference over {len(next(iter(tables.values()))) - 1} updates, 400 seeds. "
+    return static_figure(build, size=(900, 300), alt=f"{alt}At the end: {ends}.", caption=caption)
+
+
+def _arm(name: str):
+    return next(look for arm, look in ARMS.items() if name.startswith(arm))
+
+
+def estimators(ell: Tensor) -> Picture:
+    """k1, k2, k3 against the log-ratio, with the tokens of a batch on k1 and k3."""
+    at = ell.detach().numpy()
+    x = np.linspace(-1.05, 1.65, 300)
+    curves = {
+        "k1 = ℓ": (x, ORANGE, "--"),
+        "k2 = ℓ²/2": (x**2 / 2, SKY, ":"),
+        "k3 = e^(−ℓ) − 1 + ℓ": (np.expm1(-x) + x, BLACK, "-"),
+    }
+
+    def build(figure, _):
+        axes = figure.add_axes((0.07, 0.17, 0.62, 0.79))
+        axes.axhspan(-1.1, 0, color=BLACK, alpha=0.06, lw=0)
+        for name, (y, color, dashes) in curves.items():
+            axes.plot(x, y, color=color, ls=dashes, lw=2.4, label=name)
+        axes.plot(at, at, "s", color=ORANGE, mec="white", ms=8, ls="")
+        axes.plot(at, np.expm1(-at) + at, "o", color=BLACK, mec="white", ms=8, ls="")
+        axes.axhline(0, color=GREY, lw=0.8)
+        axes.axvline(0, color=GREY, lw=0.8)
+        axes.set(xlim=(-1.05, 1.65), ylim=(-1.1, 1.7))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("ℓ = log π − log π_ref of a token", fontsize=TEXT)
+        axes.set_ylabel("estimate (nats)", fontsize=TEXT)
+        axes.text(1.6, -0.95, "a divergence is never down here", ha="right", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1), fontsize=11)
+
+    listed = ", ".join(f"{value:.2f}".replace("-", "−") for value in sorted(at))
+    return static_figure(
+        build,
+        size=(900, 310),
+        alt=f"k1, k2 and k3 against the log-ratio. Sixteen tokens at {listed}.",
+        caption="The sixteen tokens, read with k1 (squares) and k3 (dots). k1 is negative wherever "
+        "the reference liked the token better; k3 is 0 only where the two agree.",
+    )
+
+
+def noise(roads: Mapping[str, Sequence[tuple[Tensor, Tensor]]]) -> Picture:
+    """How noisy one k3 is beside one k1, against the KL: a panel per way of leaving.
+
+    roads: title -> curves (KL, std k3 / std k1), one per reference. Dashed in every panel: two
+    Gaussians of width 1, mu apart, where KL = mu^2 / 2 and the share is
+    sqrt(exp(mu^2) - 1 - mu^2) / mu.
+    """
+    mu = np.linspace(0.1, 3.1, 100)
+    gaussians = (mu**2 / 2, np.sqrt(np.expm1(mu**2) - mu**2) / mu)
+
+    def build(figure, _):
+        width = 0.93 / len(roads)
+        for k, (title, curves) in enumerate(roads.items()):
+            axes = figure.add_axes((0.075 + width * k, 0.2, width - 0.02, 0.68))
+            axes.axhspan(1, 100, color=BLACK, alpha=0.06, lw=0)
+            for kl, share in curves:
+                axes.plot(kl, share, color=GREY, lw=1, alpha=0.7)
+            axes.plot(*gaussians, color=BLACK, lw=2.2, ls="--")
+            axes.axhline(1, color=GREY, lw=0.8)
+            axes.set(xscale="log", yscale="log", xlim=(0.01, 5), ylim=(0.05, 20))
+            axes.set_xticks((0.01, 0.1, 1), ("0.01", "0.1", "1"))
+            axes.set_yticks((0.1, 1, 10), ("0.1", "1", "10") if k == 0 else ())
+            axes.minorticks_off()
+            axes.tick_params(labelsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            axes.set_xlabel("KL (nats per token)", fontsize=TEXT)
+            if k == 0:
+                axes.set_ylabel("std of k3 / std of k1", fontsize=TEXT)
+                axes.text(0.012, 12, "k3 is noisier", fontsize=TEXT)
+                axes.text(0.012, 0.065, "k3 is quieter", fontsize=TEXT)
+
+    alt = "Standard deviation of k3 over that of k1 against KL. " + "; ".join(
+        f"{title}: {len(curves)} references" for title, curves in roads.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 310),
+        alt=alt + ". The dashed line is a pair of Gaussians, which crosses 1 at 0.63 nats.",
+        caption="A thin line is one reference of 1,000 tokens; dashed, two Gaussians, the "
+        "textbook case. Shaded: k3 is the noisier one.",
+    )
+
+
+def compass(
+    rows: Mapping[str, Sequence[Tensor]],
+    home: Tensor,
+    other: Tensor,
+    columns: Sequence[str],
+    caption: str,
+) -> Picture:
+    """A cell per estimator and placement: where its mean gradient points, right being `home`.
+
+    rows: placement -> a gradient (3,) on the logits per column. home, other: the gradients of
+    KL(pi || ref) and KL(ref || pi).
+    """
+    fills = {"home": "#BFE5D6", "other": "#F0D4E2", "none": PALE, "neither": "white"}
+    words = {"home": "KL(π‖π_ref)", "other": "KL(π_ref‖π)", "none": "0: no push"}
+    table = {row: [_bearing(g, home, other) for g in cells] for row, cells in rows.items()}
+
+    def build(figure, _):
+        axes = figure.add_axes((0.0, 0.0, 1, 1))
+        height = len(table) * 46 + 40
+        axes.set(xlim=(0, 900), ylim=(height, 0))
+        axes.axis("off")
+        for j, column in enumerate(columns):
+            axes.text(390 + 190 * j, 22, column, ha="center", va="center", fontsize=12,
+                      weight="bold")  # fmt: skip
+        for i, (row, cells) in enumerate(table.items()):
+            top = 40 + 46 * i
+            axes.text(284, top + 22, row, ha="right", va="center", fontsize=11)
+            for j, (name, angle, length) in enumerate(cells):
+                left = 298 + 190 * j
+                axes.add_patch(Rectangle((left, top + 2), 184, 41, fc=fills[name], ec=GREY, lw=0.8,
+                                         hatch="////" if name == "none" else ""))  # fmt: skip
+                said = words.get(name) or f"{abs(angle):.0f}° off"
+                box = {"fc": fills[name], "ec": "none", "pad": 1.5}
+                axes.text(left + 122, top + 22, said, ha="center", va="center", fontsize=11,
+                          bbox=box)  # fmt: skip
+                if name != "none":
+                    _needle(axes, left + 34, top + 22, angle, length)
+
+    told = "; ".join(
+        f"{row}: "
+        + ", ".join(
+            f"{column} {words.get(name) or f'neither, {abs(angle):.0f} degrees off'}"
+            for column, (name, angle, _) in zip(columns, cells, strict=True)
+        )
+        for row, cells in table.items()
+    )
+    return static_figure(build, size=(900, len(rows) * 46 + 40), alt=told + ".", caption=caption)
+
+
+def _bearing(gradient: Tensor, home: Tensor, other: Tensor) -> tuple[str, float, float]:
+    """Its name ("home", "other", "none", "neither"), degrees from `home`, length beside it."""
+    g, right = gradient.detach().numpy(), home.detach().numpy()
+    names = {"none": np.zeros_like(g), "home": right, "other": other.detach().numpy()}
+    name = next((n for n, x in names.items() if np.allclose(g, x, rtol=0, atol=1e-12)), "neither")
+    # logits of three answers, up to a constant, are a plane: left or right of home on it
+    across = np.cross(right, g).sum() / 3**0.5
+    angle = float(np.degrees(np.arctan2(across, right @ g)))
+    return name, angle, float(np.linalg.norm(g) / np.linalg.norm(right))
+
+
+def _needle(axes, x: float, y: float, angle: float, length: float) -> None:
+    reach = 15 * min(max(length, 0.45), 1.3)
+    dx, dy = reach * np.cos(np.radians(angle)), -reach * np.sin(np.radians(angle))
+    axes.add_patch(
+        FancyArrowPatch(
+            (x - dx, y - dy),
+            (x + dx, y + dy),
+            arrowstyle="-|>",
+            mutation_scale=15,
+            lw=2.4,
+            color=BLACK,
+            shrinkA=0,
+            shrinkB=0,
+        )  # fmt: skip
+    )
+
+
+def triangle(axes) -> None:
+    """The frame of all policies over three answers, a corner an answer, named by what it pays."""
+    names = ("pays 1", "pays ½", "pays 0")
+    axes.set_aspect("equal")
+    axes.axis("off")
+    axes.set(xlim=(-0.16, 1.16), ylim=(-0.13, 0.98))
+    axes.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color=GREY, lw=1)
+    for (x, y), name, side in zip(CORNERS, names, ("center", "left", "right"), strict=True):
+        place = {"center": (x, y + 0.04), "left": (x + 0.01, y - 0.09), "right": (x, y - 0.09)}
+        axes.text(*place[side], name, ha="center", fontsize=TEXT)
+
+
+def which_gradient(gradients: Mapping[str, Tensor], caption: str) -> Picture:
+    """Mean gradients on the logits of three answers, side by side: "k3 in the loss" and two KLs."""
+    looks = {"KL(π‖π_ref)": (HOME, ""), "k3 in the loss": (BLACK, "//"), "KL(π_ref‖π)": (OTHER, "")}
+
+    def build(figure, _):
+        axes = figure.add_axes((0.075, 0.12, 0.6, 0.84))
+        for k, (name, gradient) in enumerate(gradients.items()):
+            color, hatch = looks[name]
+            place = np.arange(3) + 0.26 * (k - 1)
+            axes.bar(place, gradient.numpy(), 0.24, color=color, hatch=hatch, ec="white", lw=0.6,
+                     label=name)  # fmt: skip
+        axes.axhline(0, color=GREY, lw=0.8)
+        axes.set_xticks(range(3), ("pays 1", "pays ½", "pays 0"))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_ylabel("gradient on the logit", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1), fontsize=11)
+
+    told = "; ".join(
+        f"{name} " + ", ".join(f"{x:+.4f}".replace("-", "−") for x in (g + 0.0).tolist())
+        for name, g in gradients.items()
+    )
+    alt = f"Gradient on the logits of the three answers. {told}."
+    return static_figure(build, size=(900, 240), alt=alt, caption=caption)
+
+
+def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]]) -> Picture:
+    """Where reward and penalty balance, against beta: a line per penalty."""
+    looks = {"KL(π‖π_ref)": (HOME, "-"), "k3 in the loss": (OTHER, "-.")}
+    usual = (0.04, 0.2)
+
+    def build(figure, _):
+        axes = figure.add_axes((0.075, 0.18, 0.6, 0.78))
+        for name, values in rests.items():
+            color, dashes = looks[name]
+            axes.plot(betas, values, color=color, ls=dashes, lw=3, label=name)
+            for beta in usual:
+                k = min(range(len(betas)), key=lambda i: abs(betas[i] - beta))
+                axes.plot(betas[k], values[k], "o", color=color, ms=9, mec="white")
+        for beta in usual:
+            axes.axvline(beta, color=GREY, lw=0.8, zorder=0)
+        axes.set(xlim=(0, max(betas)), ylim=(-0.02, 1.03))
+        axes.set_xticks((0.04, 0.2, 0.4, 0.6, 0.8, 1.0))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("β", fontsize=TEXT)
+        axes.set_ylabel("chance of the right answer, at rest", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1), fontsize=11, handlelength=3.4)
+
+    def at(beta, values):
+        return values[min(range(len(betas)), key=lambda i: abs(betas[i] - beta))]
+
+    told = "; ".join(
+        f"{name}: " + ", ".join(f"{at(beta, values):.3f} at {beta}" for beta in usual)
+        for name, values in rests.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=f"Where the chance of a right answer comes to rest, against beta. {told}.",
+        caption="A right answer that the reference gives once in 10,000 times. With the same β "
+        "the two penalties hold it in two different places.",
+    )
+
+
+def first_word(before: Sequence[float], pushes: Mapping[str, Sequence[float]]) -> Picture:
+    """Left, the two-token world; right, each penalty's push on the first word's logits.
+
+    before: the chances of the first token under the policy. pushes: name -> (3,), downhill.
+    """
+    names = ("word 0", "word 1", "stop")
+    looks = {"KL of the answer": (BLACK, ""), "k1 in the reward": (HOME, ".."),
+             "k2 per token, in the loss": (ORANGE, "//")}  # fmt: skip
+
+    def build(figure, _):
+        axes = figure.add_axes((0.0, 0.0, 0.42, 1))
+        axes.set(xlim=(0, 400), ylim=(290, 0))
+        axes.axis("off")
+        after = ("then far from it", "then close to it", "the answer ends")
+        for k, (name, chance, then) in enumerate(zip(names, before, after, strict=True)):
+            y = 60 + 85 * k
+            axes.add_patch(FancyArrowPatch((42, 145), (118, y), arrowstyle="-|>",
+                                           mutation_scale=13, color=GREY, lw=1.4))  # fmt: skip
+            axes.text(126, y - 6, f"{name}: {chance:.2f}", fontsize=12, weight="bold", va="center")
+            axes.text(126, y + 18, f"reference 0.33, {then}", fontsize=TEXT, va="center")
+        axes.text(6, 145, "start", fontsize=12, va="center")
+        bars = figure.add_axes((0.55, 0.1, 0.44, 0.87))
+        bars.set_ylim(-0.15, 0.08)
+        width = 0.26
+        for k, (name, push) in enumerate(pushes.items()):
+            color, hatch = looks[name]
+            place = np.arange(3) + width * (k - 1)
+            bars.bar(place, push, width, color=color, hatch=hatch, ec="white", lw=0.6, label=name)
+        bars.axhline(0, color=GREY, lw=0.8)
+        bars.set_xticks(range(3), names)
+        bars.tick_params(labelsize=TEXT)
+        bars.set_ylabel("push on the logit", fontsize=TEXT)
+        bars.legend(loc="upper left", bbox_to_anchor=(0.2, 0.34), fontsize=TEXT)
+
+    told = "; ".join(
+        f"{name}: " + ", ".join(f"{x:+.4f}".replace("-", "−") for x in push)
+        for name, push in pushes.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 300),
+        alt=f"Push of the penalty on the first token's logits (word 0, word 1, stop). {told}.",
+        caption="The penalty token by token raises word 0; the KL of the whole answer lowers it.",
+    )
+
+
+def trust_region(
+    old: Tensor, rewards: Tensor, fisher: Tensor, delta: float, directions: Mapping[str, Tensor]
+) -> Picture:
+    """The triangle of policies around the old one: the limit, its model, and two ways to climb.
+
+    old, rewards (3,), fisher (3, 3); delta in nats limits KL(old || new). directions: "plain
+    gradient" and "natural gradient" -> (3,) on the logits; each is followed up to the limit.
+    """
+    looks = {"plain gradient": (ORANGE, "--", "s"), "natural gradient": (BLACK, "-", "o")}
+    p, pays, F = old.numpy(), rewards.numpy(), fisher.numpy()
+    turn = np.linspace(0, 2 * np.pi, 721)[:, None]
+    around = _in_plane(turn)
+    limit = _moved(p, _until(p, around, delta))
+    model = _moved(p, np.sqrt(2 * delta / ((around @ F) * around).sum(1, keepdims=True)) * around)
+    most = float((limit @ pays).max() - p @ pays)
+    part = np.linspace(0, 1, 50)[:, None]
+    paths = {
+        name: _moved(p, part * _until(p, d.numpy()[None], delta)) for name, d in directions.items()
+    }
+
+    def build(figure, _):
+        axes = figure.add_axes((0.01, 0.01, 0.5, 0.98))
+        triangle(axes)
+        for level in np.arange(0.1, 1.0, 0.1):
+            axes.plot(*_level(level, pays).T, color=BLUE, lw=0.8, alpha=0.35, zorder=0)
+        axes.plot(*(limit @ CORNERS).T, color=WINE, lw=2.6)
+        axes.plot(*(model @ CORNERS).T, color=WINE, lw=1.4, ls=":")
+        for name, path in paths.items():
+            color, dashes, mark = looks[name]
+            axes.plot(*(path @ CORNERS).T, color=color, ls=dashes, lw=2.4)
+            axes.plot(*(path[-1] @ CORNERS), mark, color=color, ms=9, mec="white", zorder=5)
+        axes.plot(*(p @ CORNERS), "X", color=GREY, ms=11, mec="white", zorder=6)
+        key = [
+            (GREY, "✕", f"the old policy: the best answer has {p[0]:.2f}"),
+            (WINE, "—", f"the limit KL(π_old‖π) = {delta}"),
+            (WINE, "···", "the quadratic model of it"),
+            (BLUE, "—", "equal reward; it grows to the upper right"),
+        ]
+        for name, path in paths.items():
+            mark = "■" if name.startswith("plain") else "●"
+            key.append((looks[name][0], mark, f"{name}: reward +{gain(path):.3f}"))
+            key.append((looks[name][0], "", f"the best answer comes to {path[-1][0]:.2f}"))
+        for k, (color, mark, text) in enumerate(key):
+            figure.text(0.53, 0.9 - 0.112 * k, mark, color=color, fontsize=13, weight="bold",
+                        ha="center", va="center")  # fmt: skip
+            figure.text(0.56, 0.9 - 0.112 * k, text, fontsize=11.5, va="center")
+
+    def gain(path) -> float:
+        return float((path[-1] - p) @ pays)
+
+    told = "; ".join(
+        f"{name} gains {gain(path):.3f} and ends at {', '.join(f'{x:.3f}' for x in path[-1])}"
+        for name, path in paths.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 360),
+        alt=f"Triangle of policies over three answers, a limit of {delta} nats around the old "
+        f"one. {told}.",
+        caption=f"Both steps stop at the same KL. The most that this limit allows is +{most:.3f}; "
+        "the natural gradient comes closer to it.",
+    )
+
+
+def _in_plane(angle: np.ndarray) -> np.ndarray:
+    """Directions (n, 3) on the logits of three answers that change their softmax, of length 1."""
+    across, along = np.array([1, -1, 0]) / 2**0.5, np.array([1, 1, -2]) / 6**0.5
+    return np.cos(angle) * across + np.sin(angle) * along
+
+
+def _moved(p: np.ndarray, step: np.ndarray) -> np.ndarray:
+    weights = p * np.exp(step - step.max(1, keepdims=True))
+    return weights / weights.sum(1, keepdims=True)
+
+
+def _until(p: np.ndarray, directions: np.ndarray, delta: float) -> np.ndarray:
+    """The longest steps (n, 3) along the directions whose KL(p || new) is at most delta."""
+    low, high = np.zeros((len(directions), 1)), np.full((len(directions), 1), 40.0)
+    for _ in range(50):
+        middle = (low + high) / 2
+        new = np.maximum(_moved(p, middle * directions), 1e-300)
+        inside = (p * np.log(p / new)).sum(1, keepdims=True) <= delta
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return low * directions
+
+
+def _level(value: float, rewards: Sequence[float]) -> np.ndarray:
+    """The two ends of the line of policies whose mean reward is `value`, as points."""
+    ends = []
+    for a, b in ((0, 1), (1, 2), (0, 2)):
+        share = (value - rewards[b]) / (rewards[a] - rewards[b])
+        if -1e-9 <= share <= 1 + 1e-9:
+            ends.append(share * CORNERS[a] + (1 - share) * CORNERS[b])
+    return np.array(ends[:2])
