@@ -406,7 +406,7 @@ pictures.min_effect(few, gaps, (
 pictures.answers_used()
 
 # %% [markdown]
-# * **Reuse saves answers early.** After 512 of them eight steps with the clip stand at 0.84 to 0.86 over the seeds, the best single-step arm at 0.74 to 0.79.
+# * **Reuse saves answers early.** After 512 of them eight steps with the clip stand at 0.83 to 0.86 over the seeds, the best single-step arm at 0.74 to 0.79.
 # * **The lead does not last.** At 1,024 the single step at twice the rate is level; at 1,280 it is 0.87 to 0.91 against 0.77 to 0.88. Three seeds: a hint, no more.
 # * **Without the clip** the eight steps end at 0.79 to 0.82. At eight times the rate one step ruins all three seeds.
 #

@@ -85,8 +85,7 @@ SILENT_BUG_CRITIC = SilentBug(
     _right,
     advantages_and_targets,
     "The whitened advantages went into the critic's target: it is trained towards its own guess "
-    "plus a z-score, and not towards the return. The policy's advantages are the right ones, so "
-    "nothing shows there.",
+    "plus a z-score, not towards the return. The policy's advantages are right: nothing shows.",
     hint="The advantages are right. With lambda 1 and gamma 1, what is the critic's target, in "
     "words? Ask for that number.",
 )
