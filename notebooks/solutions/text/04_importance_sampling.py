@@ -40,7 +40,7 @@ def my_importance_estimate(values, log_p, log_q):
 check.importance_estimate(my_importance_estimate)
 
 # %% [markdown]
-# Subtract first. $e^{-800}$ is 0 in float64, and $0/0$ is nan; $e^{-800-(-801)}$ is 2.718. Dividing by the sum of the weights instead of $n$ passes as well, under its
+# Subtract first. $e^{-800}$ is 0 in float64, and $0/0$ is nan; $e^{-800-(-801)}$ is a number. Dividing by the sum of the weights instead of $n$ passes as well, under its
 # own name: it is biased by order $1/n$, and exact for a constant $f$, which the ordinary estimate is not.
 
 # %%
@@ -48,6 +48,12 @@ def self_normalised(values, log_p, log_q):
     return ((log_p - log_q).softmax(0) * values).sum()
 
 check.importance_estimate(self_normalised)
+
+# %%
+log_p, log_q = torch.tensor(-800.0), torch.tensor(-801.0)
+print(f"exp first {(log_p.exp() / log_q.exp()).item()}, "
+      f"subtract first {(log_p - log_q).exp().item():.4f}")
+assert (log_p.exp() / log_q.exp()).isnan()
 
 # %% [markdown]
 # ## 3 Effective sample size
@@ -83,12 +89,13 @@ for chi2, share in ((0.01, 3 / 4), (0.04, 1 / 2)):
     assert (1 + chi2)**-n > share > (1 + chi2)**-(n + 1)
 
 # %% [markdown]
-# Counted, for tokens that differ: ratios of 1.2 or 0.8, and of 1.1 or 0.9, even odds, four tokens, all sixteen answers.
+# Counted, for four tokens that differ, with even odds for up and down: all sixteen answers.
 
 # %%
 steps = torch.tensor([0.2, 0.1, 0.2, 0.1])
 signs = torch.cartesian_prod(*[torch.tensor([1.0, -1.0])] * 4)
 products = (1 + signs * steps).prod(1)                       # (16,)
+print("ratios up", (1 + steps).tolist(), "down", (1 - steps).tolist())
 formula = (1 + steps.square()).prod() - 1
 print(f"mean {products.mean():.4f}, variance "
       f"{products.var(correction=0):.6f}, formula {formula:.6f}")
