@@ -294,7 +294,8 @@ statement("S02")
 tokens = 8192 * 1024
 stored, weights = tokens * 4, 7e9 * 2      # float32 numbers, bf16 weights
 print(f"{tokens / 1e6:.1f} M tokens: {stored / 1e6:.1f} MB of log-probs, "
-      f"{weights / 1e9:.0f} GB of weights, factor {weights / stored:.0f}")
+      f"{weights / 1e9:.0f} GB of 7 B weights, factor "
+      f"{weights / stored:.0f}")
 batch = running_group()
 print("old_logprobs of a Batch:", tuple(batch.old_logprobs.shape),
       "requires grad:", batch.old_logprobs.requires_grad)

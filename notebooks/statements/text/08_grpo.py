@@ -837,3 +837,12 @@ recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
 
 # %% [markdown]
 # Back to the lesson, [08 · GRPO](../08_grpo.ipynb).
+
+# %% [markdown]
+# ## The group in more sizes
+#
+# Every answer of a group as a bar: how many are right, how large the group is, what the std adds.
+
+# %% tags=["explorer"]
+from rlnb.classroom import explorers
+explorers.group_advantage_explorer()

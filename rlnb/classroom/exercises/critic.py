@@ -40,6 +40,11 @@ def _first_order(claimed, true, lasts):
     return 1 - true / (true - claimed) / lasts
 
 
+@mistake("one factor too many: after `lasts` tokens the correction has faded by lambda^lasts")
+def _one_more_token(claimed, true, lasts):
+    return tipping_lambda(claimed, true, lasts + 1)
+
+
 def _probe(label: str, claimed: list[float], true: list[float], lasts: int) -> Probe:
     return Probe(label, {"claimed": claimed, "true": true, "lasts": lasts})
 
@@ -52,7 +57,7 @@ TIPPING_LAMBDA = Exercise(
         _probe("the same, 80 tokens", [-0.2], [0.7], 80),
         _probe("three pairs, two tokens", [-0.5, -0.1, -0.9], [0.5, 0.8, 0.1], 2),
     ),
-    mistakes=(_no_root, _exchanged, _critic_in_full, _first_order),
+    mistakes=(_no_root, _exchanged, _critic_in_full, _first_order, _one_more_token),
     hint="The surprise at the plan is claimed by the critic. The correction comes `lasts` tokens "
     "later and has faded by lambda^lasts. The mean gradient goes with claimed plus lambda^lasts "
     "times (true minus claimed): set that to 0.",
