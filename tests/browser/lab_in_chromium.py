@@ -152,25 +152,13 @@ def explorer_cells() -> dict[str, str]:
     cells, under_task = {}, {}
     for page in committed_notebooks():
         notebook = nbformat.read(page, as_version=4)
-        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-        source = "\n".join(cell.source for cell in code)
-        for cell in code:
+        for cell in (c for c in notebook.cells if c.cell_type == "code"):
             calls = EXPLORER.findall(cell.source)
             if "explorer" in cell.metadata.get("tags", ()):
                 cells |= {call: cell.source for call in calls if call not in cells}
             elif "task(" in cell.source:
-                under_task |= {call: shown_alone(call, source) for call in calls}
+                under_task |= {call: f"explorers.{call}()" for call in calls}
     return under_task | cells
-
-
-def shown_alone(call: str, page: str) -> str:
-    """A cell that shows an explorer, imported as its page imports it."""
-    line = re.search(
-        rf"^from rlnb\.classroom\.explorers\.\w+ import .*\b{call}\b", page, re.MULTILINE
-    )
-    if line:
-        return f"{line[0]}\n{call}()"
-    return f"from rlnb.classroom import explorers\nexplorers.{call}()"
 
 
 def write_notebook(path: Path, sources: list[str], prose: str = "") -> Path:

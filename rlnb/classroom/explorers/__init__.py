@@ -20,20 +20,27 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.clip import clip_explorer
     from rlnb.classroom.explorers.composer import composer_explorer
     from rlnb.classroom.explorers.difficulty import difficulty_explorer
+    from rlnb.classroom.explorers.drift import drift_explorer
     from rlnb.classroom.explorers.gae import gae_explorer
     from rlnb.classroom.explorers.gate_zoo import gate_zoo_explorer
     from rlnb.classroom.explorers.gpu_budget import gpu_budget_explorer
     from rlnb.classroom.explorers.group_advantage import group_advantage_explorer
     from rlnb.classroom.explorers.kl_directions import kl_explorer
     from rlnb.classroom.explorers.kl_estimators import kl_estimator_explorer
+    from rlnb.classroom.explorers.kl_leash import kl_leash_explorer
+    from rlnb.classroom.explorers.kl_pull import kl_pull_explorer
+    from rlnb.classroom.explorers.mixed_groups import mixed_groups_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
+    from rlnb.classroom.explorers.one_group import one_group_explorer
     from rlnb.classroom.explorers.one_token import one_token_explorer
+    from rlnb.classroom.explorers.product_weight import product_weight_explorer
     from rlnb.classroom.explorers.rare_token import rare_token_explorer
     from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
     from rlnb.classroom.explorers.rollouts import rollouts_explorer
     from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
     from rlnb.classroom.explorers.token_gates import token_gates_explorer
     from rlnb.classroom.explorers.token_weights import token_weights_explorer
+    from rlnb.classroom.explorers.wrong_critic import wrong_critic_explorer
 
 _HOME = {
     "answer_ratio_explorer": "answer_ratio",
@@ -42,13 +49,19 @@ _HOME = {
     "clip_explorer": "clip",
     "composer_explorer": "composer",
     "difficulty_explorer": "difficulty",
+    "drift_explorer": "drift",
     "gae_explorer": "gae",
     "gate_zoo_explorer": "gate_zoo",
     "gpu_budget_explorer": "gpu_budget",
     "group_advantage_explorer": "group_advantage",
     "kl_estimator_explorer": "kl_estimators",
     "kl_explorer": "kl_directions",
+    "kl_leash_explorer": "kl_leash",
+    "kl_pull_explorer": "kl_pull",
+    "mixed_groups_explorer": "mixed_groups",
+    "one_group_explorer": "one_group",
     "one_token_explorer": "one_token",
+    "product_weight_explorer": "product_weight",
     "rare_token_explorer": "rare_token",
     "recorded_run_explorer": "recorded_run",
     "rollouts_explorer": "rollouts",
@@ -56,6 +69,7 @@ _HOME = {
     "std_explorer": "near_equal",
     "token_gates_explorer": "token_gates",
     "token_weights_explorer": "token_weights",
+    "wrong_critic_explorer": "wrong_critic",
 }
 
 __all__ = [
@@ -65,13 +79,19 @@ __all__ = [
     "clip_explorer",
     "composer_explorer",
     "difficulty_explorer",
+    "drift_explorer",
     "gae_explorer",
     "gate_zoo_explorer",
     "gpu_budget_explorer",
     "group_advantage_explorer",
     "kl_estimator_explorer",
     "kl_explorer",
+    "kl_leash_explorer",
+    "kl_pull_explorer",
+    "mixed_groups_explorer",
+    "one_group_explorer",
     "one_token_explorer",
+    "product_weight_explorer",
     "rare_token_explorer",
     "recorded_run_explorer",
     "rollouts_explorer",
@@ -79,6 +99,7 @@ __all__ = [
     "std_explorer",
     "token_gates_explorer",
     "token_weights_explorer",
+    "wrong_critic_explorer",
 ]
 
 
