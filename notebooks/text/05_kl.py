@@ -11,7 +11,7 @@
 #
 # **After this page** you can read a KL off samples, say which form of the penalty pushes which way, and say what a trust region adds.
 #
-# 35 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) · Schulman 2020,
+# 31 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) · Schulman 2020,
 # *Approximating KL divergence* (joschu.net/blog); Tang & Munos 2025, [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -166,7 +166,8 @@ reveal(
     "kl.2", "no such number: it depends on how the policy left",
     "k3 becomes the noisier one at " + "; ".join(
         f"{x[0]:.2f} to {x[-1]:.2f} nats ({name.split(',')[0]})"
-        for name, x in cross.items()) + ". It fails through rare tokens: "
+        for name, x in cross.items()) + ". Nearer to the reference it is the "
+    "quieter one in all thirty. It fails through rare tokens: "
     "one that the reference likes and the policy hardly ever draws has a "
     "huge exp(−ℓ), and sharpening makes many of those. Then a log shows a "
     "spike (statements page).",
@@ -273,7 +274,7 @@ def compass(rows):
          for row, how in rows.items()}, reverse, forward,
         ("k1", "k2", "k3"),
         caption="Arrow to the right, green: the gradient of KL(π‖π_ref). "
-                "Purple: that of KL(π_ref‖π). White: neither.")
+                "Purple: that of KL(π_ref‖π). White: neither, and its angle.")
 
 compass({"loss, fresh samples": ("loss",),
          "reward, fresh samples": ("reward",)})
@@ -437,7 +438,7 @@ reveal("kl.5", "down, further from 0.33",
 #
 # $$\max_\pi\ \mathbb E_\text{old}[\rho A]\quad\text{subject to}\quad\mathrm{KL}(\pi_\text{old}\,\|\,\pi)\le\delta$$
 #
-# The step that gains most at this KL is the **natural gradient** $F^{-1}g$: the policy gradient $g$, divided by the curvature $F$ of the KL (the Fisher matrix). For a
+# The small step that gains most at a given KL is the **natural gradient** $F^{-1}g$: the policy gradient $g$, divided by the curvature $F$ of the KL (the Fisher matrix). For a
 # softmax $g_y=\pi(y)A(y)$: a rare answer gets a small push, however good it is. $F^{-1}$ takes the factor π out, and the natural step is $A$ itself, per logit. Try it
 # where the best answer is rare:
 #
@@ -521,7 +522,7 @@ print("RLOO, with k1 in the reward:", difference(ZOO["rloo"], with_kl))
 # |---|---|
 # | sentence | a KL estimate has a value and a push, and they are separate: k1 and k3 have the right value, k2 in the loss and k1 in the reward the right push |
 # | formula | $\nabla\mathrm{KL}(\pi\Vert\pi_\text{ref})=\mathbb E_\pi[\ell\,\nabla\log\pi]$; a loss $k$ gives $\mathbb E_\pi[k'(\ell)\nabla\log\pi]$ |
-# | picture | the table of arrows: green, purple, none |
+# | picture | the arrows: green, purple, none |
 # | numbers | k1 in the loss 2.16 nats, no penalty 2.16, k1 in the reward 0.30 · β = 0.2: 1.5 % with KL(π‖π_ref), 80 % with k3 in the loss |
 # | trust region | KL(π_old‖π) ≤ δ per update: another policy, another direction, a limit and not a price |
 # | since 04 | a reference model; β; nothing else in the loss changes |

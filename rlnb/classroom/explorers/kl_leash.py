@@ -23,14 +23,14 @@ CAPTION = (
 
 @echoing
 @checked(beta=between(0.01, 1.0), start=inside(0, 1))
-def compute(beta: float = 0.2, start: float = 1e-4) -> dict[str, Any]:
+def compute(beta: float = 1.0, start: float = 1e-4) -> dict[str, Any]:
     """Paid or not, reward 1 or 0, with chance `start` under the reference.
 
     reverse: the resting point under beta KL(pi || ref), odds times e^(1 / beta). k3: that of k3 in
     the loss, where p (1 - p) = beta (p - start). reverse_pull, k3_pull (400,): each penalty's pull
     on the log-odds over LOG_ODDS, divided by p (1 - p); the reward's is 1.
 
-    >>> d = compute()
+    >>> d = compute(0.2)
     >>> round(d["reverse"], 4), round(d["k3"], 4)
     (0.0146, 0.8)
     """
@@ -116,7 +116,7 @@ def kl_leash_explorer() -> Explorer:
         build,
         update,
         {
-            "beta": slider(0.2, 0.01, 1.0, 0.01, "β", "the penalty's coefficient"),
+            "beta": slider(1.0, 0.01, 1.0, 0.01, "β", "the penalty's coefficient"),
             "start": choice_slider(1e-4, starts, "reference's chance",
                                    "how often the reference gives the paid answer"),
         },

@@ -202,7 +202,7 @@ def noise(roads: Mapping[str, Sequence[tuple[Tensor, Tensor]]]) -> Picture:
         alt=alt + ". The dashed line is a pair of Gaussians, which crosses 1 at 0.63 nats.",
         caption="A thin line is one reference of 1,000 tokens; dashed, two Gaussians, the "
         "textbook case. Shaded: k3 is the noisier one. In the middle ℓ has only two values; where "
-        "k3 is equal on both it has no noise at all, and the curve leaves at the bottom.",
+        "k3 is equal on both it has no noise at all, and the curve dips out at the bottom.",
     )
 
 
