@@ -11,7 +11,7 @@
 #
 # **After this page** you can read a KL off samples, say which form of the penalty pushes which way, and say what a trust region adds.
 #
-# 35 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) · Schulman 2020,
+# 31 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) · Schulman 2020,
 # *Approximating KL divergence* (joschu.net/blog); Tang & Munos 2025, [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -34,7 +34,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # ## One number, logged and penalised
 #
 # Training on a reward takes the policy away from the model it began as, the **reference**. We log how far, as a KL, and we penalise it with a coefficient β, so
-# that it keeps what the reference could do. The penalty can enter in two places:
+# that it keeps what the reference could do, and does not climb into the errors of a reward model (over-optimisation,
+# [arXiv 2210.10760](https://arxiv.org/abs/2210.10760)). The penalty can enter in two places:
 
 # %%
 pipeline.pipeline("rewards", "loss", caption=(
@@ -104,16 +105,15 @@ in_reward, _ = train(k1, "reward", 0.5)
 reveal(
     "kl.1", "about 2.2, as if there were no penalty",
     f"{in_loss[-1].mean():.2f} with the penalty, {free[0, -1].mean():.2f} "
-    f"without. The same number in the reward: {in_reward[-1].mean():.2f}.",
+    f"without. The same number in the reward: {in_reward[-1].mean():.2f}. "
+    "The logged number is right, and its gradient is useless.",
     pictures.runs({"no penalty": free[0], "k1 in the loss": in_loss,
                    "k1 in the reward": in_reward}, wanted, caption=(
         "Same estimate, same β, same 16 answers an update. In the loss it "
         "does nothing; in the reward it lands where it should.")))
 
 # %% [markdown]
-# The logged number is right, and its gradient is useless. It happens: "the current kl1 estimator will completely ignore the ref_logprobs", a user wrote to
-# [open-instruct](https://github.com/allenai/open-instruct/pull/535) in 2025. So a KL is two questions: is the **value** right, and is the **push**
-# right? (The push is minus the gradient: where the penalty moves the policy.)
+# So there are two things to know about such a number: what it measures, and where it moves the policy. The second is its **push**, minus its gradient.
 #
 # ## The value
 #
@@ -147,8 +147,8 @@ print("mean over the sixteen tokens:", *[
 pictures.estimators(ell16[mask])
 
 # %% [markdown]
-# Libraries call $k_3$ the *low-variance* estimate (`low_var_kl`). Take two normal distributions, the textbook case: one $k_3$ scatters less than one $k_1$ up to
-# 0.63 nats.
+# Two estimates with the same mean, and a factor of two between them: sixteen tokens are few. Libraries call $k_3$ the *low-variance* estimate (`low_var_kl`). In the
+# textbook case, two normal distributions of equal variance with their means apart, one $k_3$ scatters less than one $k_1$ up to 0.63 nats.
 
 # %%
 predict("kl.2", "And for next-token distributions, softmaxes over 1,000 "
@@ -157,44 +157,23 @@ predict("kl.2", "And for next-token distributions, softmaxes over 1,000 "
          "more: a softmax has no tails like a Gaussian's",
          "no such number: it depends on how the policy left"])
 
-# %%
-def share(log_pi, log_ref):
-    """KL, and the std of one k3 over that of one k1; rows are policies."""
-    p, ell = log_pi.exp(), log_pi - log_ref
-    def std(k):
-        return ((p * k**2).sum(-1) - (p * k).sum(-1)**2).sqrt()
-    return kl(log_pi, log_ref), std(k3(ell)) / std(ell)
-
-far = torch.linspace(0.01, 1, 150)[:, None]
-ways = {"sharpened, temperature to 0.2": lambda z, _: z / (1 - 0.8 * far),
-        "one token in three rewarded":
-            lambda z, u: z + 12 * far * (u < 1 / 3),
-        "flattened, temperature to 10": lambda z, _: z * (1 - 0.9 * far)}
-roads = {name: [] for name in ways}
-for seed in range(10):
-    dice = torch.Generator().manual_seed(seed)
-    z = 3 * torch.randn(1000, generator=dice)
-    u = torch.rand(1000, generator=dice)
-    for name, leave in ways.items():
-        moved = leave(z, u).log_softmax(-1)
-        roads[name].append(share(moved, z.log_softmax(-1)))
-
-cross = {name: sorted(x[y > 1][0].item() for x, y in some)
-         for name, some in roads.items()}          # where k3 gets noisier
-
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
+roads = pictures.roads_away(references=10)
+cross = {name: sorted(x[y > 1][0].item() for x, y in some)
+         for name, some in roads.items()}
 reveal(
     "kl.2", "no such number: it depends on how the policy left",
     "k3 becomes the noisier one at " + "; ".join(
         f"{x[0]:.2f} to {x[-1]:.2f} nats ({name.split(',')[0]})"
-        for name, x in cross.items()) + ".",
+        for name, x in cross.items()) + ". Nearer to the reference it is the "
+    "quieter one in all thirty. It fails through rare tokens: "
+    "one that the reference likes and the policy hardly ever draws has a "
+    "huge exp(−ℓ), and sharpening makes many of those. Then a log shows a "
+    "spike (statements page).",
     pictures.noise(roads))
 
 # %% [markdown]
-# Close enough to the reference $k_3$ is the quieter one in all thirty. How close differs a hundredfold. It fails through rare tokens: one that the reference likes
-# and the policy hardly ever draws has a huge $e^{-\ell}$, and sharpening makes many of those. Then a log shows a spike (statements page).
-#
 # <details><summary>One level deeper: k3 is a control variate</summary>
 #
 # $k_1+\lambda(e^{-\ell}-1)$ has the right mean for every λ, since the bracket has mean 0 (a baseline, as in 03). $k_3$ is λ = 1: never negative, and not tuned for
@@ -204,13 +183,12 @@ reveal(
 #
 # ## The push
 #
-# $k_3$ has the right mean, is never negative and mostly quiet. GRPO's paper puts it into the loss ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
+# $k_3$ has the right mean and is never negative. GRPO's paper puts it into the loss ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
 
 # %%
 predict("kl.3", "On fresh samples, what is k3's mean gradient as a loss?",
-        ["that of KL(π‖π_ref), whose value it estimates",
-         "that of KL(π_ref‖π), the other direction",
-         "0, like k1's", "none of these"])
+        ["that of KL(π‖π_ref)", "that of KL(π_ref‖π)", "0, like k1's",
+         "none of these"])
 
 # %%
 away = ref.log() + 3 * R                      # logits of a moved policy
@@ -237,7 +215,7 @@ forward = gradient(lambda log_pi: kl(ref.log(), log_pi))
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal(
-    "kl.3", "that of KL(π_ref‖π), the other direction",
+    "kl.3", "that of KL(π_ref‖π)",
     "The value of one KL, and the gradient of the other.",
     pictures.which_gradient(
         {"KL(π‖π_ref)": reverse, "k3 in the loss": mean_gradient(k3),
@@ -270,7 +248,8 @@ reveal(
 # The two directions want different things (01). $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is large where the policy says what the reference would not.
 # $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is large where it no longer says what the reference did.
 #
-# On the sixteen tokens, the push of each loss:
+# With $k_1$ in the loss "the current kl1 estimator will completely ignore the ref_logprobs", a user wrote to
+# [open-instruct](https://github.com/allenai/open-instruct/pull/535) in 2025. On the sixteen tokens, the push of each loss:
 
 # %%
 def push(k):
@@ -282,38 +261,41 @@ def push(k):
 token_grid.token_grid(
     batch, {k.__name__: push(k) for k in (k1, k2, k3)},
     count="with no push",
-    caption="As a loss k1 pushes every sampled token down by 1, whatever "
-            "the reference says. k2 and k3 look at the reference.")
+    caption="k1 pushes every sampled token down by 1; the softmax turns "
+            "equal pushes, averaged over samples from π, into none.")
 
 # %% [markdown]
-# **A right value does not make a right gradient: in the loss use $k_2$'s slope, in the reward use $k_1$.** All forms at once, also on samples of an older policy,
-# where the ratio ρ of page 04 may be left out, be a constant, or be differentiated too:
+# Hence the 2.16 nats at the top. **A right value does not make a right gradient: in the loss use $k_2$'s slope, in the reward use $k_1$.**
+
+# %%
+def compass(rows):
+    return pictures.compass(
+        {row: [mean_gradient(k, *how) for k in (k1, k2, k3)]
+         for row, how in rows.items()}, reverse, forward,
+        ("k1", "k2", "k3"),
+        caption="Arrow to the right, green: the gradient of KL(π‖π_ref). "
+                "Purple: that of KL(π_ref‖π). White: neither, and its angle.")
+
+compass({"loss, fresh samples": ("loss",),
+         "reward, fresh samples": ("reward",)})
+
+# %% [markdown]
+# To log $k_3$ and push with $k_2$ write `k2 + (k3 - k2).detach()` (straight-through; verl: `k3+`).
+#
+# Samples of an older policy need the ratio of page 04: $\mathbb E_\text{old}[\rho k]=\sum_y\pi_\text{old}\frac{\pi}{\pi_\text{old}}k=\mathbb E_\pi[k]$. Now the
+# chance of each answer, π, stands inside the formula. So differentiate ρ too, and autograd finds both sums of the product rule:
 
 # %%
 before = ((away + ref.log()) / 2).softmax(0)          # an older policy
-rows = {"loss, fresh samples": ("loss",),
-        "reward, fresh samples": ("reward",),
-        "loss, older samples, no ρ": ("loss", before),
-        "loss, older samples, ρ constant": ("loss", before, "constant"),
-        "loss, older samples, ρ differentiated": ("loss", before, "full"),
-        "reward, older samples, no ρ": ("reward", before),
-        "reward, older samples, ρ": ("reward", before, "constant")}
-pictures.compass(
-    {row: [mean_gradient(k, *how) for k in (k1, k2, k3)]
-     for row, how in rows.items()}, reverse, forward, ("k1", "k2", "k3"),
-    caption="Arrow to the right, green: the gradient of KL(π‖π_ref). "
-            "Purple: that of KL(π_ref‖π). White: neither, and how far off.")
+compass({"loss, older samples, no ρ": ("loss", before),
+         "loss, older samples, ρ constant": ("loss", before, "constant"),
+         "loss, older samples, ρ differentiated": ("loss", before, "full"),
+         "reward, older samples, no ρ": ("reward", before),
+         "reward, older samples, ρ": ("reward", before, "constant")})
 
 # %% [markdown]
-# Two roads are green. A *right slope*: $k_2$ in the loss or $k_1$ in the reward, with a constant ρ on older samples. Or a *right value times ρ*, both
-# differentiated: then autograd sees the drawing too. DeepSeek-V3.2 and TRL's default do the second with $k_3$. One cell points backwards. Find out why:
-#
-# <details><summary>One level deeper: why the ratio must be differentiated</summary>
-#
-# $\mathbb E_\text{old}[\rho k]=\sum_y\pi_\text{old}\frac{\pi}{\pi_\text{old}}k=\sum_y\pi k$: written with ρ, the drawing is inside the formula, and autograd finds both sums of
-# the product rule. So whatever $k$ has the KL as its mean gets the KL's gradient. This holds on fresh samples too, where every ρ is 1 and the correction looks like it
-# did nothing. Held constant, ρ only repairs who drew the samples, and the gradient is again that of the first row.
-# </details>
+# A constant ρ repairs who drew the samples: the fresh rows come back. With ρ differentiated a right *value* is enough, also on fresh samples, where every ρ is 1 and
+# seems to do nothing. DeepSeek-V3.2, and TRL when β > 0, do that with $k_3$. One cell points backwards. Find out why:
 
 # %%
 task("kl.t1", kl_pull.kl_pull_explorer(),
@@ -330,19 +312,18 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # 1. k1 in the loss, older policy, no ρ. It pushes every sample down alike, and the older policy wrote them: on the logits that is π − π_old, away from the older
 #    policy and so from the reference.
 # 2. With ρ: k1 in the reward, or k1 or k3 in the loss. Not k2: its value is not the KL.
-# 3. k3 in the loss, gone 4.0: 32°. Near the reference the angle goes to 0, which is why nobody notices.
+# 3. k3 in the loss, gone 4.0: 32°; at 3.0, as in the table, 26°. Near the reference the angle goes to 0, which is why nobody notices.
 # </details>
 #
 # ## How large is β?
 #
-# So GRPO's penalty follows the other KL. Near the reference the two agree. Far away, where a penalty is needed? Let a prompt have right and wrong answers, reward 1
-# or 0, and let the reference be right once in 10,000 times. With β = 0.2 and $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the best policy is right 1.5 % of the time: the
-# penalty holds.
-
-# %%
-predict("kl.4", "The same β = 0.2, with k3 in the loss: how often is the "
-        "policy right where reward and penalty balance?",
-        ["about 0.2 %", "about 1.5 %", "about 15 %", "about 80 %"])
+# So GRPO's penalty follows the other KL. Near the reference the two agree. And far away? Suppose a flawed reward model pays 1 for one kind of answer, which the
+# reference gives once in 10,000 times, and 0 for the rest. We *want* this answer to stay rare. Its chance is $p$, at first $p_0$.
+#
+# * **With $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$:** at the maximum of $\sum_y\pi R-\beta\sum_y\pi\ell$ the slope $R-\beta(\ell+1)$ is the same for every
+#   answer. So $\ell=R/\beta+\text{const}$, that is $\pi\propto\pi_\text{ref}\,e^{R/\beta}$: a reward of 1 multiplies the odds by $e^{1/\beta}$. (At the top of the
+#   page: $e^{R/0.5}$ is 0.30 nats away.) β = 0.2 keeps the answer at 1.5 %.
+# * **With $k_3$ in the loss:** on the answer's logit the reward pushes up by $p(1-p)$, the penalty back by $\beta(p-p_0)$.
 
 # %%
 p0 = 1e-4
@@ -352,49 +333,47 @@ def rest(beta):
     odds = p0 / (1 - p0) * torch.exp(torch.as_tensor(1 / beta))
     return (odds / (1 + odds)).item()
 
+print(f"β = 0.2, KL(π‖π_ref): at rest p = {rest(0.2):.4f}")
+
+# %%
+predict("kl.4", "The same β = 0.2, with k3 in the loss: where do reward "
+        "and penalty balance?",
+        ["about 1.5 % too", "about 5 %", "about 20 %", "about 80 %"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 def rest_k3(beta):
     """The p at which p (1 - p) = beta (p - p0)."""
     b = 1 - beta
     return (b + (b * b + 4 * beta * p0) ** 0.5) / 2
 
 betas = [k / 100 for k in range(2, 101)]
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 reveal(
     "kl.4", "about 80 %",
-    f"{rest_k3(0.2):.2f} against {rest(0.2):.4f}. At β = 0.04 both let it "
-    f"go: {rest_k3(0.04):.2f} and {rest(0.04):.2f}.",
+    f"{rest_k3(0.2):.2f} against {rest(0.2):.4f}. For small p₀ the two "
+    "pushes are equal near p = 1 − β: the penalty keeps a share β for "
+    "what the reference did, and lets the rest go anywhere. At β = 0.04 "
+    f"both let it go: {rest_k3(0.04):.2f} and {rest(0.04):.2f}.",
     pictures.resting_points(betas, {
         "KL(π‖π_ref)": [rest(b) for b in betas],
         "k3 in the loss": [rest_k3(b) for b in betas]}))
 
 # %% [markdown]
-# Where the two curves come from:
-#
-# * $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$: at the maximum of $\sum_y\pi R-\beta\sum_y\pi\ell$ the slope $R-\beta(\ell+1)$ is the same for every answer. So
-#   $\ell=R/\beta+\text{const}$, that is $\pi\propto\pi_\text{ref}\,e^{R/\beta}$, and a reward of 1 multiplies the odds by $e^{1/\beta}$. (At the top of the page:
-#   $e^{R/0.5}$ is 0.30 nats away.)
-# * $k_3$ in the loss: on the right answer's logit the reward pushes up by $p(1-p)$, and $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ back by $p-p_0$. They
-#   balance where $p(1-p)=\beta(p-p_0)$, for small $p_0$ near $p=1-\beta$: it keeps a share β for what the reference did, and lets the rest go anywhere.
-#
-# Divide both pushes by $p(1-p)$ and draw them:
+# Divide all pushes by $p(1-p)$ and draw them:
 
 # %%
 task("kl.t2", kl_leash.kl_leash_explorer(),
      ("Start at 0.0001. Find the largest β at which KL(π‖π_ref) still "
       "lets the answer come to 90 %.", kl_leash.nine_in_ten),
-     ("Start at 0.0001. Hold the answer at one half with k3 in the loss.",
-      kl_leash.half_with_k3),
-     ("Keep β = 0.5. How common must the answer be under the reference, "
-      "until k3 lets it pass 60 %?", kl_leash.common_enough))
+     ("Now an answer that starts at one in a million, 1e-06. Hold it at "
+      "one half with k3 in the loss.", kl_leash.half_with_k3))
 
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# 1. <!-- cited: 0.08 -->β = 0.08. The green push grows evenly with every step in log-odds, so a rarer answer needs a smaller β.
-# 2. β = 0.50. The purple push is flat at β until the answer is common, so below β = 1 it stops nothing on the way up.
-# 3. 0.2. Up to 0.01 the start changes nothing that one could see: $k_3$ in the loss does not know how rare an answer was. The green one knows little else.
+# 1. <!-- cited: 0.08 -->β = 0.08. Each step in log-odds costs $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the same, so a rarer answer has further to climb and needs a smaller β.
+# 2. β = 0.50, as from any rare start. The purple push is flat at β until the answer is common: below β = 1 it stops nothing on the way up, and does not
+#    know how rare the answer was.
 # </details>
 #
 # A resting point says where a run would end, not when. Ziegler et al. ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)) choose a KL and let β follow: raise
@@ -402,8 +381,8 @@ task("kl.t2", kl_leash.kl_leash_explorer(),
 #
 # ## Two tokens
 #
-# All this was for one draw. An answer is many. Take the smallest: a first token, word 0, word 1 or stop, and after a word one more. The reference gives every
-# choice ⅓. The policy is far from it after word 0, and close to it after word 1:
+# All this was for one draw. An answer is many: π, π_ref and the KL are now those of whole answers. Take the smallest: a first token, word 0, word 1 or stop, and after
+# a word one more. The reference gives every choice ⅓. The policy:
 
 # %%
 ref2 = SequencePolicy(2, 2, torch.zeros(3, 3))
@@ -415,10 +394,11 @@ for state, p in zip(("first token", "after word 0", "after word 1"),
 
 # %%
 predict("kl.5", "Word 0 is rarer than under the reference, 0.27 against "
-        "0.33. Which way does a penalty on the answer's KL move it?",
+        "0.33. Which way does k1 in the reward move it, on average?",
         ["up, towards 0.33", "down, further from 0.33", "not at all"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 ell = pi2.logprobs() - ref2.logprobs().detach()              # (answers, 2)
 chance, fixed = pi2.probabilities(), pi2.probabilities().detach()
 penalties = {
@@ -429,19 +409,18 @@ penalties = {
 pushes = {name: -torch.autograd.grad(x.sum(), pi2.logits,
                                      retain_graph=True)[0][0]
           for name, x in penalties.items()}      # on the first token
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 first = pi2.logits[0].softmax(0).tolist()
 exact, _, own = (v.tolist() for v in pushes.values())
 reveal("kl.5", "down, further from 0.33",
        f"Push on word 0: {exact[0]:+.4f}. Token by token, in the loss, it "
-       f"is {own[0]:+.4f}: the wrong way.",
+       f"is {own[0]:+.4f}: the wrong way. After word 0 the policy is far "
+       "from the reference, and the KL of an answer charges the first word "
+       "for what it leads to.",
        pictures.first_word(first, {n: v.tolist()
                                    for n, v in pushes.items()}))
 
 # %% [markdown]
-# What follows word 0 is far from the reference, and a penalty on the *answer* charges the first word for what it leads to:
+# For a whole answer, line by line:
 #
 # $$\begin{aligned}
 # \nabla\,\mathrm{KL}&=\mathbb E\Big[\textstyle\sum_t\ell_t\cdot\sum_s\nabla\log\pi(y_s)\Big]&&\text{as before, for a whole answer}\\
@@ -459,14 +438,17 @@ reveal("kl.5", "down, further from 0.33",
 #
 # $$\max_\pi\ \mathbb E_\text{old}[\rho A]\quad\text{subject to}\quad\mathrm{KL}(\pi_\text{old}\,\|\,\pi)\le\delta$$
 #
-# For a small step Δ of the logits:
+# The small step that gains most at a given KL is the **natural gradient** $F^{-1}g$: the policy gradient $g$, divided by the curvature $F$ of the KL (the Fisher matrix). For a
+# softmax $g_y=\pi(y)A(y)$: a rare answer gets a small push, however good it is. $F^{-1}$ takes the factor π out, and the natural step is $A$ itself, per logit. Try it
+# where the best answer is rare:
 #
-# * the gain is $g^\top\!\Delta$, with $g$ the policy gradient;
-# * the KL is $\tfrac12\Delta^\top F\Delta$: at the old policy it is 0 and flat, so its second derivative $F$ (the Fisher matrix) comes first;
-# * most gain at a given KL: $g\propto F\Delta$, so $\Delta\propto F^{-1}g$, the **natural gradient**.
+# <details><summary>One level deeper: why it is F⁻¹g, and how a network gets it</summary>
 #
-# For a softmax $g_y=\pi(y)A(y)$: a rare answer gets a small push, however good it is. $F^{-1}$ takes the factor π out, and the natural step is $A$ itself, per
-# logit. Try it where the best answer is rare:
+# For a small step Δ of the logits the gain is $g^\top\!\Delta$. The KL is $\tfrac12\Delta^\top F\Delta$: at the old policy it is 0 and flat, so its second derivative
+# $F$ comes first. Lagrange: at the maximum of $g^\top\!\Delta-\lambda(\tfrac12\Delta^\top F\Delta-\delta)$ the slope in Δ is 0, so $g=\lambda F\Delta$ and
+# $\Delta=F^{-1}g/\lambda$. The limit sets the length, $1/\lambda=\sqrt{2\delta/g^\top F^{-1}g}$. For a network $F$ cannot be stored; conjugate gradient solves
+# $F\Delta=g$ from products with $F$, two backward passes each (statements page).
+# </details>
 
 # %%
 old, delta = torch.tensor([0.05, 0.35, 0.6]), 0.2
@@ -487,9 +469,8 @@ pictures.trust_region(old, R, F, delta, {"plain gradient": g,
 
 # %% [markdown]
 # At the same KL the natural step earns a third more, and it lifts the rare best answer, which the plain step leaves behind. But the model is only a model: the KL
-# came out above the limit. So TRPO measures, and halves the step until the limit holds. For a network $F$ cannot be stored; conjugate gradient solves
-# $F\Delta=g$ from products with $F$, two backward passes each (statements page). TRL and verl ship no TRPO. They ship **PPO**, which needs no solver and measures
-# nothing: page 06.
+# came out above the limit. So TRPO measures, and halves the step until the limit holds and $\mathbb E_\text{old}[\rho A]$ has really grown. TRL and verl ship no
+# TRPO. They ship **PPO**, which needs no solver and measures nothing: page 06.
 #
 # ## In code
 
@@ -500,11 +481,15 @@ def kl_penalty(logp, ref_logp, old_logp, mask):
     rho = (logp - old_logp.detach()).exp()        # keep its gradient
     return (rho * (torch.expm1(-ell) + ell))[mask].mean()
 
-mine = kl_penalty(batch.logprobs, batch.ref_logprobs,
-                  batch.old_logprobs, mask)
-theirs = k3_term(1.0, corrected=True)(batch)[mask].mean()
-print(f"penalty {mine.item():.4f}, rlnb's {theirs.item():.4f}")
+# as on the first step after sampling: every rho is 1
+fresh = batch.replace(old_logprobs=batch.logprobs.detach())
+mine = kl_penalty(fresh.logprobs, fresh.ref_logprobs,
+                  fresh.old_logprobs, mask)
+theirs = k3_term(1.0, corrected=True)(fresh)[mask].mean()
 assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
+slope = torch.autograd.grad(mine, batch.logprobs, retain_graph=True)[0]
+assert torch.allclose(slope[mask] * mask.sum(), ell16[mask])  # k2's
+print(f"penalty {mine.item():.3f}: k3's value, k2's slope")
 with_kl = ZOO["rloo"].replace(shape=kl_in_reward(0.05))
 print("RLOO, with k1 in the reward:", difference(ZOO["rloo"], with_kl))
 
@@ -537,7 +522,7 @@ print("RLOO, with k1 in the reward:", difference(ZOO["rloo"], with_kl))
 # |---|---|
 # | sentence | a KL estimate has a value and a push, and they are separate: k1 and k3 have the right value, k2 in the loss and k1 in the reward the right push |
 # | formula | $\nabla\mathrm{KL}(\pi\Vert\pi_\text{ref})=\mathbb E_\pi[\ell\,\nabla\log\pi]$; a loss $k$ gives $\mathbb E_\pi[k'(\ell)\nabla\log\pi]$ |
-# | picture | the table of arrows: green, purple, none |
+# | picture | the arrows: green, purple, none |
 # | numbers | k1 in the loss 2.16 nats, no penalty 2.16, k1 in the reward 0.30 · β = 0.2: 1.5 % with KL(π‖π_ref), 80 % with k3 in the loss |
 # | trust region | KL(π_old‖π) ≤ δ per update: another policy, another direction, a limit and not a price |
 # | since 04 | a reference model; β; nothing else in the loss changes |
@@ -612,7 +597,7 @@ check.silent_bug_kl(my_test)
 # </details>
 # <details><summary><b>Is GRPO's KL term wrong?</b></summary>
 #
-# Its value is KL(π‖π_ref), its gradient that of KL(π_ref‖π). As a penalty it works: the same minimum, and near the reference the same direction. Far away it is
+# On fresh samples its value is KL(π‖π_ref), its gradient that of KL(π_ref‖π). As a penalty it works: the same minimum, and near the reference the same direction. Far away it is
 # another penalty: at β = 0.2 an answer that starts at one in 10,000 comes to rest at 80 % instead of 1.5 %. Fixes: k2 in the loss, k1 in the reward, or ρ times k3
 # with ρ differentiated.
 # </details>
@@ -628,7 +613,7 @@ check.silent_bug_kl(my_test)
 # </details>
 # <details><summary><b>What does TRPO do, step by step?</b></summary>
 #
-# It climbs E_old[ρA] under KL(π_old‖π) ≤ δ. Natural gradient by conjugate gradient, a step by the quadratic model, then halved until the measured KL holds. Each
+# It climbs E_old[ρA] under KL(π_old‖π) ≤ δ. Natural gradient by conjugate gradient, a step by the quadratic model, then halved until the measured KL holds and E_old[ρA] has grown. Each
 # step costs second-order products and several measurements; PPO's clip needs neither.
 # </details>
 # <details><summary><b>With verifiable rewards, do you keep the KL?</b></summary>

@@ -72,8 +72,21 @@ def test_the_near_misses_of_the_push_do_not_count():
 def test_each_goal_of_beta_is_open_at_the_start_and_can_be_reached():
     explorer = kl_leash.kl_leash_explorer
     assert solved(explorer(), kl_leash.nine_in_ten, beta=0.08)
-    assert solved(explorer(), kl_leash.half_with_k3, beta=0.5)
-    assert solved(explorer(), kl_leash.common_enough, beta=0.5, start=0.2)
+    assert solved(explorer(), kl_leash.half_with_k3, beta=0.5, start=1e-6)
+    assert not kl_leash.half_with_k3(kl_leash.compute(0.5, 1e-4))
+
+
+def test_roads_away_begin_with_the_quieter_k3_and_cross_at_no_common_kl():
+    roads = pictures.roads_away(references=2)
+    crossed = {name: [x[y > 1][0].item() for x, y in some] for name, some in roads.items()}
+    assert all(y[0] < 1 for some in roads.values() for _, y in some)
+    sharp, _, flat = crossed.values()
+    assert max(sharp) < 0.2 and min(flat) > 0.63
+
+
+def test_the_push_starts_where_the_tables_of_the_page_stand():
+    data = kl_pull.kl_pull_explorer().set(form="k1 loss", samples="old").data
+    assert round(data["angle"]) == 167 and round(kl_pull.compute()["kl"], 4) == 0.66
 
 
 def test_only_one_beta_is_the_largest_that_leaves_nine_in_ten():

@@ -80,7 +80,8 @@ assert torch.isclose(old @ (rho * k3(l)), KL)
 narrow, wide = torch.tensor([0.7, 0.3]), torch.tensor([0.5, 0.3, 0.2])
 l_gap = (narrow / wide[:2]).log()           # the third is never drawn
 kl_gap, k3_gap = narrow @ l_gap, narrow @ k3(l_gap)
-print("support gap of 0.2: KL", show(kl_gap), " E k3", show(k3_gap))
+print("pi (0.7, 0.3, 0), support gap of 0.2: KL", show(kl_gap), " E k3",
+      show(k3_gap))
 assert torch.isclose(kl_gap - k3_gap, torch.tensor(0.2))
 
 # %%

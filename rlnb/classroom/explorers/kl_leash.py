@@ -1,4 +1,4 @@
-"""Two penalties with one beta: where reward and penalty balance for a rare right answer."""
+"""Two penalties with one beta: where reward and penalty balance for a rare paid answer."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ CAPTION = (
 
 @echoing
 @checked(beta=between(0.01, 1.0), start=inside(0, 1))
-def compute(beta: float = 0.2, start: float = 1e-4) -> dict[str, Any]:
-    """Right or wrong, reward 1 or 0, with chance `start` under the reference.
+def compute(beta: float = 1.0, start: float = 1e-4) -> dict[str, Any]:
+    """Paid or not, reward 1 or 0, with chance `start` under the reference.
 
     reverse: the resting point under beta KL(pi || ref), odds times e^(1 / beta). k3: that of k3 in
     the loss, where p (1 - p) = beta (p - start). reverse_pull, k3_pull (400,): each penalty's pull
     on the log-odds over LOG_ODDS, divided by p (1 - p); the reward's is 1.
 
-    >>> d = compute()
+    >>> d = compute(0.2)
     >>> round(d["reverse"], 4), round(d["k3"], 4)
     (0.0146, 0.8)
     """
@@ -51,7 +51,7 @@ def build(figure, data):
     labels = ("1e-6", "1e-4", "0.01", "0.5", "0.99", "0.9999")
     axes.set_xticks([math.log(p / (1 - p)) for p in TICKS], labels)
     axes.tick_params(labelsize=TEXT)
-    axes.set_xlabel("chance p of the right answer (log-odds scale)", fontsize=TEXT)
+    axes.set_xlabel("chance p of the paid answer (log-odds scale)", fontsize=TEXT)
     axes.set_ylabel("push / p(1 − p)", fontsize=TEXT)
     axes.axhline(0, color=GREY, lw=0.8)
     axes.axhline(1, color=BLUE, lw=3)
@@ -62,7 +62,11 @@ def build(figure, data):
         "start": axes.axvline(0, color=GREY, ls=":", lw=1.4),
         "reverse": axes.plot(LOG_ODDS, LOG_ODDS, color=GREEN, lw=2.6)[0],
         "k3": axes.plot(LOG_ODDS, LOG_ODDS, color=PURPLE, lw=2.6, ls="-.")[0],
-        "dots": [axes.plot([], [], "o", color=c, ms=11, mec="white")[0] for c in (GREEN, PURPLE)],
+        # the green one larger, so that it shows when the two lie on each other
+        "dots": [
+            axes.plot([], [], "o", color=color, ms=size, mec="white")[0]
+            for color, size in ((GREEN, 17), (PURPLE, 10))
+        ],
         "text": [figure.text(0.7, y, "", fontsize=12) for y in (0.78, 0.42)],
     }
 
@@ -100,26 +104,21 @@ def nine_in_ten(data) -> bool:
 
 
 def half_with_k3(data) -> bool:
-    """k3 in the loss holds an answer that starts at one in 10,000 at one half."""
-    return data["start"] == 1e-4 and abs(data["k3"] - 0.5) < 0.01
-
-
-def common_enough(data) -> bool:
-    """At beta one half, a start from which k3 in the loss lets the answer pass 60 %."""
-    return abs(data["beta"] - 0.5) < 1e-9 and data["k3"] > 0.6
+    """k3 in the loss holds an answer that starts at one in a million at one half."""
+    return data["start"] == 1e-6 and abs(data["k3"] - 0.5) < 0.01
 
 
 def kl_leash_explorer() -> Explorer:
-    """The coefficient, and how often the reference gives the right answer."""
-    starts = [(f"{p:g}", p) for p in (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3)]
+    """The coefficient, and how often the reference gives the paid answer."""
+    starts = [(f"{p:g}", p) for p in (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1)]
     return Explorer(
         compute,
         build,
         update,
         {
-            "beta": slider(0.2, 0.01, 1.0, 0.01, "β", "the penalty's coefficient"),
+            "beta": slider(1.0, 0.01, 1.0, 0.01, "β", "the penalty's coefficient"),
             "start": choice_slider(1e-4, starts, "reference's chance",
-                                   "how often the reference gives the right answer"),
+                                   "how often the reference gives the paid answer"),
         },
         alt=alt,
         caption=CAPTION,

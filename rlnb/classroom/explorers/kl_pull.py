@@ -30,13 +30,14 @@ SAMPLES = {
 CAPTION = (
     "Every point is a policy over three answers; rings are equal KL(π‖π_ref). Green: "
     "downhill on that KL. Orange: the mean push of your penalty. The angle is between the two "
-    "pushes on the logits."
+    "pushes on the logits. *Gone*: the rewards times this are added to the reference's logits; the "
+    "tables above are at 3."
 )
 
 
 @echoing
 @checked(distance=between(0, FURTHEST), form=one_of(FORMS), samples=one_of(SAMPLES))
-def compute(distance: float = 2.0, form: str = "k2 loss", samples: str = "fresh") -> dict[str, Any]:
+def compute(distance: float = 3.0, form: str = "k2 loss", samples: str = "fresh") -> dict[str, Any]:
     """The mean push of one form of the KL penalty, by enumeration, and the way downhill.
 
     The policy is the reference with logits raised by distance x reward, distance in [0, 5]. An
@@ -206,7 +207,7 @@ def kl_pull_explorer() -> Explorer:
         build,
         update,
         {
-            "distance": slider(2.0, 0.0, FURTHEST, 0.1, "gone", "0 is the reference"),
+            "distance": slider(3.0, 0.0, FURTHEST, 0.1, "gone", "0 is the reference"),
             "form": choice("k2 loss", [(name, key) for key, name in FORMS.items()], "penalty",
                            "which estimate, and where it stands"),
             "samples": choice("fresh", [(name, key) for key, name in SAMPLES.items()],

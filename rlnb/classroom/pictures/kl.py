@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import torch
 from matplotlib.patches import FancyArrowPatch, Rectangle
 from torch import Tensor
 
@@ -29,6 +30,7 @@ __all__ = [
     "first_word",
     "noise",
     "resting_points",
+    "roads_away",
     "runs",
     "triangle",
     "trust_region",
@@ -130,6 +132,36 @@ def estimators(ell: Tensor) -> Picture:
     )
 
 
+def roads_away(references: int) -> dict[str, list[tuple[Tensor, Tensor]]]:
+    """Three ways of leaving random softmaxes over 1,000 tokens, for the picture `noise`.
+
+    Returns title -> a curve per reference: KL(pi || ref) (150,) in nats, and the standard deviation
+    of one k3 over that of one k1, both exact, by the sum over all tokens.
+    """
+    far = torch.linspace(0.01, 1, 150, dtype=torch.float64)[:, None]
+    ways = {
+        "sharpened, temperature to 0.2": lambda z, _: z / (1 - 0.8 * far),
+        "one token in three rewarded": lambda z, u: z + 12 * far * (u < 1 / 3),
+        "flattened, temperature to 10": lambda z, _: z * (1 - 0.9 * far),
+    }
+    roads: dict[str, list[tuple[Tensor, Tensor]]] = {title: [] for title in ways}
+    for seed in range(references):
+        dice = torch.Generator().manual_seed(seed)
+        z = 3 * torch.randn(1000, generator=dice, dtype=torch.float64)
+        u = torch.rand(1000, generator=dice, dtype=torch.float64)
+        for title, leave in ways.items():
+            log_pi = leave(z, u).log_softmax(-1)
+            ell = log_pi - z.log_softmax(-1)
+            p, k3 = log_pi.exp(), torch.expm1(-ell) + ell
+            roads[title].append(((p * ell).sum(-1), _spread(p, k3) / _spread(p, ell)))
+    return roads
+
+
+def _spread(p: Tensor, k: Tensor) -> Tensor:
+    """Standard deviation of k under the chances p, along the last dimension."""
+    return ((p * k**2).sum(-1) - (p * k).sum(-1) ** 2).sqrt()
+
+
 def noise(roads: Mapping[str, Sequence[tuple[Tensor, Tensor]]]) -> Picture:
     """How noisy one k3 is beside one k1, against the KL: a panel per way of leaving.
 
@@ -169,7 +201,8 @@ def noise(roads: Mapping[str, Sequence[tuple[Tensor, Tensor]]]) -> Picture:
         size=(900, 310),
         alt=alt + ". The dashed line is a pair of Gaussians, which crosses 1 at 0.63 nats.",
         caption="A thin line is one reference of 1,000 tokens; dashed, two Gaussians, the "
-        "textbook case. Shaded: k3 is the noisier one.",
+        "textbook case. Shaded: k3 is the noisier one. In the middle ℓ has only two values; where "
+        "k3 is equal on both it has no noise at all, and the curve dips out at the bottom.",
     )
 
 
@@ -306,7 +339,7 @@ def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]])
         axes.set_xticks((0.04, 0.2, 0.4, 0.6, 0.8, 1.0))
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("β", fontsize=TEXT)
-        axes.set_ylabel("chance of the right answer, at rest", fontsize=TEXT)
+        axes.set_ylabel("chance of the paid answer, at rest", fontsize=TEXT)
         axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1), fontsize=11, handlelength=3.4)
 
     def at(beta, values):
@@ -319,8 +352,8 @@ def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]])
     return static_figure(
         build,
         size=(900, 290),
-        alt=f"Where the chance of a right answer comes to rest, against beta. {told}.",
-        caption="A right answer that the reference gives once in 10,000 times. With the same β "
+        alt=f"Where the chance of a paid answer comes to rest, against beta. {told}.",
+        caption="A paid answer that the reference gives once in 10,000 times. With the same β "
         "the two penalties hold it in two different places.",
     )
 
@@ -346,8 +379,7 @@ def first_word(before: Sequence[float], pushes: Mapping[str, Sequence[float]]) -
             axes.text(126, y - 6, f"{name}: {chance:.2f}", fontsize=12, weight="bold", va="center")
             axes.text(126, y + 18, f"reference 0.33, {then}", fontsize=TEXT, va="center")
         axes.text(6, 145, "start", fontsize=12, va="center")
-        bars = figure.add_axes((0.55, 0.1, 0.44, 0.87))
-        bars.set_ylim(-0.15, 0.08)
+        bars = figure.add_axes((0.55, 0.1, 0.44, 0.65))
         width = 0.26
         for k, (name, push) in enumerate(pushes.items()):
             color, hatch = looks[name]
@@ -357,7 +389,7 @@ def first_word(before: Sequence[float], pushes: Mapping[str, Sequence[float]]) -
         bars.set_xticks(range(3), names)
         bars.tick_params(labelsize=TEXT)
         bars.set_ylabel("push on the logit", fontsize=TEXT)
-        bars.legend(loc="upper left", bbox_to_anchor=(0.2, 0.34), fontsize=TEXT)
+        bars.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), fontsize=TEXT, frameon=False)
 
     told = "; ".join(
         f"{name}: " + ", ".join(f"{x:+.4f}".replace("-", "−") for x in push)
