@@ -176,12 +176,14 @@ def _lines(data) -> list[str]:
 
 
 def readout(data) -> str:
-    lines = [line for line in _lines(data) if line]
-    return f"{FORMS[data['form']]}, samples from {SAMPLES[data['samples']]}: {'; '.join(lines)}."
+    return f"{'; '.join(line for line in _lines(data) if line)}."
 
 
 def alt(data) -> str:
-    return f"Triangle of policies over three answers, the reference and a policy. {readout(data)}"
+    setting = f"{FORMS[data['form']]}, samples from {SAMPLES[data['samples']]}"
+    return (
+        f"Triangle of policies over three answers, reference and policy. {setting}: {readout(data)}"
+    )
 
 
 def pushes_away(data) -> bool:

@@ -59,10 +59,11 @@ def _places(where: np.ndarray) -> set[tuple[int, int]]:
 
 
 def build(figure, data):
-    axes = figure.add_axes((LEFT, 0.03, 1 - LEFT - 0.005, 0.94))
+    axes = figure.add_axes((LEFT, 0.11, 1 - LEFT - 0.005, 0.87))
     boxes, texts = empty_grid(axes, data["mask"])
     answer_labels(axes, data["rewards"])
-    return {"boxes": list(boxes.values()), "texts": list(texts.values())}
+    line = figure.text(LEFT, 0.03, "", fontsize=11)
+    return {"boxes": list(boxes.values()), "texts": list(texts.values()), "line": line}
 
 
 def update(artists, data):
@@ -71,6 +72,7 @@ def update(artists, data):
         push = float(data["push"][at])
         paint(box, text, push, (int(at[0]), int(at[1])) in data["outside"])
         text.set_text(f"ratio {data['ratio'][at]:.2f}\npush {signed(push, 2)}")
+    artists["line"].set_text(readout(data))
 
 
 def readout(data) -> str:
@@ -115,5 +117,5 @@ def token_gates_explorer() -> Explorer:
         alt=alt,
         caption=CAPTION,
         readout=readout,
-        size=(900, 270),
+        size=(900, 295),
     )
