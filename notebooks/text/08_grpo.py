@@ -393,7 +393,7 @@ R = batch.rewards
 token_grid.token_grid(batch, {
     "minus the mean": push(group_mean(R)),
     "divided by the std": push(zscore(R)),
-    "and clipped: GRPO": push(zscore(R), epsilon=0.2)}, caption=(
+    "GRPO, clipped too": push(zscore(R), epsilon=0.2)}, caption=(
     "The std doubles all, for s is one half here. The clip silences what "
     "has already moved far enough."))
 
