@@ -367,9 +367,9 @@ pictures.rate_sweep(many, trained, before.mean().item(), (
     "the rate at which it is reached. 200 seeds."))
 
 # %% [markdown]
-# Each at its own best rate, all eight end within 0.01 of each other. Twice the group wants about twice the rate, since each prompt comes up half as often. The std
-# wants a smaller one: here it buys a larger step, no more. In this toy prompts share nothing. It does not tell you which $G$ is best for a network, only that no group size
-# wins by itself, and that comparing two at one rate compares rates.
+# Each at its own best rate, all eight end within 0.01 of each other (after +-: one standard error). With the mean alone twice the group wants twice the rate; a prompt
+# then comes up half as often. The std wants a smaller one: all it buys here is a larger step. In this toy prompts share nothing, so it does not tell which $G$ is best for a
+# network. It tells that a comparison at one rate compares rates.
 #
 # ## Sixteen tokens
 #
@@ -394,7 +394,7 @@ token_grid.token_grid(batch, {
     "minus the mean": push(group_mean(R)),
     "divided by the std": push(zscore(R)),
     "GRPO, clipped too": push(zscore(R), epsilon=0.2)}, caption=(
-    "The std doubles all, for s is one half here. The clip silences what "
+    "Dividing doubles all, for s is one half here. The clip silences what "
     "has already moved far enough."))
 
 # %% [markdown]
