@@ -9,9 +9,10 @@
 # %% [markdown]
 # # 08 · GRPO: what if the group is the baseline?
 #
-# **After this page** you can replace the critic by four more answers, write GRPO's whole loss from memory, and say which of its lines is a choice.
+# **After this page** you can replace the critic by four more answers, write GRPO's whole loss from memory, and say
+# which of its pieces are derived and which are choices.
 #
-# 35 minutes, exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) · DeepSeekMath, Shao et al. 2024,
+# 28 minutes, exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) · DeepSeekMath, Shao et al. 2024,
 # [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); leave-one-out: Ahmadian et al. 2024, [arXiv 2402.14740](https://arxiv.org/abs/2402.14740)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -22,6 +23,7 @@
 
 # %% tags=["setup"]
 from itertools import product
+from math import comb
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import mixed_groups, one_group
@@ -31,55 +33,70 @@ from rlnb.objective import difference
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
-# %% [markdown]
-# ## A grader that pays one more
-#
-# Take away the critic and put nothing in its place. How bad is it? Sixteen prompts, some easy, some hard. Each has twenty possible answers, of which 2 to 17
-# are right. Per step the policy writes four answers to every prompt. `rule` turns rewards into advantages.
-
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy, folded: the prompts, and sweep(rule)
 P, K = 16, 20                              # prompts, possible answers
 right = (torch.arange(K) < torch.arange(2, 18)[:, None]).double()
 start = torch.randn(P, K, generator=torch.Generator().manual_seed(1))
+before = (start.softmax(1) * right).sum(1)               # (P,)
+rates = (1, 2, 4, 8, 16)
 
+def sweep(rule, low=0.0, G=4, rates=rates):
+    """Mean chance over the prompts, (rates, seeds)."""
+    return torch.stack([train(rule, rate, low, G=G).mean(1)
+                        for rate in rates])
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy, folded: train(rule, rate)
 def train(rule, rate, low=0.0, n=200, G=4, steps=40):
-    """Chance to be right on each prompt at the end, (n seeds, P)."""
-    dice, z = torch.Generator().manual_seed(0), start.expand(n, P, K)
+    """64 answers a step in groups of G, each to a prompt of its own.
+
+    Wrong earns low, right earns low + 1. Returns the chance to be right
+    on each prompt at the end, (n seeds, P).
+    """
+    dice, order = (torch.Generator().manual_seed(k) for k in (0, 2))
+    z = start.repeat(n, 1, 1)
     for _ in range(steps):
-        pi = z.softmax(2)
+        seen = torch.rand(n, P, generator=order).argsort(1)[:, :64 // G]
+        seen = seen.sort(1).values[:, :, None].expand(-1, -1, K)
+        pi = z.gather(1, seen).softmax(2)                # (n, 64 / G, K)
         y = pi.reshape(-1, K).multinomial(G, True, generator=dice)
-        y = y.view(n, P, G)
-        A = rule(low + right.expand(n, P, K).gather(2, y))
-        push = torch.zeros(n, P, K).scatter_add(2, y, A)
-        z = z + rate / G * (push - A.sum(2, keepdim=True) * pi)
+        y = y.view(n, -1, G)
+        good = right.expand(n, P, K).gather(1, seen).gather(2, y)
+        A = rule(low + good)
+        push = torch.zeros_like(pi).scatter_add(2, y, A)
+        push -= A.sum(2, keepdim=True) * pi
+        z.scatter_add_(1, seen, rate / G * push)
     return (z.softmax(2) * right).sum(2)
 
 # %% [markdown]
-# A right answer earns 1, a wrong one 0. No baseline: the advantage is the reward.
+# ## Ask the prompt, not a critic
+#
+# PPO asks a critic what to expect of a prompt. GRPO writes $G$ answers to it and takes the mean of their rewards: $A_i=R_i-\bar R$.
 
 # %%
-rates = (1, 2, 4, 8, 16)
-before = (start.softmax(1) * right).sum(1)               # (P,)
+pipeline.pipeline("answers", "advantages", caption=(
+    "G answers instead of one, and advantages from comparing them. "
+    "The critic of page 07 is gone."))
 
-def sweep(rule, low=0.0):
-    """Mean chance over the prompts, (rates, seeds)."""
-    return torch.stack([train(rule, rate, low).mean(1) for rate in rates])
+# %% [markdown]
+# Why so many answers? Perhaps no baseline will do, or one number for all prompts. A toy: sixteen prompts, from hard to easy, twenty possible answers each. A step is
+# 64 answers, four to every prompt; training is 40 steps. Right earns 1, wrong 0, and the advantage is just the reward:
 
+# %%
 def no_baseline(R):
     return R
 
 plain = sweep(no_baseline)
-print(f"start {before.mean():.2f}, best {plain.mean(1).max():.3f}")
-pictures.rate_sweep(rates, {"rewards 0 and 1": {"no baseline": plain}},
-                    before.mean().item(), (
-    "No baseline, no trouble: 40 steps of 64 answers, 200 seeds. Bars: two "
-    "standard errors."))
+print(f"start: {before.min():.2f} on the hardest prompt, "
+      f"{before.max():.2f} on the easiest, mean {before.mean():.2f}")
+print(f"end, no baseline: mean {plain[-1].mean():.3f} at rate 16")
 
 # %%
 predict("grpo.1", "Another grader pays 1 for a wrong answer and 2 for a "
         "right one. The same seeds at rate 16: where do they end?",
         ["about 1.0: a constant drops out", "about 0.95", "about 0.8",
-         "about 0.55, where they started"])
+         "about 0.54, where they started"])
 
 # %%
 shifted = sweep(no_baseline, low=1.0)
@@ -88,28 +105,19 @@ shifted = sweep(no_baseline, low=1.0)
 # the answer
 reveal("grpo.1", "about 0.8",
        f"{shifted[-1].mean():.2f}. And no rate of the five repairs it: "
-       f"the best is {shifted.mean(1).max():.2f}.",
+       f"the best is {shifted.mean(1).max():.2f}. A constant drops out of "
+       "the expected gradient (03), not out of the noise. So the first run "
+       "had a baseline after all: zero.",
        pictures.rate_sweep(rates, {
            "rewards 0 and 1": {"no baseline": plain},
            "rewards 1 and 2": {"no baseline": shifted}},
            before.mean().item(), (
-           "A constant drops out of the expected gradient (03). It does "
-           "not drop out of the noise.")))
+           "No baseline, two graders that differ by a constant. 200 seeds, "
+           "bars: two standard errors.")))
 
 # %% [markdown]
-# So there *was* a baseline in the first run: zero. With rewards 0 and 1 it is a lucky one, a wrong answer's push is exactly 0. On a recorded network with such
-# rewards, leaving the baseline out did no harm either:
-
-# %%
-pictures.recorded_baselines()
-
-# %% [markdown]
-# One rate and one easy task: no more than "not needed there". But nobody promises that your grader's zero stands in a good place. A reward model's does not.
-#
-# ## Which number, then?
-#
-# It should not care where zero is. Two candidates cost nothing: the mean of the whole batch, 64 rewards, or the mean of the prompt's own group, 4 rewards.
-# Both ignore a constant. Rewards 1 and 2 again:
+# Two candidates ignore such a constant and cost nothing: the mean of the whole batch, 64 rewards, and the mean of the prompt's own group, 4 rewards. Rewards 1
+# and 2 again:
 
 # %%
 def batch_mean(R):
@@ -118,59 +126,44 @@ def batch_mean(R):
 def group_mean(R):
     return R - R.mean(-1, keepdim=True)
 
-three = {"no baseline": shifted,
-         "one number for all": sweep(batch_mean, 1.0),
-         "mean of the group": sweep(group_mean, 1.0)}
-for name, runs in three.items():
-    print(f"{name:18s} best rate {runs.mean(1).max():.3f}, "
-          f"rate 16 {runs[-1].mean():.3f}")
-pictures.rate_sweep(rates, {"rewards 1 and 2": three}, before.mean().item(),
-    "The same steps, the same number of answers, three baselines. "
-    "200 seeds, bars: two standard errors.")
+ends = {}
+for name, rule in (("mean of the batch", batch_mean),
+                   ("mean of the group", group_mean)):
+    ends[name] = train(rule, 16, 1.0)
+    print(f"{name}: {ends[name].mean():.3f} at rate 16, at the best of "
+          f"five {sweep(rule, 1.0).mean(1).max():.3f}")
+pictures.prompt_by_prompt(before, ends)
 
 # %% [markdown]
-# Four rewards of one's own beat sixty-four of everybody's. (The group's mean still rises at the last rate. In this small world nothing punishes a bold step.)
-#
-# At rate 16 one number for all misses 1 by 0.05.
+# Four rewards of one's own beat sixty-four of everybody's. Now put a fixed number $b$ in the place of the mean, rewards 0 and 1, rate 16, and look at the hardest
+# prompt alone. At the start one answer in 25 to it is right.
 
 # %%
-predict("grpo.2", "Where does one number for all lose its 0.05?",
-        ["a little on every prompt", "on the easy half: the push is noise",
-         "on the hard half, more the harder",
-         "on one prompt of the sixteen"])
+predict("grpo.2", "Which b fail this prompt?",
+        ["those far above its rate: right answers are hardly pushed",
+         "those far below its rate: wrong answers are pushed up too",
+         "both kinds",
+         "neither: a fixed number adds no noise of its own"])
 
 # %%
-ends = {"one number for all": train(batch_mean, 16, 1.0),
-        "mean of the group": train(group_mean, 16, 1.0)}
 hard = before.argmin()
+fixed = {b: train(lambda R: R - b, 16)[:, hard].mean()
+         for b in (-1, -0.25, 0, 0.04, 0.5, 0.9)}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("grpo.2", "on one prompt of the sixteen",
-       f"The hardest: from {before[hard]:.2f} to "
-       f"{ends['one number for all'][:, hard].mean():.2f}, and with the "
-       f"group's mean to {ends['mean of the group'][:, hard].mean():.2f}.",
-       pictures.prompt_by_prompt(before, ends))
+reveal("grpo.2", "both kinds",
+       "The hardest prompt ends at " + ", ".join(
+           f"**{end:.3f}** (b = {b:g})".replace("= -", "= −")
+           for b, end in fixed.items())
+       + ". Zero happens to be near its rate, 0.04. So a 0/1 verifier gets "
+       "away without a baseline, here and on a recorded network "
+       "([statements](statements/08_grpo.ipynb)). A grader whose zero you "
+       "do not know does not.")
 
 # %% [markdown]
-# The number fits the average prompt and is far too high for the hardest: wrong answers are pushed down hard, the rare right one hardly up. Test it. Hold the
-# number fixed, rewards 0 and 1, and look at the hardest prompt alone:
-
-# %%
-for b in (0.04, 0.25, 0.5, 0.75, 0.9):
-    end = train(lambda R: R - b, 16)[:, hard]
-    print(f"number {b:.2f}: the hardest prompt ends at {end.mean():.2f}")
-
-# %% [markdown]
-# Its own rate, 0.04, serves it well. The higher the number above that, the worse. **The question is not "was it good?" but "was it good for this prompt?"** Only
-# answers to the same prompt can say.
-#
-# That is the whole idea of GRPO's baseline: write $G$ answers to one prompt and subtract their mean.
-
-# %%
-pipeline.pipeline("answers", "advantages", caption=(
-    "G answers instead of one, and advantages from comparing them. "
-    "The critic of page 07 is gone."))
+# **Do not ask "was it good?" but "was it good for this prompt?"** A critic learns what the prompt usually earns. The group measures it: $G$ answers, no
+# second network.
 
 # %% [markdown]
 # ## Is that allowed?
@@ -181,8 +174,10 @@ pipeline.pipeline("answers", "advantages", caption=(
 # %%
 predict("grpo.3", "The expected gradient with the group's mean, G = 2, "
         "against the true one:",
-        ["the same", "the same direction, half as long",
-         "the same length, another direction", "zero: the two cancel"])
+        ["the same direction, the same length",
+         "the same direction, half as long",
+         "the same direction, twice as long",
+         "another direction"])
 
 # %%
 pi3, R3 = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.0, 1.0])
@@ -219,15 +214,16 @@ reveal("grpo.3", "the same direction, half as long",
 # Answers $y_1,\dots,y_G$ to one prompt are drawn independently. $R_i$ is the reward of $y_i$, $\bar R$ the mean of all $G$.
 #
 # $$\begin{aligned}
-# \nabla J&=\mathbb E\big[(R_i-b)\,\nabla\log\pi(y_i)\big]&&\text{baseline (03): any }b\text{ that does not depend on }y_i\\
-# &=\mathbb E\Big[\Big(R_i-\tfrac1{G-1}\textstyle\sum_{j\ne i}R_j\Big)\nabla\log\pi(y_i)\Big]&&\text{the others never saw }y_i\text{: a legal }b\\
+# \nabla J&=\mathbb E\big[R_i\,\nabla\log\pi(y_i)\big]&&\text{log-derivative (02)}\\
+# 0&=\mathbb E[R_j]\;\mathbb E[\nabla\log\pi(y_i)]=\mathbb E\big[R_j\,\nabla\log\pi(y_i)\big]&&j\ne i\text{: the score has mean 0; drawn independently}\\
+# \nabla J&=\mathbb E\Big[\Big(R_i-\tfrac1{G-1}\textstyle\sum_{j\ne i}R_j\Big)\nabla\log\pi(y_i)\Big]&&\text{first line minus the mean of the second over }j\\
 # &=\tfrac{G}{G-1}\,\mathbb E\big[(R_i-\bar R)\,\nabla\log\pi(y_i)\big]&&\text{algebra: the bracket is }\tfrac G{G-1}(R_i-\bar R)\\
-# &=\mathbb E\Big[\tfrac1{G-1}\textstyle\sum_i(R_i-\bar R)\,\nabla\log\pi(y_i)\Big]&&\text{average over the }G\text{ answers}\\
-# &\;\;\to\;\;\mathbb E\Big[\tfrac1G\textstyle\sum_i\dfrac{R_i-\bar R}{s}\,\nabla\log\pi(y_i)\Big]&&\textbf{a choice: divide by the group's std } s
+# &=\tfrac{G}{G-1}\,\mathbb E\Big[\tfrac1G\textstyle\sum_i(R_i-\bar R)\,\nabla\log\pi(y_i)\Big]&&\text{average over the }G\text{ answers}\\
+# &\;\to\;\mathbb E\Big[\tfrac1G\textstyle\sum_i(R_i-\bar R)\,\nabla\log\pi(y_i)\Big]&&\text{drop one factor: a learning rate absorbs it}\\
+# &\;\to\;\mathbb E\Big[\tfrac1G\textstyle\sum_i\dfrac{R_i-\bar R}{s}\,\nabla\log\pi(y_i)\Big]&&\textbf{a choice: divide by the group's std } s
 # \end{aligned}$$
 #
-# The second line has a name, **RLOO**, leave one out. Own reward in or out, divided by $G$ or by $G-1$: it is one factor, $(G-1)/G$, and a learning rate absorbs
-# it. The last line is not the gradient of $J$. It is GRPO's choice:
+# The third line has a name, **RLOO**, leave one out. The last is not the gradient of $J$. It is GRPO's choice:
 #
 # $$A_i=\frac{R_i-\bar R}{s},\qquad s=\sqrt{\tfrac1G\textstyle\sum_j(R_j-\bar R)^2}$$
 #
@@ -253,12 +249,10 @@ lone = zscore(torch.tensor([1.0] + [0.0] * 15))
 # the answer
 reveal("grpo.4", "a little under 4",
        f"{lone[0]:.2f}, and each of the fifteen wrong ones "
-       f"−{-lone[1]:.2f}. Turned round it is the same: a single failure "
-       f"among sixteen gets −{lone[0]:.2f}.", pictures.advantages_by_rate())
-
-# %% [markdown]
-# By hand: with a share $p$ of right answers $\bar R=p$ and $s=\sqrt{p(1-p)}$. So a right answer gets $(1-p)/s=\sqrt{(1-p)/p}$ and a wrong one
-# $-p/s=-\sqrt{p/(1-p)}$.
+       f"−{-lone[1]:.2f}. By hand: with a share $p$ of right answers "
+       r"$\bar R=p$ and $s=\sqrt{p(1-p)}$, so a right answer gets "
+       r"$(1-p)/s=\sqrt{(1-p)/p}$ and a wrong one "
+       r"$-p/s=-\sqrt{p/(1-p)}$.", pictures.advantages_by_rate())
 
 # %%
 task("grpo.t1", one_group.one_group_explorer(),
@@ -270,7 +264,7 @@ task("grpo.t1", one_group.one_group_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Eleven answers, one right. With eight no setting reaches 3: the loudest possible answer has $\sqrt{G-1}$ (exercise 1).
+# 1. Eleven answers, one right. With eight no setting reaches 3; exercise 1 asks why.
 # 2. Less than a third of four or more answers right, paid 0.10 or less. The mean alone shrinks with the pay, the z-score does not notice. A difference of 0.05 in a
 #    reward model is shouted as loudly as right against wrong. Page 09 follows that up.
 # </details>
@@ -285,7 +279,68 @@ pictures.two_prompts({
                        ("divided by the std", zscore))})
 
 # %% [markdown]
-# Does it help? The sixteen prompts again, now with a grader that errs one time in five, so that too large a rate hurts.
+# ## Groups that say nothing
+#
+# All right or all wrong: every reward equals the mean, every advantage is 0. Such a group is **silent**. It cost $G$ answers and teaches nothing. With a
+# chance $p$ to be right the share that teaches is $1-p^G-(1-p)^G$:
+
+# %%
+pictures.mixed_groups()
+
+# %% [markdown]
+# So hard prompts seem to call for large groups. Take a prompt that is answered right once in fifty, and 128 answers to spend. Count the right answers whose
+# advantage is above 0, however large it is.
+
+# %%
+predict("grpo.5", "16 groups of 8, or 2 groups of 64: which pushes more "
+        "right answers up, in expectation?",
+        ["2 of 64: far more of them teach",
+         "16 of 8: more groups to teach", "equally many"])
+
+# %%
+cuts = {G: mixed_groups.compute(G, 0.02) for G in (8, 64)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+def pull(G, rule, p=0.02):
+    """Expected sum of the positive advantages of 128 answers."""
+    total = 0.0
+    for k in range(1, G):
+        A = rule(torch.tensor([1.0] * k + [0.0] * (G - k)))
+        total += comb(G, k) * p**k * (1 - p)**(G - k) * k * A[0].item()
+    return 128 // G * total
+
+reveal("grpo.5", "equally many",
+       " ".join(f"{d['groups']} groups of {G}: {100 * d['share']:.0f} % of "
+                f"them teach, {d['right']:.2f} right answers are pushed up."
+                for G, d in cuts.items())
+       + " A larger group finds no more right answers, it only puts more "
+       "wrong ones beside each. **Equal in number, not in force:** their "
+       "advantages sum to " + " and ".join(
+           f"{pull(8, rule):.2f} (G = 8), {pull(64, rule):.2f} (G = 64) "
+           f"{name}" for name, rule in (("minus the mean", group_mean),
+                                        ("after the division", zscore)))
+       + ": the std makes the lone one loud.")
+
+# %% [markdown]
+# Easy prompts fall silent too:
+
+# %%
+task("grpo.t2", mixed_groups.mixed_groups_explorer(),
+     ("A pass rate above one half, G at least 8, and fewer than half of "
+      "the right answers are pushed.", mixed_groups.easy_loses_right))
+
+# %% [markdown]
+# <details><summary>One way, and what it shows</summary>
+#
+# G = 8 at 0.95, for example. On an easy prompt the right answers have nothing to be compared with. In a long run prompts become easy, and more and more of the
+# batch falls silent. Page 11 (DAPO) throws such groups away and draws again.
+# </details>
+#
+# ## Which G? And does dividing help?
+#
+# Train it. 64 answers a step as before: 16 prompts with 4 answers each, or 8 with 8, or 4 with 16, or 2 with 32. The grader errs one time in five, so that too
+# large a rate hurts.
 
 # %%
 def careless(rule):
@@ -297,70 +352,29 @@ def careless(rule):
     return graded
 
 # %%
-by_std = {name: sweep(careless(rule)) for name, rule in (
-    ("mean of the group", group_mean), ("divided by the std", zscore))}
-for name, runs in by_std.items():
-    print(f"{name:18s}", *(f"{m:.3f}" for m in runs.mean(1)))
-pictures.rate_sweep(rates, {"grader errs one time in five": by_std},
-                    before.mean().item(), (
-    "Divided by the std, the policy does best at a smaller rate. At the "
-    "best rate of each the two are level."))
+many, trained = (2, 4, 8, 16, 32, 64, 128), {}
+for name, rule in (("minus the mean", group_mean),
+                   ("divided by the std", zscore)):
+    trained[name] = {f"G = {G}": sweep(careless(rule), G=G, rates=many)
+                     for G in (4, 8, 16, 32)}
+    for size, runs in trained[name].items():
+        k = runs.mean(1).argmax()
+        error = runs[k].std() / len(runs[k]) ** 0.5
+        print(f"{name:18s} {size:6s} best rate {many[k]:2d}: "
+              f"{runs[k].mean():.3f} +- {error:.4f}")
+pictures.rate_sweep(many, trained, before.mean().item(), (
+    "Eight ways to spend the same answers, and one height. What moves is "
+    "the rate at which it is reached. 200 seeds."))
 
 # %% [markdown]
-# Here it buys a larger step, and that could be had from the rate. It is a choice with side effects, and page 09 is about them.
-#
-# ## Groups that say nothing
-#
-# All right or all wrong: every reward equals the mean, every advantage is 0. Such a group is **silent**. It cost $G$ answers and teaches nothing. With a
-# chance $p$ to be right the share that teaches is $1-p^G-(1-p)^G$:
-
-# %%
-pictures.mixed_groups()
-
-# %% [markdown]
-# So hard prompts seem to call for large groups. Take a prompt that is answered right once in fifty, and 128 answers to spend.
-
-# %%
-predict("grpo.5", "16 groups of 8, or 2 groups of 64? Where are more right "
-        "answers pushed up, in expectation?",
-        ["2 of 64: far more of them teach",
-         "16 of 8: more groups to teach", "equally many"])
-
-# %%
-cuts = {G: mixed_groups.compute(G, 0.02) for G in (8, 64)}
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("grpo.5", "equally many",
-       " ".join(f"{d['groups']} groups of {G}: {100 * d['share']:.0f} % of "
-                f"them teach, {d['right']:.2f} right answers are pushed up."
-                for G, d in cuts.items())
-       + " A right answer is silent only when all its neighbours are right "
-       "too, and on a hard prompt that hardly ever happens.")
-
-# %% [markdown]
-# A larger group does not find more right answers, it only puts more wrong ones beside each. What it buys is a quieter baseline, and after the division a
-# louder right answer. Find out where groups do hurt:
-
-# %%
-task("grpo.t2", mixed_groups.mixed_groups_explorer(),
-     ("A pass rate of 0.05 or less, G at most 16, and at least half of the "
-      "groups teach.", mixed_groups.hard_but_speaking),
-     ("A pass rate above one half, G at least 8, and fewer than half of "
-      "the right answers are pushed.", mixed_groups.easy_loses_right))
-
-# %% [markdown]
-# <details><summary>One way, and what it shows</summary>
-#
-# 1. G = 16 at 0.05.
-# 2. G = 8 at 0.95, for example. On an easy prompt the right answers have nothing to be compared with. In a long run prompts become easy, and more and more of
-#    the batch falls silent. Page 11 (DAPO) throws such groups away and draws again.
-# </details>
+# Each at its own best rate, all eight end within 0.01 of each other (after +-: one standard error). With the mean alone twice the group wants twice the rate; a prompt
+# then comes up half as often. The std wants a smaller one: all it buys here is a larger step. In this toy prompts share nothing, so it does not tell which $G$ is best for a
+# network. It tells that a comparison at one rate compares rates.
 #
 # ## Sixteen tokens
 #
-# The running group: rewards 1, 1, 0, 0, and the batch has been used for some steps (06). Three methods, one change each, and the push
-# before anything is averaged:
+# The running group: rewards 1, 1, 0, 0, and the batch has been used for some steps (06). Three steps to GRPO, one change each, and the push before anything is
+# averaged:
 
 # %%
 batch = running_group()
@@ -377,20 +391,29 @@ def push(per_answer, epsilon=None):
 # %%
 R = batch.rewards
 token_grid.token_grid(batch, {
-    "REINFORCE, with ρ": push(R), "minus the mean": push(group_mean(R)),
-    "GRPO": push(zscore(R), epsilon=0.2)}, caption=(
-    "Without a baseline wrong answers say nothing. The mean lets them "
-    "speak. GRPO doubles all, for s is one half here, and clips."))
+    "minus the mean": push(group_mean(R)),
+    "divided by the std": push(zscore(R)),
+    "GRPO, clipped too": push(zscore(R), epsilon=0.2)}, caption=(
+    "Dividing doubles all, for s is one half here. The clip silences what "
+    "has already moved far enough."))
 
 # %% [markdown]
-# All tokens of an answer have one advantage: the group knows nothing about the inside of an answer. That is what giving up the critic costs. What differs from
-# token to token is the ratio and the clip.
+# All tokens of an answer have one advantage: that is what giving up the critic costs. (The paper's other form, process supervision, grades the steps inside an
+# answer; a token's advantage is then the sum of the group-normalised rewards of the steps from there on. "GRPO" alone means the one here, outcome supervision.)
 #
 # ## The whole loss
 #
 # PPO's clip and min (06), $k_3$ to the reference per token (05), each answer averaged over its own $T_i$ tokens, then a mean over answers:
 #
 # $$L=-\frac1G\sum_i\frac1{T_i}\sum_t\Big[\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)-\beta\,k_{3,i,t}\Big]$$
+#
+# | piece | derived? |
+# |---|---|
+# | minus $\bar R$ | yes, up to one factor |
+# | $/s$ | choice |
+# | $1/T_i$ | choice: $\log\pi(y_i)$ is a *sum* over tokens, so this bends the gradient (09) |
+# | clip and min | choice: how far to trust an old batch (06) |
+# | $k_3$ in the loss | choice: which KL, and where (05) |
 
 # %%
 def grpo_loss(logp, old_logp, ref_logp, mask, R, epsilon=0.2, beta=0.04):
@@ -410,8 +433,9 @@ print(f"mine {mine:.6f}, rlnb's {theirs:.6f}")
 assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# Where the inputs come from: `old_logp` is kept from when the batch was written, `ref_logp` is one forward pass of a frozen copy, `R` is the grader's. No network
-# for values, and with $\beta=0$, as in many recipes, no reference either.
+# Where the inputs come from: `ref_logp` is one forward pass of a frozen copy, `R` is the grader's. `old_logp` is a trap. The sampler (vLLM) has
+# log-probs too, but from other kernels, and they differ a little from the trainer's at the same weights. Take the trainer's, from a forward pass before the first
+# step; with one step per batch that is `logp.detach()`, which is what TRL uses. The gap to the sampler remains, and is a weight of its own (04).
 #
 # Why is the KL here and not in the reward, as in 05? In the reward it would pass through the group's mean and std and end as one number per answer. In the
 # loss every token keeps its own pull, also those that the clip silences.
@@ -434,18 +458,18 @@ slope, = torch.autograd.grad(first, fresh)
 reveal("grpo.6", "0, and the gradient is not 0",
        f"Value {abs(first.item()):.4f}, norm of the gradient "
        f"{slope.norm():.4f}. Each answer's mean over its tokens is its "
-       "advantage, whatever its length, and a group's advantages sum to 0.")
+       "advantage, whatever its length, and a group's advantages sum to 0. "
+       "So do not watch the loss. Log the mean reward, the share of silent "
+       r"groups, and the norm of the gradient. With $\beta>0$ the value "
+       "starts at 0 and *rises* as the policy leaves the reference.")
 
 # %% [markdown]
-# So do not watch the loss. Log the mean reward, the share of silent groups, and the norm of the gradient. With $\beta>0$ the value starts at 0 and *rises* as the
-# policy leaves the reference.
-#
 # <details><summary>One level deeper: which std, which libraries</summary>
 #
 # * The paper says "std". TRL and verl take Bessel's, over $G-1$: all advantages are smaller by $\sqrt{(G-1)/G}$, one constant. TRL adds 1e-4 to it, verl 1e-6.
 # * TRL calls the divisions `scale_rewards="group"` and `loss_type="grpo"`, verl `norm_adv_by_std_in_grpo` and `seq-mean-token-mean`. TRL's default for the latter is
 #   no longer "grpo" (page 10 and 11), and its $\beta$ is 0.
-# * TRL uses a batch for one optimizer step by default: then all ratios are 1 and the clip never acts.
+# * TRL uses a batch for one optimizer step by default: all ratios are 1 and the clip never acts.
 # * Never leave one out in the std as well: of 1, 0, 0, 0 the others have std 0, and the advantage is one over the small number.
 # * DeepSeekMath itself: $G=64$, learning rate 1e-6, $\beta$ = 0.04, one update per batch ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2).
 # * What the missing critic saves in memory, byte by byte, is counted on the [statements page](statements/08_grpo.ipynb).
@@ -461,7 +485,8 @@ reveal("grpo.6", "0, and the gradient is not 0",
 # | silent | groups all right or all wrong; and PPO's clipped tokens |
 # | picture | the share of groups that teach: an arch, 0 at both ends |
 # | numbers | own reward in the mean: shorter by (G − 1)/G · one right of sixteen: 3.87 · loss at the start: 0 |
-# | the choice | dividing by the std; subtracting the mean is derived |
+# | derived | minus the mean |
+# | choices | $/s$, $1/T_i$, clip, $k_3$ in the loss |
 
 # %%
 print("PPO -> GRPO\n" + str(difference(ZOO["ppo"], ZOO["grpo"])))
@@ -534,7 +559,7 @@ check.grpo_loss(my_grpo_loss)
 # <details><summary><b>The group's mean contains your own reward. Is the gradient biased?</b></summary>
 #
 # Only in length. R minus the mean is (G − 1)/G times R minus the mean of the others, and the others are a legal baseline. So the direction is exact, and a
-# learning rate absorbs the factor. Dividing by the std is another matter: that is a choice and not derived.
+# learning rate absorbs the factor. Dividing by the std is a choice, and so is the mean over each answer's own tokens.
 # </details>
 # <details><summary><b>What does dividing by the std do?</b></summary>
 #
@@ -553,8 +578,7 @@ check.grpo_loss(my_grpo_loss)
 # </details>
 # <details><summary><b>What is in memory for PPO, for GRPO, for GRPO with a verifier?</b></summary>
 #
-# In bytes per parameter, at 16 for a trained model and 2 for a frozen one: 36, 20, 18, and 16 without a reference. So half, and not a quarter. Activations and the
-# sampler come on top.
+# In bytes per parameter, at 16 for a trained model and 2 for a frozen one: 36, 20, 18, and 16 without a reference. Activations and the sampler come on top.
 # </details>
 # <details><summary><b>My loss is 0 from the first step. Is it broken?</b></summary>
 #
@@ -563,8 +587,8 @@ check.grpo_loss(my_grpo_loss)
 # </details>
 # <details><summary><b>Which group size?</b></summary>
 #
-# Start at 8 to 16 and look at the share of silent groups. One answer has nothing to be compared with. Two give ±1 whatever the gap. At a fixed number of answers
-# a larger group does not find more right answers on hard prompts; it costs prompts.
+# Start at 8 to 16, look at the share of silent groups, and tune the rate with it. One answer has nothing to be compared with. Two give ±1 whatever the gap. At a
+# fixed number of answers a larger group costs prompts and finds no more right answers. In this page's toy 4 to 32 ended level, each at its own rate; the start at 8 to 16 is custom.
 # </details>
 # <details><summary><b>When would you still take PPO with a critic?</b></summary>
 #

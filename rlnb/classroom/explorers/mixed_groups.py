@@ -77,11 +77,6 @@ def alt(data) -> str:
     )
 
 
-def hard_but_speaking(data) -> bool:
-    """At a pass rate of 0.05 or less at least half of the groups teach."""
-    return data["rate"] <= 0.05 and data["share"] >= 0.5 and data["size"] <= 16
-
-
 def easy_loses_right(data) -> bool:
     """More right answers are silent than pushed, though most answers are right."""
     return data["rate"] > 0.5 and data["right"] < BUDGET * data["rate"] / 2 and data["size"] >= 8

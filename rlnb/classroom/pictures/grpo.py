@@ -35,9 +35,12 @@ __all__ = [
 TEXT = 10.5  # points: the size of the page's own text
 RULES = {
     "no baseline": (SKY, "--"),
-    "one number for all": (PURPLE, ":"),
+    "mean of the batch": (PURPLE, ":"),
     "mean of the group": (BLACK, "-"),
-    "divided by the std": (GREEN, "-."),
+    "G = 4": (SKY, "-"),
+    "G = 8": (BLACK, "--"),
+    "G = 16": (PURPLE, "-."),
+    "G = 32": (GREEN, ":"),
 }
 
 
@@ -77,6 +80,8 @@ def rate_sweep(
             axes.set_title(title, fontsize=TEXT, weight="bold")
             if len(tables) == 1:
                 axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+            elif len(rules) > 1 and k == len(tables) - 1:
+                axes.legend(loc="lower right", bbox_to_anchor=(1, 0.1), fontsize=TEXT, ncols=2)
 
     said = ". ".join(
         f"{title}: "
@@ -124,7 +129,8 @@ def prompt_by_prompt(start: Tensor, ends: Mapping[str, Tensor]) -> Picture:
         size=(900, 280),
         alt=f"Chance to be right on each of {len(start)} prompts. On the hardest, before "
         f"{start[order[0]]:.2f}, after: {said}.",
-        caption="One number for all fails on the hardest prompt, and on no other.",
+        caption="At rate 16. The batch's mean fails on the hardest prompt, and on no other: it is "
+        "far above what that prompt earns.",
     )
 
 
@@ -208,7 +214,7 @@ def advantages_by_rate(size: int = 16) -> Picture:
             "and divided by the std": (np.sqrt((1 - p) / p), -np.sqrt(p / (1 - p))),
         }
         for k, (title, (right, wrong)) in enumerate(rules.items()):
-            axes = figure.add_axes((0.08 + 0.49 * k, 0.18, 0.41, 0.71))
+            axes = figure.add_axes((0.08 + 0.49 * k, 0.18, 0.4, 0.71))
             axes.axhline(0, color=GREY, lw=0.8)
             axes.plot(p, right, "o-", color=POSITIVE, lw=2.4, ms=5)
             axes.plot(p, wrong, "s--", color=NEGATIVE, lw=2.4, ms=5)
