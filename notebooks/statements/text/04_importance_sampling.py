@@ -47,6 +47,8 @@ for name, q in (("covers p", torch.tensor([0.5, 0.4, 0.1])),
 assert torch.isclose(found["covers p"], truth)
 assert torch.isclose(found["has a gap"], torch.tensor(0.8))
 assert torch.isclose(truth, torch.tensor(1.4))
+
+# %%
 settle("B14", "it depends")
 
 # %% [markdown]
@@ -104,18 +106,20 @@ for mu in (0.5, 1.0, 2.0):
           f"  sampled", *[f"{s:.4f}" for s in drawn])
     assert torch.isclose(variance, torch.tensor(mu**2).exp() - 1)
 assert round(share.item(), 3) == 0.018
+
+# %%
 settle("B15", "true")
 
 # %% [markdown]
-# The last line shows the poor all-clear: in these five seeds the sampled share is three to five times the true one. It is not so in every batch. Of the first twenty seeds, those of the
-# explorer, two say too little, and both hold a rare heavy sample:
+# The last line shows the poor all-clear: in these five seeds the sampled share is three to five times $1/(1+\mathrm{Var}\,w)$, the value of a very large batch. It is not so in every batch. Of the first
+# twenty seeds, those of the explorer, two report less, and both hold a rare heavy sample:
 
 # %%
 for seed in (0, 5, 8):
     g = torch.Generator().manual_seed(seed)
     log_w = 2 * torch.randn(1000, generator=g) - 2
-    print(f"seed {seed}: ESS {ess(log_w):.1f} (truth 18.3), heaviest "
-          f"{100 * log_w.softmax(0).max():.1f} % of the weight, "
+    print(f"seed {seed}: ESS {ess(log_w):.1f} (large batch 18.3), "
+          f"heaviest {100 * log_w.softmax(0).max():.1f} % of the weight, "
           f"mean weight {log_w.exp().mean():.4f}")
 
 # %% [markdown]
@@ -148,6 +152,8 @@ for T in (1, 10, 100, 1000):
     assert torch.isclose(variance, torch.tensor(1.04**T - 1), rtol=1e-8)
 assert round(product_moments(100)[1].item(), 1) == 49.5
 assert 1e17 < product_moments(1000)[1] < 2e17
+
+# %%
 settle("A23", "true")
 
 # %% [markdown]
