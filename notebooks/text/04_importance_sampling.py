@@ -175,8 +175,7 @@ def ess(w):
 print(f"our four answers: {1 / (old @ (new / old)**2):.4f} n")
 
 # %% [markdown]
-# Now let the policies drift apart. Two bells of width 1: the old policy draws numbers around 0, today's would draw them around $\mu$. The ratio of the bells is
-# $w=e^{\mu x-\mu^2/2}$.
+# Now let the policies drift apart. Two bells of width 1: the old policy draws numbers around 0, today's around $\mu$. Their ratio is $w=e^{\mu x-\mu^2/2}$.
 #
 # $$\mathbb E_\text{old}[w^2]=e^{-\mu^2}\,\mathbb E_\text{old}[e^{2\mu x}]=e^{-\mu^2}e^{2\mu^2}=e^{\mu^2}\qquad\text{a bell's mean of }e^{ax}\text{ is }e^{a^2/2}$$
 #

@@ -192,26 +192,26 @@ def bias_and_noise(
 
     distance: (policies, steps) mean |rho - 1|. errors[name]: (policies, steps);
     batch_errors[name]: (batches, lengths); both as a share of the true gradient. Lines are medians,
-    the thin ones and the bands of the left panel the 10th and the 90th percentile.
+    bars go from the 10th to the 90th percentile.
     """
     x = distance.median(0).values.numpy()
     bands = {name: np.quantile(v.numpy(), (0.1, 0.5, 0.9), axis=0) for name, v in errors.items()}
     middles = {name: np.median(v.numpy(), axis=0) for name, v in batch_errors.items()}
 
     def build(figure, _):
-        left = figure.add_axes((0.075, 0.27, 0.4, 0.61))
-        right = figure.add_axes((0.57, 0.27, 0.4, 0.61))
-        for name, (low, middle, high) in bands.items():
+        left = figure.add_axes((0.1, 0.27, 0.385, 0.61))
+        right = figure.add_axes((0.59, 0.27, 0.385, 0.61))
+        for aside, (name, (low, middle, high)) in zip(
+            (0.002, -0.002, 0), bands.items(), strict=True
+        ):
             color, line = STYLES[name]
-            if high.max() > 1e-9:
-                left.fill_between(x, low, high, color=color, alpha=0.1, lw=0)
-                left.plot(x, np.array([low, high]).T, color=color, ls=line, lw=1)
+            left.vlines(x[1:] + aside, low[1:], high[1:], color=color, lw=1.6)
             left.plot(x, middle, color=color, ls=line, lw=2.8)
         for name, middle in middles.items():
             color, line = STYLES[name]
             right.plot(lengths, middle, "o", color=color, ms=6)
             right.plot(lengths, middle, color=color, ls=line, lw=2.8)
-        left.set(xlim=(0, x[-1]), ylim=(-0.03, 1.2))
+        left.set(xlim=(0, x[-1] + 0.005), ylim=(-0.03, 1.2))
         right.set(xscale="log", ylim=(-0.03, 1.2))
         right.set_xticks(lengths, [str(n) for n in lengths])
         right.minorticks_off()
@@ -244,8 +244,8 @@ def bias_and_noise(
         alt=f"Left: error of the mean gradient against the mean of |rho - 1|, median of "
         f"{len(distance)} policies. At the largest move {ends}. Right: error of one batch of 64 "
         f"answers, median. {noisy}.",
-        caption=f"Left: {len(distance)} random policies; thick lines are medians, eight in ten lie "
-        "between the thin ones. Right: the largest move, median batch.",
+        caption=f"Left: {len(distance)} random policies; lines are medians, bars hold "
+        "eight in ten. Right: the largest move, median batch.",
     )
 
 
