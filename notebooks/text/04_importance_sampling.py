@@ -12,7 +12,7 @@
 # **After this page** you can reweight yesterday's answers for today's policy, name three ways in which that fails, and say which
 # line turns an exact weight into the one ratio per token that PPO uses.
 #
-# 30 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 25 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -22,13 +22,12 @@
 
 # %% tags=["setup"]
 import torch
-from rlnb import ZOO, check
+from rlnb import check
 from rlnb.classroom.explorers import drift, product_weight
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import importance_sampling as pictures
 from rlnb.classroom.pictures import pipeline
-from rlnb.objective import difference, ratio
-from rlnb.toys import SequencePolicy, running_group
+from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
@@ -70,40 +69,36 @@ predict("importance_sampling.1",
         ["π(y)", "π(y) / π_old(y)", "π_old(y) / π(y)",
          "no factor can: these are not π's answers"])
 
-# %%
-w = new / old                                # weight of each answer
-weighted = so_far(w[y] * R[y])
-others = [(old @ (factor * R)).item() for factor in (new, old / new)]
-
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("importance_sampling.1", "π(y) / π_old(y)",
-       f"The first and the third would lead to {others[0]:.2f} and "
-       f"{others[1]:.2f}. π(y) alone forgets that the batch already "
-       "contains y as often as π_old wrote it.",
-       pictures.running({"not weighted": so_far(R[y]),
-                         "weighted": weighted}, truth, caption=(
-           "The same six batches. Each reward times π(y)/π_old(y), and the "
-           "mean goes to today's 0.70. No new answer was written.")))
+w = new / old                                # weight of each answer
+others = [(old @ (factor * R)).item() for factor in (new, old / new)]
+assert torch.isclose(old @ (w * R), new @ R)
+because = rf"""π(y) alone would lead to {others[0]:.2f}: it forgets
+that the batch already holds y as often as π_old wrote it. The third would
+lead to {others[1]:.2f}. For any $f$ whose mean you want, three identities:
+
+$$\begin{{aligned}}
+\mathbb E_{{y\sim\pi}}[f(y)]&=\textstyle\sum_y\pi(y)\,f(y)
+&&\text{{what a mean is}}\\
+&=\textstyle\sum_y\pi_\text{{old}}(y)\,
+\dfrac{{\pi(y)}}{{\pi_\text{{old}}(y)}}\,f(y)
+&&\text{{times and divided by }}\pi_\text{{old}}(y)\\
+&=\mathbb E_{{y\sim\pi_\text{{old}}}}[w(y)\,f(y)],\quad w=\dfrac{{\pi}}
+{{\pi_\text{{old}}}}&&\text{{what a mean is, read backwards}}
+\end{{aligned}}$$
+
+Today's policy writes the first answer {w[0]:.0f} times as often as the old
+one did, so each copy of it counts {w[0]:.0f} times."""
+both = {"not weighted": so_far(R[y]), "weighted": so_far(w[y] * R[y])}
+reveal("importance_sampling.1", "π(y) / π_old(y)", because,
+       pictures.running(both, truth, caption=(
+           "The same six batches. Weighted, the mean goes to today's 0.70. "
+           "No new answer was written.")))
 
 # %% [markdown]
-# It is three lines, and each is an identity. Let $f(y)$ be whatever you want the mean of.
-#
-# $$\begin{aligned}
-# \mathbb E_{y\sim\pi}\big[f(y)\big]&=\textstyle\sum_y\pi(y)\,f(y)&&\text{what a mean is}\\
-# &=\textstyle\sum_y\pi_\text{old}(y)\,\dfrac{\pi(y)}{\pi_\text{old}(y)}\,f(y)&&\text{times and divided by }\pi_\text{old}(y)\\
-# &=\mathbb E_{y\sim\pi_\text{old}}\big[w(y)\,f(y)\big],\quad w=\dfrac{\pi}{\pi_\text{old}}&&\text{what a mean is, read backwards}
-# \end{aligned}$$
-#
-# The number $w$ is the **importance weight**. An answer that today's policy writes four times as often counts four times:
-
-# %%
-print("weights", w.round(decimals=4).tolist())
-print(f"old policy's mean of w R: {old @ (w * R):.4f}")
-print(f"new policy's mean of R:   {new @ R:.4f}")
-
-# %% [markdown]
-# $f$ may be a gradient as well, $f=A\,\nabla\log\pi$. So we could reuse a batch for as many steps as we like, if nothing went wrong. Three things do.
+# The factor is called the **importance weight**, $w$. What is averaged may be a gradient as well, $A\,\nabla\log\pi$. So we could reuse a batch for as many steps
+# as we like, if nothing went wrong. Three things do.
 #
 # ## First failure: what is never written
 #
@@ -123,33 +118,39 @@ predict("importance_sampling.2", "Every sample of the second batch is "
          "jumps about: rare samples are heavy",
          "goes to 0.8, calmly", "is nan, from a division by 0"])
 
-# %%
-means = {}
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+means, covered = {}, {}
 for name, sampler in samplers.items():
     weight = today / sampler                 # inf where nothing is drawn
     drawn = draw(sampler)
     means[name] = so_far(weight[drawn] * points[drawn])
+    covered[name] = weight[drawn].mean().item()
+because = rf"""The two answers that it does write have weight 0.8 and 1
+point each. The third would be divided by 0, but it never comes up. No
+sample looks odd, and the wrong mean is the quiet one. What is lost is the
+**support**, what $\pi$ can write and the sampler cannot. The mean of the
+weights tells:
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("importance_sampling.2", "goes to 0.8, calmly",
-       "The two answers that it does write have weight 0.8 and 1 point "
-       "each. The third would be divided by 0, but it never comes up.",
+$$\mathbb E_\text{{old}}[w]=\sum_{{y:\,\pi_\text{{old}}(y)>0}}
+\pi_\text{{old}}(y)\,\frac{{\pi(y)}}{{\pi_\text{{old}}(y)}}
+=\text{{the share of }}\pi
+\text{{ that }}\pi_\text{{old}}\text{{ covers}}$$
+
+It should be 1. In the two batches it is {covered["writes all three"]:.2f}
+and {covered["never writes the third"]:.2f}."""
+reveal("importance_sampling.2", "goes to 0.8, calmly", because,
        pictures.two_samplers(means, (today @ points).item()))
 
 # %% [markdown]
-# No sample looks odd, and the wrong mean is the quiet one. What is lost is the **support**: the answers that $\pi$ can write and $\pi_\text{old}$ cannot. One
-# number gives it away, the mean of the weights themselves:
-#
-# $$\mathbb E_\text{old}[w]=\sum_{y:\,\pi_\text{old}(y)>0}\pi_\text{old}(y)\,\frac{\pi(y)}{\pi_\text{old}(y)}=\text{the share of }\pi\text{ that }\pi_\text{old}\text{ covers}$$
-#
-# It should be 1. Here it is 0.8. Log it.
+# Log the mean of the weights before you trust any other mean.
+# In a trainer log it for single *tokens*. For whole answers it is noise, as the third failure will show.
 #
 # <details><summary>One level deeper: when even this check is blind</summary>
 #
 # * Many trainers recompute the old log-probabilities with the full softmax. Then the ratio of a policy that has not moved is 1 everywhere and the mean weight is 1, gap or
 #   no gap. The check needs the sampler's own probabilities, after truncation. Or sample at top-p 1.
-# * Dividing by $\sum w$ instead of $n$ (self-normalising) is often steadier. With the gap it gives 1.0 instead of 0.8, still wrong, and the mean weight is divided away.
+# * Dividing by $\sum w$ instead of $n$ (self-normalising) is often steadier. With a gap it is still wrong, and the mean weight is divided away.
 # * The statements page runs both.
 # </details>
 #
@@ -164,59 +165,59 @@ reveal("importance_sampling.2", "goes to 0.8, calmly",
 # m&=\frac{(\sum_iw_i)^2}{\sum_iw_i^2}=:\mathrm{ESS}&&\text{solved for }m
 # \end{aligned}$$
 #
-# This is the **effective sample size**: $n$ when all weights are equal, 1 when one sample has everything. Let $\chi^2$ be the variance of the
-# weight. In a large batch $\sum w\approx n$ and $\sum w^2\approx n(1+\chi^2)$, so the ESS is about $n/(1+\chi^2)$; that is what we call a batch's true worth.
+# This is the **effective sample size**: $n$ when all weights are equal, 1 when one sample has everything. In a very large batch $\sum w\approx n$ and
+# $\sum w^2\approx n\,\mathbb E_\text{old}[w^2]$. With $\chi^2$ for the variance of the weight that gives the large-batch formula $\mathrm{ESS}\approx n/(1+\chi^2)$.
 
 # %%
 def ess(w):
     return w.sum()**2 / (w**2).sum()
 
-chi2 = old @ w**2 - 1                        # the mean of w is 1
-print(f"one of each of the four answers: worth {ess(w):.4f} of 4")
-print(f"n from the old policy: worth {1 / (1 + chi2):.4f} n")
+print(f"our four answers: {1 / (old @ (new / old)**2):.4f} n")
 
 # %% [markdown]
-# Now let two policies drift apart. An answer is a number $x$ here: the old policy draws it from a bell of width 1 around 0, today's from the same bell around
-# $\mu$. Then $w=e^{\mu x-\mu^2/2}$, the ratio of two bells, and $\chi^2=e^{\mu^2}-1$ (the integral is on the statements page), so 1,000 samples are worth $1000\,e^{-\mu^2}$. At $\mu=2$ that is 18. A trainer does not know $\mu$.
-# It puts the 1,000 weights of its batch into the formula for the ESS.
+# Now let the policies drift apart. Two bells of width 1: the old policy draws numbers around 0, today's around $\mu$. Their ratio is $w=e^{\mu x-\mu^2/2}$.
+#
+# $$\mathbb E_\text{old}[w^2]=e^{-\mu^2}\,\mathbb E_\text{old}[e^{2\mu x}]=e^{-\mu^2}e^{2\mu^2}=e^{\mu^2}\qquad\text{a bell's mean of }e^{ax}\text{ is }e^{a^2/2}$$
+#
+# So of 1,000 samples the large-batch formula leaves $1000\,e^{-\mu^2}$; at $\mu=2$ that is 18. A trainer does not know $\mu$. It puts the 1,000 weights
+# of its batch into the ESS.
 
 # %%
-predict("importance_sampling.3",
-        "μ = 2, truly worth 18. What does a typical batch of 1,000 say?",
+predict("importance_sampling.3", "μ = 2, the large-batch formula gives 18. "
+        "What does a typical batch of 1,000 report?",
         ["about 4", "about 18", "about 55", "about 550"])
-
-# %%
-drifts = (0.5, 1.0, 1.5, 2.0, 2.5)
-x = torch.stack([torch.randn(1000, generator=torch.Generator()
-                             .manual_seed(k)) for k in range(200)])
-true = [1000 * torch.tensor(-mu**2).exp().item() for mu in drifts]
-claimed = torch.tensor([[ess((mu * row - mu**2 / 2).exp()) for mu in drifts]
-                        for row in x])                     # (200, 5)
-print("true worth:", [round(value, 1) for value in true])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-at2 = claimed[:, 3]
+drifts = (0.5, 1.0, 1.5, 2.0, 2.5)
+x = torch.stack([torch.randn(1000, generator=torch.Generator()
+                             .manual_seed(k)) for k in range(200)])
+formula = 1000 * torch.tensor(-4.0).exp().item()
+reported = torch.tensor([
+    [ess((mu * row - mu**2 / 2).exp()) for mu in drifts]
+    for row in x])                                         # (200, 5)
+at2 = reported[:, 3]
 reveal("importance_sampling.3", "about 55",
        f"The median of 200 batches is {at2.median():.0f}; "
-       f"{(at2 > 2 * true[3]).sum()} of them claim more than twice what "
-       "they are worth.", pictures.worth(drifts, claimed))
+       f"{(at2 > 2 * formula).sum()} of them report more than twice "
+       f"{formula:.1f}. The formula is the large-batch value. A finite "
+       "batch usually reports more, because the rare heavy samples that χ² "
+       "counts are not in it.", pictures.worth(drifts, reported))
 
 # %% [markdown]
-# Why too much? Look for yourself where the samples end and where today's policy lives.
+# Look for yourself where the samples end and where today's policy lives.
 
 # %%
 task("importance_sampling.t1", drift.drift_explorer(),
-     ("Find a drift at which 1,000 samples are truly worth about half "
-      "(480 to 520).", drift.half_is_left),
-     ("At drift 2, find one of the twenty batches that says too little. "
-      "What does it have that the others lack?", drift.says_too_little))
+     ("At drift 2, find one of the twenty batches that reports less than "
+      "the formula. What does it have that the others lack?",
+      drift.reports_too_little))
 
 # %% [markdown]
-# <details><summary>What the two tasks show</summary>
+# <details><summary>What the task shows</summary>
 #
-# Half is gone at μ = 0.85. At μ = 2 a sample near 4 weighs $e^{2\cdot4-2}\approx400$, and such samples make up the true $\sum w^2$. Most batches have none: their samples end near 3, so the
-# weights that *were* drawn look alike. Batch 8 has one, at 4.4. It carries half of all the weight.
+# At μ = 2 a sample near 4 weighs $e^{2\cdot4-2}\approx400$, and such samples make up most of $\mathbb E[w^2]$. Most batches have none: their samples end near 3, so the
+# weights that *were* drawn look alike. Batch 8 has one, at 4.4 <!-- cited: 4.4 -->. It carries half of all the weight.
 # </details>
 #
 # **A small ESS means trouble. A large ESS does not mean there is none:** the batch cannot weigh the samples it does not have.
@@ -228,8 +229,8 @@ task("importance_sampling.t1", drift.drift_explorer(),
 #
 # $$w=\rho_1\rho_2\cdots\rho_T$$
 #
-# Take the mildest case: each token's ratio is 1.2 or 0.8, by the toss of a fair coin. Its mean is 1 and its variance, now per
-# token, is $\chi^2=0.04$. Tokens independent:
+# Take a harsh case: each token's ratio is 1.2 or 0.8 (where PPO, page 06, begins to clip), by the toss of a fair coin. Its mean is 1 and its variance, now per
+# token, is $\chi^2=0.04$. Then a mild one, ± 1 %. Tokens independent:
 #
 # $$\begin{aligned}
 # \mathbb E[w]&=\textstyle\prod_t\mathbb E[\rho_t]=1&&\text{the mean of a product of independent factors}\\
@@ -238,17 +239,18 @@ task("importance_sampling.t1", drift.drift_explorer(),
 # \end{aligned}$$
 
 # %%
-print("tokens, variance of the weight")
-for T in (1, 10, 100, 1000):
-    print(f"{T:5d}   {1.04**T - 1:.3g}")
+print("variance of the weight\ntokens    ± 20 %      ± 1 %")
+for T in (1, 10, 100, 1000, 10000):
+    print(f"{T:6d}   {1.04**T - 1:7.3g}   {1.0001**T - 1:8.3g}")
 
 # %%
-predict("importance_sampling.4", "Answers of 1,000 tokens. Their mean "
-        "weight is 1. Half of the answers weigh less than ...?",
+predict("importance_sampling.4", "Answers of 1,000 tokens, ± 20 %. The "
+        "mean weight is 1. Half of the answers weigh less than ...?",
         ["about 1: ups and downs cancel", "about 0.1",
          "about one millionth", "about one billionth"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 lengths = torch.tensor([10, 50, 100, 200, 300, 500, 700, 1000])
 
 def mean_weight(T, batch, n=1000):
@@ -261,34 +263,36 @@ def mean_weight(T, batch, n=1000):
 batches = torch.tensor([[mean_weight(int(T), k) for T in lengths]
                         for k in range(8)])                  # (8, 8)
 median = (1.2 * 0.8) ** (lengths / 2)        # as many ups as downs
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 reveal("importance_sampling.4", "about one billionth",
        "An up and a down multiply to 1.2 · 0.8 = 0.96, not to 1. Five "
-       f"hundred such pairs: {median[-1]:.1e}.",
+       f"hundred such pairs: {median[-1]:.1e}. The mean is still 1, but "
+       "made of answers that no batch contains. So the mean weight of a "
+       "batch of long answers is far below 1 without any gap in the "
+       "support: log the mean token ratio instead.",
        pictures.batch_means(lengths.tolist(), batches, median.tolist()))
 
 # %% [markdown]
-# The weight is still exact, and its mean is still 1. That mean is made of answers that no batch contains. See where they are:
+# See where the weights lie, and what their mean is made of:
 
 # %%
 task("importance_sampling.t2", product_weight.product_weight_explorer(),
-     ("Leave the ratios at 1 ± 0.20. Find the shortest answers of which "
-      "1,000 are worth less than one.", product_weight.worth_less_than_one),
-     ("Answers of 1,000 tokens: let 1,000 of them be worth 500 or more. "
-      "How far may a token move?", product_weight.long_and_alive))
+     ("Leave the ratios at 1 ± 0.20. How long must answers be until 1,000 "
+      "of them leave less than one effective sample? (within 5 tokens)",
+      product_weight.less_than_one),
+     ("Twenty tokens at ± 0.20 leave 456. Make the answers ten times as "
+      "long, 200. To keep 415 to 500, is a tenth of the ± needed?",
+      product_weight.as_many_at_ten_times))
 
 # %% [markdown]
 # <details><summary>What the two tasks show</summary>
 #
-# At ± 0.20 a batch of 1,000 is worth less than one sample from 200 tokens on (worth is $n/(1+\chi^2)$, as above). At 1,000 tokens each ratio may move by 2 %, which is hardly
-# a step.
+# $1000/1.04^T$ falls below one at 177 tokens. What counts is $T$ times the variance: ten times the tokens need a tenth of $\chi^2$, so the ± shrinks by $\sqrt{10}$ only, to about
+# 0.063 <!-- cited: 0.063 -->.
 # </details>
 #
 # ## What people do instead
 #
-# So the weight of a whole answer is right and useless. Start from it and see what can be left out. $A$ is the advantage of the answer, $\pi(y_t)$ short for
+# So the weight of a whole answer is right, and useless once answers are long and the policy has moved. Start from it and see what can be left out. $A$ is the advantage of the answer, $\pi(y_t)$ short for
 # the probability of token $t$ given everything before it.
 #
 # $$\begin{aligned}
@@ -299,86 +303,136 @@ task("importance_sampling.t2", product_weight.product_weight_explorer(),
 # \end{aligned}$$
 #
 # Every line but the last is exact. The last one drops the ratios *before* the token (would today's policy have got here?) and those *after* it (would it go on like
-# this?). What is left is one factor per token; its variance in the
-# example is 0.04 at any length. Here are both rules on four answers that will follow you through the
-# course. Two are right and two wrong; with the mean as baseline, $A=\pm\frac12$.
+# this?). One factor per token is left; its variance in the harsh case is 0.04 at any length.
+#
+# Only with a reward $r_t$ per token is part of that free: given the tokens so far, the later ratios average to 1, so $r_t$ needs $\rho_1\cdots\rho_t$ only (**per-decision** importance
+# sampling, exact). With one reward at the end nothing drops out.
+#
+# Both rules on four answers that will follow you through the course. Two are right and two wrong; with the mean as baseline, $A=\pm\frac12$.
 
 # %%
 batch = running_group()
 rho = (batch.logprobs - batch.old_logprobs).exp().detach()      # (4, 6)
 A = (batch.rewards - batch.rewards.mean())[:, None].expand_as(rho)
 whole = rho.where(batch.mask, 1.0).prod(1, keepdim=True)
-print("product of each answer", [round(v, 2) for v in whole[:, 0].tolist()])
+print("whole-answer ratios  ", [round(v, 2) for v in whole[:, 0].tolist()])
 print("token ratios, answer 1", [round(v, 2) for v in rho[1, :5].tolist()])
-pictures.pushes(batch, {"product of the answer": whole * A,
+pictures.pushes(batch, {"whole-answer ratio": whole * A,
                         "one ratio per token": rho * A}, caption=(
     "The push on each token, weight times A. On the left one token of "
     "answer 1, whose ratio is 6, lifts all five."))
 
 # %% [markdown]
-# On the right only that token is pushed harder. Its push, +3.00, is still the largest of all; page 06 deals with it.
+# On the right each token is pushed by its own ratio. That one push, +3.00, is still the largest of all; page 06 deals with it.
 #
-# How much does the choice cost? Random policies over two words and an end sign, answers of up to four tokens: few enough to add up the mean gradient exactly, over
-# every answer there is. The reward is the share of word 1.
+# What does the choice cost? A policy over three words, each drawn given the word before; reward: the share of word 1. It takes a large step at random.
+# The mean gradient is added up over every answer there is.
 
 # %%
-def mean_gradient(policy, sampler, rule):
-    """Exact mean of: weight x R x grad log pi, over sampler's answers."""
-    R = torch.tensor([y.count(1) / len(y) for y in policy.outcomes])
-    log_pi = policy.logprobs()               # (answers, 4), 0 on padding
-    rho = (log_pi - sampler.logprobs()).exp().detach()
+def log_probability(z, y):
+    """log pi of each word of y, (n, T), given the word before it."""
+    before = torch.cat([0 * y[:, :1], y[:, :-1]], 1)
+    return z.log_softmax(-1)[before, y]
+
+def mean_gradient(z, z_old, y, share, rule, b):
+    """Sum over answers y of: share x weight x (R - b) x grad log pi."""
+    R = (y == 1).double().mean(1)
+    z = z.clone().requires_grad_()           # logits (3, 3)
+    log_pi = log_probability(z, y)
+    rho = (log_pi - log_probability(z_old, y)).exp().detach()
     weight = {"ratios ignored": torch.ones_like(rho),
               "one ratio per token": rho,
-              "product of the answer": rho.prod(1, keepdim=True)}[rule]
-    p = sampler.probabilities().detach()
-    mean = (p * R) @ (weight * log_pi).sum(1)
-    return torch.autograd.grad(mean, policy.logits)[0]
+              "whole-answer ratio": rho.prod(1, keepdim=True)}[rule]
+    total = (share * (R - b)) @ (weight * log_pi).sum(1)
+    return torch.autograd.grad(total, z)[0]
 
 # %%
-predict("importance_sampling.5", "Forty such policies take a large step. "
-        "If the ratios are ignored, the mean gradient is wrong by 59 % of "
-        "its size (median). And with one ratio per token?",
-        ["under 1 %", "about 15 %", "about 30 %",
-         "60 % or more: the rest of the product is missing"])
+predict("importance_sampling.5", "The old policy wrote the answers. You "
+        "subtract its mean reward, b, from every R. Which of the three "
+        "mean gradients change?", [
+            "none: a constant baseline changes nothing on average",
+            "only the one that ignores the ratios",
+            "only the one with one ratio per token",
+            "both that are not exact"])
 
-# %%
-def distance(policy, sampler):
-    """Mean |rho - 1| of a token, over sampler's answers."""
-    gap = (policy.logprobs() - sampler.logprobs()).exp() - 1
-    p = sampler.probabilities() / sampler.lengths
-    return (p @ (gap.abs() * sampler.mask).sum(1)).item()
-
-# %%
-rules = ("ratios ignored", "one ratio per token", "product of the answer")
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, part 1: four words, exact
+rules = ("ratios ignored", "one ratio per token", "whole-answer ratio")
+every = torch.cartesian_prod(*[torch.arange(3)] * 4)         # (81, 4)
 far = torch.zeros(40, 6)
-error = {rule: torch.zeros(40, 6) for rule in rules}
+raw, error = ({rule: torch.zeros(40, 6) for rule in rules} for _ in "ab")
+pairs = []
 for seed in range(40):
     g = torch.Generator().manual_seed(seed)
-    base = torch.randn(15, 3, generator=g)                   # logits
-    step = torch.randn(15, 3, generator=g)
-    before = SequencePolicy(2, 4, base)
+    z_old, step = torch.randn(2, 3, 3, generator=g)
+    pairs.append((z_old, z_old + 0.5 * step))
+    share = log_probability(z_old, every).sum(1).exp()
+    b = share @ (every == 1).double().mean(1)
     for k in range(6):
-        after = SequencePolicy(2, 4, base + 0.1 * k * step)
-        far[seed, k] = distance(after, before)
-        right = mean_gradient(after, after, "ratios ignored")
+        z = z_old + 0.1 * k * step
+        log_rho = log_probability(z, every) - log_probability(z_old, every)
+        far[seed, k] = share @ (log_rho.exp() - 1).abs().mean(1)
+        today_s = share * log_rho.sum(1).exp()
+        right = mean_gradient(z, z, every, today_s, "ratios ignored", 0)
+        for kept, base in ((raw, 0), (error, b)):
+            for rule in rules:
+                got = mean_gradient(z, z_old, every, share, rule, base)
+                kept[rule][seed, k] = (got - right).norm() / right.norm()
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, part 2: batches of 64 answers, also long ones
+def written(z, n, T, g):
+    """n answers of T words."""
+    words, cut = [torch.zeros(n, dtype=torch.long)], z.softmax(-1).cumsum(1)
+    for _ in range(T):
+        u = torch.rand(n, 1, generator=g)
+        words.append((u > cut[words[-1], :2]).sum(1))
+    return torch.stack(words[1:], 1)
+
+def true_gradient(z, T):
+    """Of the mean share of word 1, from the chances of each word."""
+    z = z.clone().requires_grad_()
+    chance = [torch.tensor([1.0, 0.0, 0.0])]
+    for _ in range(T):
+        chance.append(chance[-1] @ z.softmax(-1))
+    return torch.autograd.grad(sum(c[1] for c in chance[1:]) / T, z)[0]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, part 3: their errors
+words = (4, 16, 64, 256)
+noisy = {rule: torch.zeros(200, 4) for rule in rules}
+for j, T in enumerate(words):
+    for i in range(200):
+        z_old, z = pairs[i // 5]
+        y = written(z_old, 64, T, torch.Generator().manual_seed(i))
+        right, b = true_gradient(z, T), (y == 1).double().mean()
         for rule in rules:
-            off = mean_gradient(after, before, rule) - right
-            error[rule][seed, k] = off.norm() / right.norm()
+            got = mean_gradient(z, z_old, y, torch.ones(64) / 64, rule, b)
+            noisy[rule][i, j] = (got - right).norm() / right.norm()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-ignored, token, exact = (error[rule][:, -1] for rule in rules)
-assert exact.max() < 1e-12
-reveal("importance_sampling.5", "about 15 %",
-       f"{100 * token.quantile(0.5):.0f} % instead of "
-       f"{100 * ignored.quantile(0.5):.0f} %. Of the error of ignoring, "
-       f"{100 * (token / ignored).min():.0f} to "
-       f"{100 * (token / ignored).max():.0f} % is left, depending on the "
-       "policy.", pictures.bias(far, error))
+def percent(table, column):
+    return [f"{100 * table[rule][:, column].quantile(0.5):.0f} %"
+            for rule in rules]
+
+assert error["whole-answer ratio"].max() < 1e-12
+assert torch.allclose(raw[rules[1]], error[rules[1]])
+before, after = percent(raw, -1), percent(error, -1)
+short, long = percent(noisy, 0), percent(noisy, 3)
+reveal("importance_sampling.5", "only the one that ignores the ratios",
+       "The score has mean 0 under the policy that draws. Each token's own "
+       "ratio is enough to make that today's policy. Median error of 40 "
+       f"policies: {before[0]} with raw rewards and {after[0]} with A when "
+       f"ratios are ignored, {before[1]} and {after[1]} with one ratio per "
+       "token. The whole-answer ratio has no error on average. But a batch "
+       f"of 64 answers of 256 words is off by {long[2]} with it, by "
+       f"{long[1]} with one ratio per token. At four words it is the "
+       f"better one: {short[2]} against {short[1]}.",
+       pictures.bias_and_noise(far, error, words, noisy))
 
 # %% [markdown]
-# What is left grows with the distance. At the old policy itself all ratios are 1 and nothing is wrong. So: **no weight is a product any more, and in return the
-# policy must not go far.** Page 05 measures how far it has gone, with the KL divergence. Page 06, PPO, holds it back.
+# At the old policy itself all ratios are 1 and every rule is right. So: **no weight is a product any more, and in return the policy must not go far.** Page 05 measures how far it has gone, with the KL divergence. Page 06, PPO, holds it back.
 #
 # <details><summary>One level deeper: which of the two dropped factors matters?</summary>
 #
@@ -392,8 +446,7 @@ reveal("importance_sampling.5", "about 15 %",
 # ## In code
 #
 # A trainer wants a loss, not a gradient. Since $\rho=e^{\log\pi-\log\pi_\text{old}}$ and the old policy is a constant, $\nabla\rho=\rho\,\nabla\log\pi$. So the
-# sum of $\rho_tA$ has exactly the gradient we chose. `old_logprobs` are numbers, stored when the batch was written; recompute them after a step and every ratio
-# is 1.
+# sum of $\rho_tA$ has exactly the gradient we chose. `old_logprobs` are numbers, stored when the batch was written.
 
 # %%
 def reuse_loss(logprobs, old_logprobs, A, mask):
@@ -402,13 +455,39 @@ def reuse_loss(logprobs, old_logprobs, A, mask):
     value = log_rho.exp() * A
     return -torch.where(mask, value, 0.0).sum() / len(value)
 
-inputs = batch.old_logprobs, A, batch.mask
-slope, = torch.autograd.grad(reuse_loss(batch.logprobs, *inputs),
-                             batch.logprobs)
-assert torch.allclose(-4 * slope, rho * A * batch.mask, atol=1e-12)
-print("log these: mean token ratio "
-      f"{rho[batch.mask].mean():.2f}, mean answer weight "
-      f"{whole.mean():.2f}, ESS {ess(whole):.2f} of 4")
+def push(old_logprobs):
+    loss = reuse_loss(batch.logprobs, old_logprobs, A, batch.mask)
+    slope, = torch.autograd.grad(loss, batch.logprobs, retain_graph=True)
+    return -len(A) * slope
+
+assert torch.allclose(push(batch.old_logprobs), rho * A * batch.mask)
+r = rho[batch.mask]
+print(f"log these: mean token ratio {r.mean():.2f} (should be 1), "
+      f"largest {r.max():.2f}")
+
+# %%
+predict("importance_sampling.6", "A bug: before each step the trainer "
+        "recomputes `old_logprobs` from the present policy, so every ratio "
+        "is exactly 1. Its gradient on the reused batch is ...?", [
+            "0: a constant has no slope", "right: the ratios cancel",
+            "REINFORCE's, with no correction",
+            "right in direction, too short"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+assert torch.allclose(push(batch.logprobs.detach()), A * batch.mask)
+reveal("importance_sampling.6", "REINFORCE's, with no correction",
+       "The value of ρ is 1, its slope is ∇log π. On the first step that "
+       "is right: nothing has moved, and the gradient is REINFORCE's. From "
+       "the second on the correction is silently gone, the gradient is "
+       "not. The log shows it: a ratio of exactly 1 at every step.")
+
+# %% [markdown]
+# **Two programs, one model.** Answers are written by a fast inference engine and scored again by the trainer. Same weights, slightly different numbers (precision, kernels,
+# top-p), so trainer and engine disagree before the first step. The $\pi_\text{old}$ of this page is the policy that *wrote* the answers: the engine. Keep its log-probabilities, or
+# split the ratio:
+#
+# $$\rho=\frac{\pi_\text{now}}{\pi_\text{engine}}=\underbrace{\frac{\pi_\text{now}}{\pi_\text{trainer, then}}}_{\text{drift: PPO's ratio}}\cdot\underbrace{\frac{\pi_\text{trainer, then}}{\pi_\text{engine}}}_{\text{mismatch: often cut at a number }c}$$
 
 # %%
 pipeline.pipeline("ratio", again=True, caption=(
@@ -421,19 +500,15 @@ pipeline.pipeline("ratio", again=True, caption=(
 # %% [markdown] tags=["card"]
 # | importance sampling | |
 # |---|---|
-# | sentence | weight each old sample by new probability over old; exact, until samples are missing, unequal, or long |
+# | sentence | weight each old sample by new probability over old; exact wherever old covers new; noisy when weights are unequal; hopeless when answers are long |
 # | formula | $\mathbb E_\pi[f]=\mathbb E_\text{old}[wf]$, $w=\prod_t\rho_t$; $\mathrm{ESS}=(\sum w)^2/\sum w^2$; $\mathrm{Var}\,w=(1+\chi^2)^T-1$ |
 # | the choice | $\rho_t$ per token instead of the product |
 # | picture | two humps that part: what a batch holds, and what the mean is made of |
-# | numbers | a gap in the support: 0.8 for 1.4 · worth 18, says 55 · 1,000 tokens at ± 0.20: mean 1, median 10⁻⁹ |
-# | since REINFORCE | the token's worth: from $A\log\pi$ to $\rho A$, with $\log\pi_\text{old}$ kept from when the batch was written |
+# | numbers | a gap in the support: 0.8 for 1.4 · formula 18, a batch reports 55 · 1,000 tokens at ± 0.20: mean 1, median 10⁻⁹ |
+# | since REINFORCE | each token's term: from $A\log\pi$ to $\rho A$, with $\log\pi_\text{old}$ kept from when the batch was written |
 
 # %%
-reused = ZOO["reinforce"].replace(surrogate=ratio())
-print(difference(ZOO["reinforce"], reused))
-assert torch.allclose(reused(batch.replace(advantages=A)).loss,
-                      reuse_loss(batch.logprobs, *inputs))
-score(*(f"importance_sampling.{k}" for k in (1, 2, 3, 4, 5)))
+score(*(f"importance_sampling.{k}" for k in range(1, 7)))
 
 # %% [markdown]
 # ## Exercises
@@ -441,14 +516,14 @@ score(*(f"importance_sampling.{k}" for k in (1, 2, 3, 4, 5)))
 # **1 By hand** · 3 minutes. Ten samples. Nine have weight 1, the last has weight 9.
 
 # %%
-predict("importance_sampling.6", "How many samples are they worth? (And "
+predict("importance_sampling.7", "How many effective samples? (And "
         "after all weights are multiplied by 100?)", unit="samples")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 ten = torch.tensor([1.0] * 9 + [9.0])
 assert torch.isclose(ess(ten), ess(100 * ten))
-reveal("importance_sampling.6", round(ess(ten).item(), 4),
+reveal("importance_sampling.7", round(ess(ten).item(), 4),
        "18² / (9 + 81). One large weight costs almost two thirds of the "
        "samples. A common factor cancels.")
 
@@ -477,20 +552,20 @@ def my_effective_sample_size(log_weights):
 check.effective_sample_size(my_effective_sample_size)
 
 # %% [markdown]
-# **4 Derive** · 6 minutes. Independent tokens, but each with its own $\chi_t^2$. What is the variance of the product, and how many of $n$ answers are they worth? Then a
+# **4 Derive** · 6 minutes. Independent tokens, but each with its own $\chi_t^2$. What is the variance of the product, and how many effective samples are left of $n$? Then a
 # number: $\chi^2=0.01$ at every token.
 
 # %%
-predict("importance_sampling.7", "How long may an answer be, if three "
+predict("importance_sampling.8", "How long may an answer be, if three "
         "quarters of the samples shall survive?", unit="tokens")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 longest = torch.tensor(4 / 3).log() / torch.tensor(1.01).log()
 assert 1.01**longest.item() < 4 / 3 + 1e-12
-reveal("importance_sampling.7", round(longest.item(), 1),
-       "Var = Π(1 + χ_t²) − 1, worth n / Π(1 + χ_t²). With 1.01^T = 4/3: "
-       "T = ln(4/3) / ln 1.01.")
+reveal("importance_sampling.8", round(longest.item(), 1),
+       "Var = Π(1 + χ_t²) − 1, left are n / Π(1 + χ_t²). With 1.01^T = "
+       "4/3: T = ln(4/3) / ln 1.01.")
 
 # %% [markdown]
 # ## In the interview
@@ -500,12 +575,12 @@ reveal("importance_sampling.7", round(longest.item(), 1),
 # <details><summary><b>What is importance sampling, and when does it fail?</b></summary>
 #
 # Samples of one policy, each weighted by p/q, give another policy's mean. It is exact if the sampler covers the other's support; a gap is lost silently, and only a
-# mean weight below 1 shows it. It is useful only while weights are alike: the effective sample size is about n/(1 + χ²). Rejection sampling uses the same ratio to keep or
-# drop samples and needs a bound on it.
+# mean weight below 1 shows it. It is useful only while weights are alike: in a large batch the effective sample size is n/(1 + χ²). With a reward per token, each reward needs the
+# ratios up to it only (per-decision).
 # </details>
 # <details><summary><b>Why not use the ratio of the whole answer?</b></summary>
 #
-# Because it is a product of T token ratios and its variance is (1 + χ²)^T − 1. At χ² = 0.04 that is 49 at 100 tokens and 10¹⁷ at 1,000. The mean is still 1, but it
+# Right on average, far off in any one batch. It is a product of T token ratios and its variance is (1 + χ²)^T − 1. At χ² = 0.04 that is 49 at 100 tokens and 10¹⁷ at 1,000. The mean is still 1, but it
 # sits in answers that no batch contains; the median answer weighs 10⁻⁹.
 # </details>
 # <details><summary><b>Derive the gradient that PPO uses. Which line is not exact?</b></summary>
@@ -515,10 +590,15 @@ reveal("importance_sampling.7", round(longest.item(), 1),
 # </details>
 # <details><summary><b>Your effective sample size is 60 of 1,000. Can you trust it?</b></summary>
 #
-# As an alarm yes, as a count no. It is computed from the samples you have. With two bells two widths apart a typical batch says 55 where the truth is 18: the rare sample with
+# As an alarm yes, as a count no. It is computed from the samples you have. With two bells two widths apart a typical batch says 55 where the large-batch value is 18: the rare sample with
 # the huge weight is not in the batch.
 # </details>
-# <details><summary><b>You sample with top-p 0.9 and train with the full softmax. What happens?</b></summary>
+# <details><summary><b>The trainer's log-probabilities differ from the inference engine's. So what?</b></summary>
+#
+# Then the data are off-policy before the first step. The engine wrote the answers, so its probabilities belong below the line. Split the ratio into drift and mismatch and cut the second at a number (19), or
+# train on the engine's log-probabilities. Recomputing old log-probabilities in the trainer hides the mismatch: the ratio starts at 1.
+# </details>
+# <details><summary><b>You sample with top-p and train with the full softmax. What happens?</b></summary>
 #
 # Tokens that were cut are never seen, and no weight brings them back. Against the full softmax the ratios start at 1, so nothing looks odd; only the sampler's own
 # probabilities show a mean weight below 1. Score under the truncation you sampled with, or sample without one.

@@ -111,15 +111,15 @@ assert round(share.item(), 3) == 0.018
 settle("B15", "true")
 
 # %% [markdown]
-# The last line shows the poor all-clear: in these five seeds the sampled share is three to five times the true one. It is not so in every batch. Of the first twenty seeds, those of the
-# explorer, two say too little, and both hold a rare heavy sample:
+# The last line shows the poor all-clear: in these five seeds the sampled share is three to five times $1/(1+\mathrm{Var}\,w)$, the value of a very large batch. It is not so in every batch. Of the first
+# twenty seeds, those of the explorer, two report less, and both hold a rare heavy sample:
 
 # %%
 for seed in (0, 5, 8):
     g = torch.Generator().manual_seed(seed)
     log_w = 2 * torch.randn(1000, generator=g) - 2
-    print(f"seed {seed}: ESS {ess(log_w):.1f} (truth 18.3), heaviest "
-          f"{100 * log_w.softmax(0).max():.1f} % of the weight, "
+    print(f"seed {seed}: ESS {ess(log_w):.1f} (large batch 18.3), "
+          f"heaviest {100 * log_w.softmax(0).max():.1f} % of the weight, "
           f"mean weight {log_w.exp().mean():.4f}")
 
 # %% [markdown]

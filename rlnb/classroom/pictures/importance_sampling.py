@@ -11,7 +11,7 @@ from rlnb.classroom.figures import BLACK, GREY, ORANGE, PURPLE, Picture, static_
 from rlnb.classroom.pictures.token_grid import LEFT, answer_labels, empty_grid, paint
 from rlnb.objective import Batch
 
-__all__ = ["batch_means", "bias", "pushes", "running", "two_samplers", "worth"]
+__all__ = ["batch_means", "bias_and_noise", "pushes", "running", "two_samplers", "worth"]
 
 TEXT = 10.5  # points: the size of the page's own text
 STYLES = {
@@ -19,7 +19,7 @@ STYLES = {
     "weighted": (BLACK, "-"),
     "ratios ignored": (ORANGE, "--"),
     "one ratio per token": (PURPLE, "-"),
-    "product of the answer": (BLACK, ":"),
+    "whole-answer ratio": (BLACK, ":"),
 }
 
 
@@ -80,7 +80,7 @@ def two_samplers(means: Mapping[str, Tensor], truth: float) -> Picture:
 
 
 def worth(drifts: Sequence[float], claimed: Tensor) -> Picture:
-    """Effective sample size of 1,000 against the drift: 1000 exp(-mu^2), and what batches say.
+    """Effective samples of 1,000 against the drift: 1000 exp(-mu^2), and what batches report.
 
     claimed: (batches, drifts).
     """
@@ -99,22 +99,22 @@ def worth(drifts: Sequence[float], claimed: Tensor) -> Picture:
         axes.set_yticks((1, 10, 100, 1000), ("1", "10", "100", "1,000"))
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("drift μ between the two policies", fontsize=TEXT)
-        axes.set_ylabel("worth of 1,000 samples", fontsize=TEXT)
+        axes.set_ylabel("effective samples of 1,000", fontsize=TEXT)
         figure.text(0.69, 0.7, "●", color=ORANGE, fontsize=13)
-        figure.text(0.72, 0.7, f"what a batch says of itself,\n{len(said)} batches", fontsize=11)
+        figure.text(0.72, 0.7, f"what a batch reports,\n{len(said)} batches", fontsize=11)
         figure.text(0.69, 0.5, "━", color=BLACK, fontsize=13, weight="bold")
-        figure.text(0.72, 0.5, "what it is worth", fontsize=11)
+        figure.text(0.72, 0.5, "the large-batch formula", fontsize=11)
 
     counts = "; ".join(
-        f"drift {mu}: worth {t:.1f}, batches say {column.min():.0f} to {column.max():.0f}"
+        f"drift {mu}: formula {t:.1f}, batches report {column.min():.0f} to {column.max():.0f}"
         for mu, t, column in zip(drifts, true, said.T, strict=True)
     )
     return static_figure(
         build,
         size=(900, 300),
         alt=f"Effective sample size of 1,000 against drift. {counts}.",
-        caption=f"At μ = {drifts[-1]:g}, {too_much[-1]} of {len(said)} batches claim more than "
-        f"twice their worth; at μ = {drifts[1]:g}, {too_much[1]} do.",
+        caption=f"At μ = {drifts[-1]:g}, {too_much[-1]} of {len(said)} batches report more than "
+        f"twice the formula's value; at μ = {drifts[1]:g}, {too_much[1]} do.",
     )
 
 
@@ -167,7 +167,7 @@ def pushes(batch: Batch, panels: Mapping[str, Tensor], *, caption: str) -> Pictu
             for at, box in boxes.items():
                 paint(box, texts[at], float(push[at]), False)
             axes.set_title(name, fontsize=TEXT, weight="bold")
-        key = "blue: pushed up      red: pushed down"
+        key = "blue: pushed up      orange: pushed down"
         figure.text(LEFT + (1 - LEFT) / 2, 0.03, key, ha="center", fontsize=TEXT)
 
     sums = "; ".join(
@@ -182,44 +182,70 @@ def pushes(batch: Batch, panels: Mapping[str, Tensor], *, caption: str) -> Pictu
     )
 
 
-def bias(distance: Tensor, errors: Mapping[str, Tensor]) -> Picture:
-    """Error of the mean gradient against how far the tokens have moved.
+def bias_and_noise(
+    distance: Tensor,
+    errors: Mapping[str, Tensor],
+    lengths: Sequence[int],
+    batch_errors: Mapping[str, Tensor],
+) -> Picture:
+    """Left: error of the mean gradient. Right: of one batch's gradient, against the length.
 
-    distance: (policies, steps) mean |rho - 1|. errors[name]: (policies, steps), as a share of the
-    true gradient. Lines are medians, bands go from the 10th to the 90th percentile.
+    distance: (policies, steps) mean |rho - 1|. errors[name]: (policies, steps);
+    batch_errors[name]: (batches, lengths); both as a share of the true gradient. Lines are medians,
+    bars go from the 10th to the 90th percentile.
     """
     x = distance.median(0).values.numpy()
     bands = {name: np.quantile(v.numpy(), (0.1, 0.5, 0.9), axis=0) for name, v in errors.items()}
+    middles = {name: np.median(v.numpy(), axis=0) for name, v in batch_errors.items()}
 
     def build(figure, _):
-        axes = figure.add_axes((0.085, 0.19, 0.55, 0.76))
-        for name, (low, middle, high) in bands.items():
+        left = figure.add_axes((0.1, 0.27, 0.385, 0.61))
+        right = figure.add_axes((0.59, 0.27, 0.385, 0.61))
+        for aside, (name, (low, middle, high)) in zip(
+            (0.002, -0.002, 0), bands.items(), strict=True
+        ):
             color, line = STYLES[name]
-            axes.fill_between(x, low, high, color=color, alpha=0.2, lw=0)
-            axes.plot(x, middle, color=color, ls=line, lw=2.8)
-        axes.set(xlim=(0, x[-1]), ylim=(-0.03, 1.6))
-        axes.set_yticks((0, 0.5, 1, 1.5), ("0", "50 %", "100 %", "150 %"))
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("how far the tokens have moved: mean |ρ − 1|", fontsize=TEXT)
-        axes.set_ylabel("error, share of the gradient", fontsize=TEXT)
-        for y, name in zip((0.8, 0.6, 0.4), errors, strict=True):
+            left.vlines(x[1:] + aside, low[1:], high[1:], color=color, lw=1.6)
+            left.plot(x, middle, color=color, ls=line, lw=2.8)
+        for name, middle in middles.items():
             color, line = STYLES[name]
-            key = figure.add_axes((0.66, y, 0.05, 0.06))
+            right.plot(lengths, middle, "o", color=color, ms=6)
+            right.plot(lengths, middle, color=color, ls=line, lw=2.8)
+        left.set(xlim=(0, x[-1] + 0.005), ylim=(-0.03, 1.2))
+        right.set(xscale="log", ylim=(-0.03, 1.2))
+        right.set_xticks(lengths, [str(n) for n in lengths])
+        right.minorticks_off()
+        for axes in (left, right):
+            axes.set_yticks((0, 0.5, 1), ("0", "50 %", "100 %"))
+            axes.tick_params(labelsize=TEXT)
+        left.set_xlabel("how far the words have moved: mean |ρ − 1|", fontsize=TEXT)
+        right.set_xlabel("words in an answer", fontsize=TEXT)
+        left.set_ylabel("error, share of the gradient", fontsize=TEXT)
+        left.set_title("the mean gradient, 4 words", fontsize=TEXT, weight="bold")
+        right.set_title("one batch of 64 answers", fontsize=TEXT, weight="bold")
+        for at, name in zip((0.12, 0.4, 0.7), errors, strict=True):
+            color, line = STYLES[name]
+            key = figure.add_axes((at, 0.02, 0.05, 0.07))
             key.plot([0, 1], [0, 0], color=color, ls=line, lw=2.4)
             key.axis("off")
-            figure.text(0.72, y + 0.01, name, fontsize=11)
+            figure.text(at + 0.06, 0.035, name, fontsize=11)
 
     ends = "; ".join(
-        f"{name}: {band[1, -1]:.0%}, band {band[0, -1]:.0%} to {band[2, -1]:.0%}"
+        f"{name}: {band[1, -1]:.0%}, from {band[0, -1]:.0%} to {band[2, -1]:.0%}"
         for name, band in bands.items()
+    )
+    noisy = "; ".join(
+        f"{name}: {middle[0]:.0%} at {lengths[0]} words, {middle[-1]:.0%} at {lengths[-1]}"
+        for name, middle in middles.items()
     )
     return static_figure(
         build,
-        size=(900, 310),
-        alt=f"Error of the mean gradient against the mean of |rho - 1|, median of "
-        f"{len(distance)} policies. At the largest move {ends}.",
-        caption=f"{len(distance)} random policies over answers of up to four tokens: medians, and "
-        "bands that hold eight policies in ten. The product has no error.",
+        size=(900, 340),
+        alt=f"Left: error of the mean gradient against the mean of |rho - 1|, median of "
+        f"{len(distance)} policies. At the largest move {ends}. Right: error of one batch of 64 "
+        f"answers, median. {noisy}.",
+        caption=f"Left: {len(distance)} random policies; lines are medians, bars hold "
+        "eight in ten. Right: the largest move, median batch.",
     )
 
 
