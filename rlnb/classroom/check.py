@@ -37,7 +37,7 @@ PAGES = {
         "ppo": ("surrogate_push", "silent_bug_ppo"),
         "clipping": ("surrogate_clip", "dual_clip"),
     },
-    "critic": {"credit": ("gae",)},
+    "critic": {"critic": ("tipping_lambda", "silent_bug_critic"), "credit": ("gae",)},
     "grpo": {
         "groups": ("group_advantages",),
         "largest_advantage": ("largest_advantage",),

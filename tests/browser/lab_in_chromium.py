@@ -106,18 +106,27 @@ MOVED = {
     "clip_explorer": ("ε high", "0.1"),
     "composer_explorer": ("surrogate", None),
     "difficulty_explorer": ("pass rate p", "0.1"),
+    "drift_explorer": ("drift μ", "0.5"),
     "gae_explorer": ("λ", "0.1"),
     "gate_zoo_explorer": ("edge ε", "0.1"),
     "gpu_budget_explorer": ("prompts", None),
     "group_advantage_explorer": ("group size", "2"),
     "kl_estimator_explorer": ("distance", "0.1"),
     "kl_explorer": ("model: mean", "-3"),
+    "kl_leash_explorer": ("β", "0.1"),
+    "kl_pull_explorer": ("gone", "0.5"),
+    "mixed_groups_explorer": ("pass rate p", None),
+    "one_group_explorer": ("pay for right", "0.1"),
+    "one_token_explorer": ("ratio ρ", "0.3"),
+    "product_weight_explorer": ("tokens T", None),
     "rare_token_explorer": ("ε high", "0"),
     "recorded_run_explorer": ("step", "0"),
     "rollouts_explorer": ("answer", "1"),
     "scaling_fit_explorer": ("seed", "0"),
     "std_explorer": ("group size", "2"),
+    "token_gates_explorer": ("ε", "0.1"),
     "token_weights_explorer": ("answer 1, tokens", "1"),
+    "wrong_critic_explorer": ("λ", "0.1"),
 }
 
 
@@ -136,14 +145,32 @@ def browser() -> str | None:
 
 
 def explorer_cells() -> dict[str, str]:
-    """Each explorer that a page shows, and the source of the first cell that shows it."""
-    cells = {}
+    """Each explorer that a page shows, and the source of a cell that shows it.
+
+    One that stands under a task is shown without it: its goals belong to the page.
+    """
+    cells, under_task = {}, {}
     for page in committed_notebooks():
-        for cell in nbformat.read(page, as_version=4).cells:
+        notebook = nbformat.read(page, as_version=4)
+        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        source = "\n".join(cell.source for cell in code)
+        for cell in code:
+            calls = EXPLORER.findall(cell.source)
             if "explorer" in cell.metadata.get("tags", ()):
-                for call in EXPLORER.findall(cell.source):
-                    cells.setdefault(call, cell.source)
-    return cells
+                cells |= {call: cell.source for call in calls if call not in cells}
+            elif "task(" in cell.source:
+                under_task |= {call: shown_alone(call, source) for call in calls}
+    return under_task | cells
+
+
+def shown_alone(call: str, page: str) -> str:
+    """A cell that shows an explorer, imported as its page imports it."""
+    line = re.search(
+        rf"^from rlnb\.classroom\.explorers\.\w+ import .*\b{call}\b", page, re.MULTILINE
+    )
+    if line:
+        return f"{line[0]}\n{call}()"
+    return f"from rlnb.classroom import explorers\nexplorers.{call}()"
 
 
 def write_notebook(path: Path, sources: list[str], prose: str = "") -> Path:

@@ -44,6 +44,7 @@ def test_these_exercises_are_offered():
     assert {one.exercise.name for one in CHECKS} == {
         "token_logprobs",
         "kl_slope",
+        "tipping_lambda",
         "largest_advantage",
         "surrogate_push",
         "reinforce_loss",

@@ -35,6 +35,6 @@ def test_row_is_the_baseline_and_column_the_ratio_of_the_composition():
 
 
 def test_only_written_pages_are_named_as_written():
-    some = repr(method_map({"02", "19"}))
+    some = repr(method_map({"02", "21"}))
     assert "Written: REINFORCE (02). To follow:" in some
-    assert "GRPO (06)" in some.split("To follow:")[1]
+    assert "GRPO (08)" in some.split("To follow:")[1]

@@ -41,7 +41,7 @@ WITH_EXPLORER = (
     "21_grpo_for_real",
 )
 
-SETUP_LINES = 16
+SETUP_LINES = 18
 LARGEST_BYTES = 1_500_000
 
 TAGS = re.compile(

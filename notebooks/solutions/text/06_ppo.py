@@ -9,33 +9,38 @@
 # %% [markdown]
 # # 06 · PPO: solutions
 #
-# Every exercise of page 06, solved and run. Try first; a check that names your mistake teaches more
-# than a listing.
+# The exercises of [06](../06_ppo.ipynb), solved and run. Try first; a check that names your mistake teaches more than a listing.
 
 # %%
 import torch
-from rlnb import ZOO, check
-from rlnb.toys import running_group
+from rlnb import check
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 06.1 The indicator
+# ## 1 The push on each token
 #
-# Let $A>0$. Then $\min(\rho A,\mathrm{clip}(\rho)A)=A\min(\rho,\mathrm{clip}(\rho))$. For
-# $\rho\le1+\epsilon$ the smaller factor is ρ: inside the band the two agree, and below it the clip
-# is the larger, $1-\epsilon>\rho$. For $\rho>1+\epsilon$ it is the constant $1+\epsilon$.
+# Let $A>0$. Then $\min(\rho A,\mathrm{clip}(\rho)A)=A\min(\rho,\mathrm{clip}(\rho))$. For $\rho\le1+\epsilon$ the smaller factor is ρ: inside the band the two agree, and
+# below it the clip is the larger, $1-\epsilon>\rho$. For $\rho>1+\epsilon$ it is the constant $1+\epsilon$.
 #
-# Let $A<0$. A negative factor turns the min into a max,
-# $A\max(\rho,\mathrm{clip}(\rho))$: that is ρ for $\rho\ge1-\epsilon$ and the constant $1-\epsilon$
-# below.
+# Let $A<0$. A negative factor turns the min into a max, $A\max(\rho,\mathrm{clip}(\rho))$: that is ρ for $\rho\ge1-\epsilon$ and the constant $1-\epsilon$ below.
 #
-# A constant has no gradient, and $\nabla\rho=\rho\nabla\log\pi_\theta$. So, away from the two edges,
+# A constant has no gradient, and $\partial\rho/\partial\log\pi_\theta=\rho$. So, away from the two edges,
 #
-# $$\nabla J=\rho A\,\nabla\log\pi_\theta\cdot
+# $$\frac{\partial L_t}{\partial\log\pi_\theta}=\rho A\cdot
 # \begin{cases}\mathbb 1[\rho\le1+\epsilon]&A>0\\ \mathbb 1[\rho\ge1-\epsilon]&A<0\end{cases}$$
 #
-# On the first step $\rho=1$: both indicators are 1 and what is left is $A\,\nabla\log\pi_\theta$,
-# REINFORCE with a baseline. Against autograd, on 10,000 random tokens:
+# On the first step $\rho=1$: both indicators are 1 and what is left is $A$, REINFORCE with a baseline.
+
+# %% tags=["solution"]
+def my_push(ratio, advantage, epsilon):
+    risen_good = (advantage > 0) & (ratio > 1 + epsilon)
+    fallen_bad = (advantage < 0) & (ratio < 1 - epsilon)
+    return torch.where(risen_good | fallen_bad, 0, ratio * advantage)
+
+check.surrogate_push(my_push)
+
+# %% [markdown]
+# Against autograd, on 10,000 random tokens:
 
 # %%
 g = torch.Generator().manual_seed(0)
@@ -44,61 +49,32 @@ A = 2 * torch.rand(10_000, generator=g) - 1
 logp.requires_grad_()
 rho = logp.exp()
 torch.minimum(rho * A, rho.clamp(0.8, 1.2) * A).sum().backward()
-alive = torch.where(A > 0, rho <= 1.2, rho >= 0.8)
-by_hand = (rho * A * alive).detach()
+by_hand = my_push(rho, A, 0.2).detach()
 print("largest difference below 1e-12:",
       (by_hand - logp.grad).abs().max().item() < 1e-12)
+print(f"silent: {(by_hand == 0).sum()} of {len(A)}")
 assert torch.allclose(by_hand, logp.grad, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# ## 06.2 Negated advantages
+# ## 2 The value without `minimum`
 #
-# Four again. Outside the band a token is either dead or alive, and negating $A$ exchanges the two:
-# the four that were cut come alive, the four that were alive are cut. With no $A=0$ the two counts
-# always add up to the number of tokens outside.
-
-# %%
-batch = running_group()
-stand_in = batch.rewards - batch.rewards.mean()
-cut = {}
-for sign in (1, -1):
-    out = ZOO["ppo"](batch.replace(advantages=sign * stand_in))
-    cut[sign] = round(out.metrics["clip_ratio/region_mean"] * 16)
-    print(f"A times {sign:+d}: {cut[sign]} tokens cut")
-assert cut == {1: 4, -1: 4}
-
-# %% [markdown]
-# ## 06.3 Half of the reward
-#
-# With $V=0$ and one reward at the end, $A_t=0.95^{d}$ at distance $d$ from the last token.
-# $0.95^{13}=0.5133$ and $0.95^{14}=0.4877$, so distances 0 to 13: fourteen tokens of 200. The first
-# token sees $0.95^{199}$, four parts in 100,000.
-
-# %%
-shares = torch.tensor([0.95**d for d in range(200)])
-print("above one half:", (shares > 0.5).sum().item(), "tokens")
-print(f"first token: {shares[-1].item():.1e}")
-assert (shares > 0.5).sum() == 14
-
-# %% [markdown]
-# ## 06.4 The surrogate without `minimum`
+# The same two conditions: where a token is silent its value is a constant, the edge times $A$.
 
 # %% tags=["solution"]
 def my_surrogate_clip(ratio, advantage, epsilon):
     low, high = 1 - epsilon, 1 + epsilon
-    cut_up = (advantage > 0) & (ratio > high)
-    cut_down = (advantage < 0) & (ratio < low)
+    risen_good = (advantage > 0) & (ratio > high)
+    fallen_bad = (advantage < 0) & (ratio < low)
     value = ratio * advantage
-    value = torch.where(cut_up, high * advantage, value)
-    return torch.where(cut_down, low * advantage, value)
+    value = torch.where(risen_good, high * advantage, value)
+    return torch.where(fallen_bad, low * advantage, value)
 
 check.surrogate_clip(my_surrogate_clip)
 
 # %% [markdown]
-# Written like this the clip fraction is one line more: `(cut_up | cut_down).mean()` over the tokens
-# of the mask, and it cannot forget the sign of $A$.
+# Written like this the clip fraction is one line more: `(risen_good | fallen_bad)`, averaged over the tokens of the mask. It cannot forget the sign of $A$.
 #
-# ## 06.5 The dual clip
+# ## 3 The dual clip
 
 # %% tags=["solution"]
 def my_dual_clip(ratio, advantage, epsilon, c):
@@ -109,93 +85,79 @@ def my_dual_clip(ratio, advantage, epsilon, c):
 check.dual_clip(my_dual_clip)
 
 # %% [markdown]
-# The `where` matters. Where $A>0$ the maximum with $cA$ would lift every token above its clip and
-# leave no gradient at all.
+# The `where` matters. Where $A>0$ the maximum with $cA$ would lift every token to the constant $cA$, above its clip, and leave no gradient at all.
 #
-# ## 06.6 GAE for one answer
+# ## 4 The silent bug
+#
+# Ask for one number in one corner. A bad token that rose to 1.5 counts in full: −1.5, not −1.2.
 
 # %% tags=["solution"]
-def my_gae(rewards, values, gamma, lam):
-    after = torch.cat([values[1:], values.new_zeros(1)])
-    delta = rewards + gamma * after - values                 # (T,)
-    running, backwards = torch.zeros_like(delta[0]), []
-    for d in reversed(delta):
-        running = d + gamma * lam * running
-        backwards.append(running)
-    return torch.stack(backwards[::-1])
+def my_test(surrogate):
+    value = surrogate(torch.tensor([1.5]), torch.tensor([-1.0]))
+    assert torch.allclose(value, torch.tensor([-1.5]))
 
-check.gae(my_gae)
+check.silent_bug_ppo(my_test)
 
 # %% [markdown]
-# ## 06.7 The recursion
-#
-# Take the first term out of the sum and rename $l=k+1$ in the rest:
-#
-# $$A_t=\delta_t+\sum_{l\ge1}(\gamma\lambda)^l\delta_{t+l}
-# =\delta_t+\gamma\lambda\sum_{k\ge0}(\gamma\lambda)^k\delta_{t+1+k}=\delta_t+\gamma\lambda A_{t+1}$$
-#
-# At λ = 1 write $n=T-t$ for the distance to the last token:
-#
-# $$\sum_{l=0}^{n}\gamma^l\big(r_{t+l}+\gamma V_{t+l+1}-V_{t+l}\big)
-# =\sum_{l=0}^{n}\gamma^lr_{t+l}+\sum_{l=1}^{n+1}\gamma^lV_{t+l}-\sum_{l=0}^{n}\gamma^lV_{t+l}$$
-#
-# Everything from $l=1$ to $n$ cancels. What is left is the discounted return, minus $V_t$, plus
-# $\gamma^{n+1}V_{T+1}$. The last term is where $V_{T+1}=0$ is needed: bootstrap from the last value
-# instead, and λ = 1 is no longer Monte Carlo.
+# Or for all four slopes, which say more about what goes wrong:
 
 # %%
-g = torch.Generator().manual_seed(3)
-r, V = torch.rand(5, generator=g), torch.rand(5, generator=g)
-to_go = torch.stack([sum(0.9 ** (k - t) * r[k] for k in range(t, 5))
-                     for t in range(5)])
-gap = (my_gae(r, V, 0.9, 1.0) - (to_go - V)).abs().max().item()
-print("lambda 1 is return minus V, to 1e-12:", gap < 1e-12)
-assert gap < 1e-12
+def colleague(ratio, advantage, epsilon=0.2):
+    raw = ratio * advantage
+    cut = ratio.clamp(1 - epsilon, 1 + epsilon) * advantage
+    return torch.where(advantage >= 0, torch.min(raw, cut),
+                       torch.max(raw, cut))
 
-# %% [markdown]
-# ## 06.8 The silent bug
-#
-# Ask for the slope in the four corners.
+def right(ratio, advantage):
+    return my_surrogate_clip(ratio, advantage, 0.2)
 
-# %% tags=["solution"]
-def colleague(rho, A, epsilon=0.2):
-    raw, clipped = rho * A, rho.clamp(1 - epsilon, 1 + epsilon) * A
-    return torch.where(A >= 0, torch.minimum(raw, clipped),
-                       torch.maximum(raw, clipped))
-
-def slopes(objective):
+def slopes(surrogate):
     rho = torch.tensor([1.5, 0.5, 1.5, 0.5], requires_grad=True)
     A = torch.tensor([1.0, 1.0, -1.0, -1.0])
-    objective(rho, A).sum().backward()
+    surrogate(rho, A).sum().backward()
     return [round(s, 4) + 0.0 for s in rho.grad.tolist()]
-
-def right(rho, A):
-    return my_surrogate_clip(rho, A, 0.2)
 
 print("right    ", slopes(right))
 print("colleague", slopes(colleague))
 assert slopes(right) == [0, 1, -1, 0]
-assert slopes(colleague) != [0, 1, -1, 0], "the bug is exposed"
+assert slopes(colleague) == [0, 1, 0, -1]
 
 # %% [markdown]
-# For $A<0$ the two corners are exchanged. A bad token that rose is dead: the mistake stays. A bad
-# token that fell is pushed down without end, which is the collapse that the clip was there to slow.
-# The pessimist takes the smaller of the two *values* for either sign. Since $A$ is inside the
-# products, the `min` over them already turns into a max over the ratios where $A<0$; taking the max
-# a second time undoes it.
+# For $A<0$ the two corners are exchanged. A bad token that rose is dead: the mistake stays. A bad token that fell is pushed down without end, which is the collapse that
+# the clip was there to slow. The pessimist takes the smaller of the two *values* for either sign. Since $A$ is inside the products, the `min` over them already turns into
+# a max over the ratios where $A<0$; taking the max a second time undoes it.
 #
-# The reward curve looks fine because inside the band, and for all $A>0$, the two functions are the
-# same. What gives it away during training is the smallest ratio. Forty steps on one batch of four
-# arms, and no brake on the bad one:
+# The reward curve looks fine: inside the band, and for all $A>0$, the two functions are the same. Ten arms with rewards from 0 to 1, exact, four steps per batch:
 
 # %%
-def smallest_ratio(objective, steps=40, lr=0.05):
+def reward_curve(surrogate, lr=2.0, epochs=4):
+    rewards, z, curve = torch.linspace(0, 1, 10), torch.zeros(10), []
+    for _ in range(40):
+        old = z.log_softmax(0)
+        p, A = old.exp(), rewards - (old.exp() * rewards).sum()
+        for _ in range(epochs):
+            z = z.detach().requires_grad_()
+            rho = (z.log_softmax(0) - old).exp()
+            J = (p * surrogate(rho, A)).sum()
+            z = (z + lr * torch.autograd.grad(J, z)[0]).detach()
+        curve.append((z.softmax(0) * rewards).sum().item())
+    return [round(x, 4) for x in curve[::10] + curve[-1:]]
+
+for name, J in (("right", right), ("colleague", colleague)):
+    print(f"{name:9s} mean reward after batch 1, 11, 21, 31, 40:",
+          reward_curve(J))
+
+# %% [markdown]
+# What gives it away during training is the smallest ratio. Forty steps on one batch of four arms, and no brake on the bad one:
+
+# %%
+def smallest_ratio(surrogate, steps=40, lr=0.05):
     z, A = torch.zeros(4), torch.tensor([1.0, -1.0, 0.0, 0.0])
     old = z.log_softmax(0)
     for _ in range(steps):
         z = z.detach().requires_grad_()
         rho = (z.log_softmax(0) - old).exp()
-        g, = torch.autograd.grad(objective(rho, A).sum(), z)
+        g, = torch.autograd.grad(surrogate(rho, A).sum(), z)
         z = (z + lr * g).detach()
     return (z.log_softmax(0) - old).exp().min().item()
 

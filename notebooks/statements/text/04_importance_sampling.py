@@ -125,7 +125,8 @@ for seed in (0, 5, 8):
 # %% [markdown]
 # The mean weight, which should be 1, is a little short in the batch without a heavy sample and far too large in the two with one. Neither number alone is an
 # all-clear.
-#
+
+# %% [markdown]
 # ### A23 · the ratio of an answer
 #
 # Lesson: "Third failure: many tokens". Each token's ratio 1.2 or 0.8 with even odds, so $\chi^2=0.04$. Exactly, by counting the 1.2s.
@@ -158,7 +159,8 @@ settle("A23", "true")
 
 # %% [markdown]
 # True of the product. As a reason against PPO or GRPO it fails: neither of them uses the product. (TRL's RLOO trainer does form it, and clips it.)
-#
+
+# %% [markdown]
 # ## Long tables
 #
 # **The mean weight of 1,000 answers**, which should be 1, eight batches per length:

@@ -57,6 +57,8 @@ assert torch.isclose(pi @ k1(l), KL) and torch.isclose(pi @ k3(l), KL)
 
 grid = torch.arange(-20_000, 20_001) / 1000  # log-ratios
 assert k3(grid).min() == 0 and grid[k3(grid) == 0].tolist() == [0.0]
+
+# %%
 settle("K01", "true")
 
 # %% [markdown]
@@ -80,6 +82,8 @@ l_gap = (narrow / wide[:2]).log()           # the third is never drawn
 kl_gap, k3_gap = narrow @ l_gap, narrow @ k3(l_gap)
 print("support gap of 0.2: KL", show(kl_gap), " E k3", show(k3_gap))
 assert torch.isclose(kl_gap - k3_gap, torch.tensor(0.2))
+
+# %%
 settle("K02", "it depends")
 
 # %% [markdown]
@@ -136,6 +140,8 @@ flat = softmax_crossings(lambda a: a * (1 - 0.9 * steps))
 print(f"softmaxes cross at {sharp[0]:.2f} to {sharp[-1]:.2f} nats when "
       f"sharpened, at {flat[0]:.2f} to {flat[-1]:.2f} when flattened")
 assert sharp[-1] < 0.63 < flat[0]
+
+# %%
 settle("K03", "it depends")
 
 # %% [markdown]
@@ -262,6 +268,8 @@ assert which(kl_gradient(k3)) == Fw and which(kl_gradient(k1)) == "0"
 assert which(kl_gradient(k2)) == Rv
 at_ref = compute(0.0)
 assert at_ref["length"]["k3"] < 1e-12 and at_ref["kl"] < 1e-12
+
+# %%
 settle("K04", "it depends")
 
 # %% [markdown]
@@ -370,6 +378,8 @@ assert torch.allclose(in_reward.mean, -beta * chain_g["reverse"],
 assert torch.allclose(in_loss.mean, -beta * chain_g["k2 per token"],
                       atol=1e-12)
 assert in_reward.mean[0, 0] < 0 < in_loss.mean[0, 0]
+
+# %%
 settle("K05", "true")
 
 # %% [markdown]
@@ -391,6 +401,8 @@ print("E[r - beta k1]", show(shaped3), " E[r] - beta KL",
       show((three * reward3).sum() - 0.1 * kl3))
 assert show(kl3) == [0.0253] and l3.min() < 0 < kl3
 assert torch.isclose(shaped3, (three * reward3).sum() - 0.1 * kl3)
+
+# %%
 settle("K06", "true")
 
 # %% [markdown]
@@ -438,6 +450,8 @@ assert [round(optimum(b), 3) for b in (0.04, 0.1, 0.2)] \
     == [1.0, 0.688, 0.015]
 assert [round(optimum_k3(b), 3) for b in (0.04, 0.1, 0.2)] \
     == [0.96, 0.9, 0.8]
+
+# %%
 settle("K07", "it depends")
 
 # %% [markdown]

@@ -101,6 +101,8 @@ for r, told in (
 assert four(population[:2]) == "  1.3416  -0.4472"
 assert four(bessel[:2]) == "  1.1619  -0.3873"
 assert torch.isclose(population[0] / population[2], torch.tensor(3.0))
+
+# %%
 settle("G07", "true")
 settle("G08", "true")
 
@@ -126,6 +128,8 @@ for name, r in (("15 of 16", one_wrong), (" 8 of 16", half_wrong)):
 A = group_advantages(one_wrong, 16, eps=0)
 assert torch.isclose(A[-1], -torch.tensor(15.0).sqrt())
 assert group_advantages(half_wrong, 16, eps=0)[-1] == -1
+
+# %%
 settle("G09", "true")
 
 # %% [markdown]
@@ -148,6 +152,8 @@ try:
     grpo(running_group().replace(num_generations=1))
 except ValueError as sentence:
     print(sentence)
+
+# %%
 settle("G18", "it depends")
 
 # %% [markdown]
@@ -219,6 +225,8 @@ for std in (1e-6, 1e-5, 1e-4):
     print(f"std {std:.0e}: gain {added:9,.0f} added,"
           f" {clamped:9,.0f} clamped, {clamped / added - 1:.0%} apart")
     assert abs(added * (std + eps) - 1) < 1e-9 and added < clamped
+
+# %%
 settle("C03", "it depends")
 
 # %% [markdown]
@@ -268,6 +276,8 @@ for i, T in enumerate(group.lengths.int().tolist()):
 hand = torch.tensor([1 / 12, 1 / 20, -1 / 8, -1 / 24])
 ours = (out.weights * out.advantages)[:, 0]
 assert torch.allclose(ours, hand, atol=1e-5)
+
+# %%
 settle("G32", "true")
 
 # %% [markdown]
@@ -292,6 +302,8 @@ print("sequence mean   ", four(by_answer))
 print("token mean      ", four(by_token))
 assert torch.allclose(by_answer, 1 / (4 * group.lengths))
 assert torch.allclose(by_token, torch.full((4,), 1 / 16))
+
+# %%
 settle("M14", "it depends")
 
 # %% [markdown]
@@ -315,6 +327,8 @@ for ratio in (1.5, 1.0, 0.5):                          # ref / pi
     (rho * A - beta * k3(lp, ref)).backward()
     print(f"ref/pi {ratio}: coefficient {lp.grad:.4f}")
     assert torch.isclose(lp.grad, torch.tensor(A + beta * (ratio - 1)))
+
+# %%
 settle("M07", "it depends")
 
 # %% [markdown]
@@ -344,6 +358,8 @@ r = running_group().rewards                            # Bessel: a factor
 bessel, factor = (r - r.mean()) / r.std(), (4 / 3) ** 0.5
 print("with Bessel", four(bessel), f" factor {factor:.4f}")
 assert torch.allclose(factor * bessel, group_advantages(r, 4), atol=1e-5)
+
+# %%
 settle("C06", "true")
 
 # %% [markdown]
@@ -369,6 +385,8 @@ for ratio in (1.1, 1.5):
     weight = (rho.grad * rho).item()                    # d / d log pi
     print(f"ratio {ratio}: weight {weight:.1f}, under A log pi 1.0")
     assert round(weight, 6) == (1.1 if ratio == 1.1 else 0.0)
+
+# %%
 settle("C04", "false")
 
 # %% [markdown]
@@ -398,6 +416,8 @@ print("sum,  lr 0.5/16   ", four(summed))
 print("no subtraction    ", four(no_baseline))
 assert torch.allclose(averaged, summed, atol=1e-12)
 assert (averaged - no_baseline).abs().max() > 0.05
+
+# %%
 settle("C02", "false")
 
 # %% [markdown]
@@ -524,6 +544,8 @@ copy = [size + frozen for size in setups.values()]     # for the sampler
 print(f"with a bf16 copy {copy}: {copy[0] / copy[-1]:.2f} times, not 4")
 assert ppo - critic_free == trained                    # GRPO's own doing
 assert critic_free - verified == verified - alone == frozen
+
+# %%
 settle("S03", "it depends")
 settle("S08", "it depends")
 
@@ -815,3 +837,12 @@ recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
 
 # %% [markdown]
 # Back to the lesson, [08 · GRPO](../08_grpo.ipynb).
+
+# %% [markdown]
+# ## The group in more sizes
+#
+# Every answer of a group as a bar: how many are right, how large the group is, what the std adds.
+
+# %% tags=["explorer"]
+from rlnb.classroom import explorers
+explorers.group_advantage_explorer()

@@ -15,8 +15,8 @@ from rlnb.objective import clip
 EPSILON = 0.2
 RATIOS = np.linspace(0.0, 2.2, 221)
 CAPTION = (
-    "The curve is the token's objective, the arrow the way its log-probability is pushed. Where "
-    "the curve is flat there is no arrow."
+    "The curve is the token's objective over ρ, the arrow its push on log π: the slope times ρ, so "
+    "it shrinks to the left on a straight line. Where the curve is flat there is no arrow."
 )
 
 

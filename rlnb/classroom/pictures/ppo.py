@@ -165,10 +165,10 @@ def shapes(epsilon: float = 0.2) -> Picture:
             says = {"fontsize": 11, "weight": "bold", "ha": "center"}
             if A > 0:
                 axes.text(1.72, 0.95, "flat: silent", **says)
-                axes.text(1.5, 0.3, "slope left of the edge:\ncan climb back", **says)
+                axes.text(0.42, 0.85, "slope:\ncan climb\nback", **says)
             else:
                 axes.text(0.42, -1.02, "flat: silent", **says)
-                axes.text(0.75, -1.9, "slope right of the edge:\ncan fall back", **says)
+                axes.text(1.15, -2.0, "slope: can\nfall back", **says)
             axes.legend(loc="upper left" if A > 0 else "upper right", fontsize=TEXT)
 
     return static_figure(

@@ -1,0 +1,144 @@
+"""A critic that has two plans the wrong way round for a while, and what lambda makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rlnb.classroom.explorer import Explorer, slider
+from rlnb.classroom.explorers.arguments import between, checked, echoing
+from rlnb.classroom.figures import BLACK, GREEN, GREY, NEGATIVE, PALE, POSITIVE, signed
+
+P_GOOD = 0.4
+TRUE = {"good": 0.9, "bad": 0.2}  # chance to be right after either plan
+CLAIMED = {"good": 0.4, "bad": 0.6}
+START = P_GOOD * TRUE["good"] + (1 - P_GOOD) * TRUE["bad"]
+PLAN, END = 60, 140  # the plan token, and the token that settles right or wrong
+TRUE_GRADIENT = P_GOOD * (1 - P_GOOD) * (TRUE["good"] - TRUE["bad"])
+LAMBDAS = np.linspace(0, 1, 101)
+CAPTION = (
+    "Left, what the critic says after either plan, and the truth. Right, the mean gradient on the "
+    "good plan, over all answers. Below 0 the better plan becomes rarer."
+)
+
+
+def mean_gradient(lam: float | np.ndarray, lasts: int) -> Any:
+    """p(1-p) ((1 - lambda^lasts) (V_good - V_bad) + lambda^lasts (Q_good - Q_bad))."""
+    waited = lam**lasts
+    believed = CLAIMED["good"] - CLAIMED["bad"]
+    return P_GOOD * (1 - P_GOOD) * ((1 - waited) * believed + waited * (TRUE["good"] - TRUE["bad"]))
+
+
+@echoing
+@checked(lam=between(0, 1), lasts=between(1, 80, "tokens"))
+def compute(lam: float = 0.0, lasts: int = 1) -> dict[str, Any]:
+    """The mean gradient on the good plan under GAE, gamma 1; the critic errs for `lasts` tokens.
+
+    Returns gradient, curve (101,) over LAMBDAS, right_sign, and the arguments. The critic is wrong
+    before the `lasts` tokens that follow the plan and right everywhere else.
+
+    >>> [round(compute(lam)["gradient"], 4) for lam in (0, 0.5, 0.95, 1)]
+    [-0.048, 0.06, 0.1572, 0.168]
+    """
+    gradient = float(mean_gradient(lam, lasts))
+    return {
+        "gradient": gradient,
+        "curve": mean_gradient(LAMBDAS, lasts),
+        "right_sign": gradient > 0,
+    }
+
+
+def staircase(plan: str, lasts: int) -> tuple[np.ndarray, np.ndarray]:
+    """The critic's value before each token from a little before the plan to the end."""
+    x = np.arange(PLAN - 12, END + 1)
+    values = np.where(x <= PLAN, START, TRUE[plan])
+    wrong = (x > PLAN) & (x <= PLAN + lasts)
+    return x, np.where(wrong, CLAIMED[plan], values)
+
+
+def build(figure, data):
+    left = figure.add_axes((0.07, 0.17, 0.42, 0.74))
+    right = figure.add_axes((0.6, 0.17, 0.38, 0.74))
+    left.set(xlim=(PLAN - 12, END), ylim=(0, 1.02), yticks=(0, 0.5, 1))
+    left.set_xlabel("token of the answer", fontsize=10.5)
+    left.set_ylabel("value before the token", fontsize=10.5)
+    right.set(xlim=(0, 1), ylim=(-0.07, 0.2), yticks=(-0.05, 0, 0.05, 0.1, 0.15))
+    right.set_xlabel("λ", fontsize=11)
+    right.set_ylabel("mean gradient on the good plan", fontsize=10.5)
+    right.axhspan(-0.07, 0, color=PALE)
+    right.axhline(0, color=BLACK, lw=0.8)
+    right.axhline(TRUE_GRADIENT, color=GREEN, lw=1.6, ls="-.")
+    right.text(0.02, TRUE_GRADIENT + 0.006, f"the truth, {signed(TRUE_GRADIENT, 3)}", color=GREEN,
+               fontsize=10.5)  # fmt: skip
+    right.text(0.98, -0.066, "wrong sign", ha="right", va="bottom", fontsize=10.5)
+    artists = {}
+    for plan, color, line in (("good", POSITIVE, "-"), ("bad", NEGATIVE, "--")):
+        x, truth = staircase(plan, 0)
+        left.step(x, truth, where="post", color=color, lw=1.2, ls=":")
+        artists[plan] = left.step(x, truth, where="post", color=color, lw=3, ls=line)[0]
+        left.plot([], [], color=color, lw=3, ls=line, label=f"critic, {plan} plan")
+    left.plot([], [], color=GREY, lw=1.2, ls=":", label="the truth")
+    left.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, fontsize=10.5,
+                columnspacing=1.0, handlelength=1.6, borderaxespad=0)  # fmt: skip
+    for axes in (left, right):
+        axes.tick_params(labelsize=10.5)
+    artists["curve"] = right.plot(LAMBDAS, data["curve"], color=BLACK, lw=2.4)[0]
+    artists["here"] = right.plot([0], [0], "o", ms=12, color=BLACK, mec="white", clip_on=False)[0]
+    artists["text"] = figure.text(0.6, 0.94, "", fontsize=12, weight="bold")
+    return artists
+
+
+def update(artists, data):
+    for plan in ("good", "bad"):
+        artists[plan].set_data(*staircase(plan, data["lasts"]))
+    artists["curve"].set_ydata(data["curve"])
+    artists["here"].set_data([data["lam"]], [data["gradient"]])
+    artists["text"].set_text(f"λ = {data['lam']:.2f}: gradient {signed(data['gradient'], 3)}")
+
+
+def readout(data) -> str:
+    tokens = "token" if data["lasts"] == 1 else "tokens"
+    sign = "right sign" if data["right_sign"] else "wrong sign"
+    return (
+        f"λ = {data['lam']:.2f}, the critic is wrong for {data['lasts']} {tokens}: mean gradient "
+        f"on the good plan {signed(data['gradient'], 3)}, {sign}."
+    )
+
+
+def alt(data) -> str:
+    return (
+        "Value along an answer after a good and after a bad plan, the critic's and the true one; "
+        f"and the mean gradient on the good plan against lambda. {readout(data)}"
+    )
+
+
+def smallest_right(data) -> bool:
+    """Wrong for one token, and the smallest lambda of the slider with the right sign."""
+    return data["lasts"] == 1 and data["right_sign"] and data["lam"] < 0.235
+
+
+def turned_at_95(data) -> bool:
+    """At lambda 0.95 the error lasts just long enough to turn the sign."""
+    return abs(data["lam"] - 0.95) < 1e-9 and data["lasts"] == 30
+
+
+def wrong_critic_explorer() -> Explorer:
+    """Lambda, and for how many tokens the critic is wrong."""
+    return Explorer(
+        compute,
+        build,
+        update,
+        {
+            "lam": slider(
+                0.0, 0.0, 1.0, 0.01, "λ", "0 believes the critic, 1 waits for the reward"
+            ),
+            "lasts": slider(
+                1, 1, 80, 1, "wrong for (tokens)", "how many tokens after the plan the critic errs"
+            ),
+        },
+        alt=alt,
+        caption=CAPTION,
+        readout=readout,
+        size=(900, 320),
+    )

@@ -1,0 +1,96 @@
+"""The page on the critic: its explorer's numbers, its checks, and that its tasks can be done."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rlnb import check
+from rlnb.classroom.exercises import critic as exercises
+from rlnb.classroom.explorers import gae as five_tokens
+from rlnb.classroom.explorers import wrong_critic
+from rlnb.classroom.pictures import critic as pictures
+from rlnb.objective import Batch, gae
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.3, 0.95, 1.0])
+def test_an_error_of_one_token_is_the_toy_of_five_tokens(lam):
+    assert wrong_critic.compute(lam, 1)["gradient"] == pytest.approx(
+        five_tokens.compute(lam)["gradient"], abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("lasts", [1, 7, 30, 80])
+@pytest.mark.parametrize("lam", [0.0, 0.9, 0.95, 1.0])
+def test_the_gradient_is_the_package_gae_on_all_four_outcomes(lam, lasts):
+    good = wrong_critic.P_GOOD
+    push = 0.0
+    for plan, chance, score in (("good", good, 1 - good), ("bad", 1 - good, -good)):
+        values = torch.tensor(wrong_critic.staircase(plan, lasts)[1], dtype=torch.float64)[None]
+        for reward in (1.0, 0.0):
+            settled = wrong_critic.TRUE[plan] if reward else 1 - wrong_critic.TRUE[plan]
+            batch = Batch(
+                torch.zeros_like(values), torch.ones_like(values), torch.tensor([reward]), 1,
+                values=values,
+            )  # fmt: skip
+            token_rewards = torch.zeros_like(values)
+            token_rewards[0, -1] = reward
+            A = gae(gamma=1.0, lam=lam)(batch, token_rewards)
+            push += chance * settled * score * A[0, 12].item()  # the plan is the 13th shown
+    assert wrong_critic.compute(lam, lasts)["gradient"] == pytest.approx(push, abs=1e-12)
+
+
+def test_the_sign_turns_at_two_ninths():
+    assert wrong_critic.compute(2 / 9, 1)["gradient"] == pytest.approx(0, abs=1e-15)
+
+
+def test_both_tasks_are_open_at_first_and_can_be_done():
+    explorer = wrong_critic.wrong_critic_explorer()
+    goals = (wrong_critic.smallest_right, wrong_critic.turned_at_95)
+    assert not any(goal(explorer.data) for goal in goals)
+    done = [k for k in range(101) if goals[0](explorer.set(lam=k / 100, lasts=1).data)]
+    assert done == [23]
+    done = [d for d in range(1, 81) if goals[1](explorer.set(lam=0.95, lasts=d).data)]
+    assert done == [30]
+    assert wrong_critic.compute(0.95, 29)["right_sign"]
+    assert not wrong_critic.compute(0.95, 30)["right_sign"]
+
+
+def test_the_explorer_redraws_what_a_full_draw_shows():
+    explorer = wrong_critic.wrong_critic_explorer().set(lam=0.6, lasts=25)
+    assert (explorer.pixels() == explorer.pixels_from_scratch()).all()
+
+
+def test_tipping_lambda_is_the_root_of_the_mean_gradient():
+    claimed, true = torch.tensor([-0.2]), torch.tensor([0.7])
+    lam = exercises.tipping_lambda(claimed, true, 80).item()
+    assert wrong_critic.mean_gradient(lam, 80) == pytest.approx(0, abs=1e-7)
+    assert str(check.tipping_lambda(exercises.tipping_lambda)).startswith("right")
+
+
+def test_a_forgotten_root_is_named():
+    said = str(check.tipping_lambda(lambda claimed, true, lasts: claimed / (claimed - true)))
+    assert "take its root" in said
+
+
+def test_the_target_at_lambda_1_exposes_the_colleague():
+    def my_test(both):
+        rewards, values = torch.tensor([0.0, 0.0, 1.0]), torch.tensor([0.2, 0.5, 0.7])
+        assert torch.allclose(both(rewards, values, 1.0, 1.0)[1], torch.ones(3))
+
+    assert str(check.silent_bug_critic(my_test)).startswith("right")
+
+    def advantages_only(both):
+        rewards, values = torch.tensor([0.0, 0.0, 1.0]), torch.tensor([0.2, 0.5, 0.7])
+        assert abs(both(rewards, values, 1.0, 0.95)[0].mean()) < 1e-6
+
+    assert "has not seen the bug" in str(check.silent_bug_critic(advantages_only))
+
+
+def test_pictures_say_their_numbers():
+    picture = pictures.memory({"all": {"policy": 16, "reference": 2}}, ("policy",), caption="c")
+    assert "all: 18" in picture.alt
+    push = torch.zeros(200)
+    push[60] = 0.25
+    picture = pictures.pushes({"one": push}, named={"plan": 60}, caption="c")
+    assert "200 tokens" in picture.alt and "plan +0.25" in picture.alt
