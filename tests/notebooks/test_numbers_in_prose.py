@@ -27,8 +27,6 @@ STILL_TO_COME = {
     "01_one_scalar_loss": ["3.14"],
     "02_reinforce": ["0.1313"],
     "03_baselines": ["2.7"],
-    "06_ppo": ["0.37"],
-    "08_grpo": ["0.0002", "1.025", "1.1083", "0.9613", "0.37", "8.4"],
     "09_grpo_biases": ["4.61"],
     "11_dapo": ["0.53", "0.37", "2.28", "16.0005", "0.83"],
     "12_soft_trust_regions": ["0.981", "0.63", "0.981"],
@@ -190,9 +188,9 @@ def test_a_setting_covers_only_itself_and_a_comment_covers_nothing():
 
 def test_a_false_number_in_the_prose_of_the_course_is_caught():
     cells = [cell.copy() for cell in cells_of("06_ppo")]
-    (told,) = (c for c in cells if c.cell_type == "markdown" and "every 13.5\n" in c.source)
-    told.source = told.source.replace("13.5", "18.5")
-    assert "18.5" in [number for number, _ in prose_problems(cells)]
+    (told,) = (c for c in cells if c.cell_type == "markdown" and "−1.75;" in c.source)
+    told.source = told.source.replace("−1.75;", "−1.85;")
+    assert "-1.85" in [number for number, _ in prose_problems(cells)]
 
 
 def test_changing_a_measured_number_of_the_course_is_caught_but_for_chance():
@@ -213,4 +211,4 @@ def test_changing_a_measured_number_of_the_course_is_caught_but_for_chance():
                         slipped.append(f"{page}: {number.text} changed to {wrong}")
                     else:
                         caught += 1
-        assert caught > 50 and caught >= share * (caught + len(slipped)), "\n".join(slipped)
+        assert caught > 40 and caught >= share * (caught + len(slipped)), "\n".join(slipped)
