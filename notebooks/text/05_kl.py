@@ -166,8 +166,8 @@ reveal(
     "kl.2", "no such number: it depends on how the policy left",
     "k3 becomes the noisier one at " + "; ".join(
         f"{x[0]:.2f} to {x[-1]:.2f} nats ({name.split(',')[0]})"
-        for name, x in cross.items()) + ". Nearer to the reference it is the "
-    "quieter one in all thirty. It fails through rare tokens: "
+        for name, x in cross.items()) + ". Nearer to the reference "
+    "it is the quieter one in all thirty. It fails through rare tokens: "
     "one that the reference likes and the policy hardly ever draws has a "
     "huge exp(−ℓ), and sharpening makes many of those. Then a log shows a "
     "spike (statements page).",
@@ -274,7 +274,7 @@ def compass(rows):
          for row, how in rows.items()}, reverse, forward,
         ("k1", "k2", "k3"),
         caption="Arrow to the right, green: the gradient of KL(π‖π_ref). "
-                "Purple: that of KL(π_ref‖π). White: neither, and its angle.")
+                "Purple: that of KL(π_ref‖π). White: neither.")
 
 compass({"loss, fresh samples": ("loss",),
          "reward, fresh samples": ("reward",)})
