@@ -169,7 +169,8 @@ reveal(
         for name, x in cross.items()) + ". Nearer to the reference "
     "it is the quieter one in all thirty. It fails through rare tokens: "
     "one that the reference likes and the policy hardly ever draws has a "
-    "huge exp(−ℓ), and sharpening makes many of those. Then a log shows a "
+    "huge exp(−ℓ), and sharpening makes many of those. Then a log shows "
+    "a "
     "spike (statements page).",
     pictures.noise(roads))
 
@@ -273,7 +274,8 @@ def compass(rows):
         {row: [mean_gradient(k, *how) for k in (k1, k2, k3)]
          for row, how in rows.items()}, reverse, forward,
         ("k1", "k2", "k3"),
-        caption="Arrow to the right, green: the gradient of KL(π‖π_ref). "
+        caption="Arrow to the right, green: the gradient of KL(π‖π_ref)."
+                " "
                 "Purple: that of KL(π_ref‖π). White: neither.")
 
 compass({"loss, fresh samples": ("loss",),
