@@ -276,8 +276,9 @@ reveal("importance_sampling.4", "about one billionth",
 
 # %%
 task("importance_sampling.t2", product_weight.product_weight_explorer(),
-     ("Leave the ratios at 1 ± 0.20. How long must answers be until 1,000 "
-      "of them leave less than one effective sample? (within 5 tokens)",
+     ("Leave the ratios at 1 ± 0.20. How long must answers be until the "
+      "large-batch formula gives 1,000 of them less than one effective "
+      "sample? (within 5 tokens; a batch would still report at least 1)",
       product_weight.less_than_one),
      ("Twenty tokens at ± 0.20 leave 456. Make the answers ten times as "
       "long, 200. To keep 415 to 500, is a tenth of the ± needed?",
@@ -297,7 +298,7 @@ task("importance_sampling.t2", product_weight.product_weight_explorer(),
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_{\pi}\Big[A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
-# &=\mathbb E_\text{old}\Big[w\,A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{the three lines above}\\
+# &=\mathbb E_\text{old}\Big[w\,A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{importance weight of the answer (guess 1)}\\
 # &=\mathbb E_\text{old}\Big[\textstyle\sum_t(\rho_1\cdots\rho_{t-1})\;\rho_t\;(\rho_{t+1}\cdots\rho_T)\,A\,\nabla\log\pi(y_t)\Big]&&\text{the product, sorted around token }t\\
 # &\approx\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\,\nabla\log\pi(y_t)\Big]&&\textbf{a choice: each token keeps only its own ratio}
 # \end{aligned}$$
@@ -325,8 +326,8 @@ pictures.pushes(batch, {"whole-answer ratio": whole * A,
 # %% [markdown]
 # On the right each token is pushed by its own ratio. That one push, +3.00, is still the largest of all; page 06 deals with it.
 #
-# What does the choice cost? A policy over three words, each drawn given the word before; reward: the share of word 1. It takes a large step at random.
-# The mean gradient is added up over every answer there is.
+# What does the choice cost? A toy small enough to sum exactly: answers of four words, three words to choose from, each drawn given the word before. The reward is
+# the share of word 1. Random logits are $\pi_\text{old}$, a large random step away stands $\pi$. Three rules against the true gradient of $\pi$.
 
 # %%
 def log_probability(z, y):
@@ -491,7 +492,7 @@ reveal("importance_sampling.6", "REINFORCE's, with no correction",
 
 # %%
 pipeline.pipeline("ratio", again=True, caption=(
-    "This page is the box in the middle: what makes a second step on the "
+    "This page is the highlighted box: what makes a second step on the "
     "same answers nearly right."))
 
 # %% [markdown]
@@ -556,16 +557,17 @@ check.effective_sample_size(my_effective_sample_size)
 # number: $\chi^2=0.01$ at every token.
 
 # %%
-predict("importance_sampling.8", "How long may an answer be, if three "
-        "quarters of the samples shall survive?", unit="tokens")
+predict("importance_sampling.8", "What is the longest answer, in whole "
+        "tokens, that leaves three quarters of the samples or more?",
+        unit="tokens", close=0.0)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 longest = torch.tensor(4 / 3).log() / torch.tensor(1.01).log()
 assert 1.01**longest.item() < 4 / 3 + 1e-12
-reveal("importance_sampling.8", round(longest.item(), 1),
+reveal("importance_sampling.8", int(longest),
        "Var = Π(1 + χ_t²) − 1, left are n / Π(1 + χ_t²). With 1.01^T = "
-       "4/3: T = ln(4/3) / ln 1.01.")
+       f"4/3: T = ln(4/3) / ln 1.01 = {longest.item():.1f}.")
 
 # %% [markdown]
 # ## In the interview

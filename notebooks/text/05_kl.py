@@ -296,8 +296,9 @@ compass({"loss, older samples, no ρ": ("loss", before),
          "reward, older samples, ρ": ("reward", before, "constant")})
 
 # %% [markdown]
-# A constant ρ repairs who drew the samples: the fresh rows come back. With ρ differentiated a right *value* is enough, also on fresh samples, where every ρ is 1 and
-# seems to do nothing. DeepSeek-V3.2, and TRL when β > 0, do that with $k_3$. One cell points backwards. Find out why:
+# A constant ρ repairs who drew the samples: the fresh rows come back. With ρ differentiated a right *value* is enough, also on fresh samples, where every ρ is 1.
+# There $\nabla(\rho k)=(k+k')\nabla\log\pi$, and for $k_3$ the bracket is $(e^{-\ell}-1+\ell)+(1-e^{-\ell})=\ell$: $k_2$'s slope. DeepSeek-V3.2, and TRL when
+# β > 0, do that. One cell points backwards. Find out why:
 
 # %%
 task("kl.t1", kl_pull.kl_pull_explorer(),
@@ -470,15 +471,15 @@ pictures.trust_region(old, R, F, delta, {"plain gradient": g,
                                          "natural gradient": A})
 
 # %% [markdown]
-# At the same KL the natural step earns a third more, and it lifts the rare best answer, which the plain step leaves behind. But the model is only a model: the KL
-# came out above the limit. So TRPO measures, and halves the step until the limit holds and $\mathbb E_\text{old}[\rho A]$ has really grown. TRL and verl ship no
+# Scaled so that both measure exactly the limit (picture), the natural step earns a third more, and it lifts the rare best answer, which the plain step leaves behind.
+# TRPO does not know that scale: the step of its quadratic model measured more than the limit (the line above). So TRPO measures, and halves the step until the limit holds and $\mathbb E_\text{old}[\rho A]$ has really grown. TRL and verl ship no
 # TRPO. They ship **PPO**, which needs no solver and measures nothing: page 06.
 #
 # ## In code
 
 # %%
 def kl_penalty(logp, ref_logp, old_logp, mask):
-    """k3 times the ratio, all (B, T): right in value and per-token push."""
+    """k3 times the ratio, (B, T). On old samples the prefix stays old."""
     ell = logp - ref_logp.detach()
     rho = (logp - old_logp.detach()).exp()        # keep its gradient
     return (rho * (torch.expm1(-ell) + ell))[mask].mean()
@@ -527,7 +528,8 @@ print("RLOO, with k1 in the reward:", difference(ZOO["rloo"], with_kl))
 # | picture | the arrows: green, purple, none |
 # | numbers | k1 in the loss 2.16 nats, no penalty 2.16, k1 in the reward 0.30 · β = 0.2: 1.5 % with KL(π‖π_ref), 80 % with k3 in the loss |
 # | trust region | KL(π_old‖π) ≤ δ per update: another policy, another direction, a limit and not a price |
-# | since 04 | a reference model; β; nothing else in the loss changes |
+# | in TRL and DeepSeek-V3.2 | ρ k3, the ratio differentiated: k3's value and, on fresh samples, k2's slope |
+# | since 04 | a reference model; β |
 
 # %%
 score("kl.1", "kl.2", "kl.3", "kl.4", "kl.5")

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 08 · GRPO: what if the group is the baseline?
 #
-# **After this page** you can replace the critic by four more answers, write GRPO's whole loss from memory, and say
+# **After this page** you can replace the critic by a group of answers, write GRPO's whole loss from memory, and say
 # which of its pieces are derived and which are choices.
 #
 # 28 minutes, exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) · DeepSeekMath, Shao et al. 2024,
@@ -116,7 +116,7 @@ reveal("grpo.1", "about 0.8",
            "bars: two standard errors.")))
 
 # %% [markdown]
-# Two candidates ignore such a constant and cost nothing: the mean of the whole batch, 64 rewards, and the mean of the prompt's own group, 4 rewards. Rewards 1
+# Two candidates ignore such a constant and cost nothing extra, the answers are there: the mean of the whole batch, 64 rewards, and the mean of the prompt's own group, 4 rewards. Rewards 1
 # and 2 again:
 
 # %%
@@ -135,7 +135,7 @@ for name, rule in (("mean of the batch", batch_mean),
 pictures.prompt_by_prompt(before, ends)
 
 # %% [markdown]
-# Four rewards of one's own beat sixty-four of everybody's. Now put a fixed number $b$ in the place of the mean, rewards 0 and 1, rate 16, and look at the hardest
+# In this world four rewards of the prompt itself beat sixty-four of all prompts, because of one prompt of sixteen. Now put a fixed number $b$ in the place of the mean, rewards 0 and 1, rate 16, and look at the hardest
 # prompt alone. At the start one answer in 25 to it is right.
 
 # %%
@@ -265,7 +265,7 @@ task("grpo.t1", one_group.one_group_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. Eleven answers, one right. With eight no setting reaches 3; exercise 1 asks why.
-# 2. Less than a third of four or more answers right, paid 0.10 or less. The mean alone shrinks with the pay, the z-score does not notice. A difference of 0.05 in a
+# 2. Less than 4 in 13 right (1 of 4 will do), paid 0.10 or less. The mean alone shrinks with the pay, the z-score does not notice. A difference of 0.05 in a
 #    reward model is shouted as loudly as right against wrong. Page 09 follows that up.
 # </details>
 #
@@ -484,7 +484,7 @@ reveal("grpo.6", "0, and the gradient is not 0",
 # | formula | $A_i=(R_i-\bar R)/s$ · right $\sqrt{(1-p)/p}$, wrong $-\sqrt{p/(1-p)}$ |
 # | silent | groups all right or all wrong; and PPO's clipped tokens |
 # | picture | the share of groups that teach: an arch, 0 at both ends |
-# | numbers | own reward in the mean: shorter by (G − 1)/G · one right of sixteen: 3.87 · loss at the start: 0 |
+# | numbers | own reward in the mean: times (G − 1)/G · one right of sixteen: 3.87 · loss at the start: 0 |
 # | derived | minus the mean |
 # | choices | $/s$, $1/T_i$, clip, $k_3$ in the loss |
 

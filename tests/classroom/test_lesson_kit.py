@@ -168,6 +168,13 @@ def test_a_number_counts_within_a_tenth(learner, screen, said, right):
     assert progress.recall("guess", "x.1")["right"] is right
 
 
+def test_a_whole_number_can_be_asked_for(learner, screen):
+    predict("x.1", "How many tokens?", unit="tokens", close=0.0)
+    reveal("x.1", 28)
+    guesses._ASKED["x.1"].keep(30.0)
+    assert progress.recall("guess", "x.1")["right"] is False
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [

@@ -105,7 +105,7 @@ def update(artists, data):
     artists["name"].set_text(
         f"beyond this line lie 1 answer in 1,000\nand {data['beyond']:.1%} of the mean weight"
     )
-    artists["ess"].set_text(f"effective samples of 1,000: {_effective(data)}")
+    artists["ess"].set_text(f"large-batch formula: {_effective(data)} of 1,000")
     artists["half"].set_text(f"median weight {_small(data['median'])}")
 
 

@@ -35,6 +35,7 @@ class Question:
     text: str
     options: tuple[str, ...]  # empty when a number is asked for
     unit: str = ""
+    close: float = CLOSE
     waiting: list[Callable[[], None]] = field(default_factory=list)
 
     @property
@@ -63,10 +64,13 @@ class Question:
 _ASKED: dict[str, Question] = {}
 
 
-def predict(key: str, question: str, options: Sequence[str] = (), *, unit: str = "") -> None:
+def predict(
+    key: str, question: str, options: Sequence[str] = (), *, unit: str = "", close: float = CLOSE
+) -> None:
     """Ask for a guess: one of `options`, or a number when there are none.
 
     key: the page's name and a number, "ppo.1". unit: shown beside a number's field, "nats".
+    close: how far off, relatively, a number may be and count as right.
     Raises ValueError for a key without a dot, one option, or more options than letters.
     """
     if "." not in key:
@@ -78,7 +82,7 @@ def predict(key: str, question: str, options: Sequence[str] = (), *, unit: str =
             f"predict({key!r}): give 2 to {len(LETTERS)} different options, or none to ask for a "
             f"number; got {list(options)}."
         )
-    asked = Question(key, question, tuple(options), unit)
+    asked = Question(key, question, tuple(options), unit, close)
     if key in _ASKED:  # asked again: an answer that waits goes on waiting
         asked.waiting = _ASKED[key].waiting
     _ASKED[key] = asked
@@ -153,7 +157,7 @@ class _Waiting:
         for handle, (_, bundle) in zip(self.handles, self.places, strict=True):
             handle.update(bundle)
         guess = self.asked.guess
-        right = _is_right(guess, self.right)
+        right = _is_right(guess, self.right, self.asked.close)
         progress.record("guess", self.asked.key, closed=True, right=right)
         if right:
             self.said.value, color = f"You said so: {_worded(self.asked, guess)}.", GREEN
@@ -164,9 +168,9 @@ class _Waiting:
         self.said.style = {"text_color": color, "font_weight": "bold"}
 
 
-def _is_right(guess: str | float | None, right: str | float) -> bool:
+def _is_right(guess: str | float | None, right: str | float, close: float) -> bool:
     if isinstance(guess, int | float) and isinstance(right, int | float):
-        return abs(guess - right) <= CLOSE * max(abs(right), 1e-12)
+        return abs(guess - right) <= close * max(abs(right), 1e-12)
     return guess == right
 
 
@@ -221,6 +225,7 @@ def _number(asked: Question):
     typed = ipywidgets.Text(
         value="" if before is None else f"{before:g}",
         description="your number",
+        style={"description_width": "initial"},
         placeholder="type it and press Enter",
         continuous_update=False,
         disabled=before is not None and bool(asked.facts.get("closed")),
