@@ -25,7 +25,7 @@ from rlnb import ZOO, check
 from rlnb.classroom.explorers import wrong_critic
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import critic as pictures, pipeline, token_grid
-from rlnb.objective import difference, group_center, value_loss
+from rlnb.objective import value_loss
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -47,7 +47,8 @@ pipeline.pipeline("advantages", caption=(
 #
 # So an answer is right with chance $0.4\cdot0.9+0.6\cdot0.2=0.48$.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the toy: draws answers; unfold it if you like
 T, PLAN, SUM = 200, 60, 140
 logits = torch.zeros(1, T + 1)     # the last: the sum after a good plan
 logits[0, [PLAN, SUM, T]] = torch.tensor([0.4, 0.2, 0.9]).logit()
@@ -65,8 +66,8 @@ def write(z, n, dice):
     return y - p[..., :T], state, y[..., SUM]
 
 # %% [markdown]
-# `score` is $\partial\log\pi/\partial z=y-p$, with $z$ the token's logit. `state` says what has been decided so far; we need it later. Score times advantage is an
-# answer's gradient on the logit. Here is its mean over eight answers, with reward minus the group's mean as advantage:
+# The folded cell above draws such answers. `write` returns their scores $\partial\log\pi/\partial z=y-p$, with $z$ a token's logit; what has been decided so far
+# (`state`, for later); and the reward. Score times advantage is an answer's gradient on the logit. Its mean over eight answers, with reward minus the group's mean:
 
 # %%
 def dice(seed):
@@ -84,7 +85,7 @@ pictures.pushes({"8 answers, one advantage per answer": same[0].mean(0)},
 # %%
 predict("critic.1", "In how many of 1,000 such batches of 8 is the plan's "
         "bar the longest?",
-        ["nearly all", "about half", "about one in six", "about five"])
+        ["about 950", "about 500", "about 150", "about 5"])
 
 # %%
 s, _, R = write(logits.expand(1000, -1), 8, dice(0))
@@ -94,8 +95,9 @@ found = (longest == PLAN).sum().item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("critic.1", "about one in six",
-       f"{found} of 1,000. In the batch above the plan's bar is "
+reveal("critic.1", "about 150",
+       f"{found}. Luck alone would give 1 in 200, so 5. In the batch "
+       "above the plan's bar is "
        f"{same[0].mean(0)[PLAN].abs():.2f} long, the longest "
        f"{same[0].mean(0).abs().max():.2f}.")
 
@@ -111,25 +113,28 @@ reveal("critic.1", "about one in six",
 # %%
 truth = torch.tensor([0.48, 0.9, 0.2, 1.0, 0.0])      # value in each state
 V = truth[state8[0]]                                  # (8, 200)
+
+# %% [markdown]
+# Take an answer with a good plan whose sum went wrong. Its reward is 0. In REINFORCE each of its 200 tokens gets $0-0.48$. Let instead each token get the change
+# in the chance to be right that it brought.
+
+# %%
+predict("critic.2", "How many of the 200 tokens of this wrong answer now "
+        "get less than 0?",
+        ["all 200", "the two that decide", "one",
+         "the 140 from the plan on"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 rows = {"good plan, sum wrong": (1, 4), "bad plan, sum right": (2, 3)}
 stairs = {}
 for name, (plan, end) in rows.items():
     path = torch.tensor([0] * 61 + [plan] * 80 + [end] * 59)
     stairs[name] = (truth[path].tolist(), float(end == 3))
-
-# %% [markdown]
-# Take an answer with a good plan whose sum went wrong. Its reward is 0. In REINFORCE each of its 200 tokens gets $0-0.48$.
-
-# %%
-predict("critic.2", "Every token is to get the change in the chance to be "
-        "right that it brought. What does token 60 of this answer get?",
-        ["−0.48", "0", "+0.42", "+0.90"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("critic.2", "+0.42",
-       "From 0.48 to 0.9. The sum then takes 0.9 away. Together −0.48: "
-       "what REINFORCE gave to each of the 200 is now split over two.",
+reveal("critic.2", "one",
+       "The sum: from 0.9 to 0. The plan gets +0.42, from 0.48 to 0.9; the "
+       "wording gets 0. The sum of the credits is −0.48, once; REINFORCE "
+       "gave −0.48 to each of the 200.",
        pictures.two_answers(stairs, (PLAN, SUM), caption=(
            "Two answers. Only the steps of the staircase are credit; a "
            "wrong answer can hold a good token.")))
@@ -172,7 +177,7 @@ pictures.pushes({"the same for all": same[0].mean(0),
 # ## A critic that errs
 #
 # From token 61 to 140 let the critic have the two plans the wrong way round: 0.4 after the good one, 0.6 after the bad one. Before and after it knows the truth.
-# An error of $\hat V_t$ stands in two surprises, with a plus in $\delta_{t-1}$ and with a minus in $\delta_t$.
+# Each $\hat V_t$ stands in two surprises, with a plus in $\delta_{t-1}$ and with a minus in $\delta_t$.
 
 # %%
 predict("critic.3", "The mean gradient over all possible answers. Where "
@@ -198,7 +203,9 @@ for name, after in (("a critic that knows", [0.9, 0.9, 0.2, 0.2]),
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("critic.3", "at the plan only",
-       "And there it turns the sign: the better plan becomes rarer. In "
+       "And there it turns the sign: the better plan becomes rarer. "
+       "Between plan and sum both values of a surprise are wrong by the "
+       "same, and it cancels. In "
        "the surprise of the sum the wrong value is only a baseline: known "
        "before the token is drawn. It changes the spread, from "
        f"{spread['a critic that knows']:.2f} to "
@@ -219,9 +226,9 @@ reveal("critic.3", "at the plan only",
 #
 # ## How long to wait
 #
-# Wait $n$ tokens, then ask. The values in between cancel, which is called telescoping:
+# Wait $n$ tokens, then ask. The values in between cancel, which is called telescoping (our rewards are 0 until the end):
 #
-# $$A^{(n)}_t=\hat V_{t+n}-\hat V_t=\delta_t+\delta_{t+1}+\dots+\delta_{t+n-1}$$
+# $$A^{(n)}_t=r_t+\dots+r_{t+n-1}+\hat V_{t+n}-\hat V_t=\delta_t+\delta_{t+1}+\dots+\delta_{t+n-1}$$
 #
 # $n=1$ is the surprise. Past the end it is $R-\hat V_t$: no belief left. Which $n$? **Generalised advantage estimation** takes all of them.
 #
@@ -232,8 +239,8 @@ reveal("critic.3", "at the plan only",
 # &=\delta_t+\lambda A_{t+1}&&\text{from the second term on it is }\lambda A_{t+1}
 # \end{aligned}$$
 #
-# The weights $(1-\lambda)\lambda^{n-1}$ sum to 1. With a discount $\gamma$ per token, $\delta_t=r_t+\gamma\hat V_{t+1}-\hat V_t$ and every $\lambda$ becomes
-# $\gamma\lambda$; for language models $\gamma$ is usually 1.
+# The weights $(1-\lambda)\lambda^{n-1}$ sum to 1. With a discount $\gamma$ per token, $\delta_t=r_t+\gamma\hat V_{t+1}-\hat V_t$. The choice in the first line stays;
+# in the third and fourth $\lambda$ becomes $\gamma\lambda$. For language models $\gamma$ is usually 1.
 #
 # <details><summary>One level deeper: the answer ends, the series does not</summary>
 #
@@ -291,15 +298,16 @@ predict("critic.4", "V = 0 everywhere, γ = 1, λ = 0.95. What advantage "
 
 # %%
 blank, one = torch.zeros(T), torch.tensor(1.0)
+plan_gets = gae(blank, one, 0.95)[PLAN]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 knows = torch.tensor([0.48] * 61 + [0.9] * 80 + [1.0] * 59)
 curves = {f"V = 0, λ = {lam:g}": gae(blank, one, lam).tolist()
           for lam in (0.95, 0.99, 1.0)}
 curves["true V, λ = 0.95"] = gae(knows, one, 0.95).tolist()
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 reveal("critic.4", "less than 0.001",
-       f"0.95 to the power 139 is {0.95**139:.5f}. The signal halves every "
+       f"0.95 to the power 139 is {plan_gets:.5f}. The signal halves every "
        "13.5 tokens. γ = 1 does not help: λ fades too.",
        pictures.fade(curves, PLAN, caption=(
            "One right answer with a good plan. Where the critic knows "
@@ -320,18 +328,44 @@ pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V, R8[0], lam)).mean(0)
 #
 # ## Does it help?
 #
-# Train both at once. All 201 choices of the toy share eight weights, so noise anywhere disturbs the plan. The critic starts at 0 in all five states, and after every
-# batch takes the mean of its targets $A_t+V_t$ in each state. Eight answers a batch, 20 batches, 200 seeds, five learning rates for everybody. `told` hands λ = 0 the
-# true values instead.
+# First: what should the critic aim at? At $A_t+V_t$. At λ = 1 that is $R$; at λ = 0 it is $V_{t+1}$, the critic's own next guess. The target is held fixed, otherwise
+# the critic would chase itself.
+#
+# Now train both at once. All 201 choices of the toy share eight weights, so noise anywhere disturbs the plan. The critic is a table, 0 in all five states at first.
+#
+#     20 times:
+#         write 8 answers
+#         A = gae(V, R, λ)                 (none: reward minus mean)
+#         V = mean of A + V, in each state        one sweep
+#         weights += rate · mean of score · A
+#
+# 200 seeds, six learning rates for everybody. `told` hands λ = 0 the true values instead.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the critic's side: true values, and further sweeps of V to r + V_next
 def values(z):
     """True value in each of the five states, (rows, 5)."""
     plan, bad, good = z[:, [PLAN, SUM, T]].sigmoid().unbind(1)
     start = plan * good + (1 - plan) * bad
     return torch.stack([start, good, bad, good * 0 + 1, good * 0], 1)
 
-def train(lam, lr, told=False, seeds=200, batches=20):
+def sweeps_more(V, state, R, times):
+    """`times` sweeps at λ = 0, from the counted moves between states."""
+    move = (5 * state[..., :-1] + state[..., 1:]).flatten(1)
+    moves = torch.zeros(len(V), 25).scatter_add(
+        1, move, torch.ones(move.shape)).view(-1, 5, 5)
+    end = state[..., -1]
+    paid = torch.zeros_like(V).scatter_add(1, end, R)
+    seen = torch.zeros_like(V).scatter_add(1, end, torch.ones_like(R))
+    seen = seen + moves.sum(2)
+    for _ in range(times):
+        target = (paid + (moves @ V[..., None])[..., 0]) / seen.clamp(min=1)
+        V = torch.where(seen > 0, target, V)
+    return V
+
+# %% jupyter={"source_hidden": true}
+# the loop above, for all seeds at once
+def train(lam, lr, told=False, sweeps=1, seeds=200, batches=20):
     """Chance to be right at the end, (seeds,). lam None: no critic."""
     g = dice(0)
     features = torch.randn(seeds, T + 1, 8, generator=g) / 8**0.5
@@ -345,6 +379,8 @@ def train(lam, lr, told=False, seeds=200, batches=20):
             A = gae(V.gather(1, at).view_as(s), R, lam)
             V = V.scatter_reduce(1, at, A.flatten(1) + V.gather(1, at),
                                  "mean", include_self=False)
+            if sweeps > 1:                                   # λ = 0 only
+                V = sweeps_more(V, state, R, sweeps - 1)
         after_good = (state[..., [SUM]] == 1) * (s * A)[..., [SUM]]
         push = torch.cat([s * A, after_good], -1)
         push[..., [SUM]] -= after_good       # two logits for the sum
@@ -352,62 +388,72 @@ def train(lam, lr, told=False, seeds=200, batches=20):
     return values((features @ w)[..., 0] + logits)[:, 0]
 
 # %%
-predict("critic.5", "Each at its best learning rate. Who is best after 160 "
-        "answers?",
-        ["λ = 0: no noise", "λ = 0.95", "λ = 1: no bias",
-         "no critic: the same for all tokens"])
-
-# %%
-rates = (2, 4, 8, 32, 64)
+rates = (2, 4, 8, 16, 32, 64)
 rules = {"same for all": (None,), "λ = 0": (0.0,), "λ = 0.95": (0.95,),
          "λ = 1": (1.0,), "λ = 0, told": (0.0, True)}
-arms = {name: torch.stack([train(lam, lr, *told) for lr in rates])
-        for name, (lam, *told) in rules.items()}
-best = {name: runs[runs.mean(1).argmax()] for name, runs in arms.items()}
+arms = {name: torch.stack([train(lam, lr, *more) for lr in rates])
+        for name, (lam, *more) in rules.items()}
+for name, runs in arms.items():
+    print(f"{name:13} best rate: {runs.mean(1).max():.3f} right at the end")
 
-def ahead(name):
-    """By how much λ = 0.95 leads, each at its best rate, same seeds."""
-    d = best["λ = 0.95"] - best[name]
-    return f"{d.mean():.3f} ± {d.std() / 200**0.5:.3f}"
+# %%
+predict("critic.5", "λ = 0 is last, and first once it is told the true "
+        "values. What brings the one that learns level, with λ left at 0?",
+        ["nothing: a learned critic is biased",
+         "smaller steps of the policy",
+         "more sweeps of the critic over the same answers",
+         "a critic that starts at 0.5 instead of 0"])
 
-def ruined(name):
-    return int((best[name] < 0.5).sum())
+# %%
+arms["λ = 0, 40 sweeps"] = torch.stack(
+    [train(0.0, lr, sweeps=40) for lr in rates])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("critic.5", "λ = 0.95",
-       f"It comes to {best['λ = 0.95'].mean():.2f}, ahead of λ = 1 by "
-       f"{ahead('λ = 1')}, of no critic by {ahead('same for all')} and of "
-       f"λ = 0 by {ahead('λ = 0')} (± one standard error). Told the true "
-       f"values, λ = 0 comes to {best['λ = 0, told'].mean():.2f}: its "
-       "trouble is the young critic.\n\nOf 200 seeds, ruined (below one "
-       f"half at the end): {ruined('λ = 0.95')} with λ = 0.95, "
-       f"{ruined('λ = 1')} with λ = 1, {ruined('same for all')} with none.",
+best = {name: runs[runs.mean(1).argmax()] for name, runs in arms.items()}
+lead = best["λ = 0, 40 sweeps"] - best["λ = 0.95"]
+ruined = {name: int((runs < 0.5).sum()) for name, runs in best.items()}
+reveal("critic.5", "more sweeps of the critic over the same answers",
+       "After a good plan come 80 tokens in one state. At λ = 0, 79 of "
+       "their 80 targets are that state's own old value, so one sweep "
+       "moves it by 1/80 of the way. λ = 0 is only as good as its critic: "
+       "one sweep per batch leaves it 80 tokens behind; forty sweeps bring "
+       f"it level, from {best['λ = 0'].mean():.3f} to "
+       f"{best['λ = 0, 40 sweeps'].mean():.3f} (ahead of λ = 0.95 by "
+       f"{lead.mean():.3f} ± {lead.std() / 200**0.5:.3f}, one standard "
+       "error).\n\nOf 200 seeds, ruined (below one half at the end): "
+       f"{ruined['λ = 0.95']} with λ = 0.95, {ruined['λ = 1']} with λ = 1, "
+       f"{ruined['same for all']} with no critic.",
        pictures.rates_sweep(rates, arms, caption=(
            "After 20 batches of 8 answers; mean of 200 seeds, bars two "
-           "standard errors. λ = 0 is best with a critic that knows and "
-           "worst with one that learns.")))
+           "standard errors. Sweeps or λ: either carries the news back.")))
 
 # %% [markdown]
-# Two things to take home. λ = 1 and the rule without a critic lose a few seeds for good, and those make most of the gap. And the rule without a critic is not far
-# behind: it has nothing to learn first.
+# So this is no ranking of λ. A larger λ spreads the reward over many tokens in one sweep, and that is worth most where the critic is fitted in few steps, as in PPO.
+# λ = 1 needs no belief and pays with noise: it loses a few seeds for good, as does the rule without a critic.
 #
-# A warning about the toy: its critic is a table of five numbers, one per state. A real one is handed tokens and has to find out what a good plan looks like.
+# A warning about the toy: its critic is a table of five numbers. A real one is handed tokens and has to find out what a good plan looks like.
 #
 # ## The price
 #
 # So the critic is usually a second network as large as the policy, with a linear layer on top that gives one number per token. And RLHF brings two more: the
-# **reference** of 05 and a **reward model**. A trained parameter costs 16 bytes (bf16 weight 2, bf16 gradient 2, fp32 master weight 4, Adam's two moments 8). A
-# frozen one costs 2.
+# **reference** of 05 and a **reward model**. Say all four have the same size. Weights are kept in bf16; training is by Adam, in mixed precision.
 
 # %%
-predict("critic.6", "PPO with four models of 7 billion parameters. How "
-        "many GB, activations and caches not counted?", unit="GB")
+predict("critic.6", "How many times the memory of training the policy "
+        "alone does PPO need? Activations and caches not counted.",
+        ["four times", "about three times", "a bit more than twice",
+         "about one and a half times"])
 
 # %%
-train_it, freeze_it = 2 + 2 + 4 + 4 + 4, 2
-four = {"policy": train_it, "critic": train_it, "reference": freeze_it,
-        "reward model": freeze_it}
+trained = 2 + 2 + 4 + 4 + 4   # weight, gradient, fp32 copy, Adam's moments
+frozen = 2                    # the weight
+four = {"policy": trained, "critic": trained, "reference": frozen,
+        "reward model": frozen}
+gigabytes = sum(four.values()) * 7
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 def without(*names):
     return {k: v for k, v in four.items() if k not in names}
 
@@ -415,13 +461,10 @@ setups = {"PPO, four models": four,
           "grader is a program": without("reward model"),
           "and no KL": without("reward model", "reference"),
           "and no critic": without("reward model", "reference", "critic")}
-gigabytes = sum(four.values()) * 7
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("critic.6", gigabytes,
-       f"16 + 16 + 2 + 2 = {sum(four.values())} bytes per parameter, times "
-       "7 billion. PPO costs 2.25 times its policy, not four times.",
+reveal("critic.6", "a bit more than twice",
+       "A trained parameter costs 16 bytes, a frozen one 2. "
+       f"16 + 16 + 2 + 2 = {sum(four.values())} bytes, {sum(four.values()) / trained:g} "
+       f"times 16. With 7 billion parameters each: {gigabytes} GB.",
        pictures.memory(setups, ("policy", "critic"), caption=(
            "The critic is the only large block that can go without "
            "changing what is rewarded.")))
@@ -455,15 +498,17 @@ def advantages(r, V, mask, gamma=1.0, lam=0.95):
 grids = {}
 for lam in (0.0, 0.95):
     A = advantages(r, said, mask, lam=lam)
-    told = ZOO["ppo"].explain(batch.replace(advantages=A))
-    grids[f"λ = {lam:g}"] = -16 * told.gradient      # undo the mean of 16
+    explained = ZOO["ppo"].explain(batch.replace(advantages=A))
+    # the loss is minus a mean over 16 tokens: back to one token's push
+    grids[f"λ = {lam:g}"] = -16 * explained.gradient
 token_grid.token_grid(batch, grids, caption=(
     "PPO's push on each token, clip included. At λ = 0 a token of a right "
     "answer is pushed down, and one of a wrong answer up."))
 
 # %% [markdown]
 # Answer 1 is right, yet at its token 2 the critic fell from 0.9 to 0.3, and λ = 0 pushes that token down. At λ = 0.95 the good end outweighs it. At λ = 1 the
-# advantage is $R-V_t$: then no token of a right answer has $A\lt0$, whatever a critic between 0 and 1 says.
+# advantage is $R-V_t$: then no token of a right answer has $A\lt0$, whatever a critic between 0 and 1 says. A 0 has two causes. At λ = 0, token 1 of answer 1 is
+# clipped (its ratio is 6); token 3 of answer 3 brought no surprise (0.4 before, 0.4 after).
 #
 # The critic is trained on the same batch, on a squared error to $A_t+V_t$, computed once. The whole loss:
 
@@ -479,20 +524,22 @@ ppo = ZOO["ppo"].replace(terms=value_loss(0.1))
 ours = ppo(batch.replace(values=said)).loss
 print(f"policy {policy:.4f}, critic {critic:.4f}, loss {whole:.4f}, "
       f"rlnb {ours:.4f}")
-print(difference(ppo.replace(advantage=group_center(), terms=()), ppo))
 assert torch.allclose(whole, ours, rtol=0, atol=1e-12)
 
 # %% [markdown]
 # Log the critic's **explained variance**, $1-\mathrm{Var}(R-V)/\mathrm{Var}(R)$: 1 is perfect, 0 is no better than a constant, below 0 worse. TRL's PPO has λ = 0.95
 # by default, verl and OpenRLHF have 1.
 #
-# <details><summary>One level deeper: clipped values, whitening, two λ, shared trunks</summary>
+# <details><summary>One level deeper: eight details they may ask for</summary>
 #
 # * Many codes clip the value as PPO clips the ratio: the larger of two squared errors, one with $V$ kept within 0.2 of its old self (statements page).
 # * Whitening makes the advantages of a batch mean 0 and standard deviation 1. It comes after the targets are computed (exercise 3).
 # * VAPO ([arXiv 2504.05118](https://arxiv.org/abs/2504.05118)) uses two λ: 1 for the critic's target, so that the reward reaches it undimmed, and a smaller one for
 #   the policy.
 # * If actor and critic share a network and only the head differs, memory is saved and the two losses pull on the same weights: hence the 0.1.
+# * The start: the critic often begins as a copy of the reward model or of the policy, and is trained alone for a while (warm-up) before the policy moves.
+# * An answer cut at the maximal length has not ended. V after it is 0 if the cut counts as failure; else one bootstraps: the critic's own guess stands for the rest.
+# * γ below 1 is a second bias: even with the true critic the gradient is that of a discounted reward.
 # * A KL in the reward (05) is a reward on every token. The critic then also predicts the KL to come.
 # </details>
 #

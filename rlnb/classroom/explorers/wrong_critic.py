@@ -58,21 +58,21 @@ def staircase(plan: str, lasts: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def build(figure, data):
-    left = figure.add_axes((0.07, 0.17, 0.42, 0.74))
-    right = figure.add_axes((0.6, 0.17, 0.38, 0.74))
+    left = figure.add_axes((0.07, 0.2, 0.42, 0.68))
+    right = figure.add_axes((0.6, 0.2, 0.38, 0.68))
     left.set(xlim=(PLAN - 12, END), ylim=(0, 1.02), yticks=(0, 0.5, 1))
     left.set_xlabel("token of the answer", fontsize=10.5)
     left.set_ylabel("value before the token", fontsize=10.5)
     right.set(xlim=(0, 1), ylim=(-0.07, 0.2), yticks=(-0.05, 0, 0.05, 0.1, 0.15))
     right.set_xlabel("λ", fontsize=11)
-    right.set_ylabel("mean gradient on the good plan", fontsize=10.5)
+    right.set_ylabel("mean gradient, good plan", fontsize=10.5)
     right.axhspan(-0.07, 0, color=PALE)
     right.axhline(0, color=BLACK, lw=0.8)
     right.axhline(TRUE_GRADIENT, color=GREEN, lw=1.6, ls="-.")
     right.text(0.02, TRUE_GRADIENT + 0.006, f"the truth, {signed(TRUE_GRADIENT, 3)}", color=GREEN,
                fontsize=10.5)  # fmt: skip
     right.text(0.98, -0.066, "wrong sign", ha="right", va="bottom", fontsize=10.5)
-    artists = {}
+    artists = {"left": left}
     for plan, color, line in (("good", POSITIVE, "-"), ("bad", NEGATIVE, "--")):
         x, truth = staircase(plan, 0)
         left.step(x, truth, where="post", color=color, lw=1.2, ls=":")
@@ -85,13 +85,15 @@ def build(figure, data):
         axes.tick_params(labelsize=10.5)
     artists["curve"] = right.plot(LAMBDAS, data["curve"], color=BLACK, lw=2.4)[0]
     artists["here"] = right.plot([0], [0], "o", ms=12, color=BLACK, mec="white", clip_on=False)[0]
-    artists["text"] = figure.text(0.6, 0.94, "", fontsize=12, weight="bold")
+    artists["text"] = figure.text(0.6, 0.925, "", fontsize=12, weight="bold")
     return artists
 
 
 def update(artists, data):
     for plan in ("good", "bad"):
         artists[plan].set_data(*staircase(plan, data["lasts"]))
+    # a short error would be a line of one pixel: look closer
+    artists["left"].set_xlim(PLAN - 4, PLAN + 20 if data["lasts"] <= 12 else END)
     artists["curve"].set_ydata(data["curve"])
     artists["here"].set_data([data["lam"]], [data["gradient"]])
     artists["text"].set_text(f"λ = {data['lam']:.2f}: gradient {signed(data['gradient'], 3)}")
@@ -140,5 +142,5 @@ def wrong_critic_explorer() -> Explorer:
         alt=alt,
         caption=CAPTION,
         readout=readout,
-        size=(900, 320),
+        size=(900, 255),
     )

@@ -31,6 +31,7 @@ RULES = {
     "λ = 0.95": (BLACK, "--", "o"),
     "λ = 1": (GREEN, "-.", "^"),
     "λ = 0, told": (SKY, "-", "D"),
+    "λ = 0, 40 sweeps": (PURPLE, "--", "P"),
 }
 TRAINED, FROZEN = ORANGE, PALE
 
@@ -57,7 +58,7 @@ def pushes(
             axes.set_title(name, fontsize=11, weight="bold")
             for label, t in named.items():
                 axes.annotate(
-                    label,
+                    f"{label} {signed(float(push[t]), 2)}",
                     (t, max(push[t], 0) + 0.005),
                     (t, 0.285),
                     ha="center",
@@ -73,7 +74,7 @@ def pushes(
     alt = f"Bars, the mean gradient on each of {len(push_of(data))} tokens. {said}.".replace(
         ", .", "."
     )
-    return static_figure(build, size=(900, 260), alt=alt, caption=caption)
+    return static_figure(build, size=(900, 235), alt=alt, caption=caption)
 
 
 def push_of(data: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -108,7 +109,7 @@ def two_answers(
         for name, (values, _) in answers.items()
     )
     alt = f"Value along two answers, a staircase with two steps each. {said}."
-    return static_figure(build, size=(900, 270), alt=alt, caption=caption)
+    return static_figure(build, size=(900, 225), alt=alt, caption=caption)
 
 
 def credit(means: Mapping[str, Sequence[float]], tokens: Sequence[str], *, caption: str) -> Picture:
@@ -135,7 +136,7 @@ def credit(means: Mapping[str, Sequence[float]], tokens: Sequence[str], *, capti
         axes.set(ylim=(-0.1, 0.22), xticks=range(len(tokens)), yticks=(-0.1, 0, 0.1, 0.2))
         axes.set_xticklabels(tokens)
         axes.tick_params(labelsize=11)
-        axes.set_ylabel("mean gradient, all answers", fontsize=TEXT)
+        axes.set_ylabel("mean gradient", fontsize=TEXT)
         axes.legend(fontsize=11, loc="upper left", bbox_to_anchor=(1.02, 1))
 
     said = "; ".join(
@@ -143,7 +144,7 @@ def credit(means: Mapping[str, Sequence[float]], tokens: Sequence[str], *, capti
         for name, values in means.items()
     )
     return static_figure(
-        build, size=(900, 250), alt=f"Mean gradient on the token's logit. {said}.", caption=caption
+        build, size=(900, 210), alt=f"Mean gradient on the token's logit. {said}.", caption=caption
     )
 
 
@@ -193,7 +194,7 @@ def fade(curves: Mapping[str, Sequence[float]], token: int, *, caption: str) -> 
 
     said = "; ".join(f"{name}: {values[token]:.2g}" for name, values in curves.items())
     alt = f"Advantage along one right answer. Token {token} gets {said}."
-    return static_figure(build, size=(900, 270), alt=alt, caption=caption)
+    return static_figure(build, size=(900, 235), alt=alt, caption=caption)
 
 
 def rates_sweep(rates: Sequence[float], arms: Mapping[str, Tensor], *, caption: str) -> Picture:
@@ -223,7 +224,7 @@ def rates_sweep(rates: Sequence[float], arms: Mapping[str, Tensor], *, caption: 
         axes.set_xticklabels([f"{rate:g}" for rate in rates])
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("learning rate of the policy", fontsize=TEXT)
-        axes.set_ylabel("chance to be right, at the end", fontsize=TEXT)
+        axes.set_ylabel("right, at the end", fontsize=TEXT)
         axes.legend(fontsize=11, loc="upper left", bbox_to_anchor=(1.02, 1))
 
     said = "; ".join(
@@ -231,7 +232,7 @@ def rates_sweep(rates: Sequence[float], arms: Mapping[str, Tensor], *, caption: 
     )
     listed = ", ".join(f"{rate:g}" for rate in rates)
     alt = f"Mean chance to be right at the end, learning rates {listed}. {said}."
-    return static_figure(build, size=(900, 290), alt=alt, caption=caption)
+    return static_figure(build, size=(900, 245), alt=alt, caption=caption)
 
 
 def memory(setups: Mapping[str, Mapping[str, float]], trained: Sequence[str], *,
