@@ -463,7 +463,8 @@ setups = {"PPO, four models": four,
           "and no critic": without("reward model", "reference", "critic")}
 reveal("critic.6", "a bit more than twice",
        "A trained parameter costs 16 bytes, a frozen one 2. "
-       f"16 + 16 + 2 + 2 = {sum(four.values())} bytes, {sum(four.values()) / trained:g} "
+       f"16 + 16 + 2 + 2 = {sum(four.values())} bytes, "
+       f"{sum(four.values()) / trained:g} "
        f"times 16. With 7 billion parameters each: {gigabytes} GB.",
        pictures.memory(setups, ("policy", "critic"), caption=(
            "The critic is the only large block that can go without "

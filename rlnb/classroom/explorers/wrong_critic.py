@@ -65,7 +65,7 @@ def build(figure, data):
     left.set_ylabel("value before the token", fontsize=10.5)
     right.set(xlim=(0, 1), ylim=(-0.07, 0.2), yticks=(-0.05, 0, 0.05, 0.1, 0.15))
     right.set_xlabel("λ", fontsize=11)
-    right.set_ylabel("mean gradient, good plan", fontsize=10.5)
+    right.set_ylabel("gradient, good plan", fontsize=10.5)
     right.axhspan(-0.07, 0, color=PALE)
     right.axhline(0, color=BLACK, lw=0.8)
     right.axhline(TRUE_GRADIENT, color=GREEN, lw=1.6, ls="-.")
