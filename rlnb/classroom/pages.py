@@ -46,6 +46,7 @@ ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
     "HF_HUB_OFFLINE": "1",
     "JUPYTER_PREFER_ENV_PATH": "1",
+    "RLNB_PROGRESS": "off",  # a page shows what it shows a reader, and no learner's file is touched
     "RLNB_MODE": "cpu",  # page 21 trains here, also where there is a GPU
 }
 
