@@ -274,8 +274,8 @@ pictures.weights((0.0, 0.95, 1.0), caption=(
 task("critic.t1", wrong_critic.wrong_critic_explorer(),
      ("The critic errs for one token. Find the smallest λ at which the "
       "good plan becomes likelier.", wrong_critic.smallest_right),
-     ("λ = 0.95, the usual default. How many tokens must the error last to "
-      "turn the sign again? Find the first.", wrong_critic.turned_at_95))
+     ("λ = 0.95, the usual default. How many tokens must the error last "
+      "to turn the sign again? Find the first.", wrong_critic.turned_at_95))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
@@ -422,7 +422,8 @@ reveal("critic.5", "more sweeps of the critic over the same answers",
        f"{best['λ = 0, 40 sweeps'].mean():.3f} (ahead of λ = 0.95 by "
        f"{lead.mean():.3f} ± {lead.std() / 200**0.5:.3f}, one standard "
        "error).\n\nOf 200 seeds, ruined (below one half at the end): "
-       f"{ruined['λ = 0.95']} with λ = 0.95, {ruined['λ = 1']} with λ = 1, "
+       f"{ruined['λ = 0.95']} with λ = 0.95, "
+       f"{ruined['λ = 1']} with λ = 1, "
        f"{ruined['same for all']} with no critic.",
        pictures.rates_sweep(rates, arms, caption=(
            "After 20 batches of 8 answers; mean of 200 seeds, bars two "
