@@ -138,9 +138,9 @@ for i, T in enumerate((3, 5, 2, 6)):
           f"push per token {-table.gradient[i, 0]:+.4f}")
 
 # %% [markdown]
-# $1/(4\cdot3)$ for the first. (Equally right, the longer answer is pushed less per token:
-# page [09](09_grpo_biases.ipynb).) So the loss is not a progress bar. It is 0 because of how it is built, and four
-# things can make it something else:
+# $1/(4\cdot3)$ for the first. (Equally right, the longer answer is pushed less per token: page
+# [09](09_grpo_biases.ipynb).) So the loss is not a progress bar. It is 0 because of how it is
+# built, and four things can make it something else:
 
 # %%
 from rlnb.objective import logprob, token_mean

@@ -209,9 +209,9 @@ for name, x in (("H(p)", entropy(p)), ("H(p, q)", cross_entropy(p, q)),
 assert torch.isclose(entropy(p) / bit, torch.tensor(1.75))
 
 # %% [markdown]
-# By hand: with a code of 1, 2, 3, 3 bits the four words cost $\frac12+\frac24+\frac38+\frac38=1\frac34$
-# bits on average. A model that believes them equally likely pays 2. The quarter bit too
-# much is the KL.
+# By hand: with a code of 1, 2, 3, 3 bits the four words cost
+# $\frac12+\frac24+\frac38+\frac38=1\frac34$ bits on average. A model that believes them equally
+# likely pays 2. The quarter bit too much is the KL.
 #
 # **Perplexity** is $e^{H(p,q)}$ per token, $H$ in nats: at 8 the model is as unsure as
 # among 8 equally likely words. A freshly initialised model is nearly uniform, so its first
@@ -711,10 +711,9 @@ def my_cross_entropy(p, q):                      # (V,), (V,) -> ()
 check.cross_entropy(my_cross_entropy)
 
 # %% [markdown]
-# **01.6 Find the silent bug** · 8 minutes · ●●○. A penalty that keeps a policy near a
-# reference. It is 0 where the two agree, positive elsewhere, and it trains. Write a test
-# that the right implementation passes and this one fails; `check.silent_bug_one_scalar_loss` runs it on
-# both.
+# **01.6 Find the silent bug** · 8 minutes · ●●○. A penalty that keeps a policy near a reference. It
+# is 0 where the two agree, positive elsewhere, and it trains. Write a test that the right
+# implementation passes and this one fails; `check.silent_bug_one_scalar_loss` runs it on both.
 
 # %%
 print(check.silent_bug_one_scalar_loss.source)

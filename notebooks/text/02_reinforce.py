@@ -400,9 +400,9 @@ for name, target in (("sum ", pay), ("mean", pay / policy.lengths)):
     print(f"{name}: gives up {end[0].item():.4f}, does the work {work:.4f}")
 
 # %% [markdown]
-# Page [09](09_grpo_biases.ipynb) is about what this does to wrong answers, where $r-b<0$ and dividing by $T$
-# makes long failures cheap. A mean over all *tokens of the batch* is a third estimator:
-# the same denominator for every row, but one that depends on who else was drawn.
+# Page [09](09_grpo_biases.ipynb) is about what this does to wrong answers, where $r-b<0$ and
+# dividing by $T$ makes long failures cheap. A mean over all *tokens of the batch* is a third
+# estimator: the same denominator for every row, but one that depends on who else was drawn.
 #
 # ## Variance
 #
@@ -431,7 +431,8 @@ for c, b in ((0, 0), (10, 0), (10, 10), (10, 10 + J.item())):
 # 6 draws without the offset, 3076 with it, 4 with the mean reward as baseline. The policy,
 # the task and the mean gradient are the same in all four lines.
 #
-# > **From [03](03_baselines.ipynb), in short.** The mean reward is not known, so it is estimated from
+# > **From [03](03_baselines.ipynb), in short.** The mean reward is not known, so it is estimated
+# > from
 # > the other answers. The **batch mean** $\bar r$ contains the answer's own reward and
 # > shrinks the expected gradient by $(N-1)/N$, direction untouched. **Leave-one-out** (RLOO),
 # > $b_i=\frac{1}{N-1}\sum_{j\ne i}r_j$, does not contain it and is exactly unbiased.

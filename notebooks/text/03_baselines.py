@@ -449,8 +449,8 @@ for right in ((5, 5), (9, 5), (9, 1)):
 # %% [markdown]
 # * **Equal prompts**: the batch mean is better than the group's (17.3 against 18.9). It
 #   averages 16 answers in place of 8.
-# * **Unequal prompts**: it is worse (22.1), then far worse (53.7). In the last table the
-#   batch's mean is 0.5: an easy prompt's answers are nearly all above it, a hard one's nearly all below. An
+# * **Unequal prompts**: it is worse (22.1), then far worse (53.7). In the last table the batch's
+#   mean is 0.5: an easy prompt's answers are nearly all above it, a hard one's nearly all below. An
 #   offset per prompt, and offsets are noise.
 # * **The std**: GRPO gives the prompt with 9 of 10 the weight 2.33 and the one with 5 of 10
 #   1.86. The mean turns (cosine 0.9945). One std for the batch leaves the two within 5
@@ -500,8 +500,8 @@ for q in (0.1, 0.3, 0.9):                        # the two-armed bandit
 #
 # ## All of them on one toy
 #
-# ReMax takes the reward of the greedy answer: a legal baseline, at the price of one more
-# answer per prompt, not counted below. Page 10's Dr. GRPO is the group mean. Fixed numbers are added for
+# ReMax takes the reward of the greedy answer: a legal baseline, at the price of one more answer per
+# prompt, not counted below. Page 10's Dr. GRPO is the group mean. Fixed numbers are added for
 # scale; in practice nobody knows them. Three answers, rewards 1, 0.2, 0, $G=4$, exact:
 
 # %%
@@ -777,9 +777,9 @@ check.silent_bug_baselines(my_test)
 # **What does dividing by the std do?**
 # <details><summary>answer</summary>
 #
-# One prompt, 0/1 rewards: only length. Several prompts: each is weighted by about
-# $1/\sigma$, symmetric in $p$ and $1-p$. Graded rewards: it also turns the gradient, since a
-# gap counts relative to its group; at $G=2$ any gap gives $\pm1$ and a component can change sign. What it
+# One prompt, 0/1 rewards: only length. Several prompts: each is weighted by about $1/\sigma$,
+# symmetric in $p$ and $1-p$. Graded rewards: it also turns the gradient, since a gap counts
+# relative to its group; at $G=2$ any gap gives $\pm1$ and a component can change sign. What it
 # buys: insensitivity to the reward's scale. Keep the mean and drop it (Dr. GRPO), or use the
 # batch's std, which keeps prompts in proportion but couples them.
 # </details>

@@ -9,8 +9,9 @@
 # %% [markdown]
 # # 04 · Importance sampling: how do you use a batch twice?
 #
-# **After this page** you can reweight yesterday's answers for today's policy, name three ways in which that fails, and say which
-# line turns an exact weight into the one ratio per token that PPO uses.
+# **After this page** you can reweight yesterday's answers for today's policy, name three ways in
+# which that fails, and say which line turns an exact weight into the one ratio per token that PPO
+# uses.
 #
 # 25 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
@@ -33,10 +34,11 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## Drawn yesterday, judged today
 #
-# A batch of answers is expensive, a gradient step is cheap. But after the first step the policy has changed, and the batch is another policy's. May we use it
-# again?
+# A batch of answers is expensive, a gradient step is cheap. But after the first step the policy has
+# changed, and the batch is another policy's. May we use it again?
 #
-# One prompt, four possible answers. The old policy wrote the batch; call it $\pi_\text{old}$. Today's policy is $\pi$.
+# One prompt, four possible answers. The old policy wrote the batch; call it $\pi_\text{old}$.
+# Today's policy is $\pi$.
 
 # %%
 old = torch.tensor([0.1, 0.4, 0.2, 0.3])     # wrote the batch
@@ -60,8 +62,9 @@ pictures.running({"not weighted": so_far(R[y])}, truth, caption=(
     "Six batches of the old policy. Dashed: what today's policy earns."))
 
 # %% [markdown]
-# More answers make the mean surer, and no truer. It is sure of 0.30, the old policy's reward. We would like to read 0.70 off the same batches, by
-# multiplying each reward with some factor before we take the mean.
+# More answers make the mean surer, and no truer. It is sure of 0.30, the old policy's reward. We
+# would like to read 0.70 off the same batches, by multiplying each reward with some factor before
+# we take the mean.
 
 # %%
 predict("importance_sampling.1",
@@ -97,13 +100,15 @@ reveal("importance_sampling.1", "π(y) / π_old(y)", because,
            "No new answer was written.")))
 
 # %% [markdown]
-# The factor is called the **importance weight**, $w$. What is averaged may be a gradient as well, $A\,\nabla\log\pi$. So we could reuse a batch for as many steps
-# as we like, if nothing went wrong. Three things do.
+# The factor is called the **importance weight**, $w$. What is averaged may be a gradient as well,
+# $A\,\nabla\log\pi$. So we could reuse a batch for as many steps as we like, if nothing went wrong.
+# Three things do.
 #
 # ## First failure: what is never written
 #
-# Three answers, worth 1, 1 and 3 points. Today's policy earns 1.4 on average. Two samplers have each written a batch. One writes the third answer half as often
-# as it should. The other never does; top-p sampling, which cuts off unlikely tokens, is such a sampler.
+# Three answers, worth 1, 1 and 3 points. Today's policy earns 1.4 on average. Two samplers have
+# each written a batch. One writes the third answer half as often as it should. The other never
+# does; top-p sampling, which cuts off unlikely tokens, is such a sampler.
 
 # %%
 today = torch.tensor([0.4, 0.4, 0.2])
@@ -143,21 +148,24 @@ reveal("importance_sampling.2", "goes to 0.8, calmly", because,
        pictures.two_samplers(means, (today @ points).item()))
 
 # %% [markdown]
-# Log the mean of the weights before you trust any other mean.
-# In a trainer log it for single *tokens*. For whole answers it is noise, as the third failure will show.
+# Log the mean of the weights before you trust any other mean. In a trainer log it for single
+# *tokens*. For whole answers it is noise, as the third failure will show.
 #
 # <details><summary>One level deeper: when even this check is blind</summary>
 #
-# * Many trainers recompute the old log-probabilities with the full softmax. Then the ratio of a policy that has not moved is 1 everywhere and the mean weight is 1, gap or
-#   no gap. The check needs the sampler's own probabilities, after truncation. Or sample at top-p 1.
-# * Dividing by $\sum w$ instead of $n$ (self-normalising) is often steadier. With a gap it is still wrong, and the mean weight is divided away.
+# * Many trainers recompute the old log-probabilities with the full softmax. Then the ratio of a
+#   policy that has not moved is 1 everywhere and the mean weight is 1, gap or no gap. The check
+#   needs the sampler's own probabilities, after truncation. Or sample at top-p 1.
+# * Dividing by $\sum w$ instead of $n$ (self-normalising) is often steadier. With a gap it is still
+#   wrong, and the mean weight is divided away.
 # * The statements page runs both.
 # </details>
 #
 # ## Second failure: few samples count
 #
-# Suppose everything is covered. The weights still differ, and one heavy sample can count for more than all the others. How many equally weighted samples would do as well? Assume
-# that the values $f_i$ do not depend on each other nor on the weights, each with variance $\sigma^2$.
+# Suppose everything is covered. The weights still differ, and one heavy sample can count for more
+# than all the others. How many equally weighted samples would do as well? Assume that the values
+# $f_i$ do not depend on each other nor on the weights, each with variance $\sigma^2$.
 #
 # $$\begin{aligned}
 # \mathrm{Var}\Big[\frac{\sum_iw_if_i}{\sum_iw_i}\Big]&=\sigma^2\,\frac{\sum_iw_i^2}{(\sum_iw_i)^2}&&\text{variances of independent terms add}\\
@@ -165,8 +173,10 @@ reveal("importance_sampling.2", "goes to 0.8, calmly", because,
 # m&=\frac{(\sum_iw_i)^2}{\sum_iw_i^2}=:\mathrm{ESS}&&\text{solved for }m
 # \end{aligned}$$
 #
-# This is the **effective sample size**: $n$ when all weights are equal, 1 when one sample has everything. In a very large batch $\sum w\approx n$ and
-# $\sum w^2\approx n\,\mathbb E_\text{old}[w^2]$. With $\chi^2$ for the variance of the weight that gives the large-batch formula $\mathrm{ESS}\approx n/(1+\chi^2)$.
+# This is the **effective sample size**: $n$ when all weights are equal, 1 when one sample has
+# everything. In a very large batch $\sum w\approx n$ and
+# $\sum w^2\approx n\,\mathbb E_\text{old}[w^2]$. With $\chi^2$ for the variance of the weight that
+# gives the large-batch formula $\mathrm{ESS}\approx n/(1+\chi^2)$.
 
 # %%
 def ess(w):
@@ -175,12 +185,13 @@ def ess(w):
 print(f"our four answers: {1 / (old @ (new / old)**2):.4f} n")
 
 # %% [markdown]
-# Now let the policies drift apart. Two bells of width 1: the old policy draws numbers around 0, today's around $\mu$. Their ratio is $w=e^{\mu x-\mu^2/2}$.
+# Now let the policies drift apart. Two bells of width 1: the old policy draws numbers around 0,
+# today's around $\mu$. Their ratio is $w=e^{\mu x-\mu^2/2}$.
 #
 # $$\mathbb E_\text{old}[w^2]=e^{-\mu^2}\,\mathbb E_\text{old}[e^{2\mu x}]=e^{-\mu^2}e^{2\mu^2}=e^{\mu^2}\qquad\text{a bell's mean of }e^{ax}\text{ is }e^{a^2/2}$$
 #
-# So of 1,000 samples the large-batch formula leaves $1000\,e^{-\mu^2}$; at $\mu=2$ that is 18. A trainer does not know $\mu$. It puts the 1,000 weights
-# of its batch into the ESS.
+# So of 1,000 samples the large-batch formula leaves $1000\,e^{-\mu^2}$; at $\mu=2$ that is 18. A
+# trainer does not know $\mu$. It puts the 1,000 weights of its batch into the ESS.
 
 # %%
 predict("importance_sampling.3", "μ = 2, the large-batch formula gives 18. "
@@ -216,21 +227,24 @@ task("importance_sampling.t1", drift.drift_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# At μ = 2 a sample near 4 weighs $e^{2\cdot4-2}\approx400$, and such samples make up most of $\mathbb E[w^2]$. Most batches have none: their samples end near 3, so the
-# weights that *were* drawn look alike. Batch 8 has one, at 4.4 <!-- cited: 4.4 -->. It carries half of all the weight.
+# At μ = 2 a sample near 4 weighs $e^{2\cdot4-2}\approx400$, and such samples make up most of
+# $\mathbb E[w^2]$. Most batches have none: their samples end near 3, so the weights that *were*
+# drawn look alike. Batch 8 has one, at 4.4 <!-- cited: 4.4 -->. It carries half of all the weight.
 # </details>
 #
-# **A small ESS means trouble. A large ESS does not mean there is none:** the batch cannot weigh the samples it does not have.
+# **A small ESS means trouble. A large ESS does not mean there is none:** the batch cannot weigh the
+# samples it does not have.
 #
 # ## Third failure: many tokens
 #
-# An answer is not one draw but $T$ of them. Write $\rho_t$ for the ratio of token $t$, new probability over old. Probabilities of tokens multiply, so their
-# ratios do:
+# An answer is not one draw but $T$ of them. Write $\rho_t$ for the ratio of token $t$, new
+# probability over old. Probabilities of tokens multiply, so their ratios do:
 #
 # $$w=\rho_1\rho_2\cdots\rho_T$$
 #
-# Take a harsh case: each token's ratio is 1.2 or 0.8 (where PPO, page 06, begins to clip), by the toss of a fair coin. Its mean is 1 and its variance, now per
-# token, is $\chi^2=0.04$. Then a mild one, ± 1 %. Tokens independent:
+# Take a harsh case: each token's ratio is 1.2 or 0.8 (where PPO, page 06, begins to clip), by the
+# toss of a fair coin. Its mean is 1 and its variance, now per token, is $\chi^2=0.04$. Then a mild
+# one, ± 1 %. Tokens independent:
 #
 # $$\begin{aligned}
 # \mathbb E[w]&=\textstyle\prod_t\mathbb E[\rho_t]=1&&\text{the mean of a product of independent factors}\\
@@ -287,14 +301,16 @@ task("importance_sampling.t2", product_weight.product_weight_explorer(),
 # %% [markdown]
 # <details><summary>What the two tasks show</summary>
 #
-# $1000/1.04^T$ falls below one at 177 tokens. What counts is $T$ times the variance: ten times the tokens need a tenth of $\chi^2$, so the ± shrinks by $\sqrt{10}$ only, to about
+# $1000/1.04^T$ falls below one at 177 tokens. What counts is $T$ times the variance: ten times the
+# tokens need a tenth of $\chi^2$, so the ± shrinks by $\sqrt{10}$ only, to about
 # 0.063 <!-- cited: 0.063 -->.
 # </details>
 #
 # ## What people do instead
 #
-# So the weight of a whole answer is right, and useless once answers are long and the policy has moved. Start from it and see what can be left out. $A$ is the advantage of the answer, $\pi(y_t)$ short for
-# the probability of token $t$ given everything before it.
+# So the weight of a whole answer is right, and useless once answers are long and the policy has
+# moved. Start from it and see what can be left out. $A$ is the advantage of the answer, $\pi(y_t)$
+# short for the probability of token $t$ given everything before it.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_{\pi}\Big[A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
@@ -303,13 +319,16 @@ task("importance_sampling.t2", product_weight.product_weight_explorer(),
 # &\approx\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\,\nabla\log\pi(y_t)\Big]&&\textbf{a choice: each token keeps only its own ratio}
 # \end{aligned}$$
 #
-# Every line but the last is exact. The last one drops the ratios *before* the token (would today's policy have got here?) and those *after* it (would it go on like
-# this?). One factor per token is left; its variance in the harsh case is 0.04 at any length.
+# Every line but the last is exact. The last one drops the ratios *before* the token (would today's
+# policy have got here?) and those *after* it (would it go on like this?). One factor per token is
+# left; its variance in the harsh case is 0.04 at any length.
 #
-# Only with a reward $r_t$ per token is part of that free: given the tokens so far, the later ratios average to 1, so $r_t$ needs $\rho_1\cdots\rho_t$ only (**per-decision** importance
-# sampling, exact). With one reward at the end nothing drops out.
+# Only with a reward $r_t$ per token is part of that free: given the tokens so far, the later ratios
+# average to 1, so $r_t$ needs $\rho_1\cdots\rho_t$ only (**per-decision** importance sampling,
+# exact). With one reward at the end nothing drops out.
 #
-# Both rules on four answers that will follow you through the course. Two are right and two wrong; with the mean as baseline, $A=\pm\frac12$.
+# Both rules on four answers that will follow you through the course. Two are right and two wrong;
+# with the mean as baseline, $A=\pm\frac12$.
 
 # %%
 batch = running_group()
@@ -324,10 +343,13 @@ pictures.pushes(batch, {"whole-answer ratio": whole * A,
     "answer 1, whose ratio is 6, lifts all five."))
 
 # %% [markdown]
-# On the right each token is pushed by its own ratio. That one push, +3.00, is still the largest of all; page 06 deals with it.
+# On the right each token is pushed by its own ratio. That one push, +3.00, is still the largest of
+# all; page 06 deals with it.
 #
-# What does the choice cost? A toy small enough to sum exactly: answers of four words, three words to choose from, each drawn given the word before. The reward is
-# the share of word 1. Random logits are $\pi_\text{old}$, a large random step away stands $\pi$. Three rules against the true gradient of $\pi$.
+# What does the choice cost? A toy small enough to sum exactly: answers of four words, three words
+# to choose from, each drawn given the word before. The reward is the share of word 1. Random logits
+# are $\pi_\text{old}$, a large random step away stands $\pi$. Three rules against the true gradient
+# of $\pi$.
 
 # %%
 def log_probability(z, y):
@@ -433,21 +455,27 @@ reveal("importance_sampling.5", "only the one that ignores the ratios",
        pictures.bias_and_noise(far, error, words, noisy))
 
 # %% [markdown]
-# At the old policy itself all ratios are 1 and every rule is right. So: **no weight is a product any more, and in return the policy must not go far.** Page 05 measures how far it has gone, with the KL divergence. Page 06, PPO, holds it back.
+# At the old policy itself all ratios are 1 and every rule is right. So: **no weight is a product
+# any more, and in return the policy must not go far.** Page 05 measures how far it has gone, with
+# the KL divergence. Page 06, PPO, holds it back.
 #
 # <details><summary>One level deeper: which of the two dropped factors matters?</summary>
 #
-# The factors after token $t$ turn the old policy's continuations into today's. If $A$ were the exact advantage of token $t$ under today's policy, they would average
-# out and only the prefix would be missing. TRPO's bound ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) is about that prefix: the states are the old policy's.
+# The factors after token $t$ turn the old policy's continuations into today's. If $A$ were the
+# exact advantage of token $t$ under today's policy, they would average out and only the prefix
+# would be missing. TRPO's bound ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) is about
+# that prefix: the states are the old policy's.
 #
-# There are other choices. Truncate the weight at a number $c$: less noise, and heavy samples count too little (19). Take the geometric mean of the ratios: length is out of
-# it, and it is no importance weight any more (13, GSPO).
+# There are other choices. Truncate the weight at a number $c$: less noise, and heavy samples count
+# too little (19). Take the geometric mean of the ratios: length is out of it, and it is no
+# importance weight any more (13, GSPO).
 # </details>
 #
 # ## In code
 #
-# A trainer wants a loss, not a gradient. Since $\rho=e^{\log\pi-\log\pi_\text{old}}$ and the old policy is a constant, $\nabla\rho=\rho\,\nabla\log\pi$. So the
-# sum of $\rho_tA$ has exactly the gradient we chose. `old_logprobs` are numbers, stored when the batch was written.
+# A trainer wants a loss, not a gradient. Since $\rho=e^{\log\pi-\log\pi_\text{old}}$ and the old
+# policy is a constant, $\nabla\rho=\rho\,\nabla\log\pi$. So the sum of $\rho_tA$ has exactly the
+# gradient we chose. `old_logprobs` are numbers, stored when the batch was written.
 
 # %%
 def reuse_loss(logprobs, old_logprobs, A, mask):
@@ -484,9 +512,10 @@ reveal("importance_sampling.6", "REINFORCE's, with no correction",
        "not. The log shows it: a ratio of exactly 1 at every step.")
 
 # %% [markdown]
-# **Two programs, one model.** Answers are written by a fast inference engine and scored again by the trainer. Same weights, slightly different numbers (precision, kernels,
-# top-p), so trainer and engine disagree before the first step. The $\pi_\text{old}$ of this page is the policy that *wrote* the answers: the engine. Keep its log-probabilities, or
-# split the ratio:
+# **Two programs, one model.** Answers are written by a fast inference engine and scored again by
+# the trainer. Same weights, slightly different numbers (precision, kernels, top-p), so trainer and
+# engine disagree before the first step. The $\pi_\text{old}$ of this page is the policy that
+# *wrote* the answers: the engine. Keep its log-probabilities, or split the ratio:
 #
 # $$\rho=\frac{\pi_\text{now}}{\pi_\text{engine}}=\underbrace{\frac{\pi_\text{now}}{\pi_\text{trainer, then}}}_{\text{drift: PPO's ratio}}\cdot\underbrace{\frac{\pi_\text{trainer, then}}{\pi_\text{engine}}}_{\text{mismatch: often cut at a number }c}$$
 
@@ -529,8 +558,9 @@ reveal("importance_sampling.7", round(ess(ten).item(), 4),
        "samples. A common factor cancels.")
 
 # %% [markdown]
-# **2 Implement** · 5 minutes. The weighted estimate, from `values`, `log_p` (the policy you ask about) and `log_q` (the one that wrote the samples), each (n,).
-# Divide by $n$. The logs may be those of whole answers, −800 and less.
+# **2 Implement** · 5 minutes. The weighted estimate, from `values`, `log_p` (the policy you ask
+# about) and `log_q` (the one that wrote the samples), each (n,). Divide by $n$. The logs may be
+# those of whole answers, −800 and less.
 #
 # <details><summary>hint</summary>exp(−800) is 0 in a computer, and 0/0 is no number. What can you do before the exp?</details>
 
@@ -541,8 +571,9 @@ def my_importance_estimate(values, log_p, log_q):
 check.importance_estimate(my_importance_estimate)
 
 # %% [markdown]
-# **3 Implement** · 6 minutes. The effective sample size from log-weights (n,). Asked is the *number* of samples, from 1 to $n$. Training logs often show the share
-# ESS/$n$ instead; that is fine there, multiply by $n$ here. Log-weights of 800 and of −800 are among the tests.
+# **3 Implement** · 6 minutes. The effective sample size from log-weights (n,). Asked is the
+# *number* of samples, from 1 to $n$. Training logs often show the share ESS/$n$ instead; that is
+# fine there, multiply by $n$ here. Log-weights of 800 and of −800 are among the tests.
 #
 # <details><summary>hint</summary>Exercise 1: a common factor of all weights cancels. Choose it well.</details>
 
@@ -553,8 +584,9 @@ def my_effective_sample_size(log_weights):
 check.effective_sample_size(my_effective_sample_size)
 
 # %% [markdown]
-# **4 Derive** · 6 minutes. Independent tokens, but each with its own $\chi_t^2$. What is the variance of the product, and how many effective samples are left of $n$? Then a
-# number: $\chi^2=0.01$ at every token.
+# **4 Derive** · 6 minutes. Independent tokens, but each with its own $\chi_t^2$. What is the
+# variance of the product, and how many effective samples are left of $n$? Then a number:
+# $\chi^2=0.01$ at every token.
 
 # %%
 predict("importance_sampling.8", "What is the longest answer, in whole "
@@ -576,34 +608,43 @@ reveal("importance_sampling.8", int(longest),
 #
 # <details><summary><b>What is importance sampling, and when does it fail?</b></summary>
 #
-# Samples of one policy, each weighted by p/q, give another policy's mean. It is exact if the sampler covers the other's support; a gap is lost silently, and only a
-# mean weight below 1 shows it. It is useful only while weights are alike: in a large batch the effective sample size is n/(1 + χ²). With a reward per token, each reward needs the
-# ratios up to it only (per-decision).
+# Samples of one policy, each weighted by p/q, give another policy's mean. It is exact if the
+# sampler covers the other's support; a gap is lost silently, and only a mean weight below 1
+# shows it. It is useful only while weights are alike: in a large batch the effective sample
+# size is n/(1 + χ²). With a reward per token, each reward needs the ratios up to it only
+# (per-decision).
 # </details>
 # <details><summary><b>Why not use the ratio of the whole answer?</b></summary>
 #
-# Right on average, far off in any one batch. It is a product of T token ratios and its variance is (1 + χ²)^T − 1. At χ² = 0.04 that is 49 at 100 tokens and 10¹⁷ at 1,000. The mean is still 1, but it
-# sits in answers that no batch contains; the median answer weighs 10⁻⁹.
+# Right on average, far off in any one batch. It is a product of T token ratios and its variance is
+# (1 + χ²)^T − 1. At χ² = 0.04 that is 49 at 100 tokens and 10¹⁷ at 1,000. The mean is still 1, but
+# it sits in answers that no batch contains; the median answer weighs 10⁻⁹.
 # </details>
 # <details><summary><b>Derive the gradient that PPO uses. Which line is not exact?</b></summary>
 #
-# The one where each token keeps only its own ratio. Log trick and baseline; importance weight of the answer; the product sorted around token t; then drop the ratios
-# before and after it. Exact at the old policy, and worse with distance.
+# The one where each token keeps only its own ratio. Log trick and baseline; importance weight of
+# the answer; the product sorted around token t; then drop the ratios before and after it. Exact at
+# the old policy, and worse with distance.
 # </details>
 # <details><summary><b>Your effective sample size is 60 of 1,000. Can you trust it?</b></summary>
 #
-# As an alarm yes, as a count no. It is computed from the samples you have. With two bells two widths apart a typical batch says 55 where the large-batch value is 18: the rare sample with
-# the huge weight is not in the batch.
+# As an alarm yes, as a count no. It is computed from the samples you have. With two bells two
+# widths apart a typical batch says 55 where the large-batch value is 18: the rare sample with the
+# huge weight is not in the batch.
 # </details>
 # <details><summary><b>The trainer's log-probabilities differ from the inference engine's. So what?</b></summary>
 #
-# Then the data are off-policy before the first step. The engine wrote the answers, so its probabilities belong below the line. Split the ratio into drift and mismatch and cut the second at a number (19), or
-# train on the engine's log-probabilities. Recomputing old log-probabilities in the trainer hides the mismatch: the ratio starts at 1.
+# Then the data are off-policy before the first step. The engine wrote the answers, so its
+# probabilities belong below the line. Split the ratio into drift and mismatch and cut the second at
+# a number (19), or train on the engine's log-probabilities. Recomputing old log-probabilities in
+# the trainer hides the mismatch: the ratio starts at 1.
 # </details>
 # <details><summary><b>You sample with top-p and train with the full softmax. What happens?</b></summary>
 #
-# Tokens that were cut are never seen, and no weight brings them back. Against the full softmax the ratios start at 1, so nothing looks odd; only the sampler's own
-# probabilities show a mean weight below 1. Score under the truncation you sampled with, or sample without one.
+# Tokens that were cut are never seen, and no weight brings them back. Against the full softmax the
+# ratios start at 1, so nothing looks odd; only the sampler's own probabilities show a mean weight
+# below 1. Score under the truncation you sampled with, or sample without one.
 # </details>
 #
-# Statements one hears, decided by running them: [04 · statements](statements/04_importance_sampling.ipynb). **Next: 05.** How far is far? KL.
+# Statements one hears, decided by running them:
+# [04 · statements](statements/04_importance_sampling.ipynb). **Next: 05.** How far is far? KL.

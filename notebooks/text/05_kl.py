@@ -9,10 +9,12 @@
 # %% [markdown]
 # # 05 · KL: how far may the policy go?
 #
-# **After this page** you can read a KL off samples, say which form of the penalty pushes which way, and say what a trust region adds.
+# **After this page** you can read a KL off samples, say which form of the penalty pushes which way,
+# and say what a trust region adds.
 #
-# 31 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) · Schulman 2020,
-# *Approximating KL divergence* (joschu.net/blog); Tang & Munos 2025, [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
+# 31 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) ·
+# Schulman 2020, *Approximating KL divergence* (joschu.net/blog); Tang & Munos 2025,
+# [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -33,8 +35,9 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## One number, logged and penalised
 #
-# Training on a reward takes the policy away from the model it began as, the **reference**. We log how far, as a KL, and we penalise it with a coefficient β, so
-# that it keeps what the reference could do, and does not climb into the errors of a reward model (over-optimisation,
+# Training on a reward takes the policy away from the model it began as, the **reference**. We log
+# how far, as a KL, and we penalise it with a coefficient β, so that it keeps what the reference
+# could do, and does not climb into the errors of a reward model (over-optimisation,
 # [arXiv 2210.10760](https://arxiv.org/abs/2210.10760)). The penalty can enter in two places:
 
 # %%
@@ -43,8 +46,10 @@ pipeline.pipeline("rewards", "loss", caption=(
     "loss it is a term of its own, and autograd goes through it."))
 
 # %% [markdown]
-# One prompt, three answers; they pay 1, ½ and 0. The reference rarely gives the best one. From a sampled answer we take the **log-ratio**
-# $\ell=\log\pi-\log\pi_\text{ref}$. Its mean over samples of $\pi$ is $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$, by definition. As an estimate it is called $k_1$.
+# One prompt, three answers; they pay 1, ½ and 0. The reference rarely gives the best one. From a
+# sampled answer we take the **log-ratio** $\ell=\log\pi-\log\pi_\text{ref}$. Its mean over samples
+# of $\pi$ is $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$, by definition. As an estimate it is called
+# $k_1$.
 
 # %%
 ref = torch.tensor([0.1, 0.3, 0.6])          # the reference: where we start
@@ -77,7 +82,8 @@ def train(k, place, beta, n=400, updates=150, lr=0.5):
     return torch.stack(path, dim=1)                 # (2, updates + 1, n)
 
 # %% [markdown]
-# Without a penalty the policy ends almost entirely on the best answer. What we want is the most of reward minus ½ KL, and that is at 0.30 nats (why: further down).
+# Without a penalty the policy ends almost entirely on the best answer. What we want is the most of
+# reward minus ½ KL, and that is at 0.30 nats (why: further down).
 
 # %%
 wanted = kl((ref.log() + R / 0.5).log_softmax(0)).item()
@@ -87,7 +93,8 @@ pictures.runs({"no penalty": free[0]}, wanted, logged=free[1, :, 0],
                       "one seed logs, the mean of k1 over 16 answers.")
 
 # %% [markdown]
-# The log is right: noisy at first, even below 0, and correct on average. So we put the number that we log into the loss, with β = ½. Autograd does the rest.
+# The log is right: noisy at first, even below 0, and correct on average. So we put the number that
+# we log into the loss, with β = ½. Autograd does the rest.
 
 # %%
 predict("kl.1", "Where does the KL end, on average?",
@@ -113,11 +120,13 @@ reveal(
         "does nothing; in the reward it lands where it should.")))
 
 # %% [markdown]
-# So there are two things to know about such a number: what it measures, and where it moves the policy. The second is its **push**, minus its gradient.
+# So there are two things to know about such a number: what it measures, and where it moves the
+# policy. The second is its **push**, minus its gradient.
 #
 # ## The value
 #
-# Here are the sixteen tokens that every page carries: what the reference gave them, what the policy gives them now.
+# Here are the sixteen tokens that every page carries: what the reference gave them, what the policy
+# gives them now.
 
 # %%
 batch = running_group()
@@ -135,7 +144,8 @@ token_grid.probability_grid(
 # $$k_1=\ell,\qquad k_2=\tfrac12\ell^2,\qquad k_3=e^{-\ell}-1+\ell$$
 #
 # * $k_3\ge0$, and 0 only at $\ell=0$: the exponential lies above its tangent, $e^{-\ell}\ge1-\ell$.
-# * Its mean is right, because what was added to $k_1$ has mean 0: $\mathbb E_\pi[e^{-\ell}]=\sum_y\pi(y)\frac{\pi_\text{ref}(y)}{\pi(y)}=1$.
+# * Its mean is right, because what was added to $k_1$ has mean 0:
+#   $\mathbb E_\pi[e^{-\ell}]=\sum_y\pi(y)\frac{\pi_\text{ref}(y)}{\pi(y)}=1$.
 # * $k_2$ is biased, and near the reference only a little.
 
 # %%
@@ -147,8 +157,10 @@ print("mean over the sixteen tokens:", *[
 pictures.estimators(ell16[mask])
 
 # %% [markdown]
-# Two estimates with the same mean, and a factor of two between them: sixteen tokens are few. Libraries call $k_3$ the *low-variance* estimate (`low_var_kl`). In the
-# textbook case, two normal distributions of equal variance with their means apart, one $k_3$ scatters less than one $k_1$ up to 0.63 nats.
+# Two estimates with the same mean, and a factor of two between them: sixteen tokens are few.
+# Libraries call $k_3$ the *low-variance* estimate (`low_var_kl`). In the textbook case, two normal
+# distributions of equal variance with their means apart, one $k_3$ scatters less than one $k_1$ up
+# to 0.63 nats.
 
 # %%
 predict("kl.2", "And for next-token distributions, softmaxes over 1,000 "
@@ -177,14 +189,16 @@ reveal(
 # %% [markdown]
 # <details><summary>One level deeper: k3 is a control variate</summary>
 #
-# $k_1+\lambda(e^{-\ell}-1)$ has the right mean for every λ, since the bracket has mean 0 (a baseline, as in 03). $k_3$ is λ = 1: never negative, and not tuned for
-# least variance. Near the reference $e^{-\ell}-1\approx-\ell$, so λ = 1 cancels $k_1$'s noise to first order and leaves $\tfrac12\ell^2$. Far away $e^{-\ell}$ is the
-# larger noise, and a smaller λ would do better.
+# $k_1+\lambda(e^{-\ell}-1)$ has the right mean for every λ, since the bracket has mean 0 (a
+# baseline, as in 03). $k_3$ is λ = 1: never negative, and not tuned for least variance. Near the
+# reference $e^{-\ell}-1\approx-\ell$, so λ = 1 cancels $k_1$'s noise to first order and leaves
+# $\tfrac12\ell^2$. Far away $e^{-\ell}$ is the larger noise, and a smaller λ would do better.
 # </details>
 #
 # ## The push
 #
-# $k_3$ has the right mean and is never negative. GRPO's paper puts it into the loss ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
+# $k_3$ has the right mean and is never negative. GRPO's paper puts it into the loss
+# ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
 
 # %%
 predict("kl.3", "On fresh samples, what is k3's mean gradient as a loss?",
@@ -234,8 +248,8 @@ reveal(
 # &=\mathbb E_\pi[\ell\,\nabla\log\pi]&&\mathbb E_\pi[\nabla\log\pi]=0\ (02)
 # \end{aligned}$$
 #
-# All of it comes from the first sum: from *which* answers are drawn. Now what autograd makes of a batch mean of $k(\ell)$. The answers are drawn already, so it
-# sees only $\ell$:
+# All of it comes from the first sum: from *which* answers are drawn. Now what autograd makes of a
+# batch mean of $k(\ell)$. The answers are drawn already, so it sees only $\ell$:
 #
 # $$\begin{aligned}
 # \mathbb E_\pi[\nabla k(\ell)]&=\mathbb E_\pi[k'(\ell)\,\nabla\log\pi]&&\text{chain rule}\\
@@ -244,13 +258,16 @@ reveal(
 # k_3'=1-\tfrac{\pi_\text{ref}}{\pi}:&\qquad0-\textstyle\sum_y\pi_\text{ref}\nabla\log\pi=\nabla\,\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)&&\text{the weight }\pi\text{ cancels}
 # \end{aligned}$$
 #
-# In the reward there is no chain rule: the penalty is a number that multiplies $\nabla\log\pi$. The first derivation says which number: $\ell$, so $k_1$.
+# In the reward there is no chain rule: the penalty is a number that multiplies $\nabla\log\pi$. The
+# first derivation says which number: $\ell$, so $k_1$.
 #
-# The two directions want different things (01). $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is large where the policy says what the reference would not.
-# $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is large where it no longer says what the reference did.
+# The two directions want different things (01). $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is large
+# where the policy says what the reference would not. $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is
+# large where it no longer says what the reference did.
 #
-# With $k_1$ in the loss "the current kl1 estimator will completely ignore the ref_logprobs", a user wrote to
-# [open-instruct](https://github.com/allenai/open-instruct/pull/535) in 2025. On the sixteen tokens, the push of each loss:
+# With $k_1$ in the loss "the current kl1 estimator will completely ignore the ref_logprobs", a user
+# wrote to [open-instruct](https://github.com/allenai/open-instruct/pull/535) in 2025. On the
+# sixteen tokens, the push of each loss:
 
 # %%
 def push(k):
@@ -266,7 +283,8 @@ token_grid.token_grid(
             "equal pushes, averaged over samples from π, into none.")
 
 # %% [markdown]
-# Hence the 2.16 nats at the top. **A right value does not make a right gradient: in the loss use $k_2$'s slope, in the reward use $k_1$.**
+# Hence the 2.16 nats at the top. **A right value does not make a right gradient: in the loss use
+# $k_2$'s slope, in the reward use $k_1$.**
 
 # %%
 def compass(rows):
@@ -284,8 +302,10 @@ compass({"loss, fresh samples": ("loss",),
 # %% [markdown]
 # To log $k_3$ and push with $k_2$ write `k2 + (k3 - k2).detach()` (straight-through; verl: `k3+`).
 #
-# Samples of an older policy need the ratio of page 04: $\mathbb E_\text{old}[\rho k]=\sum_y\pi_\text{old}\frac{\pi}{\pi_\text{old}}k=\mathbb E_\pi[k]$. Now the
-# chance of each answer, π, stands inside the formula. So differentiate ρ too, and autograd finds both sums of the product rule:
+# Samples of an older policy need the ratio of page 04:
+# $\mathbb E_\text{old}[\rho k]=\sum_y\pi_\text{old}\frac{\pi}{\pi_\text{old}}k=\mathbb E_\pi[k]$.
+# Now the chance of each answer, π, stands inside the formula. So differentiate ρ too, and autograd
+# finds both sums of the product rule:
 
 # %%
 before = ((away + ref.log()) / 2).softmax(0)          # an older policy
@@ -296,9 +316,11 @@ compass({"loss, older samples, no ρ": ("loss", before),
          "reward, older samples, ρ": ("reward", before, "constant")})
 
 # %% [markdown]
-# A constant ρ repairs who drew the samples: the fresh rows come back. With ρ differentiated a right *value* is enough, also on fresh samples, where every ρ is 1.
-# There $\nabla(\rho k)=(k+k')\nabla\log\pi$, and for $k_3$ the bracket is $(e^{-\ell}-1+\ell)+(1-e^{-\ell})=\ell$: $k_2$'s slope. DeepSeek-V3.2, and TRL when
-# β > 0, do that. One cell points backwards. Find out why:
+# A constant ρ repairs who drew the samples: the fresh rows come back. With ρ differentiated a right
+# *value* is enough, also on fresh samples, where every ρ is 1. There
+# $\nabla(\rho k)=(k+k')\nabla\log\pi$, and for $k_3$ the bracket is
+# $(e^{-\ell}-1+\ell)+(1-e^{-\ell})=\ell$: $k_2$'s slope. DeepSeek-V3.2, and TRL when β > 0, do
+# that. One cell points backwards. Find out why:
 
 # %%
 task("kl.t1", kl_pull.kl_pull_explorer(),
@@ -312,21 +334,27 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# 1. k1 in the loss, older policy, no ρ. It pushes every sample down alike, and the older policy wrote them: on the logits that is π − π_old, away from the older
-#    policy and so from the reference.
+# 1. k1 in the loss, older policy, no ρ. It pushes every sample down alike, and the older policy
+#    wrote them: on the logits that is π − π_old, away from the older policy and so from the
+#    reference.
 # 2. With ρ: k1 in the reward, or k1 or k3 in the loss. Not k2: its value is not the KL.
-# 3. k3 in the loss, gone 4.0: 32°; at 3.0, as in the table, 26°. Near the reference the angle goes to 0, which is why nobody notices.
+# 3. k3 in the loss, gone 4.0: 32°; at 3.0, as in the table, 26°. Near the reference the angle goes
+#    to 0, which is why nobody notices.
 # </details>
 #
 # ## How large is β?
 #
-# So GRPO's penalty follows the other KL. Near the reference the two agree. And far away? Suppose a flawed reward model pays 1 for one kind of answer, which the
-# reference gives once in 10,000 times, and 0 for the rest. We *want* this answer to stay rare. Its chance is $p$, at first $p_0$.
+# So GRPO's penalty follows the other KL. Near the reference the two agree. And far away? Suppose a
+# flawed reward model pays 1 for one kind of answer, which the reference gives once in 10,000 times,
+# and 0 for the rest. We *want* this answer to stay rare. Its chance is $p$, at first $p_0$.
 #
-# * **With $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$:** at the maximum of $\sum_y\pi R-\beta\sum_y\pi\ell$ the slope $R-\beta(\ell+1)$ is the same for every
-#   answer. So $\ell=R/\beta+\text{const}$, that is $\pi\propto\pi_\text{ref}\,e^{R/\beta}$: a reward of 1 multiplies the odds by $e^{1/\beta}$. (At the top of the
-#   page: $e^{R/0.5}$ is 0.30 nats away.) β = 0.2 keeps the answer at 1.5 %.
-# * **With $k_3$ in the loss:** on the answer's logit the reward pushes up by $p(1-p)$, the penalty back by $\beta(p-p_0)$.
+# * **With $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$:** at the maximum of
+#   $\sum_y\pi R-\beta\sum_y\pi\ell$ the slope $R-\beta(\ell+1)$ is the same for every answer. So
+#   $\ell=R/\beta+\text{const}$, that is $\pi\propto\pi_\text{ref}\,e^{R/\beta}$: a reward of 1
+#   multiplies the odds by $e^{1/\beta}$. (At the top of the page: $e^{R/0.5}$ is 0.30 nats away.) β
+#   = 0.2 keeps the answer at 1.5 %.
+# * **With $k_3$ in the loss:** on the answer's logit the reward pushes up by $p(1-p)$, the penalty
+#   back by $\beta(p-p_0)$.
 
 # %%
 p0 = 1e-4
@@ -374,18 +402,23 @@ task("kl.t2", kl_leash.kl_leash_explorer(),
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# 1. <!-- cited: 0.08 -->β = 0.08. Each step in log-odds costs $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the same, so a rarer answer has further to climb and needs a smaller β.
-# 2. β = 0.50, as from any rare start. The purple push is flat at β until the answer is common: below β = 1 it stops nothing on the way up, and does not
-#    know how rare the answer was.
+# 1. <!-- cited: 0.08 -->β = 0.08. Each step in log-odds costs
+#    $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the same, so a rarer answer has further to climb and
+#    needs a smaller β.
+# 2. β = 0.50, as from any rare start. The purple push is flat at β until the answer is common:
+#    below β = 1 it stops nothing on the way up, and does not know how rare the answer was.
 # </details>
 #
-# A resting point says where a run would end, not when. Ziegler et al. ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)) choose a KL and let β follow: raise
-# it while the KL is above the target, lower it below. Then mind the unit: their target is a *sum* over the answer; libraries often log a *mean* per token.
+# A resting point says where a run would end, not when. Ziegler et al.
+# ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)) choose a KL and let β follow: raise it
+# while the KL is above the target, lower it below. Then mind the unit: their target is a *sum* over
+# the answer; libraries often log a *mean* per token.
 #
 # ## Two tokens
 #
-# All this was for one draw. An answer is many: π, π_ref and the KL are now those of whole answers. Take the smallest: a first token, word 0, word 1 or stop, and after
-# a word one more. The reference gives every choice ⅓. The policy:
+# All this was for one draw. An answer is many: π, π_ref and the KL are now those of whole answers.
+# Take the smallest: a first token, word 0, word 1 or stop, and after a word one more. The reference
+# gives every choice ⅓. The policy:
 
 # %%
 ref2 = SequencePolicy(2, 2, torch.zeros(3, 3))
@@ -431,26 +464,32 @@ reveal("kl.5", "down, further from 0.33",
 # &\approx\mathbb E\Big[\textstyle\sum_s\ell_s\,\nabla\log\pi(y_s)\Big]&&\textbf{a choice: each token is charged only its own }\ell_s
 # \end{aligned}$$
 #
-# The second line is $k_1$ in the reward, exact. The third is $k_2$ per token in the loss. Every per-token loss makes that choice, $k_3$ and ρ$k_3$ too. It buys
-# less noise, and where the policy is near the reference everywhere it costs little (both: statements page).
+# The second line is $k_1$ in the reward, exact. The third is $k_2$ per token in the loss. Every
+# per-token loss makes that choice, $k_3$ and ρ$k_3$ too. It buys less noise, and where the policy
+# is near the reference everywhere it costs little (both: statements page).
 #
 # ## A limit instead of a price
 #
-# β puts a price on each nat. TRPO ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) sets a limit δ for one update, and measures from the *old* policy, the
-# one that wrote the batch, because that is how far the batch can be trusted (04):
+# β puts a price on each nat. TRPO ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) sets a
+# limit δ for one update, and measures from the *old* policy, the one that wrote the batch, because
+# that is how far the batch can be trusted (04):
 #
 # $$\max_\pi\ \mathbb E_\text{old}[\rho A]\quad\text{subject to}\quad\mathrm{KL}(\pi_\text{old}\,\|\,\pi)\le\delta$$
 #
-# The small step that gains most at a given KL is the **natural gradient** $F^{-1}g$: the policy gradient $g$, divided by the curvature $F$ of the KL (the Fisher matrix). For a
-# softmax $g_y=\pi(y)A(y)$: a rare answer gets a small push, however good it is. $F^{-1}$ takes the factor π out, and the natural step is $A$ itself, per logit. Try it
-# where the best answer is rare:
+# The small step that gains most at a given KL is the **natural gradient** $F^{-1}g$: the policy
+# gradient $g$, divided by the curvature $F$ of the KL (the Fisher matrix). For a softmax
+# $g_y=\pi(y)A(y)$: a rare answer gets a small push, however good it is. $F^{-1}$ takes the factor π
+# out, and the natural step is $A$ itself, per logit. Try it where the best answer is rare:
 #
 # <details><summary>One level deeper: why it is F⁻¹g, and how a network gets it</summary>
 #
-# For a small step Δ of the logits the gain is $g^\top\!\Delta$. The KL is $\tfrac12\Delta^\top F\Delta$: at the old policy it is 0 and flat, so its second derivative
-# $F$ comes first. Lagrange: at the maximum of $g^\top\!\Delta-\lambda(\tfrac12\Delta^\top F\Delta-\delta)$ the slope in Δ is 0, so $g=\lambda F\Delta$ and
-# $\Delta=F^{-1}g/\lambda$. The limit sets the length, $1/\lambda=\sqrt{2\delta/g^\top F^{-1}g}$. For a network $F$ cannot be stored; conjugate gradient solves
-# $F\Delta=g$ from products with $F$, two backward passes each (statements page).
+# For a small step Δ of the logits the gain is $g^\top\!\Delta$. The KL is
+# $\tfrac12\Delta^\top F\Delta$: at the old policy it is 0 and flat, so its second derivative $F$
+# comes first. Lagrange: at the maximum of
+# $g^\top\!\Delta-\lambda(\tfrac12\Delta^\top F\Delta-\delta)$ the slope in Δ is 0, so
+# $g=\lambda F\Delta$ and $\Delta=F^{-1}g/\lambda$. The limit sets the length,
+# $1/\lambda=\sqrt{2\delta/g^\top F^{-1}g}$. For a network $F$ cannot be stored; conjugate gradient
+# solves $F\Delta=g$ from products with $F$, two backward passes each (statements page).
 # </details>
 
 # %%
@@ -471,9 +510,11 @@ pictures.trust_region(old, R, F, delta, {"plain gradient": g,
                                          "natural gradient": A})
 
 # %% [markdown]
-# Scaled so that both measure exactly the limit (picture), the natural step earns a third more, and it lifts the rare best answer, which the plain step leaves behind.
-# TRPO does not know that scale: the step of its quadratic model measured more than the limit (the line above). So TRPO measures, and halves the step until the limit holds and $\mathbb E_\text{old}[\rho A]$ has really grown. TRL and verl ship no
-# TRPO. They ship **PPO**, which needs no solver and measures nothing: page 06.
+# Scaled so that both measure exactly the limit (picture), the natural step earns a third more, and
+# it lifts the rare best answer, which the plain step leaves behind. TRPO does not know that scale:
+# the step of its quadratic model measured more than the limit (the line above). So TRPO measures,
+# and halves the step until the limit holds and $\mathbb E_\text{old}[\rho A]$ has really grown. TRL
+# and verl ship no TRPO. They ship **PPO**, which needs no solver and measures nothing: page 06.
 #
 # ## In code
 
@@ -498,7 +539,8 @@ print("RLOO, with k1 in the reward:", difference(ZOO["rloo"], with_kl))
 
 # %% [markdown]
 # <!-- cited: 1.16 -->
-# `ref_logp` comes from a second, frozen model: one more forward pass, the same temperature, no dropout. Log the plain mean of $k_1$ or $k_3$ on fresh samples.
+# `ref_logp` comes from a second, frozen model: one more forward pass, the same temperature, no
+# dropout. Log the plain mean of $k_1$ or $k_3$ on fresh samples.
 #
 # | library | where | form | default |
 # |---|---|---|---|
@@ -509,11 +551,14 @@ print("RLOO, with k1 in the reward:", difference(ZOO["rloo"], with_kl))
 #
 # <details><summary>One level deeper: conventions, zero support, stale values</summary>
 #
-# * GRPO's paper writes $r=\pi_\text{ref}/\pi$ and $r-\log r-1$; code writes $d=-\ell$ and $e^d-1-d$. All three are $k_3$. Clamping $d$ or $k_3$, at 5 or 10, is
-#   a convention against overflow; where it acts the slope is 0.
-# * With the full distribution over the vocabulary at each place the KL of one step is exact: no sampling noise, and its slope is right. It needs all V
-#   probabilities of both models at every token.
-# * What π never draws no estimate can see. π = (0.7, 0.3, 0) against (0.5, 0.3, 0.2): the mean of $k_3$ is 0.2 too small, silently (statements page).
+# * GRPO's paper writes $r=\pi_\text{ref}/\pi$ and $r-\log r-1$; code writes $d=-\ell$ and
+#   $e^d-1-d$. All three are $k_3$. Clamping $d$ or $k_3$, at 5 or 10, is a convention against
+#   overflow; where it acts the slope is 0.
+# * With the full distribution over the vocabulary at each place the KL of one step is exact: no
+#   sampling noise, and its slope is right. It needs all V probabilities of both models at every
+#   token.
+# * What π never draws no estimate can see. π = (0.7, 0.3, 0) against (0.5, 0.3, 0.2): the mean of
+#   $k_3$ is 0.2 too small, silently (statements page).
 # * On older samples without ρ even $k_3$'s mean is wrong.
 # * A z-score after a KL in the reward rescales β (09).
 # </details>
@@ -537,8 +582,9 @@ score("kl.1", "kl.2", "kl.3", "kl.4", "kl.5")
 # %% [markdown]
 # ## Exercises
 #
-# **1 Derive** · 6 minutes. You want a loss whose mean gradient, on fresh samples, is that of $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})+\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$.
-# Which slope $k'(\ell)$ must it have? It shall be 0 where the two agree.
+# **1 Derive** · 6 minutes. You want a loss whose mean gradient, on fresh samples, is that of
+# $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})+\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$. Which slope
+# $k'(\ell)$ must it have? It shall be 0 where the two agree.
 #
 # <details><summary>hint</summary>Gradients add. Which estimate gives which KL, and what are their slopes?</details>
 
@@ -549,7 +595,8 @@ def my_slope(log_ratio):
 check.kl_slope(my_slope)
 
 # %% [markdown]
-# **2 Implement** · 4 minutes. $k_3$ per token, from log-probabilities of the sampled tokens. Mind which policy stands on top.
+# **2 Implement** · 4 minutes. $k_3$ per token, from log-probabilities of the sampled tokens. Mind
+# which policy stands on top.
 #
 # <details><summary>hint</summary>Write d = log π_ref − log π once and use the same d twice. At d = 0 the value and its slope are 0.</details>
 
@@ -560,8 +607,10 @@ def my_k3(logprobs, ref_logprobs):
 check.k3(my_k3)
 
 # %% [markdown]
-# **3 Implement** · 8 minutes. The KL in the reward, token by token: $-\beta\,\ell$ on every real token, plus the scalar reward (B,) on the *last real token* of its
-# answer; (B, T). `mask` is boolean. A tool's output in the middle of an answer is False, and what stands under the mask may be nan.
+# **3 Implement** · 8 minutes. The KL in the reward, token by token: $-\beta\,\ell$ on every real
+# token, plus the scalar reward (B,) on the *last real token* of its answer; (B, T). `mask` is
+# boolean. A tool's output in the middle of an answer is False, and what stands under the mask may
+# be nan.
 #
 # <details><summary>hint</summary>`torch.where` before the product. The last True of a row is not always `mask.sum(1) - 1`.</details>
 
@@ -572,7 +621,8 @@ def my_kl_in_reward(rewards, logprobs, ref_logprobs, mask, beta):
 check.kl_in_reward(my_kl_in_reward)
 
 # %% [markdown]
-# **4 Find the silent bug** · 10 minutes. Sampling runs at temperature 0.7, so the policy is scored at 0.7. This penalty trains and is never negative:
+# **4 Find the silent bug** · 10 minutes. Sampling runs at temperature 0.7, so the policy is scored
+# at 0.7. This penalty trains and is never negative:
 
 # %%
 print(check.silent_bug_kl.source)
@@ -595,37 +645,44 @@ check.silent_bug_kl(my_test)
 #
 # <details><summary><b>Compare k1, k2, k3.</b></summary>
 #
-# As values k1 and k3 are right on average; as losses only k2 follows KL(π‖π_ref). With ℓ = log π − log π_ref: k1 = ℓ can be negative on a sample and has no mean
-# gradient in a loss. k2 = ℓ²/2 is biased and has the right slope. k3 = e^(−ℓ) − 1 + ℓ is never negative, quiet near the reference, and as a loss follows
-# KL(π_ref‖π).
+# As values k1 and k3 are right on average; as losses only k2 follows KL(π‖π_ref). With ℓ = log π −
+# log π_ref: k1 = ℓ can be negative on a sample and has no mean gradient in a loss. k2 = ℓ²/2 is
+# biased and has the right slope. k3 = e^(−ℓ) − 1 + ℓ is never negative, quiet near the reference,
+# and as a loss follows KL(π_ref‖π).
 # </details>
 # <details><summary><b>Is GRPO's KL term wrong?</b></summary>
 #
-# On fresh samples its value is KL(π‖π_ref), its gradient that of KL(π_ref‖π). As a penalty it works: the same minimum, and near the reference the same direction. Far away it is
-# another penalty: at β = 0.2 an answer that starts at one in 10,000 comes to rest at 80 % instead of 1.5 %. Fixes: k2 in the loss, k1 in the reward, or ρ times k3
-# with ρ differentiated.
+# On fresh samples its value is KL(π‖π_ref), its gradient that of KL(π_ref‖π). As a penalty it
+# works: the same minimum, and near the reference the same direction. Far away it is another
+# penalty: at β = 0.2 an answer that starts at one in 10,000 comes to rest at 80 % instead of 1.5 %.
+# Fixes: k2 in the loss, k1 in the reward, or ρ times k3 with ρ differentiated.
 # </details>
 # <details><summary><b>KL in the reward or in the loss?</b></summary>
 #
-# In the reward it is exact for the whole answer; in the loss each token pays only for itself. In the reward it also passes through baselines and z-scores, and it
-# comes with the policy gradient's noise.
+# In the reward it is exact for the whole answer; in the loss each token pays only for itself. In
+# the reward it also passes through baselines and z-scores, and it comes with the policy gradient's
+# noise.
 # </details>
 # <details><summary><b>Your logged KL is negative. Noise or bug?</b></summary>
 #
-# A batch of k1 may be below 0 for a step; staying there means the samples are not from the policy that scores them. Look for another temperature, another engine,
-# stale samples without ρ, dropout in one of the two models.
+# A batch of k1 may be below 0 for a step; staying there means the samples are not from the policy
+# that scores them. Look for another temperature, another engine, stale samples without ρ, dropout
+# in one of the two models.
 # </details>
 # <details><summary><b>What does TRPO do, step by step?</b></summary>
 #
-# It climbs E_old[ρA] under KL(π_old‖π) ≤ δ. Natural gradient by conjugate gradient, a step by the quadratic model, then halved until the measured KL holds and E_old[ρA] has grown. Each
-# step costs second-order products and several measurements; PPO's clip needs neither.
+# It climbs E_old[ρA] under KL(π_old‖π) ≤ δ. Natural gradient by conjugate gradient, a step by the
+# quadratic model, then halved until the measured KL holds and E_old[ρA] has grown. Each step costs
+# second-order products and several measurements; PPO's clip needs neither.
 # </details>
 # <details><summary><b>With verifiable rewards, do you keep the KL?</b></summary>
 #
-# Often not: it costs a frozen model and a forward pass, and at β = 0.04 it hardly limits where the policy ends. It slows drift and protects other abilities; with a
-# learned reward model one keeps it, since the reward's largest errors are what a free policy finds.
+# Often not: it costs a frozen model and a forward pass, and at β = 0.04 it hardly limits where the
+# policy ends. It slows drift and protects other abilities; with a learned reward model one keeps
+# it, since the reward's largest errors are what a free policy finds.
 # </details>
 #
-# **True, false, or it depends?** Eleven statements about KL, with the cells that decide them: [statements page](statements/05_kl.ipynb).
+# **True, false, or it depends?** Eleven statements about KL, with the cells that decide them:
+# [statements page](statements/05_kl.ipynb).
 #
 # **Next: 06.** PPO: no solver, no measured KL, and a `min`.

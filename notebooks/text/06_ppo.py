@@ -9,10 +9,11 @@
 # %% [markdown]
 # # 06 · PPO: what does the clip do to a gradient?
 #
-# **After this page** you can derive PPO's objective from the policy gradient, say which tokens still move, and say why there is a `min`.
+# **After this page** you can derive PPO's objective from the policy gradient, say which tokens
+# still move, and say why there is a `min`.
 #
-# 35 minutes, exercises 27 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05 (KL) · Schulman et al. 2017,
-# [arXiv 1707.06347](https://arxiv.org/abs/1707.06347)
+# 35 minutes, exercises 27 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05
+# (KL) · Schulman et al. 2017, [arXiv 1707.06347](https://arxiv.org/abs/1707.06347)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -33,7 +34,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## One batch, sixty steps
 #
-# Writing answers is the expensive part of RL for language models. So we want many gradient steps out of each batch.
+# Writing answers is the expensive part of RL for language models. So we want many gradient steps
+# out of each batch.
 
 # %%
 pipeline.pipeline("ratio", "loss", again=True, caption=(
@@ -41,8 +43,9 @@ pipeline.pipeline("ratio", "loss", again=True, caption=(
     "The arrow back is what this page is about."))
 
 # %% [markdown]
-# Try it with nothing to stop us. One prompt, fifty possible answers. Answer $i$ is right with chance $q_i$, from 0.30 to 0.70. The policy writes 64
-# answers, a grader says 0 or 1 to each, and the advantage is reward minus mean. All of it for several seeds at once, a row a seed.
+# Try it with nothing to stop us. One prompt, fifty possible answers. Answer $i$ is right with
+# chance $q_i$, from 0.30 to 0.70. The policy writes 64 answers, a grader says 0 or 1 to each, and
+# the advantage is reward minus mean. All of it for several seeds at once, a row a seed.
 
 # %%
 q = torch.linspace(0.3, 0.7, 50)             # chance that answer i is right
@@ -60,7 +63,8 @@ def seeds(n):
     return [torch.Generator().manual_seed(seed) for seed in range(n)]
 
 # %% [markdown]
-# `climb` takes many steps on one batch. `rule` says what a sampled answer is worth; for now that is $\rho A$.
+# `climb` takes many steps on one batch. `rule` says what a sampled answer is worth; for now that is
+# $\rho A$.
 
 # %%
 def climb(z, i, A, rule, steps, lr=10.0):
@@ -78,7 +82,8 @@ def no_clip(rho, A):
     return rho * A
 
 # %% [markdown]
-# After every step the batch tells us what it believes we have gained: the mean of $\rho A$ over its 64 answers. We run 400 seeds and draw six.
+# After every step the batch tells us what it believes we have gained: the mean of $\rho A$ over its
+# 64 answers. We run 400 seeds and draw six.
 
 # %%
 i64, A64 = draw(start.repeat(400, 1), seeds(400))
@@ -89,7 +94,8 @@ print(f"mean promise of 400 seeds: {promised[-1].mean():+.2f}")
 pictures.promises(promised[:, :6])
 
 # %% [markdown]
-# Look at the vertical axis. A reward is 0 or 1, and the policy starts at a chance of 0.47 to be right.
+# Look at the vertical axis. A reward is 0 or 1, and the policy starts at a chance of 0.47 to be
+# right.
 
 # %%
 predict("ppo.1", "What have the 400 seeds gained in truth, on average?",
@@ -110,19 +116,22 @@ reveal(
     pictures.promises(promised[:, :6], real[:, :6], most))
 
 # %% [markdown]
-# How can a batch promise more than 1? Its ratios no longer average to 1: the steps raise the ratio of just those answers that are in the batch and were
-# lucky. The batch does not lie. It answers another question: *on these 64*, which policy looks best? Something must say **enough**.
+# How can a batch promise more than 1? Its ratios no longer average to 1: the steps raise the ratio
+# of just those answers that are in the batch and were lucky. The batch does not lie. It answers
+# another question: *on these 64*, which policy looks best? Something must say **enough**.
 #
 # <details><summary>One level deeper: is self-normalising the cure?</summary>
 #
-# Divide by the mean ratio (04) and no promise can pass 1. It stays wrong: the weights are right for a policy that was fixed before the batch was drawn. Ours was
-# chosen by looking at the batch. No reweighting repairs a choice made on the same data; more data, or fewer steps, does.
+# Divide by the mean ratio (04) and no promise can pass 1. It stays wrong: the weights are right for
+# a policy that was fixed before the batch was drawn. Ours was chosen by looking at the batch. No
+# reweighting repairs a choice made on the same data; more data, or fewer steps, does.
 # </details>
 #
 # ## Where the objective comes from
 #
-# We want to raise $J(\theta)$, the expected reward of an answer $y=(y_1,\dots,y_T)$. $\pi(y_t)$ is short for the probability of token $t$ given the prompt and
-# the tokens before it, $\rho_t$ is its ratio, new over old, and $A$ is reward minus baseline.
+# We want to raise $J(\theta)$, the expected reward of an answer $y=(y_1,\dots,y_T)$. $\pi(y_t)$ is
+# short for the probability of token $t$ given the prompt and the tokens before it, $\rho_t$ is its
+# ratio, new over old, and $A$ is reward minus baseline.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_{y\sim\pi_\theta}\Big[A\,\textstyle\sum_t\nabla\log\pi_\theta(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
@@ -132,14 +141,16 @@ reveal(
 # &=\nabla\;\mathbb E_{\text{old}}\Big[\textstyle\sum_t\rho_t\,A\Big]&&\pi_\text{old}\text{ does not depend on }\theta
 # \end{aligned}$$
 #
-# So we climb the **surrogate** $\mathbb E_\text{old}[\sum_t\rho_tA]$. One line is not an identity, and an interviewer will ask which. It throws away two
-# things for each token $t$:
+# So we climb the **surrogate** $\mathbb E_\text{old}[\sum_t\rho_tA]$. One line is not an identity,
+# and an interviewer will ask which. It throws away two things for each token $t$:
 #
-# * the ratios *before* it, $\rho_1\cdots\rho_{t-1}$: how often the new policy would get here at all;
-# * the ratios *after* it: how the new policy would go on from here, while $A$ was earned by the old one's continuation.
+# * the ratios *before* it, $\rho_1\cdots\rho_{t-1}$: how often the new policy would get here at
+#   all;
+# * the ratios *after* it: how the new policy would go on from here, while $A$ was earned by the old
+#   one's continuation.
 #
-# What it buys: the product that exploded in 04 is gone. What it costs shows on two tokens. They are right with chances $a$ and $b$, and the answer is right
-# if both are: the truth is $ab$.
+# What it buys: the product that exploded in 04 is gone. What it costs shows on two tokens. They are
+# right with chances $a$ and $b$, and the answer is right if both are: the truth is $ab$.
 
 # %%
 def slopes(a, b):
@@ -160,16 +171,19 @@ for place in ((0.5, 0.5), (0.9, 0.2)):
 pictures.arrows(slopes)
 
 # %% [markdown]
-# At the old policy every ratio is 1 and the two agree: the first step *is* REINFORCE. At (0.9, 0.2) the truth cares 4.5 times as much for the second token as
-# for the first; the surrogate still weighs them alike. That is a second reason to stop early, and a larger batch does not cure it.
+# At the old policy every ratio is 1 and the two agree: the first step *is* REINFORCE. At (0.9, 0.2)
+# the truth cares 4.5 times as much for the second token as for the first; the surrogate still
+# weighs them alike. That is a second reason to stop early, and a larger batch does not cure it.
 #
-# The gradient of one token is now $\rho_tA\,\nabla\log\pi_\theta$. The number in front, the slope in $\log\pi_\theta$, is the token's **push**. Here it is
-# $\rho_tA$. The rest of the page is about that number.
+# The gradient of one token is now $\rho_tA\,\nabla\log\pi_\theta$. The number in front, the slope
+# in $\log\pi_\theta$, is the token's **push**. Here it is $\rho_tA$. The rest of the page is about
+# that number.
 #
 # ## The obvious brake
 #
-# Say *enough* at a distance. Choose a band from $1-\epsilon$ to $1+\epsilon$, usually with $\epsilon=0.2$, and replace the ratio by
-# $\mathrm{clip}(\rho,1-\epsilon,1+\epsilon)$: the ratio itself inside, the nearer edge outside. Four tokens have left the band:
+# Say *enough* at a distance. Choose a band from $1-\epsilon$ to $1+\epsilon$, usually with
+# $\epsilon=0.2$, and replace the ratio by $\mathrm{clip}(\rho,1-\epsilon,1+\epsilon)$: the ratio
+# itself inside, the nearer edge outside. Four tokens have left the band:
 #
 # | | ρ = 1.5 | ρ = 0.5 |
 # |---|---|---|
@@ -220,9 +234,10 @@ task("ppo.t1", explorers.one_token_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# A bad token is silent only left of 0.8, where it has already become less likely. To the right there is no wall: the further it went wrong, the harder it is
-# pushed back. The silent regions of good tokens are the mirror image. The pushes are not: the push is $\rho A$, so a bad token at 3 gets −3, and a good one at
-# 1/3 only +1/3. A good token that fell far comes back slowly.
+# A bad token is silent only left of 0.8, where it has already become less likely. To the right
+# there is no wall: the further it went wrong, the harder it is pushed back. The silent regions of
+# good tokens are the mirror image. The pushes are not: the push is $\rho A$, so a bad token at 3
+# gets −3, and a good one at 1/3 only +1/3. A good token that fell far comes back slowly.
 # </details>
 
 # %%
@@ -235,13 +250,14 @@ for name, rule in (("no clip", no_clip), ("clip alone", clip_alone),
 pictures.shapes()
 
 # %% [markdown]
-# **The clip silences every token that has moved far. The `min` gives the gradient back to those that moved the wrong way, and only to them.** That is the
-# sentence for the interview.
+# **The clip silences every token that has moved far. The `min` gives the gradient back to those
+# that moved the wrong way, and only to them.** That is the sentence for the interview.
 #
 # ## Sixteen tokens
 #
-# Corners are clean, batches are not. Here are the four answers that every page carries, rewards 1, 1, 0, 0. With the group's mean as baseline $A=\pm\frac12$.
-# The batch has been used for some steps already.
+# Corners are clean, batches are not. Here are the four answers that every page carries, rewards 1,
+# 1, 0, 0. With the group's mean as baseline $A=\pm\frac12$. The batch has been used for some steps
+# already.
 
 # %%
 batch = running_group()
@@ -281,10 +297,12 @@ reveal("ppo.3", "4",
        pictures.map_of_silence(batch, ratio, A16))
 
 # %% [markdown]
-# On the map, look at the bottom right of the right panel. It has no end. The bad token at 3.50 gets the largest push of the batch, −1.75; at a ratio of 100 its push would
-# be −50. Some libraries end it far out with a number $c$, the **dual clip** ([arXiv 1912.09729](https://arxiv.org/abs/1912.09729)): for $A<0$ the objective
-# becomes $\max(L_t,\ cA)$, and a bad token beyond $c$ is silent too. verl's standard loss does this, by default with $c=3$. TRL calls it `delta` and leaves it
-# off.
+# On the map, look at the bottom right of the right panel. It has no end. The bad token at 3.50 gets
+# the largest push of the batch, −1.75; at a ratio of 100 its push would be −50. Some libraries end
+# it far out with a number $c$, the **dual clip**
+# ([arXiv 1912.09729](https://arxiv.org/abs/1912.09729)): for $A<0$ the objective becomes
+# $\max(L_t,\ cA)$, and a bad token beyond $c$ is silent too. verl's standard loss does this, by
+# default with $c=3$. TRL calls it `delta` and leaves it off.
 
 # %%
 task("ppo.t2", explorers.token_gates_explorer(),
@@ -297,14 +315,16 @@ task("ppo.t2", explorers.token_gates_explorer(),
 # <details><summary>One way, and what it shows</summary>
 #
 # <!-- cited: 0.25, 0.29, 0.30, 0.70 -->
-# 1. ε from 0.25 to 0.29. At 0.30 the *bad* token at 0.70 comes back as well. Whoever wants to move only the upper edge needs two numbers, ε low and ε high.
-#    That is an idea of DAPO (11).
-# 2. No ε does it: the token stands in the corner that the min keeps alive. Only $c$ does, from 2 up to, but not including, 3.5.
+# 1. ε from 0.25 to 0.29. At 0.30 the *bad* token at 0.70 comes back as well. Whoever wants to move
+#    only the upper edge needs two numbers, ε low and ε high. That is an idea of DAPO (11).
+# 2. No ε does it: the token stands in the corner that the min keeps alive. Only $c$ does, from 2 up
+#    to, but not including, 3.5.
 # </details>
 #
 # ## Does it help?
 #
-# Back to the fifty answers. Now thirty batches in a row, each written by the policy of the moment, each used for thirty steps.
+# Back to the fifty answers. Now thirty batches in a row, each written by the policy of the moment,
+# each used for thirty steps.
 
 # %%
 def train(rule, steps, n=6, batches=30, draw=draw, lr=10.0):
@@ -321,7 +341,8 @@ arms = {"no clip, 30 steps": train(no_clip, 30),
 pictures.training(arms, control=train(no_clip, 1), best=0.7)
 
 # %% [markdown]
-# Without a clip the seeds freeze on one answer that was lucky early. With all probability in one place nothing else is ever tried. With PPO all six climb.
+# Without a clip the seeds freeze on one answer that was lucky early. With all probability in one
+# place nothing else is ever tried. With PPO all six climb.
 #
 # But nobody forces us to take thirty steps.
 
@@ -356,9 +377,10 @@ reveal(
         "bars: two standard errors.")))
 
 # %% [markdown]
-# That picture holds a second surprise. The clip alone lies *above* PPO: here the `min` costs. Look at what a grader with dice does. The same answer is drawn
-# twice, once graded right, once wrong. Both copies have one ratio. Past 1.2 the right copy falls silent and the wrong one keeps pushing: the `min` takes bad luck
-# for a move in the wrong direction.
+# That picture holds a second surprise. The clip alone lies *above* PPO: here the `min` costs. Look
+# at what a grader with dice does. The same answer is drawn twice, once graded right, once wrong.
+# Both copies have one ratio. Past 1.2 the right copy falls silent and the wrong one keeps pushing:
+# the `min` takes bad luck for a move in the wrong direction.
 #
 # If that is the reason, most of the cost must go when copies of one answer share their mean reward.
 
@@ -393,31 +415,38 @@ pictures.min_effect(few, gaps, (
     "It costs where one answer is graded both ways."))
 
 # %% [markdown]
-# Averaging removes most of the cost, not all: an answer drawn once still has a lucky or an unlucky sign. With a grader that pays $q_i$ itself nothing is left of it,
-# but there the steps are smaller too. At five times the rate the `min` helps, clearly only with two steps per batch. So the `min` is insurance against large
-# steps, and where the sign of the advantage is luck it has a price. In a group of answers to one prompt both occur: the first tokens are shared by right and wrong
-# answers, the late tokens of an answer are its own.
+# Averaging removes most of the cost, not all: an answer drawn once still has a lucky or an unlucky
+# sign. With a grader that pays $q_i$ itself nothing is left of it, but there the steps are smaller
+# too. At five times the rate the `min` helps, clearly only with two steps per batch. So the `min`
+# is insurance against large steps, and where the sign of the advantage is luck it has a price. In a
+# group of answers to one prompt both occur: the first tokens are shared by right and wrong answers,
+# the late tokens of an answer are its own.
 #
 # <details><summary>One level deeper: the rival that was not tuned</summary>
 #
-# All this is at one learning rate. In this toy one single step at six times the rate ends at 0.62 (the line printed above), level with PPO's best: the clip buys tolerance here, not height.
+# All this is at one learning rate. In this toy one single step at six times the rate ends at 0.62
+# (the line printed above), level with PPO's best: the clip buys tolerance here, not height.
 # </details>
 #
-# And a real network? PPO and no clip at one learning rate (the clip alone was not run), and a single step per batch at four different rates. All arms write the
-# same number of answers:
+# And a real network? PPO and no clip at one learning rate (the clip alone was not run), and a
+# single step per batch at four different rates. All arms write the same number of answers:
 
 # %%
 pictures.answers_used()
 
 # %% [markdown]
-# * **Reuse saves answers early.** After 512 of them eight steps with the clip stand at 0.83 to 0.86 over the seeds, the best single-step arm at 0.74 to 0.79.
-# * **Then the others close in.** At 1,024 a single step at twice the rate is level. At 1,280 PPO stands at 0.87 to 0.91, the single steps at 0.80 to 0.83 (twice
-#   the rate) and 0.77 to 0.88 (four times). Three seeds: a hint, no more.
-# * **Without the clip** the eight steps end at 0.79 to 0.82. At eight times the rate one step ruins all three seeds.
+# * **Reuse saves answers early.** After 512 of them eight steps with the clip stand at 0.83 to 0.86
+#   over the seeds, the best single-step arm at 0.74 to 0.79.
+# * **Then the others close in.** At 1,024 a single step at twice the rate is level. At 1,280 PPO
+#   stands at 0.87 to 0.91, the single steps at 0.80 to 0.83 (twice the rate) and 0.77 to 0.88 (four
+#   times). Three seeds: a hint, no more.
+# * **Without the clip** the eight steps end at 0.79 to 0.82. At eight times the rate one step ruins
+#   all three seeds.
 #
 # ## How far can one step go?
 #
-# Many texts say that the clip keeps the new policy near the old one. Four tokens, equally likely, with advantages 1, −1, 0, 0, and a bold learning rate.
+# Many texts say that the clip keeps the new policy near the old one. Four tokens, equally likely,
+# with advantages 1, −1, 0, 0, and a bold learning rate.
 
 # %%
 predict("ppo.5", "One step with learning rate 3. Without a clip the "
@@ -457,21 +486,25 @@ print("largest ratio with PPO after 3, 4 and 40 small steps:",
 pictures.many_steps(many)
 
 # %% [markdown]
-# A clip looks at where a token *is*, never at where the next step will put it. So it is no trust region:
+# A clip looks at where a token *is*, never at where the next step will put it. So it is no trust
+# region:
 #
 # * **The first step is free.** The learning rate alone decides how far it goes.
-# * **A token stops late.** The fourth small step carried the good token from 1.16 to 1.22, past the edge, on its own push. Only then is its push 0.
-# * **A silent token still moves.** Its neighbours push, and they share a softmax: from 1.22 on to 1.23. In a network they share all weights, and the
-#   optimizer's momentum carries on too.
-# * **One corner stays alive on purpose.** Bad tokens that rise are silent only beyond $c$, where a dual clip is set.
+# * **A token stops late.** The fourth small step carried the good token from 1.16 to 1.22, past the
+#   edge, on its own push. Only then is its push 0.
+# * **A silent token still moves.** Its neighbours push, and they share a softmax: from 1.22 on to
+#   1.23. In a network they share all weights, and the optimizer's momentum carries on too.
+# * **One corner stays alive on purpose.** Bad tokens that rise are silent only beyond $c$, where a
+#   dual clip is set.
 #
-# TRPO instead limits the mean KL between old and new policy, measures it after the step, and goes back if it is too large (05). PPO measures nothing. It
-# takes away the *incentive* to go on.
+# TRPO instead limits the mean KL between old and new policy, measures it after the step, and goes
+# back if it is too large (05). PPO measures nothing. It takes away the *incentive* to go on.
 #
 # ## In code
 #
-# A loss is minimised, so the sign turns and the smaller becomes the larger: `max` of the negatives. The old log-probs are numbers, kept when the batch was
-# written. A loss that recomputes them at every step has all ratios at 1, for ever.
+# A loss is minimised, so the sign turns and the smaller becomes the larger: `max` of the negatives.
+# The old log-probs are numbers, kept when the batch was written. A loss that recomputes them at
+# every step has all ratios at 1, for ever.
 
 # %%
 def ppo_loss(logp, old_logp, A, mask, epsilon=0.2):
@@ -488,18 +521,26 @@ print(f"loss {mine.item():.4f}, rlnb's {theirs.loss.item():.4f}; cut: "
 assert torch.allclose(mine, theirs.loss, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# In a run, log three numbers per optimizer step: the share of cut tokens, the mean KL from old to new, the largest ratio. Many trainers stop reusing a batch when
-# that KL passes a limit. In TRL's GRPO a batch is used for one optimizer step by default (`num_iterations=1`, the whole batch at once): then the clip never acts.
+# In a run, log three numbers per optimizer step: the share of cut tokens, the mean KL from old to
+# new, the largest ratio. Many trainers stop reusing a batch when that KL passes a limit. In TRL's
+# GRPO a batch is used for one optimizer step by default (`num_iterations=1`, the whole batch at
+# once): then the clip never acts.
 #
 # <details><summary>One level deeper: minibatches, epochs, and "pessimistic"</summary>
 #
-# * "With one epoch all ratios are 1" holds only for the first optimizer step. Cut the batch into four minibatches and from the second on they have moved.
-# * If the sampling engine's probabilities differ from the trainer's, ratios are not 1 at the first step either (19).
+# * "With one epoch all ratios are 1" holds only for the first optimizer step. Cut the batch into
+#   four minibatches and from the second on they have moved.
+# * If the sampling engine's probabilities differ from the trainer's, ratios are not 1 at the first
+#   step either (19).
 # <!-- cited: 0.0001, 0.0002, 0.99, 0.80 -->
-# * A ratio is relative. From 0.0001 to 0.0002 leaves the band; from 0.99 to 0.80 does not. Rare tokens are cut first (12).
-# * $L_t\le\rho_tA$: PPO is pessimistic about the *surrogate*. It is no lower bound on the return; the statements page has the counterexample.
-# * Two more things are called PPO in RLHF and are not the clip: a critic for $A$ (07), and a KL to the *reference* model (05), which is not the KL from old to new.
-# * The running group's numbers are chosen so that every rule of the course differs on some token. No softmax gave them.
+# * A ratio is relative. From 0.0001 to 0.0002 leaves the band; from 0.99 to 0.80 does not. Rare
+#   tokens are cut first (12).
+# * $L_t\le\rho_tA$: PPO is pessimistic about the *surrogate*. It is no lower bound on the return;
+#   the statements page has the counterexample.
+# * Two more things are called PPO in RLHF and are not the clip: a critic for $A$ (07), and a KL to
+#   the *reference* model (05), which is not the KL from old to new.
+# * The running group's numbers are chosen so that every rule of the course differs on some token.
+#   No softmax gave them.
 # </details>
 #
 # ## Say it in 60 seconds
@@ -520,8 +561,8 @@ score("ppo.1", "ppo.2", "ppo.3", "ppo.4", "ppo.5")
 # %% [markdown]
 # ## Exercises
 #
-# **1 Derive** · 8 minutes. The push on each token, $\partial L_t/\partial\log\pi_\theta$: no `min`, no `clamp`, no autograd; `torch.where` may help. Both
-# arguments have the same shape.
+# **1 Derive** · 8 minutes. The push on each token, $\partial L_t/\partial\log\pi_\theta$: no `min`,
+# no `clamp`, no autograd; `torch.where` may help. Both arguments have the same shape.
 #
 # <details><summary>hint</summary>Which term is the smaller, in each of three regions and for each sign? Does that term contain θ?</details>
 
@@ -532,7 +573,8 @@ def my_push(ratio, advantage, epsilon):
 check.surrogate_push(my_push)
 
 # %% [markdown]
-# **2 Implement** · 5 minutes. The value of $L_t$ per element, this time without `minimum`: say with `torch.where` where the constant stands, and which one.
+# **2 Implement** · 5 minutes. The value of $L_t$ per element, this time without `minimum`: say with
+# `torch.where` where the constant stands, and which one.
 #
 # <details><summary>hint</summary>Use your regions of exercise 1. For which sign is it 1 + ε, for which 1 − ε?</details>
 
@@ -543,7 +585,8 @@ def my_surrogate_clip(ratio, advantage, epsilon):
 check.surrogate_clip(my_surrogate_clip)
 
 # %% [markdown]
-# **3 Implement** · 6 minutes. The dual clip, per element, to be maximised. At $A=-1$, $\rho=5$, $c=3$: value −3, slope 0.
+# **3 Implement** · 6 minutes. The dual clip, per element, to be maximised. At $A=-1$, $\rho=5$,
+# $c=3$: value −3, slope 0.
 #
 # <details><summary>hint</summary>What would the max with cA do to a good token? So where must it not act?</details>
 
@@ -554,13 +597,15 @@ def my_dual_clip(ratio, advantage, epsilon, c):
 check.dual_clip(my_dual_clip)
 
 # %% [markdown]
-# **4 Find the silent bug** · 8 minutes. A colleague writes: "For bad tokens the pessimist takes the larger term." It trains, and the reward curve looks fine:
+# **4 Find the silent bug** · 8 minutes. A colleague writes: "For bad tokens the pessimist takes the
+# larger term." It trains, and the reward curve looks fine:
 
 # %%
 print(check.silent_bug_ppo.source)
 
 # %% [markdown]
-# Write a test that this function fails and the right one passes: use `assert`, or return True where the surrogate is right.
+# Write a test that this function fails and the right one passes: use `assert`, or return True where
+# the surrogate is right.
 #
 # <details><summary>hint</summary>A reward curve averages over tokens that are fine. Ask for one number in one corner.</details>
 
@@ -577,39 +622,48 @@ check.silent_bug_ppo(my_test)
 #
 # <details><summary><b>Derive PPO's objective. Which line is not exact?</b></summary>
 #
-# It is the policy gradient on the old policy's samples, with one ratio per token instead of one per answer. Log trick and baseline; importance ratio of the
-# answer, a product over tokens; keep each token's own ratio, the inexact line, right only at the old policy; then ρ∇log π = ∇ρ makes it the gradient of the sum
-# of ρA. The clip and the min are put on top: engineering, not derived.
+# It is the policy gradient on the old policy's samples, with one ratio per token instead of one per
+# answer. Log trick and baseline; importance ratio of the answer, a product over tokens; keep each
+# token's own ratio, the inexact line, right only at the old policy; then ρ∇log π = ∇ρ makes it the
+# gradient of the sum of ρA. The clip and the min are put on top: engineering, not derived.
 # </details>
 # <details><summary><b>Why the min, when there is already a clip?</b></summary>
 #
-# Because the clip alone is flat on both sides for both signs, so a token that went the wrong way could not come back. With the min the pushes in the four
-# corners (ρ = 1.5 and 0.5, A = ±1) are 0, +0.5, −1.5, 0. It is insurance against drift; where rewards are noisy it can cost.
+# Because the clip alone is flat on both sides for both signs, so a token that went the wrong way
+# could not come back. With the min the pushes in the four corners (ρ = 1.5 and 0.5, A = ±1) are 0,
+# +0.5, −1.5, 0. It is insurance against drift; where rewards are noisy it can cost.
 # </details>
 # <details><summary><b>Which tokens have no gradient?</b></summary>
 #
-# Good ones above 1 + ε and bad ones below 1 − ε. With dual clip also bad ones above c. And all with A = 0. On the first step after sampling none is cut.
+# Good ones above 1 + ε and bad ones below 1 − ε. With dual clip also bad ones above c. And all with
+# A = 0. On the first step after sampling none is cut.
 # </details>
 # <details><summary><b>Does the clip bound the update?</b></summary>
 #
-# No. The first step is the unclipped one, cut tokens move with their neighbours, and one corner is open. It is a brake over many steps. What bounds a step is the
-# learning rate first, then the number of steps per batch.
+# No. The first step is the unclipped one, cut tokens move with their neighbours, and one corner is
+# open. It is a brake over many steps. What bounds a step is the learning rate first, then the
+# number of steps per batch.
 # </details>
 # <details><summary><b>Your clip fraction is 0.4 and the KL rises. What do you change?</b></summary>
 #
-# First fewer steps per batch, then a smaller learning rate. Then I check that old log-probs come from the policy that sampled, at the same temperature: a mismatch
-# cuts tokens before any update. A wider band only hides it.
+# First fewer steps per batch, then a smaller learning rate. Then I check that old log-probs come
+# from the policy that sampled, at the same temperature: a mismatch cuts tokens before any update. A
+# wider band only hides it.
 # </details>
 # <details><summary><b>One ratio per token, or one per answer? And the whole of PPO in one line?</b></summary>
 #
-# Bias against variance. The product over the answer is unbiased, and with a thousand tokens no batch is large enough for it; the token's own ratio is biased away from
-# the old policy and calm. GSPO (13) takes a middle. The whole: clipped surrogate, plus a value loss for the critic (07), plus an entropy bonus.
+# Bias against variance. The product over the answer is unbiased, and with a thousand tokens no
+# batch is large enough for it; the token's own ratio is biased away from the old policy and calm.
+# GSPO (13) takes a middle. The whole: clipped surrogate, plus a value loss for the critic (07),
+# plus an entropy bonus.
 # </details>
 # <details><summary><b>Your clip fraction is 0. Is something broken?</b></summary>
 #
-# Not if each batch is used for one optimizer step: then all ratios are 1. With several steps it means steps too small to reach the band, or old log-probs that are
-# recomputed at every step, which makes every ratio 1.
+# Not if each batch is used for one optimizer step: then all ratios are 1. With several steps it
+# means steps too small to reach the band, or old log-probs that are recomputed at every step, which
+# makes every ratio 1.
 # </details>
 #
-# **True, false, or it depends?** [The statements on PPO](statements/06_ppo.ipynb), each decided by a cell. All exercises solved: [solutions](solutions/06_ppo.ipynb).
-# **Next: [07](07_critic.ipynb).** Who says how good a *token* was?
+# **True, false, or it depends?** [The statements on PPO](statements/06_ppo.ipynb), each decided by
+# a cell. All exercises solved: [solutions](solutions/06_ppo.ipynb). **Next:
+# [07](07_critic.ipynb).** Who says how good a *token* was?

@@ -9,9 +9,11 @@
 # %% [markdown]
 # # 07 · The critic: who says how good a token was?
 #
-# **After this page** you can say what a value is, derive GAE line by line, tell what a wrong critic does to a gradient, and count the four models of PPO in memory.
+# **After this page** you can say what a value is, derive GAE line by line, tell what a wrong critic
+# does to a gradient, and count the four models of PPO in memory.
 #
-# 30 minutes, exercises 25 more · after 03 (baselines), 05 (KL), 06 (PPO) · Schulman et al. 2015 (GAE), [arXiv 1506.02438](https://arxiv.org/abs/1506.02438)
+# 30 minutes, exercises 25 more · after 03 (baselines), 05 (KL), 06 (PPO) · Schulman et al. 2015
+# (GAE), [arXiv 1506.02438](https://arxiv.org/abs/1506.02438)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -32,7 +34,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## One reward, 200 tokens
 #
-# Until now an answer got one number, and each of its tokens the same. This page changes one box: a token gets a number of its own.
+# Until now an answer got one number, and each of its tokens the same. This page changes one box: a
+# token gets a number of its own.
 
 # %%
 pipeline.pipeline("advantages", caption=(
@@ -40,10 +43,12 @@ pipeline.pipeline("advantages", caption=(
     "What changes is how they are spread over its tokens."))
 
 # %% [markdown]
-# Why would one want that? A toy answer has 200 tokens, each a choice of two. Two of them decide; the other 198 are wording.
+# Why would one want that? A toy answer has 200 tokens, each a choice of two. Two of them decide;
+# the other 198 are wording.
 #
 # * Token 60 picks a **plan**. The good one comes with chance 0.4.
-# * Token 140 does the **sum**. After a good plan it comes out right with chance 0.9, after a bad one with 0.2. Right means reward 1.
+# * Token 140 does the **sum**. After a good plan it comes out right with chance 0.9, after a bad
+#   one with 0.2. Right means reward 1.
 #
 # So an answer is right with chance $0.4\cdot0.9+0.6\cdot0.2=0.48$.
 
@@ -66,8 +71,10 @@ def write(z, n, dice):
     return y - p[..., :T], state, y[..., SUM]
 
 # %% [markdown]
-# The folded cell above draws such answers. `write` returns their scores $\partial\log\pi/\partial z=y-p$, with $z$ a token's logit; what has been decided so far
-# (`state`, for later); and the reward. Score times advantage is an answer's gradient on the logit. Its mean over eight answers, with reward minus the group's mean:
+# The folded cell above draws such answers. `write` returns their scores
+# $\partial\log\pi/\partial z=y-p$, with $z$ a token's logit; what has been decided so far (`state`,
+# for later); and the reward. Score times advantage is an answer's gradient on the logit. Its mean
+# over eight answers, with reward minus the group's mean:
 
 # %%
 def dice(seed):
@@ -102,21 +109,24 @@ reveal("critic.1", "about 150",
        f"{same[0].mean(0).abs().max():.2f}.")
 
 # %% [markdown]
-# Each wording token is noise, and there are 198 of them. In a network all tokens share the weights, so this noise lands where the plan is learned. More answers
-# help, as one over a square root. Is there another way?
+# Each wording token is noise, and there are 198 of them. In a network all tokens share the weights,
+# so this noise lands where the plan is learned. More answers help, as one over a square root. Is
+# there another way?
 #
 # ## A guess at every token
 #
-# Let somebody watch the answer being written and say, before every token, how likely it is to end well. That number is the **value** $V_t$, and whoever says it is
-# the **critic**. For now the critic knows the truth. It says 0.48 until the plan is picked.
+# Let somebody watch the answer being written and say, before every token, how likely it is to end
+# well. That number is the **value** $V_t$, and whoever says it is the **critic**. For now the
+# critic knows the truth. It says 0.48 until the plan is picked.
 
 # %%
 truth = torch.tensor([0.48, 0.9, 0.2, 1.0, 0.0])      # value in each state
 V = truth[state8[0]]                                  # (8, 200)
 
 # %% [markdown]
-# Take an answer with a good plan whose sum went wrong. Its reward is 0. In REINFORCE each of its 200 tokens gets $0-0.48$. Let instead each token get the change
-# in the chance to be right that it brought.
+# Take an answer with a good plan whose sum went wrong. Its reward is 0. In REINFORCE each of its
+# 200 tokens gets $0-0.48$. Let instead each token get the change in the chance to be right that it
+# brought.
 
 # %%
 predict("critic.2", "How many of the 200 tokens of this wrong answer now "
@@ -140,8 +150,9 @@ reveal("critic.2", "one",
            "wrong answer can hold a good token.")))
 
 # %% [markdown]
-# The step is called the **TD residual**, or the surprise: $\delta_t=r_t+V_{t+1}-V_t$. Here $r_t$ is the reward paid at token $t$ (0 before the last token), and
-# the value after the end is 0. The same eight answers once more, the surprise in place of reward minus mean:
+# The step is called the **TD residual**, or the surprise: $\delta_t=r_t+V_{t+1}-V_t$. Here $r_t$ is
+# the reward paid at token $t$ (0 before the last token), and the value after the end is 0. The same
+# eight answers once more, the surprise in place of reward minus mean:
 
 # %%
 def surprise(V, R):
@@ -155,8 +166,9 @@ pictures.pushes({"the same for all": same[0].mean(0),
     "Same answers. A critic that knows leaves no noise on the wording."))
 
 # %% [markdown]
-# Is that still the policy gradient? Line by line, with $b$ the baseline, $Q_t$ the mean reward of all answers that begin with the tokens up to *and with* $y_t$,
-# and $V_t$ the same without $y_t$. (The ratios of 06 stand beside each term and change nothing here.)
+# Is that still the policy gradient? Line by line, with $b$ the baseline, $Q_t$ the mean reward of
+# all answers that begin with the tokens up to *and with* $y_t$, and $V_t$ the same without $y_t$.
+# (The ratios of 06 stand beside each term and change nothing here.)
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E\big[\textstyle\sum_t(R-b)\,\nabla\log\pi(y_t)\big]&&\text{REINFORCE with a baseline (02, 03)}\\
@@ -166,18 +178,22 @@ pictures.pushes({"the same for all": same[0].mean(0),
 # &\approx\mathbb E\big[\textstyle\sum_t(\hat V_{t+1}-\hat V_t)\,\nabla\log\pi(y_t)\big]&&\textbf{a choice: believe a network's guess}
 # \end{aligned}$$
 #
-# A policy and a learned critic side by side are called **actor-critic**. The last line is where it can go wrong.
+# A policy and a learned critic side by side are called **actor-critic**. The last line is where it
+# can go wrong.
 #
 # <details><summary>One level deeper: why the third line is allowed</summary>
 #
-# Group the answers by their beginning up to and with $y_t$. Within a group $V_t$ and $\nabla\log\pi(y_t)$ are fixed; only $R$ varies, and its mean is $Q_t$ by definition. The
-# mean of the means is the mean. What is lost is only noise: the variance of $R$ within the groups. That is why the bars of the wording vanish: for them $Q_t=V_t$.
+# Group the answers by their beginning up to and with $y_t$. Within a group $V_t$ and
+# $\nabla\log\pi(y_t)$ are fixed; only $R$ varies, and its mean is $Q_t$ by definition. The mean of
+# the means is the mean. What is lost is only noise: the variance of $R$ within the groups. That is
+# why the bars of the wording vanish: for them $Q_t=V_t$.
 # </details>
 #
 # ## A critic that errs
 #
-# From token 61 to 140 let the critic have the two plans the wrong way round: 0.4 after the good one, 0.6 after the bad one. Before and after it knows the truth.
-# Each $\hat V_t$ stands in two surprises, with a plus in $\delta_{t-1}$ and with a minus in $\delta_t$.
+# From token 61 to 140 let the critic have the two plans the wrong way round: 0.4 after the good
+# one, 0.6 after the bad one. Before and after it knows the truth. Each $\hat V_t$ stands in two
+# surprises, with a plus in $\delta_{t-1}$ and with a minus in $\delta_t$.
 
 # %%
 predict("critic.3", "The mean gradient over all possible answers. Where "
@@ -215,22 +231,27 @@ reveal("critic.3", "at the plan only",
                                "Subtracted, it is a baseline."))
 
 # %% [markdown]
-# **An error in what you subtract changes the noise. An error in what you believe changes the direction.** So believe later: wait a few tokens, let the answer show
-# more, and ask the critic then.
+# **An error in what you subtract changes the noise. An error in what you believe changes the
+# direction.** So believe later: wait a few tokens, let the answer show more, and ask the critic
+# then.
 #
 # <details><summary>One level deeper: the wrong value was even the quieter baseline</summary>
 #
-# The true value is not the baseline with the least noise. That one weighs each outcome with the square of its score (03). After a good plan the sum is right nine times in
-# ten, so the rare wrong one has the large score, and a baseline nearer to *its* reward, 0, is quieter: 0.4 beats 0.9. Nobody aims at that; a value is wanted to be believed.
+# The true value is not the baseline with the least noise. That one weighs each outcome with the
+# square of its score (03). After a good plan the sum is right nine times in ten, so the rare wrong
+# one has the large score, and a baseline nearer to *its* reward, 0, is quieter: 0.4 beats 0.9.
+# Nobody aims at that; a value is wanted to be believed.
 # </details>
 #
 # ## How long to wait
 #
-# Wait $n$ tokens, then ask. The values in between cancel, which is called telescoping (our rewards are 0 until the end):
+# Wait $n$ tokens, then ask. The values in between cancel, which is called telescoping (our rewards
+# are 0 until the end):
 #
 # $$A^{(n)}_t=r_t+\dots+r_{t+n-1}+\hat V_{t+n}-\hat V_t=\delta_t+\delta_{t+1}+\dots+\delta_{t+n-1}$$
 #
-# $n=1$ is the surprise. Past the end it is $R-\hat V_t$: no belief left. Which $n$? **Generalised advantage estimation** takes all of them.
+# $n=1$ is the surprise. Past the end it is $R-\hat V_t$: no belief left. Which $n$? **Generalised
+# advantage estimation** takes all of them.
 #
 # $$\begin{aligned}
 # A_t&=(1-\lambda)\big[A^{(1)}_t+\lambda A^{(2)}_t+\lambda^2A^{(3)}_t+\dots\big]&&\textbf{a choice: each longer wait counts }\lambda\textbf{ times as much}\\
@@ -239,14 +260,17 @@ reveal("critic.3", "at the plan only",
 # &=\delta_t+\lambda A_{t+1}&&\text{from the second term on it is }\lambda A_{t+1}
 # \end{aligned}$$
 #
-# The weights $(1-\lambda)\lambda^{n-1}$ sum to 1. With a discount $\gamma$ per token, $\delta_t=r_t+\gamma\hat V_{t+1}-\hat V_t$. The choice in the first line stays;
-# in the third and fourth $\lambda$ becomes $\gamma\lambda$. For language models $\gamma$ is usually 1.
+# The weights $(1-\lambda)\lambda^{n-1}$ sum to 1. With a discount $\gamma$ per token,
+# $\delta_t=r_t+\gamma\hat V_{t+1}-\hat V_t$. The choice in the first line stays; in the third and
+# fourth $\lambda$ becomes $\gamma\lambda$. For language models $\gamma$ is usually 1.
 #
 # <details><summary>One level deeper: the answer ends, the series does not</summary>
 #
-# Let $m$ tokens be left, $y_t$ included. Behind the end all values are 0, so all surprises are 0, and every wait of $m$ or more gives the same $R-V_t$. Their weights
-# $(1-\lambda)(\lambda^{m-1}+\lambda^m+\dots)$ sum to $\lambda^{m-1}$. So the last surprise counts $\lambda^{m-1}$, as in the third line. At λ = 1 the factor $1-\lambda$
-# is 0 and the series infinite: read the third line instead.
+# Let $m$ tokens be left, $y_t$ included. Behind the end all values are 0, so all surprises are 0,
+# and every wait of $m$ or more gives the same $R-V_t$. Their weights
+# $(1-\lambda)(\lambda^{m-1}+\lambda^m+\dots)$ sum to $\lambda^{m-1}$. So the last surprise counts
+# $\lambda^{m-1}$, as in the third line. At λ = 1 the factor $1-\lambda$ is 0 and the series
+# infinite: read the third line instead.
 # </details>
 
 # %%
@@ -266,7 +290,8 @@ pictures.weights((0.0, 0.95, 1.0), caption=(
     "What a surprise l tokens later counts for this token."))
 
 # %% [markdown]
-# By hand, for λ = 0.95: $A_3=1-0.7=0.3$, then $0.2+0.95\cdot0.3=0.485$, then $0.3+0.95\cdot0.485=0.7608$. At λ = 1 each is $1-V_t$.
+# By hand, for λ = 0.95: $A_3=1-0.7=0.3$, then $0.2+0.95\cdot0.3=0.485$, then
+# $0.3+0.95\cdot0.485=0.7608$. At λ = 1 each is $1-V_t$.
 #
 # Back to the critic that errs. How much waiting does the right sign need?
 
@@ -280,15 +305,18 @@ task("critic.t1", wrong_critic.wrong_critic_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. From 0.23 on; exactly, from 2/9. The critic's lead for the good plan is 0.4 − 0.6 = −0.2, the true one 0.9 − 0.2 = 0.7. The correction comes one token later
-#    and counts λ: the gradient is proportional to (1 − λ)(−0.2) + λ · 0.7, which is 0 at λ = 2/9.
-# 2. 30 tokens. A correction that comes $d$ tokens later has faded to $\lambda^d$, and $0.95^{30}$ is the first below 2/9. λ counts *tokens*: 0.95 is long against
-#    an error of one token and short against a wrong idea that lasts a paragraph.
+# 1. From 0.23 on; exactly, from 2/9. The critic's lead for the good plan is 0.4 − 0.6 = −0.2, the
+#    true one 0.9 − 0.2 = 0.7. The correction comes one token later and counts λ: the gradient is
+#    proportional to (1 − λ)(−0.2) + λ · 0.7, which is 0 at λ = 2/9.
+# 2. 30 tokens. A correction that comes $d$ tokens later has faded to $\lambda^d$, and $0.95^{30}$
+#    is the first below 2/9. λ counts *tokens*: 0.95 is long against an error of one token and short
+#    against a wrong idea that lasts a paragraph.
 # </details>
 #
 # ## What a long answer does to λ
 #
-# The same fading hits the reward itself. A critic at the start of training says 0 everywhere. Take a right answer: the reward is 1, at token 199.
+# The same fading hits the reward itself. A critic at the start of training says 0 everywhere. Take
+# a right answer: the reward is 1, at token 199.
 
 # %%
 predict("critic.4", "V = 0 everywhere, γ = 1, λ = 0.95. What advantage "
@@ -315,7 +343,8 @@ reveal("critic.4", "less than 0.001",
            "that knows carries it.")))
 
 # %% [markdown]
-# So a small λ needs a critic that is already good. And a large one? Our eight answers again, with the critic that knows:
+# So a small λ needs a critic that is already good. And a large one? Our eight answers again, with
+# the critic that knows:
 
 # %%
 pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V, R8[0], lam)).mean(0)
@@ -324,14 +353,17 @@ pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V, R8[0], lam)).mean(0)
     "are credited with what they could not know: noise comes back."))
 
 # %% [markdown]
-# That is the trade. **λ = 0 believes the critic one token later, errors in full. λ = 1 believes only the reward, with the noise of all that comes later.**
+# That is the trade. **λ = 0 believes the critic one token later, errors in full. λ = 1 believes
+# only the reward, with the noise of all that comes later.**
 #
 # ## Does it help?
 #
-# First: what should the critic aim at? At $A_t+V_t$. At λ = 1 that is $R$; at λ = 0 it is $V_{t+1}$, the critic's own next guess. The target is held fixed, otherwise
-# the critic would chase itself.
+# First: what should the critic aim at? At $A_t+V_t$. At λ = 1 that is $R$; at λ = 0 it is
+# $V_{t+1}$, the critic's own next guess. The target is held fixed, otherwise the critic would chase
+# itself.
 #
-# Now train both at once. All 201 choices of the toy share eight weights, so noise anywhere disturbs the plan. The critic is a table, 0 in all five states at first.
+# Now train both at once. All 201 choices of the toy share eight weights, so noise anywhere disturbs
+# the plan. The critic is a table, 0 in all five states at first.
 #
 #     20 times:
 #         write 8 answers
@@ -430,15 +462,19 @@ reveal("critic.5", "more sweeps of the critic over the same answers",
            "standard errors. Sweeps or λ: either carries the news back.")))
 
 # %% [markdown]
-# So this is no ranking of λ. A larger λ spreads the reward over many tokens in one sweep, and that is worth most where the critic is fitted in few steps, as in PPO.
-# λ = 1 needs no belief and pays with noise: it loses a few seeds for good, as does the rule without a critic.
+# So this is no ranking of λ. A larger λ spreads the reward over many tokens in one sweep, and that
+# is worth most where the critic is fitted in few steps, as in PPO. λ = 1 needs no belief and pays
+# with noise: it loses a few seeds for good, as does the rule without a critic.
 #
-# A warning about the toy: its critic is a table of five numbers. A real one is handed tokens and has to find out what a good plan looks like.
+# A warning about the toy: its critic is a table of five numbers. A real one is handed tokens and
+# has to find out what a good plan looks like.
 #
 # ## The price
 #
-# So the critic is usually a second network as large as the policy, with a linear layer on top that gives one number per token. And RLHF brings two more: the
-# **reference** of 05 and a **reward model**. Say all four have the same size. Weights are kept in bf16; training is by Adam, in mixed precision.
+# So the critic is usually a second network as large as the policy, with a linear layer on top that
+# gives one number per token. And RLHF brings two more: the **reference** of 05 and a **reward
+# model**. Say all four have the same size. Weights are kept in bf16; training is by Adam, in mixed
+# precision.
 
 # %%
 predict("critic.6", "How many times the memory of training the policy "
@@ -508,11 +544,14 @@ token_grid.token_grid(batch, grids, caption=(
     "answer is pushed down, and one of a wrong answer up."))
 
 # %% [markdown]
-# Answer 1 is right, yet at its token 2 the critic fell from 0.9 to 0.3, and λ = 0 pushes that token down. At λ = 0.95 the good end outweighs it. At λ = 1 the
-# advantage is $R-V_t$: then no token of a right answer has $A\lt0$, whatever a critic between 0 and 1 says. A 0 has two causes. At λ = 0, token 1 of answer 1 is
-# clipped (its ratio is 6); token 3 of answer 3 brought no surprise (0.4 before, 0.4 after).
+# Answer 1 is right, yet at its token 2 the critic fell from 0.9 to 0.3, and λ = 0 pushes that token
+# down. At λ = 0.95 the good end outweighs it. At λ = 1 the advantage is $R-V_t$: then no token of a
+# right answer has $A\lt0$, whatever a critic between 0 and 1 says. A 0 has two causes. At λ = 0,
+# token 1 of answer 1 is clipped (its ratio is 6); token 3 of answer 3 brought no surprise (0.4
+# before, 0.4 after).
 #
-# The critic is trained on the same batch, on a squared error to $A_t+V_t$, computed once. The whole loss:
+# The critic is trained on the same batch, on a squared error to $A_t+V_t$, computed once. The whole
+# loss:
 
 # %%
 A = advantages(r, said, mask)
@@ -529,20 +568,28 @@ print(f"policy {policy:.4f}, critic {critic:.4f}, loss {whole:.4f}, "
 assert torch.allclose(whole, ours, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# Log the critic's **explained variance**, $1-\mathrm{Var}(R-V)/\mathrm{Var}(R)$: 1 is perfect, 0 is no better than a constant, below 0 worse. TRL's PPO has λ = 0.95
-# by default, verl and OpenRLHF have 1.
+# Log the critic's **explained variance**, $1-\mathrm{Var}(R-V)/\mathrm{Var}(R)$: 1 is perfect, 0 is
+# no better than a constant, below 0 worse. TRL's PPO has λ = 0.95 by default, verl and OpenRLHF
+# have 1.
 #
 # <details><summary>One level deeper: eight details they may ask for</summary>
 #
-# * Many codes clip the value as PPO clips the ratio: the larger of two squared errors, one with $V$ kept within 0.2 of its old self (statements page).
-# * Whitening makes the advantages of a batch mean 0 and standard deviation 1. It comes after the targets are computed (exercise 3).
-# * VAPO ([arXiv 2504.05118](https://arxiv.org/abs/2504.05118)) uses two λ: 1 for the critic's target, so that the reward reaches it undimmed, and a smaller one for
-#   the policy.
-# * If actor and critic share a network and only the head differs, memory is saved and the two losses pull on the same weights: hence the 0.1.
-# * The start: the critic often begins as a copy of the reward model or of the policy, and is trained alone for a while (warm-up) before the policy moves.
-# * An answer cut at the maximal length has not ended. V after it is 0 if the cut counts as failure; else one bootstraps: the critic's own guess stands for the rest.
-# * γ below 1 is a second bias: even with the true critic the gradient is that of a discounted reward.
-# * A KL in the reward (05) is a reward on every token. The critic then also predicts the KL to come.
+# * Many codes clip the value as PPO clips the ratio: the larger of two squared errors, one with $V$
+#   kept within 0.2 of its old self (statements page).
+# * Whitening makes the advantages of a batch mean 0 and standard deviation 1. It comes after the
+#   targets are computed (exercise 3).
+# * VAPO ([arXiv 2504.05118](https://arxiv.org/abs/2504.05118)) uses two λ: 1 for the critic's
+#   target, so that the reward reaches it undimmed, and a smaller one for the policy.
+# * If actor and critic share a network and only the head differs, memory is saved and the two
+#   losses pull on the same weights: hence the 0.1.
+# * The start: the critic often begins as a copy of the reward model or of the policy, and is
+#   trained alone for a while (warm-up) before the policy moves.
+# * An answer cut at the maximal length has not ended. V after it is 0 if the cut counts as failure;
+#   else one bootstraps: the critic's own guess stands for the rest.
+# * γ below 1 is a second bias: even with the true critic the gradient is that of a discounted
+#   reward.
+# * A KL in the reward (05) is a reward on every token. The critic then also predicts the KL to
+#   come.
 # </details>
 #
 # ## Say it in 60 seconds
@@ -563,8 +610,9 @@ score(*(f"critic.{k}" for k in range(1, 7)))
 # %% [markdown]
 # ## Exercises
 #
-# **1 Implement** · 8 minutes. GAE for one answer without a loop over its tokens: the third line of the derivation, all t at once. `rewards` and `values` have shape (T,),
-# any token may carry a reward, and the value after the last one is 0.
+# **1 Implement** · 8 minutes. GAE for one answer without a loop over its tokens: the third line of
+# the derivation, all t at once. `rewards` and `values` have shape (T,), any token may carry a
+# reward, and the value after the last one is 0.
 #
 # <details><summary>hint</summary>A (T, T) matrix whose entry (t, k) is what the surprise at k counts for t. Zero where k is before t; mind 0 to a negative power.</details>
 
@@ -575,8 +623,9 @@ def my_gae(rewards, values, gamma, lam):
 check.gae(my_gae)
 
 # %% [markdown]
-# **2 Derive** · 8 minutes. The critic gives the better of two tokens a lead of `claimed` < 0; its true lead is `true` > 0. The error lasts for `lasts` tokens, then
-# it is corrected. γ = 1. At which λ does the mean gradient change its sign?
+# **2 Derive** · 8 minutes. The critic gives the better of two tokens a lead of `claimed` < 0; its
+# true lead is `true` > 0. The error lasts for `lasts` tokens, then it is corrected. γ = 1. At which
+# λ does the mean gradient change its sign?
 #
 # <details><summary>hint</summary>The surprise now is the claimed lead. The correction, true minus claimed, comes `lasts` tokens later. What does GAE multiply it by?</details>
 
@@ -610,27 +659,33 @@ check.silent_bug_critic(my_test)
 #
 # <details><summary><b>Derive GAE. Which line is a choice?</b></summary>
 #
-# It is the geometric mean over all waiting times of the n-step advantage, written as a sum of surprises. Waiting n tokens telescopes to n surprises. Weights (1 − λ)λ^(n−1)
-# are the choice. Collect by δ, sum the geometric series: Σ(γλ)^l δ, which is δ + γλ times the next advantage.
+# It is the geometric mean over all waiting times of the n-step advantage, written as a sum of
+# surprises. Waiting n tokens telescopes to n surprises. Weights (1 − λ)λ^(n−1) are the choice.
+# Collect by δ, sum the geometric series: Σ(γλ)^l δ, which is δ + γλ times the next advantage.
 # </details>
 # <details><summary><b>What does λ trade?</b></summary>
 #
-# Belief in the critic against noise. At 0 the critic's errors enter in full and can turn the sign; at 1 there is no bias for any critic, and all later noise. λ counts
-# tokens: 0.95 halves every 13.5, so long answers with a young critic need a λ near 1.
+# Belief in the critic against noise. At 0 the critic's errors enter in full and can turn the sign;
+# at 1 there is no bias for any critic, and all later noise. λ counts tokens: 0.95 halves every
+# 13.5, so long answers with a young critic need a λ near 1.
 # </details>
 # <details><summary><b>A critic is wrong at one state. Which gradients are biased?</b></summary>
 #
-# That of the token that leads into the state. For the token drawn in it, the value is a baseline and changes no mean.
+# That of the token that leads into the state. For the token drawn in it, the value is a baseline
+# and changes no mean.
 # </details>
 # <details><summary><b>Which models are in memory, and what do they cost?</b></summary>
 #
-# Policy and critic trained, 16 bytes a parameter each; reference and reward model frozen, 2 each. 36 bytes, 252 GB at 7 billion, without activations. The old policy is
-# one number per token. A program as grader, no KL, and a group as baseline drop three of the four.
+# Policy and critic trained, 16 bytes a parameter each; reference and reward model frozen, 2 each.
+# 36 bytes, 252 GB at 7 billion, without activations. The old policy is one number per token. A
+# program as grader, no KL, and a group as baseline drop three of the four.
 # </details>
 # <details><summary><b>Why do most RL recipes for language models drop the critic?</b></summary>
 #
-# It costs a second model and has to be right before it helps. With one reward at the end and many answers to the same prompt, the group's mean is a critic for free: one
-# number per prompt, with no way to be fooled by a state.
+# It costs a second model and has to be right before it helps. With one reward at the end and many
+# answers to the same prompt, the group's mean is a critic for free: one number per prompt, with no
+# way to be fooled by a state.
 # </details>
 #
-# The [statements page](statements/07_critic.ipynb) decides twelve sentences one hears about this. **Next: 08.** What if the group is the critic?
+# The [statements page](statements/07_critic.ipynb) decides twelve sentences one hears about this.
+# **Next: 08.** What if the group is the critic?

@@ -9,11 +9,12 @@
 # %% [markdown]
 # # 08 · GRPO: what if the group is the baseline?
 #
-# **After this page** you can replace the critic by a group of answers, write GRPO's whole loss from memory, and say
-# which of its pieces are derived and which are choices.
+# **After this page** you can replace the critic by a group of answers, write GRPO's whole loss from
+# memory, and say which of its pieces are derived and which are choices.
 #
-# 28 minutes, exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) · DeepSeekMath, Shao et al. 2024,
-# [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); leave-one-out: Ahmadian et al. 2024, [arXiv 2402.14740](https://arxiv.org/abs/2402.14740)
+# 28 minutes, exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) ·
+# DeepSeekMath, Shao et al. 2024, [arXiv 2402.03300](https://arxiv.org/abs/2402.03300);
+# leave-one-out: Ahmadian et al. 2024, [arXiv 2402.14740](https://arxiv.org/abs/2402.14740)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -72,7 +73,8 @@ def train(rule, rate, low=0.0, n=200, G=4, steps=40):
 # %% [markdown]
 # ## Ask the prompt, not a critic
 #
-# PPO asks a critic what to expect of a prompt. GRPO writes $G$ answers to it and takes the mean of their rewards: $A_i=R_i-\bar R$.
+# PPO asks a critic what to expect of a prompt. GRPO writes $G$ answers to it and takes the mean of
+# their rewards: $A_i=R_i-\bar R$.
 
 # %%
 pipeline.pipeline("answers", "advantages", caption=(
@@ -80,8 +82,9 @@ pipeline.pipeline("answers", "advantages", caption=(
     "The critic of page 07 is gone."))
 
 # %% [markdown]
-# Why so many answers? Perhaps no baseline will do, or one number for all prompts. A toy: sixteen prompts, from hard to easy, twenty possible answers each. A step is
-# 64 answers, four to every prompt; training is 40 steps. Right earns 1, wrong 0, and the advantage is just the reward:
+# Why so many answers? Perhaps no baseline will do, or one number for all prompts. A toy: sixteen
+# prompts, from hard to easy, twenty possible answers each. A step is 64 answers, four to every
+# prompt; training is 40 steps. Right earns 1, wrong 0, and the advantage is just the reward:
 
 # %%
 def no_baseline(R):
@@ -116,8 +119,9 @@ reveal("grpo.1", "about 0.8",
            "bars: two standard errors.")))
 
 # %% [markdown]
-# Two candidates ignore such a constant and cost nothing extra, the answers are there: the mean of the whole batch, 64 rewards, and the mean of the prompt's own group, 4 rewards. Rewards 1
-# and 2 again:
+# Two candidates ignore such a constant and cost nothing extra, the answers are there: the mean of
+# the whole batch, 64 rewards, and the mean of the prompt's own group, 4 rewards. Rewards 1 and 2
+# again:
 
 # %%
 def batch_mean(R):
@@ -135,8 +139,9 @@ for name, rule in (("mean of the batch", batch_mean),
 pictures.prompt_by_prompt(before, ends)
 
 # %% [markdown]
-# In this world four rewards of the prompt itself beat sixty-four of all prompts, because of one prompt of sixteen. Now put a fixed number $b$ in the place of the mean, rewards 0 and 1, rate 16, and look at the hardest
-# prompt alone. At the start one answer in 25 to it is right.
+# In this world four rewards of the prompt itself beat sixty-four of all prompts, because of one
+# prompt of sixteen. Now put a fixed number $b$ in the place of the mean, rewards 0 and 1, rate 16,
+# and look at the hardest prompt alone. At the start one answer in 25 to it is right.
 
 # %%
 predict("grpo.2", "Which b fail this prompt?",
@@ -162,14 +167,15 @@ reveal("grpo.2", "both kinds",
        "do not know does not.")
 
 # %% [markdown]
-# **Do not ask "was it good?" but "was it good for this prompt?"** A critic learns what the prompt usually earns. The group measures it: $G$ answers, no
-# second network.
+# **Do not ask "was it good?" but "was it good for this prompt?"** A critic learns what the prompt
+# usually earns. The group measures it: $G$ answers, no second network.
 
 # %% [markdown]
 # ## Is that allowed?
 #
-# The recall said: the baseline must not depend on the answer. The group's mean contains the answer's own reward. Take the smallest case. Three possible answers,
-# groups of two, $A_i=R_i-\bar R$.
+# The recall said: the baseline must not depend on the answer. The group's mean contains the
+# answer's own reward. Take the smallest case. Three possible answers, groups of two,
+# $A_i=R_i-\bar R$.
 
 # %%
 predict("grpo.3", "The expected gradient with the group's mean, G = 2, "
@@ -211,7 +217,8 @@ reveal("grpo.3", "the same direction, half as long",
 # %% [markdown]
 # ## Derive it
 #
-# Answers $y_1,\dots,y_G$ to one prompt are drawn independently. $R_i$ is the reward of $y_i$, $\bar R$ the mean of all $G$.
+# Answers $y_1,\dots,y_G$ to one prompt are drawn independently. $R_i$ is the reward of $y_i$,
+# $\bar R$ the mean of all $G$.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E\big[R_i\,\nabla\log\pi(y_i)\big]&&\text{log-derivative (02)}\\
@@ -223,7 +230,8 @@ reveal("grpo.3", "the same direction, half as long",
 # &\;\to\;\mathbb E\Big[\tfrac1G\textstyle\sum_i\dfrac{R_i-\bar R}{s}\,\nabla\log\pi(y_i)\Big]&&\textbf{a choice: divide by the group's std } s
 # \end{aligned}$$
 #
-# The third line has a name, **RLOO**, leave one out. The last is not the gradient of $J$. It is GRPO's choice:
+# The third line has a name, **RLOO**, leave one out. The last is not the gradient of $J$. It is
+# GRPO's choice:
 #
 # $$A_i=\frac{R_i-\bar R}{s},\qquad s=\sqrt{\tfrac1G\textstyle\sum_j(R_j-\bar R)^2}$$
 #
@@ -231,7 +239,8 @@ reveal("grpo.3", "the same direction, half as long",
 #
 # ## What does dividing do?
 #
-# Sixteen answers. In one group eight are right. There every advantage is $\pm1$. In another a single one is right.
+# Sixteen answers. In one group eight are right. There every advantage is $\pm1$. In another a
+# single one is right.
 
 # %%
 predict("grpo.4", "What advantage does the single right answer get?",
@@ -265,11 +274,13 @@ task("grpo.t1", one_group.one_group_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. Eleven answers, one right. With eight no setting reaches 3; exercise 1 asks why.
-# 2. Less than 4 in 13 right (1 of 4 will do), paid 0.10 or less. The mean alone shrinks with the pay, the z-score does not notice. A difference of 0.05 in a
-#    reward model is shouted as loudly as right against wrong. Page 09 follows that up.
+# 2. Less than 4 in 13 right (1 of 4 will do), paid 0.10 or less. The mean alone shrinks with the
+#    pay, the z-score does not notice. A difference of 0.05 in a reward model is shouted as loudly
+#    as right against wrong. Page 09 follows that up.
 # </details>
 #
-# Inside one group the std is a common factor: the direction stays. A batch has many groups, and each has its own. Then the direction changes:
+# Inside one group the std is a common factor: the direction stays. A batch has many groups, and
+# each has its own. Then the direction changes:
 
 # %%
 two = [torch.tensor([1.0] * k + [0.0] * (16 - k)) for k in (8, 1)]
@@ -281,15 +292,16 @@ pictures.two_prompts({
 # %% [markdown]
 # ## Groups that say nothing
 #
-# All right or all wrong: every reward equals the mean, every advantage is 0. Such a group is **silent**. It cost $G$ answers and teaches nothing. With a
-# chance $p$ to be right the share that teaches is $1-p^G-(1-p)^G$:
+# All right or all wrong: every reward equals the mean, every advantage is 0. Such a group is
+# **silent**. It cost $G$ answers and teaches nothing. With a chance $p$ to be right the share that
+# teaches is $1-p^G-(1-p)^G$:
 
 # %%
 pictures.mixed_groups()
 
 # %% [markdown]
-# So hard prompts seem to call for large groups. Take a prompt that is answered right once in fifty, and 128 answers to spend. Count the right answers whose
-# advantage is above 0, however large it is.
+# So hard prompts seem to call for large groups. Take a prompt that is answered right once in fifty,
+# and 128 answers to spend. Count the right answers whose advantage is above 0, however large it is.
 
 # %%
 predict("grpo.5", "16 groups of 8, or 2 groups of 64: which pushes more "
@@ -333,14 +345,15 @@ task("grpo.t2", mixed_groups.mixed_groups_explorer(),
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# G = 8 at 0.95, for example. On an easy prompt the right answers have nothing to be compared with. In a long run prompts become easy, and more and more of the
-# batch falls silent. Page 11 (DAPO) throws such groups away and draws again.
+# G = 8 at 0.95, for example. On an easy prompt the right answers have nothing to be compared with.
+# In a long run prompts become easy, and more and more of the batch falls silent. Page 11 (DAPO)
+# throws such groups away and draws again.
 # </details>
 #
 # ## Which G? And does dividing help?
 #
-# Train it. 64 answers a step as before: 16 prompts with 4 answers each, or 8 with 8, or 4 with 16, or 2 with 32. The grader errs one time in five, so that too
-# large a rate hurts.
+# Train it. 64 answers a step as before: 16 prompts with 4 answers each, or 8 with 8, or 4 with 16,
+# or 2 with 32. The grader errs one time in five, so that too large a rate hurts.
 
 # %%
 def careless(rule):
@@ -367,14 +380,16 @@ pictures.rate_sweep(many, trained, before.mean().item(), (
     "the rate at which it is reached. 200 seeds."))
 
 # %% [markdown]
-# Each at its own best rate, all eight end within 0.01 of each other (after +-: one standard error). With the mean alone twice the group wants twice the rate; a prompt
-# then comes up half as often. The std wants a smaller one: all it buys here is a larger step. In this toy prompts share nothing, so it does not tell which $G$ is best for a
-# network. It tells that a comparison at one rate compares rates.
+# Each at its own best rate, all eight end within 0.01 of each other (after +-: one standard error).
+# With the mean alone twice the group wants twice the rate; a prompt then comes up half as often.
+# The std wants a smaller one: all it buys here is a larger step. In this toy prompts share nothing,
+# so it does not tell which $G$ is best for a network. It tells that a comparison at one rate
+# compares rates.
 #
 # ## Sixteen tokens
 #
-# The running group: rewards 1, 1, 0, 0, and the batch has been used for some steps (06). Three steps to GRPO, one change each, and the push before anything is
-# averaged:
+# The running group: rewards 1, 1, 0, 0, and the batch has been used for some steps (06). Three
+# steps to GRPO, one change each, and the push before anything is averaged:
 
 # %%
 batch = running_group()
@@ -398,12 +413,15 @@ token_grid.token_grid(batch, {
     "has already moved far enough."))
 
 # %% [markdown]
-# All tokens of an answer have one advantage: that is what giving up the critic costs. (The paper's other form, process supervision, grades the steps inside an
-# answer; a token's advantage is then the sum of the group-normalised rewards of the steps from there on. "GRPO" alone means the one here, outcome supervision.)
+# All tokens of an answer have one advantage: that is what giving up the critic costs. (The paper's
+# other form, process supervision, grades the steps inside an answer; a token's advantage is then
+# the sum of the group-normalised rewards of the steps from there on. "GRPO" alone means the one
+# here, outcome supervision.)
 #
 # ## The whole loss
 #
-# PPO's clip and min (06), $k_3$ to the reference per token (05), each answer averaged over its own $T_i$ tokens, then a mean over answers:
+# PPO's clip and min (06), $k_3$ to the reference per token (05), each answer averaged over its own
+# $T_i$ tokens, then a mean over answers:
 #
 # $$L=-\frac1G\sum_i\frac1{T_i}\sum_t\Big[\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)-\beta\,k_{3,i,t}\Big]$$
 #
@@ -433,14 +451,18 @@ print(f"mine {mine:.6f}, rlnb's {theirs:.6f}")
 assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# Where the inputs come from: `ref_logp` is one forward pass of a frozen copy, `R` is the grader's. `old_logp` is a trap. The sampler (vLLM) has
-# log-probs too, but from other kernels, and they differ a little from the trainer's at the same weights. Take the trainer's, from a forward pass before the first
-# step; with one step per batch that is `logp.detach()`, which is what TRL uses. The gap to the sampler remains, and is a weight of its own (04).
+# Where the inputs come from: `ref_logp` is one forward pass of a frozen copy, `R` is the grader's.
+# `old_logp` is a trap. The sampler (vLLM) has log-probs too, but from other kernels, and they
+# differ a little from the trainer's at the same weights. Take the trainer's, from a forward pass
+# before the first step; with one step per batch that is `logp.detach()`, which is what TRL uses.
+# The gap to the sampler remains, and is a weight of its own (04).
 #
-# Why is the KL here and not in the reward, as in 05? In the reward it would pass through the group's mean and std and end as one number per answer. In the
-# loss every token keeps its own pull, also those that the clip silences.
+# Why is the KL here and not in the reward, as in 05? In the reward it would pass through the
+# group's mean and std and end as one number per answer. In the loss every token keeps its own pull,
+# also those that the clip silences.
 #
-# Start training. The batch is fresh, all ratios are 1, $\beta=0$. You look at the first line of the log.
+# Start training. The batch is fresh, all ratios are 1, $\beta=0$. You look at the first line of the
+# log.
 
 # %%
 predict("grpo.6", "The running group: value of the loss, and its gradient?",
@@ -466,13 +488,18 @@ reveal("grpo.6", "0, and the gradient is not 0",
 # %% [markdown]
 # <details><summary>One level deeper: which std, which libraries</summary>
 #
-# * The paper says "std". TRL and verl take Bessel's, over $G-1$: all advantages are smaller by $\sqrt{(G-1)/G}$, one constant. TRL adds 1e-4 to it, verl 1e-6.
-# * TRL calls the divisions `scale_rewards="group"` and `loss_type="grpo"`, verl `norm_adv_by_std_in_grpo` and `seq-mean-token-mean`. TRL's default for the latter is
-#   no longer "grpo" (page 10 and 11), and its $\beta$ is 0.
+# * The paper says "std". TRL and verl take Bessel's, over $G-1$: all advantages are smaller by
+#   $\sqrt{(G-1)/G}$, one constant. TRL adds 1e-4 to it, verl 1e-6.
+# * TRL calls the divisions `scale_rewards="group"` and `loss_type="grpo"`, verl
+#   `norm_adv_by_std_in_grpo` and `seq-mean-token-mean`. TRL's default for the latter is no longer
+#   "grpo" (page 10 and 11), and its $\beta$ is 0.
 # * TRL uses a batch for one optimizer step by default: all ratios are 1 and the clip never acts.
-# * Never leave one out in the std as well: of 1, 0, 0, 0 the others have std 0, and the advantage is one over the small number.
-# * DeepSeekMath itself: $G=64$, learning rate 1e-6, $\beta$ = 0.04, one update per batch ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2).
-# * What the missing critic saves in memory, byte by byte, is counted on the [statements page](statements/08_grpo.ipynb).
+# * Never leave one out in the std as well: of 1, 0, 0, 0 the others have std 0, and the advantage
+#   is one over the small number.
+# * DeepSeekMath itself: $G=64$, learning rate 1e-6, $\beta$ = 0.04, one update per batch
+#   ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2).
+# * What the missing critic saves in memory, byte by byte, is counted on the
+#   [statements page](statements/08_grpo.ipynb).
 # </details>
 #
 # ## Say it in 60 seconds
@@ -495,7 +522,8 @@ score("grpo.1", "grpo.2", "grpo.3", "grpo.4", "grpo.5", "grpo.6")
 # %% [markdown]
 # ## Exercises
 #
-# **1 Derive** · 10 minutes. Any rewards, not only 0 and 1. How large can an advantage be in a group of $G$? Return the bound for a tensor of sizes.
+# **1 Derive** · 10 minutes. Any rewards, not only 0 and 1. How large can an advantage be in a group
+# of $G$? Return the bound for a tensor of sizes.
 #
 # <details><summary>hint</summary>Call yours x. The others sum to −x, and all squares together are G. When is their share of the squares smallest?</details>
 
@@ -506,7 +534,8 @@ def my_bound(size):
 check.largest_advantage(my_bound)
 
 # %% [markdown]
-# **2 Implement** · 6 minutes. Many prompts at once: rewards come flat, `num_generations` rows to a prompt, one prompt after the other. Return flat z-scores.
+# **2 Implement** · 6 minutes. Many prompts at once: rewards come flat, `num_generations` rows to a
+# prompt, one prompt after the other. Return flat z-scores.
 #
 # <details><summary>hint</summary>One prompt a line. What does torch.std divide by when you say nothing?</details>
 
@@ -517,7 +546,8 @@ def my_group_advantages(rewards, num_generations):
 check.group_advantages(my_group_advantages)
 
 # %% [markdown]
-# **3 Find the silent bug** · 8 minutes. It passes its test on the running group, and the advantages of the whole batch sum to zero:
+# **3 Find the silent bug** · 8 minutes. It passes its test on the running group, and the advantages
+# of the whole batch sum to zero:
 
 # %%
 print(check.silent_bug_grpo.source)
@@ -534,8 +564,9 @@ def my_test(advantages):
 check.silent_bug_grpo(my_test)
 
 # %% [markdown]
-# **4 Make it survive** · 12 minutes. The loss above dies in a real batch: several prompts, a row without a single token, and padding that holds NaN or infinity. A
-# NaN under the mask must reach neither the value nor the gradient.
+# **4 Make it survive** · 12 minutes. The loss above dies in a real batch: several prompts, a row
+# without a single token, and padding that holds NaN or infinity. A NaN under the mask must reach
+# neither the value nor the gradient.
 #
 # <details><summary>hint</summary>A where after exp is too late for the gradient. What can you replace before?</details>
 
@@ -553,48 +584,61 @@ check.grpo_loss(my_grpo_loss)
 #
 # <details><summary><b>How does GRPO drop the critic, and what does it cost?</b></summary>
 #
-# It uses the mean reward of G answers to the same prompt as the baseline. That saves a second trained network. It costs G answers per prompt, gives one
-# advantage to all tokens of an answer, needs a prompt that can be asked G times, and learns nothing from groups that are all right or all wrong.
+# It uses the mean reward of G answers to the same prompt as the baseline. That saves a second
+# trained network. It costs G answers per prompt, gives one advantage to all tokens of an answer,
+# needs a prompt that can be asked G times, and learns nothing from groups that are all right or all
+# wrong.
 # </details>
 # <details><summary><b>The group's mean contains your own reward. Is the gradient biased?</b></summary>
 #
-# Only in length. R minus the mean is (G − 1)/G times R minus the mean of the others, and the others are a legal baseline. So the direction is exact, and a
-# learning rate absorbs the factor. Dividing by the std is a choice, and so is the mean over each answer's own tokens.
+# Only in length. R minus the mean is (G − 1)/G times R minus the mean of the others, and the others
+# are a legal baseline. So the direction is exact, and a learning rate absorbs the factor. Dividing
+# by the std is a choice, and so is the mean over each answer's own tokens.
 # </details>
 # <details><summary><b>What does dividing by the std do?</b></summary>
 #
-# It makes the rare side loud. A right answer gets √((1−p)/p), a wrong one −√(p/(1−p)). Inside a group only the length changes. Across groups the direction
-# of the batch's gradient turns towards uneven groups, and near-equal rewards are blown up to size one.
+# It makes the rare side loud. A right answer gets √((1−p)/p), a wrong one −√(p/(1−p)). Inside a
+# group only the length changes. Across groups the direction of the batch's gradient turns towards
+# uneven groups, and near-equal rewards are blown up to size one.
 # </details>
 # <details><summary><b>Write the loss on the whiteboard.</b></summary>
 #
-# Minus the mean over answers of the mean over each answer's own tokens of min(ρA, clip(ρ, 1−ε, 1+ε)A) − β k3. A is the group's z-score, the same for all tokens
-# of an answer; ρ is π over π_old per token; k3 is π_ref/π − 1 − log(π_ref/π). Say aloud: mask before exp, old log-probs carry no gradient.
+# Minus the mean over answers of the mean over each answer's own tokens of min(ρA, clip(ρ, 1−ε,
+# 1+ε)A) − β k3. A is the group's z-score, the same for all tokens of an answer; ρ is π over π_old
+# per token; k3 is π_ref/π − 1 − log(π_ref/π). Say aloud: mask before exp, old log-probs carry no
+# gradient.
 # </details>
 # <details><summary><b>Why is the KL in the loss, and why k3?</b></summary>
 #
-# In the reward it would pass through the group's mean and std and end as one number per answer. k3 is per token, never negative, and its mean is the KL from the
-# policy to the reference. As a loss its gradient follows the other direction of the KL (05); near the reference the difference is small.
+# In the reward it would pass through the group's mean and std and end as one number per answer. k3
+# is per token, never negative, and its mean is the KL from the policy to the reference. As a loss
+# its gradient follows the other direction of the KL (05); near the reference the difference is
+# small.
 # </details>
 # <details><summary><b>What is in memory for PPO, for GRPO, for GRPO with a verifier?</b></summary>
 #
-# In bytes per parameter, at 16 for a trained model and 2 for a frozen one: 36, 20, 18, and 16 without a reference. Activations and the sampler come on top.
+# In bytes per parameter, at 16 for a trained model and 2 for a frozen one: 36, 20, 18, and 16
+# without a reference. Activations and the sampler come on top.
 # </details>
 # <details><summary><b>My loss is 0 from the first step. Is it broken?</b></summary>
 #
-# No. On a fresh batch every ratio is 1 and the advantages of a group sum to zero; the gradient is not zero. Broken is a gradient norm of 0: all groups silent, or
-# everything masked.
+# No. On a fresh batch every ratio is 1 and the advantages of a group sum to zero; the gradient is
+# not zero. Broken is a gradient norm of 0: all groups silent, or everything masked.
 # </details>
 # <details><summary><b>Which group size?</b></summary>
 #
-# Start at 8 to 16, look at the share of silent groups, and tune the rate with it. One answer has nothing to be compared with. Two give ±1 whatever the gap. At a
-# fixed number of answers a larger group costs prompts and finds no more right answers. In this page's toy 4 to 32 ended level, each at its own rate; the start at 8 to 16 is custom.
+# Start at 8 to 16, look at the share of silent groups, and tune the rate with it. One answer has
+# nothing to be compared with. Two give ±1 whatever the gap. At a fixed number of answers a larger
+# group costs prompts and finds no more right answers. In this page's toy 4 to 32 ended level, each
+# at its own rate; the start at 8 to 16 is custom.
 # </details>
 # <details><summary><b>When would you still take PPO with a critic?</b></summary>
 #
-# When credit inside the answer matters: long horizons, many turns, rewards on the way; or when a state cannot be visited G times.
+# When credit inside the answer matters: long horizons, many turns, rewards on the way; or when a
+# state cannot be visited G times.
 # </details>
 #
-# The sentences that one hears about GRPO, true or not: [statements 08](statements/08_grpo.ipynb). The exercises, solved: [solutions 08](solutions/08_grpo.ipynb).
+# The sentences that one hears about GRPO, true or not: [statements 08](statements/08_grpo.ipynb).
+# The exercises, solved: [solutions 08](solutions/08_grpo.ipynb).
 #
 # **Next: 09.** What do the two divisors, $s$ and $T_i$, do to easy prompts and long answers?

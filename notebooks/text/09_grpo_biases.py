@@ -9,19 +9,26 @@
 # %% [markdown]
 # # 09 · Two divisors: what GRPO's std and its 1/T do
 #
-# **Settles:** what dividing by the group's std does to equal rewards, to nearly equal ones, to easy and hard prompts; what
-# dividing by the length does to right and wrong answers; and what of it a small real model shows.
+# **Settles:** what dividing by the group's std does to equal rewards, to nearly equal ones, to easy
+# and hard prompts; what dividing by the length does to right and wrong answers; and what of it a
+# small real model shows.
 #
-# 40 minutes, exercises 45 more · after [08](08_grpo.ipynb) · GRPO, Shao et al. 2024 ([2402.03300](https://arxiv.org/abs/2402.03300));
-# Dr. GRPO, Liu et al. 2025 ([2503.20783](https://arxiv.org/abs/2503.20783)); DAPO, Yu et al. 2025
-# ([2503.14476](https://arxiv.org/abs/2503.14476)); MaxRL, Tajwar et al. 2026 ([2602.02710](https://arxiv.org/abs/2602.02710)).
+# 40 minutes, exercises 45 more · after [08](08_grpo.ipynb) · GRPO, Shao et al. 2024
+# ([2402.03300](https://arxiv.org/abs/2402.03300)); Dr. GRPO, Liu et al. 2025
+# ([2503.20783](https://arxiv.org/abs/2503.20783)); DAPO, Yu et al. 2025
+# ([2503.14476](https://arxiv.org/abs/2503.14476)); MaxRL, Tajwar et al. 2026
+# ([2602.02710](https://arxiv.org/abs/2602.02710)).
 
 # %% [markdown]
-# > **[08](08_grpo.ipynb) in two lines.** $G$ answers to one prompt, rewards $r_i$; each answer is compared with the mean $\bar r$ of its
-# > group, and the difference is divided by the group's std $s$. No advantage exceeds $\sqrt{G-1}$. Equal rewards teach nothing.
+# > **[08](08_grpo.ipynb) in two lines.** $G$ answers to one prompt, rewards $r_i$; each answer is
+# > compared with the mean $\bar r$ of its
+# > group, and the difference is divided by the group's std $s$. No advantage exceeds $\sqrt{G-1}$.
+# > Equal rewards teach nothing.
 # >
-# > **[03](03_baselines.ipynb) in two lines.** Subtracting a baseline leaves the expected gradient where it was. Dividing by a number that
-# > depends on the draw does not: at $G=2$ with graded rewards a component of the gradient even changes its sign.
+# > **[03](03_baselines.ipynb) in two lines.** Subtracting a baseline leaves the expected gradient
+# > where it was. Dividing by a number that
+# > depends on the draw does not: at $G=2$ with graded rewards a component of the gradient even
+# > changes its sign.
 
 # %%
 import torch
@@ -34,10 +41,11 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 #
 # $$\frac1G\cdot\frac1{T_i}\cdot\frac{r_i-\bar r}{s+\varepsilon}.$$
 #
-# The policy gradient of [03](03_baselines.ipynb) has $r_i-\bar r$ and neither of the other two: not $s$, the std of the group (one number per
-# prompt), and not $T_i$, the length of the answer (one number per answer). If they were constants they would be a learning rate. They are
-# not, and this page is about the difference. First $s$, then $T_i$. (TRL and verl have the std and not the $1/T$ by default:
-# the table is under [In the libraries](#In-the-libraries).)
+# The policy gradient of [03](03_baselines.ipynb) has $r_i-\bar r$ and neither of the other two: not
+# $s$, the std of the group (one number per prompt), and not $T_i$, the length of the answer (one
+# number per answer). If they were constants they would be a learning rate. They are not, and this
+# page is about the difference. First $s$, then $T_i$. (TRL and verl have the std and not the $1/T$
+# by default: the table is under [In the libraries](#In-the-libraries).)
 #
 # Sentences in bold are common answers, in our words; each is run.
 #
@@ -70,13 +78,16 @@ print("G = 2, 4, 8, 16, 64: at most", *(f"{b:.4f}" for b in bounds))
 # "Nearly equal rewards make the advantages blow up": sloppy
 
 # %% [markdown]
-# **Nearly equal rewards make the advantages blow up.** The *gain* $1/s$ does, to thirty million here. The result never
-# passes $\sqrt7=2.6458$. That is the trouble: a gap of 0.0001 counts as much as a gap of 1.
+# **Nearly equal rewards make the advantages blow up.** The *gain* $1/s$ does, to thirty million
+# here. The result never passes $\sqrt7=2.6458$. That is the trouble: a gap of 0.0001 counts as much
+# as a gap of 1.
 #
-# And so $\varepsilon$ gets a meaning: it is the *resolution of the reward*. Differences whose std is far above $\varepsilon$ count in full, far
-# below it they vanish. TRL adds $10^{-4}$, verl and this course $10^{-6}$. Neither protects against a bonus of 0.01.
+# And so $\varepsilon$ gets a meaning: it is the *resolution of the reward*. Differences whose std
+# is far above $\varepsilon$ count in full, far below it they vanish. TRL adds $10^{-4}$, verl and
+# this course $10^{-6}$. Neither protects against a bonus of 0.01.
 #
-# Pull the difference down until the bars give way; then set ε to 0; then put noise on all answers and divide by nothing.
+# Pull the difference down until the bars give way; then set ε to 0; then put noise on all answers
+# and divide by nothing.
 
 # %% tags=["explorer"]
 from rlnb.classroom import explorers
@@ -95,9 +106,11 @@ for pattern, name in (("one", "one answer"), ("noise", "noise on all")):
               f"{with_std['largest']:.4f}     {without['largest']:.0e}")
 
 # %% [markdown]
-# **When all answers score the same, dividing by almost nothing blows the gradient up.** With *exactly* equal rewards the numerator is 0
-# as well: 0/0, or 0 with an ε. With *almost* equal rewards (a learned scorer's last digits, a small penalty) the noise comes out
-# at ordinary size, and no alarm rings. Below, the running group of [08](08_grpo.ipynb): four answers of 3, 5, 2 and 6 tokens.
+# **When all answers score the same, dividing by almost nothing blows the gradient up.** With
+# *exactly* equal rewards the numerator is 0 as well: 0/0, or 0 with an ε. With *almost* equal
+# rewards (a learned scorer's last digits, a small penalty) the noise comes out at ordinary size,
+# and no alarm rings. Below, the running group of [08](08_grpo.ipynb): four answers of 3, 5, 2 and 6
+# tokens.
 
 # %% tags=["claim:G01"]
 gen = torch.Generator().manual_seed(0)
@@ -123,10 +136,11 @@ assert gradient.norm() == 0
 # "dividing by nearly zero blows the gradient up": sloppy
 
 # %% [markdown]
-# 0.2739 for right against wrong, 0.3108 for noise: useless, not huge. A limit on the gradient norm sees nothing unusual.
+# 0.2739 for right against wrong, 0.3108 for noise: useless, not huge. A limit on the gradient norm
+# sees nothing unusual.
 #
-# **With an ε, equal rewards give exactly zero.** In exact arithmetic. But 0.7 has no finite binary form, the rounded mean of twelve is not 0.7,
-# and the rounding is divided by itself:
+# **With an ε, equal rewards give exactly zero.** In exact arithmetic. But 0.7 has no finite binary
+# form, the rounded mean of twelve is not 0.7, and the rounding is divided by itself:
 
 # %% tags=["claim:G03"]
 def looped(r, eps):            # sums one by one: the same bits everywhere
@@ -155,13 +169,15 @@ assert zscore(half, 1e-8).isnan().all()
 # "With eps an all-equal group gives exactly zero": conditional
 
 # %% [markdown]
-# Twelve equal answers, and in float32 each is told 0.1 at verl's ε, 0.001 at TRL's, and 0.9 at $10^{-8}$, all with the same sign. (Another order of summation
-# changes the digits.) In float16 $10^{-8}$ is 0 and the result NaN. So `std > 0` is the wrong question; 07.4 asks for a better one.
+# Twelve equal answers, and in float32 each is told 0.1 at verl's ε, 0.001 at TRL's, and 0.9 at
+# $10^{-8}$, all with the same sign. (Another order of summation changes the digits.) In float16
+# $10^{-8}$ is 0 and the result NaN. So `std > 0` is the wrong question; 07.4 asks for a better one.
 #
 # ### Noise promoted to signal, and where the division is right
 #
-# A bandit with softmax logits, as in [08](08_grpo.ipynb), groups of 16, plain gradient steps (SGD). First eight arms that are all worth 1, with noise of
-# 0.0001: there is nothing to learn. Adam, which divides each parameter's step by the size of its recent gradients, is there to compare.
+# A bandit with softmax logits, as in [08](08_grpo.ipynb), groups of 16, plain gradient steps (SGD).
+# First eight arms that are all worth 1, with noise of 0.0001: there is nothing to learn. Adam,
+# which divides each parameter's step by the size of its recent gradients, is there to compare.
 
 # %%
 def train(value, noise=0.0, divide=True, lr=0.5, seeds=200, steps=400,
@@ -205,9 +221,11 @@ assert H["z-score"][:, 2].mean() < 0.5
 # "Dividing by the std is the dominant instability of GRPO": sloppy
 
 # %% [markdown]
-# It starts at $\ln8=2.08$. Divided, pure noise takes it to 1.66 in 500 steps and to 0.40 in 5000: no explosion, but in the end *a policy collapsed on a random
-# arm*. The mean alone stays at 2.08, until Adam rescales it: alone in its parameters, noise comes out at full size again. **Dividing by the std is the dominant
-# instability of GRPO** is more than this shows: it is slow, and there was nothing else to learn.
+# It starts at $\ln8=2.08$. Divided, pure noise takes it to 1.66 in 500 steps and to 0.40 in 5000:
+# no explosion, but in the end *a policy collapsed on a random arm*. The mean alone stays at 2.08,
+# until Adam rescales it: alone in its parameters, noise comes out at full size again. **Dividing by
+# the std is the dominant instability of GRPO** is more than this shows: it is slow, and there was
+# nothing else to learn.
 #
 # Now the other side: four arms whose values differ by 0.01, by 0.3 and by 300.
 
@@ -238,14 +256,17 @@ assert all(max(solved[n, r] for r in rules if "lr" in r) == 200
 # "Dividing by the std is optional and helps": true
 
 # %% [markdown]
-# This is the honest case for the division: it is **optional, and it helps when rewards differ in scale**. One learning rate serves all three
-# worlds (14 or 15 steps). The mean alone needs one per world: each has one with which all 200 seeds arrive, and none of the three serves all (at 0.5 the
+# This is the honest case for the division: it is **optional, and it helps when rewards differ in
+# scale**. One learning rate serves all three worlds (14 or 15 steps). The mean alone needs one per
+# world: each has one with which all 200 seeds arrive, and none of the three serves all (at 0.5 the
 # first world never gets there, and in the third 22 seeds lock on to a wrong arm).
 #
-# Adam mends that here, since each world has its own parameters. A language model has one set for all prompts: Adam takes out a factor common to
-# all of them, and what is left is how prompts weigh *against each other* in a batch. From here on read every weight that way.
+# Adam mends that here, since each world has its own parameters. A language model has one set for
+# all prompts: Adam takes out a factor common to all of them, and what is left is how prompts weigh
+# *against each other* in a batch. From here on read every weight that way.
 #
-# A middle way is the group's mean and one std for the whole batch (TRL's `scale_rewards="batch"`). Two prompts in one batch, from the first and third world:
+# A middle way is the group's mean and one std for the whole batch (TRL's `scale_rewards="batch"`).
+# Two prompts in one batch, from the first and third world:
 
 # %% tags=["claim:G23"]
 from rlnb import Batch
@@ -274,13 +295,16 @@ for name, groups in (("small, large", (small, large)),
 # "One σ for the whole batch is a global factor": true
 
 # %% [markdown]
-# **One σ for the whole batch is a global factor and leaves relative sizes alone.** True inside a batch: 1 to 25000 before, 1 to 25000 after. But the factor is 0.0026 in
-# one batch and 89 in the other, so from step to step it acts as a learning rate that moves. Only the group's own std makes the two prompts equal.
+# **One σ for the whole batch is a global factor and leaves relative sizes alone.** True inside a
+# batch: 1 to 25000 before, 1 to 25000 after. But the factor is 0.0026 in one batch and 89 in the
+# other, so from step to step it acts as a learning rate that moves. Only the group's own std makes
+# the two prompts equal.
 #
 # ### Where the division turns the gradient
 #
-# With 0/1 rewards and one prompt the std changes a length, not a direction ([03](03_baselines.ipynb)). Graded rewards are different. A policy that is nearly
-# done: 49 % right, 49 % right with a keyword that earns a bonus of 0.01, 2 % wrong. $G=8$, exact:
+# With 0/1 rewards and one prompt the std changes a length, not a direction
+# ([03](03_baselines.ipynb)). Graded rewards are different. A policy that is nearly done: 49 %
+# right, 49 % right with a keyword that earns a bonus of 0.01, 2 % wrong. $G=8$, exact:
 
 # %% tags=["see:G16"]
 def four(numbers):
@@ -300,12 +324,15 @@ assert m.mean[0] < 0 < m.truth[0] and m.cosine < 0.3
 assert abs(m.mean[0]) > 7 * abs(m.mean[2])
 
 # %% [markdown]
-# The true gradient mostly says: less wrong. GRPO's says: plain right answers down, bonus up, seven times louder than it says anything about
-# wrong ones, because 85 % of the groups are all right and in those the bonus is the only difference. (The mean alone is the truth times 7/8, as
-# [03](03_baselines.ipynb) proved.) Any bonus for length, format or style that is small against the main reward is such a near-tie.
+# The true gradient mostly says: less wrong. GRPO's says: plain right answers down, bonus up, seven
+# times louder than it says anything about wrong ones, because 85 % of the groups are all right and
+# in those the bonus is the only difference. (The mean alone is the truth times 7/8, as
+# [03](03_baselines.ipynb) proved.) Any bonus for length, format or style that is small against the
+# main reward is such a near-tie.
 #
-# The same in a real model: 0.3 million parameters, short sums, right or wrong is worth 1, and each word `wait` in an answer earns 0.01, at most ten
-# times. Both rules divide by a constant length, so that only the std differs. Three seeds each, 50 steps, recorded on a CPU.
+# The same in a real model: 0.3 million parameters, short sums, right or wrong is worth 1, and each
+# word `wait` in an answer earns 0.01, at most ten times. Both rules divide by a constant length, so
+# that only the std differs. Three seeds each, 50 steps, recorded on a CPU.
 
 # %%
 from rlnb.classroom.pictures.recorded_runs import (
@@ -329,19 +356,23 @@ bonus_figure("A bonus of a hundredth, three seeds of each rule: divided by "
              "the std all three learn to write it, undivided none.")
 
 # %% [markdown]
-# About 1.6 `wait` an answer are worth 0.016, and the model learns to write them as the all-right groups grow from one in sixteen to one in three. In those the
-# bonus is all there is. The mean alone has more such groups and ignores them; its pass@1 is higher on every seed (three seeds of a small model, not a law).
+# About 1.6 `wait` an answer are worth 0.016, and the model learns to write them as the all-right
+# groups grow from one in sixteen to one in three. In those the bonus is all there is. The mean
+# alone has more such groups and ignores them; its pass@1 is higher on every seed (three seeds of a
+# small model, not a law).
 #
 # ## Easy and hard prompts
 #
-# Rewards 0 or 1 from here on, pass rate $p$, $k$ right answers in the group, $\varepsilon=0$. All right answers get the same $A_+$, and their sum $kA_+$ is
-# what the wrong ones lose. The score $\nabla\log\pi$ of a right answer averages to $\nabla p/p$, of a wrong one to $-\nabla p/(1-p)$. So, given $k$, the group
-# pushes in expectation
+# Rewards 0 or 1 from here on, pass rate $p$, $k$ right answers in the group, $\varepsilon=0$. All
+# right answers get the same $A_+$, and their sum $kA_+$ is what the wrong ones lose. The score
+# $\nabla\log\pi$ of a right answer averages to $\nabla p/p$, of a wrong one to $-\nabla p/(1-p)$.
+# So, given $k$, the group pushes in expectation
 #
 # $$\frac{kA_+}{G}\Big(\frac1p+\frac1{1-p}\Big)\nabla p=\underbrace{\frac{kA_+}{G\,p(1-p)}}_{\text{weight}}\nabla p,\qquad
 # kA_+=\begin{cases}\sqrt{k(G-k)}&\text{z-score}\\ k(G-k)/G&\text{mean only}\\ G-k\ \text{ if }k\gt0&\text{MaxRL: }(r-\bar r)/\bar r\end{cases}$$
 #
-# The expectation over $k$ is a finite sum. Against the package, enumerated, with ten answers of which one or nine are right:
+# The expectation over $k$ is a finite sum. Against the package, enumerated, with ten answers of
+# which one or nine are right:
 
 # %%
 from math import comb
@@ -371,8 +402,9 @@ for right in (1, 9):
         assert torch.allclose(m.mean, w * m.truth, atol=1e-5)
 
 # %% [markdown]
-# The z-score gives 0.1 and 0.9 the same weight. That is not rounding: exchange $k$ and $G-k$, and nothing in $\sqrt{k(G-k)}$ or $p(1-p)$
-# changes. Drag the pass rate; then switch to the net signal, the weight times $p(1-p)$; then to MaxRL.
+# The z-score gives 0.1 and 0.9 the same weight. That is not rounding: exchange $k$ and $G-k$, and
+# nothing in $\sqrt{k(G-k)}$ or $p(1-p)$ changes. Drag the pass rate; then switch to the net signal,
+# the weight times $p(1-p)$; then to MaxRL.
 
 # %% tags=["explorer"]
 explorers.difficulty_explorer()
@@ -388,9 +420,11 @@ for p in (0.01, 0.1, 0.5, 0.9, 0.99):
     assert abs(by[2]["weight"] - (1 - (1 - p)**15) / p) < 1e-9
 
 # %% [markdown]
-# **The std inflates easy prompts and shrinks hard ones.** No: both tails gain alike, and Dr. GRPO says just that: too easy *and* too hard questions get more
-# weight ([2503.20783](https://arxiv.org/abs/2503.20783), section 3.1). **Prompts at either end get larger advantages throughout, so they weigh too much.**
-# Relative to $\nabla p$ they weigh more, yes. But the mean $|A|$ is largest at one half.
+# **The std inflates easy prompts and shrinks hard ones.** No: both tails gain alike, and Dr. GRPO
+# says just that: too easy *and* too hard questions get more weight
+# ([2503.20783](https://arxiv.org/abs/2503.20783), section 3.1). **Prompts at either end get larger
+# advantages throughout, so they weigh too much.** Relative to $\nabla p$ they weigh more, yes. But
+# the mean $|A|$ is largest at one half.
 
 # %% tags=["claim:G12", "claim:G13"]
 print("   p   weight  at 1-p   1/sqrt(p(1-p))   mean |A|")
@@ -414,12 +448,15 @@ assert torch.isclose(p.grad, torch.tensor(0.09**-0.5))
 # "hence too much weight": conditional
 
 # %% [markdown]
-# With large groups the weight is $1/\sqrt{p(1-p)}$, the derivative of $2\arcsin\sqrt p$: GRPO maximises that of each prompt where Dr. GRPO maximises
-# $p$ and MaxRL $\log p$ (weight $1/p$). With finite groups GRPO's stops at $\sqrt{G-1}$ and MaxRL's is $(1-(1-p)^{G-1})/p$. At $G=2$ GRPO's is 1 for every
-# $p$: pairs with 0/1 rewards are not reweighted at all (the sign change of [03](03_baselines.ipynb) had graded ones).
+# With large groups the weight is $1/\sqrt{p(1-p)}$, the derivative of $2\arcsin\sqrt p$: GRPO
+# maximises that of each prompt where Dr. GRPO maximises $p$ and MaxRL $\log p$ (weight $1/p$). With
+# finite groups GRPO's stops at $\sqrt{G-1}$ and MaxRL's is $(1-(1-p)^{G-1})/p$. At $G=2$ GRPO's is
+# 1 for every $p$: pairs with 0/1 rewards are not reweighted at all (the sign change of
+# [03](03_baselines.ipynb) had graded ones).
 #
-# Do the heavy weights make the tails loud? A prompt's *net signal* is weight times $p(1-p)$: what reaches the logit of $p$, whose slope is $p(1-p)$. **It
-# goes as $p(1-p)$, largest at one half.** That is the mean alone.
+# Do the heavy weights make the tails loud? A prompt's *net signal* is weight times $p(1-p)$: what
+# reaches the logit of $p$, whose slope is $p(1-p)$. **It goes as $p(1-p)$, largest at one half.**
+# That is the mean alone.
 
 # %% tags=["claim:G26"]
 def half_of_maximum(rule):                     # by bisection
@@ -443,11 +480,13 @@ assert round(half_of_maximum("z-score"), 3) == 0.091
 # "A prompt's expected gradient goes as p(1-p)": conditional
 
 # %% [markdown]
-# Both are largest at one half. The z-score's goes as $\sqrt{p(1-p)}$ while groups are large; once $Gp\lt1$ it falls as fast as the mean alone, about four times
-# higher (0.0370 against 0.0093 at $p=0.01$).
+# Both are largest at one half. The z-score's goes as $\sqrt{p(1-p)}$ while groups are large; once
+# $Gp\lt1$ it falls as fast as the mean alone, about four times higher (0.0370 against 0.0093 at
+# $p=0.01$).
 #
-# **The one failure on an easy prompt dominates the batch, though it teaches least.** Its advantage *is* the largest there is, 3.87 against 1.
-# Then count what the whole prompt adds. And note what is called hard: 8 of 16 is the *medium* prompt; the hard mirror of 15 is 1.
+# **The one failure on an easy prompt dominates the batch, though it teaches least.** Its advantage
+# *is* the largest there is, 3.87 against 1. Then count what the whole prompt adds. And note what is
+# called hard: 8 of 16 is the *medium* prompt; the hard mirror of 15 is 1.
 
 # %% tags=["claim:G10", "claim:G11"]
 for k in (1, 8, 15):
@@ -467,7 +506,8 @@ assert round(share["mean only"], 3) == 0.234 and round(over, 2) == 1.63
 # "Outliers on easy prompts dominate the batch gradient": sloppy
 
 # %% [markdown]
-# Over-weighted 1.63 times compared with no division; still less than four tenths of a medium prompt. "Dominating" is wrong, "promoted" is right.
+# Over-weighted 1.63 times compared with no division; still less than four tenths of a medium
+# prompt. "Dominating" is wrong, "promoted" is right.
 #
 # How far apart can the gains $1/s$ of two groups that speak be? They have $1\le k\le G-1$:
 
@@ -479,8 +519,9 @@ for G, told in ((8, 1.51), (16, 2.07), (64, 4.03)):
     assert round(max(std) / min(std), 2) == told
 
 # %% [markdown]
-# Per mixed group 1.5 times at $G=8$, 4 times at 64. Is the 1.5 to be seen in training? A small model, seven types of prompt that it solves at first between 11 % and 95 % of the
-# time, $G=8$, Adam, otherwise alike; held-out pass@1, mean of three seeds, recorded on a CPU:
+# Per mixed group 1.5 times at $G=8$, 4 times at 64. Is the 1.5 to be seen in training? A small
+# model, seven types of prompt that it solves at first between 11 % and 95 % of the time, $G=8$,
+# Adam, otherwise alike; held-out pass@1, mean of three seeds, recorded on a CPU:
 
 # %%
 from rlnb.classroom.pictures.recorded_runs import by_difficulty
@@ -497,7 +538,8 @@ for step in (0, 10, 20, 30, 40):
     assert apart <= 0.06
 
 # %% [markdown]
-# No visible difference at $G=8$: the two rules differ less than two seeds of one rule. (Nothing here was run at $G=64$.)
+# No visible difference at $G=8$: the two rules differ less than two seeds of one rule. (Nothing
+# here was run at $G=64$.)
 #
 # ## Groups that say nothing
 #
@@ -522,11 +564,12 @@ for G in (2, 4, 8, 16, 64):
         assert [round(x, 3) for x in silent[::2]] == [0.851, 0.0, 0.851]
 
 # %% [markdown]
-# At $G=1$ every group is silent ([08](08_grpo.ipynb)). At $G=2$ at best half speak. At $p=0.01$ a group of 16 is silent 85 % of the time: six or seven groups
-# generated for one that teaches. [11](11_dapo.ipynb) resamples until they speak.
+# At $G=1$ every group is silent ([08](08_grpo.ipynb)). At $G=2$ at best half speak. At $p=0.01$ a
+# group of 16 is silent 85 % of the time: six or seven groups generated for one that teaches.
+# [11](11_dapo.ipynb) resamples until they speak.
 #
-# **A group with equal rewards adds nothing to the gradient.** Its policy term, no. Two things stay: the KL term, and its tokens, if the loss is
-# one mean over all tokens.
+# **A group with equal rewards adds nothing to the gradient.** Its policy term, no. Two things stay:
+# the KL term, and its tokens, if the loss is one mean over all tokens.
 
 # %% tags=["claim:G25"]
 from rlnb.toys import running_batch
@@ -547,13 +590,15 @@ for name in ("grpo", "dapo"):
 # "A group with equal rewards adds nothing to the gradient": conditional
 
 # %% [markdown]
-# (The KL is $\beta$ times k3, $\beta=0.04$.) The silent group of 14 tokens halves its neighbour under GRPO, which counts answers, and shrinks it from 1/16 to 1/30 under DAPO,
-# which counts tokens: one factor for the whole step, smaller as more groups fall silent.
+# (The KL is $\beta$ times k3, $\beta=0.04$.) The silent group of 14 tokens halves its neighbour
+# under GRPO, which counts answers, and shrinks it from 1/16 to 1/30 under DAPO, which counts
+# tokens: one factor for the whole step, smaller as more groups fall silent.
 #
 # ### Can a baseline from elsewhere make them speak?
 #
-# A shared baseline $b$ (the mean of the batch, or a running mean of past rewards, an *EMA*) does not vanish in an all-wrong group: every answer gets
-# $0-b$. **A baseline shared across prompts gives direction even to all-wrong groups.**
+# A shared baseline $b$ (the mean of the batch, or a running mean of past rewards, an *EMA*) does
+# not vanish in an all-wrong group: every answer gets $0-b$. **A baseline shared across prompts
+# gives direction even to all-wrong groups.**
 
 # %% tags=["claim:G30"]
 b, p = 0.5, 0.1                                # one logit, p its sigmoid
@@ -575,8 +620,9 @@ for n in (2, 10, 1000):                        # n equal arms, one right
 # "gives direction even to all-wrong groups": conditional
 
 # %% [markdown]
-# *Answers* is page 03's unit: how many one must average until noise equals signal. If $p=0$ all is noise. If $p\gt0$ there is a direction, and it only says
-# *not this one*: enough with two answers, 80 draws with ten, a million with a thousand. Nor is the rest of the batch free:
+# *Answers* is page 03's unit: how many one must average until noise equals signal. If $p=0$ all is
+# noise. If $p\gt0$ there is a direction, and it only says *not this one*: enough with two answers,
+# 80 draws with ten, a million with a thousand. Nor is the rest of the batch free:
 
 # %%
 from rlnb.objective import logprob, sequence_sum
@@ -592,14 +638,16 @@ for name, part in {"group mean": group_center(), **fixed}.items():
           f"noise {answers:5.2f} answers")
 
 # %% [markdown]
-# 0.1 is this prompt's true pass rate, the best that an EMA of its own rewards could reach: 8.00 against the group mean's 11.33. 0.5, the mean of an easier batch, is twice
-# as bad: 24.00. A baseline that knows the prompt is good wherever it comes from; one that does not adds noise.
+# 0.1 is this prompt's true pass rate, the best that an EMA of its own rewards could reach: 8.00
+# against the group mean's 11.33. 0.5, the mean of an easier batch, is twice as bad: 24.00. A
+# baseline that knows the prompt is good wherever it comes from; one that does not adds noise.
 #
 # ## The length divisor
 #
-# Now $T_i$. Take the simplest policy that decides its own length: after each token it stops with probability $q=\sigma(\theta)$, whatever
-# was said. Every token but the last has score $-q$ in $\theta$, the last $1-q$: in total $1-qT$, which averages to 0. The reward
-# does not depend on the length.
+# Now $T_i$. Take the simplest policy that decides its own length: after each token it stops with
+# probability $q=\sigma(\theta)$, whatever was said. Every token but the last has score $-q$ in
+# $\theta$, the last $1-q$: in total $1-qT$, which averages to 0. The reward does not depend on the
+# length.
 
 # %% tags=["claim:L01"]
 q = 0.1
@@ -622,12 +670,14 @@ assert round(float(closed), 6) == 0.155843
 # "spares long wrong answers and favours short right ones": true
 
 # %% [markdown]
-# Undivided: nothing pulls on the length, as it should be. Divided: $A\,(\mathbb E[1/T]-q)$, with 0.155843 at $q=0.1$. Short answers
-# have high scores for stopping, and $1/T$ counts them more. With $A\gt0$ the policy learns to stop sooner, with $A\lt0$ to go on: *short
-# when right, long when wrong*, though length was never rewarded.
+# Undivided: nothing pulls on the length, as it should be. Divided: $A\,(\mathbb E[1/T]-q)$, with
+# 0.155843 at $q=0.1$. Short answers have high scores for stopping, and $1/T$ counts them more. With
+# $A\gt0$ the policy learns to stop sooner, with $A\lt0$ to go on: *short when right, long when
+# wrong*, though length was never rewarded.
 #
-# Now let right and wrong answers each own a stop decision, as when a model sees how it is doing. The first token
-# decides: 0 is right, 1 is wrong; then each route stops with its own 0.3. Enumerated with the package, $G=4$:
+# Now let right and wrong answers each own a stop decision, as when a model sees how it is doing.
+# The first token decides: 0 is right, 1 is wrong; then each route stops with its own 0.3.
+# Enumerated with the package, $G=4$:
 
 # %%
 from rlnb.toys import SequencePolicy
@@ -652,12 +702,15 @@ for name in ("grpo", "dr_grpo", "dapo"):
     assert (abs(own[0]) < 1e-12) == (name == "dr_grpo")
 
 # %% [markdown]
-# Three things to read off. GRPO pushes the two routes apart. Dr. GRPO, which divides by a constant, does not. And if both routes
-# *share* one stop logit the pushes add up to exactly 0: the bias needs a model that can tell its right answers from its wrong ones
-# *while it can still stop*. DAPO's mean over all tokens keeps about a fifth of GRPO's push, because a short answer also shortens the batch's total.
+# Three things to read off. GRPO pushes the two routes apart. Dr. GRPO, which divides by a constant,
+# does not. And if both routes *share* one stop logit the pushes add up to exactly 0: the bias needs
+# a model that can tell its right answers from its wrong ones *while it can still stop*. DAPO's mean
+# over all tokens keeps about a fifth of GRPO's push, because a short answer also shortens the
+# batch's total.
 #
-# **Averaging per answer favours short outputs. Only longer reasoning can score better, so RL selects for length.** Follow
-# the expected push for 100 steps: two routes, half of the answers right throughout, $G=8$, and a reward that never looks at length.
+# **Averaging per answer favours short outputs. Only longer reasoning can score better, so RL
+# selects for length.** Follow the expected push for 100 steps: two routes, half of the answers
+# right throughout, $G=8$, and a reward that never looks at length.
 
 # %% tags=["claim:L02", "claim:L11"]
 pull = expected(0.5, 8, "z-score") / 8         # k A+ / G, on average
@@ -683,17 +736,22 @@ assert r < 2 and w > 50 and abs(follow(100, True)[0] - 10) < 1e-9
 # "Only longer reasoning can score better": sloppy
 
 # %% [markdown]
-# The mean length of all answers more than triples, with nothing learned. Right answers get shorter: the first statement describes those. Wrong ones
-# get longer: that is what Dr. GRPO is remembered for. So growing answers alone prove nothing about thinking. (Longer reasoning may score
-# better *as well*; then both happen.) This toy was given one stop decision per route. A real model must have one to give.
+# The mean length of all answers more than triples, with nothing learned. Right answers get shorter:
+# the first statement describes those. Wrong ones get longer: that is what Dr. GRPO is remembered
+# for. So growing answers alone prove nothing about thinking. (Longer reasoning may score better *as
+# well*; then both happen.) This toy was given one stop decision per route. A real model must have
+# one to give.
 #
 # ### On a real model
 #
-# A transformer of 0.3 million parameters and a task made for this effect. `44529:1?` asks for three of the digits 4 4 5 2 9 whose sum ends in 1. The model adds in
-# two steps, then writes its own verdict: `4+5=9,9+2=1:` with `:` for reached, `5+2=7,7+9=6;` with `;` for missed. Then it may repeat its last step as
-# often as it likes, each time behind a `wait`: `5+2=7,7+9=6;wait7+9=6;`. The reward looks at the first attempt only, so length is free.
+# A transformer of 0.3 million parameters and a task made for this effect. `44529:1?` asks for three
+# of the digits 4 4 5 2 9 whose sum ends in 1. The model adds in two steps, then writes its own
+# verdict: `4+5=9,9+2=1:` with `:` for reached, `5+2=7,7+9=6;` with `;` for missed. Then it may
+# repeat its last step as often as it likes, each time behind a `wait`: `5+2=7,7+9=6;wait7+9=6;`.
+# The reward looks at the first attempt only, so length is free.
 #
-# No training yet: sample 16 batches of 16 prompts, $G=8$. What does the verdict know, and does "go on" know the verdict? (Sampled: your digits may differ.)
+# No training yet: sample 16 batches of 16 prompts, $G=8$. What does the verdict know, and does "go
+# on" know the verdict? (Sampled: your digits may differ.)
 
 # %% tags=["nbval-ignore-output"]
 from rlnb.training import ESTIMATORS, TASKS, CoinFlip, data_folder, load
@@ -714,11 +772,13 @@ for verdict in ":;":
           f"went on {tail[rows].double().mean():.2f}")
 
 # %% [markdown]
-# The verdict knows: `:` is right 96 times in a hundred, `;` never. Going on does not ask it yet: as likely behind either, as in the demonstrations that the model
-# imitates. It *could* come apart, since the verdict stands right before the decision.
+# The verdict knows: `:` is right 96 times in a hundred, `;` never. Going on does not ask it yet: as
+# likely behind either, as in the demonstrations that the model imitates. It *could* come apart,
+# since the verdict stands right before the decision.
 #
-# Now add up what each estimator pushes "go on" by, right and wrong answers apart. Unit: the mean $|cA|$ of a token under that estimator, $c$ its coefficient, so that
-# estimators of any scale compare. ± is the standard error over the 16 batches. In one control a coin decides the reward.
+# Now add up what each estimator pushes "go on" by, right and wrong answers apart. Unit: the mean
+# $|cA|$ of a token under that estimator, $c$ its coefficient, so that estimators of any scale
+# compare. ± is the standard error over the 16 batches. In one control a coin decides the reward.
 
 # %% tags=["nbval-ignore-output"]
 pushes = {name: stop_push(answers, ESTIMATORS[name])
@@ -737,12 +797,16 @@ for name in ("dr_grpo", "grpo, coin flip"):
                abs(pushes[name].wrong.mean)) < 0.05
 
 # %% [markdown]
-# GRPO tells right answers to stop and wrong ones to go on, by more than a tenth of a typical $|cA|$, about ten standard errors. The sum is near 0: what both kinds share is not
-# pushed. Keep the std and drop $1/T$ (`zscore_constant`), drop both, or take one mean over all tokens, and the push is below what 16 batches resolve (the three share one sample,
-# so their deviations are one chance; the fifth that the enumeration left to DAPO would be 0.03 and could not be told from none). When a coin pays, being right earns no advantage, and nothing is pushed.
+# GRPO tells right answers to stop and wrong ones to go on, by more than a tenth of a typical
+# $|cA|$, about ten standard errors. The sum is near 0: what both kinds share is not pushed. Keep
+# the std and drop $1/T$ (`zscore_constant`), drop both, or take one mean over all tokens, and the
+# push is below what 16 batches resolve (the three share one sample, so their deviations are one
+# chance; the fifth that the enumeration left to DAPO would be 0.03 and could not be told from
+# none). When a coin pays, being right earns no advantage, and nothing is pushed.
 #
-# Now train from there: 80 steps of 128 answers, at most 72 tokens each, three seeds of each method, recorded on a CPU. The control is GRPO with a coin for a reward, three seeds of 30 steps.
-# One number a seed, mean lengths of ten steps:
+# Now train from there: 80 steps of 128 answers, at most 72 tokens each, three seeds of each method,
+# recorded on a CPU. The control is GRPO with a coin for a reward, three seeds of 30 steps. One
+# number a seed, mean lengths of ten steps:
 
 # %%
 from rlnb.classroom.pictures.recorded_runs import (
@@ -767,14 +831,18 @@ length_figure("Three seeds each, running mean of five steps: GRPO drives "
               "right and wrong 50 tokens apart, Dr. GRPO does not.")
 
 # %% [markdown]
-# Under GRPO right answers fall to 13 tokens, one attempt and its verdict, and wrong ones grow to 65, on every seed. Dr. GRPO wanders in length (its seeds end at
-# 15, 23 and 26 tokens) and keeps right and wrong together; so does GRPO when a coin pays. And with GRPO the mean answer more than doubles while
-# pass@1 stays at 0.16: longer answers, no better ones. (The two methods differ in both divisors. That $1/T$ does it, and not the std, is what the pushes above say.) Two things were arranged for this: length is free, and the decision stands right behind a true verdict. Take the verdict away and
-# the enumeration's third column is what remains.
+# Under GRPO right answers fall to 13 tokens, one attempt and its verdict, and wrong ones grow to
+# 65, on every seed. Dr. GRPO wanders in length (its seeds end at 15, 23 and 26 tokens) and keeps
+# right and wrong together; so does GRPO when a coin pays. And with GRPO the mean answer more than
+# doubles while pass@1 stays at 0.16: longer answers, no better ones. (The two methods differ in
+# both divisors. That $1/T$ does it, and not the std, is what the pushes above say.) Two things were
+# arranged for this: length is free, and the decision stands right behind a true verdict. Take the
+# verdict away and the enumeration's third column is what remains.
 #
 # ## In the libraries
 #
-# Which of the two divisors does one get without asking? Read from the default configurations of TRL 1.16.0 and verl 0.9.1:
+# Which of the two divisors does one get without asking? Read from the default configurations of TRL
+# 1.16.0 and verl 0.9.1:
 
 # %%
 from rlnb import from_trl, from_verl
@@ -797,13 +865,17 @@ print(f"one of eight differs: {zscore(one_lower(1)).abs().max():.4f} here, "
 assert torch.isclose(A.abs().max(), torch.tensor(7 / 8**0.5))
 
 # %% [markdown]
-# Both have the std and neither has $1/T$: one mean over all tokens instead. Both use Bessel's std ($G-1$ in place of $G$), so their ceiling is $(G-1)/\sqrt G$. The switches: `scale_rewards="none"` and
-# `norm_adv_by_std_in_grpo=False` take the std out; `loss_type="grpo"` and `loss_agg_mode="seq-mean-token-mean"` bring $1/T$ in.
+# Both have the std and neither has $1/T$: one mean over all tokens instead. Both use Bessel's std
+# ($G-1$ in place of $G$), so their ceiling is $(G-1)/\sqrt G$. The switches: `scale_rewards="none"`
+# and `norm_adv_by_std_in_grpo=False` take the std out; `loss_type="grpo"` and
+# `loss_agg_mode="seq-mean-token-mean"` bring $1/T$ in.
 #
 # ## Where people go wrong
 #
-# **As the group converges the advantages shrink to zero by themselves, so no adaptive KL is needed.** Averaged over groups with 0/1 rewards they shrink: mixed
-# groups get rare. Inside a mixed group the rms is always 1, and with graded rewards nothing shrinks. Whether a KL is needed is another question.
+# **As the group converges the advantages shrink to zero by themselves, so no adaptive KL is
+# needed.** Averaged over groups with 0/1 rewards they shrink: mixed groups get rare. Inside a mixed
+# group the rms is always 1, and with graded rewards nothing shrinks. Whether a KL is needed is
+# another question.
 
 # %% tags=["claim:G06"]
 for p in (0.5, 0.9, 0.99):
@@ -819,8 +891,9 @@ assert round(mean_A, 3) == 0.074 and abs(graded[0] - graded[1]) < 0.005
 # "the advantages shrink to zero by themselves": sloppy
 
 # %% [markdown]
-# **A task that is never solved is as useless as one that is always solved.** At this moment and under a 0/1 reward, exactly. But one has everything
-# to gain: give partial credit, or let another task teach the skill, and it speaks.
+# **A task that is never solved is as useless as one that is always solved.** At this moment and
+# under a 0/1 reward, exactly. But one has everything to gain: give partial credit, or let another
+# task teach the skill, and it speaks.
 
 # %% tags=["claim:G28"]
 for name, r in (("never solved, 0/1 reward", [0.0] * 4),
@@ -832,8 +905,8 @@ for name, r in (("never solved, 0/1 reward", [0.0] * 4),
 # "A task never solved is as useless as one always solved": conditional
 
 # %% [markdown]
-# **GRPO's two normalisers favour easy prompts and long answers.** Each half is half true: easy *and* hard prompts, short *right* and long *wrong*
-# answers.
+# **GRPO's two normalisers favour easy prompts and long answers.** Each half is half true: easy
+# *and* hard prompts, short *right* and long *wrong* answers.
 
 # %% tags=["claim:L12"]
 print("weight at p = 0.9, 0.5, 0.1:", four(map(weight, (0.9, 0.5, 0.1))))
@@ -848,24 +921,27 @@ assert closed > 0
 # %% [markdown]
 # ## Exercises
 #
-# **09.1 Derive** · 10 minutes · ●●●. Show that the z-score's weight never exceeds $\sqrt{G-1}$, and where it is reached. (In 06.1 the same number bounded a
-# single advantage.)
+# **09.1 Derive** · 10 minutes · ●●●. Show that the z-score's weight never exceeds $\sqrt{G-1}$, and
+# where it is reached. (In 06.1 the same number bounded a single advantage.)
 #
 # <details><summary>hint</summary>
 #
-# For $1\le k\le G-1$ the product $k(G-k)$ is at least $G-1$. Write $\sqrt{x}=x/\sqrt{x}$ and use $\mathbb E[k(G-k)]=G(G-1)\,p(1-p)$.
+# For $1\le k\le G-1$ the product $k(G-k)$ is at least $G-1$. Write $\sqrt{x}=x/\sqrt{x}$ and use
+# $\mathbb E[k(G-k)]=G(G-1)\,p(1-p)$.
 # </details>
 #
-# **09.2 Derive** · 8 minutes · ●●○. $T$ is geometric with stop probability $q$. Show $\mathbb E[1/T]=-\frac{q\ln q}{1-q}$, and that it is larger than $q$, so that the
-# drift always has the sign of $A$.
+# **09.2 Derive** · 8 minutes · ●●○. $T$ is geometric with stop probability $q$. Show
+# $\mathbb E[1/T]=-\frac{q\ln q}{1-q}$, and that it is larger than $q$, so that the drift always has
+# the sign of $A$.
 #
 # <details><summary>hint</summary>
 #
 # $\sum_{T\ge1}x^T/T=-\ln(1-x)$. For the second part: $1/T$ is convex and $\mathbb E[T]=1/q$.
 # </details>
 #
-# **09.3 Predict, then run** · 5 minutes · ●●○. Sixteen answers, all right; each loses 0.001 for every 100 tokens it is long, lengths 100 to 1600. Before you run: the largest
-# advantage with the z-score? Without the division? With $\varepsilon=10^{-2}$ in place of $10^{-6}$?
+# **09.3 Predict, then run** · 5 minutes · ●●○. Sixteen answers, all right; each loses 0.001 for
+# every 100 tokens it is long, lengths 100 to 1600. Before you run: the largest advantage with the
+# z-score? Without the division? With $\varepsilon=10^{-2}$ in place of $10^{-6}$?
 
 # %% tags=["exercise"]
 mine = ...                         # three numbers, in that order
@@ -877,10 +953,12 @@ if mine is not ...:
 # %% [markdown]
 # <details><summary>hint</summary>
 #
-# The std of 1, 2, ..., 16 is 4.61. What is the largest deviation from their mean? Which of the three changes is a matter of scale only?
+# The std of 1, 2, ..., 16 is 4.61. What is the largest deviation from their mean? Which of the
+# three changes is a matter of scale only?
 # </details>
 #
-# **09.4 Implement** · 8 minutes · ●○○. Which groups have a signal? One yes or no per group. Rewards may be graded, negative, or sixteen times 0.7.
+# **09.4 Implement** · 8 minutes · ●○○. Which groups have a signal? One yes or no per group. Rewards
+# may be graded, negative, or sixteen times 0.7.
 #
 # <details><summary>hint</summary>
 #
@@ -896,9 +974,10 @@ def my_keep_informative(rewards, num_generations):
 check.keep_informative(my_keep_informative)
 
 # %% [markdown]
-# **09.5 Find the silent bug** · 8 minutes · ●●○. Answers get a bonus of at most 0.01 for being brief, "so small that it can only break ties".
-# The code runs, in mixed groups it is right to two digits, accuracy rises at first. Write a test: a function that is given an implementation
-# and fails (an `assert`, or `return False`) for this one and passes for one that keeps the promise.
+# **09.5 Find the silent bug** · 8 minutes · ●●○. Answers get a bonus of at most 0.01 for being
+# brief, "so small that it can only break ties". The code runs, in mixed groups it is right to two
+# digits, accuracy rises at first. Write a test: a function that is given an implementation and
+# fails (an `assert`, or `return False`) for this one and passes for one that keeps the promise.
 #
 # <details><summary>hint</summary>
 #
@@ -916,8 +995,9 @@ def my_test(advantages):         # advantages(correct, bonus, G) -> (B,)
 check.silent_bug_grpo_biases(my_test)
 
 # %% [markdown]
-# **09.6 Name this method** · 4 minutes · ●●○. The running batch on fresh data, no KL: what one token of each answer is pushed by, in units of the first
-# answer's. Which method? Look for the length first, then compare the two groups.
+# **09.6 Name this method** · 4 minutes · ●●○. The running batch on fresh data, no KL: what one
+# token of each answer is pushed by, in units of the first answer's. Which method? Look for the
+# length first, then compare the two groups.
 
 # %%
 rows = zip(running_batch().rewards.int().tolist(),
@@ -933,7 +1013,8 @@ check.name_this_grpo_biases("")
 # %% [markdown]
 # <details><summary>hint</summary>
 #
-# Would a method with $1/T$ push three and five tokens alike? What is the deviation from the mean in 1, 1, 0, 0, and what in 1, 0, 0, 0? And their z-scores?
+# Would a method with $1/T$ push three and five tokens alike? What is the deviation from the mean in
+# 1, 1, 0, 0, and what in 1, 0, 0, 0? And their z-scores?
 # </details>
 #
 # All solved and run in [solutions/09_grpo_biases.ipynb](solutions/09_grpo_biases.ipynb).
@@ -943,66 +1024,86 @@ check.name_this_grpo_biases("")
 # **All eight answers have the same reward. What happens?**
 # <details><summary>answer</summary>
 #
-# Numerator and std are both 0. Without ε NaN, with ε zero advantages, so no policy gradient; a KL term still pulls, and the group's tokens still count in a token mean. Not an
-# explosion. Two traps: rewards like 0.7 leave a rounding residue (in float32 0.1 instead of 0 at ε 1e-6, for all answers alike), so test max == min; and *nearly* equal rewards, which come
-# out at full size.
+# Numerator and std are both 0. Without ε NaN, with ε zero advantages, so no policy gradient; a KL
+# term still pulls, and the group's tokens still count in a token mean. Not an explosion. Two traps:
+# rewards like 0.7 leave a rounding residue (in float32 0.1 instead of 0 at ε 1e-6, for all answers
+# alike), so test max == min; and *nearly* equal rewards, which come out at full size.
 # </details>
 #
 # **So does dividing by a small std blow up the gradient?**
 # <details><summary>answer</summary>
 #
-# The gain 1/std is unbounded, the advantage is not: at most √(G−1), and rms 1 in any group whose std is far above ε. The harm is not size but meaning: noise, a bonus of 0.01, a penalty for length count as
-# much as right against wrong. The gradient norm looks normal, so norm clipping never sees it. It is slow: in a toy of eight equal arms with noise of 1e-4 the entropy falls from 2.08 to 1.66 in 500 steps, and to 0.40 in 5000,
-# a policy collapsed on noise.
+# The gain 1/std is unbounded, the advantage is not: at most √(G−1), and rms 1 in any group whose
+# std is far above ε. The harm is not size but meaning: noise, a bonus of 0.01, a penalty for length
+# count as much as right against wrong. The gradient norm looks normal, so norm clipping never sees
+# it. It is slow: in a toy of eight equal arms with noise of 1e-4 the entropy falls from 2.08 to
+# 1.66 in 500 steps, and to 0.40 in 5000, a policy collapsed on noise.
 # </details>
 #
 # **What is the difficulty bias of GRPO?**
 # <details><summary>answer</summary>
 #
-# With 0/1 rewards the expected gradient of a prompt is w(p)·∇p. Mean only: w constant. z-score: w goes to 1/√(p(1−p)), capped at √(G−1); at G = 16 it is 1.93 at p = 0.5, 2.85 at 0.1 *and* 0.9, 3.73
-# at 0.01. Symmetric: easy and hard alike, as Dr. GRPO says. In net signal the medium prompt still leads. With large groups it maximises 2·arcsin√p per prompt; MaxRL's (r − mean)/mean has 1/p and does prefer hard ones. The gains of mixed
-# groups differ by 1.5 at most at G = 8, by 4 at G = 64. In a small model at G = 8 three seeds show no difference on any type of prompt, from 11 % to 95 % solved.
+# With 0/1 rewards the expected gradient of a prompt is w(p)·∇p. Mean only: w constant. z-score:
+# w goes to 1/√(p(1−p)), capped at √(G−1); at G = 16 it is 1.93 at p = 0.5, 2.85 at 0.1 *and*
+# 0.9, 3.73 at 0.01. Symmetric: easy and hard alike, as Dr. GRPO says. In net signal the medium
+# prompt still leads. With large groups it maximises 2·arcsin√p per prompt; MaxRL's (r −
+# mean)/mean has 1/p and does prefer hard ones. The gains of mixed groups differ by 1.5 at most
+# at G = 8, by 4 at G = 64. In a small model at G = 8 three seeds show no difference on any type
+# of prompt, from 11 % to 95 % solved.
 # </details>
 #
 # **When would you keep the std?**
 # <details><summary>answer</summary>
 #
-# When reward scales differ between prompts or sources, or are unknown: in our toy one learning rate served gaps of 0.01, 0.3 and 300, while the mean alone needed one for each. Adam takes out a factor common to all prompts, not the
-# factor between them; one std for the whole batch is common too. Drop the std with graded rewards, tiny bonuses or noisy scorers: there it turns the gradient.
+# When reward scales differ between prompts or sources, or are unknown: in our toy one learning rate
+# served gaps of 0.01, 0.3 and 300, while the mean alone needed one for each. Adam takes out a
+# factor common to all prompts, not the factor between them; one std for the whole batch is common
+# too. Drop the std with graded rewards, tiny bonuses or noisy scorers: there it turns the gradient.
 # </details>
 #
 # **Do TRL and verl have the two divisors?**
 # <details><summary>answer</summary>
 #
-# TRL 1.16 and verl 0.9: the std by default, with Bessel and ε 1e-4 and 1e-6; 1/T not, but one mean over all tokens. scale_rewards="none" and norm_adv_by_std_in_grpo=False drop the std; loss_type="grpo" and
-# loss_agg_mode="seq-mean-token-mean" bring 1/T back. "We use GRPO" does not say which.
+# TRL 1.16 and verl 0.9: the std by default, with Bessel and ε 1e-4 and 1e-6; 1/T not, but one mean
+# over all tokens. scale_rewards="none" and norm_adv_by_std_in_grpo=False drop the std;
+# loss_type="grpo" and loss_agg_mode="seq-mean-token-mean" bring 1/T back. "We use GRPO" does not
+# say which.
 # </details>
 #
 # **Why do wrong answers get longer under GRPO?**
 # <details><summary>answer</summary>
 #
-# 1/T. A long wrong answer is punished less per token than a short one. Exactly: with stop probability q the push on the stop logit is A·(E[1/T] − q), 0.156·A at q = 0.1. Positive A: stop sooner. Negative: go on. It needs
-# a policy that can tell right from wrong while it can still stop; if both share one stop rule the pushes cancel. A constant divisor has no such push. Evidence: in a model of 0.3 million parameters that reads its own verdict before it stops, right answers fell to 13 tokens and wrong ones grew to 65 within 80 steps, on three seeds of three; under Dr. GRPO they ended within 3 tokens of each other. Dr. GRPO report it on
-# larger models (2503.20783, abstract).
+# 1/T. A long wrong answer is punished less per token than a short one. Exactly: with stop
+# probability q the push on the stop logit is A·(E[1/T] − q), 0.156·A at q = 0.1. Positive A: stop
+# sooner. Negative: go on. It needs a policy that can tell right from wrong while it can still stop;
+# if both share one stop rule the pushes cancel. A constant divisor has no such push. Evidence: in a
+# model of 0.3 million parameters that reads its own verdict before it stops, right answers fell to
+# 13 tokens and wrong ones grew to 65 within 80 steps, on three seeds of three; under Dr. GRPO they
+# ended within 3 tokens of each other. Dr. GRPO report it on larger models (2503.20783, abstract).
 # </details>
 #
 # **Answers grow during training. Proof of reasoning?**
 # <details><summary>answer</summary>
 #
-# No. 1/T alone can lengthen wrong answers under a reward that ignores length, if the policy tells right from wrong before it stops. Plot right and wrong apart, beside a control with coin-flip rewards and a run with a constant divisor. In our small model the mean answer more than doubled, and pass@1 did not move.
+# No. 1/T alone can lengthen wrong answers under a reward that ignores length, if the policy tells
+# right from wrong before it stops. Plot right and wrong apart, beside a control with coin-flip
+# rewards and a run with a constant divisor. In our small model the mean answer more than doubled,
+# and pass@1 did not move.
 # </details>
 #
 # **What share of my groups is wasted?**
 # <details><summary>answer</summary>
 #
-# p^G + (1−p)^G of them: at G = 16, 85 % at p = 0.01 or 0.99, 0.003 % at 0.5. Remedies: larger groups (at p = 0.01 and G = 64, 53 %), resampling (DAPO), partial credit, a baseline that knows the prompt. A baseline shared
-# over unlike prompts mostly adds noise.
+# p^G + (1−p)^G of them: at G = 16, 85 % at p = 0.01 or 0.99, 0.003 % at 0.5. Remedies: larger
+# groups (at p = 0.01 and G = 64, 53 %), resampling (DAPO), partial credit, a baseline that knows
+# the prompt. A baseline shared over unlike prompts mostly adds noise.
 # </details>
 #
 # ## Recap
 #
-# The running group on fresh data. Per answer the advantage, and what one of its tokens is pushed by, $cA$ with its coefficient $c$. The two middle rows undo one divisor each;
-# Dr. GRPO, with $L_{\max}=8$, undoes both.
+# The running group on fresh data. Per answer the advantage, and what one of its tokens is pushed
+# by, $cA$ with its coefficient $c$. The two middle rows undo one divisor each; Dr. GRPO, with
+# $L_{\max}=8$, undoes both.
 
 # %%
 table = {"grpo": grpo,
@@ -1016,10 +1117,15 @@ for name, objective in table.items():
     print(f"{name:16s} A {four(A)}\n{'':15s} cA {four(c * A)}")
 
 # %% [markdown]
-# * The std makes near-ties full size: bounded by $\sqrt{G-1}$, never small. ε is the resolution of the reward.
-# * It weighs prompts by $1/\sqrt{p(1-p)}$, capped at $\sqrt{G-1}$, easy and hard alike; with graded rewards it also turns the gradient; with mixed scales it helps.
+# * The std makes near-ties full size: bounded by $\sqrt{G-1}$, never small. ε is the resolution of
+#   the reward.
+# * It weighs prompts by $1/\sqrt{p(1-p)}$, capped at $\sqrt{G-1}$, easy and hard alike; with graded
+#   rewards it also turns the gradient; with mixed scales it helps.
 # * $p^G+(1-p)^G$ of the groups say nothing. Only a baseline that knows the prompt can stand in.
-# * $1/T$ pushes the stop decision by $A(\mathbb E[1/T]-q)$: short when right, long when wrong, nothing when both share it.
-# * In a small model a bonus of 0.01 became behaviour under the std on three seeds of three, and under the mean alone on none. In one that reads its own verdict GRPO drove right and wrong 50 tokens apart, on three seeds of three; Dr. GRPO did not.
+# * $1/T$ pushes the stop decision by $A(\mathbb E[1/T]-q)$: short when right, long when wrong,
+#   nothing when both share it.
+# * In a small model a bonus of 0.01 became behaviour under the std on three seeds of three, and
+#   under the mean alone on none. In one that reads its own verdict GRPO drove right and wrong 50
+#   tokens apart, on three seeds of three; Dr. GRPO did not.
 #
 # Next, [10](10_dr_grpo.ipynb): take both divisors out and see what that costs.

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 10 · Dr. GRPO: one divisor less, one made constant
 #
-# **Settles:** what removing the std and the $1/T$ does to every token, what it leaves as it was, and why "long answers
-# count more" and "answers get longer" are two different statements.
+# **Settles:** what removing the std and the $1/T$ does to every token, what it leaves as it was,
+# and why "long answers count more" and "answers get longer" are two different statements.
 #
 # 40 minutes · after [08](08_grpo.ipynb) and [09](09_grpo_biases.ipynb) · Dr. GRPO, Liu et al. 2025
 # ([2503.20783](https://arxiv.org/abs/2503.20783)); DAPO, Yu et al. 2025
@@ -18,8 +18,9 @@
 # ([2510.13786](https://arxiv.org/abs/2510.13786)).
 
 # %% [markdown]
-# A reminder: GRPO's advantage is $(r_i-\bar r)/(s+\varepsilon)$ with $s$ the std of the group's rewards, and its loss averages over the $T_i$ tokens of an
-# answer first, then over answers. Page [09](09_grpo_biases.ipynb) took the two divisors apart.
+# A reminder: GRPO's advantage is $(r_i-\bar r)/(s+\varepsilon)$ with $s$ the std of the group's
+# rewards, and its loss averages over the $T_i$ tokens of an answer first, then over answers. Page
+# [09](09_grpo_biases.ipynb) took the two divisors apart.
 
 # %%
 import torch
@@ -30,13 +31,15 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # %% [markdown]
 # ## The whole change
 #
-# Dr. GRPO leaves out the std, and divides by a constant $L$ where GRPO divides by the answer's own length. $L$ is chosen once for the
-# run, usually the generation limit; $B$ is the number of answers, $\rho$ the ratio to the policy that sampled, $m$ the mask.
+# Dr. GRPO leaves out the std, and divides by a constant $L$ where GRPO divides by the answer's own
+# length. $L$ is chosen once for the run, usually the generation limit; $B$ is the number of
+# answers, $\rho$ the ratio to the policy that sampled, $m$ the mask.
 #
 # $$A_i=r_i-\bar r,\qquad
 # \mathcal L=-\frac1B\sum_{i=1}^{B}\frac1L\sum_t m_{i,t}\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)$$
 #
-# No std, a constant instead of $1/|o|$: that is the whole change, as one hears it said. Compare with GRPO as published.
+# No std, a constant instead of $1/|o|$: that is the whole change, as one hears it said. Compare
+# with GRPO as published.
 
 # %% tags=["claim:C07"]
 from rlnb.objective import difference
@@ -50,9 +53,11 @@ assert [c.part for c in changes] == ["advantage", "weights"]
 # "divide by a constant instead of the answer's length": true
 
 # %% [markdown] tags=["cited:K12"]
-# Three lines, and the third is a setting. The paper ([2503.20783](https://arxiv.org/abs/2503.20783), section 3) trains with
-# $\beta=0$, so a configuration that copies its experiments has no KL. But the corrections that it derives are the std and the
-# length; a KL term may stand beside them. "Removing the KL is part of the fix" mixes the two up. From here on GRPO is without KL too.
+# Three lines, and the third is a setting. The paper
+# ([2503.20783](https://arxiv.org/abs/2503.20783), section 3) trains with $\beta=0$, so a
+# configuration that copies its experiments has no KL. But the corrections that it derives are the
+# std and the length; a KL term may stand beside them. "Removing the KL is part of the fix" mixes
+# the two up. From here on GRPO is without KL too.
 
 # %%
 def dr_grpo_loss(logprobs, old_logprobs, mask, rewards, G, L, eps=0.2):
@@ -78,12 +83,15 @@ assert (slopes[0] - slopes[1]).abs().max() < 1e-12
 # %% [markdown]
 # ## Drag the lengths
 #
-# One step: two answers to one prompt, two to another. The *aggregation* is the weight $c$ that a token's loss gets in the
-# sum, and it is where $1/T$ sits. Seven are in use (an eighth, verl's default for the constant, comes under Micro-batches). On the left $c$
-# itself; in the middle what each answer gets altogether, $cT$; in the last column how the weight of a token of answer 1 changes if that answer is one token longer.
+# One step: two answers to one prompt, two to another. The *aggregation* is the weight $c$ that a
+# token's loss gets in the sum, and it is where $1/T$ sits. Seven are in use (an eighth, verl's
+# default for the constant, comes under Micro-batches). On the left $c$ itself; in the middle what
+# each answer gets altogether, $cT$; in the last column how the weight of a token of answer 1
+# changes if that answer is one token longer.
 #
-# Guess first, then try. (1) Answer 2 grows to 40 tokens: who takes weight from answer 1's tokens? (2) The other prompt's answers grow to 40: who
-# now? (3) A micro-batch holds one prompt instead of one row, then everything: what does `bnpo` turn into?
+# Guess first, then try. (1) Answer 2 grows to 40 tokens: who takes weight from answer 1's tokens?
+# (2) The other prompt's answers grow to 40: who now? (3) A micro-batch holds one prompt instead of
+# one row, then everything: what does `bnpo` turn into?
 
 # %% tags=["explorer"]
 from rlnb.classroom import explorers
@@ -110,8 +118,9 @@ for rows in (1, 2, 4):
 # %% [markdown]
 # ## Seven rules, one formula
 #
-# A loss is $\sum_{i,t}c_i\,\ell_{i,t}$, with $\ell$ the loss of a token. $P$ prompts, and the group of a prompt $p$ has
-# $N_p$ tokens in all. Two prompts, two answers each; every token of an answer has the same loss, so that it can be checked by hand.
+# A loss is $\sum_{i,t}c_i\,\ell_{i,t}$, with $\ell$ the loss of a token. $P$ prompts, and the group
+# of a prompt $p$ has $N_p$ tokens in all. Two prompts, two answers each; every token of an answer
+# has the same loss, so that it can be checked by hand.
 
 # %%
 def four(numbers):
@@ -139,14 +148,18 @@ total = [round(float((c * lengths * losses).sum()), 6)
 assert total == [2.75, 2.333333, 2.625, 0.875, 7.0, 28.0]
 
 # %% [markdown]
-# Six numbers from one batch. The seventh rule, TRL's `bnpo`, is a token mean *inside each micro-batch*, averaged over
-# micro-batches. With one prompt in each it gives (14/8 + 14/4)/2 = 2.625, like the prompt mean; with all four rows the token
-# mean's 2.3333; with one row the sequence mean's 2.75: of the seven the one that depends on how much fits into memory. The prompt mean is
-# DAPO's formula as printed ([2503.14476](https://arxiv.org/abs/2503.14476), section 3), and ScaleRL's choice; TRL and verl run DAPO as the token mean.
+# Six numbers from one batch. The seventh rule, TRL's `bnpo`, is a token mean *inside each
+# micro-batch*, averaged over micro-batches. With one prompt in each it gives (14/8 + 14/4)/2 =
+# 2.625, like the prompt mean; with all four rows the token mean's 2.3333; with one row the sequence
+# mean's 2.75: of the seven the one that depends on how much fits into memory. The prompt mean is
+# DAPO's formula as printed ([2503.14476](https://arxiv.org/abs/2503.14476), section 3), and
+# ScaleRL's choice; TRL and verl run DAPO as the token mean.
 #
-# The last two, the sums, are REINFORCE and RLOO: $\log\pi(y)$ is a sum over tokens, and they have $A\nabla\log\pi(y)$.
+# The last two, the sums, are REINFORCE and RLOO: $\log\pi(y)$ is a sum over tokens, and they have
+# $A\nabla\log\pi(y)$.
 #
-# So check what somebody means by "GRPO's loss". One meets $1/|o_i|$ in the formula and a masked mean over all tokens in the code below it.
+# So check what somebody means by "GRPO's loss". One meets $1/|o_i|$ in the formula and a masked
+# mean over all tokens in the code below it.
 
 # %% tags=["claim:L13"]
 from rlnb.objective import token_mean
@@ -165,12 +178,14 @@ assert abs(by_formula(fresh).loss - by_code(fresh).loss) > 0.03
 # "GRPO's loss is a masked mean over all tokens": sloppy
 
 # %% [markdown]
-# Two losses as soon as two lengths differ; one loss when they are equal. Both are in use. Say which.
+# Two losses as soon as two lengths differ; one loss when they are equal. Both are in use. Say
+# which.
 #
 # ## What goes, token by token
 #
-# With $A$ the z-scored advantage, GRPO's token weighs $A_i/T_i$ and Dr. GRPO's $s\,A_i/L$ (both over $B$). So Dr. GRPO *is* GRPO with each
-# token multiplied by $s\cdot T_i/L$. On fresh data, both prompts of the running batch, then three groups for the factor $s$ alone:
+# With $A$ the z-scored advantage, GRPO's token weighs $A_i/T_i$ and Dr. GRPO's $s\,A_i/L$ (both
+# over $B$). So Dr. GRPO *is* GRPO with each token multiplied by $s\cdot T_i/L$. On fresh data, both
+# prompts of the running batch, then three groups for the factor $s$ alone:
 
 # %%
 a, z = dr_grpo(fresh), grpo(fresh)
@@ -192,9 +207,9 @@ for name, rewards in groups.items():
           f"{(centred / std).max():.3f}, Dr. GRPO {centred.max():.3f}")
 
 # %% [markdown]
-# $s\le\frac12$ for rewards of 0 and 1, and $T/L\le1$: every token shrinks. The second prompt's lone one-token answer, GRPO's
-# largest weight, loses most. Between prompts, a rare success loses half of its lead (3.873 against 1 becomes 0.938 against 0.5), and a
-# near-tie stays as small as it is.
+# $s\le\frac12$ for rewards of 0 and 1, and $T/L\le1$: every token shrinks. The second prompt's lone
+# one-token answer, GRPO's largest weight, loses most. Between prompts, a rare success loses half of
+# its lead (3.873 against 1 becomes 0.938 against 0.5), and a near-tie stays as small as it is.
 #
 # What stays as it was:
 
@@ -225,16 +240,19 @@ assert torch.isclose((mixed[0] - mixed[2]) / (mixed[0] - mixed[1]),
                      torch.tensor(10.0))
 
 # %% [markdown]
-# All-right and all-wrong groups still teach nothing. The clip cuts the same tokens. The mean still contains the own reward, a factor
-# $(G-1)/G$ ([03](03_baselines.ipynb)). One thing is *new*: the scale of the reward has become part of the gradient. Rewards of 0 to 10 give ten
-# times the gradient: ten times the step under SGD, none under Adam until clipping or a second loss term comes in (below). Under the z-score the overall
-# scale drops out. The proportion of two mixed rewards does not: above it is still 10 to 1, unless each is normalised on its own.
+# All-right and all-wrong groups still teach nothing. The clip cuts the same tokens. The mean still
+# contains the own reward, a factor $(G-1)/G$ ([03](03_baselines.ipynb)). One thing is *new*: the
+# scale of the reward has become part of the gradient. Rewards of 0 to 10 give ten times the
+# gradient: ten times the step under SGD, none under Adam until clipping or a second loss term comes
+# in (below). Under the z-score the overall scale drops out. The proportion of two mixed rewards
+# does not: above it is still 10 to 1, unless each is normalised on its own.
 #
 # ## Share of the gradient
 #
-# What an answer gets of the step's weight is $c_iT_i$. Eight answers to one prompt: 100 tokens, 1000 tokens, six of 300.
-# Three sayings about a token-level loss: (1) it keeps long answers from being diluted; (2) it favours long
-# outputs, while a constant divisor removes the short bias; (3) it gives short right answers the larger gradient *per token*.
+# What an answer gets of the step's weight is $c_iT_i$. Eight answers to one prompt: 100 tokens,
+# 1000 tokens, six of 300. Three sayings about a token-level loss: (1) it keeps long answers from
+# being diluted; (2) it favours long outputs, while a constant divisor removes the short bias; (3)
+# it gives short right answers the larger gradient *per token*.
 
 # %%
 from rlnb.objective import (Batch, constant_length, prompt_mean,
@@ -276,15 +294,21 @@ for G in (2, 8, 16, 512):                        # two prompts
 # "gives short right answers larger gradients per token": wrong
 
 # %% [markdown]
-# (1) is true. A token of the long answer counts as much as any, where the sequence mean gives it a tenth.
+# (1) is true. A token of the long answer counts as much as any, where the sequence mean gives it a
+# tenth.
 #
-# (2) As a share of the gradient, yes, and DAPO says so of itself ([2503.14476](https://arxiv.org/abs/2503.14476), section 3.3): 1 to 10, like
-# the lengths. But the constant divisor has the *same* shares. Within a batch the two are one direction, and cannot be contrasted.
+# (2) As a share of the gradient, yes, and DAPO says so of itself
+# ([2503.14476](https://arxiv.org/abs/2503.14476), section 3.3): 1 to 10, like the lengths. But the
+# constant divisor has the *same* shares. Within a batch the two are one direction, and cannot be
+# contrasted.
 #
-# (3) No: all tokens get 3.45e-4. The description fits the sequence mean (1.25e-3 against 1.25e-4). A remainder of it lives *between* prompts
-# under DAPO's printed divisor, which is per prompt: with one answer of 100 tokens in one group, of 1000 in another and 500 for all the rest, 1.25 times at $G=8$.
+# (3) No: all tokens get 3.45e-4. The description fits the sequence mean (1.25e-3 against 1.25e-4).
+# A remainder of it lives *between* prompts under DAPO's printed divisor, which is per prompt: with
+# one answer of 100 tokens in one group, of 1000 in another and 500 for all the rest, 1.25 times at
+# $G=8$.
 #
-# "The gradient is divided by the number of tokens, so fewer tokens mean a larger gradient." Whose tokens?
+# "The gradient is divided by the number of tokens, so fewer tokens mean a larger gradient." Whose
+# tokens?
 
 # %% tags=["claim:L06"]
 halved, cut = lengths / 2, lengths.clone()
@@ -300,7 +324,8 @@ assert torch.allclose(own[:2], torch.tensor([1.0, 10.0]))  # not alike
 # "fewer tokens mean a larger gradient": sloppy
 
 # %% [markdown]
-# All tokens of the batch. The divisor is shared: the whole batch gets a larger step, no answer gains on its neighbour.
+# All tokens of the batch. The divisor is shared: the whole batch gets a larger step, no answer
+# gains on its neighbour.
 #
 # And "averaging per prompt has no length bias"? Prompts count alike, their tokens then do not:
 
@@ -319,20 +344,22 @@ assert c[0] * wordy == c[1] * terse == 0.5
 
 # %% [markdown] tags=["cited:L09"]
 # Does the choice matter for the score? One paper is quoted on both sides. ScaleRL
-# ([2510.13786](https://arxiv.org/abs/2510.13786)) finds the prompt average best when it compares aggregations (section 3.2). Its
-# abstract, and section 4, where single choices of the final recipe are undone, say that such choices mostly change efficiency: the runs
-# end at about the same ceiling. Quote the experiment with the sentence.
+# ([2510.13786](https://arxiv.org/abs/2510.13786)) finds the prompt average best when it compares
+# aggregations (section 3.2). Its abstract, and section 4, where single choices of the final recipe
+# are undone, say that such choices mostly change efficiency: the runs end at about the same
+# ceiling. Quote the experiment with the sentence.
 #
 # ## Pressure on length
 #
-# Now the other quantity. A policy writes a token, then stops with probability $q=\sigma(z)$ or goes on, so its mean length is
-# $1/q$ ([09](09_grpo_biases.ipynb) writes s for $q$). After $T$ tokens
+# Now the other quantity. A policy writes a token, then stops with probability $q=\sigma(z)$ or goes
+# on, so its mean length is $1/q$ ([09](09_grpo_biases.ipynb) writes s for $q$). After $T$ tokens
 #
 # $$\log P(T)=(T-1)\log(1-q)+\log q,\qquad \frac{\partial\log P(T)}{\partial z}=1-qT$$
 #
-# Reward does not depend on length at all: a first token has settled right or wrong, and right and wrong answers have a stop logit $z$ *of their
-# own*. Then the true gradient on both is 0. What an aggregation $c$ puts there instead is $A\,\mathbb E[c\,(1-qT)]$: a
-# *drift*, positive for stopping earlier when $A\gt0$.
+# Reward does not depend on length at all: a first token has settled right or wrong, and right and
+# wrong answers have a stop logit $z$ *of their own*. Then the true gradient on both is 0. What an
+# aggregation $c$ puts there instead is $A\,\mathbb E[c\,(1-qT)]$: a *drift*, positive for stopping
+# earlier when $A\gt0$.
 
 # %%
 q = 0.1                                                # mean length 10
@@ -351,14 +378,18 @@ closed = -torch.tensor(q).log() / (1 - q) - 1
 assert torch.isclose(own, closed) and abs(constant) < 1e-12
 
 # %% [markdown]
-# Zero, exactly, for any rule whose weight is fixed before sampling. With $1/T$, scaled so that an average token has weight 1, it is
-# $\mathbb E[1/T]/q-1=\frac{\ln(1/q)}{1-q}-1=1.558$, and positive for every $q$, since $\mathbb E[1/T]\gt1/\mathbb E[T]$. Right answers get
-# shorter, wrong ones longer. It grows with length: 5.9 at a mean of 1000 tokens.
+# Zero, exactly, for any rule whose weight is fixed before sampling. With $1/T$, scaled so that an
+# average token has weight 1, it is $\mathbb E[1/T]/q-1=\frac{\ln(1/q)}{1-q}-1=1.558$, and positive
+# for every $q$, since $\mathbb E[1/T]\gt1/\mathbb E[T]$. Right answers get shorter, wrong ones
+# longer. It grows with length: 5.9 at a mean of 1000 tokens.
 #
-# And a token mean? Let $n$ be *the number of answers that share a divisor*: 1 in the sequence mean, $G$ in the prompt mean, $B$ in the token
-# mean. In the same scale a token weighs $c=\frac{n/q}{T+S}$, with $S$ the tokens of the other $n-1$ answers. Write $T+S=(n/q)(1+\delta)$;
-# then $c\approx1-\delta$, only the own $T$ in $\delta$ goes with $qT$, and the drift is about $\mathrm{cov}(\delta,qT)=\frac{q^2}n\mathrm{var}(T)=\frac{1-q}n$.
-# `stop_drift` sums it exactly. In its last column the divisor is not the total but the longest of the $n$: verl's padded width, below.
+# And a token mean? Let $n$ be *the number of answers that share a divisor*: 1 in the sequence mean,
+# $G$ in the prompt mean, $B$ in the token mean. In the same scale a token weighs
+# $c=\frac{n/q}{T+S}$, with $S$ the tokens of the other $n-1$ answers. Write $T+S=(n/q)(1+\delta)$;
+# then $c\approx1-\delta$, only the own $T$ in $\delta$ goes with $qT$, and the drift is about
+# $\mathrm{cov}(\delta,qT)=\frac{q^2}n\mathrm{var}(T)=\frac{1-q}n$. `stop_drift` sums it exactly. In
+# its last column the divisor is not the total but the longest of the $n$: verl's padded width,
+# below.
 
 # %%
 from rlnb.classroom.pictures.aggregation_rules import (
@@ -374,8 +405,9 @@ assert abs(64 * stop_drift(64) - 0.9) < 0.02
 assert abs(stop_drift(1, q=1e-3, up_to=40000) - 5.9) < 0.02
 
 # %% [markdown]
-# It falls like $(1-q)/n$ once $n$ is large; one answer alone is above that, and a token mean over 64 answers has under 1 % of GRPO's.
-# The sign is GRPO's: right answers shorter, wrong ones longer, only weaker. No pull of *all* answers towards length.
+# It falls like $(1-q)/n$ once $n$ is large; one answer alone is above that, and a token mean over
+# 64 answers has under 1 % of GRPO's. The sign is GRPO's: right answers shorter, wrong ones longer,
+# only weaker. No pull of *all* answers towards length.
 
 # %%
 from rlnb.objective import padded_length
@@ -413,10 +445,11 @@ share_and_pressure(
 # "Dr. GRPO brings the reverse bias": wrong
 
 # %% [markdown]
-# "Dr. GRPO brings the reverse bias, a pull towards verbosity", is a warning you will hear. As a property of the estimator it is wrong: the
-# push is 0. The paper itself reports answers that grow *less*, wrong ones above all ([2503.20783](https://arxiv.org/abs/2503.20783), abstract and
-# figure 1). But an expected push of 0 is not a length that stands still. Let it run: one prompt, $G=8$, a coin decides right or wrong, mean
-# length 20 at the start, 200 seeds, 300 steps.
+# "Dr. GRPO brings the reverse bias, a pull towards verbosity", is a warning you will hear. As a
+# property of the estimator it is wrong: the push is 0. The paper itself reports answers that grow
+# *less*, wrong ones above all ([2503.20783](https://arxiv.org/abs/2503.20783), abstract and figure
+# 1). But an expected push of 0 is not a length that stands still. Let it run: one prompt, $G=8$, a
+# coin decides right or wrong, mean length 20 at the start, 200 seeds, 300 steps.
 
 # %%
 def simulate(rule, own_logits, lr=1.0, seeds=200, steps=300, G=8):
@@ -456,14 +489,18 @@ middle = ends["constant_length"].median(0).values
 assert ((middle - 20).abs() < 1).all()
 
 # %% [markdown]
-# Under $1/T$ right answers fall to one token and wrong ones grow past 100, in each of the 200 seeds. Under the constant both stay at about 20 in the median, and
-# single seeds wander by a tenth or so. The token mean over $n=8$ sits in between, on GRPO's side. And with *one* stop logit for
-# all answers the opposite pushes cancel: nothing but noise is left, more of it under $1/T$. So a mean length that moves in one run
-# says little; plot right and wrong answers apart ([09](09_grpo_biases.ipynb) does, on a real model).
+# Under $1/T$ right answers fall to one token and wrong ones grow past 100, in each of the 200
+# seeds. Under the constant both stay at about 20 in the median, and single seeds wander by a tenth
+# or so. The token mean over $n=8$ sits in between, on GRPO's side. And with *one* stop logit for
+# all answers the opposite pushes cancel: nothing but noise is left, more of it under $1/T$. So a
+# mean length that moves in one run says little; plot right and wrong answers apart
+# ([09](09_grpo_biases.ipynb) does, on a real model).
 #
-# One more popular sentence: the length bias is backwards for reasoning and can collapse chains of thought. Where length buys nothing, right answers
-# did collapse. Where it *does* buy something? Two cases: one stop logit for all answers; or the policy knows that it is on a good path, has a stop
-# logit for it, and all other answers are wrong. Let a fraction $f$ of the answers be on the good path.
+# One more popular sentence: the length bias is backwards for reasoning and can collapse chains of
+# thought. Where length buys nothing, right answers did collapse. Where it *does* buy something? Two
+# cases: one stop logit for all answers; or the policy knows that it is on a good path, has a stop
+# logit for it, and all other answers are wrong. Let a fraction $f$ of the answers be on the good
+# path.
 
 # %% tags=["claim:L10"]
 pays = {"early": 1 - torch.exp(-T / 3), "late": 1 - torch.exp(-T / 30),
@@ -487,16 +524,19 @@ assert abs(by_own["not at all"][1] - own / 2) < 1e-9
 # "can collapse chains of thought": conditional
 
 # %% [markdown]
-# The constant lengthens wherever length pays. With one stop logit $1/T$ does too: its push is $\mathrm{cov}(A,1/T)/q$, negative whenever longer is better. With a logit
-# of its own, the good path's mean advantage is positive and adds $\mathbb E[A]$ times 1.558. If half of the answers are on it, length still wins, though by a
-# twelfth of the constant's push in the first row. If one in ten is, and length pays early, $1/T$ *shortens* answers that would be better longer: +0.485 against
-# −0.145. So the sentence is right about a rare good path that the policy recognises, and wrong as a general law.
+# The constant lengthens wherever length pays. With one stop logit $1/T$ does too: its push is
+# $\mathrm{cov}(A,1/T)/q$, negative whenever longer is better. With a logit of its own, the good
+# path's mean advantage is positive and adds $\mathbb E[A]$ times 1.558. If half of the answers are
+# on it, length still wins, though by a twelfth of the constant's push in the first row. If one in
+# ten is, and length pays early, $1/T$ *shortens* answers that would be better longer: +0.485
+# against −0.145. So the sentence is right about a rare good path that the policy recognises, and
+# wrong as a general law.
 #
 # ## Retune the learning rate
 #
-# On average Dr. GRPO's weights are $\bar T/L$ times a token mean's: an eighth for 256 tokens under a limit of 2048, and
-# another factor $s\le\frac12$, the std again. Whether that matters depends on the optimizer. A sequence of made-up gradients, whole
-# and an eighth, the same learning rate:
+# On average Dr. GRPO's weights are $\bar T/L$ times a token mean's: an eighth for 256 tokens under
+# a limit of 2048, and another factor $s\le\frac12$, the std again. Whether that matters depends on
+# the optimizer. A sequence of made-up gradients, whole and an eighth, the same learning rate:
 
 # %%
 def travel(scale, optimizer, clip=None, steps=40):
@@ -524,11 +564,13 @@ for name, opt, clip in (("SGD", sgd, None), ("Adam", adam, None),
     assert (gap > 0.1) == (name != "Adam")
 
 # %% [markdown]
-# SGD covers an eighth of the way. Adam divides by the gradient's own size and notices nothing, which is why the change
-# looks harmless. Gradient clipping gives it away: at full size it cuts the large gradients down, at an eighth it never binds, so the rare large steps keep
-# their dominance. If the gradient norm moves across your clipping threshold, it is another run.
+# SGD covers an eighth of the way. Adam divides by the gradient's own size and notices nothing,
+# which is why the change looks harmless. Gradient clipping gives it away: at full size it cuts the
+# large gradients down, at an eighth it never binds, so the rare large steps keep their dominance.
+# If the gradient norm moves across your clipping threshold, it is another run.
 #
-# Nor does Adam hide a second term in the loss. The same $\beta=0.04$, the KL's gradient against the policy's:
+# Nor does Adam hide a second term in the loss. The same $\beta=0.04$, the KL's gradient against the
+# policy's:
 
 # %%
 from rlnb.objective import k3
@@ -547,13 +589,13 @@ for name, o, kl in (("GRPO", grpo, k3(0.04)),
 assert kl_share(dr_grpo, apart) > 4 * kl_share(grpo, k3(0.04))
 
 # %% [markdown]
-# Without the std the KL weighs about twice as much. If its aggregation stays behind, the factor is about $L/(sT)$: five on these
-# short answers, 16 at 256 tokens of 2048 and $s=\frac12$.
+# Without the std the KL weighs about twice as much. If its aggregation stays behind, the factor is
+# about $L/(sT)$: five on these short answers, 16 at 256 tokens of 2048 and $s=\frac12$.
 #
 # ## Micro-batches
 #
-# A step's rows rarely fit into memory at once. Losses of parts must then add up to the loss of the whole, so denominators must be
-# those of the *step*. The package carries them along (`prepare`).
+# A step's rows rarely fit into memory at once. Losses of parts must then add up to the loss of the
+# whole, so denominators must be those of the *step*. The package carries them along (`prepare`).
 
 # %%
 from rlnb.objective import local_token_mean
@@ -577,8 +619,9 @@ for part in (sequence_mean, token_mean, prompt_mean, constant_length(8),
     assert (set(said) == {"equal"}) == (part is not local_token_mean)
 
 # %% [markdown]
-# `local_token_mean` is TRL's `bnpo`. The eighth rule, `padded_length`, is verl's `seq-mean-token-sum-norm` when `loss_scale_factor` is not
-# set: it divides by the width of the tensor at hand. Trim each micro-batch to its longest answer, and it shows:
+# `local_token_mean` is TRL's `bnpo`. The eighth rule, `padded_length`, is verl's
+# `seq-mean-token-sum-norm` when `loss_scale_factor` is not set: it divides by the width of the
+# tensor at hand. Trim each micro-batch to its longest answer, and it shows:
 
 # %%
 o = dr_grpo.replace(weights=padded_length)
@@ -593,11 +636,12 @@ for first in (0, 4):                                   # the two prompts
     assert torch.isclose(weight, torch.tensor(1 / (4 * width)))
 
 # %% [markdown]
-# One long neighbour, and every token's step shrinks. That is no constant: it pushes on length as much as a prompt mean of the same $n$
-# (0.130 against 0.125 at $n=8$, above).
+# One long neighbour, and every token's step shrinks. That is no constant: it pushes on length as
+# much as a prompt mean of the same $n$ (0.130 against 0.125 at $n=8$, above).
 #
-# TRL's `dapo` divides by the tokens of everything that was *generated together*, $N$. With $a$ = `gradient_accumulation_steps` and
-# $k$ = `steps_per_generation`, the divisor of each optimizer step is $N\,a/k$ (TRL 1.16). It is the step's own count only when one generation feeds one step, $a=k$.
+# TRL's `dapo` divides by the tokens of everything that was *generated together*, $N$. With $a$ =
+# `gradient_accumulation_steps` and $k$ = `steps_per_generation`, the divisor of each optimizer step
+# is $N\,a/k$ (TRL 1.16). It is the step's own count only when one generation feeds one step, $a=k$.
 
 # %%
 lengths = torch.tensor([2.0, 6.0, 3.0, 1.0])           # two optimizer steps
@@ -609,7 +653,8 @@ assert trl == 6 and tokens.tolist() == [8, 4]
 # %% [markdown]
 # So all tokens of a generation weigh the same, and the step with fewer tokens is the smaller step.
 #
-# **Whose tokens?** "Mask prompts, tool outputs and observations out of the loss." Say a tool wrote tokens 2 and 3 of row 3:
+# **Whose tokens?** "Mask prompts, tool outputs and observations out of the loss." Say a tool wrote
+# tokens 2 and 3 of row 3:
 
 # %% tags=["claim:C08"]
 tool = torch.zeros_like(fresh.completion_mask)
@@ -624,13 +669,15 @@ for name, o in (("GRPO", grpo), ("Dr. GRPO", dr_grpo)):
 # "Mask prompts, tool outputs and observations": true
 
 # %% [markdown]
-# Yes, always: unmasked, the policy is trained on what it did not write. And $T$ counts what is left: under $1/T$ the row's own four tokens rise from 1/6 to 1/4, under a
-# constant nothing else moves.
+# Yes, always: unmasked, the policy is trained on what it did not write. And $T$ counts what is
+# left: under $1/T$ the row's own four tokens rise from 1/6 to 1/4, under a constant nothing else
+# moves.
 #
 # ## The Rosetta table
 #
-# The same words mean different things, and different words the same: what runs if you say nothing, who divides by the std, who by what. The rows
-# of this page; `print(rosetta())` has all of them, `rosetta("trl")` one column.
+# The same words mean different things, and different words the same: what runs if you say nothing,
+# who divides by the std, who by what. The rows of this page; `print(rosetta())` has all of them,
+# `rosetta("trl")` one column.
 
 # %%
 from rlnb import rosetta
@@ -642,15 +689,19 @@ print(type(table)(rows, table.libraries))
 assert len(rows) == 5
 
 # %% [markdown] tags=["cited:C05"]
-# Three to remember. With nothing set TRL runs DAPO's token mean and verl runs PPO. Where it is divided by, the std is Bessel's in all three libraries, plus 1e-4, 1e-6
-# or 1e-9. verl's constant is the padded width until you set it.
+# Three to remember. With nothing set TRL runs DAPO's token mean and verl runs PPO. Where it is
+# divided by, the std is Bessel's in all three libraries, plus 1e-4, 1e-6 or 1e-9. verl's constant
+# is the padded width until you set it.
 #
-# The head says which versions, the cells name options. A walkthrough that says "lines 196 to 225 do the work" of an example with some 45
-# lines points into another file, and after the next release into nothing. Cite a function by its name.
+# The head says which versions, the cells name options. A walkthrough that says "lines 196 to 225 do
+# the work" of an example with some 45 lines points into another file, and after the next release
+# into nothing. Cite a function by its name.
 
 # %% [markdown]
-# One thing no word in the table changes: which log-probs stand below the ratio. "$\rho$ is $e$ to the new log-prob minus the one from rollout." At the first
-# step of an update nothing has moved. The rollout engine as the trainer itself, as one that rounds log-probs to bfloat16, and as one that is 0.25 nats off on one token:
+# One thing no word in the table changes: which log-probs stand below the ratio. "$\rho$ is $e$ to
+# the new log-prob minus the one from rollout." At the first step of an update nothing has moved.
+# The rollout engine as the trainer itself, as one that rounds log-probs to bfloat16, and as one
+# that is 0.25 nats off on one token:
 
 # %% tags=["claim:C09"]
 now = fresh.logprobs.detach()
@@ -669,11 +720,14 @@ for name, rollout in engines.items():
 # "e to the new log-probability minus the one from rollout": sloppy
 
 # %% [markdown]
-# So that is right with one engine; with two, the gap between them enters the ratio and spends the clip. Let the trainer recompute the old
-# log-probs, and give the gap a weight of its own (`engine_ratio`). TRL recomputes them only when needed: if a generation feeds more than one optimizer step, or vLLM
-# wrote it and its correction is on (the default). Else it takes the current ones, detached, and the ratio is exactly 1.
+# So that is right with one engine; with two, the gap between them enters the ratio and spends the
+# clip. Let the trainer recompute the old log-probs, and give the gap a weight of its own
+# (`engine_ratio`). TRL recomputes them only when needed: if a generation feeds more than one
+# optimizer step, or vLLM wrote it and its correction is on (the default). Else it takes the current
+# ones, detached, and the ratio is exactly 1.
 #
-# And the trap of this page. TRL's `dr_grpo` is the divisor without the std's removal; OpenRLHF's `dr_grpo` is the std's removal without the divisor.
+# And the trap of this page. TRL's `dr_grpo` is the divisor without the std's removal; OpenRLHF's
+# `dr_grpo` is the std's removal without the divisor.
 
 # %%
 from rlnb import from_trl
@@ -690,13 +744,15 @@ assert [c.part for c in difference(half, want)] == ["advantage"]
 assert full == want and name_of(full) == "dr_grpo" != name_of(half)
 
 # %% [markdown]
-# The first one has no name. Dr. GRPO in TRL takes two settings, `loss_type` and `scale_rewards="none"`. In verl it takes three: `loss_agg_mode="seq-mean-token-sum-norm"`,
+# The first one has no name. Dr. GRPO in TRL takes two settings, `loss_type` and
+# `scale_rewards="none"`. In verl it takes three: `loss_agg_mode="seq-mean-token-sum-norm"`,
 # `loss_scale_factor`, and `norm_adv_by_std_in_grpo=False`.
 #
 # ## What am I running?
 #
-# Nobody remembers all that. `explain_config` takes a `GRPOConfig`, its keywords, or the text of a script, a YAML file or a launch command of TRL or verl (from a
-# terminal: `python -m rlnb.interop explain FILE`). The text is read, never run. A colleague "does GSPO":
+# Nobody remembers all that. `explain_config` takes a `GRPOConfig`, its keywords, or the text of a
+# script, a YAML file or a launch command of TRL or verl (from a terminal:
+# `python -m rlnb.interop explain FILE`). The text is read, never run. A colleague "does GSPO":
 
 # %%
 from rlnb import explain_config
@@ -709,7 +765,8 @@ assert report.name is None and report.nearest == "gspo"
 assert "learning_rate" in report.ignored
 
 # %% [markdown]
-# Why the band has to shrink with the unit. Three answers, every token moved by a factor of $e^{\pm0.1}$:
+# Why the band has to shrink with the unit. Three answers, every token moved by a factor of
+# $e^{\pm0.1}$:
 
 # %%
 moves = [[.1, .1, .1, .1, -.1, -.1], [.1, .1, .1, -.1, -.1],
@@ -731,23 +788,27 @@ assert outside(per_token, .2, .2) == outside(per_answer, .2, .2) == 0
 assert outside(per_answer, 3e-4, 4e-4) == 2
 
 # %% [markdown]
-# The answer's ratio is a geometric mean: moves of opposite sign cancel, and in the third answer they cancel exactly. GRPO's band never touches it. (Outside the band is
-# not yet cut: the advantage's sign decides.)
+# The answer's ratio is a geometric mean: moves of opposite sign cancel, and in the third answer
+# they cancel exactly. GRPO's band never touches it. (Outside the band is not yet cut: the
+# advantage's sign decides.)
 #
 # ## Where people go wrong
 #
 # Met above, each with its numbers:
 #
-# * *Dr. GRPO is no std and a constant*: true, as the whole change. *And no KL*: a setting of the experiments.
+# * *Dr. GRPO is no std and a constant*: true, as the whole change. *And no KL*: a setting of the
+#   experiments.
 # * *The code's masked mean is the formula's $1/|o_i|$*: only when lengths are equal.
-# * *A token-level loss favours long outputs, a constant removes the short bias*: same shares; neither prefers a length, except the token mean's $1/n$.
+# * *A token-level loss favours long outputs, a constant removes the short bias*: same shares;
+#   neither prefers a length, except the token mean's $1/n$.
 # * *A token-level loss gives short right answers more per token*: the sequence mean does.
 # * *Dr. GRPO pulls towards verbosity*: its push is 0.
 # * *$1/T$ collapses chains of thought*: where length is idle, or the good path is rare and known.
 #
 # And two slips in reasoning.
 #
-# **Contrasting `dr_grpo` with `dapo` as aggregations.** On one and the same batch they are one direction with two norms.
+# **Contrasting `dr_grpo` with `dapo` as aggregations.** On one and the same batch they are one
+# direction with two norms.
 
 # %%
 names = ("constant_length", "token_mean", "sequence_sum", "prompt_mean",
@@ -765,11 +826,13 @@ for name in names:
     assert (cosine > 1 - 1e-12) == same
 
 # %% [markdown]
-# **Taking weights fixed in advance for one choice among many.** They are the policy gradient. $\nabla\log\pi(y)=\sum_t\nabla\log\pi(y_t)$ has coefficient 1
-# on every token of every answer, so a rule whose one weight is fixed before sampling (the constant, the sums) estimates $\nabla J$ up to a scalar. A
-# token mean has one weight per batch too, but a random one, with the own $T$ in it: a bias of order $1/n$. `estimator_moments`
-# ([03](03_baselines.ipynb)) averages an estimator over all possible groups, here of 4 answers, exactly. The policy first chooses right or wrong and then when to
-# stop, every prefix its own logits; the truth on "stop" is 0.
+# **Taking weights fixed in advance for one choice among many.** They are the policy gradient.
+# $\nabla\log\pi(y)=\sum_t\nabla\log\pi(y_t)$ has coefficient 1 on every token of every answer, so a
+# rule whose one weight is fixed before sampling (the constant, the sums) estimates $\nabla J$ up to
+# a scalar. A token mean has one weight per batch too, but a random one, with the own $T$ in it: a
+# bias of order $1/n$. `estimator_moments` ([03](03_baselines.ipynb)) averages an estimator over all
+# possible groups, here of 4 answers, exactly. The policy first chooses right or wrong and then when
+# to stop, every prefix its own logits; the truth on "stop" is 0.
 
 # %%
 from rlnb.toys import SequencePolicy, estimator_moments
@@ -799,20 +862,24 @@ for name in ("sequence_mean", "prompt_mean", "token_mean",
 #
 # ## Exercises
 #
-# **10.1 Derive** · 10 minutes · ●●○. Lengths are geometric with stop probability $q$. (a) Show $\mathbb E[1-qT]=0$ and
-# $\mathbb E[\frac1T(1-qT)]=\mathbb E[1/T]-q\gt0$. (b) Show that with $n$ answers sharing a divisor the drift, scaled so that an average token weighs 1, is
-# $(1-q)/n$ to first order in $1/n$, filling in the line of the text.
+# **10.1 Derive** · 10 minutes · ●●○. Lengths are geometric with stop probability $q$. (a) Show
+# $\mathbb E[1-qT]=0$ and $\mathbb E[\frac1T(1-qT)]=\mathbb E[1/T]-q\gt0$. (b) Show that with $n$
+# answers sharing a divisor the drift, scaled so that an average token weighs 1, is $(1-q)/n$ to
+# first order in $1/n$, filling in the line of the text.
 # <details><summary>hint</summary>
 #
-# (a) Jensen. (b) Write $\sum_jT_j=n\mu(1+\delta)$ with $\mu=1/q$, expand $1/(1+\delta)\approx1-\delta$, and see which part of $\delta$
-# is correlated with the own $T$. The variance of $T$ is $(1-q)/q^2$.
+# (a) Jensen. (b) Write $\sum_jT_j=n\mu(1+\delta)$ with $\mu=1/q$, expand
+# $1/(1+\delta)\approx1-\delta$, and see which part of $\delta$ is correlated with the own $T$. The
+# variance of $T$ is $(1-q)/q^2$.
 # </details>
 #
-# **10.2 Predict, then run** · 5 minutes · ●○○. Four changes to a step: (i) answer 2 of prompt 1 gets longer, (ii) the batch is padded wider, (iii) a third
-# prompt joins, (iv) it is computed in two halves. Under which rules does the weight of a token of *answer 1* change?
+# **10.2 Predict, then run** · 5 minutes · ●○○. Four changes to a step: (i) answer 2 of prompt 1
+# gets longer, (ii) the batch is padded wider, (iii) a third prompt joins, (iv) it is computed in
+# two halves. Under which rules does the weight of a token of *answer 1* change?
 # <details><summary>hint</summary>
 #
-# For each rule say aloud what stands in the denominator. The cell does (i), (ii) with `divisor="width"` and `second`, (iv) with `micro`; do (iii) on paper.
+# For each rule say aloud what stands in the denominator. The cell does (i), (ii) with
+# `divisor="width"` and `second`, (iv) with `micro`; do (iii) on paper.
 # </details>
 
 # %% tags=["exercise"]
@@ -823,8 +890,9 @@ for name, c in now.items():
     print(f"{name:17s} {c[0]:.4f}")
 
 # %% [markdown]
-# **10.3 Implement** · 5 minutes · ●○○. The token mean. `per_token` (B, T) is the loss of each token and carries gradient, `mask` (B, T) is boolean; what
-# lies under the mask may be anything, nan included. One number comes back.
+# **10.3 Implement** · 5 minutes · ●○○. The token mean. `per_token` (B, T) is the loss of each token
+# and carries gradient, `mask` (B, T) is boolean; what lies under the mask may be anything, nan
+# included. One number comes back.
 # <details><summary>hint</summary>
 #
 # `torch.where` on the input first. Then one sum and one count, over everything.
@@ -852,8 +920,8 @@ def my_constant_length(per_token, mask, max_length):
 check.constant_length(my_constant_length)
 
 # %% [markdown]
-# **10.5 Implement** · 8 minutes · ●●○. The prompt mean: rows $kG\dots kG+G-1$ answer prompt $k$, with $G$ = `num_generations`. An answer, even all answers of a prompt,
-# may have no token.
+# **10.5 Implement** · 8 minutes · ●●○. The prompt mean: rows $kG\dots kG+G-1$ answer prompt $k$,
+# with $G$ = `num_generations`. An answer, even all answers of a prompt, may have no token.
 # <details><summary>hint</summary>
 #
 # `view(-1, num_generations, T)`: one block per prompt. Sum and count over the last two axes.
@@ -867,8 +935,9 @@ def my_prompt_mean(per_token, mask, num_generations):
 check.prompt_mean(my_prompt_mean)
 
 # %% [markdown]
-# **10.6 Find the silent bug** · 8 minutes · ●●○. A token mean that saves memory. It is right on the test batch of its author, and models train with it. Write a test that
-# fails for this implementation and passes for the right one.
+# **10.6 Find the silent bug** · 8 minutes · ●●○. A token mean that saves memory. It is right on the
+# test batch of its author, and models train with it. Write a test that fails for this
+# implementation and passes for the right one.
 # <details><summary>hint</summary>
 #
 # `check.silent_bug_dr_grpo.hint`. Which argument must make no difference?
@@ -885,10 +954,12 @@ def my_test(step_loss):          # step_loss(per_token, mask, rows)
 check.silent_bug_dr_grpo(my_test)
 
 # %% [markdown]
-# **10.7 Name this method** · 5 minutes · ●●○. A TRL configuration from a colleague's run. Which published method is it, conventions aside?
+# **10.7 Name this method** · 5 minutes · ●●○. A TRL configuration from a colleague's run. Which
+# published method is it, conventions aside?
 # <details><summary>hint</summary>
 #
-# Do not trust the word after `loss_type`. What is averaged, when a micro-batch is what this config says?
+# Do not trust the word after `loss_type`. What is averaged, when a micro-batch is what this config
+# says?
 # </details>
 
 # %%
@@ -913,66 +984,79 @@ check.name_this_dr_grpo(my_answer)
 # **What does Dr. GRPO change, and why?**
 # <details><summary>answer</summary>
 #
-# One divisor goes, one becomes a constant. No std: $A=r-\bar r$, so prompts are no longer weighted by $1/s$ and near-ties stay small. A constant $L$ for the answer's
-# length: every token weighs the same, which is what the policy gradient asks for, and the pressure on length disappears. In one formula: GRPO's token
-# times $s\,T/L$. Clip, ratio, group and the zero of equal groups stay; KL is a separate choice.
+# One divisor goes, one becomes a constant. No std: $A=r-\bar r$, so prompts are no longer weighted
+# by $1/s$ and near-ties stay small. A constant $L$ for the answer's length: every token weighs the
+# same, which is what the policy gradient asks for, and the pressure on length disappears. In one
+# formula: GRPO's token times $s\,T/L$. Clip, ratio, group and the zero of equal groups stay; KL is
+# a separate choice.
 # </details>
 #
 # **Does a token-level loss favour long answers?**
 # <details><summary>answer</summary>
 #
-# As a share of the gradient, yes: in proportion to length, and so does the constant. As pressure to *become* longer, no. Pressure comes from a weight that depends
-# on its own answer's length: $1/T$ has it (right ones shorter, wrong ones longer), a weight fixed in advance has none, a shared total has less than $1/n$ of it, with
-# GRPO's sign.
+# As a share of the gradient, yes: in proportion to length, and so does the constant. As pressure to
+# *become* longer, no. Pressure comes from a weight that depends on its own answer's length: $1/T$
+# has it (right ones shorter, wrong ones longer), a weight fixed in advance has none, a shared total
+# has less than $1/n$ of it, with GRPO's sign.
 # </details>
 #
 # **Does Dr. GRPO make answers longer?**
 # <details><summary>answer</summary>
 #
-# Not by its estimator: with a reward that ignores length the expected push is 0. Lengths may still random-walk, and grow where length pays.
-# The paper reports less growth than under GRPO, wrong answers above all.
+# Not by its estimator: with a reward that ignores length the expected push is 0. Lengths may still
+# random-walk, and grow where length pays. The paper reports less growth than under GRPO, wrong
+# answers above all.
 # </details>
 #
 # **I set `loss_type="dr_grpo"` in TRL. What do I get?**
 # <details><summary>answer</summary>
 #
-# Half of it: the constant divisor. Rewards are still divided by the group's std until `scale_rewards="none"`. (In OpenRLHF the same word is the other half: no std, the averaging as it was.) And check that `max_completion_length`, which is the
-# constant, is the same in runs you compare.
+# Half of it: the constant divisor. Rewards are still divided by the group's std until
+# `scale_rewards="none"`. (In OpenRLHF the same word is the other half: no std, the averaging as it
+# was.) And check that `max_completion_length`, which is the constant, is the same in runs you
+# compare.
 # </details>
 #
 # **I switch from GRPO to Dr. GRPO. Same learning rate?**
 # <details><summary>answer</summary>
 #
-# The gradient shrinks by about $s\,\bar T/L$. Under Adam without gradient clipping you hardly notice; with clipping the threshold now binds less or never; with SGD you
-# must rescale. A KL term weighs $1/s$ as much against the policy. And the reward's scale is in the gradient now, with the same three consequences.
+# The gradient shrinks by about $s\,\bar T/L$. Under Adam without gradient clipping you hardly
+# notice; with clipping the threshold now binds less or never; with SGD you must rescale. A KL term
+# weighs $1/s$ as much against the policy. And the reward's scale is in the gradient now, with the
+# same three consequences.
 # </details>
 #
 # **Which aggregations depend on the micro-batch?**
 # <details><summary>answer</summary>
 #
-# Those that use what is at hand: TRL's `bnpo` (tokens of the micro-batch) and verl's norm mode without a `loss_scale_factor` (its width). With one row per
-# micro-batch `bnpo` *is* GRPO's sequence mean. The others are exact if the denominator is that of the whole step, which the trainer has to know before the first
-# backward pass.
+# Those that use what is at hand: TRL's `bnpo` (tokens of the micro-batch) and verl's norm mode
+# without a `loss_scale_factor` (its width). With one row per micro-batch `bnpo` *is* GRPO's
+# sequence mean. The others are exact if the denominator is that of the whole step, which the
+# trainer has to know before the first backward pass.
 # </details>
 #
 # **What is DAPO's normaliser?**
 # <details><summary>answer</summary>
 #
-# On paper $\sum_i|o_i|$ inside the expectation over prompts: per prompt, what ScaleRL calls the prompt average. In verl one total for the minibatch; in TRL that of the generation times `gradient_accumulation_steps / steps_per_generation`, the step's own
-# count when one generation feeds one step. They differ when prompts differ in length: per prompt, the tokens of a wordy prompt weigh less.
+# On paper $\sum_i|o_i|$ inside the expectation over prompts: per prompt, what ScaleRL calls the
+# prompt average. In verl one total for the minibatch; in TRL that of the generation times
+# `gradient_accumulation_steps / steps_per_generation`, the step's own count when one generation
+# feeds one step. They differ when prompts differ in length: per prompt, the tokens of a wordy
+# prompt weigh less.
 # </details>
 #
 # **Why do RLOO and REINFORCE sum over tokens?**
 # <details><summary>answer</summary>
 #
-# Because $\log\pi(y)$ is a sum over tokens, and the estimator is $A\nabla\log\pi(y)$. Dividing by a constant changes the learning rate; dividing by the
-# answer's length changes the estimator.
+# Because $\log\pi(y)$ is a sum over tokens, and the estimator is $A\nabla\log\pi(y)$. Dividing by a
+# constant changes the learning rate; dividing by the answer's length changes the estimator.
 # </details>
 #
 # ## Recap
 #
-# The running group and its neighbour on fresh data: the advantage of each answer, and what one of its tokens weighs in the gradient, $cA$. New: Dr. GRPO, and the half of it that
-# `loss_type` alone gives ($L=8$, Bessel).
+# The running group and its neighbour on fresh data: the advantage of each answer, and what one of
+# its tokens weighs in the gradient, $cA$. New: Dr. GRPO, and the half of it that `loss_type` alone
+# gives ($L=8$, Bessel).
 
 # %%
 def recap(b, label):
@@ -995,10 +1079,13 @@ recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
 
 # %% [markdown]
 # * Dr. GRPO is GRPO with each token multiplied by $s\,T/L$. Nothing else.
-# * Share of the gradient and pressure on length are different. Weights fixed in advance share by length and push nowhere; a token mean shares the same
-#   and pushes about $(1-q)/n$; GRPO, $n=1$, pushes $\frac{\ln(1/q)}{1-q}-1$.
-# * Weights fixed in advance are the policy gradient; the divisor is then a learning rate, which Adam hides, and clipping and a KL term do not.
+# * Share of the gradient and pressure on length are different. Weights fixed in advance share by
+#   length and push nowhere; a token mean shares the same and pushes about $(1-q)/n$; GRPO, $n=1$,
+#   pushes $\frac{\ln(1/q)}{1-q}-1$.
+# * Weights fixed in advance are the policy gradient; the divisor is then a learning rate, which
+#   Adam hides, and clipping and a KL term do not.
 # * Denominators belong to the step, and count the policy's own tokens.
 # * Dr. GRPO in TRL takes two settings, `loss_type` and `scale_rewards`.
 #
-# Next, [11](11_dapo.ipynb): DAPO keeps the std, takes the token mean, and moves the upper edge of the clip.
+# Next, [11](11_dapo.ipynb): DAPO keeps the std, takes the token mean, and moves the upper edge of
+# the clip.

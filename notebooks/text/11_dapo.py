@@ -9,19 +9,24 @@
 # %% [markdown]
 # # 11 · DAPO: four repairs
 #
-# **Settles:** what a higher upper edge of the clip buys and what it does not, what it costs to train on mixed groups only, which of two
-# divisors "token-level loss" means, and what a penalty on length does inside a group.
+# **Settles:** what a higher upper edge of the clip buys and what it does not, what it costs to
+# train on mixed groups only, which of two divisors "token-level loss" means, and what a penalty on
+# length does inside a group.
 #
-# 40 minutes · after [08](08_grpo.ipynb), [09](09_grpo_biases.ipynb) and [10](10_dr_grpo.ipynb) · DAPO, Yu et al. 2025
-# ([2503.14476](https://arxiv.org/abs/2503.14476)); ScaleRL, Khatri et al. 2025
+# 40 minutes · after [08](08_grpo.ipynb), [09](09_grpo_biases.ipynb) and [10](10_dr_grpo.ipynb) ·
+# DAPO, Yu et al. 2025 ([2503.14476](https://arxiv.org/abs/2503.14476)); ScaleRL, Khatri et al. 2025
 # ([2510.13786](https://arxiv.org/abs/2510.13786)).
 
 # %% [markdown]
-# > **[06](06_ppo.ipynb) in two lines.** $\rho=\pi_\theta/\pi_\text{old}$ says how far a token has moved since its answer was sampled. PPO's clip
-# > ends a token's gradient once it has moved far enough the right way: above $1+\epsilon$ for $A>0$, below $1-\epsilon$ for $A\lt0$.
+# > **[06](06_ppo.ipynb) in two lines.** $\rho=\pi_\theta/\pi_\text{old}$ says how far a token has
+# > moved since its answer was sampled. PPO's clip
+# > ends a token's gradient once it has moved far enough the right way: above $1+\epsilon$ for
+# > $A>0$, below $1-\epsilon$ for $A\lt0$.
 # >
-# > **[09](09_grpo_biases.ipynb) and [10](10_dr_grpo.ipynb) in two lines.** Equal rewards in a group teach nothing; $1/s$ blows small differences up to
-# > full size. $1/T_i$ makes a token of a long answer weigh less; a divisor that many answers share does not.
+# > **[09](09_grpo_biases.ipynb) and [10](10_dr_grpo.ipynb) in two lines.** Equal rewards in a group
+# > teach nothing; $1/s$ blows small differences up to
+# > full size. $1/T_i$ makes a token of a long answer weigh less; a divisor that many answers share
+# > does not.
 
 # %%
 import torch
@@ -53,26 +58,32 @@ assert dapo.advantage == grpo.advantage
 # "DAPO is four separate fixes, and it drops the KL": true
 
 # %% [markdown] tags=["cited:H02", "cited:G33"]
-# Not changed: the advantage is GRPO's z-score. "DAPO's baseline is the group mean" leaves out its scale: DAPO
-# ([2503.14476](https://arxiv.org/abs/2503.14476)), GSPO and CISPO all keep the std, Dr. GRPO drops it. As published (section 4.1) the band has
-# $\epsilon_\text{low}=0.2$ and $\epsilon_\text{high}=0.28$. The lower edge stays: a wider one, the paper says, would let
-# tokens be pushed to zero.
+# Not changed: the advantage is GRPO's z-score. "DAPO's baseline is the group mean" leaves out its
+# scale: DAPO ([2503.14476](https://arxiv.org/abs/2503.14476)), GSPO and CISPO all keep the std, Dr.
+# GRPO drops it. As published (section 4.1) the band has $\epsilon_\text{low}=0.2$ and
+# $\epsilon_\text{high}=0.28$. The lower edge stays: a wider one, the paper says, would let tokens
+# be pushed to zero.
 
 # %% [markdown] tags=["cited:H01"]
-# The folk version of the result: 50 points on AIME 2024 in half the steps of R1-Zero. The comparison in the paper
-# ([2503.14476](https://arxiv.org/abs/2503.14476), Figure 1 and Table 1) is with *DeepSeek-R1-Zero-Qwen-32B*, 47 points, the same 32B base; it is not
-# R1-Zero itself. And a step is not a sample (below).
+# The folk version of the result: 50 points on AIME 2024 in half the steps of R1-Zero. The
+# comparison in the paper ([2503.14476](https://arxiv.org/abs/2503.14476), Figure 1 and Table 1) is
+# with *DeepSeek-R1-Zero-Qwen-32B*, 47 points, the same 32B base; it is not R1-Zero itself. And a
+# step is not a sample (below).
 #
-# *Which of the four mattered?* Table 1 adds one after the other, one run a row: GRPO 30, overlong filtering 36, clip-higher 38, overlong penalty 41,
-# token-level mean 42, dynamic sampling 50. The gains depend on the order, so they are not main effects. verl's
-# [reproduction](https://github.com/volcengine/verl/blob/main/recipe/dapo/README.md) has 52 with dynamic sampling and 50 without.
+# *Which of the four mattered?* Table 1 adds one after the other, one run a row: GRPO 30, overlong
+# filtering 36, clip-higher 38, overlong penalty 41, token-level mean 42, dynamic sampling 50. The
+# gains depend on the order, so they are not main effects. verl's
+# [reproduction](https://github.com/volcengine/verl/blob/main/recipe/dapo/README.md) has 52 with
+# dynamic sampling and 50 without.
 #
 # ## Clip-higher: the edge of a rare token
 #
-# A token with $A>0$ loses its gradient at $\rho=1+\epsilon_\text{high}$. Suppose it stops there. From 0.01 it goes to 0.0120 under 0.2 and to 0.0128 under 0.28; from
-# 0.9 it cannot even reach 1.2, since $1/0.9=1.11$. Then the next batch starts from there.
+# A token with $A>0$ loses its gradient at $\rho=1+\epsilon_\text{high}$. Suppose it stops there.
+# From 0.01 it goes to 0.0120 under 0.2 and to 0.0128 under 0.28; from 0.9 it cannot even reach 1.2,
+# since $1/0.9=1.11$. Then the next batch starts from there.
 #
-# Try three things, and guess first. Pull *updates per batch* to 1. Put it at 4: which edge is reached? Then ε high to 0.50, from 0.0001 to 0.9.
+# Try three things, and guess first. Pull *updates per batch* to 1. Put it at 4: which edge is
+# reached? Then ε high to 0.50, from 0.0001 to 0.9.
 
 # %% tags=["explorer"]
 from rlnb.classroom import explorers
@@ -101,16 +112,19 @@ ninety = compute(target=0.9)["rules"].values()
 assert [r.batches for r in ninety][:2] == [25, 19]
 
 # %% [markdown]
-# *Held* means that the edge set the pace. With one update a batch the ratio is 1 when the gradient is taken, nobody is held, and all three rules are the
-# same method. At four updates of 5 % the symmetric edge is reached and 1.28 is not. To 0.9 instead of 0.5 it takes 25 and 19 batches.
+# *Held* means that the edge set the pace. With one update a batch the ratio is 1 when the gradient
+# is taken, nobody is held, and all three rules are the same method. At four updates of 5 % the
+# symmetric edge is reached and 1.28 is not. To 0.9 instead of 0.5 it takes 25 and 19 batches.
 #
-# Where both edges hold, the share saved is $1-\log1.2/\log1.28=26\,\%$ in the limit of many batches; whole batches give 27 % and 24 % here.
+# Where both edges hold, the share saved is $1-\log1.2/\log1.28=26\,\%$ in the limit of many
+# batches; whole batches give 27 % and 24 % here.
 #
 # ## With a real optimizer
 #
-# The explorer pushes one token by hand. Now PPO's clip, a softmax, and an optimizer: four arms, of which the rare one (0.01) pays 1 and the
-# usual one (0.97) pays ½. Every arm is counted with its probability, as in a batch without end, so no seed is involved. The rows
-# of `theta` are runs side by side, one per upper edge.
+# The explorer pushes one token by hand. Now PPO's clip, a softmax, and an optimizer: four arms, of
+# which the rare one (0.01) pays 1 and the usual one (0.97) pays ½. Every arm is counted with its
+# probability, as in a batch without end, so no seed is involved. The rows of `theta` are runs side
+# by side, one per upper edge.
 
 # %%
 HIGH = torch.tensor([0.2, 0.28, 0.5, torch.inf])[:, None]
@@ -140,9 +154,10 @@ def train(optimizer, lr, pay=RARE_BEST, batches=40, runs=1, draw=None):
     return [torch.stack(x, 1) for x in zip(*trace)]    # p, entropy, cut
 
 # %% [markdown]
-# The common statement: a symmetric clip holds rare useful tokens down, and a higher edge lets them rise. Often with the remark that this needs
-# Adam. So: both optimizers, at three speeds each. *Cut* counts the updates on the way to 0.5 in which the upper edge silenced an arm; the last column is what
-# one batch multiplied the rare arm by under ε = 0.20, on average and at most.
+# The common statement: a symmetric clip holds rare useful tokens down, and a higher edge lets them
+# rise. Often with the remark that this needs Adam. So: both optimizers, at three speeds each. *Cut*
+# counts the updates on the way to 0.5 in which the upper edge silenced an arm; the last column is
+# what one batch multiplied the rare arm by under ε = 0.20, on average and at most.
 
 # %% tags=["claim:A17"]
 print("              batches to 0.5         cut on the way     one batch")
@@ -168,19 +183,26 @@ assert most["Adam", 0.05] > 1.8 and most["SGD", 0.2] > 1.4
 # "A symmetric clip holds rare useful tokens down": conditional
 
 # %% [markdown]
-# True under a condition, and the condition is not the optimizer: would the ratio pass 1.2 *within one batch*? With short
-# steps the clip never meets an arm, under Adam or SGD, and all four runs agree to the batch. With long steps it does, under either. What Adam changes is *when*: it
-# moves a rare token as fast as a likely one from the first update, while a softmax under SGD moves a token in proportion to its own probability.
+# True under a condition, and the condition is not the optimizer: would the ratio pass 1.2 *within
+# one batch*? With short steps the clip never meets an arm, under Adam or SGD, and all four runs
+# agree to the batch. With long steps it does, under either. What Adam changes is *when*: it moves a
+# rare token as fast as a likely one from the first update, while a softmax under SGD moves a token
+# in proportion to its own probability.
 #
-# The gain is small: 15 to 14 or 9 to 8 batches with Adam, 19 to 17 with SGD. And look at the last column. **The clip ends the token's own gradient; it does not stop the token.**
-# Under ε = 0.20 Adam at 0.05 carries it by up to 1.87 in a batch, so it needs 9 batches and not 22. The last step overshoots, Adam's momentum
-# goes on, and the usual arm falls, which lifts the others. A wall at 1.2 exists only in the explorer.
+# The gain is small: 15 to 14 or 9 to 8 batches with Adam, 19 to 17 with SGD. And look at the last
+# column. **The clip ends the token's own gradient; it does not stop the token.** Under ε = 0.20
+# Adam at 0.05 carries it by up to 1.87 in a batch, so it needs 9 batches and not 22. The last step
+# overshoots, Adam's momentum goes on, and the usual arm falls, which lifts the others. A wall at
+# 1.2 exists only in the explorer.
 #
-# *And DAPO's own run?* 512 prompts × 16 answers, 16 updates per rollout, learning rate $10^{-6}$ (section 4.1). So several updates, yes; but each uses *other* answers,
-# and a ratio moves through shared weights only, while the toy repeats its tokens 8 times. Whether 1.28 bites, only the share of tokens
-# cut at the *upper* edge tells: log it. With one update per batch (the default of TRL 1.16) it is zero.
+# *And DAPO's own run?* 512 prompts × 16 answers, 16 updates per rollout, learning rate $10^{-6}$
+# (section 4.1). So several updates, yes; but each uses *other* answers, and a ratio moves through
+# shared weights only, while the toy repeats its tokens 8 times. Whether 1.28 bites, only the share
+# of tokens cut at the *upper* edge tells: log it. With one update per batch (the default of TRL
+# 1.16) it is zero.
 #
-# In the running group 1.28 revives one token. Its *gate* is the ratio where a token is alive, 0 where it is cut:
+# In the running group 1.28 revives one token. Its *gate* is the ratio where a token is alive, 0
+# where it is cut:
 
 # %%
 group = running_group()
@@ -195,7 +217,9 @@ print("above 1.28 and right, still dead:", high[:2].sum().item())
 assert (i, t) == (0, 1) and (gates[1][:2][high[:2]] == 0).all()
 
 # %% [markdown]
-# *Then why kill gradients at all?* CISPO caps the token's weight instead, SAPO lets it fade ([page 12](12_soft_trust_regions.ipynb)); neither is ever 0. "So they beat a hard mask." One batch, used 50 times:
+# *Then why kill gradients at all?* CISPO caps the token's weight instead, SAPO lets it fade
+# ([page 12](12_soft_trust_regions.ipynb)); neither is ever 0. "So they beat a hard mask." One
+# batch, used 50 times:
 
 # %% tags=["claim:A25"]
 from types import SimpleNamespace
@@ -222,13 +246,17 @@ assert far["grpo"][1] < 1.3 < 4 < far["sapo"][1] < far["cispo"][1] < 9.3
 # "Methods that never kill a gradient": conditional
 
 # %% [markdown]
-# After 4 epochs the five are one method, 1.12. After 50 the masks are at 1.24 and 1.34, SAPO at 4.25, CISPO at 8.79, almost no clip at all (9.20, where 10 is the most
-# there is): a bounded *weight* does not bound the *policy*. A good idea at few updates per batch. In this toy farther is better, since its batch is exact; with sixteen answers it is their luck that is pushed.
+# After 4 epochs the five are one method, 1.12. After 50 the masks are at 1.24 and 1.34, SAPO at
+# 4.25, CISPO at 8.79, almost no clip at all (9.20, where 10 is the most there is): a bounded
+# *weight* does not bound the *policy*. A good idea at few updates per batch. In this toy farther is
+# better, since its batch is exact; with sixteen answers it is their luck that is pushed.
 #
 # ## Entropy falls without any clip
 #
-# *Entropy collapse*: the policy becomes so sure that all its answers are alike, groups stop being mixed, learning ends. A common account: the symmetric clip
-# causes it, clip-higher prevents it. First without sampling and without any clip: ten arms paying 0 to 1, the exact gradient of the expected reward.
+# *Entropy collapse*: the policy becomes so sure that all its answers are alike, groups stop being
+# mixed, learning ends. A common account: the symmetric clip causes it, clip-higher prevents it.
+# First without sampling and without any clip: ten arms paying 0 to 1, the exact gradient of the
+# expected reward.
 
 # %%
 def exact_ascent(steps, lr=2.0, arms=10):
@@ -246,8 +274,9 @@ for step in (0, 10, 100, 1000, 3000):
 assert without_clip[-1] < 0.01 < 2.3 < without_clip[0]
 
 # %% [markdown]
-# From $\ln10=2.3026$ to 0.0046, and no clip in sight. Where one answer pays most, the policy that earns most says only that one. Now the four runs of Adam at 0.05
-# from above, and the same with the usual arm as the best one.
+# From $\ln10=2.3026$ to 0.0046, and no clip in sight. Where one answer pays most, the policy that
+# earns most says only that one. Now the four runs of Adam at 0.05 from above, and the same with the
+# usual arm as the best one.
 
 # %% tags=["claim:A18"]
 usual_best = train(torch.optim.Adam, 0.05, pay=(0.5, 1.0, 0.0, 0.0))
@@ -270,12 +299,15 @@ assert without_clip[-1] < 0.01               # and with no clip at all
 # "Symmetric clipping causes entropy collapse": sloppy
 
 # %% [markdown]
-# After 5 batches the widest band has the most entropy, 0.70 against 0.29. After 10 it has the least, 0.18 against 0.51. It is nearly the same journey at another speed:
-# when the rare arm passes ½ all four have about 0.71, and all end at 0.002. So a plot in which clip-higher "keeps entropy up" may be true at the step where it stops. Where the usual answer is
-# the right one, nothing is ever clipped above ($1/0.97\lt1.2$) and the four runs are equal to the last bit.
+# After 5 batches the widest band has the most entropy, 0.70 against 0.29. After 10 it has the
+# least, 0.18 against 0.51. It is nearly the same journey at another speed: when the rare arm passes
+# ½ all four have about 0.71, and all end at 0.002. So a plot in which clip-higher "keeps entropy
+# up" may be true at the step where it stops. Where the usual answer is the right one, nothing is
+# ever clipped above ($1/0.97\lt1.2$) and the four runs are equal to the last bit.
 #
-# But an exact expectation cannot *lose* an arm. The collapse that people fear, sure before the good answer was found, needs sampling: $G=16$ answers a batch, 200 runs
-# per edge, the same random numbers for all four. *Lost*: below 0.001.
+# But an exact expectation cannot *lose* an arm. The collapse that people fear, sure before the good
+# answer was found, needs sampling: $G=16$ answers a batch, 200 runs per edge, the same random
+# numbers for all four. *Lost*: below 0.001.
 
 # %%
 def sampled(name, lr, n=200, G=16):
@@ -302,18 +334,25 @@ assert slow[0][0][1] > 1.5 * slow[0][0][0] and sum(slow[0][1]) == 0
 assert len(set(fast[0][1])) == 1 and fast[0][1][0] > 30
 
 # %% [markdown]
-# Two results. With SGD, where nobody gets lost, the edge matters far more than in the exact toy: after 50 batches 71 runs have found the arm under 0.20, 132 under 0.28; after 100, 162 and 191.
-# With Adam at 0.05, 41 of 200 runs do become sure too early, and it is 41 under *every* edge: what loses the arm is the rise of the usual answer, which no upper edge touches. So here the higher edge
-# speeds up what was sampled; it does not save what was not. One prompt, four arms: this does not
-# show that DAPO's authors saw nothing. In their figure 2 entropy stays higher with 0.28.
+# Two results. With SGD, where nobody gets lost, the edge matters far more than in the exact toy:
+# after 50 batches 71 runs have found the arm under 0.20, 132 under 0.28; after 100, 162 and 191.
+# With Adam at 0.05, 41 of 200 runs do become sure too early, and it is 41 under *every* edge: what
+# loses the arm is the rise of the usual answer, which no upper edge touches. So here the higher
+# edge speeds up what was sampled; it does not save what was not. One prompt, four arms: this does
+# not show that DAPO's authors saw nothing. In their figure 2 entropy stays higher with 0.28.
 #
 # ## Without the KL
 
 # %% [markdown] tags=["cited:K11"]
-# DAPO has no reference policy. "GSPO handles that by its sequence clip, CISPO by its bounded weight" mixes two distances: a clip looks at the policy that *sampled*, a KL at the *reference*, which
-# may be thousands of steps away. Neither is a KL term. GSPO's paper ([2507.18071](https://arxiv.org/abs/2507.18071)) leaves the KL out of its formulas for brevity, and some public recipes run it with a small β.
+# DAPO has no reference policy. "GSPO handles that by its sequence clip, CISPO by its bounded
+# weight" mixes two distances: a clip looks at the policy that *sampled*, a KL at the *reference*,
+# which may be thousands of steps away. Neither is a KL term. GSPO's paper
+# ([2507.18071](https://arxiv.org/abs/2507.18071)) leaves the KL out of its formulas for brevity,
+# and some public recipes run it with a small β.
 #
-# What does dropping it give, what does it cost? GRPO's z-score, the exact gradient, minus β times the KL to the start. First 0.01 right and a reward without a hole. Then a reward *with* one: 0.09 right pays 1, an exploit of 0.01 pays 1.5.
+# What does dropping it give, what does it cost? GRPO's z-score, the exact gradient, minus β times
+# the KL to the start. First 0.01 right and a reward without a hole. Then a reward *with* one: 0.09
+# right pays 1, an exploit of 0.01 pays 1.5.
 
 # %% tags=["claim:K13"]
 def ascend(pay, start, beta, steps=1000, lr=0.5):
@@ -343,18 +382,22 @@ assert ends[0.3] == [1, 0, 1] and ends[0.7] == [0.23, 0.45, 0.17]
 # "Too strong a KL stops long reasoning from being learned": true
 
 # %% [markdown]
-# Both ends of the scale are real. At β = 0.7 the right answer stays at 0.23; and only at such a strength is the exploit held off. At GRPO's 0.04 the KL costs one step of 26 and protects from nothing. What it surely
-# saves is the reference model. So dropping it costs little *where the reward is a checker without a hole*; where it is a learned model, see page 16.
+# Both ends of the scale are real. At β = 0.7 the right answer stays at 0.23; and only at such a
+# strength is the exploit held off. At GRPO's 0.04 the KL costs one step of 26 and protects from
+# nothing. What it surely saves is the reference model. So dropping it costs little *where the
+# reward is a checker without a hole*; where it is a learned model, see page 16.
 #
 # ## Dynamic sampling: what a mixed group costs
 #
-# DAPO trains on groups with at least one right and at least one wrong answer. Those that fail are thrown away and other prompts drawn until the batch is full.
-# A prompt that is solved with probability $p$ gives a mixed group with
+# DAPO trains on groups with at least one right and at least one wrong answer. Those that fail are
+# thrown away and other prompts drawn until the batch is full. A prompt that is solved with
+# probability $p$ gives a mixed group with
 #
 # $$P=1-p^G-(1-p)^G,\qquad \text{groups generated per group kept}=\sum_{n\ge1} n\,P(1-P)^{n-1}=\frac1P$$
 
 # %% [markdown]
-# Merely dropping the silent groups leaves a smaller batch; drawing replacements keeps it full. So it is said, and so it is; the bill is in the last columns.
+# Merely dropping the silent groups leaves a smaller batch; drawing replacements keeps it full. So
+# it is said, and so it is; the bill is in the last columns.
 
 # %% tags=["claim:G29"]
 def mixed(p, G):
@@ -376,10 +419,13 @@ assert round(1 / mixed(0.01, G), 1) == 6.7
 # "Resampling until groups are mixed keeps the batch full": true
 
 # %% [markdown]
-# At $p=0.01$ one kept group costs 6.7 groups, 108 answers. A bigger $G$ does not lower that bill, about $1/p=100$ answers: somebody has to wait for the one success (exercise 11.1).
+# At $p=0.01$ one kept group costs 6.7 groups, 108 answers. A bigger $G$ does not lower that bill,
+# about $1/p=100$ answers: somebody has to wait for the one success (exercise 11.1).
 #
-# **Against filtering and retirement.** A pool holds prompts of seven difficulties, equally many of each, one hopeless ($p=0$), one solved ($p=1$). *Filtering* trains on the
-# mixed groups that happen to come. *Retirement* takes prompts that stay solved, or never succeed, out of the pool: they are not even generated. Here by an oracle, which knows $p$.
+# **Against filtering and retirement.** A pool holds prompts of seven difficulties, equally many of
+# each, one hopeless ($p=0$), one solved ($p=1$). *Filtering* trains on the mixed groups that happen
+# to come. *Retirement* takes prompts that stay solved, or never succeed, out of the pool: they are
+# not even generated. Here by an oracle, which knows $p$.
 
 # %%
 pool = torch.tensor([0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 1.0])
@@ -401,18 +447,25 @@ print("share of the batch by p: ", *(f"{x:.3f}" for x in share))
 assert abs(share.sum() - 1) < 1e-12 and share[3] > 6 * share[1]
 
 # %% [markdown]
-# *Keeping all* and *filtering* train on the same 214 live groups: a silent group has no gradient, and leaving it out only changes the divisor ([09](09_grpo_biases.ipynb)). *Refilling*
-# has 512 live groups for 2.4 times the generation: a larger batch at the old price per live group. Of these three only *retirement* lowers the price, from 2.39 groups to
-# 1.71. But nobody knows $p=0$. A prompt with $p=0.01$ is all wrong in 16 answers with 0.85, in 64 with 0.53, in 160 with 0.20 ($0.99^n$): retired on such evidence, the hard but possible
-# prompts go first, the answers spent on finding out are not in the bill, and a retired prompt that is unlearned goes unnoticed.
+# *Keeping all* and *filtering* train on the same 214 live groups: a silent group has no gradient,
+# and leaving it out only changes the divisor ([09](09_grpo_biases.ipynb)). *Refilling* has 512 live
+# groups for 2.4 times the generation: a larger batch at the old price per live group. Of these
+# three only *retirement* lowers the price, from 2.39 groups to 1.71. But nobody knows $p=0$. A
+# prompt with $p=0.01$ is all wrong in 16 answers with 0.85, in 64 with 0.53, in 160 with 0.20
+# ($0.99^n$): retired on such evidence, the hard but possible prompts go first, the answers spent on
+# finding out are not in the bill, and a retired prompt that is unlearned goes unnoticed.
 #
-# The batch is no longer a sample of the pool. Prompts enter in proportion to $P$: at $p=0.5$ almost seven times as often as at 0.01.
+# The batch is no longer a sample of the pool. Prompts enter in proportion to $P$: at $p=0.5$ almost
+# seven times as often as at 0.01.
 #
-# *Steps or samples?* A step with refilling generates more, here 2.39 times, so "half the steps" is not half the answers: count generated answers. The authors' defence (section 3.2) is wall-clock time: in
-# a synchronous step everybody waits for the longest answers anyway. It fails where answers are short or generation never waits.
+# *Steps or samples?* A step with refilling generates more, here 2.39 times, so "half the steps" is
+# not half the answers: count generated answers. The authors' defence (section 3.2) is wall-clock
+# time: in a synchronous step everybody waits for the longest answers anyway. It fails where answers
+# are short or generation never waits.
 #
-# Two practical points. If every prompt is hopeless the loop never ends. verl lets you cap the rounds (`algorithm.filter_groups.max_num_gen_batches`): 0, the default, is no cap, and at the cap it
-# raises an error. And the reward curve changes its meaning:
+# Two practical points. If every prompt is hopeless the loop never ends. verl lets you cap the
+# rounds (`algorithm.filter_groups.max_num_gen_batches`): 0, the default, is no cap, and at the cap
+# it raises an error. And the reward curve changes its meaning:
 
 # %%
 print("   p   mean reward of all groups   of the kept, G = 8")
@@ -422,10 +475,12 @@ for p in (0.01, 0.1, 0.5, 0.9, 0.95):
 assert round((0.95 - 0.95**8) / mixed(0.95, 8), 4) == 0.8514
 
 # %% [markdown]
-# The kept groups are pulled to the middle. Logged after the filter, a policy at 0.95 reads 0.85 and one at 0.01 reads 0.13. Log the pass rate before.
+# The kept groups are pulled to the middle. Logged after the filter, a policy at 0.95 reads 0.85 and
+# one at 0.01 reads 0.13. Log the pass rate before.
 #
-# **Counted in answers, on a transformer.** The 0.3M model of [page 21](21_grpo_for_real.ipynb), steps of 8 × 8 answers, with refilling and without; held-out pass@1 (start 0.37) when
-# about so many answers were generated, three seeds, recorded on a CPU:
+# **Counted in answers, on a transformer.** The 0.3M model of [page 21](21_grpo_for_real.ipynb),
+# steps of 8 × 8 answers, with refilling and without; held-out pass@1 (start 0.37) when about so
+# many answers were generated, three seeds, recorded on a CPU:
 
 # %%
 from rlnb.classroom.pictures.recorded_runs import curve, final
@@ -447,18 +502,22 @@ for answers in (1280, 2560):
     assert max(refilled) < min(plain)
 
 # %% [markdown]
-# Refilling loses at both counts, in every seed. Here most groups are mixed anyway, so it buys full batches with fewer updates, and AdamW does not step farther for a fuller batch. It should pay where most groups are
-# dead, or where generating is cheap; this run tests neither.
+# Refilling loses at both counts, in every seed. Here most groups are mixed anyway, so it buys full
+# batches with fewer updates, and AdamW does not step farther for a fuller batch. It should pay
+# where most groups are dead, or where generating is cheap; this run tests neither.
 #
 # ## Token-level loss, twice
 #
-# GRPO weighs a token by $1/T_i$ of its own answer. DAPO gives all tokens that share a divisor the same weight. *Which* tokens share it is where the
-# paper and the popular code part. As printed, the divisor is inside the expectation over prompts:
+# GRPO weighs a token by $1/T_i$ of its own answer. DAPO gives all tokens that share a divisor the
+# same weight. *Which* tokens share it is where the paper and the popular code part. As printed, the
+# divisor is inside the expectation over prompts:
 #
 # $$\text{printed: }\ \frac1N\sum_{n=1}^{N}\frac{1}{\sum_{i\in n}T_i}\sum_{i\in n}\sum_t(\cdot)\qquad\qquad
 # \text{TRL, verl: }\ \frac{1}{\sum_{j}T_j}\sum_{j}\sum_t(\cdot)$$
 #
-# with $N$ prompts, $n$ one of them; $j$ runs over TRL's whole generation batch, over verl's mini-batch. The first is the *prompt mean*, the second the *token mean*. The whole loss, both ways:
+# with $N$ prompts, $n$ one of them; $j$ runs over TRL's whole generation batch, over verl's
+# mini-batch. The first is the *prompt mean*, the second the *token mean*. The whole loss, both
+# ways:
 
 # %%
 def dapo_loss(logprobs, old_logprobs, mask, rewards, num_generations,
@@ -481,8 +540,9 @@ def dapo_loss(logprobs, old_logprobs, mask, rewards, num_generations,
     return -(total / mask.view(-1, rows).sum(1)).mean()       # prompt mean
 
 # %% [markdown]
-# "DAPO averages over tokens, ScaleRL over prompts: two different rules." ScaleRL ([2510.13786](https://arxiv.org/abs/2510.13786), section 3.2) calls its rule
-# the prompt average and refers to DAPO for it. So it is the formula against the code:
+# "DAPO averages over tokens, ScaleRL over prompts: two different rules." ScaleRL
+# ([2510.13786](https://arxiv.org/abs/2510.13786), section 3.2) calls its rule the prompt average
+# and refers to DAPO for it. So it is the formula against the code:
 
 # %% tags=["claim:M02"]
 from rlnb.objective import prompt_mean
@@ -507,13 +567,17 @@ for printed, theirs in ((False, dapo),
 # "DAPO averages over tokens, ScaleRL over prompts": wrong
 
 # %% [markdown]
-# The weights differ by 7 %; the loss, a small sum of terms that cancel, by a factor of three. Let one prompt need 100 tokens in all and another 1000: printed, a token of the first weighs $1/200$ and of the second
-# $1/2000$, ten times less; in the code both weigh $1/1100$. When a paper says "token-level as in DAPO", ask which. What each does to the length of answers is [10](10_dr_grpo.ipynb).
+# The weights differ by 7 %; the loss, a small sum of terms that cancel, by a factor of three. Let
+# one prompt need 100 tokens in all and another 1000: printed, a token of the first weighs $1/200$
+# and of the second $1/2000$, ten times less; in the code both weigh $1/1100$. When a paper says
+# "token-level as in DAPO", ask which. What each does to the length of answers is
+# [10](10_dr_grpo.ipynb).
 #
 # ## Overlong answers
 #
-# Generation stops at $L_\text{max}$ tokens. An answer cut there is graded as wrong, although its reasoning may have been fine. DAPO's *soft overlong punishment* adds to
-# the reward, for an answer of $T$ tokens and a cache of $L_c$ (the third case cannot be generated; it guards the formula):
+# Generation stops at $L_\text{max}$ tokens. An answer cut there is graded as wrong, although its
+# reasoning may have been fine. DAPO's *soft overlong punishment* adds to the reward, for an answer
+# of $T$ tokens and a cache of $L_c$ (the third case cannot be generated; it guards the formula):
 #
 # $$R_\text{len}(T)=\begin{cases}0&T\le L_\text{max}-L_c\\[2pt]
 # \dfrac{(L_\text{max}-L_c)-T}{L_c}&L_\text{max}-L_c\lt T\le L_\text{max}\\[2pt] -1&T>L_\text{max}\end{cases}$$
@@ -549,7 +613,8 @@ line_figure(
             "too. A formula: no run, no seed.")
 
 # %% [markdown]
-# A cut answer pays twice, $-1-1=-2$. And since the penalty is a *reward*, the group's z-score sees it. The running group with limit 6 and cache 4, lengths 3, 5, 2, 6, without and with it; then an
+# A cut answer pays twice, $-1-1=-2$. And since the penalty is a *reward*, the group's z-score sees
+# it. The running group with limit 6 and cache 4, lengths 3, 5, 2, 6, without and with it; then an
 # all-wrong group in the paper's numbers, one answer a single token over the edge.
 
 # %%
@@ -574,11 +639,15 @@ print(f"the same among 16: {z[0]:.2f}")
 assert round(z[0].item(), 2) == -3.81
 
 # %% [markdown]
-# The mixed group is what a correct DAPO run sees: the right answer of 5 tokens falls from 1.00 to 0.39, the right one of 3 rises to 1.18. Length counts among the right answers, and an answer gains
+# The mixed group is what a correct DAPO run sees: the right answer of 5 tokens falls from 1.00 to
+# 0.39, the right one of 3 rises to 1.18. Length counts among the right answers, and an answer gains
 # nothing below the edge.
 #
-# The all-wrong group is the trap. One token too many is $-0.0002$; where nothing else tells the answers apart it becomes $-1.72$, among sixteen $-3.81$: [09](09_grpo_biases.ipynb)'s near-equal rewards again. Published DAPO never
-# sees it, since it keeps groups by right and wrong. In verl that is a switch: `filter_groups.metric: acc` is safe, `seq_reward` and `seq_final_reward` contain the penalty and keep such groups (exercise 11.4).
+# The all-wrong group is the trap. One token too many is $-0.0002$; where nothing else tells the
+# answers apart it becomes $-1.72$, among sixteen $-3.81$: [09](09_grpo_biases.ipynb)'s near-equal
+# rewards again. Published DAPO never sees it, since it keeps groups by right and wrong. In verl
+# that is a switch: `filter_groups.metric: acc` is safe, `seq_reward` and `seq_final_reward` contain
+# the penalty and keep such groups (exercise 11.4).
 #
 # How much may length cost? DAPO's rewards are +1 and −1:
 
@@ -590,10 +659,12 @@ for right, wrong in ((1.0, -1.0), (1.0, 0.0)):
     assert (longest > wrong) == (wrong == -1.0)
 
 # %% [markdown]
-# With ±1 a right answer always beats a wrong one. With 1 and 0, copied without thinking, the right answer at the limit *ties* with a short wrong one.
+# With ±1 a right answer always beats a wrong one. With 1 and 0, copied without thinking, the right
+# answer at the limit *ties* with a short wrong one.
 #
-# **Overlong filtering** (section 3.4, the first step of Table 1) gives a cut answer mask 0: it trains nothing. It still counts in its group's mean and std. verl's recipe says that most runs of the paper, the best
-# included, go without it. Answer 3 of the running group is cut off:
+# **Overlong filtering** (section 3.4, the first step of Table 1) gives a cut answer mask 0: it
+# trains nothing. It still counts in its group's mean and std. verl's recipe says that most runs of
+# the paper, the best included, go without it. Answer 3 of the running group is cut off:
 
 # %%
 mask = group.completion_mask.clone()
@@ -608,9 +679,12 @@ for name, m in (("all four", group.completion_mask), ("3 filtered", mask)):
 assert (up, down) == (8, 2)
 
 # %% [markdown]
-# Eight tokens up against eight down become eight against two. Nothing pushes long answers down any more, so filter and penalty are different policies about length.
+# Eight tokens up against eight down become eight against two. Nothing pushes long answers down any
+# more, so filter and penalty are different policies about length.
 #
-# **The penalty is a reward, not a cap.** Page [09](09_grpo_biases.ipynb)'s `pick` task, where restating is free: Dr. GRPO, DAPO's token mean, and Dr. GRPO with the penalty from token 36 to 72. Mean length over steps 71 to 80, right / wrong answers, three seeds, recorded on a CPU:
+# **The penalty is a reward, not a cap.** Page [09](09_grpo_biases.ipynb)'s `pick` task, where
+# restating is free: Dr. GRPO, DAPO's token mean, and Dr. GRPO with the penalty from token 36 to 72.
+# Mean length over steps 71 to 80, right / wrong answers, three seeds, recorded on a CPU:
 
 # %%
 import numpy as np
@@ -625,13 +699,15 @@ for label, run in (("constant", "pick_dr_grpo"),
     assert label != "penalty" or max(map(max, ends)) < 16
 
 # %% [markdown]
-# The shortest possible answer has 13 tokens. Almost nobody was near 36, and still every seed goes to the floor; without a penalty one seed of three does. Wrong answers end at most 5 tokens above right ones with the
-# token mean; GRPO's $1/T$ drove them 50 apart in every seed.
+# The shortest possible answer has 13 tokens. Almost nobody was near 36, and still every seed goes
+# to the floor; without a penalty one seed of three does. Wrong answers end at most 5 tokens above
+# right ones with the token mean; GRPO's $1/T$ drove them 50 apart in every seed.
 #
 # ## Where people go wrong
 #
-# **"Train on prompts with pass rate 0.2 to 0.8: that is exactly DAPO's dynamic sampling."** The same idea, another rule. DAPO drops 0 of $G$ and $G$ of $G$ and
-# nothing else; it is the loosest band there is.
+# **"Train on prompts with pass rate 0.2 to 0.8: that is exactly DAPO's dynamic sampling."** The
+# same idea, another rule. DAPO drops 0 of $G$ and $G$ of $G$ and nothing else; it is the loosest
+# band there is.
 
 # %% tags=["claim:G27"]
 from math import comb
@@ -654,13 +730,17 @@ assert round(kept_by_band(0.05, 16, 0.2, 0.8), 3) == 0.007
 # "is exactly DAPO's dynamic sampling": wrong
 
 # %% [markdown]
-# At $p=0.05$ DAPO keeps 56 % of the groups, the band on the group's own rate 0.7 %. Most who use a band estimate $p$ from many answers beforehand (last column): all at 0.2, none at 0.05.
+# At $p=0.05$ DAPO keeps 56 % of the groups, the band on the group's own rate 0.7 %. Most who use a
+# band estimate $p$ from many answers beforehand (last column): all at 0.2, none at 0.05.
 #
-# **"Set ε_high to 1.28."** It is a distance from 1: `clip(0.2, high=1.28)` is a band up to 2.28, and it runs without a word. For CISPO, TRL 1.16
-# reads the same keyword `epsilon_high` as the ratio itself, so look twice.
+# **"Set ε_high to 1.28."** It is a distance from 1: `clip(0.2, high=1.28)` is a band up to 2.28,
+# and it runs without a word. For CISPO, TRL 1.16 reads the same keyword `epsilon_high` as the ratio
+# itself, so look twice.
 #
-# **"`loss_type="dapo"` runs DAPO."** In TRL it is one of the four: the aggregation. The edge (`epsilon_high`), the penalty (a reward function) and the masking of
-# cut answers are switches of their own, and dynamic sampling is not there. The other way round, TRL's default `loss_type` *is* `"dapo"`, so a run that is called GRPO may have it.
+# **"`loss_type="dapo"` runs DAPO."** In TRL it is one of the four: the aggregation. The edge
+# (`epsilon_high`), the penalty (a reward function) and the masking of cut answers are switches of
+# their own, and dynamic sampling is not there. The other way round, TRL's default `loss_type` *is*
+# `"dapo"`, so a run that is called GRPO may have it.
 
 # %%
 from rlnb import from_trl
@@ -672,22 +752,27 @@ assert by_word.canonical() == narrow.canonical()
 # %% [markdown]
 # ## Exercises
 #
-# **11.1 Derive** · 10 minutes · ●●○. (a) Show that refilling generates $1/P$ groups for each group kept. (b) Show that for small $p$ this is about $1/p$
-# *answers*, whatever $G$. (c) What does it cost at $p=\tfrac12$?
+# **11.1 Derive** · 10 minutes · ●●○. (a) Show that refilling generates $1/P$ groups for each group
+# kept. (b) Show that for small $p$ this is about $1/p$ *answers*, whatever $G$. (c) What does it
+# cost at $p=\tfrac12$?
 #
 # <details><summary>hint</summary>
 #
-# (a) Whether the $n$-th group is the first mixed one: $P(1-P)^{n-1}$. (b) For small $p$, $1-(1-p)^G\approx Gp$.
+# (a) Whether the $n$-th group is the first mixed one: $P(1-P)^{n-1}$. (b) For small $p$,
+# $1-(1-p)^G\approx Gp$.
 # </details>
 #
 # <details><summary>answer</summary>
 #
-# (a) $\sum_n nP(1-P)^{n-1}=P\cdot\frac1{P^2}=\frac1P$. (b) $P\approx Gp$ while $Gp\ll1$, so $\frac GP\approx\frac1p$: 103 answers at $G=8$, 108 at 16, for $p=0.01$. Larger groups save
-# nothing on the wait; they use the one success better or worse. (c) $G/(1-2^{1-G})$: 16.0005 at $G=16$, nothing is wasted.
+# (a) $\sum_n nP(1-P)^{n-1}=P\cdot\frac1{P^2}=\frac1P$. (b) $P\approx Gp$ while $Gp\ll1$, so
+# $\frac GP\approx\frac1p$: 103 answers at $G=8$, 108 at 16, for $p=0.01$. Larger groups save
+# nothing on the wait; they use the one success better or worse. (c) $G/(1-2^{1-G})$: 16.0005 at
+# $G=16$, nothing is wasted.
 # </details>
 #
-# **11.2 Predict, then run** · 5 minutes · ●●○. One optimizer step per batch, no KL. Of all the entries of the gradient, how many change when ε_high goes from 0.2 to 0.28?
-# And when the same answers are used for a second step, can a token that was *punished* ($A\lt0$) be affected?
+# **11.2 Predict, then run** · 5 minutes · ●●○. One optimizer step per batch, no KL. Of all the
+# entries of the gradient, how many change when ε_high goes from 0.2 to 0.28? And when the same
+# answers are used for a second step, can a token that was *punished* ($A\lt0$) be affected?
 #
 # <details><summary>hint</summary>
 #
@@ -696,7 +781,8 @@ assert by_word.canonical() == narrow.canonical()
 #
 # <details><summary>answer</summary>
 #
-# None: $\rho=1$ for every token. And no: for $A\lt0$ the gradient ends below $1-\epsilon_\text{low}$, never above, so ε_high concerns $A>0$ only.
+# None: $\rho=1$ for every token. And no: for $A\lt0$ the gradient ends below
+# $1-\epsilon_\text{low}$, never above, so ε_high concerns $A>0$ only.
 # </details>
 
 # %% tags=["exercise"]
@@ -704,7 +790,8 @@ fresh = running_batch().replace(old_logprobs=None)     # first step
 changed = ...   # compare the gradients of ZOO["dapo"] and `narrow`
 
 # %% [markdown]
-# **11.3 Implement** · 6 minutes · ●○○. The overlong penalty, for a whole tensor of lengths at once. It is added to the reward.
+# **11.3 Implement** · 6 minutes · ●○○. The overlong penalty, for a whole tensor of lengths at once.
+# It is added to the reward.
 #
 # <details><summary>hint</summary>
 #
@@ -720,8 +807,9 @@ def my_overlong_penalty(lengths, max_length, cache):
 check.overlong_penalty(my_overlong_penalty)
 
 # %% [markdown]
-# **11.4 Find the silent bug** · 8 minutes · ●●○. Overlong penalty and dynamic sampling in one function. It runs, the share of groups kept is pleasantly high, and answers get shorter.
-# Write a test that fails here and passes on the right code: it gets the function and asserts something.
+# **11.4 Find the silent bug** · 8 minutes · ●●○. Overlong penalty and dynamic sampling in one
+# function. It runs, the share of groups kept is pleasantly high, and answers get shorter. Write a
+# test that fails here and passes on the right code: it gets the function and asserts something.
 
 # %% tags=["exercise"]
 print(check.silent_bug_dapo.source)
@@ -739,7 +827,8 @@ check.silent_bug_dapo(my_test)
 # Which groups must never be kept? Give their answers lengths on both sides of the edge.
 # </details>
 #
-# **11.5 Name this method** · 3 minutes · ●●○. A colleague's loss, prompts × answers × tokens. Which published method is it?
+# **11.5 Name this method** · 3 minutes · ●●○. A colleague's loss, prompts × answers × tokens. Which
+# published method is it?
 #
 #     def loss(ratio, rewards, mask):        # (N, G, T), (N, G), (N, G, T)
 #         A = rewards - rewards.mean(1, keepdim=True)
@@ -759,75 +848,97 @@ check.name_this_dapo("")
 # **What are DAPO's four changes, and which are in the loss?**
 # <details><summary>answer</summary>
 #
-# Clip-higher (band 0.8 to 1.28) and the token-level mean are in the loss. Dynamic sampling is in the sampler, the overlong penalty in the reward. Also no KL. The
-# advantage stays GRPO's z-score, std included.
+# Clip-higher (band 0.8 to 1.28) and the token-level mean are in the loss. Dynamic sampling is in
+# the sampler, the overlong penalty in the reward. Also no KL. The advantage stays GRPO's z-score,
+# std included.
 # </details>
 #
 # **Which of the four mattered most?**
 # <details><summary>answer</summary>
 #
-# Table 1 of the paper, cumulative: 30, then 36 (overlong filtering), 38 (clip-higher), 41 (overlong penalty), 42 (token-level), 50 (dynamic sampling). One run a row and order-dependent, so it does not say. verl's own runs: 52 with dynamic
-# sampling, 50 without.
+# Table 1 of the paper, cumulative: 30, then 36 (overlong filtering), 38 (clip-higher), 41 (overlong
+# penalty), 42 (token-level), 50 (dynamic sampling). One run a row and order-dependent, so it does
+# not say. verl's own runs: 52 with dynamic sampling, 50 without.
 # </details>
 #
 # **What does clip-higher do, exactly?**
 # <details><summary>answer</summary>
 #
-# A token with A > 0 keeps its gradient up to ρ = 1.28 instead of 1.2. If the edge were a wall: 0.0128 instead of 0.0120 per batch, 16 batches to one half instead of 22. It is not: momentum and the other tokens carry it on, and in our toy 9 batches
-# become 8. It matters only if several updates (or stale data) carry ratios past 1.2 within a batch: DAPO has 16 updates per rollout, on other answers each; with one update it does nothing. Tokens above 0.83 never reach the edge. ε_low stays at 0.2, lest
-# tokens be pushed to zero.
+# A token with A > 0 keeps its gradient up to ρ = 1.28 instead of 1.2. If the edge were a wall:
+# 0.0128 instead of 0.0120 per batch, 16 batches to one half instead of 22. It is not: momentum and
+# the other tokens carry it on, and in our toy 9 batches become 8. It matters only if several
+# updates (or stale data) carry ratios past 1.2 within a batch: DAPO has 16 updates per rollout, on
+# other answers each; with one update it does nothing. Tokens above 0.83 never reach the edge. ε_low
+# stays at 0.2, lest tokens be pushed to zero.
 # </details>
 #
 # **Does it prevent entropy collapse?**
 # <details><summary>answer</summary>
 #
-# Maximising reward takes entropy away without any clip: ten arms, exact gradient, 2.30 to 0.005. A wider edge changes the speed: in a toy where a rare arm is best, more entropy early, less a little later, the same at the end. With 16 sampled
-# answers a batch 41 of 200 runs became sure too early, under every edge alike. The paper's figure 2 reports higher entropy with 0.28.
+# Maximising reward takes entropy away without any clip: ten arms, exact gradient, 2.30 to 0.005. A
+# wider edge changes the speed: in a toy where a rare arm is best, more entropy early, less a little
+# later, the same at the end. With 16 sampled answers a batch 41 of 200 runs became sure too early,
+# under every edge alike. The paper's figure 2 reports higher entropy with 0.28.
 # </details>
 #
 # **Why dynamic sampling, and what does it cost?**
 # <details><summary>answer</summary>
 #
-# Groups with equal rewards have no gradient: 85 % at p = 0.01 and G = 16. Refilling keeps the number of live groups constant. It costs 1/P groups per live group, about 1/p answers on hard prompts at any G; it changes the prompt distribution
-# towards p = ½, never ends on a hopeless pool unless capped, and makes the logged reward meaningless unless it is taken before the filter.
+# Groups with equal rewards have no gradient: 85 % at p = 0.01 and G = 16. Refilling keeps the
+# number of live groups constant. It costs 1/P groups per live group, about 1/p answers on hard
+# prompts at any G; it changes the prompt distribution towards p = ½, never ends on a hopeless pool
+# unless capped, and makes the logged reward meaningless unless it is taken before the filter.
 # </details>
 #
 # **Filtering, refilling, retiring: when which?**
 # <details><summary>answer</summary>
 #
-# Filtering costs nothing and, up to the divisor, changes nothing. Refilling keeps the batch full at the old price per live group; compare runs by generated answers, not by steps. The authors argue that a synchronous step waits for the longest answers
-# anyway. Retirement saves generation when much of the pool is solved, but a prompt at p = 0.01 looks hopeless in 64 answers every second time.
+# Filtering costs nothing and, up to the divisor, changes nothing. Refilling keeps the batch full at
+# the old price per live group; compare runs by generated answers, not by steps. The authors argue
+# that a synchronous step waits for the longest answers anyway. Retirement saves generation when
+# much of the pool is solved, but a prompt at p = 0.01 looks hopeless in 64 answers every second
+# time.
 # </details>
 #
 # **Is it a curriculum?**
 # <details><summary>answer</summary>
 #
-# A weak one: prompts enter in proportion to 1 − p^G − (1−p)^G, flat over the middle. At G = 16 it keeps 56 % of the groups at p = 0.05, a band from 0.2 to 0.8 on the same 16 answers 0.7 %.
+# A weak one: prompts enter in proportion to 1 − p^G − (1−p)^G, flat over the middle. At G = 16 it
+# keeps 56 % of the groups at p = 0.05, a band from 0.2 to 0.8 on the same 16 answers 0.7 %.
 # </details>
 #
 # **"Token-level loss": what is the denominator?**
 # <details><summary>answer</summary>
 #
-# In the paper the tokens of the prompt's group, averaged over prompts (ScaleRL's prompt average). In TRL's and verl's DAPO the tokens of the whole batch or mini-batch. They differ as soon as prompts differ in total length: 100 against 1000 tokens, a factor
-# of 10 per token.
+# In the paper the tokens of the prompt's group, averaged over prompts (ScaleRL's prompt average).
+# In TRL's and verl's DAPO the tokens of the whole batch or mini-batch. They differ as soon as
+# prompts differ in total length: 100 against 1000 tokens, a factor of 10 per token.
 # </details>
 #
 # **DAPO has no KL. Is that safe?**
 # <details><summary>answer</summary>
 #
-# With a checker without a hole, mostly: at β = 0.04 the KL cost one step of 26 and held nothing back. It saves the reference model. With an exploitable reward something has to limit the distance to the reference; a clip does not, it looks at the policy that sampled.
+# With a checker without a hole, mostly: at β = 0.04 the KL cost one step of 26 and held nothing
+# back. It saves the reference model. With an exploitable reward something has to limit the distance
+# to the reference; a clip does not, it looks at the policy that sampled.
 # </details>
 #
 # **Your model learns to stop early after you add the overlong penalty. Why?**
 # <details><summary>answer</summary>
 #
-# The penalty is a reward, so the z-score sees it. In mixed groups length then counts among the right answers (1.00 becomes 0.39 and 1.18 in our group); that is the design, and it ends below the edge. If the filter looks at the *shaped* reward (verl:
-# `metric: seq_reward` instead of `acc`), all-wrong groups are trained too, and one token over the edge, −0.0002, becomes −1.72 in a group of four. Filter on right and wrong, use ±1 rewards so that right beats wrong, or mask cut answers instead.
+# The penalty is a reward, so the z-score sees it. In mixed groups length then counts among the
+# right answers (1.00 becomes 0.39 and 1.18 in our group); that is the design, and it ends below the
+# edge. If the filter looks at the *shaped* reward (verl: `metric: seq_reward` instead of `acc`),
+# all-wrong groups are trained too, and one token over the edge, −0.0002, becomes −1.72 in a group
+# of four. Filter on right and wrong, use ±1 rewards so that right beats wrong, or mask cut answers
+# instead.
 # </details>
 #
 # ## Recap
 #
-# The row that the method table gains, on the neighbour of the running group (rewards 1 0 0 0, lengths 4 1 7 2), both prompts in the batch, fresh data: the advantage of each answer, and below it what one of its tokens weighs, $c\cdot A$.
+# The row that the method table gains, on the neighbour of the running group (rewards 1 0 0 0,
+# lengths 4 1 7 2), both prompts in the batch, fresh data: the advantage of each answer, and below
+# it what one of its tokens weighs, $c\cdot A$.
 
 # %%
 def four(numbers):
@@ -843,12 +954,17 @@ for name, objective in (
     print(f"{name:8s} A {four(A)}\n{'':7s} cA {four(c * A)}")
 
 # %% [markdown]
-# One advantage, three weights: GRPO's by the answer's own length, DAPO's by the 30 tokens of the batch, the printed one's by the 14 of this prompt, twice.
+# One advantage, three weights: GRPO's by the answer's own length, DAPO's by the 30 tokens of the
+# batch, the printed one's by the 14 of this prompt, twice.
 #
-# * DAPO is GRPO's advantage, a band from 0.8 to 1.28, one mean over tokens, no KL; plus a filter and a penalty outside the loss.
-# * Clip-higher acts where one batch's updates would carry the ratio past 1.2, under any optimizer. It is an edge, not a wall, and entropy falls with it and without it.
-# * A live group costs $1/P$ groups, about $1/p$ answers when $p$ is small. Of filtering, refilling and retiring only the last lowers the price. Count answers, not steps.
+# * DAPO is GRPO's advantage, a band from 0.8 to 1.28, one mean over tokens, no KL; plus a filter
+#   and a penalty outside the loss.
+# * Clip-higher acts where one batch's updates would carry the ratio past 1.2, under any optimizer.
+#   It is an edge, not a wall, and entropy falls with it and without it.
+# * A live group costs $1/P$ groups, about $1/p$ answers when $p$ is small. Of filtering, refilling
+#   and retiring only the last lowers the price. Count answers, not steps.
 # * Printed: per prompt. Coded: per batch.
 # * A penalty on length is a reward. Decide what is mixed before you add it.
 #
-# Next, [10 · soft trust regions](12_soft_trust_regions.ipynb): beyond 1.28 a token is still dead. What if the edge were soft, or there were none?
+# Next, [10 · soft trust regions](12_soft_trust_regions.ipynb): beyond 1.28 a token is still dead.
+# What if the edge were soft, or there were none?

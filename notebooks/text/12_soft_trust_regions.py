@@ -9,18 +9,24 @@
 # %% [markdown]
 # # 12 · Soft trust regions: the gradient at the edge
 #
-# **Settles:** what a token still gets once its ratio has gone far: nothing (PPO), a capped weight (CISPO), a fading one (SAPO), or an answer that depends on how
-# much probability moved (DPPO). And what each does, and does not do, to a policy that is pushed many times by one batch.
+# **Settles:** what a token still gets once its ratio has gone far: nothing (PPO), a capped weight
+# (CISPO), a fading one (SAPO), or an answer that depends on how much probability moved (DPPO). And
+# what each does, and does not do, to a policy that is pushed many times by one batch.
 #
-# 40 minutes to read, 45 for the exercises · after [06](06_ppo.ipynb), [08](08_grpo.ipynb) and [11](11_dapo.ipynb) · CISPO: MiniMax-M1 2025
-# ([2506.13585](https://arxiv.org/abs/2506.13585)); SAPO 2025 ([2511.20347](https://arxiv.org/abs/2511.20347)) and its gates 2026
-# ([2602.19345](https://arxiv.org/abs/2602.19345)); DPPO 2026 ([2602.04879](https://arxiv.org/abs/2602.04879)).
+# 40 minutes to read, 45 for the exercises · after [06](06_ppo.ipynb), [08](08_grpo.ipynb) and
+# [11](11_dapo.ipynb) · CISPO: MiniMax-M1 2025 ([2506.13585](https://arxiv.org/abs/2506.13585));
+# SAPO 2025 ([2511.20347](https://arxiv.org/abs/2511.20347)) and its gates 2026
+# ([2602.19345](https://arxiv.org/abs/2602.19345)); DPPO 2026
+# ([2602.04879](https://arxiv.org/abs/2602.04879)).
 
 # %% [markdown]
-# > **[06](06_ppo.ipynb) in two lines.** $\rho=\pi_\theta/\pi_\text{old}$ says how far a token has moved since its answer was sampled. PPO's clip
-# > ends a token's gradient once it has moved far enough the right way: above $1+\epsilon$ for $A>0$, below $1-\epsilon$ for $A\lt0$.
+# > **[06](06_ppo.ipynb) in two lines.** $\rho=\pi_\theta/\pi_\text{old}$ says how far a token has
+# > moved since its answer was sampled. PPO's clip
+# > ends a token's gradient once it has moved far enough the right way: above $1+\epsilon$ for
+# > $A>0$, below $1-\epsilon$ for $A\lt0$.
 # >
-# > **[11](11_dapo.ipynb) in two lines.** Clip-higher moves the upper edge from 1.2 to 1.28. It is an edge, not a wall: it ends the token's own gradient,
+# > **[11](11_dapo.ipynb) in two lines.** Clip-higher moves the upper edge from 1.2 to 1.28. It is
+# > an edge, not a wall: it ends the token's own gradient,
 # > and momentum and the other tokens carry it on.
 
 # %%
@@ -36,8 +42,9 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 #
 # $$w\,A\,\nabla\log\pi_\theta ,\qquad w=\rho\ \text{ without any clip.}$$
 #
-# $w$ is the token's *weight*; page 11 called it the gate. Five of the sixteen tokens of the running group, under four rules. Unless a header says otherwise CISPO's cap is 5, DPPO's threshold
-# 0.15, SAPO's τ 1.0 ($A>0$) and 1.05, PPO's ε 0.2 (it is the clip of GRPO):
+# $w$ is the token's *weight*; page 11 called it the gate. Five of the sixteen tokens of the running
+# group, under four rules. Unless a header says otherwise CISPO's cap is 5, DPPO's threshold 0.15,
+# SAPO's τ 1.0 ($A>0$) and 1.05, PPO's ε 0.2 (it is the clip of GRPO):
 
 # %%
 group = running_group()
@@ -60,10 +67,15 @@ assert gates["grpo"][1, 1] == 0 and gates["cispo"][1, 1] == 5
 assert gates["grpo"][2, 1] > 0 == gates["dppo"][2, 1]
 
 # %% [markdown]
-# Token 1.1 went from 0.02 to 0.12, in the right direction. PPO is done with it. CISPO caps its weight at 5, SAPO lets it fade to 0.16, DPPO does not mind at all: only 0.10 of
-# probability moved. Token 2.1 is the reverse: from 0.92 to 0.74, a ratio of 0.80 that PPO's band lets through, and 0.18 of probability moved, too much for DPPO's 0.15.
+# Token 1.1 went from 0.02 to 0.12, in the right direction. PPO is done with it. CISPO caps its
+# weight at 5, SAPO lets it fade to 0.16, DPPO does not mind at all: only 0.10 of probability moved.
+# Token 2.1 is the reverse: from 0.92 to 0.74, a ratio of 0.80 that PPO's band lets through, and
+# 0.18 of probability moved, too much for DPPO's 0.15.
 #
-# Try before you read on, and guess first. Which lines change when *old probability* goes to 0.0001, which when it goes to 0.9? Then *A < 0*, old probability 0.1, *read at ratio* 3.5: who bounds the pull on a bad token that became three times as likely? Last *A > 0*, ratio 0.5, SAPO's τ at 10: what is left of the way back?
+# Try before you read on, and guess first. Which lines change when *old probability* goes to 0.0001,
+# which when it goes to 0.9? Then *A < 0*, old probability 0.1, *read at ratio* 3.5: who bounds the
+# pull on a bad token that became three times as likely? Last *A > 0*, ratio 0.5, SAPO's τ at 10:
+# what is left of the way back?
 
 # %% tags=["explorer"]
 from rlnb.classroom import explorers
@@ -71,7 +83,8 @@ from rlnb.classroom import explorers
 explorers.gate_zoo_explorer()
 
 # %% [markdown]
-# The default and four tries, as numbers (one ε for all, so CISPO's cap here is 1.2 and DPPO's threshold 0.2):
+# The default and four tries, as numbers (one ε for all, so CISPO's cap here is 1.2 and DPPO's
+# threshold 0.2):
 
 # %%
 from rlnb.classroom.explorers.gate_zoo import compute
@@ -92,11 +105,16 @@ assert [round(x, 3) for x in compute()["at"].values()] == [
 assert set(compute(ratio=1.0)["at"].values()) == {1.0}
 
 # %% [markdown] tags=["see:M08", "see:M09"]
-# The old probability moves DPPO's edge and nothing else: at 0.0001 it leaves the picture, at 0.9 and $A\lt0$ it stands at 0.78. One ε means two things: a *ratio* for PPO (edge) and CISPO (cap), an *amount of probability* for DPPO; SAPO has none.
-# A bad token that rose is being pulled back, with weight 3.5 (PPO, DPPO). CISPO and SAPO bound that pull; the dual clip ends it above ρ = 3: it gives up the way back for bounded variance. SAPO never asks for the
-# direction: at τ = 10 a right answer's token that fell to half keeps 0.013, where PPO keeps 0.5.
+# The old probability moves DPPO's edge and nothing else: at 0.0001 it leaves the picture, at 0.9
+# and $A\lt0$ it stands at 0.78. One ε means two things: a *ratio* for PPO (edge) and CISPO (cap),
+# an *amount of probability* for DPPO; SAPO has none. A bad token that rose is being pulled back,
+# with weight 3.5 (PPO, DPPO). CISPO and SAPO bound that pull; the dual clip ends it above ρ = 3: it
+# gives up the way back for bounded variance. SAPO never asks for the direction: at τ = 10 a right
+# answer's token that fell to half keeps 0.013, where PPO keeps 0.5.
 #
-# **On fresh data none of it matters.** At $\theta=\theta_\text{old}$, and with a sampler that gives the trainer's own probabilities, every ratio is 1. So is every weight, for every method of the zoo, on both prompts of the running batch:
+# **On fresh data none of it matters.** At $\theta=\theta_\text{old}$, and with a sampler that gives
+# the trainer's own probabilities, every ratio is 1. So is every weight, for every method of the
+# zoo, on both prompts of the running batch:
 
 # %%
 from rlnb.toys import running_batch
@@ -115,8 +133,10 @@ print(f"{len(ZOO)} methods; every weight is within 1e-12 of 1:",
 assert worst < 1e-12 and len(ZOO) >= 13
 
 # %% [markdown]
-# So with one optimizer step per batch these methods differ in advantage, aggregation and extra terms (KL) only, and several are twins: CISPO has DAPO's gradient, SAPO that of GRPO without KL, DPPO Dr. GRPO's. (Provided CISPO's cap is at least 1. And DPPO's ratio is to the *sampler*: where the engine's
-# probabilities differ from the trainer's, it is not 1 even here.)
+# So with one optimizer step per batch these methods differ in advantage, aggregation and extra
+# terms (KL) only, and several are twins: CISPO has DAPO's gradient, SAPO that of GRPO without KL,
+# DPPO Dr. GRPO's. (Provided CISPO's cap is at least 1. And DPPO's ratio is to the *sampler*: where
+# the engine's probabilities differ from the trainer's, it is not 1 even here.)
 
 # %%
 def slope(objective):
@@ -135,8 +155,10 @@ for new, old in (("cispo", ZOO["dapo"]), ("sapo", grpo),
 #
 # ## Which tokens reach the edge
 #
-# MiniMax's reason for CISPO ([2506.13585](https://arxiv.org/abs/2506.13585)): words that turn an argument around ("However", "Wait", "Recheck") are rare, their ratios jump, and the clip removes them after the first update. Take a logit that one update raises by 0.1, *whoever it is*, and freeze the
-# token once it is cut (no momentum, no other tokens to carry it on):
+# MiniMax's reason for CISPO ([2506.13585](https://arxiv.org/abs/2506.13585)): words that turn an
+# argument around ("However", "Wait", "Recheck") are rare, their ratios jump, and the clip removes
+# them after the first update. Take a logit that one update raises by 0.1, *whoever it is*, and
+# freeze the token once it is cut (no momentum, no other tokens to carry it on):
 
 # %% tags=["claim:M15"]
 from math import exp
@@ -163,18 +185,24 @@ assert alive == [True, True, False, False] * 3 and prob > 0.018
 # "once clipped they never contribute": sloppy
 
 # %% [markdown]
-# A high ratio says that the token was *rare*: the same four pushes give a ratio of 1.49 at 0.0001 and 1.03 at 0.9, whatever the word means. And it is cut for the rest of *this batch*; in the next the ratio
-# is 1 again and it goes on, 0.0100 to 0.0181 in three batches here. The clip costs most where a batch is used often.
+# A high ratio says that the token was *rare*: the same four pushes give a ratio of 1.49 at 0.0001
+# and 1.03 at 0.9, whatever the word means. And it is cut for the rest of *this batch*; in the next
+# the ratio is 1 again and it goes on, 0.0100 to 0.0181 in three batches here. The clip costs most
+# where a batch is used often.
 
 # %% [markdown] tags=["cited:H05", "cited:H06", "cited:H07"]
-# *Reported* (MiniMax-M1, [2506.13585](https://arxiv.org/abs/2506.13585)): 16 rounds of off-policy updates per generation batch, which is where a clip costs most; DAPO's score in half the *steps* on Qwen2.5-32B, one base model. (512 is their number of H800 cards, for three weeks and 534,700 dollars; not a length of rollouts.)
+# *Reported* (MiniMax-M1, [2506.13585](https://arxiv.org/abs/2506.13585)): 16 rounds of off-policy
+# updates per generation batch, which is where a clip costs most; DAPO's score in half the *steps*
+# on Qwen2.5-32B, one base model. (512 is their number of H800 cards, for three weeks and 534,700
+# dollars; not a length of rollouts.)
 #
 # ## CISPO: the ratio as a weight
 #
 # $$J=\frac{1}{\sum_iT_i}\sum_{i,t}\ \mathrm{sg}\big[\min(\rho_{i,t},\,c)\big]\;A_i\,\log\pi_\theta(y_{i,t})$$
 #
-# $\mathrm{sg}$, *stop-gradient*, is `detach()`: REINFORCE, with an importance weight that is capped at $c$ and never differentiated. The advantage is GRPO's z-score, the mean runs over tokens, no KL.
-# To read weights off any surrogate, autograd:
+# $\mathrm{sg}$, *stop-gradient*, is `detach()`: REINFORCE, with an importance weight that is capped
+# at $c$ and never differentiated. The advantage is GRPO's z-score, the mean runs over tokens, no
+# KL. To read weights off any surrogate, autograd:
 
 # %%
 from types import SimpleNamespace
@@ -199,7 +227,8 @@ def my_cispo(cap):
 
 
 # %% [markdown]
-# Every token keeps a gradient, and a bounded one. Cap 1.28, beside PPO's clip with the same upper edge:
+# Every token keeps a gradient, and a bounded one. Cap 1.28, beside PPO's clip with the same upper
+# edge:
 
 # %% tags=["claim:Z08"]
 from rlnb.objective import cispo, clip
@@ -224,9 +253,12 @@ for A in (1.0, -1.0):
 # "every token keeps a bounded gradient": true
 
 # %% [markdown]
-# Inside the band the two are one. Outside, CISPO is sign-blind: it caps a good token that rose (PPO: dead) and a bad one that rose (PPO: 10) alike, and a bad one that fell keeps its small ratio (PPO: dead).
+# Inside the band the two are one. Outside, CISPO is sign-blind: it caps a good token that rose
+# (PPO: dead) and a bad one that rose (PPO: 10) alike, and a bad one that fell keeps its small ratio
+# (PPO: dead).
 #
-# "CISPO is log π times the clipped ratio" leaves out two things. One of them turns the gradient around:
+# "CISPO is log π times the clipped ratio" leaves out two things. One of them turns the gradient
+# around:
 
 # %% tags=["claim:Z09"]
 logp = torch.tensor(-2.0, requires_grad=True)
@@ -240,13 +272,17 @@ for name, keep in (("detached", False), ("not detached", True)):
 # "CISPO is log π times the clipped ratio": sloppy
 
 # %% [markdown]
-# Undetached, the product rule adds $\rho\log\pi=1.1\cdot(-2)$, and a *right* answer is pushed down wherever $\log\pi\lt-1$, $p\lt0.37$. The other omission is $A$, without which wrong answers are pushed up.
+# Undetached, the product rule adds $\rho\log\pi=1.1\cdot(-2)$, and a *right* answer is pushed down
+# wherever $\log\pi\lt-1$, $p\lt0.37$. The other omission is $A$, without which wrong answers are
+# pushed up.
 #
-# The **value** of this loss contains $\log\pi$ and means nothing. Compare gradients; do not plot it beside PPO's.
+# The **value** of this loss contains $\log\pi$ and means nothing. Compare gradients; do not plot it
+# beside PPO's.
 #
 # ### One name, three caps
 #
-# The paper prints a band, then says that the lower side was left open and only the upper one tuned; it gives no number. The code you run:
+# The paper prints a band, then says that the lower side was left open and only the upper one tuned;
+# it gives no number. The code you run:
 
 # %%
 from rlnb import from_trl, from_verl
@@ -271,16 +307,21 @@ assert torch.allclose(weight(runs["TRL, defaults"].surrogate, rho[1:]),
 assert weight(runs["verl, defaults"].surrogate, rho).min() == 0.8
 
 # %% [markdown]
-# TRL reads `epsilon_high` as the cap *itself*. Its default, `epsilon`'s 0.2, caps a fresh token at 0.2: nearly every token gets the same fifth of a weight. Adam gives the scale back (computed [below](#Many-updates-on-one-batch)), plain SGD does not; what is lost in both is the weighting, for nothing above 0.2 is told apart. Write 5.0, as TRL's documentation does after ScaleRL. verl adds 1
-# and has a floor: a token that has been pushed down to a tenth keeps 0.8. "We ran CISPO" needs two more numbers.
+# TRL reads `epsilon_high` as the cap *itself*. Its default, `epsilon`'s 0.2, caps a fresh token at
+# 0.2: nearly every token gets the same fifth of a weight. Adam gives the scale back (computed
+# [below](#Many-updates-on-one-batch)), plain SGD does not; what is lost in both is the weighting,
+# for nothing above 0.2 is told apart. Write 5.0, as TRL's documentation does after ScaleRL. verl
+# adds 1 and has a floor: a token that has been pushed down to a tenth keeps 0.8. "We ran CISPO"
+# needs two more numbers.
 #
 # ## SAPO: a weight that fades
 #
 # $$J=\frac1G\sum_i\frac1{T_i}\sum_t f(\rho_{i,t})\,A_i,\qquad f(x)=\frac4\tau\,\sigma\big(\tau(x-1)\big),\qquad
 # \tau=\begin{cases}1.0&A>0\\1.05&A\le0\end{cases}$$
 #
-# $\sigma$ is the sigmoid. Differentiated, the weight is $w=\rho f'(\rho)=\rho\,\mathrm{sech}^2\!\big(\tfrac\tau2(\rho-1)\big)$, where $\mathrm{sech}=1/\cosh$. A soft sigmoid gate in place of the hard
-# clip, then:
+# $\sigma$ is the sigmoid. Differentiated, the weight is
+# $w=\rho f'(\rho)=\rho\,\mathrm{sech}^2\!\big(\tfrac\tau2(\rho-1)\big)$, where
+# $\mathrm{sech}=1/\cosh$. A soft sigmoid gate in place of the hard clip, then:
 
 # %% tags=["claim:Z11"]
 from rlnb.objective import sapo
@@ -306,13 +347,21 @@ for tau in (0.5, 1.0, 10.0):
 # "SAPO replaces the hard clip by a soft sigmoid gate": true
 
 # %% [markdown]
-# $4/\tau$ makes the slope 1 at $\rho=1$ for every $\tau$. It falls off on both sides and is never 0 (the zeros are rounding; at τ = 10, ρ = 10 the exact weight is of the order $10^{-38}$). τ = 1 is far from a clip: its weight *rises* above 1 at first, since $\rho$ grows faster than the slope falls, 1.41 at 1.5, where PPO with $A>0$ has 0.
+# $4/\tau$ makes the slope 1 at $\rho=1$ for every $\tau$. It falls off on both sides and is never 0
+# (the zeros are rounding; at τ = 10, ρ = 10 the exact weight is of the order $10^{-38}$). τ = 1 is
+# far from a clip: its weight *rises* above 1 at first, since $\rho$ grows faster than the slope
+# falls, 1.41 at 1.5, where PPO with $A>0$ has 0.
 #
-# **Why two temperatures?** Pushing a token down raises the logits of the many tokens that were not sampled, most of them irrelevant. The authors ([2511.20347](https://arxiv.org/abs/2511.20347)) take this for a source of instability and let $A\le0$ fade faster. By how much: at ρ = 3.5 the weight is 0.981 with τ = 1.0 and 0.882 with 1.05.
+# **Why two temperatures?** Pushing a token down raises the logits of the many tokens that were not
+# sampled, most of them irrelevant. The authors ([2511.20347](https://arxiv.org/abs/2511.20347))
+# take this for a source of instability and let $A\le0$ fade faster. By how much: at ρ = 3.5 the
+# weight is 0.981 with τ = 1.0 and 0.882 with 1.05.
 #
 # ### Other gates, other temperatures
 #
-# A later study ([2602.19345](https://arxiv.org/abs/2602.19345)) asks of a gate that $f'$ has its maximum 1 at $\rho=1$, falls away on both sides, and $\rho f'(\rho)\to0$, and tries three more. `sapo(gate=...)` has them:
+# A later study ([2602.19345](https://arxiv.org/abs/2602.19345)) asks of a gate that $f'$ has its
+# maximum 1 at $\rho=1$, falls away on both sides, and $\rho f'(\rho)\to0$, and tries three more.
+# `sapo(gate=...)` has them:
 
 # %%
 fine = torch.arange(0.5, 6, 1e-4)
@@ -336,7 +385,9 @@ for gate, slope in (("sigmoid", "sech²(τd/2)"),
         assert abs(peaks[0][0] - 1.574675) < 1e-6
 
 # %% [markdown]
-# In that study's set-up (a 7B model, answers of 512 tokens, two updates per batch) temperatures of 10 and 12 did best for *every* gate, the sigmoid included. So SAPO's 1.0 and 1.05 are a choice, not a law; at τ = 10 the sigmoid's bump above 1 is under 1 %.
+# In that study's set-up (a 7B model, answers of 512 tokens, two updates per batch) temperatures of
+# 10 and 12 did best for *every* gate, the sigmoid included. So SAPO's 1.0 and 1.05 are a choice,
+# not a law; at τ = 10 the sigmoid's bump above 1 is under 1 %.
 #
 # ## DPPO: count the mass, not the ratio
 #
@@ -354,12 +405,16 @@ for old, new, A in ((0.0001, 0.0002, 1.0), (0.99, 0.80, -1.0)):
 # "From 0.0001 to 0.0002 a token leaves every clip range": true
 
 # %% [markdown]
-# DPPO (*Divergence* PPO) keeps the ratio $\rho=\pi_\theta/\mu$, where $\mu$ is the policy that sampled, as the inference engine saw it, and drops a token when the *divergence* $D$ between then and now is too large **and** its advantage pushes it further:
+# DPPO (*Divergence* PPO) keeps the ratio $\rho=\pi_\theta/\mu$, where $\mu$ is the policy that
+# sampled, as the inference engine saw it, and drops a token when the *divergence* $D$ between then
+# and now is too large **and** its advantage pushes it further:
 #
 # $$J=\frac1{GL}\sum_{i,t}M_{i,t}\;\mathrm{sg}\big[\min(\rho_{i,t},C)\big]\,A_i\,\log\pi_\theta(y_{i,t}),\qquad
 # M=0\iff\big(A>0,\ p>q,\ D>\delta_\text{high}\big)\ \text{ or }\ \big(A\le0,\ p\lt q,\ D>\delta_\text{low}\big)$$
 #
-# with $A_i=r_i-\bar r$, $L$ a constant length, and a token of probability $q$ then, $p$ now. $D=|p-q|$ is the *two-way total variation*: the token against all others together. The two-way KL, $q\log\frac qp+(1-q)\log\frac{1-q}{1-p}$, is the other choice. The
+# with $A_i=r_i-\bar r$, $L$ a constant length, and a token of probability $q$ then, $p$ now.
+# $D=|p-q|$ is the *two-way total variation*: the token against all others together. The two-way KL,
+# $q\log\frac qp+(1-q)\log\frac{1-q}{1-p}$, is the other choice. The
 # [authors' scripts](https://github.com/sail-sg/Stable-RL) have δ = 0.15 and 0.05.
 
 # %%
@@ -369,8 +424,12 @@ for name, o in (("DPPO", ZOO["dppo"]), ("verl, defaults", verl)):
 assert verl.surrogate.cap == 3.0 and verl.gates[0].low == 0.2
 
 # %% [markdown]
-# $C$ is numerical safety: 10000 in the authors' script, 20 in TRL's experimental trainer (added in [#5117](https://github.com/huggingface/trl/pull/5117), March 2026, removed in [#6402](https://github.com/huggingface/trl/pull/6402), July). In verl 0.9.1 it is `clip_ratio_c`, whose default 3 binds far more often, the thresholds are the clip's 0.2 until you set them,
-# and the anchor is the trainer's old policy unless `rollout_correction.bypass_mode=True` makes it the engine's.
+# $C$ is numerical safety: 10000 in the authors' script, 20 in TRL's experimental trainer (added in
+# [#5117](https://github.com/huggingface/trl/pull/5117), March 2026, removed in
+# [#6402](https://github.com/huggingface/trl/pull/6402), July). In verl 0.9.1 it is `clip_ratio_c`,
+# whose default 3 binds far more often, the thresholds are the clip's 0.2 until you set them, and
+# the anchor is the trainer's old policy unless `rollout_correction.bypass_mode=True` makes it the
+# engine's.
 #
 # Divergence instead of ratio, on eight tokens, $A=+1$ for a to c, −1 for d to h:
 
@@ -399,7 +458,9 @@ assert dropped == ["bdeg", "dfg", "efg"]
 # "DPPO decides by a divergence": true
 
 # %% [markdown]
-# PPO cuts b, which rose from 0.10 to 0.14; DPPO does not: 0.04. PPO lets f pass, ratio 0.82; DPPO does not: 0.16. And KL against TV: moving about 0.16 costs 0.048 nats at $q=0.6$ and 0.08 at 0.3 or 0.9, so d passes; and e has lost only 0.09 but nine tenths of itself, 0.14 nats.
+# PPO cuts b, which rose from 0.10 to 0.14; DPPO does not: 0.04. PPO lets f pass, ratio 0.82; DPPO
+# does not: 0.16. And KL against TV: moving about 0.16 costs 0.048 nats at $q=0.6$ and 0.08 at 0.3
+# or 0.9, so d passes; and e has lost only 0.09 but nine tenths of itself, 0.14 nats.
 #
 # Why the direction? Mask "tokens whose probability moved by more than δ", and see what is lost:
 
@@ -416,12 +477,16 @@ assert not careless.any() and paper.tolist() == [False, True, True, False]
 # "DPPO masks out tokens whose probability moved by more": wrong
 
 # %% [markdown]
-# The careless mask drops all four. DPPO keeps the two whose gradient points *back* to the old policy, as PPO's `min` does: a mask that removes the way back makes a bad move permanent.
+# The careless mask drops all four. DPPO keeps the two whose gradient points *back* to the old
+# policy, as PPO's `min` does: a mask that removes the way back makes a bad move permanent.
 #
 # ### What the two-way view misses
 #
-# The total variation over the whole vocabulary, $\frac12\sum_v|p_v-q_v|$, lies in $[0,1]$. "$|p-q|$ of the sampled token approximates it." It is a **lower bound**, since lumping tokens together can only cancel. How much does it see? 2000 pairs of distributions over
-# 20 tokens, made in three ways; and DPPO's *top-K* variant, the five likeliest tokens of the old policy **and the sampled one** one by one, the rest as one bucket:
+# The total variation over the whole vocabulary, $\frac12\sum_v|p_v-q_v|$, lies in $[0,1]$. "$|p-q|$
+# of the sampled token approximates it." It is a **lower bound**, since lumping tokens together can
+# only cancel. How much does it see? 2000 pairs of distributions over 20 tokens, made in three ways;
+# and DPPO's *top-K* variant, the five likeliest tokens of the old policy **and the sampled one**
+# one by one, the rest as one bucket:
 
 # %% tags=["claim:Z14"]
 gen = torch.Generator().manual_seed(0)
@@ -451,19 +516,27 @@ assert seen[0] > 0.999 and seen[2] < 0.2 and seen[4] < 0.2  # no stand-in
 # "of the sampled token approximates it": conditional
 
 # %% [markdown]
-# Exact where only the token's own logit moved, for then all others shrink in proportion. Less than a fifth of the whole where every logit moved; there top-5 sees 0.7 of it. Top-K contains the sampled token, so it refines the two-way view and never sees less.
-# What DPPO drops has moved at least that far; what it keeps may have moved further.
+# Exact where only the token's own logit moved, for then all others shrink in proportion. Less than
+# a fifth of the whole where every logit moved; there top-5 sees 0.7 of it. Top-K contains the
+# sampled token, so it refines the two-way view and never sees less. What DPPO drops has moved at
+# least that far; what it keeps may have moved further.
 
 # %% [markdown] tags=["cited:Z15"]
-# *Reported, not run.* In one study of DPPO's authors ([2602.04879](https://arxiv.org/abs/2602.04879)) fewer than half a percent of the updates, mostly of wrong answers pushed down too far, were enough to destabilise a run, and masking those was enough to calm it. One
-# set-up, their models, their mismatch between trainer and inference engine; they also report that CISPO collapsed there. No CPU settles it.
+# *Reported, not run.* In one study of DPPO's authors
+# ([2602.04879](https://arxiv.org/abs/2602.04879)) fewer than half a percent of the updates, mostly
+# of wrong answers pushed down too far, were enough to destabilise a run, and masking those was
+# enough to calm it. One set-up, their models, their mismatch between trainer and inference engine;
+# they also report that CISPO collapsed there. No CPU settles it.
 #
-# *Which DPPO?* The letters also stand for Diffusion Policy Policy Optimization (robotics, [2409.00588](https://arxiv.org/abs/2409.00588)), and SAPO also for Swarm sAmpling Policy Optimization
-# ([2509.08721](https://arxiv.org/abs/2509.08721)). Ask, or give the number.
+# *Which DPPO?* The letters also stand for Diffusion Policy Policy Optimization (robotics,
+# [2409.00588](https://arxiv.org/abs/2409.00588)), and SAPO also for Swarm sAmpling Policy
+# Optimization ([2509.08721](https://arxiv.org/abs/2509.08721)). Ask, or give the number.
 #
 # ## Many updates on one batch
 #
-# A weight is what a token gets in *one* update. What becomes of the policy when the batch is used 50 times? A table of logits: 8 prompts, 16 possible answers each, 3 in 10 of them right; 8 answers per prompt are sampled *once*, then only updated. Five seeds, all drawn at once.
+# A weight is what a token gets in *one* update. What becomes of the policy when the batch is used
+# 50 times? A table of logits: 8 prompts, 16 possible answers each, 3 in 10 of them right; 8 answers
+# per prompt are sampled *once*, then only updated. Five seeds, all drawn at once.
 
 # %%
 from rlnb.objective import ratio
@@ -527,7 +600,8 @@ def push(rule, optimizer, lr, updates=400):
 
 
 # %% [markdown]
-# First, how soon is there anything to differ about? The share of tokens outside PPO's band, without any clip:
+# First, how soon is there anything to differ about? The share of tokens outside PPO's band, without
+# any clip:
 
 # %%
 print("update          1    2    4    5   10   16   50")
@@ -538,7 +612,10 @@ for lr in (0.02, 0.1):
     assert (out[4] == 0 < out[5]) if lr == 0.02 else (out[1] == 0 < out[2])
 
 # %% [markdown]
-# Adam moves a logit by about its step size per update. "CISPO keeps the trust region through its bounded weight." $\mathrm{KL}(\pi_\text{old}\|\pi_\theta)$ in nats per prompt, the mean of five seeds after 4, 16, 50 and 400 updates; after 50 every seed, the share of *dead* tokens (weight 0) by the sign of $A$, and the share of right answers.
+# Adam moves a logit by about its step size per update. "CISPO keeps the trust region through its
+# bounded weight." $\mathrm{KL}(\pi_\text{old}\|\pi_\theta)$ in nats per prompt, the mean of five
+# seeds after 4, 16, 50 and 400 updates; after 50 every seed, the share of *dead* tokens (weight 0)
+# by the sign of $A$, and the share of right answers.
 
 # %% tags=["claim:Z23"]
 start, right = world()[:2]
@@ -583,15 +660,23 @@ spread_curves(
             "after 400 updates.")
 
 # %% [markdown]
-# **The weight is bounded, the movement is not.** PPO has stopped: after 50 Adam updates all its tokens are dead, and its KL stays at 0.05. Every other rule but the strict DPPO still rises at 400. After 50, CISPO 1.28 is at 0.27 of the 0.31 without any clip with Adam, and at 0.30 of 1.01 with SGD; PPO at 0.05 and 0.015.
-# DPPO 0.15 masks two thirds of the good tokens and 2 % of the bad: a wrong answer that started below 0.15 has not so much to lose.
+# **The weight is bounded, the movement is not.** PPO has stopped: after 50 Adam updates all
+# its tokens are dead, and its KL stays at 0.05. Every other rule but the strict DPPO still
+# rises at 400. After 50, CISPO 1.28 is at 0.27 of the 0.31 without any clip with Adam, and
+# at 0.30 of 1.01 with SGD; PPO at 0.05 and 0.015. DPPO 0.15 masks two thirds of the good
+# tokens and 2 % of the bad: a wrong answer that started below 0.15 has not so much to lose.
 #
-# **The order is the thresholds'.** DPPO 0.0125, which is PPO's ε for a token of 1/16, ends below PPO; SAPO at τ = 10 is at 0.08 instead of 0.26. The rule's own is the shape, flat or rising. TRL's CISPO 0.2: 0.19 with Adam, which undoes much of any scale, 0.015 with SGD, whose step it divides by five.
+# **The order is the thresholds'.** DPPO 0.0125, which is PPO's ε for a token of 1/16, ends below
+# PPO; SAPO at τ = 10 is at 0.08 instead of 0.26. The rule's own is the shape, flat or rising. TRL's
+# CISPO 0.2: 0.19 with Adam, which undoes much of any scale, 0.015 with SGD, whose step it divides
+# by five.
 #
-# **They differ once ratios leave the band,** here after 5 updates of 0.02. Read your clip share, not your update count.
+# **They differ once ratios leave the band,** here after 5 updates of 0.02. Read your clip share,
+# not your update count.
 #
-# **Old answers instead of many updates.** The 0.3M model of [page 21](21_grpo_for_real.ipynb), answers drawn from the weights of $k$ steps ago, 40 steps of 8 × 8, one update each; only the surrogate
-# differs. Held-out pass@1, start 0.37, every seed, recorded on a CPU:
+# **Old answers instead of many updates.** The 0.3M model of [page 21](21_grpo_for_real.ipynb),
+# answers drawn from the weights of $k$ steps ago, 40 steps of 8 × 8, one update each; only the
+# surrogate differs. Held-out pass@1, start 0.37, every seed, recorded on a CPU:
 
 # %%
 from rlnb.classroom.pictures.recorded_runs import final
@@ -605,22 +690,33 @@ assert min(final("chain_stale_4_clip")) > 0.8
 assert min(final("chain_stale_4_cispo")) < 0.5
 
 # %% [markdown]
-# Three seeds, and no ranking survives both rows. At $k=4$ the clip and no clip cannot be told apart, and CISPO (cap 1.28) lost one seed. At $k=8$ the clip is the most even, no clip
-# scatters from 0.65 to 0.89, and CISPO ends above the clip three times. What holds in both: clipped runs lie within 0.04 of each other, the others scatter. Learning rates were not tuned for each.
+# Three seeds, and no ranking survives both rows. At $k=4$ the clip and no clip cannot be told
+# apart, and CISPO (cap 1.28) lost one seed. At $k=8$ the clip is the most even, no clip scatters
+# from 0.65 to 0.89, and CISPO ends above the clip three times. What holds in both: clipped runs lie
+# within 0.04 of each other, the others scatter. Learning rates were not tuned for each.
 #
-# **What this toy cannot say:** that moving far is bad. Look at the last column: farther is *better* here, because the reward is exact, answers are not thrown off by other prompts (a table shares
-# no weights), and no inference engine disagrees with the trainer. Where those fail, distance is a risk.
+# **What this toy cannot say:** that moving far is bad. Look at the last column: farther is *better*
+# here, because the reward is exact, answers are not thrown off by other prompts (a table shares no
+# weights), and no inference engine disagrees with the trainer. Where those fail, distance is a
+# risk.
 #
 # ## Where people go wrong
 #
 # In short:
 #
-# * *Reflection tokens have high ratios because they matter; clipped, they never contribute*: because they are rare; until the next batch.
-# * *CISPO is log π times the clipped ratio*: with $A$, and with a stop-gradient, or the sign may turn.
-# * *SAPO's loss fell below GRPO's, so it is doing better*: at ratio 1 and $A=1$ the values are $2/\tau$ and 1 (CISPO: $\log\pi$) with one gradient. Read weights, clip shares and rewards, not losses.
-# * *CISPO keeps the trust region*: its weight is bounded; its KL after 50 updates is 5 times PPO's with Adam, 20 times with SGD.
+# * *Reflection tokens have high ratios because they matter; clipped, they never contribute*:
+#   because they are rare; until the next batch.
+# * *CISPO is log π times the clipped ratio*: with $A$, and with a stop-gradient, or the sign may
+#   turn.
+# * *SAPO's loss fell below GRPO's, so it is doing better*: at ratio 1 and $A=1$ the values are
+#   $2/\tau$ and 1 (CISPO: $\log\pi$) with one gradient. Read weights, clip shares and rewards, not
+#   losses.
+# * *CISPO keeps the trust region*: its weight is bounded; its KL after 50 updates is 5 times PPO's
+#   with Adam, 20 times with SGD.
 #
-# And three more. **"SAPO weights a token with $\mathrm{sg}[\sigma(-\tau|\log\rho|)]$." "CISPO and SAPO both multiply a detached weight." "Neither weight has a jump."** What is left of each when its ratio is detached, and the largest jump between ratios 0.001 apart:
+# And three more. **"SAPO weights a token with $\mathrm{sg}[\sigma(-\tau|\log\rho|)]$." "CISPO and
+# SAPO both multiply a detached weight." "Neither weight has a jump."** What is left of each when
+# its ratio is detached, and the largest jump between ratios 0.001 apart:
 
 # %% tags=["claim:Z10", "claim:Z16", "claim:Z22"]
 rho = torch.tensor([0.1, 0.5, 1.0, 1.5, 3.0, 10.0])
@@ -650,7 +746,10 @@ for name, part in (("PPO", clip(0.2)), ("CISPO 1.28", cispo(1.28)),
 # "CISPO and SAPO have no jump in their weight": true
 
 # %% [markdown]
-# SAPO is 1 on fresh data, not ½, and not symmetric in log ρ. Detach the ratio and CISPO does not notice, for its gradient flows through $\log\pi$; nothing is left of SAPO, whose weight is the gate's *derivative* times ρ. And PPO jumps from 1.2 to 0, CISPO has a kink at the cap, SAPO is smooth.
+# SAPO is 1 on fresh data, not ½, and not symmetric in log ρ. Detach the ratio and CISPO does not
+# notice, for its gradient flows through $\log\pi$; nothing is left of SAPO, whose weight is the
+# gate's *derivative* times ρ. And PPO jumps from 1.2 to 0, CISPO has a kink at the cap, SAPO is
+# smooth.
 #
 # **"A drop from 0.8 to 0.6 stays inside the clip."**
 
@@ -667,21 +766,32 @@ for before, after in ((0.8, 0.6), (0.99, 0.80)):
 #
 # ## Exercises
 #
-# **12.1 Derive** · 10 minutes · ●●○. (a) From $f(x)=\frac4\tau\sigma(\tau(x-1))$ derive the weight $\rho\,\mathrm{sech}^2(\frac\tau2(\rho-1))$. (b) Where is its maximum? Give the equation, and check $\rho=2.06$ at $\tau=1$.
-# (c) A token had probability $q$. At which *ratios* does DPPO with threshold δ drop it, for either sign? For which $q$ is PPO with ε = 0.2 stricter than DPPO with δ = 0.15?
+# **12.1 Derive** · 10 minutes · ●●○. (a) From $f(x)=\frac4\tau\sigma(\tau(x-1))$ derive the weight
+# $\rho\,\mathrm{sech}^2(\frac\tau2(\rho-1))$. (b) Where is its maximum? Give the equation, and
+# check $\rho=2.06$ at $\tau=1$. (c) A token had probability $q$. At which *ratios* does DPPO with
+# threshold δ drop it, for either sign? For which $q$ is PPO with ε = 0.2 stricter than DPPO with δ
+# = 0.15?
 #
 # <details><summary>hint</summary>
 #
-# (a) $\sigma'=\sigma(1-\sigma)$ and $4\sigma(x)\sigma(-x)=\mathrm{sech}^2(x/2)$. (c) $p-q=q(\rho-1)$.
+# (a) $\sigma'=\sigma(1-\sigma)$ and $4\sigma(x)\sigma(-x)=\mathrm{sech}^2(x/2)$. (c)
+# $p-q=q(\rho-1)$.
 # </details>
 #
 # <details><summary>answer</summary>
 #
-# (a) $\nabla f(\rho)=f'(\rho)\,\rho\,\nabla\log\pi$ and $f'=4\sigma(1-\sigma)=\mathrm{sech}^2(\frac\tau2(\rho-1))$. (b) Take the log and differentiate: $\frac1\rho=\tau\tanh(\frac\tau2(\rho-1))$. At $\tau=1$, $\rho=2.06$: $0.4854$ on the left, $\tanh(0.53)=0.4854$ on the right. (c) Above
-# $1+\delta/q$ for $A>0$ (never, if $q>1-\delta=0.85$: $p\le1$), below $1-\delta/q$ for $A\le0$ (never, if $q\lt\delta$). PPO is stricter where $0.2\lt0.15/q$, that is below $q=0.75$. Above it DPPO is, but for $A>0$ only up to 0.85; and 1.2 itself is out of reach above $q=0.833$.
+# (a) $\nabla f(\rho)=f'(\rho)\,\rho\,\nabla\log\pi$ and
+# $f'=4\sigma(1-\sigma)=\mathrm{sech}^2(\frac\tau2(\rho-1))$. (b) Take the log and differentiate:
+# $\frac1\rho=\tau\tanh(\frac\tau2(\rho-1))$. At $\tau=1$, $\rho=2.06$: $0.4854$ on the left,
+# $\tanh(0.53)=0.4854$ on the right. (c) Above $1+\delta/q$ for $A>0$ (never, if $q>1-\delta=0.85$:
+# $p\le1$), below $1-\delta/q$ for $A\le0$ (never, if $q\lt\delta$). PPO is stricter where
+# $0.2\lt0.15/q$, that is below $q=0.75$. Above it DPPO is, but for $A>0$ only up to 0.85; and 1.2
+# itself is out of reach above $q=0.833$.
 # </details>
 #
-# **12.2 Predict, then run** · 5 minutes · ●○○. A token with $A\lt0$ has fallen to 0.7 of what it was. Which of PPO, CISPO, SAPO and DPPO (ε = 0.2 for all) still push it down, if it started at 0.3? At 0.9? And the same for $A>0$?
+# **12.2 Predict, then run** · 5 minutes · ●○○. A token with $A\lt0$ has fallen to 0.7 of what it
+# was. Which of PPO, CISPO, SAPO and DPPO (ε = 0.2 for all) still push it down, if it started at
+# 0.3? At 0.9? And the same for $A>0$?
 #
 # <details><summary>hint</summary>
 #
@@ -690,7 +800,8 @@ for before, after in ((0.8, 0.6), (0.99, 0.80)):
 #
 # <details><summary>answer</summary>
 #
-# From 0.3: CISPO, SAPO and DPPO (0.09 moved); PPO is done. From 0.9: CISPO and SAPO, 0.27 is too much for DPPO. With $A>0$ all four push it back up: it moved the wrong way.
+# From 0.3: CISPO, SAPO and DPPO (0.09 moved); PPO is done. From 0.9: CISPO and SAPO, 0.27 is too
+# much for DPPO. With $A>0$ all four push it back up: it moved the wrong way.
 # </details>
 
 # %% tags=["exercise"]
@@ -698,8 +809,10 @@ prediction = ...        # names of the methods that still push, for 0.3
 now = compute(sign="negative", ratio=1.0, old=0.3)["at"]     # edit
 
 # %% [markdown]
-# **12.3 Implement** · 8 minutes · ●●○. CISPO's loss, to be minimised. `logprobs`, `old_logprobs`, `mask` are (B, T), the mask boolean, `advantages` (B,), `cap` the bound on the ratio itself; one mean over all unmasked tokens. What lies under the mask may be
-# anything, nan included. Value and gradient are compared.
+# **12.3 Implement** · 8 minutes · ●●○. CISPO's loss, to be minimised. `logprobs`, `old_logprobs`,
+# `mask` are (B, T), the mask boolean, `advantages` (B,), `cap` the bound on the ratio itself; one
+# mean over all unmasked tokens. What lies under the mask may be anything, nan included. Value and
+# gradient are compared.
 #
 # <details><summary>hint</summary>
 #
@@ -714,8 +827,9 @@ def my_cispo_loss(logprobs, old_logprobs, mask, advantages, cap):
 check.cispo_loss(my_cispo_loss)
 
 # %% [markdown]
-# **12.4 Implement** · 5 minutes · ●○○. SAPO's gate $f(\rho)$, element by element, *before* it is multiplied by the advantage, whose sign only picks the temperature. The result has the dtype of the input
-# (`torch.where(condition, a, b)` of two Python numbers has the default one).
+# **12.4 Implement** · 5 minutes · ●○○. SAPO's gate $f(\rho)$, element by element, *before* it is
+# multiplied by the advantage, whose sign only picks the temperature. The result has the dtype of
+# the input (`torch.where(condition, a, b)` of two Python numbers has the default one).
 #
 # <details><summary>hint</summary>
 #
@@ -730,7 +844,8 @@ def my_sapo_gate(ratio, advantage, tau_pos, tau_neg):
 check.sapo_gate(my_sapo_gate)
 
 # %% [markdown]
-# **12.5 Implement** · 6 minutes · ●●○. DPPO's mask with two-way total variation: True keeps a token. Three tensors of one shape and two thresholds: $A\le0$ uses `low`, $A>0$ uses `high`.
+# **12.5 Implement** · 6 minutes · ●●○. DPPO's mask with two-way total variation: True keeps a
+# token. Three tensors of one shape and two thresholds: $A\le0$ uses `low`, $A>0$ uses `high`.
 #
 # <details><summary>hint</summary>
 #
@@ -745,7 +860,9 @@ def my_dppo_mask(logprobs, old_logprobs, advantages, low, high):
 check.dppo_mask(my_dppo_mask)
 
 # %% [markdown]
-# **12.6 Find the silent bug** · 8 minutes · ●●○. DPPO on one batch, a bandit of $K$ arms. It runs, learns, and its log says that no token is ever masked. Write a test that fails for this implementation and passes for the right one.
+# **12.6 Find the silent bug** · 8 minutes · ●●○. DPPO on one batch, a bandit of $K$ arms. It runs,
+# learns, and its log says that no token is ever masked. Write a test that fails for this
+# implementation and passes for the right one.
 #
 # <details><summary>hint</summary>
 #
@@ -763,7 +880,8 @@ def my_test(train_on_batch):
 check.silent_bug_soft_trust_regions(my_test)
 
 # %% [markdown]
-# **12.7 Name this method** · 5 minutes · ●●○. Seven tokens of a run: probability when sampled, now, the sign of the advantage, and the weight on $A\nabla\log\pi$. Which method is it?
+# **12.7 Name this method** · 5 minutes · ●●○. Seven tokens of a run: probability when sampled, now,
+# the sign of the advantage, and the weight on $A\nabla\log\pi$. Which method is it?
 #
 #        old     now    A   weight
 #       0.01    0.06    +    6.000
@@ -776,7 +894,8 @@ check.silent_bug_soft_trust_regions(my_test)
 #
 # <details><summary>hint</summary>
 #
-# Weights are the ratio or 0. Sort the lines by the ratio: is there a band? Then sort them by what moved.
+# Weights are the ratio or 0. Sort the lines by the ratio: is there a band? Then sort them by what
+# moved.
 # </details>
 
 # %% tags=["exercise"]
@@ -784,7 +903,8 @@ my_answer = ...
 check.name_this_soft_trust_regions(my_answer)
 
 # %% [markdown]
-# All solved and run in [solutions/12_soft_trust_regions.ipynb](solutions/12_soft_trust_regions.ipynb).
+# All solved and run in
+# [solutions/12_soft_trust_regions.ipynb](solutions/12_soft_trust_regions.ipynb).
 #
 # ## In the interview
 #
@@ -793,68 +913,94 @@ check.name_this_soft_trust_regions(my_answer)
 # **PPO's clip kills gradients. What do CISPO, SAPO and DPPO do instead?**
 # <details><summary>answer</summary>
 #
-# All have a gradient $wA\nabla\log\pi$ and $w=\rho$ near 1. PPO: 0 once the token has passed $1\pm\epsilon$ the way $A$ pushes. CISPO: $\min(\rho,c)$, detached, never 0. SAPO: $\rho\,\mathrm{sech}^2(\frac\tau2(\rho-1))$, smooth, fading on both sides. DPPO: $\min(\rho,C)$ with a large $C$,
-# or 0 where $|p-q|>0.15$ the way $A$ pushes: an amount of probability, not a ratio.
+# All have a gradient $wA\nabla\log\pi$ and $w=\rho$ near 1. PPO: 0 once the token has passed
+# $1\pm\epsilon$ the way $A$ pushes. CISPO: $\min(\rho,c)$, detached, never 0. SAPO:
+# $\rho\,\mathrm{sech}^2(\frac\tau2(\rho-1))$, smooth, fading on both sides. DPPO: $\min(\rho,C)$
+# with a large $C$, or 0 where $|p-q|>0.15$ the way $A$ pushes: an amount of probability, not a
+# ratio.
 # </details>
 #
 # **When do they differ at all?**
 # <details><summary>answer</summary>
 #
-# Only off-policy: several updates per batch, stale data, or an inference engine whose probabilities differ. At ratio 1 every weight is 1. After that, once ratios leave the band: in our table after 5 Adam updates of 0.02, or 2 of 0.1. Read the share outside, not the number of updates.
+# Only off-policy: several updates per batch, stale data, or an inference engine whose probabilities
+# differ. At ratio 1 every weight is 1. After that, once ratios leave the band: in our table after 5
+# Adam updates of 0.02, or 2 of 0.1. Read the share outside, not the number of updates.
 # </details>
 #
 # **Why the stop-gradient in CISPO?**
 # <details><summary>answer</summary>
 #
-# Without it the product rule adds $\rho\log\pi$: the coefficient becomes $\rho(1+\log\pi)$, negative below $p=1/e$. At ρ = 1.1, log π = −2 it is −1.1 instead of +1.1, and above the cap it would be the cap again. The ratio is a weight, not a thing to improve.
+# Without it the product rule adds $\rho\log\pi$: the coefficient becomes $\rho(1+\log\pi)$,
+# negative below $p=1/e$. At ρ = 1.1, log π = −2 it is −1.1 instead of +1.1, and above the cap it
+# would be the cap again. The ratio is a weight, not a thing to improve.
 # </details>
 #
 # **Does CISPO have a trust region?**
 # <details><summary>answer</summary>
 #
-# A bounded weight, not a bounded policy. Nothing ever stops a token. After 50 updates on one batch KL 0.27 of 0.31 without clip (Adam, cap 1.28), 0.30 of 1.01 (SGD); PPO 0.05 and 0.015. At 400 PPO is flat, CISPO still rises. And it does not protect wrong answers pushed down: their weight only shrinks with ρ.
+# A bounded weight, not a bounded policy. Nothing ever stops a token. After 50 updates on one batch
+# KL 0.27 of 0.31 without clip (Adam, cap 1.28), 0.30 of 1.01 (SGD); PPO 0.05 and 0.015. At 400 PPO
+# is flat, CISPO still rises. And it does not protect wrong answers pushed down: their weight only
+# shrinks with ρ.
 # </details>
 #
 # **`loss_type="cispo"` in TRL with defaults: what do you get?**
 # <details><summary>answer</summary>
 #
-# A cap of 0.2, because `epsilon_high` is the cap itself and defaults to `epsilon`: practically every token gets weight 0.2. Adam gives the scale back, the weighting is gone. Write 5.0. verl adds 1 and has a floor, 0.8 by default; its example opens the floor and caps at 1.2. The paper tunes the upper side only and gives no number.
+# A cap of 0.2, because `epsilon_high` is the cap itself and defaults to `epsilon`: practically
+# every token gets weight 0.2. Adam gives the scale back, the weighting is gone. Write 5.0. verl
+# adds 1 and has a floor, 0.8 by default; its example opens the floor and caps at 1.2. The paper
+# tunes the upper side only and gives no number.
 # </details>
 #
 # **Why measure probability instead of the ratio?**
 # <details><summary>answer</summary>
 #
-# 0.0001 → 0.0002 has ratio 2 and moves nothing; 0.99 → 0.80 has ratio 0.81, inside the clip, and moves 0.19. A ratio clip is strict on rare tokens and lax on likely ones: in ratio terms DPPO's edge is $1\pm\delta/q$, the same as PPO's only at $q=\delta/\epsilon=0.75$.
+# 0.0001 → 0.0002 has ratio 2 and moves nothing; 0.99 → 0.80 has ratio 0.81, inside the clip, and
+# moves 0.19. A ratio clip is strict on rare tokens and lax on likely ones: in ratio terms DPPO's
+# edge is $1\pm\delta/q$, the same as PPO's only at $q=\delta/\epsilon=0.75$.
 # </details>
 #
 # **What is two-way TV to the real TV?**
 # <details><summary>answer</summary>
 #
-# A lower bound, by lumping all other tokens together. Exact if only the token's own logit moved; 0.14 and 0.18 of the whole, on average, in our two random cases, where top-5 saw 0.7. Top-K includes the sampled token by definition, so it refines the two-way view and never sees less.
+# A lower bound, by lumping all other tokens together. Exact if only the token's own logit moved;
+# 0.14 and 0.18 of the whole, on average, in our two random cases, where top-5 saw 0.7. Top-K
+# includes the sampled token by definition, so it refines the two-way view and never sees less.
 # </details>
 #
 # **How does DPPO's mask differ from "drop what moved too far"?**
 # <details><summary>answer</summary>
 #
-# It also asks for direction: too far *and* pushed further. At |Δp| = 0.2 the careless mask drops all four sign cases, DPPO two. The other two are the way back.
+# It also asks for direction: too far *and* pushed further. At |Δp| = 0.2 the careless mask drops
+# all four sign cases, DPPO two. The other two are the way back.
 # </details>
 #
 # **SAPO's weight: ever above 1? And why two temperatures?**
 # <details><summary>answer</summary>
 #
-# Yes, at τ = 1 up to 1.57 at ρ = 2.06: ρ grows faster than the slope falls. At τ = 10 the bump is under 1 %. τ is higher for $A\le0$ because pushing a token down raises the logits of many unsampled ones, where the authors see instability; 1.05 against 1.0 is 0.882 against 0.981 at ρ = 3.5. And it is blind to direction: the way back fades as well.
+# Yes, at τ = 1 up to 1.57 at ρ = 2.06: ρ grows faster than the slope falls. At τ = 10 the bump is
+# under 1 %. τ is higher for $A\le0$ because pushing a token down raises the logits of many
+# unsampled ones, where the authors see instability; 1.05 against 1.0 is 0.882 against 0.981 at ρ =
+# 3.5. And it is blind to direction: the way back fades as well.
 # </details>
 #
 # **Which one would you take?**
 # <details><summary>answer</summary>
 #
-# First log the share of tokens outside the band and the masked share, by the sign of $A$. For the first update on a batch with matched engines they are equal, and then as equal as that share is small: look at advantage and aggregation first. Where it is large (many updates, stale data): a mask, PPO's clip or DPPO's, with a threshold set by its masked share,
-# not by its name. CISPO's case is rare tokens in a batch used many times, and it is MiniMax's report, not our run.
+# First log the share of tokens outside the band and the masked share, by the sign of $A$. For the
+# first update on a batch with matched engines they are equal, and then as equal as that share is
+# small: look at advantage and aggregation first. Where it is large (many updates, stale data): a
+# mask, PPO's clip or DPPO's, with a threshold set by its masked share, not by its name. CISPO's
+# case is rare tokens in a batch used many times, and it is MiniMax's report, not our run.
 # </details>
 #
 # ## Recap
 #
-# The running group, all sixteen tokens (answers 0 and 1 right, 2 and 3 wrong): the weight each puts on $A\nabla\log\pi$. PPO is the clip of GRPO too; DAPO's upper edge is 1.28. On fresh data every number would be 1.
+# The running group, all sixteen tokens (answers 0 and 1 right, 2 and 3 wrong): the weight each puts
+# on $A\nabla\log\pi$. PPO is the clip of GRPO too; DAPO's upper edge is 1.28. On fresh data every
+# number would be 1.
 
 # %%
 gates["dapo"] = ZOO["dapo"].explain(group).gate + 0.0
@@ -870,10 +1016,15 @@ print("weight 0              ", *(f"{dead[n]:6d}" for n in order))
 assert dead["cispo"] == dead["sapo"] == 0 < dead["dppo"] < dead["grpo"]
 
 # %% [markdown]
-# * One number per token, $w$ in $wA\nabla\log\pi$: CISPO $\min(\rho,c)$, SAPO $\rho\,\mathrm{sech}^2$; PPO and DPPO ρ, or 0 where $A$ pushes further a token that has gone too far, by ratio or by probability moved.
-# * At ratio 1 they are one method (CISPO's cap at least 1): advantage, aggregation and KL are then the only differences. Later, what counts is the share outside the band.
+# * One number per token, $w$ in $wA\nabla\log\pi$: CISPO $\min(\rho,c)$, SAPO
+#   $\rho\,\mathrm{sech}^2$; PPO and DPPO ρ, or 0 where $A$ pushes further a token that has gone too
+#   far, by ratio or by probability moved.
+# * At ratio 1 they are one method (CISPO's cap at least 1): advantage, aggregation and KL are then
+#   the only differences. Later, what counts is the share outside the band.
 # * A ratio is not a distance: 2.0 may be 0.0001 of probability, 0.81 may be 0.19.
-# * A bounded weight is not a bounded policy. PPO's edge stopped this one; DPPO's mask stops only what can move δ; a cap or a fading gate only slows.
-# * One name, several codes: TRL's cap is `epsilon_high` itself, verl's CISPO has a floor, verl's DPPO a cap of 3.
+# * A bounded weight is not a bounded policy. PPO's edge stopped this one; DPPO's mask stops only
+#   what can move δ; a cap or a fading gate only slows.
+# * One name, several codes: TRL's cap is `epsilon_high` itself, verl's CISPO has a floor, verl's
+#   DPPO a cap of 3.
 #
 # Next, [13](13_gspo.ipynb): one ratio for a whole answer.

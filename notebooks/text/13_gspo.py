@@ -9,18 +9,24 @@
 # %% [markdown]
 # # 13 · GSPO: one ratio per answer
 #
-# **Settles:** what a mean over log-ratios averages away and what it leaves, why its band is 500 to 700 times narrower than PPO's, how little it is an
-# importance weight, and what it does and does not do for a mixture of experts.
+# **Settles:** what a mean over log-ratios averages away and what it leaves, why its band is 500 to
+# 700 times narrower than PPO's, how little it is an importance weight, and what it does and does
+# not do for a mixture of experts.
 #
-# 40 minutes, the exercises 40 more · after [04](04_importance_sampling.ipynb), [06](06_ppo.ipynb), [08](08_grpo.ipynb) and [10](10_dr_grpo.ipynb) · GSPO, Zheng et al. 2025
-# ([2507.18071](https://arxiv.org/abs/2507.18071)); GMPO, Zhao et al. 2025 ([2507.20673](https://arxiv.org/abs/2507.20673)); R3, Ma et al. 2025
+# 40 minutes, the exercises 40 more · after [04](04_importance_sampling.ipynb), [06](06_ppo.ipynb),
+# [08](08_grpo.ipynb) and [10](10_dr_grpo.ipynb) · GSPO, Zheng et al. 2025
+# ([2507.18071](https://arxiv.org/abs/2507.18071)); GMPO, Zhao et al. 2025
+# ([2507.20673](https://arxiv.org/abs/2507.20673)); R3, Ma et al. 2025
 # ([2510.11370](https://arxiv.org/abs/2510.11370)).
 
 # %% [markdown]
-# > **[06](06_ppo.ipynb) in two lines.** $\rho_t=\pi_\theta/\pi_\text{old}$ says how far token $t$ has moved since its answer was sampled. PPO's clip ends a token's gradient
-# > once it has moved far enough the right way: above $1+\epsilon$ for $A\gt0$, below $1-\epsilon$ for $A\lt0$.
+# > **[06](06_ppo.ipynb) in two lines.** $\rho_t=\pi_\theta/\pi_\text{old}$ says how far token $t$
+# > has moved since its answer was sampled. PPO's clip ends a token's gradient
+# > once it has moved far enough the right way: above $1+\epsilon$ for $A\gt0$, below $1-\epsilon$
+# > for $A\lt0$.
 # >
-# > **[04](04_importance_sampling.ipynb) in two lines.** The exact weight of an answer from the old policy is the product of its $\rho_t$, and its variance grows
+# > **[04](04_importance_sampling.ipynb) in two lines.** The exact weight of an answer from the old
+# > policy is the product of its $\rho_t$, and its variance grows
 # > exponentially with length. The token ratio ignores the prefix: a little bias, no explosion.
 
 # %%
@@ -32,8 +38,9 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # %% [markdown]
 # ## One number per answer
 #
-# An answer gets one reward and, in a group, one advantage. GRPO clips its tokens one by one. GSPO argues that the unit of the ratio should be the unit of the reward, and takes
-# the $T$-th root of the product:
+# An answer gets one reward and, in a group, one advantage. GRPO clips its tokens one by one. GSPO
+# argues that the unit of the ratio should be the unit of the reward, and takes the $T$-th root of
+# the product:
 #
 # $$s_i=\Big(\prod_{t=1}^{T_i}\rho_{i,t}\Big)^{1/T_i}=\exp\Big(\frac1{T_i}\sum_t\log\rho_{i,t}\Big),\qquad
 # J=\frac1B\sum_i\min\big(s_iA_i,\ \mathrm{clip}(s_i,1-\epsilon_\text{low},1+\epsilon_\text{high})A_i\big)$$
@@ -58,7 +65,8 @@ for i in range(4):
 assert abs(loss - gspo(group).loss) < 1e-12
 
 # %% [markdown]
-# The *gate* is what a token's $\nabla\log\pi$ is multiplied by, before $A$ and the $1/T$: 0 where cut; where alive the token's $\rho_t$ (GRPO) or the answer's $s$ (GSPO).
+# The *gate* is what a token's $\nabla\log\pi$ is multiplied by, before $A$ and the $1/T$: 0 where
+# cut; where alive the token's $\rho_t$ (GRPO) or the answer's $s$ (GSPO).
 
 # %%
 for name, objective in (("grpo", grpo), ("gspo", gspo)):
@@ -69,17 +77,22 @@ for name, objective in (("grpo", grpo), ("gspo", gspo)):
 assert (gate[:2][group.mask[:2]] == 0).all()
 
 # %% [markdown]
-# In answer 1 a token that *fell* to 0.75 dies with the one that rose to 6; in answer 3 a token at 0.70, already pushed down, lives on, because $s\gt1$. One decision per answer.
+# In answer 1 a token that *fell* to 0.75 dies with the one that rose to 6; in answer 3 a token at
+# 0.70, already pushed down, lives on, because $s\gt1$. One decision per answer.
 #
-# Alive need not mean inside the band: answers 2 and 3 are far above it. $A\lt0$ is cut below only, so there the weight $s$ is open upward, as PPO's $\rho$ is.
+# Alive need not mean inside the band: answers 2 and 3 are far above it. $A\lt0$ is cut below only,
+# so there the weight $s$ is open upward, as PPO's $\rho$ is.
 #
 # ## Move it
 #
-# A small language model wrote 64 answers. In each layer a *router* picks one of 8 small networks, the *experts*. Then its weights moved, by 0.001 times a normal number each, and on a share of the tokens
-# one layer, drawn at random, used its second-best expert: a *flip*. A *push* adds a constant to every token's log-ratio, as if the update had seen just these answers.
-# Bars count token ratios, each dot or cross is an answer's $s$.
+# A small language model wrote 64 answers. In each layer a *router* picks one of 8 small networks,
+# the *experts*. Then its weights moved, by 0.001 times a normal number each, and on a share of the
+# tokens one layer, drawn at random, used its second-best expert: a *flip*. A *push* adds a constant
+# to every token's log-ratio, as if the update had seen just these answers. Bars count token ratios,
+# each dot or cross is an answer's $s$.
 #
-# Guess first. (1) Flips to 0. (2) Back to 6 % and $T$ to 512: do the dots go to 1? (3) No flips, push 0.001: how far do the dots move? (4) The band 0.2.
+# Guess first. (1) Flips to 0. (2) Back to 6 % and $T$ to 512: do the dots go to 1? (3) No flips,
+# push 0.001: how far do the dots move? (4) The band 0.2.
 
 # %% tags=["explorer"]
 from rlnb.classroom import explorers
@@ -105,8 +118,9 @@ for name, setting in tries.items():
           f"{d['cut_up']:5.0%}")
 
 # %% [markdown]
-# Four things to explain. Without flips no token leaves 0.8 to 1.2, yet half of the answers leave GSPO's band. With flips a longer answer does not bring $s$ back to 1: it settles at
-# 0.988. A push of 0.001 comes through whole. And 0.2 touches none of these 64.
+# Four things to explain. Without flips no token leaves 0.8 to 1.2, yet half of the answers leave
+# GSPO's band. With flips a longer answer does not bring $s$ back to 1: it settles at 0.988. A push
+# of 0.001 comes through whole. And 0.2 touches none of these 64.
 #
 # ## What a geometric mean averages
 #
@@ -129,13 +143,18 @@ assert abs(log_s.std() - 0.1 / 1000**0.5) < 1e-4
 # "The geometric mean does not shrink shifts in one direction": true
 
 # %% [markdown]
-# True as said: a common shift passes whole, differences in sign shrink as $1/\sqrt T$. But mixed signs with *mean zero* are something a change of policy cannot do to its own samples. Under the policy
-# that drew them $\mathbb E[\rho]=1$, the new probabilities add up to 1; with ±0.1 at even odds it is $\cosh0.1=1.005$. What must the mean of $\log\rho$ be?
+# True as said: a common shift passes whole, differences in sign shrink as $1/\sqrt T$. But mixed
+# signs with *mean zero* are something a change of policy cannot do to its own samples. Under the
+# policy that drew them $\mathbb E[\rho]=1$, the new probabilities add up to 1; with ±0.1 at even
+# odds it is $\cosh0.1=1.005$. What must the mean of $\log\rho$ be?
 #
 # $$\mathbb E_{\pi_\text{old}}[\log\rho]=\sum_y\pi_\text{old}(y)\log\frac{\pi_\theta(y)}{\pi_\text{old}(y)}=-\mathrm{KL}(\pi_\text{old}\Vert\pi_\theta)\le0$$
 #
-# The same holds token by token, so for a fixed $T$ on fresh answers $\mathbb E[\log s]=-\frac1T\sum_t\mathbb E[\mathrm{KL}_t]$: $\log s$ estimates minus the mean KL per token (k1 of [04](04_importance_sampling.ipynb), with a minus).
-# If that KL is about the same along the answer, it is what a long answer converges to. A token with two options that moves by ±0.1, done properly:
+# The same holds token by token, so for a fixed $T$ on fresh answers
+# $\mathbb E[\log s]=-\frac1T\sum_t\mathbb E[\mathrm{KL}_t]$: $\log s$ estimates minus the mean KL
+# per token (k1 of [04](04_importance_sampling.ipynb), with a minus). If that KL is about the same
+# along the answer, it is what a long answer converges to. A token with two options that moves by
+# ±0.1, done properly:
 
 # %%
 p_up = (1 - torch.tensor(-0.1).exp()) / (2 * torch.tensor(0.1).sinh())
@@ -152,15 +171,19 @@ for T in (10, 100, 1000, 10000):
 assert abs(mean_rho - 1) < 1e-12 and abs(log_s.mean() + kl) < 1e-4
 
 # %% [markdown]
-# $-0.005=-\sigma^2/2$ for a spread $\sigma=0.1$ of the tokens' log-ratios. Seventeen times the lower half-width, at any length: the longer the answer, the *surer* it is outside.
+# $-0.005=-\sigma^2/2$ for a spread $\sigma=0.1$ of the tokens' log-ratios. Seventeen times the
+# lower half-width, at any length: the longer the answer, the *surer* it is outside.
 #
-# The other way round: no new weights that were chosen without looking at an answer can raise it much. $\mathbb E[\prod\rho]=1$, so by Markov's inequality
-# $P(s\ge1+\epsilon)\le(1+\epsilon)^{-T}$: for $s\ge1.03$ at $T=200$ at most 0.3 %. When $s$ rises *far* above 1, the update has seen the answer: that is
-# the learning. Near the band the bound says nothing ($1.0004^{-200}=0.92$). There $\sigma/\sqrt T$ decides, see the 16 % above in (1).
+# The other way round: no new weights that were chosen without looking at an answer can raise it
+# much. $\mathbb E[\prod\rho]=1$, so by Markov's inequality $P(s\ge1+\epsilon)\le(1+\epsilon)^{-T}$:
+# for $s\ge1.03$ at $T=200$ at most 0.3 %. When $s$ rises *far* above 1, the update has seen the
+# answer: that is the learning. Near the band the bound says nothing ($1.0004^{-200}=0.92$). There
+# $\sigma/\sqrt T$ decides, see the 16 % above in (1).
 #
 # ## Why 3e-4
 #
-# The paper gives the numbers and, as far as we found, no derivation. Two readings of ours. First, what do the two bands allow a whole answer, $s^T$?
+# The paper gives the numbers and, as far as we found, no derivation. Two readings of ours. First,
+# what do the two bands allow a whole answer, $s^T$?
 
 # %%
 from math import log10
@@ -173,11 +196,17 @@ assert abs((1 + 4e-4)**1000 - 1.492) < 1e-3
 assert abs((1 - 3e-4)**1000 - 0.741) < 1e-3
 
 # %% [markdown] tags=["cited:Z04"]
-# For answers near a thousand tokens GSPO's band is one like PPO's on the *whole answer*, 0.74 to 1.49; at ten thousand it no longer is. A band of 0.2 on $s$ would let every token of a long answer grow by a fifth: no limit at all.
-# Second, since $\log s\approx-\mathrm{KL}$, the lower edge is a budget of 0.0003 nats per token, which tokens of spread $\sigma=\sqrt{2\cdot0.0003}=0.024$ use up. The upper edge is no KL budget: it limits what the update put on an answer that it saw.
+# For answers near a thousand tokens GSPO's band is one like PPO's on the *whole answer*, 0.74 to
+# 1.49; at ten thousand it no longer is. A band of 0.2 on $s$ would let every token of a long answer
+# grow by a fifth: no limit at all. Second, since $\log s\approx-\mathrm{KL}$, the lower edge is a
+# budget of 0.0003 nats per token, which tokens of spread $\sigma=\sqrt{2\cdot0.0003}=0.024$ use up.
+# The upper edge is no KL budget: it limits what the update put on an answer that it saw.
 #
-# You will be asked: *3e-4 and 4e-4, and it clips at almost every step?* The numbers are the paper's ([2507.18071](https://arxiv.org/abs/2507.18071), section 5.1, four mini-batches per rollout, so three of four are off-policy). Its figure 2
-# puts the clipped tokens at 0.15, GRPO's at 0.0013, and GSPO trains more efficiently all the same. In a batch of hundreds some answer is clipped at almost every step; "almost every answer" is not so.
+# You will be asked: *3e-4 and 4e-4, and it clips at almost every step?* The numbers are the paper's
+# ([2507.18071](https://arxiv.org/abs/2507.18071), section 5.1, four mini-batches per rollout, so
+# three of four are off-policy). Its figure 2 puts the clipped tokens at 0.15, GRPO's at 0.0013, and
+# GSPO trains more efficiently all the same. In a batch of hundreds some answer is clipped at almost
+# every step; "almost every answer" is not so.
 #
 # What can one token do? A log-ratio of 2 among $T$, the others still:
 
@@ -201,13 +230,19 @@ assert outlier(5000) > 1.0004 > outlier(5003)
 # "A single outlier is enough to lose the whole sequence": conditional
 
 # %% [markdown]
-# "One outlier is enough to lose the answer" holds at 4e-4 up to about 5000 tokens, if $A\gt0$ and the others stand still; with the drift of "as it stands" up to 150. At 0.2 it is over from 11 tokens on; GRPO would lose that one token and keep the rest.
+# "One outlier is enough to lose the answer" holds at 4e-4 up to about 5000 tokens, if $A\gt0$ and
+# the others stand still; with the drift of "as it stands" up to 150. At 0.2 it is over from 11
+# tokens on; GRPO would lose that one token and keep the rest.
 #
 # ## How little it corrects
 #
-# *A token's weight comes from a single sample, so it is broken; the sequence ratio is the correct weight, and less noisy.* A case where everything is exact: $T$ independent tokens of 0 or 1, one common logit, the old policy
-# says 1 with probability 0.3, the new one with 0.4, and the reward $R$ is the share of ones. Two things to recover from old samples: the new mean reward, 0.4, as $\mathbb E[wR]$, and its gradient, $0.4\cdot0.6=0.24$, as $\mathbb E[A\sum_tw_t\nabla\log\pi_t]$ with $A=R-0.3$.
-# (Prefixes do not matter here; where they matter, see [04](04_importance_sampling.ipynb).)
+# *A token's weight comes from a single sample, so it is broken; the sequence ratio is the correct
+# weight, and less noisy.* A case where everything is exact: $T$ independent tokens of 0 or 1, one
+# common logit, the old policy says 1 with probability 0.3, the new one with 0.4, and the reward $R$
+# is the share of ones. Two things to recover from old samples: the new mean reward, 0.4, as
+# $\mathbb E[wR]$, and its gradient, $0.4\cdot0.6=0.24$, as $\mathbb E[A\sum_tw_t\nabla\log\pi_t]$
+# with $A=R-0.3$. (Prefixes do not matter here; where they matter, see
+# [04](04_importance_sampling.ipynb).)
 
 # %% tags=["claim:Z06"]
 from math import comb
@@ -237,14 +272,18 @@ assert wild > 100 and abs(m - n) < 1e-4
 # "a token weight from one sample is broken": sloppy
 
 # %% [markdown]
-# The product is right and useless. As *one weight on the answer's reward*, $s$ (its mean divided out) and the mean of the $\rho_t$ correct equally little, $1/T$ of what is due. In the *gradient* they part: a token's own ratio corrects its own score, 0.24 exactly at any $T$;
-# one shared $s$ does not, 0.197 at $T=64$, below even the 0.210 of no weight. A token ratio from a single sample is noisy, not broken. $s$ is a distance, good for deciding *whether* an answer may still push.
+# The product is right and useless. As *one weight on the answer's reward*, $s$ (its mean divided
+# out) and the mean of the $\rho_t$ correct equally little, $1/T$ of what is due. In the *gradient*
+# they part: a token's own ratio corrects its own score, 0.24 exactly at any $T$; one shared $s$
+# does not, 0.197 at $T=64$, below even the 0.210 of no weight. A token ratio from a single sample
+# is noisy, not broken. $s$ is a distance, good for deciding *whether* an answer may still push.
 #
 # ## The gradient, and GSPO-token
 #
 # $$\nabla s=s\cdot\frac1T\sum_t\nabla\log\pi(y_t)$$
 #
-# *GSPO's gradient is $A\,s$ times the mean of the tokens' scores.* By autograd, on the running group, without the clip and with it:
+# *GSPO's gradient is $A\,s$ times the mean of the tokens' scores.* By autograd, on the running
+# group, without the clip and with it:
 
 # %% tags=["claim:Z05"]
 from rlnb.objective import clip, ratio, sequence_token
@@ -265,8 +304,11 @@ assert torch.allclose(g, h) and (g[:2] == 0).all() and (g[2:] != 0).any()
 # "the mean of the token score functions": true
 
 # %% [markdown]
-# True where nothing is cut: inside the band, or outside it on the wrong side. The last two lines tried **GSPO-token**, the paper's other form: $s_t=\mathrm{sg}[s]\cdot\pi_t/\mathrm{sg}[\pi_t]$, where sg stops the gradient. Each token has the value of $s$ and its own gradient. With one advantage
-# per answer that is the same number everywhere. With one advantage *per token* (a process reward, a bonus) it is not:
+# True where nothing is cut: inside the band, or outside it on the wrong side. The last two lines
+# tried **GSPO-token**, the paper's other form: $s_t=\mathrm{sg}[s]\cdot\pi_t/\mathrm{sg}[\pi_t]$,
+# where sg stops the gradient. Each token has the value of $s$ and its own gradient. With one
+# advantage per answer that is the same number everywhere. With one advantage *per token* (a process
+# reward, a bonus) it is not:
 
 # %%
 credit = torch.zeros(4, 6)
@@ -279,10 +321,14 @@ for name, o in (("gspo", gspo), ("gspo_token", token_form)):
 assert g[2].tolist() == [0.125, 0, 0, 0, 0, 0]
 
 # %% [markdown]
-# $s$ is shared, so under GSPO credit for one token is spread evenly over all of them. GSPO-token leaves it where it belongs. verl's `gspo` is this form.
+# $s$ is shared, so under GSPO credit for one token is spread evenly over all of them. GSPO-token
+# leaves it where it belongs. verl's `gspo` is this form.
 #
-# **GMPO** ([2507.20673](https://arxiv.org/abs/2507.20673)) keeps the mean and clips each token's log-ratio *before* it, one-sided like PPO: at +0.4 for $A\gt0$, at −0.4 for $A\lt0$, the other side is free. A clipped token loses its gradient and
-# still counts, with ±0.4, in the mean that the others share. Answer 1 (ratios 0.75, 6.00, 0.98, 1.40, 1.03; $A\gt0$), then answer 2 (3.50, 0.80; $A\lt0$):
+# **GMPO** ([2507.20673](https://arxiv.org/abs/2507.20673)) keeps the mean and clips each token's
+# log-ratio *before* it, one-sided like PPO: at +0.4 for $A\gt0$, at −0.4 for $A\lt0$, the other
+# side is free. A clipped token loses its gradient and still counts, with ±0.4, in the mean that the
+# others share. Answer 1 (ratios 0.75, 6.00, 0.98, 1.40, 1.03; $A\gt0$), then answer 2 (3.50, 0.80;
+# $A\lt0$):
 
 # %%
 rows = {"GRPO": grpo, "GSPO": gspo, "GSPO, no clip": free,
@@ -299,15 +345,22 @@ print(f"GMPO, answer 2 gates {gate[0]:5.3f} {gate[1]:5.3f}")
 assert torch.allclose(gate, s[2].expand(2))       # as if unclipped
 
 # %% [markdown]
-# For $A\gt0$ the outlier is silenced alone, and lifts the others' gate by no more than $e^{0.4/T}$; for $A\lt0$ the 3.50 is free. Mind the unit: GMPO's 0.4 is a width in log space, for a token; GSPO's 0.0003 is a distance from 1, for a mean.
+# For $A\gt0$ the outlier is silenced alone, and lifts the others' gate by no more than $e^{0.4/T}$;
+# for $A\lt0$ the 3.50 is free. Mind the unit: GMPO's 0.4 is a width in log space, for a token;
+# GSPO's 0.0003 is a distance from 1, for a mean.
 #
 # ## A mixture of experts
 #
-# *Flips of the router make token ratios spike, and GSPO averages that out*: the reason GSPO gives for itself. A choice of experts is a jump: the router's score moves by a hair, another expert answers, and the token's probability leaps. Here is the model of
-# "Move it": a token depends on the last four, through 4 layers of 8 experts, the best one works, weighted with the router's probability. The weights are random; nobody trained it.
+# *Flips of the router make token ratios spike, and GSPO averages that out*: the reason GSPO gives
+# for itself. A choice of experts is a jump: the router's score moves by a hair, another expert
+# answers, and the token's probability leaps. Here is the model of "Move it": a token depends on the
+# last four, through 4 layers of 8 experts, the best one works, weighted with the router's
+# probability. The weights are random; nobody trained it.
 #
-# Three disturbances: *noise*, a fresh normal number on every score, mean 0; a *shift*, one expert's score in each layer up by 0.15 for all tokens; an *update*, one Adam step on a made-up reward. The first two are sized for about 6 % of flipped tokens.
-# **Routing replay** runs the new weights along the experts that the old policy used.
+# Three disturbances: *noise*, a fresh normal number on every score, mean 0; a *shift*, one expert's
+# score in each layer up by 0.15 for all tokens; an *update*, one Adam step on a made-up reward. The
+# first two are sized for about 6 % of flipped tokens. **Routing replay** runs the new weights along
+# the experts that the old policy used.
 
 # %%
 def world(seed, n=64, T=200):
@@ -358,10 +411,16 @@ assert rows[0][2] > 0.95 and abs(rows[1][0] - 0.016) < 5e-4
 # "GSPO averages that out": conditional
 
 # %% [markdown]
-# Read the first row. 6.5 % of the tokens flip, token ratios spread from 0.62 to 1.29, 3.3 % leave 0.8 to 1.2. No answer does: the mean has averaged the spikes. In that sense the statement that opened this section holds. But 95 % of the
-# answers lie outside GSPO's *own* band, so part of what is left is clipped again: below 1 the answers with $A\lt0$. And noise of mean zero leaves as much as a systematic shift: in every row the mean of $\log s$ is below zero.
+# Read the first row. 6.5 % of the tokens flip, token ratios spread from 0.62 to 1.29, 3.3 % leave
+# 0.8 to 1.2. No answer does: the mean has averaged the spikes. In that sense the statement that
+# opened this section holds. But 95 % of the answers lie outside GSPO's *own* band, so part of what
+# is left is clipped again: below 1 the answers with $A\lt0$. And noise of mean zero leaves as much
+# as a systematic shift: in every row the mean of $\log s$ is below zero.
 #
-# Replay takes all flips away, and of the noise and the shift nearly all of that mean: −0.0080 becomes −0.0001, −0.0088 becomes −0.0004. Of the update's −0.0039 a third stays. It does not bring answers of 200 tokens into the band: the calm tokens' own spread, $\sigma/\sqrt T=0.016/14=0.001$, is three times as wide. What is that mean? The KL:
+# Replay takes all flips away, and of the noise and the shift nearly all of that mean: −0.0080
+# becomes −0.0001, −0.0088 becomes −0.0004. Of the update's −0.0039 a third stays. It does not bring
+# answers of 200 tokens into the band: the calm tokens' own spread, $\sigma/\sqrt T=0.016/14=0.001$,
+# is three times as wide. What is that mean? The KL:
 
 # %%
 print("seed   change  flips   KL, exact   -mean log s")
@@ -382,11 +441,14 @@ for seed, (old, tokens, _, changes) in enumerate(worlds):
             assert name == "update" or abs(log_s.mean() - kl) < 4 * error
 
 # %% [markdown]
-# Three policies, the error being one standard error over 64 answers. Noise of mean zero *in the router* is not of mean zero in $\log\rho$. At 6 to 7 % flips that is 0.009 to 0.014 per
-# token, thirty to fifty times 3e-4, at any length. (The update has seen its answers, so its two columns need not agree.)
+# Three policies, the error being one standard error over 64 answers. Noise of mean zero *in the
+# router* is not of mean zero in $\log\rho$. At 6 to 7 % flips that is 0.009 to 0.014 per token,
+# thirty to fifty times 3e-4, at any length. (The update has seen its answers, so its two columns
+# need not agree.)
 #
-# Outside is not cut: with 95 % outside and half the signs negative, about half of the answers are. The paper's 0.15 suggests that its flips cost
-# far less. Take from the toy the sign and the independence of length, not the factor.
+# Outside is not cut: with 95 % outside and half the signs negative, about half of the answers are.
+# The paper's 0.15 suggests that its flips cost far less. Take from the toy the sign and the
+# independence of length, not the factor.
 
 # %%
 old, gen = worlds[0][0], torch.Generator().manual_seed(0)
@@ -436,7 +498,8 @@ static_figure(
             "(thin). 256 answers of one policy (seed 0), noise as above.")
 
 # %% [markdown]
-# What should be read off $s$ is the *learning*: answers with $A\gt0$ up, with $A\lt0$ down. The one Adam step, with and without replay:
+# What should be read off $s$ is the *learning*: answers with $A\gt0$ up, with $A\lt0$ down. The one
+# Adam step, with and without replay:
 
 # %%
 print("seed               mean log s, A > 0            A < 0           gap")
@@ -457,22 +520,33 @@ for seed, (old, tokens, A, changes) in enumerate(worlds):
             max(up, down) < 0                  # flips lower both
 
 # %% [markdown]
-# With and without replay the gap between good and bad answers is 0.013 to 0.015. Flips only lower both, by 0.003 to 0.006 (last rows; ± is one standard error, paired answer by answer). Under a fixed band they use up the room of
-# bad answers ($A\lt0$ is cut *below*) and give good ones more.
+# With and without replay the gap between good and bad answers is 0.013 to 0.015. Flips only lower
+# both, by 0.003 to 0.006 (last rows; ± is one standard error, paired answer by answer). Under a
+# fixed band they use up the room of bad answers ($A\lt0$ is cut *below*) and give good ones more.
 #
-# So which fix treats what? Routing replay, old to new, treats the cause: no jump. GSPO treats a symptom: the spikes go, their KL stays. R3, below, treats the cause of another problem.
+# So which fix treats what? Routing replay, old to new, treats the cause: no jump. GSPO treats a
+# symptom: the spikes go, their KL stays. R3, below, treats the cause of another problem.
 #
-# Mind the toy: random experts are strangers. Trained ones that score alike may be near copies, and a flip then costs less.
+# Mind the toy: random experts are strangers. Trained ones that score alike may be near copies, and
+# a flip then costs less.
 
 # %% [markdown] tags=["cited:S17", "cited:S18"]
-# Two numbers get merged. *About 10 % of the experts change within one gradient update*: GSPO's report ([2507.18071](https://arxiv.org/abs/2507.18071), section 5.3) on a 48-layer model, old weights against new. *About 10 % of the
-# routers choose differently, touching 94 % of the tokens*: R3's report ([2510.11370](https://arxiv.org/abs/2510.11370)), the same weights in two engines, inference and training.
-# Our first row in those units: 2.0 % of the choices, 6.5 % of the tokens: fewer jumps, and louder ones.
+# Two numbers get merged. *About 10 % of the experts change within one gradient update*: GSPO's
+# report ([2507.18071](https://arxiv.org/abs/2507.18071), section 5.3) on a 48-layer model, old
+# weights against new. *About 10 % of the routers choose differently, touching 94 % of the tokens*:
+# R3's report ([2510.11370](https://arxiv.org/abs/2510.11370)), the same weights in two engines,
+# inference and training. Our first row in those units: 2.0 % of the choices, 6.5 % of the tokens:
+# fewer jumps, and louder ones.
 #
-# Hence two replays. "With GSPO you do not need Rollout Routing Replay" confuses them: what GSPO replaces in its runs is Routing Replay, old policy to new. R3 (*rollout* routing replay) carries the routes from the engine that sampled to
-# the one that trains. GSPO's authors argue that $s$ should tolerate that gap as well (section 5.4), without an experiment; R3's abstract reports doing better than GSPO.
+# Hence two replays. "With GSPO you do not need Rollout Routing Replay" confuses them: what GSPO
+# replaces in its runs is Routing Replay, old policy to new. R3 (*rollout* routing replay) carries
+# the routes from the engine that sampled to the one that trains. GSPO's authors argue that $s$
+# should tolerate that gap as well (section 5.4), without an experiment; R3's abstract reports doing
+# better than GSPO.
 #
-# Last, a picture one hears: *routing that differs in one layer settles two layers on, and the average over the sequence washes it out.* Six layers, the second-best expert in the first for every token; the later routes held equal, then free:
+# Last, a picture one hears: *routing that differs in one layer settles two layers on, and the
+# average over the sequence washes it out.* Six layers, the second-best expert in the first for
+# every token; the later routes held equal, then free:
 
 # %% tags=["claim:M05"]
 print("policy   mean |change of log p|     s of     other expert, free,"
@@ -502,12 +576,15 @@ for seed in (0, 1, 2):
 # "the average over the sequence washes it out": wrong
 
 # %% [markdown]
-# Nothing settles: with later routes free a quarter of the tokens or more take another expert five layers on. With them held, what the wrong expert added stays in the sum that later layers read. And the average is over tokens, not layers: it
-# washes out what differs in sign from token to token.
+# Nothing settles: with later routes free a quarter of the tokens or more take another expert five
+# layers on. With them held, what the wrong expert added stays in the sum that later layers read.
+# And the average is over tokens, not layers: it washes out what differs in sign from token to
+# token.
 #
 # ## In TRL and verl
 #
-# TRL has a word for the level of the ratio; with GRPO's aggregation and the band it is GSPO. verl has `loss_mode=gspo`:
+# TRL has a word for the level of the ratio; with GRPO's aggregation and the band it is GSPO. verl
+# has `loss_mode=gspo`:
 
 # %%
 from rlnb import from_trl, from_verl
@@ -546,13 +623,18 @@ assert {"sequence_epsilon", "sequence_summed"} <= {n for n, _ in told.traps}
 # %% [markdown]
 # TRL 1.16 warns when a token-summed `loss_type` such as its default meets sequence ratios.
 #
-# **LUSPO** ([2602.05261](https://arxiv.org/abs/2602.05261)) weighs each answer by its length on purpose. **SSPO** names two papers, soft sequence ([2602.19327](https://arxiv.org/abs/2602.19327)) and subsentence ([2511.04256](https://arxiv.org/abs/2511.04256)): ask which.
+# **LUSPO** ([2602.05261](https://arxiv.org/abs/2602.05261)) weighs each answer by its length on
+# purpose. **SSPO** names two papers, soft sequence ([2602.19327](https://arxiv.org/abs/2602.19327))
+# and subsentence ([2511.04256](https://arxiv.org/abs/2511.04256)): ask which.
 #
 # ## Where people go wrong
 #
-# Above, each with its numbers: *the sequence ratio is the correct importance weight*, *one outlier loses the answer*, *GSPO averages router noise out*, *GSPO replaces R3*. Two more.
+# Above, each with its numbers: *the sequence ratio is the correct importance weight*, *one outlier
+# loses the answer*, *GSPO averages router noise out*, *GSPO replaces R3*. Two more.
 #
-# **"Ratios between 0.905 and 1.105 give $s$ of 1.02 to 1.03, and nearly all are clipped"**, and with it **"the clipped ones are those outside the band"**. The example that goes around, as printed ([10](10_dr_grpo.ipynb) counts it too):
+# **"Ratios between 0.905 and 1.105 give $s$ of 1.02 to 1.03, and nearly all are clipped"**, and
+# with it **"the clipped ones are those outside the band"**. The example that goes around, as
+# printed ([10](10_dr_grpo.ipynb) counts it too):
 
 # %% tags=["claim:Z01", "claim:Z02"]
 moves = [[.1, .1, .1, .1, -.1, -.1], [.1, .1, .1, -.1, -.1],
@@ -576,15 +658,20 @@ assert int(outside.sum()) == 2 and lost == [2, 1, 0, 0]
 # "Counting sequences outside the band counts the clipped": sloppy
 
 # %% [markdown]
-# 1.0339 is above "1.03", and the third answer cancels to 1. Outside is 2 in all four rows; *cut* is 2, 1, 0, 0, by the signs of $A$. Every $s$ is at 1 or above, so an answer with $A\lt0$ has moved the wrong way, and the min keeps it alive.
+# 1.0339 is above "1.03", and the third answer cancels to 1. Outside is 2 in all four rows; *cut* is
+# 2, 1, 0, 0, by the signs of $A$. Every $s$ is at 1 or above, so an answer with $A\lt0$ has moved
+# the wrong way, and the min keeps it alive.
 
 # %% [markdown] tags=["cited:H03"]
-# **"The Qwen3 flagship of April 2025 was trained with GSPO."** Its report ([2505.09388](https://arxiv.org/abs/2505.09388)) names GRPO for the reasoning stage and leaves the general one open. GSPO's paper
-# ([2507.18071](https://arxiv.org/abs/2507.18071)) came in July and speaks of the *latest* Qwen3 models, those of that month.
+# **"The Qwen3 flagship of April 2025 was trained with GSPO."** Its report
+# ([2505.09388](https://arxiv.org/abs/2505.09388)) names GRPO for the reasoning stage and leaves the
+# general one open. GSPO's paper ([2507.18071](https://arxiv.org/abs/2507.18071)) came in July and
+# speaks of the *latest* Qwen3 models, those of that month.
 #
 # ## Exercises
 #
-# **13.1 Derive** · 10 minutes · ●●○. (a) From $s=\exp(\frac1T\sum_t\log\rho_t)$ derive the weight of one token's $\nabla\log\pi$ in GSPO and compare with GRPO's. When do they agree? (b) Show that
+# **13.1 Derive** · 10 minutes · ●●○. (a) From $s=\exp(\frac1T\sum_t\log\rho_t)$ derive the weight
+# of one token's $\nabla\log\pi$ in GSPO and compare with GRPO's. When do they agree? (b) Show that
 # $P(s\ge1+\epsilon)\le(1+\epsilon)^{-T}$ for fresh answers.
 #
 # <details><summary>hint</summary>
@@ -594,11 +681,15 @@ assert int(outside.sum()) == 2 and lost == [2, 1, 0, 0]
 #
 # <details><summary>answer</summary>
 #
-# (a) $\nabla s=s\,\nabla\frac1T\sum\log\pi=\frac sT\sum_t\nabla\log\pi(y_t)$; GRPO has $\frac{\rho_t}T$. They agree when all ratios of the answer are equal, on fresh data above all. (b) $s\ge1+\epsilon$ means $\prod\rho\ge(1+\epsilon)^T$. For a number that is never negative
+# (a) $\nabla s=s\,\nabla\frac1T\sum\log\pi=\frac sT\sum_t\nabla\log\pi(y_t)$; GRPO has
+# $\frac{\rho_t}T$. They agree when all ratios of the answer are equal, on fresh data above all. (b)
+# $s\ge1+\epsilon$ means $\prod\rho\ge(1+\epsilon)^T$. For a number that is never negative
 # $P(X\ge c)\le\mathbb E[X]/c$, and $\mathbb E_{\pi_\text{old}}[\prod\rho]=\sum_y\pi_\theta(y)=1$.
 # </details>
 #
-# **13.2 Predict, then run** · 5 minutes · ●●○. Fresh answers, weights disturbed at random (nobody learnt anything). Which answers does GSPO's clip silence more often, those with $A\gt0$ or those with $A\lt0$? Does it get better or worse with longer answers?
+# **13.2 Predict, then run** · 5 minutes · ●●○. Fresh answers, weights disturbed at random (nobody
+# learnt anything). Which answers does GSPO's clip silence more often, those with $A\gt0$ or those
+# with $A\lt0$? Does it get better or worse with longer answers?
 #
 # <details><summary>hint</summary>
 #
@@ -607,7 +698,9 @@ assert int(outside.sum()) == 2 and lost == [2, 1, 0, 0]
 #
 # <details><summary>answer</summary>
 #
-# $\log s$ has mean $-\mathrm{KL}$, so $s$ lies below 1, where $A\lt0$ is cut. The longer, the surer: 59 % against 39 %, 73 % against 25 %, 97 % against 3 % at 8, 64 and 512 tokens ($A\lt0$ against $A\gt0$).
+# $\log s$ has mean $-\mathrm{KL}$, so $s$ lies below 1, where $A\lt0$ is cut. The longer, the
+# surer: 59 % against 39 %, 73 % against 25 %, 97 % against 3 % at 8, 64 and 512 tokens ($A\lt0$
+# against $A\gt0$).
 # </details>
 
 # %% tags=["exercise"]
@@ -617,7 +710,8 @@ for T in (8, 64, 512):
     print(T, "not attempted" if below is ... else (below, above))
 
 # %% [markdown]
-# **13.3 Implement** · 6 minutes · ●○○. The answer ratio, for padded rows. `mask` is boolean; what lies under it may be anything, nan included. An answer without tokens has not moved.
+# **13.3 Implement** · 6 minutes · ●○○. The answer ratio, for padded rows. `mask` is boolean; what
+# lies under it may be anything, nan included. An answer without tokens has not moved.
 #
 # <details><summary>hint</summary>
 #
@@ -633,7 +727,8 @@ def my_sequence_ratio(logprobs, old_logprobs, mask):
 check.sequence_ratio(my_sequence_ratio)
 
 # %% [markdown]
-# **13.4 Implement** · 6 minutes · ●●○. GSPO's loss, minimised. `advantages` is (B,), the band runs from $1-$`epsilon` to $1+$`epsilon_high`, every answer counts the same.
+# **13.4 Implement** · 6 minutes · ●●○. GSPO's loss, minimised. `advantages` is (B,), the band runs
+# from $1-$`epsilon` to $1+$`epsilon_high`, every answer counts the same.
 #
 # <details><summary>hint</summary>
 #
@@ -649,7 +744,9 @@ def my_gspo_loss(logprobs, old_logprobs, mask, advantages,
 check.gspo_loss(my_gspo_loss)
 
 # %% [markdown]
-# **13.5 Find the silent bug** · 8 minutes · ●●●. GSPO-token's ratio. All its values are right, losses agree to the last digit with GSPO's, and models train. Write a test that fails here and passes on the right code.
+# **13.5 Find the silent bug** · 8 minutes · ●●●. GSPO-token's ratio. All its values are right,
+# losses agree to the last digit with GSPO's, and models train. Write a test that fails here and
+# passes on the right code.
 #
 # <details><summary>hint</summary>
 #
@@ -667,7 +764,8 @@ def my_test(gspo_token_ratio):     # (logprobs, old_logprobs, mask)
 check.silent_bug_gspo(my_test)
 
 # %% [markdown]
-# **13.6 Name this method** · 4 minutes · ●●○. Two answers of four tokens, $A=+1$ and $A=-1$, and the weight of each token's $\nabla\log\pi$ before $1/T$ and $A$:
+# **13.6 Name this method** · 4 minutes · ●●○. Two answers of four tokens, $A=+1$ and $A=-1$, and
+# the weight of each token's $\nabla\log\pi$ before $1/T$ and $A$:
 #
 #     A = +1   ratios    1.10   0.60   1.80   1.05
 #              weights   1.01   1.01   0      1.01
@@ -692,61 +790,84 @@ check.name_this_gspo("")
 # **What does GSPO change against GRPO?**
 # <details><summary>answer</summary>
 #
-# One ratio per answer, the geometric mean of the token ratios, and one clip decision per answer, with a band of 3e-4 and 4e-4. Advantage and aggregation stay: group z-score, each answer counts the same. Where an answer is not cut, its gradient is $A\,s\cdot\frac1T\sum\nabla\log\pi$.
+# One ratio per answer, the geometric mean of the token ratios, and one clip decision per answer,
+# with a band of 3e-4 and 4e-4. Advantage and aggregation stay: group z-score, each answer counts
+# the same. Where an answer is not cut, its gradient is $A\,s\cdot\frac1T\sum\nabla\log\pi$.
 # </details>
 #
 # **Why is ε 3e-4 and not 0.2?**
 # <details><summary>answer</summary>
 #
-# $s$ is a rate per token. $1.2^{1000}$ is $10^{79}$; $1.0004^{1000}$ is 1.49 and $0.9997^{1000}$ is 0.74, a PPO-like band on an answer of a thousand tokens. And $\log s$ estimates minus the KL per token, so the lower 3e-4 is a KL budget. (Readings; the paper gives the numbers.) With 0.2 long answers are practically never clipped.
+# $s$ is a rate per token. $1.2^{1000}$ is $10^{79}$; $1.0004^{1000}$ is 1.49 and $0.9997^{1000}$ is
+# 0.74, a PPO-like band on an answer of a thousand tokens. And $\log s$ estimates minus the KL per
+# token, so the lower 3e-4 is a KL budget. (Readings; the paper gives the numbers.) With 0.2 long
+# answers are practically never clipped.
 # </details>
 #
 # **Is it the correct importance weight?**
 # <details><summary>answer</summary>
 #
-# No. The product is, with a variance that explodes. As a weight on the reward the $T$-th root corrects $1/T$ of what is due (the mean of the $\rho_t$ does no better). In the gradient each $\rho_t$ corrects its own token's score, one shared $s$ does not: 0.24 against 0.197, unweighted 0.21, at 64 independent tokens. $s$ is a distance that decides about clipping.
+# No. The product is, with a variance that explodes. As a weight on the reward the $T$-th root
+# corrects $1/T$ of what is due (the mean of the $\rho_t$ does no better). In the gradient each
+# $\rho_t$ corrects its own token's score, one shared $s$ does not: 0.24 against 0.197, unweighted
+# 0.21, at 64 independent tokens. $s$ is a distance that decides about clipping.
 # </details>
 #
 # **"The unit of the ratio should be the unit of the reward." Is that an argument?**
 # <details><summary>answer</summary>
 #
-# For the product of the ratios it is: one reward per answer, one exact weight per answer. Its $T$-th root is no longer that weight. What GSPO does match is the *decision*: an answer's tokens live or die together, as its reward was given.
+# For the product of the ratios it is: one reward per answer, one exact weight per answer. Its
+# $T$-th root is no longer that weight. What GSPO does match is the *decision*: an answer's tokens
+# live or die together, as its reward was given.
 # </details>
 #
 # **Why does GRPO struggle with mixtures of experts, and does GSPO fix it?**
 # <details><summary>answer</summary>
 #
-# The router's choice jumps, so single tokens' ratios spike and their clip is arbitrary. The mean averages the spikes: in our toy tokens at 0.62 to 1.29, answers at 0.97 to 1.01. What remains is minus the KL that the flips cause, about 0.01 per token there (random, loud experts; a real model's flips
-# should cost far less) and independent of length, on the side where $A\lt0$ is cut. The cause is treated by routing replay.
+# The router's choice jumps, so single tokens' ratios spike and their clip is arbitrary. The mean
+# averages the spikes: in our toy tokens at 0.62 to 1.29, answers at 0.97 to 1.01. What remains is
+# minus the KL that the flips cause, about 0.01 per token there (random, loud experts; a real
+# model's flips should cost far less) and independent of length, on the side where $A\lt0$ is cut.
+# The cause is treated by routing replay.
 # </details>
 #
 # **Routing Replay or R3?**
 # <details><summary>answer</summary>
 #
-# Routing Replay: the new policy uses the old policy's experts, training against training. R3: training uses the experts that the inference engine chose, same weights, two engines. GSPO is offered in place of the first; R3 answers the second.
+# Routing Replay: the new policy uses the old policy's experts, training against training. R3:
+# training uses the experts that the inference engine chose, same weights, two engines. GSPO is
+# offered in place of the first; R3 answers the second.
 # </details>
 #
 # **What does one outlier token do under GRPO, GSPO and GMPO?**
 # <details><summary>answer</summary>
 #
-# GRPO: that token is cut if it moved the right way, the rest live. GSPO: it shifts $\log s$ by its log-ratio over $T$, and with $A\gt0$ and the others still a log-ratio of 2 silences the whole answer up to 5000 tokens. GMPO: beyond 0.4 in log space, on the side where PPO cuts, it counts as 0.4 in the mean, and it alone loses its gradient.
+# GRPO: that token is cut if it moved the right way, the rest live. GSPO: it shifts $\log s$ by its
+# log-ratio over $T$, and with $A\gt0$ and the others still a log-ratio of 2 silences the whole
+# answer up to 5000 tokens. GMPO: beyond 0.4 in log space, on the side where PPO cuts, it counts as
+# 0.4 in the mean, and it alone loses its gradient.
 # </details>
 #
 # **When do you need GSPO-token?**
 # <details><summary>answer</summary>
 #
-# When tokens of an answer have different advantages. Its value is $s$ on every token, its gradient the token's own. With one advantage per answer it equals GSPO. Forget the stop-gradient on $s$ and the gradient doubles.
+# When tokens of an answer have different advantages. Its value is $s$ on every token, its gradient
+# the token's own. With one advantage per answer it equals GSPO. Forget the stop-gradient on $s$ and
+# the gradient doubles.
 # </details>
 #
 # **I set `loss_mode=gspo` in verl 0.9.1 and nothing else. What runs?**
 # <details><summary>answer</summary>
 #
-# GSPO-token with a band of 0.2, which practically never clips a long answer, and a token mean, which weighs answers by length. Add `clip_ratio_low=3e-4`, `clip_ratio_high=4e-4` and `loss_agg_mode=seq-mean-token-mean`.
+# GSPO-token with a band of 0.2, which practically never clips a long answer, and a token mean,
+# which weighs answers by length. Add `clip_ratio_low=3e-4`, `clip_ratio_high=4e-4` and
+# `loss_agg_mode=seq-mean-token-mean`.
 # </details>
 #
 # ## Recap
 #
-# The running group again (rewards 1 1 0 0, lengths 3 5 2 6): $s$, and below it the push on each token, $\frac1{BT_i}\cdot A_i\cdot$gate.
+# The running group again (rewards 1 1 0 0, lengths 3 5 2 6): $s$, and below it the push on each
+# token, $\frac1{BT_i}\cdot A_i\cdot$gate.
 
 # %%
 def recap(name, objective):
@@ -765,8 +886,11 @@ for name, objective in (("grpo", grpo), ("gspo", gspo),
     recap(name, objective)
 
 # %% [markdown]
-# * GSPO is GRPO with one ratio and one decision per answer: the geometric mean of the token ratios, band 3e-4 and 4e-4.
-# * $\log s$ on fresh answers is minus the KL per token, plus a noise of $\sigma/\sqrt T$, plus what the update put there on purpose.
-# * It measures distance; it hardly reweighs. Flips of the router: the spikes average, their KL stays; replay takes the flips away.
+# * GSPO is GRPO with one ratio and one decision per answer: the geometric mean of the token ratios,
+#   band 3e-4 and 4e-4.
+# * $\log s$ on fresh answers is minus the KL per token, plus a noise of $\sigma/\sqrt T$, plus what
+#   the update put there on purpose.
+# * It measures distance; it hardly reweighs. Flips of the router: the spikes average, their KL
+#   stays; replay takes the flips away.
 #
 # Next, [14](14_the_zoo.ipynb): all methods on the same axes, composed by hand.

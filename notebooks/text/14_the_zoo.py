@@ -9,18 +9,25 @@
 # %% [markdown]
 # # 14 · The zoo
 #
-# **Settles:** what every method is, in one table that the code fills in; what the recent ones change, in a few lines each; who reports having used what;
-# from how much compute on a scaling curve knows its ceiling.
+# **Settles:** what every method is, in one table that the code fills in; what the recent ones
+# change, in a few lines each; who reports having used what; from how much compute on a scaling
+# curve knows its ceiling.
 #
-# 40 minutes, and 47 for the exercises · after [11](11_dapo.ipynb), [12](12_soft_trust_regions.ipynb) and [13](13_gspo.ipynb) · MaxRL ([2602.02710](https://arxiv.org/abs/2602.02710)),
-# MGPO ([2511.06221](https://arxiv.org/abs/2511.06221)), ScaleRL ([2510.13786](https://arxiv.org/abs/2510.13786)), DeepSeek-V3.2
+# 40 minutes, and 47 for the exercises · after [11](11_dapo.ipynb),
+# [12](12_soft_trust_regions.ipynb) and [13](13_gspo.ipynb) · MaxRL
+# ([2602.02710](https://arxiv.org/abs/2602.02710)), MGPO
+# ([2511.06221](https://arxiv.org/abs/2511.06221)), ScaleRL
+# ([2510.13786](https://arxiv.org/abs/2510.13786)), DeepSeek-V3.2
 # ([2512.02556](https://arxiv.org/abs/2512.02556)); the others are linked where they come.
 
 # %% [markdown]
-# > **[12](12_soft_trust_regions.ipynb) in two lines.** CISPO caps a token's weight, SAPO lets it fade, DPPO drops a token once its probability has moved too
-# > far the way it is pushed. At ratio 1 all weights are 1: on fresh answers the three surrogates are one.
+# > **[12](12_soft_trust_regions.ipynb) in two lines.** CISPO caps a token's weight, SAPO lets it
+# > fade, DPPO drops a token once its probability has moved too
+# > far the way it is pushed. At ratio 1 all weights are 1: on fresh answers the three surrogates
+# > are one.
 # >
-# > **[13](13_gspo.ipynb) in two lines.** GSPO has one ratio per answer, the geometric mean of its tokens' ratios. A mean moves little, hence a band 500 to 700 times narrower.
+# > **[13](13_gspo.ipynb) in two lines.** GSPO has one ratio per answer, the geometric mean of its
+# > tokens' ratios. A mean moves little, hence a band 500 to 700 times narrower.
 
 # %%
 import torch
@@ -31,11 +38,14 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # %% [markdown]
 # ## Compose one
 #
-# A method is one choice per menu: what is subtracted from the reward (*advantage*), what happens to it afterwards (*credit*), how far the policy moved (*ratio*), what a token
-# is worth (*surrogate*), a factor on top (*gate*), how tokens are averaged (*weights*), and the KL. The cells are the running batch of earlier pages, two prompts of four answers.
+# A method is one choice per menu: what is subtracted from the reward (*advantage*), what happens to
+# it afterwards (*credit*), how far the policy moved (*ratio*), what a token is worth (*surrogate*),
+# a factor on top (*gate*), how tokens are averaged (*weights*), and the KL. The cells are the
+# running batch of earlier pages, two prompts of four answers.
 #
-# Guess before each move. Take the KL away: is that a published method? Then set *weights* to the token mean: which method is one step away? Then the
-# upper edge to 0.28. Then *start from* `gspo`: which tokens are alive? (A crossed token keeps only its KL.)
+# Guess before each move. Take the KL away: is that a published method? Then set *weights* to the
+# token mean: which method is one step away? Then the upper edge to 0.28. Then *start from* `gspo`:
+# which tokens are alive? (A crossed token keeps only its KL.)
 
 # %% tags=["explorer"]
 from rlnb.classroom import explorers
@@ -66,11 +76,15 @@ print("\ngspo's gate, answers 0 to 7:", *(f"{x:.2f}" for x in gates))
 assert (gates > 0).tolist() == [i in (2, 3, 6) for i in range(8)]
 
 # %% [markdown]
-# GRPO without its KL has no name here. And GSPO on these stale answers keeps three: wrong answers that became likelier. The other five have already moved the way they should, past the edge of the band, and every token of them is silent.
+# GRPO without its KL has no name here. And GSPO on these stale answers keeps three: wrong answers
+# that became likelier. The other five have already moved the way they should, past the edge of the
+# band, and every token of them is silent.
 #
 # ## The whole table
 #
-# `ZOO` has the methods with a page, `ANNEX` the proposals further down. Each cell is read off the composition and checked against what the loss does to the running batch (`tests/classroom/test_method_table.py`). Nine rows to know; the others open with a click.
+# `ZOO` has the methods with a page, `ANNEX` the proposals further down. Each cell is read off the
+# composition and checked against what the loss does to the running batch
+# (`tests/classroom/test_method_table.py`). Nine rows to know; the others open with a click.
 
 # %%
 from rlnb.classroom.pictures.method_table import methods_table
@@ -80,15 +94,24 @@ CORE = ("reinforce", "rloo", "ppo", "grpo", "dapo", "dr_grpo",
 methods_table(ZOO | ANNEX, first=CORE)
 
 # %% [markdown]
-# How to read it. The composer's menus are its columns: baseline = advantage and credit, trust region = surrogate and gate, aggregation = weights. A star marks a number that is this course's or a library's, not the paper's. *Cut* means: on the side where the token was being pushed; on the other side it lives. *To the engine*: the ratio is taken to the log-probs of the engine that sampled, not to the
-# trainer's. *Sum*: over an answer's tokens, then the mean over answers; *constant*: that sum over one fixed length. *Per prompt* is DAPO's formula as printed, *per token* its popular code ([11](11_dapo.ipynb)).
+# How to read it. The composer's menus are its columns: baseline = advantage and credit, trust
+# region = surrogate and gate, aggregation = weights. A star marks a number that is this course's or
+# a library's, not the paper's. *Cut* means: on the side where the token was being pushed; on the
+# other side it lives. *To the engine*: the ratio is taken to the log-probs of the engine that
+# sampled, not to the trainer's. *Sum*: over an answer's tokens, then the mean over answers;
+# *constant*: that sum over one fixed length. *Per prompt* is DAPO's formula as printed, *per token*
+# its popular code ([11](11_dapo.ipynb)).
 #
-# *Models* counts networks whose weights the update needs: policy, reference if a KL asks for it, critic. $\pi_\text{old}$ is none of them: it is a stored tensor of log-probs. A learned reward model and the copy of the
-# policy inside the sampler come on top. *Here*: PPO for RLHF has 4, these 2, the reference of its KL and the reward model; RLOO as published for RLHF, with the KL in its reward ([2402.14740](https://arxiv.org/abs/2402.14740)), has 3.
+# *Models* counts networks whose weights the update needs: policy, reference if a KL asks for it,
+# critic. $\pi_\text{old}$ is none of them: it is a stored tensor of log-probs. A learned reward
+# model and the copy of the policy inside the sampler come on top. *Here*: PPO for RLHF has 4, these
+# 2, the reference of its KL and the reward model; RLOO as published for RLHF, with the KL in its
+# reward ([2402.14740](https://arxiv.org/abs/2402.14740)), has 3.
 
 # %% [markdown] tags=["cited:H12"]
-# *None* under KL is the printed formula. DAPO ([2503.14476](https://arxiv.org/abs/2503.14476)) removes the KL on purpose. GSPO ([2507.18071](https://arxiv.org/abs/2507.18071)) leaves it out of its formulas to be
-# short: its 1 model is the count of the formula, not of every run.
+# *None* under KL is the printed formula. DAPO ([2503.14476](https://arxiv.org/abs/2503.14476))
+# removes the KL on purpose. GSPO ([2507.18071](https://arxiv.org/abs/2507.18071)) leaves it out of
+# its formulas to be short: its 1 model is the count of the formula, not of every run.
 
 # %% [markdown]
 # What each mends, and what that costs:
@@ -99,7 +122,8 @@ from rlnb.classroom.pictures.method_table import notes_table
 notes_table(ZOO | ANNEX, first=CORE)
 
 # %% [markdown]
-# 29 names. How many of them differ before anything has moved? On fresh answers, without KL, two methods are the same up to a learning rate when their gradients are proportional.
+# 29 names. How many of them differ before anything has moved? On fresh answers, without KL, two
+# methods are the same up to a learning rate when their gradients are proportional.
 
 # %%
 from rlnb.toys import running_batch
@@ -129,17 +153,23 @@ for names in (n for _, n in families if len(n) > 1):
 assert len(families) == 16
 
 # %% [markdown]
-# 16 directions per batch: at ratio 1 the surrogates of a family are one. (LUSPO's step also scales with the batch's mean length, so its "learning rate" moves.) The ratio and its taming are *off-policy* choices. With one update per rollout, in one piece, and an engine that agrees with the trainer, what is left to choose is baseline, credit,
-# weights and KL. (SimKO, Clip-Cov and the entropy bonus act on fresh answers, too: they look at entropies, ranks and covariances.)
+# 16 directions per batch: at ratio 1 the surrogates of a family are one. (LUSPO's step also scales
+# with the batch's mean length, so its "learning rate" moves.) The ratio and its taming are
+# *off-policy* choices. With one update per rollout, in one piece, and an engine that agrees with
+# the trainer, what is left to choose is baseline, credit, weights and KL. (SimKO, Clip-Cov and the
+# entropy bonus act on fresh answers, too: they look at entropies, ranks and covariances.)
 #
 # ## Which prompts count: MaxRL and MGPO
 #
-# A prompt solved with probability $p$ pulls on the shared weights with $w(p)\,\nabla p$. Subtracting the mean gives $w=1$; GRPO's std gives $1/\sqrt{p(1-p)}$ ([09](09_grpo_biases.ipynb)). MaxRL, for rewards of 0 and 1, divides
-# by the *mean*:
+# A prompt solved with probability $p$ pulls on the shared weights with $w(p)\,\nabla p$.
+# Subtracting the mean gives $w=1$; GRPO's std gives $1/\sqrt{p(1-p)}$ ([09](09_grpo_biases.ipynb)).
+# MaxRL, for rewards of 0 and 1, divides by the *mean*:
 #
 # $$A_i=\frac{r_i-\bar r}{\bar r},\qquad \log p=-\sum_{k\ge1}\frac{(1-p)^k}{k}=\sum_{k\ge1}\frac{\text{pass@}k-1}{k},\qquad \nabla\log p=\frac1p\nabla p$$
 #
-# $\text{pass@}k=1-(1-p)^k$ is the chance that one of $k$ answers is right. "It weights towards pass@k" is loose: it weights *every* pass@$k$ by $1/k$. Which of them does a group of $G$ really contain? All groups of a bandit, enumerated:
+# $\text{pass@}k=1-(1-p)^k$ is the chance that one of $k$ answers is right. "It weights towards
+# pass@k" is loose: it weights *every* pass@$k$ by $1/k$. Which of them does a group of $G$ really
+# contain? All groups of a bandit, enumerated:
 
 # %% tags=["claim:Z18"]
 from math import log
@@ -167,12 +197,21 @@ for G in (2, 4, 8):
 # "MaxRL weights towards pass@k for binary rewards": conditional
 
 # %% [markdown]
-# **The mean of MaxRL's update with $G$ answers is the gradient of $\sum_{k=1}^{G-1}\text{pass@}k/k$**, to machine precision, where an all-wrong group gets 0. Where it gets $-1$ for every answer (the mean score is subtracted there, too), the sum goes up to $k=G$. In both the weight is
-# $(1-(1-p)^n)/p$, with $n=G-1$ or $G$: almost $1/p$ once $np\gg1$, and never above $n$. Two conventions, and they differ by one term (exercise 14.1). At $G=2$ with zeros MaxRL is pass@1, plain policy gradient.
+# **The mean of MaxRL's update with $G$ answers is the gradient of
+# $\sum_{k=1}^{G-1}\text{pass@}k/k$**, to machine precision, where an all-wrong group gets 0. Where
+# it gets $-1$ for every answer (the mean score is subtracted there, too), the sum goes up to $k=G$.
+# In both the weight is $(1-(1-p)^n)/p$, with $n=G-1$ or $G$: almost $1/p$ once $np\gg1$, and never
+# above $n$. Two conventions, and they differ by one term (exercise 14.1). At $G=2$ with zeros MaxRL
+# is pass@1, plain policy gradient.
 #
-# How much faster it solves things is the paper's to say ([2602.02710](https://arxiv.org/abs/2602.02710)); the factor in circulation changed between versions.
+# How much faster it solves things is the paper's to say
+# ([2602.02710](https://arxiv.org/abs/2602.02710)); the factor in circulation changed between
+# versions.
 #
-# MGPO keeps GRPO's z-score and multiplies by $e^{-\lambda D}$, where $D=\mathrm{KL}(p\,\|\,\tfrac12)$ in nats. "It gives more weight to prompts near one half." The factor does. What trains is its product with $1/\sigma$, both taken from the $K$ right answers of a group. Averaged over $K$, exactly, for $G=16$:
+# MGPO keeps GRPO's z-score and multiplies by $e^{-\lambda D}$, where
+# $D=\mathrm{KL}(p\,\|\,\tfrac12)$ in nats. "It gives more weight to prompts near one half." The
+# factor does. What trains is its product with $1/\sigma$, both taken from the $K$ right answers of
+# a group. Averaged over $K$, exactly, for $G=16$:
 
 # %%
 from rlnb.objective import Batch, mgpo_weight
@@ -212,8 +251,10 @@ assert seen[0.02][6] < 0.5 * seen[0.5][6]              # λ = 4: the middle
 # "MGPO gives more weight to prompts near one half": true
 
 # %% [markdown]
-# At λ = 1 a prompt at 0.02 still weighs 1.25 times the even one: the std underneath pulls the other way and wins. (For $G\to\infty$ twice, $7.14\cdot0.55=3.94$ against 2.) At λ = 4, this course's number since the paper's is not verified here,
-# the middle wins. So say the λ, and the $G$. (Dr. GRPO's 0.94 is 15/16: an answer is part of its own mean.)
+# At λ = 1 a prompt at 0.02 still weighs 1.25 times the even one: the std underneath pulls the other
+# way and wins. (For $G\to\infty$ twice, $7.14\cdot0.55=3.94$ against 2.) At λ = 4, this course's
+# number since the paper's is not verified here, the middle wins. So say the λ, and the $G$. (Dr.
+# GRPO's 0.94 is 15/16: an answer is part of its own mean.)
 
 # %%
 from rlnb.classroom.figures import line_figure
@@ -234,7 +275,8 @@ line_figure(
 # %% [markdown]
 # ## ScaleRL: a recipe and a curve
 #
-# ScaleRL is CISPO with three changes in the loss. TRL 1.16 has the cap and one σ for the batch, but of the raw rewards, and neither the mean per prompt nor the engine's ratio:
+# ScaleRL is CISPO with three changes in the loss. TRL 1.16 has the cap and one σ for the batch, but
+# of the raw rewards, and neither the mean per prompt nor the engine's ratio:
 
 # %%
 from rlnb import from_trl, to_trl
@@ -247,12 +289,17 @@ print("\nfrom TRL's nearest words to ScaleRL:")
 print(difference(in_trl.canonical(), ZOO["scalerl"]))
 
 # %% [markdown] tags=["cited:H08"]
-# Outside the loss, as reported ([2510.13786](https://arxiv.org/abs/2510.13786)): the sampler runs up to 8 steps ahead; logits in float32; groups of equal rewards are left out; a prompt whose pass rate has reached 0.9 leaves for
-# good; long thoughts are cut by an inserted phrase. Over 400,000 GPU hours went into the comparison, and a run of 100,000 hours was predicted from its first half, less the first 1,500 or so. The prediction is a fit of
+# Outside the loss, as reported ([2510.13786](https://arxiv.org/abs/2510.13786)): the sampler runs
+# up to 8 steps ahead; logits in float32; groups of equal rewards are left out; a prompt whose pass
+# rate has reached 0.9 leaves for good; long thoughts are cut by an inserted phrase. Over 400,000
+# GPU hours went into the comparison, and a run of 100,000 hours was predicted from its first half,
+# less the first 1,500 or so. The prediction is a fit of
 #
 # $$R(C)=R_0+\frac{A-R_0}{1+(C_\text{mid}/C)^B}$$
 #
-# reward $R$ (a pass rate) against compute $C$: $A$ the ceiling (not an advantage here), $R_0$ the start, $C_\text{mid}$ the compute at half of the gain, $B$ how steep. Two identities to know it by:
+# reward $R$ (a pass rate) against compute $C$: $A$ the ceiling (not an advantage here), $R_0$ the
+# start, $C_\text{mid}$ the compute at half of the gain, $B$ how steep. Two identities to know it
+# by:
 
 # %%
 from math import isclose
@@ -266,10 +313,14 @@ print(f"slope of ln[(R - R0)/(A - R)] over ln C = {slope:.4f} = B")
 assert isclose(curve(20.0), 0.35) and isclose(slope, 1.5)
 
 # %% [markdown]
-# Fitting is easy: for given $B$ and $C_\text{mid}$ the curve is a straight line in $R_0$ and $A$, which least squares gives, so only two numbers are searched. The question is what the fit *knows*. Below, the true curve is an exact sigmoid with
-# ceiling 0.60, evaluated 100 times on the way to 100,000 GPU hours, each time with noise.
+# Fitting is easy: for given $B$ and $C_\text{mid}$ the curve is a straight line in $R_0$ and $A$,
+# which least squares gives, so only two numbers are searched. The question is what the fit *knows*.
+# Below, the true curve is an exact sigmoid with ceiling 0.60, evaluated 100 times on the way to
+# 100,000 GPU hours, each time with noise.
 #
-# Guess, then move: at 22 % of the compute (61 % of the ceiling reached, the midpoint at 20 % just behind), how far apart are the ceilings of 24 runs? What does a noise of 0.002 instead of 0.01 buy?
+# Guess, then move: at 22 % of the compute (61 % of the ceiling reached, the midpoint at 20 % just
+# behind), how far apart are the ceilings of 24 runs? What does a noise of 0.002 instead of 0.01
+# buy?
 
 # %% tags=["explorer"]
 explorers.scaling_fit_explorer()
@@ -305,15 +356,22 @@ assert spread[80][0] < 0.012
 # "Performance against compute is a sigmoid": conditional
 
 # %% [markdown]
-# Count in midpoints. Before the first hardly anything is known: at 12 % the middle nine tenths of the fits run from 0.28 to 1, where they stop only because they are not allowed past it (the theory has no such bound: 0.95). At the midpoint ± 0.21, at twice ± 0.035, at four times
-# ± 0.01. Where no fit hits the bound, from twice the midpoint on, a fifth of the noise buys a fifth of the error; at 12 % it buys 0.31 → 0.19. The share of the compute says little by itself: with the midpoint at 5 %, the first quarter gives ± 0.014.
+# Count in midpoints. Before the first hardly anything is known: at 12 % the middle nine tenths of
+# the fits run from 0.28 to 1, where they stop only because they are not allowed past it (the theory
+# has no such bound: 0.95). At the midpoint ± 0.21, at twice ± 0.035, at four times ± 0.01. Where no
+# fit hits the bound, from twice the midpoint on, a fifth of the noise buys a fifth of the error; at
+# 12 % it buys 0.31 → 0.19. The share of the compute says little by itself: with the midpoint at 5
+# %, the first quarter gives ± 0.014.
 #
-# What the toy cannot say: whether *your* curve is a sigmoid. All this is the error when the form is exactly right, for 100 evaluations with independent noise (four times as many halve it).
+# What the toy cannot say: whether *your* curve is a sigmoid. All this is the error when the form is
+# exactly right, for 100 evaluations with independent noise (four times as many halve it).
 #
 # ## The engine's ratio, and DeepSeek-V3.2
 #
-# The engine that samples and the trainer compute the same token's probability with different kernels. $\omega=\pi_\text{old}^\text{trainer}/\pi^\text{engine}$ corrects for it, as a detached factor on the policy term. *Truncated* importance sampling cuts ω at a cap, *masked*
-# importance sampling (IcePop is one) drops what lies outside. Three tokens with ω = 1.5, 3.0, 0.2:
+# The engine that samples and the trainer compute the same token's probability with different
+# kernels. $\omega=\pi_\text{old}^\text{trainer}/\pi^\text{engine}$ corrects for it, as a detached
+# factor on the policy term. *Truncated* importance sampling cuts ω at a cap, *masked* importance
+# sampling (IcePop is one) drops what lies outside. Three tokens with ω = 1.5, 3.0, 0.2:
 
 # %%
 from rlnb.objective import engine_ratio
@@ -332,10 +390,15 @@ assert round(factor[0], 12) == 0.9                     # 1.5 * 3.0 * 0.2
 print(ZOO["grpo"].replace(terms=(), gates=engine_ratio()))
 
 # %% [markdown]
-# TRL's default masks an answer above 3; 0.90 passes. "Sequence level" is a product here (TRL, verl) and a geometric mean in ms-swift, 0.97 for these three: the same word for two numbers. Truncating keeps every token and is biased by what it cuts off; masking leaves data out. ScaleRL and DPPO have no such gate, since their ratio is taken to the engine in the first place.
+# TRL's default masks an answer above 3; 0.90 passes. "Sequence level" is a product here (TRL, verl)
+# and a geometric mean in ms-swift, 0.97 for these three: the same word for two numbers. Truncating
+# keeps every token and is biased by what it cuts off; masking leaves data out. ScaleRL and DPPO
+# have no such gate, since their ratio is taken to the engine in the first place.
 #
-# DeepSeek-V3.2 ([2512.02556](https://arxiv.org/abs/2512.02556)) as GRPO with three parts changed. Its mask compares with what the *engine* returned, so it sees staleness and mismatch together. On the running batch, with an engine that
-# was 0.15 nats a token surer than the trainer in answer 5 (δ is not published, TRL suggests 0.5; 0.2 so that something happens):
+# DeepSeek-V3.2 ([2512.02556](https://arxiv.org/abs/2512.02556)) as GRPO with three parts changed.
+# Its mask compares with what the *engine* returned, so it sees staleness and mismatch together. On
+# the running batch, with an engine that was 0.15 nats a token surer than the trainer in answer 5 (δ
+# is not published, TRL suggests 0.5; 0.2 so that something happens):
 
 # %%
 from rlnb.objective import sequence_mask
@@ -358,8 +421,11 @@ for word, value in to_trl(v32).items():
     print(f"    {word} = {value}")
 
 # %% [markdown]
-# The last lines are TRL's words for all of it. Answer 5 is 0.105 from the trainer's old policy and 0.255 from the engine's: masked. Answer 7 moved more and stays, at 0.176; answer 2 is wrong and became *likelier*, and stays. The *corrected* KL is $\rho\cdot k_3$ with a ratio that carries gradient; detached, at ρ = 1, it is the old term again ([04](04_importance_sampling.ipynb)). Not in
-# the loss: the sampler's expert choices and its top-p mask are replayed in training.
+# The last lines are TRL's words for all of it. Answer 5 is 0.105 from the trainer's old policy and
+# 0.255 from the engine's: masked. Answer 7 moved more and stays, at 0.176; answer 2 is wrong and
+# became *likelier*, and stays. The *corrected* KL is $\rho\cdot k_3$ with a ratio that carries
+# gradient; detached, at ρ = 1, it is the old term again ([04](04_importance_sampling.ipynb)). Not
+# in the loss: the sampler's expert choices and its top-p mask are replayed in training.
 #
 # ## Proposals, a few lines each
 #
@@ -377,11 +443,18 @@ for name in list(ANNEX)[:-1]:
           sep="\n    ")
 
 # %% [markdown]
-# *Not verified:* SSPO's exact gate, which changed between versions ("SSPO-style" is all one may call this); λ-GRPO's $r=1/9$ and starting λ, MGPO's λ, the fractions of Clip-Cov and KL-Cov in the paper (the numbers are verl's).
+# *Not verified:* SSPO's exact gate, which changed between versions ("SSPO-style" is all one may
+# call this); λ-GRPO's $r=1/9$ and starting λ, MGPO's λ, the fractions of Clip-Cov and KL-Cov in the
+# paper (the numbers are verl's).
 #
-# *One acronym, several papers:* SSPO is soft-sequence ([2602.19327](https://arxiv.org/abs/2602.19327)) and subsentence ([2511.04256](https://arxiv.org/abs/2511.04256)). DPPO is divergence here, dynamic pruning and diffusion policy elsewhere. MGPO and SAPO name unrelated methods, too. Give the arXiv id.
+# *One acronym, several papers:* SSPO is soft-sequence
+# ([2602.19327](https://arxiv.org/abs/2602.19327)) and subsentence
+# ([2511.04256](https://arxiv.org/abs/2511.04256)). DPPO is divergence here, dynamic pruning and
+# diffusion policy elsewhere. MGPO and SAPO name unrelated methods, too. Give the arXiv id.
 #
-# **VESPO** ([2602.10693](https://arxiv.org/abs/2602.10693)) weighs every token of an answer by $\phi(W)=W^ke^{\lambda(1-W)}$, $W=\prod_t\rho_t$, with $(k,\lambda)=(2,3)$ for right answers, $(3,2)$ for wrong ones. Its peak is at $W=k/\lambda$, not at 1:
+# **VESPO** ([2602.10693](https://arxiv.org/abs/2602.10693)) weighs every token of an answer by
+# $\phi(W)=W^ke^{\lambda(1-W)}$, $W=\prod_t\rho_t$, with $(k,\lambda)=(2,3)$ for right answers,
+# $(3,2)$ for wrong ones. Its peak is at $W=k/\lambda$, not at 1:
 
 # %%
 W = torch.tensor([0.1, 0.5, 2 / 3, 1.0, 1.5, 2.0, 3.0])
@@ -395,11 +468,15 @@ print("every ratio 1.01, T = 10, 100, 1000: weight, A > 0",
       *(f"{x:.3f}" for x in moved**2 * (3 * (1 - moved)).exp()))
 
 # %% [markdown]
-# A right answer whose tokens each moved by 1 % counts 0.89 at 10 tokens and 0.04 at 100: the true ratio knows the length.
+# A right answer whose tokens each moved by 1 % counts 0.89 at 10 tokens and 0.04 at 100: the true
+# ratio knows the length.
 
 # %% [markdown] tags=["cited:Z17"]
-# **λ-GRPO** ([2510.06870](https://arxiv.org/abs/2510.06870)) "learns the weight of tokens and unites three aggregation rules". As proposed: $f=G\,\mathrm{softmax}(h^\lambda)$ over the answers of a group, $h_i=1+rz_i$, $z_i$ the standardised length; λ = 0 is the token mean, λ > 0
-# favours long answers, λ < 0 short ones; it equals only that one of the three. A proposal, not settled practice, and λ is a parameter *trained with the policy*. What does that gradient want?
+# **λ-GRPO** ([2510.06870](https://arxiv.org/abs/2510.06870)) "learns the weight of tokens and
+# unites three aggregation rules". As proposed: $f=G\,\mathrm{softmax}(h^\lambda)$ over the answers
+# of a group, $h_i=1+rz_i$, $z_i$ the standardised length; λ = 0 is the token mean, λ > 0 favours
+# long answers, λ < 0 short ones; it equals only that one of the three. A proposal, not settled
+# practice, and λ is a parameter *trained with the policy*. What does that gradient want?
 
 # %%
 from rlnb.objective import length_preference
@@ -428,11 +505,17 @@ for name, a in (("long one wrong", A), ("long one right", -A)):
     assert loss(lam, a) < before - 0.5
 
 # %% [markdown]
-# The loss falls and the policy has not changed. λ moves the weight *towards* whatever is being rewarded and *away* from what is being punished, so a wrong habit of long answers would be corrected less and less. The policy's own loss is the wrong judge of λ: freeze it, or choose it by validation.
+# The loss falls and the policy has not changed. λ moves the weight *towards* whatever is being
+# rewarded and *away* from what is being punished, so a wrong habit of long answers would be
+# corrected less and less. The policy's own loss is the wrong judge of λ: freeze it, or choose it by
+# validation.
 
 # %% [markdown] tags=["cited:H09"]
-# **SimKO** ([2510.14807](https://arxiv.org/abs/2510.14807)) "adds an entropy bonus": there is no entropy term in it. It looks for *fork* tokens (entropy in the top fifth of their answer). In right answers it lets the top $K$ candidates share in the gradient, in wrong ones it presses 1.1 times as hard where
-# the sampled token was the likeliest. Against concentration, so the aim is shared; the means are not. Where does the gradient go?
+# **SimKO** ([2510.14807](https://arxiv.org/abs/2510.14807)) "adds an entropy bonus": there is no
+# entropy term in it. It looks for *fork* tokens (entropy in the top fifth of their answer). In
+# right answers it lets the top $K$ candidates share in the gradient, in wrong ones it presses 1.1
+# times as hard where the sampled token was the likeliest. Against concentration, so the aim is
+# shared; the means are not. Where does the gradient go?
 
 # %%
 from rlnb.objective.ratios import token
@@ -460,10 +543,16 @@ for alpha in (0.0, 0.01, 0.1):
           *(f"{x:+.4f}" for x in push))
 
 # %% [markdown]
-# Of eight forks (one an answer) two change. Answer 4's gives 1 % of its push to the three likeliest, answer 6's is pressed 10 % more. The clip has already cut answer 7's and the right ones of 0 and 1; in the other wrong ones the sampled token was not the likeliest. In the softmax α = 0.01 takes the rivals' push from −0.3025 to −0.2992: they are still pressed, a little less.
+# Of eight forks (one an answer) two change. Answer 4's gives 1 % of its push to the three
+# likeliest, answer 6's is pressed 10 % more. The clip has already cut answer 7's and the right ones
+# of 0 and 1; in the other wrong ones the sampled token was not the likeliest. In the softmax α =
+# 0.01 takes the rivals' push from −0.3025 to −0.2992: they are still pressed, a little less.
 #
-# **Entropy-shaped advantage** ([2506.14758](https://arxiv.org/abs/2506.14758)), $A+\min(\alpha H,|A|/\kappa)$, *is* a bonus, detached; κ > 1 keeps every sign. **Clip-Cov** and **KL-Cov** ([2505.22617](https://arxiv.org/abs/2505.22617)) act on the few tokens with a high covariance
-# of advantage and log-prob: those whose update takes entropy away fastest. They rank the tokens *at hand*:
+# **Entropy-shaped advantage** ([2506.14758](https://arxiv.org/abs/2506.14758)),
+# $A+\min(\alpha H,|A|/\kappa)$, *is* a bonus, detached; κ > 1 keeps every sign. **Clip-Cov** and
+# **KL-Cov** ([2505.22617](https://arxiv.org/abs/2505.22617)) act on the few tokens with a high
+# covariance of advantage and log-prob: those whose update takes entropy away fastest. They rank the
+# tokens *at hand*:
 
 # %%
 shaped = ANNEX["entropy_shaped"]
@@ -487,8 +576,11 @@ for name in ("dapo", "simko", "kl_cov", "clip_cov"):
     assert exact == (name in ("dapo", "simko"))
 
 # %% [markdown]
-# A right answer's unsure tokens count up to 1.5 times, a wrong one's down to half: the bonus spares mistakes made while unsure. The two covariance rules give another loss in micro-batches, since each has its own ranking and chooses at least one token; below 5,000 tokens that floor is more than the 0.02 %.
-# Clip-Cov draws at random on top, one of 3 candidates here; the micro-batches have one between them, hence the constant 0.0093. Report the micro-batch size with the result.
+# A right answer's unsure tokens count up to 1.5 times, a wrong one's down to half: the bonus spares
+# mistakes made while unsure. The two covariance rules give another loss in micro-batches, since
+# each has its own ranking and chooses at least one token; below 5,000 tokens that floor is more
+# than the 0.02 %. Clip-Cov draws at random on top, one of 3 candidates here; the micro-batches have
+# one between them, hence the constant 0.0093. Report the micro-batch size with the result.
 #
 # ## Who used what
 #
@@ -509,19 +601,26 @@ for name in ("dapo", "simko", "kl_cov", "clip_cov"):
 # | VibeThinker 1.5B, Nov 2025 | MGPO | [2511.06221](https://arxiv.org/abs/2511.06221) |
 # | DeepSeek-V3.2, Dec 2025 | GRPO with the changes above | [2512.02556](https://arxiv.org/abs/2512.02556) |
 #
-# The two Qwen3 rows are not a contradiction: the models of April were reported with GRPO, their update of July with GSPO.
+# The two Qwen3 rows are not a contradiction: the models of April were reported with GRPO, their
+# update of July with GSPO.
 
 # %% [markdown] tags=["cited:H13"]
-# **"V3.2, V4, MiniMax M2.5 and GLM-5 each have their recipe."** As reported. Only V3.2's is above ([2512.02556](https://arxiv.org/abs/2512.02556)): its loss can be written down, less β and δ.
+# **"V3.2, V4, MiniMax M2.5 and GLM-5 each have their recipe."** As reported. Only V3.2's is above
+# ([2512.02556](https://arxiv.org/abs/2512.02556)): its loss can be written down, less β and δ.
 #
 # ## Where people go wrong
 
 # %% [markdown] tags=["cited:H10"]
-# **"RL with verifiable rewards does without a critic."** Most recipes do. The work that coined the name, Tülu 3 ([2411.15124](https://arxiv.org/abs/2411.15124)), trained with PPO and a value model; so did Open-Reasoner-Zero ([2503.24290](https://arxiv.org/abs/2503.24290)) and VAPO
-# ([2504.05118](https://arxiv.org/abs/2504.05118)). A verifier replaces the *reward model*. The critic is another question.
+# **"RL with verifiable rewards does without a critic."** Most recipes do. The work that coined the
+# name, Tülu 3 ([2411.15124](https://arxiv.org/abs/2411.15124)), trained with PPO and a value model;
+# so did Open-Reasoner-Zero ([2503.24290](https://arxiv.org/abs/2503.24290)) and VAPO
+# ([2504.05118](https://arxiv.org/abs/2504.05118)). A verifier replaces the *reward model*. The
+# critic is another question.
 
 # %% [markdown]
-# **"Batch-level normalisation: no σ."** ScaleRL's box read quickly. There is one; it is shared. *Whose* σ is the real question: of the centred rewards, or of the raw ones, which also contain the difference between prompts?
+# **"Batch-level normalisation: no σ."** ScaleRL's box read quickly. There is one; it is shared.
+# *Whose* σ is the real question: of the centred rewards, or of the raw ones, which also contain the
+# difference between prompts?
 
 # %% tags=["claim:Z24"]
 from rlnb.objective import batch_zscore
@@ -546,29 +645,44 @@ assert none == 0.75
 # "Batch-level normalisation means no division by σ": sloppy
 
 # %% [markdown]
-# With σ of the centred rewards the advantages have size 1 whatever the mix of prompts. With σ of the raw ones they shrink as easy and hard prompts are mixed, here to 0.87 of that (1.5 of 1.73); Bessel's correction on 8 answers takes the rest.
+# With σ of the centred rewards the advantages have size 1 whatever the mix of prompts. With σ of
+# the raw ones they shrink as easy and hard prompts are mixed, here to 0.87 of that (1.5 of 1.73);
+# Bessel's correction on 8 answers takes the rest.
 
 # %% [markdown] tags=["cited:M06"]
-# **"Loss type and float32 logits raise the ceiling."** Say which ablation ([2510.13786](https://arxiv.org/abs/2510.13786)). Forward, switched on against a baseline: float32 logits took the asymptote from 0.52 to 0.61. Leave-one-out, taken out of the full recipe (section 4): with DAPO's loss a similar
-# asymptote, without float32 little difference on the dense 8B; with the filter of equal-reward groups and the curriculum a higher one than without. The abstract sums up that aggregation, normalisation, curriculum and off-policy method change efficiency, mostly.
+# **"Loss type and float32 logits raise the ceiling."** Say which ablation
+# ([2510.13786](https://arxiv.org/abs/2510.13786)). Forward, switched on against a baseline: float32
+# logits took the asymptote from 0.52 to 0.61. Leave-one-out, taken out of the full recipe (section
+# 4): with DAPO's loss a similar asymptote, without float32 little difference on the dense 8B; with
+# the filter of equal-reward groups and the curriculum a higher one than without. The abstract sums
+# up that aggregation, normalisation, curriculum and off-policy method change efficiency, mostly.
 #
 # ## Exercises
 #
-# **14.1 Derive** · 10 minutes · ●●●. Let $K$ of $G$ answers be right, $S_i=\nabla\log\pi(y_i)$, so $\mathbb E[r_iS_i]=\nabla p$. (a) Show that $\mathbb E\big[\tfrac1K\sum_{i:\,r_i=1}S_i\big]$, with 0 for $K=0$, is $\frac{1-(1-p)^G}{p}\nabla p$. (b) MaxRL subtracts $\frac1G\sum_iS_i$. What if it does so only
-# where $K>0$?
+# **14.1 Derive** · 10 minutes · ●●●. Let $K$ of $G$ answers be right, $S_i=\nabla\log\pi(y_i)$, so
+# $\mathbb E[r_iS_i]=\nabla p$. (a) Show that $\mathbb E\big[\tfrac1K\sum_{i:\,r_i=1}S_i\big]$, with
+# 0 for $K=0$, is $\frac{1-(1-p)^G}{p}\nabla p$. (b) MaxRL subtracts $\frac1G\sum_iS_i$. What if it
+# does so only where $K>0$?
 #
 # <details><summary>hint</summary>
 #
-# (a) Given that answer 1 is right, $K=1+n$ with $n$ binomial over the $G-1$ others, and $\mathbb E\big[\frac1{1+n}\big]=\frac{1-(1-p)^G}{Gp}$. (b) $\mathbb E[S_1]=0$, so what is $\mathbb E[S_1;K>0]$?
+# (a) Given that answer 1 is right, $K=1+n$ with $n$ binomial over the $G-1$ others, and
+# $\mathbb E\big[\frac1{1+n}\big]=\frac{1-(1-p)^G}{Gp}$. (b) $\mathbb E[S_1]=0$, so what is
+# $\mathbb E[S_1;K>0]$?
 # </details>
 #
 # <details><summary>answer</summary>
 #
-# (a) By symmetry $G\,\mathbb E[r_1S_1]\,\mathbb E[\frac1{1+n}]=\frac{1-(1-p)^G}p\nabla p$: given $r_1=1$, $S_1$ and the others are independent. Subtracting $S_i$ always changes nothing: the variant with $-1$. (b) $\mathbb E[S_1;K>0]=-\mathbb E[S_1;K=0]=-(1-p)^{G-1}\,\mathbb E[(1-r_1)S_1]=(1-p)^{G-1}\nabla p$, which is subtracted:
-# $\frac{1-(1-p)^G}p-(1-p)^{G-1}=\frac{1-(1-p)^{G-1}}p$. One term of the series is the price of leaving all-wrong groups out.
+# (a) By symmetry $G\,\mathbb E[r_1S_1]\,\mathbb E[\frac1{1+n}]=\frac{1-(1-p)^G}p\nabla p$: given
+# $r_1=1$, $S_1$ and the others are independent. Subtracting $S_i$ always changes nothing: the
+# variant with $-1$. (b)
+# $\mathbb E[S_1;K>0]=-\mathbb E[S_1;K=0]=-(1-p)^{G-1}\,\mathbb E[(1-r_1)S_1]=(1-p)^{G-1}\nabla p$,
+# which is subtracted: $\frac{1-(1-p)^G}p-(1-p)^{G-1}=\frac{1-(1-p)^{G-1}}p$. One term of the series
+# is the price of leaving all-wrong groups out.
 # </details>
 #
-# **14.2 Predict, then run** · 5 minutes · ●●○. Rewards become 0 and 10 instead of 0 and 1. Which methods of the zoo, without KL, do not notice? Which notice by a factor of ten? Which refuse?
+# **14.2 Predict, then run** · 5 minutes · ●●○. Rewards become 0 and 10 instead of 0 and 1. Which
+# methods of the zoo, without KL, do not notice? Which notice by a factor of ten? Which refuse?
 #
 # <details><summary>hint</summary>
 #
@@ -577,8 +691,10 @@ assert none == 0.75
 #
 # <details><summary>answer</summary>
 #
-# Whoever divides by a std does not notice (up to its eps): GRPO, DAPO, GSPO (and its token form), GMPO, CISPO, SAPO, ScaleRL, REINFORCE++. Plain differences grow tenfold: REINFORCE (with a batch mean, too), RLOO, ReMax, Dr. GRPO, DPPO. PPO too, if its critic learns the new scale; with the old values frozen, as here, it is neither. MaxRL and MGPO read the
-# mean as a pass rate and refuse.
+# Whoever divides by a std does not notice (up to its eps): GRPO, DAPO, GSPO (and its token form),
+# GMPO, CISPO, SAPO, ScaleRL, REINFORCE++. Plain differences grow tenfold: REINFORCE (with a batch
+# mean, too), RLOO, ReMax, Dr. GRPO, DPPO. PPO too, if its critic learns the new scale; with the old
+# values frozen, as here, it is neither. MaxRL and MGPO read the mean as a pass rate and refuse.
 # </details>
 
 # %% tags=["exercise"]
@@ -592,7 +708,8 @@ unmoved = ...   # names in ZOO whose gradient is the same on both
 #
 # <details><summary>hint</summary>
 #
-# One prompt a line, `view(-1, num_generations)`. Subtract the line's mean, divide by it. When is it 0?
+# One prompt a line, `view(-1, num_generations)`. Subtract the line's mean, divide by it. When is it
+# 0?
 # </details>
 
 # %% tags=["exercise"]
@@ -604,11 +721,15 @@ def my_max_rl_advantages(rewards, num_generations):
 check.max_rl_advantages(my_max_rl_advantages)
 
 # %% [markdown]
-# **14.4 Implement** · 15 minutes · ●●●. Fit the sigmoid, from scratch. The check has points with and without noise, all well past the midpoint, and allows each number ± 0.005 plus half a per cent from the least-squares fit of the same points.
+# **14.4 Implement** · 15 minutes · ●●●. Fit the sigmoid, from scratch. The check has points with
+# and without noise, all well past the midpoint, and allows each number ± 0.005 plus half a per cent
+# from the least-squares fit of the same points.
 #
 # <details><summary>hint</summary>
 #
-# For given $B$ and $C_\text{mid}$, $s=1/(1+(C_\text{mid}/C)^B)$ is known and $R=R_0+(A-R_0)s$ is a line in $s$: slope and intercept by least squares. Put a 9 × 9 grid over $\ln B$ and $\ln C_\text{mid}$, move it to its best point, shrink it by a fifth, sixty times.
+# For given $B$ and $C_\text{mid}$, $s=1/(1+(C_\text{mid}/C)^B)$ is known and $R=R_0+(A-R_0)s$ is a
+# line in $s$: slope and intercept by least squares. Put a 9 × 9 grid over $\ln B$ and
+# $\ln C_\text{mid}$, move it to its best point, shrink it by a fifth, sixty times.
 # </details>
 
 # %% tags=["exercise"]
@@ -620,8 +741,10 @@ def my_sigmoid_fit(compute, reward):
 check.sigmoid_fit(my_sigmoid_fit)
 
 # %% [markdown]
-# **14.5 Find the silent bug** · 8 minutes · ●●○. ScaleRL's two filters in one function: groups without a gradient are left out, and a prompt with a pass rate of 0.9 or more leaves the pool. It runs, and the pool shrinks more slowly than expected.
-# Write a test that fails here and passes on the right code.
+# **14.5 Find the silent bug** · 8 minutes · ●●○. ScaleRL's two filters in one function: groups
+# without a gradient are left out, and a prompt with a pass rate of 0.9 or more leaves the pool. It
+# runs, and the pool shrinks more slowly than expected. Write a test that fails here and passes on
+# the right code.
 
 # %% tags=["exercise"]
 print(check.silent_bug_the_zoo.source)
@@ -639,7 +762,8 @@ check.silent_bug_the_zoo(my_test)
 # What does the history of a prompt look like that is solved every time?
 # </details>
 #
-# **14.6 Name this method** · 4 minutes · ●●○. Prompts × answers are flattened to rows, `r` is (prompts, answers), `engine` holds the sampler's log-probs. Whose loss?
+# **14.6 Name this method** · 4 minutes · ●●○. Prompts × answers are flattened to rows, `r` is
+# (prompts, answers), `engine` holds the sampler's log-probs. Whose loss?
 #
 #     def loss(lp, old, engine, ref, r, mask):
 #         A = (r - r.mean(1, keepdim=True)).view(-1, 1)
@@ -661,62 +785,86 @@ check.name_this_the_zoo("")
 # **Give me the map of the methods in one minute.**
 # <details><summary>answer</summary>
 #
-# Four choices. What is subtracted: nothing, the greedy answer, the group's mean (then ÷ std: GRPO; ÷ mean: MaxRL), a critic (PPO). How far the policy may have moved: cut per token (PPO, GRPO, DAPO), capped (CISPO), per answer (GSPO). How tokens are averaged: per answer (GRPO), per token (DAPO), a constant (Dr. GRPO).
-# Which KL. On fresh answers the second choice is idle: 29 names here, 16 directions.
+# Four choices. What is subtracted: nothing, the greedy answer, the group's mean (then ÷ std: GRPO;
+# ÷ mean: MaxRL), a critic (PPO). How far the policy may have moved: cut per token (PPO, GRPO,
+# DAPO), capped (CISPO), per answer (GSPO). How tokens are averaged: per answer (GRPO), per token
+# (DAPO), a constant (Dr. GRPO). Which KL. On fresh answers the second choice is idle: 29 names
+# here, 16 directions.
 # </details>
 #
 # **How many models does GRPO keep in memory? And PPO? And DAPO?**
 # <details><summary>answer</summary>
 #
-# Policy; a reference if there is a KL; a critic if there is one; a reward model if the reward is learned. GRPO as published 2, without its KL 1. PPO 2, in RLHF 4. RLOO in RLHF 3. DAPO 1. $\pi_\text{old}$ is stored log-probs. The sampler usually holds a second copy of the policy, whatever the method.
+# Policy; a reference if there is a KL; a critic if there is one; a reward model if the reward is
+# learned. GRPO as published 2, without its KL 1. PPO 2, in RLHF 4. RLOO in RLHF 3. DAPO 1.
+# $\pi_\text{old}$ is stored log-probs. The sampler usually holds a second copy of the policy,
+# whatever the method.
 # </details>
 #
 # **What does MaxRL optimise?**
 # <details><summary>answer</summary>
 #
-# log p, the log of the success probability: every pass@k with weight 1/k, so a prompt weighs 1/p. With G answers, exactly the first G − 1 terms (G, if all-wrong groups get −1). Rewards must be 0 and 1; the largest advantage is G − 1.
+# log p, the log of the success probability: every pass@k with weight 1/k, so a prompt weighs 1/p.
+# With G answers, exactly the first G − 1 terms (G, if all-wrong groups get −1). Rewards must be 0
+# and 1; the largest advantage is G − 1.
 # </details>
 #
 # **MGPO says that it weights prompts near one half. Does it?**
 # <details><summary>answer</summary>
 #
-# Its factor does. The z-score underneath weights by $1/\sqrt{p(1-p)}$, the other way. At λ = 1 the std wins: in groups of 16 a prompt at 0.02 weighs 2.35, the even one 1.88. At λ = 4 the middle does, 1.74 against 0.67.
+# Its factor does. The z-score underneath weights by $1/\sqrt{p(1-p)}$, the other way. At λ = 1 the
+# std wins: in groups of 16 a prompt at 0.02 weighs 2.35, the even one 1.88. At λ = 4 the middle
+# does, 1.74 against 0.67.
 # </details>
 #
 # **What is in ScaleRL's loss?**
 # <details><summary>answer</summary>
 #
-# CISPO's capped, detached ratio taken to the engine's log-probs; group mean, one σ of the centred rewards for the batch; a mean per prompt. Around it: float32 logits, a lag of 8 steps, groups of equal rewards left out, prompts retired at 0.9, forced interruptions.
+# CISPO's capped, detached ratio taken to the engine's log-probs; group mean, one σ of the centred
+# rewards for the batch; a mean per prompt. Around it: float32 logits, a lag of 8 steps, groups of
+# equal rewards left out, prompts retired at 0.9, forced interruptions.
 # </details>
 #
 # **You have the first quarter of a scaling run. Can you predict the end?**
 # <details><summary>answer</summary>
 #
-# It depends on where the midpoint is. In our toy (midpoint at 20 %, ceiling 0.60, noise 0.01) the quarter is 1.25 midpoints: ± 0.15, no. At 2 midpoints ± 0.035, at 2.5 ± 0.02, at 4 ± 0.01. Had the midpoint been at 5 %, the quarter would have been 5 midpoints, and enough. Look at the standard error of the ceiling, not
-# at how well the seen points are fitted. And the form itself is an assumption.
+# It depends on where the midpoint is. In our toy (midpoint at 20 %, ceiling 0.60, noise 0.01) the
+# quarter is 1.25 midpoints: ± 0.15, no. At 2 midpoints ± 0.035, at 2.5 ± 0.02, at 4 ± 0.01. Had the
+# midpoint been at 5 %, the quarter would have been 5 midpoints, and enough. Look at the standard
+# error of the ceiling, not at how well the seen points are fitted. And the form itself is an
+# assumption.
 # </details>
 #
 # **Truncated or masked importance sampling, and between whom?**
 # <details><summary>answer</summary>
 #
-# Between trainer and inference engine at the *same* weights: $\omega=\pi_\text{old}^\text{trainer}/\pi^\text{engine}$, detached, on the policy term. Truncated: min(ω, cap). Masked: 0 outside a band. Per token or per answer; per answer is a product in TRL and verl, a geometric mean in ms-swift. Truncating is biased and keeps all data; masking loses some.
+# Between trainer and inference engine at the *same* weights:
+# $\omega=\pi_\text{old}^\text{trainer}/\pi^\text{engine}$, detached, on the policy term. Truncated:
+# min(ω, cap). Masked: 0 outside a band. Per token or per answer; per answer is a product in TRL and
+# verl, a geometric mean in ms-swift. Truncating is biased and keeps all data; masking loses some.
 # </details>
 #
 # **What did DeepSeek-V3.2 change in GRPO?**
 # <details><summary>answer</summary>
 #
-# In the loss: no std; the KL term times the undetached ratio, so that its gradient is the KL's; wrong answers much less likely than when they were sampled are masked whole, measured to the engine's log-probs, so staleness and mismatch count together. Outside: expert routing and sampling mask are kept from the rollout. β and δ are not published.
+# In the loss: no std; the KL term times the undetached ratio, so that its gradient is the KL's;
+# wrong answers much less likely than when they were sampled are masked whole, measured to the
+# engine's log-probs, so staleness and mismatch count together. Outside: expert routing and sampling
+# mask are kept from the rollout. β and δ are not published.
 # </details>
 #
 # **Somebody proposes to learn the length weight together with the policy. Your objection?**
 # <details><summary>answer</summary>
 #
-# The loss is advantage-weighted, so the weight's gradient moves mass towards rewarded lengths and away from punished ones. It lowers the loss with a frozen policy. Validate it, or keep it fixed.
+# The loss is advantage-weighted, so the weight's gradient moves mass towards rewarded lengths and
+# away from punished ones. It lowers the loss with a frozen policy. Validate it, or keep it fixed.
 # </details>
 #
 # ## Recap
 #
-# The running group's neighbour, prompt 2, fresh, one right answer of four; first token: $A$, and $c\cdot A$, its weight in the loss times $A$. One line per direction; SimKO and Clip-Cov leave DAPO's at other tokens.
+# The running group's neighbour, prompt 2, fresh, one right answer of four; first token: $A$, and
+# $c\cdot A$, its weight in the loss times $A$. One line per direction; SimKO and Clip-Cov leave
+# DAPO's at other tokens.
 
 # %%
 b = running_batch(complete=True)
@@ -733,9 +881,13 @@ for _, (name, *others) in families:
     print(f"{name + also:23s}", *cells[:2], "   ", *cells[2:])
 
 # %% [markdown]
-# * A method is a baseline, a trust region, an aggregation and a KL. Learn the columns, not the rows.
-# * On fresh answers 29 names are 16 directions. Ratio and trust region matter from the second update on.
-# * Dividing by σ weighs prompts $1/\sqrt{p(1-p)}$, by the mean $1/p$ (exactly: $(1-(1-p)^{G-1})/p$). MGPO's factor stands *on top of* $1/\sigma$.
-# * A ceiling is known from about twice the midpoint of its curve, not before; from there on the error goes with the noise.
+# * A method is a baseline, a trust region, an aggregation and a KL. Learn the columns, not the
+#   rows.
+# * On fresh answers 29 names are 16 directions. Ratio and trust region matter from the second
+#   update on.
+# * Dividing by σ weighs prompts $1/\sqrt{p(1-p)}$, by the mean $1/p$ (exactly:
+#   $(1-(1-p)^{G-1})/p$). MGPO's factor stands *on top of* $1/\sigma$.
+# * A ceiling is known from about twice the midpoint of its curve, not before; from there on the
+#   error goes with the noise.
 #
 # Next, page 15: no sampling at all. Preferences, and what is left of the ratio there.

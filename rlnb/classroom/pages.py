@@ -8,6 +8,7 @@ other kinds of page in it, ``statements/`` and ``solutions/``, follow that rule.
     build notebooks/text/08_grpo.py    execute the twin, write the notebook
     build --all                        every twin of the course
     pull notebooks/08_grpo.ipynb       the other way: the twin from an edited notebook
+    wrap                               refill the prose of every twin, 100 columns
     check                              do notebooks and twins say the same?
 
 A twin may be named by its path, by the notebook's path, or by its stem (``08_grpo``,
@@ -20,6 +21,7 @@ import argparse
 import difflib
 import hashlib
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -28,6 +30,8 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
+
+from rlnb.classroom.wrapping import wrapped
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
@@ -324,6 +328,39 @@ def run_pull(names: list[str]) -> int:
     return 0
 
 
+def wrap(twin: Path) -> bool:
+    """Refill the prose of a twin, and of its notebook, which is not run again. Did it change?"""
+    cells = re.split(r"(?m)^(?=# %%)", twin.read_text(encoding="utf-8"))
+    new = "".join(map(_wrapped_cell, cells))
+    if new == "".join(cells):
+        return False
+    twin.write_text(new, encoding="utf-8")
+    page, source = nbformat.read(notebook_of(twin), as_version=4), read_twin(twin)
+    for shown, written in zip(page.cells, source.cells, strict=True):
+        shown["id"] = written["id"]
+        if shown.cell_type == "markdown":
+            shown.source = written.source
+    nbformat.write(page, notebook_of(twin))
+    return True
+
+
+def _wrapped_cell(cell: str) -> str:
+    """One cell of a py:percent text; only markdown written as comments is touched."""
+    head, _, body = cell.partition("\n")
+    lines = body.rstrip("\n").split("\n")
+    if "[markdown]" not in head or not all(line.startswith("#") for line in lines):
+        return cell
+    prose = wrapped("\n".join(line.removeprefix("#").removeprefix(" ") for line in lines))
+    text = "\n".join(f"# {line}".rstrip() for line in prose.split("\n"))
+    return f"{head}\n{text}{body[len(body.rstrip(chr(10))) :]}"
+
+
+def run_wrap() -> int:
+    changed = [page_name(twin) for twin in committed_twins() if wrap(twin)]
+    print("\n".join(changed) or "every twin is within its columns")
+    return 0
+
+
 def run_check() -> int:
     problems = drift()
     print("\n\n".join(problems) or f"{len(committed_notebooks())} notebooks agree with their twins")
@@ -341,6 +378,7 @@ def main(arguments: list[str] | None = None) -> int:
     command.add_argument("--all", action="store_true", help="every twin of the course")
     command = commands.add_parser("pull", help="write text twins from edited notebooks")
     command.add_argument("files", nargs="+", metavar="FILE", help="NN_name.ipynb")
+    commands.add_parser("wrap", help="refill the prose of every twin")
     commands.add_parser("check", help="do notebooks and twins say the same?")
     options = parser.parse_args(arguments)
     try:
@@ -348,7 +386,7 @@ def main(arguments: list[str] | None = None) -> int:
             return run_build(options.files, options.all)
         if options.command == "pull":
             return run_pull(options.files)
-        return run_check()
+        return run_wrap() if options.command == "wrap" else run_check()
     except PageError as error:
         print(error, file=sys.stderr)
         return 2

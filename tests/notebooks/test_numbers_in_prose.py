@@ -71,7 +71,7 @@ def measured(markdown: str, cited_cell: bool = False) -> list[Written]:
     for sentence in END_OF_SENTENCE.split(text):
         if SOURCE.search(sentence):
             continue
-        sentence = LINK.sub(lambda link: link["text"], sentence)
+        sentence = LINK.sub(lambda link: link["text"], " ".join(sentence.split()))
         sentence = MODEL.sub(" ", PLACE.sub(" ", sentence))
         out += [n for n in numbers_in(sentence) if "." in n.text and n.text not in listed]
     return out

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 
 import nbformat
 import pytest
+from nbconvert.filters.markdown_mistune import markdown2html_mistune
 
 from rlnb.classroom import pages
+from rlnb.classroom.pages import committed_twins, page_name
+from rlnb.classroom.wrapping import WIDTH, too_wide, wrapped
 
 TWIN = """\
 # %% [markdown]
@@ -122,3 +126,45 @@ def test_cells_that_do_not_fit_are_named():
     assert sentences("\n".join("x" * 76 for _ in range(25))) == []
     assert sentences("x" * 77) == [f"code cell 1 ({'x' * 50!r}): 77 columns, at most 76"]
     assert sentences("x\n" * 26) == ["code cell 1 ('x'): 26 lines, at most 25"]
+
+
+LONG = "a word and another one " * 9
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "# " + LONG,
+        "| " + LONG + "|",
+        "```\n" + LONG + "\n```",
+        "$$\n" + LONG + "\n$$",
+        "<details><summary>" + LONG + "</summary>",
+        "short lines\nstay as\nthey are",
+        LONG + "  \nafter a hard break",
+    ],
+)
+def test_what_has_a_shape_of_its_own_is_not_refilled(markdown):
+    assert wrapped(markdown) == markdown
+
+
+def test_prose_is_refilled_and_says_the_same():
+    markdown = (
+        f"{LONG.strip()}\n\n* {LONG.strip()}\n  goes on\n* next\n\n> {LONG.strip()}\n>\n> end"
+    )
+    new = wrapped(markdown)
+    assert max(map(len, new.split("\n"))) <= WIDTH - 2 and new != markdown
+    assert wrapped(new) == new, "a second time changes nothing"
+    assert markdown2html_mistune(new).split() == markdown2html_mistune(markdown).split()
+
+
+def test_a_formula_stays_on_its_line_and_no_line_becomes_a_list():
+    formula = "$" + " + ".join("abcdefgh") + "$"
+    text = f"{'word ' * 17}{formula} and {'more ' * 15}- not a list 1. nor this"
+    lines = wrapped(text).split("\n")
+    assert any(formula in line for line in lines) and len(lines) > 1
+    assert not any(re.match(r"[-*+] |\d+\. ", line) for line in lines)
+
+
+def test_every_twin_is_within_its_columns():
+    wide = {page_name(t): too_wide(t.read_text(encoding="utf-8")) for t in committed_twins()}
+    assert not {name: lines for name, lines in wide.items() if lines}, "run `pages wrap`"

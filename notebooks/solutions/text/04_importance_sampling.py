@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 04 · Importance sampling: solutions
 #
-# The exercises of [04](../04_importance_sampling.ipynb), solved and run. Try first; a check that names your mistake teaches more than a listing.
+# The exercises of [04](../04_importance_sampling.ipynb), solved and run. Try first; a check that
+# names your mistake teaches more than a listing.
 
 # %%
 import math
@@ -20,8 +21,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 Nine ones and a nine
 #
-# $18^2/(9\cdot1+81)=324/90=3.6$: one large weight costs almost two thirds of the samples. Multiplying all weights by 100 multiplies both sides of the fraction by
-# 10,000: still 3.6.
+# $18^2/(9\cdot1+81)=324/90=3.6$: one large weight costs almost two thirds of the samples.
+# Multiplying all weights by 100 multiplies both sides of the fraction by 10,000: still 3.6.
 
 # %%
 w = torch.tensor([1.0] * 9 + [9.0])
@@ -40,8 +41,9 @@ def my_importance_estimate(values, log_p, log_q):
 check.importance_estimate(my_importance_estimate)
 
 # %% [markdown]
-# Subtract first. $e^{-800}$ is 0 in float64, and $0/0$ is nan; $e^{-800-(-801)}$ is a number. Dividing by the sum of the weights instead of $n$ passes as well, under its
-# own name: it is biased by order $1/n$, and exact for a constant $f$, which the ordinary estimate is not.
+# Subtract first. $e^{-800}$ is 0 in float64, and $0/0$ is nan; $e^{-800-(-801)}$ is a number.
+# Dividing by the sum of the weights instead of $n$ passes as well, under its own name: it is biased
+# by order $1/n$, and exact for a constant $f$, which the ordinary estimate is not.
 
 # %%
 def self_normalised(values, log_p, log_q):
@@ -58,7 +60,8 @@ assert (log_p.exp() / log_q.exp()).isnan()
 # %% [markdown]
 # ## 3 Effective sample size
 #
-# A common factor cancels, so let it be one over the sum: that is what `softmax` does, without overflow.
+# A common factor cancels, so let it be one over the sum: that is what `softmax` does, without
+# overflow.
 
 # %% tags=["solution"]
 def my_effective_sample_size(log_weights):
@@ -76,8 +79,9 @@ check.effective_sample_size(my_effective_sample_size)
 # \mathrm{Var}&=\textstyle\prod_t(1+\chi_t^2)-1&&\text{mean of the square minus square of the mean}
 # \end{aligned}$$
 #
-# So $n$ answers are worth $n/(1+\mathrm{Var})=n/\prod_t(1+\chi_t^2)$. With $\chi^2=0.01$ at every token and three quarters surviving: $1.01^{-T}=\tfrac34$, so
-# $T=\ln\tfrac43/\ln1.01$. With $\chi^2=0.04$ *half* is gone before 18 tokens:
+# So $n$ answers are worth $n/(1+\mathrm{Var})=n/\prod_t(1+\chi_t^2)$. With $\chi^2=0.01$ at every
+# token and three quarters surviving: $1.01^{-T}=\tfrac34$, so $T=\ln\tfrac43/\ln1.01$. With
+# $\chi^2=0.04$ *half* is gone before 18 tokens:
 
 # %%
 for chi2, share in ((0.01, 3 / 4), (0.04, 1 / 2)):

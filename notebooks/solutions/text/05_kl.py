@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 05 · KL: solutions
 #
-# The exercises of [05](../05_kl.ipynb), solved and run. Try first; a check that names your mistake teaches more than a listing.
+# The exercises of [05](../05_kl.ipynb), solved and run. Try first; a check that names your mistake
+# teaches more than a listing.
 
 # %%
 import torch
@@ -19,7 +20,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 One slope for both directions
 #
-# Write $\ell=\log\pi-\log\pi_\text{ref}$. The mean gradient of a loss $k(\ell)$ on fresh samples is $\mathbb E_\pi[k'(\ell)\,\nabla\log\pi]$. First the true gradients:
+# Write $\ell=\log\pi-\log\pi_\text{ref}$. The mean gradient of a loss $k(\ell)$ on fresh samples is
+# $\mathbb E_\pi[k'(\ell)\,\nabla\log\pi]$. First the true gradients:
 #
 # $$\begin{aligned}
 # \nabla\mathrm{KL}(\pi\,\|\,\pi_\text{ref})&=\textstyle\sum_y\nabla\pi\,\ell+\sum_y\pi\,\nabla\ell&&\text{product rule}\\
@@ -30,8 +32,9 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # &=\mathbb E_\pi[(1-e^{-\ell})\,\nabla\log\pi]&&\mathbb E_\pi[\nabla\log\pi]=0
 # \end{aligned}$$
 #
-# So $k'=\ell$ for the first, which is $k_2$'s slope, and $1-e^{-\ell}$ for the second, which is $k_3$'s. Gradients add: $k'(\ell)=\ell+1-e^{-\ell}$. Any constant could be
-# added without changing the mean; that it is 0 at $\ell=0$ fixes it, and is the quietest choice near the reference.
+# So $k'=\ell$ for the first, which is $k_2$'s slope, and $1-e^{-\ell}$ for the second, which is
+# $k_3$'s. Gradients add: $k'(\ell)=\ell+1-e^{-\ell}$. Any constant could be added without changing
+# the mean; that it is 0 at $\ell=0$ fixes it, and is the quietest choice near the reference.
 
 # %% tags=["solution"]
 def my_slope(log_ratio):
@@ -40,7 +43,8 @@ def my_slope(log_ratio):
 check.kl_slope(my_slope)
 
 # %% [markdown]
-# On a random policy over six tokens, all six weighed by their chance. The term that vanishes, $\sum_y\nabla\pi$, is the whole mean gradient of $k_1$ as a loss:
+# On a random policy over six tokens, all six weighed by their chance. The term that vanishes,
+# $\sum_y\nabla\pi$, is the whole mean gradient of $k_1$ as a loss:
 
 # %%
 g = torch.Generator().manual_seed(0)
@@ -77,7 +81,8 @@ def my_k3(logprobs, ref_logprobs):
 check.k3(my_k3)
 
 # %% [markdown]
-# $\ell=-d$, so $e^{-\ell}-1+\ell$ is $e^d-1-d$. `expm1` keeps the digits where the two log-probabilities are close.
+# $\ell=-d$, so $e^{-\ell}-1+\ell$ is $e^d-1-d$. `expm1` keeps the digits where the two
+# log-probabilities are close.
 #
 # ## 3 KL in the reward
 
@@ -92,7 +97,8 @@ def my_kl_in_reward(rewards, logprobs, ref_logprobs, mask, beta):
 check.kl_in_reward(my_kl_in_reward)
 
 # %% [markdown]
-# `mask.sum(1) - 1` finds the last token only while nothing is masked in the middle. And `where` comes before the product with β, since nan times 0 is nan.
+# `mask.sum(1) - 1` finds the last token only while nothing is masked in the middle. And `where`
+# comes before the product with β, since nan times 0 is nan.
 #
 # ## 4 The silent bug
 #
@@ -109,9 +115,10 @@ def my_test(kl_penalty):
 check.silent_bug_kl(my_test)
 
 # %% [markdown]
-# The policy's logits are divided by the temperature, the reference's are not. The penalty then measures the distance to a *flatter* model and pulls towards it. It is not
-# negative, it is 0 at temperature 1 for equal models, its shape is right, and training goes on. In a log it shows at step 0: a KL that should be 0 and is not. Here,
-# averaged over what the policy samples:
+# The policy's logits are divided by the temperature, the reference's are not. The penalty then
+# measures the distance to a *flatter* model and pulls towards it. It is not negative, it is 0 at
+# temperature 1 for equal models, its shape is right, and training goes on. In a log it shows at
+# step 0: a KL that should be 0 and is not. Here, averaged over what the policy samples:
 
 # %%
 g = torch.Generator().manual_seed(0)

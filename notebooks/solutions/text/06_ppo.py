@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 06 · PPO: solutions
 #
-# The exercises of [06](../06_ppo.ipynb), solved and run. Try first; a check that names your mistake teaches more than a listing.
+# The exercises of [06](../06_ppo.ipynb), solved and run. Try first; a check that names your mistake
+# teaches more than a listing.
 
 # %%
 import torch
@@ -19,17 +20,21 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 The push on each token
 #
-# Let $A>0$. Then $\min(\rho A,\mathrm{clip}(\rho)A)=A\min(\rho,\mathrm{clip}(\rho))$. For $\rho\le1+\epsilon$ the smaller factor is ρ: inside the band the two agree, and
-# below it the clip is the larger, $1-\epsilon>\rho$. For $\rho>1+\epsilon$ it is the constant $1+\epsilon$.
+# Let $A>0$. Then $\min(\rho A,\mathrm{clip}(\rho)A)=A\min(\rho,\mathrm{clip}(\rho))$. For
+# $\rho\le1+\epsilon$ the smaller factor is ρ: inside the band the two agree, and below it the clip
+# is the larger, $1-\epsilon>\rho$. For $\rho>1+\epsilon$ it is the constant $1+\epsilon$.
 #
-# Let $A<0$. A negative factor turns the min into a max, $A\max(\rho,\mathrm{clip}(\rho))$: that is ρ for $\rho\ge1-\epsilon$ and the constant $1-\epsilon$ below.
+# Let $A<0$. A negative factor turns the min into a max, $A\max(\rho,\mathrm{clip}(\rho))$: that is
+# ρ for $\rho\ge1-\epsilon$ and the constant $1-\epsilon$ below.
 #
-# A constant has no gradient, and $\partial\rho/\partial\log\pi_\theta=\rho$. So, away from the two edges,
+# A constant has no gradient, and $\partial\rho/\partial\log\pi_\theta=\rho$. So, away from the two
+# edges,
 #
 # $$\frac{\partial L_t}{\partial\log\pi_\theta}=\rho A\cdot
 # \begin{cases}\mathbb 1[\rho\le1+\epsilon]&A>0\\ \mathbb 1[\rho\ge1-\epsilon]&A<0\end{cases}$$
 #
-# On the first step $\rho=1$: both indicators are 1 and what is left is $A$, REINFORCE with a baseline.
+# On the first step $\rho=1$: both indicators are 1 and what is left is $A$, REINFORCE with a
+# baseline.
 
 # %% tags=["solution"]
 def my_push(ratio, advantage, epsilon):
@@ -72,7 +77,8 @@ def my_surrogate_clip(ratio, advantage, epsilon):
 check.surrogate_clip(my_surrogate_clip)
 
 # %% [markdown]
-# Written like this the clip fraction is one line more: `(risen_good | fallen_bad)`, averaged over the tokens of the mask. It cannot forget the sign of $A$.
+# Written like this the clip fraction is one line more: `(risen_good | fallen_bad)`, averaged over
+# the tokens of the mask. It cannot forget the sign of $A$.
 #
 # ## 3 The dual clip
 
@@ -85,7 +91,8 @@ def my_dual_clip(ratio, advantage, epsilon, c):
 check.dual_clip(my_dual_clip)
 
 # %% [markdown]
-# The `where` matters. Where $A>0$ the maximum with $cA$ would lift every token to the constant $cA$, above its clip, and leave no gradient at all.
+# The `where` matters. Where $A>0$ the maximum with $cA$ would lift every token to the constant
+# $cA$, above its clip, and leave no gradient at all.
 #
 # ## 4 The silent bug
 #
@@ -123,11 +130,14 @@ assert slopes(right) == [0, 1, -1, 0]
 assert slopes(colleague) == [0, 1, 0, -1]
 
 # %% [markdown]
-# For $A<0$ the two corners are exchanged. A bad token that rose is dead: the mistake stays. A bad token that fell is pushed down without end, which is the collapse that
-# the clip was there to slow. The pessimist takes the smaller of the two *values* for either sign. Since $A$ is inside the products, the `min` over them already turns into
-# a max over the ratios where $A<0$; taking the max a second time undoes it.
+# For $A<0$ the two corners are exchanged. A bad token that rose is dead: the mistake stays. A bad
+# token that fell is pushed down without end, which is the collapse that the clip was there to slow.
+# The pessimist takes the smaller of the two *values* for either sign. Since $A$ is inside the
+# products, the `min` over them already turns into a max over the ratios where $A<0$; taking the max
+# a second time undoes it.
 #
-# The reward curve looks fine: inside the band, and for all $A>0$, the two functions are the same. Ten arms with rewards from 0 to 1, exact, four steps per batch:
+# The reward curve looks fine: inside the band, and for all $A>0$, the two functions are the same.
+# Ten arms with rewards from 0 to 1, exact, four steps per batch:
 
 # %%
 def reward_curve(surrogate, lr=2.0, epochs=4):
@@ -148,7 +158,8 @@ for name, J in (("right", right), ("colleague", colleague)):
           reward_curve(J))
 
 # %% [markdown]
-# What gives it away during training is the smallest ratio. Forty steps on one batch of four arms, and no brake on the bad one:
+# What gives it away during training is the smallest ratio. Forty steps on one batch of four arms,
+# and no brake on the bad one:
 
 # %%
 def smallest_ratio(surrogate, steps=40, lr=0.05):

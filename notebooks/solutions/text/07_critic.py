@@ -34,8 +34,8 @@ check.gae(my_gae)
 # %% [markdown]
 # ## 2 The λ at which the sign turns
 #
-# At the plan the critic claims its lead, $c$. It holds for `lasts` tokens, $d$; then the surprise $t-c$ brings the
-# true lead $t$, and GAE multiplies it by $\lambda^d$. The mean gradient goes with
+# At the plan the critic claims its lead, $c$. It holds for `lasts` tokens, $d$; then the surprise
+# $t-c$ brings the true lead $t$, and GAE multiplies it by $\lambda^d$. The mean gradient goes with
 #
 # $$c+\lambda^d(t-c)=(1-\lambda^d)\,c+\lambda^d\,t=0\quad\Longleftrightarrow\quad\lambda^d=\frac{c}{c-t}$$
 #
@@ -50,8 +50,9 @@ check.tipping_lambda(my_tipping_lambda)
 # %% [markdown]
 # ## 3 The target that was whitened
 #
-# At λ = 1 and γ = 1 the advantage is the return minus the value, so the target, advantage plus value, is
-# the return: 1 at every token of a right answer. The colleague adds a z-score to the value instead.
+# At λ = 1 and γ = 1 the advantage is the return minus the value, so the target, advantage plus
+# value, is the return: 1 at every token of a right answer. The colleague adds a z-score to the
+# value instead.
 
 # %% tags=["solution"]
 def my_test(advantages_and_targets):

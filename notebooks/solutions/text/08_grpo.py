@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 08 · GRPO: solutions
 #
-# The exercises of [08](../08_grpo.ipynb), solved and run. Try first; a check that names your mistake teaches more than a listing.
+# The exercises of [08](../08_grpo.ipynb), solved and run. Try first; a check that names your
+# mistake teaches more than a listing.
 
 # %%
 import torch
@@ -20,8 +21,9 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 The bound
 #
-# With the population std the advantages satisfy $\sum_j A_j=0$ and $\sum_j A_j^2=G$. Fix $A_1=x$. The others sum to $-x$, and $G-1$ numbers with a given sum have the
-# smallest sum of squares when they are equal:
+# With the population std the advantages satisfy $\sum_j A_j=0$ and $\sum_j A_j^2=G$. Fix $A_1=x$.
+# The others sum to $-x$, and $G-1$ numbers with a given sum have the smallest sum of squares when
+# they are equal:
 #
 # $$G = x^2+\sum_{j>1}A_j^2\ \ge\ x^2+\frac{x^2}{G-1}=x^2\,\frac{G}{G-1}\quad\Longrightarrow\quad |x|\le\sqrt{G-1}.$$
 #
@@ -34,7 +36,8 @@ def my_bound(size):
 check.largest_advantage(my_bound)
 
 # %% [markdown]
-# Bessel's std is larger by $\sqrt{G/(G-1)}$, so its bound is $(G-1)/\sqrt G$. Ten thousand random groups, and the extreme one:
+# Bessel's std is larger by $\sqrt{G/(G-1)}$, so its bound is $(G-1)/\sqrt G$. Ten thousand random
+# groups, and the extreme one:
 
 # %%
 gen = torch.Generator().manual_seed(0)
@@ -68,8 +71,10 @@ check.group_advantages(my_group_advantages)
 #
 # ## 3 The silent bug
 #
-# `mean.repeat(4)` lays out $\bar R_1,\bar R_2,\bar R_1,\bar R_2,\dots$; the rows come as four answers of prompt 1, then four of prompt 2. With one prompt there is
-# nothing to mix up. With two, answers are measured against the wrong prompt. What must hold in every group is that the advantages sum to zero.
+# `mean.repeat(4)` lays out $\bar R_1,\bar R_2,\bar R_1,\bar R_2,\dots$; the rows come as four
+# answers of prompt 1, then four of prompt 2. With one prompt there is nothing to mix up. With two,
+# answers are measured against the wrong prompt. What must hold in every group is that the
+# advantages sum to zero.
 
 # %% tags=["solution"]
 def my_test(advantages):
@@ -94,7 +99,8 @@ print("sum in each group", [round(x, 4) for x in sums.tolist()],
 assert abs(sums.sum()) < 1e-9 < sums.abs().min()
 
 # %% [markdown]
-# The mend is `repeat_interleave`, or better no repeating at all: stay in shape (P, G) and let broadcasting do it.
+# The mend is `repeat_interleave`, or better no repeating at all: stay in shape (P, G) and let
+# broadcasting do it.
 #
 # ## 4 A loss that survives
 
@@ -115,8 +121,9 @@ def my_grpo_loss(logprobs, old_logprobs, ref_logprobs, mask, rewards,
 check.grpo_loss(my_grpo_loss)
 
 # %% [markdown]
-# Three lines carry the edge cases. `where` on the inputs: what lies under the mask reaches neither value nor gradient. `clamp(min=1)`: a row without tokens is 0, not 0/0.
-# The small number in the std: equal rewards give 0.
+# Three lines carry the edge cases. `where` on the inputs: what lies under the mask reaches neither
+# value nor gradient. `clamp(min=1)`: a row without tokens is 0, not 0/0. The small number in the
+# std: equal rewards give 0.
 
 # %%
 b = running_batch()
@@ -127,7 +134,8 @@ print(f"mine {mine:.6f}, rlnb {theirs:.6f}")
 assert abs(mine - theirs) < 1e-12
 
 # %% [markdown]
-# Why a `where` behind the `exp` comes too late, on one padded token that holds an infinity. Its value is replaced, its slope is 0 · inf:
+# Why a `where` behind the `exp` comes too late, on one padded token that holds an infinity. Its
+# value is replaced, its slope is 0 · inf:
 
 # %%
 for name, early in (("where before exp", True), ("where after exp", False)):

@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 09 · Two divisors: solutions
 #
-# The exercises of [09](../09_grpo_biases.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [09](../09_grpo_biases.ipynb), solved and run. Try first: reading a solution
+# feels like knowing it.
 
 # %%
 import torch
@@ -20,13 +21,16 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # %% [markdown]
 # ## 09.1 The ceiling of the weight
 #
-# $w(p)=\dfrac{\mathbb E\sqrt{k(G-k)}}{G\,p(1-p)}$, and only $1\le k\le G-1$ contribute. There $k(G-k)\ge G-1$, hence
+# $w(p)=\dfrac{\mathbb E\sqrt{k(G-k)}}{G\,p(1-p)}$, and only $1\le k\le G-1$ contribute. There
+# $k(G-k)\ge G-1$, hence
 #
 # $$\sqrt{k(G-k)}=\frac{k(G-k)}{\sqrt{k(G-k)}}\le\frac{k(G-k)}{\sqrt{G-1}},\qquad
 # w(p)\le\frac{\mathbb E[k(G-k)]}{G\,p(1-p)\sqrt{G-1}}=\frac{G(G-1)p(1-p)}{G\,p(1-p)\sqrt{G-1}}=\sqrt{G-1}.$$
 #
-# Equality needs $k=1$ or $k=G-1$ in every mixed group: in the limit $p\to0$ or $p\to1$, where the only mixed groups are one against the rest. There the weight *is* the
-# advantage of the odd one out. At $G=2$ and 3 every mixed group is of that kind, so the weight is $\sqrt{G-1}$ for every $p$.
+# Equality needs $k=1$ or $k=G-1$ in every mixed group: in the limit $p\to0$ or $p\to1$, where the
+# only mixed groups are one against the rest. There the weight *is* the advantage of the odd one
+# out. At $G=2$ and 3 every mixed group is of that kind, so the weight is $\sqrt{G-1}$ for every
+# $p$.
 
 # %%
 from math import comb
@@ -52,8 +56,8 @@ assert abs(weight(0.3, 3) - 2**0.5) < 1e-12            # flat for three
 # $$\mathbb E\Big[\frac1T\Big]=\sum_{T\ge1}\frac{q(1-q)^{T-1}}T=\frac{q}{1-q}\sum_{T\ge1}\frac{(1-q)^T}T
 # =\frac{q}{1-q}\big(-\ln(1-(1-q))\big)=-\frac{q\ln q}{1-q}.$$
 #
-# Jensen: $1/T$ is convex, so $\mathbb E[1/T]\ge1/\mathbb E[T]=q$, with equality only if $T$ is always the same. The drift
-# $A(\mathbb E[1/T]-q)$ has the sign of $A$, for every stop probability.
+# Jensen: $1/T$ is convex, so $\mathbb E[1/T]\ge1/\mathbb E[T]=q$, with equality only if $T$ is
+# always the same. The drift $A(\mathbb E[1/T]-q)$ has the sign of $A$, for every stop probability.
 
 # %%
 for q in (0.02, 0.1, 0.5, 0.9):
@@ -66,8 +70,10 @@ for q in (0.02, 0.1, 0.5, 0.9):
 # %% [markdown]
 # ## 09.3 A tiny penalty for length
 #
-# The deviations from the mean are at most 7.5 steps of 0.001, the std is 4.61 of them. The z-score forgets the unit: 7.5/4.61 = 1.63. Without the division it stays 0.0075. An $\varepsilon$ of
-# 0.01 is twice the std, so it leaves about a third. A penalty that was meant to break ties decides everything in an all-right group.
+# The deviations from the mean are at most 7.5 steps of 0.001, the std is 4.61 of them. The z-score
+# forgets the unit: 7.5/4.61 = 1.63. Without the division it stays 0.0075. An $\varepsilon$ of 0.01
+# is twice the std, so it leaves about a third. A penalty that was meant to break ties decides
+# everything in an all-right group.
 
 # %%
 r = 1 - 0.001 * torch.arange(1.0, 17.0)
@@ -89,12 +95,15 @@ def keep_informative(rewards, num_generations):
 check.keep_informative(keep_informative)
 
 # %% [markdown]
-# `std > 0` fails on twelve rewards of 0.7, whose rounded mean is not 0.7. A small threshold, `std > 1e-6`, would pass as well; it is then a second ε, to be chosen with the scale of the reward in mind.
+# `std > 0` fails on twelve rewards of 0.7, whose rounded mean is not 0.7. A small threshold,
+# `std > 1e-6`, would pass as well; it is then a second ε, to be chosen with the scale of the reward
+# in mind.
 #
 # ## 09.5 The bonus that was only to break ties
 #
-# The bonus sits inside the reward when it is divided. In a mixed group the std is about a half and 0.01 stays about 0.02. In an all-right group the bonus is the only difference, and comes out at size one. The promise
-# to test: where all are equally correct, no advantage may exceed the bonus.
+# The bonus sits inside the reward when it is divided. In a mixed group the std is about a half and
+# 0.01 stays about 0.02. In an all-right group the bonus is the only difference, and comes out at
+# size one. The promise to test: where all are equally correct, no advantage may exceed the bonus.
 
 # %% tags=["solution"]
 def test_bonus_stays_small(advantages):
@@ -106,7 +115,8 @@ def test_bonus_stays_small(advantages):
 check.silent_bug_grpo_biases(test_bonus_stays_small)
 
 # %% [markdown]
-# The mend in the hidden right code: the z-score of correctness, plus the centred bonus, not divided. Dropping groups by *correctness*, before the bonus is added, would help too.
+# The mend in the hidden right code: the z-score of correctness, plus the centred bonus, not
+# divided. Dropping groups by *correctness*, before the bonus is added, would help too.
 #
 # ## 09.6 Name this method
 
@@ -114,7 +124,8 @@ check.silent_bug_grpo_biases(test_bonus_stays_small)
 check.name_this_grpo_biases("Dr. GRPO")
 
 # %% [markdown]
-# Three and five tokens are pushed alike, so there is no $1/T$. 0.75 against 0.5 is $1-\bar r$ in the two groups, where z-scores would give $\sqrt3$ against 1. The table, computed:
+# Three and five tokens are pushed alike, so there is no $1/T$. 0.75 against 0.5 is $1-\bar r$ in
+# the two groups, where z-scores would give $\sqrt3$ against 1. The table, computed:
 
 # %%
 fresh = running_batch().replace(old_logprobs=None)

@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 10 · Dr. GRPO: solutions
 #
-# The exercises of [10](../10_dr_grpo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [10](../10_dr_grpo.ipynb), solved and run. Try first: reading a solution feels
+# like knowing it.
 
 # %%
 import torch
@@ -20,16 +21,20 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # %% [markdown]
 # ## 10.1 The drift
 #
-# (a) The length is geometric, $\mathbb E[T]=1/q$, so $\mathbb E[1-qT]=0$. (It has to be: $1-qT$ is a score, and scores average to 0.) And
-# $\mathbb E[\frac1T(1-qT)]=\mathbb E[1/T]-q$. By Jensen, $1/T$ being convex, $\mathbb E[1/T]\gt1/\mathbb E[T]=q$. In closed form
+# (a) The length is geometric, $\mathbb E[T]=1/q$, so $\mathbb E[1-qT]=0$. (It has to be: $1-qT$ is
+# a score, and scores average to 0.) And $\mathbb E[\frac1T(1-qT)]=\mathbb E[1/T]-q$. By Jensen,
+# $1/T$ being convex, $\mathbb E[1/T]\gt1/\mathbb E[T]=q$. In closed form
 # $\mathbb E[1/T]=-\frac{q\ln q}{1-q}$.
 #
-# (b) Put $\mu=1/q$, $\sum_jT_j=n\mu(1+\delta)$ with $\delta=\sum_j(T_j-\mu)/(n\mu)$. The weight $c=1/\sum_jT_j$, scaled by $n\mu$ so that
-# an average token weighs 1, is $1/(1+\delta)\approx1-\delta$. Of $\delta$ only the own term $(T-\mu)/(n\mu)$ is correlated with the own $T$:
+# (b) Put $\mu=1/q$, $\sum_jT_j=n\mu(1+\delta)$ with $\delta=\sum_j(T_j-\mu)/(n\mu)$. The weight
+# $c=1/\sum_jT_j$, scaled by $n\mu$ so that an average token weighs 1, is
+# $1/(1+\delta)\approx1-\delta$. Of $\delta$ only the own term $(T-\mu)/(n\mu)$ is correlated with
+# the own $T$:
 #
 # $$\mathbb E[(1-\delta)(1-qT)]=\frac{q}{n\mu}\,\mathrm{var}(T)=\frac{q^2}{n}\cdot\frac{1-q}{q^2}=\frac{1-q}{n}$$
 #
-# The check sums over all own lengths, first with the own divisor, then with $n-1$ other answers at their mean length.
+# The check sums over all own lengths, first with the own divisor, then with $n-1$ other answers at
+# their mean length.
 
 # %%
 for q in (0.05, 0.1, 0.3):
@@ -56,8 +61,9 @@ for q in (0.05, 0.1, 0.3):
 # | (iii) a third prompt | yes, $1/B$ | yes | yes, $1/P$ | yes, $1/B$ | mean of sums: yes; plain sum: no |
 # | (iv) two halves | no | no | no | no | no |
 #
-# (iv) holds because denominators are the step's; the local token mean is the exception. It changes in (i) too when the two
-# answers share a micro-batch. (iii) is harmless, everybody's weight changes alike.
+# (iv) holds because denominators are the step's; the local token mean is the exception. It changes
+# in (i) too when the two answers share a micro-batch. (iii) is harmless, everybody's weight changes
+# alike.
 
 # %%
 before = compute(4, 12, 3, micro=2)["weights"]
@@ -115,9 +121,10 @@ check.prompt_mean(prompt_mean)
 # %% [markdown]
 # ## 10.6 A mean of means
 #
-# Each micro-batch divides by *its* number of tokens; then they are averaged. The weight of a token is
-# $1/(k\,N_\text{micro})$, so it depends on its neighbours, and with `rows=1` the token mean has turned into the sequence mean. Equal
-# lengths hide it, and so does a test with a single micro-batch. What must not matter is `rows`.
+# Each micro-batch divides by *its* number of tokens; then they are averaged. The weight of a token
+# is $1/(k\,N_\text{micro})$, so it depends on its neighbours, and with `rows=1` the token mean has
+# turned into the sequence mean. Equal lengths hide it, and so does a test with a single
+# micro-batch. What must not matter is `rows`.
 
 # %% tags=["solution"]
 def my_test(step_loss):
@@ -131,12 +138,14 @@ def my_test(step_loss):
 check.silent_bug_dr_grpo(my_test)
 
 # %% [markdown]
-# The mend: count the tokens of the whole step before the first backward pass, and divide every micro-batch's *sum* by that.
+# The mend: count the tokens of the whole step before the first backward pass, and divide every
+# micro-batch's *sum* by that.
 #
 # ## 10.7 The name
 #
-# `bnpo` is a token mean inside a micro-batch, averaged over micro-batches. Here a micro-batch is one answer, so it is
-# the mean inside each answer, averaged over 64 answers: $1/T_i$. The std is divided by, the clip is symmetric, the KL coefficient is 0.04.
+# `bnpo` is a token mean inside a micro-batch, averaged over micro-batches. Here a micro-batch is
+# one answer, so it is the mean inside each answer, averaged over 64 answers: $1/T_i$. The std is
+# divided by, the clip is symmetric, the KL coefficient is 0.04.
 
 # %% tags=["solution"]
 check.name_this_dr_grpo("GRPO")

@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 11 · DAPO: solutions
 #
-# The exercises of [11](../11_dapo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [11](../11_dapo.ipynb), solved and run. Try first: reading a solution feels like
+# knowing it.
 
 # %%
 import torch
@@ -20,13 +21,14 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # %% [markdown]
 # ## 11.1 The price of a mixed group
 #
-# (a) The $n$-th group is the first mixed one with probability $P(1-P)^{n-1}$: $n-1$ silent ones, then a mixed one. The mean of this geometric
-# distribution is
+# (a) The $n$-th group is the first mixed one with probability $P(1-P)^{n-1}$: $n-1$ silent ones,
+# then a mixed one. The mean of this geometric distribution is
 #
 # $$\sum_{n\ge1}nP(1-P)^{n-1}=-P\,\frac{d}{dP}\sum_{n\ge0}(1-P)^n=-P\,\frac{d}{dP}\frac1P=\frac1P .$$
 #
-# (b) $P=1-p^G-(1-p)^G$. For small $p$ the second term is negligible and $(1-p)^G\approx1-Gp$, so $P\approx Gp$ and $G/P\approx1/p$ answers. Since
-# $(1-p)^G\ge1-Gp$, $P$ is never above $Gp$: the true cost is $1/p$ or more, and more so for larger $G$.
+# (b) $P=1-p^G-(1-p)^G$. For small $p$ the second term is negligible and $(1-p)^G\approx1-Gp$, so
+# $P\approx Gp$ and $G/P\approx1/p$ answers. Since $(1-p)^G\ge1-Gp$, $P$ is never above $Gp$: the
+# true cost is $1/p$ or more, and more so for larger $G$.
 #
 # (c) $P=1-2\cdot2^{-G}$, so $G/P=G/(1-2^{1-G})$.
 
@@ -53,13 +55,15 @@ for p in (0.1, 0.01, 0.001):
 print(f"p = 0.5, G = 16: {16 / mixed(0.5, 16):.4f}")
 
 # %% [markdown]
-# At $p=0.1$ and $G=64$ the approximation no longer applies: $Gp=6.4$, almost every group is mixed, and a group costs its 64 answers.
+# At $p=0.1$ and $G=64$ the approximation no longer applies: $Gp=6.4$, almost every group is mixed,
+# and a group costs its 64 answers.
 #
 # ## 11.2 One step, two steps
 #
-# Nothing changes at the first step. On fresh data $\rho=1$ for every token, well inside either band, so value and gradient are the same numbers. At a second step a token with
-# $A\lt0$ is cut *below* $1-\epsilon_\text{low}$ and never above: if it rose past the upper edge it moved the wrong way and stays alive. So ε_high concerns
-# tokens with $A\gt0$ only.
+# Nothing changes at the first step. On fresh data $\rho=1$ for every token, well inside either
+# band, so value and gradient are the same numbers. At a second step a token with $A\lt0$ is cut
+# *below* $1-\epsilon_\text{low}$ and never above: if it rose past the upper edge it moved the wrong
+# way and stays alive. So ε_high concerns tokens with $A\gt0$ only.
 
 # %%
 from rlnb.objective import clip
@@ -93,13 +97,15 @@ def overlong_penalty(lengths, max_length, cache):
 check.overlong_penalty(overlong_penalty)
 
 # %% [markdown]
-# The three cases of the formula are one clamp. Without its upper half the check accepts it as well and says whose form that is.
+# The three cases of the formula are one clamp. Without its upper half the check accepts it as well
+# and says whose form that is.
 #
 # ## 11.4 Right and wrong first
 #
-# The filter asks whether the *rewards* of a group differ, and by then the penalty is in them. An all-wrong group with answers on both sides of the edge differs, is kept, and the
-# z-score turns a difference in length into advantages of full size. The share of kept groups rises, which looks like good news. With short answers, or in tests where all
-# lengths are equal, nothing shows.
+# The filter asks whether the *rewards* of a group differ, and by then the penalty is in them. An
+# all-wrong group with answers on both sides of the edge differs, is kept, and the z-score turns a
+# difference in length into advantages of full size. The share of kept groups rises, which looks
+# like good news. With short answers, or in tests where all lengths are equal, nothing shows.
 
 # %% tags=["solution"]
 def all_wrong_is_never_kept(mixed_groups):
@@ -131,8 +137,9 @@ assert kept.shape == (2, 4)
 # %% [markdown]
 # ## 11.5 The name
 #
-# A band from 0.8 to 1.28 with `min`: clip-higher, so neither GRPO nor CISPO. A std: not Dr. GRPO. A sum over answers *and* tokens, divided by the tokens of the
-# prompt, then a mean over prompts: DAPO's equation as printed.
+# A band from 0.8 to 1.28 with `min`: clip-higher, so neither GRPO nor CISPO. A std: not Dr. GRPO. A
+# sum over answers *and* tokens, divided by the tokens of the prompt, then a mean over prompts:
+# DAPO's equation as printed.
 
 # %% tags=["solution"]
 check.name_this_dapo("DAPO")

@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 12 · Soft trust regions: solutions
 #
-# The exercises of [12](../12_soft_trust_regions.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [12](../12_soft_trust_regions.ipynb), solved and run. Try first: reading a
+# solution feels like knowing it.
 
 # %%
 import torch
@@ -20,12 +21,18 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # %% [markdown]
 # ## 12.1 SAPO's weight, DPPO's edges
 #
-# (a) $\nabla f(\rho)=f'(\rho)\nabla\rho=f'(\rho)\,\rho\,\nabla\log\pi$. With $s=\sigma(\tau(\rho-1))$, $f'=\frac4\tau\cdot\tau s(1-s)=4s(1-s)$. And
+# (a) $\nabla f(\rho)=f'(\rho)\nabla\rho=f'(\rho)\,\rho\,\nabla\log\pi$. With
+# $s=\sigma(\tau(\rho-1))$, $f'=\frac4\tau\cdot\tau s(1-s)=4s(1-s)$. And
 # $4\sigma(x)\sigma(-x)=\frac{4}{(e^{x/2}+e^{-x/2})^2}=\mathrm{sech}^2(x/2)$.
 #
-# (b) $\log w=\log\rho-2\log\cosh(\frac\tau2(\rho-1))$, whose derivative vanishes where $\frac1\rho=\tau\tanh(\frac\tau2(\rho-1))$. The left side falls, the right side rises, so there is one solution, above 1.
+# (b) $\log w=\log\rho-2\log\cosh(\frac\tau2(\rho-1))$, whose derivative vanishes where
+# $\frac1\rho=\tau\tanh(\frac\tau2(\rho-1))$. The left side falls, the right side rises, so there is
+# one solution, above 1.
 #
-# (c) $p-q=q(\rho-1)$. For $A>0$: dropped above $1+\delta/q$, which exists only while $q+\delta\lt1$. For $A\le0$: below $1-\delta/q$, which exists only while $q>\delta$. PPO's edge is nearer to 1 where $\epsilon\lt\delta/q$, $q\lt\delta/\epsilon=0.75$. Above that DPPO's is, for $A>0$ only up to $q=1-\delta=0.85$, and PPO's 1.2 is itself out of reach above $q=1/1.2=0.833$.
+# (c) $p-q=q(\rho-1)$. For $A>0$: dropped above $1+\delta/q$, which exists only while
+# $q+\delta\lt1$. For $A\le0$: below $1-\delta/q$, which exists only while $q>\delta$. PPO's edge is
+# nearer to 1 where $\epsilon\lt\delta/q$, $q\lt\delta/\epsilon=0.75$. Above that DPPO's is, for
+# $A>0$ only up to $q=1-\delta=0.85$, and PPO's 1.2 is itself out of reach above $q=1/1.2=0.833$.
 
 # %%
 def gap(rho, tau):                       # zero at the peak
@@ -87,7 +94,8 @@ assert abs(mine - out.loss) < 1e-12
 assert torch.allclose(g, theirs, atol=1e-12)
 
 # %% [markdown]
-# The check accepts $\log\rho$ or $\pi/\mathrm{sg}[\pi]$ in the place of $\log\pi$ and says so: the gradient is the same, and the value meant nothing anyway.
+# The check accepts $\log\rho$ or $\pi/\mathrm{sg}[\pi]$ in the place of $\log\pi$ and says so: the
+# gradient is the same, and the value meant nothing anyway.
 #
 # ## 12.4 SAPO
 
@@ -134,8 +142,10 @@ assert torch.equal(mine[b.mask], part[b.mask].bool())
 # %% [markdown]
 # ## 12.6 An anchor that moves along
 #
-# `old` is taken inside the loop, so it is the policy of one line ago. The ratio is 1 in every update, nothing has moved, nothing is masked: the clip share of 0 is the symptom, not the proof of health. One update is right, and so is every test with one update. With
-# many the policy goes where no mask would let it.
+# `old` is taken inside the loop, so it is the policy of one line ago. The ratio is 1 in every
+# update, nothing has moved, nothing is masked: the clip share of 0 is the symptom, not the proof of
+# health. One update is right, and so is every test with one update. With many the policy goes where
+# no mask would let it.
 
 # %% tags=["solution"]
 def one_batch_moves_a_token_a_little(train_on_batch):
@@ -147,11 +157,14 @@ def one_batch_moves_a_token_a_little(train_on_batch):
 check.silent_bug_soft_trust_regions(one_batch_moves_a_token_a_little)
 
 # %% [markdown]
-# The mend is to move one line up, before the loop. In a trainer: compute the old log-probs once per batch and store them; or take the inference engine's, as DPPO does.
+# The mend is to move one line up, before the loop. In a trainer: compute the old log-probs once per
+# batch and store them; or take the inference engine's, as DPPO does.
 #
 # ## 12.7 The name
 #
-# Ratios 6 and 2 are alive, 2.25 is dead; 0.80 and 0.84 are alive, 0.82 is dead: no band. Probability moved: 0.05, 0.10 (the way back), 0.30, 0.17, 0.14, 0.30 (the way back), 0.25. Dead is what moved more than 0.15 the way its advantage pushes.
+# Ratios 6 and 2 are alive, 2.25 is dead; 0.80 and 0.84 are alive, 0.82 is dead: no band.
+# Probability moved: 0.05, 0.10 (the way back), 0.30, 0.17, 0.14, 0.30 (the way back), 0.25. Dead is
+# what moved more than 0.15 the way its advantage pushes.
 
 # %% tags=["solution"]
 check.name_this_soft_trust_regions("DPPO")

@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 13 · GSPO: solutions
 #
-# The exercises of [13](../13_gspo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [13](../13_gspo.ipynb), solved and run. Try first: reading a solution feels like
+# knowing it.
 
 # %%
 import torch
@@ -20,7 +21,9 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # %% [markdown]
 # ## 13.1 The weight of a token, and the bound
 #
-# (a) $\nabla s=s\,\nabla\log s=s\cdot\frac1T\sum_t\nabla\log\pi(y_t)$: each token's score gets $s/T$. GRPO's token, in an answer's own mean, gets $\rho_t/T$. Equal ratios inside the answer make $s=\rho_t$; on fresh data both are $1/T$.
+# (a) $\nabla s=s\,\nabla\log s=s\cdot\frac1T\sum_t\nabla\log\pi(y_t)$: each token's score gets
+# $s/T$. GRPO's token, in an answer's own mean, gets $\rho_t/T$. Equal ratios inside the answer make
+# $s=\rho_t$; on fresh data both are $1/T$.
 
 # %%
 from math import log
@@ -39,8 +42,10 @@ for name, old in (("all ratios 1.1", group.logprobs.detach() - log(1.1)),
     assert same == (name != "as it is")
 
 # %% [markdown]
-# (b) $s\ge1+\epsilon$ is $\prod_t\rho_t\ge(1+\epsilon)^T$. For a number $X\ge0$, Markov: $P(X\ge c)\le\mathbb E[X]/c$. And
-# $\mathbb E_{\pi_\text{old}}\big[\prod_t\rho_t\big]=\sum_y\pi_\text{old}(y)\frac{\pi_\theta(y)}{\pi_\text{old}(y)}=1$. So $P\le(1+\epsilon)^{-T}$.
+# (b) $s\ge1+\epsilon$ is $\prod_t\rho_t\ge(1+\epsilon)^T$. For a number $X\ge0$, Markov:
+# $P(X\ge c)\le\mathbb E[X]/c$. And
+# $\mathbb E_{\pi_\text{old}}\big[\prod_t\rho_t\big]=\sum_y\pi_\text{old}(y)\frac{\pi_\theta(y)}{\pi_\text{old}(y)}=1$.
+# So $P\le(1+\epsilon)^{-T}$.
 #
 # On 2000 fresh answers of the router toy, weights moved at random:
 
@@ -79,7 +84,9 @@ for T in (8, 64, 512):
     assert below > above
 
 # %% [markdown]
-# $\log s$ has mean $-\mathrm{KL}$, so most answers lie below 1, and below is where $A\lt0$ is cut. At 8 tokens the spread still puts many above; at 512 hardly any. Bad answers lose their gradient to noise, good ones keep it.
+# $\log s$ has mean $-\mathrm{KL}$, so most answers lie below 1, and below is where $A\lt0$ is cut.
+# At 8 tokens the spread still puts many above; at 512 hardly any. Bad answers lose their gradient
+# to noise, good ones keep it.
 #
 # ## 13.3 The answer ratio
 
@@ -119,8 +126,10 @@ assert abs(mine - ZOO["gspo"](group).loss) < 1e-12
 # %% [markdown]
 # ## 13.5 Paid twice
 #
-# The paper writes $\mathrm{sg}[s]$; here $s$ carries a gradient of its own. Then $\nabla\sum_ts_t=\sum_t(\nabla s+s\nabla\log\pi_t)$, and $T\,\nabla s=s\sum\nabla\log\pi_t$ comes on top: exactly double. Adam divides it away. With one
-# advantage per token the first half goes to all tokens alike, so credit is smeared. No value shows it; a gradient does.
+# The paper writes $\mathrm{sg}[s]$; here $s$ carries a gradient of its own. Then
+# $\nabla\sum_ts_t=\sum_t(\nabla s+s\nabla\log\pi_t)$, and $T\,\nabla s=s\sum\nabla\log\pi_t$ comes
+# on top: exactly double. Adam divides it away. With one advantage per token the first half goes to
+# all tokens alike, so credit is smeared. No value shows it; a gradient does.
 
 # %% tags=["solution"]
 def one_token_owes_nothing_to_another(gspo_token_ratio):
@@ -136,8 +145,10 @@ check.silent_bug_gspo(one_token_owes_nothing_to_another)
 # %% [markdown]
 # ## 13.6 The name
 #
-# The living tokens of an answer share a number: a mean, so none of the token methods. Tokens die one by one: the clip came before the mean, so not GSPO. With $A\gt0$ the token at 1.80 is cut and the one at 0.60 lives, with $A\lt0$ the one at 0.50 is cut and 2.00 lives:
-# GMPO, and the limits are $e^{\pm0.4}$.
+# The living tokens of an answer share a number: a mean, so none of the token methods. Tokens die
+# one by one: the clip came before the mean, so not GSPO. With $A\gt0$ the token at 1.80 is cut and
+# the one at 0.60 lives, with $A\lt0$ the one at 0.50 is cut and 2.00 lives: GMPO, and the limits
+# are $e^{\pm0.4}$.
 
 # %% tags=["solution"]
 check.name_this_gspo("GMPO")

@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 14 · The zoo: solutions
 #
-# The exercises of [14](../14_the_zoo.ipynb), solved and run. Try first: reading a solution feels like knowing it.
+# The exercises of [14](../14_the_zoo.ipynb), solved and run. Try first: reading a solution feels
+# like knowing it.
 
 # %%
 import torch
@@ -20,13 +21,19 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # %% [markdown]
 # ## 14.1 One term of the series
 #
-# (a) The answers of a group are exchangeable, so $\mathbb E\big[\frac1K\sum_{r_i=1}S_i\big]=G\,\mathbb E\big[\frac{r_1S_1}{K}\big]$. Given $r_1=1$, $K=1+n$, and $n$, binomial over the other $G-1$ answers, is independent of $S_1$:
+# (a) The answers of a group are exchangeable, so
+# $\mathbb E\big[\frac1K\sum_{r_i=1}S_i\big]=G\,\mathbb E\big[\frac{r_1S_1}{K}\big]$. Given $r_1=1$,
+# $K=1+n$, and $n$, binomial over the other $G-1$ answers, is independent of $S_1$:
 #
 # $$\mathbb E\Big[\frac1{1+n}\Big]=\sum_{n=0}^{G-1}\frac1{n+1}\binom{G-1}{n}p^n(1-p)^{G-1-n}=\frac1{Gp}\sum_{m=1}^{G}\binom Gm p^m(1-p)^{G-m}=\frac{1-(1-p)^G}{Gp}.$$
 #
-# With $\mathbb E[r_1S_1]=\nabla p$ the mean is $\frac{1-(1-p)^G}p\nabla p$. Subtracting $\frac1G\sum S_i$ in *every* group changes nothing, since $\mathbb E[S_i]=0$. In an all-wrong group all that is left of the update is this subtraction: $A=-1$ for every answer.
+# With $\mathbb E[r_1S_1]=\nabla p$ the mean is $\frac{1-(1-p)^G}p\nabla p$. Subtracting
+# $\frac1G\sum S_i$ in *every* group changes nothing, since $\mathbb E[S_i]=0$. In an all-wrong
+# group all that is left of the update is this subtraction: $A=-1$ for every answer.
 #
-# (b) Leaving it out there subtracts only $\mathbb E[S_1;K>0]=-\mathbb E[S_1;K=0]$. In an all-wrong group $r_1=0$ and the other $G-1$ are wrong, independently: $\mathbb E[S_1;K=0]=(1-p)^{G-1}\,\mathbb E[(1-r_1)S_1]=-(1-p)^{G-1}\nabla p$. So
+# (b) Leaving it out there subtracts only $\mathbb E[S_1;K>0]=-\mathbb E[S_1;K=0]$. In an all-wrong
+# group $r_1=0$ and the other $G-1$ are wrong, independently:
+# $\mathbb E[S_1;K=0]=(1-p)^{G-1}\,\mathbb E[(1-r_1)S_1]=-(1-p)^{G-1}\nabla p$. So
 #
 # $$w=\frac{1-(1-p)^G}{p}-(1-p)^{G-1}=\frac{1-(1-p)^{G-1}\big[(1-p)+p\big]}{p}=\frac{1-(1-p)^{G-1}}{p}=\sum_{k=1}^{G-1}(1-p)^{k-1},$$
 #
@@ -51,7 +58,8 @@ for p in (0.05, 0.3, 0.8):
           f"1/p = {1 / p:.4f}")
 
 # %% [markdown]
-# Here a group is summed by its number of right answers: given that an answer is right, its score is $\nabla\log p=\nabla p/p$ on average, given that it is wrong, $-\nabla p/(1-p)$.
+# Here a group is summed by its number of right answers: given that an answer is right, its score is
+# $\nabla\log p=\nabla p/p$ on average, given that it is wrong, $-\nabla p/(1-p)$.
 #
 # ## 14.2 Ten times the reward
 
@@ -83,7 +91,9 @@ assert found["neither"] == ["ppo"]
 assert {"grpo", "gspo", "scalerl"} <= set(found["unmoved"])
 
 # %% [markdown]
-# The eps of the z-score is the whole difference of the unmoved: $\sigma+10^{-6}$ against $10\sigma+10^{-6}$, seven digits. That is also why a method without σ needs another learning rate when the reward's scale changes, under SGD; Adam hides it.
+# The eps of the z-score is the whole difference of the unmoved: $\sigma+10^{-6}$ against
+# $10\sigma+10^{-6}$, seven digits. That is also why a method without σ needs another learning rate
+# when the reward's scale changes, under SGD; Adam hides it.
 #
 # ## 14.3 MaxRL
 
@@ -106,7 +116,9 @@ print(*(f"{x:.4f}" for x in A))
 # %% [markdown]
 # ## 14.4 The fit
 #
-# The curve is a line in $s$, so two of four numbers are never searched. The grid's centre may move as far as its edge, and it shrinks slowly: the valley is long and bent, and a grid that closes in too fast stops on its slope.
+# The curve is a line in $s$, so two of four numbers are never searched. The grid's centre may move
+# as far as its edge, and it shrinks slowly: the valley is long and bent, and a grid that closes in
+# too fast stops on its slope.
 
 # %% tags=["solution"]
 def sigmoid_fit(compute, reward):
@@ -150,8 +162,10 @@ assert torch.allclose(mine, theirs, rtol=1e-3)
 # %% [markdown]
 # ## 14.5 A solved prompt leaves no trace
 #
-# The history is built from the groups that trained. A solved prompt gives all-right groups, equal rewards, no gradient: they are not in it. What is in it are the few mixed groups, whose pass rate is at most $(G-1)/G$. The better the prompt, the less
-# is known of it. The mend: count first, filter afterwards.
+# The history is built from the groups that trained. A solved prompt gives all-right groups, equal
+# rewards, no gradient: they are not in it. What is in it are the few mixed groups, whose pass rate
+# is at most $(G-1)/G$. The better the prompt, the less is known of it. The mend: count first,
+# filter afterwards.
 
 # %% tags=["solution"]
 def a_solved_prompt_leaves(retired):
@@ -172,7 +186,9 @@ a_solved_prompt_leaves(retired)
 # %% [markdown]
 # ## 14.6 The name
 #
-# Centred, no std. PPO's band on the token's ratio. One mean per answer. A KL term with ρ in front of it, and ρ is not detached. A wrong answer whose tokens are, on average, more than half a nat less likely than the engine found them is dropped whole.
+# Centred, no std. PPO's band on the token's ratio. One mean per answer. A KL term with ρ in front
+# of it, and ρ is not detached. A wrong answer whose tokens are, on average, more than half a nat
+# less likely than the engine found them is dropped whole.
 
 # %% tags=["solution"]
 check.name_this_the_zoo("DeepSeek-V3.2")

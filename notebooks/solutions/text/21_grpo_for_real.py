@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 21 · GRPO for real: solutions
 #
-# The exercises of [21](../21_grpo_for_real.ipynb), solved and run. Numbers downstream of sampling are one run on one machine.
+# The exercises of [21](../21_grpo_for_real.ipynb), solved and run. Numbers downstream of sampling
+# are one run on one machine.
 
 # %%
 import torch
@@ -24,9 +25,10 @@ _ = torch.set_num_threads(1)
 #
 # $$\frac{\partial p}{\partial z}=d(1-d)\,(a_\text{direct}-a_\text{steps})<0:$$
 #
-# the logit of the direct style falls, fastest at $d=\tfrac12$ and ever more slowly as $d\to0$. Exploration pays for itself here because
-# both styles are common at the start; at $d=0.999$ the same gradient would be 240 times smaller. The ceiling is $d=0$:
-# $p=a_\text{steps}$. With the shipped model's numbers:
+# the logit of the direct style falls, fastest at $d=\tfrac12$ and ever more slowly as $d\to0$.
+# Exploration pays for itself here because both styles are common at the start; at $d=0.999$ the
+# same gradient would be 240 times smaller. The ceiling is $d=0$: $p=a_\text{steps}$. With the
+# shipped model's numbers:
 
 # %%
 d, a_direct, a_steps, after = 0.606, 0.227, 0.656, 0.919
@@ -38,14 +40,14 @@ print(f"elicited {a_steps - p:.4f} of a gain of {after - p:.4f}")
 assert 200 < slope / rare < 260 and a_steps - p < after - p
 
 # %% [markdown]
-# About half of the gain. The other half is what the story held fixed: $a_\text{steps}$ itself rises, because answers with a slip in them are
-# pushed down. That is the sharpening.
+# About half of the gain. The other half is what the story held fixed: $a_\text{steps}$ itself
+# rises, because answers with a slip in them are pushed down. That is the sharpening.
 #
 # ## 21.2 The coin
 #
-# Eight coins agree with probability $2\cdot2^{-8}=0.0078$: practically every group is mixed, all the way. "Mixed" says that rewards differ,
-# not that they mean something. Entropy stays, because nothing is preferred; the share of direct answers walks, up in two seeds and down
-# in one.
+# Eight coins agree with probability $2\cdot2^{-8}=0.0078$: practically every group is mixed, all
+# the way. "Mixed" says that rewards differ, not that they mean something. Entropy stays, because
+# nothing is preferred; the share of direct answers walks, up in two seeds and down in one.
 
 # %%
 from rlnb.training import read, series
@@ -65,8 +67,9 @@ for seed in range(3):
 # %% [markdown]
 # ## 21.3 One rollout, three objectives
 #
-# RLOO's advantage is $\tfrac{8}{7}$ of Dr. GRPO's and its token weight $1/N$ in place of $1/(72N)$: a factor $\tfrac{8}{7}\cdot72=82.29$, the
-# same direction. GRPO is another direction: it divides by each group's std and each answer's length.
+# RLOO's advantage is $\tfrac{8}{7}$ of Dr. GRPO's and its token weight $1/N$ in place of $1/(72N)$:
+# a factor $\tfrac{8}{7}\cdot72=82.29$, the same direction. GRPO is another direction: it divides by
+# each group's std and each answer's length.
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 import random
@@ -117,9 +120,10 @@ print("largest difference after 5 steps below 1e-9:",
 assert torch.allclose(*steps, atol=1e-9)
 
 # %% [markdown]
-# Clipping at norm 1 breaks the tie. Dr. GRPO's norms, 0.005 to 0.2 in the recorded runs, are never cut. Multiplied by 82, 87 % of them would be, and
-# each cut one has length 1: steps with a strong signal are scaled down against the others. Not a constant factor any more. So a comparison of the two
-# "methods" at one `max_grad_norm` also compares two clipping rules.
+# Clipping at norm 1 breaks the tie. Dr. GRPO's norms, 0.005 to 0.2 in the recorded runs, are never
+# cut. Multiplied by 82, 87 % of them would be, and each cut one has length 1: steps with a strong
+# signal are scaled down against the others. Not a constant factor any more. So a comparison of the
+# two "methods" at one `max_grad_norm` also compares two clipping rules.
 #
 # ## 21.4 Token log-probabilities
 
@@ -167,14 +171,17 @@ paid, right = try_reward(reflective)
 assert paid > right + 0.2
 
 # %% [markdown]
-# The first one teaches to write steps, as the honest verifier does, because steps contain many digits; then it has no reason to get the last one
-# right, and the two numbers part. The answer printed above was paid: a 0 stands in `8-0`, the end is `so2`. The second one is the more instructive: the model learns to write `wait` behind steps that are *right*
-# and to repeat them. It looks like reflection and is a toll. Pass@1 still rises: a reward can be gamed and useful at once, which is why the distance between
-# paid and right has to be logged, not guessed from the samples.
+# The first one teaches to write steps, as the honest verifier does, because steps contain many
+# digits; then it has no reason to get the last one right, and the two numbers part. The answer
+# printed above was paid: a 0 stands in `8-0`, the end is `so2`. The second one is the more
+# instructive: the model learns to write `wait` behind steps that are *right* and to repeat them. It
+# looks like reflection and is a toll. Pass@1 still rises: a reward can be gamed and useful at once,
+# which is why the distance between paid and right has to be logged, not guessed from the samples.
 #
 # ## 21.6 Another temperature
 #
-# Tokens are drawn from $q=\pi^{1/0.7}/Z$ and scored under $\pi$. The ratio is not 1 before the first update, and the clip cuts fresh data.
+# Tokens are drawn from $q=\pi^{1/0.7}/Z$ and scored under $\pi$. The ratio is not 1 before the
+# first update, and the clip cuts fresh data.
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 from rlnb.training.sampling.scoring import teacher_forced_logits
@@ -198,14 +205,16 @@ print(f"mean ratio {rho.mean():.3f}, largest gap"
 assert abs(rho.mean() - 1) < 0.1 and log_ratio.abs().max() > 0.5
 
 # %% [markdown]
-# The trap is the mean: $\mathbb E_q[\pi/q]=1$ for any two policies, so a plot of `ratio/mean` looks healthy. The loss looks healthy too. What shows it at
-# once is the largest gap between the sampler's and the trainer's log-probability before the first update: `sampling/logp_difference`, 1e-5 in a
-# sound run. Assert that it is below 1e-4.
+# The trap is the mean: $\mathbb E_q[\pi/q]=1$ for any two policies, so a plot of `ratio/mean` looks
+# healthy. The loss looks healthy too. What shows it at once is the largest gap between the
+# sampler's and the trainer's log-probability before the first update: `sampling/logp_difference`,
+# 1e-5 in a sound run. Assert that it is below 1e-4.
 #
 # ## 21.7 Wrong neighbours
 #
-# Rows $kG,\dots,kG+G-1$ belong to problem $k$: the index is `i // G`. With `i % P` nearly every answer is compared with another problem's digit.
-# Rewards become a weak coin, and the page has shown what a coin teaches. The test needs no model: hand in the right answers, expect 1
+# Rows $kG,\dots,kG+G-1$ belong to problem $k$: the index is `i // G`. With `i % P` nearly every
+# answer is compared with another problem's digit. Rewards become a weak coin, and the page has
+# shown what a coin teaches. The test needs no model: hand in the right answers, expect 1
 # everywhere.
 
 # %%

@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 04 · statements: importance sampling
 #
-# True, false, or does it depend? Press before you run the cell below a sentence. In any order. After the statements come the long tables of the lesson,
+# True, false, or does it depend? Press before you run the cell below a sentence. In any order.
+# After the statements come the long tables of the lesson,
 # [04 · importance sampling](../04_importance_sampling.ipynb).
 
 # %% tags=["setup"]
@@ -52,8 +53,9 @@ assert torch.isclose(truth, torch.tensor(1.4))
 settle("B14", "it depends")
 
 # %% [markdown]
-# Two ways to lose the clue. Dividing by the sum of the weights hides the gap. So does scoring the old policy with the full softmax when the sampler truncated it: a
-# policy that has not moved then has ratio 1 everywhere.
+# Two ways to lose the clue. Dividing by the sum of the weights hides the gap. So does scoring the
+# old policy with the full softmax when the sampler truncated it: a policy that has not moved then
+# has ratio 1 everywhere.
 
 # %%
 kept = torch.tensor([True, True, False])
@@ -67,7 +69,8 @@ for name, written_by in (("the sampler", top_p), ("full softmax", p)):
           f"truth {truth:.4f}")
 
 # %% [markdown]
-# The same identity on four tokens and a policy that was moved by logits: the weighted mean is right, and the weights average to 1 under the policy that sampled.
+# The same identity on four tokens and a policy that was moved by logits: the weighted mean is
+# right, and the weights average to 1 under the policy that sampled.
 
 # %%
 sampler = torch.tensor([0.1, 0.4, 0.2, 0.3])
@@ -84,8 +87,9 @@ assert torch.isclose(sampler @ w, torch.tensor(1.0))
 # %% [markdown]
 # ### B15 · ratios explode with drift
 #
-# Lesson: "Second failure: few samples count". Two Gaussians of width 1, $\mu$ apart: $\mathrm{Var}\,w=e^{\mu^2}-1$. By the integral, asserted against the formula, and
-# from 1,000 samples, five seeds.
+# Lesson: "Second failure: few samples count". Two Gaussians of width 1, $\mu$ apart:
+# $\mathrm{Var}\,w=e^{\mu^2}-1$. By the integral, asserted against the formula, and from 1,000
+# samples, five seeds.
 
 # %%
 statement("B15")
@@ -111,8 +115,9 @@ assert round(share.item(), 3) == 0.018
 settle("B15", "true")
 
 # %% [markdown]
-# The last line shows the poor all-clear: in these five seeds the sampled share is three to five times $1/(1+\mathrm{Var}\,w)$, the value of a very large batch. It is not so in every batch. Of the first
-# twenty seeds, those of the explorer, two report less, and both hold a rare heavy sample:
+# The last line shows the poor all-clear: in these five seeds the sampled share is three to five
+# times $1/(1+\mathrm{Var}\,w)$, the value of a very large batch. It is not so in every batch. Of
+# the first twenty seeds, those of the explorer, two report less, and both hold a rare heavy sample:
 
 # %%
 for seed in (0, 5, 8):
@@ -123,13 +128,14 @@ for seed in (0, 5, 8):
           f"mean weight {log_w.exp().mean():.4f}")
 
 # %% [markdown]
-# The mean weight, which should be 1, is a little short in the batch without a heavy sample and far too large in the two with one. Neither number alone is an
-# all-clear.
+# The mean weight, which should be 1, is a little short in the batch without a heavy sample and far
+# too large in the two with one. Neither number alone is an all-clear.
 
 # %% [markdown]
 # ### A23 · the ratio of an answer
 #
-# Lesson: "Third failure: many tokens". Each token's ratio 1.2 or 0.8 with even odds, so $\chi^2=0.04$. Exactly, by counting the 1.2s.
+# Lesson: "Third failure: many tokens". Each token's ratio 1.2 or 0.8 with even odds, so
+# $\chi^2=0.04$. Exactly, by counting the 1.2s.
 
 # %%
 statement("A23")
@@ -158,7 +164,8 @@ assert 1e17 < product_moments(1000)[1] < 2e17
 settle("A23", "true")
 
 # %% [markdown]
-# True of the product. As a reason against PPO or GRPO it fails: neither of them uses the product. (TRL's RLOO trainer does form it, and clips it.)
+# True of the product. As a reason against PPO or GRPO it fails: neither of them uses the product.
+# (TRL's RLOO trainer does form it, and clips it.)
 
 # %% [markdown]
 # ## Long tables
@@ -179,8 +186,10 @@ for T in (20, 100, 300, 1000):
           f"{column[0]:.4f} to {column[-1]:.4f}")
 
 # %% [markdown]
-# **What one ratio per token costs**, bias and noise, by enumeration with the package's own objectives. A policy over two words and an end sign, moved by a random
-# step of 0.5 per logit, answers drawn from before the move. The reward is the share of word 1. Exact moments of one answer's gradient:
+# **What one ratio per token costs**, bias and noise, by enumeration with the package's own
+# objectives. A policy over two words and an end sign, moved by a random step of 0.5 per logit,
+# answers drawn from before the move. The reward is the share of word 1. Exact moments of one
+# answer's gradient:
 
 # %%
 by_token = Objective(raw_reward, ratio, parts.sequence_sum)
@@ -217,11 +226,13 @@ for T, seed in ((2, 0), (4, 0), (4, 1), (4, 2)):
     table(T, seed)
 
 # %% [markdown]
-# The product has no bias at all, and at four tokens its variance is nothing to fear. Length is what makes it useless. At four tokens the token ratio removes 47 to
-# 88 % of the error that ignoring the move makes.
+# The product has no bias at all, and at four tokens its variance is nothing to fear. Length is what
+# makes it useless. At four tokens the token ratio removes 47 to 88 % of the error that ignoring the
+# move makes.
 #
-# **The running group under the methods so far.** Its answers were drawn from $\pi_\text{old}$ and the policy has moved. `reinforce` and `rloo` ignore that; the two
-# rows below weigh RLOO's push (minus the loss's slope in each $\log\pi$) by the token ratio and by the product.
+# **The running group under the methods so far.** Its answers were drawn from $\pi_\text{old}$ and
+# the policy has moved. `reinforce` and `rloo` ignore that; the two rows below weigh RLOO's push
+# (minus the loss's slope in each $\log\pi$) by the token ratio and by the product.
 
 # %%
 rloo = ZOO["rloo"]

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 05 · statements: KL
 #
-# True, false, or does it depend? Press before you run the cell below a sentence. In any order. After the statements come the long tables of the lesson,
-# [05 · KL](../05_kl.ipynb).
+# True, false, or does it depend? Press before you run the cell below a sentence. In any order.
+# After the statements come the long tables of the lesson, [05 · KL](../05_kl.ipynb).
 
 # %% tags=["setup"]
 import math
@@ -64,7 +64,8 @@ settle("K01", "true")
 # %% [markdown]
 # ### K02 · k3, unbiased
 #
-# Lesson: "The value". Fresh samples, old samples, and a reference that can say what the policy never draws.
+# Lesson: "The value". Fresh samples, old samples, and a reference that can say what the policy
+# never draws.
 
 # %%
 statement("K02")
@@ -88,11 +89,13 @@ assert torch.isclose(kl_gap - k3_gap, torch.tensor(0.2))
 settle("K02", "it depends")
 
 # %% [markdown]
-# The gap costs exactly the mass that is missed, because $\mathbb{E}_\pi[\pi_\text{ref}/\pi]$ is then 0.8 and not 1.
+# The gap costs exactly the mass that is missed, because $\mathbb{E}_\pi[\pi_\text{ref}/\pi]$ is
+# then 0.8 and not 1.
 #
 # ### K03 · k3, the quiet one
 #
-# Lesson: "The value". Two Gaussians of width 1, $\mu$ apart: $\mathrm{KL}=\mu^2/2$, $\mathrm{Var}\,k_1=\mu^2$, $\mathrm{Var}\,k_3=e^{\mu^2}-1-\mu^2$, by the integral. They cross
+# Lesson: "The value". Two Gaussians of width 1, $\mu$ apart: $\mathrm{KL}=\mu^2/2$,
+# $\mathrm{Var}\,k_1=\mu^2$, $\mathrm{Var}\,k_3=e^{\mu^2}-1-\mu^2$, by the integral. They cross
 # where $e^{\mu^2}=1+2\mu^2$. Then softmaxes over 1,000 tokens.
 
 # %%
@@ -146,8 +149,8 @@ assert sharp[-1] < 0.63 < flat[0]
 settle("K03", "it depends")
 
 # %% [markdown]
-# The other ways to fail: sampling at another temperature, and a rare token that the reference likes. There $k_3\approx94$ on one draw in a thousand, and a log shows a
-# spike.
+# The other ways to fail: sampling at another temperature, and a rare token that the reference
+# likes. There $k_3\approx94$ on one draw in a thousand, and a log shows a spike.
 
 # %%
 cold = torch.randn(1000, generator=torch.Generator().manual_seed(0)) * 3
@@ -169,8 +172,9 @@ assert spread(k3) > 10 * spread(k1)
 # %% [markdown]
 # ### K04 · k3 in the loss
 #
-# Lesson: "The push". First the table in words, on four tokens, by enumeration. *Loss*: autograd through $k$. *Reward*: $k$ is a number that multiplies
-# $\nabla\log\pi$. The ratio $\rho=\pi/\pi_\text{old}$ may be absent, a constant, or differentiated too.
+# Lesson: "The push". First the table in words, on four tokens, by enumeration. *Loss*: autograd
+# through $k$. *Reward*: $k$ is a number that multiplies $\nabla\log\pi$. The ratio
+# $\rho=\pi/\pi_\text{old}$ may be absent, a constant, or differentiated too.
 
 # %%
 statement("K04")
@@ -249,11 +253,14 @@ for k in (k1, k2, k3):
 print("nine forms, same gradients as rlnb")
 
 # %% [markdown]
-# Two roads lead to $\nabla\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$. One multiplies an *unbiased value* by the ratio and differentiates both: $\rho k_1$ and $\rho k_3$
-# (DeepSeek-V3.2, arXiv 2512.02556, and TRL's `use_bias_correction_kl`, do the second). The other takes an estimator whose *slope* is right: $k_2$ in the loss, or
-# $k_1$ in the reward, with a constant ratio when samples are stale. Hold the ratio of $\rho k_3$ constant and the forward KL is back.
+# Two roads lead to $\nabla\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$. One multiplies an *unbiased value*
+# by the ratio and differentiates both: $\rho k_1$ and $\rho k_3$ (DeepSeek-V3.2, arXiv 2512.02556,
+# and TRL's `use_bias_correction_kl`, do the second). The other takes an estimator whose *slope* is
+# right: $k_2$ in the loss, or $k_1$ in the reward, with a constant ratio when samples are stale.
+# Hold the ratio of $\rho k_3$ constant and the forward KL is back.
 #
-# How much does it matter? The penalty works: it too is smallest at the reference, and close to it the directions agree.
+# How much does it matter? The penalty works: it too is smallest at the reference, and close to it
+# the directions agree.
 
 # %% tags=["claim:K04"]
 print("k3's gradient against that of KL(pi||ref)")
@@ -274,12 +281,14 @@ assert at_ref["length"]["k3"] < 1e-12 and at_ref["kl"] < 1e-12
 settle("K04", "it depends")
 
 # %% [markdown]
-# At 0.001 nats per token there is nothing to see. At 0.4 the directions differ by 13 degrees, at 1.1 by 44, and by then the two KLs want different things: the forward
-# one covers whatever the reference does, the reverse one stays where the reference is likely.
+# At 0.001 nats per token there is nothing to see. At 0.4 the directions differ by 13 degrees, at
+# 1.1 by 44, and by then the two KLs want different things: the forward one covers whatever the
+# reference does, the reverse one stays where the reference is likely.
 #
 # ### K05 · reward or loss
 #
-# Lesson: "Two tokens". Every row of the table above holds *per state*: one prefix, one token. An answer is a chain.
+# Lesson: "Two tokens". Every row of the table above holds *per state*: one prefix, one token. An
+# answer is a chain.
 
 # %%
 statement("K05")
@@ -327,8 +336,9 @@ for mine, target in pairs[3:]:
     assert cosine(chain_g[mine], chain_g[target]) < 0.999
 
 # %% [markdown]
-# The identities survive for the log-ratio of the *whole answer*. They break when $k_2$ or $k_3$ are taken token by token and added up, which is how trainers do it: each
-# token then answers for its own KL and not for the KL it leads to. Eight random chains, near the reference and far:
+# The identities survive for the log-ratio of the *whole answer*. They break when $k_2$ or $k_3$ are
+# taken token by token and added up, which is how trainers do it: each token then answers for its
+# own KL and not for the KL it leads to. Eight random chains, near the reference and far:
 
 # %%
 for size in (0.05, 1.0):
@@ -346,7 +356,8 @@ for size in (0.05, 1.0):
               f"from {min(found8):.4f} to {max(found8):.4f}")
 
 # %% [markdown]
-# What the per-token loss saves is noise. The variance of one answer's gradient, exactly, summed over the logits; $k_1$ in the loss is nothing but noise:
+# What the per-token loss saves is noise. The variance of one answer's gradient, exactly, summed
+# over the logits; $k_1$ in the loss is nothing but noise:
 
 # %%
 nothing = Objective(raw_reward, parts.logprob(), parts.sequence_sum)
@@ -358,9 +369,11 @@ for name, form in forms.items():
     print(f"{name:26s}variance {m.trace:.2f}, mean {m.mean.norm():.4f}")
 
 # %% [markdown]
-# Near the reference the choice costs next to nothing. Far from it a random chain loses less than ours, which was built to show it: at worst 0.94 for $k_2$, where ours has 0.50.
+# Near the reference the choice costs next to nothing. Far from it a random chain loses less than
+# ours, which was built to show it: at worst 0.94 for $k_2$, where ours has 0.50.
 #
-# In the reward, $k_1$ is the gradient of the sequence KL exactly. In the loss, per token, the first word below is pushed the other way.
+# In the reward, $k_1$ is the gradient of the sequence KL exactly. In the loss, per token, the first
+# word below is pushed the other way.
 
 # %% tags=["claim:K05"]
 beta = 0.1
@@ -407,7 +420,8 @@ assert torch.isclose(shaped3, (three * reward3).sum() - 0.1 * kl3)
 settle("K06", "true")
 
 # %% [markdown]
-# With a critic that says ½ everywhere and λ = 1 (07), answer 0 of the running group, β = 0.1: each token pays for its own KL and for all the KL that follows it.
+# With a critic that says ½ everywhere and λ = 1 (07), answer 0 of the running group, β = 0.1: each
+# token pays for its own KL and for all the KL that follows it.
 
 # %%
 group = running_group()
@@ -426,8 +440,9 @@ assert torch.allclose(with_kl, plain - 0.1 * later)
 # %% [markdown]
 # ### K07 · the penalty holds it back
 #
-# Lesson: "How large is β?" Right or wrong, starting from one in 10,000. The best policy under $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ multiplies the odds by
-# $e^{1/\beta}$; $k_3$ in the loss rests where $p(1-p)=\beta(p-p_0)$.
+# Lesson: "How large is β?" Right or wrong, starting from one in 10,000. The best policy under
+# $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ multiplies the odds by $e^{1/\beta}$; $k_3$ in the loss
+# rests where $p(1-p)=\beta(p-p_0)$.
 
 # %%
 statement("K07")
@@ -456,7 +471,8 @@ assert [round(optimum_k3(b), 3) for b in (0.04, 0.1, 0.2)] \
 settle("K07", "it depends")
 
 # %% [markdown]
-# Both are resting points; how fast a run gets there is another question. Gradient ascent reaches them, from the reference:
+# Both are resting points; how fast a run gets there is another question. Gradient ascent reaches
+# them, from the reference:
 
 # %%
 def settle_down(beta, form, steps=20_000, lr=1.0):
@@ -487,8 +503,9 @@ statement("K08")
 statement("K09")
 
 # %% [markdown]
-# Take the best of $N$ answers by a proxy = truth + error, truth of mean 0 and deviation 1. More pressure is a larger $N$: the best of $N$ is at most
-# $\log N-\frac{N-1}{N}$ nats away (arXiv 2401.01879). Integrated, not sampled:
+# Take the best of $N$ answers by a proxy = truth + error, truth of mean 0 and deviation 1. More
+# pressure is a larger $N$: the best of $N$ is at most $\log N-\frac{N-1}{N}$ nats away (arXiv
+# 2401.01879). Integrated, not sampled:
 
 # %% tags=["claim:K08", "claim:K09"]
 proxy = torch.sinh(torch.linspace(-14, 14, 4001))      # (Z,)
@@ -517,12 +534,14 @@ settle("K08", "it depends")
 settle("K09", "it depends")
 
 # %% [markdown]
-# A light tail: the truth still rises at $N=16384$, 8.7 nats out. A heavy one: it peaks near 16 and is gone, because the largest proxy is then an error. So: with *this*
-# reward, what do the largest errors look like? A verifier that can be tricked may have a heavy tail too.
+# A light tail: the truth still rises at $N=16384$, 8.7 nats out. A heavy one: it peaks near 16 and
+# is gone, because the largest proxy is then an error. So: with *this* reward, what do the largest
+# errors look like? A verifier that can be tricked may have a heavy tail too.
 #
 # ### K10 and M16 · no reference; long chains of thought
 #
-# K10 counts bytes. M16 asks what training can reach: if the reference could not do a thing at all, neither could the policy, which starts there.
+# K10 counts bytes. M16 asks what training can reach: if the reference could not do a thing at all,
+# neither could the policy, which starts there.
 
 # %%
 statement("K10")
@@ -558,9 +577,10 @@ settle("M16", "it depends")
 #
 # ## Value and gradient, far from the reference
 #
-# Drag the policy away from the reference: distance 0 is `ref`, 1 is `pi`, on a straight line in logits. Left: what each estimator says on average. Middle: how much a
-# single sample scatters. Right: the gradient of its mean as a *loss*, beside that of the true KL (black). Then let an older policy, half the distance out, do the
-# sampling.
+# Drag the policy away from the reference: distance 0 is `ref`, 1 is `pi`, on a straight line in
+# logits. Left: what each estimator says on average. Middle: how much a single sample scatters.
+# Right: the gradient of its mean as a *loss*, beside that of the true KL (black). Then let an older
+# policy, half the distance out, do the sampling.
 
 # %% tags=["explorer"]
 explorers.kl_estimator_explorer()
@@ -577,13 +597,16 @@ for samples in ("fresh", "stale"):
 assert abs(compute()["kl"] - KL) < 1e-12
 
 # %% [markdown]
-# On fresh samples $k_1$ and $k_3$ have the right mean, $k_2$ nearly; as a loss $k_1$ has no gradient on average, $k_2$ the right one, $k_3$ another. On stale samples
-# only the ratio-corrected form is right, and $k_1$ in a loss pushes *away* from the reference, cosine −0.99.
+# On fresh samples $k_1$ and $k_3$ have the right mean, $k_2$ nearly; as a loss $k_1$ has no
+# gradient on average, $k_2$ the right one, $k_3$ another. On stale samples only the ratio-corrected
+# form is right, and $k_1$ in a loss pushes *away* from the reference, cosine −0.99.
 #
 # ## Conventions: what libraries clamp
 #
-# With $d=\log\pi_\text{ref}-\log\pi$, $k_3=e^d-1-d$. verl clamps $d$ to ±20 and the result to ±10; others clamp $d$ at 5 or 10. It guards against overflow. Where a
-# clamp acts the gradient is 0, and the mean is too small. On the rare token of K03 $d$ is 4.6: a clamp of $d$ at 5 does not act yet, one of $k_3$ at 10 does.
+# With $d=\log\pi_\text{ref}-\log\pi$, $k_3=e^d-1-d$. verl clamps $d$ to ±20 and the result to ±10;
+# others clamp $d$ at 5 or 10. It guards against overflow. Where a clamp acts the gradient is 0, and
+# the mean is too small. On the rare token of K03 $d$ is 4.6: a clamp of $d$ at 5 does not act yet,
+# one of $k_3$ at 10 does.
 
 # %%
 d_rare = -l_rare
@@ -597,9 +620,12 @@ for name, value in (("no clamp", torch.expm1(d_rare) - d_rare),
 # %% [markdown]
 # ## TRPO, step by step
 #
-# $\max_\theta\mathbb{E}_\text{old}[\rho\,A]$ subject to $\mathrm{KL}(\pi_\text{old}\,\|\,\pi_\theta)\le\delta$. To second order in the step $\Delta$ the constraint is
-# $\tfrac12\Delta^\top F\Delta\le\delta$, with $F$ the Hessian of the KL at the old policy, the Fisher matrix. Then $\Delta=\sqrt{2\delta/(s^\top Fs)}\;s$ with $Fs=g$,
-# the gradient of the surrogate. Nobody builds $F$: conjugate gradient only asks for products $Fv$, and those are two backward passes. Five arms; the best one is rare:
+# $\max_\theta\mathbb{E}_\text{old}[\rho\,A]$ subject to
+# $\mathrm{KL}(\pi_\text{old}\,\|\,\pi_\theta)\le\delta$. To second order in the step $\Delta$ the
+# constraint is $\tfrac12\Delta^\top F\Delta\le\delta$, with $F$ the Hessian of the KL at the old
+# policy, the Fisher matrix. Then $\Delta=\sqrt{2\delta/(s^\top Fs)}\;s$ with $Fs=g$, the gradient
+# of the surrogate. Nobody builds $F$: conjugate gradient only asks for products $Fv$, and those are
+# two backward passes. Five arms; the best one is rare:
 
 # %%
 start = torch.tensor([0.01, 0.24, 0.25, 0.20, 0.30]).log()
@@ -641,8 +667,9 @@ assert torch.allclose(fisher_times(s), gradient, atol=1e-10)
 assert torch.allclose(s - s.mean(), A - A.mean(), atol=1e-8)
 
 # %% [markdown]
-# For a softmax table the natural step is the advantage itself, per logit. (A constant added to all logits changes nothing, hence "centred".) The quadratic model is a
-# model. TRPO checks the KL it got and halves the step until the KL holds and the surrogate has risen:
+# For a softmax table the natural step is the advantage itself, per logit. (A constant added to all
+# logits changes nothing, hence "centred".) The quadratic model is a model. TRPO checks the KL it
+# got and halves the step until the KL holds and the surrogate has risen:
 
 # %%
 def trpo_step(delta, most=10):
@@ -677,20 +704,24 @@ for delta in (0.01, 0.1, 1.0):
     assert kl <= delta and surrogate(new) > surrogate(by_gradient) > 0
 
 # %% [markdown]
-# $\tfrac12\Delta^\top F\Delta=\delta$ as asserted, and the true KL is 5 to 44 % larger. Without the line search the constraint would be violated every time here. At the
-# same KL the natural step gains more (0.0164 against 0.0152 at δ = 0.01), and at δ = 1 it lifts the rare arm tenfold where the plain one lowers it. The price is
-# second-order products on every step; TRL, verl and OpenRLHF offer no TRPO.
+# $\tfrac12\Delta^\top F\Delta=\delta$ as asserted, and the true KL is 5 to 44 % larger. Without the
+# line search the constraint would be violated every time here. At the same KL the natural step
+# gains more (0.0164 against 0.0152 at δ = 0.01), and at δ = 1 it lifts the rare arm tenfold where
+# the plain one lowers it. The price is second-order products on every step; TRL, verl and OpenRLHF
+# offer no TRPO.
 #
 # ## A controller for β, and its units
 #
-# Ziegler et al. (arXiv 1909.08593) do not choose β, they choose a KL and let β follow. With $n$ samples per update and a horizon, usually 10,000:
+# Ziegler et al. (arXiv 1909.08593) do not choose β, they choose a KL and let β follow. With $n$
+# samples per update and a horizon, usually 10,000:
 #
 # $$e=\mathrm{clip}\Big(\frac{\mathrm{KL}}{\mathrm{KL}_\text{target}}-1,\ \pm0.2\Big),\qquad
 # \beta\leftarrow\beta\,\Big(1+e\,\frac{n}{\text{horizon}}\Big)$$
 #
-# It compares two numbers, so they need the same unit, and there are two in use: the KL of a whole answer (a *sum* over its tokens; Ziegler's target is a few nats) and
-# the *mean* per token (verl feeds that, with 0.1 as default target). A toy run: answers of 200 tokens, a policy that is always at its optimum
-# $\pi\propto\pi_\text{ref}\,e^{R/\beta}$, four tokens, one of them worth 0.1:
+# It compares two numbers, so they need the same unit, and there are two in use: the KL of a whole
+# answer (a *sum* over its tokens; Ziegler's target is a few nats) and the *mean* per token (verl
+# feeds that, with 0.1 as default target). A toy run: answers of 200 tokens, a policy that is always
+# at its optimum $\pi\propto\pi_\text{ref}\,e^{R/\beta}$, four tokens, one of them worth 0.1:
 
 # %%
 T, gain = 200, torch.tensor([0.1, 0.0, 0.0, 0.0])
@@ -738,5 +769,6 @@ figures.line_figure(
             "to 460 nats), the other way nothing moves.")
 
 # %% [markdown]
-# Nothing crashes in the third run. The measured number stays below 6, as asked, and β sinks for ever. A fixed β has no such unit: GRPO averages over tokens where RLOO
-# sums, but it averages the advantage along with the penalty, and $T$ cancels.
+# Nothing crashes in the third run. The measured number stays below 6, as asked, and β sinks for
+# ever. A fixed β has no such unit: GRPO averages over tokens where RLOO sums, but it averages the
+# advantage along with the penalty, and $T$ cancels.

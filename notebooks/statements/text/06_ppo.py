@@ -9,8 +9,9 @@
 # %% [markdown]
 # # 06 · statements: PPO, the clip and trust regions
 #
-# True, false, or does it depend? Press before you run the cell below a sentence. In any order. After the statements come the long tables and corner cases of the
-# lesson, [06 · PPO](../06_ppo.ipynb).
+# True, false, or does it depend? Press before you run the cell below a sentence. In any order.
+# After the statements come the long tables and corner cases of the lesson,
+# [06 · PPO](../06_ppo.ipynb).
 
 # %% tags=["setup"]
 import math
@@ -29,8 +30,9 @@ def show(x):
     return [round(v, 4) + 0.0 for v in flat]
 
 # %% [markdown]
-# Three rules for what a token is worth, and the *slope* of such a rule in ρ. The lesson counts in $\log\pi_\theta$, and its push is ρ times this slope: same sign,
-# and 0 at the same places. Corners are (ρ, A) = (1.5, +1), (0.5, +1), (1.5, −1), (0.5, −1).
+# Three rules for what a token is worth, and the *slope* of such a rule in ρ. The lesson counts in
+# $\log\pi_\theta$, and its push is ρ times this slope: same sign, and 0 at the same places. Corners
+# are (ρ, A) = (1.5, +1), (0.5, +1), (1.5, −1), (0.5, −1).
 
 # %%
 def unclipped(rho, A):
@@ -101,8 +103,10 @@ assert (fresh_rho == 1).all() and (rho3[1:] < 1).all()
 settle("A14", "it depends")
 
 # %% [markdown]
-# $\rho=2$ means twice as likely as when the token was drawn, $\rho=0.5$ half as likely. The step on token 0 took the other two below 1: probabilities add up to one.
-# So a good token is below 1 only after other updates on the same batch, or when the engine that sampled and the trainer disagree about log-probabilities:
+# $\rho=2$ means twice as likely as when the token was drawn, $\rho=0.5$ half as likely. The step on
+# token 0 took the other two below 1: probabilities add up to one. So a good token is below 1 only
+# after other updates on the same batch, or when the engine that sampled and the trainer disagree
+# about log-probabilities:
 
 # %%
 logits = torch.tensor([0.3, -0.5, 1.1])
@@ -148,7 +152,8 @@ for epsilon in (0.01, 0.2, 0.9):
 settle("A12", "true")
 
 # %% [markdown]
-# $\nabla\rho=\rho\,\nabla\log\pi_\theta$, since $\rho=e^{\log\pi_\theta-\log\pi_\text{old}}$. On the first step $\rho=1$ for every token and no token is outside any band.
+# $\nabla\rho=\rho\,\nabla\log\pi_\theta$, since $\rho=e^{\log\pi_\theta-\log\pi_\text{old}}$. On
+# the first step $\rho=1$ for every token and no token is outside any band.
 
 # %% [markdown]
 # ### A01 · the smaller of two
@@ -173,11 +178,13 @@ for a, expected in ((1.0, [0.5, 1.0, 1.2]), (-1.0, [-0.8, -1.0, -1.5])):
 settle("A01", "true")
 
 # %% [markdown]
-# PPO takes the smaller of two terms, token by token: +1.5 counts as 1.2, −1.5 counts in full. TRPO, its parent, instead puts a limit on the mean KL between old and
-# new policy and solves for the step with conjugate gradients and a line search (arXiv 1502.05477). PPO has no constraint and no solver: a `min` and any optimizer.
+# PPO takes the smaller of two terms, token by token: +1.5 counts as 1.2, −1.5 counts in full. TRPO,
+# its parent, instead puts a limit on the mean KL between old and new policy and solves for the step
+# with conjugate gradients and a line search (arXiv 1502.05477). PPO has no constraint and no
+# solver: a `min` and any optimizer.
 #
-# Both the value and the slope, with ε, the dual clip and the sign of $A$ in your hand. Left is what a token is paid, right is the slope, and the slope is all that the
-# optimizer ever sees:
+# Both the value and the slope, with ε, the dual clip and the sign of $A$ in your hand. Left is what
+# a token is paid, right is the slope, and the slope is all that the optimizer ever sees:
 
 # %% tags=["explorer"]
 explorers.clip_explorer()
@@ -201,8 +208,9 @@ assert slope(surrogate_clip, *corners) == [0, 1, -1, 0]
 settle("A05", "true")
 
 # %% [markdown]
-# The last row: a good token that rose (first column) and a bad token that fell (fourth) have done their share: dead. A good token that fell and a bad one that rose have
-# moved the wrong way: alive, with the slope they would have without any clip. Two dead corners, two live ones.
+# The last row: a good token that rose (first column) and a bad token that fell (fourth) have done
+# their share: dead. A good token that fell and a bad one that rose have moved the wrong way: alive,
+# with the slope they would have without any clip. Two dead corners, two live ones.
 
 # %% [markdown]
 # ### A06 · what the min is for
@@ -227,8 +235,9 @@ assert slope(surrogate_clip, near, bad) == [0, -1, -1, -1, -1]
 settle("A06", "false")
 
 # %% [markdown]
-# Inside the band the clip alone corrects as before. Once a bad token has left it upwards (1.21), nothing pulls it back. The clip alone *under*-corrects; the `min`
-# restores the pull. The sentence holds if "without the min" means plain $\rho A$.
+# Inside the band the clip alone corrects as before. Once a bad token has left it upwards (1.21),
+# nothing pulls it back. The clip alone *under*-corrects; the `min` restores the pull. The sentence
+# holds if "without the min" means plain $\rho A$.
 
 # %% [markdown]
 # ### A03 · a ratio of 1.5
@@ -300,7 +309,8 @@ settle("M08", "it depends")
 # %% [markdown]
 # ### A11 · a constant in the ratio's place
 #
-# Lesson: "Sixteen tokens". The same count in the four corners, on the running group, and on a batch of two prompts.
+# Lesson: "Sixteen tokens". The same count in the four corners, on the running group, and on a batch
+# of two prompts.
 
 # %%
 statement("A11")
@@ -333,8 +343,9 @@ assert outside2.sum() > cut2.sum() > 0
 settle("A11", "it depends")
 
 # %% [markdown]
-# Eight tokens of the running group are outside, four are cut. The other four went the wrong way: 0.75 with $A>0$; 3.5, 1.24 and 2.0 with $A<0$. A clip fraction that
-# ignores the sign of $A$ reports twice the truth here. `rlnb`, TRL and verl count cut tokens.
+# Eight tokens of the running group are outside, four are cut. The other four went the wrong way:
+# 0.75 with $A>0$; 3.5, 1.24 and 2.0 with $A<0$. A clip fraction that ignores the sign of $A$
+# reports twice the truth here. `rlnb`, TRL and verl count cut tokens.
 #
 # A corner case. Negate every advantage: how many are cut now?
 
@@ -345,7 +356,8 @@ print(f"advantages negated: outside {outside_n.sum()}, cut {cut_n.sum()}, "
 assert torch.equal(cut_n, outside & ~cut)
 
 # %% [markdown]
-# Outside the band a token is either dead or alive, and negating $A$ exchanges the two. With no $A=0$ the two counts add up to the number of tokens outside.
+# Outside the band a token is either dead or alive, and negating $A$ exchanges the two. With no
+# $A=0$ the two counts add up to the number of tokens outside.
 
 # %% [markdown]
 # ### M09 · any token outside the band
@@ -394,9 +406,11 @@ assert dual(torch.tensor(100.0), torch.tensor(-1.0)) == -3
 settle("A08", "it depends")
 
 # %% [markdown]
-# For $A<0$ and $\rho\gg1$ the `min` keeps $\rho A$, however large. A token drawn at probability 0.001, judged bad and risen to 0.1 since, has a ratio of 100 and would
-# own the batch. The **dual clip** with $c>1$ puts a floor there (arXiv 1912.09729): $\max\big(\min(\rho A,\ \mathrm{clip}(\rho)A),\ cA\big)$ where $A<0$. verl's standard
-# loss does so, by default with $c=3$. TRL calls it `delta` and leaves it off.
+# For $A<0$ and $\rho\gg1$ the `min` keeps $\rho A$, however large. A token drawn at probability
+# 0.001, judged bad and risen to 0.1 since, has a ratio of 100 and would own the batch. The **dual
+# clip** with $c>1$ puts a floor there (arXiv 1912.09729):
+# $\max\big(\min(\rho A,\ \mathrm{clip}(\rho)A),\ cA\big)$ where $A<0$. verl's standard loss does
+# so, by default with $c=3$. TRL calls it `delta` and leaves it off.
 
 # %% [markdown]
 # ### A09 · pessimistic about the surrogate
@@ -420,9 +434,11 @@ settle("A09", "true")
 # %% [markdown]
 # ### A10 · a lower bound on the return
 #
-# Lesson: "In code", one level deeper. The lesson's two tokens, reward 1 only if both are 1. The first is 1 with probability $a$, the second with $b$. From
-# $(a,b)=(0.5,\,0.5)$ we move to $(0.6,\,0.48)$. All ratios stay in $[0.8,\,1.2]$. The advantages are the old policy's exact ones, per token: ±0.25 for the first (the
-# chance of winning goes from 0.25 to 0.5 or to 0); ±0.5 for the second after a 1, and 0 after a 0. $J$ is summed over both tokens.
+# Lesson: "In code", one level deeper. The lesson's two tokens, reward 1 only if both are 1. The
+# first is 1 with probability $a$, the second with $b$. From $(a,b)=(0.5,\,0.5)$ we move to
+# $(0.6,\,0.48)$. All ratios stay in $[0.8,\,1.2]$. The advantages are the old policy's exact ones,
+# per token: ±0.25 for the first (the chance of winning goes from 0.25 to 0.5 or to 0); ±0.5 for the
+# second after a 1, and 0 after a 0. $J$ is summed over both tokens.
 
 # %%
 statement("A10")
@@ -452,14 +468,16 @@ assert abs((promised - true) + (0.6 - 0.5) * (0.48 - 0.5)) < 1e-12
 settle("A10", "it depends")
 
 # %% [markdown]
-# $J$ promised more than came. It weighs the second token by how often $\pi_\text{old}$ reaches it, not $\pi_\theta$. Here the gap is exactly
-# $-(a-\tfrac12)(b-\tfrac12)$: half of the square $0.4\le a,b\le0.6$ breaks the "bound". For one-step problems the sentence holds. PPO's paper claims a lower bound on
-# the *unclipped surrogate*, and that is A09.
+# $J$ promised more than came. It weighs the second token by how often $\pi_\text{old}$ reaches it,
+# not $\pi_\theta$. Here the gap is exactly $-(a-\tfrac12)(b-\tfrac12)$: half of the square
+# $0.4\le a,b\le0.6$ breaks the "bound". For one-step problems the sentence holds. PPO's paper
+# claims a lower bound on the *unclipped surrogate*, and that is A09.
 
 # %% [markdown]
 # ### A07 · a bound on one update
 #
-# Lesson: "How far can one step go?". Four arms, each drawn once, plain gradient ascent on $\sum_i J(\rho_i,A_i)$.
+# Lesson: "How far can one step go?". Four arms, each drawn once, plain gradient ascent on
+# $\sum_i J(\rho_i,A_i)$.
 
 # %%
 statement("A07")
@@ -509,9 +527,11 @@ for seed in range(5):
           largest(0.1, 40, start, A_s - A_s.mean()))
 
 # %% [markdown]
-# The first three lines of the deciding cell are identical with and without the clip, to the bit. At a learning rate of 3 one *clipped* step takes a ratio to 3.63. Over 40 steps the clip
-# holds the largest ratio near the band: 1.23 against 3.34, and from five random starts with random advantages 1.24 to 1.47 against 2.14 to 7.53. A brake every time, a
-# limit never. What bounds a step is the learning rate, the gradient-norm clip and the number of epochs.
+# The first three lines of the deciding cell are identical with and without the clip, to the bit. At
+# a learning rate of 3 one *clipped* step takes a ratio to 3.63. Over 40 steps the clip holds the
+# largest ratio near the band: 1.23 against 3.34, and from five random starts with random advantages
+# 1.24 to 1.47 against 2.14 to 7.53. A brake every time, a limit never. What bounds a step is the
+# learning rate, the gradient-norm clip and the number of epochs.
 
 # %%
 steps = range(41)
@@ -529,8 +549,10 @@ figures.line_figure(
             "arms, gradient ascent, learning rate 0.05, no randomness).")
 
 # %% [markdown]
-# **And on a transformer?** A model of 0.3 million parameters on chains of small sums ([21](../21_grpo_for_real.ipynb)), Dr. GRPO, AdamW. Two runs with eight optimizer
-# steps on each rollout, two without any reuse, where the ratio is 1 and no clip can act. Recorded on a CPU, one thread; the set-up is what the files say of themselves:
+# **And on a transformer?** A model of 0.3 million parameters on chains of small sums
+# ([21](../21_grpo_for_real.ipynb)), Dr. GRPO, AdamW. Two runs with eight optimizer steps on each
+# rollout, two without any reuse, where the ratio is 1 and no clip can act. Recorded on a CPU, one
+# thread; the set-up is what the files say of themselves:
 
 # %%
 runs = {"8 updates, clip 0.2": "chain_8_updates_clip",
@@ -560,8 +582,10 @@ assert min(ended["8 updates, clip 0.2"]) > \
     max(ended["8 updates, no clip"])
 
 # %% [markdown]
-# With the clip every seed ends above every seed without it, and nobody collapses: three seeds of one learning rate do not say that nobody would. The largest ratios
-# overlap: a limit it is not. What ruins runs is the last line, and there a clip has nothing to say. Commands and longer tables: `data/runs/README.md`.
+# With the clip every seed ends above every seed without it, and nobody collapses: three seeds of
+# one learning rate do not say that nobody would. The largest ratios overlap: a limit it is not.
+# What ruins runs is the last line, and there a clip has nothing to say. Commands and longer tables:
+# `data/runs/README.md`.
 
 # %% [markdown]
 # ### A13 · from 0.01 to 0.012
@@ -599,8 +623,8 @@ assert climb(0.01, 0.2, lr=2.0) > 5 * 0.012         # past the edge
 settle("A13", "it depends")
 
 # %% [markdown]
-# On one batch 0.012 is where the token's own incentive ends. The next batch starts afresh from there. The second line has the wider upper edge of
-# [11](../11_dapo.ipynb).
+# On one batch 0.012 is where the token's own incentive ends. The next batch starts afresh from
+# there. The second line has the wider upper edge of [11](../11_dapo.ipynb).
 
 # %% [markdown]
 # ### A15 · likely tokens and the upper clip
@@ -653,7 +677,8 @@ assert abs((up / 0.01).log()) < abs((down / 0.9).log()) < 0.23
 settle("A16", "it depends")
 
 # %% [markdown]
-# In probability the way down for a likely token is wider than the way up for a rare one. In $\log\rho$ the two edges are similar, −0.22 and +0.18.
+# In probability the way down for a likely token is wider than the way up for a rare one. In
+# $\log\rho$ the two edges are similar, −0.22 and +0.18.
 
 # %% [markdown]
 # ### A19 · the most informative tokens
@@ -675,7 +700,8 @@ assert left == {0.0001: 0, 0.99: -1}
 settle("A19", "it depends")
 
 # %% [markdown]
-# If informative means rare and rising, yes. The clip removes the largest *relative* change, and that can be a tiny move.
+# If informative means rare and rising, yes. The clip removes the largest *relative* change, and
+# that can be a tiny move.
 
 # %% [markdown]
 # ## From papers
@@ -685,13 +711,16 @@ settle("A19", "it depends")
 # %% [markdown] tags=["cited:A20"]
 # ### A20 · two to four epochs, or one
 #
-# How often is a batch reused? Some say two to four epochs, some say one. There is no default. The tables of the PPO paper (arXiv 1707.06347) use 3 to 15 for control and
-# Atari; recipes for language models lean towards 1, with the batch cut into minibatches, so that data is at most a few optimizer steps old.
+# How often is a batch reused? Some say two to four epochs, some say one. There is no default. The
+# tables of the PPO paper (arXiv 1707.06347) use 3 to 15 for control and Atari; recipes for language
+# models lean towards 1, with the batch cut into minibatches, so that data is at most a few
+# optimizer steps old.
 
 # %% [markdown] tags=["cited:A21"]
 # ### A21 · three trust regions
 #
-# "TRPO, PPO's clip and the staleness bound of asynchronous training are one idea." They share a worry, and none implies another.
+# "TRPO, PPO's clip and the staleness bound of asynchronous training are one idea." They share a
+# worry, and none implies another.
 #
 # | | limits | by | does not promise |
 # |---|---|---|---|
@@ -702,20 +731,22 @@ settle("A19", "it depends")
 # %% [markdown] tags=["cited:A24"]
 # ### A24 · cheap, no guarantee
 #
-# "PPO's trust region is cheap and comes without a guarantee." So it is. The monotonic-improvement theory belongs to TRPO's derivation (arXiv 1502.05477); the clip
-# (arXiv 1707.06347) removes an incentive at the cost of a `min`.
+# "PPO's trust region is cheap and comes without a guarantee." So it is. The monotonic-improvement
+# theory belongs to TRPO's derivation (arXiv 1502.05477); the clip (arXiv 1707.06347) removes an
+# incentive at the cost of a `min`.
 
 # %% [markdown] tags=["cited:M11"]
 # ### M11 · TRPO's constraint
 #
-# "TRPO enforces its KL constraint exactly." The formulation does. The solver (arXiv 1502.05477) uses a quadratic model of the mean KL over samples, then a line search on
-# the measured mean KL, and takes the first step that passes: a checked approximation.
+# "TRPO enforces its KL constraint exactly." The formulation does. The solver (arXiv 1502.05477)
+# uses a quadratic model of the mean KL over samples, then a line search on the measured mean KL,
+# and takes the first step that passes: a checked approximation.
 
 # %% [markdown]
 # ## The loss, beside two libraries
 #
-# Minus the mean of $J$ over the 16 tokens. The package's PPO takes its advantages from a critic; `advantages=` hands it ours. Value, gradient and clip fraction must
-# agree:
+# Minus the mean of $J$ over the 16 tokens. The package's PPO takes its advantages from a critic;
+# `advantages=` hands it ours. Value, gradient and clip fraction must agree:
 
 # %%
 out = ZOO["ppo"](batch.replace(advantages=stand_in))
@@ -733,8 +764,9 @@ assert out.metrics["clip_ratio/region_mean"] == 4 / 16
 # %% [markdown]
 # Of 16 tokens one is cut low (bad, fallen to 0.7) and three high (good, risen): a quarter.
 #
-# TRL 1.16 has no PPO trainer. Its GRPO trainer holds the same clip: with `loss_type="bnpo"` the mean is over the tokens of the batch, without KL and without division
-# by the std nothing else is left. Below is `rlnb`'s reading of that configuration:
+# TRL 1.16 has no PPO trainer. Its GRPO trainer holds the same clip: with `loss_type="bnpo"` the
+# mean is over the tokens of the batch, without KL and without division by the std nothing else is
+# left. Below is `rlnb`'s reading of that configuration:
 
 # %%
 as_trl = from_trl(loss_type="bnpo", beta=0.0,
@@ -749,5 +781,6 @@ assert torch.allclose(loss, reading, rtol=0, atol=1e-12)
 assert torch.allclose(mine, same, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# No TRL is needed to run this page, so the cell compares with the reading, not with TRL. That the reading is right is tested elsewhere, beside TRL as installed, loss and
-# gradient, setting by setting: `tests/parity/test_trl.py`. verl's recorded numbers: `tests/parity/test_verl.py`.
+# No TRL is needed to run this page, so the cell compares with the reading, not with TRL. That the
+# reading is right is tested elsewhere, beside TRL as installed, loss and gradient, setting by
+# setting: `tests/parity/test_trl.py`. verl's recorded numbers: `tests/parity/test_verl.py`.

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 07 · statements: the critic
 #
-# True, false, or does it depend? Press before you run the cell below a sentence. In any order. After the statements come the corner cases of the lesson,
-# [07 · the critic](../07_critic.ipynb).
+# True, false, or does it depend? Press before you run the cell below a sentence. In any order.
+# After the statements come the corner cases of the lesson, [07 · the critic](../07_critic.ipynb).
 
 # %% tags=["setup"]
 import math
@@ -33,9 +33,10 @@ def surrogate_clip(rho, A, epsilon=0.2):
     return torch.minimum(rho * A, rho.clamp(1 - epsilon, 1 + epsilon) * A)
 
 # %% [markdown]
-# GAE for a batch of answers, any γ, and the toy with which several statements are decided. It is the lesson's in five tokens: the first picks the plan (good with chance
-# 0.4, then right nine times in ten; bad, then twice), the last one settles it. The four outcomes are counted exactly. The wrong critic says 0.4 after the good plan and
-# 0.6 after the bad one, for one token.
+# GAE for a batch of answers, any γ, and the toy with which several statements are decided. It is
+# the lesson's in five tokens: the first picks the plan (good with chance 0.4, then right nine times
+# in ten; bad, then twice), the last one settles it. The four outcomes are counted exactly. The
+# wrong critic says 0.4 after the good plan and 0.6 after the bad one, for one token.
 
 # %%
 def residuals(rewards, values, gamma):
@@ -149,13 +150,15 @@ assert stds == sorted(stds) and stds[0] < 1e-12
 settle("B08", "true")
 
 # %% [markdown]
-# λ = 0 pushes the better token *down*. "High bias" is the usual word; a wrong sign is what it can mean, and quietly: here without any noise. The mean is a straight line
-# in λ. With $Q$ the true and $V$ the claimed values after the first token, and $p(1-p)=0.24$:
+# λ = 0 pushes the better token *down*. "High bias" is the usual word; a wrong sign is what it can
+# mean, and quietly: here without any noise. The mean is a straight line in λ. With $Q$ the true and
+# $V$ the claimed values after the first token, and $p(1-p)=0.24$:
 #
 # $$\mathbb{E}\,[\text{gradient}]=p(1-p)\big[(1-\lambda)(V_\text{good}-V_\text{bad})
 # +\lambda(Q_\text{good}-Q_\text{bad})\big]$$
 #
-# It crosses 0 at $-(1-\lambda)\,0.2+0.7\lambda=0$, so at $\lambda=2/9$. If the error lasts $d$ tokens, $\lambda^d$ takes the place of λ.
+# It crosses 0 at $-(1-\lambda)\,0.2+0.7\lambda=0$, so at $\lambda=2/9$. If the error lasts $d$
+# tokens, $\lambda^d$ takes the place of λ.
 
 # %%
 mean, _ = moments(2 / 9, V_wrong)
@@ -193,13 +196,14 @@ for lam in (0.0, 0.5, 0.95, 1.0):
 settle("B11", "true")
 
 # %% [markdown]
-# At λ = 1 the first token does not see the error; an error at the start would cost variance, never bias.
+# At λ = 1 the first token does not see the error; an error at the start would cost variance, never
+# bias.
 
 # %% [markdown]
 # ### B09 · λ near 0.95
 #
-# Lesson: "What a long answer does to λ". A thousand tokens, first with a critic that knows nothing, then with one that knows the end as soon
-# as it has seen the first token.
+# Lesson: "What a long answer does to λ". A thousand tokens, first with a critic that knows nothing,
+# then with one that knows the end as soon as it has seen the first token.
 
 # %%
 statement("B09")
@@ -225,7 +229,8 @@ assert round(half_life, 2) == 13.51
 settle("B09", "it depends")
 
 # %% [markdown]
-# Long-answer recipes therefore train the critic with λ = 1 (VAPO, arXiv 2504.05118). TRL's PPO defaults to 0.95, verl and OpenRLHF to 1.
+# Long-answer recipes therefore train the critic with λ = 1 (VAPO, arXiv 2504.05118). TRL's PPO
+# defaults to 0.95, verl and OpenRLHF to 1.
 
 # %% [markdown]
 # ### B10 · what δ points at
@@ -252,14 +257,17 @@ for name, V in (("exact", Q), ("wrong", V_wrong)):
 settle("B10", "it depends")
 
 # %% [markdown]
-# With exact values δ of the first token is its advantage, +0.42 or −0.28, and from then on δ averages to 0. The wrong critic gives −0.08 and +0.12, and the correction
-# goes to token 2, which did nothing. Whatever the critic, all δ of an answer add up to the return minus $V(\text{start})$: it can misplace credit, not invent it.
+# With exact values δ of the first token is its advantage, +0.42 or −0.28, and from then on δ
+# averages to 0. The wrong critic gives −0.08 and +0.12, and the correction goes to token 2, which
+# did nothing. Whatever the critic, all δ of an answer add up to the return minus $V(\text{start})$:
+# it can misplace credit, not invent it.
 
 # %% [markdown]
 # ### S01 · four models
 #
 # Lesson: "The price". Mixed precision with Adam costs 16 bytes a parameter: bf16 weights 2, bf16
-# gradients 2, fp32 master weights 4, Adam's two fp32 moments 4 + 4. A frozen bf16 model costs 2. Activations and the KV cache come on top and are not counted.
+# gradients 2, fp32 master weights 4, Adam's two fp32 moments 4 + 4. A frozen bf16 model costs 2.
+# Activations and the KV cache come on top and are not counted.
 
 # %%
 statement("S01")
@@ -279,8 +287,9 @@ assert total == 36 and total * 7 == 252
 settle("S01", "it depends")
 
 # %% [markdown]
-# It holds when critic and reward model are as large as the policy and a reference is kept. A smaller or shared critic, or a rule in place of the reward model, makes it
-# less; a separate rollout engine adds a copy. Four models are 2.25 times the 16 bytes, not four times.
+# It holds when critic and reward model are as large as the policy and a reference is kept. A
+# smaller or shared critic, or a rule in place of the reward model, makes it less; a separate
+# rollout engine adds a copy. Four models are 2.25 times the 16 bytes, not four times.
 
 # %% [markdown]
 # ### S02 · a fifth model
@@ -306,7 +315,8 @@ assert batch.old_logprobs.shape == batch.logprobs.shape
 settle("S02", "false")
 
 # %% [markdown]
-# It keeps one stored number per sampled token. Where a second copy of the weights does exist it is the sampler's, or a lagged one kept to recompute these numbers.
+# It keeps one stored number per sampled token. Where a second copy of the weights does exist it is
+# the sampler's, or a lagged one kept to recompute these numbers.
 
 # %% [markdown]
 # ### M13 · the value head
@@ -331,13 +341,15 @@ settle("M13", "it depends")
 # %% [markdown] tags=["cited:H11"]
 # ### H11 · 2017 and the four models
 #
-# "PPO in 2017 introduced the four-model set-up." It did not. Its paper has an actor and a critic (arXiv 1707.06347). The frozen reference and the reward model came with
-# RLHF on language models (Ziegler et al. 2019, arXiv 1909.08593; InstructGPT, 2022, arXiv 2203.02155).
+# "PPO in 2017 introduced the four-model set-up." It did not. Its paper has an actor and a critic
+# (arXiv 1707.06347). The frozen reference and the reward model came with RLHF on language models
+# (Ziegler et al. 2019, arXiv 1909.08593; InstructGPT, 2022, arXiv 2203.02155).
 
 # %% [markdown]
 # ### The reward minus β KL, on the running group
 #
-# The statement K06 is decided on [the page on KL](05_kl.ipynb). Lesson: "One level deeper, after the loss". Ziegler et al. (arXiv 1909.08593) put the reference into the reward of every token:
+# The statement K06 is decided on [the page on KL](05_kl.ipynb). Lesson: "One level deeper, after
+# the loss". Ziegler et al. (arXiv 1909.08593) put the reference into the reward of every token:
 # $r_t\leftarrow r_t-\beta\,(\log\pi_\text{old}-\log\pi_\text{ref})(y_t)$.
 
 # %% tags=["see:K06"]
@@ -353,7 +365,8 @@ assert show(KL) == [0.0253] and k1.min() < 0 < KL
 assert torch.isclose(shaped, (pi * reward).sum() - beta * KL)
 
 # %% [markdown]
-# On average that is the reward minus β times the KL. A single sample can be paid: the second log-ratio is negative.
+# On average that is the reward minus β times the KL. A single sample can be paid: the second
+# log-ratio is negative.
 #
 # On the running group, answer 0 with β = 0.1, $V=0.5$ and λ = 1:
 
@@ -374,14 +387,15 @@ later = k1.flip(0).cumsum(0).flip(0)            # from t to the end
 assert torch.allclose(A_kl, A_one[0, :3] - 0.1 * later)
 
 # %% [markdown]
-# Each token pays for its own KL and for all the KL that follows it, since what follows depends on it. That is what a penalty in the reward does and a penalty in the loss
-# does not (05).
+# Each token pays for its own KL and for all the KL that follows it, since what follows depends on
+# it. That is what a penalty in the reward does and a penalty in the loss does not (05).
 
 # %% [markdown]
 # ### A22 · two anchors
 #
-# Lesson: "The price", the reference. Clip and reference look at different policies: one at the last, the other at the first. Ten arms, rewards 0 to 1, exact expectations,
-# 60 batches of 4 clipped steps each.
+# Lesson: "The price", the reference. Clip and reference look at different policies: one at the
+# last, the other at the first. Ten arms, rewards 0 to 1, exact expectations, 60 batches of 4
+# clipped steps each.
 
 # %%
 statement("A22")
@@ -440,8 +454,10 @@ figures.line_figure(
 #
 # ## The whole of PPO, critic included
 #
-# The critic's target is $R_t=A_t+V_t$, computed once per batch (where a recipe whitens $A$, mean 0 and std 1 over all tokens, then before that). Its loss is a squared
-# error, often clipped the same pessimistic way as the policy: with $V_\text{old}$ the value at the start of the batch and a width of 0.2,
+# The critic's target is $R_t=A_t+V_t$, computed once per batch (where a recipe whitens $A$, mean 0
+# and std 1 over all tokens, then before that). Its loss is a squared error, often clipped the same
+# pessimistic way as the policy: with $V_\text{old}$ the value at the start of the batch and a width
+# of 0.2,
 #
 # $$L_V=\tfrac12\max\big\{(V-R)^2,\ (\mathrm{clip}(V,V_\text{old}\pm0.2)-R)^2\big\}$$
 
@@ -459,9 +475,11 @@ print("slope", show(V.grad))
 assert show(V.grad) == [-0.4, 0, -0.8]
 
 # %% [markdown]
-# The same two rules: a value that has moved 0.4 towards its target waits for the next batch; one that moved away is pulled back.
+# The same two rules: a value that has moved 0.4 towards its target waits for the next batch; one
+# that moved away is pulled back.
 #
-# Let the critic say 0.5 at every token of every answer of the running group, which is the group's mean reward. The critic's loss counts a tenth.
+# Let the critic say 0.5 at every token of every answer of the running group, which is the group's
+# mean reward. The critic's loss counts a tenth.
 
 # %%
 rho = (batch.logprobs - batch.old_logprobs).exp()
@@ -486,13 +504,15 @@ group_mean = stand_in[:, None].expand(4, 6)
 assert torch.allclose(A_lam[mask], group_mean[mask])         # lam = 1
 
 # %% [markdown]
-# At λ = 0.95 the first token of the six-token answer gets $-0.5\cdot0.95^5=-0.3869$. At λ = 1 a critic that says the group's mean everywhere gives exactly ±0.5. That is
-# how 08 gets rid of the critic: a group mean is a critic with one number per prompt.
+# At λ = 0.95 the first token of the six-token answer gets $-0.5\cdot0.95^5=-0.3869$. At λ = 1 a
+# critic that says the group's mean everywhere gives exactly ±0.5. That is how 08 gets rid of the
+# critic: a group mean is a critic with one number per prompt.
 #
 # ## The running group under the methods so far
 #
-# First the advantage of each answer, then the push $-\partial L/\partial\log\pi$ on each of its tokens, per method. `reinforce` and `rloo` do not know
-# $\pi_\text{old}$. For `ppo` the group's mean stands in for a critic.
+# First the advantage of each answer, then the push $-\partial L/\partial\log\pi$ on each of its
+# tokens, per method. `reinforce` and `rloo` do not know $\pi_\text{old}$. For `ppo` the group's
+# mean stands in for a critic.
 
 # %%
 def row(name, batch):
@@ -513,6 +533,7 @@ slope, = torch.autograd.grad(surrogate_clip(rho, A_group)[mask].sum(),
 assert torch.equal(told.gradient == 0, (slope == 0) | ~mask)
 
 # %% [markdown]
-# REINFORCE and RLOO divide by 4 answers, PPO by 16 tokens. Four zeros in PPO's rows: the cut tokens. REINFORCE's zeros are whole answers, for want of a baseline. And the
-# token of answer 1 that went from 0.02 to 0.12 has no push at all, while the bad one of answer 2 at 3.5 times its old probability has the largest (a dual clip with
-# $c=3$ would cut it).
+# REINFORCE and RLOO divide by 4 answers, PPO by 16 tokens. Four zeros in PPO's rows: the cut
+# tokens. REINFORCE's zeros are whole answers, for want of a baseline. And the token of answer 1
+# that went from 0.02 to 0.12 has no push at all, while the bad one of answer 2 at 3.5 times its old
+# probability has the largest (a dual clip with $c=3$ would cut it).

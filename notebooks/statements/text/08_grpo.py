@@ -9,7 +9,8 @@
 # %% [markdown]
 # # 08 · statements: GRPO
 #
-# True, false, or does it depend? Press before you run the cell below a sentence. In any order. After the statements come the long tables and the corner cases of the lesson,
+# True, false, or does it depend? Press before you run the cell below a sentence. In any order.
+# After the statements come the long tables and the corner cases of the lesson,
 # [08 · GRPO](../08_grpo.ipynb).
 
 # %% tags=["setup"]
@@ -197,10 +198,12 @@ assert (grpo(flat).advantages == 0).all()
 settle("G02", "false")
 
 # %% [markdown]
-# Twelve rewards of 0.7 do not sum to twelve times 0.7 in binary. The residue is divided by itself and all twelve answers are told −1: wrong, and never large. `rlnb` compares the
-# largest with the smallest and returns exact zeros.
+# Twelve rewards of 0.7 do not sum to twelve times 0.7 in binary. The residue is divided by itself
+# and all twelve answers are told −1: wrong, and never large. `rlnb` compares the largest with the
+# smallest and returns exact zeros.
 #
-# One variant *does* explode: a leave-one-out mean over a leave-one-out std. In 1, 0, 0, 0 the others have std 0 and the numerator is 1.
+# One variant *does* explode: a leave-one-out mean over a leave-one-out std. In 1, 0, 0, 0 the
+# others have std 0 and the numerator is 1.
 
 # %%
 lone = torch.tensor([1.0, 0.0, 0.0, 0.0])
@@ -235,12 +238,15 @@ settle("C03", "it depends")
 # %% [markdown] tags=["cited:G31"]
 # ### G31 · what a critic would know
 #
-# "A critic would have learned what the group mean gives for free." For one state it would: the group's mean estimates $V(\text{prompt})$, the expected reward before a word is written,
-# with variance $\sigma^2/G$, where $\sigma^2$ is the variance of a single reward (DeepSeekMath, [2402.03300](https://arxiv.org/abs/2402.03300), section 4.1). A critic has a value after
-# every token. Say instead: it estimates the value of the prompt, not of the states along the answer.
+# "A critic would have learned what the group mean gives for free." For one state it would: the
+# group's mean estimates $V(\text{prompt})$, the expected reward before a word is written, with
+# variance $\sigma^2/G$, where $\sigma^2$ is the variance of a single reward (DeepSeekMath,
+# [2402.03300](https://arxiv.org/abs/2402.03300), section 4.1). A critic has a value after every
+# token. Say instead: it estimates the value of the prompt, not of the states along the answer.
 #
-# A toy with one fork: half the answers begin with *a* and then succeed with 0.9, half with *b* and succeed with 0.1. The group is so large that its mean is the value of the prompt, and
-# nothing is divided.
+# A toy with one fork: half the answers begin with *a* and then succeed with 0.9, half with *b* and
+# succeed with 0.1. The group is so large that its mean is the value of the prompt, and nothing is
+# divided.
 
 # %%
 V_prompt, V_after = 0.5, {"a": 0.9, "b": 0.1}
@@ -254,8 +260,10 @@ for first in "ab":
         assert abs(fork + rest - A) < 1e-12
 
 # %% [markdown]
-# The critic splits the surprise; the group hands all of it to every token. A good ending after the bad word *b* pays that word +0.5, where a critic says −0.4. Averaged over many
-# answers *b* gets 0.1 · 0.5 − 0.9 · 0.5 = −0.4, the critic's number: the group is right on average and noisy per answer.
+# The critic splits the surprise; the group hands all of it to every token. A good ending after the
+# bad word *b* pays that word +0.5, where a critic says −0.4. Averaged over many answers *b* gets
+# 0.1 · 0.5 − 0.9 · 0.5 = −0.4, the critic's number: the group is right on average and noisy per
+# answer.
 
 # %% [markdown]
 # ### G32 · one advantage per answer
@@ -281,7 +289,8 @@ assert torch.allclose(ours, hand, atol=1e-5)
 settle("G32", "true")
 
 # %% [markdown]
-# The same *weight* only inside one answer and on fresh data: lengths differ from answer to answer, and off-policy ratio and clip differ from token to token.
+# The same *weight* only inside one answer and on fresh data: lengths differ from answer to answer,
+# and off-policy ratio and clip differ from token to token.
 
 # %% [markdown]
 # ## The loss
@@ -307,8 +316,9 @@ assert torch.allclose(by_token, torch.full((4,), 1 / 16))
 settle("M14", "it depends")
 
 # %% [markdown]
-# That name belongs to the other rule, one mean over all tokens. Say *sequence mean* for this one; TRL writes `loss_type="grpo"`, verl `seq-mean-token-mean`. A token of the two-token
-# answer weighs three times a token of the six-token one (page 09).
+# That name belongs to the other rule, one mean over all tokens. Say *sequence mean* for this one;
+# TRL writes `loss_type="grpo"`, verl `seq-mean-token-mean`. A token of the two-token answer weighs
+# three times a token of the six-token one (page 09).
 
 # %% [markdown]
 # ### M07 · the gradient under a KL
@@ -334,7 +344,8 @@ settle("M07", "it depends")
 # %% [markdown]
 # ### C06 · the whole loss in a line
 #
-# Value and gradient against the package. `anchor_logprobs` is $\log\pi_\text{old}$, or on fresh data the current log-probs, detached.
+# Value and gradient against the package. `anchor_logprobs` is $\log\pi_\text{old}$, or on fresh
+# data the current log-probs, detached.
 
 # %%
 statement("C06")
@@ -392,7 +403,8 @@ settle("C04", "false")
 # %% [markdown]
 # ### C02 · where the baseline enters
 #
-# A comment in a popular lesson, next to the mean over the group in the loss. Try it: leave the average out and divide the learning rate by $G$.
+# A comment in a popular lesson, next to the mean over the group in the loss. Try it: leave the
+# average out and divide the learning rate by $G$.
 
 # %%
 statement("C02")
@@ -421,15 +433,17 @@ assert (averaged - no_baseline).abs().max() > 0.05
 settle("C02", "false")
 
 # %% [markdown]
-# The baseline is the *subtraction*. Without it the largest push goes to arm 2, drawn nine times in 16, and not to arm 3, the best.
+# The baseline is the *subtraction*. Without it the largest push goes to arm 2, drawn nine times in
+# 16, and not to arm 3, the best.
 #
 # ## A bandit, and a network
 
 # %% [markdown]
 # ### C01 · solved from comparisons
 #
-# A bandit with four arms, plain torch, no critic, and no arm ever told its true value: only comparisons inside groups of 16 draws. 200 seeds side by side. `divide` is the z-score;
-# without it only the mean is subtracted. `shuffle` is the control: the same rewards handed to the wrong draws.
+# A bandit with four arms, plain torch, no critic, and no arm ever told its true value: only
+# comparisons inside groups of 16 draws. 200 seeds side by side. `divide` is the z-score; without it
+# only the mean is subtracted. `shuffle` is the control: the same rewards handed to the wrong draws.
 
 # %%
 statement("C01")
@@ -491,14 +505,19 @@ learning_curves(
         "rewards the seeds scatter around the start, 0.25.")
 
 # %% [markdown]
-# *Relative rewards alone find the best arm on every seed; at the same learning rate the z-score (GRPO) gets there in about a fifth of the steps of mean-only (Dr. GRPO's advantage), and
-# with the rewards shuffled nobody arrives. 20 of the 200 seeds are drawn.* The grey seeds wander all the same: advantages of size one move a policy even when they mean nothing.
+# *Relative rewards alone find the best arm on every seed; at the same learning rate the z-score
+# (GRPO) gets there in about a fifth of the steps of mean-only (Dr. GRPO's advantage), and with the
+# rewards shuffled nobody arrives. 20 of the 200 seeds are drawn.* The grey seeds wander all the
+# same: advantages of size one move a policy even when they mean nothing.
 #
-# Read the third line of the table before you conclude anything. In this toy no std exceeds 0.4, so dividing by it is a larger step: with five times the learning rate the mean-only rule is
-# as fast. Within a group both point the same way; only the length of the step differs. And it is a toy: one prompt, no noise in the rewards.
+# Read the third line of the table before you conclude anything. In this toy no std exceeds 0.4, so
+# dividing by it is a larger step: with five times the learning rate the mean-only rule is as fast.
+# Within a group both point the same way; only the length of the step differs. And it is a toy: one
+# prompt, no noise in the rewards.
 #
-# **Does a transformer need the baseline?** The recorded model with 0.3 million weights, 40 steps of 8 × 8 answers, rewards 0 and 1, AdamW at one learning rate: REINFORCE without a baseline
-# against leave-one-out, six seeds each, held-out pass@1.
+# **Does a transformer need the baseline?** The recorded model with 0.3 million weights, 40 steps of
+# 8 × 8 answers, rewards 0 and 1, AdamW at one learning rate: REINFORCE without a baseline against
+# leave-one-out, six seeds each, held-out pass@1.
 
 # %%
 for label, run in (("no baseline", "chain_no_baseline"),
@@ -510,16 +529,19 @@ assert min(final("chain_no_baseline")) > max(final("chain_rloo")) - 0.01
 pictures.recorded_baselines()
 
 # %% [markdown]
-# Not here: it does at least as well without. The lesson shows on a toy what such rewards have to do with it: with 0 and 1 a wrong answer's push is exactly 0, and with 1 and 2 the same
-# rule fails. On the network other rewards and other learning rates were not run. A baseline lowers the *variance* (page 03 has it exactly); one easy task is no test of what that buys.
+# Not here: it does at least as well without. The lesson shows on a toy what such rewards have to do
+# with it: with 0 and 1 a wrong answer's push is exactly 0, and with 1 and 2 the same rule fails. On
+# the network other rewards and other learning rates were not run. A baseline lowers the *variance*
+# (page 03 has it exactly); one easy task is no test of what that buys.
 #
 # ## Memory and recipes
 
 # %% [markdown]
 # ### S03 and S08 · what is in memory
 #
-# The counting of page 07: a trained parameter costs 16 bytes (bf16 weight 2, gradient 2, float32 copy 4, Adam's two moments 8), a frozen one 2. All models are of one size; activations
-# and KV cache come on top.
+# The counting of page 07: a trained parameter costs 16 bytes (bf16 weight 2, gradient 2, float32
+# copy 4, Adam's two moments 8), a frozen one 2. All models are of one size; activations and KV
+# cache come on top.
 
 # %%
 statement("S03")
@@ -550,26 +572,32 @@ settle("S03", "it depends")
 settle("S08", "it depends")
 
 # %% [markdown]
-# "Half the memory" is fair: 44 to 56 %. Four times is not: 36/16 = 2.25. Compute is not halved either: the critic's forward and backward pass go, generation stays, at $G$ answers per
-# prompt. Only the first line of savings is GRPO. Its first paper ([2402.03300](https://arxiv.org/abs/2402.03300)) trained against a learned reward model; a *rule* that checks the answer is
-# what removes that, and dropping KL removes the reference.
+# "Half the memory" is fair: 44 to 56 %. Four times is not: 36/16 = 2.25. Compute is not halved
+# either: the critic's forward and backward pass go, generation stays, at $G$ answers per prompt.
+# Only the first line of savings is GRPO. Its first paper
+# ([2402.03300](https://arxiv.org/abs/2402.03300)) trained against a learned reward model; a *rule*
+# that checks the answer is what removes that, and dropping KL removes the reference.
 
 # %% [markdown] tags=["cited:H15"]
 # ### H15 · groups of 8 to 16
 #
-# "Groups of 8 to 16, learning rate 1e-6, one epoch" is common advice and a fair place to start, not a law. DeepSeekMath itself ([2402.03300](https://arxiv.org/abs/2402.03300), section 4.2)
-# used $G=64$, learning rate 1e-6, KL coefficient 0.04 and *one* update per batch. With one update every ratio is 1, so in those runs the clip had nothing to do.
+# "Groups of 8 to 16, learning rate 1e-6, one epoch" is common advice and a fair place to start, not
+# a law. DeepSeekMath itself ([2402.03300](https://arxiv.org/abs/2402.03300), section 4.2) used
+# $G=64$, learning rate 1e-6, KL coefficient 0.04 and *one* update per batch. With one update every
+# ratio is 1, so in those runs the clip had nothing to do.
 
 # %% [markdown] tags=["cited:H04"]
 # ### H04 · how R1 was trained
 #
-# The run that made the method famous, DeepSeek-R1 ([2501.12948](https://arxiv.org/abs/2501.12948)), reports four stages: a supervised cold start, RL on reasoning with GRPO, rejection
-# sampling with fine-tuning on about 800,000 samples, and RL again.
+# The run that made the method famous, DeepSeek-R1 ([2501.12948](https://arxiv.org/abs/2501.12948)),
+# reports four stages: a supervised cold start, RL on reasoning with GRPO, rejection sampling with
+# fine-tuning on about 800,000 samples, and RL again.
 
 # %% [markdown]
 # ## Tables and corner cases
 #
-# **Which std?** The paper leaves two things open: divide by $G$ or by $G-1$, and how large the added number is. The same four rewards, 1, 1, 0, 0, in well-known code:
+# **Which std?** The paper leaves two things open: divide by $G$ or by $G-1$, and how large the
+# added number is. The same four rewards, 1, 1, 0, 0, in well-known code:
 
 # %%
 r = torch.tensor([1.0, 1.0, 0.0, 0.0])
@@ -589,10 +617,13 @@ first = [round(float(A[0]), 4) for A in table.values()]
 assert first == [0.8659, 0.8660, 0.9998, 1.0, 0.5, 0.6667]
 
 # %% [markdown]
-# Bessel against population is one constant, $\sqrt{G/(G-1)}=1.1547$ at $G=4$: a learning rate and, against a KL term, another $\beta$. Dr. GRPO and RLOO differ from *each other* by a
-# constant, $G/(G-1)$. The step from the last two rows to the others is not a constant: $s$ depends on the prompt.
+# Bessel against population is one constant, $\sqrt{G/(G-1)}=1.1547$ at $G=4$: a learning rate and,
+# against a KL term, another $\beta$. Dr. GRPO and RLOO differ from *each other* by a constant,
+# $G/(G-1)$. The step from the last two rows to the others is not a constant: $s$ depends on the
+# prompt.
 #
-# **Two prompts.** One right answer in four gets $\sqrt3=1.7321$ less the added number's share, each wrong one $-1/\sqrt3$. Every group sums to zero.
+# **Two prompts.** One right answer in four gets $\sqrt3=1.7321$ less the added number's share, each
+# wrong one $-1/\sqrt3$. Every group sums to zero.
 
 # %%
 two_prompts = running_batch() # the running group and a second prompt
@@ -604,7 +635,8 @@ assert torch.allclose(A, theirs, atol=1e-12)
 assert A.view(2, 4).sum(1).abs().max() < 1e-12        # zero in each group
 
 # %% [markdown]
-# **Corner groups.** With $G=2$ the advantage is ±1 whether the gap is 1 or 0.01. Equal rewards: all zero.
+# **Corner groups.** With $G=2$ the advantage is ±1 whether the gap is 1 or 0.01. Equal rewards: all
+# zero.
 
 # %%
 tries = {"1, 1, 0, 0": 4, "1, 0.99": 2, "1, 0": 16, "1, 1, 1, 1": 4}
@@ -615,7 +647,8 @@ for text, G in tries.items():
           f"std {d['divisor']:.4f}  first {A[0]:7.4f}  last {A[-1]:7.4f}")
 
 # %% [markdown]
-# **Variance of the baseline.** Your reward minus the mean of the $G-1$ others has variance $\sigma^2(1+\frac1{G-1})$, counted over all groups. And how often a group is mixed:
+# **Variance of the baseline.** Your reward minus the mean of the $G-1$ others has variance
+# $\sigma^2(1+\frac1{G-1})$, counted over all groups. And how often a group is mixed:
 
 # %%
 def variance_of_surprise(p, G):
@@ -644,11 +677,13 @@ assert mixed(0.5, 2) == 0.5
 assert round(mixed(0.01, 64), 4) == 0.4744
 
 # %% [markdown]
-# From 8 to 64 the variance only falls from 1.1429 to 1.0159. At $p=0.01$ a group of 8 is mixed 8 % of the time, a group of 64 almost half, at eight times the answers; the lesson compares
-# at equal numbers of answers.
+# From 8 to 64 the variance only falls from 1.1429 to 1.0159. At $p=0.01$ a group of 8 is mixed 8 %
+# of the time, a group of 64 almost half, at eight times the answers; the lesson compares at equal
+# numbers of answers.
 #
-# **Shift, scale, a half.** What happens to the advantages if you add 5 to all rewards, multiply by 10, or turn one 0 into 0.5? A shift leaves both methods alone. A factor cancels in the
-# z-score and multiplies Dr. GRPO's advantages. The half moves everyone: there is only one mean.
+# **Shift, scale, a half.** What happens to the advantages if you add 5 to all rewards, multiply by
+# 10, or turn one 0 into 0.5? A shift leaves both methods alone. A factor cancels in the z-score and
+# multiplies Dr. GRPO's advantages. The half moves everyone: there is only one mean.
 
 # %%
 base = torch.tensor([1.0, 1.0, 0.0, 0.0])
@@ -662,7 +697,8 @@ for name, r in (("as they are", base), ("plus 5", base + 5),
     print(f"{name:12s} GRPO {row[0]}   Dr. GRPO {row[1]}")
 
 # %% [markdown]
-# **A loss on paper.** One prompt, $G=2$, rewards 1 and 0, lengths 3 and 5. Three conventions, three numbers.
+# **A loss on paper.** One prompt, $G=2$, rewards 1 and 0, lengths 3 and 5. Three conventions, three
+# numbers.
 
 # %%
 def logs(*rows):
@@ -685,11 +721,13 @@ for name, options, hand in (
     assert round(float(loss), 6) == hand
 
 # %% [markdown]
-# By hand, first line ($A=±1$): the ratios after clip and min average (1.1 + 1.2 + 1.025)/3 = 1.1083 and (0.8 + 1.2 + 0.9778 + 0.8 + 1.0286)/5 = 0.9613; minus half the difference is
-# −0.0735. Bessel divides that by $\sqrt2$.
+# By hand, first line ($A=±1$): the ratios after clip and min average (1.1 + 1.2 + 1.025)/3 = 1.1083
+# and (0.8 + 1.2 + 0.9778 + 0.8 + 1.0286)/5 = 0.9613; minus half the difference is −0.0735. Bessel
+# divides that by $\sqrt2$.
 #
-# **Which token is dead, and why.** `explain` shows one line per token: advantage, ratio, the gate (what is left of the ratio after the clip), the aggregation weight, and the gradient of the
-# loss with respect to that token's log-probability. First without KL.
+# **Which token is dead, and why.** `explain` shows one line per token: advantage, ratio, the gate
+# (what is left of the ratio after the clip), the aggregation weight, and the gradient of the loss
+# with respect to that token's log-probability. First without KL.
 
 # %%
 table = grpo.explain(group)
@@ -698,9 +736,10 @@ dead = (table.gate == 0) & table.mask
 assert dead.nonzero().tolist() == [[0, 1], [1, 1], [1, 3], [3, 0]]
 
 # %% [markdown]
-# Four of 16 are dead, each already moved the way it should: three good tokens above 1.2, one bad token below
-# 0.8. Row 1 token 0 is outside the band too (0.75) and alive: a good token that *fell*. Row 2 token 0 is the other
-# mistake: bad, and up 3.5 times. Its 0.4375 is the largest push in the table, and the clip leaves it alone.
+# Four of 16 are dead, each already moved the way it should: three good tokens above 1.2, one bad
+# token below 0.8. Row 1 token 0 is outside the band too (0.75) and alive: a good token that *fell*.
+# Row 2 token 0 is the other mistake: bad, and up 3.5 times. Its 0.4375 is the largest push in the
+# table, and the clip leaves it alone.
 #
 # Now with $0.04\,k_3$: the dead tokens move again, a little, towards the reference.
 
@@ -718,7 +757,8 @@ for row, t in dead.nonzero().tolist():
     assert torch.isclose(with_kl.gradient[row, t], by_hand)
 
 # %% [markdown]
-# **Why is the loss zero?** On fresh data $\rho=1$, so each answer contributes its $A_i$, and those sum to zero. The gradient does not.
+# **Why is the loss zero?** On fresh data $\rho=1$, so each answer contributes its $A_i$, and those
+# sum to zero. The gradient does not.
 
 # %%
 loss = grpo(fresh).loss                               # KL-free, on-policy
@@ -731,7 +771,8 @@ penalty = ZOO["grpo"](fresh).loss
 print(f"with KL the whole value is 0.04 * k3: {penalty:.4f}")
 
 # %% [markdown]
-# Under the *token mean* the value need not be 0: answer $i$ contributes $T_iA_i/\sum_jT_j$. The first prompt still cancels, only because $3+5=2+6$. The second does not.
+# Under the *token mean* the value need not be 0: answer $i$ contributes $T_iA_i/\sum_jT_j$. The
+# first prompt still cancels, only because $3+5=2+6$. The second does not.
 
 # %%
 both_fresh = running_batch().replace(old_logprobs=None)
@@ -744,8 +785,9 @@ assert abs(answer_mean) < 1e-12
 assert abs(all_tokens - hand) < 1e-5
 
 # %% [markdown]
-# **The mean over padding.** `mean(1)` in place of $1/T_i$ divides by the padded width: the weight of an answer then depends on its longest neighbour in the batch. Ten columns of padding
-# must not change the loss:
+# **The mean over padding.** `mean(1)` in place of $1/T_i$ divides by the padded width: the weight
+# of an answer then depends on its longest neighbour in the batch. Ten columns of padding must not
+# change the loss:
 
 # %%
 def padded_mean(per_token, mask):
@@ -766,8 +808,9 @@ for name, rule in (("mean(1)", padded_mean), ("1 / T_i", own_mean)):
     assert torch.allclose(before, after) == (rule is own_mean)
 
 # %% [markdown]
-# **$k_3$ by value and slope.** Zero where the two agree, positive on both sides. Descent goes against the slope: a token the reference likes four times better is pulled up with −3, one
-# it likes four times less is pushed down with 0.75, and never with more than 1.
+# **$k_3$ by value and slope.** Zero where the two agree, positive on both sides. Descent goes
+# against the slope: a token the reference likes four times better is pulled up with −3, one it
+# likes four times less is pushed down with 0.75, and never with more than 1.
 
 # %%
 ratio = torch.tensor([0.25, 0.5, 1.0, 1.5, 4.0])       # ref / pi
@@ -797,7 +840,8 @@ assert (rules["expm1(d) - d"] / exact - 1).abs().max() < 0.01
 assert (rules["exp(d) - 1 - d"] / exact - 1).abs()[1] > 1
 
 # %% [markdown]
-# **The largest advantage.** One against the rest reaches $\sqrt{G-1}$, with Bessel $(G-1)/\sqrt G$, and ten thousand random groups never pass it.
+# **The largest advantage.** One against the rest reaches $\sqrt{G-1}$, with Bessel $(G-1)/\sqrt G$,
+# and ten thousand random groups never pass it.
 
 # %%
 gen = torch.Generator().manual_seed(0)
@@ -815,8 +859,10 @@ for G in (2, 4, 8, 16, 64):
     assert torch.isclose(bessel, torch.tensor((G - 1) / G**0.5))
 
 # %% [markdown]
-# **Five methods side by side.** The running group and its neighbour, on fresh data: the advantage of each answer, and below it what one of its tokens weighs in the gradient ($c\cdot A$, with
-# $c$ the aggregation weight; the last token, where PPO's GAE is one step). PPO is given a critic that says ½ everywhere. Dr. GRPO has $L_{\max}=8$.
+# **Five methods side by side.** The running group and its neighbour, on fresh data: the advantage
+# of each answer, and below it what one of its tokens weighs in the gradient ($c\cdot A$, with $c$
+# the aggregation weight; the last token, where PPO's GAE is one step). PPO is given a critic that
+# says ½ everywhere. Dr. GRPO has $L_{\max}=8$.
 
 # %%
 def recap(b, label):
