@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import explorer_latency
 import lab_in_chromium
 import pytest
@@ -11,10 +9,7 @@ import pytest
 
 @pytest.mark.skipif(lab_in_chromium.browser() is None, reason=lab_in_chromium.NO_BROWSER)
 def test_each_row_has_its_time_and_its_ratio_to_a_bare_slider(capsys):
-    # in a thread of its own: the browser tests may hold this one's event loop
-    with ThreadPoolExecutor(1) as pool:
-        asked = ["--only", "clip_explorer", "--presses", "2"]
-        rows = pool.submit(explorer_latency.main, asked).result()
+    rows = explorer_latency.main(["--only", "clip_explorer", "--presses", "2"])
     row = rows["clip_explorer"]
     assert row["ratio"] == row["ms"] / row["way"] > 0
     assert row["picture"] > 0

@@ -230,12 +230,29 @@ def wait_for(address: str, server: subprocess.Popen, log: Path, seconds: float =
     raise RuntimeError(f"JupyterLab did not answer. The end of its log:\n{log.read_text()[-3000:]}")
 
 
+_DRIVERS: list = []
+
+
 @contextlib.contextmanager
-def window() -> Iterator:
-    """One browser window, 1280 x 900."""
+def driver() -> Iterator:
+    """Playwright, started once: a second window in this process shares the first's."""
+    if _DRIVERS:
+        yield _DRIVERS[0]
+        return
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
+        _DRIVERS.append(playwright)
+        try:
+            yield playwright
+        finally:
+            _DRIVERS.clear()
+
+
+@contextlib.contextmanager
+def window() -> Iterator:
+    """One browser window, 1280 x 900."""
+    with driver() as playwright:
         running = playwright.chromium.launch(executable_path=browser(), args=CHROMIUM_FLAGS)
         try:
             yield running.new_context(viewport={"width": 1280, "height": 900})
