@@ -2,7 +2,7 @@
 
     rlnb lab [FLAGS]           your copy of the pages in work/, opened in JupyterLab
     rlnb copy                  only the copy
-    rlnb fresh 06              a new copy of page 08; the old one is kept
+    rlnb fresh 06              a new copy of page 06; the old one is kept
     rlnb train FLAGS           train a model: python -m rlnb.training grpo
     rlnb base FLAGS            train a base model to start from
     rlnb eval FLAGS            measure a model on held-out problems

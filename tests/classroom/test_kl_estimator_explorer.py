@@ -1,4 +1,4 @@
-"""The KL explorer against the package's terms, and page 04's silent bug."""
+"""The KL explorer against the package's terms, and the silent bug of the page on KL."""
 
 from __future__ import annotations
 
