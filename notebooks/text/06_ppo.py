@@ -363,7 +363,7 @@ def sweep(rules, counts, **world):
 noisy = sweep(rules, counts)
 mean = {name: runs.mean(1) for name, runs in noisy.items()}
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
+# %% tags=["answer", "nbval-ignore-output"] jupyter={"source_hidden": true}
 # the answer
 reveal(
     "ppo.4", "level or above",
@@ -402,7 +402,7 @@ worlds = {"grader says 0 or 1": {}, "copies averaged": {"draw": averaged},
           "grader pays q": {"draw": sure},
           "pays q, 5 times the rate": {"draw": sure, "lr": 50.0}}
 
-# %%
+# %% tags=["nbval-ignore-output"]
 gaps = {}
 for name, world in worlds.items():
     ends = sweep(clips, few, **world)
