@@ -156,9 +156,7 @@ VERL_TRAPS: tuple[Trap, ...] = (
     ),
     Trap(
         "high_is_edge",
-        lambda c: (
-            c.mode in ("vanilla", "gspo", "clip_cov") and is_number(c.high) and 1 <= c.high < 3
-        ),
+        lambda c: c.mode in ("vanilla", "gspo") and is_number(c.high) and 1 <= c.high < 3,
         lambda c: (
             f"clip_ratio_high is added to 1: the upper edge is {number(1 + c.high)}. For an "
             f"edge of {number(c.high)} write clip_ratio_high={number(c.high - 1)}."

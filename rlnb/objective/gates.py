@@ -173,7 +173,8 @@ class clip_cov(Part):
 
     arXiv 2505.22617. Of the tokens that the band [1 - epsilon, 1 + band_high] has not cut and
     with low < Cov < high, max(1, fraction x tokens) lose their gradient. Random
-    (`Batch.generator`), and over the rows at hand: not splittable.
+    (`Batch.generator`), and over the rows at hand: not splittable. The authors run it with
+    epsilon = 1 (a band of [0, 2]); verl's default is 0.2.
     """
 
     fits = "gates"

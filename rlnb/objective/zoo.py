@@ -72,7 +72,8 @@ ZOO: dict[str, Objective] = {
     "cispo": Objective(group_zscore(), cispo(5.0), token_mean),
     # a smooth gate in place of the clip                                     2511.20347
     "sapo": Objective(group_zscore(), sapo(), sequence_mean),
-    # a token is dropped when its probability moved .15 and is pushed on     2602.04879
+    # a token is dropped when its probability moved .15 and is pushed on; .15, .05 and the cap are
+    # those of verl's examples/dppo_trainer                                    2602.04879
     "dppo": _dppo.replace(gates=divergence_mask(0.15, anchor="sampling")),
     "dppo_kl": _dppo.replace(gates=divergence_mask(0.05, kind="kl", anchor="sampling")),
     "dppo_topk": _dppo.replace(gates=divergence_mask(0.15, anchor="sampling", top_k=True)),

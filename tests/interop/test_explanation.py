@@ -478,7 +478,7 @@ DPPO = {
         (trl(loss_type="vespo"), "vespo"),
         (trl(**V3_2), "deepseek_v3_2"),
         (trl(**{k: v for k, v in V3_2.items() if k != "use_bias_correction_kl"}), "deepseek_v3_2"),
-        (verl(loss_mode="clip_cov"), "clip_cov"),
+        (verl(loss_mode="clip_cov", clip_ratio_low=1.0, clip_ratio_high=1.0), "clip_cov"),
         (verl(loss_mode="kl_cov", ppo_kl_coef=1.0), "kl_cov"),
         (verl(loss_mode="gspo", **BAND, **ROW), "gspo_token"),
         (verl(loss_mode="dppo_tv", clip_ratio_low=0.15, clip_ratio_high=0.15, **DPPO), "dppo"),
@@ -489,6 +489,17 @@ DPPO = {
 def test_the_recent_methods_are_recognised(report, name):
     assert report.name == report.nearest == name and not report.difference
     assert f"method      {name}" in str(report)
+
+
+def test_the_covariance_methods_are_read_in_their_authors_settings():
+    """Clip-Cov's script opens the band to [0, 2]; KL-Cov's 7B run has ten times the 32B fraction."""
+    published = verl(loss_mode="clip_cov", clip_ratio_low=1.0, clip_ratio_high=1.0)
+    assert "upper edge" not in str(published), "1 is their band, no edge written by mistake"
+    default = verl(loss_mode="clip_cov")
+    assert default.name is None and default.nearest == "clip_cov"
+    assert {change.part for change in default.difference} == {"surrogate", "gates"}
+    small = verl(loss_mode="kl_cov", kl_cov_ratio=2e-3, ppo_kl_coef=1.0)
+    assert small.nearest == "kl_cov" and [c.part for c in small.difference] == ["surrogate"]
 
 
 @pytest.mark.parametrize(

@@ -388,7 +388,11 @@ REFUSED = {
     "maxrl": (["advantage=max_rl()"], ["advantage=max_rl()"], "baselines"),
     "mgpo": (["credit=mgpo_weight(4.0)"], ["credit=mgpo_weight(4.0)"], "between|whitening"),
     "vespo": (None, ["surrogate=vespo()", "ratio=product"], "sequence_token"),
-    "sspo": (["ratio=soft_sequence"], ["ratio=soft_sequence"], "Its ratios are token"),
+    "sspo": (
+        ["ratio=soft_sequence(gate='arctan')"],
+        ["ratio=soft_sequence(gate='arctan')"],
+        "Its ratios are token",
+    ),
     "clip_cov": (["gates=clip_cov(0.0002)"], None, "top_entropy"),
     "kl_cov": (["surrogate=kl_cov(0.0002)"], None, "clip, cispo, sapo and vespo"),
     "simko": (
