@@ -492,7 +492,7 @@ def test_the_recent_methods_are_recognised(report, name):
 
 
 def test_the_covariance_methods_are_read_in_their_authors_settings():
-    """Clip-Cov's script opens the band to [0, 2]; KL-Cov's 7B run has ten times the 32B fraction."""
+    """Clip-Cov's script opens the band to [0, 2]; KL-Cov's 7B fraction is ten times its 32B one."""
     published = verl(loss_mode="clip_cov", clip_ratio_low=1.0, clip_ratio_high=1.0)
     assert "upper edge" not in str(published), "1 is their band, no edge written by mistake"
     default = verl(loss_mode="clip_cov")

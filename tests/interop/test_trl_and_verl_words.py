@@ -393,7 +393,7 @@ REFUSED = {
         ["ratio=soft_sequence(gate='arctan')"],
         "Its ratios are token",
     ),
-    "clip_cov": (["gates=clip_cov(0.0002)"], None, "top_entropy"),
+    "clip_cov": (["gates=clip_cov(0.0002, epsilon=1.0)"], None, "top_entropy"),
     "kl_cov": (["surrogate=kl_cov(0.0002)"], None, "clip, cispo, sapo and vespo"),
     "simko": (
         ["ratio=topk_mix(alpha=0.01)", "credit=press_top(1.1)"],
