@@ -3,6 +3,8 @@
     rlnb lab [FLAGS]           your copy of the pages in work/, opened in JupyterLab
     rlnb copy                  only the copy
     rlnb fresh 06              a new copy of page 06; the old one is kept
+    rlnb progress              how far you have come, page by page
+    rlnb progress export FILE --name NAME    the same for a teacher, as a file
     rlnb train FLAGS           train a model: python -m rlnb.training grpo
     rlnb base FLAGS            train a base model to start from
     rlnb eval FLAGS            measure a model on held-out problems
@@ -25,6 +27,7 @@ COMMANDS = {
     "lab": ("rlnb.classroom.workspace", "open"),
     "copy": ("rlnb.classroom.workspace", "copy"),
     "fresh": ("rlnb.classroom.workspace", "fresh"),
+    "progress": ("rlnb.classroom.course", "progress"),
     "train": ("rlnb.training", "grpo"),
     "base": ("rlnb.training", "base"),
     "eval": ("rlnb.training", "eval"),

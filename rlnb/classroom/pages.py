@@ -31,6 +31,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
+from rlnb.classroom.course import write_course
 from rlnb.classroom.wrapping import wrapped
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -298,6 +299,7 @@ def run_build(names: list[str], everything: bool) -> int:
     if not twins:
         print("nothing to build: name a twin, or use --all", file=sys.stderr)
         return 2
+    write_course(NOTEBOOKS, ROOT / "data" / "course.json")  # page 00 shows it
     failed = 0
     for twin in twins:
         print(f"{page_name(twin):<28}", end=" ", flush=True)

@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
+from rlnb.classroom import progress
 from rlnb.classroom.explorers import one_token, token_gates
 from rlnb.classroom.figures import static_figure
-from rlnb.classroom.lesson import goals, guesses, predict, progress, reveal, settle, statement, task
+from rlnb.classroom.lesson import goals, guesses, predict, reveal, settle, statement, task
 from rlnb.classroom.lesson import statements as ledger_room
 
 
@@ -106,7 +107,7 @@ def test_a_page_goes_on_where_the_file_cannot_be_written(tmp_path, monkeypatch):
 
 def test_two_pages_that_write_at_once_lose_nothing(learner):
     code = (
-        "import sys; from rlnb.classroom.lesson import progress\n"
+        "import sys; from rlnb.classroom import progress\n"
         "for i in range(20): progress.record('guess', f'{sys.argv[1]}.{i}', guess=i)"
     )
     pages = [subprocess.Popen([sys.executable, "-c", code, name]) for name in ("ppo", "grpo")]

@@ -19,7 +19,7 @@ from rlnb.classroom.checking.hidden_output import hidden_output
 from rlnb.classroom.checking.name_this import NameThis
 from rlnb.classroom.checking.outcome import Outcome, agree, is_finite, run
 from rlnb.classroom.checking.silent_bug import SilentBug
-from rlnb.classroom.checking.verdict import WIDTH, Verdict, shorten
+from rlnb.classroom.checking.verdict import WIDTH, Verdict, remembered, shorten
 from rlnb.classroom.checking.wording import CUT, DIGITS, SIGN, describe, raised, shape_text
 
 __all__ = ["Check", "as_check", "judge"]
@@ -32,7 +32,7 @@ class Check:
     exercise: Exercise
 
     def __call__(self, function: Callable[..., Any]) -> Verdict:
-        return judge(self.exercise, function)
+        return remembered(self.exercise.name, judge(self.exercise, function))
 
     @property
     def hint(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rlnb.classroom.checking.verdict import Verdict
+from rlnb.classroom.checking.verdict import Verdict, remembered
 
 __all__ = ["NameThis"]
 
@@ -50,7 +50,7 @@ class NameThis:
             )
         given = _plain(answer)
         if given in {_plain(known) for known in (self.answer, *self.also)}:
-            return Verdict("right", self.story)
+            return remembered(self.name, Verdict("right", self.story))
         for known, sentence in self.near.items():
             if given == _plain(known):
                 return Verdict("wrong", f"not {known}: {sentence}")

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from rlnb.classroom.checking.hidden_output import hidden_output
-from rlnb.classroom.checking.verdict import Verdict, shorten
+from rlnb.classroom.checking.verdict import Verdict, remembered, shorten
 
 __all__ = ["SilentBug"]
 
@@ -57,7 +57,8 @@ class SilentBug:
             )
         with hidden_output() as hidden:
             on_right, on_broken = _run(test, self.right), _run(test, self.broken)
-        return replace(self._judged(on_right, on_broken), hidden_lines=hidden.lines)
+        verdict = replace(self._judged(on_right, on_broken), hidden_lines=hidden.lines)
+        return remembered(self.name, verdict)
 
     def _judged(self, on_right: _Run, on_broken: _Run) -> Verdict:
         for run in (on_right, on_broken):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["WIDTH", "Verdict", "shorten"]
+from rlnb.classroom import progress
+
+__all__ = ["WIDTH", "Verdict", "remembered", "shorten"]
 
 WIDTH = 160
 
@@ -40,6 +42,13 @@ class Verdict:
             return said
         lines = "1 line" if self.hidden_lines == 1 else f"{self.hidden_lines:,} lines"
         return f"{said}\n({lines} hidden: all that was printed while the probes ran)"
+
+
+def remembered(name: str, verdict: Verdict) -> Verdict:
+    """The same verdict; that the check `name` was passed is kept in the learner's file."""
+    if verdict.passed:
+        progress.record("check", name, passed=True)
+    return verdict
 
 
 def shorten(text: str, width: int = WIDTH) -> str:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rlnb.classroom import progress
 from rlnb.classroom.explorer import Explorer
 from rlnb.classroom.figures import GREEN, GREY, Bundle
-from rlnb.classroom.lesson import progress
 from rlnb.classroom.notebook_display import display, ipywidgets
 
 __all__ = ["Goal", "Task", "task"]

@@ -17,8 +17,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from rlnb.classroom import progress
 from rlnb.classroom.figures import GREEN, VERMILLION, Bundle, Picture
-from rlnb.classroom.lesson import progress
 from rlnb.classroom.notebook_display import display, ipywidgets
 
 __all__ = ["predict", "reveal", "score"]

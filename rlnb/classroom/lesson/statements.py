@@ -13,8 +13,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from rlnb.classroom import progress
 from rlnb.classroom.figures import GREEN, VERMILLION, Bundle
-from rlnb.classroom.lesson import progress
 from rlnb.classroom.notebook_display import display, ipywidgets
 from rlnb.shipped import data_folder
 
