@@ -7,237 +7,179 @@
 # ---
 
 # %% [markdown]
-# # 00 · Start here
+# # 00 · Start here: what is the map, how do I study, and why is my loss zero?
 #
-# **Settles:** what the methods have in common, why the loss is 0, which pages exist, how to
-# study them, and whether this machine can run them.
+# **Settles:** how a model learns from graded answers, why the loss says 0 while it learns, what the
+# pages are and how to work with them, and whether this machine can run them.
 #
-# 20 minutes · needs nothing · Schulman et al. 2017 (PPO, arXiv 1707.06347) and Shao et
-# al. 2024 (GRPO, arXiv 2402.03300) are the two papers to have at hand.
+# 16 minutes · needs nothing · the two papers to have at hand: PPO, Schulman et al. 2017
+# ([arXiv 1707.06347](https://arxiv.org/abs/1707.06347)), and GRPO, Shao et al. 2024
+# ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300))
 #
 # **Shift-Enter** runs a cell and goes to the next. Begin with the one below. Or go to
 # [the pages](#The-pages), [how to study](#How-to-study), [notation](#Notation).
 
-# %%
+# %% tags=["setup"]
 import torch
-from rlnb import ZOO
-from rlnb.classroom import explorers
+from rlnb import ZOO, check
+from rlnb.classroom.course import course_map
+from rlnb.classroom.explorers import loss_and_gradient
+from rlnb.classroom.lesson import predict, reveal, task
+from rlnb.classroom.pictures import method_map, pipeline, token_grid
+from rlnb.objective import difference
+from rlnb.toys import running_group
 torch.set_num_threads(1); torch.set_default_dtype(torch.float64)
 
 # %% [markdown]
-# ## The course in one sentence
+# ## One step, in a picture
 #
-# A language model writes answers, a program grades them, and the model is changed so that
-# good answers become likelier. Most of what is published on the last step is one line:
+# A language model writes a few answers to a prompt. A program grades them. The model is changed so
+# that good answers become likelier. That is the whole of reinforcement learning on a language
+# model:
+
+# %%
+pipeline.pipeline(caption=(
+    "One step. Grading asks no gradient of the grader: it may be any "
+    "program. The pages light up the box they change."))
+
+# %% [markdown]
+# Here is the smallest case, and it will be with you on every page. One prompt, four answers. Two
+# are right and earn 1, two are wrong and earn 0. They have 3, 5, 2 and 6 tokens. We call it the
+# **running group**.
+#
+# How good is an answer? Better or worse than *expected*: its reward minus a **baseline**. Take the
+# mean reward of the group, 1/2, and divide by the spread of the rewards, 1/2, as the method GRPO
+# does. Right answers get the **advantage** +1, wrong ones −1. Every token of an answer is pushed
+# by its answer's advantage:
+
+# %%
+group = running_group().replace(old_logprobs=None)      # fresh answers
+grpo = ZOO["grpo"].replace(terms=())    # without the extra KL term
+loss = grpo(group).loss
+(gradient,) = torch.autograd.grad(loss, group.logprobs)
+token_grid.token_grid(group, {"GRPO": -4 * gradient}, caption=(
+    "A row is an answer, a cell a token. The number is the push on the "
+    "token's log-probability, times 4. Blue goes up, orange down."))
+
+# %% [markdown]
+# (Long answers are pushed less per token. That is GRPO's doing, and page 09's question.)
+#
+# ## Why is my loss zero?
+#
+# You start such a training for the first time. The first line of the log says `loss 0.0000`. Before
+# you look anything up: press a button. On every page you guess first. A wrong guess is what you
+# will remember.
+
+# %%
+predict("start_here.1", "Is something broken?",
+        ["yes: a loss of 0 has no gradient",
+         "yes: all answers must have had the same reward",
+         "no: the loss starts at 0 and rises as the model learns",
+         "no: the loss is 0 and the gradient is not"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("start_here.1", "no: the loss is 0 and the gradient is not",
+       f"Loss {abs(loss.item()):.4f}, length of the gradient "
+       f"{gradient.norm():.4f}: the grid above is this gradient. The "
+       "*value* adds up advantages that were centred a moment ago: "
+       r"$-\frac14(1+1-1-1)=0$. The *gradient* multiplies each with "
+       "another direction, and directions do not cancel.")
+
+# %% [markdown]
+# So the loss is no progress bar. It is made for its gradient; people call it a **surrogate**. Move
+# the sliders until the page says that you are done:
+
+# %%
+task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
+     ("Two right answers, and yet a loss that is not 0.",
+      loss_and_gradient.loss_moves),
+     ("A gradient of exactly 0: this model learns nothing.",
+      loss_and_gradient.gradient_stops))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. As soon as the policy has moved, the tokens are no longer as likely as when they were written.
+#    Their ratio is not 1, and the sum not 0. That happens on the second step over the same answers.
+#    (The hatched token has moved too far: PPO's clip has silenced it. Page 06.)
+# 2. All right, or all wrong: nobody is better than expected. **This** is the zero to worry about,
+#    and the loss does not show it. Watch the length of the gradient, and the share of such groups.
+# </details>
+#
+# ## The course in one line
+#
+# Nearly everything published on the last step of the pipeline has this shape:
 #
 # $$\text{update}\;\propto\;\sum_{\text{answers } i}\;\sum_{\text{tokens } t}
 # c_{i,t}\cdot\underbrace{w_{i,t}}_{\text{tame the ratio}}\cdot
 # \underbrace{A_{i,t}}_{\text{reward}-\text{baseline}}\cdot\nabla\log\pi_{i,t}$$
 #
-# * $A$, the **advantage**: how much better than expected. The **baseline** is what was
-#   expected.
-# * $\rho$, the **importance ratio**: the token's probability now, over its probability when
-#   it was written; 1 on fresh answers. $w$, made from $\rho$, is how much the token counts.
-# * $c$, the **weight** of a token in the average; $\nabla\log\pi$, the direction that makes
-#   the token likelier.
+# * $A$, the **advantage**: how much better than expected.
+# * $w$ is made from the **importance ratio** $\rho$: the token's probability now, over its
+#   probability when it was written. On fresh answers both are 1.
+# * $c$, the **weight** of a token in the average. $\nabla\log\pi$, the direction that makes the
+#   token likelier.
 #
-# > **Every method is a choice of baseline and a way to tame the importance ratio.**
+# > **A method is a choice of baseline and a way to tame the importance ratio.** Some choose the
+# > weights, too, or add a KL term that holds the model near where it began. A few do not fit; page
+# > 14 names them.
 #
-# Two smaller choices come with it: the weights $c$, and whether a KL term is added.
-#
-# The best-known way to tame $\rho$ is PPO's clip: $w=\rho$, until the token has gone more
-# than $\epsilon$ where its $A$ sends it; from there $w=0$, and it stops learning. Run the
-# next cell and drag an $\epsilon$. On the right, each sign of $A$ has one side at slope 0.
-
-# %% tags=["explorer"]
-explorers.clip_explorer()
-
-# %% [markdown]
-# The four marked tokens, with the $w$ they get. Two have $\rho=1.5$, and only one of them
-# is cut: the clip looks at where the token went *and* where it should go. Page 06 derives
-# this.
+# Here are those who do:
 
 # %%
-from rlnb.classroom.explorers.clip import compute
-for corner in compute()["corners"]:
-    should = "rise" if corner.sign > 0 else "fall"
-    rho, state = corner.ratio, "alive" if corner.alive else "dead"
-    went = "rose" if rho > 1 else "fell"
-    print(f"A {corner.sign:+d}, should {should}, {went} to ratio {rho}: "
-          f"w {rho * corner.alive:.1f}, {state}")
+method_map.method_map({f"{n:02d}" for n in range(15)} | {"21"})
 
 # %% [markdown]
-# ## The map
-
-# %%
-from rlnb.classroom.pictures.method_map import method_map
-written = {f"{n:02d}" for n in range(15)} | {"21"}
-method_map(written)
-
-# %% [markdown]
-# Up the rows the baseline gets more specific, and costs more: nothing, the batch, one
-# greedy answer, $G$ answers to the same prompt, a second network. To the right: no ratio,
-# a cut, something gentler than a cut, one ratio for the whole answer.
+# Up the rows the baseline gets more specific and costs more: nothing, the batch, one greedy answer,
+# several answers to the same prompt, a second network. To the right: no ratio, a hard cut,
+# something gentler than a cut, one ratio for the whole answer.
 #
-# In the package behind the course a method is a few named parts. Here are seven of its
-# twenty; page 14 has them all, and a composer to make your own:
+# GRPO and Dr. GRPO ("GRPO done right", 2025) stand in the same column.
 
 # %%
-some = "reinforce", "rloo", "ppo", "grpo", "dr_grpo", "dapo", "cispo"
-for name in some:
-    method = ZOO[name]
-    print(f"{name:9s} {method.advantage!r:24s} {method.surrogate!r:20s} "
-          f"{method.weights!r}")
-    for what in ("shape", "credit", "terms"):
-        for part in getattr(method, what):
-            print(f"{'':9s} + {what}: {part!r}")
+predict("start_here.2", "What does Dr. GRPO change in GRPO?",
+        ["how the ratio is clipped",
+         "two divisions, and a term it drops",
+         "it trains a critic again",
+         "the reward"])
 
-# %% [markdown]
-# Columns: baseline, what is done with the ratio (`logprob` has none), the weights $c$; after
-# a `+`, what is added. "What does Dr. GRPO change?" has an answer one can print:
-
-# %%
-from rlnb.objective import difference
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("start_here.2", "two divisions, and a term it drops",
+       "In the package behind this course a method is a few named parts, "
+       "so one can ask: `difference(ZOO[\"grpo\"], ZOO[\"dr_grpo\"])` "
+       "answers below. The division by the group's std goes (first line), "
+       "the division by the answer's length (second), the KL term (third).")
 print(difference(ZOO["grpo"], ZOO["dr_grpo"]))
 
 # %% [markdown]
-# Two divisors go, the group's std (in the first line) and the answer's length (in the
-# second), and the KL term. The ratio is not on the list: both clip it alike.
-#
-# ## Why is my loss 0?
-#
-# Start GRPO with one update per batch and no KL term, and the log says loss 0. It is not a
-# bug. Here are four answers to one prompt, rewards 1, 1, 0, 0, lengths 3, 5, 2, 6: the
-# **running group** of every page. The answers are fresh, so each ratio is 1. The gradient
-# is taken with respect to the tokens' log-probabilities.
-
-# %%
-from rlnb.toys import running_batch, running_group
-group = running_group().replace(old_logprobs=None)      # on-policy
-grpo = ZOO["grpo"].replace(terms=())                    # no KL
-
-def loss_and_gradient(objective, batch):
-    loss = objective(batch).loss                        # ()
-    grad = torch.autograd.grad(loss, batch.logprobs)[0] # (answers, T)
-    return round(loss.item(), 4) + 0.0, grad.norm().item()
-
-loss, norm = loss_and_gradient(grpo, group)
-print(f"loss {loss:.4f}   gradient norm {norm:.4f}")
-assert loss == 0 and norm > 0.2
-
-# %% [markdown]
-# The *value* at ratio 1 is $-\frac1G\sum_i A_i$ over the $G$ answers, the mean of numbers
-# that were centred a moment ago. The *gradient* multiplies each $A_i$ with another
-# direction, and those do not cancel. The push on each token of answer $i$, which has $T_i$
-# of them, is $A_i/(G\,T_i)$:
-
-# %%
-table = grpo.explain(group)
-for i, T in enumerate((3, 5, 2, 6)):
-    print(f"answer {i}: A {table.advantages[i, 0]:+.4f}, {T} tokens, "
-          f"push per token {-table.gradient[i, 0]:+.4f}")
-
-# %% [markdown]
-# $1/(4\cdot3)$ for the first. (Equally right, the longer answer is pushed less per token: page
-# [09](09_grpo_biases.ipynb).) So the loss is not a progress bar. It is 0 because of how it is
-# built, and four things can make it something else:
-
-# %%
-from rlnb.objective import logprob, token_mean
-two = running_batch().replace(old_logprobs=None)        # a second prompt
-by_token = grpo.replace(weights=token_mean)
-by_logprob = grpo.replace(surrogate=logprob())
-cases = {
-    "older answers (ratio not 1)": (grpo, running_group()),
-    "a KL term": (ZOO["grpo"], group),
-    "token mean, running group": (by_token, group),
-    "token mean, two prompts": (by_token, two),
-    "Dr. GRPO, two prompts": (ZOO["dr_grpo"], two),
-    "log-prob form, same gradient": (by_logprob, group),
-}
-for name, (objective, batch) in cases.items():
-    loss, norm = loss_and_gradient(objective, batch)
-    print(f"{name:30s} loss {loss:+.4f}   gradient norm {norm:.4f}")
-
-# %% [markdown]
-# * **Older answers.** From the second step over a batch on, the ratios differ from 1.
-# * **A KL term** has a value of its own, once the model has left the reference.
-# * **Other weights.** When tokens and not answers count equally, long answers weigh more,
-#   and the advantages need not cancel. In the running group they do: 3 + 5 right tokens,
-#   2 + 6 wrong ones. The second prompt (rewards 1, 0, 0, 0, lengths 4, 1, 7, 2) does not:
-#   its $A$ are $\sqrt3$ and three times $-1/\sqrt3$, the two prompts have 30 tokens, and
-#   $-(4\sqrt3-10/\sqrt3)/30=-0.0385$. Dr. GRPO, too, weighs tokens alike.
-# * **The log-prob form** $-\frac1G\sum_i\frac{A_i}{T_i}\sum_t\log\pi_{i,t}$ has, on fresh
-#   answers, the same gradient as the ratio form, and another value.
-#
-# There is one 0 to worry about, and only the gradient can tell:
-
-# %%
-same = group.replace(rewards=torch.ones(4))             # all right
-loss, norm = loss_and_gradient(grpo, same)
-print(f"equal rewards: loss {loss:.4f}   gradient norm {norm:.4f}")
-assert norm == 0
-
-# %% [markdown]
-# All four right (or all four wrong): nothing to prefer, nothing is learnt. Watch the
-# gradient norm and the share of such groups, not the loss.
-#
 # ## The pages
 #
-# Written: **00 to 14, and 21**. The others follow. Minutes are for reading and running;
-# the exercises take as long again. 04 to 08 are lessons of the second edition: one question
-# each, guesses, tasks. Statements one hears in interviews stand on pages of their own there,
-# in `statements/`, true, false, or it depends. The other pages follow.
-#
-# | # | page | it settles | minutes |
-# |---|---|---|---|
-# | 00 | start here | the map, the notation, why the loss is 0 | 20 |
-# | [01](01_one_scalar_loss.ipynb) | one scalar loss | SFT is differentiable, sampling is not; KL, entropy | 35 |
-# | [02](02_reinforce.ipynb) | REINFORCE | the log-derivative trick, variance, credit | 35 |
-# | [03](03_baselines.ipynb) | baselines | why a baseline is free, and what each one costs | 40 |
-# | [04](04_importance_sampling.ipynb) | importance sampling | how to use a batch twice, and when that breaks | 30 |
-# | [05](05_kl.ipynb) | KL | how far the policy may go; k1, k2, k3; in the reward or in the loss | 35 |
-# | [06](06_ppo.ipynb) | PPO | what the clip does to a gradient, and the min | 35 |
-# | [07](07_critic.ipynb) | the critic | who says how good a token was: values, GAE, four models in memory | 30 |
-# | [08](08_grpo.ipynb) | GRPO | what if the group is the baseline? | 30 |
-# | [09](09_grpo_biases.ipynb) | biases of GRPO | equal rewards, difficulty, length: the two divisors | 40 |
-# | [10](10_dr_grpo.ipynb) | Dr. GRPO | what removing the two divisors does; TRL and verl | 40 |
-# | [11](11_dapo.ipynb) | DAPO | clip-higher, dynamic sampling, token-level loss | 40 |
-# | [12](12_soft_trust_regions.ipynb) | soft trust regions | CISPO, SAPO, DPPO: the gradient at the edge | 40 |
-# | [13](13_gspo.ipynb) | GSPO | one ratio per answer; mixtures of experts | 40 |
-# | [14](14_the_zoo.ipynb) | the zoo | all methods, and a composer for your own | 40 |
-# | 15 | preferences | Bradley-Terry, DPO and its family | to follow |
-# | 16 | rewards | verifiers, hacking, the KL leash | to follow |
-# | 17 | evaluation | pass@k, what to log | to follow |
-# | 18 | agents | many turns, masks, credit | to follow |
-# | 19 | systems | memory, staleness, precision | to follow |
-# | 20 | interview | the timed drill over everything | to follow |
-# | [21](21_grpo_for_real.ipynb) | GRPO for real | a small transformer, trained on this machine | 40 |
-#
-# In a hurry: 02, 06, 08, 21, and back to 01, 03 or 04 when a step felt too quick.
+# How far you have come, page by page. Run the cell again when you come back. Guesses, tasks and
+# passed exercises are kept in one small file on this machine and go nowhere else. (For a teacher:
+# `rlnb progress export ada.json --name Ada` writes them to a file that you can hand over.)
+
+# %%
+course_map()
+
+# %% [markdown]
+# Pages 15 to 20 follow: preferences, rewards, evaluation, agents, systems, and a drill for
+# interviews. In a hurry: 02, 06, 08, 21, and back to 01, 03 or 04 when a step felt too quick.
 #
 # ## How to study
 #
-# * **You are in your own copy.** `make lab` opens copies of the pages in `work/`. Change
-#   anything. An upgrade of the course never touches them, and `make fresh NB=02` fetches
-#   a new page 02 and keeps the old one beside it.
-# * **Guess before you look.** Where a page asks, press one of the buttons; the answer opens
-#   when you have. Elsewhere say the number, or its sign, before Shift-Enter. A wrong guess
-#   is what you remember. Guesses and finished tasks are kept in one small file on this
-#   machine and go nowhere else.
-# * **Figures stand still until you run their cell.** Then the controls above them move
-#   them; arrow keys work.
-# * **Exercises** carry minutes and difficulty (●○○ to ●●●). The code ones are checked:
-#   `check.reinforce_loss(mine)` names the common mistakes, and answers any other with an
-#   input on which it shows. Hints are folded; solutions are pages in `solutions/`.
-# * **In the interview:** at the end of each page. Answer aloud, with a clock, before
-#   unfolding. Page 20 will drill all of them.
-#
-# This is what a check says of an empty stub, and of a typical slip:
+# * **A lesson** asks one question. It takes about half an hour, its exercises as long again.
+# * **Statements** are the sentences one hears in interviews. True, false, or it depends? You say,
+#   and a cell decides. Five minutes at a time, in any order, after the lesson.
+# * **You are in your own copy.** `make lab` opens copies of the pages in `work/`. Change anything.
+#   An upgrade of the course never touches them; `make fresh NB=02` fetches a new page 02 and keeps
+#   the old one beside it.
+# * **The answers wait for your guess.** "Run all cells" spoils nothing.
+# * **Exercises are checked**, and a check knows the usual mistakes. This is what it says of an
+#   empty stub, and of a slip:
 
 # %%
-from rlnb import check
-
 def mine(logprobs, mask, rewards):
     return ...
 
@@ -249,6 +191,9 @@ def slip(logprobs, mask, rewards):
 print(check.reinforce_loss(slip))
 
 # %% [markdown]
+# * **Before an interview**: the folded questions at the end of each page, aloud, with a clock. The
+#   60-second cards are what should be left in your head.
+#
 # ## Can this machine run it?
 
 # %%
@@ -256,11 +201,15 @@ from rlnb.classroom.environment import environment_check, gpu_check
 environment_check()
 
 # %% [markdown]
-# No page needs a GPU. Page 21 uses one if it is there; on a CPU its training run takes well
-# under a minute.
+# No page needs a GPU. Page 21 uses one if it is there; on a CPU its training run takes well under a
+# minute.
 
 # %% tags=["nbval-ignore-output"]
 gpu_check()
+
+# %% [markdown]
+# **Next: [01 · One scalar loss](01_one_scalar_loss.ipynb).** Below: the letters and the words, to
+# come back to.
 
 # %% [markdown]
 # ## Notation
@@ -281,18 +230,18 @@ gpu_check()
 # | $\mu$ | the sampler, as the inference engine scored it | `sampling_per_token_logps` | `rollout_log_probs` |
 # | $\pi_\text{ref}$ | frozen reference, for a KL term | `ref_per_token_logps` | `ref_log_prob` |
 # | $\rho_{i,t}$ | token ratio $\pi_\theta/\pi_\text{old}$ | `coef_1` | `ratio` |
-# | $s_i$ | answer's ratio: geometric mean of its $\rho_{i,t}$ | `coef_1` (`"sequence"`) | `seq_importance_ratio` |
-# | $r_i$ | reward of answer $i$, one number | `rewards` | `token_level_scores`, summed |
-# | $\bar r$ | mean reward of the group | | |
+# | $\bar\rho_i$ | answer's ratio: geometric mean of its $\rho_{i,t}$; $s_i$ in GSPO's paper | `coef_1` (`"sequence"`) | `seq_importance_ratio` |
+# | $R_i$ | reward of answer $i$, one number | `rewards` | `token_level_scores`, summed |
+# | $\bar R,\ s$ | mean and std of the group's rewards | | |
 # | $A_i,\ A_{i,t}$ | advantage | `advantages` | `advantages` |
-# | $R_t$ | return: rewards from token $t$ on | `returns` | `returns` |
+# | $R_{\ge t}$ | return: rewards from token $t$ on | `returns` | `returns` |
 # | $V_\phi$ | critic, a learnt baseline | `values` | `values` |
-# | $w_{i,t}$ | gate: what the method makes of $\rho_{i,t}$ in the gradient | | `loss_mode` |
+# | $w_{i,t}$ | what the method makes of $\rho_{i,t}$ in the gradient | | `loss_mode` |
 # | $c_{i,t}$ | weight of a token in the average | `loss_type` | `loss_agg_mode` |
 # | $\beta$ | strength of the KL term | `beta` | `kl_loss_coef` |
 # | $\epsilon_\text{low}$ | the clip's band starts at $1-\epsilon_\text{low}$ | `epsilon` | `clip_ratio_low` |
 # | $\epsilon_\text{high}$ | and ends at $1+\epsilon_\text{high}$ | `epsilon_high` | `clip_ratio_high` |
-# | $c$ (dual clip) | second bound, for $A<0$ | `delta` | `clip_ratio_c` |
+# | $C$ | second bound of a dual clip, for $A<0$ | `delta` | `clip_ratio_c` |
 # | $B$ | rows of a batch: prompts times $G$ | | |
 #
 # $\log\pi$ is in nats; KL is per token unless "per answer" stands beside it; "std" is the
@@ -303,7 +252,7 @@ gpu_check()
 # | word | meaning |
 # |---|---|
 # | **advantage** | reward minus baseline: how much better than expected |
-# | **baseline** | what was to be expected; subtracting it lowers the noise |
+# | **baseline** | what was to be expected; subtracting it leaves the expected gradient alone and changes its noise, down for a good one, up for a bad one |
 # | **clip** | stop a token's gradient once its ratio has left a band on the side it should go |
 # | **completion** | an answer, in TRL's words |
 # | **credit assignment** | which token caused the reward |
@@ -333,5 +282,3 @@ gpu_check()
 # | **trust region** | how far one update may move the policy |
 # | **verifier** | a program that decides whether an answer is right |
 # | **zero-gradient group** | a group whose rewards are all equal |
-#
-# Next: [02 · REINFORCE](02_reinforce.ipynb).

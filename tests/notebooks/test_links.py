@@ -19,9 +19,13 @@ COURSE = 22
 
 
 def markdown(path: Path) -> str:
+    """The prose of a file; of a notebook also what its cells show as markdown: 00's map."""
     if path.suffix == ".ipynb":
         cells = nbformat.read(path, as_version=4).cells
-        return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        written = [cell.source for cell in cells if cell.cell_type == "markdown"]
+        outputs = [out for cell in cells for out in cell.get("outputs", ())]
+        shown = [out.get("data", {}).get("text/markdown", "") for out in outputs]
+        return "\n\n".join([*written, *shown])
     return path.read_text(encoding="utf-8")
 
 
