@@ -148,10 +148,10 @@ predict("start_here.2", "What does Dr. GRPO change in GRPO?",
 # the answer
 reveal("start_here.2", "two divisions, and a term it drops",
        "In the package behind this course a method is a few named parts, "
-       "so one can ask: `difference(ZOO[\"grpo\"], ZOO[\"dr_grpo\"])` "
-       "answers below. The division by the group's std goes (first line), "
-       "the division by the answer's length (second), the KL term (third).")
-print(difference(ZOO["grpo"], ZOO["dr_grpo"]))
+       "so one can ask for `difference(ZOO['grpo'], ZOO['dr_grpo'])`:"
+       f"\n\n```\n{difference(ZOO['grpo'], ZOO['dr_grpo'])}\n```\n\n"
+       "The division by the group's std goes (first line), the division "
+       "by the answer's length (second), the KL term (third).")
 
 # %% [markdown]
 # ## The pages

@@ -90,7 +90,9 @@ def predict(
     lines += [f"- **{LETTERS[i]}** · {option}" for i, option in enumerate(options)]
     if not options:
         lines.append(f"- a number{f', in {unit}' if unit else ''}")
-    _say("\n".join(lines), _plain(lines))
+    # live, the buttons say the options; formulas do not fit on a button
+    twice = progress.is_kept() and not any("$" in option for option in options)
+    _say("\n".join(lines[:1] if twice else lines), _plain(lines))
     _show(_buttons(asked) if options else _number(asked), "[your guess: run the page to make one]")
 
 
