@@ -23,7 +23,6 @@ from matplotlib.figure import Figure
 
 from rlnb.classroom.figures import (
     STYLE,
-    VERMILLION,
     Bundle,
     caption_bundle,
     css_size,
@@ -32,7 +31,7 @@ from rlnb.classroom.figures import (
     picture_bundle,
     quick_png,
 )
-from rlnb.classroom.notebook_display import display, ipywidgets
+from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line
 
 __all__ = ["Explorer", "choice", "choice_slider", "slider", "switch", "text_field"]
 
@@ -78,9 +77,9 @@ class Explorer:
         self.columns, self.colors, self.readout = columns, colors, readout
         self.listeners: list[Callable[[Any], None]] = []  # called with the data after a move
         self.controls = dict(controls)
-        self.problem = ipywidgets.Label("", style={"text_color": VERMILLION, "font_weight": "bold"})
+        self.problem = spoken_line(said="wrong")
         self.data = compute(**self.params)
-        self.line = ipywidgets.Label(readout(self.data) if readout else "")
+        self.line = spoken_line(readout(self.data) if readout else "")
         with matplotlib.rc_context(STYLE):
             self.figure = new_figure(*size)
             self.artists = build(self.figure, self.data)

@@ -33,15 +33,38 @@ except ImportError:
         def observe(self, *_: Any) -> None:
             """Nothing changes it."""
 
-        unobserve = add_class = observe
+        unobserve = add_class = remove_class = observe
 
     _NAMES = ("Checkbox", "FloatSlider", "GridBox", "IntSlider", "Label", "Layout",
               "SelectionSlider", "Text", "ToggleButtons", "VBox", "Widget")  # fmt: skip
     ipywidgets = SimpleNamespace(**dict.fromkeys(_NAMES, _Control))
 
-__all__ = ["display", "get_ipython", "in_notebook", "ipywidgets"]
+# Tones of a changing line. The colours hold on a light page; on a dark one the course's JupyterLab
+# extension lightens them, by class (lab_config/share).
+TONES = {"done": "#007A58", "wrong": "#B34E00", "quiet": "#595959"}
+
+__all__ = ["TONES", "display", "get_ipython", "in_notebook", "ipywidgets", "spoken_line", "tone"]
 
 
 def in_notebook() -> bool:
     """True where `display` reaches a screen: in Jupyter, not in a script."""
     return get_ipython() is not None
+
+
+def spoken_line(text: str = "", said: str | None = None):
+    """A line that changes while a page is used, and that screen readers then announce.
+
+    said: one of TONES. The class is what the extension looks for.
+    """
+    line = ipywidgets.Label(text)
+    line.add_class("rlnb-said")
+    if said is not None:
+        tone(line, said)
+    return line
+
+
+def tone(line, said: str) -> None:
+    """Colour a line as one of TONES."""
+    line.style = {"text_color": TONES[said], "font_weight": "bold"}
+    for name in TONES:
+        (line.add_class if name == said else line.remove_class)(f"rlnb-{name}")

@@ -239,15 +239,22 @@ def presenting() -> bool:
     return os.environ.get("RLNB_PRESENT", "") not in ("", "0")
 
 
+def before(variable: str, folder: Path) -> str:
+    """The value of a search path with `folder` in front of what stands there."""
+    given = os.environ.get(variable, "")
+    return os.pathsep.join(part for part in (str(folder), given) if part)
+
+
 def lab_environment() -> dict[str, str]:
     """This process's environment with the course's JupyterLab settings.
 
-    No news, no updates; printed text is cut off where it would drown the page.
+    No news, no updates; printed text is cut off where it would drown the page. Pictures, sliders
+    and changing lines have words for screen readers (`lab_config/share`), in exports, too.
     """
-    config = [str(LAB_CONFIG), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     return dict(
         os.environ,
-        JUPYTER_CONFIG_PATH=os.pathsep.join(part for part in config if part),
+        JUPYTER_CONFIG_PATH=before("JUPYTER_CONFIG_PATH", LAB_CONFIG),
+        JUPYTER_PATH=before("JUPYTER_PATH", LAB_CONFIG / "share"),
         JUPYTER_PREFER_ENV_PATH="1",  # the kernel of this environment, not one of the user's
     )
 

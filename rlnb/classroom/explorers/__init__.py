@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.kl_estimators import kl_estimator_explorer
     from rlnb.classroom.explorers.kl_leash import kl_leash_explorer
     from rlnb.classroom.explorers.kl_pull import kl_pull_explorer
+    from rlnb.classroom.explorers.loss_and_gradient import loss_and_gradient_explorer
     from rlnb.classroom.explorers.mixed_groups import mixed_groups_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
-    from rlnb.classroom.explorers.loss_and_gradient import loss_and_gradient_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
     from rlnb.classroom.explorers.one_token import one_token_explorer
     from rlnb.classroom.explorers.product_weight import product_weight_explorer

@@ -14,8 +14,8 @@ from typing import Any
 
 from rlnb.classroom import progress
 from rlnb.classroom.explorer import Explorer
-from rlnb.classroom.figures import GREEN, GREY, Bundle
-from rlnb.classroom.notebook_display import display, ipywidgets
+from rlnb.classroom.figures import Bundle
+from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone
 
 __all__ = ["Goal", "Task", "task"]
 
@@ -29,7 +29,7 @@ class Task:
         self.key, self.explorer, self.goals = key, explorer, goals
         before = progress.recall("task", key)
         self.solved = [bool(before.get(str(i))) for i in range(1, len(goals) + 1)]
-        self.lines = [ipywidgets.Label("") for _ in goals]
+        self.lines = [spoken_line() for _ in goals]
         explorer.listeners.append(self._look)
         self._look(explorer.data)
 
@@ -42,7 +42,7 @@ class Task:
             self.lines[i].value = (
                 f"Task {i + 1}: that's it ✔" if done else f"Task {i + 1}: not yet ○"
             )
-            self.lines[i].style = {"text_color": GREEN if done else GREY, "font_weight": "bold"}
+            tone(self.lines[i], "done" if done else "quiet")
 
     def _ipython_display_(self) -> None:
         several = len(self.goals) > 1

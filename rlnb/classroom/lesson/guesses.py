@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rlnb.classroom import progress
-from rlnb.classroom.figures import GREEN, VERMILLION, Bundle, Picture
-from rlnb.classroom.notebook_display import display, ipywidgets
+from rlnb.classroom.figures import Bundle, Picture
+from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone
 
 __all__ = ["predict", "reveal", "score"]
 
@@ -145,7 +145,7 @@ class _Waiting:
             display(closed if i == 0 else nothing, display_id=place)
             for i, (place, _) in enumerate(self.places)
         ]
-        self.said = ipywidgets.Label("")
+        self.said = spoken_line()
         _show(self.said, "[your guess beside it]")
         if asked.guess is None:
             asked.waiting.append(self.open)
@@ -162,12 +162,12 @@ class _Waiting:
         right = _is_right(guess, self.right, self.asked.close)
         progress.record("guess", self.asked.key, closed=True, right=right)
         if right:
-            self.said.value, color = f"You said so: {_worded(self.asked, guess)}.", GREEN
+            self.said.value, color = f"You said so: {_worded(self.asked, guess)}.", "done"
         else:
             said = _worded(self.asked, guess)
             self.said.value = f"You said: {said}. In one sentence: what had you overlooked?"
-            color = VERMILLION
-        self.said.style = {"text_color": color, "font_weight": "bold"}
+            color = "wrong"
+        tone(self.said, color)
 
 
 def _is_right(guess: str | float | None, right: str | float, close: float) -> bool:
@@ -205,7 +205,7 @@ def _buttons(asked: Question):
         style={"button_width": "auto"},
         layout=ipywidgets.Layout(width="100%"),
     )
-    note = ipywidgets.Label(
+    note = spoken_line(
         "Your guess is kept; the answer has been opened."
         if closed
         else "Press one before you go on."
@@ -232,7 +232,7 @@ def _number(asked: Question):
         continuous_update=False,
         disabled=before is not None and bool(asked.facts.get("closed")),
     )
-    note = ipywidgets.Label(asked.unit)
+    note = spoken_line(asked.unit)
 
     def entered(change) -> None:
         text = change["new"].strip().replace("−", "-").rstrip("%")

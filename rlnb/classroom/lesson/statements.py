@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any
 
 from rlnb.classroom import progress
-from rlnb.classroom.figures import GREEN, VERMILLION, Bundle
-from rlnb.classroom.notebook_display import display, ipywidgets
+from rlnb.classroom.figures import Bundle
+from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line
 from rlnb.shipped import data_folder
 
 __all__ = ["VERDICTS", "ledger", "settle", "statement", "verdict"]
@@ -63,7 +63,7 @@ def statement(identity: str) -> None:
         value=guess if guess in CHOICES else None,
         disabled=bool(before.get("settled")) and guess in CHOICES,
     )
-    note = ipywidgets.Label("")
+    note = spoken_line()
 
     def pressed(change) -> None:
         if change["new"] is None:
@@ -104,12 +104,12 @@ def settle(identity: str, found: str) -> None:
     display(Bundle({"text/markdown": text, "text/plain": text.replace("**", "")}))
     guess = progress.recall("statement", identity).get("guess")
     if guess is None:
-        said, color = "You had not said anything.", VERMILLION
+        said, color = "You had not said anything.", "wrong"
     else:
         right = guess == found
-        said, color = f"You said: {guess}.", GREEN if right else VERMILLION
+        said, color = f"You said: {guess}.", "done" if right else "wrong"
         progress.record("statement", identity, settled=True, right=right)
-    label = ipywidgets.Label(said, style={"text_color": color, "font_weight": "bold"})
+    label = spoken_line(said, color)
     data = dict(label._repr_mimebundle_())
     data["text/plain"] = "[your guess beside it]"
     display(Bundle(data))
