@@ -444,8 +444,8 @@ for name in list(ANNEX)[:-1]:
 
 # %% [markdown]
 # *Not verified:* SSPO's exact gate, which changed between versions ("SSPO-style" is all one may
-# call this); λ-GRPO's $r=1/9$ and starting λ, MGPO's λ, the fractions of Clip-Cov and KL-Cov in the
-# paper (the numbers are verl's).
+# call this; its later versions are said to use an arctan); λ-GRPO's $r=1/9$ and starting λ, MGPO's
+# λ. Clip-Cov's and KL-Cov's numbers are the authors' scripts'.
 #
 # *One acronym, several papers:* SSPO is soft-sequence
 # ([2602.19327](https://arxiv.org/abs/2602.19327)) and subsentence
@@ -579,8 +579,8 @@ for name in ("dapo", "simko", "kl_cov", "clip_cov"):
 # A right answer's unsure tokens count up to 1.5 times, a wrong one's down to half: the bonus spares
 # mistakes made while unsure. The two covariance rules give another loss in micro-batches, since
 # each has its own ranking and chooses at least one token; below 5,000 tokens that floor is more
-# than the 0.02 %. Clip-Cov draws at random on top, one of 3 candidates here; the micro-batches have
-# one between them, hence the constant 0.0093. Report the micro-batch size with the result.
+# than the 0.02 %. Clip-Cov draws at random on top; the micro-batches leave it nothing to choose
+# from, hence the constant −0.0348. Report the micro-batch size with the result.
 #
 # ## Who used what
 #
