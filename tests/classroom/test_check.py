@@ -16,7 +16,7 @@ from rlnb.classroom.checking.exercise import Convention, Exercise, Mistake, Prob
 
 def my_k3(logprobs, ref_logprobs):
     d = ref_logprobs - logprobs
-    return d.exp() - 1 - d
+    return torch.expm1(d) - d
 
 
 def my_grpo(lp, old, ref, mask, rewards, G, epsilon, beta, *, where=True, largest=False):
@@ -105,13 +105,82 @@ def test_a_long_result_is_shown_at_its_first_wrong_entry():
 
 
 def test_the_nearest_convention_supplies_the_expected_numbers():
-    def two_eps(rewards, G):
+    def scaled(rewards, G):
         groups = rewards.view(-1, G)
-        z = (groups - groups.mean(1, keepdim=True)) / (groups.std(1, keepdim=True) + 2e-4)
+        z = (groups - groups.mean(1, keepdim=True)) / (groups.std(1, keepdim=True) + 1e-4)
+        return 1.0001 * z.view(-1)
+
+    message = check.group_advantages(scaled).message
+    assert "came, [0.7070, -0.7070] expected with Bessel std" in message
+
+
+@pytest.mark.parametrize("bessel", [False, True])
+@pytest.mark.parametrize("eps", [1e-10, 2e-4, 0.03])
+def test_any_eps_in_the_std_is_a_convention_and_is_said(eps, bessel):
+    def z(rewards, G, inside=False):
+        groups = rewards.view(-1, G)
+        centred = groups - groups.mean(1, keepdim=True)
+        var = groups.var(1, keepdim=True, correction=int(bessel))
+        return (centred / ((var + eps).sqrt() if inside else var.sqrt() + eps)).view(-1)
+
+    name = "Bessel" if bessel else "population"
+    verdict = check.group_advantages(z)
+    assert verdict.kind == "convention"
+    assert verdict.message.startswith(f"{name} std with eps about {eps:.1g};")
+    if eps < 1e-6:  # under the root it would be too small to tell
+        return
+    verdict = check.group_advantages(lambda r, G: z(r, G, inside=True))
+    assert verdict.kind == "convention"
+    assert verdict.message.startswith(f"{name} std with eps about {eps:.1g} under the root")
+
+
+def test_an_eps_does_not_hide_a_mistake():
+    def upside_down(rewards, G):
+        groups = rewards.view(-1, G)
+        z = (groups.mean(1, keepdim=True) - groups) / (groups.std(1, keepdim=True) + 2e-4)
         return z.view(-1)
 
-    message = check.group_advantages(two_eps).message
-    assert "[0.7069, -0.7069] came, [0.7070, -0.7070] expected with Bessel std" in message
+    assert not check.group_advantages(upside_down)
+
+
+def test_a_small_number_left_in_a_log_passes_with_a_warning():
+    def careful(logits, tokens):
+        return torch.log(logits.softmax(-1) + 1e-8).gather(-1, tokens[..., None])[..., 0]
+
+    def bold(logits, tokens):
+        return torch.log(logits.softmax(-1)).gather(-1, tokens[..., None])[..., 0]
+
+    assert "an eps in a log" in check.token_logprobs(careful).message
+    assert "log_softmax" in check.token_logprobs(bold).message  # the edge says its own sentence
+
+
+def test_the_exponential_form_of_k3_passes_and_is_told_of_its_rounding():
+    verdict = check.k3(lambda a, b: (b - a).exp() - 1 - (b - a))
+    assert verdict and "rounds to nothing" in verdict.message
+    wrong = check.k3(lambda a, b: (a - b).exp() - 1 - (a - b))
+    assert not wrong and "rounds" not in wrong.message
+
+
+def test_k3_with_a_clamped_log_ratio_is_a_convention():
+    for edge in (5, 10):
+        clamped = check.k3(lambda a, b, e=edge: my_k3(0 * a, (b - a).clamp(-e, e)))
+        assert clamped.kind == "convention" and f"±{edge}" in clamped.message
+
+
+def test_a_mask_times_infinity_is_a_habit_where_the_exercise_is_about_something_else():
+    verdict = check.reinforce_loss(lambda lp, m, r: -(r * (lp * m).sum(1)).mean())
+    assert verdict and "with a warning" in verdict.message and "torch.where" in verdict.message
+    both = check.reinforce_loss(lambda lp, m, r: (r * (lp * m).sum(1)).mean())
+    assert not both and "minus is missing" in both.message
+
+
+def test_a_name_that_was_never_given_a_value_is_explained():
+    def unbound(logprobs, ref_logprobs):
+        if logprobs.sum() > 100:
+            d = ref_logprobs - logprobs
+        return d.exp()
+
+    assert "before the function gives it a value" in check.k3(unbound).message
 
 
 def test_another_way_to_the_same_numbers_is_right():
@@ -183,7 +252,9 @@ def test_edited_inputs_are_caught():
 def test_float32_answers_are_accepted_and_lost_dtypes_named():
     assert check.k3(lambda a, b: torch.expm1(b - a) - (b - a))  # runs in both dtypes
     down = check.k3(lambda a, b: my_k3(a, b).float())
-    assert "float64 went in and float32 came out" in down.message
+    assert down and "float32 was computed with" in down.message
+    half = check.k3(lambda a, b: my_k3(a, b).half())
+    assert not half and "float16 came out" in half.message
     up = check.k3(lambda a, b: my_k3(a, b).double())
     assert "float32 went in and float64 came out" in up.message
     constant = check.surrogate_clip(
@@ -191,7 +262,14 @@ def test_float32_answers_are_accepted_and_lost_dtypes_named():
             A > 0, torch.min(r, torch.tensor(1 + e)) * A, torch.max(r, torch.tensor(1 - e)) * A
         )
     )
-    assert "seven digits" in constant.message
+    assert repr(constant) == "right: surrogate_clip", "a constant in the page's default dtype"
+    wide = torch.float32
+    rounded = check.surrogate_clip(
+        lambda r, A, e: torch.min(
+            r * A, r.clamp(torch.tensor(1 - e, dtype=wide), torch.tensor(1 + e, dtype=wide)) * A
+        )
+    )
+    assert rounded and "seven digits" in rounded.message
 
 
 def test_a_function_that_prints_or_warns_keeps_the_page_clean(capsys, recwarn):
@@ -275,7 +353,8 @@ def test_prints_are_hidden_and_announced_with_their_number(capsys):
         return my_k3(logprobs, ref_logprobs)
 
     verdict = check.k3(talks)
-    runs = 2 * len(check.k3.exercise.probes)  # in float64, then in float32
+    # in float64, then in float32, and once for the remark on rounding
+    runs = 2 * len(check.k3.exercise.probes) + 1
     assert capsys.readouterr().out == ""
     assert verdict == check.k3(my_k3) and verdict.message == "k3"
     assert repr(verdict).splitlines() == [

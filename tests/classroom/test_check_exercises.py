@@ -96,6 +96,9 @@ def test_each_mistake_is_named(one):
     assert len(one.exercise.mistakes) >= FEWEST_MISTAKES.get(one.exercise.name, 5)
     for mistake in one.exercise.mistakes:
         verdict = one(mistake.function)
+        if mistake.harmless:  # a habit: right here, and told
+            assert repr(verdict) == f"right: with a warning: {mistake.sentence}" and verdict
+            continue
         assert (verdict.kind, verdict.message) == ("known mistake", mistake.sentence)
         assert not verdict
 

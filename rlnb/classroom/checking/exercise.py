@@ -10,7 +10,17 @@ from typing import Any
 
 import torch
 
-__all__ = ["Candidate", "Convention", "Exercise", "Mistake", "Probe", "mistake"]
+__all__ = [
+    "Candidate",
+    "Convention",
+    "Exercise",
+    "Family",
+    "Mistake",
+    "Probe",
+    "Remark",
+    "habit",
+    "mistake",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +33,13 @@ class Probe:
     catches     for an edge case only (nan under the mask, 0/0): the sentence to say when the
                 function is right on the ordinary probes and not finite here. Edge probes do not
                 decide which mistake was made, so that a slip on the edge hides no other one.
+    warns       the edge is not what the exercise is about: the function passes, and is warned
     """
 
     label: str
     arguments: dict[str, Any]
     catches: str = ""
+    warns: bool = False
 
     def __post_init__(self) -> None:
         tensors = {name: _from_list(value) for name, value in self.arguments.items()}
@@ -65,16 +77,43 @@ class Convention:
 
 
 @dataclass(frozen=True, eq=False)
+class Family:
+    """Right answers that differ by one number: the reference under a keyword, which is fitted.
+
+    sentence    with {value} where the fitted number goes
+    keyword     of the reference; its result must shrink or grow steadily with it
+    low, high   between which it is looked for, both above 0
+    keywords    what else is given
+    """
+
+    sentence: str
+    keyword: str
+    low: float
+    high: float
+    keywords: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Remark:
+    """A warning to a right function: said when `applies(function)`. It passes all the same."""
+
+    sentence: str
+    applies: Callable[[Callable[..., Any]], bool]
+
+
+@dataclass(frozen=True, eq=False)
 class Mistake:
     """A wrong answer people give. `function` takes the reference's arguments.
 
     When it also takes the keywords of the conventions, the mistake is recognised under each of
     them: the wrong clip is named whatever std the learner divides by. It is called like its
-    function, so that one mistake can be made of another.
+    function, so that one mistake can be made of another. `harmless`: right here, wrong elsewhere;
+    it passes, and is told.
     """
 
     sentence: str
     function: Callable[..., Any]
+    harmless: bool = False
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         return self.function(*arguments, **keywords)
@@ -92,6 +131,11 @@ def mistake(sentence: str) -> Callable[[Callable[..., Any]], Mistake]:
     return partial(Mistake, sentence)
 
 
+def habit(sentence: str) -> Callable[[Callable[..., Any]], Mistake]:
+    """Like `mistake`, for what is right in this exercise and will hurt in a real run."""
+    return partial(Mistake, sentence, harmless=True)
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A function whose results the learner's are compared with, and what to say on a match."""
@@ -107,6 +151,8 @@ class Exercise:
 
     name            of the function, as the learner calls it
     reference       the right answer in plain torch; conventions are its keyword-only arguments
+    remarks         what to tell the writer of a right function
+    families        right answers that differ by a number, which the judge fits
     probes          must tell every pair of candidates apart; tests/classroom asserts it
     differentiate   names of the arguments whose gradient is compared as well as the value
     direction       "minimised", "maximised" or "": explains a flipped sign
@@ -122,6 +168,8 @@ class Exercise:
     probes: tuple[Probe, ...]
     conventions: tuple[Convention, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
+    families: tuple[Family, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     differentiate: tuple[str, ...] = ()
     direction: str = ""
     hint: str = ""
@@ -156,11 +204,17 @@ class Exercise:
     @cached_property
     def wrong(self) -> tuple[Candidate, ...]:
         """The mistakes as they stand, then under every convention that they understand."""
-        plain = [Candidate("known mistake", m.sentence, m.function) for m in self.mistakes]
+        plain = [_candidate(m, m.function) for m in self.mistakes]
         crossed = [
-            Candidate("known mistake", m.sentence, partial(m.function, **c.keywords))
+            _candidate(m, partial(m.function, **c.keywords))
             for c in self.conventions
             for m in self.mistakes
             if c.keywords.keys() <= inspect.signature(m.function).parameters.keys()
         ]
         return (*plain, *crossed)
+
+
+def _candidate(known: Mistake, function: Callable[..., Any]) -> Candidate:
+    if known.harmless:
+        return Candidate("right", f"with a warning: {known.sentence}", function)
+    return Candidate("known mistake", known.sentence, function)

@@ -8,19 +8,21 @@ What matches nothing is shown on the smallest probe that shows it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 
-from rlnb.classroom.checking.exercise import Candidate, Exercise, Probe
+from rlnb.classroom.checking.exercise import Candidate, Exercise, Family, Probe
 from rlnb.classroom.checking.hidden_output import hidden_output
 from rlnb.classroom.checking.name_this import NameThis
 from rlnb.classroom.checking.outcome import Outcome, agree, is_finite, run
 from rlnb.classroom.checking.silent_bug import SilentBug
 from rlnb.classroom.checking.verdict import WIDTH, Verdict, remembered, shorten
-from rlnb.classroom.checking.wording import CUT, DIGITS, SIGN, describe, raised, shape_text
+from rlnb.classroom.checking.wording import CUT, ROUNDED, SIGN, SMALL, describe, raised, shape_text
 
 __all__ = ["Check", "as_check", "judge"]
 
@@ -82,16 +84,89 @@ def _judge(exercise: Exercise, function: Callable[..., Any]) -> Verdict:
         if _matches(came, expected, candidate, ordinary):
             if candidate.kind == "known mistake":
                 return _mistake(candidate.sentence)
-            for probe in exercise.ordered_probes:
-                if probe.catches and not is_finite(came[probe]):
-                    return _mistake(probe.catches, probe)
+            if (verdict := _on_the_edge(exercise, candidate, came, expected)) is not None:
+                return verdict
 
+    if (verdict := _fitted(exercise, came, ordinary)) is not None:
+        return verdict
     verdict = _seen_through_a_lens(exercise, came, expected, ordinary)
     if verdict is not None:
         return verdict
     if (edited := _edited(came)) is not None:
         return edited
     return _unknown(exercise, came, expected)
+
+
+def _on_the_edge(
+    exercise: Exercise, candidate: Candidate, came: dict[Probe, Outcome], expected: _Expected
+) -> Verdict | None:
+    """Right on the ordinary probes: the sentence of the edge where it is not finite, if any is.
+
+    Where every edge that fails is one that only warns, the function passes and is warned.
+    """
+    edges = [p for p in exercise.ordered_probes if p.catches]
+    failing = [p for p in edges if not agree(came[p], expected(candidate, p))]
+    broken = [p for p in failing if not is_finite(came[p])]
+    if not broken:
+        return None
+    hard = [p for p in broken if not p.warns]
+    if hard or len(broken) < len(failing):
+        worst = (hard or broken)[0]
+        return _mistake(worst.catches, worst)
+    warning = f"with a warning: {broken[0].catches}"
+    return Verdict("right", shorten(warning, WIDTH), broken[0].cast(torch.float64))
+
+
+def _fitted(
+    exercise: Exercise, came: dict[Probe, Outcome], ordinary: tuple[Probe, ...]
+) -> Verdict | None:
+    """A right answer with another number in it: the number, found by halving."""
+    for family in exercise.families:
+        for probe in ordinary:
+            value = _halved(exercise, family, probe, came[probe])
+            if value is None:
+                continue
+            function = partial(exercise.reference, **family.keywords, **{family.keyword: value})
+            known = {p: run(function, exercise, p, torch.float64) for p in ordinary}
+            if all(_near(came[p], known[p]) for p in ordinary):
+                edge = next((p for p in exercise.ordered_probes if not is_finite(came[p])), None)
+                if edge is not None:
+                    return _mistake(edge.catches, edge)
+                return Verdict("convention", family.sentence.format(value=f"{value:.1g}"))
+    return None
+
+
+def _halved(exercise: Exercise, family: Family, probe: Probe, came: Outcome) -> float | None:
+    """The number at which the reference is as large as what came; None when none is.
+
+    Halving on a logarithmic scale: the size of the result must move one way with the number.
+    """
+
+    def excess(value: float) -> float:
+        function = partial(exercise.reference, **family.keywords, **{family.keyword: value})
+        known = run(function, exercise, probe, torch.float64).value
+        if known is None or known.shape != came.value.shape:
+            return float("nan")
+        return float(known.double().abs().sum() - came.value.double().abs().sum())
+
+    low, high = math.log(family.low), math.log(family.high)
+    at_low, at_high = excess(math.exp(low)), excess(math.exp(high))
+    if not at_low * at_high < 0:
+        return None
+    for _ in range(60):
+        middle = (low + high) / 2
+        if (excess(math.exp(middle)) > 0) == (at_low > 0):
+            low = middle
+        else:
+            high = middle
+    return math.exp((low + high) / 2)
+
+
+def _near(came: Outcome, known: Outcome) -> bool:
+    """Equal to what a fitted number allows."""
+    if came.value is None or known.value is None or came.value.shape != known.value.shape:
+        return False
+    return torch.allclose(came.value.double(), known.value.double(), rtol=1e-6, atol=1e-8)
 
 
 class _Expected:
@@ -161,6 +236,8 @@ def _accepted(
     for probe, outcome in came.items():
         if _dtype(outcome) not in (None, torch.bool, torch.float64):
             came_as = str(outcome.returned.dtype).removeprefix("torch.")
+            if came_as == "float32":
+                return Verdict("right", f"with a warning: {ROUNDED}")
             return _mistake(
                 f"right, but float64 went in and {came_as} came out: new tensors take "
                 "their dtype from the input, torch.zeros_like(x)",
@@ -196,6 +273,10 @@ def _accepted(
         if candidate.kind == "convention":
             note = shorten(f"{candidate.sentence}; came as {kind}, not as a tensor", WIDTH)
         return Verdict("convention", note)
+    if candidate.kind == "right":
+        for remark in exercise.remarks:
+            if remark.applies(function):
+                return Verdict("right", f"with a warning: {remark.sentence}")
     return Verdict(candidate.kind, candidate.sentence)
 
 
@@ -215,6 +296,14 @@ def _seen_through_a_lens(
     exercise: Exercise, came: dict[Probe, Outcome], expected: _Expected, ordinary: tuple[Probe, ...]
 ) -> Verdict | None:
     """Right or a known mistake but for the gradient, the shape, the sign or the reduction."""
+    for p in ordinary:
+        if (short := _dtype(came[p])) in (torch.float16, torch.bfloat16):
+            name = str(short).removeprefix("torch.")
+            return _mistake(
+                f"{name} came out: it has three digits and ends at 65504 (float16); compute a "
+                "loss in the dtype of the input",
+                p,
+            )
     probe = ordinary[0]
     right = exercise.accepted[0]
     cut = any(outcome.gradients is None for outcome in came.values())
@@ -239,7 +328,7 @@ def _seen_through_a_lens(
         if _matches(came, expected, candidate, ordinary, "sign"):
             return _mistake(SIGN[exercise.direction], probe)
         if _matches(came, expected, candidate, ordinary, "digits"):
-            return _mistake(DIGITS, probe)
+            return _seven_digits(exercise, candidate, came, expected, ordinary)
         scalar = expected(candidate, probe).value.ndim == 0
         if scalar and any(outcome.value.ndim for outcome in came.values()):
             for lens in ("mean", "sum"):
@@ -250,6 +339,27 @@ def _seen_through_a_lens(
                         probe,
                     )
     return None
+
+
+def _seven_digits(
+    exercise: Exercise,
+    candidate: Candidate,
+    came: dict[Probe, Outcome],
+    expected: _Expected,
+    ordinary: tuple[Probe, ...],
+) -> Verdict:
+    """Right to about 1e-7 and no further: float32 in the middle, or a small number left in.
+
+    What was computed in float32 is, apart from the last step, a float32 number. What has an eps in
+    it is off by about as much in every dtype. Neither is wrong; an edge that fails is.
+    """
+    for probe in exercise.ordered_probes:
+        if probe.catches and not is_finite(came[probe]) and is_finite(expected(candidate, probe)):
+            return _mistake(probe.catches, probe)
+    rounded = all(
+        torch.equal(came[p].value.double(), came[p].value.float().double()) for p in ordinary
+    )
+    return Verdict("right", f"with a warning: {ROUNDED if rounded else SMALL}")
 
 
 def _unknown(exercise: Exercise, came: dict[Probe, Outcome], expected: _Expected) -> Verdict:

@@ -35,13 +35,19 @@ class Outcome:
 def run(
     function: Callable[..., Any], exercise: Exercise, probe: Probe, dtype: torch.dtype
 ) -> Outcome:
-    """Call `function` on fresh arguments. What it warns is kept off the page."""
+    """Call `function` on fresh arguments. What it warns is kept off the page.
+
+    torch.tensor(0.2) gets the dtype of the probe, as it would in a run of that precision: a page
+    that works in float64 must not blame a constant for it.
+    """
     arguments = probe.cast(dtype)
     leaves = {name: arguments[name].requires_grad_() for name in exercise.differentiate}
     with torch.enable_grad():
         # Clones, because editing a leaf in place raises: the edit shall be seen and named instead.
         passed = {n: v.clone() if torch.is_tensor(v) else v for n, v in arguments.items()}
+    page_default = torch.get_default_dtype()
     try:
+        torch.set_default_dtype(dtype)
         with warnings.catch_warnings(), torch.enable_grad():
             warnings.simplefilter("ignore")
             returned = function(*passed.values())
@@ -51,6 +57,8 @@ def run(
             gradients = _gradients(value, leaves)
     except (Exception, SystemExit) as error:  # belongs in the verdict
         return Outcome(error=error)
+    finally:
+        torch.set_default_dtype(page_default)
     edited = tuple(
         n for n, v in passed.items() if torch.is_tensor(v) and not _identical(v, arguments[n])
     )

@@ -10,15 +10,19 @@ from rlnb.classroom.checking.exercise import Exercise, Probe
 from rlnb.classroom.checking.outcome import Outcome, agree, difference_at, is_finite
 from rlnb.classroom.checking.verdict import WIDTH, Verdict, shorten
 
-__all__ = ["CUT", "DIGITS", "REASONS", "SIGN", "describe", "raised", "shape_text"]
+__all__ = ["CUT", "REASONS", "ROUNDED", "SIGN", "SMALL", "describe", "raised", "shape_text"]
 
 CUT = (
     "the value is right and no gradient reaches {names}: it was cut by .item(), .detach(), "
     "no_grad or a new torch.tensor(...)"
 )
-DIGITS = (
-    "right to seven digits only: a float32 constant meets float64; write "
-    "torch.tensor(0.2, dtype=x.dtype), or just 0.2"
+ROUNDED = (
+    "to seven digits: float64 went in and float32 was computed with; fine on bfloat16, here drop "
+    ".float() and dtype=torch.float32"
+)
+SMALL = (
+    "to seven digits: a small number stands in it that was not asked for, an eps in a log or under "
+    "a fraction; say which case it is for"
 )
 SIGN = {
     "minimised": "the sign is flipped: the optimizer minimises, so what should grow needs a minus",
@@ -30,6 +34,7 @@ SIGN = {
 REASONS = (
     ("TypeError", "positional argument", "it is called as {signature}"),
     ("TypeError", "unexpected keyword", "it is called as {signature}"),
+    ("UnboundLocalError", "", "a name is read before the function gives it a value"),
     ("NameError", "", "a typo, or a cell above that has not run"),
     ("", "requires grad. Use tensor.detach()", "stay in torch: numpy cuts the gradient"),
     ("", "in-place operation", "an input or a saved tensor is edited in place: build a new one"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.checking.exercise import Convention, Exercise, Mistake, Probe, mistake
+from rlnb.classroom.checking.exercise import Convention, Exercise, Mistake, Probe, habit, mistake
 from rlnb.classroom.checking.name_this import NameThis
 from rlnb.classroom.checking.silent_bug import SilentBug
 from rlnb.classroom.exercises.reinforce import PADDING
@@ -103,7 +103,7 @@ def _token_mean_instead(per_token, mask, *_):
 
 
 # token mean
-@mistake(PADDING)
+@habit(PADDING)
 def _padding_times_zero(per_token, mask):
     return (per_token * mask).sum() / mask.sum()
 
@@ -151,7 +151,7 @@ def _no_mask_constant(per_token, mask, max_length):
     return per_token.sum() / (len(mask) * max_length)
 
 
-@mistake(PADDING)
+@habit(PADDING)
 def _constant_padding_times_zero(per_token, mask, max_length, *, count_empty=True):
     return (per_token * mask).sum() / (_answers(mask, count_empty) * max_length)
 
@@ -187,7 +187,7 @@ def _per_answer_position(per_token, mask, num_generations):
     return prompt_mean(per_token, mask, len(mask) // num_generations)
 
 
-@mistake(PADDING)
+@habit(PADDING)
 def _prompt_padding_times_zero(per_token, mask, num_generations, *, count_empty=True):
     tokens = mask.view(-1, num_generations * mask.shape[1]).sum(1)
     sums = (per_token * mask).view(len(tokens), -1).sum(1)
@@ -201,7 +201,7 @@ NO_TOKENS = (
 )
 
 
-@mistake(NO_TOKENS)
+@habit(NO_TOKENS)
 def _prompt_without_tokens(per_token, mask, num_generations, *, count_empty=True):
     tokens = mask.view(-1, num_generations * mask.shape[1]).sum(1)
     sums = _clean(per_token, mask).view(len(tokens), -1).sum(1)
@@ -262,7 +262,7 @@ _GARBAGE = (
 def _probe(
     label: str, data: tuple[torch.Tensor, torch.Tensor], catches: str = "", **more: int
 ) -> Probe:
-    return Probe(label, {"per_token": data[0], "mask": data[1], **more}, catches)
+    return Probe(label, {"per_token": data[0], "mask": data[1], **more}, catches, bool(catches))
 
 
 TOKEN_MEAN = Exercise(

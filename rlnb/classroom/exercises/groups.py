@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.checking.exercise import Convention, Exercise, Mistake, Probe, mistake
+from rlnb.classroom.checking.exercise import Convention, Exercise, Family, Mistake, Probe, mistake
 
 __all__ = [
     "BASELINE_LEAVE_ONE_OUT",
     "GROUP_ADVANTAGES",
+    "NORMALISER_FAMILIES",
     "NORMALISERS",
     "NO_EPS",
     "baseline_leave_one_out",
@@ -36,6 +37,23 @@ NORMALISERS = (
     ("bessel", 0.0, "Bessel std, no eps, equal groups set to 0"),
 )
 
+# the same with any other eps: no paper states it, so the number is found and said
+NORMALISER_FAMILIES = tuple(
+    Family(
+        f"{name} std with eps about {{value}}{where}; this page uses the population std with "
+        "eps 1e-6",
+        keyword,
+        1e-12,
+        0.2,
+        {"std": std} | others,
+    )
+    for std, name in (("population", "population"), ("bessel", "Bessel"))
+    for keyword, where, others in (
+        ("eps", "", {}),
+        ("inside", " under the root, beside the variance", {"eps": 0.0}),
+    )
+)
+
 
 def baseline_leave_one_out(rewards: torch.Tensor, num_generations: int) -> torch.Tensor:
     """b_i = (sum of the group - r_i) / (G - 1): (B,) -> (B,)."""
@@ -45,14 +63,23 @@ def baseline_leave_one_out(rewards: torch.Tensor, num_generations: int) -> torch
 
 
 def group_advantages(
-    rewards: torch.Tensor, num_generations: int, *, std: str = "population", eps: float = 1e-6
+    rewards: torch.Tensor,
+    num_generations: int,
+    *,
+    std: str = "population",
+    eps: float = 1e-6,
+    inside: float = 0.0,
 ) -> torch.Tensor:
     """A_i = (r_i - mean of the group) / (std of the group + eps): (B,) -> (B,).
 
     `std` divides by G ("population") or by G - 1 ("bessel"). eps=0.0 sets equal groups to 0.
+    inside > 0 is added to the variance under the root instead, as batch norm does.
     """
     groups = rewards.view(-1, num_generations)
     centred = groups - groups.mean(1, keepdim=True)
+    if inside:
+        variance = groups.var(1, keepdim=True, correction=int(std == "bessel"))
+        return (centred * torch.rsqrt(variance + inside)).view(-1)
     spread = groups.std(1, keepdim=True, correction=int(std == "bessel"))
     if eps == 0:
         spread = torch.where(spread == 0, 1, spread)
@@ -290,6 +317,7 @@ GROUP_ADVANTAGES = Exercise(
         _no_eps,
         _no_eps_bessel,
     ),
+    families=NORMALISER_FAMILIES,
     hint="view(-1, num_generations) puts one prompt on each line; subtract the mean of the line, "
     "divide by its std plus a small eps, return it flat. torch.std is Bessel's by default.",
 )

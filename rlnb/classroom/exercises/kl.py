@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, mistake
+from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, Remark, mistake
 
 __all__ = ["K3", "k3"]
 
 
 def k3(
-    logprobs: torch.Tensor, ref_logprobs: torch.Tensor, *, limit: float = float("inf")
+    logprobs: torch.Tensor,
+    ref_logprobs: torch.Tensor,
+    *,
+    limit: float = float("inf"),
+    log_limit: float = float("inf"),
 ) -> torch.Tensor:
-    """pi_ref/pi - 1 - log(pi_ref/pi), per element; `limit` clamps it from above."""
-    log_ratio = ref_logprobs - logprobs
+    """pi_ref/pi - 1 - log(pi_ref/pi), per element; `limit` clamps it from above.
+
+    log_limit clamps the log-ratio to both sides before anything else.
+    """
+    log_ratio = (ref_logprobs - logprobs).clamp(-log_limit, log_limit)
     return (torch.expm1(log_ratio) - log_ratio).clamp(max=limit)
 
 
@@ -21,8 +28,8 @@ def k3(
     "the ratio is upside down: samples come from pi, so it is pi_ref / pi; yours does "
     "not estimate KL(pi || ref)"
 )
-def _inverted(logprobs, ref_logprobs, *, limit=float("inf")):
-    return k3(ref_logprobs, logprobs, limit=limit)
+def _inverted(logprobs, ref_logprobs, *, limit=float("inf"), log_limit=float("inf")):
+    return k3(ref_logprobs, logprobs, limit=limit, log_limit=log_limit)
 
 
 @mistake(
@@ -49,8 +56,8 @@ def _no_minus_one(logprobs, ref_logprobs):
 
 
 @mistake("the sign is flipped: k3 is never negative")
-def _flipped(logprobs, ref_logprobs, *, limit=float("inf")):
-    return -k3(logprobs, ref_logprobs, limit=limit)
+def _flipped(logprobs, ref_logprobs, *, limit=float("inf"), log_limit=float("inf")):
+    return -k3(logprobs, ref_logprobs, limit=limit, log_limit=log_limit)
 
 
 @mistake("the log is added: it is exp(d) - 1 - d, whose slope at d = 0 is 0")
@@ -92,6 +99,19 @@ def _ratio_only(logprobs, ref_logprobs):
     return torch.expm1(ref_logprobs - logprobs)
 
 
+ROUNDS_AWAY = (
+    "exp(d) - 1 - d rounds to nothing where pi is near ref: in float32 it is 0 at d = 0.0002; "
+    "torch.expm1(d) - d keeps its digits"
+)
+
+
+def _rounds_away(function) -> bool:
+    """Whether k3 at d = 2^-12 is lost in float32."""
+    d = torch.tensor([2.0**-12], dtype=torch.float32)
+    came = function(torch.zeros_like(d) - 1, d - 1)
+    return bool(((came.double() / (d.double() ** 2 / 2) - 1).abs() > 0.05).any())
+
+
 def _probe(label: str, logprobs: list, ref_logprobs: list) -> Probe:
     return Probe(label, {"logprobs": logprobs, "ref_logprobs": ref_logprobs})
 
@@ -108,10 +128,18 @@ K3 = Exercise(
             [[-0.6, -2.0, -0.2], [-0.8, -2.8, -1.9]],
             [[-0.7, -2.1, -0.25], [-0.55, -3.0, -1.4]],
         ),
-        _probe("far below the reference", [-6.0, -5.0], [-0.1, -2.0]),
+        _probe("far below the reference", [-6.0, -5.0, -12.0], [-0.1, -2.0, -0.25]),
     ),
     conventions=(
         Convention("clamped at 10: verl's way; this page does not clamp", {"limit": 10.0}),
+        *(
+            Convention(
+                f"k3 with its log-ratio clamped to ±{edge:g}: no gradient beyond; this page does "
+                "not clamp",
+                {"log_limit": edge},
+            )
+            for edge in (5.0, 10.0)
+        ),
     ),
     mistakes=(
         _inverted,
@@ -127,6 +155,7 @@ K3 = Exercise(
         _weighted,
         _ratio_only,
     ),
+    remarks=(Remark(ROUNDS_AWAY, _rounds_away),),
     differentiate=("logprobs",),
     direction="minimised",
     hint="Let d = log ref - log pi: k3 = exp(d) - 1 - d. It is 0 where the two agree and never "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.checking.exercise import Exercise, Probe, mistake
+from rlnb.classroom.checking.exercise import Exercise, Probe, habit, mistake
 from rlnb.classroom.checking.silent_bug import SilentBug
 from rlnb.classroom.exercises.reinforce import PADDING
 
@@ -141,7 +141,7 @@ def _penalty_only(rewards, logprobs, ref_logprobs, mask, beta):
     return -beta * _k1(logprobs, ref_logprobs, mask)
 
 
-@mistake(PADDING)
+@habit(PADDING)
 def _padding_times_zero(rewards, logprobs, ref_logprobs, mask, beta):
     return _on_last(rewards, mask) - beta * (logprobs - ref_logprobs) * mask
 
@@ -165,6 +165,7 @@ def _probe(
             "beta": beta,
         },
         catches,
+        bool(catches),
     )
 
 

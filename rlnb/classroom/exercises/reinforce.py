@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, mistake
+from rlnb.classroom.checking.exercise import Convention, Exercise, Probe, habit, mistake
 
 __all__ = ["PADDING", "NO_TOKENS", "REINFORCE_LOSS", "reinforce_loss"]
 
@@ -100,7 +100,7 @@ def _probabilities(logprobs, mask, rewards, *, count_empty=True):
     return -(rewards * per_answer * mask.any(1)).sum() / rows
 
 
-@mistake(PADDING)
+@habit(PADDING)
 def _padding_times_zero(logprobs, mask, rewards):
     return -(rewards * (logprobs * mask).sum(1)).mean()
 
@@ -150,6 +150,7 @@ REINFORCE_LOSS = Exercise(
                 "rewards": [1.0, 3.0, -1.0],
             },
             catches=NO_TOKENS,
+            warns=True,
         ),
         Probe(
             "-inf and nan under the mask",
@@ -159,6 +160,7 @@ REINFORCE_LOSS = Exercise(
                 "rewards": [1.0, -1.0],
             },
             catches=PADDING,
+            warns=True,
         ),
     ),
     conventions=(
