@@ -109,6 +109,36 @@ def _whitened(rewards, values, gamma, lam):
 
 
 @mistake(
+    "whitened, with Bessel's std: normalising comes later, over the whole batch; the returns need "
+    "the raw advantages"
+)
+def _whitened_by_bessel(rewards, values, gamma, lam):
+    advantages = gae(rewards, values, gamma, lam)
+    spread = advantages.std(correction=1) if len(advantages) > 1 else torch.zeros(())
+    return (advantages - advantages.mean()) / (spread + 1e-8)
+
+
+@mistake("V_t and V_{t+1} have changed places: delta is r_t + gamma * V_{t+1} - V_t")
+def _values_swapped(rewards, values, gamma, lam):
+    following = torch.cat([values[1:], values.new_zeros(1)])
+    return _discounted(rewards + gamma * values - following, gamma * lam)
+
+
+@mistake(
+    "the last token got no advantage: its delta is r - V, with 0 behind it; the walk starts there"
+)
+def _last_step_dropped(rewards, values, gamma, lam):
+    deltas = _deltas(rewards, values, gamma)
+    return _discounted(torch.cat([deltas[:-1], 0 * deltas[-1:]]), gamma * lam)
+
+
+@mistake("the walk stops at the second token: the first got its own delta and nothing of the later")
+def _first_step_alone(rewards, values, gamma, lam):
+    deltas = _deltas(rewards, values, gamma)
+    return torch.cat([deltas[:1], _discounted(deltas, gamma * lam)[1:]])
+
+
+@mistake(
     "the sign is flipped: delta is what came, r_t + gamma * V_{t+1}, minus what was expected, V_t"
 )
 def _flipped(rewards, values, gamma, lam):
@@ -152,6 +182,10 @@ GAE = Exercise(
         _no_values,
         _no_baseline,
         _whitened,
+        _whitened_by_bessel,
+        _values_swapped,
+        _last_step_dropped,
+        _first_step_alone,
         _flipped,
     ),
     hint="Compute every delta first, with 0 behind the last value. Then walk backwards: running = "

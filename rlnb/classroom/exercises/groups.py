@@ -191,6 +191,36 @@ def _not_centred(rewards, num_generations, *, std="population", eps=1e-6):
 
 
 @mistake(
+    "rewards (B,) minus means (P, 1) is a table (P, B): view the rewards as (P, G) first, flatten "
+    "last"
+)
+def _every_mean_from_every_reward(rewards, num_generations, *, std="population", eps=1e-6):
+    groups = rewards.view(-1, num_generations)
+    spread = groups.std(1, keepdim=True, correction=int(std == "bessel"))
+    return (rewards - groups.mean(1, keepdim=True)) / (spread + max(eps, 1e-9))
+
+
+@mistake(
+    ".repeat puts the means in the order 0 1 0 1; a row's own mean is there with "
+    "repeat_interleave: 0 0 1 1"
+)
+def _repeated(rewards, num_generations, *, std="population", eps=1e-6):
+    groups = rewards.view(-1, num_generations)
+    spread = groups.std(1, correction=int(std == "bessel"))
+    if eps == 0:
+        spread = torch.where(spread == 0, 1, spread)
+    means = groups.mean(1).repeat(num_generations)
+    return (rewards - means) / (spread.repeat(num_generations) + eps)
+
+
+@mistake("you divided by the group's mean: that is MaxRL's advantage; GRPO divides by the std")
+def _over_the_mean(rewards, num_generations):
+    mean = rewards.view(-1, num_generations).mean(1, keepdim=True)
+    centred = rewards.view(-1, num_generations) - mean
+    return (centred / torch.where(mean == 0, 1, mean)).view(-1)
+
+
+@mistake(
     "leave-one-out baseline, no std: that is RLOO's advantage; GRPO takes the mean "
     "of all G and divides by the std"
 )
@@ -309,6 +339,9 @@ GROUP_ADVANTAGES = Exercise(
         ),
         _variance,
         _not_centred,
+        _every_mean_from_every_reward,
+        _repeated,
+        _over_the_mean,
         _leave_one_out_baseline,
         _leave_one_out_everything,
         _leave_one_out_over_std,

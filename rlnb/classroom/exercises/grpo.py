@@ -173,6 +173,14 @@ def _detached(logprobs, old, ref, mask):
     return (logprobs - old).exp().detach() + 0 * logprobs
 
 
+def _likelihood(logprobs, old, ref, mask):
+    return logprobs
+
+
+def _probability(logprobs, old, ref, mask):
+    return logprobs.exp()
+
+
 # penalties
 def _times_ratio(logprobs, ref, ratio):
     return k3(logprobs, ref) * ratio
@@ -180,6 +188,10 @@ def _times_ratio(logprobs, ref, ratio):
 
 def _inverted(logprobs, ref, ratio):
     return k3(ref, logprobs)
+
+
+def _against_old(logprobs, ref, ratio):
+    return torch.expm1(-ratio.log()) + ratio.log()
 
 
 def _k1(logprobs, ref, ratio):
@@ -435,6 +447,15 @@ GRPO_LOSS = Exercise(
             _built(ratio=_no_exp),
         ),
         Mistake(
+            "log pi stands where the ratio belongs: take exp(logprobs - old_logprobs)",
+            _built(ratio=_likelihood),
+        ),
+        Mistake(
+            "pi stands where the ratio belongs: divide by the old probability, exp(logprobs - "
+            "old_logprobs)",
+            _built(ratio=_probability),
+        ),
+        Mistake(
             "the ratio is detached: the value is right, the policy term has no gradient",
             _built(ratio=_detached),
         ),
@@ -442,6 +463,10 @@ GRPO_LOSS = Exercise(
             "k3 is upside down: with samples of pi it is pi_ref / pi, so d = ref_logprobs - "
             "logprobs",
             _built(kl=_inverted),
+        ),
+        Mistake(
+            "the KL is taken to the old policy: it anchors to the frozen reference, ref_logprobs",
+            _built(kl=_against_old),
         ),
         Mistake(
             "k1 in the loss: on-policy its expected gradient is 0, it anchors nothing; the "

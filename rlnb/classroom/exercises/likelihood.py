@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from rlnb.classroom.checking.exercise import Exercise, Probe, mistake
@@ -68,6 +70,33 @@ def _likeliest(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return logits.log_softmax(-1).max(-1).values
 
 
+@mistake("all V log-probabilities of each place came: gather the one of the token that was written")
+def _not_gathered(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    return logits.log_softmax(-1)
+
+
+@mistake("these are bits, log base 2: the log-probability is in nats, the natural logarithm")
+def _bits(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    return token_logprobs(logits, tokens) / math.log(2)
+
+
+@mistake("log base 10: the log-probability is in nats, the natural logarithm")
+def _tens(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    return token_logprobs(logits, tokens) / math.log(10)
+
+
+@mistake("logits[:, tokens] picks every token at every place: gather along dim -1, one per place")
+def _indexed(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    return logits.log_softmax(-1)[:, :, tokens]
+
+
+@mistake(
+    "summed over the answer: one number per token was asked for, (B, T); the sum comes in the loss"
+)
+def _summed(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    return token_logprobs(logits, tokens).sum(-1)
+
+
 @mistake(UNDERFLOW)
 def _log_of_softmax(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return _pick(logits.softmax(-1).log(), tokens)
@@ -105,6 +134,11 @@ TOKEN_LOGPROBS = Exercise(
         _over_time,
         _negated,
         _likeliest,
+        _not_gathered,
+        _bits,
+        _tens,
+        _indexed,
+        _summed,
         _log_of_softmax,
     ),
     differentiate=("logits",),

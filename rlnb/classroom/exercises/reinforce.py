@@ -100,6 +100,24 @@ def _probabilities(logprobs, mask, rewards, *, count_empty=True):
     return -(rewards * per_answer * mask.any(1)).sum() / rows
 
 
+@mistake(
+    "you standardised the rewards over the batch: page 03 asks whether that helps; here the raw "
+    "reward is asked for"
+)
+def _standardised(logprobs, mask, rewards, *, count_empty=True):
+    z = (rewards - rewards.mean()) / (rewards.std(correction=0) + 1e-8)
+    return reinforce_loss(logprobs, mask, z, count_empty=count_empty)
+
+
+@mistake(
+    "you standardised the rewards over the batch, with Bessel's std: here the raw reward is asked "
+    "for"
+)
+def _standardised_by_bessel(logprobs, mask, rewards, *, count_empty=True):
+    z = (rewards - rewards.mean()) / (rewards.std() + 1e-8)
+    return reinforce_loss(logprobs, mask, z, count_empty=count_empty)
+
+
 @habit(PADDING)
 def _padding_times_zero(logprobs, mask, rewards):
     return -(rewards * (logprobs * mask).sum(1)).mean()
@@ -182,6 +200,8 @@ REINFORCE_LOSS = Exercise(
         _no_mean,
         _probabilities,
         _successes_only,
+        _standardised,
+        _standardised_by_bessel,
         _padding_times_zero,
     ),
     differentiate=("logprobs",),
