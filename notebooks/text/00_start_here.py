@@ -230,9 +230,9 @@ gpu_check()
 # | $\mu$ | the sampler, as the inference engine scored it | `sampling_per_token_logps` | `rollout_log_probs` |
 # | $\pi_\text{ref}$ | frozen reference, for a KL term | `ref_per_token_logps` | `ref_log_prob` |
 # | $\rho_{i,t}$ | token ratio $\pi_\theta/\pi_\text{old}$ | `coef_1` | `ratio` |
-# | $\bar\rho_i$ | answer's ratio: geometric mean of its $\rho_{i,t}$; $s_i$ in GSPO's paper | `coef_1` (`"sequence"`) | `seq_importance_ratio` |
+# | $s_i$ | answer's ratio: geometric mean of its $\rho_{i,t}$ | `coef_1` (`"sequence"`) | `seq_importance_ratio` |
 # | $R_i$ | reward of answer $i$, one number | `rewards` | `token_level_scores`, summed |
-# | $\bar R,\ s$ | mean and std of the group's rewards | | |
+# | $\bar R,\ \sigma_R$ | mean and std of the group's rewards | | |
 # | $A_i,\ A_{i,t}$ | advantage | `advantages` | `advantages` |
 # | $R_{\ge t}$ | return: rewards from token $t$ on | `returns` | `returns` |
 # | $V_\phi$ | critic, a learnt baseline | `values` | `values` |
