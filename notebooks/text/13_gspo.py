@@ -34,24 +34,24 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: one step, and the ratios it leaves
-def one_step(seed, n=64, T=200):
-    """Log ratios as routed and with the old experts, flips, A, old log-probs.
+def one_step(seed, rate=3e-4, n=64, T=200):
+    """Log ratios as routed, the same with the old experts held, flips, A.
 
-    64 answers to one prompt, all to be used again after an Adam step.
+    64 answers to one prompt, to be used again after one Adam step.
     """
     old = RouterPolicy(seed=seed)
     y = old.sample(n, T, torch.Generator().manual_seed(seed))
     R = (y < 4).double().mean(1)                 # 4 of the 16 words
     A = (R - R.mean()) / R.std(correction=0)
     new = old.copy()
-    adam = torch.optim.Adam(new.parameters(), lr=3e-4)
+    adam = torch.optim.Adam(new.parameters(), lr=rate)
     (-A[:, None] * new.logprobs(y)[0]).mean().backward()
     adam.step()
     with torch.no_grad():
         before, routes = old.logprobs(y)
         after, used = new.logprobs(y)
         held = new.logprobs(y, routes)[0]
-    return (after - before, held - before, flipped(routes, used), A, before)
+    return after - before, held - before, flipped(routes, used), A
 
 # %% [markdown]
 # ## One step, and some tokens leap
@@ -66,8 +66,8 @@ def one_step(seed, n=64, T=200):
 # What are the token ratios now?
 
 # %%
-gap, held, flips, A, before = one_step(seed=0)    # (64, 200) log rho, ...
-pictures.leaps({"ratios after one step": gap[2].exp()})
+gap, held, flips, A = one_step(seed=0)      # log rho (64, 200), ...
+pictures.leaps({"ratios after one step": gap[4].exp()})
 
 # %% [markdown]
 # Most tokens have hardly moved. A few have leapt. GRPO's clip looks at each alone:
@@ -82,25 +82,26 @@ cut = silenced(gap, A)
 print(f"the clip silences {int(cut.sum())} of {cut.numel():,} tokens")
 
 # %%
-predict("gspo.1", "What do the silenced tokens have in common?",
-        ["they were improbable: a small probability is easily doubled",
-         "they are the words that the reward counts: they learnt most",
-         "another expert took over",
-         "nothing: in so many tokens a few always lie far out"])
+predict("gspo.1", f"In {flips.double().mean():.1%} of all tokens a layer "
+        "used another expert. And among the 31 that the clip silences?",
+        ["about 1 %, like all the others", "about a quarter",
+         "about half", "all of them"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-rare, usual = (before[x].exp().median() for x in (cut, ~cut))
-reveal("gspo.1", "another expert took over",
-       f"In all {int((cut & flips).sum())} of them; of all tokens "
-       f"{flips.double().mean():.1%} have a flip. Their median old "
-       f"probability is {rare:.2f}, that of the others {usual:.2f}. The "
-       "test: the same new weights, but every token is sent through the "
-       "experts that the old policy used. Then the clip silences "
-       f"**{int(silenced(held, A).sum())}**. So here it does not stop "
-       "what has learnt enough. It stops what the router happened to move.",
-       pictures.leaps({"as routed": gap[2].exp(),
-                       "old experts held": held[2].exp()}))
+big = one_step(seed=0, rate=1e-3)
+bold = silenced(big[0], big[3])
+reveal("gspo.1", "all of them",
+       f"{int((cut & flips).sum())} of {int(cut.sum())}. The test: the "
+       "same new weights, but every token is sent through the experts that "
+       "the old policy used. Then the clip silences "
+       f"**{int(silenced(held, A).sum())}**. So here it does not stop what "
+       "has learnt enough, it stops what the router happened to move. "
+       "(After a step three times as large both kinds are there: "
+       f"{(bold & big[2]).sum() / bold.sum():.0%} of {int(bold.sum())} "
+       "have a flip.)",
+       pictures.leaps({"as routed": gap[4].exp(),
+                       "old experts held": held[4].exp()}))
 
 # %% [markdown]
 # Learning should raise the tokens of good answers and lower those of bad ones. Count the tokens for
@@ -129,7 +130,8 @@ reveal("gspo.2", "about 55 %",
        + ", ".join(f"**{x:.0%}**" for x in by_answer)
        + ". The reward spoke about the answer, and every token got a "
        "little of it. One token does not show it, two hundred do.",
-       pictures.where_it_shows(gap, A))
+       pictures.where_it_shows(torch.cat([x[0] for x in seeds]),
+                               torch.cat([x[3] for x in seeds])))
 
 # %% [markdown]
 # **The reward is given to a whole answer. So give the answer one ratio, and decide once.** That is
@@ -155,20 +157,22 @@ pipeline.pipeline("ratio", "loss", caption=(
 # \end{aligned}$$
 #
 # The root makes $s$ the geometric mean of the token ratios: $\log s=\frac1T\sum_t\log\rho_t$. Why
-# take it? Cut the toy's answers after 25 or 100 tokens:
+# take it? Ask how far the step parted good answers from bad ones, in logs, when we cut all answers
+# after $T$ tokens:
 
 # %%
-for T in (25, 100, 200):
-    product = gap[:, :T].sum(1).exp()
-    s = gap[:, :T].mean(1).exp()
-    print(f"T = {T:3d}: product {product.min():.2f} to {product.max():.2f}"
-          f"     s {s.min():.3f} to {s.max():.3f}")
+for T in (25, 50, 100, 200):
+    apart = sum((x[0][x[3] > 0, :T].sum(1).mean()
+                 - x[0][x[3] < 0, :T].sum(1).mean()).item() / 3
+                for x in seeds)
+    print(f"T = {T:3d}: log of the product {apart:.2f} apart, "
+          f"log s {apart / T:.4f} apart")
 
 # %% [markdown]
-# The product spreads with the length, so no band fits short and long answers. The root brings it
-# back to the scale of one token. It has a price: $s$ is no longer the importance weight and hardly
-# corrects for anything ([statements](statements/13_gspo.ipynb)). Read it as a distance: has this
-# answer moved far enough?
+# What is learnt adds up along the answer, so the product needs another band at every length. $s$
+# sees about the same at any length. The root has a price: $s$ is no longer the importance weight
+# and hardly corrects for anything ([statements](statements/13_gspo.ipynb)). Read it as a distance:
+# has this answer moved far enough?
 #
 # Now the gradient of an answer that is not clipped:
 #
@@ -268,9 +272,10 @@ pictures.spread_by_length(
     held0.std().item())
 
 # %% [markdown]
-# A mean of $T$ numbers that differ in sign shrinks as $1/\sqrt T$. So a band for $s$ has to be of
-# the size $\sigma/\sqrt T$, where $\sigma$ is the spread of one token's log ratio. At a few hundred
-# tokens that is a few times 1e-4 here. A longer answer wants a narrower band still.
+# A mean of $T$ numbers that differ in sign shrinks as $1/\sqrt T$. So the natural width of a band
+# on $s$ is $\sigma/\sqrt T$, where $\sigma$ is the spread of one token's log ratio. In this toy the
+# line meets GSPO's band at about 2,000 tokens; another $\sigma$ would put it elsewhere. A band of
+# 0.2 it never meets.
 #
 # ## Do the flips average out?
 #
@@ -338,7 +343,16 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # | GSPO | averaged with its whole answer | $\log s$ is too low by the KL of the flips |
 # | routing replay | the new policy uses the old experts: no flip | routes must be stored; the router is not tried out |
 #
-# GSPO treats the symptom, replay the cause. The paper trained its mixture of experts with GRPO only
+# GSPO treats the symptom, replay the cause. In the first step of this page replay also shows the
+# learning best: so many answers moved the right way.
+
+# %%
+for name, k in (("as routed", 0), ("old experts held", 1)):
+    print(f"{name:17s}", *(f"{right_way(x[k].mean(1), x[3]):.0%}"
+                           for x in seeds))
+
+# %% [markdown]
+# The paper trained its mixture of experts with GRPO only
 # with routing replay, and with GSPO without it. It reports that one gradient step changes about 10
 # % of the experts in a 48-layer model ([arXiv 2507.18071](https://arxiv.org/abs/2507.18071),
 # section 5.3). How much a flip costs there is not reported; our random experts are strangers to
@@ -394,9 +408,9 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 # * **Two replays.** Routing replay: new weights, the *old policy's* experts. R3, rollout routing
 #   replay: the trainer uses the experts that the *inference engine* chose, at the same weights
 #   ([arXiv 2510.11370](https://arxiv.org/abs/2510.11370)). GSPO is offered in place of the first.
-# * **Does it train better?** This toy cannot say: its reward is so easy that it needs no clip.
-#   Trained for twenty batches it ends highest without one, and GSPO's band acts as a smaller step
-#   ([statements](statements/13_gspo.ipynb)). The evidence for GSPO is the paper's runs.
+# * **Does it train better?** This toy cannot say. Its reward is so easy that it needs no clip, and
+#   GSPO's band acts as a smaller step ([statements](statements/13_gspo.ipynb)). The evidence for
+#   GSPO is the paper's runs.
 # </details>
 #
 # ## Say it in 60 seconds

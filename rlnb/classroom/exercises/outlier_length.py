@@ -60,5 +60,6 @@ OUTLIER_LENGTH = Exercise(
         ),
     ),
     mistakes=(_ratio, _arithmetic, _upside_down, _no_log, _root, _lower),
-    hint="log s is the mean of T logs, all 0 but one. The clip acts while log s > log(1 + epsilon).",
+    hint="log s is the mean of T logs, all 0 but one. The clip acts while log s > "
+    "log(1 + epsilon).",
 )

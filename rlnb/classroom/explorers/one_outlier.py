@@ -49,7 +49,7 @@ def compute(leap: float = 0.0, length: int = 64, A: int = 1) -> dict[str, Any]:
 def build(figure, data):
     artists = {}
     for k, name in enumerate(RULES):
-        axes = figure.add_axes((0.07 + 0.315 * k, 0.13, 0.285, 0.75))
+        axes = figure.add_axes((0.07 + 0.315 * k, 0.19, 0.285, 0.69))
         axes.set(xlim=(-0.6, 1.6), ylim=(-EDGE, EDGE), yticks=range(-2, 3))
         axes.set_xticks((0, 1), ("the token\nthat leapt", "each other\ntoken"))
         axes.tick_params(labelsize=10.5)

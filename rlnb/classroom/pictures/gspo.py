@@ -14,7 +14,6 @@ from rlnb.classroom.figures import (
     NEGATIVE,
     POSITIVE,
     PURPLE,
-    SKY,
     Picture,
     static_figure,
 )
@@ -24,7 +23,7 @@ __all__ = ["leaps", "settling", "spread_by_length", "where_it_shows"]
 TEXT = 10.5  # points: the size of the page's own text
 BAND = "#E3E3E3"
 LOW, HIGH = 3e-4, 4e-4  # GSPO's band on s, below and above 1
-TICKS = (0.25, 0.5, 0.8, 1.0, 1.2, 2.0, 4.0)
+TICKS = (0.5, 0.8, 1.0, 1.2, 2.0, 3.0)
 
 
 def leaps(panels: Mapping[str, Tensor], epsilon: float = 0.2) -> Picture:
@@ -37,7 +36,7 @@ def leaps(panels: Mapping[str, Tensor], epsilon: float = 0.2) -> Picture:
             axes = figure.add_axes((0.08 + wide * k, 0.18, wide - 0.03, 0.7))
             axes.axhspan(1 - epsilon, 1 + epsilon, color=BAND, lw=0)
             axes.vlines(np.arange(len(ratio)), 1, ratio, color=BLACK, lw=1.4)
-            axes.set(yscale="log", ylim=(0.22, 4.5), xlim=(-2, len(ratio) + 1))
+            axes.set(yscale="log", ylim=(0.3, 3.3), xlim=(-2, len(ratio) + 1))
             axes.set_yticks(TICKS, [f"{x:g}" for x in TICKS] if k == 0 else [""] * len(TICKS))
             axes.minorticks_off()
             axes.tick_params(labelsize=TEXT)
@@ -73,8 +72,8 @@ def where_it_shows(gap: Tensor, A: Tensor) -> Picture:
     def build(figure, _):
         for k, (title, x) in enumerate(levels.items()):
             axes = figure.add_axes((0.04 + 0.49 * k, 0.2, 0.45, 0.68))
-            edge = 0.06 if k == 0 else 0.012
-            bins = np.linspace(-edge, edge, 41 if k == 0 else 19)
+            edge = 0.03 if k == 0 else 0.012
+            bins = np.linspace(-edge, edge, 31 if k == 0 else 17)
             for name, (side, color, line) in sides.items():
                 values = x[side].flatten().clamp(-edge, edge).numpy()
                 axes.hist(values, bins, density=True, histtype="step", color=color, ls=line,
@@ -107,15 +106,16 @@ def spread_by_length(lengths: Sequence[int], spreads: Sequence[float], sigma: fl
     def build(figure, _):
         axes = figure.add_axes((0.1, 0.18, 0.52, 0.77))
         x = np.asarray(lengths, dtype=float)
-        axes.plot(x, sigma / np.sqrt(x), color=GREY, ls="--", lw=2.2, label="σ/√T")
+        line = np.array([x[0], 8 * x[-1]])
+        axes.plot(line, sigma / np.sqrt(line), color=GREY, ls="--", lw=2.2, label="σ/√T")
         axes.plot(x, spreads, "o", color=BLACK, ms=8, label="measured spread of log s")
-        for width, color, line, name in (
+        for width, color, dashes, name in (
             (0.2, PURPLE, ":", "PPO's ε, 0.2"),
             ((LOW + HIGH) / 2, GREEN, "-", "GSPO's ε, 3e-4 and 4e-4"),
         ):
-            axes.axhline(width, color=color, ls=line, lw=2.6, label=name)
+            axes.axhline(width, color=color, ls=dashes, lw=2.6, label=name)
         axes.set(xscale="log", yscale="log", ylim=(1e-4, 0.5))
-        axes.set_xticks(lengths, [str(n) for n in lengths])
+        axes.set_xticks((*lengths, 2048), [str(n) for n in (*lengths, 2048)])
         axes.minorticks_off()
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("length T of the answers", fontsize=TEXT)
@@ -127,7 +127,8 @@ def spread_by_length(lengths: Sequence[int], spreads: Sequence[float], sigma: fl
         build,
         size=(900, 290),
         alt=f"Spread of log s: {said}. The line sigma over root T, sigma {sigma:.4f}, runs "
-        "through; a band of 0.2 is far above, one of 3e-4 to 4e-4 lies where T is a few hundred.",
+        f"through and would meet a band of 3.5e-4 at about {(sigma / 3.5e-4) ** 2:.0f} tokens; "
+        "0.2 is far above.",
         caption="Even without a single flip a band of 0.2 is out of reach for s. Its natural size "
         "is the spread of one token divided by √T.",
     )
@@ -151,7 +152,7 @@ def settling(lengths: Sequence[int], gaps: Mapping[str, Tensor], kl: float) -> P
             axes = figure.add_axes((0.1 + 0.46 * k, 0.18, 0.42, 0.7))
             axes.set_yscale("symlog", linthresh=1e-3, linscale=1.2)
             axes.axhspan(-LOW, HIGH, color=GREEN, alpha=0.45, lw=0)
-            axes.fill_between(lengths, table[:, 0], table[:, 2], color=SKY, alpha=0.45, lw=0)
+            axes.fill_between(lengths, table[:, 0], table[:, 2], color=GREY, alpha=0.3, lw=0)
             axes.plot(lengths, table[:, 1], color=BLACK, marker="o", lw=2.2)
             axes.set_xscale("log")
             axes.set(ylim=(-0.2, 0.2))
@@ -168,8 +169,9 @@ def settling(lengths: Sequence[int], gaps: Mapping[str, Tensor], kl: float) -> P
                 axes.text(lengths[0], -kl * 0.86, "−KL, exact", fontsize=TEXT, color=NEGATIVE,
                           va="bottom", weight="bold")  # fmt: skip
             else:
-                axes.text(lengths[-1], 0.02, "blue: 5 to 95 % of the answers\nblack: the median\n"
-                          "green: GSPO's band", fontsize=TEXT, ha="right")  # fmt: skip
+                axes.text(lengths[-1], -0.13, "grey: 5 to 95 % of the answers\n"
+                          "black: the median\ngreen: GSPO's band", fontsize=TEXT,
+                          ha="right")  # fmt: skip
 
     said = "; ".join(
         f"{name}: median {t[0, 1]:+.4f} at {lengths[0]} tokens, {t[-1, 1]:+.4f} at {lengths[-1]}, "
