@@ -12,7 +12,7 @@
 # **After this page** you can derive GSPO's ratio and its gradient, say why its band is a thousand
 # times narrower than PPO's, and say what it does and does not do for a mixture of experts.
 #
-# 30 minutes, exercises 32 more · after 04 (importance sampling), 05 (KL), 06 (PPO), 08 (GRPO) ·
+# 26 minutes, exercises 32 more · after 04 (importance sampling), 05 (KL), 06 (PPO), 08 (GRPO) ·
 # GSPO, Zheng et al. 2025, [arXiv 2507.18071](https://arxiv.org/abs/2507.18071); GMPO, Zhao et al.
 # 2025, [arXiv 2507.20673](https://arxiv.org/abs/2507.20673)
 #
@@ -110,7 +110,7 @@ reveal("gspo.1", "all of them",
 # %%
 predict("gspo.2", "What share of all tokens moved the way their advantage "
         "asks?",
-        ["about 95 %", "about 75 %", "about 55 %", "about 50 %"])
+        ["about 95 %", "about 85 %", "about 70 %", "about 55 %"])
 
 # %%
 def right_way(log_ratio, A):
@@ -161,12 +161,13 @@ pipeline.pipeline("ratio", "loss", caption=(
 # after $T$ tokens:
 
 # %%
-for T in (25, 50, 100, 200):
-    apart = sum((x[0][x[3] > 0, :T].sum(1).mean()
-                 - x[0][x[3] < 0, :T].sum(1).mean()).item() / 3
-                for x in seeds)
-    print(f"T = {T:3d}: log of the product {apart:.2f} apart, "
-          f"log s {apart / T:.4f} apart")
+for n in (25, 50, 100, 200):
+    apart = 0.0                         # good minus bad, mean of 3 policies
+    for log_ratio, _, _, adv in seeds:
+        total = log_ratio[:, :n].sum(1)
+        apart += (total[adv > 0].mean() - total[adv < 0].mean()).item() / 3
+    print(f"T = {n:3d}: log of the product {apart:.2f} apart, "
+          f"log s {apart / n:.4f} apart")
 
 # %% [markdown]
 # What is learnt adds up along the answer, so the product needs another band at every length. $s$
@@ -254,9 +255,9 @@ reveal("gspo.4", "about 10^79 times",
        "derivation that we found.")
 
 # %% [markdown]
-# A second reading: how far does $s$ stray when nothing is learnt? Take the step away. Instead, a
-# little noise of mean zero is added to every score of the router. `held` sends each token through
-# its old experts all the same, `noisy` lets the router choose.
+# A second reading: how far does $s$ stray when nothing is learnt? Take the step away. Instead, add
+# a little noise of mean zero to every score of the router; nothing else changes. First without
+# flips: every token keeps its old experts.
 
 # %%
 with torch.no_grad():
@@ -264,12 +265,10 @@ with torch.no_grad():
     y = old.sample(128, 512, dice)
     noise = 0.03 * torch.randn(128, 512, 4, 8, generator=dice)
     logp, routes = old.logprobs(y)
-    held0 = old.logprobs(y, routes, noise)[0] - logp
-    noisy, used = old.logprobs(y, None, noise)
+    calm = old.logprobs(y, routes, noise)[0] - logp      # log ratios
 lengths = (8, 32, 128, 512)
-pictures.spread_by_length(
-    lengths, [held0[:, :n].mean(1).std().item() for n in lengths],
-    held0.std().item())
+spreads = [calm[:, :n].mean(1).std().item() for n in lengths]
+pictures.spread_by_length(lengths, spreads, calm.std().item())
 
 # %% [markdown]
 # A mean of $T$ numbers that differ in sign shrinks as $1/\sqrt T$. So the natural width of a band
@@ -282,9 +281,12 @@ pictures.spread_by_length(
 # Now let the router choose.
 
 # %%
+with torch.no_grad():
+    after, used = old.logprobs(y, None, noise)
+free = after - logp
 print(f"{flipped(routes, used).double().mean():.1%} of the tokens flip; "
-      f"spread of one token's log ratio {held0.std():.3f} without flips, "
-      f"{(noisy - logp).std():.3f} with")
+      f"spread of one token's log ratio {calm.std():.3f} without flips, "
+      f"{free.std():.3f} with")
 
 # %%
 predict("gspo.5", "The noise has mean zero, nothing was learnt. Longer and "
@@ -303,15 +305,15 @@ kl = (p.exp() * (p - q)).sum(-1).mean().item()
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("gspo.5", "to a number below 1",
-       f"Mean of log s {(noisy - logp).mean():.4f}; the exact KL per token "
+       f"Mean of log s {free.mean():.4f}; the exact KL per token "
        f"is {kl:.4f}. Mean zero in the router is not mean zero in log ρ: "
        r"$\mathbb E_\text{old}[\log\rho_t]=-\mathrm{KL}"
        r"(\pi_\text{old}\Vert\pi_\theta)\le0$, by the definition of the KL "
        r"(05). So $\log s$ goes to minus the KL per token. The spikes "
        "average away, their cost does not. Below the band *bad* answers "
-       "are silent: the flips use up their room, whatever they deserved.",
-       pictures.settling(lengths, {"router free": noisy - logp,
-                                   "old experts held": held0}, kl))
+       "are silent, although nothing was learnt.",
+       pictures.settling(lengths, {"router free": free,
+                                   "old experts held": calm}, kl))
 
 # %% [markdown]
 # The same toy to play with; here you set the share of flipped tokens yourself.
@@ -343,8 +345,8 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # | GSPO | averaged with its whole answer | $\log s$ is too low by the KL of the flips |
 # | routing replay | the new policy uses the old experts: no flip | routes must be stored; the router is not tried out |
 #
-# GSPO treats the symptom, replay the cause. In the first step of this page replay also shows the
-# learning best: so many answers moved the right way.
+# GSPO treats the symptom, replay the cause. Back to the first step of the page: the share of
+# answers that moved the way their advantage asks, three policies.
 
 # %%
 for name, k in (("as routed", 0), ("old experts held", 1)):
@@ -362,8 +364,35 @@ for name, k in (("as routed", 0), ("old experts held", 1)):
 #
 # Under GSPO a single token can still silence its whole answer. **GMPO** keeps the geometric mean,
 # but cuts every token's $\log\rho_t$ *before* the mean: at $+0.4$ if $A>0$, at $-0.4$ if $A<0$. A
-# token that was cut gets no gradient; its neighbours share the mean. Three rules, one answer in
-# which a single token has moved:
+# token that was cut gets no gradient; the others share the mean. In ratios the edges are $e^{0.4}$
+# and $e^{-0.4}$, 1.49 and 0.67 <!-- cited: 1.49, 0.67 -->. The sixteen tokens once more:
+
+# %%
+predict("gspo.6", "GRPO silences 4, GSPO 8. And GMPO?",
+        ["8: it has one mean per answer, too", "4: it clips tokens, too",
+         "1", "0: the mean takes care of all"])
+
+# %%
+cut4 = torch.where(A4[:, None] > 0, log_rho.clamp(max=0.4),
+                   log_rho.clamp(min=-0.4))
+gmpo = push((T * (cut4.sum(1) / T).exp() * A4).sum())
+gate = ZOO["gmpo"].explain(batch).gate.abs() * A4[:, None]
+assert torch.allclose(gmpo[batch.mask], gate[batch.mask])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("gspo.6", "1",
+       "Only the token at 6.00. 1.40 and 0.70 are inside GMPO's edges, "
+       "and 3.50 has moved the wrong way. The four others of answer 1 live "
+       f"on and share one push, {gmpo[1, 0]:.2f}: the token at 6.00 "
+       "counts in their mean, as 1.49.",
+       token_grid.token_grid(batch, {"GSPO": grids["GSPO"], "GMPO": gmpo},
+                             caption=(
+           "GMPO has one push per answer as GSPO has, and silences single "
+           "tokens as GRPO does.")))
+
+# %% [markdown]
+# All three rules on an answer in which a single token has moved:
 
 # %%
 task("gspo.t2", one_outlier.one_outlier_explorer(),
@@ -377,6 +406,7 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
+# <!-- cited: 0.25, 1.75, 0.13 % -->
 # 1. A log ratio of 0.25 in 1,024 tokens, for example: $s$ moves by 0.25/1,024, less than 4e-4.
 #    Short answers never do it.
 # 2. A log ratio of 1.75 or more in a good answer. GMPO silences one token and leaves 4,095.
@@ -390,8 +420,8 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 # * **Inputs.** `old_logprobs` from the trainer, before the first step, as in 08; then one masked
 #   mean per row.
 # * **What to log.** The share of *answers* that the clip silences, for good and bad ones apart. If
-#   nearly all are bad, flips (or old samples) use up their room. The paper's figure 2 shows 15 % of
-#   the tokens clipped, and 0.13 % under GRPO <!-- cited: 0.13 -->; GSPO learns faster all the same.
+#   nearly all of them are bad, look for flips or old samples. The paper's figure 2 shows 15 % of
+#   the tokens clipped, and 0.13 % under GRPO; GSPO learns faster all the same.
 # * **TRL:** `importance_sampling_level="sequence"`, `loss_type="grpo"`, `epsilon=3e-4`,
 #   `epsilon_high=4e-4`, `steps_per_generation=4`. **verl:** `loss_mode="gspo"`, and the two
 #   `clip_ratio`s: they stay at 0.2 unless you set them.
@@ -430,7 +460,8 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 # %%
 print("GRPO -> GSPO")
 print(difference(ZOO["grpo"].replace(terms=()), ZOO["gspo"]))
-score("gspo.1", "gspo.2", "gspo.3", "gspo.4", "gspo.5")
+score("gspo.1", "gspo.2", "gspo.3", "gspo.4", "gspo.5",
+      "gspo.6")
 
 # %% [markdown]
 # ## Exercises
@@ -520,9 +551,9 @@ check.name_this_gspo("")
 # </details>
 # <details><summary><b>Why is ε 3e-4 and not 0.2?</b></summary>
 #
-# Because s is a rate per token. 1.2 to the power of 1,000 is 10^79; 1.0004 to the same power is
-# 1.49, a PPO-like band for the whole answer. And without any learning s strays by σ/√T, a few 1e-4
-# at some hundred tokens. Both are readings: the paper gives the numbers.
+# Because s is a rate per token. <!-- cited: 1.0004 --> 1.2 to the power of 1,000 is 10^79; 1.0004
+# to the same power is 1.49, a PPO-like band for the whole answer. And without any learning s strays
+# by σ/√T, a few 1e-4 at some hundred tokens. Both are readings: the paper gives the numbers.
 # </details>
 # <details><summary><b>Is s the correct importance weight?</b></summary>
 #
@@ -534,7 +565,7 @@ check.name_this_gspo("")
 #
 # Router flips make single ratios leap, and the token clip then silences by accident. GSPO averages
 # the leaps, so no flipped token decides alone. What stays is a drop of log s by the KL that flips
-# cost, at any length; it uses up the room of bad answers. Routing replay removes the cause.
+# cost, at any length; below the band bad answers fall silent. Routing replay removes the cause.
 # </details>
 # <details><summary><b>What does one outlier token do under GRPO, GSPO and GMPO?</b></summary>
 #

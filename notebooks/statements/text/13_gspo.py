@@ -255,7 +255,7 @@ for T in (5, 10, 11, 20, 200, 2000, 20_000):
     print(f"{T:6d}   {s:.4f}   {s > 1.2!s:10s}  {s > 1.0004!s}")
 print(f"cut below T = {2 / log(1.2):.2f} and T = {2 / log(1.0004):.0f}")
 drifting = 2 / (log(1.0004) + 0.0129)
-print(f"4e-4, all drifting by -0.0129 as above: T = {drifting:.0f}")
+print(f"4e-4, all drifting by -0.0129: T = {drifting:.0f}")
 assert outlier(10) > 1.2 > outlier(11)
 assert outlier(5000) > 1.0004 > outlier(5003)
 
@@ -530,7 +530,8 @@ for i in range(4):
     own = group.mask[i]
     gap = (group.logprobs - group.old_logprobs)[i][own]
     s = gap.exp().prod() ** (1 / own.sum())
-    worth = torch.min(s * A_group[i], s.clamp(1 - 3e-4, 1 + 4e-4) * A_group[i])
+    worth = torch.min(s * A_group[i],
+                      s.clamp(1 - 3e-4, 1 + 4e-4) * A_group[i])
     loss = loss - worth / 4
     print(f"answer {i}: A {A_group[i]:+.0f}  s {s:.4f}   token ratios",
           *(f"{r:.2f}" for r in gap.exp()))
@@ -614,7 +615,8 @@ for name, setting in tries.items():
 # %%
 def trained(rule, rate, seed, n=32, T=24):
     """Mean reward of the first and of the last of fifteen batches."""
-    gen, policy = torch.Generator().manual_seed(seed), RouterPolicy(seed=seed)
+    gen = torch.Generator().manual_seed(seed)
+    policy = RouterPolicy(seed=seed)
     adam, seen = torch.optim.Adam(policy.parameters(), lr=rate), []
     for _ in range(15):
         y = policy.sample(n, T, gen)
@@ -648,9 +650,9 @@ for name, rule in rules.items():
 print("start   ", ", ".join(f"{a:.2f}" for a, _ in ends[1e-2]))
 
 # %% [markdown]
-# At the small rate GSPO is behind: most of its steps are cut, its band acts as a smaller step. At
-# the large one all three are near the top. The reward is so easy that it needs no clip at all, so
-# nothing here speaks for or against GSPO; the evidence is the paper's runs.
+# At the small rate GSPO is behind, at the large one all three are near the top. The reward is so
+# easy that it needs no clip at all, so nothing here speaks for or against GSPO; the evidence is the
+# paper's runs.
 
 # %% [markdown]
 # **In TRL and verl.** TRL has a word for the level of the ratio; with GRPO's aggregation and the
