@@ -117,7 +117,7 @@ def right_way(log_ratio, A):
     """Share that rose where A > 0 and fell where A < 0."""
     return ((log_ratio > 0) == (A > 0)).double().mean().item()
 
-seeds = [one_step(seed) for seed in (0, 1, 2)]
+seeds = [(gap, held, flips, A), one_step(1), one_step(2)]
 by_token = [right_way(x[0], x[3][:, None]) for x in seeds]
 by_answer = [right_way(x[0].mean(1), x[3]) for x in seeds]
 
@@ -145,8 +145,8 @@ pipeline.pipeline("ratio", "loss", caption=(
 # %% [markdown]
 # ## Derive it
 #
-# $y$ is an answer of $T$ tokens, $\rho_t$ the ratio of its token $t$. Start where PPO started (06),
-# and do not take PPO's turn.
+# $y$ is an answer of $T$ tokens, $\rho_t$ the ratio of its token $t$. Start where PPO started (06).
+# PPO then replaced the product by each token's own ratio. Here the product stays:
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_\text{old}\Big[\textstyle\prod_t\rho_t\;A\,\sum_t\nabla\log\pi_\theta(y_t)\Big]&&\text{importance ratio of the answer (04)}\\
@@ -298,8 +298,8 @@ predict("gspo.5", "The noise has mean zero, nothing was learnt. Longer and "
 
 # %%
 with torch.no_grad():
-    p = old.distributions(y)                  # (128, 512, 16), log pi
-    q = old.distributions(y, None, noise)
+    p = old.distributions(y[:64])              # (64, 512, 16), log pi
+    q = old.distributions(y[:64], None, noise[:64])
 kl = (p.exp() * (p - q)).sum(-1).mean().item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -332,7 +332,7 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 #
 # 1. Eight or sixteen tokens and many flips, 6 % for example. In a longer answer no token can move
 #    the mean so far.
-# 2. No flips at all and 512 tokens. Two in a hundred flips and no length will do.
+# 2. No flips at all and 512 tokens. Half a per cent of flips spoils it at every length.
 # 3. Flips *and* long answers, 6 % and 512 for example: nearly every bad answer would be silent,
 #    hardly a good one.
 # </details>
