@@ -118,11 +118,11 @@ def right_way(log_ratio, A):
     return ((log_ratio > 0) == (A > 0)).double().mean().item()
 
 seeds = [(gap, held, flips, A), one_step(1), one_step(2)]
-by_token = [right_way(x[0], x[3][:, None]) for x in seeds]
-by_answer = [right_way(x[0].mean(1), x[3]) for x in seeds]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
+by_token = [right_way(x[0], x[3][:, None]) for x in seeds]
+by_answer = [right_way(x[0].mean(1), x[3]) for x in seeds]
 reveal("gspo.2", "about 55 %",
        "By token " + ", ".join(f"{x:.0%}" for x in by_token)
        + " (three policies). Add up the log ratios of an answer and look "
@@ -296,14 +296,12 @@ predict("gspo.5", "The noise has mean zero, nothing was learnt. Longer and "
          "to a number above 1",
          "nowhere: its spread stays"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 with torch.no_grad():
     p = old.distributions(y[:64])              # (64, 512, 16), log pi
     q = old.distributions(y[:64], None, noise[:64])
 kl = (p.exp() * (p - q)).sum(-1).mean().item()
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 reveal("gspo.5", "to a number below 1",
        f"Mean of log s {free.mean():.4f}; the exact KL per token "
        f"is {kl:.4f}. Mean zero in the router is not mean zero in log ρ: "
