@@ -7,890 +7,584 @@
 # ---
 
 # %% [markdown]
-# # 13 · GSPO: one ratio per answer
+# # 13 · GSPO: should a whole answer share one ratio?
 #
-# **Settles:** what a mean over log-ratios averages away and what it leaves, why its band is 500 to
-# 700 times narrower than PPO's, how little it is an importance weight, and what it does and does
-# not do for a mixture of experts.
+# **After this page** you can derive GSPO's ratio and its gradient, say why its band is a thousand
+# times narrower than PPO's, and say what it does and does not do for a mixture of experts.
 #
-# 40 minutes, the exercises 40 more · after [04](04_importance_sampling.ipynb), [06](06_ppo.ipynb),
-# [08](08_grpo.ipynb) and [10](10_dr_grpo.ipynb) · GSPO, Zheng et al. 2025
-# ([2507.18071](https://arxiv.org/abs/2507.18071)); GMPO, Zhao et al. 2025
-# ([2507.20673](https://arxiv.org/abs/2507.20673)); R3, Ma et al. 2025
-# ([2510.11370](https://arxiv.org/abs/2510.11370)).
+# 26 minutes, exercises 32 more · after 04 (importance sampling), 05 (KL), 06 (PPO), 08 (GRPO) ·
+# GSPO, Zheng et al. 2025, [arXiv 2507.18071](https://arxiv.org/abs/2507.18071); GMPO, Zhao et al.
+# 2025, [arXiv 2507.20673](https://arxiv.org/abs/2507.20673)
+#
+# **Recall.** Say each answer aloud, then unfold.
+#
+# <details><summary>1. What is the importance ratio of a whole answer, and what is wrong with it?</summary>The product of its token ratios ρ. Its variance explodes with the length (04).</details>
+# <details><summary>2. Which line of PPO's derivation is a choice?</summary>Each token keeps its own ratio, instead of the product over the answer (06).</details>
+# <details><summary>3. Which tokens does GRPO's clip silence?</summary>Good ones above 1 + ε and bad ones below 1 − ε, as in PPO (06, 08).</details>
 
-# %% [markdown]
-# > **[06](06_ppo.ipynb) in two lines.** $\rho_t=\pi_\theta/\pi_\text{old}$ says how far token $t$
-# > has moved since its answer was sampled. PPO's clip ends a token's gradient
-# > once it has moved far enough the right way: above $1+\epsilon$ for $A\gt0$, below $1-\epsilon$
-# > for $A\lt0$.
-# >
-# > **[04](04_importance_sampling.ipynb) in two lines.** The exact weight of an answer from the old
-# > policy is the product of its $\rho_t$, and its variance grows
-# > exponentially with length. The token ratio ignores the prefix: a little bias, no explosion.
-
-# %%
+# %% tags=["setup"]
 import torch
 from rlnb import ZOO, check
-from rlnb.toys import RouterPolicy, flipped, running_group
-_ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
-
-# %% [markdown]
-# ## One number per answer
-#
-# An answer gets one reward and, in a group, one advantage. GRPO clips its tokens one by one. GSPO
-# argues that the unit of the ratio should be the unit of the reward, and takes the $T$-th root of
-# the product:
-#
-# $$s_i=\Big(\prod_{t=1}^{T_i}\rho_{i,t}\Big)^{1/T_i}=\exp\Big(\frac1{T_i}\sum_t\log\rho_{i,t}\Big),\qquad
-# J=\frac1B\sum_i\min\big(s_iA_i,\ \mathrm{clip}(s_i,1-\epsilon_\text{low},1+\epsilon_\text{high})A_i\big)$$
-#
-# $s$ is the *geometric mean* of the token ratios. The rest is GRPO, here without its KL term:
-
-# %%
+from rlnb.classroom.explorers import answer_ratio, one_outlier
+from rlnb.classroom.lesson import predict, reveal, score, task
+from rlnb.classroom.pictures import gspo as pictures, pipeline, token_grid
 from rlnb.objective import difference
+from rlnb.toys import RouterPolicy, flipped, running_group
+torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
-gspo, grpo = ZOO["gspo"], ZOO["grpo"].replace(terms=())
-print(difference(grpo, gspo))
-group, loss = running_group(), 0.0
-A = gspo(group).advantages[:, 0]
-for i in range(4):
-    own = group.mask[i]
-    gap = (group.logprobs - group.old_logprobs)[i][own]
-    s = gap.exp().prod() ** (1 / own.sum())
-    worth = torch.min(s * A[i], s.clamp(1 - 3e-4, 1 + 4e-4) * A[i])
-    loss = loss - worth / 4
-    print(f"answer {i}: A {A[i]:+.0f}  s {s:.4f}   token ratios",
-          *(f"{r:.2f}" for r in gap.exp()))
-assert abs(loss - gspo(group).loss) < 1e-12
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy, folded: one step, and the ratios it leaves
+def one_step(seed, rate=3e-4, n=64, T=200):
+    """Log ratios as routed, the same with the old experts held, flips, A.
 
-# %% [markdown]
-# The *gate* is what a token's $\nabla\log\pi$ is multiplied by, before $A$ and the $1/T$: 0 where
-# cut; where alive the token's $\rho_t$ (GRPO) or the answer's $s$ (GSPO).
-
-# %%
-for name, objective in (("grpo", grpo), ("gspo", gspo)):
-    gate = objective.explain(group).gate
-    for i in range(4):
-        print(f"{name} {i}:", *(f"{abs(g):5.2f}" for g in
-                                gate[i][group.mask[i]]))
-assert (gate[:2][group.mask[:2]] == 0).all()
-
-# %% [markdown]
-# In answer 1 a token that *fell* to 0.75 dies with the one that rose to 6; in answer 3 a token at
-# 0.70, already pushed down, lives on, because $s\gt1$. One decision per answer.
-#
-# Alive need not mean inside the band: answers 2 and 3 are far above it. $A\lt0$ is cut below only,
-# so there the weight $s$ is open upward, as PPO's $\rho$ is.
-#
-# ## Move it
-#
-# A small language model wrote 64 answers. In each layer a *router* picks one of 8 small networks,
-# the *experts*. Then its weights moved, by 0.001 times a normal number each, and on a share of the
-# tokens one layer, drawn at random, used its second-best expert: a *flip*. A *push* adds a constant
-# to every token's log-ratio, as if the update had seen just these answers. Bars count token ratios,
-# each dot or cross is an answer's $s$.
-#
-# Guess first. (1) Flips to 0. (2) Back to 6 % and $T$ to 512: do the dots go to 1? (3) No flips,
-# push 0.001: how far do the dots move? (4) The band 0.2.
-
-# %% tags=["explorer"]
-from rlnb.classroom import explorers
-
-explorers.answer_ratio_explorer()
-
-# %%
-from rlnb.classroom.explorers.answer_ratio import compute
-
-tries = {"as it stands": {}, "(1) no flips": {"flips": 0.0},
-         "(2) T = 512": {"length": 512},
-         "(3) no flips, push": {"flips": 0.0, "push": 0.001},
-         "(4) band 0.2": {"band": "0.2"}}
-print("                     tokens outside           s            "
-      "mean    answers outside")
-print("                       .2    band                         "
-      "log s    below   above")
-for name, setting in tries.items():
-    d = compute(**setting)
-    s = d["answers"]
-    print(f"{name:19s} {d['wide']:6.1%} {d['tiny']:6.0%}  {s.min():.4f} "
-          f"to {s.max():.4f}  {d['mean']:+.5f}  {d['cut_down']:5.0%}   "
-          f"{d['cut_up']:5.0%}")
-
-# %% [markdown]
-# Four things to explain. Without flips no token leaves 0.8 to 1.2, yet half of the answers leave
-# GSPO's band. With flips a longer answer does not bring $s$ back to 1: it settles at 0.988. A push
-# of 0.001 comes through whole. And 0.2 touches none of these 64.
-#
-# ## What a geometric mean averages
-#
-# First, all tokens moved by $e^{0.1}$, and tokens moved by $e^{\pm0.1}$ with independent signs.
-
-# %% tags=["claim:Z03"]
-def signs(n, T, p_up=0.5, seed=0):
-    gen = torch.Generator().manual_seed(seed)
-    return torch.where(torch.rand(n, T, generator=gen) < p_up, 1.0, -1.0)
-
-
-for T in (10, 100, 1000):
-    s = torch.full((T,), 0.1).mean().exp().item()
-    print(f"T = {T:4d}, all +0.1:     s = {s:.4f}")
-    assert round(s, 3) == 1.105
-    log_s = 0.1 * signs(4000, T).mean(1)
-    print(f"T = {T:4d}, signs mixed: spread of s {log_s.exp().std():.4f}, "
-          f"0.1/sqrt(T) = {0.1 / T**0.5:.4f}")
-assert abs(log_s.std() - 0.1 / 1000**0.5) < 1e-4
-# "The geometric mean does not shrink shifts in one direction": true
-
-# %% [markdown]
-# True as said: a common shift passes whole, differences in sign shrink as $1/\sqrt T$. But mixed
-# signs with *mean zero* are something a change of policy cannot do to its own samples. Under the
-# policy that drew them $\mathbb E[\rho]=1$, the new probabilities add up to 1; with ±0.1 at even
-# odds it is $\cosh0.1=1.005$. What must the mean of $\log\rho$ be?
-#
-# $$\mathbb E_{\pi_\text{old}}[\log\rho]=\sum_y\pi_\text{old}(y)\log\frac{\pi_\theta(y)}{\pi_\text{old}(y)}=-\mathrm{KL}(\pi_\text{old}\Vert\pi_\theta)\le0$$
-#
-# The same holds token by token, so for a fixed $T$ on fresh answers
-# $\mathbb E[\log s]=-\frac1T\sum_t\mathbb E[\mathrm{KL}_t]$: $\log s$ estimates minus the mean KL
-# per token (k1 of [04](04_importance_sampling.ipynb), with a minus). If that KL is about the same
-# along the answer, it is what a long answer converges to. A token with two options that moves by
-# ±0.1, done properly:
-
-# %%
-p_up = (1 - torch.tensor(-0.1).exp()) / (2 * torch.tensor(0.1).sinh())
-mean_rho = p_up * torch.tensor(0.1).exp() \
-    + (1 - p_up) * torch.tensor(-0.1).exp()
-kl = -(0.1 * (2 * p_up - 1))
-print(f"chance of +0.1: {p_up:.4f}, mean ratio {mean_rho:.4f}, "
-      f"KL {kl:.5f}")
-for T in (10, 100, 1000, 10000):
-    log_s = 0.1 * signs(1000, T, p_up).mean(1)
-    print(f"T = {T:5d}: mean of log s {log_s.mean():+.5f}, spread "
-          f"{log_s.std():.5f}, inside (3e-4, 4e-4): "
-          f"{((log_s > -3e-4) & (log_s < 4e-4)).double().mean():.1%}")
-assert abs(mean_rho - 1) < 1e-12 and abs(log_s.mean() + kl) < 1e-4
-
-# %% [markdown]
-# $-0.005=-\sigma^2/2$ for a spread $\sigma=0.1$ of the tokens' log-ratios. Seventeen times the
-# lower half-width, at any length: the longer the answer, the *surer* it is outside.
-#
-# The other way round: no new weights that were chosen without looking at an answer can raise it
-# much. $\mathbb E[\prod\rho]=1$, so by Markov's inequality $P(s\ge1+\epsilon)\le(1+\epsilon)^{-T}$:
-# for $s\ge1.03$ at $T=200$ at most 0.3 %. When $s$ rises *far* above 1, the update has seen the
-# answer: that is the learning. Near the band the bound says nothing ($1.0004^{-200}=0.92$). There
-# $\sigma/\sqrt T$ decides, see the 16 % above in (1).
-#
-# ## Why 3e-4
-#
-# The paper gives the numbers and, as far as we found, no derivation. Two readings of ours. First,
-# what do the two bands allow a whole answer, $s^T$?
-
-# %%
-from math import log10
-
-print("    T      3e-4 and 4e-4 on s, to the T     0.2 on s, to the T")
-for T in (10, 100, 1000, 10_000):
-    print(f"{T:6d}      {(1 - 3e-4)**T:5.3f} to {(1 + 4e-4)**T:6.3f}   "
-          f"           10^{T * log10(0.8):.0f} to 10^{T * log10(1.2):.0f}")
-assert abs((1 + 4e-4)**1000 - 1.492) < 1e-3
-assert abs((1 - 3e-4)**1000 - 0.741) < 1e-3
-
-# %% [markdown] tags=["cited:Z04"]
-# For answers near a thousand tokens GSPO's band is one like PPO's on the *whole answer*, 0.74 to
-# 1.49; at ten thousand it no longer is. A band of 0.2 on $s$ would let every token of a long answer
-# grow by a fifth: no limit at all. Second, since $\log s\approx-\mathrm{KL}$, the lower edge is a
-# budget of 0.0003 nats per token, which tokens of spread $\sigma=\sqrt{2\cdot0.0003}=0.024$ use up.
-# The upper edge is no KL budget: it limits what the update put on an answer that it saw.
-#
-# You will be asked: *3e-4 and 4e-4, and it clips at almost every step?* The numbers are the paper's
-# ([2507.18071](https://arxiv.org/abs/2507.18071), section 5.1, four mini-batches per rollout, so
-# three of four are off-policy). Its figure 2 puts the clipped tokens at 0.15, GRPO's at 0.0013, and
-# GSPO trains more efficiently all the same. In a batch of hundreds some answer is clipped at almost
-# every step; "almost every answer" is not so.
-#
-# What can one token do? A log-ratio of 2 among $T$, the others still:
-
-# %% tags=["claim:Z07"]
-from math import exp, log
-
-def outlier(T):                # s of T tokens, one of them e^2 too likely
-    gap = torch.zeros(T)
-    gap[0] = 2.0
-    return gap.mean().exp().item()
-
-print("    T        s     cut at 0.2   at 4e-4")
-for T in (5, 10, 11, 20, 200, 2000, 20_000):
-    s = outlier(T)
-    print(f"{T:6d}   {s:.4f}   {s > 1.2!s:10s}  {s > 1.0004!s}")
-print(f"cut below T = {2 / log(1.2):.2f} and T = {2 / log(1.0004):.0f}")
-drifting = 2 / (log(1.0004) + 0.0129)
-print(f"4e-4, all drifting by -0.0129 as above: T = {drifting:.0f}")
-assert outlier(10) > 1.2 > outlier(11)
-assert outlier(5000) > 1.0004 > outlier(5003)
-# "A single outlier is enough to lose the whole sequence": conditional
-
-# %% [markdown]
-# "One outlier is enough to lose the answer" holds at 4e-4 up to about 5000 tokens, if $A\gt0$ and
-# the others stand still; with the drift of "as it stands" up to 150. At 0.2 it is over from 11
-# tokens on; GRPO would lose that one token and keep the rest.
-#
-# ## How little it corrects
-#
-# *A token's weight comes from a single sample, so it is broken; the sequence ratio is the correct
-# weight, and less noisy.* A case where everything is exact: $T$ independent tokens of 0 or 1, one
-# common logit, the old policy says 1 with probability 0.3, the new one with 0.4, and the reward $R$
-# is the share of ones. Two things to recover from old samples: the new mean reward, 0.4, as
-# $\mathbb E[wR]$, and its gradient, $0.4\cdot0.6=0.24$, as $\mathbb E[A\sum_tw_t\nabla\log\pi_t]$
-# with $A=R-0.3$. (Prefixes do not matter here; where they matter, see
-# [04](04_importance_sampling.ipynb).)
-
-# %% tags=["claim:Z06"]
-from math import comb
-print("     E[w R], right: 0.4                     gradient, right: 0.24")
-print("   T product   spread  mean rho   s/E[s]  |  rho_t       s  "
-      "s/E[s]   w = 1")
-up, down = 0.4 / 0.3, 0.6 / 0.7              # rho of a one, of a zero
-for T in (1, 4, 16, 64, 256):
-    k = torch.arange(T + 1.0)                               # ones
-    chance = torch.tensor([comb(T, j) * 0.3**j * 0.7**(T - j)
-                           for j in range(T + 1)])
-    product = up**k * down**(T - k)
-    s, mean_rho = product**(1 / T), (up * k + down * (T - k)) / T
-    R, one, zero = k / T, 0.6 * k, -0.4 * (T - k)    # R, the scores
-    w, m, n, own, g, plain = (
-        (chance * x).sum() for x in (
-            product * R, mean_rho * R, s * R / (chance * s).sum(),
-            (R - 0.3) * (up * one + down * zero),
-            (R - 0.3) * s * (one + zero), (R - 0.3) * (one + zero)))
-    wild = (chance * (product * R - w)**2).sum().sqrt()
-    print(f"{T:4d} {w:7.3f} {wild:8.3f} {m:9.4f} {n:8.4f}  | "
-          f"{own:7.4f} {g:7.4f} {g / (chance * s).sum():7.4f} "
-          f"{plain:7.4f}")
-    assert abs(w - 0.4) < 1e-9 and abs(own - 0.24) < 1e-9
-    assert T == 1 or g < plain < own and abs(plain - 0.21) < 1e-9
-assert wild > 100 and abs(m - n) < 1e-4
-# "a token weight from one sample is broken": sloppy
-
-# %% [markdown]
-# The product is right and useless. As *one weight on the answer's reward*, $s$ (its mean divided
-# out) and the mean of the $\rho_t$ correct equally little, $1/T$ of what is due. In the *gradient*
-# they part: a token's own ratio corrects its own score, 0.24 exactly at any $T$; one shared $s$
-# does not, 0.197 at $T=64$, below even the 0.210 of no weight. A token ratio from a single sample
-# is noisy, not broken. $s$ is a distance, good for deciding *whether* an answer may still push.
-#
-# ## The gradient, and GSPO-token
-#
-# $$\nabla s=s\cdot\frac1T\sum_t\nabla\log\pi(y_t)$$
-#
-# *GSPO's gradient is $A\,s$ times the mean of the tokens' scores.* By autograd, on the running
-# group, without the clip and with it:
-
-# %% tags=["claim:Z05"]
-from rlnb.objective import clip, ratio, sequence_token
-
-free = gspo.replace(surrogate=ratio())
-s = ((group.logprobs - group.old_logprobs).sum(1) / group.lengths).exp()
-for name, o in (("no clip", free), ("clip", gspo)):
-    g, = torch.autograd.grad(o(group).loss, group.logprobs)
-    formula = (-A * s / group.lengths / 4)[:, None] * group.mask
-    same = [torch.equal(g[i], torch.zeros(6)) or
-            torch.allclose(g[i], formula[i]) for i in range(4)]
-    print(f"{name:8s} first token:", *(f"{x:+.4f}" for x in g[:, 0]),
-          "  every token s/T or 0:", all(same))
-    assert all(same)
-token_form = gspo.replace(ratio=sequence_token())
-h, = torch.autograd.grad(token_form(group).loss, group.logprobs)
-assert torch.allclose(g, h) and (g[:2] == 0).all() and (g[2:] != 0).any()
-# "the mean of the token score functions": true
-
-# %% [markdown]
-# True where nothing is cut: inside the band, or outside it on the wrong side. The last two lines
-# tried **GSPO-token**, the paper's other form: $s_t=\mathrm{sg}[s]\cdot\pi_t/\mathrm{sg}[\pi_t]$,
-# where sg stops the gradient. Each token has the value of $s$ and its own gradient. With one
-# advantage per answer that is the same number everywhere. With one advantage *per token* (a process
-# reward, a bonus) it is not:
-
-# %%
-credit = torch.zeros(4, 6)
-credit[2, 0] = 1.0                                     # one token of two
-scored = group.replace(advantages=credit, old_logprobs=None)
-for name, o in (("gspo", gspo), ("gspo_token", token_form)):
-    g, = torch.autograd.grad(-o(scored).loss, scored.logprobs)
-    print(f"{name:10s} push on answer 2:",
-          *(f"{x:.4f}" for x in g[2, :2]))
-assert g[2].tolist() == [0.125, 0, 0, 0, 0, 0]
-
-# %% [markdown]
-# $s$ is shared, so under GSPO credit for one token is spread evenly over all of them. GSPO-token
-# leaves it where it belongs. verl's `gspo` is this form.
-#
-# **GMPO** ([2507.20673](https://arxiv.org/abs/2507.20673)) keeps the mean and clips each token's
-# log-ratio *before* it, one-sided like PPO: at +0.4 for $A\gt0$, at −0.4 for $A\lt0$, the other
-# side is free. A clipped token loses its gradient and still counts, with ±0.4, in the mean that the
-# others share. Answer 1 (ratios 0.75, 6.00, 0.98, 1.40, 1.03; $A\gt0$), then answer 2 (3.50, 0.80;
-# $A\lt0$):
-
-# %%
-rows = {"GRPO": grpo, "GSPO": gspo, "GSPO, no clip": free,
-        "GMPO": ZOO["gmpo"]}
-for name, o in rows.items():
-    gate = o.explain(group).gate[1, :5].abs()
-    print(f"{name:14s} gates", *(f"{x:5.3f}" for x in gate))
-print(f"GMPO's band on a token: {exp(-0.4):.3f} to {exp(0.4):.3f}")
-shared = exp((log(0.75) + 0.4 + log(0.88 / 0.9) + log(1.4)
-              + log(0.72 / 0.7)) / 5)
-assert abs(gate[0] - shared) < 1e-12 and gate[1] == 0
-gate = ZOO["gmpo"].explain(group).gate[2, :2].abs()
-print(f"GMPO, answer 2 gates {gate[0]:5.3f} {gate[1]:5.3f}")
-assert torch.allclose(gate, s[2].expand(2))       # as if unclipped
-
-# %% [markdown]
-# For $A\gt0$ the outlier is silenced alone, and lifts the others' gate by no more than $e^{0.4/T}$;
-# for $A\lt0$ the 3.50 is free. Mind the unit: GMPO's 0.4 is a width in log space, for a token;
-# GSPO's 0.0003 is a distance from 1, for a mean.
-#
-# ## A mixture of experts
-#
-# *Flips of the router make token ratios spike, and GSPO averages that out*: the reason GSPO gives
-# for itself. A choice of experts is a jump: the router's score moves by a hair, another expert
-# answers, and the token's probability leaps. Here is the model of "Move it": a token depends on the
-# last four, through 4 layers of 8 experts, the best one works, weighted with the router's
-# probability. The weights are random; nobody trained it.
-#
-# Three disturbances: *noise*, a fresh normal number on every score, mean 0; a *shift*, one expert's
-# score in each layer up by 0.15 for all tokens; an *update*, one Adam step on a made-up reward. The
-# first two are sized for about 6 % of flipped tokens. **Routing replay** runs the new weights along
-# the experts that the old policy used.
-
-# %%
-def world(seed, n=64, T=200):
-    gen = torch.Generator().manual_seed(seed)
+    64 answers to one prompt, to be used again after one Adam step.
+    """
     old = RouterPolicy(seed=seed)
-    tokens = old.sample(n, T, gen)
-    noise = 0.03 * torch.randn(n, T, 4, 8, generator=gen)
-    shifted, updated = old.copy(), old.copy()
-    shifted.bias.data[:, 3] += 0.15
-    reward = (tokens < 4).double().mean(1).view(-1, 8)  # groups of 8
-    A = reward - reward.mean(1, keepdim=True)
-    A = (A / reward.std(1, keepdim=True, correction=0)).view(-1, 1)
-    adam = torch.optim.Adam(updated.parameters(), lr=1e-3)
-    (-A * updated.logprobs(tokens)[0]).mean().backward()
+    y = old.sample(n, T, torch.Generator().manual_seed(seed))
+    R = (y < 4).double().mean(1)                 # 4 of the 16 words
+    A = (R - R.mean()) / R.std(correction=0)
+    new = old.copy()
+    adam = torch.optim.Adam(new.parameters(), lr=rate)
+    (-A[:, None] * new.logprobs(y)[0]).mean().backward()
     adam.step()
-    changes = {"noise": (old, noise), "shift": (shifted, None),
-               "update": (updated, None)}
-    return old, tokens, A[:, 0], changes
+    with torch.no_grad():
+        before, routes = old.logprobs(y)
+        after, used = new.logprobs(y)
+        held = new.logprobs(y, routes)[0]
+    return after - before, held - before, flipped(routes, used), A
 
+# %% [markdown]
+# ## One step, and some tokens leap
+#
+# Many large models are mixtures of experts. In every layer a *router* scores several small
+# networks, the *experts*, and only the best ones work on the token. When a score moves by a hair,
+# another expert may take over. Call that a *flip*.
+#
+# The toy: a language model with random weights, 16 words, four layers of eight experts, one at work
+# in each. It writes 64 answers of 200 tokens to one prompt. The reward is the share of four chosen
+# words; $A$ is the group's z-score. One Adam step, then the batch is to be used again, as in 06.
+# What are the token ratios now?
 
-worlds = [world(seed) for seed in (0, 1, 2)]
+# %%
+gap, held, flips, A = one_step(seed=0)      # log rho (64, 200), ...
+pictures.leaps({"ratios after one step": gap[4].exp()})
 
-# %% tags=["claim:Z21"]
-(old, tokens, A, changes), rows = worlds[0], []
-print("         flips, % of    tokens: 1-99%       |  answers:         "
-      " mean    out of\n         tokens choices of the ratios  >.2  |  s"
-      "               log s  the band")
+# %% [markdown]
+# Most tokens have hardly moved. A few have leapt. GRPO's clip looks at each alone:
+
+# %%
+def silenced(gap, A, epsilon=0.2):
+    """True where the clip takes a token's gradient, (64, 200)."""
+    rho, good = gap.exp(), (A > 0)[:, None]
+    return torch.where(good, rho > 1 + epsilon, rho < 1 - epsilon)
+
+cut = silenced(gap, A)
+print(f"the clip silences {int(cut.sum())} of {cut.numel():,} tokens")
+
+# %%
+predict("gspo.1", f"In {flips.double().mean():.1%} of all tokens a layer "
+        "used another expert. And among the 31 that the clip silences?",
+        ["about 1 %, like all the others", "about a quarter",
+         "about half", "all of them"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+big = one_step(seed=0, rate=1e-3)
+bold = silenced(big[0], big[3])
+reveal("gspo.1", "all of them",
+       f"{int((cut & flips).sum())} of {int(cut.sum())}. The test: the "
+       "same new weights, but every token is sent through the experts that "
+       "the old policy used. Then the clip silences "
+       f"**{int(silenced(held, A).sum())}**. So here it does not stop what "
+       "has learnt enough, it stops what the router happened to move. "
+       "(After a step three times as large both kinds are there: "
+       f"{(bold & big[2]).sum() / bold.sum():.0%} of {int(bold.sum())} "
+       "have a flip.)",
+       pictures.leaps({"as routed": gap[4].exp(),
+                       "old experts held": held[4].exp()}))
+
+# %% [markdown]
+# Learning should raise the tokens of good answers and lower those of bad ones. Count the tokens for
+# which the ratio went that way.
+
+# %%
+predict("gspo.2", "What share of all tokens moved the way their advantage "
+        "asks?",
+        ["about 95 %", "about 85 %", "about 70 %", "about 55 %"])
+
+# %%
+def right_way(log_ratio, A):
+    """Share that rose where A > 0 and fell where A < 0."""
+    return ((log_ratio > 0) == (A > 0)).double().mean().item()
+
+seeds = [(gap, held, flips, A), one_step(1), one_step(2)]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+by_token = [right_way(x[0], x[3][:, None]) for x in seeds]
+by_answer = [right_way(x[0].mean(1), x[3]) for x in seeds]
+reveal("gspo.2", "about 55 %",
+       "By token " + ", ".join(f"{x:.0%}" for x in by_token)
+       + " (three policies). Add up the log ratios of an answer and look "
+       "once per answer: "
+       + ", ".join(f"**{x:.0%}**" for x in by_answer)
+       + ". The reward spoke about the answer, and every token got a "
+       "little of it. One token does not show it, two hundred do.",
+       pictures.where_it_shows(torch.cat([x[0] for x in seeds]),
+                               torch.cat([x[3] for x in seeds])))
+
+# %% [markdown]
+# **The reward is given to a whole answer. So give the answer one ratio, and decide once.** That is
+# GSPO, group sequence policy optimization.
+
+# %%
+pipeline.pipeline("ratio", "loss", caption=(
+    "GRPO has a ratio per token. In GSPO the lit boxes see one number "
+    "per answer; everything else is GRPO."))
+
+# %% [markdown]
+# ## Derive it
+#
+# $y$ is an answer of $T$ tokens, $\rho_t$ the ratio of its token $t$. Start where PPO started (06).
+# PPO then replaced the product by each token's own ratio. Here the product stays:
+#
+# $$\begin{aligned}
+# \nabla J&=\mathbb E_\text{old}\Big[\textstyle\prod_t\rho_t\;A\,\sum_t\nabla\log\pi_\theta(y_t)\Big]&&\text{importance ratio of the answer (04)}\\
+# &=\mathbb E_\text{old}\Big[A\,\nabla\textstyle\prod_t\rho_t\Big]&&\nabla f=f\,\nabla\log f\text{ with }f=\textstyle\prod_t\rho_t\\
+# &=\nabla\,\mathbb E_\text{old}\Big[A\textstyle\prod_t\rho_t\Big]&&\pi_\text{old}\text{ and }A\text{ do not depend on }\theta\\
+# &\to\nabla\,\mathbb E_\text{old}\big[A\,s\big],\quad s=\Big(\textstyle\prod_t\rho_t\Big)^{1/T}&&\textbf{a choice: the }T\textbf{-th root}\\
+# &\to\nabla\,\mathbb E_\text{old}\big[\min\big(sA,\ \mathrm{clip}(s)A\big)\big]&&\text{PPO's clip and min (06), once per answer}
+# \end{aligned}$$
+#
+# The root makes $s$ the geometric mean of the token ratios: $\log s=\frac1T\sum_t\log\rho_t$. Why
+# take it? Ask how far the step parted good answers from bad ones, in logs, when we cut all answers
+# after $T$ tokens:
+
+# %%
+for n in (25, 50, 100, 200):
+    apart = 0.0                         # good minus bad, mean of 3 policies
+    for log_ratio, _, _, adv in seeds:
+        total = log_ratio[:, :n].sum(1)
+        apart += (total[adv > 0].mean() - total[adv < 0].mean()).item() / 3
+    print(f"T = {n:3d}: log of the product {apart:.2f} apart, "
+          f"log s {apart / n:.4f} apart")
+
+# %% [markdown]
+# What is learnt adds up along the answer, so the product needs another band at every length. $s$
+# sees about the same at any length. The root has a price: $s$ is no longer the importance weight
+# and hardly corrects for anything ([statements](statements/13_gspo.ipynb)). Read it as a distance:
+# has this answer moved far enough?
+#
+# Now the gradient of an answer that is not clipped:
+#
+# $$\begin{aligned}
+# \nabla s&=s\,\nabla\log s&&\nabla f=f\,\nabla\log f\\
+# &=s\cdot\frac1T\sum_t\nabla\log\pi_\theta(y_t)&&\log s=\tfrac1T\textstyle\sum_t(\log\pi_\theta-\log\pi_\text{old})
+# \end{aligned}$$
+#
+# **Every token of an answer gets the same push, $sA$.** In GRPO token $t$ gets $\rho_tA$. The
+# factor $1/T$ stands in both: GRPO chose it, here the root brings it along.
+#
+# ## Sixteen tokens
+#
+# The running group. The z-scores are $\pm1$.
+
+# %%
+batch = running_group()
+T, A4 = batch.mask.sum(1), batch.rewards * 2 - 1
+log_rho = torch.where(batch.mask, batch.logprobs - batch.old_logprobs, 0)
+s4 = (log_rho.sum(1) / T).exp()                          # (4,)
+for i in range(4):
+    own = log_rho[i, :T[i]].exp()
+    print(f"answer {i}, A {A4[i]:+.0f}: s {s4[i]:.2f}    token ratios",
+          *(f"{x:.2f}" for x in own))
+
+# %% [markdown]
+# GSPO's paper lets $s$ run from $1-0.0003$ to $1+0.0004$; why so narrow, comes next. All four
+# answers are far outside.
+
+# %%
+predict("gspo.3", "GRPO silences 4 of these 16 tokens. How many does GSPO?",
+        ["16: all answers are outside", "8: two of the answers",
+         "5: one of the answers", "4: the same"])
+
+# %%
+def clip_min(ratio, A, low, high):
+    return torch.minimum(ratio * A, ratio.clamp(1 - low, 1 + high) * A)
+
+def push(value):
+    """Slope in log pi, token by token, before the 1/T."""
+    return torch.autograd.grad(value, batch.logprobs, retain_graph=True)[0]
+
+tokens = clip_min(log_rho.exp(), A4[:, None], 0.2, 0.2)
+grids = {"GRPO": push(tokens[batch.mask].sum()),
+         "GSPO, no clip": push((T * s4 * A4).sum()),
+         "GSPO": push((T * clip_min(s4, A4, 3e-4, 4e-4)).sum())}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("gspo.3", "8: two of the answers",
+       "The two good answers rose, so they have had enough: all their "
+       "tokens are silent, the one at 0.75 too, which GRPO would bring "
+       "back. The two bad answers rose as well. That is the wrong way, and "
+       "the min keeps them alive, the one at 0.70 included, which GRPO "
+       "had silenced. **Outside is not cut, for answers as for tokens.**",
+       token_grid.token_grid(batch, grids, caption=(
+           "GRPO decides token by token. GSPO gives all tokens of an "
+           "answer one push, and they live or die together.")))
+
+# %% [markdown]
+# ## Why 3e-4 and not 0.2?
+#
+# Put PPO's band on $s$. A good answer of 1,000 tokens becomes likelier step by step, until $s=1.2$
+# and the clip silences it.
+
+# %%
+predict("gspo.4", "How many times likelier has the whole answer become?",
+        ["1.2 times: that is what the band says", "about 200 times",
+         "about 10^79 times", "it depends on which tokens rose"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("gspo.4", "about 10^79 times",
+       r"The answer's own ratio is $s^T=1.2^{1000}$, "
+       f"{1.2**1000:.0e}, whichever tokens rose: no limit at all. With "
+       f"GSPO's band it is {(1 - 3e-4)**1000:.2f} to "
+       f"{(1 + 4e-4)**1000:.2f}, about what PPO allows a token. That is "
+       "one reading of 3e-4 and 4e-4. The paper gives the numbers, and no "
+       "derivation that we found.")
+
+# %% [markdown]
+# A second reading: how far does $s$ stray when nothing is learnt? Take the step away. Instead, add
+# a little noise of mean zero to every score of the router; nothing else changes. First without
+# flips: every token keeps its old experts.
+
+# %%
 with torch.no_grad():
-    before, routes = old.logprobs(tokens)
-    for name, (new, z) in changes.items():
-        for replay in (None, routes):
-            after, used = new.logprobs(tokens, replay, z)
-            gap = after - before                       # (64, 200)
-            rho, s = gap.exp(), gap.mean(1).exp()
-            ends = rho.flatten().quantile(torch.tensor([0.01, 0.99]))
-            wide = ((rho - 1).abs() > 0.2).double().mean()
-            out = ((s < 1 - 3e-4) | (s > 1 + 4e-4)).double().mean()
-            rows.append((gap.std(), s, out))
-            print(f"{name if replay is None else '  replay':8s} "
-                  f"{flipped(routes, used).double().mean():5.1%} "
-                  f"{(routes != used).double().mean():6.1%}   "
-                  f"{ends[0]:.2f} to {ends[1]:.2f}  {wide:4.1%}  |  "
-                  f"{s.min():.3f} to {s.max():.3f}  {gap.mean():+.4f}"
-                  f"   {out:4.0%}")
-assert all((r[1] - 1).abs().max() < 0.2 for r in rows)
-assert all(a[0] > 2 * b[0] for a, b in zip(rows[::2], rows[1::2]))
-assert rows[0][2] > 0.95 and abs(rows[1][0] - 0.016) < 5e-4
-# "GSPO averages that out": conditional
+    old, dice = RouterPolicy(seed=0), torch.Generator().manual_seed(0)
+    y = old.sample(128, 512, dice)
+    noise = 0.03 * torch.randn(128, 512, 4, 8, generator=dice)
+    logp, routes = old.logprobs(y)
+    calm = old.logprobs(y, routes, noise)[0] - logp      # log ratios
+lengths = (8, 32, 128, 512)
+spreads = [calm[:, :n].mean(1).std().item() for n in lengths]
+pictures.spread_by_length(lengths, spreads, calm.std().item())
 
 # %% [markdown]
-# Read the first row. 6.5 % of the tokens flip, token ratios spread from 0.62 to 1.29, 3.3 % leave
-# 0.8 to 1.2. No answer does: the mean has averaged the spikes. In that sense the statement that
-# opened this section holds. But 95 % of the answers lie outside GSPO's *own* band, so part of what
-# is left is clipped again: below 1 the answers with $A\lt0$. And noise of mean zero leaves as much
-# as a systematic shift: in every row the mean of $\log s$ is below zero.
+# A mean of $T$ numbers that differ in sign shrinks as $1/\sqrt T$. So the natural width of a band
+# on $s$ is $\sigma/\sqrt T$, where $\sigma$ is the spread of one token's log ratio. In this toy the
+# line meets GSPO's band at about 2,000 tokens; another $\sigma$ would put it elsewhere. A band of
+# 0.2 it never meets.
 #
-# Replay takes all flips away, and of the noise and the shift nearly all of that mean: −0.0080
-# becomes −0.0001, −0.0088 becomes −0.0004. Of the update's −0.0039 a third stays. It does not bring
-# answers of 200 tokens into the band: the calm tokens' own spread, $\sigma/\sqrt T=0.016/14=0.001$,
-# is three times as wide. What is that mean? The KL:
+# ## Do the flips average out?
+#
+# Now let the router choose.
 
 # %%
-print("seed   change  flips   KL, exact   -mean log s")
-for seed, (old, tokens, _, changes) in enumerate(worlds):
-    with torch.no_grad():
-        before, routes = old.logprobs(tokens)
-        p = old.distributions(tokens)                  # (B, T, vocab)
-        for name, (new, z) in changes.items():
-            after, used = new.logprobs(tokens, None, z)
-            q = new.distributions(tokens, None, z)
-            kl = (p.exp() * (p - q)).sum(-1).mean()
-            log_s = (before - after).mean(1)
-            error = log_s.std() / 64**0.5
-            share = flipped(routes, used).double().mean()
-            print(f"{seed:4d}   {name:6s} {share:6.1%}   {kl:.5f}     "
-                  f"{log_s.mean():.5f} ± {error:.5f}")
-            assert kl > 10 * 3e-4
-            assert name == "update" or abs(log_s.mean() - kl) < 4 * error
-
-# %% [markdown]
-# Three policies, the error being one standard error over 64 answers. Noise of mean zero *in the
-# router* is not of mean zero in $\log\rho$. At 6 to 7 % flips that is 0.009 to 0.014 per token,
-# thirty to fifty times 3e-4, at any length. (The update has seen its answers, so its two columns
-# need not agree.)
-#
-# Outside is not cut: with 95 % outside and half the signs negative, about half of the answers are.
-# The paper's 0.15 suggests that its flips cost far less. Take from the toy the sign and the
-# independence of length, not the factor.
-
-# %%
-old, gen = worlds[0][0], torch.Generator().manual_seed(0)
 with torch.no_grad():
-    tokens = old.sample(256, 512, gen)
-    noise = 0.03 * torch.randn(256, 512, 4, 8, generator=gen)
-    before, routes = old.logprobs(tokens)
-    replayed = old.logprobs(tokens, routes, noise)[0] - before
-    p = old.distributions(tokens)
-    q = old.distributions(tokens, None, noise)
-noisy = q.gather(-1, tokens[..., None])[..., 0] - before
-kl = (p.exp() * (p - q)).sum(-1).mean()
-print(f"256 answers of 512: KL {kl:.4f}, mean log s {noisy.mean():+.4f}")
+    after, used = old.logprobs(y, None, noise)
+free = after - logp
+print(f"{flipped(routes, used).double().mean():.1%} of the tokens flip; "
+      f"spread of one token's log ratio {calm.std():.3f} without flips, "
+      f"{free.std():.3f} with")
 
 # %%
-from rlnb.classroom.figures import BLUE, GREY, VERMILLION, static_figure
+predict("gspo.5", "The noise has mean zero, nothing was learnt. Longer and "
+        "longer answers: where does s go?",
+        ["to 1: the flips average out",
+         "to a number below 1",
+         "to a number above 1",
+         "nowhere: its spread stays"])
 
-lengths = (8, 16, 32, 64, 128, 256, 512)
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+with torch.no_grad():
+    p = old.distributions(y[:64])              # (64, 512, 16), log pi
+    q = old.distributions(y[:64], None, noise[:64])
+kl = (p.exp() * (p - q)).sum(-1).mean().item()
+reveal("gspo.5", "to a number below 1",
+       f"Mean of log s {free.mean():.4f}; the exact KL per token "
+       f"is {kl:.4f}. Mean zero in the router is not mean zero in log ρ: "
+       r"$\mathbb E_\text{old}[\log\rho_t]=-\mathrm{KL}"
+       r"(\pi_\text{old}\Vert\pi_\theta)\le0$, by the definition of the KL "
+       r"(05). So $\log s$ goes to minus the KL per token. The spikes "
+       "average away, their cost does not. Below the band *bad* answers "
+       "are silent, although nothing was learnt.",
+       pictures.settling(lengths, {"router free": free,
+                                   "old experts held": calm}, kl))
 
-
-def draw(figure, _):
-    axes = figure.add_axes((0.1, 0.15, 0.87, 0.8))
-    for name, gap, color, hatch in (("6 % flips", noisy, VERMILLION, "//"),
-                                    ("replay", replayed, BLUE, "")):
-        log_s = [gap[:, :T].mean(1) for T in lengths]
-        low, high = zip(*(x.quantile(torch.tensor(
-            [0.05, 0.95])).tolist() for x in log_s))
-        axes.fill_between(lengths, low, high, color=color, alpha=0.3,
-                          hatch=hatch, label=f"{name}: 5 to 95 %")
-        axes.plot(lengths, [x.mean() for x in log_s], color=color,
-                  marker="o", label=f"{name}: mean")
-    axes.axhline(-kl, color="black", ls=":", lw=1.6, label="−KL, exact")
-    axes.axhspan(-3e-4, 4e-4, color=GREY, lw=0, label="GSPO's band")
-    axes.set_xscale("log", base=2)
-    axes.set(xlabel="length T of the answers", ylabel="log s",
-             xticks=lengths, xticklabels=lengths, ylim=(-0.12, 0.04))
-    axes.legend(loc="lower right", ncols=2)
+# %% [markdown]
+# The same toy to play with; here you set the share of flipped tokens yourself.
 
 # %%
-static_figure(
-    draw, size=(900, 380),
-    alt="log s against length. With 6 % flips the mean stays at -0.0095, "
-        "minus the KL, while the range narrows, until at 512 tokens nearly "
-        "all of it is below GSPO's band. With replay it narrows around 0.",
-    caption="More tokens make log s surer, not nearer to 0: with flips it "
-            "settles at minus the KL per token (dotted). Grey: GSPO's band "
-            "(thin). 256 answers of one policy (seed 0), noise as above.")
+task("gspo.t1", answer_ratio.answer_ratio_explorer(),
+     ("Take ε = 0.2 and get an answer outside. Try longer answers first.",
+      answer_ratio.wide_band_cuts),
+     ("GSPO's band: bring half of the answers inside.",
+      answer_ratio.half_inside),
+     ("GSPO's band: more than 95 % of the answers below it, fewer than 5 % "
+      "above.", answer_ratio.one_sided))
 
 # %% [markdown]
-# What should be read off $s$ is the *learning*: answers with $A\gt0$ up, with $A\lt0$ down. The one
-# Adam step, with and without replay:
+# <details><summary>What the tasks show</summary>
+#
+# 1. Eight or sixteen tokens and many flips, 6 % for example. In a longer answer no token can move
+#    the mean so far.
+# 2. No flips at all and 512 tokens. Half a per cent of flips spoils it at every length.
+# 3. Flips *and* long answers, 6 % and 512 for example: nearly every bad answer would be silent,
+#    hardly a good one.
+# </details>
+#
+# So there are three things that one can do about flips:
+#
+# | | what happens to a flipped token | what remains |
+# |---|---|---|
+# | GRPO | its own clip may silence it | tokens fall silent by accident |
+# | GSPO | averaged with its whole answer | $\log s$ is too low by the KL of the flips |
+# | routing replay | the new policy uses the old experts: no flip | routes must be stored; the router is not tried out |
+#
+# GSPO treats the symptom, replay the cause. Back to the first step of the page: the share of
+# answers that moved the way their advantage asks, three policies.
 
 # %%
-print("seed               mean log s, A > 0            A < 0           gap")
-for seed, (old, tokens, A, changes) in enumerate(worlds):
-    new = changes["update"][0]
-    with torch.no_grad():
-        before, routes = old.logprobs(tokens)
-        free_run, replay = ((new.logprobs(tokens, x)[0] - before).mean(1)
-                            for x in (None, routes))
-    for name, x in (("as routed", free_run), ("replay", replay),
-                    ("  flips add", free_run - replay)):
-        a, b = x[A > 0], x[A < 0]
-        print(f"{seed:4d}   {name:11s}", *(
-            f"   {y.mean():+.4f} ± {y.std() / len(y)**0.5:.4f}"
-            for y in (a, b)), f"   {a.mean() - b.mean():+.4f}")
-        up, down = a.mean(), b.mean()
-        assert up > 0 > down if name in ("as routed", "replay") else \
-            max(up, down) < 0                  # flips lower both
+for name, k in (("as routed", 0), ("old experts held", 1)):
+    print(f"{name:17s}", *(f"{right_way(x[k].mean(1), x[3]):.0%}"
+                           for x in seeds))
 
 # %% [markdown]
-# With and without replay the gap between good and bad answers is 0.013 to 0.015. Flips only lower
-# both, by 0.003 to 0.006 (last rows; ± is one standard error, paired answer by answer). Under a
-# fixed band they use up the room of bad answers ($A\lt0$ is cut *below*) and give good ones more.
+# The paper trained its mixture of experts with GRPO only
+# with routing replay, and with GSPO without it. It reports that one gradient step changes about 10
+# % of the experts in a 48-layer model ([arXiv 2507.18071](https://arxiv.org/abs/2507.18071),
+# section 5.3). How much a flip costs there is not reported; our random experts are strangers to
+# each other, so take the sign from the toy and not the size.
 #
-# So which fix treats what? Routing replay, old to new, treats the cause: no jump. GSPO treats a
-# symptom: the spikes go, their KL stays. R3, below, treats the cause of another problem.
+# ## GMPO: clip first, then average
 #
-# Mind the toy: random experts are strangers. Trained ones that score alike may be near copies, and
-# a flip then costs less.
-
-# %% [markdown] tags=["cited:S17", "cited:S18"]
-# Two numbers get merged. *About 10 % of the experts change within one gradient update*: GSPO's
-# report ([2507.18071](https://arxiv.org/abs/2507.18071), section 5.3) on a 48-layer model, old
-# weights against new. *About 10 % of the routers choose differently, touching 94 % of the tokens*:
-# R3's report ([2510.11370](https://arxiv.org/abs/2510.11370)), the same weights in two engines,
-# inference and training. Our first row in those units: 2.0 % of the choices, 6.5 % of the tokens:
-# fewer jumps, and louder ones.
-#
-# Hence two replays. "With GSPO you do not need Rollout Routing Replay" confuses them: what GSPO
-# replaces in its runs is Routing Replay, old policy to new. R3 (*rollout* routing replay) carries
-# the routes from the engine that sampled to the one that trains. GSPO's authors argue that $s$
-# should tolerate that gap as well (section 5.4), without an experiment; R3's abstract reports doing
-# better than GSPO.
-#
-# Last, a picture one hears: *routing that differs in one layer settles two layers on, and the
-# average over the sequence washes it out.* Six layers, the second-best expert in the first for
-# every token; the later routes held equal, then free:
-
-# %% tags=["claim:M05"]
-print("policy   mean |change of log p|     s of     other expert, free,"
-      "    s, signs\n              held    free        answers    "
-      "in layer 2 to 6         mixed")
-for seed in (0, 1, 2):
-    six, gen = RouterPolicy(layers=6, seed=seed), torch.Generator()
-    tokens = six.sample(32, 200, gen.manual_seed(seed))
-    with torch.no_grad():
-        before, routes = six.logprobs(tokens)
-        bent = routes.clone()
-        bent[:, :, 0] = six.ranking(tokens)[:, :, 0, 1:2]
-        held = (six.logprobs(tokens, bent)[0] - before).abs().mean()
-        for k in range(1, 6):
-            bent[:, :, k] = six.ranking(tokens, bent)[:, :, k, :1]
-        gap = six.logprobs(tokens, bent)[0] - before
-    coin = torch.rand(gap.shape, generator=gen) < 0.5    # a sign a token
-    mixed = torch.where(coin, gap, -gap).mean(1).exp()
-    other = (bent != routes).double().mean((0, 1, 3))[1:]
-    s = gap.mean(1).exp()
-    print(f"{seed:4d}          {held:.2f}    {gap.abs().mean():.2f}    "
-          f"{s.min():.2f} to {s.max():.2f}  ",
-          *(f"{x:4.0%}" for x in other),
-          f"    {mixed.min():.2f} to {mixed.max():.2f}")
-    assert held > 0.4 and s.max() < 0.8 and other.min() > 0.15
-    assert s.max() < mixed.min() and abs(mixed.mean() - 1) < 0.05
-# "the average over the sequence washes it out": wrong
-
-# %% [markdown]
-# Nothing settles: with later routes free a quarter of the tokens or more take another expert five
-# layers on. With them held, what the wrong expert added stays in the sum that later layers read.
-# And the average is over tokens, not layers: it washes out what differs in sign from token to
-# token.
-#
-# ## In TRL and verl
-#
-# TRL has a word for the level of the ratio; with GRPO's aggregation and the band it is GSPO. verl
-# has `loss_mode=gspo`:
+# Under GSPO a single token can still silence its whole answer. **GMPO** keeps the geometric mean,
+# but cuts every token's $\log\rho_t$ *before* the mean: at $+0.4$ if $A>0$, at $-0.4$ if $A<0$. A
+# token that was cut gets no gradient; the others share the mean. In ratios the edges are $e^{0.4}$
+# and $e^{-0.4}$, 1.49 and 0.67 <!-- cited: 1.49, 0.67 -->. The sixteen tokens once more:
 
 # %%
-from rlnb import from_trl, from_verl
-from rlnb.objective import name_of
-
-band = dict(clip_ratio_low=3e-4, clip_ratio_high=4e-4)
-verl = dict(adv_estimator="grpo", loss_mode="gspo")
-runs = {
-    "TRL": from_trl(
-        importance_sampling_level="sequence", loss_type="grpo", beta=0.0,
-        epsilon=3e-4, epsilon_high=4e-4).objective,
-    "verl, the mode alone": from_verl(**verl).objective,
-    "with the band": from_verl(**verl, **band).objective,
-    "with both": from_verl(
-        **verl, **band, loss_agg_mode="seq-mean-token-mean").objective}
-for name, o in runs.items():
-    print(f"{name:21s} {name_of(o)!s:10s} {o.surrogate}, {o.weights}")
-assert [name_of(o) for o in runs.values()] == [
-    "gspo", None, None, "gspo_token"]
-
-# %% [markdown]
-# In the words of [10](10_dr_grpo.ipynb)'s reader of configurations:
+predict("gspo.6", "GRPO silences 4, GSPO 8. And GMPO?",
+        ["8: it has one mean per answer, too", "4: it clips tokens, too",
+         "1", "0: the mean takes care of all"])
 
 # %%
-from textwrap import fill
-from rlnb import explain_config
+cut4 = torch.where(A4[:, None] > 0, log_rho.clamp(max=0.4),
+                   log_rho.clamp(min=-0.4))
+gmpo = push((T * (cut4.sum(1) / T).exp() * A4).sum())
+gate = ZOO["gmpo"].explain(batch).gate.abs() * A4[:, None]
+assert torch.allclose(gmpo[batch.mask], gate[batch.mask])
 
-launch = """python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo \\
-    actor_rollout_ref.rollout.n=8 \\
-    actor_rollout_ref.actor.policy_loss.loss_mode=gspo"""
-told = explain_config(launch)
-for name, sentence in told.traps:
-    print(fill(f"{name}: {sentence}", 76, subsequent_indent="    "))
-assert {"sequence_epsilon", "sequence_summed"} <= {n for n, _ in told.traps}
-
-# %% [markdown]
-# TRL 1.16 warns when a token-summed `loss_type` such as its default meets sequence ratios.
-#
-# **LUSPO** ([2602.05261](https://arxiv.org/abs/2602.05261)) weighs each answer by its length on
-# purpose. **SSPO** names two papers, soft sequence ([2602.19327](https://arxiv.org/abs/2602.19327))
-# and subsentence ([2511.04256](https://arxiv.org/abs/2511.04256)): ask which.
-#
-# ## Where people go wrong
-#
-# Above, each with its numbers: *the sequence ratio is the correct importance weight*, *one outlier
-# loses the answer*, *GSPO averages router noise out*, *GSPO replaces R3*. Two more.
-#
-# **"Ratios between 0.905 and 1.105 give $s$ of 1.02 to 1.03, and nearly all are clipped"**, and
-# with it **"the clipped ones are those outside the band"**. The example that goes around, as
-# printed ([10](10_dr_grpo.ipynb) counts it too):
-
-# %% tags=["claim:Z01", "claim:Z02"]
-moves = [[.1, .1, .1, .1, -.1, -.1], [.1, .1, .1, -.1, -.1],
-         [.1, .1, -.1, -.1]]
-s = torch.tensor([sum(m) / len(m) for m in moves]).exp()
-tokens_of = torch.tensor(sum(moves, [])).exp()
-print("s:", *(f"{x:.6f}" for x in s))
-outside = (s < 1 - 3e-4) | (s > 1 + 4e-4)
-print(f"outside: {int(outside.sum())} of 3 answers, "
-      f"{int(((tokens_of - 1).abs() > 0.2).sum())} of 15 tokens")
-lost = []
-for A in ((1, 1, 1), (1, -1, 1), (-1, -1, 1), (-1, -1, -1)):
-    x = s.log().requires_grad_()
-    clip(3e-4, high=4e-4)(None, torch.tensor(A) * 1.0, x).sum().backward()
-    lost.append(int((x.grad == 0).sum()))
-    print("signs of A", *(f"{a:+d}" for a in A), "  gradients lost:",
-          lost[-1])
-assert abs(s - torch.tensor([1.033895, 1.020201, 1.0])).max() < 1e-6
-assert int(outside.sum()) == 2 and lost == [2, 1, 0, 0]
-# "nearly all are clipped": wrong
-# "Counting sequences outside the band counts the clipped": sloppy
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("gspo.6", "1",
+       "Only the token at 6.00. 1.40 and 0.70 are inside GMPO's edges, "
+       "and 3.50 has moved the wrong way. The four others of answer 1 live "
+       f"on and share one push, {gmpo[1, 0]:.2f}: the token at 6.00 "
+       "counts in their mean, as 1.49.",
+       token_grid.token_grid(batch, {"GSPO": grids["GSPO"], "GMPO": gmpo},
+                             caption=(
+           "GMPO has one push per answer as GSPO has, and silences single "
+           "tokens as GRPO does.")))
 
 # %% [markdown]
-# 1.0339 is above "1.03", and the third answer cancels to 1. Outside is 2 in all four rows; *cut* is
-# 2, 1, 0, 0, by the signs of $A$. Every $s$ is at 1 or above, so an answer with $A\lt0$ has moved
-# the wrong way, and the min keeps it alive.
+# All three rules on an answer in which a single token has moved:
 
-# %% [markdown] tags=["cited:H03"]
-# **"The Qwen3 flagship of April 2025 was trained with GSPO."** Its report
-# ([2505.09388](https://arxiv.org/abs/2505.09388)) names GRPO for the reasoning stage and leaves the
-# general one open. GSPO's paper ([2507.18071](https://arxiv.org/abs/2507.18071)) came in July and
-# speaks of the *latest* Qwen3 models, those of that month.
+# %%
+task("gspo.t2", one_outlier.one_outlier_explorer(),
+     ("GRPO silences the token that leapt, GSPO nothing. How small must "
+      "the leap be, how long the answer?", one_outlier.grpo_only),
+     ("One token silences an answer of 4,096 tokens under GSPO.",
+      one_outlier.long_and_silent),
+     ("A leap of 2 or more, and nothing is silent under any rule.",
+      one_outlier.nobody))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
 #
+# <!-- cited: 0.25, 1.75, 0.13 % -->
+# 1. A log ratio of 0.25 in 1,024 tokens, for example: $s$ moves by 0.25/1,024, less than 4e-4.
+#    Short answers never do it.
+# 2. A log ratio of 1.75 or more in a good answer. GMPO silences one token and leaves 4,095.
+# 3. The wrong way: a good token that fell, a bad one that rose. The min spares it in all three.
+# </details>
+#
+# ## In a real run
+#
+# * **When it matters.** Only when a batch is used more than once. On the first step every $s$ is 1
+#   and GSPO's gradient is GRPO's. The paper takes four steps per batch.
+# * **Inputs.** `old_logprobs` from the trainer, before the first step, as in 08; then one masked
+#   mean per row.
+# * **What to log.** The share of *answers* that the clip silences, for good and bad ones apart. If
+#   nearly all of them are bad, look for flips or old samples. The paper's figure 2 shows 15 % of
+#   the tokens clipped, and 0.13 % under GRPO; GSPO learns faster all the same.
+# * **TRL:** `importance_sampling_level="sequence"`, `loss_type="grpo"`, `epsilon=3e-4`,
+#   `epsilon_high=4e-4`, `steps_per_generation=4`. **verl:** `loss_mode="gspo"`, and the two
+#   `clip_ratio`s: they stay at 0.2 unless you set them.
+# * **A trap.** verl 0.9.1 averages GSPO as `loss_agg_mode` says, by default over all tokens, so
+#   long answers weigh more. Its neighbouring tags and main always take the mean per answer. Set
+#   `seq-mean-token-mean` and it does not matter.
+#
+# <details><summary>One level deeper: advantages per token, two replays, does it train better?</summary>
+#
+# * **GSPO-token** gives token $t$ the ratio $\mathrm{sg}[s]\cdot\pi_t/\mathrm{sg}[\pi_t]$; sg stops
+#   the gradient. Its value is $s$, its gradient the token's own. With one advantage per answer it
+#   equals GSPO; with an advantage per token the credit stays where it belongs. verl's `gspo` is
+#   this form.
+# * **Two replays.** Routing replay: new weights, the *old policy's* experts. R3, rollout routing
+#   replay: the trainer uses the experts that the *inference engine* chose, at the same weights
+#   ([arXiv 2510.11370](https://arxiv.org/abs/2510.11370)). GSPO is offered in place of the first.
+# * **Does it train better?** This toy cannot say. Its reward is so easy that it needs no clip, and
+#   GSPO's band acts as a smaller step ([statements](statements/13_gspo.ipynb)). The evidence for
+#   GSPO is the paper's runs.
+# </details>
+#
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | GSPO | |
+# |---|---|
+# | sentence | the reward is per answer, so is the ratio: the geometric mean of the token ratios, clipped once per answer |
+# | formula | $s=(\prod_t\rho_t)^{1/T}$ · $\nabla s=s\cdot\frac1T\sum_t\nabla\log\pi_\theta(y_t)$ |
+# | silent | whole answers: good ones with $s$ above $1+\epsilon$, bad ones below |
+# | picture | rows of the token grid live or die together |
+# | numbers | band 3e-4 and 4e-4 · $1.2^{1000}\approx10^{79}$ · spread $\sigma/\sqrt T$ |
+# | derived | the product; the equal push on all tokens |
+# | choices | the $T$-th root, clip and min, the band |
+# | flips | $\log s\to-\mathrm{KL}$ per token, not 0; replay removes them, GMPO clips before the mean |
+
+# %%
+print("GRPO -> GSPO")
+print(difference(ZOO["grpo"].replace(terms=()), ZOO["gspo"]))
+score("gspo.1", "gspo.2", "gspo.3", "gspo.4", "gspo.5",
+      "gspo.6")
+
+# %% [markdown]
 # ## Exercises
 #
-# **13.1 Derive** · 10 minutes · ●●○. (a) From $s=\exp(\frac1T\sum_t\log\rho_t)$ derive the weight
-# of one token's $\nabla\log\pi$ in GSPO and compare with GRPO's. When do they agree? (b) Show that
-# $P(s\ge1+\epsilon)\le(1+\epsilon)^{-T}$ for fresh answers.
+# **1 Derive** · 6 minutes. In a good answer one token has the log ratio `leap` > 0, all others 0.
+# From which length on does GSPO's clip, with `epsilon` above 1, leave the answer alone? Return that
+# length, not rounded, for tensors.
 #
-# <details><summary>hint</summary>
-#
-# (a) Both have $1/T$. (b) $s^T$ is the product, and its mean under $\pi_\text{old}$ is 1.
-# </details>
-#
-# <details><summary>answer</summary>
-#
-# (a) $\nabla s=s\,\nabla\frac1T\sum\log\pi=\frac sT\sum_t\nabla\log\pi(y_t)$; GRPO has
-# $\frac{\rho_t}T$. They agree when all ratios of the answer are equal, on fresh data above all. (b)
-# $s\ge1+\epsilon$ means $\prod\rho\ge(1+\epsilon)^T$. For a number that is never negative
-# $P(X\ge c)\le\mathbb E[X]/c$, and $\mathbb E_{\pi_\text{old}}[\prod\rho]=\sum_y\pi_\theta(y)=1$.
-# </details>
-#
-# **13.2 Predict, then run** · 5 minutes · ●●○. Fresh answers, weights disturbed at random (nobody
-# learnt anything). Which answers does GSPO's clip silence more often, those with $A\gt0$ or those
-# with $A\lt0$? Does it get better or worse with longer answers?
-#
-# <details><summary>hint</summary>
-#
-# On which side of 1 does $s$ lie? Which sign is cut there?
-# </details>
-#
-# <details><summary>answer</summary>
-#
-# $\log s$ has mean $-\mathrm{KL}$, so $s$ lies below 1, where $A\lt0$ is cut. The longer, the
-# surer: 59 % against 39 %, 73 % against 25 %, 97 % against 3 % at 8, 64 and 512 tokens ($A\lt0$
-# against $A\gt0$).
-# </details>
+# <details><summary>hint</summary>What is log s? Where is the edge, in logs?</details>
 
 # %% tags=["exercise"]
-for T in (8, 64, 512):
-    d = compute(flips=6.0, length=T)
-    below, above = ..., ...   # which two numbers of d?
-    print(T, "not attempted" if below is ... else (below, above))
+def my_length(leap, epsilon):
+    return ...
+
+check.outlier_length(my_length)
 
 # %% [markdown]
-# **13.3 Implement** · 6 minutes · ●○○. The answer ratio, for padded rows. `mask` is boolean; what
-# lies under it may be anything, nan included. An answer without tokens has not moved.
+# **2 Implement** · 14 minutes. GSPO for real batches: first the ratio, then the loss, to minimise.
+# What lies under the boolean `mask` may be anything, nan included; an answer without tokens has not
+# moved. `advantages` is (B,), the band runs from $1-$`epsilon` to $1+$`epsilon_high`.
 #
-# <details><summary>hint</summary>
-#
-# `torch.where` on both inputs, before the subtraction. exp last.
-# </details>
+# <details><summary>hint</summary>torch.where on both inputs, before the subtraction; exp last. Where is the 1/T? You need it once.</details>
 
 # %% tags=["exercise"]
 def my_sequence_ratio(logprobs, old_logprobs, mask):
     """(B, T), (B, T), (B, T) -> (B,)"""
     return ...
 
-
 check.sequence_ratio(my_sequence_ratio)
-
-# %% [markdown]
-# **13.4 Implement** · 6 minutes · ●●○. GSPO's loss, minimised. `advantages` is (B,), the band runs
-# from $1-$`epsilon` to $1+$`epsilon_high`, every answer counts the same.
-#
-# <details><summary>hint</summary>
-#
-# Where is the $1/T$? You need it once.
-# </details>
 
 # %% tags=["exercise"]
 def my_gspo_loss(logprobs, old_logprobs, mask, advantages,
                  epsilon, epsilon_high):
     return ...
 
-
 check.gspo_loss(my_gspo_loss)
 
 # %% [markdown]
-# **13.5 Find the silent bug** · 8 minutes · ●●●. GSPO-token's ratio. All its values are right,
-# losses agree to the last digit with GSPO's, and models train. Write a test that fails here and
-# passes on the right code.
-#
-# <details><summary>hint</summary>
-#
-# `check.silent_bug_gspo.hint`
-# </details>
+# **3 Find the silent bug** · 8 minutes. GSPO-token's ratio: $s$ of the answer on every token, with
+# the token's own gradient. All its values are right, losses agree to the last digit, and models
+# train:
 
-# %% tags=["exercise"]
+# %%
 print(check.silent_bug_gspo.source)
 
+# %% [markdown]
+# Write a test that this function fails and the right one passes.
+#
+# <details><summary>hint</summary>Every value is right. What does one token's ratio owe to another token?</details>
 
+# %% tags=["exercise"]
 def my_test(gspo_token_ratio):     # (logprobs, old_logprobs, mask)
-    ...
-
+    return ...
 
 check.silent_bug_gspo(my_test)
 
 # %% [markdown]
-# **13.6 Name this method** · 4 minutes · ●●○. Two answers of four tokens, $A=+1$ and $A=-1$, and
-# the weight of each token's $\nabla\log\pi$ before $1/T$ and $A$:
+# **4 Name this method** · 4 minutes. Two answers of four tokens; below the token ratios stands the
+# size of each token's push:
 #
 #     A = +1   ratios    1.10   0.60   1.80   1.05
-#              weights   1.01   1.01   0      1.01
+#              pushes    1.01   1.01   0      1.01
 #     A = -1   ratios    0.50   0.90   1.30   2.00
-#              weights   0      1.12   1.12   1.12
+#              pushes    0      1.12   1.12   1.12
 #
-# <details><summary>hint</summary>
-#
-# What do the living tokens of an answer have in common? And do they die together?
-# </details>
+# <details><summary>hint</summary>What do the living tokens of an answer have in common? And do they die together?</details>
 
 # %% tags=["exercise"]
 check.name_this_gspo("")
 
 # %% [markdown]
-# All solved and run in [solutions/13_gspo.ipynb](solutions/13_gspo.ipynb).
-#
 # ## In the interview
 #
-# Answer aloud, 60 seconds each, then unfold.
+# A minute each, aloud, then unfold.
 #
-# **What does GSPO change against GRPO?**
-# <details><summary>answer</summary>
+# <details><summary><b>What does GSPO change against GRPO?</b></summary>
 #
-# One ratio per answer, the geometric mean of the token ratios, and one clip decision per answer,
-# with a band of 3e-4 and 4e-4. Advantage and aggregation stay: group z-score, each answer counts
-# the same. Where an answer is not cut, its gradient is $A\,s\cdot\frac1T\sum\nabla\log\pi$.
+# One ratio per answer instead of one per token. It is the geometric mean of the token ratios,
+# clipped once, with a band of 3e-4 and 4e-4. Advantage and mean per answer stay. An answer that is
+# not clipped gives all its tokens the push s·A, times 1/T.
+# </details>
+# <details><summary><b>Derive the gradient.</b></summary>
+#
+# s is the exp of the mean log ratio, so ∇s is s times the mean of the tokens' ∇log π. Start from
+# the importance ratio of the answer, the product of ρ; ∇f = f∇log f moves the gradient outside; the
+# T-th root is the choice.
+# </details>
+# <details><summary><b>Why is ε 3e-4 and not 0.2?</b></summary>
+#
+# Because s is a rate per token. <!-- cited: 1.0004 --> 1.2 to the power of 1,000 is 10^79; 1.0004
+# to the same power is 1.49, a PPO-like band for the whole answer. And without any learning s strays
+# by σ/√T, a few 1e-4 at some hundred tokens. Both are readings: the paper gives the numbers.
+# </details>
+# <details><summary><b>Is s the correct importance weight?</b></summary>
+#
+# No, the product is, with a variance that explodes. Its T-th root corrects almost nothing. It is a
+# distance that decides whether an answer may still push, once for all its tokens, as its reward was
+# given.
+# </details>
+# <details><summary><b>Why does GRPO struggle with mixtures of experts, and does GSPO fix it?</b></summary>
+#
+# Router flips make single ratios leap, and the token clip then silences by accident. GSPO averages
+# the leaps, so no flipped token decides alone. What stays is a drop of log s by the KL that flips
+# cost, at any length; below the band bad answers fall silent. Routing replay removes the cause.
+# </details>
+# <details><summary><b>What does one outlier token do under GRPO, GSPO and GMPO?</b></summary>
+#
+# GRPO silences that token, if it moved the right way. GSPO shifts log s by its log ratio over T: a
+# log ratio of 2 silences a whole good answer of up to 5,000 tokens. GMPO cuts it at 0.4 before the
+# mean and silences it alone.
+# </details>
+# <details><summary><b>Routing replay or R3?</b></summary>
+#
+# Two names, two gaps. Routing replay: the new policy uses the old policy's experts. R3: the trainer
+# uses the experts of the inference engine. GSPO is offered in place of the first. R3's authors
+# report doing better than GSPO.
+# </details>
+# <details><summary><b>I set loss_mode=gspo in verl and nothing else. What runs?</b></summary>
+#
+# A band of 0.2, which practically never clips a long answer. In release 0.9.1 also a mean over all
+# tokens, so long answers weigh more; neighbouring tags and main hard-code the mean per answer. Set
+# both clip ratios and `seq-mean-token-mean`.
 # </details>
 #
-# **Why is ε 3e-4 and not 0.2?**
-# <details><summary>answer</summary>
+# The sentences that one hears about GSPO, true or not: [statements 13](statements/13_gspo.ipynb).
+# The exercises, solved: [solutions 13](solutions/13_gspo.ipynb).
 #
-# $s$ is a rate per token. $1.2^{1000}$ is $10^{79}$; $1.0004^{1000}$ is 1.49 and $0.9997^{1000}$ is
-# 0.74, a PPO-like band on an answer of a thousand tokens. And $\log s$ estimates minus the KL per
-# token, so the lower 3e-4 is a KL budget. (Readings; the paper gives the numbers.) With 0.2 long
-# answers are practically never clipped.
-# </details>
-#
-# **Is it the correct importance weight?**
-# <details><summary>answer</summary>
-#
-# No. The product is, with a variance that explodes. As a weight on the reward the $T$-th root
-# corrects $1/T$ of what is due (the mean of the $\rho_t$ does no better). In the gradient each
-# $\rho_t$ corrects its own token's score, one shared $s$ does not: 0.24 against 0.197, unweighted
-# 0.21, at 64 independent tokens. $s$ is a distance that decides about clipping.
-# </details>
-#
-# **"The unit of the ratio should be the unit of the reward." Is that an argument?**
-# <details><summary>answer</summary>
-#
-# For the product of the ratios it is: one reward per answer, one exact weight per answer. Its
-# $T$-th root is no longer that weight. What GSPO does match is the *decision*: an answer's tokens
-# live or die together, as its reward was given.
-# </details>
-#
-# **Why does GRPO struggle with mixtures of experts, and does GSPO fix it?**
-# <details><summary>answer</summary>
-#
-# The router's choice jumps, so single tokens' ratios spike and their clip is arbitrary. The mean
-# averages the spikes: in our toy tokens at 0.62 to 1.29, answers at 0.97 to 1.01. What remains is
-# minus the KL that the flips cause, about 0.01 per token there (random, loud experts; a real
-# model's flips should cost far less) and independent of length, on the side where $A\lt0$ is cut.
-# The cause is treated by routing replay.
-# </details>
-#
-# **Routing Replay or R3?**
-# <details><summary>answer</summary>
-#
-# Routing Replay: the new policy uses the old policy's experts, training against training. R3:
-# training uses the experts that the inference engine chose, same weights, two engines. GSPO is
-# offered in place of the first; R3 answers the second.
-# </details>
-#
-# **What does one outlier token do under GRPO, GSPO and GMPO?**
-# <details><summary>answer</summary>
-#
-# GRPO: that token is cut if it moved the right way, the rest live. GSPO: it shifts $\log s$ by its
-# log-ratio over $T$, and with $A\gt0$ and the others still a log-ratio of 2 silences the whole
-# answer up to 5000 tokens. GMPO: beyond 0.4 in log space, on the side where PPO cuts, it counts as
-# 0.4 in the mean, and it alone loses its gradient.
-# </details>
-#
-# **When do you need GSPO-token?**
-# <details><summary>answer</summary>
-#
-# When tokens of an answer have different advantages. Its value is $s$ on every token, its gradient
-# the token's own. With one advantage per answer it equals GSPO. Forget the stop-gradient on $s$ and
-# the gradient doubles.
-# </details>
-#
-# **I set `loss_mode=gspo` in verl 0.9.1 and nothing else. What runs?**
-# <details><summary>answer</summary>
-#
-# GSPO-token with a band of 0.2, which practically never clips a long answer, and a token mean,
-# which weighs answers by length. Add `clip_ratio_low=3e-4`, `clip_ratio_high=4e-4` and
-# `loss_agg_mode=seq-mean-token-mean`.
-# </details>
-#
-# ## Recap
-#
-# The running group again (rewards 1 1 0 0, lengths 3 5 2 6): $s$, and below it the push on each
-# token, $\frac1{BT_i}\cdot A_i\cdot$gate.
-
-# %%
-def recap(name, objective):
-    out, gate = objective(group), objective.explain(group).gate
-    push = (out.weights * out.advantages * gate).nan_to_num()
-    print(name)
-    for i in range(4):
-        print("   answer", i, *(f"{x + 0.0:+.4f}" for x in
-                                push[i][group.mask[i]].round(decimals=4)))
-
-
-print("s    ", *(f"{x:.4f}" for x in (
-    (group.logprobs - group.old_logprobs).sum(1) / group.lengths).exp()))
-for name, objective in (("grpo", grpo), ("gspo", gspo),
-                        ("gmpo", ZOO["gmpo"])):
-    recap(name, objective)
-
-# %% [markdown]
-# * GSPO is GRPO with one ratio and one decision per answer: the geometric mean of the token ratios,
-#   band 3e-4 and 4e-4.
-# * $\log s$ on fresh answers is minus the KL per token, plus a noise of $\sigma/\sqrt T$, plus what
-#   the update put there on purpose.
-# * It measures distance; it hardly reweighs. Flips of the router: the spikes average, their KL
-#   stays; replay takes the flips away.
-#
-# Next, [14](14_the_zoo.ipynb): all methods on the same axes, composed by hand.
+# **Next: [14](14_the_zoo.ipynb).** All methods on the same axes, and one that you compose yourself.

@@ -70,7 +70,8 @@ PAGES = {
         ),
     },
     "gspo": {
-        "sequence_level": ("sequence_ratio", "gspo_loss", "silent_bug_gspo", "name_this_gspo")
+        "outlier_length": ("outlier_length",),
+        "sequence_level": ("sequence_ratio", "gspo_loss", "silent_bug_gspo", "name_this_gspo"),
     },
     "the_zoo": {
         "max_rl": ("max_rl_advantages",),

@@ -118,6 +118,7 @@ MOVED = {
     "mixed_groups_explorer": ("pass rate p", None),
     "loss_and_gradient_explorer": ("policy moved", "0.1"),
     "one_group_explorer": ("pay for right", "0.1"),
+    "one_outlier_explorer": ("log ρ of one token", "0.5"),
     "one_token_explorer": ("ratio ρ", "0.3"),
     "product_weight_explorer": ("tokens T", None),
     "rare_token_explorer": ("ε high", "0"),

@@ -87,13 +87,15 @@ def test_a_setting_outside_its_range_is_refused_with_a_sentence(wrong):
 
 def test_artists_hold_what_compute_says_and_the_words_the_numbers():
     explorer = answer_ratio_explorer()
-    for params in ({"flips": 0.0}, {"length": 32, "band": "0.03, 0.04"}, {"push": 0.01}):
+    for params in ({"flips": 0.0}, {"length": 32, "band": "0.03, 0.04"}, {"flips": 20.0}):
         artists, data = explorer.set(**params).artists, explorer.data
-        inside, out = (artists[name].get_xdata() for name in ("in", "out"))
-        assert len(inside) + len(out) == 64
-        assert len(out) / 64 == pytest.approx(data["outside"])
+        inside, below, above = (artists[name].get_xdata() for name in ("in", "down", "up"))
+        assert len(inside) + len(below) + len(above) == 64
+        assert len(below) / 64 == pytest.approx(data["cut_down"])
+        assert len(above) / 64 == pytest.approx(data["cut_up"])
         low, high = (place(edge) for edge in data["edges"])
         assert all(low <= x <= high for x in inside)
+        assert all(x < low for x in below) and all(x > high for x in above)
         # the bars are the tokens in proportion, the highest fills the panel
         bars, edges, _ = artists["tokens"].get_data()
         t = place(data["tokens"])
@@ -105,4 +107,5 @@ def test_artists_hold_what_compute_says_and_the_words_the_numbers():
             assert bars[i] == pytest.approx(share / most) and bars.max() == 1
         assert explorer.alt_text() == alt(data)
     assert f"{data['outside']:.0%} outside the band" in alt(data)
+    assert f"below {data['cut_down']:.0%}" in answer_ratio.readout(data)
     assert answer_ratio.HEIGHT.min() > 0 and answer_ratio.HEIGHT.max() < 1.1

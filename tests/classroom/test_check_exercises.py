@@ -71,6 +71,7 @@ def test_these_exercises_are_offered():
         "dppo_mask",
         "sequence_ratio",
         "gspo_loss",
+        "outlier_length",
         "max_rl_advantages",
         "sigmoid_fit",
     }

@@ -39,6 +39,7 @@ MAKERS = {
     "kl": explorers.kl_explorer,
     "kl_estimator": explorers.kl_estimator_explorer,
     "std": explorers.std_explorer,
+    "one_outlier": explorers.one_outlier_explorer,
     "rare_token": explorers.rare_token_explorer,
     "rollouts": explorers.rollouts_explorer,
     "token_weights": explorers.token_weights_explorer,
@@ -47,10 +48,15 @@ MAKERS = {
 # Far from the default and from each other: what one leaves behind, the next would show.
 SETTINGS = {
     "answer_ratio": [
-        {"flips": 0.0, "length": 512, "push": 0.01},
-        {"flips": 20.0, "length": 8, "band": "0.2", "push": -0.01},
+        {"flips": 0.0, "length": 512},
+        {"flips": 20.0, "length": 8, "band": "0.2"},
         {"band": "0.01", "length": 64},
-        {"flips": 2.0, "push": 0.0, "band": "2e-3, 2.5e-3"},
+        {"flips": 2.0, "band": "2e-3, 2.5e-3"},
+    ],
+    "one_outlier": [
+        {"leap": 2.0, "A": -1},
+        {"leap": -3.0, "length": 8},
+        {"leap": 0.25, "length": 8192, "A": 1},
     ],
     "baseline": [
         {"baseline": 3.0},

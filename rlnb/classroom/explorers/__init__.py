@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.mixed_groups import mixed_groups_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
+    from rlnb.classroom.explorers.one_outlier import one_outlier_explorer
     from rlnb.classroom.explorers.one_token import one_token_explorer
     from rlnb.classroom.explorers.product_weight import product_weight_explorer
     from rlnb.classroom.explorers.rare_token import rare_token_explorer
@@ -62,6 +63,7 @@ _HOME = {
     "mixed_groups_explorer": "mixed_groups",
     "loss_and_gradient_explorer": "loss_and_gradient",
     "one_group_explorer": "one_group",
+    "one_outlier_explorer": "one_outlier",
     "one_token_explorer": "one_token",
     "product_weight_explorer": "product_weight",
     "rare_token_explorer": "rare_token",
@@ -93,6 +95,7 @@ __all__ = [
     "mixed_groups_explorer",
     "loss_and_gradient_explorer",
     "one_group_explorer",
+    "one_outlier_explorer",
     "one_token_explorer",
     "product_weight_explorer",
     "rare_token_explorer",

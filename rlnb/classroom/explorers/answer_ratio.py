@@ -10,7 +10,7 @@ import torch
 
 from rlnb.classroom.explorer import Explorer, choice_slider, slider
 from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
-from rlnb.classroom.figures import BLUE, GREY, ORANGE, PALE, VERMILLION, signed
+from rlnb.classroom.figures import BLACK, GREEN, GREY, NEGATIVE, POSITIVE, signed
 from rlnb.toys.router import RouterPolicy
 
 __all__ = [
@@ -20,9 +20,13 @@ __all__ = [
     "answer_ratio_explorer",
     "build",
     "compute",
+    "half_inside",
+    "one_sided",
     "place",
+    "readout",
     "samples",
     "update",
+    "wide_band_cuts",
 ]
 
 ANSWERS, LONGEST, UPDATE = 64, 512, 1e-3
@@ -34,14 +38,13 @@ BANDS = {  # half-widths below and above 1
     "0.03, 0.04": (0.03, 0.04),
     "0.2": (0.2, 0.2),
 }
+TEXT = 10.5  # points: the size of the page's own text
 WIDE = 0.2  # the half-width of a band on tokens
 FLAT = 1e-4  # the axis is linear below this, logarithmic above
 EDGES = np.linspace(-4.1, 4.7, 89)
 CAPTION = (
-    "64 answers of the router toy. A mean shrinks what differs in sign from token to token, in "
-    "proportion to 1/√T; flips also leave a drop that no length removes, and a push on every token "
-    "passes through whole. Bars are equally wide on the stretched axis: the dip at 1 is the axis, "
-    "not the tokens. The height of a mark means nothing."
+    "64 answers of the router toy. Green: the band as set. The axis is stretched around 1; the dip "
+    "of the grey bars there is the axis, not the tokens. The height of a mark means nothing."
 )
 
 
@@ -140,35 +143,37 @@ TICKS = {
 
 def build(figure, data):
     """The figure, drawn once; `update` moves it."""
-    top = figure.add_axes((0.085, 0.57, 0.9, 0.3))
-    bottom = figure.add_axes((0.085, 0.3, 0.9, 0.24))
+    top = figure.add_axes((0.1, 0.6, 0.885, 0.27))
+    bottom = figure.add_axes((0.1, 0.17, 0.885, 0.38))
     artists = {}
     for axes in (top, bottom):
-        axes.set(xlim=(EDGES[0], EDGES[-1]), yticks=[])
+        axes.set(xlim=(EDGES[0], EDGES[-1]), ylim=(0, 1.1), yticks=[])
         axes.set_xticks([float(place(x)) for x in TICKS], list(TICKS.values()))
+        axes.tick_params(labelsize=TEXT)
         axes.axvline(0, color=GREY, lw=0.8, zorder=0)
-        for edge in (1 - WIDE, 1 + WIDE):
-            axes.axvline(float(place(edge)), color=GREY, lw=1.2, ls=":", zorder=0)
     top.tick_params(labelbottom=False)
-    top.set(ylim=(0, 1.1), ylabel="tokens,\nscaled")
-    bottom.set(ylim=(0, 1.1), ylabel="answers,\none mark each")
-    bottom.set_xlabel("ratio, on an axis that is stretched around 1", labelpad=1)
-    artists["band"] = [a.axvspan(-1, 1, color=ORANGE, alpha=0.25, lw=0) for a in (top, bottom)]
+    top.set_ylabel("tokens", fontsize=TEXT)
+    bottom.set_ylabel("answers,\none mark each", fontsize=TEXT)
+    bottom.set_xlabel("ratio (axis stretched around 1)", labelpad=1, fontsize=TEXT)
+    artists["band"] = [a.axvspan(-1, 1, color=GREEN, alpha=0.3, lw=0) for a in (top, bottom)]
     artists["tokens"] = top.stairs(np.zeros(len(EDGES) - 1), EDGES, fill=True, color=GREY)
-    artists["in"] = bottom.plot([], [], "o", ms=5, mfc=BLUE, mec="white", mew=0.4)[0]
-    artists["out"] = bottom.plot([], [], "x", ms=5, mec=VERMILLION, mew=1.2)[0]
-    artists["words"] = [figure.text(0.02, 0.105 - 0.065 * i, "", fontsize=9.5) for i in range(2)]
+    kinds = {
+        "in": ("o", BLACK, "inside: alive"),
+        "down": ("v", NEGATIVE, "below: silent if A < 0"),
+        "up": ("^", POSITIVE, "above: silent if A > 0"),
+    }
+    for name, (marker, color, _) in kinds.items():
+        artists[name] = bottom.plot([], [], marker, ms=7, mfc=color, mec="white", mew=0.5)[0]
     figure.legend(
         handles=[
-            top.fill_between([], [], color=ORANGE, alpha=0.25, lw=0, label="the band as set"),
-            top.plot([], [], ":", color=GREY, lw=1.2, label="0.8 and 1.2")[0],
-            bottom.plot([], [], "o", ms=6, mfc=BLUE, mec=PALE, label="answer inside the band")[0],
-            bottom.plot([], [], "x", ms=6, mec=VERMILLION, mew=1.3, label="outside")[0],
+            bottom.plot([], [], marker, ms=8, mfc=color, mec="white", mew=0.5, label=label)[0]
+            for marker, color, label in kinds.values()
         ],
         loc="upper center",
-        ncols=4,
-        bbox_to_anchor=(0.53, 1.0),
-        handlelength=1.8,
+        ncols=3,
+        bbox_to_anchor=(0.54, 1.0),
+        fontsize=TEXT,
+        handletextpad=0.3,
     )
     return artists
 
@@ -182,11 +187,12 @@ def update(artists, data):
     count = np.histogram(place(data["tokens"]), EDGES)[0]
     artists["tokens"].set_data(count / count.max())
     where = place(data["answers"])
-    inside = (where >= low) & (where <= high)
-    artists["in"].set_data(where[inside], HEIGHT[inside])
-    artists["out"].set_data(where[~inside], HEIGHT[~inside])
-    for text, sentence in zip(artists["words"], _words(data), strict=True):
-        text.set_text(sentence)
+    for name, chosen in (
+        ("in", (where >= low) & (where <= high)),
+        ("down", where < low),
+        ("up", where > high),
+    ):
+        artists[name].set_data(where[chosen], HEIGHT[chosen])
 
 
 def _words(data) -> tuple[str, str]:
@@ -197,6 +203,30 @@ def _words(data) -> tuple[str, str]:
         f"{signed(data['mean'], 5)}; {data['outside']:.0%} outside the band "
         f"(cut if A > 0: {data['cut_up']:.0%}; if A < 0: {data['cut_down']:.0%})",
     )
+
+
+def readout(data) -> str:
+    """The line under the controls."""
+    s = data["answers"]
+    return (
+        f"s from {s.min():.4f} to {s.max():.4f}. Inside {1 - data['outside']:.0%}, below "
+        f"{data['cut_down']:.0%}, above {data['cut_up']:.0%} of the answers."
+    )
+
+
+def wide_band_cuts(data) -> bool:
+    """A band of 0.2 on s, and an answer outside."""
+    return data["band"] == "0.2" and data["outside"] > 0
+
+
+def half_inside(data) -> bool:
+    """GSPO's own band, and at least half of the answers inside."""
+    return data["band"] == "3e-4, 4e-4" and data["outside"] <= 0.5
+
+
+def one_sided(data) -> bool:
+    """GSPO's own band: below it more than 95 % of the answers, above less than 5 %."""
+    return data["band"] == "3e-4, 4e-4" and data["cut_down"] > 0.95 and data["cut_up"] < 0.05
 
 
 def alt(data) -> str:
@@ -210,35 +240,24 @@ def alt(data) -> str:
 
 
 def answer_ratio_explorer() -> Explorer:
-    """Share of flipped tokens, length of the answers, half-widths of the band, a common push."""
-    pushes = (-0.01, -0.003, -0.001, -3e-4, 0.0, 3e-4, 0.001, 0.003, 0.01)
+    """Share of flipped tokens, length of the answers, half-widths of the band."""
     return Explorer(
         compute,
         build,
         update,
         {
             "flips": slider(
-                6.0,
-                0.0,
-                20.0,
-                0.5,
-                "flipped tokens, %",
-                "share of tokens whose second-best expert works, in one layer",
+                1.0, 0.0, 20.0, 0.5, "flipped tokens, %", "share of tokens with another expert"
             ),
             "length": choice_slider(
-                256, [(str(T), T) for T in LENGTHS], "T, tokens", "length of every answer"
+                64, [(str(T), T) for T in LENGTHS], "T, tokens", "length of every answer"
             ),
             "band": choice_slider(
-                "3e-4, 4e-4", [(b, b) for b in BANDS], "ε low, ε high", "half-widths of the band"
-            ),
-            "push": choice_slider(
-                0.0,
-                [(f"{p:+g}" if p else "0", p) for p in pushes],
-                "push per token",
-                "log-ratio given to every token alike",
+                "0.01", [(b, b) for b in BANDS], "ε below, above 1", "half-widths of the band"
             ),
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 430),
+        readout=readout,
+        size=(900, 310),
     )
