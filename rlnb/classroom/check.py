@@ -36,6 +36,7 @@ PAGES = {
     "ppo": {
         "ppo": ("surrogate_push", "silent_bug_ppo"),
         "clipping": ("surrogate_clip", "dual_clip"),
+        "monitors": ("clip_fraction", "token_entropy"),
     },
     "critic": {"critic": ("tipping_lambda", "silent_bug_critic"), "credit": ("gae",)},
     "grpo": {

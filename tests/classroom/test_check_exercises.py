@@ -74,6 +74,8 @@ def test_these_exercises_are_offered():
         "outlier_length",
         "max_rl_advantages",
         "sigmoid_fit",
+        "clip_fraction",
+        "token_entropy",
     }
 
 
