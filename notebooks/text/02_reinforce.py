@@ -12,7 +12,7 @@
 # **After this page** you can derive the policy gradient line by line, write its loss in two lines
 # of code, and say who gets the credit and where the noise comes from.
 #
-# 28 minutes, exercises 32 more · after 01 (one scalar loss) · Williams 1992 (REINFORCE, *Machine
+# 27 minutes, exercises 42 more · after 01 (one scalar loss) · Williams 1992 (REINFORCE, *Machine
 # Learning* 8); Sutton, McAllester, Singh and Mansour 1999 (policy gradient theorem, NeurIPS 12)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -87,10 +87,11 @@ dice = torch.rand(1000, 3, generator=torch.Generator().manual_seed(4))
 here = policy.logits[0, 1].item()                # the knob as it stands
 knobs = torch.linspace(-3, 4, 701)
 one = torch.cat([graded(k, dice[:1]) for k in knobs])
-pictures.one_draw(knobs, one, here)
+pictures.one_draw(knobs, one, here, ("stop", "1, stop"))
 
 # %% [markdown]
-# `backward()` multiplies slopes, and this slope is 0 almost everywhere. That was one answer.
+# `backward()` multiplies slopes. At the dot, and almost everywhere else, this slope is 0. But that
+# was one answer.
 
 # %%
 predict("reinforce.1", "Take 1,000 answers, each with dice of its own. The "
@@ -142,8 +143,8 @@ pipeline.pipeline("answers", "rewards", "loss", "step", caption=(
 # weights are wrong (04). A real model has more possible answers than atoms, so the sums stay on
 # paper; the last line needs only $N$ answers.
 #
-# Check it on the knob: by differentiating $J$ itself, by the trick with all fifteen answers, and by
-# the trick with 1,000 draws.
+# Check it on the knob: differentiate $J$ itself, use the trick with all fifteen answers, use it
+# with 1,000 draws (after +-: one standard error).
 
 # %%
 def slope(x):                                    # dx / d knob
@@ -196,6 +197,7 @@ assert torch.allclose(loss, theirs, rtol=0, atol=1e-12)
 # %%
 predict("reinforce.2", "REINFORCE's expected gradient, against SFT's:",
         ["the same", "the same direction, 0.23 times as long",
+         "the same direction, 4.3 times as long",
          "another direction: SFT never sees the wrong answers"])
 
 # %%
@@ -210,10 +212,10 @@ sft = gradient((own_right * policy.logprobs().sum(1)).sum())
 # the answer
 ratio = (truth / sft)[sft.abs() > 1e-9]          # where SFT pushes at all
 reveal("reinforce.2", "the same direction, 0.23 times as long",
-       f"On every logit the ratio is between {ratio.min():.4f} and "
-       f"{ratio.max():.4f}. Wrong answers add nothing and still count in "
-       "N. A prompt that is answered right once in a thousand gets a "
-       "thousandth of the gradient: it hardly moves.")
+       f"{ratio.min():.4f} to {ratio.max():.4f} times on every logit: the "
+       "success rate J. Wrong answers add nothing and still count in N. A "
+       "prompt that is answered right once in a thousand gets a thousandth "
+       "of SFT's gradient: it hardly moves.")
 
 # %% [markdown]
 # ## What the loss prints
@@ -223,7 +225,7 @@ reveal("reinforce.2", "the same direction, 0.23 times as long",
 
 # %%
 def climb(constant, steps=60):
-    """J, and the loss when `constant` is added to all rewards."""
+    """J and the loss at each step; `constant` is added to all rewards."""
     model, J, L = policy.copy(), [], []
     for _ in range(steps + 1):
         p, logp = model.probabilities(), model.logprobs().sum(1)
@@ -232,8 +234,7 @@ def climb(constant, steps=60):
         L.append(loss.item())
         grad, = torch.autograd.grad(loss, model.logits)
         model.logits.data -= grad
-    kept = -(P * (R + constant) * logp).sum().item()
-    return J, L, kept
+    return J, L, logp
 
 J, L, _ = climb(0.0)
 print(f"step 0: J {J[0]:.2f}, loss {L[0]:.2f}.   step 5: J {J[5]:.2f}")
@@ -247,7 +248,8 @@ predict("reinforce.3", "Five steps of gradient descent on the loss have "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 _, L_minus, _ = climb(-1.0)
-_, _, kept = climb(0.0, steps=5)
+_, _, logp5 = climb(0.0, steps=5)
+kept = -(P * R * logp5).sum()
 reveal("reinforce.3", "above 0.44",
        f"{L[5]:.2f}. Each step draws anew, so each has a loss of "
        "its own. On the answers of step 0, kept with their old weights, "
@@ -324,7 +326,8 @@ predict("reinforce.4", "The first 0 is a mistake, and this draw pushes "
          "down", "nowhere: good and bad luck cancel"])
 
 # %%
-all_scores = torch.stack([gradient(log_pi(y)) for y in range(15)])
+all_scores = torch.stack([gradient(log_pi(y))           # (15, 7, 3)
+                          for y in range(15)])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -398,12 +401,13 @@ task("reinforce.t2", uphill.uphill_explorer(),
 #    answers, for a number subtracted from the reward. It is called a **baseline**.
 # </details>
 #
-# Does it matter for training? Here is all of REINFORCE: draw, grade, step. Sixty steps of 16
-# answers, 100 seeds at once, three graders that differ by a constant, and every grader may choose
-# its learning rate.
+# ## Does it matter for training?
+#
+# Here is all of REINFORCE: draw, grade, step. Sixty steps of 4 answers, 100 seeds at once. Three
+# graders differ by a constant, and each may choose its learning rate.
 
 # %%
-def train(constant, rate, n=100, N=16, steps=60):
+def train(constant, rate, n=100, N=4, steps=60):
     """J of n seeds after training."""
     dice = torch.Generator().manual_seed(0)
     z = policy.logits.detach().repeat(n, 1, 1)
@@ -416,19 +420,24 @@ def train(constant, rate, n=100, N=16, steps=60):
         z = (z - rate * grad).detach()
     return log_pis(z).exp() @ R
 
-rates = (0.01, 0.03, 0.1, 0.3, 1, 3)
+rates = (0.03, 0.1, 0.3, 1, 3, 10)
 ends = {name: torch.stack([train(c, rate) for rate in rates])
         for name, c in (("rewards −0.2 and 0.8", -0.2),
                         ("rewards 0 and 1", 0.0),
                         ("rewards 10 and 11", 10.0))}
 
 # %%
+print(f"4 answers, rewards 0 and 1: {1 - share_uphill(4, 0.0):.0%} of the "
+      f"steps not uphill, {(1 - J[0])**4:.0%} without a right answer")
 pictures.rate_sweep(rates, ends, J[0], (
-    "With rewards 10 and 11 no rate trains well. Rewards −0.2 and 0.8 gain "
-    "nothing over 0 and 1 here: 16 answers were enough for both. 100 "
-    "seeds, bars: two standard errors."))
+    "With rewards 10 and 11 no rate trains well. The other two graders end "
+    "level at every rate. 100 seeds, bars: two standard errors."))
 
 # %% [markdown]
+# Why level, when task 2 saw such a difference? The printed line tells: at rewards 0 and 1 the steps
+# that do not go uphill are those without a right answer. They push nothing, so they harm nothing. A
+# grader whose wrong is 0 gets away without a baseline. One whose zero lies elsewhere does not.
+#
 # Real runs pay for many answers and subtract a baseline. DeepSeekMath averages 1,024 answers in a
 # step ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2), DAPO draws 512 prompts
 # with 16 answers each ([arXiv 2503.14476](https://arxiv.org/abs/2503.14476)). TRL's nearest
@@ -468,11 +477,22 @@ def my_push(logits, rewards):            # (K,), (K,) -> (K,)
 check.logit_push(my_push)
 
 # %% [markdown]
-# **2 Implement** · 10 minutes. From a real model's output to the loss. `logits` at place $t$ are
-# about the token at $t+1$. `written` is True on the tokens the policy wrote, False on prompt and
-# padding.
+# **2 Implement** · 5 + 10 minutes. From a real model's output to the loss. First the
+# log-probability of each token, when `logits` at $t$ are about the token at $t$:
 #
-# <details><summary>hint</summary>Cut first, once: all but the last logits, all but the first tokens and the first of the mask. Then log_softmax, gather, where, sum, times R, minus the mean.</details>
+# <details><summary>hint</summary>log_softmax over the last axis. gather wants an index with as many axes as its input.</details>
+
+# %% tags=["exercise"]
+def my_token_logprobs(logits, tokens):   # (B, T, V), (B, T) -> (B, T)
+    return ...
+
+check.token_logprobs(my_token_logprobs)
+
+# %% [markdown]
+# A real model's `logits` at $t$ are about the token at $t+1$. `written` is True on the tokens the
+# policy wrote, False on prompt and padding:
+#
+# <details><summary>hint</summary>Cut once: all but the last logits, all but the first tokens and the first of the mask. Then the function above, where, sum, times R, minus the mean.</details>
 
 # %% tags=["exercise"]
 def my_step_loss(logits, tokens, written, rewards):
@@ -510,6 +530,19 @@ def my_test(loss):       # loss(logprobs, mask, rewards) -> one number
     return ...
 
 check.silent_bug_reinforce(my_test)
+
+# %% [markdown]
+# **Extra, for page 03** · 5 minutes. What would the number in task 2 be for a real prompt? One
+# proposal: the mean reward of the *other* answers to it. The first $G$ rows answer the first
+# prompt, the next $G$ the second; $G$ is `num_generations`.
+#
+# <details><summary>hint</summary>Reshape to (prompts, G). The sum of the others is the sum of all minus one's own.</details>
+
+# %% tags=["exercise"]
+def my_leave_one_out(rewards, num_generations):  # (B,), G -> (B,)
+    return ...
+
+check.baseline_leave_one_out(my_leave_one_out)
 
 # %% [markdown]
 # ## In the interview

@@ -58,11 +58,7 @@ SETTINGS = {
         {"drawn": "B", "constant": -1.0},
         {"drawn": "D", "constant": -1.5},
     ],
-    "uphill": [
-        {"constant": 10.0},
-        {"size": 4096, "constant": 0.0},
-        {"size": 1, "constant": -2.0},
-    ],
+    "uphill": [{"constant": 10.0}, {"size": 4096, "constant": 0.0}, {"size": 1, "constant": -2.0}],
     "baseline_variance": [
         {"toy": "two arms", "baseline": 1.5, "num_generations": 2},
         {"toy": "fifty arms", "baseline": -0.5, "num_generations": 16},

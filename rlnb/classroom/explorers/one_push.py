@@ -52,7 +52,7 @@ def build(figure, data):
         (("push", "push of this draw", 2.2), ("mean", "mean push over all draws", 0.33))
     ):
         axes = figure.add_axes((0.07 + 0.5 * k, 0.2, 0.42, 0.68))
-        axes.set(xlim=(-0.6, 3.6), ylim=(-edge, edge))
+        axes.set(xlim=(-0.9, 3.6), ylim=(-edge, edge), yticks=(-edge / 1.1, 0, edge / 1.1))
         axes.set_xticks(
             range(4),
             [f"{n}, {'right' if r else 'wrong'}\nπ = {p:.1f}"
@@ -73,9 +73,7 @@ def build(figure, data):
 
 def update(artists, data):
     for key, gap in (("push", 0.24), ("mean", 0.04)):
-        for i, (bar, number) in enumerate(
-            zip(artists[key], artists[key, "numbers"], strict=True)
-        ):
+        for i, (bar, number) in enumerate(zip(artists[key], artists[key, "numbers"], strict=True)):
             value = float(data[key][i])
             bar.set_height(value)
             bar.set_facecolor(POSITIVE if value > 0 else NEGATIVE)

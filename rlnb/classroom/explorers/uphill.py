@@ -74,7 +74,7 @@ def build(figure, data):
     axes = figure.add_axes((0.08, 0.19, 0.6, 0.78))
     axes.axvspan(0, EDGE + 1, color="#EAF3FA", zorder=0)
     axes.axvline(0, color=BLACK, lw=0.8)
-    axes.set(xlim=(-EDGE, EDGE), ylim=(-EDGE / 1.8, EDGE / 1.8))
+    axes.set(xlim=(-EDGE, EDGE), ylim=(-EDGE / 1.8, EDGE / 1.8), yticks=(-2, 0, 2))
     axes.tick_params(labelsize=10.5)
     axes.set_xlabel("along the true gradient (its length = 1)", fontsize=10.5)
     axes.set_ylabel("across it", fontsize=10.5)

@@ -15,6 +15,7 @@ from rlnb.classroom.figures import (
     NEGATIVE,
     POSITIVE,
     PURPLE,
+    WINE,
     Picture,
     signed,
     static_figure,
@@ -31,8 +32,11 @@ def _knob(axes, knobs: Tensor) -> None:
     axes.tick_params(labelsize=TEXT)
 
 
-def one_draw(knobs: Tensor, rewards: Tensor, here: float) -> Picture:
-    """Reward of one answer against the knob, the dice held fixed. knobs, rewards (n,)."""
+def one_draw(knobs: Tensor, rewards: Tensor, here: float, spelt: Sequence[str]) -> Picture:
+    """Reward of one answer against the knob, the dice held fixed. knobs, rewards (n,).
+
+    spelt: the answer that the dice give at the left end, and at the right end.
+    """
     jumps = int((rewards.diff() != 0).sum())
 
     def build(figure, _):
@@ -43,8 +47,11 @@ def one_draw(knobs: Tensor, rewards: Tensor, here: float) -> Picture:
         axes.set(ylim=(-0.06, 1.08), yticks=(0, 1))
         axes.set_ylabel("reward", fontsize=TEXT)
         _knob(axes, knobs)
-        figure.text(0.73, 0.6, "dot: the policy as it is.\nTo its left and right\nthe "
-                    "reward is flat.", fontsize=11.5)  # fmt: skip
+        for k, text in enumerate(spelt):
+            y = float(rewards[-k])
+            axes.text((-1.4, 2.4)[k], y + (0.1 if y < 0.5 else -0.16), f"the dice spell “{text}”",
+                      ha="center", fontsize=11.5)  # fmt: skip
+        figure.text(0.73, 0.6, "dot: the model as it is", fontsize=11.5)
 
     return static_figure(
         build,
@@ -171,9 +178,10 @@ def credit(tokens: Sequence[str], chances: Sequence[float]) -> Picture:
         x = np.arange(len(chances))
         axes.plot(x, chances, "o-", color=BLACK, lw=2.4, ms=9, clip_on=False)
         for k, chance in enumerate(chances):
-            fell = k and chance < chances[k - 1]
-            axes.text(k - (0.04 if k and not fell else -0.02), chance + (-0.12 if fell else 0.05),
-                      f"{chance:.2f}", fontsize=12, ha="right" if k and not fell else "left")  # fmt: skip
+            fell = k > 0 and chance < chances[k - 1]
+            left = k > 0 and not fell
+            axes.text(k - (0.04 if left else -0.02), chance + (-0.12 if fell else 0.05),
+                      f"{chance:.2f}", fontsize=12, ha="right" if left else "left")  # fmt: skip
         for k, token in enumerate(tokens):
             change = chances[k + 1] - chances[k]
             axes.text(k + 0.5, -0.14, f"“{token}” changed it by {signed(change, 2)}\nREINFORCE "
@@ -204,7 +212,7 @@ def rate_sweep(
 
     ends: name -> (rates, seeds). Bars are two standard errors of the mean over the seeds.
     """
-    looks = ((BLACK, "-"), (PURPLE, "--"), (GREEN, ":"))
+    looks = ((BLACK, "-"), (PURPLE, "--"), (WINE, ":"))
     table = {
         name: (runs.mean(1).numpy(), (2 * runs.std(1) / runs.shape[1] ** 0.5).numpy())
         for name, runs in ends.items()
@@ -216,7 +224,7 @@ def rate_sweep(
             axes.errorbar(rates, mean, error, color=color, ls=line, lw=2.6, marker="o", capsize=3,
                           label=name)  # fmt: skip
         axes.axhline(start, color=GREY, lw=1, ls=(0, (4, 2)))
-        axes.text(rates[0], start + 0.02, "start", fontsize=TEXT, color=GREY)
+        axes.text(rates[-1], start + 0.02, "start", ha="right", fontsize=TEXT, color=GREY)
         axes.set(xscale="log", ylim=(0, 1.03))
         axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
         axes.minorticks_off()
