@@ -434,9 +434,10 @@ pictures.rate_sweep(rates, ends, J[0], (
     "level at every rate. 100 seeds, bars: two standard errors."))
 
 # %% [markdown]
-# Why level, when task 2 saw such a difference? The printed line tells: at rewards 0 and 1 the steps
-# that do not go uphill are those without a right answer. They push nothing, so they harm nothing. A
-# grader whose wrong is 0 gets away without a baseline. One whose zero lies elsewhere does not.
+# Why level, when task 2 saw such a difference? The printed line tells: at rewards 0 and 1 nearly
+# all steps that do not go uphill are steps without a right answer. They push nothing, so they harm
+# nothing. A grader whose wrong is 0 gets away without a baseline. One whose zero lies elsewhere
+# does not.
 #
 # Real runs pay for many answers and subtract a baseline. DeepSeekMath averages 1,024 answers in a
 # step ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2), DAPO draws 512 prompts
