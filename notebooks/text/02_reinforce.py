@@ -83,7 +83,7 @@ def log_pis(logits):                             # (n, 7, 3) -> (n, 15)
 # knob of the model: the logit of a 1 as the first token.
 
 # %%
-dice = torch.rand(1000, 3, generator=torch.Generator().manual_seed(4))
+dice = torch.rand(1000, 3, generator=torch.Generator().manual_seed(203))
 here = policy.logits[0, 1].item()                # the knob as it stands
 knobs = torch.linspace(-3, 4, 701)
 one = torch.cat([graded(k, dice[:1]) for k in knobs])
@@ -91,12 +91,13 @@ pictures.one_draw(knobs, one, here, ("stop", "1, stop"))
 
 # %% [markdown]
 # `backward()` multiplies slopes. At the dot, and almost everywhere else, this slope is 0. But that
-# was one answer.
+# was one answer. What should go up is the **expected reward** $J$, the mean over endlessly many
+# answers.
 
 # %%
 predict("reinforce.1", "Take 1,000 answers, each with dice of its own. The "
         "slope of their mean reward at the dot is ...",
-        ["the true slope of the expected reward, up to some noise",
+        ["the slope of J, up to some noise",
          "too small: most answers do not react",
          "0"])
 
@@ -107,7 +108,8 @@ mean, mean_near = (torch.stack([graded(k, dice).mean() for k in x])
                    for x in (knobs, near))
 reveal("reinforce.1", "0",
        "A mean of staircases is a finer staircase. From afar it looks "
-       "smooth. PyTorch goes by what is near, and there it is flat.",
+       "smooth. A gradient goes by what is near, and there it is flat. "
+       "(PyTorch does not even record the draws.)",
        pictures.average(
            knobs, mean, torch.tensor([expected(k) for k in knobs]),
            (near, mean_near, torch.tensor([expected(k) for k in near])),
@@ -126,8 +128,7 @@ pipeline.pipeline("answers", "rewards", "loss", "step", caption=(
 # %% [markdown]
 # ## Derive it
 #
-# $\pi_\theta(y)$ is the probability of answer $y$, $\theta$ the parameters, $R(y)$ the reward. $J$
-# is the expected reward.
+# $\pi_\theta(y)$ is the probability of answer $y$, $\theta$ the parameters, $R(y)$ the reward.
 #
 # $$\begin{aligned}
 # J&=\textstyle\sum_y \pi_\theta(y)\,R(y)&&\text{expected reward, written as a sum}\\
@@ -251,9 +252,9 @@ _, L_minus, _ = climb(-1.0)
 _, _, logp5 = climb(0.0, steps=5)
 kept = -(P * R * logp5).sum()
 reveal("reinforce.3", "above 0.44",
-       f"{L[5]:.2f}. Each step draws anew, so each has a loss of "
-       "its own. On the answers of step 0, kept with their old weights, "
-       f"the loss did fall, to {kept:.2f}. **The loss has the right slope "
+       f"{L[5]:.2f}. Each step weighs the answers anew, so each has a loss "
+       "of its own. With the weights of step 0 kept, it did fall, to "
+       f"{kept:.2f}. **The loss has the right slope "
        "where the answers were drawn, and a value that says nothing.** Log "
        "the mean reward and the norm of the gradient.",
        pictures.climb(J, {"rewards 1 and 0": L,
@@ -303,7 +304,7 @@ token_grid.token_grid(group, {
     "rewards 1 and 0": push(group.rewards),
     "rewards 0 and −1": push(group.rewards - 1)}, caption=(
     "Every token of an answer gets the answer's reward. The two graders "
-    "have the same mean gradient and speak through opposite tokens."))
+    "have the same mean gradient, and opposite tokens do the pushing."))
 
 # %% [markdown]
 # Is that fair? Back to the fifteen answers. Take the right answer 0, 1, stop, and ask after each
@@ -361,7 +362,8 @@ reveal("reinforce.4", "down",
 # ## How noisy is a step?
 #
 # Call a step **uphill** if its estimate points less than 90° away from the true gradient: then a
-# small enough step raises $J$. Two thousand steps of 16 answers each:
+# small enough step raises $J$. From the model as it stands, two thousand estimates of 16 answers
+# each:
 
 # %%
 along = (all_scores * truth).sum((1, 2))         # score · gradient, (15,)
@@ -397,8 +399,9 @@ task("reinforce.t2", uphill.uphill_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. It takes 4,096 answers a step. More answers always help: four times as many halve the noise.
-# 2. Add −0.5 or −0.2. At 0 too few draws push at all; at −1 too many do. A thousand times fewer
-#    answers, for a number subtracted from the reward. It is called a **baseline**.
+# 2. Add −0.5 or −0.2. At 0 a third of the steps has no right answer and does not move; at −1 wrong
+#    answers do all the pushing. A thousand times fewer answers, for a number subtracted from the
+#    reward. It is called a **baseline**.
 # </details>
 #
 # ## Does it matter for training?

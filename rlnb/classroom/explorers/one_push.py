@@ -47,7 +47,7 @@ def compute(drawn: str = "A", constant: float = 0.0) -> dict[str, Any]:
 
 
 def build(figure, data):
-    artists = {}
+    artists: dict[Any, Any] = {}
     for k, (key, title, edge) in enumerate(
         (("push", "push of this draw", 2.2), ("mean", "mean push over all draws", 0.33))
     ):
@@ -64,7 +64,7 @@ def build(figure, data):
         axes.set_title(title, fontsize=11, weight="bold")
         if k == 0:
             axes.set_ylabel("push on the logit", fontsize=10.5)
-        artists[key] = axes.bar(range(4), np.zeros(4), 0.6, lw=1.4, ec="white")
+        artists[key] = axes.bar(range(4), np.zeros(4), 0.6, lw=0)
         artists[key, "numbers"] = [
             axes.text(i, 0, "", ha="center", va="center", fontsize=11) for i in range(4)
         ]

@@ -224,7 +224,7 @@ def rate_sweep(
             axes.errorbar(rates, mean, error, color=color, ls=line, lw=2.6, marker="o", capsize=3,
                           label=name)  # fmt: skip
         axes.axhline(start, color=GREY, lw=1, ls=(0, (4, 2)))
-        axes.text(rates[-1], start + 0.02, "start", ha="right", fontsize=TEXT, color=GREY)
+        axes.text(rates[0], start - 0.07, "start", fontsize=TEXT, color=GREY)
         axes.set(xscale="log", ylim=(0, 1.03))
         axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
         axes.minorticks_off()
