@@ -23,6 +23,8 @@ PAGES = {
     },
     "reinforce": {
         "likelihood": ("token_logprobs",),
+        "softmax_push": ("logit_push",),
+        "step_loss": ("step_loss", "silent_bug_reinforce"),
         "reinforce": ("reinforce_loss",),
         "groups": ("baseline_leave_one_out",),
     },

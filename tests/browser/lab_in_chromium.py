@@ -101,7 +101,6 @@ MARK = """(call) => {
 # shows another picture.
 MOVED = {
     "answer_ratio_explorer": ("flipped tokens, %", "1"),
-    "baseline_explorer": ("baseline b", "0"),
     "baseline_variance_explorer": ("baseline b", "-0.4"),
     "clip_explorer": ("ε high", "0.1"),
     "composer_explorer": ("surrogate", None),
@@ -119,6 +118,7 @@ MOVED = {
     "loss_and_gradient_explorer": ("policy moved", "0.1"),
     "one_group_explorer": ("pay for right", "0.1"),
     "one_outlier_explorer": ("log ρ of one token", "0.5"),
+    "one_push_explorer": ("added to all rewards", "-1"),
     "one_token_explorer": ("ratio ρ", "0.3"),
     "product_weight_explorer": ("tokens T", None),
     "rare_token_explorer": ("ε high", "0"),
@@ -128,6 +128,7 @@ MOVED = {
     "std_explorer": ("group size", "2"),
     "token_gates_explorer": ("ε", "0.1"),
     "token_weights_explorer": ("answer 1, tokens", "1"),
+    "uphill_explorer": ("answers a step N", None),
     "wrong_critic_explorer": ("λ", "0.1"),
 }
 

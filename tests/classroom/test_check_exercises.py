@@ -43,6 +43,8 @@ def fingerprint(exercise, candidate):
 def test_these_exercises_are_offered():
     assert {one.exercise.name for one in CHECKS} == {
         "token_logprobs",
+        "logit_push",
+        "step_loss",
         "kl_slope",
         "tipping_lambda",
         "largest_advantage",

@@ -27,7 +27,8 @@ from rlnb.objective import cispo, kl_in_reward, max_rl, whiten
 
 MAKERS = {
     "answer_ratio": explorers.answer_ratio_explorer,
-    "baseline": explorers.baseline_explorer,
+    "one_push": explorers.one_push_explorer,
+    "uphill": explorers.uphill_explorer,
     "baseline_variance": explorers.baseline_variance_explorer,
     "clip": explorers.clip_explorer,
     "composer": explorers.composer_explorer,
@@ -58,11 +59,12 @@ SETTINGS = {
         {"leap": -3.0, "length": 8},
         {"leap": 0.25, "length": 8192, "A": 1},
     ],
-    "baseline": [
-        {"baseline": 3.0},
-        {"baseline": -1.0, "offset": 2.0},
-        {"baseline": 0.4, "offset": 0.0},
+    "one_push": [
+        {"drawn": "C", "constant": 1.5},
+        {"drawn": "B", "constant": -1.0},
+        {"drawn": "D", "constant": -1.5},
     ],
+    "uphill": [{"constant": 10.0}, {"size": 4096, "constant": 0.0}, {"size": 1, "constant": -2.0}],
     "baseline_variance": [
         {"toy": "two arms", "baseline": 1.5, "num_generations": 2},
         {"toy": "fifty arms", "baseline": -0.5, "num_generations": 16},

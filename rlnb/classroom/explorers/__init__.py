@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rlnb.classroom.explorers.answer_ratio import answer_ratio_explorer
-    from rlnb.classroom.explorers.baseline import baseline_explorer
     from rlnb.classroom.explorers.baseline_variance import baseline_variance_explorer
     from rlnb.classroom.explorers.clip import clip_explorer
     from rlnb.classroom.explorers.composer import composer_explorer
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.near_equal import std_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
     from rlnb.classroom.explorers.one_outlier import one_outlier_explorer
+    from rlnb.classroom.explorers.one_push import one_push_explorer
     from rlnb.classroom.explorers.one_token import one_token_explorer
     from rlnb.classroom.explorers.product_weight import product_weight_explorer
     from rlnb.classroom.explorers.rare_token import rare_token_explorer
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
     from rlnb.classroom.explorers.token_gates import token_gates_explorer
     from rlnb.classroom.explorers.token_weights import token_weights_explorer
+    from rlnb.classroom.explorers.uphill import uphill_explorer
     from rlnb.classroom.explorers.wrong_critic import wrong_critic_explorer
 
 _HOME = {
     "answer_ratio_explorer": "answer_ratio",
-    "baseline_explorer": "baseline",
     "baseline_variance_explorer": "baseline_variance",
     "clip_explorer": "clip",
     "composer_explorer": "composer",
@@ -64,6 +64,7 @@ _HOME = {
     "loss_and_gradient_explorer": "loss_and_gradient",
     "one_group_explorer": "one_group",
     "one_outlier_explorer": "one_outlier",
+    "one_push_explorer": "one_push",
     "one_token_explorer": "one_token",
     "product_weight_explorer": "product_weight",
     "rare_token_explorer": "rare_token",
@@ -73,12 +74,12 @@ _HOME = {
     "std_explorer": "near_equal",
     "token_gates_explorer": "token_gates",
     "token_weights_explorer": "token_weights",
+    "uphill_explorer": "uphill",
     "wrong_critic_explorer": "wrong_critic",
 }
 
 __all__ = [
     "answer_ratio_explorer",
-    "baseline_explorer",
     "baseline_variance_explorer",
     "clip_explorer",
     "composer_explorer",
@@ -96,6 +97,7 @@ __all__ = [
     "loss_and_gradient_explorer",
     "one_group_explorer",
     "one_outlier_explorer",
+    "one_push_explorer",
     "one_token_explorer",
     "product_weight_explorer",
     "rare_token_explorer",
@@ -105,6 +107,7 @@ __all__ = [
     "std_explorer",
     "token_gates_explorer",
     "token_weights_explorer",
+    "uphill_explorer",
     "wrong_critic_explorer",
 ]
 

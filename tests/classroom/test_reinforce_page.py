@@ -1,0 +1,122 @@
+"""The lesson on REINFORCE: its explorers say what the sums say, and its tasks can be done."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from rlnb import check
+from rlnb.classroom.explorers import one_push, uphill
+from rlnb.classroom.pictures import reinforce as pictures
+from rlnb.objective import ZOO
+from rlnb.toys import Bandit, expected_gradient, true_gradient
+
+PUSHES = [(a, c / 4) for a in one_push.NAMES for c in range(-6, 7)]
+CLOUDS = [(n, c) for n in uphill.SIZES for c in uphill.CONSTANTS]
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.5, -1.0, 1.5])
+def test_the_mean_push_is_the_true_gradient_whatever_is_added(constant):
+    policy = Bandit(torch.tensor(one_push.PI).log())
+    data = one_push.compute("C", constant)
+    truth = true_gradient(policy, one_push.RIGHT).numpy()
+    assert np.allclose(data["mean"], truth, atol=1e-12)
+    rewards = one_push.RIGHT + constant
+    estimate = expected_gradient(policy, rewards, ZOO["reinforce"], 1).numpy()
+    assert np.allclose(data["mean"], estimate, atol=1e-12)
+
+
+def test_the_mean_is_the_pushes_weighed_with_their_probabilities():
+    pushes = np.stack([one_push.compute(name, 0.75)["push"] for name in one_push.NAMES])
+    assert np.allclose(one_push.PI @ pushes, one_push.compute("A", 0.75)["mean"], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("goal", "done", "missed"),
+    [
+        (one_push.right_one_falls, {("B", 0.0)}, {("A", 0.0), ("C", 0.0), ("D", 0.0), ("B", 1.0)}),
+        (one_push.wrong_one_rises, {("C", 0.25), ("D", 1.5)}, {("C", 0.0), ("D", -1.0)}),
+        (one_push.right_draw_is_silent, {("A", -1.0), ("B", -1.0)}, {("C", 0.0), ("A", 0.0)}),
+    ],
+)
+def test_each_task_on_one_push_has_a_way_and_a_dead_end(goal, done, missed):
+    reached = {setting for setting in PUSHES if goal(one_push.compute(*setting))}
+    assert done <= reached and not missed & reached
+    assert not goal(one_push_start())
+
+
+def one_push_start():
+    return one_push.one_push_explorer().data
+
+
+def test_the_dots_scatter_around_the_true_gradient():
+    """The true gradient is (1, 0) in the picture's units, at any constant."""
+    for constant in (0.0, -0.5, 1.0):
+        dots = uphill.compute(4096, constant)["dots"]
+        error = dots.std(0) / len(dots) ** 0.5
+        assert (np.abs(dots.mean(0) - (1, 0)) < 4 * error).all()
+
+
+def test_ten_more_in_every_reward_takes_four_thousand_answers():
+    done = {setting for setting in CLOUDS if uphill.loud_constant(uphill.compute(*setting))}
+    assert done == {(4096, 10.0)}
+    assert uphill.compute(16, 0.0)["share"] > 0.95 > 0.6 > uphill.compute(16, 10.0)["share"]
+
+
+def test_four_answers_are_enough_with_a_number_between_the_rewards():
+    done = {setting for setting in CLOUDS if uphill.few_answers(uphill.compute(*setting))}
+    assert done == {(4, -0.5), (4, -0.2)}
+    assert not uphill.few_answers(uphill.uphill_explorer().data)
+
+
+def test_the_pictures_draw_and_say_what_they_show():
+    x = torch.linspace(-1, 1, 9)
+    one = (x > 0.3).double()
+    assert "1 jump" in pictures.one_draw(x, one, 0.0, ("stop", "1, stop")).alt
+    assert "staircase" in pictures.average(x, one, x, (x, one, x), 0.0).alt
+    chance, slope = torch.tensor([0.3, 0.2, 0.5]), torch.tensor([0.6, -0.4, 0.6])
+    areas = pictures.areas(["a", "b"], chance, slope, torch.tensor([True, True, False]))
+    assert "sum to 0.100" in areas.alt
+    assert "0.10 to 0.90" in pictures.climb([0.1, 0.9], {"a": [0.4, 0.5], "b": [-1, 0.0]}).alt
+    assert "−0.10" in pictures.credit(["0", "stop"], [0.2, 0.1, 1.0]).alt
+    runs = torch.tensor([[0.2, 0.4], [0.6, 0.8]])
+    ends = {"a": runs, "b": runs, "c": runs}
+    assert "0.30, 0.70" in pictures.rate_sweep((0.1, 1), ends, 0.2, "all").alt
+
+
+def test_the_push_on_a_logit_is_its_probability_times_how_much_better_it_is():
+    policy = Bandit([0.4, -1.0, 0.3])
+    rewards = torch.tensor([1.0, 0.2, 0.0], dtype=torch.float64)
+    found = check.logit_push.exercise.reference(policy.logits.detach(), rewards)
+    torch.testing.assert_close(found, true_gradient(policy, rewards), rtol=0, atol=1e-12)
+    assert "second half" in repr(check.logit_push(lambda z, R: z.softmax(0) * R))
+
+
+def test_the_step_loss_is_the_zoo_s_on_the_cut_logits():
+    logits = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    tokens = torch.tensor([[3, 1, 2, 0, 0], [3, 1, 0, 2, 1]])
+    written = torch.tensor([[0, 0, 1, 0, 0], [0, 0, 1, 1, 1]]).bool()
+    rewards = torch.tensor([1.0, 0.5], dtype=torch.float64)
+    logp = torch.log_softmax(logits[:, :-1], -1).gather(-1, tokens[:, 1:, None]).squeeze(-1)
+    from rlnb import Batch
+
+    batch = Batch(logp, written[:, 1:].double(), rewards, 2)
+    ours = check.step_loss.exercise.reference(logits, tokens, written, rewards)
+    torch.testing.assert_close(ours, ZOO["reinforce"](batch).loss, rtol=0, atol=1e-12)
+
+
+def test_a_batch_without_padding_does_not_expose_the_mean_over_everything():
+    """Rows of one token and a width of one: there the two are the same function."""
+    bug, lp, yes = check.silent_bug_reinforce, torch.tensor([[-1.0], [-2.0]]), torch.ones(2, 1)
+    rewards = torch.tensor([1.0, 0.0])
+
+    def narrow(loss):
+        assert torch.allclose(loss(lp, yes.bool(), rewards), torch.tensor(0.5))
+
+    def padded(loss):
+        wide = torch.cat([lp, torch.zeros(2, 1)], 1), torch.cat([yes, 0 * yes], 1).bool()
+        assert torch.allclose(loss(*wide, rewards), loss(lp, yes.bool(), rewards))
+
+    assert not bug(narrow)
+    assert bug(padded)
