@@ -198,7 +198,8 @@ def test_a_false_number_in_the_prose_of_the_course_is_caught():
 
 def test_changing_a_measured_number_of_the_course_is_caught_but_for_chance():
     """Every decimal of the prose, its last digit changed. A page prints some hundred numbers, and
-    one of them often rounds to a wrong one of three digits, seldom to a wrong one of four."""
+    one of them often rounds to a wrong one of three digits, seldom to a wrong one of four. There
+    are few such decimals left: a lesson's answers print theirs, so that they cannot be wrong."""
     for least, share in ((3, 0.75), (4, 0.95)):
         caught, slipped = 0, []
         for page in [*PAGES, *BESIDE]:
@@ -214,4 +215,4 @@ def test_changing_a_measured_number_of_the_course_is_caught_but_for_chance():
                         slipped.append(f"{page}: {number.text} changed to {wrong}")
                     else:
                         caught += 1
-        assert caught > 50 and caught >= share * (caught + len(slipped)), "\n".join(slipped)
+        assert caught > 25 and caught >= share * (caught + len(slipped)), "\n".join(slipped)
