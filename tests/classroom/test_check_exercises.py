@@ -63,6 +63,8 @@ def test_these_exercises_are_offered():
         "cross_entropy",
         "overlong_penalty",
         "keep_informative",
+        "prompt_weight",
+        "stop_push",
         "token_mean",
         "constant_length",
         "prompt_mean",

@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.kl_estimators import kl_estimator_explorer
     from rlnb.classroom.explorers.kl_leash import kl_leash_explorer
     from rlnb.classroom.explorers.kl_pull import kl_pull_explorer
+    from rlnb.classroom.explorers.length_drift import length_drift_explorer
     from rlnb.classroom.explorers.mixed_groups import mixed_groups_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
     from rlnb.classroom.explorers.one_token import one_token_explorer
     from rlnb.classroom.explorers.product_weight import product_weight_explorer
+    from rlnb.classroom.explorers.prompt_weight import prompt_weight_explorer
     from rlnb.classroom.explorers.rare_token import rare_token_explorer
     from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
     from rlnb.classroom.explorers.rollouts import rollouts_explorer
@@ -58,10 +60,12 @@ _HOME = {
     "kl_explorer": "kl_directions",
     "kl_leash_explorer": "kl_leash",
     "kl_pull_explorer": "kl_pull",
+    "length_drift_explorer": "length_drift",
     "mixed_groups_explorer": "mixed_groups",
     "one_group_explorer": "one_group",
     "one_token_explorer": "one_token",
     "product_weight_explorer": "product_weight",
+    "prompt_weight_explorer": "prompt_weight",
     "rare_token_explorer": "rare_token",
     "recorded_run_explorer": "recorded_run",
     "rollouts_explorer": "rollouts",
@@ -88,10 +92,12 @@ __all__ = [
     "kl_explorer",
     "kl_leash_explorer",
     "kl_pull_explorer",
+    "length_drift_explorer",
     "mixed_groups_explorer",
     "one_group_explorer",
     "one_token_explorer",
     "product_weight_explorer",
+    "prompt_weight_explorer",
     "rare_token_explorer",
     "recorded_run_explorer",
     "rollouts_explorer",
