@@ -12,7 +12,7 @@
 # **After this page** you can say which prompts and which answers each of GRPO's two divisions
 # pushes harder, derive both effects in a few lines, and spot them in a log.
 #
-# 29 minutes, exercises 34 more · after 08 (GRPO) · GRPO: Shao et al. 2024,
+# 27 minutes, exercises 34 more · after 08 (GRPO) · GRPO: Shao et al. 2024,
 # [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); its two divisors: Liu et al. 2025,
 # "Dr. GRPO", [arXiv 2503.20783](https://arxiv.org/abs/2503.20783)
 #
@@ -131,17 +131,19 @@ reveal("biases.1", "8 of 16: right and wrong answers are balanced",
 # \end{aligned}$$
 #
 # **The std weighs each prompt by $1/\sqrt{p(1-p)}$:** easy and hard prompts alike, the medium ones
-# least. Tested on ten possible answers, the first `right` of which are right:
+# least. Now the number: ten possible answers, all as likely, the first few right. How many times
+# $\nabla p$ is the mean push of sampled groups?
 
 # %%
 def mean_push(right, G, groups=40_000):
     """GRPO's push on the ten logits, mean over sampled groups."""
     good = (torch.arange(10) < right).double()
     dice = torch.Generator().manual_seed(0)
-    y = torch.randint(10, (groups, G), generator=dice)   # all as likely
+    y = torch.randint(10, (groups, G), generator=dice)
     R = good[y]
     s = R.std(1, correction=0, keepdim=True)
     A = (R - R.mean(1, keepdim=True)) / (s + 1e-6)
+    # score: one at the answer, minus pi; a group's A sum to 0, pi drops out
     return torch.zeros(groups, 10).scatter_add(1, y, A).mean(0) / G
 
 for right in (1, 5, 9):
@@ -153,7 +155,7 @@ for right in (1, 5, 9):
           f"formula {(p * (1 - p)) ** -0.5:.2f}")
 
 # %% [markdown]
-# Easy and hard weigh the same, 1.7 times the medium prompt by the formula, a little less in real
+# Easy and hard weigh the same: five thirds of the medium prompt by the formula, less in small
 # groups. And the guess? In terms of its logit $z$, $\nabla p$ itself is $p(1-p)\nabla z$. Weight
 # times that is $\sqrt{p(1-p)}$: a heavier weight on a smaller gradient, and the medium prompt
 # leads.
@@ -173,7 +175,7 @@ task("biases.t1", prompt_weight.prompt_weight_explorer(),
 #
 # 1. G = 2, or 3. Then every group that is not silent has one answer against the rest, and its std
 #    is always the same: a constant.
-# 2. G = 32 and p = 0.05, for example. With 16 it stops just short. A weight never passes
+# 2. G = 32 and p = 1/20, for example. With 16 it stops just short. A weight never passes
 #    $\sqrt{G-1}$ (the largest advantage, 08), and small groups are never very uneven.
 # </details>
 #
@@ -215,7 +217,8 @@ reveal("biases.2", "nothing that three seeds can show",
 #
 # So far right or wrong. Now pay a little extra: each `wait` in an answer earns 0.01, at most ten of
 # them, beside 1 for being right. Two runs on sums of a few steps, with the std and without, three
-# seeds, 50 steps at the same learning rate. At the start 37 % of the answers are right.
+# seeds, 50 steps at the same learning rate; all else alike. At the start 37 % of the answers are
+# right.
 
 # %%
 predict("biases.3", "Which run learns to write the word?",
@@ -264,7 +267,8 @@ print("groups all right, steps 1 to 10 and 41 to 50, %:", "; ".join(
 # %% [markdown]
 # Among mixed answers the word is a detail. **In a group that is all right it is the only
 # difference, and the std makes it full size.** As the model learns, such groups multiply. The run
-# without the std has more of them, and ignores them.
+# without the std has more of them, and ignores them. Nor does it merely learn more slowly: it ends
+# with the higher pass@1.
 #
 # In a real run the hundredth is a format bonus, a length penalty, the last digits of a reward
 # model. Log the std of the rewards inside the groups that are all right. Keep the std where rewards
@@ -273,8 +277,8 @@ print("groups all right, steps 1 to 10 and 41 to 50, %:", "; ".join(
 #
 # ## The length
 #
-# None of this explains the first picture: $s$ does not know how long an answer is. So $1/T$. The
-# simplest policy with a length stops after each token with chance $q=\sigma(\theta)$:
+# None of this explains the first picture: $s$ does not know how long an answer is. So $1/T$. Take
+# the simplest policy with a length. After each token it stops, with chance $q=\sigma(\theta)$.
 #
 # $$\begin{aligned}
 # \log\pi&=(T-1)\log(1-q)+\log q&&T-1\text{ times on, then stop}\\
@@ -312,8 +316,9 @@ for length in (2, 18):
           f"divided by T {(1 - q * length) / length:+.3f}")
 
 # %% [markdown]
-# Two answers as far below the mean length as above it: their scores cancel. Divided by $T$ the
-# short one counts nine times as much, and it is the one that speaks for stopping. In general:
+# Two answers, one as far below the mean length as the other above it: their scores cancel. Divided
+# by $T$, the short one counts nine times as much, and the sum is positive. Times $A=-1$: stopping
+# is pushed down. In general:
 #
 # $$\begin{aligned}
 # \mathbb E\big[A\,(1-qT)\big]&=0&&\text{a score has mean 0 (02)}\\
@@ -331,7 +336,8 @@ token_grid.token_grid(group, {
     "divided by the mean length, 4": A / 4,
     "divided by its own length": A / group.lengths[:, None]}, caption=(
     "A token of the long wrong answer is punished a third as hard as one "
-    "of the short wrong answer. Right, the short one's tokens gain most."))
+    "of the short wrong answer. Right, the short one's tokens gain most."),
+    count="")
 
 # %% [markdown]
 # But right and wrong answers come from one policy. The next toy first writes a verdict on its
@@ -369,7 +375,7 @@ predict("biases.5", "A coin pays. Which way do the wrong answers push 'go "
         "on' under GRPO?",
         ["longer: 1/T acts on every negative advantage",
          "longer, half as far: half of them are paid now",
-         "as often longer as shorter"])
+         "on average neither way"])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # 16 batches of 16 prompts, 8 answers each, from the untrained model
@@ -394,7 +400,7 @@ for name, (rule, coin) in rules.items():
 # %% tags=["answer", "nbval-ignore-output"] jupyter={"source_hidden": true}
 # the answer
 gap = recorded_runs.length_gap("GRPO, coin flip", 21, 30)
-reveal("biases.5", "as often longer as shorter",
+reveal("biases.5", "on average neither way",
        "The coin does not know which answers are wrong: their advantages "
        "are as often positive as negative. Trained with the coin for 30 "
        "steps, three seeds, wrong answers end " + ", ".join(
@@ -426,6 +432,7 @@ for name, run in (("s and 1/T (GRPO)", "pick_grpo"),
 # Two things were arranged for this drift: length was free, and the model had just judged itself.
 # Dr. GRPO reports longer wrong answers under GRPO on models of real size
 # ([arXiv 2503.20783](https://arxiv.org/abs/2503.20783)). Which divisor do you get without asking?
+# The defaults of TRL 1.16.0 and verl 0.9.1:
 #
 # | | std | 1/T |
 # |---|---|---|
@@ -445,7 +452,7 @@ for name, run in (("s and 1/T (GRPO)", "pick_grpo"),
 # | numbers | 15 of 16 right against 8: a quarter of the push, with the std a half · one `wait` in an all-right group: +2.64 · wrong answers 65 tokens, right 13 |
 # | derived | both effects |
 # | choices | both divisions |
-# | needs | the std: graded rewards or large groups to be seen; 1/T: a model that knows it is wrong before it stops |
+# | needs | the std: graded rewards (with 0/1 and G = 8 we saw no effect); 1/T: a model that knows it is wrong before it stops |
 
 # %%
 print("GRPO -> Dr. GRPO, which drops both\n"
@@ -481,7 +488,7 @@ check.stop_push(my_stop_push)
 
 # %% [markdown]
 # **3 Implement** · 8 minutes. Which groups have a signal? One yes or no per group. Rewards may be
-# graded, negative, sixteen times 0.7, or twelve times 700.1 in float32.
+# graded, negative, sixteen times 0.7, or twelve times `700.1` in float32.
 #
 # <details><summary>hint</summary>A std needs a mean, and a mean is rounded. Which question about the rewards needs no arithmetic?</details>
 
@@ -533,8 +540,8 @@ check.silent_bug_grpo_biases(my_test)
 # <details><summary><b>When would you keep the std?</b></summary>
 #
 # When reward scales differ between prompts or are unknown: one learning rate then serves them all.
-# Drop it with graded rewards, small bonuses or noisy scorers. With 0/1 rewards and small groups it
-# matters little.
+# Drop it with small bonuses or noisy scorers. With 0/1 rewards at G = 8 it made no visible
+# difference in our run.
 # </details>
 # <details><summary><b>Why do wrong answers get longer under GRPO?</b></summary>
 #

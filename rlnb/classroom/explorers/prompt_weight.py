@@ -66,7 +66,7 @@ def compute(rate: float = 0.3, size: int = 16) -> dict[str, Any]:
 
 
 def build(figure, data):
-    artists = {}
+    artists: dict[Any, Any] = {}
     titles = {
         "weight": ("weight on ∇p", 8.4),
         "net": ("net push on the logit: weight · p(1 − p)", 0.56),
