@@ -12,7 +12,7 @@
 # **After this page** you can say which prompts and which answers each of GRPO's two divisions
 # pushes harder, derive both effects in a few lines, and spot them in a log.
 #
-# 27 minutes, exercises 34 more · after 08 (GRPO) · GRPO: Shao et al. 2024,
+# 26 minutes, exercises 34 more · after 08 (GRPO) · GRPO: Shao et al. 2024,
 # [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); its two divisors: Liu et al. 2025,
 # "Dr. GRPO", [arXiv 2503.20783](https://arxiv.org/abs/2503.20783)
 #
@@ -89,13 +89,16 @@ predict("biases.1", "Divided by s: which prompt's z is pushed up more?",
          "both alike: the std makes groups equal"])
 
 # %%
+def advantages(R, divide=True):
+    A = R - R.mean(-1, keepdim=True)
+    s = R.std(-1, correction=0, keepdim=True) + 1e-6
+    return A / s if divide else A
+
 def push_on_z(right, divide, G=16):
     """Mean over the group of advantage times score; p = right / G."""
     R = (torch.arange(G) < right).double()
-    A = R - R.mean()
-    if divide:
-        A = A / R.std(correction=0)
-    return (A * (R - R.mean())).mean().item()    # score in z: R - p
+    score_in_z = R - R.mean()                    # 1 - p or -p
+    return (advantages(R, divide) * score_in_z).mean().item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -137,12 +140,9 @@ reveal("biases.1", "8 of 16: right and wrong answers are balanced",
 # %%
 def mean_push(right, G, groups=40_000):
     """GRPO's push on the ten logits, mean over sampled groups."""
-    good = (torch.arange(10) < right).double()
     dice = torch.Generator().manual_seed(0)
     y = torch.randint(10, (groups, G), generator=dice)
-    R = good[y]
-    s = R.std(1, correction=0, keepdim=True)
-    A = (R - R.mean(1, keepdim=True)) / (s + 1e-6)
+    A = advantages((y < right).double())         # (groups, G)
     # score: one at the answer, minus pi; a group's A sum to 0, pi drops out
     return torch.zeros(groups, 10).scatter_add(1, y, A).mean(0) / G
 
@@ -226,50 +226,36 @@ predict("biases.3", "Which run learns to write the word?",
          "both: it is paid in both", "only the one with the std",
          "only the one without: the std evens rewards out"])
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-ends = {name: recorded_runs.waits(rule)[:, -10:].mean(1) for name, rule in
-        (("with the std", "z-score"), ("without", "mean only"))}
-solved = {name: recorded_runs.evaluated(rule, "pass@1") for name, rule in
-          (("with the std", "z-score"), ("without", "mean only"))}
-reveal("biases.3", "only the one with the std", " ".join(
-    f"{name.capitalize()} it writes {min(x):.2f} to {max(x):.2f} of them "
-    f"an answer, and ends at a pass@1 of {min(solved[name]):.2f} to "
-    f"{max(solved[name]):.2f}." for name, x in ends.items()),
-    pictures.bonus_runs())
-
-# %% [markdown]
-# Eight answers, the first with one `wait`. Once half of them are right, once all:
-
 # %%
-def zscore(R):
-    return (R - R.mean()) / (R.std(correction=0) + 1e-6)
-
-for name, right in (("half right", 4), ("all right", 8)):
+def first_and_second(right, divide):
+    """Advantages of eight answers, the first of them with one wait."""
     R = (torch.arange(8) < right).double()
     R[0] += 0.01
-    print(f"{name}: with one wait {zscore(R)[0]:+.2f}, right without "
-          f"{zscore(R)[1]:+.2f}; mean only {(R - R.mean())[0]:+.3f}, "
-          f"{(R - R.mean())[1]:+.3f}")
+    return advantages(R, divide)[:2].tolist()
 
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# the share of groups that are all right, first and last ten steps
-def all_right(rule):
-    share = recorded_runs.all_right(rule)
-    return [100 * share[:, part].mean() for part in (slice(0, 10),
-                                                    slice(-10, None))]
-
-print("groups all right, steps 1 to 10 and 41 to 50, %:", "; ".join(
-    f"{name} {all_right(rule)[0]:.0f} and {all_right(rule)[1]:.0f}"
-    for name, rule in (("with the std", "z-score"),
-                       ("without", "mean only"))))
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+runs = {"z-score": "With the std", "mean only": "Without it"}
+told = " ".join(
+    f"{name} an answer holds {min(x):.2f} to {max(x):.2f} of them, and "
+    f"pass@1 ends at {min(y):.2f} to {max(y):.2f}."
+    for name, x, y in ((name, recorded_runs.waits(rule)[:, -10:].mean(1),
+                        recorded_runs.evaluated(rule, "pass@1"))
+                       for rule, name in runs.items()))
+(a, b), (c, d), (e, f) = (first_and_second(*at) for at in (
+    (4, True), (8, True), (8, False)))
+full = [100 * recorded_runs.all_right(rule)[:, -10:].mean()
+        for rule in runs]
+reveal("biases.3", "only the one with the std", told + (
+    "\n\nWhy? Eight answers, the first with one `wait`. Half of them right: "
+    f"it gets {a:+.2f}, a right one without {b:+.2f}. All of them right: "
+    f"{c:+.2f} and {d:+.2f}. **In a group that is all right the word is the "
+    "only difference, and the std makes it full size**; with the mean alone "
+    f"it stays {e - f:.2f}. Such groups grow to {full[0]:.0f} % of all with "
+    f"the std, to {full[1]:.0f} % without: that run has more of them, and "
+    "ignores them.").replace("-", "−"), pictures.bonus_runs())
 
 # %% [markdown]
-# Among mixed answers the word is a detail. **In a group that is all right it is the only
-# difference, and the std makes it full size.** As the model learns, such groups multiply. The run
-# without the std has more of them, and ignores them. Nor does it merely learn more slowly: it ends
-# with the higher pass@1.
-#
 # In a real run the hundredth is a format bonus, a length penalty, the last digits of a reward
 # model. Log the std of the rewards inside the groups that are all right. Keep the std where rewards
 # of unknown scale meet: then one learning rate serves them all
@@ -306,19 +292,14 @@ divided = -(chance * (1 - q * T) / T).sum()
 reveal("biases.4", "neither",
        f"Mean push {abs(undivided):.3f}. It is A times the mean score, and "
        "that is 0: the score is above 0 for answers shorter than 1/q = 10 "
-       "and below 0 for longer ones, and they balance. A reward that does "
-       f"not look at length does not move it. **Divided by T: {divided:.3f}"
-       "**".replace("-", "−") + ", to go on longer.")
-
-# %%
-for length in (2, 18):
-    print(f"T = {length:2d}: score {1 - q * length:+.2f}, "
-          f"divided by T {(1 - q * length) / length:+.3f}")
+       "and below 0 for longer ones, and they balance. At T = 2 it is 0.8, "
+       "at T = 18 it is −0.8. **Divided by T** they are "
+       f"{0.8 / 2:.2f} and −{0.8 / 18:.2f}: the short answer counts nine "
+       f"times as much. The mean push is now −{-divided:.3f}: with A = −1 "
+       "stopping is pushed down, so **to go on longer**.")
 
 # %% [markdown]
-# Two answers, one as far below the mean length as the other above it: their scores cancel. Divided
-# by $T$, the short one counts nine times as much, and the sum is positive. Times $A=-1$: stopping
-# is pushed down. In general:
+# Divided by $T$, what the short answers say counts more:
 #
 # $$\begin{aligned}
 # \mathbb E\big[A\,(1-qT)\big]&=0&&\text{a score has mean 0 (02)}\\
@@ -331,7 +312,7 @@ for length in (2, 18):
 
 # %%
 group = running_group()
-A = zscore(group.rewards)[:, None] * group.mask      # (4, 6)
+A = advantages(group.rewards)[:, None] * group.mask      # (4, 6)
 token_grid.token_grid(group, {
     "divided by the mean length, 4": A / 4,
     "divided by its own length": A / group.lengths[:, None]}, caption=(
