@@ -251,7 +251,7 @@ reveal("biases.3", "only the one with the std", told + (
     f"it gets {a:+.2f}, a right one without {b:+.2f}. All of them right: "
     f"{c:+.2f} and {d:+.2f}. **In a group that is all right the word is the "
     "only difference, and the std makes it full size**; with the mean alone "
-    f"it stays {e - f:.2f}. Such groups grow to {full[0]:.0f} % of all with "
+    f"it stays {e - f:.2f}. Such groups grow to {full[0]:.0f} % with "
     f"the std, to {full[1]:.0f} % without: that run has more of them, and "
     "ignores them.").replace("-", "−"), pictures.bonus_runs())
 
