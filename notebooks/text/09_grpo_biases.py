@@ -247,13 +247,13 @@ told = " ".join(
 full = [100 * recorded_runs.all_right(rule)[:, -10:].mean()
         for rule in runs]
 reveal("biases.3", "only the one with the std", told + (
-    "\n\nWhy? Eight answers, the first with one `wait`. Half of them right: "
-    f"it gets {a:+.2f}, a right one without {b:+.2f}. All of them right: "
-    f"{c:+.2f} and {d:+.2f}. **In a group that is all right the word is the "
-    "only difference, and the std makes it full size**; with the mean alone "
-    f"it stays {e - f:.2f}. Such groups grow to {full[0]:.0f} % with "
-    f"the std, to {full[1]:.0f} % without: that run has more of them, and "
-    "ignores them.").replace("-", "−"), pictures.bonus_runs())
+    "\n\nWhy? Eight answers, the first with one `wait`. Half of them "
+    f"right: it gets {a:+.2f}, a right one without {b:+.2f}. All of them "
+    f"right: {c:+.2f} and {d:+.2f}. **In a group that is all right the "
+    "word is the only difference, and the std makes it full size**; with "
+    f"the mean alone it stays {e - f:.2f}. Such groups grow to "
+    f"{full[0]:.0f} % with the std, to {full[1]:.0f} % without: that run "
+    "has more of them, and ignores them.").replace("-", "−"), pictures.bonus_runs())
 
 # %% [markdown]
 # In a real run the hundredth is a format bonus, a length penalty, the last digits of a reward
