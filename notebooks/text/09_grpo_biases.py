@@ -253,7 +253,8 @@ reveal("biases.3", "only the one with the std", told + (
     "word is the only difference, and the std makes it full size**; with "
     f"the mean alone it stays {e - f:.2f}. Such groups grow to "
     f"{full[0]:.0f} % with the std, to {full[1]:.0f} % without: that run "
-    "has more of them, and ignores them.").replace("-", "−"), pictures.bonus_runs())
+    "has more of them, and ignores them.").replace("-", "−"),
+    pictures.bonus_runs())
 
 # %% [markdown]
 # In a real run the hundredth is a format bonus, a length penalty, the last digits of a reward
