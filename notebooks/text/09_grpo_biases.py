@@ -7,1125 +7,552 @@
 # ---
 
 # %% [markdown]
-# # 09 · Two divisors: what GRPO's std and its 1/T do
+# # 09 · Two divisors: what do the std and the length do?
 #
-# **Settles:** what dividing by the group's std does to equal rewards, to nearly equal ones, to easy
-# and hard prompts; what dividing by the length does to right and wrong answers; and what of it a
-# small real model shows.
+# **After this page** you can say which prompts and which answers each of GRPO's two divisions
+# pushes harder, derive both effects in a few lines, and spot them in a log.
 #
-# 40 minutes, exercises 45 more · after [08](08_grpo.ipynb) · GRPO, Shao et al. 2024
-# ([2402.03300](https://arxiv.org/abs/2402.03300)); Dr. GRPO, Liu et al. 2025
-# ([2503.20783](https://arxiv.org/abs/2503.20783)); DAPO, Yu et al. 2025
-# ([2503.14476](https://arxiv.org/abs/2503.14476)); MaxRL, Tajwar et al. 2026
-# ([2602.02710](https://arxiv.org/abs/2602.02710)).
+# 26 minutes, exercises 34 more · after 08 (GRPO) · GRPO: Shao et al. 2024,
+# [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); its two divisors: Liu et al. 2025,
+# "Dr. GRPO", [arXiv 2503.20783](https://arxiv.org/abs/2503.20783)
+#
+# **Recall.** Say each answer aloud, then unfold.
+#
+# <details><summary>1. By what does GRPO divide, and where?</summary>Reward minus mean by the std s of the group; the sum over an answer's tokens by its length T (08).</details>
+# <details><summary>2. A share p of a group is right. The advantage of a right and of a wrong answer, divided by s?</summary>√((1−p)/p) and −√(p/(1−p)), for s = √(p(1−p)) (08).</details>
+# <details><summary>3. What is the score of an answer, and its mean?</summary>The gradient of log π of the answer; over the policy's own answers its mean is 0 (02).</details>
 
-# %% [markdown]
-# > **[08](08_grpo.ipynb) in two lines.** $G$ answers to one prompt, rewards $r_i$; each answer is
-# > compared with the mean $\bar r$ of its
-# > group, and the difference is divided by the group's std $s$. No advantage exceeds $\sqrt{G-1}$.
-# > Equal rewards teach nothing.
-# >
-# > **[03](03_baselines.ipynb) in two lines.** Subtracting a baseline leaves the expected gradient
-# > where it was. Dividing by a number that
-# > depends on the draw does not: at $G=2$ with graded rewards a component of the gradient even
-# > changes its sign.
-
-# %%
+# %% tags=["setup"]
 import torch
-from rlnb import ZOO, Objective, check
-from rlnb.toys import Bandit, estimator_moments, running_group
-_ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
+from rlnb import ZOO, check
+from rlnb.classroom.explorers import length_drift, prompt_weight
+from rlnb.classroom.lesson import predict, reveal, score, task
+from rlnb.classroom.pictures import grpo_biases as pictures
+from rlnb.classroom.pictures import pipeline, recorded_runs, token_grid
+from rlnb.objective import difference
+from rlnb.toys import running_group
+from rlnb.training import (ESTIMATORS, TASKS, CoinFlip, data_folder, load,
+                           sample_decisions, stop_push)
+torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# On fresh data GRPO, as published, pushes each token of answer $i$ up by
+# ## Two runs
 #
-# $$\frac1G\cdot\frac1{T_i}\cdot\frac{r_i-\bar r}{s+\varepsilon}.$$
+# A small transformer (0.3 million weights) tries a sum in two steps and ends with its own verdict,
+# `:` for reached, `;` for missed. After that it may repeat its last step as often as it likes:
+# `5+2=7,7+9=6;wait7+9=6;wait7+9=6;`. The grader looks at the first attempt only. What comes after
+# is neither paid nor punished.
 #
-# The policy gradient of [03](03_baselines.ipynb) has $r_i-\bar r$ and neither of the other two: not
-# $s$, the std of the group (one number per prompt), and not $T_i$, the length of the answer (one
-# number per answer). If they were constants they would be a learning rate. They are not, and this
-# page is about the difference. First $s$, then $T_i$. (TRL and verl have the std and not the $1/T$
-# by default: the table is under [In the libraries](#In-the-libraries).)
-#
-# Sentences in bold are common answers, in our words; each is run.
-#
-# ## Nearly equal rewards
-#
-# Eight answers, seven with reward 1, one lower by a gap. How large does its advantage get?
-
-# %% tags=["claim:G04"]
-def zscore(r, eps=1e-6):                       # (..., G) -> (..., G)
-    centred = r - r.mean(-1, keepdim=True)
-    return centred / (r.std(-1, keepdim=True, correction=0) + eps)
-
-
-def one_lower(gap, G=8):
-    return torch.tensor([1.0] * (G - 1) + [1.0 - gap])
-
-
-gaps = (1, 1e-2, 1e-4, 1e-6, 1e-7)
-print("gap           ", *(f"{gap:8.0e}" for gap in gaps))
-for eps in (0, 1e-6, 1e-4):
-    largest = [float(-zscore(one_lower(g), eps)[-1]) for g in gaps]
-    print(f"|A|, eps {eps:5.0e}", *(f"{a:8.4f}" for a in largest))
-    assert max(largest) < 7**0.5 + 1e-6        # the bound of 06.1
-gain = [1 / float(one_lower(g).std(correction=0)) for g in gaps]
-print("gain 1/std    ", *(f"{g:8.0e}" for g in gain))
-assert all(abs(zscore(one_lower(g), 0)[-1] + 7**0.5) < 1e-6 for g in gaps)
-
-bounds = [float(-zscore(one_lower(1, G), 0)[-1]) for G in (2, 4, 8, 16, 64)]
-print("G = 2, 4, 8, 16, 64: at most", *(f"{b:.4f}" for b in bounds))
-# "Nearly equal rewards make the advantages blow up": sloppy
-
-# %% [markdown]
-# **Nearly equal rewards make the advantages blow up.** The *gain* $1/s$ does, to thirty million
-# here. The result never passes $\sqrt7=2.6458$. That is the trouble: a gap of 0.0001 counts as much
-# as a gap of 1.
-#
-# And so $\varepsilon$ gets a meaning: it is the *resolution of the reward*. Differences whose std
-# is far above $\varepsilon$ count in full, far below it they vanish. TRL adds $10^{-4}$, verl and
-# this course $10^{-6}$. Neither protects against a bonus of 0.01.
-#
-# Pull the difference down until the bars give way; then set ε to 0; then put noise on all answers
-# and divide by nothing.
-
-# %% tags=["explorer"]
-from rlnb.classroom import explorers
-
-explorers.std_explorer()
+# Left GRPO, right the same without its two divisions. One start, 80 steps of 128 answers, three
+# seeds each:
 
 # %%
-from rlnb.classroom.explorers.near_equal import compute as near
+pictures.length_runs(
+    {"GRPO": "GRPO", "Dr. GRPO": "without the two divisions"},
+    "One reward, blind to length. Under GRPO wrong answers grow and right "
+    "ones shrink, on every seed; without the divisions they stay together.")
 
-print("difference              largest |A|: divided  mean only")
-for pattern, name in (("one", "one answer"), ("noise", "noise on all")):
-    for gap in (1.0, 1e-2, 1e-6):
-        with_std, without = (near(gap, divide=d, pattern=pattern)
-                             for d in (True, False))
-        print(f"{name:13s} {gap:5.0e}            "
-              f"{with_std['largest']:.4f}     {without['largest']:.0e}")
-
-# %% [markdown]
-# **When all answers score the same, dividing by almost nothing blows the gradient up.** With
-# *exactly* equal rewards the numerator is 0 as well: 0/0, or 0 with an ε. With *almost* equal
-# rewards (a learned scorer's last digits, a small penalty) the noise comes out at ordinary size,
-# and no alarm rings. Below, the running group of [08](08_grpo.ipynb): four answers of 3, 5, 2 and 6
-# tokens.
-
-# %% tags=["claim:G01"]
-gen = torch.Generator().manual_seed(0)
-noise = torch.randn(2000, 16, generator=gen)
-ones = torch.ones(16)
-print("exactly equal: eps 0", zscore(ones, 0)[:2].tolist(),
-      "eps 1e-6", zscore(ones)[:2].tolist())
-for size in (1e-2, 1e-4):
-    A = zscore(1 + size * noise)
-    print(f"noise {size:.0e}: rms {A.square().mean().sqrt():.4f}, "
-          f"largest {A.abs().max():.4f}")
-    assert A.square().mean().sqrt() > 0.98 and A.abs().max() < 15**0.5
-
-grpo = ZOO["grpo"].replace(terms=())           # no KL on this page
-fresh = running_group().replace(old_logprobs=None)       # on-policy
-for r in ([1, 1, 0, 0], [1.0003, 1.0001, 1, 1.0002], [1, 1, 1, 1]):
-    b = fresh.replace(rewards=torch.tensor(r, dtype=torch.float64))
-    gradient, = torch.autograd.grad(grpo(b).loss, b.logprobs)
-    print(f"rewards {str(r):29s} norm of d loss / d log-probs "
-          f"{gradient.norm():.4f}")
-assert zscore(ones, 0).isnan().all() and (zscore(ones) == 0).all()
-assert gradient.norm() == 0
-# "dividing by nearly zero blows the gradient up": sloppy
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# did they learn anything?
+for name in ("GRPO", "Dr. GRPO"):
+    before, after = (recorded_runs.evaluated(name, "pass@1", when)
+                     for when in (min, max))
+    print(f"{name:8s} pass@1, 100 held-out problems: {before[0]:.2f}, "
+          "after 80 steps", " ".join(f"{x:.2f}" for x in after))
 
 # %% [markdown]
-# 0.2739 for right against wrong, 0.3108 for noise: useless, not huge. A limit on the gradient norm
-# sees nothing unusual.
+# Nothing was learned on the way: pass@1 moves under neither. (More tokens could not have helped,
+# the first attempt decides.) So what lengthens the wrong answers? On fresh data GRPO pushes each
+# token of answer $i$ up by
 #
-# **With an ε, equal rewards give exactly zero.** In exact arithmetic. But 0.7 has no finite binary
-# form, the rounded mean of twelve is not 0.7, and the rounding is divided by itself:
-
-# %% tags=["claim:G03"]
-def looped(r, eps):            # sums one by one: the same bits everywhere
-    total = torch.zeros((), dtype=r.dtype)
-    for x in r:
-        total = total + x
-    centred = r - total / len(r)
-    square = torch.zeros((), dtype=r.dtype)
-    for x in centred:
-        square = square + x * x
-    return centred / ((square / len(r)).sqrt() + eps)
-
-
-A = {}
-for dtype in (torch.float32, torch.float64):
-    for eps in (1e-4, 1e-6, 1e-8):
-        each = looped(torch.full((12,), 0.7, dtype=dtype), eps)
-        A[dtype, eps] = float(each.abs().max())
-        assert (each == each[0]).all()         # all with the same sign
-        print(f"{str(dtype)[6:]}, eps {eps:.0e}: {A[dtype, eps]:.0e}")
-half = torch.full((12,), 0.7, dtype=torch.float16)
-print("float16, eps 1e-08:", zscore(half, 1e-8)[0].item())
-assert A[torch.float32, 1e-8] > 0.5 and A[torch.float32, 1e-6] > 0.05
-assert A[torch.float32, 1e-4] < 2e-3 and A[torch.float64, 1e-6] < 1e-9
-assert zscore(half, 1e-8).isnan().all()
-# "With eps an all-equal group gives exactly zero": conditional
-
-# %% [markdown]
-# Twelve equal answers, and in float32 each is told 0.1 at verl's ε, 0.001 at TRL's, and 0.9 at
-# $10^{-8}$, all with the same sign. (Another order of summation changes the digits.) In float16
-# $10^{-8}$ is 0 and the result NaN. So `std > 0` is the wrong question; 07.4 asks for a better one.
+# $$\frac1G\cdot\frac1{T_i}\cdot\frac{R_i-\bar R}{s}$$
 #
-# ### Noise promoted to signal, and where the division is right
-#
-# A bandit with softmax logits, as in [08](08_grpo.ipynb), groups of 16, plain gradient steps (SGD).
-# First eight arms that are all worth 1, with noise of 0.0001: there is nothing to learn. Adam,
-# which divides each parameter's step by the size of its recent gradients, is there to compare.
+# $s$ is one number per group, $T_i$ one per answer. If they were constants they would belong to the
+# learning rate. They are not. This page takes them one at a time.
 
 # %%
-def train(value, noise=0.0, divide=True, lr=0.5, seeds=200, steps=400,
-          adam=False):
-    """All seeds side by side: pi at every step, (seeds, steps, K)."""
-    gen = torch.Generator().manual_seed(0)
-    value = torch.tensor(value)
-    theta, history = torch.zeros(seeds, len(value)), []
-    m = v = torch.zeros_like(theta)
-    for t in range(1, steps + 1):
-        pi = theta.softmax(1)
-        history.append(pi)
-        draws = torch.multinomial(pi, 16, True, generator=gen)
-        r = value[draws] + noise * torch.randn(seeds, 16, generator=gen)
-        A = zscore(r) if divide else r - r.mean(1, keepdim=True)
-        counts = torch.zeros_like(pi).scatter_add(1, draws, A)
-        up = (counts - pi * A.sum(1, keepdim=True)) / 16
-        if adam:
-            m, v = 0.9 * m + 0.1 * up, 0.999 * v + 0.001 * up * up
-            size = (v / (1 - 0.999**t)).sqrt() + 1e-8
-            up = m / (1 - 0.9**t) / size
-        theta = theta + lr * up
-    return torch.stack(history, 1)
-
-# %% tags=["claim:G05"]
-H = {}
-print("entropy, mean of 40 seeds, after  500   2000   5000   top arm")
-for name, divide, lr, adam, steps in (
-        ("z-score", True, 0.5, False, (500, 2000, 5000)),
-        ("mean only", False, 0.5, False, (500,)),
-        ("mean only, Adam", False, 0.05, True, (500,))):
-    pi = train([1.0] * 8, 1e-4, divide, lr, 40, steps[-1], adam)
-    some = pi[:, [step - 1 for step in steps]]
-    H[name] = -torch.special.xlogy(some, some).sum(2)
-    means = " ".join(f"{h:.2f}  " for h in H[name].mean(0))
-    print(f"{name:32s} {means:20s} {some[:, -1].amax(1).mean():.2f}")
-first = H["z-score"][:, 0]
-print(f"z-score after 500: from {first.min():.2f} to {first.max():.2f}")
-assert first.mean() < 1.7 and H["mean only"].min() > 2.079
-assert H["z-score"][:, 2].mean() < 0.5
-# "Dividing by the std is the dominant instability of GRPO": sloppy
+pipeline.pipeline("advantages", "loss", caption=(
+    "The std acts on the advantages, 1/T in the loss, on the tokens."))
 
 # %% [markdown]
-# It starts at $\ln8=2.08$. Divided, pure noise takes it to 1.66 in 500 steps and to 0.40 in 5000:
-# no explosion, but in the end *a policy collapsed on a random arm*. The mean alone stays at 2.08,
-# until Adam rescales it: alone in its parameters, noise comes out at full size again. **Dividing by
-# the std is the dominant instability of GRPO** is more than this shows: it is slow, and there was
-# nothing else to learn.
+# ## The std, from prompt to prompt
 #
-# Now the other side: four arms whose values differ by 0.01, by 0.3 and by 300.
-
-# %% tags=["claim:G24"]
-arms = {"0.87 to 0.90": [0.87, 0.88, 0.89, 0.90],
-        "0.2 to 1": [0.2, 0.5, 0.8, 1.0],
-        "200 to 1000": [200.0, 500.0, 800.0, 1000.0]}
-rules = {"z-score": (True, 0.5, False), "mean only": (False, 0.5, False),
-         "mean only, lr 13": (False, 13.0, False),
-         "mean only, lr 0.0015": (False, 0.0015, False),
-         "mean only, Adam 0.05": (False, 0.05, True)}
-solved = {}
-print("seeds of 200, median step ", *(f"{name:>15s}" for name in arms))
-for rule, (divide, lr, adam) in rules.items():
-    row = []
-    for name, value in arms.items():
-        best = train(value, 0.0, divide, lr, adam=adam)[:, :, 3]
-        there = (best > 0.9).any(1)
-        solved[name, rule] = int(there.sum())
-        step = (best > 0.9).int().argmax(1)[there]
-        when = f"{int(step.median()):3d}" if len(step) else "  -"
-        row.append(f"{solved[name, rule]:11d} {when}")
-    print(f"{rule:26s}", *row)
-assert all(solved[n, "z-score"] == 200 for n in arms)
-assert solved["0.87 to 0.90", "mean only"] == 0
-assert all(max(solved[n, r] for r in rules if "lr" in r) == 200
-           for n in ("0.87 to 0.90", "200 to 1000"))
-# "Dividing by the std is optional and helps": true
-
-# %% [markdown]
-# This is the honest case for the division: it is **optional, and it helps when rewards differ in
-# scale**. One learning rate serves all three worlds (14 or 15 steps). The mean alone needs one per
-# world: each has one with which all 200 seeds arrive, and none of the three serves all (at 0.5 the
-# first world never gets there, and in the third 22 seeds lock on to a wrong arm).
-#
-# Adam mends that here, since each world has its own parameters. A language model has one set for
-# all prompts: Adam takes out a factor common to all of them, and what is left is how prompts weigh
-# *against each other* in a batch. From here on read every weight that way.
-#
-# A middle way is the group's mean and one std for the whole batch (TRL's `scale_rewards="batch"`).
-# Two prompts in one batch, from the first and third world:
-
-# %% tags=["claim:G23"]
-from rlnb import Batch
-from rlnb.objective import batch_zscore, group_center, group_zscore
-
-
-def advantages(part, *groups):
-    r = torch.tensor(groups).reshape(-1)
-    tokens = torch.zeros(len(r), 1)            # one token each
-    batch = Batch(tokens, tokens + 1, r, len(groups[0]))
-    return part(batch, r[:, None])[:, 0]
-
-
-small, large = arms["0.87 to 0.90"], arms["200 to 1000"]
-print("advantage of the best answer:  mean only   batch std   group std")
-for name, groups in (("small, large", (small, large)),
-                     ("small, small", (small, small))):
-    mean, whole, own = (advantages(part, *groups) for part in (
-        group_center(), batch_zscore(center="group"), group_zscore()))
-    for i, kind in ((3, name[:5]), (7, name[7:])):
-        print(f"({name}) {kind:14s}", *(f"{float(A[i]):11.5f}"
-                                        for A in (mean, whole, own)))
-    factor = whole / mean
-    print(f"    batch std / mean only: {factor[0]:.4f} for all eight")
-    assert torch.allclose(factor, factor[:1].expand(8))
-# "One σ for the whole batch is a global factor": true
-
-# %% [markdown]
-# **One σ for the whole batch is a global factor and leaves relative sizes alone.** True inside a
-# batch: 1 to 25000 before, 1 to 25000 after. But the factor is 0.0026 in one batch and 89 in the
-# other, so from step to step it acts as a learning rate that moves. Only the group's own std makes
-# the two prompts equal.
-#
-# ### Where the division turns the gradient
-#
-# With 0/1 rewards and one prompt the std changes a length, not a direction
-# ([03](03_baselines.ipynb)). Graded rewards are different. A policy that is nearly done: 49 %
-# right, 49 % right with a keyword that earns a bonus of 0.01, 2 % wrong. $G=8$, exact:
-
-# %% tags=["see:G16"]
-def four(numbers):
-    """Four decimals each, no minus zero."""
-    return " ".join(f"{round(float(x), 4) + 0.0:8.4f}" for x in numbers)
-
-
-policy = Bandit(torch.tensor([0.49, 0.49, 0.02]).log())
-rewards = [1.0, 1.01, 0.0]
-print("                      right  + bonus    wrong")
-for name in ("dr_grpo", "grpo"):
-    objective = grpo if name == "grpo" else ZOO[name]
-    m = estimator_moments(policy, rewards, objective, 8)
-    print(f"{name:17s}", four(m.mean), f"  cosine {m.cosine:.4f}")
-print(f"{'true gradient':17s}", four(m.truth))
-assert m.mean[0] < 0 < m.truth[0] and m.cosine < 0.3
-assert abs(m.mean[0]) > 7 * abs(m.mean[2])
-
-# %% [markdown]
-# The true gradient mostly says: less wrong. GRPO's says: plain right answers down, bonus up, seven
-# times louder than it says anything about wrong ones, because 85 % of the groups are all right and
-# in those the bonus is the only difference. (The mean alone is the truth times 7/8, as
-# [03](03_baselines.ipynb) proved.) Any bonus for length, format or style that is small against the
-# main reward is such a near-tie.
-#
-# The same in a real model: 0.3 million parameters, short sums, right or wrong is worth 1, and each
-# word `wait` in an answer earns 0.01, at most ten times. Both rules divide by a constant length, so
-# that only the std differs. Three seeds each, 50 steps, recorded on a CPU.
+# Two prompts, each with one number $z$ of its own: an answer is right with chance
+# $p=\sigma(z)$. Groups of sixteen. On one prompt 8 are right, on the other 15; take these shares as
+# the prompts' $p$. Divided by the std, the one failure beside fifteen gets the largest advantage of
+# all.
 
 # %%
-from rlnb.classroom.pictures.recorded_runs import (
-    BONUS_RUNS, all_right, bonus_figure, evaluated, waits)
-
-
-def seeds(values):
-    return " ".join(f"{x:.2f}" for x in values)
-
-
-last = {rule: waits(rule)[:, -10:].mean(1) for rule in BONUS_RUNS}
-for rule, each in last.items():
-    share = all_right(rule)                    # (seeds, steps) of groups
-    print(f"{rule:9s} steps 41-50: wait per answer {seeds(each)}, "
-          f"pass@1 then {seeds(evaluated(rule, 'pass@1'))}")
-    print(f"{'':9s} groups all right, steps 1-10: "
-          f"{seeds(share[:, :10].mean(1))}, 41-50: "
-          f"{seeds(share[:, -10:].mean(1))}")
-assert last["z-score"].min() > 1 > 0.4 > last["mean only"].max()
-bonus_figure("A bonus of a hundredth, three seeds of each rule: divided by "
-             "the std all three learn to write it, undivided none.")
-
-# %% [markdown]
-# About 1.6 `wait` an answer are worth 0.016, and the model learns to write them as the all-right
-# groups grow from one in sixteen to one in three. In those the bonus is all there is. The mean
-# alone has more such groups and ignores them; its pass@1 is higher on every seed (three seeds of a
-# small model, not a law).
-#
-# ## Easy and hard prompts
-#
-# Rewards 0 or 1 from here on, pass rate $p$, $k$ right answers in the group, $\varepsilon=0$. All
-# right answers get the same $A_+$, and their sum $kA_+$ is what the wrong ones lose. The score
-# $\nabla\log\pi$ of a right answer averages to $\nabla p/p$, of a wrong one to $-\nabla p/(1-p)$.
-# So, given $k$, the group pushes in expectation
-#
-# $$\frac{kA_+}{G}\Big(\frac1p+\frac1{1-p}\Big)\nabla p=\underbrace{\frac{kA_+}{G\,p(1-p)}}_{\text{weight}}\nabla p,\qquad
-# kA_+=\begin{cases}\sqrt{k(G-k)}&\text{z-score}\\ k(G-k)/G&\text{mean only}\\ G-k\ \text{ if }k\gt0&\text{MaxRL: }(r-\bar r)/\bar r\end{cases}$$
-#
-# The expectation over $k$ is a finite sum. Against the package, enumerated, with ten answers of
-# which one or nine are right:
+predict("biases.1", "Divided by s: which prompt's z is pushed up more?",
+        ["15 of 16: its advantages are the largest",
+         "8 of 16: right and wrong answers are balanced",
+         "both alike: the std makes groups equal"])
 
 # %%
-from math import comb
+def advantages(R, divide=True):
+    A = R - R.mean(-1, keepdim=True)
+    s = R.std(-1, correction=0, keepdim=True) + 1e-6
+    return A / s if divide else A
 
-SUM_OF_A = {"z-score": lambda k, G: (k * (G - k)).sqrt(),
-            "mean only": lambda k, G: k * (G - k) / G,
-            "MaxRL": lambda k, G: (G - k) * (k > 0)}
+def push_on_z(right, divide, G=16):
+    """Mean over the group of advantage times score; p = right / G."""
+    R = (torch.arange(G) < right).double()
+    score_in_z = R - R.mean()                    # 1 - p or -p
+    return (advantages(R, divide) * score_in_z).mean().item()
 
-
-def expected(p, G, rule):                      # E[k A+] over k right
-    k = torch.arange(G + 1.0)
-    chance = torch.tensor([comb(G, j) * p**j * (1 - p)**(G - j)
-                           for j in range(G + 1)])
-    return float(chance @ SUM_OF_A[rule](k, G))
-
-
-def weight(p, G=16, rule="z-score"):
-    return expected(p, G, rule) / (G * p * (1 - p))
-
-
-for right in (1, 9):
-    rewards = [1.0] * right + [0.0] * (10 - right)
-    for rule, method in (("z-score", grpo), ("mean only", ZOO["dr_grpo"])):
-        m = estimator_moments(Bandit(10), rewards, method, 4)
-        w = weight(right / 10, 4, rule)
-        print(f"p {right / 10}, G 4, {rule:9s}: weight {w:.4f}")
-        assert torch.allclose(m.mean, w * m.truth, atol=1e-5)
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+groups = {f"{k} of 16": ((k / (16 - k)) ** 0.5, push_on_z(k, False),
+                         push_on_z(k, True)) for k in (8, 15)}
+reveal("biases.1", "8 of 16: right and wrong answers are balanced",
+       r"A right answer's score in $z$ is $1-p$, a wrong one's $-p$: in "
+       r"short $R-p$. So the push is the mean of $(R-p)^2$, which is "
+       r"$s^2$. Divided by $s$ it is $s$, and $s$ is largest at one half. "
+       "Dividing lifts the easy prompt from a quarter of the other's push "
+       "to a half, not past it.", pictures.odd_one_out(groups))
 
 # %% [markdown]
-# The z-score gives 0.1 and 0.9 the same weight. That is not rounding: exchange $k$ and $G-k$, and
-# nothing in $\sqrt{k(G-k)}$ or $p(1-p)$ changes. Drag the pass rate; then switch to the net signal,
-# the weight times $p(1-p)$; then to MaxRL.
-
-# %% tags=["explorer"]
-explorers.difficulty_explorer()
+# A network has no $z$ per prompt. What can be said there? Call $\nabla p$ the gradient of the
+# chance that this prompt is answered right.
+#
+# $$\begin{aligned}
+# \nabla p&=\textstyle\sum_{y\ \text{right}}\nabla\pi(y)&&p\text{ is the sum of the right answers' chances}\\
+# &=\textstyle\sum_{y\ \text{right}}\pi(y)\,\nabla\log\pi(y)&&\text{log-derivative (02)}\\
+# &=p\;\mathbb E[\nabla\log\pi\mid\text{right}]&&\text{a mean among right answers: each has chance }\pi(y)/p\\
+# \mathbb E[\nabla\log\pi\mid\text{right}]&=\nabla p/p&&\text{divide by }p\\
+# \mathbb E[\nabla\log\pi\mid\text{wrong}]&=-\nabla p/(1-p)&&\text{the same; wrong has chance }1-p
+# \end{aligned}$$
+#
+# So a right answer, on average, carries $\nabla p/p$. Let a share $p$ of a large group be right,
+# and give the right ones the advantage $A_+$, the wrong ones $A_-$:
+#
+# $$\begin{aligned}
+# \text{push}&=p\,A_+\,\frac{\nabla p}p-(1-p)\,A_-\,\frac{\nabla p}{1-p}&&\text{shares times advantage times mean score}\\
+# &=(A_+-A_-)\,\nabla p&&\text{cancel}\\
+# &=\nabla p&&\text{minus the mean only: }A_+=1-p,\ A_-=-p\\
+# &\;\to\;\frac1s\,\nabla p=\frac{\nabla p}{\sqrt{p(1-p)}}&&\textbf{a choice: divide by the group's std}
+# \end{aligned}$$
+#
+# **The std weighs each prompt by $1/\sqrt{p(1-p)}$:** easy and hard prompts alike, the medium ones
+# least. Now the number: ten possible answers, all as likely, the first few right. How many times
+# $\nabla p$ is the mean push of sampled groups?
 
 # %%
-from rlnb.classroom.explorers.difficulty import compute as difficulty
+def mean_push(right, G, groups=40_000):
+    """GRPO's push on the ten logits, mean over sampled groups."""
+    dice = torch.Generator().manual_seed(0)
+    y = torch.randint(10, (groups, G), generator=dice)
+    A = advantages((y < right).double())         # (groups, G)
+    # score: one at the answer, minus pi; a group's A sum to 0, pi drops out
+    return torch.zeros(groups, 10).scatter_add(1, y, A).mean(0) / G
 
-print("G = 16    weight: z-score  mean only    MaxRL    P(no signal)")
-for p in (0.01, 0.1, 0.5, 0.9, 0.99):
-    by = [difficulty(p, 16, m) for m in ("zscore", "mean", "maxrl")]
-    print(f"p = {p:4.2f}       ", four([d["weight"] for d in by]),
-          f"       {by[0]['silent']:.4f}")
-    assert abs(by[2]["weight"] - (1 - (1 - p)**15) / p) < 1e-9
-
-# %% [markdown]
-# **The std inflates easy prompts and shrinks hard ones.** No: both tails gain alike, and Dr. GRPO
-# says just that: too easy *and* too hard questions get more weight
-# ([2503.20783](https://arxiv.org/abs/2503.20783), section 3.1). **Prompts at either end get larger
-# advantages throughout, so they weigh too much.** Relative to $\nabla p$ they weigh more, yes. But
-# the mean $|A|$ is largest at one half.
-
-# %% tags=["claim:G12", "claim:G13"]
-print("   p   weight  at 1-p   1/sqrt(p(1-p))   mean |A|")
-for p in (0.5, 0.1, 0.01):
-    size = 2 * expected(p, 16, "z-score") / 16         # E |A_i|
-    print(f"{p:4.2f}   {weight(p):.4f}  {weight(1 - p):.4f}   "
-          f"{(p * (1 - p)) ** -0.5:14.4f}   {size:8.4f}")
-    assert abs(weight(p) - weight(1 - p)) < 1e-9
-pairs = [weight(p, 2) for p in (0.5, 0.1, 0.01)]
-print("G = 2: weight", *(f"{w:.4f}" for w in pairs))
-assert all(abs(w - 1) < 1e-12 for w in pairs)
-assert [round(weight(p), 3) for p in (0.5, 0.1, 0.01)] == \
-    [1.934, 2.848, 3.733]
-assert all(weight(p) < 15**0.5 for p in (0.5, 1e-2, 1e-4))
-assert abs(weight(1e-6) - 15**0.5) < 1e-3              # the ceiling
-assert abs(weight(0.1, 500) - 0.09**-0.5) < 0.01       # the limit
-p = torch.tensor(0.1, requires_grad=True)
-(2 * p.sqrt().asin()).backward()                       # 2 arcsin sqrt p
-assert torch.isclose(p.grad, torch.tensor(0.09**-0.5))
-# "inflates easy prompts and shrinks hard ones": wrong
-# "hence too much weight": conditional
+for right in (1, 5, 9):
+    p, good = right / 10, (torch.arange(10) < right).double()
+    grad_p = 0.1 * (good - p)                            # on the logits
+    small, large = (mean_push(right, G) @ grad_p / (grad_p @ grad_p)
+                    for G in (16, 64))
+    print(f"p = {p}: weight {small:.2f} at G = 16, {large:.2f} at G = 64, "
+          f"formula {(p * (1 - p)) ** -0.5:.2f}")
 
 # %% [markdown]
-# With large groups the weight is $1/\sqrt{p(1-p)}$, the derivative of $2\arcsin\sqrt p$: GRPO
-# maximises that of each prompt where Dr. GRPO maximises $p$ and MaxRL $\log p$ (weight $1/p$). With
-# finite groups GRPO's stops at $\sqrt{G-1}$ and MaxRL's is $(1-(1-p)^{G-1})/p$. At $G=2$ GRPO's is
-# 1 for every $p$: pairs with 0/1 rewards are not reweighted at all (the sign change of
-# [03](03_baselines.ipynb) had graded ones).
+# Easy and hard weigh the same: five thirds of the medium prompt by the formula, less in small
+# groups. And the guess? In terms of its logit $z$, $\nabla p$ itself is $p(1-p)\nabla z$. Weight
+# times that is $\sqrt{p(1-p)}$: a heavier weight on a smaller gradient, and the medium prompt
+# leads.
 #
-# Do the heavy weights make the tails loud? A prompt's *net signal* is weight times $p(1-p)$: what
-# reaches the logit of $p$, whose slope is $p(1-p)$. **It goes as $p(1-p)$, largest at one half.**
-# That is the mean alone.
-
-# %% tags=["claim:G26"]
-def half_of_maximum(rule):                     # by bisection
-    low, high = 1e-6, 0.5
-    for _ in range(60):
-        p = (low + high) / 2
-        half = expected(p, 16, rule) < expected(0.5, 16, rule) / 2
-        low, high = (p, high) if half else (low, p)
-    return high
-
-
-print("net signal, G = 16:  p =", *(f"{p:7.2f}" for p in (0.5, 0.1, 0.01)))
-for rule in ("mean only", "z-score"):
-    edge = half_of_maximum(rule)
-    signal = [expected(p, 16, rule) / 16 for p in (0.5, 0.1, 0.01)]
-    print(f"{rule:20s}   ", *(f"{x:7.4f}" for x in signal),
-          f"  half from {edge:.3f} to {1 - edge:.3f}")
-    assert signal[0] > signal[1] > signal[2]
-assert round(half_of_maximum("mean only"), 3) == 0.146
-assert round(half_of_maximum("z-score"), 3) == 0.091
-# "A prompt's expected gradient goes as p(1-p)": conditional
-
-# %% [markdown]
-# Both are largest at one half. The z-score's goes as $\sqrt{p(1-p)}$ while groups are large; once
-# $Gp\lt1$ it falls as fast as the mean alone, about four times higher (0.0370 against 0.0093 at
-# $p=0.01$).
-#
-# **The one failure on an easy prompt dominates the batch, though it teaches least.** Its advantage
-# *is* the largest there is, 3.87 against 1. Then count what the whole prompt adds. And note what is
-# called hard: 8 of 16 is the *medium* prompt; the hard mirror of 15 is 1.
-
-# %% tags=["claim:G10", "claim:G11"]
-for k in (1, 8, 15):
-    A = zscore(torch.tensor([1.0] * k + [0.0] * (16 - k)), 0)
-    print(f"{k:2d} of 16 right: rare side |A| {A.abs().max():.4f}, "
-          f"sum |A| {A.abs().sum():5.2f}, sum A^2 {A.square().sum():.2f}")
-    assert torch.isclose(A.square().sum(), torch.tensor(16.0))
-share = {rule: expected(15 / 16, 16, rule) / expected(0.5, 16, rule)
-         for rule in ("z-score", "mean only")}
-over = share["z-score"] / share["mean only"]
-print(f"expected signal at p = 15/16, of a medium prompt's: z-score "
-      f"{share['z-score']:.3f}, mean only {share['mean only']:.3f}, "
-      f"so {over:.2f} times over-weighted")
-assert round(share["z-score"], 3) == 0.381
-assert round(share["mean only"], 3) == 0.234 and round(over, 2) == 1.63
-# "A prompt solved 8 times in 16 is a hard prompt": wrong
-# "Outliers on easy prompts dominate the batch gradient": sloppy
-
-# %% [markdown]
-# Over-weighted 1.63 times compared with no division; still less than four tenths of a medium
-# prompt. "Dominating" is wrong, "promoted" is right.
-#
-# How far apart can the gains $1/s$ of two groups that speak be? They have $1\le k\le G-1$:
+# In a small group the number of right answers varies by chance, and the weight is a mean over that:
 
 # %%
-for G, told in ((8, 1.51), (16, 2.07), (64, 4.03)):
-    std = [(k * (G - k))**0.5 / G for k in range(1, G)]
-    print(f"G = {G:2d}: std from {min(std):.4f} to {max(std):.4f}, "
-          f"gains at most {max(std) / min(std):.2f} apart")
-    assert round(max(std) / min(std), 2) == told
+task("biases.t1", prompt_weight.prompt_weight_explorer(),
+     ("B is right at most one time in twenty. Find a group size with which "
+      "the std gives it exactly the medium prompt's weight.",
+      prompt_weight.treated_alike),
+     ("Give B at least twice the medium prompt's weight. Try G = 16 "
+      "first: how far does it get?", prompt_weight.twice_the_weight))
 
 # %% [markdown]
-# Per mixed group 1.5 times at $G=8$, 4 times at 64. Is the 1.5 to be seen in training? A small
-# model, seven types of prompt that it solves at first between 11 % and 95 % of the time, $G=8$,
-# Adam, otherwise alike; held-out pass@1, mean of three seeds, recorded on a CPU:
+# <details><summary>What the tasks show</summary>
+#
+# 1. G = 2, or 3. Then every group that is not silent has one answer against the rest, and its std
+#    is always the same: a constant.
+# 2. G = 32 and p = 1/20, for example. With 16 it stops just short. A weight never passes
+#    $\sqrt{G-1}$ (the largest advantage, 08), and small groups are never very uneven.
+# </details>
+#
+# <details><summary>One level deeper: what is being maximised?</summary>
+#
+# $1/\sqrt{p(1-p)}$ is the derivative of $2\arcsin\sqrt p$. With large groups GRPO climbs the mean
+# of that over the prompts, the mean alone climbs the mean of $p$. Dividing by $\bar R$ instead of
+# $s$ ("MaxRL", [arXiv 2602.02710](https://arxiv.org/abs/2602.02710)) gives $1/p$, so $\log p$: that
+# one does prefer hard prompts.
+# </details>
+#
+# Does it show? A small transformer practised seven types of sums. At the start it solves 11 % of
+# the hardest and nearly all of the easiest. $G=8$, 28 prompts a step, 40 steps of AdamW at one
+# rate, three seeds, with the std and without. At 11 % a prompt weighs a quarter more than a medium
+# one.
 
 # %%
-from rlnb.classroom.pictures.recorded_runs import by_difficulty
+predict("biases.2", "What does dividing by s do to the seven learning "
+        "curves?",
+        ["hard and easy types learn faster", "only the hard ones do",
+         "medium types learn faster: they have the largest push",
+         "nothing that three seeds can show"])
 
-print("step            hardest                              easiest")
-for step in (0, 10, 20, 30, 40):
-    both = {r: by_difficulty(r, step) for r in ("z-score", "mean only")}
-    for rule, table in both.items():           # (seeds, types)
-        print(f"{step:4d} {rule:9s}", *(f"{x:6.2f}" for x in table.mean(0)))
-    apart = abs(both["z-score"] - both["mean only"]).max()
-    spread = max(float((x.max(0) - x.min(0)).max()) for x in both.values())
-    print(f"{'':15s}rules apart on one seed, at most {apart:.2f}; "
-          f"seeds apart, at most {spread:.2f}")
-    assert apart <= 0.06
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+with_s, without = (torch.stack([
+    torch.from_numpy(recorded_runs.by_difficulty(rule, step))
+    for step in (10, 20, 30, 40)]) for rule in ("z-score", "mean only"))
+seeds = max((t[:, i] - t[:, j]).abs().max() for t in (with_s, without)
+            for i, j in ((0, 1), (0, 2), (1, 2)))
+reveal("biases.2", "nothing that three seeds can show",
+       "On no seed, type or step are the two rules more than "
+       f"{(with_s - without).abs().max():.2f} apart; two seeds of one rule "
+       f"are, by up to {seeds:.2f}. A small effect is not ruled out, and a "
+       "large group was not tried.", pictures.by_type())
 
 # %% [markdown]
-# No visible difference at $G=8$: the two rules differ less than two seeds of one rule. (Nothing
-# here was run at $G=64$.)
+# ## A bonus of a hundredth
 #
-# ## Groups that say nothing
-#
-# All right or all wrong: $A=0$. How often?
-#
-# $$P(\text{no signal})=p^G+(1-p)^G$$
+# So far right or wrong. Now pay a little extra: each `wait` in an answer earns 0.01, at most ten of
+# them, beside 1 for being right. Two runs on sums of a few steps, with the std and without, three
+# seeds, 50 steps at the same learning rate; all else alike. At the start 37 % of the answers are
+# right.
 
 # %%
-from itertools import product
-
-rates = (0.01, 0.1, 0.5, 0.9, 0.99)
-print("           p =", *(f"{p:7.2f}" for p in rates))
-for G in (2, 4, 8, 16, 64):
-    silent = [p**G + (1 - p)**G for p in rates]
-    print(f"G = {G:2d}        ", *(f"{x:7.4f}" for x in silent))
-    if G <= 8:                                 # count all 2^G groups
-        for p, x in zip(rates, silent):
-            count = sum(p**sum(r) * (1 - p)**(G - sum(r)) for r in
-                        product((0, 1), repeat=G) if len(set(r)) == 1)
-            assert abs(count - x) < 1e-12
-    if G == 16:
-        assert [round(x, 3) for x in silent[::2]] == [0.851, 0.0, 0.851]
-
-# %% [markdown]
-# At $G=1$ every group is silent ([08](08_grpo.ipynb)). At $G=2$ at best half speak. At $p=0.01$ a
-# group of 16 is silent 85 % of the time: six or seven groups generated for one that teaches.
-# [11](11_dapo.ipynb) resamples until they speak.
-#
-# **A group with equal rewards adds nothing to the gradient.** Its policy term, no. Two things stay:
-# the KL term, and its tokens, if the loss is one mean over all tokens.
-
-# %% tags=["claim:G25"]
-from rlnb.toys import running_batch
-
-flat = fresh.replace(rewards=torch.ones(4))
-for name, objective in (("without KL", grpo), ("with KL", ZOO["grpo"])):
-    gradient, = torch.autograd.grad(objective(flat).loss, flat.logprobs)
-    print(f"all right, {name:10s}: gradient norm {gradient.norm():.4f}")
-    assert (gradient.norm() > 0) == (name == "with KL")
-both = running_batch()
-both = both.replace(rewards=torch.tensor([1.0, 1, 0, 0, 0, 0, 0, 0]))
-for name in ("grpo", "dapo"):
-    alone = ZOO[name](running_group()).weights[0, 0]
-    beside = ZOO[name](both).weights[0, 0]
-    print(f"{name}: a token's coefficient alone 1/{1 / alone:.0f}, beside "
-          f"a silent group 1/{1 / beside:.0f}")
-    assert beside < alone
-# "A group with equal rewards adds nothing to the gradient": conditional
-
-# %% [markdown]
-# (The KL is $\beta$ times k3, $\beta=0.04$.) The silent group of 14 tokens halves its neighbour
-# under GRPO, which counts answers, and shrinks it from 1/16 to 1/30 under DAPO, which counts
-# tokens: one factor for the whole step, smaller as more groups fall silent.
-#
-# ### Can a baseline from elsewhere make them speak?
-#
-# A shared baseline $b$ (the mean of the batch, or a running mean of past rewards, an *EMA*) does
-# not vanish in an all-wrong group: every answer gets $0-b$. **A baseline shared across prompts
-# gives direction even to all-wrong groups.**
-
-# %% tags=["claim:G30"]
-b, p = 0.5, 0.1                                # one logit, p its sigmoid
-push = (0 - b) * (0 - p)                       # A times d log(1-p)/d logit
-print(f"two answers, p = 0.1: a wrong one pushes the logit by {push:+.3f}")
-e, quarter = torch.eye(4), torch.full((4,), 0.25)
-pushes = (0 - b) * (e - quarter)               # p = 0: four wrong answers
-mean, noise = quarter @ pushes, quarter @ pushes.square().sum(1)
-print(f"p = 0: mean push {mean.norm():.4f}, variance {noise:.4f}")
-assert push > 0 and mean.norm() == 0 and noise == 0.1875
-for n in (2, 10, 1000):                        # n equal arms, one right
-    wrong = torch.full((n,), 1 / (n - 1))
-    wrong[0] = 0                               # given that it was wrong
-    mean = -b * (wrong - 1 / n)
-    square = b * b * (1 - 1 / n)               # of |push|, for every arm
-    spread = square - float(mean @ mean)
-    print(f"1 right of {n:4d}, all wrong: noise "
-          f"{spread / float(mean @ mean):8.0f} answers")
-# "gives direction even to all-wrong groups": conditional
-
-# %% [markdown]
-# *Answers* is page 03's unit: how many one must average until noise equals signal. If $p=0$ all is
-# noise. If $p\gt0$ there is a direction, and it only says *not this one*: enough with two answers,
-# 80 draws with ten, a million with a thousand. Nor is the rest of the batch free:
+predict("biases.3", "Which run learns to write the word?",
+        ["neither: 0.01 drowns beside 1",
+         "both: it is paid in both", "only the one with the std",
+         "only the one without: the std evens rewards out"])
 
 # %%
-from rlnb.objective import logprob, sequence_sum
+def first_and_second(right, divide):
+    """Advantages of eight answers, the first of them with one wait."""
+    R = (torch.arange(8) < right).double()
+    R[0] += 0.01
+    return advantages(R, divide)[:2].tolist()
 
-fixed = {f"fixed {c}": lambda batch, r, c=c: batch.expand(r.sum(1) - c)
-         for c in (0.1, 0.5)}
-for name, part in {"group mean": group_center(), **fixed}.items():
-    m = estimator_moments(Bandit(10), [1.0] + [0.0] * 9,
-                          Objective(part, logprob(), sequence_sum), 4)
-    size = float(m.mean @ m.truth / (m.truth @ m.truth))
-    answers = 4 * m.trace / float(m.mean @ m.mean)
-    print(f"1 right of 10, {name:10s}: mean {size:.2f} of the truth, "
-          f"noise {answers:5.2f} answers")
-
-# %% [markdown]
-# 0.1 is this prompt's true pass rate, the best that an EMA of its own rewards could reach: 8.00
-# against the group mean's 11.33. 0.5, the mean of an easier batch, is twice as bad: 24.00. A
-# baseline that knows the prompt is good wherever it comes from; one that does not adds noise.
-#
-# ## The length divisor
-#
-# Now $T_i$. Take the simplest policy that decides its own length: after each token it stops with
-# probability $q=\sigma(\theta)$, whatever was said. Every token but the last has score $-q$ in
-# $\theta$, the last $1-q$: in total $1-qT$, which averages to 0. The reward does not depend on the
-# length.
-
-# %% tags=["claim:L01"]
-q = 0.1
-T = torch.arange(1.0, 3001.0)
-chance = q * (1 - q)**(T - 1)                  # of length T
-theta = torch.tensor(q / (1 - q)).log().requires_grad_()
-stop = theta.sigmoid()
-log_prob = (6 * (1 - stop).log() + stop.log())         # an answer of 7
-assert torch.isclose(torch.autograd.grad(log_prob, theta)[0],
-                     torch.tensor(1 - q * 7))
-score = 1 - q * T
-drift = {"undivided": chance @ score, "divided by T": chance @ (score / T)}
-for name, value in drift.items():
-    print(f"{name:12s}: push on the stop logit per unit of A "
-          f"{abs(value):.6f}")
-closed = -q / (1 - q) * torch.tensor(q).log() - q      # E[1/T] - q
-assert abs(drift["undivided"]) < 1e-12
-assert abs(drift["divided by T"] - closed) < 1e-12
-assert round(float(closed), 6) == 0.155843
-# "spares long wrong answers and favours short right ones": true
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+runs = {"z-score": "With the std", "mean only": "Without it"}
+told = " ".join(
+    f"{name} an answer holds {min(x):.2f} to {max(x):.2f} of them, and "
+    f"pass@1 ends at {min(y):.2f} to {max(y):.2f}."
+    for name, x, y in ((name, recorded_runs.waits(rule)[:, -10:].mean(1),
+                        recorded_runs.evaluated(rule, "pass@1"))
+                       for rule, name in runs.items()))
+(a, b), (c, d), (e, f) = (first_and_second(*at) for at in (
+    (4, True), (8, True), (8, False)))
+full = [100 * recorded_runs.all_right(rule)[:, -10:].mean()
+        for rule in runs]
+reveal("biases.3", "only the one with the std", told + (
+    "\n\nWhy? Eight answers, the first with one `wait`. Half of them "
+    f"right: it gets {a:+.2f}, a right one without {b:+.2f}. All of them "
+    f"right: {c:+.2f} and {d:+.2f}. **In a group that is all right the "
+    "word is the only difference, and the std makes it full size**; with "
+    f"the mean alone it stays {e - f:.2f}. Such groups grow to "
+    f"{full[0]:.0f} % with the std, to {full[1]:.0f} % without: that run "
+    "has more of them, and ignores them.").replace("-", "−"),
+    pictures.bonus_runs())
 
 # %% [markdown]
-# Undivided: nothing pulls on the length, as it should be. Divided: $A\,(\mathbb E[1/T]-q)$, with
-# 0.155843 at $q=0.1$. Short answers have high scores for stopping, and $1/T$ counts them more. With
-# $A\gt0$ the policy learns to stop sooner, with $A\lt0$ to go on: *short when right, long when
-# wrong*, though length was never rewarded.
+# In a real run the hundredth is a format bonus, a length penalty, the last digits of a reward
+# model. Log the std of the rewards inside the groups that are all right. Keep the std where rewards
+# of unknown scale meet: then one learning rate serves them all
+# ([statements](statements/09_grpo_biases.ipynb), G24).
 #
-# Now let right and wrong answers each own a stop decision, as when a model sees how it is doing.
-# The first token decides: 0 is right, 1 is wrong; then each route stops with its own 0.3.
-# Enumerated with the package, $G=4$:
+# ## The length
+#
+# None of this explains the first picture: $s$ does not know how long an answer is. So $1/T$. Take
+# the simplest policy with a length. After each token it stops, with chance $q=\sigma(\theta)$.
+#
+# $$\begin{aligned}
+# \log\pi&=(T-1)\log(1-q)+\log q&&T-1\text{ times on, then stop}\\
+# \nabla_\theta\log\pi&=-(T-1)\,q+(1-q)=1-qT&&\text{in }\theta\text{ the slope of }\log(1-q)\text{ is }-q\text{, of }\log q\text{ is }1-q
+# \end{aligned}$$
+#
+# Undivided first. Let all answers be wrong, each with $A=-1$ however long it is; $q=0.1$, so ten
+# tokens on average.
 
 # %%
-from rlnb.toys import SequencePolicy
+predict("biases.4", "Not divided by T. Which way is the decision to stop "
+        "pushed, on average?",
+        ["to stop sooner: a long answer is pushed down at more tokens",
+         "to go on longer: every answer that stopped was wrong",
+         "neither"])
 
-routes = SequencePolicy(vocab=2, max_length=4)
-never, stop = -40.0, torch.tensor(0.3)
-with torch.no_grad():
-    for prefix, row in routes.states.items():
-        routes.logits[row] = torch.tensor(
-            [(1 - stop).log(), never, stop.log()] if prefix
-            else [0.0, 0.0, never])
-right = [float(y[0] == 0) for y in routes.outcomes]
-first = torch.tensor([prefix[0] if prefix else -1
-                      for prefix in routes.states])
-print("push on the stop logit     right    wrong   one shared")
-for name in ("grpo", "dr_grpo", "dapo"):
-    objective = ZOO[name].replace(terms=())
-    m = estimator_moments(routes, right, objective, 4)
-    own = [float(m.mean[first == kind, 2].sum()) for kind in (0, 1)]
-    print(f"{name:22s}", four([*own, sum(own)]))
-    assert abs(sum(own)) < 1e-12
-    assert (abs(own[0]) < 1e-12) == (name == "dr_grpo")
+# %%
+q, T = 0.1, torch.arange(1.0, 3001.0)
+chance = q * (1 - q) ** (T - 1)                  # of length T
+undivided = -(chance * (1 - q * T)).sum()
+divided = -(chance * (1 - q * T) / T).sum()
 
-# %% [markdown]
-# Three things to read off. GRPO pushes the two routes apart. Dr. GRPO, which divides by a constant,
-# does not. And if both routes *share* one stop logit the pushes add up to exactly 0: the bias needs
-# a model that can tell its right answers from its wrong ones *while it can still stop*. DAPO's mean
-# over all tokens keeps about a fifth of GRPO's push, because a short answer also shortens the
-# batch's total.
-#
-# **Averaging per answer favours short outputs. Only longer reasoning can score better, so RL
-# selects for length.** Follow the expected push for 100 steps: two routes, half of the answers
-# right throughout, $G=8$, and a reward that never looks at length.
-
-# %% tags=["claim:L02", "claim:L11"]
-pull = expected(0.5, 8, "z-score") / 8         # k A+ / G, on average
-
-
-def follow(steps, shared=False, lr=0.5):
-    logit = torch.full((2,), 0.1 / 0.9).log()  # right, wrong
-    for _ in range(steps):
-        q = logit.sigmoid()
-        push = pull * (-q * q.log() / (1 - q) - q)
-        push = push * torch.tensor([1.0, -1.0])
-        logit = logit + lr * (push.sum() if shared else push)
-    return (1 / logit.sigmoid()).tolist()      # mean lengths
-
-
-print("steps   right   wrong   all    | one shared stop")
-for steps in (0, 20, 60, 100):
-    r, w = follow(steps)
-    print(f"{steps:5d}  {r:6.1f}  {w:6.1f}  {(r + w) / 2:5.1f}   | "
-          f"{follow(steps, shared=True)[0]:6.1f}")
-assert r < 2 and w > 50 and abs(follow(100, True)[0] - 10) < 1e-9
-# "Averaging per sample favours short outputs": sloppy
-# "Only longer reasoning can score better": sloppy
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("biases.4", "neither",
+       f"Mean push {abs(undivided):.3f}. It is A times the mean score, and "
+       "that is 0: the score is above 0 for answers shorter than 1/q = 10 "
+       "and below 0 for longer ones, and they balance. At T = 2 it is 0.8, "
+       "at T = 18 it is −0.8. **Divided by T** they are "
+       f"{0.8 / 2:.2f} and −{0.8 / 18:.2f}: the short answer counts nine "
+       f"times as much. The mean push is now −{-divided:.3f}: with A = −1 "
+       "stopping is pushed down, so **to go on longer**.")
 
 # %% [markdown]
-# The mean length of all answers more than triples, with nothing learned. Right answers get shorter:
-# the first statement describes those. Wrong ones get longer: that is what Dr. GRPO is remembered
-# for. So growing answers alone prove nothing about thinking. (Longer reasoning may score better *as
-# well*; then both happen.) This toy was given one stop decision per route. A real model must have
-# one to give.
+# Divided by $T$, what the short answers say counts more:
 #
-# ### On a real model
+# $$\begin{aligned}
+# \mathbb E\big[A\,(1-qT)\big]&=0&&\text{a score has mean 0 (02)}\\
+# \to\ \mathbb E\Big[A\,\frac{1-qT}{T}\Big]&=A\,\big(\mathbb E[\tfrac1T]-q\big)&&\textbf{a choice: divide by the answer's own length}\\
+# \mathbb E[\tfrac1T]&>\frac1{\mathbb E[T]}=q&&\text{Jensen, }1/T\text{ is convex; the mean length is }1/q
+# \end{aligned}$$
 #
-# A transformer of 0.3 million parameters and a task made for this effect. `44529:1?` asks for three
-# of the digits 4 4 5 2 9 whose sum ends in 1. The model adds in two steps, then writes its own
-# verdict: `4+5=9,9+2=1:` with `:` for reached, `5+2=7,7+9=6;` with `;` for missed. Then it may
-# repeat its last step as often as it likes, each time behind a `wait`: `5+2=7,7+9=6;wait7+9=6;`.
-# The reward looks at the first attempt only, so length is free.
-#
-# No training yet: sample 16 batches of 16 prompts, $G=8$. What does the verdict know, and does "go
-# on" know the verdict? (Sampled: your digits may differ.)
+# The bracket is positive. So $A>0$: stop sooner. $A<0$: go on longer. **Short when right, long when
+# wrong, though nobody asked about length.** On the running group, rewards 1, 1, 0, 0:
 
-# %% tags=["nbval-ignore-output"]
-from rlnb.training import ESTIMATORS, TASKS, CoinFlip, data_folder, load
-from rlnb.training import sample_decisions, stop_push
+# %%
+group = running_group()
+A = advantages(group.rewards)[:, None] * group.mask      # (4, 6)
+token_grid.token_grid(group, {
+    "divided by the mean length, 4": A / 4,
+    "divided by its own length": A / group.lengths[:, None]}, caption=(
+    "A token of the long wrong answer is punished a third as hard as one "
+    "of the short wrong answer. Right, the short one's tokens gain most."),
+    count="")
 
+# %% [markdown]
+# But right and wrong answers come from one policy. The next toy first writes a verdict on its
+# answer, `:` or `;`, true in so many cases of a hundred. Then it stops with one chance after `:`
+# and another after `;`. Only these two chances learn, by the expected push above:
+
+# %%
+task("biases.t2", length_drift.length_drift_explorer(),
+     ("Wrong answers end three times as long as they began, and the mean "
+      "over all answers, the number in your log, does not rise.",
+      length_drift.hidden_growth),
+     ("Every token still divided by T: make right and wrong answers end "
+      "equally long. Does the share of right answers do it?",
+      length_drift.no_drift))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. 90 % right and a verdict that is nearly always true. The wrong ones are too few to lift the
+#    mean. Log the length of right and of wrong answers apart.
+# 2. A verdict that is a coin, 50. Then right and wrong answers share each decision, and their
+#    pushes cancel. No share of right answers does it. The drift needs a model that knows it is
+#    wrong while it can still stop.
+# </details>
+#
+# ## Which divisor was it?
+#
+# Back to the transformer of the first picture, at its start. Sample 2,048 answers once. Then
+# compute, for each way to divide, what the right and what the wrong answers push the decision "go
+# on" by. The unit is the mean size of a token's push. The last row is a control: both divisions,
+# but a coin pays instead of the grader.
+
+# %%
+predict("biases.5", "A coin pays. Which way do the wrong answers push 'go "
+        "on' under GRPO?",
+        ["longer: 1/T acts on every negative advantage",
+         "longer, half as far: half of them are paid now",
+         "on average neither way"])
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# 16 batches of 16 prompts, 8 answers each, from the untrained model
 torch.set_default_dtype(torch.float32)         # as the model is
 model, tokenizer = load(data_folder() / "model_pick", device="cpu")
-answers = sample_decisions(model, tokenizer, TASKS["pick"], batches=16,
+sampled = sample_decisions(model, tokenizer, TASKS["pick"], batches=16,
                            prompts=16, num_generations=8, seed=0)
 torch.set_default_dtype(torch.float64)
-firsts = [text.partition("wait")[0][-1:] for text in answers.texts]
-tail = torch.tensor(["wait" in text for text in answers.texts])
-print(f"right in all: {answers.right.double().mean():.2f}")
-for verdict in ":;":
-    rows = torch.tensor([v == verdict for v in firsts])
-    print(f"verdict {verdict}  {int(rows.sum()):4d} answers: right "
-          f"{answers.right[rows].double().mean():.2f}, "
-          f"went on {tail[rows].double().mean():.2f}")
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the push on "go on" under five rules, a number a batch and side
+rules = {"s and 1/T (GRPO)": ("grpo", None),
+         "only 1/T": ("mean_only", None),
+         "only s": ("zscore_constant", None), "neither": ("dr_grpo", None),
+         "s and 1/T, a coin pays": ("grpo", CoinFlip(0))}
+found = {}
+for name, (rule, coin) in rules.items():
+    both = stop_push(sampled, ESTIMATORS[rule], *([coin] if coin else []))
+    found[name] = tuple(side.batches.double().numpy()
+                        for side in (both.right, both.wrong))
+
+# %% tags=["answer", "nbval-ignore-output"] jupyter={"source_hidden": true}
+# the answer
+gap = recorded_runs.length_gap("GRPO, coin flip", 21, 30)
+reveal("biases.5", "on average neither way",
+       "The coin does not know which answers are wrong: their advantages "
+       "are as often positive as negative. Trained with the coin for 30 "
+       "steps, three seeds, wrong answers end " + ", ".join(
+           f"{x:+.1f}" for x in gap).replace("-", "−")
+       + " tokens longer than right ones.", pictures.stop_pushes(found))
 
 # %% [markdown]
-# The verdict knows: `:` is right 96 times in a hundred, `;` never. Going on does not ask it yet: as
-# likely behind either, as in the demonstrations that the model imitates. It *could* come apart,
-# since the verdict stands right before the decision.
-#
-# Now add up what each estimator pushes "go on" by, right and wrong answers apart. Unit: the mean
-# $|cA|$ of a token under that estimator, $c$ its coefficient, so that estimators of any scale
-# compare. ± is the standard error over the 16 batches. In one control a coin decides the reward.
+# With $1/T$ the pushes stand apart, with the std or without it. Without $1/T$ they lean a little
+# the other way, about two standard errors; both rows share one sample, so that is one draw, not
+# two. And trained? One more recorded run keeps the std but takes one mean over all tokens:
 
-# %% tags=["nbval-ignore-output"]
-pushes = {name: stop_push(answers, ESTIMATORS[name])
-          for name in ("grpo", "zscore_constant", "dr_grpo", "dapo")}
-pushes["grpo, coin flip"] = stop_push(answers, ESTIMATORS["grpo"],
-                                      CoinFlip(0))
-print("push on 'go on'       right            wrong            sum")
-for name, push in pushes.items():
-    both = push.right.batches + push.wrong.batches
-    row = [f"{x.mean():+.3f} ± {x.std() / 4:.3f}"
-           for x in (push.right.batches, push.wrong.batches, both)]
-    print(f"{name:18s}", "  ".join(row))
-assert pushes["grpo"].right.mean < -0.08 < 0.08 < pushes["grpo"].wrong.mean
-for name in ("dr_grpo", "grpo, coin flip"):
-    assert max(abs(pushes[name].right.mean),
-               abs(pushes[name].wrong.mean)) < 0.05
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# three recorded runs
+print("wrong minus right, tokens, steps 71 to 80, a number a seed")
+for name, run in (("s and 1/T (GRPO)", "pick_grpo"),
+                  ("s, one mean over all tokens (DAPO)", "pick_dapo"),
+                  ("neither (Dr. GRPO)", "pick_dr_grpo")):
+    wrong, right = (torch.tensor([
+        recorded_runs.curve(run, seed, f"completions/mean_length_{side}")
+        .tolist()[70:80] for seed in (0, 1, 2)])
+        for side in ("wrong", "right"))
+    gaps = wrong.nanmean(1) - right.nanmean(1)
+    print(f"{name:36s}", "  ".join(f"{gap:+.1f}" for gap in gaps))
 
 # %% [markdown]
-# GRPO tells right answers to stop and wrong ones to go on, by more than a tenth of a typical
-# $|cA|$, about ten standard errors. The sum is near 0: what both kinds share is not pushed. Keep
-# the std and drop $1/T$ (`zscore_constant`), drop both, or take one mean over all tokens, and the
-# push is below what 16 batches resolve (the three share one sample, so their deviations are one
-# chance; the fifth that the enumeration left to DAPO would be 0.03 and could not be told from
-# none). When a coin pays, being right earns no advantage, and nothing is pushed.
+# **$1/T$ drives the lengths apart. The std weighs prompts, and enlarges small differences inside a
+# group.**
 #
-# Now train from there: 80 steps of 128 answers, at most 72 tokens each, three seeds of each method,
-# recorded on a CPU. The control is GRPO with a coin for a reward, three seeds of 30 steps. One
-# number a seed, mean lengths of ten steps:
+# Two things were arranged for this drift: length was free, and the model had just judged itself.
+# Dr. GRPO reports longer wrong answers under GRPO on models of real size
+# ([arXiv 2503.20783](https://arxiv.org/abs/2503.20783)). Which divisor do you get without asking?
+# The defaults of TRL 1.16.0 and verl 0.9.1:
+#
+# | | std | 1/T |
+# |---|---|---|
+# | TRL | on: `scale_rewards="group"` | off; on with `loss_type="grpo"` |
+# | verl | on: `norm_adv_by_std_in_grpo=True` | off; on with `loss_agg_mode="seq-mean-token-mean"` |
+#
+# Both take one mean over all tokens instead of $1/T$; page 10 is about that choice.
+#
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | GRPO's two divisors | |
+# |---|---|
+# | sentence | the std decides how prompts weigh against each other, 1/T how tokens of short and long answers do |
+# | formula | weight of a prompt $1/\sqrt{p(1-p)}$ · push on the stop decision $A\,(\mathbb E[1/T]-q)$ |
+# | picture | a valley (weight) and an arch (net push); right and wrong lengths that part |
+# | numbers | 15 of 16 right against 8: a quarter of the push, with the std a half · one `wait` in an all-right group: +2.64 · wrong answers 65 tokens, right 13 |
+# | derived | both effects |
+# | choices | both divisions |
+# | needs | the std: graded rewards (with 0/1 and G = 8 we saw no effect); 1/T: a model that knows it is wrong before it stops |
 
 # %%
-from rlnb.classroom.pictures.recorded_runs import (
-    CONTROL_RUNS, LENGTH_RUNS, every_seed, length_figure, length_gap)
-
-gap = {}
-for method in (*LENGTH_RUNS, *CONTROL_RUNS):
-    lengths = every_seed(method, "completions/mean_length")
-    for a, b in ((1, 10), (21, 30), (71, 80)):
-        if b <= lengths.shape[1]:
-            gap[method] = length_gap(method, a, b)
-            print(f"{method:15s} steps {a:2d}-{b}: wrong minus right",
-                  *(f"{g:+5.1f}" for g in gap[method]), "  all answers",
-                  *(f"{x:.0f}" for x in lengths[:, a - 1:b].mean(1)))
-for method in LENGTH_RUNS:
-    print(f"{method:15s} pass@1 before",
-          f"{evaluated(method, 'pass@1', min)[0]:.2f}, after 80 steps",
-          seeds(evaluated(method, "pass@1")))
-assert min(gap["GRPO"]) > 40 and max(map(abs, gap["Dr. GRPO"])) < 5
-assert max(map(abs, gap["GRPO, coin flip"])) < 3
-length_figure("Three seeds each, running mean of five steps: GRPO drives "
-              "right and wrong 50 tokens apart, Dr. GRPO does not.")
-
-# %% [markdown]
-# Under GRPO right answers fall to 13 tokens, one attempt and its verdict, and wrong ones grow to
-# 65, on every seed. Dr. GRPO wanders in length (its seeds end at 15, 23 and 26 tokens) and keeps
-# right and wrong together; so does GRPO when a coin pays. And with GRPO the mean answer more than
-# doubles while pass@1 stays at 0.16: longer answers, no better ones. (The two methods differ in
-# both divisors. That $1/T$ does it, and not the std, is what the pushes above say.) Two things were
-# arranged for this: length is free, and the decision stands right behind a true verdict. Take the
-# verdict away and the enumeration's third column is what remains.
-#
-# ## In the libraries
-#
-# Which of the two divisors does one get without asking? Read from the default configurations of TRL
-# 1.16.0 and verl 0.9.1:
-
-# %%
-from rlnb import from_trl, from_verl
-
-group = {"adv_estimator": "grpo"}
-for name, o in {"TRL": from_trl().objective,
-                "verl": from_verl(**group).objective,
-                "this page": grpo}.items():
-    print(f"{name:10s} {str(o.advantage):34s} {o.weights}")
-    assert (o.weights == grpo.weights) == (name == "this page")
-no_std = (from_trl(scale_rewards="none"),
-          from_verl(**group, norm_adv_by_std_in_grpo=False))
-with_T = (from_trl(loss_type="grpo"),
-          from_verl(**group, loss_agg_mode="seq-mean-token-mean"))
-assert all(x.objective.advantage == group_center() for x in no_std)
-assert all(x.objective.weights == grpo.weights for x in with_T)
-A = zscore(one_lower(1)) * (7 / 8)**0.5                # Bessel's std
-print(f"one of eight differs: {zscore(one_lower(1)).abs().max():.4f} here, "
-      f"{A.abs().max():.4f} with Bessel's std")
-assert torch.isclose(A.abs().max(), torch.tensor(7 / 8**0.5))
-
-# %% [markdown]
-# Both have the std and neither has $1/T$: one mean over all tokens instead. Both use Bessel's std
-# ($G-1$ in place of $G$), so their ceiling is $(G-1)/\sqrt G$. The switches: `scale_rewards="none"`
-# and `norm_adv_by_std_in_grpo=False` take the std out; `loss_type="grpo"` and
-# `loss_agg_mode="seq-mean-token-mean"` bring $1/T$ in.
-#
-# ## Where people go wrong
-#
-# **As the group converges the advantages shrink to zero by themselves, so no adaptive KL is
-# needed.** Averaged over groups with 0/1 rewards they shrink: mixed groups get rare. Inside a mixed
-# group the rms is always 1, and with graded rewards nothing shrinks. Whether a KL is needed is
-# another question.
-
-# %% tags=["claim:G06"]
-for p in (0.5, 0.9, 0.99):
-    mean_A = 2 * expected(p, 16, "z-score") / 16       # over all groups
-    print(f"p {p:4.2f}: mean |A| {mean_A:.3f}")
-for k in range(1, 16):                         # any mixed group: rms 1
-    A = zscore(torch.tensor([1.0] * k + [0.0] * (16 - k)), 0)
-    assert torch.isclose(A.square().mean(), torch.tensor(1.0))
-graded = [float(zscore(one_lower(gap, 4))[-1]) for gap in (1, 0.001)]
-print(f"rewards 1, 1, 1, 1 - gap: {graded[0]:.3f} and {graded[1]:.3f} "
-      f"at gaps of 1 and 0.001")
-assert round(mean_A, 3) == 0.074 and abs(graded[0] - graded[1]) < 0.005
-# "the advantages shrink to zero by themselves": sloppy
-
-# %% [markdown]
-# **A task that is never solved is as useless as one that is always solved.** At this moment and
-# under a 0/1 reward, exactly. But one has everything to gain: give partial credit, or let another
-# task teach the skill, and it speaks.
-
-# %% tags=["claim:G28"]
-for name, r in (("never solved, 0/1 reward", [0.0] * 4),
-                ("never solved, partial credit", [0.5, 0.25, 0.25, 0.0]),
-                ("always solved, either", [1.0] * 4)):
-    A = zscore(torch.tensor(r))
-    print(f"{name:28s} A {four(A)}")
-    assert (A.norm() > 1) == ("partial" in name)
-# "A task never solved is as useless as one always solved": conditional
-
-# %% [markdown]
-# **GRPO's two normalisers favour easy prompts and long answers.** Each half is half true: easy
-# *and* hard prompts, short *right* and long *wrong* answers.
-
-# %% tags=["claim:L12"]
-print("weight at p = 0.9, 0.5, 0.1:", four(map(weight, (0.9, 0.5, 0.1))))
-for side, A in (("right", 1.0), ("wrong", -1.0)):
-    push = A * float(closed)                   # A (E[1/T] - q), q = 0.1
-    print(f"{side}: pushed {'to stop' if push > 0 else 'to go on'}, "
-          f"{push:+.4f}")
-assert abs(weight(0.9) - weight(0.1)) < 1e-9 and weight(0.1) > weight(0.5)
-assert closed > 0
-# "GRPO's two normalisers favour easy prompts": sloppy
+print("GRPO -> Dr. GRPO, which drops both\n"
+      + str(difference(ZOO["grpo"], ZOO["dr_grpo"])))
+score("biases.1", "biases.2", "biases.3", "biases.4", "biases.5")
 
 # %% [markdown]
 # ## Exercises
 #
-# **09.1 Derive** · 10 minutes · ●●●. Show that the z-score's weight never exceeds $\sqrt{G-1}$, and
-# where it is reached. (In 06.1 the same number bounded a single advantage.)
+# **1 Implement** · 10 minutes. The exact weight of a prompt in groups of `size`, divided by the
+# std, rewards 0 or 1: the factor on $\nabla p$. `rate` is a tensor of pass rates. A group that is
+# all right or all wrong pushes by 0.
 #
-# <details><summary>hint</summary>
-#
-# For $1\le k\le G-1$ the product $k(G-k)$ is at least $G-1$. Write $\sqrt{x}=x/\sqrt{x}$ and use
-# $\mathbb E[k(G-k)]=G(G-1)\,p(1-p)$.
-# </details>
-#
-# **09.2 Derive** · 8 minutes · ●●○. $T$ is geometric with stop probability $q$. Show
-# $\mathbb E[1/T]=-\frac{q\ln q}{1-q}$, and that it is larger than $q$, so that the drift always has
-# the sign of $A$.
-#
-# <details><summary>hint</summary>
-#
-# $\sum_{T\ge1}x^T/T=-\ln(1-x)$. For the second part: $1/T$ is convex and $\mathbb E[T]=1/q$.
-# </details>
-#
-# **09.3 Predict, then run** · 5 minutes · ●●○. Sixteen answers, all right; each loses 0.001 for
-# every 100 tokens it is long, lengths 100 to 1600. Before you run: the largest advantage with the
-# z-score? Without the division? With $\varepsilon=10^{-2}$ in place of $10^{-6}$?
+# <details><summary>hint</summary>The derivation has a share p of right answers. What stands there with k of G, and how likely is k?</details>
 
 # %% tags=["exercise"]
-mine = ...                         # three numbers, in that order
-if mine is not ...:
-    r = 1 - 0.001 * torch.arange(1.0, 17.0)
-    for guess, A in zip(mine, (zscore(r), r - r.mean(), zscore(r, 1e-2))):
-        print(f"yours {guess:.4f}, run {A.abs().max():.4f}")
+def my_weight(rate, size):
+    return ...
+
+check.prompt_weight(my_weight)
 
 # %% [markdown]
-# <details><summary>hint</summary>
+# **2 Derive** · 8 minutes. $T$ is the length of an answer that stops with chance $q$. Return
+# $\mathbb E[1/T]-q$ for a tensor of stop chances, as a formula without a sum.
 #
-# The std of 1, 2, ..., 16 is 4.61. What is the largest deviation from their mean? Which of the
-# three changes is a matter of scale only?
-# </details>
+# <details><summary>hint</summary>The sum over T of x^T / T is −log(1 − x).</details>
+
+# %% tags=["exercise"]
+def my_stop_push(q):
+    return ...
+
+check.stop_push(my_stop_push)
+
+# %% [markdown]
+# **3 Implement** · 8 minutes. Which groups have a signal? One yes or no per group. Rewards may be
+# graded, negative, sixteen times 0.7, or twelve times `700.1` in float32.
 #
-# **09.4 Implement** · 8 minutes · ●○○. Which groups have a signal? One yes or no per group. Rewards
-# may be graded, negative, or sixteen times 0.7.
-#
-# <details><summary>hint</summary>
-#
-# One prompt a line. Two rewards of a line differ exactly when its largest is not its smallest.
-# </details>
+# <details><summary>hint</summary>A std needs a mean, and a mean is rounded. Which question about the rewards needs no arithmetic?</details>
 
 # %% tags=["exercise"]
 def my_keep_informative(rewards, num_generations):
-    """rewards (B,), rows kG ... kG+G-1 answer one prompt -> (P,) bool"""
+    """rewards (B,), one prompt after the other -> (P,) bool"""
     return ...
-
 
 check.keep_informative(my_keep_informative)
 
 # %% [markdown]
-# **09.5 Find the silent bug** · 8 minutes · ●●○. Answers get a bonus of at most 0.01 for being
-# brief, "so small that it can only break ties". The code runs, in mixed groups it is right to two
-# digits, accuracy rises at first. Write a test: a function that is given an implementation and
-# fails (an `assert`, or `return False`) for this one and passes for one that keeps the promise.
-#
-# <details><summary>hint</summary>
-#
-# In which group does the bonus decide alone? How large may an advantage be there?
-# </details>
+# **4 Find the silent bug** · 8 minutes. Answers get a bonus of at most 0.01 for being brief, "so
+# small that it only breaks ties between equally good answers". The code runs, and mixed groups look
+# right to two digits:
 
 # %%
 print(check.silent_bug_grpo_biases.source)
+
+# %% [markdown]
+# Write a test that this function fails and one that keeps the promise passes.
+#
+# <details><summary>hint</summary>In which group does the bonus decide alone? How large may an advantage be there?</details>
 
 # %% tags=["exercise"]
 def my_test(advantages):         # advantages(correct, bonus, G) -> (B,)
     ...
 
-
 check.silent_bug_grpo_biases(my_test)
 
 # %% [markdown]
-# **09.6 Name this method** · 4 minutes · ●●○. The running batch on fresh data, no KL: what one
-# token of each answer is pushed by, in units of the first answer's. Which method? Look for the
-# length first, then compare the two groups.
-
-# %%
-rows = zip(running_batch().rewards.int().tolist(),
-           running_batch().lengths.int().tolist(),
-           (1, 1, -1, -1, 1.5, -0.5, -0.5, -0.5))
-for i, (reward, tokens, push) in enumerate(rows):
-    print(f"prompt {1 + i // 4}, reward {reward}, {tokens} tokens: "
-          f"{push:+.1f} per token")
-
-# %% tags=["exercise"]
-check.name_this_grpo_biases("")
-
-# %% [markdown]
-# <details><summary>hint</summary>
-#
-# Would a method with $1/T$ push three and five tokens alike? What is the deviation from the mean in
-# 1, 1, 0, 0, and what in 1, 0, 0, 0? And their z-scores?
-# </details>
-#
-# All solved and run in [solutions/09_grpo_biases.ipynb](solutions/09_grpo_biases.ipynb).
-#
 # ## In the interview
 #
-# **All eight answers have the same reward. What happens?**
-# <details><summary>answer</summary>
+# A minute each, aloud, then unfold.
 #
-# Numerator and std are both 0. Without ε NaN, with ε zero advantages, so no policy gradient; a KL
-# term still pulls, and the group's tokens still count in a token mean. Not an explosion. Two traps:
-# rewards like 0.7 leave a rounding residue (in float32 0.1 instead of 0 at ε 1e-6, for all answers
-# alike), so test max == min; and *nearly* equal rewards, which come out at full size.
+# <details><summary><b>What does dividing by the std do to easy and hard prompts?</b></summary>
+#
+# It weighs each prompt's gradient by 1/√(p(1−p)), easy and hard alike. A right answer carries ∇p/p,
+# a wrong one −∇p/(1−p), so the push is (A₊ − A₋)∇p: 1 without the division, 1/s with it. With
+# finite groups the weight stops at √(G−1). In net push the medium prompt still leads. In our small
+# run at G = 8 nothing of it was to be seen.
+# </details>
+# <details><summary><b>Does a small std blow up the gradient?</b></summary>
+#
+# No: it blows up the meaning, not the size. No advantage passes √(G−1). But in a group that is all
+# right a bonus of 0.01 counts as much as right against wrong elsewhere, and no limit on the
+# gradient norm notices. Our model learned to write the word that earned it, on three seeds of
+# three; without the std on none.
+# </details>
+# <details><summary><b>When would you keep the std?</b></summary>
+#
+# When reward scales differ between prompts or are unknown: one learning rate then serves them all.
+# Drop it with small bonuses or noisy scorers. With 0/1 rewards at G = 8 it made no visible
+# difference in our run.
+# </details>
+# <details><summary><b>Why do wrong answers get longer under GRPO?</b></summary>
+#
+# Dividing by its own length punishes a long wrong answer less per token. The push on the stop
+# decision is A(E[1/T] − q): stop sooner when right, go on when wrong. It needs a model that knows
+# it is wrong before it stops. In our run wrong answers reached 65 tokens and right ones 13; pass@1
+# moved under neither GRPO nor Dr. GRPO, and by construction length could not have helped.
+# </details>
+# <details><summary><b>Answers grow during training. Proof of reasoning?</b></summary>
+#
+# No. 1/T alone lengthens wrong answers under a reward that ignores length. Plot right and wrong
+# apart, beside a run with a constant divisor and a control whose reward is a coin. Only growth of
+# right answers that comes with a better pass@1 would be a hint.
+# </details>
+# <details><summary><b>All eight answers have the same reward. What happens?</b></summary>
+#
+# Nothing: numerator and std are both 0, and with ε the advantages are 0. A KL term still pulls.
+# Test the largest against the smallest reward, not the std: the rounded mean of twelve times 0.7 is
+# not 0.7.
+# </details>
+# <details><summary><b>Do TRL and verl have the two divisors?</b></summary>
+#
+# The std yes, 1/T no, unless asked for. Both take one mean over all tokens by default. "We use
+# GRPO" does not say which; ask for `loss_type` and `scale_rewards`.
 # </details>
 #
-# **So does dividing by a small std blow up the gradient?**
-# <details><summary>answer</summary>
+# The sentences that one hears about the two divisors, true or not:
+# [statements 09](statements/09_grpo_biases.ipynb). The exercises, solved:
+# [solutions 09](solutions/09_grpo_biases.ipynb).
 #
-# The gain 1/std is unbounded, the advantage is not: at most √(G−1), and rms 1 in any group whose
-# std is far above ε. The harm is not size but meaning: noise, a bonus of 0.01, a penalty for length
-# count as much as right against wrong. The gradient norm looks normal, so norm clipping never sees
-# it. It is slow: in a toy of eight equal arms with noise of 1e-4 the entropy falls from 2.08 to
-# 1.66 in 500 steps, and to 0.40 in 5000, a policy collapsed on noise.
-# </details>
-#
-# **What is the difficulty bias of GRPO?**
-# <details><summary>answer</summary>
-#
-# With 0/1 rewards the expected gradient of a prompt is w(p)·∇p. Mean only: w constant. z-score:
-# w goes to 1/√(p(1−p)), capped at √(G−1); at G = 16 it is 1.93 at p = 0.5, 2.85 at 0.1 *and*
-# 0.9, 3.73 at 0.01. Symmetric: easy and hard alike, as Dr. GRPO says. In net signal the medium
-# prompt still leads. With large groups it maximises 2·arcsin√p per prompt; MaxRL's (r −
-# mean)/mean has 1/p and does prefer hard ones. The gains of mixed groups differ by 1.5 at most
-# at G = 8, by 4 at G = 64. In a small model at G = 8 three seeds show no difference on any type
-# of prompt, from 11 % to 95 % solved.
-# </details>
-#
-# **When would you keep the std?**
-# <details><summary>answer</summary>
-#
-# When reward scales differ between prompts or sources, or are unknown: in our toy one learning rate
-# served gaps of 0.01, 0.3 and 300, while the mean alone needed one for each. Adam takes out a
-# factor common to all prompts, not the factor between them; one std for the whole batch is common
-# too. Drop the std with graded rewards, tiny bonuses or noisy scorers: there it turns the gradient.
-# </details>
-#
-# **Do TRL and verl have the two divisors?**
-# <details><summary>answer</summary>
-#
-# TRL 1.16 and verl 0.9: the std by default, with Bessel and ε 1e-4 and 1e-6; 1/T not, but one mean
-# over all tokens. scale_rewards="none" and norm_adv_by_std_in_grpo=False drop the std;
-# loss_type="grpo" and loss_agg_mode="seq-mean-token-mean" bring 1/T back. "We use GRPO" does not
-# say which.
-# </details>
-#
-# **Why do wrong answers get longer under GRPO?**
-# <details><summary>answer</summary>
-#
-# 1/T. A long wrong answer is punished less per token than a short one. Exactly: with stop
-# probability q the push on the stop logit is A·(E[1/T] − q), 0.156·A at q = 0.1. Positive A: stop
-# sooner. Negative: go on. It needs a policy that can tell right from wrong while it can still stop;
-# if both share one stop rule the pushes cancel. A constant divisor has no such push. Evidence: in a
-# model of 0.3 million parameters that reads its own verdict before it stops, right answers fell to
-# 13 tokens and wrong ones grew to 65 within 80 steps, on three seeds of three; under Dr. GRPO they
-# ended within 3 tokens of each other. Dr. GRPO report it on larger models (2503.20783, abstract).
-# </details>
-#
-# **Answers grow during training. Proof of reasoning?**
-# <details><summary>answer</summary>
-#
-# No. 1/T alone can lengthen wrong answers under a reward that ignores length, if the policy tells
-# right from wrong before it stops. Plot right and wrong apart, beside a control with coin-flip
-# rewards and a run with a constant divisor. In our small model the mean answer more than doubled,
-# and pass@1 did not move.
-# </details>
-#
-# **What share of my groups is wasted?**
-# <details><summary>answer</summary>
-#
-# p^G + (1−p)^G of them: at G = 16, 85 % at p = 0.01 or 0.99, 0.003 % at 0.5. Remedies: larger
-# groups (at p = 0.01 and G = 64, 53 %), resampling (DAPO), partial credit, a baseline that knows
-# the prompt. A baseline shared over unlike prompts mostly adds noise.
-# </details>
-#
-# ## Recap
-#
-# The running group on fresh data. Per answer the advantage, and what one of its tokens is pushed
-# by, $cA$ with its coefficient $c$. The two middle rows undo one divisor each; Dr. GRPO, with
-# $L_{\max}=8$, undoes both.
-
-# %%
-table = {"grpo": grpo,
-         "without the std": grpo.replace(advantage=group_center()),
-         "without 1/T": grpo.replace(weights=ZOO["dr_grpo"].weights),
-         "dr_grpo": ZOO["dr_grpo"]}
-print("rewards 1 1 0 0, lengths 3 5 2 6")
-for name, objective in table.items():
-    out = objective(fresh)
-    A, c = out.advantages[:, 0], out.weights[:, 0]
-    print(f"{name:16s} A {four(A)}\n{'':15s} cA {four(c * A)}")
-
-# %% [markdown]
-# * The std makes near-ties full size: bounded by $\sqrt{G-1}$, never small. ε is the resolution of
-#   the reward.
-# * It weighs prompts by $1/\sqrt{p(1-p)}$, capped at $\sqrt{G-1}$, easy and hard alike; with graded
-#   rewards it also turns the gradient; with mixed scales it helps.
-# * $p^G+(1-p)^G$ of the groups say nothing. Only a baseline that knows the prompt can stand in.
-# * $1/T$ pushes the stop decision by $A(\mathbb E[1/T]-q)$: short when right, long when wrong,
-#   nothing when both share it.
-# * In a small model a bonus of 0.01 became behaviour under the std on three seeds of three, and
-#   under the mean alone on none. In one that reads its own verdict GRPO drove right and wrong 50
-#   tokens apart, on three seeds of three; Dr. GRPO did not.
-#
-# Next, [10](10_dr_grpo.ipynb): take both divisors out and see what that costs.
+# **Next: [10](10_dr_grpo.ipynb).** Take both divisors out. What is left, and how should tokens be
+# averaged then?

@@ -52,7 +52,8 @@ PAGES = {
             "keep_informative",
             "silent_bug_grpo_biases",
             "name_this_grpo_biases",
-        )
+        ),
+        "two_divisors": ("prompt_weight", "stop_push"),
     },
     "dr_grpo": {
         "aggregation": (

@@ -57,15 +57,3 @@ def test_by_difficulty_reads_the_evaluations_hardest_type_first():
 def test_the_bonus_is_learnt_divided_and_not_undivided_on_every_seed():
     last = {rule: recorded_runs.waits(rule)[:, -10:].mean(1) for rule in recorded_runs.BONUS_RUNS}
     assert last["z-score"].min() > 1 > 0.4 > last["mean only"].max()
-
-
-def test_figures_say_their_numbers():
-    length = recorded_runs.length_figure("They keep together.")
-    for method in recorded_runs.LENGTH_RUNS:
-        for gap in recorded_runs.length_gap(method, 71, 80):
-            assert f"{gap:+.1f}" in length.alt
-    bonus = recorded_runs.bonus_figure("It is learnt.")
-    for rule in recorded_runs.BONUS_RUNS:
-        for value in recorded_runs.waits(rule)[:, -10:].mean(1):
-            assert f"{value:.2f}" in bonus.alt
-    assert length.caption == "They keep together." and bonus.png != length.png

@@ -19,10 +19,29 @@ from rlnb.toys import running_batch
 _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 09.1 The ceiling of the weight
+# ## 1 The weight of a prompt
 #
-# $w(p)=\dfrac{\mathbb E\sqrt{k(G-k)}}{G\,p(1-p)}$, and only $1\le k\le G-1$ contribute. There
-# $k(G-k)\ge G-1$, hence
+# Given $k$ right answers, each has $A_+=(1-k/G)/s$ with $s=\sqrt{k(G-k)}/G$. Their sum
+# $kA_+=\sqrt{k(G-k)}$ is what the wrong ones lose. A right answer carries $\nabla p/p$, a wrong one
+# $-\nabla p/(1-p)$, so the group's mean push is $\frac{kA_+}G\big(\frac1p+\frac1{1-p}\big)\nabla p
+# =\frac{\sqrt{k(G-k)}}{G\,p(1-p)}\nabla p$. Average over $k$, which is binomial.
+
+# %% tags=["solution"]
+from math import comb
+
+
+def prompt_weight(rate, size):
+    total = torch.zeros_like(rate)
+    for k in range(1, size):                   # k = 0 and k = G push by 0
+        chance = comb(size, k) * rate**k * (1 - rate)**(size - k)
+        total = total + chance * (k * (size - k))**0.5
+    return total / (size * rate * (1 - rate))
+
+
+check.prompt_weight(prompt_weight)
+
+# %% [markdown]
+# It never exceeds $\sqrt{G-1}$. Only $1\le k\le G-1$ contribute, and there $k(G-k)\ge G-1$, hence
 #
 # $$\sqrt{k(G-k)}=\frac{k(G-k)}{\sqrt{k(G-k)}}\le\frac{k(G-k)}{\sqrt{G-1}},\qquad
 # w(p)\le\frac{\mathbb E[k(G-k)]}{G\,p(1-p)\sqrt{G-1}}=\frac{G(G-1)p(1-p)}{G\,p(1-p)\sqrt{G-1}}=\sqrt{G-1}.$$
@@ -33,13 +52,8 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # $p$.
 
 # %%
-from math import comb
-
-
 def weight(p, G):
-    total = sum(comb(G, k) * p**k * (1 - p)**(G - k) * (k * (G - k))**0.5
-                for k in range(G + 1))
-    return total / (G * p * (1 - p))
+    return float(prompt_weight(torch.tensor([p]), G))
 
 
 print("  G  sqrt(G-1)   p = 0.5     0.1   0.001")
@@ -51,13 +65,20 @@ for G in (2, 3, 4, 16, 64):
 assert abs(weight(0.3, 3) - 2**0.5) < 1e-12            # flat for three
 
 # %% [markdown]
-# ## 09.2 The expectation of 1/T
+# ## 2 The push on the stop decision
 #
 # $$\mathbb E\Big[\frac1T\Big]=\sum_{T\ge1}\frac{q(1-q)^{T-1}}T=\frac{q}{1-q}\sum_{T\ge1}\frac{(1-q)^T}T
 # =\frac{q}{1-q}\big(-\ln(1-(1-q))\big)=-\frac{q\ln q}{1-q}.$$
 #
 # Jensen: $1/T$ is convex, so $\mathbb E[1/T]\ge1/\mathbb E[T]=q$, with equality only if $T$ is
 # always the same. The drift $A(\mathbb E[1/T]-q)$ has the sign of $A$, for every stop probability.
+
+# %% tags=["solution"]
+def stop_push(q):
+    return -q * q.log() / (1 - q) - q
+
+
+check.stop_push(stop_push)
 
 # %%
 for q in (0.02, 0.1, 0.5, 0.9):
@@ -68,23 +89,7 @@ for q in (0.02, 0.1, 0.5, 0.9):
     assert torch.isclose(mean, closed) and mean > q
 
 # %% [markdown]
-# ## 09.3 A tiny penalty for length
-#
-# The deviations from the mean are at most 7.5 steps of 0.001, the std is 4.61 of them. The z-score
-# forgets the unit: 7.5/4.61 = 1.63. Without the division it stays 0.0075. An $\varepsilon$ of 0.01
-# is twice the std, so it leaves about a third. A penalty that was meant to break ties decides
-# everything in an all-right group.
-
-# %%
-r = 1 - 0.001 * torch.arange(1.0, 17.0)
-centred, std = r - r.mean(), r.std(correction=0)
-for name, A in (("z-score, eps 1e-6", centred / (std + 1e-6)),
-                ("z-score, eps 1e-2", centred / (std + 1e-2)),
-                ("mean only", centred)):
-    print(f"{name:18s} largest |A| {A.abs().max():.4f}")
-
-# %% [markdown]
-# ## 09.4 Groups with a signal
+# ## 3 Groups with a signal
 
 # %% tags=["solution"]
 def keep_informative(rewards, num_generations):
@@ -95,11 +100,16 @@ def keep_informative(rewards, num_generations):
 check.keep_informative(keep_informative)
 
 # %% [markdown]
-# `std > 0` fails on twelve rewards of 0.7, whose rounded mean is not 0.7. A small threshold,
-# `std > 1e-6`, would pass as well; it is then a second ε, to be chosen with the scale of the reward
-# in mind.
-#
-# ## 09.5 The bonus that was only to break ties
+# `std > 0` fails on twelve rewards of 0.7, whose rounded mean is not 0.7. A threshold does not mend
+# it: twelve float32 rewards of 700.1 have a std of 6e-5, and rewards of 0 and 1e-12 do differ.
+# Comparing the largest with the smallest needs no mean, so nothing is rounded.
+
+# %%
+same = torch.full((12,), 700.1, dtype=torch.float32)
+print(f"std of twelve equal rewards: {same.std(correction=0):.0e}")
+
+# %% [markdown]
+# ## 4 The bonus that was only to break ties
 #
 # The bonus sits inside the reward when it is divided. In a mixed group the std is about a half and
 # 0.01 stays about 0.02. In an all-right group the bonus is the only difference, and comes out at
@@ -118,7 +128,9 @@ check.silent_bug_grpo_biases(test_bonus_stays_small)
 # The mend in the hidden right code: the z-score of correctness, plus the centred bonus, not
 # divided. Dropping groups by *correctness*, before the bonus is added, would help too.
 #
-# ## 09.6 Name this method
+# ## Name this method
+#
+# The riddle at the end of [statements 09](../statements/09_grpo_biases.ipynb).
 
 # %% tags=["solution"]
 check.name_this_grpo_biases("Dr. GRPO")

@@ -8,7 +8,7 @@ In the order of the pages (rlnb/classroom/check.py has the table):
 04  weighting, kl_reward
 05  clipping, credit
 06  groups (z-score), kl, grpo
-07  informative_groups
+09  informative_groups, two_divisors
 08  aggregation
 09  dapo
 10  soft_trust, mass_moved

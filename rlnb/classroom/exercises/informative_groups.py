@@ -47,6 +47,15 @@ def _std_above_zero(rewards, num_generations):
 
 
 @mistake(
+    "a threshold is a second eps: it calls 0 and 1e-12 equal, and twelve float32 rewards of 700.1, "
+    "whose std is 6e-5, different. Ask without a mean"
+)
+def _std_above_small(rewards, num_generations):
+    groups = rewards.view(-1, num_generations)
+    return (groups - _loop_mean(groups)).square().mean(1).sqrt() > 1e-6
+
+
+@mistake(
     "this keeps every group with something right: when all are right there is nothing "
     "to compare either"
 )
@@ -131,6 +140,7 @@ KEEP_INFORMATIVE = Exercise(
         rewards_probe("graded", [0.5, 0.25, 0.5, 0.5, 1, 0.75], 2),
         rewards_probe("below zero and above one", [-1, -0.5, 2, 2, -1, 0.5, 0, 3], 2),
         rewards_probe("nearly equal", [1, 1.0078125, 1, 1, 0, 0.0078125], 2),
+        rewards_probe("a gap of 1e-12", [0, 2.0**-40, 1, 1], 2),
         # one group alone: torch sums a single row in an order that leaves a residue at 12
         rewards_probe("twelve times 0.7", [0.7] * 12, 12),
         rewards_probe("two prompts of three, mixed up", [1, 1, 1, 0, 0, 0], 3),
@@ -144,6 +154,7 @@ KEEP_INFORMATIVE = Exercise(
     ),
     mistakes=(
         _std_above_zero,
+        _std_above_small,
         _any_right,
         _mean_above_zero,
         _not_all_right,
@@ -156,8 +167,8 @@ KEEP_INFORMATIVE = Exercise(
         _large_gap,
         _medium_band,
     ),
-    hint="One prompt a line: view(-1, num_generations). A line has a signal when two of its "
-    "rewards differ at all: compare its largest with its smallest, not its std with 0.",
+    hint="A std needs a mean, and a mean is rounded. Which question about the rewards of a group "
+    "needs no arithmetic at all?",
 )
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.kl_estimators import kl_estimator_explorer
     from rlnb.classroom.explorers.kl_leash import kl_leash_explorer
     from rlnb.classroom.explorers.kl_pull import kl_pull_explorer
+    from rlnb.classroom.explorers.length_drift import length_drift_explorer
     from rlnb.classroom.explorers.loss_and_gradient import loss_and_gradient_explorer
     from rlnb.classroom.explorers.mixed_groups import mixed_groups_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.one_push import one_push_explorer
     from rlnb.classroom.explorers.one_token import one_token_explorer
     from rlnb.classroom.explorers.product_weight import product_weight_explorer
+    from rlnb.classroom.explorers.prompt_weight import prompt_weight_explorer
     from rlnb.classroom.explorers.rare_token import rare_token_explorer
     from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
     from rlnb.classroom.explorers.rollouts import rollouts_explorer
@@ -60,6 +62,7 @@ _HOME = {
     "kl_explorer": "kl_directions",
     "kl_leash_explorer": "kl_leash",
     "kl_pull_explorer": "kl_pull",
+    "length_drift_explorer": "length_drift",
     "mixed_groups_explorer": "mixed_groups",
     "loss_and_gradient_explorer": "loss_and_gradient",
     "one_group_explorer": "one_group",
@@ -67,6 +70,7 @@ _HOME = {
     "one_push_explorer": "one_push",
     "one_token_explorer": "one_token",
     "product_weight_explorer": "product_weight",
+    "prompt_weight_explorer": "prompt_weight",
     "rare_token_explorer": "rare_token",
     "recorded_run_explorer": "recorded_run",
     "rollouts_explorer": "rollouts",
@@ -93,6 +97,7 @@ __all__ = [
     "kl_explorer",
     "kl_leash_explorer",
     "kl_pull_explorer",
+    "length_drift_explorer",
     "mixed_groups_explorer",
     "loss_and_gradient_explorer",
     "one_group_explorer",
@@ -100,6 +105,7 @@ __all__ = [
     "one_push_explorer",
     "one_token_explorer",
     "product_weight_explorer",
+    "prompt_weight_explorer",
     "rare_token_explorer",
     "recorded_run_explorer",
     "rollouts_explorer",

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from rlnb.classroom.figures import NEGATIVE, POSITIVE, Picture, learning_curves, static_figure
 from rlnb.training import data_folder, read, series
 
 __all__ = [
@@ -20,13 +19,11 @@ __all__ = [
     "LENGTH_RUNS",
     "RUNS",
     "all_right",
-    "bonus_figure",
     "by_difficulty",
     "curve",
     "evaluated",
     "every_seed",
     "final",
-    "length_figure",
     "length_gap",
     "lengths",
     "records",
@@ -147,81 +144,3 @@ def by_difficulty(rule: str, step: int) -> np.ndarray:
         rates = {float(k.partition("/")[2]): v for k, v in found.items() if k.startswith("pass@1/")}
         table.append([rates[rate] for rate in sorted(rates)])
     return np.array(table)
-
-
-LOOK = {"right": {"color": POSITIVE, "ls": "-"}, "wrong": {"color": NEGATIVE, "ls": "--"}}
-
-
-def length_figure(caption: str) -> Picture:
-    """Lengths of right and wrong answers over training, one panel a method, every seed."""
-    smooth = {
-        m: {k: np.array([running_mean(row) for row in table]) for k, table in lengths(m).items()}
-        for m in LENGTH_RUNS
-    }
-    top = 10 * np.ceil(max(np.nanmax(t) for both in smooth.values() for t in both.values()) / 10)
-
-    def build(figure, _):
-        for column, (method, both) in enumerate(smooth.items()):
-            axes = figure.add_axes((0.075 + 0.475 * column, 0.15, 0.43, 0.66))
-            steps = both["right"].shape[1]
-            axes.set(
-                xlim=(1, steps),
-                ylim=(0, top),
-                xlabel="optimizer step",
-                title=method,
-                yticks=np.arange(0, top + 1, 10),
-            )
-            if column == 0:
-                axes.set_ylabel("mean length, tokens")
-            else:
-                axes.set_yticklabels([])
-            for kind, table in both.items():
-                x = np.arange(1, steps + 1)
-                if len(table) > 1:
-                    axes.plot(x, table.T, color=LOOK[kind]["color"], lw=0.8, alpha=0.55)
-                axes.plot(x, table.mean(0), lw=2.4, **LOOK[kind])
-        count = len(both["right"])
-        note = "one seed" if count == 1 else f"mean of {count} seeds"
-        handles = [
-            axes.plot([], [], lw=2.4, **look, label=f"{kind} answers, {note}")[0]
-            for kind, look in LOOK.items()
-        ]
-        figure.legend(handles=handles, loc="upper center", ncols=2, bbox_to_anchor=(0.52, 1.01))
-
-    gaps = {}
-    for method, both in smooth.items():
-        last = both["right"].shape[1]
-        gaps[method] = ", ".join(f"{g:+.1f}" for g in length_gap(method, last - 9, last))
-    alt = (
-        "Mean length of right and wrong answers over training, each seed. Wrong minus right "
-        "over the last ten steps: " + "; ".join(f"{m} {g} tokens" for m, g in gaps.items()) + "."
-    )
-    return static_figure(build, alt=alt, caption=caption, size=(900, 320))
-
-
-def bonus_figure(caption: str) -> Picture:
-    """Number of `wait` in an answer while 0.01 is paid for each, divided by the std or not."""
-    curves = {rule: waits(rule) for rule in BONUS_RUNS}
-    last = {rule: table[:, -10:].mean(1) for rule, table in curves.items()}
-    base = float(
-        np.mean(
-            [
-                series(records(run, seed), "mean_wait", kind="eval")[0]
-                for run in BONUS_RUNS.values()
-                for seed in seeds(run)
-            ]
-        )
-    )
-    words = "; ".join(
-        f"{rule} {', '.join(f'{x:.2f}' for x in some)}" for rule, some in last.items()
-    )
-    return learning_curves(
-        curves,
-        base=base,
-        steps=range(1, next(iter(curves.values())).shape[1] + 1),
-        ylabel="“wait” per answer",
-        caption=caption,
-        size=(900, 320),
-        alt=f"Mean number of wait in an answer over training, each seed, base {base:.2f}. "
-        f"Over the last ten steps: {words}.",
-    )

@@ -43,7 +43,7 @@ def token_grid(
     """A panel per method: `pushes[name]` (B, T) is the push on each token's log-probability.
 
     Blue pushes up, orange down, hatched is exactly 0. `outside` (B, T, bool) gives the cells a bold
-    frame; `count` is the word for hatched cells in a panel's title.
+    frame; `count` is the word for hatched cells in a panel's title, "" for no count.
     """
     mask = batch.mask.numpy() > 0
     data = {name: push.detach().numpy() for name, push in pushes.items()}
@@ -59,12 +59,16 @@ def token_grid(
                 answer_labels(axes, batch.rewards.tolist())
             for at, box in boxes.items():
                 paint(box, texts[at], push[at], bool(bold[at]))
-            axes.set_title(f"{name}: {dead[name]} {count}", fontsize=TEXT, weight="bold")
-        key = "blue: pushed up      orange: pushed down      hatched: no push"
+            title = f"{name}: {dead[name]} {count}" if count else name
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+        key = "blue: pushed up      orange: pushed down"
+        key += "      hatched: no push" if any(dead.values()) else ""
         key += "      bold frame: outside the band" if bold.any() else ""
         figure.text(LEFT + (1 - LEFT) / 2, 0.03, key, ha="center", fontsize=TEXT)
 
-    counts = "; ".join(f"{name}: {n} of {mask.sum()} {count}" for name, n in dead.items())
+    counts = "; ".join(
+        f"{name}: {n} of {mask.sum()} {count or 'silent'}" for name, n in dead.items()
+    )
     alt = f"Token grid, push on the log-probability of each token. {counts}."
     return static_figure(build, size=(900, height), alt=alt, caption=caption)
 
