@@ -82,11 +82,11 @@ predict("dapo.1", "In the last ten steps 91 to 94 % of the answers are "
 teach = [curve("chain_dr_grpo", seed, "groups/mixed") for seed in range(3)]
 reveal("dapo.1", "about four in ten",
        ", ".join(f"{x[-10:].mean():.2f}" for x in teach) + " (three seeds); "
-       "over the first ten steps it was "
-       + ", ".join(f"{x[:10].mean():.2f}" for x in teach) + ". Success is "
-       "what silences: eight answers at 92 % are often all right. The "
-       "orange line is a formula, derived next, for prompts that are all "
-       "equally hard.", pictures.silent_run(answered=True))
+       "over the first ten it was "
+       + ", ".join(f"{x[:10].mean():.2f}" for x in teach) + ". Success "
+       "silences: eight answers at 92 % are often all right. The orange "
+       "line is a formula, derived next, for prompts that are all equally "
+       "hard.", pictures.silent_run(answered=True))
 
 # %% [markdown]
 # A run can also fall silent at the other end, where every answer is wrong. DAPO is GRPO with four
@@ -110,8 +110,8 @@ pipeline.pipeline("answers", "rewards", "loss", caption=(
 # ## How many groups are silent, and what does a new one cost?
 #
 # One prompt, solved with chance $p$; $G$ answers, drawn independently; $R_i$ the reward of answer
-# $i$, $\bar R$ the group's mean, $P$ the chance that a group teaches, $N$ the number of groups drawn
-# until one teaches.
+# $i$, $\bar R$ the group's mean, $P$ the chance that a group teaches, $N$ the number of groups
+# drawn until one teaches.
 #
 # $$\begin{aligned}
 # R_1=\dots=R_G\;&\Rightarrow\;R_i-\bar R=0&&\text{each equals the mean: no gradient}\\
@@ -153,9 +153,8 @@ for p in (0.01, 0.5, 0.95):
 # ## Does a full batch pay?
 #
 # Train the same transformer twice, now with 8 groups a step. *Plain* takes what comes. *Refilled*
-# draws again, up to four rounds, until all 8 groups are mixed. Over the run that costs it 1.7 times
-# the answers per step. Both get the same number of answers in total, and each its own best learning
-# rate of three.
+# draws again, 8 groups at a time and at most four times, until 8 are mixed; what is over is thrown
+# away. Both get the same number of answers in total, and four learning rates each.
 
 # %%
 predict("dapo.2", "After 2,560 answers, each at its best rate: which is "
@@ -165,11 +164,13 @@ predict("dapo.2", "After 2,560 answers, each at its best rate: which is "
          "level: a silent group costs both the same", "plain"])
 
 # %%
-best = {name: pictures.at_answers(runs[0], 2560)
+best = {name: pictures.at_answers(runs[1], 2560)
         for name, runs in pictures.ARMS.items()}
 after_20 = final("chain_stale_0", step=20), final("chain_refill", step=20)
-bill = [curve("chain_refill", seed, "generated").mean() / 64
-        for seed in range(3)]
+runs3 = [[curve("chain_refill", seed, name) for seed in range(3)]
+         for name in ("generated", "groups/mixed")]
+bill = [n.mean() / 64 for n in runs3[0]]
+single = [n.sum() / (n * m).sum() for n, m in zip(*runs3)]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -178,12 +179,14 @@ def three(numbers):
 
 reveal("dapo.2", "plain",
        "; ".join(f"{name} {three(x)}" for name, x in best.items())
-       + " at the best rate of both, the smallest. Now count steps instead: "
-       f"after 20 of them plain stands at {three(after_20[0])}, refilled at "
-       f"{three(after_20[1])}. **Step for step they are level here, and a "
-       f"refilled step costs {three(bill)} times the answers.** At twice "
-       "and four times the rate plain breaks first: the fuller batch does "
-       "make steadier steps.", pictures.refill_race())
+       + " (three seeds). The best rate of both is the second. Count "
+       f"steps instead: after 20 plain stands at {three(after_20[0])}, "
+       f"refilled at {three(after_20[1])}. **Step for step they are level "
+       f"here, and a refilled step costs {three(bill)} times the answers.** "
+       f"By the formula, groups drawn singly, it would be {three(single)}: "
+       "the larger part of the bill is whole rounds. And at large rates "
+       "plain breaks first: fuller batches do make steadier steps.",
+       pictures.refill_race())
 
 # %% [markdown]
 # In this run most groups are mixed by themselves, and answers are short. So it does not show that
@@ -297,7 +300,7 @@ reveal("dapo.3", "41 again",
 
 # %%
 batch = running_group()
-A = (batch.rewards - 0.5) / 0.5                       # z-scores: 1, 1, -1, -1
+A = (batch.rewards - 0.5) / 0.5                  # z-scores: 1, 1, -1, -1
 
 def push(high):
     """Slope in log pi of PPO's clip and min, band 0.8 to 1 + high."""
@@ -337,12 +340,12 @@ warned = (penalty - penalty.mean()) / (penalty.std(correction=0) + 1e-6)
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("dapo.4", "about −1.7",
-       f"{warned[1]:.2f}. The std of the group is as tiny as the penalty, "
-       "and dividing makes any difference full size (09). This is how *not* "
-       "to bring a silent group back: it now teaches length and nothing "
-       "else. **Filter on right and wrong, then add the penalty.** In verl "
-       "that is `filter_groups.metric: acc`; `seq_reward` holds the "
-       "penalty.", pictures.overlong_trap(T, penalty, warned))
+       f"{warned[1]:.2f}. The std of the group is as tiny as the "
+       "penalty, and dividing makes any difference full size (09). This "
+       "is how *not* to bring a silent group back: it now teaches length "
+       "and nothing else. **Filter on right and wrong, then add the "
+       "penalty.** In verl that is `filter_groups.metric: acc`; "
+       "`seq_reward` holds the penalty.", pictures.overlong_trap(T, penalty, warned))
 
 # %% [markdown]
 # ## The whole loss
@@ -373,10 +376,12 @@ assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 # * The recorded run lies below the orange line because its prompts are not equally hard: the curve
 #   of P over p bends down everywhere, so a mixture of prompts has fewer mixed groups than one
 #   prompt at their mean rate (Jensen).
-# * The paper prints the token mean inside each prompt, then a mean over prompts; TRL and verl divide
-#   by all tokens. They differ when prompts differ in length: [statements](statements/11_dapo.ipynb).
+# * The paper prints the token mean inside each prompt, then a mean over prompts; TRL and verl
+#   divide by all tokens. They differ when prompts differ in length:
+#   [statements](statements/11_dapo.ipynb).
 # * TRL's `loss_type="dapo"`, its default, is the token mean only. The edge is `epsilon_high=0.28`,
-#   a distance: 1.28 there would mean a band up to 2.28. <!-- cited: 2.28 --> Dynamic sampling is not in it.
+#   a distance: 1.28 there would mean a band up to 2.28. <!-- cited: 2.28 --> Dynamic sampling is
+#   not in it.
 # * DAPO itself: 512 prompts, 16 answers each, 16 updates per batch, learning rate 1e-6 (section
 #   4.1). Each update uses other answers, so ratios move less than in the toy.
 # * *Overlong filtering* masks a cut answer instead. The step that plain filtering of silent groups
@@ -478,16 +483,16 @@ check.overlong_penalty(my_overlong_penalty)
 # </details>
 # <details><summary><b>Their curve reaches the score in half the steps. Convinced?</b></summary>
 #
-# Not before I see answers on the axis. A refilled step writes more. In our recorded run it was level
-# step for step and behind per answer, in every seed, at the best of three rates. If generation waits
-# for the longest answer anyway, wall-clock time may still favour it.
+# Not before I see answers on the axis. A refilled step writes more. In our recorded run it was
+# level step for step and behind per answer, in every seed, at the best of four rates. If
+# generation waits for the longest answer anyway, wall-clock time may still favour it.
 # </details>
 # <details><summary><b>What does clip-higher do, exactly?</b></summary>
 #
 # A good token keeps its gradient up to a ratio of 1.28. It matters only if the updates of one batch
-# carry the ratio past 1.2; with one update it does nothing. Tokens above 0.83 never reach the edge. <!-- cited: 0.83 -->
-# The clip ends the gradient, not the motion: a long step goes past both edges. It cannot help a
-# token that was not drawn.
+# carry the ratio past 1.2; with one update it does nothing. Tokens above 0.83 never reach the
+# edge. <!-- cited: 0.83 --> The clip ends the gradient, not the motion: a long step goes past both
+# edges. It cannot help a token that was not drawn.
 # </details>
 # <details><summary><b>Does it prevent entropy collapse?</b></summary>
 #

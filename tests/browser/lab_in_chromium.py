@@ -119,7 +119,7 @@ MOVED = {
     "one_group_explorer": ("pay for right", "0.1"),
     "one_token_explorer": ("ratio ρ", "0.3"),
     "product_weight_explorer": ("tokens T", None),
-    "rare_token_explorer": ("ε high", "0"),
+    "rare_token_explorer": ("step per update", "0.01"),
     "recorded_run_explorer": ("step", "0"),
     "rollouts_explorer": ("answer", "1"),
     "scaling_fit_explorer": ("seed", "0"),

@@ -62,6 +62,8 @@ def test_these_exercises_are_offered():
         "kl_divergence",
         "cross_entropy",
         "overlong_penalty",
+        "kept_reward",
+        "refill_fates",
         "keep_informative",
         "token_mean",
         "constant_length",

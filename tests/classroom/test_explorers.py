@@ -136,10 +136,10 @@ SETTINGS = {
         {"step": 1, "prompt": 1, "answer": 2, "show": "logit"},
     ],
     "rare_token": [
-        {"p0": 0.0001, "target": 0.9, "epsilon_high": 1.0, "updates": 16, "step": 0.2},
+        {"p0": 0.001, "updates": 16, "step": 0.2},
         {"updates": 1, "step": 0.01},
-        {"step": 0.0},
-        {"p0": 0.1, "target": 0.2, "epsilon_high": 0.0, "updates": 5, "step": 0.1},
+        {"p0": 0.9, "updates": 16, "step": 0.3},
+        {"p0": 0.1, "updates": 5, "step": 0.1},
     ],
     "token_weights": [
         {"first": 1, "second": 40, "other": 40, "limit": 200, "micro": 1, "divisor": "width"},

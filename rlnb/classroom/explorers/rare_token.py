@@ -33,7 +33,7 @@ EDGES = {"1.20": 0.2, "1.28": 0.28, "no clip": math.inf}
 STARTS = (0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.8, 0.85, 0.9)
 COLORS = {"1.20": BLACK, "1.28": ORANGE, "no clip": GREY}
 LINES = {"1.20": "-", "1.28": "--", "no clip": ":"}
-TOP = 2.0  # of the left panel
+TOP = 1.6  # of the left panel
 CAPTION = (
     "One good token. Every update adds the same step to its logit as long as its gradient lives; "
     "past the edge the rest of the batch does nothing for it. Big dots: 0.95 is reached."
@@ -92,7 +92,12 @@ def build(figure, data):
     """The figure, drawn once; `update` moves it."""
     left = figure.add_axes((0.07, 0.19, 0.36, 0.69))
     right = figure.add_axes((0.53, 0.19, 0.45, 0.69))
-    left.set(xlim=(-0.3, UPDATES + 0.3), ylim=(0.97, TOP), yticks=(1.0, 1.2, 1.28, 1.5, 2.0))
+    left.set(
+        xlim=(-0.3, UPDATES + 0.3),
+        ylim=(0.97, TOP),
+        yticks=(1.0, 1.2, 1.28, 1.4, 1.6),
+        xticks=range(0, UPDATES + 1, 4),
+    )
     left.set_xlabel("updates on the first batch", fontsize=10.5)
     left.set_ylabel("ratio of the token", fontsize=10.5)
     right.set(xlim=(0, BATCHES), ylim=(0, 1.04))
@@ -101,7 +106,7 @@ def build(figure, data):
     artists = {}
     for axes in (left, right):
         axes.tick_params(labelsize=10.5)
-    for name, edge in EDGES.items():
+    for name, edge in reversed(EDGES.items()):
         style = {"color": COLORS[name], "linestyle": LINES[name], "linewidth": 2.4}
         if edge < TOP:
             left.axhline(1 + edge, color=COLORS[name], lw=1, ls=LINES[name])

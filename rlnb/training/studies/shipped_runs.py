@@ -112,11 +112,11 @@ SHIPPED_RUNS: dict[str, ShippedRun] = {
     "chain_lr_1e-3": ShippedRun(ZOO["dr_grpo"], FAST),
     "chain_refill": ShippedRun(ZOO["dr_grpo"], REFILL),
     **{
-        f"chain_{name}_lr_{k}x": ShippedRun(
+        f"chain_{name}_lr_{said}": ShippedRun(
             ZOO["dr_grpo"], replace(recipe, learning_rate=k * SMALL.learning_rate)
         )
         for name, recipe in (("plain", SMALL), ("refill", REFILL))
-        for k in (2, 4)
+        for said, k in (("half", 0.5), ("2x", 2), ("4x", 4))
     },
     "sort_is_sorted": ShippedRun(
         ZOO["dr_grpo"], SORT, task="sort", model="sort", reward="is_sorted"
