@@ -12,7 +12,7 @@
 # **After this page** you can say which groups teach nothing and how many there are, what it costs
 # to replace them, and what a higher clip does for a rare token and what it does not.
 #
-# 26 minutes, exercises 30 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
+# 25 minutes, exercises 30 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
 # DAPO, Yu et al. 2025, [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -24,7 +24,8 @@
 # %% tags=["setup"]
 import torch
 from rlnb import ZOO, check
-from rlnb.classroom.explorers import rare_token, rare_token_explorer
+from rlnb.classroom.explorers import (
+    kept_groups, kept_groups_explorer, rare_token, rare_token_explorer)
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import dapo as pictures, pipeline, token_grid
 from rlnb.classroom.pictures.recorded_runs import curve, final
@@ -80,10 +81,10 @@ predict("dapo.1", "In the last ten steps 91 to 94 % of the answers are "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 teach = [curve("chain_dr_grpo", seed, "groups/mixed") for seed in range(3)]
+first, last = (", ".join(f"{x[part].mean():.2f}" for x in teach)
+               for part in (slice(10), slice(-10, None)))
 reveal("dapo.1", "about four in ten",
-       ", ".join(f"{x[-10:].mean():.2f}" for x in teach) + " (three seeds); "
-       "over the first ten it was "
-       + ", ".join(f"{x[:10].mean():.2f}" for x in teach) + ". Success "
+       f"{last} (three seeds); over the first ten it was {first}. Success "
        "silences: eight answers at 92 % are often all right. The orange "
        "line is a formula, derived next, for prompts that are all equally "
        "hard.", pictures.silent_run(answered=True))
@@ -146,9 +147,26 @@ for p in (0.01, 0.5, 0.95):
           f"{1 / P:5.2f} groups, counted {drawn / 2000:5.2f}")
 
 # %% [markdown]
-# At $p=0.01$ a kept group costs thirteen groups, 103 answers. <!-- cited: 103 --> Larger groups do
-# not help there: for small $p$ we have $P\approx Gp$, so the bill is about $1/p$ answers whatever
-# $G$ is. Somebody has to wait for the one success.
+# At $p=0.01$ a kept group costs thirteen groups, or 103 answers. <!-- cited: 103 --> Would a larger
+# group come cheaper? Four kinds of prompt, from hard to easy. *Progress* makes all of them easier,
+# as training does:
+
+# %%
+task("dapo.t1", kept_groups_explorer(),
+     ("Progress 6, and fewer than 3 groups are drawn for a kept one.",
+      kept_groups.cheap_in_groups),
+     ("Progress 6, and fewer than 35 answers are written for a kept group.",
+      kept_groups.cheap_in_answers))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. G = 32 or 64. 2. G = 2 or 4. The group that needs the fewest draws needs the most answers. At
+# the end of the hill a mixed group waits for one rare answer: for small $p$ we have $P\approx Gp$,
+# so the wait is about $1/p$ answers whatever $G$ is, and what a large group adds on top are more
+# answers of the usual kind. This does not make small groups better: learning per answer counts, and
+# there page 08 found G from 4 to 32 level.
+# </details>
 #
 # ## Does a full batch pay?
 #
@@ -182,7 +200,8 @@ reveal("dapo.2", "plain",
        + " (three seeds). The best rate of both is the second. Count "
        f"steps instead: after 20 plain stands at {three(after_20[0])}, "
        f"refilled at {three(after_20[1])}. **Step for step they are level "
-       f"here, and a refilled step costs {three(bill)} times the answers.** "
+       f"here, and a refilled step costs {three(bill)} times the "
+       "answers.** "
        f"By the formula, groups drawn singly, it would be {three(single)}: "
        "the larger part of the bill is whole rounds. And at large rates "
        "plain breaks first: fuller batches do make steadier steps.",
@@ -216,8 +235,8 @@ reveal("dapo.2", "plain",
 # \end{aligned}$$
 #
 # In probabilities the edge is unfair. From 0.01 a token falls silent at 0.012, or 0.0128 after the
-# change. From 0.9 it never does: 0.9 · 1.2 is more than 1. The lower edge stays, so that no token
-# is pushed to zero.
+# change. <!-- cited: 0.012, 0.0128 --> From 0.9 it never does: 0.9 · 1.2 is more than 1. The lower
+# edge stays, so that no token is pushed to zero.
 #
 # Suppose a token stopped exactly at the edge, batch after batch:
 
@@ -233,7 +252,7 @@ for edge in (1.2, 1.28):
 # where it goes. Here an update adds a fixed step to the token's logit while its gradient lives:
 
 # %%
-task("dapo.t", rare_token_explorer(),
+task("dapo.t2", rare_token_explorer(),
      ("A token that starts at 0.01 or less, and both edges silence it. Yet "
       "the first batch takes it equally far under 1.20 and 1.28.",
       rare_token.equal_though_silenced),
@@ -243,12 +262,9 @@ task("dapo.t", rare_token_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. A step of 0.15, say, with 4 updates: the second update starts inside both bands and lands
-#    beyond both. How much 1.28 buys depends on the size of the steps.
+# 1. A step of 0.15, say, with 4 updates: the second update starts inside both bands and
+#    lands <!-- cited: 0.15 --> beyond both. How much 1.28 buys depends on the size of the steps.
 # 2. Only a start at 0.85 or above. A token above 1/1.2 can never reach the edge.
-#
-# And with few small updates no edge is met at all. One update per batch, the default of TRL: the
-# ratio is 1 when the gradient is taken, and clip-higher is a switch without a wire.
 # </details>
 #
 # ## Does it save what was not drawn?
@@ -314,6 +330,27 @@ token_grid.token_grid(batch, {
     "One good token of answer 0 is pushed again. Nothing changes for the "
     "wrong answers: their edge is the lower one."))
 
+# %%
+predict("dapo.4", "TRL's default is one update per batch. For how many of "
+        "the 16 tokens does the gradient then change with the edge?",
+        ["1, the same token", "2 or 3: more tokens are alive",
+         "all 8 of the right answers", "none"])
+
+# %%
+fresh = batch.logprobs.detach()
+at_start = [torch.autograd.grad(
+    torch.minimum(rho * A[:, None], rho.clamp(0.8, top) * A[:, None]).sum(),
+    rho)[0] for top in (1.2, 1.28)
+    for rho in [(fresh - fresh).exp().requires_grad_()]]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+changed = (at_start[0] != at_start[1])[batch.mask].sum().item()
+reveal("dapo.4", "none",
+       f"{changed} of 16. All ratios are 1 when the gradient is taken, and "
+       "1 is inside every band. Before you praise clip-higher in a run, "
+       "look how often an answer is used.")
+
 # %% [markdown]
 # ## A penalty that wakes the wrong groups
 #
@@ -328,7 +365,7 @@ token_grid.token_grid(batch, {
 # mixed and is kept.
 
 # %%
-predict("dapo.4", "What is the advantage of the answer that is one token "
+predict("dapo.5", "What is the advantage of the answer that is one token "
         "over?", ["0: it is as wrong as the others", "about −0.0002",
                   "about −0.9", "about −1.7"])
 
@@ -339,13 +376,14 @@ warned = (penalty - penalty.mean()) / (penalty.std(correction=0) + 1e-6)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("dapo.4", "about −1.7",
+reveal("dapo.5", "about −1.7",
        f"{warned[1]:.2f}. The std of the group is as tiny as the "
        "penalty, and dividing makes any difference full size (09). This "
        "is how *not* to bring a silent group back: it now teaches length "
        "and nothing else. **Filter on right and wrong, then add the "
        "penalty.** In verl that is `filter_groups.metric: acc`; "
-       "`seq_reward` holds the penalty.", pictures.overlong_trap(T, penalty, warned))
+       "`seq_reward` holds the penalty.",
+       pictures.overlong_trap(T, penalty, warned))
 
 # %% [markdown]
 # ## The whole loss
@@ -403,7 +441,7 @@ assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 
 # %%
 print("GRPO -> DAPO\n" + str(difference(ZOO["grpo"], ZOO["dapo"])))
-score("dapo.1", "dapo.2", "dapo.3", "dapo.4")
+score("dapo.1", "dapo.2", "dapo.3", "dapo.4", "dapo.5")
 
 # %% [markdown]
 # ## Exercises

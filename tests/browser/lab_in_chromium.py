@@ -111,6 +111,7 @@ MOVED = {
     "gate_zoo_explorer": ("edge ε", "0.1"),
     "gpu_budget_explorer": ("prompts", None),
     "group_advantage_explorer": ("group size", "2"),
+    "kept_groups_explorer": ("progress", "1"),
     "kl_estimator_explorer": ("distance", "0.1"),
     "kl_explorer": ("model: mean", "-3"),
     "kl_leash_explorer": ("β", "0.1"),

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rlnb import check
-from rlnb.classroom.explorers import rare_token
+from rlnb.classroom.explorers import kept_groups, rare_token
 from rlnb.classroom.lesson import task
 from rlnb.classroom.pictures import dapo as pictures
 from rlnb.classroom.pictures.recorded_runs import curve, final
@@ -25,6 +25,22 @@ def test_the_goals_are_not_met_at_the_start_and_can_be():
     assert board.solved == [True, False]
     board.explorer.set(p0=0.85, updates=16, step=0.3)
     assert board.solved == [True, True]
+
+
+def test_late_in_training_no_group_size_is_cheap_in_groups_and_in_answers():
+    late = {size: kept_groups.compute(size, kept_groups.LATE) for size in kept_groups.SIZES}
+    few_draws = {size for size, data in late.items() if kept_groups.cheap_in_groups(data)}
+    few_answers = {size for size, data in late.items() if kept_groups.cheap_in_answers(data)}
+    assert few_draws == {32, 64} and few_answers == {2, 4}
+    start = kept_groups.compute()
+    assert not kept_groups.cheap_in_groups(start) and not kept_groups.cheap_in_answers(start)
+
+
+def test_the_price_is_counted_right():
+    dice, rates = np.random.default_rng(0), kept_groups.compute(8, 4)["rates"]
+    right = dice.binomial(8, np.tile(rates, 50_000))
+    share = ((right > 0) & (right < 8)).mean()
+    assert kept_groups.compute(8, 4)["groups"] == pytest.approx(1 / share, rel=0.02)
 
 
 def test_only_tokens_above_one_over_the_edge_are_never_silenced():

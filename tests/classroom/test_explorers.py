@@ -39,6 +39,7 @@ MAKERS = {
     "kl": explorers.kl_explorer,
     "kl_estimator": explorers.kl_estimator_explorer,
     "std": explorers.std_explorer,
+    "kept_groups": explorers.kept_groups_explorer,
     "rare_token": explorers.rare_token_explorer,
     "rollouts": explorers.rollouts_explorer,
     "token_weights": explorers.token_weights_explorer,
@@ -135,6 +136,7 @@ SETTINGS = {
         {"step": 20, "prompt": 2, "answer": 8},
         {"step": 1, "prompt": 1, "answer": 2, "show": "logit"},
     ],
+    "kept_groups": [{"size": 64, "progress": 6}, {"size": 2}, {"progress": 3}],
     "rare_token": [
         {"p0": 0.001, "updates": 16, "step": 0.2},
         {"updates": 1, "step": 0.01},

@@ -70,8 +70,8 @@ print(f"p = 0.5, G = 16: {16 / mixed(0.5, 16):.4f}")
 # ## 2 The fates
 #
 # One running count over all groups in the order of drawing answers both questions. Who trains: the
-# mixed groups up to the `wanted`-th. Which rounds exist: those before which fewer than `wanted` were
-# together.
+# mixed groups up to the `wanted`-th. Which rounds exist: those before which fewer than `wanted`
+# were together.
 
 # %% tags=["solution"]
 def my_fates(rewards, wanted):

@@ -101,16 +101,16 @@ settle("Z20", "true")
 # ### H02 · the band
 #
 # "DAPO clips at 0.2 below and 0.28 above." As published (section 4.1 of
-# [2503.14476](https://arxiv.org/abs/2503.14476)). The lower edge stays: a wider one, the paper says,
-# would let tokens be pushed to zero.
+# [2503.14476](https://arxiv.org/abs/2503.14476)). The lower edge stays: a wider one, the paper
+# says, would let tokens be pushed to zero.
 
 # %% [markdown] tags=["cited:H01"]
 # ### H01 · half the steps
 #
-# The folk version of the result: 50 points on AIME 2024 in half the steps of R1-Zero. The comparison
-# in the paper ([2503.14476](https://arxiv.org/abs/2503.14476), Figure 1 and Table 1) is with
-# *DeepSeek-R1-Zero-Qwen-32B*, 47 points, the same 32B base; it is not R1-Zero itself. And a step is
-# not a sample (G29).
+# The folk version of the result: 50 points on AIME 2024 in half the steps of R1-Zero. The
+# comparison in the paper ([2503.14476](https://arxiv.org/abs/2503.14476), Figure 1 and Table 1) is
+# with *DeepSeek-R1-Zero-Qwen-32B*, 47 points, the same 32B base; it is not R1-Zero itself. And a
+# step is not a sample (G29).
 #
 # *Which of the four mattered?* Table 1 adds one after the other, one run a row: GRPO 30, overlong
 # filtering 36, clip-higher 38, overlong penalty 41, token-level mean 42, dynamic sampling 50. The
@@ -124,11 +124,11 @@ settle("Z20", "true")
 # %% [markdown]
 # ### A17 · a rare token held down
 #
-# PPO's clip, a softmax, and an optimizer: four arms, of which the rare one (0.01) pays 1 and the usual
-# one (0.97) pays ½. Every arm is counted with its probability, as in a batch without end, so no seed
-# is involved. Adam and SGD, three speeds each. *Cut* counts the updates on the way to 0.5 in which the
-# upper edge silenced an arm; the last columns say what one batch multiplied the rare arm by under
-# ε = 0.20, on average and at most.
+# PPO's clip, a softmax, and an optimizer: four arms, of which the rare one (0.01) pays 1 and the
+# usual one (0.97) pays ½. Every arm is counted with its probability, as in a batch without end, so
+# no seed is involved. Adam and SGD, three speeds each. *Cut* counts the updates on the way to 0.5
+# in which the upper edge silenced an arm; the last columns say what one batch multiplied the rare
+# arm by under ε = 0.20, on average and at most.
 
 # %%
 statement("A17")
@@ -164,9 +164,10 @@ settle("A17", "it depends")
 # changes is *when*: it moves a rare token as fast as a likely one from the first update, while a
 # softmax under SGD moves a token in proportion to its own probability.
 #
-# **The clip ends the token's own gradient; it does not stop the token.** Under ε = 0.20 Adam at 0.05
-# carries it by up to 1.87 in a batch, so it needs 9 batches and not the 22 of a wall at the edge. The
-# last step overshoots, Adam's momentum goes on, and the usual arm falls, which lifts the others.
+# **The clip ends the token's own gradient; it does not stop the token.** Under ε = 0.20 Adam at
+# 0.05 carries it by up to 1.87 in a batch, so it needs 9 batches and not the 22 of a wall at the
+# edge. The last step overshoots, Adam's momentum goes on, and the usual arm falls, which lifts the
+# others.
 #
 # With a wall, the share of batches saved is $1-\log1.2/\log1.28=26\,\%$ in the limit of many
 # batches; whole batches give 27 % to one half and 24 % to 0.9:
@@ -202,8 +203,9 @@ assert (i, t) == (0, 1) and (gates[1][:2][high[:2]] == 0).all()
 # %% [markdown]
 # And in DAPO's own run? 512 prompts × 16 answers, 16 updates per rollout, learning rate $10^{-6}$
 # (section 4.1). Several updates, but each uses *other* answers, and a ratio moves through shared
-# weights only, while the toy repeats its tokens 8 times. Whether 1.28 bites, only the share of tokens
-# cut at the *upper* edge tells. With one update per batch (the default of TRL 1.16) it is zero:
+# weights only, while the toy repeats its tokens 8 times. Whether 1.28 bites, only the share of
+# tokens cut at the *upper* edge tells. With one update per batch (the default of TRL 1.16) it is
+# zero:
 
 # %%
 fresh = running_batch().replace(old_logprobs=None)
@@ -216,8 +218,8 @@ for name, b in (("first step", fresh), ("later step", running_batch())):
 # %% [markdown]
 # ### A25 · never kill a gradient
 #
-# CISPO caps the token's weight instead, SAPO lets it fade ([page 12](../12_soft_trust_regions.ipynb));
-# neither is ever 0. One batch, used 50 times:
+# CISPO caps the token's weight instead, SAPO lets it fade
+# ([page 12](../12_soft_trust_regions.ipynb)); neither is ever 0. One batch, used 50 times:
 
 # %%
 statement("A25")
@@ -246,10 +248,11 @@ assert far["grpo"][1] < 1.3 < 4 < far["sapo"][1] < far["cispo"][1] < 9.3
 settle("A25", "it depends")
 
 # %% [markdown]
-# After 4 epochs the five are one method, 1.12. After 50 the masks are at 1.24 and 1.34, SAPO at 4.25,
-# CISPO at 8.79, almost no clip at all (9.20, where 10 is the most there is): a bounded *weight* does
-# not bound the *policy*. In this toy farther is better, since its batch is exact. With sixteen
-# sampled answers a token's advantage is partly luck, and going far means going far on that luck.
+# After 4 epochs the five are one method, 1.12. After 50 the masks are at 1.24 and 1.34, SAPO at
+# 4.25, CISPO at 8.79, almost no clip at all (9.20, where 10 is the most there is): a bounded
+# *weight* does not bound the *policy*. In this toy farther is better, since its batch is exact.
+# With sixteen sampled answers a token's advantage is partly luck, and going far means going far on
+# that luck.
 
 # %% [markdown]
 # ## Entropy
@@ -258,8 +261,8 @@ settle("A25", "it depends")
 # ### A18 · entropy collapse
 #
 # *Entropy collapse*: the policy becomes so sure that all its answers are alike, groups stop being
-# mixed, learning ends. First without sampling and without any clip: ten arms paying 0 to 1, the exact
-# gradient of the expected reward.
+# mixed, learning ends. First without sampling and without any clip: ten arms paying 0 to 1, the
+# exact gradient of the expected reward.
 
 # %%
 def exact_ascent(steps, lr=2.0, arms=10):
@@ -306,15 +309,15 @@ assert without_clip[-1] < 0.01               # and with no clip at all
 settle("A18", "it depends")
 
 # %% [markdown]
-# After 5 batches the widest band has the most entropy, 0.70 against 0.29. After 10 it has the least,
-# 0.18 against 0.51. It is nearly the same journey at another speed: when the rare arm passes ½ all
-# four have about 0.71, and all end at 0.002. So a plot in which clip-higher "keeps entropy up" may be
-# true at the step where it stops. Where the usual answer is the right one, nothing is ever clipped
-# above ($1/0.97\lt1.2$) and the four runs are equal to the last bit.
+# After 5 batches the widest band has the most entropy, 0.70 against 0.29. After 10 it has the
+# least, 0.18 against 0.51. It is nearly the same journey at another speed: when the rare arm passes
+# ½ all four have about 0.71, and all end at 0.002. So a plot in which clip-higher "keeps entropy
+# up" may be true at the step where it stops. Where the usual answer is the right one, nothing is
+# ever clipped above ($1/0.97\lt1.2$) and the four runs are equal to the last bit.
 #
-# An exact expectation cannot *lose* an arm. The collapse that people fear, sure before the good answer
-# was found, needs sampling: $G=16$ answers a batch, 200 runs per edge, the same random numbers for all
-# four. *Lost*: below 0.001.
+# An exact expectation cannot *lose* an arm. The collapse that people fear, sure before the good
+# answer was found, needs sampling: $G=16$ answers a batch, 200 runs per edge, the same random
+# numbers for all four. *Lost*: below 0.001.
 
 # %%
 def sampled(name, lr, n=200, G=16):
@@ -341,19 +344,20 @@ assert slow[0][0][1] > 1.5 * slow[0][0][0] and sum(slow[0][1]) == 0
 assert len(set(fast[0][1])) == 1 and fast[0][1][0] > 30
 
 # %% [markdown]
-# With SGD, where nobody gets lost, the edge matters far more than in the exact toy: after 50 batches
-# 71 runs have found the arm under 0.20, 132 under 0.28; after 100, 162 and 191. With Adam at 0.05, 41
-# of 200 runs do become sure too early, and it is 41 under *every* edge: what loses the arm is the rise
-# of the usual answer, which no upper edge touches. One prompt, four arms: this does not show that
-# DAPO's authors saw nothing. In their figure 2 entropy stays higher with 0.28.
+# With SGD, where nobody gets lost, the edge matters far more than in the exact toy: after 50
+# batches 71 runs have found the arm under 0.20, 132 under 0.28; after 100, 162 and 191. With Adam
+# at 0.05, 41 of 200 runs do become sure too early, and it is 41 under *every* edge: what loses the
+# arm is the rise of the usual answer, which no upper edge touches. One prompt, four arms: this does
+# not show that DAPO's authors saw nothing. In their figure 2 entropy stays higher with 0.28.
 #
 # **Clip-Cov and KL-Cov** ([2505.22617](https://arxiv.org/abs/2505.22617)) act on entropy by another
-# handle: the covariance between a token's log-probability and its advantage, which drives entropy down
-# (page 17). As their authors' scripts run them: Clip-Cov takes the gradient from a fraction 2e-4 of the
-# tokens, drawn at random among those with covariance 1 to 5, and its ratio band is [0, 2]
-# (`clip_ratio_low` = `clip_ratio_high` = 1), so the clip hardly acts. KL-Cov adds 1 · |log ρ| to the
-# tokens of highest covariance, a fraction 2e-3 for the 7B model and 2e-4 for the 32B, and has no ratio
-# clip. verl's defaults are another configuration: coefficient 0.1, and its usual band 0.2. <!-- cited: 0.1, 0.2 -->
+# handle: the covariance between a token's log-probability and its advantage, which drives entropy
+# down (page 17). As their authors' scripts run them: Clip-Cov takes the gradient from a fraction
+# 2e-4 of the tokens, drawn at random among those with covariance 1 to 5, and its ratio band is [0,
+# 2] (`clip_ratio_low` = `clip_ratio_high` = 1), so the clip hardly acts. KL-Cov adds 1 · |log ρ| to
+# the tokens of highest covariance, a fraction 2e-3 for the 7B model and 2e-4 for the 32B, and has
+# no ratio clip. verl's defaults are another configuration: coefficient 0.1, and its usual band
+# 0.2. <!-- cited: 0.1, 0.2 -->
 
 # %% [markdown]
 # ## Without the KL
@@ -361,17 +365,17 @@ assert len(set(fast[0][1])) == 1 and fast[0][1][0] > 30
 # %% [markdown] tags=["cited:K11"]
 # ### K11 · two distances
 #
-# DAPO has no reference policy. "GSPO handles that by its sequence clip, CISPO by its bounded weight"
-# mixes two distances: a clip looks at the policy that *sampled*, a KL at the *reference*, which may be
-# thousands of steps away. Neither is a KL term. GSPO's paper
-# ([2507.18071](https://arxiv.org/abs/2507.18071)) leaves the KL out of its formulas for brevity, and
-# some public recipes run it with a small β.
+# DAPO has no reference policy. "GSPO handles that by its sequence clip, CISPO by its bounded
+# weight" mixes two distances: a clip looks at the policy that *sampled*, a KL at the *reference*,
+# which may be thousands of steps away. Neither is a KL term. GSPO's paper
+# ([2507.18071](https://arxiv.org/abs/2507.18071)) leaves the KL out of its formulas for brevity,
+# and some public recipes run it with a small β.
 
 # %% [markdown]
 # ### K13 · too strong, too weak
 #
-# GRPO's z-score, the exact gradient, minus β times the KL to the start. First 0.01 right and a reward
-# without a hole. Then a reward *with* one: 0.09 right pays 1, an exploit of 0.01 pays 1.5.
+# GRPO's z-score, the exact gradient, minus β times the KL to the start. First 0.01 right and a
+# reward without a hole. Then a reward *with* one: 0.09 right pays 1, an exploit of 0.01 pays 1.5.
 
 # %%
 statement("K13")
@@ -408,8 +412,8 @@ settle("K13", "true")
 # %% [markdown]
 # At β = 0.7 the right answer stays at 0.23; and only at such a strength is the exploit held off. At
 # GRPO's 0.04 the KL costs one step of 26 and protects from nothing. What it surely saves is the
-# reference model. So dropping it costs little *where the reward is a checker without a hole*; where it
-# is a learned model, see page 16.
+# reference model. So dropping it costs little *where the reward is a checker without a hole*; where
+# it is a learned model, see page 16.
 
 # %% [markdown]
 # ## Dynamic sampling
@@ -417,8 +421,8 @@ settle("K13", "true")
 # %% [markdown]
 # ### G29 · the batch stays full
 #
-# Merely dropping the silent groups leaves a smaller batch; drawing replacements keeps it full. The bill
-# is in the last columns.
+# Merely dropping the silent groups leaves a smaller batch; drawing replacements keeps it full. The
+# bill is in the last columns.
 
 # %%
 statement("G29")
@@ -445,9 +449,9 @@ settle("G29", "true")
 # about $1/p=100$ answers: for small $p$ we have $P\approx Gp$.
 #
 # **Against filtering and retirement.** A pool holds prompts of seven difficulties, equally many of
-# each, one hopeless ($p=0$), one solved ($p=1$). *Filtering* trains on the mixed groups that happen to
-# come. *Retirement* takes prompts that stay solved, or never succeed, out of the pool: they are not
-# even generated. Here by an oracle, which knows $p$.
+# each, one hopeless ($p=0$), one solved ($p=1$). *Filtering* trains on the mixed groups that happen
+# to come. *Retirement* takes prompts that stay solved, or never succeed, out of the pool: they are
+# not even generated. Here by an oracle, which knows $p$.
 
 # %%
 pool = torch.tensor([0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 1.0])
@@ -469,10 +473,11 @@ print("share of the batch by p: ", *(f"{x:.3f}" for x in share))
 assert abs(share.sum() - 1) < 1e-12 and share[3] > 6 * share[1]
 
 # %% [markdown]
-# *Keeping all* and *filtering* train on the same 214 live groups: a silent group has no gradient, and
-# leaving it out only changes the divisor. *Refilling* has 512 live groups for 2.4 times the
-# generation: a larger batch at the old price per live group. Of these three only *retirement* lowers
-# the price, from 2.39 groups to 1.71. But nobody knows $p=0$. A hard prompt looks hopeless for long:
+# *Keeping all* and *filtering* train on the same 214 live groups: a silent group has no gradient,
+# and leaving it out only changes the divisor. *Refilling* has 512 live groups for 2.4 times the
+# generation: a larger batch at the old price per live group. Of these three only *retirement*
+# lowers the price, from 2.39 groups to 1.71. But nobody knows $p=0$. A hard prompt looks hopeless
+# for long:
 
 # %%
 for n in (16, 64, 160):
@@ -493,16 +498,16 @@ for p in (0.01, 0.1, 0.5, 0.9, 0.95):
 assert round((0.95 - 0.95**8) / mixed(0.95, 8), 4) == 0.8514
 
 # %% [markdown]
-# The kept groups are pulled to the middle. Logged after the filter, a policy at 0.95 reads 0.85 and one
-# at 0.01 reads 0.13. Log the pass rate before.
+# The kept groups are pulled to the middle. Logged after the filter, a policy at 0.95 reads 0.85 and
+# one at 0.01 reads 0.13. Log the pass rate before.
 #
 # If every prompt is hopeless the loop never ends. verl lets you cap the rounds
-# (`algorithm.filter_groups.max_num_gen_batches`): 0, the default, is no cap, and at the cap it raises
-# an error.
+# (`algorithm.filter_groups.max_num_gen_batches`): 0, the default, is no cap, and at the cap it
+# raises an error.
 #
 # **Counted in answers, on a transformer.** The recorded 0.3M model, steps of 8 × 8 answers, with
-# refilling and without, learning rate 3e-4; held-out pass@1 (start 0.37) at the evaluation nearest to
-# so many answers, three seeds. The lesson has four learning rates. <!-- cited: 0.37 -->
+# refilling and without, learning rate 3e-4; held-out pass@1 (start 0.37) at the evaluation nearest
+# to so many answers, three seeds. The lesson has four learning rates. <!-- cited: 0.37 -->
 
 # %%
 def about(run, answers, every):
@@ -523,8 +528,8 @@ for answers in (1280, 2560):
 
 # %% [markdown]
 # Refilling loses at both counts, in every seed. Here most groups are mixed anyway, so it buys full
-# batches with fewer updates. It should pay where most groups are dead, or where generating is cheap;
-# this run tests neither.
+# batches with fewer updates. It should pay where most groups are dead, or where generating is
+# cheap; this run tests neither.
 #
 # ### G27 · the band from 0.2 to 0.8
 #
@@ -553,8 +558,8 @@ assert round(kept_by_band(0.05, 16, 0.2, 0.8), 3) == 0.007
 settle("G27", "false")
 
 # %% [markdown]
-# At $p=0.05$ DAPO keeps 56 % of the groups, the band on the group's own rate 0.7 %. Most who use a band
-# estimate $p$ from many answers beforehand (last column): all at 0.2, none at 0.05.
+# At $p=0.05$ DAPO keeps 56 % of the groups, the band on the group's own rate 0.7 %. Most who use a
+# band estimate $p$ from many answers beforehand (last column): all at 0.2, none at 0.05.
 
 # %% [markdown]
 # ## The token mean, printed and coded
@@ -562,15 +567,15 @@ settle("G27", "false")
 # %% [markdown]
 # ### M02 · over tokens or over prompts
 #
-# *Which* tokens share the divisor is where the paper and the popular code part. As printed, the divisor
-# is inside the expectation over prompts:
+# *Which* tokens share the divisor is where the paper and the popular code part. As printed, the
+# divisor is inside the expectation over prompts:
 #
 # $$\text{printed: }\ \frac1N\sum_{n=1}^{N}\frac{1}{\sum_{i\in n}T_i}\sum_{i\in n}\sum_t(\cdot)\qquad\qquad
 # \text{TRL, verl: }\ \frac{1}{\sum_{j}T_j}\sum_{j}\sum_t(\cdot)$$
 #
-# with $N$ prompts, $n$ one of them; $j$ runs over TRL's whole generation batch, over verl's mini-batch.
-# ScaleRL ([2510.13786](https://arxiv.org/abs/2510.13786), section 3.2) calls its rule the prompt
-# average and refers to DAPO for it. The whole loss, both ways:
+# with $N$ prompts, $n$ one of them; $j$ runs over TRL's whole generation batch, over verl's
+# mini-batch. ScaleRL ([2510.13786](https://arxiv.org/abs/2510.13786), section 3.2) calls its rule
+# the prompt average and refers to DAPO for it. The whole loss, both ways:
 
 # %%
 def dapo_loss(logprobs, old_logprobs, mask, rewards, num_generations,
@@ -618,10 +623,10 @@ for printed, theirs in ((False, dapo),
 settle("M02", "false")
 
 # %% [markdown]
-# The weights differ by 7 %; the loss, a small sum of terms that cancel, by a factor of three. Let one
-# prompt need 100 tokens in all and another 1000: printed, a token of the first weighs $1/200$ and of
-# the second $1/2000$, ten times less; in the code both weigh $1/1100$. When a paper says "token-level
-# as in DAPO", ask which. What each does to the length of answers is page 10.
+# The weights differ by 7 %; the loss, a small sum of terms that cancel, by a factor of three. Let
+# one prompt need 100 tokens in all and another 1000: printed, a token of the first weighs $1/200$
+# and of the second $1/2000$, ten times less; in the code both weigh $1/1100$. When a paper says
+# "token-level as in DAPO", ask which. What each does to the length of answers is page 10.
 #
 # The same for one group of the batch (rewards 1 0 0 0, lengths 4 1 7 2), both prompts in the batch,
 # fresh data: the advantage of each answer, and below it what one of its tokens weighs, $c\cdot A$.
@@ -635,8 +640,8 @@ for name, objective in (
     print(f"{name:8s} A {four(A)}\n{'':7s} cA {four(c * A)}")
 
 # %% [markdown]
-# One advantage, three weights: GRPO's by the answer's own length, DAPO's by the 30 tokens of the batch,
-# the printed one's by the 14 of this prompt, twice.
+# One advantage, three weights: GRPO's by the answer's own length, DAPO's by the 30 tokens of the
+# batch, the printed one's by the 14 of this prompt, twice.
 
 # %% [markdown]
 # ## Overlong answers
@@ -644,8 +649,8 @@ for name, objective in (
 # %% [markdown]
 # ### L14 · a soft penalty
 #
-# DAPO's *soft overlong punishment* adds to the reward, for an answer of $T$ tokens and a cache of $L_c$
-# (the third case cannot be generated; it guards the formula):
+# DAPO's *soft overlong punishment* adds to the reward, for an answer of $T$ tokens and a cache of
+# $L_c$ (the third case cannot be generated; it guards the formula):
 #
 # $$R_\text{len}(T)=\begin{cases}0&T\le L_\text{max}-L_c\\[2pt]
 # \dfrac{(L_\text{max}-L_c)-T}{L_c}&L_\text{max}-L_c\lt T\le L_\text{max}\\[2pt] -1&T>L_\text{max}\end{cases}$$
@@ -681,8 +686,8 @@ line_figure(
             "too. A formula: no run, no seed.")
 
 # %% [markdown]
-# A cut answer pays twice, $-1-1=-2$. And since the penalty is a *reward*, the group's z-score sees it.
-# The running group with limit 6 and cache 4, lengths 3, 5, 2, 6, without and with it; then an
+# A cut answer pays twice, $-1-1=-2$. And since the penalty is a *reward*, the group's z-score sees
+# it. The running group with limit 6 and cache 4, lengths 3, 5, 2, 6, without and with it; then an
 # all-wrong group in the paper's numbers, one answer a single token over the edge.
 
 # %%
@@ -707,9 +712,9 @@ print(f"the same among 16: {z[0]:.2f}")
 assert round(z[0].item(), 2) == -3.81
 
 # %% [markdown]
-# The mixed group is what a correct DAPO run sees: the right answer of 5 tokens falls from 1.00 to 0.39,
-# the right one of 3 rises to 1.18. Length counts among the right answers, and an answer gains nothing
-# below the edge.
+# The mixed group is what a correct DAPO run sees: the right answer of 5 tokens falls from 1.00 to
+# 0.39, the right one of 3 rises to 1.18. Length counts among the right answers, and an answer gains
+# nothing below the edge.
 #
 # The all-wrong group is the trap of the lesson: $-0.0002$ becomes $-1.72$, among sixteen $-3.81$.
 # Published DAPO never sees it, since it keeps groups by right and wrong. In verl that is a switch:
@@ -728,9 +733,9 @@ for right, wrong in ((1.0, -1.0), (1.0, 0.0)):
 # With ±1 a right answer always beats a wrong one. With 1 and 0, copied without thinking, the right
 # answer at the limit *ties* with a short wrong one.
 #
-# **Overlong filtering** (section 3.4, the first step of Table 1) gives a cut answer mask 0: it trains
-# nothing. It still counts in its group's mean and std. verl's recipe says that most runs of the paper,
-# the best included, go without it. Answer 3 of the running group is cut off:
+# **Overlong filtering** (section 3.4, the first step of Table 1) gives a cut answer mask 0: it
+# trains nothing. It still counts in its group's mean and std. verl's recipe says that most runs of
+# the paper, the best included, go without it. Answer 3 of the running group is cut off:
 
 # %%
 mask = group.completion_mask.clone()
@@ -748,9 +753,9 @@ assert (up, down) == (8, 2)
 # Eight tokens up against eight down become eight against two. Nothing pushes long answers down any
 # more, so filter and penalty are different policies about length.
 #
-# **The penalty is a reward, not a cap.** The `pick` task of page 09, where restating is free: Dr. GRPO,
-# DAPO's token mean, and Dr. GRPO with the penalty from token 36 to 72. Mean length over steps 71 to
-# 80, right / wrong answers, three seeds, recorded on a CPU:
+# **The penalty is a reward, not a cap.** The `pick` task of page 09, where restating is free: Dr.
+# GRPO, DAPO's token mean, and Dr. GRPO with the penalty from token 36 to 72. Mean length over steps
+# 71 to 80, right / wrong answers, three seeds, recorded on a CPU:
 
 # %%
 for label, run in (("constant", "pick_dr_grpo"),
@@ -763,20 +768,20 @@ for label, run in (("constant", "pick_dr_grpo"),
     assert label != "penalty" or max(map(max, ends)) < 16
 
 # %% [markdown]
-# The shortest possible answer has 13 tokens. Almost nobody was near 36, and still every seed goes to
-# the floor; without a penalty one seed of three does. Wrong answers end at most 5 tokens above right
-# ones with the token mean; GRPO's $1/T$ drove them 50 apart in every seed.
+# The shortest possible answer has 13 tokens. Almost nobody was near 36, and still every seed goes
+# to the floor; without a penalty one seed of three does. Wrong answers end at most 5 tokens above
+# right ones with the token mean; GRPO's $1/T$ drove them 50 apart in every seed.
 #
 # ## In the libraries
 #
-# **"Set ε_high to 1.28."** It is a distance from 1: `clip(0.2, high=1.28)` is a band up to 2.28, <!-- cited: 2.28 -->
-# and it runs without a word. For CISPO, TRL 1.16 reads the same keyword `epsilon_high` as the ratio
-# itself, so look twice.
+# **"Set ε_high to 1.28."** It is a distance from 1: `clip(0.2, high=1.28)` is a band up to
+# 2.28, <!-- cited: 2.28 --> and it runs without a word. For CISPO, TRL 1.16 reads the same keyword
+# `epsilon_high` as the ratio itself, so look twice.
 #
 # **"`loss_type="dapo"` runs DAPO."** In TRL it is one of the four: the aggregation. The edge
-# (`epsilon_high`), the penalty (a reward function) and the masking of cut answers are switches of their
-# own, and dynamic sampling is not there. The other way round, TRL's default `loss_type` *is* `"dapo"`,
-# so a run that is called GRPO may have it.
+# (`epsilon_high`), the penalty (a reward function) and the masking of cut answers are switches of
+# their own, and dynamic sampling is not there. The other way round, TRL's default `loss_type` *is*
+# `"dapo"`, so a run that is called GRPO may have it.
 
 # %%
 by_word = from_trl(loss_type="dapo", beta=0.0).objective

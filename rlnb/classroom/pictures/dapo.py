@@ -192,7 +192,7 @@ def found(runs: Mapping[str, Mapping[str, Tensor]]) -> Picture:
         build,
         size=(900, 290),
         alt=f"Share of the runs that found the rare answer. {said}.",
-        caption="200 runs an edge, the same dice. A wider edge is faster, above all under plain SGD.",
+        caption="200 runs an edge, the same dice. A wider edge is faster, most of all under SGD.",
     )
 
 
@@ -203,7 +203,7 @@ def overlong_trap(lengths: Tensor, penalties: Tensor, advantages: Tensor) -> Pic
         for k, (title, values) in enumerate((("penalty", penalties), ("advantage", advantages))):
             axes = figure.add_axes((0.07 + 0.5 * k, 0.16, 0.42, 0.72))
             colors = [POSITIVE if x > 0 else NEGATIVE for x in values.tolist()]
-            axes.bar(range(len(values)), values, 0.6, color=colors)
+            axes.bar(range(len(values)), values.tolist(), 0.6, color=colors)
             axes.axhline(0, color=BLACK, lw=0.8)
             axes.set(ylim=(-2.2, 1.2), xlim=(-0.6, len(values) - 0.4))
             axes.set_xticks(range(len(values)), [f"{n:,.0f}" for n in lengths.tolist()])
