@@ -32,18 +32,18 @@ from rlnb.classroom.pictures.recorded_runs import curve, final
 from rlnb.objective import difference
 from rlnb.toys import running_batch, running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
+START = torch.tensor((0.01, 0.97, 0.01, 0.01))         # the toy's policy
+PAY = torch.tensor((1.0, 0.5, 0.0, 0.0))               # and its rewards
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: train(optimizer, rate, edge)
-START = torch.tensor((0.01, 0.97, 0.01, 0.01))
-PAY = torch.tensor((1.0, 0.5, 0.0, 0.0))
-
 def train(optimizer, rate, edge, n=200, G=16):
-    """n runs of 50 batches; a batch is one group of G answers, used for
-    8 updates of PPO's clip, band 0.8 to `edge`. The same dice for every
-    edge. Returns the chance of the rare answer (n, 51)."""
+    """n runs of 50 batches: a group of G answers, used for 8 updates of
+    PPO's clip, band 0.8 to `edge`; the same dice for every edge. Returns
+    the chance of the rare answer (n, 51), and how many updates the upper
+    edge silenced until then or until the rare answer was lost (n,)."""
     z = START.log().repeat(n, 1).requires_grad_()
-    opt, path = optimizer([z], lr=rate), []
+    opt, path, cut = optimizer([z], lr=rate), [], torch.zeros(n)
     dice = torch.Generator().manual_seed(0)
     for _ in range(51):
         old = z.detach().log_softmax(1)
@@ -55,15 +55,18 @@ def train(optimizer, rate, edge, n=200, G=16):
         A = A / ((share * A**2).sum(1, keepdim=True).sqrt() + 1e-6)
         for _ in range(8):
             rho = (z.log_softmax(1) - old).exp()
+            dead = ((rho > edge) & (A > 0) & (share > 0)).any(1)
+            cut += dead & (path[-1] >= 0.001)
             gain = torch.minimum(rho * A, rho.clamp(0.8, edge) * A)
             opt.zero_grad(), (-(share * gain).sum()).backward(), opt.step()
-    return torch.stack(path, 1)
+    return torch.stack(path, 1), cut
 
 # %% [markdown]
-# ## A run that uses less and less
+# ## A run that learns
 #
-# A small transformer (0.3 million parameters) learns chains of additions. A step is 16 prompts with
-# 8 answers each; right earns 1, wrong 0. The run was recorded with three seeds:
+# A small transformer (0.3 million parameters) learns mental arithmetic, 7 + 4 · 3 and so on from
+# left to right, last digit only. A step is 16 prompts with 8 answers each; right earns 1, wrong 0.
+# The run was recorded with three seeds:
 
 # %%
 pictures.silent_run()
@@ -179,40 +182,38 @@ predict("dapo.2", "After 2,560 answers, each at its best rate: which is "
         "ahead on held-out problems?",
         ["refilled, clearly: none of its batch is wasted",
          "refilled, a little: full batches make steadier steps",
-         "level: a silent group costs both the same", "plain"])
-
-# %%
-best = {name: pictures.at_answers(runs[1], 2560)
-        for name, runs in pictures.ARMS.items()}
-after_20 = final("chain_stale_0", step=20), final("chain_refill", step=20)
-runs3 = [[curve("chain_refill", seed, name) for seed in range(3)]
-         for name in ("generated", "groups/mixed")]
-bill = [n.mean() / 64 for n in runs3[0]]
-single = [n.sum() / (n * m).sum() for n, m in zip(*runs3)]
+         "level: a silent group costs both the same",
+         "plain, silent groups and all"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-def three(numbers):
-    return ", ".join(f"{x:.2f}" for x in numbers)
+def mean(*numbers):
+    return f"{sum(numbers) / len(numbers):.2f}"
 
-reveal("dapo.2", "plain",
-       "; ".join(f"{name} {three(x)}" for name, x in best.items())
-       + " (three seeds). The best rate of both is the second. Count "
-       f"steps instead: after 20 plain stands at {three(after_20[0])}, "
-       f"refilled at {three(after_20[1])}. **Step for step they are level "
-       f"here, and a refilled step costs {three(bill)} times the "
-       "answers.** "
-       f"By the formula, groups drawn singly, it would be {three(single)}: "
-       "the larger part of the bill is whole rounds. And at large rates "
-       "plain breaks first: fuller batches do make steadier steps.",
+ends = [mean(*pictures.at_answers(runs[1], 2560))
+        for runs in pictures.ARMS.values()]
+steps = [mean(*final(run, step=20))
+         for run in ("chain_stale_0", "chain_refill")]
+drawn = [curve("chain_refill", k, "generated") for k in range(3)]
+share = [curve("chain_refill", k, "groups/mixed") for k in range(3)]
+bill = mean(*(n.mean() / 64 for n in drawn))
+single = mean(*(n.sum() / (n * m).sum() for n, m in zip(drawn, share)))
+reveal("dapo.2", "plain, silent groups and all",
+       f"{ends[0]} against {ends[1]}, ahead in every seed; both are best at "
+       "the second rate. **Step for step the two are level** (after 20 "
+       f"steps {steps[0]} and {steps[1]}), **and a refilled step writes "
+       f"{bill} times the answers.** Drawn singly, at the price 1/P, it "
+       f"would be {single}; but a round is eight groups, and one silent "
+       "group costs a whole round. What the full batch buys is on the right "
+       "of each panel: at large rates it breaks later.",
        pictures.refill_race())
 
 # %% [markdown]
-# In this run most groups are mixed by themselves, and answers are short. So it does not show that
-# dynamic sampling never pays. It shows what to ask of a curve that says it does: *is the axis steps
-# or answers?* DAPO's authors give a reason to count steps (section 3.2): the whole batch waits for
-# the longest answers anyway, so a few more cost little time. In their table it is the last of the
-# repairs to be added and brings 42 to 50 points on AIME 2024, one run each.
+# Most groups of this run are mixed by themselves, and its answers are short; elsewhere it may come
+# out otherwise. Ask of every such curve: *is the axis steps or answers?* DAPO's authors have a
+# reason to count steps (section 3.2): the whole batch waits for the longest answer anyway, so a few
+# more cost little time. In their table dynamic sampling is the last repair to be added and brings
+# 42 to 50 points on AIME 2024, one run each.
 #
 # Two things to know before you switch it on:
 #
@@ -238,7 +239,9 @@ reveal("dapo.2", "plain",
 # change. <!-- cited: 0.012, 0.0128 --> From 0.9 it never does: 0.9 · 1.2 is more than 1. The lower
 # edge stays, so that no token is pushed to zero.
 #
-# Suppose a token stopped exactly at the edge, batch after batch:
+# Suppose a token stopped exactly at the edge, batch after batch. After $n$ batches it is at
+# $(1+\epsilon)^n$ times its start, so from 0.01 to one half it needs
+# $n\ge\log50/\log(1+\epsilon)$:
 
 # %%
 for edge in (1.2, 1.28):
@@ -267,14 +270,13 @@ task("dapo.t2", rare_token_explorer(),
 # 2. Only a start at 0.85 or above. A token above 1/1.2 can never reach the edge.
 # </details>
 #
-# ## Does it save what was not drawn?
+# ## Sixteen answers at a time
 #
 # Let the answers be sampled. The toy: one prompt, four possible answers. The usual one (chance
 # 0.97) earns half marks, a rare one (0.01) full marks, two others nothing. A batch is a group of
 # 16, used for 8 updates. When all sixteen are the usual answer, the group is silent.
 #
-# 200 runs with Adam. In some the usual answer wins before the rare one has been drawn often enough,
-# and the rare one becomes *lost*: below 1 in 1,000.
+# 200 runs with Adam. In some of them the rare answer gets *lost*: it falls below 1 in 1,000.
 
 # %%
 edges = {"1.20": 1.2, "1.28": 1.28, "1.50": 1.5, "no clip": torch.inf}
@@ -282,9 +284,10 @@ runs = {f"{name}, rate {rate}": {
             edge: train(getattr(torch.optim, name), rate, top)
             for edge, top in edges.items()}
         for name, rate in (("SGD", 0.2), ("Adam", 0.05))}
-adam = runs["Adam, rate 0.05"]
-lost = {edge: (p[:, 50] < 0.001).sum().item() for edge, p in adam.items()}
-print("after 50 batches, edge 1.20:", lost["1.20"], "of 200 runs lost it")
+lost = {edge: path[:, 50] < 0.001
+        for edge, (path, _) in runs["Adam, rate 0.05"].items()}
+print("edge 1.20, after 50 batches:", lost["1.20"].sum().item(),
+      "of 200 runs have lost it")
 
 # %%
 predict("dapo.3", "With the same dice and the edge at 1.28?",
@@ -294,22 +297,24 @@ predict("dapo.3", "With the same dice and the edge at 1.28?",
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-halves = {name: [(p[:, 50] > 0.5).sum().item() for p in arm.values()]
-          for name, arm in runs.items()}
+silenced = {edge: cut[lost[edge]].sum().item()
+            for edge, (_, cut) in runs["Adam, rate 0.05"].items()}
 reveal("dapo.3", "41 again",
-       "Lost under 1.20, 1.28, 1.50 and no clip: "
-       + ", ".join(map(str, lost.values())) + ". A token that is not in "
-       "the batch has no gradient, so no edge can hold it or free it. What "
-       "the edge changes is speed. Runs that found the rare answer within "
-       "50 batches: " + "; ".join(
-           f"{name}: {n[0]} under 1.20, {n[1]} under 1.28, {n[3]} without "
-           "a clip" for name, n in halves.items()) + ".",
-       pictures.found(runs))
+       "And " + " and ".join(str(lost[edge].sum().item())
+                             for edge in ("1.50", "no clip"))
+       + " at 1.50 and without any clip. In these runs, before they lost "
+       f"it, the upper edge had silenced {silenced['1.20']:.0f} updates "
+       f"under 1.20 and {silenced['1.28']:.0f} under 1.28: there was "
+       "nothing to give back. Where the rare answer is drawn, a wider edge "
+       "finds it sooner. **Clip-higher speeds up what was sampled; it does "
+       "not find what was not.** For that one needs more samples, easier "
+       "prompts, or a better start.", pictures.found(
+           {name: {edge: path for edge, (path, _) in arms.items()}
+            for name, arms in runs.items()}))
 
 # %% [markdown]
-# **Clip-higher speeds up what was sampled. It does not find what was not.** For that one needs more
-# samples, an easier prompt, or a better start. Does it keep entropy up, as the paper reports?
-# In a toy, early on, yes; at the end, no: [statements](statements/11_dapo.ipynb).
+# The paper reports that the wider band keeps entropy up. In a toy: early on yes, at the end no
+# ([statements](statements/11_dapo.ipynb)).
 #
 # On the running group (rewards 1, 1, 0, 0; some updates into its batch) the difference is one
 # token:
@@ -318,9 +323,9 @@ reveal("dapo.3", "41 again",
 batch = running_group()
 A = (batch.rewards - 0.5) / 0.5                  # z-scores: 1, 1, -1, -1
 
-def push(high):
+def push(high, old=batch.old_logprobs):
     """Slope in log pi of PPO's clip and min, band 0.8 to 1 + high."""
-    rho = (batch.logprobs - batch.old_logprobs).exp()
+    rho = (batch.logprobs - old).exp()
     L = torch.minimum(rho * A[:, None],
                       rho.clamp(0.8, 1 + high) * A[:, None])
     return torch.autograd.grad(L[batch.mask].sum(), batch.logprobs)[0]
@@ -332,27 +337,23 @@ token_grid.token_grid(batch, {
 
 # %%
 predict("dapo.4", "TRL's default is one update per batch. For how many of "
-        "the 16 tokens does the gradient then change with the edge?",
-        ["1, the same token", "2 or 3: more tokens are alive",
-         "all 8 of the right answers", "none"])
+        "these 16 tokens does moving the edge change the push then?",
+        ["1, the same token", "3: the other good ones above 1.2 too",
+         "8, all tokens of right answers", "none"])
 
 # %%
 fresh = batch.logprobs.detach()
-at_start = [torch.autograd.grad(
-    torch.minimum(rho * A[:, None], rho.clamp(0.8, top) * A[:, None]).sum(),
-    rho)[0] for top in (1.2, 1.28)
-    for rho in [(fresh - fresh).exp().requires_grad_()]]
+changed = push(0.2, old=fresh) != push(0.28, old=fresh)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-changed = (at_start[0] != at_start[1])[batch.mask].sum().item()
 reveal("dapo.4", "none",
-       f"{changed} of 16. All ratios are 1 when the gradient is taken, and "
-       "1 is inside every band. Before you praise clip-higher in a run, "
-       "look how often an answer is used.")
+       f"{changed.sum().item()} of 16. All ratios are 1 when the gradient "
+       "is taken, and 1 is inside every band. Before you praise "
+       "clip-higher in a run, look how often it uses an answer.")
 
 # %% [markdown]
-# ## A penalty that wakes the wrong groups
+# ## Answers that are too long
 #
 # Generation stops at a limit, and an answer cut there counts as wrong, however good its reasoning.
 # So DAPO warns earlier. With $T$ tokens, limit 20,480 and a last stretch of 4,096, it adds to the
@@ -377,7 +378,7 @@ warned = (penalty - penalty.mean()) / (penalty.std(correction=0) + 1e-6)
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("dapo.5", "about −1.7",
-       f"{warned[1]:.2f}. The std of the group is as tiny as the "
+       f"−{-warned[1]:.2f}. The std of the group is as tiny as the "
        "penalty, and dividing makes any difference full size (09). This "
        "is how *not* to bring a silent group back: it now teaches length "
        "and nothing else. **Filter on right and wrong, then add the "
@@ -422,8 +423,8 @@ assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 #   not in it.
 # * DAPO itself: 512 prompts, 16 answers each, 16 updates per batch, learning rate 1e-6 (section
 #   4.1). Each update uses other answers, so ratios move less than in the toy.
-# * *Overlong filtering* masks a cut answer instead. The step that plain filtering of silent groups
-#   saves is only computation: their gradient was zero anyway.
+# * Dropping silent groups without drawing new ones saves computation and nothing else: their
+#   gradient was zero. *Overlong filtering* gives a cut answer mask 0 instead of a penalty.
 # </details>
 #
 # ## Say it in 60 seconds
