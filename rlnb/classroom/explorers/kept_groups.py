@@ -48,7 +48,7 @@ def compute(size: int = 8, progress: float = 0) -> dict[str, Any]:
 def build(figure, data):
     left = figure.add_axes((0.07, 0.2, 0.4, 0.68))
     right = figure.add_axes((0.66, 0.2, 0.31, 0.68))
-    left.set(xlim=(-0.6, 3.6), ylim=(0, 1.09), xticks=())
+    left.set(xlim=(-0.6, 3.6), ylim=(0, 1.09), xticks=(), yticks=(0, 0.25, 0.5, 0.75, 1))
     left.set_title("share of the groups that teach", fontsize=10.5, weight="bold")
     left.text(1.5, -0.24, "pass rate of the prompt", fontsize=10.5, ha="center")
     right.set(xlim=(1, 400), ylim=(1.6, -0.6), xscale="log")

@@ -100,7 +100,7 @@ def build(figure, data):
     )
     left.set_xlabel("updates on the first batch", fontsize=10.5)
     left.set_ylabel("ratio of the token", fontsize=10.5)
-    right.set(xlim=(0, BATCHES), ylim=(0, 1.04))
+    right.set(xlim=(0, BATCHES), ylim=(0, 1.04), yticks=(0, 0.25, 0.5, 0.75, 1))
     right.set_xlabel("batches", fontsize=10.5)
     right.set_ylabel("probability", fontsize=10.5)
     artists = {}

@@ -13,7 +13,6 @@ from rlnb.classroom.figures import (
     NEGATIVE,
     ORANGE,
     POSITIVE,
-    PURPLE,
     Picture,
     signed,
     static_figure,
@@ -36,12 +35,7 @@ ARMS = {
     ),
 }
 ARM_LOOK = {"plain": (BLACK, "-", "o"), "refilled": (ORANGE, "--", "s")}
-EDGE_LOOK = {
-    "1.20": (BLACK, "-"),
-    "1.28": (ORANGE, "--"),
-    "1.50": (PURPLE, "-."),
-    "no clip": (GREY, ":"),
-}
+EDGE_LOOK = {"1.20": (BLACK, "-"), "1.28": (ORANGE, "--"), "no clip": (GREY, ":")}
 
 
 def silent_run(answered: bool = False) -> Picture:
