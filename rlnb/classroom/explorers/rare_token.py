@@ -106,14 +106,24 @@ def build(figure, data):
     artists = {}
     for axes in (left, right):
         axes.tick_params(labelsize=10.5)
-    for name, edge in reversed(EDGES.items()):
+    for name in ("no clip", "1.20", "1.28"):  # the dashes on top: where they agree both are seen
+        edge = EDGES[name]
         style = {"color": COLORS[name], "linestyle": LINES[name], "linewidth": 2.4}
         if edge < TOP:
             left.axhline(1 + edge, color=COLORS[name], lw=1, ls=LINES[name])
-        artists["inside", name] = left.plot([], [], marker="o", markersize=5, **style)[0]
+        artists["inside", name] = left.plot(
+            [], [], marker="o", markersize=8 if name == "1.20" else 5, **style
+        )[0]
         artists["path", name] = right.plot([], [], **style)[0]
         artists["there", name] = right.plot(
-            [], [], "o", ms=9, mec="white", zorder=4, color=COLORS[name], clip_on=False
+            [],
+            [],
+            "o",
+            ms=12 if name == "1.20" else 8,
+            mec="white",
+            zorder=4,
+            color=COLORS[name],
+            clip_on=False,
         )[0]
     right.axhline(TARGET, color=GREY, linewidth=0.9, linestyle=(0, (1, 2)))
     handles = [
