@@ -305,9 +305,9 @@ reveal("dapo.3", "41 again",
        f"{silenced['1.20']:.0f} updates under 1.20 and "
        f"{silenced['1.28']:.0f} under 1.28: there was nothing to give "
        "back. Where the rare answer is drawn, a wider edge finds it "
-       "sooner. **Clip-higher speeds up what was sampled; it does not find what was "
-       "not.** For that one needs more samples, easier prompts, or a better "
-       "start.", pictures.found(
+       "sooner. **Clip-higher speeds up what was sampled; it does not "
+       "find what was not.** For that one needs more samples, easier "
+       "prompts, or a better start.", pictures.found(
            {name: {edge: path for edge, (path, _) in arms.items()}
             for name, arms in runs.items()}))
 
