@@ -7,964 +7,552 @@
 # ---
 
 # %% [markdown]
-# # 11 · DAPO: four repairs
+# # 11 · DAPO: why do groups stop teaching, and what brings them back?
 #
-# **Settles:** what a higher upper edge of the clip buys and what it does not, what it costs to
-# train on mixed groups only, which of two divisors "token-level loss" means, and what a penalty on
-# length does inside a group.
+# **After this page** you can say which groups teach nothing and how many there are, what it costs
+# to replace them, and what a higher clip does for a rare token and what it does not.
 #
-# 40 minutes · after [08](08_grpo.ipynb), [09](09_grpo_biases.ipynb) and [10](10_dr_grpo.ipynb) ·
-# DAPO, Yu et al. 2025 ([2503.14476](https://arxiv.org/abs/2503.14476)); ScaleRL, Khatri et al. 2025
-# ([2510.13786](https://arxiv.org/abs/2510.13786)).
+# 25 minutes, exercises 30 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
+# DAPO, Yu et al. 2025, [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
+#
+# **Recall.** Say each answer aloud, then unfold.
+#
+# <details><summary>1. What is the advantage of an answer in GRPO?</summary>Its reward minus the mean of its group, divided by the group's std (08).</details>
+# <details><summary>2. When does PPO's clip end the gradient of a good token?</summary>When its ratio, its probability now over its probability when it was sampled, is above 1 + ε (06).</details>
+# <details><summary>3. In one optimizer step per batch, what are all ratios?</summary>1: nothing has moved since sampling (06).</details>
 
-# %% [markdown]
-# > **[06](06_ppo.ipynb) in two lines.** $\rho=\pi_\theta/\pi_\text{old}$ says how far a token has
-# > moved since its answer was sampled. PPO's clip
-# > ends a token's gradient once it has moved far enough the right way: above $1+\epsilon$ for
-# > $A>0$, below $1-\epsilon$ for $A\lt0$.
-# >
-# > **[09](09_grpo_biases.ipynb) and [10](10_dr_grpo.ipynb) in two lines.** Equal rewards in a group
-# > teach nothing; $1/s$ blows small differences up to
-# > full size. $1/T_i$ makes a token of a long answer weigh less; a divisor that many answers share
-# > does not.
-
-# %%
+# %% tags=["setup"]
 import torch
 from rlnb import ZOO, check
-from rlnb.toys import running_batch, running_group
-_ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
-
-# %% [markdown]
-# ## Two changes in the loss, two outside
-#
-# | change | where | symptom it answers | number |
-# |---|---|---|---|
-# | clip-higher | loss | rare useful tokens rise slowly | band 0.8 to 1.28 |
-# | token-level mean | loss | tokens of long answers weigh less | one divisor for many answers |
-# | dynamic sampling | sampler | groups without a gradient | at least one right, one wrong |
-# | overlong penalty | reward | a cut answer is graded as wrong | −1 over the last 4096 tokens |
-#
-# And no KL term, which is none of the four. What the loss shows of it:
-
-# %% tags=["claim:Z20"]
-from rlnb.objective import clip, difference, overlong
-
-grpo, dapo = ZOO["grpo"], ZOO["dapo"]
-print(difference(grpo, dapo))
-with_penalty = dapo.replace(shape=overlong(20480, cache=4096))
-print(difference(dapo, with_penalty))
-assert len(difference(grpo, dapo)) == 3 and dapo.terms == ()
-assert dapo.advantage == grpo.advantage
-# "DAPO is four separate fixes, and it drops the KL": true
-
-# %% [markdown] tags=["cited:H02", "cited:G33"]
-# Not changed: the advantage is GRPO's z-score. "DAPO's baseline is the group mean" leaves out its
-# scale: DAPO ([2503.14476](https://arxiv.org/abs/2503.14476)), GSPO and CISPO all keep the std, Dr.
-# GRPO drops it. As published (section 4.1) the band has $\epsilon_\text{low}=0.2$ and
-# $\epsilon_\text{high}=0.28$. The lower edge stays: a wider one, the paper says, would let tokens
-# be pushed to zero.
-
-# %% [markdown] tags=["cited:H01"]
-# The folk version of the result: 50 points on AIME 2024 in half the steps of R1-Zero. The
-# comparison in the paper ([2503.14476](https://arxiv.org/abs/2503.14476), Figure 1 and Table 1) is
-# with *DeepSeek-R1-Zero-Qwen-32B*, 47 points, the same 32B base; it is not R1-Zero itself. And a
-# step is not a sample (below).
-#
-# *Which of the four mattered?* Table 1 adds one after the other, one run a row: GRPO 30, overlong
-# filtering 36, clip-higher 38, overlong penalty 41, token-level mean 42, dynamic sampling 50. The
-# gains depend on the order, so they are not main effects. verl's
-# [reproduction](https://github.com/volcengine/verl/blob/main/recipe/dapo/README.md) has 52 with
-# dynamic sampling and 50 without.
-#
-# ## Clip-higher: the edge of a rare token
-#
-# A token with $A>0$ loses its gradient at $\rho=1+\epsilon_\text{high}$. Suppose it stops there.
-# From 0.01 it goes to 0.0120 under 0.2 and to 0.0128 under 0.28; from 0.9 it cannot even reach 1.2,
-# since $1/0.9=1.11$. Then the next batch starts from there.
-#
-# Try three things, and guess first. Pull *updates per batch* to 1. Put it at 4: which edge is
-# reached? Then ε high to 0.50, from 0.0001 to 0.9.
-
-# %% tags=["explorer"]
-from rlnb.classroom import explorers
-
-explorers.rare_token_explorer()
-
-# %% [markdown]
-# The default and the three tries, as numbers:
-
-# %%
-from rlnb.classroom.explorers.rare_token import compute
-
-print("batches to the target:             0.20     as set    no clip")
-tries = {"8 updates, 0.01 to 0.5": {}, "1 update": {"updates": 1},
-         "4 updates": {"updates": 4},
-         "0.0001 to 0.9, ε high 0.50":
-             {"p0": 0.0001, "target": 0.9, "epsilon_high": 0.5}}
-for name, setting in tries.items():
-    rules = compute(**setting)["rules"].values()
-    print(f"{name:28s}", *(f"{r.batches:4d} {'held' if r.held else '    '}"
-                           for r in rules))
-first = compute()["rules"]
-assert [0.01 * r.ratio for r in first.values()][:2] == [0.012, 0.0128]
-assert [r.batches for r in first.values()][:2] == [22, 16]
-ninety = compute(target=0.9)["rules"].values()
-assert [r.batches for r in ninety][:2] == [25, 19]
-
-# %% [markdown]
-# *Held* means that the edge set the pace. With one update a batch the ratio is 1 when the gradient
-# is taken, nobody is held, and all three rules are the same method. At four updates of 5 % the
-# symmetric edge is reached and 1.28 is not. To 0.9 instead of 0.5 it takes 25 and 19 batches.
-#
-# Where both edges hold, the share saved is $1-\log1.2/\log1.28=26\,\%$ in the limit of many
-# batches; whole batches give 27 % and 24 % here.
-#
-# ## With a real optimizer
-#
-# The explorer pushes one token by hand. Now PPO's clip, a softmax, and an optimizer: four arms, of
-# which the rare one (0.01) pays 1 and the usual one (0.97) pays ½. Every arm is counted with its
-# probability, as in a batch without end, so no seed is involved. The rows of `theta` are runs side
-# by side, one per upper edge.
-
-# %%
-HIGH = torch.tensor([0.2, 0.28, 0.5, torch.inf])[:, None]
-START, RARE_BEST = (0.01, 0.97, 0.01, 0.01), (1.0, 0.5, 0.0, 0.0)
-
-
-def train(optimizer, lr, pay=RARE_BEST, batches=40, runs=1, draw=None):
-    theta = torch.tensor(START).log().repeat(4 * runs, 1)
-    pay, high = torch.tensor(pay), HIGH.repeat_interleave(runs, 0)
-    opt, trace = optimizer([theta.requires_grad_()], lr=lr), []
-    for _ in range(batches + 1):
-        old = theta.detach().log_softmax(1)            # (runs, 4 arms)
-        p = old.exp()
-        w = p if draw is None else draw(p)             # share in the batch
-        A = pay - (w * pay).sum(1, keepdim=True)
-        A = A / ((w * A**2).sum(1, keepdim=True).sqrt() + 1e-6)
-        cut = torch.zeros(len(p))
-        for _ in range(8):                             # updates
-            rho = (theta.log_softmax(1) - old).exp()
-            cut += ((rho > 1 + high) & (A > 0)).any(1)
-            clipped = torch.minimum(rho.clamp(min=0.8), 1 + high)
-            loss = -(w * torch.minimum(rho * A, clipped * A)).sum()
-            opt.zero_grad()
-            loss.backward()
-            opt.step()
-        trace.append((p[:, 0], -(p * old).sum(1), cut))
-    return [torch.stack(x, 1) for x in zip(*trace)]    # p, entropy, cut
-
-# %% [markdown]
-# The common statement: a symmetric clip holds rare useful tokens down, and a higher edge lets them
-# rise. Often with the remark that this needs Adam. So: both optimizers, at three speeds each. *Cut*
-# counts the updates on the way to 0.5 in which the upper edge silenced an arm; the last column is
-# what one batch multiplied the rare arm by under ε = 0.20, on average and at most.
-
-# %% tags=["claim:A17"]
-print("              batches to 0.5         cut on the way     one batch")
-print("ε high       .20  .28  .50 none    .20  .28  .50 none   mean   max")
-runs, speed, most = {}, {}, {}
-for name, lr, batches in (
-        ("Adam", 0.005, 50), ("Adam", 0.02, 40), ("Adam", 0.05, 40),
-        ("SGD", 0.02, 125), ("SGD", 0.05, 55), ("SGD", 0.2, 40)):
-    p, entropy, cut = runs[name, lr] = train(
-        getattr(torch.optim, name), lr, batches=batches)
-    n = speed[name, lr] = (p > 0.5).int().argmax(1).tolist()
-    held = (cut * (p < 0.5)).sum(1).int().tolist()
-    factor = (p[0, 1:] / p[0, :-1])[:n[0]]             # ε = 0.20
-    most[name, lr] = factor.max().item()
-    print(f"{name:4s} {lr:<6.3f}", *(f"{x:4d}" for x in n), "  ",
-          *(f"{x:4d}" for x in held),
-          f"  {factor.log().mean().exp():5.2f} {most[name, lr]:5.2f}")
-assert speed["Adam", 0.05] == [9, 8, 7, 6]
-assert speed["Adam", 0.02] == [15, 14, 13, 13]
-assert speed["SGD", 0.2] == [19, 17, 14, 12]
-assert len(set(speed["Adam", 0.005])) == len(set(speed["SGD", 0.02])) == 1
-assert most["Adam", 0.05] > 1.8 and most["SGD", 0.2] > 1.4
-# "A symmetric clip holds rare useful tokens down": conditional
-
-# %% [markdown]
-# True under a condition, and the condition is not the optimizer: would the ratio pass 1.2 *within
-# one batch*? With short steps the clip never meets an arm, under Adam or SGD, and all four runs
-# agree to the batch. With long steps it does, under either. What Adam changes is *when*: it moves a
-# rare token as fast as a likely one from the first update, while a softmax under SGD moves a token
-# in proportion to its own probability.
-#
-# The gain is small: 15 to 14 or 9 to 8 batches with Adam, 19 to 17 with SGD. And look at the last
-# column. **The clip ends the token's own gradient; it does not stop the token.** Under ε = 0.20
-# Adam at 0.05 carries it by up to 1.87 in a batch, so it needs 9 batches and not 22. The last step
-# overshoots, Adam's momentum goes on, and the usual arm falls, which lifts the others. A wall at
-# 1.2 exists only in the explorer.
-#
-# *And DAPO's own run?* 512 prompts × 16 answers, 16 updates per rollout, learning rate $10^{-6}$
-# (section 4.1). So several updates, yes; but each uses *other* answers, and a ratio moves through
-# shared weights only, while the toy repeats its tokens 8 times. Whether 1.28 bites, only the share
-# of tokens cut at the *upper* edge tells: log it. With one update per batch (the default of TRL
-# 1.16) it is zero.
-#
-# In the running group 1.28 revives one token. Its *gate* is the ratio where a token is alive, 0
-# where it is cut:
-
-# %%
-group = running_group()
-narrow = dapo.replace(surrogate=clip(0.2))
-gates = [o.explain(group).gate for o in (narrow, dapo)]
-other = (gates[0] != gates[1]) & group.completion_mask.bool()
-(i, t), = other.nonzero().tolist()
-print(f"answer {i}, token {t}: gate {abs(gates[0][i, t]):.2f} ->"
-      f" {gates[1][i, t]:.2f}")
-high = (group.logprobs - group.old_logprobs).exp() > 1.28
-print("above 1.28 and right, still dead:", high[:2].sum().item())
-assert (i, t) == (0, 1) and (gates[1][:2][high[:2]] == 0).all()
-
-# %% [markdown]
-# *Then why kill gradients at all?* CISPO caps the token's weight instead, SAPO lets it fade
-# ([page 12](12_soft_trust_regions.ipynb)); neither is ever 0. "So they beat a hard mask." One
-# batch, used 50 times:
-
-# %% tags=["claim:A25"]
-from types import SimpleNamespace
-from rlnb.objective import ratio
-
-old = torch.tensor((0.1, 0.7, 0.1, 0.1)).log()
-p, pay = old.exp(), torch.tensor(RARE_BEST)
-A = (pay - p @ pay) / (p @ (pay - p @ pay)**2).sqrt()
-far = {}
-for name in ("grpo", "dapo", "cispo", "sapo", "none"):
-    worth = ZOO[name].surrogate if name in ZOO else ratio()
-    theta, seen = old.clone().requires_grad_(), []
-    for _ in range(50):
-        logp = theta.log_softmax(0)
-        value = worth(SimpleNamespace(logprobs=logp), A, logp - old)
-        g, = torch.autograd.grad((p * value).sum(), theta)
-        theta = (theta + 0.2 * g).detach().requires_grad_()
-        seen.append((theta.log_softmax(0) - old).exp().max().item())
-    far[name] = seen[3], seen[49]
-    print(f"{name:6s} largest ratio after 4 epochs {seen[3]:.2f}, "
-          f"after 50 {seen[49]:5.2f}")
-assert max(x[0] for x in far.values()) < 1.13
-assert far["grpo"][1] < 1.3 < 4 < far["sapo"][1] < far["cispo"][1] < 9.3
-# "Methods that never kill a gradient": conditional
-
-# %% [markdown]
-# After 4 epochs the five are one method, 1.12. After 50 the masks are at 1.24 and 1.34, SAPO at
-# 4.25, CISPO at 8.79, almost no clip at all (9.20, where 10 is the most there is): a bounded
-# *weight* does not bound the *policy*. A good idea at few updates per batch. In this toy farther is
-# better, since its batch is exact; with sixteen answers it is their luck that is pushed.
-#
-# ## Entropy falls without any clip
-#
-# *Entropy collapse*: the policy becomes so sure that all its answers are alike, groups stop being
-# mixed, learning ends. A common account: the symmetric clip causes it, clip-higher prevents it.
-# First without sampling and without any clip: ten arms paying 0 to 1, the exact gradient of the
-# expected reward.
-
-# %%
-def exact_ascent(steps, lr=2.0, arms=10):
-    pay, theta, entropy = torch.linspace(0, 1, arms), torch.zeros(arms), []
-    for _ in range(steps + 1):
-        p = theta.softmax(0)
-        entropy.append(-(p * p.log()).sum().item())
-        theta = theta + lr * p * (pay - (p * pay).sum())
-    return entropy
-
-
-without_clip = exact_ascent(3000)
-for step in (0, 10, 100, 1000, 3000):
-    print(f"step {step:4d}: entropy {without_clip[step]:.4f}")
-assert without_clip[-1] < 0.01 < 2.3 < without_clip[0]
-
-# %% [markdown]
-# From $\ln10=2.3026$ to 0.0046, and no clip in sight. Where one answer pays most, the policy that
-# earns most says only that one. Now the four runs of Adam at 0.05 from above, and the same with the
-# usual arm as the best one.
-
-# %% tags=["claim:A18"]
-usual_best = train(torch.optim.Adam, 0.05, pay=(0.5, 1.0, 0.0, 0.0))
-path, rare, _ = runs["Adam", 0.05]
-usual = usual_best[1]
-print("entropy, ε high               0.20    0.28    0.50    none")
-for name, entropy in (("rare arm best", rare), ("usual arm best", usual)):
-    for batch in (0, 5, 10, 40):
-        row = " ".join(f"{x:7.4f}" for x in entropy[:, batch].tolist())
-        print(f"{name:14s} batch {batch:2d}  {row}")
-half = []                                    # entropy as p passes 1/2
-for p, h, n in zip(path, rare, speed["Adam", 0.05]):
-    half += [torch.lerp(h[n - 1], h[n], (0.5 - p[n-1]) / (p[n] - p[n-1]))]
-print("rare arm best, at p = 1/2 ", *(f"{x:7.3f}" for x in half))
-assert (rare[:, 5].diff() > 0).all()         # the wider, the more ...
-assert (rare[:, 10].diff() < 0).all()        # ... and the less
-assert rare[:, 40].max() < 0.003 and max(half) - min(half) < 0.02
-assert (usual == usual[:1]).all() and usual_best[2].sum() == 0
-assert without_clip[-1] < 0.01               # and with no clip at all
-# "Symmetric clipping causes entropy collapse": sloppy
-
-# %% [markdown]
-# After 5 batches the widest band has the most entropy, 0.70 against 0.29. After 10 it has the
-# least, 0.18 against 0.51. It is nearly the same journey at another speed: when the rare arm passes
-# ½ all four have about 0.71, and all end at 0.002. So a plot in which clip-higher "keeps entropy
-# up" may be true at the step where it stops. Where the usual answer is the right one, nothing is
-# ever clipped above ($1/0.97\lt1.2$) and the four runs are equal to the last bit.
-#
-# But an exact expectation cannot *lose* an arm. The collapse that people fear, sure before the good
-# answer was found, needs sampling: $G=16$ answers a batch, 200 runs per edge, the same random
-# numbers for all four. *Lost*: below 0.001.
-
-# %%
-def sampled(name, lr, n=200, G=16):
-    gen = torch.Generator().manual_seed(0)
-
-    def draw(p):                             # share of each arm among G
-        u = torch.rand(n, G, generator=gen).repeat(4, 1)
-        arm = torch.searchsorted(p.cumsum(1), u).clamp(max=3)
-        return torch.nn.functional.one_hot(arm, 4).double().mean(1)
-
-    p = train(getattr(torch.optim, name), lr, batches=100, runs=n,
-              draw=draw)[0].view(4, n, -1)
-    for batch in (50, 100):
-        found, lost = (x.sum(1).tolist() for x in
-                       (p[..., batch] > 0.5, p[..., batch] < 0.001))
-        print(f"{name:4s} {lr:.2f} batch {batch:3d}: found", found,
-              " lost", lost)
-        yield found, lost
-
-
-print("of 200 runs, ε high 0.20, 0.28, 0.50, none")
-slow, fast = list(sampled("SGD", 0.2)), list(sampled("Adam", 0.05))
-assert slow[0][0][1] > 1.5 * slow[0][0][0] and sum(slow[0][1]) == 0
-assert len(set(fast[0][1])) == 1 and fast[0][1][0] > 30
-
-# %% [markdown]
-# Two results. With SGD, where nobody gets lost, the edge matters far more than in the exact toy:
-# after 50 batches 71 runs have found the arm under 0.20, 132 under 0.28; after 100, 162 and 191.
-# With Adam at 0.05, 41 of 200 runs do become sure too early, and it is 41 under *every* edge: what
-# loses the arm is the rise of the usual answer, which no upper edge touches. So here the higher
-# edge speeds up what was sampled; it does not save what was not. One prompt, four arms: this does
-# not show that DAPO's authors saw nothing. In their figure 2 entropy stays higher with 0.28.
-#
-# ## Without the KL
-
-# %% [markdown] tags=["cited:K11"]
-# DAPO has no reference policy. "GSPO handles that by its sequence clip, CISPO by its bounded
-# weight" mixes two distances: a clip looks at the policy that *sampled*, a KL at the *reference*,
-# which may be thousands of steps away. Neither is a KL term. GSPO's paper
-# ([2507.18071](https://arxiv.org/abs/2507.18071)) leaves the KL out of its formulas for brevity,
-# and some public recipes run it with a small β.
-#
-# What does dropping it give, what does it cost? GRPO's z-score, the exact gradient, minus β times
-# the KL to the start. First 0.01 right and a reward without a hole. Then a reward *with* one: 0.09
-# right pays 1, an exploit of 0.01 pays 1.5.
-
-# %% tags=["claim:K13"]
-def ascend(pay, start, beta, steps=1000, lr=0.5):
-    ref, pay, path = torch.tensor(start).log(), torch.tensor(pay), []
-    theta = ref.clone()
-    for _ in range(steps + 1):
-        p = theta.softmax(0)
-        A = pay - p @ pay
-        A = A / ((p @ A**2).sqrt() + 1e-6)
-        far = p.log() - ref                            # from the start
-        theta = theta + lr * p * (A - beta * (far - p @ far))
-        path.append(p)
-    return torch.stack(path)
-
-ends, needed = {}, {}
-print("β      right   steps to 0.9    with a hole: right  exploit")
-for beta in (0, 0.04, 0.1, 0.3, 0.7, 1):
-    right = ascend((0.0, 1.0), (0.99, 0.01), beta)[:, 1]
-    hole = ascend((0.0, 1.0, 1.5), (0.9, 0.09, 0.01), beta)[-1]
-    needed[beta] = (right < 0.9).sum().item() if right[-1] > 0.9 else None
-    ends[beta] = [round(x.item(), 2) for x in (right[-1], *hole[1:])]
-    right, good, bad = (f"{x:.2f}" for x in ends[beta])
-    print(f"{beta:<5}   {right}   {needed[beta] or 'never':>7}"
-          f"                      {good}     {bad}")
-assert list(needed.values()) == [26, 27, 29, 44, None, None]
-assert ends[0.3] == [1, 0, 1] and ends[0.7] == [0.23, 0.45, 0.17]
-# "Too strong a KL stops long reasoning from being learned": true
-
-# %% [markdown]
-# Both ends of the scale are real. At β = 0.7 the right answer stays at 0.23; and only at such a
-# strength is the exploit held off. At GRPO's 0.04 the KL costs one step of 26 and protects from
-# nothing. What it surely saves is the reference model. So dropping it costs little *where the
-# reward is a checker without a hole*; where it is a learned model, see page 16.
-#
-# ## Dynamic sampling: what a mixed group costs
-#
-# DAPO trains on groups with at least one right and at least one wrong answer. Those that fail are
-# thrown away and other prompts drawn until the batch is full. A prompt that is solved with
-# probability $p$ gives a mixed group with
-#
-# $$P=1-p^G-(1-p)^G,\qquad \text{groups generated per group kept}=\sum_{n\ge1} n\,P(1-P)^{n-1}=\frac1P$$
-
-# %% [markdown]
-# Merely dropping the silent groups leaves a smaller batch; drawing replacements keeps it full. So
-# it is said, and so it is; the bill is in the last columns.
-
-# %% tags=["claim:G29"]
-def mixed(p, G):
-    return 1 - p**G - (1 - p)**G
-
-
-G = 16
-print("                                                answers per kept")
-print("    p   silent   512 groups leave  drawn per kept    G = 16  G = 64")
-for p in (0.01, 0.1, 0.5, 0.9, 0.99):
-    P = mixed(p, G)
-    tries = sum(n * P * (1 - P)**(n - 1) for n in range(1, 2000))
-    assert abs(tries - 1 / P) < 1e-6
-    print(f"{p:5.2f}  {1 - P:.5f}        {512 * P:5.1f}           "
-          f"{1 / P:5.2f}          {G / P:6.1f}  {64 / mixed(p, 64):6.1f}")
-silent = [1 - mixed(p, G) for p in (0.01, 0.5, 0.99)]
-assert [round(x, 5) for x in silent] == [0.85146, 0.00003, 0.85146]
-assert round(1 / mixed(0.01, G), 1) == 6.7
-# "Resampling until groups are mixed keeps the batch full": true
-
-# %% [markdown]
-# At $p=0.01$ one kept group costs 6.7 groups, 108 answers. A bigger $G$ does not lower that bill,
-# about $1/p=100$ answers: somebody has to wait for the one success (exercise 11.1).
-#
-# **Against filtering and retirement.** A pool holds prompts of seven difficulties, equally many of
-# each, one hopeless ($p=0$), one solved ($p=1$). *Filtering* trains on the mixed groups that happen
-# to come. *Retirement* takes prompts that stay solved, or never succeed, out of the pool: they are
-# not even generated. Here by an oracle, which knows $p$.
-
-# %%
-pool = torch.tensor([0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 1.0])
-retired = pool[(pool > 0) & (pool < 1)]
-print("512 groups a step            generated    live   generated per live")
-for name, prompts, refill in (
-        ("keep all, or filter", pool, False),
-        ("refill (dynamic sampling)", pool, True),
-        ("retire (oracle)", retired, False),
-        ("retire and refill", retired, True)):
-    P = mixed(prompts, G).mean()
-    generated = 512 / P if refill else torch.tensor(512.0)
-    live = generated * P                               # mixed groups
-    print(f"{name:28s} {generated:8.0f} {live:8.0f}   "
-          f"{generated / live:10.2f}")
-    assert generated / live > (2 if prompts is pool else 1.7)
-share = mixed(pool, G) / mixed(pool, G).sum()
-print("share of the batch by p: ", *(f"{x:.3f}" for x in share))
-assert abs(share.sum() - 1) < 1e-12 and share[3] > 6 * share[1]
-
-# %% [markdown]
-# *Keeping all* and *filtering* train on the same 214 live groups: a silent group has no gradient,
-# and leaving it out only changes the divisor ([09](09_grpo_biases.ipynb)). *Refilling* has 512 live
-# groups for 2.4 times the generation: a larger batch at the old price per live group. Of these
-# three only *retirement* lowers the price, from 2.39 groups to 1.71. But nobody knows $p=0$. A
-# prompt with $p=0.01$ is all wrong in 16 answers with 0.85, in 64 with 0.53, in 160 with 0.20
-# ($0.99^n$): retired on such evidence, the hard but possible prompts go first, the answers spent on
-# finding out are not in the bill, and a retired prompt that is unlearned goes unnoticed.
-#
-# The batch is no longer a sample of the pool. Prompts enter in proportion to $P$: at $p=0.5$ almost
-# seven times as often as at 0.01.
-#
-# *Steps or samples?* A step with refilling generates more, here 2.39 times, so "half the steps" is
-# not half the answers: count generated answers. The authors' defence (section 3.2) is wall-clock
-# time: in a synchronous step everybody waits for the longest answers anyway. It fails where answers
-# are short or generation never waits.
-#
-# Two practical points. If every prompt is hopeless the loop never ends. verl lets you cap the
-# rounds (`algorithm.filter_groups.max_num_gen_batches`): 0, the default, is no cap, and at the cap
-# it raises an error. And the reward curve changes its meaning:
-
-# %%
-print("   p   mean reward of all groups   of the kept, G = 8")
-for p in (0.01, 0.1, 0.5, 0.9, 0.95):
-    kept = (p - p**8) / mixed(p, 8)       # E[mean reward; mixed] / P
-    print(f"{p:5.2f}          {p:.4f}                  {kept:.4f}")
-assert round((0.95 - 0.95**8) / mixed(0.95, 8), 4) == 0.8514
-
-# %% [markdown]
-# The kept groups are pulled to the middle. Logged after the filter, a policy at 0.95 reads 0.85 and
-# one at 0.01 reads 0.13. Log the pass rate before.
-#
-# **Counted in answers, on a transformer.** The 0.3M model of [page 21](21_grpo_for_real.ipynb),
-# steps of 8 × 8 answers, with refilling and without; held-out pass@1 (start 0.37) when about so
-# many answers were generated, three seeds, recorded on a CPU:
-
-# %%
+from rlnb.classroom.explorers import (
+    kept_groups, kept_groups_explorer, rare_token, rare_token_explorer)
+from rlnb.classroom.lesson import predict, reveal, score, task
+from rlnb.classroom.pictures import dapo as pictures, pipeline, token_grid
 from rlnb.classroom.pictures.recorded_runs import curve, final
+from rlnb.objective import difference
+from rlnb.toys import running_batch, running_group
+torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
+START = torch.tensor((0.01, 0.97, 0.01, 0.01))         # the toy's policy
+PAY = torch.tensor((1.0, 0.5, 0.0, 0.0))               # and its rewards
 
-def about(run, answers, every):
-    """pass@1 of each seed at its evaluation nearest to `answers`."""
-    out = []
-    for seed in range(3):
-        made = curve(run, seed, "generated").cumsum()[every - 1::every]
-        step = every * (1 + int(abs(made - answers).argmin()))
-        out.append(final(run, step=step)[seed])
-    return out
-
-for answers in (1280, 2560):
-    plain = final("chain_stale_0", step=answers // 64)
-    refilled = about("chain_refill", answers, 4)
-    print(f"{answers} answers: plain", *(f"{x:.2f}" for x in plain),
-          "  refilled", *(f"{x:.2f}" for x in refilled))
-    assert max(refilled) < min(plain)
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy, folded: train(optimizer, rate, edge)
+def train(optimizer, rate, edge, n=200, G=16):
+    """n runs of 50 batches: a group of G answers, used for 8 updates of
+    PPO's clip, band 0.8 to `edge`; the same dice for every edge. Returns
+    the chance of the rare answer (n, 51), and how many updates the upper
+    edge silenced until then or until the rare answer was lost (n,)."""
+    z = START.log().repeat(n, 1).requires_grad_()
+    opt, path, cut = optimizer([z], lr=rate), [], torch.zeros(n)
+    dice = torch.Generator().manual_seed(0)
+    for _ in range(51):
+        old = z.detach().log_softmax(1)
+        path.append(old.exp()[:, 0])
+        u = torch.rand(n, G, generator=dice)
+        drawn = torch.searchsorted(old.exp().cumsum(1), u).clamp(max=3)
+        share = torch.nn.functional.one_hot(drawn, 4).double().mean(1)
+        A = PAY - (share * PAY).sum(1, keepdim=True)
+        A = A / ((share * A**2).sum(1, keepdim=True).sqrt() + 1e-6)
+        for _ in range(8):
+            rho = (z.log_softmax(1) - old).exp()
+            dead = ((rho > edge) & (A > 0) & (share > 0)).any(1)
+            cut += dead & (path[-1] >= 0.001)
+            gain = torch.minimum(rho * A, rho.clamp(0.8, edge) * A)
+            opt.zero_grad(), (-(share * gain).sum()).backward(), opt.step()
+    return torch.stack(path, 1), cut
 
 # %% [markdown]
-# Refilling loses at both counts, in every seed. Here most groups are mixed anyway, so it buys full
-# batches with fewer updates, and AdamW does not step farther for a fuller batch. It should pay
-# where most groups are dead, or where generating is cheap; this run tests neither.
+# ## A run that learns
 #
-# ## Token-level loss, twice
-#
-# GRPO weighs a token by $1/T_i$ of its own answer. DAPO gives all tokens that share a divisor the
-# same weight. *Which* tokens share it is where the paper and the popular code part. As printed, the
-# divisor is inside the expectation over prompts:
-#
-# $$\text{printed: }\ \frac1N\sum_{n=1}^{N}\frac{1}{\sum_{i\in n}T_i}\sum_{i\in n}\sum_t(\cdot)\qquad\qquad
-# \text{TRL, verl: }\ \frac{1}{\sum_{j}T_j}\sum_{j}\sum_t(\cdot)$$
-#
-# with $N$ prompts, $n$ one of them; $j$ runs over TRL's whole generation batch, over verl's
-# mini-batch. The first is the *prompt mean*, the second the *token mean*. The whole loss, both
-# ways:
+# A small transformer (0.3 million parameters) learns mental arithmetic, 7 + 4 · 3 and so on from
+# left to right, last digit only. A step is 16 prompts with 8 answers each; right earns 1, wrong 0.
+# The run was recorded with three seeds:
 
 # %%
-def dapo_loss(logprobs, old_logprobs, mask, rewards, num_generations,
-              low=0.2, high=0.28, printed=False, eps=1e-6):
-    mask = mask.bool()                                 # (B, T)
-    lp, old = (torch.where(mask, x, 0.0) for x in (logprobs, old_logprobs))
-    r = rewards.view(-1, num_generations)              # (N, G)
-    A = r - r.mean(1, keepdim=True)
-    A = A / (r.std(1, keepdim=True, correction=0) + eps)
-    A = A.view(-1, 1)                                  # (B, 1)
-
-    rho = (lp - old).exp()                             # (B, T)
-    clipped = rho.clamp(1 - low, 1 + high)             # clip-higher
-    worth = torch.minimum(rho * A, clipped * A)
-    worth = torch.where(mask, worth, 0.0)
-    if not printed:
-        return -worth.sum() / mask.sum()               # token mean
-    rows = num_generations * mask.shape[1]             # numbers per prompt
-    total = worth.view(-1, rows).sum(1)
-    return -(total / mask.view(-1, rows).sum(1)).mean()       # prompt mean
+pictures.silent_run()
 
 # %% [markdown]
-# "DAPO averages over tokens, ScaleRL over prompts: two different rules." ScaleRL
-# ([2510.13786](https://arxiv.org/abs/2510.13786), section 3.2) calls its rule the prompt average
-# and refers to DAPO for it. So it is the formula against the code:
-
-# %% tags=["claim:M02"]
-from rlnb.objective import prompt_mean
-
-b = running_batch()
-print("tokens of the two prompts:",
-      b.completion_mask.view(2, -1).sum(1).int().tolist())
-for printed, theirs in ((False, dapo),
-                        (True, dapo.replace(weights=prompt_mean))):
-    mine = dapo_loss(b.logprobs, b.old_logprobs, b.completion_mask,
-                     b.rewards, 4, printed=printed)
-    out = theirs(b)
-    c = out.weights[:, 0]
-    print("printed" if printed else "code   ", f"loss {mine:.6f}, tokens"
-          f" of prompt 0: 1/{1 / c[0]:.0f}, of prompt 1: 1/{1 / c[4]:.0f}")
-    assert abs(mine - out.loss) < 1e-12
-    g, g_theirs = (torch.autograd.grad(loss, b.logprobs)[0]
-                   for loss in (mine, out.loss))
-    assert torch.allclose(g, g_theirs, atol=1e-12)
-    per_token = [1 / 32, 1 / 28] if printed else [1 / 30, 1 / 30]
-    assert torch.allclose(c[[0, 4]], torch.tensor(per_token))
-# "DAPO averages over tokens, ScaleRL over prompts": wrong
-
-# %% [markdown]
-# The weights differ by 7 %; the loss, a small sum of terms that cancel, by a factor of three. Let
-# one prompt need 100 tokens in all and another 1000: printed, a token of the first weighs $1/200$
-# and of the second $1/2000$, ten times less; in the code both weigh $1/1100$. When a paper says
-# "token-level as in DAPO", ask which. What each does to the length of answers is
-# [10](10_dr_grpo.ipynb).
-#
-# ## Overlong answers
-#
-# Generation stops at $L_\text{max}$ tokens. An answer cut there is graded as wrong, although its
-# reasoning may have been fine. DAPO's *soft overlong punishment* adds to the reward, for an answer
-# of $T$ tokens and a cache of $L_c$ (the third case cannot be generated; it guards the formula):
-#
-# $$R_\text{len}(T)=\begin{cases}0&T\le L_\text{max}-L_c\\[2pt]
-# \dfrac{(L_\text{max}-L_c)-T}{L_c}&L_\text{max}-L_c\lt T\le L_\text{max}\\[2pt] -1&T>L_\text{max}\end{cases}$$
-#
-# "A soft penalty on length" is a fair name: zero, a straight ramp, a floor.
-
-# %% tags=["claim:L14"]
-penalty = overlong(20480, cache=4096).penalty          # the paper's numbers
-lengths = torch.tensor([12000.0, 16384, 17408, 18432, 20480])
-for T, r in zip(lengths, penalty(lengths)):
-    print(f"T = {T:5.0f}: {r:+.2f}")
-assert penalty(lengths).tolist() == [0, 0, -0.25, -0.5, -1]
-ramp = penalty(torch.arange(16384.0, 20481.0))
-assert torch.allclose(ramp.diff(), torch.tensor(-1 / 4096))
-assert penalty(torch.arange(16385.0)).abs().max() == 0
-# "Overlong shaping is a soft penalty on length": true
+# All 128 answers of a step are paid for. Not all are used: a group whose answers are all right, or
+# all wrong, is **silent**. At the start about nine groups in ten teach.
 
 # %%
-from rlnb.classroom.figures import line_figure
+predict("dapo.1", "In the last ten steps 91 to 94 % of the answers are "
+        "right. How many of the groups still teach?",
+        ["about nine in ten, as at the start", "about seven in ten",
+         "about four in ten", "fewer than one in ten"])
 
-need = torch.arange(14000.0, 22001.0, 10)
-cut_off = need > 20480                                 # rewards are +1, -1
-line_figure(
-    need, {"with the penalty": torch.where(cut_off, -2, 1 + penalty(need)),
-           "without": torch.where(cut_off, -1.0, 1.0)},
-    xlabel="tokens that a right answer needs", ylabel="its reward",
-    ylim=(-2.2, 1.2), size=(900, 280),
-    alt="Reward of a right answer against the tokens it needs. Without the "
-        "penalty +1 up to 20480 and -1 above. With it +1 up to 16384, a "
-        "straight line to 0 at 20480, and -2 above, where it is cut.",
-    caption="Without the penalty only cut answers are told that they were "
-            "long; with it, those that finish in the last 4096 tokens, "
-            "too. A formula: no run, no seed.")
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+teach = [curve("chain_dr_grpo", seed, "groups/mixed") for seed in range(3)]
+first, last = (", ".join(f"{x[part].mean():.2f}" for x in teach)
+               for part in (slice(10), slice(-10, None)))
+reveal("dapo.1", "about four in ten",
+       f"{last} (three seeds); over the first ten it was {first}. Success "
+       "silences: eight answers at 92 % are often all right. The orange "
+       "line is a formula, derived next, for prompts that are all equally "
+       "hard.", pictures.silent_run(answered=True))
 
 # %% [markdown]
-# A cut answer pays twice, $-1-1=-2$. And since the penalty is a *reward*, the group's z-score sees
-# it. The running group with limit 6 and cache 4, lengths 3, 5, 2, 6, without and with it; then an
-# all-wrong group in the paper's numbers, one answer a single token over the edge.
+# A run can also fall silent at the other end, where every answer is wrong. DAPO is GRPO with four
+# repairs. Two are about silence and get most of this page.
+#
+# | what goes wrong | repair |
+# |---|---|
+# | whole groups are silent | throw them away, draw others: *dynamic sampling* |
+# | a rare good token rises slowly | a higher upper edge: *clip-higher* |
+# | a token of a long answer weighs less | one mean over all tokens (page 10) |
+# | a cut answer counts as wrong | a penalty before the limit |
+#
+# It also drops the KL term. It keeps GRPO's advantage, std included.
 
 # %%
-def advantages(rewards):
-    return dapo(running_group().replace(rewards=rewards)).advantages[:, 0]
-
-
-short = overlong(6, cache=4).penalty(group.lengths)
-for name, r in (
-        ("no penalty", group.rewards),
-        ("with penalty", group.rewards + short),
-        ("all wrong, one at 16385", penalty(
-            torch.tensor([16000.0, 16385, 15000, 9000])))):
-    print(f"{name:23s} rewards", *(f"{x:7.4f}" for x in r),
-          "  A", *(f"{x:7.4f}" for x in advantages(r)))
-A = advantages(penalty(torch.tensor([16000.0, 16385, 15000, 9000])))
-assert (A - torch.tensor([1, -3, 1, 1]) / 3**0.5).abs().max() < 0.02
-assert round(A[1].item(), 2) == -1.72
-sixteen = penalty(torch.tensor([16385.0] + [9000] * 15))
-z = (sixteen - sixteen.mean()) / (sixteen.std(correction=0) + 1e-6)
-print(f"the same among 16: {z[0]:.2f}")
-assert round(z[0].item(), 2) == -3.81
+pipeline.pipeline("answers", "rewards", "loss", caption=(
+    "One repair changes which answers train, one the rewards, two the "
+    "loss. The advantage is GRPO's."))
 
 # %% [markdown]
-# The mixed group is what a correct DAPO run sees: the right answer of 5 tokens falls from 1.00 to
-# 0.39, the right one of 3 rises to 1.18. Length counts among the right answers, and an answer gains
-# nothing below the edge.
+# ## How many groups are silent, and what does a new one cost?
 #
-# The all-wrong group is the trap. One token too many is $-0.0002$; where nothing else tells the
-# answers apart it becomes $-1.72$, among sixteen $-3.81$: [09](09_grpo_biases.ipynb)'s near-equal
-# rewards again. Published DAPO never sees it, since it keeps groups by right and wrong. In verl
-# that is a switch: `filter_groups.metric: acc` is safe, `seq_reward` and `seq_final_reward` contain
-# the penalty and keep such groups (exercise 11.4).
+# One prompt, solved with chance $p$; $G$ answers, drawn independently; $R_i$ the reward of answer
+# $i$, $\bar R$ the group's mean, $P$ the chance that a group teaches, $N$ the number of groups
+# drawn until one teaches.
 #
-# How much may length cost? DAPO's rewards are +1 and −1:
+# $$\begin{aligned}
+# R_1=\dots=R_G\;&\Rightarrow\;R_i-\bar R=0&&\text{each equals the mean: no gradient}\\
+# \Pr(\text{all right})&=p^G&&\text{independent: multiply}\\
+# \Pr(\text{all wrong})&=(1-p)^G&&\text{the same}\\
+# P&=1-p^G-(1-p)^G&&\text{the two exclude each other: add}\\
+# \text{silent}&\to\text{draw again}&&\textbf{a choice: train on mixed groups only}\\
+# \mathbb E[N]&=1+(1-P)\,\mathbb E[N]&&\text{one draw; if silent, start anew}\\
+# \mathbb E[N]&=1/P&&\text{solve}
+# \end{aligned}$$
+#
+# The choice, as code. `draw()` writes one group and returns its rewards:
 
 # %%
-for right, wrong in ((1.0, -1.0), (1.0, 0.0)):
-    longest = right + penalty(torch.tensor(20480.0))
-    print(f"rewards {right:+.0f} / {wrong:+.0f}: right at the limit "
-          f"{longest:+.1f}, wrong and short {wrong:+.1f}")
-    assert (longest > wrong) == (wrong == -1.0)
-
-# %% [markdown]
-# With ±1 a right answer always beats a wrong one. With 1 and 0, copied without thinking, the right
-# answer at the limit *ties* with a short wrong one.
-#
-# **Overlong filtering** (section 3.4, the first step of Table 1) gives a cut answer mask 0: it
-# trains nothing. It still counts in its group's mean and std. verl's recipe says that most runs of
-# the paper, the best included, go without it. Answer 3 of the running group is cut off:
+def fill(draw, wanted):
+    """Draw until `wanted` groups are mixed."""
+    kept, drawn = [], 0
+    while len(kept) < wanted:
+        R = draw()
+        drawn += 1
+        if R.max() > R.min():
+            kept.append(R)
+    return torch.stack(kept), drawn
 
 # %%
-mask = group.completion_mask.clone()
-mask[3] = 0
-for name, m in (("all four", group.completion_mask), ("3 filtered", mask)):
-    out = dapo(group.replace(completion_mask=m, old_logprobs=None))
-    up, down = ((m * (s * out.advantages > 0)).sum().item()
-                for s in (1, -1))
-    print(f"{name:11s} A", *(f"{x:7.4f}" for x in out.advantages[:, 0]),
-          f"  tokens pushed up {up:.0f}, down {down:.0f}, each with weight"
-          f" 1/{1 / out.weights[0, 0]:.0f}")
-assert (up, down) == (8, 2)
+G, dice = 8, torch.Generator().manual_seed(0)
+for p in (0.01, 0.5, 0.95):
+    P = 1 - p**G - (1 - p)**G
+    kept, drawn = fill(
+        lambda: (torch.rand(G, generator=dice) < p).double(), 2000)
+    print(f"p = {p:4.2f}: {P:.3f} of the groups teach; a kept one costs "
+          f"{1 / P:5.2f} groups, counted {drawn / 2000:5.2f}")
 
 # %% [markdown]
-# Eight tokens up against eight down become eight against two. Nothing pushes long answers down any
-# more, so filter and penalty are different policies about length.
-#
-# **The penalty is a reward, not a cap.** Page [09](09_grpo_biases.ipynb)'s `pick` task, where
-# restating is free: Dr. GRPO, DAPO's token mean, and Dr. GRPO with the penalty from token 36 to 72.
-# Mean length over steps 71 to 80, right / wrong answers, three seeds, recorded on a CPU:
+# At $p=0.01$ a kept group costs thirteen groups, or 103 answers. <!-- cited: 103 --> Would a larger
+# group come cheaper? Four kinds of prompt, from hard to easy. *Progress* makes all of them easier,
+# as training does:
 
 # %%
-import numpy as np
-
-for label, run in (("constant", "pick_dr_grpo"),
-                   ("token mean", "pick_dapo"),
-                   ("penalty", "pick_overlong")):
-    ends = [[np.nanmean(curve(run, seed, f"completions/mean_length_{kind}")
-                        [70:80]) for kind in ("right", "wrong")]
-            for seed in range(3)]
-    print(f"{label:11s}", "   ".join(f"{r:.1f} / {w:.1f}" for r, w in ends))
-    assert label != "penalty" or max(map(max, ends)) < 16
+task("dapo.t1", kept_groups_explorer(),
+     ("Progress 6, and fewer than 3 groups are drawn for a kept one.",
+      kept_groups.cheap_in_groups),
+     ("Progress 6, and fewer than 35 answers are written for a kept group.",
+      kept_groups.cheap_in_answers))
 
 # %% [markdown]
-# The shortest possible answer has 13 tokens. Almost nobody was near 36, and still every seed goes
-# to the floor; without a penalty one seed of three does. Wrong answers end at most 5 tokens above
-# right ones with the token mean; GRPO's $1/T$ drove them 50 apart in every seed.
+# <details><summary>What the tasks show</summary>
 #
-# ## Where people go wrong
+# 1. G = 32 or 64. 2. G = 2 or 4. The group that needs the fewest draws needs the most answers. At
+# the end of the hill a mixed group waits for one rare answer: for small $p$ we have $P\approx Gp$,
+# so the wait is about $1/p$ answers whatever $G$ is, and what a large group adds on top are more
+# answers of the usual kind. This does not make small groups better: learning per answer counts, and
+# there page 08 found G from 4 to 32 level.
+# </details>
 #
-# **"Train on prompts with pass rate 0.2 to 0.8: that is exactly DAPO's dynamic sampling."** The
-# same idea, another rule. DAPO drops 0 of $G$ and $G$ of $G$ and nothing else; it is the loosest
-# band there is.
-
-# %% tags=["claim:G27"]
-from math import comb
-
-
-def kept_by_band(p, G, low, high):
-    return sum(comb(G, k) * p**k * (1 - p)**(G - k) for k in range(G + 1)
-               if low <= k / G <= high)
-
-
-print("    p   DAPO's rule   band 0.2 to 0.8: on the group's rate   on p")
-for p in (0.05, 0.2, 0.5, 0.9):
-    print(f"{p:5.2f}     {mixed(p, 16):.4f}                 "
-          f"{kept_by_band(p, 16, 0.2, 0.8):.4f}                   "
-          f"{mixed(p, 16) * (0.2 <= p <= 0.8):.4f}")
-    loosest = kept_by_band(p, 16, 1 / 16, 15 / 16)
-    assert abs(loosest - mixed(p, 16)) < 1e-12
-assert round(mixed(0.05, 16), 3) == 0.560
-assert round(kept_by_band(0.05, 16, 0.2, 0.8), 3) == 0.007
-# "is exactly DAPO's dynamic sampling": wrong
-
-# %% [markdown]
-# At $p=0.05$ DAPO keeps 56 % of the groups, the band on the group's own rate 0.7 %. Most who use a
-# band estimate $p$ from many answers beforehand (last column): all at 0.2, none at 0.05.
+# ## Does a full batch pay?
 #
-# **"Set ε_high to 1.28."** It is a distance from 1: `clip(0.2, high=1.28)` is a band up to 2.28,
-# and it runs without a word. For CISPO, TRL 1.16 reads the same keyword `epsilon_high` as the ratio
-# itself, so look twice.
-#
-# **"`loss_type="dapo"` runs DAPO."** In TRL it is one of the four: the aggregation. The edge
-# (`epsilon_high`), the penalty (a reward function) and the masking of cut answers are switches of
-# their own, and dynamic sampling is not there. The other way round, TRL's default `loss_type` *is*
-# `"dapo"`, so a run that is called GRPO may have it.
+# Train the same transformer twice, now with 8 groups a step. *Plain* takes what comes. *Refilled*
+# draws again, 8 groups at a time and at most four times, until 8 are mixed; what is over is thrown
+# away. Both get the same number of answers in total, and four learning rates each.
 
 # %%
-from rlnb import from_trl
+predict("dapo.2", "After 2,560 answers, each at its best rate: which is "
+        "ahead on held-out problems?",
+        ["refilled, clearly: none of its batch is wasted",
+         "refilled, a little: full batches make steadier steps",
+         "level: a silent group costs both the same",
+         "plain, silent groups and all"])
 
-by_word = from_trl(loss_type="dapo", beta=0.0).objective
-print(difference(dapo.canonical(), by_word.canonical()))
-assert by_word.canonical() == narrow.canonical()
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+def mean(*numbers):
+    return f"{sum(numbers) / len(numbers):.2f}"
+
+ends = [mean(*pictures.at_answers(runs[1], 2560))
+        for runs in pictures.ARMS.values()]
+steps = [mean(*final(run, step=20))
+         for run in ("chain_stale_0", "chain_refill")]
+drawn = [curve("chain_refill", k, "generated") for k in range(3)]
+share = [curve("chain_refill", k, "groups/mixed") for k in range(3)]
+bill = mean(*(n.mean() / 64 for n in drawn))
+single = mean(*(n.sum() / (n * m).sum() for n, m in zip(drawn, share)))
+reveal("dapo.2", "plain, silent groups and all",
+       f"{ends[0]} against {ends[1]}, ahead in every seed; both are best "
+       "at the second rate. **Step for step the two are level** (after 20 "
+       f"steps {steps[0]} and {steps[1]}), **and a refilled step writes "
+       f"{bill} times the answers.** Drawn singly, at the price 1/P, it "
+       f"would be {single}; but a round is eight groups, and one silent "
+       "group costs a whole round. What the full batch buys is on the "
+       "right of each panel: at large rates it breaks later.",
+       pictures.refill_race())
+
+# %% [markdown]
+# Most groups of this run are mixed by themselves, and its answers are short; elsewhere it may come
+# out otherwise. Ask of every such curve: *is the axis steps or answers?* DAPO's authors have a
+# reason to count steps (section 3.2): the whole batch waits for the longest answer anyway, so a few
+# more cost little time. In their table dynamic sampling is the last repair to be added and brings
+# 42 to 50 points on AIME 2024, one run each.
+#
+# Two things to know before you switch it on:
+#
+# * **Log the mean reward before the filter.** Kept groups are never all right, so the mean after
+#   the filter cannot reach 1 (exercise 1).
+# * **Cap the rounds.** A pool of hopeless prompts is never mixed, and the loop never ends. In verl
+#   the cap is `max_num_gen_batches`, and 0, the default, means none.
+#
+# ## The edge of a rare token
+#
+# Now the other end: a hard prompt. Its groups teach once the right answer becomes likely. The token
+# that leads to it is rare, its advantage is large, and PPO's clip lets it rise only so far in a
+# batch:
+#
+# $$\begin{aligned}
+# L&=\min\big(\rho A,\ \mathrm{clip}(\rho,1-\epsilon,1+\epsilon)A\big)&&\text{PPO, page 06}\\
+# \rho>1+\epsilon,\ A>0\;&\Rightarrow\;\partial L/\partial\rho=0&&\text{the clipped value is the smaller, and flat}\\
+# \pi_\theta&>(1+\epsilon)\,\pi_\text{old}&&\text{the same in probabilities, }\rho=\pi_\theta/\pi_\text{old}\\
+# \epsilon_\text{high}&=0.28,\quad\epsilon_\text{low}=0.2&&\textbf{a choice: raise the upper edge only}
+# \end{aligned}$$
+#
+# In probabilities the edge is unfair. From 0.01 a token falls silent at 0.012, or 0.0128 after the
+# change. <!-- cited: 0.012, 0.0128 --> From 0.9 it never does: 0.9 · 1.2 is more than 1. The lower
+# edge stays, so that no token is pushed to zero.
+#
+# Suppose a token stopped exactly at the edge, batch after batch. After $n$ batches it is at
+# $(1+\epsilon)^n$ times its start, so from 0.01 to one half it needs
+# $n\ge\log50/\log(1+\epsilon)$:
+
+# %%
+for edge in (1.2, 1.28):
+    p, batches = 0.01, 0
+    while p < 0.5:
+        p, batches = p * edge, batches + 1
+    print(f"upper edge {edge}: 1 % to one half in {batches} batches")
+
+# %% [markdown]
+# But a clip ends the *gradient*; it does not cut a step short. The last step before silence goes
+# where it goes. Here an update adds a fixed step to the token's logit while its gradient lives:
+
+# %%
+task("dapo.t2", rare_token_explorer(),
+     ("A token that starts at 0.01 or less, and both edges silence it. Yet "
+      "the first batch takes it equally far under 1.20 and 1.28.",
+      rare_token.equal_though_silenced),
+     ("16 updates per batch, the largest step, and no edge silences "
+      "anything.", rare_token.never_silenced))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. A step of 0.15, say, with 4 updates: the second update starts inside both bands and
+#    lands <!-- cited: 0.15 --> beyond both. How much 1.28 buys depends on the size of the steps.
+# 2. Only a start at 0.85 or above. A token above 1/1.2 can never reach the edge.
+# </details>
+#
+# ## Sixteen answers at a time
+#
+# Let the answers be sampled. The toy: one prompt, four possible answers. The usual one (chance
+# 0.97) earns half marks, a rare one (0.01) full marks, two others nothing. A batch is a group of
+# 16, used for 8 updates. When all sixteen are the usual answer, the group is silent.
+#
+# 200 runs with Adam. In some of them the rare answer gets *lost*: it falls below 1 in 1,000.
+
+# %%
+edges = {"1.20": 1.2, "1.28": 1.28, "no clip": torch.inf}
+runs = {f"{name}, rate {rate}": {
+            edge: train(getattr(torch.optim, name), rate, top)
+            for edge, top in edges.items()}
+        for name, rate in (("SGD", 0.2), ("Adam", 0.05))}
+lost = {edge: path[:, 50] < 0.001
+        for edge, (path, _) in runs["Adam, rate 0.05"].items()}
+print("edge 1.20, after 50 batches:", lost["1.20"].sum().item(),
+      "of 200 runs have lost it")
+
+# %%
+predict("dapo.3", "With the same dice and the edge at 1.28?",
+        ["about 20: half of them are saved",
+         "about 35: a few are saved", "41 again",
+         "about 50: lucky wrong answers are pushed further too"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+silenced = {edge: cut[lost[edge]].sum().item()
+            for edge, (_, cut) in runs["Adam, rate 0.05"].items()}
+reveal("dapo.3", "41 again",
+       f"And {lost['no clip'].sum()} without any clip. In these runs, "
+       "before they lost it, the upper edge had silenced "
+       f"{silenced['1.20']:.0f} updates under 1.20 and "
+       f"{silenced['1.28']:.0f} under 1.28: there was nothing to give "
+       "back. Where the rare answer is drawn, a wider edge finds it "
+       "sooner. **Clip-higher speeds up what was sampled; it does not "
+       "find what was not.** For that one needs more samples, easier "
+       "prompts, or a better start.", pictures.found(
+           {name: {edge: path for edge, (path, _) in arms.items()}
+            for name, arms in runs.items()}))
+
+# %% [markdown]
+# The paper reports that the wider band keeps entropy up. In a toy: early on yes, at the end no
+# ([statements](statements/11_dapo.ipynb)).
+#
+# On the running group (rewards 1, 1, 0, 0; some updates into its batch) the difference is one
+# token:
+
+# %%
+batch = running_group()
+A = (batch.rewards - 0.5) / 0.5                  # z-scores: 1, 1, -1, -1
+
+def push(high, old=batch.old_logprobs):
+    """Slope in log pi of PPO's clip and min, band 0.8 to 1 + high."""
+    rho = (batch.logprobs - old).exp()
+    L = torch.minimum(rho * A[:, None],
+                      rho.clamp(0.8, 1 + high) * A[:, None])
+    return torch.autograd.grad(L[batch.mask].sum(), batch.logprobs)[0]
+
+token_grid.token_grid(batch, {
+    "upper edge 1.20": push(0.2), "upper edge 1.28": push(0.28)}, caption=(
+    "One good token of answer 0 is pushed again. Nothing changes for the "
+    "wrong answers: their edge is the lower one."))
+
+# %%
+predict("dapo.4", "TRL's default is one update per batch. For how many of "
+        "these 16 tokens does moving the edge change the push then?",
+        ["1, the same token", "3: the other good ones above 1.2 too",
+         "8, all tokens of right answers", "none"])
+
+# %%
+fresh = batch.logprobs.detach()
+changed = push(0.2, old=fresh) != push(0.28, old=fresh)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("dapo.4", "none",
+       f"{changed.sum().item()} of 16. All ratios are 1 when the gradient "
+       "is taken, and 1 is inside every band. Before you praise "
+       "clip-higher in a run, look how often it uses an answer.")
+
+# %% [markdown]
+# ## Answers that are too long
+#
+# Generation stops at a limit, and an answer cut there counts as wrong, however good its reasoning.
+# So DAPO warns earlier. With $T$ tokens, limit 20,480 and a last stretch of 4,096, it adds to the
+# reward
+#
+# $$-\mathrm{clip}\Big(\frac{T-16384}{4096},\,0,\,1\Big)$$
+#
+# A group, all four wrong, lengths 16,000, 16,385, 15,000 and 9,000. One answer is a single token
+# over, and pays 0.0002. Somebody filters on the rewards *after* the penalty, so the group counts as
+# mixed and is kept.
+
+# %%
+predict("dapo.5", "What is the advantage of the answer that is one token "
+        "over?", ["0: it is as wrong as the others", "about −0.0002",
+                  "about −0.9", "about −1.7"])
+
+# %%
+T = torch.tensor([16000.0, 16385.0, 15000.0, 9000.0])
+penalty = -((T - 16384) / 4096).clamp(0, 1)
+warned = (penalty - penalty.mean()) / (penalty.std(correction=0) + 1e-6)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("dapo.5", "about −1.7",
+       f"−{-warned[1]:.2f}. The std of the group is as tiny as the "
+       "penalty, and dividing makes any difference full size (09). This "
+       "is how *not* to bring a silent group back: it now teaches length "
+       "and nothing else. **Filter on right and wrong, then add the "
+       "penalty.** In verl that is `filter_groups.metric: acc`; "
+       "`seq_reward` holds the penalty.",
+       pictures.overlong_trap(T, penalty, warned))
+
+# %% [markdown]
+# ## The whole loss
+
+# %%
+def dapo_loss(logp, old_logp, mask, R, low=0.2, high=0.28):
+    """Mixed groups: rewards (N, G); the rest (N, G, T). To minimise."""
+    A = R - R.mean(1, keepdim=True)
+    A = (A / (R.std(1, keepdim=True, correction=0) + 1e-6))[..., None]
+    rho = (logp - old_logp.detach()).exp()
+    gain = torch.minimum(rho * A, rho.clamp(1 - low, 1 + high) * A)
+    return -torch.where(mask, gain, 0.0).sum() / mask.sum()   # token mean
+
+two = running_batch()                                 # two prompts
+mine = dapo_loss(*(x.view(2, 4, *x.shape[1:]) for x in (
+    two.logprobs, two.old_logprobs, two.mask, two.rewards)))
+theirs = ZOO["dapo"](two).loss
+print(f"mine {mine:.6f}, rlnb's {theirs:.6f}")
+assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
+
+# %% [markdown]
+# `R` holds the penalty, the filter has run before. Log four things: the share of mixed groups, the
+# mean reward before the filter, answers generated per step, and the share of tokens cut at the
+# *upper* edge (TRL: `clip_ratio/high_mean`). If the last is 0, clip-higher did nothing.
+#
+# <details><summary>One level deeper: mixtures of prompts, the printed formula, the libraries</summary>
+#
+# * The recorded run lies below the orange line because its prompts are not equally hard: the curve
+#   of P over p bends down everywhere, so a mixture of prompts has fewer mixed groups than one
+#   prompt at their mean rate (Jensen).
+# * The paper prints the token mean inside each prompt, then a mean over prompts; TRL and verl
+#   divide by all tokens. They differ when prompts differ in length:
+#   [statements](statements/11_dapo.ipynb).
+# * TRL's `loss_type="dapo"`, its default, is the token mean only. The edge is `epsilon_high=0.28`,
+#   a distance: 1.28 there would mean a band up to 2.28. <!-- cited: 2.28 --> Dynamic sampling is
+#   not in it.
+# * DAPO itself: 512 prompts, 16 answers each, 16 updates per batch, learning rate 1e-6 (section
+#   4.1). Each update uses other answers, so ratios move less than in the toy.
+# * Dropping silent groups without drawing new ones saves computation and nothing else: their
+#   gradient was zero. *Overlong filtering* gives a cut answer mask 0 instead of a penalty.
+# </details>
+#
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | DAPO | |
+# |---|---|
+# | sentence | GRPO on mixed groups only, with a higher upper edge, one mean over all tokens, a warning before the length limit, and no KL |
+# | formula | $P=1-p^G-(1-p)^G$ · price of a kept group: $1/P$ groups · band 0.8 to 1.28 |
+# | silent | groups all right or all wrong are replaced; good tokens above 1.28, bad ones below 0.8 |
+# | picture | the better the policy, the fewer groups teach |
+# | numbers | 92 % right, G = 8: four groups in ten teach · p = 0.01: 103 answers per kept group · 1 % to one half: 22 batches or 16 at the edges |
+# | derived | which groups are silent, and the price |
+# | choices | draw again; 0.28; the token mean; the ramp |
+
+# %%
+print("GRPO -> DAPO\n" + str(difference(ZOO["grpo"], ZOO["dapo"])))
+score("dapo.1", "dapo.2", "dapo.3", "dapo.4", "dapo.5")
 
 # %% [markdown]
 # ## Exercises
 #
-# **11.1 Derive** · 10 minutes · ●●○. (a) Show that refilling generates $1/P$ groups for each group
-# kept. (b) Show that for small $p$ this is about $1/p$ *answers*, whatever $G$. (c) What does it
-# cost at $p=\tfrac12$?
+# **1 Derive** · 8 minutes. Somebody logs the mean reward of the *kept* groups. What does the log
+# say for a prompt solved with chance $p$? Return it for a tensor of rates.
 #
-# <details><summary>hint</summary>
-#
-# (a) Whether the $n$-th group is the first mixed one: $P(1-P)^{n-1}$. (b) For small $p$,
-# $1-(1-p)^G\approx Gp$.
-# </details>
-#
-# <details><summary>answer</summary>
-#
-# (a) $\sum_n nP(1-P)^{n-1}=P\cdot\frac1{P^2}=\frac1P$. (b) $P\approx Gp$ while $Gp\ll1$, so
-# $\frac GP\approx\frac1p$: 103 answers at $G=8$, 108 at 16, for $p=0.01$. Larger groups save
-# nothing on the wait; they use the one success better or worse. (c) $G/(1-2^{1-G})$: 16.0005 at
-# $G=16$, nothing is wasted.
-# </details>
-#
-# **11.2 Predict, then run** · 5 minutes · ●●○. One optimizer step per batch, no KL. Of all the
-# entries of the gradient, how many change when ε_high goes from 0.2 to 0.28? And when the same
-# answers are used for a second step, can a token that was *punished* ($A\lt0$) be affected?
-#
-# <details><summary>hint</summary>
-#
-# What is $\rho$ at the first step? And which edge of the band ends the gradient for $A\lt0$?
-# </details>
-#
-# <details><summary>answer</summary>
-#
-# None: $\rho=1$ for every token. And no: for $A\lt0$ the gradient ends below
-# $1-\epsilon_\text{low}$, never above, so ε_high concerns $A>0$ only.
-# </details>
+# <details><summary>hint</summary>Split E[mean reward] = p into all right, all wrong and mixed. What do the first two contribute?</details>
 
 # %% tags=["exercise"]
-fresh = running_batch().replace(old_logprobs=None)     # first step
-changed = ...   # compare the gradients of ZOO["dapo"] and `narrow`
+def my_logged_reward(p, G):
+    return ...
+
+check.kept_reward(my_logged_reward)
 
 # %% [markdown]
-# **11.3 Implement** · 6 minutes · ●○○. The overlong penalty, for a whole tensor of lengths at once.
-# It is added to the reward.
+# **2 Implement** · 10 minutes. A real sampler works in rounds: a round is $N$ prompts at once, and
+# rounds are drawn until `wanted` mixed groups are together. What is over is thrown away, latest
+# first. Given all rewards in the order in which they would be drawn, return the fate of each group:
+# 0 never generated, 1 generated in vain, 2 trained on.
 #
-# <details><summary>hint</summary>
+# <details><summary>hint</summary>Count the mixed groups up to and including each group with cumsum. A round is generated when fewer than `wanted` were there before it.</details>
+
+# %% tags=["exercise"]
+def my_fates(rewards, wanted):
+    """rewards (rounds, N, G) -> (rounds, N)"""
+    return ...
+
+check.refill_fates(my_fates)
+
+# %% [markdown]
+# **3 Find the silent bug** · 7 minutes. Penalty and filter in one function. It runs, many groups
+# are kept, and answers get shorter:
+
+# %%
+print(check.silent_bug_dapo.source)
+
+# %% [markdown]
+# Write a test that this function fails and the right one passes.
 #
-# Which share of the cache is used up? A share lies between 0 and 1, whatever the length.
-# </details>
+# <details><summary>hint</summary>Which groups must never be kept? Give their answers lengths on both sides of the edge.</details>
+
+# %% tags=["exercise"]
+def my_test(mixed_groups):
+    return ...
+
+check.silent_bug_dapo(my_test)
+
+# %% [markdown]
+# **4 Implement** · 5 minutes. The overlong penalty for any limit and any last stretch (`cache`).
+#
+# <details><summary>hint</summary>Which share of the cache is used up? A share lies between 0 and 1.</details>
 
 # %% tags=["exercise"]
 def my_overlong_penalty(lengths, max_length, cache):
     """lengths (B,), two whole numbers -> (B,)"""
     return ...
 
-
 check.overlong_penalty(my_overlong_penalty)
 
 # %% [markdown]
-# **11.4 Find the silent bug** · 8 minutes · ●●○. Overlong penalty and dynamic sampling in one
-# function. It runs, the share of groups kept is pleasantly high, and answers get shorter. Write a
-# test that fails here and passes on the right code: it gets the function and asserts something.
-
-# %% tags=["exercise"]
-print(check.silent_bug_dapo.source)
-
-
-def my_test(mixed_groups):
-    ...
-
-
-check.silent_bug_dapo(my_test)
-
-# %% [markdown]
-# <details><summary>hint</summary>
-#
-# Which groups must never be kept? Give their answers lengths on both sides of the edge.
-# </details>
-#
-# **11.5 Name this method** · 3 minutes · ●●○. A colleague's loss, prompts × answers × tokens. Which
-# published method is it?
-#
-#     def loss(ratio, rewards, mask):        # (N, G, T), (N, G), (N, G, T)
-#         A = rewards - rewards.mean(1, keepdim=True)
-#         A = (A / (rewards.std(1, keepdim=True) + 1e-6)).unsqueeze(-1)
-#         worth = torch.minimum(ratio * A, ratio.clamp(0.8, 1.28) * A)
-#         share = (worth * mask).sum((1, 2)) / mask.sum((1, 2))
-#         return -share.mean()
-
-# %% tags=["exercise"]
-check.name_this_dapo("")
-
-# %% [markdown]
-# All solved and run in [solutions/11_dapo.ipynb](solutions/11_dapo.ipynb).
-#
 # ## In the interview
 #
-# **What are DAPO's four changes, and which are in the loss?**
-# <details><summary>answer</summary>
+# A minute each, aloud, then unfold.
 #
-# Clip-higher (band 0.8 to 1.28) and the token-level mean are in the loss. Dynamic sampling is in
-# the sampler, the overlong penalty in the reward. Also no KL. The advantage stays GRPO's z-score,
-# std included.
+# <details><summary><b>What are DAPO's four changes?</b></summary>
+#
+# Two are in the loss, one in the sampler, one in the reward. Loss: the upper edge of the clip is
+# 1.28, and one mean runs over all tokens. Sampler: only mixed groups train. Reward: a penalty that
+# grows over the last 4,096 tokens. There is no KL. The advantage stays GRPO's, std included.
+# </details>
+# <details><summary><b>Why dynamic sampling, and what does it cost?</b></summary>
+#
+# Groups with equal rewards have no gradient. With chance p to be right a share of 1 − p^G − (1−p)^G
+# teaches; a kept group costs one over that, and on hard prompts about 1/p answers whatever G is. It
+# favours prompts of middle difficulty and needs a cap on the rounds.
+# </details>
+# <details><summary><b>Their curve reaches the score in half the steps. Convinced?</b></summary>
+#
+# Not before I see answers on the axis. A refilled step writes more. In our recorded run it was
+# level step for step and behind per answer, in every seed, at the best of four rates. If
+# generation waits for the longest answer anyway, wall-clock time may still favour it.
+# </details>
+# <details><summary><b>What does clip-higher do, exactly?</b></summary>
+#
+# A good token keeps its gradient up to a ratio of 1.28. It matters only if the updates of one batch
+# carry the ratio past 1.2; with one update it does nothing. Tokens above 0.83 never reach the
+# edge. <!-- cited: 0.83 --> The clip ends the gradient, not the motion: a long step goes past both
+# edges. It cannot help a token that was not drawn.
+# </details>
+# <details><summary><b>Does it prevent entropy collapse?</b></summary>
+#
+# Not by itself. Maximising reward takes entropy away without any clip. In our toy a wider edge had
+# more entropy early and less a little later, and it saved none of the runs that had lost the rare
+# answer. The paper reports higher entropy with 0.28 in its own run.
+# </details>
+# <details><summary><b>After you add the overlong penalty, answers get shorter and shorter. Why?</b></summary>
+#
+# Perhaps the filter looks at shaped rewards. Then groups that are all wrong pass as mixed, and the
+# std blows up a tiny difference in length to full size. Filter on right and wrong first, then add
+# the penalty.
+# </details>
+# <details><summary><b>Which of the four mattered most?</b></summary>
+#
+# The paper's table does not say. It adds one repair after the other, a single run a row, so the
+# gains depend on the order: the last one, dynamic sampling, from 42 to 50. A reproduction in verl
+# has 52 with it and 50 without.
 # </details>
 #
-# **Which of the four mattered most?**
-# <details><summary>answer</summary>
+# The sentences that one hears about DAPO, true or not: [statements 11](statements/11_dapo.ipynb).
+# The exercises, solved: [solutions 11](solutions/11_dapo.ipynb).
 #
-# Table 1 of the paper, cumulative: 30, then 36 (overlong filtering), 38 (clip-higher), 41 (overlong
-# penalty), 42 (token-level), 50 (dynamic sampling). One run a row and order-dependent, so it does
-# not say. verl's own runs: 52 with dynamic sampling, 50 without.
-# </details>
-#
-# **What does clip-higher do, exactly?**
-# <details><summary>answer</summary>
-#
-# A token with A > 0 keeps its gradient up to ρ = 1.28 instead of 1.2. If the edge were a wall:
-# 0.0128 instead of 0.0120 per batch, 16 batches to one half instead of 22. It is not: momentum and
-# the other tokens carry it on, and in our toy 9 batches become 8. It matters only if several
-# updates (or stale data) carry ratios past 1.2 within a batch: DAPO has 16 updates per rollout, on
-# other answers each; with one update it does nothing. Tokens above 0.83 never reach the edge. ε_low
-# stays at 0.2, lest tokens be pushed to zero.
-# </details>
-#
-# **Does it prevent entropy collapse?**
-# <details><summary>answer</summary>
-#
-# Maximising reward takes entropy away without any clip: ten arms, exact gradient, 2.30 to 0.005. A
-# wider edge changes the speed: in a toy where a rare arm is best, more entropy early, less a little
-# later, the same at the end. With 16 sampled answers a batch 41 of 200 runs became sure too early,
-# under every edge alike. The paper's figure 2 reports higher entropy with 0.28.
-# </details>
-#
-# **Why dynamic sampling, and what does it cost?**
-# <details><summary>answer</summary>
-#
-# Groups with equal rewards have no gradient: 85 % at p = 0.01 and G = 16. Refilling keeps the
-# number of live groups constant. It costs 1/P groups per live group, about 1/p answers on hard
-# prompts at any G; it changes the prompt distribution towards p = ½, never ends on a hopeless pool
-# unless capped, and makes the logged reward meaningless unless it is taken before the filter.
-# </details>
-#
-# **Filtering, refilling, retiring: when which?**
-# <details><summary>answer</summary>
-#
-# Filtering costs nothing and, up to the divisor, changes nothing. Refilling keeps the batch full at
-# the old price per live group; compare runs by generated answers, not by steps. The authors argue
-# that a synchronous step waits for the longest answers anyway. Retirement saves generation when
-# much of the pool is solved, but a prompt at p = 0.01 looks hopeless in 64 answers every second
-# time.
-# </details>
-#
-# **Is it a curriculum?**
-# <details><summary>answer</summary>
-#
-# A weak one: prompts enter in proportion to 1 − p^G − (1−p)^G, flat over the middle. At G = 16 it
-# keeps 56 % of the groups at p = 0.05, a band from 0.2 to 0.8 on the same 16 answers 0.7 %.
-# </details>
-#
-# **"Token-level loss": what is the denominator?**
-# <details><summary>answer</summary>
-#
-# In the paper the tokens of the prompt's group, averaged over prompts (ScaleRL's prompt average).
-# In TRL's and verl's DAPO the tokens of the whole batch or mini-batch. They differ as soon as
-# prompts differ in total length: 100 against 1000 tokens, a factor of 10 per token.
-# </details>
-#
-# **DAPO has no KL. Is that safe?**
-# <details><summary>answer</summary>
-#
-# With a checker without a hole, mostly: at β = 0.04 the KL cost one step of 26 and held nothing
-# back. It saves the reference model. With an exploitable reward something has to limit the distance
-# to the reference; a clip does not, it looks at the policy that sampled.
-# </details>
-#
-# **Your model learns to stop early after you add the overlong penalty. Why?**
-# <details><summary>answer</summary>
-#
-# The penalty is a reward, so the z-score sees it. In mixed groups length then counts among the
-# right answers (1.00 becomes 0.39 and 1.18 in our group); that is the design, and it ends below the
-# edge. If the filter looks at the *shaped* reward (verl: `metric: seq_reward` instead of `acc`),
-# all-wrong groups are trained too, and one token over the edge, −0.0002, becomes −1.72 in a group
-# of four. Filter on right and wrong, use ±1 rewards so that right beats wrong, or mask cut answers
-# instead.
-# </details>
-#
-# ## Recap
-#
-# The row that the method table gains, on the neighbour of the running group (rewards 1 0 0 0,
-# lengths 4 1 7 2), both prompts in the batch, fresh data: the advantage of each answer, and below
-# it what one of its tokens weighs, $c\cdot A$.
-
-# %%
-def four(numbers):
-    return " ".join(f"{round(float(x), 4) + 0.0:8.4f}" for x in numbers)
-
-
-fresh = running_batch().replace(old_logprobs=None)
-for name, objective in (
-        ("grpo", grpo.replace(terms=())), ("dapo", dapo),
-        ("printed", dapo.replace(weights=prompt_mean))):
-    out = objective(fresh)
-    A, c = out.advantages[4:, 0], out.weights[4:, 0]
-    print(f"{name:8s} A {four(A)}\n{'':7s} cA {four(c * A)}")
-
-# %% [markdown]
-# One advantage, three weights: GRPO's by the answer's own length, DAPO's by the 30 tokens of the
-# batch, the printed one's by the 14 of this prompt, twice.
-#
-# * DAPO is GRPO's advantage, a band from 0.8 to 1.28, one mean over tokens, no KL; plus a filter
-#   and a penalty outside the loss.
-# * Clip-higher acts where one batch's updates would carry the ratio past 1.2, under any optimizer.
-#   It is an edge, not a wall, and entropy falls with it and without it.
-# * A live group costs $1/P$ groups, about $1/p$ answers when $p$ is small. Of filtering, refilling
-#   and retiring only the last lowers the price. Count answers, not steps.
-# * Printed: per prompt. Coded: per batch.
-# * A penalty on length is a reward. Decide what is mixed before you add it.
-#
-# Next, [10 · soft trust regions](12_soft_trust_regions.ipynb): beyond 1.28 a token is still dead.
-# What if the edge were soft, or there were none?
+# **Next: [12](12_soft_trust_regions.ipynb).** Beyond 1.28 a good token is still dead. What should
+# happen at the edge instead of a cliff?

@@ -64,7 +64,10 @@ PAGES = {
             "name_this_dr_grpo",
         )
     },
-    "dapo": {"dapo": ("overlong_penalty", "silent_bug_dapo", "name_this_dapo")},
+    "dapo": {
+        "mixed_only": ("kept_reward", "refill_fates"),
+        "dapo": ("overlong_penalty", "silent_bug_dapo", "name_this_dapo"),
+    },
     "soft_trust_regions": {
         "soft_trust": ("cispo_loss", "sapo_gate"),
         "mass_moved": (

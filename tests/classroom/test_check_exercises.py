@@ -64,6 +64,8 @@ def test_these_exercises_are_offered():
         "kl_divergence",
         "cross_entropy",
         "overlong_penalty",
+        "kept_reward",
+        "refill_fates",
         "keep_informative",
         "prompt_weight",
         "stop_push",

@@ -41,6 +41,7 @@ MAKERS = {
     "kl_estimator": explorers.kl_estimator_explorer,
     "std": explorers.std_explorer,
     "one_outlier": explorers.one_outlier_explorer,
+    "kept_groups": explorers.kept_groups_explorer,
     "rare_token": explorers.rare_token_explorer,
     "rollouts": explorers.rollouts_explorer,
     "token_weights": explorers.token_weights_explorer,
@@ -143,11 +144,12 @@ SETTINGS = {
         {"step": 20, "prompt": 2, "answer": 8},
         {"step": 1, "prompt": 1, "answer": 2, "show": "logit"},
     ],
+    "kept_groups": [{"size": 64, "progress": 6}, {"size": 2}, {"progress": 3}],
     "rare_token": [
-        {"p0": 0.0001, "target": 0.9, "epsilon_high": 1.0, "updates": 16, "step": 0.2},
+        {"p0": 0.001, "updates": 16, "step": 0.2},
         {"updates": 1, "step": 0.01},
-        {"step": 0.0},
-        {"p0": 0.1, "target": 0.2, "epsilon_high": 0.0, "updates": 5, "step": 0.1},
+        {"p0": 0.9, "updates": 16, "step": 0.3},
+        {"p0": 0.1, "updates": 5, "step": 0.1},
     ],
     "token_weights": [
         {"first": 1, "second": 40, "other": 40, "limit": 200, "micro": 1, "divisor": "width"},

@@ -19,18 +19,27 @@ from rlnb.toys import running_batch
 _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 11.1 The price of a mixed group
+# ## 1 What the log says
 #
-# (a) The $n$-th group is the first mixed one with probability $P(1-P)^{n-1}$: $n-1$ silent ones,
-# then a mixed one. The mean of this geometric distribution is
+# Split the mean reward of all groups by what the group is. All right contributes 1, all wrong 0, a
+# mixed one $m$, which is what we look for:
 #
-# $$\sum_{n\ge1}nP(1-P)^{n-1}=-P\,\frac{d}{dP}\sum_{n\ge0}(1-P)^n=-P\,\frac{d}{dP}\frac1P=\frac1P .$$
-#
-# (b) $P=1-p^G-(1-p)^G$. For small $p$ the second term is negligible and $(1-p)^G\approx1-Gp$, so
-# $P\approx Gp$ and $G/P\approx1/p$ answers. Since $(1-p)^G\ge1-Gp$, $P$ is never above $Gp$: the
-# true cost is $1/p$ or more, and more so for larger $G$.
-#
-# (c) $P=1-2\cdot2^{-G}$, so $G/P=G/(1-2^{1-G})$.
+# $$p = 1\cdot p^G + 0\cdot(1-p)^G + m\,P\qquad\Longrightarrow\qquad m=\frac{p-p^G}{1-p^G-(1-p)^G}.$$
+
+# %% tags=["solution"]
+def my_logged_reward(p, G):
+    return (p - p**G) / (1 - p**G - (1 - p) ** G)
+
+check.kept_reward(my_logged_reward)
+
+# %%
+for p in (0.01, 0.5, 0.95):
+    print(f"solved {p:.2f} of the time: the log says "
+          f"{my_logged_reward(torch.tensor(p), 8):.4f}")
+
+# %% [markdown]
+# Everything is pulled to the middle: nearly solved reads 0.85, nearly hopeless 0.13. And the price
+# of a kept group, $1/P$ of the lesson, counted by drawing until one is mixed:
 
 # %%
 def mixed(p, G):
@@ -55,52 +64,29 @@ for p in (0.1, 0.01, 0.001):
 print(f"p = 0.5, G = 16: {16 / mixed(0.5, 16):.4f}")
 
 # %% [markdown]
-# At $p=0.1$ and $G=64$ the approximation no longer applies: $Gp=6.4$, almost every group is mixed,
-# and a group costs its 64 answers.
+# At $p=0.1$ and $G=64$ the approximation $1/p$ no longer applies: $Gp=6.4$, almost every group is
+# mixed, and a group costs its 64 answers.
 #
-# ## 11.2 One step, two steps
+# ## 2 The fates
 #
-# Nothing changes at the first step. On fresh data $\rho=1$ for every token, well inside either
-# band, so value and gradient are the same numbers. At a second step a token with $A\lt0$ is cut
-# *below* $1-\epsilon_\text{low}$ and never above: if it rose past the upper edge it moved the wrong
-# way and stays alive. So ε_high concerns tokens with $A\gt0$ only.
-
-# %%
-from rlnb.objective import clip
-
-dapo, narrow = ZOO["dapo"], ZOO["dapo"].replace(surrogate=clip(0.2))
-
-
-def gradient(objective, b):
-    return torch.autograd.grad(objective(b).loss, b.logprobs)[0]
-
-
-fresh = running_batch().replace(old_logprobs=None)
-off_policy = running_batch()
-for name, b in (("first step ", fresh), ("second step", off_policy)):
-    other = gradient(dapo, b) != gradient(narrow, b)
-    signs = dapo(b).advantages[other].sign().tolist()
-    print(f"{name}: {int(other.sum())} of {int(b.mask.sum())} change, "
-          f"signs of A {signs}")
-    assert all(sign > 0 for sign in signs)
-assert torch.equal(gradient(dapo, fresh), gradient(narrow, fresh))
-
-# %% [markdown]
-# ## 11.3 The penalty
+# One running count over all groups in the order of drawing answers both questions. Who trains: the
+# mixed groups up to the `wanted`-th. Which rounds exist: those before which fewer than `wanted`
+# were together.
 
 # %% tags=["solution"]
-def overlong_penalty(lengths, max_length, cache):
-    used = (lengths - (max_length - cache)) / cache    # share of the cache
-    return -used.clamp(0, 1)
+def my_fates(rewards, wanted):
+    """rewards (rounds, N, G) -> (rounds, N)"""
+    mixed = rewards.amax(2) > rewards.amin(2)
+    so_far = mixed.flatten().cumsum(0).view(mixed.shape)
+    trained = mixed & (so_far <= wanted)
+    before = so_far[:, -1] - mixed.sum(1)              # before the round
+    generated = (before < wanted)[:, None].expand_as(mixed)
+    return generated.to(rewards.dtype) + trained
 
-
-check.overlong_penalty(overlong_penalty)
+check.refill_fates(my_fates)
 
 # %% [markdown]
-# The three cases of the formula are one clamp. Without its upper half the check accepts it as well
-# and says whose form that is.
-#
-# ## 11.4 Right and wrong first
+# ## 3 Right and wrong first
 #
 # The filter asks whether the *rewards* of a group differ, and by then the penalty is in them. An
 # all-wrong group with answers on both sides of the edge differs, is kept, and the z-score turns a
@@ -124,7 +110,8 @@ check.silent_bug_dapo(all_wrong_is_never_kept)
 def mixed_groups(correct, lengths, num_generations, max_length, cache):
     groups = correct.view(-1, num_generations)
     mixed = groups.amax(1) > groups.amin(1)
-    rewards = correct + overlong_penalty(lengths, max_length, cache)
+    over = (lengths - (max_length - cache)) / cache
+    rewards = correct - over.clamp(0, 1)
     return rewards.view(-1, num_generations)[mixed]
 
 
@@ -135,7 +122,20 @@ print(kept.round(decimals=4).tolist())
 assert kept.shape == (2, 4)
 
 # %% [markdown]
-# ## 11.5 The name
+# ## 4 The penalty
+#
+# The three cases of the formula are one clamp. Without its upper half the check accepts it as well
+# and says whose form that is.
+
+# %% tags=["solution"]
+def my_overlong_penalty(lengths, max_length, cache):
+    used = (lengths - (max_length - cache)) / cache    # share of the cache
+    return -used.clamp(0, 1)
+
+check.overlong_penalty(my_overlong_penalty)
+
+# %% [markdown]
+# ## The name (statements page)
 #
 # A band from 0.8 to 1.28 with `min`: clip-higher, so neither GRPO nor CISPO. A std: not Dr. GRPO. A
 # sum over answers *and* tokens, divided by the tokens of the prompt, then a mean over prompts:
@@ -158,7 +158,7 @@ from rlnb.objective import group_zscore, prompt_mean
 ratio = (b.logprobs - b.old_logprobs).exp()
 mine = loss(*(x.view(2, 4, *x.shape[1:]) for x in
               (ratio, b.rewards, b.completion_mask)))
-printed = dapo.replace(weights=prompt_mean,
+printed = ZOO["dapo"].replace(weights=prompt_mean,
                        advantage=group_zscore("bessel", eps=1e-6))
 print(f"the colleague's {mine:.6f}, DAPO as printed {printed(b).loss:.6f}")
 assert abs(mine - printed(b).loss) < 1e-12

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.gate_zoo import gate_zoo_explorer
     from rlnb.classroom.explorers.gpu_budget import gpu_budget_explorer
     from rlnb.classroom.explorers.group_advantage import group_advantage_explorer
+    from rlnb.classroom.explorers.kept_groups import kept_groups_explorer
     from rlnb.classroom.explorers.kl_directions import kl_explorer
     from rlnb.classroom.explorers.kl_estimators import kl_estimator_explorer
     from rlnb.classroom.explorers.kl_leash import kl_leash_explorer
@@ -58,6 +59,7 @@ _HOME = {
     "gate_zoo_explorer": "gate_zoo",
     "gpu_budget_explorer": "gpu_budget",
     "group_advantage_explorer": "group_advantage",
+    "kept_groups_explorer": "kept_groups",
     "kl_estimator_explorer": "kl_estimators",
     "kl_explorer": "kl_directions",
     "kl_leash_explorer": "kl_leash",
@@ -93,6 +95,7 @@ __all__ = [
     "gate_zoo_explorer",
     "gpu_budget_explorer",
     "group_advantage_explorer",
+    "kept_groups_explorer",
     "kl_estimator_explorer",
     "kl_explorer",
     "kl_leash_explorer",

@@ -111,6 +111,13 @@ SHIPPED_RUNS: dict[str, ShippedRun] = {
     },
     "chain_lr_1e-3": ShippedRun(ZOO["dr_grpo"], FAST),
     "chain_refill": ShippedRun(ZOO["dr_grpo"], REFILL),
+    **{
+        f"chain_{name}_lr_{said}": ShippedRun(
+            ZOO["dr_grpo"], replace(recipe, learning_rate=k * SMALL.learning_rate)
+        )
+        for name, recipe in (("plain", SMALL), ("refill", REFILL))
+        for said, k in (("half", 0.5), ("2x", 2), ("4x", 4))
+    },
     "sort_is_sorted": ShippedRun(
         ZOO["dr_grpo"], SORT, task="sort", model="sort", reward="is_sorted"
     ),

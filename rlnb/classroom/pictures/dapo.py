@@ -1,0 +1,222 @@
+"""The pictures of the page on DAPO: groups that fall silent, and four repairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from torch import Tensor
+
+from rlnb.classroom.figures import (
+    BLACK,
+    GREY,
+    NEGATIVE,
+    ORANGE,
+    POSITIVE,
+    Picture,
+    signed,
+    static_figure,
+)
+from rlnb.classroom.pictures.recorded_runs import curve, evaluations, running_mean, seeds
+
+__all__ = ["RATES", "at_answers", "found", "hill", "overlong_trap", "refill_race", "silent_run"]
+
+TEXT = 10.5  # points: the size of the page's own text
+RUN, GROUP = "chain_dr_grpo", 8
+SEED_LINES = ("-", "--", ":")
+RATES = (0.5, 1, 2, 4)
+ARMS = {
+    "plain": ("chain_plain_lr_half", "chain_stale_0", "chain_plain_lr_2x", "chain_plain_lr_4x"),
+    "refilled": (
+        "chain_refill_lr_half",
+        "chain_refill",
+        "chain_refill_lr_2x",
+        "chain_refill_lr_4x",
+    ),
+}
+ARM_LOOK = {"plain": (BLACK, "-", "o"), "refilled": (ORANGE, "--", "s")}
+EDGE_LOOK = {"1.20": (BLACK, "-"), "1.28": (ORANGE, "--"), "no clip": (GREY, ":")}
+
+
+def silent_run(answered: bool = False) -> Picture:
+    """The recorded run: share of right answers, and (`answered`) of groups that still teach."""
+    right = [curve(RUN, seed, "reward") for seed in seeds(RUN)]
+    mixed = [curve(RUN, seed, "groups/mixed") for seed in seeds(RUN)]
+    # the rate belongs to the step that the curve of mixed groups has
+    expected = np.mean([1 - r**GROUP - (1 - r) ** GROUP for r in map(running_mean, right)], axis=0)
+
+    def build(figure, _):
+        steps = np.arange(1, len(right[0]) + 1)
+        for k, (title, table) in enumerate(
+            (("answers that are right", right), ("groups that still teach", mixed))
+        ):
+            axes = figure.add_axes((0.07 + 0.5 * k, 0.19, 0.42, 0.69))
+            axes.set(xlim=(1, len(steps)), ylim=(0, 1.03))
+            axes.set_xlabel("training step", fontsize=TEXT)
+            axes.set_ylabel("share", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            axes.tick_params(labelsize=TEXT)
+            if k and not answered:
+                axes.text(20, 0.5, "?", fontsize=60, ha="center", va="center", color=GREY)
+                continue
+            for line, values in zip(SEED_LINES, table, strict=True):
+                axes.plot(steps, running_mean(values), color=BLACK, ls=line, lw=2.2)
+            if k:
+                axes.plot(steps, expected, color=ORANGE, lw=2.6)
+                axes.text(21, 0.85, "if all prompts were\nequally hard", fontsize=TEXT,
+                          color="#8A5F00")  # fmt: skip
+
+    ends = ", ".join(f"{x[-10:].mean():.2f}" for x in right)
+    alt = f"Three seeds, {len(right[0])} steps. Right answers over the last ten steps: {ends}."
+    caption = "A small transformer learns arithmetic chains; three seeds (line styles)."
+    if answered:
+        alt += " Groups that teach: " + ", ".join(f"{x[-10:].mean():.2f}" for x in mixed) + "."
+        caption = "The better the policy, the less of what it writes is used for learning."
+    return static_figure(build, size=(900, 290), alt=alt, caption=caption)
+
+
+def hill(rates: Sequence[float], size: int = GROUP) -> Picture:
+    """Chance of a mixed group against the pass rate, and two prompts against their mean."""
+    teach = [1 - p**size - (1 - p) ** size for p in rates]
+    middle, between = float(np.mean(rates)), float(np.mean(teach))
+    top = 1 - middle**size - (1 - middle) ** size
+
+    def build(figure, _):
+        axes = figure.add_axes((0.08, 0.19, 0.6, 0.77))
+        p = np.linspace(0, 1, 401)
+        axes.plot(p, 1 - p**size - (1 - p) ** size, color=BLACK, lw=2.6)
+        axes.plot(rates, teach, color=GREY, lw=1.6, ls="--")
+        axes.plot(rates, teach, "o", color=BLACK, ms=9, label="the two prompts", clip_on=False)
+        axes.plot([middle], [top], "^", color=ORANGE, ms=11, mec=BLACK, label="at their mean rate")
+        axes.plot([middle], [between], "s", color=POSITIVE, ms=9, label="their mean")
+        axes.set(xlim=(0, 1.004), ylim=(0, 1.03))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("pass rate p of the prompt", fontsize=TEXT)
+        axes.set_ylabel(f"chance that a group of {size} teaches", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+
+    pairs = ", ".join(f"{p:g}: {x:.2f}" for p, x in zip(rates, teach, strict=True))
+    alt = (
+        f"A hill over the pass rate. Two prompts, {pairs}; mean {between:.2f}. A prompt at their "
+        f"mean rate {middle:g}: {top:.2f}."
+    )
+    caption = "The hill bends down everywhere, so a mixture of prompts lies below it."
+    return static_figure(build, size=(900, 270), alt=alt, caption=caption)
+
+
+def at_answers(run: str, answers: int) -> list[float]:
+    """pass@1 of each seed at `answers` generated, on the line between two evaluations."""
+    steps, table = evaluations(run)
+    out = []
+    for seed, values in zip(seeds(run), table, strict=True):
+        made = np.concatenate([[0.0], curve(run, seed, "generated").cumsum()])
+        out.append(float(np.interp(answers, made[steps], values)))
+    return out
+
+
+def refill_race(budgets: Sequence[int] = (1280, 2560)) -> Picture:
+    """pass@1 at equal numbers of generated answers against the learning rate; every seed."""
+    table = {
+        (n, name): np.array([at_answers(run, n) for run in runs])
+        for n in budgets
+        for name, runs in ARMS.items()
+    }
+
+    def build(figure, _):
+        for k, n in enumerate(budgets):
+            axes = figure.add_axes((0.07 + 0.4 * k, 0.19, 0.35, 0.69))
+            for j, name in enumerate(ARMS):
+                color, line, marker = ARM_LOOK[name]
+                x, values = np.arange(len(RATES)) + 0.06 * (2 * j - 1), table[n, name]
+                axes.plot(x, values.mean(1), color=color, ls=line, lw=2.4, label=name)
+                axes.plot(x, values, marker, color=color, ms=6, mec="white", mew=0.8)
+            axes.set(ylim=(0, 1), xlim=(-0.3, len(RATES) - 0.7))
+            axes.set_xticks(range(len(RATES)), [f"{3 * rate:g}" for rate in RATES])
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("learning rate, in 1e-4", fontsize=TEXT)
+            axes.set_title(f"after {n:,} answers", fontsize=TEXT, weight="bold")
+            if k == 0:
+                axes.set_ylabel("pass@1, 100 held-out problems", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+
+    said = "; ".join(
+        f"{n} answers, {name}: "
+        + ", ".join(
+            f"rate {3e-4 * rate:g} {values.min():.2f} to {values.max():.2f}"
+            for rate, values in zip(RATES, table[n, name], strict=True)
+        )
+        for n in budgets
+        for name in ARMS
+    )
+    return static_figure(
+        build,
+        size=(900, 300),
+        alt=f"pass@1 at equal numbers of answers, three seeds. {said}.",
+        caption="Dots: every seed. Lines: their mean. Both arms wrote the same number of answers.",
+    )
+
+
+def found(runs: Mapping[str, Mapping[str, Tensor]]) -> Picture:
+    """Share of runs in which the rare answer has more than half of the probability.
+
+    runs: optimizer -> edge -> (seeds, batches) probability of the rare answer.
+    """
+
+    def build(figure, _):
+        for k, (title, edges) in enumerate(runs.items()):
+            axes = figure.add_axes((0.07 + 0.4 * k, 0.19, 0.35, 0.69))
+            for name, p in edges.items():
+                color, line = EDGE_LOOK[name]
+                axes.plot((p > 0.5).double().mean(0), color=color, ls=line, lw=2.4,
+                          label=name if name == "no clip" else f"edge {name}")  # fmt: skip
+            axes.set(ylim=(0, 1), xlim=(0, p.shape[1] - 1))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("batches", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            if k == 0:
+                axes.set_ylabel("runs that found it", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+
+    said = ". ".join(
+        f"{title}, after 50 batches: "
+        + ", ".join(f"{name} {(p[:, 50] > 0.5).double().mean():.2f}" for name, p in edges.items())
+        for title, edges in runs.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=f"Share of the runs that found the rare answer. {said}.",
+        caption="200 runs an edge, the same dice. A wider edge is faster, most of all under SGD.",
+    )
+
+
+def overlong_trap(lengths: Tensor, penalties: Tensor, advantages: Tensor) -> Picture:
+    """Four wrong answers: the penalty on each, and the advantage that the z-score makes of it."""
+
+    def build(figure, _):
+        for k, (title, values) in enumerate((("penalty", penalties), ("advantage", advantages))):
+            axes = figure.add_axes((0.07 + 0.5 * k, 0.16, 0.42, 0.72))
+            colors = [POSITIVE if x > 0 else NEGATIVE for x in values.tolist()]
+            axes.bar(range(len(values)), values.tolist(), 0.6, color=colors)
+            axes.axhline(0, color=BLACK, lw=0.8)
+            axes.set(ylim=(-2.2, 1.2), xlim=(-0.6, len(values) - 0.4))
+            axes.set_xticks(range(len(values)), [f"{n:,.0f}" for n in lengths.tolist()])
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("tokens of the answer", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            for i, x in enumerate(values.tolist()):
+                text = "0" if x == 0 else signed(x, 2 if abs(x) > 0.01 else 4)
+                up = 0.08 if x >= 0 else -0.08
+                axes.text(i, x + up, text, ha="center", va="bottom" if x >= 0 else "top",
+                          fontsize=11)  # fmt: skip
+
+    said = "; ".join(
+        f"{n:.0f} tokens: penalty {p:.4f}, advantage {a:.2f}"
+        for n, p, a in zip(lengths, penalties, advantages, strict=True)
+    )
+    return static_figure(
+        build,
+        size=(900, 260),
+        alt=f"Four wrong answers. {said}.",
+        caption="All four are wrong. The only lesson in this group is a single token of length.",
+    )
