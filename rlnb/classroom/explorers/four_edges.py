@@ -62,7 +62,8 @@ def build(figure, data):
     }
     for k, name in enumerate(NAMES):
         color, line = LOOKS[name]
-        artists["curve", name] = axes.plot([], [], color=color, ls=line, lw=2.8)[0]
+        wide = 6 if name == "PPO" else 2.6  # the others lie on it inside the band
+        artists["curve", name] = axes.plot([], [], color=color, ls=line, lw=wide)[0]
         artists["dot", name] = axes.plot([], [], "o", color=color, ms=13 - 2 * k, mec="white")[0]
         y = 0.64 - 0.14 * k
         figure.add_artist(_key(figure, y, color, line))

@@ -45,11 +45,13 @@ def compute(start: float = 0.01, rate: float = 0.1, updates: int = 8) -> dict[st
 
 def build(figure, data):
     axes = figure.add_axes((0.08, 0.2, 0.62, 0.75))
-    axes.set(xlim=(-0.2, MOST + 0.3), ylim=(-0.02, 1.02))
+    axes.set(xlim=(-0.2, MOST + 0.3), yscale="log", ylim=(0.0008, 1.3))
+    axes.set_yticks((0.001, 0.01, 0.1, 1), ("0.001", "0.01", "0.1", "1"))
+    axes.minorticks_off()
     axes.set_xlabel("updates with the one batch", fontsize=11)
-    axes.set_ylabel("probability of the token", fontsize=11)
+    axes.set_ylabel("its probability (log scale)", fontsize=11)
     axes.tick_params(labelsize=10.5)
-    artists = {"start": axes.axhline(0, color=GREY, lw=1, ls=":")}
+    artists = {"start": axes.axhline(1, color=GREY, lw=1, ls=":")}
     from matplotlib.lines import Line2D
 
     for k, name in enumerate(NAMES):

@@ -103,7 +103,7 @@ def weight_curves(*names: str, old: float = 0.1, caption: str) -> Picture:
                 color, line = LOOKS[name]
                 y = values[name].copy()
                 y[1:][np.abs(np.diff(y)) > 0.4] = np.nan  # a cliff is a gap, not a steep line
-                axes.plot(RATIOS, y, color=color, ls=line, lw=3 if name == "PPO" else 2.6,
+                axes.plot(RATIOS, y, color=color, ls=line, lw=6 if name == "PPO" else 2.4,
                           label=name)  # fmt: skip
             axes.axvspan(0.8, 1.2, color=BLACK, alpha=0.08, lw=0)
             axes.set(xlim=(0, 7), ylim=(-0.15, 6.2), xticks=range(8), yticks=range(0, 7, 2))
