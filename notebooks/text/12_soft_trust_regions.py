@@ -12,7 +12,7 @@
 # **After this page** you can draw what four methods do to a token that has moved far, derive
 # CISPO's and SAPO's weights, and say when the choice matters and when it does not.
 #
-# 30 minutes, exercises 30 more · after 06 (PPO), 08 (GRPO), 11 (DAPO) · CISPO: MiniMax-M1 2025,
+# 28 minutes, exercises 30 more · after 06 (PPO), 08 (GRPO), 11 (DAPO) · CISPO: MiniMax-M1 2025,
 # [arXiv 2506.13585](https://arxiv.org/abs/2506.13585); SAPO 2025,
 # [arXiv 2511.20347](https://arxiv.org/abs/2511.20347); DPPO 2026,
 # [arXiv 2602.04879](https://arxiv.org/abs/2602.04879)
@@ -118,7 +118,8 @@ pictures.climbs(both, "Without a clip, one answer and eight updates turn "
 
 # %% [markdown]
 # The push is $\rho A$, and $\rho$ feeds on itself: the more it has grown, the harder it is pushed.
-# Something must say *enough*. PPO's clip does, with $\epsilon=0.2$.
+# Something must say *enough*. PPO's clip does: it draws a band, its *trust region*, with
+# $\epsilon=0.2$.
 
 # %%
 predict("soft.1", "With PPO's clip: where is the rare token, started at "
@@ -185,16 +186,16 @@ pictures.weight_curves("PPO", caption=(
 predict("soft.2", "Her rule, a good token at ratio 6: its weight?",
         ["6", "5: that is what the cap is for", "1", "0"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 def her_rule(logp, old, A):
     return (logp - old).exp().clamp(max=5.0) * A
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 reveal("soft.2", "0",
-       f"{weight(her_rule, [6.0]).item():.0f}. Beyond 5 her objective is the "
-       "constant 5A, and a constant has no slope. A cap on the *objective* "
-       "is a clip further out. She meant a cap on the *weight*.")
+       "Beyond 5 her objective is the constant 5A, and a constant has no "
+       f"slope: autograd says {weight(her_rule, [6.0]).item():.0f}. A cap "
+       "on the *objective* is a clip further out. She meant a cap on the "
+       "*weight*.")
 
 # %% [markdown]
 # So the weight has to stop being a function that we differentiate. Write $\mathrm{sg}[\cdot]$,
@@ -211,8 +212,8 @@ reveal("soft.2", "0",
 # carries the gradient is $\log\pi$, as in REINFORCE.
 
 # %%
-predict("soft.3", "Someone forgets the stop-gradient: L = min(ρ, 5)·A·log π. "
-        "A good token, ρ = 1.1, log π = −2. It is pushed",
+predict("soft.3", "Someone forgets the stop-gradient and writes "
+        "L = min(ρ, 5)·A·log π. A good token, ρ = 1.1, log π = −2, is pushed",
         ["up, with weight 1.1: the cap does not act here",
          "up, but weaker", "up, about twice as hard",
          "down, with weight 1.1"])
@@ -230,9 +231,9 @@ def forgotten(logp, old, A, cap=5.0):
 sampled = torch.tensor(-2.0).exp().item() / 1.1
 wrong = weight(forgotten, [1.1], old=sampled).item()
 reveal("soft.3", "down, with weight 1.1",
-       f"Weight {wrong:+.1f}. The product rule adds ρ log π: in all "
-       r"$\rho(1+\log\pi)$, negative for every token below a probability of "
-       f"{torch.tensor(-1.0).exp().item():.2f}. "
+       f"The weight is −{-wrong:.1f}. The product rule adds ρ log π: in "
+       r"all $\rho(1+\log\pi)$, negative for every token below a "
+       f"probability of {torch.tensor(-1.0).exp().item():.2f}. "
        "A right answer is pushed down, and nothing crashes.")
 
 # %% [markdown]
@@ -252,17 +253,19 @@ token_grid.token_grid(batch, {"PPO": push(ppo), "CISPO": push(cispo)},
                                "its largest weight is the cap, 5."))
 
 # %% [markdown]
-# The price: **a bounded weight is not a bounded policy.** Nothing ever tells a token to stop.
+# The price: **a bounded weight is not a bounded policy.** Nothing ever tells a token to stop. You
+# will see it below.
 #
 # ## SAPO: let it fade
 #
 # The cliff comes from an objective that bends sharply: a straight line, then flat. SAPO bends it
 # slowly. Call the objective $f(\rho)A$. We want $f'=1$ at $\rho=1$, and less the further away. A
-# sigmoid $\sigma$ has such a slope, $\sigma'=\sigma(1-\sigma)$, a hill of height $\frac14$. So
-# stretch it by a temperature $\tau$ and move it to 1:
+# sigmoid $\sigma$ has such a slope: $\sigma'=\sigma(1-\sigma)$ is a hill of height $\frac14$. So
+# move it to 1 and make it narrower or wider by a temperature $\tau$. Everywhere below $\sigma$ is
+# taken at $\tau(\rho-1)$:
 #
 # $$\begin{aligned}
-# f(\rho)&=\tfrac4\tau\,\sigma\big(\tau(\rho-1)\big)&&\textbf{a choice: the shape}\\
+# f(\rho)&=\tfrac4\tau\,\sigma&&\textbf{a choice: the shape}\\
 # f'(\rho)&=4\,\sigma(1-\sigma)&&\text{chain rule; 1 at }\rho=1\text{ for every }\tau\\
 # \nabla f(\rho)A&=f'(\rho)\,\rho\;A\,\nabla\log\pi_\theta&&\nabla\rho=\rho\,\nabla\log\pi_\theta\\
 # w&=\rho\cdot4\,\sigma(1-\sigma)
@@ -335,36 +338,42 @@ token_grid.token_grid(batch, {"SAPO": push(sapo), "DPPO": push(dppo)},
 # %% [markdown]
 # ## Four edges
 #
-# Before the task, the one token in the bottom left of each grid's third row, the bad one at ratio
-# 3.50: PPO, CISPO and DPPO pull it back with 3.5, SAPO with 0.88.
+# All four weights, for a token of your choice:
 
 # %%
 task("soft.t1", four_edges.four_edges_explorer(),
-     ("Find a token that DPPO silences and PPO does not.",
-      four_edges.only_dppo_silent),
+     ("Find a good token that DPPO silences and PPO does not. (A bad one "
+      "is easy: 0.99 to 0.80.)", four_edges.only_dppo_silent),
      ("Find a token that none of them silences, and that SAPO gives less "
       "than a fifth of PPO's weight.", four_edges.sapo_lets_go))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Only a likely token will do, in practice a bad one at 0.9 or above. Below 0.75 PPO's edge
-#    always comes first, because there a fifth of the probability is less than 0.15.
-# 2. A *bad* token that became likelier, at 3.75 times or more. SAPO does not ask in which direction
-#    a token has gone, so the way back fades too.
+# 1. 0.8 at ratio 1.19, and hardly anything else: the thin sliver at the top of the map. Below 0.75
+#    PPO's edge comes first, for a fifth of the probability is less than 0.15. Above 0.85 there is no
+#    room left to rise by 0.15.
+# 2. A *bad* token that became likelier, 3.75 times or more. SAPO does not ask in which direction a
+#    token has gone, so the way back fades too.
 # </details>
-#
+
+# %%
+pictures.weight_curves("PPO", "CISPO", "SAPO", "DPPO", caption=(
+    "A token that started at 0.1. Good: a cliff, a plateau, a hill, and a "
+    "cliff further out. Bad: only SAPO lets go of what rose."))
+
+# %% [markdown]
 # Now the two tokens of the beginning, under all rules:
 
 # %%
 for name, rule in (("CISPO", cispo), ("SAPO", sapo), ("DPPO", dppo)):
     both[name] = [climb(rule, p) for p in (0.01, 0.5)]
-pictures.climbs(both, "Eight updates. On the common token the rules "
-                "hardly differ; on the rare one they are worlds apart.")
+pictures.climbs(both, "On the common token the rules hardly differ; on the "
+                "rare one they do.")
 
 # %% [markdown]
-# DPPO's token is silent beyond 0.16 and yet stands at 0.65. An edge only decides about the *next*
-# update.
+# DPPO's token is silent beyond 0.16, and yet it stands at 0.65. An edge decides about the *next*
+# update only.
 
 # %%
 task("soft.t2", many_updates.many_updates_explorer(),
@@ -385,14 +394,14 @@ task("soft.t2", many_updates.many_updates_explorer(),
 # ## The way back
 #
 # DPPO's mask asks for the direction, and so does PPO's `min`: a bad token that rose keeps its
-# gradient. Several labs ship a mask that does **not** ask. It drops a token that is too far on
-# either side: GLM-5 for agents, Kimi K2.5, and prime-rl's default for a month of 2026. Within the
-# batch that removes the way back; the next batch starts anew. Why would one want it?
+# gradient. GLM-5 (for agents), Kimi K2.5, and prime-rl (its default in March 2026) use a mask that
+# does **not** ask. It drops a token that is too far on either side. Until the next batch that
+# removes the way back. Why would one want it?
 #
-# In an asynchronous system `old` comes from the sampling engine. A large ratio may then mean that
-# the engine disagrees with the trainer, not that the token was moved. A small world with both kinds
-# of disagreement: sixteen prompts, twenty answers to each, groups of four, every batch used eight
-# times, a grader that errs one time in five.
+# In an asynchronous system `old` comes from the engine that sampled. A large ratio may then mean
+# that engine and trainer disagree, not that training moved the token. So take a small world with
+# such trouble. Sixteen prompts, twenty possible answers to each, groups of four; twenty batches,
+# each used eight times; GRPO's advantages; a grader that errs one time in five.
 
 # %%
 def sign_blind(logp, old, A, delta=0.15):
@@ -404,21 +413,21 @@ def dppo_capped(logp, old, A, delta=0.15, C=3.0):
     return torch.where(far, 0.0, cispo(logp, old, A, C))
 
 pictures.masks({
-    title: {name: sweep(rule, (0.25, 0.5, 1, 2), **world)
+    title: {name: sweep(rule, (0.5, 1, 2), n=100, **world)
             for name, rule in (("DPPO", dppo), ("sign-blind", sign_blind),
-                               ("DPPO, weight capped at 3", dppo_capped))}
+                               ("DPPO, weight at most 3", dppo_capped))}
     for title, world in (
         ("engine samples otherwise", {"differs": 1.0}),
         ("engine's numbers are wrong", {"misread": 0.05}))},
     caption=("Left the engine's logits are off by noise of size 1. Right 5 "
              "of 100 recorded probabilities are 50 times too small. Each at "
-             "its best of four rates, 40 seeds, two standard errors."))
+             "its best of three rates, 100 seeds, two standard errors."))
 
 # %% [markdown]
-# If the engine really samples from another policy, the ratio is a correct weight, and the blind
+# If the engine really samples from another policy, the ratio is a correct weight (04), and the blind
 # mask gains nothing here. If its *numbers* are wrong, a ratio of 50 is an artefact, and dropping it
-# helps. A cap on the weight helps more. So it is a trade: you give up the way back, and buy
-# protection from records that you do not trust.
+# helps. So it is a trade: you give up the way back, and buy protection from records that you do not
+# trust. A cap on the weight helps in both.
 #
 # ## Which one wins?
 #
@@ -436,34 +445,33 @@ for name, runs in noisy.items():
 # rate.
 
 # %%
-predict("soft.6", "Each rule at its own best rate, 0.125 to 8: who is first?",
+predict("soft.6", "Each rule at its best rate from 0.125 to 8: who leads?",
         ["CISPO: it never loses a token", "SAPO: no jump anywhere",
          "DPPO: it measures the right thing", "PPO", "no clip"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 exact = {name: sweep(rule, errs=0.0) for name, rule in rules.items()}
 tight = {"SAPO with τ = 10": lambda *x: sapo(*x, tau=10.0, tau_bad=10.5),
          "DPPO with δ = 0.0125": lambda *x: dppo(*x, delta=0.0125),
          "CISPO with cap 1": lambda *x: cispo(*x, cap=1.0)}
 ends = {name: best(sweep(rule, (1, 2, 4, 8)))
         for name, rule in tight.items()}
-ends["one update per batch"] = best(sweep(ppo, (1, 2, 4, 8), uses=1))
+ends["one update"] = best(sweep(ppo, (1, 2, 4, 8), uses=1))
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 reveal("soft.6", "PPO",
        f"{best(noisy['PPO']):.3f}, against " + ", ".join(
            f"{best(runs):.3f} ({name})" for name, runs in noisy.items()
            if name != "PPO")
-       + ". The others learn the grader's errors by heart. Is it the cliff? "
-       "No, the tightness: " + ", ".join(
-           f"{end:.3f} ({name})" for name, end in ends.items())
-       + ". CISPO cannot be tightened, its weight never ends. And at its "
-       "best PPO gains nothing from the reuse. With a grader that never "
-       "errs all reach the top, PPO at the largest rates.",
+       + ". Is it the cliff? No, the tightness: " + ", ".join(
+           f"{ends[name]:.3f} ({name})" for name in tight)
+       + ". CISPO never silences anybody, whatever its cap. And the reuse "
+       "buys PPO nothing: with one update per batch it gets "
+       f"{ends['one update']:.3f}. With an exact grader nobody "
+       "falls: what costs is to follow a wrong grade for eight updates.",
        pictures.race(rates, {"grader errs": noisy, "grader is exact": exact},
-                     "40 seeds; bars: two standard errors. PPO's curve is "
-                     "shifted to the right: it wants a larger rate."))
+                     "40 seeds; bars: two standard errors. PPO wants a "
+                     "larger rate than the others."))
 
 # %% [markdown]
 # So do not ask which edge is best. Ask how tight it is, and at which rate it was tuned. A
@@ -505,6 +513,10 @@ reveal("soft.6", "PPO",
 # | numbers | ρ = 1: all weights 1 · SAPO at 2: 1.57 · 0.0001 → 0.0002 is ratio 2, 0.99 → 0.80 is 0.81 |
 # | derived | $\nabla\rho A=\nabla\,\mathrm{sg}[\rho]A\log\pi$ |
 # | choices | the cap, the shape, the measure; how tight |
+
+# %% [markdown]
+# `rlnb` writes DPPO as CISPO's surrogate with a safety cap of 20, a mask, and a ratio to the
+# sampler:
 
 # %%
 for new, old in (("cispo", "dapo"), ("sapo", "grpo"), ("dppo", "dr_grpo")):

@@ -12,10 +12,10 @@ from rlnb.classroom.figures import BLACK, GREY, PALE, signed
 from rlnb.classroom.pictures.soft_edges import LOOKS, weights
 
 NAMES = ("PPO", "CISPO", "SAPO", "DPPO")
-OLD = (0.0001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.99)
+OLD = (0.0001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.75, 0.8, 0.9, 0.99)
 SEEN = (
     *(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.78, 0.82, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15),
-    *(1.18, 1.22, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 3.25, 3.5, 3.75, 4.0, 4.5, 5.0, 5.5, 6.0),
+    *(1.19, 1.25, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 3.25, 3.5, 3.75, 4.0, 4.5, 5.0, 5.5, 6.0),
     *(6.5,),
 )
 RATIOS = np.linspace(0.02, 7.0, 500)
@@ -112,9 +112,10 @@ def alt(data) -> str:
 
 
 def only_dppo_silent(data) -> bool:
-    """DPPO is done with the token, the three others are not."""
+    """A good token that DPPO is done with and PPO is not."""
     at = data["at"]
-    return data["possible"] and at["DPPO"] == 0 and min(at["PPO"], at["CISPO"], at["SAPO"]) > 0
+    good = data["sign"] == "good" and data["possible"]
+    return good and at["DPPO"] == 0 and at["PPO"] > 0
 
 
 def sapo_lets_go(data) -> bool:

@@ -15,7 +15,6 @@ from rlnb.classroom.figures import (
     METHOD_LINES,
     NEGATIVE,
     POSITIVE,
-    SKY,
     Picture,
     static_figure,
 )
@@ -60,7 +59,7 @@ def climbs(paths: Mapping[str, Sequence[Sequence[float]]], caption: str) -> Pict
 
     def build(figure, _):
         for k in range(2):
-            axes = figure.add_axes((0.08 + 0.42 * k, 0.19, 0.34, 0.68))
+            axes = figure.add_axes((0.08 + 0.49 * k, 0.19, 0.27, 0.68))
             ends = []
             for name, both in paths.items():
                 color, line = LOOKS[name]
@@ -103,7 +102,7 @@ def weight_curves(*names: str, old: float = 0.1, caption: str) -> Picture:
                 color, line = LOOKS[name]
                 y = values[name].copy()
                 y[1:][np.abs(np.diff(y)) > 0.4] = np.nan  # a cliff is a gap, not a steep line
-                axes.plot(RATIOS, y, color=color, ls=line, lw=6 if name == "PPO" else 2.4,
+                axes.plot(RATIOS, y, color=color, ls=line, lw=6 if name == "PPO" and len(names) > 1 else 2.6,
                           label=name)  # fmt: skip
             axes.axvspan(0.8, 1.2, color=BLACK, alpha=0.08, lw=0)
             axes.set(xlim=(0, 7), ylim=(-0.15, 6.2), xticks=range(8), yticks=range(0, 7, 2))
@@ -184,9 +183,8 @@ def race(
     }  # fmt: skip
 
     def build(figure, _):
-        wide = 0.37 if len(tables) > 1 else 0.6
         for k, (title, rules) in enumerate(tables.items()):
-            axes = figure.add_axes((0.07 + 0.42 * k, 0.19, wide, 0.7))
+            axes = figure.add_axes((0.07 + 0.39 * k, 0.19, 0.34, 0.7))
             for name, (mean, error) in rules.items():
                 color, line = LOOKS[name]
                 axes.errorbar(rates, mean, 2 * error, color=color, ls=line, lw=2.6, marker="o",
@@ -199,7 +197,7 @@ def race(
             axes.set_ylabel("chance to be right, at the end" if k == 0 else "", fontsize=TEXT)
             axes.set_title(title, fontsize=TEXT, weight="bold")
         figure.legend(*axes.get_legend_handles_labels(), loc="upper left", fontsize=11,
-                      bbox_to_anchor=(0.07 + 0.42 * len(tables) - 0.01, 0.85), handlelength=3)  # fmt: skip
+                      bbox_to_anchor=(0.81, 0.85), handlelength=3.2)  # fmt: skip
 
     said = ". ".join(
         f"{title}: " + "; ".join(f"{name} " + ", ".join(f"{x:.2f}" for x in mean)
@@ -212,8 +210,8 @@ def race(
 
 
 def masks(worlds: Mapping[str, Mapping[str, Tensor]], caption: str) -> Picture:
-    """Bars: each mask at its own best rate. worlds: title -> mask -> (rates, seeds)."""
-    fills = {0: (METHOD_COLORS["dppo"], ""), 1: ("white", "//"), 2: (SKY, "..")}
+    """Dots: each mask at its own best rate. worlds: title -> mask -> (rates, seeds)."""
+    looks = ((METHOD_COLORS["dppo"], "o"), (BLACK, "s"), (METHOD_COLORS["cispo"], "^"))
     tops = {}
     for title, rules in worlds.items():
         tops[title] = {}
@@ -222,16 +220,17 @@ def masks(worlds: Mapping[str, Mapping[str, Tensor]], caption: str) -> Picture:
             tops[title][name] = (best.mean().item(), (best.std() / len(best) ** 0.5).item())
 
     def build(figure, _):
-        axes = figure.add_axes((0.08, 0.12, 0.52, 0.82))
+        axes = figure.add_axes((0.08, 0.12, 0.56, 0.82))
         for k, bars in enumerate(tops.values()):
             for j, (name, (mean, error)) in enumerate(bars.items()):
-                color, hatch = fills[j]
-                axes.bar(k + 0.27 * (j - 1), mean - 0.8, 0.24, bottom=0.8, yerr=2 * error, capsize=4,
-                         fc=color, hatch=hatch, ec=BLACK, label=name if k == 0 else None)  # fmt: skip
-                axes.text(k + 0.27 * (j - 1), 0.806, f"{mean:.3f}", ha="center", fontsize=TEXT,
-                          bbox={"fc": "white", "ec": "none", "pad": 1.5})  # fmt: skip
-        axes.set(ylim=(0.8, 0.97), yticks=(0.8, 0.85, 0.9, 0.95))
-        axes.set_xticks(range(len(tops)), list(tops), fontsize=TEXT)
+                color, mark = looks[j]
+                x = k + 0.27 * (j - 1)
+                axes.errorbar(x, mean, 2 * error, color=color, marker=mark, ms=11, lw=2.4, ls="",
+                              capsize=6, label=name if k == 0 else None)  # fmt: skip
+                axes.text(x + 0.045, mean, f"{mean:.3f}", va="center", fontsize=TEXT)
+        axes.axvline(0.5, color=GREY, lw=0.8)
+        axes.set(xlim=(-0.5, 1.5), ylim=(0.84, 0.96), yticks=(0.85, 0.9, 0.95))
+        axes.set_xticks(range(len(tops)), list(tops), fontsize=11)
         axes.tick_params(axis="y", labelsize=TEXT)
         axes.set_ylabel("chance to be right, at the end", fontsize=TEXT)
         axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
