@@ -213,10 +213,11 @@ reveal("soft.2", "0",
 
 # %%
 predict("soft.3", "Someone forgets the stop-gradient and writes "
-        "L = min(ρ, 5)·A·log π. A good token, ρ = 1.1, log π = −2, is pushed",
-        ["up, with weight 1.1: the cap does not act here",
-         "up, but weaker", "up, about twice as hard",
-         "down, with weight 1.1"])
+        "L = min(ρ, 5)·A·log π. A good token, ρ = 1.1 and log π = −2:",
+        ["it is pushed up with weight 1.1, the cap does not act here",
+         "it is pushed up, but more weakly",
+         "it is pushed up, about twice as hard",
+         "it is pushed down, with weight 1.1"])
 
 # %%
 def cispo(logp, old, A, cap=5.0):
@@ -230,7 +231,7 @@ def forgotten(logp, old, A, cap=5.0):
 # the answer
 sampled = torch.tensor(-2.0).exp().item() / 1.1
 wrong = weight(forgotten, [1.1], old=sampled).item()
-reveal("soft.3", "down, with weight 1.1",
+reveal("soft.3", "it is pushed down, with weight 1.1",
        f"The weight is −{-wrong:.1f}. The product rule adds ρ log π: in "
        r"all $\rho(1+\log\pi)$, negative for every token below a "
        f"probability of {torch.tensor(-1.0).exp().item():.2f}. "
@@ -421,7 +422,7 @@ pictures.masks({
         ("engine's numbers are wrong", {"misread": 0.05}))},
     caption=("Left the engine's logits are off by noise of size 1. Right 5 "
              "of 100 recorded probabilities are 50 times too small. Each at "
-             "its best of three rates, 100 seeds, two standard errors."))
+             "its best of 3 rates, 100 seeds, two standard errors."))
 
 # %% [markdown]
 # If the engine really samples from another policy, the ratio is a correct weight (04), and the blind
