@@ -279,14 +279,13 @@ predict("soft.4", "SAPO with τ = 1, a good token that has doubled, ρ = 2. "
         "Its weight is", ["about 0.4", "about 0.8", "exactly 1",
                           "about 1.6"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 def sapo(logp, old, A, tau=1.0, tau_bad=1.05):
     rho = (logp - old).exp()
     t = torch.where(A > 0, tau, tau_bad)
     return 4 / t * torch.sigmoid(t * (rho - 1)) * A
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 at = torch.tensor([1.5, 2.0, 3.5, 6.0])
 w = weight(sapo, at)
 reveal("soft.4", "about 1.6",
@@ -352,8 +351,8 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. 0.8 at ratio 1.19, and hardly anything else: the thin sliver at the top of the map. Below 0.75
-#    PPO's edge comes first, for a fifth of the probability is less than 0.15. Above 0.85 there is no
-#    room left to rise by 0.15.
+#    PPO's edge comes first, for a fifth of the probability is less than 0.15. Above 0.85 there is
+#    no room left to rise by 0.15.
 # 2. A *bad* token that became likelier, 3.75 times or more. SAPO does not ask in which direction a
 #    token has gone, so the way back fades too.
 # </details>
@@ -420,15 +419,15 @@ pictures.masks({
     for title, world in (
         ("engine samples otherwise", {"differs": 1.0}),
         ("engine's numbers are wrong", {"misread": 0.05}))},
-    caption=("Left the engine's logits are off by noise of size 1. Right 5 "
-             "of 100 recorded probabilities are 50 times too small. Each at "
-             "its best of 3 rates, 100 seeds, two standard errors."))
+    caption=("Left the engine's logits are off by noise of size 1. Right "
+             "5 of 100 recorded probabilities are 50 times too small. Each "
+             "at its best of 3 rates, 100 seeds, two standard errors."))
 
 # %% [markdown]
-# If the engine really samples from another policy, the ratio is a correct weight (04), and the blind
-# mask gains nothing here. If its *numbers* are wrong, a ratio of 50 is an artefact, and dropping it
-# helps. So it is a trade: you give up the way back, and buy protection from records that you do not
-# trust. A cap on the weight helps in both.
+# If the engine really samples from another policy, the ratio is a correct weight (04), and the
+# blind mask gains nothing here. If its *numbers* are wrong, a ratio of 50 is an artefact, and
+# dropping it helps. So it is a trade: you give up the way back, and buy protection from records
+# that you do not trust. A cap on the weight helps in both.
 #
 # ## Which one wins?
 #
@@ -470,7 +469,7 @@ reveal("soft.6", "PPO",
        "buys PPO nothing: with one update per batch it gets "
        f"{ends['one update']:.3f}. With an exact grader nobody "
        "falls: what costs is to follow a wrong grade for eight updates.",
-       pictures.race(rates, {"grader errs": noisy, "grader is exact": exact},
+       pictures.race(rates, {"grader errs": noisy, "exact grader": exact},
                      "40 seeds; bars: two standard errors. PPO wants a "
                      "larger rate than the others."))
 
@@ -540,7 +539,19 @@ def my_cispo_loss(logprobs, old_logprobs, mask, advantages, cap):
 check.cispo_loss(my_cispo_loss)
 
 # %% [markdown]
-# **2 Implement** · 6 minutes. DPPO's mask, True keeps a token. No autograd, three tensors of one
+# **2 Implement** · 5 minutes. SAPO's gate $f(\rho)$, element by element, before it is multiplied by
+# the advantage, whose sign only picks the temperature. The result has the dtype of the input.
+#
+# <details><summary>hint</summary>torch.where of two Python numbers has the default dtype. What are f(1) and f'(1)?</details>
+
+# %% tags=["exercise"]
+def my_sapo_gate(ratio, advantage, tau_pos, tau_neg):
+    return ...
+
+check.sapo_gate(my_sapo_gate)
+
+# %% [markdown]
+# **3 Implement** · 6 minutes. DPPO's mask, True keeps a token. No autograd, three tensors of one
 # shape, two thresholds: `high` for $A>0$, `low` otherwise.
 #
 # <details><summary>hint</summary>Which two of the four sign cases can be dropped at all? You need no absolute value.</details>
@@ -550,19 +561,6 @@ def my_dppo_mask(logprobs, old_logprobs, advantages, low, high):
     return ...
 
 check.dppo_mask(my_dppo_mask)
-
-# %% [markdown]
-# **3 Derive** · 5 minutes. The page's `sapo` hides a convention: which gate gives the weight
-# $4\rho\,\sigma(1-\sigma)$ for *any* two temperatures? Return $f(\rho)$ element by element, without
-# the advantage, whose sign only picks the temperature.
-#
-# <details><summary>hint</summary>Integrate f'. What must stand in front, and with which τ?</details>
-
-# %% tags=["exercise"]
-def my_sapo_gate(ratio, advantage, tau_pos, tau_neg):
-    return ...
-
-check.sapo_gate(my_sapo_gate)
 
 # %% [markdown]
 # **4 Find the silent bug** · 8 minutes. DPPO on one batch. It runs, it learns, and its log says

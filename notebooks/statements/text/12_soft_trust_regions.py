@@ -677,7 +677,8 @@ runs = {
 rho5 = torch.tensor([0.1, 0.5, 1.0, 1.5, 10.0])
 print(f"{'ratio':43s}", show(rho5))
 for name, o in runs.items():
-    print(f"{name:20s} {o.surrogate!r:22s}", show(weight(o.surrogate, rho5)))
+    print(f"{name:20s} {o.surrogate!r:22s}",
+          show(weight(o.surrogate, rho5)))
 assert torch.allclose(weight(runs["TRL, defaults"].surrogate, rho5[1:]),
                       torch.tensor(0.2))
 assert weight(runs["verl, defaults"].surrogate, rho5).min() == 0.8
@@ -724,8 +725,9 @@ for gate_name, told in (("sigmoid", "sech²(τd/2)"),
         bump = weight(sapo(tau_pos=t, tau_neg=t, gate=gate_name), fine)
         peaks.append((bump.max().item(), fine[bump.argmax()].item()))
     at_two = weight(sapo(gate=gate_name), torch.tensor([2.0])).item()
-    print(f"{gate_name:10s} {told:26s} {at_two:8.4f}    {peaks[0][0]:.4f} at "
-          f"{peaks[0][1]:.4f}    {peaks[1][0]:.4f}")
+    (top, where), (top10, _) = peaks
+    print(f"{gate_name:10s} {told:26s} {at_two:8.4f}    {top:.4f} at "
+          f"{where:.4f}    {top10:.4f}")
     assert 1 < peaks[1][0] < 1.02 and peaks[0][0] < 1.58
     if gate_name == "sigmoid":
         assert abs(peaks[0][0] - 1.574675) < 1e-6
