@@ -353,8 +353,8 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # 1. 0.8 at ratio 1.19, and hardly anything else: the thin sliver at the top of the map. Below 0.75
 #    PPO's edge comes first, for a fifth of the probability is less than 0.15. Above 0.85 there is
 #    no room left to rise by 0.15.
-# 2. A *bad* token that became likelier, 3.75 times or more. SAPO does not ask in which direction a
-#    token has gone, so the way back fades too.
+# 2. A *bad* token that became likelier, nearly four times or more. SAPO does not ask in which
+#    direction a token has gone, so the way back fades too.
 # </details>
 
 # %%

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.lines import Line2D
 
 from rlnb.classroom.explorer import Explorer, choice, choice_slider
 from rlnb.classroom.explorers.arguments import checked, inside, one_of
@@ -67,14 +68,13 @@ def build(figure, data):
         artists["dot", name] = axes.plot([], [], "o", color=color, ms=13 - 2 * k, mec="white")[0]
         y = 0.64 - 0.14 * k
         figure.add_artist(_key(figure, y, color, line))
-        artists["text", name] = figure.text(0.79, y, "", fontsize=12, va="center", weight="bold",
-                                            color=BLACK)  # fmt: skip
+        artists["text", name] = figure.text(
+            0.79, y, "", fontsize=12, va="center", weight="bold", color=BLACK
+        )
     return artists
 
 
 def _key(figure, y: float, color: str, line):
-    from matplotlib.lines import Line2D
-
     return Line2D([0.73, 0.78], [y, y], color=color, ls=line, lw=2.8, transform=figure.transFigure)
 
 
@@ -131,17 +131,24 @@ def four_edges_explorer() -> Explorer:
         build,
         update,
         {
-            "old": choice_slider(0.1, [(f"{p:g}", p) for p in OLD], "when sampled",
-                                 "the token's probability when it was sampled"),
-            "ratio": choice_slider(1.0, [(f"{r:.2f}", r) for r in SEEN], "ratio ρ",
-                                   "probability now over then"),
-            "sign": choice("good", [("good, A > 0", "good"), ("bad, A < 0", "bad")], "the token",
-                           "was the answer better or worse than the mean?"),
+            "old": choice_slider(
+                0.1,
+                [(f"{p:g}", p) for p in OLD],
+                "when sampled",
+                "the token's probability when it was sampled",
+            ),
+            "ratio": choice_slider(
+                1.0, [(f"{r:.2f}", r) for r in SEEN], "ratio ρ", "probability now over then"
+            ),
+            "sign": choice(
+                "good",
+                [("good, A > 0", "good"), ("bad, A < 0", "bad")],
+                "the token",
+                "was the answer better or worse than the mean?",
+            ),
         },
         alt=alt,
         caption=CAPTION,
         readout=readout,
         size=(900, 300),
-    )  # fmt: skip
-
-
+    )

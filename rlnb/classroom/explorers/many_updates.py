@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.lines import Line2D
 
 from rlnb.classroom.explorer import Explorer, choice_slider, slider
 from rlnb.classroom.explorers.arguments import at_least, between, checked, inside
@@ -52,14 +53,13 @@ def build(figure, data):
     axes.set_ylabel("its probability (log scale)", fontsize=11)
     axes.tick_params(labelsize=10.5)
     artists = {"start": axes.axhline(1, color=GREY, lw=1, ls=":")}
-    from matplotlib.lines import Line2D
-
     for k, name in enumerate(NAMES):
         color, line = LOOKS[name]
         artists["path", name] = axes.plot([], [], color=color, ls=line, lw=2.8, marker="o", ms=4)[0]
         y = 0.74 - 0.15 * k
-        figure.add_artist(Line2D([0.73, 0.78], [y, y], color=color, ls=line, lw=2.8,
-                                 transform=figure.transFigure))  # fmt: skip
+        figure.add_artist(
+            Line2D([0.73, 0.78], [y, y], color=color, ls=line, lw=2.8, transform=figure.transFigure)
+        )
         artists["text", name] = figure.text(0.79, y, "", fontsize=12, va="center", weight="bold")
     return artists
 
@@ -103,14 +103,22 @@ def many_updates_explorer() -> Explorer:
         build,
         update,
         {
-            "start": choice_slider(0.01, [(f"{p:g}", p) for p in STARTS], "started at",
-                                   "the token's probability when it was sampled"),
-            "rate": choice_slider(0.1, [(f"{r:g}", r) for r in RATES], "rate",
-                                  "the learning rate, on the token's logit"),
+            "start": choice_slider(
+                0.01,
+                [(f"{p:g}", p) for p in STARTS],
+                "started at",
+                "the token's probability when it was sampled",
+            ),
+            "rate": choice_slider(
+                0.1,
+                [(f"{r:g}", r) for r in RATES],
+                "rate",
+                "the learning rate, on the token's logit",
+            ),
             "updates": slider(8, 1, MOST, 1, "updates", "with the one batch"),
         },
         alt=alt,
         caption=CAPTION,
         readout=readout,
         size=(900, 300),
-    )  # fmt: skip
+    )

@@ -78,8 +78,12 @@ def climbs(paths: Mapping[str, Sequence[Sequence[float]]], caption: str) -> Pict
         f"{name}: " + " and ".join(f"{path[0]:g} to {path[-1]:.3f}" for path in both)
         for name, both in paths.items()
     )
-    return static_figure(build, size=(900, 300), caption=caption,
-                         alt=f"Probability of two right tokens over the updates. {said}.")  # fmt: skip
+    return static_figure(
+        build,
+        size=(900, 300),
+        caption=caption,
+        alt=f"Probability of two right tokens over the updates. {said}.",
+    )
 
 
 def _labels_at_the_end(axes, ends, x: float) -> None:
@@ -87,8 +91,7 @@ def _labels_at_the_end(axes, ends, x: float) -> None:
     low = -1.0
     for y, name, color in sorted(ends):
         low = max(y, low + 0.105)
-        axes.text(x, low, f"{name} {y:.3f}", color=color, fontsize=TEXT, va="center",
-                  weight="bold")  # fmt: skip
+        axes.text(x, low, f"{name} {y:.3f}", color=color, fontsize=TEXT, va="center", weight="bold")
 
 
 def weight_curves(*names: str, old: float = 0.1, caption: str) -> Picture:
@@ -102,8 +105,14 @@ def weight_curves(*names: str, old: float = 0.1, caption: str) -> Picture:
                 color, line = LOOKS[name]
                 y = values[name].copy()
                 y[1:][np.abs(np.diff(y)) > 0.4] = np.nan  # a cliff is a gap, not a steep line
-                axes.plot(RATIOS, y, color=color, ls=line, lw=6 if name == "PPO" and len(names) > 1 else 2.6,
-                          label=name)  # fmt: skip
+                axes.plot(
+                    RATIOS,
+                    y,
+                    color=color,
+                    ls=line,
+                    lw=6 if name == "PPO" and len(names) > 1 else 2.6,
+                    label=name,
+                )
             axes.axvspan(0.8, 1.2, color=BLACK, alpha=0.08, lw=0)
             axes.set(xlim=(0, 7), ylim=(-0.15, 6.2), xticks=range(8), yticks=range(0, 7, 2))
             axes.tick_params(labelsize=TEXT)
@@ -112,18 +121,27 @@ def weight_curves(*names: str, old: float = 0.1, caption: str) -> Picture:
             kind, color = (("good token, A > 0", POSITIVE), ("bad token, A < 0", NEGATIVE))[k]
             axes.set_title(kind, fontsize=TEXT + 0.5, weight="bold", color=color)
         if len(names) > 1:
-            figure.legend(*axes.get_legend_handles_labels(), loc="upper center", fontsize=11,
-                          ncols=len(names), handlelength=3.4, bbox_to_anchor=(0.52, 1.02))  # fmt: skip
+            figure.legend(
+                *axes.get_legend_handles_labels(),
+                loc="upper center",
+                fontsize=11,
+                ncols=len(names),
+                handlelength=3.4,
+                bbox_to_anchor=(0.52, 1.02),
+            )
 
     places = np.array([0.5, 1.0, 2.0, 6.0])
     said = " ".join(
         f"{kind}: "
-        + "; ".join(f"{n} " + ", ".join(f"{x:.2f}" for x in weights(places, s, old)[n])
-                    for n in names) + "."
+        + "; ".join(
+            f"{n} " + ", ".join(f"{x:.2f}" for x in weights(places, s, old)[n]) for n in names
+        )
+        + "."
         for kind, s in (("Good token", 1), ("Bad token", -1))
-    )  # fmt: skip
-    return static_figure(build, size=(900, 320), caption=caption,
-                         alt=f"Weights at ratios 0.5, 1, 2 and 6. {said}")  # fmt: skip
+    )
+    return static_figure(
+        build, size=(900, 320), caption=caption, alt=f"Weights at ratios 0.5, 1, 2 and 6. {said}"
+    )
 
 
 def edge_map(batch: Batch | None = None) -> Picture:
@@ -139,8 +157,16 @@ def edge_map(batch: Batch | None = None) -> Picture:
                 ppo = [(0, 0), (1, 0.8), (1, 0)]
                 dppo = [(DELTA, 0), (1, 1 - DELTA), (1, 0)]
             axes.add_patch(Polygon(ppo, fc="#BDBDBD", ec=BLACK, lw=1.6, label="PPO silences"))
-            axes.add_patch(Polygon(dppo, fc="none", ec=METHOD_COLORS["dppo"], hatch="//", lw=1.6,
-                                   label="DPPO silences"))  # fmt: skip
+            axes.add_patch(
+                Polygon(
+                    dppo,
+                    fc="none",
+                    ec=METHOD_COLORS["dppo"],
+                    hatch="//",
+                    lw=1.6,
+                    label="DPPO silences",
+                )
+            )
             axes.plot([0, 1], [0, 1], color=GREY, lw=1, ls=":")
             if batch is not None:
                 _tokens(axes, batch, sign)
@@ -150,8 +176,13 @@ def edge_map(batch: Batch | None = None) -> Picture:
             axes.set_ylabel("probability now" if k == 0 else "", fontsize=TEXT)
             kind, color = (("good, A > 0", POSITIVE), ("bad, A < 0", NEGATIVE))[k]
             axes.set_title(kind, fontsize=TEXT + 0.5, weight="bold", color=color)
-        figure.legend(*axes.get_legend_handles_labels(), loc="upper left", fontsize=11,
-                      bbox_to_anchor=(0.72, 0.86), labelspacing=1.1)  # fmt: skip
+        figure.legend(
+            *axes.get_legend_handles_labels(),
+            loc="upper left",
+            fontsize=11,
+            bbox_to_anchor=(0.72, 0.86),
+            labelspacing=1.1,
+        )
         figure.text(0.73, 0.34, "dots: the running group\ndotted line: not moved", fontsize=TEXT)
 
     return static_figure(
@@ -168,8 +199,17 @@ def edge_map(batch: Batch | None = None) -> Picture:
 def _tokens(axes, batch: Batch, sign: int) -> None:
     mask = batch.mask & ((batch.rewards > 0.5) == (sign > 0))[:, None]
     old, now = batch.old_logprobs[mask].exp(), batch.logprobs.detach()[mask].exp()
-    axes.plot(old, now, "o", ms=8, mec="white", mfc=POSITIVE if sign > 0 else NEGATIVE, ls="",
-              clip_on=False, zorder=5)  # fmt: skip
+    axes.plot(
+        old,
+        now,
+        "o",
+        ms=8,
+        mec="white",
+        mfc=POSITIVE if sign > 0 else NEGATIVE,
+        ls="",
+        clip_on=False,
+        zorder=5,
+    )
 
 
 def race(
@@ -177,18 +217,30 @@ def race(
 ) -> Picture:
     """Where training ends against the learning rate; worlds: title -> rule -> (rates, seeds)."""
     tables = {
-        title: {name: (runs.mean(1).numpy(), (runs.std(1) / runs.shape[1] ** 0.5).numpy())
-                for name, runs in rules.items()}
+        title: {
+            name: (runs.mean(1).numpy(), (runs.std(1) / runs.shape[1] ** 0.5).numpy())
+            for name, runs in rules.items()
+        }
         for title, rules in worlds.items()
-    }  # fmt: skip
+    }
 
     def build(figure, _):
         for k, (title, rules) in enumerate(tables.items()):
             axes = figure.add_axes((0.07 + 0.39 * k, 0.19, 0.34, 0.7))
             for name, (mean, error) in rules.items():
                 color, line = LOOKS[name]
-                axes.errorbar(rates, mean, 2 * error, color=color, ls=line, lw=2.6, marker="o",
-                              ms=5, capsize=3, label=name)  # fmt: skip
+                axes.errorbar(
+                    rates,
+                    mean,
+                    2 * error,
+                    color=color,
+                    ls=line,
+                    lw=2.6,
+                    marker="o",
+                    ms=5,
+                    capsize=3,
+                    label=name,
+                )
             axes.set(xscale="log", ylim=(0.68, 1.01))
             axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
             axes.minorticks_off()
@@ -196,17 +248,28 @@ def race(
             axes.set_xlabel("learning rate (log scale)", fontsize=TEXT)
             axes.set_ylabel("chance to be right, at the end" if k == 0 else "", fontsize=TEXT)
             axes.set_title(title, fontsize=TEXT, weight="bold")
-        figure.legend(*axes.get_legend_handles_labels(), loc="upper left", fontsize=11,
-                      bbox_to_anchor=(0.81, 0.85), handlelength=3.2)  # fmt: skip
+        figure.legend(
+            *axes.get_legend_handles_labels(),
+            loc="upper left",
+            fontsize=11,
+            bbox_to_anchor=(0.81, 0.85),
+            handlelength=3.2,
+        )
 
     said = ". ".join(
-        f"{title}: " + "; ".join(f"{name} " + ", ".join(f"{x:.2f}" for x in mean)
-                                 for name, (mean, _) in rules.items())
+        f"{title}: "
+        + "; ".join(
+            f"{name} " + ", ".join(f"{x:.2f}" for x in mean) for name, (mean, _) in rules.items()
+        )
         for title, rules in tables.items()
-    )  # fmt: skip
+    )
     listed = ", ".join(f"{rate:g}" for rate in rates)
-    return static_figure(build, size=(900, 320), caption=caption,
-                         alt=f"Chance at the end, learning rates {listed}. {said}.")  # fmt: skip
+    return static_figure(
+        build,
+        size=(900, 320),
+        caption=caption,
+        alt=f"Chance at the end, learning rates {listed}. {said}.",
+    )
 
 
 def masks(worlds: Mapping[str, Mapping[str, Tensor]], caption: str) -> Picture:
@@ -225,8 +288,18 @@ def masks(worlds: Mapping[str, Mapping[str, Tensor]], caption: str) -> Picture:
             for j, (name, (mean, error)) in enumerate(bars.items()):
                 color, mark = looks[j]
                 x = k + 0.27 * (j - 1)
-                axes.errorbar(x, mean, 2 * error, color=color, marker=mark, ms=11, lw=2.4, ls="",
-                              capsize=6, label=name if k == 0 else None)  # fmt: skip
+                axes.errorbar(
+                    x,
+                    mean,
+                    2 * error,
+                    color=color,
+                    marker=mark,
+                    ms=11,
+                    lw=2.4,
+                    ls="",
+                    capsize=6,
+                    label=name if k == 0 else None,
+                )
                 axes.text(x + 0.045, mean, f"{mean:.3f}", va="center", fontsize=TEXT)
         axes.axvline(0.5, color=GREY, lw=0.8)
         axes.set(xlim=(-0.5, 1.5), ylim=(0.84, 0.96), yticks=(0.85, 0.9, 0.95))
@@ -236,9 +309,13 @@ def masks(worlds: Mapping[str, Mapping[str, Tensor]], caption: str) -> Picture:
         axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
 
     said = ". ".join(
-        f"{title}: " + "; ".join(f"{name} {mean:.3f} ± {error:.3f}" for name, (mean, error)
-                                 in bars.items())
+        f"{title}: "
+        + "; ".join(f"{name} {mean:.3f} ± {error:.3f}" for name, (mean, error) in bars.items())
         for title, bars in tops.items()
-    ).replace("\n", " ")  # fmt: skip
-    return static_figure(build, size=(900, 290), caption=caption,
-                         alt=f"Chance at the end, each at its best rate (± one standard error). {said}.")  # fmt: skip
+    ).replace("\n", " ")
+    return static_figure(
+        build,
+        size=(900, 290),
+        caption=caption,
+        alt=f"Chance at the end, each at its best rate (± one standard error). {said}.",
+    )
