@@ -119,6 +119,7 @@ def test_the_pictures_draw_and_say_what_is_seen():
         soft_edges.weight_curves("PPO", "SAPO", caption="c"),
         soft_edges.edge_map(running_group()),
         soft_edges.race((1, 2), {"a": {"PPO": runs}, "b": {"PPO": runs}}, "c"),
+        soft_edges.tightness({"PPO": runs, "CISPO, cap 1": runs}, "c"),
         soft_edges.masks({"a": {"DPPO": runs}, "b": {"DPPO": runs}}, "c"),
     )
     for picture in drawn:

@@ -20,7 +20,7 @@ from rlnb.classroom.figures import (
 )
 from rlnb.objective import Batch
 
-__all__ = ["LOOKS", "climbs", "edge_map", "masks", "race", "weight_curves", "weights"]
+__all__ = ["LOOKS", "climbs", "edge_map", "masks", "race", "tightness", "weight_curves", "weights"]
 
 TEXT = 10.5  # points: the size of the page's own text
 EPSILON, CAP, TAU_POS, TAU_NEG, DELTA = 0.2, 5.0, 1.0, 1.05, 0.15
@@ -316,6 +316,54 @@ def masks(worlds: Mapping[str, Mapping[str, Tensor]], caption: str) -> Picture:
     return static_figure(
         build,
         size=(900, 290),
+        caption=caption,
+        alt=f"Chance at the end, each at its best rate (± one standard error). {said}.",
+    )
+
+
+def tightness(ends: Mapping[str, Tensor], caption: str) -> Picture:
+    """A dot per arm at its own best rate. ends: name -> (rates, seeds); "CISPO, cap 1" is CISPO's.
+
+    The colour is that of the rule before the comma; hollow dots are the tightened ones.
+    """
+    dots = {}
+    for name, runs in ends.items():
+        top = runs[runs.mean(1).argmax()]
+        dots[name] = (top.mean().item(), (top.std() / len(top) ** 0.5).item())
+
+    def build(figure, _):
+        axes = figure.add_axes((0.22, 0.17, 0.6, 0.8))
+        for k, (name, (mean, error)) in enumerate(dots.items()):
+            color, _line = LOOKS.get(name.split(",")[0], (GREY, "-"))
+            axes.errorbar(
+                mean,
+                -k,
+                xerr=2 * error,
+                color=color,
+                marker="o",
+                ms=10,
+                mfc="white" if "," in name else color,
+                mew=2.4,
+                lw=2.4,
+                capsize=5,
+            )
+            axes.text(
+                1.02,
+                -k,
+                f"{mean:.3f}",
+                transform=axes.get_yaxis_transform(),
+                va="center",
+                fontsize=TEXT,
+            )
+        axes.set_yticks([-k for k in range(len(dots))], list(dots), fontsize=TEXT)
+        axes.set(xlim=(0.88, 0.97), ylim=(-len(dots) + 0.4, 0.6))
+        axes.tick_params(axis="x", labelsize=TEXT)
+        axes.set_xlabel("chance to be right, at the end", fontsize=TEXT)
+
+    said = "; ".join(f"{name} {mean:.3f} ± {error:.3f}" for name, (mean, error) in dots.items())
+    return static_figure(
+        build,
+        size=(900, 330),
         caption=caption,
         alt=f"Chance at the end, each at its best rate (± one standard error). {said}.",
     )
