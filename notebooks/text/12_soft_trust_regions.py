@@ -106,6 +106,7 @@ def climb(rule, start, updates=8, rate=0.2):
         path.append(z.sigmoid().item())
     return path
 
+# %%
 def no_clip(logp, old, A):
     return (logp - old).exp() * A
 
@@ -216,16 +217,11 @@ predict("soft.3", "Someone forgets the stop-gradient and writes "
          "it is pushed up, about twice as hard",
          "it is pushed down, with weight 1.1"])
 
-# %%
-def cispo(logp, old, A, cap=5.0):
-    rho = (logp - old).exp()
-    return rho.clamp(max=cap).detach() * A * logp
-
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 def forgotten(logp, old, A, cap=5.0):
     return (logp - old).exp().clamp(max=cap) * A * logp
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 sampled = torch.tensor(-2.0).exp().item() / 1.1
 wrong = weight(forgotten, [1.1], old=sampled).item()
 reveal("soft.3", "it is pushed down, with weight 1.1",
@@ -235,9 +231,14 @@ reveal("soft.3", "it is pushed down, with weight 1.1",
        "A right answer is pushed down, and nothing crashes.")
 
 # %% [markdown]
-# The sixteen tokens of the running group, $A=\pm1$, so a cell shows the weight with its sign:
+# CISPO as code, and the sixteen tokens of the running group. Here $A=\pm1$, so a cell shows the
+# weight with the sign of $A$:
 
 # %%
+def cispo(logp, old, A, cap=5.0):
+    w = (logp - old).exp().clamp(max=cap).detach()
+    return w * A * logp
+
 batch = running_group()
 A4 = batch.rewards * 2 - 1                       # z-scores: 1, 1, -1, -1
 
@@ -446,7 +447,7 @@ reveal("soft.6", "PPO",
 #
 # DPPO's mask asks for the direction, and so does PPO's `min`: a bad token that rose keeps its
 # gradient. GLM-5 (for agents), Kimi K2.5, and prime-rl (its default in March 2026) use a mask that
-# does **not** ask. It drops a token that is too far on either side. Until the next batch that
+# does **not** ask: a token that is too far on either side is dropped. Until the next batch that
 # removes the way back. Why would one want it?
 #
 # In an asynchronous system `old` comes from the engine that sampled. A large ratio may then mean
@@ -480,10 +481,15 @@ pictures.masks({
 # dropping it helps. So it is a trade: you give up the way back, and buy protection from records
 # that you do not trust. A cap on the weight helps in both.
 #
-# What real runs report points both ways. MiniMax: CISPO reached DAPO's score in half the steps on a
+# ## In a real run
+#
+# Reports point both ways. MiniMax: CISPO reached DAPO's score in half the steps on a
 # 32B model, with 16 updates per batch, where a clip costs most
 # ([arXiv 2506.13585](https://arxiv.org/abs/2506.13585)). DPPO's authors: CISPO collapsed where
 # engine and trainer disagreed ([arXiv 2602.04879](https://arxiv.org/abs/2602.04879)).
+#
+# **Where `old` comes from:** in PPO, CISPO and SAPO a forward pass of the trainer before the first
+# update (08), in DPPO the engine's own record.
 #
 # **What to log:** the share of tokens with weight 0, and the share outside the band, each by the
 # sign of $A$. If both are near zero, the choice of edge is not your problem.
@@ -511,7 +517,7 @@ pictures.masks({
 # |---|---|
 # | sentence | PPO silences the tokens whose ratio moved most, the rare ones; CISPO caps their weight, SAPO lets it fade, DPPO measures probability instead of the ratio |
 # | formula | gradient $wA\nabla\log\pi$ · CISPO $w=\min(\rho,c)$ · SAPO $w=4\rho\,\sigma(1-\sigma)$ · DPPO $w=\rho$, or 0 after $\delta$ in A's direction |
-# | silent | CISPO, SAPO: nobody · DPPO: likely tokens that moved 0.15 |
+# | silent | CISPO, SAPO: nobody · DPPO: whoever moved 0.15 in A's direction |
 # | picture | weight over ratio: a cliff, a plateau, a hill, a cliff that stands elsewhere for each token |
 # | numbers | ρ = 1: all weights 1 · SAPO at 2: 1.57 · 0.0001 → 0.0002 is ratio 2, 0.99 → 0.80 is 0.81 |
 # | derived | $\nabla\rho A=\nabla\,\mathrm{sg}[\rho]A\log\pi$ |
