@@ -138,16 +138,15 @@ rare, common = both["PPO"]
 reveal("soft.1", "at about 0.012",
        f"{rare[-1]:.4f}. The first update took it past 1.2 times 0.01, and "
        "the other seven gave it nothing. The common token was silenced "
-       f"too, but at {common[-1]:.2f}: it had moved fifty times as far.",
+       f"too, but at {common[-1]:.2f}: it had moved fifty times as far. "
+       "**PPO takes the gradient from the tokens whose ratio moved most, "
+       "and those are the rare ones.** In the next batch the ratio is 1 "
+       "again and the token goes on; what is lost is the reuse.",
        pictures.climbs(both, "PPO's edge is a ratio. It is reached by the "
                        "token that has moved least."))
 
 # %% [markdown]
-# **PPO takes the gradient from the tokens whose ratio moved most, and those are the rare ones.**
-# That is the complaint behind all three methods of this page. The rare token comes back with the
-# next batch, where its ratio is 1 again; what is lost is the reuse.
-#
-# So 0.99 without an edge, 0.012 with a cliff. What lies between?
+# No edge, or a cliff. What lies between? Three methods answer.
 #
 # ## One number per token
 #
@@ -196,7 +195,7 @@ reveal("soft.2", "0",
        "*weight*.")
 
 # %% [markdown]
-# So the weight has to stop being a function that we differentiate. Write $\mathrm{sg}[\cdot]$,
+# A weight is not a thing to differentiate. Write $\mathrm{sg}[\cdot]$,
 # *stop-gradient*, for a number that is computed and then held constant (`detach()`).
 #
 # $$\begin{aligned}
@@ -428,7 +427,9 @@ for name, rule in tight.items():
 
 reveal("soft.6", "PPO",
        "With an exact grader nobody falls. Where it errs, the loose edges "
-       "follow a wrong grade for eight updates.",
+       "follow a wrong grade for eight updates. It is not the cliff that "
+       "wins, it is the tight edge: second picture. (CISPO cannot be "
+       "tightened that way: its weight never ends.)",
        pictures.race(rates, {"grader errs": noisy, "exact grader": exact},
                      "40 seeds left, 20 right; bars: two standard errors. "
                      "PPO wants a larger rate than the others."),
@@ -438,10 +439,8 @@ reveal("soft.6", "PPO",
            "with a single one.")))
 
 # %% [markdown]
-# So it is not the cliff that wins here, it is the tight edge. (CISPO cannot be tightened that way:
-# its weight never ends.) **Do not ask which edge is best. Ask how tight it is, and at which rate it
-# was tuned.** Where the grader is exact and the rate is small, the loose edges get much more from
-# the same batch.
+# **Do not ask which edge is best. Ask how tight it is, and at which rate it was tuned.** Where the
+# grader is exact and the rate is small, the loose edges get much more from the same batch.
 #
 # ## The way back
 #
