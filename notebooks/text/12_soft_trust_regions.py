@@ -110,8 +110,8 @@ def climb(rule, start, updates=8, rate=0.2):
 def no_clip(logp, old, A):
     return (logp - old).exp() * A
 
-both = {"no clip": [climb(no_clip, p) for p in (0.01, 0.5)]}
-pictures.climbs(both, "Without a clip, one answer and eight updates turn "
+free = {"no clip": [climb(no_clip, p) for p in (0.01, 0.5)]}
+pictures.climbs(free, "Without a clip, one answer and eight updates turn "
                 "the rare token into a near certainty.")
 
 # %% [markdown]
@@ -130,7 +130,7 @@ def ppo(logp, old, A, epsilon=0.2):
     rho = (logp - old).exp()
     return torch.minimum(rho * A, rho.clamp(1 - epsilon, 1 + epsilon) * A)
 
-both["PPO"] = [climb(ppo, p) for p in (0.01, 0.5)]
+both = {**free, "PPO": [climb(ppo, p) for p in (0.01, 0.5)]}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -365,9 +365,9 @@ pictures.weight_curves("PPO", "CISPO", "SAPO", "DPPO", caption=(
 # Now the two tokens of the beginning, under all rules:
 
 # %%
-for name, rule in (("CISPO", cispo), ("SAPO", sapo), ("DPPO", dppo)):
-    both[name] = [climb(rule, p) for p in (0.01, 0.5)]
-pictures.climbs(both, "On the common token the rules hardly differ; on the "
+five = both | {name: [climb(rule, p) for p in (0.01, 0.5)] for name, rule
+               in (("CISPO", cispo), ("SAPO", sapo), ("DPPO", dppo))}
+pictures.climbs(five, "On the common token the rules hardly differ; on the "
                 "rare one they do.")
 
 # %% [markdown]
