@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.composer import composer_explorer
     from rlnb.classroom.explorers.difficulty import difficulty_explorer
     from rlnb.classroom.explorers.drift import drift_explorer
+    from rlnb.classroom.explorers.four_edges import four_edges_explorer
     from rlnb.classroom.explorers.gae import gae_explorer
     from rlnb.classroom.explorers.gate_zoo import gate_zoo_explorer
     from rlnb.classroom.explorers.gpu_budget import gpu_budget_explorer
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.kl_pull import kl_pull_explorer
     from rlnb.classroom.explorers.length_drift import length_drift_explorer
     from rlnb.classroom.explorers.loss_and_gradient import loss_and_gradient_explorer
+    from rlnb.classroom.explorers.many_updates import many_updates_explorer
     from rlnb.classroom.explorers.mixed_groups import mixed_groups_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
@@ -55,6 +57,7 @@ _HOME = {
     "composer_explorer": "composer",
     "difficulty_explorer": "difficulty",
     "drift_explorer": "drift",
+    "four_edges_explorer": "four_edges",
     "gae_explorer": "gae",
     "gate_zoo_explorer": "gate_zoo",
     "gpu_budget_explorer": "gpu_budget",
@@ -65,6 +68,7 @@ _HOME = {
     "kl_leash_explorer": "kl_leash",
     "kl_pull_explorer": "kl_pull",
     "length_drift_explorer": "length_drift",
+    "many_updates_explorer": "many_updates",
     "mixed_groups_explorer": "mixed_groups",
     "loss_and_gradient_explorer": "loss_and_gradient",
     "one_group_explorer": "one_group",
@@ -91,6 +95,7 @@ __all__ = [
     "composer_explorer",
     "difficulty_explorer",
     "drift_explorer",
+    "four_edges_explorer",
     "gae_explorer",
     "gate_zoo_explorer",
     "gpu_budget_explorer",
@@ -101,6 +106,7 @@ __all__ = [
     "kl_leash_explorer",
     "kl_pull_explorer",
     "length_drift_explorer",
+    "many_updates_explorer",
     "mixed_groups_explorer",
     "loss_and_gradient_explorer",
     "one_group_explorer",
