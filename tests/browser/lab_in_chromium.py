@@ -126,7 +126,6 @@ MOVED = {
     "one_token_explorer": ("ratio ρ", "0.3"),
     "product_weight_explorer": ("tokens T", None),
     "prompt_weight_explorer": ("pass rate of B", "0.1"),
-    "rare_token_explorer": ("ε high", "0"),
     "rare_token_explorer": ("step per update", "0.01"),
     "recorded_run_explorer": ("step", "0"),
     "rollouts_explorer": ("answer", "1"),
