@@ -52,13 +52,14 @@ PAGES = {
         )
     },
     "dr_grpo": {
+        "dr_grpo": ("switch_factor", "worker_losses"),
         "aggregation": (
             "token_mean",
             "constant_length",
             "prompt_mean",
             "silent_bug_dr_grpo",
             "name_this_dr_grpo",
-        )
+        ),
     },
     "dapo": {"dapo": ("overlong_penalty", "silent_bug_dapo", "name_this_dapo")},
     "soft_trust_regions": {

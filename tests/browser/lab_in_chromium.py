@@ -115,6 +115,7 @@ MOVED = {
     "kl_explorer": ("model: mean", "-3"),
     "kl_leash_explorer": ("β", "0.1"),
     "kl_pull_explorer": ("gone", "0.5"),
+    "micro_batches_explorer": ("answer 0, tokens", "1"),
     "mixed_groups_explorer": ("pass rate p", None),
     "one_group_explorer": ("pay for right", "0.1"),
     "one_token_explorer": ("ratio ρ", "0.3"),

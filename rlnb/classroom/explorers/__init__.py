@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.kl_estimators import kl_estimator_explorer
     from rlnb.classroom.explorers.kl_leash import kl_leash_explorer
     from rlnb.classroom.explorers.kl_pull import kl_pull_explorer
+    from rlnb.classroom.explorers.micro_batches import micro_batches_explorer
     from rlnb.classroom.explorers.mixed_groups import mixed_groups_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
@@ -58,6 +59,7 @@ _HOME = {
     "kl_explorer": "kl_directions",
     "kl_leash_explorer": "kl_leash",
     "kl_pull_explorer": "kl_pull",
+    "micro_batches_explorer": "micro_batches",
     "mixed_groups_explorer": "mixed_groups",
     "one_group_explorer": "one_group",
     "one_token_explorer": "one_token",
@@ -88,6 +90,7 @@ __all__ = [
     "kl_explorer",
     "kl_leash_explorer",
     "kl_pull_explorer",
+    "micro_batches_explorer",
     "mixed_groups_explorer",
     "one_group_explorer",
     "one_token_explorer",
