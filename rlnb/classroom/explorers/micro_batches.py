@@ -15,7 +15,7 @@ __all__ = ["heavy", "hidden", "micro_batches_explorer"]
 
 LONGEST = 8
 SECOND, THIRD = 5, 2  # tokens of the two answers that do not move
-UNIT = 0.19  # height of the right weight, in rows
+UNIT = 0.22  # height of the right weight, in rows
 CAPTION = (
     "A box is a token, its height the token's weight; the line is the height it should have. Grey "
     "bands are the micro-batches: the mean over the tokens of each, then over micro-batches."

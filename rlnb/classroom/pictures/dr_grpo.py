@@ -9,12 +9,28 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, Picture, signed, static_figure
+from rlnb.classroom.figures import (
+    BLACK,
+    GREEN,
+    GREY,
+    NEGATIVE,
+    POSITIVE,
+    PURPLE,
+    Picture,
+    signed,
+    static_figure,
+)
+from rlnb.classroom.pictures.recorded_runs import curve, running_mean, seeds
 
-__all__ = ["four_losses", "lengths_by_memory", "who_shares"]
+__all__ = ["four_losses", "lengths_by_memory", "recorded_gaps", "who_shares"]
 
 TEXT = 10.5  # points: the size of the page's own text
 LOOK = {"right": (POSITIVE, "-"), "wrong": (NEGATIVE, "--")}
+RUNS = {  # a divisor's name -> the recorded run, its colour and line
+    "its own length: GRPO": ("pick_grpo", BLACK, "-"),
+    "tokens of the step: DAPO": ("pick_dapo", GREEN, "-."),
+    "a constant: Dr. GRPO": ("pick_dr_grpo", PURPLE, ":"),
+}
 FULL = 3.0  # times the mean push: the full colour
 
 
@@ -29,7 +45,7 @@ def lengths_by_memory(runs: Mapping[str, Tensor], start: float, caption: str) ->
 
     def build(figure, _):
         for k, (title, run) in enumerate(data.items()):
-            axes = figure.add_axes((0.08 + 0.49 * k, 0.19, 0.33, 0.69))
+            axes = figure.add_axes((0.07 + 0.49 * k, 0.19, 0.31, 0.69))
             x = np.arange(1, run.shape[1] + 1)
             axes.axhline(start, color=GREY, lw=0.8)
             for index, name in ((1, "right"), (0, "wrong")):
@@ -145,3 +161,43 @@ def who_shares(
     alt = f"Push on length by answers that share a divisor: {pushes}; constant: 0. "
     alt += f"Length of wrong and right answers after training: {said}."
     return static_figure(build, size=(900, 300), alt=alt, caption=caption)
+
+
+def gaps(run: str) -> np.ndarray:
+    """(seeds, steps): mean length of wrong answers minus that of right ones, in tokens."""
+    kinds = (
+        np.array([curve(run, seed, f"completions/mean_length_{kind}") for seed in seeds(run)])
+        for kind in ("wrong", "right")
+    )
+    wrong, right = kinds
+    return wrong - right
+
+
+def recorded_gaps(caption: str) -> Picture:
+    """The recorded transformer, three divisors: how much longer wrong answers are than right."""
+    found = {name: gaps(run) for name, (run, _, _) in RUNS.items()}
+
+    def build(figure, _):
+        axes = figure.add_axes((0.08, 0.18, 0.5, 0.77))
+        axes.axhline(0, color=GREY, lw=0.8)
+        for k, (name, table) in enumerate(found.items()):
+            _, color, line = RUNS[name]
+            for row in table:
+                axes.plot(np.arange(1, len(row) + 1), running_mean(row, 10), color=color, ls=line,
+                          lw=1.9)  # fmt: skip
+            last = np.nanmean(table[:, -10:], axis=1)
+            y = 46 - 15 * k
+            axes.plot([83, 88], [y, y], color=color, ls=line, lw=2.6, clip_on=False)
+            ends = ", ".join(signed(float(x), 1) for x in sorted(last))
+            axes.text(90, y, f"{name}\n{ends}", va="center", fontsize=TEXT)
+        axes.set(xlim=(0, 80), ylim=(-6, 60))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("training step", fontsize=TEXT)
+        axes.set_ylabel("wrong minus right, tokens", fontsize=TEXT)
+
+    said = "; ".join(
+        f"{name}: " + ", ".join(signed(float(np.nanmean(row[-10:])), 1) for row in table)
+        for name, table in found.items()
+    )
+    alt = f"Length of wrong minus right answers, mean of the last ten steps, seed by seed. {said}."
+    return static_figure(build, size=(900, 280), alt=alt, caption=caption)
