@@ -28,7 +28,8 @@ import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import micro_batches, micro_batches_explorer
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import dr_grpo as pictures, pipeline, token_grid
+from rlnb.classroom.pictures import dr_grpo as pictures
+from rlnb.classroom.pictures import pipeline, token_grid
 from rlnb.classroom.pictures.aggregation_rules import stop_drift
 from rlnb.objective import difference, token_mean
 from rlnb.toys import running_batch, running_group
@@ -85,10 +86,11 @@ def in_pieces(losses, mask, rows):
     return total
 
 # %% [markdown]
-# They train a toy. A coin decides whether an answer will be right; the policy has no say. It
-# decides only, after every token, whether to stop: with one probability for right answers, one for
-# wrong ones, both 0.1 at the start, so ten tokens on average. Right earns 1, wrong 0, length
-# nothing; $A=R-\bar R$. Both colleagues have the same seeds and the same learning rate.
+# They train a toy. 32 answers to one prompt; a coin decides whether an answer will be right, the
+# policy has no say. It decides only, after every token, whether to stop: with one probability for
+# right answers, one for wrong ones, both 0.1 at the start, so ten tokens on average. Right earns 1,
+# wrong 0, length nothing; $A=R-\bar R$. Both colleagues have the same seeds and the same learning
+# rate.
 
 # %%
 predict("dr_grpo.1", "What does the small card train, against the large?",
@@ -103,13 +105,13 @@ runs = {rows: train(rows) for rows in (32, 4, 2, 1)}
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("dr_grpo.1", "another policy",
-       "On the small card a token is divided by the length of its own "
-       "answer, then by 32. That is GRPO's $1/T$, which nobody had written. "
+       "With one answer in a piece a token is divided by the length of its "
+       "own answer, then by 32. That is GRPO's $1/T$, and nobody wrote it. "
        "So right answers shrink and wrong ones grow (09).",
        pictures.lengths_by_memory(
            {"32 answers at once": runs[32], "one at a time": runs[1]}, 10.0,
-           "The same loss in words, two memories. 200 seeds; thin lines are "
-           "twenty of them."))
+           "The same loss in words, two memories. Thick: the mean of 200 "
+           "seeds; thin: twenty of them."))
 
 # %% [markdown]
 # This happens. In March 2025 a user of TRL asked why gradient accumulation makes GRPO worse
@@ -166,8 +168,8 @@ assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 # answer of four tokens. B's wrong answers have 1, 7 and 2 tokens. Take a fresh batch, all ratios 1.
 
 # %%
-predict("dr_grpo.2", "Under GRPO, with both divisors, which answer's tokens "
-        "are pushed hardest?",
+predict("dr_grpo.2", "Under GRPO, with both divisors, whose tokens are "
+        "pushed hardest?",
         ["B's lone right answer: the std makes rare ones loud",
          "A's short right answer, 3 tokens",
          "B's wrong answer of one token",
@@ -222,9 +224,9 @@ predict("dr_grpo.3", "What share does the answer of 6 tokens get under the "
 # %%
 one = running_group()
 n = one.lengths[:, None].expand(4, 6)                   # own length
-weights = {"1/T (GRPO)": 1 / (4 * n),
-           "token mean (DAPO)": torch.ones(4, 6) / 16,
-           "constant, 8 (Dr. GRPO)": torch.ones(4, 6) / (4 * 8)}
+weights = {"1/T": 1 / (4 * n),
+           "token mean": torch.ones(4, 6) / 16,
+           "constant 8": torch.ones(4, 6) / (4 * 8)}
 sign = torch.tensor([1.0, 1, -1, -1])[:, None]          # of A
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -237,9 +239,9 @@ reveal("dr_grpo.3", "3/8 and 3/8",
        token_grid.token_grid(one, {name: 16 * c * sign
                                    for name, c in weights.items()},
                              caption=(
-           "The running group, 16 times the weight of each token, signed by "
-           "its advantage. Left each row has the same sum, the others have "
-           "the same number everywhere.")))
+           "The running group: a token's weight, in units of the token "
+           "mean's, with the sign of its advantage. Left, all rows have "
+           "one sum; in the others all tokens have one size.")))
 
 # %% [markdown]
 # Then what is the difference? It is *between* steps. The token mean's divisor is counted after
@@ -269,8 +271,8 @@ reveal("dr_grpo.4", "about 13 tokens",
        f"once n is large: {drift[8]:.3f} for 8, {drift[32]:.3f} for 32, "
        "exactly 0 for a constant.",
        pictures.who_shares(drift, ends, 10.0, (
-           "Left, the expected push on 'stop' of a right answer with A = 1 "
-           "at ten tokens, an average token weighing 1; a wrong one gets the "
+           "Left, the expected push on 'stop' of a right answer, A = 1, "
+           "ten tokens on average, an average token weighing 1; wrong: the "
            "opposite. Right, the toy, mean of 200 seeds.")))
 
 # %% [markdown]
@@ -321,9 +323,11 @@ for rows in (8, 4, 2, 1):
                   zip(loss.split(rows), two.mask.split(rows)))
     print(f"{rows} answers a piece: in_pieces "
           f"{in_pieces(loss, two.mask, rows):+.4f}, counted {counted:+.4f}")
-    assert torch.allclose(counted, (loss[two.mask]).mean())
+    assert torch.allclose(counted, loss[two.mask].mean())
 
 # %% [markdown]
+# Under `in_pieces` even the sign of the loss depends on the card. Counted first, nothing does.
+#
 # ## In a real run
 #
 # | divided by | who shares it | TRL `loss_type` | verl `loss_agg_mode` |
@@ -380,9 +384,9 @@ score("dr_grpo.1", "dr_grpo.2", "dr_grpo.3", "dr_grpo.4")
 # %% [markdown]
 # ## Exercises
 #
-# **1 Derive** · 6 minutes. One group, fresh data. By which factor does the weight-times-advantage of
-# each answer's tokens change when you switch from GRPO to Dr. GRPO? Rewards and lengths have shape
-# (G,). Return (G,).
+# **1 Derive** · 6 minutes. One group, fresh data. By which factor does the weight-times-advantage
+# of each answer's tokens change when you switch from GRPO to Dr. GRPO? Rewards and lengths have
+# shape (G,). Return (G,).
 #
 # <details><summary>hint</summary>Write both as fractions over 1/G, then divide the second by the first.</details>
 
@@ -393,11 +397,11 @@ def my_factor(rewards, lengths, max_length):
 check.switch_factor(my_factor)
 
 # %% [markdown]
-# **2 Implement** · 12 minutes. The token mean on several GPUs. The B answers are dealt in blocks,
-# B / `workers` to each GPU; each goes through its block `rows` at a time and calls `backward()` on
-# every piece. Then the gradients are *averaged* over GPUs. Return the losses of all pieces in order,
-# shape (B / rows,), so that the averaged gradient is that of the mean over all tokens. What lies
-# under the mask may be NaN.
+# **2 Implement** · 12 minutes. The token mean on several GPUs. The B answers are dealt in blocks, B
+# / `workers` to each GPU; each goes through its block `rows` at a time and calls `backward()` on
+# every piece. Then the gradients are *averaged* over GPUs. Return the losses of all pieces in
+# order, shape (B / rows,), so that the averaged gradient is that of the mean over all tokens. What
+# lies under the mask may be NaN.
 #
 # <details><summary>hint</summary>Which number must all GPUs agree on before the first backward? And what does the last averaging do to it?</details>
 

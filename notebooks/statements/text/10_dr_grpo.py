@@ -83,16 +83,16 @@ settle("C07", "true")
 # ### K12 · the KL
 #
 # "Removing the KL is part of Dr. GRPO's fix." The third line above is a setting. The paper
-# ([2503.20783](https://arxiv.org/abs/2503.20783), section 3) trains with $\beta=0$, so a configuration
-# that copies its experiments has no KL. But the corrections that it derives are the std and the length;
-# a KL term may stand beside them.
+# ([2503.20783](https://arxiv.org/abs/2503.20783), section 3) trains with $\beta=0$, so a
+# configuration that copies its experiments has no KL. But the corrections that it derives are the
+# std and the length; a KL term may stand beside them.
 
 # %% [markdown]
 # ### Token by token
 #
-# With $A$ the z-scored advantage, GRPO's token weighs $A_i/T_i$ and Dr. GRPO's $s\,A_i/L$ (both over
-# $B$). So Dr. GRPO *is* GRPO with each token multiplied by $s\cdot T_i/L$. On fresh data, both prompts
-# of the running batch, then three groups for the factor $s$ alone:
+# With $A$ the z-scored advantage, GRPO's token weighs $A_i/T_i$ and Dr. GRPO's $s\,A_i/L$ (both
+# over $B$). So Dr. GRPO *is* GRPO with each token multiplied by $s\cdot T_i/L$. On fresh data, both
+# prompts of the running batch, then three groups for the factor $s$ alone:
 
 # %%
 a, z = dr_grpo(fresh), grpo(fresh)
@@ -153,8 +153,8 @@ assert torch.isclose((mixed[0] - mixed[2]) / (mixed[0] - mixed[1]),
 # %% [markdown]
 # ## Share of the gradient
 #
-# What an answer gets of the step's weight is $cT$. The eight answers of the set-up: 100 tokens, 1000
-# tokens, six of 300.
+# What an answer gets of the step's weight is $cT$. The eight answers of the set-up: 100 tokens,
+# 1000 tokens, six of 300.
 #
 # ### L13 · GRPO's loss in code
 #
@@ -270,7 +270,8 @@ inner = inside / inside.sum()
 wordy, terse = 1000.0, 100.0                           # N_p of two
 by_prompt = 1 / (2 * torch.tensor([wordy, terse]))
 print(f"answers of 1 and 9 tokens: shares {inner[0]:.1f} {inner[1]:.1f}")
-print(f"two prompts of 1000 and 100 tokens: c {by_prompt[0]:.0e} and {by_prompt[1]:.0e}, "
+print(f"two prompts of 1000 and 100 tokens: c {by_prompt[0]:.0e} "
+      f"and {by_prompt[1]:.0e}, "
       f"shares {by_prompt[0] * wordy:.1f} {by_prompt[1] * terse:.1f}")
 assert inner.tolist() == [0.1, 0.9]
 assert torch.isclose(by_prompt[1] / by_prompt[0], torch.tensor(10.0))
@@ -283,23 +284,23 @@ settle("L08", "it depends")
 # %% [markdown] tags=["cited:L09"]
 # ### L09 · does it matter for the score?
 #
-# One paper is quoted on both sides. ScaleRL ([2510.13786](https://arxiv.org/abs/2510.13786)) finds the
-# prompt average best when it compares aggregations (section 3.2). Its abstract, and section 4, where
-# single choices of the final recipe are undone, say that such choices mostly change efficiency: the
-# runs end at about the same ceiling. Quote the experiment with the sentence.
+# One paper is quoted on both sides. ScaleRL ([2510.13786](https://arxiv.org/abs/2510.13786)) finds
+# the prompt average best when it compares aggregations (section 3.2). Its abstract, and section 4,
+# where single choices of the final recipe are undone, say that such choices mostly change
+# efficiency: the runs end at about the same ceiling. Quote the experiment with the sentence.
 
 # %% [markdown]
 # ## Pressure on length
 #
-# A policy writes a token, then stops with probability $q=\sigma(z)$ or goes on, so its mean length is
-# $1/q$. After $T$ tokens
+# A policy writes a token, then stops with probability $q=\sigma(z)$ or goes on, so its mean length
+# is $1/q$. After $T$ tokens
 #
 # $$\log P(T)=(T-1)\log(1-q)+\log q,\qquad \frac{\partial\log P(T)}{\partial z}=1-qT$$
 #
-# Reward does not depend on length at all: a first token has settled right or wrong, and right and wrong
-# answers have a stop logit $z$ *of their own*. Then the true gradient on both is 0. What an aggregation
-# $c$ puts there instead is $A\,\mathbb E[c\,(1-qT)]$: a *drift*, positive for stopping earlier when
-# $A\gt0$.
+# Reward does not depend on length at all: a first token has settled right or wrong, and right and
+# wrong answers have a stop logit $z$ *of their own*. Then the true gradient on both is 0. What an
+# aggregation $c$ puts there instead is $A\,\mathbb E[c\,(1-qT)]$: a *drift*, positive for stopping
+# earlier when $A\gt0$.
 
 # %%
 q = 0.1                                                # mean length 10
@@ -354,14 +355,14 @@ assert abs(stop_drift(1, q=1e-3, up_to=40000) - 5.9) < 0.02
 # %%
 mask = (torch.arange(1000) < tokens_of[:, None]).double()
 step = Batch(torch.zeros(8, 1000), mask, torch.zeros(8), 8)
-rows = {"sequence_mean\nn = 1": (sequence_mean(), stop_drift(1)),
+ruled = {"sequence_mean\nn = 1": (sequence_mean(), stop_drift(1)),
         "padded width\nn = 8": (padded_length(),
                                 stop_drift(8, divisor="longest")),
         "prompt_mean\nn = 8": (prompt_mean(), stop_drift(8)),
         "token_mean\nn = 64": (token_mean(), stop_drift(64)),
         "constant_length\nand the sums": (constant_length(2048), 0.0)}
 share, pressure = {}, {}
-for name, (part, pressure[name]) in rows.items():
+for name, (part, pressure[name]) in ruled.items():
     c = part(step, Totals.of_groups(step))[:, 0]
     share[name] = float(c[1] * 1000 / (c[0] * 100 + c[1] * 1000))
 
@@ -373,7 +374,7 @@ fixed, single = "constant_length\nand the sums", "sequence_mean\nn = 1"
 ladder = (torch.arange(600) < T[:, None]).double()     # 1 to 600 tokens
 every = Batch(torch.zeros(600, 600), ladder, torch.zeros(600), 600)
 for name in (single, fixed):                           # P_T, push: above
-    c = rows[name][0](every, Totals.of_groups(every))[:, 0]
+    c = ruled[name][0](every, Totals.of_groups(every))[:, 0]
     value = (P_T * c * push).sum() / (P_T * c * T).sum() / q
     pressure[name] = round(value.item(), 12) + 0.0
     print(f"{pressure[name]:.6f}  {name.splitlines()[0]}")
@@ -445,9 +446,9 @@ assert ((middle - 20).abs() < 1).all()
 # %% [markdown]
 # ### L10 · backwards for reasoning
 #
-# Where length buys nothing, right answers did collapse. Where it *does* buy something? Two cases: one
-# stop logit for all answers; or the policy knows that it is on a good path, has a stop logit for it,
-# and all other answers are wrong. Let a fraction $f$ of the answers be on the good path.
+# Where length buys nothing, right answers did collapse. Where it *does* buy something? Two cases:
+# one stop logit for all answers; or the policy knows that it is on a good path, has a stop logit
+# for it, and all other answers are wrong. Let a fraction $f$ of the answers be on the good path.
 
 # %%
 statement("L10")
@@ -492,8 +493,8 @@ settle("L10", "it depends")
 # direction with two norms.
 
 # %%
-rule_names = ("constant_length", "token_mean", "sequence_sum", "prompt_mean",
-         "sequence_mean")
+rule_names = ("constant_length", "token_mean", "sequence_sum",
+         "prompt_mean",         "sequence_mean")
 base = slope(dr_grpo, fresh).flatten()
 for name in rule_names:
     part = getattr(parts, name)
@@ -537,8 +538,8 @@ for name in ("sequence_mean", "prompt_mean", "token_mean",
 # %% [markdown]
 # In per cent of the gradient's norm. With one prompt the prompt mean is the token mean.
 #
-# **Calling the token mean's push a pull towards length.** Its sign is GRPO's: right answers shorter,
-# wrong ones longer, only weaker.
+# **Calling the token mean's push a pull towards length.** Its sign is GRPO's: right answers
+# shorter, wrong ones longer, only weaker.
 
 # %% [markdown]
 # ### The drift of a shared divisor, derived
@@ -573,9 +574,9 @@ for rate in (0.05, 0.1, 0.3):
 # %% [markdown]
 # ## Seven rules, one formula
 #
-# A loss is $\sum_{i,t}c_i\,\ell_{i,t}$, with $\ell$ the loss of a token. $P$ prompts, and the group of
-# a prompt $p$ has $N_p$ tokens in all. Two prompts, two answers each; every token of an answer has the
-# same loss, so that it can be checked by hand.
+# A loss is $\sum_{i,t}c_i\,\ell_{i,t}$, with $\ell$ the loss of a token. $P$ prompts, and the group
+# of a prompt $p$ has $N_p$ tokens in all. Two prompts, two answers each; every token of an answer
+# has the same loss, so that it can be checked by hand.
 
 # %%
 tiny = torch.tensor([2.0, 6.0, 3.0, 1.0])
@@ -611,11 +612,11 @@ assert totals == [2.75, 2.333333, 2.625, 0.875, 7.0, 28.0]
 # %% [markdown]
 # ### Drag the lengths
 #
-# One step: two answers to one prompt, two to another. On the left $c$ itself; in the middle what each
-# answer gets altogether, $cT$; in the last column how the weight of a token of answer 1 changes if that
-# answer is one token longer. Try: (1) answer 2 grows to 40 tokens: who takes weight from answer 1's
-# tokens? (2) The other prompt's answers grow to 40: who now? (3) A micro-batch holds one prompt instead
-# of one row, then everything: what does `bnpo` turn into?
+# One step: two answers to one prompt, two to another. On the left $c$ itself; in the middle what
+# each answer gets altogether, $cT$; in the last column how the weight of a token of answer 1
+# changes if that answer is one token longer. Try: (1) answer 2 grows to 40 tokens: who takes weight
+# from answer 1's tokens? (2) The other prompt's answers grow to 40: who now? (3) A micro-batch
+# holds one prompt instead of one row, then everything: what does `bnpo` turn into?
 
 # %% tags=["explorer"]
 explorers.token_weights_explorer()
@@ -658,17 +659,17 @@ wider = compute(4, 24, 3, divisor="width")["weights"]
 print("(ii)  constant rule, by the width",
       wide["constant_length"][0].round(5), "->",
       wider["constant_length"][0].round(5))
-halved_step, whole_step = (compute(4, 12, 3, micro=m)["weights"] for m in (2, 4))
-moved = {n for n in halved_step if abs(halved_step[n] - whole_step[n]).max() > 1e-12}
-print("(iv) ", sorted(moved))
-assert moved == {"local_token_mean"}
+parted, entire = (compute(4, 12, 3, micro=k)["weights"] for k in (2, 4))
+shifts = {n for n in parted if abs(parted[n] - entire[n]).max() > 1e-12}
+print("(iv) ", sorted(shifts))
+assert shifts == {"local_token_mean"}
 
 # %% [markdown]
 # ## Retune the learning rate
 #
-# On average Dr. GRPO's weights are $\bar T/L$ times a token mean's: an eighth for 256 tokens under a
-# limit of 2048, and another factor $s\le\frac12$, the std again. Whether that matters depends on the
-# optimizer. A sequence of made-up gradients, whole and an eighth, the same learning rate:
+# On average Dr. GRPO's weights are $\bar T/L$ times a token mean's: an eighth for 256 tokens under
+# a limit of 2048, and another factor $s\le\frac12$, the std again. Whether that matters depends on
+# the optimizer. A sequence of made-up gradients, whole and an eighth, the same learning rate:
 
 # %%
 def travel(scale, optimizer, clip=None, steps=40):
@@ -772,7 +773,7 @@ for start_row in (0, 4):                                   # the two prompts
 # is $N\,a/k$ (TRL 1.16). It is the step's own count only when one generation feeds one step, $a=k$.
 
 # %%
-generated = torch.tensor([2.0, 6.0, 3.0, 1.0])           # two optimizer steps
+generated = torch.tensor([2.0, 6.0, 3.0, 1.0])     # two optimizer steps
 tokens = generated.view(2, 2).sum(1)                     # 8 and 4
 trl = generated.sum() * 1 / 2                            # a = 1, k = 2
 print("own tokens:", four(1 / tokens), "   TRL:", four(1 / trl.repeat(2)))
@@ -811,8 +812,8 @@ settle("C08", "true")
 # %% [markdown]
 # ## The Rosetta table
 #
-# The same words mean different things, and different words the same: what runs if you say nothing, who
-# divides by the std, who by what. The rows of this page; `print(rosetta())` has all of them,
+# The same words mean different things, and different words the same: what runs if you say nothing,
+# who divides by the std, who by what. The rows of this page; `print(rosetta())` has all of them,
 # `rosetta("trl")` one column.
 
 # %%
@@ -825,20 +826,20 @@ assert len(rows) == 5
 # %% [markdown] tags=["cited:C05"]
 # ### C05 · lines 196 to 225
 #
-# Three to remember of the table. With nothing set TRL runs DAPO's token mean and verl runs PPO. Where
-# it is divided by, the std is Bessel's in all three libraries, plus 1e-4, 1e-6 or 1e-9. verl's constant
-# is the padded width until you set it.
+# Three to remember of the table. With nothing set TRL runs DAPO's token mean and verl runs PPO.
+# Where it is divided by, the std is Bessel's in all three libraries, plus 1e-4, 1e-6 or 1e-9.
+# verl's constant is the padded width until you set it.
 #
-# The head says which versions, the cells name options. A walkthrough that says "lines 196 to 225 do the
-# work" of an example with some 45 lines points into another file, and after the next release into
-# nothing. Cite a function by its name.
+# The head says which versions, the cells name options. A walkthrough that says "lines 196 to 225 do
+# the work" of an example with some 45 lines points into another file, and after the next release
+# into nothing. Cite a function by its name.
 
 # %% [markdown]
 # ### C09 · which log-probs stand below the ratio
 #
 # No word in the table changes this. At the first step of an update nothing has moved. The rollout
-# engine as the trainer itself, as one that rounds log-probs to bfloat16, and as one that is 0.25 nats
-# off on one token.
+# engine as the trainer itself, as one that rounds log-probs to bfloat16, and as one that is 0.25
+# nats off on one token.
 
 # %%
 statement("C09")
@@ -872,8 +873,8 @@ settle("C09", "it depends")
 # %% [markdown]
 # ### Half of Dr. GRPO
 #
-# TRL's `dr_grpo` is the divisor without the std's removal; OpenRLHF's `dr_grpo` is the std's removal
-# without the divisor.
+# TRL's `dr_grpo` is the divisor without the std's removal; OpenRLHF's `dr_grpo` is the std's
+# removal without the divisor.
 
 # %%
 half = from_trl(loss_type="dr_grpo", max_completion_length=512).objective
@@ -920,7 +921,7 @@ for word, rule in (("grpo", sequence_mean), ("dapo", token_mean),
         theirs = sum(trl_lines(word, each_loss[i:i + size],
                                real[i:i + size], 8, real.sum(), 8 // size)
                      for i in range(0, 8, size))
-        apart.append(abs(float(ours - theirs)))
+        apart.append(abs((ours - theirs).item()))
     said = ["0" if gap < 1e-12 else f"{gap:.4f}" for gap in apart]
     print(f"{word:8s} |ours - TRL's|: one piece {said[0]}, two {said[1]}")
     assert apart[0] < 1e-12
@@ -959,7 +960,8 @@ def outside(ratio, low, high):
     return int(((ratio < 1 - low) | (ratio > 1 + high)).sum())
 
 
-print("token ratios  ", f"{token_ratio.min():.4f} to {token_ratio.max():.4f}")
+print("token ratios  ",
+      f"{token_ratio.min():.4f} to {token_ratio.max():.4f}")
 print("answer ratios ", *(f"{r:.6f}" for r in answer_ratio))
 for low, high in ((0.2, 0.2), (3e-4, 4e-4)):
     print(f"outside -{low} +{high}: {outside(token_ratio, low, high)} of 15"
@@ -975,8 +977,8 @@ assert outside(answer_ratio, 3e-4, 4e-4) == 2
 # %% [markdown]
 # ## The recap row
 #
-# The running group and its neighbour on fresh data: the advantage of each answer, and what one of its
-# tokens weighs in the gradient, $cA$. `half` is what `loss_type` alone gives ($L=8$, Bessel).
+# The running group and its neighbour on fresh data: the advantage of each answer, and what one of
+# its tokens weighs in the gradient, $cA$. `half` is what `loss_type` alone gives ($L=8$, Bessel).
 
 # %%
 def recap(b, label):
