@@ -13,7 +13,7 @@
 # derive the weight that the policy gradient asks for, and split a batch into pieces without
 # changing the method by accident.
 #
-# 28 minutes, exercises 31 more · after 08 (GRPO), 09 (its two divisors) · Dr. GRPO, Liu et al.
+# 26 minutes, exercises 31 more · after 08 (GRPO), 09 (its two divisors) · Dr. GRPO, Liu et al.
 # 2025, [arXiv 2503.20783](https://arxiv.org/abs/2503.20783); DAPO, Yu et al. 2025,
 # [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #
@@ -26,7 +26,7 @@
 # %% tags=["setup"]
 import torch
 from rlnb import ZOO, check
-from rlnb.classroom.explorers import micro_batches, micro_batches_explorer
+from rlnb.classroom.explorers import micro_batches, shared_divisor
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import dr_grpo as pictures
 from rlnb.classroom.pictures import pipeline, token_grid
@@ -247,9 +247,25 @@ reveal("dr_grpo.3", "3/8 and 3/8",
 # Then what is the difference? It is *between* steps. The token mean's divisor is counted after
 # sampling, and your own length is part of the count. The constant was there before.
 #
-# How much of $1/T$ comes back? Let $n$ answers share one divisor: $n=1$ is GRPO, $n=32$ the large
-# card. Look at the toy again. Wrong answers started at 10 tokens and ended at 71 for $n=1$, at 11
-# for $n=32$.
+# So take one answer that may stop after every token, with probability $q$. The slope of
+# $\log\pi(y)$ in the logit of "stop" is $1-qT$ (09): above 0 for answers shorter than the mean
+# $1/q$, below for longer ones. Weigh it with $c$ and average over all lengths:
+
+# %%
+q = 0.1
+length = torch.arange(1.0, 1000.0)
+chance = q * (1 - q) ** (length - 1)                   # of each length
+for name, c in (("constant", q), ("1/T", 1 / length)):
+    push = (chance * c * (1 - q * length)).sum() / q
+    print(f"{name:8s} push on 'stop', times A: {abs(push):.3f}")
+
+# %% [markdown]
+# (Divided by $q$, so that an average token weighs 1.) Under a constant, short and long cancel
+# exactly: a right answer is not told to be shorter. Under $1/T$ the short ones are louder.
+#
+# How much of that comes back in a token mean? Let $n$ answers share one divisor: $n=1$ is GRPO,
+# $n=32$ the large card. In the toy, wrong answers started at 10 tokens and ended at 71 for $n=1$,
+# at 11 for $n=32$.
 
 # %%
 predict("dr_grpo.4", "A card that holds 8 answers. Where do wrong answers "
@@ -276,6 +292,32 @@ reveal("dr_grpo.4", "about 13 tokens",
            "opposite. Right, the toy, mean of 200 seeds.")))
 
 # %% [markdown]
+# Real answers have hundreds of tokens. Does that make it better or worse?
+
+# %%
+task("dr_grpo.t1", shared_divisor.shared_divisor_explorer(),
+     ("Own length only (1 shares): a push above 3.",
+      shared_divisor.doubled),
+     ("Answers of 100 tokens or more, a push below 0.1, with as few answers "
+      "sharing as possible.", shared_divisor.fewest))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. A mean of 100 tokens: longer answers, more push, though only with the logarithm of the length.
+# 2. Sixteen. Once many share, the length hardly matters any more.
+# </details>
+#
+# <details><summary>One level deeper: why 1/n</summary>
+#
+# Write the divisor as $N=T+S$, with $S$ the tokens of the other $n-1$ answers and $\bar N=n/q$ its
+# mean. To first order $\frac1N\approx\frac1{\bar N}\big(1-\frac{N-\bar N}{\bar N}\big)$. Only the
+# own $T$ in $N$ moves with $1-qT$. In units of $1/\bar N$ the push is therefore
+# $\mathbb E\big[-\frac{T}{\bar N}(1-qT)\big]=\frac{q}{\bar N}\mathrm{var}(T)=\frac{1-q}{n}$, since
+# $\mathrm{var}(T)=(1-q)/q^2$. At $n=32$ that is $0.9/32$, the exact sum gives 0.029. At $n=1$ the
+# first order is too small.
+# </details>
+#
 # And on a network? Page 09's transformer: length earns nothing, the model writes its own verdict
 # and then may go on. Every step is one update on 128 fresh answers, so all ratios are 1 and no clip
 # acts. GRPO and DAPO both divide by $s$ there: they differ in the divisor alone.
@@ -297,7 +339,7 @@ pictures.recorded_gaps(
 # size of a piece under `in_pieces`.
 
 # %%
-task("dr_grpo.t1", micro_batches_explorer(),
+task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
      ("Make a token weigh more than three times what it should.",
       micro_batches.heavy),
      ("Two answers in a piece, four different lengths, and every weight is "
@@ -328,6 +370,64 @@ for rows in (8, 4, 2, 1):
 # %% [markdown]
 # Under `in_pieces` even the sign of the loss depends on the card. Counted first, nothing does.
 #
+# GPUs are pieces too. Say one GPU has an answer of 10 tokens and another one of 1000. Each takes
+# its own mean, then gradients are averaged, as data parallelism does. What the two answers get of
+# the step, and what a token mean gives them:
+
+# %%
+tokens = torch.tensor([10.0, 1000.0])                   # on each GPU
+for name, c in (("means, averaged", 1 / (2 * tokens)),
+                ("counted first", torch.ones(2) / tokens.sum())):
+    print(f"{name:16s} shares {(c * tokens)[0]:.2f} and "
+          f"{(c * tokens)[1]:.2f}; a token of the short answer weighs "
+          f"{c[0] / c[1]:.0f} times one of the long")
+
+# %% [markdown]
+# ## The same learning rate?
+#
+# Token for token, Dr. GRPO's push is GRPO's times $s\,T_i/L_{\max}$. With 256 tokens of 2048 and
+# $s=1/2$ that is a sixteenth. A direction is what counts, one hears, a size is a learning rate. Try
+# it on one weight with made-up gradients: four small ones to one side, then a large one to the
+# other, 40 steps. Whole, and a sixteenth of each.
+
+# %%
+def travel(scale, optimizer, clip=None):
+    w = torch.zeros(1, requires_grad=True)
+    opt, path = optimizer([w], lr=0.01), []
+    for t in range(40):
+        w.grad = torch.tensor([4.0 if t % 5 == 4 else -0.5]) * scale
+        if clip:
+            torch.nn.utils.clip_grad_norm_([w], clip)
+        opt.step()
+        path.append(w.item())
+    return torch.tensor(path)
+
+# %%
+predict("dr_grpo.5", "At the same learning rate, which optimizers end "
+        "elsewhere with a sixteenth?",
+        ["SGD only: Adam divides by the gradient's own size",
+         "SGD, and Adam with the gradient norm clipped at 1",
+         "all: SGD, Adam, and Adam with clipping", "none of them"])
+
+# %%
+SGD, Adam = torch.optim.SGD, torch.optim.Adam
+paths = {name: tuple(travel(scale, *how) for scale in (1, 1 / 16))
+         for name, how in (("SGD", (SGD,)), ("Adam", (Adam,)),
+                           ("Adam, norm clipped at 1", (Adam, 1.0)))}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
+       "Adam alone hides the factor. Clipping cuts the whole gradient's "
+       "rare large steps to size 1, and a sixteenth of them never: "
+       "the two end on opposite sides. So after the switch look where the "
+       "gradient norm lies against the threshold. A KL term beside the "
+       "loss does not shrink either, and weighs more.",
+       pictures.step_sizes(paths, (
+           "One weight, made-up gradients. Only plain Adam makes the two "
+           "the same run.")))
+
+# %% [markdown]
 # ## In a real run
 #
 # | divided by | who shares it | TRL `loss_type` | verl `loss_agg_mode` |
@@ -340,10 +440,6 @@ for rows in (8, 4, 2, 1):
 # Two traps. TRL's `loss_type="dr_grpo"` changes the divisor only; the std goes with
 # `scale_rewards="none"`. verl's constant is the padded width of the piece until you set
 # `loss_scale_factor`.
-#
-# **Retune the learning rate.** Token for token, Dr. GRPO's push is GRPO's times $s\,T_i/L_{\max}$.
-# With 256 tokens of 2048 and $s=1/2$ that is a sixteenth. Adam divides by the gradient's own size
-# and hides it. Clipping of the gradient norm does not, nor does a KL term beside it.
 #
 # **Log** the mean length of right and of wrong answers apart, the share of answers cut at
 # $L_{\max}$, and the gradient norm.
@@ -379,7 +475,7 @@ for rows in (8, 4, 2, 1):
 print("GRPO without KL -> Dr. GRPO\n" + str(difference(
     ZOO["grpo"].replace(terms=()), ZOO["dr_grpo"])))
 print("push on length:", ", ".join(f"{x:.3f}" for x in drift.values()))
-score("dr_grpo.1", "dr_grpo.2", "dr_grpo.3", "dr_grpo.4")
+score("dr_grpo.1", "dr_grpo.2", "dr_grpo.3", "dr_grpo.4", "dr_grpo.5")
 
 # %% [markdown]
 # ## Exercises

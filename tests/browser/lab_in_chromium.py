@@ -124,6 +124,7 @@ MOVED = {
     "recorded_run_explorer": ("step", "0"),
     "rollouts_explorer": ("answer", "1"),
     "scaling_fit_explorer": ("seed", "0"),
+    "shared_divisor_explorer": ("mean length", None),
     "std_explorer": ("group size", "2"),
     "token_gates_explorer": ("ε", "0.1"),
     "token_weights_explorer": ("answer 1, tokens", "1"),

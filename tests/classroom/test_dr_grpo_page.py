@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rlnb import ZOO, check
-from rlnb.classroom.explorers import micro_batches
+from rlnb.classroom.explorers import micro_batches, shared_divisor
 from rlnb.classroom.explorers.micro_batches import compute, heavy, hidden
 from rlnb.classroom.pictures import dr_grpo as pictures
 from rlnb.classroom.pictures.aggregation_rules import stop_drift
@@ -99,3 +99,23 @@ def test_padding_exposes_the_silent_bug_and_a_full_batch_does_not():
     x, mask = torch.ones(2, 3), torch.ones(2, 3, dtype=torch.bool)
     assert not check.silent_bug_dr_grpo(lambda f: torch.isclose(f(x, mask, 3), torch.tensor(1.0)))
     assert check.silent_bug_dr_grpo(lambda f: torch.isclose(f(x, mask, 6), torch.tensor(0.5)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 32])
+def test_the_explorer_of_shared_divisors_sums_to_the_exact_push(n):
+    data = shared_divisor.compute(10, n)
+    assert data["push"] == pytest.approx(stop_drift(n), abs=1e-9)
+    assert data["bars"].sum() == pytest.approx(data["push"]) and abs(data["fixed"].sum()) < 1e-9
+
+
+def test_longer_answers_are_pushed_more_under_1_over_t_and_no_more_when_many_share():
+    push = {
+        (mean, n): shared_divisor.compute(mean, n)["push"]
+        for mean in shared_divisor.MEANS
+        for n in shared_divisor.SIZES
+    }
+    assert push[10, 1] < 3 < push[100, 1] and push[50, 1] < 3
+    assert push[200, 8] > 0.1 and push[100, 16] < 0.1 and push[200, 16] < 0.1
+    assert push[10, 16] == pytest.approx(push[200, 16], rel=0.15)
+    start = shared_divisor.shared_divisor_explorer().data
+    assert not shared_divisor.doubled(start) and not shared_divisor.fewest(start)

@@ -39,7 +39,8 @@ slopes = [torch.autograd.grad(o(b).loss, b.logprobs)[0][:, 0]
 for rows in (slice(0, 4), slice(4, 8)):
     mine = my_factor(b.rewards[rows], b.lengths[rows], 8)
     print(" ".join(f"{x:.4f}" for x in mine.tolist()))
-    assert torch.allclose(slopes[1][rows] / slopes[0][rows], mine, rtol=1e-5)
+    ratio = slopes[1][rows] / slopes[0][rows]
+    assert torch.allclose(ratio, mine, rtol=1e-5)
 
 # %% [markdown]
 # ## 2 The token mean on several GPUs

@@ -144,7 +144,7 @@ assert torch.isclose((mixed[0] - mixed[2]) / (mixed[0] - mixed[1]),
 
 # %% [markdown]
 # All-right and all-wrong groups still teach nothing. The clip cuts the same tokens. The mean still
-# contains the own reward, a factor $(G-1)/G$ ([03](03_baselines.ipynb)). One thing is *new*: the
+# contains the own reward, a factor $(G-1)/G$ ([03](../03_baselines.ipynb)). One thing is *new*: the
 # scale of the reward has become part of the gradient. Rewards of 0 to 10 give ten times the
 # gradient: ten times the step under SGD, none under Adam until clipping or a second loss term comes
 # in (below). Under the z-score the overall scale drops out. The proportion of two mixed rewards
@@ -441,7 +441,7 @@ assert ((middle - 20).abs() < 1).all()
 # or so. The token mean over $n=8$ sits in between, on GRPO's side. And with *one* stop logit for
 # all answers the opposite pushes cancel: nothing but noise is left, more of it under $1/T$. So a
 # mean length that moves in one run says little; plot right and wrong answers apart
-# ([09](09_grpo_biases.ipynb) does, on a real model).
+# ([09](../09_grpo_biases.ipynb) does, on a real model).
 
 # %% [markdown]
 # ### L10 · backwards for reasoning
@@ -510,9 +510,9 @@ for name in rule_names:
 # $\nabla\log\pi(y)=\sum_t\nabla\log\pi(y_t)$ has coefficient 1 on every token of every answer, so a
 # rule whose one weight is fixed before sampling (the constant, the sums) estimates $\nabla J$ up to
 # a scalar. A token mean has one weight per batch too, but a random one, with the own $T$ in it: a
-# bias of order $1/n$. `estimator_moments` ([03](03_baselines.ipynb)) averages an estimator over all
-# possible groups, here of 4 answers, exactly. The policy first chooses right or wrong and then when
-# to stop, every prefix its own logits; the truth on "stop" is 0.
+# bias of order $1/n$. `estimator_moments` ([03](../03_baselines.ipynb)) averages an estimator over
+# all possible groups, here of 4 answers, exactly. The policy first chooses right or wrong and then
+# when to stop, every prefix its own logits; the truth on "stop" is 0.
 
 # %%
 policy = SequencePolicy(vocab=2, max_length=3)

@@ -407,7 +407,7 @@ def _right_aggregate(per_token, mask, max_length):
 # The page prints it: laid out as a page is, not as the package.
 # fmt: off
 def dr_grpo_aggregate(per_token, mask, max_length):
-    """Dr. GRPO: a sum over tokens by a constant, then the mean over answers."""
+    """Dr. GRPO: sum over tokens by a constant, mean over answers."""
     per_token = per_token[:, :max_length]        # nothing beyond the limit
     mask = mask[:, :max_length]
     kept = torch.where(mask, per_token, 0.0)

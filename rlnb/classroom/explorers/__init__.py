@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
     from rlnb.classroom.explorers.rollouts import rollouts_explorer
     from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
+    from rlnb.classroom.explorers.shared_divisor import shared_divisor_explorer
     from rlnb.classroom.explorers.token_gates import token_gates_explorer
     from rlnb.classroom.explorers.token_weights import token_weights_explorer
     from rlnb.classroom.explorers.wrong_critic import wrong_critic_explorer
@@ -68,6 +69,7 @@ _HOME = {
     "recorded_run_explorer": "recorded_run",
     "rollouts_explorer": "rollouts",
     "scaling_fit_explorer": "scaling_fit",
+    "shared_divisor_explorer": "shared_divisor",
     "std_explorer": "near_equal",
     "token_gates_explorer": "token_gates",
     "token_weights_explorer": "token_weights",
@@ -99,6 +101,7 @@ __all__ = [
     "recorded_run_explorer",
     "rollouts_explorer",
     "scaling_fit_explorer",
+    "shared_divisor_explorer",
     "std_explorer",
     "token_gates_explorer",
     "token_weights_explorer",

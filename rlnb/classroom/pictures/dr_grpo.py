@@ -14,6 +14,7 @@ from rlnb.classroom.figures import (
     GREEN,
     GREY,
     NEGATIVE,
+    ORANGE,
     POSITIVE,
     PURPLE,
     Picture,
@@ -22,7 +23,7 @@ from rlnb.classroom.figures import (
 )
 from rlnb.classroom.pictures.recorded_runs import curve, running_mean, seeds
 
-__all__ = ["four_losses", "lengths_by_memory", "recorded_gaps", "who_shares"]
+__all__ = ["four_losses", "lengths_by_memory", "recorded_gaps", "step_sizes", "who_shares"]
 
 TEXT = 10.5  # points: the size of the page's own text
 LOOK = {"right": (POSITIVE, "-"), "wrong": (NEGATIVE, "--")}
@@ -201,3 +202,28 @@ def recorded_gaps(caption: str) -> Picture:
     )
     alt = f"Length of wrong minus right answers, mean of the last ten steps, seed by seed. {said}."
     return static_figure(build, size=(900, 280), alt=alt, caption=caption)
+
+
+def step_sizes(paths: Mapping[str, tuple[Tensor, Tensor]], caption: str) -> Picture:
+    """A panel per optimizer: one weight against the step, for the whole gradient and a fraction."""
+
+    def build(figure, _):
+        for k, (name, (whole, part)) in enumerate(paths.items()):
+            axes = figure.add_axes((0.07 + 0.315 * k, 0.2, 0.28, 0.67))
+            axes.axhline(0, color=GREY, lw=0.8)
+            axes.plot(whole, color=BLACK, lw=2.4, label="whole")
+            axes.plot(part, color=ORANGE, lw=2.4, ls="--", label="a sixteenth")
+            reach = 1.2 * max(whole.abs().max(), part.abs().max())
+            axes.set(ylim=(-reach, reach))
+            axes.tick_params(labelsize=TEXT)
+            axes.locator_params(nbins=5)
+            axes.set_xlabel("step", fontsize=TEXT)
+            axes.set_ylabel("the weight" if k == 0 else "", fontsize=TEXT)
+            axes.set_title(name, fontsize=11, weight="bold")
+            if k == 0:
+                axes.legend(loc="upper left", fontsize=TEXT)
+
+    said = "; ".join(f"{n}: {signed(float(w[-1]), 2)} and {signed(float(p[-1]), 2)}"
+                     for n, (w, p) in paths.items())  # fmt: skip
+    alt = f"A weight after 40 steps with the whole gradient and with a sixteenth. {said}."
+    return static_figure(build, size=(900, 270), alt=alt, caption=caption)
