@@ -295,11 +295,12 @@ reveal("dr_grpo.4", "about 13 tokens",
 # Real answers have hundreds of tokens. Does that make it better or worse?
 
 # %%
-task("dr_grpo.t1", shared_divisor.shared_divisor_explorer(),
+task("dr_grpo.t1",
+     shared_divisor.shared_divisor_explorer(),
      ("Own length only (1 shares): a push above 3.",
       shared_divisor.doubled),
-     ("Answers of 100 tokens or more, a push below 0.1, with as few answers "
-      "sharing as possible.", shared_divisor.fewest))
+     ("Answers of 100 tokens or more, a push below 0.1, and as few answers "
+      "as possible that share.", shared_divisor.fewest))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>

@@ -67,7 +67,10 @@ def build(figure, data):
     above = figure.text(0.71, 0.78, "", fontsize=12, color=POSITIVE, weight="bold")
     below = figure.text(0.71, 0.66, "", fontsize=12, color=NEGATIVE, weight="bold")
     total = figure.text(0.71, 0.5, "", fontsize=14, weight="bold")
-    return {"bars": bars, "outline": outline, "above": above, "below": below, "total": total}
+    axes.text(3.97, 0.02, "4 and more", ha="right", fontsize=10.5, color=GREY)
+    cut = axes.text(0.2, 0.56, "", fontsize=10.5, color=POSITIVE)
+    return {"bars": bars, "outline": outline, "cut": cut, "above": above, "below": below,
+            "total": total}  # fmt: skip
 
 
 def update(artists, data):
@@ -75,6 +78,8 @@ def update(artists, data):
         bar.set_height(min(height, 0.62))
         bar.set_facecolor(POSITIVE if height > 0 else NEGATIVE)
     artists["outline"].set_ydata(np.repeat(data["fixed"], 2))
+    tall = float(data["bars"][0])
+    artists["cut"].set_text(f"this bar goes to {tall:.2f}" if tall > 0.62 else "")
     up, down = data["bars"][data["bars"] > 0].sum(), -data["bars"][data["bars"] < 0].sum()
     artists["above"].set_text(f"stop sooner: {up:.3f}")
     artists["below"].set_text(f"go on: {down:.3f}")

@@ -209,7 +209,7 @@ def step_sizes(paths: Mapping[str, tuple[Tensor, Tensor]], caption: str) -> Pict
 
     def build(figure, _):
         for k, (name, (whole, part)) in enumerate(paths.items()):
-            axes = figure.add_axes((0.07 + 0.315 * k, 0.2, 0.28, 0.67))
+            axes = figure.add_axes((0.085 + 0.32 * k, 0.2, 0.24, 0.67))
             axes.axhline(0, color=GREY, lw=0.8)
             axes.plot(whole, color=BLACK, lw=2.4, label="whole")
             axes.plot(part, color=ORANGE, lw=2.4, ls="--", label="a sixteenth")
