@@ -31,6 +31,7 @@ from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import dr_grpo as pictures
 from rlnb.classroom.pictures import pipeline, token_grid
 from rlnb.classroom.pictures.aggregation_rules import stop_drift
+from rlnb.classroom.pictures.recorded_runs import final
 from rlnb.objective import difference, token_mean
 from rlnb.toys import running_batch, running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -208,7 +209,7 @@ for k in (8, 4, 1):
 # %% [markdown]
 # ## Divide by what?
 #
-# Without $T_i$ there is still a number to divide by. Two are in use. DAPO takes the **token mean**:
+# Without $T_i$ there is still a number to divide by. Two are common. DAPO takes the **token mean**:
 # the number of tokens in the step. Dr. GRPO takes the **constant** $B\,L_{\max}$. People say that a
 # token-level mean favours long answers and that a constant cures it.
 #
@@ -221,16 +222,14 @@ predict("dr_grpo.3", "What share does the answer of 6 tokens get under the "
         ["3/8 and 1/4", "3/8 and 3/8", "3/8 and less than 1/4",
          "1/4 and 3/8"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 one = running_group()
-n = one.lengths[:, None].expand(4, 6)                   # own length
-weights = {"1/T": 1 / (4 * n),
+own = one.lengths[:, None].expand(4, 6)
+weights = {"1/T": 1 / (4 * own),
            "token mean": torch.ones(4, 6) / 16,
            "constant 8": torch.ones(4, 6) / (4 * 8)}
 sign = torch.tensor([1.0, 1, -1, -1])[:, None]          # of A
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 reveal("dr_grpo.3", "3/8 and 3/8",
        "6 of 16 tokens, twice. Within a batch token mean and constant are "
        "one direction with two lengths of step. Under both, long answers "
@@ -319,9 +318,10 @@ task("dr_grpo.t1",
 # first order is too small.
 # </details>
 #
-# And on a network? Page 09's transformer: length earns nothing, the model writes its own verdict
-# and then may go on. Every step is one update on 128 fresh answers, so all ratios are 1 and no clip
-# acts. GRPO and DAPO both divide by $s$ there: they differ in the divisor alone.
+# And on a network? Page 09's transformer, 0.3 million weights: length earns nothing, the model
+# writes its own verdict and then may go on. Every step is one update on 128 fresh answers, so all
+# ratios are 1 and no clip acts. GRPO and DAPO both divide by $s$ there: they differ in the divisor
+# alone.
 
 # %%
 pictures.recorded_gaps(
@@ -329,10 +329,16 @@ pictures.recorded_gaps(
     "80 steps, same learning rate; the numbers are the last ten steps. "
     "Recorded on a CPU.")
 
+# %%
+for name, (run, *_) in pictures.RUNS.items():
+    print(f"{name:25s} pass@1 at the start {final(run, step=0)[0]:.2f}, "
+          "at the end", *(f"{x:.2f}" for x in final(run)))
+
 # %% [markdown]
 # Token mean and constant cannot be told apart with three seeds. Both are far from $1/T$. Pass@1
-# moved under none of the three, and length could not help in this task. So no claim that Dr. GRPO
-# scores better follows; what follows is that wrong answers no longer grow.
+# (the chance that one answer is right) moved under none of the three, and length could not help in
+# this task. So it does not follow that Dr. GRPO scores better, only that wrong answers no longer
+# grow.
 #
 # ## Back to the small card
 #

@@ -350,7 +350,7 @@ assert abs(stop_drift(1, q=1e-3, up_to=40000) - 5.9) < 0.02
 # %% [markdown]
 # ### L04 · the reverse bias
 #
-# The figure of the first edition: share left, pressure right.
+# Left what a long and a short answer get of the step, right the push on length.
 
 # %%
 mask = (torch.arange(1000) < tokens_of[:, None]).double()
@@ -891,6 +891,31 @@ assert full == want and name_of(full) == "dr_grpo" != name_of(half)
 # The first one has no name. Dr. GRPO in TRL takes two settings, `loss_type` and
 # `scale_rewards="none"`. In verl it takes three: `loss_agg_mode="seq-mean-token-sum-norm"`,
 # `loss_scale_factor`, and `norm_adv_by_std_in_grpo=False`.
+
+# %% [markdown]
+# ## From scratch, value and gradient
+
+# %%
+def dr_grpo_loss(logprobs, old_logprobs, mask, rewards, G, L, eps=0.2):
+    mask = mask.bool()                                 # (B, T)
+    zero = torch.zeros_like(logprobs)
+    log_ratio = torch.where(mask, logprobs - old_logprobs, zero)
+    rho = log_ratio.exp()
+    r = rewards.view(-1, G)
+    A = (r - r.mean(1, keepdim=True)).view(-1, 1)      # no std
+    value = torch.min(rho * A, rho.clamp(1 - eps, 1 + eps) * A)
+    return -torch.where(mask, value, zero).sum() / (len(mask) * L)
+
+# %%
+whole = running_batch()                                # L = 8
+mine = dr_grpo_loss(whole.logprobs, whole.old_logprobs,
+                    whole.completion_mask, whole.rewards, 4,
+                    whole.max_completion_length)
+theirs = dr_grpo(whole).loss
+slopes = [torch.autograd.grad(x, whole.logprobs)[0] for x in (mine, theirs)]
+print(f"from scratch {mine:.6f}   rlnb {theirs:.6f}")
+assert abs(mine - theirs) < 1e-12
+assert (slopes[0] - slopes[1]).abs().max() < 1e-12
 
 # %% [markdown]
 # ## Ours minus TRL
