@@ -108,21 +108,17 @@ runs = {rows: train(rows) for rows in (32, 4, 2, 1)}
 reveal("dr_grpo.1", "another policy",
        "With one answer in a piece a token is divided by the length of its "
        "own answer, then by 32. That is GRPO's $1/T$, and nobody wrote it. "
-       "So right answers shrink and wrong ones grow (09).",
+       "So right answers shrink and wrong ones grow (09). This happens: in "
+       "November 2025 the authors of open-instruct noticed that, with one "
+       "answer in a piece, they had trained a per-answer mean "
+       "([PR 1137](https://github.com/allenai/open-instruct/pull/1137)).",
        pictures.lengths_by_memory(
            {"32 answers at once": runs[32], "one at a time": runs[1]}, 10.0,
            "The same loss in words, two memories. Thick: the mean of 200 "
            "seeds; thin: twenty of them."))
 
 # %% [markdown]
-# This happens. In March 2025 a user of TRL asked why gradient accumulation makes GRPO worse
-# ([issue 3021](https://github.com/huggingface/trl/issues/3021)); in November 2025 the authors of
-# open-instruct found that, with one answer a piece, they had trained a per-answer mean
-# ([PR 1137](https://github.com/allenai/open-instruct/pull/1137)). Across GPUs it is the same: each
-# averages its own answers, then gradients are averaged.
-#
-# So the useful question is not "which mean?" but: **what does one token weigh, and who decides
-# it?**
+# So do not ask "which mean?" Ask: **what does one token weigh, and who decides it?**
 #
 # ## Which weight does the gradient ask for?
 #
@@ -234,7 +230,9 @@ reveal("dr_grpo.3", "3/8 and 3/8",
        "6 of 16 tokens, twice. Within a batch token mean and constant are "
        "one direction with two lengths of step. Under both, long answers "
        "get more of the step, and that is the policy gradient: they are "
-       "more decisions.",
+       "more decisions. The difference is *between* steps: the token "
+       "mean's divisor is counted after sampling, and your own length is "
+       "part of the count. The constant was there before.",
        token_grid.token_grid(one, {name: 16 * c * sign
                                    for name, c in weights.items()},
                              caption=(
@@ -243,12 +241,9 @@ reveal("dr_grpo.3", "3/8 and 3/8",
            "one sum; in the others all tokens have one size.")))
 
 # %% [markdown]
-# Then what is the difference? It is *between* steps. The token mean's divisor is counted after
-# sampling, and your own length is part of the count. The constant was there before.
-#
-# So take one answer that may stop after every token, with probability $q$. The slope of
-# $\log\pi(y)$ in the logit of "stop" is $1-qT$ (09): above 0 for answers shorter than the mean
-# $1/q$, below for longer ones. Weigh it with $c$ and average over all lengths:
+# Which weights push on length? Take one answer that may stop after every token, with probability
+# $q$. The slope of $\log\pi(y)$ in the logit of "stop" is $1-qT$ (09): above 0 for answers shorter
+# than the mean $1/q$, below for longer ones. Weigh it with $c$ and average over all lengths:
 
 # %%
 q = 0.1

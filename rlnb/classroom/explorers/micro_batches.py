@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from rlnb.classroom.explorer import Explorer, choice, slider
-from rlnb.classroom.explorers.arguments import between, checked, one_of
+from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, PALE
 
 __all__ = ["heavy", "hidden", "micro_batches_explorer"]
@@ -22,6 +22,7 @@ CAPTION = (
 )
 
 
+@echoing
 @checked(first=between(1, LONGEST), last=between(1, LONGEST), rows=one_of((1, 2, 4)))
 def compute(first: int = 2, last: int = 8, rows: int = 4) -> dict[str, Any]:
     """Four answers, `rows` in a micro-batch; the weight of a token over the token mean's.

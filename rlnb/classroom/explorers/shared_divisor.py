@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rlnb.classroom.explorer import Explorer, choice_slider
-from rlnb.classroom.explorers.arguments import checked, one_of
+from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE
 
 __all__ = ["doubled", "fewest", "shared_divisor_explorer"]
@@ -24,6 +24,7 @@ NODES, AREAS = np.polynomial.legendre.leggauss(400)
 NODES, AREAS = (NODES + 1) / 2, AREAS / 2  # on (0, 1)
 
 
+@echoing
 @checked(mean=one_of(MEANS), n=one_of(SIZES))
 def compute(mean: int = 10, n: int = 1) -> dict[str, Any]:
     """Lengths are geometric with this mean; n answers share a divisor, an average token weighs 1.
