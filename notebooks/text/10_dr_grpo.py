@@ -7,960 +7,529 @@
 # ---
 
 # %% [markdown]
-# # 10 · Dr. GRPO: one divisor less, one made constant
+# # 10 · Dr. GRPO: what is left when both divisors are gone?
 #
-# **Settles:** what removing the std and the $1/T$ does to every token, what it leaves as it was,
-# and why "long answers count more" and "answers get longer" are two different statements.
+# **After this page** you can say what every token of a batch weighs under GRPO, DAPO and Dr. GRPO,
+# derive the weight that the policy gradient asks for, and split a batch into pieces without
+# changing the method by accident.
 #
-# 40 minutes · after [08](08_grpo.ipynb) and [09](09_grpo_biases.ipynb) · Dr. GRPO, Liu et al. 2025
-# ([2503.20783](https://arxiv.org/abs/2503.20783)); DAPO, Yu et al. 2025
-# ([2503.14476](https://arxiv.org/abs/2503.14476)); ScaleRL, Khatri et al. 2025
-# ([2510.13786](https://arxiv.org/abs/2510.13786)).
+# 26 minutes, exercises 31 more · after 08 (GRPO), 09 (its two divisors) · Dr. GRPO, Liu et al.
+# 2025, [arXiv 2503.20783](https://arxiv.org/abs/2503.20783); DAPO, Yu et al. 2025,
+# [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
+#
+# **Recall.** Say each answer aloud, then unfold.
+#
+# <details><summary>1. Which two divisors does GRPO have?</summary>The std s of the group's rewards, and the answer's own number of tokens T (08).</details>
+# <details><summary>2. What does dividing by T do to the lengths of answers?</summary>Right ones are pushed to stop sooner, wrong ones to go on, though length earns nothing (09).</details>
+# <details><summary>3. Which part of GRPO's advantage is derived, and which is a choice?</summary>Minus the mean is derived, up to one factor. Dividing by s is a choice (08).</details>
 
-# %% [markdown]
-# A reminder: GRPO's advantage is $(r_i-\bar r)/(s+\varepsilon)$ with $s$ the std of the group's
-# rewards, and its loss averages over the $T_i$ tokens of an answer first, then over answers. Page
-# [09](09_grpo_biases.ipynb) took the two divisors apart.
-
-# %%
+# %% tags=["setup"]
 import torch
 from rlnb import ZOO, check
+from rlnb.classroom.explorers import micro_batches, shared_divisor
+from rlnb.classroom.lesson import predict, reveal, score, task
+from rlnb.classroom.pictures import dr_grpo as pictures
+from rlnb.classroom.pictures import pipeline, token_grid
+from rlnb.classroom.pictures.aggregation_rules import stop_drift
+from rlnb.classroom.pictures.recorded_runs import final
+from rlnb.objective import difference, token_mean
 from rlnb.toys import running_batch, running_group
-_ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
+torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
-# %% [markdown]
-# ## The whole change
-#
-# Dr. GRPO leaves out the std, and divides by a constant $L$ where GRPO divides by the answer's own
-# length. $L$ is chosen once for the run, usually the generation limit; $B$ is the number of
-# answers, $\rho$ the ratio to the policy that sampled, $m$ the mask.
-#
-# $$A_i=r_i-\bar r,\qquad
-# \mathcal L=-\frac1B\sum_{i=1}^{B}\frac1L\sum_t m_{i,t}\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)$$
-#
-# No std, a constant instead of $1/|o|$: that is the whole change, as one hears it said. Compare
-# with GRPO as published.
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy, folded: train(rows), 32 answers a step, `rows` in a piece
+def train(rows, seeds=200, steps=200, rate=0.5, B=32):
+    """Mean length of wrong and right answers, (seeds, steps, 2).
 
-# %% tags=["claim:C07"]
-from rlnb.objective import difference
-
-dr_grpo = ZOO["dr_grpo"]
-print(difference(ZOO["grpo"], dr_grpo))
-grpo = ZOO["grpo"].replace(terms=())                   # without KL
-changes = difference(grpo, dr_grpo)
-print("without KL:", len(changes), "lines")
-assert [c.part for c in changes] == ["advantage", "weights"]
-# "divide by a constant instead of the answer's length": true
-
-# %% [markdown] tags=["cited:K12"]
-# Three lines, and the third is a setting. The paper
-# ([2503.20783](https://arxiv.org/abs/2503.20783), section 3) trains with $\beta=0$, so a
-# configuration that copies its experiments has no KL. But the corrections that it derives are the
-# std and the length; a KL term may stand beside them. "Removing the KL is part of the fix" mixes
-# the two up. From here on GRPO is without KL too.
-
-# %%
-def dr_grpo_loss(logprobs, old_logprobs, mask, rewards, G, L, eps=0.2):
-    mask = mask.bool()                                 # (B, T)
-    zero = torch.zeros_like(logprobs)
-    log_ratio = torch.where(mask, logprobs - old_logprobs, zero)
-    rho = log_ratio.exp()
-    r = rewards.view(-1, G)
-    A = (r - r.mean(1, keepdim=True)).view(-1, 1)      # no std
-    value = torch.min(rho * A, rho.clamp(1 - eps, 1 + eps) * A)
-    return -torch.where(mask, value, zero).sum() / (len(mask) * L)
-
-
-b = running_batch()                                    # L = 8
-mine = dr_grpo_loss(b.logprobs, b.old_logprobs, b.completion_mask,
-                    b.rewards, 4, b.max_completion_length)
-theirs = dr_grpo(b).loss
-slopes = [torch.autograd.grad(x, b.logprobs)[0] for x in (mine, theirs)]
-print(f"from scratch {mine:.6f}   rlnb {theirs:.6f}")
-assert abs(mine - theirs) < 1e-12
-assert (slopes[0] - slopes[1]).abs().max() < 1e-12
-
-# %% [markdown]
-# ## Drag the lengths
-#
-# One step: two answers to one prompt, two to another. The *aggregation* is the weight $c$ that a
-# token's loss gets in the sum, and it is where $1/T$ sits. Seven are in use (an eighth, verl's
-# default for the constant, comes under Micro-batches). On the left $c$ itself; in the middle what
-# each answer gets altogether, $cT$; in the last column how the weight of a token of answer 1
-# changes if that answer is one token longer.
-#
-# Guess first, then try. (1) Answer 2 grows to 40 tokens: who takes weight from answer 1's tokens?
-# (2) The other prompt's answers grow to 40: who now? (3) A micro-batch holds one prompt instead of
-# one row, then everything: what does `bnpo` turn into?
-
-# %% tags=["explorer"]
-from rlnb.classroom import explorers
-
-explorers.token_weights_explorer()
-
-# %%
-from rlnb.classroom.explorers.token_weights import compute
-
-start = compute()["weights"]
-tries = {"(1) answer 2 of 40 tokens": dict(second=40),
-         "(2) other prompt, 40 each": dict(other=40)}
-for label, change in tries.items():
-    now = compute(**change)["weights"]
-    moved = [f"{n} {now[n][0] / c[0]:.2f}x" for n, c in start.items()
-             if abs(now[n][0] - c[0]) > 1e-12]
-    print(label, *moved, sep="   ")
-for rows in (1, 2, 4):
-    w = compute(micro=rows)["weights"]
-    same = [n for n in w if n != "local_token_mean"
-            and abs(w[n] - w["local_token_mean"]).max() < 1e-12]
-    print(f"(3) local_token_mean by {rows} rows is", *same)
-
-# %% [markdown]
-# ## Seven rules, one formula
-#
-# A loss is $\sum_{i,t}c_i\,\ell_{i,t}$, with $\ell$ the loss of a token. $P$ prompts, and the group
-# of a prompt $p$ has $N_p$ tokens in all. Two prompts, two answers each; every token of an answer
-# has the same loss, so that it can be checked by hand.
-
-# %%
-def four(numbers):
-    return " ".join(f"{float(x):.4f}" for x in numbers)
-
-
-lengths = torch.tensor([2.0, 6.0, 3.0, 1.0])
-losses = torch.tensor([1.0, 2.0, 3.0, 5.0])            # of each token
-B, P, L = 4, 2, 8
-one = torch.ones(B)
-in_prompt = lengths.view(P, 2).sum(1).repeat_interleave(2)     # N_p
-rules = {
-    "sequence mean": 1 / (B * lengths),
-    "token mean": one / lengths.sum(),
-    "prompt mean": 1 / (P * in_prompt),
-    "constant, L = 8": one / (B * L),
-    "sequence sum": one / B,
-    "token sum": one,
-}
-for name, c in rules.items():
-    value = (c * lengths * losses).sum()
-    print(f"{name:16s} {value:9.6f}   c {four(c)}")
-total = [round(float((c * lengths * losses).sum()), 6)
-         for c in rules.values()]
-assert total == [2.75, 2.333333, 2.625, 0.875, 7.0, 28.0]
-
-# %% [markdown]
-# Six numbers from one batch. The seventh rule, TRL's `bnpo`, is a token mean *inside each
-# micro-batch*, averaged over micro-batches. With one prompt in each it gives (14/8 + 14/4)/2 =
-# 2.625, like the prompt mean; with all four rows the token mean's 2.3333; with one row the sequence
-# mean's 2.75: of the seven the one that depends on how much fits into memory. The prompt mean is
-# DAPO's formula as printed ([2503.14476](https://arxiv.org/abs/2503.14476), section 3), and
-# ScaleRL's choice; TRL and verl run DAPO as the token mean.
-#
-# The last two, the sums, are REINFORCE and RLOO: $\log\pi(y)$ is a sum over tokens, and they have
-# $A\nabla\log\pi(y)$.
-#
-# So check what somebody means by "GRPO's loss". One meets $1/|o_i|$ in the formula and a masked
-# mean over all tokens in the code below it.
-
-# %% tags=["claim:L13"]
-from rlnb.objective import token_mean
-
-fresh = running_batch().replace(old_logprobs=None)     # on-policy
-by_formula = grpo
-by_code = grpo.replace(weights=token_mean)
-for name, o in (("mean of means", by_formula), ("one mean", by_code)):
-    out = o(fresh)
-    print(f"{name:14s} value {out.loss + 0.0:8.4f}   weight of a token "
-          f"{out.weights[6, 0]:.4f} (7 tokens) {out.weights[5, 0]:.4f} (1)")
-equal = running_batch().replace(
-    old_logprobs=None, completion_mask=torch.ones(8, 7))
-assert torch.isclose(by_formula(equal).loss, by_code(equal).loss)
-assert abs(by_formula(fresh).loss - by_code(fresh).loss) > 0.03
-# "GRPO's loss is a masked mean over all tokens": sloppy
-
-# %% [markdown]
-# Two losses as soon as two lengths differ; one loss when they are equal. Both are in use. Say
-# which.
-#
-# ## What goes, token by token
-#
-# With $A$ the z-scored advantage, GRPO's token weighs $A_i/T_i$ and Dr. GRPO's $s\,A_i/L$ (both
-# over $B$). So Dr. GRPO *is* GRPO with each token multiplied by $s\cdot T_i/L$. On fresh data, both
-# prompts of the running batch, then three groups for the factor $s$ alone:
-
-# %%
-a, z = dr_grpo(fresh), grpo(fresh)
-s = fresh.rewards.view(2, 4).std(1, correction=0).repeat_interleave(4)
-print("row     s      T/L   GRPO cA   Dr. GRPO cA")
-for i in range(8):
-    before = (z.weights * z.advantages)[i, 0]
-    after = (a.weights * a.advantages)[i, 0]
-    part = fresh.lengths[i] / 8
-    print(f"{i}    {s[i]:.4f}  {part:.3f}  {before:+.5f}     {after:+.5f}")
-    assert torch.isclose(after, before * s[i] * part, rtol=1e-5)
-groups = {"8 of 16 right": [1.0] * 8 + [0.0] * 8,
-          "1 of 16 right": [1.0] + [0.0] * 15,
-          "0.51 and 0.50": [0.51] * 8 + [0.50] * 8}
-for name, rewards in groups.items():
-    r = torch.tensor(rewards)
-    centred, std = r - r.mean(), r.std(correction=0)
-    print(f"{name}: s {std:.3f}   largest |A|: z-score "
-          f"{(centred / std).max():.3f}, Dr. GRPO {centred.max():.3f}")
-
-# %% [markdown]
-# $s\le\frac12$ for rewards of 0 and 1, and $T/L\le1$: every token shrinks. The second prompt's lone
-# one-token answer, GRPO's largest weight, loses most. Between prompts, a rare success loses half of
-# its lead (3.873 against 1 becomes 0.938 against 0.5), and a near-tie stays as small as it is.
-#
-# What stays as it was:
-
-# %%
-def slope(objective, batch):
-    return torch.autograd.grad(objective(batch).loss, batch.logprobs)[0]
-
-
-tens = fresh.replace(rewards=10 * fresh.rewards)
-flat = fresh.replace(rewards=torch.tensor([1.0] * 4 + [0.0] * 4))
-wide = running_batch()                                 # off-policy
-for name, o in (("GRPO", grpo), ("Dr. GRPO", dr_grpo)):
-    g = slope(o, fresh)
-    dead = (o.explain(wide).gate == 0) & wide.mask
-    print(f"{name:9s} equal groups {slope(o, flat).abs().max():.4f}   "
-          f"rewards x10: gradient x"
-          f"{slope(o, tens).norm() / g.norm():.2f}   "
-          f"clipped tokens {int(dead.sum())}")
-    assert slope(o, flat).abs().max() == 0
-assert torch.allclose(slope(dr_grpo, tens), 10 * slope(dr_grpo, fresh))
-
-# %%
-one, two = torch.tensor([[1.0, 1, 0, 0], [1.0, 0, 1, 0]])
-mixed = 10 * one + two
-mixed = (mixed - mixed.mean()) / mixed.std(correction=0)
-print("z-score of 10 x [1,1,0,0] + [1,0,1,0]: ", four(mixed))
-assert torch.isclose((mixed[0] - mixed[2]) / (mixed[0] - mixed[1]),
-                     torch.tensor(10.0))
-
-# %% [markdown]
-# All-right and all-wrong groups still teach nothing. The clip cuts the same tokens. The mean still
-# contains the own reward, a factor $(G-1)/G$ ([03](03_baselines.ipynb)). One thing is *new*: the
-# scale of the reward has become part of the gradient. Rewards of 0 to 10 give ten times the
-# gradient: ten times the step under SGD, none under Adam until clipping or a second loss term comes
-# in (below). Under the z-score the overall scale drops out. The proportion of two mixed rewards
-# does not: above it is still 10 to 1, unless each is normalised on its own.
-#
-# ## Share of the gradient
-#
-# What an answer gets of the step's weight is $c_iT_i$. Eight answers to one prompt: 100 tokens,
-# 1000 tokens, six of 300. Three sayings about a token-level loss: (1) it keeps long answers from
-# being diluted; (2) it favours long outputs, while a constant divisor removes the short bias; (3)
-# it gives short right answers the larger gradient *per token*.
-
-# %%
-from rlnb.objective import (Batch, constant_length, prompt_mean,
-                            sequence_mean)
-from rlnb.objective.batch import Totals
-
-
-def per_token(part, lengths, G):                 # c of a token, per answer
-    mask = (torch.arange(1000) < lengths[:, None]).double()
-    n = len(lengths)
-    step = Batch(torch.zeros(n, 1000), mask, torch.zeros(n), G)
-    return part(step, Totals.of_groups(step))[:, 0]
-
-# %% tags=["claim:L07", "claim:L03", "claim:L05"]
-lengths = torch.tensor([100.0, 1000.0] + [300.0] * 6)
-rules = {"sequence mean": sequence_mean(), "token mean": token_mean(),
-         "constant, L = 2048": constant_length(2048)}
-print("                     c: 100      1000    share: 100   1000")
-for name, part in rules.items():
-    rules[name] = c = per_token(part, lengths, 8)
-    share = c * lengths / (c * lengths).sum()
-    print(f"{name:19s} {c[0]:.2e}  {c[1]:.2e}         "
-          f"{share[0]:.4f} {share[1]:.4f}")
-seq, tok, const = rules.values()
-assert torch.isclose(seq[0] / seq[1], torch.tensor(10.0))  # (1)
-assert torch.allclose(const / tok, (const / tok)[0])       # (2) a scalar
-assert tok[0] == tok[1]                                    # (3)
-for G in (2, 8, 16, 512):                        # two prompts
-    rest = [500.0] * (G - 1)
-    both = torch.tensor([100.0, *rest, 1000.0, *rest])
-    printed, one_mean = (per_token(part, both, G)
-                         for part in (prompt_mean(), token_mean()))
-    print(f"prompt mean, G = {G:3d}: c, short answer's prompt over the "
-          f"other's {printed[0] / printed[G]:.3f}")
-    assert one_mean[0] == one_mean[G]                # nothing remains
-    assert G != 8 or abs(printed[0] / printed[G] - 1.25) < 1e-12
-# "A token-level loss keeps long answers from being diluted": true
-# "a constant divisor removes the short bias": conditional
-# "gives short right answers larger gradients per token": wrong
-
-# %% [markdown]
-# (1) is true. A token of the long answer counts as much as any, where the sequence mean gives it a
-# tenth.
-#
-# (2) As a share of the gradient, yes, and DAPO says so of itself
-# ([2503.14476](https://arxiv.org/abs/2503.14476), section 3.3): 1 to 10, like the lengths. But the
-# constant divisor has the *same* shares. Within a batch the two are one direction, and cannot be
-# contrasted.
-#
-# (3) No: all tokens get 3.45e-4. The description fits the sequence mean (1.25e-3 against 1.25e-4).
-# A remainder of it lives *between* prompts under DAPO's printed divisor, which is per prompt: with
-# one answer of 100 tokens in one group, of 1000 in another and 500 for all the rest, 1.25 times at
-# $G=8$.
-#
-# "The gradient is divided by the number of tokens, so fewer tokens mean a larger gradient." Whose
-# tokens?
-
-# %% tags=["claim:L06"]
-halved, cut = lengths / 2, lengths.clone()
-cut[1] = 100.0                                         # the long one
-for name, now, times in (("all halved", halved, 2.0),
-                         ("1000 cut to 100", cut, 2900 / 2000)):
-    c = per_token(token_mean(), now, 8) / tok          # against before
-    own = per_token(sequence_mean(), now, 8) / seq
-    print(f"{name:15s} c of every token {c[0]:.2f} times; sequence mean: "
-          f"its own {own[1]:.2f}, its neighbour's {own[0]:.2f} times")
-    assert torch.allclose(c, torch.tensor(times))      # everybody's alike
-assert torch.allclose(own[:2], torch.tensor([1.0, 10.0]))  # not alike
-# "fewer tokens mean a larger gradient": sloppy
-
-# %% [markdown]
-# All tokens of the batch. The divisor is shared: the whole batch gets a larger step, no answer
-# gains on its neighbour.
-#
-# And "averaging per prompt has no length bias"? Prompts count alike, their tokens then do not:
-
-# %% tags=["claim:L08"]
-inside = torch.tensor([1.0, 9.0])                      # one prompt, tokens
-share = inside / inside.sum()
-wordy, terse = 1000.0, 100.0                           # N_p of two
-c = 1 / (2 * torch.tensor([wordy, terse]))
-print(f"answers of 1 and 9 tokens: shares {share[0]:.1f} {share[1]:.1f}")
-print(f"two prompts of 1000 and 100 tokens: c {c[0]:.0e} and {c[1]:.0e}, "
-      f"shares {c[0] * wordy:.1f} {c[1] * terse:.1f}")
-assert share.tolist() == [0.1, 0.9]
-assert torch.isclose(c[1] / c[0], torch.tensor(10.0))
-assert c[0] * wordy == c[1] * terse == 0.5
-# "Averaging per prompt has no length bias": sloppy
-
-# %% [markdown] tags=["cited:L09"]
-# Does the choice matter for the score? One paper is quoted on both sides. ScaleRL
-# ([2510.13786](https://arxiv.org/abs/2510.13786)) finds the prompt average best when it compares
-# aggregations (section 3.2). Its abstract, and section 4, where single choices of the final recipe
-# are undone, say that such choices mostly change efficiency: the runs end at about the same
-# ceiling. Quote the experiment with the sentence.
-#
-# ## Pressure on length
-#
-# Now the other quantity. A policy writes a token, then stops with probability $q=\sigma(z)$ or goes
-# on, so its mean length is $1/q$ ([09](09_grpo_biases.ipynb) writes s for $q$). After $T$ tokens
-#
-# $$\log P(T)=(T-1)\log(1-q)+\log q,\qquad \frac{\partial\log P(T)}{\partial z}=1-qT$$
-#
-# Reward does not depend on length at all: a first token has settled right or wrong, and right and
-# wrong answers have a stop logit $z$ *of their own*. Then the true gradient on both is 0. What an
-# aggregation $c$ puts there instead is $A\,\mathbb E[c\,(1-qT)]$: a *drift*, positive for stopping
-# earlier when $A\gt0$.
-
-# %%
-q = 0.1                                                # mean length 10
-T = torch.arange(1, 601.0)
-P_T = q * (1 - q) ** (T - 1)                           # sums to 1 - 3e-28
-z = torch.tensor(q).logit().requires_grad_()
-log_P = (T - 1) * (-z.sigmoid()).log1p() + z.sigmoid().log()
-slope_7, = torch.autograd.grad(log_P[6], z)
-push = 1 - q * T
-assert torch.isclose(slope_7, push[6])
-
-constant = (P_T * push).sum()                          # c = 1
-own = (P_T * push / T).sum() / q                       # c = (1/q) / T
-print(f"c = 1: {abs(constant):.6f}    c = (1/q)/T: {own:.6f}")
-closed = -torch.tensor(q).log() / (1 - q) - 1
-assert torch.isclose(own, closed) and abs(constant) < 1e-12
-
-# %% [markdown]
-# Zero, exactly, for any rule whose weight is fixed before sampling. With $1/T$, scaled so that an
-# average token has weight 1, it is $\mathbb E[1/T]/q-1=\frac{\ln(1/q)}{1-q}-1=1.558$, and positive
-# for every $q$, since $\mathbb E[1/T]\gt1/\mathbb E[T]$. Right answers get shorter, wrong ones
-# longer. It grows with length: 5.9 at a mean of 1000 tokens.
-#
-# And a token mean? Let $n$ be *the number of answers that share a divisor*: 1 in the sequence mean,
-# $G$ in the prompt mean, $B$ in the token mean. In the same scale a token weighs
-# $c=\frac{n/q}{T+S}$, with $S$ the tokens of the other $n-1$ answers. Write $T+S=(n/q)(1+\delta)$;
-# then $c\approx1-\delta$, only the own $T$ in $\delta$ goes with $qT$, and the drift is about
-# $\mathrm{cov}(\delta,qT)=\frac{q^2}n\mathrm{var}(T)=\frac{1-q}n$. `stop_drift` sums it exactly. In
-# its last column the divisor is not the total but the longest of the $n$: verl's padded width,
-# below.
-
-# %%
-from rlnb.classroom.pictures.aggregation_rules import (
-    share_and_pressure, stop_drift)
-
-print("          shared total   (1 - q)/n   longest of n")
-for n in (1, 2, 4, 8, 64):
-    print(f"n = {n:2d}:      {stop_drift(n):.4f}      {0.9 / n:.4f}"
-          f"        {stop_drift(n, divisor='longest'):.4f}")
-assert abs(stop_drift(1) - own) < 1e-9
-assert stop_drift(2) > stop_drift(8) > stop_drift(64) > 0
-assert abs(64 * stop_drift(64) - 0.9) < 0.02
-assert abs(stop_drift(1, q=1e-3, up_to=40000) - 5.9) < 0.02
-
-# %% [markdown]
-# It falls like $(1-q)/n$ once $n$ is large; one answer alone is above that, and a token mean over
-# 64 answers has under 1 % of GRPO's. The sign is GRPO's: right answers shorter, wrong ones longer,
-# only weaker. No pull of *all* answers towards length.
-
-# %%
-from rlnb.objective import padded_length
-
-mask = (torch.arange(1000) < lengths[:, None]).double()
-step = Batch(torch.zeros(8, 1000), mask, torch.zeros(8), 8)
-rows = {"sequence_mean\nn = 1": (sequence_mean(), stop_drift(1)),
-        "padded width\nn = 8": (padded_length(),
-                                stop_drift(8, divisor="longest")),
-        "prompt_mean\nn = 8": (prompt_mean(), stop_drift(8)),
-        "token_mean\nn = 64": (token_mean(), stop_drift(64)),
-        "constant_length\nand the sums": (constant_length(2048), 0.0)}
-share, pressure = {}, {}
-for name, (part, pressure[name]) in rows.items():
-    c = part(step, Totals.of_groups(step))[:, 0]
-    share[name] = float(c[1] * 1000 / (c[0] * 100 + c[1] * 1000))
-
-# %% tags=["claim:L04"]
-fixed, single = "constant_length\nand the sums", "sequence_mean\nn = 1"
-ladder = (torch.arange(600) < T[:, None]).double()     # 1 to 600 tokens
-every = Batch(torch.zeros(600, 600), ladder, torch.zeros(600), 600)
-for name in (single, fixed):                           # P_T, push: above
-    c = rows[name][0](every, Totals.of_groups(every))[:, 0]
-    value = (P_T * c * push).sum() / (P_T * c * T).sum() / q
-    pressure[name] = round(value.item(), 12) + 0.0
-    print(f"{pressure[name]:.6f}  {name.splitlines()[0]}")
-assert pressure[fixed] == 0 and abs(pressure[single] - own) < 1e-9
-assert abs(share[fixed] - share["token_mean\nn = 64"]) < 1e-12
-share_and_pressure(
-    list(pressure), share, pressure, lengths=(100, 1000),
-    caption="Share and pressure are different things: the one rule that"
-            " gives a long and a short answer to one prompt the same share"
-            " pushes most on length. Right: mean length 10, average token"
-            " weight 1, n answers share a divisor. Exact sums, no seeds.")
-# "Dr. GRPO brings the reverse bias": wrong
-
-# %% [markdown]
-# "Dr. GRPO brings the reverse bias, a pull towards verbosity", is a warning you will hear. As a
-# property of the estimator it is wrong: the push is 0. The paper itself reports answers that grow
-# *less*, wrong ones above all ([2503.20783](https://arxiv.org/abs/2503.20783), abstract and figure
-# 1). But an expected push of 0 is not a length that stands still. Let it run: one prompt, $G=8$, a
-# coin decides right or wrong, mean length 20 at the start, 200 seeds, 300 steps.
-
-# %%
-def simulate(rule, own_logits, lr=1.0, seeds=200, steps=300, G=8):
-    gen = torch.Generator().manual_seed(0)
-    z = torch.full((seeds, 2), 1 / 20).logit()         # wrong, right
+    A coin decides whether an answer is right. Then the policy stops
+    after each token with a probability of its own for right and for
+    wrong answers, 0.1 at the start. rows=None divides by a constant.
+    """
+    dice = torch.Generator().manual_seed(0)
+    z, seen = torch.full((seeds, 2), 0.1).logit(), []
     for _ in range(steps):
-        right = (torch.rand(seeds, G, generator=gen) < 0.5).long()
-        which = right if own_logits else torch.zeros_like(right)
-        stop = z.sigmoid().gather(1, which)
-        u = torch.rand(seeds, G, generator=gen)
-        T = 1 + (u.log() / (-stop).log1p()).floor()    # geometric
+        right = (torch.rand(seeds, B, generator=dice) < 0.5).long()
+        q = z.sigmoid().gather(1, right)
+        T = torch.rand(seeds, B, generator=dice).log() / (-q).log1p()
+        T = 1 + T.floor()
         A = right - right.double().mean(1, keepdim=True)
-        c = {"sequence_mean": 1 / T,
-             "token_mean": G / T.sum(1, keepdim=True) + 0 * T,
-             "constant_length": torch.full_like(T, 1 / 20)}[rule] / G
-        step = c * A * (1 - stop * T)
-        z = z + lr * torch.stack(
-            [torch.where(which == k, step, 0).sum(1) for k in (0, 1)], 1)
-    return 1 / z.sigmoid()                             # mean lengths
-
-# %% tags=["nbval-ignore-output"]
-ends = {}
-print("own stop logits: median of the mean length (10 %, 90 % of seeds)")
-for rule in ("sequence_mean", "token_mean", "constant_length"):
-    L = ends[rule] = simulate(rule, own_logits=True)
-    lo, mid, hi = torch.quantile(L, torch.tensor([.1, .5, .9]), dim=0)
-    print(f"{rule:16s} right {mid[1]:5.1f} ({lo[1]:.1f}, {hi[1]:.1f})   "
-          f"wrong {mid[0]:5.1f} ({lo[0]:.1f}, {hi[0]:.1f})")
-print("one stop logit for both")
-for rule in ("sequence_mean", "constant_length"):
-    L = simulate(rule, own_logits=False)[:, 0]
-    lo, mid, hi = torch.quantile(L, torch.tensor([.1, .5, .9]))
-    print(f"{rule:16s} all   {mid:5.1f} ({lo:.1f}, {hi:.1f})")
-wrong, right = ends["sequence_mean"].unbind(1)
-assert (wrong > 100).all() and (right < 2).all()       # each of 200 seeds
-middle = ends["constant_length"].median(0).values
-assert ((middle - 20).abs() < 1).all()
+        N = T.view(seeds, -1, rows or B).sum(2) * B / (rows or B)
+        N = N.repeat_interleave(rows or B, 1) if rows else B / 0.1
+        push = A * (1 - q * T) / N
+        z = z + rate * torch.stack([torch.where(right == k, push, 0)
+                                    .sum(1) for k in (0, 1)], 1)
+        seen.append(1 / z.sigmoid())
+    return torch.stack(seen, 1)
 
 # %% [markdown]
-# Under $1/T$ right answers fall to one token and wrong ones grow past 100, in each of the 200
-# seeds. Under the constant both stay at about 20 in the median, and single seeds wander by a tenth
-# or so. The token mean over $n=8$ sits in between, on GRPO's side. And with *one* stop logit for
-# all answers the opposite pushes cancel: nothing but noise is left, more of it under $1/T$. So a
-# mean length that moves in one run says little; plot right and wrong answers apart
-# ([09](09_grpo_biases.ipynb) does, on a real model).
+# ## One loss, two cards
 #
-# One more popular sentence: the length bias is backwards for reasoning and can collapse chains of
-# thought. Where length buys nothing, right answers did collapse. Where it *does* buy something? Two
-# cases: one stop logit for all answers; or the policy knows that it is on a good path, has a stop
-# logit for it, and all other answers are wrong. Let a fraction $f$ of the answers be on the good
-# path.
-
-# %% tags=["claim:L10"]
-pays = {"early": 1 - torch.exp(-T / 3), "late": 1 - torch.exp(-T / 30),
-        "from 30 tokens on": (T >= 30).double(),
-        "not at all": torch.ones_like(T)}              # P(right | T)
-print("push on stop, average token weight 1; minus: answers lengthen")
-print("                       constant    1/T: one   own, f=1/2  f=1/10")
-by_own = {}
-for name, gain in pays.items():
-    mean = (P_T * gain).sum()
-    steady = float((P_T * gain * push).sum()) + 1e-15
-    said = by_own[name] = []
-    for f in (1.0, 0.5, 0.1):                          # baseline f * mean
-        A = gain - f * mean
-        said.append(float((P_T * A * push / T).sum() / q) + 1e-15)
-    print(f"pays {name:18s} {steady:+.4f}     {said[0]:+.4f}     "
-          f"{said[1]:+.4f}   {said[2]:+.4f}")
-    assert name == "not at all" or max(steady, *said[:2]) < 0
-assert by_own["early"][2] > 0.4 > 0 > by_own["late"][2]
-assert abs(by_own["not at all"][1] - own / 2) < 1e-9
-# "can collapse chains of thought": conditional
-
-# %% [markdown]
-# The constant lengthens wherever length pays. With one stop logit $1/T$ does too: its push is
-# $\mathrm{cov}(A,1/T)/q$, negative whenever longer is better. With a logit of its own, the good
-# path's mean advantage is positive and adds $\mathbb E[A]$ times 1.558. If half of the answers are
-# on it, length still wins, though by a twelfth of the constant's push in the first row. If one in
-# ten is, and length pays early, $1/T$ *shortens* answers that would be better longer: +0.485
-# against −0.145. So the sentence is right about a rare good path that the policy recognises, and
-# wrong as a general law.
-#
-# ## Retune the learning rate
-#
-# On average Dr. GRPO's weights are $\bar T/L$ times a token mean's: an eighth for 256 tokens under
-# a limit of 2048, and another factor $s\le\frac12$, the std again. Whether that matters depends on
-# the optimizer. A sequence of made-up gradients, whole and an eighth, the same learning rate:
+# Rewards, advantages, ratios: nothing of that moves on this page. It is about one box, the one
+# where a batch of tokens becomes one number.
 
 # %%
-def travel(scale, optimizer, clip=None, steps=40):
-    x = torch.zeros(3, requires_grad=True)
-    opt = optimizer([x])
-    for t in range(steps):
-        size = 4.0 if t % 5 == 0 else 0.5              # now and then large
-        angle = torch.tensor([0.3 * t, 1.0 * t, 0.1 * t + 1])
-        x.grad = scale * size * torch.sin(angle)
+pipeline.pipeline("loss", caption=(
+    "Every token brings a loss of its own. How are they averaged?"))
+
+# %% [markdown]
+# Two colleagues agree on the plainest average: the mean over all tokens of the step, 32 answers.
+# One has a large card, and all 32 go through at once. The other's card holds one answer. So she
+# goes through the batch in pieces (**micro-batches**), and takes the optimizer's step once, at the
+# end:
+
+# %%
+def in_pieces(losses, mask, rows):
+    """Mean loss over tokens (B, T), `rows` answers at a time."""
+    pieces = list(zip(losses.split(rows), mask.split(rows)))
+    total = 0.0
+    for x, keep in pieces:               # backward() on each
+        total = total + x[keep].mean() / len(pieces)
+    return total
+
+# %% [markdown]
+# They train a toy. 32 answers to one prompt; a coin decides whether an answer will be right, the
+# policy has no say. It decides only, after every token, whether to stop: with one probability for
+# right answers, one for wrong ones, both 0.1 at the start, so ten tokens on average. Right earns 1,
+# wrong 0, length nothing; $A=R-\bar R$. Both colleagues have the same seeds and the same learning
+# rate.
+
+# %%
+predict("dr_grpo.1", "What does the small card train, against the large?",
+        ["the same policy: a mean of means is the mean",
+         "the same on average, with more noise",
+         "the same path, at another speed",
+         "another policy"])
+
+# %%
+runs = {rows: train(rows) for rows in (32, 4, 2, 1)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("dr_grpo.1", "another policy",
+       "With one answer in a piece a token is divided by the length of its "
+       "own answer, then by 32. That is GRPO's $1/T$, and nobody wrote it. "
+       "So right answers shrink and wrong ones grow (09). This happens: in "
+       "November 2025 the authors of open-instruct noticed that, with one "
+       "answer in a piece, they had trained a per-answer mean "
+       "([PR 1137](https://github.com/allenai/open-instruct/pull/1137)).",
+       pictures.lengths_by_memory(
+           {"32 answers at once": runs[32], "one at a time": runs[1]}, 10.0,
+           "The same loss in words, two memories. Thick: the mean of 200 "
+           "seeds; thin: twenty of them."))
+
+# %% [markdown]
+# So do not ask "which mean?" Ask: **what does one token weigh, and who decides it?**
+#
+# ## Which weight does the gradient ask for?
+#
+# The **weight** $c$ of a token is the number its term gets in the sum: push $=c\,A$. For one prompt
+# with $G$ answers, from 08's derivation:
+#
+# $$\begin{aligned}
+# \nabla J&=\tfrac{G}{G-1}\,\mathbb E\Big[\tfrac1G\textstyle\sum_i(R_i-\bar R)\,\nabla\log\pi(y_i)\Big]&&\text{minus the mean (08)}\\
+# &=\tfrac{G}{G-1}\,\mathbb E\Big[\tfrac1G\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\text{the log of a product is a sum of logs}\\
+# &\;\to\;\mathbb E\Big[\tfrac{1}{G}\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\text{drop one factor: a learning rate absorbs it}\\
+# &\;\to\;\mathbb E\Big[\tfrac{1}{G\,L_{\max}}\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\textbf{a choice: which fixed number divides}
+# \end{aligned}$$
+#
+# Every token weighs the same. Both arrows are allowed for one reason: the number is fixed *before*
+# anything is sampled, so it can be taken out of the expectation. Neither $s$ nor $T_i$ can: they
+# come with the answers.
+#
+# That is Dr. GRPO ("GRPO done right"): no $s$, and in place of $T_i$ a constant $L_{\max}$, the
+# longest answer that may be written. With 06's clip, over the $B$ answers of a step:
+#
+# $$\text{loss}=-\frac1B\sum_i\frac1{L_{\max}}\sum_t\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big),\qquad A_i=R_i-\bar R$$
+
+# %%
+def dr_grpo_loss(logp, old_logp, mask, R, G, L_max, epsilon=0.2):
+    """log-probs and mask (B, T), rewards (B,). To minimise."""
+    R = R.view(-1, G)
+    A = (R - R.mean(1, keepdim=True)).view(-1, 1)        # no s
+    rho = (logp - old_logp).exp()
+    gain = torch.minimum(rho * A, rho.clamp(1 - epsilon, 1 + epsilon) * A)
+    return -torch.where(mask, gain, 0).sum() / (len(mask) * L_max)
+
+# %%
+two = running_batch()                # two prompts, four answers each
+mine = dr_grpo_loss(two.logprobs, two.old_logprobs, two.mask,
+                    two.rewards, G=4, L_max=8)
+theirs = ZOO["dr_grpo"](two).loss
+print(f"mine {mine:.6f}, rlnb's {theirs:.6f}")
+assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
+
+# %% [markdown]
+# ## Two switches, four losses
+#
+# That batch: prompt A, the group you know, is right twice in four answers; prompt B once, in an
+# answer of four tokens. B's wrong answers have 1, 7 and 2 tokens. Take a fresh batch, all ratios 1.
+
+# %%
+predict("dr_grpo.2", "Under GRPO, with both divisors, whose tokens are "
+        "pushed hardest?",
+        ["B's lone right answer: the std makes rare ones loud",
+         "A's short right answer, 3 tokens",
+         "B's wrong answer of one token",
+         "B's wrong answer of seven tokens"])
+
+# %%
+R, T = two.rewards.view(2, 4), two.lengths
+A = R - R.mean(1, keepdim=True)
+Z = A / R.std(1, correction=0, keepdim=True)
+four = {"divided by s and T: GRPO": Z.flatten() / T,
+        "divided by T": A.flatten() / T,
+        "divided by s": Z.flatten(),
+        "by neither: Dr. GRPO": A.flatten()}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("dr_grpo.2", "B's wrong answer of one token",
+       "Its length of 1 beats the std. With both gone it is among the "
+       "quietest, and the one rare success is the loudest. Which short "
+       "answer happened to be sampled no longer matters.",
+       pictures.four_losses(four, two.lengths.int().tolist(),
+                            two.rewards.tolist(), caption=(
+           "One batch, four losses. A number is the push on each token of "
+           "the row, as a multiple of that loss's mean push. Upper row: "
+           "divided by T. Left column: divided by s.")))
+
+# %% [markdown]
+# The rows differ much, the columns little: here $s$ is 0.50 and 0.43. It matters where prompts are
+# uneven. One right of 16 has $s$ = 0.24, and dividing doubles that prompt against an even one.
+
+# %%
+for k in (8, 4, 1):
+    p = k / 16
+    print(f"{k} of 16 right: s = {(p * (1 - p)) ** 0.5:.2f}")
+
+# %% [markdown]
+# ## Divide by what?
+#
+# Without $T_i$ there is still a number to divide by. Two are common. DAPO takes the **token mean**:
+# the number of tokens in the step. Dr. GRPO takes the **constant** $B\,L_{\max}$. People say that a
+# token-level mean favours long answers and that a constant cures it.
+#
+# The running group has 3, 5, 2 and 6 tokens. Under $1/T$ every answer has a quarter of the step's
+# weight.
+
+# %%
+predict("dr_grpo.3", "What share does the answer of 6 tokens get under the "
+        "token mean, and under the constant?",
+        ["3/8 and 1/4", "3/8 and 3/8", "3/8 and less than 1/4",
+         "1/4 and 3/8"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+one = running_group()
+own = one.lengths[:, None].expand(4, 6)
+weights = {"1/T": 1 / (4 * own),
+           "token mean": torch.ones(4, 6) / 16,
+           "constant 8": torch.ones(4, 6) / (4 * 8)}
+sign = torch.tensor([1.0, 1, -1, -1])[:, None]          # of A
+reveal("dr_grpo.3", "3/8 and 3/8",
+       "6 of 16 tokens, twice. Within a batch token mean and constant are "
+       "one direction with two lengths of step. Under both, long answers "
+       "get more of the step, and that is the policy gradient: they are "
+       "more decisions. The difference is *between* steps: the token "
+       "mean's divisor is counted after sampling, and your own length is "
+       "part of the count. The constant was there before.",
+       token_grid.token_grid(one, {name: 16 * c * sign
+                                   for name, c in weights.items()},
+                             caption=(
+           "The running group: a token's weight, in units of the token "
+           "mean's, with the sign of its advantage. Left, all rows have "
+           "one sum; in the others all tokens have one size.")))
+
+# %% [markdown]
+# Which weights push on length? Take one answer that may stop after every token, with probability
+# $q$. The slope of $\log\pi(y)$ in the logit of "stop" is $1-qT$ (09): above 0 for answers shorter
+# than the mean $1/q$, below for longer ones. Weigh it with $c$ and average over all lengths:
+
+# %%
+q = 0.1
+length = torch.arange(1.0, 1000.0)
+chance = q * (1 - q) ** (length - 1)                   # of each length
+for name, c in (("constant", q), ("1/T", 1 / length)):
+    push = (chance * c * (1 - q * length)).sum() / q
+    print(f"{name:8s} push on 'stop', times A: {abs(push):.3f}")
+
+# %% [markdown]
+# (Divided by $q$, so that an average token weighs 1.) Under a constant, short and long cancel
+# exactly: a right answer is not told to be shorter. Under $1/T$ the short ones are louder.
+#
+# How much of that comes back in a token mean? Let $n$ answers share one divisor: $n=1$ is GRPO,
+# $n=32$ the large card. In the toy, wrong answers started at 10 tokens and ended at 71 for $n=1$,
+# at 11 for $n=32$.
+
+# %%
+predict("dr_grpo.4", "A card that holds 8 answers. Where do wrong answers "
+        "end?",
+        ["about 13 tokens", "about 25 tokens", "about 40 tokens",
+         "about 60 tokens"])
+
+# %%
+runs[8], runs[0] = train(8), train(None)               # 0: a constant
+ends = {k: runs[k][:, -1].mean(0).tolist() for k in (1, 2, 4, 8, 32, 0)}
+drift = {k: stop_drift(k) for k in (1, 2, 4, 8, 32)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("dr_grpo.4", "about 13 tokens",
+       f"{ends[8][0]:.1f}; with 32 it was {ends[32][0]:.1f}, with 1 "
+       f"{ends[1][0]:.1f}. Of a divisor that n answers share, about one "
+       "part in n is your own length. So the push on length falls like 1/n "
+       f"once n is large: {drift[8]:.3f} for 8, {drift[32]:.3f} for 32, "
+       "exactly 0 for a constant.",
+       pictures.who_shares(drift, ends, 10.0, (
+           "Left, the expected push on 'stop' of a right answer, A = 1, "
+           "ten tokens on average, an average token weighing 1; wrong: the "
+           "opposite. Right, the toy, mean of 200 seeds.")))
+
+# %% [markdown]
+# Real answers have hundreds of tokens. Does that make it better or worse?
+
+# %%
+task("dr_grpo.t1",
+     shared_divisor.shared_divisor_explorer(),
+     ("Own length only (1 shares): a push above 3.",
+      shared_divisor.doubled),
+     ("Answers of 100 tokens or more, a push below 0.1, and as few answers "
+      "as possible that share.", shared_divisor.fewest))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. A mean of 100 tokens: longer answers, more push, though only with the logarithm of the length.
+# 2. Sixteen. Once many share, the length hardly matters any more.
+# </details>
+#
+# <details><summary>One level deeper: why 1/n</summary>
+#
+# Write the divisor as $N=T+S$, with $S$ the tokens of the other $n-1$ answers and $\bar N=n/q$ its
+# mean. To first order $\frac1N\approx\frac1{\bar N}\big(1-\frac{N-\bar N}{\bar N}\big)$. Only the
+# own $T$ in $N$ moves with $1-qT$. In units of $1/\bar N$ the push is therefore
+# $\mathbb E\big[-\frac{T}{\bar N}(1-qT)\big]=\frac{q}{\bar N}\mathrm{var}(T)=\frac{1-q}{n}$, since
+# $\mathrm{var}(T)=(1-q)/q^2$. At $n=32$ that is $0.9/32$, the exact sum gives 0.029. At $n=1$ the
+# first order is too small.
+# </details>
+#
+# And on a network? Page 09's transformer, 0.3 million weights: length earns nothing, the model
+# writes its own verdict and then may go on. Every step is one update on 128 fresh answers, so all
+# ratios are 1 and no clip acts. GRPO and DAPO both divide by $s$ there: they differ in the divisor
+# alone.
+
+# %%
+pictures.recorded_gaps(
+    "How much longer wrong answers are than right ones. Three seeds each, "
+    "80 steps, same learning rate; the numbers are the last ten steps. "
+    "Recorded on a CPU.")
+
+# %%
+for name, (run, *_) in pictures.RUNS.items():
+    print(f"{name:25s} pass@1 at the start {final(run, step=0)[0]:.2f}, "
+          "at the end", *(f"{x:.2f}" for x in final(run)))
+
+# %% [markdown]
+# Token mean and constant cannot be told apart with three seeds. Both are far from $1/T$. Pass@1
+# (the chance that one answer is right) moved under none of the three, and length could not help in
+# this task. So it does not follow that Dr. GRPO scores better, only that wrong answers no longer
+# grow.
+#
+# ## Back to the small card
+#
+# One question settles every variant: *how many answers share the divisor?* Move two lengths and the
+# size of a piece under `in_pieces`.
+
+# %%
+task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
+     ("Make a token weigh more than three times what it should.",
+      micro_batches.heavy),
+     ("Two answers in a piece, four different lengths, and every weight is "
+      "right: a test on this batch would pass.", micro_batches.hidden))
+
+# %% [markdown]
+# <details><summary>One way, and what it shows</summary>
+#
+# 1. One token in answer 0, one answer in a piece: four times, with 8 tokens in the last. With two
+#    in a piece you never get there, the neighbour's tokens are in the divisor.
+# 2. 3 and 6 tokens: 3 + 5 = 2 + 6. That is the running group of this course. Equal *counts* hide
+#    the bug, equal lengths are not needed. Test with an uneven split.
+# </details>
+#
+# **The mend** is to count first: the number of tokens of the whole step, over all pieces and all
+# GPUs, before the first `backward()`. Each piece's *sum* is divided by that. The constant needs no
+# count. Exercise 2 does it.
+
+# %%
+loss = ZOO["dr_grpo"].replace(weights=token_mean)(two).per_token_loss
+for rows in (8, 4, 2, 1):
+    counted = sum(x[keep].sum() / two.mask.sum() for x, keep in
+                  zip(loss.split(rows), two.mask.split(rows)))
+    print(f"{rows} answers a piece: in_pieces "
+          f"{in_pieces(loss, two.mask, rows):+.4f}, counted {counted:+.4f}")
+    assert torch.allclose(counted, loss[two.mask].mean())
+
+# %% [markdown]
+# Under `in_pieces` even the sign of the loss depends on the card. Counted first, nothing does.
+#
+# GPUs are pieces too. Say one GPU has an answer of 10 tokens and another one of 1000. Each takes
+# its own mean, then gradients are averaged, as data parallelism does. What the two answers get of
+# the step, and what a token mean gives them:
+
+# %%
+tokens = torch.tensor([10.0, 1000.0])                   # on each GPU
+for name, c in (("means, averaged", 1 / (2 * tokens)),
+                ("counted first", torch.ones(2) / tokens.sum())):
+    print(f"{name:16s} shares {(c * tokens)[0]:.2f} and "
+          f"{(c * tokens)[1]:.2f}; a token of the short answer weighs "
+          f"{c[0] / c[1]:.0f} times one of the long")
+
+# %% [markdown]
+# ## The same learning rate?
+#
+# Token for token, Dr. GRPO's push is GRPO's times $s\,T_i/L_{\max}$. With 256 tokens of 2048 and
+# $s=1/2$ that is a sixteenth. A direction is what counts, one hears, a size is a learning rate. Try
+# it on one weight with made-up gradients: four small ones to one side, then a large one to the
+# other, 40 steps. Whole, and a sixteenth of each.
+
+# %%
+def travel(scale, optimizer, clip=None):
+    w = torch.zeros(1, requires_grad=True)
+    opt, path = optimizer([w], lr=0.01), []
+    for t in range(40):
+        w.grad = torch.tensor([4.0 if t % 5 == 4 else -0.5]) * scale
         if clip:
-            torch.nn.utils.clip_grad_norm_([x], clip)
+            torch.nn.utils.clip_grad_norm_([w], clip)
         opt.step()
-    return x.detach()
-
-
-def sgd(p): return torch.optim.SGD(p, lr=0.01)
-def adam(p): return torch.optim.Adam(p, lr=0.01)
-
-
-for name, opt, clip in (("SGD", sgd, None), ("Adam", adam, None),
-                        ("Adam, clip 1.0", adam, 1.0)):
-    whole, eighth = travel(1.0, opt, clip), travel(1 / 8, opt, clip)
-    gap = (whole - eighth).norm() / whole.norm()
-    print(f"{name:15s} how far apart they end: {gap:.1%} of the way")
-    assert (gap > 0.1) == (name != "Adam")
-
-# %% [markdown]
-# SGD covers an eighth of the way. Adam divides by the gradient's own size and notices nothing,
-# which is why the change looks harmless. Gradient clipping gives it away: at full size it cuts the
-# large gradients down, at an eighth it never binds, so the rare large steps keep their dominance.
-# If the gradient norm moves across your clipping threshold, it is another run.
-#
-# Nor does Adam hide a second term in the loss. The same $\beta=0.04$, the KL's gradient against the
-# policy's:
+        path.append(w.item())
+    return torch.tensor(path)
 
 # %%
-from rlnb.objective import k3
-
-
-def kl_share(objective, kl):
-    g = slope(objective, fresh)
-    return (slope(objective.replace(terms=kl), fresh) - g).norm() / g.norm()
-
-
-apart = k3(0.04, weights=sequence_mean())
-for name, o, kl in (("GRPO", grpo, k3(0.04)),
-                    ("Dr. GRPO", dr_grpo, k3(0.04)),
-                    ("Dr. GRPO, KL as before", dr_grpo, apart)):
-    print(f"{name:23s} KL {kl_share(o, kl):.4f} of the policy's gradient")
-assert kl_share(dr_grpo, apart) > 4 * kl_share(grpo, k3(0.04))
-
-# %% [markdown]
-# Without the std the KL weighs about twice as much. If its aggregation stays behind, the factor is
-# about $L/(sT)$: five on these short answers, 16 at 256 tokens of 2048 and $s=\frac12$.
-#
-# ## Micro-batches
-#
-# A step's rows rarely fit into memory at once. Losses of parts must then add up to the loss of the
-# whole, so denominators must be those of the *step*. The package carries them along (`prepare`).
+predict("dr_grpo.5", "At the same learning rate, which optimizers end "
+        "elsewhere with a sixteenth?",
+        ["SGD only: Adam divides by the gradient's own size",
+         "SGD, and Adam with the gradient norm clipped at 1",
+         "all: SGD, Adam, and Adam with clipping", "none of them"])
 
 # %%
-from rlnb.objective import local_token_mean
+SGD, Adam = torch.optim.SGD, torch.optim.Adam
+paths = {name: tuple(travel(scale, *how) for scale in (1, 1 / 16))
+         for name, how in (("SGD", (SGD,)), ("Adam", (Adam,)),
+                           ("Adam, norm clipped at 1", (Adam, 1.0)))}
 
-b = running_batch()
-for part in (sequence_mean, token_mean, prompt_mean, constant_length(8),
-             local_token_mean):
-    o = dr_grpo.replace(weights=part)
-    step = o.prepare(b)
-    whole, said = o.loss(step), []
-    for split in ([range(4), range(4, 8)], [range(i, i + 1)
-                                            for i in range(8)]):
-        parts = sum(o.loss(step.rows(i)) for i in split)
-        if part is local_token_mean:
-            parts = parts / len(split)                 # as TRL's bnpo
-        exact = abs(parts - whole) < 1e-12
-        said.append("equal" if exact else f"{parts - whole:+.4f}")
-    name = str(getattr(part, "__name__", part))
-    print(f"{name:18s} whole {whole:+.4f}   in 2 parts {said[0]:8s}"
-          f"in 8 parts {said[1]}")
-    assert (set(said) == {"equal"}) == (part is not local_token_mean)
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
+       "Adam alone hides the factor. Clipping cuts the whole gradient's "
+       "rare large steps to size 1, and a sixteenth of them never: "
+       "the two end on opposite sides. So after the switch look where the "
+       "gradient norm lies against the threshold. A KL term beside the "
+       "loss does not shrink either, and weighs more.",
+       pictures.step_sizes(paths, (
+           "One weight, made-up gradients. Only plain Adam makes the two "
+           "the same run.")))
 
 # %% [markdown]
-# `local_token_mean` is TRL's `bnpo`. The eighth rule, `padded_length`, is verl's
-# `seq-mean-token-sum-norm` when `loss_scale_factor` is not set: it divides by the width of the
-# tensor at hand. Trim each micro-batch to its longest answer, and it shows:
+# ## In a real run
+#
+# | divided by | who shares it | TRL `loss_type` | verl `loss_agg_mode` |
+# |---|---|---|---|
+# | own length $T_i$ | one answer | `grpo` | `seq-mean-token-mean` |
+# | tokens of the piece | the piece | `bnpo` | – |
+# | tokens of the step | the step | `dapo` (default) | `token-mean` (default) |
+# | constant | nobody | `dr_grpo` | `seq-mean-token-sum-norm` |
+#
+# Two traps. TRL's `loss_type="dr_grpo"` changes the divisor only; the std goes with
+# `scale_rewards="none"`. verl's constant is the padded width of the piece until you set
+# `loss_scale_factor`.
+#
+# **Log** the mean length of right and of wrong answers apart, the share of answers cut at
+# $L_{\max}$, and the gradient norm.
+#
+# <details><summary>One level deeper: is one of them better?</summary>
+#
+# * Dr. GRPO's authors report the same accuracy with fewer tokens, wrong answers above all
+#   ([arXiv 2503.20783](https://arxiv.org/abs/2503.20783)).
+# * DAPO's formula, as printed, divides by the tokens of each *prompt*; both libraries run the step.
+#   ScaleRL compares three and prefers the prompt's
+#   ([arXiv 2510.13786](https://arxiv.org/abs/2510.13786), section 3.2), and says of such choices
+#   that they mostly change efficiency.
+# * If the reward's size changes, so does the push without $s$: rewards of 0 and 10 give ten times
+#   the gradient.
+# * Seven rules with their weights on one batch, and every library's words:
+#   [statements 10](statements/10_dr_grpo.ipynb).
+# </details>
+#
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | Dr. GRPO | |
+# |---|---|
+# | sentence | GRPO without the std, and divided by a constant instead of the answer's own length: every token weighs the same |
+# | formula | $A_i=R_i-\bar R$ · weight of a token $1/(B\,L_{\max})$ |
+# | silent | as in GRPO: groups all right or all wrong, clipped tokens |
+# | picture | two switches, four losses; the short answer is no longer the loudest |
+# | numbers | n answers share a divisor: push on length 1.558 (n = 1), 0.275 (4), 0.029 (32), 0 (constant) |
+# | derived | every token the same weight |
+# | choices | which constant; the clip |
 
 # %%
-o = dr_grpo.replace(weights=padded_length)
-for first in (0, 4):                                   # the two prompts
-    rows = b.rows(range(first, first + 4))
-    width = int(rows.lengths.max())
-    cut = {k: getattr(rows, k)[:, :width] for k in
-           ("logprobs", "old_logprobs", "ref_logprobs", "completion_mask")}
-    weight = o(rows.replace(**cut)).weights[0, 0]
-    print(f"prompt {first // 4}: longest answer {width}, "
-          f"weight of a token {weight:.5f}")
-    assert torch.isclose(weight, torch.tensor(1 / (4 * width)))
+print("GRPO without KL -> Dr. GRPO\n" + str(difference(
+    ZOO["grpo"].replace(terms=()), ZOO["dr_grpo"])))
+print("push on length:", ", ".join(f"{x:.3f}" for x in drift.values()))
+score("dr_grpo.1", "dr_grpo.2", "dr_grpo.3", "dr_grpo.4", "dr_grpo.5")
 
 # %% [markdown]
-# One long neighbour, and every token's step shrinks. That is no constant: it pushes on length as
-# much as a prompt mean of the same $n$ (0.130 against 0.125 at $n=8$, above).
-#
-# TRL's `dapo` divides by the tokens of everything that was *generated together*, $N$. With $a$ =
-# `gradient_accumulation_steps` and $k$ = `steps_per_generation`, the divisor of each optimizer step
-# is $N\,a/k$ (TRL 1.16). It is the step's own count only when one generation feeds one step, $a=k$.
-
-# %%
-lengths = torch.tensor([2.0, 6.0, 3.0, 1.0])           # two optimizer steps
-tokens = lengths.view(2, 2).sum(1)                     # 8 and 4
-trl = lengths.sum() * 1 / 2                            # a = 1, k = 2
-print("own tokens:", four(1 / tokens), "   TRL:", four(1 / trl.repeat(2)))
-assert trl == 6 and tokens.tolist() == [8, 4]
-
-# %% [markdown]
-# So all tokens of a generation weigh the same, and the step with fewer tokens is the smaller step.
-#
-# **Whose tokens?** "Mask prompts, tool outputs and observations out of the loss." Say a tool wrote
-# tokens 2 and 3 of row 3:
-
-# %% tags=["claim:C08"]
-tool = torch.zeros_like(fresh.completion_mask)
-tool[3, 2:4] = 1
-masked = fresh.replace(completion_mask=fresh.completion_mask - tool)
-for name, o in (("GRPO", grpo), ("Dr. GRPO", dr_grpo)):
-    for label, data in (("unmasked", fresh), ("masked", masked)):
-        g = slope(o, data)[3]
-        print(f"{name:9s} {label:9s} tool tokens {four(g[2:4])}   "
-              f"own tokens of row 3 {g[0]:.4f}")
-        assert (g[2:4] == 0).all() == (label == "masked")
-# "Mask prompts, tool outputs and observations": true
-
-# %% [markdown]
-# Yes, always: unmasked, the policy is trained on what it did not write. And $T$ counts what is
-# left: under $1/T$ the row's own four tokens rise from 1/6 to 1/4, under a constant nothing else
-# moves.
-#
-# ## The Rosetta table
-#
-# The same words mean different things, and different words the same: what runs if you say nothing,
-# who divides by the std, who by what. The rows of this page; `print(rosetta())` has all of them,
-# `rosetta("trl")` one column.
-
-# %%
-from rlnb import rosetta
-
-table = rosetta()
-topics = ("What runs", "Leaving the std", "Averaging")
-rows = tuple(row for row in table if row.question.startswith(topics))
-print(type(table)(rows, table.libraries))
-assert len(rows) == 5
-
-# %% [markdown] tags=["cited:C05"]
-# Three to remember. With nothing set TRL runs DAPO's token mean and verl runs PPO. Where it is
-# divided by, the std is Bessel's in all three libraries, plus 1e-4, 1e-6 or 1e-9. verl's constant
-# is the padded width until you set it.
-#
-# The head says which versions, the cells name options. A walkthrough that says "lines 196 to 225 do
-# the work" of an example with some 45 lines points into another file, and after the next release
-# into nothing. Cite a function by its name.
-
-# %% [markdown]
-# One thing no word in the table changes: which log-probs stand below the ratio. "$\rho$ is $e$ to
-# the new log-prob minus the one from rollout." At the first step of an update nothing has moved.
-# The rollout engine as the trainer itself, as one that rounds log-probs to bfloat16, and as one
-# that is 0.25 nats off on one token:
-
-# %% tags=["claim:C09"]
-now = fresh.logprobs.detach()
-off = now.clone()
-off[1, 1] -= 0.25                                      # A > 0
-engines = {"same numerics": now, "bfloat16": now.bfloat16().double(),
-           "0.25 nats off": off}
-for name, rollout in engines.items():
-    first = fresh.replace(old_logprobs=rollout)
-    rho = (now - rollout).exp()[first.mask]
-    dead = (dr_grpo.explain(first).gate == 0) & first.mask
-    print(f"{name:14s} ratio {rho.min():.4f} to {rho.max():.4f}   "
-          f"clipped before any update: {int(dead.sum())}")
-    assert bool((rho == 1).all()) == (name == "same numerics")
-    assert int(dead.sum()) == (name == "0.25 nats off")
-# "e to the new log-probability minus the one from rollout": sloppy
-
-# %% [markdown]
-# So that is right with one engine; with two, the gap between them enters the ratio and spends the
-# clip. Let the trainer recompute the old log-probs, and give the gap a weight of its own
-# (`engine_ratio`). TRL recomputes them only when needed: if a generation feeds more than one
-# optimizer step, or vLLM wrote it and its correction is on (the default). Else it takes the current
-# ones, detached, and the ratio is exactly 1.
-#
-# And the trap of this page. TRL's `dr_grpo` is the divisor without the std's removal; OpenRLHF's
-# `dr_grpo` is the std's removal without the divisor.
-
-# %%
-from rlnb import from_trl
-from rlnb.objective import name_of
-
-half = from_trl(loss_type="dr_grpo", max_completion_length=512).objective
-full = from_trl(loss_type="dr_grpo", scale_rewards="none",
-                max_completion_length=512).objective
-for label, o in (("half", half), ("full", full)):
-    print(f"{label}: {o}\n      is named {name_of(o)}")
-want = dr_grpo.replace(weights=constant_length(512))
-print(difference(half, want))
-assert [c.part for c in difference(half, want)] == ["advantage"]
-assert full == want and name_of(full) == "dr_grpo" != name_of(half)
-
-# %% [markdown]
-# The first one has no name. Dr. GRPO in TRL takes two settings, `loss_type` and
-# `scale_rewards="none"`. In verl it takes three: `loss_agg_mode="seq-mean-token-sum-norm"`,
-# `loss_scale_factor`, and `norm_adv_by_std_in_grpo=False`.
-#
-# ## What am I running?
-#
-# Nobody remembers all that. `explain_config` takes a `GRPOConfig`, its keywords, or the text of a
-# script, a YAML file or a launch command of TRL or verl (from a terminal:
-# `python -m rlnb.interop explain FILE`). The text is read, never run. A colleague "does GSPO":
-
-# %%
-from rlnb import explain_config
-
-colleague = dict(loss_type="grpo", importance_sampling_level="sequence",
-                 beta=0.0, epsilon=0.2, learning_rate=1e-6)
-report = explain_config(colleague)
-print(report)
-assert report.name is None and report.nearest == "gspo"
-assert "learning_rate" in report.ignored
-
-# %% [markdown]
-# Why the band has to shrink with the unit. Three answers, every token moved by a factor of
-# $e^{\pm0.1}$:
-
-# %%
-moves = [[.1, .1, .1, .1, -.1, -.1], [.1, .1, .1, -.1, -.1],
-         [.1, .1, -.1, -.1]]
-per_token = torch.tensor(sum(moves, [])).exp()
-per_answer = torch.tensor([sum(m) / len(m) for m in moves]).exp()
-
-
-def outside(ratio, low, high):
-    return int(((ratio < 1 - low) | (ratio > 1 + high)).sum())
-
-
-print("token ratios  ", f"{per_token.min():.4f} to {per_token.max():.4f}")
-print("answer ratios ", *(f"{s:.6f}" for s in per_answer))
-for low, high in ((0.2, 0.2), (3e-4, 4e-4)):
-    print(f"outside -{low} +{high}: {outside(per_token, low, high)} of 15"
-          f" tokens, {outside(per_answer, low, high)} of 3 answers")
-assert outside(per_token, .2, .2) == outside(per_answer, .2, .2) == 0
-assert outside(per_answer, 3e-4, 4e-4) == 2
-
-# %% [markdown]
-# The answer's ratio is a geometric mean: moves of opposite sign cancel, and in the third answer
-# they cancel exactly. GRPO's band never touches it. (Outside the band is not yet cut: the
-# advantage's sign decides.)
-#
-# ## Where people go wrong
-#
-# Met above, each with its numbers:
-#
-# * *Dr. GRPO is no std and a constant*: true, as the whole change. *And no KL*: a setting of the
-#   experiments.
-# * *The code's masked mean is the formula's $1/|o_i|$*: only when lengths are equal.
-# * *A token-level loss favours long outputs, a constant removes the short bias*: same shares;
-#   neither prefers a length, except the token mean's $1/n$.
-# * *A token-level loss gives short right answers more per token*: the sequence mean does.
-# * *Dr. GRPO pulls towards verbosity*: its push is 0.
-# * *$1/T$ collapses chains of thought*: where length is idle, or the good path is rare and known.
-#
-# And two slips in reasoning.
-#
-# **Contrasting `dr_grpo` with `dapo` as aggregations.** On one and the same batch they are one
-# direction with two norms.
-
-# %%
-names = ("constant_length", "token_mean", "sequence_sum", "prompt_mean",
-         "sequence_mean")
-import rlnb.objective as parts
-
-base = slope(dr_grpo, fresh).flatten()
-for name in names:
-    part = getattr(parts, name)
-    o = dr_grpo.replace(weights=part())
-    g = slope(o, fresh).flatten()
-    cosine = torch.cosine_similarity(g, base, dim=0)
-    print(f"{name:16s} gradient norm {g.norm():.4f}   cosine {cosine:.4f}")
-    same = name in names[:3]
-    assert (cosine > 1 - 1e-12) == same
-
-# %% [markdown]
-# **Taking weights fixed in advance for one choice among many.** They are the policy gradient.
-# $\nabla\log\pi(y)=\sum_t\nabla\log\pi(y_t)$ has coefficient 1 on every token of every answer, so a
-# rule whose one weight is fixed before sampling (the constant, the sums) estimates $\nabla J$ up to
-# a scalar. A token mean has one weight per batch too, but a random one, with the own $T$ in it: a
-# bias of order $1/n$. `estimator_moments` ([03](03_baselines.ipynb)) averages an estimator over all
-# possible groups, here of 4 answers, exactly. The policy first chooses right or wrong and then when
-# to stop, every prefix its own logits; the truth on "stop" is 0.
-
-# %%
-from rlnb.toys import SequencePolicy, estimator_moments
-
-policy = SequencePolicy(vocab=2, max_length=3)
-policy.logits.data[0, 2] = -20.0                       # never empty
-
-
-def first_is_right(answer):
-    return float(answer[0] == 0)
-
-
-stop = policy.stop
-state = policy.states
-for name in ("sequence_mean", "prompt_mean", "token_mean",
-             "constant_length"):
-    o = dr_grpo.replace(weights=getattr(parts, name)())
-    m = estimator_moments(policy, first_is_right, o, 4)
-    drift = [float(m.mean[state[(k,)], stop] / m.mean.norm()) + 1e-12
-             for k in (0, 1)]
-    print(f"{name:16s} cosine with the truth {m.cosine:.4f}   push on stop"
-          f" after right {drift[0]:+.1%}, after wrong {drift[1]:+.1%}")
-    assert (abs(m.cosine - 1) < 1e-9) == (name == "constant_length")
-
-# %% [markdown]
-# In per cent of the gradient's norm. With one prompt the prompt mean is the token mean.
-#
 # ## Exercises
 #
-# **10.1 Derive** · 10 minutes · ●●○. Lengths are geometric with stop probability $q$. (a) Show
-# $\mathbb E[1-qT]=0$ and $\mathbb E[\frac1T(1-qT)]=\mathbb E[1/T]-q\gt0$. (b) Show that with $n$
-# answers sharing a divisor the drift, scaled so that an average token weighs 1, is $(1-q)/n$ to
-# first order in $1/n$, filling in the line of the text.
-# <details><summary>hint</summary>
+# **1 Derive** · 6 minutes. One group, fresh data. By which factor does the weight-times-advantage
+# of each answer's tokens change when you switch from GRPO to Dr. GRPO? Rewards and lengths have
+# shape (G,). Return (G,).
 #
-# (a) Jensen. (b) Write $\sum_jT_j=n\mu(1+\delta)$ with $\mu=1/q$, expand
-# $1/(1+\delta)\approx1-\delta$, and see which part of $\delta$ is correlated with the own $T$. The
-# variance of $T$ is $(1-q)/q^2$.
-# </details>
-#
-# **10.2 Predict, then run** · 5 minutes · ●○○. Four changes to a step: (i) answer 2 of prompt 1
-# gets longer, (ii) the batch is padded wider, (iii) a third prompt joins, (iv) it is computed in
-# two halves. Under which rules does the weight of a token of *answer 1* change?
-# <details><summary>hint</summary>
-#
-# For each rule say aloud what stands in the denominator. The cell does (i), (ii) with
-# `divisor="width"` and `second`, (iv) with `micro`; do (iii) on paper.
-# </details>
+# <details><summary>hint</summary>Write both as fractions over 1/G, then divide the second by the first.</details>
 
 # %% tags=["exercise"]
-first, second, other = 4, 12, 3                        # your turn: edit
-micro, divisor, limit = 2, "limit", 64                 # or "width"
-now = compute(first, second, other, limit, micro, divisor)["weights"]
-for name, c in now.items():
-    print(f"{name:17s} {c[0]:.4f}")
-
-# %% [markdown]
-# **10.3 Implement** · 5 minutes · ●○○. The token mean. `per_token` (B, T) is the loss of each token
-# and carries gradient, `mask` (B, T) is boolean; what lies under the mask may be anything, nan
-# included. One number comes back.
-# <details><summary>hint</summary>
-#
-# `torch.where` on the input first. Then one sum and one count, over everything.
-# </details>
-
-# %% tags=["exercise"]
-def my_token_mean(per_token, mask):
+def my_factor(rewards, lengths, max_length):
     return ...
 
-
-check.token_mean(my_token_mean)
+check.switch_factor(my_factor)
 
 # %% [markdown]
-# **10.4 Implement** · 5 minutes · ●○○. Dr. GRPO's aggregation.
-# <details><summary>hint</summary>
+# **2 Implement** · 12 minutes. The token mean on several GPUs. The B answers are dealt in blocks, B
+# / `workers` to each GPU; each goes through its block `rows` at a time and calls `backward()` on
+# every piece. Then the gradients are *averaged* over GPUs. Return the losses of all pieces in
+# order, shape (B / rows,), so that the averaged gradient is that of the mean over all tokens. What
+# lies under the mask may be NaN.
 #
-# Both factors of the denominator are known before anything was sampled.
-# </details>
+# <details><summary>hint</summary>Which number must all GPUs agree on before the first backward? And what does the last averaging do to it?</details>
 
 # %% tags=["exercise"]
-def my_constant_length(per_token, mask, max_length):
+def my_losses(per_token, mask, rows, workers):
     return ...
 
-
-check.constant_length(my_constant_length)
-
-# %% [markdown]
-# **10.5 Implement** · 8 minutes · ●●○. The prompt mean: rows $kG\dots kG+G-1$ answer prompt $k$,
-# with $G$ = `num_generations`. An answer, even all answers of a prompt, may have no token.
-# <details><summary>hint</summary>
-#
-# `view(-1, num_generations, T)`: one block per prompt. Sum and count over the last two axes.
-# </details>
-
-# %% tags=["exercise"]
-def my_prompt_mean(per_token, mask, num_generations):
-    return ...
-
-
-check.prompt_mean(my_prompt_mean)
+check.worker_losses(my_losses)
 
 # %% [markdown]
-# **10.6 Find the silent bug** · 8 minutes · ●●○. A token mean that saves memory. It is right on the
-# test batch of its author, and models train with it. Write a test that fails for this
-# implementation and passes for the right one.
-# <details><summary>hint</summary>
-#
-# `check.silent_bug_dr_grpo.hint`. Which argument must make no difference?
-# </details>
+# **3 Find the silent bug** · 8 minutes. It agreed with the formula on its author's batch, and it
+# trains:
 
 # %%
 print(check.silent_bug_dr_grpo.source)
 
-# %% tags=["exercise"]
-def my_test(step_loss):          # step_loss(per_token, mask, rows)
-    ...
+# %% [markdown]
+# Write a test that this function fails and the right one passes.
+#
+# <details><summary>hint</summary>What may change about a batch without changing its tokens?</details>
 
+# %% tags=["exercise"]
+def my_test(aggregate):             # aggregate(per_token, mask, max_length)
+    return ...
 
 check.silent_bug_dr_grpo(my_test)
 
 # %% [markdown]
-# **10.7 Name this method** · 5 minutes · ●●○. A TRL configuration from a colleague's run. Which
-# published method is it, conventions aside?
-# <details><summary>hint</summary>
-#
-# Do not trust the word after `loss_type`. What is averaged, when a micro-batch is what this config
-# says?
-# </details>
+# **4 Name this method** · 5 minutes. A colleague's settings for TRL. Which published method runs,
+# whatever the word says?
 
 # %%
 config = dict(
@@ -975,117 +544,53 @@ my_answer = ...
 check.name_this_dr_grpo(my_answer)
 
 # %% [markdown]
-# Solved, with every check passing: [solutions](solutions/10_dr_grpo.ipynb).
+# More practice, five minutes each: `check.token_mean`, `check.constant_length`,
+# `check.prompt_mean`; their arguments are on the [solutions page](solutions/10_dr_grpo.ipynb).
 #
 # ## In the interview
 #
-# Answer aloud, 60 seconds each, then unfold.
+# A minute each, aloud, then unfold.
 #
-# **What does Dr. GRPO change, and why?**
-# <details><summary>answer</summary>
+# <details><summary><b>What does Dr. GRPO change, and why?</b></summary>
 #
-# One divisor goes, one becomes a constant. No std: $A=r-\bar r$, so prompts are no longer weighted
-# by $1/s$ and near-ties stay small. A constant $L$ for the answer's length: every token weighs the
-# same, which is what the policy gradient asks for, and the pressure on length disappears. In one
-# formula: GRPO's token times $s\,T/L$. Clip, ratio, group and the zero of equal groups stay; KL is
-# a separate choice.
+# It drops the std and divides by a constant instead of the answer's length. The policy gradient has
+# one weight for all tokens, up to a number fixed before sampling; std and length are sampled, so
+# they bend it. Prompts are no longer reweighted by 1/s, and the push on length is gone. Clip, group
+# and silent groups stay; the KL is a separate setting.
+# </details>
+# <details><summary><b>Does a token mean favour long answers?</b></summary>
+#
+# In share yes, in pressure hardly. A long answer gets more of the step because it has more tokens,
+# under the constant exactly as much. Pressure to change length comes from a weight that knows its
+# own answer's length: full under 1/T, about 1/n of that when n answers share the divisor, none
+# under a constant.
+# </details>
+# <details><summary><b>Does Dr. GRPO make answers longer?</b></summary>
+#
+# Not by itself. If reward ignores length, its expected push on length is exactly zero. Where longer
+# answers are right more often they grow, as they should. The paper reports fewer tokens than GRPO,
+# above all in wrong answers.
+# </details>
+# <details><summary><b>I turned on gradient accumulation and results got worse. Why?</b></summary>
+#
+# Look at the divisor first. If each micro-batch averages over its own tokens and those means are
+# averaged, tokens beside short answers weigh more; with one answer a piece it is GRPO's 1/T. Count
+# the tokens of the whole step first, and divide every piece's sum by that. The same holds across
+# GPUs.
+# </details>
+# <details><summary><b>I set loss_type="dr_grpo" in TRL. What do I get?</b></summary>
+#
+# Half of it: the constant divisor. The std stays until `scale_rewards="none"`. The constant is
+# `max_completion_length`, so runs with different limits take different steps.
+# </details>
+# <details><summary><b>Same learning rate after the switch?</b></summary>
+#
+# No, unless Adam hides it. The push shrinks by s T/L_max, often ten times and more. Adam rescales
+# it; clipping of the gradient norm and a KL term do not.
 # </details>
 #
-# **Does a token-level loss favour long answers?**
-# <details><summary>answer</summary>
+# The sentences that one hears about averaging tokens, true or not:
+# [statements 10](statements/10_dr_grpo.ipynb). The exercises, solved:
+# [solutions 10](solutions/10_dr_grpo.ipynb).
 #
-# As a share of the gradient, yes: in proportion to length, and so does the constant. As pressure to
-# *become* longer, no. Pressure comes from a weight that depends on its own answer's length: $1/T$
-# has it (right ones shorter, wrong ones longer), a weight fixed in advance has none, a shared total
-# has less than $1/n$ of it, with GRPO's sign.
-# </details>
-#
-# **Does Dr. GRPO make answers longer?**
-# <details><summary>answer</summary>
-#
-# Not by its estimator: with a reward that ignores length the expected push is 0. Lengths may still
-# random-walk, and grow where length pays. The paper reports less growth than under GRPO, wrong
-# answers above all.
-# </details>
-#
-# **I set `loss_type="dr_grpo"` in TRL. What do I get?**
-# <details><summary>answer</summary>
-#
-# Half of it: the constant divisor. Rewards are still divided by the group's std until
-# `scale_rewards="none"`. (In OpenRLHF the same word is the other half: no std, the averaging as it
-# was.) And check that `max_completion_length`, which is the constant, is the same in runs you
-# compare.
-# </details>
-#
-# **I switch from GRPO to Dr. GRPO. Same learning rate?**
-# <details><summary>answer</summary>
-#
-# The gradient shrinks by about $s\,\bar T/L$. Under Adam without gradient clipping you hardly
-# notice; with clipping the threshold now binds less or never; with SGD you must rescale. A KL term
-# weighs $1/s$ as much against the policy. And the reward's scale is in the gradient now, with the
-# same three consequences.
-# </details>
-#
-# **Which aggregations depend on the micro-batch?**
-# <details><summary>answer</summary>
-#
-# Those that use what is at hand: TRL's `bnpo` (tokens of the micro-batch) and verl's norm mode
-# without a `loss_scale_factor` (its width). With one row per micro-batch `bnpo` *is* GRPO's
-# sequence mean. The others are exact if the denominator is that of the whole step, which the
-# trainer has to know before the first backward pass.
-# </details>
-#
-# **What is DAPO's normaliser?**
-# <details><summary>answer</summary>
-#
-# On paper $\sum_i|o_i|$ inside the expectation over prompts: per prompt, what ScaleRL calls the
-# prompt average. In verl one total for the minibatch; in TRL that of the generation times
-# `gradient_accumulation_steps / steps_per_generation`, the step's own count when one generation
-# feeds one step. They differ when prompts differ in length: per prompt, the tokens of a wordy
-# prompt weigh less.
-# </details>
-#
-# **Why do RLOO and REINFORCE sum over tokens?**
-# <details><summary>answer</summary>
-#
-# Because $\log\pi(y)$ is a sum over tokens, and the estimator is $A\nabla\log\pi(y)$. Dividing by a
-# constant changes the learning rate; dividing by the answer's length changes the estimator.
-# </details>
-#
-# ## Recap
-#
-# The running group and its neighbour on fresh data: the advantage of each answer, and what one of
-# its tokens weighs in the gradient, $cA$. New: Dr. GRPO, and the half of it that `loss_type` alone
-# gives ($L=8$, Bessel).
-
-# %%
-def recap(b, label):
-    b = b.replace(old_logprobs=None)
-    rows = {name: ZOO[name] for name in ("rloo", "grpo", "dr_grpo")}
-    rows["half"] = half.replace(weights=constant_length(8))
-    print(label)
-    for name, o in rows.items():
-        o = o.replace(terms=())
-        out = o(b)
-        A, c = out.advantages[:, 0], out.weights[:, 0]
-        print(f"{name:8s} A " + " ".join(f"{x:8.4f}" for x in A.tolist()))
-        print("        cA " + " ".join(f"{x:8.4f}"
-                                        for x in (c * A).tolist()))
-
-
-recap(running_group(), "one prompt: rewards 1 1 0 0, lengths 3 5 2 6")
-print()
-recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
-
-# %% [markdown]
-# * Dr. GRPO is GRPO with each token multiplied by $s\,T/L$. Nothing else.
-# * Share of the gradient and pressure on length are different. Weights fixed in advance share by
-#   length and push nowhere; a token mean shares the same and pushes about $(1-q)/n$; GRPO, $n=1$,
-#   pushes $\frac{\ln(1/q)}{1-q}-1$.
-# * Weights fixed in advance are the policy gradient; the divisor is then a learning rate, which
-#   Adam hides, and clipping and a KL term do not.
-# * Denominators belong to the step, and count the policy's own tokens.
-# * Dr. GRPO in TRL takes two settings, `loss_type` and `scale_rewards`.
-#
-# Next, [11](11_dapo.ipynb): DAPO keeps the std, takes the token mean, and moves the upper edge of
-# the clip.
+# **Next: [11](11_dapo.ipynb).** Why do groups stop teaching, and what brings them back?

@@ -56,13 +56,14 @@ PAGES = {
         "two_divisors": ("prompt_weight", "stop_push"),
     },
     "dr_grpo": {
+        "dr_grpo": ("switch_factor", "worker_losses"),
         "aggregation": (
             "token_mean",
             "constant_length",
             "prompt_mean",
             "silent_bug_dr_grpo",
             "name_this_dr_grpo",
-        )
+        ),
     },
     "dapo": {
         "mixed_only": ("kept_reward", "refill_fates"),

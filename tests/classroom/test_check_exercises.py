@@ -72,6 +72,8 @@ def test_these_exercises_are_offered():
         "token_mean",
         "constant_length",
         "prompt_mean",
+        "switch_factor",
+        "worker_losses",
         "cispo_loss",
         "sapo_gate",
         "dppo_mask",

@@ -400,31 +400,28 @@ PROMPT_MEAN = Exercise(
 )
 
 
-def _step_loss(per_token, mask, rows):
-    return token_mean(per_token, mask) + 0 * rows
+def _right_aggregate(per_token, mask, max_length):
+    return constant_length(per_token, mask, max_length)
 
 
 # The page prints it: laid out as a page is, not as the package.
 # fmt: off
-def step_loss(per_token, mask, rows):
-    """Token mean of a step, computed `rows` answers at a time."""
-    chunks = list(zip(per_token.split(rows), mask.split(rows), strict=True))
-    loss = 0.0
-    for losses, keep in chunks:                  # one backward() each
-        kept = torch.where(keep, losses, 0.0).sum()
-        loss = loss + kept / keep.sum() / len(chunks)
-    return loss
+def dr_grpo_aggregate(per_token, mask, max_length):
+    """Dr. GRPO: sum over tokens by a constant, mean over answers."""
+    per_token = per_token[:, :max_length]        # nothing beyond the limit
+    mask = mask[:, :max_length]
+    kept = torch.where(mask, per_token, 0.0)
+    return (kept.sum(1) / kept.shape[1]).mean()
 # fmt: on
 
 
 SILENT_BUG_DR_GRPO = SilentBug(
     name="silent_bug_dr_grpo",
-    right=_step_loss,
-    broken=step_loss,
-    story="Each micro-batch divides by its own tokens, so a token weighs more beside short "
-    "answers; with equal lengths, or one micro-batch, nothing shows.",
-    hint="Memory decides how many answers fit into a micro-batch. What must not change when it "
-    "does? Mind the lengths you choose.",
+    right=_right_aggregate,
+    broken=dr_grpo_aggregate,
+    story="It divides by the padded width, the longest answer at hand. The author's test was as "
+    "wide as max_length; in training a single long neighbour shrinks everybody's step.",
+    hint="Two batches with the same tokens and more or less padding must have the same loss.",
 )
 
 NAME_THIS_DR_GRPO = NameThis(

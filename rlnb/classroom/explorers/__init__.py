@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.length_drift import length_drift_explorer
     from rlnb.classroom.explorers.loss_and_gradient import loss_and_gradient_explorer
     from rlnb.classroom.explorers.many_updates import many_updates_explorer
+    from rlnb.classroom.explorers.micro_batches import micro_batches_explorer
     from rlnb.classroom.explorers.mixed_groups import mixed_groups_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
     from rlnb.classroom.explorers.rollouts import rollouts_explorer
     from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
+    from rlnb.classroom.explorers.shared_divisor import shared_divisor_explorer
     from rlnb.classroom.explorers.token_gates import token_gates_explorer
     from rlnb.classroom.explorers.token_weights import token_weights_explorer
     from rlnb.classroom.explorers.uphill import uphill_explorer
@@ -69,6 +71,7 @@ _HOME = {
     "kl_pull_explorer": "kl_pull",
     "length_drift_explorer": "length_drift",
     "many_updates_explorer": "many_updates",
+    "micro_batches_explorer": "micro_batches",
     "mixed_groups_explorer": "mixed_groups",
     "loss_and_gradient_explorer": "loss_and_gradient",
     "one_group_explorer": "one_group",
@@ -81,6 +84,7 @@ _HOME = {
     "recorded_run_explorer": "recorded_run",
     "rollouts_explorer": "rollouts",
     "scaling_fit_explorer": "scaling_fit",
+    "shared_divisor_explorer": "shared_divisor",
     "std_explorer": "near_equal",
     "token_gates_explorer": "token_gates",
     "token_weights_explorer": "token_weights",
@@ -107,6 +111,7 @@ __all__ = [
     "kl_pull_explorer",
     "length_drift_explorer",
     "many_updates_explorer",
+    "micro_batches_explorer",
     "mixed_groups_explorer",
     "loss_and_gradient_explorer",
     "one_group_explorer",
@@ -119,6 +124,7 @@ __all__ = [
     "recorded_run_explorer",
     "rollouts_explorer",
     "scaling_fit_explorer",
+    "shared_divisor_explorer",
     "std_explorer",
     "token_gates_explorer",
     "token_weights_explorer",

@@ -149,5 +149,5 @@ def paint(box, text, push: float, bold: bool) -> None:
     box.set_hatch("")
     box.set_facecolor(tuple(1 - share * (1 - c) for c in color))
     text.set_text(signed(push, 2))
-    text.set_color("white" if share > 0.62 else BLACK)
+    text.set_color("white" if share > 0.66 else BLACK)
     text.set_bbox(None)
