@@ -102,7 +102,6 @@ MARK = """(call) => {
 MOVED = {
     "answer_ratio_explorer": ("flipped tokens, %", "1"),
     "baseline_explorer": ("baseline b", "0"),
-    "baseline_variance_explorer": ("baseline b", "-0.4"),
     "clip_explorer": ("ε high", "0.1"),
     "composer_explorer": ("surrogate", None),
     "difficulty_explorer": ("pass rate p", "0.1"),
@@ -124,8 +123,10 @@ MOVED = {
     "rollouts_explorer": ("answer", "1"),
     "scaling_fit_explorer": ("seed", "0"),
     "std_explorer": ("group size", "2"),
+    "three_pushes_explorer": ("baseline b", "-0.3"),
     "token_gates_explorer": ("ε", "0.1"),
     "token_weights_explorer": ("answer 1, tokens", "1"),
+    "ways_to_be_right_explorer": ("chance p", "0.1"),
     "wrong_critic_explorer": ("λ", "0.1"),
 }
 
