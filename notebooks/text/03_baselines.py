@@ -12,7 +12,7 @@
 # **After this page** you can prove that a baseline costs nothing on average, compute the best one,
 # and say when the usual one makes things worse.
 #
-# 28 minutes, exercises 36 more · after 02 (REINFORCE) · Greensmith, Bartlett and Baxter 2004,
+# 25 minutes, exercises 36 more · after 02 (REINFORCE) · Greensmith, Bartlett and Baxter 2004,
 # *JMLR* 5 (the best baseline); Ahmadian et al. 2024,
 # [arXiv 2402.14740](https://arxiv.org/abs/2402.14740) (leave-one-out)
 #
@@ -134,16 +134,30 @@ reveal("baselines.1", "exactly where the first one does",
 # \nabla J&=\mathbb E\big[(R-b)\,\nabla\log\pi(y)\big]&&\textbf{a choice: which } b
 # \end{aligned}$$
 #
-# $b$ is the **baseline**, and $A=R-b$ the **advantage** of the answer. Every method of this course
-# chooses a baseline, here:
+# $b$ is the **baseline**, and $A=R-b$ the **advantage** of the answer. At hand size, the three
+# possible pushes and their mean, without a baseline and with the mean reward as one:
+
+# %%
+def line(name, push):
+    print(f"{name:11s}", " ".join(f"{x:+8.3f}" for x in push + 0.0))
+
+for b in (0.0, 0.36):
+    print(f"b = {b:.2f}   logit: good     poor    wrong")
+    for name, push in zip(("good", "poor", "wrong"), pushes(b)):
+        line(name + " drawn", push)
+    line("mean", pi @ pushes(b))
+
+# %% [markdown]
+# Every single push changes, and the line of means does not. Every method of this course chooses its
+# baseline at this place:
 
 # %%
 pipeline.pipeline("advantages", caption=(
     "A baseline turns rewards into advantages. Nothing else changes."))
 
 # %% [markdown]
-# What it changes is who is pushed. The four answers that go through the whole course (two right,
-# two wrong; a row an answer, a box a token), with three baselines:
+# What a baseline changes is *who* is pushed. The four answers that go through the whole course (two
+# right, two wrong; a row an answer, a box a token), with three baselines:
 
 # %%
 group = running_group()
@@ -204,7 +218,11 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
 #
 # In words: the mean reward, **but each answer counts by the squared length of its score**. If all
 # scores are equally long it *is* the mean reward. Here the two nearly agree, 0.40 and 0.36. Is that
-# always so? The second slider makes the policy surer of the good answer.
+# always so?
+#
+# Below, on the left, the three pushes as arrows: an arrow along "good" raises the good answer's
+# logit, one away from it lowers it. Thick arrows are likely ones. On the right the noise for every
+# $b$. The second slider makes the policy surer of the good answer.
 
 # %%
 task("baselines.t1", three_pushes.three_pushes_explorer(),
@@ -214,10 +232,10 @@ task("baselines.t1", three_pushes.three_pushes_explorer(),
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# π(good) = 0.80 and b = 0.82: noise 3.84, at b = 0 only 0.62. A rarer good answer is the dead end.
-# When the policy is sure of the good answer, drawing it pushes almost nothing: there is hardly
-# anything left to raise. The rare poor and wrong draws push far, they make the noise, and the best
-# b goes to *their* rewards while the mean reward climbs to 1.
+# π(good) = 0.80 and b = 0.82, <!-- cited: 0.80, 0.82 --> for example: six times the noise of b = 0.
+# A rarer good answer is the dead end. When the policy is sure of the good answer, drawing it pushes
+# almost nothing: there is hardly anything left to raise. The rare poor and wrong draws push far,
+# they make the noise, and the best b goes to *their* rewards while the mean reward climbs to 1.
 # </details>
 #
 # ## Who knows the mean reward?
@@ -261,6 +279,22 @@ reveal("baselines.3", "more than 2.85",
        pictures.group_sizes(sizes, [n for _, n in found]))
 
 # %% [markdown]
+# Is the condition of the proof needed? Break it: subtract the *largest* reward of the four, which
+# may be the answer's own.
+
+# %%
+def best_of_group(R):
+    return R - R.max()
+
+for rule in (leave_one_out, best_of_group):
+    mean, _ = group_push(rule, 4)
+    print(f"{rule.__name__:14s} over the truth: ", " ".join(
+        f"{x:.2f}" for x in mean / (pi @ pushes(0))))
+
+# %% [markdown]
+# One over one in every component for leave-one-out; the best of the group shortens the three
+# components unequally, so the mean push turns.
+#
 # <details><summary>One level deeper: the price of not knowing the mean</summary>
 #
 # Write $\mu$ for the mean reward. Leave-one-out has noise
@@ -271,9 +305,10 @@ reveal("baselines.3", "more than 2.85",
 # these have a factor of mean zero. The price falls like $1/(G-1)$, so most of it is gone early.
 # </details>
 #
-# A language model spreads its chance over many wordings. So a second toy: $k$ different right
-# answers share the chance $p$, twenty wrong ones share the rest; right earns 1, wrong 0. It starts
-# where the mean reward was a disaster.
+# Back to the sure policy, for which the mean reward was worse than nothing. Should that worry you
+# with a language model? It spreads its chance over many wordings. So a second toy: some number of
+# different right answers share the chance $p$, twenty wrong ones share the rest; right earns 1,
+# wrong 0. It starts where a single right answer has all of $p=0.9$.
 
 # %%
 task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
@@ -376,19 +411,18 @@ reveal("baselines.5", "up",
 # %% [markdown]
 # It heals with $G$, and pages 08 and 09 ask what the division buys.
 #
-# <details><summary>In a real run</summary>
+# ## In a real run
 #
-# * The rewards come from the grader; the baseline costs one line and no model. TRL's `RLOOTrainer`
-#   and `GRPOTrainer` take `num_generations` ($G$); verl calls the choice
-#   `algorithm.adv_estimator`: `rloo`, `grpo`, `remax`, `reinforce_plus_plus`.
-# * Ahmadian et al. ([2402.14740](https://arxiv.org/abs/2402.14740)) use $G=2$ and 4, DeepSeekMath
-#   ([2402.03300](https://arxiv.org/abs/2402.03300)) 64.
-# * Log the mean reward (that is $b$), its std within a group, and the norm of the gradient.
-# * This page's noise has a name in the trade: the *simple noise scale*, the trace of the gradient's
-#   covariance over its squared length. It says roughly up to which batch size more samples pay
-#   (McCandlish et al. 2018, [1812.06162](https://arxiv.org/abs/1812.06162)). Exercise 2 measures
-#   it.
-# </details>
+# The rewards come from the grader, the baseline from the rewards of the same batch: one line, no
+# model. TRL's `RLOOTrainer` and `GRPOTrainer` call $G$ `num_generations`; verl's word for the rule
+# is `algorithm.adv_estimator` (`rloo`, `grpo`, `remax`, `reinforce_plus_plus`). The RLOO paper runs
+# $G=2$ and 4, DeepSeekMath ([2402.03300](https://arxiv.org/abs/2402.03300)) 64.
+#
+# Log the mean reward (it is $b$), the std of the rewards within a group, and the norm of the
+# gradient. This page's noise is known as the *simple noise scale*. It says roughly up to which
+# batch size more answers pay (McCandlish et al. 2018,
+# [1812.06162](https://arxiv.org/abs/1812.06162)); exercise 2 measures it. And the case to fear is
+# the second grader: a reward model whose zero means nothing, used without a baseline.
 #
 # ## Say it in 60 seconds
 

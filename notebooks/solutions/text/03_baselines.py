@@ -34,8 +34,8 @@ def optimal_baseline(scores, rewards, probs):  # (N, D), (N,), (N,) -> ()
 check.optimal_baseline(optimal_baseline)
 
 # %% [markdown]
-# A policy that has learnt, (0.5, 0.3, 0.2) before and (0.9, 0.06, 0.04) now: the mean reward rises and
-# the best baseline falls, and in the end the mean reward is far noisier than none.
+# A policy that has learnt, (0.5, 0.3, 0.2) before and (0.9, 0.06, 0.04) now: the mean reward rises
+# and the best baseline falls, and in the end the mean reward is far noisier than none.
 
 # %%
 R = torch.tensor([1.0, 0.2, 0.0])
@@ -47,13 +47,15 @@ for probs in ((0.5, 0.3, 0.2), (0.9, 0.06, 0.04)):
     for name, b in (("none", 0.0), ("mean reward", pi @ R),
                     ("greedy", 1.0), ("best", best)):
         var = pi @ ((R - b)**2 * size) - g @ g
-        print(f"pi {probs}: {name:12s} b {b:.4f}  noise {var / (g @ g):.4f}")
+        print(f"pi {probs}: {name:12s} b {b:.4f}  "
+              f"noise {var / (g @ g):.4f}")
 
 # %% [markdown]
 # ## 2 The noise of a run
 #
-# With $\bar g$ the mean of $N$ gradients, $\mathbb E\lVert\bar g\rVert^2=\lVert\nabla J\rVert^2+\frac1N\mathrm{tr\,Cov}$.
-# So an $N$-th of the trace comes off.
+# With $\bar g$ the mean of $N$ gradients,
+# $\mathbb E\lVert\bar g\rVert^2=\lVert\nabla J\rVert^2+\frac1N\mathrm{tr\,Cov}$. So an $N$-th of
+# the trace comes off.
 
 # %%
 def noise(gradients):                            # (N, D) -> ()
@@ -78,13 +80,15 @@ for seed in range(3):
 # ## 3 Many ways to be right
 #
 # The score of a right answer: $1-\frac pk$ at its own place, $-\frac pk$ at the $k-1$ other right
-# ones, nothing at the wrong ones. Squared: $(1-\frac pk)^2+(k-1)\frac{p^2}{k^2}=1-\frac{2p}k+\frac{p^2}k$.
-# Of a wrong one: $1+k\,\frac{p^2}{k^2}=1+\frac{p^2}k$. So
+# ones, nothing at the wrong ones. Squared:
+# $(1-\frac pk)^2+(k-1)\frac{p^2}{k^2}=1-\frac{2p}k+\frac{p^2}k$. Of a wrong one:
+# $1+k\,\frac{p^2}{k^2}=1+\frac{p^2}k$. So
 #
 # $$b^\star=\frac{p\,(1-\frac{2p}k+\frac{p^2}k)}{p\,(1-\frac{2p}k+\frac{p^2}k)+(1-p)(1+\frac{p^2}k)}
 # =\frac{p\,(1-\frac{2p}k+\frac{p^2}k)}{1-\frac{p^2}k}.$$
 #
-# For $k=1$ it is $\frac{p(1-p)}{1+p}$, small when $p$ is large; for many it is $p$, the mean reward.
+# For $k=1$ it is $\frac{p(1-p)}{1+p}$, small when $p$ is large; for many it is $p$, the mean
+# reward.
 
 # %%
 def best_baseline(p, k):                         # (n,), (n,) -> (n,)
@@ -107,8 +111,8 @@ for p in (0.2, 0.5, 0.9):
 # ## 4 The silent bug
 #
 # `rewards[:, None] != rewards[None, :]` tells others apart by what they earned. Whoever earned the
-# same as you is left out too, and so your baseline changes when your own reward does. Two tests, each
-# enough:
+# same as you is left out too, and so your baseline changes when your own reward does. Two tests,
+# each enough:
 
 # %%
 def my_reward_does_not_move_my_baseline(advantages):
@@ -139,7 +143,8 @@ for test in (lambda f: (f(half) > 0).tolist() == [True, True, False, False],
     print(verdict.message)
 
 # %% [markdown]
-# What it costs on the lesson's toy, all groups of four: the mean push, and its cosine with the truth.
+# What it costs on the lesson's toy, all groups of four: the mean push, and its cosine with the
+# truth.
 
 # %%
 from rlnb.classroom.exercises.baselines import advantages as broken

@@ -440,8 +440,9 @@ for arms in (2, 10, 50):
             split = [q / k] * k + [(1 - q) / (arms - k)] * (arms - k)
             bandits.append(Bandit(torch.tensor(split).log()))
             rewards.append([1.0] * k + [0.0] * (arms - k))
-        obj = Objective({"leave-one-out": ZOO["rloo"].advantage,
-                         "batch mean": batch_mean()}[name], logprob(), sequence_sum)
+        rule = {"leave-one-out": ZOO["rloo"].advantage,
+                "batch mean": batch_mean()}[name]
+        obj = Objective(rule, logprob(), sequence_sum)
         m = estimator_moments(bandits, rewards, obj, 4, prompts=2)
         noise[arms, name] = 8 * m.trace / float((m.mean**2).sum())
         print(f"{arms:2d} answers, {name:13s} variance {m.trace:.4f}"

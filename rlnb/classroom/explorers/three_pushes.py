@@ -90,9 +90,7 @@ def build(figure, data):
         arrow = FancyArrowPatch((0, 0), (1, 1), arrowstyle="-|>", mutation_scale=18, shrinkA=0,
                                 shrinkB=0)  # fmt: skip
         artists["arrows"].append(left.add_patch(arrow))
-        artists["labels"].append(
-            left.text(x, y, "", fontsize=10.5, ha=side, va="center")
-        )
+        artists["labels"].append(left.text(x, y, "", fontsize=10.5, ha=side, va="center"))
     mean = FancyArrowPatch((0, 0), (1, 1), arrowstyle="-|>", mutation_scale=16, shrinkA=0,
                            shrinkB=0, color=BLACK, lw=3.5, zorder=5)  # fmt: skip
     artists["mean"] = left.add_patch(mean)
@@ -100,10 +98,7 @@ def build(figure, data):
     artists["word"] = right.text(1.18, 40, "noisier than b = 0", ha="right", va="center",
                                  fontsize=10.5, color=GREY)  # fmt: skip
     artists["curve"] = right.plot(BASELINES, data["curve"], color=BLACK, lw=2)[0]
-    for name, color, dash, y in (
-        ("mean_reward", GREY, "--", 0.15),
-        ("best", GREEN, ":", 0.22),
-    ):
+    for name, color, dash, y in (("mean_reward", GREY, "--", 0.15), ("best", GREEN, ":", 0.22)):
         artists[name] = right.plot([0, 0], [LOW, HIGH], color=color, ls=dash, lw=2)[0]
         artists[name, "word"] = right.text(0, y, "", fontsize=10.5, color=color, weight="bold",
                                            va="center")  # fmt: skip

@@ -80,8 +80,15 @@ def build(figure, data):
     artists["noise"] = right.barh(range(3), np.ones(3), 0.5, left=LOW / 10,
                                   color=(GREY, BLACK, "#A0A0A0"))  # fmt: skip
     artists["noise_text"] = [
-        right.text(1, y, "", va="center", fontsize=11, weight="bold",
-                   bbox={"fc": "white", "ec": "none", "alpha": 0.85, "pad": 1})
+        right.text(
+            1,
+            y,
+            "",
+            va="center",
+            fontsize=11,
+            weight="bold",
+            bbox={"fc": "white", "ec": "none", "alpha": 0.85, "pad": 1},
+        )
         for y in range(3)
     ]
     return artists

@@ -36,10 +36,7 @@ LOOKS = ((BLACK, "-", "o"), (PURPLE, "--", "s"), (GREEN, "-.", "^"), (SKY, ":", 
 
 
 def rate_lines(
-    rates: Sequence[float],
-    panels: Mapping[str, Mapping[str, Tensor]],
-    start: float,
-    caption: str,
+    rates: Sequence[float], panels: Mapping[str, Mapping[str, Tensor]], start: float, caption: str
 ) -> Picture:
     """Mean reward at the end against the learning rate: panel -> line -> (rates, seeds).
 
@@ -113,7 +110,7 @@ def first_steps(
                       weight="bold")  # fmt: skip
         axes.text(-24, 1.55, "away from the truth", va="center", fontsize=TEXT, color=GREY)
         axes.set(xlim=(-25, 42), ylim=(-0.5, 1.75))
-        axes.set_yticks((0, 1), list(graders), fontsize=11)
+        axes.set_yticks(range(len(graders)), list(graders), fontsize=11)
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("how far a step goes along the true gradient (1: as far as the mean step)",
                         fontsize=TEXT)  # fmt: skip
@@ -178,7 +175,14 @@ def group_sizes(sizes: Sequence[int], noise: Sequence[float]) -> Picture:
                   label="leave-one-out: mean of\nthe other G − 1 rewards")  # fmt: skip
         axes.axhline(data["at_mean"], color=PURPLE, lw=2, ls=":", label="mean reward, known")
         for size, value in zip(sizes, noise, strict=True):
-            axes.text(size, value + (-0.34 if size == 3 else 0.26), f"{value:.2f}", ha="center", va="center", fontsize=TEXT)
+            axes.text(
+                size,
+                value + (-0.34 if size == 3 else 0.26),
+                f"{value:.2f}",
+                ha="center",
+                va="center",
+                fontsize=TEXT,
+            )
         axes.set(ylim=(0, 5), xlim=(1.5, max(sizes) + 0.5), xticks=list(sizes))
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("group size G", fontsize=TEXT)
