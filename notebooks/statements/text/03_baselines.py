@@ -112,6 +112,28 @@ assert variance(-10) > 500 * variance(0)
 settle("B02", "it depends")
 
 # %% [markdown]
+# The variance is a parabola in $b$, with its bottom at the best number and as high at twice that
+# number as at 0:
+
+# %%
+for b in (0.0, J, -10.0):
+    mean = (P * (R - b)) @ S
+    print(f"b {b:8.4f}: mean", four(mean), f"| variance {variance(b):.4f}")
+    assert torch.allclose(mean, g, atol=1e-12)
+at_zero = torch.tensor(0.0, requires_grad=True)
+slope, = torch.autograd.grad(variance(at_zero), at_zero)
+assert torch.allclose(slope, -2 * P @ (size * R))  # -2 E[|score|^2 R]
+for name, b in (("none", 0.0), ("mean reward", J), ("best", best),
+                ("greedy answer's", 1.0), ("2 x best", 2 * best)):
+    print(f"{name:16s} b {b:.4f}  variance {variance(b):.4f}")
+assert variance(best) < variance(J) < variance(0) < variance(1)
+assert torch.isclose(variance(2 * best), variance(0))
+
+# %% [markdown]
+# One mean, three variances: 0.1268, 0.0560, 66.8628. Between 0 and 0.7639 a baseline helps, outside
+# it hurts. The greedy answer is right here, and its reward 1 lies outside.
+
+# %% [markdown]
 # ### What a baseline may look at
 #
 # Per token it may depend on the prefix: the sum over the next token still gives
@@ -139,10 +161,11 @@ for name, b in (("none", 0 * V), ("J", p @ ok + 0 * V), ("V(prefix)", V)):
     assert torch.allclose(p @ g_hat, truth, atol=1e-12)
 
 # %% [markdown]
-# Same mean, less variance; in answers this short a prefix adds little to the prompt. And what it
-# must not look at: its own answer. "Compare with the best of the group" sounds harmless, but the
-# best may be the answer itself. The ratio to the truth differs from component to component: the
-# mean push is shorter, and turned. With one's own reward as baseline nothing is left.
+# Same mean, less variance: 0.2274, 0.1657, 0.1628. In answers this short a prefix adds little to
+# the prompt. And what it must not look at: its own answer. "Compare with the best of the group"
+# sounds harmless, but the best may be the answer itself. The ratio to the truth differs from
+# component to component: the mean push is shorter, and turned. With one's own reward as baseline
+# nothing is left.
 
 # %%
 for G in (2, 4):
@@ -203,9 +226,9 @@ for N in (4, 64):
 settle("M12", "it depends")
 
 # %% [markdown]
-# The group's mean has the smaller variance, and that is no merit: multiply any estimator by 3/4,
-# and its variance falls to 9/16. Noise cannot be faked so, and it is the same for both at every
-# $G$.
+# At $G=4$ the group's mean has the smaller variance, 0.0170 against 0.0303, and that is no merit:
+# multiply any estimator by 3/4, and its variance falls to 9/16. Noise cannot be faked so, and it is
+# the same for both at every $G$.
 
 # %%
 for G in (2, 4, 16):
@@ -216,6 +239,10 @@ for G in (2, 4, 16):
     assert abs(a[3] - b[3]) < 1e-9 and a[2] < b[2]
 print(f"one answer: none {variance(0) / (g @ g):.4f}, "
       f"best fixed one {variance(best) / (g @ g):.4f}")
+
+# %% [markdown]
+# One estimator, two names. At $G=2$ it has noise 3.4650, twice that of no baseline, 1.7457: it
+# subtracts one noisy reward.
 
 # %% [markdown]
 # ### G22 · a steadier baseline
@@ -506,6 +533,9 @@ pictures.two_prompts(table2, (
     "noise."))
 
 # %% [markdown]
+# Equal prompts: 17.3 for the batch's mean, 18.9 for the others of the group. Unequal ones: 22.1 and
+# then 53.7 for the batch.
+#
 # GRPO's std gives the prompt with 9 of 10 the weight 2.33 and the one with 5 of 10 the weight 1.86:
 # the mean push turns (cosine 0.9945). One std for the batch leaves the two within 5 percent, but
 # then a prompt's step depends on who else is in the batch. And the z-score is not only harm: it has
@@ -576,9 +606,19 @@ table = {name: row(name, estimator_moments(three, R, obj, 4), 4)
          for name, obj in methods.items()}
 
 # %% [markdown]
-# ReMax has twice the noise of none here: three answers are few, and the greedy one's 1 is far from
-# the best 0.38. When the greedy answer is wrong, it subtracts 0 and changes nothing. Group mean,
-# batch mean and leave-one-out are level. The z-score is longer, and hardly turns here.
+# Which sentences does this table contradict?
+#
+# | often said | the table |
+# |---|---|
+# | any baseline lowers the variance | ReMax has twice the noise of none here, 3.7620 against 1.7457 |
+# | the mean reward is the best baseline | its noise is 0.7708, that of the best number 0.5001 |
+# | RLOO is better than GRPO's mean | equal, both 1.6689 |
+# | smaller variance is better | the group's mean has the smaller one by length alone |
+# | a group baseline beats none | by 4 percent at $G=4$; at $G=2$ it loses |
+# | the std is a constant factor | length 1.8241, cosine 0.9999 |
+#
+# Fair to ReMax: three answers are few, and the greedy one's 1 is far from the best 0.38. When the
+# greedy answer is wrong, it subtracts 0 and changes nothing.
 
 # %%
 n = {name: round(values[3], 4) for name, values in table.items()}

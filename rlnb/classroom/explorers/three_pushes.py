@@ -82,7 +82,7 @@ def build(figure, data):
     right.tick_params(labelsize=10.5)
     right.set_xlabel("baseline b", fontsize=10.5)
     right.set_ylabel("noise (log scale)", fontsize=10.5)
-    artists: dict[str, Any] = {"arrows": [], "labels": []}
+    artists: dict[Any, Any] = {"arrows": [], "labels": []}
     artists["stray"] = []
     for direction, (x, y, side) in zip(PLANE, LABELS, strict=True):
         left.plot(*zip((0, 0), 1.5 * direction, strict=True), color=PALE, lw=1.5, zorder=0)
@@ -124,7 +124,7 @@ def update(artists, data):
     artists["worse"].set_y(data["none"])
     artists["worse"].set_height(HIGH - data["none"])
     first, second = sorted(("mean_reward", "best"), key=lambda name: data[name])
-    for name, side in ((first, "right"), (second, "left")):
+    for name, side in ((first, "right"), (second, "right" if data[second] > 0.8 else "left")):
         artists[name].set_xdata([data[name]] * 2)
         word = artists[name, "word"]
         word.set_x(data[name] + (0.02 if side == "left" else -0.02))
