@@ -414,6 +414,9 @@ assert std_of_others(odd)[0] == 0                # undefined for the first
 settle("G17", "it depends")
 
 # %% [markdown]
+# The factors are 2, 1.3333 and 1.2: $G/(G-1)$, a learning rate.
+
+# %% [markdown]
 # ### G15 · without both divisors
 #
 # Fresh answers, then answers of a policy that is $3\nabla J$ behind.
@@ -442,9 +445,11 @@ for name, obj in (("never clipped", wide), ("clip 0.2", ZOO["dr_grpo"])):
 settle("G15", "it depends")
 
 # %% [markdown]
-# Never clipped, 0.9970: a token's ratio corrects the token, not the rest of its answer
-# ([04](../04_importance_sampling.ipynb)). The clip has switched off the tokens that left the band
-# in the right direction, and what remains points back on average: a brake, no longer an estimator.
+# On fresh answers the estimator times $G\,L/(G-1)$ has norm 0.19812, and so has the truth. On older
+# ones, never clipped, the cosine is 0.9970: a token's ratio corrects the token, not the rest of its
+# answer ([04](../04_importance_sampling.ipynb)). The clip has switched off the tokens that left the
+# band in the right direction, and what remains points back on average: a brake, no longer an
+# estimator.
 
 # %% [markdown]
 # ## One mean for the batch, or one per prompt?
