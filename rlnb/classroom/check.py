@@ -28,7 +28,9 @@ PAGES = {
         "reinforce": ("reinforce_loss",),
         "groups": ("baseline_leave_one_out",),
     },
-    "baselines": {"baselines": ("optimal_baseline", "silent_bug_baselines")},
+    "baselines": {
+        "baselines": ("optimal_baseline", "noise_scale", "shared_baseline", "silent_bug_baselines")
+    },
     "importance_sampling": {"weighting": ("importance_estimate", "effective_sample_size")},
     "kl": {
         "kl": ("k3",),

@@ -102,6 +102,7 @@ MARK = """(call) => {
 MOVED = {
     "answer_ratio_explorer": ("flipped tokens, %", "1"),
     "baseline_variance_explorer": ("baseline b", "-0.4"),
+    "baseline_explorer": ("baseline b", "0"),
     "clip_explorer": ("ε high", "0.1"),
     "composer_explorer": ("surrogate", None),
     "difficulty_explorer": ("pass rate p", "0.1"),
@@ -133,9 +134,11 @@ MOVED = {
     "scaling_fit_explorer": ("seed", "0"),
     "shared_divisor_explorer": ("mean length", None),
     "std_explorer": ("group size", "2"),
+    "three_pushes_explorer": ("baseline b", "-0.3"),
     "token_gates_explorer": ("ε", "0.1"),
     "token_weights_explorer": ("answer 1, tokens", "1"),
     "uphill_explorer": ("answers a step N", None),
+    "ways_to_be_right_explorer": ("chance p", "0.1"),
     "wrong_critic_explorer": ("λ", "0.1"),
 }
 

@@ -58,6 +58,8 @@ def test_these_exercises_are_offered():
         "k3",
         "grpo_loss",
         "optimal_baseline",
+        "noise_scale",
+        "shared_baseline",
         "importance_estimate",
         "effective_sample_size",
         "kl_in_reward",

@@ -141,21 +141,33 @@ def sums_to_zero_in_every_group(advantages):
 
 
 def test_the_misplaced_baseline_is_exposed_by_group_sums_and_by_a_bonus():
-    assert check.silent_bug_baselines(sums_to_zero_in_every_group)
+    assert check.silent_bug_grpo(sums_to_zero_in_every_group)
 
     def a_bonus_for_one_prompt_changes_nothing(advantages):
         rewards = torch.tensor([1.0, 0.0, 0.0, 0.0, 1.0, 1.0])
         bonus = torch.tensor([5.0, 5.0, 5.0, 0.0, 0.0, 0.0])
         assert torch.allclose(advantages(rewards, 3), advantages(rewards + bonus, 3), atol=1e-5)
 
-    assert check.silent_bug_baselines(a_bonus_for_one_prompt_changes_nothing)
+    assert check.silent_bug_grpo(a_bonus_for_one_prompt_changes_nothing)
 
 
 def test_the_misplaced_baseline_survives_the_usual_tests():
     two = torch.tensor([1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-    assert not check.silent_bug_baselines(lambda f: f(two, 4).sum().abs() < 1e-6)  # whole batch
-    assert not check.silent_bug_baselines(lambda f: f(two[:4], 4).sum().abs() < 1e-6)  # one prompt
-    assert not check.silent_bug_baselines(lambda f: f(two, 4).shape == (8,))
+    assert not check.silent_bug_grpo(lambda f: f(two, 4).sum().abs() < 1e-6)  # whole batch
+    assert not check.silent_bug_grpo(lambda f: f(two[:4], 4).sum().abs() < 1e-6)  # one prompt
+    assert not check.silent_bug_grpo(lambda f: f(two, 4).shape == (8,))
+
+
+def test_a_baseline_that_looks_at_its_own_reward_is_exposed_by_moving_that_reward():
+    def mine_does_not_move_it(advantages):
+        before, after = (advantages(torch.tensor([mine, 1.0, 0.0, 0.5])) for mine in (1.0, 1.5))
+        assert abs(after[0] - before[0] - 0.5) < 1e-6
+
+    bug, half = check.silent_bug_baselines, torch.tensor([1.0, 1.0, 0.0, 0.0])
+    assert bug(mine_does_not_move_it)
+    assert bug(lambda f: abs(f(torch.tensor([1.0, 0.0, 0.0, 0.0])).sum()) < 1e-6)
+    assert not bug(lambda f: abs(f(half).sum()) < 1e-6)
+    assert not bug(lambda f: torch.allclose(f(half + 10), f(half)))
 
 
 def test_a_test_that_exits_is_a_sentence_and_the_page_goes_on():

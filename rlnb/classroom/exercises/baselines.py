@@ -1,4 +1,4 @@
-"""Baselines: the one with the least variance, and one that went to the wrong prompt."""
+"""Baselines: the best one, from a table and by formula; the noise of a run; a peeking one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ import torch
 from rlnb.classroom.checking.exercise import Exercise, Probe, mistake
 from rlnb.classroom.checking.silent_bug import SilentBug
 
-__all__ = ["OPTIMAL_BASELINE", "SILENT_BUG_BASELINES", "optimal_baseline"]
+__all__ = [
+    "NOISE_SCALE",
+    "OPTIMAL_BASELINE",
+    "SHARED_BASELINE",
+    "SILENT_BUG_BASELINES",
+    "noise_scale",
+    "optimal_baseline",
+    "shared_baseline",
+]
 
 
 def optimal_baseline(
@@ -102,18 +110,149 @@ OPTIMAL_BASELINE = Exercise(
 )
 
 
-def _advantages(rewards, num_generations):
-    mean = rewards.view(-1, num_generations).mean(1)  # (prompts,)
-    baseline = mean.repeat_interleave(num_generations)  # (B,)
-    return (rewards - baseline) * num_generations / (num_generations - 1)
+def noise_scale(gradients: torch.Tensor) -> torch.Tensor:
+    """tr Cov / |E g|^2 from N answers' gradients, both parts unbiased: (N, D) -> ()."""
+    mean = gradients.mean(0)
+    trace = (gradients - mean).square().sum() / (len(gradients) - 1)
+    return trace / (mean.square().sum() - trace / len(gradients))
+
+
+@mistake(
+    "the squared length of the sample mean is too large on average, by the variance of "
+    "that mean: subtract trace / N"
+)
+def _signal_uncorrected(gradients):
+    return gradients.var(0).sum() / gradients.mean(0).square().sum()
+
+
+@mistake("divide the squared strays by N - 1: they are measured from the mean of the same N")
+def _divided_by_n(gradients):
+    trace = gradients.var(0, correction=0).sum()
+    return trace / (gradients.mean(0).square().sum() - trace / len(gradients))
+
+
+@mistake("both parts are uncorrected: N - 1 above, and subtract trace / N below")
+def _nothing_corrected(gradients):
+    return gradients.var(0, correction=0).sum() / gradients.mean(0).square().sum()
+
+
+@mistake("this is the mean square over the squared mean: take the strays from the mean push")
+def _mean_square(gradients):
+    trace = gradients.var(0).sum()
+    signal = gradients.mean(0).square().sum() - trace / len(gradients)
+    return gradients.square().sum(1).mean() / signal
+
+
+@mistake("this is the noise of the mean of all N: one answer's is N times as large")
+def _of_the_mean(gradients):
+    return noise_scale(gradients) / len(gradients)
+
+
+@mistake("lengths, not squares: variances are squares, so leave out the root")
+def _root(gradients):
+    return noise_scale(gradients).sqrt()
+
+
+@mistake("subtract the variance of the mean, trace / N, not the whole trace")
+def _whole_trace(gradients):
+    trace = gradients.var(0).sum()
+    return trace / (gradients.mean(0).square().sum() - trace)
+
+
+NOISE_SCALE = Exercise(
+    name="noise_scale",
+    reference=noise_scale,
+    probes=(
+        Probe("two answers, one parameter", {"gradients": [[3], [1]]}),
+        Probe("four answers", {"gradients": [[2, 0, 1], [1, -1, 3], [3, 0.5, 2], [2, 1, -0.5]]}),
+    ),
+    mistakes=(
+        _signal_uncorrected,
+        _divided_by_n,
+        _nothing_corrected,
+        _mean_square,
+        _of_the_mean,
+        _root,
+        _whole_trace,
+    ),
+    hint="trace = squared strays from the sample mean, summed over all parameters, / (N - 1). "
+    "signal = |mean|^2 - trace / N. Return trace / signal.",
+)
+
+
+def shared_baseline(p: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    """b* when k right answers share p and each wrong one is negligible: (n,), (n,) -> (n,)."""
+    return p * (1 - 2 * p / k + p**2 / k) / (1 - p**2 / k)
+
+
+@mistake("this is the mean reward: a right and a wrong answer's scores differ in length")
+def _is_the_mean(p, k):
+    return p + 0 * k
+
+
+@mistake("the other right answers are missing: a score has -p/k at each of their places too")
+def _own_place_only(p, k):
+    right = (1 - p / k) ** 2
+    return p * right / (p * right + 1 - p)
+
+
+@mistake("that is the answer for k = 1; let k right answers share p")
+def _one_way(p, k):
+    return p * (1 - p) / (1 + p) + 0 * k
+
+
+@mistake("a wrong answer's score is longer than 1: it has -p/k at each of the k right ones")
+def _wrong_has_length_one(p, k):
+    right = 1 - 2 * p / k + p**2 / k
+    return p * right / (p * right + 1 - p)
+
+
+@mistake("this is the numerator, E[|score|^2 R]: divide by E|score|^2")
+def _numerator(p, k):
+    return p * (1 - 2 * p / k + p**2 / k)
+
+
+@mistake("that is 1 - b*: the right answers earn 1, not the wrong ones")
+def _turned(p, k):
+    return 1 - shared_baseline(p, k)
+
+
+@mistake("only two answers can occur then: here the wrong ones are many")
+def _two_arms(p, k):
+    return 1 - p + 0 * k
+
+
+SHARED_BASELINE = Exercise(
+    name="shared_baseline",
+    reference=shared_baseline,
+    probes=(
+        Probe("one right answer", {"p": [0.75], "k": [1]}),
+        Probe("several", {"p": [0.9, 0.2, 0.5], "k": [2, 5, 50]}),
+    ),
+    mistakes=(
+        _is_the_mean,
+        _own_place_only,
+        _one_way,
+        _wrong_has_length_one,
+        _numerator,
+        _turned,
+        _two_arms,
+    ),
+    hint="A right answer's squared score: (1 - p/k)^2 + (k - 1)(p/k)^2. A wrong one's: 1 + p^2/k. "
+    "Put both into b* = E[|score|^2 R] / E|score|^2.",
+)
+
+
+def _advantages(rewards):
+    return rewards - (rewards.sum() - rewards) / (len(rewards) - 1)
 
 
 # The page prints it: laid out as a page is, not as the package.
 # fmt: off
-def advantages(rewards, num_generations):  # (B,), G -> (B,)
-    mean = rewards.view(-1, num_generations).mean(1)  # (prompts,)
-    baseline = mean.repeat(num_generations)           # (B,)
-    return (rewards - baseline) * num_generations / (num_generations - 1)
+def advantages(rewards):                                 # (G,) -> (G,)
+    others = rewards[:, None] != rewards[None, :]        # (G, G)
+    total = (others * rewards).sum(1)
+    return rewards - total / others.sum(1).clamp(min=1)
 # fmt: on
 
 
@@ -121,8 +260,8 @@ SILENT_BUG_BASELINES = SilentBug(
     name="silent_bug_baselines",
     right=_advantages,
     broken=advantages,
-    story="repeat lays the means out as 1 2 1 2, the rows are 1 1 2 2 (repeat_interleave): "
-    "answers get another prompt's mean. The direction is right on average, so it trains.",
-    hint="Two prompts, one easy and one hard. What has to be 0 in every group? What must a bonus "
-    "for all answers of one prompt not change?",
+    story="Others are told apart by reward, not by place: who earned the same as you is left out "
+    "too, so b moves with your own reward and the mean push bends.",
+    hint="The proof has one condition: b must not look at your own answer. Change one reward, and "
+    "look at what was subtracted from it.",
 )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rlnb.classroom.explorers.answer_ratio import answer_ratio_explorer
+    from rlnb.classroom.explorers.baseline import baseline_explorer
     from rlnb.classroom.explorers.baseline_variance import baseline_variance_explorer
     from rlnb.classroom.explorers.clip import clip_explorer
     from rlnb.classroom.explorers.composer import composer_explorer
@@ -47,14 +48,17 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.rollouts import rollouts_explorer
     from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
     from rlnb.classroom.explorers.shared_divisor import shared_divisor_explorer
+    from rlnb.classroom.explorers.three_pushes import three_pushes_explorer
     from rlnb.classroom.explorers.token_gates import token_gates_explorer
     from rlnb.classroom.explorers.token_weights import token_weights_explorer
     from rlnb.classroom.explorers.uphill import uphill_explorer
+    from rlnb.classroom.explorers.ways_to_be_right import ways_to_be_right_explorer
     from rlnb.classroom.explorers.wrong_critic import wrong_critic_explorer
 
 _HOME = {
     "answer_ratio_explorer": "answer_ratio",
     "baseline_variance_explorer": "baseline_variance",
+    "baseline_explorer": "baseline",
     "clip_explorer": "clip",
     "composer_explorer": "composer",
     "difficulty_explorer": "difficulty",
@@ -86,15 +90,18 @@ _HOME = {
     "scaling_fit_explorer": "scaling_fit",
     "shared_divisor_explorer": "shared_divisor",
     "std_explorer": "near_equal",
+    "three_pushes_explorer": "three_pushes",
     "token_gates_explorer": "token_gates",
     "token_weights_explorer": "token_weights",
     "uphill_explorer": "uphill",
+    "ways_to_be_right_explorer": "ways_to_be_right",
     "wrong_critic_explorer": "wrong_critic",
 }
 
 __all__ = [
     "answer_ratio_explorer",
     "baseline_variance_explorer",
+    "baseline_explorer",
     "clip_explorer",
     "composer_explorer",
     "difficulty_explorer",
@@ -126,9 +133,11 @@ __all__ = [
     "scaling_fit_explorer",
     "shared_divisor_explorer",
     "std_explorer",
+    "three_pushes_explorer",
     "token_gates_explorer",
     "token_weights_explorer",
     "uphill_explorer",
+    "ways_to_be_right_explorer",
     "wrong_critic_explorer",
 ]
 

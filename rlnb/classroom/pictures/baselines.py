@@ -1,0 +1,257 @@
+"""The pictures of the page on baselines: one mean push, and noises that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from torch import Tensor
+
+from rlnb.classroom.explorers.three_pushes import compute
+from rlnb.classroom.figures import (
+    BLACK,
+    GREEN,
+    GREY,
+    PALE,
+    PURPLE,
+    SKY,
+    WINE,
+    Picture,
+    signed,
+    static_figure,
+)
+
+__all__ = [
+    "first_steps",
+    "group_sizes",
+    "mean_pushes",
+    "noise_parabola",
+    "rate_lines",
+    "two_prompts",
+]
+
+TEXT = 10.5  # points: the size of the page's own text
+LOOKS = ((BLACK, "-", "o"), (PURPLE, "--", "s"), (GREEN, "-.", "^"), (SKY, ":", "D"),
+         (WINE, (0, (6, 2)), "v"))  # fmt: skip
+
+
+def rate_lines(
+    rates: Sequence[float], panels: Mapping[str, Mapping[str, Tensor]], start: float, caption: str
+) -> Picture:
+    """Mean reward at the end against the learning rate: panel -> line -> (rates, seeds).
+
+    Bars are two standard errors. start: the mean reward before training.
+    """
+    tables = {
+        title: {
+            name: (runs.mean(1).numpy(), (runs.std(1) / runs.shape[1] ** 0.5).numpy())
+            for name, runs in lines.items()
+        }
+        for title, lines in panels.items()
+    }
+    several = len(tables) > 1
+    looks = dict(zip((n for lines in panels.values() for n in lines), LOOKS, strict=False))
+
+    def build(figure, _):
+        for k, (title, lines) in enumerate(tables.items()):
+            axes = figure.add_axes((0.08 + 0.48 * k, 0.18, 0.42 if several else 0.62, 0.72))
+            for name, (mean, error) in lines.items():
+                color, dash, marker = looks[name]
+                axes.errorbar(rates, mean, 2 * error, color=color, ls=dash, lw=2.4, marker=marker,
+                              capsize=3, label=name)  # fmt: skip
+            axes.axhline(start, color=GREY, lw=1, ls=(0, (4, 2)))
+            axes.text(rates[0], start - 0.02, "before training", va="top", fontsize=TEXT,
+                      color=GREY)  # fmt: skip
+            axes.set(xscale="log", ylim=(0.2, 1.03))
+            shown = rates[:: 2 if several else 1]
+            axes.set_xticks(shown, [f"{rate:g}" for rate in shown])
+            axes.minorticks_off()
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("learning rate (log scale)", fontsize=TEXT)
+            axes.set_ylabel("mean reward at the end" if k == 0 else "", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            if several:
+                axes.legend(loc="lower center", bbox_to_anchor=(0.45, 0.22), fontsize=TEXT)
+            else:
+                axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+
+    said = "; ".join(
+        f"{title + ': ' if title else ''}{name} " + ", ".join(f"{x:.2f}" for x in mean)
+        for title, lines in tables.items()
+        for name, (mean, _) in lines.items()
+    )
+    listed = ", ".join(f"{rate:g}" for rate in rates)
+    return static_figure(
+        build,
+        size=(900, 310),
+        caption=caption,
+        alt=f"Mean reward at the end, learning rates {listed}. {said}.",
+    )
+
+
+def first_steps(
+    graders: Mapping[str, tuple[Tensor, Tensor]], means: Sequence[float], caption: str
+) -> Picture:
+    """All first steps on a line: how far each goes along the true gradient, 1 for the mean step.
+
+    graders: name -> (along (steps,), chance (steps,)). The area of a dot is its chance.
+    """
+
+    def build(figure, _):
+        axes = figure.add_axes((0.2, 0.2, 0.78, 0.76))
+        axes.axvspan(-60, 0, color=PALE, lw=0)
+        for row, ((along, chance), mean) in enumerate(zip(graders.values(), means, strict=True)):
+            places, index = np.unique(along.numpy().round(6), return_inverse=True)
+            area = np.bincount(index, weights=chance.numpy())  # the order of a draw does not matter
+            axes.scatter(places, [row] * len(places), 2600 * area, color=SKY, ec=BLACK,
+                         lw=0.8, alpha=0.75)  # fmt: skip
+            axes.plot([mean], [row + 0.37], "v", color=BLACK, ms=10)
+            axes.text(mean + 0.8, row + 0.37, f"mean: {mean:.2f}", va="center", fontsize=11,
+                      weight="bold")  # fmt: skip
+        axes.text(-24, 1.55, "away from the truth", va="center", fontsize=TEXT, color=GREY)
+        axes.set(xlim=(-25, 42), ylim=(-0.5, 1.75))
+        axes.set_yticks(range(len(graders)), list(graders), fontsize=11)
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("how far a step goes along the true gradient (1: as far as the mean step)",
+                        fontsize=TEXT)  # fmt: skip
+
+    said = "; ".join(
+        f"{name}: from {along.min():.1f} to {along.max():.1f}, mean {mean:.2f}"
+        for (name, (along, _)), mean in zip(graders.items(), means, strict=True)
+    )
+    return static_figure(
+        build,
+        size=(900, 270),
+        caption=caption,
+        alt=f"All first steps along the true gradient. {said}.",
+    )
+
+
+def noise_parabola(marks: Mapping[str, float]) -> Picture:
+    """Noise of one answer against b, for the page's toy; marks: name -> b."""
+    b = np.linspace(-0.5, 1.3, 181)
+    found = {name: compute(x) for name, x in marks.items()}
+    none, best = compute()["none"], compute()["best"]
+
+    def build(figure, _):
+        axes = figure.add_axes((0.08, 0.17, 0.88, 0.79))
+        axes.axhspan(none, 9, color=PALE, lw=0)
+        axes.text(best, 8.4, "noisier than b = 0", ha="center", va="center", fontsize=TEXT,
+                  color=GREY)  # fmt: skip
+        axes.plot(b, [compute(float(x))["noise"] for x in b], color=BLACK, lw=2.4)
+        axes.plot([best] * 2, [0, compute()["lowest"]], ":", color=GREEN, lw=2.4)
+        axes.text(best + 0.015, 0.4, f"least noise: b = {best:.2f}", color=GREEN, fontsize=11,
+                  weight="bold", va="center")  # fmt: skip
+        for name, data in found.items():
+            x, y = data["baseline"], data["noise"]
+            axes.plot([x], [y], "o", ms=10, color=BLACK, mec="white")
+            left = x < best
+            axes.text(x + (-0.03 if left else 0.04), y - 0.4,
+                      f"{name}: {y:.2f}", fontsize=11, ha="right" if left else "left",
+                      va="center")  # fmt: skip
+        axes.set(xlim=(-0.5, 1.3), ylim=(0, 9), yticks=(0, 2, 4, 6, 8))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("baseline b", fontsize=TEXT)
+        axes.set_ylabel("noise of one answer", fontsize=TEXT)
+
+    said = "; ".join(f"{name} {data['noise']:.2f}" for name, data in found.items())
+    return static_figure(
+        build,
+        size=(900, 300),
+        alt=f"Noise against b: a parabola with its bottom at {best:.2f}. {said}.",
+        caption=f"A parabola. It is as high at twice the best b, {2 * best:.2f}, as at 0: a "
+        "baseline helps between the two and hurts outside.",
+    )
+
+
+def group_sizes(sizes: Sequence[int], noise: Sequence[float]) -> Picture:
+    """Noise per answer against G, leave-one-out; no baseline and the known mean as lines."""
+    data = compute()
+
+    def build(figure, _):
+        axes = figure.add_axes((0.08, 0.18, 0.56, 0.78))
+        axes.axhline(data["none"], color=GREY, lw=2, ls="--", label="no baseline")
+        axes.plot(sizes, noise, "o-", color=BLACK, lw=2.4, ms=8,
+                  label="leave-one-out: mean of\nthe other G − 1 rewards")  # fmt: skip
+        axes.axhline(data["at_mean"], color=PURPLE, lw=2, ls=":", label="mean reward, known")
+        for size, value in zip(sizes, noise, strict=True):
+            axes.text(
+                size,
+                value + (-0.34 if size == 3 else 0.26),
+                f"{value:.2f}",
+                ha="center",
+                va="center",
+                fontsize=TEXT,
+            )
+        axes.set(ylim=(0, 5), xlim=(1.5, max(sizes) + 0.5), xticks=list(sizes))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("group size G", fontsize=TEXT)
+        axes.set_ylabel("noise per answer", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+
+    said = ", ".join(f"{n:.2f} at {g}" for g, n in zip(sizes, noise, strict=True))
+    return static_figure(
+        build,
+        size=(900, 280),
+        alt=f"Noise per answer with leave-one-out: {said}. None {data['none']:.2f}, mean reward "
+        f"{data['at_mean']:.2f}.",
+        caption="The mean of a few rewards is itself noisy. From three answers on it beats no "
+        "baseline here, and it nears the known mean as G grows.",
+    )
+
+
+def mean_pushes(rules: Mapping[str, Sequence[float]], caption: str) -> Picture:
+    """Expected push on the three logits, a group of bars per answer, a bar per rule."""
+    looks = (("white", "//", BLACK), (BLACK, "", "white"), (GREEN, "", "white"))
+
+    def build(figure, _):
+        axes = figure.add_axes((0.08, 0.13, 0.63, 0.83))
+        for k, (name, values) in enumerate(rules.items()):
+            color, hatch, edge = looks[k]
+            x = np.arange(3) + (k - 1) * 0.3
+            axes.bar(x, values, 0.25, color=color, hatch=hatch, ec=edge, label=name)
+            for at, value in zip(x, values, strict=True):
+                axes.text(at, value + (0.02 if value > 0 else -0.02), signed(value, 2),
+                          ha="center", va="bottom" if value > 0 else "top",
+                          fontsize=TEXT)  # fmt: skip
+        axes.axhline(0, color=BLACK, lw=0.8)
+        axes.set_xticks(range(3), ("good, earns 1", "poor, earns 0.2", "wrong, earns 0"),
+                        fontsize=11)  # fmt: skip
+        axes.set(ylim=(-0.32, 0.32))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_ylabel("mean push on the logit", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+
+    said = "; ".join(f"{name} " + ", ".join(signed(v, 3) for v in vs) for name, vs in rules.items())
+    return static_figure(
+        build, size=(900, 270), alt=f"Mean push on good, poor, wrong. {said}.", caption=caption
+    )
+
+
+def two_prompts(noise: Mapping[str, Mapping[str, float]], caption: str) -> Picture:
+    """Noise per answer of several rules, a group of bars per pair of prompts."""
+    looks = (
+        (BLACK, ""), ("#A0A0A0", "//"), (GREEN, ""), (PURPLE, ".."), (SKY, "xx"),
+    )  # fmt: skip
+
+    def build(figure, _):
+        axes = figure.add_axes((0.08, 0.13, 0.6, 0.83))
+        rules = list(next(iter(noise.values())))
+        for k, rule in enumerate(rules):
+            x = np.arange(len(noise)) + (k - (len(rules) - 1) / 2) * 0.17
+            values = [row[rule] for row in noise.values()]
+            axes.bar(x, values, 0.15, color=looks[k][0], hatch=looks[k][1], ec="white", label=rule)
+            for at, value in zip(x, values, strict=True):
+                axes.text(at, value + 0.8, f"{value:.0f}", ha="center", fontsize=TEXT)
+        axes.set_xticks(range(len(noise)), list(noise), fontsize=11)
+        axes.tick_params(labelsize=TEXT)
+        axes.set_ylabel("noise per answer", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+
+    said = "; ".join(
+        f"{pair}: " + ", ".join(f"{rule} {value:.1f}" for rule, value in row.items())
+        for pair, row in noise.items()
+    )
+    return static_figure(
+        build, size=(900, 290), alt=f"Noise per answer, two prompts. {said}.", caption=caption
+    )
