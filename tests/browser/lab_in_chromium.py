@@ -101,8 +101,6 @@ MARK = """(call) => {
 # shows another picture.
 MOVED = {
     "answer_ratio_explorer": ("flipped tokens, %", "1"),
-    "baseline_variance_explorer": ("baseline b", "-0.4"),
-    "baseline_explorer": ("baseline b", "0"),
     "clip_explorer": ("ε high", "0.1"),
     "composer_explorer": ("surrogate", None),
     "difficulty_explorer": ("pass rate p", "0.1"),

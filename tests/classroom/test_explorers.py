@@ -29,8 +29,6 @@ MAKERS = {
     "answer_ratio": explorers.answer_ratio_explorer,
     "one_push": explorers.one_push_explorer,
     "uphill": explorers.uphill_explorer,
-    "baseline_variance": explorers.baseline_variance_explorer,
-    "baseline": explorers.baseline_explorer,
     "three_pushes": explorers.three_pushes_explorer,
     "ways_to_be_right": explorers.ways_to_be_right_explorer,
     "clip": explorers.clip_explorer,
@@ -69,14 +67,11 @@ SETTINGS = {
         {"drawn": "D", "constant": -1.5},
     ],
     "uphill": [{"constant": 10.0}, {"size": 4096, "constant": 0.0}, {"size": 1, "constant": -2.0}],
-    "baseline_variance": [
-        {"toy": "two arms", "baseline": 1.5, "num_generations": 2},
-        {"toy": "fifty arms", "baseline": -0.5, "num_generations": 16},
-        {"toy": "graded, best one rare", "baseline": 0.3},
     "three_pushes": [
         {"baseline": 1.2, "good": 0.95},
         {"baseline": 0.2, "good": 0.05},
         {"baseline": -0.4, "good": 0.5},
+    ],
     "ways_to_be_right": [
         {"p": 0.95, "ways": 50, "size": 16},
         {"p": 0.05, "ways": 1, "size": 2},

@@ -30,13 +30,6 @@ BESIDE = sorted(
 )
 STILL_TO_COME = {
     "01_one_scalar_loss": ["3.14"],
-    "03_baselines": ["2.7"],
-    "02_reinforce": ["0.1313"],
-    "09_grpo_biases": ["4.61"],
-    "11_dapo": ["0.53", "0.37", "2.28", "16.0005", "0.83"],
-    "09_grpo_biases": ["4.61"],
-    "12_soft_trust_regions": ["0.981", "0.63", "0.981"],
-    "13_gspo": ["0.988", "0.905"],
     "14_the_zoo": ["0.97", "0.87"],
     "21_grpo_for_real": ["3.5"],
 }  # derived by hand in the sentence, or shown by a picture or by another page

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rlnb.classroom.explorers.answer_ratio import answer_ratio_explorer
-    from rlnb.classroom.explorers.baseline import baseline_explorer
-    from rlnb.classroom.explorers.baseline_variance import baseline_variance_explorer
     from rlnb.classroom.explorers.clip import clip_explorer
     from rlnb.classroom.explorers.composer import composer_explorer
     from rlnb.classroom.explorers.difficulty import difficulty_explorer
@@ -57,8 +55,6 @@ if TYPE_CHECKING:
 
 _HOME = {
     "answer_ratio_explorer": "answer_ratio",
-    "baseline_variance_explorer": "baseline_variance",
-    "baseline_explorer": "baseline",
     "clip_explorer": "clip",
     "composer_explorer": "composer",
     "difficulty_explorer": "difficulty",
@@ -100,8 +96,6 @@ _HOME = {
 
 __all__ = [
     "answer_ratio_explorer",
-    "baseline_variance_explorer",
-    "baseline_explorer",
     "clip_explorer",
     "composer_explorer",
     "difficulty_explorer",
