@@ -573,16 +573,16 @@ def my_push(ratio, advantage, epsilon):
 check.surrogate_push(my_push)
 
 # %% [markdown]
-# **2 Implement** · 5 minutes. The value of $L_t$ per element, this time without `minimum`: say with
-# `torch.where` where the constant stands, and which one.
+# **2 Implement** · 6 minutes. What every library logs as the clip fraction: the share of tokens under
+# the mask that the clip has silenced. All arguments are (B, T), the result is one number.
 #
-# <details><summary>hint</summary>Use your regions of exercise 1. For which sign is it 1 + ε, for which 1 − ε?</details>
+# <details><summary>hint</summary>Two corners of four are silent. Padding is no token, neither above nor below the line.</details>
 
 # %% tags=["exercise"]
-def my_surrogate_clip(ratio, advantage, epsilon):
+def my_clip_fraction(ratio, advantage, mask, epsilon):
     return ...
 
-check.surrogate_clip(my_surrogate_clip)
+check.clip_fraction(my_clip_fraction)
 
 # %% [markdown]
 # **3 Implement** · 6 minutes. The dual clip, per element, to be maximised. At $A=-1$, $\rho=5$,
@@ -614,6 +614,18 @@ def my_test(surrogate):
     return ...
 
 check.silent_bug_ppo(my_test)
+
+# %% [markdown]
+# **Extra** · 5 minutes. The other line of the log: the entropy of the next token, in nats, from
+# logits (B, T, V) to (B, T).
+#
+# <details><summary>hint</summary>A logit of −inf is a token that may not be written. What is 0 times infinity?</details>
+
+# %% tags=["exercise"]
+def my_token_entropy(logits):
+    return ...
+
+check.token_entropy(my_token_entropy)
 
 # %% [markdown]
 # ## In the interview

@@ -77,9 +77,27 @@ def my_surrogate_clip(ratio, advantage, epsilon):
 check.surrogate_clip(my_surrogate_clip)
 
 # %% [markdown]
-# Written like this the clip fraction is one line more: `(risen_good | fallen_bad)`, averaged over
-# the tokens of the mask. It cannot forget the sign of $A$.
-#
+# The same two conditions are the clip fraction:
+
+# %% tags=["solution"]
+def my_clip_fraction(ratio, advantage, mask, epsilon):
+    risen_good = (advantage > 0) & (ratio > 1 + epsilon)
+    fallen_bad = (advantage < 0) & (ratio < 1 - epsilon)
+    silent = (risen_good | fallen_bad) & mask
+    return silent.to(ratio.dtype).sum() / mask.sum().clamp(min=1)
+
+check.clip_fraction(my_clip_fraction)
+
+# %% [markdown]
+# It cannot forget the sign of $A$. The other line of the log; `entr` knows that 0 log 0 counts as 0:
+
+# %% tags=["solution"]
+def my_token_entropy(logits):
+    return torch.special.entr(logits.softmax(-1)).sum(-1)
+
+check.token_entropy(my_token_entropy)
+
+# %% [markdown]
 # ## 3 The dual clip
 
 # %% tags=["solution"]

@@ -784,3 +784,17 @@ assert torch.allclose(mine, same, rtol=0, atol=1e-12)
 # No TRL is needed to run this page, so the cell compares with the reading, not with TRL. That the
 # reading is right is tested elsewhere, beside TRL as installed, loss and gradient, setting by
 # setting: `tests/parity/test_trl.py`. verl's recorded numbers: `tests/parity/test_verl.py`.
+
+# %% [markdown]
+# ### Practice · the value without `minimum`
+#
+# 5 minutes. The value of $L_t$ per element: say with `torch.where` where the constant stands, and
+# which one. Solved on the [solutions page](../solutions/06_ppo.ipynb).
+
+# %% tags=["exercise"]
+from rlnb import check
+
+def my_surrogate_clip(ratio, advantage, epsilon):
+    return ...
+
+check.surrogate_clip(my_surrogate_clip)
