@@ -116,6 +116,7 @@ MOVED = {
     "kl_leash_explorer": ("β", "0.1"),
     "kl_pull_explorer": ("gone", "0.5"),
     "mixed_groups_explorer": ("pass rate p", None),
+    "nudge_explorer": ("draws", None),
     "one_group_explorer": ("pay for right", "0.1"),
     "one_token_explorer": ("ratio ρ", "0.3"),
     "product_weight_explorer": ("tokens T", None),

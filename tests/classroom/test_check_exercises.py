@@ -59,6 +59,8 @@ def test_these_exercises_are_offered():
         "importance_estimate",
         "effective_sample_size",
         "kl_in_reward",
+        "reverse_kl_push",
+        "sft_loss",
         "kl_divergence",
         "cross_entropy",
         "overlong_penalty",

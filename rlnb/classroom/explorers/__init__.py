@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.kl_pull import kl_pull_explorer
     from rlnb.classroom.explorers.mixed_groups import mixed_groups_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
+    from rlnb.classroom.explorers.nudge import nudge_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
     from rlnb.classroom.explorers.one_token import one_token_explorer
     from rlnb.classroom.explorers.product_weight import product_weight_explorer
@@ -59,6 +60,7 @@ _HOME = {
     "kl_leash_explorer": "kl_leash",
     "kl_pull_explorer": "kl_pull",
     "mixed_groups_explorer": "mixed_groups",
+    "nudge_explorer": "nudge",
     "one_group_explorer": "one_group",
     "one_token_explorer": "one_token",
     "product_weight_explorer": "product_weight",
@@ -89,6 +91,7 @@ __all__ = [
     "kl_leash_explorer",
     "kl_pull_explorer",
     "mixed_groups_explorer",
+    "nudge_explorer",
     "one_group_explorer",
     "one_token_explorer",
     "product_weight_explorer",
