@@ -85,8 +85,8 @@ error = own[-1].std() / own.shape[1] ** 0.5
 reveal("one_scalar_loss.1",
        "level on average, while single runs drift apart",
        f"It began at {own[0].mean():.2f} and ends at {own[-1].mean():.2f} "
-       f"± {error:.2f} (a standard error). Single runs end anywhere between "
-       f"{own[-1].min():.2f} and {own[-1].max():.2f}.",
+       f"± {error:.2f} (a standard error). Single runs end anywhere "
+       f"between {own[-1].min():.2f} and {own[-1].max():.2f}.",
        pictures.two_authors({
            "the teacher writes": given, "the model writes": own},
            "the model writes"))
@@ -200,31 +200,31 @@ predict("one_scalar_loss.3", "The model draws: KL(model‖teacher). Where "
 task("one_scalar_loss.t1", kl_directions.kl_explorer(),
      ("Leave the peaks at ±3 and bring KL(model‖teacher) below 0.70. Try "
       "the width alone first.", kl_directions.out_of_the_middle),
-     ("Put the peaks at ±2 or further apart, and find one bell that is best "
-      "in both directions: both bars at most 0.02 above their marks.",
+     ("Put the peaks at ±2 or further apart, and find one bell that is "
+      "best both ways: both bars at most 0.02 above their marks.",
       kl_directions.best_for_both))
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 seen = {bell: kl_directions.compute(mean=bell[0], deviation=bell[1])
-        for bell in ((0, 3.2), (0, 2.3), (3, 1))}
+        for bell in ((0, 3.2), (0, 2.7), (3, 1))}
 reveal("one_scalar_loss.3", "on one of the peaks",
-       f"There it pays {seen[3, 1]['reverse']:.2f}, about log 2: it gives up "
-       "half of what the teacher says. In the middle the best is "
-       f"{seen[0, 2.3]['reverse']:.2f}, and no small step from there helps. "
-       "Whoever draws pays only for what they draw: the model never goes to "
-       "the other peak, so it never pays for missing it. The teacher does, "
-       f"and charges {seen[3, 1]['forward']:.2f}. **Forward covers, reverse "
-       "picks**, under two conditions. The model is too small, and the "
-       "peaks are far apart: at ±2 (task 2, width 2.0 to 2.2) reverse "
-       "covers too.")
+       f"There it pays {seen[3, 1]['reverse']:.2f}, about log 2: it gives "
+       "up half of what the teacher says. In the middle the best is "
+       f"{seen[0, 2.7]['reverse']:.2f}, and no small step leads out. The "
+       "mean runs over the model's answers, and none of them lies near the "
+       "other peak: missing it costs no more than that. The teacher's mean "
+       f"runs over both peaks: there the same bell costs "
+       f"{seen[3, 1]['forward']:.2f}.\n\n**Forward covers, reverse "
+       "picks**, if the model is too small *and* the peaks are far apart. At ±2 "
+       "(task 2: width 2.0 to 2.2) reverse covers too.")
 
 # %% [markdown]
 # | what is trained | who draws | KL |
 # |---|---|---|
 # | pre-training, SFT, distillation on a teacher's answers | data, teacher | forward |
 # | distillation on the student's own answers | student | reverse, as a rule |
-# | the leash that holds RL near its first model | policy | reverse, KL(π‖π_ref) |
+# | the penalty that keeps RL near its first model, the reference | policy | reverse, KL(π‖π_ref) |
 #
 # (TRL's `GKDTrainer` has a knob for each: `lmbda` is the share of answers that the student writes,
 # `beta` goes from forward, 0, to reverse, 1.)
@@ -236,8 +236,9 @@ reveal("one_scalar_loss.3", "on one of the peaks",
 
 # %%
 pipeline.pipeline("answers", "rewards", caption=(
-    "The model fills the second box, a program the third. Does a gradient "
-    "come back through them?"))
+    "The model fills the second box (G is how many it writes), a program "
+    "the third. Does a gradient come back through them? The grey boxes "
+    "between them and the loss belong to later pages."))
 
 # %% [markdown]
 # Throw twenty dice once and keep them: each is a number $u$ between 0 and 1. A draw is right when
@@ -265,7 +266,7 @@ reveal("one_scalar_loss.4", "about 20 times",
        f"{changed} times, once a die. In between the reward is flat. Where "
        "a sampled reward has a derivative, it is 0. PyTorch says so too: "
        "`multinomial` returns integers, without a gradient.",
-       pictures.staircase(grid, reward, chance, grid[0].item()))
+       pictures.staircase(grid, reward, chance))
 
 # %% [markdown]
 # Then measure the slope instead: nudge the logit, and divide the change of the reward by the nudge.
@@ -274,8 +275,8 @@ reveal("one_scalar_loss.4", "about 20 times",
 task("one_scalar_loss.t2", nudge.nudge_explorer(),
      ("Measure a *slope*, with a nudge of 0.1 or less, to within 10 % of "
       "the true one. How many draws does it take?", nudge.small_and_right),
-     ("Stay at 20 draws and shrink the nudge. Just before the reading dies, "
-      "make it more than one and a half times the truth.",
+     ("Stay at 20 draws and shrink the nudge. Just before the reading "
+      "dies, make it more than one and a half times the truth.",
       nudge.never_right))
 
 # %% [markdown]
@@ -360,14 +361,15 @@ ways = {"keep": follow(False), "draw again": follow(True)}
 level = follow(True, torch.tensor([0.15, 0.15, 0.4, 0.3]))[1][-1]
 reveal("one_scalar_loss.5",
        "both right; drawing again says almost only “7”",
-       "; ".join(f"{name}: right {right[-1]:.3f}, of it “7” {share[-1]:.2f}"
+       "; ".join(f"{name}: right {right[-1]:.3f}, of it “7” "
+                 f"{share[-1]:.2f}"
                  for name, (right, share) in ways.items())
        + ". What is kept is a teacher, and SFT copies its shares. Drawing "
        "again only asks for right answers. “7” is drawn more often, so it "
-       "is pushed more, so it is drawn more often still. Start both "
-       f"wordings level, and they stay so: {level:.2f}. The first steps of "
-       "the two recipes are the same; later drawing again follows log J "
-       "uphill, and the kept answers are those of an older model.",
+       "is pushed more, so it is drawn more often still. (Start both "
+       f"wordings at 0.15, and with exact shares “7” ends at {level:.2f}.) "
+       "The first steps agree. Later the kept answers are those of an "
+       "older model, while drawing again follows log J uphill.",
        pictures.copy_or_draw_again(ways))
 
 # %% [markdown]
@@ -493,7 +495,7 @@ check.kl_divergence(my_kl)
 # <details><summary><b>J or log J: does the factor matter?</b></summary>
 #
 # Not on one prompt: a learning rate absorbs it. In a batch every prompt has its own J, and log J
-# gives a hard prompt, with a small J, much more weight. Maximum-likelihood RL makes that choice.
+# gives a hard prompt, with a small J, much more weight. MaxRL makes that choice (14).
 # </details>
 #
 # The sentences that one hears about KL, true or not, and the long tables:

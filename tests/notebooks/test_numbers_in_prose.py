@@ -29,7 +29,6 @@ BESIDE = sorted(
     for path in (NOTEBOOKS / kind).glob("*.ipynb")
 )
 STILL_TO_COME = {
-    "01_one_scalar_loss": ["3.14"],
     "02_reinforce": ["0.1313"],
     "03_baselines": ["2.7"],
     "09_grpo_biases": ["4.61"],

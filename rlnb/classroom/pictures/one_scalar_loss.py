@@ -35,9 +35,9 @@ def two_authors(runs: Mapping[str, Tensor], single: str, shown: int = 12) -> Pic
 
     def build(figure, _):
         axes = figure.add_axes((0.075, 0.17, 0.5, 0.78))
-        axes.plot(runs[single][:, :shown], color=PALE_ORANGE, lw=0.9)
+        axes.plot(runs[single][:, :shown].numpy(), color=PALE_ORANGE, lw=0.9)
         for (name, run), (color, line) in zip(runs.items(), AUTHORS, strict=False):
-            axes.plot(run.mean(1), color=color, ls=line, lw=3, label=f"{name}: mean of the runs")
+            axes.plot(run.mean(1).numpy(), color=color, ls=line, lw=3, label=f"{name}: mean of the runs")
         axes.plot([], color=PALE_ORANGE, lw=1.5, label=f"{single}: {shown} single runs")
         axes.set(xlim=(0, len(runs[single]) - 1), ylim=(0, 1.03))
         axes.tick_params(labelsize=TEXT)
@@ -66,10 +66,10 @@ def data_minus_model(
     """
 
     def build(figure, _):
-        wide = 0.9 / len(panels) - 0.06
+        wide = 0.9 / len(panels) - 0.045
         for k, (title, data) in enumerate(panels.items()):
-            axes = figure.add_axes((0.07 + (0.9 / len(panels) + 0.02) * k, 0.13, wide, 0.74))
-            axes.bar(range(len(pi)), pi, 0.6, color="#DDDDDD", ec=GREY, lw=1)
+            axes = figure.add_axes((0.07 + (0.9 / len(panels) + 0.025) * k, 0.13, wide, 0.74))
+            axes.bar(range(len(pi)), pi.tolist(), 0.6, color="#DDDDDD", ec=GREY, lw=1)
             for v, (model, share) in enumerate(zip(pi.tolist(), data.tolist(), strict=True)):
                 _push(axes, v, model, share)
             axes.set(ylim=(0, 0.78), yticks=(0, 0.2, 0.4, 0.6), xlim=(-0.5, len(pi) - 0.5))
@@ -132,26 +132,28 @@ def floor(loss: Sequence[float], entropy: float) -> Picture:
     )
 
 
-def staircase(grid: Tensor, dice: Tensor, expected: Tensor, at: float) -> Picture:
-    """Reward against a logit: of one draw, of the mean of all draws, and expected.
+def staircase(grid: Tensor, dice: Tensor, expected: Tensor) -> Picture:
+    """Reward against a logit: of one draw (the middle one), of the mean of all draws, and expected.
 
     grid, expected: (N,). dice: (N, draws) of 0 and 1, each column one die that is kept.
     """
 
+    middle = int(dice.sum(0).argsort()[dice.shape[1] // 2])
+
     def build(figure, _):
         for k, (title, values) in enumerate(
-            (("one draw", dice[:, 0]), (f"mean of {dice.shape[1]} draws", dice.mean(1)))
+            (("one draw", dice[:, middle]), (f"mean of {dice.shape[1]} draws", dice.mean(1)))
         ):
             axes = figure.add_axes((0.075 + 0.485 * k, 0.19, 0.42, 0.68))
-            axes.plot(grid, expected, color=BLACK, lw=2, ls="--", label="expected reward")
-            axes.step(grid, values, where="mid", color=ORANGE, lw=2.6, label=title)
-            axes.set(xlim=(grid[0], grid[-1]), ylim=(-0.05, 1.08), yticks=(0, 0.5, 1))
+            axes.plot(grid.numpy(), expected.numpy(), color=BLACK, lw=2, ls="--", label="expected reward")
+            axes.step(grid.numpy(), values.numpy(), where="mid", color=ORANGE, lw=2.6, label=title)
+            axes.set(xlim=(float(grid[0]), float(grid[-1])), ylim=(-0.05, 1.08), yticks=(0, 0.5, 1))
             axes.tick_params(labelsize=TEXT)
             axes.set_xlabel("logit of “7”", fontsize=TEXT)
             axes.set_ylabel("reward" if k == 0 else "", fontsize=TEXT)
             axes.set_title(title, fontsize=TEXT, weight="bold")
             if k == 0:
-                axes.legend(loc="lower right", fontsize=TEXT)
+                axes.legend(loc="upper left", fontsize=TEXT, bbox_to_anchor=(0, 0.98))
 
     jumps = int((dice[1:] != dice[:-1]).sum())
     return static_figure(
