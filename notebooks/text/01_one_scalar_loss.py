@@ -44,26 +44,33 @@ R = torch.tensor([1.0, 1.0, 0.0, 0.0])         # reward: is it right?
 teacher = torch.tensor([0.5, 0.5, 0.0, 0.0])   # writes both, equally
 
 # %%
-def train(author, weight=torch.ones(4), steps=100, runs=400):
+def sft(log_p, r):
+    """Minus the mean over the answers, (runs, 8) -> (runs,)."""
+    return -log_p.mean(1)
+
+def train(author, loss=sft, first=start, steps=100, runs=400):
     """Chance of a right answer, (steps, runs). 8 answers a step."""
     dice = torch.Generator().manual_seed(0)
-    z = start.log().repeat(runs, 1).requires_grad_()     # logits
+    z = first.log().repeat(runs, 1).requires_grad_()     # logits
     right = []
     for _ in range(steps):
         log_pi = z.log_softmax(1)
         pi = log_pi.exp().detach()
         y = author(pi).multinomial(8, True, generator=dice)
-        loss = -(weight[y] * log_pi.gather(1, y)).mean(1).sum()
-        z.data -= 0.5 * torch.autograd.grad(loss, z)[0]
+        L = loss(log_pi.gather(1, y), R[y]).sum()
+        z.data -= 0.5 * torch.autograd.grad(L, z)[0]
         right.append(pi @ R)
     return torch.stack(right)
 
 # %% [markdown]
-# `author` says from which probabilities the eight answers are drawn. `weight` is how much each
-# counts: 1, for now. First the teacher writes:
+# `author` says from which probabilities the eight answers are drawn; `loss` is told their
+# log-probabilities and their rewards, and `sft` ignores the rewards. First the teacher writes:
 
 # %%
-given = train(lambda pi: teacher.expand_as(pi))
+def by_teacher(pi): return teacher.expand_as(pi)
+def by_model(pi): return pi
+
+given = train(by_teacher)
 print(f"chance of a right answer: {given[0].mean():.2f} at first, "
       f"{given[-1].mean():.2f} after 100 steps")
 
@@ -77,7 +84,7 @@ predict("one_scalar_loss.1", "Now the model itself writes the answers "
          "level in every run: it already says what it says"])
 
 # %%
-own = train(lambda pi: pi)
+own = train(by_model)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -87,9 +94,10 @@ reveal("one_scalar_loss.1",
        f"It began at {own[0].mean():.2f} and ends at {own[-1].mean():.2f} "
        f"± {error:.2f} (a standard error). Single runs end anywhere "
        f"between {own[-1].min():.2f} and {own[-1].max():.2f}.",
-       pictures.two_authors({
-           "the teacher writes": given, "the model writes": own},
-           "the model writes"))
+       pictures.authors({"the teacher writes": given,
+                         "the model writes": own}, (
+           "One loop, one loss, one learning rate; only the author of the "
+           "answers differs. 400 runs each."), single="the model writes"))
 
 # %% [markdown]
 # The same code. With one author it learns, with the other it wanders. **Who draws, decides.** Why?
@@ -216,7 +224,8 @@ reveal("one_scalar_loss.3", "on one of the peaks",
        "other peak: missing it costs no more than that. The teacher's mean "
        f"runs over both peaks: there the same bell costs "
        f"{seen[3, 1]['forward']:.2f}.\n\n**Forward covers, reverse "
-       "picks**, if the model is too small *and* the peaks are far apart. At ±2 "
+       "picks**, if the model is too small *and* the peaks are far apart. "
+       "At ±2 "
        "(task 2: width 2.0 to 2.2) reverse covers too.")
 
 # %% [markdown]
@@ -282,7 +291,7 @@ task("one_scalar_loss.t2", nudge.nudge_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Here 10,000 draws, at 0.05 or 0.1. With fewer the dots catch too few steps.
+# 1. Here 10,000 draws, at 0.1 or half of it. With fewer the dots catch too few steps.
 # 2. Nudge 0.2. With few draws a small nudge catches one step, and reads far too much, or none, and
 #    reads 0. It is hardly ever right. And this was one logit; a model has a billion weights.
 # </details>
@@ -317,19 +326,65 @@ pictures.data_minus_model(names, start, {
     "here 0.30."))
 
 # %% [markdown]
-# **To raise the expected reward, do SFT on your own right answers.** In the loop above it is one
-# argument: let an answer count with its reward.
+# **To raise the expected reward, do SFT on your own right answers.** In the loop above only the
+# loss changes:
 
 # %%
-graded = train(lambda pi: pi, weight=R)
-print(f"the model writes, graded: {graded[0].mean():.2f} at first, "
-      f"{graded[-1].mean():.2f} after 100 steps")
+def graded(log_p, r):
+    """An answer counts with its reward. On average: the slope of J."""
+    return -(r * log_p).mean(1)
+
+def right_only(log_p, r):
+    """Mean over the right ones, if any. Direction: that of log J."""
+    return -(r * log_p).sum(1) / r.sum(1).clamp(min=1)
+
+learnt = train(by_model, graded)
+print(f"the model writes, graded: {learnt[0].mean():.2f} at first, "
+      f"{learnt[-1].mean():.2f} after 100 steps")
 
 # %% [markdown]
-# The eight draws need no slope. They are the data of an SFT step, and on average that step is the
-# gradient of $J$. We never listed all answers, and could not: two tokens from a vocabulary of
-# 151,936 words already make 23 billion.
+# The eight draws need no slope: they are the data of an SFT step, and $\log\pi$ has one. Nor did we
+# list all answers. (Two tokens from a vocabulary of 151,936 words already make 23 billion.)
 #
+# ## What is a teacher worth?
+#
+# Then who needs a teacher? Let the model begin where it is right once in a hundred.
+
+# %%
+hard = torch.tensor([0.006, 0.004, 0.5, 0.49])
+taught = train(by_teacher, first=hard)
+print(f"the teacher writes: {taught[0].mean():.2f} at first, "
+      f"{taught[-1].mean():.2f} after 100 steps")
+
+# %%
+predict("one_scalar_loss.5", "The model writes, `graded`; same rate, same "
+        "number of answers. Its chance to be right after 100 steps?",
+        ["about 0.98 too, it only starts later", "about 0.5",
+         "about 0.02, it has hardly moved"])
+
+# %%
+alone = {loss: train(by_model, loss, hard) for loss in (graded, right_only)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
+       f"{alone[graded][-1].mean():.2f}. Two things hold it back. The "
+       "slope of J carries the factor J, here a hundredth. That is a matter of "
+       "step size: `right_only`, with log J's direction, reaches "
+       f"{alone[right_only][-1].mean():.2f}. The other is the search: "
+       f"{100 * 0.99**8:.0f} % of the first batches hold no right answer "
+       "and push nothing. After 20 steps `right_only` is at "
+       f"{alone[right_only][20].mean():.2f}, SFT on the teacher's answers "
+       f"at {taught[20].mean():.2f}. That is what a teacher is worth, and "
+       "why RL begins with a model that SFT has brought so far.",
+       pictures.authors({
+           "the teacher writes": taught,
+           "the model writes, graded": alone[graded],
+           "the model writes, right_only": alone[right_only]}, (
+           "Right once in a hundred at first. Rate 0.5, 8 answers a step, "
+           "means of 400 runs.")))
+
+# %% [markdown]
 # ## Keep them, or draw again?
 #
 # Two recipes. **Keep**: draw once, keep the right ones, 2/3 “7” and 1/3 “seven”, and train on them
@@ -337,7 +392,7 @@ print(f"the model writes, graded: {graded[0].mean():.2f} at first, "
 # every step equally long.
 
 # %%
-predict("one_scalar_loss.5", "Where do they end?",
+predict("one_scalar_loss.6", "Where do they end?",
         ["only drawing again becomes nearly always right",
          "both right; both say “7” two times in three",
          "both right; drawing again says almost only “7”",
@@ -359,7 +414,7 @@ def follow(again, first=start, steps=60):
 # the answer
 ways = {"keep": follow(False), "draw again": follow(True)}
 level = follow(True, torch.tensor([0.15, 0.15, 0.4, 0.3]))[1][-1]
-reveal("one_scalar_loss.5",
+reveal("one_scalar_loss.6",
        "both right; drawing again says almost only “7”",
        "; ".join(f"{name}: right {right[-1]:.3f}, of it “7” "
                  f"{share[-1]:.2f}"
@@ -392,7 +447,7 @@ reveal("one_scalar_loss.5",
 # | choices | given answers count alike; J or log J |
 
 # %%
-score(*[f"one_scalar_loss.{k}" for k in range(1, 6)])
+score(*[f"one_scalar_loss.{k}" for k in range(1, 7)])
 
 # %% [markdown]
 # ## Exercises

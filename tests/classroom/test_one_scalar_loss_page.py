@@ -90,9 +90,10 @@ def test_pictures_draw_and_say_their_numbers():
     dice = (torch.linspace(0, 1, 11)[:, None] > torch.tensor([0.25, 0.55])).double()
     grid = torch.linspace(-1, 1, 11)
     drawn = (
-        pictures.two_authors(
-            {"the teacher writes": run, "the model writes": run}, "the model writes"
+        pictures.authors(
+            {"the teacher writes": run, "the model writes": run}, "c", "the model writes"
         ),
+        pictures.authors({"one": run}, "c"),
         pictures.data_minus_model("abcd", START, {"left": START, "right": START.flip(0)}, "c"),
         pictures.floor([2.0, 1.0, 0.7], math.log(2)),
         pictures.staircase(grid, dice, torch.sigmoid(grid)),
@@ -102,7 +103,7 @@ def test_pictures_draw_and_say_their_numbers():
     )
     for picture in drawn:
         assert picture.png.startswith(b"\x89PNG") and picture.alt and picture.caption
-    assert "+0.10" in drawn[1].alt and "2 steps" in drawn[3].alt
+    assert "+0.10" in drawn[2].alt and "2 steps" in drawn[4].alt
 
 
 def test_references_are_torch_s():

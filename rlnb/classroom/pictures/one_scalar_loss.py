@@ -20,40 +20,45 @@ from rlnb.classroom.figures import (
     static_figure,
 )
 
-__all__ = ["copy_or_draw_again", "data_minus_model", "floor", "staircase", "two_authors"]
+__all__ = ["authors", "copy_or_draw_again", "data_minus_model", "floor", "staircase"]
 
 TEXT = 10.5  # points: the size of the page's own text
 AUTHORS = ((BLACK, "-"), (ORANGE, "--"), (GREEN, "-."))
 PALE_ORANGE = "#F3CF8B"
 
 
-def two_authors(runs: Mapping[str, Tensor], single: str, shown: int = 12) -> Picture:
-    """Chance to be right against steps, the mean over seeds per author of the answers.
+def authors(
+    runs: Mapping[str, Tensor], caption: str, single: str | None = None, shown: int = 12
+) -> Picture:
+    """Chance to be right against steps, the mean over the runs per author of the answers.
 
-    runs: name -> (steps, seeds). single: whose first `shown` seeds are drawn one by one.
+    runs: name -> (steps, runs). single: whose first `shown` runs are drawn one by one.
     """
 
     def build(figure, _):
-        axes = figure.add_axes((0.075, 0.17, 0.5, 0.78))
-        axes.plot(runs[single][:, :shown].numpy(), color=PALE_ORANGE, lw=0.9)
+        axes = figure.add_axes((0.075, 0.18, 0.5, 0.77))
+        if single:
+            axes.plot(runs[single][:, :shown].numpy(), color=PALE_ORANGE, lw=0.9)
         for (name, run), (color, line) in zip(runs.items(), AUTHORS, strict=False):
-            axes.plot(run.mean(1).numpy(), color=color, ls=line, lw=3, label=f"{name}: mean of the runs")
-        axes.plot([], color=PALE_ORANGE, lw=1.5, label=f"{single}: {shown} single runs")
-        axes.set(xlim=(0, len(runs[single]) - 1), ylim=(0, 1.03))
+            label = f"{name}: mean" if single else name
+            axes.plot(run.mean(1).numpy(), color=color, ls=line, lw=3, label=label)
+        if single:
+            axes.plot([], color=PALE_ORANGE, lw=1.5, label=f"{single}: {shown} single runs")
+        axes.set(xlim=(0, len(next(iter(runs.values()))) - 1), ylim=(0, 1.03))
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("step, 8 answers each", fontsize=TEXT)
         axes.set_ylabel("chance of a right answer", fontsize=TEXT)
         axes.legend(loc="upper left", bbox_to_anchor=(1.02, 0.8), fontsize=11)
 
-    ends = "; ".join(f"{name} {run[-1].mean():.2f}" for name, run in runs.items())
-    low, high = runs[single][-1].min(), runs[single][-1].max()
+    said = "Means at the end: " + "; ".join(f"{n} {run[-1].mean():.2f}" for n, run in runs.items())
+    if single:
+        low, high = runs[single][-1].min(), runs[single][-1].max()
+        said += f". Single runs where {single} end between {low:.2f} and {high:.2f}"
     return static_figure(
         build,
-        size=(900, 280),
-        alt=f"Chance of a right answer against steps. Means at the end: {ends}. Single runs of "
-        f"{single} end between {low:.2f} and {high:.2f}.",
-        caption="One loop, one loss, one learning rate; only the author of the answers differs. "
-        f"{runs[single].shape[1]} runs each.",
+        size=(900, 270),
+        alt=f"Chance of a right answer against steps. {said}.",
+        caption=caption,
     )
 
 
@@ -145,7 +150,9 @@ def staircase(grid: Tensor, dice: Tensor, expected: Tensor) -> Picture:
             (("one draw", dice[:, middle]), (f"mean of {dice.shape[1]} draws", dice.mean(1)))
         ):
             axes = figure.add_axes((0.075 + 0.485 * k, 0.19, 0.42, 0.68))
-            axes.plot(grid.numpy(), expected.numpy(), color=BLACK, lw=2, ls="--", label="expected reward")
+            axes.plot(
+                grid.numpy(), expected.numpy(), color=BLACK, lw=2, ls="--", label="expected reward"
+            )
             axes.step(grid.numpy(), values.numpy(), where="mid", color=ORANGE, lw=2.6, label=title)
             axes.set(xlim=(float(grid[0]), float(grid[-1])), ylim=(-0.05, 1.08), yticks=(0, 0.5, 1))
             axes.tick_params(labelsize=TEXT)
