@@ -80,8 +80,9 @@ for seed in range(100):
 settle("B12", "true")
 
 # %% [markdown]
-# Training the student on them. What stays is the variety of the answers, and the last number is
-# what 1,000 of them could not tell about the teacher.
+# Training the student on them takes the KL from 1.0597 to 0. A loss of 2.3006 stays, with nothing
+# left to learn: the variety of the answers. The last number, 0.0091, is what 1,000 of them could not
+# tell about the teacher.
 
 # %%
 copied = policy.copy()
@@ -137,8 +138,10 @@ assert abs(fits[1][0] + fits[2][0]) < 1e-4       # which peak: the start
 settle("B13", "true")
 
 # %% [markdown]
-# The last row is the trap in the middle: a local minimum that covers and costs more. The two
-# conditions: nearer peaks, or a model that is large enough.
+# Forward: deviation $\sqrt{10}$, 3.1623. Reverse: one peak, and which one depends on the start. Its
+# price, 0.6888, is nearly log 2: minus the log of the share it keeps. The last row is the trap in
+# the middle: a local minimum that covers, deviation 2.7438, and costs 0.8406. The two conditions:
+# nearer peaks, or a model that is large enough.
 
 # %%
 middle = x.abs() < 1.5
@@ -161,7 +164,8 @@ assert abs(reverse) < 1e-4
 # %% [markdown]
 # Up to ±2.8 reverse covers as well; then the best bell jumps to a peak. Unequal peaks, 0.8 on the
 # right one: the moments on paper are mean 1.8, variance $10-1.8^2=2.6^2$; reverse sits on the heavy
-# peak and pays about $-\log0.8$.
+# peak and pays about $-\log0.8$, which is 0.2231. It leans a little towards the gap, mean 2.9931 and
+# deviation 1.0109.
 
 # %%
 for mean, deviation in ((1, 2), (0, 3.2), (3, 1), (-3, 1), (0, 1)):
@@ -206,7 +210,7 @@ assert kl(half, sure) == math.inf
 assert torch.isclose(kl(sure, half), torch.tensor(2.0).log())
 
 # %% [markdown]
-# **It is no distance.** Not symmetric, and a detour can be shorter:
+# **It is no distance.** Not symmetric, and a detour can be shorter, 0.6553 against 1.6145:
 
 # %%
 def coin(a):
@@ -286,7 +290,9 @@ for T in (6, 4):                                 # one answer, 12 nats
           f"perplexity {math.exp(12 / T):.2f}")
 
 # %% [markdown]
-# The last two lines: perplexity per token compares no two tokenisers.
+# A first loss of 10.8249 on GPT-2's vocabulary or 11.9312 on Qwen's is that of a model that knows
+# nothing. The last two lines: perplexity per token compares no two tokenisers, 7.39 and 20.09 for
+# one and the same answer.
 #
 # ## An answer, token by token
 #
@@ -346,7 +352,8 @@ assert torch.allclose(g, by_hand, atol=1e-12)
 # %% [markdown]
 # **Low NLL, so the policy is good at the task?** NLL asks how likely the teacher's wording is, $J$
 # how often the answer is right. One policy nearly always writes *another* right answer, (1, stop);
-# one writes the gold one four times in ten and else gives up. The lower NLL has the lower $J$.
+# one writes the gold one four times in ten and else gives up. The lower NLL, 0.9168 against 16.0127,
+# has the lower $J$.
 
 # %%
 def writes(favourite, probability):              # first token decides
@@ -385,7 +392,7 @@ except RuntimeError as error:
 # %% [markdown]
 # A tempting repair: draw $y$ from the policy, and minimise the mean of
 # $\log\pi_\theta(y)-\log p(y)$, an honest estimate of the reverse KL. The value is right and the
-# expected gradient is exactly zero: $\sum_y\pi\,\nabla\log\pi=\nabla1$. It is the lesson's first
+# expected gradient is exactly zero, where the true one has norm 0.3337: $\sum_y\pi\,\nabla\log\pi=\nabla1$. It is the lesson's first
 # picture, SFT on own answers, with the sign turned.
 
 # %%
@@ -403,7 +410,7 @@ assert naive.abs().max() < 1e-12 < truth.abs().max()
 # %% [markdown]
 # The expectation $J=\sum_y\pi_\theta(y)R(y)$ is differentiable, and its gradient is $J$ times that
 # of SFT on the policy's own right answers, on a tree of tokens as well: their first gradients
-# differ by exactly $1/J$.
+# differ by exactly $1/J$, here 4.3525.
 
 # %%
 J = (policy.probabilities() * R).sum()
@@ -426,7 +433,8 @@ assert torch.allclose(sft_slope, slope / J, atol=1e-12)
 # %% [markdown]
 # **Keep, or draw again**, here with exact gradients. Equal step lengths: following log J is ahead of
 # the kept answers from the second step on. With equal learning rates J itself begins slower than
-# both, by the factor $J$, which is a matter of step size and of nothing else.
+# both, by the factor $J$, which is a matter of step size and of nothing else: at equal step lengths
+# J and log J go the same way.
 
 # %%
 def climb(rule, length, steps=120):
@@ -479,7 +487,8 @@ assert 10**5181 <= answers(151_936, 1000) < 10**5182
 # $$\mathbb{E}_\pi[R]-\beta\,\mathrm{KL}(\pi\Vert\pi_\text{ref})
 # =\beta\log Z-\beta\,\mathrm{KL}(\pi\Vert\pi^\star)$$
 #
-# No policy gets above $\beta\log Z$, and $\pi^\star$ gets there. DPO starts from this target.
+# No policy gets above $\beta\log Z$, here 0.3363, and $\pi^\star$ gets there; the policy of this page
+# is at −0.1453. DPO starts from this target.
 
 # %%
 beta = 0.5
