@@ -238,7 +238,7 @@ reveal("one_scalar_loss.3", "on one of the peaks",
 # |---|---|---|
 # | pre-training, SFT, distillation on a teacher's answers | data, teacher | forward |
 # | distillation on the student's own answers | student | reverse, as a rule |
-# | the penalty that keeps RL near its first model, the reference | policy | reverse, KL(π‖π_ref) |
+# | the penalty that keeps RL near its first model, the reference | policy | reverse, $\mathrm{KL}(\pi\Vert\pi_\text{ref})$ |
 #
 # (TRL's `GKDTrainer` has a knob for each: `lmbda` is the share of answers that the student writes,
 # `beta` goes from forward, 0, to reverse, 1.)
@@ -312,7 +312,7 @@ task("one_scalar_loss.t2", nudge.nudge_explorer(),
 # \frac{\partial J}{\partial z_v}&=\textstyle\sum_yR_y\,\pi_y\big([v=y]-\pi_v\big)&&\text{the sum, term by term}\\
 # &=\pi_vR_v-\pi_vJ&&\text{only }y=v\text{ is left of the bracket; the rest is }J\\
 # &=J\,\Big(\frac{\pi_vR_v}{J}-\pi_v\Big)&&\text{take }J\text{ out}\\
-# &\;\to\;\frac{\pi_vR_v}{J}-\pi_v&&\textbf{a choice: raise }\log J\textbf{, and the factor }J\textbf{ is gone}
+# &\;\to\;\frac{\pi_vR_v}{J}-\pi_v&&\textbf{a choice: }\log J\textbf{ instead of }J\text{; its slope is that of }J\text{, over }J
 # \end{aligned}$$
 #
 # Look at the fraction. $\pi_vR_v$ is the chance that the model says $v$ and is right; divided by $J$
@@ -375,9 +375,9 @@ alone = {loss: train(by_model, loss, hard) for loss in (graded, right_only)}
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
-       f"{alone[graded][-1].mean():.2f}. Two things hold it back. The "
-       "slope of J carries the factor J, here a hundredth. That is a "
-       "matter of step size: `right_only`, with log J's direction, reaches "
+       f"It ends at {alone[graded][-1].mean():.3f}. Two things hold it "
+       "back. The slope of J carries the factor J, here a hundredth. That is "
+       "a matter of step size: `right_only`, with log J's direction, reaches "
        f"{alone[right_only][-1].mean():.2f}. The other is the search: "
        f"{100 * 0.99**8:.0f} % of the first batches hold no right answer "
        "and push nothing. After 20 steps `right_only` is at "

@@ -437,7 +437,7 @@ assert torch.allclose(sft_slope, slope / J, atol=1e-12)
 # J and log J go the same way.
 
 # %%
-def climb(rule, length, steps=120):
+def climb(rule, length, steps=60):
     s, line = policy.copy(), []
     for step in range(steps + 1):
         J = expected_reward(s, grade)
@@ -454,7 +454,7 @@ runs = {(rule, length): climb(rule, length) for length in (0.1, None)
 for (rule, length), (line, share) in runs.items():
     how = "step length 0.1" if length else "learning rate 1"
     print(f"{how}, {rule:5s}:", " ".join(f"{line[k]:.4f}" for k in
-                                        (0, 3, 10, 30, 60, 120)))
+                                        (0, 3, 10, 30, 60)))
     show("  right answers", share)
 show("kept shares", own_right.sort().values[-3:])
 for length in (0.1, None):

@@ -70,6 +70,7 @@ def compute(draws: int = 20, nudge: float = 1.0) -> dict[str, Any]:
 def build(figure, data):
     axes = figure.add_axes((0.08, 0.19, 0.9, 0.77))
     axes.set(xlim=(GRID[0], GRID[-1]), ylim=(-0.04, 1.04), yticks=(0, 0.5, 1))
+    axes.set_xticks(range(-4, 1))
     axes.tick_params(labelsize=TEXT)
     axes.set_xlabel("logit of “7”", fontsize=TEXT)
     axes.set_ylabel("mean reward of the draws", fontsize=TEXT)
