@@ -446,8 +446,8 @@ def climb(rule, length, steps=60):
               "log J": J.log(), "J": J}[rule]
         d = torch.autograd.grad(up, s.logits)[0]
         s.logits.data += d * (length / d.norm() if length else 1.0)
-    share = (s.probabilities() * R / J).detach().sort().values[-3:]
-    return line, share
+    share = (s.probabilities() * R).detach().sort().values[-3:]
+    return line, share / share.sum()
 
 runs = {(rule, length): climb(rule, length) for length in (0.1, None)
         for rule in ("keep", "log J", "J")}
