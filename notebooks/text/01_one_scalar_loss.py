@@ -376,8 +376,8 @@ alone = {loss: train(by_model, loss, hard) for loss in (graded, right_only)}
 # the answer
 reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
        f"It ends at {alone[graded][-1].mean():.3f}. Two things hold it "
-       "back. The slope of J carries the factor J, here a hundredth. That is "
-       "a matter of step size: `right_only`, with log J's direction, "
+       "back. The slope of J carries the factor J, here a hundredth. That "
+       "is a matter of step size: `right_only`, with log J's direction, "
        "reaches "
        f"{alone[right_only][-1].mean():.2f}. The other is the search: "
        f"{100 * 0.99**8:.0f} % of the first batches hold no right answer "
