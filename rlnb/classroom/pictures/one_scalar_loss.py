@@ -107,13 +107,13 @@ def _push(axes, v: int, model: float, share: float) -> None:
 
 def floor(loss: Sequence[float], entropy: float) -> Picture:
     """The loss of SFT against steps: the part that training removes, and the part that stays."""
-    loss, steps = np.asarray(loss), np.arange(len(loss))
+    steps, height = np.arange(len(loss)), np.asarray(loss)
 
     def build(figure, _):
         axes = figure.add_axes((0.075, 0.18, 0.86, 0.77))
         axes.fill_between(steps, 0, entropy, color="#DDDDDD", lw=0)
-        axes.fill_between(steps, entropy, loss, color="#BFDDF0", lw=0)
-        axes.plot(steps, loss, color=BLACK, lw=2.6)
+        axes.fill_between(steps, entropy, height, color="#BFDDF0", lw=0)
+        axes.plot(steps, height, color=BLACK, lw=2.6)
         axes.axhline(entropy, color=GREY, lw=1.2, ls="--")
         last = steps[-1]
         axes.text(0.5 * last, entropy / 2, f"entropy of the teacher, {entropy:.2f}: it stays",
