@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 # Page -> module of rlnb/classroom/exercises -> its checks, in the order of the pages.
 PAGES = {
     "one_scalar_loss": {
-        "divergence": ("kl_divergence", "cross_entropy", "silent_bug_one_scalar_loss")
+        "own_draws": ("reverse_kl_push",),
+        "sft": ("sft_loss", "silent_bug_one_scalar_loss"),
+        "divergence": ("kl_divergence", "cross_entropy"),
     },
     "reinforce": {
         "likelihood": ("token_logprobs",),

@@ -120,6 +120,7 @@ MOVED = {
     "micro_batches_explorer": ("answer 0, tokens", "1"),
     "mixed_groups_explorer": ("pass rate p", None),
     "loss_and_gradient_explorer": ("policy moved", "0.1"),
+    "nudge_explorer": ("draws", None),
     "one_group_explorer": ("pay for right", "0.1"),
     "one_outlier_explorer": ("log ρ of one token", "0.5"),
     "one_push_explorer": ("added to all rewards", "-1"),

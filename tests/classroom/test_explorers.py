@@ -40,6 +40,7 @@ MAKERS = {
     "gate_zoo": explorers.gate_zoo_explorer,
     "kl": explorers.kl_explorer,
     "kl_estimator": explorers.kl_estimator_explorer,
+    "nudge": explorers.nudge_explorer,
     "std": explorers.std_explorer,
     "one_outlier": explorers.one_outlier_explorer,
     "kept_groups": explorers.kept_groups_explorer,
@@ -121,11 +122,11 @@ SETTINGS = {
         {"show": "all", "sign": "positive", "ratio": 3.0, "tau": 0.5, "old": 0.7},
     ],
     "kl": [
-        {"mean": -6.0, "deviation": 0.7, "distance": 5.0, "weight": 0.95},
-        {"fit": "forward"},
-        {"fit": "reverse", "distance": 0.0},
-        {"fit": "hand", "mean": 6.0, "deviation": 6.0, "weight": 0.05},
+        {"mean": -6.0, "deviation": 0.7, "distance": 5.0},
+        {"mean": 3.0, "distance": 0.0},
+        {"mean": 6.0, "deviation": 6.0},
     ],
+    "nudge": [{"draws": 1, "nudge": 0.02}, {"draws": 10_000, "nudge": 4.0}, {"draws": 100}],
     "difficulty": [
         {"rate": 0.01, "size": 64, "method": "maxrl"},
         {"show": "signal", "rate": 0.99, "size": 2},

@@ -29,7 +29,6 @@ BESIDE = sorted(
     for path in (NOTEBOOKS / kind).glob("*.ipynb")
 )
 STILL_TO_COME = {
-    "01_one_scalar_loss": ["3.14"],
     "14_the_zoo": ["0.97", "0.87"],
     "21_grpo_for_real": ["3.5"],
 }  # derived by hand in the sentence, or shown by a picture or by another page

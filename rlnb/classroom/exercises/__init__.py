@@ -2,7 +2,7 @@
 
 In the order of the pages (rlnb/classroom/check.py has the table):
 
-01  divergence
+01  own_draws, sft, divergence
 02  likelihood, reinforce, groups (leave-one-out)
 03  baselines
 04  weighting, kl_reward

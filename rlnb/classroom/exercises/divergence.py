@@ -1,4 +1,4 @@
-"""How far one distribution is from another: KL, cross-entropy, and a library's argument order."""
+"""How far one distribution is from another: KL and cross-entropy."""
 
 from __future__ import annotations
 
@@ -9,15 +9,8 @@ import torch.nn.functional as F
 from torch.special import xlogy
 
 from rlnb.classroom.checking.exercise import Exercise, Mistake, Probe, mistake
-from rlnb.classroom.checking.silent_bug import SilentBug
 
-__all__ = [
-    "CROSS_ENTROPY",
-    "KL_DIVERGENCE",
-    "SILENT_BUG_ONE_SCALAR_LOSS",
-    "cross_entropy",
-    "kl_divergence",
-]
+__all__ = ["CROSS_ENTROPY", "KL_DIVERGENCE", "cross_entropy", "kl_divergence"]
 
 ZERO = (
     "0 log 0 counts as 0, in floating point it is nan: keep the terms with p > 0, with "
@@ -228,28 +221,4 @@ CROSS_ENTROPY = Exercise(
     ),
     hint="-(p * log q), summed over the outcomes: how many nats the model needs on average for "
     "what the data send. Where p is 0 nothing is paid.",
-)
-
-
-def _kl_to_reference(logprobs, ref_logprobs):
-    return F.kl_div(ref_logprobs, logprobs, log_target=True, reduction="batchmean")
-
-
-# The page prints it: laid out as a page is, not as the package.
-# fmt: off
-def kl_to_reference(logprobs, ref_logprobs):  # (B, V), (B, V) -> ()
-    """KL(pi || ref), the mean over rows; both are whole distributions."""
-    return F.kl_div(logprobs, ref_logprobs,
-                    log_target=True, reduction="batchmean")
-# fmt: on
-
-
-SILENT_BUG_ONE_SCALAR_LOSS = SilentBug(
-    name="silent_bug_one_scalar_loss",
-    right=_kl_to_reference,
-    broken=kl_to_reference,
-    story="F.kl_div(input, target) is KL(target || input), so this was KL(ref || pi). It is never "
-    "negative, 0 where the two agree, and close to the right one nearby.",
-    hint="Two outcomes are enough. Choose pi and ref so that the two directions differ, and "
-    "compute KL(pi || ref) by hand: sum of pi * (log pi - log ref).",
 )

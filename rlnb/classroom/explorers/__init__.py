@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.micro_batches import micro_batches_explorer
     from rlnb.classroom.explorers.mixed_groups import mixed_groups_explorer
     from rlnb.classroom.explorers.near_equal import std_explorer
+    from rlnb.classroom.explorers.nudge import nudge_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
     from rlnb.classroom.explorers.one_outlier import one_outlier_explorer
     from rlnb.classroom.explorers.one_push import one_push_explorer
@@ -74,6 +75,7 @@ _HOME = {
     "micro_batches_explorer": "micro_batches",
     "mixed_groups_explorer": "mixed_groups",
     "loss_and_gradient_explorer": "loss_and_gradient",
+    "nudge_explorer": "nudge",
     "one_group_explorer": "one_group",
     "one_outlier_explorer": "one_outlier",
     "one_push_explorer": "one_push",
@@ -115,6 +117,7 @@ __all__ = [
     "micro_batches_explorer",
     "mixed_groups_explorer",
     "loss_and_gradient_explorer",
+    "nudge_explorer",
     "one_group_explorer",
     "one_outlier_explorer",
     "one_push_explorer",

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from rlnb.classroom.explorer import Explorer, choice, slider
+from rlnb.classroom.explorer import Explorer, slider
 from rlnb.classroom.explorers.arguments import checked, echoing, one_of
-from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, PALE, PURPLE
+from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, PALE
 
-__all__ = ["alt", "build", "compute", "kl_explorer", "update"]
+__all__ = ["alt", "best_for_both", "build", "compute", "kl_explorer", "out_of_the_middle", "update"]
 
 STEP = 0.05
 WIDE = np.arange(-1280, 1281) * STEP  # -64 to 64: the integrals
@@ -24,13 +24,13 @@ SHOWN = slice(1080, 1481)  # -10 to 10: the picture
 NODES = np.arange(-80, 81) * 0.1  # of a standard normal: equal steps, as it is smooth
 NODE_WEIGHTS = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
 FITS = ("hand", "forward", "reverse")
-MAX_DENSITY, MAX_TERM, MAX_KL = 0.6, 1.2, 4.0
-FORWARD, REVERSE = PURPLE, ORANGE
-NAMES = {"forward": "KL(target‖model)", "reverse": "KL(model‖target)"}
+MAX_DENSITY, MAX_KL = 0.6, 4.0
+FORWARD, REVERSE = BLACK, ORANGE
+NAMES = {"forward": "KL(teacher‖model)", "reverse": "KL(model‖teacher)"}
+TEXT = 10.5  # points: the size of the page's own text
 CAPTION = (
-    "KL(target‖model) is paid where the target is and the model is not, so its best model covers "
-    "both peaks; KL(model‖target) is paid where the model is and the target is not, so its best "
-    "model picks one once they are far apart."
+    "The teacher's answers lie around two peaks, the model is a single bell. Bars: both KLs in "
+    "nats; a black mark: the least that any bell can reach."
 )
 
 
@@ -132,50 +132,39 @@ def _seek(distance: float, weight: float) -> tuple[float, float]:
 
 def build(figure, data):
     """The figure, drawn once; `update` moves it."""
-    top = figure.add_axes((0.075, 0.56, 0.6, 0.33))
-    bottom = figure.add_axes((0.075, 0.25, 0.6, 0.25))
-    right = figure.add_axes((0.79, 0.25, 0.19, 0.64))
+    left = figure.add_axes((0.07, 0.18, 0.56, 0.71))
+    right = figure.add_axes((0.74, 0.18, 0.24, 0.71))
     x = data["x"]
-    top.set(xlim=(-10, 10), ylim=(0, MAX_DENSITY), yticks=(0, 0.2, 0.4, 0.6), ylabel="density")
-    for axes in (top, bottom):
-        axes.set_xticks(range(-9, 10, 3))
-    top.tick_params(labelbottom=False)
-    bottom.set(xlim=(-10, 10), ylim=(-0.5, MAX_TERM), yticks=(0, 1), ylabel="nats per $x$")
-    bottom.set_xlabel("$x$", labelpad=1)
-    bottom.axhline(0, color=GREY, linewidth=0.8)
-    right.set(xlim=(-0.6, 1.6), ylim=(0, 1.1 * MAX_KL), xticks=(0, 1), yticks=range(5))
-    right.set_ylabel("KL in nats")
-    right.set_xticklabels(["target\n‖model", "model\n‖target"])
+    left.set(xlim=(-10, 10), ylim=(0, MAX_DENSITY), yticks=(0, 0.2, 0.4, 0.6))
+    left.set_xticks(range(-9, 10, 3))
+    left.set_xlabel("answer", fontsize=TEXT)
+    left.set_ylabel("density", fontsize=TEXT)
+    right.set(xlim=(-0.6, 1.6), ylim=(0, 1.12 * MAX_KL), yticks=range(5))
+    right.set_ylabel("nats", fontsize=TEXT)
+    right.set_xticks((0, 1), ["KL(teacher\n‖model)", "KL(model\n‖teacher)"])
+    for axes in (left, right):
+        axes.tick_params(labelsize=TEXT)
     artists = {
-        "area": top.fill([0, 0, 0], [0, 0, 0], color=PALE)[0],
-        "target": top.plot(x, x, color=BLACK, lw=1.4)[0],
-        "model": top.plot(x, x, "--", color=BLUE)[0],
-        "forward_term": bottom.plot(x, x, color=FORWARD)[0],
-        "reverse_term": bottom.plot(x, x, "-.", color=REVERSE)[0],
+        "area": left.fill([0, 0, 0], [0, 0, 0], color=PALE)[0],
+        "target": left.plot(x, x, color=GREY, lw=1.6)[0],
+        "model": left.plot(x, x, "--", color=BLUE, lw=2.6)[0],
         "bars": right.bar(
-            [0, 1], [0, 0], 0.66, color=[FORWARD, REVERSE], ec="white", lw=0, hatch=["", "//"]
+            [0, 1], [0, 0], 0.6, color=["#8A8A8A", REVERSE], ec="white", lw=0, hatch=["", "//"]
         ),
         "best": [
-            right.plot([i - 0.42, i + 0.42], [0, 0], color=BLACK, lw=1.6)[0] for i in range(2)
+            right.plot([i - 0.42, i + 0.42], [0, 0], color=BLACK, lw=2.2)[0] for i in range(2)
         ],
-        "values": [right.text(i, 0, "", ha="center", va="bottom", fontsize=10) for i in range(2)],
-        "text": [figure.text(0.075, 0.1 - 0.065 * line, "", fontsize=9.5) for line in range(2)],
+        "values": [
+            right.text(i, 0, "", ha="center", va="bottom", fontsize=12, weight="bold")
+            for i in range(2)
+        ],
     }
     handles = [
-        top.fill_between([], [], color=PALE, ec=BLACK, lw=1.2, label="target $p$"),
-        top.plot([], [], "--", color=BLUE, label="model $q$")[0],
-        bottom.plot([], [], color=FORWARD, label=r"$p\,\log(p/q)$")[0],
-        bottom.plot([], [], "-.", color=REVERSE, label=r"$q\,\log(q/p)$")[0],
-        right.plot([], [], color=BLACK, lw=1.6, label="least any Gaussian can reach")[0],
+        left.fill_between([], [], color=PALE, ec=GREY, lw=1.6, label="teacher"),
+        left.plot([], [], "--", color=BLUE, lw=2.6, label="model")[0],
     ]
-    figure.legend(
-        handles=handles,
-        loc="upper center",
-        ncols=5,
-        bbox_to_anchor=(0.53, 1.005),
-        handlelength=2.4,
-        columnspacing=1.6,
-    )
+    left.legend(handles=handles, loc="upper left", fontsize=TEXT, ncols=2, handlelength=2.2,
+                bbox_to_anchor=(0, 1.16))  # fmt: skip
     return artists
 
 
@@ -184,7 +173,7 @@ def update(artists, data):
     x = data["x"]
     outline = np.column_stack([x, data["target"]])
     artists["area"].set_xy(np.vstack([[x[0], 0], outline, [x[-1], 0]]))
-    for name in ("target", "model", "forward_term", "reverse_term"):
+    for name in ("target", "model"):
         artists[name].set_ydata(data[name])
     for i, way in enumerate(("forward", "reverse")):
         height = min(data[way], MAX_KL)
@@ -192,64 +181,52 @@ def update(artists, data):
         artists["best"][i].set_ydata([data["best"][way][2]] * 2)
         artists["values"][i].set_text(f"{data[way]:.2f}")
         artists["values"][i].set_y(max(height, data["best"][way][2]) + 0.05)
-    for line, sentence in zip(artists["text"], _lines(data), strict=True):
-        line.set_text(sentence)
 
 
-def _lines(data) -> list[str]:
-    found = {
-        "hand": "",
-        "forward": ", the best for KL(target‖model)",
-        "reverse": ", the best for KL(model‖target)",
-    }[data["fit"]]
-    mean, deviation = _plain(data["mean"]), f"{data['deviation']:.2f}"
-    parts = [
-        f"{NAMES[way]} = {data[way]:.4f}, at least {data['best'][way][2]:.4f}"
+def readout(data) -> str:
+    """Both KLs and the least each could be."""
+    return "; ".join(
+        f"{NAMES[way]} {data[way]:.3f}, least possible {data['best'][way][2]:.3f}"
         for way in ("forward", "reverse")
-    ]
-    return [f"model: mean {mean}, deviation {deviation}{found}", "  ·  ".join(parts)]
-
-
-def _plain(value: float) -> str:
-    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
+    )
 
 
 def alt(data) -> str:
     """The picture in words, for a reader who does not see it."""
-    model, kls = _lines(data)
-    d, w = data["distance"], data["weight"]
+    mean = f"{round(data['mean'], 2) + 0.0:.2f}".replace("-", "−")
     return (
-        f"Target with peaks at ±{d:.2f}, weight {w:.2f} on the right one, and a Gaussian "
-        f"{model}. Below, where each KL is paid; on the right, both as bars: "
-        f"{kls.replace('  ·  ', '; ')} nats."
+        f"Teacher with peaks at ±{data['distance']:.2f} and a bell with mean {mean}, deviation "
+        f"{data['deviation']:.2f}. Bars, in nats: {readout(data)}."
+    )
+
+
+def out_of_the_middle(data) -> bool:
+    """KL(model || teacher) below 0.7 with the peaks where they were."""
+    return data["distance"] >= 3 and data["reverse"] < 0.7
+
+
+def best_for_both(data) -> bool:
+    """One bell within 0.02 nats of the least in either direction, peaks at 2 or further."""
+    return data["distance"] >= 2 and all(
+        data[way] - data["best"][way][2] <= 0.02 for way in ("forward", "reverse")
     )
 
 
 def kl_explorer() -> Explorer:
-    """Two peaks and their weights, a Gaussian to drag, and the best one in either direction."""
+    """A bell to drag, and how far the two peaks are apart."""
     return Explorer(
         compute,
         build,
         update,
         {
-            "mean": slider(1.0, -6.0, 6.0, 0.1, "model: mean", "where the model stands"),
-            "deviation": slider(2.0, 0.7, 6.0, 0.1, "model: deviation", "how wide the model is"),
-            "fit": choice(
-                "hand",
-                [
-                    ("by hand", "hand"),
-                    ("best KL(target‖model)", "forward"),
-                    ("best KL(model‖target)", "reverse"),
-                ],
-                "model is set",
-                "by your two sliders, or to the least KL in one direction",
-            ),
-            "distance": slider(3.0, 0.0, 5.0, 0.1, "target: peaks at ±", "0 is a single peak"),
-            "weight": slider(
-                0.5, 0.05, 0.95, 0.05, "target: weight right", "share of the right peak"
+            "mean": slider(0.0, -6.0, 6.0, 0.1, "model: mean", "where the bell stands"),
+            "deviation": slider(3.2, 0.7, 6.0, 0.1, "model: width", "its standard deviation"),
+            "distance": slider(
+                3.0, 0.0, 5.0, 0.1, "teacher: peaks at ±", "each of width 1, equally high"
             ),
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 430),
+        readout=readout,
+        size=(900, 290),
     )

@@ -1,0 +1,200 @@
+"""The pictures of the page on one scalar loss: who draws the answers, and what that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from torch import Tensor
+
+from rlnb.classroom.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    NEGATIVE,
+    ORANGE,
+    POSITIVE,
+    Picture,
+    signed,
+    static_figure,
+)
+
+__all__ = ["authors", "copy_or_draw_again", "data_minus_model", "floor", "staircase"]
+
+TEXT = 10.5  # points: the size of the page's own text
+AUTHORS = ((BLACK, "-"), (ORANGE, "--"), (GREEN, "-."))
+PALE_ORANGE = "#F3CF8B"
+
+
+def authors(
+    runs: Mapping[str, Tensor], caption: str, single: str | None = None, shown: int = 12
+) -> Picture:
+    """Chance to be right against steps, the mean over the runs per author of the answers.
+
+    runs: name -> (steps, runs). single: whose first `shown` runs are drawn one by one.
+    """
+
+    def build(figure, _):
+        axes = figure.add_axes((0.075, 0.18, 0.5, 0.77))
+        if single:
+            axes.plot(runs[single][:, :shown].numpy(), color=PALE_ORANGE, lw=0.9)
+        for (name, run), (color, line) in zip(runs.items(), AUTHORS, strict=False):
+            label = f"{name}: mean" if single else name
+            axes.plot(run.mean(1).numpy(), color=color, ls=line, lw=3, label=label)
+        if single:
+            axes.plot([], color=PALE_ORANGE, lw=1.5, label=f"{single}: {shown} single runs")
+        axes.set(xlim=(0, len(next(iter(runs.values()))) - 1), ylim=(0, 1.03))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("step, 8 answers each", fontsize=TEXT)
+        axes.set_ylabel("chance of a right answer", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 0.8), fontsize=11)
+
+    said = "Means at the end: " + "; ".join(f"{n} {run[-1].mean():.2f}" for n, run in runs.items())
+    if single:
+        low, high = runs[single][-1].min(), runs[single][-1].max()
+        said += f". Single runs where {single} end between {low:.2f} and {high:.2f}"
+    return static_figure(
+        build,
+        size=(900, 270),
+        alt=f"Chance of a right answer against steps. {said}.",
+        caption=caption,
+    )
+
+
+def data_minus_model(
+    names: Sequence[str], pi: Tensor, panels: Mapping[str, Tensor], caption: str
+) -> Picture:
+    """Bars of the model's shares, and an arrow from each to the share in the data: the push.
+
+    panels: title -> shares of the answers trained on, (V,).
+    """
+
+    def build(figure, _):
+        wide = 0.9 / len(panels) - 0.045
+        for k, (title, data) in enumerate(panels.items()):
+            axes = figure.add_axes((0.07 + (0.9 / len(panels) + 0.025) * k, 0.13, wide, 0.74))
+            axes.bar(range(len(pi)), pi.tolist(), 0.6, color="#DDDDDD", ec=GREY, lw=1)
+            for v, (model, share) in enumerate(zip(pi.tolist(), data.tolist(), strict=True)):
+                _push(axes, v, model, share)
+            axes.set(ylim=(0, 0.78), yticks=(0, 0.2, 0.4, 0.6), xlim=(-0.5, len(pi) - 0.5))
+            axes.set_xticks(range(len(pi)), [f"“{name}”" for name in names], fontsize=11)
+            axes.tick_params(labelsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            if k == 0:
+                axes.set_ylabel("share of the answer", fontsize=TEXT)
+
+    said = ". ".join(
+        f"{title}: " + ", ".join(f"{n} {signed(x, 2)}" for n, x in zip(names, (d - pi).tolist(),
+        strict=True)) for title, d in panels.items()
+    )  # fmt: skip
+    return static_figure(
+        build, size=(900, 260), alt=f"Bars with arrows, the push. {said}.", caption=caption
+    )
+
+
+def _push(axes, v: int, model: float, share: float) -> None:
+    gap = share - model
+    color = POSITIVE if gap > 0 else NEGATIVE
+    if abs(gap) < 1e-9:
+        axes.text(v, model + 0.03, "0", ha="center", fontsize=12, weight="bold", color=GREY)
+        return
+    axes.annotate("", (v, share), (v, model), arrowprops={"arrowstyle": "-|>", "color": color,
+                  "lw": 3, "mutation_scale": 17, "shrinkA": 0, "shrinkB": 0})  # fmt: skip
+    axes.text(v, max(share, model) + 0.03, signed(gap, 2), ha="center", fontsize=12,
+              weight="bold", color=color)  # fmt: skip
+
+
+def floor(loss: Sequence[float], entropy: float) -> Picture:
+    """The loss of SFT against steps: the part that training removes, and the part that stays."""
+    steps, height = np.arange(len(loss)), np.asarray(loss)
+
+    def build(figure, _):
+        axes = figure.add_axes((0.075, 0.18, 0.86, 0.77))
+        axes.fill_between(steps, 0, entropy, color="#DDDDDD", lw=0)
+        axes.fill_between(steps, entropy, height, color="#BFDDF0", lw=0)
+        axes.plot(steps, height, color=BLACK, lw=2.6)
+        axes.axhline(entropy, color=GREY, lw=1.2, ls="--")
+        last = steps[-1]
+        axes.text(0.5 * last, entropy / 2, f"entropy of the teacher, {entropy:.2f}: it stays",
+                  ha="center", va="center", fontsize=12)  # fmt: skip
+        axes.annotate("KL from teacher to model:\nthis is what training removes",
+                      (0.035 * last, entropy + 0.1), (0.18 * last, 1.45), fontsize=12,
+                      va="center", color=BLUE,
+                      arrowprops={"arrowstyle": "-", "color": BLUE, "lw": 1.2})  # fmt: skip
+        axes.set(xlim=(0, last), ylim=(0, loss[0] * 1.05))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("step", fontsize=TEXT)
+        axes.set_ylabel("loss, nats per answer", fontsize=TEXT)
+
+    return static_figure(
+        build,
+        size=(900, 250),
+        alt=f"The loss falls from {loss[0]:.2f} to {loss[-1]:.2f} and stays above the teacher's "
+        f"entropy, {entropy:.2f}; the part above it is the KL.",
+        caption="The loss is a floor that belongs to the teacher, plus a KL that belongs to the "
+        "model. Exact shares, learning rate 0.5.",
+    )
+
+
+def staircase(grid: Tensor, dice: Tensor, expected: Tensor) -> Picture:
+    """Reward against a logit: of one draw (the middle one), of the mean of all draws, and expected.
+
+    grid, expected: (N,). dice: (N, draws) of 0 and 1, each column one die that is kept.
+    """
+
+    middle = int(dice.sum(0).argsort()[dice.shape[1] // 2])
+
+    def build(figure, _):
+        for k, (title, values) in enumerate(
+            (("one draw", dice[:, middle]), (f"mean of {dice.shape[1]} draws", dice.mean(1)))
+        ):
+            axes = figure.add_axes((0.075 + 0.485 * k, 0.19, 0.42, 0.68))
+            axes.plot(
+                grid.numpy(), expected.numpy(), color=BLACK, lw=2, ls="--", label="expected reward"
+            )
+            axes.step(grid.numpy(), values.numpy(), where="mid", color=ORANGE, lw=2.6, label=title)
+            axes.set(xlim=(float(grid[0]), float(grid[-1])), ylim=(-0.05, 1.08), yticks=(0, 0.5, 1))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("logit of “7”", fontsize=TEXT)
+            axes.set_ylabel("reward" if k == 0 else "", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            if k == 0:
+                axes.legend(loc="upper left", fontsize=TEXT, bbox_to_anchor=(0, 0.98))
+
+    jumps = int((dice[1:] != dice[:-1]).sum())
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=f"Reward against a logit. One draw: a single step from 0 to 1. Mean of "
+        f"{dice.shape[1]} draws: a staircase with {jumps} steps. Expected: a smooth curve.",
+        caption="Between two steps a sampled reward is exactly flat. More draws make smaller "
+        "steps, not a slope.",
+    )
+
+
+def copy_or_draw_again(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Picture:
+    """Chance to be right, and the share of “7” among the right answers; a line per rule."""
+
+    def build(figure, _):
+        for k, title in enumerate(("chance of a right answer", "“7” among the right answers")):
+            axes = figure.add_axes((0.06 + 0.37 * k, 0.19, 0.3, 0.68))
+            for (name, both), (color, line) in zip(curves.items(), AUTHORS, strict=False):
+                axes.plot(both[k], color=color, ls=line, lw=2.8, label=name)
+            axes.set(ylim=(0.25 if k == 0 else 0.5, 1.03), xlim=(0, len(both[k]) - 1))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("step, all of one length", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 0.8), fontsize=11)
+
+    said = "; ".join(
+        f"{name}: right {right[-1]:.3f}, of it “7” {share[-1]:.3f}"
+        for name, (right, share) in curves.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 270),
+        alt=f"Two panels against steps. At the end {said}.",
+        caption="Copying its own first answers the model keeps both wordings. Drawing again it "
+        "ends with one.",
+    )
