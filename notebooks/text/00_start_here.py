@@ -70,7 +70,8 @@ token_grid.token_grid(group, {"GRPO": -4 * gradient}, caption=(
 # you look anything up: press a button. On every page you guess first. A wrong guess is what you
 # will remember.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("start_here.1", "Is something broken?",
         ["yes: a loss of 0 has no gradient",
          "yes: all answers must have had the same reward",
@@ -137,7 +138,8 @@ method_map.method_map({f"{n:02d}" for n in range(15)} | {"21"})
 #
 # GRPO and Dr. GRPO ("GRPO done right", 2025) stand in the same column.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("start_here.2", "What does Dr. GRPO change in GRPO?",
         ["how the ratio is clipped",
          "two divisions, and a term it drops",

@@ -79,7 +79,8 @@ pictures.authors({"the teacher writes": given}, (
     f"From {given[0].mean():.2f} to {given[-1].mean():.2f} in 100 steps, "
     "mean of 400 runs."))
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("one_scalar_loss.1", "Now the model itself writes the answers "
         "that it is trained on. Nothing else changes. Its chance to be "
         "right?",
@@ -149,7 +150,8 @@ pictures.data_minus_model(names, start, {
 #
 # ## Where does the loss stop?
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("one_scalar_loss.2", "The teacher says “7” and “seven” equally "
         "often. SFT goes on until nothing is left to learn. Its loss, in "
         "nats?",
@@ -203,7 +205,8 @@ reveal("one_scalar_loss.2", "0.69, log 2",
 # the model is too small to be the teacher. Suppose answers are points on a line. The teacher
 # answers near −3 or near +3, the model is one bell.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("one_scalar_loss.3", "The model draws: KL(model‖teacher). Where "
         "does the best bell stand?",
         ["in the middle, wide enough for both peaks",
@@ -259,7 +262,8 @@ pipeline.pipeline("answers", "rewards", caption=(
 # its $u$ lies below the chance to be right. Now move the logit of “7” from −6 to 4, in 200 nudges,
 # and watch the reward of each draw.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("one_scalar_loss.4", "20 dice, 200 nudges: 4,000 times a reward "
         "could change. How often does it?",
         ["about 20 times", "about 200 times", "about 2,000 times",
@@ -359,7 +363,8 @@ taught = train(by_teacher, first=hard)
 print(f"the teacher writes: {taught[0].mean():.2f} at first, "
       f"{taught[-1].mean():.2f} after 100 steps")
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("one_scalar_loss.5", "The model writes, `graded`; same rate, same "
         "number of answers. Its chance to be right after 100 steps?",
         ["about 0.98 too, it only starts later", "about 0.5",
@@ -399,7 +404,8 @@ reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
 # to the end. **Draw again** after every step. To compare the directions alone: exact shares, and
 # every step equally long.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("one_scalar_loss.6", "Where do they end?",
         ["only drawing again becomes nearly always right",
          "both right; both say “7” two times in three",
@@ -513,6 +519,9 @@ def my_kl(p, q):                           # (V,), (V,) -> ()
     return ...
 
 check.kl_divergence(my_kl)
+
+# %% [markdown]
+# <details><summary>Extra</summary>The cross-entropy with zeros goes alike: write `cross_entropy(p, q)` and hand it to `check.cross_entropy`.</details>
 
 # %% [markdown]
 # ## In the interview

@@ -77,7 +77,8 @@ pictures.rate_lines(rates, {"": graders}, (start @ earns).item(), (
 # No learning rate rescues the second grader. (In the code it is `sweep(-10)`: adding 10 to every
 # reward is subtracting −10.)
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("baselines.1", "The first step, averaged over all that could be "
         "drawn. Where does the second grader push the logits?",
         ["exactly where the first one does",
@@ -187,7 +188,8 @@ print(f"first grader {noise(0):.2f}, second grader {noise(-10):.0f}")
 # %% [markdown]
 # With the second grader you need over a thousand answers for what the first one says in three.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("baselines.2", "The first grader again. Put these baselines in the "
         "order of their noise, least first: 0, the mean reward 0.36, the "
         "best reward 1.",
@@ -245,7 +247,8 @@ task("baselines.t1", three_pushes.three_pushes_explorer(),
 # drawn without looking at this one, and on average it is the mean reward. Take the smallest group,
 # $G=2$: each answer's baseline is the reward of the other.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("baselines.3", "Noise per answer: 2.85 with b = 0, 1.08 with the "
         "mean reward. With the other answer's reward, G = 2?",
         ["1.08: it is right on average",
@@ -334,7 +337,8 @@ task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
 # Two pairs of fixed baselines, each pair mirrored about the best b: −1 and 1.81, 0 and 0.81. By the
 # parabola the two of a pair have the same noise, and by the proof the same mean push.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("baselines.4", "Train with b = −1 and with b = 1.81, noise 22.8 "
         "each at the start, at ten learning rates. Which best rate ends "
         "higher?",
@@ -378,7 +382,8 @@ reveal("baselines.4", "b = 1.81: drawn answers are punished",
 # on the answer drawn, so the proof no longer covers it. In this toy the poor answer earns 0.2, less
 # than the mean reward 0.36, and the true push on it is down.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("baselines.5", "Divide by the std, G = 2. The mean push on the "
         "poor answer?",
         ["down as before: all pushes are scaled alike",

@@ -66,7 +66,8 @@ pictures.running({"not weighted": so_far(R[y])}, truth, caption=(
 # would like to read 0.70 off the same batches, by multiplying each reward with some factor before
 # we take the mean.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("importance_sampling.1",
         "Which factor, for an answer y, makes the mean right?",
         ["π(y)", "π(y) / π_old(y)", "π_old(y) / π(y)",
@@ -116,7 +117,8 @@ points = torch.tensor([1.0, 1.0, 3.0])
 samplers = {"writes all three": torch.tensor([0.5, 0.4, 0.1]),
             "never writes the third": torch.tensor([0.5, 0.5, 0.0])}
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("importance_sampling.2", "Every sample of the second batch is "
         "multiplied by its weight. What does the mean do?",
         ["goes to 1.4, with more noise",
@@ -193,7 +195,8 @@ print(f"our four answers: {1 / (old @ (new / old)**2):.4f} n")
 # So of 1,000 samples the large-batch formula leaves $1000\,e^{-\mu^2}$; at $\mu=2$ that is 18. A
 # trainer does not know $\mu$. It puts the 1,000 weights of its batch into the ESS.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("importance_sampling.3", "μ = 2, the large-batch formula gives 18. "
         "What does a typical batch of 1,000 report?",
         ["about 4", "about 18", "about 55", "about 550"])
@@ -257,7 +260,8 @@ print("variance of the weight\ntokens    ± 20 %      ± 1 %")
 for T in (1, 10, 100, 1000, 10000):
     print(f"{T:6d}   {1.04**T - 1:7.3g}   {1.0001**T - 1:8.3g}")
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("importance_sampling.4", "Answers of 1,000 tokens, ± 20 %. The "
         "mean weight is 1. Half of the answers weigh less than ...?",
         ["about 1: ups and downs cancel", "about 0.1",
@@ -369,7 +373,8 @@ def mean_gradient(z, z_old, y, share, rule, b):
     total = (share * (R - b)) @ (weight * log_pi).sum(1)
     return torch.autograd.grad(total, z)[0]
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("importance_sampling.5", "The old policy wrote the answers. You "
         "subtract its mean reward, b, from every R. Which of the three "
         "mean gradients change?", [
@@ -494,7 +499,8 @@ r = rho[batch.mask]
 print(f"log these: mean token ratio {r.mean():.2f} (should be 1), "
       f"largest {r.max():.2f}")
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("importance_sampling.6", "A bug: before each step the trainer "
         "recomputes `old_logprobs` from the present policy, so every ratio "
         "is exactly 1. Its gradient on the reused batch is ...?", [
@@ -545,7 +551,8 @@ score(*(f"importance_sampling.{k}" for k in range(1, 7)))
 #
 # **1 By hand** · 3 minutes. Ten samples. Nine have weight 1, the last has weight 9.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("importance_sampling.7", "How many effective samples? (And "
         "after all weights are multiplied by 100?)", unit="samples")
 
@@ -588,7 +595,8 @@ check.effective_sample_size(my_effective_sample_size)
 # variance of the product, and how many effective samples are left of $n$? Then a number:
 # $\chi^2=0.01$ at every token.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("importance_sampling.8", "What is the longest answer, in whole "
         "tokens, that leaves three quarters of the samples or more?",
         unit="tokens", close=0.0)

@@ -96,7 +96,8 @@ pictures.runs({"no penalty": free[0]}, wanted, logged=free[1, :, 0],
 # The log is right: noisy at first, even below 0, and correct on average. So we put the number that
 # we log into the loss, with β = ½. Autograd does the rest.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("kl.1", "Where does the KL end, on average?",
         ["near 0.3: that is what the loss asks for",
          "about 1: it helps, but sixteen samples are few",
@@ -162,7 +163,8 @@ pictures.estimators(ell16[mask])
 # distributions of equal variance with their means apart, one $k_3$ scatters less than one $k_1$ up
 # to 0.63 nats.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("kl.2", "And for next-token distributions, softmaxes over 1,000 "
         "tokens? Up to which KL is k3 the quieter one?",
         ["always", "about 0.6 nats there too",
@@ -200,7 +202,8 @@ reveal(
 # $k_3$ has the right mean and is never negative. GRPO's paper puts it into the loss
 # ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("kl.3", "On fresh samples, what is k3's mean gradient as a loss?",
         ["that of KL(π‖π_ref)", "that of KL(π_ref‖π)", "0, like k1's",
          "none of these"])
@@ -366,7 +369,8 @@ def rest(beta):
 
 print(f"β = 0.2, KL(π‖π_ref): at rest p = {rest(0.2):.4f}")
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("kl.4", "The same β = 0.2, with k3 in the loss: where do reward "
         "and penalty balance?",
         ["about 1.5 % too", "about 5 %", "about 20 %", "about 80 %"])
@@ -428,7 +432,8 @@ for state, p in zip(("first token", "after word 0", "after word 1"),
                     pi2.logits.softmax(1).tolist()):
     print(f"{state:13s}", *(f"{x:.2f}" for x in p))
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("kl.5", "Word 0 is rarer than under the reference, 0.27 against "
         "0.33. Which way does k1 in the reward move it, on average?",
         ["up, towards 0.33", "down, further from 0.33", "not at all"])

@@ -97,7 +97,8 @@ pictures.promises(promised[:, :6])
 # Look at the vertical axis. A reward is 0 or 1, and the policy starts at a chance of 0.47 to be
 # right.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("ppo.1", "What have the 400 seeds gained in truth, on average?",
         ["about +0.5", "about +0.3", "about +0.1", "less than nothing"])
 
@@ -190,7 +191,8 @@ pictures.arrows(slopes)
 # | good, A = +1 | w | x |
 # | bad, A = −1 | y | z |
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("ppo.2", "Which of the four still get a push from clip(ρ)·A?",
         ["none of them", "w and z, which went the right way",
          "x and y, which went the wrong way", "all four"])
@@ -268,7 +270,8 @@ outside = batch.mask & ((ratio - 1).abs() > 0.2 + 1e-9)
 token_grid.probability_grid(batch, outside=outside, caption=(
     "Bold: the eight tokens whose ratio has left the band, 0.8 to 1.2."))
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("ppo.3", "Eight of sixteen tokens are outside the band. "
         "How many does PPO, min included, silence?", ["8", "6", "4", "2"])
 
@@ -346,7 +349,8 @@ pictures.training(arms, control=train(no_clip, 1), best=0.7)
 #
 # But nobody forces us to take thirty steps.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("ppo.4", "No clip at all, but with its best number of steps (of "
         "1, 2, 4, 8, 14, 30). Beside PPO with its best number it ends",
         ["far below", "a little below", "level or above"])
@@ -448,7 +452,8 @@ pictures.answers_used()
 # Many texts say that the clip keeps the new policy near the old one. Four tokens, equally likely,
 # with advantages 1, −1, 0, 0, and a bold learning rate.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("ppo.5", "One step with learning rate 3. Without a clip the "
         "largest ratio comes to 3.63. And with PPO, ε = 0.2?",
         ["1.20", "a little above 1.2", "about 2", "3.63"])

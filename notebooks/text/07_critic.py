@@ -89,7 +89,8 @@ pictures.pushes({"8 answers, one advantage per answer": same[0].mean(0)},
 # %% [markdown]
 # Over all possible answers the plan has the largest of the 200 gradients.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("critic.1", "In how many of 1,000 such batches of 8 is the plan's "
         "bar the longest?",
         ["about 950", "about 500", "about 150", "about 5"])
@@ -128,7 +129,8 @@ V = truth[state8[0]]                                  # (8, 200)
 # 200 tokens gets $0-0.48$. Let instead each token get the change in the chance to be right that it
 # brought.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("critic.2", "How many of the 200 tokens of this wrong answer now "
         "get less than 0?",
         ["all 200", "the two that decide", "one",
@@ -195,7 +197,8 @@ pictures.pushes({"the same for all": same[0].mean(0),
 # one, 0.6 after the bad one. Before and after it knows the truth. Each $\hat V_t$ stands in two
 # surprises, with a plus in $\delta_{t-1}$ and with a minus in $\delta_t$.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("critic.3", "The mean gradient over all possible answers. Where "
         "does the error spoil it?",
         ["at the plan and at the sum", "at the plan only",
@@ -318,7 +321,8 @@ task("critic.t1", wrong_critic.wrong_critic_explorer(),
 # The same fading hits the reward itself. A critic at the start of training says 0 everywhere. Take
 # a right answer: the reward is 1, at token 199.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("critic.4", "V = 0 everywhere, γ = 1, λ = 0.95. What advantage "
         "does the plan at token 60 get?",
         ["1: with γ = 1 nothing is lost", "about 0.5", "about 0.05",
@@ -428,7 +432,8 @@ arms = {name: torch.stack([train(lam, lr, *more) for lr in rates])
 for name, runs in arms.items():
     print(f"{name:13} best rate: {runs.mean(1).max():.3f} right at the end")
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("critic.5", "λ = 0 is last, and first once it is told the true "
         "values. What brings the one that learns level, with λ left at 0?",
         ["nothing: a learned critic is biased",
@@ -476,7 +481,8 @@ reveal("critic.5", "more sweeps of the critic over the same answers",
 # model**. Say all four have the same size. Weights are kept in bf16; training is by Adam, in mixed
 # precision.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("critic.6", "How many times the memory of training the policy "
         "alone does PPO need? Activations and caches not counted.",
         ["four times", "about three times", "a bit more than twice",

@@ -95,7 +95,8 @@ print(f"start: {before.min():.2f} on the hardest prompt, "
       f"{before.max():.2f} on the easiest, mean {before.mean():.2f}")
 print(f"end, no baseline: mean {plain[-1].mean():.3f} at rate 16")
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("grpo.1", "Another grader pays 1 for a wrong answer and 2 for a "
         "right one. The same seeds at rate 16: where do they end?",
         ["about 1.0: a constant drops out", "about 0.95", "about 0.8",
@@ -143,7 +144,8 @@ pictures.prompt_by_prompt(before, ends)
 # prompt of sixteen. Now put a fixed number $b$ in the place of the mean, rewards 0 and 1, rate 16,
 # and look at the hardest prompt alone. At the start one answer in 25 to it is right.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("grpo.2", "Which b fail this prompt?",
         ["those far above its rate: right answers are hardly pushed",
          "those far below its rate: wrong answers are pushed up too",
@@ -177,7 +179,8 @@ reveal("grpo.2", "both kinds",
 # answer's own reward. Take the smallest case. Three possible answers, groups of two,
 # $A_i=R_i-\bar R$.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("grpo.3", "The expected gradient with the group's mean, G = 2, "
         "against the true one:",
         ["the same direction, the same length",
@@ -242,7 +245,8 @@ reveal("grpo.3", "the same direction, half as long",
 # Sixteen answers. In one group eight are right. There every advantage is $\pm1$. In another a
 # single one is right.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("grpo.4", "What advantage does the single right answer get?",
         ["1: the std sets the scale", "a little under 2",
          "a little under 4", "15: one against fifteen"])
@@ -303,7 +307,8 @@ pictures.mixed_groups()
 # So hard prompts seem to call for large groups. Take a prompt that is answered right once in fifty,
 # and 128 answers to spend. Count the right answers whose advantage is above 0, however large it is.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("grpo.5", "16 groups of 8, or 2 groups of 64: which pushes more "
         "right answers up, in expectation?",
         ["2 of 64: far more of them teach",
@@ -464,7 +469,8 @@ assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 # Start training. The batch is fresh, all ratios are 1, $\beta=0$. You look at the first line of the
 # log.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("grpo.6", "The running group: value of the loss, and its gradient?",
         ["−1, and the gradient is not 0", "0, and the gradient is 0",
          "0, and the gradient is not 0",
