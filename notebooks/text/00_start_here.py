@@ -83,7 +83,8 @@ loss = grpo(group).loss
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("start_here.1", "loss 0; right answers are pushed up, wrong ones down",
+reveal("start_here.1",
+       "loss 0; right answers are pushed up, wrong ones down",
        f"The loss is {abs(loss.item()):.4f}: "
        r"$-\frac14(1+1-1-1)=0$, advantages centred by hand add up to "
        r"nothing. But $\rho$ still depends on the model: at $\rho=1$ its "
@@ -91,8 +92,9 @@ reveal("start_here.1", "loss 0; right answers are pushed up, wrong ones down",
        r"pushed by $A_i/(4\,T_i)$, and the pushes go to different tokens.",
        token_grid(group, {"GRPO's push, times 4": -4 * gradient}, count="",
                   caption=(
-           "A row is an answer, a cell a token. Blue: made likelier, orange: "
-           "less likely. Long answers are pushed less per token: page 09.")))
+           "A row is an answer, a cell a token. Blue: made likelier, "
+           "orange: less likely. Long answers are pushed less per token: "
+           "page 09.")))
 
 # %% [markdown]
 # A loss whose value is beside the point and whose gradient is what we want is called a
@@ -134,8 +136,8 @@ before, after = grpo(group).advantages[0, 0], alone.advantages[0, 0]
 # the answer
 reveal("start_here.2", "1.7 times as hard: it stands out from its group",
        f"Its advantage is {after:.2f} after {before:.2f}: the mean is 1/4 "
-       "now, and the spread is smaller, too. A push says how an answer compares, "
-       "not what it earned. In GRPO the rare right answer shouts. Whether "
+       "now, and the spread is smaller, too. A push says how an answer "
+       "compares, not what it earned. In GRPO the rare right answer shouts. Whether "
        "that is wise is page 09's question.")
 
 # %% [markdown]
