@@ -137,8 +137,8 @@ before, after = grpo(group).advantages[0, 0], alone.advantages[0, 0]
 reveal("start_here.2", "1.7 times as hard: it stands out from its group",
        f"Its advantage is {after:.2f} after {before:.2f}: the mean is 1/4 "
        "now, and the spread is smaller, too. A push says how an answer "
-       "compares, not what it earned. In GRPO the rare right answer shouts. Whether "
-       "that is wise is page 09's question.")
+       "compares, not what it earned. In GRPO the rare right answer "
+       "shouts. Whether that is wise is page 09's question.")
 
 # %% [markdown]
 # **What to watch, then?** The share of right answers. The share of groups in which all rewards are
