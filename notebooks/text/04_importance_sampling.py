@@ -435,7 +435,8 @@ for j, T in enumerate(words):
         seen = written(z_old, 64, T, torch.Generator().manual_seed(i))
         right, b = true_gradient(z, T), (seen == 1).double().mean()
         for rule in rules:
-            got = mean_gradient(z, z_old, seen, torch.ones(64) / 64, rule, b)
+            got = mean_gradient(z, z_old, seen,
+                                torch.ones(64) / 64, rule, b)
             noisy[rule][i, j] = (got - right).norm() / right.norm()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}

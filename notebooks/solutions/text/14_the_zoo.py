@@ -203,7 +203,7 @@ def loss(lp, old, engine, ref, r, mask):
     pull = rho * ((ref - lp).exp() - (ref - lp) - 1)
     return (((0.04 * pull - worth) * mask).sum(1) / T[:, 0]).mean()
 
-
+# %%
 from rlnb.objective import ANNEX
 
 batch = running_batch(complete=True)
