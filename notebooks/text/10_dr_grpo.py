@@ -63,8 +63,7 @@ def train(rows, seeds=200, steps=200, rate=0.5, B=32):
 # %% [markdown]
 # ## One loss, two GPUs
 #
-# This page leaves rewards, advantages and ratios as they are. It is about one box, the one where a
-# batch of tokens becomes one number.
+# This page is about one box, the one where a batch of tokens becomes one number.
 
 # %%
 pipeline.pipeline("loss", caption=(
@@ -128,7 +127,7 @@ reveal("dr_grpo.1", "another policy",
 # $$\begin{aligned}
 # \nabla J&=\tfrac{G}{G-1}\,\mathbb E\Big[\tfrac1G\textstyle\sum_i(R_i-\bar R)\,\nabla\log\pi(y_i)\Big]&&\text{minus the mean (08)}\\
 # &=\tfrac{G}{G-1}\,\mathbb E\Big[\tfrac1G\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\text{the log of a product is a sum of logs}\\
-# &\;\to\;\mathbb E\Big[\tfrac{1}{G}\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\text{drop one factor: a learning rate absorbs it}\\
+# &\;\to\;\mathbb E\Big[\tfrac{1}{G}\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\text{drop a fixed factor: same direction}\\
 # &\;\to\;\mathbb E\Big[\tfrac{1}{G\,L_{\max}}\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\textbf{a choice: which fixed number divides}
 # \end{aligned}$$
 #
@@ -153,13 +152,14 @@ def dr_grpo_loss(logp, old_logp, mask, R, G, L_max, epsilon=0.2):
 
 # %%
 two = running_batch()                # two prompts, four answers each
+# the same number as the package's:
 assert torch.allclose(ZOO["dr_grpo"](two).loss, dr_grpo_loss(
     two.logprobs, two.old_logprobs, two.mask, two.rewards, G=4, L_max=8))
 
 # %% [markdown]
 # ## Two switches, four losses
 #
-# Here is that batch, freshly sampled, so that all ratios are 1:
+# Take that batch of two prompts freshly sampled, so that all ratios are 1:
 #
 # * prompt A, the group you know: right with 3 and 5 tokens, wrong with 2 and 6;
 # * prompt B: right once, with 4 tokens, wrong with 1, 7 and 2.
@@ -197,7 +197,7 @@ reveal("dr_grpo.2", "B's wrong answer of one token",
 # %% [markdown]
 # From the upper row to the lower one much changes; from left to right little, because both prompts
 # have nearly the same std. Page 09 showed prompts where it matters.
-#
+
 # %% [markdown]
 # ## Divide by what?
 #
@@ -264,9 +264,8 @@ for name, c in (("constant", 1 + 0 * length), ("1/T", 1 / (q * length))):
     print(f"{name:8s} push on 'stop': {round(push, 3) + 0.0:+.3f}")
 
 # %% [markdown]
-# Under a constant, short and long answers cancel exactly: nobody tells a right answer to be
-# shorter. Under $1/T$ the short ones win, and right answers shrink. For a wrong answer all signs
-# turn: it grows.
+# Under a constant, short and long answers cancel exactly. Under $1/T$ the short ones win, and right
+# answers shrink. For a wrong answer all signs turn: it grows.
 #
 # A token mean has the own $T$ in its divisor too, among others. Does the push come back? Let $n$
 # answers share one divisor: $n=1$ is $1/T$, GRPO's length weight, and $n=32$ is the large GPU. In
@@ -328,10 +327,10 @@ task("dr_grpo.t1",
 # first order is too small.
 # </details>
 #
-# And on a network? Page 09's transformer has 0.3 million weights. The model writes its own verdict
-# on its answer and then may go on; length earns nothing. Every step of the optimizer uses 128 fresh
-# answers once, so all ratios are 1. The optimizer is AdamW, learning rate 3e-4, gradient norm
-# clipped at 1.
+# And on a network? Page 09's transformer has 0.3 million weights. It writes its own verdict on its
+# answer and then may go on; length earns nothing. Every optimizer step uses 128 fresh answers once,
+# so all ratios are 1 and the three losses differ in their divisors alone. AdamW, learning rate
+# 3e-4, gradient norm clipped at 1.
 
 # %%
 pictures.recorded_lengths(
@@ -347,7 +346,7 @@ for name, run in pictures.RUNS.items():
                          for seed in (0, 1, 2)])
     first, last = sum(final(run, step=0)) / 3, sum(final(run)) / 3
     print(f"{name:25s} norm: mean {norm.nanmean():.3f}, largest "
-          f"{norm[~norm.isnan()].max():.2f};   right: "
+          f"{norm[~norm.isnan()].max():.2f};   share right: "
           f"{first:.2f}, at the end {last:.2f}")
 
 # %% [markdown]
@@ -407,17 +406,6 @@ for rows in (8, 4, 2, 1):
 # even the direction depends on memory. Supervised fine-tuning had the same bug: Hugging Face's
 # Trainer averaged micro-batches with unequal counts until October 2024
 # ([PR 34191](https://github.com/huggingface/transformers/pull/34191)).
-#
-# GPUs are pieces too. Say one GPU has an answer of 10 tokens, another one of 1000, and each takes
-# its own mean before the gradients are averaged:
-
-# %%
-tokens = torch.tensor([10.0, 1000.0])                   # on each GPU
-for name, c in (("means, averaged", 1 / (2 * tokens)),
-                ("counted first", torch.ones(2) / tokens.sum())):
-    print(f"{name:16s} shares {(c * tokens)[0]:.2f} and "
-          f"{(c * tokens)[1]:.2f}; a token of the short answer weighs "
-          f"{c[0] / c[1]:.0f} times one of the long")
 
 # %% [markdown]
 # ## The same learning rate?

@@ -96,13 +96,15 @@ settle("C07", "true")
 
 # %%
 a, z = dr_grpo(fresh), grpo(fresh)
-sigma = fresh.rewards.view(2, 4).std(1, correction=0).repeat_interleave(4)
+sigma = fresh.rewards.view(2, 4).std(1, correction=0)
+sigma = sigma.repeat_interleave(4)
 print("row    std     T/L   GRPO cA   Dr. GRPO cA")
 for i in range(8):
     before = (z.weights * z.advantages)[i, 0]
     after = (a.weights * a.advantages)[i, 0]
     part = fresh.lengths[i] / 8
-    print(f"{i}    {sigma[i]:.4f}  {part:.3f}  {before:+.5f}     {after:+.5f}")
+    print(f"{i}    {sigma[i]:.4f}  {part:.3f}  {before:+.5f}     "
+          f"{after:+.5f}")
     assert torch.isclose(after, before * sigma[i] * part, rtol=1e-5)
 groups = {"8 of 16 right": [1.0] * 8 + [0.0] * 8,
           "1 of 16 right": [1.0] + [0.0] * 15,

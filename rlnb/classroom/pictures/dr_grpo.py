@@ -184,7 +184,7 @@ def recorded_lengths(caption: str) -> Picture:
 
     def build(figure, _):
         for k, (name, tables) in enumerate(found.items()):
-            axes = figure.add_axes((0.07 + 0.315 * k, 0.19, 0.235, 0.68))
+            axes = figure.add_axes((0.06 + 0.32 * k, 0.19, 0.2, 0.68))
             ends = {}
             for kind, table in tables.items():
                 color, line = LOOK[kind]
@@ -194,13 +194,14 @@ def recorded_lengths(caption: str) -> Picture:
                 ends[kind] = float(np.nanmean(table[:, -10:]))
             apart = max(0.0, 6 - (ends["wrong"] - ends["right"])) / 2
             for kind, sign in (("wrong", 1), ("right", -1)):
-                axes.text(82, ends[kind] + sign * apart, f"{kind} {ends[kind]:.0f}", va="center", fontsize=TEXT,
+                y = ends[kind] + sign * apart
+                axes.text(82, y, f"{kind} {ends[kind]:.0f}", va="center", fontsize=TEXT,
                           color=LOOK[kind][0], weight="bold")  # fmt: skip
             axes.set(xlim=(0, 80), ylim=(0, 75))
             axes.tick_params(labelsize=TEXT)
             axes.set_xlabel("training step", fontsize=TEXT)
             axes.set_ylabel("tokens" if k == 0 else "", fontsize=TEXT)
-            axes.set_title(name, fontsize=11, weight="bold")
+            axes.set_title(name, fontsize=11, weight="bold", loc="left")
 
     said = "; ".join(
         f"{name}: "
