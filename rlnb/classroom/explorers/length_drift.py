@@ -75,7 +75,15 @@ def build(figure, data):
     axes.tick_params(labelsize=10.5)
     axes.axhline(1 / START, color=GREY, lw=0.9)
     artists = {
-        name: axes.plot([], [], color=color, ls=line, lw=3, label=label)[0]
+        name: axes.plot(
+            [],
+            [],
+            color=color,
+            ls=line,
+            lw=5 if name == "right" else 3,
+            label=label,
+            zorder=2 if name == "right" else 3,
+        )[0]  # fmt: skip
         for name, (color, line, label) in LOOK.items()
     }
     axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
