@@ -217,9 +217,10 @@ ratio = prompt_weight.compute(0.11, 8)["ratio"]
 reveal("biases.3", "no type moves by more than 0.02",
        f"The largest of seven: {apart[:, k].mean():+.3f}, standard error "
        f"{apart[:, k].std() / 3 ** 0.5:.3f}, all three seeds from "
-       f"{apart[:, k].min():+.3f} to {apart[:, k].max():+.3f}. One would not expect much: Adam "
-       "divides by the size of recent gradients, so a factor common to all "
-       "prompts cancels. Left is how prompts weigh against each other, and "
+       f"{apart[:, k].min():+.3f} to {apart[:, k].max():+.3f}. "
+       "One would not expect much: Adam divides by the size of recent "
+       "gradients, so a factor common to all prompts cancels. Left is how "
+       "prompts weigh against each other, and "
        f"in groups of eight a prompt at 11 % has only {ratio:.2f} times a "
        "medium one's weight. An effect of a hundredth is not ruled out, and "
        "large groups were not tried.", pictures.by_type())

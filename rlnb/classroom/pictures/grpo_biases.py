@@ -122,12 +122,11 @@ def by_type(steps: tuple[int, ...] = (10, 20, 30, 40)) -> Picture:
     mean, error = apart.mean(0), apart.std(0, ddof=1) / len(apart) ** 0.5
     kinds = np.arange(apart.shape[1])
 
-    def build(figure, data):
+    def build(figure, _):
         axes = figure.add_axes((0.07, 0.18, 0.36, 0.72))
         for rule, (color, line, _) in RULES.items():
             curves = np.vstack([before, table[rule].mean(1)])
-            axes.plot((0, *steps), curves, color=color, ls=line,
-                              lw=3 if line == "-" else 1.5)  # fmt: skip
+            axes.plot((0, *steps), curves, color=color, ls=line, lw=3 if line == "-" else 1.5)
         axes.set(xlim=(0, steps[-1]), ylim=(0, 1.03), xticks=(0, *steps))
         axes.set_xlabel("step", fontsize=TEXT)
         axes.set_title("pass@1: solid with the std, dashed without", fontsize=11, weight="bold")
