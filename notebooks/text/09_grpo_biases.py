@@ -38,9 +38,9 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## Two runs
 #
-# The prompt `44529:1?` gives five digits and a target. Three of the digits shall add up to 1, where
-# only the last digit of a sum counts: 7 + 4 is 1. A small transformer writes two sums, then says
-# whether it hit the target: `:` for yes, `;` for no.
+# The prompt `44529:1?` gives five digits and a target: choose three that add up to 1. Of a sum only
+# the last digit counts, so 7 + 4 is 1. A small transformer writes two sums, then says whether it
+# hit the target: `:` for yes, `;` for no.
 #
 # ```
 # 5+2=7,7+4=1:                 right, and it says so
@@ -75,14 +75,15 @@ print(f"{len(size):,} answers: {sampled.right.double().mean():.0%} right, "
 predict("biases.1", "After the 80 steps: which answers have become longer?",
         ["neither kind: nothing pays for length",
          "right ones: all their tokens are pushed up, repeats too",
-         "wrong ones", "both alike: the policy has one habit of stopping"])
+         "wrong ones: they grow, right ones do not",
+         "both alike: the policy has one habit of stopping"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 told = "; ".join(
     f"{name} " + ", ".join(f"{x:.2f}" for x in recorded_runs.evaluated(
         name, "pass@1")) for name in ("GRPO", "Dr. GRPO"))
-reveal("biases.1", "wrong ones",
+reveal("biases.1", "wrong ones: they grow, right ones do not",
        "On every seed wrong answers grow almost to the limit, and right "
        "ones shrink to the shortest there is. The same run without GRPO's "
        "two divisions (right) keeps them together. Nothing was learned on "
@@ -217,8 +218,8 @@ ratio = prompt_weight.compute(0.11, 8)["ratio"]
 reveal("biases.3", "no type moves by more than 0.02",
        f"The largest of seven: {apart[:, k].mean():+.3f}, standard error "
        f"{apart[:, k].std() / 3 ** 0.5:.3f}, all three seeds from "
-       f"{apart[:, k].min():+.3f} to {apart[:, k].max():+.3f}. "
-       "One would not expect much: Adam divides by the size of recent "
+       f"{apart[:, k].min():+.3f} to "
+       f"{apart[:, k].max():+.3f}. One would not expect much: Adam divides by the size of recent "
        "gradients, so a factor common to all prompts cancels. Left is how "
        "prompts weigh against each other, and "
        f"in groups of eight a prompt at 11 % has only {ratio:.2f} times a "
@@ -268,13 +269,13 @@ reveal("biases.4", "all alike, right or wrong: where 0/1 rewards teach "
        "Sums of a few steps, 50 steps at one learning rate, three seeds: "
        f"{told} At the end {full[0]:.0f} % of the groups are all right "
        f"with the std, {full[1]:.0f} % without: that run has more of "
-       "them, and ignores them.", pictures.bonus_runs())
+       "them, and ignores them.\n\nWhat to log: the std of the rewards inside "
+       "the groups that are all right.", pictures.bonus_runs())
 
 # %% [markdown]
 # In a real run the hundredth is a format bonus, a length penalty, the last digits of a reward
-# model. **Log the std of the rewards inside the groups that are all right.** Keep the std where
-# rewards of unknown scale meet: then one learning rate serves them all (shown in the
-# [statements](statements/09_grpo_biases.ipynb)).
+# model. Keep the std where rewards of unknown scale meet: then one learning rate serves them all
+# (shown in the [statements](statements/09_grpo_biases.ipynb)).
 #
 # ## The length
 #
@@ -379,9 +380,9 @@ task("biases.t2", length_drift.length_drift_explorer(),
 # ## Which divisor was it?
 #
 # Back to the transformer and its 2,048 answers from before training. For each way to divide: what
-# do the right and what do the wrong answers push "go on" by, there where the model may write
-# `wait`? To compare rules of different size, each push is divided by the mean size of what that
-# rule pushes a token by.
+# do the right and what do the wrong answers push "go on" by, at the spot where the model may write
+# `wait`? So that rules compare, each push is divided by the mean size of what its rule pushes a
+# token by.
 #
 # The rules: both divisions, one, the other, neither. And both once more, where not the grader but a
 # coin says who earns 1.
