@@ -218,13 +218,13 @@ ratio = prompt_weight.compute(0.11, 8)["ratio"]
 reveal("biases.3", "no type moves by more than 0.02",
        f"The largest of seven: {apart[:, k].mean():+.3f}, standard error "
        f"{apart[:, k].std() / 3 ** 0.5:.3f}, all three seeds from "
-       f"{apart[:, k].min():+.3f} to "
-       f"{apart[:, k].max():+.3f}. One would not expect much: Adam divides by the size of recent "
-       "gradients, so a factor common to all prompts cancels. Left is how "
-       "prompts weigh against each other, and "
-       f"in groups of eight a prompt at 11 % has only {ratio:.2f} times a "
-       "medium one's weight. An effect of a hundredth is not ruled out, and "
-       "large groups were not tried.", pictures.by_type())
+       f"{apart[:, k].min():+.3f} to {apart[:, k].max():+.3f}. One would "
+       "not expect much: Adam divides by the size of recent gradients, so "
+       "a factor common to all prompts cancels. Left is how prompts weigh "
+       "against each other, and in groups of eight a prompt at 11 % has "
+       f"only {ratio:.2f} times a medium one's weight. An "
+       "effect of a hundredth is not ruled out, and large groups "
+       "were not tried.", pictures.by_type())
 
 # %% [markdown]
 # ## A bonus of a hundredth
@@ -269,8 +269,8 @@ reveal("biases.4", "all alike, right or wrong: where 0/1 rewards teach "
        "Sums of a few steps, 50 steps at one learning rate, three seeds: "
        f"{told} At the end {full[0]:.0f} % of the groups are all right "
        f"with the std, {full[1]:.0f} % without: that run has more of "
-       "them, and ignores them.\n\nWhat to log: the std of the rewards inside "
-       "the groups that are all right.", pictures.bonus_runs())
+       "them, and ignores them.\n\nWhat to log: the std of the rewards "
+       "inside the groups that are all right.", pictures.bonus_runs())
 
 # %% [markdown]
 # In a real run the hundredth is a format bonus, a length penalty, the last digits of a reward
