@@ -91,7 +91,8 @@ WRONG_CELLS = """() => {
 # Marks the cell that displays an explorer, so that selectors can name it.
 MARK = """(call) => {
   const found = window.jupyterapp.shell.currentWidget.content.widgets.filter(
-    w => w.model.type === 'code' && w.model.sharedModel.source.includes(call + '('));
+    w => w.model.type === 'code'
+      && new RegExp('\\\\b' + call + '\\\\(').test(w.model.sharedModel.source));
   found.forEach(w => w.node.setAttribute('data-explorer', call));
   return found.length;
 }"""
