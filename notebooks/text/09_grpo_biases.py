@@ -188,8 +188,8 @@ task("biases.t1", prompt_weight.prompt_weight_explorer(),
 #
 # 1. G = 2, or 3. Then every group that is not silent has one answer against the rest, and its std
 #    is always the same: a constant.
-# 2. G = 32 and B right in 8 of 100, for example. What B gains in weight it loses in gradient: the two
-#    ratios multiply to 1 in large groups and to less in small ones. And no weight passes
+# 2. G = 32 and B right in 8 of 100, for example. What B gains in weight it loses in gradient: the
+#    two ratios multiply to 1 in large groups and to less in small ones. And no weight passes
 #    $\sqrt{G-1}$ (proof in the solutions, exercise 1).
 # </details>
 #

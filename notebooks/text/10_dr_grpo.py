@@ -31,7 +31,7 @@ from rlnb.classroom.pictures import dr_grpo as pictures
 from rlnb.classroom.pictures import pipeline, token_grid
 from rlnb.classroom.pictures.aggregation_rules import stop_drift
 from rlnb.classroom.pictures.recorded_runs import curve, final
-from rlnb.objective import difference, token_mean
+from rlnb.objective import difference
 from rlnb.toys import running_batch, running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -108,7 +108,7 @@ reveal("dr_grpo.1", "another policy",
        "With one answer in a piece a token is divided by the length of its "
        "own answer, then by 32. That is GRPO's $1/T$, and nobody wrote it. "
        "So right answers shrink and wrong ones grow (09). It happens to "
-       "professionals: open-instruct corrected it in November 2025 "
+       "professionals: open-instruct corrected it at the end of 2025 "
        "([PR 1161](https://github.com/allenai/open-instruct/pull/1161)).",
        pictures.lengths_by_memory(
            {"32 answers at once": runs[32], "one at a time": runs[1]}, 10.0,
@@ -116,8 +116,7 @@ reveal("dr_grpo.1", "another policy",
            "seeds; thin: twenty of them."))
 
 # %% [markdown]
-# "The mean over tokens" was not a full description. The better question: **what does one token
-# weigh, and which answers decide that?**
+# So here is the page's question: **what does one token weigh, and which answers decide that?**
 #
 # ## Which weight does the gradient ask for?
 #
@@ -159,7 +158,7 @@ assert torch.allclose(ZOO["dr_grpo"](two).loss, dr_grpo_loss(
 # %% [markdown]
 # ## Two switches, four losses
 #
-# Take that batch of two prompts freshly sampled, so that all ratios are 1:
+# Take the same answers, only freshly sampled, so that all ratios are 1:
 #
 # * prompt A, the group you know: right with 3 and 5 tokens, wrong with 2 and 6;
 # * prompt B: right once, with 4 tokens, wrong with 1, 7 and 2.
@@ -186,17 +185,16 @@ four = {"divided by σ and T: GRPO": Z.flatten() / T,
 # the answer
 reveal("dr_grpo.2", "B's wrong answer of one token",
        "Its length of 1 beats the std. With both gone it is among the "
-       "quietest, and the one rare success is the loudest. Which short "
-       "answer happened to be sampled no longer matters.",
+       "quietest, and the one rare success is the loudest. From the upper "
+       "row to the lower one much changes: how short an answer happened to "
+       "be no longer makes it loud. From left to right little changes, "
+       "because both prompts have nearly the same std; page 09 showed "
+       "prompts where it matters.",
        pictures.four_losses(four, two.lengths.int().tolist(),
                             two.rewards.tolist(), caption=(
            "One batch, four losses; σ is the std of the group's rewards. A "
            "number is the push on each token of the row, as a multiple of "
            "that loss's mean push. Bold: the loudest.")))
-
-# %% [markdown]
-# From the upper row to the lower one much changes; from left to right little, because both prompts
-# have nearly the same std. Page 09 showed prompts where it matters.
 
 # %% [markdown]
 # ## Divide by what?
@@ -206,9 +204,9 @@ reveal("dr_grpo.2", "B's wrong answer of one token",
 # * DAPO takes the **token mean**: the number of tokens in the step.
 # * Dr. GRPO takes the **constant** $B\,L_{\max}$.
 #
-# You will hear that a token mean favours long answers and that a constant cures it. Test it on
-# group A, with its 3, 5, 2 and 6 tokens and $L_{\max}=8$. Scale each rule's weights so that they
-# sum to 1 over the batch. Under $1/T$ every answer then holds a quarter.
+# "A token mean favours long answers", people say. Test it on group A, with its 3, 5, 2 and 6 tokens
+# and $L_{\max}=8$. Scale each rule's weights so that they sum to 1 over the batch. Under $1/T$
+# every answer then holds a quarter.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -239,128 +237,11 @@ reveal("dr_grpo.3", "3/8 and 3/8",
            "two all tokens have one size.")))
 
 # %% [markdown]
-# ## What a divisor does to length
-#
-# Take one right answer, $A=1$. After each token it may stop, with chance $q=0.1$. Page 09 found the
-# slope of its log-probability in the logit of "stop": $1-qT$. Three lengths, with their slope and
-# with the weight of a token under $1/T$. (The weight is divided by $q$, so that it is 1 at the mean
-# length of 10.)
-
-# %%
-q = 0.1
-for t in (2, 10, 30):
-    print(f"{t:2d} tokens: slope {1 - q * t:+.1f}, "
-          f"weight {1 / (q * t):.2f}")
-
-# %% [markdown]
-# The short answer says "stop sooner", the long one says "go on", and $1/T$ makes the short one much
-# louder. Now average over all lengths:
-
-# %%
-length = torch.arange(1.0, 1000.0)
-chance = q * (1 - q) ** (length - 1)                   # of each length
-for name, c in (("constant", 1 + 0 * length), ("1/T", 1 / (q * length))):
-    push = (chance * c * (1 - q * length)).sum().item()
-    print(f"{name:8s} push on 'stop': {round(push, 3) + 0.0:+.3f}")
-
-# %% [markdown]
-# Under a constant, short and long answers cancel exactly. Under $1/T$ the short ones win, and right
-# answers shrink. For a wrong answer all signs turn: it grows.
-#
-# A token mean has the own $T$ in its divisor too, among others. Does the push come back? Let $n$
-# answers share one divisor: $n=1$ is $1/T$, GRPO's length weight, and $n=32$ is the large GPU. In
-# the toy, wrong answers went from 10 tokens to 71 with $n=1$, and to 11 with $n=32$.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("dr_grpo.4", "A GPU that holds 8 answers: n = 8. How long are "
-        "wrong answers at the end?",
-        ["about 13 tokens", "about 30 tokens", "about 45 tokens",
-         "about 60 tokens"])
-
-# %%
-runs[8], runs[0] = train(8), train(None)               # 0: a constant
-ends = {k: runs[k][:, -1].mean(0).tolist() for k in (1, 2, 4, 8, 32, 0)}
-drift = {k: stop_drift(k) for k in (1, 2, 4, 8, 32)}
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("dr_grpo.4", "about 13 tokens",
-       f"{ends[8][0]:.1f} tokens. Of a divisor that n answers share, one "
-       "part in n is your own length. So the push falls to about 1/n of an "
-       f"average token's weight: {drift[8]:.3f} at 8, {drift[32]:.3f} at "
-       "32, exactly 0 under a constant. At n = 1 it is larger than that "
-       f"rule, {drift[1]:.3f}: a short answer has nobody to dilute it.",
-       pictures.who_shares(drift, ends, 10.0, (
-           "Left, the push on 'stop' of a right answer (wrong: the "
-           "opposite), ten tokens on average, an average token weighing 1. "
-           "Right, the toy, mean of 200 seeds.")))
-
-# %% [markdown]
-# Real answers have hundreds of tokens. How many neighbours does it take to make up for that?
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("dr_grpo.t1",
-     shared_divisor.shared_divisor_explorer(),
-     ("Note the push on answers of 5 tokens under 1/T. Then push answers "
-      "of 200 tokens less than that, with as few sharing as possible.",
-      shared_divisor.diluted),
-     ("Answers of 200 tokens, a push below 0.1, and the smallest number "
-      "that the slider offers.", shared_divisor.fewest))
-
-# %% [markdown]
-# <details><summary>What the tasks show</summary>
-#
-# 1. Two. Answers forty times as long, and a single neighbour makes up for it.
-# 2. Sixteen. Under $1/T$ the push grows with the logarithm of the length; once many share, the
-#    length hardly matters any more.
-# </details>
-#
-# <details><summary>One level deeper: why 1/n</summary>
-#
-# Write the divisor as $N=T+S$, with $S$ the tokens of the other $n-1$ answers and $\bar N=n/q$ its
-# mean. To first order $\frac1N\approx\frac1{\bar N}\big(1-\frac{N-\bar N}{\bar N}\big)$. Only the
-# own $T$ in $N$ moves with $1-qT$. In units of $1/\bar N$ the push is therefore
-# $\mathbb E\big[-\frac{T}{\bar N}(1-qT)\big]=\frac{q}{\bar N}\mathrm{var}(T)=\frac{1-q}{n}$, since
-# $\mathrm{var}(T)=(1-q)/q^2$. At $n=32$ that is $0.9/32$, the exact sum gives 0.029. At $n=1$ the
-# first order is too small.
-# </details>
-#
-# And on a network? Page 09's transformer has 0.3 million weights. It writes its own verdict on its
-# answer and then may go on; length earns nothing. Every optimizer step uses 128 fresh answers once,
-# so all ratios are 1 and the three losses differ in their divisors alone. AdamW, learning rate
-# 3e-4, gradient norm clipped at 1.
-
-# %%
-pictures.recorded_lengths(
-    "Mean length of wrong and right answers; a line is a seed, the number "
-    "the mean of three over the last ten steps. Recorded on a CPU.")
-
-# %% [markdown]
-# Is the right panel flat only because Dr. GRPO takes smaller steps? Look at the gradient norm:
-
-# %%
-for name, run in pictures.RUNS.items():
-    norm = torch.tensor([list(curve(run, seed, "grad_norm"))
-                         for seed in (0, 1, 2)])
-    first, last = sum(final(run, step=0)) / 3, sum(final(run)) / 3
-    print(f"{name:25s} norm: mean {norm.nanmean():.3f}, largest "
-          f"{norm[~norm.isnan()].max():.2f};   share right: "
-          f"{first:.2f}, at the end {last:.2f}")
-
-# %% [markdown]
-# Dr. GRPO's gradient is a tenth of the others', so its flat panel alone proves little; we come back
-# to that. DAPO is the control: it divides by $\sigma_R$ as GRPO does, its gradient is as large as
-# GRPO's, and its lengths stay together. The length divisor makes the difference.
-#
-# The share of right answers moved under none of the three, so this does not show that Dr. GRPO
-# scores better. It shows that wrong answers no longer outgrow right ones.
-#
 # ## Back to the small GPU
 #
-# The question for every variant is: *which answers share the divisor?* Here `in_pieces` goes
-# through four answers. Move two of the lengths, and the size of a piece.
+# So the question for every variant is: *which answers share the divisor?* On the small GPU it is
+# those of one piece. Here `in_pieces` goes through four answers. Move two of the lengths, and the
+# size of a piece.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -389,14 +270,14 @@ task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
 # by the gradient against that of the whole batch:
 
 # %%
-loss = ZOO["dr_grpo"].replace(weights=token_mean)(two).per_token_loss
+per_token = ZOO["dr_grpo"](two).per_token_loss         # (8, 7)
 def gradient(value):
     return torch.autograd.grad(value, two.logprobs, retain_graph=True)[0]
-whole = gradient(loss[two.mask].mean()).flatten()
+whole = gradient(per_token[two.mask].mean()).flatten()
 for rows in (8, 4, 2, 1):
     counted = sum(x[keep].sum() / two.mask.sum() for x, keep in
-                  zip(loss.split(rows), two.mask.split(rows)))
-    g = gradient(in_pieces(loss, two.mask, rows)).flatten()
+                  zip(per_token.split(rows), two.mask.split(rows)))
+    g = gradient(in_pieces(per_token, two.mask, rows)).flatten()
     print(f"{rows} answers a piece: cosine under in_pieces "
           f"{torch.cosine_similarity(g, whole, dim=0):.3f}")
     assert torch.allclose(gradient(counted).flatten(), whole)
@@ -406,6 +287,119 @@ for rows in (8, 4, 2, 1):
 # even the direction depends on memory. Supervised fine-tuning had the same bug: Hugging Face's
 # Trainer averaged micro-batches with unequal counts until October 2024
 # ([PR 34191](https://github.com/huggingface/transformers/pull/34191)).
+
+# %% [markdown]
+# ## What a divisor does to length
+#
+# Page 09 followed one number: by how much a right answer's step moves the logit of "stop". We call
+# it the **drift**. Above 0, right answers learn to stop sooner (and wrong ones, with all signs
+# turned, to go on). Stop with chance $q=0.1$ after each token; an average token weighs 1:
+
+# %%
+q = 0.1
+length = torch.arange(1.0, 1000.0)
+chance = q * (1 - q) ** (length - 1)                   # of each length
+slope = 1 - q * length               # of log π(answer) in "stop" (09)
+for name, c in (("constant", 1 + 0 * length), ("1/T", 1 / (q * length))):
+    moved = (chance * c * slope).sum().item()
+    print(f"{name:8s} drift {round(moved, 3) + 0.0:+.3f}")
+
+# %% [markdown]
+# Under a constant, short answers ("stop sooner") and long ones ("go on") cancel exactly. Under
+# $1/T$ the short ones are louder, and win.
+#
+# A token mean has the own $T$ in its divisor too, among others. Does the drift come back? Let $n$
+# answers share one divisor: $n=1$ is $1/T$, GRPO's length weight, and $n=32$ is the large GPU. In
+# the toy, wrong answers went from 10 tokens to 71 with $n=1$, and to 11 with $n=32$.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("dr_grpo.4", "A GPU that holds 8 answers: n = 8. How long are "
+        "wrong answers at the end?",
+        ["about 13 tokens", "about 30 tokens", "about 45 tokens",
+         "about 60 tokens"])
+
+# %%
+runs[8], runs[0] = train(8), train(None)               # 0: a constant
+ends = {k: runs[k][:, -1].mean(0).tolist() for k in (1, 2, 4, 8, 32, 0)}
+drift = {k: stop_drift(k) for k in (1, 2, 4, 8, 32)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("dr_grpo.4", "about 13 tokens",
+       f"{ends[8][0]:.1f} tokens. Your own length is about one part in n "
+       f"of the divisor, so the drift is about 1/n: {drift[8]:.3f} at 8, "
+       f"{drift[32]:.3f} at 32, exactly 0 under a constant. At n = 1 it is "
+       f"{drift[1]:.3f}: a short answer has nobody to dilute it.",
+       pictures.who_shares(drift, ends, 10.0, (
+           "Left, the drift of 'stop' for a right answer (wrong: the "
+           "opposite), ten tokens on average, an average token weighing 1. "
+           "Right, the toy, mean of 200 seeds.")))
+
+# %% [markdown]
+# Real answers have hundreds of tokens. How many neighbours make up for that?
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("dr_grpo.t1",
+     shared_divisor.shared_divisor_explorer(),
+     ("Note the drift of answers of 5 tokens under 1/T. Then find a "
+      "smaller one for answers of 200 tokens, with as few sharing as "
+      "possible.",
+      shared_divisor.diluted),
+     ("Answers of 200 tokens, a drift below 0.1, and the smallest number "
+      "that the slider offers.", shared_divisor.fewest))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. Two. Answers forty times as long, and a single neighbour makes up for it.
+# 2. Sixteen. Under $1/T$ the drift grows with the logarithm of the length; once many share, the
+#    length hardly matters any more.
+# </details>
+#
+# <details><summary>One level deeper: why 1/n</summary>
+#
+# Write the divisor as $N=T+S$, with $S$ the tokens of the other $n-1$ answers and $\bar N=n/q$ its
+# mean. To first order $\frac1N\approx\frac1{\bar N}\big(1-\frac{N-\bar N}{\bar N}\big)$. The slope
+# $1-qT$ has mean 0, and $S$ knows nothing of $T$, so only the own $T$ in $N$ is left. In units of
+# $1/\bar N$ the drift is therefore
+# $\mathbb E\big[-\frac{T}{\bar N}(1-qT)\big]=\frac{q}{\bar N}\mathrm{var}(T)=\frac{1-q}{n}$, since
+# $\mathrm{var}(T)=(1-q)/q^2$. At $n=32$ that is $0.9/32$, the exact sum gives 0.029. At $n=1$ the
+# first order is too small.
+# </details>
+#
+# And on a network? Page 09's transformer has 0.3 million weights. It tries two sums, says whether
+# it hit the target, and may then repeat itself: length is free and earns nothing. Every optimizer
+# step uses 128 fresh answers once, so all ratios are 1 and the three losses differ in their
+# divisors alone. AdamW, learning rate 3e-4, gradient norm clipped at 1.
+
+# %%
+pictures.recorded_lengths(
+    "Mean length of wrong and right answers; a line is a seed, the number "
+    "the mean of three over the last ten steps. Recorded on a CPU.")
+
+# %% [markdown]
+# Is the right panel flat only because Dr. GRPO takes smaller steps? Look at the gradient norm:
+
+# %%
+for name, run in pictures.RUNS.items():
+    norm = torch.tensor([list(curve(run, seed, "grad_norm"))
+                         for seed in (0, 1, 2)])
+    first, last = sum(final(run, step=0)) / 3, sum(final(run)) / 3
+    print(f"{name:25s} norm: mean {norm.nanmean():.3f}, largest "
+          f"{norm[~norm.isnan()].max():.2f};   share right: "
+          f"{first:.2f}, at the end {last:.2f}")
+
+# %% [markdown]
+# Dr. GRPO's gradient is a tenth of the others', so its flat panel alone proves little; we come back
+# to that. DAPO is the control: it divides by $\sigma_R$ as GRPO does, its gradient is as large as
+# GRPO's, and its lengths stay together. The length divisor makes the difference.
+#
+# One seed in each of the two right panels drifts down to about 13 tokens, under Dr. GRPO right and
+# wrong together: no drift *on average* is not no drift in one run. What no longer happens, in any
+# seed, is GRPO's gap. And the share of right answers moved under none of the three: this does not
+# show that Dr. GRPO scores better.
 
 # %% [markdown]
 # ## The same learning rate?
@@ -449,8 +443,9 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
        "the two end on opposite sides. So after the switch compare the "
        "gradient norm with the threshold. In the transformer above no norm "
        "reached 1, so AdamW made up for Dr. GRPO's tenth: its flat panel "
-       "is no small step. A KL term beside the loss does not shrink, and "
-       "weighs more.",
+       "is no small step. (TRL and verl divide a KL term by the same "
+       "length number, but not by σ_R: without it the KL weighs more "
+       "against the reward, here twice as much.)",
        pictures.step_sizes(paths, (
            "One weight, made-up gradients. Only plain Adam makes the two "
            "the same run.")))
@@ -474,6 +469,12 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
 # * TRL's `loss_type="dr_grpo"` changes the divisor only; the std goes with `scale_rewards="none"`.
 # * verl's constant is the padded width of the piece until you set `loss_scale_factor`.
 #
+# **Which would you choose?** The token mean over the step: its step size stays when lengths change;
+# a drift of about $1/n$ is left, and it needs the global count. A constant: no drift, no count, but
+# a batch of long answers takes a longer step, and $L_{\max}$ sets the learning rate. Never the
+# piece's own count. (With pieces filled up to a number of tokens, verl's `use_dynamic_bsz`, not
+# even the number of answers in a piece is fixed.)
+#
 # **Log** the mean length of right and of wrong answers apart, the share of answers cut at
 # $L_{\max}$, and the gradient norm.
 #
@@ -485,8 +486,6 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
 #   ScaleRL compares three and prefers the prompt's
 #   ([arXiv 2510.13786](https://arxiv.org/abs/2510.13786), section 3.2), and says of such choices
 #   that they mostly change efficiency.
-# * Micro-batches are often filled up to a number of *tokens* (verl: `use_dynamic_bsz`). Then not
-#   even the number of answers in a piece is fixed.
 # * If the reward's size changes, so does the push without $\sigma_R$: rewards of 0 and 10 give ten
 #   times the gradient.
 # * Seven rules with their weights on one batch, and every library's words:
@@ -502,7 +501,7 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
 # | formula | $A_i=R_i-\bar R$ · weight of a token $1/(B\,L_{\max})$ |
 # | silent | as in GRPO: groups all right or all wrong, clipped tokens |
 # | picture | two switches, four losses; the short answer is no longer the loudest |
-# | numbers | n answers share a divisor: push on length 1.558 (n = 1), 0.275 (4), 0.029 (32), 0 (constant), ten tokens on average |
+# | numbers | drift of "stop" when n answers share the divisor: 1.558 (n = 1), 0.029 (32), 0 (constant) |
 # | relative | RLOO times (G−1)/G, plus clip and 1/L_max |
 # | derived | every token the same weight |
 # | choices | which constant; the clip |
@@ -510,7 +509,7 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
 # %%
 print("GRPO without KL -> Dr. GRPO\n" + str(difference(
     ZOO["grpo"].replace(terms=()), ZOO["dr_grpo"])))
-print("push on length:", ", ".join(f"{x:.3f}" for x in drift.values()))
+print("drift:", ", ".join(f"{x:.3f} (n = {n})" for n, x in drift.items()))
 score("dr_grpo.1", "dr_grpo.2", "dr_grpo.3", "dr_grpo.4", "dr_grpo.5")
 
 # %% [markdown]
@@ -589,7 +588,7 @@ check.name_this_dr_grpo(my_answer)
 #
 # It drops the std and divides by a constant instead of the answer's length. The policy gradient has
 # one weight for all tokens, up to a number fixed before sampling; std and length are sampled, so
-# they bend it. Prompts are no longer reweighted by 1/σ_R, and the push on length is gone. Clip,
+# they bend it. Prompts are no longer reweighted by 1/σ_R, and the drift of lengths is gone. Clip,
 # group and silent groups stay; the KL is a separate setting.
 # </details>
 # <details><summary><b>How does Dr. GRPO differ from RLOO?</b></summary>
@@ -607,7 +606,7 @@ check.name_this_dr_grpo(my_answer)
 # </details>
 # <details><summary><b>Does Dr. GRPO make answers longer?</b></summary>
 #
-# Not by itself. If reward ignores length, its expected push on length is zero. Where longer answers
+# Not by itself. If reward ignores length, its expected drift is zero. Where longer answers
 # are right more often they grow, as they should. Part of the growth in R1-style runs may be the
 # work of 1/T on wrong answers; the paper reports fewer tokens without it. So plot right and wrong
 # apart.
@@ -627,7 +626,8 @@ check.name_this_dr_grpo(my_answer)
 # <details><summary><b>Same learning rate after the switch?</b></summary>
 #
 # No, unless Adam hides it. The push shrinks by σ_R T/L_max, often ten times and more. Adam rescales
-# it; clipping of the gradient norm and a KL term do not.
+# it; clipping of the gradient norm does not. A KL term shrinks by T/L_max with it in TRL and verl,
+# but not by σ_R.
 # </details>
 #
 # The sentences that one hears about averaging tokens, true or not:

@@ -59,7 +59,7 @@ def build(figure, data):
     axes.set(xlim=(0, 4), ylim=(-0.16, 0.62))
     axes.axhline(0, color=GREY, lw=0.8)
     axes.set_xlabel("length of the answer, times the mean length", fontsize=10.5)
-    axes.set_ylabel("part of the push on 'stop'", fontsize=10.5)
+    axes.set_ylabel("part of the drift of 'stop'", fontsize=10.5)
     axes.tick_params(labelsize=10.5)
     left = np.arange(BINS) * 4 / BINS
     bars = axes.bar(left, np.zeros(BINS), 4 / BINS, align="edge", ec="white", lw=0.5)
@@ -84,12 +84,12 @@ def update(artists, data):
     up, down = data["bars"][data["bars"] > 0].sum(), -data["bars"][data["bars"] < 0].sum()
     artists["above"].set_text(f"stop sooner: {up:.3f}")
     artists["below"].set_text(f"go on: {down:.3f}")
-    artists["total"].set_text(f"push: {data['push']:.3f}")
+    artists["total"].set_text(f"drift: {data['push']:.3f}")
 
 
 def readout(data) -> str:
     share = "GRPO's 1/T" if data["n"] == 1 else f"{data['n']} answers share a divisor"
-    return f"Mean length {data['mean']}, {share}: push on 'stop' {data['push']:.3f}."
+    return f"Mean length {data['mean']}, {share}: drift of 'stop' {data['push']:.3f}."
 
 
 def alt(data) -> str:
