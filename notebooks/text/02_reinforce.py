@@ -111,8 +111,8 @@ mean, mean_near = (torch.stack([graded(k, dice).mean() for k in x])
                    for x in (knobs, near))
 reveal("reinforce.1", "0",
        "A mean of staircases is a finer staircase. It looks smooth from "
-       "afar, but a derivative only sees what is next to the dot, and "
-       "there not one of the 1,000 jumps. More answers make the stairs "
+       "afar, but a derivative only sees the dot itself, and right there "
+       "not one of the 1,000 jumps. More answers make the stairs "
        "smaller, never sloped. **The mean of the slopes is 0, the slope of "
        "the mean is not: with jumps, the two may not be swapped.**",
        pictures.average(
@@ -129,7 +129,8 @@ reveal("reinforce.1", "0",
 pipeline.pipeline("answers", "rewards", "loss", "step", caption=(
     "The loop of every page from here on. The gradient starts at the loss; "
     "none passes back through answers or rewards. Advantages come with "
-    "page 03, the ratio with page 04."))
+    "page 03, the ratio with page 04. The number of answers G is called N "
+    "on this page."))
 
 # %% [markdown]
 # ## Derive it
@@ -396,6 +397,7 @@ reveal("reinforce.4", "down",
 # small enough step raises $J$. Take twenty thousand estimates of 16 answers each:
 
 # %%
+# folded above: all_scores (15, 7, 3), of each answer; truth (7, 3)
 along = (all_scores * truth).sum((1, 2))         # score · gradient, (15,)
 
 def share_uphill(N, constant, steps=20_000):
