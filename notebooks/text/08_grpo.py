@@ -161,10 +161,10 @@ fixed = {b: train(lambda R: R - b, 16)[:, hard].mean().item()
 # the answer
 reveal("grpo.2", "both kinds",
        "The advantage of a right answer is 1 − b, of a wrong one −b. Zero "
-       "happens to be near this prompt's rate, 0.04. So a 0/1 verifier gets "
-       "away without a baseline, here and on a recorded network "
-       "([statements](statements/08_grpo.ipynb)). A grader whose zero you "
-       "do not know does not.",
+       "happens to be near this prompt's rate, 0.04. So a 0/1 verifier "
+       "gets away without a baseline, here and on a recorded network "
+       "([statements](statements/08_grpo.ipynb)). A grader whose zero "
+       "lies far from its rewards does not.",
        pictures.fixed_numbers(fixed, before[hard].item(), 0.04))
 
 # %% [markdown]
@@ -413,8 +413,8 @@ token_grid.token_grid(batch, {
     "minus the mean": push(group_mean(R)),
     "divided by the std": push(zscore(R)),
     "GRPO, clipped too": push(zscore(R), epsilon=0.2)}, caption=(
-    "Dividing doubles all, for σ_R is one half here. The clip silences what "
-    "has already moved far enough."))
+    "Dividing doubles all, for σ_R is one half here. The clip silences "
+    "what has already moved far enough."))
 
 # %% [markdown]
 # All tokens of an answer have one advantage: that is what giving up the critic costs. (The paper's

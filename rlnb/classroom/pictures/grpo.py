@@ -318,7 +318,7 @@ def fixed_numbers(ends: Mapping[float, float], start: float, chance: float) -> P
         axes.axhline(start, color=GREY, lw=1, ls=":")
         axes.axvline(chance, color=POSITIVE, lw=1, ls="--")
         axes.text(chance + 0.02, 0.08, "pass rate", color=POSITIVE, fontsize=10.5)
-        axes.text(numbers[0], start + 0.03, "start", color=GREY, fontsize=10.5)
+        axes.text(0.62, start + 0.03, "start", color=GREY, fontsize=10.5)
         axes.set(ylim=(0, 1.05), xlim=(numbers[0] - 0.08, numbers[-1] + 0.12))
         axes.set_xlabel("b", fontsize=11)
         axes.set_ylabel("chance at the end", fontsize=11)
@@ -327,7 +327,7 @@ def fixed_numbers(ends: Mapping[float, float], start: float, chance: float) -> P
             figure.text(
                 0.12 if b == numbers[0] else 0.98,
                 0.03,
-                f"b = {b:g}: right {signed(1 - b, 1)}, wrong {signed(-b, 1)}",
+                f"b = {signed(b, 1)}: right {signed(1 - b, 1)}, wrong {signed(-b, 1)}",
                 ha="left" if b == numbers[0] else "right",
                 fontsize=11,
             )
