@@ -505,11 +505,12 @@ reveal("reinforce.6", "the two are level",
 
 # %% [markdown]
 # A program pays 0 and 1. A reward model is learned from comparisons, where any constant cancels, so
-# its zero may lie anywhere. Real runs subtract a baseline and pay for many answers. DeepSeekMath averages 1,024 answers in a step
-# ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2), DAPO draws 512 prompts with
-# 16 answers each ([arXiv 2503.14476](https://arxiv.org/abs/2503.14476)). TRL's nearest trainer is
-# `RLOOTrainer`: with one update per batch and `beta=0` its gradient is that of this page, with the
-# baseline of page 03.
+# its zero may lie anywhere. Real runs subtract a baseline and pay for many answers. DeepSeekMath
+# averages 1,024 answers in a step ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section
+# 4.2), DAPO draws 512 prompts with 16 answers each
+# ([arXiv 2503.14476](https://arxiv.org/abs/2503.14476)). TRL's nearest trainer is `RLOOTrainer`:
+# with one update per batch and `beta=0` its gradient is that of this page, with the baseline of
+# page 03.
 #
 # ## Say it in 60 seconds
 
@@ -629,8 +630,8 @@ check.baseline_leave_one_out(my_leave_one_out)
 #
 # Its gradient is 0 almost everywhere. A draw jumps in the parameters, so gradient and expectation
 # may not be swapped: the mean of the slopes is 0, the slope of the mean is not. The expected reward
-# has a slope, but a real model's sum over answers cannot be written out. Relaxations such as Gumbel-softmax exist; they are biased and need a reward that
-# accepts soft tokens.
+# has a slope, but a real model's sum over answers cannot be written out. Relaxations such as
+# Gumbel-softmax exist; they are biased and need a reward that accepts soft tokens.
 # </details>
 # <details><summary><b>Your RL loss rises. Is training broken?</b></summary>
 #

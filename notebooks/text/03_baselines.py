@@ -12,7 +12,7 @@
 # **After this page** you can prove that a baseline costs nothing on average, compute the best one,
 # and say when the usual one makes things worse.
 #
-# 25 minutes, exercises 36 more · after 02 (REINFORCE) · Greensmith, Bartlett and Baxter 2004,
+# 26 minutes, exercises 36 more · after 02 (REINFORCE) · Greensmith, Bartlett and Baxter 2004,
 # *JMLR* 5 (the best baseline); Ahmadian et al. 2024,
 # [arXiv 2402.14740](https://arxiv.org/abs/2402.14740) (leave-one-out)
 #
@@ -119,9 +119,7 @@ reveal("baselines.1", "exactly where the first one does",
            "chance of it.")))
 
 # %% [markdown]
-# Two things to explain, then: why the mean stays, and why the steps scatter.
-#
-# ## Why the mean stays
+# ## What subtracting does on average
 #
 # Let $b$ be any fixed number. Subtracting it adds $-b\,\nabla\log\pi(y)$ to each push. On average
 # that is
@@ -136,17 +134,14 @@ reveal("baselines.1", "exactly where the first one does",
 # \end{aligned}$$
 #
 # $b$ is the **baseline**, and $A=R-b$ the **advantage** of the answer. At hand size, the three
-# possible pushes and their mean, without a baseline and with the mean reward as one:
+# possible pushes (a row is the answer drawn) and their mean, with b = 0 and with the mean reward:
 
 # %%
-def line(name, push):
-    print(f"{name:11s}", " ".join(f"{x:+8.3f}" for x in push + 0.0))
-
 for b in (0.0, 0.36):
-    print(f"b = {b:.2f}   logit: good     poor    wrong")
-    for name, push in zip(("good", "poor", "wrong"), pushes(b)):
-        line(name + " drawn", push)
-    line("mean", pi @ pushes(b))
+    print(f"b = {b:.2f}   logit:  good   poor  wrong")
+    rows = (*pushes(b), pi @ pushes(b))
+    for name, push in zip(("good", "poor", "wrong", "MEAN"), rows):
+        print(f"  push, {name:5s}   ", *(f"{x + 0.0:+.3f}" for x in push))
 
 # %% [markdown]
 # Every single push changes, and the line of means does not. Every method of this course chooses its
@@ -169,12 +164,12 @@ token_grid.token_grid(group, {
     "sink only because right ones rise; with b = 1 it is the reverse."))
 
 # %% [markdown]
-# ## Why the steps scatter
+# ## What it does to a single step
 #
-# We need one number for it. One answer's push goes astray from the mean push. Take that distance,
-# squared and averaged, over the squared length of the mean push: this is the **noise**. At noise 3,
-# average three answers, and what is left astray is as long as the signal. $N$ independent answers
-# have noise divided by $N$.
+# We need one number for how far single pushes go astray. Take the distance of one answer's push
+# from the mean push, square it, average it, and divide by the squared length of the mean push. This
+# is the **noise** of one answer. Noise 3 says: average three answers, and the error is as long as
+# the signal. Averaging $N$ independent answers divides the noise by $N$.
 
 # %%
 def noise(b):
@@ -243,9 +238,13 @@ task("baselines.t1", three_pushes.three_pushes_explorer(),
 # ## Who knows the mean reward?
 #
 # Nobody. The cheapest estimate: draw $G$ answers to the same prompt, and give each the mean reward
-# of the *other* $G-1$. This is **leave-one-out** (RLOO). It is allowed, because the others were
-# drawn without looking at this one, and on average it is the mean reward. Take the smallest group,
-# $G=2$: each answer's baseline is the reward of the other.
+# of the *other* $G-1$. This is **leave-one-out** (RLOO). Here $b$ is no fixed number, it is drawn.
+# The proof still holds, with one more line:
+#
+# $$\mathbb E\big[b\,\nabla\log\pi(y)\big]=\mathbb E[b]\;\mathbb E\big[\nabla\log\pi(y)\big]=0\qquad\text{the others were drawn without looking at }y$$
+#
+# Take the smallest group, $G=2$: each answer's baseline is the reward of the other. To compare
+# fairly, we count noise per answer: the noise of a group's push, times $G$.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -253,7 +252,7 @@ predict("baselines.3", "Noise per answer: 2.85 with b = 0, 1.08 with the "
         "mean reward. With the other answer's reward, G = 2?",
         ["1.08: it is right on average",
          "in between: an estimate is better than nothing",
-         "more than 2.85"])
+         "more than 2.85: one reward is a poor guess of the mean"])
 
 # %%
 def leave_one_out(R):
@@ -274,30 +273,52 @@ def group_push(rule, G, R=R):
 sizes = (2, 3, 4, 6, 8)
 found = [group_push(leave_one_out, G) for G in sizes]
 assert all(torch.allclose(mean, pi @ pushes(0)) for mean, _ in found)
-reveal("baselines.3", "more than 2.85",
+reveal("baselines.3",
+       "more than 2.85: one reward is a poor guess of the mean",
        f"{found[0][1]:.2f}. The mean push is right for every G. But a "
        "baseline that is drawn brings noise of its own, and a single "
-       "reward brings a lot. (To compare fairly, the noise of a group's "
-       "push is multiplied by its G answers.)",
+       "reward brings a lot.",
        pictures.group_sizes(sizes, [n for _, n in found]))
 
 # %% [markdown]
-# Is the condition of the proof needed? Break it: subtract the *largest* reward of the four, which
-# may be the answer's own.
+# GRPO takes a shortcut: the mean of *all* $G$ rewards, the answer's own included. Now the baseline
+# has looked at the answer.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("baselines.6", "Groups of four, minus the mean of all four. The "
+        "mean push?",
+        ["unchanged: one of four hardly looks",
+         "three quarters as long, same direction: it pays for itself",
+         "turned: the proof's condition is broken",
+         "zero: the advantages of a group sum to 0"])
 
 # %%
+def all_of_group(R):
+    return R - R.mean()
+
 def best_of_group(R):
     return R - R.max()
 
-for rule in (leave_one_out, best_of_group):
-    mean, _ = group_push(rule, 4)
-    print(f"{rule.__name__:14s} over the truth: ", " ".join(
-        f"{x:.2f}" for x in mean / (pi @ pushes(0))))
+truth = pi @ pushes(0)
+grouped = {rule.__name__: group_push(rule, 4) for rule in (
+    leave_one_out, all_of_group, best_of_group)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+turned = torch.cosine_similarity(grouped["best_of_group"][0], truth, 0)
+reveal("baselines.6",
+       "three quarters as long, same direction: it pays for itself",
+       "Over the truth, logit by logit: "
+       + " ".join(f"{x:.2f}" for x in grouped["all_of_group"][0] / truth)
+       + r". Reason: $R_i-\bar R=\frac{G-1}{G}(R_i-\text{mean of the others"
+       r"})$, so it is leave-one-out times (G − 1)/G, and the noise is the "
+       "same: " + " and ".join(f"{grouped[k][1]:.2f}" for k in (
+           "leave_one_out", "all_of_group"))
+       + ". Another peek does turn the push: minus the *best* of the four "
+       f"(cosine {turned:.3f}, so little). Page 08 builds on this answer.")
 
 # %% [markdown]
-# One over one in every component for leave-one-out; the best of the group shortens the three
-# components unequally, so the mean push turns.
-#
 # <details><summary>One level deeper: the price of not knowing the mean</summary>
 #
 # Write $\mu$ for the mean reward. Leave-one-out has noise
@@ -308,29 +329,29 @@ for rule in (leave_one_out, best_of_group):
 # these have a factor of mean zero. The price falls like $1/(G-1)$, so most of it is gone early.
 # </details>
 #
-# Back to the sure policy, for which the mean reward was worse than nothing. Should that worry you
-# with a language model? It spreads its chance over many wordings. So a second toy: some number of
-# different right answers share the chance $p$, twenty wrong ones share the rest; right earns 1,
-# wrong 0. It starts where a single right answer has all of $p=0.9$.
+# ## When does a group help?
+#
+# For the sure policy the mean reward was worse than nothing. Should that worry you with a language
+# model, which spreads its chance over many wordings? A second toy: some number of different right
+# answers share the chance $p$, twenty wrong ones share the rest. Right earns 1, wrong 0. Two right
+# wordings already end the trouble of one that has $p=0.9$ alone (move the slider and see). The
+# trouble that stays is another one:
 
 # %%
 task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
-     ("Still right nine times in ten: make leave-one-out quieter than "
-      "none.",
-      ways_to_be_right.helps_a_sure_policy),
      ("Ten right answers or more, and yet leave-one-out is noisier than "
       "none.", ways_to_be_right.hurts_all_the_same))
 
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
+# <details><summary>What the task shows</summary>
 #
-# 1. Two right answers are enough; a larger G is the dead end. Now drawing a right one still pushes,
-#    against the other right ones, and scores become alike. Worry about the mean reward where one
-#    string is nearly certain (a letter, yes or no), not for long answers.
-# 2. A hard prompt: p below about 1/G. There the mean reward is near 0, so b = 0 is already good,
-#    and an estimate only adds noise. As a rule of thumb: a group of G helps where it may expect a
-#    right answer.
+# A hard prompt: $p$ below about $1/G$. There the mean reward is near 0, so b = 0 is already good,
+# and an estimate only adds noise.
 # </details>
+#
+# **A group of $G$ helps once $p$ is above about $1/G$**, once it may expect a right answer. And
+# where one string is nearly certain (a letter, yes or no), a baseline near 1 is noisy. For long
+# answers this toy, a table of whole answers, can only suggest that it is not.
 #
 # ## Does less noise learn more?
 #
@@ -358,9 +379,9 @@ top = {b: sweep(b).mean(1).max().item()
 stuck = [100 * (train(b, 4)[:, 1:] > 0.5).any(1).double().mean().item()
          for b in (-1, 2 * best + 1)]
 reveal("baselines.4", "b = 1.81: drawn answers are punished",
-       "{:.3f} with b = −1, {:.3f} with b = 1.81. Below all rewards, "
-       "whatever was drawn is pushed up, is drawn again, and is pushed up "
-       "again. ".format(*top.values())
+       "Noise describes one step, the first. {:.3f} with b = −1, {:.3f} "
+       "with b = 1.81. Below all rewards, whatever was drawn is pushed "
+       "up, is drawn again, and is pushed up again. ".format(*top.values())
        + f"At rate 4, {stuck[0]:.0f} % of the seeds end with a poor or "
        f"wrong answer above one half; with b = 1.81 {stuck[1]:.0f} %. Far "
        "off, either side fails: "
@@ -371,10 +392,9 @@ reveal("baselines.4", "b = 1.81: drawn answers are punished",
            "one is nearly three times as noisy; 0 fails at large rates.")))
 
 # %% [markdown]
-# So noise is not the whole story: it describes one step, and a low baseline makes the policy
-# commit to early luck. (Chung et al. 2021, [arXiv 2008.13773](https://arxiv.org/abs/2008.13773),
-# show it at length.) What matters here is **not to be far off**. Among the near numbers the best
-# one earns nothing extra, and the group's estimate will do. Page 08 builds GRPO on that.
+# The practical rule of this page: **do not be far off.** Among the near numbers the best one earns
+# nothing extra, and the group's estimate will do. (That baselines do more than change the noise:
+# Chung et al. 2021, [arXiv 2008.13773](https://arxiv.org/abs/2008.13773).)
 #
 # ## And divide by the std?
 #
@@ -387,25 +407,29 @@ reveal("baselines.4", "b = 1.81: drawn answers are punished",
 predict("baselines.5", "Divide by the std, G = 2. The mean push on the "
         "poor answer?",
         ["down as before: all pushes are scaled alike",
-         "down, and relatively further than before", "zero", "up"])
+         "down, further: a small reward becomes a large distance",
+         "zero: it sits in the middle of the three",
+         "up: it wins more often than it loses"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 def zscore(R):
     return (R - R.mean()) / (R.std(correction=0) + 1e-6)
 
-truth, divided = pi @ pushes(0), group_push(zscore, 2)[0]
+divided = group_push(zscore, 2)[0]
 one_right = torch.tensor([1.0, 0.0, 0.0])
 cosine = torch.cosine_similarity(truth, divided, 0)
+healed = torch.cosine_similarity(truth, group_push(zscore, 8)[0], 0)
 binary = torch.cosine_similarity(pi * (one_right - pi @ one_right),
                                  group_push(zscore, 2, one_right)[0], 0)
-reveal("baselines.5", "up",
+reveal("baselines.5", "up: it wins more often than it loses",
        "With two unequal rewards the z-scores are +1 and −1: the "
        "gap is forgotten, only who won counts. The poor answer beats the "
        "wrong one (probability 0.4) more often than it loses to the good "
        f"one (0.3). Cosine with the true gradient: {cosine:.3f}. If the "
        f"poor one earned 0 as well, it would be {binary:.3f}: with 0/1 "
-       "rewards and one prompt, the division only changes the length.",
+       "rewards and one prompt, the division only changes the length. And "
+       f"it heals with G: at G = 8 the cosine is {healed:.3f}.",
        pictures.mean_pushes({
            "true gradient": truth.tolist(),
            "leave-one-out, G = 2": found[0][0].tolist(),
@@ -414,7 +438,7 @@ reveal("baselines.5", "up",
            "another direction.")))
 
 # %% [markdown]
-# It heals with $G$, and pages 08 and 09 ask what the division buys.
+# Pages 08 and 09 ask what the division buys.
 #
 # ## In a real run
 #
@@ -423,9 +447,9 @@ reveal("baselines.5", "up",
 # is `algorithm.adv_estimator` (`rloo`, `grpo`, `remax`, `reinforce_plus_plus`). The RLOO paper runs
 # $G=2$ and 4, DeepSeekMath ([2402.03300](https://arxiv.org/abs/2402.03300)) 64.
 #
-# Log the mean reward (it is $b$), the std of the rewards within a group, and the norm of the
-# gradient. This page's noise is known as the *simple noise scale*. It says roughly up to which
-# batch size more answers pay (McCandlish et al. 2018,
+# Log the mean reward of each prompt's group (it is $b$ there), the std of the rewards within a
+# group, and the norm of the gradient. This page's noise is known as the *simple noise scale*. It
+# says roughly up to which batch size more answers pay (McCandlish et al. 2018,
 # [1812.06162](https://arxiv.org/abs/1812.06162)); exercise 2 measures it. And the case to fear is
 # the second grader: a reward model whose zero means nothing, used without a baseline.
 #
@@ -446,7 +470,7 @@ reveal("baselines.5", "up",
 print("REINFORCE -> RLOO")
 print(difference(ZOO["reinforce"], ZOO["rloo"]))
 score("baselines.1", "baselines.2", "baselines.3", "baselines.4",
-      "baselines.5")
+      "baselines.6", "baselines.5")
 
 # %% [markdown]
 # ## Exercises
@@ -489,7 +513,7 @@ check.shared_baseline(my_best)
 
 # %% [markdown]
 # **4 Find the silent bug** · 8 minutes. Leave-one-out for one group. It is right on the running
-# group's signs, blind to ten points for everybody, and it trains:
+# group's signs, on mixed groups it is blind to ten points for everybody, and it trains:
 
 # %%
 print(check.silent_bug_baselines.source)

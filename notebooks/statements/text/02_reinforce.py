@@ -496,8 +496,8 @@ for name, c in (("whole return", paid.sum(1, keepdim=True).expand(15, 3)),
 
 # %% [markdown]
 # Less than half the noise, for free. (No law: where a late fine always takes back an early reward,
-# the whole return is 0 and silent.) With an outcome reward, graded once at the end, $R_{\ge t}=R$ for
-# every token.
+# the whole return is 0 and silent.) With an outcome reward, graded once at the end, $R_{\ge t}=R$
+# for every token.
 #
 # ## Equal rewards
 #
