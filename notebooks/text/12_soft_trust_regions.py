@@ -119,11 +119,14 @@ pictures.climbs(free, "Without a clip, one answer and eight updates turn "
 # Something must say *enough*. PPO's clip does: it draws a band, its *trust region*, with
 # $\epsilon=0.2$.
 
-# %%
-predict("soft.1", "With PPO's clip: where is the rare token, started at "
-        "0.01, after eight updates?",
-        ["at about 0.012", "at about 0.05: eight small steps",
-         "at about 0.2", "above 0.9: the clip only slows it down"])
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("soft.1", "With PPO's clip: in how many of the eight updates does "
+        "a token still get a push?",
+        ["both in all eight: each update is a small step",
+         "both in one: the advantage is the same",
+         "started at 0.01: eight, at 0.50: one. That one moves further",
+         "started at 0.01: one, at 0.50: five"])
 
 # %%
 def ppo(logp, old, A, epsilon=0.2):
@@ -134,16 +137,21 @@ both = {**free, "PPO": [climb(ppo, p) for p in (0.01, 0.5)]}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-rare, common = both["PPO"]
-reveal("soft.1", "at about 0.012",
-       f"{rare[-1]:.4f}. The first update took it past 1.2 times 0.01, and "
-       "the other seven gave it nothing. The common token was silenced "
-       f"too, but at {common[-1]:.2f}: it had moved fifty times as far. "
-       "**PPO takes the gradient from the tokens whose ratio moved most, "
-       "and those are the rare ones.** In the next batch the ratio is 1 "
+def pushes(start):
+    path = climb(ppo, start)
+    return sum(a != b for a, b in zip(path, path[1:]))
+
+assert (pushes(0.01), pushes(0.5)) == (1, 5)
+reveal("soft.1", "started at 0.01: one, at 0.50: five",
+       f"The unlikely token stops at {both['PPO'][0][-1]:.4f}, having "
+       f"hardly moved, the common one at {both['PPO'][1][-1]:.2f}. **A "
+       "step of the logit moves log p by (1 − p) times the step, so "
+       "unlikely tokens use up a ratio first.** One that starts at 0.1 "
+       f"gets {pushes(0.1)} pushes, one at 0.9 all {pushes(0.9)}: it has "
+       "no room to rise by a fifth. In the next batch the ratio is 1 "
        "again and the token goes on; what is lost is the reuse.",
-       pictures.climbs(both, "PPO's edge is a ratio. It is reached by the "
-                       "token that has moved least."))
+       pictures.climbs(both, "PPO's edge is a ratio. It is reached first "
+                       "by the token that has moved least."))
 
 # %% [markdown]
 # No edge, or a cliff. What lies between? Three methods answer.
@@ -154,9 +162,9 @@ reveal("soft.1", "at about 0.012",
 #
 # $$\nabla L=w\;A\;\nabla\log\pi_\theta$$
 #
-# $w$ is the token's **weight**. At $\rho=1$ it is 1 in all of them: **on a fresh batch they are one
-# method.** Autograd reads it off any rule. `logp` is the token's log-probability now, `old` when it
-# was sampled:
+# $w$ is the token's **weight**. **At $\rho=1$ it is 1 in all of them: there they are one method.**
+# (On a fresh batch, that is, if `old` is the trainer's own number.) Autograd reads it off any rule.
+# `logp` is the token's log-probability now, `old` when it was sampled:
 
 # %%
 def weight(rule, rho, A=1.0, old=0.1):
@@ -176,10 +184,13 @@ pictures.weight_curves("PPO", caption=(
 # %% [markdown]
 # ## CISPO: keep the gradient, cap the weight
 #
+# *Clipped IS-weight Policy Optimization*; IS is importance sampling (04).
+#
 # A colleague wants no token silenced, and none with a huge weight. "Easy", she says, "cap the ratio
 # high up: $L=\min(\rho,5)\,A$."
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("soft.2", "Her rule, a good token at ratio 6: its weight?",
         ["6", "5: that is what the cap is for", "1", "0"])
 
@@ -208,7 +219,8 @@ reveal("soft.2", "0",
 # That is **CISPO**, from MiniMax. The ratio is an importance weight (04), truncated at $c$; what
 # carries the gradient is $\log\pi$, as in REINFORCE.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("soft.3", "Someone forgets the stop-gradient and writes "
         "L = min(ρ, 5)·A·log π. A good token, ρ = 1.1 and log π = −2:",
         ["it is pushed up with weight 1.1, the cap does not act here",
@@ -247,20 +259,19 @@ def push(rule):
     return torch.autograd.grad(L[batch.mask].sum(), batch.logprobs)[0]
 
 token_grid.token_grid(batch, {"PPO": push(ppo), "CISPO": push(cispo)},
-                      caption=("PPO silences four tokens. CISPO none, and "
-                               "its largest weight is the cap, 5."))
+                      caption=("PPO silences four tokens, one of them at "
+                               "ratio 6. CISPO gives that one its cap, 5."))
 
 # %% [markdown]
-# The price: **a bounded weight is not a bounded policy.** Nothing ever tells a token to stop. You
-# will see it below.
+# The price: **a bounded weight is not a bounded policy.** Nothing ever tells a token to stop.
 #
 # ## SAPO: let it fade
 #
-# The cliff comes from an objective that bends sharply: a straight line, then flat. SAPO bends it
-# slowly. Call the objective $f(\rho)A$. We want $f'=1$ at $\rho=1$, and less the further away. A
-# sigmoid $\sigma$ has such a slope: $\sigma'=\sigma(1-\sigma)$ is a hill of height $\frac14$. So
-# move it to 1 and make it narrower or wider by a temperature $\tau$. Everywhere below $\sigma$ is
-# taken at $\tau(\rho-1)$:
+# *Soft Adaptive Policy Optimization.* The cliff comes from an objective that bends sharply: a
+# straight line, then flat. SAPO bends it slowly. Call the objective $f(\rho)A$. We want $f'=1$ at
+# $\rho=1$, and less the further away. A sigmoid $\sigma$ has such a slope:
+# $\sigma'=\sigma(1-\sigma)$ is a hill of height $\frac14$. So move it to 1 and make it narrower or
+# wider by a temperature $\tau$. Everywhere below $\sigma$ is taken at $\tau(\rho-1)$:
 #
 # $$\begin{aligned}
 # f(\rho)&=\tfrac4\tau\,\sigma&&\textbf{a choice: the shape}\\
@@ -269,20 +280,22 @@ token_grid.token_grid(batch, {"PPO": push(ppo), "CISPO": push(cispo)},
 # w&=\rho\cdot4\,\sigma(1-\sigma)
 # \end{aligned}$$
 #
-# Published: $\tau=1.0$ for $A>0$ and 1.05 otherwise.
+# Published: $\tau=1.0$ for $A>0$ and 1.05 otherwise. As code, the objective:
 
 # %%
+def sapo(logp, old, A, tau=1.0, tau_bad=1.05):
+    rho = (logp - old).exp()
+    t = torch.where(A > 0, tau, tau_bad)
+    return 4 / t * torch.sigmoid(t * (rho - 1)) * A
+
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("soft.4", "SAPO with τ = 1, a good token that has doubled, ρ = 2. "
         "Its weight is", ["about 0.4", "about 0.8", "exactly 1",
                           "about 1.6"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-def sapo(logp, old, A, tau=1.0, tau_bad=1.05):
-    rho = (logp - old).exp()
-    t = torch.where(A > 0, tau, tau_bad)
-    return 4 / t * torch.sigmoid(t * (rho - 1)) * A
-
 at = torch.tensor([1.5, 2.0, 3.5, 6.0])
 w = weight(sapo, at)
 reveal("soft.4", "about 1.6",
@@ -294,31 +307,51 @@ reveal("soft.4", "about 1.6",
 
 # %% [markdown]
 # Why two temperatures? Pushing a token down raises all others, most of which nobody sampled. The
-# authors take that for a source of instability and let bad tokens fade a little sooner.
-#
-# ## DPPO: measure something else
-#
-# Two tokens moved. A good one went from 0.0001 to 0.0002, a bad one from 0.99 to 0.80.
+# authors take that for a source of instability and want bad tokens to fade sooner.
 
-# %%
-predict("soft.5", "Which of the two does PPO silence?",
-        ["the one that went from 0.99 to 0.80", "the one at 0.0002",
-         "both have gone far", "neither"])
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("soft.5", "A bad token has been pushed down to half its "
+        "probability, ρ = 0.5. How much of SAPO's slope f' is left?",
+        ["about 0.95", "about 0.8, as at ρ = 2: half is as far as double",
+         "about 0.5: the slope follows the ratio", "below 0.2: PPO has "
+         "stopped long ago"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-small, large = (weight(ppo, [new / old], A, old).item() for new, old, A in (
-    (0.0002, 0.0001, 1.0), (0.80, 0.99, -1.0)))
-reveal("soft.5", "the one at 0.0002",
-       f"Weights {small:.2f} and {large:.2f}. Doubling is a ratio of 2, "
-       "though only 0.0001 of probability moved. From 0.99 to 0.80 is a "
-       "ratio of 0.81, inside the band, though 0.19 of probability moved. "
-       "**A ratio is not a distance.**")
+def slope(rho, tau):
+    return (weight(lambda *x: sapo(*x, tau_bad=tau), [rho], -1.0) / rho
+            ).item()
+
+reveal("soft.5", "about 0.95",
+       f"{slope(0.5, 1.0):.2f} with τ = 1, {slope(0.5, 1.05):.2f} with "
+       f"1.05; and at ρ = 0, where nothing is left to push, still "
+       f"{slope(1e-9, 1.05):.2f}. The hill is wide and ρ cannot fall more "
+       "than 1 below 1. **On its way down a bad token meets hardly any "
+       "edge.** Where the gate acts is on bad tokens that *rose*: at "
+       f"ρ = 3 it leaves {slope(3.0, 1.0):.2f} and {slope(3.0, 1.05):.2f}. "
+       f"With τ = 10 it would leave {slope(0.5, 10.0):.2f} at 0.5.")
 
 # %% [markdown]
+# ## DPPO: measure something else
+#
+# *Divergence PPO.* Two tokens moved, a good one a hair's breadth, a bad one far:
+
+# %%
+for old, now, A in (0.0001, 0.0002, 1.0), (0.99, 0.80, -1.0):
+    print(f"{old} to {now}: moved {abs(now - old):.4f}, ratio "
+          f"{now / old:.2f}, PPO's weight "
+          f"{weight(ppo, [now / old], A, old).item():.2f}")
+
+# %% [markdown]
+# PPO silences the wrong one of the two. **A ratio is not a distance.**
+# $|p_\text{now}-p_\text{old}|$ is one: the *total variation* of two policies that tell only two
+# outcomes apart, this token and any other. It is never above the total variation over all tokens,
+# the *divergence* that a trust-region bound is about; hence the name.
+#
 # **DPPO** keeps the weight $\rho$ and changes what is measured: the token is silent once more than
 # $\delta=0.15$ of probability has moved *in the direction in which $A$ pushes*. (0.15 is the value
-# in verl's script `examples/dppo_trainer`.)
+# in verl's script `examples/dppo_trainer`; a second variant measures the two-outcome KL.)
 
 # %%
 def dppo(logp, old, A, delta=0.15):
@@ -331,27 +364,28 @@ pictures.edge_map(batch)
 # %%
 token_grid.token_grid(batch, {"SAPO": push(sapo), "DPPO": push(dppo)},
                       caption=(
-    "SAPO lets 6.00 fade to 0.16. DPPO does not mind it, only 0.10 of "
-    "probability moved; it silences the two that lost 0.18."))
+    "The token at ratio 6, 0.02 to 0.12: SAPO lets it fade to 0.16, DPPO "
+    "gives it all of 6. DPPO silences the two that lost 0.18."))
 
 # %% [markdown]
 # ## Four edges
 #
 # All four weights, for a token of your choice:
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("soft.t1", four_edges.four_edges_explorer(),
-     ("Find a good token that DPPO silences and PPO does not. (A bad one "
-      "is easy: 0.99 to 0.80.)", four_edges.only_dppo_silent),
+     ("Find a token that PPO silences and that gets more from DPPO than "
+      "from CISPO.", four_edges.dppo_beyond_the_cap),
      ("Find a token that none of them silences, and that SAPO gives less "
       "than a fifth of PPO's weight.", four_edges.sapo_lets_go))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. 0.8 at ratio 1.19, and hardly anything else: the thin sliver at the top of the map. Below 0.75
-#    PPO's edge comes first, for a fifth of the probability is less than 0.15. Above 0.85 there is
-#    no room left to rise by 0.15.
+# 1. A good token beyond ratio 5 that started at 0.01 or less. From 0.1 DPPO's edge comes first. A
+#    rare token may take any weight before it has moved 0.15: **DPPO bounds the movement, not the
+#    weight**, the reverse of CISPO.
 # 2. A *bad* token that became likelier, nearly four times or more. SAPO does not ask in which
 #    direction a token has gone, so the way back fades too.
 # </details>
@@ -367,14 +401,15 @@ pictures.weight_curves("PPO", "CISPO", "SAPO", "DPPO", caption=(
 # %%
 five = both | {name: [climb(rule, p) for p in (0.01, 0.5)] for name, rule
                in (("CISPO", cispo), ("SAPO", sapo), ("DPPO", dppo))}
-pictures.climbs(five, "On the common token the rules hardly differ; on the "
-                "rare one they do.")
+pictures.climbs(five, "The common token gains 0.12 under PPO, 0.16 to 0.18 "
+                "under the others; on the rare one they part.")
 
 # %% [markdown]
 # DPPO's token is silent beyond 0.16, and yet it stands at 0.65. An edge decides about the *next*
 # update only.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("soft.t2", many_updates.many_updates_explorer(),
      ("Carry a token from 0.01 or below to above 0.1, under PPO.",
       many_updates.ppo_goes_far),
@@ -392,9 +427,10 @@ task("soft.t2", many_updates.many_updates_explorer(),
 #
 # ## Which one wins?
 #
-# A small world to train in: sixteen prompts, twenty possible answers to each, groups of four. The
-# advantages are GRPO's, the grader errs one time in five. Twenty batches, each used eight times, so
-# every arm writes 1,280 answers. At learning rate 0.25 the chance to be right ends at
+# A small world to train in: sixteen prompts, twenty possible answers to each, an answer is *one*
+# token, groups of four. The advantages are GRPO's, and the grader errs one time in five. Twenty
+# batches, each used for eight plain gradient steps (no Adam), so every arm writes 1,280 answers. At
+# learning rate 0.25 the chance to be right ends at
 
 # %%
 rules = {"no clip": no_clip, "PPO": ppo, "CISPO": cispo, "SAPO": sapo,
@@ -403,82 +439,106 @@ noisy = {name: sweep(rule) for name, rule in rules.items()}
 for name, runs in noisy.items():
     print(f"{name:8s} {runs[1].mean():.3f}")
 
-# %% [markdown]
-# PPO is far behind, as the complaint said. But a rule that throws gradient away may want another
-# rate.
-
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("soft.6", "Each rule at its best rate from 0.125 to 8: who leads?",
         ["CISPO: it never loses a token", "SAPO: no jump anywhere",
-         "DPPO: it measures the right thing", "PPO", "no clip"])
+         "DPPO: it measures the right thing", "PPO: it stops first",
+         "no clip: it gets most out of a batch"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 exact = {name: sweep(rule, errs=0.0, n=20)
          for name, rule in rules.items()}
-tight = {"CISPO, cap 1": lambda *x: cispo(*x, cap=1.0),
-         "SAPO, τ = 10": lambda *x: sapo(*x, tau=10.0, tau_bad=10.5),
-         "DPPO, δ = 0.0125": lambda *x: dppo(*x, delta=0.0125)}
-ends = {"PPO": noisy["PPO"],
-        "one update per batch": sweep(ppo, (1, 2, 4, 8), uses=1)}
-for name, rule in tight.items():
-    ends[name.split(",")[0]] = noisy[name.split(",")[0]]
-    ends[name] = sweep(rule, (1, 2, 4, 8))
+arms = {"PPO, ε = 0.2": noisy["PPO"]}
+for e in (0.05, 0.5):
+    arms[f"PPO, ε = {e}"] = sweep(lambda *x: ppo(*x, epsilon=e), rates[4:])
+arms["no clip, each batch used 8 ×"] = noisy["no clip"]
+for uses in (4, 2, 1):
+    arms[f"no clip, each batch used {uses} ×"] = sweep(
+        no_clip, (0.5, 1, 2, 4), uses=uses)
 
-reveal("soft.6", "PPO",
-       "With an exact grader nobody falls. Where it errs, the loose edges "
-       "follow a wrong grade for eight updates. It is not the cliff that "
-       "wins, it is the tight edge: second picture. (CISPO cannot be "
-       "tightened that way: its weight never ends.)",
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+flat = noisy["SAPO"].mean(1)[2:6]
+
+reveal("soft.6", "PPO: it stops first",
+       "PPO is best at rate 4. There one step leaves the band, "
+       "whether ε is 0.05, 0.2 or 0.5: about *one update per batch*. "
+       "Second picture: without any clip, one update per batch is level "
+       "with it. **Where grades are wrong, who reuses them least wins this "
+       "race; where they are exact, reuse costs nothing** and nobody "
+       "falls. So do not ask which edge is best. Ask how often a batch is "
+       "used, how often the grader errs, and who was tuned. If you cannot "
+       f"tune: from rate 0.5 to 4 SAPO stays within {flat.min():.2f} and "
+       f"{flat.max():.2f}.",
        pictures.race(rates, {"grader errs": noisy, "exact grader": exact},
                      "40 seeds left, 20 right; bars: two standard errors. "
                      "PPO wants a larger rate than the others."),
-       pictures.tightness(ends, (
-           "The grader errs, each at its best rate. Tightened, SAPO and "
-           "DPPO are level with PPO. And PPO with eight updates is level "
-           "with a single one.")))
+       pictures.tightness(arms, (
+           "The grader errs, each arm at its best rate, 40 seeds, two "
+           "standard errors. How wide PPO's band is does not matter; how "
+           "often a batch is used does.")))
 
 # %% [markdown]
-# **Do not ask which edge is best. Ask how tight it is, and at which rate it was tuned.** Where the
-# grader is exact and the rate is small, the loose edges get much more from the same batch.
+# ## When the record is wrong
 #
-# ## The way back
+# So far `old` was right. In an asynchronous system it comes from the engine that sampled, and
+# engine and trainer do not compute alike. Suppose 5 of 100 recorded probabilities are 50 times too
+# small: those tokens enter DPPO's loss with a weight near 50 that nobody earned.
 #
-# DPPO's mask asks for the direction, and so does PPO's `min`: a bad token that rose keeps its
-# gradient. GLM-5 (for agents), Kimi K2.5, and prime-rl (its default in March 2026) use a mask that
-# does **not** ask: a token that is too far on either side is dropped. Until the next batch that
-# removes the way back. Why would one want it?
-#
-# In an asynchronous system `old` comes from the engine that sampled. A large ratio may then mean
-# that engine and trainer disagree, not that training moved the token. The same small world, with
-# such trouble:
+# One repair: a *sign-blind* mask drops every token that is too far, also one on its way back, a bad
+# token that rose, say. Another: cap the weight, as CISPO does.
 
 # %%
-def sign_blind(logp, old, A, delta=0.15):
-    far = (logp.exp() - old.exp()).abs() > delta
-    return torch.where(far, 0.0, (logp - old).exp() * A)
+def dppo_with(blind, C):
+    def rule(logp, old, A, delta=0.15):
+        moved = logp.exp() - old.exp()
+        gone = moved.abs() if blind else moved * A.sign()
+        return torch.where(gone > delta, 0.0, cispo(logp, old, A, C))
+    return rule
 
-def dppo_capped(logp, old, A, delta=0.15, C=3.0):
-    far = (logp.exp() - old.exp()) * A.sign() > delta
-    return torch.where(far, 0.0, cispo(logp, old, A, C))
+repairs = {"DPPO": dppo_with(False, 1e9),        # no cap
+           "sign-blind": dppo_with(True, 1e9),
+           "weight at most 3": dppo_with(False, 3.0),
+           "both": dppo_with(True, 3.0)}
 
-# %%
-pictures.masks({
-    title: {name: sweep(rule, (0.5, 1, 2), n=100, **world)
-            for name, rule in (("DPPO", dppo), ("sign-blind", sign_blind),
-                               ("DPPO, weight at most 3", dppo_capped))}
-    for title, world in (
-        ("engine samples otherwise", {"differs": 1.0}),
-        ("engine's numbers are wrong", {"misread": 0.05}))},
-    caption=("Left the engine's logits are off by noise of size 1. Right "
-             "5 of 100 recorded probabilities are 50 times too small. Each "
-             "at its best of 3 rates, 100 seeds, two standard errors."))
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("soft.7", "The small world with 5 of 100 records wrong. Which "
+        "repair of DPPO is worth most?",
+        ["sign-blind: the wrong records are the far ones",
+         "the cap; the blind mask adds nothing to it",
+         "both: each catches what the other lets pass",
+         "none: 5 in 100 are too few to matter"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+worlds = {title: {name: sweep(rule, (0.5, 1, 2), n=100, **world)
+                  for name, rule in repairs.items()}
+          for title, world in (
+              ("engine's numbers are wrong", {"misread": 0.05}),
+              ("engine samples otherwise", {"differs": 1.0}))}
+reveal("soft.7", "the cap; the blind mask adds nothing to it",
+       "The blind mask helps a little: it measures the probability "
+       "moved, and a wrong record of an unlikely token does not look far. "
+       "The cap bounds them all, and with it blindness adds nothing. "
+       "Right: the engine really samples from another policy. Then the "
+       "ratio is a correct weight (04), and blindness, which gives up the "
+       "way back, gains nothing either.",
+       pictures.masks(worlds, (
+           "Left 5 of 100 records are 50 times too small, right the "
+           "engine's logits are off by noise of size 1. Best of 3 rates, "
+           "100 seeds, two standard errors.")))
 
 # %% [markdown]
-# If the engine really samples from another policy, the ratio is a correct weight (04), and the
-# blind mask gains nothing here. If its *numbers* are wrong, a ratio of 50 is an artefact, and
-# dropping it helps. So it is a trade: you give up the way back, and buy protection from records
-# that you do not trust. A cap on the weight helps in both.
+# <details><summary>One level deeper: who drops tokens on both sides?</summary>
+#
+# Kimi K2.5 and GLM-5 (for agents) keep a token only while its *ratio* is inside a band, whatever
+# the sign of $A$. A band of ratios bounds the weight as well, so it is a cap too. prime-rl dropped
+# by *probability moved*, more than 0.2 <!-- cited: 0.2 --> on either side, from 3 March 2026; since
+# 6 April its default asks for the sign, as DPPO does.
+# </details>
 #
 # ## In a real run
 #
@@ -491,7 +551,8 @@ pictures.masks({
 # update (08), in DPPO the engine's own record.
 #
 # **What to log:** the share of tokens with weight 0, and the share outside the band, each by the
-# sign of $A$. If both are near zero, the choice of edge is not your problem.
+# sign of $A$ (TRL: `clip_ratio/low_mean` and `high_mean`, verl: `actor/pg_clipfrac`). If both are
+# near zero, the choice of edge is not your problem.
 #
 # <details><summary>One level deeper: names and traps in the libraries</summary>
 #
@@ -505,8 +566,6 @@ pictures.masks({
 # * DPPO: `loss_mode="dppo_tv"` in verl. Its ratio is to the *engine*, so it is not 1 even on a
 #   fresh batch. A safety cap $C$ on the weight is 10,000 in verl's `examples/dppo_trainer`, and 3
 #   by default. TRL had a trainer for it from March to July 2026.
-# * SSPO puts such a gate on every token and takes the mean over an answer (13). As of the later
-#   versions of its paper the default gate seems to be an arctan.
 # </details>
 #
 # ## Say it in 60 seconds
@@ -514,22 +573,18 @@ pictures.masks({
 # %% [markdown] tags=["card"]
 # | CISPO, SAPO, DPPO | |
 # |---|---|
-# | sentence | PPO silences the tokens whose ratio moved most, the rare ones; CISPO caps their weight, SAPO lets it fade, DPPO measures probability instead of the ratio |
+# | sentence | PPO silences the tokens whose ratio moved most, the unlikely ones; CISPO caps their weight, SAPO lets it fade, DPPO measures probability instead of the ratio |
 # | formula | gradient $wA\nabla\log\pi$ · CISPO $w=\min(\rho,c)$ · SAPO $w=4\rho\,\sigma(1-\sigma)$ · DPPO $w=\rho$, or 0 after $\delta$ in A's direction |
 # | silent | CISPO, SAPO: nobody · DPPO: whoever moved 0.15 in A's direction |
 # | picture | weight over ratio: a cliff, a plateau, a hill, a cliff that stands elsewhere for each token |
 # | numbers | ρ = 1: all weights 1 · SAPO at 2: 1.57 · 0.0001 → 0.0002 is ratio 2, 0.99 → 0.80 is 0.81 |
 # | derived | $\nabla\rho A=\nabla\,\mathrm{sg}[\rho]A\log\pi$ |
-# | choices | the cap, the shape, the measure; how tight |
-
-# %% [markdown]
-# `rlnb` writes DPPO as CISPO's surrogate with a safety cap of 20, a mask, and a ratio to the
-# sampler:
+# | when | ratios away from 1: many updates per batch, stale or misread `old` |
+# | choices | the cap, the shape, the measure |
 
 # %%
-for new, old in (("cispo", "dapo"), ("sapo", "grpo"), ("dppo", "dr_grpo")):
-    print(f"{old} -> {new}\n{difference(ZOO[old], ZOO[new])}\n")
-score("soft.1", "soft.2", "soft.3", "soft.4", "soft.5", "soft.6")
+print(difference(ZOO["dapo"], ZOO["cispo"]))
+score("soft.1", "soft.2", "soft.3", "soft.4", "soft.5", "soft.6", "soft.7")
 
 # %% [markdown]
 # ## Exercises
@@ -615,8 +670,9 @@ check.name_this_soft_trust_regions(my_answer)
 # <details><summary><b>PPO's clip kills gradients. What do CISPO, SAPO and DPPO do instead?</b></summary>
 #
 # All four have the gradient w A ∇log π and differ in w. PPO: the ratio, or 0 once a token is past 1
-# ± ε in A's direction. CISPO: min(ρ, c), never 0. SAPO: ρ times a hill around 1, fading on both
-# sides. DPPO: the ratio, or 0 once more than 0.15 of probability has moved in A's direction.
+# ± ε in A's direction. CISPO: min(ρ, c), never 0. SAPO: ρ times a wide hill around 1, fading above
+# 1 and hardly below. DPPO: the ratio, or 0 once more than 0.15 of probability has moved in A's
+# direction.
 # </details>
 # <details><summary><b>When do they differ at all?</b></summary>
 #
@@ -626,8 +682,8 @@ check.name_this_soft_trust_regions(my_answer)
 # <details><summary><b>Why the stop-gradient in CISPO?</b></summary>
 #
 # Because the ratio is a weight, not a thing to improve. Without it the product rule adds ρ log π,
-# the coefficient is ρ(1 + log π), and every right token below probability 1/e is pushed down. And
-# above the cap only the cap times log π would be left.
+# the coefficient is ρ(1 + log π), and every right token below probability 1/e is pushed down. Only
+# above the cap, where the clamp is constant, would the gradient be right, by accident.
 # </details>
 # <details><summary><b>Is CISPO a clip?</b></summary>
 #
@@ -642,22 +698,22 @@ check.name_this_soft_trust_regions(my_answer)
 # </details>
 # <details><summary><b>Some systems drop far tokens whatever the sign of A. A bug?</b></summary>
 #
-# A trade. It gives up the way back for the rest of the batch, and protects from ratios that are
-# artefacts of the engine. If the engine's numbers are right, it gains nothing; a cap on the weight
-# protects as well. I would log how often it drops a token that was on its way back.
+# Perhaps a bandage. It drops wrong records, if they look far, and gives up the way back. In a toy
+# with wrong records a cap on the weight did more, and with the cap blindness added nothing. I would
+# ask what is measured, ratio or probability, and log how often a token on its way back is dropped.
 # </details>
 # <details><summary><b>SAPO's weight: ever above 1? And why two temperatures?</b></summary>
 #
 # Yes, up to 1.57 near ratio 2 at τ = 1, because ρ grows faster than the slope falls. Bad tokens
-# fade a little sooner, since pushing them down raises tokens that nobody sampled. It is blind to
-# direction: the way back fades too.
+# are to fade sooner, since pushing them down raises tokens that nobody sampled. At 1.05 they hardly
+# do: halved, one keeps 0.93 of the slope. What fades is the way back, a bad token that rose.
 # </details>
 # <details><summary><b>Which one would you take?</b></summary>
 #
 # None before I have seen the share of silent tokens. If it is near zero, they are the same. If it
-# is large, I tune the rate for each before I compare, and I compare at equal tightness. For rare
-# tokens in batches that are used often, CISPO has a report; where engine and trainer disagree, a
-# mask has one.
+# is large, I tune the rate for each and add an arm with one update per batch. With noisy rewards I
+# would rather reuse less. For unlikely tokens in batches that are used often, CISPO has a report;
+# where engine and trainer disagree, I cap the weight.
 # </details>
 #
 # The sentences that one hears about these methods, true or not:

@@ -55,9 +55,10 @@ def test_at_ratio_one_all_weights_are_one():
             assert list(at.values()) == pytest.approx([1.0] * 4)
 
 
-def test_the_good_token_that_dppo_alone_silences_is_hard_to_find():
-    done = [m for m in MARKS if four_edges.only_dppo_silent(four_edges.compute(*m))]
-    assert done == [(0.8, 1.19, "good")]
+def test_only_a_rare_good_token_gets_more_from_dppo_than_the_cap():
+    done = [m for m in MARKS if four_edges.dppo_beyond_the_cap(four_edges.compute(*m))]
+    assert done and all(sign == "good" and r > 5 for _, r, sign in done)
+    assert {old for old, _, _ in done} == {0.0001, 0.01}
     bad = four_edges.compute(0.99, 0.82, "bad")["at"]
     assert bad["DPPO"] == 0 < bad["PPO"]
 
@@ -92,7 +93,7 @@ def test_the_two_tokens_of_the_page():
 def test_an_impossible_token_says_so():
     data = four_edges.compute(0.9, 2.0)
     assert not data["possible"] and "not possible" in four_edges.readout(data)
-    assert not four_edges.only_dppo_silent(data)
+    assert not four_edges.dppo_beyond_the_cap(data)
 
 
 def test_the_explorers_say_their_numbers_in_a_line():

@@ -710,7 +710,8 @@ assert verl.surrogate.cap == 3.0 and verl.gates[0].low == 0.2
 #
 # A later study ([2602.19345](https://arxiv.org/abs/2602.19345)) asks of a gate that $f'$ has its
 # maximum 1 at $\rho=1$, falls away on both sides, and $\rho f'(\rho)\to0$, and tries three more.
-# `sapo(gate=...)` has them:
+# SSPO puts such a gate on every token and takes the mean over an answer (13); by the later versions
+# of its paper its default gate seems to be an arctan. `sapo(gate=...)` has all four:
 
 # %%
 fine = torch.arange(0.5, 6, 1e-4)

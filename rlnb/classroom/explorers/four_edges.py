@@ -64,7 +64,9 @@ def build(figure, data):
     for k, name in enumerate(NAMES):
         color, line = LOOKS[name]
         wide = 6 if name == "PPO" else 2.6  # the others lie on it inside the band
-        artists["curve", name] = axes.plot([], [], color=color, ls=line, lw=wide)[0]
+        artists["curve", name] = axes.plot(
+            [], [], color=color, ls=line, lw=wide, solid_capstyle="butt", dash_capstyle="butt"
+        )[0]
         artists["dot", name] = axes.plot([], [], "o", color=color, ms=13 - 2 * k, mec="white")[0]
         y = 0.64 - 0.14 * k
         figure.add_artist(_key(figure, y, color, line))
@@ -88,7 +90,9 @@ def update(artists, data):
         y[1:][np.abs(np.diff(y)) > 0.3] = np.nan
         artists["curve", name].set_data(RATIOS, y)
         artists["dot", name].set_data([data["ratio"]], [data["at"][name]])
-        artists["text", name].set_text(f"{name}  {data['at'][name]:.2f}")
+        weight = f"{data['at'][name]:.2f}" if data["possible"] else "–"
+        artists["text", name].set_text(f"{name}  {weight}")
+        artists["dot", name].set_visible(data["possible"])
     now = data["old"] * data["ratio"]
     artists["told"].set_text(
         f"{data['old']:g} → {now:.4g}\nmoved {signed(data['moved'], 4)}"
@@ -111,11 +115,10 @@ def alt(data) -> str:
     return f"Weight over the ratio under four rules. {readout(data)}"
 
 
-def only_dppo_silent(data) -> bool:
-    """A good token that DPPO is done with and PPO is not."""
+def dppo_beyond_the_cap(data) -> bool:
+    """PPO is done with it, and DPPO gives it more than CISPO's cap."""
     at = data["at"]
-    good = data["sign"] == "good" and data["possible"]
-    return good and at["DPPO"] == 0 and at["PPO"] > 0
+    return data["possible"] and at["PPO"] == 0 and at["DPPO"] > at["CISPO"]
 
 
 def sapo_lets_go(data) -> bool:

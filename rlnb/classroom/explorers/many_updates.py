@@ -55,7 +55,10 @@ def build(figure, data):
     artists = {"start": axes.axhline(1, color=GREY, lw=1, ls=":")}
     for k, name in enumerate(NAMES):
         color, line = LOOKS[name]
-        artists["path", name] = axes.plot([], [], color=color, ls=line, lw=2.8, marker="o", ms=4)[0]
+        wide = 7.5 - 1.8 * k  # where lines coincide, all are seen
+        artists["path", name] = axes.plot(
+            [], [], color=color, ls=line, lw=wide, marker="o", ms=wide + 2
+        )[0]
         y = 0.74 - 0.15 * k
         figure.add_artist(
             Line2D([0.73, 0.78], [y, y], color=color, ls=line, lw=2.8, transform=figure.transFigure)

@@ -112,6 +112,8 @@ def weight_curves(*names: str, old: float = 0.1, caption: str) -> Picture:
                     ls=line,
                     lw=6 if name == "PPO" and len(names) > 1 else 2.6,
                     label=name,
+                    solid_capstyle="butt",
+                    dash_capstyle="butt",
                 )
             axes.axvspan(0.8, 1.2, color=BLACK, alpha=0.08, lw=0)
             axes.set(xlim=(0, 7), ylim=(-0.15, 6.2), xticks=range(8), yticks=range(0, 7, 2))
@@ -210,6 +212,14 @@ def _tokens(axes, batch: Batch, sign: int) -> None:
         clip_on=False,
         zorder=5,
     )
+    if old.min() < 0.001:
+        axes.annotate(
+            f"{old.min():.1g} →\n{now[old.argmin()]:.1g}",
+            (0.01, 0.02),
+            (0.03, 0.62),
+            fontsize=TEXT,
+            arrowprops={"arrowstyle": "->", "color": BLACK, "relpos": (0.05, 0)},
+        )
 
 
 def race(
@@ -273,8 +283,8 @@ def race(
 
 
 def masks(worlds: Mapping[str, Mapping[str, Tensor]], caption: str) -> Picture:
-    """Dots: each mask at its own best rate. worlds: title -> mask -> (rates, seeds)."""
-    looks = ((METHOD_COLORS["dppo"], "o"), (BLACK, "s"), (METHOD_COLORS["cispo"], "^"))
+    """Dots: each of up to four masks at its best rate. worlds: title -> mask -> (rates, seeds)."""
+    looks = ((METHOD_COLORS["dppo"], "o"), (BLACK, "s"), (METHOD_COLORS["cispo"], "^"), (GREY, "D"))
     tops = {}
     for title, rules in worlds.items():
         tops[title] = {}
@@ -287,7 +297,7 @@ def masks(worlds: Mapping[str, Mapping[str, Tensor]], caption: str) -> Picture:
         for k, bars in enumerate(tops.values()):
             for j, (name, (mean, error)) in enumerate(bars.items()):
                 color, mark = looks[j]
-                x = k + 0.27 * (j - 1)
+                x = k + 0.21 * (j - 1.5)
                 axes.errorbar(
                     x,
                     mean,
@@ -300,7 +310,7 @@ def masks(worlds: Mapping[str, Mapping[str, Tensor]], caption: str) -> Picture:
                     capsize=6,
                     label=name if k == 0 else None,
                 )
-                axes.text(x + 0.045, mean, f"{mean:.3f}", va="center", fontsize=TEXT)
+                axes.text(x, mean + 2 * error + 0.005, f"{mean:.3f}", ha="center", fontsize=TEXT)
         axes.axvline(0.5, color=GREY, lw=0.8)
         axes.set(xlim=(-0.5, 1.5), ylim=(0.84, 0.96), yticks=(0.85, 0.9, 0.95))
         axes.set_xticks(range(len(tops)), list(tops), fontsize=11)
@@ -322,9 +332,9 @@ def masks(worlds: Mapping[str, Mapping[str, Tensor]], caption: str) -> Picture:
 
 
 def tightness(ends: Mapping[str, Tensor], caption: str) -> Picture:
-    """A dot per arm at its own best rate. ends: name -> (rates, seeds); "CISPO, cap 1" is CISPO's.
+    """A dot per arm at its own best rate. ends: name -> (rates, seeds).
 
-    The colour is that of the rule before the comma; hollow dots are the tightened ones.
+    The colour is that of the rule before the comma; hollow dots are its variants.
     """
     dots = {}
     for name, runs in ends.items():
@@ -332,7 +342,7 @@ def tightness(ends: Mapping[str, Tensor], caption: str) -> Picture:
         dots[name] = (top.mean().item(), (top.std() / len(top) ** 0.5).item())
 
     def build(figure, _):
-        axes = figure.add_axes((0.22, 0.17, 0.6, 0.8))
+        axes = figure.add_axes((0.28, 0.17, 0.56, 0.8))
         for k, (name, (mean, error)) in enumerate(dots.items()):
             color, _line = LOOKS.get(name.split(",")[0], (GREY, "-"))
             axes.errorbar(
