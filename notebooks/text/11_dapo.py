@@ -12,7 +12,7 @@
 # **After this page** you can say which groups teach nothing and how many there are, what it costs
 # to replace them, and what a higher clip does for a rare token and what it does not.
 #
-# 30 minutes, exercises 25 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
+# 28 minutes, exercises 25 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
 # DAPO, Yu et al. 2025, [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -107,13 +107,13 @@ first, last = (", ".join(f"{x[part].mean():.2f}" for x in teach)
 reveal("dapo.1", "about four in ten",
        f"{last} (three seeds); over the first ten it was {first}. Success "
        "silences: eight answers at 92 % are often all right. The orange "
-       "line is a formula, derived next: what the success rates of the left "
-       "panel would give if all prompts were equally hard.",
+       "line is a formula, derived next: what the success rates on the "
+       "left would give if all prompts were equally hard.",
        pictures.silent_run(answered=True))
 
 # %% [markdown]
-# A run can also fall silent at the other end, where every answer is wrong. DAPO is GRPO with four
-# repairs. Two are about silence and get most of this page.
+# On prompts that are too hard, groups are silent too: every answer is wrong. DAPO is GRPO with four
+# repairs. The first two get most of this page.
 #
 # | what goes wrong | repair |
 # |---|---|
@@ -205,8 +205,8 @@ task("dapo.t1", kept_groups_explorer(),
 #
 # ## Does a full batch pay?
 #
-# Train the same transformer twice (Dr. GRPO and AdamW again), now with 8 groups a step. *Plain* takes what comes. *Refilled*
-# draws again, 8 groups at a time and at most four times, until 8 are mixed; what is over is thrown
+# Train the same transformer twice (Dr. GRPO and AdamW again), now with 8 groups a step. *Plain*
+# takes what comes. *Refilled* draws again, 8 groups at a time and at most four times, until 8 are mixed; what is over is thrown
 # away. Both get the same number of answers in total, and four learning rates each.
 
 # %% jupyter={"source_hidden": true}
@@ -237,18 +237,19 @@ reveal("dapo.2", "plain: it makes more updates from the same answers",
        f"{ends[0]} against {ends[1]}, ahead in every seed; both are best "
        "at the second rate. **Step for step the two are level** (after 20 "
        f"steps {steps[0]} and {steps[1]}): {fresh} of plain's groups were "
-       "mixed by themselves, so a full batch adds little. **And a refilled "
-       f"step writes {bill} times the answers.** Drawn singly, at the "
-       f"price 1/P, it would be {single}; but a round is eight groups, and "
-       "one silent group costs a whole round. The large rates prove "
+       "mixed by themselves, so a full batch adds little here; where most "
+       "are silent it may differ. **And a refilled step writes "
+       f"{bill} times the answers.** Drawn singly, at the price 1/P, it "
+       f"would be {single}; but a round is eight groups, and one silent "
+       "group costs a whole round. The large rates prove "
        "nothing about steadiness: there too plain has made more updates.",
        pictures.refill_race())
 
 # %% [markdown]
-# So this is a run where refilling should *not* pay. Ask of every such curve: *is the axis steps or
-# answers?* DAPO's authors have a reason to count steps (section 3.2): the whole batch waits for the
-# longest answer anyway, so a few more cost little time. Their table adds one repair after the
-# other; dynamic sampling comes last and lifts AIME 2024 from 42 to 50:
+# Ask of every such curve: *is the axis steps or answers?* DAPO's authors have a reason to count
+# steps (section 3.2): the whole batch waits for the longest answer anyway, so a few more cost
+# little time. Their table adds one repair after the other; dynamic sampling comes last and lifts
+# AIME 2024 from 42 to 50:
 
 # %%
 pictures.ladder()
@@ -277,18 +278,6 @@ pictures.ladder()
 # From 0.01 a token falls silent at 0.012, or 0.0128 after the
 # change. <!-- cited: 0.012, 0.0128 --> The lower edge stays, so that no token is pushed to zero.
 #
-# Suppose a token stopped exactly at the edge, batch after batch. After $n$ batches it is at
-# $(1+\epsilon)^n$ times its start, so from 0.01 to one half it needs
-# $n\ge\log50/\log(1+\epsilon)$:
-
-# %%
-for edge in (1.2, 1.28):
-    p, batches = 0.01, 0
-    while p < 0.5:
-        p, batches = p * edge, batches + 1
-    print(f"upper edge {edge}: 1 % to one half in {batches} batches")
-
-# %% [markdown]
 # But a clip ends the *gradient*; it does not cut a step short. The last step before silence goes
 # where it goes. Here an update adds a fixed step to the token's logit while its gradient lives:
 
@@ -333,8 +322,8 @@ for name in ("SGD", "Adam"):
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("dapo.3", "Adam, the same dice, the edge at 1.28: how many lose the "
-        "rare answer?",
+predict("dapo.3", "Adam, the same dice, the edge at 1.28: how many lose "
+        "the rare answer?",
         ["about 20: it rises in time", "about 30: a few are saved",
          "about 40: the edge plays no part",
          "about 50: lucky wrong answers are pushed further too"])
@@ -356,11 +345,11 @@ reveal("dapo.3", "about 40: the edge plays no part",
        "does not find what was not.**", pictures.found(paths))
 
 # %% [markdown]
-# Why does an answer that nobody draws *fall*? When a wrong answer is drawn beside the usual one,
-# the usual one is pushed up, and softmax takes a little from everybody. Under SGD that is too
-# little: it loses none of 200. Adam differs in two ways. It keeps a *memory* of past pushes, so it
-# moves on through silent groups. And it divides the push on each logit by that logit's *own* usual
-# size, so a tiny push becomes a full step.
+# *How* does an answer get lost? When a wrong answer is drawn beside the usual one, the usual one is
+# pushed up, and softmax takes a little from everybody, drawn or not. Under SGD that is too little:
+# it loses none of 200. Adam differs in two ways. It keeps a *memory* of past pushes, so it moves on
+# through silent groups. And it divides the push on each logit by that logit's *own* usual size, so
+# a tiny push becomes a full step.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -418,8 +407,8 @@ reveal("dapo.5", "yes, from the second part on",
        "meets one that is 15 updates older. Recorded on the transformer, "
        "every answer used once, the largest ratio of a step (median, "
        f"three seeds): trained at once {none}; one update late {one}; "
-       f"eight updates late {eight}, beyond the edge. TRL's default is one update per "
-       "batch: there the edge does nothing.")
+       f"eight updates late {eight}, beyond the edge. TRL's default is "
+       "one update per batch: there the edge does nothing.")
 
 # %% [markdown]
 # ## Answers that are too long
@@ -510,7 +499,7 @@ assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 # | formula | $P=1-p^G-(1-p)^G$ · price of a kept group: $1/P$ groups · band 0.8 to 1.28 |
 # | silent | groups all right or all wrong are replaced; good tokens above 1.28, bad ones below 0.8 |
 # | picture | the better the policy, the fewer groups teach |
-# | numbers | G = 8, p = 0.92: 49 % of the groups teach; in our run, 91 to 94 % right, 38 or 39 % · p = 0.01: 104 answers per kept group · 1 % to one half: 22 batches or 16 at the edges |
+# | numbers | G = 8, p = 0.95: 34 % of the groups teach; in our run, 91 to 94 % right, 38 or 39 % · p = 0.01: 104 answers per kept group |
 # | matters when | groups are often silent · several updates lie between sampling and training |
 # | derived | which groups are silent, and the price |
 # | choices | draw again; 0.28; the token mean; the ramp |
