@@ -206,8 +206,9 @@ task("dapo.t1", kept_groups_explorer(),
 # ## Does a full batch pay?
 #
 # Train the same transformer twice (Dr. GRPO and AdamW again), now with 8 groups a step. *Plain*
-# takes what comes. *Refilled* draws again, 8 groups at a time and at most four times, until 8 are mixed; what is over is thrown
-# away. Both get the same number of answers in total, and four learning rates each.
+# takes what comes. *Refilled* draws again, 8 groups at a time and at most four times, until 8 are
+# mixed; what is over is thrown away. Both get the same number of answers in total, and four
+# learning rates each.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -404,7 +405,7 @@ none, one, eight = late.values()
 reveal("dapo.5", "yes, from the second part on",
        "**What moves a ratio is optimizer steps since sampling, not "
        "reuse.** The first part meets the policy that wrote it; the last "
-       "meets one that is 15 updates older. Recorded on the transformer, "
+       "meets one that is 15 updates further on. Recorded on the transformer, "
        "every answer used once, the largest ratio of a step (median, "
        f"three seeds): trained at once {none}; one update late {one}; "
        f"eight updates late {eight}, beyond the edge. TRL's default is "
