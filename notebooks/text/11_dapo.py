@@ -405,7 +405,7 @@ none, one, eight = late.values()
 reveal("dapo.5", "yes, from the second part on",
        "**What moves a ratio is optimizer steps since sampling, not "
        "reuse.** The first part meets the policy that wrote it; the last "
-       "meets one that is 15 updates further on. Recorded on the transformer, "
+       "meets one that is 15 updates on. Recorded on the transformer, "
        "every answer used once, the largest ratio of a step (median, "
        f"three seeds): trained at once {none}; one update late {one}; "
        f"eight updates late {eight}, beyond the edge. TRL's default is "
