@@ -12,61 +12,78 @@
 # **After this page** you can say which groups teach nothing and how many there are, what it costs
 # to replace them, and what a higher clip does for a rare token and what it does not.
 #
-# 25 minutes, exercises 30 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
+# 28 minutes, exercises 25 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
 # DAPO, Yu et al. 2025, [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
 # <details><summary>1. What is the advantage of an answer in GRPO?</summary>Its reward minus the mean of its group, divided by the group's std (08).</details>
 # <details><summary>2. When does PPO's clip end the gradient of a good token?</summary>When its ratio, its probability now over its probability when it was sampled, is above 1 + ε (06).</details>
-# <details><summary>3. In one optimizer step per batch, what are all ratios?</summary>1: nothing has moved since sampling (06).</details>
+# <details><summary>3. To which policy does GRPO's KL term tie the one we train?</summary>To the reference, where training began; the clip ties it to the policy that sampled (05, 08).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports and the toy of the second half, folded
+from functools import partial
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import (
     kept_groups, kept_groups_explorer, rare_token, rare_token_explorer)
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import dapo as pictures, pipeline, token_grid
+from rlnb.classroom.pictures import dapo as pictures, pipeline
 from rlnb.classroom.pictures.recorded_runs import curve, final
-from rlnb.objective import difference
-from rlnb.toys import running_batch, running_group
+from rlnb.toys import running_batch
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
-START = torch.tensor((0.01, 0.97, 0.01, 0.01))         # the toy's policy
-PAY = torch.tensor((1.0, 0.5, 0.0, 0.0))               # and its rewards
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# the toy, folded: train(optimizer, rate, edge)
-def train(optimizer, rate, edge, n=200, G=16):
+# the toy: train(optimizer, rate, edge)
+def train(optimizer, rate, edge, seed=0, n=200, G=16):
     """n runs of 50 batches: a group of G answers, used for 8 updates of
     PPO's clip, band 0.8 to `edge`; the same dice for every edge. Returns
-    the chance of the rare answer (n, 51), and how many updates the upper
-    edge silenced until then or until the rare answer was lost (n,)."""
-    z = START.log().repeat(n, 1).requires_grad_()
-    opt, path, cut = optimizer([z], lr=rate), [], torch.zeros(n)
-    dice = torch.Generator().manual_seed(0)
+    the policies (n, 51, 4), and how many batches had drawn the rare answer
+    before it fell below 1 in 1,000 (n,)."""
+    pay = torch.tensor((1.0, 0.5, 0.0, 0.0))
+    z = torch.tensor((0.01, 0.97, 0.01, 0.01)).log().repeat(n, 1)
+    opt, path, seen = optimizer([z.requires_grad_()], lr=rate), [], 0
+    dice = torch.Generator().manual_seed(seed)
     for _ in range(51):
         old = z.detach().log_softmax(1)
-        path.append(old.exp()[:, 0])
+        path.append(old.exp())
         u = torch.rand(n, G, generator=dice)
-        drawn = torch.searchsorted(old.exp().cumsum(1), u).clamp(max=3)
+        drawn = torch.searchsorted(path[-1].cumsum(1), u).clamp(max=3)
         share = torch.nn.functional.one_hot(drawn, 4).double().mean(1)
-        A = PAY - (share * PAY).sum(1, keepdim=True)
+        seen = seen + ((share[:, 0] > 0) & (path[-1][:, 0] >= 0.001))
+        A = pay - (share * pay).sum(1, keepdim=True)
         A = A / ((share * A**2).sum(1, keepdim=True).sqrt() + 1e-6)
         for _ in range(8):
             rho = (z.log_softmax(1) - old).exp()
-            dead = ((rho > edge) & (A > 0) & (share > 0)).any(1)
-            cut += dead & (path[-1] >= 0.001)
             gain = torch.minimum(rho * A, rho.clamp(0.8, edge) * A)
             opt.zero_grad(), (-(share * gain).sum()).backward(), opt.step()
-    return torch.stack(path, 1), cut
+    return torch.stack(path, 1), seen
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# a control for the toy: OneScale
+class OneScale(torch.optim.Optimizer):
+    """Adam, but the four logits of a run share one divisor, the largest."""
+    def __init__(self, weights, lr):
+        super().__init__(weights, {"lr": lr})
+        self.n, self.mean, self.square = 0, 0.0, 0.0
+
+    @torch.no_grad()
+    def step(self):
+        (z,), rate = (self.param_groups[0][k] for k in ("params", "lr"))
+        self.n += 1
+        size = z.grad.square().amax(1, keepdim=True)
+        self.mean = 0.9 * self.mean + 0.1 * z.grad
+        self.square = 0.999 * self.square + 0.001 * size
+        root = (self.square / (1 - 0.999**self.n)).sqrt()
+        z -= rate * self.mean / (1 - 0.9**self.n) / (root + 1e-8)
 
 # %% [markdown]
 # ## A run that learns
 #
 # A small transformer (0.3 million parameters) learns mental arithmetic, 7 + 4 · 3 and so on from
 # left to right, last digit only. A step is 16 prompts with 8 answers each; right earns 1, wrong 0.
-# The run was recorded with three seeds:
+# The run (Dr. GRPO of page 10, AdamW) was recorded with three seeds:
 
 # %%
 pictures.silent_run()
@@ -75,7 +92,8 @@ pictures.silent_run()
 # All 128 answers of a step are paid for. Not all are used: a group whose answers are all right, or
 # all wrong, is **silent**. At the start about nine groups in ten teach.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("dapo.1", "In the last ten steps 91 to 94 % of the answers are "
         "right. How many of the groups still teach?",
         ["about nine in ten, as at the start", "about seven in ten",
@@ -89,12 +107,13 @@ first, last = (", ".join(f"{x[part].mean():.2f}" for x in teach)
 reveal("dapo.1", "about four in ten",
        f"{last} (three seeds); over the first ten it was {first}. Success "
        "silences: eight answers at 92 % are often all right. The orange "
-       "line is a formula, derived next, for prompts that are all equally "
-       "hard.", pictures.silent_run(answered=True))
+       "line is a formula, derived next: what the success rates on the "
+       "left would give if all prompts were equally hard.",
+       pictures.silent_run(answered=True))
 
 # %% [markdown]
-# A run can also fall silent at the other end, where every answer is wrong. DAPO is GRPO with four
-# repairs. Two are about silence and get most of this page.
+# On prompts that are too hard, groups are silent too: every answer is wrong. DAPO is GRPO with four
+# repairs. The first two get most of this page.
 #
 # | what goes wrong | repair |
 # |---|---|
@@ -103,7 +122,9 @@ reveal("dapo.1", "about four in ten",
 # | a token of a long answer weighs less | one mean over all tokens (page 10) |
 # | a cut answer counts as wrong | a penalty before the limit |
 #
-# It also drops the KL term. It keeps GRPO's advantage, std included.
+# It keeps GRPO's advantage, std included, and drops the KL term. The authors' reason (section 2.3):
+# a policy that learns long reasoning *should* move far from where it began. And a checker of
+# answers, unlike a learned reward model, has little to exploit.
 
 # %%
 pipeline.pipeline("answers", "rewards", "loss", caption=(
@@ -150,11 +171,22 @@ for p in (0.01, 0.5, 0.95):
           f"{1 / P:5.2f} groups, counted {drawn / 2000:5.2f}")
 
 # %% [markdown]
-# At $p=0.01$ a kept group costs thirteen groups, or 103 answers. <!-- cited: 103 --> Would a larger
-# group come cheaper? Four kinds of prompt, from hard to easy. *Progress* makes all of them easier,
-# as training does:
+# At $p=0.01$ a kept group costs thirteen groups, or 104 answers.
 
 # %%
+pictures.hill()
+
+# %% [markdown]
+# Training walks over this hill from left to right: all wrong, mixed, all right. In practice a
+# silent prompt is replaced by *another*, and then the price is 1 over the *mean* of $P$. The kept
+# prompts are no longer those of the pool: each enters in proportion to its $P$, so one solved half
+# the time enters 13 times as often as one at 0.01.
+#
+# Would a larger group come cheaper? Four kinds of prompt. *Progress* makes all of them easier, as
+# training does:
+
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("dapo.t1", kept_groups_explorer(),
      ("Progress 6, and fewer than 3 groups are drawn for a kept one.",
       kept_groups.cheap_in_groups),
@@ -164,26 +196,28 @@ task("dapo.t1", kept_groups_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. G = 32 or 64. 2. G = 2 or 4. The group that needs the fewest draws needs the most answers. At
-# the end of the hill a mixed group waits for one rare answer: for small $p$ we have $P\approx Gp$,
-# so the wait is about $1/p$ answers whatever $G$ is, and what a large group adds on top are more
-# answers of the usual kind. This does not make small groups better: learning per answer counts, and
-# there page 08 found G from 4 to 32 level.
+# 1. G = 32 or 64. 2. G = 2 or 4. The group that needs the fewest draws needs the most answers. On
+# either foot of the hill a mixed group waits for one rare answer, a right one on the left, a wrong
+# one on the right. If that answer has chance $q$, then $P\approx Gq$ for small $q$: about $1/q$
+# answers whatever $G$ is. A large group adds answers of the usual kind on top. This does not make
+# small groups better: learning per answer counts, and there page 08 found G from 4 to 32 level.
 # </details>
 #
 # ## Does a full batch pay?
 #
-# Train the same transformer twice, now with 8 groups a step. *Plain* takes what comes. *Refilled*
-# draws again, 8 groups at a time and at most four times, until 8 are mixed; what is over is thrown
-# away. Both get the same number of answers in total, and four learning rates each.
+# Train the same transformer twice (Dr. GRPO and AdamW again), now with 8 groups a step. *Plain*
+# takes what comes. *Refilled* draws again, 8 groups at a time and at most four times, until 8 are
+# mixed; what is over is thrown away. Both get the same number of answers in total, and four
+# learning rates each.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("dapo.2", "After 2,560 answers, each at its best rate: which is "
         "ahead on held-out problems?",
         ["refilled, clearly: none of its batch is wasted",
          "refilled, a little: full batches make steadier steps",
          "level: a silent group costs both the same",
-         "plain, silent groups and all"])
+         "plain: it makes more updates from the same answers"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -198,23 +232,30 @@ drawn = [curve("chain_refill", k, "generated") for k in range(3)]
 share = [curve("chain_refill", k, "groups/mixed") for k in range(3)]
 bill = mean(*(n.mean() / 64 for n in drawn))
 single = mean(*(n.sum() / (n * m).sum() for n, m in zip(drawn, share)))
-reveal("dapo.2", "plain, silent groups and all",
+fresh = mean(*(curve("chain_stale_0", k, "groups/mixed")[:20].mean()
+               for k in range(3)))
+reveal("dapo.2", "plain: it makes more updates from the same answers",
        f"{ends[0]} against {ends[1]}, ahead in every seed; both are best "
        "at the second rate. **Step for step the two are level** (after 20 "
-       f"steps {steps[0]} and {steps[1]}), **and a refilled step writes "
+       f"steps {steps[0]} and {steps[1]}): {fresh} of plain's groups were "
+       "mixed by themselves, so a full batch adds little here; where most "
+       "are silent it may differ. **And a refilled step writes "
        f"{bill} times the answers.** Drawn singly, at the price 1/P, it "
        f"would be {single}; but a round is eight groups, and one silent "
-       "group costs a whole round. What the full batch buys is on the "
-       "right of each panel: at large rates it breaks later.",
+       "group costs a whole round. The large rates prove "
+       "nothing about steadiness: there too plain has made more updates.",
        pictures.refill_race())
 
 # %% [markdown]
-# Most groups of this run are mixed by themselves, and its answers are short; elsewhere it may come
-# out otherwise. Ask of every such curve: *is the axis steps or answers?* DAPO's authors have a
-# reason to count steps (section 3.2): the whole batch waits for the longest answer anyway, so a few
-# more cost little time. In their table dynamic sampling is the last repair to be added and brings
-# 42 to 50 points on AIME 2024, one run each.
-#
+# Ask of every such curve: *is the axis steps or answers?* DAPO's authors have a reason to count
+# steps (section 3.2): the whole batch waits for the longest answer anyway, so a few more cost
+# little time. Their table adds one repair after the other; dynamic sampling comes last and lifts
+# AIME 2024 from 42 to 50:
+
+# %%
+pictures.ladder()
+
+# %% [markdown]
 # Two things to know before you switch it on:
 #
 # * **Log the mean reward before the filter.** Kept groups are never all right, so the mean after
@@ -235,26 +276,14 @@ reveal("dapo.2", "plain, silent groups and all",
 # \epsilon_\text{high}&=0.28,\quad\epsilon_\text{low}=0.2&&\textbf{a choice: raise the upper edge only}
 # \end{aligned}$$
 #
-# In probabilities the edge is unfair. From 0.01 a token falls silent at 0.012, or 0.0128 after the
-# change. <!-- cited: 0.012, 0.0128 --> From 0.9 it never does: 0.9 · 1.2 is more than 1. The lower
-# edge stays, so that no token is pushed to zero.
+# From 0.01 a token falls silent at 0.012, or 0.0128 after the
+# change. <!-- cited: 0.012, 0.0128 --> The lower edge stays, so that no token is pushed to zero.
 #
-# Suppose a token stopped exactly at the edge, batch after batch. After $n$ batches it is at
-# $(1+\epsilon)^n$ times its start, so from 0.01 to one half it needs
-# $n\ge\log50/\log(1+\epsilon)$:
-
-# %%
-for edge in (1.2, 1.28):
-    p, batches = 0.01, 0
-    while p < 0.5:
-        p, batches = p * edge, batches + 1
-    print(f"upper edge {edge}: 1 % to one half in {batches} batches")
-
-# %% [markdown]
 # But a clip ends the *gradient*; it does not cut a step short. The last step before silence goes
 # where it goes. Here an update adds a fixed step to the token's logit while its gradient lives:
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("dapo.t2", rare_token_explorer(),
      ("A token that starts at 0.01 or less, and both edges silence it. Yet "
       "the first batch takes it equally far under 1.20 and 1.28.",
@@ -267,89 +296,120 @@ task("dapo.t2", rare_token_explorer(),
 #
 # 1. A step of 0.15, say, with 4 updates: the second update starts inside both bands and
 #    lands <!-- cited: 0.15 --> beyond both. How much 1.28 buys depends on the size of the steps.
-# 2. Only a start at 0.85 or above. A token above 1/1.2 can never reach the edge.
+# 2. Only a start at 0.85 or above: 0.85 · 1.2 is more than 1. The edge is a matter of rare tokens.
 # </details>
 #
 # ## Sixteen answers at a time
 #
-# Let the answers be sampled. The toy: one prompt, four possible answers. The usual one (chance
-# 0.97) earns half marks, a rare one (0.01) full marks, two others nothing. A batch is a group of
-# 16, used for 8 updates. When all sixteen are the usual answer, the group is silent.
-#
-# 200 runs with Adam. In some of them the rare answer gets *lost*: it falls below 1 in 1,000.
+# Let the answers be sampled. The toy: one prompt, four possible answers, a logit for each. The
+# usual one (chance 0.97) earns half marks, a rare one (0.01) full marks, two others nothing. A
+# batch is a group of 16, used for 8 updates. 200 runs with SGD and 200 with Adam. In some the rare
+# answer gets *lost*: it falls below 1 in 1,000.
 
 # %%
 edges = {"1.20": 1.2, "1.28": 1.28, "no clip": torch.inf}
-runs = {f"{name}, rate {rate}": {
-            edge: train(getattr(torch.optim, name), rate, top)
-            for edge, top in edges.items()}
-        for name, rate in (("SGD", 0.2), ("Adam", 0.05))}
-lost = {edge: path[:, 50] < 0.001
-        for edge, (path, _) in runs["Adam, rate 0.05"].items()}
-print("edge 1.20, after 50 batches:", lost["1.20"].sum().item(),
-      "of 200 runs have lost it")
+SGD, ADAM = torch.optim.SGD, torch.optim.Adam
+paths, seen = {}, {}
+for name, optimizer, rate in (("SGD", SGD, 0.2), ("Adam", ADAM, 0.05)):
+    for edge, top in edges.items():
+        paths[name, edge], seen[name, edge] = train(optimizer, rate, top)
 
-# %%
-predict("dapo.3", "With the same dice and the edge at 1.28?",
-        ["about 20: half of them are saved",
-         "about 35: a few are saved", "41 again",
+def lost(path):
+    """How many runs have lost the rare answer after 50 batches?"""
+    return (path[:, 50, 0] < 0.001).sum().item()
+
+for name in ("SGD", "Adam"):
+    print(f"{name}, edge 1.20: {lost(paths[name, '1.20'])} of 200 lost it")
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("dapo.3", "Adam, the same dice, the edge at 1.28: how many lose "
+        "the rare answer?",
+        ["about 20: it rises in time", "about 30: a few are saved",
+         "about 40: the edge plays no part",
          "about 50: lucky wrong answers are pushed further too"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-silenced = {edge: cut[lost[edge]].sum().item()
-            for edge, (_, cut) in runs["Adam, rate 0.05"].items()}
-reveal("dapo.3", "41 again",
-       f"And {lost['no clip'].sum()} without any clip. In these runs, "
-       "before they lost it, the upper edge had silenced "
-       f"{silenced['1.20']:.0f} updates under 1.20 and "
-       f"{silenced['1.28']:.0f} under 1.28: there was nothing to give "
-       "back. Where the rare answer is drawn, a wider edge finds it "
-       "sooner. **Clip-higher speeds up what was sampled; it does not "
-       "find what was not.** For that one needs more samples, easier "
-       "prompts, or a better start.", pictures.found(
-           {name: {edge: path for edge, (path, _) in arms.items()}
-            for name, arms in runs.items()}))
+more = [[lost(train(ADAM, 0.05, top, seed)[0]) for top in edges.values()]
+        for seed in (1, 2, 3)]
+now = [lost(paths["Adam", edge]) for edge in edges]
+gone = paths["Adam", "1.28"][:, 50, 0] < 0.001
+reveal("dapo.3", "about 40: the edge plays no part",
+       f"{now[1]}, and {now[2]} without any clip. With other seeds, "
+       "the same three edges: " + "; ".join(
+           ", ".join(map(str, row)) for row in more) + ". Before these "
+       f"runs lost it, the rare answer had been drawn "
+       f"{seen['Adam', '1.28'][gone].sum()} times. No edge helps what is "
+       "not in the batch. Where it *is* drawn, a wider edge finds it "
+       "sooner (picture). **Clip-higher speeds up what was sampled; it "
+       "does not find what was not.**", pictures.found(paths))
 
 # %% [markdown]
-# The paper reports that the wider band keeps entropy up. In a toy: early on yes, at the end no
-# ([statements](statements/11_dapo.ipynb)).
-#
-# On the running group (rewards 1, 1, 0, 0; some updates into its batch) the difference is one
-# token:
+# *How* does an answer get lost? When a wrong answer is drawn beside the usual one, the usual one is
+# pushed up, and softmax takes a little from everybody, drawn or not. Under SGD that is too little:
+# it loses none of 200. Adam differs in two ways. It keeps a *memory* of past pushes, so it moves on
+# through silent groups. And it divides the push on each logit by that logit's *own* usual size, so
+# a tiny push becomes a full step.
 
-# %%
-batch = running_group()
-A = (batch.rewards - 0.5) / 0.5                  # z-scores: 1, 1, -1, -1
-
-def push(high, old=batch.old_logprobs):
-    """Slope in log pi of PPO's clip and min, band 0.8 to 1 + high."""
-    rho = (batch.logprobs - old).exp()
-    L = torch.minimum(rho * A[:, None],
-                      rho.clamp(0.8, 1 + high) * A[:, None])
-    return torch.autograd.grad(L[batch.mask].sum(), batch.logprobs)[0]
-
-token_grid.token_grid(batch, {
-    "upper edge 1.20": push(0.2), "upper edge 1.28": push(0.28)}, caption=(
-    "One good token of answer 0 is pushed again. Nothing changes for the "
-    "wrong answers: their edge is the lower one."))
-
-# %%
-predict("dapo.4", "TRL's default is one update per batch. For how many of "
-        "these 16 tokens does moving the edge change the push then?",
-        ["1, the same token", "3: the other good ones above 1.2 too",
-         "8, all tokens of right answers", "none"])
-
-# %%
-fresh = batch.logprobs.detach()
-changed = push(0.2, old=fresh) != push(0.28, old=fresh)
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("dapo.4", "Switch off one of the two. What saves most of the lost "
+        "runs?", ["no memory (beta1 = 0): silent groups are then silent",
+                  "one divisor for all four logits",
+                  "either: both are needed for the loss",
+                  "neither: it is the luck of the draw"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("dapo.4", "none",
-       f"{changed.sum().item()} of 16. All ratios are 1 when the gradient "
-       "is taken, and 1 is inside every band. Before you praise "
-       "clip-higher in a run, look how often it uses an answer.")
+forgetful = partial(ADAM, betas=(0.0, 0.999))
+arms = [[lost(train(o, 0.05, 1.2, seed)[0]) for seed in range(4)]
+        for o in (forgetful, OneScale)]
+said = [", ".join(map(str, row)) for row in arms]
+reveal("dapo.4", "one divisor for all four logits",
+       f"Lost with one divisor: {said[1]} (four seeds); without memory: "
+       f"{said[0]}. So what hurts is Adam's step of full size on a logit "
+       "that was never drawn. A language model shares its weights among "
+       "all tokens, so do not carry the count over; carry the question "
+       "*who moves a token that is not in the batch?*")
+
+# %% [markdown]
+# DAPO's motive for the wider edge was *entropy*, how undecided the policy is: with 1.20 it
+# collapsed, with 1.28 it stayed up (their figure 2). The toy says how to read such a curve:
+
+# %%
+pictures.entropies({edge: paths["Adam", edge] for edge in edges})
+
+# %% [markdown]
+# It ends near zero in both panels, once because the prompt is solved, once because the best answer
+# is gone. Entropy says *decided*, not *for what*: log the reward beside it.
+#
+# **When does the edge matter in your run?** DAPO cuts a batch of 8,192 answers into 16 parts and
+# makes one update on each.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("dapo.5", "So every answer is used exactly once. Can the upper "
+        "edge silence a token?",
+        ["no: without reuse every ratio is 1",
+         "only a token that occurs in two parts",
+         "yes, from the second part on", "yes, in every part alike"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+late = {}
+for run in ("chain_stale_0", "chain_stale_1_clip", "chain_stale_8_clip"):
+    top = [curve(run, k, "ratio/max")[10:] for k in range(3)]
+    late[run] = ", ".join(f"{torch.tensor(x).median():.2f}" for x in top)
+none, one, eight = late.values()
+reveal("dapo.5", "yes, from the second part on",
+       "**What moves a ratio is optimizer steps since sampling, not "
+       "reuse.** The first part meets the policy that wrote it; the last "
+       "meets one that is 15 updates on. Recorded on the transformer, "
+       "every answer used once, the largest ratio of a step (median, "
+       f"three seeds): trained at once {none}; one update late {one}; "
+       f"eight updates late {eight}, beyond the edge. TRL's default is "
+       "one update per batch: there the edge does nothing.")
 
 # %% [markdown]
 # ## Answers that are too long
@@ -360,14 +420,19 @@ reveal("dapo.4", "none",
 #
 # $$-\mathrm{clip}\Big(\frac{T-16384}{4096},\,0,\,1\Big)$$
 #
+# DAPO's rewards are +1 and −1. With 1 and 0 a right answer at the limit would earn 1 − 1 = 0, as
+# much as a short wrong one.
+#
 # A group, all four wrong, lengths 16,000, 16,385, 15,000 and 9,000. One answer is a single token
-# over, and pays 0.0002. Somebody filters on the rewards *after* the penalty, so the group counts as
-# mixed and is kept.
+# over, and pays 0.0002.
 
-# %%
-predict("dapo.5", "What is the advantage of the answer that is one token "
-        "over?", ["0: it is as wrong as the others", "about −0.0002",
-                  "about −0.9", "about −1.7"])
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("dapo.6", "What is the advantage of the answer that is one token "
+        "over?", ["0: it is as wrong as the others",
+                  "about −0.0002: the others pay nothing",
+                  "about −0.75: one against three",
+                  "about −1.7: as if it were the only wrong one"])
 
 # %%
 T = torch.tensor([16000.0, 16385.0, 15000.0, 9000.0])
@@ -376,13 +441,11 @@ warned = (penalty - penalty.mean()) / (penalty.std(correction=0) + 1e-6)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("dapo.5", "about −1.7",
+reveal("dapo.6", "about −1.7: as if it were the only wrong one",
        f"−{-warned[1]:.2f}. The std of the group is as tiny as the "
-       "penalty, and dividing makes any difference full size (09). This "
-       "is how *not* to bring a silent group back: it now teaches length "
-       "and nothing else. **Filter on right and wrong, then add the "
-       "penalty.** In verl that is `filter_groups.metric: acc`; "
-       "`seq_reward` holds the penalty.",
+       "penalty, and dividing makes any difference full size (09). A "
+       "silent group speaks again, and teaches length and nothing else. "
+       "What has to be done about it is exercise 3.",
        pictures.overlong_trap(T, penalty, warned))
 
 # %% [markdown]
@@ -411,19 +474,21 @@ assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 #
 # <details><summary>One level deeper: mixtures of prompts, the printed formula, the libraries</summary>
 #
-# * The recorded run lies below the orange line because its prompts are not equally hard: the curve
-#   of P over p bends down everywhere, so a mixture of prompts has fewer mixed groups than one
-#   prompt at their mean rate (Jensen).
+# * The recorded run lies mostly below the orange line, and below the hill, because its prompts are
+#   not equally hard: the hill bends down everywhere, so a mixture of prompts has fewer mixed groups
+#   than one prompt at their mean rate (Jensen).
 # * The paper prints the token mean inside each prompt, then a mean over prompts; TRL and verl
 #   divide by all tokens. They differ when prompts differ in length:
 #   [statements](statements/11_dapo.ipynb).
 # * TRL's `loss_type="dapo"`, its default, is the token mean only. The edge is `epsilon_high=0.28`,
 #   a distance: 1.28 there would mean a band up to 2.28. <!-- cited: 2.28 --> Dynamic sampling is
 #   not in it.
-# * DAPO itself: 512 prompts, 16 answers each, 16 updates per batch, learning rate 1e-6 (section
-#   4.1). Each update uses other answers, so ratios move less than in the toy.
-# * Dropping silent groups without drawing new ones saves computation and nothing else: their
-#   gradient was zero. *Overlong filtering* gives a cut answer mask 0 instead of a penalty.
+# * DAPO itself: 512 prompts, 16 answers each, learning rate 1e-6 (section 4.1), so its late parts
+#   drift less than our runs at 3e-4.
+# * Instead of refilling: drop prompts whose pass rate, measured beforehand, is 0 or 1; choose them
+#   by their last pass rate (a curriculum); or generate without pause and train on whatever mixed
+#   groups are ready (asynchronous).
+# * *Overlong filtering* gives a cut answer mask 0 instead of a penalty.
 # </details>
 #
 # ## Say it in 60 seconds
@@ -435,13 +500,13 @@ assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 # | formula | $P=1-p^G-(1-p)^G$ · price of a kept group: $1/P$ groups · band 0.8 to 1.28 |
 # | silent | groups all right or all wrong are replaced; good tokens above 1.28, bad ones below 0.8 |
 # | picture | the better the policy, the fewer groups teach |
-# | numbers | 92 % right, G = 8: four groups in ten teach · p = 0.01: 103 answers per kept group · 1 % to one half: 22 batches or 16 at the edges |
+# | numbers | G = 8, p = 0.95: 34 % of the groups teach; in our run, 91 to 94 % right, 38 or 39 % · p = 0.01: 104 answers per kept group |
+# | matters when | groups are often silent · several updates lie between sampling and training |
 # | derived | which groups are silent, and the price |
 # | choices | draw again; 0.28; the token mean; the ramp |
 
 # %%
-print("GRPO -> DAPO\n" + str(difference(ZOO["grpo"], ZOO["dapo"])))
-score("dapo.1", "dapo.2", "dapo.3", "dapo.4", "dapo.5")
+score("dapo.1", "dapo.2", "dapo.3", "dapo.4", "dapo.5", "dapo.6")
 
 # %% [markdown]
 # ## Exercises
@@ -491,18 +556,6 @@ def my_test(mixed_groups):
 check.silent_bug_dapo(my_test)
 
 # %% [markdown]
-# **4 Implement** · 5 minutes. The overlong penalty for any limit and any last stretch (`cache`).
-#
-# <details><summary>hint</summary>Which share of the cache is used up? A share lies between 0 and 1.</details>
-
-# %% tags=["exercise"]
-def my_overlong_penalty(lengths, max_length, cache):
-    """lengths (B,), two whole numbers -> (B,)"""
-    return ...
-
-check.overlong_penalty(my_overlong_penalty)
-
-# %% [markdown]
 # ## In the interview
 #
 # A minute each, aloud, then unfold.
@@ -522,27 +575,29 @@ check.overlong_penalty(my_overlong_penalty)
 # <details><summary><b>Their curve reaches the score in half the steps. Convinced?</b></summary>
 #
 # Not before I see answers on the axis. A refilled step writes more. In our recorded run it was
-# level step for step and behind per answer, in every seed, at the best of four rates. If
-# generation waits for the longest answer anyway, wall-clock time may still favour it.
+# level step for step and behind per answer, in every seed, at the best of four rates. Part of that
+# bill was coarse rounds; finer ones cost less. If generation waits for the longest answer anyway,
+# wall-clock time may still favour it.
 # </details>
 # <details><summary><b>What does clip-higher do, exactly?</b></summary>
 #
-# A good token keeps its gradient up to a ratio of 1.28. It matters only if the updates of one batch
-# carry the ratio past 1.2; with one update it does nothing. Tokens above 0.83 never reach the
-# edge. <!-- cited: 0.83 --> The clip ends the gradient, not the motion: a long step goes past both
-# edges. It cannot help a token that was not drawn.
+# A good token keeps its gradient up to a ratio of 1.28. It matters only if updates between sampling
+# and training carry the ratio past 1.2; with one update per batch it does nothing. Tokens above
+# 0.83 never reach the edge. <!-- cited: 0.83 --> The clip ends the gradient, not the motion: a long
+# step goes past both edges. It cannot help a token that was not drawn.
 # </details>
 # <details><summary><b>Does it prevent entropy collapse?</b></summary>
 #
-# Not by itself. Maximising reward takes entropy away without any clip. In our toy a wider edge had
-# more entropy early and less a little later, and it saved none of the runs that had lost the rare
-# answer. The paper reports higher entropy with 0.28 in its own run.
+# Not by itself. Entropy also falls because a prompt is solved, so low entropy alone is no alarm. In
+# our toy a wider edge had more entropy early and less later, for it solved the prompt sooner, and
+# the number of runs that lost the rare answer hardly moved. The paper reports higher entropy with
+# 0.28 in its own run.
 # </details>
 # <details><summary><b>After you add the overlong penalty, answers get shorter and shorter. Why?</b></summary>
 #
 # Perhaps the filter looks at shaped rewards. Then groups that are all wrong pass as mixed, and the
 # std blows up a tiny difference in length to full size. Filter on right and wrong first, then add
-# the penalty.
+# the penalty: in verl `filter_groups.metric: acc`; `seq_reward` holds the penalty.
 # </details>
 # <details><summary><b>Which of the four mattered most?</b></summary>
 #

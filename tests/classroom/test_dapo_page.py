@@ -72,6 +72,16 @@ def test_refilling_is_level_per_step_and_behind_per_answer_at_the_best_of_four_r
         assert 1.17 < made.sum() / (made * mixed).sum() < 1.26
 
 
+def test_a_ratio_moves_with_the_updates_since_sampling_and_not_with_reuse():
+    """In these runs every answer is used once; the number is how many updates late."""
+    largest = {
+        late: np.array([np.median(curve(run, seed, "ratio/max")[10:]) for seed in range(3)])
+        for late, run in ((0, "chain_stale_0"), (1, "chain_stale_1_clip"),
+                          (8, "chain_stale_8_clip"))
+    }  # fmt: skip
+    assert (largest[0] == 1).all() and largest[1].min() > 1.05 and largest[8].min() > 1.5
+
+
 def test_answers_between_two_evaluations_lie_on_the_line():
     assert pictures.at_answers("chain_stale_0", 2560) == pytest.approx(final("chain_stale_0"))
     first, last = (np.array(final("chain_stale_0", step=n)) for n in (20, 40))
@@ -83,8 +93,14 @@ def test_pictures_draw_and_say_their_numbers():
     assert "0.38" not in pictures.silent_run().alt
     assert "0.38" in pictures.silent_run(answered=True).alt
     assert "0.84 to 0.86" in pictures.refill_race().alt
-    one = {"1.20": torch.full((4, 51), 0.7), "no clip": torch.full((4, 51), 0.2)}
-    assert "1.20 1.00, no clip 0.00" in pictures.found({"SGD": one}).alt
+    sure, none = torch.tensor([0.7, 0.1, 0.1, 0.1]), torch.tensor([0.0005, 0.9985, 0.0005, 0.0005])
+    one = {"1.20": sure.expand(4, 51, 4), "no clip": none.expand(4, 51, 4)}
+    said = pictures.found({("SGD", edge): path for edge, path in one.items()}).alt
+    assert "1.20 1.00, no clip 0.00" in said
+    both = torch.cat(list(one.values()))
+    assert "4 runs end at 0.94, 4 runs end at 0.01" in pictures.entropies({"1.20": both}).alt
+    assert "last ten steps: 0.93 right, 0.39 teach" in pictures.hill().alt
+    assert "dynamic sampling 50" in pictures.ladder().alt
     trap = pictures.overlong_trap(torch.tensor([9.0, 11.0]), torch.tensor([0.0, -0.5]),
                                   torch.tensor([1.0, -1.0]))  # fmt: skip
     assert "11 tokens: penalty -0.5000, advantage -1.00" in trap.alt

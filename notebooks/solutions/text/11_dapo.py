@@ -122,7 +122,7 @@ print(kept.round(decimals=4).tolist())
 assert kept.shape == (2, 4)
 
 # %% [markdown]
-# ## 4 The penalty
+# ## The penalty (statements page)
 #
 # The three cases of the formula are one clamp. Without its upper half the check accepts it as well
 # and says whose form that is.

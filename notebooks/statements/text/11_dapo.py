@@ -789,6 +789,19 @@ print(difference(dapo.canonical(), by_word.canonical()))
 assert by_word.canonical() == narrow.canonical()
 
 # %% [markdown]
+# ## The overlong penalty, yourself
+#
+# For any limit and any last stretch (`cache`), without looking: which share of the cache is used
+# up? A share lies between 0 and 1.
+
+# %% tags=["exercise"]
+def my_overlong_penalty(lengths, max_length, cache):
+    """lengths (B,), two whole numbers -> (B,)"""
+    return ...
+
+check.overlong_penalty(my_overlong_penalty)
+
+# %% [markdown]
 # ## Name this method
 #
 # A colleague's loss, prompts × answers × tokens. Which published method is it?

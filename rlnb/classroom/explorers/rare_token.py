@@ -33,7 +33,7 @@ EDGES = {"1.20": 0.2, "1.28": 0.28, "no clip": math.inf}
 STARTS = (0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.8, 0.85, 0.9)
 COLORS = {"1.20": BLACK, "1.28": ORANGE, "no clip": GREY}
 LINES = {"1.20": "-", "1.28": "--", "no clip": ":"}
-TOP = 1.6  # of the left panel
+TOP = 2.0  # of the left panel
 CAPTION = (
     "One good token. Every update adds the same step to its logit as long as its gradient lives; "
     "past the edge the rest of the batch does nothing for it. Big dots: 0.95 is reached."
@@ -95,7 +95,7 @@ def build(figure, data):
     left.set(
         xlim=(-0.3, UPDATES + 0.3),
         ylim=(0.97, TOP),
-        yticks=(1.0, 1.2, 1.28, 1.4, 1.6),
+        yticks=(1.0, 1.2, 1.28, 1.5, 2.0),
         xticks=range(0, UPDATES + 1, 4),
     )
     left.set_xlabel("updates on the first batch", fontsize=10.5)
@@ -153,7 +153,7 @@ def readout(data) -> str:
         wait = f"over {BATCHES}" if rule.batches is None else str(rule.batches)
         silent = "" if math.isinf(rule.edge) else f"silences {rule.silent} of {data['updates']}, "
         parts.append(f"{name}: {silent}{wait} batches")
-    return "; ".join(parts) + "."
+    return f"To {TARGET}: " + "; ".join(parts) + "."
 
 
 def alt(data) -> str:
@@ -162,7 +162,7 @@ def alt(data) -> str:
     return (
         f"A good token of probability {data['p0']:g}, {data['updates']} updates a batch, each adds "
         f"{data['step']:.2f} to its logit. Ratio after the first batch: {ratios}. Updates silenced "
-        f"in it, and batches to {TARGET}: {readout(data)}"
+        f"in it, and batches needed. {readout(data)}"
     )
 
 

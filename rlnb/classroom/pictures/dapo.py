@@ -19,7 +19,17 @@ from rlnb.classroom.figures import (
 )
 from rlnb.classroom.pictures.recorded_runs import curve, evaluations, running_mean, seeds
 
-__all__ = ["RATES", "at_answers", "found", "hill", "overlong_trap", "refill_race", "silent_run"]
+__all__ = [
+    "RATES",
+    "at_answers",
+    "entropies",
+    "found",
+    "hill",
+    "ladder",
+    "overlong_trap",
+    "refill_race",
+    "silent_run",
+]
 
 TEXT = 10.5  # points: the size of the page's own text
 RUN, GROUP = "chain_dr_grpo", 8
@@ -75,33 +85,65 @@ def silent_run(answered: bool = False) -> Picture:
     return static_figure(build, size=(900, 290), alt=alt, caption=caption)
 
 
-def hill(rates: Sequence[float], size: int = GROUP) -> Picture:
-    """Chance of a mixed group against the pass rate, and two prompts against their mean."""
-    teach = [1 - p**size - (1 - p) ** size for p in rates]
-    middle, between = float(np.mean(rates)), float(np.mean(teach))
-    top = 1 - middle**size - (1 - middle) ** size
+def hill(size: int = GROUP) -> Picture:
+    """Chance of a mixed group against the pass rate, and where the recorded run was on it."""
+    right, mixed = (
+        [curve(RUN, seed, name) for seed in seeds(RUN)] for name in ("reward", "groups/mixed")
+    )
+    ends = {
+        name: (np.mean([x[part] for x in right]), np.mean([x[part] for x in mixed]))
+        for name, part in (("first ten steps", slice(10)), ("last ten steps", slice(-10, None)))
+    }
 
     def build(figure, _):
-        axes = figure.add_axes((0.08, 0.19, 0.6, 0.77))
+        axes = figure.add_axes((0.08, 0.19, 0.88, 0.77))
         p = np.linspace(0, 1, 401)
         axes.plot(p, 1 - p**size - (1 - p) ** size, color=BLACK, lw=2.6)
-        axes.plot(rates, teach, color=GREY, lw=1.6, ls="--")
-        axes.plot(rates, teach, "o", color=BLACK, ms=9, label="the two prompts", clip_on=False)
-        axes.plot([middle], [top], "^", color=ORANGE, ms=11, mec=BLACK, label="at their mean rate")
-        axes.plot([middle], [between], "s", color=POSITIVE, ms=9, label="their mean")
-        axes.set(xlim=(0, 1.004), ylim=(0, 1.03))
+        for (name, (x, y)), side in zip(ends.items(), ("center", "right"), strict=True):
+            axes.plot([x], [y], "o", color=ORANGE, ms=11, mec=BLACK)
+            axes.text(x - 0.02 * (side == "right"), y - 0.13 * (side == "center"),
+                      f"our run, {name}", fontsize=11, ha=side, va="center")  # fmt: skip
+        axes.text(0.035, 0.05, "all wrong", fontsize=11, color="#555555")
+        axes.text(0.965, 0.05, "all right", fontsize=11, color="#555555", ha="right")
+        axes.set(xlim=(0, 1.004), ylim=(0, 1.06))
         axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("pass rate p of the prompt", fontsize=TEXT)
-        axes.set_ylabel(f"chance that a group of {size} teaches", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+        axes.set_xlabel("chance p to solve the prompt", fontsize=TEXT)
+        axes.set_ylabel(f"share of groups of {size} that teach", fontsize=TEXT)
 
-    pairs = ", ".join(f"{p:g}: {x:.2f}" for p, x in zip(rates, teach, strict=True))
-    alt = (
-        f"A hill over the pass rate. Two prompts, {pairs}; mean {between:.2f}. A prompt at their "
-        f"mean rate {middle:g}: {top:.2f}."
-    )
-    caption = "The hill bends down everywhere, so a mixture of prompts lies below it."
+    said = "; ".join(f"{name}: {x:.2f} right, {y:.2f} teach" for name, (x, y) in ends.items())
+    alt = f"P over p for groups of {size}: 0 at both ends, above 0.9 between 0.25 and 0.75. {said}."
+    caption = "Groups teach in the middle. Our run lies below: its prompts are not equally hard."
     return static_figure(build, size=(900, 270), alt=alt, caption=caption)
+
+
+LADDER = {  # DAPO, arXiv 2503.14476, table 1: each row keeps the repairs above it
+    "GRPO": 30,
+    "+ overlong filtering": 36,
+    "+ clip-higher": 38,
+    "+ overlong penalty": 41,
+    "+ token mean": 42,
+    "+ dynamic sampling": 50,
+}
+
+
+def ladder() -> Picture:
+    """The paper's table of repairs, added one after the other."""
+
+    def build(figure, _):
+        axes = figure.add_axes((0.2, 0.16, 0.76, 0.82))
+        axes.barh(list(LADDER), list(LADDER.values()), 0.62, color=GREY)
+        axes.set(xlim=(0, 56), ylim=(5.5, -0.5))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("AIME 2024, per cent", fontsize=TEXT)
+        for row, points in enumerate(LADDER.values()):
+            axes.text(points + 0.6, row, str(points), va="center", fontsize=11)
+
+    return static_figure(
+        build,
+        size=(900, 270),
+        alt="; ".join(f"{name} {points}" for name, points in LADDER.items()),
+        caption="Qwen2.5-32B, one run a row: what a row adds depends on the order of the rows.",
+    )
 
 
 def at_answers(run: str, answers: int) -> list[float]:
@@ -156,11 +198,14 @@ def refill_race(budgets: Sequence[int] = (1280, 2560)) -> Picture:
     )
 
 
-def found(runs: Mapping[str, Mapping[str, Tensor]]) -> Picture:
+def found(paths: Mapping[tuple[str, str], Tensor]) -> Picture:
     """Share of runs in which the rare answer has more than half of the probability.
 
-    runs: optimizer -> edge -> (seeds, batches) probability of the rare answer.
+    paths: (optimizer, edge) -> (seeds, batches, answers), the rare answer first.
     """
+    runs: dict[str, dict[str, Tensor]] = {}
+    for (optimizer, edge), path in paths.items():
+        runs.setdefault(optimizer, {})[edge] = path[..., 0]
 
     def build(figure, _):
         for k, (title, edges) in enumerate(runs.items()):
@@ -174,7 +219,7 @@ def found(runs: Mapping[str, Mapping[str, Tensor]]) -> Picture:
             axes.set_xlabel("batches", fontsize=TEXT)
             axes.set_title(title, fontsize=TEXT, weight="bold")
             if k == 0:
-                axes.set_ylabel("runs that found it", fontsize=TEXT)
+                axes.set_ylabel("runs with rare answer above 0.5", fontsize=TEXT)
         axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
 
     said = ". ".join(
@@ -185,8 +230,42 @@ def found(runs: Mapping[str, Mapping[str, Tensor]]) -> Picture:
     return static_figure(
         build,
         size=(900, 290),
-        alt=f"Share of the runs that found the rare answer. {said}.",
+        alt=f"Share of the runs in which the rare answer is above 0.5. {said}.",
         caption="200 runs an edge, the same dice. A wider edge is faster, most of all under SGD.",
+    )
+
+
+def entropies(paths: Mapping[str, Tensor]) -> Picture:
+    """Mean entropy under each edge, of the runs that end at the rare answer and that lost it."""
+    table = {}
+    for edge, path in paths.items():
+        entropy, end = -(path * path.log()).sum(-1), path[:, 50, 0]
+        table[edge] = [(entropy[mask], int(mask.sum())) for mask in (end > 0.5, end < 0.001)]
+
+    def build(figure, _):
+        for k, title in enumerate(("runs that solved it", "runs that lost the rare answer")):
+            axes = figure.add_axes((0.07 + 0.4 * k, 0.19, 0.35, 0.69))
+            for name, halves in table.items():
+                color, line = EDGE_LOOK[name]
+                axes.plot(halves[k][0].mean(0), color=color, ls=line, lw=2.4,
+                          label=name if name == "no clip" else f"edge {name}")  # fmt: skip
+            axes.set(ylim=(0, 0.4), xlim=(0, 50))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("batches", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            if k == 0:
+                axes.set_ylabel("entropy, in nats", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+
+    said = "; ".join(
+        f"{name}: " + ", ".join(f"{count} runs end at {x[:, 50].mean():.2f}" for x, count in halves)
+        for name, halves in table.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=f"Entropy of the toy under Adam, solved runs and lost runs. {said}.",
+        caption="Adam, mean over the runs of each kind. Low entropy looks the same in both.",
     )
 
 
