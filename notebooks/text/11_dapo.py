@@ -265,7 +265,7 @@ pictures.ladder()
 #
 # ## The edge of a rare token
 #
-# Now the other end: a hard prompt. Its groups teach once the right answer becomes likely. The token
+# Now the other end: a hard prompt. Its groups teach only when a right answer turns up. The token
 # that leads to it is rare, its advantage is large, and PPO's clip lets it rise only so far in a
 # batch:
 #
@@ -423,26 +423,28 @@ reveal("dapo.5", "yes, from the second part on",
 # DAPO's rewards are +1 and −1. With 1 and 0 a right answer at the limit would earn 1 − 1 = 0, as
 # much as a short wrong one.
 #
-# A group, all four wrong, lengths 16,000, 16,385, 15,000 and 9,000. One answer is a single token
-# over, and pays 0.0002.
+# A group, all four wrong, lengths 16,000, 16,424, 15,000 and 9,000. One answer is 40 tokens over,
+# and pays 0.01.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("dapo.6", "What is the advantage of the answer that is one token "
+predict("dapo.6", "What is the advantage of the answer that is 40 tokens "
         "over?", ["0: it is as wrong as the others",
-                  "about −0.0002: the others pay nothing",
+                  "about −0.01: the others pay nothing",
                   "about −0.75: one against three",
-                  "about −1.7: as if it were the only wrong one"])
+                  "−1.5 or more: as if it were the only wrong one"])
 
 # %%
-T = torch.tensor([16000.0, 16385.0, 15000.0, 9000.0])
+T = torch.tensor([16000.0, 16424.0, 15000.0, 9000.0])
 penalty = -((T - 16384) / 4096).clamp(0, 1)
 warned = (penalty - penalty.mean()) / (penalty.std(correction=0) + 1e-6)
+bessel = (penalty - penalty.mean()) / (penalty.std() + 1e-4)      # TRL
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("dapo.6", "about −1.7: as if it were the only wrong one",
-       f"−{-warned[1]:.2f}. The std of the group is as tiny as the "
+reveal("dapo.6", "−1.5 or more: as if it were the only wrong one",
+       f"−{-warned[1]:.2f}, or −{-bessel[1]:.2f} with TRL's sample std. "
+       "The std of the group is as tiny as the "
        "penalty, and dividing makes any difference full size (09). A "
        "silent group speaks again, and teaches length and nothing else. "
        "What has to be done about it is exercise 3.",
@@ -450,6 +452,8 @@ reveal("dapo.6", "about −1.7: as if it were the only wrong one",
 
 # %% [markdown]
 # ## The whole loss
+#
+# $$L=-\frac{1}{\sum_iT_i}\sum_i\sum_t\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},0.8,1.28)A_i\big),\qquad0\lt\#\text{right}\lt G\text{ in each group}$$
 
 # %%
 def dapo_loss(logp, old_logp, mask, R, low=0.2, high=0.28):
@@ -463,9 +467,7 @@ def dapo_loss(logp, old_logp, mask, R, low=0.2, high=0.28):
 two = running_batch()                                 # two prompts
 mine = dapo_loss(*(x.view(2, 4, *x.shape[1:]) for x in (
     two.logprobs, two.old_logprobs, two.mask, two.rewards)))
-theirs = ZOO["dapo"](two).loss
-print(f"mine {mine:.6f}, rlnb's {theirs:.6f}")
-assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
+assert torch.allclose(mine, ZOO["dapo"](two).loss, rtol=0, atol=1e-12)
 
 # %% [markdown]
 # `R` holds the penalty, the filter has run before. Log four things: the share of mixed groups, the
