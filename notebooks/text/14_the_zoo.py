@@ -7,763 +7,518 @@
 # ---
 
 # %% [markdown]
-# # 14 · The zoo
+# # 14 · The zoo: how many losses are there, really?
 #
-# **Settles:** what every method is, in one table that the code fills in; what the recent ones
-# change, in a few lines each; who reports having used what; from how much compute on a scaling
-# curve knows its ceiling.
+# **After this page** you can take any method apart into seven choices, say in a line what separates
+# two of them, read what a lab ran, and choose for your own run.
 #
-# 40 minutes, and 47 for the exercises · after [11](11_dapo.ipynb),
-# [12](12_soft_trust_regions.ipynb) and [13](13_gspo.ipynb) · MaxRL
-# ([2602.02710](https://arxiv.org/abs/2602.02710)), MGPO
-# ([2511.06221](https://arxiv.org/abs/2511.06221)), ScaleRL
-# ([2510.13786](https://arxiv.org/abs/2510.13786)), DeepSeek-V3.2
-# ([2512.02556](https://arxiv.org/abs/2512.02556)); the others are linked where they come.
+# 25 minutes, exercises 32 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO), 12 (soft edges), 13
+# (GSPO)
+#
+# **Recall.** Say each answer aloud, then unfold.
+#
+# <details><summary>1. What are the ratios on a fresh batch, before the first update?</summary>All 1. New and old policy are the same (04).</details>
+# <details><summary>2. Which two divisors does Dr. GRPO drop?</summary>The group's std, and each answer's own length; a constant takes its place (10).</details>
+# <details><summary>3. What does CISPO do with the ratio?</summary>It caps it and uses it as a weight without gradient, on A log π (12).</details>
 
-# %% [markdown]
-# > **[12](12_soft_trust_regions.ipynb) in two lines.** CISPO caps a token's weight, SAPO lets it
-# > fade, DPPO drops a token once its probability has moved too
-# > far the way it is pushed. At ratio 1 all weights are 1: on fresh answers the three surrogates
-# > are one.
-# >
-# > **[13](13_gspo.ipynb) in two lines.** GSPO has one ratio per answer, the geometric mean of its
-# > tokens' ratios. A mean moves little, hence a band 500 to 700 times narrower.
-
-# %%
+# %% tags=["setup"]
 import torch
-from rlnb import ZOO, check
-from rlnb.objective import ANNEX, difference
-_ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
+from rlnb import ZOO, check, from_trl, from_verl
+from rlnb.classroom.explorers import composer
+from rlnb.classroom.lesson import predict, reveal, score, task
+from rlnb.classroom.pictures import pipeline, token_grid, zoo as pictures
+from rlnb.interop.labs import lab
+from rlnb.objective import clip, difference
+from rlnb.toys import running_batch, running_group
+torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# helpers, folded: fresh(batch), push(objective, batch), plain(name)
+def fresh(batch):
+    """The batch before its first update: old policy and engine agree."""
+    now = batch.logprobs.detach()
+    return batch.replace(old_logprobs=now, sampling_logprobs=now)
+
+def push(objective, batch):
+    """-dL/dlog pi of every token, in units of an average token's share."""
+    slope, = torch.autograd.grad(objective(batch).loss, batch.logprobs)
+    return -slope * batch.mask.sum()
+
+def plain(name):
+    """The method without its KL to a reference."""
+    return ZOO[name].replace(terms=())
 
 # %% [markdown]
-# ## Compose one
+# ## Three teams, one batch
 #
-# A method is one choice per menu: what is subtracted from the reward (*advantage*), what happens to
-# it afterwards (*credit*), how far the policy moved (*ratio*), what a token is worth (*surrogate*),
-# a factor on top (*gate*), how tokens are averaged (*weights*), and the KL. The cells are the
-# running batch of earlier pages, two prompts of four answers.
-#
-# Guess before each move. Take the KL away: is that a published method? Then set *weights* to the
-# token mean: which method is one step away? Then the upper edge to 0.28. Then *start from* `gspo`:
-# which tokens are alive? (A crossed token keeps only its KL.)
-
-# %% tags=["explorer"]
-from rlnb.classroom import explorers
-
-explorers.composer_explorer()
-
-# %% [markdown]
-# The same walk as numbers. *Nearest* is the named method that takes the least to change.
+# Three teams train on the same answers. Each writes one word into its library's settings and leaves
+# the rest as shipped:
 
 # %%
-from rlnb.classroom.explorers.composer import compute
-from rlnb.objective import clip, token_mean
+teams = {"team 1: TRL, 'grpo'": from_trl(loss_type="grpo").objective,
+         "team 2: TRL, 'dapo'": from_trl(loss_type="dapo").objective,
+         "team 3: verl, 'grpo'": from_verl(adv_estimator="grpo").objective}
+group = running_group()              # rewards 1, 1, 0, 0; 16 tokens
+first = fresh(group)                 # no update yet
 
-parts = {}
-for what, change in (
-        ("grpo", {}), ("without its KL", {"kl": ()}),
-        ("and the token mean", {"weights": token_mean()}),
-        ("and the edge 1.28", {"surrogate": clip(0.2, high=0.28)})):
-    parts |= change
-    d = compute("grpo", **parts)
-    near, gap = d["nearest"][0]
-    print(f"{what:20s} name: {d['name'] or 'none':5s} nearest: {near}")
-    for c in gap:
-        print(f"{'':22s}from {near}: {c}")
-assert d["name"] == "dapo"
-gates = abs(compute("gspo")["gate"][:, 0])
-print("\ngspo's gate, answers 0 to 7:", *(f"{x:.2f}" for x in gates))
-assert (gates > 0).tolist() == [i in (2, 3, 6) for i in range(8)]
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("zoo.1", "The first step on a fresh batch. Which two teams take "
+        "the same one?",
+        ["1 and 3: both say GRPO",
+         "1 and 2: one library, and DAPO is GRPO plus a filter",
+         "2 and 3: their libraries average alike",
+         "no two: libraries always differ somewhere"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("zoo.1", "2 and 3: their libraries average alike",
+       "One says DAPO, the other GRPO, and the pushes agree to three "
+       "digits. TRL's word picks the average: `'grpo'` is a mean per "
+       "answer, `'dapo'` one mean over all tokens. verl's word "
+       "`adv_estimator` picks only the advantage; its average is another "
+       "word, `loss_agg_mode`, shipped as one mean over all tokens.",
+       token_grid.token_grid(
+           first, {name: push(o, first) for name, o in teams.items()},
+           count="", caption="Push on each token. Left, short answers "
+           "count more per token; middle and right, all alike."))
 
 # %% [markdown]
-# GRPO without its KL has no name here. And GSPO on these stale answers keeps three: wrong answers
-# that became likelier. The other five have already moved the way they should, past the edge of the
-# band, and every token of them is silent.
+# A name tells who published something. It does not tell what runs. What does?
 #
-# ## The whole table
+# ## One loss, seven choices
 #
-# `ZOO` has the methods with a page, `ANNEX` the proposals further down. Each cell is read off the
-# composition and checked against what the loss does to the running batch
-# (`tests/classroom/test_method_table.py`). Nine rows to know; the others open with a click.
+# $\pi_t$ is the probability of token $t$ under the policy, $\rho_t$ its ratio to the old policy,
+# $A$ the advantage.
+#
+# $$\begin{aligned}
+# \nabla J&=\mathbb E\Big[\textstyle\sum_t A\,\nabla\log\pi_t\Big]&&\text{reward minus a baseline, times the score (02, 03)}\\
+# &\approx\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\,\nabla\log\pi_t\Big]&&\text{old answers; }\textbf{a choice: each token by its own ratio}\text{ (04)}\\
+# &=\nabla\,\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\Big]&&\nabla\rho=\rho\,\nabla\log\pi\text{ (06)}\\
+# &\to\nabla\,\mathbb E_\text{old}\Big[\textstyle\sum_t f(A,\rho_t)\Big]&&\textbf{a choice: what a token is worth}\text{, far from }\rho=1\\
+# &\to\nabla\,\mathbb E_\text{old}\Big[\textstyle\sum_t g_t\,f(A,\rho_t)\Big]&&\textbf{a choice: a gate}\text{, a factor that is not differentiated}\\
+# &\to\nabla\,\textstyle\sum_{i,t}c_{i,t}\,g_{i,t}\,f(A_i,\rho_{i,t})&&\textbf{a choice: how much token }t\textbf{ of answer }i\textbf{ counts}
+# \end{aligned}$$
+#
+# Turn the sign, and add what pulls beside the reward, terms $h$ with coefficients $\beta$:
+#
+# $$L=-\sum_{i,t}c_{i,t}\;g_{i,t}\;f(A_i,\rho_{i,t})+\sum\beta\,h$$
+#
+# With the reward's shape (is a length penalty or a KL in it?), the advantage and the kind of ratio,
+# that makes seven choices:
 
 # %%
-from rlnb.classroom.pictures.method_table import methods_table
-
-CORE = ("reinforce", "rloo", "ppo", "grpo", "dapo", "dr_grpo",
-        "gspo", "cispo", "maxrl")
-methods_table(ZOO | ANNEX, first=CORE)
+pictures.seven_choices()
 
 # %% [markdown]
-# How to read it. The composer's menus are its columns: baseline = advantage and credit, trust
-# region = surrogate and gate, aggregation = weights. A star marks a number that is this course's or
-# a library's, not the paper's. *Cut* means: on the side where the token was being pushed; on the
-# other side it lives. *To the engine*: the ratio is taken to the log-probs of the engine that
-# sampled, not to the trainer's. *Sum*: over an answer's tokens, then the mean over answers;
-# *constant*: that sum over one fixed length. *Per prompt* is DAPO's formula as printed, *per token*
-# its popular code ([11](11_dapo.ipynb)).
+# At hand size, without the first and the last column:
+
+# %%
+def loss(A, rho, f, c, gate=1.0):
+    """To minimise. A, rho, c, gate: (answers, tokens)."""
+    return -(c * gate * f(A, rho)).sum()
+
+def clipped(low, high):
+    return lambda A, rho: torch.minimum(
+        rho * A, rho.clamp(1 - low, 1 + high) * A)
+
+def capped(cap):                     # log rho has the slope of log pi
+    return lambda A, rho: rho.clamp(max=cap).detach() * A * rho.log()
+
+# %% [markdown]
+# The batch from here on has two prompts of four answers, right are 1, 1, 0, 0 and 1, 0, 0, 0, and
+# it has been used for some steps. Two advantages, two ratios, three averages:
+
+# %%
+batch = running_batch(complete=True)
+mask, T = batch.mask, batch.mask.sum(1, keepdim=True)
+gap = (batch.logprobs - batch.old_logprobs).where(mask, 0)   # log rho
+R = batch.rewards.view(2, 4)
+mean_only = R - R.mean(1, keepdim=True)
+zscore = mean_only / (R.std(1, correction=0, keepdim=True) + 1e-6)
+centred, z = (x.view(8, 1).expand_as(gap) for x in (mean_only, zscore))
+token = gap.exp()
+answer = (gap.sum(1, keepdim=True) / T).exp().expand_as(gap)   # GSPO
+per_answer, alike, constant = mask / (8 * T), mask / mask.sum(), mask / 64
+
+# %%
+mine = {
+    "grpo": loss(z, token, clipped(0.2, 0.2), per_answer),
+    "dr_grpo": loss(centred, token, clipped(0.2, 0.2), constant),
+    "dapo": loss(z, token, clipped(0.2, 0.28), alike),
+    "cispo": loss(z, token, capped(5), alike),
+    "gspo": loss(z, answer, clipped(3e-4, 4e-4), per_answer)}
+for name, value in mine.items():
+    slope, = torch.autograd.grad(value, batch.logprobs, retain_graph=True)
+    theirs = -push(plain(name), batch) / mask.sum()
+    assert torch.allclose(slope[mask], theirs[mask], rtol=0, atol=1e-9)
+    print(f"{name:8s} {plain(name)}")
+
+# %% [markdown]
+# Five methods, a line each, and every gradient agrees with `rlnb`'s. Beside each stands its
+# spelling in `rlnb`: advantage, surrogate $f$, weights $c$; what is not said is the usual, a ratio
+# per token to the old policy and no gate. (Dr. GRPO's constant is a length, 8 here.)
 #
-# *Models* counts networks whose weights the update needs: policy, reference if a KL asks for it,
-# critic. $\pi_\text{old}$ is none of them: it is a stored tensor of log-probs. A learned reward
-# model and the copy of the policy inside the sampler come on top. *Here*: PPO for RLHF has 4, these
-# 2, the reference of its KL and the reward model; RLOO as published for RLHF, with the KL in its
-# reward ([2402.14740](https://arxiv.org/abs/2402.14740)), has 3.
-
-# %% [markdown] tags=["cited:H12"]
-# *None* under KL is the printed formula. DAPO ([2503.14476](https://arxiv.org/abs/2503.14476))
-# removes the KL on purpose. GSPO ([2507.18071](https://arxiv.org/abs/2507.18071)) leaves it out of
-# its formulas to be short: its 1 model is the count of the formula, not of every run.
-
-# %% [markdown]
-# What each mends, and what that costs:
+# ## What separates two methods
+#
+# Compare column by column and keep what differs. `difference` does that. Teams 2 and 3:
 
 # %%
-from rlnb.classroom.pictures.method_table import notes_table
-
-notes_table(ZOO | ANNEX, first=CORE)
+print(difference(*list(teams.values())[1:]))
 
 # %% [markdown]
-# 29 names. How many of them differ before anything has moved? On fresh answers, without KL, two
-# methods are the same up to a learning rate when their gradients are proportional.
+# The first line is a small number beside the std, a convention. The second is verl's *dual clip*: a
+# bad token stops being pushed down once its ratio has risen above 3. On the fresh batch no ratio
+# had moved. A few steps later one has, 3.5, and there the two teams part:
 
 # %%
-from rlnb.toys import running_batch
+token_grid.token_grid(
+    group, {name: push(o, group) for name, o in teams.items()}, count="",
+    caption="The same three teams a few steps later. Answer 2, token 0: "
+    "ratio 3.5, and only team 3 lets it go.")
 
+# %% [markdown]
+# Now the six methods you know, from GRPO outwards. Leave the KL term aside.
 
-def fresh_gradient(objective):
-    b = running_batch(complete=True)
-    now = b.logprobs.detach()
-    b = b.replace(old_logprobs=now, sampling_logprobs=now,
-                  generator=torch.Generator().manual_seed(0))
-    loss = objective.replace(terms=(), shape=())(b).loss
-    return torch.autograd.grad(loss, b.logprobs)[0][b.mask]
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("zoo.2", "Which of these differs from GRPO in one single choice?",
+        ["DAPO: the clip's upper edge", "Dr. GRPO: no std",
+         "GSPO: one ratio per answer", "SAPO: a soft edge"])
 
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("zoo.2", "SAPO: a soft edge",
+       "The others need a second one. DAPO also counts all tokens alike "
+       "(its filter of silent groups is outside the loss). Dr. GRPO drops "
+       "the answer's length too. GSPO's ratio is a mean and moves little, "
+       "so a band of 0.2 would hardly act: it needs its own.",
+       pictures.ways())
 
-families = []
-for name, objective in (ZOO | ANNEX).items():
-    g = fresh_gradient(objective)
+# %% [markdown]
+# CISPO, for all its fame, is DAPO with one box exchanged. Saying it this way is the answer to
+# "what is new in ...?" in an interview, and the first thing to do with a new paper.
+#
+# ## How many on a fresh batch?
+#
+# Eight methods: GRPO, Dr. GRPO, DAPO, GSPO, GMPO, CISPO, SAPO, DPPO. No KL. The batch is fresh, and
+# engine and trainer agree. Two methods count as one if their gradients point the same way.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("zoo.3", "How many different directions do the eight take?",
+        ["8: each has its own formula",
+         "6: the closest relatives fall together",
+         "3: few of the seven choices are left",
+         "1: with all ratios 1 they are all policy gradient"])
+
+# %%
+eight = "grpo dr_grpo dapo gspo gmpo cispo sapo dppo".split()
+families = []                                  # (push, names)
+for name in eight:
+    g = push(plain(name), fresh(batch))[mask]
     for other, names in families:
         if torch.cosine_similarity(g, other, 0) > 1 - 1e-9:
             names.append(name)
             break
     else:
         families.append((g, [name]))
-print(len(ZOO | ANNEX), "names,", len(families), "directions; shared:")
-for names in (n for _, n in families if len(n) > 1):
-    print("  ", *names)
-assert len(families) == 16
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+assert len(families) == 3
+(_, _), (dr, _), (dapo, _) = families
+near = torch.cosine_similarity(dr, dapo, 0)
+reveal("zoo.3", "3: few of the seven choices are left",
+       "; ".join(" = ".join(names) for _, names in families)
+       + r". At $\rho=1$ every surrogate has slope $A$, no gate drops "
+       "anything, and a ratio per answer hands each of its tokens 1/T: "
+       "GRPO's average. What is left is the advantage and the average. "
+       "Ratio, surrogate and gate begin to work with the second update.",
+       token_grid.token_grid(
+           first, {"GRPO, GSPO, GMPO, SAPO": push(plain("grpo"), first),
+                   "DAPO, CISPO": push(plain("dapo"), first),
+                   "Dr. GRPO, DPPO": push(plain("dr_grpo"), first)},
+           count="", caption="One push each. In this one group the last "
+           "two are parallel. Over two prompts Dr. GRPO, without the std, "
+           f"turns away: cosine {near:.3f}."))
 
 # %% [markdown]
-# 16 directions per batch: at ratio 1 the surrogates of a family are one. (LUSPO's step also scales
-# with the batch's mean length, so its "learning rate" moves.) The ratio and its taming are
-# *off-policy* choices. With one update per rollout, in one piece, and an engine that agrees with
-# the trainer, what is left to choose is baseline, credit, weights and KL. (SimKO, Clip-Cov and the
-# entropy bonus act on fresh answers, too: they look at entropies, ranks and covariances.)
-#
-# ## Which prompts count: MaxRL and MGPO
-#
-# A prompt solved with probability $p$ pulls on the shared weights with $w(p)\,\nabla p$.
-# Subtracting the mean gives $w=1$; GRPO's std gives $1/\sqrt{p(1-p)}$ ([09](09_grpo_biases.ipynb)).
-# MaxRL, for rewards of 0 and 1, divides by the *mean*:
-#
-# $$A_i=\frac{r_i-\bar r}{\bar r},\qquad \log p=-\sum_{k\ge1}\frac{(1-p)^k}{k}=\sum_{k\ge1}\frac{\text{pass@}k-1}{k},\qquad \nabla\log p=\frac1p\nabla p$$
-#
-# $\text{pass@}k=1-(1-p)^k$ is the chance that one of $k$ answers is right. "It weights towards
-# pass@k" is loose: it weights *every* pass@$k$ by $1/k$. Which of them does a group of $G$ really
-# contain? All groups of a bandit, enumerated:
-
-# %% tags=["claim:Z18"]
-from math import log
-from rlnb.objective import max_rl
-from rlnb.toys import (Bandit, expected_gradient, expected_reward,
-                       true_gradient)
-
-series = -sum(0.7**k / k for k in range(1, 201))       # log p at p = 0.3
-assert abs(series - log(0.3)) < 1e-10
-
-policy, right = Bandit([0.0, 1.0, 0.5, -1.0]), [1.0, 0.0, 0.0, 1.0]
-print("    G   all-wrong group gets   terms k   w(p)      1/p")
-for G in (2, 4, 8):
-    for what, A, terms in (("zero", 0, G - 1), ("minus_one", -1, G)):
-        maxrl = ZOO["maxrl"].replace(advantage=max_rl(no_success=what))
-        mean = expected_gradient(policy, right, maxrl, G)
-        p = expected_reward(policy, right)
-        passes = sum((1 - (1 - p)**k) / k for k in range(1, terms + 1))
-        wanted, = torch.autograd.grad(passes, policy.logits)
-        w = (1 - (1 - p.item())**terms) / p.item()
-        print(f"{G:5d}   {A:12d}           1 to {terms}  {w:7.4f}"
-              f"  {1 / p.item():7.4f}")
-        assert (mean - wanted).abs().max() < 1e-12
-        assert (mean - w * true_gradient(policy, right)).abs().max() < 1e-12
-# "MaxRL weights towards pass@k for binary rewards": conditional
-
-# %% [markdown]
-# **The mean of MaxRL's update with $G$ answers is the gradient of
-# $\sum_{k=1}^{G-1}\text{pass@}k/k$**, to machine precision, where an all-wrong group gets 0. Where
-# it gets $-1$ for every answer (the mean score is subtracted there, too), the sum goes up to $k=G$.
-# In both the weight is $(1-(1-p)^n)/p$, with $n=G-1$ or $G$: almost $1/p$ once $np\gg1$, and never
-# above $n$. Two conventions, and they differ by one term (exercise 14.1). At $G=2$ with zeros MaxRL
-# is pass@1, plain policy gradient.
-#
-# How much faster it solves things is the paper's to say
-# ([2602.02710](https://arxiv.org/abs/2602.02710)); the factor in circulation changed between
-# versions.
-#
-# MGPO keeps GRPO's z-score and multiplies by $e^{-\lambda D}$, where
-# $D=\mathrm{KL}(p\,\|\,\tfrac12)$ in nats. "It gives more weight to prompts near one half." The
-# factor does. What trains is its product with $1/\sigma$, both taken from the $K$ right answers of
-# a group. Averaged over $K$, exactly, for $G=16$:
+# Then the batch is used again. Let the policy walk from the old one to the present one, in twenty
+# steps, and compare each method with its relative:
 
 # %%
-from rlnb.objective import Batch, mgpo_weight
-
-G = 16                                                 # K = 0 to 16 right
-rewards = (torch.arange(G) < torch.arange(G + 1)[:, None]).double()
-flat = torch.zeros(rewards.numel(), 1)
-groups = Batch(flat, flat + 1, rewards.flatten(), G,
-               old_logprobs=flat, max_completion_length=1)
-A = {name: m.replace(terms=())(groups).advantages.view(G + 1, G)
-     for name, m in {
-         "Dr. GRPO": ZOO["dr_grpo"], "GRPO": ZOO["grpo"],
-         "MaxRL": ZOO["maxrl"],
-         "MGPO λ=1": ZOO["mgpo"].replace(credit=mgpo_weight(1.0)),
-         "MGPO λ=4": ZOO["mgpo"].replace(credit=mgpo_weight(4.0))}.items()}
-
-
-def weight(name, p):                                   # w in w(p) grad p
-    chance = torch.distributions.Binomial(G, p).log_prob(
-        torch.arange(G + 1.0)).exp()
-    score = torch.where(rewards > 0, 1 / p, -1 / (1 - p))
-    return (chance * (A[name] * score).mean(1)).sum().item()
-
-
-# %% tags=["claim:E10"]
-print("    p    factor λ=1   λ=4       G=16:", "  ".join(A))
-seen = {}
-for p in torch.tensor([0.02, 0.1, 0.5, 0.9]):
-    factor = [mgpo_weight(x).of(p).item() for x in (1, 4)]
-    seen[round(p.item(), 2)] = [round(x, 2) for x in factor] + [
-        round(weight(name, p), 2) for name in A]
-    print(f"{p:5.2f}   {factor[0]:10.2f}  {factor[1]:4.2f}", " " * 12,
-          *(f"{weight(name, p):7.2f}" for name in A))
-assert seen[0.02][:2] == [0.55, 0.09] and seen[0.5][:2] == [1, 1]
-assert seen[0.02][5] > 1.2 * seen[0.5][5]              # λ = 1: 1/σ wins
-assert seen[0.02][6] < 0.5 * seen[0.5][6]              # λ = 4: the middle
-# "MGPO gives more weight to prompts near one half": true
-
-# %% [markdown]
-# At λ = 1 a prompt at 0.02 still weighs 1.25 times the even one: the std underneath pulls the other
-# way and wins. (For $G\to\infty$ twice, $7.14\cdot0.55=3.94$ against 2.) At λ = 4, this course's
-# number since the paper's is not verified here, the middle wins. So say the λ, and the $G$. (Dr.
-# GRPO's 0.94 is 15/16: an answer is part of its own mean.)
+beside = {"SAPO": "GRPO", "GMPO": "GRPO", "GSPO": "GRPO",
+          "CISPO": "DAPO", "DPPO": "Dr. GRPO"}
+drift = torch.linspace(0, 1, 21)
+old, now = batch.old_logprobs, batch.logprobs.detach()
+cosines = {name: [] for name in beside}
+for share in drift:
+    aged = batch.replace(
+        logprobs=(old + share * (now - old)).requires_grad_())
+    for name, relative in beside.items():
+        a, b = (push(plain(x.lower().replace(". ", "_")), aged)[mask]
+                for x in (name, relative))
+        cosines[name].append(torch.cosine_similarity(a, b, 0).item())
 
 # %%
-from rlnb.classroom.figures import line_figure
-
-ps = torch.linspace(0.01, 0.99, 99)
-curves = {name: torch.tensor([weight(name, p) for p in ps])
-          for name in A if name != "MGPO λ=1"}
-line_figure(
-    ps, curves, xlabel="pass rate p of the prompt",
-    ylabel="weight w(p) on ∇p", ylim=(0, 15), size=(900, 300),
-    alt="Weight of a prompt against its pass rate, groups of 16. Dr. GRPO "
-        "is 0.94 everywhere. GRPO is 1.9 at one half and 3.7 at 0.01 and "
-        "0.99. MaxRL falls from 14 at 0.01 to 1 at 0.99. MGPO with "
-        "strength 4 is 1.7 at one half and below 0.7 at both ends.",
-    caption="Groups of 16. GRPO's std lifts both ends alike, MaxRL's mean "
-            "only the hard one, MGPO at λ = 4 lowers both. Exact: no seed.")
+pictures.ageing(drift.tolist(), cosines, beside)
 
 # %% [markdown]
-# ## ScaleRL: a recipe and a curve
+# So the first thing to ask about a recipe is how many updates a batch gets. DeepSeekMath made one:
+# its clip never acted. DAPO, MiniMax-M1 and DeepSeek-R1 report sixteen, GSPO four. (GSPO parts from
+# GRPO at once: its band is narrower than the first step of this walk. The others wait until a token
+# has left the band.)
 #
-# ScaleRL is CISPO with three changes in the loss. TRL 1.16 has the cap and one σ for the batch, but
-# of the raw rewards, and neither the mean per prompt nor the engine's ratio:
+# ## Build one
+#
+# Eight answers, two prompts, rewards as above; start from any method and exchange its parts.
+# *Credit* is what happens to an advantage afterwards. *Engine* is the program that sampled.
+# *Same push* lists the methods whose gradient is the same here, up to a factor.
 
 # %%
-from rlnb import from_trl, to_trl
+task("zoo.t", composer.composer_explorer(),
+     ("Start from `grpo`. Exchange two parts, and let not one push change.",
+      composer.idle_parts),
+     ("Start from `dr_grpo`. Exchange the advantage, and keep all its "
+      "pushes up to one factor. Find a way; there are three.",
+      composer.another_baseline))
 
-print("from CISPO to ScaleRL:")
-print(difference(ZOO["cispo"], ZOO["scalerl"]))
-in_trl = from_trl(loss_type="cispo", epsilon_high=5.0,
-                  scale_rewards="batch", beta=0.0).objective
-print("\nfrom TRL's nearest words to ScaleRL:")
-print(difference(in_trl.canonical(), ZOO["scalerl"]))
-
-# %% [markdown] tags=["cited:H08"]
-# Outside the loss, as reported ([2510.13786](https://arxiv.org/abs/2510.13786)): the sampler runs
-# up to 8 steps ahead; logits in float32; groups of equal rewards are left out; a prompt whose pass
-# rate has reached 0.9 leaves for good; long thoughts are cut by an inserted phrase. Over 400,000
-# GPU hours went into the comparison, and a run of 100,000 hours was predicted from its first half,
-# less the first 1,500 or so. The prediction is a fit of
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
 #
-# $$R(C)=R_0+\frac{A-R_0}{1+(C_\text{mid}/C)^B}$$
+# 1. The ratio to the engine, and a gate on the engine's ratio or V3.2's mask. In this batch engine
+#    and trainer agree, so both say nothing. A part that is idle today is insurance: log how often
+#    it acts (share of tokens clipped, gated, masked), or you do not know which loss you ran.
+# 2. Leave one out: times 4/3, which is $G/(G-1)$ (08). And both stds of the whole batch: one number
+#    for all groups is only a step size. The group's own std is not, for the two prompts have
+#    different ones.
+# </details>
 #
-# reward $R$ (a pass rate) against compute $C$: $A$ the ceiling (not an advantage here), $R_0$ the
-# start, $C_\text{mid}$ the compute at half of the gain, $B$ how steep. Two identities to know it
-# by:
+# ## What the labs ran
+#
+# Published losses as compositions. *A*: from the authors' text or code. *B*: from a library's.
 
 # %%
-from math import isclose
-from rlnb.toys import Sigmoid
-
-curve = Sigmoid(ceiling=0.6, exponent=1.5, midpoint=20.0, start=0.1)
-print(f"R(C_mid) = {curve(20.0):.4f}, (A + R0)/2 = {(0.6 + 0.1) / 2:.4f}")
-odds = [log((curve(c) - 0.1) / (0.6 - curve(c))) for c in (5.0, 50.0)]
-slope = (odds[1] - odds[0]) / log(50 / 5)
-print(f"slope of ln[(R - R0)/(A - R)] over ln C = {slope:.4f} = B")
-assert isclose(curve(20.0), 0.35) and isclose(slope, 1.5)
-
-# %% [markdown]
-# Fitting is easy: for given $B$ and $C_\text{mid}$ the curve is a straight line in $R_0$ and $A$,
-# which least squares gives, so only two numbers are searched. The question is what the fit *knows*.
-# Below, the true curve is an exact sigmoid with ceiling 0.60, evaluated 100 times on the way to
-# 100,000 GPU hours, each time with noise.
-#
-# Guess, then move: at 22 % of the compute (61 % of the ceiling reached, the midpoint at 20 % just
-# behind), how far apart are the ceilings of 24 runs? What does a noise of 0.002 instead of 0.01
-# buy?
-
-# %% tags=["explorer"]
-explorers.scaling_fit_explorer()
+for who in ("DeepSeek-R1", "MiniMax-M1", "OLMo 3 Think", "GLM-5 reasoning",
+            "prime-rl default", "Kimi k1.5"):
+    row = lab(who)
+    print(f"{who} ({row.letter}, updates per batch: "
+          f"{row.updates or 'not printed'})")
+    if row.objective is None:
+        print("    no composition:", row.why_not)
+        continue
+    print(f"    {row.near} with")
+    for change in difference(ZOO[row.near], row.objective):
+        print("       ", change)
 
 # %% [markdown]
-# "The ceiling can be read off an early part of the run." How early, on 200 runs each:
+# How to read it. MiniMax averages per prompt, and never printed its cap. OLMo and GLM weigh each
+# token by trainer over engine: OLMo cuts that weight at 2, GLM drops the token outside 0.5 to 2.
+# (OLMo's samplers run up to eight steps behind, and the lag sits in this weight too.) prime-rl has
+# one ratio only, straight to the engine (`sampling`), no clip (`ratio()`), and a small penalty on
+# the square of its logarithm.
+# Sources, eleven more rows and their words in TRL and verl:
+# [statements](statements/14_the_zoo.ipynb).
+#
+# The first row has a strange number.
 
-# %% tags=["claim:Z25"]
-import numpy as np
-from rlnb.toys import ceiling_error, fit_sigmoids
-hours = np.arange(1.0, 101.0)                          # thousands
-draws = np.random.default_rng(0).standard_normal((200, 100))
-spread = {}
-print("         in mid-  of the    noise 0.01:                     0.002:")
-print("  seen   points   ceiling   fitted        5 %  95 %  theory fitted")
-for n in (12, 20, 25, 40, 50, 80):
-    c, row = hours[:n], []
-    for noise in (0.01, 0.002):
-        A = fit_sigmoids(c, curve(c) + noise * draws[:, :n])[:, 0]
-        row += [(A.mean(), A.std(), *np.quantile(A, (0.05, 0.95)))]
-    (mean, sd, low, high), (_, sd2, *_) = row
-    spread[n], theory = (sd, sd2), ceiling_error(c, curve, 0.01)
-    print(f"  {n:3d} %   {n / 20:4.2f}     {curve(n) / 0.6:4.0%}"
-          f"     {mean:.2f} ± {sd:.3f}  {low:.2f}  {high:.2f}"
-          f"   {theory:.3f}  ± {sd2:.3f}")
-early = Sigmoid(ceiling=0.6, exponent=1.5, midpoint=5.0, start=0.1)
-print("midpoint at 5 % instead, theory:", *(
-    f"{n} % ± {ceiling_error(hours[:n], early, 0.01):.3f}"
-    for n in (12, 25, 50)))
-assert spread[12][0] > 0.25 and spread[12][1] > 0.1
-assert spread[25][0] > 0.1 and spread[40][0] < 0.05
-assert spread[80][0] < 0.012
-# "Performance against compute is a sigmoid": conditional
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("zoo.4", "R1's clip has ε = 10. Which tokens can it ever silence?",
+        ["good ones above 11, and no bad one",
+         "good ones above 11, bad ones below 1/11",
+         "good ones above 10, bad ones below 0.1", "none"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+r1 = plain("grpo").replace(surrogate=clip(10.0))
+reveal("zoo.4", "good ones above 11, and no bad one",
+       "The band runs from 1 − 10 to 1 + 10, and no ratio is below 0. "
+       "Sixteen updates, and practically no clip. What 0.2 would have "
+       "done there, nobody outside can say.",
+       token_grid.token_grid(
+           group, {"GRPO, ε = 0.2": push(plain("grpo"), group),
+                   "R1, ε = 10": push(r1, group)},
+           caption="The running group. With ε = 10 nothing is silent."))
 
 # %% [markdown]
-# Count in midpoints. Before the first hardly anything is known: at 12 % the middle nine tenths of
-# the fits run from 0.28 to 1, where they stop only because they are not allowed past it (the theory
-# has no such bound: 0.95). At the midpoint ± 0.21, at twice ± 0.035, at four times ± 0.01. Where no
-# fit hits the bound, from twice the midpoint on, a fifth of the noise buys a fifth of the error; at
-# 12 % it buys 0.31 → 0.19. The share of the compute says little by itself: with the midpoint at 5
-# %, the first quarter gives ± 0.014.
+# ## The second ratio
 #
-# What the toy cannot say: whether *your* curve is a sigmoid. All this is the error when the form is
-# exactly right, for 100 evaluations with independent noise (four times as many halve it).
+# OLMo, GLM and TRL's defaults look at $\omega=\pi_\text{old}/\pi_\text{engine}$. The same weights,
+# two programs: the trainer, and the sampler (vLLM, say) with faster arithmetic. $\omega$ should be
+# 1, and is not quite. It stands in the gate. TRL's shipped rule takes one $\omega$ per answer and
+# drops the answer if that is above 3. An answer of three tokens has $\omega$ = 1.5, 3.0 and 0.2.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("zoo.5", "What does TRL's shipped rule do with it?",
+        ["drops it: a token has reached 3",
+         "drops the second and third token",
+         "keeps it: the mean of the three is 1.57",
+         "keeps it: their product is 0.90"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+omega = torch.tensor([1.5, 3.0, 0.2])
+rules = {"TRL, per answer": omega.prod().expand(3),
+         "OLMo, cut at 2": omega.clamp(max=2),
+         "GLM, far ones dropped": omega.where(
+             (omega >= 0.5) & (omega <= 2), 0)}
+reveal("zoo.5", "keeps it: their product is 0.90",
+       "Two tokens are far off, in opposite directions, and the answer "
+       "passes with weight 0.90 on all three. The tokens' weights: "
+       + "; ".join(f"{name} " + ", ".join(f"{x:.2f}" for x in w)
+                   for name, w in rules.items())
+       + ". One word, engine ratio, and three different weights: per "
+       "answer or per token, cut or dropped, where?")
+
+# %% [markdown]
+# ## Not quite on the map
 #
-# ## The engine's ratio, and DeepSeek-V3.2
+# * **Kimi k1.5** squares the log-ratio of a whole answer (*mirror descent*: climb the reward, and
+#   pay for the squared distance to the sampler). A sum inside a square is not a sum over tokens.
+# * **DPO** samples nothing. It has pairs of answers, and no advantage to estimate (page 15).
+# * **MaxRL** fits all seven columns and climbs another hill.
 #
-# The engine that samples and the trainer compute the same token's probability with different
-# kernels. $\omega=\pi_\text{old}^\text{trainer}/\pi^\text{engine}$ corrects for it, as a detached
-# factor on the policy term. *Truncated* importance sampling cuts ω at a cap, *masked* importance
-# sampling (IcePop is one) drops what lies outside. Three tokens with ω = 1.5, 3.0, 0.2:
+# Look at MaxRL. A prompt that is solved with probability $p$ pulls on the shared weights with
+# $w\,\nabla p$. The mean reward asks for $w=1$. GRPO's std makes it about $1/\sqrt{p(1-p)}$ (09).
+# MaxRL divides by the group's *mean*, $A=(R-\bar R)/\bar R$, hence $w=1/p$, and
+# $\frac1p\nabla p=\nabla\log p$: **it climbs the log of the success probability.** That holds for
+# large groups. Take groups of 16, with advantage 0 where all are wrong.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("zoo.6", "A prompt solved once in fifty against an even one: how "
+        "many times heavier under MaxRL?",
+        ["twice", "about 6 times", "about 13 times", "25 times"])
 
 # %%
-from rlnb.objective import engine_ratio
+def weight(divisor, p, G=16):
+    """w in w grad p, exact: every number K of right answers."""
+    w = 0.0
+    for K in range(1, G):
+        chance = torch.distributions.Binomial(
+            G, p).log_prob(torch.tensor(float(K))).exp()
+        k = torch.tensor(K / G)
+        A, B = ((1 - k) / divisor(k), -k / divisor(k))    # right, wrong
+        w = w + chance * (k * A / p - (1 - k) * B / (1 - p))
+    return w
 
-omega = torch.tensor([[1.5, 3.0, 0.2]])
-trainer = torch.full((1, 3), 0.1).log()
-b = Batch(trainer, torch.ones(1, 3), torch.ones(1), 1,
-          sampling_logprobs=trainer - omega.log())
-for what, gate in (
-        ("truncated at 2", engine_ratio("token", "truncate", high=2.0)),
-        ("masked to [0.5, 2]", engine_ratio("token", "mask", 0.5, 2.0)),
-        ("the answer's, TRL", engine_ratio())):
-    factor = gate(b, None, None)[0].tolist()
-    print(f"{what:20s}", *(f"{x:.2f}" for x in factor))
-assert round(factor[0], 12) == 0.9                     # 1.5 * 3.0 * 0.2
-print(ZOO["grpo"].replace(terms=(), gates=engine_ratio()))
+divisors = {"mean only": lambda k: 1.0,
+            "÷ std (GRPO)": lambda k: (k * (1 - k)).sqrt(),
+            "÷ mean (MaxRL)": lambda k: k}
+rate = torch.linspace(0.01, 0.99, 99)
+weights = {name: torch.stack([weight(d, p) for p in rate])
+           for name, d in divisors.items()}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+rare, even = (weight(divisors["÷ mean (MaxRL)"], torch.tensor(p))
+              for p in (0.02, 0.5))
+grpo_rare, grpo_even = (weight(divisors["÷ std (GRPO)"], torch.tensor(p))
+                        for p in (0.02, 0.5))
+reveal("zoo.6", "about 6 times",
+       f"{rare:.1f} against {even:.1f}, {rare / even:.1f} times; under "
+       f"GRPO {grpo_rare / grpo_even:.1f} times. Three groups in four of "
+       "the hard prompt have no right answer and say nothing, so 1/p is "
+       r"never reached: exactly, $w=(1-(1-p)^{G-1})/p$. That is the "
+       r"gradient of $\sum_{k<G}\text{pass@}k/k$ ([statements](statements/"
+       "14_the_zoo.ipynb)).", pictures.prompt_weights(rate, weights))
 
 # %% [markdown]
-# TRL's default masks an answer above 3; 0.90 passes. "Sequence level" is a product here (TRL, verl)
-# and a geometric mean in ms-swift, 0.97 for these three: the same word for two numbers. Truncating
-# keeps every token and is biased by what it cuts off; masking leaves data out. ScaleRL and DPPO
-# have no such gate, since their ratio is taken to the engine in the first place.
+# ## Which for my run?
 #
-# DeepSeek-V3.2 ([2512.02556](https://arxiv.org/abs/2512.02556)) as GRPO with three parts changed.
-# Its mask compares with what the *engine* returned, so it sees staleness and mismatch together. On
-# the running batch, with an engine that was 0.15 nats a token surer than the trainer in answer 5 (δ
-# is not published, TRL suggests 0.5; 0.2 so that something happens):
+# | ask | if yes | what to log | page |
+# |---|---|---|---|
+# | more than one update per batch? | choose an edge; if no, any of a family will do | share clipped | this one: 8 are 3 |
+# | engine far from trainer, or a mixture of experts? | a gate on the engine's ratio; one ratio per answer, or replay | the engine's ratio: mean, largest | 13: all 31 silenced tokens had a flip |
+# | lengths very uneven? | a constant or all tokens alike | length of right and of wrong answers | 10: 1/T hides long wrong ones |
+# | many groups silent? | a filter; it is outside the loss | share of mixed groups | 11 |
+# | must it stay near its start? | KL, $\beta$ 0.001 to 0.04 <!-- cited: 0.001, 0.04 --> | KL to the reference | 05: costs one frozen model |
+#
+# Otherwise start plain, and exchange one box at a time. **What this page's evidence is:** exact
+# gradients on one batch. It shows which choices change a step. It does not show who learns most:
+# that takes equal budgets and a tuned rival, and the recipes above were never raced so.
+#
+# For your own settings file, in a shell: `python -m rlnb.interop explain train_grpo.py` names the
+# method and the defaults you did not know you chose.
 
 # %%
-from rlnb.objective import sequence_mask
-
-v32 = ANNEX["deepseek_v3_2"]
-print(difference(ZOO["grpo"], v32))
-b = running_batch(complete=True)
-surer = torch.tensor([0, 0, 0, 0, 0, 0.15, 0, 0])[:, None]
-b = b.replace(sampling_logprobs=b.old_logprobs + surer)
-# nats per token
-gap, stale = (((x - b.logprobs.detach()) * b.mask).sum(1) / b.lengths
-              for x in (b.sampling_logprobs, b.old_logprobs))
-A = v32(b).advantages
-kept = sequence_mask(0.2, anchor="sampling")(b, A, None)[:, 0]
-for i in range(8):
-    print(f"answer {i}: A {A[i, 0]:+.2f}, log(old/new) {stale[i]:+.3f}, "
-          f"log(engine/new) {gap[i]:+.3f}", "" if kept[i] else "  masked")
-assert kept.tolist() == [1] * 5 + [0, 1, 1]
-for word, value in to_trl(v32).items():
-    print(f"    {word} = {value}")
+pipeline.pipeline("rewards", "advantages", "ratio", "loss", caption=(
+    "Where the seven choices live: shape at the rewards, advantage, ratio, "
+    "and four in the loss. Filters sit between answers and rewards."))
 
 # %% [markdown]
-# The last lines are TRL's words for all of it. Answer 5 is 0.105 from the trainer's old policy and
-# 0.255 from the engine's: masked. Answer 7 moved more and stays, at 0.176; answer 2 is wrong and
-# became *likelier*, and stays. The *corrected* KL is $\rho\cdot k_3$ with a ratio that carries
-# gradient; detached, at ρ = 1, it is the old term again ([04](04_importance_sampling.ipynb)). Not
-# in the loss: the sampler's expert choices and its top-p mask are replayed in training.
-#
-# ## Proposals, a few lines each
-#
-# Each as the change from something known:
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | the zoo | |
+# |---|---|
+# | sentence | a method is seven choices: shape, advantage, ratio, surrogate, gate, weights, terms |
+# | formula | $L=-\sum c\,g\,f(A,\rho)+\sum\beta h$ |
+# | picture | GRPO in the middle, one or two exchanged boxes on each way out |
+# | numbers | fresh batch: 8 methods, 3 directions · CISPO is DAPO with one box exchanged · R1: ε = 10, 16 updates |
+# | first question | how many updates does a batch get? |
+# | derived | the policy gradient, the ratio as a weight |
+# | choices | everything else |
 
 # %%
-from rlnb.objective import clip
-
-dapo = ZOO["dapo"].replace(surrogate=clip(0.2))        # without its 1.28
-base = {"luspo": ZOO["gspo"], "vespo": ZOO["cispo"], "sspo": ZOO["gmpo"]}
-for name in list(ANNEX)[:-1]:
-    start = base.get(name, dapo)
-    known = next((n for n in ZOO if ZOO[n] is start), "dapo, edge 1.2")
-    print(f"{name} = {known}", *difference(start, ANNEX[name]),
-          sep="\n    ")
+print("DAPO -> CISPO\n" + str(difference(ZOO["dapo"], ZOO["cispo"])))
+score("zoo.1", "zoo.2", "zoo.3", "zoo.4", "zoo.5", "zoo.6")
 
 # %% [markdown]
-# *Not verified:* SSPO's exact gate, which changed between versions ("SSPO-style" is all one may
-# call this; its later versions are said to use an arctan); λ-GRPO's $r=1/9$ and starting λ, MGPO's
-# λ. Clip-Cov's and KL-Cov's numbers are the authors' scripts'.
-#
-# *One acronym, several papers:* SSPO is soft-sequence
-# ([2602.19327](https://arxiv.org/abs/2602.19327)) and subsentence
-# ([2511.04256](https://arxiv.org/abs/2511.04256)). DPPO is divergence here, dynamic pruning and
-# diffusion policy elsewhere. MGPO and SAPO name unrelated methods, too. Give the arXiv id.
-#
-# **VESPO** ([2602.10693](https://arxiv.org/abs/2602.10693)) weighs every token of an answer by
-# $\phi(W)=W^ke^{\lambda(1-W)}$, $W=\prod_t\rho_t$, with $(k,\lambda)=(2,3)$ for right answers,
-# $(3,2)$ for wrong ones. Its peak is at $W=k/\lambda$, not at 1:
-
-# %%
-W = torch.tensor([0.1, 0.5, 2 / 3, 1.0, 1.5, 2.0, 3.0])
-print("W           ", *(f"{x:5.2f}" for x in W))
-for sign, k, lam in (("A > 0", 2, 3), ("A < 0", 3, 2)):
-    phi = W**k * (lam * (1 - W)).exp()
-    print(f"weight, {sign}", *(f"{x:5.2f}" for x in phi))
-    assert W[phi.argmax()] == k / lam
-moved = 1.01 ** torch.tensor([10.0, 100.0, 1000.0])
-print("every ratio 1.01, T = 10, 100, 1000: weight, A > 0",
-      *(f"{x:.3f}" for x in moved**2 * (3 * (1 - moved)).exp()))
-
-# %% [markdown]
-# A right answer whose tokens each moved by 1 % counts 0.89 at 10 tokens and 0.04 at 100: the true
-# ratio knows the length.
-
-# %% [markdown] tags=["cited:Z17"]
-# **λ-GRPO** ([2510.06870](https://arxiv.org/abs/2510.06870)) "learns the weight of tokens and
-# unites three aggregation rules". As proposed: $f=G\,\mathrm{softmax}(h^\lambda)$ over the answers
-# of a group, $h_i=1+rz_i$, $z_i$ the standardised length; λ = 0 is the token mean, λ > 0 favours
-# long answers, λ < 0 short ones; it equals only that one of the three. A proposal, not settled
-# practice, and λ is a parameter *trained with the policy*. What does that gradient want?
-
-# %%
-from rlnb.objective import length_preference
-
-lengths, A = torch.tensor([3.0, 5.0]), torch.tensor([1.0, -1.0])
-for lam in (0.0, 1.0, 3.0):
-    f = length_preference(lam).factor(lengths[None])[0]
-    print(f"λ = {lam}: factors", *(f"{x:.6f}" for x in f))
-assert torch.allclose(f, torch.tensor([0.677258, 1.322742]), atol=1e-6)
-
-
-def loss(lam, A, r=1 / 9):                             # ratio 1, no update
-    z = (lengths - lengths.mean()) / lengths.std(correction=0)
-    f = 2 * torch.softmax((1 + r * z) ** lam, 0)
-    return -(f * lengths * A).sum() / lengths.sum()
-
-
-for name, a in (("long one wrong", A), ("long one right", -A)):
-    lam = torch.tensor(0.0, requires_grad=True)
-    before = loss(lam, a).item()
-    for _ in range(200):
-        g, = torch.autograd.grad(loss(lam, a), lam)
-        lam = (lam - 0.5 * g).detach().requires_grad_()
-    print(f"{name}: loss {before:+.3f} -> {loss(lam, a):+.3f} with the"
-          f" policy frozen, λ 0 -> {lam:+.2f}")
-    assert loss(lam, a) < before - 0.5
-
-# %% [markdown]
-# The loss falls and the policy has not changed. λ moves the weight *towards* whatever is being
-# rewarded and *away* from what is being punished, so a wrong habit of long answers would be
-# corrected less and less. The policy's own loss is the wrong judge of λ: freeze it, or choose it by
-# validation.
-
-# %% [markdown] tags=["cited:H09"]
-# **SimKO** ([2510.14807](https://arxiv.org/abs/2510.14807)) "adds an entropy bonus": there is no
-# entropy term in it. It looks for *fork* tokens (entropy in the top fifth of their answer). In
-# right answers it lets the top $K$ candidates share in the gradient, in wrong ones it presses 1.1
-# times as hard where the sampled token was the likeliest. Against concentration, so the aim is
-# shared; the means are not. Where does the gradient go?
-
-# %%
-from rlnb.objective.ratios import token
-
-simko = ANNEX["simko"]
-plain = simko.replace(ratio=token(), credit=())
-b = running_batch(complete=True)
-rivals = b.topk_logprobs.detach().requires_grad_()     # (8, 7, 3)
-b = b.replace(topk_logprobs=rivals)
-own, theirs = torch.autograd.grad(simko(b).loss, (b.logprobs, rivals))
-usual, = torch.autograd.grad(plain(b).loss, b.logprobs)
-A, rho = simko(b).advantages, (b.logprobs - b.old_logprobs).exp()
-changed = (own != usual) | (A != plain(b).advantages)
-for i, t in changed.nonzero().tolist():
-    factor = own[i, t] / usual[i, t] if usual[i, t] else torch.tensor(0.0)
-    print(f"answer {i}, token {t}, A {A[i, t]:+.2f}, ρ {rho[i, t]:.2f}:"
-          f" push x {factor:.3f}, on each of the top 3"
-          f" {-theirs[i, t, 0] + 0.0:.6f}")
-logits = torch.tensor([1.0, 0.8, 0.6, -1.0, -1.5], requires_grad=True)
-for alpha in (0.0, 0.01, 0.1):
-    lp = logits.log_softmax(0)                         # a right fork token
-    worth = (1 - alpha) * lp[0] + alpha * lp[:3].mean()
-    push, = torch.autograd.grad(worth, logits)
-    print(f"α = {alpha:<4}: push on the logits",
-          *(f"{x:+.4f}" for x in push))
-
-# %% [markdown]
-# Of eight forks (one an answer) two change. Answer 4's gives 1 % of its push to the three
-# likeliest, answer 6's is pressed 10 % more. The clip has already cut answer 7's and the right ones
-# of 0 and 1; in the other wrong ones the sampled token was not the likeliest. In the softmax α =
-# 0.01 takes the rivals' push from −0.3025 to −0.2992: they are still pressed, a little less.
-#
-# **Entropy-shaped advantage** ([2506.14758](https://arxiv.org/abs/2506.14758)),
-# $A+\min(\alpha H,|A|/\kappa)$, *is* a bonus, detached; κ > 1 keeps every sign. **Clip-Cov** and
-# **KL-Cov** ([2505.22617](https://arxiv.org/abs/2505.22617)) act on the few tokens with a high
-# covariance of advantage and log-prob: those whose update takes entropy away fastest. They rank the
-# tokens *at hand*:
-
-# %%
-shaped = ANNEX["entropy_shaped"]
-A, before = (o(b).advantages[b.mask]
-             for o in (shaped, shaped.replace(credit=())))
-assert torch.equal(A.sign(), before.sign())
-for name, one in (("right", before > 0), ("wrong", before < 0)):
-    x = (A / before)[one]
-    print(f"entropy-shaped, {name}: A times {x.min():.2f} to {x.max():.2f}")
-print("\nloss: whole step, then four micro-batches, at random seeds 0 1 2")
-for name in ("dapo", "simko", "kl_cov", "clip_cov"):
-    o, row = (ZOO | ANNEX)[name], []
-    for seed in range(3):
-        b = b.replace(generator=torch.Generator().manual_seed(seed))
-        step = o.prepare(b)
-        split = sum(o.loss(step.rows(range(k, k + 2))).item()
-                    for k in (0, 2, 4, 6))
-        row.append((o.loss(step).item(), split))
-    print(f"{name:10s}", *(f"{x:9.4f} {y:8.4f}" for x, y in row))
-    exact = all(abs(x - y) < 1e-12 for x, y in row)
-    assert exact == (name in ("dapo", "simko"))
-
-# %% [markdown]
-# A right answer's unsure tokens count up to 1.5 times, a wrong one's down to half: the bonus spares
-# mistakes made while unsure. The two covariance rules give another loss in micro-batches, since
-# each has its own ranking and chooses at least one token; below 5,000 tokens that floor is more
-# than the 0.02 %. Clip-Cov draws at random on top; the micro-batches leave it nothing to choose
-# from, hence the constant −0.0348. Report the micro-batch size with the result.
-#
-# ## Who used what
-#
-# *Reported* is the word: what the authors say they ran.
-#
-# | model or work | method | as reported in |
-# |---|---|---|
-# | DeepSeekMath 7B, Feb 2024 | GRPO, KL 0.04, 64 answers, one update per rollout | [2402.03300](https://arxiv.org/abs/2402.03300) |
-# | Tülu 3, Nov 2024 | PPO with a value model, on verifiable rewards | [2411.15124](https://arxiv.org/abs/2411.15124) |
-# | DeepSeek-R1, Jan 2025 | GRPO | [2501.12948](https://arxiv.org/abs/2501.12948) |
-# | DAPO on Qwen2.5-32B, Mar 2025 | DAPO | [2503.14476](https://arxiv.org/abs/2503.14476) |
-# | Open-Reasoner-Zero, Mar 2025 | PPO, learned critic, GAE with λ = γ = 1 | [2503.24290](https://arxiv.org/abs/2503.24290) |
-# | VAPO, Apr 2025 | PPO family, with a critic | [2504.05118](https://arxiv.org/abs/2504.05118) |
-# | Qwen3, Apr 2025 | GRPO for the reasoning stage; for general RL not stated | [2505.09388](https://arxiv.org/abs/2505.09388) |
-# | MiniMax-M1, Jun 2025 | CISPO, on 512 H800 | [2506.13585](https://arxiv.org/abs/2506.13585) |
-# | "the latest Qwen3 models", Jul 2025 | GSPO credited | [2507.18071](https://arxiv.org/abs/2507.18071) |
-# | ScaleRL, Oct 2025 | its recipe above | [2510.13786](https://arxiv.org/abs/2510.13786) |
-# | VibeThinker 1.5B, Nov 2025 | MGPO | [2511.06221](https://arxiv.org/abs/2511.06221) |
-# | DeepSeek-V3.2, Dec 2025 | GRPO with the changes above | [2512.02556](https://arxiv.org/abs/2512.02556) |
-#
-# The two Qwen3 rows are not a contradiction: the models of April were reported with GRPO, their
-# update of July with GSPO.
-
-# %% [markdown] tags=["cited:H13"]
-# **"V3.2, V4, MiniMax M2.5 and GLM-5 each have their recipe."** As reported. Only V3.2's is above
-# ([2512.02556](https://arxiv.org/abs/2512.02556)): its loss can be written down, less β and δ.
-#
-# ## Where people go wrong
-
-# %% [markdown] tags=["cited:H10"]
-# **"RL with verifiable rewards does without a critic."** Most recipes do. The work that coined the
-# name, Tülu 3 ([2411.15124](https://arxiv.org/abs/2411.15124)), trained with PPO and a value model;
-# so did Open-Reasoner-Zero ([2503.24290](https://arxiv.org/abs/2503.24290)) and VAPO
-# ([2504.05118](https://arxiv.org/abs/2504.05118)). A verifier replaces the *reward model*. The
-# critic is another question.
-
-# %% [markdown]
-# **"Batch-level normalisation: no σ."** ScaleRL's box read quickly. There is one; it is shared.
-# *Whose* σ is the real question: of the centred rewards, or of the raw ones, which also contain the
-# difference between prompts?
-
-# %% tags=["claim:Z24"]
-from rlnb.objective import batch_zscore
-
-r = torch.tensor([1.0, 0, 0, 0, 1, 1, 1, 0])           # pass rates 1/4, 3/4
-one = torch.zeros(8, 1)
-b = Batch(one, torch.ones(8, 1), r, 4)
-first = {}
-for name, part in (
-        ("centred, population (ScaleRL)", ZOO["scalerl"].advantage),
-        ("centred, Bessel", batch_zscore("group", "bessel", of="centred")),
-        ("raw, population", batch_zscore("group")),
-        ("raw, Bessel (TRL)", batch_zscore("group", "bessel", 1e-4)),
-        ("no σ at all", ZOO["dr_grpo"].advantage)):
-    A = part(b, r[:, None])[:4, 0].tolist()
-    first[name] = A
-    print(f"{name:30s}", *(f"{x:9.6f}" for x in A[:2]))
-centred, bessel, raw, trl, none = (x[0] for x in first.values())
-assert abs(centred - 3**0.5) < 1e-5 and abs(raw - 1.5) < 1e-5
-assert abs(bessel - 1.620185) < 1e-5 and abs(trl - 1.402859) < 1e-6
-assert none == 0.75
-# "Batch-level normalisation means no division by σ": sloppy
-
-# %% [markdown]
-# With σ of the centred rewards the advantages have size 1 whatever the mix of prompts. With σ of
-# the raw ones they shrink as easy and hard prompts are mixed, here to 0.87 of that (1.5 of 1.73);
-# Bessel's correction on 8 answers takes the rest.
-
-# %% [markdown] tags=["cited:M06"]
-# **"Loss type and float32 logits raise the ceiling."** Say which ablation
-# ([2510.13786](https://arxiv.org/abs/2510.13786)). Forward, switched on against a baseline: float32
-# logits took the asymptote from 0.52 to 0.61. Leave-one-out, taken out of the full recipe (section
-# 4): with DAPO's loss a similar asymptote, without float32 little difference on the dense 8B; with
-# the filter of equal-reward groups and the curriculum a higher one than without. The abstract sums
-# up that aggregation, normalisation, curriculum and off-policy method change efficiency, mostly.
-#
 # ## Exercises
 #
-# **14.1 Derive** · 10 minutes · ●●●. Let $K$ of $G$ answers be right, $S_i=\nabla\log\pi(y_i)$, so
-# $\mathbb E[r_iS_i]=\nabla p$. (a) Show that $\mathbb E\big[\tfrac1K\sum_{i:\,r_i=1}S_i\big]$, with
-# 0 for $K=0$, is $\frac{1-(1-p)^G}{p}\nabla p$. (b) MaxRL subtracts $\frac1G\sum_iS_i$. What if it
-# does so only where $K>0$?
+# **1 Implement** · 12 minutes. GLM-5's reasoning loss has two ratios.
+# $\rho=\pi_\theta/\pi_\text{old}$ goes through PPO's min and clip with the band 0.8 to 1.28.
+# $\omega=\pi_\text{old}/\pi_\text{engine}$ is the gate: the token's weight where it lies in 0.5 to
+# 2, else 0. Each answer is averaged over all its tokens, then the answers. Log-probs and mask are
+# (B, T), advantages (B,). Padding may hold nan.
 #
-# <details><summary>hint</summary>
-#
-# (a) Given that answer 1 is right, $K=1+n$ with $n$ binomial over the $G-1$ others, and
-# $\mathbb E\big[\frac1{1+n}\big]=\frac{1-(1-p)^G}{Gp}$. (b) $\mathbb E[S_1]=0$, so what is
-# $\mathbb E[S_1;K>0]$?
-# </details>
-#
-# <details><summary>answer</summary>
-#
-# (a) By symmetry $G\,\mathbb E[r_1S_1]\,\mathbb E[\frac1{1+n}]=\frac{1-(1-p)^G}p\nabla p$: given
-# $r_1=1$, $S_1$ and the others are independent. Subtracting $S_i$ always changes nothing: the
-# variant with $-1$. (b)
-# $\mathbb E[S_1;K>0]=-\mathbb E[S_1;K=0]=-(1-p)^{G-1}\,\mathbb E[(1-r_1)S_1]=(1-p)^{G-1}\nabla p$,
-# which is subtracted: $\frac{1-(1-p)^G}p-(1-p)^{G-1}=\frac{1-(1-p)^{G-1}}p$. One term of the series
-# is the price of leaving all-wrong groups out.
-# </details>
-#
-# **14.2 Predict, then run** · 5 minutes · ●●○. Rewards become 0 and 10 instead of 0 and 1. Which
-# methods of the zoo, without KL, do not notice? Which notice by a factor of ten? Which refuse?
-#
-# <details><summary>hint</summary>
-#
-# Look at the baseline column of the table: what is divided by what?
-# </details>
-#
-# <details><summary>answer</summary>
-#
-# Whoever divides by a std does not notice (up to its eps): GRPO, DAPO, GSPO (and its token form),
-# GMPO, CISPO, SAPO, ScaleRL, REINFORCE++. Plain differences grow tenfold: REINFORCE (with a batch
-# mean, too), RLOO, ReMax, Dr. GRPO, DPPO. PPO too, if its critic learns the new scale; with the old
-# values frozen, as here, it is neither. MaxRL and MGPO read the mean as a pass rate and refuse.
-# </details>
+# <details><summary>hint</summary>Clean all three log-probs first. The gate multiplies after the min.</details>
 
 # %% tags=["exercise"]
-b = running_batch(complete=True)
-tenfold = b.replace(rewards=10 * b.rewards,
-                    greedy_rewards=10 * b.greedy_rewards)
-unmoved = ...   # names in ZOO whose gradient is the same on both
+def my_two_ratios(logprobs, old_logprobs, engine_logprobs, mask,
+                  advantages):
+    return ...
+
+check.two_ratios(my_two_ratios)
 
 # %% [markdown]
-# **14.3 Implement** · 5 minutes · ●○○. MaxRL's advantage. An all-wrong group gets 0.
+# **2 Implement** · 5 minutes. MaxRL's advantage, for rewards of 0 and 1. A group that is all wrong
+# gets 0. Rewards come flat, one prompt after the other.
 #
-# <details><summary>hint</summary>
-#
-# One prompt a line, `view(-1, num_generations)`. Subtract the line's mean, divide by it. When is it
-# 0?
-# </details>
+# <details><summary>hint</summary>One prompt a line. Subtract the line's mean, divide by it. When is it 0?</details>
 
 # %% tags=["exercise"]
 def my_max_rl_advantages(rewards, num_generations):
-    """rewards (B,) of 0 and 1 -> (B,)"""
     return ...
-
 
 check.max_rl_advantages(my_max_rl_advantages)
 
 # %% [markdown]
-# **14.4 Implement** · 15 minutes · ●●●. Fit the sigmoid, from scratch. The check has points with
-# and without noise, all well past the midpoint, and allows each number ± 0.005 plus half a per cent
-# from the least-squares fit of the same points.
-#
-# <details><summary>hint</summary>
-#
-# For given $B$ and $C_\text{mid}$, $s=1/(1+(C_\text{mid}/C)^B)$ is known and $R=R_0+(A-R_0)s$ is a
-# line in $s$: slope and intercept by least squares. Put a 9 × 9 grid over $\ln B$ and
-# $\ln C_\text{mid}$, move it to its best point, shrink it by a fifth, sixty times.
-# </details>
+# **3 Find the silent bug** · 9 minutes. Two filters that stand around many of these losses: groups
+# of equal rewards are left out, and a prompt with a pass rate of 0.9 or more leaves the pool. It
+# runs, and the pool shrinks more slowly than expected.
 
-# %% tags=["exercise"]
-def my_sigmoid_fit(compute, reward):
-    """(n,), (n,) -> (4,): ceiling, exponent, midpoint, start"""
-    return ...
-
-
-check.sigmoid_fit(my_sigmoid_fit)
-
-# %% [markdown]
-# **14.5 Find the silent bug** · 8 minutes · ●●○. ScaleRL's two filters in one function: groups
-# without a gradient are left out, and a prompt with a pass rate of 0.9 or more leaves the pool. It
-# runs, and the pool shrinks more slowly than expected. Write a test that fails here and passes on
-# the right code.
-
-# %% tags=["exercise"]
+# %%
 print(check.silent_bug_the_zoo.source)
 
+# %% [markdown]
+# Write a test that this function fails and the right one passes.
+#
+# <details><summary>hint</summary>What does the history of a prompt look like that is solved every time?</details>
 
+# %% tags=["exercise"]
 def my_test(retired):
-    ...
-
+    return ...
 
 check.silent_bug_the_zoo(my_test)
 
 # %% [markdown]
-# <details><summary>hint</summary>
-#
-# What does the history of a prompt look like that is solved every time?
-# </details>
-#
-# **14.6 Name this method** · 4 minutes · ●●○. Prompts × answers are flattened to rows, `r` is
-# (prompts, answers), `engine` holds the sampler's log-probs. Whose loss?
+# **4 Name this method** · 6 minutes. Rows are answers, `r` is (prompts, answers), `engine` holds
+# the sampler's log-probs. Take it apart column by column. Whose loss is it?
 #
 #     def loss(lp, old, engine, ref, r, mask):
 #         A = (r - r.mean(1, keepdim=True)).view(-1, 1)
@@ -778,116 +533,64 @@ check.silent_bug_the_zoo(my_test)
 check.name_this_the_zoo("")
 
 # %% [markdown]
-# All solved and run in [solutions/14_the_zoo.ipynb](solutions/14_the_zoo.ipynb).
-#
 # ## In the interview
 #
-# **Give me the map of the methods in one minute.**
-# <details><summary>answer</summary>
+# A minute each, aloud, then unfold.
 #
-# Four choices. What is subtracted: nothing, the greedy answer, the group's mean (then ÷ std: GRPO;
-# ÷ mean: MaxRL), a critic (PPO). How far the policy may have moved: cut per token (PPO, GRPO,
-# DAPO), capped (CISPO), per answer (GSPO). How tokens are averaged: per answer (GRPO), per token
-# (DAPO), a constant (Dr. GRPO). Which KL. On fresh answers the second choice is idle: 29 names
-# here, 16 directions.
+# <details><summary><b>Give me the map of the methods in one minute.</b></summary>
+#
+# All are one loss with seven choices. Shape of the reward; advantage (critic, group mean, with or
+# without std); ratio (per token, per answer, to the engine); surrogate (clip, capped weight, soft
+# edge); gate; how tokens are averaged; extra terms such as a KL. GRPO is one column each, the
+# others exchange one to three.
+# </details>
+# <details><summary><b>How does CISPO differ from DAPO?</b></summary>
+#
+# In one choice, the surrogate. DAPO's clip gives tokens outside the band no gradient. CISPO keeps
+# them all: the ratio, capped and without gradient, weighs A log π. Advantage and average are the
+# same, and so is the first step on a fresh batch.
+# </details>
+# <details><summary><b>We make one update per batch. GRPO, GSPO or SAPO?</b></summary>
+#
+# It does not matter for the gradient. At ratio 1 the three are the same: group z-score, mean per
+# answer. What is left to choose is advantage, average and KL. It matters again once a batch is
+# split into several steps, or the sampler's log-probs stand in the ratio.
+# </details>
+# <details><summary><b>Two runs both say "GRPO" and behave differently. What do you check?</b></summary>
+#
+# First how tokens are averaged: a mean per answer in TRL's "grpo", one mean over all tokens in
+# verl's default. Then std or none, dual clip, KL coefficient, updates per batch, and the
+# correction to the engine, which TRL switches on by default. Two libraries' defaults for one name
+# are two losses.
+# </details>
+# <details><summary><b>What do the labs run?</b></summary>
+#
+# Mostly GRPO with a few boxes exchanged. DAPO: upper edge 0.28, no KL. MiniMax-M1: CISPO. Qwen:
+# GSPO. OLMo 3: no std, engine weight cut at 2. GLM-5: GRPO with tokens dropped where trainer and
+# engine differ by a factor of 2. Kimi k1.5 is outside: a squared log-ratio per answer. Reports
+# leave numbers out, so say "as reported".
+# </details>
+# <details><summary><b>R1 used a clip of 10. What does that mean?</b></summary>
+#
+# Practically no clip. The band is −9 to 11: no bad token is ever silenced, a good one only above
+# 11. With sixteen updates per batch it is importance-weighted policy gradient with a KL of 0.001
+# and a small learning rate.
+# </details>
+# <details><summary><b>What does MaxRL optimise?</b></summary>
+#
+# The log of the success probability instead of the probability. Dividing the centred reward by the
+# group's mean weighs a prompt by 1/p, so hard prompts count most. With G answers it is exact for
+# the first G − 1 terms of a series in pass@k. Rewards must be 0 and 1.
+# </details>
+# <details><summary><b>A new paper claims a better loss. How do you read it?</b></summary>
+#
+# Write its seven choices beside its baseline's. Often one box differs in the formula and three in
+# the experiment. Then ask for updates per batch, equal numbers of answers, a learning rate tuned
+# for both, and several seeds. A part that never acted in the run explains nothing.
 # </details>
 #
-# **How many models does GRPO keep in memory? And PPO? And DAPO?**
-# <details><summary>answer</summary>
+# The sentences that one hears about these methods, true or not, and the full tables:
+# [statements 14](statements/14_the_zoo.ipynb). The exercises, solved:
+# [solutions 14](solutions/14_the_zoo.ipynb).
 #
-# Policy; a reference if there is a KL; a critic if there is one; a reward model if the reward is
-# learned. GRPO as published 2, without its KL 1. PPO 2, in RLHF 4. RLOO in RLHF 3. DAPO 1.
-# $\pi_\text{old}$ is stored log-probs. The sampler usually holds a second copy of the policy,
-# whatever the method.
-# </details>
-#
-# **What does MaxRL optimise?**
-# <details><summary>answer</summary>
-#
-# log p, the log of the success probability: every pass@k with weight 1/k, so a prompt weighs 1/p.
-# With G answers, exactly the first G − 1 terms (G, if all-wrong groups get −1). Rewards must be 0
-# and 1; the largest advantage is G − 1.
-# </details>
-#
-# **MGPO says that it weights prompts near one half. Does it?**
-# <details><summary>answer</summary>
-#
-# Its factor does. The z-score underneath weights by $1/\sqrt{p(1-p)}$, the other way. At λ = 1 the
-# std wins: in groups of 16 a prompt at 0.02 weighs 2.35, the even one 1.88. At λ = 4 the middle
-# does, 1.74 against 0.67.
-# </details>
-#
-# **What is in ScaleRL's loss?**
-# <details><summary>answer</summary>
-#
-# CISPO's capped, detached ratio taken to the engine's log-probs; group mean, one σ of the centred
-# rewards for the batch; a mean per prompt. Around it: float32 logits, a lag of 8 steps, groups of
-# equal rewards left out, prompts retired at 0.9, forced interruptions.
-# </details>
-#
-# **You have the first quarter of a scaling run. Can you predict the end?**
-# <details><summary>answer</summary>
-#
-# It depends on where the midpoint is. In our toy (midpoint at 20 %, ceiling 0.60, noise 0.01) the
-# quarter is 1.25 midpoints: ± 0.15, no. At 2 midpoints ± 0.035, at 2.5 ± 0.02, at 4 ± 0.01. Had the
-# midpoint been at 5 %, the quarter would have been 5 midpoints, and enough. Look at the standard
-# error of the ceiling, not at how well the seen points are fitted. And the form itself is an
-# assumption.
-# </details>
-#
-# **Truncated or masked importance sampling, and between whom?**
-# <details><summary>answer</summary>
-#
-# Between trainer and inference engine at the *same* weights:
-# $\omega=\pi_\text{old}^\text{trainer}/\pi^\text{engine}$, detached, on the policy term. Truncated:
-# min(ω, cap). Masked: 0 outside a band. Per token or per answer; per answer is a product in TRL and
-# verl, a geometric mean in ms-swift. Truncating is biased and keeps all data; masking loses some.
-# </details>
-#
-# **What did DeepSeek-V3.2 change in GRPO?**
-# <details><summary>answer</summary>
-#
-# In the loss: no std; the KL term times the undetached ratio, so that its gradient is the KL's;
-# wrong answers much less likely than when they were sampled are masked whole, measured to the
-# engine's log-probs, so staleness and mismatch count together. Outside: expert routing and sampling
-# mask are kept from the rollout. β and δ are not published.
-# </details>
-#
-# **Somebody proposes to learn the length weight together with the policy. Your objection?**
-# <details><summary>answer</summary>
-#
-# The loss is advantage-weighted, so the weight's gradient moves mass towards rewarded lengths and
-# away from punished ones. It lowers the loss with a frozen policy. Validate it, or keep it fixed.
-# </details>
-#
-# ## Recap
-#
-# The running group's neighbour, prompt 2, fresh, one right answer of four; first token: $A$, and
-# $c\cdot A$, its weight in the loss times $A$. One line per direction; SimKO and Clip-Cov leave
-# DAPO's at other tokens.
-
-# %%
-b = running_batch(complete=True)
-now = b.logprobs.detach()
-b = b.replace(old_logprobs=now, sampling_logprobs=now,
-              generator=torch.Generator().manual_seed(0))
-print("                          A: right    wrong   c·A: right    wrong")
-for _, (name, *others) in families:
-    out = (ZOO | ANNEX)[name].replace(terms=(), shape=())(b)
-    A, c = out.advantages[[4, 6], 0], out.weights[[4, 6], 0]
-    cells = [f"{round(x, 4) + 0.0:8.4f}" for x in (*A.tolist(),
-                                                  *(c * A).tolist())]
-    also = f" + {len(others)}" if others else ""
-    print(f"{name + also:23s}", *cells[:2], "   ", *cells[2:])
-
-# %% [markdown]
-# * A method is a baseline, a trust region, an aggregation and a KL. Learn the columns, not the
-#   rows.
-# * On fresh answers 29 names are 16 directions. Ratio and trust region matter from the second
-#   update on.
-# * Dividing by σ weighs prompts $1/\sqrt{p(1-p)}$, by the mean $1/p$ (exactly:
-#   $(1-(1-p)^{G-1})/p$). MGPO's factor stands *on top of* $1/\sigma$.
-# * A ceiling is known from about twice the midpoint of its curve, not before; from there on the
-#   error goes with the noise.
-#
-# Next, page 15: no sampling at all. Preferences, and what is left of the ratio there.
+# **Next: 15.** Can you skip the reward, and learn from which of two answers people prefer?

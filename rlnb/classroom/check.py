@@ -86,6 +86,7 @@ PAGES = {
         "sequence_level": ("sequence_ratio", "gspo_loss", "silent_bug_gspo", "name_this_gspo"),
     },
     "the_zoo": {
+        "two_ratios": ("two_ratios",),
         "max_rl": ("max_rl_advantages",),
         "scaling": ("sigmoid_fit",),
         "retired_prompts": ("silent_bug_the_zoo",),

@@ -103,7 +103,7 @@ MARK = """(call) => {
 MOVED = {
     "answer_ratio_explorer": ("flipped tokens, %", "1"),
     "clip_explorer": ("ε high", "0.1"),
-    "composer_explorer": ("surrogate", None),
+    "composer_explorer": ("start from", None),
     "difficulty_explorer": ("pass rate p", "0.1"),
     "drift_explorer": ("drift μ", "0.5"),
     "four_edges_explorer": ("ratio ρ", None),

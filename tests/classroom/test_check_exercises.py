@@ -85,6 +85,7 @@ def test_these_exercises_are_offered():
         "sequence_ratio",
         "gspo_loss",
         "outlier_length",
+        "two_ratios",
         "max_rl_advantages",
         "sigmoid_fit",
         "clip_fraction",

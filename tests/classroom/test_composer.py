@@ -8,25 +8,30 @@ import numpy as np
 import pytest
 
 from rlnb.classroom.cached_text import CHARACTERS, Letters
-from rlnb.classroom.explorers import composer_explorer, composer_picture
+from rlnb.classroom.explorers import composer, composer_explorer, composer_picture
 from rlnb.classroom.explorers.composer import Said, compute, report
 from rlnb.classroom.explorers.composer_menus import MENUS, REWARDS, choices_of, compose
 from rlnb.classroom.figures import new_figure
 from rlnb.objective import (
     ANNEX,
     ZOO,
+    batch_zscore,
     clip,
     closest,
+    engine_ratio,
     group_center,
     group_zscore,
     k3,
     kl_in_reward,
-    max_rl,
+    leave_one_out,
     neighbours,
     raw_reward,
     sapo,
+    sequence_mask,
     sequence_mean,
+    token,
     token_mean,
+    vespo,
 )
 from rlnb.toys import running_batch
 
@@ -132,9 +137,10 @@ def test_the_change_is_against_the_method_one_started_from():
     d = compute("grpo", weights=token_mean())
     np.testing.assert_allclose(d["change"], d["push"] - compute("grpo")["push"], atol=1e-15)
     assert d["start_runs"] and np.abs(d["change"]).max() > 0.01
-    d = compute("maxrl", advantage=group_center(), rewards=GRADED, show="change")
+    assert composer_picture.moved(d).any() and not composer_picture.moved(compute("grpo")).any()
+    d = compute("maxrl", advantage=group_center(), rewards=GRADED)
     assert not d["start_runs"]
-    assert "minus that of nothing: maxrl cannot run here" in composer_picture.alt(d)
+    assert "than with nothing: maxrl cannot run here" in composer_picture.alt(d)
 
 
 def test_methods_with_the_same_push_are_found_and_their_factor():
@@ -152,11 +158,9 @@ def test_methods_with_the_same_push_are_found_and_their_factor():
 def test_a_batch_without_any_push_has_no_twins_and_no_nan():
     # right answers moved out of GSPO's band, and raw rewards give the wrong ones nothing
     explorer = composer_explorer().set(start="gspo", advantage=raw_reward())
-    for show in ("push", "gate", "change"):
-        d = explorer.set(show=show).data
-        assert not d["push"].any() and d["twins"] == ()
-        assert "nan" not in explorer.alt_text()
-    assert "–" in [line[2] for line in explorer.set(show="gate").artists["letters"].lines]
+    d = explorer.data
+    assert not d["push"].any() and d["twins"] == ()
+    assert "nan" not in explorer.alt_text()
 
 
 # Words
@@ -198,7 +202,6 @@ def test_the_report_keeps_its_width_and_holds_everything():
     [
         ({"start": "grop"}, "there is no method 'grop'. Did you mean 'grpo'"),
         ({"rewards": "1 1"}, "rewards must be one of"),
-        ({"show": "weights"}, "show must be one of .*got 'weights'"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_a_sentence(wrong, said):
@@ -207,14 +210,15 @@ def test_a_setting_that_makes_no_sense_is_a_sentence(wrong, said):
 
 
 def test_what_cannot_run_says_so_in_the_picture_and_the_last_numbers_are_gone():
-    explorer = composer_explorer().set(advantage=max_rl(), rewards=GRADED)
-    sentence = "rewards[5] is 0.5. Threshold the reward, or use group_center."
-    assert explorer.problem.value == "" and explorer.data["problem"].endswith(sentence)
+    assert "Threshold the reward" in compute("maxrl", rewards=GRADED)["problem"]
+    explorer = composer_explorer().set(surrogate=vespo())
+    sentence = "vespo() takes ratio=product()"
+    assert explorer.problem.value == "" and explorer.data["problem"].startswith(sentence)
     written = " ".join(line[2] for line in explorer.artists["letters"].lines)
-    assert sentence in written and "token" not in written.split("nearest")[0]
+    assert sentence in written and "token" not in written.split("nearest")[1].split("TRL")[0]
     assert explorer.artists["veil"].get_visible() and not explorer.artists["cells"].get_visible()
     assert sentence in explorer.alt_text() and "nan" not in explorer.alt_text()
-    explorer.set(rewards=ONE_GROUP)
+    explorer.set(surrogate=clip(0.2))
     assert not explorer.artists["veil"].get_visible() and explorer.artists["cells"].get_visible()
 
 
@@ -237,26 +241,55 @@ def test_the_first_menu_sets_the_others_and_redraws_once():
 
 def test_artists_hold_what_compute_says():
     explorer = composer_explorer()
-    for params in ({}, {"start": "cispo", "show": "change"}, {"surrogate": sapo(), "show": "gate"}):
+    for params in ({}, {"start": "cispo"}, {"surrogate": sapo()}):
         artists, d = explorer.set(**params).artists, explorer.data
-        values = d[d["show"]][d["mask"]]
+        values = d["push"][d["mask"]]
         numbers = [line for line in artists["letters"].lines if line[4] == "center"]
         assert len(numbers) == len(values) == 30
         for line, value in zip(numbers, values, strict=True):
-            scale = 1 if d["show"] == "gate" else 1000
-            near = 0.006 * abs(value) if d["show"] == "gate" else 0.051
-            assert float(line[2].replace("−", "-")) == pytest.approx(scale * value, abs=near)
+            assert float(line[2].replace("−", "-")) == pytest.approx(1000 * value, abs=0.051)
         widths = np.array([bar.get_width() for bar in artists["bars"]])
         np.testing.assert_allclose(widths / widths.max(), d["answers"] / d["answers"].max())
         colours = composer_picture._colours(values)
         np.testing.assert_array_equal(artists["cells"].get_facecolor()[:, :3], colours)
+        bold = np.array(artists["cells"].get_linewidth()) > 1
+        np.testing.assert_array_equal(bold, composer_picture.moved(d)[d["mask"]])
         cut = d["mask"] & (d["gate"] == 0)
         assert len(artists["cut"].get_xdata()) == cut.sum()
         assert artists["title"].get_text().startswith(d["name"] or "no name")
 
 
+def test_a_menu_for_every_part_and_one_slider_to_start_from():
+    explorer = composer_explorer()
+    assert set(explorer.controls) == {"start", *MENUS}
+    width, height = composer_picture.SIZE
+    rows = -(-len(explorer.controls) // explorer.columns)
+    assert width <= 900 and height + 36 * rows + 26 <= 520
+
+
+# What the page's tasks ask for
+
+
+def test_two_parts_of_grpo_can_be_exchanged_without_any_effect():
+    assert not composer.idle_parts(compute("grpo"))
+    assert not composer.idle_parts(compute("grpo", ratio=token("sampling")))  # one
+    for gate in (engine_ratio(), sequence_mask(0.5, anchor="sampling")):
+        assert composer.idle_parts(compute("grpo", ratio=token("sampling"), gates=gate))
+    assert not composer.idle_parts(compute("grpo", ratio=token("sampling"), weights=token_mean()))
+
+
+def test_three_other_advantages_are_dr_grpo_s_up_to_a_factor():
+    found = [
+        part
+        for _, part in MENUS["advantage"]
+        if composer.another_baseline(compute("dr_grpo", advantage=part))
+    ]
+    assert found == [leave_one_out(), batch_zscore("group"), batch_zscore("group", of="centred")]
+    assert not composer.another_baseline(compute("dr_grpo"))
+
+
 def test_a_colour_says_the_sign_white_is_nothing_and_ink_can_be_read():
-    colours = composer_picture._colours(np.array([0.0, 0.2, -0.2, -0.1, np.nan]))
+    colours = composer_picture._colours(np.array([0.0, 0.2, -0.2, -0.1, 0.0]))
     assert colours[0].tolist() == colours[4].tolist() == [1, 1, 1]
     assert colours[1, 2] > colours[1, 0] and colours[2, 0] > colours[2, 2]
     np.testing.assert_allclose(colours[3], (1 + colours[2]) / 2)  # a straight line
@@ -265,7 +298,8 @@ def test_a_colour_says_the_sign_white_is_nothing_and_ink_can_be_read():
 
 
 def settings():
-    return [{"start": name} for name in NAMED] + some_compositions(60)
+    mixed = [{menu: c[menu] for menu in MENUS} for c in some_compositions(60)]
+    return [{"start": name} for name in NAMED] + mixed
 
 
 def test_no_line_is_cut_off_runs_into_another_or_has_a_letter_that_is_missing():
@@ -283,17 +317,21 @@ def test_no_line_is_cut_off_runs_into_another_or_has_a_letter_that_is_missing():
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_a_named_method_fits_with_every_word(name):
+def test_a_named_method_fits_up_to_the_library_s_first_sentence(name):
+    """The rest of a refusal is in `report`; words that can be typed are never cut."""
     lines = composer_picture._findings_lines(compute(name))
-    assert not any("…" in line[2] for line in lines)
     said = "".join(line[2] for line in lines).replace(" ", "")
     for library in compute(name)["said"].values():
-        assert str(library).replace(" ", "") in said
+        first = str(library).split(". ")[0]
+        assert first.replace(" ", "") in said
+    assert repr(NAMED[name]).replace(" ", "") in said
 
 
 def test_a_text_that_is_too_long_ends_between_sentences():
     lines = composer_picture._short("TRL", "First one. " + "Second word " * 40 + ". Third.", 2)
     assert lines == ["TRL        First one. …"]
+    lines = composer_picture._short("TRL", "word " * 60, 1)
+    assert len(lines) == 1 and lines[0].endswith(" …")
 
 
 # The letters

@@ -23,7 +23,7 @@ from PIL import Image
 from rlnb.classroom import explorers
 from rlnb.classroom.explorer import Explorer, slider
 from rlnb.classroom.explorers import clip, gae
-from rlnb.objective import cispo, kl_in_reward, max_rl, whiten
+from rlnb.objective import cispo, kl_in_reward, vespo, whiten
 
 MAKERS = {
     "answer_ratio": explorers.answer_ratio_explorer,
@@ -85,10 +85,10 @@ SETTINGS = {
         {"sign": "both"},
     ],
     "composer": [
-        {"start": "dppo_topk", "show": "change"},
-        {"surrogate": cispo(5.0), "gates": (), "kl": kl_in_reward(0.05), "show": "gate"},
-        {"advantage": max_rl(), "rewards": "1 1 0 0 | 1 ½ 0 0", "show": "push"},  # cannot run
-        {"rewards": "1 1 0 0 | 0 0 0 0", "credit": whiten()},
+        {"start": "dppo_topk"},
+        {"surrogate": cispo(5.0), "gates": (), "kl": kl_in_reward(0.05)},
+        {"surrogate": vespo()},  # cannot run: it takes another ratio
+        {"start": "maxrl", "credit": whiten()},
     ],
     "gpu_budget": [
         {

@@ -18,7 +18,16 @@ import torch
 from rlnb.classroom.explorer import Explorer, choice_slider
 from rlnb.classroom.explorers.arguments import checked, one_of
 from rlnb.classroom.explorers.composer_menus import MENUS, REWARDS, choices_of, compose
-from rlnb.classroom.explorers.composer_picture import SIZE, alt, build, changes, report, update
+from rlnb.classroom.explorers.composer_picture import (
+    SIZE,
+    alt,
+    build,
+    changes,
+    moved,
+    report,
+    update,
+)
+from rlnb.classroom.notebook_display import ipywidgets
 from rlnb.interop import from_trl, from_verl, to_trl, to_verl
 from rlnb.objective import (
     ANNEX,
@@ -32,16 +41,15 @@ from rlnb.objective import (
 )
 from rlnb.toys import running_batch
 
-__all__ = ["Said", "composer_explorer", "compute", "report"]
+__all__ = ["Said", "another_baseline", "composer_explorer", "compute", "idle_parts", "report"]
 
 NAMED = ZOO | ANNEX
-SHOWN = ("push", "gate", "change")
 USUAL = next(iter(REWARDS))
 LIBRARIES = {"TRL": (to_trl, from_trl), "verl": (to_verl, from_verl)}
 TWIN = 1e-5  # relative; eps of a z-score moves a push by 2e-6
 CAPTION = (
-    "A method is one choice per menu. Change one, and the name tells whether somebody published "
-    "it, the neighbours what it is one step away from, the cells what it does to each token."
+    "A cell is the push on a token, times 1000. Bold frame: other than in the method you started "
+    "from. A cross: no policy gradient, what is left is KL."
 )
 
 
@@ -67,7 +75,7 @@ class Said:
         return " ".join((", ".join(words) + ".", *self.differences))
 
 
-@checked(rewards=one_of(REWARDS), show=one_of(SHOWN))
+@checked(rewards=one_of(REWARDS))
 def compute(
     start: str = "grpo",
     advantage: Any = None,
@@ -78,13 +86,11 @@ def compute(
     weights: Any = None,
     kl: Any = None,
     rewards: str = USUAL,
-    show: str = "push",
 ) -> dict[str, Any]:
     """What one choice per menu is, and what it does to the tokens of the running batch.
 
     `start` is a method of the zoo or the annex; a menu that is None keeps that method's part, and
-    () takes the part away. `rewards` is a key of REWARDS, `show` what the cells hold. Returns
-    plain data:
+    () takes the part away. `rewards` is a key of REWARDS. Returns plain data:
 
         objective  the composition; code its spelling; name or None; changed since `start`
         nearest    ((name, Difference), ...): three named methods, without the composition itself
@@ -96,7 +102,7 @@ def compute(
         answers    (8,) sum of |dL/dlog pi| over each answer
         problem    None, or the sentence why this cannot run on these rewards (then no arrays)
 
-    Raises ValueError for an unknown method, rewards or show.
+    Raises ValueError for an unknown method or rewards.
 
     >>> d = compute("grpo", kl=())
     >>> d["name"], d["nearest"][0]
@@ -117,7 +123,6 @@ def compute(
     data = {
         "start": start,
         "rewards": rewards,
-        "show": show,
         "objective": objective,
         "code": repr(objective),
         "name": name_of(objective),
@@ -229,43 +234,54 @@ class Composer(Explorer):
         super()._on_change(change)
 
 
-def _menu(value, options, description, tooltip):
-    control = choice_slider(value, list(options), description, tooltip)
-    control.style.description_width = "6.5em"
-    control.layout.width = "98%"
+def _menu(options, description, tooltip):
+    control = ipywidgets.Dropdown(options=list(options), description=description, tooltip=tooltip)
+    control.style.description_width = "7em"
+    control.layout.width = "97%"
     return control
 
 
 def composer_explorer() -> Composer:
     """Start from a method, change its parts one by one."""
-    chosen = choices_of("grpo")
-    menus = {
-        menu: _menu(chosen[menu], options, MENU_LABELS[menu], MENU_TIPS[menu])
-        for menu, options in MENUS.items()
-    }
-    start = _menu(
+    start = choice_slider(
         "grpo",
         [(name, name) for name in NAMED],
         "start from",
         "sets every menu to this method's part",
     )
-    rewards = _menu(
-        USUAL, [(name, name) for name in REWARDS], "rewards", "of the two prompts' answers"
-    )
-    show = _menu(
-        "push",
-        list(zip(("push", "gate w", "push − start's"), SHOWN, strict=True)),
-        "cells show",
-        "what the colours and numbers are",
-    )
+    start.style.description_width = "7em"
+    start.layout.width = "97%"
+    menus = {menu: _menu(MENUS[menu], MENU_LABELS[menu], MENU_TIPS[menu]) for menu in MENU_LABELS}
+    for menu, part in choices_of("grpo").items():
+        menus[menu].value = part
     return Composer(
         compute,
         build,
         update,
-        {"start": start, "show": show, **menus, "rewards": rewards},
+        {"start": start, **menus},
         alt=alt,
         caption=CAPTION,
         size=SIZE,
-        columns=2,
+        columns=4,
         colors=256,
+    )
+
+
+# ---- what a task asks for
+
+
+def idle_parts(data: dict[str, Any]) -> bool:
+    """Two parts or more of GRPO exchanged, and not one push has changed."""
+    return (
+        data["start"] == "grpo"
+        and len(data["changed"]) >= 2
+        and data["problem"] is None
+        and not moved(data).any()
+    )
+
+
+def another_baseline(data: dict[str, Any]) -> bool:
+    """Dr. GRPO's pushes up to one factor, by another advantage."""
+    return data["objective"].advantage != ZOO["dr_grpo"].advantage and any(
+        name == "dr_grpo" for name, _ in data["twins"]
     )

@@ -11,28 +11,24 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
-from rlnb.classroom.cached_text import Letters, columns
+from rlnb.classroom.cached_text import LARGE, Letters, columns
 from rlnb.classroom.explorers.composer_menus import REWARDS
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, PALE, POSITIVE, VERMILLION, signed
 from rlnb.objective import Difference, topk_mix
 from rlnb.toys import running_batch
 
-__all__ = ["SIZE", "alt", "block", "build", "changes", "findings", "report", "update"]
+__all__ = ["SIZE", "alt", "block", "build", "changes", "findings", "moved", "report", "update"]
 
 SAME = 1e-5  # a factor that near to 1 is 1
 
 # data units are CSS pixels, y downwards
-SIZE = (900, 640)
-MARGIN, LEFT, TOP = 10, 186, 94
-CELL, BAND, STRIP, GAP = 72, 20, 17, 6
-BARS, LONGEST = 706, 110
-CODE_TOP, TEXT_TOP, LINE = 44, 448, 14.5
-COLUMNS, LINES = columns(SIZE[0] - 2 * MARGIN), 13
-LEGEND = {
-    "push": "in a cell: −dL/dlog π × 1000; blue makes the token likelier, vermillion less likely",
-    "gate": "in a cell: the gate w in −dL/dlog π = c·w·A + KL; 1 is on-policy, – where A = 0",
-    "change": "in a cell: −dL/dlog π × 1000, minus that of {against}; the bars are the whole",
-}
+SIZE = (900, 418)
+MARGIN, LEFT, TOP = 8, 176, 88
+CELL, BAND, ROW, GAP = 76, 21, 23, 5
+BARS, LONGEST = 720, 100
+TITLE, CODE_TOP, TEXT_TOP, LINE = 16, 39, 300, 17
+COLUMNS, LINES, CODE_LINES = columns(SIZE[0] - 2 * MARGIN, LARGE), 7, 2
+NOTE = 10.5  # points
 
 
 # ---- in words
@@ -109,17 +105,19 @@ def alt(data: dict[str, Any]) -> str:
     if data["problem"]:
         return f"{head} It cannot run: {data['problem']}"
     sums = ", ".join(f"{s:.4f}" for s in data["answers"])
-    cells = {
-        "push": "the push on each token",
-        "gate": "the gate on each token",
-        "change": f"the push minus that of {_against(data)}",
-    }[data["show"]]
-    largest = np.nanmax(np.abs(_cells(data)), initial=0.0)
+    largest = np.abs(data["push"]).max()
+    other = int(moved(data).sum())
     said = " ".join(f"{library}: {said}" for library, said in data["said"].items())
     return (
-        f"{head} Cells: {cells}, at most {largest:.4f} in size. Sum of |gradient| per answer, "
-        f"rewards {data['rewards']}: {sums}. {said}"
+        f"{head} Cells: the push on each token, at most {largest:.4f} in size, {other} other than "
+        f"with {_against(data)}. Sum of |gradient| per answer, rewards {data['rewards']}: {sums}. "
+        f"{said}"
     )
+
+
+def moved(data: dict[str, Any]) -> np.ndarray:
+    """(8, 7) bool: tokens whose push is another than in the method one started from."""
+    return np.abs(data["change"]) > SAME * max(np.abs(data["push"]).max(), 1e-12)
 
 
 # ---- in a picture
@@ -127,7 +125,7 @@ def alt(data: dict[str, Any]) -> str:
 
 def _y(row: int) -> float:
     """The upper edge of a row's cells."""
-    return TOP + row * (BAND + STRIP) + GAP * (row // 4)
+    return TOP + row * ROW + GAP * (row // 4)
 
 
 def build(figure, data):
@@ -135,55 +133,42 @@ def build(figure, data):
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, SIZE[0]), ylim=(SIZE[1], 0))
     axes.axis("off")
-    batch = running_batch()
-    tokens, ratio = batch.mask.tolist(), (batch.logprobs.detach() - batch.old_logprobs).exp()
-    note = {"size": 9, "color": GREY, "va": "center"}
-    corners = []
-    for row, column in np.ndindex(*ratio.shape):
-        x, y = LEFT + column * CELL, _y(row)
-        if tokens[row][column]:
-            corners.append((x, y))
-            axes.text(
-                x + CELL / 2, y + BAND + 8, f"ρ {ratio[row, column]:.3g}", ha="center", **note
+    mask = running_batch().mask.numpy()
+    note = {"size": NOTE, "color": GREY, "va": "center"}
+    corners = [(LEFT + column * CELL, _y(row)) for row, column in np.argwhere(mask)]
+    for row, column in np.argwhere(~mask):
+        axes.add_patch(
+            Rectangle(
+                (LEFT + column * CELL + 1, _y(row)), CELL - 2, BAND, fc=PALE, ec="white", hatch="//"
             )
-        else:
-            axes.add_patch(Rectangle((x + 1, y), CELL - 2, BAND, fc=PALE, ec="white", hatch="//"))
-    for column in range(ratio.shape[1]):
-        axes.text(LEFT + (column + 0.5) * CELL, TOP - 10, f"token {column}", ha="center", **note)
-    axes.text(BARS, TOP - 10, "Σ |dL/dlog π| × 1000", **note)
-    for answer in range(ratio.shape[0]):
-        axes.text(MARGIN + 22, _y(answer) + BAND / 2, str(answer), ha="center", **note)
+        )
+    for column in range(mask.shape[1]):
+        axes.text(LEFT + (column + 0.5) * CELL, TOP - 9, f"token {column}", ha="center", **note)
+    axes.text(BARS, TOP - 9, "size of all pushes", **note)
     for prompt in range(2):
         middle = (_y(4 * prompt) + _y(4 * prompt + 3) + BAND) / 2
         axes.text(MARGIN + 6, middle, f"prompt {prompt + 1}", rotation=90, ha="center", **note)
-    axes.text(
-        LEFT,
-        TEXT_TOP - 22,
-        "under it ρ = π/π_old of the token   ·   × its gate is 0, what "
-        "is left is KL   ·   hatched: padding",
-        **note,
-    )
     shape = np.array([(1, 0), (CELL - 1, 0), (CELL - 1, BAND), (1, BAND)])
     cells = PolyCollection([shape + corner for corner in corners], edgecolors=GREY, linewidths=0.6)
-    rows = range(len(tokens))
+    rows = range(len(mask))
     return {
         "cells": axes.add_collection(cells),
         "bars": axes.barh(
             [_y(r) + BAND / 2 for r in rows], np.ones(len(rows)), BAND - 8, left=BARS, color=GREY
         ),
-        "cut": axes.plot([], [], "x", ms=4.5, mew=1.4, color=BLACK)[0],
+        "cut": axes.plot([], [], "x", ms=5, mew=1.6, color=BLACK)[0],
         "veil": axes.add_patch(
             Rectangle(
-                (MARGIN, TOP - 22),
+                (MARGIN, TOP - 20),
                 SIZE[0] - 2 * MARGIN,
-                TEXT_TOP - TOP + 10,
+                TEXT_TOP - TOP + 8,
                 fc="white",
                 ec=VERMILLION,
                 lw=1.5,
             )
         ),
-        "title": axes.text(MARGIN + 2, 22, "", va="center", size=14, weight="bold"),
-        "letters": axes.add_artist(Letters()),
+        "title": axes.text(MARGIN, TITLE, "", va="center", size=14, weight="bold"),
+        "letters": axes.add_artist(Letters(LARGE)),
     }
 
 
@@ -202,25 +187,33 @@ def update(artists, data):
         sentence = [
             "This composition cannot run on these rewards.",
             "",
-            *textwrap.wrap(data["problem"], 80),
+            *textwrap.wrap(data["problem"], 76),
         ]
         lines += [
-            (SIZE[0] / 2, TOP + 120 + LINE * i, text, BLACK, "center")
+            (SIZE[0] / 2, TOP + 50 + LINE * i, text, BLACK, "center")
             for i, text in enumerate(sentence)
         ]
     artists["letters"].lines = lines
 
 
 def _findings_lines(data) -> list[tuple]:
+    """The spelling above the cells, what there is to say below; `report` has it unabridged."""
     code = textwrap.wrap(data["code"], COLUMNS, break_on_hyphens=False)
+    if len(code) > CODE_LINES:
+        code = [*code[: CODE_LINES - 1], code[CODE_LINES - 1][: COLUMNS - 2] + " …"]
     lines = [(MARGIN, CODE_TOP + LINE * i, text, BLACK, "left") for i, text in enumerate(code)]
-    said = [(key, text) for key, text in findings(data) if key != "cannot run"]
-    for most in (6, 5, 4, 3):
-        text = [line for pair in said for line in _short(*pair, most)]
+    said = [(key, text) for key, text in findings(data) if key not in ("cannot run", "")]
+    name, gap = data["nearest"][0]
+    brief = [
+        ("nearest", f"{name} with other {', '.join(change.part for change in gap)}"),
+        *said[1:],
+    ]
+    for pairs, most in ((said, 3), (brief, 3), (brief, 2), (brief, 1)):
+        text = [line for pair in pairs for line in _short(*pair, most)]
         if len(text) <= LINES:
             break
     return lines + [
-        (MARGIN, TEXT_TOP + LINE * i, line, BLACK, "left") for i, line in enumerate(text)
+        (MARGIN, TEXT_TOP + LINE * i, line, BLACK, "left") for i, line in enumerate(text[:LINES])
     ]
 
 
@@ -231,21 +224,25 @@ def _short(key: str, text: str, most: int) -> list[str]:
         left_out = " …" if count < len(sentences) else ""
         lines = block([(key, " ".join(sentences[:count]) + left_out)], COLUMNS)
         if len(lines) <= most:
-            break
-    return lines
+            return lines
+    return [*lines[: most - 1], lines[most - 1][: COLUMNS - 2] + " …"]
 
 
 def _fill(artists, data) -> list[tuple]:
-    """Colours, bars and marks; returns the numbers to write on them."""
-    mask, values = data["mask"], _cells(data)
+    """Colours, frames, bars and marks; returns the numbers to write on them."""
+    mask = data["mask"]
+    values = data["push"][mask]
     colours = _colours(values)
+    other = moved(data)[mask] & data["start_runs"]
     artists["cells"].set_facecolor(colours)
+    artists["cells"].set_edgecolor([BLACK if bold else GREY for bold in other])
+    artists["cells"].set_linewidth([2.4 if bold else 0.6 for bold in other])
     places = np.argwhere(mask)
     lines = [
         (
             LEFT + (column + 0.5) * CELL,
             _y(row) + BAND / 2,
-            _number(value, data["show"]),
+            _thousandths(value),
             _ink(colour),
             "center",
         )
@@ -253,7 +250,7 @@ def _fill(artists, data) -> list[tuple]:
     ]
     gone = [(row, column) for row, column in places if data["gate"][row, column] == 0]
     artists["cut"].set_data(
-        [LEFT + column * CELL + 6 for _, column in gone], [_y(row) + BAND + 8 for row, _ in gone]
+        [LEFT + column * CELL + 10 for _, column in gone], [_y(row) + BAND / 2 for row, _ in gone]
     )
     longest = max(data["answers"].max(), 1e-12)
     for row, total in enumerate(data["answers"]):
@@ -263,24 +260,18 @@ def _fill(artists, data) -> list[tuple]:
         reward = REWARDS[data["rewards"]][row]
         lines += [
             (BARS + width + 6, middle, _thousandths(total).lstrip("+"), BLACK, "left"),
-            (LEFT - 8, middle, f"r {reward:g}  A {_range(own)}", BLACK, "right"),
+            (LEFT - 6, middle, f"R {reward:g} A {_range(own)}", BLACK, "right"),
         ]
-    legend = LEGEND[data["show"]].format(against=_against(data))
-    return [*lines, (LEFT, TEXT_TOP - 37, legend, GREY, "left")]
+    return lines
 
 
 def _against(data) -> str:
     return data["start"] if data["start_runs"] else f"nothing: {data['start']} cannot run here"
 
 
-def _cells(data) -> np.ndarray:
-    """What is shown, token by token; nan where a gate cannot be seen."""
-    return data[data["show"]][data["mask"]]
-
-
 def _colours(values: np.ndarray) -> np.ndarray:
     """(n, 3): white at 0, the colour of the sign at the largest, in between on a straight line."""
-    share = np.nan_to_num(values) / max(np.nanmax(np.abs(values), initial=0.0), 1e-12)
+    share = values / max(np.abs(values).max(initial=0.0), 1e-12)
     ends = np.where(share[:, None] > 0, to_rgb(POSITIVE), to_rgb(NEGATIVE))
     return 1 - np.abs(share)[:, None] * (1 - ends)
 
@@ -289,12 +280,6 @@ def _ink(colour: np.ndarray) -> str:
     """Black or white, whichever stands out more (relative luminance, WCAG 2)."""
     linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
     return BLACK if linear @ (0.2126, 0.7152, 0.0722) > 0.179 else "white"
-
-
-def _number(value: float, show: str) -> str:
-    if show == "gate":
-        return "–" if np.isnan(value) else f"{value:.3g}"
-    return _thousandths(value)
 
 
 def _thousandths(value: float) -> str:
