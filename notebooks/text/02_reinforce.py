@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # 02 · REINFORCE: how can a reward you cannot differentiate move a network?
+# # 02 · REINFORCE: how can a reward move a network when the answer is drawn?
 #
 # **After this page** you can derive the policy gradient line by line, write its loss in two lines
 # of code, and say who gets the credit and where the noise comes from.
@@ -372,9 +372,10 @@ reveal("reinforce.4", "down",
        "credit is noise, not a wrong gradient.**")
 
 # %% [markdown]
-# That product is the **policy gradient theorem**: how often a state is visited, times how likely
-# the token, times how much better than average the token is. The last factor is called the
-# **advantage**, and pages 03 and 07 estimate it. One level deeper, if you like:
+# For a table of logits that is the **policy gradient theorem**: the slope of a token's logit is how
+# often its state is visited, times how likely the token is there, times how much better than the
+# state's average it is. (Here the state is the start: visited always, 1.) The last factor is called
+# the **advantage**, and pages 03 and 07 estimate it. One level deeper, if you like:
 #
 # <details><summary>Rewards on the way</summary>
 #
@@ -440,10 +441,10 @@ task("reinforce.t2", uphill.uphill_explorer(constant=10.0),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. It takes 4,096 answers a step. More answers always help, but it takes four times as many to
-#    halve the noise.
+# 1. It takes thousands of answers a step: 1,024 are too few, the slider's next stop of 4,096 is
+#    enough. More answers always help, but it takes four times as many to halve the noise.
 # 2. Add −0.5 or −0.2. At 0 a third of the steps has no right answer and does not move; at −1 wrong
-#    answers do all the pushing. A thousand times fewer answers, for a number subtracted from the
+#    answers do all the pushing. Hundreds of times fewer answers, for a number subtracted from the
 #    reward. It is called a **baseline**.
 #
 # And if the model were right nine times in ten? Guess which number you would add; page 03 says.
@@ -488,12 +489,15 @@ ends = {name: torch.stack([train(c, rate) for rate in rates])
                         ("rewards 1 and 2", 1.0),
                         ("rewards 10 and 11", 10.0))}
 best = {name: runs.mean(1).max() for name, runs in ends.items()}
+slow = train(10.0, 0.01, n=8, steps=2000).mean().item()
 reveal("reinforce.6", "the two are level",
-       "At every rate tried, not only at the best. All steps of 0 and 1 do "
-       "not go uphill are steps without a right answer "
+       "At every rate tried, not only at the best. All steps of 0 and 1 "
+       "that do not go uphill are steps without a right answer "
        f"({(1 - J[0])**4:.0%} of them all): they push nothing and harm "
        "nothing. Rewards 1 and 2 still train, at small rates only. Rewards "
-       "10 and 11 do not. **What hurts is a zero far from the rewards.** "
+       "10 and 11 hardly move in 60 steps. Not a wrong direction, a slow "
+       f"one: rate 0.01 and 2,000 steps bring {slow:.2f}. **What hurts "
+       "is a constant large next to the gap between right and wrong.** "
        "Best means: "
        + ", ".join(f"{v:.2f}" for v in best.values()) +
        f". Variance of a push at the start: {variance(-0.2):.2f}, "

@@ -108,13 +108,13 @@ reveal("gspo.1", "none: without flips nothing has leapt",
                        "old experts held": held[4].exp()}))
 
 # %% [markdown]
-# Learning should raise the tokens of good answers and lower those of bad ones. Count the tokens for
-# which the ratio went that way.
+# $A$ is a verdict on the answer. Does a token's ratio tell whether its *answer* has moved as the
+# verdict asks?
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("gspo.2", "What share of all tokens moved the way their advantage "
-        "asks?",
+predict("gspo.2", "What share of all tokens moved the way their "
+        "answer's advantage asks?",
         ["about 95 %", "about 85 %", "about 70 %", "about 55 %"])
 
 # %%
@@ -141,15 +141,16 @@ reveal("gspo.2", "about 55 %",
        + ", ".join(f"**{x:.0%}**" for x in by_answer)
        + ". That is not noise. The step raises the four chosen words "
        f"({rose(True):.0%} of them rose) and lowers the rest "
-       f"({rose(False):.0%} rose), in good and in bad answers alike. A "
-       "token's ratio follows its word. Only the sum follows the answer.",
+       f"({rose(False):.0%} rose), in good and in bad answers "
+       "alike, and rightly. So a token's ratio cannot say that its answer "
+       "has had enough. The answer's own ratio can.",
        pictures.where_it_shows(torch.cat([x[0] for x in seeds]),
                                torch.cat([x[3] for x in seeds])))
 
 # %% [markdown]
-# **The reward judged the sum. So clip the sum: one ratio per answer, one decision.** That is GSPO,
-# group sequence policy optimization. Its authors' own argument is older: a ratio corrects a
-# *distribution*, and from each token's distribution there is one sample only.
+# **The verdict is on the answer. So take the answer's ratio, and decide once.** That is GSPO, group
+# sequence policy optimization. (Its authors argue otherwise: a ratio corrects a distribution, and of
+# each token's distribution there is one sample only. Of the answer's there is one, too.)
 
 # %%
 pipeline.pipeline("ratio", "loss", caption=(
@@ -185,10 +186,8 @@ for n in (25, 50, 100, 200):
 
 # %% [markdown]
 # What is learnt adds up along the answer, so the product needs another band at every length; per
-# token, in $\log s$, it stays about the same. The root has a price: $s$ is no longer the importance
-# weight. An answer of 1,000 tokens that became 1.49 times likelier has
-# $s=1.0004$ <!-- cited: 1.49, 1.0004 --> and counts as if nothing had happened. Read $s$ as a
-# distance: has this answer moved far enough?
+# token, in $\log s$, it stays about the same. The root has a price: $s$ is no longer the
+# importance weight. Read it as a distance: has this answer moved far enough?
 #
 # Now the gradient of an answer that is not clipped:
 #
@@ -273,8 +272,8 @@ def silent_answers(gap, A, low=3e-4, high=4e-4):
 reveal("gspo.7", "about 45: most of those that moved the right way",
        ", ".join(f"**{int(silent_answers(x[0], x[3]).sum())}**"
                  for x in seeds)
-       + " of 64 (three policies). One step is already ten times the band. "
-       "So GSPO's band says: one step in this direction, then stop. The "
+       + " of 64 (three policies). One step is already ten times the band "
+       "(on the very answers it was taken on, at this rate). The "
        "paper has it milder and still striking: GSPO clipped 15 % of the "
        "tokens, GRPO 0.13 %, and GSPO learnt faster. Why, is not settled.")
 
@@ -301,7 +300,9 @@ reveal("gspo.4", "about 10^79 times: 1.2 for each of 1,000 tokens",
        f"{(1 + 4e-4)**1000:.2f} at 1,000 tokens; at 4,000 it is "
        f"{(1 - 3e-4)**4000:.2f} to {(1 + 4e-4)**4000:.2f}. That is one "
        "reading of 3e-4 and 4e-4, about 600 times narrower than PPO's. The "
-       "paper gives the numbers, and no derivation that we found.")
+       "paper gives the numbers, and no derivation that we found. (So an "
+       "answer that became 1.49 times likelier counts 1.0004 times: $s$ "
+       "is no importance weight any more.)")
 
 # %% [markdown]
 # A second reading: a band should be wider than what $s$ does by chance. To see chance alone we need
@@ -468,8 +469,9 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 #
 # ## In a real run
 #
-# * **When it matters.** Only when a batch is used more than once. On the first step every $s$ is 1
-#   and GSPO's gradient is GRPO's. The paper takes four steps per batch.
+# * **When it matters.** From the second gradient step on a rollout batch on. At the first, every
+#   $s$ is 1 and GSPO's gradient is GRPO's. The paper cuts its batch in four: each answer is used
+#   once, three quarters of them after the weights have moved.
 # * **Inputs.** `old_logprobs` from the trainer, before the first step, as in 08; then one masked
 #   mean per row.
 # * **What to log.** The share of *answers* that the clip silences, for good and bad ones apart. If
