@@ -9,12 +9,16 @@
 # %% [markdown]
 # # 00 · Start here: what is the map, how do I study, and why is my loss zero?
 #
-# **Settles:** how a model learns from graded answers, why the loss says 0 while it learns, what the
-# pages are and how to work with them, and whether this machine can run them.
+# **Settles:** what a course on RL for language models is about, what the number called loss means
+# there, and how these pages work.
 #
-# 16 minutes · needs nothing · the two papers to have at hand: PPO, Schulman et al. 2017
-# ([arXiv 1707.06347](https://arxiv.org/abs/1707.06347)), and GRPO, Shao et al. 2024
-# ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300))
+# 14 minutes · needs: you can fine-tune a model, and know what a gradient is · the two papers to
+# have at hand: PPO, Schulman et al. 2017 ([arXiv 1707.06347](https://arxiv.org/abs/1707.06347)),
+# and GRPO, Shao et al. 2024 ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300))
+#
+# **At the end of the course** you can write REINFORCE, PPO, GRPO and their successors on a
+# whiteboard, read a training log, say what a configuration really runs, and defend each in an
+# interview.
 #
 # **Shift-Enter** runs a cell and goes to the next. Begin with the one below. Or go to
 # [the pages](#The-pages), [how to study](#How-to-study), [notation](#Notation).
@@ -22,76 +26,83 @@
 # %% tags=["setup"]
 import torch
 from rlnb import ZOO, check
-from rlnb.classroom.course import course_map
+from rlnb.classroom.course import course, course_map
 from rlnb.classroom.explorers import loss_and_gradient
 from rlnb.classroom.lesson import predict, reveal, task
-from rlnb.classroom.pictures import method_map, pipeline, token_grid
+from rlnb.classroom.pictures import method_map, pipeline, start_here
+from rlnb.classroom.pictures.token_grid import token_grid
 from rlnb.objective import difference
 from rlnb.toys import running_group
 torch.set_num_threads(1); torch.set_default_dtype(torch.float64)
 
 # %% [markdown]
-# ## One step, in a picture
+# ## A model that teaches itself sums
 #
-# A language model writes a few answers to a prompt. A program grades them. The model is changed so
-# that good answers become likelier. That is the whole of reinforcement learning on a language
-# model:
+# A small transformer writes eight answers to each of sixteen sums. A program checks them. A step
+# makes the right ones likelier. Forty steps:
 
 # %%
-pipeline.pipeline(caption=(
-    "One step. Grading asks no gradient of the grader: it may be any "
-    "program. The pages light up the box they change."))
+start_here.reward_and_loss()
 
 # %% [markdown]
-# Here is the smallest case, and it will be with you on every page. One prompt, four answers. Two
-# are right and earn 1, two are wrong and earn 0. They have 3, 5, 2 and 6 tokens. We call it the
-# **running group**.
+# Left it learns. Right is what you would have watched when you fine-tuned. It does not go down, and
+# at the end it is 0. By the end of this page you know why, and what to watch instead.
 #
-# How good is an answer? Better or worse than *expected*: its reward minus a **baseline**. Take the
-# mean reward of the group, 1/2, and divide by the spread of the rewards, 1/2, as the method GRPO
-# does. Right answers get the **advantage** +1, wrong ones −1. Every token of an answer is pushed
-# by its answer's advantage:
-
-# %%
-group = running_group().replace(old_logprobs=None)      # fresh answers
-grpo = ZOO["grpo"].replace(terms=())    # without the extra KL term
-loss = grpo(group).loss
-(gradient,) = torch.autograd.grad(loss, group.logprobs)
-token_grid.token_grid(group, {"GRPO": -4 * gradient}, caption=(
-    "A row is an answer, a cell a token. The number is the push on the "
-    "token's log-probability, times 4. Blue goes up, orange down."))
-
-# %% [markdown]
-# (Long answers are pushed less per token. That is GRPO's doing, and page 09's question.)
+# ## One step
 #
-# ## Why is my loss zero?
+# Take the smallest case; it comes back on every page. One prompt, four answers of 3, 5, 2 and 6
+# tokens. Two are right and earn 1, two are wrong and earn 0. We call it the **running group**.
 #
-# You start such a training for the first time. The first line of the log says `loss 0.0000`. Before
-# you look anything up: press a button. On every page you guess first. A wrong guess is what you
-# will remember.
+# How good is an answer? Compare it with what was to be expected, a **baseline**. The method GRPO
+# takes the mean reward of the group, 1/2, and divides the difference by the rewards' spread, 1/2.
+# So right answers get the **advantage** $A=+1$, wrong ones $-1$.
+#
+# If you had only the right answers, you would fine-tune on them: minus the mean log-probability of
+# their tokens. GRPO does that with a sign:
+#
+# $$\text{loss}=-\frac14\sum_{i=1}^4\frac{1}{T_i}\sum_{t=1}^{T_i}\rho_{i,t}\,A_i,\qquad
+# \rho_{i,t}=\frac{\text{probability of the token now}}{\text{its probability when it was written}}$$
+#
+# $T_i$ is the length of answer $i$. The ratio $\rho$ stands where fine-tuning has $\log\pi$; you
+# will see in a moment why both pull alike. The answers are fresh, nothing has moved yet.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("start_here.1", "Is something broken?",
-        ["yes: a loss of 0 has no gradient",
-         "yes: all answers must have had the same reward",
-         "no: the loss starts at 0 and rises as the model learns",
-         "no: the loss is 0 and the gradient is not"])
+predict("start_here.1", "Fresh answers, so every ratio is 1. What are "
+        "the loss and its gradient?",
+        ["both 0: there is nothing to learn yet",
+         "the loss is −1: the right answers' advantage",
+         "loss 0; right answers are pushed up, wrong ones down",
+         "loss 0; only the right answers are pushed, wrong ones earn 0"])
+
+# %%
+group = running_group().replace(old_logprobs=None)      # fresh answers
+grpo = ZOO["grpo"].replace(terms=())    # GRPO; its KL term comes later
+loss = grpo(group).loss
+(gradient,) = torch.autograd.grad(loss, group.logprobs)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("start_here.1", "no: the loss is 0 and the gradient is not",
-       f"Loss {abs(loss.item()):.4f}, length of the gradient "
-       f"{gradient.norm():.4f}: the grid above is this gradient. The "
-       "*value* adds up advantages that were centred a moment ago: "
-       r"$-\frac14(1+1-1-1)=0$. The *gradient* multiplies each with "
-       "another direction, and directions do not cancel.")
+reveal("start_here.1",
+       "loss 0; right answers are pushed up, wrong ones down",
+       f"The loss is {abs(loss.item()):.4f}: "
+       r"$-\frac14(1+1-1-1)=0$, advantages centred by hand add up to "
+       r"nothing. But $\rho$ still depends on the model: at $\rho=1$ its "
+       r"slope in $\log\pi$ is 1, as fine-tuning's. So each token is "
+       r"pushed by $A_i/(4\,T_i)$, and the pushes go to different tokens.",
+       token_grid(group, {"GRPO's push, times 4": -4 * gradient}, count="",
+                  caption=(
+           "A row is an answer, a cell a token. Blue: made likelier, "
+           "orange: less likely. Long answers are pushed less per token: "
+           "page 09.")))
 
 # %% [markdown]
-# So the loss is no progress bar. It is made for its gradient; people call it a **surrogate**. Move
-# the sliders until the page says that you are done:
+# A loss whose value is beside the point and whose gradient is what we want is called a
+# **surrogate**. Here are the same four answers with a hand on them. Move the sliders until the page
+# says that you are done:
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer and its tasks
 task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
      ("Two right answers, and yet a loss that is not 0.",
       loss_and_gradient.loss_moves),
@@ -101,83 +112,94 @@ task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. As soon as the policy has moved, the tokens are no longer as likely as when they were written.
-#    Their ratio is not 1, and the sum not 0. That happens on the second step over the same answers.
-#    (The hatched token has moved too far: PPO's clip has silenced it. Page 06.)
-# 2. All right, or all wrong: nobody is better than expected. **This** is the zero to worry about,
-#    and the loss does not show it. Watch the length of the gradient, and the share of such groups.
+# 1. Once the policy has moved, the ratios are no longer 1 and the sum is not 0. That is the second
+#    step over the same answers. (The hatched token moved too far: PPO's clip has silenced it, page
+#    06.) Other things make it differ from 0, too: a KL term, or a mean over tokens when right and
+#    wrong answers differ in length. The run above has the last.
+# 2. All right, or all wrong: nobody is better than expected. **This** is the zero to worry about.
 # </details>
-#
-# ## The course in one line
-#
-# Nearly everything published on the last step of the pipeline has this shape:
-#
-# $$\text{update}\;\propto\;\sum_{\text{answers } i}\;\sum_{\text{tokens } t}
-# c_{i,t}\cdot\underbrace{w_{i,t}}_{\text{tame the ratio}}\cdot
-# \underbrace{A_{i,t}}_{\text{reward}-\text{baseline}}\cdot\nabla\log\pi_{i,t}$$
-#
-# * $A$, the **advantage**: how much better than expected.
-# * $w$ is made from the **importance ratio** $\rho$: the token's probability now, over its
-#   probability when it was written. On fresh answers both are 1.
-# * $c$, the **weight** of a token in the average. $\nabla\log\pi$, the direction that makes the
-#   token likelier.
-#
-# > **A method is a choice of baseline and a way to tame the importance ratio.** Some choose the
-# > weights, too, or add a KL term that holds the model near where it began. A few do not fit; page
-# > 14 names them.
-#
-# Here are those who do:
-
-# %%
-method_map.method_map({f"{n:02d}" for n in range(15)} | {"21"})
-
-# %% [markdown]
-# Up the rows the baseline gets more specific and costs more: nothing, the batch, one greedy answer,
-# several answers to the same prompt, a second network. To the right: no ratio, a hard cut,
-# something gentler than a cut, one ratio for the whole answer.
-#
-# GRPO and Dr. GRPO ("GRPO done right", 2025) stand in the same column.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("start_here.2", "What does Dr. GRPO change in GRPO?",
-        ["how the ratio is clipped",
-         "two divisions, and a term it drops",
-         "it trains a critic again",
-         "the reward"])
+predict("start_here.2", "Now only one of the four is right. How hard is it "
+        "pushed, against each of the two before?",
+        ["half as hard: half the reward came in",
+         "as hard: it earned its 1 like the others",
+         "1.7 times as hard: it stands out from its group",
+         "twice as hard: it has the push to itself"])
+
+# %%
+alone = grpo(group.replace(rewards=torch.tensor([1.0, 0, 0, 0])))
+before, after = grpo(group).advantages[0, 0], alone.advantages[0, 0]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("start_here.2", "two divisions, and a term it drops",
-       "In the package behind this course a method is a few named parts, "
-       "so one can ask for `difference(ZOO['grpo'], ZOO['dr_grpo'])`:"
-       f"\n\n```\n{difference(ZOO['grpo'], ZOO['dr_grpo'])}\n```\n\n"
-       "The division by the group's std goes (first line), the division "
-       "by the answer's length (second), the KL term (third).")
+reveal("start_here.2", "1.7 times as hard: it stands out from its group",
+       f"Its advantage is {after:.2f} after {before:.2f}: the mean is 1/4 "
+       "now, and the spread is smaller, too. A push says how an answer "
+       "compares, not what it earned. In GRPO the rare right answer "
+       "shouts. Whether that is wise is page 09's question.")
 
 # %% [markdown]
+# **What to watch, then?** The share of right answers. The share of groups in which all rewards are
+# equal. The length of the gradient, the entropy, the lengths. Never the loss.
+#
+# The course follows one step through these boxes, and each page lights up the ones it changes:
+
+# %%
+pipeline.pipeline(caption=(
+    "Answers are graded, grades become advantages, advantages push tokens. "
+    "The ratio matters when the answers are no longer fresh."))
+
+# %% [markdown]
+# ## The map
+#
+# > **A method is a choice of baseline and a way to tame the importance ratio** $\rho$**.** Some
+# > choose the weight of each token, too, or add a KL term that holds the model near where it began.
+# > A few do not fit; page 14 names them.
+
+# %%
+method_map.method_map(
+    {f"{n:02d}" for n in range(22)},
+    only=("REINFORCE", "RLOO", "PPO", "GRPO", "Dr. GRPO", "CISPO", "GSPO"))
+
+# %% [markdown]
+# Seven of some thirty. In the package behind the course a method is a few named parts. So "what
+# does Dr. GRPO change in GRPO?" has an answer that one can print:
+
+# %%
+print(difference(ZOO["grpo"], ZOO["dr_grpo"]))
+
+# %% [markdown]
+# No division by the spread; a constant in the place of each answer's length; no KL term. The ratio
+# is not on the list: both clip it alike.
+#
 # ## The pages
 #
-# How far you have come, page by page. Run the cell again when you come back. Guesses, tasks and
-# passed exercises are kept in one small file on this machine and go nowhere else. (For a teacher:
-# `rlnb progress export ada.json --name Ada` writes them to a file that you can hand over.)
+# How far you have come. Run the cell again when you come back. Guesses, tasks and passed exercises
+# are kept in one small file on this machine and go nowhere else.
 
 # %%
 course_map()
 
+# %%
+minutes = {page.number: page.minutes for page in course()}
+hurry = sum(minutes[number] for number in ("02", "06", "08", "21"))
+print(f"All pages: {sum(minutes.values()) / 60:.0f} hours, their exercises "
+      f"as long again. In a hurry 02, 06, 08, 21: {hurry / 60:.1f} hours.")
+
 # %% [markdown]
 # Pages 15 to 20 follow: preferences, rewards, evaluation, agents, systems, and a drill for
-# interviews. In a hurry: 02, 06, 08, 21, and back to 01, 03 or 04 when a step felt too quick.
+# interviews.
 #
 # ## How to study
 #
-# * **A lesson** asks one question. It takes about half an hour, its exercises as long again.
-# * **Statements** are the sentences one hears in interviews. True, false, or it depends? You say,
-#   and a cell decides. Five minutes at a time, in any order, after the lesson.
-# * **You are in your own copy.** `make lab` opens copies of the pages in `work/`. Change anything.
-#   An upgrade of the course never touches them; `make fresh NB=02` fetches a new page 02 and keeps
-#   the old one beside it.
-# * **The answers wait for your guess.** "Run all cells" spoils nothing.
+# * **A lesson** asks one question. Guess when it asks; a wrong guess is what you will remember. The
+#   answers wait for you, also when you run all cells.
+# * **Statements** are sentences one hears in interviews. True, false, or it depends? You say, and a
+#   cell decides. Five minutes at a time, after the lesson.
+# * **You are in your own copy.** Change anything: an upgrade of the course never touches it.
+# * **Before an interview**: the folded questions at the end of each page, aloud, with a clock.
 # * **Exercises are checked**, and a check knows the usual mistakes. This is what it says of an
 #   empty stub, and of a slip:
 
@@ -193,18 +215,17 @@ def slip(logprobs, mask, rewards):
 print(check.reinforce_loss(slip))
 
 # %% [markdown]
-# * **Before an interview**: the folded questions at the end of each page, aloud, with a clock. The
-#   60-second cards are what should be left in your head.
+# <details><summary>More: a new copy of a page, and what a teacher sees</summary>
 #
-# ## Can this machine run it?
+# `make fresh NB=02` fetches a new page 02 and keeps yours beside it. `rlnb progress export ada.json
+# --name Ada` writes your progress to a file that you can hand over; nothing is sent.
+# </details>
+#
+# **Can this machine run it?** No page needs a GPU.
 
 # %%
 from rlnb.classroom.environment import environment_check, gpu_check
 environment_check()
-
-# %% [markdown]
-# No page needs a GPU. Page 21 uses one if it is there; on a CPU its training run takes well under a
-# minute.
 
 # %% tags=["nbval-ignore-output"]
 gpu_check()
@@ -228,7 +249,7 @@ gpu_check()
 # | $T_i$ | number of tokens of answer $i$ | `completion_mask.sum(1)` | `response_mask.sum(-1)` |
 # | $m_{i,t}$ | mask: 1 on tokens the policy wrote | `completion_mask` | `response_mask` |
 # | $\pi_\theta$ | the policy being trained | `per_token_logps` | `log_prob` |
-# | $\pi_\text{old}$ | the policy at the start of the update | `old_per_token_logps` | `old_log_probs` |
+# | $\pi_\text{old}$ | the policy that wrote the answers, scored by the trainer before the update | `old_per_token_logps` | `old_log_probs` |
 # | $\mu$ | the sampler, as the inference engine scored it | `sampling_per_token_logps` | `rollout_log_probs` |
 # | $\pi_\text{ref}$ | frozen reference, for a KL term | `ref_per_token_logps` | `ref_log_prob` |
 # | $\rho_{i,t}$ | token ratio $\pi_\theta/\pi_\text{old}$ | `coef_1` | `ratio` |
@@ -280,7 +301,7 @@ gpu_check()
 # | **score** | $\nabla\log\pi(y)$ |
 # | **SFT** | supervised fine-tuning: imitate given answers |
 # | **staleness** | how many updates old the answers are |
-# | **surrogate** | a loss made for its gradient; its value means nothing |
+# | **surrogate** | a loss made for its gradient; its value is no measure of progress |
 # | **trust region** | how far one update may move the policy |
 # | **verifier** | a program that decides whether an answer is right |
 # | **zero-gradient group** | a group whose rewards are all equal |

@@ -143,10 +143,10 @@ pictures.data_minus_model(names, start, {
 # So with its own answers the mean push is zero. What moved the single runs was the luck of eight
 # draws.
 #
-# A longer answer has a softmax at every token, and since $\log\pi(y)$ is a sum, each token gets this
-# push at its own place. The tokens of the prompt, and the padding behind a short answer, get none.
-# (In PyTorch they carry the label −100, which `F.cross_entropy` skips; in TRL's `SFTTrainer` the
-# option is `completion_only_loss`.)
+# A longer answer has a softmax at every token, and since $\log\pi(y)$ is a sum, each token gets
+# this push at its own place. The tokens of the prompt, and the padding behind a short answer, get
+# none. (In PyTorch they carry the label −100, which `F.cross_entropy` skips; in TRL's `SFTTrainer`
+# the option is `completion_only_loss`.)
 #
 # ## Where does the loss stop?
 
@@ -319,9 +319,9 @@ task("one_scalar_loss.t2", nudge.nudge_explorer(),
 # &\;\to\;\frac{\pi_vR_v}{J}-\pi_v&&\textbf{a choice: }\log J\textbf{ instead of }J\text{; its slope is that of }J\text{, over }J
 # \end{aligned}$$
 #
-# Look at the fraction. $\pi_vR_v$ is the chance that the model says $v$ and is right; divided by $J$
-# it is the **share of $v$ among its own right answers**. Call it $p^+_v$. The last line is data minus
-# model again.
+# Look at the fraction. $\pi_vR_v$ is the chance that the model says $v$ and is right; divided by
+# $J$ it is the **share of $v$ among its own right answers**. Call it $p^+_v$. The last line is data
+# minus model again.
 
 # %%
 J = (z.softmax(0) * R).sum()
@@ -444,8 +444,8 @@ reveal("one_scalar_loss.6",
 # %% [markdown]
 # Drawing once, or once a round, is known as **rejection-sampling fine-tuning** or expert iteration
 # (RAFT, [arXiv 2304.06767](https://arxiv.org/abs/2304.06767)). Drawing at every step is
-# **reinforcement learning**. What to log: the share of right answers, and how many *different* right
-# answers there are.
+# **reinforcement learning**. What to log: the share of right answers, and how many *different*
+# right answers there are.
 #
 # ## Say it in 60 seconds
 
@@ -491,8 +491,8 @@ def my_sft_loss(logits, tokens, mask):
 check.sft_loss(my_sft_loss)
 
 # %% [markdown]
-# **3 Find the silent bug** · 8 minutes. At the start, all logits equal, it gives log V, as it should.
-# Training with it lowers it, and the answers get better:
+# **3 Find the silent bug** · 8 minutes. At the start, all logits equal, it gives log V, as it
+# should. Training with it lowers it, and the answers get better:
 
 # %%
 print(check.silent_bug_one_scalar_loss.source)

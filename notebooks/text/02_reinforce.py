@@ -76,11 +76,13 @@ def log_pis(logits):                             # (n, 7, 3) -> (n, 15)
 # %% [markdown]
 # ## Turn one knob
 #
-# A toy model writes 0, 1 or stop, three tokens at most. There are fifteen possible answers. The
-# grader is a program: it pays 1 for an answer with exactly one 1 and a stop, and 0 for all others.
+# The toy model writes at most three tokens, each of them 0, 1 or stop. It is a table: for each of
+# the seven beginnings (nothing, 0, 1, 00, 01, 10, 11) it has three logits, one for each next token.
+# That makes fifteen possible answers. The grader is a program. It pays 1 for an answer with exactly
+# one 1 and a stop, and 0 for every other.
 #
-# To write is to throw dice, a throw for each token. Hold the dice of one answer fixed and turn one
-# knob of the model: the logit of a 1 as the first token.
+# To choose a token, the model throws a die. We write down the three throws of one answer and use
+# the same throws again and again, while we turn one knob: the logit of a 1 as the first token.
 
 # %%
 dice = torch.rand(1000, 3, generator=torch.Generator().manual_seed(203))
@@ -90,15 +92,16 @@ one = torch.cat([graded(k, dice[:1]) for k in knobs])
 pictures.one_draw(knobs, one, here, ("stop", "1, stop"))
 
 # %% [markdown]
-# `backward()` multiplies slopes. At the dot, and almost everywhere else, this slope is 0. But that
-# was one answer. What should go up is the **expected reward** $J$, the mean over endlessly many
-# answers.
+# That was one answer. What should go up is the **expected reward** $J$: the mean reward over
+# endlessly many answers. It changes smoothly with the knob. So take many answers, and let
+# `backward()` find the slope of their mean.
 
-# %%
-predict("reinforce.1", "Take 1,000 answers, each with dice of its own. The "
-        "slope of their mean reward at the dot is ...",
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("reinforce.1", "Take 1,000 answers, each with its own throws. At "
+        "the dot, the slope of their mean reward is ...",
         ["the slope of J, up to some noise",
-         "too small: most answers do not react",
+         "a few per cent of it: only answers near a jump react",
          "0"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -107,28 +110,33 @@ near = torch.linspace(here - 0.035, here + 0.035, 701)
 mean, mean_near = (torch.stack([graded(k, dice).mean() for k in x])
                    for x in (knobs, near))
 reveal("reinforce.1", "0",
-       "A mean of staircases is a finer staircase. From afar it looks "
-       "smooth. A gradient goes by what is near, and there it is flat. "
-       "(PyTorch does not even record the draws.)",
+       "A mean of staircases is a finer staircase. It looks smooth from "
+       "afar, but a derivative only sees the dot itself, and right there "
+       "not one of the 1,000 jumps. More answers make the stairs "
+       "smaller, never sloped. **The mean of the slopes is 0, the slope of "
+       "the mean is not: with jumps, the two may not be swapped.**",
        pictures.average(
            knobs, mean, torch.tensor([expected(k) for k in knobs]),
            (near, mean_near, torch.tensor([expected(k) for k in near])),
            here))
 
 # %% [markdown]
-# The knob does not change an answer a little. It changes **how often** the answer is written. So
-# differentiate the probabilities, and leave the draws and the grader alone:
+# The knob does not change an answer a little. It changes **how often** the answer is written. So we
+# differentiate the probabilities, and leave the draws and the grader alone.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the loop
 pipeline.pipeline("answers", "rewards", "loss", "step", caption=(
-    "The loop of every page from here on. No gradient passes back through "
-    "answers or rewards: it starts at the loss. The two pale boxes before "
-    "it come with pages 03 and 04."))
+    "The loop of every page from here on. The gradient starts at the loss; "
+    "none passes back through answers or rewards. Advantages come with "
+    "page 03, the ratio with page 04. The number of answers G is called N "
+    "on this page."))
 
 # %% [markdown]
 # ## Derive it
 #
-# $\pi_\theta(y)$ is the probability of answer $y$, $\theta$ the parameters, $R(y)$ the reward.
+# $\pi_\theta(y)$ is the probability of answer $y$, $\theta$ are the parameters, $R(y)$ is the
+# reward. (With a prompt $x$, read $\pi_\theta(y\mid x)$.)
 #
 # $$\begin{aligned}
 # J&=\textstyle\sum_y \pi_\theta(y)\,R(y)&&\text{expected reward, written as a sum}\\
@@ -140,12 +148,11 @@ pipeline.pipeline("answers", "rewards", "loss", "step", caption=(
 # \end{aligned}$$
 #
 # The fourth line is the **log-derivative trick**. $\nabla\log\pi_\theta(y)$ is called the **score**
-# of $y$. The bold line is why the method needs fresh answers: with those of an older policy the
-# weights are wrong (04). A real model has more possible answers than atoms, so the sums stay on
-# paper; the last line needs only $N$ answers.
+# of $y$, and reward times score is the **push** of one drawn answer. A real model has more possible
+# answers than atoms, so the sums stay on paper. The last line needs only $N$ answers.
 #
-# Check it on the knob: differentiate $J$ itself, use the trick with all fifteen answers, use it
-# with 1,000 draws (after +-: one standard error).
+# Check it on the knob in three ways: differentiate $J$ itself, use the trick with all fifteen
+# answers, use it with 1,000 draws (after +-: one standard error).
 
 # %%
 def slope(x):                                    # dx / d knob
@@ -163,19 +170,32 @@ print(f"trick, all 15     {(P * R * scores).sum():.4f}")
 print(f"trick, 1000 draws {pushes.mean():.4f} "
       f"+- {pushes.std() / 1000**0.5:.4f}")
 
-# %%
+# %% [markdown]
+# The same number. Three words for it in an interview: the draws come from the policy that is being
+# trained, so they are **on-policy** (an older policy's draws would carry wrong weights: page 04).
+# Their mean push is $\nabla J$ exactly, for any $N$, so the estimate is **unbiased**. What remains
+# is its **variance**, the subject of the second half of this page.
+
+# %% jupyter={"source_hidden": true}
+# one rectangle for each right answer
 pictures.areas(["1, stop", "0, 1, stop", "1, 0, stop"], P, scores, R == 1)
 
 # %% [markdown]
-# Drawn, the answers "1, stop" and "1, 0, stop" push equally hard. The first is drawn 28 times as
-# often, and that is the whole difference between their areas: $\nabla\pi=\pi\,\nabla\log\pi$.
+# Look at "1, stop" and "1, 0, stop". When drawn, both push equally hard. The first is drawn far
+# more often, and that is the whole difference between their areas.
 #
 # ## The loss
 #
-# Autograd wants a scalar. Take one whose gradient is minus the bold line: drop the $\nabla$, put a
-# minus in front. An answer has $T_i$ tokens $y_{i,t}$, and its $\log\pi$ is a sum (01):
+# Autograd wants a scalar to differentiate. Take the bold line, drop the $\nabla$, and put a minus
+# in front, since an optimiser minimises. An answer has $T_i$ tokens $y_{i,t}$, and its $\log\pi$ is
+# a sum:
 #
 # $$L=-\frac1N\sum_{i=1}^{N}R_i\sum_{t=1}^{T_i}\log\pi_\theta(y_{i,t}\mid y_{i,\lt t})$$
+#
+# In the words of RL: a **state** is the prompt and the tokens so far, an **action** is the next
+# token, a **trajectory** is a whole answer. In general a trajectory's probability also holds how
+# the world answers each action. Here the world just appends the token, with probability 1 and no
+# parameters, so only $\pi$ is left.
 
 # %%
 def reinforce_loss(logp, rewards):   # (N, T) with 0 as padding, (N,)
@@ -183,90 +203,47 @@ def reinforce_loss(logp, rewards):   # (N, T) with 0 as padding, (N,)
 
 loss = reinforce_loss(policy.logprobs()[draw], R[draw])
 print(f"loss {loss.item():.4f}, slope along the knob {-slope(loss):.4f}")
-theirs = ZOO["reinforce"](policy.batch(draw, R, 1000)).loss
-assert torch.allclose(loss, theirs, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# The slope is that of the 1,000 draws above. `logp` is a forward pass of the trainer over the
-# tokens that were written, at the temperature they were sampled with. `rewards` are plain numbers
-# from the grader, no gradient.
+# It is the slope of the 1,000 draws above. In a real run `logp` comes from a forward pass of the
+# trainer over the written tokens; if the sampler divided the logits by a temperature, the trainer
+# must do so too. `rewards` are plain numbers.
 #
-# Have you seen this loss before? With rewards 1 and 0 it is the SFT loss of page 01, on the model's
-# own right answers. The model is right in 23 of 100 draws. Compare the expected gradients: this
-# loss, against SFT on right answers only, both drawn fresh from the model.
+# You have seen this loss before: with rewards 1 and 0 it looks like SFT (01) on the model's own
+# right answers. Our model is right in 23 of 100 draws. Both methods draw fresh from it; SFT throws
+# the wrong answers away and averages over the rest.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("reinforce.2", "REINFORCE's expected gradient, against SFT's:",
         ["the same", "the same direction, 0.23 times as long",
          "the same direction, 4.3 times as long",
          "another direction: SFT never sees the wrong answers"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 def gradient(x):                                 # of a scalar, (7, 3)
     return torch.autograd.grad(x, policy.logits)[0]
 
 truth = gradient((policy.probabilities() * R).sum())         # REINFORCE
 own_right = P * R / (P * R).sum()                # pi, given "right"
 sft = gradient((own_right * policy.logprobs().sum(1)).sum())
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 ratio = (truth / sft)[sft.abs() > 1e-9]          # where SFT pushes at all
 reveal("reinforce.2", "the same direction, 0.23 times as long",
        f"{ratio.min():.4f} to {ratio.max():.4f} times on every logit: the "
-       "success rate J. Wrong answers add nothing and still count in N. A "
-       "prompt that is answered right once in a thousand gets a thousandth "
-       "of SFT's gradient: it hardly moves.")
-
-# %% [markdown]
-# ## What the loss prints
-#
-# Train, and keep the noise out for now: all fifteen answers, each with its probability, instead of
-# draws.
-
-# %%
-def climb(constant, steps=60):
-    """J and the loss at each step; `constant` is added to all rewards."""
-    model, J, L = policy.copy(), [], []
-    for _ in range(steps + 1):
-        p, logp = model.probabilities(), model.logprobs().sum(1)
-        J.append((p * R).sum().item())
-        loss = -(p.detach() * (R + constant) * logp).sum()
-        L.append(loss.item())
-        grad, = torch.autograd.grad(loss, model.logits)
-        model.logits.data -= grad
-    return J, L, logp
-
-J, L, _ = climb(0.0)
-print(f"step 0: J {J[0]:.2f}, loss {L[0]:.2f}.   step 5: J {J[5]:.2f}")
-
-# %%
-predict("reinforce.3", "Five steps of gradient descent on the loss have "
-        "more than doubled J. The loss is now ...",
-        ["well below 0.44: descending it is all we did",
-         "a little below 0.44", "above 0.44"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-_, L_minus, _ = climb(-1.0)
-_, _, logp5 = climb(0.0, steps=5)
-kept = -(P * R * logp5).sum()
-reveal("reinforce.3", "above 0.44",
-       f"{L[5]:.2f}. Each step weighs the answers anew, so each has a loss "
-       "of its own. With the weights of step 0 kept, it did fall, to "
-       f"{kept:.2f}. **The loss has the right slope "
-       "where the answers were drawn, and a value that says nothing.** Log "
-       "the mean reward and the norm of the gradient.",
-       pictures.climb(J, {"rewards 1 and 0": L,
-                          "rewards 0 and −1": L_minus}))
+       "success rate J. Wrong answers push nothing, so the direction is "
+       "the same, but they still count in N. A prompt that is answered "
+       "right once in a thousand gets a thousandth of SFT's gradient: it "
+       "hardly moves.")
 
 # %% [markdown]
 # ## What one answer pushes
 #
-# Smaller still: four answers of one token, A and B right. Draw answer $a$. By Recall 2 its score
-# moves logit $k$ by $1-\pi_k$ if $k=a$ and by $-\pi_k$ if not, times the reward $R_a$.
+# A smaller toy: four possible answers of one token each, A and B right. Draw answer $a$. By Recall
+# 2 its push moves logit $k$ by $R_a(1-\pi_k)$ if $k=a$, and by $-R_a\,\pi_k$ if not.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("reinforce.t1", one_push.one_push_explorer(),
      ("Add nothing to the rewards. Push A down, although it is right.",
       one_push.right_one_falls),
@@ -282,33 +259,83 @@ task("reinforce.t1", one_push.one_push_explorer(),
 # 2. Add anything above 0. Now whatever is drawn is pushed up.
 # 3. Add −1. Now only wrong answers push, downwards.
 #
-# And the right panel never moved. A constant adds
-# $c\,\mathbb E[\nabla\log\pi]=c\sum_y\nabla\pi(y)=c\,\nabla 1=0$ to the mean.
+# And if all four answers were right? Each draw would still push itself up, and the mean would be 0.
 # </details>
 #
-# ## Who gets the credit?
+# One panel never moved: the mean. Add a constant $c$ to all rewards, and the mean push gains
 #
-# In the loss, $R_i$ stands before *all* tokens of answer $i$. Meet the running group of this
-# course: one prompt, $G=4$ answers of 3, 5, 2 and 6 tokens, two right and two wrong. Each token's
-# push, before the division by 4:
+# $$\textstyle\mathbb E[c\,\nabla\log\pi]=c\sum_y\nabla\pi(y)=c\,\nabla\sum_y\pi(y)=c\,\nabla 1=0.$$
+#
+# **A constant changes what single draws do, and nothing in the mean.**
+#
+# ## What the loss prints
+#
+# Train the fifteen-answer model, and keep the noise out for now: instead of draws, all answers with
+# their probabilities. Grader one pays 1 and 0, grader two pays 0 and −1. By the line above they
+# take exactly the same steps.
 
 # %%
-group = running_group().replace(old_logprobs=None)           # fresh answers
+def climb(constant, steps=60):
+    """J and the loss at each step; `constant` is added to all rewards."""
+    model, J, L = policy.copy(), [], []
+    for _ in range(steps + 1):
+        p, logp = model.probabilities(), model.logprobs().sum(1)
+        J.append((p * R).sum().item())
+        loss = -(p.detach() * (R + constant) * logp).sum()
+        L.append(loss.item())
+        grad, = torch.autograd.grad(loss, model.logits)
+        model.logits.data -= grad
+    return J, L, logp
 
-def push(rewards):
-    logp = torch.where(group.mask, group.logprobs, 0.0)
-    loss = 4 * reinforce_loss(logp, rewards)
-    return -torch.autograd.grad(loss, group.logprobs)[0]     # (4, 6)
+J, L, _ = climb(0.0)
+_, L_minus, _ = climb(-1.0)
+print(f"J {J[0]:.2f} at the start, {J[-1]:.2f} after 60 steps")
 
-token_grid.token_grid(group, {
-    "rewards 1 and 0": push(group.rewards),
-    "rewards 0 and −1": push(group.rewards - 1)}, caption=(
-    "Every token of an answer gets the answer's reward. The two graders "
-    "have the same mean gradient, and opposite tokens do the pushing."))
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("reinforce.3", "Each run descends its own loss. Compared with its "
+        "start, the loss that is printed after 60 steps is ...",
+        ["lower with both graders",
+         "lower with 1 and 0, higher with 0 and −1",
+         "higher with 1 and 0, lower with 0 and −1",
+         "higher with both"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+_, _, logp5 = climb(0.0, steps=5)
+kept = -(P * R * logp5).sum()
+top = max(range(61), key=L.__getitem__)
+reveal("reinforce.3", "lower with 1 and 0, higher with 0 and −1",
+       f"From {L[0]:.2f} to {L[-1]:.2f}, and from "
+       f"{L_minus[0]:.2f} to {L_minus[-1]:.2f}, ".replace("-", "−") +
+       "by the same steps. With 1 and 0 it even rises at first, until step "
+       f"{top}. Each step weighs the answers anew, so each has a loss of "
+       "its own. With the weights of step 0 kept, five steps do lower it, "
+       f"to {kept:.2f}. **The loss has the right slope where the answers "
+       "were drawn, and a value that says nothing.** Log the mean reward "
+       "and the norm of the gradient.",
+       pictures.climb(J, {"rewards 1 and 0": L,
+                          "rewards 0 and −1": L_minus}))
+
+# %% [markdown]
+# ## Who gets the credit?
+#
+# In the loss, $R_i$ stands before *every* token of answer $i$. Call the number before a token's
+# $\log\pi$ its **credit**. Meet the running group of this course: one prompt, $G=4$ answers of 3,
+# 5, 2 and 6 tokens, two right and two wrong.
+
+# %%
+group = running_group()
+logp = torch.where(group.mask, group.logprobs, 0.0)
+total = 4 * reinforce_loss(logp, group.rewards)              # no 1/N
+credit = -torch.autograd.grad(total, group.logprobs)[0]      # (4, 6)
+token_grid.token_grid(group, {"credit of each token": credit}, count="",
+                      caption="Every token of an answer gets the answer's "
+                      "reward. Hatched: credit 0.")
 
 # %% [markdown]
 # Is that fair? Back to the fifteen answers. Take the right answer 0, 1, stop, and ask after each
-# token how likely the model is to end right:
+# token how likely the model now is to end right:
 
 # %%
 def chance(prefix):
@@ -319,38 +346,43 @@ def chance(prefix):
 pictures.credit(["0", "1", "stop"],
                 [chance((0, 1, 2)[:n]) for n in range(4)])
 
-# %%
-predict("reinforce.4", "The first 0 is a mistake, and this draw pushes "
-        "it up. No reward is below 0. In the mean over all draws, the "
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("reinforce.4", "The first 0 is a mistake, and this draw pushes its "
+        "logit up. No reward is below 0. In the mean over all draws, the "
         "logit of that 0 goes ...",
-        ["up: it is never pushed down by a reward, only up",
+        ["up: no reward ever pushes it down",
          "down", "nowhere: good and bad luck cancel"])
-
-# %%
-all_scores = torch.stack([gradient(log_pi(y))           # (15, 7, 3)
-                          for y in range(15)])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
+all_scores = torch.stack([gradient(log_pi(y)) for y in range(15)])
 first = P * R * all_scores[:, 0, 0]              # logit of the first 0
 with_0 = torch.tensor([y[0] == 0 for y in answers])
+often, change = P[with_0].sum(), chance((0,)) - chance(())
+assert abs(often * change - truth[0, 0]) < 1e-12
 reveal("reinforce.4", "down",
-       f"By {-truth[0, 0]:.3f}. Right answers that begin with 0 push it "
-       f"up, {first[with_0].sum():.3f} in the mean. Right answers that "
-       "begin with 1 push the 1 up and so the 0 down, by "
-       f"{-first[~with_0].sum():.3f}. **Wrong credit is not a wrong "
-       "gradient. It is noise, outvoted by other draws.**")
+       f"By {-truth[0, 0]:.3f}. Right answers that begin with 1 push the 1 "
+       "up and so the 0 down. They outvote the lucky ones: "
+       f"{-first[~with_0].sum():.3f} against {first[with_0].sum():.3f}. "
+       f"And {-truth[0, 0]:.3f} is {often:.2f} × {-change:.2f}: how often "
+       "the 0 is written, times what it took from the chance in the "
+       "picture. **In the mean, REINFORCE gives each token exactly the "
+       "credit of the picture, although each draw gives it R. Wrong "
+       "credit is noise, not a wrong gradient.**")
 
 # %% [markdown]
-# One level deeper, if you like:
+# That product is the **policy gradient theorem**: how often a state is visited, times how likely
+# the token, times how much better than average the token is. The last factor is called the
+# **advantage**, and pages 03 and 07 estimate it. One level deeper, if you like:
 #
 # <details><summary>Rewards on the way</summary>
 #
-# If reward $r_t$ arrives with token $t$, a token cannot have caused those before it. Drop them:
-# token $t$ gets the **return to go** $G_t=\sum_{t'\ge t}r_{t'}$ in place of $R=\sum_t r_t$. The
-# mean gradient is the same, since what was paid before is a constant for this token. It is usually
-# less noisy. With one reward at the end $G_t=R$ for every token, and nothing is gained. That is the
-# usual case for language models; page 07 builds a critic to do better.
+# If reward $r_t$ arrives with token $t$, a token cannot have caused the rewards before it. Drop
+# them: token $t$ gets the **return to go** $R_{\ge t}=\sum_{t'\ge t}r_{t'}$ in place of
+# $R=\sum_t r_t$. The mean gradient is the same, since what was paid before is a constant for this
+# token. It is usually less noisy. With one reward at the end, the usual case for language models,
+# $R_{\ge t}=R$ and nothing is gained.
 # </details>
 # <details><summary>Sum or mean over an answer's tokens?</summary>
 #
@@ -361,36 +393,46 @@ reveal("reinforce.4", "down",
 #
 # ## How noisy is a step?
 #
-# Call a step **uphill** if its estimate points less than 90° away from the true gradient: then a
-# small enough step raises $J$. From the model as it stands, two thousand estimates of 16 answers
-# each:
+# Call a step **uphill** if its estimate points less than 90° away from the true gradient. Then a
+# small enough step raises $J$. Take twenty thousand estimates of 16 answers each:
 
 # %%
+# folded above: all_scores (15, 7, 3), of each answer; truth (7, 3)
 along = (all_scores * truth).sum((1, 2))         # score · gradient, (15,)
 
-def share_uphill(N, constant, steps=2000):
-    y = policy.sample(steps * N, torch.Generator().manual_seed(0))
+def share_uphill(N, constant, steps=20_000):
+    y = policy.sample(steps * N, torch.Generator().manual_seed(1))
     estimate = ((R + constant) * along)[y].view(steps, N).mean(1)
     return (estimate > 0).double().mean().item()
 
 print(f"rewards 0 and 1, 16 answers: {share_uphill(16, 0.0):.0%} uphill")
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("reinforce.5", "Another grader pays 10 for wrong and 11 for right. "
-        "The mean gradient is the same. Of the steps of 16 answers, ... "
-        "go uphill.",
-        ["still about 98 %", "about 90 %", "about 75 %", "about 55 %"])
+        "The mean gradient is the same. Of its steps of 16 answers ...",
+        ["about as many go uphill: the mean is what counts",
+         "nine in ten go uphill: ten is a lot, 16 answers average it out",
+         "hardly more than half go uphill"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("reinforce.5", "about 55 %",
-       f"{share_uphill(16, 10.0):.0%}, hardly better than a coin. Every "
-       "draw now pushes itself up by 10 or 11. Which answers happened to "
-       "be drawn matters more than which were right.")
+def variance(constant):                          # of one draw's push
+    every = (R + constant)[:, None, None] * all_scores
+    return (P @ (every**2).sum((1, 2)) - (truth**2).sum()).item()
 
-# %%
-task("reinforce.t2", uphill.uphill_explorer(),
-     ("Keep that grader, 10 and 11, and bring 95 % of the steps uphill.",
+reveal("reinforce.5", "hardly more than half go uphill",
+       f"{share_uphill(16, 10.0):.0%}, little better than a coin. Every "
+       "draw now pushes itself up by 10 or 11. Which answers happened to "
+       "be drawn matters more than which were right. The variance of a "
+       f"single push goes from {variance(0.0):.2f} to "
+       f"{variance(10.0):.0f}, and 16 answers only divide it by 16.")
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("reinforce.t2", uphill.uphill_explorer(constant=10.0),
+     ("Keep that grader, 10 and 11. Say first how many answers a step it "
+      "will take, then bring 95 % of the steps uphill.",
       uphill.loud_constant),
      ("Now you may pay for 4 answers a step only. 95 % again.",
       uphill.few_answers))
@@ -398,20 +440,22 @@ task("reinforce.t2", uphill.uphill_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. It takes 4,096 answers a step. More answers always help: four times as many halve the noise.
+# 1. It takes 4,096 answers a step. More answers always help, but it takes four times as many to
+#    halve the noise.
 # 2. Add −0.5 or −0.2. At 0 a third of the steps has no right answer and does not move; at −1 wrong
 #    answers do all the pushing. A thousand times fewer answers, for a number subtracted from the
 #    reward. It is called a **baseline**.
+#
+# And if the model were right nine times in ten? Guess which number you would add; page 03 says.
 # </details>
 #
 # ## Does it matter for training?
 #
-# Here is all of REINFORCE: draw, grade, step. Sixty steps of 4 answers, 100 seeds at once. Three
-# graders differ by a constant, and each may choose its learning rate.
+# Here is all of REINFORCE: draw, grade, step. A hundred seeds train side by side.
 
 # %%
 def train(constant, rate, n=100, N=4, steps=60):
-    """J of n seeds after training."""
+    """J of n seeds after training with N answers a step."""
     dice = torch.Generator().manual_seed(0)
     z = policy.logits.detach().repeat(n, 1, 1)
     for _ in range(steps):
@@ -423,29 +467,50 @@ def train(constant, rate, n=100, N=4, steps=60):
         z = (z - rate * grad).detach()
     return log_pis(z).exp() @ R
 
+for low in (0.0, -0.2):
+    print(f"rewards {low:.1f} and {1 + low:.1f}, 4 answers: "
+          f"{1 - share_uphill(4, low):.0%} of the steps are not uphill")
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("reinforce.6", "Train with 4 answers a step, at each grader's best "
+        "learning rate. After 60 steps, in the mean over the seeds, ...",
+        ["−0.2 and 0.8 is clearly ahead of 0 and 1",
+         "the two are level",
+         "0 and 1 is clearly ahead of −0.2 and 0.8"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 rates = (0.03, 0.1, 0.3, 1, 3, 10)
 ends = {name: torch.stack([train(c, rate) for rate in rates])
         for name, c in (("rewards −0.2 and 0.8", -0.2),
                         ("rewards 0 and 1", 0.0),
+                        ("rewards 1 and 2", 1.0),
                         ("rewards 10 and 11", 10.0))}
-
-# %%
-print(f"4 answers, rewards 0 and 1: {1 - share_uphill(4, 0.0):.0%} of the "
-      f"steps not uphill, {(1 - J[0])**4:.0%} without a right answer")
-pictures.rate_sweep(rates, ends, J[0], (
-    "With rewards 10 and 11 no rate trains well. The other two graders end "
-    "level at every rate. 100 seeds, bars: two standard errors."))
+best = {name: runs.mean(1).max() for name, runs in ends.items()}
+reveal("reinforce.6", "the two are level",
+       "At every rate tried, not only at the best. All steps of 0 and 1 do "
+       "not go uphill are steps without a right answer "
+       f"({(1 - J[0])**4:.0%} of them all): they push nothing and harm "
+       "nothing. Rewards 1 and 2 still train, at small rates only. Rewards "
+       "10 and 11 do not. **What hurts is a zero far from the rewards.** "
+       "Best means: "
+       + ", ".join(f"{v:.2f}" for v in best.values()) +
+       f". Variance of a push at the start: {variance(-0.2):.2f}, "
+       f"{variance(0.0):.2f}, {variance(1.0):.1f}, {variance(10.0):.0f}.",
+       pictures.rate_sweep(rates, ends, J[0], (
+           "The first two graders end level; the further the zero, the "
+           "smaller the rates that work. 100 seeds, bars: two standard "
+           "errors.")))
 
 # %% [markdown]
-# Why level, when task 2 saw such a difference? The printed line tells: at rewards 0 and 1 nearly
-# all steps that do not go uphill are steps without a right answer. They push nothing, so they harm
-# nothing. A grader whose wrong is 0 gets away without a baseline. One whose zero lies elsewhere
-# does not.
-#
-# Real runs pay for many answers and subtract a baseline. DeepSeekMath averages 1,024 answers in a
-# step ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2), DAPO draws 512 prompts
-# with 16 answers each ([arXiv 2503.14476](https://arxiv.org/abs/2503.14476)). TRL's nearest
-# trainer, `RLOOTrainer`, is the loss of this page with the baseline of page 03.
+# A program pays 0 and 1. A reward model is learned from comparisons, where any constant cancels, so
+# its zero may lie anywhere. Real runs subtract a baseline and pay for many answers. DeepSeekMath
+# averages 1,024 answers in a step ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section
+# 4.2), DAPO draws 512 prompts with 16 answers each
+# ([arXiv 2503.14476](https://arxiv.org/abs/2503.14476)). TRL's nearest trainer is `RLOOTrainer`:
+# with one update per batch and `beta=0` its gradient is that of this page, with the baseline of
+# page 03.
 #
 # ## Say it in 60 seconds
 
@@ -454,17 +519,17 @@ pictures.rate_sweep(rates, ends, J[0], (
 # |---|---|
 # | sentence | differentiate how likely the answer was, not the draw and not the grader; weigh it with the reward |
 # | formula | $\nabla J=\mathbb E[R\,\nabla\log\pi(y)]$ · $L=-\frac1N\sum_i R_i\sum_t\log\pi(y_{i,t})$ |
+# | words | on-policy, unbiased, high variance |
 # | silent | every token of an answer with reward 0 |
 # | picture | a staircase: flat wherever you differentiate it |
-# | numbers | J from 0.23 to 0.50, loss from 0.44 *up* to 0.47 · 16 answers: 98 % uphill at rewards 0 and 1, 55 % at 10 and 11 |
+# | numbers | 16 answers a step: 98 % uphill at rewards 0 and 1, 54 % at 10 and 11 |
 # | derived | everything up to the mean over draws |
 # | choice | $N$ fresh answers in place of all |
 # | against SFT (01) | the model's own answers instead of given ones, and $R$ in front |
 
 # %%
-print(ZOO["reinforce"])
 print("next page:\n" + str(difference(ZOO["reinforce"], ZOO["rloo"])))
-score(*(f"reinforce.{k}" for k in range(1, 6)))
+score(*(f"reinforce.{k}" for k in range(1, 7)))
 
 # %% [markdown]
 # ## Exercises
@@ -506,7 +571,8 @@ check.step_loss(my_step_loss)
 
 # %% [markdown]
 # **3 Make it survive** · 6 minutes. The page's loss, with a mask. Under it may stand anything,
-# infinity and NaN included, and a row may have no token at all.
+# infinity and NaN included, and a row may have no token at all. The check lets `x * mask` pass with
+# a warning; get rid of the warning.
 #
 # <details><summary>hint</summary>Infinity times 0 is NaN. What can replace the product?</details>
 
@@ -555,17 +621,17 @@ check.baseline_leave_one_out(my_leave_one_out)
 #
 # <details><summary><b>Derive the policy gradient.</b></summary>
 #
-# Write J as a sum, and multiply and divide by π. J is the sum of π(y)R(y). Only π depends on θ, so
+# Write J as a sum, then multiply and divide by π. J is the sum of π(y)R(y). Only π depends on θ, so
 # ∇J is the sum of R∇π. Since ∇π = π∇log π, that is the sum of πR∇log π, the mean of R∇log π over
-# π's own draws. Estimate it with N fresh answers. log π(y) is the sum over tokens; prompt and
-# grader drop out.
+# π's own draws. Estimate it with N fresh answers. log π(y) is a sum over tokens. The transition,
+# appending a token, has no parameters and drops out, like prompt and grader.
 # </details>
 # <details><summary><b>Why not backpropagate through the sampling?</b></summary>
 #
-# A draw is a staircase in the parameters. Its slope is 0 wherever it exists, and so is that of any
-# mean of draws. The expected reward has a slope, but a real model's sum over answers cannot be
-# written out. Relaxations such as Gumbel-softmax exist; they are biased and need a reward that
-# accepts soft tokens.
+# Its gradient is 0 almost everywhere. A draw jumps in the parameters, so gradient and expectation
+# may not be swapped: the mean of the slopes is 0, the slope of the mean is not. The expected reward
+# has a slope, but a real model's sum over answers cannot be written out. Relaxations such as
+# Gumbel-softmax exist; they are biased and need a reward that accepts soft tokens.
 # </details>
 # <details><summary><b>Your RL loss rises. Is training broken?</b></summary>
 #
@@ -581,9 +647,10 @@ check.baseline_leave_one_out(my_leave_one_out)
 # </details>
 # <details><summary><b>Why is REINFORCE so noisy, and what helps?</b></summary>
 #
-# Each push carries the whole reward. A constant in it multiplies the noise and not the mean, and
-# each token also carries the luck of all the others. In order of price: subtract a baseline, draw
-# more answers, use the return to go where rewards arrive on the way, learn a critic.
+# Each push carries the whole reward, and each token the luck of all the others. A constant in the
+# reward leaves the mean alone and changes the variance: 0.23 per push in this page's toy at rewards
+# 0 and 1, 0.17 at −0.2 and 0.8, 121 at 10 and 11. In order of price: subtract a baseline, draw more
+# answers, use the return to go where rewards arrive on the way, learn a critic.
 # </details>
 # <details><summary><b>How does it differ from SFT on your own right answers?</b></summary>
 #

@@ -432,10 +432,11 @@ noisy = {rule: torch.zeros(200, 4) for rule in rules}
 for j, T in enumerate(words):
     for i in range(200):
         z_old, z = pairs[i // 5]
-        y = written(z_old, 64, T, torch.Generator().manual_seed(i))
-        right, b = true_gradient(z, T), (y == 1).double().mean()
+        seen = written(z_old, 64, T, torch.Generator().manual_seed(i))
+        right, b = true_gradient(z, T), (seen == 1).double().mean()
         for rule in rules:
-            got = mean_gradient(z, z_old, y, torch.ones(64) / 64, rule, b)
+            got = mean_gradient(z, z_old, seen,
+                                torch.ones(64) / 64, rule, b)
             noisy[rule][i, j] = (got - right).norm() / right.norm()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}

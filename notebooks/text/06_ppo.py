@@ -578,8 +578,8 @@ def my_push(ratio, advantage, epsilon):
 check.surrogate_push(my_push)
 
 # %% [markdown]
-# **2 Implement** · 6 minutes. What every library logs as the clip fraction: the share of tokens under
-# the mask that the clip has silenced. All arguments are (B, T), the result is one number.
+# **2 Implement** · 6 minutes. What every library logs as the clip fraction: the share of tokens
+# under the mask that the clip has silenced. All arguments are (B, T), the result is one number.
 #
 # <details><summary>hint</summary>Two corners of four are silent. Padding is no token, neither above nor below the line.</details>
 

@@ -154,19 +154,18 @@ predict("grpo.2", "Which b fail this prompt?",
 
 # %%
 hard = before.argmin()
-fixed = {b: train(lambda R: R - b, 16)[:, hard].mean()
-         for b in (-1, -0.25, 0, 0.04, 0.5, 0.9)}
+fixed = {b: train(lambda R: R - b, 16)[:, hard].mean().item()
+         for b in (-1, -0.5, -0.25, 0, 0.04, 0.25, 0.5, 0.9)}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("grpo.2", "both kinds",
-       "The hardest prompt ends at " + ", ".join(
-           f"**{end:.3f}** (b = {b:g})".replace("= -", "= −")
-           for b, end in fixed.items())
-       + ". Zero happens to be near its rate, 0.04. So a 0/1 verifier gets "
-       "away without a baseline, here and on a recorded network "
-       "([statements](statements/08_grpo.ipynb)). A grader whose zero you "
-       "do not know does not.")
+       "The advantage of a right answer is 1 − b, of a wrong one −b. Zero "
+       "happens to be near this prompt's rate, 0.04. So a 0/1 verifier "
+       "gets away without a baseline, here and on a recorded network "
+       "([statements](statements/08_grpo.ipynb)). A grader whose zero "
+       "lies far from its rewards does not.",
+       pictures.fixed_numbers(fixed, before[hard].item(), 0.04))
 
 # %% [markdown]
 # **Do not ask "was it good?" but "was it good for this prompt?"** A critic learns what the prompt
@@ -230,15 +229,15 @@ reveal("grpo.3", "the same direction, half as long",
 # &=\tfrac{G}{G-1}\,\mathbb E\big[(R_i-\bar R)\,\nabla\log\pi(y_i)\big]&&\text{algebra: the bracket is }\tfrac G{G-1}(R_i-\bar R)\\
 # &=\tfrac{G}{G-1}\,\mathbb E\Big[\tfrac1G\textstyle\sum_i(R_i-\bar R)\,\nabla\log\pi(y_i)\Big]&&\text{average over the }G\text{ answers}\\
 # &\;\to\;\mathbb E\Big[\tfrac1G\textstyle\sum_i(R_i-\bar R)\,\nabla\log\pi(y_i)\Big]&&\text{drop one factor: a learning rate absorbs it}\\
-# &\;\to\;\mathbb E\Big[\tfrac1G\textstyle\sum_i\dfrac{R_i-\bar R}{s}\,\nabla\log\pi(y_i)\Big]&&\textbf{a choice: divide by the group's std } s
+# &\;\to\;\mathbb E\Big[\tfrac1G\textstyle\sum_i\dfrac{R_i-\bar R}{\sigma_R}\,\nabla\log\pi(y_i)\Big]&&\textbf{a choice: divide by the group's std }\sigma_R
 # \end{aligned}$$
 #
 # The third line has a name, **RLOO**, leave one out. The last is not the gradient of $J$. It is
 # GRPO's choice:
 #
-# $$A_i=\frac{R_i-\bar R}{s},\qquad s=\sqrt{\tfrac1G\textstyle\sum_j(R_j-\bar R)^2}$$
+# $$A_i=\frac{R_i-\bar R}{\sigma_R},\qquad\sigma_R=\sqrt{\tfrac1G\textstyle\sum_j(R_j-\bar R)^2}$$
 #
-# In code a small number, here $10^{-6}$, is added to $s$.
+# In code a small number, here $10^{-6}$, is added to $\sigma_R$.
 #
 # ## What does dividing do?
 #
@@ -263,9 +262,9 @@ lone = zscore(torch.tensor([1.0] + [0.0] * 15))
 reveal("grpo.4", "a little under 4",
        f"{lone[0]:.2f}, and each of the fifteen wrong ones "
        f"−{-lone[1]:.2f}. By hand: with a share $p$ of right answers "
-       r"$\bar R=p$ and $s=\sqrt{p(1-p)}$, so a right answer gets "
-       r"$(1-p)/s=\sqrt{(1-p)/p}$ and a wrong one "
-       r"$-p/s=-\sqrt{p/(1-p)}$.", pictures.advantages_by_rate())
+       r"$\bar R=p$ and $\sigma_R=\sqrt{p(1-p)}$, so a right answer gets "
+       r"$(1-p)/\sigma_R=\sqrt{(1-p)/p}$ and a wrong one "
+       r"$-p/\sigma_R=-\sqrt{p/(1-p)}$.", pictures.advantages_by_rate())
 
 # %%
 task("grpo.t1", one_group.one_group_explorer(),
@@ -414,8 +413,8 @@ token_grid.token_grid(batch, {
     "minus the mean": push(group_mean(R)),
     "divided by the std": push(zscore(R)),
     "GRPO, clipped too": push(zscore(R), epsilon=0.2)}, caption=(
-    "Dividing doubles all, for s is one half here. The clip silences what "
-    "has already moved far enough."))
+    "Dividing doubles all, for σ_R is one half here. The clip silences "
+    "what has already moved far enough."))
 
 # %% [markdown]
 # All tokens of an answer have one advantage: that is what giving up the critic costs. (The paper's
@@ -433,7 +432,7 @@ token_grid.token_grid(batch, {
 # | piece | derived? |
 # |---|---|
 # | minus $\bar R$ | yes, up to one factor |
-# | $/s$ | choice |
+# | $/\sigma_R$ | choice |
 # | $1/T_i$ | choice: $\log\pi(y_i)$ is a *sum* over tokens, so this bends the gradient (09) |
 # | clip and min | choice: how far to trust an old batch (06) |
 # | $k_3$ in the loss | choice: which KL, and where (05) |
@@ -514,12 +513,12 @@ reveal("grpo.6", "0, and the gradient is not 0",
 # | GRPO | |
 # |---|---|
 # | sentence | write G answers to one prompt; their mean is the baseline, their std the scale; the rest is PPO without a critic |
-# | formula | $A_i=(R_i-\bar R)/s$ · right $\sqrt{(1-p)/p}$, wrong $-\sqrt{p/(1-p)}$ |
+# | formula | $A_i=(R_i-\bar R)/\sigma_R$ · right $\sqrt{(1-p)/p}$, wrong $-\sqrt{p/(1-p)}$ |
 # | silent | groups all right or all wrong; and PPO's clipped tokens |
 # | picture | the share of groups that teach: an arch, 0 at both ends |
 # | numbers | own reward in the mean: times (G − 1)/G · one right of sixteen: 3.87 · loss at the start: 0 |
 # | derived | minus the mean |
-# | choices | $/s$, $1/T_i$, clip, $k_3$ in the loss |
+# | choices | $/\sigma_R$, $1/T_i$, clip, $k_3$ in the loss |
 
 # %%
 print("PPO -> GRPO\n" + str(difference(ZOO["ppo"], ZOO["grpo"])))
@@ -647,4 +646,4 @@ check.grpo_loss(my_grpo_loss)
 # The sentences that one hears about GRPO, true or not: [statements 08](statements/08_grpo.ipynb).
 # The exercises, solved: [solutions 08](solutions/08_grpo.ipynb).
 #
-# **Next: 09.** What do the two divisors, $s$ and $T_i$, do to easy prompts and long answers?
+# **Next: 09.** What do the two divisors, $\sigma_R$ and $T_i$, do to easy prompts and long answers?

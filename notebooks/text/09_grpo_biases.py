@@ -12,15 +12,15 @@
 # **After this page** you can say which prompts and which answers each of GRPO's two divisions
 # pushes harder, derive both effects in a few lines, and spot them in a log.
 #
-# 26 minutes, exercises 34 more · after 08 (GRPO) · GRPO: Shao et al. 2024,
+# 27 minutes, exercises 34 more · after 08 (GRPO) · GRPO: Shao et al. 2024,
 # [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); its two divisors: Liu et al. 2025,
 # "Dr. GRPO", [arXiv 2503.20783](https://arxiv.org/abs/2503.20783)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
-# <details><summary>1. By what does GRPO divide, and where?</summary>Reward minus mean by the std s of the group; the sum over an answer's tokens by its length T (08).</details>
-# <details><summary>2. A share p of a group is right. The advantage of a right and of a wrong answer, divided by s?</summary>√((1−p)/p) and −√(p/(1−p)), for s = √(p(1−p)) (08).</details>
-# <details><summary>3. What is the score of an answer, and its mean?</summary>The gradient of log π of the answer; over the policy's own answers its mean is 0 (02).</details>
+# <details><summary>1. By what does GRPO divide, and where?</summary>Reward minus mean by the std σ_R of the group's rewards; the sum over an answer's tokens by its length T (08).</details>
+# <details><summary>2. A share p of a group is right. The advantage of a right and of a wrong answer, divided by the std?</summary>√((1−p)/p) and −√(p/(1−p)), for the std is √(p(1−p)) (08).</details>
+# <details><summary>3. How is the gradient of E[R] written as a mean?</summary>E[R ∇ log π(y)]: reward times the answer's score, which is ∇ log π(y) (02).</details>
 
 # %% tags=["setup"]
 import torch
@@ -28,7 +28,7 @@ from rlnb import ZOO, check
 from rlnb.classroom.explorers import length_drift, prompt_weight
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import grpo_biases as pictures
-from rlnb.classroom.pictures import pipeline, recorded_runs, token_grid
+from rlnb.classroom.pictures import recorded_runs, token_grid
 from rlnb.objective import difference
 from rlnb.toys import running_group
 from rlnb.training import (ESTIMATORS, TASKS, CoinFlip, data_folder, load,
@@ -38,52 +38,80 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## Two runs
 #
-# A small transformer (0.3 million weights) tries a sum in two steps and ends with its own verdict,
-# `:` for reached, `;` for missed. After that it may repeat its last step as often as it likes:
-# `5+2=7,7+9=6;wait7+9=6;wait7+9=6;`. The grader looks at the first attempt only. What comes after
-# is neither paid nor punished.
+# The prompt `44529:1?` gives five digits and a target: choose three that add up to 1. Of a sum only
+# the last digit counts, so 7 + 4 is 1. A small transformer writes two sums, then says whether it
+# hit the target: `:` for yes, `;` for no.
 #
-# Left GRPO, right the same without its two divisions. One start, 80 steps of 128 answers, three
-# seeds each:
+# ```
+# 5+2=7,7+4=1:                 right, and it says so
+# 4+9=3,3+5=8;wait3+5=8;       wrong, and it says so; then it repeats itself
+# ```
+#
+# After its verdict it may stop, or write `wait` and repeat the last sum, as often as it likes. The
+# grader reads nothing behind the verdict. So length is free: at least 13 tokens, cut off at 72.
+# The model imitates examples that picked their digits blindly. Before any training with rewards:
 
-# %%
-pictures.length_runs(
-    {"GRPO": "GRPO", "Dr. GRPO": "without the two divisions"},
-    "One reward, blind to length. Under GRPO wrong answers grow and right "
-    "ones shrink, on every seed; without the divisions they stay together.")
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# did they learn anything?
-for name in ("GRPO", "Dr. GRPO"):
-    before, after = (recorded_runs.evaluated(name, "pass@1", when)
-                     for when in (min, max))
-    print(f"{name:8s} pass@1, 100 held-out problems: {before[0]:.2f}, "
-          "after 80 steps", " ".join(f"{x:.2f}" for x in after))
+# %% tags=["setup", "nbval-ignore-output"] jupyter={"source_hidden": true}
+# 16 batches of 16 prompts, 8 answers each, from the untrained model
+torch.set_default_dtype(torch.float32)         # as the model is
+model, tokenizer = load(data_folder() / "model_pick", device="cpu")
+sampled = sample_decisions(model, tokenizer, TASKS["pick"], batches=16,
+                           prompts=16, num_generations=8, seed=0)
+torch.set_default_dtype(torch.float64)
+true = sum((text.partition("wait")[0][-1:] == ":") == bool(right)
+           for text, right in zip(sampled.texts, sampled.right))
+size = torch.tensor([len(text.replace("wait", "w")) + 1.0
+                     for text in sampled.texts])
+print(f"{len(size):,} answers: {sampled.right.double().mean():.0%} right, "
+      f"verdict true in {true / len(size):.0%}, tokens: right "
+      f"{size[sampled.right > 0].mean():.0f}, "
+      f"wrong {size[sampled.right == 0].mean():.0f}")
 
 # %% [markdown]
-# Nothing was learned on the way: pass@1 moves under neither. (More tokens could not have helped,
-# the first attempt decides.) So what lengthens the wrong answers? On fresh data GRPO pushes each
-# token of answer $i$ up by
-#
-# $$\frac1G\cdot\frac1{T_i}\cdot\frac{R_i-\bar R}{s}$$
-#
-# $s$ is one number per group, $T_i$ one per answer. If they were constants they would belong to the
-# learning rate. They are not. This page takes them one at a time.
+# Now 80 steps of GRPO, 128 answers a step, no KL term. 1 for a right answer, 0 for a wrong one.
 
-# %%
-pipeline.pipeline("advantages", "loss", caption=(
-    "The std acts on the advantages, 1/T in the loss, on the tokens."))
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("biases.1", "After the 80 steps: which answers have become longer?",
+        ["neither kind: nothing pays for length",
+         "right ones: all their tokens are pushed up, repeats too",
+         "wrong ones: they grow, right ones do not",
+         "both alike: the policy has one habit of stopping"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+told = "; ".join(
+    f"{name} " + ", ".join(f"{x:.2f}" for x in recorded_runs.evaluated(
+        name, "pass@1")) for name in ("GRPO", "Dr. GRPO"))
+reveal("biases.1", "wrong ones: they grow, right ones do not",
+       "On every seed wrong answers grow almost to the limit, and right "
+       "ones shrink to the shortest there is. The same run without GRPO's "
+       "two divisions (right) keeps them together. Nothing was learned on "
+       "the way: pass@1 on 100 held-out problems was "
+       f"{recorded_runs.evaluated('GRPO', 'pass@1', min)[0]:.2f} and is, "
+       f"a number a seed, {told}. (A change below 0.07 could be chance.)",
+       pictures.length_runs(
+           {"GRPO": "GRPO", "Dr. GRPO": "without the two divisions"},
+           "One reward, blind to length. Thin lines are the three seeds."))
 
 # %% [markdown]
+# What did that? On fresh data GRPO pushes each token of answer $i$ up by
+#
+# $$\frac1G\cdot\frac1{T_i}\cdot\frac{R_i-\bar R}{\sigma_R}$$
+#
+# The std $\sigma_R$ is one number per group, the length $T_i$ one per answer. If they were
+# constants they would belong to the learning rate. They are not. First the std.
+#
 # ## The std, from prompt to prompt
 #
-# Two prompts, each with one number $z$ of its own: an answer is right with chance
-# $p=\sigma(z)$. Groups of sixteen. On one prompt 8 are right, on the other 15; take these shares as
-# the prompts' $p$. Divided by the std, the one failure beside fifteen gets the largest advantage of
-# all.
+# Two prompts, each with one number $z$ of its own, a logit: an answer is right with chance
+# $p=1/(1+e^{-z})$. Groups of sixteen. On one prompt 8 are right, on the other 15; take these shares
+# as the prompts' $p$. Divided by the std, the one failure beside fifteen gets the largest advantage
+# of all.
 
-# %%
-predict("biases.1", "Divided by s: which prompt's z is pushed up more?",
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("biases.2", "Divided by the std: which prompt's z is pushed more?",
         ["15 of 16: its advantages are the largest",
          "8 of 16: right and wrong answers are balanced",
          "both alike: the std makes groups equal"])
@@ -91,8 +119,8 @@ predict("biases.1", "Divided by s: which prompt's z is pushed up more?",
 # %%
 def advantages(R, divide=True):
     A = R - R.mean(-1, keepdim=True)
-    s = R.std(-1, correction=0, keepdim=True) + 1e-6
-    return A / s if divide else A
+    sigma_R = R.std(-1, correction=0, keepdim=True) + 1e-6
+    return A / sigma_R if divide else A
 
 def push_on_z(right, divide, G=16):
     """Mean over the group of advantage times score; p = right / G."""
@@ -104,168 +132,156 @@ def push_on_z(right, divide, G=16):
 # the answer
 groups = {f"{k} of 16": ((k / (16 - k)) ** 0.5, push_on_z(k, False),
                          push_on_z(k, True)) for k in (8, 15)}
-reveal("biases.1", "8 of 16: right and wrong answers are balanced",
+reveal("biases.2", "8 of 16: right and wrong answers are balanced",
        r"A right answer's score in $z$ is $1-p$, a wrong one's $-p$: in "
        r"short $R-p$. So the push is the mean of $(R-p)^2$, which is "
-       r"$s^2$. Divided by $s$ it is $s$, and $s$ is largest at one half. "
-       "Dividing lifts the easy prompt from a quarter of the other's push "
-       "to a half, not past it.", pictures.odd_one_out(groups))
+       r"$\sigma_R^2$. Divided by $\sigma_R$ it is $\sigma_R$, and that is "
+       "largest at one half. Dividing lifts the easy prompt from a quarter "
+       "of the other's push to a half, not past it.",
+       pictures.odd_one_out(groups))
 
 # %% [markdown]
-# A network has no $z$ per prompt. What can be said there? Call $\nabla p$ the gradient of the
-# chance that this prompt is answered right.
+# A network has no $z$ of its own for each prompt. But each prompt has its chance $p$ of a right
+# answer, and $\nabla p$ is the direction in the weights that raises it. What do right answers push?
 #
 # $$\begin{aligned}
 # \nabla p&=\textstyle\sum_{y\ \text{right}}\nabla\pi(y)&&p\text{ is the sum of the right answers' chances}\\
 # &=\textstyle\sum_{y\ \text{right}}\pi(y)\,\nabla\log\pi(y)&&\text{log-derivative (02)}\\
-# &=p\;\mathbb E[\nabla\log\pi\mid\text{right}]&&\text{a mean among right answers: each has chance }\pi(y)/p\\
-# \mathbb E[\nabla\log\pi\mid\text{right}]&=\nabla p/p&&\text{divide by }p\\
-# \mathbb E[\nabla\log\pi\mid\text{wrong}]&=-\nabla p/(1-p)&&\text{the same; wrong has chance }1-p
+# &=p\;\mathbb E[\nabla\log\pi\mid\text{right}]&&\text{a mean among right answers: each has chance }\pi(y)/p
 # \end{aligned}$$
 #
-# So a right answer, on average, carries $\nabla p/p$. Let a share $p$ of a large group be right,
-# and give the right ones the advantage $A_+$, the wrong ones $A_-$:
+# So a right answer carries $\nabla p/p$ on average, and by the same steps a wrong one
+# $-\nabla p/(1-p)$. In a large group a share $p$ is right. Give those the advantage $A_+$, the rest
+# $A_-$:
 #
 # $$\begin{aligned}
 # \text{push}&=p\,A_+\,\frac{\nabla p}p-(1-p)\,A_-\,\frac{\nabla p}{1-p}&&\text{shares times advantage times mean score}\\
 # &=(A_+-A_-)\,\nabla p&&\text{cancel}\\
 # &=\nabla p&&\text{minus the mean only: }A_+=1-p,\ A_-=-p\\
-# &\;\to\;\frac1s\,\nabla p=\frac{\nabla p}{\sqrt{p(1-p)}}&&\textbf{a choice: divide by the group's std}
+# &\;\to\;\frac1{\sigma_R}\,\nabla p=\frac{\nabla p}{\sqrt{p(1-p)}}&&\textbf{a choice: divide by the group's std}
 # \end{aligned}$$
 #
-# **The std weighs each prompt by $1/\sqrt{p(1-p)}$:** easy and hard prompts alike, the medium ones
-# least. Now the number: ten possible answers, all as likely, the first few right. How many times
-# $\nabla p$ is the mean push of sampled groups?
-
-# %%
-def mean_push(right, G, groups=40_000):
-    """GRPO's push on the ten logits, mean over sampled groups."""
-    dice = torch.Generator().manual_seed(0)
-    y = torch.randint(10, (groups, G), generator=dice)
-    A = advantages((y < right).double())         # (groups, G)
-    # score: one at the answer, minus pi; a group's A sum to 0, pi drops out
-    return torch.zeros(groups, 10).scatter_add(1, y, A).mean(0) / G
-
-for right in (1, 5, 9):
-    p, good = right / 10, (torch.arange(10) < right).double()
-    grad_p = 0.1 * (good - p)                            # on the logits
-    small, large = (mean_push(right, G) @ grad_p / (grad_p @ grad_p)
-                    for G in (16, 64))
-    print(f"p = {p}: weight {small:.2f} at G = 16, {large:.2f} at G = 64, "
-          f"formula {(p * (1 - p)) ** -0.5:.2f}")
-
-# %% [markdown]
-# Easy and hard weigh the same: five thirds of the medium prompt by the formula, less in small
-# groups. And the guess? In terms of its logit $z$, $\nabla p$ itself is $p(1-p)\nabla z$. Weight
-# times that is $\sqrt{p(1-p)}$: a heavier weight on a smaller gradient, and the medium prompt
-# leads.
+# **The std weighs each prompt by $1/\sqrt{p(1-p)}$**: easy and hard prompts alike, the medium ones
+# least. A valley.
 #
-# In a small group the number of right answers varies by chance, and the weight is a mean over that:
+# And the guess, where the medium prompt led? There $\nabla p=p(1-p)\nabla z$: at both ends the
+# gradient itself is small. Weight times gradient is $\sqrt{p(1-p)}\,\nabla z$. An arch: still
+# highest in the middle, only flatter than $p(1-p)$ without the std.
+#
+# In a small group the number of right answers varies by chance, and the weight is a mean over that.
+# Prompt B is yours. Its rival is a medium prompt, right half of the time. The dashed line is the
+# mean only: the same for all prompts, a little below 1 because an answer's own reward sits in the
+# mean (08).
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("biases.t1", prompt_weight.prompt_weight_explorer(),
      ("B is right at most one time in twenty. Find a group size with which "
       "the std gives it exactly the medium prompt's weight.",
       prompt_weight.treated_alike),
-     ("Give B at least twice the medium prompt's weight. Try G = 16 "
-      "first: how far does it get?", prompt_weight.twice_the_weight))
+     ("B shall have 1.7 times the medium prompt's weight and half of its "
+      "net push. Start with G = 16: what gets in the way?",
+      prompt_weight.heavy_and_heard))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
 # 1. G = 2, or 3. Then every group that is not silent has one answer against the rest, and its std
 #    is always the same: a constant.
-# 2. G = 32 and p = 1/20, for example. With 16 it stops just short. A weight never passes
-#    $\sqrt{G-1}$ (the largest advantage, 08), and small groups are never very uneven.
+# 2. G = 32 and B right in 8 of 100, for example. What B gains in weight it loses in gradient: the
+#    two ratios multiply to 1 in large groups and to less in small ones. And no weight passes
+#    $\sqrt{G-1}$ (proof in the solutions, exercise 1).
 # </details>
 #
-# <details><summary>One level deeper: what is being maximised?</summary>
-#
-# $1/\sqrt{p(1-p)}$ is the derivative of $2\arcsin\sqrt p$. With large groups GRPO climbs the mean
-# of that over the prompts, the mean alone climbs the mean of $p$. Dividing by $\bar R$ instead of
-# $s$ ("MaxRL", [arXiv 2602.02710](https://arxiv.org/abs/2602.02710)) gives $1/p$, so $\log p$: that
-# one does prefer hard prompts.
-# </details>
-#
-# Does it show? A small transformer practised seven types of sums. At the start it solves 11 % of
-# the hardest and nearly all of the easiest. $G=8$, 28 prompts a step, 40 steps of AdamW at one
-# rate, three seeds, with the std and without. At 11 % a prompt weighs a quarter more than a medium
-# one.
+# Does it show? A transformer practised seven types of sums. At the start it solves 11 % of the
+# hardest and nearly all of the easiest. $G=8$, 28 prompts a step, 40 steps of AdamW at one learning
+# rate, three seeds, with the std and without. Per type: the mean of pass@1 at steps 10, 20, 30 and
+# 40.
 
-# %%
-predict("biases.2", "What does dividing by s do to the seven learning "
-        "curves?",
-        ["hard and easy types learn faster", "only the hard ones do",
-         "medium types learn faster: they have the largest push",
-         "nothing that three seeds can show"])
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("biases.3", "Pass@1 with the std minus pass@1 without: what do the "
+        "seven types show, averaged over the seeds?",
+        ["the hardest up by 0.05 or more",
+         "hard and easy up, medium down, by about 0.03",
+         "medium up by about 0.03: theirs is the largest push",
+         "no type moves by more than 0.02"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-with_s, without = (torch.stack([
+with_std, without = (torch.stack([
     torch.from_numpy(recorded_runs.by_difficulty(rule, step))
     for step in (10, 20, 30, 40)]) for rule in ("z-score", "mean only"))
-seeds = max((t[:, i] - t[:, j]).abs().max() for t in (with_s, without)
-            for i, j in ((0, 1), (0, 2), (1, 2)))
-reveal("biases.2", "nothing that three seeds can show",
-       "On no seed, type or step are the two rules more than "
-       f"{(with_s - without).abs().max():.2f} apart; two seeds of one rule "
-       f"are, by up to {seeds:.2f}. A small effect is not ruled out, and a "
-       "large group was not tried.", pictures.by_type())
+apart = (with_std - without).mean(0)             # (seeds, types)
+k = int(apart.mean(0).abs().argmax())
+ratio = prompt_weight.compute(0.11, 8)["ratio"]
+reveal("biases.3", "no type moves by more than 0.02",
+       f"The largest of seven: {apart[:, k].mean():+.3f}, standard error "
+       f"{apart[:, k].std() / 3 ** 0.5:.3f}, all three seeds from "
+       f"{apart[:, k].min():+.3f} to {apart[:, k].max():+.3f}. One would "
+       "not expect much: Adam divides by the size of recent gradients, so "
+       "a factor common to all prompts cancels. Left is how prompts weigh "
+       "against each other, and in groups of eight a prompt at 11 % has "
+       f"only {ratio:.2f} times a medium one's weight. An "
+       "effect of a hundredth is not ruled out, and large groups "
+       "were not tried.", pictures.by_type())
 
 # %% [markdown]
 # ## A bonus of a hundredth
 #
-# So far right or wrong. Now pay a little extra: each `wait` in an answer earns 0.01, at most ten of
-# them, beside 1 for being right. Two runs on sums of a few steps, with the std and without, three
-# seeds, 50 steps at the same learning rate; all else alike. At the start 37 % of the answers are
-# right.
+# So far right or wrong. Now each `wait` in an answer earns 0.01 more, at most ten of them, right or
+# wrong. Groups of eight, one of them with one `wait`. Compare it with a neighbour that is just as
+# right or wrong but lacks the word: by how much is its advantage larger? The std is on.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("biases.4", "In which group does the word gain most?",
+        ["one right, seven wrong: the largest advantages",
+         "four right, four wrong: the largest std, the most signal",
+         "all alike, right or wrong: where 0/1 rewards teach nothing",
+         "the same in all: 0.01 is 0.01"])
 
 # %%
-predict("biases.3", "Which run learns to write the word?",
-        ["neither: 0.01 drowns beside 1",
-         "both: it is paid in both", "only the one with the std",
-         "only the one without: the std evens rewards out"])
-
-# %%
-def first_and_second(right, divide):
-    """Advantages of eight answers, the first of them with one wait."""
+def word_gains(right, divide=True):
+    """Eight answers, the last with one wait, against its neighbour."""
     R = (torch.arange(8) < right).double()
-    R[0] += 0.01
-    return advantages(R, divide)[:2].tolist()
+    R[-1] += 0.01
+    A = advantages(R, divide)
+    return (A[-1] - A[-2]).item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 runs = {"z-score": "With the std", "mean only": "Without it"}
 told = " ".join(
-    f"{name} an answer holds {min(x):.2f} to {max(x):.2f} of them, and "
-    f"pass@1 ends at {min(y):.2f} to {max(y):.2f}."
+    f"{name} an answer ends with {min(x):.2f} to {max(x):.2f} of them, "
+    f"pass@1 at {min(y):.2f} to {max(y):.2f}."
     for name, x, y in ((name, recorded_runs.waits(rule)[:, -10:].mean(1),
                         recorded_runs.evaluated(rule, "pass@1"))
                        for rule, name in runs.items()))
-(a, b), (c, d), (e, f) = (first_and_second(*at) for at in (
-    (4, True), (8, True), (8, False)))
 full = [100 * recorded_runs.all_right(rule)[:, -10:].mean()
         for rule in runs]
-reveal("biases.3", "only the one with the std", told + (
-    "\n\nWhy? Eight answers, the first with one `wait`. Half of them "
-    f"right: it gets {a:+.2f}, a right one without {b:+.2f}. All of them "
-    f"right: {c:+.2f} and {d:+.2f}. **In a group that is all right the "
-    "word is the only difference, and the std makes it full size**; with "
-    f"the mean alone it stays {e - f:.2f}. Such groups grow to "
-    f"{full[0]:.0f} % with the std, to {full[1]:.0f} % without: that run "
-    "has more of them, and ignores them.").replace("-", "−"),
-    pictures.bonus_runs())
+reveal("biases.4", "all alike, right or wrong: where 0/1 rewards teach "
+       "nothing",
+       f"One right: {word_gains(1):.2f}. Four: {word_gains(4):.2f}. None "
+       f"or all: {word_gains(8):.2f}. **There the word is the only "
+       "difference, and the std makes it full size.** With the mean alone "
+       f"it is {word_gains(8, False):.2f} everywhere.\n\nA model takes it. "
+       "Sums of a few steps, 50 steps at one learning rate, three seeds: "
+       f"{told} At the end {full[0]:.0f} % of the groups are all right "
+       f"with the std, {full[1]:.0f} % without: that run has more of "
+       "them, and ignores them.\n\nWhat to log: the std of the rewards "
+       "inside the groups that are all right.", pictures.bonus_runs())
 
 # %% [markdown]
 # In a real run the hundredth is a format bonus, a length penalty, the last digits of a reward
-# model. Log the std of the rewards inside the groups that are all right. Keep the std where rewards
-# of unknown scale meet: then one learning rate serves them all
-# ([statements](statements/09_grpo_biases.ipynb), G24).
+# model. Keep the std where rewards of unknown scale meet: then one learning rate serves them all
+# (shown in the [statements](statements/09_grpo_biases.ipynb)).
 #
 # ## The length
 #
-# None of this explains the first picture: $s$ does not know how long an answer is. So $1/T$. Take
-# the simplest policy with a length. After each token it stops, with chance $q=\sigma(\theta)$.
+# None of this explains the first picture: $\sigma_R$ does not know how long an answer is. So to
+# $1/T$. Take the simplest policy with a length: after each token it stops, with chance
+# $q=1/(1+e^{-\theta})$.
 #
 # $$\begin{aligned}
 # \log\pi&=(T-1)\log(1-q)+\log q&&T-1\text{ times on, then stop}\\
@@ -275,8 +291,9 @@ reveal("biases.3", "only the one with the std", told + (
 # Undivided first. Let all answers be wrong, each with $A=-1$ however long it is; $q=0.1$, so ten
 # tokens on average.
 
-# %%
-predict("biases.4", "Not divided by T. Which way is the decision to stop "
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("biases.5", "Not divided by T. Which way is the decision to stop "
         "pushed, on average?",
         ["to stop sooner: a long answer is pushed down at more tokens",
          "to go on longer: every answer that stopped was wrong",
@@ -290,26 +307,39 @@ divided = -(chance * (1 - q * T) / T).sum()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("biases.4", "neither",
+reveal("biases.5", "neither",
        f"Mean push {abs(undivided):.3f}. It is A times the mean score, and "
        "that is 0: the score is above 0 for answers shorter than 1/q = 10 "
        "and below 0 for longer ones, and they balance. At T = 2 it is 0.8, "
        "at T = 18 it is −0.8. **Divided by T** they are "
-       f"{0.8 / 2:.2f} and −{0.8 / 18:.2f}: the short answer counts nine "
+       f"{0.8 / 2:.3f} and −{0.8 / 18:.3f}: the short answer counts nine "
        f"times as much. The mean push is now −{-divided:.3f}: with A = −1 "
        "stopping is pushed down, so **to go on longer**.")
 
 # %% [markdown]
-# Divided by $T$, what the short answers say counts more:
+# What is such a policy after? Read the log-derivative backwards, $A$ held fixed:
 #
 # $$\begin{aligned}
-# \mathbb E\big[A\,(1-qT)\big]&=0&&\text{a score has mean 0 (02)}\\
-# \to\ \mathbb E\Big[A\,\frac{1-qT}{T}\Big]&=A\,\big(\mathbb E[\tfrac1T]-q\big)&&\textbf{a choice: divide by the answer's own length}\\
-# \mathbb E[\tfrac1T]&>\frac1{\mathbb E[T]}=q&&\text{Jensen, }1/T\text{ is convex; the mean length is }1/q
+# \mathbb E\big[A\,\nabla\log\pi\big]&=\nabla\,\mathbb E[A]&&\text{undivided: advantage per answer}\\
+# \to\ \mathbb E\Big[\frac AT\,\nabla\log\pi\Big]&=\nabla\,\mathbb E\Big[\frac AT\Big]&&\textbf{a choice: divide by the answer's own length}
+# \end{aligned}$$
+#
+# **Divided by $T$, the policy climbs advantage per token.** A right answer has more per token when
+# it is short, a wrong one loses less per token when it is long. For the toy:
+#
+# $$\begin{aligned}
+# \mathbb E\Big[A\,\frac{1-qT}{T}\Big]&=A\,\big(\mathbb E[\tfrac1T]-q\big)&&\text{the bracket, term by term}\\
+# \mathbb E[\tfrac1T]&>\frac1{\mathbb E[T]}=q&&\text{Jensen: }1/T\text{ is convex; the mean length is }1/q
 # \end{aligned}$$
 #
 # The bracket is positive. So $A>0$: stop sooner. $A<0$: go on longer. **Short when right, long when
-# wrong, though nobody asked about length.** On the running group, rewards 1, 1, 0, 0:
+# wrong, though nobody asked about length.**
+#
+# This is what "biased" means here. Plain REINFORCE climbs $\mathbb E[R]$. In large groups the std
+# climbs $2\arcsin\sqrt p$ instead (its slope is $1/\sqrt{p(1-p)}$), and $1/T$ climbs $A/T$. Neither
+# is $\mathbb E[R]$.
+#
+# On the running group, rewards 1, 1, 0, 0:
 
 # %%
 group = running_group()
@@ -322,11 +352,13 @@ token_grid.token_grid(group, {
     count="")
 
 # %% [markdown]
-# But right and wrong answers come from one policy. The next toy first writes a verdict on its
-# answer, `:` or `;`, true in so many cases of a hundred. Then it stops with one chance after `:`
-# and another after `;`. Only these two chances learn, by the expected push above:
+# But right and wrong answers come from one policy. How can their lengths part? The next toy writes
+# a verdict on its answer first, `:` or `;`, true in so many cases of a hundred. Then it stops with
+# one chance after `:`, with another after `;`. Only these two chances learn, by the expected push
+# above. (A right answer with an untrue `;` grows with the wrong ones.)
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("biases.t2", length_drift.length_drift_explorer(),
      ("Wrong answers end three times as long as they began, and the mean "
       "over all answers, the number in your log, does not rise.",
@@ -347,32 +379,29 @@ task("biases.t2", length_drift.length_drift_explorer(),
 #
 # ## Which divisor was it?
 #
-# Back to the transformer of the first picture, at its start. Sample 2,048 answers once. Then
-# compute, for each way to divide, what the right and what the wrong answers push the decision "go
-# on" by. The unit is the mean size of a token's push. The last row is a control: both divisions,
-# but a coin pays instead of the grader.
+# Back to the transformer and its 2,048 answers from before training. For each way to divide: what
+# do the right and what do the wrong answers push "go on" by, at the spot where the model may write
+# `wait`? So that rules compare, each push is divided by the mean size of what its rule pushes a
+# token by.
+#
+# The rules: both divisions, one, the other, neither. And both once more, where not the grader but a
+# coin says who earns 1.
 
-# %%
-predict("biases.5", "A coin pays. Which way do the wrong answers push 'go "
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("biases.6", "A coin pays. Which way do the wrong answers push 'go "
         "on' under GRPO?",
         ["longer: 1/T acts on every negative advantage",
          "longer, half as far: half of them are paid now",
          "on average neither way"])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# 16 batches of 16 prompts, 8 answers each, from the untrained model
-torch.set_default_dtype(torch.float32)         # as the model is
-model, tokenizer = load(data_folder() / "model_pick", device="cpu")
-sampled = sample_decisions(model, tokenizer, TASKS["pick"], batches=16,
-                           prompts=16, num_generations=8, seed=0)
-torch.set_default_dtype(torch.float64)
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# the push on "go on" under five rules, a number a batch and side
-rules = {"s and 1/T (GRPO)": ("grpo", None),
+# the push on "go on" under five rules, per batch, right and wrong apart
+rules = {"std and 1/T (GRPO)": ("grpo", None),
          "only 1/T": ("mean_only", None),
-         "only s": ("zscore_constant", None), "neither": ("dr_grpo", None),
-         "s and 1/T, a coin pays": ("grpo", CoinFlip(0))}
+         "only the std": ("zscore_constant", None),
+         "neither": ("dr_grpo", None),
+         "std and 1/T, a coin pays": ("grpo", CoinFlip(0))}
 found = {}
 for name, (rule, coin) in rules.items():
     both = stop_push(sampled, ESTIMATORS[rule], *([coin] if coin else []))
@@ -382,7 +411,7 @@ for name, (rule, coin) in rules.items():
 # %% tags=["answer", "nbval-ignore-output"] jupyter={"source_hidden": true}
 # the answer
 gap = recorded_runs.length_gap("GRPO, coin flip", 21, 30)
-reveal("biases.5", "on average neither way",
+reveal("biases.6", "on average neither way",
        "The coin does not know which answers are wrong: their advantages "
        "are as often positive as negative. Trained with the coin for 30 "
        "steps, three seeds, wrong answers end " + ", ".join(
@@ -391,14 +420,15 @@ reveal("biases.5", "on average neither way",
 
 # %% [markdown]
 # With $1/T$ the pushes stand apart, with the std or without it. Without $1/T$ they lean a little
-# the other way, about two standard errors; both rows share one sample, so that is one draw, not
-# two. And trained? One more recorded run keeps the std but takes one mean over all tokens:
+# the other way, by about two standard errors; both rows share one sample, so that is one draw, not
+# two. And when each rule is trained for the 80 steps?
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# three recorded runs
+# four recorded runs
 print("wrong minus right, tokens, steps 71 to 80, a number a seed")
-for name, run in (("s and 1/T (GRPO)", "pick_grpo"),
-                  ("s, one mean over all tokens (DAPO)", "pick_dapo"),
+for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
+                  ("only 1/T", "pick_mean_only"),
+                  ("std, one mean over all tokens (DAPO)", "pick_dapo"),
                   ("neither (Dr. GRPO)", "pick_dr_grpo")):
     wrong, right = (torch.tensor([
         recorded_runs.curve(run, seed, f"completions/mean_length_{side}")
@@ -408,13 +438,12 @@ for name, run in (("s and 1/T (GRPO)", "pick_grpo"),
     print(f"{name:36s}", "  ".join(f"{gap:+.1f}" for gap in gaps))
 
 # %% [markdown]
-# **$1/T$ drives the lengths apart. The std weighs prompts, and enlarges small differences inside a
-# group.**
+# **$1/T$ drives the lengths apart, and it does so alone. The std weighs prompts, and enlarges small
+# differences inside a group.**
 #
-# Two things were arranged for this drift: length was free, and the model had just judged itself.
-# Dr. GRPO reports longer wrong answers under GRPO on models of real size
-# ([arXiv 2503.20783](https://arxiv.org/abs/2503.20783)). Which divisor do you get without asking?
-# The defaults of TRL 1.16.0 and verl 0.9.1:
+# Two things were arranged for this drift: length was free, and the model had just judged itself. On
+# models of real size Dr. GRPO reports the same sign, longer wrong answers under GRPO. Which divisor
+# do you get without asking? The defaults of TRL 1.16.0 and verl 0.9.1:
 #
 # | | std | 1/T |
 # |---|---|---|
@@ -430,16 +459,15 @@ for name, run in (("s and 1/T (GRPO)", "pick_grpo"),
 # |---|---|
 # | sentence | the std decides how prompts weigh against each other, 1/T how tokens of short and long answers do |
 # | formula | weight of a prompt $1/\sqrt{p(1-p)}$ · push on the stop decision $A\,(\mathbb E[1/T]-q)$ |
+# | climbs | the std $2\arcsin\sqrt p$, 1/T advantage per token; neither $\mathbb E[R]$ |
 # | picture | a valley (weight) and an arch (net push); right and wrong lengths that part |
-# | numbers | 15 of 16 right against 8: a quarter of the push, with the std a half · one `wait` in an all-right group: +2.64 · wrong answers 65 tokens, right 13 |
-# | derived | both effects |
-# | choices | both divisions |
+# | numbers | 15 of 16 right against 8: a quarter of the push, with the std a half · a bonus of 0.01 alone in its group: full size · wrong answers 65 tokens, right 13 |
 # | needs | the std: graded rewards (with 0/1 and G = 8 we saw no effect); 1/T: a model that knows it is wrong before it stops |
 
 # %%
-print("GRPO -> Dr. GRPO, which drops both\n"
-      + str(difference(ZOO["grpo"], ZOO["dr_grpo"])))
-score("biases.1", "biases.2", "biases.3", "biases.4", "biases.5")
+print("GRPO -> Dr. GRPO, as their papers have them. (No run on this page "
+      "had the KL term.)\n" + str(difference(ZOO["grpo"], ZOO["dr_grpo"])))
+score(*(f"biases.{k}" for k in range(1, 7)))
 
 # %% [markdown]
 # ## Exercises
@@ -508,9 +536,15 @@ check.silent_bug_grpo_biases(my_test)
 # <details><summary><b>What does dividing by the std do to easy and hard prompts?</b></summary>
 #
 # It weighs each prompt's gradient by 1/√(p(1−p)), easy and hard alike. A right answer carries ∇p/p,
-# a wrong one −∇p/(1−p), so the push is (A₊ − A₋)∇p: 1 without the division, 1/s with it. With
-# finite groups the weight stops at √(G−1). In net push the medium prompt still leads. In our small
-# run at G = 8 nothing of it was to be seen.
+# a wrong one −∇p/(1−p), so the push is (A₊ − A₋)∇p: ∇p without the division, ∇p/σ_R with it. With
+# finite groups the weight stops at √(G−1). In net push the medium prompt still leads. Adam
+# cancels what all prompts share; at G = 8 no type of ours moved by more than 0.02.
+# </details>
+# <details><summary><b>"GRPO is biased." In what sense?</b></summary>
+#
+# It climbs something else than the expected reward. Plain REINFORCE climbs E[R]. Dividing by the
+# std climbs 2 arcsin √p of each prompt, in large groups; dividing by T climbs advantage per token.
+# Not every bias hurts: the mean over the group costs only a factor (G−1)/G.
 # </details>
 # <details><summary><b>Does a small std blow up the gradient?</b></summary>
 #

@@ -10,8 +10,7 @@
 # # 10 · Dr. GRPO: what is left when both divisors are gone?
 #
 # **After this page** you can say what every token of a batch weighs under GRPO, DAPO and Dr. GRPO,
-# derive the weight that the policy gradient asks for, and split a batch into pieces without
-# changing the method by accident.
+# derive the weight that the policy gradient asks for, and compute one loss on many GPUs.
 #
 # 26 minutes, exercises 31 more · after 08 (GRPO), 09 (its two divisors) · Dr. GRPO, Liu et al.
 # 2025, [arXiv 2503.20783](https://arxiv.org/abs/2503.20783); DAPO, Yu et al. 2025,
@@ -19,9 +18,9 @@
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
-# <details><summary>1. Which two divisors does GRPO have?</summary>The std s of the group's rewards, and the answer's own number of tokens T (08).</details>
+# <details><summary>1. Which two divisors does GRPO have?</summary>The std $\sigma_R$ of the group's rewards, and the answer's own number of tokens T (08).</details>
 # <details><summary>2. What does dividing by T do to the lengths of answers?</summary>Right ones are pushed to stop sooner, wrong ones to go on, though length earns nothing (09).</details>
-# <details><summary>3. Which part of GRPO's advantage is derived, and which is a choice?</summary>Minus the mean is derived, up to one factor. Dividing by s is a choice (08).</details>
+# <details><summary>3. Which part of GRPO's advantage is derived, and which is a choice?</summary>Minus the mean is derived, up to one factor. Dividing by $\sigma_R$ is a choice (08).</details>
 
 # %% tags=["setup"]
 import torch
@@ -31,8 +30,8 @@ from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import dr_grpo as pictures
 from rlnb.classroom.pictures import pipeline, token_grid
 from rlnb.classroom.pictures.aggregation_rules import stop_drift
-from rlnb.classroom.pictures.recorded_runs import final
-from rlnb.objective import difference, token_mean
+from rlnb.classroom.pictures.recorded_runs import curve, final
+from rlnb.objective import difference
 from rlnb.toys import running_batch, running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -62,20 +61,19 @@ def train(rows, seeds=200, steps=200, rate=0.5, B=32):
     return torch.stack(seen, 1)
 
 # %% [markdown]
-# ## One loss, two cards
+# ## One loss, two GPUs
 #
-# Rewards, advantages, ratios: nothing of that moves on this page. It is about one box, the one
-# where a batch of tokens becomes one number.
+# This page is about one box, the one where a batch of tokens becomes one number.
 
 # %%
 pipeline.pipeline("loss", caption=(
     "Every token brings a loss of its own. How are they averaged?"))
 
 # %% [markdown]
-# Two colleagues agree on the plainest average: the mean over all tokens of the step, 32 answers.
-# One has a large card, and all 32 go through at once. The other's card holds one answer. So she
-# goes through the batch in pieces (**micro-batches**), and takes the optimizer's step once, at the
-# end:
+# Two colleagues train the same model. For each step of the optimizer they take 32 answers, and they
+# agree on the plainest loss: the mean over all tokens of the step. One has a large GPU, and all 32
+# answers go through at once. The other's GPU holds one answer. So she goes through the step in
+# pieces (**micro-batches**), adds up their gradients, and lets the optimizer step once, at the end:
 
 # %%
 def in_pieces(losses, mask, rows):
@@ -87,14 +85,15 @@ def in_pieces(losses, mask, rows):
     return total
 
 # %% [markdown]
-# They train a toy. 32 answers to one prompt; a coin decides whether an answer will be right, the
-# policy has no say. It decides only, after every token, whether to stop: with one probability for
-# right answers, one for wrong ones, both 0.1 at the start, so ten tokens on average. Right earns 1,
-# wrong 0, length nothing; $A=R-\bar R$. Both colleagues have the same seeds and the same learning
-# rate.
+# They train a toy. A coin decides whether an answer will be right; the policy has no say in that.
+# It decides only, after every token, whether to stop: with one probability for right answers,
+# another for wrong ones. Both are 0.1 at the start, so answers have ten tokens on average. Right
+# earns 1, wrong 0, and length earns nothing. The advantage is $A=R-\bar R$. Both colleagues use
+# SGD, the same learning rate and the same seeds.
 
-# %%
-predict("dr_grpo.1", "What does the small card train, against the large?",
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("dr_grpo.1", "What does the small GPU train, against the large?",
         ["the same policy: a mean of means is the mean",
          "the same on average, with more noise",
          "the same path, at another speed",
@@ -108,36 +107,36 @@ runs = {rows: train(rows) for rows in (32, 4, 2, 1)}
 reveal("dr_grpo.1", "another policy",
        "With one answer in a piece a token is divided by the length of its "
        "own answer, then by 32. That is GRPO's $1/T$, and nobody wrote it. "
-       "So right answers shrink and wrong ones grow (09). This happens: in "
-       "November 2025 the authors of open-instruct noticed that, with one "
-       "answer in a piece, they had trained a per-answer mean "
-       "([PR 1137](https://github.com/allenai/open-instruct/pull/1137)).",
+       "So right answers shrink and wrong ones grow (09). It happens to "
+       "professionals: open-instruct corrected it at the end of 2025 "
+       "([PR 1161](https://github.com/allenai/open-instruct/pull/1161)).",
        pictures.lengths_by_memory(
            {"32 answers at once": runs[32], "one at a time": runs[1]}, 10.0,
            "The same loss in words, two memories. Thick: the mean of 200 "
            "seeds; thin: twenty of them."))
 
 # %% [markdown]
-# So do not ask "which mean?" Ask: **what does one token weigh, and who decides it?**
+# So here is the page's question: **what does one token weigh, and which answers decide that?**
 #
 # ## Which weight does the gradient ask for?
 #
-# The **weight** $c$ of a token is the number its term gets in the sum: push $=c\,A$. For one prompt
-# with $G$ answers, from 08's derivation:
+# The **weight** $c$ of a token is the number that multiplies its term in the sum; its push is
+# $c\,A$. Take one prompt with $G$ answers and start where page 08 ended:
 #
 # $$\begin{aligned}
 # \nabla J&=\tfrac{G}{G-1}\,\mathbb E\Big[\tfrac1G\textstyle\sum_i(R_i-\bar R)\,\nabla\log\pi(y_i)\Big]&&\text{minus the mean (08)}\\
 # &=\tfrac{G}{G-1}\,\mathbb E\Big[\tfrac1G\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\text{the log of a product is a sum of logs}\\
-# &\;\to\;\mathbb E\Big[\tfrac{1}{G}\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\text{drop one factor: a learning rate absorbs it}\\
+# &\;\to\;\mathbb E\Big[\tfrac{1}{G}\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\text{drop a fixed factor: same direction}\\
 # &\;\to\;\mathbb E\Big[\tfrac{1}{G\,L_{\max}}\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\textbf{a choice: which fixed number divides}
 # \end{aligned}$$
 #
-# Every token weighs the same. Both arrows are allowed for one reason: the number is fixed *before*
-# anything is sampled, so it can be taken out of the expectation. Neither $s$ nor $T_i$ can: they
-# come with the answers.
+# So the policy gradient gives every token the same weight. Both arrows are allowed for one reason:
+# the number is fixed *before* anything is sampled, so it can be taken out of the expectation.
+# $\sigma_R$ and $T_i$ cannot: they come with the answers.
 #
-# That is Dr. GRPO ("GRPO done right"): no $s$, and in place of $T_i$ a constant $L_{\max}$, the
-# longest answer that may be written. With 06's clip, over the $B$ answers of a step:
+# Row 1 is RLOO (03). The last row is Dr. GRPO ("GRPO done right"): no $\sigma_R$, and in place of
+# $T_i$ a constant $L_{\max}$, the longest answer that may be written. So **Dr. GRPO is RLOO times
+# $(G-1)/G$, plus 06's clip and $1/L_{\max}$.** Over the $B$ answers of a step:
 #
 # $$\text{loss}=-\frac1B\sum_i\frac1{L_{\max}}\sum_t\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big),\qquad A_i=R_i-\bar R$$
 
@@ -145,26 +144,27 @@ reveal("dr_grpo.1", "another policy",
 def dr_grpo_loss(logp, old_logp, mask, R, G, L_max, epsilon=0.2):
     """log-probs and mask (B, T), rewards (B,). To minimise."""
     R = R.view(-1, G)
-    A = (R - R.mean(1, keepdim=True)).view(-1, 1)        # no s
+    A = (R - R.mean(1, keepdim=True)).view(-1, 1)        # no std
     rho = (logp - old_logp).exp()
     gain = torch.minimum(rho * A, rho.clamp(1 - epsilon, 1 + epsilon) * A)
     return -torch.where(mask, gain, 0).sum() / (len(mask) * L_max)
 
 # %%
 two = running_batch()                # two prompts, four answers each
-mine = dr_grpo_loss(two.logprobs, two.old_logprobs, two.mask,
-                    two.rewards, G=4, L_max=8)
-theirs = ZOO["dr_grpo"](two).loss
-print(f"mine {mine:.6f}, rlnb's {theirs:.6f}")
-assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
+# the same number as the package's:
+assert torch.allclose(ZOO["dr_grpo"](two).loss, dr_grpo_loss(
+    two.logprobs, two.old_logprobs, two.mask, two.rewards, G=4, L_max=8))
 
 # %% [markdown]
 # ## Two switches, four losses
 #
-# That batch: prompt A, the group you know, is right twice in four answers; prompt B once, in an
-# answer of four tokens. B's wrong answers have 1, 7 and 2 tokens. Take a fresh batch, all ratios 1.
+# Take the same answers, only freshly sampled, so that all ratios are 1:
+#
+# * prompt A, the group you know: right with 3 and 5 tokens, wrong with 2 and 6;
+# * prompt B: right once, with 4 tokens, wrong with 1, 7 and 2.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("dr_grpo.2", "Under GRPO, with both divisors, whose tokens are "
         "pushed hardest?",
         ["B's lone right answer: the std makes rare ones loud",
@@ -176,47 +176,43 @@ predict("dr_grpo.2", "Under GRPO, with both divisors, whose tokens are "
 R, T = two.rewards.view(2, 4), two.lengths
 A = R - R.mean(1, keepdim=True)
 Z = A / R.std(1, correction=0, keepdim=True)
-four = {"divided by s and T: GRPO": Z.flatten() / T,
+four = {"divided by σ and T: GRPO": Z.flatten() / T,
         "divided by T": A.flatten() / T,
-        "divided by s": Z.flatten(),
+        "divided by σ": Z.flatten(),
         "by neither: Dr. GRPO": A.flatten()}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("dr_grpo.2", "B's wrong answer of one token",
        "Its length of 1 beats the std. With both gone it is among the "
-       "quietest, and the one rare success is the loudest. Which short "
-       "answer happened to be sampled no longer matters.",
+       "quietest, and the one rare success is the loudest. From the upper "
+       "row to the lower one much changes: how short an answer happened to "
+       "be no longer makes it loud. From left to right little changes, "
+       "because both prompts have nearly the same std; page 09 showed "
+       "prompts where it matters.",
        pictures.four_losses(four, two.lengths.int().tolist(),
                             two.rewards.tolist(), caption=(
-           "One batch, four losses. A number is the push on each token of "
-           "the row, as a multiple of that loss's mean push. Upper row: "
-           "divided by T. Left column: divided by s.")))
-
-# %% [markdown]
-# The rows differ much, the columns little: here $s$ is 0.50 and 0.43. It matters where prompts are
-# uneven. One right of 16 has $s$ = 0.24, and dividing doubles that prompt against an even one.
-
-# %%
-for k in (8, 4, 1):
-    p = k / 16
-    print(f"{k} of 16 right: s = {(p * (1 - p)) ** 0.5:.2f}")
+           "One batch, four losses; σ is the std of the group's rewards. A "
+           "number is the push on each token of the row, as a multiple of "
+           "that loss's mean push. Bold: the loudest.")))
 
 # %% [markdown]
 # ## Divide by what?
 #
-# Without $T_i$ there is still a number to divide by. Two are common. DAPO takes the **token mean**:
-# the number of tokens in the step. Dr. GRPO takes the **constant** $B\,L_{\max}$. People say that a
-# token-level mean favours long answers and that a constant cures it.
+# Without $T_i$ there is still a number to divide by. Two are common:
 #
-# The running group has 3, 5, 2 and 6 tokens. Under $1/T$ every answer has a quarter of the step's
-# weight.
+# * DAPO takes the **token mean**: the number of tokens in the step.
+# * Dr. GRPO takes the **constant** $B\,L_{\max}$.
+#
+# "A token mean favours long answers", people say. Test it on group A, with its 3, 5, 2 and 6 tokens
+# and $L_{\max}=8$. Scale each rule's weights so that they sum to 1 over the batch. Under $1/T$
+# every answer then holds a quarter.
 
-# %%
-predict("dr_grpo.3", "What share does the answer of 6 tokens get under the "
-        "token mean, and under the constant?",
-        ["3/8 and 1/4", "3/8 and 3/8", "3/8 and less than 1/4",
-         "1/4 and 3/8"])
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("dr_grpo.3", "Which fraction of the total weight does the answer "
+        "of 6 tokens hold under the token mean, and under the constant?",
+        ["3/8 and 1/4", "3/8 and 3/8", "3/8 and 3/16", "1/4 and 3/8"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -227,120 +223,28 @@ weights = {"1/T": 1 / (4 * own),
            "constant 8": torch.ones(4, 6) / (4 * 8)}
 sign = torch.tensor([1.0, 1, -1, -1])[:, None]          # of A
 reveal("dr_grpo.3", "3/8 and 3/8",
-       "6 of 16 tokens, twice. Within a batch token mean and constant are "
-       "one direction with two lengths of step. Under both, long answers "
-       "get more of the step, and that is the policy gradient: they are "
-       "more decisions. The difference is *between* steps: the token "
-       "mean's divisor is counted after sampling, and your own length is "
-       "part of the count. The constant was there before.",
+       "6 of 16 tokens, twice. Within one batch the two rules give the "
+       "same direction, with steps of different length. Long answers do "
+       "get more of the step, and should: they are more decisions. The "
+       "rules differ *between* batches. The token mean's divisor is "
+       "counted after sampling, and your own length is part of the count. "
+       "The constant was there before.",
        token_grid.token_grid(one, {name: 16 * c * sign
                                    for name, c in weights.items()},
-                             caption=(
-           "The running group: a token's weight, in units of the token "
-           "mean's, with the sign of its advantage. Left, all rows have "
-           "one sum; in the others all tokens have one size.")))
+                             count="", caption=(
+           "Weight of a token, times the sign of its advantage; 1 is the "
+           "token mean's weight. Left, all rows have one sum. In the other "
+           "two all tokens have one size.")))
 
 # %% [markdown]
-# Which weights push on length? Take one answer that may stop after every token, with probability
-# $q$. The slope of $\log\pi(y)$ in the logit of "stop" is $1-qT$ (09): above 0 for answers shorter
-# than the mean $1/q$, below for longer ones. Weigh it with $c$ and average over all lengths:
-
-# %%
-q = 0.1
-length = torch.arange(1.0, 1000.0)
-chance = q * (1 - q) ** (length - 1)                   # of each length
-for name, c in (("constant", q), ("1/T", 1 / length)):
-    push = (chance * c * (1 - q * length)).sum() / q
-    print(f"{name:8s} push on 'stop', times A: {abs(push):.3f}")
-
-# %% [markdown]
-# (Divided by $q$, so that an average token weighs 1.) Under a constant, short and long cancel
-# exactly: a right answer is not told to be shorter. Under $1/T$ the short ones are louder.
+# ## Back to the small GPU
 #
-# How much of that comes back in a token mean? Let $n$ answers share one divisor: $n=1$ is GRPO,
-# $n=32$ the large card. In the toy, wrong answers started at 10 tokens and ended at 71 for $n=1$,
-# at 11 for $n=32$.
+# So the question for every variant is: *which answers share the divisor?* On the small GPU it is
+# those of one piece. Here `in_pieces` goes through four answers. Move two of the lengths, and the
+# size of a piece.
 
-# %%
-predict("dr_grpo.4", "A card that holds 8 answers. Where do wrong answers "
-        "end?",
-        ["about 13 tokens", "about 25 tokens", "about 40 tokens",
-         "about 60 tokens"])
-
-# %%
-runs[8], runs[0] = train(8), train(None)               # 0: a constant
-ends = {k: runs[k][:, -1].mean(0).tolist() for k in (1, 2, 4, 8, 32, 0)}
-drift = {k: stop_drift(k) for k in (1, 2, 4, 8, 32)}
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("dr_grpo.4", "about 13 tokens",
-       f"{ends[8][0]:.1f}; with 32 it was {ends[32][0]:.1f}, with 1 "
-       f"{ends[1][0]:.1f}. Of a divisor that n answers share, about one "
-       "part in n is your own length. So the push on length falls like 1/n "
-       f"once n is large: {drift[8]:.3f} for 8, {drift[32]:.3f} for 32, "
-       "exactly 0 for a constant.",
-       pictures.who_shares(drift, ends, 10.0, (
-           "Left, the expected push on 'stop' of a right answer, A = 1, "
-           "ten tokens on average, an average token weighing 1; wrong: the "
-           "opposite. Right, the toy, mean of 200 seeds.")))
-
-# %% [markdown]
-# Real answers have hundreds of tokens. Does that make it better or worse?
-
-# %%
-task("dr_grpo.t1",
-     shared_divisor.shared_divisor_explorer(),
-     ("Own length only (1 shares): a push above 3.",
-      shared_divisor.doubled),
-     ("Answers of 100 tokens or more, a push below 0.1, and as few answers "
-      "as possible that share.", shared_divisor.fewest))
-
-# %% [markdown]
-# <details><summary>What the tasks show</summary>
-#
-# 1. A mean of 100 tokens: longer answers, more push, though only with the logarithm of the length.
-# 2. Sixteen. Once many share, the length hardly matters any more.
-# </details>
-#
-# <details><summary>One level deeper: why 1/n</summary>
-#
-# Write the divisor as $N=T+S$, with $S$ the tokens of the other $n-1$ answers and $\bar N=n/q$ its
-# mean. To first order $\frac1N\approx\frac1{\bar N}\big(1-\frac{N-\bar N}{\bar N}\big)$. Only the
-# own $T$ in $N$ moves with $1-qT$. In units of $1/\bar N$ the push is therefore
-# $\mathbb E\big[-\frac{T}{\bar N}(1-qT)\big]=\frac{q}{\bar N}\mathrm{var}(T)=\frac{1-q}{n}$, since
-# $\mathrm{var}(T)=(1-q)/q^2$. At $n=32$ that is $0.9/32$, the exact sum gives 0.029. At $n=1$ the
-# first order is too small.
-# </details>
-#
-# And on a network? Page 09's transformer, 0.3 million weights: length earns nothing, the model
-# writes its own verdict and then may go on. Every step is one update on 128 fresh answers, so all
-# ratios are 1 and no clip acts. GRPO and DAPO both divide by $s$ there: they differ in the divisor
-# alone.
-
-# %%
-pictures.recorded_gaps(
-    "How much longer wrong answers are than right ones. Three seeds each, "
-    "80 steps, same learning rate; the numbers are the last ten steps. "
-    "Recorded on a CPU.")
-
-# %%
-for name, (run, *_) in pictures.RUNS.items():
-    print(f"{name:25s} pass@1 at the start {final(run, step=0)[0]:.2f}, "
-          "at the end", *(f"{x:.2f}" for x in final(run)))
-
-# %% [markdown]
-# Token mean and constant cannot be told apart with three seeds. Both are far from $1/T$. Pass@1
-# (the chance that one answer is right) moved under none of the three, and length could not help in
-# this task. So it does not follow that Dr. GRPO scores better, only that wrong answers no longer
-# grow.
-#
-# ## Back to the small card
-#
-# One question settles every variant: *how many answers share the divisor?* Move two lengths and the
-# size of a piece under `in_pieces`.
-
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
      ("Make a token weigh more than three times what it should.",
       micro_batches.heavy),
@@ -356,41 +260,154 @@ task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
 #    the bug, equal lengths are not needed. Test with an uneven split.
 # </details>
 #
-# **The mend** is to count first: the number of tokens of the whole step, over all pieces and all
-# GPUs, before the first `backward()`. Each piece's *sum* is divided by that. The constant needs no
-# count. Exercise 2 does it.
+# **The fix.** Before the first `backward()`, count the tokens $N$ of the whole step, over all
+# pieces and all GPUs (an all-reduce). Then the loss of each piece is
+#
+# $$\text{sum over the piece's tokens}\times\frac{\text{number of GPUs}}{N}$$
+#
+# The number of GPUs stands there because data parallelism *averages* their gradients; without it
+# the step is too small by that factor. A constant needs no count. Compare the two ways on one GPU,
+# by the gradient against that of the whole batch:
 
 # %%
-loss = ZOO["dr_grpo"].replace(weights=token_mean)(two).per_token_loss
+per_token = ZOO["dr_grpo"](two).per_token_loss         # (8, 7)
+def gradient(value):
+    return torch.autograd.grad(value, two.logprobs, retain_graph=True)[0]
+whole = gradient(per_token[two.mask].mean()).flatten()
 for rows in (8, 4, 2, 1):
     counted = sum(x[keep].sum() / two.mask.sum() for x, keep in
-                  zip(loss.split(rows), two.mask.split(rows)))
-    print(f"{rows} answers a piece: in_pieces "
-          f"{in_pieces(loss, two.mask, rows):+.4f}, counted {counted:+.4f}")
-    assert torch.allclose(counted, loss[two.mask].mean())
+                  zip(per_token.split(rows), two.mask.split(rows)))
+    g = gradient(in_pieces(per_token, two.mask, rows)).flatten()
+    print(f"{rows} answers a piece: cosine under in_pieces "
+          f"{torch.cosine_similarity(g, whole, dim=0):.3f}")
+    assert torch.allclose(gradient(counted).flatten(), whole)
 
 # %% [markdown]
-# Under `in_pieces` even the sign of the loss depends on the card. Counted first, nothing does.
+# Counted first, every split gives the gradient of the whole batch (the `assert`). Under `in_pieces`
+# even the direction depends on memory. Supervised fine-tuning had the same bug: Hugging Face's
+# Trainer averaged micro-batches with unequal counts until October 2024
+# ([PR 34191](https://github.com/huggingface/transformers/pull/34191)).
+
+# %% [markdown]
+# ## What a divisor does to length
 #
-# GPUs are pieces too. Say one GPU has an answer of 10 tokens and another one of 1000. Each takes
-# its own mean, then gradients are averaged, as data parallelism does. What the two answers get of
-# the step, and what a token mean gives them:
+# Page 09 followed one number: by how much a right answer's step moves the logit of "stop". We call
+# it the **drift**. Above 0, right answers learn to stop sooner (and wrong ones, with all signs
+# turned, to go on). Stop with chance $q=0.1$ after each token; an average token weighs 1:
 
 # %%
-tokens = torch.tensor([10.0, 1000.0])                   # on each GPU
-for name, c in (("means, averaged", 1 / (2 * tokens)),
-                ("counted first", torch.ones(2) / tokens.sum())):
-    print(f"{name:16s} shares {(c * tokens)[0]:.2f} and "
-          f"{(c * tokens)[1]:.2f}; a token of the short answer weighs "
-          f"{c[0] / c[1]:.0f} times one of the long")
+q = 0.1
+length = torch.arange(1.0, 1000.0)
+chance = q * (1 - q) ** (length - 1)                   # of each length
+slope = 1 - q * length               # of log π(answer) in "stop" (09)
+for name, c in (("constant", 1 + 0 * length), ("1/T", 1 / (q * length))):
+    moved = (chance * c * slope).sum().item()
+    print(f"{name:8s} drift {round(moved, 3) + 0.0:+.3f}")
+
+# %% [markdown]
+# Under a constant, short answers ("stop sooner") and long ones ("go on") cancel exactly. Under
+# $1/T$ the short ones are louder, and win.
+#
+# A token mean has the own $T$ in its divisor too, among others. Does the drift come back? Let $n$
+# answers share one divisor: $n=1$ is $1/T$, GRPO's length weight, and $n=32$ is the large GPU. In
+# the toy, wrong answers went from 10 tokens to 71 with $n=1$, and to 11 with $n=32$.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("dr_grpo.4", "A GPU that holds 8 answers: n = 8. How long are "
+        "wrong answers at the end?",
+        ["about 13 tokens", "about 30 tokens", "about 45 tokens",
+         "about 60 tokens"])
+
+# %%
+runs[8], runs[0] = train(8), train(None)               # 0: a constant
+ends = {k: runs[k][:, -1].mean(0).tolist() for k in (1, 2, 4, 8, 32, 0)}
+drift = {k: stop_drift(k) for k in (1, 2, 4, 8, 32)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("dr_grpo.4", "about 13 tokens",
+       f"{ends[8][0]:.1f} tokens. Your own length is about one part in n "
+       f"of the divisor, so the drift is about 1/n: {drift[8]:.3f} at 8, "
+       f"{drift[32]:.3f} at 32, exactly 0 under a constant. At n = 1 it is "
+       f"{drift[1]:.3f}: a short answer has nobody to dilute it.",
+       pictures.who_shares(drift, ends, 10.0, (
+           "Left, the drift of 'stop' for a right answer (wrong: the "
+           "opposite), ten tokens on average, an average token weighing 1. "
+           "Right, the toy, mean of 200 seeds.")))
+
+# %% [markdown]
+# Real answers have hundreds of tokens. How many neighbours make up for that?
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("dr_grpo.t1",
+     shared_divisor.shared_divisor_explorer(),
+     ("Note the drift of answers of 5 tokens under 1/T. Then find a "
+      "smaller one for answers of 200 tokens, with as few sharing as "
+      "possible.",
+      shared_divisor.diluted),
+     ("Answers of 200 tokens, a drift below 0.1, and the smallest number "
+      "that the slider offers.", shared_divisor.fewest))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. Two. Answers forty times as long, and a single neighbour makes up for it.
+# 2. Sixteen. Under $1/T$ the drift grows with the logarithm of the length; once many share, the
+#    length hardly matters any more.
+# </details>
+#
+# <details><summary>One level deeper: why 1/n</summary>
+#
+# Write the divisor as $N=T+S$, with $S$ the tokens of the other $n-1$ answers and $\bar N=n/q$ its
+# mean. To first order $\frac1N\approx\frac1{\bar N}\big(1-\frac{N-\bar N}{\bar N}\big)$. The slope
+# $1-qT$ has mean 0, and $S$ knows nothing of $T$, so only the own $T$ in $N$ is left. In units of
+# $1/\bar N$ the drift is therefore
+# $\mathbb E\big[-\frac{T}{\bar N}(1-qT)\big]=\frac{q}{\bar N}\mathrm{var}(T)=\frac{1-q}{n}$, since
+# $\mathrm{var}(T)=(1-q)/q^2$. At $n=32$ that is $0.9/32$, the exact sum gives 0.029. At $n=1$ the
+# first order is too small.
+# </details>
+#
+# And on a network? Page 09's transformer has 0.3 million weights. It tries two sums, says whether
+# it hit the target, and may then repeat itself: length is free and earns nothing. Every optimizer
+# step uses 128 fresh answers once, so all ratios are 1 and the three losses differ in their
+# divisors alone. AdamW, learning rate 3e-4, gradient norm clipped at 1.
+
+# %%
+pictures.recorded_lengths(
+    "Mean length of wrong and right answers; a line is a seed, the number "
+    "the mean of three over the last ten steps. Recorded on a CPU.")
+
+# %% [markdown]
+# Is the right panel flat only because Dr. GRPO takes smaller steps? Look at the gradient norm:
+
+# %%
+for name, run in pictures.RUNS.items():
+    norm = torch.tensor([list(curve(run, seed, "grad_norm"))
+                         for seed in (0, 1, 2)])
+    first, last = sum(final(run, step=0)) / 3, sum(final(run)) / 3
+    print(f"{name:25s} norm: mean {norm.nanmean():.3f}, largest "
+          f"{norm[~norm.isnan()].max():.2f};   share right: "
+          f"{first:.2f}, at the end {last:.2f}")
+
+# %% [markdown]
+# Dr. GRPO's gradient is a tenth of the others', so its flat panel alone proves little; we come back
+# to that. DAPO is the control: it divides by $\sigma_R$ as GRPO does, its gradient is as large as
+# GRPO's, and its lengths stay together. The length divisor makes the difference.
+#
+# One seed in each of the two right panels drifts down to about 13 tokens, under Dr. GRPO right and
+# wrong together: no drift *on average* is not no drift in one run. What no longer happens, in any
+# seed, is GRPO's gap. And the share of right answers moved under none of the three: this does not
+# show that Dr. GRPO scores better.
 
 # %% [markdown]
 # ## The same learning rate?
 #
-# Token for token, Dr. GRPO's push is GRPO's times $s\,T_i/L_{\max}$. With 256 tokens of 2048 and
-# $s=1/2$ that is a sixteenth. A direction is what counts, one hears, a size is a learning rate. Try
-# it on one weight with made-up gradients: four small ones to one side, then a large one to the
-# other, 40 steps. Whole, and a sixteenth of each.
+# Token for token, Dr. GRPO's push is GRPO's times $\sigma_R\,T_i/L_{\max}$. With 256 tokens of
+# 2048 and $\sigma_R=1/2$ that is a sixteenth. People say that scale does not matter: the learning
+# rate absorbs it. Test that. One weight, made-up gradients: four small ones to one side, then a
+# large one to the other, 40 steps. Once whole, and once a sixteenth of each.
 
 # %%
 def travel(scale, optimizer, clip=None):
@@ -404,7 +421,8 @@ def travel(scale, optimizer, clip=None):
         path.append(w.item())
     return torch.tensor(path)
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("dr_grpo.5", "At the same learning rate, which optimizers end "
         "elsewhere with a sixteenth?",
         ["SGD only: Adam divides by the gradient's own size",
@@ -422,9 +440,12 @@ paths = {name: tuple(travel(scale, *how) for scale in (1, 1 / 16))
 reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
        "Adam alone hides the factor. Clipping cuts the whole gradient's "
        "rare large steps to size 1, and a sixteenth of them never: "
-       "the two end on opposite sides. So after the switch look where the "
-       "gradient norm lies against the threshold. A KL term beside the "
-       "loss does not shrink either, and weighs more.",
+       "the two end on opposite sides. So after the switch compare the "
+       "gradient norm with the threshold. In the transformer above no norm "
+       "reached 1, so AdamW made up for Dr. GRPO's tenth: its flat panel "
+       "is no small step. (TRL and verl divide a KL term by the same "
+       "length number, but not by σ_R: without it the KL weighs more "
+       "against the reward, here twice as much.)",
        pictures.step_sizes(paths, (
            "One weight, made-up gradients. Only plain Adam makes the two "
            "the same run.")))
@@ -435,13 +456,24 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
 # | divided by | who shares it | TRL `loss_type` | verl `loss_agg_mode` |
 # |---|---|---|---|
 # | own length $T_i$ | one answer | `grpo` | `seq-mean-token-mean` |
-# | tokens of the piece | the piece | `bnpo` | – |
+# | tokens of the piece | the piece | `bnpo` | `token-mean` when nobody passes the count |
 # | tokens of the step | the step | `dapo` (default) | `token-mean` (default) |
 # | constant | nobody | `dr_grpo` | `seq-mean-token-sum-norm` |
 #
-# Two traps. TRL's `loss_type="dr_grpo"` changes the divisor only; the std goes with
-# `scale_rewards="none"`. verl's constant is the padded width of the piece until you set
-# `loss_scale_factor`.
+# Three traps:
+#
+# * verl's `agg_loss` takes the *piece's* own count unless it is handed the step's
+#   (`batch_num_tokens`). Its engines pass it; the older FSDP actor did not, and so had this page's
+#   bug under a default ([issue 5625](https://github.com/verl-project/verl/issues/5625), March 2026;
+#   the code: [7321](https://github.com/verl-project/verl/issues/7321)).
+# * TRL's `loss_type="dr_grpo"` changes the divisor only; the std goes with `scale_rewards="none"`.
+# * verl's constant is the padded width of the piece until you set `loss_scale_factor`.
+#
+# **Which would you choose?** The token mean over the step: its step size stays when lengths change;
+# a drift of about $1/n$ is left, and it needs the global count. A constant: no drift, no count, but
+# a batch of long answers takes a longer step, and $L_{\max}$ sets the learning rate. Never the
+# piece's own count. (With pieces filled up to a number of tokens, verl's `use_dynamic_bsz`, not
+# even the number of answers in a piece is fixed.)
 #
 # **Log** the mean length of right and of wrong answers apart, the share of answers cut at
 # $L_{\max}$, and the gradient norm.
@@ -454,8 +486,8 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
 #   ScaleRL compares three and prefers the prompt's
 #   ([arXiv 2510.13786](https://arxiv.org/abs/2510.13786), section 3.2), and says of such choices
 #   that they mostly change efficiency.
-# * If the reward's size changes, so does the push without $s$: rewards of 0 and 10 give ten times
-#   the gradient.
+# * If the reward's size changes, so does the push without $\sigma_R$: rewards of 0 and 10 give ten
+#   times the gradient.
 # * Seven rules with their weights on one batch, and every library's words:
 #   [statements 10](statements/10_dr_grpo.ipynb).
 # </details>
@@ -469,14 +501,15 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
 # | formula | $A_i=R_i-\bar R$ · weight of a token $1/(B\,L_{\max})$ |
 # | silent | as in GRPO: groups all right or all wrong, clipped tokens |
 # | picture | two switches, four losses; the short answer is no longer the loudest |
-# | numbers | n answers share a divisor: push on length 1.558 (n = 1), 0.275 (4), 0.029 (32), 0 (constant) |
+# | numbers | drift of "stop" when n answers share the divisor: 1.558 (n = 1), 0.029 (32), 0 (constant) |
+# | relative | RLOO times (G−1)/G, plus clip and 1/L_max |
 # | derived | every token the same weight |
 # | choices | which constant; the clip |
 
 # %%
 print("GRPO without KL -> Dr. GRPO\n" + str(difference(
     ZOO["grpo"].replace(terms=()), ZOO["dr_grpo"])))
-print("push on length:", ", ".join(f"{x:.3f}" for x in drift.values()))
+print("drift:", ", ".join(f"{x:.3f} (n = {n})" for n, x in drift.items()))
 score("dr_grpo.1", "dr_grpo.2", "dr_grpo.3", "dr_grpo.4", "dr_grpo.5")
 
 # %% [markdown]
@@ -555,28 +588,35 @@ check.name_this_dr_grpo(my_answer)
 #
 # It drops the std and divides by a constant instead of the answer's length. The policy gradient has
 # one weight for all tokens, up to a number fixed before sampling; std and length are sampled, so
-# they bend it. Prompts are no longer reweighted by 1/s, and the push on length is gone. Clip, group
-# and silent groups stay; the KL is a separate setting.
+# they bend it. Prompts are no longer reweighted by 1/σ_R, and the drift of lengths is gone. Clip,
+# group and silent groups stay; the KL is a separate setting.
+# </details>
+# <details><summary><b>How does Dr. GRPO differ from RLOO?</b></summary>
+#
+# By a factor and a clip. RLOO's leave-one-out advantage is G/(G−1) times reward minus mean, and it
+# sums log-probabilities over tokens: every token weighs the same. Dr. GRPO has the same direction
+# on fresh data, smaller by (G−1)/G and 1/L_max, and adds PPO's clip for reused data.
 # </details>
 # <details><summary><b>Does a token mean favour long answers?</b></summary>
 #
 # In share yes, in pressure hardly. A long answer gets more of the step because it has more tokens,
-# under the constant exactly as much. Pressure to change length comes from a weight that knows its
-# own answer's length: full under 1/T, about 1/n of that when n answers share the divisor, none
-# under a constant.
+# under a constant exactly as much. Pressure on length comes from a weight that knows its own
+# answer's length: large under 1/T and growing with log length; about 1/n of an average token's
+# weight once n share the divisor (0.03 at 32, any length); none under a constant.
 # </details>
 # <details><summary><b>Does Dr. GRPO make answers longer?</b></summary>
 #
-# Not by itself. If reward ignores length, its expected push on length is exactly zero. Where longer
-# answers are right more often they grow, as they should. The paper reports fewer tokens than GRPO,
-# above all in wrong answers.
+# Not by itself. If reward ignores length, its expected drift is zero. Where longer answers
+# are right more often they grow, as they should. Part of the growth in R1-style runs may be the
+# work of 1/T on wrong answers; the paper reports fewer tokens without it. So plot right and wrong
+# apart.
 # </details>
 # <details><summary><b>I turned on gradient accumulation and results got worse. Why?</b></summary>
 #
-# Look at the divisor first. If each micro-batch averages over its own tokens and those means are
-# averaged, tokens beside short answers weigh more; with one answer a piece it is GRPO's 1/T. Count
-# the tokens of the whole step first, and divide every piece's sum by that. The same holds across
-# GPUs.
+# Look at the divisor first. If each micro-batch averages over its own tokens, tokens beside short
+# answers weigh more; with one answer a piece it is GRPO's 1/T. Count the step's tokens N first,
+# over all GPUs. Each piece's loss is its sum times world size over N: data parallelism averages
+# gradients, so without the factor 1/W is left over.
 # </details>
 # <details><summary><b>I set loss_type="dr_grpo" in TRL. What do I get?</b></summary>
 #
@@ -585,8 +625,9 @@ check.name_this_dr_grpo(my_answer)
 # </details>
 # <details><summary><b>Same learning rate after the switch?</b></summary>
 #
-# No, unless Adam hides it. The push shrinks by s T/L_max, often ten times and more. Adam rescales
-# it; clipping of the gradient norm and a KL term do not.
+# No, unless Adam hides it. The push shrinks by σ_R T/L_max, often ten times and more. Adam rescales
+# it; clipping of the gradient norm does not. A KL term shrinks by T/L_max with it in TRL and verl,
+# but not by σ_R.
 # </details>
 #
 # The sentences that one hears about averaging tokens, true or not:

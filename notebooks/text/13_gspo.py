@@ -35,7 +35,7 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: one step, and the ratios it leaves
 def one_step(seed, rate=3e-4, n=64, T=200):
-    """Log ratios as routed, the same with the old experts held, flips, A.
+    """Log ratios as routed, the same with old experts held, flips, A, y.
 
     64 answers to one prompt, to be used again after one Adam step.
     """
@@ -51,7 +51,7 @@ def one_step(seed, rate=3e-4, n=64, T=200):
         before, routes = old.logprobs(y)
         after, used = new.logprobs(y)
         held = new.logprobs(y, routes)[0]
-    return after - before, held - before, flipped(routes, used), A
+    return after - before, held - before, flipped(routes, used), A, y
 
 # %% [markdown]
 # ## One step, and some tokens leap
@@ -66,7 +66,7 @@ def one_step(seed, rate=3e-4, n=64, T=200):
 # What are the token ratios now?
 
 # %%
-gap, held, flips, A = one_step(seed=0)      # log rho (64, 200), ...
+gap, held, flips, A, words = one_step(seed=0)     # log rho (64, 200)
 pictures.leaps({"ratios after one step": gap[4].exp()})
 
 # %% [markdown]
@@ -81,22 +81,26 @@ def silenced(gap, A, epsilon=0.2):
 cut = silenced(gap, A)
 print(f"the clip silences {int(cut.sum())} of {cut.numel():,} tokens")
 
-# %%
-predict("gspo.1", f"In {flips.double().mean():.1%} of all tokens a layer "
-        "used another expert. And among the 31 that the clip silences?",
-        ["about 1 %, like all the others", "about a quarter",
-         "about half", "all of them"])
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("gspo.1", "Same new weights, but send every token through the "
+        "experts that the old policy used. How many of the 31 does the "
+        "clip silence then?",
+        ["31: the experts hardly matter, the step does",
+         "about 20: a flip adds to what was learnt",
+         "about 10: most leaps need a flip",
+         "none: without flips nothing has leapt"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 big = one_step(seed=0, rate=1e-3)
 bold = silenced(big[0], big[3])
-reveal("gspo.1", "all of them",
-       f"{int((cut & flips).sum())} of {int(cut.sum())}. The test: the "
-       "same new weights, but every token is sent through the experts that "
-       "the old policy used. Then the clip silences "
-       f"**{int(silenced(held, A).sum())}**. So here it does not stop what "
-       "has learnt enough, it stops what the router happened to move. "
+reveal("gspo.1", "none: without flips nothing has leapt",
+       f"**{int(silenced(held, A).sum())}**. A flip is rare, "
+       f"{flips.double().mean():.1%} of the tokens, but it is in "
+       f"{int((cut & flips).sum())} of the {int(cut.sum())}. So here the "
+       "clip does not stop what has learnt enough, it stops what the "
+       "router happened to move. "
        "(After a step three times as large both kinds are there: "
        f"{(bold & big[2]).sum() / bold.sum():.0%} of {int(bold.sum())} "
        "have a flip.)",
@@ -107,7 +111,8 @@ reveal("gspo.1", "all of them",
 # Learning should raise the tokens of good answers and lower those of bad ones. Count the tokens for
 # which the ratio went that way.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("gspo.2", "What share of all tokens moved the way their advantage "
         "asks?",
         ["about 95 %", "about 85 %", "about 70 %", "about 55 %"])
@@ -117,25 +122,34 @@ def right_way(log_ratio, A):
     """Share that rose where A > 0 and fell where A < 0."""
     return ((log_ratio > 0) == (A > 0)).double().mean().item()
 
-seeds = [(gap, held, flips, A), one_step(1), one_step(2)]
+seeds = [(gap, held, flips, A, words), one_step(1), one_step(2)]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 by_token = [right_way(x[0], x[3][:, None]) for x in seeds]
 by_answer = [right_way(x[0].mean(1), x[3]) for x in seeds]
+
+def rose(chosen):
+    """Share of the chosen words, or of the others, that rose."""
+    return torch.cat([(x[0] > 0)[(x[4] < 4) == chosen]
+                      for x in seeds]).double().mean().item()
+
 reveal("gspo.2", "about 55 %",
        "By token " + ", ".join(f"{x:.0%}" for x in by_token)
        + " (three policies). Add up the log ratios of an answer and look "
        "once per answer: "
        + ", ".join(f"**{x:.0%}**" for x in by_answer)
-       + ". The reward spoke about the answer, and every token got a "
-       "little of it. One token does not show it, two hundred do.",
+       + ". That is not noise. The step raises the four chosen words "
+       f"({rose(True):.0%} of them rose) and lowers the rest "
+       f"({rose(False):.0%} rose), in good and in bad answers alike. A "
+       "token's ratio follows its word. Only the sum follows the answer.",
        pictures.where_it_shows(torch.cat([x[0] for x in seeds]),
                                torch.cat([x[3] for x in seeds])))
 
 # %% [markdown]
-# **The reward is given to a whole answer. So give the answer one ratio, and decide once.** That is
-# GSPO, group sequence policy optimization.
+# **The reward judged the sum. So clip the sum: one ratio per answer, one decision.** That is GSPO,
+# group sequence policy optimization. Its authors' own argument is older: a ratio corrects a
+# *distribution*, and from each token's distribution there is one sample only.
 
 # %%
 pipeline.pipeline("ratio", "loss", caption=(
@@ -163,17 +177,18 @@ pipeline.pipeline("ratio", "loss", caption=(
 # %%
 for n in (25, 50, 100, 200):
     apart = 0.0                         # good minus bad, mean of 3 policies
-    for log_ratio, _, _, adv in seeds:
+    for log_ratio, _, _, adv, _ in seeds:
         total = log_ratio[:, :n].sum(1)
         apart += (total[adv > 0].mean() - total[adv < 0].mean()).item() / 3
     print(f"T = {n:3d}: log of the product {apart:.2f} apart, "
           f"log s {apart / n:.4f} apart")
 
 # %% [markdown]
-# What is learnt adds up along the answer, so the product needs another band at every length. $s$
-# sees about the same at any length. The root has a price: $s$ is no longer the importance weight
-# and hardly corrects for anything ([statements](statements/13_gspo.ipynb)). Read it as a distance:
-# has this answer moved far enough?
+# What is learnt adds up along the answer, so the product needs another band at every length; per
+# token, in $\log s$, it stays about the same. The root has a price: $s$ is no longer the importance
+# weight. An answer of 1,000 tokens that became 1.49 times likelier has
+# $s=1.0004$ <!-- cited: 1.49, 1.0004 --> and counts as if nothing had happened. Read $s$ as a
+# distance: has this answer moved far enough?
 #
 # Now the gradient of an answer that is not clipped:
 #
@@ -183,7 +198,9 @@ for n in (25, 50, 100, 200):
 # \end{aligned}$$
 #
 # **Every token of an answer gets the same push, $sA$.** In GRPO token $t$ gets $\rho_tA$. The
-# factor $1/T$ stands in both: GRPO chose it, here the root brings it along.
+# factor $1/T$ stands in both: GRPO chose it, here the root brings it along. The whole objective:
+#
+# $$J=\frac1G\sum_{i=1}^G\min\big(s_iA_i,\ \mathrm{clip}(s_i,1-\epsilon_\text{low},1+\epsilon_\text{high})A_i\big)$$
 #
 # ## Sixteen tokens
 #
@@ -203,7 +220,8 @@ for i in range(4):
 # GSPO's paper lets $s$ run from $1-0.0003$ to $1+0.0004$; why so narrow, comes next. All four
 # answers are far outside.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("gspo.3", "GRPO silences 4 of these 16 tokens. How many does GSPO?",
         ["16: all answers are outside", "8: two of the answers",
          "5: one of the answers", "4: the same"])
@@ -234,30 +252,61 @@ reveal("gspo.3", "8: two of the answers",
            "answer one push, and they live or die together.")))
 
 # %% [markdown]
+# And on the toy of the opening? There GRPO silences 31 of 12,800 tokens after one step.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("gspo.7", "How many of its 64 answers does GSPO silence after that "
+        "step?",
+        ["none: a mean over 200 tokens hardly moves",
+         "about 5: those with many flips",
+         "about 20, a third",
+         "about 45: most of those that moved the right way"])
+
+# %%
+def silent_answers(gap, A, low=3e-4, high=4e-4):
+    s = gap.mean(1).exp()                                    # (64,)
+    return torch.where(A > 0, s > 1 + high, s < 1 - low)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("gspo.7", "about 45: most of those that moved the right way",
+       ", ".join(f"**{int(silent_answers(x[0], x[3]).sum())}**"
+                 for x in seeds)
+       + " of 64 (three policies). One step is already ten times the band. "
+       "So GSPO's band says: one step in this direction, then stop. The "
+       "paper has it milder and still striking: GSPO clipped 15 % of the "
+       "tokens, GRPO 0.13 %, and GSPO learnt faster. Why, is not settled.")
+
+# %% [markdown]
 # ## Why 3e-4 and not 0.2?
 #
 # Put PPO's band on $s$. A good answer of 1,000 tokens becomes likelier step by step, until $s=1.2$
 # and the clip silences it.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("gspo.4", "How many times likelier has the whole answer become?",
-        ["1.2 times: that is what the band says", "about 200 times",
-         "about 10^79 times", "it depends on which tokens rose"])
+        ["1.2 times: that is what the band says",
+         "about 200 times: 0.2 for each of 1,000 tokens",
+         "about 10^79 times: 1.2 for each of 1,000 tokens",
+         "it depends on which tokens rose"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("gspo.4", "about 10^79 times",
+reveal("gspo.4", "about 10^79 times: 1.2 for each of 1,000 tokens",
        r"The answer's own ratio is $s^T=1.2^{1000}$, "
        f"{1.2**1000:.0e}, whichever tokens rose: no limit at all. With "
        f"GSPO's band it is {(1 - 3e-4)**1000:.2f} to "
-       f"{(1 + 4e-4)**1000:.2f}, about what PPO allows a token. That is "
-       "one reading of 3e-4 and 4e-4. The paper gives the numbers, and no "
-       "derivation that we found.")
+       f"{(1 + 4e-4)**1000:.2f} at 1,000 tokens; at 4,000 it is "
+       f"{(1 - 3e-4)**4000:.2f} to {(1 + 4e-4)**4000:.2f}. That is one "
+       "reading of 3e-4 and 4e-4, about 600 times narrower than PPO's. The "
+       "paper gives the numbers, and no derivation that we found.")
 
 # %% [markdown]
-# A second reading: how far does $s$ stray when nothing is learnt? Take the step away. Instead, add
-# a little noise of mean zero to every score of the router; nothing else changes. First without
-# flips: every token keeps its old experts.
+# A second reading: a band should be wider than what $s$ does by chance. To see chance alone we need
+# a change with no learning in it. So no step: a little noise of mean zero on every score of the
+# router, in longer answers, 512 tokens. First without flips, every token keeps its old experts.
 
 # %%
 with torch.no_grad():
@@ -271,10 +320,11 @@ spreads = [calm[:, :n].mean(1).std().item() for n in lengths]
 pictures.spread_by_length(lengths, spreads, calm.std().item())
 
 # %% [markdown]
-# A mean of $T$ numbers that differ in sign shrinks as $1/\sqrt T$. So the natural width of a band
-# on $s$ is $\sigma/\sqrt T$, where $\sigma$ is the spread of one token's log ratio. In this toy the
-# line meets GSPO's band at about 2,000 tokens; another $\sigma$ would put it elsewhere. A band of
-# 0.2 it never meets.
+# What is learnt adds up; chance cancels: a mean of $T$ nearly independent numbers of mean zero
+# shrinks as $1/\sqrt T$. So the natural width of a band on $s$ is $\sigma/\sqrt T$, where $\sigma$
+# is the spread of one token's log ratio. In this toy the line meets GSPO's band at about 2,000
+# tokens; another $\sigma$ would put it elsewhere. A band of 0.2 it never meets. And under one band
+# for all lengths, short answers are silenced by chance first.
 #
 # ## Do the flips average out?
 #
@@ -288,7 +338,8 @@ print(f"{flipped(routes, used).double().mean():.1%} of the tokens flip; "
       f"spread of one token's log ratio {calm.std():.3f} without flips, "
       f"{free.std():.3f} with")
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("gspo.5", "The noise has mean zero, nothing was learnt. Longer and "
         "longer answers: where does s go?",
         ["to 1: the flips average out",
@@ -341,7 +392,7 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # |---|---|---|
 # | GRPO | its own clip may silence it | tokens fall silent by accident |
 # | GSPO | averaged with its whole answer | $\log s$ is too low by the KL of the flips |
-# | routing replay | the new policy uses the old experts: no flip | routes must be stored; the router is not tried out |
+# | routing replay | the new policy uses the old experts: no flip | routes must be stored, and the router's new choices are never used |
 #
 # GSPO treats the symptom, replay the cause. Back to the first step of the page: the share of
 # answers that moved the way their advantage asks, three policies.
@@ -365,10 +416,13 @@ for name, k in (("as routed", 0), ("old experts held", 1)):
 # token that was cut gets no gradient; the others share the mean. In ratios the edges are $e^{0.4}$
 # and $e^{-0.4}$, 1.49 and 0.67 <!-- cited: 1.49, 0.67 -->. The sixteen tokens once more:
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
 predict("gspo.6", "GRPO silences 4, GSPO 8. And GMPO?",
-        ["8: it has one mean per answer, too", "4: it clips tokens, too",
-         "1", "0: the mean takes care of all"])
+        ["8: it has one mean per answer, too",
+         "4: it clips tokens, too",
+         "1: only one has gone too far the way it is pushed",
+         "0: the mean takes care of all"])
 
 # %%
 cut4 = torch.where(A4[:, None] > 0, log_rho.clamp(max=0.4),
@@ -379,7 +433,8 @@ assert torch.allclose(gmpo[batch.mask], gate[batch.mask])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("gspo.6", "1",
+reveal("gspo.6",
+       "1: only one has gone too far the way it is pushed",
        "Only the token at 6.00. 1.40 and 0.70 are inside GMPO's edges, "
        "and 3.50 has moved the wrong way. The four others of answer 1 live "
        f"on and share one push, {gmpo[1, 0]:.2f}: the token at 6.00 "
@@ -398,7 +453,7 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
       "the leap be, how long the answer?", one_outlier.grpo_only),
      ("One token silences an answer of 4,096 tokens under GSPO.",
       one_outlier.long_and_silent),
-     ("A leap of 2 or more, and nothing is silent under any rule.",
+     ("A |log ρ| of 2 or more, and nothing is silent under any rule.",
       one_outlier.nobody))
 
 # %% [markdown]
@@ -418,14 +473,14 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 # * **Inputs.** `old_logprobs` from the trainer, before the first step, as in 08; then one masked
 #   mean per row.
 # * **What to log.** The share of *answers* that the clip silences, for good and bad ones apart. If
-#   nearly all of them are bad, look for flips or old samples. The paper's figure 2 shows 15 % of
-#   the tokens clipped, and 0.13 % under GRPO; GSPO learns faster all the same.
+#   nearly all of them are bad, look for flips or old samples.
+# * **Dense models.** No flips there, so this page's first argument falls away; the second, one
+#   decision for what the reward judged, stays. The paper's runs are with mixtures.
 # * **TRL:** `importance_sampling_level="sequence"`, `loss_type="grpo"`, `epsilon=3e-4`,
 #   `epsilon_high=4e-4`, `steps_per_generation=4`. **verl:** `loss_mode="gspo"`, and the two
 #   `clip_ratio`s: they stay at 0.2 unless you set them.
-# * **A trap.** verl 0.9.1 averages GSPO as `loss_agg_mode` says, by default over all tokens, so
-#   long answers weigh more. Its neighbouring tags and main always take the mean per answer. Set
-#   `seq-mean-token-mean` and it does not matter.
+# * **A trap.** Set `loss_agg_mode=seq-mean-token-mean` in verl: versions differ in whether GSPO
+#   obeys it.
 #
 # <details><summary>One level deeper: advantages per token, two replays, does it train better?</summary>
 #
@@ -450,7 +505,7 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 # | formula | $s=(\prod_t\rho_t)^{1/T}$ · $\nabla s=s\cdot\frac1T\sum_t\nabla\log\pi_\theta(y_t)$ |
 # | silent | whole answers: good ones with $s$ above $1+\epsilon$, bad ones below |
 # | picture | rows of the token grid live or die together |
-# | numbers | band 3e-4 and 4e-4 · $1.2^{1000}\approx10^{79}$ · spread $\sigma/\sqrt T$ |
+# | numbers | band 3e-4 and 4e-4 · $1.2^{1000}\approx10^{79}$ · one step of the toy: 45 to 50 of 64 answers silent |
 # | derived | the product; the equal push on all tokens |
 # | choices | the $T$-th root, clip and min, the band |
 # | flips | $\log s\to-\mathrm{KL}$ per token, not 0; replay removes them, GMPO clips before the mean |
@@ -459,7 +514,7 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 print("GRPO -> GSPO")
 print(difference(ZOO["grpo"].replace(terms=()), ZOO["gspo"]))
 score("gspo.1", "gspo.2", "gspo.3", "gspo.4", "gspo.5",
-      "gspo.6")
+      "gspo.6", "gspo.7")
 
 # %% [markdown]
 # ## Exercises

@@ -91,7 +91,8 @@ WRONG_CELLS = """() => {
 # Marks the cell that displays an explorer, so that selectors can name it.
 MARK = """(call) => {
   const found = window.jupyterapp.shell.currentWidget.content.widgets.filter(
-    w => w.model.type === 'code' && w.model.sharedModel.source.includes(call + '('));
+    w => w.model.type === 'code'
+      && new RegExp('\\\\b' + call + '\\\\(').test(w.model.sharedModel.source));
   found.forEach(w => w.node.setAttribute('data-explorer', call));
   return found.length;
 }"""
@@ -110,7 +111,7 @@ MOVED = {
     "gate_zoo_explorer": ("edge ε", "0.1"),
     "gpu_budget_explorer": ("prompts", None),
     "group_advantage_explorer": ("group size", "2"),
-    "kept_groups_explorer": ("progress", "1"),
+    "kept_groups_explorer": ("progress", "0"),
     "kl_estimator_explorer": ("distance", "0.1"),
     "kl_explorer": ("model: mean", "-3"),
     "kl_leash_explorer": ("β", "0.1"),
@@ -120,9 +121,9 @@ MOVED = {
     "micro_batches_explorer": ("answer 0, tokens", "1"),
     "mixed_groups_explorer": ("pass rate p", None),
     "loss_and_gradient_explorer": ("policy moved", "0.1"),
-    "nudge_explorer": ("draws", None),
+    "nudge_explorer": ("nudge", None),
     "one_group_explorer": ("pay for right", "0.1"),
-    "one_outlier_explorer": ("log ρ of one token", "0.5"),
+    "one_outlier_explorer": ("log ρ of one token", "-3"),
     "one_push_explorer": ("added to all rewards", "-1"),
     "one_token_explorer": ("ratio ρ", "0.3"),
     "product_weight_explorer": ("tokens T", None),
@@ -131,7 +132,7 @@ MOVED = {
     "recorded_run_explorer": ("step", "0"),
     "rollouts_explorer": ("answer", "1"),
     "scaling_fit_explorer": ("seed", "0"),
-    "shared_divisor_explorer": ("mean length", None),
+    "shared_divisor_explorer": ("answers that share", None),
     "std_explorer": ("group size", "2"),
     "three_pushes_explorer": ("baseline b", "-0.3"),
     "token_gates_explorer": ("ε", "0.1"),

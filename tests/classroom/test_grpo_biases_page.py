@@ -46,18 +46,21 @@ def test_only_pairs_and_triples_treat_a_rare_prompt_like_a_medium_one():
     assert found == {2, 3}
 
 
-def test_twice_the_weight_is_out_of_reach_for_sixteen_and_not_for_thirty_two():
+def test_weight_and_push_pull_against_each_other_and_only_large_groups_give_both():
     def reached(size):
         rates = [round(p, 2) for p in prompt_weight.RATES.tolist()]
-        return [p for p in rates if prompt_weight.twice_the_weight(prompt_weight.compute(p, size))]
+        return [p for p in rates if prompt_weight.heavy_and_heard(prompt_weight.compute(p, size))]
 
     assert not any(reached(size) for size in (2, 3, 4, 8, 16))
-    assert 0.05 in reached(32) and 0.06 not in reached(32) and reached(64)
+    assert reached(32) == [0.08, 0.92] and 0.08 in reached(64) and 0.05 not in reached(64)
+    for rate, size in itertools.product((0.05, 0.1, 0.3), prompt_weight.SIZES):
+        data = prompt_weight.compute(rate, size)
+        assert data["ratio"] * data["net_ratio"] < 1  # 1 in the limit of large groups
 
 
 def test_no_goal_is_met_at_the_start():
     for explorer, goals in (
-        (prompt_weight_explorer(), (prompt_weight.treated_alike, prompt_weight.twice_the_weight)),
+        (prompt_weight_explorer(), (prompt_weight.treated_alike, prompt_weight.heavy_and_heard)),
         (length_drift_explorer(), (length_drift.hidden_growth, length_drift.no_drift)),
     ):
         assert not any(goal(explorer.data) for goal in goals)
@@ -88,11 +91,22 @@ def test_the_pictures_say_their_numbers():
         for value in recorded_runs.waits(rule)[:, -10:].mean(1):
             assert f"{value:.2f}" in bonus.alt
     types = grpo_biases.by_type()
-    assert "at most 0.04 apart" in types.alt and "0.24" in types.alt
+    assert "+0.004 ± 0.006, +0.011 ± 0.005" in types.alt
     odd = grpo_biases.odd_one_out({"8 of 16": (1.0, 0.25, 0.5), "15 of 16": (3.87, 0.06, 0.24)})
     assert "3.87" in odd.alt and odd.png != types.png
     side = np.linspace(0.1, 0.2, 16)
     assert "right −0.15, wrong +0.15" in grpo_biases.stop_pushes({"GRPO": (-side, side)}).alt
+
+
+def test_the_divisor_alone_drives_the_lengths_apart_with_the_std_or_without():
+    for seed in (0, 1, 2):
+        wrong, right = (
+            np.nanmean(
+                recorded_runs.curve("pick_mean_only", seed, f"completions/mean_length_{s}")[70:]
+            )
+            for s in ("wrong", "right")
+        )
+        assert right < 15 and wrong > 60
 
 
 def test_a_run_that_keeps_the_std_without_the_length_keeps_lengths_together():

@@ -67,7 +67,19 @@ def test_ten_more_in_every_reward_takes_four_thousand_answers():
 def test_four_answers_are_enough_with_a_number_between_the_rewards():
     done = {setting for setting in CLOUDS if uphill.few_answers(uphill.compute(*setting))}
     assert done == {(4, -0.5), (4, -0.2)}
-    assert not uphill.few_answers(uphill.uphill_explorer().data)
+    start = uphill.uphill_explorer(constant=10.0).data
+    assert not uphill.few_answers(start) and not uphill.loud_constant(start)
+
+
+def test_the_share_is_that_of_the_probabilities():
+    """Rewards 0 and 1: a step is uphill when it has a right answer, and only then."""
+    pi, rewards, score = uphill.world()
+    assert (score[rewards == 1, 0] > 0).all()
+    for n in (4, 16):
+        assert uphill.compute(n, 0.0)["share"] == pytest.approx(
+            1 - (1 - pi @ rewards) ** n, abs=0.01
+        )
+    assert uphill.compute(4, -1.0)["share"] == pytest.approx(0.9208, abs=0.006)
 
 
 def test_the_pictures_draw_and_say_what_they_show():

@@ -20,10 +20,11 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 The push of KL(π‖p)
 #
-# $-\mathrm{KL}(\pi\Vert p)=\sum_y\pi_y\ell_y$ with $\ell_y=\log p_y-\log\pi_y$ is a $J$ whose reward
-# $\ell$ depends on $z$ as well. Two places to differentiate:
+# $-\mathrm{KL}(\pi\Vert p)=\sum_y\pi_y\ell_y$ with $\ell_y=\log p_y-\log\pi_y$ is a $J$ whose
+# reward $\ell$ depends on $z$ as well. Two places to differentiate:
 #
-# * the weight $\pi_y$, as in the lesson: $\pi_v(\ell_v-\sum_y\pi_y\ell_y)=\pi_v(\ell_v+\mathrm{KL})$;
+# * the weight $\pi_y$, as in the lesson:
+#   $\pi_v(\ell_v-\sum_y\pi_y\ell_y)=\pi_v(\ell_v+\mathrm{KL})$;
 # * the reward: $-\sum_y\pi_y\,\partial\log\pi_y/\partial z_v=-\sum_y\partial\pi_y/\partial z_v=0$,
 #   since the probabilities always sum to 1.
 #

@@ -89,7 +89,8 @@ def my_clip_fraction(ratio, advantage, mask, epsilon):
 check.clip_fraction(my_clip_fraction)
 
 # %% [markdown]
-# It cannot forget the sign of $A$. The other line of the log; `entr` knows that 0 log 0 counts as 0:
+# It cannot forget the sign of $A$. The other line of the log; `entr` knows that 0 log 0 counts as
+# 0:
 
 # %% tags=["solution"]
 def my_token_entropy(logits):

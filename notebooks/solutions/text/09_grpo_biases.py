@@ -21,10 +21,11 @@ _ = torch.set_default_dtype(torch.float64), torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 The weight of a prompt
 #
-# Given $k$ right answers, each has $A_+=(1-k/G)/s$ with $s=\sqrt{k(G-k)}/G$. Their sum
-# $kA_+=\sqrt{k(G-k)}$ is what the wrong ones lose. A right answer carries $\nabla p/p$, a wrong one
-# $-\nabla p/(1-p)$, so the group's mean push is $\frac{kA_+}G\big(\frac1p+\frac1{1-p}\big)\nabla p
-# =\frac{\sqrt{k(G-k)}}{G\,p(1-p)}\nabla p$. Average over $k$, which is binomial.
+# Given $k$ right answers, each has $A_+=(1-k/G)/\sigma_R$ with $\sigma_R=\sqrt{k(G-k)}/G$. Their
+# sum $kA_+=\sqrt{k(G-k)}$ is what the wrong ones lose. A right answer carries $\nabla p/p$, a wrong
+# one $-\nabla p/(1-p)$, so the group's mean push is
+# $\frac{kA_+}G\big(\frac1p+\frac1{1-p}\big)\nabla p =\frac{\sqrt{k(G-k)}}{G\,p(1-p)}\nabla p$.
+# Average over $k$, which is binomial.
 
 # %% tags=["solution"]
 from math import comb

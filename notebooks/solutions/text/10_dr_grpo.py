@@ -22,9 +22,9 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 The factor
 #
-# Both over $1/G$: GRPO's token has $\frac{R_i-\bar R}{s\,T_i}$, Dr. GRPO's
-# $\frac{R_i-\bar R}{L_{\max}}$. The second over the first is $s\,T_i/L_{\max}$. It is never above
-# $1/2$ for rewards of 0 and 1.
+# Both over $1/G$: GRPO's token has $\frac{R_i-\bar R}{\sigma_R\,T_i}$, Dr. GRPO's
+# $\frac{R_i-\bar R}{L_{\max}}$. The second over the first is $\sigma_R\,T_i/L_{\max}$. It is never
+# above $1/2$ for rewards of 0 and 1.
 
 # %% tags=["solution"]
 def my_factor(rewards, lengths, max_length):

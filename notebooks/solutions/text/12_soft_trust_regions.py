@@ -121,8 +121,8 @@ check.name_this_soft_trust_regions("DPPO")
 # %%
 old = torch.tensor([0.01, 0.50, 0.60, 0.95, 0.90, 0.30, 0.20])
 new = torch.tensor([0.06, 0.40, 0.30, 0.78, 0.76, 0.60, 0.45])
-A = torch.tensor([1.0, 1, -1, -1, -1, -1, 1])
-keep = dppo_mask(new.log(), old.log(), A, 0.15, 0.15)
+signs = torch.tensor([1.0, 1, -1, -1, -1, -1, 1])
+keep = dppo_mask(new.log(), old.log(), signs, 0.15, 0.15)
 print([round(x, 3) for x in (new / old * keep).tolist()])
 assert keep.tolist() == [True, True, False, False, True, True, False]
 

@@ -203,19 +203,20 @@ def loss(lp, old, engine, ref, r, mask):
     pull = rho * ((ref - lp).exp() - (ref - lp) - 1)
     return (((0.04 * pull - worth) * mask).sum(1) / T[:, 0]).mean()
 
-
+# %%
 from rlnb.objective import ANNEX
 
-b = running_batch(complete=True)
-engine = 0.2 * b.old_logprobs                      # surer, everywhere
-b = b.replace(sampling_logprobs=engine)
-mine = loss(b.logprobs, b.old_logprobs, engine, b.ref_logprobs,
-            b.rewards.view(2, 4), b.completion_mask)
-theirs = ANNEX["deepseek_v3_2"](b).loss
+batch = running_batch(complete=True)
+engine = 0.2 * batch.old_logprobs                      # surer, everywhere
+batch = batch.replace(sampling_logprobs=engine)
+mine = loss(batch.logprobs, batch.old_logprobs, engine, batch.ref_logprobs,
+            batch.rewards.view(2, 4), batch.completion_mask)
+theirs = ANNEX["deepseek_v3_2"](batch).loss
 print(f"the colleague's {mine:.6f}, DeepSeek-V3.2 {theirs:.6f}")
-g, g_theirs = (torch.autograd.grad(x, b.logprobs)[0]
+g, g_theirs = (torch.autograd.grad(x, batch.logprobs)[0]
                for x in (mine, theirs))
 assert abs(mine - theirs) < 1e-12
-other = ANNEX["deepseek_v3_2"](b.replace(sampling_logprobs=b.old_logprobs))
+sure = batch.replace(sampling_logprobs=batch.old_logprobs)
+other = ANNEX["deepseek_v3_2"](sure)
 assert abs(mine - other.loss) > 1e-3                   # the mask saw it
-assert torch.allclose(g[b.mask], g_theirs[b.mask], atol=1e-12)
+assert torch.allclose(g[batch.mask], g_theirs[batch.mask], atol=1e-12)

@@ -31,9 +31,9 @@ def entropy(p):
     return cross_entropy(p, p)
 
 # %% [markdown]
-# The policy of this page can be listed: two words (0 and 1), a stop token (2), at most three tokens,
-# fifteen answers. Each of the seven prefixes has a row of three logits. The teacher has another
-# table. The grader wants exactly one 1, and a stop.
+# The policy of this page can be listed: two words (0 and 1), a stop token (2), at most three
+# tokens, fifteen answers. Each of the seven prefixes has a row of three logits. The teacher has
+# another table. The grader wants exactly one 1, and a stop.
 
 # %% tags=["setup"]
 policy = SequencePolicy(2, 3, torch.sin(torch.arange(21.)).view(7, 3))
@@ -81,8 +81,8 @@ settle("B12", "true")
 
 # %% [markdown]
 # Training the student on them takes the KL from 1.0597 to 0. A loss of 2.3006 stays, with nothing
-# left to learn: the variety of the answers. The last number, 0.0091, is what 1,000 of them could not
-# tell about the teacher.
+# left to learn: the variety of the answers. The last number, 0.0091, is what 1,000 of them could
+# not tell about the teacher.
 
 # %%
 copied = policy.copy()
@@ -164,8 +164,8 @@ assert abs(reverse) < 1e-4
 # %% [markdown]
 # Up to ±2.8 reverse covers as well; then the best bell jumps to a peak. Unequal peaks, 0.8 on the
 # right one: the moments on paper are mean 1.8, variance $10-1.8^2=2.6^2$; reverse sits on the heavy
-# peak and pays about $-\log0.8$, which is 0.2231. It leans a little towards the gap, mean 2.9931 and
-# deviation 1.0109.
+# peak and pays about $-\log0.8$, which is 0.2231. It leans a little towards the gap, mean 2.9931
+# and deviation 1.0109.
 
 # %%
 for mean, deviation in ((1, 2), (0, 3.2), (3, 1), (-3, 1), (0, 1)):
@@ -352,8 +352,8 @@ assert torch.allclose(g, by_hand, atol=1e-12)
 # %% [markdown]
 # **Low NLL, so the policy is good at the task?** NLL asks how likely the teacher's wording is, $J$
 # how often the answer is right. One policy nearly always writes *another* right answer, (1, stop);
-# one writes the gold one four times in ten and else gives up. The lower NLL, 0.9168 against 16.0127,
-# has the lower $J$.
+# one writes the gold one four times in ten and else gives up. The lower NLL, 0.9168 against
+# 16.0127, has the lower $J$.
 
 # %%
 def writes(favourite, probability):              # first token decides
@@ -392,8 +392,9 @@ except RuntimeError as error:
 # %% [markdown]
 # A tempting repair: draw $y$ from the policy, and minimise the mean of
 # $\log\pi_\theta(y)-\log p(y)$, an honest estimate of the reverse KL. The value is right and the
-# expected gradient is exactly zero, where the true one has norm 0.3337: $\sum_y\pi\,\nabla\log\pi=\nabla1$. It is the lesson's first
-# picture, SFT on own answers, with the sign turned.
+# expected gradient is exactly zero, where the true one has norm 0.3337:
+# $\sum_y\pi\,\nabla\log\pi=\nabla1$. It is the lesson's first picture, SFT on own answers, with the
+# sign turned.
 
 # %%
 all_pi = policy.probabilities()                                  # (15,)
@@ -431,8 +432,8 @@ assert abs(by_nudge - slope[0, 1].item()) < 1e-5
 assert torch.allclose(sft_slope, slope / J, atol=1e-12)
 
 # %% [markdown]
-# **Keep, or draw again**, here with exact gradients. Equal step lengths: following log J is ahead of
-# the kept answers from the second step on. With equal learning rates J itself begins slower than
+# **Keep, or draw again**, here with exact gradients. Equal step lengths: following log J is ahead
+# of the kept answers from the second step on. With equal learning rates J itself begins slower than
 # both, by the factor $J$, which is a matter of step size and of nothing else: at equal step lengths
 # J and log J go the same way.
 
@@ -487,8 +488,8 @@ assert 10**5181 <= answers(151_936, 1000) < 10**5182
 # $$\mathbb{E}_\pi[R]-\beta\,\mathrm{KL}(\pi\Vert\pi_\text{ref})
 # =\beta\log Z-\beta\,\mathrm{KL}(\pi\Vert\pi^\star)$$
 #
-# No policy gets above $\beta\log Z$, here 0.3363, and $\pi^\star$ gets there; the policy of this page
-# is at −0.1453. DPO starts from this target.
+# No policy gets above $\beta\log Z$, here 0.3363, and $\pi^\star$ gets there; the policy of this
+# page is at −0.1453. DPO starts from this target.
 
 # %%
 beta = 0.5

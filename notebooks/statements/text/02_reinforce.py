@@ -475,7 +475,7 @@ for T in (1, 2, 3, 4):
 # with probability $1/3$ each time.
 #
 # **Return to go.** Pay 1 for each word 1, on the spot. A token cannot have caused the rewards
-# before it, so drop them: $G_t=\sum_{t'\ge t}r_{t'}$ in place of $R$.
+# before it, so drop them: $R_{\ge t}=\sum_{t'\ge t}r_{t'}$ in place of $R$.
 
 # %%
 paid = torch.tensor([[float(y[t:t + 1] == (1,)) for t in range(3)]
@@ -496,8 +496,8 @@ for name, c in (("whole return", paid.sum(1, keepdim=True).expand(15, 3)),
 
 # %% [markdown]
 # Less than half the noise, for free. (No law: where a late fine always takes back an early reward,
-# the whole return is 0 and silent.) With an outcome reward, graded once at the end, $G_t=R$ for
-# every token.
+# the whole return is 0 and silent.) With an outcome reward, graded once at the end, $R_{\ge t}=R$
+# for every token.
 #
 # ## Equal rewards
 #

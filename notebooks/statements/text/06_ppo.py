@@ -371,11 +371,11 @@ statement("M09")
 four = slope(surrogate_clip, *corners)
 print("slope in the corners (rho, A, slope):", list(zip(*corners, four)))
 alive_outside = sum(s != 0 for s in four)
-outside, cut = count(batch, A)
+beyond, silent = count(batch, A)
 print(f"alive outside the band: {alive_outside} corners of 4, "
-      f"{(outside & ~cut).sum()} tokens of {outside.sum()}")
+      f"{(beyond & ~silent).sum()} tokens of {beyond.sum()}")
 assert alive_outside == 2 and (four[1], four[2]) == (1, -1)
-assert (outside & ~cut).sum() == 4
+assert (beyond & ~silent).sum() == 4
 
 # %%
 settle("M09", "false")

@@ -619,8 +619,8 @@ assert first == [0.8659, 0.8660, 0.9998, 1.0, 0.5, 0.6667]
 # %% [markdown]
 # Bessel against population is one constant, $\sqrt{G/(G-1)}=1.1547$ at $G=4$: a learning rate and,
 # against a KL term, another $\beta$. Dr. GRPO and RLOO differ from *each other* by a constant,
-# $G/(G-1)$. The step from the last two rows to the others is not a constant: $s$ depends on the
-# prompt.
+# $G/(G-1)$. The step from the last two rows to the others is not a constant: $\sigma_R$ depends on
+# the prompt.
 #
 # **Two prompts.** One right answer in four gets $\sqrt3=1.7321$ less the added number's share, each
 # wrong one $-1/\sqrt3$. Every group sums to zero.

@@ -99,11 +99,12 @@ print("G = 2, 4, 8, 16, 64: at most", *(f"{b:.4f}" for b in bounds))
 settle("G04", "it depends")
 
 # %% [markdown]
-# The *gain* 1/s blows up, to thirty million here. The result never passes $\sqrt7$. That is the
-# trouble: a gap of 0.0001 counts as much as a gap of 1. And so ε gets a meaning, the *resolution of
-# the reward*: differences whose std is far above ε count in full, far below it they vanish. TRL
-# adds $10^{-4}$, verl and this course $10^{-6}$; neither protects against a bonus of 0.01. So an
-# advantage is bounded by $\sqrt{G-1}$, and small only where the std is near ε or below it.
+# The *gain* $1/\sigma_R$ blows up, to thirty million here. The result never passes $\sqrt7$. That
+# is the trouble: a gap of 0.0001 counts as much as a gap of 1. And so ε gets a meaning, the
+# *resolution of the reward*: differences whose std is far above ε count in full, far below it they
+# vanish. TRL adds $10^{-4}$, verl and this course $10^{-6}$; neither protects against a bonus of
+# 0.01. So an advantage is bounded by $\sqrt{G-1}$, and small only where the std is near ε or below
+# it.
 #
 # To play with: pull the difference down until the bars give way; then set ε to 0.
 
@@ -559,7 +560,7 @@ settle("G11", "it depends")
 # division; still less than four tenths of a medium prompt. "Dominating" is wrong, "promoted" is
 # right.
 #
-# How far apart can the gains $1/s$ of two groups that speak be? They have $1\le k\le G-1$:
+# How far apart can the gains $1/\sigma_R$ of two groups that speak be? They have $1\le k\le G-1$:
 
 # %%
 for G, told in ((8, 1.51), (16, 2.07), (64, 4.03)):

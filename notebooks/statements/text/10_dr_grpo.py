@@ -90,33 +90,36 @@ settle("C07", "true")
 # %% [markdown]
 # ### Token by token
 #
-# With $A$ the z-scored advantage, GRPO's token weighs $A_i/T_i$ and Dr. GRPO's $s\,A_i/L$ (both
-# over $B$). So Dr. GRPO *is* GRPO with each token multiplied by $s\cdot T_i/L$. On fresh data, both
-# prompts of the running batch, then three groups for the factor $s$ alone:
+# With $A$ the z-scored advantage, GRPO's token weighs $A_i/T_i$ and Dr. GRPO's $\sigma_R\,A_i/L$
+# (both over $B$). So Dr. GRPO *is* GRPO with each token multiplied by $\sigma_R\cdot T_i/L$. On
+# fresh data, both prompts of the running batch, then three groups for the factor $\sigma_R$ alone:
 
 # %%
 a, z = dr_grpo(fresh), grpo(fresh)
-s = fresh.rewards.view(2, 4).std(1, correction=0).repeat_interleave(4)
-print("row     s      T/L   GRPO cA   Dr. GRPO cA")
+sigma = fresh.rewards.view(2, 4).std(1, correction=0)
+sigma = sigma.repeat_interleave(4)
+print("row    std     T/L   GRPO cA   Dr. GRPO cA")
 for i in range(8):
     before = (z.weights * z.advantages)[i, 0]
     after = (a.weights * a.advantages)[i, 0]
     part = fresh.lengths[i] / 8
-    print(f"{i}    {s[i]:.4f}  {part:.3f}  {before:+.5f}     {after:+.5f}")
-    assert torch.isclose(after, before * s[i] * part, rtol=1e-5)
+    print(f"{i}    {sigma[i]:.4f}  {part:.3f}  {before:+.5f}     "
+          f"{after:+.5f}")
+    assert torch.isclose(after, before * sigma[i] * part, rtol=1e-5)
 groups = {"8 of 16 right": [1.0] * 8 + [0.0] * 8,
           "1 of 16 right": [1.0] + [0.0] * 15,
           "0.51 and 0.50": [0.51] * 8 + [0.50] * 8}
 for name, rewards in groups.items():
     r = torch.tensor(rewards)
     centred, std = r - r.mean(), r.std(correction=0)
-    print(f"{name}: s {std:.3f}   largest |A|: z-score "
+    print(f"{name}: std {std:.3f}   largest |A|: z-score "
           f"{(centred / std).max():.3f}, Dr. GRPO {centred.max():.3f}")
 
 # %% [markdown]
-# $s\le\frac12$ for rewards of 0 and 1, and $T/L\le1$: every token shrinks. The second prompt's lone
-# one-token answer, GRPO's largest weight, loses most. Between prompts, a rare success loses half of
-# its lead (3.873 against 1 becomes 0.938 against 0.5), and a near-tie stays as small as it is.
+# $\sigma_R\le\frac12$ for rewards of 0 and 1, and $T/L\le1$: every token shrinks. The second
+# prompt's lone one-token answer, GRPO's largest weight, loses most. Between prompts, a rare success
+# loses half of its lead (3.873 against 1 becomes 0.938 against 0.5), and a near-tie stays as small
+# as it is.
 #
 # What stays as it was:
 
@@ -668,8 +671,9 @@ assert shifts == {"local_token_mean"}
 # ## Retune the learning rate
 #
 # On average Dr. GRPO's weights are $\bar T/L$ times a token mean's: an eighth for 256 tokens under
-# a limit of 2048, and another factor $s\le\frac12$, the std again. Whether that matters depends on
-# the optimizer. A sequence of made-up gradients, whole and an eighth, the same learning rate:
+# a limit of 2048, and another factor $\sigma_R\le\frac12$, the std again. Whether that matters
+# depends on the optimizer. A sequence of made-up gradients, whole and an eighth, the same learning
+# rate:
 
 # %%
 def travel(scale, optimizer, clip=None, steps=40):
@@ -720,7 +724,8 @@ assert kl_share(dr_grpo, apart) > 4 * kl_share(grpo, k3(0.04))
 
 # %% [markdown]
 # Without the std the KL weighs about twice as much. If its aggregation stays behind, the factor is
-# about $L/(sT)$: five on these short answers, 16 at 256 tokens of 2048 and $s=\frac12$.
+# about $L/(\sigma_RT)$: five on these short answers, 16 at 256 tokens of 2048 and
+# $\sigma_R=\frac12$.
 
 # %% [markdown]
 # ## Micro-batches

@@ -14,7 +14,7 @@ __all__ = ["SWITCH_FACTOR", "WORKER_LOSSES", "switch_factor", "worker_losses"]
 def switch_factor(
     rewards: torch.Tensor, lengths: torch.Tensor, max_length: int, *, correction: int = 0
 ) -> torch.Tensor:
-    """s T / L_max: (G,), (G,), int -> (G,)."""
+    """sigma_R T / L_max: (G,), (G,), int -> (G,)."""
     return rewards.std(correction=correction) * lengths / max_length
 
 
@@ -38,7 +38,7 @@ def _weight_itself(rewards, lengths, max_length):
     return (rewards - rewards.mean()) / max_length
 
 
-@mistake("divided by the std: taking a division away multiplies by s")
+@mistake("divided by the std: taking a division away multiplies by it")
 def _std_below(rewards, lengths, max_length, *, correction=0):
     return lengths / (max_length * rewards.std(correction=correction))
 

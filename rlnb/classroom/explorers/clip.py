@@ -225,5 +225,5 @@ def clip_explorer() -> Explorer:
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 400),
+        size=(900, 370),
     )

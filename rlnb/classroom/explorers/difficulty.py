@@ -212,5 +212,5 @@ def difficulty_explorer() -> Explorer:
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 400),
+        size=(900, 370),
     )

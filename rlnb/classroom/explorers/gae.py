@@ -234,5 +234,5 @@ def gae_explorer() -> Explorer:
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 430),
+        size=(900, 392),
     )

@@ -318,5 +318,5 @@ def gate_zoo_explorer() -> Explorer:
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 430),
+        size=(900, 312),
     )

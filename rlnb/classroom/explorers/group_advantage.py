@@ -263,5 +263,5 @@ def group_advantage_explorer() -> Explorer:
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 400),
+        size=(900, 370),
     )

@@ -60,10 +60,10 @@ def compute(share: float = 0.5, knows: int = 80) -> dict[str, Any]:
     }
 
 
-LOOK = {
+LOOK = {  # drawn in this order: where the three agree, all are seen
+    "right": (POSITIVE, "-", "right answers"),
     "wrong": (NEGATIVE, "--", "wrong answers"),
     "all": (BLACK, ":", "all answers, as a log shows them"),
-    "right": (POSITIVE, "-", "right answers"),
 }
 
 
@@ -75,7 +75,9 @@ def build(figure, data):
     axes.tick_params(labelsize=10.5)
     axes.axhline(1 / START, color=GREY, lw=0.9)
     artists = {
-        name: axes.plot([], [], color=color, ls=line, lw=3, label=label)[0]
+        name: axes.plot([], [], color=color, ls=line, lw=6 if name == "right" else 3, label=label)[
+            0
+        ]  # fmt: skip
         for name, (color, line, label) in LOOK.items()
     }
     axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)

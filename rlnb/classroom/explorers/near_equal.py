@@ -239,5 +239,5 @@ def std_explorer() -> Explorer:
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 400),
+        size=(900, 345),
     )

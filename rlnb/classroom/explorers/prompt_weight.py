@@ -77,15 +77,16 @@ def build(figure, data):
         axes.set_title(title, fontsize=11, weight="bold")
         axes.set_xlabel("pass rate p", fontsize=10.5)
         axes.tick_params(labelsize=10.5)
-        axes.axvline(0.5, color=GREY, lw=0.8, ls=":")
+        if kind == "weight":
+            axes.axvline(0.5, color=GREY, lw=0.8, ls=":")
         for name, (color, line) in LOOK.items():
             artists[kind, name] = axes.plot([], [], color=color, ls=line, lw=2.6)[0]
             for mark, shape in (("B", "o"), ("medium", "s")):
                 dot = axes.plot([], [], shape, color=color, ms=9, mec="white", mew=1.2)[0]
                 artists[kind, name, mark] = dot
     handles = [artists["net", name] for name in LOOK]
-    axes.legend(handles, ["divided by s", "minus the mean only"], loc="lower center",
-                fontsize=10.5, bbox_to_anchor=(0.5, 0.0))  # fmt: skip
+    axes.legend(handles, ["divided by the std", "minus the mean only"], loc="lower center",
+                fontsize=10.5, framealpha=1, edgecolor="none")  # fmt: skip
     return artists
 
 
@@ -102,7 +103,7 @@ def update(artists, data):
 
 def readout(data) -> str:
     return (
-        f"G = {data['size']}, B right with p = {data['rate']:.2f}. Divided by s, B has "
+        f"G = {data['size']}, B right with p = {data['rate']:.2f}. Divided by the std, B has "
         f"{data['ratio']:.2f} times the medium prompt's weight, and {data['net_ratio']:.2f} times "
         "its net push."
     )
@@ -121,9 +122,9 @@ def treated_alike(data) -> bool:
     return data["rate"] < 0.0501 and abs(data["ratio"] - 1) < 1e-9
 
 
-def twice_the_weight(data) -> bool:
-    """At least twice the medium prompt's weight."""
-    return data["ratio"] >= 2
+def heavy_and_heard(data) -> bool:
+    """At least 1.7 times the medium prompt's weight, and half of its net push or more."""
+    return data["ratio"] >= 1.7 and data["net_ratio"] >= 0.5
 
 
 def prompt_weight_explorer() -> Explorer:

@@ -183,5 +183,5 @@ def recorded_run_explorer() -> Explorer:
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 470),
+        size=(900, 430),
     )

@@ -226,5 +226,5 @@ def scaling_fit_explorer() -> Explorer:
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 430),
+        size=(900, 400),
     )

@@ -10,11 +10,11 @@ from rlnb.classroom.explorer import Explorer, choice_slider
 from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE
 
-__all__ = ["doubled", "fewest", "shared_divisor_explorer"]
+__all__ = ["diluted", "fewest", "shared_divisor_explorer"]
 
 MEANS = (5, 10, 20, 50, 100, 200)
 SIZES = (1, 2, 4, 8, 16, 32, 64)
-BINS = 24  # of a sixth of the mean length each: up to four times the mean
+BINS = 20  # of a fifth of the mean length each, whole tokens: up to four times the mean
 CAPTION = (
     "A bar: answers of that length, their chance times weight times slope of 'stop'. Blue: stop "
     "sooner, orange: go on. Black outline: the same under a constant, where both sides cancel. "
@@ -59,7 +59,7 @@ def build(figure, data):
     axes.set(xlim=(0, 4), ylim=(-0.16, 0.62))
     axes.axhline(0, color=GREY, lw=0.8)
     axes.set_xlabel("length of the answer, times the mean length", fontsize=10.5)
-    axes.set_ylabel("part of the push on 'stop'", fontsize=10.5)
+    axes.set_ylabel("part of the drift of 'stop'", fontsize=10.5)
     axes.tick_params(labelsize=10.5)
     left = np.arange(BINS) * 4 / BINS
     bars = axes.bar(left, np.zeros(BINS), 4 / BINS, align="edge", ec="white", lw=0.5)
@@ -84,12 +84,12 @@ def update(artists, data):
     up, down = data["bars"][data["bars"] > 0].sum(), -data["bars"][data["bars"] < 0].sum()
     artists["above"].set_text(f"stop sooner: {up:.3f}")
     artists["below"].set_text(f"go on: {down:.3f}")
-    artists["total"].set_text(f"push: {data['push']:.3f}")
+    artists["total"].set_text(f"drift: {data['push']:.3f}")
 
 
 def readout(data) -> str:
     share = "GRPO's 1/T" if data["n"] == 1 else f"{data['n']} answers share a divisor"
-    return f"Mean length {data['mean']}, {share}: push on 'stop' {data['push']:.3f}."
+    return f"Mean length {data['mean']}, {share}: drift of 'stop' {data['push']:.3f}."
 
 
 def alt(data) -> str:
@@ -99,14 +99,14 @@ def alt(data) -> str:
     )
 
 
-def doubled(data) -> bool:
-    """Under 1/T, a push above 3."""
-    return data["n"] == 1 and data["push"] > 3
+def diluted(data) -> bool:
+    """Answers of 200 tokens, pushed less than those of 5 under 1/T, with the fewest that share."""
+    return data["mean"] == 200 and data["n"] == 2
 
 
 def fewest(data) -> bool:
-    """100 tokens or more, a push below 0.1, and half as many answers would not do."""
-    return data["mean"] >= 100 and data["n"] == 16
+    """200 tokens, a push below 0.1, and half as many answers would not do."""
+    return data["mean"] == 200 and data["n"] == 16
 
 
 def shared_divisor_explorer() -> Explorer:

@@ -301,5 +301,5 @@ def token_weights_explorer() -> Explorer:
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 440),
+        size=(900, 345),
     )

@@ -1,4 +1,4 @@
-"""Four hundred estimates of one gradient: how many of them point uphill?
+"""Many estimates of one gradient: how many of them point uphill?
 
 The toy of the lesson: a policy that writes 0, 1 or stop, three tokens at most, and a grader that
 wants exactly one 1 and a stop. A dot is a whole step, made of N drawn answers.
@@ -15,13 +15,15 @@ from rlnb.classroom.explorer import Explorer, choice_slider
 from rlnb.classroom.explorers.arguments import checked, one_of
 from rlnb.classroom.figures import BLACK, NEGATIVE, POSITIVE
 
-STEPS = 400
+STEPS = 20_000  # behind the share
+DRAWN = 400
 SIZES = (1, 4, 16, 64, 256, 1024, 4096)
 CONSTANTS = (-2.0, -1.0, -0.5, -0.2, 0.0, 1.0, 3.0, 10.0)
 EDGE = 6.0
 CAPTION = (
     "A dot is the gradient of one step, measured against the true one (arrow). Blue dots point "
-    "uphill, orange ones do not. Dots beyond the frame are drawn on its edge."
+    "uphill, orange crosses do not. Up and down: the noisiest of the 20 directions across the "
+    "arrow. Dots beyond the frame are drawn on its edge."
 )
 
 
@@ -51,10 +53,10 @@ def world() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @checked(size=one_of(SIZES), constant=one_of(CONSTANTS))
 def compute(size: int = 16, constant: float = 0.0) -> dict[str, Any]:
-    """400 gradient estimates of `size` answers each, `constant` added to every reward.
+    """20,000 gradient estimates of `size` answers each, `constant` added to every reward.
 
-    Returns dots (400, 2) in units of the true gradient's length, share (of dots that point uphill),
-    and the arguments.
+    Returns dots (20000, 2) in units of the true gradient's length, share (of dots that point
+    uphill), and the arguments. The picture draws the first 400.
 
     >>> compute(16)["share"] > 0.95 > 0.7 > compute(16, 10.0)["share"]
     True
@@ -77,23 +79,24 @@ def build(figure, data):
     axes.set(xlim=(-EDGE, EDGE), ylim=(-EDGE / 1.8, EDGE / 1.8), yticks=(-2, 0, 2))
     axes.tick_params(labelsize=10.5)
     axes.set_xlabel("along the true gradient (its length = 1)", fontsize=10.5)
-    axes.set_ylabel("across it", fontsize=10.5)
+    axes.set_ylabel("across it (noisiest)", fontsize=10.5)
     axes.text(EDGE - 0.1, -EDGE / 1.8 + 0.2, "uphill", ha="right", fontsize=11, color=POSITIVE)
     figure.text(0.71, 0.72, "arrow: the true gradient", fontsize=11)
     return {
-        "no": axes.plot([], [], "x", color=NEGATIVE, ms=5, alpha=0.7)[0],
+        "no": axes.plot([], [], "x", color=NEGATIVE, ms=6, alpha=0.8, zorder=5)[0],
         "yes": axes.plot([], [], "o", color=POSITIVE, ms=4.5, alpha=0.6, mec="none")[0],
         "arrow": axes.annotate("", (1, 0), (0, 0), arrowprops={
             "arrowstyle": "-|>", "color": BLACK, "lw": 3, "mutation_scale": 16, "shrinkA": 0,
             "shrinkB": 0}),
         "share": figure.text(0.71, 0.5, "", fontsize=17, weight="bold"),
-        "what": figure.text(0.71, 0.36, "of the 400 steps\ngo uphill", fontsize=11),
+        "what": figure.text(0.71, 0.36, "of 20,000 steps go\nuphill, 400 are drawn", fontsize=11),
     }  # fmt: skip
 
 
 def update(artists, data):
-    dots = np.clip(data["dots"], (-EDGE, -EDGE / 1.8), (EDGE, EDGE / 1.8))
-    uphill = data["dots"][:, 0] > 1e-12
+    shown = data["dots"][:DRAWN]
+    dots = np.clip(shown, (-EDGE, -EDGE / 1.8), (EDGE, EDGE / 1.8))
+    uphill = shown[:, 0] > 1e-12
     artists["yes"].set_data(dots[uphill].T)
     artists["no"].set_data(dots[~uphill].T)
     artists["share"].set_text(f"{100 * data['share']:.0f} %")
@@ -109,7 +112,7 @@ def readout(data) -> str:
 
 
 def alt(data) -> str:
-    return f"Cloud of 400 gradient estimates around the true one. {readout(data)}"
+    return f"Cloud of {DRAWN} gradient estimates around the true one. {readout(data)}"
 
 
 def loud_constant(data) -> bool:
@@ -122,8 +125,8 @@ def few_answers(data) -> bool:
     return data["size"] == 4 and data["share"] >= 0.95
 
 
-def uphill_explorer() -> Explorer:
-    """Answers a step, and a constant added to all rewards."""
+def uphill_explorer(constant: float = 0.0) -> Explorer:
+    """Answers a step, and a constant added to all rewards, which starts at `constant`."""
     return Explorer(
         compute,
         build,
@@ -131,7 +134,8 @@ def uphill_explorer() -> Explorer:
         {
             "size": choice_slider(16, [(f"{n:,}", n) for n in SIZES], "answers a step N",
                                   "drawn from the policy, averaged"),
-            "constant": choice_slider(0.0, [(f"{c:g}".replace("-", "−"), c) for c in CONSTANTS],
+            "constant": choice_slider(constant,
+                                      [(f"{c:g}".replace("-", "−"), c) for c in CONSTANTS],
                                       "added to all rewards", "10 turns 1 and 0 into 11 and 10"),
         },
         alt=alt,

@@ -105,9 +105,9 @@ def readout(data) -> str:
     ways = data["ways"]
     known, others, best = data["relative"]
     return (
-        f"p = {data['p']:.2f}, shared by {ways} right answer{'s' if ways > 1 else ''}; "
-        f"G = {data['size']}. Noise, in units of that of b = 0: mean reward {known:.2f}, "
-        f"leave-one-out {others:.2f}, best b ({data['best']:.2f}) {best:.2f}."
+        f"p = {data['p']:.2f}, {ways} right answer{'s' if ways > 1 else ''}, G = {data['size']}. "
+        f"Noise, times that of b = 0: mean reward {known:.2f}, leave-one-out {others:.2f}, best b "
+        f"{best:.2f}."
     )
 
 

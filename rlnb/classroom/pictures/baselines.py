@@ -111,7 +111,7 @@ def first_steps(
         for row, ((along, chance), mean) in enumerate(zip(graders.values(), means, strict=True)):
             places, index = np.unique(along.numpy().round(6), return_inverse=True)
             area = np.bincount(index, weights=chance.numpy())  # the order of a draw does not matter
-            axes.bar(places, area * 2.2, 0.28, bottom=row - 0.35, color=SKY, ec=BLACK, lw=0.5)
+            axes.bar(places, area * 2.2, 0.2, bottom=row - 0.35, color=BLACK, lw=0)
             axes.plot([mean], [row + 0.37], "v", color=BLACK, ms=10)
             axes.text(mean + 0.8, row + 0.37, f"mean: {mean:.2f}", va="center", fontsize=11,
                       weight="bold")  # fmt: skip

@@ -11,26 +11,24 @@ from torch import Tensor
 
 from rlnb.classroom.figures import (
     BLACK,
-    GREEN,
     GREY,
     NEGATIVE,
     ORANGE,
     POSITIVE,
-    PURPLE,
     Picture,
     signed,
     static_figure,
 )
 from rlnb.classroom.pictures.recorded_runs import curve, running_mean, seeds
 
-__all__ = ["four_losses", "lengths_by_memory", "recorded_gaps", "step_sizes", "who_shares"]
+__all__ = ["four_losses", "lengths_by_memory", "recorded_lengths", "step_sizes", "who_shares"]
 
 TEXT = 10.5  # points: the size of the page's own text
 LOOK = {"right": (POSITIVE, "-"), "wrong": (NEGATIVE, "--")}
-RUNS = {  # a divisor's name -> the recorded run, its colour and line
-    "its own length: GRPO": ("pick_grpo", BLACK, "-"),
-    "tokens of the step: DAPO": ("pick_dapo", GREEN, "-."),
-    "a constant: Dr. GRPO": ("pick_dr_grpo", PURPLE, ":"),
+RUNS = {  # a divisor's name -> the recorded run
+    "own length: GRPO": "pick_grpo",
+    "tokens of the step: DAPO": "pick_dapo",
+    "a constant: Dr. GRPO": "pick_dr_grpo",
 }
 FULL = 3.0  # times the mean push: the full colour
 
@@ -91,13 +89,13 @@ def four_losses(
             axes.set(xlim=(0, 8.7), ylim=(len(lengths) + 0.55, -0.1))
             axes.axis("off")
             axes.set_title(title, fontsize=11, weight="bold", loc="left", pad=3)
-            loudest = int(np.abs(push).argmax())
+            loudest = np.isclose(np.abs(push), np.abs(push).max())
             for i, y in enumerate(rows):
                 for j in range(lengths[i]):
                     axes.add_patch(Rectangle((j + 0.04, y + 0.06), 0.92, 0.86, lw=0.8, ec=GREY,
                                              fc=_color(push[i])))  # fmt: skip
                 axes.text(lengths[i] + 0.2, y + 0.5, signed(float(push[i]), 2), va="center",
-                          fontsize=TEXT, weight="bold" if i == loudest else "normal")  # fmt: skip
+                          fontsize=TEXT, weight="bold" if loudest[i] else "normal")  # fmt: skip
                 if column == 0:
                     name = "right" if rewards[i] > 0 else "wrong"
                     prompt = f"{'AB'[i // half]} "
@@ -129,31 +127,33 @@ def who_shares(
     wrong and right answers at the end; n = 0 is a constant divisor.
     """
     sizes = sorted(n for n in ends if n)
-    places = {n: i for i, n in enumerate([*sizes, 0])}
+    places = {n: float(np.log2(n)) for n in sizes}
+    places[0] = places[sizes[-1]] + 1.4
 
     def build(figure, _):
         left = figure.add_axes((0.07, 0.2, 0.36, 0.68))
         names = [str(n) for n in sizes] + ["constant"]
         left.plot([places[n] for n in sizes], [exact[n] for n in sizes], "o-", color=BLACK, ms=7)
         left.plot([places[0]], [0], "o", color=BLACK, ms=7)
-        for n in (1, 4, 32):
-            left.text(places[n] + 0.15, exact[n] + 0.06, f"{exact[n]:.3f}", fontsize=TEXT)
-        left.text(places[0], 0.07, "0", fontsize=TEXT, ha="center")
+        for n in sizes:
+            left.text(places[n] + 0.1, exact[n] + 0.07, f"{exact[n]:.3f}", fontsize=TEXT)
+        left.text(places[0], 0.08, "0", fontsize=TEXT, ha="center")
         left.set(ylim=(-0.05, 1.8))
-        left.set_title("push on length, exact", fontsize=11, weight="bold")
+        left.set_title("drift of 'stop', exact", fontsize=11, weight="bold")
         right = figure.add_axes((0.55, 0.2, 0.36, 0.68))
         right.axhline(start, color=GREY, lw=0.8)
         for index, name in ((0, "wrong"), (1, "right")):
             color, line = LOOK[name]
-            values = [ends[n][index] for n in (*sizes, 0)]
-            right.plot(range(len(values)), values, marker="os"[index], color=color, ls=line, ms=7)
+            look = {"marker": "os"[index], "color": color, "ms": 7}
+            right.plot([places[n] for n in sizes], [ends[n][index] for n in sizes], ls=line, **look)
+            right.plot([places[0]], [ends[0][index]], **look)
             at = (0.2, ends[1][0]) if name == "wrong" else (0.25, -3.5)
             right.text(*at, name, color=color, fontsize=11, weight="bold", va="center")
         right.set(ylim=(-7, 80))
         right.set_title("length after the 200 steps", fontsize=11, weight="bold")
         for axes in (left, right):
-            axes.set_xticks(range(len(names)), names)
-            axes.set(xlim=(-0.4, len(names) - 0.4))
+            axes.set_xticks([places[n] for n in (*sizes, 0)], names)
+            axes.set(xlim=(-0.4, places[0] + 0.7))
             axes.tick_params(labelsize=TEXT)
             axes.set_xlabel("answers that share a divisor", fontsize=TEXT)
 
@@ -164,44 +164,55 @@ def who_shares(
     return static_figure(build, size=(900, 300), alt=alt, caption=caption)
 
 
+def _both(run: str) -> dict[str, np.ndarray]:
+    """Of wrong and of right answers, (seeds, steps): the mean length, in tokens."""
+    return {
+        kind: np.array([curve(run, seed, f"completions/mean_length_{kind}") for seed in seeds(run)])
+        for kind in ("wrong", "right")
+    }
+
+
 def gaps(run: str) -> np.ndarray:
     """(seeds, steps): mean length of wrong answers minus that of right ones, in tokens."""
-    kinds = (
-        np.array([curve(run, seed, f"completions/mean_length_{kind}") for seed in seeds(run)])
-        for kind in ("wrong", "right")
-    )
-    wrong, right = kinds
-    return wrong - right
+    both = _both(run)
+    return both["wrong"] - both["right"]
 
 
-def recorded_gaps(caption: str) -> Picture:
-    """The recorded transformer, three divisors: how much longer wrong answers are than right."""
-    found = {name: gaps(run) for name, (run, _, _) in RUNS.items()}
+def recorded_lengths(caption: str) -> Picture:
+    """The recorded transformer, a panel per divisor: lengths of right and of wrong answers."""
+    found = {name: _both(run) for name, run in RUNS.items()}
 
     def build(figure, _):
-        axes = figure.add_axes((0.08, 0.18, 0.5, 0.77))
-        axes.axhline(0, color=GREY, lw=0.8)
-        for k, (name, table) in enumerate(found.items()):
-            _, color, line = RUNS[name]
-            for row in table:
-                axes.plot(np.arange(1, len(row) + 1), running_mean(row, 10), color=color, ls=line,
-                          lw=1.9)  # fmt: skip
-            last = np.nanmean(table[:, -10:], axis=1)
-            y = 46 - 15 * k
-            axes.plot([83, 88], [y, y], color=color, ls=line, lw=2.6, clip_on=False)
-            ends = ", ".join(signed(float(x), 1) for x in sorted(last))
-            axes.text(90, y, f"{name}\n{ends}", va="center", fontsize=TEXT)
-        axes.set(xlim=(0, 80), ylim=(-6, 60))
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("training step", fontsize=TEXT)
-        axes.set_ylabel("wrong minus right, tokens", fontsize=TEXT)
+        for k, (name, tables) in enumerate(found.items()):
+            axes = figure.add_axes((0.06 + 0.32 * k, 0.19, 0.2, 0.68))
+            ends = {}
+            for kind, table in tables.items():
+                color, line = LOOK[kind]
+                for row in table:
+                    x = np.arange(1, len(row) + 1)
+                    axes.plot(x, running_mean(row, 10), color=color, ls=line, lw=1.7)
+                ends[kind] = float(np.nanmean(table[:, -10:]))
+            apart = max(0.0, 6 - (ends["wrong"] - ends["right"])) / 2
+            for kind, sign in (("wrong", 1), ("right", -1)):
+                y = ends[kind] + sign * apart
+                axes.text(82, y, f"{kind} {ends[kind]:.0f}", va="center", fontsize=TEXT,
+                          color=LOOK[kind][0], weight="bold")  # fmt: skip
+            axes.set(xlim=(0, 80), ylim=(0, 75))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("training step", fontsize=TEXT)
+            axes.set_ylabel("tokens" if k == 0 else "", fontsize=TEXT)
+            axes.set_title(name, fontsize=11, weight="bold", loc="left")
 
     said = "; ".join(
-        f"{name}: " + ", ".join(signed(float(np.nanmean(row[-10:])), 1) for row in table)
-        for name, table in found.items()
+        f"{name}: "
+        + ", ".join(
+            f"{kind} " + " ".join(f"{np.nanmean(row[-10:]):.1f}" for row in table)
+            for kind, table in tables.items()
+        )
+        for name, tables in found.items()
     )
-    alt = f"Length of wrong minus right answers, mean of the last ten steps, seed by seed. {said}."
-    return static_figure(build, size=(900, 280), alt=alt, caption=caption)
+    alt = f"Lengths of wrong and right answers, mean of the last ten steps, seed by seed. {said}."
+    return static_figure(build, size=(900, 290), alt=alt, caption=caption)
 
 
 def step_sizes(paths: Mapping[str, tuple[Tensor, Tensor]], caption: str) -> Picture:

@@ -24,6 +24,7 @@ from rlnb.classroom.pictures.recorded_runs import evaluations
 
 __all__ = [
     "advantages_by_rate",
+    "fixed_numbers",
     "mean_pushes",
     "mixed_groups",
     "prompt_by_prompt",
@@ -300,4 +301,42 @@ def mixed_groups(sizes: Sequence[int] = (4, 8, 16, 64)) -> Picture:
         alt=f"Share of mixed groups against the pass rate; at 0.01, 0.1 and 0.5: {said}.",
         caption="A group teaches only if it holds both a right and a wrong answer. Near 0 and "
         "near 1 most groups are silent.",
+    )
+
+
+def fixed_numbers(ends: Mapping[float, float], start: float, chance: float) -> Picture:
+    """A fixed number b as baseline: where one prompt ends, and the advantages b gives.
+
+    ends: b -> chance to be right at the end. start: that chance before. chance: where the prompt's
+    own pass rate would stand.
+    """
+    numbers = sorted(ends)
+
+    def build(figure, _):
+        axes = figure.add_axes((0.09, 0.3, 0.89, 0.62))
+        axes.plot(numbers, [ends[b] for b in numbers], "o-", color=BLACK, lw=1.6, ms=7)
+        axes.axhline(start, color=GREY, lw=1, ls=":")
+        axes.axvline(chance, color=POSITIVE, lw=1, ls="--")
+        axes.text(chance + 0.02, 0.08, "pass rate", color=POSITIVE, fontsize=10.5)
+        axes.text(0.62, start + 0.03, "start", color=GREY, fontsize=10.5)
+        axes.set(ylim=(0, 1.05), xlim=(numbers[0] - 0.08, numbers[-1] + 0.12))
+        axes.set_xlabel("b", fontsize=11)
+        axes.set_ylabel("chance at the end", fontsize=11)
+        axes.tick_params(labelsize=10.5)
+        for b in (numbers[0], numbers[-1]):
+            figure.text(
+                0.12 if b == numbers[0] else 0.98,
+                0.03,
+                f"b = {signed(b, 1)}: right {signed(1 - b, 1)}, wrong {signed(-b, 1)}",
+                ha="left" if b == numbers[0] else "right",
+                fontsize=11,
+            )
+
+    pairs = ", ".join(f"{b:g}: {ends[b]:.2f}" for b in numbers)
+    return static_figure(
+        build,
+        size=(900, 260),
+        alt=f"Chance of the hardest prompt at the end against b. {pairs}.",
+        caption="Far below, wrong answers are pushed up nearly as much as right ones. Far above, "
+        "nearly all that is pushed is wrong answers down, at random which.",
     )

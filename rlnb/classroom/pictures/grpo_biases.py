@@ -21,7 +21,10 @@ from rlnb.classroom.pictures import recorded_runs as recorded
 __all__ = ["bonus_runs", "by_type", "length_runs", "odd_one_out", "stop_pushes"]
 
 TEXT = 10.5  # points: the size of the page's own text
-RULES = {"z-score": (ORANGE, "-", "divided by s"), "mean only": (BLACK, "--", "the mean only")}
+RULES = {
+    "z-score": (ORANGE, "-", "divided by the std"),
+    "mean only": (BLACK, "--", "the mean only"),
+}
 SIDES = {"wrong": (NEGATIVE, "--"), "right": (POSITIVE, "-")}
 
 
@@ -46,12 +49,17 @@ def length_runs(panels: Mapping[str, str], caption: str) -> Picture:
                 axes.plot(x, both[kind].T, color=color, lw=0.9, alpha=0.5)
                 axes.plot(x, both[kind].mean(0), color=color, ls=line, lw=2.8,
                           label=f"{kind} answers")  # fmt: skip
-            axes.set(xlim=(1, both["right"].shape[1]), ylim=(0, 70), yticks=range(0, 71, 20))
+            last_step = both["right"].shape[1]
+            for y, name, above in ((13, "shortest possible: 13", -1), (72, "cut off: 72", 1)):
+                axes.axhline(y, color=GREY, lw=1, ls=":")
+                axes.text(0.98 * last_step, y + 1.5 * above, name, ha="right", fontsize=TEXT,
+                          va="bottom" if above > 0 else "top")  # fmt: skip
+            axes.set(xlim=(1, last_step), ylim=(0, 84), yticks=range(0, 81, 20))
             axes.tick_params(labelsize=TEXT)
             axes.set_xlabel("step", fontsize=TEXT)
             axes.set_ylabel("mean length, tokens" if k == 0 else "", fontsize=TEXT)
             axes.set_title(panels[method], fontsize=11, weight="bold")
-            axes.legend(loc="upper left", fontsize=TEXT)
+            axes.legend(loc="upper left", fontsize=TEXT, framealpha=1, edgecolor="none")
 
     def last(method, kind):
         return ", ".join(f"{x:.0f}" for x in recorded.lengths(method)[kind][:, -10:].mean(1))
@@ -72,7 +80,7 @@ def length_runs(panels: Mapping[str, str], caption: str) -> Picture:
 def odd_one_out(groups: Mapping[str, tuple[float, float, float]]) -> Picture:
     """Per group: the largest advantage, the push on its logit undivided, and divided by the std."""
     titles = ("largest |A|\nafter dividing", "push on its logit,\nminus the mean",
-              "push on its logit,\ndivided by s")  # fmt: skip
+              "push on its logit,\ndivided by the std")  # fmt: skip
     colors = (GREY, BLACK, ORANGE)
     tops = (4.4, 0.57, 0.57)
 
@@ -103,42 +111,45 @@ def odd_one_out(groups: Mapping[str, tuple[float, float, float]]) -> Picture:
 
 
 def by_type(steps: tuple[int, ...] = (10, 20, 30, 40)) -> Picture:
-    """Seven types of prompt in the recorded runs: one rule against the other, seed against seed.
+    """Seven types of prompt in the recorded runs: their curves, and with minus without the std.
 
-    A dot is pass@1 of one type at one of `steps`; left one seed under either rule, right two seeds
-    under one rule.
+    Left pass@1 of each type under either rule, mean of the seeds. Right the paired differences,
+    averaged over `steps`: each seed a dot, the mean with two standard errors of the seeds.
     """
     table = {r: np.array([recorded.by_difficulty(r, step) for step in steps]) for r in RULES}
-    z, mean = table["z-score"], table["mean only"]  # (steps, seeds, types)
-    pairs = {
-        "two rules, one seed": (mean.ravel(), z.ravel(), "the mean only", "divided by s"),
-        "one rule, two seeds": (
-            np.concatenate([t[:, [0, 0, 1]].ravel() for t in table.values()]),
-            np.concatenate([t[:, [1, 2, 2]].ravel() for t in table.values()]),
-            "a seed",
-            "another seed",
-        ),
-    }
+    before = recorded.by_difficulty("mean only", 0).mean(0)
+    apart = (table["z-score"] - table["mean only"]).mean(0)  # (seeds, types)
+    mean, error = apart.mean(0), apart.std(0, ddof=1) / len(apart) ** 0.5
+    kinds = np.arange(apart.shape[1])
 
     def build(figure, _):
-        for k, (title, (x, y, xname, yname)) in enumerate(pairs.items()):
-            axes = figure.add_axes((0.09 + 0.4 * k, 0.17, 0.27, 0.73))
-            axes.plot([0, 1], [0, 1], color=GREY, lw=0.9)
-            axes.plot(x, y, "o", color=(ORANGE, BLACK)[k], ms=6, mec="white", mew=0.7)
-            axes.set(xlim=(0, 1.03), ylim=(0, 1.03), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
-            axes.tick_params(labelsize=TEXT)
-            axes.set_xlabel(f"pass@1, {xname}", fontsize=TEXT)
-            axes.set_ylabel(f"pass@1, {yname}", fontsize=TEXT)
-            axes.set_title(title, fontsize=11, weight="bold")
+        axes = figure.add_axes((0.07, 0.18, 0.36, 0.72))
+        for rule, (color, line, _) in RULES.items():
+            curves = np.vstack([before, table[rule].mean(1)])
+            axes.plot((0, *steps), curves, color=color, ls=line, lw=3 if line == "-" else 1.5)
+        axes.set(xlim=(0, steps[-1]), ylim=(0, 1.03), xticks=(0, *steps))
+        axes.set_xlabel("step", fontsize=TEXT)
+        axes.set_title("pass@1: solid with the std, dashed without", fontsize=11, weight="bold")
+        axes.tick_params(labelsize=TEXT)
+        axes = figure.add_axes((0.55, 0.18, 0.43, 0.72))
+        axes.axhline(0, color=GREY, lw=0.9)
+        axes.errorbar(kinds, mean, yerr=2 * error, fmt="s", color=BLACK, ms=7, capsize=4, lw=2)
+        for row in apart:
+            axes.plot(kinds + 0.22, row, "o", color=GREY, ms=4)
+        axes.set(ylim=(-0.055, 0.055), yticks=(-0.05, 0, 0.05))
+        axes.set_xticks(kinds, [f"{rate:.2f}" for rate in before])
+        axes.set_xlabel("type, by its pass@1 at the start", fontsize=TEXT)
+        axes.set_title("with the std minus without", fontsize=11, weight="bold")
+        axes.tick_params(labelsize=TEXT)
 
-    apart = [float(np.abs(x - y).max()) for x, y, *_ in pairs.values()]
+    said = ", ".join(f"{signed(m, 3)} ± {e:.3f}" for m, e in zip(mean, error, strict=True))
     return static_figure(
         build,
         size=(900, 310),
-        alt=f"pass@1 of seven types of prompt at steps {', '.join(map(str, steps))}. Two rules on "
-        f"one seed are at most {apart[0]:.2f} apart, two seeds of one rule up to {apart[1]:.2f}.",
-        caption="A dot is a type of prompt at step 10, 20, 30 or 40. The two rules lie on the "
-        "diagonal; two seeds of the same rule do not.",
+        alt=f"pass@1 of seven types of prompt, and with minus without the std, hardest type first, "
+        f"mean and standard error of three seeds over steps {', '.join(map(str, steps))}: {said}.",
+        caption="Left: solid and dashed cover each other. Right: every seed (dots), their mean and "
+        "two standard errors.",
     )
 
 
@@ -167,8 +178,8 @@ def bonus_runs() -> Picture:
         build,
         size=(900, 280),
         alt=f"wait per answer over training, each seed. Over the last ten steps: {said}.",
-        caption="Divided by s, all three seeds learn to write the word that is worth a hundredth; "
-        "undivided, none does.",
+        caption="Divided by the std, all three seeds learn to write the word that is worth a "
+        "hundredth; undivided, none does.",
     )
 
 

@@ -61,26 +61,29 @@ PLACES = (
 )
 
 
-def method_map(written: Collection[str]) -> Picture:
+def method_map(written: Collection[str], only: Collection[str] = ()) -> Picture:
     """The map as a figure. `written` holds the numbers of the pages that exist: filled boxes.
+
+    only: labels to show; all when empty.
 
     >>> "GRPO (08), PPO (06), REINFORCE (02)" in repr(method_map({"02", "06", "08"}))
     True
     """
-    pages = {p.page for p in PLACES} & set(written)
-    have = sorted(f"{p.label} ({p.page})" for p in PLACES if p.page in pages)
-    follow = sorted(f"{p.label} ({p.page})" for p in PLACES if p.page not in pages)
+    places = [p for p in PLACES if not only or p.label in only]
+    pages = {p.page for p in places} & set(written)
+    have = sorted(f"{p.label} ({p.page})" for p in places if p.page in pages)
+    follow = sorted(f"{p.label} ({p.page})" for p in places if p.page not in pages)
     alt = (
         f"Methods by baseline (rows: {_plain(BASELINES)}) and treatment of the importance ratio "
         f"(columns: {_plain(RATIOS)}). Written: {', '.join(have)}. "
         f"To follow: {', '.join(follow) or 'none'}."
     )
     return static_figure(
-        lambda figure, _: _draw(figure, pages),
+        lambda figure, _: _draw(figure, places, pages),
         alt=alt,
-        size=(900, 500),
-        caption="Every method is a choice of baseline and a way to tame the importance ratio. "
-        "Filled: the page with this number is written.",
+        size=(900, 500 if not only else 330),
+        caption="A method is a choice of baseline and a way to tame the importance ratio. The "
+        "number is its page" + ("; empty boxes are still to come." if follow else "."),
     )
 
 
@@ -88,12 +91,13 @@ def _plain(words: tuple[str, ...]) -> str:
     return "; ".join(word.replace("\n", " ") for word in words)
 
 
-def _draw(figure, pages: Collection[str]) -> None:
+def _draw(figure, places: Collection[Place], pages: Collection[str]) -> None:
     axes = figure.add_axes((0.17, 0.03, 0.81, 0.77))
-    rows, columns = len(BASELINES), len(RATIOS)
+    used = sorted({place.baseline for place in places})  # rows without a method are left out
+    rows, columns = len(used), len(RATIOS)
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
     axes.set_xticks(range(columns), RATIOS)
-    axes.set_yticks(range(rows), BASELINES)
+    axes.set_yticks(range(rows), [BASELINES[row] for row in used])
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     for side in axes.spines.values():
@@ -102,13 +106,13 @@ def _draw(figure, pages: Collection[str]) -> None:
         axes.axhspan(row - 0.5, row + 0.5, color=PALE, alpha=0.6, lw=0)
     figure.text(0.575, 0.945, "how the importance ratio is tamed", ha="center", fontsize=10)
     figure.text(0.02, 0.945, "baseline", fontsize=10)
-    for place in PLACES:
-        cell = [p for p in PLACES if (p.baseline, p.ratio) == (place.baseline, place.ratio)]
+    for place in places:
+        cell = [p for p in places if (p.baseline, p.ratio) == (place.baseline, place.ratio)]
         spread = (cell.index(place) - (len(cell) - 1) / 2) * (0.48 if len(cell) < 3 else 0.33)
         done = place.page in pages
         axes.text(
             place.ratio + spread,
-            place.baseline,
+            used.index(place.baseline),
             f"{place.label}\n{place.page}",
             ha="center",
             va="center",

@@ -110,7 +110,7 @@ def areas(names: Sequence[str], chance: Tensor, slope: Tensor, right: Tensor) ->
             color = (POSITIVE if high > 0 else NEGATIVE) if good else "white"
             axes.add_patch(Rectangle((x, 0), wide, high if good else 0, fc=color, ec=BLACK, lw=1))
             if good:
-                text = f"{next(labels)}\narea {signed(wide * high, 3)}"
+                text = f"{next(labels)}\narea {signed(wide * high, 4)}"
                 up = high > 0
                 axes.text(x + (wide / 2 if wide > 0.1 else 0), high + (0.06 if up else -0.06),
                           text, ha="center" if wide > 0.1 else "left",
@@ -171,7 +171,7 @@ def climb(expected: Sequence[float], losses: Mapping[str, Sequence[float]]) -> P
 
 
 def credit(tokens: Sequence[str], chances: Sequence[float]) -> Picture:
-    """One right answer: the chance to be right before and after each token, and its push."""
+    """One right answer: the chance to be right before and after each token, and its credit."""
 
     def build(figure, _):
         axes = figure.add_axes((0.09, 0.26, 0.86, 0.66))
@@ -184,8 +184,8 @@ def credit(tokens: Sequence[str], chances: Sequence[float]) -> Picture:
                       f"{chance:.2f}", fontsize=12, ha="right" if left else "left")  # fmt: skip
         for k, token in enumerate(tokens):
             change = chances[k + 1] - chances[k]
-            axes.text(k + 0.5, -0.14, f"“{token}” changed it by {signed(change, 2)}\nREINFORCE "
-                      "pushes it up by 1", ha="center", va="top", fontsize=11,
+            axes.text(k + 0.5, -0.14, f"“{token}” changed it by {signed(change, 2)}\nits credit in "
+                      "the loss: 1", ha="center", va="top", fontsize=11,
                       color=NEGATIVE if change < 0 else BLACK)  # fmt: skip
         axes.set(xlim=(-0.05, len(tokens) + 0.05), ylim=(0, 1), yticks=(0, 0.5, 1))
         axes.set_xticks(x, [""] * len(x))
@@ -199,7 +199,7 @@ def credit(tokens: Sequence[str], chances: Sequence[float]) -> Picture:
         build,
         size=(900, 300),
         alt=f"Chance to end right, {', '.join(f'{c:.2f}' for c in chances)}. Changes: {changes}. "
-        "Every token is pushed by 1.",
+        "Every token has credit 1.",
         caption="The first token was a mistake, the second repaired it. One reward at the end "
         "cannot tell them apart.",
     )
@@ -212,7 +212,7 @@ def rate_sweep(
 
     ends: name -> (rates, seeds). Bars are two standard errors of the mean over the seeds.
     """
-    looks = ((BLACK, "-"), (PURPLE, "--"), (WINE, ":"))
+    looks = ((BLACK, "-"), (PURPLE, "--"), (GREEN, "-."), (WINE, ":"))
     table = {
         name: (runs.mean(1).numpy(), (2 * runs.std(1) / runs.shape[1] ** 0.5).numpy())
         for name, runs in ends.items()
@@ -220,7 +220,7 @@ def rate_sweep(
 
     def build(figure, _):
         axes = figure.add_axes((0.08, 0.19, 0.6, 0.77))
-        for (name, (mean, error)), (color, line) in zip(table.items(), looks, strict=True):
+        for (name, (mean, error)), (color, line) in zip(table.items(), looks, strict=False):
             axes.errorbar(rates, mean, error, color=color, ls=line, lw=2.6, marker="o", capsize=3,
                           label=name)  # fmt: skip
         axes.axhline(start, color=GREY, lw=1, ls=(0, (4, 2)))

@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from rlnb.objective import ZOO, Objective, cispo, overlong, ratio
+from rlnb.objective import ZOO, Objective, cispo, group_center, overlong, ratio
 from rlnb.shipped import data_folder
 from rlnb.training.errors import BadInput
 from rlnb.training.loop import train
@@ -124,6 +124,10 @@ SHIPPED_RUNS: dict[str, ShippedRun] = {
     "sort_verify": ShippedRun(ZOO["dr_grpo"], SORT, task="sort", model="sort"),
     "pick_overlong": ShippedRun(short, PICK, task="pick", model="data/model_pick"),
     "pick_dapo": ShippedRun(ZOO["dapo"], PICK, task="pick", model="data/model_pick"),
+    "pick_mean_only": ShippedRun(
+        ZOO["grpo"].replace(terms=(), advantage=group_center()),
+        PICK, task="pick", model="data/model_pick",
+    ),
     "countdown_grpo": ShippedRun(
         ZOO["grpo"].replace(terms=()), COUNTDOWN, task="countdown", model="countdown"
     ),
