@@ -409,7 +409,7 @@ reveal("baselines.5",
        f"({own:.2f}). The std turns it: two unequal rewards become +1 and "
        "−1, only who won counts. The poor answer beats the wrong one "
        "(p = 0.4) more often than it loses to the good one (0.3), so it "
-       f"goes *up*. Cosine with the truth: {turn[0]:.3f}; at G = 8 "
+       f"goes *up*. Cosine with the truth: {turn[0]:.3f}, with G = 8 it is "
        f"{turn[1]:.3f}. With 0/1 rewards and one prompt it would be "
        f"{binary:.3f}.", pictures.mean_pushes({
            "true gradient": truth.tolist(),
@@ -427,7 +427,8 @@ token_grid.token_grid(group, {
     rule.__name__: rule(group.rewards)[:, None].expand(4, 6)
     for rule in (leave_one_out, all_of_group)}, caption=(
     "The weight A on each token's log-probability, which is all that a "
-    "baseline changes. If all four earn the same, every box is 0."))
+    "baseline changes. If all four earn the same, every box is 0."),
+    count="")
 
 # %% [markdown]
 # ## In a real run

@@ -75,7 +75,7 @@ def build(figure, data):
     left = figure.add_axes((0.0, 0.0, 0.46, 1.0))
     left.set(xlim=(-1.57, 1.57), ylim=(-1.05, 1.25), aspect="equal")
     left.axis("off")
-    right = figure.add_axes((0.54, 0.17, 0.44, 0.79))
+    right = figure.add_axes((0.54, 0.17, 0.44, 0.72))
     right.set(xlim=(BASELINES[0], BASELINES[-1]), ylim=(LOW, HIGH), yscale="log")
     right.set_yticks((0.1, 1, 10), ["0.1", "1", "10"])
     right.minorticks_off()
@@ -95,15 +95,15 @@ def build(figure, data):
                            shrinkB=0, color=BLACK, lw=3.5, zorder=5)  # fmt: skip
     artists["mean"] = left.add_patch(mean)
     artists["worse"] = right.axhspan(1, HIGH, color=PALE, lw=0)
-    artists["word"] = right.text(1.18, 40, "noisier than b = 0", ha="right", va="center",
-                                 fontsize=10.5, color=GREY, zorder=4,
-                                 bbox={"fc": PALE, "ec": "none", "pad": 1})  # fmt: skip
+    artists["word"] = right.text(-0.38, 40, "noisier than b = 0", va="center", fontsize=10.5,
+                                 color=GREY)  # fmt: skip
     artists["curve"] = right.plot(BASELINES, data["curve"], color=BLACK, lw=2)[0]
-    for name, color, dash, y in (("mean_reward", GREY, "--", 0.13), ("best", GREEN, ":", 0.19)):
+    for name, color, dash in (("mean_reward", GREY, "--"), ("best", GREEN, ":")):
         artists[name] = right.plot([0, 0], [LOW, HIGH], color=color, ls=dash, lw=2)[0]
-        artists[name, "word"] = right.text(0, y, "", fontsize=10.5, color=color, weight="bold",
-                                           va="center", zorder=4, bbox={"fc": "white", "ec": "none",
-                                           "pad": 1})  # fmt: skip
+    right.text(0, 1.03, "dashed: mean reward", color=GREY, fontsize=10.5, weight="bold",
+               transform=right.transAxes)  # fmt: skip
+    right.text(1, 1.03, "dotted: least noise", color=GREEN, fontsize=10.5, weight="bold",
+               ha="right", transform=right.transAxes)  # fmt: skip
     artists["here"] = right.plot([0], [1], "o", ms=11, color=BLACK, mec="white", clip_on=False)[0]
     return artists
 
@@ -128,13 +128,8 @@ def update(artists, data):
     artists["curve"].set_ydata(np.clip(data["curve"], LOW / 10, HIGH * 10))
     artists["worse"].set_y(data["none"])
     artists["worse"].set_height(HIGH - data["none"])
-    first, second = sorted(("mean_reward", "best"), key=lambda name: data[name])
-    for name, side in ((first, "right"), (second, "right" if data[second] > 0.8 else "left")):
+    for name in ("mean_reward", "best"):
         artists[name].set_xdata([data[name]] * 2)
-        word = artists[name, "word"]
-        word.set_x(data[name] + (0.02 if side == "left" else -0.02))
-        word.set_ha(side)
-        word.set_text("mean reward" if name == "mean_reward" else "least noise")
     artists["here"].set_data([data["baseline"]], [np.clip(data["noise"], LOW, HIGH)])
 
 

@@ -159,9 +159,10 @@ def push_table(pushes: Mapping[str, Tensor], chance: Sequence[float], caption: s
                 for j, value in enumerate(row):
                     away = to_rgb(POSITIVE if value > 0 else NEGATIVE)
                     light = 1 - 0.55 * min(abs(value), 0.7) / 0.7
-                    look = {"lw": 2, "ec": BLACK} if i == 3 else {"lw": 0.5, "ec": GREY}
                     face = [1 - (1 - c) * (1 - light) for c in away]
-                    axes.add_patch(Rectangle((j - 0.47, y - 0.44), 0.94, 0.88, fc=face, **look))
+                    lw, edge = (2, BLACK) if i == 3 else (0.5, GREY)
+                    axes.add_patch(Rectangle((j - 0.47, y - 0.44), 0.94, 0.88, fc=face, lw=lw,
+                                             ec=edge))  # fmt: skip
                     word = signed(value, 2) if abs(value) > 1e-9 else "0"
                     axes.text(j, y, word, ha="center", va="center", fontsize=11,
                               weight="bold" if i == 3 else "normal")  # fmt: skip
