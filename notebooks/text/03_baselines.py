@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 03 · Baselines: why may you subtract a number, and which number is best?
 #
-# **After this page** you can prove that a baseline costs nothing on average, compute the best one,
-# and say when the usual one makes things worse.
+# **After this page** you can prove what a baseline does on average, compute the best one, and say
+# when the usual one makes things worse.
 #
 # 26 minutes, exercises 36 more · after 02 (REINFORCE) · Greensmith, Bartlett and Baxter 2004,
 # *JMLR* 5 (the best baseline); Ahmadian et al. 2024,
@@ -28,8 +28,7 @@ import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import three_pushes, ways_to_be_right
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import baselines as pictures
-from rlnb.classroom.pictures import pipeline, token_grid
+from rlnb.classroom.pictures import baselines as pictures, token_grid
 from rlnb.objective import difference
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -81,10 +80,10 @@ pictures.rate_lines(rates, {"": graders}, (start @ earns).item(), (
 # your guess
 predict("baselines.1", "The first step, averaged over all that could be "
         "drawn. Where does the second grader push the logits?",
-        ["exactly where the first one does",
-         "in the same direction, but about ten times as far",
-         "all three up, by nearly the same",
-         "in a direction that no longer favours the good answer"])
+        ["exactly where the first one does: the gaps are the same",
+         "the same way, ten times as far: rewards are ten times as large",
+         "all three up, by nearly the same: all earn about 10",
+         "nowhere in particular: the ten points drown the gaps"])
 
 # %%
 pi, R = torch.tensor([0.3, 0.3, 0.4]), torch.tensor([1.0, 0.2, 0.0])
@@ -105,18 +104,20 @@ def first_steps(b):
 steps = {name: first_steps(b) for name, b in zip(graders, (0, -10))}
 (x, _), (far, chance) = steps.values()
 away = 100 * chance[far < 0].sum().item()
-reveal("baselines.1", "exactly where the first one does",
+reveal("baselines.1",
+       "exactly where the first one does: the gaps are the same",
        "On average: " + " and ".join(
            ", ".join(f"{g:+.3f}" for g in (pi @ pushes(b)).tolist())
            for b in (0, -10)) + " on the logits of good, poor, wrong. A "
        "single step is another matter. In units of the mean step, the "
        f"first grader's go from {x.min():.1f} to {x.max():.1f} along the "
        f"truth, the second's from {far.min():.1f} to {far.max():.1f}, and "
-       f"{away:.0f} % of them go away from it.",
+       f"{away:.0f} % of them go away from it. So there are two things to "
+       "explain: why the mean stays, and why the steps scatter.",
        pictures.first_steps(steps, [
            (x @ chance).item() for x, chance in steps.values()], (
-           "A dot is a possible first step from four answers, its area the "
-           "chance of it.")))
+           "A bar is a possible first step from four answers, its height "
+           "the chance of it. The second grader's go far, either way.")))
 
 # %% [markdown]
 # ## What subtracting does on average
@@ -133,47 +134,35 @@ reveal("baselines.1", "exactly where the first one does",
 # \nabla J&=\mathbb E\big[(R-b)\,\nabla\log\pi(y)\big]&&\textbf{a choice: which } b
 # \end{aligned}$$
 #
-# $b$ is the **baseline**, and $A=R-b$ the **advantage** of the answer. At hand size, the three
-# possible pushes (a row is the answer drawn) and their mean, with b = 0 and with the mean reward:
+# $b$ is the **baseline**, and $A=R-b$ the **advantage** of the answer. So $b$ may depend on
+# anything that was fixed without looking at this answer: on the prompt, and for a token on the
+# tokens before it, because the sum over the next token gives the same zero (that is what a critic
+# uses, page 07).
+#
+# At hand size, with three baselines: a row for each answer that can be drawn, a column for each
+# logit.
 
 # %%
-for b in (0.0, 0.36):
-    print(f"b = {b:.2f}   logit:  good   poor  wrong")
-    rows = (*pushes(b), pi @ pushes(b))
-    for name, push in zip(("good", "poor", "wrong", "MEAN"), rows):
-        print(f"  push, {name:5s}   ", *(f"{x + 0.0:+.3f}" for x in push))
+pictures.push_table({f"b = {b:g}": pushes(b) for b in (0, 0.36, 1)},
+                    pi.tolist(), (
+    "Blue raises a logit, orange lowers it. Every single push changes with "
+    "b; their mean, framed, does not."))
 
 # %% [markdown]
-# Every single push changes, and the line of means does not. Every method of this course chooses its
-# baseline at this place:
-
-# %%
-pipeline.pipeline("advantages", caption=(
-    "A baseline turns rewards into advantages. Nothing else changes."))
-
-# %% [markdown]
-# What a baseline changes is *who* is pushed. The four answers that go through the whole course (two
-# right, two wrong; a row an answer, a box a token), with three baselines:
-
-# %%
-group = running_group()
-token_grid.token_grid(group, {
-    f"b = {b:g}": (group.rewards - b)[:, None].expand(4, 6)
-    for b in (0, 0.5, 1)}, caption=(
-    "The weight A on each token's log-probability. With b = 0 wrong ones "
-    "sink only because right ones rise; with b = 1 it is the reverse."))
+# What changes is *who* is pushed. With $b=0$ a wrong draw does nothing, and wrong answers sink only
+# because others rise. With $b=1$ it is the reverse.
 
 # %% [markdown]
 # ## What it does to a single step
 #
-# We need one number for how far single pushes go astray. Take the distance of one answer's push
-# from the mean push, square it, average it, and divide by the squared length of the mean push. This
-# is the **noise** of one answer. Noise 3 says: average three answers, and the error is as long as
-# the signal. Averaging $N$ independent answers divides the noise by $N$.
+# One number for how far single pushes go astray. Take the distance of one answer's push from the
+# mean push, square it, average it over the draws, and divide by the squared length of the mean
+# push. This is the **noise** of one answer. Averaging $N$ independent answers divides it by $N$. So
+# noise 3 says: average three answers, and the error is as long as the signal.
 
 # %%
 def noise(b):
-    """Of one answer: mean squared stray over squared mean push."""
+    """Of one answer: mean squared distance over squared mean push."""
     push = pushes(b)                                        # (3, 3)
     mean = pi @ push
     return (pi @ (push - mean).square().sum(1) / (mean @ mean)).item()
@@ -181,7 +170,7 @@ def noise(b):
 print(f"first grader {noise(0):.2f}, second grader {noise(-10):.0f}")
 
 # %% [markdown]
-# With the second grader you need over a thousand answers for what the first one says in three.
+# Three answers of the first grader tell as much as over a thousand of the second.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -189,12 +178,13 @@ predict("baselines.2", "The first grader again. Put these baselines in the "
         "order of their noise, least first: 0, the mean reward 0.36, the "
         "best reward 1.",
         ["1, 0.36, 0: the higher the bar, the less is left over",
-         "0.36, 1, 0: any baseline beats none",
+         "0.36, 1, 0: any baseline beats b = 0",
          "0.36, 0, 1: a bar can be too high",
          "0, 0.36, 1: what you subtract adds noise"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
+best = 0.4036
 reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
        f"{noise(0.36):.2f}, {noise(0):.2f}, {noise(1):.2f}. A baseline may "
        "*raise* the noise. And \"no baseline\" does not exist: it is the "
@@ -207,9 +197,9 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
 # Where is the bottom? Write the noise out.
 #
 # $$\begin{aligned}
-# \text{noise}\cdot\lVert\nabla J\rVert^2&=\mathbb E\lVert(R-b)\nabla\log\pi\rVert^2-\lVert\nabla J\rVert^2&&\text{mean squared stray = mean square − square of the mean}\\
+# \text{noise}\cdot\lVert\nabla J\rVert^2&=\mathbb E\lVert(R-b)\nabla\log\pi\rVert^2-\lVert\nabla J\rVert^2&&\text{mean squared distance = mean square − square of the mean}\\
 # &=b^2\,\mathbb E\lVert\nabla\log\pi\rVert^2-2b\,\mathbb E\big[R\lVert\nabla\log\pi\rVert^2\big]+\text{const}&&\text{multiply out; }\nabla J\text{ has no }b\text{ in it}\\
-# 0&=2b^\star\,\mathbb E\lVert\nabla\log\pi\rVert^2-2\,\mathbb E\big[R\lVert\nabla\log\pi\rVert^2\big]&&\text{a parabola, open above: slope 0 at the bottom}\\
+# 0&=2b^\star\,\mathbb E\lVert\nabla\log\pi\rVert^2-2\,\mathbb E\big[R\lVert\nabla\log\pi\rVert^2\big]&&\text{a parabola: slope 0 at its bottom}\\
 # b^\star&=\frac{\mathbb E\big[\lVert\nabla\log\pi\rVert^2R\big]}{\mathbb E\lVert\nabla\log\pi\rVert^2}&&\text{solve}
 # \end{aligned}$$
 #
@@ -217,14 +207,16 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
 # scores are equally long it *is* the mean reward. Here the two nearly agree, 0.40 and 0.36. Is that
 # always so?
 #
-# Below, on the left, the three pushes as arrows: an arrow along "good" raises the good answer's
-# logit, one away from it lowers it. Thick arrows are likely ones. On the right the noise for every
-# $b$. The second slider makes the policy surer of the good answer.
+# Below, on the left, the three pushes as arrows: an arrow along the "good" line raises the good
+# answer's logit, one away from it lowers it. Thick arrows are likely ones. On the right the noise
+# for every $b$. The second slider changes the policy, and with it the mean reward.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("baselines.t1", three_pushes.three_pushes_explorer(),
-     ("Put b on the mean reward, and find a policy for which that is "
-      "noisier than b = 0.", three_pushes.mean_reward_is_worse_than_none))
+     ("Find a policy for which the mean reward is noisier than b = 0, and "
+      "put b on its mean reward (within 0.02).",
+      three_pushes.mean_reward_is_worse_than_none))
 
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
@@ -237,27 +229,37 @@ task("baselines.t1", three_pushes.three_pushes_explorer(),
 #
 # ## Who knows the mean reward?
 #
-# Nobody. The cheapest estimate: draw $G$ answers to the same prompt, and give each the mean reward
-# of the *other* $G-1$. This is **leave-one-out** (RLOO). Here $b$ is no fixed number, it is drawn.
-# The proof still holds, with one more line:
-#
-# $$\mathbb E\big[b\,\nabla\log\pi(y)\big]=\mathbb E[b]\;\mathbb E\big[\nabla\log\pi(y)\big]=0\qquad\text{the others were drawn without looking at }y$$
-#
-# Take the smallest group, $G=2$: each answer's baseline is the reward of the other. To compare
-# fairly, we count noise per answer: the noise of a group's push, times $G$.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("baselines.3", "Noise per answer: 2.85 with b = 0, 1.08 with the "
-        "mean reward. With the other answer's reward, G = 2?",
-        ["1.08: it is right on average",
-         "in between: an estimate is better than nothing",
-         "more than 2.85: one reward is a poor guess of the mean"])
+# Nobody. The cheapest estimate: draw $G$ answers to the same prompt, a **group**, and give each
+# answer the mean reward of the *other* $G-1$. This is **leave-one-out** (RLOO). For the course's
+# four answers to one prompt, two right and two wrong:
 
 # %%
 def leave_one_out(R):
     return R - (R.sum() - R) / (len(R) - 1)
 
+print(leave_one_out(torch.tensor([1.0, 1.0, 0.0, 0.0])))
+
+# %% [markdown]
+# A right answer's others earned 1, 0, 0, so $b$ is a third. Now $b$ is no fixed number, it is drawn
+# too. The proof needs one more line:
+#
+# $$\mathbb E\big[b\,\nabla\log\pi(y)\big]=\mathbb E[b]\;\mathbb E\big[\nabla\log\pi(y)\big]=0\qquad\text{the others were drawn without looking at }y$$
+#
+# Take the smallest group, $G=2$: each answer's baseline is the reward of the other, so 1, 0.2 or 0.
+# To compare fairly, count noise *per answer*: the noise of a group's push, times its $G$ answers.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("baselines.3", "Noise per answer: 1.08 with the mean reward, 2.85 "
+        "with b = 0, 4.98 with b = 1. With the other answer's reward, "
+        "G = 2?",
+        ["about 1.1: on average it is the mean reward",
+         "about 2.2: two noisy rewards in place of one",
+         "just below 2.85: a poor estimate is better than nothing",
+         "above 2.85: one reward is a poor guess of the mean"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 def group_push(rule, G, R=R):
     """All 3^G groups: the mean push, and the noise per answer."""
     mean, square = torch.zeros(3), 0.0
@@ -268,55 +270,16 @@ def group_push(rule, G, R=R):
         square = square + pi[y].prod() * (push @ push)
     return mean, (G * (square / (mean @ mean) - 1)).item()
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 sizes = (2, 3, 4, 6, 8)
 found = [group_push(leave_one_out, G) for G in sizes]
 assert all(torch.allclose(mean, pi @ pushes(0)) for mean, _ in found)
-reveal("baselines.3",
-       "more than 2.85: one reward is a poor guess of the mean",
-       f"{found[0][1]:.2f}. The mean push is right for every G. But a "
-       "baseline that is drawn brings noise of its own, and a single "
-       "reward brings a lot.",
-       pictures.group_sizes(sizes, [n for _, n in found]))
-
-# %% [markdown]
-# GRPO takes a shortcut: the mean of *all* $G$ rewards, the answer's own included. Now the baseline
-# has looked at the answer.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("baselines.6", "Groups of four, minus the mean of all four. The "
-        "mean push?",
-        ["unchanged: one of four hardly looks",
-         "three quarters as long, same direction: it pays for itself",
-         "turned: the proof's condition is broken",
-         "zero: the advantages of a group sum to 0"])
-
-# %%
-def all_of_group(R):
-    return R - R.mean()
-
-def best_of_group(R):
-    return R - R.max()
-
-truth = pi @ pushes(0)
-grouped = {rule.__name__: group_push(rule, 4) for rule in (
-    leave_one_out, all_of_group, best_of_group)}
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-turned = torch.cosine_similarity(grouped["best_of_group"][0], truth, 0)
-reveal("baselines.6",
-       "three quarters as long, same direction: it pays for itself",
-       "Over the truth, logit by logit: "
-       + " ".join(f"{x:.2f}" for x in grouped["all_of_group"][0] / truth)
-       + r". Reason: $R_i-\bar R=\frac{G-1}{G}(R_i-\text{mean of the others"
-       r"})$, so it is leave-one-out times (G − 1)/G, and the noise is the "
-       "same: " + " and ".join(f"{grouped[k][1]:.2f}" for k in (
-           "leave_one_out", "all_of_group"))
-       + ". Another peek does turn the push: minus the *best* of the four "
-       f"(cosine {turned:.3f}, so little). Page 08 builds on this answer.")
+spread = sum(p * noise(b) for p, b in zip(pi.tolist(), R.tolist()))
+reveal("baselines.3", "above 2.85: one reward is a poor guess of the mean",
+       f"{found[0][1]:.2f}. Right on average is not near: b is 1, 0.2 or "
+       "0, and the noise a parabola in b, so averaging over the three "
+       f"gives {spread:.2f}. One more comes from the two answers of a "
+       "group, whose pushes now hang together. The mean push is right for "
+       "every G.", pictures.group_sizes(sizes, [n for _, n in found]))
 
 # %% [markdown]
 # <details><summary>One level deeper: the price of not knowing the mean</summary>
@@ -326,32 +289,41 @@ reveal("baselines.6",
 # $$\text{noise}(\mu)+\frac1{G-1}\Big(\frac{\mathrm{Var}(R)\;\mathbb E\lVert\nabla\log\pi\rVert^2}{\lVert\nabla J\rVert^2}+1\Big).$$
 #
 # Multiply out $(R_i-b_i)(R_j-b_j)$ with $b_i-\mu=\frac1{G-1}\sum_{k\ne i}(R_k-\mu)$: all terms but
-# these have a factor of mean zero. The price falls like $1/(G-1)$, so most of it is gone early.
+# these have a factor of mean zero. The price falls like $1/(G-1)$, so most of it is gone early. (In
+# a library you may keep $G$ small and average over many prompts, but each prompt needs its own $b$:
+# the mean of the whole batch is off for every prompt, and that is noise,
+# [statements 03](statements/03_baselines.ipynb).)
 # </details>
 #
 # ## When does a group help?
 #
-# For the sure policy the mean reward was worse than nothing. Should that worry you with a language
-# model, which spreads its chance over many wordings? A second toy: some number of different right
-# answers share the chance $p$, twenty wrong ones share the rest. Right earns 1, wrong 0. Two right
-# wordings already end the trouble of one that has $p=0.9$ alone (move the slider and see). The
-# trouble that stays is another one:
+# A language model spreads its chance over many wordings. So a second toy, right or wrong only: some
+# number of different right answers share the chance $p$, twenty wrong ones share the rest. Right
+# earns 1, wrong 0. At the start below leave-one-out is better than $b=0$. It fails in two corners.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
-     ("Ten right answers or more, and yet leave-one-out is noisier than "
-      "none.", ways_to_be_right.hurts_all_the_same))
+     ("A policy that is right at least eight times in ten, and yet "
+      "leave-one-out is noisier than b = 0.",
+      ways_to_be_right.hurts_a_sure_policy),
+     ("Ten right answers or more and G = 8 or more, and yet leave-one-out "
+      "is noisier than b = 0.", ways_to_be_right.hurts_all_the_same))
 
 # %% [markdown]
-# <details><summary>What the task shows</summary>
+# <details><summary>What the tasks show</summary>
 #
-# A hard prompt: $p$ below about $1/G$. There the mean reward is near 0, so b = 0 is already good,
-# and an estimate only adds noise.
+# 1. One right answer that has all of p: the trouble of the sure policy again. G is the dead end.
+#    Two right wordings end it: drawing one still pushes, against the other, and scores become
+#    alike.
+# 2. A hard prompt, p below 1/G: the mean reward is near 0, b = 0 is already good, and an estimate
+#    only adds noise.
 # </details>
 #
-# **A group of $G$ helps once $p$ is above about $1/G$**, once it may expect a right answer. And
-# where one string is nearly certain (a letter, yes or no), a baseline near 1 is noisy. For long
-# answers this toy, a table of whole answers, can only suggest that it is not.
+# To remember: **a group of $G$ helps once $p$ is above about $1/G$**, once it may expect a right
+# answer. And a policy that is sure of one string (a letter, yes or no) is better off with a low
+# baseline. For long answers this toy cannot tell: there the length of a score also depends on the
+# length of the answer.
 #
 # ## Does less noise learn more?
 #
@@ -363,13 +335,12 @@ task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
 predict("baselines.4", "Train with b = −1 and with b = 1.81, noise 22.8 "
         "each at the start, at ten learning rates. Which best rate ends "
         "higher?",
-        ["equally high: same mean, same noise",
-         "b = −1: drawn answers are rewarded",
-         "b = 1.81: drawn answers are punished"])
+        ["equally high: same mean push, same noise",
+         "b = −1: what was drawn is encouraged, so learning is fast",
+         "b = 1.81: what was drawn is discouraged, so others get a turn"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-best = 0.4036
 pairs = {"noise 22.8 at the start": (-1, 2 * best + 1),
          "noise 2.9 at the start, and the best b": (0, 2 * best, best)}
 runs = {title: {f"b = {b:.2f}".replace("-", "−"): sweep(b) for b in bs}
@@ -378,80 +349,101 @@ top = {b: sweep(b).mean(1).max().item()
        for b in (-1, 2 * best + 1, -10, 2 * best + 10)}
 stuck = [100 * (train(b, 4)[:, 1:] > 0.5).any(1).double().mean().item()
          for b in (-1, 2 * best + 1)]
-reveal("baselines.4", "b = 1.81: drawn answers are punished",
-       "Noise describes one step, the first. {:.3f} with b = −1, {:.3f} "
-       "with b = 1.81. Below all rewards, whatever was drawn is pushed "
-       "up, is drawn again, and is pushed up again. ".format(*top.values())
-       + f"At rate 4, {stuck[0]:.0f} % of the seeds end with a poor or "
-       f"wrong answer above one half; with b = 1.81 {stuck[1]:.0f} %. Far "
-       "off, either side fails: "
-       "at best {2:.2f} with b = −10, {3:.2f} with its mirror image, "
+later = [three_pushes.compute(b, 0.8)["noise"] for b in (-1, 2 * best + 1)]
+reveal("baselines.4",
+       "b = 1.81: what was drawn is discouraged, so others get a turn",
+       "{:.3f} with b = −1, {:.3f} with b = 1.81. Below all rewards, "
+       "whatever was drawn is pushed up, is drawn again, and is pushed up "
+       "again: ".format(*top.values())
+       + f"at rate 4, {stuck[0]:.0f} % of the seeds end with a poor or "
+       f"wrong answer above one half, with b = 1.81 {stuck[1]:.0f} %. It "
+       "is not the noise: that is equal only at the start. At π(good) = "
+       f"0.8 it is {later[0]:.0f} with b = −1 and {later[1]:.0f} with "
+       "1.81, which wins all the same. Far off, either side fails: at best "
+       "{2:.2f} with b = −10, {3:.2f} with its mirror image, "
        "10.81.".format(*top.values()),
        pictures.rate_lines(rates, runs, (start @ earns).item(), (
-           "Same noise, two ends. Right: 0.40 and 0.81 end level, though "
-           "one is nearly three times as noisy; 0 fails at large rates.")))
+           "Left: equal noise, two ends. Right: 0.81 ends level with the "
+           "best b, though it is nearly three times as noisy.")))
 
 # %% [markdown]
 # The practical rule of this page: **do not be far off.** Among the near numbers the best one earns
 # nothing extra, and the group's estimate will do. (That baselines do more than change the noise:
 # Chung et al. 2021, [arXiv 2008.13773](https://arxiv.org/abs/2008.13773).)
 #
-# ## And divide by the std?
+# ## What GRPO does with it
 #
-# GRPO goes one step further: minus the group's mean, *divided by the group's std*. The std depends
-# on the answer drawn, so the proof no longer covers it. In this toy the poor answer earns 0.2, less
-# than the mean reward 0.36, and the true push on it is down.
+# GRPO changes leave-one-out twice. It subtracts the mean of *all* $G$ rewards, the answer's own
+# included. Then it divides by their std, $\sigma_R$. Both have looked at the answer, so for neither
+# the proof holds. Take graded rewards, our 1, 0.2 and 0.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("baselines.5", "Divide by the std, G = 2. The mean push on the "
-        "poor answer?",
-        ["down as before: all pushes are scaled alike",
-         "down, further: a small reward becomes a large distance",
-         "zero: it sits in the middle of the three",
-         "up: it wins more often than it loses"])
+predict("baselines.5", "Which of the two steps turns the mean push into "
+        "another direction?",
+        ["both: both look at the answer's own reward",
+         "only the mean: it breaks the proof's condition; the std rescales",
+         "only the std: own reward in the mean shortens the push, no more",
+         "neither: on average both only rescale"])
+
+# %%
+def all_of_group(R):
+    return R - R.mean()
+
+def zscore(R):
+    return all_of_group(R) / (R.std(correction=0) + 1e-6)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-def zscore(R):
-    return (R - R.mean()) / (R.std(correction=0) + 1e-6)
-
-divided = group_push(zscore, 2)[0]
-one_right = torch.tensor([1.0, 0.0, 0.0])
-cosine = torch.cosine_similarity(truth, divided, 0)
-healed = torch.cosine_similarity(truth, group_push(zscore, 8)[0], 0)
+truth, one_right = pi @ pushes(0), torch.tensor([1.0, 0.0, 0.0])
+(shorter, own), (divided, _) = (group_push(f, 2)
+                                for f in (all_of_group, zscore))
+turn = [torch.cosine_similarity(truth, group_push(zscore, G)[0], 0)
+        for G in (2, 8)]
 binary = torch.cosine_similarity(pi * (one_right - pi @ one_right),
                                  group_push(zscore, 2, one_right)[0], 0)
-reveal("baselines.5", "up: it wins more often than it loses",
-       "With two unequal rewards the z-scores are +1 and −1: the "
-       "gap is forgotten, only who won counts. The poor answer beats the "
-       "wrong one (probability 0.4) more often than it loses to the good "
-       f"one (0.3). Cosine with the true gradient: {cosine:.3f}. If the "
-       f"poor one earned 0 as well, it would be {binary:.3f}: with 0/1 "
-       "rewards and one prompt, the division only changes the length. And "
-       f"it heals with G: at G = 8 the cosine is {healed:.3f}.",
-       pictures.mean_pushes({
+reveal("baselines.5",
+       "only the std: own reward in the mean shortens the push, no more",
+       r"For every group $R_i-\bar R=\frac{G-1}G(R_i-\text{mean of the "
+       r"others})$: leave-one-out, shorter, with the same noise "
+       f"({own:.2f}). The std turns it: two unequal rewards become +1 and "
+       "−1, only who won counts. The poor answer beats the wrong one "
+       "(p = 0.4) more often than it loses to the good one (0.3), so it "
+       f"goes *up*. Cosine with the truth: {turn[0]:.3f}, with G = 8 it is "
+       f"{turn[1]:.3f}. With 0/1 rewards and one prompt it would be "
+       f"{binary:.3f}.", pictures.mean_pushes({
            "true gradient": truth.tolist(),
-           "leave-one-out, G = 2": found[0][0].tolist(),
-           "divided by the std, G = 2": divided.tolist()}, (
-           "Leave-one-out keeps the gradient. The division makes a step in "
-           "another direction.")))
+           "minus the mean, G = 2": shorter.tolist(),
+           "divided by the std, too": divided.tolist()}, (
+           "Minus the mean: half as long. Divided: poor turns round.")))
 
 # %% [markdown]
-# Pages 08 and 09 ask what the division buys.
-#
+# What the division is good for is a question for pages 08 and 09. The same two rules on the four
+# answers that go through the course (a row an answer, a box a token):
+
+# %%
+group = running_group()
+token_grid.token_grid(group, {
+    rule.__name__: rule(group.rewards)[:, None].expand(4, 6)
+    for rule in (leave_one_out, all_of_group)}, caption=(
+    "The weight A on each token's log-probability, which is all that a "
+    "baseline changes. If all four earn the same, every box is 0."),
+    count="")
+
+# %% [markdown]
 # ## In a real run
 #
-# The rewards come from the grader, the baseline from the rewards of the same batch: one line, no
-# model. TRL's `RLOOTrainer` and `GRPOTrainer` call $G$ `num_generations`; verl's word for the rule
-# is `algorithm.adv_estimator` (`rloo`, `grpo`, `remax`, `reinforce_plus_plus`). The RLOO paper runs
-# $G=2$ and 4, DeepSeekMath ([2402.03300](https://arxiv.org/abs/2402.03300)) 64.
+# The rewards come from the grader, the baseline from the rewards of the same prompt's group: one
+# line, no model. (If $b$ does come from a network, `detach` it.) TRL's `RLOOTrainer` and
+# `GRPOTrainer` call $G$ `num_generations`; verl's word for the rule is `algorithm.adv_estimator`
+# (`rloo`, `grpo`, `remax`, `reinforce_plus_plus`). The RLOO paper runs $G=2$ and 4, DeepSeekMath
+# ([2402.03300](https://arxiv.org/abs/2402.03300)) 64.
 #
-# Log the mean reward of each prompt's group (it is $b$ there), the std of the rewards within a
-# group, and the norm of the gradient. This page's noise is known as the *simple noise scale*. It
-# says roughly up to which batch size more answers pay (McCandlish et al. 2018,
-# [1812.06162](https://arxiv.org/abs/1812.06162)); exercise 2 measures it. And the case to fear is
-# the second grader: a reward model whose zero means nothing, used without a baseline.
+# Log the mean reward of each prompt's group (it is $b$ there), the share of groups whose rewards
+# are all equal (they teach nothing), and the norm of the gradient. This page's noise is known as
+# the *simple noise scale*. It says roughly up to which batch size more answers pay (McCandlish et
+# al. 2018, [1812.06162](https://arxiv.org/abs/1812.06162)); exercise 2 measures it. And the case to
+# fear is the second grader: a reward model whose zero means nothing, used without a baseline.
 #
 # ## Say it in 60 seconds
 
@@ -460,17 +452,17 @@ reveal("baselines.5", "up: it wins more often than it loses",
 # |---|---|
 # | sentence | subtract any number that does not look at the answer: the mean push stays, the noise does not |
 # | formula | $\mathbb E[b\,\nabla\log\pi]=b\,\nabla\sum\pi=0$ · $b^\star=\mathbb E[\lVert\nabla\log\pi\rVert^2R]\,/\,\mathbb E\lVert\nabla\log\pi\rVert^2$ |
-# | picture | a parabola: quieter than none only between 0 and $2b^\star$ |
-# | numbers | noise 2.85 with none, 1.08 with the mean reward, 1194 with ten points for everybody |
+# | picture | a parabola: less noise than b = 0 only between 0 and $2b^\star$ |
+# | numbers | noise 2.85 with b = 0, 1.08 with the mean reward, 1194 with ten points for everybody |
 # | estimate | leave-one-out: right on average, its own noise falls like 1/(G − 1) |
 # | derived | minus $b$ |
-# | choices | which $b$; dividing by the std (turns graded rewards) |
+# | choices | which $b$; own reward in the mean (shortens); dividing by the std (turns graded rewards) |
 
 # %%
 print("REINFORCE -> RLOO")
 print(difference(ZOO["reinforce"], ZOO["rloo"]))
 score("baselines.1", "baselines.2", "baselines.3", "baselines.4",
-      "baselines.6", "baselines.5")
+      "baselines.5")
 
 # %% [markdown]
 # ## Exercises
@@ -513,7 +505,7 @@ check.shared_baseline(my_best)
 
 # %% [markdown]
 # **4 Find the silent bug** · 8 minutes. Leave-one-out for one group. It is right on the running
-# group's signs, on mixed groups it is blind to ten points for everybody, and it trains:
+# group's signs, ten points for everybody do not show there either, and it trains:
 
 # %%
 print(check.silent_bug_baselines.source)
@@ -544,9 +536,9 @@ check.silent_bug_baselines(my_test)
 # <details><summary><b>Which baseline has the least noise? Is it the mean reward?</b></summary>
 #
 # The mean reward with each answer weighted by its squared score. It is the mean reward if all
-# scores are equally long, nearly so when the chance is spread over many answers. A policy that is
-# sure of one string is the opposite case: the noise comes from the rare failures, and the best b is
-# near their reward.
+# scores are equally long. A policy that is sure of one string is the opposite case: the noise comes
+# from the rare failures, and the best b is near their reward. In a language model scores also grow
+# with the length of the answer, so nobody promises that the mean is best.
 # </details>
 # <details><summary><b>Does a baseline always lower the variance?</b></summary>
 #
@@ -565,11 +557,18 @@ check.silent_bug_baselines(my_test)
 # reinforced. Above, what is drawn is pushed down and others get their turn. Noise describes one
 # step; training is many.
 # </details>
-# <details><summary><b>What does dividing by the group's std do to the gradient?</b></summary>
+# <details><summary><b>GRPO's mean contains your own reward. Is it biased? And the std?</b></summary>
 #
-# With 0/1 rewards and one prompt it changes only the length. With graded rewards it also turns: at
-# G = 2 only who won counts, and an answer below average can be pushed up. It shrinks as G grows.
-# Across prompts it re-weights them (08, 09).
+# The mean only shortens the push, by (G − 1)/G, at equal noise. The std is harmless with 0/1
+# rewards and one prompt: it changes the length. With graded rewards it turns the push: at G = 2
+# only who won counts, and an answer below average can go up. That shrinks as G grows. Across
+# prompts it re-weights them (08, 09).
+# </details>
+# <details><summary><b>Why a baseline per prompt, and not the batch's mean?</b></summary>
+#
+# The batch's mean is too high for hard prompts and too low for easy ones. An offset costs nothing
+# on average, but it is noise: the second grader in small. With equal prompts it would be a little
+# better, as it averages more rewards.
 # </details>
 #
 # The sentences that one hears about baselines, true or not:

@@ -70,8 +70,8 @@ def test_leave_one_out_costs_what_the_formula_says(p, ways):
 def test_one_string_is_the_disaster_and_the_size_of_the_group_does_not_cure_it():
     for p, ways, size in WORLDS:
         data = ways_to_be_right.compute(p, ways, size)
-        if p > 0.89:
-            assert ways_to_be_right.helps_a_sure_policy(data) == (ways > 1)
+        if p > 0.79:
+            assert ways_to_be_right.hurts_a_sure_policy(data) == (ways == 1)
 
 
 def test_a_hard_prompt_needs_no_baseline():
@@ -80,14 +80,15 @@ def test_a_hard_prompt_needs_no_baseline():
         for p, k, g in WORLDS
         if ways_to_be_right.hurts_all_the_same(ways_to_be_right.compute(p, k, g))
     }
-    assert (0.05, 16) in hurts and (0.2, 4) in hurts
-    assert all(p <= 1 / g + 0.01 for p, g in hurts)
+    assert hurts == {(0.05, 16), (0.05, 8), (0.1, 8)}
+    many = [ways_to_be_right.compute(p, k, g) for p, k, g in WORLDS if k >= 10]
+    assert all(data["p"] <= 1 / data["size"] + 0.01 for data in many if data["relative"][1] > 1)
 
 
 def test_no_task_is_done_before_anything_moved():
     assert not three_pushes.mean_reward_is_worse_than_none(three_pushes.compute())
     start = ways_to_be_right.compute()
-    assert not ways_to_be_right.helps_a_sure_policy(start)
+    assert not ways_to_be_right.hurts_a_sure_policy(start)
     assert not ways_to_be_right.hurts_all_the_same(start)
 
 
@@ -98,6 +99,7 @@ def test_the_pictures_draw():
         pictures.rate_lines((0.5, 1.0), runs, 0.3, "caption"),
         pictures.first_steps({"one": steps}, [1.0], "caption"),
         pictures.noise_parabola({"0": 0.0, "1": 1.0}),
+        pictures.push_table({"b = 0": torch.eye(3)}, (0.3, 0.3, 0.4), "caption"),
         pictures.group_sizes((2, 3), (4.0, 2.0)),
         pictures.mean_pushes({"truth": (0.1, -0.05, -0.05)}, "caption"),
         pictures.two_prompts({"5 and 5": {"a": 3.0, "b": 4.0}}, "caption"),

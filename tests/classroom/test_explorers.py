@@ -76,7 +76,7 @@ SETTINGS = {
     "ways_to_be_right": [
         {"p": 0.95, "ways": 50, "size": 16},
         {"p": 0.05, "ways": 1, "size": 2},
-        {"p": 0.5, "ways": 5, "size": 8},
+        {"p": 0.9, "ways": 2, "size": 4},
     ],
     "clip": [
         {"epsilon_low": 0.05, "epsilon_high": 1.0, "dual": 1.5},

@@ -75,7 +75,7 @@ def build(figure, data):
     left = figure.add_axes((0.0, 0.0, 0.46, 1.0))
     left.set(xlim=(-1.57, 1.57), ylim=(-1.05, 1.25), aspect="equal")
     left.axis("off")
-    right = figure.add_axes((0.54, 0.17, 0.44, 0.79))
+    right = figure.add_axes((0.54, 0.17, 0.44, 0.72))
     right.set(xlim=(BASELINES[0], BASELINES[-1]), ylim=(LOW, HIGH), yscale="log")
     right.set_yticks((0.1, 1, 10), ["0.1", "1", "10"])
     right.minorticks_off()
@@ -95,13 +95,15 @@ def build(figure, data):
                            shrinkB=0, color=BLACK, lw=3.5, zorder=5)  # fmt: skip
     artists["mean"] = left.add_patch(mean)
     artists["worse"] = right.axhspan(1, HIGH, color=PALE, lw=0)
-    artists["word"] = right.text(1.18, 40, "noisier than b = 0", ha="right", va="center",
-                                 fontsize=10.5, color=GREY)  # fmt: skip
+    artists["word"] = right.text(-0.38, 40, "noisier than b = 0", va="center", fontsize=10.5,
+                                 color=GREY)  # fmt: skip
     artists["curve"] = right.plot(BASELINES, data["curve"], color=BLACK, lw=2)[0]
-    for name, color, dash, y in (("mean_reward", GREY, "--", 0.15), ("best", GREEN, ":", 0.22)):
+    for name, color, dash in (("mean_reward", GREY, "--"), ("best", GREEN, ":")):
         artists[name] = right.plot([0, 0], [LOW, HIGH], color=color, ls=dash, lw=2)[0]
-        artists[name, "word"] = right.text(0, y, "", fontsize=10.5, color=color, weight="bold",
-                                           va="center")  # fmt: skip
+    right.text(0, 1.03, "dashed: mean reward", color=GREY, fontsize=10.5, weight="bold",
+               transform=right.transAxes)  # fmt: skip
+    right.text(1, 1.03, "dotted: least noise", color=GREEN, fontsize=10.5, weight="bold",
+               ha="right", transform=right.transAxes)  # fmt: skip
     artists["here"] = right.plot([0], [1], "o", ms=11, color=BLACK, mec="white", clip_on=False)[0]
     return artists
 
@@ -114,30 +116,28 @@ def update(artists, data):
         tip = push @ PLANE
         stray.set_data((mean[0], tip[0]), (mean[1], tip[1]))
         arrow.set_positions((0, 0), tuple(tip))
-        arrow.set_visible(bool(np.hypot(*tip) > 0.02))
+        length = float(np.hypot(*tip))
+        arrow.set_visible(length > 0.02)
+        arrow.set_mutation_scale(min(18.0, 90 * length))  # a short arrow has a small head
         color = POSITIVE if advantage > 0 else NEGATIVE
-        arrow.set(color=color if advantage else GREY, linewidth=1.5 + 6 * p)
+        arrow.set(color=color if advantage else GREY, lw=min(1.5 + 6 * p, 1 + 20 * length))
         label.set_text(f"{name} drawn, p = {p:.2f}\nR − b = {signed(float(advantage), 2)}")
         label.set_color(color if abs(advantage) > 1e-9 else GREY)
     artists["mean"].set_positions((0, 0), tuple(mean))
+    artists["mean"].set_mutation_scale(min(16.0, 90 * float(np.hypot(*mean))))
     artists["curve"].set_ydata(np.clip(data["curve"], LOW / 10, HIGH * 10))
     artists["worse"].set_y(data["none"])
     artists["worse"].set_height(HIGH - data["none"])
-    first, second = sorted(("mean_reward", "best"), key=lambda name: data[name])
-    for name, side in ((first, "right"), (second, "right" if data[second] > 0.8 else "left")):
+    for name in ("mean_reward", "best"):
         artists[name].set_xdata([data[name]] * 2)
-        word = artists[name, "word"]
-        word.set_x(data[name] + (0.02 if side == "left" else -0.02))
-        word.set_ha(side)
-        word.set_text("mean reward" if name == "mean_reward" else "least noise")
     artists["here"].set_data([data["baseline"]], [np.clip(data["noise"], LOW, HIGH)])
 
 
 def readout(data) -> str:
     return (
-        f"b = {signed_b(data['baseline'])}: noise {data['noise']:.2f}. At b = 0 "
-        f"{data['none']:.2f}, at the mean reward {data['mean_reward']:.2f} it is "
-        f"{data['at_mean']:.2f}, at the best b {data['best']:.2f} it is {data['lowest']:.2f}."
+        f"b = {signed_b(data['baseline'])}: noise {data['noise']:.2f}. With b = 0: "
+        f"{data['none']:.2f}. With the mean reward, {data['mean_reward']:.2f}: "
+        f"{data['at_mean']:.2f}. With the best b, {data['best']:.2f}: {data['lowest']:.2f}."
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from rlnb.classroom.explorers.three_pushes import compute
@@ -12,7 +14,9 @@ from rlnb.classroom.figures import (
     BLACK,
     GREEN,
     GREY,
+    NEGATIVE,
     PALE,
+    POSITIVE,
     PURPLE,
     SKY,
     WINE,
@@ -26,6 +30,7 @@ __all__ = [
     "group_sizes",
     "mean_pushes",
     "noise_parabola",
+    "push_table",
     "rate_lines",
     "two_prompts",
 ]
@@ -55,10 +60,13 @@ def rate_lines(
     def build(figure, _):
         for k, (title, lines) in enumerate(tables.items()):
             axes = figure.add_axes((0.08 + 0.48 * k, 0.18, 0.42 if several else 0.62, 0.72))
-            for name, (mean, error) in lines.items():
+            for place, (name, (mean, error)) in enumerate(lines.items()):
                 color, dash, marker = looks[name]
-                axes.errorbar(rates, mean, 2 * error, color=color, ls=dash, lw=2.4, marker=marker,
-                              capsize=3, label=name)  # fmt: skip
+                wide = place == 2  # the third may lie under the second: a broad pale line
+                axes.errorbar(rates, mean, 2 * error, color=color, ls="-" if wide else dash,
+                              lw=8 if wide else 2.4, alpha=0.4 if wide else 1, capsize=3,
+                              marker="" if wide else marker, label=name,
+                              zorder=1 if wide else 2)  # fmt: skip
             axes.axhline(start, color=GREY, lw=1, ls=(0, (4, 2)))
             axes.text(rates[0], start - 0.02, "before training", va="top", fontsize=TEXT,
                       color=GREY)  # fmt: skip
@@ -94,7 +102,7 @@ def first_steps(
 ) -> Picture:
     """All first steps on a line: how far each goes along the true gradient, 1 for the mean step.
 
-    graders: name -> (along (steps,), chance (steps,)). The area of a dot is its chance.
+    graders: name -> (along (steps,), chance (steps,)). The height of a bar is its chance.
     """
 
     def build(figure, _):
@@ -103,8 +111,7 @@ def first_steps(
         for row, ((along, chance), mean) in enumerate(zip(graders.values(), means, strict=True)):
             places, index = np.unique(along.numpy().round(6), return_inverse=True)
             area = np.bincount(index, weights=chance.numpy())  # the order of a draw does not matter
-            axes.scatter(places, [row] * len(places), 2600 * area, color=SKY, ec=BLACK,
-                         lw=0.8, alpha=0.75)  # fmt: skip
+            axes.bar(places, area * 2.2, 0.2, bottom=row - 0.35, color=BLACK, lw=0)
             axes.plot([mean], [row + 0.37], "v", color=BLACK, ms=10)
             axes.text(mean + 0.8, row + 0.37, f"mean: {mean:.2f}", va="center", fontsize=11,
                       weight="bold")  # fmt: skip
@@ -124,6 +131,57 @@ def first_steps(
         size=(900, 270),
         caption=caption,
         alt=f"All first steps along the true gradient. {said}.",
+    )
+
+
+def push_table(pushes: Mapping[str, Tensor], chance: Sequence[float], caption: str) -> Picture:
+    """A panel per baseline: rows are the answers drawn and their mean, columns the logits.
+
+    pushes: name -> (3, 3), row y the push when y is drawn. Blue up, orange down, white 0.
+    """
+    names = ("good", "poor", "wrong")
+    rows = [f"{name} drawn, p = {p:g}" for name, p in zip(names, chance, strict=True)]
+    data = {
+        name: np.vstack([push.numpy(), np.asarray(chance) @ push.numpy()]) + 0.0
+        for name, push in pushes.items()
+    }
+
+    def build(figure, _):
+        left, width = 0.18, 0.82 / len(data)
+        for k, (name, table) in enumerate(data.items()):
+            axes = figure.add_axes((left + width * k, 0.02, width - 0.02, 0.78))
+            axes.set(xlim=(-0.5, 2.5), ylim=(3.75, -0.5), xticks=range(3))
+            axes.set_title(name, fontsize=11, weight="bold")
+            for spine in axes.spines.values():
+                spine.set_visible(False)
+            for i, row in enumerate(table):
+                y = i + (0.2 if i == 3 else 0)
+                for j, value in enumerate(row):
+                    away = to_rgb(POSITIVE if value > 0 else NEGATIVE)
+                    light = 1 - 0.55 * min(abs(value), 0.7) / 0.7
+                    face = [1 - (1 - c) * (1 - light) for c in away]
+                    lw, edge = (2, BLACK) if i == 3 else (0.5, GREY)
+                    axes.add_patch(Rectangle((j - 0.47, y - 0.44), 0.94, 0.88, fc=face, lw=lw,
+                                             ec=edge))  # fmt: skip
+                    word = signed(value, 2) if abs(value) > 1e-9 else "0"
+                    axes.text(j, y, word, ha="center", va="center", fontsize=11,
+                              weight="bold" if i == 3 else "normal")  # fmt: skip
+            axes.xaxis.tick_top()
+            axes.set_xticks(range(3), names, fontsize=TEXT)
+            axes.set_yticks((0, 1, 2, 3.2), (*rows, "mean push") if k == 0 else [""] * 4,
+                            fontsize=TEXT)  # fmt: skip
+            axes.tick_params(length=0)
+
+    said = "; ".join(
+        f"{name}: "
+        + ", ".join(
+            f"{row} " + " ".join(signed(float(v), 2) for v in values)
+            for row, values in zip((*rows, "mean"), table, strict=True)
+        )
+        for name, table in data.items()
+    )
+    return static_figure(
+        build, size=(900, 230), caption=caption, alt=f"Pushes on the three logits. {said}."
     )
 
 
@@ -170,7 +228,7 @@ def group_sizes(sizes: Sequence[int], noise: Sequence[float]) -> Picture:
 
     def build(figure, _):
         axes = figure.add_axes((0.08, 0.18, 0.56, 0.78))
-        axes.axhline(data["none"], color=GREY, lw=2, ls="--", label="no baseline")
+        axes.axhline(data["none"], color=GREY, lw=2, ls="--", label="b = 0")
         axes.plot(sizes, noise, "o-", color=BLACK, lw=2.4, ms=8,
                   label="leave-one-out: mean of\nthe other G − 1 rewards")  # fmt: skip
         axes.axhline(data["at_mean"], color=PURPLE, lw=2, ls=":", label="mean reward, known")
@@ -195,8 +253,8 @@ def group_sizes(sizes: Sequence[int], noise: Sequence[float]) -> Picture:
         size=(900, 280),
         alt=f"Noise per answer with leave-one-out: {said}. None {data['none']:.2f}, mean reward "
         f"{data['at_mean']:.2f}.",
-        caption="The mean of a few rewards is itself noisy. From three answers on it beats no "
-        "baseline here, and it nears the known mean as G grows.",
+        caption="The mean of a few rewards is itself noisy. From three answers on it beats b = 0 "
+        "here, and it nears the known mean as G grows.",
     )
 
 
