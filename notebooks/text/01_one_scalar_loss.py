@@ -147,10 +147,10 @@ pictures.data_minus_model(names, start, {
 #
 # <details><summary>One level deeper: longer answers, and a small creep</summary>
 #
-# * **Tokens.** A longer answer has a softmax at every token, and since log π(y) is a sum, each token
-#   gets this push at its own place. The prompt's tokens, and the padding behind a short answer, get
-#   none: in PyTorch they carry the label −100, which `F.cross_entropy` skips; in TRL's `SFTTrainer`
-#   the option is `completion_only_loss`.
+# * **Tokens.** A longer answer has a softmax at every token, and since log π(y) is a sum, each
+#   token gets this push at its own place. The prompt's tokens, and the padding behind a short
+#   answer, get none: in PyTorch they carry the label −100, which `F.cross_entropy` skips; in TRL's
+#   `SFTTrainer` the option is `completion_only_loss`.
 # * **The choice in bold, in practice.** Libraries count *tokens* alike, not answers (exercise 2). A
 #   long answer then weighs more.
 # * **The creep.** Zero mean push on the logits does not hold the mean *probability* still, for
@@ -306,8 +306,9 @@ one_step = push(graded(z.log_softmax(0)[y], R[y]).sum())
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("one_scalar_loss.4", "those of “34”, “8” and “seven”",
-       "The pushes: " + ", ".join(f"“{n}” {v:+.4f}".replace("-", "−")
-                                  for n, v in zip(names, one_step.tolist()))
+       "The pushes: " + ", ".join(
+           f"“{n}” {v:+.4f}".replace("-", "−")
+           for n, v in zip(names, one_step.tolist()))
        + ". Only “7” is in the loss. The rest falls because softmax takes "
        "from all others, each in its share: what was drawn and wrong, what "
        "was not drawn, and what is right but was not drawn. `graded` has "
@@ -572,8 +573,8 @@ check.kl_divergence(my_kl)
 # <details><summary><b>What is the gradient of the loss with respect to the logits?</b></summary>
 #
 # Model minus data. For one gold token it is π minus one-hot, because softmax is the derivative of
-# log-sum-exp. It sums to 0, is bounded, and fades as the gold token becomes certain. RL has the same
-# vector for the drawn token, times its reward.
+# log-sum-exp. It sums to 0, is bounded, and fades as the gold token becomes certain. RL has the
+# same vector for the drawn token, times its reward.
 # </details>
 # <details><summary><b>How do cross-entropy, KL and maximum likelihood hang together?</b></summary>
 #
