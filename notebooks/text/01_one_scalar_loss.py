@@ -10,11 +10,11 @@
 # # 01 · One scalar loss: what if the model writes its own data?
 #
 # **After this page** you can derive what fine-tuning on given answers does to the logits, say where
-# its loss stops and which KL it is, and turn the same loop into one that learns from the model's
-# own answers.
+# its loss stops, and turn the same loop into one that learns from the model's own answers.
 #
-# 26 minutes, exercises 30 more · after [00](00_start_here.ipynb) · Ouyang et al. 2022,
-# [arXiv 2203.02155](https://arxiv.org/abs/2203.02155)
+# 30 minutes, exercises 30 more · after [00](00_start_here.ipynb)
+#
+# Autograd wants one scalar, and follows it downhill. This page is about which one.
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -27,7 +27,7 @@ import torch
 from rlnb import check
 from rlnb.classroom.explorers import kl_directions, nudge
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import one_scalar_loss as pictures, pipeline
+from rlnb.classroom.pictures import one_scalar_loss as pictures
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
@@ -44,31 +44,32 @@ R = torch.tensor([1.0, 1.0, 0.0, 0.0])         # reward: is it right?
 teacher = torch.tensor([0.5, 0.5, 0.0, 0.0])   # writes both, equally
 
 # %% [markdown]
-# The training loop: draw eight answers, take the loss, make one gradient step at rate 0.5. To
-# see more than luck, 400 runs go side by side.
+# The training loop: draw eight answers, take the loss, make one gradient step. To see more than
+# luck, 400 runs go side by side. Two things can be swapped. `author` says from which probabilities
+# the answers are drawn; `loss` is told their log-probabilities and their rewards. `sft` ignores the
+# rewards.
 
 # %%
 def sft(log_p, r):
     """Minus the mean over the answers, (runs, 8) -> (runs,)."""
     return -log_p.mean(1)
 
-def train(author, loss=sft, first=start, steps=100, runs=400):
-    """Chance of a right answer, (steps, runs). 8 answers a step."""
+def train(author, loss=sft, first=start, rate=0.5, steps=100):
+    """Chance of a right answer, (steps, 400 runs)."""
     dice = torch.Generator().manual_seed(0)
-    z = first.log().repeat(runs, 1).requires_grad_()     # logits
+    z = first.log().repeat(400, 1).requires_grad_()      # logits
     right = []
     for _ in range(steps):
         log_pi = z.log_softmax(1)
         pi = log_pi.exp().detach()
         y = author(pi).multinomial(8, True, generator=dice)
         L = loss(log_pi.gather(1, y), R[y]).sum()
-        z.data -= 0.5 * torch.autograd.grad(L, z)[0]
+        z.data -= rate * torch.autograd.grad(L, z)[0]
         right.append(pi @ R)
     return torch.stack(right)
 
 # %% [markdown]
-# `author` says from which probabilities the eight answers are drawn; `loss` is told their
-# log-probabilities and their rewards, and `sft` ignores the rewards. First the teacher writes:
+# First the teacher writes:
 
 # %%
 def by_teacher(pi): return teacher.expand_as(pi)
@@ -86,7 +87,7 @@ predict("one_scalar_loss.1", "Now the model itself writes the answers "
         "right?",
         ["rises: what it is surest of gets surer",
          "falls: most of what it writes is wrong",
-         "level on average, while single runs drift apart",
+         "no direction: runs drift apart, up or down by luck",
          "level in every run: it already says what it says"])
 
 # %%
@@ -96,17 +97,18 @@ own = train(by_model)
 # the answer
 error = own[-1].std() / own.shape[1] ** 0.5
 reveal("one_scalar_loss.1",
-       "level on average, while single runs drift apart",
+       "no direction: runs drift apart, up or down by luck",
        f"It began at {own[0].mean():.2f} and ends at {own[-1].mean():.2f} "
        f"± {error:.2f} (a standard error). Single runs end anywhere "
-       f"between {own[-1].min():.2f} and {own[-1].max():.2f}.",
+       f"between {own[-1].min():.2f} and {own[-1].max():.2f}. Each does "
+       "get surer, but luck chooses of what.",
        pictures.authors({"the teacher writes": given,
                          "the model writes": own}, (
            "One loop, one loss, one learning rate; only the author of the "
            "answers differs. 400 runs each."), single="the model writes"))
 
 # %% [markdown]
-# The same code, another author. **Who draws, decides.** The reason is one line of algebra.
+# The same code, another author. **Who draws, decides.** Why?
 #
 # ## What a given answer does to the logits
 #
@@ -121,7 +123,7 @@ reveal("one_scalar_loss.1",
 # -\frac{\partial L}{\partial z_v}&=p_v-\pi_v&&\text{the mean of }[v=y]\text{ over the data is }p_v
 # \end{aligned}$$
 #
-# That is the **push** on a logit: *data minus model*.
+# That is the **push** on a logit: *data minus model*. For “seven” and this teacher: 0.50 − 0.10.
 
 # %%
 z = start.log().requires_grad_()
@@ -140,13 +142,20 @@ pictures.data_minus_model(names, start, {
     "model and data are the same, nothing is left."))
 
 # %% [markdown]
-# So with its own answers the mean push is zero. What moved the single runs was the luck of eight
-# draws.
+# So with its own answers the mean push on every *logit* is zero. What moved the single runs was the
+# luck of eight draws.
 #
-# A longer answer has a softmax at every token, and since $\log\pi(y)$ is a sum, each token gets
-# this push at its own place. The tokens of the prompt, and the padding behind a short answer, get
-# none. (In PyTorch they carry the label −100, which `F.cross_entropy` skips; in TRL's `SFTTrainer`
-# the option is `completion_only_loss`.)
+# <details><summary>One level deeper: longer answers, and a small creep</summary>
+#
+# * **Tokens.** A longer answer has a softmax at every token, and since log π(y) is a sum, each
+#   token gets this push at its own place. The prompt's tokens, and the padding behind a short
+#   answer, get none: in PyTorch they carry the label −100, which `F.cross_entropy` skips; in TRL's
+#   `SFTTrainer` the option is `completion_only_loss`.
+# * **The choice in bold, in practice.** Libraries count *tokens* alike, not answers (exercise 2). A
+#   long answer then weighs more.
+# * **The creep.** Zero mean push on the logits does not hold the mean *probability* still, for
+#   softmax is curved. In 20,000 runs it is 0.34 after 1,000 steps. <!-- cited: 0.34 -->
+# </details>
 #
 # ## Where does the loss stop?
 
@@ -194,134 +203,66 @@ reveal("one_scalar_loss.2", "0.69, log 2",
 #   always says “7” is always right and has an infinite loss on “seven”.
 # </details>
 #
-# ## Two KLs
-#
-# In that KL the mean runs over the teacher's answers. Let the model draw, and it runs over the
-# model's:
-#
-# $$\mathrm{KL}(p\|\pi)=\sum_y p_y\log\frac{p_y}{\pi_y}\qquad\qquad\mathrm{KL}(\pi\|p)=\sum_y\pi_y\log\frac{\pi_y}{p_y}$$
-#
-# The left is called **forward**, the right **reverse**. Both are 0 when $\pi=p$. They differ when
-# the model is too small to be the teacher. Suppose answers are points on a line. The teacher
-# answers near −3 or near +3, the model is one bell.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("one_scalar_loss.3", "The model draws: KL(model‖teacher). Where "
-        "does the best bell stand?",
-        ["in the middle, wide enough for both peaks",
-         "in the middle, narrower than that", "on one of the peaks"])
-
-# %%
-task("one_scalar_loss.t1", kl_directions.kl_explorer(),
-     ("Leave the peaks at ±3 and bring KL(model‖teacher) below 0.70. Try "
-      "the width alone first.", kl_directions.out_of_the_middle),
-     ("Put the peaks at ±2 or further apart, and find one bell that is "
-      "best both ways: both bars at most 0.02 above their marks.",
-      kl_directions.best_for_both))
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-seen = {bell: kl_directions.compute(mean=bell[0], deviation=bell[1])
-        for bell in ((0, 3.2), (0, 2.7), (3, 1))}
-reveal("one_scalar_loss.3", "on one of the peaks",
-       f"There it pays {seen[3, 1]['reverse']:.2f}, about log 2: it gives "
-       "up half of what the teacher says. In the middle the best is "
-       f"{seen[0, 2.7]['reverse']:.2f}, and no small step leads out. The "
-       "mean runs over the model's answers, and none of them lies near the "
-       "other peak: missing it costs no more than that. The teacher's mean "
-       f"runs over both peaks: there the same bell costs "
-       f"{seen[3, 1]['forward']:.2f}.\n\n**Forward covers, reverse "
-       "picks**, if the model is too small *and* the peaks are far apart. "
-       "At ±2 "
-       "(task 2: width 2.0 to 2.2) reverse covers too.")
-
-# %% [markdown]
-# | what is trained | who draws | KL |
-# |---|---|---|
-# | pre-training, SFT, distillation on a teacher's answers | data, teacher | forward |
-# | distillation on the student's own answers | student | reverse, as a rule |
-# | the penalty that keeps RL near its first model, the reference | policy | reverse, $\mathrm{KL}(\pi\Vert\pi_\text{ref})$ |
-#
-# (TRL's `GKDTrainer` has a knob for each: `lmbda` is the share of answers that the student writes,
-# `beta` goes from forward, 0, to reverse, 1.)
-#
 # ## Can a reward be differentiated?
 #
-# Back to “3 + 4 =”. The model writes, a program grades, and the mean of the rewards is to rise. SFT
-# starts at the answers; they are given. Now two boxes come before it:
-
-# %%
-pipeline.pipeline("answers", "rewards", caption=(
-    "The model fills the second box (G is how many it writes), a program "
-    "the third. Does a gradient come back through them? The grey boxes "
-    "between them and the loss belong to later pages."))
-
-# %% [markdown]
-# Throw twenty dice once and keep them: each is a number $u$ between 0 and 1. A draw is right when
-# its $u$ lies below the chance to be right. Now move the logit of “7” from −6 to 4, in 200 nudges,
-# and watch the reward of each draw.
+# No teacher from here on. The model writes, a program grades, and the mean of the rewards is to
+# rise. A slope can be *measured*: move the logit of “7” a little, a **nudge**, and divide the
+# change of the mean reward by the nudge.
+#
+# Luck must not change in between. So throw twenty dice once and keep them: each is a number $u$
+# between 0 and 1, and its draw is right when $u$ lies below the chance to be right.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("one_scalar_loss.4", "20 dice, 200 nudges: 4,000 times a reward "
-        "could change. How often does it?",
-        ["about 20 times", "about 200 times", "about 2,000 times",
-         "every time, by a little"])
+predict("one_scalar_loss.3", "The same 20 dice, and a smaller and smaller "
+        "nudge. Where does the measured slope go?",
+        ["to the true slope, as a derivative should",
+         "near the true slope: 20 draws leave some noise",
+         "to 0", "nowhere: it jumps, ever wilder"])
 
-# %%
-grid = torch.linspace(-6, 4, 201)                 # logit of "7"
-moved = start.log().repeat(201, 1)
-moved[:, 0] = grid
-chance = moved.softmax(1) @ R                     # (201,)
-u = torch.rand(20, generator=torch.Generator().manual_seed(0))
-reward = (u < chance[:, None]).double()           # (201, 20)
-changed = (reward[1:] != reward[:-1]).sum()
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("one_scalar_loss.t1", nudge.nudge_explorer(),
+     ("First 20 draws, and shrink the nudge. Then measure a *slope*: a "
+      "nudge of 0.1 or less, and within 10 % of the true one.",
+      nudge.small_and_right))
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("one_scalar_loss.4", "about 20 times",
-       f"{changed} times, once a die. In between the reward is flat. Where "
-       "a sampled reward has a derivative, it is 0. PyTorch says so too: "
-       "`multinomial` returns integers, without a gradient.",
-       pictures.staircase(grid, reward, chance))
+few = {h: nudge.compute(20, h)["measured"] for h in (1.0, 0.2, 0.1)}
+many = nudge.compute(10_000, 0.1)
+gap = 0.1 * many["true"]
+reveal("one_scalar_loss.3", "to 0",
+       f"With 20 dice: {few[1.0]:.2f} at nudge 1, {few[0.2]:.2f} at 0.2, "
+       f"{few[0.1]:.2f} at 0.1 and from there on. The true slope is "
+       f"{many['true']:.2f}. A reward jumps at most once a die and is flat "
+       "in between, so a small nudge catches no jump. PyTorch says so too: "
+       "`multinomial` returns integers, without a gradient.\n\n"
+       "More draws help, slowly. A nudge of 0.1 moves the chance by "
+       f"{gap:.3f}; to count the dice in that gap to within 10 %, about "
+       f"100 must lie in it: {100 / gap:,.0f} draws. That was one logit; a "
+       "model has a billion weights.")
 
 # %% [markdown]
-# There is a slope one can *measure*: nudge the logit, and divide the change of the reward by the
-# nudge.
-
-# %%
-task("one_scalar_loss.t2", nudge.nudge_explorer(),
-     ("Measure a *slope*, with a nudge of 0.1 or less, to within 10 % of "
-      "the true one. How many draws does it take?", nudge.small_and_right),
-     ("Stay at 20 draws and shrink the nudge. Before the reading falls to "
-      "0, make it more than one and a half times the truth.",
-      nudge.never_right))
-
-# %% [markdown]
-# <details><summary>What the tasks show</summary>
-#
-# 1. Here 10,000 draws, at 0.1 or half of it. With fewer the dots catch too few steps.
-# 2. Nudge 0.2. With few draws a small nudge catches one step, and reads far too much, or none, and
-#    reads 0. It is hardly ever right. And this was one logit; a model has a billion weights.
-# </details>
-#
 # ## The mean has a slope
 #
 # The dashed curve was smooth. It is the **expected reward** $J=\sum_y\pi_yR_y$, and nothing in it
-# is drawn:
+# is drawn. Its slope is a few lines away:
 #
 # $$\begin{aligned}
-# \frac{\partial\pi_y}{\partial z_v}&=\pi_y\,\frac{\partial\log\pi_y}{\partial z_v}=\pi_y\big([v=y]-\pi_v\big)&&\text{derivative of a log; then as above}\\
-# \frac{\partial J}{\partial z_v}&=\textstyle\sum_yR_y\,\pi_y\big([v=y]-\pi_v\big)&&\text{the sum, term by term}\\
+# \frac{\partial\pi_y}{\partial z_v}&=\pi_y\,\frac{\partial\log\pi_y}{\partial z_v}&&\text{derivative of a log, turned round}\\
+# \frac{\partial J}{\partial z_v}&=\textstyle\sum_y\pi_y\,R_y\,\frac{\partial\log\pi_y}{\partial z_v}&&\text{term by term: a mean over the model's own draws}\\
+# &=\textstyle\sum_y\pi_y\,R_y\,\big([v=y]-\pi_v\big)&&\text{the push of one given answer, from above}\\
 # &=\pi_vR_v-\pi_vJ&&\text{only }y=v\text{ is left of the bracket; the rest is }J\\
 # &=J\,\Big(\frac{\pi_vR_v}{J}-\pi_v\Big)&&\text{take }J\text{ out}\\
 # &\;\to\;\frac{\pi_vR_v}{J}-\pi_v&&\textbf{a choice: }\log J\textbf{ instead of }J\text{; its slope is that of }J\text{, over }J
 # \end{aligned}$$
 #
-# Look at the fraction. $\pi_vR_v$ is the chance that the model says $v$ and is right; divided by
-# $J$ it is the **share of $v$ among its own right answers**. Call it $p^+_v$. The last line is data
-# minus model again.
+# The first line is the **log-derivative trick** (or score-function trick). Because of it the second
+# is a mean that draws can estimate: they need no slope, $\log\pi$ has one.
+#
+# Now the fraction. $\pi_vR_v$ is the chance that the model says $v$ and is right; divided by $J$ it
+# is the **share of $v$ among its own right answers**, $p^+_v$. Data minus model again.
 
 # %%
 J = (z.softmax(0) * R).sum()
@@ -337,25 +278,63 @@ pictures.data_minus_model(names, start, {
     "here 0.30."))
 
 # %% [markdown]
-# **To raise the expected reward, do SFT on your own right answers.** In the loop above only the
-# loss changes:
+# **To raise the expected reward, do SFT on your own right answers.** In the loop: multiply each
+# log-probability by its reward. Wrong answers drop out, right ones are SFT data. Divide by all
+# eight and it is, on average, the slope of $J$; divide by the number of right ones and it has the
+# direction of $\log J$.
 
 # %%
-def graded(log_p, r):
-    """An answer counts with its reward. On average: the slope of J."""
-    return -(r * log_p).mean(1)
+def graded(log_p, r):                      # J
+    return -(r * log_p).sum(1) / 8
 
-learnt = train(by_model, graded)
-print(f"the model writes, graded: {learnt[0].mean():.2f} at first, "
-      f"{learnt[-1].mean():.2f} after 100 steps")
+def right_only(log_p, r):                  # log J; no right one: 0
+    return -(r * log_p).sum(1) / r.sum(1).clamp(min=1)
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("one_scalar_loss.4", "Eight draws: “34” seven times, “7” once. One "
+        "step with `graded`. Which logits fall?",
+        ["none: wrong answers have reward 0 and drop out",
+         "only that of “34”, the wrong answer that was drawn",
+         "those of “34” and “8”, the two wrong ones",
+         "those of “34”, “8” and “seven”"])
+
+# %%
+y = torch.tensor([[2, 2, 2, 2, 2, 2, 2, 0]])          # seven “34”, one “7”
+one_step = push(graded(z.log_softmax(0)[y], R[y]).sum())
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("one_scalar_loss.4", "those of “34”, “8” and “seven”",
+       "The pushes: " + ", ".join(
+           f"“{n}” {v:+.4f}".replace("-", "−")
+           for n, v in zip(names, one_step.tolist()))
+       + ". Only “7” is in the loss. The rest falls because softmax takes "
+       "from all others, each in its share: what was drawn and wrong, what "
+       "was not drawn, and what is right but was not drawn. `graded` has "
+       "no push of its own against an error. (“seven” gets its turn when "
+       "it is drawn; on average over batches it rises.)")
 
 # %% [markdown]
-# The eight draws need no slope: they are the data of an SFT step, and $\log\pi$ has one. Nor did we
-# list all answers. (Two tokens from a vocabulary of 151,936 words already make 23 billion.)
+# Now 100 steps of it, in the loop of the first picture:
+
+# %%
+learnt = {loss: train(by_model, loss) for loss in (graded, right_only)}
+pictures.authors({
+    "the teacher writes, sft": given, "the model writes, sft": own,
+    "the model writes, graded": learnt[graded],
+    "the model writes, right_only": learnt[right_only]}, (
+    "The model's own answers do as data, once they are graded. Means of "
+    "400 runs."))
+
+# %% [markdown]
+# Own answers, graded, end where the teacher's do, at 0.98. Nowhere did we list all answers, as the
+# sum $J$ would have to. (Two tokens from a vocabulary of 151,936 already make 23 billion.)
 #
-# ## What is a teacher worth?
+# ## Begin at one in a hundred
 #
-# Then who needs a teacher? Let the model begin where it is right once in a hundred.
+# That model was right three times in ten. Now one that is right once in a hundred. First the
+# teacher:
 
 # %%
 hard = torch.tensor([0.006, 0.004, 0.5, 0.49])
@@ -371,33 +350,40 @@ predict("one_scalar_loss.5", "The model writes, `graded`; same rate, same "
          "about 0.02, it has hardly moved"])
 
 # %%
-def right_only(log_p, r):
-    """Mean over the right ones, if any. Direction: that of log J."""
-    return -(r * log_p).sum(1) / r.sum(1).clamp(min=1)
-
-alone = {loss: train(by_model, loss, hard) for loss in (graded, right_only)}
+alone = train(by_model, graded, hard)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
+large = train(by_model, graded, hard, rate=4)
+sure = train(by_model, right_only, hard)
+logits = hard.log()
+for _ in range(20):                        # log J, summed exactly
+    pi = logits.softmax(0)
+    logits = logits + 0.5 * (pi * R / (pi @ R) - pi)
 reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
-       f"It ends at {alone[graded][-1].mean():.3f}. Two things hold it "
-       "back. The slope of J carries the factor J, here a hundredth. That "
-       "is a matter of step size: `right_only`, with log J's direction, "
-       "reaches "
-       f"{alone[right_only][-1].mean():.2f}. The other is the search: "
-       f"{100 * 0.99**8:.0f} % of the first batches hold no right answer "
-       "and push nothing. After 20 steps `right_only` is at "
-       f"{alone[right_only][20].mean():.2f}, SFT on the teacher's answers "
-       f"at {taught[20].mean():.2f}. That is what a teacher is worth, and "
-       "why RL begins with a model that SFT has brought so far.",
+       f"It ends at {alone[-1].mean():.3f}: {100 * 0.99**8:.0f} % of the "
+       "first batches hold no right answer and push nothing. That is the "
+       "factor J, draw by draw. Larger steps make up for it: at rate 4 "
+       f"`graded` ends at {large[-1].mean():.2f}. So does `right_only` at "
+       f"rate 0.5, with {sure[-1].mean():.2f}.\n\n"
+       "What they cannot buy is the finding. After 20 steps `right_only` "
+       f"is at {sure[20].mean():.2f}, SFT on the teacher's answers at "
+       f"{taught[20].mean():.2f}. The control: log J summed exactly, where "
+       "nothing needs to be found, is at "
+       f"{(logits.softmax(0) @ R).item():.2f}.",
        pictures.authors({
-           "the teacher writes": taught,
-           "the model writes, graded": alone[graded],
-           "the model writes, right_only": alone[right_only]}, (
-           "Right once in a hundred at first. Rate 0.5, 8 answers a step, "
-           "means of 400 runs.")))
+           "the teacher writes, sft": taught,
+           "the model writes, graded": alone,
+           "the model writes, right_only": sure,
+           "the model writes, graded, rate 4": large}, (
+           "Right once in a hundred at first. Rate 0.5 where no other is "
+           "named, 8 answers a step, means of 400 runs.")))
 
 # %% [markdown]
+# A teacher saves the search. That is why RL begins with a model that SFT has brought so far, as in
+# InstructGPT ([Ouyang et al. 2022](https://arxiv.org/abs/2203.02155)). What to log: the share of
+# prompts whose answers are all wrong or all right. (TRL's GRPO calls it `frac_reward_zero_std`.)
+#
 # ## Keep them, or draw again?
 #
 # Two recipes. **Keep**: draw once, keep the right ones, 2/3 “7” and 1/3 “seven”, and train on them
@@ -435,17 +421,73 @@ reveal("one_scalar_loss.6",
                  for name, (right, share) in ways.items())
        + ". What is kept is a teacher, and SFT copies its shares. Drawing "
        "again only asks for right answers. “7” is drawn more often, so it "
-       "is pushed more, so it is drawn more often still. (Start both "
-       f"wordings at 0.15, and with exact shares “7” ends at {level:.2f}.) "
-       "The first steps agree. Later the kept answers are those of an "
-       "older model, while drawing again follows log J uphill.",
+       "is pushed more, so it is drawn more often still.\n\n"
+       "And if both wordings start at 0.15? With exact shares nothing "
+       f"tips: “7” ends at {level:.2f}. With eight draws a step, luck does.",
        pictures.copy_or_draw_again(ways))
 
 # %% [markdown]
-# Drawing once, or once a round, is known as **rejection-sampling fine-tuning** or expert iteration
-# (RAFT, [arXiv 2304.06767](https://arxiv.org/abs/2304.06767)). Drawing at every step is
-# **reinforcement learning**. What to log: the share of right answers, and how many *different*
-# right answers there are.
+# Kept answers are **off-policy**: another model wrote them, a teacher or an older self. The recipe
+# is called **rejection-sampling fine-tuning** (RAFT,
+# [arXiv 2304.06767](https://arxiv.org/abs/2304.06767)). Answers drawn anew at every step are
+# **on-policy**, and that loop is **reinforcement learning**; its model is called the **policy**.
+# What to log: the share of right answers, and how many *different* right ones.
+#
+# ## One last look at the loss: two KLs
+#
+# The floor had KL(p‖π) above it, a mean over the teacher's answers. Let the model draw, and the
+# mean runs over its own:
+#
+# $$\underbrace{\mathrm{KL}(p\|\pi)=\sum_y p_y\log\frac{p_y}{\pi_y}}_{\textbf{forward}}\qquad\qquad\underbrace{\mathrm{KL}(\pi\|p)=\sum_y\pi_y\log\frac{\pi_y}{p_y}}_{\textbf{reverse}}$$
+#
+# Both are 0 when $\pi=p$; elsewhere they are different numbers. (Reverse is infinite as long as the
+# model says “34”, which our teacher never does.) A model that can be the teacher ends there under
+# either. But take one that is too small: answers are points on a line, the teacher answers near −3
+# or near +3, and the model is a single bell.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("one_scalar_loss.7", "The model draws: KL(model‖teacher). Where "
+        "does the best bell stand?",
+        ["in the middle, wide enough for both peaks",
+         "in the middle, narrower than that", "on one of the peaks"])
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("one_scalar_loss.t2", kl_directions.kl_explorer(),
+     ("Leave the peaks at ±3 and bring KL(model‖teacher) below 0.70.",
+      kl_directions.reverse_below_070),
+     ("Put the peaks at ±2 or further apart, and find one bell that is "
+      "best both ways: both bars at most 0.02 above their marks.",
+      kl_directions.best_for_both))
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+seen = {bell: kl_directions.compute(mean=bell[0], deviation=bell[1])
+        for bell in ((0, 3.2), (0, 2.7), (3, 1))}
+reveal("one_scalar_loss.7", "on one of the peaks",
+       f"There it pays {seen[3, 1]['reverse']:.2f}, about log 2: it gives "
+       "up half of what the teacher says. In the middle the best is "
+       f"{seen[0, 2.7]['reverse']:.2f}, and no small step leads out. The "
+       "mean runs over the model's answers, and none of them lies near the "
+       "other peak: what it never says is never held against it. The "
+       "teacher's mean runs over both peaks: there the same bell costs "
+       f"{seen[3, 1]['forward']:.2f}.\n\n**Forward covers, reverse "
+       "picks**, if the model is too small *and* the peaks are far apart. "
+       "At ±2 (task 2: width 2.0 to 2.2) reverse covers too.")
+
+# %% [markdown]
+# <details><summary>One level deeper: which KL occurs where</summary>
+#
+# | what is trained | who draws | KL |
+# |---|---|---|
+# | pre-training, SFT, distillation (a small model copies a large one) on the large one's answers | data, teacher | forward |
+# | distillation on the small model's own answers | student | reverse, as a rule |
+# | the penalty that keeps RL near its first model, the reference | policy | reverse, KL(π‖π_ref) (05) |
+#
+# TRL's `GKDTrainer` has a knob for each: `lmbda` is the share of answers that the student writes,
+# `beta` goes from forward, 0, to reverse, 1.
+# </details>
 #
 # ## Say it in 60 seconds
 
@@ -454,14 +496,14 @@ reveal("one_scalar_loss.6",
 # |---|---|
 # | sentence | SFT moves the model to the data; its own right answers will do as data, if they are drawn again after every step |
 # | formula | push of SFT: $p_v-\pi_v$ · of $J$: $\pi_v(R_v-J)=J\,(p^+_v-\pi_v)$ |
+# | trick | $\partial\pi=\pi\,\partial\log\pi$: the slope of a mean is a mean of slopes |
 # | floor | the entropy of the data; above it KL(data‖model) |
-# | picture | a staircase beside its smooth mean |
+# | picture | four lines: teacher, own, own graded by 8 or by the right ones |
 # | numbers | own answers, ungraded: mean push 0 · two equal wordings: loss 0.69 · one peak of two: KL 0.69 or 8.31 |
-# | derived | data minus model; both for given and for own right answers |
 # | choices | given answers count alike; J or log J |
 
 # %%
-score(*[f"one_scalar_loss.{k}" for k in range(1, 7)])
+score(*[f"one_scalar_loss.{k}" for k in range(1, 8)])
 
 # %% [markdown]
 # ## Exercises
@@ -531,8 +573,8 @@ check.kl_divergence(my_kl)
 # <details><summary><b>What is the gradient of the loss with respect to the logits?</b></summary>
 #
 # Model minus data. For one gold token it is π minus one-hot, because softmax is the derivative of
-# log-sum-exp. It sums to 0, is bounded, and fades as the gold token becomes certain. REINFORCE has
-# the same vector for the drawn token, times an advantage.
+# log-sum-exp. It sums to 0, is bounded, and fades as the gold token becomes certain. RL has the
+# same vector for the drawn token, times its reward.
 # </details>
 # <details><summary><b>How do cross-entropy, KL and maximum likelihood hang together?</b></summary>
 #
@@ -543,26 +585,29 @@ check.kl_divergence(my_kl)
 # <details><summary><b>Forward or reverse KL: what is the difference, and where does each occur?</b></summary>
 #
 # Who draws. Forward, KL(data‖model), is paid where the data are: SFT, distillation on a teacher's
-# text. Reverse, KL(model‖target), is paid where the model goes: the leash in RLHF, distillation on
-# own text. A model that is too small covers under the first and picks under the second, if the
+# text. Reverse, KL(model‖target), is paid where the model goes: the penalty in RLHF, distillation
+# on own text. A model that is too small covers under the first and picks under the second, if the
 # peaks are far apart.
 # </details>
 # <details><summary><b>Why is SFT plain backpropagation and RL not?</b></summary>
 #
-# In RL the parameters decide which answers are drawn. In SFT they occur in log π only. A draw is an
-# integer, and the reward is a program: flat wherever it can be differentiated. The exact mean is
-# differentiable, but has one term per possible answer.
+# In RL the parameters decide which answers are drawn. A draw is an integer, and the reward is flat
+# wherever it can be differentiated. The mean has a slope, but one term per possible answer. The
+# log-derivative trick, ∂π = π ∂log π, turns that sum into a mean over draws: SFT, each answer
+# weighted by its reward.
 # </details>
 # <details><summary><b>Is fine-tuning on your own right answers reinforcement learning?</b></summary>
 #
 # Its first step is. For rewards 0 and 1 the SFT gradient on them is the gradient of log J, that is
 # 1/J times that of J. If you go on with the same answers you copy an old model. If you draw again
-# after each step it is REINFORCE without a baseline.
+# after each step it is plain policy gradient, REINFORCE (02).
 # </details>
 # <details><summary><b>Why does diversity fall in RL?</b></summary>
 #
 # The reward does not ask for it. Among equally right answers the more frequent one is drawn more
-# often and pushed more, so it wins. SFT on kept answers copies their shares.
+# often and pushed more, so it wins. Of two equally frequent ones luck picks: both at 0.15 at first,
+# eight own answers a step, and after 100 steps of `graded` the rarer one has 0.14 of the right
+# answers, not 0.5. SFT on kept answers copies their shares. <!-- cited: 0.15, 0.14, 0.5 -->
 # </details>
 # <details><summary><b>J or log J: does the factor matter?</b></summary>
 #

@@ -100,10 +100,10 @@ assert abs(L.item() - entropy(p_hat)) < 1e-3
 # %% [markdown]
 # ### B13 · which direction covers
 #
-# Lesson: "Two KLs". Descent on both KLs, from several starts. The teacher has peaks at ±3, each of
-# deviation 1. In closed form the forward fit has the teacher's mean and variance, 0 and $3^2+1$:
-# only $H(p,q)=\log(\sigma\sqrt{2\pi})+\mathbb{E}_p[(x-\mu)^2]/(2\sigma^2)$ depends on the bell
-# (with $\pi$ the circle's number).
+# Lesson: "One last look at the loss". Descent on both KLs, from several starts. The teacher has
+# peaks at ±3, each of deviation 1. In closed form the forward fit has the teacher's mean and
+# variance, 0 and $3^2+1$: only $H(p,q)=\log(\sigma\sqrt{2\pi})+\mathbb{E}_p[(x-\mu)^2]/(2\sigma^2)$
+# depends on the bell (with $\pi$ the circle's number).
 
 # %%
 statement("B13")

@@ -16,7 +16,7 @@ from rlnb.classroom.explorer import Explorer, slider
 from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, PALE
 
-__all__ = ["alt", "best_for_both", "build", "compute", "kl_explorer", "out_of_the_middle", "update"]
+__all__ = ["alt", "best_for_both", "build", "compute", "kl_explorer", "reverse_below_070", "update"]
 
 STEP = 0.05
 WIDE = np.arange(-1280, 1281) * STEP  # -64 to 64: the integrals
@@ -30,7 +30,7 @@ NAMES = {"forward": "KL(teacher‖model)", "reverse": "KL(model‖teacher)"}
 TEXT = 10.5  # points: the size of the page's own text
 CAPTION = (
     "The teacher's answers lie around two peaks, the model is a single bell. Bars: both KLs in "
-    "nats; a black mark: the least that any bell can reach."
+    "nats, cut off above 4; a black mark: the least that any bell can reach."
 )
 
 
@@ -151,6 +151,11 @@ def build(figure, data):
         "bars": right.bar(
             [0, 1], [0, 0], 0.6, color=["#8A8A8A", REVERSE], ec="white", lw=0, hatch=["", "//"]
         ),
+        "breaks": [  # a bar that is cut off: two white strokes near its top
+            right.plot([i - 0.36, i + 0.36], [3.2 + k, 3.4 + k], color="white", lw=4, zorder=3)[0]
+            for i in range(2)
+            for k in (0, 0.22)
+        ],
         "best": [
             right.plot([i - 0.42, i + 0.42], [0, 0], color=BLACK, lw=2.2)[0] for i in range(2)
         ],
@@ -178,6 +183,8 @@ def update(artists, data):
     for i, way in enumerate(("forward", "reverse")):
         height = min(data[way], MAX_KL)
         artists["bars"][i].set_height(height)
+        for stroke in artists["breaks"][2 * i : 2 * i + 2]:
+            stroke.set_visible(data[way] > MAX_KL)
         artists["best"][i].set_ydata([data["best"][way][2]] * 2)
         artists["values"][i].set_text(f"{data[way]:.2f}")
         artists["values"][i].set_y(max(height, data["best"][way][2]) + 0.05)
@@ -200,7 +207,7 @@ def alt(data) -> str:
     )
 
 
-def out_of_the_middle(data) -> bool:
+def reverse_below_070(data) -> bool:
     """KL(model || teacher) below 0.7 with the peaks where they were."""
     return data["distance"] >= 3 and data["reverse"] < 0.7
 

@@ -11,7 +11,7 @@ from rlnb.classroom.explorer import Explorer, choice_slider
 from rlnb.classroom.explorers.arguments import above, at_least, checked
 from rlnb.classroom.figures import BLACK, GREY, ORANGE
 
-__all__ = ["compute", "never_right", "nudge_explorer", "small_and_right"]
+__all__ = ["compute", "nudge_explorer", "small_and_right"]
 
 START = np.array([0.2, 0.1, 0.4, 0.3])  # the page's policy; the first two answers are right
 AT = float(np.log(START[0]))  # the logit of the first
@@ -112,11 +112,6 @@ def alt(data) -> str:
 def small_and_right(data) -> bool:
     """A nudge of 0.1 or less, the slope within 10 %."""
     return data["nudge"] <= 0.1 and abs(data["measured"] / data["true"] - 1) <= 0.1
-
-
-def never_right(data) -> bool:
-    """Twenty draws, and more than one and a half times the true slope."""
-    return data["draws"] == 20 and data["measured"] > 1.5 * data["true"]
 
 
 def nudge_explorer() -> Explorer:

@@ -20,10 +20,17 @@ from rlnb.classroom.figures import (
     static_figure,
 )
 
-__all__ = ["authors", "copy_or_draw_again", "data_minus_model", "floor", "staircase"]
+__all__ = ["authors", "copy_or_draw_again", "data_minus_model", "floor"]
 
 TEXT = 10.5  # points: the size of the page's own text
-AUTHORS = ((BLACK, "-"), (ORANGE, "--"), (GREEN, "-."))
+RULES = ((BLACK, "-"), (ORANGE, "--"))
+LINES = {  # the first of these words in a name decides, so that a rule looks the same everywhere
+    "teacher": (BLACK, "-"),
+    "rate 4": (GREEN, "-"),
+    "graded": (GREEN, "-."),
+    "right_only": (BLUE, ":"),
+    "": (ORANGE, "--"),
+}
 PALE_ORANGE = "#F3CF8B"
 
 
@@ -39,7 +46,8 @@ def authors(
         axes = figure.add_axes((0.075, 0.18, 0.5, 0.77))
         if single:
             axes.plot(runs[single][:, :shown].numpy(), color=PALE_ORANGE, lw=0.9)
-        for (name, run), (color, line) in zip(runs.items(), AUTHORS, strict=False):
+        for name, run in runs.items():
+            color, line = next(style for word, style in LINES.items() if word in name)
             label = f"{name}: mean" if single else name
             axes.plot(run.mean(1).numpy(), color=color, ls=line, lw=3, label=label)
         if single:
@@ -137,49 +145,13 @@ def floor(loss: Sequence[float], entropy: float) -> Picture:
     )
 
 
-def staircase(grid: Tensor, dice: Tensor, expected: Tensor) -> Picture:
-    """Reward against a logit: of one draw (the middle one), of the mean of all draws, and expected.
-
-    grid, expected: (N,). dice: (N, draws) of 0 and 1, each column one die that is kept.
-    """
-
-    middle = int(dice.sum(0).argsort()[dice.shape[1] // 2])
-
-    def build(figure, _):
-        for k, (title, values) in enumerate(
-            (("one draw", dice[:, middle]), (f"mean of {dice.shape[1]} draws", dice.mean(1)))
-        ):
-            axes = figure.add_axes((0.075 + 0.485 * k, 0.19, 0.42, 0.68))
-            axes.plot(
-                grid.numpy(), expected.numpy(), color=BLACK, lw=2, ls="--", label="expected reward"
-            )
-            axes.step(grid.numpy(), values.numpy(), where="mid", color=ORANGE, lw=2.6, label=title)
-            axes.set(xlim=(float(grid[0]), float(grid[-1])), ylim=(-0.05, 1.08), yticks=(0, 0.5, 1))
-            axes.tick_params(labelsize=TEXT)
-            axes.set_xlabel("logit of “7”", fontsize=TEXT)
-            axes.set_ylabel("reward" if k == 0 else "", fontsize=TEXT)
-            axes.set_title(title, fontsize=TEXT, weight="bold")
-            if k == 0:
-                axes.legend(loc="upper left", fontsize=TEXT, bbox_to_anchor=(0, 0.98))
-
-    jumps = int((dice[1:] != dice[:-1]).sum())
-    return static_figure(
-        build,
-        size=(900, 290),
-        alt=f"Reward against a logit. One draw: a single step from 0 to 1. Mean of "
-        f"{dice.shape[1]} draws: a staircase with {jumps} steps. Expected: a smooth curve.",
-        caption="Between two steps a sampled reward is exactly flat. More draws make smaller "
-        "steps, not a slope.",
-    )
-
-
 def copy_or_draw_again(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Picture:
     """Chance to be right, and the share of “7” among the right answers; a line per rule."""
 
     def build(figure, _):
         for k, title in enumerate(("chance of a right answer", "“7” among the right answers")):
             axes = figure.add_axes((0.06 + 0.37 * k, 0.19, 0.3, 0.68))
-            for (name, both), (color, line) in zip(curves.items(), AUTHORS, strict=False):
+            for (name, both), (color, line) in zip(curves.items(), RULES, strict=True):
                 axes.plot(both[k], color=color, ls=line, lw=2.8, label=name)
             axes.set(ylim=(0.25 if k == 0 else 0.5, 1.03), xlim=(0, len(both[k]) - 1))
             axes.tick_params(labelsize=TEXT)
