@@ -95,7 +95,7 @@ SETTINGS = {
             "model": "4B",
             "card": "T4",
             "models": "PPO: critic, reward model, reference",
-            "in_flight": 8192,
+            "in_flight": 8,
             "answer_tokens": 8192,
         },
         {"optimizer": "sgd", "model": "tiny", "card": "H200 SXM"},

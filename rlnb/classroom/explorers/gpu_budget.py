@@ -236,8 +236,8 @@ def gpu_budget_explorer() -> Explorer:
             "tokens",
             "of the longest answer; all count as that long",
         ),
-        "in_flight": choice_slider(512, _powers(3, 14), "decoded at once", "each has a cache"),
-        "micro_batch": choice_slider(8, _powers(0, 10), "trained at once", "micro-batch"),
+        "in_flight": choice_slider(512, _powers(3, 9), "decoded at once", "each has a cache"),
+        "micro_batch": choice_slider(8, _powers(0, 9), "trained at once", "micro-batch"),
         "optimizer": choice_slider("adamw", named["optimizer"], "optimizer", "its moments"),
         "models": choice_slider(
             "verifier",
