@@ -69,7 +69,7 @@ for text in ("so9", "4+3=7,7-8=9so9", "4+3=1,1-8=9so9", "so8"):
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("real.1", "Sampled at temperature 1 the base model is right on "
-        "0.38 of 250 unseen problems. And greedy, always the likeliest symbol?",
+        "0.38 of unseen problems. And greedy, always the likeliest symbol?",
         ["about 0.26", "about 0.38: the likeliest answer is typical",
          "about 0.65: no more unlucky draws", "about 0.95"])
 
@@ -81,8 +81,8 @@ base, trained = recorded["base"], recorded["seed 0"]
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("real.1", "about 0.26",
-       "The likeliest first symbol is `so`, so greedy answers directly, and "
-       "its direct answers are hardly better than always saying 0. Now "
+       "The likeliest first symbol is `so`, so greedy answers directly. "
+       "Its direct answers are hardly better than always saying 0. Now "
        "write the first symbol for it, the first digit of the problem: "
        f"{base['forced/steps']:.2f} sampled, and **250 of 250** "
        "greedy.", pictures.styles(base, 55 / 250))
@@ -268,7 +268,8 @@ reveal("real.4", "falls in all three",
 
 # %% [markdown]
 # The control could have gone otherwise. Some base models *gain* on benchmarks under random rewards,
-# through a habit they had (Shao et al.). Without a control, such a gain is credited to the verifier.
+# through a habit they had (Shao et al.). Without a control, such a gain is credited to the
+# verifier.
 #
 # ## What the gain is made of
 #
@@ -309,8 +310,8 @@ predict("real.5", "pass@32: is one of 32 sampled answers right? Base "
 # the answer
 reveal("real.5", "base slightly ahead",
        "With 32 answers the base solves 250 of 250, the trained models "
-       "244, 249 and 249. The curves cross between 8 and 16 answers (seed 0) "
-       "and at about 16. Six lost problems are not noise, one may be. What "
+       "244, 249 and 249. The curves cross near 11 answers (seed 0) and "
+       "near 16. Six lost problems are not noise, one may be. What "
        "one answer now does, eight did before.",
        pictures.many_answers(solved(runs / "chain_many_answers.json")))
 
@@ -394,9 +395,9 @@ reveal("real.6", "B",
 # ## Does it fit my GPU?
 #
 # Trained in bfloat16, a parameter takes 2 bytes (weight), 2 (gradient), 4 (a float32 copy, the
-# *master*) and 8 (AdamW's two moments): 16. On top, while it decodes, the **cache**: keys and values
-# of every token. While it trains, the **activations**, kept for the backward pass; **gradient
-# checkpointing** computes them a second time instead.
+# *master*) and 8 (AdamW's two moments): 16. On top, while it decodes, the **cache**: keys and
+# values of every token. While it trains, the **activations**, kept for the backward pass;
+# **gradient checkpointing** computes them a second time instead.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -439,8 +440,8 @@ task("real.t2", gpu_budget.gpu_budget_explorer(),
 #    and checkpointing, or one answer trained at a time. Curing one alone shows nothing, the fullest
 #    moment is the larger of the two.
 # 2. No batch setting helps: 16 bytes times 1.7 billion is more than 24 GB. An optimizer with 8-bit
-#    moments does, with few answers at once. 4B never fits: even SGD keeps 8 bytes a parameter, 32 GB.
-#    There one freezes the weights and trains a small factor beside them (LoRA).
+#    moments does, with few answers at once. 4B never fits: even SGD keeps 8 bytes a parameter, 32
+#    GB. There one freezes the weights and trains a small factor beside them (LoRA).
 # </details>
 #
 # <details><summary>One level deeper: this page on a GPU, and a larger run</summary>
@@ -492,9 +493,9 @@ def my_run_log(rewards, num_generations, finished, mask, sampled, scored):
 check.run_log(my_run_log)
 
 # %% [markdown]
-# **2 Derive** · 7 minutes. One logit $z$ decides the style, $d=\sigma(z)$; the accuracies are fixed.
-# What is $\partial p/\partial z$? Then say aloud: where is it largest, and what would have happened
-# to this run from a base with $d=0.999$? <!-- cited: 0.999 -->
+# **2 Derive** · 7 minutes. One logit $z$ decides the style, $d=\sigma(z)$; the accuracies are
+# fixed. What is $\partial p/\partial z$? Then say aloud: where is it largest, and what would have
+# happened to this run from a base with $d=0.999$? <!-- cited: 0.999 -->
 #
 # <details><summary>hint</summary>The derivative of σ is σ(1 − σ).</details>
 

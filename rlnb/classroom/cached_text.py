@@ -94,7 +94,9 @@ class Letters(Artist):
             cover = tiles[known].transpose(1, 0, 2).reshape(self.height, -1)
             below = canvas[top:bottom, 4 * left : 4 * right]
             ink = np.rint([255 * c for c in (*to_rgb(line[3]), 0)]).astype(np.int16)
-            step = cover * (np.tile(ink, len(text) * self.width) - below)  # at most 128 x 255: int16
+            step = cover * (
+                np.tile(ink, len(text) * self.width) - below
+            )  # at most 128 x 255: int16
             below[:] = below + ((step + 64) >> 7)
         self.stale = False
 

@@ -70,8 +70,8 @@ for text in ("so9", "4+3=7,7-8=9so9", "4+3=1,1-8=9so9", "so8so9",
     print(f"{reward:.0f}  {text!r}")
 
 # %% [markdown]
-# `so3*3` does not count, because the text is never evaluated: a verifier that calls `eval` on what a
-# model wrote runs whatever the model wrote.
+# `so3*3` does not count, because the text is never evaluated: a verifier that calls `eval` on what
+# a model wrote runs whatever the model wrote.
 #
 # ## What the base model was taught
 #
@@ -259,10 +259,10 @@ spoilt = [r["forced/steps"] for n, r in coins.items() if n != "base"]
 assert max(spoilt) < coins["base"]["forced/steps"] - 0.05
 
 # %% [markdown]
-# The share of direct answers wanders both ways; the steps get worse in all three. (Three of three is
-# a small sample: a sign test gives one in four.) Do the verifier's seeds differ? The eight answers
-# to one problem are not independent, and all models got the same problems, so the count is over
-# problems, and paired:
+# The share of direct answers wanders both ways; the steps get worse in all three. (Three of three
+# is a small sample: a sign test gives one in four.) Do the verifier's seeds differ? The eight
+# answers to one problem are not independent, and all models got the same problems, so the count is
+# over problems, and paired:
 
 # %%
 def mean_and_se(values):                           # one value a problem
@@ -358,8 +358,8 @@ for r in trained:
     assert abs(r["forced/direct"] - kept["forced/direct"]) < 0.03
 
 # %% [markdown]
-# Steps forced and greedy: 250 of 250 before; after training 8, 2 and 2 problems are lost. Two of 250
-# are within noise, eight are not. The gain, taken apart:
+# Steps forced and greedy: 250 of 250 before; after training 8, 2 and 2 problems are lost. Two of
+# 250 are within noise, eight are not. The gain, taken apart:
 
 # %%
 parts = {"d": "direct", "a_s": "forced/steps", "a_d": "forced/direct"}
@@ -375,20 +375,21 @@ print(f"{'measured':10s}", *(f"{r['pass@1']:8.3f}" for r in trained))
 # And with 32 answers a problem, where the curves cross:
 
 # %%
-many = solved(data_folder() / "runs" / "chain_many_answers.json")
+many = solved(path.with_name("chain_many_answers.json"))
 print("k       ", *(f"{k:7d}" for k in (1, 2, 4, 8, 16, 32)), " unsolved")
 for name, counts in many.items():
-    row = [pass_at(k, counts) for k in (1, 2, 4, 8, 16, 32)]
-    print(f"{name:8s}", *(f"{v:7.3f}" for v in row), f"{counts.count(0):7d}")
+    line = [pass_at(k, counts) for k in (1, 2, 4, 8, 16, 32)]
+    print(f"{name:8s}", *(f"{v:7.3f}" for v in line),
+          f"{counts.count(0):7d}")
 assert all(pass_at(32, many["base"]) > pass_at(32, counts)
            for name, counts in many.items() if name != "base")
 
 # %% [markdown]
 # ## What the wrong answers are made of
 #
-# "Better steps" is a rest, and a new skill would land in it too. So count: a **slip** (2·9=3), steps
-# that are not those of the **problem** (an operand or operator is changed or left out, a wrong
-# number is carried over), an **end** that is not the last result.
+# "Better steps" is a rest, and a new skill would land in it too. So count: a **slip** (2·9=3),
+# steps that are not those of the **problem** (an operand or operator is changed or left out, a
+# wrong number is carried over), an **end** that is not the last result.
 
 # %%
 STEP = re.compile(r"(\d)([-+*])(\d)=(\d)(wait)?")
@@ -545,8 +546,8 @@ for name, settings in (
           f"{times if d['peak'] <= d['room'] else 'does not fit'}")
 
 # %% [markdown]
-# With 128 decoded at once instead of 512, and layers computed *again*, long answers fit: the weights
-# are read four times as often, and a training step is four passes in place of three.
+# With 128 decoded at once instead of 512, and layers computed *again*, long answers fit: the
+# weights are read four times as often, and a training step is four passes in place of three.
 #
 # ## Three experiments
 #
@@ -557,8 +558,8 @@ for name, settings in (
 # factor matter under AdamW? Under clipping at norm 1?
 #
 # **Break it** · 15 minutes. Write a reward that sounds sensible and can be gamed, train 20 steps on
-# it, and say which recorded number gives it away. Two to start from: "the right digit appears in the
-# answer", and a bonus of one half for writing `wait`.
+# it, and say which recorded number gives it away. Two to start from: "the right digit appears in
+# the answer", and a bonus of one half for writing `wait`.
 
 # %% tags=["exercise"]
 def my_reward(problem, text):
@@ -572,8 +573,8 @@ def my_reward(problem, text):
 # %% [markdown]
 # <details><summary>hint</summary>
 #
-# The records carry `reward`, what you paid, and `rewards/verify/mean`, what was right, side by side.
-# Watch the distance. And read answers.
+# The records carry `reward`, what you paid, and `rewards/verify/mean`, what was right, side by
+# side. Watch the distance. And read answers.
 # </details>
 #
 # **Another temperature** · 8 minutes. To get cleaner data somebody samples at temperature 0.7 and
@@ -593,7 +594,8 @@ except BadInput as sentence:
 #
 # <details><summary>hint</summary>
 #
-# `log_softmax` over the vocabulary, then `gather` with an index that has as many axes as the logits.
+# `log_softmax` over the vocabulary, then `gather` with an index that has as many axes as the
+# logits.
 # </details>
 
 # %% tags=["exercise"]

@@ -1,4 +1,4 @@
-"""A run from its log: what to write down, the slope of a style, and answers with wrong neighbours."""
+"""A run from its log: what to write down, the slope of a style, answers with wrong neighbours."""
 
 from __future__ import annotations
 
@@ -121,15 +121,7 @@ RUN_LOG = Exercise(
             [[1, 1]] * 8,
         ),
     ),
-    mistakes=(
-        _interleaved,
-        _padding,
-        _signed,
-        _mean_gap,
-        _finished,
-        _exchanged,
-        _of_answers,
-    ),
+    mistakes=(_interleaved, _padding, _signed, _mean_gap, _finished, _exchanged, _of_answers),
     hint="groups = rewards.view(-1, num_generations); min and max of a row say which kind it is. "
     "The gap: abs of the difference where the mask is true, then max.",
 )

@@ -65,8 +65,9 @@ def compute(
 
     model: a name of SHAPES, or a Shape of your own. card, models, optimizer: names of CARDS, MODELS
     and OPTIMIZERS. Prompts have 100 tokens. Returns the `memory` parts, the `peak` and the card's
-    `room` in bytes, `answer_tokens`, `seconds` by phase, `each` (bytes per parameter), the number of `parameters`
-    and of `rows`. Raises ValueError for a name there is not, and for a number below 1.
+    `room` in bytes, `seconds` by phase, `each` (bytes per parameter), `answer_tokens`, and the
+    number of `parameters` and of `rows`. Raises ValueError for a name there is not, and for a
+    number below 1.
 
     >>> d = compute("0.5B", "L4")
     >>> d["each"], round(d["peak"] / 1e9, 1), round(sum(d["seconds"].values()), 1)
@@ -251,6 +252,6 @@ def gpu_budget_explorer() -> Explorer:
         control.style.description_width = "10em"
         control.layout.width = "98%"
     return Explorer(
-        compute, build, update, controls, alt=alt, caption=CAPTION, readout=readout, size=(900, 340),
-        columns=2,
+        compute, build, update, controls, alt=alt, caption=CAPTION, readout=readout,
+        size=(900, 340), columns=2,
     )  # fmt: skip

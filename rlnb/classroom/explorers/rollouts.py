@@ -143,8 +143,8 @@ def harmless_blamed(data) -> bool:
 
 # Places are CSS pixels from the upper left corner. A cell is five fixed-width letters wide.
 SIZE = (900, 396)
-LEFT, CELL, PITCH, LETTERS = 18, 37, 42, 5
-TOP_OF_CELLS = 186
+LEFT, CELL, PITCH, LETTERS = 18.0, 37.0, 42.0, 5
+TOP_OF_CELLS = 186.0
 HEAD = "reward  advantage  "
 
 

@@ -1,4 +1,4 @@
-"""The pictures of the page on a whole run: answers, styles, curves, five logs. Recorded on a CPU."""
+"""The pictures of the page on a whole run: answers, styles, curves, five logs; all recorded."""
 
 from __future__ import annotations
 
