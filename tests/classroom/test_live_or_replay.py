@@ -214,6 +214,7 @@ def test_the_page_is_a_plain_script_that_needs_no_jupyter(twin, tmp_path):
         f"runpy.run_path({str(twin)!r}, run_name='__main__')\n"
     )
     environment = {**os.environ, "RLNB_MODE": "replay", "OMP_NUM_THREADS": "1"}
+    environment["RLNB_PROGRESS"] = ""  # as on a box where nobody has set anything
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True,
         text=True, timeout=240,
@@ -223,5 +224,6 @@ def test_the_page_is_a_plain_script_that_needs_no_jupyter(twin, tmp_path):
     for name in measured(twin):
         assert f"[RECORDED, not measured now: {name}]" in done.stdout
     assert "RECORDED on CPU: step 40 of 40" in done.stdout
+    assert "opens here as soon as" not in done.stdout  # nobody can press: answers stand open
     assert "LIVE" not in done.stdout
     assert list(tmp_path.iterdir()) == []
