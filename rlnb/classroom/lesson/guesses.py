@@ -19,13 +19,7 @@ from dataclasses import dataclass, field
 
 from rlnb.classroom import progress
 from rlnb.classroom.figures import Bundle, Picture
-from rlnb.classroom.notebook_display import (
-    HAS_JUPYTER,
-    display,
-    ipywidgets,
-    spoken_line,
-    tone,
-)
+from rlnb.classroom.notebook_display import HAS_JUPYTER, display, ipywidgets, spoken_line, tone
 
 __all__ = ["predict", "reveal", "score"]
 
