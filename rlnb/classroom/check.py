@@ -92,6 +92,7 @@ PAGES = {
         "retired_prompts": ("silent_bug_the_zoo",),
         "deepseek": ("name_this_the_zoo",),
     },
+    "grpo_for_real": {"run_log": ("run_log", "style_slope", "silent_bug_grpo_for_real")},
 }
 _EXERCISES = {
     name: module for page in PAGES.values() for module, names in page.items() for name in names

@@ -9,7 +9,8 @@ back what was recorded under that name, and says so each time. Environment varia
 that runs as a script:
 
     RLNB_MODE     cuda, cpu or replay; without it, what is there decides
-    RLNB_RECORD   a .json file: a live page writes what it measured, for a later replay
+    RLNB_RECORD   a .json file: a live page writes what it measured, for a later replay. The lesson
+                  and its statements page may write to one file
     RLNB_REPLAY   such a file in place of the one that ships with the course
 """
 
@@ -179,6 +180,9 @@ class Page:
         else:
             where = environment(torch.device(mode.device))
             self.header = {"model": self._model(), "mode": mode.name, **where}
+            if record is not None and record.is_file():  # of the page beside this one
+                written = json.loads(record.read_text(encoding="utf-8"))
+                self._found = written if written.get("header") == self.header else {}
 
     @property
     def known(self) -> bool:

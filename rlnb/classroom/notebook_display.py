@@ -9,19 +9,24 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+HAS_JUPYTER = True  # False: nobody can answer a question, so answers are not held back
 try:
     import ipywidgets
     from IPython import get_ipython
     from IPython.display import display
 except ImportError:
+    HAS_JUPYTER = False
 
     def get_ipython() -> None:
         """There is no notebook."""
 
     def display(*shown: Any, **_: Any) -> None:
-        """Prints the text/plain of each."""
+        """Prints the text/plain of each; a task or an explorer shows its parts in turn."""
         for item in shown:
-            print(item._repr_mimebundle_()[0]["text/plain"])
+            if hasattr(item, "_ipython_display_"):
+                item._ipython_display_()
+            else:
+                print(item._repr_mimebundle_()[0]["text/plain"])
 
     class _Control:
         """A value that nobody can move."""
@@ -35,7 +40,10 @@ except ImportError:
 
         unobserve = add_class = remove_class = observe
 
-    _NAMES = ("Checkbox", "FloatSlider", "GridBox", "IntSlider", "Label", "Layout",
+        def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+            return {}
+
+    _NAMES = ("Checkbox", "FloatSlider", "GridBox", "HBox", "IntSlider", "Label", "Layout",
               "SelectionSlider", "Text", "ToggleButtons", "VBox", "Widget")  # fmt: skip
     ipywidgets = SimpleNamespace(**dict.fromkeys(_NAMES, _Control))
 
@@ -43,7 +51,16 @@ except ImportError:
 # extension lightens them, by class (lab_config/share).
 TONES = {"done": "#007A58", "wrong": "#B34E00", "quiet": "#595959"}
 
-__all__ = ["TONES", "display", "get_ipython", "in_notebook", "ipywidgets", "spoken_line", "tone"]
+__all__ = [
+    "HAS_JUPYTER",
+    "TONES",
+    "display",
+    "get_ipython",
+    "in_notebook",
+    "ipywidgets",
+    "spoken_line",
+    "tone",
+]
 
 
 def in_notebook() -> bool:

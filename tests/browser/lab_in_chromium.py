@@ -109,7 +109,7 @@ MOVED = {
     "four_edges_explorer": ("ratio ρ", None),
     "gae_explorer": ("λ", "0.1"),
     "gate_zoo_explorer": ("edge ε", "0.1"),
-    "gpu_budget_explorer": ("prompts", None),
+    "gpu_budget_explorer": ("tokens", None),
     "group_advantage_explorer": ("group size", "2"),
     "kept_groups_explorer": ("progress", "0"),
     "kl_estimator_explorer": ("distance", "0.1"),

@@ -90,6 +90,8 @@ def test_these_exercises_are_offered():
         "sigmoid_fit",
         "clip_fraction",
         "token_entropy",
+        "run_log",
+        "style_slope",
     }
 
 

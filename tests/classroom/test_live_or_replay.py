@@ -27,6 +27,7 @@ from rlnb.training import BadInput, Recipe, data_folder, series
 
 ROOT = Path(__file__).parents[2]
 TWIN = ROOT / "notebooks" / "text" / "21_grpo_for_real.py"
+BESIDE = ROOT / "notebooks" / "statements" / "text" / "21_grpo_for_real.py"
 RUN = [
     {"record": "header", "objective": "o"},
     {"record": "eval", "step": 0, "pass@1": 0.4},
@@ -176,38 +177,53 @@ def test_outside_a_notebook_the_plot_is_a_line_per_evaluation(capsys):
     assert len(lines) == 2 and all(line.startswith("RECORDED on CPU: step") for line in lines)
 
 
-def measured() -> list[str]:
-    return re.findall(r'page\.measure\(\s*"([^"]+)"', TWIN.read_text(encoding="utf-8"))
+def measured(twin: Path = TWIN) -> list[str]:
+    return re.findall(r'page\.measure\(\s*"([^"]+)"', twin.read_text(encoding="utf-8"))
 
 
 def test_the_shipped_recording_has_what_the_page_measures():
     found = json.loads(
         (data_folder() / "runs" / live_or_replay.RECORDED).read_text(encoding="utf-8")
     )
-    assert sorted(found) == sorted(["header", *measured()])
+    assert set(found) == {"header", *measured(), *measured(BESIDE)}
     assert found["header"]["device"] == "cpu" and found["header"]["model"] == "shipped"
     page = Page(Mode("replay", "test"))
     rewards = series(page.measure("run", pytest.fail), "reward")
     assert list(rewards) == list(range(1, 41)) and rewards[40] > 0.8
 
 
-def test_the_page_is_a_plain_script_that_needs_no_jupyter(tmp_path):
+def test_two_pages_write_one_recording(tmp_path):
+    path = tmp_path / "page.json"
+    Page(Mode("cpu", "test"), record=path).measure("base", lambda: 1)
+    Page(Mode("cpu", "test"), record=path).measure("habits", lambda: 2)
+    other = Page(Mode("cpu", "test"), record=path)
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert (found["base"], found["habits"], found["header"]) == (1, 2, other.header)
+    path.write_text(json.dumps(found | {"header": {"machine": "another"}}), encoding="utf-8")
+    Page(Mode("cpu", "test"), record=path).measure("habits", lambda: 3)
+    assert set(json.loads(path.read_text(encoding="utf-8"))) == {"header", "habits"}
+
+
+@pytest.mark.parametrize("twin", [TWIN, BESIDE], ids=["lesson", "statements"])
+def test_the_page_is_a_plain_script_that_needs_no_jupyter(twin, tmp_path):
     """In replay mode, in an empty folder, with everything of Jupyter forbidden."""
     code = (
         "import runpy, sys\n"
         "for name in ('IPython', 'ipykernel', 'ipywidgets', 'jupyter_client', 'nbformat'):\n"
         "    sys.modules[name] = None\n"
-        f"runpy.run_path({str(TWIN)!r}, run_name='__main__')\n"
+        f"runpy.run_path({str(twin)!r}, run_name='__main__')\n"
     )
     environment = {**os.environ, "RLNB_MODE": "replay", "OMP_NUM_THREADS": "1"}
+    environment["RLNB_PROGRESS"] = ""  # as on a box where nobody has set anything
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True,
         text=True, timeout=240,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines()[1].strip() == "REPLAY"
-    for name in measured():
+    for name in measured(twin):
         assert f"[RECORDED, not measured now: {name}]" in done.stdout
     assert "RECORDED on CPU: step 40 of 40" in done.stdout
+    assert "opens here as soon as" not in done.stdout  # nobody can press: answers stand open
     assert "LIVE" not in done.stdout
     assert list(tmp_path.iterdir()) == []

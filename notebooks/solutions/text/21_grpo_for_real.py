@@ -19,7 +19,24 @@ from rlnb.training import TASKS, Recipe, data_folder, load, train
 _ = torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 21.1 The style story
+# ## 1 The log
+
+# %% tags=["solution"]
+def run_log(rewards, num_generations, finished, mask, sampled, scored):
+    groups = rewards.view(-1, num_generations)
+    low, high = groups.min(1).values, groups.max(1).values
+    shares = [low == 1, high > low, high == 0, ~finished]
+    gap = torch.where(mask, sampled - scored, 0.0).abs().max()
+    return torch.stack([*(s.to(gap.dtype).mean() for s in shares), gap])
+
+
+check.run_log(run_log)
+
+# %% [markdown]
+# All right and all wrong look alike to the gradient and mean opposite things, so they are logged
+# apart. The gap is a maximum: one bad token among thousands vanishes in a mean.
+#
+# ## 2 The style story
 #
 # $\partial d/\partial z=d(1-d)$, so
 #
@@ -29,6 +46,13 @@ _ = torch.set_num_threads(1)
 # Exploration pays for itself here because both styles are common at the start; at $d=0.999$ the
 # same gradient would be 240 times smaller. The ceiling is $d=0$: $p=a_\text{steps}$. With the
 # shipped model's numbers:
+
+# %% tags=["solution"]
+def style_slope(d, direct, steps):
+    return d * (1 - d) * (direct - steps)
+
+
+check.style_slope(style_slope)
 
 # %%
 d, a_direct, a_steps, after = 0.606, 0.227, 0.656, 0.919
@@ -43,7 +67,24 @@ assert 200 < slope / rare < 260 and a_steps - p < after - p
 # About half of the gain. The other half is what the story held fixed: $a_\text{steps}$ itself
 # rises, because answers with a slip in them are pushed down. That is the sharpening.
 #
-# ## 21.2 The coin
+# ## 3 Wrong neighbours
+#
+# Rows $kG,\dots,kG+G-1$ belong to problem $k$: the index is `i // G`. With `i % P` nearly every
+# answer is compared with another problem's digit. Rewards become a weak coin, and the page has
+# shown what a coin teaches. The test needs no model: hand in the right answers, expect 1
+# everywhere.
+
+# %% tags=["solution"]
+def perfect_answers_earn_one(rewards_of):
+    problems = ["3", "7"]
+    texts = [f"so{digit}" for digit in problems for _ in range(2)]
+    assert rewards_of(problems, texts) == [1.0] * 4
+
+
+check.silent_bug_grpo_for_real(perfect_answers_earn_one)
+
+# %% [markdown]
+# ## The coin, in numbers
 #
 # Eight coins agree with probability $2\cdot2^{-8}=0.0078$: practically every group is mixed, all
 # the way. "Mixed" says that rewards differ, not that they mean something. Entropy stays, because
@@ -65,7 +106,7 @@ for seed in range(3):
     assert series(run, "pass@1", "eval")[20] < 0.389
 
 # %% [markdown]
-# ## 21.3 One rollout, three objectives
+# ## Experiment: one rollout, three objectives
 #
 # RLOO's advantage is $\tfrac{8}{7}$ of Dr. GRPO's and its token weight $1/N$ in place of $1/(72N)$:
 # a factor $\tfrac{8}{7}\cdot72=82.29$, the same direction. GRPO is another direction: it divides by
@@ -125,18 +166,7 @@ assert torch.allclose(*steps, atol=1e-9)
 # signal are scaled down against the others. Not a constant factor any more. So a comparison of the
 # two "methods" at one `max_grad_norm` also compares two clipping rules.
 #
-# ## 21.4 Token log-probabilities
-
-# %% tags=["solution"]
-def token_logprobs_of(logits, tokens):
-    index = tokens.unsqueeze(-1)                            # (B, T, 1)
-    return logits.log_softmax(-1).gather(-1, index).squeeze(-1)
-
-
-check.token_logprobs(token_logprobs_of)
-
-# %% [markdown]
-# ## 21.5 Two rewards with a hole
+# ## Experiment: two rewards with a hole
 #
 # Watch what was paid (`reward`) against what was right (`rewards/verify/mean`), and read an answer.
 
@@ -178,7 +208,18 @@ assert paid > right + 0.2
 # looks like reflection and is a toll. Pass@1 still rises: a reward can be gamed and useful at once,
 # which is why the distance between paid and right has to be logged, not guessed from the samples.
 #
-# ## 21.6 Another temperature
+# ## From logits to log-probabilities
+
+# %% tags=["solution"]
+def token_logprobs_of(logits, tokens):
+    index = tokens.unsqueeze(-1)                            # (B, T, 1)
+    return logits.log_softmax(-1).gather(-1, index).squeeze(-1)
+
+
+check.token_logprobs(token_logprobs_of)
+
+# %% [markdown]
+# ## Experiment: another temperature
 #
 # Tokens are drawn from $q=\pi^{1/0.7}/Z$ and scored under $\pi$. The ratio is not 1 before the
 # first update, and the clip cuts fresh data.
@@ -210,12 +251,7 @@ assert abs(rho.mean() - 1) < 0.1 and log_ratio.abs().max() > 0.5
 # sampler's and the trainer's log-probability before the first update: `sampling/logp_difference`,
 # 1e-5 in a sound run. Assert that it is below 1e-4.
 #
-# ## 21.7 Wrong neighbours
-#
-# Rows $kG,\dots,kG+G-1$ belong to problem $k$: the index is `i // G`. With `i % P` nearly every
-# answer is compared with another problem's digit. Rewards become a weak coin, and the page has
-# shown what a coin teaches. The test needs no model: hand in the right answers, expect 1
-# everywhere.
+# ## The silent bug on real answers
 
 # %%
 def rewards_of(problems, texts):                       # as on the page

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlnb.classroom.explorer import Explorer, choice, choice_slider, switch
+from rlnb.classroom.explorer import Explorer, choice_slider, switch
 from rlnb.classroom.explorers.arguments import checked, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION
 from rlnb.training.studies.gpu_budget import (
@@ -26,7 +26,16 @@ from rlnb.training.studies.gpu_budget import (
     peak,
 )
 
-__all__ = ["alt", "build", "compute", "gpu_budget_explorer", "update"]
+__all__ = [
+    "alt",
+    "build",
+    "compute",
+    "gpu_budget_explorer",
+    "larger_model_fits",
+    "long_answers_fit",
+    "readout",
+    "update",
+]
 
 CAPTION = (
     "A count of tensors, and a bound from data sheet numbers: not a measurement. No such step is "
@@ -56,8 +65,9 @@ def compute(
 
     model: a name of SHAPES, or a Shape of your own. card, models, optimizer: names of CARDS, MODELS
     and OPTIMIZERS. Prompts have 100 tokens. Returns the `memory` parts, the `peak` and the card's
-    `room` in bytes, `seconds` by phase, `each` (bytes per parameter), the number of `parameters`
-    and of `rows`. Raises ValueError for a name there is not, and for a number below 1.
+    `room` in bytes, `seconds` by phase, `each` (bytes per parameter), `answer_tokens`, and the
+    number of `parameters` and of `rows`. Raises ValueError for a name there is not, and for a
+    number below 1.
 
     >>> d = compute("0.5B", "L4")
     >>> d["each"], round(d["peak"] / 1e9, 1), round(sum(d["seconds"].values()), 1)
@@ -72,6 +82,7 @@ def compute(
     return {
         "model": model if isinstance(model, str) else "your own",
         "card": card,
+        "answer_tokens": answer_tokens,
         "memory": parts,
         "peak": peak(parts),
         "room": CARDS[card].memory * GB,
@@ -111,40 +122,45 @@ def _time(value: float) -> str:
     return f"{value:.2f} s" if value >= 0.1 else f"{value:.4f} s"
 
 
+TEXT = 10.5  # points
+
+
 def build(figure, data):
     """The figure, drawn once; `update` moves it."""
-    axes = figure.add_axes((0.235, 0.12, 0.385, 0.74))
+    axes = figure.add_axes((0.245, 0.135, 0.385, 0.85))
     names = [*PARTS, "fullest moment"]
     place = list(range(len(names)))[::-1]
     axes.set(xlim=(0, END), ylim=(-0.6, len(names) - 0.4), xticks=[0, 0.5, 1, 1.5])
     axes.set_xticklabels(["0", "50 %", "100 %", "150 %"])
-    axes.set_xlabel("share of the card's memory")
+    axes.set_xlabel("share of the card's memory", fontsize=TEXT)
     labels = [f"{name} ({NOTES[name]})" if name in NOTES else name for name in names]
     axes.set_yticks(place, labels)
+    axes.tick_params(labelsize=TEXT)
     axes.axvspan(1, END, color=PALE, zorder=0)
     axes.axvline(1, color=BLACK, linewidth=1)
     artists: dict[str, Any] = {"bars": axes.barh(place, [0.0] * len(names), 0.7, zorder=2)}
     for bar, colour in zip(artists["bars"], [*PARTS.values(), BLACK], strict=True):
         bar.set(facecolor=colour, edgecolor="white", linewidth=0)
-    artists["sizes"] = [axes.text(0, y, "", va="center", fontsize=9.5) for y in place]
-    artists["title"] = figure.text(0.02, 0.93, "", fontsize=11, fontweight="bold")
-    clock = figure.add_axes((0.81, 0.34, 0.1, 0.34))
+    artists["sizes"] = [axes.text(0, y, "", va="center", fontsize=TEXT) for y in place]
+    clock = figure.add_axes((0.82, 0.38, 0.085, 0.36))
     clock.set(xlim=(0, 1), ylim=(-0.6, 2.6), xticks=[])
     clock.set_yticks([2, 1, 0], PHASES)
+    clock.tick_params(labelsize=TEXT)
     clock.spines["bottom"].set_visible(False)
     artists["times"] = clock.barh([2, 1, 0], [0.0] * 3, 0.6)
     for bar, colour in zip(artists["times"], PHASES.values(), strict=True):
         bar.set_facecolor(colour)
-    artists["seconds"] = [clock.text(0, y, "", va="center", fontsize=9.5) for y in (2, 1, 0)]
-    figure.text(0.73, 0.80, "time of a step, at least", fontsize=10, fontweight="bold")
-    figure.text(0.73, 0.745, "bytes / bandwidth, FLOPs / rate", fontsize=9.5)
-    artists["total"] = figure.text(0.73, 0.25, "", fontsize=11, fontweight="bold")
-    figure.text(0.73, 0.185, "bound from data sheet", fontsize=9.5, color=VERMILLION)
-    figure.text(0.73, 0.135, "numbers, not a measurement", fontsize=9.5, color=VERMILLION)
+    artists["seconds"] = [clock.text(0, y, "", va="center", fontsize=TEXT) for y in (2, 1, 0)]
+    figure.text(0.735, 0.90, "time of a step, at least", fontsize=11, fontweight="bold")
+    figure.text(0.735, 0.83, "bytes / bandwidth, FLOPs / rate", fontsize=TEXT)
+    artists["total"] = figure.text(0.735, 0.285, "", fontsize=11, fontweight="bold")
+    figure.text(0.735, 0.20, "bound from data sheet", fontsize=TEXT, color=VERMILLION)
+    figure.text(0.735, 0.135, "numbers, not a measurement", fontsize=TEXT, color=VERMILLION)
     return artists
 
 
-def _title(data) -> str:
+def readout(data) -> str:
+    """Does it fit, and how many bytes a parameter takes."""
     fits = data["peak"] <= data["room"]
     what = "fits" if fits else "does not fit"
     return (
@@ -171,7 +187,6 @@ def update(artists, data):
         bar.set_width(value / total)
         text.set(text=_time(value), x=value / total + 0.05)
     artists["total"].set_text(f"{_time(total)} in all")
-    artists["title"].set_text(_title(data))
 
 
 def alt(data) -> str:
@@ -179,9 +194,25 @@ def alt(data) -> str:
     parts = ", ".join(f"{name} {_size(value)}" for name, value in data["memory"].items())
     times = ", ".join(f"{name} {_time(value)}" for name, value in data["seconds"].items())
     return (
-        f"{_title(data)}. Memory: {parts}. A step of {data['rows']} answers takes at least "
+        f"{readout(data)}. Memory: {parts}. A step of {data['rows']} answers takes at least "
         f"{_time(sum(data['seconds'].values()))}: {times} ({LABEL})."
     )
+
+
+def _fits(data) -> bool:
+    return data["peak"] <= data["room"]
+
+
+def long_answers_fit(data) -> bool:
+    """Answers of 8,192 tokens from the 0.5B model on a card of 24 GB."""
+    small = data["model"] == "0.5B" and data["room"] == 24 * GB
+    return small and data["answer_tokens"] == 8192 and _fits(data)
+
+
+def larger_model_fits(data) -> bool:
+    """The 1.7B model on a card of 24 GB, answers of 300 tokens or more."""
+    larger = data["model"] == "1.7B" and data["room"] == 24 * GB
+    return larger and data["answer_tokens"] >= 300 and _fits(data)
 
 
 def _powers(first: int, last: int) -> list[tuple[str, int]]:
@@ -189,7 +220,10 @@ def _powers(first: int, last: int) -> list[tuple[str, int]]:
 
 
 def gpu_budget_explorer() -> Explorer:
-    """Model, card, batch, precision: memory by part, and the least time of a step."""
+    """Model, card, length, what is done at once: memory by part, and the least time of a step.
+
+    A step has 64 prompts with 8 answers each.
+    """
     named = {
         name: [(key, key) for key in table]
         for name, table in (("model", SHAPES), ("card", CARDS), ("optimizer", OPTIMIZERS))
@@ -197,16 +231,14 @@ def gpu_budget_explorer() -> Explorer:
     controls = {
         "model": choice_slider("0.5B", named["model"], "model", "our presets, and others"),
         "card": choice_slider("L4", named["card"], "GPU", "numbers of its data sheet"),
-        "prompts": choice_slider(64, _powers(0, 10), "prompts", "in a step"),
-        "generations": choice_slider(8, _powers(0, 6), "answers each", "the group size G"),
         "answer_tokens": choice_slider(
             300,
             sorted([*_powers(6, 13), ("300", 300)], key=lambda pair: pair[1]),
             "tokens",
             "of the longest answer; all count as that long",
         ),
-        "in_flight": choice_slider(512, _powers(3, 14), "decoded at once", "each has a cache"),
-        "micro_batch": choice_slider(8, _powers(0, 10), "trained at once", "micro-batch"),
+        "in_flight": choice_slider(512, _powers(3, 9), "decoded at once", "each has a cache"),
+        "micro_batch": choice_slider(8, _powers(0, 9), "trained at once", "micro-batch"),
         "optimizer": choice_slider("adamw", named["optimizer"], "optimizer", "its moments"),
         "models": choice_slider(
             "verifier",
@@ -214,19 +246,12 @@ def gpu_budget_explorer() -> Explorer:
             "models",
             "what is held beside the policy",
         ),
-        "mixed": choice(
-            True,
-            [("bf16 + float32 master", True), ("float32", False)],
-            "numbers",
-            "of weights, activations and cache",
-        ),
         "checkpointing": switch(False, "gradient checkpointing", "layers computed again"),
-        "chunked": switch(True, "logits in chunks", "at most 2**26 at a time"),
-        "sampler_copy": switch(False, "separate sampler, bf16", "one more copy of the weights"),
     }
     for control in controls.values():
         control.style.description_width = "10em"
         control.layout.width = "98%"
     return Explorer(
-        compute, build, update, controls, alt=alt, caption=CAPTION, size=(900, 400), columns=2
+        compute, build, update, controls, alt=alt, caption=CAPTION, readout=readout,
+        size=(900, 340), columns=2,
     )  # fmt: skip

@@ -5,6 +5,7 @@ The answers are a recording that ships with the course; nothing is sampled here.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -13,25 +14,39 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Polygon
 
-from rlnb.classroom.cached_text import MONO, Letters, letter_width, middle
+from rlnb.classroom.cached_text import LARGE, MONO, Letters, letter_width, points
 from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
 from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, signed
 from rlnb.training import data_folder, read
 
-__all__ = ["RUN", "alt", "build", "compute", "rollouts_explorer", "steps", "update"]
+__all__ = [
+    "RUN",
+    "alt",
+    "build",
+    "compute",
+    "harmless_blamed",
+    "readout",
+    "right_steps_wrong_end",
+    "rollouts_explorer",
+    "slips",
+    "steps",
+    "update",
+]
 
 RUN = "chain_rollouts_seed0"
 PROMPTS, ANSWERS = 2, 8
 UNIT = 1e-5  # weights are shown in this unit
 TOP = 10.0  # of the colour scale: |A| = 0.92 in a batch of 128 answers and L = 72
-LINE, LONGEST = 24, 72  # tokens in a line of the picture, and in the longest answer
+LINE, LONGEST = 20, 72  # tokens in a line of the picture, and in the longest answer
 SHOW = {"weight": "push on log π", "logit": "push on the token's own logit"}
+BUTTONS = {"weight": "log π", "logit": "its own logit"}
+STEP = re.compile(r"(\d)([-+*])(\d)=(\d)")
+RULES = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
 DIVERGING = LinearSegmentedColormap.from_list("push", [NEGATIVE, "#FFFFFF", POSITIVE])
 CAPTION = (
-    "Recorded on a CPU, seed 0. Blue makes a token likelier, vermillion less likely. Every token "
-    "of an answer gets the same push, right step or wrong; only where the model was unsure "
-    "does the push reach a logit."
+    "Eight answers to one problem, recorded on a CPU, seed 0; below, the tokens of one of them. "
+    "Blue makes a token likelier, orange less likely, white is not pushed."
 )
 
 
@@ -100,57 +115,76 @@ def _written(value: float) -> str:
     return "0" if abs(value) < 0.05 else signed(value, 1)
 
 
-# What moves is set in fixed-width letters; a cell is five of them wide.
-SIZE = (900, 470)
-LEFT, CELL, ROW, LETTERS = 0.02, 0.086, 0.135, 5
+def slips(text: str) -> list[bool]:
+    """For each written step of an answer, whether its result is wrong modulo 10.
+
+    >>> slips("4+3=7,7-8=9so9"), slips("4+3=1,1-8=3so3"), slips("so9")
+    ([False, False], [True, False], [])
+    """
+    return [
+        RULES[op](int(a), int(b)) % 10 != int(c) for a, op, b, c in STEP.findall(text)
+    ]  # fmt: skip
+
+
+def right_steps_wrong_end(data) -> bool:
+    """A wrong answer that writes steps, and every step is right."""
+    found = slips(data["texts"][data["answer"] - 1])
+    return data["reward"] == 0 and bool(found) and not any(found)
+
+
+def harmless_blamed(data) -> bool:
+    """A wrong answer whose `wait` is pushed down nearly as hard, at its logit, as the slip."""
+    if data["show"] != "logit" or data["reward"]:
+        return False
+    hard = np.abs(data["push"])
+    waits = [h for h, token in zip(hard, data["tokens"], strict=True) if token == "wait"]
+    return bool(waits) and max(waits) > 0.9 * hard.max()
+
+
+# Places are CSS pixels from the upper left corner. A cell is five fixed-width letters wide.
+SIZE = (900, 396)
+LEFT, CELL, PITCH, LETTERS = 18.0, 37.0, 42.0, 5
+TOP_OF_CELLS = 186.0
 HEAD = "reward  advantage  "
 
 
-def _line_of_cells(line: int) -> float:
-    """Lower edge of a line of tokens, in figure coordinates."""
-    return 0.375 - ROW * line
-
-
-def _cells(count: int, width: float) -> list[list[tuple[float, float]]]:
+def _cells(count: int) -> list[list[tuple[float, float]]]:
     """Four corners for each of the first `count` tokens."""
-    out, w = [], width * 0.94
+    out, width = [], LETTERS * letter_width(LARGE)
     for line, column in (divmod(i, LINE) for i in range(count)):
-        x, y = LEFT + width * column, _line_of_cells(line)
+        x, y, w = LEFT + width * column, TOP_OF_CELLS + PITCH * line, width * 0.94
         out.append([(x, y), (x + w, y), (x + w, y + CELL), (x, y + CELL)])
     return out
 
 
 def _row(i: int) -> float:
-    return 0.905 - 0.048 * i
+    """The middle of the i-th answer's line."""
+    return 36 + 18.5 * i
 
 
 def build(figure, data):
     """The figure, drawn once; `update` moves it."""
     axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, 1), ylim=(0, 1))
+    axes.set(xlim=(0, SIZE[0]), ylim=(SIZE[1], 0))
     axes.axis("off")
-    figure.text(LEFT, 0.955, HEAD, color=GREY, family=MONO, size=9)
+    typed = {"family": MONO, "size": points(LARGE), "va": "center"}
+    axes.text(LEFT, 14, HEAD, color=GREY, **typed)
     for i in range(9):  # the legend, with numbers
         value = TOP * (i - 4) / 4
-        x = LEFT + 0.37 + 0.0653 * i
-        box = [(x, 0.005), (x + 0.057, 0.005), (x + 0.057, 0.052), (x, 0.052)]
+        x = 392 + 55.5 * i
+        box = [(x, 362), (x + 51, 362), (x + 51, 388), (x, 388)]
         axes.add_patch(Polygon(box, fc=_colour(value * UNIT), ec=GREY, linewidth=0.6))
-        figure.text(x + 0.0285, 0.018, _written(value * UNIT), fontsize=9, ha="center")
-    figure.text(LEFT, 0.018, "push, in units of 0.00001 (no number: below 0.05)", fontsize=9)
+        axes.text(x + 25.5, 375, _written(value * UNIT), fontsize=10.5, ha="center", va="center")
+    axes.text(LEFT, 375, "push, in units of 0.00001 (no number: below 0.05)", fontsize=10.5,
+              va="center")  # fmt: skip
     cells = PolyCollection([], edgecolors=GREY, linewidths=0.6)
     return {
-        "marker": axes.plot([LEFT - 0.008], [0.9], ">", color=BLACK, ms=7, clip_on=False)[0],
-        "title": figure.text(
-            LEFT + letter_width() / SIZE[0] * len(HEAD),
-            0.955,
-            "",
-            family=MONO,
-            size=9,
-            fontweight="bold",
+        "marker": axes.plot([LEFT - 9], [36], ">", color=BLACK, ms=7, clip_on=False)[0],
+        "title": axes.text(
+            LEFT + letter_width(LARGE) * len(HEAD), 14, "", fontweight="bold", **typed
         ),
-        "chosen": figure.text(LEFT, 0.487, "", fontsize=9.5),
         "cells": axes.add_collection(cells),
-        "letters": axes.add_artist(Letters()),
+        "letters": axes.add_artist(Letters(LARGE)),
     }
 
 
@@ -166,7 +200,8 @@ def _spread(words: list[str]) -> list[str]:
     return ["".join(placed[i : i + LINE]) for i in range(0, LONGEST, LINE)]
 
 
-def _chosen(data) -> str:
+def readout(data) -> str:
+    """The answer that is shown, and the push that colours it."""
     verdict = "right" if data["reward"] else "wrong"
     text = (
         f"Answer {data['answer']}, {verdict}: advantage {signed(data['advantage'], 3)}, "
@@ -178,27 +213,24 @@ def _chosen(data) -> str:
 def update(artists, data):
     """The figure moved to new data."""
     artists["title"].set_text(f"step {data['step']}   {data['prompt']}")
-    artists["marker"].set_ydata([_row(data["answer"] - 1) + 0.012])
+    artists["marker"].set_ydata([_row(data["answer"] - 1)])
     rows = zip(data["texts"], data["rewards"], data["advantages"], strict=True)
     written = [
         (LEFT, _row(i), f"{reward:^6.0f}  {signed(advantage, 3):^9s}  {text}")
         for i, (text, reward, advantage) in enumerate(rows)
     ]
-    artists["chosen"].set_text(_chosen(data))
-    width = LETTERS * letter_width() / SIZE[0]
-    artists["cells"].set_verts(_cells(len(data["tokens"]), width))
+    artists["cells"].set_verts(_cells(len(data["tokens"])))
     artists["cells"].set_facecolor([_colour(x) for x in data["push"]])
     numbers = [_written(x) for x in data["push"]]
-    for above, words in (
-        (0.047, [t.replace("<eos>", "end") for t in data["tokens"]]),
-        (0.01, ["" if n == "0" else n for n in numbers]),
+    for below, words in (
+        (11, [t.replace("<eos>", "end") for t in data["tokens"]]),
+        (27, ["" if n == "0" else n for n in numbers]),
     ):
         written += [
-            (LEFT + 0.002, _line_of_cells(i) + above, text) for i, text in enumerate(_spread(words))
+            (LEFT + 2, TOP_OF_CELLS + PITCH * i + below, text)
+            for i, text in enumerate(_spread(words))
         ]
-    artists["letters"].lines = [
-        (x * SIZE[0], middle(y, SIZE[1]), text, BLACK, "left") for x, y, text in written
-    ]
+    artists["letters"].lines = [(x, y, text, BLACK, "left") for x, y, text in written]
 
 
 def alt(data) -> str:
@@ -210,7 +242,7 @@ def alt(data) -> str:
     )
     return (
         f"Recorded group at step {data['step']}, prompt {data['prompt']} Rewards (advantages): "
-        f"{group}. {_chosen(data)} Its tokens: {' '.join(data['tokens'])}. Strongest push: "
+        f"{group}. {readout(data)} Its tokens: {' '.join(data['tokens'])}. Strongest push: "
         f"{_written(data['push'][strongest])} times 0.00001 on token {strongest + 1}, "
         f"“{data['tokens'][strongest]}”, of probability {data['p'][strongest]:.3f}."
     )
@@ -218,27 +250,26 @@ def alt(data) -> str:
 
 def rollouts_explorer() -> Explorer:
     """Step, prompt, answer, and which of two pushes colours the tokens."""
+    controls = {
+        "step": choice_slider(
+            1,
+            [(str(s), s) for s in steps()],
+            "optimizer step",
+            "the steps whose answers were recorded",
+        ),
+        "prompt": slider(1, 1, PROMPTS, 1, "prompt", "two of the step's sixteen"),
+        "answer": slider(1, 1, ANSWERS, 1, "answer", "the eight answers to it"),
+        "show": choice(
+            "weight",
+            [(label, name) for name, label in BUTTONS.items()],
+            "push on",
+            "the objective's weight of log π, or what arrives at the token's own logit",
+        ),
+    }
+    for control in controls.values():
+        control.style.description_width = "9em"
+        control.layout.width = "98%"
     return Explorer(
-        compute,
-        build,
-        update,
-        {
-            "step": choice_slider(
-                1,
-                [(str(s), s) for s in steps()],
-                "optimizer step",
-                "the steps whose answers were recorded",
-            ),
-            "prompt": slider(1, 1, PROMPTS, 1, "prompt", "two of the step's sixteen"),
-            "answer": slider(1, 1, ANSWERS, 1, "answer", "the eight answers to it"),
-            "show": choice(
-                "weight",
-                [(label, name) for name, label in SHOW.items()],
-                "colour",
-                "the objective's weight, or what arrives at the logit",
-            ),
-        },
-        alt=alt,
-        caption=CAPTION,
-        size=SIZE,
-    )
+        compute, build, update, controls, alt=alt, caption=CAPTION, readout=readout, size=SIZE,
+        columns=2,
+    )  # fmt: skip

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from rlnb.classroom import progress
 from rlnb.classroom.figures import Bundle, Picture
-from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone
+from rlnb.classroom.notebook_display import HAS_JUPYTER, display, ipywidgets, spoken_line, tone
 
 __all__ = ["predict", "reveal", "score"]
 
@@ -91,7 +91,7 @@ def predict(
     if not options:
         lines.append(f"- a number{f', in {unit}' if unit else ''}")
     # live, the buttons say the options; formulas do not fit on a button
-    twice = progress.is_kept() and not any("$" in option for option in options)
+    twice = _is_live() and not any("$" in option for option in options)
     _say("\n".join(lines[:1] if twice else lines), _plain(lines))
     _show(_buttons(asked) if options else _number(asked), "[your guess: run the page to make one]")
 
@@ -112,7 +112,7 @@ def reveal(key: str, right: str | float, because: str = "", *pictures: Picture) 
     if not asked.options and not isinstance(right, int | float):
         raise ValueError(f"reveal({key!r}): a number was asked for, got {right!r}.")
     answer = _answer(asked, right, because)
-    if not progress.is_kept():
+    if not _is_live():
         display(answer)
         for picture in pictures:
             display(picture)
@@ -170,6 +170,11 @@ class _Waiting:
         tone(self.said, color)
 
 
+def _is_live() -> bool:
+    """There are buttons, and what is pressed is remembered."""
+    return HAS_JUPYTER and progress.is_kept()
+
+
 def _is_right(guess: str | float | None, right: str | float, close: float) -> bool:
     if isinstance(guess, int | float) and isinstance(right, int | float):
         return abs(guess - right) <= close * max(abs(right), 1e-12)
@@ -186,7 +191,7 @@ def _worded(asked: Question, said: str | float | None) -> str:
 def _answer(asked: Question, right: str | float, because: str) -> Bundle:
     """Folded for a reader who has no kernel; open in a live session, where the guess came first."""
     text = f"**{_worded(asked, right)}.** {because}".strip()
-    if progress.is_kept():
+    if _is_live():
         return _markdown(text)
     folded = f"<details><summary>The answer</summary>\n\n{text}\n\n</details>"
     return Bundle({"text/markdown": folded, "text/plain": _plain([text])})

@@ -1,0 +1,329 @@
+"""The pictures of the page on a whole run: answers, styles, curves, five logs; all recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rlnb.classroom.cached_text import LARGE, MONO, points
+from rlnb.classroom.explorers.rollouts import compute as answers_of
+from rlnb.classroom.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    NEGATIVE,
+    ORANGE,
+    POSITIVE,
+    PURPLE,
+    SKY,
+    Picture,
+    static_figure,
+)
+from rlnb.classroom.pictures.recorded_runs import curve, evaluations, seeds
+from rlnb.training.studies.many_answers import ANSWERS, pass_at
+
+__all__ = [
+    "FIVE",
+    "coin",
+    "first_steps",
+    "five_logs",
+    "loss_and_reward",
+    "many_answers",
+    "six_answers",
+    "styles",
+    "two_ways_up",
+]
+
+TEXT = 10.5  # points: the size of the page's own text
+SHOWN = ((1, 2), (1, 6), (1, 5), (2, 1), (2, 5), (2, 2))  # (prompt, answer) of step 1
+RUN, COIN = "chain_dr_grpo", "chain_coin_flip"
+
+
+def _axes(figure, box, **settings):
+    axes = figure.add_axes(box)
+    axes.set(**settings)
+    axes.tick_params(labelsize=TEXT)
+    for label in (axes.xaxis.label, axes.yaxis.label):
+        label.set_fontsize(TEXT)
+    axes.title.set_fontsize(TEXT)
+    axes.title.set_fontweight("bold")
+    return axes
+
+
+def six_answers() -> Picture:
+    """Three answers to each of two problems, by the model before training."""
+    rows = []
+    for prompt, answer in SHOWN:
+        data = answers_of(1, prompt, answer)
+        rows.append((data["prompt"], data["texts"][answer - 1], data["reward"]))
+
+    def build(figure, _):
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(0, 900), ylim=(215, 0))
+        axes.axis("off")
+        look = {"va": "center", "fontsize": points(LARGE), "family": MONO}
+        for i, (prompt, text, reward) in enumerate(rows):
+            y = 22 + 34 * i + (8 if i > 2 else 0)
+            color = POSITIVE if reward else NEGATIVE
+            if i % 3 == 0:
+                axes.text(14, y, prompt, weight="bold", **look)
+            axes.text(240, y, text, color=color, **look)
+            axes.text(760, y, "right, 1" if reward else "wrong, 0", color=color, weight="bold",
+                      va="center", fontsize=11.5)  # fmt: skip
+        axes.plot((14, 880), (111, 111), color=GREY, lw=0.8)
+
+    said = "; ".join(f"{p} {t} earns {r:.0f}" for p, t, r in rows)
+    return static_figure(
+        build, size=(900, 215), alt=f"Six answers. {said}.",
+        caption="Two problems and three answers to each, from the model before any reward. Blue "
+        "earns 1, orange 0.",
+    )  # fmt: skip
+
+
+def styles(report: Mapping[str, float], always_zero: float) -> Picture:
+    """What one model scores under five ways to let it answer."""
+    bars = {
+        "free, sampled": report["pass@1"],
+        "free, greedy": report["greedy"],
+        "direct forced, sampled": report["forced/direct"],
+        "steps forced, sampled": report["forced/steps"],
+        "steps forced, greedy": report["forced/steps/greedy"],
+    }
+
+    def build(figure, _):
+        axes = _axes(figure, (0.23, 0.2, 0.6, 0.78), xlim=(0, 1), ylim=(-0.6, 4.6),
+                     xlabel="share right, 250 unseen problems")  # fmt: skip
+        place = range(4, -1, -1)
+        colors = (BLACK, BLACK, ORANGE, SKY, SKY)
+        axes.barh(place, bars.values(), 0.66, color=colors)
+        axes.set_yticks(list(place), list(bars))
+        for y, value in zip(place, bars.values(), strict=True):
+            axes.text(value + 0.012, y, f"{value:.3f}", va="center", fontsize=11, weight="bold")
+        axes.axvline(always_zero, color=GREY, ls="--", lw=1.2)
+        figure.text(0.85, 0.62, f"dashed: always\nanswering so0,\n{always_zero:.2f}",
+                    fontsize=TEXT, color=GREY)  # fmt: skip
+
+    said = ", ".join(f"{name} {value:.3f}" for name, value in bars.items())
+    return static_figure(
+        build, size=(900, 240), alt=f"The base model: {said}; always so0 {always_zero:.3f}.",
+        caption="One model, no training between the bars. Forced: the first symbol of the answer "
+        "is written for it.",
+    )  # fmt: skip
+
+
+def _seed_curves(run: str, name: str) -> np.ndarray:
+    return np.stack([curve(run, seed, name) for seed in seeds(run)])
+
+
+def _running(values: np.ndarray, width: int = 5) -> np.ndarray:
+    """(steps,) -> the running mean over `width` steps, nan left out."""
+    return np.array(
+        [np.nanmean(values[max(0, i - width + 1) : i + 1]) for i in range(len(values))]
+    )  # fmt: skip
+
+
+def _three(axes, x, table, color=BLACK, line="-", marker=""):
+    axes.plot(x, np.asarray(table).T, color=color, lw=0.9, alpha=0.55)
+    axes.plot(x, np.mean(table, 0), color=color, ls=line, lw=2.6, marker=marker, ms=5)
+
+
+def first_steps() -> Picture:
+    """Four things that move during the run, three seeds each."""
+    steps, right = evaluations(RUN)
+    _, direct = evaluations(RUN, "direct")
+    _, entropy = evaluations(RUN, "entropy")
+    mixed = _seed_curves(RUN, "groups/mixed")
+    smooth = np.stack([_running(row) for row in mixed])
+    panels = (
+        ("direct answers", steps, direct, (0, 0.7)),
+        ("entropy, nats a token", steps, entropy, (0, 0.25)),
+        ("right, unseen problems", steps, right, (0, 1)),
+        ("mixed groups", range(1, 41), smooth, (0, 1)),
+    )
+
+    def build(figure, _):
+        for k, (title, x, table, limits) in enumerate(panels):
+            axes = _axes(figure, (0.05 + 0.245 * k, 0.2, 0.19, 0.66), title=title, ylim=limits,
+                         xlim=(0, 40), xticks=(0, 10, 20, 40), xlabel="step")  # fmt: skip
+            _three(axes, x, table)
+            axes.axvline(10, color=GREY, lw=1, ls=":")
+
+    def three(values):
+        return ", ".join(f"{v:.2f}" for v in values)
+
+    at = (0, 1, 4)
+    return static_figure(
+        build, size=(900, 250),
+        alt="Means of three seeds at steps 0, 10, 40: direct answers "
+        f"{three(direct.mean(0)[list(at)])}; entropy {three(entropy.mean(0)[list(at)])}; right "
+        f"{three(right.mean(0)[list(at)])}. Mixed groups, running mean, at steps 5, 10, 40: "
+        f"{three(smooth.mean(0)[[4, 9, 39]])}.",
+        caption="A healthy run, three seeds (thin) and their mean. First the style, then the "
+        "rest, and the mixed groups last. Dotted: step 10. Recorded on a CPU.",
+    )  # fmt: skip
+
+
+def coin() -> Picture:
+    """Held-out pass@1 under the verifier and under a coin."""
+    steps, right = evaluations(RUN)
+    tossed_at, tossed = evaluations(COIN)
+
+    def build(figure, _):
+        axes = _axes(figure, (0.075, 0.19, 0.55, 0.77), xlim=(-0.5, 40.5), ylim=(0, 1),
+                     xlabel="step", ylabel="right, 250 unseen problems")  # fmt: skip
+        _three(axes, steps, right, BLACK, "-", "o")
+        _three(axes, tossed_at, tossed, ORANGE, "--", "s")
+        axes.axhline(right[0, 0], color=GREY, lw=1, ls=":")
+        for y, color, text in (
+            (0.8, BLACK, "the verifier, three seeds"),
+            (0.3, ORANGE, "a coin, three seeds,\nstopped after 20 steps"),
+        ):
+            figure.text(0.66, y, text, fontsize=12, color=color, weight="bold")
+
+    ends = ", ".join(f"{x:.3f}" for x in tossed[:, -1])
+    tops = ", ".join(f"{x:.3f}" for x in right[:, -1])
+    return static_figure(
+        build, size=(900, 260),
+        alt=f"Verifier: from {right[0, 0]:.3f} to {tops} in 40 steps. Coin: to {ends} in 20.",
+        caption="Same model, same recipe, same number of answers a step. Only the reward differs. "
+        "Recorded on a CPU.",
+    )  # fmt: skip
+
+
+def loss_and_reward() -> Picture:
+    """The loss of the three runs beside their reward."""
+    loss, reward = _seed_curves(RUN, "loss"), _seed_curves(RUN, "reward")
+
+    def build(figure, _):
+        for k, (title, table, limits) in enumerate(
+            (("reward of the step's answers", reward, (0, 1)), ("loss", loss, (-0.06, 0.02)))
+        ):
+            axes = _axes(figure, (0.075 + 0.5 * k, 0.2, 0.41, 0.68), title=title, ylim=limits,
+                         xlabel="step", xlim=(0, 40))  # fmt: skip
+            _three(axes, range(1, 41), table)
+            if k:
+                axes.axhline(0, color=GREY, lw=1, ls=":")
+
+    return static_figure(
+        build, size=(900, 240),
+        alt=f"Reward from {reward[:, :10].mean():.2f} in steps 1-10 to {reward[:, -10:].mean():.2f}"
+        f" in 31-40. Loss from {loss[:, :10].mean():.3f} to {abs(loss[:, -10:].mean()):.3f}.",
+        caption="The same runs. As the reward rises, the loss rises too, to 0, and stays there.",
+    )  # fmt: skip
+
+
+def two_ways_up(routes: Mapping[str, Sequence[float]]) -> Picture:
+    """A gain taken apart in either order. routes: name -> start, after one change, after both."""
+
+    def build(figure, _):
+        axes = _axes(figure, (0.2, 0.24, 0.62, 0.72), xlim=(0, 1), ylim=(-0.6, 1.6),
+                     xlabel="right, unseen problems", yticks=())  # fmt: skip
+        for y, (name, (start, middle, end)) in zip((1, 0), routes.items(), strict=True):
+            style_first = name.startswith("style")
+            first, second = (SKY, GREEN) if style_first else (GREEN, SKY)
+            axes.barh(y, start, 0.55, color="#C8C8C8")
+            axes.barh(y, middle - start, 0.55, left=start, color=first)
+            axes.barh(y, end - middle, 0.55, left=middle, color=second)
+            axes.text(-0.02, y, name, ha="right", va="center", fontsize=11)
+            for left, right in ((start, middle), (middle, end)):
+                axes.text((left + right) / 2, y, f"+{right - left:.2f}", ha="center", va="center",
+                          fontsize=11, weight="bold")  # fmt: skip
+            axes.text(start / 2, y, f"{start:.2f}", ha="center", va="center", fontsize=11)
+        for y, color, text in ((0.75, SKY, "style"), (0.55, GREEN, "cleaner steps")):
+            figure.text(0.85, y, "■", fontsize=14, color=color)
+            figure.text(0.88, y, text, fontsize=11)
+
+    said = "; ".join(f"{n}: " + ", ".join(f"{x:.2f}" for x in r) for n, r in routes.items())
+    return static_figure(
+        build, size=(900, 190), alt=f"{said}.",
+        caption="Seed 0. The two parts multiply, so the order decides how much each is credited "
+        "with.",
+    )  # fmt: skip
+
+
+def many_answers(counts: Mapping[str, Sequence[int]]) -> Picture:
+    """pass@k of the base and of the trained models, k up to 32."""
+    ks = (1, 2, 4, 8, 16, 32)
+    table = {name: [pass_at(k, row) for k in ks] for name, row in counts.items()}
+
+    def build(figure, _):
+        panels = (((0.075, 0.2, 0.4, 0.7), (0.35, 1.02)), ((0.57, 0.2, 0.4, 0.7), (0.955, 1.004)))
+        for k, (box, limits) in enumerate(panels):
+            axes = _axes(figure, box, xscale="log", ylim=limits, xlabel="k answers (log scale)",
+                         ylabel="pass@k" if k == 0 else "")  # fmt: skip
+            axes.set_title("the same, enlarged" if k else "", fontsize=TEXT, weight="normal")
+            axes.set_xticks(ks, ks)
+            axes.minorticks_off()
+            for name, row in table.items():
+                base = name == "base"
+                axes.plot(ks, row, color=ORANGE if base else BLACK, ls="--" if base else "-",
+                          lw=2.8 if base else 1.4, marker="s" if base else "o", ms=5)  # fmt: skip
+        figure.text(0.25, 0.42, "before training", fontsize=12, color="#A66F00", weight="bold")
+        figure.text(0.085, 0.735, "after, three seeds", fontsize=11, weight="bold")
+
+    said = "; ".join(
+        f"{n} " + ", ".join(f"{x:.3f}" for x in r) + f", never solved {counts[n].count(0)}"
+        for n, r in table.items()
+    )
+    return static_figure(
+        build, size=(900, 280), alt=f"pass@k at 1, 2, 4, 8, 16, 32. {said}.",
+        caption=f"250 unseen problems, {ANSWERS} answers to each. Recorded on a CPU.",
+    )  # fmt: skip
+
+
+# letter -> run, a line for each metric: (name, what it says, colour, dashes)
+FIVE = {
+    "A": ("sort_is_sorted", (("reward", "paid", BLACK, "-"),
+                             ("rewards/verify/mean", "right", ORANGE, "--"))),
+    "B": ("chain_plain_lr_4x", (("reward", "right", ORANGE, "--"),
+                                ("groups/mixed", "mixed", PURPLE, "-."))),
+    "C": (COIN, (("groups/mixed", "mixed", PURPLE, "-."),
+                 ("rewards/verify/mean", "right", ORANGE, "--"))),
+    "D": ("chain_stale_8_no_clip", (("reward", "right", ORANGE, "--"),
+                                    ("ratio/max", "max ratio", BLUE, "-"))),
+    "E": ("pick_grpo", (("reward", "right", ORANGE, "--"),
+                        ("completions/mean_length", "length", GREEN, "-"))),
+}  # fmt: skip
+DARKER = {ORANGE: "#A66F00", PURPLE: "#9C4A77"}  # for words
+OTHER_AXIS = {"ratio/max": (0, 20), "completions/mean_length": (0, 80)}
+
+
+def _mean_line(run: str, name: str) -> np.ndarray:
+    return _running(np.nanmean(_seed_curves(run, name), 0))
+
+
+def five_logs() -> Picture:
+    """Five recorded runs that went wrong; the letter says which, the page says why."""
+    lines = {
+        letter: [(_mean_line(run, name), name, *look) for name, *look in metrics]
+        for letter, (run, metrics) in FIVE.items()
+    }
+
+    def build(figure, _):
+        for k, (letter, rows) in enumerate(lines.items()):
+            axes = _axes(figure, (0.025 + 0.2 * k, 0.2, 0.135, 0.5), ylim=(-0.03, 1.06),
+                         yticks=(0, 1), xlabel="step")  # fmt: skip
+            figure.text(0.025 + 0.2 * k, 0.93, letter, fontsize=13, weight="bold")
+            for j, (values, name, label, color, dashes) in enumerate(rows):
+                place = axes
+                if name in OTHER_AXIS:
+                    place = axes.twinx()
+                    place.set(ylim=OTHER_AXIS[name])
+                    place.tick_params(labelsize=TEXT)
+                    place.spines["right"].set_visible(True)
+                place.plot(range(1, len(values) + 1), values, color=color, ls=dashes, lw=2.4)
+                said = f"{label}, right axis" if name in OTHER_AXIS else label
+                figure.text(0.048 + 0.2 * k, 0.935 - 0.105 * j, said, fontsize=TEXT,
+                            weight="bold", color=DARKER.get(color, color))  # fmt: skip
+
+    said = "; ".join(
+        f"{letter}: " + ", ".join(f"{label} {v[0]:.2f} to {v[-1]:.2f}" for v, _, label, *_ in rows)
+        for letter, rows in lines.items()
+    )
+    return static_figure(
+        build, size=(900, 250), alt=f"Five logs, means of the seeds. {said}.",
+        caption="Running means over five steps, all seeds. *Right*: what an exact verifier says "
+        "of the step's answers; *paid*: the reward, where it is another.",
+    )  # fmt: skip

@@ -1,0 +1,110 @@
+"""The lesson on a whole run: its tasks can be done, its pictures draw, its numbers hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rlnb.classroom import explorers
+from rlnb.classroom.explorers import gpu_budget, rollouts
+from rlnb.classroom.pictures import grpo_for_real as pictures
+from rlnb.classroom.pictures.recorded_runs import evaluations
+from rlnb.training import data_folder
+from rlnb.training.studies.controls import mixture, reports
+from rlnb.training.studies.many_answers import solved
+
+RUNS = data_folder() / "runs"
+EVERY = [
+    (step, prompt, answer)
+    for step in rollouts.steps()
+    for prompt in (1, 2)
+    for answer in range(1, 9)
+]
+TALLEST = 525  # CSS pixels of controls and picture, on a screen 1366 wide
+ROW, LINE = 36, 32  # of controls, of the text below them
+
+
+def test_one_recorded_answer_is_wrong_with_right_steps():
+    found = [at for at in EVERY if rollouts.right_steps_wrong_end(rollouts.compute(*at))]
+    assert found == [(30, 2, 4)]
+    data = rollouts.compute(30, 2, 4)
+    assert data["prompt"].startswith("5+5") and "".join(data["tokens"]).startswith("5+3=8")
+
+
+def test_one_recorded_answer_blames_a_harmless_wait_as_hard_as_the_slip():
+    for show in rollouts.SHOW:
+        found = [at for at in EVERY if rollouts.harmless_blamed(rollouts.compute(*at, show))]
+        assert found == ([(10, 2, 2)] if show == "logit" else [])
+    data = rollouts.compute(10, 2, 2, "logit")
+    hardest, second = np.argsort(-np.abs(data["push"]))[:2]
+    assert (data["tokens"][hardest], data["tokens"][second]) == ("6", "wait")
+    assert rollouts.slips(data["texts"][1])[-2:] == [True, False]  # 4-7=6, and what follows
+
+
+def test_no_recorded_answer_is_right_with_a_wrong_step():
+    """The page shows such an answer typed by hand, since these groups have none."""
+    for at in EVERY:
+        data = rollouts.compute(*at)
+        assert not (data["reward"] and any(rollouts.slips("".join(data["tokens"]))))
+
+
+def test_long_answers_need_both_cures_and_the_larger_model_another_optimizer():
+    fits, settings = gpu_budget.long_answers_fit, {"answer_tokens": 8192}
+    assert not fits(gpu_budget.compute())
+    assert not fits(gpu_budget.compute(**settings, in_flight=8))
+    assert not fits(gpu_budget.compute(**settings, checkpointing=True))
+    assert fits(gpu_budget.compute(**settings, in_flight=128, checkpointing=True))
+    assert fits(gpu_budget.compute(**settings, in_flight=128, micro_batch=1))
+    lean = {"in_flight": 8, "micro_batch": 1, "checkpointing": True}
+    larger = gpu_budget.larger_model_fits
+    assert not larger(gpu_budget.compute("1.7B", **lean))
+    assert not larger(gpu_budget.compute("1.7B", optimizer="adamw8bit"))
+    assert larger(gpu_budget.compute("1.7B", optimizer="adamw8bit", **lean))
+    smallest = gpu_budget.compute("4B", optimizer="sgd", answer_tokens=64, **lean)
+    assert smallest["peak"] > 32e9 > smallest["room"]
+
+
+@pytest.mark.parametrize("make", [explorers.rollouts_explorer, explorers.gpu_budget_explorer])
+def test_controls_and_picture_fit_a_laptop(make):
+    explorer = make()
+    rows = -(-len(explorer.controls) // explorer.columns)
+    assert ROW * rows + LINE + explorer.figure.get_size_inches()[1] * 96 <= TALLEST
+    assert explorer.readout is not None
+
+
+def test_the_pictures_say_what_the_page_says():
+    found = reports(RUNS / "chain_controls.json")
+    base, trained = found["base"], found["seed 0"]
+    assert "steps forced, greedy 1.000" in pictures.styles(base, 0.22).alt
+    assert "0.59, 0.15, 0.00" in pictures.first_steps().alt
+    assert "to 0.357, 0.304, 0.253 in 20" in pictures.coin().alt
+    assert "Loss from -0.038 to 0.000" in pictures.loss_and_reward().alt
+    counts = solved(RUNS / "chain_many_answers.json")
+    assert "seed 0 0.917" in pictures.many_answers(counts).alt
+    both = mixture(base, trained, ("direct", "forced/steps"))
+    routes = {"style first": (0.4, 0.66, both), "steps first": (0.4, 0.5, both)}
+    assert "style first: 0.40, 0.66, 0.92" in pictures.two_ways_up(routes).alt
+    assert pictures.six_answers().alt.count("earns 1") == 2
+    logs = pictures.five_logs().alt
+    assert "A: paid 0.84 to 0.91, right 0.39 to 0.01; B: right 0.48 to 0.13" in logs
+
+
+def test_after_ten_steps_the_style_has_gone_furthest():
+    gone = {}
+    for name in ("direct", "entropy", "pass@1"):
+        steps, table = evaluations("chain_dr_grpo", name)
+        first, ten, last = table.mean(0)[[0, steps.index(10), -1]]
+        gone[name] = (ten - first) / (last - first)
+    assert gone["direct"] > 0.7 > gone["entropy"] > 0.6 > gone["pass@1"] > 0.5
+
+
+def test_float32_is_the_slowest_of_the_five_changes():
+    changes = (
+        {"answer_tokens": 600},
+        {"in_flight": 64},
+        {"checkpointing": True},
+        {"mixed": False},
+        {"models": "verifier, reference"},
+    )
+    seconds = [sum(gpu_budget.compute(**c)["seconds"].values()) for c in changes]
+    assert max(seconds) == seconds[3] > 1.5 * max(s for s in seconds if s != seconds[3])
