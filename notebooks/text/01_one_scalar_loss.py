@@ -423,7 +423,7 @@ reveal("one_scalar_loss.6",
        "again only asks for right answers. “7” is drawn more often, so it "
        "is pushed more, so it is drawn more often still.\n\n"
        "And if both wordings start at 0.15? With exact shares nothing "
-       f"tips: “7” ends at {level:.2f}. With eight draws a step, luck does.",
+       f"tips: “7” ends at {level:.2f}. With eight draws, luck does.",
        pictures.copy_or_draw_again(ways))
 
 # %% [markdown]

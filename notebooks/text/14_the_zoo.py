@@ -196,7 +196,8 @@ reveal("zoo.2", "SAPO: a soft edge",
        pictures.ways())
 
 # %% [markdown]
-# CISPO, for all its fame, is DAPO with one box exchanged. Saying it this way is the answer to
+# CISPO, as libraries ship it, is DAPO with one box exchanged. (MiniMax's own formula averages per
+# prompt, a second.) Saying it this way is the answer to
 # "what is new in ...?" in an interview, and the first thing to do with a new paper.
 #
 # ## How many on a fresh batch?
@@ -234,7 +235,8 @@ reveal("zoo.3", "3: few of the seven choices are left",
        + r". At $\rho=1$ every surrogate has slope $A$, no gate drops "
        "anything, and a ratio per answer hands each of its tokens 1/T: "
        "GRPO's average. What is left is the advantage and the average. "
-       "Ratio, surrogate and gate begin to work with the second update.",
+       "Ratio to the old policy and surrogate wake at the second update. "
+       "A gate on the engine works from the first.",
        token_grid.token_grid(
            first, {"GRPO, GSPO, GMPO, SAPO": push(plain("grpo"), first),
                    "DAPO, CISPO": push(plain("dapo"), first),
@@ -439,7 +441,7 @@ reveal("zoo.6", "about 6 times",
 #
 # Otherwise start plain, and exchange one box at a time. **What this page's evidence is:** exact
 # gradients on one batch. It shows which choices change a step. It does not show who learns most:
-# that takes equal budgets and a tuned rival, and the recipes above were never raced so.
+# that takes equal budgets and a tuned rival, and few recipes were raced so (ScaleRL compares some, with its own code and model).
 #
 # For your own settings file, in a shell: `python -m rlnb.interop explain train_grpo.py` names the
 # method and the defaults you did not know you chose.

@@ -111,6 +111,6 @@ def middle(baseline: float, height: float) -> float:
     return height * (1 - baseline) - (HEIGHT / 2 - BASELINE) / SCALE
 
 
-def columns(width: float) -> int:
-    """How many letters stand in `width` CSS pixels."""
-    return int(width * SCALE / WIDTH)
+def columns(width: float, letter: int = WIDTH) -> int:
+    """How many letters, each `letter` device pixels wide, stand in `width` CSS pixels."""
+    return int(width * SCALE / letter)

@@ -37,8 +37,8 @@ def compute(share: float = 0.5, knows: int = 80) -> dict[str, Any]:
     and all (STEPS + 1,), mean lengths, and the arguments.
 
     >>> data = compute(0.5, 50)
-    >>> data["right"][-1].round(6), data["wrong"][-1].round(6)
-    (10.0, 10.0)
+    >>> [round(float(data[kind][-1]), 6) for kind in ("right", "wrong")]
+    [10.0, 10.0]
     """
     truth = knows / 100
     pull = (2 * truth - 1) * math.sqrt(share * (1 - share))  # E[A; says right] = -E[A; says wrong]
