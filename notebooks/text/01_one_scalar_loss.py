@@ -183,7 +183,7 @@ reveal("one_scalar_loss.2", "0.69, log 2",
        "wordings comes next. Add and subtract the same sum:\n\n"
        r"$$L=-\sum_y p_y\log\pi_y=\underbrace{-\sum_y p_y\log p_y}"
        r"_{\text{entropy of the data}}+\underbrace{\sum_y p_y\log"
-       r"\frac{p_y}{\pi_y}}_{\mathrm{KL}(p\|\pi)}$$"
+       r"\frac{p_y}{\pi_y}}_{\mathrm{KL}(p\Vert\pi)}$$"
        "\n\nThe entropy does not depend on the model. Only the "
        "**Kullback-Leibler divergence** does: the mean log-ratio, never "
        "negative, 0 only where the two agree.",
@@ -240,8 +240,8 @@ reveal("one_scalar_loss.3", "to 0",
        "`multinomial` returns integers, without a gradient.\n\n"
        "More draws help, slowly. A nudge of 0.1 moves the chance by "
        f"{gap:.3f}; to count the dice in that gap to within 10 %, about "
-       f"100 must lie in it: {100 / gap:,.0f} draws. That was one logit; a "
-       "model has a billion weights.")
+       f"100 must lie in it: {round(100 / gap, -2):,.0f} draws. That was "
+       "one logit; a model has a billion weights.")
 
 # %% [markdown]
 # ## The mean has a slope
@@ -423,7 +423,7 @@ reveal("one_scalar_loss.6",
        "again only asks for right answers. “7” is drawn more often, so it "
        "is pushed more, so it is drawn more often still.\n\n"
        "And if both wordings start at 0.15? With exact shares nothing "
-       f"tips: “7” ends at {level:.2f}. With eight draws, luck does.",
+       f"tips: “7” ends at {level:.2f}. With eight draws luck does.",
        pictures.copy_or_draw_again(ways))
 
 # %% [markdown]
@@ -438,7 +438,7 @@ reveal("one_scalar_loss.6",
 # The floor had KL(p‖π) above it, a mean over the teacher's answers. Let the model draw, and the
 # mean runs over its own:
 #
-# $$\underbrace{\mathrm{KL}(p\|\pi)=\sum_y p_y\log\frac{p_y}{\pi_y}}_{\textbf{forward}}\qquad\qquad\underbrace{\mathrm{KL}(\pi\|p)=\sum_y\pi_y\log\frac{\pi_y}{p_y}}_{\textbf{reverse}}$$
+# $$\underbrace{\mathrm{KL}(p\Vert\pi)=\sum_y p_y\log\frac{p_y}{\pi_y}}_{\textbf{forward}}\qquad\qquad\underbrace{\mathrm{KL}(\pi\Vert p)=\sum_y\pi_y\log\frac{\pi_y}{p_y}}_{\textbf{reverse}}$$
 #
 # Both are 0 when $\pi=p$; elsewhere they are different numbers. (Reverse is infinite as long as the
 # model says “34”, which our teacher never does.) A model that can be the teacher ends there under
@@ -508,7 +508,7 @@ score(*[f"one_scalar_loss.{k}" for k in range(1, 8)])
 # %% [markdown]
 # ## Exercises
 #
-# **1 Derive** · 10 minutes. The model draws, and its loss is $\mathrm{KL}(\pi\|p)$. Derive the push
+# **1 Derive** · 10 minutes. The model draws, and its loss is $\mathrm{KL}(\pi\Vert p)$. Derive the push
 # on the logits, minus the gradient, and return it. No autograd.
 #
 # <details><summary>hint</summary>Write −KL(π‖p) like J. What plays the reward? It depends on z as well: what does that part add up to?</details>
