@@ -229,6 +229,15 @@ def test_tab_key_reaches_every_control_and_no_label_is_cut(on_page, call):
     assert sum(stop.startswith("INPUT") for stop in reached) == fields, reached
 
 
+@pytest.mark.parametrize("call", EXPLORERS)
+def test_controls_and_picture_fit_a_laptop_together(on_page, call):
+    """JupyterLab at 1366 x 768 with its bars leaves a page about 520 px."""
+    shown = on_page(call)
+    controls = shown.tab.locator(f"{shown.cell} .jupyter-widgets").first.bounding_box()["height"]
+    picture = shown.tab.locator(shown.picture).get_attribute("height")
+    assert controls + float(picture) <= 532, (controls, picture)
+
+
 def test_every_explorer_of_the_course_is_moved_below():
     assert len(EXPLORERS) >= 18
     assert sorted(MOVED) == EXPLORERS

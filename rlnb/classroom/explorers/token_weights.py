@@ -158,7 +158,7 @@ LOOKS = (
 )
 LIFT = (-0.26, 0.0, 0.26)
 SMALLEST_LABEL = 0.1
-TOP, BOTTOM = 0.835, 0.16
+TOP, BOTTOM = 0.84, 0.21
 
 
 def _height(row: int) -> float:
@@ -176,8 +176,8 @@ def build(figure, data):
     left.set(xscale="log", xlim=(8e-4, 1.8))
     right.set(xlim=(0, 1), xticks=(0, 0.25, 0.5, 0.75, 1))
     left.minorticks_off()
-    left.set_xlabel("weight $c$ of one token", labelpad=2)
-    right.set_xlabel("share of the step's weight, $cT$ over its sum", labelpad=2)
+    left.set_xlabel("weight $c$ of one token", labelpad=0)
+    right.set_xlabel("share of the step's weight, $cT$ over its sum", labelpad=0)
     for row, rule in enumerate(RULES):
         left.axhline(row, color=GREY, lw=0.5, zorder=0)
         said = f"{rule.trl} · {rule.verl}" if rule.name != "prompt_mean" else "in neither"
@@ -301,5 +301,5 @@ def token_weights_explorer() -> Explorer:
         },
         alt=alt,
         caption=CAPTION,
-        size=(900, 345),
+        size=(900, 312),
     )
