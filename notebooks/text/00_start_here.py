@@ -45,8 +45,9 @@ torch.set_num_threads(1); torch.set_default_dtype(torch.float64)
 start_here.reward_and_loss()
 
 # %% [markdown]
-# Left it learns. Right is what you would have watched when you fine-tuned. It does not go down, and
-# at the end it is 0. By the end of this page you know why, and what to watch instead.
+# Left it learns. In the middle is what you would have watched when you fine-tuned: the loss
+# *rises*, from a little below 0 to 0. By the end of this page you know why, and what the right
+# panel has to do with it.
 #
 # ## One step
 #
@@ -76,10 +77,17 @@ predict("start_here.1", "Fresh answers, so every ratio is 1. What are "
          "loss 0; only the right answers are pushed, wrong ones earn 0"])
 
 # %%
-group = running_group().replace(old_logprobs=None)      # fresh answers
-grpo = ZOO["grpo"].replace(terms=())    # GRPO; its KL term comes later
-loss = grpo(group).loss
-(gradient,) = torch.autograd.grad(loss, group.logprobs)
+group = running_group()
+logp, mask, R = group.logprobs, group.mask, group.rewards   # logp (4, 6)
+A = (R - R.mean()) / R.std(correction=0)                    # +1 +1 -1 -1
+ratio = (logp - logp.detach()).exp()               # value 1, slope 1
+gain = torch.where(mask, ratio * A[:, None], 0).sum(1) / mask.sum(1)
+loss = -gain.mean()
+(gradient,) = torch.autograd.grad(loss, logp)
+
+fresh = group.replace(old_logprobs=None)          # the package agrees
+grpo = ZOO["grpo"].replace(terms=())               # KL: a later page
+assert torch.allclose(grpo(fresh).loss, loss)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -129,8 +137,8 @@ predict("start_here.2", "Now only one of the four is right. How hard is it "
          "twice as hard: it has the push to itself"])
 
 # %%
-alone = grpo(group.replace(rewards=torch.tensor([1.0, 0, 0, 0])))
-before, after = grpo(group).advantages[0, 0], alone.advantages[0, 0]
+alone = grpo(fresh.replace(rewards=torch.tensor([1.0, 0, 0, 0])))
+before, after = grpo(fresh).advantages[0, 0], alone.advantages[0, 0]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -141,7 +149,11 @@ reveal("start_here.2", "1.7 times as hard: it stands out from its group",
        "shouts. Whether that is wise is page 09's question.")
 
 # %% [markdown]
-# **What to watch, then?** The share of right answers. The share of groups in which all rewards are
+# **Two zeros, then.** Pushes that cancel in the sum: harmless. Groups without a push: nothing to
+# learn. The run at the top ends with the second kind, about two groups in three teach nothing by
+# then (its right panel).
+#
+# **What to watch?** The share of right answers. The share of groups in which all rewards are
 # equal. The length of the gradient, the entropy, the lengths. Never the loss.
 #
 # The course follows one step through these boxes, and each page lights up the ones it changes:

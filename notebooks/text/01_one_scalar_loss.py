@@ -508,8 +508,8 @@ score(*[f"one_scalar_loss.{k}" for k in range(1, 8)])
 # %% [markdown]
 # ## Exercises
 #
-# **1 Derive** · 10 minutes. The model draws, and its loss is $\mathrm{KL}(\pi\Vert p)$. Derive the push
-# on the logits, minus the gradient, and return it. No autograd.
+# **1 Derive** · 10 minutes. The model draws, and its loss is $\mathrm{KL}(\pi\Vert p)$. Derive the
+# push on the logits, minus the gradient, and return it. No autograd.
 #
 # <details><summary>hint</summary>Write −KL(π‖p) like J. What plays the reward? It depends on z as well: what does that part add up to?</details>
 

@@ -441,7 +441,8 @@ reveal("zoo.6", "about 6 times",
 #
 # Otherwise start plain, and exchange one box at a time. **What this page's evidence is:** exact
 # gradients on one batch. It shows which choices change a step. It does not show who learns most:
-# that takes equal budgets and a tuned rival, and few recipes were raced so (ScaleRL compares some, with its own code and model).
+# that takes equal budgets and a tuned rival, and few recipes were raced so (ScaleRL compares some,
+# with its own code and model).
 #
 # For your own settings file, in a shell: `python -m rlnb.interop explain train_grpo.py` names the
 # method and the defaults you did not know you chose.

@@ -56,13 +56,13 @@ def test_the_goals_on_the_band_have_a_dead_end_and_a_way():
     settings = [
         answer_ratio.compute(share, length, band)
         for share, length in product(SHARES, answer_ratio.LENGTHS)
-        for band in ("0.2", "3e-4, 4e-4")
+        for band in ("0.2", "2e-3, 2.5e-3", "3e-4, 4e-4")
     ]
     start = answer_ratio.answer_ratio_explorer().data
-    for goal in (answer_ratio.wide_band_cuts, answer_ratio.half_inside, answer_ratio.one_sided):
+    for goal in (answer_ratio.wide_band_cuts, answer_ratio.best_length, answer_ratio.one_sided):
         assert not goal(start) and any(goal(d) for d in settings)
     assert {d["length"] for d in settings if answer_ratio.wide_band_cuts(d)} <= {8, 16}
-    assert {d["flips"] for d in settings if answer_ratio.half_inside(d)} == {0.0}
+    assert {d["length"] for d in settings if answer_ratio.best_length(d)} == {32, 64}
     assert min(d["length"] for d in settings if answer_ratio.one_sided(d)) >= 128
 
 
@@ -83,7 +83,8 @@ def test_the_pictures_draw_and_say_their_numbers():
     gap[0, 3] = 0.7
     A = torch.tensor([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
     assert "2.01, 1 outside" in pictures.leaps({"as routed": gap[0].exp()}).alt
-    assert "good" in pictures.where_it_shows(gap, A).alt
-    assert "2222 tokens" in pictures.spread_by_length((8, 32), [0.006, 0.003], 0.0165).alt
+    assert "good" in pictures.where_it_shows(gap, A, gap > 0.01).alt
+    sizes = pictures.spread_by_length((8, 32), [0.006, 0.003], 0.0165, {25: 0.0045, 50: 0.0043})
+    assert "2222 tokens" in sizes.alt and "0.0045 at 25" in sizes.alt
     both = {"router free": gap - 0.01, "old experts held": gap}
     assert "-0.0100" in pictures.settling((8, 64), both, 0.01).alt

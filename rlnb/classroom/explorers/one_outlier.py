@@ -73,7 +73,7 @@ def update(artists, data):
             shown = max(-EDGE, min(EDGE, push))
             bar.set_height(shown)
             bar.set_facecolor(POSITIVE if push > 0 else NEGATIVE)
-            text.set_text("silent" if push == 0 else signed(push, 3))
+            text.set_text("silent" if push == 0 else signed(push, 4))
             text.set_y(0.25 if push == 0 else -0.3 if push > 0 else 0.3)
 
 
@@ -87,7 +87,7 @@ def readout(data) -> str:
 
 def alt(data) -> str:
     pairs = "; ".join(
-        f"{name}: {signed(data[name][0], 3)} on the token that leapt, {signed(data[name][1], 3)} "
+        f"{name}: {signed(data[name][0], 4)} on the token that leapt, {signed(data[name][1], 4)} "
         "on each other"
         for name in RULES
     )

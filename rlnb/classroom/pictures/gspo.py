@@ -61,76 +61,100 @@ def ratio_of(data: Mapping[str, np.ndarray]) -> np.ndarray:
     return next(iter(data.values()))
 
 
-def where_it_shows(gap: Tensor, A: Tensor) -> Picture:
-    """log ratio of good and bad: token by token, and the mean over each answer.
+def where_it_shows(gap: Tensor, A: Tensor, rewarded: Tensor) -> Picture:
+    """Left: the share of tokens that rose, by word and by answer. Right: log s of good and bad.
 
-    gap (n, T) log rho, A (n,).
+    gap (n, T) log rho, A (n,), rewarded (n, T) true where the word is one that the reward counts.
     """
-    levels = {"one token": gap, "the mean over an answer": gap.mean(1)}
     sides = {"good, A > 0": (A > 0, POSITIVE, "-"), "bad, A < 0": (A < 0, NEGATIVE, "--")}
+    words = {"a rewarded word": rewarded, "any other word": ~rewarded}
+    rose = {
+        (word, name): float((gap > 0)[side[:, None] & where].double().mean())
+        for word, where in words.items()
+        for name, (side, _, _) in sides.items()
+    }
 
     def build(figure, _):
-        for k, (title, x) in enumerate(levels.items()):
-            axes = figure.add_axes((0.04 + 0.49 * k, 0.2, 0.45, 0.68))
-            edge = 0.03 if k == 0 else 0.012
-            bins = np.linspace(-edge, edge, 31 if k == 0 else 17)
-            for name, (side, color, line) in sides.items():
-                values = x[side].flatten().clamp(-edge, edge).numpy()
-                axes.hist(values, bins, density=True, histtype="step", color=color, ls=line,
-                          lw=2.4, label=name)  # fmt: skip
-            axes.axvline(0, color=GREY, lw=0.9)
-            axes.set(yticks=(), xlim=(-edge, edge))
-            axes.tick_params(labelsize=TEXT)
-            axes.set_xlabel("log ratio", fontsize=TEXT)
-            axes.set_title(title, fontsize=TEXT, weight="bold")
-            if k == 0:
-                axes.legend(loc="upper right", fontsize=TEXT)
+        left = figure.add_axes((0.08, 0.2, 0.4, 0.66))
+        for j, (name, (_, color, _)) in enumerate(sides.items()):
+            x = np.arange(2) + 0.36 * (j - 0.5)
+            heights = [rose[word, name] for word in words]
+            left.bar(x, heights, width=0.32, color=color, lw=0, hatch="//" if j else None,
+                     edgecolor="white")  # fmt: skip
+            for at, height in zip(x, heights, strict=True):
+                left.text(at, height + 0.02, f"{height:.0%}", ha="center", fontsize=TEXT)
+        left.axhline(0.5, color=GREY, lw=0.9, ls=":")
+        left.set_xticks((0, 1), list(words))
+        left.set(ylim=(0, 1), yticks=(0, 0.5, 1))
+        left.set_yticklabels(("0", "50 %", "100 %"))
+        left.tick_params(labelsize=TEXT)
+        left.set_title("share of tokens that rose", fontsize=TEXT, weight="bold")
+        right = figure.add_axes((0.54, 0.2, 0.44, 0.66))
+        edge = 0.012
+        for name, (side, color, line) in sides.items():
+            values = gap[side].mean(1).clamp(-edge, edge).numpy()
+            right.hist(values, np.linspace(-edge, edge, 17), density=True, histtype="step",
+                       color=color, ls=line, lw=2.4, label=name)  # fmt: skip
+        right.axvline(0, color=GREY, lw=0.9)
+        right.set(yticks=(), xlim=(-edge, edge), ylim=(0, 1.5 * right.get_ylim()[1]))
+        right.tick_params(labelsize=TEXT)
+        right.set_xlabel("mean log ratio of the answer", fontsize=TEXT)
+        right.set_title("how many answers", fontsize=TEXT, weight="bold")
+        right.legend(loc="upper center", ncols=2, fontsize=TEXT)
 
-    means = "; ".join(
-        f"{name}: mean log ratio {float(gap[side].mean()):+.4f}"
-        for name, (side, _, _) in sides.items()
-    )
+    shares = ", ".join(f"{word} in an answer {name} {x:.0%}" for (word, name), x in rose.items())
     return static_figure(
         build,
-        size=(900, 260),
-        alt="Distributions of log ratios, of tokens (good and bad alike) and of the answers' "
-        f"means (good further right). {means}.",
-        caption="Height: how frequent. The outermost bar holds everything beyond. Token by token "
-        "good and bad look alike; answer by answer they part.",
+        size=(900, 280),
+        alt=f"Share of tokens that rose: {shares}. The answers' mean log ratios: good ones lie "
+        "further right.",
+        caption="Blue: good answers, orange: bad ones. A token rises or falls by its word; only "
+        "the mean over an answer tells good from bad.",
     )
 
 
-def spread_by_length(lengths: Sequence[int], spreads: Sequence[float], sigma: float) -> Picture:
-    """Spread of log s against the length: measured, and sigma / sqrt(T)."""
+def spread_by_length(
+    lengths: Sequence[int], spreads: Sequence[float], sigma: float, learnt: Mapping[int, float]
+) -> Picture:
+    """What noise leaves in log s against the length, sigma / sqrt(T), and what a step taught.
+
+    `learnt` maps a length to good minus bad in log s after one step.
+    """
 
     def build(figure, _):
-        axes = figure.add_axes((0.1, 0.18, 0.52, 0.77))
+        axes = figure.add_axes((0.1, 0.18, 0.5, 0.77))
         x = np.asarray(lengths, dtype=float)
         line = np.array([x[0], 8 * x[-1]])
-        axes.plot(line, sigma / np.sqrt(line), color=GREY, ls="--", lw=2.2, label="σ/√T")
-        axes.plot(x, spreads, "o", color=BLACK, ms=8, label="measured spread of log s")
-        for width, color, dashes, name in (
-            (0.2, PURPLE, ":", "PPO's ε, 0.2"),
-            ((LOW + HIGH) / 2, GREEN, "-", "GSPO's ε, 3e-4 and 4e-4"),
-        ):
-            axes.axhline(width, color=color, ls=dashes, lw=2.6, label=name)
+        axes.axhline(0.2, color=PURPLE, ls=":", lw=2.6, label="PPO's ε, 0.2")
+        axes.plot(list(learnt), list(learnt.values()), "s-", color=POSITIVE, ms=7, lw=2,
+                  label="learnt in one step, good − bad")  # fmt: skip
+        axes.plot(x, spreads, "o", color=BLACK, ms=8, label="noise: measured spread")
+        axes.plot(
+            line,
+            sigma / np.sqrt(line),
+            color=GREY,
+            ls="--",
+            lw=2.2,
+            label=r"noise: $\sigma_\rho/\sqrt{T}$",
+        )
+        axes.axhline((LOW + HIGH) / 2, color=GREEN, lw=2.6, label="GSPO's ε, 3e-4 and 4e-4")
         axes.set(xscale="log", yscale="log", ylim=(1e-4, 0.5))
         axes.set_xticks((*lengths, 2048), [str(n) for n in (*lengths, 2048)])
         axes.minorticks_off()
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("length T of the answers", fontsize=TEXT)
-        axes.set_ylabel("distance from 1 (log scale)", fontsize=TEXT)
+        axes.set_ylabel("size in log s (log scale)", fontsize=TEXT)
         axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
 
     said = ", ".join(f"{s:.5f} at {n}" for n, s in zip(lengths, spreads, strict=True))
+    taught = ", ".join(f"{s:.4f} at {n}" for n, s in learnt.items())
     return static_figure(
         build,
         size=(900, 290),
-        alt=f"Spread of log s: {said}. The line sigma over root T, sigma {sigma:.4f}, runs "
-        f"through and would meet a band of 3.5e-4 at about {(sigma / 3.5e-4) ** 2:.0f} tokens; "
-        "0.2 is far above.",
-        caption="Even without a single flip a band of 0.2 is out of reach for s. Its natural size "
-        "is the spread of one token divided by √T.",
+        alt=f"Spread of log s from noise: {said}. The line sigma over root T, sigma {sigma:.4f}, "
+        f"runs through and would meet a band of 3.5e-4 at about {(sigma / 3.5e-4) ** 2:.0f} "
+        f"tokens. Learnt in one step, about the same at any length: {taught}.",
+        caption="Two sizes in log s: what a step taught stays as the answer grows, noise shrinks.",
     )
 
 
@@ -166,8 +190,8 @@ def settling(lengths: Sequence[int], gaps: Mapping[str, Tensor], kl: float) -> P
             axes.set_title(name, fontsize=TEXT, weight="bold")
             if k == 0:
                 axes.axhline(-kl, color=NEGATIVE, ls="--", lw=2)
-                axes.text(lengths[0], -kl * 0.86, "−KL, exact", fontsize=TEXT, color=NEGATIVE,
-                          va="bottom", weight="bold")  # fmt: skip
+                axes.text(lengths[1], -kl * 1.25, "−KL, exact", fontsize=TEXT, color=NEGATIVE,
+                          va="top", weight="bold")  # fmt: skip
             else:
                 axes.text(lengths[-1], -0.13, "grey: 5 to 95 % of the answers\n"
                           "black: the median\ngreen: GSPO's band", fontsize=TEXT,

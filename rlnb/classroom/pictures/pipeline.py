@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
@@ -22,12 +22,15 @@ STAGES = {
 LIT = "#FFF1CC"
 
 
-def pipeline(*lit: str, caption: str, again: bool = False) -> Picture:
+def pipeline(
+    *lit: str, caption: str, again: bool = False, words: Mapping[str, str] | None = None
+) -> Picture:
     """Seven boxes; `lit` names those this page changes. `again`: an arrow from the step back.
 
-    Raises ValueError for a stage that is not in STAGES.
+    `words` gives boxes another label. Raises ValueError for a stage that is not in STAGES.
     """
-    unknown = [name for name in lit if name not in STAGES]
+    stages = {**STAGES, **(words or {})}
+    unknown = [name for name in (*lit, *stages) if name not in STAGES]
     if unknown:
         raise ValueError(f"pipeline: no stage {unknown[0]!r}; there are {list(STAGES)}.")
 
@@ -37,14 +40,14 @@ def pipeline(*lit: str, caption: str, again: bool = False) -> Picture:
         axes.set(xlim=(0, 900), ylim=(0, height))
         axes.axis("off")
         floor = height - 85
-        for i, (name, label) in enumerate(STAGES.items()):
+        for i, (name, label) in enumerate(stages.items()):
             _box(axes, 12 + 127 * i, floor, label, name in lit)
             if i:
                 axes.add_patch(_arrow((127 * i - 14, floor + 30), (127 * i + 10, floor + 30)))
         if again:
             _again(axes, floor)
 
-    return static_figure(build, size=(900, 170 if again else 110), alt=_alt(lit, again),
+    return static_figure(build, size=(900, 170 if again else 110), alt=_alt(stages, lit, again),
                          caption=caption)  # fmt: skip
 
 
@@ -86,8 +89,8 @@ def _again(axes, floor: float) -> None:
     axes.text(697, 14, "again, on the same answers", ha="center", fontsize=11)
 
 
-def _alt(lit: Sequence[str], again: bool) -> str:
-    text = "Pipeline: " + ", ".join(label.replace("\n", " ") for label in STAGES.values()) + "."
+def _alt(stages: Mapping[str, str], lit: Sequence[str], again: bool) -> str:
+    text = "Pipeline: " + ", ".join(label.replace("\n", " ") for label in stages.values()) + "."
     if lit:
-        text += f" Lit: {', '.join(STAGES[name].replace(chr(10), ' ') for name in lit)}."
+        text += f" Lit: {', '.join(stages[name].replace(chr(10), ' ') for name in lit)}."
     return text + (" An arrow leads from the step back to the ratio." if again else "")
