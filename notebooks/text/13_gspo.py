@@ -490,9 +490,9 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 #
 # ## In a real run
 #
-# * **When it matters.** From the second gradient step on a rollout batch on (the paper cuts its batch in four; each answer
-#   is used once). On the first step every $s$ is 1
-#   and GSPO's gradient is GRPO's. The paper takes four steps per batch.
+# * **When it matters.** From the second gradient step on a rollout batch on (the paper cuts its
+#   batch in four; each answer is used once). On the first step every $s$ is 1 and GSPO's gradient
+#   is GRPO's. The paper takes four steps per batch.
 # * **Inputs.** `old_logprobs` from the trainer, before the first step, as in 08; then one masked
 #   mean per row. Log-probs from the sampler would put the gap between the two engines into $s$, and
 #   the band is narrow: that is a weight of its own (04).
