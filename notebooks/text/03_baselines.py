@@ -320,10 +320,10 @@ task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
 #    only adds noise.
 # </details>
 #
-# To remember: **a group of $G$ helps once $p$ is above about $1/G$**, once it may expect a right
-# answer. And a policy that is sure of one string (a letter, yes or no) is better off with a low
-# baseline. For long answers this toy cannot tell: there the length of a score also depends on the
-# length of the answer.
+# To remember: **with many right wordings a group of $G$, eight or more, helps once $p$ is above
+# about $1/G$**, once it may expect a right answer. With a single right string (a letter, yes or no)
+# it is noisier than no baseline at every $p$ here. For long answers this toy cannot tell: there the
+# length of a score also depends on the length of the answer.
 #
 # ## Does less noise learn more?
 #

@@ -265,9 +265,10 @@ task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
 #
 # $$\text{sum over the piece's tokens}\times\frac{\text{number of GPUs}}{N}$$
 #
-# The number of GPUs stands there because data parallelism *averages* their gradients; without it
-# the step is too small by that factor. A constant needs no count. Compare the two ways on one GPU,
-# by the gradient against that of the whole batch:
+# The number of GPUs, counted as copies of the model (not the ranks that share one copy), stands
+# there because data parallelism *averages* their gradients; without it the step is too small by
+# that factor. A constant needs no count. Compare the two ways on one GPU, by the gradient against
+# that of the whole batch:
 
 # %%
 per_token = ZOO["dr_grpo"](two).per_token_loss         # (8, 7)
@@ -615,8 +616,9 @@ check.name_this_dr_grpo(my_answer)
 #
 # Look at the divisor first. If each micro-batch averages over its own tokens, tokens beside short
 # answers weigh more; with one answer a piece it is GRPO's 1/T. Count the step's tokens N first,
-# over all GPUs. Each piece's loss is its sum times world size over N: data parallelism averages
-# gradients, so without the factor 1/W is left over.
+# over all GPUs. Each piece's loss is its sum times D over N, with D the copies of the model (not
+# tensor- or pipeline-parallel ranks): data parallelism averages gradients, so without the factor
+# 1/D is left.
 # </details>
 # <details><summary><b>I set loss_type="dr_grpo" in TRL. What do I get?</b></summary>
 #

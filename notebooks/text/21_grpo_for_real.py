@@ -162,10 +162,10 @@ print("train() reward {:.4f}, loss {:.4f}, norm {:.4f}".format(*theirs))
 page.expect(*(abs(a - b) < 1e-4 for a, b in zip(mine, theirs)))
 
 # %% [markdown]
-# What `train` adds is bookkeeping: evaluation, a log, checkpoints, micro-batches. A real run
-# changes sizes, not boxes: DeepSeek-R1 reports 512 questions a round with 16 answers each, 16
-# updates on them, a learning rate of 3e-6 (later version of
-# [arXiv 2501.12948](https://arxiv.org/abs/2501.12948)).
+# What `train` adds is bookkeeping: evaluation, a log, checkpoints, micro-batches. A real run keeps
+# the boxes (with many updates a round, the ratio and the clip start to work): DeepSeek-R1 reports
+# 512 questions a round with 16 answers each, 16 updates on them, a learning rate of 3e-6 (later
+# version of [arXiv 2501.12948](https://arxiv.org/abs/2501.12948)).
 #
 # ## Forty steps
 
@@ -293,9 +293,10 @@ pictures.two_ways_up({
                     changed("direct", "forced/steps"))})
 
 # %% [markdown]
-# About half of the gain is choosing a style that was there (**elicited**). The rest is cleaner
-# steps (**sharpened**). Direct answers did not improve: forced, 0.23 before and 0.24 after. Nor do
-# they when only *they* are paid: the model then stops writing steps and guesses as badly as before
+# Between a half and four fifths of the gain, depending on the order in which one counts, is
+# choosing a style that was there (**elicited**). The rest is cleaner steps (**sharpened**). Direct
+# answers did not improve: forced, 0.23 before and 0.24 after. Nor do they when only *they* are
+# paid: the model then stops writing steps and guesses as badly as before
 # ([statements](statements/21_grpo_for_real.ipynb)). And what did the gain cost?
 
 # %% jupyter={"source_hidden": true}
