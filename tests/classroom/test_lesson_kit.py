@@ -196,6 +196,43 @@ def test_an_answer_that_is_no_option_is_refused(reader, screen):
         reveal("x.1", "c")
 
 
+def test_a_wrong_guess_gets_the_sentence_meant_for_it(learner, screen, monkeypatch):
+    widgets = []
+    monkeypatch.setattr(guesses, "_show", lambda widget, plain: widgets.append(widget))
+    predict("x.1", "How many?", ["two", "three", "four"])
+    reveal("x.1", "four", "Count them.", instead={"two": "Those are the pairs."})
+    guesses._ASKED["x.1"].keep("two")
+    assert widgets[-1].value == "You said: a, two. Those are the pairs."
+    predict("x.2", "And now?", ["two", "three", "four"])
+    reveal("x.2", "four", "Count them.", instead={"two": "Those are the pairs."})
+    guesses._ASKED["x.2"].keep("three")
+    assert "overlooked" in widgets[-1].value and "pairs" not in screen.text()
+
+
+def test_a_reader_without_a_kernel_sees_what_a_wrong_guess_is_told(reader, screen):
+    predict("x.1", "How many?", ["two", "four"])
+    reveal("x.1", "four", "Count them.", instead={"two": "Those are the pairs."})
+    assert "Had you said a, two? Those are the pairs." in plain(screen.shown[-1]).replace("*", "")
+
+
+@pytest.mark.parametrize("strange", ["four", "five"])
+def test_a_sentence_for_no_wrong_option_is_refused(reader, screen, strange):
+    predict("x.1", "How many?", ["two", "four"])
+    with pytest.raises(ValueError, match="no wrong option"):
+        reveal("x.1", "four", instead={strange: "?"})
+
+
+def test_buttons_say_that_a_guess_is_kept_when_the_page_runs_again(learner, screen, monkeypatch):
+    widgets = []
+    monkeypatch.setattr(guesses, "_show", lambda widget, plain: widgets.append(widget))
+    predict("x.1", "How many?", ["two", "four"])
+    assert widgets[-1].children[1].value == "Press one before you go on."
+    widgets[-1].children[0].value = "two"
+    assert widgets[-1].children[1].value == "Kept."
+    predict("x.1", "How many?", ["two", "four"])
+    assert widgets[-1].children[1].value == "Kept."
+
+
 # --- tasks
 
 

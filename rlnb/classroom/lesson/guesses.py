@@ -2,7 +2,8 @@
 
     predict("ppo.1", "How many does it silence?", ["8", "6", "4", "2"])
     ...
-    reveal("ppo.1", "4", "Three good tokens that rose and a bad one that fell.", picture)
+    reveal("ppo.1", "4", "Three good tokens that rose and a bad one that fell.", picture,
+           instead={"8": "that would be every token outside the band"})
 
 `predict` leaves the question as text and buttons beside it. `reveal` leaves the answer, folded for
 a reader without a kernel. In a live session it waits: until the learner has pressed a button the
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import html
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rlnb.classroom import progress
@@ -96,11 +97,19 @@ def predict(
     _show(_buttons(asked) if options else _number(asked), "[your guess: run the page to make one]")
 
 
-def reveal(key: str, right: str | float, because: str = "", *pictures: Picture) -> None:
+def reveal(
+    key: str,
+    right: str | float,
+    because: str = "",
+    *pictures: Picture,
+    instead: Mapping[str, str] | None = None,
+) -> None:
     """The answer to a guess, with the pictures that belong to it.
 
-    right: one of the options, or the number. The text is the same for everybody. Raises ValueError
-    when nothing was asked under this key, or `right` is none of its options.
+    right: one of the options, or the number. The text is the same for everybody. instead: for a
+    wrong option, a sentence to whoever chose it, what is true in it and where it breaks. Raises
+    ValueError when nothing was asked under this key, `right` is none of its options, or `instead`
+    speaks of something that was no wrong option.
     """
     if key not in _ASKED:
         raise ValueError(
@@ -111,13 +120,19 @@ def reveal(key: str, right: str | float, because: str = "", *pictures: Picture) 
         raise ValueError(f"reveal({key!r}): {right!r} is none of {list(asked.options)}.")
     if not asked.options and not isinstance(right, int | float):
         raise ValueError(f"reveal({key!r}): a number was asked for, got {right!r}.")
-    answer = _answer(asked, right, because)
+    instead = dict(instead or {})
+    if strange := [option for option in instead if option not in asked.options or option == right]:
+        raise ValueError(
+            f"reveal({key!r}): instead has {strange[0]!r}, which is no wrong option; those are "
+            f"{[option for option in asked.options if option != right]}."
+        )
+    answer = _answer(asked, right, because, instead)
     if not _is_live():
         display(answer)
         for picture in pictures:
             display(picture)
         return
-    _Waiting(asked, right, answer, pictures)
+    _Waiting(asked, right, answer, pictures, instead)
 
 
 def score(*keys: str) -> None:
@@ -135,8 +150,9 @@ def score(*keys: str) -> None:
 class _Waiting:
     """An answer that opens when the guess is made, wherever on the page it stands."""
 
-    def __init__(self, asked, right, answer, pictures):
+    def __init__(self, asked, right, answer, pictures, instead):
         self.asked, self.right, self.answer, self.opened = asked, right, answer, False
+        self.instead = instead
         shown = [answer, *(bundle for picture in pictures for bundle in picture.bundles())]
         self.places = [(uuid.uuid4().hex, bundle) for bundle in shown]
         closed = _markdown("*The answer opens here as soon as you have made your guess above.*")
@@ -165,7 +181,8 @@ class _Waiting:
             self.said.value, color = f"You said so: {_worded(self.asked, guess)}.", "done"
         else:
             said = _worded(self.asked, guess)
-            self.said.value = f"You said: {said}. In one sentence: what had you overlooked?"
+            reply = self.instead.get(guess, "In one sentence: what had you overlooked?")
+            self.said.value = f"You said: {said}. {_plain([reply])}"
             color = "wrong"
         tone(self.said, color)
 
@@ -188,11 +205,21 @@ def _worded(asked: Question, said: str | float | None) -> str:
     return f"{said} {asked.unit}".strip()
 
 
-def _answer(asked: Question, right: str | float, because: str) -> Bundle:
-    """Folded for a reader who has no kernel; open in a live session, where the guess came first."""
+def _answer(
+    asked: Question, right: str | float, because: str, instead: Mapping[str, str]
+) -> Bundle:
+    """Folded for a reader who has no kernel; open in a live session, where the guess came first.
+
+    There the sentence to a wrong guess stands beside it; a reader without a kernel gets them all.
+    """
     text = f"**{_worded(asked, right)}.** {because}".strip()
     if _is_live():
         return _markdown(text)
+    if instead:
+        said = (
+            f"- *Had you said {_worded(asked, option)}?* {instead[option]}" for option in instead
+        )
+        text += "\n\n" + "\n".join(said)
     folded = f"<details><summary>The answer</summary>\n\n{text}\n\n</details>"
     return Bundle({"text/markdown": folded, "text/plain": _plain([text])})
 
@@ -214,6 +241,8 @@ def _buttons(asked: Question):
         "Your guess is kept; the answer has been opened."
         if closed
         else "Press one before you go on."
+        if asked.guess is None
+        else "Kept."
     )
 
     def pressed(change) -> None:
