@@ -36,20 +36,21 @@ from rlnb.training import (ESTIMATORS, TASKS, CoinFlip, data_folder, load,
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# ## Two runs
+# ## A run in which lengths part
 #
 # The prompt `44529:1?` gives five digits and a target: choose three that add up to 1. Of a sum only
 # the last digit counts, so 7 + 4 is 1. A small transformer writes two sums, then says whether it
 # hit the target: `:` for yes, `;` for no.
 #
 # ```
-# 5+2=7,7+4=1:                 right, and it says so
-# 4+9=3,3+5=8;wait3+5=8;       wrong, and it says so; then it repeats itself
+# 5+2=7,7+4=1:wait7+4=1:       right, and it says so; then it repeats itself
+# 4+9=3,3+5=8;                 wrong, and it says so
 # ```
 #
 # After its verdict it may stop, or write `wait` and repeat the last sum, as often as it likes. The
 # grader reads nothing behind the verdict. So length is free: at least 13 tokens, cut off at 72.
-# The model imitates examples that picked their digits blindly. Before any training with rewards:
+# The model was taught on examples that picked their digits blindly. Before any training with
+# rewards:
 
 # %% tags=["setup", "nbval-ignore-output"] jupyter={"source_hidden": true}
 # 16 batches of 16 prompts, 8 answers each, from the untrained model
@@ -86,23 +87,221 @@ told = "; ".join(
 reveal("biases.1", "wrong ones: they grow, right ones do not",
        "On every seed wrong answers grow almost to the limit, and right "
        "ones shrink to the shortest there is. The same run without GRPO's "
-       "two divisions (right) keeps them together. Nothing was learned on "
-       "the way: pass@1 on 100 held-out problems was "
+       "two divisions (right panel) keeps them together. Nothing was "
+       "learned on the way. On 100 other problems, four answers each, "
+       "pass@1 was "
        f"{recorded_runs.evaluated('GRPO', 'pass@1', min)[0]:.2f} and is, "
-       f"a number a seed, {told}. (A change below 0.07 could be chance.)",
+       f"a number a seed, {told}: nothing that 100 problems show.",
        pictures.length_runs(
            {"GRPO": "GRPO", "Dr. GRPO": "without the two divisions"},
-           "One reward, blind to length. Thin lines are the three seeds."))
+           "One reward, blind to length. Thin lines are the three seeds."),
+       instead={
+           "neither kind: nothing pays for length":
+           "Right, nothing pays. It happened all the same.",
+           "right ones: all their tokens are pushed up, repeats too":
+           "They are pushed up, and they shrink. Hold on to that.",
+           "both alike: the policy has one habit of stopping":
+           "It can have two: it writes a verdict before it stops.",
+       })
 
 # %% [markdown]
 # What did that? On fresh data GRPO pushes each token of answer $i$ up by
 #
 # $$\frac1G\cdot\frac1{T_i}\cdot\frac{R_i-\bar R}{\sigma_R}$$
 #
-# The std $\sigma_R$ is one number per group, the length $T_i$ one per answer. If they were
-# constants they would belong to the learning rate. They are not. First the std.
+# Two divisors: the length $T_i$, one per answer, and the std $\sigma_R$, one per group. If they
+# were constants they would belong to the learning rate. They are not. Lengths parted, so first the
+# length.
+#
+# ## The length
+#
+# Take the simplest policy with a length. After each token it stops, with chance $q$. It has one
+# parameter, a logit: $q=1/(1+e^{-\theta})$. An answer of $T$ tokens went on $T-1$ times, then
+# stopped:
+#
+# $$\begin{aligned}
+# \log\pi&=(T-1)\log(1-q)+\log q&&\text{one factor a token}\\
+# \nabla_\theta\log\pi&=-(T-1)\,q+(1-q)=1-qT&&\text{in }\theta\text{ the slope of }\log(1-q)\text{ is }-q\text{, of }\log q\text{ is }1-q
+# \end{aligned}$$
+#
+# Undivided first. Let all answers be wrong, each with $A=-1$ however long it is; $q=0.1$, so ten
+# tokens on average.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("biases.2", "Not divided by T. Which way is the decision to stop "
+        "pushed, on average?",
+        ["to stop sooner: a long answer is pushed down at more tokens",
+         "to go on longer: every answer that stopped was wrong",
+         "neither"])
+
+# %%
+q, T = 0.1, torch.arange(1.0, 3001.0)
+chance = q * (1 - q) ** (T - 1)                  # of length T
+undivided = -(chance * (1 - q * T)).sum()
+divided = -(chance * (1 - q * T) / T).sum()
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("biases.2", "neither",
+       f"Mean push {abs(undivided):.3f}. It is A times the mean score 1 − "
+       "qT, and the mean length is 1/q, so that mean is 0. Short answers "
+       "say stop, long ones say go on; they balance: 0.8 at T = 2, −0.8 "
+       f"at T = 18. **Divided by T** the two scores are {0.8 / 2:.3f} and "
+       f"−{0.8 / 18:.3f}: the short answer speaks nine times as loud. The "
+       f"mean score is no longer 0 but {-divided:.3f}. Times A = −1, "
+       "stopping is pushed down. The policy **goes on longer**.",
+       instead={
+           "to stop sooner: a long answer is pushed down at more tokens":
+           "It is, and at most of them it had chosen to go on. But short "
+           "answers are more frequent, and chose to stop.",
+           "to go on longer: every answer that stopped was wrong":
+           "Every answer that went on was wrong too.",
+       })
+
+# %% [markdown]
+# Which goal does the divided push climb? Read the log-derivative backwards, $A$ held fixed:
+#
+# $$\begin{aligned}
+# \mathbb E\big[A\,\nabla\log\pi\big]&=\nabla\,\mathbb E[A]&&\text{undivided: advantage per answer}\\
+# \to\ \mathbb E\Big[\frac AT\,\nabla\log\pi\Big]&=\nabla\,\mathbb E\Big[\frac AT\Big]&&\textbf{a choice: divide by the answer's own length}
+# \end{aligned}$$
+#
+# **Divided by $T$, the policy climbs advantage per token.** A right answer has more per token when
+# it is short, a wrong one loses less per token when it is long. For the toy:
+#
+# $$\begin{aligned}
+# \mathbb E\Big[A\,\frac{1-qT}{T}\Big]&=A\,\big(\mathbb E[\tfrac1T]-q\big)&&\text{the bracket, term by term}\\
+# \mathbb E[\tfrac1T]&>\frac1{\mathbb E[T]}=q&&\text{Jensen: }1/T\text{ is convex; the mean length is }1/q
+# \end{aligned}$$
+#
+# The bracket is positive. So $A>0$: stop sooner. $A<0$: go on longer. **Short when right, long when
+# wrong, though nobody asked about length.**
+#
+# Why would anyone divide by $T$? So that every answer has one vote, however long it is. The price
+# is what you just derived. On the running group, rewards 1, 1, 0, 0:
+
+# %%
+group = running_group()
+A = (group.rewards - 0.5) / 0.5                  # mean and std are 0.5
+A = A[:, None] * group.mask                      # (4, 6)
+token_grid.token_grid(group, {
+    "divided by the mean length, 4": A / 4,
+    "divided by its own length": A / group.lengths[:, None]}, caption=(
+    "A token of the long wrong answer is punished a third as hard as one "
+    "of the short wrong one. Of the right ones, the short one gains most."),
+    count="")
+
+# %% [markdown]
+# But right and wrong answers come from one policy. How can their lengths part? Our toy gets a second
+# decision. First it writes a verdict on its answer, `:` or `;`; a slider says how often the verdict
+# is true. After `:` it stops with one chance, after `;` with another, both 0.1 at the start. Only
+# these two learn, by the push just derived. (A right answer with an untrue `;` grows with the wrong
+# ones.)
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("biases.t1", length_drift.length_drift_explorer(),
+     ("Hide the drift from the log: wrong answers end three times as long "
+      "as they began, and the mean over all answers does not rise.",
+      length_drift.hidden_growth),
+     ("Every token still divided by T: make right and wrong answers end "
+      "equally long. Does the share of right answers do it?",
+      length_drift.no_drift))
+
+# %% [markdown]
+# <details><summary>What these two tasks show</summary>
+#
+# 1. 90 % right and a verdict that is nearly always true. The wrong ones are too few to lift the
+#    mean. Log the length of right and of wrong answers apart.
+# 2. A verdict that is a coin, 50. Then right and wrong answers share each decision, and their
+#    pushes cancel. No share of right answers does it. The drift needs a model that knows it is
+#    wrong while it can still stop.
+# </details>
+#
+# ## Which divisor was it?
+#
+# The toy says $1/T$. Does the transformer agree? Take its 2,048 answers from before training. Behind
+# the verdict it may go on or stop. For each way to divide we add up what the right and what the
+# wrong answers push "go on" by.
+#
+# Four rules: both divisions, one, the other, neither. And a control: both divisions, but a coin
+# instead of the grader says who earns 1.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("biases.3", "A coin pays. Which way do the wrong answers push 'go "
+        "on' under GRPO?",
+        ["longer: 1/T acts on every negative advantage",
+         "longer, half as far: half of them are paid now",
+         "shorter: half of them are paid, and 1/T shortens those",
+         "on average neither way"])
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the push on "go on" under five rules, per batch, right and wrong apart
+rules = {"std and 1/T (GRPO)": ("grpo", None),
+         "only 1/T": ("mean_only", None),
+         "only the std": ("zscore_constant", None),
+         "neither": ("dr_grpo", None),
+         "std and 1/T, a coin pays": ("grpo", CoinFlip(0))}
+found = {}
+for name, (rule, coin) in rules.items():
+    both = stop_push(sampled, ESTIMATORS[rule], *([coin] if coin else []))
+    found[name] = tuple(side.batches.double().numpy()
+                        for side in (both.right, both.wrong))
+
+# %% tags=["answer", "nbval-ignore-output"] jupyter={"source_hidden": true}
+# the answer
+gap = recorded_runs.length_gap("GRPO, coin flip", 21, 30)
+reveal("biases.3", "on average neither way",
+       "The coin does not know which answers are wrong: their advantages "
+       "are as often positive as negative. Trained with the coin for 30 "
+       "steps, three seeds, wrong answers end " + ", ".join(
+           f"{x:+.1f}" for x in gap).replace("-", "−")
+       + " tokens longer than right ones.", pictures.stop_pushes(found),
+       instead={
+           "longer: 1/T acts on every negative advantage":
+           "It does. But the wrong answers' advantages are no longer "
+           "negative: the coin pays half of them.",
+           "longer, half as far: half of them are paid now":
+           "The paid half is pushed the other way, as hard.",
+           "shorter: half of them are paid, and 1/T shortens those":
+           "And it lengthens the unpaid half, as hard.",
+       })
+
+# %% [markdown]
+# How to read it: 0.1 means a tenth of what the rule pushes a typical token by. With $1/T$ the right
+# and the wrong answers pull apart, with the std or without it. Without $1/T$ they lean the other
+# way, by about two standard errors; both rows share one sample, so that is one draw, not two.
+#
+# And after 80 steps of training? DAPO's loss stands in for "only the std": it divides every answer
+# by one number, all tokens of the step (page 11).
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# four recorded runs
+print("wrong minus right, tokens, steps 71 to 80, a number a seed")
+for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
+                  ("only 1/T", "pick_mean_only"),
+                  ("only the std (as in DAPO)", "pick_dapo"),
+                  ("neither (Dr. GRPO)", "pick_dr_grpo")):
+    wrong, right = (torch.tensor([
+        recorded_runs.curve(run, seed, f"completions/mean_length_{side}")
+        .tolist()[70:80] for seed in (0, 1, 2)])
+        for side in ("wrong", "right"))
+    gaps = wrong.nanmean(1) - right.nanmean(1)
+    print(f"{name:36s}", "  ".join(f"{gap:+.1f}" for gap in gaps))
+
+# %% [markdown]
+# **$1/T$ drives the lengths apart, and it does so alone.** Two things were arranged for that: length
+# was free, and the model had just judged itself. On models of real size Dr. GRPO reports the same
+# sign, longer wrong answers under GRPO.
+#
+# One divisor is left.
 #
 # ## The std, from prompt to prompt
+#
+# The std knows nothing of lengths; it differs from prompt to prompt. Why divide by it at all? So
+# that rewards of any scale make steps of one size. What does it do where rewards are 0 and 1?
 #
 # Two prompts, each with one number $z$ of its own, a logit: an answer is right with chance
 # $p=1/(1+e^{-z})$. Groups of sixteen. On one prompt 8 are right, on the other 15; take these shares
@@ -111,7 +310,7 @@ reveal("biases.1", "wrong ones: they grow, right ones do not",
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("biases.2", "Divided by the std: which prompt's z is pushed more?",
+predict("biases.4", "Divided by the std: which prompt's z is pushed more?",
         ["15 of 16: its advantages are the largest",
          "8 of 16: right and wrong answers are balanced",
          "both alike: the std makes groups equal"])
@@ -132,13 +331,20 @@ def push_on_z(right, divide, G=16):
 # the answer
 groups = {f"{k} of 16": ((k / (16 - k)) ** 0.5, push_on_z(k, False),
                          push_on_z(k, True)) for k in (8, 15)}
-reveal("biases.2", "8 of 16: right and wrong answers are balanced",
+reveal("biases.4", "8 of 16: right and wrong answers are balanced",
        r"A right answer's score in $z$ is $1-p$, a wrong one's $-p$: in "
        r"short $R-p$. So the push is the mean of $(R-p)^2$, which is "
        r"$\sigma_R^2$. Divided by $\sigma_R$ it is $\sigma_R$, and that is "
        "largest at one half. Dividing lifts the easy prompt from a quarter "
        "of the other's push to a half, not past it.",
-       pictures.odd_one_out(groups))
+       pictures.odd_one_out(groups), instead={
+           "15 of 16: its advantages are the largest":
+           "One of them is. The other fifteen are small, and their score "
+           "is small as well.",
+           "both alike: the std makes groups equal":
+           "It makes their advantages equally large. The scores still "
+           "differ.",
+       })
 
 # %% [markdown]
 # A network has no $z$ of its own for each prompt. But each prompt has its chance $p$ of a right
@@ -164,78 +370,69 @@ reveal("biases.2", "8 of 16: right and wrong answers are balanced",
 # **The std weighs each prompt by $1/\sqrt{p(1-p)}$**: easy and hard prompts alike, the medium ones
 # least. A valley.
 #
+# For one prompt that is only another step size. Across prompts it is another goal: not the sum of
+# the $p$, but the sum of $2\arcsin\sqrt p$, whose slope is $1/\sqrt{p(1-p)}$. (Statisticians know
+# it: on that scale a proportion has the same variance everywhere.) With $1/T$ we found advantage
+# per token. This is what **biased** means here: neither is the gradient of $\mathbb E[R]$.
+#
 # And the guess, where the medium prompt led? There $\nabla p=p(1-p)\nabla z$: at both ends the
 # gradient itself is small. Weight times gradient is $\sqrt{p(1-p)}\,\nabla z$. An arch: still
 # highest in the middle, only flatter than $p(1-p)$ without the std.
 #
-# In a small group the number of right answers varies by chance, and the weight is a mean over that.
-# Prompt B is yours. Its rival is a medium prompt, right half of the time. The dashed line is the
-# mean only: the same for all prompts, a little below 1 because an answer's own reward sits in the
-# mean (08).
+# All this was for large groups. In a small one the number of right answers varies by chance, and
+# some groups are **silent**: all answers alike, no push. You choose a prompt B; its rival is right
+# half of the time. The dashed line is the mean only: one weight for all prompts, a little below 1
+# because an answer's own reward sits in the mean (08).
 
 # %% jupyter={"source_hidden": true}
 # the explorer
-task("biases.t1", prompt_weight.prompt_weight_explorer(),
+task("biases.t2", prompt_weight.prompt_weight_explorer(),
      ("B is right at most one time in twenty. Find a group size with which "
       "the std gives it exactly the medium prompt's weight.",
       prompt_weight.treated_alike),
-     ("B shall have 1.7 times the medium prompt's weight and half of its "
-      "net push. Start with G = 16: what gets in the way?",
+     ("Give B at least 1.7 times the medium prompt's weight and at least "
+      "half of its net push. Start with G = 16: what gets in the way?",
       prompt_weight.heavy_and_heard))
 
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
+# <details><summary>What these two tasks show</summary>
 #
 # 1. G = 2, or 3. Then every group that is not silent has one answer against the rest, and its std
 #    is always the same: a constant.
-# 2. G = 32 and B right in 8 of 100, for example. What B gains in weight it loses in gradient: the
-#    two ratios multiply to 1 in large groups and to less in small ones. And no weight passes
-#    $\sqrt{G-1}$ (proof in the solutions, exercise 1).
+# 2. G = 32 and B right in 8 of 100, for example. With G = 16 a prompt rare enough for that weight is
+#    silent too often: at 5 of 100, almost every second group is all wrong. Large groups are what
+#    the std's extra weight for hard prompts needs. (No weight passes $\sqrt{G-1}$: exercise 1.)
 # </details>
 #
-# Does it show? A transformer practised seven types of sums. At the start it solves 11 % of the
-# hardest and nearly all of the easiest. $G=8$, 28 prompts a step, 40 steps of AdamW at one learning
-# rate, three seeds, with the std and without. Per type: the mean of pass@1 at steps 10, 20, 30 and
-# 40.
+# Does it show in training? Seven types of sums, 11 % to nearly all solved at the start, $G=8$, 40
+# steps of AdamW, three seeds, with the std and without:
 
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("biases.3", "Pass@1 with the std minus pass@1 without: what do the "
-        "seven types show, averaged over the seeds?",
-        ["the hardest up by 0.05 or more",
-         "hard and easy up, medium down, by about 0.03",
-         "medium up by about 0.03: theirs is the largest push",
-         "no type moves by more than 0.02"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# pass@1 per type, with the std minus without, mean of steps 10 to 40
 with_std, without = (torch.stack([
     torch.from_numpy(recorded_runs.by_difficulty(rule, step))
     for step in (10, 20, 30, 40)]) for rule in ("z-score", "mean only"))
-apart = (with_std - without).mean(0)             # (seeds, types)
-k = int(apart.mean(0).abs().argmax())
+apart = (with_std - without).mean((0, 1))        # (types,)
 ratio = prompt_weight.compute(0.11, 8)["ratio"]
-reveal("biases.3", "no type moves by more than 0.02",
-       f"The largest of seven: {apart[:, k].mean():+.3f}, standard error "
-       f"{apart[:, k].std() / 3 ** 0.5:.3f}, all three seeds from "
-       f"{apart[:, k].min():+.3f} to {apart[:, k].max():+.3f}. One would "
-       "not expect much: Adam divides by the size of recent gradients, so "
-       "a factor common to all prompts cancels. Left is how prompts weigh "
-       "against each other, and in groups of eight a prompt at 11 % has "
-       f"only {ratio:.2f} times a medium one's weight. An "
-       "effect of a hundredth is not ruled out, and large groups "
-       "were not tried.", pictures.by_type())
+print("hardest to easiest:", *(f"{x:+.3f}" for x in apart))
+print(f"theory, G = 8: {ratio:.2f} times a medium prompt's weight at 11 %")
 
+# %% [markdown]
+# No type moved by 0.02. One would not expect much: Adam divides by the size of recent gradients, so
+# a factor common to all prompts cancels, and groups of eight weigh the hard prompt hardly more. An
+# effect of a hundredth is not ruled out, and large groups were not tried. (Every seed and curve:
+# [statements](statements/09_grpo_biases.ipynb).) The std matters elsewhere.
+#
 # %% [markdown]
 # ## A bonus of a hundredth
 #
 # So far right or wrong. Now each `wait` in an answer earns 0.01 more, at most ten of them, right or
-# wrong. Groups of eight, one of them with one `wait`. Compare it with a neighbour that is just as
-# right or wrong but lacks the word: by how much is its advantage larger? The std is on.
+# wrong. Take groups of eight, divided by the std. One answer holds one `wait`. Compare its advantage
+# with that of a neighbour that is just as right or wrong but lacks the word.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("biases.4", "In which group does the word gain most?",
+predict("biases.5", "In which group does the word gain most?",
         ["one right, seven wrong: the largest advantages",
          "four right, four wrong: the largest std, the most signal",
          "all alike, right or wrong: where 0/1 rewards teach nothing",
@@ -249,201 +446,46 @@ def word_gains(right, divide=True):
     A = advantages(R, divide)
     return (A[-1] - A[-2]).item()
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# six recorded runs, read
 runs = {"z-score": "With the std", "mean only": "Without it"}
-told = " ".join(
-    f"{name} an answer ends with {min(x):.2f} to {max(x):.2f} of them, "
-    f"pass@1 at {min(y):.2f} to {max(y):.2f}."
+kept = " ".join(
+    f"{name} it ends with {min(x):.1f} to {max(x):.1f} `wait`s an answer "
+    f"and solves {min(y):.2f} to {max(y):.2f}."
     for name, x, y in ((name, recorded_runs.waits(rule)[:, -10:].mean(1),
                         recorded_runs.evaluated(rule, "pass@1"))
                        for rule, name in runs.items()))
-full = [100 * recorded_runs.all_right(rule)[:, -10:].mean()
-        for rule in runs]
-reveal("biases.4", "all alike, right or wrong: where 0/1 rewards teach "
+full = 100 * recorded_runs.all_right("z-score")[:, -10:].mean()
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("biases.5", "all alike, right or wrong: where 0/1 rewards teach "
        "nothing",
        f"One right: {word_gains(1):.2f}. Four: {word_gains(4):.2f}. None "
        f"or all: {word_gains(8):.2f}. **There the word is the only "
        "difference, and the std makes it full size.** With the mean alone "
        f"it is {word_gains(8, False):.2f} everywhere.\n\nA model takes it. "
-       "Sums of a few steps, 50 steps at one learning rate, three seeds: "
-       f"{told} At the end {full[0]:.0f} % of the groups are all right "
-       f"with the std, {full[1]:.0f} % without: that run has more of "
-       "them, and ignores them.\n\nWhat to log: the std of the rewards "
-       "inside the groups that are all right.", pictures.bonus_runs())
+       "Another one, which adds up a few numbers and may write `wait`; 50 "
+       f"steps, three seeds. {kept} The more it solves, the more groups "
+       f"are all right: {full:.0f} % at the end with the std. There only "
+       "the word is left to learn.\n\nSo log the std of the rewards "
+       "inside the groups that are all right. It should be 0.",
+       pictures.bonus_runs(), instead={
+           "one right, seven wrong: the largest advantages":
+           "Large, and right against wrong makes them so. The word is a "
+           "hundredth of that.",
+           "four right, four wrong: the largest std, the most signal":
+           "The std is what the word is divided by.",
+           "the same in all: 0.01 is 0.01":
+           "So it is without the std.",
+       })
 
 # %% [markdown]
 # In a real run the hundredth is a format bonus, a length penalty, the last digits of a reward
 # model. Keep the std where rewards of unknown scale meet: then one learning rate serves them all
 # (shown in the [statements](statements/09_grpo_biases.ipynb)).
 #
-# ## The length
-#
-# None of this explains the first picture: $\sigma_R$ does not know how long an answer is. So to
-# $1/T$. Take the simplest policy with a length: after each token it stops, with chance
-# $q=1/(1+e^{-\theta})$.
-#
-# $$\begin{aligned}
-# \log\pi&=(T-1)\log(1-q)+\log q&&T-1\text{ times on, then stop}\\
-# \nabla_\theta\log\pi&=-(T-1)\,q+(1-q)=1-qT&&\text{in }\theta\text{ the slope of }\log(1-q)\text{ is }-q\text{, of }\log q\text{ is }1-q
-# \end{aligned}$$
-#
-# Undivided first. Let all answers be wrong, each with $A=-1$ however long it is; $q=0.1$, so ten
-# tokens on average.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("biases.5", "Not divided by T. Which way is the decision to stop "
-        "pushed, on average?",
-        ["to stop sooner: a long answer is pushed down at more tokens",
-         "to go on longer: every answer that stopped was wrong",
-         "neither"])
-
-# %%
-q, T = 0.1, torch.arange(1.0, 3001.0)
-chance = q * (1 - q) ** (T - 1)                  # of length T
-undivided = -(chance * (1 - q * T)).sum()
-divided = -(chance * (1 - q * T) / T).sum()
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("biases.5", "neither",
-       f"Mean push {abs(undivided):.3f}. It is A times the mean score, and "
-       "that is 0: the score is above 0 for answers shorter than 1/q = 10 "
-       "and below 0 for longer ones, and they balance. At T = 2 it is 0.8, "
-       "at T = 18 it is −0.8. **Divided by T** they are "
-       f"{0.8 / 2:.3f} and −{0.8 / 18:.3f}: the short answer counts nine "
-       f"times as much. The mean push is now −{-divided:.3f}: with A = −1 "
-       "stopping is pushed down, so **to go on longer**.")
-
-# %% [markdown]
-# What is such a policy after? Read the log-derivative backwards, $A$ held fixed:
-#
-# $$\begin{aligned}
-# \mathbb E\big[A\,\nabla\log\pi\big]&=\nabla\,\mathbb E[A]&&\text{undivided: advantage per answer}\\
-# \to\ \mathbb E\Big[\frac AT\,\nabla\log\pi\Big]&=\nabla\,\mathbb E\Big[\frac AT\Big]&&\textbf{a choice: divide by the answer's own length}
-# \end{aligned}$$
-#
-# **Divided by $T$, the policy climbs advantage per token.** A right answer has more per token when
-# it is short, a wrong one loses less per token when it is long. For the toy:
-#
-# $$\begin{aligned}
-# \mathbb E\Big[A\,\frac{1-qT}{T}\Big]&=A\,\big(\mathbb E[\tfrac1T]-q\big)&&\text{the bracket, term by term}\\
-# \mathbb E[\tfrac1T]&>\frac1{\mathbb E[T]}=q&&\text{Jensen: }1/T\text{ is convex; the mean length is }1/q
-# \end{aligned}$$
-#
-# The bracket is positive. So $A>0$: stop sooner. $A<0$: go on longer. **Short when right, long when
-# wrong, though nobody asked about length.**
-#
-# This is what "biased" means here. Plain REINFORCE climbs $\mathbb E[R]$. In large groups the std
-# climbs $2\arcsin\sqrt p$ instead (its slope is $1/\sqrt{p(1-p)}$), and $1/T$ climbs $A/T$. Neither
-# is $\mathbb E[R]$.
-#
-# On the running group, rewards 1, 1, 0, 0:
-
-# %%
-group = running_group()
-A = advantages(group.rewards)[:, None] * group.mask      # (4, 6)
-token_grid.token_grid(group, {
-    "divided by the mean length, 4": A / 4,
-    "divided by its own length": A / group.lengths[:, None]}, caption=(
-    "A token of the long wrong answer is punished a third as hard as one "
-    "of the short wrong answer. Right, the short one's tokens gain most."),
-    count="")
-
-# %% [markdown]
-# But right and wrong answers come from one policy. How can their lengths part? The next toy writes
-# a verdict on its answer first, `:` or `;`, true in so many cases of a hundred. Then it stops with
-# one chance after `:`, with another after `;`. Only these two chances learn, by the expected push
-# above. (A right answer with an untrue `;` grows with the wrong ones.)
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("biases.t2", length_drift.length_drift_explorer(),
-     ("Wrong answers end three times as long as they began, and the mean "
-      "over all answers, the number in your log, does not rise.",
-      length_drift.hidden_growth),
-     ("Every token still divided by T: make right and wrong answers end "
-      "equally long. Does the share of right answers do it?",
-      length_drift.no_drift))
-
-# %% [markdown]
-# <details><summary>What the tasks show</summary>
-#
-# 1. 90 % right and a verdict that is nearly always true. The wrong ones are too few to lift the
-#    mean. Log the length of right and of wrong answers apart.
-# 2. A verdict that is a coin, 50. Then right and wrong answers share each decision, and their
-#    pushes cancel. No share of right answers does it. The drift needs a model that knows it is
-#    wrong while it can still stop.
-# </details>
-#
-# ## Which divisor was it?
-#
-# Back to the transformer and its 2,048 answers from before training. For each way to divide: what
-# do the right and what do the wrong answers push "go on" by, at the spot where the model may write
-# `wait`? So that rules compare, each push is divided by the mean size of what its rule pushes a
-# token by.
-#
-# The rules: both divisions, one, the other, neither. And both once more, where not the grader but a
-# coin says who earns 1.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("biases.6", "A coin pays. Which way do the wrong answers push 'go "
-        "on' under GRPO?",
-        ["longer: 1/T acts on every negative advantage",
-         "longer, half as far: half of them are paid now",
-         "on average neither way"])
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# the push on "go on" under five rules, per batch, right and wrong apart
-rules = {"std and 1/T (GRPO)": ("grpo", None),
-         "only 1/T": ("mean_only", None),
-         "only the std": ("zscore_constant", None),
-         "neither": ("dr_grpo", None),
-         "std and 1/T, a coin pays": ("grpo", CoinFlip(0))}
-found = {}
-for name, (rule, coin) in rules.items():
-    both = stop_push(sampled, ESTIMATORS[rule], *([coin] if coin else []))
-    found[name] = tuple(side.batches.double().numpy()
-                        for side in (both.right, both.wrong))
-
-# %% tags=["answer", "nbval-ignore-output"] jupyter={"source_hidden": true}
-# the answer
-gap = recorded_runs.length_gap("GRPO, coin flip", 21, 30)
-reveal("biases.6", "on average neither way",
-       "The coin does not know which answers are wrong: their advantages "
-       "are as often positive as negative. Trained with the coin for 30 "
-       "steps, three seeds, wrong answers end " + ", ".join(
-           f"{x:+.1f}" for x in gap).replace("-", "−")
-       + " tokens longer than right ones.", pictures.stop_pushes(found))
-
-# %% [markdown]
-# With $1/T$ the pushes stand apart, with the std or without it. Without $1/T$ they lean a little
-# the other way, by about two standard errors; both rows share one sample, so that is one draw, not
-# two. And when each rule is trained for the 80 steps?
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# four recorded runs
-print("wrong minus right, tokens, steps 71 to 80, a number a seed")
-for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
-                  ("only 1/T", "pick_mean_only"),
-                  ("std, one mean over all tokens (DAPO)", "pick_dapo"),
-                  ("neither (Dr. GRPO)", "pick_dr_grpo")):
-    wrong, right = (torch.tensor([
-        recorded_runs.curve(run, seed, f"completions/mean_length_{side}")
-        .tolist()[70:80] for seed in (0, 1, 2)])
-        for side in ("wrong", "right"))
-    gaps = wrong.nanmean(1) - right.nanmean(1)
-    print(f"{name:36s}", "  ".join(f"{gap:+.1f}" for gap in gaps))
-
-# %% [markdown]
-# **$1/T$ drives the lengths apart, and it does so alone. The std weighs prompts, and enlarges small
-# differences inside a group.**
-#
-# Two things were arranged for this drift: length was free, and the model had just judged itself. On
-# models of real size Dr. GRPO reports the same sign, longer wrong answers under GRPO. Which divisor
-# do you get without asking? The defaults of TRL 1.16.0 and verl 0.9.1:
+# Which divisor do you get without asking? The defaults of TRL 1.16.0 and verl 0.9.1:
 #
 # | | std | 1/T |
 # |---|---|---|
@@ -461,13 +503,13 @@ for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
 # | formula | weight of a prompt $1/\sqrt{p(1-p)}$ · push on the stop decision $A\,(\mathbb E[1/T]-q)$ |
 # | climbs | the std $2\arcsin\sqrt p$, 1/T advantage per token; neither $\mathbb E[R]$ |
 # | picture | a valley (weight) and an arch (net push); right and wrong lengths that part |
-# | numbers | 15 of 16 right against 8: a quarter of the push, with the std a half · a bonus of 0.01 alone in its group: full size · wrong answers 65 tokens, right 13 |
-# | needs | the std: graded rewards (with 0/1 and G = 8 we saw no effect); 1/T: a model that knows it is wrong before it stops |
+# | numbers | 15 of 16 right against 8: a quarter of the push, with the std a half · a bonus of 0.01 alone in its group: full size · wrong answers 65 tokens, right 14 |
+# | needs | the std: graded rewards (with 0/1 and G = 8 we saw no effect above 0.02); 1/T: a model that knows it is wrong before it stops |
 
 # %%
 print("GRPO -> Dr. GRPO, as their papers have them. (No run on this page "
       "had the KL term.)\n" + str(difference(ZOO["grpo"], ZOO["dr_grpo"])))
-score(*(f"biases.{k}" for k in range(1, 7)))
+score(*(f"biases.{k}" for k in range(1, 6)))
 
 # %% [markdown]
 # ## Exercises
@@ -544,7 +586,8 @@ check.silent_bug_grpo_biases(my_test)
 #
 # It climbs something else than the expected reward. Plain REINFORCE climbs E[R]. Dividing by the
 # std climbs 2 arcsin √p of each prompt, in large groups; dividing by T climbs advantage per token.
-# Not every bias hurts: the mean over the group costs only a factor (G−1)/G.
+# For one prompt with 0/1 rewards the std only changes the step size. Not every bias hurts: the mean
+# over the group costs only a factor (G−1)/G.
 # </details>
 # <details><summary><b>Does a small std blow up the gradient?</b></summary>
 #
@@ -563,7 +606,7 @@ check.silent_bug_grpo_biases(my_test)
 #
 # Dividing by its own length punishes a long wrong answer less per token. The push on the stop
 # decision is A(E[1/T] − q): stop sooner when right, go on when wrong. It needs a model that knows
-# it is wrong before it stops. In our run wrong answers reached 65 tokens and right ones 13; pass@1
+# it is wrong before it stops. In our run wrong answers reached 65 tokens and right ones 14; pass@1
 # moved under neither GRPO nor Dr. GRPO, and by construction length could not have helped.
 # </details>
 # <details><summary><b>Answers grow during training. Proof of reasoning?</b></summary>
@@ -575,8 +618,8 @@ check.silent_bug_grpo_biases(my_test)
 # <details><summary><b>All eight answers have the same reward. What happens?</b></summary>
 #
 # Nothing: numerator and std are both 0, and with ε the advantages are 0. A KL term still pulls.
-# Test the largest against the smallest reward, not the std: the rounded mean of twelve times 0.7 is
-# not 0.7.
+# Test the largest against the smallest reward, not the std: the rounded mean of twelve equal
+# rewards need not equal them.
 # </details>
 # <details><summary><b>Do TRL and verl have the two divisors?</b></summary>
 #
