@@ -23,7 +23,6 @@
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # imports and the toy of the second half, folded
-from functools import partial
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import (
@@ -36,15 +35,14 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy: train(optimizer, rate, edge)
-def train(optimizer, rate, edge, seed=0, n=200, G=16):
-    """n runs of 50 batches: a group of G answers, used for 8 updates of
-    PPO's clip, band 0.8 to `edge`; the same dice for every edge. Returns
-    the policies (n, 51, 4), and how many batches had drawn the rare answer
-    before it fell below 1 in 1,000 (n,)."""
-    pay = torch.tensor((1.0, 0.5, 0.0, 0.0))
+def train(optimizer, rate, edge, seed=0, freeze=False, n=200, G=16):
+    """n runs of 50 groups of G answers, 8 updates of PPO's clip on each.
+    freeze: no push on logits never drawn. Returns the policies (n, 51, 4),
+    and in how many batches the rare answer was before it was lost (n,)."""
+    ever, pay = 0.0, torch.tensor((1.0, 0.5, 0.0, 0.0))
     z = torch.tensor((0.01, 0.97, 0.01, 0.01)).log().repeat(n, 1)
     opt, path, seen = optimizer([z.requires_grad_()], lr=rate), [], 0
-    dice = torch.Generator().manual_seed(seed)
+    dice = torch.Generator().manual_seed(seed)    # the same for every edge
     for _ in range(51):
         old = z.detach().log_softmax(1)
         path.append(old.exp())
@@ -52,31 +50,15 @@ def train(optimizer, rate, edge, seed=0, n=200, G=16):
         drawn = torch.searchsorted(path[-1].cumsum(1), u).clamp(max=3)
         share = torch.nn.functional.one_hot(drawn, 4).double().mean(1)
         seen = seen + ((share[:, 0] > 0) & (path[-1][:, 0] >= 0.001))
+        ever = ever + share
         A = pay - (share * pay).sum(1, keepdim=True)
         A = A / ((share * A**2).sum(1, keepdim=True).sqrt() + 1e-6)
         for _ in range(8):
             rho = (z.log_softmax(1) - old).exp()
-            gain = torch.minimum(rho * A, rho.clamp(0.8, edge) * A)
-            opt.zero_grad(), (-(share * gain).sum()).backward(), opt.step()
+            gain = share * torch.minimum(rho * A, rho.clamp(0.8, edge) * A)
+            opt.zero_grad(), (-gain.sum()).backward()
+            z.grad *= (ever > 0) if freeze else 1.0; opt.step()
     return torch.stack(path, 1), seen
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# a control for the toy: OneScale
-class OneScale(torch.optim.Optimizer):
-    """Adam, but the four logits of a run share one divisor, the largest."""
-    def __init__(self, weights, lr):
-        super().__init__(weights, {"lr": lr})
-        self.n, self.mean, self.square = 0, 0.0, 0.0
-
-    @torch.no_grad()
-    def step(self):
-        (z,), rate = (self.param_groups[0][k] for k in ("params", "lr"))
-        self.n += 1
-        size = z.grad.square().amax(1, keepdim=True)
-        self.mean = 0.9 * self.mean + 0.1 * z.grad
-        self.square = 0.999 * self.square + 0.001 * size
-        root = (self.square / (1 - 0.999**self.n)).sqrt()
-        z -= rate * self.mean / (1 - 0.9**self.n) / (root + 1e-8)
 
 # %% [markdown]
 # ## A run that learns
@@ -122,11 +104,17 @@ reveal("dapo.1", "about four in ten",
 # | a token of a long answer weighs less | one mean over all tokens (page 10) |
 # | a cut answer counts as wrong | a penalty before the limit |
 #
-# It keeps GRPO's advantage, std included, and drops the KL term. The authors' reason (section 2.3):
-# a policy that learns long reasoning *should* move far from where it began. And a checker of
-# answers, unlike a learned reward model, has little to exploit.
+# As one formula, to minimise:
+#
+# $$L=-\frac{1}{\sum_iT_i}\sum_i\sum_t\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},0.8,1.28)A_i\big),\qquad0\lt\#\text{right}\lt G\text{ in each group}$$
+#
+# The condition on the right is the first repair, 1.28 the second, the divisor $\sum_iT_i$ the third;
+# the fourth is inside the rewards. GRPO's advantage stays, std included; the KL term goes. The authors' reason
+# (section 2.3): a policy that learns long reasoning *should* move far from where it began. And a
+# checker of answers, unlike a learned reward model, has little to exploit.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the pipeline
 pipeline.pipeline("answers", "rewards", "loss", caption=(
     "One repair changes which answers train, one the rewards, two the "
     "loss. The advantage is GRPO's."))
@@ -162,13 +150,10 @@ def fill(draw, wanted):
     return torch.stack(kept), drawn
 
 # %%
-G, dice = 8, torch.Generator().manual_seed(0)
 for p in (0.01, 0.5, 0.95):
-    P = 1 - p**G - (1 - p)**G
-    kept, drawn = fill(
-        lambda: (torch.rand(G, generator=dice) < p).double(), 2000)
-    print(f"p = {p:4.2f}: {P:.3f} of the groups teach; a kept one costs "
-          f"{1 / P:5.2f} groups, counted {drawn / 2000:5.2f}")
+    P = 1 - p**8 - (1 - p)**8
+    print(f"p = {p:4.2f}: {P:.3f} of the groups of 8 teach, "
+          f"a kept one costs {1 / P:5.2f} groups")
 
 # %% [markdown]
 # At $p=0.01$ a kept group costs thirteen groups, or 104 answers.
@@ -208,7 +193,7 @@ task("dapo.t1", kept_groups_explorer(),
 # Train the same transformer twice (Dr. GRPO and AdamW again), now with 8 groups a step. *Plain*
 # takes what comes. *Refilled* draws again, 8 groups at a time and at most four times, until 8 are
 # mixed; what is over is thrown away. Both get the same number of answers in total, and four
-# learning rates each.
+# learning rates each. At first nine of ten groups are mixed by themselves.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -234,23 +219,36 @@ bill = mean(*(n.mean() / 64 for n in drawn))
 single = mean(*(n.sum() / (n * m).sum() for n, m in zip(drawn, share)))
 fresh = mean(*(curve("chain_stale_0", k, "groups/mixed")[:20].mean()
                for k in range(3)))
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("dapo.2", "plain: it makes more updates from the same answers",
        f"{ends[0]} against {ends[1]}, ahead in every seed; both are best "
        "at the second rate. **Step for step the two are level** (after 20 "
        f"steps {steps[0]} and {steps[1]}): {fresh} of plain's groups were "
-       "mixed by themselves, so a full batch adds little here; where most "
-       "are silent it may differ. **And a refilled step writes "
-       f"{bill} times the answers.** Drawn singly, at the price 1/P, it "
-       f"would be {single}; but a round is eight groups, and one silent "
-       "group costs a whole round. The large rates prove "
-       "nothing about steadiness: there too plain has made more updates.",
-       pictures.refill_race())
+       "mixed by themselves, so a full batch adds little. **And a refilled "
+       f"step writes {bill} times the answers.** One silent group costs a "
+       "whole round of eight. Had it been replaced singly, the bill were "
+       f"{single} times.", pictures.refill_race(), instead={
+           "refilled, clearly: none of its batch is wasted":
+           "What it waits for is paid for too: the axis counts answers.",
+           "refilled, a little: full batches make steadier steps":
+           "It takes fewer of them from the same answers.",
+           "level: a silent group costs both the same":
+           "Plain pays for one group, refilled for a round of eight.",
+       })
 
 # %% [markdown]
-# Ask of every such curve: *is the axis steps or answers?* DAPO's authors have a reason to count
-# steps (section 3.2): the whole batch waits for the longest answer anyway, so a few more cost
-# little time. Their table adds one repair after the other; dynamic sampling comes last and lifts
-# AIME 2024 from 42 to 50:
+# And where most groups are silent? We did not run that. But follow the answers: whatever the share,
+# *the same mixed groups* reach both runs. Refilling gathers them into fewer, fuller steps. That is
+# the authors' motive: with few groups that teach, a step's gradient is noisy. It also makes steps
+# longer, for silent tokens stay in the divisor $\sum_iT_i$ of a plain step.
+#
+# So ask of every such curve: *is the axis steps or answers?* DAPO's authors count steps, with a
+# reason (section 3.2): the whole batch waits for the longest answer anyway, so a few more cost
+# little time. Their table adds one repair after the other, a single run a row; dynamic sampling
+# comes last and lifts AIME 2024 from 42 to 50. A reproduction in verl has 52 with it and 50
+# without.
 
 # %%
 pictures.ladder()
@@ -299,7 +297,42 @@ task("dapo.t2", rare_token_explorer(),
 # 2. Only a start at 0.85 or above: 0.85 · 1.2 is more than 1. The edge is a matter of rare tokens.
 # </details>
 #
-# ## Sixteen answers at a time
+# Eight or sixteen updates on one batch are many. DAPO itself cuts a batch of 8,192 answers into 16
+# parts and makes one update on each.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("dapo.3", "So every answer is used exactly once. Can the upper "
+        "edge silence a token?",
+        ["no: without reuse every ratio is 1",
+         "only a token that occurs in two parts",
+         "yes, from the second part on", "yes, in every part alike"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+late = {}
+for run in ("chain_stale_0", "chain_stale_1_clip", "chain_stale_8_clip"):
+    top = [curve(run, k, "ratio/max")[10:] for k in range(3)]
+    late[run] = ", ".join(f"{torch.tensor(x).median():.2f}" for x in top)
+none, one, eight = late.values()
+reveal("dapo.3", "yes, from the second part on",
+       "**What moves a ratio is optimizer steps since sampling, not "
+       "reuse.** The first part meets the policy that wrote it; the last "
+       "meets one that is 15 updates on. Recorded on the transformer, "
+       "every answer used once, the largest ratio of a step (median, "
+       f"three seeds): trained at once {none}; one update late {one}; "
+       f"eight updates late {eight}, beyond the edge. TRL's default is "
+       "one update per batch: there the edge does nothing.", instead={
+           "no: without reuse every ratio is 1":
+           "The first part's are. But the policy moves between the parts.",
+           "only a token that occurs in two parts":
+           "The weights are shared: an update on one token moves others.",
+           "yes, in every part alike":
+           "On the first part the policy is still the one that sampled.",
+       })
+
+# %% [markdown]
+# ## Can a higher edge save a rare answer?
 #
 # Let the answers be sampled. The toy: one prompt, four possible answers, a logit for each. The
 # usual one (chance 0.97) earns half marks, a rare one (0.01) full marks, two others nothing. A
@@ -323,7 +356,7 @@ for name in ("SGD", "Adam"):
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("dapo.3", "Adam, the same dice, the edge at 1.28: how many lose "
+predict("dapo.4", "Adam, the same dice, the edge at 1.28: how many lose "
         "the rare answer?",
         ["about 20: it rises in time", "about 30: a few are saved",
          "about 40: the edge plays no part",
@@ -335,7 +368,7 @@ more = [[lost(train(ADAM, 0.05, top, seed)[0]) for top in edges.values()]
         for seed in (1, 2, 3)]
 now = [lost(paths["Adam", edge]) for edge in edges]
 gone = paths["Adam", "1.28"][:, 50, 0] < 0.001
-reveal("dapo.3", "about 40: the edge plays no part",
+reveal("dapo.4", "about 40: the edge plays no part",
        f"{now[1]}, and {now[2]} without any clip. With other seeds, "
        "the same three edges: " + "; ".join(
            ", ".join(map(str, row)) for row in more) + ". Before these "
@@ -343,35 +376,45 @@ reveal("dapo.3", "about 40: the edge plays no part",
        f"{seen['Adam', '1.28'][gone].sum()} times. No edge helps what is "
        "not in the batch. Where it *is* drawn, a wider edge finds it "
        "sooner (picture). **Clip-higher speeds up what was sampled; it "
-       "does not find what was not.**", pictures.found(paths))
+       "does not find what was not.**", pictures.found(paths), instead={
+           "about 20: it rises in time":
+           "It cannot rise where it was never drawn.",
+           "about 30: a few are saved":
+           "The count moves by a few either way, from seed to seed.",
+           "about 50: lucky wrong answers are pushed further too":
+           "A fair thought; the seeds show no such sign.",
+       })
 
 # %% [markdown]
-# *How* does an answer get lost? When a wrong answer is drawn beside the usual one, the usual one is
-# pushed up, and softmax takes a little from everybody, drawn or not. Under SGD that is too little:
-# it loses none of 200. Adam differs in two ways. It keeps a *memory* of past pushes, so it moves on
-# through silent groups. And it divides the push on each logit by that logit's *own* usual size, so
-# a tiny push becomes a full step.
+# One riddle is left. Those runs never drew the rare answer, so no token of it was ever pushed. Yet
+# its probability fell from 1 in 100 below 1 in 1,000. As a control, *freeze* the logits of answers
+# not drawn so far: they get no push at all.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("dapo.4", "Switch off one of the two. What saves most of the lost "
-        "runs?", ["no memory (beta1 = 0): silent groups are then silent",
-                  "one divisor for all four logits",
-                  "either: both are needed for the loss",
-                  "neither: it is the luck of the draw"])
+predict("dapo.5", "Adam, with that freeze. How many of 200 lose the rare "
+        "answer now?",
+        ["about 40 as before: what one answer gains, others must lose",
+         "about 20: the freeze helps half of the runs",
+         "fewer than 10"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-forgetful = partial(ADAM, betas=(0.0, 0.999))
-arms = [[lost(train(o, 0.05, 1.2, seed)[0]) for seed in range(4)]
-        for o in (forgetful, OneScale)]
-said = [", ".join(map(str, row)) for row in arms]
-reveal("dapo.4", "one divisor for all four logits",
-       f"Lost with one divisor: {said[1]} (four seeds); without memory: "
-       f"{said[0]}. So what hurts is Adam's step of full size on a logit "
-       "that was never drawn. A language model shares its weights among "
-       "all tokens, so do not carry the count over; carry the question "
-       "*who moves a token that is not in the batch?*")
+frozen = [lost(train(ADAM, 0.05, 1.2, seed, freeze=True)[0])
+          for seed in range(4)]
+reveal("dapo.5", "fewer than 10",
+       f"{', '.join(map(str, frozen))} (four seeds). So it was the "
+       "optimizer. Once the usual answer has risen, softmax passes a tiny "
+       "downward push to every other logit, drawn or not. Adam divides "
+       "each logit's push by that logit's own usual size: **a tiny push "
+       "becomes a full step.** A language model shares its weights among "
+       "all tokens, so do not carry the count over. Carry the question: "
+       "*who moves a token that is not in the batch?*", instead={
+           "about 40 as before: what one answer gains, others must lose":
+           "They lose, but slowly: SGD lost none of 200.",
+           "about 20: the freeze helps half of the runs":
+           "It helps nearly all of them.",
+       })
 
 # %% [markdown]
 # DAPO's motive for the wider edge was *entropy*, how undecided the policy is: with 1.20 it
@@ -382,34 +425,8 @@ pictures.entropies({edge: paths["Adam", edge] for edge in edges})
 
 # %% [markdown]
 # It ends near zero in both panels, once because the prompt is solved, once because the best answer
-# is gone. Entropy says *decided*, not *for what*: log the reward beside it.
-#
-# **When does the edge matter in your run?** DAPO cuts a batch of 8,192 answers into 16 parts and
-# makes one update on each.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("dapo.5", "So every answer is used exactly once. Can the upper "
-        "edge silence a token?",
-        ["no: without reuse every ratio is 1",
-         "only a token that occurs in two parts",
-         "yes, from the second part on", "yes, in every part alike"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-late = {}
-for run in ("chain_stale_0", "chain_stale_1_clip", "chain_stale_8_clip"):
-    top = [curve(run, k, "ratio/max")[10:] for k in range(3)]
-    late[run] = ", ".join(f"{torch.tensor(x).median():.2f}" for x in top)
-none, one, eight = late.values()
-reveal("dapo.5", "yes, from the second part on",
-       "**What moves a ratio is optimizer steps since sampling, not "
-       "reuse.** The first part meets the policy that wrote it; the last "
-       "meets one that is 15 updates on. Recorded on the transformer, "
-       "every answer used once, the largest ratio of a step (median, "
-       f"three seeds): trained at once {none}; one update late {one}; "
-       f"eight updates late {eight}, beyond the edge. TRL's default is "
-       "one update per batch: there the edge does nothing.")
+# is gone. Where it is solved, 1.28 even has the lower entropy later: it got there sooner. Entropy
+# says *decided*, not *for what*: log the reward beside it.
 
 # %% [markdown]
 # ## Answers that are too long
@@ -448,12 +465,20 @@ reveal("dapo.6", "−1.5 or more: as if it were the only wrong one",
        "penalty, and dividing makes any difference full size (09). A "
        "silent group speaks again, and teaches length and nothing else. "
        "What has to be done about it is exercise 3.",
-       pictures.overlong_trap(T, penalty, warned))
+       pictures.overlong_trap(T, penalty, warned), instead={
+           "0: it is as wrong as the others":
+           "So it was before the penalty. Now its reward is 0.01 lower.",
+           "about −0.01: the others pay nothing":
+           "That is its reward minus the others'. What comes next in GRPO?",
+           "about −0.75: one against three":
+           "The distance to the mean is three quarters of 0.01. Then it is "
+           "divided.",
+       })
 
 # %% [markdown]
 # ## The whole loss
 #
-# $$L=-\frac{1}{\sum_iT_i}\sum_i\sum_t\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},0.8,1.28)A_i\big),\qquad0\lt\#\text{right}\lt G\text{ in each group}$$
+# The formula of the beginning, as code:
 
 # %%
 def dapo_loss(logp, old_logp, mask, R, low=0.2, high=0.28):
@@ -508,7 +533,7 @@ assert torch.allclose(mine, ZOO["dapo"](two).loss, rtol=0, atol=1e-12)
 # | choices | draw again; 0.28; the token mean; the ramp |
 
 # %%
-score("dapo.1", "dapo.2", "dapo.3", "dapo.4", "dapo.5", "dapo.6")
+score("dapo.1", "dapo.2", "dapo.3", "dapo.X", "dapo.5", "dapo.6")
 
 # %% [markdown]
 # ## Exercises
