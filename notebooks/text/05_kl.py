@@ -10,9 +10,9 @@
 # # 05 · KL: how far may the policy go?
 #
 # **After this page** you can read a KL off samples, say which form of the penalty pushes which way,
-# and say what a trust region adds.
+# and choose its place and its β.
 #
-# 31 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) ·
+# 27 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) ·
 # Schulman 2020, *Approximating KL divergence* (joschu.net/blog); Tang & Munos 2025,
 # [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
 #
@@ -118,7 +118,15 @@ reveal(
     pictures.runs({"no penalty": free[0], "k1 in the loss": in_loss,
                    "k1 in the reward": in_reward}, wanted, caption=(
         "Same estimate, same β, same 16 answers an update. In the loss it "
-        "does nothing; in the reward it lands where it should.")))
+        "does nothing; in the reward it lands where it should.")),
+    instead={
+        "near 0.3: that is what the loss asks for":
+        "Its value does. Autograd asks something else.",
+        "about 1: it helps, but sixteen samples are few":
+        "More samples change nothing here: the mean push is exactly 0.",
+        "near 0: β = ½ is strong":
+        "β multiplies the push, and there is none.",
+    })
 
 # %% [markdown]
 # So there are two things to know about such a number: what it measures, and where it moves the
@@ -158,37 +166,15 @@ print("mean over the sixteen tokens:", *[
 pictures.estimators(ell16[mask])
 
 # %% [markdown]
-# Two estimates with the same mean, and a factor of two between them: sixteen tokens are few.
-# Libraries call $k_3$ the *low-variance* estimate (`low_var_kl`). In the textbook case, two normal
-# distributions of equal variance with their means apart, one $k_3$ scatters less than one $k_1$ up
-# to 0.63 nats.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("kl.2", "And for next-token distributions, softmaxes over 1,000 "
-        "tokens? Up to which KL is k3 the quieter one?",
-        ["always", "about 0.6 nats there too",
-         "more: a softmax has no tails like a Gaussian's",
-         "no such number: it depends on how the policy left"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-roads = pictures.roads_away(references=10)
-cross = {name: sorted(x[y > 1][0].item() for x, y in some)
-         for name, some in roads.items()}
-reveal(
-    "kl.2", "no such number: it depends on how the policy left",
-    "k3 becomes the noisier one at " + "; ".join(
-        f"{x[0]:.2f} to {x[-1]:.2f} nats ({name.split(',')[0]})"
-        for name, x in cross.items()) + ". Nearer to the reference "
-    "it is the quieter one in all thirty. It fails through rare tokens: "
-    "one that the reference likes and the policy hardly ever draws has a "
-    "huge exp(−ℓ), and sharpening makes many of those. Then a log shows "
-    "a "
-    "spike (statements page).",
-    pictures.noise(roads))
-
-# %% [markdown]
+# $k_1$ and $k_3$ have the same mean over many samples; over these sixteen, a factor of two lies
+# between them. $k_1$ goes below 0. $k_3$ never does, but to the left, where the reference liked a
+# token more, it grows like an exponential: one token that the policy hardly ever draws can make a
+# spike in the log.
+#
+# Libraries call $k_3$ the *low-variance* estimate (`low_var_kl`). Near the reference it is. Up to
+# which KL, nobody can say: it depends on how the policy left
+# ([statements](statements/05_kl.ipynb), K03).
+#
 # <details><summary>One level deeper: k3 is a control variate</summary>
 #
 # $k_1+\lambda(e^{-\ell}-1)$ has the right mean for every λ, since the bracket has mean 0 (a
@@ -204,11 +190,14 @@ reveal(
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("kl.3", "On fresh samples, what is k3's mean gradient as a loss?",
-        ["that of KL(π‖π_ref)", "that of KL(π_ref‖π)", "0, like k1's",
-         "none of these"])
+predict("kl.2", "On fresh samples, what is k3's mean gradient as a loss?",
+        ["that of KL(π‖π_ref): its mean is right",
+         "that of KL(π_ref‖π): the arguments swapped",
+         "0: like k1, it has the right mean and no push",
+         "half of KL(π‖π_ref)'s: the −1 in k3 cancels the rest"])
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# exact gradients, by summing over the three answers: mean_gradient(k)
 away = ref.log() + 3 * R                      # logits of a moved policy
 
 def mean_gradient(k, place="loss", q=None, ratio="none", z=away):
@@ -233,13 +222,21 @@ forward = gradient(lambda log_pi: kl(ref.log(), log_pi))
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal(
-    "kl.3", "that of KL(π_ref‖π)",
+    "kl.2", "that of KL(π_ref‖π): the arguments swapped",
     "The value of one KL, and the gradient of the other.",
     pictures.which_gradient(
         {"KL(π‖π_ref)": reverse, "k3 in the loss": mean_gradient(k3),
          "KL(π_ref‖π)": forward},
         caption="On every answer k3 stands as high as KL(π_ref‖π). "
-                "Over all answers, weighted by their chance under π."))
+                "Over all answers, weighted by their chance under π."),
+    instead={
+        "that of KL(π‖π_ref): its mean is right":
+        "So was k1's. A right mean promises nothing about the gradient.",
+        "0: like k1, it has the right mean and no push":
+        "k1 had no push because its slope in ℓ is 1 everywhere.",
+        "half of KL(π‖π_ref)'s: the −1 in k3 cancels the rest":
+        "The −1 is a constant; it has no gradient.",
+    })
 
 # %% [markdown]
 # Why? First the true gradient, line by line.
@@ -305,25 +302,9 @@ compass({"loss, fresh samples": ("loss",),
 # %% [markdown]
 # To log $k_3$ and push with $k_2$ write `k2 + (k3 - k2).detach()` (straight-through; verl: `k3+`).
 #
-# Samples of an older policy need the ratio of page 04:
-# $\mathbb E_\text{old}[\rho k]=\sum_y\pi_\text{old}\frac{\pi}{\pi_\text{old}}k=\mathbb E_\pi[k]$.
-# Now the chance of each answer, π, stands inside the formula. So differentiate ρ too, and autograd
-# finds both sums of the product rule:
-
-# %%
-before = ((away + ref.log()) / 2).softmax(0)          # an older policy
-compass({"loss, older samples, no ρ": ("loss", before),
-         "loss, older samples, ρ constant": ("loss", before, "constant"),
-         "loss, older samples, ρ differentiated": ("loss", before, "full"),
-         "reward, older samples, no ρ": ("reward", before),
-         "reward, older samples, ρ": ("reward", before, "constant")})
-
-# %% [markdown]
-# A constant ρ repairs who drew the samples: the fresh rows come back. With ρ differentiated a right
-# *value* is enough, also on fresh samples, where every ρ is 1. There
-# $\nabla(\rho k)=(k+k')\nabla\log\pi$, and for $k_3$ the bracket is
-# $(e^{-\ell}-1+\ell)+(1-e^{-\ell})=\ell$: $k_2$'s slope. DeepSeek-V3.2, and TRL when β > 0, do
-# that. One cell points backwards. Find out why:
+# And when the samples are older? Then the ratio of page 04 stands in front, ρ times $k$, as a
+# constant or differentiated too. Which of these go downhill? Start at the arrow you know, and find
+# out. In the picture a third policy, half-way back, may have written the samples.
 
 # %%
 task("kl.t1", kl_pull.kl_pull_explorer(),
@@ -340,9 +321,13 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # 1. k1 in the loss, older policy, no ρ. It pushes every sample down alike, and the older policy
 #    wrote them: on the logits that is π − π_old, away from the older policy and so from the
 #    reference.
-# 2. With ρ: k1 in the reward, or k1 or k3 in the loss. Not k2: its value is not the KL.
-# 3. k3 in the loss, gone 4.0: 32°; at 3.0, as in the table, 26°. Near the reference the angle goes
-#    to 0, which is why nobody notices.
+# 2. With ρ: k1 in the reward, or k1 or k3 in the loss. Not k2: its value is not the KL. With ρ
+#    differentiated, the chance of each answer stands inside the formula, so autograd finds both
+#    sums of the product rule, and a right *value* is enough. For $k_3$:
+#    $\nabla(\rho k_3)=(k_3+k_3')\nabla\log\pi=\ell\,\nabla\log\pi$, at ρ = 1. That is $k_2$'s slope.
+#    DeepSeek-V3.2, and TRL when β > 0, do that.
+# 3. k3 in the loss, distance 4.0: 32°; at 3.0 it is 26°. Near the reference the angle goes to 0,
+#    which is why nobody notices.
 # </details>
 #
 # ## How large is β?
@@ -371,7 +356,7 @@ print(f"β = 0.2, KL(π‖π_ref): at rest p = {rest(0.2):.4f}")
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("kl.4", "The same β = 0.2, with k3 in the loss: where do reward "
+predict("kl.3", "The same β = 0.2, with k3 in the loss: where do reward "
         "and penalty balance?",
         ["about 1.5 % too", "about 5 %", "about 20 %", "about 80 %"])
 
@@ -384,7 +369,7 @@ def rest_k3(beta):
 
 betas = [k / 100 for k in range(2, 101)]
 reveal(
-    "kl.4", "about 80 %",
+    "kl.3", "about 80 %",
     f"{rest_k3(0.2):.2f} against {rest(0.2):.4f}. For small p₀ the two "
     "pushes are equal near p = 1 − β: the penalty keeps a share β for "
     "what the reference did, and lets the rest go anywhere. At β = 0.04 "
@@ -413,10 +398,16 @@ task("kl.t2", kl_leash.kl_leash_explorer(),
 #    below β = 1 it stops nothing on the way up, and does not know how rare the answer was.
 # </details>
 #
-# A resting point says where a run would end, not when. Ziegler et al.
-# ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)) choose a KL and let β follow: raise it
-# while the KL is above the target, lower it below. Then mind the unit: their target is a *sum* over
-# the answer; libraries often log a *mean* per token.
+# **Choosing β.** A resting point says where a run would end, not when. In practice:
+#
+# * A checker decides right and wrong: start with β = 0, and log the KL all the same. TRL's GRPO
+#   does so by default.
+# * A learned reward model: keep a KL. It is wrong where the policy has never been. Choose how many
+#   nats you allow, and let β follow: raise it while the KL is above, lower it below (Ziegler et
+#   al., [arXiv 1909.08593](https://arxiv.org/abs/1909.08593)).
+# * Mind the unit. Their target is a *sum* over the answer; libraries often log a *mean* per token.
+# * "We run GRPO with β = 0.04", DeepSeekMath's value: a brake on the way, and hardly a limit on
+#   where the policy ends.
 #
 # ## Two tokens
 #
@@ -434,7 +425,7 @@ for state, p in zip(("first token", "after word 0", "after word 1"),
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("kl.5", "Word 0 is rarer than under the reference, 0.27 against "
+predict("kl.4", "Word 0 is rarer than under the reference, 0.27 against "
         "0.33. Which way does k1 in the reward move it, on average?",
         ["up, towards 0.33", "down, further from 0.33", "not at all"])
 
@@ -452,7 +443,7 @@ pushes = {name: -torch.autograd.grad(x.sum(), pi2.logits,
           for name, x in penalties.items()}      # on the first token
 first = pi2.logits[0].softmax(0).tolist()
 exact, _, own = (v.tolist() for v in pushes.values())
-reveal("kl.5", "down, further from 0.33",
+reveal("kl.4", "down, further from 0.33",
        f"Push on word 0: {exact[0]:+.4f}. Token by token, in the loss, it "
        f"is {own[0]:+.4f}: the wrong way. After word 0 the policy is far "
        "from the reference, and the KL of an answer charges the first word "
@@ -476,50 +467,25 @@ reveal("kl.5", "down, further from 0.33",
 # ## A limit instead of a price
 #
 # β puts a price on each nat. TRPO ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) sets a
-# limit δ for one update, and measures from the *old* policy, the one that wrote the batch, because
+# limit δ for one update. It measures from the *old* policy, the one that wrote the batch, because
 # that is how far the batch can be trusted (04):
 #
 # $$\max_\pi\ \mathbb E_\text{old}[\rho A]\quad\text{subject to}\quad\mathrm{KL}(\pi_\text{old}\,\|\,\pi)\le\delta$$
 #
-# The small step that gains most at a given KL is the **natural gradient** $F^{-1}g$: the policy
-# gradient $g$, divided by the curvature $F$ of the KL (the Fisher matrix). For a softmax
-# $g_y=\pi(y)A(y)$: a rare answer gets a small push, however good it is. $F^{-1}$ takes the factor π
-# out, and the natural step is $A$ itself, per logit. Try it where the best answer is rare:
+# It solves this with second-order products, then measures the KL and halves the step until the
+# limit holds. TRL and verl ship no TRPO. They ship **PPO**, which needs no solver and measures
+# nothing: page 06.
 #
-# <details><summary>One level deeper: why it is F⁻¹g, and how a network gets it</summary>
+# <details><summary>One level deeper: the natural gradient</summary>
 #
-# For a small step Δ of the logits the gain is $g^\top\!\Delta$. The KL is
-# $\tfrac12\Delta^\top F\Delta$: at the old policy it is 0 and flat, so its second derivative $F$
-# comes first. Lagrange: at the maximum of
+# For a small step Δ of the logits the gain is $g^\top\!\Delta$, $g$ the policy gradient. The KL is
+# $\tfrac12\Delta^\top F\Delta$: at the old policy it is 0 and flat, so its second derivative $F$, the
+# Fisher matrix, comes first. At the maximum of
 # $g^\top\!\Delta-\lambda(\tfrac12\Delta^\top F\Delta-\delta)$ the slope in Δ is 0, so
-# $g=\lambda F\Delta$ and $\Delta=F^{-1}g/\lambda$. The limit sets the length,
-# $1/\lambda=\sqrt{2\delta/g^\top F^{-1}g}$. For a network $F$ cannot be stored; conjugate gradient
-# solves $F\Delta=g$ from products with $F$, two backward passes each (statements page).
+# $\Delta=F^{-1}g/\lambda$. For a softmax $g_y=\pi(y)A(y)$: a rare answer gets a small push, however
+# good it is. $F^{-1}$ takes the factor π out, and the natural step is $A$ itself. Run and drawn on
+# the [statements page](statements/05_kl.ipynb).
 # </details>
-
-# %%
-old, delta = torch.tensor([0.05, 0.35, 0.6]), 0.2
-A = R - old @ R
-g, F = old * A, old.diag() - old.outer(old)   # gradient, Fisher matrix
-assert torch.allclose(F @ A, g)               # so F^-1 g is A
-size = (2 * delta / (A @ F @ A)).sqrt()       # by the quadratic model
-
-def moved_by(step):
-    return (old.log() + step).log_softmax(-1)
-
-print(f"limit {delta}, KL measured after the natural step: "
-      f"{kl(old.log(), moved_by(size * A)):.3f}")
-
-# %%
-pictures.trust_region(old, R, F, delta, {"plain gradient": g,
-                                         "natural gradient": A})
-
-# %% [markdown]
-# Scaled so that both measure exactly the limit (picture), the natural step earns a third more, and
-# it lifts the rare best answer, which the plain step leaves behind. TRPO does not know that scale:
-# the step of its quadratic model measured more than the limit (the line above). So TRPO measures,
-# and halves the step until the limit holds and $\mathbb E_\text{old}[\rho A]$ has really grown. TRL
-# and verl ship no TRPO. They ship **PPO**, which needs no solver and measures nothing: page 06.
 #
 # ## In code
 
@@ -582,7 +548,7 @@ print("RLOO, with k1 in the reward:", difference(ZOO["rloo"], with_kl))
 # | since 04 | a reference model; β |
 
 # %%
-score("kl.1", "kl.2", "kl.3", "kl.4", "kl.5")
+score("kl.1", "kl.2", "kl.3", "kl.4")
 
 # %% [markdown]
 # ## Exercises

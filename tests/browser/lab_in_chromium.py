@@ -115,7 +115,7 @@ MOVED = {
     "kl_estimator_explorer": ("distance", "0.1"),
     "kl_explorer": ("model: mean", "-3"),
     "kl_leash_explorer": ("β", "0.1"),
-    "kl_pull_explorer": ("gone", "0.5"),
+    "kl_pull_explorer": ("distance", "0.5"),
     "length_drift_explorer": ("share right", "0.1"),
     "many_updates_explorer": ("updates", "3"),
     "micro_batches_explorer": ("answer 0, tokens", "1"),

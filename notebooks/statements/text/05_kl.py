@@ -19,6 +19,7 @@ from rlnb import ZOO, Batch, objective as parts
 from rlnb.classroom import explorers, figures
 from rlnb.classroom.explorers.kl_estimators import compute
 from rlnb.classroom.lesson import settle, statement
+from rlnb.classroom.pictures import kl as pictures
 from rlnb.objective import Objective, gae, raw_reward
 from rlnb.toys import SequencePolicy, estimator_moments, running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -147,6 +148,14 @@ assert sharp[-1] < 0.63 < flat[0]
 
 # %%
 settle("K03", "it depends")
+
+# %% [markdown]
+# Three ways to leave, ten references each. Where a line passes 1, $k_3$ is the noisier one. It
+# fails through rare tokens: one that the reference likes and the policy hardly ever draws has a
+# huge $e^{-\ell}$, and sharpening makes many of those.
+
+# %%
+pictures.noise(pictures.roads_away(references=10))
 
 # %% [markdown]
 # The other ways to fail: sampling at another temperature, and a rare token that the reference
@@ -710,6 +719,20 @@ for delta in (0.01, 0.1, 1.0):
 # the plain one lowers it. The price is second-order products on every step; TRL, verl and OpenRLHF
 # offer no TRPO.
 #
+# One step of each kind, drawn: three answers that pay 1, ½ and 0, and the best one is rare. Both
+# steps measure exactly the limit. The plain one follows $g_y=\pi(y)A(y)$, a small push on a rare
+# answer; the natural one follows $A$.
+
+# %%
+three = torch.tensor([0.05, 0.35, 0.6])
+pays = torch.tensor([1.0, 0.5, 0.0])
+gain = pays - three @ pays
+fisher = three.diag() - three.outer(three)
+assert torch.allclose(fisher @ gain, three * gain)   # so F^-1 g is A
+pictures.trust_region(three, pays, fisher, 0.2, {
+    "plain gradient": three * gain, "natural gradient": gain})
+
+# %% [markdown]
 # ## A controller for β, and its units
 #
 # Ziegler et al. (arXiv 1909.08593) do not choose β, they choose a KL and let β follow. With $n$

@@ -209,7 +209,7 @@ def kl_pull_explorer() -> Explorer:
         build,
         update,
         {
-            "distance": slider(3.0, 0.0, FURTHEST, 0.1, "gone", "0 is the reference"),
+            "distance": slider(3.0, 0.0, FURTHEST, 0.1, "distance", "0 is the reference"),
             "form": choice("k2 loss", [(name, key) for key, name in FORMS.items()], "penalty",
                            "which estimate, and where it stands"),
             "samples": choice("fresh", [(name, key) for key, name in SAMPLES.items()],
