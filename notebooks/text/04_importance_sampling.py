@@ -74,7 +74,7 @@ predict("importance_sampling.1",
          "no factor can: these are not π's answers"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 w = new / old                                # weight of each answer
 others = [(old @ (factor * R)).item() for factor in (new, old / new)]
 assert torch.isclose(old @ (w * R), new @ R)
@@ -95,10 +95,22 @@ $$\begin{{aligned}}
 Today's policy writes the first answer {w[0]:.0f} times as often as the old
 one did, so each copy of it counts {w[0]:.0f} times."""
 both = {"not weighted": so_far(R[y]), "weighted": so_far(w[y] * R[y])}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("importance_sampling.1", "π(y) / π_old(y)", because,
        pictures.running(both, truth, caption=(
            "The same six batches. Weighted, the mean goes to today's 0.70. "
-           "No new answer was written.")))
+           "No new answer was written.")),
+       instead={
+           "π(y)": "That would be right if the batch held every answer "
+           "equally often.",
+           "π_old(y) / π(y)": "Upside down: it makes what today's policy "
+           "likes count less.",
+           "no factor can: these are not π's answers":
+           "They are not, but each of them is one that π could have "
+           "written.",
+       })
 
 # %% [markdown]
 # The factor is called the **importance weight**, $w$. What is averaged may be a gradient as well,
@@ -126,7 +138,7 @@ predict("importance_sampling.2", "Every sample of the second batch is "
          "goes to 0.8, calmly", "is nan, from a division by 0"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 means, covered = {}, {}
 for name, sampler in samplers.items():
     weight = today / sampler                 # inf where nothing is drawn
@@ -146,8 +158,18 @@ $$\mathbb E_\text{{old}}[w]=\sum_{{y:\,\pi_\text{{old}}(y)>0}}
 
 It should be 1. In the two batches it is {covered["writes all three"]:.2f}
 and {covered["never writes the third"]:.2f}."""
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("importance_sampling.2", "goes to 0.8, calmly", because,
-       pictures.two_samplers(means, (today @ points).item()))
+       pictures.two_samplers(means, (today @ points).item()), instead={
+           "goes to 1.4, with more noise":
+           "That is the other sampler, which writes it at times.",
+           "jumps about: rare samples are heavy":
+           "A rare sample would be. Never is rarer than rare.",
+           "is nan, from a division by 0":
+           "Only samples are divided, and the third is never one.",
+       })
 
 # %% [markdown]
 # Log the mean of the weights before you trust any other mean. In a trainer log it for single
@@ -216,7 +238,13 @@ reveal("importance_sampling.3", "about 55",
        f"{(at2 > 2 * formula).sum()} of them report more than twice "
        f"{formula:.1f}. The formula is the large-batch value. A finite "
        "batch usually reports more, because the rare heavy samples that χ² "
-       "counts are not in it.", pictures.worth(drifts, reported))
+       "counts are not in it.", pictures.worth(drifts, reported),
+       instead={
+           "about 4": "Now and then, when a very heavy sample came up.",
+           "about 18": "So it would if a batch held the heavy samples in "
+           "proportion.",
+           "about 550": "That far it does not flatter.",
+       })
 
 # %% [markdown]
 # Look for yourself where the samples end and where today's policy lives.
@@ -268,7 +296,7 @@ predict("importance_sampling.4", "Answers of 1,000 tokens, ± 20 %. The "
          "about one millionth", "about one billionth"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 lengths = torch.tensor([10, 50, 100, 200, 300, 500, 700, 1000])
 
 def mean_weight(T, batch, n=1000):
@@ -281,13 +309,22 @@ def mean_weight(T, batch, n=1000):
 batches = torch.tensor([[mean_weight(int(T), k) for T in lengths]
                         for k in range(8)])                  # (8, 8)
 median = (1.2 * 0.8) ** (lengths / 2)        # as many ups as downs
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("importance_sampling.4", "about one billionth",
        "An up and a down multiply to 1.2 · 0.8 = 0.96, not to 1. Five "
        f"hundred such pairs: {median[-1]:.1e}. The mean is still 1, but "
        "made of answers that no batch contains. So the mean weight of a "
        "batch of long answers is far below 1 without any gap in the "
        "support: log the mean token ratio instead.",
-       pictures.batch_means(lengths.tolist(), batches, median.tolist()))
+       pictures.batch_means(lengths.tolist(), batches, median.tolist()),
+       instead={
+           "about 1: ups and downs cancel":
+           "They cancel in a sum. In a product an up and a down lose 4 %.",
+           "about 0.1": "4 % a pair, and there are five hundred pairs.",
+           "about one millionth": "The right idea, and still too large.",
+       })
 
 # %% [markdown]
 # See where the weights lie, and what their mean is made of:
@@ -327,10 +364,6 @@ task("importance_sampling.t2", product_weight.product_weight_explorer(),
 # policy have got here?) and those *after* it (would it go on like this?). One factor per token is
 # left; its variance in the harsh case is 0.04 at any length.
 #
-# Only with a reward $r_t$ per token is part of that free: given the tokens so far, the later ratios
-# average to 1, so $r_t$ needs $\rho_1\cdots\rho_t$ only (**per-decision** importance sampling,
-# exact). With one reward at the end nothing drops out.
-#
 # Both rules on four answers that will follow you through the course. Two are right and two wrong;
 # with the mean as baseline, $A=\pm\frac12$.
 
@@ -350,12 +383,14 @@ pictures.pushes(batch, {"whole-answer ratio": whole * A,
 # On the right each token is pushed by its own ratio. That one push, +3.00, is still the largest of
 # all; page 06 deals with it.
 #
-# What does the choice cost? A toy small enough to sum exactly: answers of four words, three words
-# to choose from, each drawn given the word before. The reward is the share of word 1. Random logits
-# are $\pi_\text{old}$, a large random step away stands $\pi$. Three rules against the true gradient
-# of $\pi$.
+# What does the choice cost? A toy small enough to sum exactly. An answer has four words, each word 0,
+# 1 or 2, drawn given the word before it. The reward is the share of word 1. An old policy with
+# random logits wrote the answers; today's policy stands a large random step away. Its true gradient
+# is known. Three rules try to find it from the old answers: ignore the ratios, one ratio per token,
+# the whole answer's ratio.
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy: mean_gradient(..., rule, b), exact over all answers
 def log_probability(z, y):
     """log pi of each word of y, (n, T), given the word before it."""
     before = torch.cat([0 * y[:, :1], y[:, :-1]], 1)
@@ -428,10 +463,10 @@ def true_gradient(z, T):
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, part 3: their errors
 words = (4, 16, 64, 256)
-noisy = {rule: torch.zeros(200, 4) for rule in rules}
+noisy = {rule: torch.zeros(80, 4) for rule in rules}
 for j, T in enumerate(words):
-    for i in range(200):
-        z_old, z = pairs[i // 5]
+    for i in range(80):
+        z_old, z = pairs[i // 2]
         seen = written(z_old, 64, T, torch.Generator().manual_seed(i))
         right, b = true_gradient(z, T), (seen == 1).double().mean()
         for rule in rules:
@@ -440,25 +475,36 @@ for j, T in enumerate(words):
             noisy[rule][i, j] = (got - right).norm() / right.norm()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 def percent(table, column):
     return [f"{100 * table[rule][:, column].quantile(0.5):.0f} %"
             for rule in rules]
 
 assert error["whole-answer ratio"].max() < 1e-12
 assert torch.allclose(raw[rules[1]], error[rules[1]])
-before, after = percent(raw, -1), percent(error, -1)
+after = percent(error, -1)
 short, long = percent(noisy, 0), percent(noisy, 3)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("importance_sampling.5", "only the one that ignores the ratios",
-       "The score has mean 0 under the policy that draws. Each token's own "
-       "ratio is enough to make that today's policy. Median error of 40 "
-       f"policies: {before[0]} with raw rewards and {after[0]} with A when "
-       f"ratios are ignored, {before[1]} and {after[1]} with one ratio per "
-       "token. The whole-answer ratio has no error on average. But a batch "
-       f"of 64 answers of 256 words is off by {long[2]} with it, by "
-       f"{long[1]} with one ratio per token. At four words it is the "
-       f"better one: {short[2]} against {short[1]}.",
-       pictures.bias_and_noise(far, error, words, noisy))
+       "A baseline is free where the score has mean 0: under the policy "
+       "that draws. Each token's own ratio makes that today's policy "
+       "(given the words before it, the mean of ρ∇log π is 0).\n\nHow far "
+       f"off is each rule? Ignoring the ratios: {after[0]} of the true "
+       f"gradient. One ratio per token: {after[1]}. The whole answer's: "
+       "nothing, on average. But a *batch* is not an average. With 64 "
+       f"answers of 256 words the whole-answer ratio is off by {long[2]}, "
+       f"one ratio per token by {long[1]}. Only at four words is the "
+       f"former better, {short[2]} against {short[1]}.",
+       pictures.bias_and_noise(far, error, words, noisy), instead={
+           "none: a constant baseline changes nothing on average":
+           "True for answers of today's policy (03). These are not.",
+           "only the one with one ratio per token":
+           "Its ratio is just what keeps the baseline free.",
+           "both that are not exact":
+           "Not exact, yes. But one ratio per token is enough for this.",
+       })
 
 # %% [markdown]
 # At the old policy itself all ratios are 1 and every rule is right. So: **no weight is a product
@@ -471,6 +517,10 @@ reveal("importance_sampling.5", "only the one that ignores the ratios",
 # exact advantage of token $t$ under today's policy, they would average out and only the prefix
 # would be missing. TRPO's bound ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) is about
 # that prefix: the states are the old policy's.
+#
+# With a reward $r_t$ per token part of it is free: given the tokens so far, the later ratios average
+# to 1, so $r_t$ needs $\rho_1\cdots\rho_t$ only (**per-decision** importance sampling, exact). With
+# one reward at the end nothing drops out.
 #
 # There are other choices. Truncate the weight at a number $c$: less noise, and heavy samples count
 # too little (19). Take the geometric mean of the ratios: length is out of it, and it is no
@@ -516,9 +566,22 @@ reveal("importance_sampling.6", "REINFORCE's, with no correction",
        "The value of ρ is 1, its slope is ∇log π. On the first step that "
        "is right: nothing has moved, and the gradient is REINFORCE's. From "
        "the second on the correction is silently gone, the gradient is "
-       "not. The log shows it: a ratio of exactly 1 at every step.")
+       "not. The log shows it: a ratio of exactly 1 at every step.",
+       instead={
+           "0: a constant has no slope": "Its denominator is constant. Its "
+           "numerator is the policy.",
+           "right: the ratios cancel": "Which ratio would you need now, "
+           "and which stands there?",
+           "right in direction, too short": "Tokens whose ratio should be "
+           "3 and 0.3 are pushed alike.",
+       })
 
 # %% [markdown]
+# **When does a trainer need a ratio?** Not on the first step after sampling: every ρ is 1. From the
+# second step on the same answers, yes. And when generation runs ahead of training (*asynchronous*):
+# then even a first step meets answers that are some updates old. What one logs is the mean token
+# ratio, the largest, and the KL of the next page.
+#
 # **Two programs, one model.** Answers are written by a fast inference engine and scored again by
 # the trainer. Same weights, slightly different numbers (precision, kernels, top-p), so trainer and
 # engine disagree before the first step. The $\pi_\text{old}$ of this page is the policy that
