@@ -102,7 +102,16 @@ reveal("start_here.1",
                   caption=(
            "A row is an answer, a cell a token. Blue: made likelier, "
            "orange: less likely. Long answers are pushed less per token: "
-           "page 09.")))
+           "page 09.")),
+       instead={
+           "both 0: there is nothing to learn yet":
+           "The value is 0. Is a slope 0 where a value is?",
+           "the loss is −1: the right answers' advantage":
+           "That is their part. The wrong ones' part cancels it.",
+           "loss 0; only the right answers are pushed, wrong ones earn 0":
+           "Rewards are compared with the group's mean, so 0 counts as "
+           "below it.",
+       })
 
 # %% [markdown]
 # A loss whose value is beside the point and whose gradient is what we want is called a
@@ -146,7 +155,17 @@ reveal("start_here.2", "1.7 times as hard: it stands out from its group",
        f"Its advantage is {after:.2f} after {before:.2f}: the mean is 1/4 "
        "now, and the spread is smaller, too. A push says how an answer "
        "compares, not what it earned. In GRPO the rare right answer "
-       "shouts. Whether that is wise is page 09's question.")
+       "shouts. Whether that is wise is page 09's question.",
+       instead={
+           "half as hard: half the reward came in":
+           "A push does not share out what came in.",
+           "as hard: it earned its 1 like the others":
+           "Its reward is the same. What changed is what it is compared "
+           "with.",
+           "twice as hard: it has the push to itself":
+           "The right thought, a little too far: the spread shrinks as "
+           "well.",
+       })
 
 # %% [markdown]
 # **Two zeros, then.** Pushes that cancel in the sum: harmless. Groups without a push: nothing to

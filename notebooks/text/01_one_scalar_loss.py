@@ -105,7 +105,16 @@ reveal("one_scalar_loss.1",
        pictures.authors({"the teacher writes": given,
                          "the model writes": own}, (
            "One loop, one loss, one learning rate; only the author of the "
-           "answers differs. 400 runs each."), single="the model writes"))
+           "answers differs. 400 runs each."), single="the model writes"),
+       instead={
+           "rises: what it is surest of gets surer":
+           "It gets surer indeed. Of what, luck decides.",
+           "falls: most of what it writes is wrong":
+           "Wrong answers are pushed, right ones too, each as often as it "
+           "is written.",
+           "level in every run: it already says what it says":
+           "On average level. Look at single runs.",
+       })
 
 # %% [markdown]
 # The same code, another author. **Who draws, decides.** Why?
@@ -187,7 +196,16 @@ reveal("one_scalar_loss.2", "0.69, log 2",
        "\n\nThe entropy does not depend on the model. Only the "
        "**Kullback-Leibler divergence** does: the mean log-ratio, never "
        "negative, 0 only where the two agree.",
-       pictures.floor(curve, torch.tensor(2.0).log().item()))
+       pictures.floor(curve, torch.tensor(2.0).log().item()),
+       instead={
+           "0: the model then knows everything the teacher knows":
+           "The teacher tosses a coin between two wordings. Knowing that "
+           "does not tell which comes next.",
+           "1.39, log 4":
+           "That would be for four equally likely answers.",
+           "it has no end: log π goes on growing":
+           "Log π cannot go up for both: their chances add up to 1.",
+       })
 
 # %% [markdown]
 # <details><summary>One level deeper: this loss in a real run</summary>
@@ -241,7 +259,14 @@ reveal("one_scalar_loss.3", "to 0",
        "More draws help, slowly. A nudge of 0.1 moves the chance by "
        f"{gap:.3f}; to count the dice in that gap to within 10 %, about "
        f"100 must lie in it: {round(100 / gap, -2):,.0f} draws. That was "
-       "one logit; a model has a billion weights.")
+       "one logit; a model has a billion weights.",
+       instead={
+           "to the true slope, as a derivative should":
+           "A smooth function would. Is a count of 20 dice smooth?",
+           "near the true slope: 20 draws leave some noise":
+           "Noise would leave it somewhere near. Look at what a tiny nudge "
+           "changes: nothing.",
+       })
 
 # %% [markdown]
 # ## The mean has a slope
@@ -313,7 +338,16 @@ reveal("one_scalar_loss.4", "those of “34”, “8” and “seven”",
        "from all others, each in its share: what was drawn and wrong, what "
        "was not drawn, and what is right but was not drawn. `graded` has "
        "no push of its own against an error. (“seven” gets its turn when "
-       "it is drawn; on average over batches it rises.)")
+       "it is drawn; on average over batches it rises.)",
+       instead={
+           "none: wrong answers have reward 0 and drop out":
+           "They have reward 0 and no push of their own. They still share "
+           "a softmax.",
+           "only that of “34”, the wrong answer that was drawn":
+           "It falls. Is it the only one that pays for the rise of “7”?",
+           "those of “34” and “8”, the two wrong ones":
+           "Right answers that were not drawn pay as well.",
+       })
 
 # %% [markdown]
 # Now 100 steps of it, in the loop of the first picture:
@@ -353,13 +387,16 @@ predict("one_scalar_loss.5", "The model writes, `graded`; same rate, same "
 alone = train(by_model, graded, hard)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 large = train(by_model, graded, hard, rate=4)
 sure = train(by_model, right_only, hard)
 logits = hard.log()
 for _ in range(20):                        # log J, summed exactly
     pi = logits.softmax(0)
     logits = logits + 0.5 * (pi * R / (pi @ R) - pi)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
        f"It ends at {alone[-1].mean():.3f}: {100 * 0.99**8:.0f} % of the "
        "first batches hold no right answer and push nothing. That is the "
@@ -377,7 +414,13 @@ reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
            "the model writes, right_only": sure,
            "the model writes, graded, rate 4": large}, (
            "Right once in a hundred at first. Rate 0.5 where no other is "
-           "named, 8 answers a step, means of 400 runs.")))
+           "named, 8 answers a step, means of 400 runs.")),
+       instead={
+           "about 0.98 too, it only starts later":
+           "In the end, perhaps. How often does a batch hold a right "
+           "answer at all?",
+           "about 0.5": "At this rate not even that.",
+       })
 
 # %% [markdown]
 # A teacher saves the search. That is why RL begins with a model that SFT has brought so far, as in
@@ -424,7 +467,17 @@ reveal("one_scalar_loss.6",
        "is pushed more, so it is drawn more often still.\n\n"
        "And if both wordings start at 0.15? With exact shares nothing "
        f"tips: “7” ends at {level:.2f}. With eight draws luck does.",
-       pictures.copy_or_draw_again(ways))
+       pictures.copy_or_draw_again(ways),
+       instead={
+           "only drawing again becomes nearly always right":
+           "Keeping what is right is enough for being right.",
+           "both right; both say “7” two times in three":
+           "What is kept says so for ever. What is drawn again changes "
+           "with the model.",
+           "both right; drawing again evens the two out":
+           "The opposite: what is frequent is drawn more often, and pushed "
+           "more often.",
+       })
 
 # %% [markdown]
 # Kept answers are **off-policy**: another model wrote them, a teacher or an older self. The recipe
@@ -474,7 +527,14 @@ reveal("one_scalar_loss.7", "on one of the peaks",
        "teacher's mean runs over both peaks: there the same bell costs "
        f"{seen[3, 1]['forward']:.2f}.\n\n**Forward covers, reverse "
        "picks**, if the model is too small *and* the peaks are far apart. "
-       "At ±2 (task 2: width 2.0 to 2.2) reverse covers too.")
+       "At ±2 (task 2: width 2.0 to 2.2) reverse covers too.",
+       instead={
+           "in the middle, wide enough for both peaks":
+           "That covers both, and pays for all it says in between.",
+           "in the middle, narrower than that":
+           "Narrower in the middle: almost everything it says lies where "
+           "the teacher says nothing.",
+       })
 
 # %% [markdown]
 # <details><summary>One level deeper: which KL occurs where</summary>

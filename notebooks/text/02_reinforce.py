@@ -118,7 +118,13 @@ reveal("reinforce.1", "0",
        pictures.average(
            knobs, mean, torch.tensor([expected(k) for k in knobs]),
            (near, mean_near, torch.tensor([expected(k) for k in near])),
-           here))
+           here),
+       instead={
+           "the slope of J, up to some noise":
+           "More answers make finer stairs. A slope they do not make.",
+           "a few per cent of it: only answers near a jump react":
+           "A nudge that is small enough reaches none of them.",
+       })
 
 # %% [markdown]
 # The knob does not change an answer a little. It changes **how often** the answer is written. So we
@@ -234,7 +240,15 @@ reveal("reinforce.2", "the same direction, 0.23 times as long",
        "success rate J. Wrong answers push nothing, so the direction is "
        "the same, but they still count in N. A prompt that is answered "
        "right once in a thousand gets a thousandth of SFT's gradient: it "
-       "hardly moves.")
+       "hardly moves.",
+       instead={
+           "the same":
+           "Wrong answers push nothing, but they count in N.",
+           "the same direction, 4.3 times as long":
+           "The other way round.",
+           "another direction: SFT never sees the wrong answers":
+           "It does not, and here they have weight 0 too.",
+       })
 
 # %% [markdown]
 # ## What one answer pushes
@@ -315,7 +329,17 @@ reveal("reinforce.3", "lower with 1 and 0, higher with 0 and −1",
        "were drawn, and a value that says nothing.** Log the mean reward "
        "and the norm of the gradient.",
        pictures.climb(J, {"rewards 1 and 0": L,
-                          "rewards 0 and −1": L_minus}))
+                          "rewards 0 and −1": L_minus}),
+       instead={
+           "lower with both graders":
+           "It descends. But the loss it descends is a new one at each "
+           "step.",
+           "higher with 1 and 0, lower with 0 and −1":
+           "The signs are turned: look at what weights the "
+           "log-probabilities.",
+           "higher with both":
+           "For one grader it is.",
+       })
 
 # %% [markdown]
 # ## Who gets the credit?
@@ -369,7 +393,14 @@ reveal("reinforce.4", "down",
        "the 0 is written, times what it took from the chance in the "
        "picture. **In the mean, REINFORCE gives each token exactly the "
        "credit of the picture, although each draw gives it R. Wrong "
-       "credit is noise, not a wrong gradient.**")
+       "credit is noise, not a wrong gradient.**",
+       instead={
+           "up: no reward ever pushes it down":
+           "True: nothing pushes it down directly. What else can lower a "
+           "softmax's logit?",
+           "nowhere: good and bad luck cancel":
+           "They do not cancel: one of them is larger.",
+       })
 
 # %% [markdown]
 # For a table of logits that is the **policy gradient theorem**: the slope of a token's logit is how
@@ -427,7 +458,14 @@ reveal("reinforce.5", "hardly more than half go uphill",
        "draw now pushes itself up by 10 or 11. Which answers happened to "
        "be drawn matters more than which were right. The variance of a "
        f"single push goes from {variance(0.0):.2f} to "
-       f"{variance(10.0):.0f}, and 16 answers only divide it by 16.")
+       f"{variance(10.0):.0f}, and 16 answers only divide it by 16.",
+       instead={
+           "about as many go uphill: the mean is what counts":
+           "It is what counts in the long run. A step sees 16 answers.",
+           "nine in ten go uphill: ten is a lot, 16 answers average it out":
+           "The ten points go to whatever was drawn. That is noise, and 16 "
+           "answers divide it by 16 only.",
+       })
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -481,7 +519,7 @@ predict("reinforce.6", "Train with 4 answers a step, at each grader's best "
          "0 and 1 is clearly ahead of −0.2 and 0.8"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 rates = (0.03, 0.1, 0.3, 1, 3, 10)
 ends = {name: torch.stack([train(c, rate) for rate in rates])
         for name, c in (("rewards −0.2 and 0.8", -0.2),
@@ -490,6 +528,9 @@ ends = {name: torch.stack([train(c, rate) for rate in rates])
                         ("rewards 10 and 11", 10.0))}
 best = {name: runs.mean(1).max() for name, runs in ends.items()}
 slow = train(10.0, 0.01, n=8, steps=2000).mean().item()
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("reinforce.6", "the two are level",
        "At every rate tried, not only at the best. All steps of 0 and 1 "
        "that do not go uphill are steps without a right answer "
@@ -505,7 +546,14 @@ reveal("reinforce.6", "the two are level",
        pictures.rate_sweep(rates, ends, J[0], (
            "The first two graders end level; the further the zero, the "
            "smaller the rates that work. 100 seeds, bars: two standard "
-           "errors.")))
+           "errors.")),
+       instead={
+           "−0.2 and 0.8 is clearly ahead of 0 and 1":
+           "Centred rewards make a quieter push. Here the noise that is "
+           "left does no harm.",
+           "0 and 1 is clearly ahead of −0.2 and 0.8":
+           "Wrong answers pushed down do not hurt either.",
+       })
 
 # %% [markdown]
 # A program pays 0 and 1. A reward model is learned from comparisons, where any constant cancels, so

@@ -94,7 +94,7 @@ def pushes(b):
     return (R - b)[:, None] * scores
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 def first_steps(b):
     """All 81 draws of four: how far along the mean push, and the chance."""
     y = torch.cartesian_prod(*[torch.arange(3)] * 4)        # (81, 4)
@@ -104,6 +104,9 @@ def first_steps(b):
 steps = {name: first_steps(b) for name, b in zip(graders, (0, -10))}
 (x, _), (far, chance) = steps.values()
 away = 100 * chance[far < 0].sum().item()
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("baselines.1",
        "exactly where the first one does: the gaps are the same",
        "On average: " + " and ".join(
@@ -117,7 +120,17 @@ reveal("baselines.1",
        pictures.first_steps(steps, [
            (x @ chance).item() for x, chance in steps.values()], (
            "A bar is a possible first step from four answers, its height "
-           "the chance of it. The second grader's go far, either way.")))
+           "the chance of it. The second grader's go far, either way.")),
+       instead={
+           "the same way, ten times as far: rewards are ten times as large":
+           "Ten points to each answer: in the mean over draws that adds up "
+           "to 0.",
+           "all three up, by nearly the same: all earn about 10":
+           "In a single draw. On average what one logit gains the others "
+           "lose.",
+           "nowhere in particular: the ten points drown the gaps":
+           "They drown them in single steps. On average the gaps remain.",
+       })
 
 # %% [markdown]
 # ## What subtracting does on average
@@ -189,7 +202,15 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
        f"{noise(0.36):.2f}, {noise(0):.2f}, {noise(1):.2f}. A baseline may "
        "*raise* the noise. And \"no baseline\" does not exist: it is the "
        "baseline 0, good or bad like any other.",
-       pictures.noise_parabola({"0": 0.0, "mean reward": 0.36, "1": 1.0}))
+       pictures.noise_parabola({"0": 0.0, "mean reward": 0.36, "1": 1.0}),
+       instead={
+           "1, 0.36, 0: the higher the bar, the less is left over":
+           "Less is left of good rewards, more of bad ones, below the bar.",
+           "0.36, 1, 0: any baseline beats b = 0":
+           "b = 1 is further from the best than 0 is.",
+           "0, 0.36, 1: what you subtract adds noise":
+           "It can also take noise away: the part that all rewards share.",
+       })
 
 # %% [markdown]
 # ## The best number
@@ -259,7 +280,7 @@ predict("baselines.3", "Noise per answer: 1.08 with the mean reward, 2.85 "
          "above 2.85: one reward is a poor guess of the mean"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 def group_push(rule, G, R=R):
     """All 3^G groups: the mean push, and the noise per answer."""
     mean, square = torch.zeros(3), 0.0
@@ -274,12 +295,24 @@ sizes = (2, 3, 4, 6, 8)
 found = [group_push(leave_one_out, G) for G in sizes]
 assert all(torch.allclose(mean, pi @ pushes(0)) for mean, _ in found)
 spread = sum(p * noise(b) for p, b in zip(pi.tolist(), R.tolist()))
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("baselines.3", "above 2.85: one reward is a poor guess of the mean",
        f"{found[0][1]:.2f}. Right on average is not near: b is 1, 0.2 or "
        "0, and the noise a parabola in b, so averaging over the three "
        f"gives {spread:.2f}. One more comes from the two answers of a "
        "group, whose pushes now hang together. The mean push is right for "
-       "every G.", pictures.group_sizes(sizes, [n for _, n in found]))
+       "every G.", pictures.group_sizes(sizes, [n for _, n in found]),
+       instead={
+           "about 1.1: on average it is the mean reward":
+           "On average. But the noise grows with the square of what it is "
+           "off.",
+           "about 2.2: two noisy rewards in place of one":
+           "Its error is not added once; it multiplies the score.",
+           "just below 2.85: a poor estimate is better than nothing":
+           "It can be worse than nothing, as b = 1 was.",
+       })
 
 # %% [markdown]
 # <details><summary>One level deeper: the price of not knowing the mean</summary>
@@ -340,7 +373,7 @@ predict("baselines.4", "Train with b = −1 and with b = 1.81, noise 22.8 "
          "b = 1.81: what was drawn is discouraged, so others get a turn"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 pairs = {"noise 22.8 at the start": (-1, 2 * best + 1),
          "noise 2.9 at the start, and the best b": (0, 2 * best, best)}
 runs = {title: {f"b = {b:.2f}".replace("-", "−"): sweep(b) for b in bs}
@@ -350,6 +383,9 @@ top = {b: sweep(b).mean(1).max().item()
 stuck = [100 * (train(b, 4)[:, 1:] > 0.5).any(1).double().mean().item()
          for b in (-1, 2 * best + 1)]
 later = [three_pushes.compute(b, 0.8)["noise"] for b in (-1, 2 * best + 1)]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("baselines.4",
        "b = 1.81: what was drawn is discouraged, so others get a turn",
        "{:.3f} with b = −1, {:.3f} with b = 1.81. Below all rewards, "
@@ -364,7 +400,14 @@ reveal("baselines.4",
        "10.81.".format(*top.values()),
        pictures.rate_lines(rates, runs, (start @ earns).item(), (
            "Left: equal noise, two ends. Right: 0.81 ends level with the "
-           "best b, though it is nearly three times as noisy.")))
+           "best b, though it is nearly three times as noisy.")),
+       instead={
+           "equally high: same mean push, same noise":
+           "At the start. After that the two go different ways.",
+           "b = −1: what was drawn is encouraged, so learning is fast":
+           "Encouraging whatever was drawn also freezes what was drawn by "
+           "luck.",
+       })
 
 # %% [markdown]
 # The practical rule of this page: **do not be far off.** Among the near numbers the best one earns
@@ -394,7 +437,7 @@ def zscore(R):
     return all_of_group(R) / (R.std(correction=0) + 1e-6)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 truth, one_right = pi @ pushes(0), torch.tensor([1.0, 0.0, 0.0])
 (shorter, own), (divided, _) = (group_push(f, 2)
                                 for f in (all_of_group, zscore))
@@ -402,6 +445,9 @@ turn = [torch.cosine_similarity(truth, group_push(zscore, G)[0], 0)
         for G in (2, 8)]
 binary = torch.cosine_similarity(pi * (one_right - pi @ one_right),
                                  group_push(zscore, 2, one_right)[0], 0)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("baselines.5",
        "only the std: own reward in the mean shortens the push, no more",
        r"For every group $R_i-\bar R=\frac{G-1}G(R_i-\text{mean of the "
@@ -415,7 +461,17 @@ reveal("baselines.5",
            "true gradient": truth.tolist(),
            "minus the mean, G = 2": shorter.tolist(),
            "divided by the std, too": divided.tolist()}, (
-           "Minus the mean: half as long. Divided: poor turns round.")))
+           "Minus the mean: half as long. Divided: poor turns round.")),
+       instead={
+           "both: both look at the answer's own reward":
+           "Both do. But one of them only shortens.",
+           "only the mean: it breaks the proof's condition; the std "
+           "rescales":
+           "The own reward in the mean makes a factor (G−1)/G, the same "
+           "for all.",
+           "neither: on average both only rescale":
+           "The mean, yes. Dividing by a random std is no common factor.",
+       })
 
 # %% [markdown]
 # What the division is good for is a question for pages 08 and 09. The same two rules on the four

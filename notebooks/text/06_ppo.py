@@ -114,7 +114,15 @@ reveal(
     f"Promised {promised[-1].mean():+.2f}, true {real[-1].mean():+.2f}. "
     f"Of the six, the seed with the largest promise, "
     f"{promised[-1, :6].max():+.2f}, gained {gain[top]:+.2f}.",
-    pictures.promises(promised[:, :6], real[:, :6], most))
+    pictures.promises(promised[:, :6], real[:, :6], most),
+       instead={
+           "about +0.5":
+           "That is what it was promised.",
+           "about +0.3":
+           "More than half is lost, not less.",
+           "less than nothing":
+           "On average something is left. Single seeds do lose.",
+       })
 
 # %% [markdown]
 # How can a batch promise more than 1? Its ratios no longer average to 1: the steps raise the ratio
@@ -217,7 +225,17 @@ reveal("ppo.2", "none of them",
        "that became half as likely, y a bad one that became likelier. "
        "Other tokens' updates can do that: all share one softmax and one "
        "network. "
-       "With the clip alone nothing brings these two back.")
+       "With the clip alone nothing brings these two back.",
+       instead={
+           "w and z, which went the right way":
+           "A constant has no slope, and outside the band the clipped "
+           "ratio is constant.",
+           "x and y, which went the wrong way":
+           "Those one would *like* to push. The clip alone does not look "
+           "at the direction.",
+           "all four":
+           "All four are outside.",
+       })
 
 # %% [markdown]
 # PPO takes the **smaller** of the two, with and without the clip:
@@ -297,7 +315,16 @@ reveal("ppo.3", "4",
        token_grid.token_grid(batch, pushes, outside=outside, caption=(
            "The clip alone silences all eight outside. The min gives four "
            "of them back.")),
-       pictures.map_of_silence(batch, ratio, A16))
+       pictures.map_of_silence(batch, ratio, A16),
+       instead={
+           "8":
+           "Outside is not the same as cut: half of them went the wrong "
+           "way.",
+           "6":
+           "Count only good ones above and bad ones below.",
+           "2":
+           "Both signs have some.",
+       })
 
 # %% [markdown]
 # On the map, look at the bottom right of the right panel. It has no end. The bad token at 3.50 gets
@@ -378,7 +405,13 @@ reveal(
     "tolerance: thirty steps are as safe as four.",
     pictures.reuse_sweep(counts, {"grader says 0 or 1": noisy}, (
         "After 30 batches, 40 seeds, the same learning rate everywhere; "
-        "bars: two standard errors.")))
+        "bars: two standard errors.")),
+       instead={
+           "far below":
+           "With thirty steps, yes. The question gave it its best number.",
+           "a little below":
+           "Not even a little: the clip buys tolerance, not height.",
+       })
 
 # %% [markdown]
 # That picture holds a second surprise. The clip alone lies *above* PPO: here the `min` costs. Look
@@ -479,7 +512,16 @@ one = {name: [largest(rule, lr, 1)[-1] for lr in rates]
 # the answer
 reveal("ppo.5", "3.63",
        "At the first step every ratio is 1, nobody is outside, and the two "
-       "gradients are the same vector.", pictures.one_step(rates, one))
+       "gradients are the same vector.", pictures.one_step(rates, one),
+       instead={
+           "1.20":
+           "The clip does not cut a step short. It looks at where the step "
+           "began.",
+           "a little above 1.2":
+           "So it would with small steps.",
+           "about 2":
+           "What would hold it at 2?",
+       })
 
 # %% [markdown]
 # Over many small steps on one batch the clip does hold:

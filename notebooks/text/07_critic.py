@@ -107,7 +107,16 @@ reveal("critic.1", "about 150",
        f"{found}. Luck alone would give 1 in 200, so 5. In the batch "
        "above the plan's bar is "
        f"{same[0].mean(0)[PLAN].abs():.2f} long, the longest "
-       f"{same[0].mean(0).abs().max():.2f}.")
+       f"{same[0].mean(0).abs().max():.2f}.",
+       instead={
+           "about 950":
+           "It moves the reward most. But 199 other bars are drawn from a "
+           "hat.",
+           "about 500":
+           "Still too trusting.",
+           "about 5":
+           "That is pure luck, 1 in 200. The plan is better than that.",
+       })
 
 # %% [markdown]
 # Each wording token is noise, and there are 198 of them. In a network all tokens share the weights,
@@ -149,7 +158,15 @@ reveal("critic.2", "one",
        "gave −0.48 to each of the 200.",
        pictures.two_answers(stairs, (PLAN, SUM), caption=(
            "Two answers. Only the steps of the staircase are credit; a "
-           "wrong answer can hold a good token.")))
+           "wrong answer can hold a good token.")),
+       instead={
+           "all 200":
+           "So REINFORCE does it.",
+           "the two that decide":
+           "One of the two was a good choice.",
+           "the 140 from the plan on":
+           "After the plan the value stays until the sum.",
+       })
 
 # %% [markdown]
 # The step is called the **TD residual**, or the surprise: $\delta_t=r_t+V_{t+1}-V_t$. Here $r_t$ is
@@ -231,7 +248,16 @@ reveal("critic.3", "at the plan only",
        f"{spread['wrong way round']:.2f}, and not the mean.",
        pictures.credit(means, ("token 60, the plan", "token 140, the sum"),
                        caption="Believed, a wrong value is bias. "
-                               "Subtracted, it is a baseline."))
+                               "Subtracted, it is a baseline."),
+       instead={
+           "at the plan and at the sum":
+           "At the sum the wrong value is known before the token is drawn: "
+           "a baseline.",
+           "at the sum only":
+           "There it is only a baseline. Where is it a target?",
+           "on all tokens from 60 to 140":
+           "Between the two it is wrong on both sides of each difference.",
+       })
 
 # %% [markdown]
 # **An error in what you subtract changes the noise. An error in what you believe changes the
@@ -344,7 +370,15 @@ reveal("critic.4", "less than 0.001",
        pictures.fade(curves, PLAN, caption=(
            "One right answer with a good plan. Where the critic knows "
            "nothing, λ decides how far back the reward reaches. A critic "
-           "that knows carries it.")))
+           "that knows carries it.")),
+       instead={
+           "1: with γ = 1 nothing is lost":
+           "γ keeps it. λ fades as well.",
+           "about 0.5":
+           "0.95 a token, and there are 139 of them.",
+           "about 0.05":
+           "A few more halvings.",
+       })
 
 # %% [markdown]
 # So a small λ needs a critic that is already good. And a large one? Our eight answers again, with
@@ -446,10 +480,13 @@ arms["λ = 0, 40 sweeps"] = torch.stack(
     [train(0.0, lr, sweeps=40) for lr in rates])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 best = {name: runs[runs.mean(1).argmax()] for name, runs in arms.items()}
 lead = best["λ = 0, 40 sweeps"] - best["λ = 0.95"]
 ruined = {name: int((runs < 0.5).sum()) for name, runs in best.items()}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("critic.5", "more sweeps of the critic over the same answers",
        "After a good plan come 80 tokens in one state. At λ = 0, 79 of "
        "their 80 targets are that state's own old value, so one sweep "
@@ -464,7 +501,15 @@ reveal("critic.5", "more sweeps of the critic over the same answers",
        f"{ruined['same for all']} with no critic.",
        pictures.rates_sweep(rates, arms, caption=(
            "After 20 batches of 8 answers; mean of 200 seeds, bars two "
-           "standard errors. Sweeps or λ: either carries the news back.")))
+           "standard errors. Sweeps or λ: either carries the news back.")),
+       instead={
+           "nothing: a learned critic is biased":
+           "It is. But how badly depends on how often it was fitted.",
+           "smaller steps of the policy":
+           "They leave the critic more time, and learn less.",
+           "a critic that starts at 0.5 instead of 0":
+           "A better start, and the same slow walk.",
+       })
 
 # %% [markdown]
 # So this is no ranking of λ. A larger λ spreads the reward over many tokens in one sweep, and that
@@ -511,7 +556,15 @@ reveal("critic.6", "a bit more than twice",
        f"times 16. With 7 billion parameters each: {gigabytes} GB.",
        pictures.memory(setups, ("policy", "critic"), caption=(
            "The critic is the only large block that can go without "
-           "changing what is rewarded.")))
+           "changing what is rewarded.")),
+       instead={
+           "four times":
+           "Four models, but two of them are frozen.",
+           "about three times":
+           "Two trained ones and two frozen. A frozen one is cheap.",
+           "about one and a half times":
+           "There is a second model with an optimizer.",
+       })
 
 # %% [markdown]
 # The old policy of 06 is not a fifth model: it is one stored log-probability per sampled token.

@@ -117,7 +117,15 @@ reveal("grpo.1", "about 0.8",
            "rewards 1 and 2": {"no baseline": shifted}},
            before.mean().item(), (
            "No baseline, two graders that differ by a constant. 200 seeds, "
-           "bars: two standard errors.")))
+           "bars: two standard errors.")),
+       instead={
+           "about 1.0: a constant drops out":
+           "From the mean push. A step is not the mean push.",
+           "about 0.95":
+           "At this rate the noise costs more than that.",
+           "about 0.54, where they started":
+           "It does learn.",
+       })
 
 # %% [markdown]
 # Two candidates ignore such a constant and cost nothing extra, the answers are there: the mean of
@@ -165,7 +173,15 @@ reveal("grpo.2", "both kinds",
        "gets away without a baseline, here and on a recorded network "
        "([statements](statements/08_grpo.ipynb)). A grader whose zero "
        "lies far from its rewards does not.",
-       pictures.fixed_numbers(fixed, before[hard].item(), 0.04))
+       pictures.fixed_numbers(fixed, before[hard].item(), 0.04),
+       instead={
+           "those far above its rate: right answers are hardly pushed":
+           "They do. And on the other side?",
+           "those far below its rate: wrong answers are pushed up too":
+           "They are. And on the other side?",
+           "neither: a fixed number adds no noise of its own":
+           "It adds none of its own; it multiplies the score's.",
+       })
 
 # %% [markdown]
 # **Do not ask "was it good?" but "was it good for this prompt?"** A critic learns what the prompt
@@ -214,7 +230,15 @@ pushes = {"the others, G = 2": mean_push(others, 2).tolist()} | {
 # the answer
 reveal("grpo.3", "the same direction, half as long",
        "Your own reward pulls the baseline towards itself and takes 1/G of "
-       "the push away.", pictures.mean_pushes(truth.tolist(), pushes))
+       "the push away.", pictures.mean_pushes(truth.tolist(), pushes),
+       instead={
+           "the same direction, the same length":
+           "Your own reward is in the mean.",
+           "the same direction, twice as long":
+           "The own reward pulls the baseline closer, not further away.",
+           "another direction":
+           "No: leave-one-out is right, and this is it times (G−1)/G.",
+       })
 
 # %% [markdown]
 # ## Derive it
@@ -264,7 +288,15 @@ reveal("grpo.4", "a little under 4",
        f"−{-lone[1]:.2f}. By hand: with a share $p$ of right answers "
        r"$\bar R=p$ and $\sigma_R=\sqrt{p(1-p)}$, so a right answer gets "
        r"$(1-p)/\sigma_R=\sqrt{(1-p)/p}$ and a wrong one "
-       r"$-p/\sigma_R=-\sqrt{p/(1-p)}$.", pictures.advantages_by_rate())
+       r"$-p/\sigma_R=-\sqrt{p/(1-p)}$.", pictures.advantages_by_rate(),
+       instead={
+           "1: the std sets the scale":
+           "The std sets it to 1 only when half are right.",
+           "a little under 2":
+           "That is about right for one of four or five.",
+           "15: one against fifteen":
+           "One against fifteen, and then the root.",
+       })
 
 # %%
 task("grpo.t1", one_group.one_group_explorer(),
@@ -317,7 +349,7 @@ predict("grpo.5", "16 groups of 8, or 2 groups of 64: which pushes more "
 cuts = {G: mixed_groups.compute(G, 0.02) for G in (8, 64)}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 def pull(G, rule, p=0.02):
     """Expected sum of the positive advantages of 128 answers."""
     total = 0.0
@@ -326,6 +358,8 @@ def pull(G, rule, p=0.02):
         total += comb(G, k) * p**k * (1 - p)**(G - k) * k * A[0].item()
     return 128 // G * total
 
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("grpo.5", "equally many",
        " ".join(f"{d['groups']} groups of {G}: {100 * d['share']:.0f} % of "
                 f"them teach, {d['right']:.2f} right answers are pushed up."
@@ -336,7 +370,14 @@ reveal("grpo.5", "equally many",
            f"{pull(8, rule):.2f} (G = 8), {pull(64, rule):.2f} (G = 64) "
            f"{name}" for name, rule in (("minus the mean", group_mean),
                                         ("after the division", zscore)))
-       + ": the std makes the lone one loud.")
+       + ": the std makes the lone one loud.",
+       instead={
+           "2 of 64: far more of them teach":
+           "More of its groups teach, and there are eight times fewer "
+           "groups.",
+           "16 of 8: more groups to teach":
+           "More groups, and many of them silent.",
+       })
 
 # %% [markdown]
 # Easy prompts fall silent too:
@@ -488,7 +529,15 @@ reveal("grpo.6", "0, and the gradient is not 0",
        "advantage, whatever its length, and a group's advantages sum to 0. "
        "So do not watch the loss. Log the mean reward, the share of silent "
        r"groups, and the norm of the gradient. With $\beta>0$ the value "
-       "starts at 0 and *rises* as the policy leaves the reference.")
+       "starts at 0 and *rises* as the policy leaves the reference.",
+       instead={
+           "−1, and the gradient is not 0":
+           "Right and wrong answers stand in it with opposite signs.",
+           "0, and the gradient is 0":
+           "Its value is 0. What about its slope?",
+           "it depends on how long the answers are":
+           "Each answer is averaged over its own length first.",
+       })
 
 # %% [markdown]
 # <details><summary>One level deeper: which std, which libraries</summary>

@@ -113,7 +113,15 @@ reveal("dr_grpo.1", "another policy",
        pictures.lengths_by_memory(
            {"32 answers at once": runs[32], "one at a time": runs[1]}, 10.0,
            "The same loss in words, two memories. Thick: the mean of 200 "
-           "seeds; thin: twenty of them."))
+           "seeds; thin: twenty of them."),
+       instead={
+           "the same policy: a mean of means is the mean":
+           "Only if all pieces have the same number of tokens.",
+           "the same on average, with more noise":
+           "Noise would average out. This does not.",
+           "the same path, at another speed":
+           "The pieces' divisors differ, so it is another direction.",
+       })
 
 # %% [markdown]
 # So here is the page's question: **what does one token weigh, and which answers decide that?**
@@ -194,7 +202,15 @@ reveal("dr_grpo.2", "B's wrong answer of one token",
                             two.rewards.tolist(), caption=(
            "One batch, four losses; σ is the std of the group's rewards. A "
            "number is the push on each token of the row, as a multiple of "
-           "that loss's mean push. Bold: the loudest.")))
+           "that loss's mean push. Bold: the loudest.")),
+       instead={
+           "B's lone right answer: the std makes rare ones loud":
+           "The std makes it loud; its length divides it again.",
+           "A's short right answer, 3 tokens":
+           "It is short. One is shorter.",
+           "B's wrong answer of seven tokens":
+           "Long and wrong: among the quietest.",
+       })
 
 # %% [markdown]
 # ## Divide by what?
@@ -215,13 +231,16 @@ predict("dr_grpo.3", "Which fraction of the total weight does the answer "
         ["3/8 and 1/4", "3/8 and 3/8", "3/8 and 3/16", "1/4 and 3/8"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 one = running_group()
 own = one.lengths[:, None].expand(4, 6)
 weights = {"1/T": 1 / (4 * own),
            "token mean": torch.ones(4, 6) / 16,
            "constant 8": torch.ones(4, 6) / (4 * 8)}
 sign = torch.tensor([1.0, 1, -1, -1])[:, None]          # of A
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("dr_grpo.3", "3/8 and 3/8",
        "6 of 16 tokens, twice. Within one batch the two rules give the "
        "same direction, with steps of different length. Long answers do "
@@ -234,7 +253,15 @@ reveal("dr_grpo.3", "3/8 and 3/8",
                              count="", caption=(
            "Weight of a token, times the sign of its advantage; 1 is the "
            "token mean's weight. Left, all rows have one sum. In the other "
-           "two all tokens have one size.")))
+           "two all tokens have one size.")),
+       instead={
+           "3/8 and 1/4":
+           "The constant gives each token the same share too.",
+           "3/8 and 3/16":
+           "A common divisor does not change a share.",
+           "1/4 and 3/8":
+           "Turned round, it would still not be right.",
+       })
 
 # %% [markdown]
 # ## Back to the small GPU
@@ -335,7 +362,16 @@ reveal("dr_grpo.4", "about 13 tokens",
        pictures.who_shares(drift, ends, 10.0, (
            "Left, the drift of 'stop' for a right answer (wrong: the "
            "opposite), ten tokens on average, an average token weighing 1. "
-           "Right, the toy, mean of 200 seeds.")))
+           "Right, the toy, mean of 200 seeds.")),
+       instead={
+           "about 30 tokens":
+           "One in eight of the divisor is your own length. The drift is "
+           "that small.",
+           "about 45 tokens":
+           "That is nearer to n = 2.",
+           "about 60 tokens":
+           "That is GRPO, n = 1.",
+       })
 
 # %% [markdown]
 # Real answers have hundreds of tokens. How many neighbours make up for that?
@@ -449,7 +485,16 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
        "against the reward, here twice as much.)",
        pictures.step_sizes(paths, (
            "One weight, made-up gradients. Only plain Adam makes the two "
-           "the same run.")))
+           "the same run.")),
+       instead={
+           "SGD only: Adam divides by the gradient's own size":
+           "Adam hides it, until something else measures the gradient "
+           "first.",
+           "all: SGD, Adam, and Adam with clipping":
+           "Adam alone divides it away.",
+           "none of them":
+           "SGD's step is the gradient itself.",
+       })
 
 # %% [markdown]
 # ## In a real run

@@ -151,7 +151,15 @@ reveal("soft.1", "started at 0.01: one, at 0.50: five",
        "no room to rise by a fifth. In the next batch the ratio is 1 "
        "again and the token goes on; what is lost is the reuse.",
        pictures.climbs(both, "PPO's edge is a ratio. It is reached first "
-                       "by the token that has moved least."))
+                       "by the token that has moved least."),
+       instead={
+           "both in all eight: each update is a small step":
+           "A small step of the logit can be a large step of the ratio.",
+           "both in one: the advantage is the same":
+           "The advantage is. The room below ratio 1.2 is not.",
+           "started at 0.01: eight, at 0.50: one. That one moves further":
+           "The other way round: which of them reaches ratio 1.2 first?",
+       })
 
 # %% [markdown]
 # No edge, or a cliff. What lies between? Three methods answer.
@@ -203,7 +211,15 @@ reveal("soft.2", "0",
        "Beyond 5 her objective is the constant 5A, and a constant has no "
        f"slope: autograd says {weight(her_rule, [6.0]).item():.0f}. A cap "
        "on the *objective* is a clip further out. She meant a cap on the "
-       "*weight*.")
+       "*weight*.",
+       instead={
+           "6":
+           "Below 5 it would be its ratio.",
+           "5: that is what the cap is for":
+           "A cap on the weight would give 5. Where did she put it?",
+           "1":
+           "That is the weight at ratio 1.",
+       })
 
 # %% [markdown]
 # A weight is not a thing to differentiate. Write $\mathrm{sg}[\cdot]$,
@@ -239,7 +255,16 @@ reveal("soft.3", "it is pushed down, with weight 1.1",
        f"The weight is −{-wrong:.1f}. The product rule adds ρ log π: in "
        r"all $\rho(1+\log\pi)$, negative for every token below a "
        f"probability of {torch.tensor(-1.0).exp().item():.2f}. "
-       "A right answer is pushed down, and nothing crashes.")
+       "A right answer is pushed down, and nothing crashes.",
+       instead={
+           "it is pushed up with weight 1.1, the cap does not act here":
+           "The cap does not act. But ρ is differentiated as well.",
+           "it is pushed up, but more weakly":
+           "Write out the product rule: the second term is larger than the "
+           "first.",
+           "it is pushed up, about twice as hard":
+           "ρ log π has the sign of log π.",
+       })
 
 # %% [markdown]
 # CISPO as code, and the sixteen tokens of the running group. Here $A=\pm1$, so a cell shows the
@@ -303,7 +328,15 @@ reveal("soft.4", "about 1.6",
        "multiplied by ρ = 2. The hill f' stands at 1, the weight's peak "
        f"does not. It is {w[0]:.2f} at 1.5, {w[2]:.2f} at 3.5 and "
        f"{w[3]:.2f} at 6. A large τ fades sooner: with τ = 10 it is "
-       f"{weight(lambda *x: sapo(*x, tau=10.0), [1.5]).item():.2f} at 1.5.")
+       f"{weight(lambda *x: sapo(*x, tau=10.0), [1.5]).item():.2f} at 1.5.",
+       instead={
+           "about 0.4":
+           "That is close to half its slope.",
+           "about 0.8":
+           "That is the slope f'. The weight is ρ times it.",
+           "exactly 1":
+           "At ρ = 1.",
+       })
 
 # %% [markdown]
 # Why two temperatures? Pushing a token down raises all others, most of which nobody sampled. The
@@ -330,7 +363,16 @@ reveal("soft.5", "about 0.95",
        "than 1 below 1. **On its way down a bad token meets hardly any "
        "edge.** Where the gate acts is on bad tokens that *rose*: at "
        f"ρ = 3 it leaves {slope(3.0, 1.0):.2f} and {slope(3.0, 1.05):.2f}. "
-       f"With τ = 10 it would leave {slope(0.5, 10.0):.2f} at 0.5.")
+       f"With τ = 10 it would leave {slope(0.5, 10.0):.2f} at 0.5.",
+       instead={
+           "about 0.8, as at ρ = 2: half is as far as double":
+           "The hill is symmetric in ρ, and ρ = 0.5 is only 0.5 away from "
+           "1.",
+           "about 0.5: the slope follows the ratio":
+           "The slope follows the distance to 1.",
+           "below 0.2: PPO has stopped long ago":
+           "PPO has. SAPO's hill is wide.",
+       })
 
 # %% [markdown]
 # ## DPPO: measure something else
@@ -459,9 +501,11 @@ for uses in (4, 2, 1):
         no_clip, (0.5, 1, 2, 4), uses=uses)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 flat = noisy["SAPO"].mean(1)[2:6]
 
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("soft.6", "PPO: it stops first",
        "PPO is best at rate 4. There one step leaves the band, "
        "whether ε is 0.05, 0.2 or 0.5: about *one update per batch*. "
@@ -478,7 +522,14 @@ reveal("soft.6", "PPO: it stops first",
        pictures.tightness(arms, (
            "The grader errs, each arm at its best rate, 40 seeds, two "
            "standard errors. How wide PPO's band is does not matter; how "
-           "often a batch is used does.")))
+           "often a batch is used does.")),
+       instead={
+           "CISPO: it never loses a token": "Not those with wrong grades.",
+           "SAPO: no jump anywhere": "The safest untuned, not the best.",
+           "DPPO: it measures the right thing":
+           "It does. Measuring well does not repair a wrong grade.",
+           "no clip: it gets most out of a batch": "If grades are right.",
+       })
 
 # %% [markdown]
 # ## When the record is wrong
@@ -513,12 +564,15 @@ predict("soft.7", "The small world with 5 of 100 records wrong. Which "
          "none: 5 in 100 are too few to matter"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 worlds = {title: {name: sweep(rule, (0.5, 1, 2), n=100, **world)
                   for name, rule in repairs.items()}
           for title, world in (
               ("engine's numbers are wrong", {"misread": 0.05}),
               ("engine samples otherwise", {"differs": 1.0}))}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("soft.7", "the cap; the blind mask adds nothing to it",
        "The blind mask helps a little: it measures the probability "
        "moved, and a wrong record of an unlikely token does not look far. "
@@ -529,7 +583,16 @@ reveal("soft.7", "the cap; the blind mask adds nothing to it",
        pictures.masks(worlds, (
            "Left 5 of 100 records are 50 times too small, right the "
            "engine's logits are off by noise of size 1. Best of 3 rates, "
-           "100 seeds, two standard errors.")))
+           "100 seeds, two standard errors.")),
+       instead={
+           "sign-blind: the wrong records are the far ones":
+           "Some are. A wrong record of an unlikely token moves little "
+           "probability.",
+           "both: each catches what the other lets pass":
+           "With the cap in place it catches nothing more.",
+           "none: 5 in 100 are too few to matter":
+           "Five in a hundred, with a weight of any size.",
+       })
 
 # %% [markdown]
 # <details><summary>One level deeper: who drops tokens on both sides?</summary>

@@ -107,7 +107,15 @@ reveal("gspo.1", "0: without flips nothing has leapt",
        f"{(bold & big[2]).sum() / bold.sum():.0%} of {int(bold.sum())} "
        "have a flip.)",
        pictures.leaps({"as routed": gap[4].exp(),
-                       "old experts held": held[4].exp()}))
+                       "old experts held": held[4].exp()}),
+       instead={
+           "31: the experts hardly matter, the step does":
+           "The step moves all tokens a little. What makes a leap?",
+           "about 20: a flip adds to what was learnt":
+           "To leap it needs more than what was learnt.",
+           "about 10: most leaps need a flip":
+           "Most, yes. In this step it is every one.",
+       })
 
 # %% [markdown]
 # ## What has the step taught?
@@ -130,10 +138,12 @@ def right_way(log_ratio, A):
 seeds = [(gap, held, flips, A, y), one_step(1), one_step(2)]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 def shares(of):
     return ", ".join(f"{of(*x):.0%}" for x in seeds)
 
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("gspo.2", "about 55 %",
        "By token " + shares(lambda g, h, f, A, y: right_way(g, A[:, None]))
        + " (three policies), and the flips are not why: with the old "
@@ -147,7 +157,15 @@ reveal("gspo.2", "about 55 %",
        + ". Only the sum follows the **answer**, and the reward judged the "
        "sum.",
        pictures.where_it_shows(*(torch.cat(z) for z in zip(*(
-           (x[0], x[3], x[4] < 4) for x in seeds)))))
+           (x[0], x[3], x[4] < 4) for x in seeds)))),
+       instead={
+           "about 95 %":
+           "So one would hope: the step was taken for these answers.",
+           "about 85 %":
+           "Still too hopeful.",
+           "about 70 %":
+           "Still too hopeful: a word stands in good and in bad answers.",
+       })
 
 # %% [markdown]
 # **The reward is given to a whole answer. So give the answer one ratio, and decide once.** That is
@@ -266,7 +284,15 @@ reveal("gspo.3", "8: two of the answers",
        "had silenced. **Outside is not cut, for answers as for tokens.**",
        token_grid.token_grid(batch, grids, caption=(
            "GRPO decides token by token. GSPO gives all tokens of an "
-           "answer one push, and they live or die together.")))
+           "answer one push, and they live or die together.")),
+       instead={
+           "16: all answers are outside":
+           "All four are outside. Two of them went the wrong way.",
+           "5: one of the answers":
+           "One of the good ones would be five.",
+           "4: the same":
+           "It counts answers, not tokens.",
+       })
 
 # %% [markdown]
 # ## What does the band cost?
@@ -288,11 +314,14 @@ predict("gspo.4", "GRPO silenced 31 of 12,800 tokens. How many of the 64 "
          "about 45: most of those that moved the right way"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 def counts(runs, k=0):
     return ", ".join(str(silent_answers(x[k], x[3])) for x in runs)
 
 slow = counts([one_step(0, rate=3e-5)])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("gspo.4", "about 45: most of those that moved the right way",
        f"{counts(seeds)} (three policies). And without flips? GRPO's 31 "
        f"became 0; here it is **{counts(seeds, 1)}**, more. This clip "
@@ -304,7 +333,16 @@ reveal("gspo.4", "about 45: most of those that moved the right way",
        "clipped under GSPO, 0.13 % under GRPO, and GSPO learns faster all "
        "the same. Its authors take that as a sign that GRPO's token "
        "gradients are noisy. No run of theirs separates this from other "
-       "causes, and our toy cannot: the question is open.")
+       "causes, and our toy cannot: the question is open.",
+       instead={
+           "none: the mean takes the leaps away":
+           "The leaps, yes. What was learnt is left, and the band is "
+           "narrow.",
+           "about 5: those in which a token leapt":
+           "A leap is diluted by its 200 tokens.",
+           "about 15: the good ones that moved most":
+           "The right kind, and too few.",
+       })
 
 # %% [markdown]
 # ## Why 3e-4 and not 0.2?
@@ -386,7 +424,15 @@ reveal("gspo.5", "to a number below 1",
        "average away, their cost does not. Below the band *bad* answers "
        "are silent, although nothing was learnt.",
        pictures.settling(lengths, {"router free": free,
-                                   "old experts held": calm}, kl))
+                                   "old experts held": calm}, kl),
+       instead={
+           "to 1: the flips average out":
+           "Mean zero in the router is not mean zero in log ρ.",
+           "to a number above 1":
+           "The mean of ρ is 1. The mean of its log is below that of 1.",
+           "nowhere: its spread stays":
+           "The spread shrinks with length. Look at the middle.",
+       })
 
 # %% [markdown]
 # The same toy to play with; here you set the share of flipped tokens yourself.
@@ -464,7 +510,15 @@ reveal("gspo.6",
        token_grid.token_grid(batch, {"GSPO": grids["GSPO"], "GMPO": gmpo},
                              caption=(
            "GMPO has one push per answer as GSPO has, and silences single "
-           "tokens as GRPO does.")))
+           "tokens as GRPO does.")),
+       instead={
+           "8: it has one mean per answer, too":
+           "One mean, but it clips tokens first.",
+           "4: it clips tokens, too":
+           "Tokens, but its edges are at e^−0.4 and e^0.4.",
+           "0: the mean takes care of all":
+           "The mean does not bring back a token that was cut.",
+       })
 
 # %% [markdown]
 # All three rules on an answer in which a single token has moved:

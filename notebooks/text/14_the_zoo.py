@@ -81,7 +81,16 @@ reveal("zoo.1", "2 and 3: their libraries average alike",
        token_grid.token_grid(
            first, {name: push(o, first) for name, o in teams.items()},
            count="", caption="Push on each token. Left, short answers "
-           "count more per token; middle and right, all alike."))
+           "count more per token; middle and right, all alike."),
+       instead={
+           "1 and 3: both say GRPO":
+           "The word is the same, the average is not.",
+           "1 and 2: one library, and DAPO is GRPO plus a filter":
+           "The library is the same, and its two words choose different "
+           "averages.",
+           "no two: libraries always differ somewhere":
+           "Often. Here the difference only shows once ratios have moved.",
+       })
 
 # %% [markdown]
 # A name tells who published something. It does not tell what runs. What does?
@@ -193,7 +202,15 @@ reveal("zoo.2", "SAPO: a soft edge",
        "(its filter of silent groups is outside the loss). Dr. GRPO drops "
        "the answer's length too. GSPO's ratio is a mean and moves little, "
        "so a band of 0.2 would hardly act: it needs its own.",
-       pictures.ways())
+       pictures.ways(),
+       instead={
+           "DAPO: the clip's upper edge":
+           "Also the average, as its authors have it.",
+           "Dr. GRPO: no std":
+           "And no 1/T.",
+           "GSPO: one ratio per answer":
+           "And a band of its own.",
+       })
 
 # %% [markdown]
 # CISPO, as libraries ship it, is DAPO with one box exchanged. (MiniMax's own formula averages per
@@ -226,10 +243,13 @@ for name in eight:
         families.append((g, [name]))
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 assert len(families) == 3
 (_, _), (dr, _), (dapo, _) = families
 near = torch.cosine_similarity(dr, dapo, 0)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("zoo.3", "3: few of the seven choices are left",
        "; ".join(" = ".join(names) for _, names in families)
        + r". At $\rho=1$ every surrogate has slope $A$, no gate drops "
@@ -243,7 +263,15 @@ reveal("zoo.3", "3: few of the seven choices are left",
                    "Dr. GRPO, DPPO": push(plain("dr_grpo"), first)},
            count="", caption="One push each. In this one group the last "
            "two are parallel. Over two prompts Dr. GRPO, without the std, "
-           f"turns away: cosine {near:.3f}."))
+           f"turns away: cosine {near:.3f}."),
+       instead={
+           "8: each has its own formula":
+           "Formulas, yes. At ρ = 1 most of them have the same slope.",
+           "6: the closest relatives fall together":
+           "More fall together than relatives.",
+           "1: with all ratios 1 they are all policy gradient":
+           "All are. But they weigh answers differently.",
+       })
 
 # %% [markdown]
 # Then the batch is used again. Let the policy walk from the old one to the present one, in twenty
@@ -342,7 +370,15 @@ reveal("zoo.4", "good ones above 11, and no bad one",
        token_grid.token_grid(
            group, {"GRPO, ε = 0.2": push(plain("grpo"), group),
                    "R1, ε = 10": push(r1, group)},
-           caption="The running group. With ε = 10 nothing is silent."))
+           caption="The running group. With ε = 10 nothing is silent."),
+       instead={
+           "good ones above 11, bad ones below 1/11":
+           "The lower edge is 1 − 10.",
+           "good ones above 10, bad ones below 0.1":
+           "The upper edge is 1 + 10, the lower 1 − 10.",
+           "none":
+           "Sixteen updates can, in principle, lift a rare token that far.",
+       })
 
 # %% [markdown]
 # ## The second ratio
@@ -373,7 +409,15 @@ reveal("zoo.5", "keeps it: their product is 0.90",
        + "; ".join(f"{name} " + ", ".join(f"{x:.2f}" for x in w)
                    for name, w in rules.items())
        + ". One word, engine ratio, and three different weights: per "
-       "answer or per token, cut or dropped, where?")
+       "answer or per token, cut or dropped, where?",
+       instead={
+           "drops it: a token has reached 3":
+           "Its limit of 3 is for the whole answer.",
+           "drops the second and third token":
+           "It does not look at single tokens.",
+           "keeps it: the mean of the three is 1.57":
+           "Kept, but what it multiplies is not the mean.",
+       })
 
 # %% [markdown]
 # ## Not quite on the map
@@ -426,7 +470,15 @@ reveal("zoo.6", "about 6 times",
        "the hard prompt have no right answer and say nothing, so 1/p is "
        r"never reached: exactly, $w=(1-(1-p)^{G-1})/p$. That is the "
        r"gradient of $\sum_{k<G}\text{pass@}k/k$ ([statements](statements/"
-       "14_the_zoo.ipynb)).", pictures.prompt_weights(rate, weights))
+       "14_the_zoo.ipynb)).", pictures.prompt_weights(rate, weights),
+       instead={
+           "twice":
+           "That is GRPO's: a root.",
+           "about 13 times":
+           "That would be so if no group were silent.",
+           "25 times":
+           "1/p against 1/p, without the silent groups.",
+       })
 
 # %% [markdown]
 # ## Which for my run?

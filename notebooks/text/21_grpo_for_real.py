@@ -85,7 +85,16 @@ reveal("real.1", "about 0.26",
        "Its direct answers are hardly better than always saying 0. Now "
        "write the first symbol for it, the first digit of the problem: "
        f"{base['forced/steps']:.2f} sampled, and **250 of 250** "
-       "greedy.", pictures.styles(base, 55 / 250))
+       "greedy.", pictures.styles(base, 55 / 250),
+       instead={
+           "about 0.38: the likeliest answer is typical":
+           "The likeliest first symbol decides, and it skips the steps.",
+           "about 0.65: no more unlucky draws":
+           "That is what the written steps are worth; it does not write "
+           "them.",
+           "about 0.95":
+           "So it would be if it wrote the steps.",
+       })
 
 # %% [markdown]
 # So the base model can do the whole task. It does not choose to, and when it samples it slips. We
@@ -200,7 +209,15 @@ reveal("real.2", "the share of direct answers",
        "Of its whole way it has gone three quarters; entropy two thirds, "
        "pass@1 a little over half, mixed groups nothing. So the first ten "
        "steps mostly *choose*. Length doubles meanwhile, unpaid: steps are "
-       "longer than `so7`.", pictures.first_steps())
+       "longer than `so7`.", pictures.first_steps(),
+       instead={
+           "pass@1 on unseen problems: that is what is paid":
+           "It follows, a little later.",
+           "entropy: choices become sure before they become right":
+           "It falls early too, but not first.",
+           "the share of mixed groups: easy problems come first":
+           "Those only begin to vanish when answers are right.",
+       })
 
 # %% [markdown]
 # What to log, and what a healthy run looks like:
@@ -228,7 +245,16 @@ reveal("real.3", "it rises from below 0 up to 0",
        "Its value says whether right answers are longer than wrong ones. "
        "At first they are; when all answers show steps they no longer are. "
        "It does not measure learning. Its *gradient* does the work.",
-       pictures.loss_and_reward())
+       pictures.loss_and_reward(),
+       instead={
+           "it falls while the reward rises":
+           "A loss that falls is what one is used to. Here its value is no "
+           "goal.",
+           "it is 0 from the first step to the last":
+           "It would be, if right and wrong answers were equally long.",
+           "it wanders around 0 without a trend":
+           "There is a trend, and it is not learning.",
+       })
 
 # %% [markdown]
 # $N$ answers, $A_i$ the advantage and $T_i$ the length of answer $i$:
@@ -264,7 +290,16 @@ reveal("real.4", "falls in all three",
        f"forced, {base['forced/steps']:.2f} before and "
        + ", ".join(f"{c['forced/steps']:.2f}" for c in coins)
        + " after. AdamW makes small gradients large; that this is the "
-       "reason we did not test.", pictures.coin())
+       "reason we did not test.", pictures.coin(),
+       instead={
+           "stays: the expected gradient is 0":
+           "The expected one. The steps themselves are not 0.",
+           "wanders: up in some seeds, down in others":
+           "Fair for a random walk. But a walk away from good weights goes "
+           "down.",
+           "rises a little: training sharpens what is likely":
+           "Sharpening what is likely: direct answers are likely.",
+       })
 
 # %% [markdown]
 # The control could have gone otherwise. Some base models *gain* on benchmarks under random rewards,
@@ -314,7 +349,15 @@ reveal("real.5", "base slightly ahead",
        "244, 249 and 249. The curves cross near 11 answers (seed 0) and "
        "near 16. Six lost problems are not noise, one may be. What "
        "one answer now does, eight did before.",
-       pictures.many_answers(solved(runs / "chain_many_answers.json")))
+       pictures.many_answers(solved(runs / "chain_many_answers.json")),
+       instead={
+           "trained far ahead: it is at 0.93 with one answer":
+           "With 32 tries the base has caught up.",
+           "trained slightly ahead":
+           "It has learnt to be right at once, and to vary less.",
+           "both solve all 250":
+           "Very nearly, and not quite.",
+       })
 
 # %% [markdown]
 # This is the small form of a large debate. Yue et al. find the base ahead at large $k$ on real
@@ -382,7 +425,18 @@ reveal("real.6", "B",
        "settled on something wrong. A grades another thing than it means "
        "(\"is it sorted?\", never \"is it the same list?\"). C tosses the "
        "coin: always mixed. D trains on answers eight steps old, without a "
-       "clip. E is GRPO's 1/T: long wrong answers are blamed less a token.")
+       "clip. E is GRPO's 1/T: long wrong answers are blamed less a token.",
+       instead={
+           "A":
+           "A's reward rises while pass@1 does not: its grader asks the "
+           "wrong question.",
+           "C":
+           "C never gets anywhere and stays mixed: its reward is a coin.",
+           "D":
+           "D works for a while on stale answers.",
+           "E":
+           "E's wrong answers grow.",
+       })
 
 # %% [markdown]
 # | signature | first suspicion | then look at |
@@ -425,7 +479,17 @@ reveal("real.7", "float32 in place of bfloat16",
        + ". Training is bound by operations, and the card does four times "
        "fewer of them in float32. Decoding is bound by bytes: every token "
        "reads all weights again, so eight waves read them eight times. "
-       "Bounds from data sheets, not measurements.")
+       "Bounds from data sheets, not measurements.",
+       instead={
+           "answers twice as long":
+           "About twice the work, not more.",
+           "64 answers decoded at once, not 512":
+           "Eight waves of decoding; training is the larger part.",
+           "gradient checkpointing":
+           "One more forward pass of four.",
+           "a reference model for the KL":
+           "One more forward pass, nothing to store.",
+       })
 
 # %%
 task("real.t2", gpu_budget.gpu_budget_explorer(),
