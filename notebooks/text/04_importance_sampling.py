@@ -145,7 +145,7 @@ for name, sampler in samplers.items():
     drawn = draw(sampler)
     means[name] = so_far(weight[drawn] * points[drawn])
     covered[name] = weight[drawn].mean().item()
-because = rf"""The two answers that it does write have weight 0.8 and 1
+missing = rf"""The two answers that it does write have weight 0.8 and 1
 point each. The third would be divided by 0, but it never comes up. No
 sample looks odd, and the wrong mean is the quiet one. What is lost is the
 **support**, what $\pi$ can write and the sampler cannot. The mean of the
@@ -161,7 +161,7 @@ and {covered["never writes the third"]:.2f}."""
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("importance_sampling.2", "goes to 0.8, calmly", because,
+reveal("importance_sampling.2", "goes to 0.8, calmly", missing,
        pictures.two_samplers(means, (today @ points).item()), instead={
            "goes to 1.4, with more noise":
            "That is the other sampler, which writes it at times.",
