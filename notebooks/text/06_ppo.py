@@ -12,7 +12,7 @@
 # **After this page** you can derive PPO's objective from the policy gradient, say which tokens
 # still move, and say why there is a `min`.
 #
-# 35 minutes, exercises 27 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05
+# 34 minutes, exercises 32 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05
 # (KL) · Schulman et al. 2017, [arXiv 1707.06347](https://arxiv.org/abs/1707.06347)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -419,9 +419,12 @@ reveal(
 # Both copies have one ratio. Past 1.2 the right copy falls silent and the wrong one keeps pushing:
 # the `min` takes bad luck for a move in the wrong direction.
 #
-# If that is the reason, most of the cost must go when copies of one answer share their mean reward.
+# If that is the reason, most of the cost must go when copies of one answer share their mean reward,
+# and all of it when the grader pays $q_i$ itself, without dice. Both were run, the second also with
+# larger steps.
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# other graders, folded: averaged, sure
 def averaged(z, dice):
     """As `draw`, but copies of one answer share their mean advantage."""
     i, A = draw(z, dice)
@@ -444,7 +447,6 @@ gaps = {}
 for name, world in worlds.items():
     ends = sweep(clips, few, **world)
     gaps[name] = ends["clip and min"] - ends["clip alone"]
-    print(f"{name:25s}", *(f"{x:+.3f}" for x in gaps[name].mean(1)))
 single = train(no_clip, 1, n=40, lr=60.0)[-1].mean()
 print(f"one step a batch at six times the rate ends at {single:.3f}")
 pictures.min_effect(few, gaps, (
@@ -452,14 +454,15 @@ pictures.min_effect(few, gaps, (
     "It costs where one answer is graded both ways."))
 
 # %% [markdown]
-# Averaging removes most of the cost, not all: an answer drawn once still has a lucky or an unlucky
-# sign. With a grader that pays $q_i$ itself nothing is left of it, but there the steps are smaller
-# too. At five times the rate the `min` helps, clearly only with two steps per batch. So the `min`
-# is insurance against large steps, and where the sign of the advantage is luck it has a price. In a
-# group of answers to one prompt both occur: the first tokens are shared by right and wrong answers,
-# the late tokens of an answer are its own.
+# So it is. **The `min` is insurance against large steps, and where the sign of the advantage is luck
+# it has a price.** In a group of answers to one prompt both occur: the first tokens are shared by
+# right and wrong answers, the late tokens of an answer are its own.
 #
-# <details><summary>One level deeper: the rival that was not tuned</summary>
+# <details><summary>One level deeper: what is left, and the rival that was not tuned</summary>
+#
+# Averaging leaves a little of the cost: an answer drawn once still has a lucky or an unlucky sign.
+# With the grader that pays $q_i$ the steps are smaller too; at five times the rate the `min` helps,
+# clearly only with two steps per batch.
 #
 # All this is at one learning rate. In this toy one single step at six times the rate ends at 0.62
 # (the line printed above), level with PPO's best: the clip buys tolerance here, not height.
@@ -632,16 +635,17 @@ def my_clip_fraction(ratio, advantage, mask, epsilon):
 check.clip_fraction(my_clip_fraction)
 
 # %% [markdown]
-# **3 Implement** · 6 minutes. The dual clip, per element, to be maximised. At $A=-1$, $\rho=5$,
-# $c=3$: value −3, slope 0.
+# **3 Implement** · 12 minutes. The inner loop. One prompt, V possible answers, a logit each. `answers`
+# (N,) were drawn from these logits; each has its advantage. Take `epochs` steps uphill on the mean of
+# $L_t$, step size `lr`, all on this one batch, and return the logits (V,).
 #
-# <details><summary>hint</summary>What would the max with cA do to a good token? So where must it not act?</details>
+# <details><summary>hint</summary>What is computed once, before the loop, and what anew in each step? `torch.autograd.grad` gives the slope; begin each step with fresh logits that require a gradient.</details>
 
 # %% tags=["exercise"]
-def my_dual_clip(ratio, advantage, epsilon, c):
+def my_reuse(logits, answers, advantages, epochs, lr, epsilon):
     return ...
 
-check.dual_clip(my_dual_clip)
+check.reuse_batch(my_reuse)
 
 # %% [markdown]
 # **4 Find the silent bug** · 8 minutes. A colleague writes: "For bad tokens the pessimist takes the
@@ -661,6 +665,18 @@ def my_test(surrogate):
     return ...
 
 check.silent_bug_ppo(my_test)
+
+# %% [markdown]
+# **Extra** · 6 minutes. The dual clip, per element, to be maximised. At $A=-1$, $\rho=5$,
+# $c=3$: value −3, slope 0.
+#
+# <details><summary>hint</summary>What would the max with cA do to a good token? So where must it not act?</details>
+
+# %% tags=["exercise"]
+def my_dual_clip(ratio, advantage, epsilon, c):
+    return ...
+
+check.dual_clip(my_dual_clip)
 
 # %% [markdown]
 # **Extra** · 5 minutes. The other line of the log: the entropy of the next token, in nats, from

@@ -43,6 +43,7 @@ PAGES = {
         "ppo": ("surrogate_push", "silent_bug_ppo"),
         "clipping": ("surrogate_clip", "dual_clip"),
         "monitors": ("clip_fraction", "token_entropy"),
+        "reuse_batch": ("reuse_batch",),
     },
     "critic": {"critic": ("tipping_lambda", "silent_bug_critic"), "credit": ("gae",)},
     "grpo": {

@@ -89,6 +89,7 @@ def test_these_exercises_are_offered():
         "max_rl_advantages",
         "sigmoid_fit",
         "clip_fraction",
+        "reuse_batch",
         "token_entropy",
         "run_log",
         "style_slope",

@@ -99,7 +99,28 @@ def my_token_entropy(logits):
 check.token_entropy(my_token_entropy)
 
 # %% [markdown]
-# ## 3 The dual clip
+# ## 3 The inner loop
+#
+# The old log-probabilities are numbers of the policy that drew: once, before the loop. All else is
+# anew in each step.
+
+# %% tags=["solution"]
+def my_reuse(logits, answers, advantages, epochs, lr, epsilon):
+    old = logits.detach().log_softmax(-1)[answers]
+    z = logits.detach()
+    for _ in range(epochs):
+        z = z.detach().requires_grad_()
+        rho = (z.log_softmax(-1)[answers] - old).exp()
+        clipped = rho.clamp(1 - epsilon, 1 + epsilon)
+        gain = torch.minimum(rho * advantages, clipped * advantages).mean()
+        slope, = torch.autograd.grad(gain, z)
+        z = z.detach() + lr * slope
+    return z
+
+check.reuse_batch(my_reuse)
+
+# %% [markdown]
+# ## Extra: the dual clip
 
 # %% tags=["solution"]
 def my_dual_clip(ratio, advantage, epsilon, c):
