@@ -105,7 +105,7 @@ def test_a_penalty_longer_than_the_answers_is_refused(grpo, capsys):
 
 
 def test_base_goes_on_from_a_model_for_another_task(tmp_path, model_folder, monkeypatch):
-    monkeypatch.setattr("rlnb.training.__main__.pass_rate", partial(pass_rate, prompts=4))
+    monkeypatch.setattr("rlnb.training.evaluation.pass_rate", partial(pass_rate, prompts=4))
     out = tmp_path / "base"
     line = ["base", "--task", "pick", "--steps", "1", "--device", "cpu", "--out", str(out)]
     assert main([*line, "--start", str(model_folder)]) == 0
@@ -120,7 +120,7 @@ def test_going_on_from_nothing_is_refused(tmp_path, capsys):
 
 
 def test_base_trains_and_saves_a_model(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("rlnb.training.__main__.pass_rate", partial(pass_rate, prompts=20))
+    monkeypatch.setattr("rlnb.training.evaluation.pass_rate", partial(pass_rate, prompts=20))
     out = tmp_path / "base"
     assert main(["base", "--out", str(out), "--steps", "1", "--device", "cpu"]) == 0
     assert (out / "tokenizer.json").is_file() and "pass@1" in capsys.readouterr().out
