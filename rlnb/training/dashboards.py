@@ -6,10 +6,10 @@ the same and stays the record. Neither library is needed for anything else.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ def check_dashboard(name: str) -> None:
     """Raises BadInput for a name not in DASHBOARDS, and where its library is not installed."""
     if name not in DASHBOARDS:
         raise BadInput(f"log: got {name!r}, expected one of {', '.join(DASHBOARDS)}")
-    if name != "none" and importlib.util.find_spec(name) is None:
+    if name != "none" and find_spec(name) is None:
         raise BadInput(
             f"log: {name} is not installed; `python -m pip install {name}`, or leave --log out: "
             "metrics.jsonl has every number"

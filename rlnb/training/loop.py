@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -15,7 +14,8 @@ from tqdm import tqdm
 
 from rlnb.objective import Objective, name_of
 from rlnb.training import checkpoint
-from rlnb.training.errors import BadInput, Diverged, notice
+from rlnb.training.divergence import diverged, not_finite
+from rlnb.training.errors import BadInput, notice
 from rlnb.training.evaluation import pass_rate, summary
 from rlnb.training.metrics_file import FILE, Recorder, environment, salvage
 from rlnb.training.models.presets import SHIPPED
@@ -141,8 +141,7 @@ def _steps(
         for number in range(first, recipe.steps + 1):
             due = _due(number, recipe.eval_every, recipe.steps)
             shown = [] if recipe.record_rollouts and (due or number == 1) else None
-            metrics = step(run, shown)
-            _refuse_divergence(run, folder, number, metrics)
+            metrics = _step(run, folder, number, shown)
             if number == 1 and not recipe.eval_every:
                 _warn_untaught(header, metrics["rewards/verify/mean"], "answers of the first step")
             found = [("step", metrics), *(("rollout", answer) for answer in shown or ())]
@@ -160,19 +159,17 @@ def _steps(
     return recorder.records
 
 
-def _refuse_divergence(run: Run, folder: Path | None, number: int, metrics: dict) -> None:
-    """Raises Diverged if a step was not finite, or left weights that are not: before it is kept."""
-    what = [n for n in ("loss", "grad_norm") if not math.isfinite(metrics.get(n, 0.0))]
-    if not what and not all(p.isfinite().all() for p in run.modules.parameters()):
-        what = ["a weight"]
-    if not what:
-        return
-    kept = [] if folder is None else checkpoint.checkpoints(folder)
-    where = f"; {kept[-1].name!r} in {str(folder)!r} is from before" if kept else ""
-    raise Diverged(
-        f"diverged at step {number}: {' and '.join(what)} is not finite (learning rate "
-        f"{run.recipe.learning_rate:g}){where}; start anew with a smaller learning rate"
-    )
+def _step(run: Run, folder: Path | None, number: int, shown: list | None) -> dict[str, float]:
+    """One step. Raises Diverged if it was not finite, or left a model that is not."""
+    try:
+        metrics = step(run, shown)
+    except (BadInput, RuntimeError) as error:  # what a model without finite logits leads to
+        if (what := not_finite(run, {})) is None:
+            raise
+        raise diverged(run, folder, number, what) from error
+    if (what := not_finite(run, metrics)) is not None:
+        raise diverged(run, folder, number, what)
+    return metrics
 
 
 def _warn_untaught(header: dict[str, Any], right: float, what: str) -> None:

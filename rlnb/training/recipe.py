@@ -75,9 +75,9 @@ class Recipe:
 
     def __post_init__(self):
         for name, legal, expected in (  # nan is below and above nothing, and so never legal
-            ("learning_rate", 0.0 <= self.learning_rate <= 1e9, "0 to 1e9"),
-            ("weight_decay", 0.0 <= self.weight_decay <= 1e9, "0 to 1e9"),
-            ("max_grad_norm", 0.0 < self.max_grad_norm < inf, "above 0 and finite; 1e9 clips none"),
+            ("learning_rate", 0.0 <= self.learning_rate <= 1e9, "a number from 0 to 1e9"),
+            ("weight_decay", 0.0 <= self.weight_decay <= 1e9, "a number from 0 to 1e9"),
+            ("max_grad_norm", 0.0 < self.max_grad_norm < inf, "a finite number above 0"),
             ("betas", all(0.0 <= beta < 1.0 for beta in self.betas), "two numbers in [0, 1)"),
             # torch takes 64 bits, and Python draws the same numbers for -1 as for 1
             ("seed", 0 <= self.seed < 2**64, "a whole number from 0 to 2**64 - 1"),
@@ -133,9 +133,9 @@ class BaseRecipe:
 
     def __post_init__(self):
         for name, legal, expected in (
-            ("learning_rate", 0.0 <= self.learning_rate <= 1e9, "0 to 1e9"),
-            ("weight_decay", 0.0 <= self.weight_decay <= 1e9, "0 to 1e9"),
-            ("max_grad_norm", 0.0 < self.max_grad_norm < inf, "above 0 and finite"),
+            ("learning_rate", 0.0 <= self.learning_rate <= 1e9, "a number from 0 to 1e9"),
+            ("weight_decay", 0.0 <= self.weight_decay <= 1e9, "a number from 0 to 1e9"),
+            ("max_grad_norm", 0.0 < self.max_grad_norm < inf, "a finite number above 0"),
             ("seed", 0 <= self.seed < 2**64, "a whole number from 0 to 2**64 - 1"),
         ):
             if not legal:
