@@ -1,7 +1,7 @@
 """Whether a run can still learn: its numbers, its weights and what the model says are finite.
 
 Asked after every step and before anything of it is kept. The model is asked one prompt: weights can
-be finite and so large that the logits are not.
+be finite and so large that what they compute is not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ __all__ = ["diverged", "not_finite"]
 
 @torch.no_grad()
 def not_finite(run: Run, metrics: dict[str, float]) -> str | None:
-    """What is not finite: a number of the step, a weight, or a logit; None if all is."""
+    """What is not finite: a number of the step, a weight, an activation or a logit; None if all is.
+
+    An activation is counted as its square, which is what a norm takes: from 1.8e19 on that is
+    infinite in float32, and x / infinity a logit of 0 that looks healthy.
+    """
     for name in ("loss", "grad_norm"):
         if not math.isfinite(metrics.get(name, 0.0)):
             return name
@@ -31,8 +35,10 @@ def not_finite(run: Run, metrics: dict[str, float]) -> str | None:
     problem = run.task.problem(random.Random(0), "train")
     ids = torch.tensor(encode_prompts(run.tokenizer, [problem.prompt], task=run.task))
     with run.precision():
-        logits = run.model(ids.to(run.model.device), use_cache=False).logits
-    return None if logits.isfinite().all() else "a logit"
+        out = run.model(ids.to(run.model.device), use_cache=False, output_hidden_states=True)
+    if not all(hidden.float().square().isfinite().all() for hidden in out.hidden_states):
+        return "an activation"
+    return None if out.logits.isfinite().all() else "a logit"
 
 
 def diverged(run: Run, folder: Path | None, number: int, what: str) -> Diverged:
