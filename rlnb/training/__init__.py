@@ -21,7 +21,7 @@ of one step:
     divergence    is everything finite, before anything is kept
     evaluation, metrics_file, checkpoint      what a run is asked, and what it writes
     run_folder, dashboards                    where it writes, alone; who else is shown its records
-    named         what the command line may name: yours as module:attribute, or ours
+    named, question_files   what the command line may name: ours, your module's, your file
 
 and what it uses lies in folders: `tasks` (problems with exact verifiers), `models` (where models
 come from, number formats, the critic, the base training), `sampling` (drawing answers and scoring
@@ -51,6 +51,7 @@ _NAMES = {
     "rlnb.training.models.presets": ("PRESETS",),
     "rlnb.training.models.small_model": ("build_model", "build_tokenizer"),
     "rlnb.training.prompt_pool": ("PromptPool",),
+    "rlnb.training.question_files": ("questions",),
     "rlnb.training.recipe": ("BaseRecipe", "Recipe"),
     "rlnb.training.rewards": ("CoinFlip", "WaitBonus", "keep_all", "keep_mixed"),
     "rlnb.training.sampling.prompts": ("encode_prompts", "end_ids"),
@@ -62,7 +63,7 @@ _NAMES = {
     "rlnb.training.tasks": (
         "TASKS", "WEAK", "ArithmeticText", "Chain", "Countdown", "CountdownText", "Pick",
         "Problem", "Questions", "Sort", "Task", "Types", "corpus", "held_out", "is_held_out",
-        "questions", "weak_verifier",
+        "weak_verifier",
     ),
 }  # fmt: skip
 _HOME = {name: module for module, names in _NAMES.items() for name in names}

@@ -19,8 +19,9 @@ from typing import Any
 from rlnb.objective import ANNEX, ZOO, Objective, overlong
 from rlnb.training.errors import BadInput
 from rlnb.training.prompt_pool import PromptPool
+from rlnb.training.question_files import questions
 from rlnb.training.rewards import CoinFlip, Reward, WaitBonus
-from rlnb.training.tasks import TASKS, WEAK, Task, questions, weak_verifier
+from rlnb.training.tasks import TASKS, WEAK, Task, weak_verifier
 
 __all__ = ["REWARDS", "find_objective", "find_pool", "find_reward", "find_task", "shaped"]
 

@@ -201,7 +201,7 @@ def test_the_sources_import_only_what_a_bare_gpu_machine_has():
     allowed |= set(sys.stdlib_module_names)
     files = list(Path(rlnb.training.__file__).parent.rglob("*.py"))
     assert len(files) > 35  # with the folders
-    optional = {"dashboards.py": {"wandb"}, "question_file.py": {"datasets"}}
+    optional = {"dashboards.py": {"wandb"}, "question_files.py": {"datasets"}}
     for path in files:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         late = optional.get(path.name, set())  # asked for in a function, and a sentence without

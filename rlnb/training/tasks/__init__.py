@@ -5,9 +5,9 @@ base model imitates, `verify` reads an answer, `openings` forces a style of answ
 tells a new skill from one the base model already had). `corpus` is problems with demonstrations.
 
 Rooms: task (what all have in common), chain, pick, types, countdown and sort (32 symbols, for the
-small model), text (English prompts and tagged answers, for any language model), question_file (a
-file or folder of one's own, in GSM8K's format), expression (reads arithmetic, executes nothing),
-weak (verifiers that can be gamed, on purpose).
+small model), text (English prompts and tagged answers, for any language model), worked
+(questions of one's own, in GSM8K's format), expression (reads arithmetic, executes nothing), weak
+(verifiers that can be gamed, on purpose).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from __future__ import annotations
 from rlnb.training.tasks.chain import Chain
 from rlnb.training.tasks.countdown import Countdown
 from rlnb.training.tasks.pick import Pick
-from rlnb.training.tasks.question_file import Questions, questions
 from rlnb.training.tasks.sort import Sort
 from rlnb.training.tasks.task import SPLITS, Problem, Task, corpus, held_out, is_held_out
 from rlnb.training.tasks.text import ArithmeticText, CountdownText
 from rlnb.training.tasks.types import Types
 from rlnb.training.tasks.weak import WEAK, WeakVerifier, weak_verifier
+from rlnb.training.tasks.worked import Questions
 
 TASKS: dict[str, Task] = {
     task.name: task
@@ -45,6 +45,5 @@ __all__ = [
     "corpus",
     "held_out",
     "is_held_out",
-    "questions",
     "weak_verifier",
 ]

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rlnb.training import BadInput, is_held_out
+from rlnb.training import BadInput, is_held_out, questions
 from rlnb.training.__main__ import find_task, main
 from rlnb.training.prompt_pool import PromptPool
-from rlnb.training.tasks import Questions, corpus, held_out, questions
-from rlnb.training.tasks.question_file import number
+from rlnb.training.tasks import Questions, corpus, held_out
+from rlnb.training.tasks.worked import number
 
 CLIPS = {
     "question": "Natalia sold 48 clips in April, and half as many in May. How many in all?",
