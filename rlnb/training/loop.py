@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["restore", "train"]
 
+FEW = 32  # with so many answers none right, less than one in ten would have been (95 %)
 SAMPLES = 4  # answers recorded at each evaluation
 
 
@@ -137,13 +138,15 @@ def _steps(
         if first == 1 and recipe.eval_every:
             found = _evaluation(run)
             _write_all(recorder, folder, 0, found)
-            _warn_untaught(header, found[0][1]["pass@1"], "answers to held-out problems")
+            report = found[0][1]
+            _warn_untaught(header, report["pass@1"], report["samples"], "to held-out problems")
         for number in range(first, recipe.steps + 1):
             due = _due(number, recipe.eval_every, recipe.steps)
             shown = [] if recipe.record_rollouts and (due or number == 1) else None
             metrics = _step(run, folder, number, shown)
             if number == 1 and not recipe.eval_every:
-                _warn_untaught(header, metrics["rewards/verify/mean"], "answers of the first step")
+                right, answers = metrics["rewards/verify/mean"], metrics["generated"]
+                _warn_untaught(header, right, answers, "of the first step")
             found = [("step", metrics), *(("rollout", answer) for answer in shown or ())]
             _write_all(recorder, folder, number, found + (_evaluation(run) if due else []))
             bar.set_postfix(reward=f"{metrics['reward']:.3f}", entropy=f"{metrics['entropy']:.3f}")
@@ -172,18 +175,21 @@ def _step(run: Run, folder: Path | None, number: int, shown: list | None) -> dic
     return metrics
 
 
-def _warn_untaught(header: dict[str, Any], right: float, what: str) -> None:
-    """Says what to do where no answer of the starting model is right, so that none can teach it."""
-    if right > 0.0 or header["reward"] != "verify":
+def _warn_untaught(header: dict[str, Any], right: float, answers: int, what: str) -> None:
+    """Says what to do where no answer of the starting model is right, so that none can teach it.
+
+    Of few answers none may be right by chance.
+    """
+    if right > 0.0 or answers < FEW or header["reward"] != "verify":
         return
     name, model = header["task"], header["model"]
     task = name if name in TASKS else "(as here)"
     start = f" --start {model}" if model and model != SHIPPED else ""
     notice(
-        f"task: the reward will be 0.000: none of the {what} ({name}) is right, and who is never "
-        "right is never told what right is. Make a base that knows the task, with `python -m "
-        f"rlnb.training base --task {task}{start} --out runs/base`, and start from it with --model "
-        "runs/base"
+        f"task: none of the {answers} answers {what} ({name}) is right, and a reward of 0.000 "
+        "teaches nothing: the model may never have been taught the task. Make a base that was, "
+        f"with `python -m rlnb.training base --task {task}{start} --out runs/base`, and start from "
+        "it with --model runs/base"
     )
 
 
