@@ -18,7 +18,10 @@ of one step:
     update        the optimizer steps of one rollout
     step          one rollout and its update
     loop          steps, evaluations, records, checkpoints
+    divergence    is everything finite, before anything is kept
     evaluation, metrics_file, checkpoint      what a run is asked, and what it writes
+    run_folder, dashboards                    where it writes, alone; who else is shown its records
+    named, question_files   what the command line may name: ours, your module's, your file
 
 and what it uses lies in folders: `tasks` (problems with exact verifiers), `models` (where models
 come from, number formats, the critic, the base training), `sampling` (drawing answers and scoring
@@ -36,18 +39,20 @@ from typing import Any
 
 _NAMES = {
     "rlnb.shipped": ("data_folder",),
-    "rlnb.training.errors": ("BadInput",),
+    "rlnb.training.dashboards": ("dashboard",),
+    "rlnb.training.errors": ("BadInput", "Diverged"),
     "rlnb.training.evaluation": (
         "Answers", "answer", "evaluate", "pass_at_k", "pass_rate", "summary",
     ),
     "rlnb.training.loop": ("train",),
     "rlnb.training.metrics_file": ("METRICS", "read", "replay", "series"),
-    "rlnb.training.models.base_training": ("BaseRecipe", "train_base"),
+    "rlnb.training.models.base_training": ("train_base",),
     "rlnb.training.models.loading": ("load", "save"),
     "rlnb.training.models.presets": ("PRESETS",),
     "rlnb.training.models.small_model": ("build_model", "build_tokenizer"),
     "rlnb.training.prompt_pool": ("PromptPool",),
-    "rlnb.training.recipe": ("Recipe",),
+    "rlnb.training.question_files": ("questions",),
+    "rlnb.training.recipe": ("BaseRecipe", "Recipe"),
     "rlnb.training.rewards": ("CoinFlip", "WaitBonus", "keep_all", "keep_mixed"),
     "rlnb.training.sampling.prompts": ("encode_prompts", "end_ids"),
     "rlnb.training.sampling.sampler": ("Rollout", "Sampling", "sample"),
@@ -57,7 +62,8 @@ _NAMES = {
     ),
     "rlnb.training.tasks": (
         "TASKS", "WEAK", "ArithmeticText", "Chain", "Countdown", "CountdownText", "Pick",
-        "Problem", "Sort", "Task", "Types", "corpus", "held_out", "is_held_out", "weak_verifier",
+        "Problem", "Questions", "Sort", "Task", "Types", "corpus", "held_out", "is_held_out",
+        "weak_verifier",
     ),
 }  # fmt: skip
 _HOME = {name: module for module, names in _NAMES.items() for name in names}

@@ -3,92 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import difflib
-import importlib
 import sys
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import get_type_hints
 
-import torch
-
-from rlnb.objective import ANNEX, ZOO, Objective, overlong
 from rlnb.shipped import NotShipped, shipped_folder
-from rlnb.training.errors import BadInput
-from rlnb.training.evaluation import evaluate, pass_rate, summary
-from rlnb.training.loop import open_folder, train
+from rlnb.training.dashboards import DASHBOARDS, check_dashboard, dashboard
+from rlnb.training.errors import BadInput, Diverged
 from rlnb.training.metrics_file import read, replay
-from rlnb.training.models.base_training import BaseRecipe, train_base
-from rlnb.training.models.loading import load, save
+from rlnb.training.models.device import pick_device, use_threads
 from rlnb.training.models.precision import AUTOCAST, SAMPLER_DTYPES
-from rlnb.training.models.presets import PRESETS
-from rlnb.training.prompt_pool import PromptPool
-from rlnb.training.recipe import Recipe
-from rlnb.training.rewards import CoinFlip, Reward, WaitBonus, keep_all, keep_mixed
-from rlnb.training.tasks import TASKS, WEAK, Task, weak_verifier
+from rlnb.training.models.presets import PRESETS, SHIPPED
+from rlnb.training.named import find_objective, find_pool, find_reward, find_task, shaped
+from rlnb.training.recipe import BaseRecipe, Recipe
+from rlnb.training.rewards import keep_all, keep_mixed
+from rlnb.training.run_folder import claim
+from rlnb.training.tasks import held_out
+
+# transformers, and with it the loop and the models, is imported when all that was asked for has
+# been checked: it takes seconds, and half a minute on a cold disk.
 
 __all__ = ["find_objective", "find_pool", "find_reward", "find_task", "main", "parser"]
 
-SHIPPED = "data/model"  # what a run's header calls the model that ships with the course
 FILTERS = ("all", "mixed")
-REWARDS = ("verify", "coin_flip", "wait_bonus")
-WEAK_REWARDS = tuple(sorted({name for known in WEAK.values() for name in known}))
-
-
-def nearest(kind: str, name: str, known) -> BadInput:
-    """The error for an unknown name, with the name that was probably meant."""
-    near = difflib.get_close_matches(name.lower().replace("-", "_"), known, 1, 0.4)
-    guess = f"did you mean {near[0]!r}? " if near else ""
-    return BadInput(f"{kind}: there is no {name!r}; {guess}known: {', '.join(known)}")
-
-
-def find_objective(name: str) -> Objective:
-    """A name of the ZOO or the ANNEX, or `module:attribute` of an Objective."""
-    if ":" not in name:
-        if name not in (named := ZOO | ANNEX):
-            raise nearest("objective", name, named)
-        return named[name]
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise BadInput(f"objective: cannot take {name!r}: {error}") from error
-    if not isinstance(found, Objective):
-        raise BadInput(f"objective: {name!r} is a {type(found).__name__}, expected an Objective")
-    return found
-
-
-def find_task(name: str) -> Task:
-    """One of TASKS. Raises BadInput, with the near name, for another one."""
-    if name not in TASKS:
-        raise nearest("task", name, TASKS)
-    return TASKS[name]
-
-
-def find_reward(name: str, task: Task, seed: int) -> Reward | None:
-    """One of REWARDS, or a weak verifier of this task; None is the task's own verifier."""
-    if name in WEAK_REWARDS:
-        return weak_verifier(task, name)
-    return {"coin_flip": CoinFlip(seed), "wait_bonus": WaitBonus(task)}.get(name)
-
-
-def find_pool(args: argparse.Namespace, task: Task) -> PromptPool | None:
-    """--pool, --retire and --visits as a PromptPool; None draws from the whole training split."""
-    if args.visits is not None and args.retire is None:
-        raise BadInput("visits: it says over which visits to take --retire; add --retire 0.9")
-    if args.retire is not None and args.pool is None:
-        raise BadInput("retire: prompts leave a pool; add --pool N, the number of prompts in it")
-    if args.pool is None:
-        return None
-    return PromptPool.drawn(task, args.pool, args.seed, retire=args.retire, visits=args.visits)
-
-
-def shaped(objective: Objective, longest: int, cache: int) -> Objective:
-    """The objective with DAPO's soft penalty on the last `cache` of `longest` tokens."""
-    try:
-        return objective.replace(shape=(*objective.shape, overlong(longest, cache)))
-    except ValueError as error:
-        raise BadInput(f"overlong: {error}") from error
 
 
 def parser() -> argparse.ArgumentParser:
@@ -113,10 +51,13 @@ def parser() -> argparse.ArgumentParser:
                       "module:attribute")  # fmt: skip
     grpo.add_argument("--out", required=True, type=Path, help="new folder for the run")
     grpo.add_argument("--resume", action="store_true", help="continue the run in --out")
-    grpo.add_argument("--reward", choices=(*REWARDS, *WEAK_REWARDS), default="verify",
-                      help="coin_flip is the wrong-verifier control; wait_bonus is the verifier "
-                      "plus 0.01 per `wait`; the others are weak verifiers of some tasks, to be "
-                      "gamed")  # fmt: skip
+    grpo.add_argument("--reward", default="verify",
+                      help="verify, the task's own; coin_flip, the wrong-verifier control; "
+                      "wait_bonus, the verifier plus 0.01 per `wait`; a weak verifier of the task, "
+                      "to be gamed; or module:attribute of a function (problem, text) -> "
+                      "number")  # fmt: skip
+    grpo.add_argument("--log", choices=DASHBOARDS, default="none", help="the records on a "
+                      "dashboard as well, whose library has to be installed")  # fmt: skip
     grpo.add_argument("--keep", choices=FILTERS, default="all",
                       help="mixed drops groups whose rewards are all equal")  # fmt: skip
     grpo.add_argument("--pool", type=int, metavar="N", help="draw from N prompts, chosen by the "
@@ -147,7 +88,8 @@ def parser() -> argparse.ArgumentParser:
     evaluation.add_argument("--seed", type=int, default=99)
 
     for command in (base, grpo, evaluation):
-        command.add_argument("--task", default="chain")
+        command.add_argument("--task", default="chain", help="a name, module:attribute, or a "
+                             ".jsonl file or folder of questions in GSM8K's format")  # fmt: skip
         command.add_argument("--device", default="auto", help="auto, cpu or cuda")
         command.add_argument("--threads", type=int, default=1, help="CPU threads; results of runs "
                              "are comparable at one number of threads only")  # fmt: skip
@@ -169,7 +111,6 @@ def show(report: dict[str, float]) -> None:
 
 
 def run_base(args: argparse.Namespace) -> None:
-    task, out = find_task(args.task), open_folder(args.out, resume=False)
     if args.start and args.preset:
         raise BadInput("preset: a model to go on from has its size; give --start or --preset")
     recipe = BaseRecipe(
@@ -179,10 +120,16 @@ def run_base(args: argparse.Namespace) -> None:
         seed=args.seed,
         preset=args.preset or BaseRecipe.preset,
     )
-    start = load(args.start, device=args.device) if args.start else None
-    model, tokenizer, spent = train_base(task, recipe, start=start, device=args.device)
-    save(model, tokenizer, out)
-    show(spent | summary(task, pass_rate(model, tokenizer, task, num_generations=8)))
+    task = find_task(args.task)
+    with claim(args.out, resume=False) as out:
+        from rlnb.training.evaluation import pass_rate, summary
+        from rlnb.training.models.base_training import train_base
+        from rlnb.training.models.loading import load, save
+
+        start = load(args.start, device=args.device) if args.start else None
+        model, tokenizer, spent = train_base(task, recipe, start=start, device=args.device)
+        save(model, tokenizer, out)
+        show(spent | summary(task, pass_rate(model, tokenizer, task, num_generations=8)))
 
 
 def run_grpo(args: argparse.Namespace) -> None:
@@ -191,21 +138,34 @@ def run_grpo(args: argparse.Namespace) -> None:
     if args.overlong is not None:
         objective = shaped(objective, recipe.max_completion_length, args.overlong)
     pool, reward = find_pool(args, task), find_reward(args.reward, task, recipe.seed)
-    open_folder(args.out, args.resume)
-    model, tokenizer = load(start_of(args), device=args.device)
-    records = train(
-        model,
-        tokenizer,
-        task,
-        objective,
-        recipe,
-        out=args.out,
-        resume=args.resume,
-        reward=reward,
-        keep=keep_mixed if args.keep == "mixed" else keep_all,
-        pool=pool,
-        model_name=args.model or SHIPPED,
-    )
+    if recipe.eval_every:
+        held_out(task, recipe.eval_prompts)  # refuses a task with fewer
+    check_dashboard(args.log)
+    with claim(args.out, args.resume) as out:
+        from rlnb.training.loop import train
+        from rlnb.training.models.loading import load
+        from rlnb.training.run import check_objective
+        from rlnb.training.sampling.scoring import refuse_mismatch
+
+        refuse_mismatch(recipe.sampling, recipe.temperature)
+        check_objective(objective, recipe)
+        model, tokenizer = load(start_of(args), device=args.device)
+        with dashboard(args.log, out) as watch:
+            records = train(
+                model,
+                tokenizer,
+                task,
+                objective,
+                recipe,
+                out=out,
+                claimed=True,
+                resume=args.resume,
+                reward=reward,
+                keep=keep_mixed if args.keep == "mixed" else keep_all,
+                pool=pool,
+                watch=watch,
+                model_name=args.model or SHIPPED,
+            )
     print(replay(records))
 
 
@@ -215,7 +175,13 @@ def start_of(args: argparse.Namespace) -> str | Path:
 
 
 def run_eval(args: argparse.Namespace) -> None:
+    asked = ("prompts", "num_generations", "max_completion_length", "seed")
+    Recipe(**{name: getattr(args, name) for name in asked})  # refuses what is no number of a run
     task = find_task(args.task)
+    held_out(task, args.prompts)
+    from rlnb.training.evaluation import evaluate
+    from rlnb.training.models.loading import load
+
     model, tokenizer = load(start_of(args), device=args.device)
     report = evaluate(
         model,
@@ -230,17 +196,26 @@ def run_eval(args: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit status 0, or 2 with one sentence on stderr when the input was bad."""
+    """Exit status 0; 2 with one sentence on stderr when the input was bad, 3 when the run diverged,
+    130 when it was interrupted from the keyboard."""
     args = parser().parse_args(arguments)
     try:
         if args.command == "replay":
             print(replay(read(args.run)))
             return 0
-        torch.set_num_threads(args.threads)
+        pick_device(args.device)
+        use_threads(args.threads)
         {"base": run_base, "grpo": run_grpo, "eval": run_eval}[args.command](args)
+    except Diverged as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 3
     except (BadInput, NotShipped) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        advice = "; repeat the command with --resume to go on" if args.command == "grpo" else ""
+        print(f"interrupted{advice}", file=sys.stderr)
+        return 130
     return 0
 
 

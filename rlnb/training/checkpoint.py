@@ -4,14 +4,19 @@
         optimizer.safetensors   AdamW's moments, one tensor per parameter and moment
         rng.safetensors         generator states
         past.safetensors        with staleness: the weights of earlier steps, "age::parameter"
-        state.json              step, token count, Python's random state, reward's and pool's state
+        state.json              step, token count, Python's random state, reward's and pool's state,
+                                the header of the run
+        checksums.json          SHA-256 of every other file
 
 A checkpoint is written under another name and renamed when complete, so a folder of that name is
-whole, however the process ended. Older ones are removed after the rename.
+whole, however the process ended. What happens to its files later, the checksums tell: the newest
+and the one before it are kept, and a damaged one is not taken. Older ones are removed after the
+rename.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -26,8 +31,25 @@ from torch import nn
 
 from rlnb.training.errors import BadInput
 from rlnb.training.models.loading import save
+from rlnb.training.run_folder import checkpoints
 
-__all__ = ["checkpoints", "optimizer_tensors", "read", "restore_optimizer", "write"]
+__all__ = [
+    "checkpoints",
+    "damage",
+    "fingerprint",
+    "is_final_model",
+    "newest_good",
+    "optimizer_tensors",
+    "put_back",
+    "read",
+    "restore_optimizer",
+    "state_of",
+    "write",
+    "write_model",
+]
+
+KEPT = 2  # the newest, and the one that is taken when that is damaged
+CHECKSUMS = "checksums.json"
 
 
 def optimizer_tensors(
@@ -70,15 +92,13 @@ def write(
     extra: dict[str, Any],
     past: list[dict[str, torch.Tensor]] = [],  # noqa: B006  (read only)
 ) -> Path:
-    """Writes OUT/checkpoint-STEP and removes older ones. `modules` holds all that is trained.
+    """Writes OUT/checkpoint-STEP and removes all but the one before. `modules` is all that trains.
 
     past: weights of earlier steps, oldest first. Raises OSError if the disk is full or the folder
     read-only; the checkpoints that were there then are still there, and whole.
     """
     final = out / f"checkpoint-{step:06d}"
-    temporary = out / f".{final.name}.tmp"
-    for torn in out.glob(".checkpoint-*.tmp"):  # of a run that was killed while it wrote
-        shutil.rmtree(torn, ignore_errors=True)
+    temporary = _empty(out / f".{final.name}.tmp")
     save(model, tokenizer, temporary)
     names = {parameter: name for name, parameter in modules.named_parameters()}
     save_file(optimizer_tensors(optimizer, names), temporary / "optimizer.safetensors")
@@ -94,14 +114,54 @@ def write(
         save_file(older, temporary / "past.safetensors")
     state = {"step": step, "rng": rng.getstate(), **extra}
     (temporary / "state.json").write_text(json.dumps(state), encoding="utf-8")
-    for file in temporary.iterdir():  # on the disk before the rename says that it is complete
+    sums = {file.name: _sha256(file) for file in sorted(temporary.iterdir())}
+    (temporary / CHECKSUMS).write_text(json.dumps(sums, indent=1), encoding="utf-8")
+    _rename(temporary, final)
+    # Any of a later step were found damaged when this run went on from an older one.
+    found = checkpoints(out)
+    kept = found[: found.index(final) + 1][-KEPT:]
+    for path in found:
+        if path not in kept:
+            shutil.rmtree(path, ignore_errors=True)
+    return final
+
+
+def write_model(out: Path, model, tokenizer) -> Path:
+    """Writes OUT/model, the final one, whole or not at all. Raises OSError as `write` does."""
+    temporary = _empty(out / ".model.tmp")
+    save(model, tokenizer, temporary)
+    return _rename(temporary, out / "model")
+
+
+def is_final_model(out: Path, folder: Path) -> bool:
+    """Whether OUT/model holds the weights of this checkpoint: then the run has nothing left to do.
+
+    It is written after the last checkpoint, and a lengthened run has one of fewer steps.
+    """
+    sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+    weights = {
+        n: s for n, s in sums.items() if n.startswith("model") and n.endswith(".safetensors")
+    }
+    files = [out / "model" / name for name in weights]
+    return bool(files) and all(
+        file.is_file() and _sha256(file) == weights[file.name] for file in files
+    )
+
+
+def _empty(temporary: Path) -> Path:
+    """The name to write under, free of what a run that was killed while it wrote has left."""
+    for torn in (*temporary.parent.glob(".checkpoint-*.tmp"), temporary):
+        shutil.rmtree(torn, ignore_errors=True)
+    return temporary
+
+
+def _rename(temporary: Path, final: Path) -> Path:
+    """Gives a folder its name once all of it is on the disk."""
+    for file in temporary.iterdir():
         _sync(file)
     shutil.rmtree(final, ignore_errors=True)
     os.replace(temporary, final)
-    _sync(out)
-    for older in checkpoints(out):
-        if older != final:
-            shutil.rmtree(older, ignore_errors=True)
+    _sync(final.parent)
     return final
 
 
@@ -114,13 +174,74 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def checkpoints(out: Path) -> list[Path]:
-    """Complete checkpoints, oldest first."""
-    return sorted(p for p in out.glob("checkpoint-*") if (p / "state.json").is_file())
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read(
-    out: Path,
+def fingerprint(model: nn.Module) -> str:
+    """Tells one frozen model from another: names, shapes and the first values of every weight."""
+    found = hashlib.sha256()
+    for name, value in model.state_dict().items():
+        few = value.detach().flatten()[:64].to("cpu", torch.float64)
+        found.update(f"{name} {tuple(value.shape)} {few.tolist()}\n".encode())
+    return found.hexdigest()[:16]
+
+
+def damage(folder: Path) -> str | None:
+    """What is wrong with a checkpoint, in a few words; None if every file is as it was written."""
+    try:
+        sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+        for name, expected in sums.items():
+            if not (folder / name).is_file():
+                return f"{name} is missing"
+            if _sha256(folder / name) != expected:
+                return f"{name} is not what was written"
+    except FileNotFoundError:
+        return f"{CHECKSUMS} is missing"
+    except (OSError, ValueError, AttributeError) as error:
+        return f"a file cannot be read ({getattr(error, 'strerror', None) or CHECKSUMS})"
+    if "state.json" not in sums:
+        return f"{CHECKSUMS} is not what was written"
+    return None
+
+
+def newest_good(out: Path) -> tuple[Path, list[str]]:
+    """(the newest undamaged checkpoint, a phrase about each newer one that is damaged).
+
+    Raises BadInput if there is none.
+    """
+    told = []
+    for folder in reversed(checkpoints(out)):
+        wrong = damage(folder)
+        if wrong is None:
+            return folder, told
+        told.append(f"{folder.name} is damaged ({wrong})")
+    if told:
+        raise BadInput(
+            f"resume: no checkpoint in {str(out)!r} can be used: {'; '.join(told)}; start again in "
+            "an empty folder"
+        )
+    raise BadInput(
+        f"resume: there is no checkpoint in {str(out)!r}; start without --resume, in an empty "
+        "folder"
+    )
+
+
+def state_of(folder: Path) -> dict[str, Any]:
+    """state.json of a checkpoint that is not damaged."""
+    return json.loads((folder / "state.json").read_text(encoding="utf-8"))
+
+
+def read(out: Path, **parts: Any) -> dict[str, Any]:
+    """Restores the newest good checkpoint in place; returns state.json. BadInput without one."""
+    folder, _ = newest_good(out)
+    put_back(folder, **parts)
+    return state_of(folder)
+
+
+def put_back(
+    folder: Path,
     *,
     model,
     modules: nn.ModuleDict,
@@ -128,18 +249,17 @@ def read(
     rng: random.Random,
     generator: torch.Generator,
     past: deque[dict[str, torch.Tensor]],
-) -> dict[str, Any]:
-    """Restores the newest checkpoint in place; returns state.json. BadInput if there is none."""
-    found = checkpoints(out)
-    if not found:
+) -> None:
+    """Restores one checkpoint in place. Raises BadInput if the model is of another shape."""
+    try:
+        load_model(model, folder / "model.safetensors", device=str(model.device))
+        if "critic" in modules:
+            modules["critic"].load_state_dict(load_file(folder / "critic.safetensors"))
+    except RuntimeError as error:
         raise BadInput(
-            f"resume: there is no checkpoint in {str(out)!r}; start without --resume, in an "
-            "empty folder"
-        )
-    folder = found[-1]
-    load_model(model, folder / "model.safetensors", device=str(model.device))
-    if "critic" in modules:
-        modules["critic"].load_state_dict(load_file(folder / "critic.safetensors"))
+            f"resume: the weights in {str(folder)!r} are those of another model; repeat the "
+            "command that started the run, with its --model"
+        ) from error
     names = {parameter: name for name, parameter in modules.named_parameters()}
     restore_optimizer(optimizer, names, load_file(folder / "optimizer.safetensors"))
     states = load_file(folder / "rng.safetensors")
@@ -155,7 +275,5 @@ def read(
             age, _, name = key.partition("::")
             weights.setdefault(int(age), {})[name] = value
         past.extend(weights[age] for age in sorted(weights))
-    state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-    version, internal, gauss = state["rng"]
+    version, internal, gauss = state_of(folder)["rng"]
     rng.setstate((version, tuple(internal), gauss))
-    return state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,22 +14,25 @@ from tqdm import tqdm
 
 from rlnb.objective import Objective, name_of
 from rlnb.training import checkpoint
-from rlnb.training.errors import BadInput
+from rlnb.training.divergence import diverged, not_finite
+from rlnb.training.errors import BadInput, notice
 from rlnb.training.evaluation import pass_rate, summary
-from rlnb.training.metrics_file import FILE, Recorder, environment, read
-from rlnb.training.models.loading import save
+from rlnb.training.metrics_file import FILE, Recorder, environment, salvage
+from rlnb.training.models.presets import SHIPPED
 from rlnb.training.prompt_pool import PromptPool
 from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import Filter, Reward, keep_all
+from rlnb.training.run_folder import claim
 from rlnb.training.sampling.sampler import Rollout
 from rlnb.training.step import Run, start, step
-from rlnb.training.tasks import Task
+from rlnb.training.tasks import TASKS, Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["open_folder", "restore", "train"]
+__all__ = ["restore", "train"]
 
+FEW = 32  # with so many answers none right, less than one in ten would have been (95 %)
 SAMPLES = 4  # answers recorded at each evaluation
 
 
@@ -49,6 +52,7 @@ def train(
     watch: Callable[[dict[str, Any]], None] | None = None,
     progress: bool = True,
     model_name: str = "",
+    claimed: bool = False,
 ) -> list[dict[str, Any]]:
     """Trains `model` in place and returns the records that `metrics_file` describes.
 
@@ -63,9 +67,12 @@ def train(
 
     out: folder for metrics.jsonl, checkpoints and the final model; must be empty or new, unless
     resume. A resumed run repeats the uninterrupted one exactly, on the same machine: what was
-    recorded after the last checkpoint is cut and done again.
+    recorded after the last checkpoint is cut and done again. It goes on from the newest checkpoint
+    that is not damaged, and says on stderr what it left out. One process at a time writes there;
+    claimed: the caller holds the folder already (`run_folder.claim`).
 
-    Raises BadInput for anything the caller can mend, before the first step where that is possible.
+    Raises BadInput for anything the caller can mend, before the first step where that is possible;
+    Diverged, a BadInput, at the first step whose loss, gradient or weights are not finite.
     """
     if resume and out is None:
         raise BadInput("resume: there is nothing to resume without out, the folder of the run")
@@ -79,19 +86,32 @@ def train(
         "model": model_name,
         "objective": repr(run.objective),
         "objective_name": name_of(objective),
-        "reward": getattr(reward, "name", getattr(reward, "__name__", "verify")),
-        "keep": getattr(keep, "__name__", type(keep).__name__),
+        "reward": "verify" if reward is None else _name(reward),
+        "keep": _name(keep),
         "pool": None if pool is None else pool.describe(),
         "recipe": asdict(recipe),
         **environment(model.device),
     }
-    first, records = 1, None
-    folder = None if out is None else open_folder(Path(out), resume)
-    if resume:
-        first, records = restore(run, folder, header)
-    name = name_of(objective) or "custom"
-    bar = tqdm(desc=name, disable=not progress)
-    return _steps(run, folder, header, first, records, bar, watch)
+    first, records, done = 1, None, False
+    whole = nullcontext(out and Path(out)) if out is None or claimed else claim(Path(out), resume)
+    with whole as folder:
+        if resume:
+            first, records, done = restore(run, folder, header)
+        if done:
+            Recorder(folder / FILE, records).close()  # mended, where it was damaged
+            reached = first - 1
+            notice(
+                f"resume: nothing to do: the run in {str(folder)!r} has {reached} steps and its "
+                f"model; ask for more with --steps {max(reached, 1) * 2}, for example"
+            )
+            return records
+        with tqdm(desc=name_of(objective) or "custom", disable=not progress) as bar:
+            return _steps(run, folder, header, first, records, bar, watch)
+
+
+def _name(choice: Any) -> str:
+    """What a reward or a filter calls itself."""
+    return getattr(choice, "name", getattr(choice, "__name__", type(choice).__name__))
 
 
 def _steps(
@@ -107,33 +127,70 @@ def _steps(
     recipe = run.recipe
     with _writing(folder):
         recorder = Recorder(None if folder is None else folder / FILE, records, watch)
-        if records is None:
-            recorder.write("header", **header)
-            if folder is not None and recipe.checkpoint_every:
-                _checkpoint(run, folder, 0)  # from here on a killed run can be resumed
-    bar.reset(recipe.steps)
-    bar.update(first - 1)
     try:
+        if records is None:
+            with _writing(folder):
+                recorder.write("header", **header)
+                if folder is not None and recipe.checkpoint_every:
+                    _checkpoint(run, folder, 0, header)  # from here on a killed run can be resumed
+        bar.reset(recipe.steps)
+        bar.update(first - 1)
         if first == 1 and recipe.eval_every:
-            _write_all(recorder, folder, 0, _evaluation(run))
+            found = _evaluation(run)
+            _write_all(recorder, folder, 0, found)
+            report = found[0][1]
+            _warn_untaught(header, report["pass@1"], report["samples"], "to held-out problems")
         for number in range(first, recipe.steps + 1):
             due = _due(number, recipe.eval_every, recipe.steps)
             shown = [] if recipe.record_rollouts and (due or number == 1) else None
-            metrics = step(run, shown)
+            metrics = _step(run, folder, number, shown)
+            if number == 1 and not recipe.eval_every:
+                right, answers = metrics["rewards/verify/mean"], metrics["generated"]
+                _warn_untaught(header, right, answers, "of the first step")
             found = [("step", metrics), *(("rollout", answer) for answer in shown or ())]
             _write_all(recorder, folder, number, found + (_evaluation(run) if due else []))
             bar.set_postfix(reward=f"{metrics['reward']:.3f}", entropy=f"{metrics['entropy']:.3f}")
             bar.update()
             if folder is not None and _due(number, recipe.checkpoint_every, recipe.steps):
                 with _writing(folder):
-                    _checkpoint(run, folder, number)
+                    _checkpoint(run, folder, number, header)
         if folder is not None:
             with _writing(folder):
-                save(run.model, run.tokenizer, folder / "model")
+                checkpoint.write_model(folder, run.model, run.tokenizer)
     finally:
         recorder.close()
-        bar.close()
     return recorder.records
+
+
+def _step(run: Run, folder: Path | None, number: int, shown: list | None) -> dict[str, float]:
+    """One step. Raises Diverged if it was not finite, or left a model that is not."""
+    try:
+        metrics = step(run, shown)
+    except (BadInput, RuntimeError) as error:  # what a model without finite logits leads to
+        if (what := not_finite(run, {})) is None:
+            raise
+        raise diverged(run, folder, number, what) from error
+    if (what := not_finite(run, metrics)) is not None:
+        raise diverged(run, folder, number, what)
+    return metrics
+
+
+def _warn_untaught(header: dict[str, Any], right: float, answers: int, what: str) -> None:
+    """Says what to do where no answer of the starting model is right, so that none can teach it.
+
+    Of few answers none may be right by chance.
+    """
+    if right > 0.0 or answers < FEW or header["reward"] != "verify":
+        return
+    name, model = header["task"], header["model"]
+    task = name if name in TASKS else "(as here)"
+    start = f" --start {model}" if model and model != SHIPPED else ""
+    notice(
+        f"task: none of the {answers} answers {what} ({name}) is right, and a reward of 0.000 "
+        "teaches nothing: the model may never have been taught the task. Make a base that was, "
+        f"with `python -m rlnb.training base --task {task}{start} --out runs/base`, and start from "
+        "it with --model runs/base"
+    )
 
 
 @contextmanager
@@ -200,8 +257,10 @@ def _evaluation(run: Run) -> Found:
     return found
 
 
-def _checkpoint(run: Run, folder: Path, number: int) -> None:
-    extra: dict[str, Any] = {"num_tokens": run.num_tokens}
+def _checkpoint(run: Run, folder: Path, number: int, header: dict[str, Any]) -> None:
+    extra: dict[str, Any] = {"num_tokens": run.num_tokens, "header": header}
+    if run.reference is not None:
+        extra["reference"] = checkpoint.fingerprint(run.reference)
     if hasattr(run.reward, "getstate"):
         extra["reward"] = run.reward.getstate()
     if run.pool is not None:
@@ -220,50 +279,29 @@ def _checkpoint(run: Run, folder: Path, number: int) -> None:
     )
 
 
-def open_folder(out: Path, resume: bool) -> Path:
-    """The output folder, made if needed. BadInput if it cannot be written, or is in use."""
-    if not resume and out.is_dir() and any(out.iterdir()):
-        raise BadInput(
-            f"out: the folder {str(out)!r} is not empty; give a new one, or --resume to continue "
-            "the run in it"
-        )
-    if resume and not checkpoint.checkpoints(out):
-        raise BadInput(
-            f"resume: there is no checkpoint in {str(out)!r}; start without --resume, in an empty "
-            "folder"
-        )
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        probe = out / ".writable"
-        probe.touch()
-        os.remove(probe)
-    except OSError as error:
-        raise BadInput(
-            f"out: cannot write to {str(out)!r} ({error.strerror}); give a folder you may write to"
-        ) from error
-    return out
+def restore(
+    run: Run, folder: Path, header: dict[str, Any]
+) -> tuple[int, list[dict[str, Any]], bool]:
+    """Puts the newest good checkpoint into the run.
 
-
-def restore(run: Run, folder: Path, header: dict[str, Any]) -> tuple[int, list[dict[str, Any]]]:
-    """Puts the newest checkpoint into the run: (next step, the records up to it).
+    Returns (next step, the records up to it, whether there is nothing left to do). What is damaged
+    is left out, and said on stderr; a damaged record file is kept beside the mended one.
 
     Raises BadInput if the recorded run is not this one. Only the number of steps may differ.
     """
-    records = read(folder)
-    recorded = records[0]
-    asked = {**header, **header["recipe"]}
-    # What older runs do not record was at its default then.
-    found = {"keep": keep_all.__name__, **asdict(Recipe()), **recorded, **recorded["recipe"]}
-    for name in ("task", "objective", "reward", "keep", "pool", *header["recipe"]):
-        before, now = found.get(name), asked[name]
-        now = list(now) if isinstance(now, tuple) else now
-        if name != "steps" and before != now:
-            raise BadInput(
-                f"resume: the run in {str(folder)!r} has {name}={before!r}, this one asks for "
-                f"{now!r}; repeat the command that started it"
-            )
-    state = checkpoint.read(
-        folder,
+    found, told = checkpoint.newest_good(folder)
+    state = checkpoint.state_of(found)
+    _refuse_another(folder, state["header"], header)
+    if run.reference is not None and state["reference"] != checkpoint.fingerprint(run.reference):
+        raise BadInput(
+            f"resume: the run in {str(folder)!r} started from another model, which its KL is taken "
+            "to; repeat the command that started it, with its --model"
+        )
+    if told:
+        notice(f"resume: {'; '.join(told)}; going on from {found.name}")
+    records = _recorded(folder, {"record": "header", **state["header"]}, state["step"])
+    checkpoint.put_back(
+        found,
         model=run.model,
         modules=run.modules,
         optimizer=run.optimizer,
@@ -276,6 +314,40 @@ def restore(run: Run, folder: Path, header: dict[str, Any]) -> tuple[int, list[d
         run.reward.setstate(state["reward"])
     if run.pool is not None:
         run.pool.setstate(state["pool"])
-    last = state["step"] or -1  # that of step 0 is written before the evaluation of step 0
-    kept = [r for r in records if r["record"] == "header" or r["step"] <= last]
-    return state["step"] + 1, kept
+    done = state["step"] >= run.recipe.steps and checkpoint.is_final_model(folder, found)
+    return state["step"] + 1, records, done
+
+
+def _refuse_another(folder: Path, recorded: dict[str, Any], header: dict[str, Any]) -> None:
+    asked = {**header, **header["recipe"]}
+    # What older runs do not record was at its default then.
+    found = {"keep": keep_all.__name__, **asdict(Recipe()), **recorded, **recorded["recipe"]}
+    for name in ("task", "objective", "reward", "keep", "pool", *header["recipe"]):
+        before, now = found.get(name), asked[name]
+        before, now = (list(v) if isinstance(v, tuple) else v for v in (before, now))
+        if name != "steps" and before != now:
+            raise BadInput(
+                f"resume: the run in {str(folder)!r} has {name}={before!r}, this one asks for "
+                f"{now!r}; repeat the command that started it"
+            )
+
+
+def _recorded(folder: Path, header: dict[str, Any], step: int) -> list[dict[str, Any]]:
+    """The header and the records up to a checkpoint's step, as far as they can be read."""
+    path = folder / FILE
+    records, wrong = salvage(path) if path.is_file() else ([], [])
+    headers = [r for r in records if r["record"] == "header"]
+    last = step or -1  # the checkpoint of step 0 is written before the evaluation of step 0
+    kept = [r for r in records if r["record"] != "header" and r["step"] <= last]
+    missing = set(range(1, step + 1)) - {r["step"] for r in kept if r["record"] == "step"}
+    if wrong or missing or not headers:
+        aside = path.with_name(f"{path.name}.damaged")
+        if path.is_file():
+            os.replace(path, aside)
+        lines = ", ".join(f"line {number} {what}" for number, what in wrong[:3])
+        notice(
+            f"resume: {FILE} is damaged ({lines or 'lines are missing'}); the rest is kept, "
+            f"{len(missing)} of {step} steps are lost from the record, the run goes on from the "
+            f"checkpoint{f' and the damaged file lies in {aside.name}' if aside.is_file() else ''}"
+        )
+    return [*(headers[:1] or [header]), *kept]

@@ -44,6 +44,7 @@ __all__ = [
     "pack",
     "read",
     "replay",
+    "salvage",
     "series",
     "sparkline",
     "unpack",
@@ -202,24 +203,57 @@ def read(path: str | Path) -> list[dict[str, Any]]:
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
         raise BadInput(f"replay: there is no recorded run at {str(path)!r}; give a .jsonl file")
-    lines = path.read_text(encoding="utf-8").splitlines()
-    records = []
-    for number, text in enumerate(lines, 1):
-        try:
-            record = json.loads(text)
-        except json.JSONDecodeError as error:
-            if number == len(lines):
-                break
-            raise BadInput(f"replay: line {number} of {str(path)!r} is not JSON") from error
-        if not isinstance(record, dict) or "record" not in record:
-            raise BadInput(f"replay: line {number} of {str(path)!r} has no field 'record'")
-        try:
-            records += unpack(record)
-        except (TypeError, ValueError) as error:
-            raise BadInput(f"replay: line {number} of {str(path)!r} has uneven columns") from error
+    records, wrong = salvage(path)
+    if wrong:
+        number, what = wrong[0]
+        raise BadInput(f"replay: line {number} of {str(path)!r} {what}")
     if not records or records[0]["record"] != "header":
         raise BadInput(f"replay: {str(path)!r} does not start with a header; it is not a run")
     return records
+
+
+def salvage(path: Path) -> tuple[list[dict[str, Any]], list[tuple[int, str]]]:
+    """(the records of every line that can be read, (number, what is wrong) of every other).
+
+    A last line that was torn is neither.
+    """
+    records: list[dict[str, Any]] = []
+    wrong: list[tuple[int, str]] = []
+    lines = path.read_bytes().splitlines()
+    for number, raw in enumerate(lines, 1):
+        try:
+            records += _records(raw)
+        except _Wrong as error:
+            if not (error.torn and number == len(lines)):
+                wrong.append((number, str(error)))
+    return records, wrong
+
+
+class _Wrong(ValueError):
+    """What is wrong with a line; `torn` if a killed run may have left it so."""
+
+    def __init__(self, what: str, torn: bool = False):
+        super().__init__(what)
+        self.torn = torn
+
+
+def _records(raw: bytes) -> list[dict[str, Any]]:
+    try:
+        record = json.loads(raw.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise _Wrong("is not UTF-8", torn=True) from None
+    except (json.JSONDecodeError, RecursionError):
+        raise _Wrong("is not JSON", torn=True) from None
+    if not isinstance(record, dict) or "record" not in record:
+        raise _Wrong("has no field 'record'")
+    try:
+        found = unpack(record)
+    except (TypeError, ValueError):
+        raise _Wrong("has uneven columns") from None
+    for each in found:
+        if each["record"] != "header" and not isinstance(each.get("step"), int):
+            raise _Wrong("has no field 'step' with a whole number")
+    return found
 
 
 def series(records: list[dict[str, Any]], name: str, kind: str = "step") -> dict[int, float]:
@@ -237,17 +271,31 @@ def sparkline(values: list[float], low: float, high: float) -> str:
 def _pool(pool: dict[str, Any] | None) -> list[str]:
     if not pool:
         return []
-    if pool["retire"] is None:
-        return [f"pool of {pool['size']} prompts, none retires"]
+    if pool.get("retire") is None:
+        return [f"pool of {pool.get('size')} prompts, none retires"]
     last = {None: "all visits", 1: "the last visit"}
-    over = last.get(pool["visits"], f"the last {pool['visits']} visits")
-    return [f"pool of {pool['size']} prompts, retired at {pool['retire']:g} over {over}"]
+    over = last.get(pool.get("visits"), f"the last {pool.get('visits')} visits")
+    return [f"pool of {pool.get('size')} prompts, retired at {pool['retire']} over {over}"]
+
+
+def _of(record: dict[str, Any], name: str, kind: type | tuple[type, ...] = (int, float)) -> Any:
+    """A field that the text needs; nan for a number that was not finite. BadInput without it."""
+    value = record.get(name, "")
+    if value is None and float in (kind if isinstance(kind, tuple) else (kind,)):
+        return math.nan
+    if name not in record or not isinstance(value, kind):
+        what = "no field" if name not in record else f"{value!r} as"
+        raise BadInput(
+            f"replay: the {record['record']!r} record of step {record.get('step')} has {what} "
+            f"{name!r}; the file is damaged, or no recorded run"
+        )
+    return value
 
 
 def replay(records: list[dict[str, Any]], width: int = 60) -> str:
     """A recorded run as text: what it was, its evaluations, its curves, a few answers."""
     header = records[0]
-    recipe = header.get("recipe", {})
+    recipe = _of({"recipe": {}, **header}, "recipe", dict)
     out = [
         f"task {header.get('task')}, reward {header.get('reward')}, seed {recipe.get('seed')}",
         f"objective {header.get('objective')}",
@@ -263,26 +311,29 @@ def replay(records: list[dict[str, Any]], width: int = 60) -> str:
         out.append(f"  step {'  '.join(f'{n:>7s}' for n in rates)}   length  entropy  direct"
                    "   (held-out problems)")  # fmt: skip
         for r in evaluations:
-            found = "  ".join(f"{r.get(n, float('nan')):7.3f}" for n in rates)
-            rest = f"{r['mean_length']:8.1f} {r['entropy']:8.3f} {r['direct']:7.3f}"
+            found = "  ".join(f"{_of({n: None, **r}, n):7.3f}" for n in rates)
+            rest = f"{_of(r, 'mean_length'):8.1f} {_of(r, 'entropy'):8.3f} {_of(r, 'direct'):7.3f}"
             out.append(f"{r['step']:6d} {found} {rest}")
         out.append("")
     shown = ("reward", "frac_reward_zero_std", "completions/mean_length", "entropy", "kl",
              "clip_ratio/region_mean", "grad_norm", "pool/size")  # fmt: skip
+    steps = [r for r in records if r["record"] == "step"]
     for name in shown:
-        values = list(series(records, name).values())
+        values = [_of(r, name) for r in steps if r.get(name) is not None]
         if values:
             stride = -(-len(values) // width)
             curve = sparkline(values[::stride], min(values), max(values))
             out.append(f"{name:24s} {values[0]:8.3f} {curve} {values[-1]:.3f}")
-    steps = [r for r in records if r["record"] == "step"]
     if steps:
-        spent = sum(r.get("cpu_time") or 0.0 for r in steps)
-        out += ["", f"{len(steps)} steps, {steps[-1]['num_tokens']} tokens, {spent:.1f} CPU s"]
+        spent = sum(_of({"cpu_time": 0.0, **r}, "cpu_time") for r in steps)
+        tokens = _of(steps[-1], "num_tokens")
+        out += ["", f"{len(steps)} steps, {tokens} tokens, {spent:.1f} CPU s"]
     samples = [r for r in records if r["record"] == "sample"]
     if samples:
         out += ["", "  step  reward  answer"]
         out += [
-            f"{r['step']:6d} {r['reward']:7.2f}  {r['prompt']}{r['completion']}" for r in samples
+            f"{r['step']:6d} {_of(r, 'reward'):7.2f}  "
+            f"{_of(r, 'prompt', str)}{_of(r, 'completion', str)}"
+            for r in samples
         ]
     return "\n".join(out)

@@ -1,14 +1,15 @@
-"""The numbers of a training run, and nothing else."""
+"""The numbers of a training run, and of a base training, and nothing else."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from rlnb.training.errors import BadInput
 from rlnb.training.models.precision import AUTOCAST, SAMPLER_DTYPES
 from rlnb.training.sampling.sampler import Sampling
 
-__all__ = ["Recipe"]
+__all__ = ["BaseRecipe", "Recipe"]
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,23 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self):
+        for name, legal, expected in (  # nan is below and above nothing, and so never legal
+            ("learning_rate", 0.0 <= self.learning_rate <= 1e9, "a number from 0 to 1e9"),
+            ("weight_decay", 0.0 <= self.weight_decay <= 1e9, "a number from 0 to 1e9"),
+            ("max_grad_norm", 0.0 < self.max_grad_norm < inf, "a finite number above 0"),
+            ("betas", all(0.0 <= beta < 1.0 for beta in self.betas), "two numbers in [0, 1)"),
+            # torch takes 64 bits, and Python draws the same numbers for -1 as for 1
+            ("seed", 0 <= self.seed < 2**64, "a whole number from 0 to 2**64 - 1"),
+        ):
+            if not legal:
+                raise BadInput(f"{name}: got {getattr(self, name)}, expected {expected}")
         whole = ("prompts", "num_generations", "max_completion_length", "minibatches",
                  "num_iterations", "micro_batch", "eval_prompts", "eval_generations")  # fmt: skip
         for name in whole:
             if getattr(self, name) < 1:
                 raise BadInput(f"{name}: got {getattr(self, name)}, expected 1 or more")
-        for name in ("steps", "learning_rate", "eval_every", "checkpoint_every", "staleness",
-                     "max_resample", "record_rollouts"):  # fmt: skip
+        for name in ("steps", "eval_every", "checkpoint_every", "staleness", "max_resample",
+                     "record_rollouts"):  # fmt: skip
             if getattr(self, name) < 0:
                 raise BadInput(f"{name}: got {getattr(self, name)}, expected 0 or more")
         for name, known in (("sampler_dtype", SAMPLER_DTYPES), ("autocast", AUTOCAST)):
@@ -92,6 +103,7 @@ class Recipe:
                 f"minibatches: got {self.minibatches}, but a rollout has only "
                 f"{self.prompts * self.num_generations} rows"
             )
+        _ = self.sampling  # refuses its own numbers
 
     @property
     def sampling(self) -> Sampling:
@@ -102,3 +114,37 @@ class Recipe:
     def on_policy(self) -> bool:
         """One optimizer step per rollout, which the weights before that step have sampled."""
         return self.minibatches == self.num_iterations == 1 and self.staleness == 0
+
+
+@dataclass(frozen=True)
+class BaseRecipe:
+    """The base training: AdamW with warm-up, then linear decay of the learning rate to a tenth."""
+
+    steps: int = 1000
+    batch: int = 128
+    micro_batches: int = 4
+    learning_rate: float = 3e-3
+    betas: tuple[float, float] = (0.9, 0.98)
+    weight_decay: float = 0.01
+    warmup: int = 50
+    max_grad_norm: float = 1.0
+    seed: int = 0
+    preset: str = "tiny"
+
+    def __post_init__(self):
+        for name, legal, expected in (
+            ("learning_rate", 0.0 <= self.learning_rate <= 1e9, "a number from 0 to 1e9"),
+            ("weight_decay", 0.0 <= self.weight_decay <= 1e9, "a number from 0 to 1e9"),
+            ("max_grad_norm", 0.0 < self.max_grad_norm < inf, "a finite number above 0"),
+            ("seed", 0 <= self.seed < 2**64, "a whole number from 0 to 2**64 - 1"),
+        ):
+            if not legal:
+                raise BadInput(f"{name}: got {getattr(self, name)}, expected {expected}")
+        for name, least in (("steps", 0), ("batch", 1), ("micro_batches", 1), ("warmup", 1)):
+            if getattr(self, name) < least:
+                raise BadInput(f"{name}: got {getattr(self, name)}, expected {least} or more")
+
+    def rate(self, step: int) -> float:
+        """Learning rate of step 0 ... steps - 1."""
+        warm = min(1.0, (step + 1) / self.warmup)
+        return self.learning_rate * warm * (1 - 0.9 * step / self.steps)

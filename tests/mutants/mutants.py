@@ -833,6 +833,81 @@ MUTANTS: tuple[Mutant, ...] = (
             "tests/training/test_past_weights.py::"
             "test_more_than_ten_past_weights_come_back_oldest_first",
         ),
+        (
+            "a checkpoint with changed files is taken",
+            "if _sha256(folder / name) != expected:",
+            "if not expected:",
+            "tests/training/test_faults.py::test_every_damaged_file_of_a_checkpoint_is_noticed",
+        ),
+        (
+            "only the newest checkpoint is kept",
+            "KEPT = 2 ",
+            "KEPT = 1 ",
+            "tests/training/test_faults.py::test_every_damaged_file_of_a_checkpoint_is_noticed",
+        ),
+        (
+            "any final model is taken for that of the last checkpoint",
+            "== weights[file.name]",
+            "> ''",
+            "tests/training/test_faults.py::test_a_run_without_its_final_model_has_something_to_do",
+        ),
+    ),
+    *_in(
+        "rlnb/training/run_folder.py",
+        (
+            "a lock that any number of runs can have at once",
+            "fcntl.LOCK_EX | ",
+            "fcntl.LOCK_SH | ",
+            "tests/training/test_faults.py::"
+            "test_of_two_runs_in_one_folder_one_wins_and_the_other_is_told",
+        ),
+        (
+            "a dead process keeps its lock where the system has none",
+            "    except (ProcessLookupError, OverflowError):\n        return False",
+            "    except (ProcessLookupError, OverflowError):\n        return True",
+            "tests/training/test_faults.py::"
+            "test_where_the_system_has_no_locks_a_living_process_is_one",
+        ),
+    ),
+    *_in(
+        "rlnb/training/divergence.py",
+        (
+            "activations whose square overflows count as healthy",
+            "hidden.float().square().isfinite()",
+            "hidden.float().isfinite()",
+            "tests/training/test_faults.py::"
+            "test_divergence_names_its_step_and_keeps_the_last_good_checkpoint",
+        ),
+    ),
+    *_in(
+        "rlnb/training/question_files.py",
+        (
+            "a question of the test file is trained on",
+            "if q not in test and not",
+            "if not",
+            "tests/training/test_question_files.py::"
+            "test_a_test_file_beside_it_holds_the_held_out_problems",
+        ),
+    ),
+    *_in(
+        "rlnb/training/tasks/worked.py",
+        (
+            "the first number counts, and an answer may be changed afterwards",
+            "text.rpartition(MARK)",
+            "text.partition(MARK)",
+            "tests/training/test_question_files.py::"
+            "test_only_the_number_behind_the_last_mark_counts",
+        ),
+    ),
+    *_in(
+        "rlnb/training/metrics_file.py",
+        (
+            "a torn line in the middle of a record is passed over in silence",
+            "if not (error.torn and number == len(lines)):",
+            "if not error.torn:",
+            "tests/training/test_metrics_file.py::"
+            "test_a_torn_last_line_is_ignored_and_a_torn_middle_is_not",
+        ),
     ),
     *_in(
         "rlnb/training/evaluation.py",

@@ -112,7 +112,9 @@ out["with recipes and studies"] = loaded(
     "recipe", "rewards", "models.precision", "sampling.scoring", "sampling.prompts",
     "studies.gpu_budget", "studies.stop_push",
 )
+out["with the command line"] = loaded("__main__", "named", "run_folder", "dashboards")
 import rlnb.training.__main__ as line
+loaded("loop", "evaluation", "models.base_training")
 out["modules"] = sorted({name.split(".")[0] for name in sys.modules})
 out["held_out"] = rlnb.training.is_held_out("9*4+2*1*7-1=?")
 with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from functools import partial
 
 import pytest
+import torch
 
 from rlnb.objective import ANNEX, ZOO
 from rlnb.training import load, pass_rate, read
@@ -105,7 +107,7 @@ def test_a_penalty_longer_than_the_answers_is_refused(grpo, capsys):
 
 
 def test_base_goes_on_from_a_model_for_another_task(tmp_path, model_folder, monkeypatch):
-    monkeypatch.setattr("rlnb.training.__main__.pass_rate", partial(pass_rate, prompts=4))
+    monkeypatch.setattr("rlnb.training.evaluation.pass_rate", partial(pass_rate, prompts=4))
     out = tmp_path / "base"
     line = ["base", "--task", "pick", "--steps", "1", "--device", "cpu", "--out", str(out)]
     assert main([*line, "--start", str(model_folder)]) == 0
@@ -120,7 +122,7 @@ def test_going_on_from_nothing_is_refused(tmp_path, capsys):
 
 
 def test_base_trains_and_saves_a_model(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("rlnb.training.__main__.pass_rate", partial(pass_rate, prompts=20))
+    monkeypatch.setattr("rlnb.training.evaluation.pass_rate", partial(pass_rate, prompts=20))
     out = tmp_path / "base"
     assert main(["base", "--out", str(out), "--steps", "1", "--device", "cpu"]) == 0
     assert (out / "tokenizer.json").is_file() and "pass@1" in capsys.readouterr().out
@@ -158,6 +160,120 @@ def test_bad_input_is_one_sentence_and_status_2(grpo, capsys, arguments, message
     assert status == 2 and message in printed
     assert printed.startswith("error: ") and len(printed.strip().splitlines()) == 1
     assert not (out / "metrics.jsonl").exists()
+
+
+MODULES = {
+    "raising": "raise RuntimeError('no such luck')",
+    "unparsed": "def f(:",
+    "leaving": "raise SystemExit(4)",
+    "mine": """
+from rlnb.training import Chain
+number = 3
+task = Chain(max_operators=4, name='short')
+class broken(Chain):
+    def verify(self, problem, text): raise KeyError('key')
+stuck = broken()
+def reward(problem, text): return float(text.endswith(problem.answer))
+def one(problem): return 1.0
+def nothing(problem, text): return None
+def nan(problem, text): return float('nan')
+""",
+}
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    for name, source in MODULES.items():
+        (folder / f"{name}_here.py").write_text(source)
+        monkeypatch.delitem(sys.modules, f"{name}_here", raising=False)
+    monkeypatch.syspath_prepend(folder)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--device", "cuda"], "device: got 'cuda', but this torch was built without CUDA"),
+        (["--device", "gpu"], "device: got 'gpu', expected auto, cpu, cuda"),
+        (["--threads", "0"], "threads: got 0, expected 1 to 1024"),
+        (["--threads", "-1"], "threads: got -1"),
+        (["--seed", str(2**64)], "seed: got 18446744073709551616, expected a whole number from 0"),
+        (["--seed", "-1"], "seed: got -1"),
+        (["--learning-rate", "nan"], "learning_rate: got nan, expected a number from 0"),
+        (["--learning-rate", "inf"], "learning_rate: got inf"),
+        (["--learning-rate", "-1"], "learning_rate: got -1.0"),
+        (["--weight-decay", "nan"], "weight_decay: got nan"),
+        (["--weight-decay", "-0.1"], "weight_decay: got -0.1"),
+        (["--max-grad-norm", "0"], "max_grad_norm: got 0.0, expected a finite number above 0"),
+        (["--max-grad-norm", "inf"], "max_grad_norm: got inf"),
+        (["--max-grad-norm", "nan"], "max_grad_norm: got nan"),
+        (["--temperature", "nan"], "temperature: got nan"),
+        (["--prompts", "0"], "prompts: got 0, expected 1 or more"),
+        (["--objective", "raising_here:x"], "cannot take 'raising_here:x': RuntimeError: no such"),
+        (["--objective", "unparsed_here:x"], "SyntaxError: "),
+        (["--objective", "leaving_here:x"], "SystemExit: 4"),
+        (["--objective", "mine_here:number"], "is a int, expected an Objective"),
+        (["--task", "raising_here:x"], "task: cannot take 'raising_here:x': RuntimeError: no such"),
+        (["--task", "mine_here:number"], "is a int without name, symbols, problem"),
+        (["--task", "mine_here:broken"], "is a class, expected a task"),
+        (["--task", "mine_here:stuck"], "cannot draw and grade a problem: KeyError: 'key'"),
+        (["--task", "no.jsonl"], "task: cannot read 'no.jsonl' (No such file or directory)"),
+        (["--reward", "coinflip"], "reward: there is no 'coinflip'; did you mean 'coin_flip'?"),
+        (["--reward", "raising_here:x"], "reward: cannot take 'raising_here:x': RuntimeError"),
+        (["--reward", "mine_here:one"], "cannot be called with (problem, text)"),
+        (["--reward", "mine_here:broken"], "it is a class; name an object that it makes"),
+        (["--num-generations", "1"], "num_generations of at least 2, got 1"),
+        (["--top-p", "0.9"], "sample with top_k=0 and top_p=1 to train"),
+    ],
+)
+def test_every_wrong_argument_is_one_sentence_before_the_model_is_loaded(
+    grpo, modules, capsys, monkeypatch, arguments, message
+):
+    def load(*arguments, **options):
+        pytest.fail("the model was loaded")
+
+    if arguments == ["--device", "cuda"] and torch.cuda.is_available():
+        pytest.skip("here it is right")
+    monkeypatch.setattr("rlnb.training.models.loading.load", load)
+    status, out = grpo("--steps", "1", *arguments)
+    said = capsys.readouterr().err
+    assert status == 2 and message in said and said.startswith("error: ")
+    assert len(said.splitlines()) == 1 and not out.exists()
+
+
+def test_a_task_and_a_reward_may_come_from_any_module(grpo, modules, capsys):
+    words = ["--steps", "1", "--task", "mine_here:task", "--reward", "mine_here:reward"]
+    status, out = grpo(*words)
+    assert status == 0
+    header, *_ = read(out)
+    assert (header["task"], header["reward"]) == ("short", "mine_here:reward")
+    assert grpo(*words, "--resume")[0] == 0
+    assert "nothing to do" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name, value", [("nan", "nan"), ("nothing", "None")])
+def test_a_reward_that_is_no_number_is_named_with_its_answer(grpo, modules, capsys, name, value):
+    assert grpo("--steps", "1", "--reward", f"mine_here:{name}")[0] == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"'mine_here:{name}' gave {value} for the answer" in said
+
+
+def test_a_module_beside_the_user_is_found_from_any_command(tmp_path, monkeypatch):
+    (tmp_path / "beside_me.py").write_text("from rlnb.objective import ZOO\nit = ZOO['rloo']\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p])
+    assert find_objective("beside_me:it") is ZOO["rloo"]
+
+
+def test_wrong_numbers_of_the_other_commands(tmp_path, capsys):
+    for line in (["eval", "--prompts", "0"], ["eval", "--seed", "-1"], ["eval", "--threads", "0"],
+                 ["base", "--out", str(tmp_path / "b"), "--learning-rate", "nan"],
+                 ["base", "--out", str(tmp_path / "b"), "--seed", str(2**64)]):  # fmt: skip
+        assert main(line) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"error: {line[-2].removeprefix('--').replace('-', '_')}: got ")
+    assert not (tmp_path / "b").exists()
 
 
 def test_a_used_folder_and_an_unwritable_one(grpo, tmp_path, capsys):

@@ -15,7 +15,7 @@ import pytest
 
 from rlnb.training import TASKS
 from rlnb.training import tasks as package
-from rlnb.training.tasks import WEAK
+from rlnb.training.tasks import WEAK, Questions
 
 MEGABYTE = 1_000_000
 DIGITS = ("\u0663\u0665", "\uff13\uff15", "\u00b3\u2075", "\u0e53\u0e55", "\U0001d7db\U0001d7dd",
@@ -83,7 +83,7 @@ HOSTILE = {
 
 # The same, where each task looks for its answer; the last one carries on a right beginning.
 WRAPPED = ("{}", "so{}", "3+7=10{}so{}", "<answer>{}</answer>", "<answer>{}", "4+5=9,9+2={}",
-           "{}:wait{}", "12,15,22,24,{}", "so(8-3)*{}")  # fmt: skip
+           "{}:wait{}", "12,15,22,24,{}", "so(8-3)*{}", "#### {}")  # fmt: skip
 
 PROBLEMS = {
     "chain": TASKS["chain"].parse("4+3-2-0=?"),  # 5
@@ -94,7 +94,9 @@ PROBLEMS = {
     "arithmetic_text": TASKS["arithmetic_text"].parse("17 + 4 * 2350"),  # 9417
     "countdown_text": TASKS["countdown_text"].ask([3, 7, 8], 35),
 }
-EXACT = {name: task.verify for name, task in TASKS.items()}
+WORKED = Questions("worked", {"Say the number.": "#### 9417"}, {})
+PROBLEMS["worked"] = WORKED.parse("Say the number.")
+EXACT = {name: task.verify for name, task in TASKS.items()} | {"worked": WORKED.verify}
 LOOSE = {f"{task}/{name}": weak for task, found in WEAK.items() for name, weak in found.items()}
 
 
@@ -105,7 +107,7 @@ def texts():
 
 
 def test_every_task_and_every_weak_verifier_is_asked():
-    assert set(PROBLEMS) == set(TASKS) == set(WEAK)
+    assert set(PROBLEMS) - {"worked"} == set(TASKS) == set(WEAK)
     assert len(LOOSE) == sum(map(len, WEAK.values())) >= len(TASKS)
 
 

@@ -128,7 +128,7 @@ def test_a_disk_that_fills_up_is_one_sentence_and_the_last_checkpoint_is_whole(
         break_disk(patch, where, error)
         with pytest.raises(BadInput, match=f"cannot write to .*{why}.*--resume: .*{name}.*whole"):
             go(folder)
-    (last,) = checkpoints(folder)
+    *_, last = checkpoints(folder)
     assert last.name == name
     load(last, device="cpu")
     torch.manual_seed(3)
@@ -156,7 +156,7 @@ def test_a_reward_that_cannot_read_its_file_is_not_called_a_full_disk(fresh, cha
 def test_a_run_that_was_lengthened_is_the_long_run(go, alone, tmp_path):
     # From the checkpoint of a whole run, with the weights of one step before in it.
     go(tmp_path / "b", steps=2)
-    (folder,) = checkpoints(tmp_path / "b")
+    *_, folder = checkpoints(tmp_path / "b")
     assert (folder / "past.safetensors").stat().st_size > 1.2e6
     go(tmp_path / "b", resume=True)
     ours, theirs = (

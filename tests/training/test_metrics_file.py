@@ -147,7 +147,7 @@ def test_a_torn_last_line_is_ignored_and_a_torn_middle_is_not(tmp_path):
 
 @pytest.mark.parametrize(
     "text, message",
-    [("", "does not start with a header"), ('{"record": "step"}\n', "does not start"),
+    [("", "does not start with a header"), ('{"record": "step", "step": 1}\n', "does not start"),
      ("[1]\n", "has no field 'record'")],
 )  # fmt: skip
 def test_a_file_that_is_not_a_run(tmp_path, text, message):
@@ -201,10 +201,14 @@ def test_the_sources_import_only_what_a_bare_gpu_machine_has():
     allowed |= set(sys.stdlib_module_names)
     files = list(Path(rlnb.training.__file__).parent.rglob("*.py"))
     assert len(files) > 35  # with the folders
+    optional = {"dashboards.py": {"wandb"}, "question_files.py": {"datasets"}}
     for path in files:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        late = optional.get(path.name, set())  # asked for in a function, and a sentence without
+        for node in ast.walk(tree):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
             for name in names:
                 ours = name.startswith(("rlnb.training", "rlnb.objective", "rlnb.shipped"))
-                assert ours or name.split(".")[0] in allowed, f"{path.name} imports {name}"
+                inside = name in late and node not in tree.body
+                assert ours or inside or name.split(".")[0] in allowed, f"{path.name}: {name}"

@@ -61,7 +61,7 @@ def test_the_smallest_preset_is_the_model_of_before():
 
 def test_base_trains_a_preset_from_scratch(tmp_path, capsys, monkeypatch):
     quick = partial(pass_rate, prompts=4)
-    monkeypatch.setattr("rlnb.training.__main__.pass_rate", quick)
+    monkeypatch.setattr("rlnb.training.evaluation.pass_rate", quick)
     out = tmp_path / "base"
     line = ["base", "--preset", "small", "--steps", "1", "--batch", "4", "--device", "cpu"]
     assert main([*line, "--out", str(out)]) == 0

@@ -15,6 +15,7 @@ def test_tasks_and_recorded_runs_load_no_torch(elsewhere):
 
 def test_recipes_and_studies_load_no_transformers(elsewhere):
     assert elsewhere["with recipes and studies"] == ["torch"]
+    assert elsewhere["with the command line"] == ["torch"]  # what is wrong is said in two seconds
 
 
 @pytest.mark.parametrize("name", rlnb.training.__all__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import torch
@@ -16,9 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from tqdm import tqdm
 
-from rlnb.training.errors import BadInput
-from rlnb.training.models.loading import check_vocabulary, pick_device
+from rlnb.training.errors import Diverged
+from rlnb.training.models.device import pick_device
+from rlnb.training.models.loading import check_vocabulary
 from rlnb.training.models.small_model import build_model, build_tokenizer
+from rlnb.training.recipe import BaseRecipe
 from rlnb.training.sampling.prompts import encode_prompts
 from rlnb.training.tasks import Task
 
@@ -28,32 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["IGNORED", "BaseRecipe", "collate", "demonstrations", "train_base"]
 
 IGNORED = -100  # a label that cross_entropy leaves out
-
-
-@dataclass(frozen=True)
-class BaseRecipe:
-    """AdamW with warm-up, then linear decay of the learning rate to a tenth."""
-
-    steps: int = 1000
-    batch: int = 128
-    micro_batches: int = 4
-    learning_rate: float = 3e-3
-    betas: tuple[float, float] = (0.9, 0.98)
-    weight_decay: float = 0.01
-    warmup: int = 50
-    max_grad_norm: float = 1.0
-    seed: int = 0
-    preset: str = "tiny"
-
-    def __post_init__(self):
-        for name, least in (("steps", 0), ("batch", 1), ("micro_batches", 1), ("warmup", 1)):
-            if getattr(self, name) < least:
-                raise BadInput(f"{name}: got {getattr(self, name)}, expected {least} or more")
-
-    def rate(self, step: int) -> float:
-        """Learning rate of step 0 ... steps - 1."""
-        warm = min(1.0, (step + 1) / self.warmup)
-        return self.learning_rate * warm * (1 - 0.9 * step / self.steps)
 
 
 def demonstrations(
@@ -104,27 +80,34 @@ def train_base(
         model.parameters(), recipe.learning_rate, recipe.betas, weight_decay=recipe.weight_decay
     )
     rng, started, tokens, loss = random.Random(recipe.seed), time.process_time(), 0, 0.0
-    bar = tqdm(range(recipe.steps), desc="base", disable=not progress)
-    for step in bar:
-        for group in optimizer.param_groups:
-            group["lr"] = recipe.rate(step)
-        rows = sorted(demonstrations(tokenizer, task, rng, recipe.batch), key=lambda r: len(r[0]))
-        answer_tokens = sum(len(ids) - prompt for ids, prompt in rows)
-        size = -(-recipe.batch // recipe.micro_batches)
-        optimizer.zero_grad()
-        loss = 0.0
-        for start in range(0, recipe.batch, size):
-            ids, labels = collate(rows[start : start + size], tokenizer.pad_token_id)
-            ids, labels = ids.to(model.device), labels.to(model.device)
-            logits = model(ids, use_cache=False).logits
-            part = F.cross_entropy(
-                logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
+    with tqdm(range(recipe.steps), desc="base", disable=not progress) as bar:
+        for step in bar:
+            for group in optimizer.param_groups:
+                group["lr"] = recipe.rate(step)
+            rows = sorted(
+                demonstrations(tokenizer, task, rng, recipe.batch), key=lambda r: len(r[0])
             )
-            (part / answer_tokens).backward()
-            loss += part.item() / answer_tokens
-        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.max_grad_norm)
-        optimizer.step()
-        tokens += answer_tokens
-        bar.set_postfix(loss=f"{loss:.3f}")
+            answer_tokens = sum(len(ids) - prompt for ids, prompt in rows)
+            size = -(-recipe.batch // recipe.micro_batches)
+            optimizer.zero_grad()
+            loss = 0.0
+            for start in range(0, recipe.batch, size):
+                ids, labels = collate(rows[start : start + size], tokenizer.pad_token_id)
+                ids, labels = ids.to(model.device), labels.to(model.device)
+                logits = model(ids, use_cache=False).logits
+                part = F.cross_entropy(
+                    logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum"
+                )
+                (part / answer_tokens).backward()
+                loss += part.item() / answer_tokens
+            if not isfinite(loss):
+                raise Diverged(
+                    f"diverged at step {step + 1}: the loss is not finite (learning rate "
+                    f"{recipe.learning_rate:g}); start anew with a smaller learning rate"
+                )
+            torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.max_grad_norm)
+            optimizer.step()
+            tokens += answer_tokens
+            bar.set_postfix(loss=f"{loss:.3f}")
     cpu = time.process_time() - started
     return model.eval(), tokenizer, {"loss": loss, "cpu_time": cpu, "tokens": tokens}

@@ -20,17 +20,11 @@ from transformers import (
 from transformers.utils import logging
 
 from rlnb.training.errors import BadInput
+from rlnb.training.models.device import pick_device
 from rlnb.training.models.hub import model_folder
 from rlnb.training.tasks import Task
 
 __all__ = ["check_vocabulary", "load", "pick_device", "save"]
-
-
-def pick_device(device: str = "auto") -> torch.device:
-    """`auto` is CUDA where there is one, the CPU otherwise."""
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(device)
 
 
 def load(
@@ -43,9 +37,10 @@ def load(
     steps would be rounded away. No code that comes with a model is executed.
 
     Raises BadInput if the folder, its weights, its tokenizer, or the tokenizer's end-of-sequence
-    token is missing, if transformers cannot read it, or if the hub does not have it.
+    token is missing, if transformers cannot read it, if the hub does not have it, or if there is
+    no such device.
     """
-    path = model_folder(name)
+    where, path = pick_device(device), model_folder(name)
     local = {"local_files_only": True, "trust_remote_code": False}
     try:
         with _quiet():
@@ -63,7 +58,7 @@ def load(
         raise BadInput(f"model: the tokenizer in {str(path)!r} has no end-of-sequence token")
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.unk_token or tokenizer.eos_token
-    return model.to(pick_device(device)).eval(), tokenizer
+    return model.to(where).eval(), tokenizer
 
 
 def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, path: str | Path) -> None:

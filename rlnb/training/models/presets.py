@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from rlnb.training.errors import BadInput
 
-__all__ = ["PRESETS", "Preset", "find_preset"]
+__all__ = ["PRESETS", "SHIPPED", "Preset", "find_preset"]
+
+SHIPPED = "data/model"  # what a run's header calls the model that ships with the course
 
 
 @dataclass(frozen=True)

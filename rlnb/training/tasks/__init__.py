@@ -5,8 +5,9 @@ base model imitates, `verify` reads an answer, `openings` forces a style of answ
 tells a new skill from one the base model already had). `corpus` is problems with demonstrations.
 
 Rooms: task (what all have in common), chain, pick, types, countdown and sort (32 symbols, for the
-small model), text (English prompts and tagged answers, for any language model), expression (reads
-arithmetic, executes nothing), weak (verifiers that can be gamed, on purpose).
+small model), text (English prompts and tagged answers, for any language model), worked
+(questions of one's own, in GSM8K's format), expression (reads arithmetic, executes nothing), weak
+(verifiers that can be gamed, on purpose).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from rlnb.training.tasks.task import SPLITS, Problem, Task, corpus, held_out, is
 from rlnb.training.tasks.text import ArithmeticText, CountdownText
 from rlnb.training.tasks.types import Types
 from rlnb.training.tasks.weak import WEAK, WeakVerifier, weak_verifier
+from rlnb.training.tasks.worked import Questions
 
 TASKS: dict[str, Task] = {
     task.name: task
@@ -35,6 +37,7 @@ __all__ = [
     "CountdownText",
     "Pick",
     "Problem",
+    "Questions",
     "Sort",
     "Task",
     "Types",
