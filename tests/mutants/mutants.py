@@ -858,8 +858,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "a lock that any number of runs can have at once",
             "fcntl.LOCK_EX | ",
             "fcntl.LOCK_SH | ",
-            "tests/training/test_faults.py::"
-            "test_of_two_runs_in_one_folder_one_wins_and_the_other_is_told",
+            "tests/training/test_faults.py::test_a_folder_that_is_claimed_is_not_claimed_again",
         ),
         (
             "a dead process keeps its lock where the system has none",

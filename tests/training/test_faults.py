@@ -255,6 +255,17 @@ def test_of_two_runs_in_one_folder_one_wins_and_the_other_is_told(tmp_path):
         assert steps_done == list(range(1, steps + 1)) and not (out / LOCK).exists()
 
 
+def test_a_folder_that_is_claimed_is_not_claimed_again(tmp_path):
+    with claim(tmp_path / "run", resume=False) as out:
+        with pytest.raises(BadInput, match=rf"another run .*\(process {os.getpid()}\)"):
+            with claim(out, resume=False):
+                pass
+        (out / "mine").write_text("")
+    with pytest.raises(BadInput, match="is not empty"):
+        with claim(out, resume=False):
+            pass
+
+
 def test_a_killed_run_leaves_no_lock_that_holds(tmp_path):
     out = tmp_path / "run"
     first = started(out, steps=10_000)
