@@ -161,6 +161,7 @@ def start(
             recipe.learning_rate,
             recipe.betas,
             weight_decay=recipe.weight_decay,
+            fused=model.device.type == "cuda",  # one pass over weights, gradients and moments
         ),
         rng=random.Random(recipe.seed),
         generator=torch.Generator(model.device).manual_seed(recipe.seed),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 
 import pytest
 import torch
 
-from rlnb.objective import ZOO
-from rlnb.training import BadInput, Recipe, build_model, read, token_logprobs
+from rlnb.objective import ZOO, kl_in_reward
+from rlnb.training import BadInput, Recipe, build_model, read, rollouts, token_logprobs
 from rlnb.training.__main__ import main
+from rlnb.training.checkpoint import restore_optimizer
 from rlnb.training.models.precision import recomputed_layers, refresh, sampler_copy, tensor_float_32
 from rlnb.training.step import accumulate, collect, make_batch, prepare, start, step
 
@@ -44,7 +46,7 @@ def test_the_copy_keeps_its_rotary_frequencies(fresh):
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_a_lower_sampler_is_told_apart_from_the_trainer(fresh, chain, tiny, dtype):
-    run, rollout, prepared, _ = run_of(fresh, chain, tiny, sampler_dtype=dtype)
+    run, rollout, prepared, _ = run_of(fresh, chain, tiny, sampler_dtype=dtype, num_iterations=2)
     batch, mask = prepared.batch, rollout.completion_mask
     with torch.no_grad():
         trainer, _ = token_logprobs(run.model, rollout, temperature=1.0)
@@ -57,8 +59,104 @@ def test_a_lower_sampler_is_told_apart_from_the_trainer(fresh, chain, tiny, dtyp
 def test_on_policy_the_ratio_is_one_whatever_sampled(fresh, chain, tiny):
     parts = run_of(fresh, chain, tiny, "grpo", sampler_dtype="bfloat16")
     sums = accumulate(*parts)
-    assert abs(sums["ratio/max"] - 1) < 1e-5 and abs(sums["ratio/min"] - 1) < 1e-5
+    assert sums["ratio/max"] == sums["ratio/min"] == 1.0  # one forward pass, not two that agree
     assert sums["sampling/logp_difference"] > 1e-4
+
+
+def counted(monkeypatch, module):
+    """Calls of its token_logprobs."""
+    calls, plain = [], module.token_logprobs
+    monkeypatch.setattr(module, "token_logprobs", lambda *a, **k: calls.append(1) or plain(*a, **k))
+    return calls
+
+
+def test_on_policy_nothing_is_scored_before_the_update(fresh, chain, tiny, monkeypatch):
+    calls = counted(monkeypatch, rollouts)
+    run, rollout, prepared, rows = run_of(fresh, chain, tiny, sampler_dtype="bfloat16")
+    assert not calls and prepared.batch.old_logprobs is None
+    accumulate(run, rollout, prepared, rows)
+    found = [p.grad.clone() for p in run.model.parameters()]
+    run.optimizer.zero_grad(set_to_none=False)
+    with torch.no_grad():  # as it was: the same weights asked twice
+        old, _ = token_logprobs(run.model, rollout, temperature=1.0)
+    scored = prepared.replace(logprobs=old, old_logprobs=old)
+    accumulate(run, rollout, scored, rows)
+    for one, parameter in zip(found, run.model.parameters(), strict=True):
+        assert torch.allclose(one, parameter.grad, rtol=1e-4, atol=1e-7)
+    assert sum(g.abs().sum() for g in found) > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "shape"),
+    [({"num_iterations": 2}, ()), ({"minibatches": 2}, ()), ({}, (kl_in_reward(0.1),)),
+     ({}, (lambda batch, rewards: rewards + batch.logprobs,))],
+    ids=["iterations", "minibatches", "KL in the reward", "anything"],
+)  # fmt: skip
+def test_where_old_logprobs_matter_the_trainers_are_scored(
+    fresh, chain, tiny, monkeypatch, changes, shape
+):
+    calls = counted(monkeypatch, rollouts)
+    recipe = dataclasses.replace(tiny, sampler_dtype="bfloat16", **changes)
+    run = start(*fresh, chain, ZOO["grpo"].replace(terms=(), shape=shape), recipe)
+    rollout, problems, rewards, *_ = collect(run)
+    batch = make_batch(run, rollout, problems, rewards)
+    with torch.no_grad():
+        trainer, _ = token_logprobs(run.model, rollout, temperature=1.0)
+    assert calls and (batch.old_logprobs - trainer).abs().max() < 1e-6
+
+
+def test_the_verifier_reads_each_answer_once(fresh, chain, tiny, monkeypatch):
+    seen, verify = [], type(chain).verify
+    monkeypatch.setattr(
+        type(chain), "verify", lambda *a: seen.append(a[2]) or verify(*a), raising=True
+    )
+    run = start(*fresh, chain, ZOO["dr_grpo"], tiny)
+    drawn = collect(run)
+    assert seen == drawn.texts and torch.equal(
+        drawn.rewards, drawn.verified * drawn.rollout.finished
+    )
+    seen.clear()
+    drawn = collect(start(*fresh, chain, ZOO["dr_grpo"], tiny, reward=lambda p, text: len(text)))
+    assert seen == drawn.texts  # another reward is asked beside it
+    assert drawn.rewards.max() > 1
+
+
+def test_all_rows_become_text_as_each_of_them_would(fresh, chain, tiny):
+    run = start(*fresh, chain, ZOO["dr_grpo"], tiny)
+    rollout = collect(run).rollout
+    pairs = zip(rollout.completion_ids.tolist(), rollout.lengths.tolist(), strict=True)
+    one_by_one = [run.tokenizer.decode(r[:n], skip_special_tokens=True) for r, n in pairs]
+    assert rollout.texts(run.tokenizer) == one_by_one
+    run.tokenizer.clean_up_tokenization_spaces = True
+    try:
+        assert rollout.texts(run.tokenizer) == one_by_one
+    finally:
+        run.tokenizer.clean_up_tokenization_spaces = False
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_fused_optimizer_finds_its_step_counts_beside_its_moments(fused):
+    weight = torch.nn.Parameter(torch.zeros(2, device="meta"))
+    optimizer = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(2))], fused=fused)
+    optimizer.state.clear()
+    tensors = {"w::step": torch.tensor(3.0), "w::exp_avg": torch.zeros(2)}
+    restore_optimizer(optimizer, {weight: "w"}, tensors)
+    state = optimizer.state[weight]
+    assert state["exp_avg"].device.type == "meta"
+    assert state["step"].device.type == ("meta" if fused else "cpu")
+
+
+def test_a_fused_step_is_the_plain_one(fresh, chain, tiny):
+    model, tokenizer = fresh
+    weights = []
+    for fused in (False, True):
+        run = start(copy.deepcopy(model), tokenizer, chain, ZOO["dr_grpo"], tiny)
+        assert not run.optimizer.defaults["fused"]  # the recorded runs of a CPU stay as they are
+        for group in run.optimizer.param_groups:
+            group["fused"] = fused
+        step(run)
+        weights.append(torch.cat([p.detach().flatten() for p in run.model.parameters()]))
+    assert (weights[0] - weights[1]).abs().max() < 1e-7
 
 
 def test_each_rollout_is_drawn_from_the_weights_as_they_are(fresh, chain, tiny):
