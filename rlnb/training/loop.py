@@ -16,6 +16,7 @@ from rlnb.objective import Objective, name_of
 from rlnb.training import checkpoint
 from rlnb.training.errors import BadInput
 from rlnb.training.evaluation import pass_rate, summary
+from rlnb.training.memory import in_words
 from rlnb.training.metrics_file import FILE, Recorder, environment, read
 from rlnb.training.models.loading import save
 from rlnb.training.prompt_pool import PromptPool
@@ -91,7 +92,8 @@ def train(
         first, records = restore(run, folder, header)
     name = name_of(objective) or "custom"
     bar = tqdm(desc=name, disable=not progress)
-    return _steps(run, folder, header, first, records, bar, watch)
+    with in_words(run):
+        return _steps(run, folder, header, first, records, bar, watch)
 
 
 def _steps(

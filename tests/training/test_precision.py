@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
+import warnings
 
 import pytest
 import torch
@@ -12,7 +14,13 @@ from rlnb.objective import ZOO, kl_in_reward
 from rlnb.training import BadInput, Recipe, build_model, read, rollouts, token_logprobs
 from rlnb.training.__main__ import main
 from rlnb.training.checkpoint import restore_optimizer
-from rlnb.training.models.precision import recomputed_layers, refresh, sampler_copy, tensor_float_32
+from rlnb.training.models.precision import (
+    compiled_layers,
+    recomputed_layers,
+    refresh,
+    sampler_copy,
+    tensor_float_32,
+)
 from rlnb.training.step import accumulate, collect, make_batch, prepare, start, step
 
 
@@ -223,6 +231,96 @@ def test_layers_that_cannot_be_recomputed_are_refused():
             pass
     with recomputed_layers(torch.nn.Linear(2, 2), False):
         pass
+
+
+def gradients(model, rollout, *, on, backend="aot_eager", kind=torch.float32, again=False):
+    """Log-probabilities and the gradient of their sum, layers compiled or not."""
+    model.zero_grad()
+    with (
+        torch.autocast("cpu", torch.bfloat16, enabled=kind == torch.bfloat16),
+        compiled_layers(model, on, backend),
+        recomputed_layers(model, again),
+    ):
+        logprobs, _ = token_logprobs(model, rollout, temperature=1.0)
+    logprobs.sum().backward()
+    return logprobs.detach(), torch.cat([p.grad.flatten() for p in model.parameters()])
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["kept", "recomputed"])
+def test_compiled_layers_compute_what_the_plain_ones_do(fresh, chain, tiny, again):
+    run = start(*fresh, chain, ZOO["dr_grpo"], tiny)
+    for prompts in (4, 3):  # other numbers of rows and places: the same code
+        run.recipe = dataclasses.replace(tiny, prompts=prompts)
+        rollout = collect(run).rollout
+        want = gradients(run.model, rollout, on=False, again=again)
+        got = gradients(run.model, rollout, on=True, again=again)
+        assert (got[0] - want[0]).abs().max() < 1e-5
+        assert (got[1] - want[1]).norm() < 1e-5 * want[1].norm()
+    assert all("forward" not in vars(layer) for layer in run.model.model.layers)
+
+
+def test_fused_kernels_are_as_exact_as_the_plain_ones(fresh, chain, tiny):
+    """As torch.compile makes them here; the first time it takes most of a minute.
+
+    Under autocast, looked at once by hand, both round apart, and each is as near to float32.
+    """
+    run = start(*fresh, chain, ZOO["dr_grpo"], tiny)
+    rollout = collect(run).rollout
+    exact = gradients(run.model, rollout, on=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fused = gradients(run.model, rollout, on=True, backend="inductor")
+    if any("nothing can be compiled" in str(w.message) for w in caught):
+        pytest.skip("no compiler here")
+    assert (fused[0] - exact[0]).abs().max() < 1e-5
+    assert 0 < (fused[1] - exact[1]).norm() < 1e-5 * exact[1].norm()  # 0: nothing was fused
+
+
+def test_all_layers_share_one_compilation(fresh, chain, tiny):
+    seen = []
+
+    def count(graph, inputs):
+        seen.append(len(inputs))
+        return graph.forward
+
+    run = start(*fresh, chain, ZOO["dr_grpo"], tiny)
+    rollout = collect(run).rollout
+    want = gradients(run.model, rollout, on=False)
+    got = gradients(run.model, rollout, on=True, backend=count)
+    assert len(seen) == 2  # one line of arithmetic to see whether it works; three layers
+    assert torch.allclose(got[1], want[1], atol=1e-4)
+
+
+def test_where_nothing_can_be_compiled_one_sentence_says_so(fresh, chain, tiny):
+    def broken(graph, inputs):
+        raise RuntimeError("no working compiler found")
+
+    run = start(*fresh, chain, ZOO["dr_grpo"], tiny)
+    rollout = collect(run).rollout
+    want = gradients(run.model, rollout, on=False)
+    with pytest.warns(UserWarning, match="torch_compile: nothing can be compiled here") as caught:
+        for _ in range(2):
+            got = gradients(run.model, rollout, on=True, backend=broken)
+    assert len(caught) == 1 and torch.equal(got[1], want[1])
+
+
+def test_the_switch_reaches_every_pass_that_a_ratio_compares(fresh, chain, tiny, monkeypatch):
+    entered = []
+
+    @contextlib.contextmanager
+    def note(module, on, backend="inductor"):
+        entered.append((module, on))
+        yield
+
+    monkeypatch.setattr("rlnb.training.run.compiled_layers", note)
+    recipe = dataclasses.replace(tiny, torch_compile=True, staleness=1)
+    run = start(*fresh, chain, ZOO["grpo"], recipe)
+    with run.precision():
+        pass
+    assert entered == [(run.modules, True), (run.reference, True), (run.behaviour, True)]
+    entered.clear()
+    step(start(*fresh, chain, ZOO["dr_grpo"], tiny))
+    assert {on for _, on in entered} == {False} and len(entered) == 1
 
 
 def test_an_error_inside_leaves_the_layers_as_they_were():

@@ -25,6 +25,7 @@ __all__ = [
     "GB",
     "MODELS",
     "OPTIMIZERS",
+    "PASSING",
     "SHAPES",
     "Load",
     "Precision",
