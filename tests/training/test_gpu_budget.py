@@ -196,7 +196,7 @@ def test_an_estimate_by_hand_and_above_its_bound():
     cache = 8 * (30 * 64) * 2 * 2 * 5 * 2  # 30 tokens, each of which reads a window of 64
     assert found["decode bytes"] == pytest.approx((4 * 30 * count * 2 + cache) / (0.75 * 2039e9))
     assert found["decode launches"] == pytest.approx(4 * 30 * 2 * 45 * 2.5e-6)
-    assert found["host"] == pytest.approx(8 * 40e-6)
+    assert found["host"] == pytest.approx(8 * 20e-6)
     fused = estimate(ROUND, load, precision, card, compiled=True)
     assert fused["train elementwise"] < found["train elementwise"] / 2
     for name, data in CARDS.items():

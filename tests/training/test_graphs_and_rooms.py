@@ -295,6 +295,8 @@ def test_rooms_are_given_up_by_bytes_the_oldest_first(shipped, prompts):
         decoder(model, prompts, 1, short, **ENDS)
     assert [room.model() for room in decoder.rooms.values()] == [models[0], models[2]]
     decoder.limit = 0
+    decoder(models[1], prompts, 1, short, **ENDS)
+    assert [room.model() for room in decoder.rooms.values()] == [models[1]]
     decoder(models[0], prompts, 1, short, **ENDS)
     assert [room.model() for room in decoder.rooms.values()] == [models[0]]  # the last one stays
 

@@ -35,7 +35,7 @@ from transformers.cache_utils import DynamicLayer
 
 from rlnb.training.errors import BadInput
 from rlnb.training.sampling.capture import capture_all
-from rlnb.training.sampling.room_size import WINDOW, rounded
+from rlnb.training.sampling.room_size import WINDOW, room_bytes, rounded
 from rlnb.training.sampling.rooms import GraphKey, Room
 from rlnb.training.sampling.sampler import (
     Rollout,
@@ -179,15 +179,25 @@ class Decoder:
             if room is not None:  # it grows in both directions, or two callers would take turns
                 n, places = max(n, len(room.rows)), max(places, room.places)
                 del self.rooms[key], room
+            numbers = sum(x.shape[1] * x.shape[3] for old in layers for x in (old.keys, old.values))
+            self._shrink(
+                room_bytes(n, places, steps, numbers, layers[0].keys.itemsize), ends.device
+            )
             rooms = weakref.ref(self.rooms)
             room = self._make(
                 model, ends, pad_id, layers, n, places, steps, lambda _: _forget(rooms, key)
             )
             self.rooms[key] = room
-        limit = _third(room.slot.device) if self.limit is None else self.limit
-        while len(self.rooms) > 1 and sum(r.nbytes for r in self.rooms.values()) > limit:
-            self.rooms.popitem(last=False)
         return room
+
+    def _shrink(self, more: int, device: torch.device) -> None:
+        """Gives up rooms until one of `more` bytes can be added within the limit."""
+        limit = self.limit
+        if limit is None:
+            total = torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else float("inf")
+            limit = total / 3
+        while self.rooms and sum(room.nbytes for room in self.rooms.values()) + more > limit:
+            self.rooms.popitem(last=False)
 
     def _make(self, *args) -> Room:
         """A new room; where the device has no bytes left for it, after giving up all others."""
@@ -240,12 +250,6 @@ def _forget(rooms: Callable[[], OrderedDict[tuple, Room] | None], key: tuple) ->
     found = rooms()
     if found is not None:
         found.pop(key, None)
-
-
-def _third(device: torch.device) -> float:
-    if device.type != "cuda":
-        return float("inf")
-    return torch.cuda.mem_get_info(device)[1] / 3
 
 
 def fits(model: PreTrainedModel) -> bool:

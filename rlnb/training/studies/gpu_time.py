@@ -111,7 +111,7 @@ def bound(
 OF_RATE, OF_BANDWIDTH = 0.4, 0.75  # shares of the data sheet that small kernels are taken to reach
 REPLAYED, LAUNCHED = 2.5e-6, 6e-6  # seconds of a kernel that has nothing to do
 KERNELS = 45  # of a layer's forward pass; its backward pass has twice as many
-HOST = 40e-6  # seconds per answer: prompt to ids, ids to text, the verifier
+HOST = 20e-6  # seconds per answer: ids to text (8 us on a CPU core), the verifier, its prompt
 
 
 def estimate(
@@ -129,7 +129,7 @@ def estimate(
         train elementwise   three forward passes of such bytes (4 recomputed)
         train launches      what 45 x 3 kernels a layer and micro-batch take above all that
         optimizer           AdamW: weights, gradients, moments, there and back
-        host                40 us per answer
+        host                20 us per answer
 
     with P parameters; products at 0.4 of the data sheet's rate, bytes at 0.75 of its bandwidth. A
     forward pass moves, per token and layer, in bytes of autocast (twice that in float32)
