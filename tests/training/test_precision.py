@@ -129,17 +129,16 @@ def test_the_verifier_reads_each_answer_once(fresh, chain, tiny, monkeypatch):
     assert drawn.rewards.max() > 1
 
 
-def test_all_rows_become_text_as_each_of_them_would(fresh, chain, tiny):
+def test_all_rows_become_text_as_each_of_them_would(fresh, chain, tiny, monkeypatch):
     run = start(*fresh, chain, ZOO["dr_grpo"], tiny)
     rollout = collect(run).rollout
     pairs = zip(rollout.completion_ids.tolist(), rollout.lengths.tolist(), strict=True)
     one_by_one = [run.tokenizer.decode(r[:n], skip_special_tokens=True) for r, n in pairs]
     assert rollout.texts(run.tokenizer) == one_by_one
-    run.tokenizer.clean_up_tokenization_spaces = True
-    try:
-        assert rollout.texts(run.tokenizer) == one_by_one
-    finally:
-        run.tokenizer.clean_up_tokenization_spaces = False
+    # a tokenizer that does something to its texts afterwards
+    monkeypatch.setattr(run.tokenizer, "clean_up_tokenization_spaces", True)
+    monkeypatch.setattr(run.tokenizer, "clean_up_tokenization", lambda text: text + "!")
+    assert rollout.texts(run.tokenizer) == [text + "!" for text in one_by_one]
 
 
 @pytest.mark.parametrize("fused", [True, False])
