@@ -21,7 +21,7 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,60 +31,42 @@ from rlnb.classroom.figures import Bundle
 from rlnb.classroom.live_plot import LivePlot
 from rlnb.classroom.notebook_display import display, in_notebook
 from rlnb.training import TASKS, BadInput, BaseRecipe, Recipe, data_folder, load, train_base
+from rlnb.training.memory import OutOfMemory
 from rlnb.training.metrics_file import environment, pack, unpack
-from rlnb.training.studies.gpu_budget import GB, SHAPES, Load, Precision, memory, peak
+from rlnb.training.sampling.graph_decoder import make_way
+from rlnb.training.studies.gpu_budget import GB
+from rlnb.training.studies.gpu_plans import Plan, need, plans_for, seconds_of
+from rlnb.training.studies.gpu_time import CARDS, Card, card_named
 
 __all__ = [
     "CPU",
-    "GPU",
     "NAMES",
     "RECORDED",
     "Mode",
     "Page",
     "Plan",
     "expected_seconds",
-    "need",
     "open_page",
     "pick_mode",
-    "plan_for",
     "show",
 ]
 
 NAMES = ("cuda", "cpu", "replay")
 RECORDED = "page_19_cpu.json"  # in data/runs
 PATIENCE = 600.0  # seconds; a CPU page that would take longer becomes a replay
-SHIPPED = "tiny"  # the preset of data/model, which alone needs no base training
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a live page trains: a preset, its base (0 steps: the shipped model), and the run."""
-
-    preset: str
-    base_steps: int
-    recipe: Recipe
-
-
-CPU = Plan(SHIPPED, 0, Recipe(steps=40, eval_every=20))
-# Largest first; a card gets the first that fits. None of them has been run on a GPU yet.
-GPU = (
-    Plan("large", 1000, Recipe(steps=100, prompts=512, num_generations=16, micro_batch=256,
-                               eval_every=20)),
-    Plan("medium", 1000, Recipe(steps=100, prompts=256, num_generations=16, micro_batch=256,
-                                eval_every=20)),
-    Plan("small", 1000, Recipe(steps=100, prompts=64, num_generations=16, micro_batch=128,
-                               eval_every=20)),
-    Plan(SHIPPED, 0, Recipe(steps=40, eval_every=20)),
-)  # fmt: skip
+CPU = Plan("tiny", 0, Recipe(steps=40, eval_every=20))
 
 
 @dataclass(frozen=True)
 class Mode:
-    """A name of NAMES, why it was taken, and what is trained."""
+    """A name of NAMES, why it was taken, what is trained, and what is next if bytes run out."""
 
     name: str
     why: str
     plan: Plan = CPU
+    next: tuple[Plan, ...] = ()
 
     @property
     def live(self) -> bool:
@@ -95,34 +77,15 @@ class Mode:
         return "cuda" if self.name == "cuda" else "cpu"
 
 
-def need(plan: Plan) -> float:
-    """Bytes that the plan's run takes at its fullest moment (`gpu_budget.peak`), in float32."""
-    recipe = plan.recipe
-    load_of_a_step = Load(
-        recipe.prompts, recipe.num_generations, prompt_tokens=20,
-        answer_tokens=recipe.max_completion_length,
-        in_flight=recipe.prompts * recipe.num_generations, micro_batch=recipe.micro_batch,
-    )  # fmt: skip
-    return peak(memory(SHAPES[plan.preset], load_of_a_step, Precision(mixed=False)))
-
-
-def plan_for(free: float) -> Plan:
-    """The largest plan for a card with `free` bytes: it may take four fifths of them.
-
-    >>> [plan_for(gigabytes * 1e9).preset for gigabytes in (80, 24, 10, 4, 0.1)]
-    ['large', 'large', 'medium', 'small', 'tiny']
-    """
-    return next((plan for plan in GPU if need(plan) <= 0.8 * free), GPU[-1])
-
-
 def pick_mode(
-    asked: str | None = None, *, cuda: bool, free: float = 0.0, seconds: float | None = None
-) -> Mode:
+    asked: str | None = None, *, cuda: bool, free: float = 0.0, seconds: float | None = None,
+    card: Card = CARDS["H200 SXM"],  # noqa: B008  (frozen)
+) -> Mode:  # fmt: skip
     """The mode of a page. Raises BadInput for an unknown name, and for cuda where there is none.
 
     asked: one of NAMES, or None (or "auto") to let the machine decide: CUDA where there is one,
-    with the plan that fits into `free` bytes; otherwise the CPU, unless the page would take more
-    than ten minutes of the `seconds` it is expected to take; then a replay.
+    with the first of `plans_for` the `free` bytes of this card; otherwise the CPU, unless the page
+    would take more than ten minutes of the `seconds` it is expected to take; then a replay.
 
     >>> pick_mode(cuda=False).name, pick_mode(cuda=True, free=80e9).name
     ('cpu', 'cuda')
@@ -136,9 +99,14 @@ def pick_mode(
         raise BadInput("mode: cuda was asked for, and torch sees no GPU; take cpu or replay")
     why = "it was asked for" if asked else None
     if asked == "cuda" or (asked is None and cuda):
-        plan = plan_for(free)
-        text = f"{why or 'torch sees a GPU'}; preset {plan.preset!r}, {free / GB:.0f} GB are free"
-        return Mode("cuda", text, plan)
+        plan, *others = plans_for(free, card)
+        minutes = max(1, round(seconds_of(plan, card) / 60))
+        text = (
+            f"{why or 'torch sees a GPU'}; preset {plan.preset!r}, which takes "
+            f"{need(plan) / GB:.1f} of {free / GB:.0f} GB (counted) and about {minutes} min "
+            "(estimated, not measured)"
+        )
+        return Mode("cuda", text, plan, tuple(others))
     if asked is None and seconds is not None and seconds > PATIENCE:
         return Mode("replay", f"live, this page would take about {seconds / 60:.0f} minutes here")
     if asked == "replay":
@@ -167,6 +135,7 @@ class Page:
 
     def __init__(self, mode: Mode, *, replay: Path | None = None, record: Path | None = None):
         self.mode, self._record, self._base = mode, record, None
+        self._handed: Any = None  # the last copy of the base that `load` gave
         self._found: dict[str, Any] = {}
         if not mode.live:
             path = replay or data_folder() / "runs" / RECORDED
@@ -208,18 +177,65 @@ class Page:
             return load(data_folder() / "model", device=self.mode.device)
         if self._base is None:
             recipe = BaseRecipe(steps=plan.base_steps, preset=plan.preset)
-            self._base = train_base(TASKS["chain"], recipe, device=self.mode.device)[:2]
+            try:
+                self._base = train_base(TASKS["chain"], recipe, device=self.mode.device)[:2]
+            except torch.OutOfMemoryError:
+                pass  # and out of the handler, which holds on to the tensors
+            if self._base is None:
+                self._fall_back("the base")
+                return self.load()
         model, tokenizer = self._base
-        return copy.deepcopy(model), tokenizer
+        self._handed = copy.deepcopy(model)
+        return self._handed, tokenizer
+
+    def _fall_back(self, what: str) -> None:
+        """The next plan, and a sentence. A base that is there stays: the run alone gets smaller.
+
+        Raises OutOfMemory where there is no smaller plan.
+        """
+        old = self.mode.plan
+        if not self.mode.next:
+            raise OutOfMemory(
+                f"memory: the card has too few bytes for {what} of the smallest plan; end what "
+                'else runs on it, or open the page with open_page("cpu")'
+            )
+        plan, *others = self.mode.next
+        if self._base is not None:
+            types = ("sampler_dtype", "autocast", "tf32", "torch_compile")
+            kept = {name: getattr(old.recipe, name) for name in types}
+            plan = replace(old, recipe=replace(plan.recipe, **kept))
+        self.mode = replace(self.mode, plan=plan, next=tuple(others))
+        if self._base is not None and self._handed is not None:
+            self._handed.load_state_dict(self._base[0].state_dict())
+        else:
+            self.header["model"] = self._model()
+        make_way(self.mode.device, float("inf"))
+        if self.mode.device == "cuda":
+            torch.cuda.empty_cache()
+        recipe = plan.recipe
+        print(
+            f"[The card has too few bytes for {what}: going on with preset {plan.preset!r}, "
+            f"{recipe.prompts} prompts x {recipe.num_generations} answers a step]"
+        )
 
     def measure(self, name: str, function: Callable[[], Any]) -> Any:
         """What the function returns; in a replay, what was recorded under that name instead.
 
-        The value must be made of numbers, texts, lists and dictionaries. Raises BadInput where the
-        recording does not have it.
+        The value must be made of numbers, texts, lists and dictionaries. Where a GPU's bytes run
+        out, a sentence says so, the model that `load` gave last is the base again, and the function
+        runs once more under the next smaller plan. Raises BadInput where the recording does not
+        have the value.
         """
         if self.mode.live:
-            value = function()
+            try:
+                value, fitted = function(), True
+            except (torch.OutOfMemoryError, OutOfMemory):
+                if self.mode.name != "cuda":
+                    raise
+                value, fitted = None, False
+            if not fitted:  # out of the handler, which holds on to the tensors
+                self._fall_back(repr(name))
+                return self.measure(name, function)
             self._store(name, value)
             return value
         if name not in self._found:
@@ -277,7 +293,7 @@ class Page:
             text = "A small model; about a minute on an idle laptop."
         else:
             title = "LIVE ON CUDA"
-            text = f"{where}. Meant to take about ten minutes; not yet timed."
+            text = f"{where}. No run on a GPU has been timed yet."
         text = f"{text} This mode, because {self.mode.why}."
         html = (
             f'<div style="font-size:2.4em;font-weight:bold;line-height:1.3">{title}</div>'
@@ -319,9 +335,13 @@ def open_page(mode: str | None = None) -> Page:
     torch.set_num_threads(1)  # as the recorded runs; two threads add up in another order
     asked = mode or os.environ.get("RLNB_MODE")
     cuda = torch.cuda.is_available()
-    free = torch.cuda.mem_get_info()[0] if cuda and asked not in ("cpu", "replay") else 0.0
+    free, known = 0.0, CARDS["H200 SXM"]
+    if cuda and asked not in ("cpu", "replay"):
+        free, total = torch.cuda.mem_get_info()
+        units = torch.cuda.get_device_capability() >= (8, 0)  # bfloat16 and TF32 in hardware
+        known = card_named(torch.cuda.get_device_name(), total, units)
     seconds = None if cuda or asked not in (None, "", "auto") else expected_seconds()
-    found = pick_mode(asked, cuda=cuda, free=free, seconds=seconds)
+    found = pick_mode(asked, cuda=cuda, free=free, seconds=seconds, card=known)
     paths = {
         name: Path(os.environ[variable]) if os.environ.get(variable) else None
         for name, variable in (("replay", "RLNB_REPLAY"), ("record", "RLNB_RECORD"))

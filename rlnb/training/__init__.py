@@ -17,6 +17,7 @@ of one step:
     rewards       what is paid besides the verifier; which groups are kept
     update        the optimizer steps of one rollout
     step          one rollout and its update
+    memory        way for the backward pass; a sentence when a card has too few bytes
     loop          steps, evaluations, records, checkpoints
     divergence    is everything finite, before anything is kept
     evaluation, metrics_file, checkpoint      what a run is asked, and what it writes

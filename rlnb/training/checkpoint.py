@@ -68,14 +68,15 @@ def restore_optimizer(
     names: dict[nn.Parameter, str],
     tensors: dict[str, torch.Tensor],
 ) -> None:
-    """Puts saved moments back. AdamW keeps its step counts on the CPU, its moments beside the
-    parameter."""
+    """Puts saved moments back. AdamW keeps its moments beside the parameter, its step counts on
+    the CPU; fused, those beside the parameter as well."""
     parameters = {name: parameter for parameter, name in names.items()}
     for key, value in tensors.items():
         name, _, moment = key.rpartition("::")
         if name not in parameters:
             raise BadInput(f"resume: the checkpoint has a moment of {name!r}, the model has not")
-        where = "cpu" if moment == "step" else parameters[name].device
+        apart = moment == "step" and not optimizer.defaults.get("fused")
+        where = "cpu" if apart else parameters[name].device
         optimizer.state[parameters[name]][moment] = value.to(where)
 
 

@@ -17,6 +17,7 @@ from rlnb.training import checkpoint
 from rlnb.training.divergence import diverged, not_finite
 from rlnb.training.errors import BadInput, notice
 from rlnb.training.evaluation import pass_rate, summary
+from rlnb.training.memory import in_words
 from rlnb.training.metrics_file import FILE, Recorder, environment, salvage
 from rlnb.training.models.presets import SHIPPED
 from rlnb.training.prompt_pool import PromptPool
@@ -105,7 +106,8 @@ def train(
                 f"model; ask for more with --steps {max(reached, 1) * 2}, for example"
             )
             return records
-        with tqdm(desc=name_of(objective) or "custom", disable=not progress) as bar:
+        name = name_of(objective) or "custom"
+        with tqdm(desc=name, disable=not progress) as bar, in_words(run):
             return _steps(run, folder, header, first, records, bar, watch)
 
 

@@ -36,7 +36,8 @@ class Recipe:
     each; the old log-probabilities are then the trainer's, and those of the copy are known as the
     sampler's. "same" samples from the weights themselves. autocast: "bfloat16" for the matrix
     products of scoring and training. gradient_checkpointing: layers are computed again in backward,
-    which saves their activations. tf32: float32 products in TF32 on a GPU.
+    which saves their activations. tf32: float32 products in TF32 on a GPU. torch_compile: the
+    layers' elementwise work fused into few kernels, equal up to rounding.
 
     eval_every and checkpoint_every count steps; 0 turns them off. eval_greedy: one more answer per
     held-out prompt, at temperature 0. record_rollouts: the answers to so many prompts are recorded
@@ -65,6 +66,7 @@ class Recipe:
     autocast: str = "off"
     gradient_checkpointing: bool = False
     tf32: bool = False
+    torch_compile: bool = False
     eval_every: int = 10
     eval_prompts: int = 250
     eval_generations: int = 4

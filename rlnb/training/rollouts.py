@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from rlnb.objective import Batch
+from rlnb.objective import Batch, Objective, Part
 from rlnb.training.evaluation import answer
 from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import mixed_groups
@@ -38,6 +38,7 @@ __all__ = [
     "rows_of",
 ]
 
+LOGPROBS = {"old_logprobs", "ref_logprobs", "sampling_logprobs", "old_topk_logprobs"}
 CANDIDATES = 3  # K of SimKO; a vocabulary of thousands takes more, TRL's DPPO had 20
 
 
@@ -150,8 +151,12 @@ def _round(run: Run) -> Drawn:
     texts = rollout.texts(run.tokenizer)
     asked = [problems[i // recipe.num_generations] for i in range(len(texts))]
     device, done = rollout.logprobs.device, rollout.finished
-    rewards = torch.tensor([float(run.reward(*pair)) for pair in zip(asked, texts, strict=True)])
     verified = torch.tensor([run.task.verify(*pair) for pair in zip(asked, texts, strict=True)])
+    rewards = verified
+    if run.reward != run.task.verify:  # or the verifier would run twice
+        rewards = torch.tensor(
+            [float(run.reward(*pair)) for pair in zip(asked, texts, strict=True)]
+        )
     return Drawn(rollout, problems, rewards.to(device) * done, verified.to(device), texts)
 
 
@@ -160,7 +165,8 @@ def make_batch(run: Run, rollout: Rollout, problems: list[Problem], rewards: Ten
     """Everything the objective needs, computed once per rollout with the weights that sampled."""
     recipe, needs = run.recipe, run.objective.needs
     extra: dict[str, Any] = {}
-    trainers = run.engine is not None or not recipe.on_policy  # not those of the sampler
+    # On-policy the old log-probabilities are the fresh ones, detached: `old_logprobs` is None.
+    trainers = not recipe.on_policy or (run.engine is not None and early(run.objective))
     if trainers or needs & {"old_logprobs", "entropies"}:
         extra["old_logprobs"], entropies = _score(run, run.behaviour, rollout)
         if "entropies" in needs:
@@ -187,8 +193,11 @@ def make_batch(run: Run, rollout: Rollout, problems: list[Problem], rewards: Ten
             run.behaviour, run.tokenizer, run.task, problems, 1,
             Sampling(temperature=0.0, max_new_tokens=recipe.max_completion_length),
         )  # fmt: skip
-        scores = [run.reward(p, text) for p, text in zip(problems, greedy.texts, strict=True)]
-        scores = torch.tensor(scores, device=rewards.device) * greedy.finished[:, 0].to(rewards)
+        scores = greedy.right[:, 0]
+        if run.reward != run.task.verify:
+            given = [run.reward(p, text) for p, text in zip(problems, greedy.texts, strict=True)]
+            scores = torch.tensor(given) * greedy.finished[:, 0]
+        scores = scores.to(rewards)
         extra["greedy_rewards"] = scores.repeat_interleave(recipe.num_generations)
     mask = rollout.completion_mask
     if recipe.mask_truncated_completions:
@@ -203,6 +212,17 @@ def make_batch(run: Run, rollout: Rollout, problems: list[Problem], rewards: Ten
         generator=run.generator,
         **extra,
     )
+
+
+def early(objective: Objective) -> bool:
+    """Whether advantages may depend on the log-probabilities of this rollout.
+
+    They then must be the trainer's, not those of a sampler of lower precision. A part that says
+    what it needs is taken at its word; a callable from elsewhere may look at anything.
+    """
+    parts = (objective.advantage, *objective.shape, *objective.credit)
+    known = all(isinstance(part, Part) for part in parts)
+    return not known or any(name in LOGPROBS for part in parts for name in part.needs)
 
 
 def _score(run: Run, model: PreTrainedModel, rollout: Rollout) -> tuple[Tensor, Tensor]:

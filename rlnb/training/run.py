@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import random
 from collections import deque
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from rlnb.training.models.precision import (
     AUTOCAST,
     SAMPLER_DTYPES,
     autocast,
+    compiled_layers,
     recomputed_layers,
     refresh,
     sampler_copy,
@@ -29,6 +30,7 @@ from rlnb.training.prompt_pool import PromptPool
 from rlnb.training.recipe import Recipe
 from rlnb.training.rewards import Filter, Reward, keep_all
 from rlnb.training.sampling.graph_decoder import sampler_for
+from rlnb.training.sampling.prompts import longest_prompt
 from rlnb.training.sampling.sampler import Rollout
 from rlnb.training.sampling.scoring import refuse_mismatch
 from rlnb.training.tasks import Task
@@ -88,9 +90,16 @@ class Run:
         refresh(self.engine, self.behaviour)
         return self.engine
 
-    def precision(self) -> AbstractContextManager:
+    @contextmanager
+    def precision(self) -> Iterator[None]:
         """Goes around every forward pass whose log-probabilities or values count."""
-        return autocast(self.model.device, AUTOCAST[self.recipe.autocast])
+        others = (self.reference, self.behaviour if self.behaviour is not self.model else None)
+        with ExitStack() as stack:
+            stack.enter_context(autocast(self.model.device, AUTOCAST[self.recipe.autocast]))
+            for module in (self.modules, *others):
+                if module is not None:
+                    stack.enter_context(compiled_layers(module, self.recipe.torch_compile))
+            yield
 
     def fall_behind(self) -> int:
         """Loads the weights of `staleness` updates ago into `behaviour`; how many ago it was.
@@ -141,6 +150,9 @@ def start(
         reference = copy.deepcopy(model).requires_grad_(False)
     with recomputed_layers(modules, recipe.gradient_checkpointing):
         pass  # refuses a model that cannot
+    sampler = sampler or sampler_for(model.device)
+    if hasattr(sampler, "expect"):  # a decoder whose memory should fit every prompt from the start
+        sampler.expect(longest_prompt(tokenizer, task, None if pool is None else pool.problems))
     lower = SAMPLER_DTYPES[recipe.sampler_dtype]
     for parameter in modules.parameters():
         # A gradient that is there and 0: a step without any signal is still a step of AdamW.
@@ -153,7 +165,7 @@ def start(
         recipe=recipe,
         reward=reward or task.verify,
         keep=keep,
-        sampler=sampler or sampler_for(model.device),
+        sampler=sampler,
         reference=reference,
         modules=modules,
         optimizer=torch.optim.AdamW(
@@ -161,6 +173,7 @@ def start(
             recipe.learning_rate,
             recipe.betas,
             weight_decay=recipe.weight_decay,
+            fused=model.device.type == "cuda",  # one pass over weights, gradients and moments
         ),
         rng=random.Random(recipe.seed),
         generator=torch.Generator(model.device).manual_seed(recipe.seed),

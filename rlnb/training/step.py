@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from rlnb.objective import Prepared
+from rlnb.training.memory import make_way_to_train
 from rlnb.training.models.precision import tensor_float_32
 from rlnb.training.rollouts import Drawn, collect, make_batch, refill, rollout_metrics, rows_of
 from rlnb.training.run import Run, check_objective, prepare, start
@@ -47,6 +48,7 @@ def _step(run: Run, shown: list[dict[str, Any]] | None) -> dict[str, float]:
         metrics["pool/size"] = len(run.pool.remaining)
         metrics["pool/retired"] = len(run.pool.retired)
     trained, prepared = refill(run, drawn), None
+    make_way_to_train(run, trained.rollout)
     if trained.problems:
         batch = make_batch(run, trained.rollout, trained.problems, trained.rewards)
         groups = run.keep(batch)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
 from rlnb.objective import Objective, Part, Prepared
 from rlnb.training.models.precision import recomputed_layers
 from rlnb.training.run import Run
+from rlnb.training.sampling.graph_decoder import make_way
 from rlnb.training.sampling.sampler import Rollout
 from rlnb.training.sampling.scoring import candidate_logprobs, token_logprobs
 
@@ -122,6 +126,36 @@ def accumulate(run: Run, rollout: Rollout, mini: Prepared, rows: Tensor) -> dict
     return tally.sums
 
 
+def _fitted(run: Run, rollout: Rollout, mini: Prepared, rows: Tensor) -> dict[str, float]:
+    """`accumulate` from no gradient; where bytes run out, again with half the micro-batch.
+
+    The gradient is the same but for rounding, and the smaller micro-batch stays. Raises
+    OutOfMemoryError where a row is too much, or where a part must see the whole batch.
+    """
+    state = run.generator.get_state()  # a part that draws numbers must draw the same ones again
+    whole = any(getattr(part, "batch_statistics", False) for part in run.objective.parts)
+    while True:
+        run.optimizer.zero_grad(set_to_none=False)
+        try:
+            return accumulate(run, rollout, mini, rows)
+        except torch.OutOfMemoryError:
+            if whole or run.recipe.micro_batch == 1:
+                raise
+        # Out of the handler: it holds on to the failed pass, and that to its tensors.
+        run.generator.set_state(state)
+        make_way(run.model.device, float("inf"))
+        if run.model.device.type == "cuda":
+            torch.cuda.empty_cache()
+        before = run.recipe.micro_batch
+        run.recipe = replace(run.recipe, micro_batch=(min(before, len(rows)) + 1) // 2)
+        warnings.warn(
+            f"memory: a micro-batch of {before} rows does not fit this card; the run goes on with "
+            f"{run.recipe.micro_batch}, which changes time and rounding, not the gradient. Next "
+            f"time give --micro-batch {run.recipe.micro_batch}",
+            stacklevel=2,
+        )
+
+
 def update(run: Run, rollout: Rollout, prepared: Prepared, rows: Tensor) -> dict[str, float]:
     """All optimizer steps of one rollout; metrics are means over them, extremes their extremes."""
     recipe, history = run.recipe, []
@@ -130,8 +164,7 @@ def update(run: Run, rollout: Rollout, prepared: Prepared, rows: Tensor) -> dict
         if recipe.minibatches > 1:
             order = torch.randperm(len(rows), generator=run.generator, device=rows.device)
         for index in order.chunk(recipe.minibatches):
-            run.optimizer.zero_grad(set_to_none=False)
-            sums = accumulate(run, rollout, prepared.minibatch(index), rows[index])
+            sums = _fitted(run, rollout, prepared.minibatch(index), rows[index])
             norms = {  # each on its own, so that a large value error does not slow the policy
                 name: nn.utils.clip_grad_norm_(module.parameters(), recipe.max_grad_norm)
                 for name, module in run.modules.items()

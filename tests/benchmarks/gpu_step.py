@@ -5,7 +5,12 @@
 Not yet run on a GPU. Random weights, rewards of a coin, every answer of full length and in a group
 whose rewards differ: no row ends early and none is skipped, so a real run is quicker. Targets, on
 an H200-class GPU: "large" (25M parameters, 512 x 16 x 100 tokens) 2 s; "0.5B" (64 x 8 x 300) 8 s
-within 24 GB. Sampling is in bfloat16, training in bfloat16 autocast over float32 weights.
+within 24 GB. Sampling is in bfloat16, training in bfloat16 autocast over float32 weights, with the
+layers kernel by kernel (plain) or through torch.compile (compiled).
+
+Beside the measured seconds and bytes stand what was written down before: `estimate_s`, by class of
+kernel (`gpu_time.estimate`, an estimate), and `counted_GB`, the bytes that plans and the explorer
+count (`gpu_budget.memory`, with the decoder's room beside the backward pass).
 """
 
 from __future__ import annotations
@@ -24,14 +29,19 @@ from rlnb.objective import ZOO
 from rlnb.training import TASKS, Recipe, data_folder
 from rlnb.training.sampling.graph_decoder import sampler_for
 from rlnb.training.step import start, step
+from rlnb.training.studies.gpu_budget import memory, of_recipe, peak, shape_of
+from rlnb.training.studies.gpu_time import card_named, estimate
 
 # prompts, answers, new tokens, rows of a micro-batch, layers recomputed
 SHAPES = {"large": (512, 16, 100, 512, False), "0.5B": (64, 8, 300, 32, True)}
 TARGETS = {"large": 2.0, "0.5B": 8.0}
 
 
-def piece(shape: str, device: str, toy: bool) -> Values:
-    """The median of three steps, after one that does not count."""
+FORMS = {"plain": False, "compiled": True}
+
+
+def piece(shape: str, form: str, device: str, toy: bool) -> Values:
+    """The median of three steps, after one that does not count (and compiles)."""
     prompts, size, new, rows, recomputed = (2, 4, 6, 4, True) if toy else SHAPES[shape]
     peak = peaks(device, torch.bfloat16, small=toy)
     model, coin, drawn = make(shape, device, toy), random.Random(0), sampler_for(device)
@@ -43,6 +53,7 @@ def piece(shape: str, device: str, toy: bool) -> Values:
     recipe = Recipe(
         prompts=prompts, num_generations=size, max_completion_length=new, micro_batch=rows,
         sampler_dtype="bfloat16", autocast="bfloat16", gradient_checkpointing=recomputed, tf32=True,
+        torch_compile=FORMS[form] and not toy,
     )  # fmt: skip
     run = start(
         model, AutoTokenizer.from_pretrained(data_folder() / "model"), TASKS["chain"],
@@ -57,8 +68,9 @@ def piece(shape: str, device: str, toy: bool) -> Values:
     tokens = run.num_tokens / len(took)  # of a step, prompts and answers
     prompt = round(tokens / prompts / size - new)
     sampling = decode_bound(model, prompts * size, prompt, new, 2, peak)["bound_s"]
-    # Forward 2, backward 4; 2 for the old log-probabilities, 2 for layers that are recomputed.
-    operations = 6 + 2 + 2 * recomputed
+    # Forward 2, backward 4; 2 for layers that are recomputed. On-policy nothing is scored before.
+    operations = 6 + 2 * recomputed
+    expected = expectation(model, recipe, prompt, device, FORMS[form])
     training = operations * weights * tokens / peak["flops"]
     return {
         "seconds": taken, "bound_s": sampling + training, "bound_sampling_s": sampling,
@@ -66,6 +78,19 @@ def piece(shape: str, device: str, toy: bool) -> Values:
         "target_s": TARGETS[shape], "samples_per_s": prompts * size / taken,
         "memory_GB": torch.cuda.max_memory_allocated() / 1e9 if device == "cuda" else None,
         "logp_difference": took[-1]["sampling/logp_difference"], "prompt": prompt,
+    } | expected  # fmt: skip
+
+
+def expectation(model, recipe: Recipe, prompt: int, device: str, compiled: bool) -> Values:
+    """What was written down before measuring: bytes counted, seconds estimated by kernel class."""
+    name, bytes_ = ("NVIDIA H200", 141e9)
+    if device == "cuda":
+        name, bytes_ = torch.cuda.get_device_name(), torch.cuda.mem_get_info()[1]
+    counted = shape_of(model.config), *of_recipe(recipe, prompt)
+    classes = estimate(*counted, card_named(name, bytes_), compiled)
+    return {
+        "estimate_s": sum(classes.values()), "estimate_by_class_s": classes,
+        "counted_GB": peak(memory(*counted), kept=True) / 1e9,
     }  # fmt: skip
 
 
@@ -77,11 +102,15 @@ def main(arguments: list[str] | None = None) -> dict[str, Values]:
     parser.add_argument("--dry-run", action="store_true", help="toy sizes, on the CPU")
     args = parser.parse_args(arguments)
     device = "cpu" if args.dry_run else "cuda"
-    pieces = {s: functools.partial(piece, s, device, args.dry_run) for s in args.shapes}
+    pieces = {
+        f"{shape} {form}": functools.partial(piece, shape, form, device, args.dry_run)
+        for shape in args.shapes for form in FORMS
+    }  # fmt: skip
     header = {"device": device_name(device), "script": "gpu_step", "toy": args.dry_run}
     found = in_pieces(args.json, pieces, args.budget, header)
     title(header)
-    columns = ("seconds", "target_s", "bound_s", "x_bound", "samples_per_s", "memory_GB")
+    columns = ("seconds", "target_s", "estimate_s", "bound_s", "x_bound", "samples_per_s",
+               "memory_GB", "counted_GB")  # fmt: skip
     show([{"piece": n, **{k: r.get(k, r.get("error")) for k in columns}} for n, r in found.items()])
     return found
 

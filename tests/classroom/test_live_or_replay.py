@@ -10,20 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from rlnb.classroom import live_or_replay, live_plot
-from rlnb.classroom.live_or_replay import (
-    GPU,
-    Mode,
-    Page,
-    Plan,
-    need,
-    open_page,
-    pick_mode,
-    plan_for,
-)
+from rlnb.classroom.live_or_replay import Mode, Page, Plan, open_page, pick_mode
 from rlnb.classroom.live_plot import LivePlot
-from rlnb.training import BadInput, Recipe, data_folder, series
+from rlnb.training import BadInput, Recipe, build_model, data_folder, series
+from rlnb.training.memory import OutOfMemory
+from rlnb.training.studies.gpu_plans import plans_for
+from rlnb.training.studies.gpu_time import CARDS
 
 ROOT = Path(__file__).parents[2]
 TWIN = ROOT / "notebooks" / "text" / "21_grpo_for_real.py"
@@ -63,15 +58,88 @@ def test_a_mode_that_cannot_be_had_is_a_sentence():
         pick_mode("cuda", cuda=False)
 
 
-def test_a_smaller_card_gets_a_smaller_preset():
-    assert [plan.preset for plan in GPU] == ["large", "medium", "small", "tiny"]
-    assert sorted(map(need, GPU), reverse=True) == list(map(need, GPU))
-    for plan in GPU[:-1]:
-        assert plan_for(1.26 * need(plan)) == plan
-        assert plan_for(1.24 * need(plan)) != plan
-    assert plan_for(0.0) == GPU[-1]
-    assert pick_mode(None, cuda=True, free=80e9).plan.preset == "large"
+def test_a_page_on_cuda_takes_the_first_plan_and_says_what_it_takes():
+    mode = pick_mode(None, cuda=True, free=80e9, card=CARDS["A100 80 GB"])
+    assert (mode.plan, *mode.next) == tuple(plans_for(80e9, CARDS["A100 80 GB"]))
+    assert "preset 'large', which takes 13.8 of 80 GB (counted) and about" in mode.why
+    assert "(estimated, not measured)" in mode.why
+    slow = pick_mode(None, cuda=True, free=15e9, card=CARDS["T4"])
+    assert slow.plan.preset == "small" and slow.plan.recipe.sampler_dtype == "float16"
     assert pick_mode("cpu", cuda=True, free=80e9).plan == live_or_replay.CPU
+
+
+class FakeCuda:
+    """A page that believes to be on CUDA; everything is computed on the CPU."""
+
+    def __init__(self, monkeypatch, plans=None):
+        monkeypatch.setattr(live_or_replay, "environment", lambda device: {"machine": "a card"})
+        monkeypatch.setattr(live_or_replay, "make_way", lambda device, wanted: 0)
+        monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+        self.trained, self.full = [], 0
+        monkeypatch.setattr(live_or_replay, "train_base", self.train_base)
+        plan, *others = plans or plans_for(80e9)
+        self.page = Page(Mode("cuda", "test", plan, tuple(others)))
+
+    def train_base(self, task, recipe, device):
+        self.trained.append(recipe.preset)
+        if self.full:
+            self.full -= 1
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return build_model(0, "tiny"), "tokenizer", {}
+
+
+def test_a_base_that_does_not_fit_is_followed_by_the_next_plan_and_a_sentence(monkeypatch, capsys):
+    cuda = FakeCuda(monkeypatch)
+    cuda.full = 2
+    cuda.page.load()
+    assert cuda.trained == ["large", "medium", "small"]
+    assert cuda.page.header["model"] == "small, 1000 steps"
+    said = capsys.readouterr().out
+    assert said.count("too few bytes for the base: going on with preset") == 2
+    assert "64 prompts x 16 answers a step" in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA"), OutOfMemory("memory: few")])
+def test_a_run_that_does_not_fit_starts_again_from_the_base_under_the_next_plan(
+    monkeypatch, capsys, error
+):
+    cuda = FakeCuda(monkeypatch)
+    page, seen = cuda.page, []
+    student, _ = page.load()
+    weight = next(student.parameters())
+    base = weight.detach().clone()
+
+    def run():
+        seen.append((page.recipe.prompts, torch.equal(weight, base)))
+        with torch.no_grad():
+            weight.add_(1.0)
+        if len(seen) == 1:
+            raise error
+
+    assert page.measure("run", run) is None
+    assert seen == [(512, True), (256, True)]
+    assert page.mode.plan.preset == "large" and cuda.trained == ["large"]  # the base stays
+    assert page.recipe.autocast == "bfloat16" and page.recipe.micro_batch == 512
+    assert "too few bytes for 'run': going on with preset 'large', 256 prompts x 16" in (
+        capsys.readouterr().out
+    )
+
+
+def test_where_the_smallest_plan_does_not_fit_one_sentence_ends_it(monkeypatch):
+    cuda = FakeCuda(monkeypatch, plans_for(80e9)[-2:])
+    cuda.full = 1
+    page = cuda.page
+
+    def never():
+        raise torch.OutOfMemoryError("CUDA")
+
+    with pytest.raises(
+        BadInput, match="^memory: the card has too few bytes for 'run' of the small"
+    ):
+        page.measure("run", never)
+    on_cpu = Page(Mode("cpu", "test"))
+    with pytest.raises(torch.OutOfMemoryError):
+        on_cpu.measure("run", never)
 
 
 def test_the_banner_says_the_mode_in_large_letters():

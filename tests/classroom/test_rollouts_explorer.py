@@ -11,7 +11,8 @@ from rlnb.classroom.explorers.rollouts import RUN, compute, steps
 from rlnb.classroom.figures import new_figure
 from rlnb.training import TASKS, data_folder, read
 from rlnb.training.models.presets import Preset
-from rlnb.training.studies.gpu_budget import CARDS, SHAPES, Shape
+from rlnb.training.studies.gpu_budget import SHAPES, Shape
+from rlnb.training.studies.gpu_time import CARDS
 
 RECORDS = [r for r in read(data_folder() / "runs" / f"{RUN}.jsonl") if r["record"] == "rollout"]
 

@@ -1,4 +1,7 @@
-"""The decoder for a GPU, in its eager form on a CPU, against `sample`; its graphs by stand-ins."""
+"""The decoder for a GPU, in its eager form on a CPU, against `sample`.
+
+Its graphs and rooms: test_graphs_and_rooms.py.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ import torch
 from chat_models import random_model
 
 from rlnb.training import BadInput, Sampling, encode_prompts, sample, token_logprobs
-from rlnb.training.sampling.graph_decoder import Decoder, Room, sampler_for
+from rlnb.training.sampling.graph_decoder import Decoder, sampler_for
+from rlnb.training.sampling.rooms import Room
 
 ENDS = {"eos_id": 2, "pad_id": 0}
 GREEDY = Sampling(temperature=0.0)
@@ -52,9 +56,9 @@ def test_greedy_tokens_are_those_of_sample(shipped, prompts, options):
 def test_rows_are_packed_where_half_are_done(shipped, prompts, monkeypatch):
     sizes, advance = [], Room.advance
 
-    def note(room, n, window):
+    def note(room, sampling, n, window):
         sizes.append((n, window))
-        advance(room, n, window)
+        advance(room, sampling, n, window)
 
     monkeypatch.setattr(Room, "advance", note)
     rollout = Decoder(check_every=4, window=16, smallest=2)(
@@ -130,54 +134,6 @@ def test_other_models_several_ends_and_lower_precision(kind):
     assert (logprobs - rollout.logprobs)[rollout.completion_mask].abs().mean() < 0.02
 
 
-def test_a_graph_is_captured_at_the_second_token_of_its_shape_and_kept(
-    shipped, prompts, monkeypatch
-):
-    captured, replayed = [], []
-
-    class Graph:
-        def __init__(self, room, n, window):
-            self.work = room, n, window
-            captured.append((n, window))
-
-        def replay(self):
-            replayed.append(self.work[1:])
-            Room.advance(*self.work)
-
-    monkeypatch.setattr(Decoder, "_capture", lambda self, *work: Graph(*work))
-    want = sample(shipped[0], prompts, 2, GREEDY, **ENDS)
-    decoder = Decoder(graphs=True, check_every=8, window=32)
-    assert same(decoder(shipped[0], prompts, 2, GREEDY, **ENDS), want)
-    shapes, first = set(captured), len(replayed)
-    assert len(shapes) == len(captured) >= 2 and first > 2 * len(shapes)
-    assert same(decoder(shipped[0], prompts, 2, GREEDY, **ENDS), want)
-    assert len(replayed) > 2 * first  # from memory now, the first token of a shape as well
-
-
-def test_where_graphs_cannot_be_captured_one_sentence_says_so(shipped, prompts):
-    if torch.cuda.is_available():
-        pytest.skip("here they can be")
-    decoder = Decoder(graphs=True)
-    with pytest.warns(UserWarning, match="CUDA graphs cannot be captured here") as caught:
-        got = decoder(shipped[0], prompts, 2, GREEDY, **ENDS)
-    assert len(caught) == 1 and same(got, sample(shipped[0], prompts, 2, GREEDY, **ENDS))
-
-
-def test_memory_of_old_shapes_and_of_moved_weights_is_given_up(fresh, prompts):
-    model, decoder = fresh[0], Decoder(keep=2)
-    short = Sampling(max_new_tokens=2)
-    for n in (1, 2, 3):
-        decoder(model, prompts, n, short, **ENDS)
-    assert [len(room.rows) for room in decoder.rooms.values()] == [16, 24]
-    with torch.no_grad():
-        model.model.norm.weight.mul_(1.5)  # in place: graphs see it
-    decoder(model, prompts, 3, short, **ENDS)
-    assert [len(room.rows) for room in decoder.rooms.values()] == [16, 24]
-    model.model.norm.weight.data = model.model.norm.weight.data.clone()
-    decoder(model, prompts, 3, short, **ENDS)
-    assert [len(room.rows) for room in decoder.rooms.values()] == [24, 24]
-
-
 def test_a_sliding_window_is_left_to_sample(shipped, prompts):
     model = random_model("qwen2", vocabulary=64)
     model.config._attn_implementation = "eager"
@@ -191,7 +147,9 @@ def test_the_cpu_keeps_sample():
     assert isinstance(sampler_for("cuda"), Decoder) and sampler_for("cuda:0") is sampler_for("cuda")
 
 
-@pytest.mark.parametrize("name", ["check_every", "window", "smallest", "keep"])
+@pytest.mark.parametrize("name", ["check_every", "window", "smallest"])
 def test_an_impossible_decoder_names_its_field(name):
     with pytest.raises(BadInput, match=f"^{name}: got 0"):
         Decoder(**{name: 0})
+    with pytest.raises(BadInput, match="^limit: got -1, expected 0 bytes or more"):
+        Decoder(limit=-1)

@@ -1,6 +1,7 @@
 """A calculator: does a training step fit on your card, and how fast can it be at best?
 
-Counted from shapes and data sheets (`rlnb.training.studies.gpu_budget`); nothing was measured on a
+Counted from shapes, by the function that the trainer and its plans use as well
+(`rlnb.training.studies.gpu_budget`), and from data sheets (`gpu_time`); nothing was measured on a
 GPU.
 """
 
@@ -12,7 +13,6 @@ from rlnb.classroom.explorer import Explorer, choice_slider, switch
 from rlnb.classroom.explorers.arguments import checked, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION
 from rlnb.training.studies.gpu_budget import (
-    CARDS,
     GB,
     MODELS,
     OPTIMIZERS,
@@ -20,11 +20,11 @@ from rlnb.training.studies.gpu_budget import (
     Load,
     Precision,
     Shape,
-    bound,
     bytes_per_parameter,
     memory,
     peak,
 )
+from rlnb.training.studies.gpu_time import CARDS, bound
 
 __all__ = [
     "alt",
@@ -71,7 +71,7 @@ def compute(
 
     >>> d = compute("0.5B", "L4")
     >>> d["each"], round(d["peak"] / 1e9, 1), round(sum(d["seconds"].values()), 1)
-    (16, 13.2, 7.7)
+    (16, 13.9, 7.7)
     """
     if not isinstance(model, Shape) and model not in SHAPES:
         raise ValueError(f"model must be one of {list(SHAPES)} or a Shape, got {model!r}.")
@@ -95,9 +95,11 @@ def compute(
 
 PARTS = {
     "weights": BLUE, "gradients": SKY, "optimizer": GREEN, "frozen models": GREY,
-    "sampler copy": PURPLE, "cache": ORANGE, "activations": VERMILLION, "logits": PURPLE,
+    "sampler copy": PURPLE, "cache": ORANGE, "draw": ORANGE,
+    "activations": VERMILLION, "logits": PURPLE,
 }  # fmt: skip
-NOTES = {"cache": "while it decodes", "activations": "while it trains",
+NOTES = {"cache": "while it decodes", "draw": "while it decodes",
+         "activations": "while it trains",
          "logits": "while it trains", "optimizer": "and master copy"}  # fmt: skip
 BESIDE = ("policy", "+ reference", "+ reward model", "PPO, + critic")  # as MODELS
 PHASES = {"decode": ORANGE, "train": VERMILLION, "optimizer": GREEN}

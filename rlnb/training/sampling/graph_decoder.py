@@ -1,47 +1,52 @@
 """Decoding for a GPU: fixed buffers, few kernel launches, few waits for the device.
 
 Not yet run on a GPU. On a CPU the tests compare its eager form, everything but the graphs
-themselves, with `sampler.sample`, which is faster there.
+themselves, with `sampler.sample`, which is faster there; failures of capturing are played by
+stand-ins.
 
 One token of a small model costs hundreds of kernel launches, more time than its arithmetic. So:
 
 * Prompts are prefilled once each, and their keys and values are copied into memory for the whole
-  answers. The attention reads a window of it that grows by `window` tokens.
+  answers (`rooms`). The attention reads a window of it that grows by `window` tokens.
 * All that changes from token to token is a tensor on the device, so one CUDA graph per number of
-  rows and window replays a token: model, draw, bookkeeping. The first token of such a pair runs
-  eagerly, the second is captured, all later ones are replayed, in later rollouts too.
+  rows and window replays a token: model, draw, bookkeeping (`capture`). A rollout that meets new
+  pairs runs its second token eagerly, then captures all pairs it can meet, after one wait for the
+  device; later rollouts replay them.
 * Every `check_every` tokens the host asks how many rows are still open; when half or fewer are,
   these move to the front and the number of rows falls to the next power of two.
+* A room serves every rollout of its model that is no larger: sampled or greedy, training or
+  evaluation. Longer prompts make it grow, to the longest that was announced (`expect`). Rooms are
+  given up by bytes, oldest first, when their model is gone, or when training needs the bytes
+  (`make_way`).
 
-Where CUDA graphs cannot be captured, a warning says so and the same code runs without them.
+Where a CUDA graph cannot be captured, a warning says so and the same code runs without it.
 """
 
 from __future__ import annotations
 
-import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
 from functools import cache
 
 import torch
-from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
-from transformers.cache_utils import Cache, DynamicLayer
+from transformers.cache_utils import DynamicLayer
 
 from rlnb.training.errors import BadInput
+from rlnb.training.sampling.capture import capture_all
+from rlnb.training.sampling.room_size import WINDOW, room_bytes, rounded
+from rlnb.training.sampling.rooms import GraphKey, Room
 from rlnb.training.sampling.sampler import (
     Rollout,
     Sampling,
     cut_to_longest,
-    draw,
     end_tokens,
-    is_end,
     prefill,
     sample,
 )
 
-__all__ = ["Decoder", "Room", "SlotLayer", "fits", "sampler_for"]
+__all__ = ["Decoder", "fits", "free_bytes", "make_way", "sampler_for"]
 
 
 def sampler_for(device: torch.device | str) -> Callable[..., Rollout]:
@@ -54,144 +59,21 @@ def _decoder() -> Decoder:
     return Decoder()
 
 
-class SlotLayer(DynamicLayer):
-    """One layer's keys and values (rows, key-value heads, window, head_dim), views of its memory.
+def free_bytes(device: torch.device | str) -> float:
+    """Bytes that torch can still take on a CUDA device: free there, or held by torch unused."""
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + unused
 
-    A new token is written at `slot`, a tensor (1,), and all of the window is handed out: the mask
-    says what of it counts.
+
+def make_way(device: torch.device | str, wanted: float) -> int:
+    """Gives up rooms of this process's decoder until `wanted` bytes are free on a CUDA device.
+
+    Returns the bytes given up. Rooms that may stay keep their graphs, which a rollout would
+    otherwise have to capture again. On a CPU there is nothing to give up.
     """
-
-    def __init__(self, keys: Tensor, values: Tensor, slot: Tensor):
-        super().__init__()
-        self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
-        self.keys, self.values, self.slot = keys, values, slot
-
-    def update(
-        self, key_states: Tensor, value_states: Tensor, *args, **kwargs
-    ) -> tuple[Tensor, Tensor]:
-        self.keys.index_copy_(2, self.slot, key_states)
-        self.values.index_copy_(2, self.slot, value_states)
-        return self.keys, self.values
-
-
-@dataclass
-class Room:
-    """The memory of one shape of rollout: N rows, at most `steps` new tokens, L places in all.
-
-    memory: per layer, keys and values (N, heads, L, head_dim). In the order in which rows lie
-    there: rows (N,) which completion a row writes, token (N,) its last one, position (N, 1),
-    open (N,) whether it goes on, mask (N, 1, 1, L) which places it may look at. By completion:
-    tokens, written, logprobs, entropies (N, steps). slot and column (1,): where the next token's
-    keys and the next token go. graphs: CUDA graphs by number of rows and window, None where that
-    pair has run once.
-    """
-
-    model: PreTrainedModel
-    sampling: Sampling
-    ends: Tensor
-    pad_id: int
-    memory: list[tuple[Tensor, Tensor]]
-    rows: Tensor
-    token: Tensor
-    position: Tensor
-    open: Tensor
-    mask: Tensor
-    tokens: Tensor
-    written: Tensor
-    logprobs: Tensor
-    entropies: Tensor
-    slot: Tensor
-    column: Tensor
-    generator: torch.Generator
-    graphs: dict[tuple[int, int], torch.cuda.CUDAGraph | None] = field(default_factory=dict)
-    pool: tuple[int, int] | None = None  # the graphs run one after the other, in the same memory
-
-    @classmethod
-    def make(
-        cls, model: PreTrainedModel, sampling: Sampling, ends: Tensor, pad_id: int,
-        layers: list[DynamicLayer], n: int, places: int,
-    ) -> Room:  # fmt: skip
-        device, steps = model.device, sampling.max_new_tokens
-
-        def zeros(*shape: int, dtype: torch.dtype = torch.long) -> Tensor:
-            return torch.zeros(shape, dtype=dtype, device=device)
-
-        # Zeros, not empty: what the mask hides must still be finite, 0 * nan is nan.
-        memory = [
-            tuple(x.new_zeros(n, x.shape[1], places, x.shape[3]) for x in (old.keys, old.values))
-            for old in layers
-        ]
-        return cls(
-            model, sampling, ends, pad_id, memory,
-            rows=zeros(n), token=zeros(n), position=zeros(n, 1), open=zeros(n, dtype=torch.bool),
-            mask=zeros(n, 1, 1, places, dtype=torch.bool), tokens=zeros(n, steps),
-            written=zeros(n, steps, dtype=torch.bool),
-            logprobs=zeros(n, steps, dtype=torch.float32),
-            entropies=zeros(n, steps, dtype=torch.float32),
-            slot=zeros(1), column=zeros(1), generator=torch.Generator(device),
-        )  # fmt: skip
-
-    def fill(self, layers: list[DynamicLayer], mask: Tensor, position: Tensor, size: int) -> None:
-        """Starts a rollout: each prompt's cache for its `size` rows. mask (prompts, P)."""
-        prompts, seen = mask.shape
-        self.mask.zero_()
-        self.mask[:, 0, 0, :seen] = mask.repeat_interleave(size, 0)
-        self.position.copy_(position.repeat_interleave(size, 0))
-        for memory, old in zip(self.memory, layers, strict=True):
-            for to, x in zip(memory, (old.keys, old.values), strict=True):
-                to[:, :, :seen].view(prompts, size, *x.shape[1:]).copy_(x[:, None])
-        self.rows.copy_(torch.arange(len(self.rows), device=self.rows.device))
-        self.open.fill_(True)
-        self.slot.fill_(seen)
-        self.column.zero_()
-        self.tokens.fill_(self.pad_id)
-        for table in (self.written, self.logprobs, self.entropies):
-            table.zero_()
-
-    def take(self, logits: Tensor) -> None:
-        """Draws the next token of the first len(logits) rows and writes it down."""
-        n = len(logits)
-        token, logprob, entropy = draw(logits, self.sampling, self.generator)
-        open_ = self.open[:n]
-        token = torch.where(open_, token, self.pad_id)
-        place = (self.rows[:n], self.column.expand(n))
-        self.tokens.index_put_(place, token)
-        self.written.index_put_(place, open_)
-        self.logprobs.index_put_(place, torch.where(open_, logprob, 0.0))
-        self.entropies.index_put_(place, torch.where(open_, entropy, 0.0))
-        self.token[:n].copy_(token)
-        self.open[:n].copy_(open_ & ~is_end(token, self.ends))
-        self.column.add_(1)
-
-    def advance(self, n: int, window: int) -> None:
-        """One more token of the first n rows, looking at the first `window` places."""
-        self.mask[:n].index_fill_(3, self.slot, True)
-        self.position[:n].add_(1)
-        layers = [
-            SlotLayer(keys[:n, :, :window], values[:n, :, :window], self.slot)
-            for keys, values in self.memory
-        ]
-        out = self.model(
-            self.token[:n, None],
-            attention_mask=self.mask[:n, :, :, :window],
-            position_ids=self.position[:n],
-            past_key_values=Cache(layers=layers),
-            use_cache=True,
-        )
-        self.slot.add_(1)
-        self.take(out.logits[:, -1])
-
-    def compact(self, n: int, smaller: int, used: int) -> None:
-        """Moves the open ones of the first n rows to the front, where `smaller` rows remain.
-
-        Finished rows fill up the rest; what they go on writing is padding, in their own place.
-        """
-        index = self.open[:n].logical_not().long().argsort(stable=True)[:smaller]
-        for keys, values in self.memory:
-            for memory in (keys, values):
-                memory[:smaller, :, :used] = memory[index, :, :used]
-        for x in (self.rows, self.token, self.position, self.open, self.mask):
-            x[:smaller] = x[index]
+    if torch.device(device).type != "cuda":
+        return 0
+    return _decoder().make_way(wanted, lambda: free_bytes(device))
 
 
 class Decoder:
@@ -199,24 +81,46 @@ class Decoder:
 
     graphs: None uses them on CUDA. check_every: tokens between two looks at how many rows are
     open. window: places by which the attention's reach grows. smallest: no fewer rows than this.
-    keep: so many shapes of rollout keep their memory and their graphs for the next call; training
-    has one, and an evaluation two (sampled and greedy).
+    limit: bytes that rooms may hold between two calls, a third of the device's memory when None;
+    the room of the last call always stays.
 
     The random numbers a row meets depend on the rows beside it, as they do in `sample`; the
     two draw from the same distribution, not the same tokens.
     """
 
     def __init__(
-        self, *, graphs: bool | None = None, check_every: int = 16, window: int = 64,
-        smallest: int = 8, keep: int = 3,
+        self, *, graphs: bool | None = None, check_every: int = 16, window: int = WINDOW,
+        smallest: int = 8, limit: float | None = None,
     ):  # fmt: skip
         for name, value in (("check_every", check_every), ("window", window),
-                            ("smallest", smallest), ("keep", keep)):  # fmt: skip
+                            ("smallest", smallest)):  # fmt: skip
             if value < 1:
                 raise BadInput(f"{name}: got {value}, expected 1 or more")
+        if limit is not None and limit < 0:
+            raise BadInput(f"limit: got {limit}, expected 0 bytes or more")
         self.graphs, self.check_every, self.window = graphs, check_every, window
-        self.smallest, self.keep = smallest, keep
+        self.smallest, self.limit, self.longest = smallest, limit, 0
         self.rooms: OrderedDict[tuple, Room] = OrderedDict()
+
+    def expect(self, prompt_tokens: int) -> None:
+        """Prompts will have up to so many tokens: rooms are made for these from the start."""
+        self.longest = max(self.longest, prompt_tokens)
+
+    def release(self) -> int:
+        """Gives up all rooms and their graphs; the bytes they held."""
+        return self.make_way(float("inf"), lambda: 0.0)
+
+    def make_way(self, wanted: float, free: Callable[[], float]) -> int:
+        """Gives up rooms, those used longest ago first, until `free()` is `wanted` or none is left.
+
+        Returns the bytes given up.
+        """
+        given = 0
+        while self.rooms and free() < wanted:
+            given += self.rooms.popitem(last=False)[1].nbytes
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()  # or the bytes stay with blocks of the rooms' sizes
+        return given
 
     @torch.no_grad()
     def __call__(
@@ -245,14 +149,16 @@ class Decoder:
             room.generator.set_state(generator.get_state())
         else:
             room.generator.manual_seed(int(torch.randint(2**62, ())))
-        room.take(logits.repeat_interleave(num_generations, 0))
+        room.take(logits.repeat_interleave(num_generations, 0), sampling)
         del cache, layers, logits
-        self._write(room, n, ids.shape[1])
+        self._write(room, sampling, n, ids.shape[1])
         if generator is not None:
             generator.set_state(room.generator.get_state())
         ids, mask = (x.repeat_interleave(num_generations, 0) for x in (ids, mask))
+        steps = sampling.max_new_tokens
+        tables = (room.tokens, room.written, room.logprobs, room.entropies)
         return cut_to_longest(
-            ids, mask, room.tokens, room.written, room.logprobs, room.entropies, room.ends,
+            ids, mask, *(table[:n, :steps] for table in tables), room.ends,
             num_generations, sampling,
         )  # fmt: skip
 
@@ -260,70 +166,94 @@ class Decoder:
         self, model: PreTrainedModel, sampling: Sampling, eos_id: int | Collection[int],
         pad_id: int, layers: list[DynamicLayer], n: int, seen: int,
     ) -> Room:  # fmt: skip
-        """The memory for this rollout, of an earlier one where shapes and weights agree."""
-        ends = end_tokens(eos_id, model.device)
-        places = -(-(seen + sampling.max_new_tokens) // self.window) * self.window
+        """The memory for this rollout, of an earlier one where it is large enough."""
+        ends, steps = end_tokens(eos_id, model.device), sampling.max_new_tokens
         # Graphs hold addresses: weights may change in place, but not move.
         where = tuple(p.data_ptr() for p in model.parameters())
-        key = (id(model), hash(where), n, places, sampling, tuple(ends.tolist()), pad_id)
-        if key not in self.rooms:
-            while len(self.rooms) >= self.keep:
-                self.rooms.popitem(last=False)
-            self.rooms[key] = Room.make(model, sampling, ends, pad_id, layers, n, places)
-        self.rooms.move_to_end(key)
-        return self.rooms[key]
+        key = (id(model), hash(where), steps, tuple(ends.tolist()), pad_id)
+        room, places = self.rooms.get(key), rounded(seen + steps, self.window)
+        if room is not None and room.model() is model and room.holds(n, places):
+            self.rooms.move_to_end(key)
+        else:
+            places = max(places, rounded(self.longest + steps, self.window))
+            if room is not None:  # it grows in both directions, or two callers would take turns
+                n, places = max(n, len(room.rows)), max(places, room.places)
+                del self.rooms[key], room
+            numbers = sum(x.shape[1] * x.shape[3] for old in layers for x in (old.keys, old.values))
+            self._shrink(
+                room_bytes(n, places, steps, numbers, layers[0].keys.itemsize), ends.device
+            )
+            rooms = weakref.ref(self.rooms)
+            room = self._make(
+                model, ends, pad_id, layers, n, places, steps, lambda _: _forget(rooms, key)
+            )
+            self.rooms[key] = room
+        return room
 
-    def _write(self, room: Room, n: int, seen: int) -> None:
+    def _shrink(self, more: int, device: torch.device) -> None:
+        """Gives up rooms until one of `more` bytes can be added within the limit."""
+        limit = self.limit
+        if limit is None:
+            total = torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else float("inf")
+            limit = total / 3
+        while self.rooms and sum(room.nbytes for room in self.rooms.values()) + more > limit:
+            self.rooms.popitem(last=False)
+
+    def _make(self, *args) -> Room:
+        """A new room; where the device has no bytes left for it, after giving up all others."""
+        try:
+            return Room.make(*args)
+        except torch.OutOfMemoryError:
+            if not self.release():
+                raise
+        return Room.make(*args)
+
+    def _write(self, room: Room, sampling: Sampling, n: int, seen: int) -> None:
         """All tokens after the first."""
-        for t in range(1, room.sampling.max_new_tokens):
+        wanted = room.slot.is_cuda if self.graphs is None else self.graphs
+        missing = self._pairs(room, sampling, n, seen) if wanted else []
+        for t in range(1, sampling.max_new_tokens):
             if t % self.check_every == 0:  # the host waits for the device here, and only here
                 left = int(room.open[:n].sum())
                 if left == 0:
                     return
-                smaller = max(self.smallest, 1 << (left - 1).bit_length())
+                smaller = self._smaller(left)
                 if 2 * left <= n and smaller < n:
                     room.compact(n, smaller, seen + t - 1)
                     n = smaller
-            window = -(-(seen + t) // self.window) * self.window
-            self._advance(room, n, window)
+            work = sampling, n, rounded(seen + t, self.window)
+            graph = room.graphs.get(work)
+            if graph is None:
+                room.advance(*work)
+            else:
+                graph.replay()
+            if missing:  # this token has warmed up what must not be set up while capturing
+                capture_all(room, missing, self.rooms.values())
+                missing = []
 
-    def _advance(self, room: Room, n: int, window: int) -> None:
-        wanted = room.slot.is_cuda if self.graphs is None else self.graphs
-        key = (n, window)
-        if wanted and key in room.graphs:
-            if room.graphs[key] is None:
-                room.graphs[key] = self._capture(room, n, window)
-            if room.graphs[key] is not None:
-                room.graphs[key].replay()
-                return
-        room.graphs[key] = None
-        room.advance(n, window)
+    def _smaller(self, left: int) -> int:
+        """How many rows are kept where so many are open."""
+        return max(self.smallest, 1 << max(left - 1, 0).bit_length())
 
-    def _capture(self, room: Room, n: int, window: int) -> torch.cuda.CUDAGraph | None:
-        """A graph of one token, which capturing does not run; None, once and for all, if none."""
-        state = room.generator.get_state()
-        try:
-            graph = torch.cuda.CUDAGraph()
-            graph.register_generator_state(room.generator)
-            room.pool = room.pool or torch.cuda.graph_pool_handle()
-            with torch.cuda.graph(graph, pool=room.pool):
-                room.advance(n, window)
-            return graph
-        except RuntimeError as error:  # out of memory as well
-            self.graphs = False
-            room.generator = torch.Generator(room.slot.device)
-            room.generator.set_state(state)
-            first = str(error).strip().partition("\n")[0]
-            warnings.warn(
-                f"decode: CUDA graphs cannot be captured here ({first}); every token is launched "
-                "kernel by kernel instead, with the same result, but more slowly",
-                stacklevel=2,
-            )
-            return None
+    def _pairs(self, room: Room, sampling: Sampling, n: int, seen: int) -> list[GraphKey]:
+        """Numbers of rows and windows that a rollout can meet and that were never captured."""
+        steps, sizes = sampling.max_new_tokens, [n]
+        while (half := self._smaller(sizes[-1] // 2)) < sizes[-1]:
+            sizes.append(half)
+        windows = sorted({rounded(seen + t, self.window) for t in range(1, steps)})
+        pairs = [(sampling, size, window) for window in windows for size in sizes]
+        return [pair for pair in pairs if pair not in room.graphs]
+
+
+def _forget(rooms: Callable[[], OrderedDict[tuple, Room] | None], key: tuple) -> None:
+    """The model of a room is gone: so is the room."""
+    found = rooms()
+    if found is not None:
+        found.pop(key, None)
 
 
 def fits(model: PreTrainedModel) -> bool:
-    """Whether the model's attention takes a mask (rows, 1, 1, places) of what may be looked at.
+    """Whether the model's attention takes a bias (rows, 1, 1, places) of what may be looked at.
 
     It does with torch's own attention and layers that look at all tokens; not with sliding windows.
     """

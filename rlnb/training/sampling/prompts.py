@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rlnb.training.tasks import Task
+from rlnb.training.tasks import Problem, Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["encode_prompts", "end_ids"]
+__all__ = ["encode_prompts", "end_ids", "longest_prompt"]
 
 
 def encode_prompts(
@@ -43,6 +45,20 @@ def encode_prompts(
         texts = [text + opening for text, opening in zip(texts, openings, strict=True)]
     # A template writes the special tokens itself; a second <bos> would be one the model never saw.
     return [tokenizer(text, add_special_tokens=not template)["input_ids"] for text in texts]
+
+
+def longest_prompt(
+    tokenizer: PreTrainedTokenizerBase, task: Task, problems: Sequence[Problem] | None = None
+) -> int:
+    """Tokens of the longest prompt: of these problems, or of 512 that the task draws.
+
+    Of a task's own draws it is nearly always the longest there is; a longer one later costs time,
+    not correctness.
+    """
+    if problems is None:
+        rng = random.Random("longest prompt")
+        problems = [task.problem(rng, "train") for _ in range(512)]
+    return max(map(len, encode_prompts(tokenizer, [p.prompt for p in problems], task=task)))
 
 
 def end_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:

@@ -4,7 +4,9 @@
     controls       what the base could do before training: data/runs/chain_controls.json
     many_answers   pass@k up to 32, before and after: data/runs/chain_many_answers.json
     stop_push      what an estimator does to the decision to stop, without training
-    gpu_budget     memory and time of a step, counted from shapes and data sheets
+    gpu_budget     memory of a step, counted from shapes: for explorer, plans and trainer
+    gpu_time       its time: a bound from data sheets, an estimate by class of kernel
+    gpu_plans      what a card should train, by its bytes and its minutes
 
 Nothing is imported here.
 """

@@ -1,37 +1,42 @@
-"""Memory of a training step, and the time it takes at least, from shapes and a data sheet.
+"""Memory of a training step, counted from shapes: for the explorer, the plans and the trainer.
 
     memory(find_shape("0.5B"), Load(), Precision())      bytes, by what they hold
-    bound(find_shape("0.5B"), Load(), Precision(), CARDS["L4"])   seconds, by phase
 
-Nothing here was measured on a GPU. The memory is a count of tensors, without what an allocator
-wastes, the context of CUDA (about half a GB) and temporary copies. The time is a bound from below:
-no such step is faster on that card; how much slower a real one is, only a run can tell.
+Nothing here was measured on a GPU. It is a count of tensors, checked on a CPU against the tensors
+that are there (what autograd keeps, what a decoder's room holds), without what an allocator wastes,
+the context of CUDA (about half a GB) and temporary copies. The time of a step: `gpu_time`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rlnb.training.errors import BadInput
 from rlnb.training.models.presets import PRESETS, Preset
+from rlnb.training.recipe import Recipe
+from rlnb.training.sampling.room_size import room_bytes
 from rlnb.training.sampling.scoring import CHUNK
 
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
 __all__ = [
-    "CARDS",
     "GB",
     "MODELS",
     "OPTIMIZERS",
+    "PASSING",
     "SHAPES",
-    "Card",
     "Load",
     "Precision",
     "Shape",
-    "bound",
     "bytes_per_parameter",
     "find_shape",
     "kept_per_token",
     "memory",
+    "of_recipe",
     "peak",
+    "shape_of",
 ]
 
 GB = 1e9
@@ -72,8 +77,10 @@ class Precision:
 
     mixed: bfloat16 weights and gradients with a float32 master copy, 2 + 2 + 4; otherwise float32
     weights and gradients, 4 + 4. optimizer: "adamw" (two float32 moments, 8 bytes), "adamw8bit"
-    (2 bytes) or "sgd" (none). sampler_copy: bfloat16 weights of a separate sampler.
+    (2 bytes) or "sgd" (none). sampler_copy: a separate sampler with weights and cache of 2 bytes.
     checkpointing: only the layers' inputs are kept. chunked: at most 2**26 logits at once.
+    autocast: float32 weights, and matrix products in a type of 2 bytes; tf32: float32 products in
+    TF32, which changes the time alone.
     """
 
     mixed: bool = True
@@ -81,6 +88,8 @@ class Precision:
     sampler_copy: bool = False
     checkpointing: bool = False
     chunked: bool = True
+    autocast: bool = False
+    tf32: bool = False
 
     def __post_init__(self):
         if self.optimizer not in OPTIMIZERS:
@@ -90,8 +99,13 @@ class Precision:
 
     @property
     def number(self) -> int:
-        """Bytes of a weight, an activation, or an entry of the cache."""
+        """Bytes of a weight that is trained or frozen."""
         return 2 if self.mixed else 4
+
+    @property
+    def drawn(self) -> int:
+        """Bytes of a weight and of an entry of the cache while it samples."""
+        return 2 if self.sampler_copy else self.number
 
 
 OPTIMIZERS = {"adamw": 8, "adamw8bit": 2, "sgd": 0}
@@ -144,105 +158,104 @@ def bytes_per_parameter(precision: Precision, models: str = "verifier") -> int:
     return trained * each + frozen * precision.number + 2 * precision.sampler_copy
 
 
-def kept_per_token(layout: Preset) -> int:
-    """Numbers a layer keeps per token for its backward pass, attention fused.
+def shape_of(config: PretrainedConfig) -> Shape | None:
+    """The shape of a transformers model; None where its configuration has other words for it."""
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    found = [getattr(config, name, None) for name in names]
+    if not all(isinstance(value, int) for value in found):
+        return None
+    hidden, layers, heads, intermediate = found
+    kv_heads = getattr(config, "num_key_value_heads", None) or heads
+    size = getattr(config, "head_dim", None) or hidden // heads
+    return Shape(Preset(hidden, layers, heads, kv_heads, size, intermediate), config.vocab_size)
 
-    6 h + 4 q + 4 kv + 4 m with q and kv the widths of queries and keys: residual stream and norms,
-    projections before and after norm and rotation, attention's output, and the gated MLP.
+
+def of_recipe(recipe: Recipe, prompt_tokens: int) -> tuple[Load, Precision]:
+    """What a run of this recipe processes and keeps; its weights and AdamW are float32."""
+    rows = recipe.prompts * recipe.num_generations
+    load = Load(
+        recipe.prompts, recipe.num_generations, prompt_tokens, recipe.max_completion_length,
+        in_flight=rows, micro_batch=recipe.micro_batch,
+    )  # fmt: skip
+    return load, Precision(
+        mixed=False,
+        sampler_copy=recipe.sampler_dtype != "same",
+        checkpointing=recipe.gradient_checkpointing,
+        autocast=recipe.autocast != "off",
+        tf32=recipe.tf32,
+    )
+
+
+def kept_per_token(layout: Preset, precision: Precision) -> int:
+    """Bytes a layer keeps per token for its backward pass, attention fused, prompts padded.
+
+    With q and kv the widths of queries and keys, of float32
+
+        24 h + 24 q + 8 kv + 16 m
+
+    (residual stream and norms 6 h; queries, keys and values as the attention takes them, keys and
+    values repeated for all heads, and its output 6 q; keys before norm and rotation 2 kv; gated MLP
+    4 m); of bfloat16, where norms still compute in float32, 16 h + 14 q + 6 kv + 8 m; under
+    autocast 26 h + 14 q + 6 kv + 8 m, because the residual stream is float32 and each product has a
+    rounded copy of its input.
     """
+    h, m = layout.hidden, layout.intermediate
     q, kv = layout.heads * layout.head_dim, layout.kv_heads * layout.head_dim
-    return 6 * layout.hidden + 4 * q + 4 * kv + 4 * layout.intermediate
+    if precision.autocast or precision.mixed:
+        return (16 if precision.mixed else 26) * h + 14 * q + 6 * kv + 8 * m
+    return 24 * h + 24 * q + 8 * kv + 16 * m
 
 
 def memory(
     shape: Shape, load: Load, precision: Precision, models: str = "verifier"
 ) -> dict[str, float]:
-    """Bytes by what holds them. `cache` and the last two are not needed at the same time.
+    """Bytes by what holds them. The last four are not all needed at the same time (`peak`).
 
     weights, gradients, optimizer (moments and float32 master), frozen models, sampler copy;
-    cache = 2 layers kv head_dim numbers per token in flight; activations = what a micro-batch
-    keeps (norms that compute in float32 keep more than bfloat16 says); logits = three float32
-    copies (log-softmax, its gradient, the logits' gradient).
+    cache = the decoder's room (`room_bytes`): keys and values of all rows in flight, their length
+    rounded up to whole windows, and its tables; draw = the logits of one token and what is made of
+    them, six float32 copies; activations = what a micro-batch keeps: `kept_per_token`, the
+    attention's bias of each layer where several rows are padded (numbers rows * length^2), and
+    under autocast the rounded weights; logits = three float32 copies (log-softmax, its gradient,
+    the logits' gradient).
     """
     layout, count, size = shape.layout, shape.parameters, precision.number
     trained, frozen = MODELS[models]
     length = load.prompt_tokens + load.answer_tokens
-    tokens = min(load.micro_batch, load.rows) * length
-    every_layer = tokens * layout.layers * kept_per_token(layout) * size
-    inputs = tokens * layout.layers * layout.hidden * size
-    one_layer = tokens * kept_per_token(layout) * size
-    ends = tokens * 3 * layout.hidden * size  # embedding, last norm
-    logits = min(load.micro_batch, load.rows) * load.answer_tokens * shape.vocabulary
-    per_token = 2 * layout.layers * layout.kv_heads * layout.head_dim * size
+    batch, flight = min(load.micro_batch, load.rows), min(load.in_flight, load.rows)
+    tokens, product = batch * length, 2 if precision.autocast else size
+    bias = batch * length * length * product * (batch > 1)
+    one_layer = tokens * kept_per_token(layout, precision) + bias
+    kept = layout.layers * one_layer
+    if precision.checkpointing:
+        kept = one_layer + tokens * layout.layers * layout.hidden * size
+    ends = 12 * tokens * layout.hidden + 2 * count * precision.autocast
+    logits = batch * load.answer_tokens * shape.vocabulary
+    numbers = 2 * layout.layers * layout.kv_heads * layout.head_dim
     return {
         "weights": trained * count * size,
         "gradients": trained * count * size,
         "optimizer": trained * count * (OPTIMIZERS[precision.optimizer] + 4 * precision.mixed),
         "frozen models": frozen * count * size,
         "sampler copy": 2 * count * precision.sampler_copy,
-        "cache": min(load.in_flight, load.rows) * length * per_token,
-        "activations": ends + (inputs + one_layer if precision.checkpointing else every_layer),
+        "cache": room_bytes(flight, length, load.answer_tokens, numbers, precision.drawn),
+        "draw": 24 * flight * shape.vocabulary,
+        "activations": kept + ends,
         "logits": 12 * (min(logits, CHUNK) if precision.chunked else logits),
     }
 
 
-def peak(parts: dict[str, float]) -> float:
-    """Bytes at the fullest moment: models, and the cache or the backward pass, never both."""
-    models = sum(parts[k] for k in parts if k not in ("cache", "activations", "logits"))
-    return models + max(parts["cache"], parts["activations"] + parts["logits"])
+PASSING = ("cache", "draw", "activations", "logits")
 
 
-@dataclass(frozen=True)
-class Card:
-    """A data sheet: memory in GB, bandwidth in GB/s, dense TFLOP/s in half and single precision."""
+def peak(parts: dict[str, float], kept: bool = False) -> float:
+    """Bytes at the fullest moment: the models, and decoding or the backward pass.
 
-    memory: float
-    bandwidth: float
-    half: float
-    single: float
-
-
-# Vendor data sheets: dense rates (no sparsity), half precision accumulated in float32, single
-# precision without TF32.
-CARDS = {
-    "T4": Card(16, 320, 65, 8.1),
-    "L4": Card(24, 300, 121, 30.3),
-    "RTX 3090": Card(24, 936, 71, 35.6),
-    "RTX 4090": Card(24, 1008, 165, 82.6),
-    "A100 80 GB": Card(80, 2039, 312, 19.5),
-    "H100 SXM": Card(80, 3350, 989, 67),
-    "H200 SXM": Card(141, 4800, 989, 67),
-}
-
-
-def bound(
-    shape: Shape, load: Load, precision: Precision, card: Card, models: str = "verifier"
-) -> dict[str, float]:
-    """Seconds that each phase of a step takes at least: bytes / bandwidth or FLOPs / rate.
-
-    decode: each wave reads all weights once per token, and every row's cache, half full on average.
-    train: 3 forward passes' worth of FLOPs (forward, and twice that backward), 1 more with
-    checkpointing, 1 more to score the old policy of a separate sampler, 1 for a reference.
-    optimizer: AdamW reads weights, gradients and moments and writes all but the gradients.
+    kept: the decoder's room stays while it trains, so that its CUDA graphs need not be captured
+    again; otherwise it makes way (`graph_decoder.make_way`).
     """
-    layout, count, size = shape.layout, shape.parameters, precision.number
-    trained, frozen = MODELS[models]
-    rate = 1e12 * (card.half if precision.mixed else card.single)
-    bandwidth = card.bandwidth * GB
-    length = load.prompt_tokens + load.answer_tokens
-    half_full = load.prompt_tokens + load.answer_tokens / 2
-    wide = 4 * layout.layers * layout.heads * layout.head_dim  # attention's FLOPs per token seen
-    waves = -(-load.rows // load.in_flight)
-    written = load.rows * load.answer_tokens
-    per_token = 2 * layout.layers * layout.kv_heads * layout.head_dim * size
-    moved = waves * load.answer_tokens * count * size + written * half_full * per_token
-    computed = written * (2 * count + wide * half_full)
-    prompts = 2 * count * load.prompts * load.prompt_tokens
-    passes = 3 * trained + precision.checkpointing * trained + precision.sampler_copy + frozen
-    forward = load.rows * length * (2 * count + wide * length / 2)
-    state = 2 * (OPTIMIZERS[precision.optimizer] + 4) + 4  # there and back, gradients only there
-    return {
-        "decode": max(moved / bandwidth, (computed + prompts) / rate),
-        "train": passes * forward / rate,
-        "optimizer": trained * count * state / bandwidth,
-    }
+    models = sum(parts[k] for k in parts if k not in PASSING)
+    decoding, training = parts["cache"] + parts["draw"], parts["activations"] + parts["logits"]
+    if kept:
+        return models + max(decoding, parts["cache"] + training)
+    return models + max(decoding, training)
