@@ -13,10 +13,11 @@ found, 0 otherwise; a file that is no configuration is passed over.
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import importlib
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,16 +27,22 @@ STATUS = {"none": 0, "note": 3, "warning": 4, "error": 5}
 LONGEST = 32_000_000  # bytes: a notebook with its outputs
 
 
+class Later(ModuleType):
+    """A module that is imported when something of it is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked by the import system and by dataclasses: no use of it
+            raise AttributeError(name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
+
+
 def torch_on_first_use() -> None:
     """Lets `import torch` cost nothing until something of it is used, in this process: the parts
-    of an objective are named here and never called."""
-    spec = importlib.util.find_spec("torch") if "torch" not in sys.modules else None
-    if spec is None or spec.loader is None:
-        return
-    spec.loader = loader = importlib.util.LazyLoader(spec.loader)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["torch"] = module
-    loader.exec_module(module)
+    of an objective are named here and never called. (importlib's LazyLoader would load it at the
+    second import: Python 3.11 asks a module for its __spec__ then.)"""
+    sys.modules.setdefault("torch", Later("torch"))
 
 
 def parser() -> argparse.ArgumentParser:

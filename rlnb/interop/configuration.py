@@ -110,6 +110,11 @@ class Configuration:
     entry: str = ""
     version: tuple[int, int] | None = None
 
+    @property
+    def open(self) -> bool:
+        """Whether words that were not seen may be set: then no default counts."""
+        return any("may hold any" in d or "may set any" in d or "seen" in d for d in self.doubts)
+
     def with_doubts(self, *doubts: str) -> Configuration:
         """The same, with more doubts."""
         return replace(self, doubts=(*self.doubts, *(d for d in doubts if d)))

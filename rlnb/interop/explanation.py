@@ -14,7 +14,7 @@ from rlnb.interop.prime_rl import PRIME_RL_DEFAULTS, PRIME_RL_WORDS, from_prime_
 from rlnb.interop.report_text import page
 from rlnb.interop.slime import SLIME_DEFAULTS, SLIME_WORDS, from_slime
 from rlnb.interop.sources import read_configuration, read_configurations
-from rlnb.interop.traps import severity
+from rlnb.interop.traps import Facts, Trap, severity
 from rlnb.interop.traps_others import OPENRLHF_TRAPS, SLIME_TRAPS, other_facts
 from rlnb.interop.traps_trl import TRL_TRAPS, trl_facts
 from rlnb.interop.traps_verl import VERL_TRAPS, verl_facts
@@ -179,7 +179,31 @@ def _traps(read: Configuration, words: dict[str, Any]) -> list[tuple[str, str]]:
         facts.update({w: v for w, v in words.items() if w not in read.words})
     else:
         facts, rules = verl_facts(read), VERL_TRAPS
-    return [(rule.name, rule.sentence(facts)) for rule in rules if rule.test(facts)]
+    found = [(rule.name, rule.sentence(facts)) for rule in rules if rule.test(facts)]
+    return found if not read.open else _certain(rules, found, facts, read)
+
+
+def _certain(
+    rules: tuple[Trap, ...], found: list[tuple[str, str]], facts: Facts, read: Configuration
+) -> list[tuple[str, str]]:
+    """The traps that speak whatever the words are that were not seen: no default counts, and no
+    word is surely absent."""
+    seen = {word: value if word in read.words else None for word, value in facts.items()}
+    told = {**seen, **{k: facts[k] for k in ("kind", "mode", "adv", "agg") if facts[k] is not None}}
+    for name, word in (("mode", "loss_mode"), ("adv", "adv_estimator"), ("agg", "loss_agg_mode")):
+        if word not in read.words:
+            told[name] = None
+    only = Facts(told, {*facts.given})
+    every = Facts(told, {*facts.given, *facts, *known_words("trl_grpo"), *known_words("verl")})
+    sure = {rule.name for rule in rules if _holds(rule, only) and _holds(rule, every)}
+    return [(name, sentence) for name, sentence in found if name in sure]
+
+
+def _holds(rule: Trap, facts: Facts) -> bool:
+    try:
+        return bool(rule.test(facts))
+    except TypeError:  # a comparison with a value that is not known
+        return False
 
 
 # words that do not touch the loss and still decide whether a rule speaks
