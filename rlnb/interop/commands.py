@@ -25,6 +25,7 @@ from rlnb.interop.shell_source import UNKNOWN, Command, Given, commands
 __all__ = ["of_commands"]
 
 UNFILLED = re.compile(r"\$\{?(\w*(?:ARG|OPT|EXTRA|OVERRIDE|FLAG|CONFIG)\w*)", re.IGNORECASE)
+BESIDE = ("config", "./config", "config/")  # hydra looks beside the module: verl's own folder
 MODEL_ONLY = re.compile(
     r"MODEL|PARALLEL|MEGATRON|WANDB|RAY|TORCHRUN|DISTRIB|ACCEL|LAUNCH|DEEPSPEED"
 )
@@ -105,7 +106,7 @@ def _verl(command: Command, entry: Entry, place: str) -> Configuration:
     base = str(flags.get("config_name", "ppo_trainer")).removesuffix(".yaml").strip("'\"")
     if base not in VERL_BASES:
         doubts.append(f"--config-name {base} was not seen, and may set any word")
-    elif "config_path" in flags and "verl" not in str(flags["config_path"]):
+    elif "config_path" in flags and not (entry.verl and str(flags["config_path"]) in BESIDE):
         doubts.append(f"--config-path {flags['config_path']} was not seen, and may set any word")
     made = _with_entry(made, command, entry, entry.verl, "verl.trainer.main_ppo")
     return made.with_doubts(*doubts)

@@ -95,7 +95,8 @@ class Configuration:
     words: the library's own words, verl's without their path. not_read: (word, what stands there).
     misplaced: (path written, path that verl looks at). notes: what was assumed, a sentence each.
     doubts: why the words do not settle what runs, a sentence each. lost: arguments that bash does
-    not pass. entry: what starts it. where: what was read. version: TRL's, where the text pins it.
+    not pass. entry: what starts it. where: what was read. version: TRL's, where the text pins it. complete: what
+    is not among the words is the library's default for sure.
     """
 
     library: str
@@ -109,6 +110,7 @@ class Configuration:
     lost: tuple[str, ...] = ()
     entry: str = ""
     version: tuple[int, int] | None = None
+    complete: bool = False
 
     @property
     def open(self) -> bool:
@@ -133,19 +135,14 @@ def from_object(config: Any) -> Configuration:
     where = f"a {type(config).__name__} object"
     if kind is not None:
         # an object has all its words: what it does not set is a default, and counts
-        return of_trl(
-            kind,
-            {"loss_type": getattr(config, "loss_type", None), **words}
-            if kind == "GRPOConfig" and hasattr(config, "loss_type")
-            else words,
-            where,
-        )
+        return replace(of_trl(kind, words, where), complete=True)
     if any(name in ("ActorConfig", "AlgoConfig") for name in names):
         inner = getattr(config, "policy_loss", None) if "policy_loss" in words else None
         policy = fields(inner) if is_dataclass(inner) and not isinstance(inner, type) else ()
         flat = {f"{POLICY}{f.name}": getattr(inner, f.name) for f in policy}
         home = ACTOR if "ActorConfig" in names else ALGORITHM
-        return of_verl({**{home + k: v for k, v in words.items()}, **flat}, where)
+        paths = {**{home + k: v for k, v in words.items()}, **flat}
+        return replace(of_verl(paths, where), complete=True)
     raise ValueError(
         f"{type(config).__name__} is not a configuration this reads; looked for "
         "TRL's GRPOConfig, RLOOConfig, GMPOConfig or verl's ActorConfig, AlgoConfig."
@@ -169,7 +166,8 @@ def from_mapping(mapping: Mapping, where: str) -> Configuration | None:
         }
         return of_verl(paths, where, unread).with_doubts(*_yaml_doubts(mapping, flat))
     trl, verl = len(top & trl_words()), len(top & _verl_words())
-    if verl > trl and top & set(VERL_DEFAULTS):
+    # flat words are verl's only with one that no other library has
+    if verl > trl and top & {"loss_mode", "clip_ratio_low", "clip_ratio_high"}:
         return of_verl({HOMES.get(k, "") + k: v for k, v in flat.items()}, where, unread)
     if top & set(TRL_DEFAULTS):
         return _trl_mapping(mapping, flat, unread, where)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlnb.interop.configuration import TRL_LOSS, Configuration
-from rlnb.interop.naming_evidence import Named, named
+from rlnb.interop.naming_evidence import Named, missing, named
 from rlnb.interop.openrlhf import OPENRLHF_DEFAULTS, OPENRLHF_WORDS, from_openrlhf
 from rlnb.interop.prime_rl import PRIME_RL_DEFAULTS, PRIME_RL_WORDS, from_prime_rl
 from rlnb.interop.report_text import page
@@ -155,7 +155,7 @@ def _report(read: Configuration, asked: Version | None) -> ConfigReport:
         naming.name,
         naming.nearest,
         naming.difference,
-        naming.doubts if objective is not None else read.doubts,
+        naming.doubts if objective is not None else (*read.doubts, *missing(read, version)),
         (*beside, *naming.beside),
         naming.conventions,
         tuple(w for w in ignored if trl or "." not in w),

@@ -21,7 +21,7 @@ from rlnb.objective.naming import NAMED, Difference, closest, difference, distan
 from rlnb.objective.surrogates import clip
 from rlnb.objective.weights import constant_length, padded_length
 
-__all__ = ["Named", "named"]
+__all__ = ["Named", "missing", "named"]
 
 LOSS = {
     "trl": frozenset(TRL_LOSS),
@@ -40,7 +40,8 @@ CALLED = {
     "reinforce_baseline": "reinforce_plus_plus",
     "rloo_vectorized": "rloo",
 }
-SLACK = 2  # the method that the library names may be this much further away than the nearest
+OLD_RLOO = {"rloo_k", "kl_coef", "num_ppo_epochs", "cliprange", "total_episodes"}
+SLACK = 3  # the method that the library names may be this much further away than the nearest
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def named(read: Configuration, objective: Objective, version: tuple[int, int] | 
     beside = tuple(f"{g!r}: a correction for the rollout engine" for g in corrections)
     stated = _without_habits(read.library, bare)
     conventions = difference(stated.canonical(), bare)
-    doubts = tuple(dict.fromkeys((*read.doubts, *_missing(read, version))))
+    doubts = tuple(dict.fromkeys((*read.doubts, *missing(read, version))))
     if doubts:
         return Named(conventions=conventions, beside=beside, doubts=doubts)
     name = name_of(stated)
@@ -87,8 +88,15 @@ def _without_habits(library: str, objective: Objective) -> Objective:
     return objective
 
 
-def _missing(read: Configuration, version: tuple[int, int] | None) -> list[str]:
+def missing(read: Configuration, version: tuple[int, int] | None) -> list[str]:
     """The words that decide the method and were not read."""
+    if read.complete:
+        return []
+    if read.kind in ("RLOOConfig", "GMPOConfig"):
+        old = sorted(OLD_RLOO & set(read.words))
+        of_old = [f"{w}: a word of TRL's RLOO before 0.22, another trainer" for w in old[:1]]
+        gaps = [(w, text) for w, text in read.not_read if w in LOSS["trl"]]
+        return of_old + [f"{w} = {text} was not read" for w, text in gaps]
     loss = LOSS[read.library]
     unread = [(w, text) for w, text in read.not_read if w in loss]
     missing = [f"{word} = {text} was not read" for word, text in unread]
@@ -112,7 +120,8 @@ def _called(read: Configuration, objective: Objective) -> str:
         if read.kind != "GRPOConfig":
             return read.kind.removesuffix("Config").lower()
         sequence = words.get("importance_sampling_level") == "sequence"
-        return "gspo" if sequence else str(words.get("loss_type"))
+        own = words.get("loss_type", "grpo")
+        return "gspo" if sequence and own in ("grpo", "bnpo", "dapo", "dr_grpo") else str(own)
     if read.library == "verl":
         mode, adv = words.get("loss_mode", "vanilla"), words.get("adv_estimator", "gae")
         own = str(mode if mode != "vanilla" else adv)

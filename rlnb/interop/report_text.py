@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rlnb.interop.traps import severity
 from rlnb.objective.annex import ANNEX
 from rlnb.objective.zoo import ZOO
-
-if TYPE_CHECKING:
-    from rlnb.interop.explanation import ConfigReport
 
 __all__ = ["page", "row", "wrapped"]
 
 WIDTH = 76
 
 
-def page(report: ConfigReport, defaults: Mapping[str, Any]) -> str:
-    """The report's text. defaults: the library's words that touch the loss."""
+def page(report: Any, defaults: Mapping[str, Any]) -> str:
+    """The text of a ConfigReport. defaults: the library's words that touch the loss."""
     lines = row("read as", f"{report.version}: {report.where}")
     objective = repr(report.objective) if report.objective else report.refused
     if report.objective is not None and report.doubts:
@@ -48,7 +45,7 @@ def page(report: ConfigReport, defaults: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _method(report: ConfigReport) -> list[str]:
+def _method(report: Any) -> list[str]:
     if report.doubts:
         return row("method", ["not named, because", *(f"- {d}" for d in report.doubts)])
     if report.objective is None:
@@ -61,7 +58,7 @@ def _method(report: ConfigReport) -> list[str]:
     return lines + row("", [str(c) for c in report.difference])
 
 
-def _no_effect(report: ConfigReport, defaults: Mapping[str, Any]) -> str:
+def _no_effect(report: Any, defaults: Mapping[str, Any]) -> str:
     expected = [word for word in report.ignored if word in defaults]
     rest = len(report.ignored) - len(expected)
     text = f"{', '.join(expected)}: not read by this loss" if expected else ""

@@ -256,6 +256,9 @@ def _command(words: Sequence[str], line: int, names: dict[str, Read]) -> Command
             flag, values = name.replace("-", "_"), [value] if given else []
         elif word == "--":
             close()
+        elif ARRAY.fullmatch(word):  # an array that is filled elsewhere: no value of a flag
+            close()
+            plain.append(word)
         elif (
             flag is not None
             and word != "-m"

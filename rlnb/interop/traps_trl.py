@@ -54,11 +54,60 @@ def trl_facts(read: Configuration) -> Facts:
     return c
 
 
+def _next_multiple(size: int, group: int) -> int:
+    return group * -(-size // group)
+
+
+def _cap(c: Facts) -> float:
+    """The correction's upper edge: its old name, where that is set, overrules."""
+    old = c.vllm_importance_sampling_cap
+    return float(old if is_number(old) else c.vllm_importance_sampling_clip_max)
+
+
 def _summed_sequence(c: Facts) -> bool:
     return c.level == "sequence" and c.loss_type in SUMMED
 
 
 TRL_TRAPS: tuple[Trap, ...] = (
+    Trap(
+        "refused_group",
+        lambda c: is_number(c.num_generations) and c.num_generations < 2,
+        lambda c: (
+            f"TRL refuses num_generations={c.num_generations}: a group needs 2 answers for a "
+            "baseline. Write num_generations=8."
+        ),
+    ),
+    Trap(
+        "refused_batches",
+        lambda c: {"generation_batch_size", "steps_per_generation"} <= c.given,
+        lambda c: (
+            "TRL refuses generation_batch_size and steps_per_generation together: 1 of them says "
+            "it all, and steps_per_generation follows from the other. Take it out."
+        ),
+    ),
+    Trap(
+        "refused_generation",
+        lambda c: (
+            isinstance(c.generation_batch_size, int)
+            and isinstance(c.num_generations, int)
+            and c.num_generations > 1
+            and c.generation_batch_size % c.num_generations != 0
+        ),
+        lambda c: (
+            f"TRL refuses generation_batch_size={c.generation_batch_size} with num_generations="
+            f"{c.num_generations}: the groups do not come out even. Write a multiple, "
+            f"generation_batch_size={_next_multiple(c.generation_batch_size, c.num_generations)}."
+        ),
+    ),
+    Trap(
+        "deprecated_cap",
+        lambda c: is_number(c.vllm_importance_sampling_cap),
+        lambda c: (
+            "vllm_importance_sampling_cap is the old name of vllm_importance_sampling_clip_max and "
+            "still acts, whatever that says; TRL 2.0 will refuse it. Write "
+            f"vllm_importance_sampling_clip_max={number(c.vllm_importance_sampling_cap)}."
+        ),
+    ),
     Trap(
         "cispo_cap",
         lambda c: c.loss_type == "cispo" and is_number(c.high) and c.high < 1,
@@ -170,8 +219,13 @@ TRL_TRAPS: tuple[Trap, ...] = (
         "epsilon_high_is_edge",
         lambda c: c.clipped and is_number(c.high) and 1 <= c.high < 3,
         lambda c: (
-            f"epsilon_high is added to 1: the upper edge is {number(1 + c.high)}. For an "
-            f"edge of {number(c.high)} write epsilon_high={number(c.high - 1)}."
+            f"epsilon_high is added to 1: the upper edge is {number(1 + c.high)}. "
+            + (
+                f"For an edge of {number(c.high)} write epsilon_high={number(c.high - 1)}."
+                if c.high > 1
+                else "DAPO's edge of 1.28 is epsilon_high=0.28; for no upper edge, write "
+                "epsilon_high=10000."
+            )
         ),
     ),
     Trap(
@@ -328,9 +382,9 @@ TRL_TRAPS: tuple[Trap, ...] = (
         lambda c: (
             "use_vllm drops an answer whose probability differs too much between trainer "
             "and vLLM: above a product of "
-            f"{number(c.vllm_importance_sampling_clip_max)} (mode 'sequence_mask'). Over "
+            f"{number(_cap(c))} (mode 'sequence_mask'). Over "
             "1000 tokens that is a mean gap of "
-            f"{log(c.vllm_importance_sampling_clip_max) / 1000:.4f} nats, so long answers "
+            f"{log(_cap(c)) / 1000:.4f} nats, so long answers "
             "go first. For a cap per token write "
             "vllm_importance_sampling_mode='token_truncate'."
         ),

@@ -35,6 +35,7 @@ def verl_facts(read: Configuration) -> Facts:
         agg=c.loss_agg_mode,
         adv=c.adv_estimator,
         n=c["rollout.n"],
+        entry=read.entry,
         batch=c["data.train_batch_size"],
     )
     for side in ("low", "high"):
@@ -158,8 +159,13 @@ VERL_TRAPS: tuple[Trap, ...] = (
         "high_is_edge",
         lambda c: c.mode in ("vanilla", "gspo") and is_number(c.high) and 1 <= c.high < 3,
         lambda c: (
-            f"clip_ratio_high is added to 1: the upper edge is {number(1 + c.high)}. For an "
-            f"edge of {number(c.high)} write clip_ratio_high={number(c.high - 1)}."
+            f"clip_ratio_high is added to 1: the upper edge is {number(1 + c.high)}. "
+            + (
+                f"For an edge of {number(c.high)} write clip_ratio_high={number(c.high - 1)}."
+                if c.high > 1
+                else "DAPO's edge of 1.28 is clip_ratio_high=0.28; for no upper edge, write "
+                "clip_ratio_high=10000."
+            )
         ),
     ),
     Trap(
@@ -408,6 +414,19 @@ VERL_TRAPS: tuple[Trap, ...] = (
             f"answers all agree stay in. At n={c.n} a prompt solved nine times in ten is "
             f"mixed {mixed(0.9, c.n) if is_number(c.n) else 'only part'} of the time. "
             "Write algorithm.filter_groups.enable=True (DAPO trainer only)."
+        ),
+    ),
+    Trap(
+        "filter_main_ppo",
+        lambda c: (
+            c["filter_groups.enable"] is True
+            and str(c.entry).endswith("verl.trainer.main_ppo")
+            and c["trainer.use_v1"] is not True
+        ),
+        lambda c: (
+            "filter_groups.enable=True under verl.trainer.main_ppo filters only in the v1 trainer "
+            "of verl 0.9; its other trainer and every version before 0.9 read the word and keep "
+            "all groups. Write trainer.use_v1=True, or start recipe.dapo.main_dapo."
         ),
     ),
     Trap(
