@@ -95,8 +95,8 @@ class Configuration:
     words: the library's own words, verl's without their path. not_read: (word, what stands there).
     misplaced: (path written, path that verl looks at). notes: what was assumed, a sentence each.
     doubts: why the words do not settle what runs, a sentence each. lost: arguments that bash does
-    not pass. entry: what starts it. where: what was read. version: TRL's, where the text pins it. complete: what
-    is not among the words is the library's default for sure.
+    not pass. entry: what starts it. where: what was read. version: TRL's, where the text pins it.
+    complete: what is not among the words is the library's default for sure.
     """
 
     library: str
@@ -244,11 +244,11 @@ def of_verl(
     known = {*known_words("verl"), *known_words("verl_older"), *VERL_DEFAULTS, *HOMES}
     sections = known_words("verl_sections")
     for path, value in paths.items():
-        home, _, leaf = path.rpartition(".")
+        above, _, leaf = path.rpartition(".")
         right = HOMES.get(leaf)
-        if right is None or right == home + ".":
+        if right is None or right == above + ".":
             words[_short(path)] = value
-        elif path.startswith((ACTOR, ALGORITHM)) and home + "." in (
+        elif path.startswith((ACTOR, ALGORITHM)) and above + "." in (
             ACTOR,
             POLICY,
             ALGORITHM,
@@ -258,7 +258,7 @@ def of_verl(
         else:
             words[path] = value
     for path in (*paths, *(word for word, _ in unread)):
-        home = next(
+        home: str | None = next(
             (h for h in (POLICY, ACTOR, KL_CTRL, CORRECTION, ALGORITHM) if path.startswith(h)), None
         )
         if home is None:
@@ -270,6 +270,8 @@ def of_verl(
     if strange:
         named = ", ".join(strange[:4]) + (f" and {len(strange) - 4} more" * (len(strange) > 4))
         doubts.append(f"{named}: no word of verl 0.9.1, so a fork's or another version's loss")
+    if any(path.startswith("distillation.") for path in paths):
+        doubts.append("distillation.*: a teacher's loss stands beside or in place of this one")
     if KL_CTRL + "kl_coef" in paths and ALGORITHM + "use_kl_in_reward" not in paths:
         doubts.append(
             "algorithm.kl_ctrl.kl_coef stands without use_kl_in_reward: up to verl 0.3 it put a KL "

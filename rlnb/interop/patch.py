@@ -37,7 +37,8 @@ def patch(text: str, name: str, only: set[str] | None = None) -> tuple[str, list
 
     only: the names of the traps to mend; None: all. The diff is "" where nothing can be edited.
     """
-    current, mended = text, []
+    current = text
+    mended: list[str] = []
     reports = explain_all(text, name=name)
     wanted = [n for r in reports for n, _ in r.traps if only is None or n in only]
     if len(reports) == 1:  # which of several configurations to edit is not to be guessed

@@ -6,7 +6,7 @@ import ast
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlnb.interop.literals import NotRead
@@ -17,6 +17,9 @@ __all__ = ["CONFIGS", "Call", "PythonSource", "has_python_config", "read_python"
 CONFIGS = ("GRPOConfig", "RLOOConfig", "GMPOConfig")
 CALL = re.compile(r"\b(?:GRPO|RLOO|GMPO)Config\s*\(")
 PARSERS = ("TrlParser", "HfArgumentParser", "H4ArgumentParser", "ArgumentParser")
+TRAINER = re.compile(r"(?:GRPO|RLOO|GMPO|PPO|GSPO|DAPO|RL)\w*Trainer$")
+# the methods of TRL's trainer that compute the loss or the advantages
+LOSSES = {"compute_loss", "_compute_loss", "_generate_and_score_completions", "_prepare_inputs"}
 NESTED = 60  # open brackets at once; a real script stays below 15
 
 Words = dict[str, Any]
@@ -76,6 +79,8 @@ def read_python(text: str) -> PythonSource:
     calls.sort(key=lambda node: (node.lineno, node.col_offset))
     unsloth = "unsloth" in modules
     read = tuple(_read_call(node, kinds[called(node)], values, homes, unsloth) for node in calls)
+    doubts = _trainers(values, homes)
+    read = tuple(replace(call, doubts=[*call.doubts, *doubts]) for call in read)
     parsed = tuple(
         arg.id
         for node in values.nodes
@@ -175,6 +180,22 @@ def _classes(values: Values, homes: dict[str, str]) -> tuple[dict[str, str], str
                 kinds.pop(name, None)
                 own, home = name, "this file"
     return kinds, own, home
+
+
+def _trainers(values: Values, homes: dict[str, str]) -> list[str]:
+    """A doubt for each trainer whose loss may not be TRL's: imported from elsewhere, or a class of
+    this file that has a loss of its own."""
+    doubts = []
+    for name, origin in homes.items():
+        if TRAINER.search(name) and origin.split(".")[0] not in ("trl", "unsloth"):
+            doubts.append(f"{name} comes from {origin.rpartition('.')[0]}: its loss was not seen")
+    for name, node in values.classes.items():
+        bases = [b.id for b in node.bases if isinstance(b, ast.Name)]
+        methods = {n.name for n in node.body if isinstance(n, ast.FunctionDef)}
+        own = sorted(methods & LOSSES)
+        if own and any(TRAINER.search(b) for b in bases):
+            doubts.append(f"class {name} of this file has its own {own[0]}")
+    return doubts
 
 
 def _of_class(node: ast.Call, values: Values) -> bool:

@@ -90,12 +90,12 @@ class Values:
             if long is None:
                 continue
             dest = keywords.get("dest")
-            name = dest.value if isinstance(dest, ast.Constant) else long[2:].replace("-", "_")
+            name = str(dest.value) if isinstance(dest, ast.Constant) else long[2:].replace("-", "_")
             action = keywords.get("action")
             stores_true = isinstance(action, ast.Constant) and action.value == "store_true"
             missing = ast.Constant(False if stores_true else None)
             if "required" not in keywords:
-                yield str(name), keywords.get("default", missing)
+                yield name, keywords.get("default", missing)
 
     def branched(self, node: ast.AST) -> bool:
         """Whether a node stands in a branch of its function, so that it may not run."""
@@ -285,7 +285,7 @@ class Values:
 
     def _stored(self, name: str) -> Iterator[tuple[str | None, ast.expr, bool]]:
         """d["word"] = value and d.update(...), in order; whether they surely run."""
-        found = []
+        found: list[tuple[int, str | None, ast.expr, ast.AST]] = []
         for node in self.nodes:
             match node:
                 case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=owner), slice=key)]) if (

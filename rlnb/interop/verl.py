@@ -206,9 +206,9 @@ def _policy(mode: str, words: Reader, anchor: Anchor) -> tuple[Surrogate, Ratio,
     low, high = _band(words)
     upper = None if high == low else high
     if mode == "vanilla":
-        cap = words.number("clip_ratio_c")
+        top = words.number("clip_ratio_c")
         # verl clamps log-ratios at 20: a dual clip above e^20 is never reached
-        return clip(low, upper, dual=cap if cap <= exp(20) else None), token, ()
+        return clip(low, upper, dual=top if top <= exp(20) else None), token, ()
     if mode == "gspo":
         return clip(low, upper), ratios.sequence_token(anchor), ()
     if mode == "cispo":
