@@ -54,10 +54,10 @@ class ConfigReport:
     not read, or None with `refused` saying why none says it. name: the method's, conventions
     ignored, or None. nearest and difference: the named method with the fewest other parts, and
     what changes; None where `doubts` says what is missing to name one. beside: corrections that
-    stand outside the naming. conventions: what the library fills in where the paper is silent.
-    ignored: given words that do not touch the loss. unknown: words this version does not have.
-    not_read: (word, what stands there) for the words that touch the loss. notes: what was assumed.
-    traps: (name, sentence). words: everything that was read.
+    stand outside the naming. called: the library's own word for it, or "". conventions: what the
+    library fills in where the paper is silent. ignored: given words that do not touch the loss.
+    unknown: words this version does not have. not_read: (word, what stands there) for the words
+    that touch the loss. notes: what was assumed. traps: (name, sentence). words: all that was read.
     """
 
     library: str
@@ -70,6 +70,7 @@ class ConfigReport:
     difference: Difference
     doubts: tuple[str, ...]
     beside: tuple[str, ...]
+    called: str
     conventions: Difference
     ignored: tuple[str, ...]
     unknown: tuple[str, ...]
@@ -157,6 +158,7 @@ def _report(read: Configuration, asked: Version | None) -> ConfigReport:
         naming.difference,
         naming.doubts if objective is not None else (*read.doubts, *missing(read, version)),
         (*beside, *naming.beside),
+        naming.called,
         naming.conventions,
         tuple(w for w in ignored if trl or "." not in w),
         unknown if read.library in ("trl", "verl") else (),

@@ -46,7 +46,7 @@ SLACK = 3  # the method that the library names may be this much further away tha
 
 @dataclass(frozen=True)
 class Named:
-    """name, nearest, difference, conventions, beside and doubts of a report."""
+    """name, nearest, difference, conventions, beside, doubts and called of a report."""
 
     name: str | None = None
     nearest: str | None = None
@@ -54,6 +54,7 @@ class Named:
     conventions: Difference = Difference(())
     beside: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    called: str = ""
 
 
 def named(read: Configuration, objective: Objective, version: tuple[int, int] | None) -> Named:
@@ -73,7 +74,7 @@ def named(read: Configuration, objective: Objective, version: tuple[int, int] | 
     own = _called(read, stated)
     if own in NAMED and distance(own, stated) <= distance(nearest, stated) + SLACK:
         nearest, changes = own, difference(NAMED[own].canonical(), stated.canonical())
-    return Named(None, nearest, changes, conventions, beside)
+    return Named(None, nearest, changes, conventions, beside, called=_word(read))
 
 
 def _without_habits(library: str, objective: Objective) -> Objective:
@@ -113,6 +114,15 @@ def missing(read: Configuration, version: tuple[int, int] | None) -> list[str]:
     return missing
 
 
+def _word(read: Configuration) -> str:
+    """The word by which the library's users call it, where the words have one."""
+    for word in ("loss_mode", "policy_loss_type", "loss_type", "adv_estimator"):
+        if word in read.words and read.words[word] not in ("vanilla", "ppo", "policy_loss"):
+            return f"{word}={read.words[word]}"
+    estimator = read.words.get("advantage_estimator")
+    return f"advantage_estimator={estimator}" if estimator else ""
+
+
 def _called(read: Configuration, objective: Objective) -> str:
     """The method that the library's own word names."""
     words = read.words
@@ -120,8 +130,8 @@ def _called(read: Configuration, objective: Objective) -> str:
         if read.kind != "GRPOConfig":
             return read.kind.removesuffix("Config").lower()
         sequence = words.get("importance_sampling_level") == "sequence"
-        own = words.get("loss_type", "grpo")
-        return "gspo" if sequence and own in ("grpo", "bnpo", "dapo", "dr_grpo") else str(own)
+        own = words.get("loss_type")
+        return "gspo" if sequence and own in (None, "grpo", "bnpo", "dapo", "dr_grpo") else str(own)
     if read.library == "verl":
         mode, adv = words.get("loss_mode", "vanilla"), words.get("adv_estimator", "gae")
         own = str(mode if mode != "vanilla" else adv)

@@ -128,7 +128,9 @@ class Values:
                 return self._attribute(owner, word, deep)
             case ast.Call(func=ast.Name(id=cast), args=[inner], keywords=[]) if cast in CASTS:
                 return self._cast(cast, self.read(inner, deep))
-            case ast.Call(args=[ast.Constant(value=name), default]) if self._environment(node.func):
+            case ast.Call(args=[ast.Constant(value=str(name)), default]) if self._environment(
+                node.func
+            ):
                 value = self.read(default, deep)
                 self.notes.append(f"the variable {name} read as {value!r}, its default")
                 return value

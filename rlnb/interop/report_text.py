@@ -54,7 +54,10 @@ def _method(report: Any) -> list[str]:
     nearest = f"{report.nearest}{same * (report.nearest == 'gspo_token')}"
     if report.name:
         return row("method", nearest)
-    lines = row("method", f"no name; nearest of {len(ZOO) + len(ANNEX)} is {nearest}, changed so:")
+    word = f" ({report.called})" if report.called else ""
+    lines = row(
+        "method", f"no name{word}; nearest of {len(ZOO) + len(ANNEX)} is {nearest}, changed so:"
+    )
     return lines + row("", [str(c) for c in report.difference])
 
 

@@ -14,17 +14,9 @@ from dataclasses import is_dataclass, replace
 from typing import Any
 
 from rlnb.interop.commands import of_commands
-from rlnb.interop.configuration import (
-    DEEPEST,
-    TRL_LOSS,
-    Configuration,
-    from_mapping,
-    from_object,
-    kind_of,
-    of_trl,
-    trl_words,
-)
+from rlnb.interop.configuration import TRL_LOSS, Configuration, kind_of, of_trl, trl_words
 from rlnb.interop.libraries import library_of_modules, other
+from rlnb.interop.mappings import DEEPEST, from_mapping, from_object
 from rlnb.interop.notebooks import Part, fenced_parts, notebook_parts
 from rlnb.interop.python_source import CONFIGS, has_python_config, read_python
 from rlnb.interop.versions import pinned
@@ -177,7 +169,8 @@ def _python(text: str) -> list[Configuration]:
     except ValueError:
         found = []
     if found:
-        return found
+        doubt = "the arguments stand in a program's text, whose branches were not followed"
+        return [c.with_doubts(doubt) for c in found]
     words, unread = source.assigned
     if set(words) & TRL_LOSS and "loss_type" in words:
         where = "assignments at module level"
@@ -198,6 +191,10 @@ def _strings(text: str) -> str:
     if sum(bool(VERL_HINT.match(w)) for w in listed) >= 2:
         # {x} of an f-string stands for something that was not read
         commands.append(" ".join(re.sub(r"\{[^}]*\}", "$unread", w) for w in listed))
+    # "--advantage-estimator grpo " of a launcher: one string per argument or more
+    flags = re.findall(r"f?[\"'](--[\w-]+(?:[ =][^\"'\n]*)?)[\"']", text)
+    if len(flags) >= 3:
+        commands.append("train.py " + " ".join(re.sub(r"\{[^}]*\}", "$unread", f) for f in flags))
     return "\n".join(commands)
 
 
