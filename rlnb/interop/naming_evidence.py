@@ -66,7 +66,7 @@ def named(read: Configuration, objective: Objective, version: tuple[int, int] | 
     conventions = difference(stated.canonical(), bare)
     doubts = tuple(dict.fromkeys((*read.doubts, *missing(read, version))))
     if doubts:
-        return Named(conventions=conventions, beside=beside, doubts=doubts)
+        return Named(conventions=conventions, beside=beside, doubts=doubts, called=_word(read))
     name = name_of(stated)
     if name is not None:
         return Named(name, name, Difference(()), conventions, beside)

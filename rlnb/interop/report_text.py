@@ -46,15 +46,15 @@ def page(report: Any, defaults: Mapping[str, Any]) -> str:
 
 
 def _method(report: Any) -> list[str]:
+    word = f" ({report.called})" if report.called else ""
     if report.doubts:
-        return row("method", ["not named, because", *(f"- {d}" for d in report.doubts)])
+        return row("method", [f"not named{word}, because", *(f"- {d}" for d in report.doubts)])
     if report.objective is None:
         return []
     same = " (here gspo: all tokens of an answer share one advantage)"
     nearest = f"{report.nearest}{same * (report.nearest == 'gspo_token')}"
     if report.name:
         return row("method", nearest)
-    word = f" ({report.called})" if report.called else ""
     lines = row(
         "method", f"no name{word}; nearest of {len(ZOO) + len(ANNEX)} is {nearest}, changed so:"
     )

@@ -47,8 +47,8 @@ REFUSALS: tuple[Trap, ...] = (
         lambda c: is_number(c.vllm_importance_sampling_cap),
         lambda c: (
             "vllm_importance_sampling_cap is the old name of vllm_importance_sampling_clip_max and "
-            "still acts, whatever that says; TRL 2.0 will refuse it. Write "
-            f"vllm_importance_sampling_clip_max={number(c.vllm_importance_sampling_cap)}."
+            "still acts, whatever that says; TRL 2.0 will refuse it. Take it out and put "
+            f"vllm_importance_sampling_clip_max={number(c.vllm_importance_sampling_cap)} there."
         ),
     ),
 )

@@ -55,6 +55,11 @@ def trl_facts(read: Configuration) -> Facts:
     return c
 
 
+def _reuse(c: Facts) -> int:
+    """The passes that make two optimizer steps of what is generated at once."""
+    return 2 * max(1, c.gradient_accumulation_steps // c.generation)
+
+
 def _cap(c: Facts) -> float:
     """The correction's upper edge: its old name, where that is set, overrules."""
     old = c.vllm_importance_sampling_cap
@@ -249,7 +254,7 @@ TRL_TRAPS: tuple[Trap, ...] = (
             "that is updated, so every ratio is exactly 1 and no clip, cap, gate or epsilon "
             "acts. "
             "At ratio 1 GRPO, DAPO, GSPO, CISPO and SAPO differ only in how they average. "
-            "For reuse write num_iterations=2, or steps_per_generation above "
+            f"For reuse write num_iterations={_reuse(c)}, or steps_per_generation above "
             f"gradient_accumulation_steps={c.gradient_accumulation_steps}."
         ),
     ),

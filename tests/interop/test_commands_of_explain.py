@@ -64,7 +64,7 @@ def test_what_a_sentence_says_to_write_silences_it(cases, build, rules):
             leaves = {w.rpartition(".")[2]: v.strip("'") for w, v in fix.items()}
             if not leaves:
                 continue
-            renamed = {"enable": "filter", "use_v1": "v1"}
+            renamed = {"enable": "filter", "use_v1": "v1", "use_dynamic_bsz": "dynamic"}
             new = {renamed.get(w, w): yaml.safe_load(v) for w, v in leaves.items()}
             if "n" in new or not set(new) & {"trainer"}:
                 after = build(**{**words, **new})
@@ -127,8 +127,8 @@ def test_json_has_what_the_page_has(tmp_path, capsys):
 @pytest.mark.parametrize(
     "text, status",
     [
-        ("loss_type: dapo\nepsilon_high: 0.28\n", 0),
-        ("loss_type: dapo\nepsilon_high: 0.28\ntemperature: 0.7\n", 3),
+        ("loss_type: dapo\nnum_iterations: 2\nepsilon_high: 0.28\n", 0),
+        ("loss_type: dapo\nepsilon_high: 0.28\n", 3),
         ("loss_type: dr_grpo\n", 4),
         ("loss_type: dr_grpo\nnum_generations: 1\n", 5),
     ],

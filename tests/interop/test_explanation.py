@@ -30,6 +30,7 @@ def verl(entry="verl.trainer.main_ppo", **words):
         "filter": "algorithm.filter_groups.enable",
         "type": "algorithm.kl_ctrl.type",
         "top_p": "actor_rollout_ref.rollout.top_p",
+        "top_k": "actor_rollout_ref.rollout.top_k",
         "temperature": "actor_rollout_ref.rollout.temperature",
         "dynamic": "actor_rollout_ref.actor.use_dynamic_bsz",
         "v1": "trainer.use_v1",
