@@ -9,7 +9,8 @@
     rlnb base FLAGS            train a base model to start from
     rlnb eval FLAGS            measure a model on held-out problems
     rlnb replay RUN            a recorded run as text
-    rlnb explain FILE          what a TRL or verl configuration will do
+    rlnb explain FILE [FILE]   what a training configuration will do; two: what differs
+    rlnb check FILE...         traps, a line each, for a hook or a job of continuous testing
     rlnb rosetta               the same objective in the libraries' words
 
 `rlnb COMMAND --help` says more, where there is more to say.
@@ -33,6 +34,7 @@ COMMANDS = {
     "eval": ("rlnb.training", "eval"),
     "replay": ("rlnb.training", "replay"),
     "explain": ("rlnb.interop", "explain"),
+    "check": ("rlnb.interop", "check"),
     "rosetta": ("rlnb.interop", "rosetta"),
 }
 

@@ -1,4 +1,4 @@
-"""To and from the configurations of TRL 1.16.0 and verl 0.9.1.
+"""To and from the configurations of TRL 1.16.0 and verl 0.9.1, and from three more libraries'.
 
     from rlnb.interop import from_trl, to_verl, explain_config
 
@@ -14,13 +14,8 @@ traps say what they amount to; rosetta_table puts five code bases side by side. 
 
 from __future__ import annotations
 
-from rlnb.interop.explanation import ConfigReport, explain_config
-from rlnb.interop.rosetta_table import rosetta
-from rlnb.interop.trl import TRL_DEFAULTS, TRL_RLOO_DEFAULTS, TRL_SILENT, from_trl
-from rlnb.interop.trl_words import to_trl
-from rlnb.interop.verl import VERL_DEFAULTS, VERL_SILENT, from_verl
-from rlnb.interop.verl_words import to_verl
-from rlnb.interop.vocabulary import Inexpressible, Reading, Words, known_words
+from importlib import import_module
+from typing import Any
 
 __all__ = [
     "ConfigReport",
@@ -32,7 +27,12 @@ __all__ = [
     "VERL_DEFAULTS",
     "VERL_SILENT",
     "Words",
+    "compare_configs",
+    "explain_all",
     "explain_config",
+    "from_openrlhf",
+    "from_prime_rl",
+    "from_slime",
     "from_trl",
     "from_verl",
     "known_words",
@@ -40,3 +40,24 @@ __all__ = [
     "to_trl",
     "to_verl",
 ]
+
+# name -> the module it is an attribute of; loaded on first use, so that a command starts soon
+_HOME = {
+    **dict.fromkeys(("ConfigReport", "explain_all", "explain_config"), "explanation"),
+    "compare_configs": "comparison",
+    "rosetta": "rosetta_table",
+    **dict.fromkeys(("TRL_DEFAULTS", "TRL_RLOO_DEFAULTS", "TRL_SILENT", "from_trl"), "trl"),
+    "to_trl": "trl_words",
+    **dict.fromkeys(("VERL_DEFAULTS", "VERL_SILENT", "from_verl"), "verl"),
+    "to_verl": "verl_words",
+    "from_openrlhf": "openrlhf",
+    "from_slime": "slime",
+    "from_prime_rl": "prime_rl",
+    **dict.fromkeys(("Inexpressible", "Reading", "Words", "known_words"), "vocabulary"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"rlnb.interop has no attribute {name!r}.")
+    return getattr(import_module(f"rlnb.interop.{_HOME[name]}"), name)

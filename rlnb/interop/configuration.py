@@ -1,29 +1,36 @@
-"""A training configuration, in whatever form it lies around, to the words of TRL or verl.
+"""A configuration's words, sorted to the library that reads them, before anything is concluded.
 
-Text is read and never run: Python source by its syntax tree, YAML by the safe loader, shell
-scripts word by word. What is not a literal is listed as not read.
+`sources` finds the configurations in a text; here their words are put where the library looks for
+them, and what was not seen is kept as a doubt: with a doubt no method is named.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlnb.interop.literals import scalar
-from rlnb.interop.python_source import CONFIGS, has_python_config, read_python
-from rlnb.interop.shell_source import read_flags, read_overrides
+from rlnb.interop.openrlhf import older_name
+from rlnb.interop.prime_rl import OLDER, PRIME_RL_DEFAULTS
 from rlnb.interop.trl import TRL_DEFAULTS, TRL_SILENT
-from rlnb.interop.verl import VERL_DEFAULTS, VERL_SILENT
+from rlnb.interop.verl import VERL_DEFAULTS
+from rlnb.interop.vocabulary import known_words
 
-__all__ = ["Configuration", "read_configuration"]
-
-LONGEST = 200_000  # characters; the longest public script we met has 17,000
-DEEPEST = 40  # levels of YAML or JSON
-WIDEST = 20_000  # values
+__all__ = [
+    "HOMES",
+    "TRL_LOSS",
+    "Configuration",
+    "kind_of",
+    "of_openrlhf",
+    "of_prime_rl",
+    "of_slime",
+    "of_trl",
+    "of_verl",
+    "plain",
+    "trl_words",
+]
 
 Pairs = Sequence[tuple[str, str]]  # (word, what stands there)
 ACTOR, POLICY = "actor_rollout_ref.actor.", "actor_rollout_ref.actor.policy_loss."
@@ -76,22 +83,24 @@ HOMES = {
     **dict.fromkeys(("kl_coef", "horizon", "target_kl"), KL_CTRL),
     **dict.fromkeys(("rollout_is", "rollout_rs", "bypass_mode"), CORRECTION),
 }
-VERL_HINT = re.compile(r"\b(?:actor_rollout_ref|algorithm)\.[a-z_.]+=")
-FLAG = re.compile(r"(?:^|\s)--([A-Za-z][\w-]*)")
-OTHERS = {"swift rlhf": "ms-swift", "openrlhf": "OpenRLHF", "nemo_rl": "NeMo RL", "slime": "slime"}
-LOOKED_FOR = (
-    "a GRPOConfig(...), RLOOConfig(...) or GMPOConfig(...) call, TRL's words as YAML, JSON or "
-    "--word value, or verl's actor_rollout_ref.actor.* and algorithm.* words"
-)
+# words of TRL that decide the loss; the others are read, and say nothing of the method
+TRL_LOSS = {*TRL_DEFAULTS, "normalize_advantages", "reward_clip_range"} - {
+    "max_completion_length",
+    "use_vllm",
+}
+VERL_BASES = {"ppo_trainer", "ppo_megatron_trainer", "dapo_trainer", "dapo_megatron_trainer"}
 
 
 @dataclass(frozen=True)
 class Configuration:
     """What a configuration says, before anything is concluded from it.
 
-    library: "trl" or "verl". kind: TRL's class, or "verl". words: the library's own words, verl's
-    without their path. not_read: (word, what stands there). misplaced: (path written, path that
-    verl looks at). notes: what was assumed, a sentence each. where: what was read.
+    library: "trl", "verl", "openrlhf", "slime" or "prime_rl". kind: TRL's class, or the library.
+    words: the library's own words, verl's without their path. not_read: (word, what stands there).
+    misplaced: (path written, path that verl looks at). notes: what was assumed, a sentence each.
+    doubts: why the words do not settle what runs, a sentence each. lost: arguments that bash does
+    not pass. entry: what starts it. where: what was read. version: TRL's, where the text pins it.
+    complete: what is not among the words is the library's default for sure.
     """
 
     library: str
@@ -101,129 +110,49 @@ class Configuration:
     not_read: tuple[tuple[str, str], ...] = ()
     misplaced: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = field(default=())
+    doubts: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    entry: str = ""
+    version: tuple[int, int] | None = None
+    complete: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether words that were not seen may be set: then no default counts."""
+        return any("may hold any" in d or "may set any" in d or "seen" in d for d in self.doubts)
+
+    def with_doubts(self, *doubts: str) -> Configuration:
+        """The same, with more doubts."""
+        return replace(self, doubts=(*self.doubts, *(d for d in doubts if d)))
 
 
-def read_configuration(source: Any) -> Configuration:
-    """The words of a configuration: text of any supported kind, a mapping, or a config object.
-
-    Raises ValueError in one sentence for text that is too long, too deep, broken, or of a library
-    other than TRL and verl; TypeError for something that is no configuration at all.
-
-    >>> read_configuration("loss_type: dr_grpo\\nbeta: 0.0").words
-    {'loss_type': 'dr_grpo', 'beta': 0.0}
-    """
-    if isinstance(source, str):
-        return _from_text(source)
-    if isinstance(source, Mapping):
-        return _from_mapping(source, "a mapping")
-    if is_dataclass(source) and not isinstance(source, type):
-        return _from_object(source)
-    raise TypeError(
-        f"a configuration is text, a mapping or a config object, got a "
-        f"{type(source).__name__}; pass the text of the file, not its path."
+def of_trl(
+    kind: str,
+    words: Mapping[str, Any],
+    where: str,
+    unread: Pairs = (),
+    notes: Iterable[str] = (),
+    doubts: Iterable[str] = (),
+) -> Configuration:
+    """A configuration of TRL's class `kind`."""
+    return Configuration(
+        "trl", kind, plain(words), where, tuple(unread), (), tuple(notes), tuple(doubts)
     )
 
 
-def _from_text(text: str) -> Configuration:
-    if len(text) > LONGEST:
-        raise ValueError(
-            f"the text has {len(text):,} characters and a configuration at most "
-            f"{LONGEST:,}; pass the file that holds the training arguments."
-        )
-    if "\0" in text:
-        raise ValueError(
-            "the text holds NUL characters, so it is not a configuration; "
-            "pass a Python, YAML, JSON or shell file."
-        )
-    if not text.strip():
-        raise ValueError(f"the configuration is empty; looked for {LOOKED_FOR}.")
-    source = _notebook_source(text) or _fenced(text) or text
-    if has_python_config(source):
-        kind, words, skipped, where = read_python(source)
-        return _trl(kind, words, where, skipped)
-    if VERL_HINT.search(text):
-        words, skipped, notes = read_overrides(text)
-        if words or skipped:
-            return _verl(words, "the hydra arguments of a shell script", skipped, notes)
-    if any(flag.replace("-", "_") in _trl_words() for flag in FLAG.findall(text)):
-        _refuse_others(text)
-        words, skipped, notes = read_flags(text)
-        kind = "RLOOConfig" if re.search(r"\brloo\b", text) else _kind(words)
-        return _trl(kind, words, "the --word value arguments of a command", skipped, notes)
-    if _looks_like_python(text):
-        try:
-            _, words, skipped, where = read_python(text)
-        except ValueError:
-            raise _unknown(text) from None
-        if set(words) & set(TRL_DEFAULTS):
-            return _trl(_kind(words), words, where, skipped)
-        raise _unknown(text)
-    loaded = _load(text)
-    if not isinstance(loaded, Mapping):
-        raise _unknown(text)
-    return _from_mapping(loaded, "JSON" if text.lstrip().startswith("{") else "YAML", text)
-
-
-def _from_object(config: Any) -> Configuration:
-    names = [c.__name__ for c in type(config).__mro__]
-    # GMPOConfig is a GRPOConfig, so the most specific name comes first
-    kind = next((name for name in names if name in CONFIGS), None)
-    words = {
-        f.name: value
-        for f in fields(config)
-        if (value := getattr(config, f.name, f.default)) != f.default
-    }
-    where = f"a {type(config).__name__} object"
-    if kind is not None:
-        return _trl(kind, words, where)
-    if any(name in ("ActorConfig", "AlgoConfig") for name in names):
-        inner = getattr(config, "policy_loss", None) if "policy_loss" in words else None
-        policy = fields(inner) if is_dataclass(inner) and not isinstance(inner, type) else ()
-        flat = {f"{POLICY}{f.name}": getattr(inner, f.name) for f in policy}
-        home = ACTOR if "ActorConfig" in names else ALGORITHM
-        return _verl({**{home + k: v for k, v in words.items()}, **flat}, where)
-    raise ValueError(
-        f"{type(config).__name__} is not a configuration this reads; looked for "
-        "TRL's GRPOConfig, RLOOConfig, GMPOConfig or verl's ActorConfig, AlgoConfig."
-    )
-
-
-def _from_mapping(mapping: Mapping, where: str, text: str = "") -> Configuration:
-    flat = _flatten(mapping)
-    top = {str(key).split(".")[0] for key in mapping}
-    if top & {"actor_rollout_ref", "actor", "algorithm"}:
-        return _verl(
-            {f"actor_rollout_ref.{k}" if k.startswith("actor.") else k: v for k, v in flat.items()},
-            where,
-        )
-    trl, verl = len(top & _trl_words()), len(top & _verl_words())
-    if max(trl, verl) == 0 or not top & {*TRL_DEFAULTS, *VERL_DEFAULTS}:
-        raise _unknown(text or ", ".join(sorted(top)[:5]))
-    if verl > trl:
-        return _verl({HOMES.get(k, "") + k: v for k, v in flat.items()}, where)
-    words = {str(k): v for k, v in mapping.items()}
-    kind = f"{str(words.get('trainer')).upper()}Config"  # a word of to_trl
-    if kind in CONFIGS:
-        del words["trainer"]
-    return _trl(kind if kind in CONFIGS else _kind(words), words, where)
-
-
-def _trl(
-    kind: str, words: Mapping[str, Any], where: str, skipped: Pairs = (), notes: Sequence[str] = ()
+def of_verl(
+    paths: Mapping[str, Any], where: str, unread: Pairs = (), notes: Iterable[str] = ()
 ) -> Configuration:
-    return Configuration("trl", kind, _plain(words), where, tuple(skipped), (), tuple(notes))
-
-
-def _verl(
-    paths: Mapping[str, Any], where: str, skipped: Pairs = (), notes: Sequence[str] = ()
-) -> Configuration:
-    words, misplaced = {}, []
+    """A configuration of verl, its words by their full paths."""
+    words, misplaced, strange = {}, [], []
+    known = {*known_words("verl"), *known_words("verl_older"), *VERL_DEFAULTS, *HOMES}
+    sections = known_words("verl_sections")
     for path, value in paths.items():
-        home, _, leaf = path.rpartition(".")
+        above, _, leaf = path.rpartition(".")
         right = HOMES.get(leaf)
-        if right is None or right == home + ".":
+        if right is None or right == above + ".":
             words[_short(path)] = value
-        elif path.startswith((ACTOR, ALGORITHM)) and home + "." in (
+        elif path.startswith((ACTOR, ALGORITHM)) and above + "." in (
             ACTOR,
             POLICY,
             ALGORITHM,
@@ -232,10 +161,71 @@ def _verl(
             misplaced.append((path, right + leaf))
         else:
             words[path] = value
-    unread = tuple((_short(path), value) for path, value in skipped)
+    for path in (*paths, *(word for word, _ in unread)):
+        home: str | None = next(
+            (h for h in (POLICY, ACTOR, KL_CTRL, CORRECTION, ALGORITHM) if path.startswith(h)), None
+        )
+        if home is None:
+            continue
+        inside = path.removeprefix(home).split(".")
+        if inside[0] not in known and inside[0] not in sections:
+            strange.append(path)
+    doubts = []
+    if strange:
+        named = ", ".join(strange[:4]) + (f" and {len(strange) - 4} more" * (len(strange) > 4))
+        doubts.append(f"{named}: no word of verl 0.9.1, so a fork's or another version's loss")
+    if any(path.startswith("distillation.") for path in paths):
+        doubts.append("distillation.*: a teacher's loss stands beside or in place of this one")
+    if KL_CTRL + "kl_coef" in paths and ALGORITHM + "use_kl_in_reward" not in paths:
+        doubts.append(
+            "algorithm.kl_ctrl.kl_coef stands without use_kl_in_reward: up to verl 0.3 it put a KL "
+            "into the reward by itself"
+        )
+    gaps = tuple((_short(path), str(value)) for path, value in unread)
     return Configuration(
-        "verl", "verl", _plain(words), where, unread, tuple(misplaced), tuple(notes)
+        "verl", "verl", plain(words), where, gaps, tuple(misplaced), tuple(notes), tuple(doubts)
     )
+
+
+def of_prime_rl(flat: Mapping[str, Any], where: str) -> Configuration:
+    """A configuration of prime-rl, from the paths of its TOML file."""
+    words: dict[str, Any] = {}
+    doubts = []
+    for path, value in flat.items():
+        short = path.removeprefix("trainer.").removeprefix("orchestrator.")
+        if short in PRIME_RL_DEFAULTS or short.startswith(("loss.", "algo.", "advantage.")):
+            words[short] = value
+        if short.rpartition(".")[2] in OLDER:
+            doubts.append(f"{path} is a word of prime-rl up to 0.5, whose loss was another")
+        if short.startswith("advantage."):
+            doubts.append(f"{path} is a word of older versions of prime-rl, or of a fork")
+    return Configuration("prime_rl", "prime_rl", plain(words), where, doubts=tuple(doubts))
+
+
+def of_openrlhf(
+    words: Mapping[str, Any], where: str, unread: Pairs, notes: Iterable[str]
+) -> Configuration:
+    """A configuration of OpenRLHF, its words by their older names."""
+    newer = any("." in w for w in words)
+    named = {older_name(w): v for w, v in words.items()}
+    if newer:
+        named["step_averages"] = True
+    told = list(notes)
+    told.append(
+        "advantage_estimator: the averages are those of OpenRLHF 0.10.4 and later, over the step"
+        if newer
+        else "advantage_estimator: the averages are those of OpenRLHF up to 0.10.1, over each "
+        "micro-batch"
+    )
+    gaps = tuple((older_name(w), str(v)) for w, v in unread)
+    return Configuration("openrlhf", "openrlhf", plain(named), where, gaps, (), tuple(told))
+
+
+def of_slime(
+    words: Mapping[str, Any], where: str, unread: Pairs, notes: Iterable[str]
+) -> Configuration:
+    """A configuration of slime."""
+    return Configuration("slime", "slime", plain(words), where, tuple(unread), (), tuple(notes))
 
 
 def _short(path: str) -> str:
@@ -249,133 +239,26 @@ def _short(path: str) -> str:
     return short if "." in short else path
 
 
-def _plain(words: Mapping[str, Any]) -> dict[str, Any]:
+def plain(words: Mapping[str, Any]) -> dict[str, Any]:
     """Words with numbers written as text made numbers; refuses nan and infinity."""
-    plain = {}
+    made = {}
     for word, value in words.items():
         value = scalar(value) if isinstance(value, str) else value
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(
                 f"{word} is {value}, expected a finite number; write the value the run should use."
             )
-        plain[str(word)] = value
-    return plain
+        made[str(word)] = value
+    return made
 
 
-def _flatten(mapping: Mapping) -> dict[str, Any]:
-    """Nested mappings to dotted paths. Bounded, because YAML and callers can nest anything."""
-    flat: dict[str, Any] = {}
-    queue: list[tuple[str, Any, int]] = [("", mapping, 0)]
-    seen = 0
-    while queue:
-        path, value, deep = queue.pop(0)
-        seen += 1
-        if seen > WIDEST or deep > DEEPEST:
-            raise ValueError(
-                f"the mapping has more than {WIDEST:,} values or {DEEPEST} levels, "
-                "which no configuration has; pass the part with the training words."
-            )
-        if isinstance(value, Mapping):
-            queue += [(f"{path}.{k}" if path else str(k), v, deep + 1) for k, v in value.items()]
-        else:
-            flat[path] = value
-    return flat
-
-
-def _load(text: str) -> Any:
-    if text.lstrip().startswith("{"):
-        try:
-            return json.loads(text)
-        except RecursionError:
-            raise ValueError("the JSON is nested too deeply to be a configuration.") from None
-        except ValueError as error:
-            if not text.lstrip().startswith("{}"):
-                place = (
-                    f"line {error.lineno}: {error.msg}"
-                    if isinstance(error, json.JSONDecodeError)
-                    else str(error)
-                )
-                raise ValueError(f"the JSON does not parse: {place}.") from None
-    try:
-        import yaml
-    except ImportError:
-        raise ValueError(
-            "reading YAML needs pyyaml, which is not installed; pip install pyyaml, "
-            "or pass the words as JSON."
-        ) from None
-    try:
-        deep = 0
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                raise ValueError(
-                    "the YAML uses an alias (*name), which can unfold to any size; "
-                    "write the value out."
-                )
-            deep += isinstance(event, yaml.CollectionStartEvent)
-            deep -= isinstance(event, yaml.CollectionEndEvent)
-            if deep > DEEPEST:
-                raise ValueError(
-                    f"the YAML is nested deeper than {DEEPEST} levels, which no configuration is."
-                )
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"line {mark.line + 1}: " if mark else ""
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise ValueError(
-            f"the text is neither Python, JSON, a command nor YAML: {place}"
-            f"{problem}; looked for {LOOKED_FOR}."
-        ) from None
-
-
-def _notebook_source(text: str) -> str | None:
-    """The code of a notebook's cells, or None for anything else."""
-    if not (text.lstrip().startswith("{") and '"cell_type"' in text):
-        return None
-    try:
-        cells = json.loads(text)["cells"]
-        return "\n".join("".join(c["source"]) for c in cells if c.get("cell_type") == "code")
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def _fenced(text: str) -> str | None:
-    """The first fenced block of a Markdown page that builds a configuration."""
-    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    return next((block for block in blocks if has_python_config(block)), None)
-
-
-def _looks_like_python(text: str) -> bool:
-    return re.search(r"^\s*[A-Za-z_][\w.]*\s*=(?!=)", text, re.MULTILINE) is not None
-
-
-def _kind(words: Mapping[str, Any]) -> str:
+def kind_of(words: Iterable[str]) -> str:
+    """TRL's class by its words: only RLOO has two of them."""
     return (
         "RLOOConfig" if {"normalize_advantages", "reward_clip_range"} & set(words) else "GRPOConfig"
     )
 
 
-def _trl_words() -> set[str]:
+def trl_words() -> set[str]:
+    """Every word of TRL's GRPOConfig."""
     return {*TRL_DEFAULTS, *TRL_SILENT}
-
-
-def _verl_words() -> set[str]:
-    return {*VERL_DEFAULTS, *VERL_SILENT, *HOMES}
-
-
-def _refuse_others(text: str) -> None:
-    for sign, name in OTHERS.items():
-        if sign in text:
-            raise ValueError(
-                f"this is a command of {name}, whose words mean other things; only "
-                "TRL's and verl's are read."
-            )
-
-
-def _unknown(text: str) -> ValueError:
-    _refuse_others(text)
-    shown = " ".join(text.split())[:40]
-    return ValueError(
-        f"this is no configuration of TRL or verl (it starts with {shown!r}); looked "
-        f"for {LOOKED_FOR}."
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 __all__ = ["NotRead", "arithmetic", "literal", "scalar"]
@@ -49,10 +49,16 @@ def scalar(text: str) -> Any:
     return WORDS.get(text.lower(), text)
 
 
-def literal(node: ast.AST, names: Mapping[str, Any], deep: int = 0) -> Any:
+def literal(
+    node: ast.AST,
+    names: Mapping[str, Any],
+    deep: int = 0,
+    resolve: Callable[[ast.AST], Any] | None = None,
+) -> Any:
     """The value of a syntax tree of literals, with `names` for those bound before.
 
-    Raises NotRead for everything that would have to be run.
+    resolve: asked for what is none, a name or an attribute say; raises NotRead where it knows
+    nothing either. Raises NotRead for everything that would have to be run.
 
     >>> literal(ast.parse("4 * BASE", mode="eval").body, {"BASE": 256})
     1024
@@ -65,19 +71,22 @@ def literal(node: ast.AST, names: Mapping[str, Any], deep: int = 0) -> Any:
         case ast.Name(id=name) if name in names:
             return names[name]
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=inner):
-            value = _number(literal(inner, names, deep + 1))
+            value = _number(literal(inner, names, deep + 1, resolve))
             return -value if isinstance(node.op, ast.USub) else value
         case ast.BinOp(op=op, left=left, right=right):
-            return _compute(op, literal(left, names, deep + 1), literal(right, names, deep + 1))
+            one = literal(left, names, deep + 1, resolve)
+            return _compute(op, one, literal(right, names, deep + 1, resolve))
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
-            return [literal(part, names, deep + 1) for part in parts]
+            return [literal(part, names, deep + 1, resolve) for part in parts]
         case ast.Dict(keys=keys, values=values):
             read = {}
             for k, v in zip(keys, values, strict=True):
                 if k is None:  # {**other}
                     raise NotRead("not a literal")
-                read[str(literal(k, names, deep + 1))] = literal(v, names, deep + 1)
+                read[str(literal(k, names, deep + 1))] = literal(v, names, deep + 1, resolve)
             return read
+    if resolve is not None:
+        return resolve(node)
     raise NotRead("not a literal")
 
 

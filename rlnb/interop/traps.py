@@ -8,7 +8,32 @@ from typing import Any
 
 from rlnb.interop.configuration import Configuration
 
-__all__ = ["Facts", "Trap", "facts_of", "is_number", "mixed", "number"]
+__all__ = ["SEVERITIES", "Facts", "Trap", "facts_of", "is_number", "mixed", "number", "severity"]
+
+SEVERITIES = ("none", "note", "warning", "error")
+# error: the library refuses it, or the words do not do what they say; note: a choice to know of
+ERRORS = frozenset(
+    """
+    lost_words misspelt misplaced refused_group refused_batches refused_generation group_of_one
+    cispo_cap dead_clip_ratio epsilon_high_is_edge high_is_edge delta_inside delta_unread
+    token_epsilon kl_no_gradient kl_coef_off kl_reward_off bypass_old_trainer
+    """.split()
+)
+NOTES = frozenset(
+    """
+    loss_type_default no_kl kl_corrected one_step many_steps rloo_beta small_group temperature
+    token_mean_default dual_clip dapo_filter adv_default kl_default deprecated_cap
+    """.split()
+)
+
+
+def severity(name: str) -> str:
+    """ "error", "warning" or "note": how bad the trap of that name is.
+
+    >>> severity("misspelt"), severity("dr_grpo_std"), severity("temperature")
+    ('error', 'warning', 'note')
+    """
+    return "error" if name in ERRORS else "note" if name in NOTES else "warning"
 
 
 class Facts(dict):

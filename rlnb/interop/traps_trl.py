@@ -10,6 +10,7 @@ from math import exp, log
 
 from rlnb.interop.configuration import Configuration
 from rlnb.interop.traps import Facts, Trap, facts_of, is_number, mixed, number
+from rlnb.interop.traps_refused import REFUSALS
 from rlnb.interop.trl import CLIPPED, TRL_DEFAULTS, TRL_RLOO_DEFAULTS
 
 __all__ = ["TRL_TRAPS", "trl_facts"]
@@ -54,11 +55,23 @@ def trl_facts(read: Configuration) -> Facts:
     return c
 
 
+def _reuse(c: Facts) -> int:
+    """The passes that make two optimizer steps of what is generated at once."""
+    return 2 * max(1, c.gradient_accumulation_steps // c.generation)
+
+
+def _cap(c: Facts) -> float:
+    """The correction's upper edge: its old name, where that is set, overrules."""
+    old = c.vllm_importance_sampling_cap
+    return float(old if is_number(old) else c.vllm_importance_sampling_clip_max)
+
+
 def _summed_sequence(c: Facts) -> bool:
     return c.level == "sequence" and c.loss_type in SUMMED
 
 
 TRL_TRAPS: tuple[Trap, ...] = (
+    *REFUSALS,
     Trap(
         "cispo_cap",
         lambda c: c.loss_type == "cispo" and is_number(c.high) and c.high < 1,
@@ -170,8 +183,13 @@ TRL_TRAPS: tuple[Trap, ...] = (
         "epsilon_high_is_edge",
         lambda c: c.clipped and is_number(c.high) and 1 <= c.high < 3,
         lambda c: (
-            f"epsilon_high is added to 1: the upper edge is {number(1 + c.high)}. For an "
-            f"edge of {number(c.high)} write epsilon_high={number(c.high - 1)}."
+            f"epsilon_high is added to 1: the upper edge is {number(1 + c.high)}. "
+            + (
+                f"For an edge of {number(c.high)} write epsilon_high={number(c.high - 1)}."
+                if c.high > 1
+                else "DAPO's edge of 1.28 is epsilon_high=0.28; for no upper edge, write "
+                "epsilon_high=10000."
+            )
         ),
     ),
     Trap(
@@ -236,7 +254,7 @@ TRL_TRAPS: tuple[Trap, ...] = (
             "that is updated, so every ratio is exactly 1 and no clip, cap, gate or epsilon "
             "acts. "
             "At ratio 1 GRPO, DAPO, GSPO, CISPO and SAPO differ only in how they average. "
-            "For reuse write num_iterations=2, or steps_per_generation above "
+            f"For reuse write num_iterations={_reuse(c)}, or steps_per_generation above "
             f"gradient_accumulation_steps={c.gradient_accumulation_steps}."
         ),
     ),
@@ -328,9 +346,9 @@ TRL_TRAPS: tuple[Trap, ...] = (
         lambda c: (
             "use_vllm drops an answer whose probability differs too much between trainer "
             "and vLLM: above a product of "
-            f"{number(c.vllm_importance_sampling_clip_max)} (mode 'sequence_mask'). Over "
+            f"{number(_cap(c))} (mode 'sequence_mask'). Over "
             "1000 tokens that is a mean gap of "
-            f"{log(c.vllm_importance_sampling_clip_max) / 1000:.4f} nats, so long answers "
+            f"{log(_cap(c)) / 1000:.4f} nats, so long answers "
             "go first. For a cap per token write "
             "vllm_importance_sampling_mode='token_truncate'."
         ),

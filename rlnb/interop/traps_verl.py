@@ -6,6 +6,7 @@ from math import exp
 
 from rlnb.interop.configuration import Configuration
 from rlnb.interop.traps import Facts, Trap, facts_of, is_number, mixed, number
+from rlnb.interop.traps_verl_kl import KL_TRAPS
 from rlnb.interop.verl import VERL_DEFAULTS
 
 __all__ = ["VERL_TRAPS", "verl_facts"]
@@ -35,6 +36,7 @@ def verl_facts(read: Configuration) -> Facts:
         agg=c.loss_agg_mode,
         adv=c.adv_estimator,
         n=c["rollout.n"],
+        entry=read.entry,
         batch=c["data.train_batch_size"],
     )
     for side in ("low", "high"):
@@ -158,8 +160,13 @@ VERL_TRAPS: tuple[Trap, ...] = (
         "high_is_edge",
         lambda c: c.mode in ("vanilla", "gspo") and is_number(c.high) and 1 <= c.high < 3,
         lambda c: (
-            f"clip_ratio_high is added to 1: the upper edge is {number(1 + c.high)}. For an "
-            f"edge of {number(c.high)} write clip_ratio_high={number(c.high - 1)}."
+            f"clip_ratio_high is added to 1: the upper edge is {number(1 + c.high)}. "
+            + (
+                f"For an edge of {number(c.high)} write clip_ratio_high={number(c.high - 1)}."
+                if c.high > 1
+                else "DAPO's edge of 1.28 is clip_ratio_high=0.28; for no upper edge, write "
+                "clip_ratio_high=10000."
+            )
         ),
     ),
     Trap(
@@ -301,71 +308,7 @@ VERL_TRAPS: tuple[Trap, ...] = (
             "weighs twice one in a micro-batch of 8. Write use_dynamic_bsz=False."
         ),
     ),
-    Trap(
-        "kl_coef_off",
-        lambda c: (
-            is_number(c.kl_loss_coef)
-            and "kl_loss_coef" in c.given
-            and c.kl_loss_coef != 0
-            and c.use_kl_loss is False
-        ),
-        lambda c: (
-            f"kl_loss_coef={number(c.kl_loss_coef)} does nothing, because use_kl_loss is "
-            "False (the default): there is no KL term. Write use_kl_loss=True, or take the "
-            "coefficient out."
-        ),
-    ),
-    Trap(
-        "kl_coef_zero",
-        lambda c: c.use_kl_loss is True and c.kl_loss_coef == 0,
-        lambda c: (
-            "use_kl_loss=True with kl_loss_coef=0.0 runs the reference model on every "
-            "answer and multiplies its term by 0. Write use_kl_loss=False."
-        ),
-    ),
-    Trap(
-        "kl_reward_off",
-        lambda c: (
-            is_number(c.kl_coef)
-            and "kl_coef" in c.given
-            and c.kl_coef != 0
-            and c.use_kl_in_reward is False
-        ),
-        lambda c: (
-            f"kl_ctrl.kl_coef={number(c.kl_coef)} does nothing, because use_kl_in_reward is "
-            "False (the default). Write algorithm.use_kl_in_reward=True, or take it out."
-        ),
-    ),
-    Trap(
-        "kl_twice",
-        lambda c: (
-            c.use_kl_loss is True and c.use_kl_in_reward is True and c.kl_loss_coef and c.kl_coef
-        ),
-        lambda c: (
-            f"the KL is paid twice, in the loss (kl_loss_coef={c.kl_loss_coef}) and in the "
-            f"reward (kl_coef={c.kl_coef}), on different scales: the second is summed over "
-            "the answer's tokens. Keep one: use_kl_in_reward=False."
-        ),
-    ),
-    Trap(
-        "kl_no_gradient",
-        lambda c: c.use_kl_loss is True and c.kl_loss_type in ("kl", "k1") and c.kl_loss_coef,
-        lambda c: (
-            f"kl_loss_type={c.kl_loss_type} as a loss has expected gradient 0: the term is "
-            "logged and restrains nothing. Write kl_loss_type=low_var_kl (GRPO's k3) or k2 "
-            "(the gradient of KL(pi || ref))."
-        ),
-    ),
-    Trap(
-        "adaptive_kl",
-        lambda c: c.use_kl_in_reward is True and c["kl_ctrl.type"] == "adaptive",
-        lambda c: (
-            f"the adaptive KL controller aims at target_kl={c.target_kl} nats per token, "
-            "not per answer: over 500 tokens that is "
-            f"{500 * c.target_kl if is_number(c.target_kl) else '500 times as many'} nats, "
-            "where RLHF's usual target is 6. Write a target 1/T of the one you mean."
-        ),
-    ),
+    *KL_TRAPS,
     Trap(
         "kl_cov_coef",
         lambda c: c.mode == "kl_cov" and "ppo_kl_coef" not in c.given,
@@ -408,6 +351,19 @@ VERL_TRAPS: tuple[Trap, ...] = (
             f"answers all agree stay in. At n={c.n} a prompt solved nine times in ten is "
             f"mixed {mixed(0.9, c.n) if is_number(c.n) else 'only part'} of the time. "
             "Write algorithm.filter_groups.enable=True (DAPO trainer only)."
+        ),
+    ),
+    Trap(
+        "filter_main_ppo",
+        lambda c: (
+            c["filter_groups.enable"] is True
+            and str(c.entry).endswith("verl.trainer.main_ppo")
+            and c["trainer.use_v1"] is not True
+        ),
+        lambda c: (
+            "filter_groups.enable=True under verl.trainer.main_ppo filters only in the v1 trainer "
+            "of verl 0.9; its other trainer and every version before 0.9 read the word and keep "
+            "all groups. Write trainer.use_v1=True, or start recipe.dapo.main_dapo."
         ),
     ),
     Trap(

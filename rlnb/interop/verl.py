@@ -8,6 +8,7 @@ and k3 to +-10; no such clamp is here, and inside them the two agree.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import exp
 from typing import Any, Literal
 
 from rlnb.interop.vocabulary import Reader, Reading, as_words, known_words, refuse
@@ -205,7 +206,9 @@ def _policy(mode: str, words: Reader, anchor: Anchor) -> tuple[Surrogate, Ratio,
     low, high = _band(words)
     upper = None if high == low else high
     if mode == "vanilla":
-        return clip(low, upper, dual=words.number("clip_ratio_c")), token, ()
+        top = words.number("clip_ratio_c")
+        # verl clamps log-ratios at 20: a dual clip above e^20 is never reached
+        return clip(low, upper, dual=top if top <= exp(20) else None), token, ()
     if mode == "gspo":
         return clip(low, upper), ratios.sequence_token(anchor), ()
     if mode == "cispo":

@@ -14,7 +14,16 @@ from rlnb.objective.composition import Objective
 from rlnb.objective.part import spell
 from rlnb.objective.zoo import ZOO
 
-__all__ = ["Change", "Difference", "closest", "difference", "method", "name_of", "neighbours"]
+__all__ = [
+    "Change",
+    "Difference",
+    "closest",
+    "difference",
+    "distance",
+    "method",
+    "name_of",
+    "neighbours",
+]
 
 NAMED: dict[str, Objective] = ZOO | ANNEX
 
@@ -99,18 +108,29 @@ def neighbours(objective: Objective, n: int = 3) -> list[tuple[str, Difference]]
     """
     wanted = objective.canonical()
     gaps = {name: difference(known.canonical(), wanted) for name, known in NAMED.items()}
-    near = sorted(
-        gaps,
-        key=lambda name: sum(
-            _price(
-                change.part,
-                _kinds(getattr(NAMED[name], change.part)),
-                _kinds(getattr(wanted, change.part)),
-            )
-            for change in gaps[name]
-        ),
-    )
+    near = sorted(gaps, key=lambda name: _distance(name, gaps[name], wanted))
     return [(name, gaps[name]) for name in near[:n]]
+
+
+def distance(name: str, objective: Objective) -> int:
+    """What it takes to change the named method into the objective, in the prices of `neighbours`.
+
+    >>> distance("grpo", ZOO["grpo"]), distance("grpo", ZOO["dr_grpo"])
+    (0, 7)
+    """
+    wanted = objective.canonical()
+    return _distance(name, difference(NAMED[name].canonical(), wanted), wanted)
+
+
+def _distance(name: str, gap: Difference, wanted: Objective) -> int:
+    return sum(
+        _price(
+            change.part,
+            _kinds(getattr(NAMED[name], change.part)),
+            _kinds(getattr(wanted, change.part)),
+        )
+        for change in gap
+    )
 
 
 def closest(objective: Objective) -> tuple[str, Difference]:

@@ -32,19 +32,19 @@ __all__ = [
 Seam = Literal["advantage", "surrogate", "weights", "ratio", "shape", "credit", "gates", "terms"]
 
 # (batch, token rewards) -> token rewards
-Shape = Callable[[Batch, torch.Tensor], torch.Tensor]
+Shape = Callable[[Batch, "torch.Tensor"], "torch.Tensor"]
 # (batch, token rewards) -> A, on whole groups, no gradient
-Advantage = Callable[[Batch, torch.Tensor], torch.Tensor]
+Advantage = Callable[[Batch, "torch.Tensor"], "torch.Tensor"]
 # (batch, A) -> A
-Credit = Callable[[Batch, torch.Tensor], torch.Tensor]
+Credit = Callable[[Batch, "torch.Tensor"], "torch.Tensor"]
 # (batch, A) -> log-ratio, with gradient
-Ratio = Callable[[Batch, torch.Tensor], torch.Tensor]
+Ratio = Callable[[Batch, "torch.Tensor"], "torch.Tensor"]
 # (batch, A, log-ratio) -> value, maximised
-Surrogate = Callable[[Batch, torch.Tensor, torch.Tensor], torch.Tensor]
+Surrogate = Callable[[Batch, "torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 # (batch, A, log-ratio) -> factor, detached
-Gate = Callable[[Batch, torch.Tensor, torch.Tensor], torch.Tensor]
+Gate = Callable[[Batch, "torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 # (batch, totals of the step) -> weight of each token
-Weights = Callable[[Batch, Totals], torch.Tensor]
+Weights = Callable[[Batch, Totals], "torch.Tensor"]
 
 
 class Term(Protocol):

@@ -23,13 +23,14 @@ def trl(trainer="GRPOConfig", **words):
     return explain_config(f"{trainer}({source})")
 
 
-def verl(**words):
+def verl(entry="verl.trainer.main_ppo", **words):
     paths = {
         "n": "actor_rollout_ref.rollout.n",
         "batch": "data.train_batch_size",
         "filter": "algorithm.filter_groups.enable",
         "type": "algorithm.kl_ctrl.type",
         "top_p": "actor_rollout_ref.rollout.top_p",
+        "top_k": "actor_rollout_ref.rollout.top_k",
         "temperature": "actor_rollout_ref.rollout.temperature",
         "dynamic": "actor_rollout_ref.actor.use_dynamic_bsz",
         "v1": "trainer.use_v1",
@@ -38,7 +39,8 @@ def verl(**words):
 
     lines = [f"  {paths.get(k) or HOMES[k] + k}={v} \\" for k, v in words.items()]
     return explain_config(
-        "run algorithm.adv_estimator=grpo \\\n" * ("adv_estimator" not in words)
+        f"python -m {entry} "
+        + "algorithm.adv_estimator=grpo \\\n" * ("adv_estimator" not in words)
         + "\n".join(lines)
         + "\n critic.x=1"
     )
@@ -52,6 +54,19 @@ G = {"loss_type": "grpo", "beta": 0.04}
 SEQ = {"loss_type": "grpo", "importance_sampling_level": "sequence"}
 # trap -> (configurations where it speaks, configurations where it is silent)
 TRL_CASES = {
+    "refused_group": ([{"num_generations": 1}], [{"num_generations": 2}, {}]),
+    "refused_batches": (
+        [{"generation_batch_size": 64, "steps_per_generation": 4}],
+        [{"generation_batch_size": 64}, {"steps_per_generation": 4}],
+    ),
+    "refused_generation": (
+        [{"generation_batch_size": 20}],
+        [{"generation_batch_size": 64}, {"generation_batch_size": 20, "num_generations": 4}],
+    ),
+    "deprecated_cap": (
+        [{"use_vllm": True, "vllm_importance_sampling_cap": 2.0}],
+        [{"use_vllm": True, "vllm_importance_sampling_clip_max": 2.0}],
+    ),
     "cispo_cap": (
         [{"loss_type": "cispo"}, {"loss_type": "cispo", "epsilon_high": 0.28}],
         [{"loss_type": "cispo", "epsilon_high": 5.0}, {"loss_type": "dapo"}],
@@ -274,6 +289,10 @@ VERL_CASES = {
         [{"clip_ratio_high": 0.28}],
         [{"clip_ratio_high": 0.28, "filter": True}, {}, {"clip_ratio_high": 0.28, **ROW}],
     ),
+    "filter_main_ppo": (
+        [{"filter": True}, {"filter": True, "v1": False}],
+        [{"filter": True, "v1": True}, {"filter": True, "entry": "recipe.dapo.main_dapo"}, {}],
+    ),
     "small_group": ([{"n": 4}], [{"n": 8}, {"n": 1}, {"n": 4, "adv_estimator": "gae"}]),
     "cut_distribution": ([{"top_p": 0.9}], [{"top_p": 1.0}, {}]),
     "temperature": ([{"temperature": 0.6}], [{"temperature": 1.0}, {}]),
@@ -436,14 +455,15 @@ def test_a_named_method_and_its_conventions():
 @pytest.mark.parametrize(
     "report, nearest",
     [
-        (trl(), "dapo"),
+        (trl(loss_type="dapo"), "dapo"),
         (trl(loss_type="grpo"), "grpo"),
         (trl(loss_type="dr_grpo"), "dr_grpo"),
         (trl(loss_type="cispo"), "cispo"),
         (trl("RLOOConfig"), "rloo"),
         (trl(**SEQ), "gspo"),
         (verl(loss_mode="gspo"), "gspo_token"),
-        (verl(clip_ratio_high=0.28), "dapo"),
+        (verl(clip_ratio_high=0.28, use_kl_loss=True), "dapo"),
+        (verl(), "grpo"),
         (verl(loss_mode="geo_mean"), "gmpo"),
         (explain_config({"loss_mode": "vanilla"}), "ppo"),
     ],
@@ -539,8 +559,10 @@ def test_where_verls_bypass_mode_stands_in_a_file():
     text = "algorithm: {adv_estimator: grpo, rollout_correction: {%s}}"
     assert explain_config(text % "bypass_mode: true").objective.ratio.anchor == "sampling"
     assert explain_config(text % "bypass_mode: false").objective.ratio.anchor == "old"
-    refused = explain_config(text % "bypass_mode: false, rollout_rs: token_k1")
-    assert refused.objective is None and "rollout_rs" in refused.refused
+    beside = explain_config(text % "bypass_mode: false, rollout_rs: token_k1")
+    assert beside.beside == (
+        "rollout_rs=token_k1: rejects by the trainer's probability over the engine's",
+    )
     assert (
         explain_config(
             "actor_rollout_ref: {actor: {bypass_mode: true}}\nalgorithm: {adv_estimator: grpo}"
@@ -585,6 +607,8 @@ def test_what_the_parts_cannot_say_still_gets_its_traps():
     report = verl(adv_estimator="gpg", n=16, temperature=0.7)
     assert report.objective is None and "gpg" in str(report) and "temperature" in names(report)
     report = verl(rollout_is="token")
+    assert report.nearest == "grpo" and "rollout_is=token: weighs" in report.beside[0]
+    report = verl(rollout_is="token", bypass_mode=True)
     assert report.objective is None and "rollout_is" in report.refused
 
 
