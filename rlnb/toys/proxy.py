@@ -174,11 +174,22 @@ class Grader:
 
     def best_of(self, n: int) -> float:
         """Mean gold of the best of n by score."""
+        score, share = self._winners(n)
+        return float((share * self.worth(score)).sum())
+
+    def fooled(self, n: int) -> float:
+        """How often the best of n is an answer whose error is of the large kind."""
+        score, share = self._winners(n)
+        parts = self._parts(score)
+        return float((share * parts[1] / parts.sum(0)).sum())
+
+    def _winners(self, n: int) -> tuple[Tensor, Tensor]:
+        """(8000,) scores, and how often the best of n has each."""
         _positive(n)
         edge = 5 * math.sqrt(1 + max(s for p, s in self.kinds if p > 0) ** 2)
         score = torch.linspace(-edge, edge, 8001, dtype=torch.float64)
         share = self.below(score).pow(n).diff()
-        return float((share * self.worth((score[1:] + score[:-1]) / 2)).sum() / share.sum())
+        return (score[1:] + score[:-1]) / 2, share / share.sum()
 
     def _parts(self, score: Tensor) -> Tensor:
         """(2, n) density of the score with each kind of error."""

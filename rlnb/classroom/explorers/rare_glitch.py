@@ -36,7 +36,8 @@ def compute(share: float = 0.02, size: float = 10.0, n: int = 64) -> dict[str, A
     """The error has std 0.2, and std `size` on a `share` of the answers; gold has std 1.
 
     worth (241,): E[gold | score] over SCORES. seen (241,): density of the best of n's score.
-    curve (11,): gold of the best of DRAWS. picked: of the best of n. accuracy: on pairs. peak: the
+    curve (11,): gold of the best of DRAWS. picked: of the best of n. accuracy: on pairs.
+    fooled: how often the best of n is a glitch. peak: the
     N of DRAWS with the highest gold.
 
     >>> d = compute()
@@ -53,6 +54,7 @@ def compute(share: float = 0.02, size: float = 10.0, n: int = 64) -> dict[str, A
         "curve": curve,
         "picked": float(curve[DRAWS.index(n)]),
         "accuracy": grader.accuracy(),
+        "fooled": grader.fooled(n),
         "peak": DRAWS[int(curve.argmax())],
     }
 
@@ -77,6 +79,7 @@ def build(figure, data):
         "curve": right.plot(range(11), clean, color=ORANGE, lw=2.8)[0],
         "dot": right.plot([0], [0], "o", color=BLACK, ms=9)[0],
         "picked": right.text(0, 0, "", fontsize=11.5, weight="bold", ha="center"),
+        "fooled": left.text(11.9, 3.4, "", fontsize=11.5, ha="right"),
         "accuracy": left.text(11.9, 3.85, "", fontsize=11.5, weight="bold", ha="right",
                               color=WINE),
     }  # fmt: skip
@@ -92,12 +95,13 @@ def update(artists, data):
     artists["picked"].set_text(f"{data['picked']:.2f}")
     artists["picked"].set_position((min(max(at, 0.4), 9.7), data["picked"] + 0.25))
     artists["accuracy"].set_text(f"right on {100 * data['accuracy']:.1f} % of pairs")
+    artists["fooled"].set_text(f"{100 * data['fooled']:.0f} % of the winners are glitches")
 
 
 def readout(data) -> str:
     return (
         f"Right on {100 * data['accuracy']:.1f} % of pairs. Best of {data['n']}: gold "
-        f"{data['picked']:.2f}. Highest at N = {data['peak']}: {data['curve'].max():.2f}."
+        f"{data['picked']:.2f}, {100 * data['fooled']:.0f} % are glitches. Highest at N = {data['peak']}: {data['curve'].max():.2f}."
     )
 
 
