@@ -62,7 +62,7 @@ def paid_and_true(*, truth: bool = True) -> Picture:
                 axes.set_ylabel("share", fontsize=TEXT)
                 axes.text(1250, 0.72, "paid, in training", color=GREY, fontsize=11.5)
                 if truth:
-                    axes.text(700, 0.2, "right, on held-out problems", color=BLUE, fontsize=11.5)
+                    axes.text(820, 0.33, "right, on held-out problems", color=BLUE, fontsize=11.5)
 
     paid = _first_and_last("sort_is_sorted")
     said = f"Paid: from {paid[0]:.2f} to {paid[1]:.2f}, mean of three seeds."
