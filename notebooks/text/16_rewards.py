@@ -264,7 +264,7 @@ for name, s in (("A", A), ("B", B)):
 # the answer
 kl, worth = paths["B"]["RL"]
 reveal("rewards.5", "about 0.25",
-       f"{worth[3]:.2f}, at β = {betas[3]} and {kl[3]:.1f} nats. And no β "
+       f"{worth[3]:.2f}, at β = {betas[3]} and {kl[3]:.1f} nats. No β "
        f"does better: {max(worth):.2f} is the highest. It *is* the best in "
        "score, and the score is where the errors are. Best of N sees "
        "ranks: a glitch of 30 counts no more than one of 5. e^(R/β) sees "
@@ -372,7 +372,8 @@ reveal("rewards.7", "near 21 nats",
        f"them beyond the top, the fit says {peaks[1]:.1f}. The formula "
        "describes a turn that you have seen; before it glitches are too "
        "rare to show. **So keep labelling, at every checkpoint, and stop "
-       "when gold stops.**", pictures.gao_fits(d.tolist(), g.tolist(), fits))
+       "when gold stops.**",
+       pictures.gao_fits(d.tolist(), g.tolist(), fits))
 
 # %% [markdown]
 # <details><summary>One level deeper: practice</summary>

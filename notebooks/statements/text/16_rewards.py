@@ -55,7 +55,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # * **judge**: sees the share of the given numbers through noise of std 0.3, and likes short answers.
 
 # %%
-sorting, dice = type(TASKS["sort"])(misread=0.5, swap=0.1), random.Random(0)
+sorting = type(TASKS["sort"])(misread=0.5, swap=0.1)
+dice = random.Random(0)
 noise = torch.Generator().manual_seed(0)
 
 def features(problem, text):
@@ -65,9 +66,12 @@ def features(problem, text):
     for number in got:
         if number in left:
             left.remove(number)
-    return [float(got == sorted(got)), len(digits & set(text)) / len(digits),
-            len(text) / 15, ((got[0] == wanted[0]) + (got[-1] == wanted[-1]))
-            / 2, 1 - len(left) / 5]
+    ends = (got[0] == wanted[0]) + (got[-1] == wanted[-1])
+    common = len(digits & set(text)) / len(digits)
+    return [float(got == sorted(got)), common, len(text) / 15, ends / 2,
+            1 - len(left) / 5]
+
+# %%
 
 def answers(n, tricks):
     """n problems with 16 answers each: features (n, 16, 5), right."""
@@ -107,7 +111,10 @@ for name, scores in graders.items():
           f"{best[2]:6.2f}")
 
 # %% [markdown]
-# XXX
+# On pairs the reward model is far ahead of the judge. At best of 16 they are level, and the rubric is
+# little better: a list with one number replaced between its ends has full marks, and among sixteen
+# answers there is one. The reward model is no better at 16 than at 4. Which grader to take is a
+# question about what the policy can write, not about pairs.
 
 # %% [markdown]
 # ### E08 · swap the order
@@ -577,8 +584,8 @@ gen = torch.Generator().manual_seed(0)
 P, K = 40, 20
 right = (torch.rand(P, K, generator=gen) < 0.2).double()
 right[:, 0], right[:, 1] = 1.0, 0.0
-demo = torch.where(torch.arange(P) < 30, 0, 1)       # a wrong one at the end
-first = torch.randn(P, K, generator=gen) - 2 * right  # right ones are rare
+demo = torch.where(torch.arange(P) < 30, 0, 1)      # the last 10: wrong
+first = torch.randn(P, K, generator=gen) - 2 * right  # right is rare
 
 def after(sft_steps, rl_steps=60, seeds=40, rate=1.0):
     z = first.clone().requires_grad_()
