@@ -63,12 +63,12 @@ reveal("rewards.1", "none",
        pictures.answers_before_and_after())
 
 # %% [markdown]
-# What you want has a name in this field: **gold**. What you can compute and pay is a **proxy**. The
-# model was pushed on the proxy. The loss, the clip, the KL of the earlier pages were all in order.
+# What you want is called **gold**. What you can compute and pay is a **proxy**. Loss and gradient
+# were right. They climbed the proxy.
 
 # %%
 pipeline.pipeline("rewards", caption=(
-    "This page changes one box. No other box can notice."))
+    "This page changes one box. The boxes behind it see only a number."))
 
 # %% [markdown]
 # ## Which grader would you buy?
@@ -129,6 +129,7 @@ def mean(weights, values):
     return (weights * values).sum(1).mean().item()
 
 draws = [2**k for k in range(11)]              # 1 ... 1024
+# per grader: mean score and mean gold of the best of each N
 found = {name: ([mean(best_of(N, s), s) for N in draws],
                 [mean(best_of(N, s), gold) for N in draws])
          for name, s in (("A", A), ("B", B))}
@@ -146,25 +147,24 @@ reveal("rewards.2", "about 0.5",
 # %% [markdown]
 # ## What does a score tell?
 #
-# Fix a score $r$ and ask what gold it stands for. Gold and error are independent and normal, with
-# variances 1 and $s^2$:
+# Fix a score $r$ and ask what gold $g$ it stands for. The error $e$ has variance $s^2$, gold has 1:
 #
 # $$\begin{aligned}
-# r&=g+e&&\text{what the grader sees}\\
+# r&=g+e&&\text{what the grader sees. }\textbf{Assumed: both normal, independent}\\
 # \mathrm{Cov}(g,r)&=\mathrm{Var}(g)=1&&e\text{ is independent of }g\\
 # \mathrm{Var}(r)&=1+s^2&&\text{variances add}\\
-# \mathbb E[g\mid r]&=\frac{\mathrm{Cov}(g,r)}{\mathrm{Var}(r)}\,r=\frac{r}{1+s^2}&&\text{normal numbers: the regression line}
+# \mathbb E[g\mid r]&=\frac{\mathrm{Cov}(g,r)}{\mathrm{Var}(r)}\,r=\frac{r}{1+s^2}&&\text{for normal numbers: the regression line}
 # \end{aligned}$$
 #
 # For A that is $r/2$: half of any score is luck. But a higher score always promises more gold, so a
-# harder push always pays. **Everything hangs on one assumption: the error is normal.** B's is not.
+# harder push always pays.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("rewards.3", "B gives an answer a score of 8. Gold to expect?",
-        ["about 7.7: 8 / 1.04, its usual error is tiny",
-         "about 4: half, as for A",
-         "about 2.5: gold hardly gets higher",
+        ["about 7.7: the formula with its usual s = 0.2, 8 / 1.04",
+         "about 4: glitches and all, half of it is luck",
+         "about 2.5: gold seldom gets higher than that",
          "about 0.1"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -179,6 +179,9 @@ reveal("rewards.3", "about 0.1",
        "a larger error.** Best of 1,024 lives beyond it.")
 
 # %% [markdown]
+# The gold of the best of $N$ is the mean of this number over the scores that win. The more answers
+# compete, the higher these scores, and the more of them lie where the number has fallen.
+#
 # An error that reaches further than gold does has a **heavy tail**. (Kwa et al. prove the extreme
 # case: with tails that fall slower than any exponential, the proxy can rise without limit while
 # gold stays where it began.)
@@ -234,11 +237,11 @@ reveal("rewards.4", round(more, 2),
        f"64: {counted:.2f}; by the formula {best_of_n_kl(64):.2f}.")
 
 # %% [markdown]
-# ## RL pushes on the size
+# ## Another way to push
 #
-# RL with a KL penalty heads for $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1). At
-# equal KL no other policy has a higher mean score. So take the grader B and 2.5 nats, which is best
-# of 32 and the top of B's curve, gold 1.57.
+# RL with a KL penalty heads for $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), the
+# score as $R$. At equal KL no other policy has a higher mean score. Take grader B and 2.5 nats. Best
+# of 32 has them, and gold 1.57, the top of its curve.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -249,26 +252,35 @@ predict("rewards.5", "The RL optimum with 2.5 nats under B: its gold?",
 
 # %%
 def leashed(beta, scores):
+    """π_β for a uniform start."""
     return (scores / beta).softmax(1)
 
+def path(weights):
+    """KL and gold of each policy of a list."""
+    return ([kl_to_uniform(w).mean().item() for w in weights],
+            [mean(w, gold) for w in weights])
+
 betas = (10, 5, 4, 3.4, 3, 2.5, 2, 1.5, 1, 0.7, 0.5, 0.35)
-paths = {}
-for name, s in (("A", A), ("B", B)):
-    ways = {"best of N": [best_of(N, s) for N in draws],
-            "RL": [leashed(b, s) for b in betas]}
-    paths[name] = {way: ([kl_to_uniform(w).mean().item() for w in ws],
-                         [mean(w, gold) for w in ws])
-                   for way, ws in ways.items()}
+paths = {name: {"best of N": path([best_of(N, s) for N in draws]),
+                "RL": path([leashed(b, s) for b in betas])}
+         for name, s in (("A", A), ("B", B))}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
+for name, s in (("A", A), ("B", B)):
+    rank = s.argsort(1).argsort(1) / K
+    paths[name]["RL, paid the rank"] = path(
+        [leashed(b, rank) for b in (1, 0.3, 0.1, 0.05, 0.03, 0.01)])
 kl, worth = paths["B"]["RL"]
+by_rank = paths["B"]["RL, paid the rank"]
 reveal("rewards.5", "about 0.25",
        f"{worth[3]:.2f}, at β = {betas[3]} and {kl[3]:.1f} nats. No β "
        f"does better: {max(worth):.2f} is the highest. It *is* the best in "
-       "score, and the score is where the errors are. Best of N sees "
-       "ranks: a glitch of 30 counts no more than one of 5. e^(R/β) sees "
-       "sizes, and one glitch outweighs everything.",
+       "score, and the score is where the errors are. A glitch of 30 "
+       "outweighs everything in e^(R/β); for best of N it is only the "
+       "first in a row. The proof: pay RL the *rank* of an answer instead "
+       f"of its score, and {by_rank[0][4]:.1f} nats bring "
+       f"{by_rank[1][4]:.2f}.",
        pictures.one_ruler(paths))
 
 # %% [markdown]
@@ -278,7 +290,8 @@ reveal("rewards.5", "about 0.25",
 #
 # ## What lifts the curve?
 #
-# The score itself must change before it is paid. One way is to cut it off:
+# Paying ranks did: what is paid must change. Another way is a *cap*: whatever lies beyond it is cut
+# to it, and every answer above the cap earns the same.
 
 # %%
 task("rewards.t2", capped_reward.capped_reward_explorer(),
@@ -296,12 +309,14 @@ task("rewards.t2", capped_reward.capped_reward_explorer(),
 #    reach. (The explorer before: beyond 3 a higher score stops meaning more gold.)
 # </details>
 #
-# Another way is a second opinion. Buy three graders like B and pay the *median* of their scores. If
+# A third way is a second opinion. Buy three graders like B and pay the *median* of their scores. If
 # they glitch on different answers, two outvote the third. But graders are trained on the same
-# comparisons. Say 30 of 100 glitches are shared: all three see the same wrong number.
+# comparisons and err alike. Say 30 of 100 glitches are shared: all three see the same wrong number.
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: three graders like B, and the median of their scores
 def median_of_three(shared):
+    """(P, K) scores; `shared` of the glitches hit all three alike."""
     own = torch.Generator().manual_seed(1)
     def draw(share, size, *shape):
         at = torch.rand(*shape, P, K, generator=own) < share
@@ -318,7 +333,7 @@ predict("rewards.6", "Best of 256. One grader B: 0.5. The median of three "
         "that share nothing: 2.7. And if they share 30 of 100 glitches?",
         ["about 2.5: most glitches are still outvoted",
          "about 2.0: 30 of 100 of the gain is lost",
-         "about 1.5", "about 0.5: shared glitches are enough"])
+         "about 1.6", "about 0.5: shared glitches are enough"])
 
 # %%
 thirds = {"one grader B": goldB}
@@ -330,7 +345,7 @@ for shared, name in ((0.0, "median of three, none shared"),
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 one, none, some = thirds.values()
-reveal("rewards.6", "about 1.5",
+reveal("rewards.6", "about 1.6",
        f"{some[8]:.2f}, against {none[8]:.2f} without shared ones. And at "
        f"1,024: {some[10]:.2f}. Fewer glitches only move the top of the "
        "curve further out; those that are shared stay to be found.",
@@ -376,11 +391,12 @@ reveal("rewards.7", "near 21 nats",
        pictures.gao_fits(d.tolist(), g.tolist(), fits))
 
 # %% [markdown]
-# <details><summary>One level deeper: practice</summary>
+# In practice, log three curves: score, KL, and gold on a fixed set of prompts. Gold can be held-out
+# tests, a grader that is never trained on, or a few dozen answers that you read. Read those with the
+# *highest* scores; a random sample looks fine until it is too late.
 #
-# * **What to log.** Score, KL, and gold on a fixed set of prompts: held-out tests for code, a second
-#   grader that is never trained on, a few dozen answers read by you. A score that rises faster than
-#   before while gold is flat is the sign. Read the *top* of the scores, not a sample.
+# <details><summary>One level deeper: practice, and the toy's limits</summary>
+#
 # * **What else lifts the curve.** New comparisons on the policy's own answers; fixing the checker.
 #   Several reward models: Coste et al. 2023, [arXiv 2310.02743](https://arxiv.org/abs/2310.02743);
 #   that they share mistakes: Eisenstein et al. 2023,
@@ -391,7 +407,7 @@ reveal("rewards.7", "near 21 nats",
 #   *learns* finds whole families of glitches, as the sorter did, so gold can fall below its start.
 #   Here it falls back to the start at worst.
 # * **Are real reward models heavy-tailed?** Kwa et al. found those they measured consistent with
-#   light tails. Hand-written checks, tests and judges are another matter.
+#   light tails. Hand-written checks like the sorter's were not among them.
 # </details>
 
 # %%
@@ -410,7 +426,7 @@ score(*(f"rewards.{k}" for k in range(1, 8)))
 # | picture | gold against KL: up, over, down; the score only up |
 # | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256 |
 # | the leash | β chooses where you stop; it does not lift the curve |
-# | what lifts it | a cap among honest scores; graders that err apart; new labels where the policy is now |
+# | what lifts it | ranks, or a cap among honest scores; graders that err apart; new labels where the policy is now |
 # | choice | what you pay. Everything after it is arithmetic |
 
 # %% [markdown]

@@ -7,8 +7,8 @@
 
 Needs torch only, and nothing else of this package. Rooms: batch (the data); advantages, shapes,
 credit, ratios, surrogates, gates, weights, terms (the parts) and part (their signatures);
-composition (Objective); several (more than one reward); zoo and annex (the named methods); naming (what a composition is called,
-and what changes it); report (metrics, and a table per token).
+composition (Objective); several (more than one reward); zoo and annex (the named methods); naming
+(what a composition is called, and what changes it); report (metrics, and a table per token).
 """
 
 from __future__ import annotations

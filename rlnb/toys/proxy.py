@@ -162,9 +162,8 @@ class Grader:
 
     def below(self, score: Tensor) -> Tensor:
         """Chance of a lower score, (n,)."""
-        return sum(
-            p / 2 * (1 + torch.erf(score / math.sqrt(2 * (1 + s * s)))) for p, s in self.kinds
-        )
+        parts = [p / 2 * (1 + torch.erf(score / math.sqrt(2 * (1 + s * s)))) for p, s in self.kinds]
+        return torch.stack(parts).sum(0)
 
     def worth(self, score: Tensor) -> Tensor:
         """E[gold | score], (n,): within one kind score / (1 + s^2); the kinds by their odds."""
@@ -193,12 +192,12 @@ class Grader:
 
     def _parts(self, score: Tensor) -> Tensor:
         """(2, n) density of the score with each kind of error."""
-        return torch.stack(
-            [
-                p * torch.exp(-(score**2) / (2 * (1 + s * s))) / math.sqrt(2 * math.pi * (1 + s * s))
-                for p, s in self.kinds
-            ]
-        )
+        parts = []
+        for p, s in self.kinds:
+            variance = 1 + s * s
+            peak = p / math.sqrt(2 * math.pi * variance)
+            parts.append(peak * torch.exp(-(score**2) / (2 * variance)))
+        return torch.stack(parts)
 
 
 def fit_gao(distance: Tensor, gold: Tensor, form: str = "d(a - b d)") -> tuple[float, float]:

@@ -17,7 +17,9 @@ from rlnb.shipped import data_folder
 from rlnb.toys.proxy import Grader, answer_pool, kl_to_uniform, tilted_weights
 from rlnb.training.tasks import TASKS
 
-GLITCHES = [(q, s, n) for q in rare_glitch.SHARES for s in (1.0, 3.0, 10.0, 20.0) for n in (64, 1024)]
+GLITCHES = [
+    (q, s, n) for q in rare_glitch.SHARES for s in (1.0, 3.0, 10.0, 20.0) for n in (64, 1024)
+]
 CAPPED = [(b, c) for b in capped_reward.BETAS for c in capped_reward.CAPS]
 
 

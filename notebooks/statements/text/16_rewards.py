@@ -15,7 +15,7 @@
 
 # %% tags=["setup"]
 import random
-from math import exp, log
+from math import log
 import torch
 from torch.nn.functional import cross_entropy
 from rlnb.classroom.lesson import settle, statement

@@ -156,7 +156,7 @@ def _sum_first(rewards):
     return _zscore(rewards.sum(2), 1)
 
 
-@mistake("one more z-score in the group at the end: it takes away again what was kept apart (GDPO's "
+@mistake("one more z-score in the group at the end takes away again what was kept apart (GDPO's "
          "last one runs over the batch)")  # fmt: skip
 def _again(rewards):
     return _zscore(several_rewards(rewards), 1)
@@ -215,15 +215,7 @@ SEVERAL_REWARDS = Exercise(
         Convention("right with Bessel's std and 1e-4, as in TRL", {"correction": 1, "eps": 1e-4}),
         Convention("right up to a factor: the mean over the rewards, not the sum", {"mean": True}),
     ),
-    mistakes=(
-        _sum_first,
-        _again,
-        _over_rewards,
-        _over_prompts,
-        _whole_batch,
-        _centred,
-        _one_only,
-    ),
+    mistakes=(_sum_first, _again, _over_rewards, _over_prompts, _whole_batch, _centred, _one_only),
     hint="Mean and std along dim 1, the answers; the sum along dim 2, the rewards, comes last.",
 )
 
@@ -252,7 +244,7 @@ SILENT_BUG_REWARDS = SilentBug(
     name="silent_bug_rewards",
     right=_right,
     broken=estimate,
-    story="It draws n times from your K samples and puts each back, so that one sample can be drawn "
+    story="It draws n times from your K samples and puts each back, so that one may be drawn "
     "twice. Best of K of K samples is the top one, with certainty. The chance that the k-th is the "
     "best of n different ones is C(k - 1, n - 1) / C(K, n).",
     hint="With n = 1 it gives the mean, as it must. What must it give with n = K?",

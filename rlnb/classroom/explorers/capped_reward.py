@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ def _pool():
     return gold, glitchy
 
 
-@lru_cache(maxsize=None)
+@cache
 def _path(cap: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(kl, gold, score) of the optimum for each of BETAS, means over the prompts."""
     gold, score = _pool()
@@ -95,6 +95,10 @@ def update(artists, data):
     artists["kl"].set_text(f"KL {data['at_kl']:.2f} nats")
 
 
+def _cap_name(cap: float) -> str:
+    return "none" if math.isinf(cap) else f"±{cap:g}"
+
+
 def _said(cap: float) -> str:
     return "no cap" if math.isinf(cap) else f"score cut at ±{cap:g}"
 
@@ -133,7 +137,7 @@ def capped_reward_explorer() -> Explorer:
         {
             "beta": choice_slider(10.0, [(f"{b:g}", b) for b in BETAS], "β",
                                   "weight of the KL: small is a long leash"),
-            "cap": choice_slider(math.inf, [("none" if math.isinf(c) else f"±{c:g}", c) for c in CAPS],
+            "cap": choice_slider(math.inf, [(_cap_name(c), c) for c in CAPS],
                                  "cap on the score", "scores beyond it are cut to it"),
         },
         alt=alt,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ CAPTION = (
 )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _curve(share: float, size: float) -> tuple[float, ...]:
     grader = Grader(share, size)
     return tuple(grader.best_of(n) for n in DRAWS)
@@ -101,7 +101,8 @@ def update(artists, data):
 def readout(data) -> str:
     return (
         f"Right on {100 * data['accuracy']:.1f} % of pairs. Best of {data['n']}: gold "
-        f"{data['picked']:.2f}, {100 * data['fooled']:.0f} % are glitches. Highest at N = {data['peak']}: {data['curve'].max():.2f}."
+        f"{data['picked']:.2f}, {100 * data['fooled']:.0f} % are glitches. "
+        f"Highest at N = {data['peak']}: {data['curve'].max():.2f}."
     )
 
 

@@ -8,15 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from torch import Tensor
 
-from rlnb.classroom.figures import (
-    BLACK,
-    BLUE,
-    GREY,
-    ORANGE,
-    VERMILLION,
-    Picture,
-    static_figure,
-)
+from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, VERMILLION, Picture, static_figure
 from rlnb.classroom.pictures.recorded_runs import curve, evaluations, seeds
 from rlnb.shipped import data_folder
 
@@ -166,12 +158,14 @@ def score_and_gold(
     )
 
 
-def one_ruler(paths: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]]) -> Picture:
+def one_ruler(
+    paths: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]],
+) -> Picture:
     """Gold against KL: a panel per grader, best of N and the KL-regularised optimum in each.
 
     paths: grader -> way -> (kl, gold).
     """
-    looks = {"best of N": ("-", "o"), "RL": (":", "D")}
+    looks = {"best of N": ("-", "o"), "RL": (":", "D"), "RL, paid the rank": ("--", "^")}
 
     def build(figure, _):
         for k, (grader, ways) in enumerate(paths.items()):
@@ -185,7 +179,8 @@ def one_ruler(paths: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[f
             axes.set_title(f"grader {grader}", fontsize=TEXT, weight="bold")
             axes.set_xlabel("KL to the policy at the start, nats", fontsize=TEXT)
             axes.set_ylabel("gold" if k == 0 else "", fontsize=TEXT)
-            axes.legend(loc="upper left", fontsize=11)
+            if k == 0:
+                axes.legend(loc="lower right", fontsize=11)
 
     said = ". ".join(
         f"{grader}, {way}, KL and gold: "
@@ -197,17 +192,18 @@ def one_ruler(paths: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[f
         build,
         size=(900, 290),
         alt=said + ".",
-        caption="Under A the two ways are close. Under B the same nats buy gold with ranks, and "
+        caption="Under A all ways are close. Under B the same nats buy gold with ranks, and "
         "next to none with the size of the score.",
     )
 
 
 def gao_fits(
-    distance: Sequence[float],
-    gold: Sequence[float],
-    fits: Mapping[str, tuple[float, float, float]],
+    distance: Sequence[float], gold: Sequence[float], fits: Mapping[str, tuple[float, float, float]]
 ) -> Picture:
-    """Gold of grader B's best of N against sqrt(KL), and a - b d fits, name -> (a, b, seen up to)."""
+    """Gold of grader B's best of N against sqrt(KL); fits of d (a - b d).
+
+    fits: name -> (a, b, the largest distance it has seen).
+    """
     looks = ((BLUE, "--"), (VERMILLION, "-."))
 
     def build(figure, _):
