@@ -129,20 +129,21 @@ def mean(weights, values):
     return (weights * values).sum(1).mean().item()
 
 draws = [2**k for k in range(11)]              # 1 ... 1024
-# per grader: mean score and mean gold of the best of each N
-found = {name: ([mean(best_of(N, s), s) for N in draws],
-                [mean(best_of(N, s), gold) for N in draws])
-         for name, s in (("A", A), ("B", B))}
+picks = {name: [best_of(N, scores) for N in draws]
+         for name, scores in (("A", A), ("B", B))}
+goldA, goldB = ([mean(w, gold) for w in picks[name]] for name in "AB")
+scoreA = [mean(w, A) for w in picks["A"]]
+scoreB = [mean(w, B) for w in picks["B"]]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-goldA, goldB = found["A"][1], found["B"][1]
 reveal("rewards.2", "about 0.5",
        f"{goldB[8]:.2f}, where A has {goldA[8]:.2f}. With few draws B is "
        f"the better one: {goldB[2]:.2f} to {goldA[2]:.2f} at N = 4. Its "
        f"gold is highest at N = 32, {goldB[5]:.2f}, and then it falls. "
        "This fall has a name, **over-optimisation**.",
-       pictures.score_and_gold(draws, found))
+       pictures.score_and_gold(
+           draws, {"A": (scoreA, goldA), "B": (scoreB, goldB)}))
 
 # %% [markdown]
 # ## What does a score tell?
@@ -179,12 +180,13 @@ reveal("rewards.3", "about 0.1",
        "a larger error.** Best of 1,024 lives beyond it.")
 
 # %% [markdown]
-# The gold of the best of $N$ is the mean of this number over the scores that win. The more answers
-# compete, the higher these scores, and the more of them lie where the number has fallen.
+# The gold of the best of $N$ is the mean of this expectation over the scores that win. The more
+# answers compete, the higher these scores, and the more of them lie where gold has fallen.
 #
-# An error that reaches further than gold does has a **heavy tail**. (Kwa et al. prove the extreme
-# case: with tails that fall slower than any exponential, the proxy can rise without limit while
-# gold stays where it began.)
+# Such an error is called **heavy-tailed**: large values are rare, and yet far more frequent than a
+# normal number of the same everyday size would have them. (Strictly, the tail falls slower than any
+# exponential. For that case Kwa et al. prove that the proxy can rise without limit, at hardly any
+# KL, while gold stays where it began. The [statements page](statements/16_rewards.ipynb) has one.)
 
 # %%
 task("rewards.t1", rare_glitch.rare_glitch_explorer(),
@@ -261,7 +263,7 @@ def path(weights):
             [mean(w, gold) for w in weights])
 
 betas = (10, 5, 4, 3.4, 3, 2.5, 2, 1.5, 1, 0.7, 0.5, 0.35)
-paths = {name: {"best of N": path([best_of(N, s) for N in draws]),
+paths = {name: {"best of N": path(picks[name]),
                 "RL": path([leashed(b, s) for b in betas])}
          for name, s in (("A", A), ("B", B))}
 
@@ -352,7 +354,6 @@ reveal("rewards.6", "about 1.6",
        pictures.medians(draws, thirds))
 
 # %% [markdown]
-#
 # ## Can you see it coming?
 #
 # In a real run gold is a human or a costly judge: a few hundred labels at a few checkpoints. Gao et

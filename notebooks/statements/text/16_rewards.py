@@ -227,7 +227,7 @@ settle("E12", "it depends")
 
 # %% [markdown]
 # For one answer that nobody selected, the verifier errs once in a hundred. Train on what passes,
-# and the false pass is what you train: it was nine times as frequent as a right answer.
+# and the false pass is what you train: it was ten times as frequent as a right answer.
 
 # %% [markdown]
 # ### E13 · noise without bias
@@ -319,9 +319,9 @@ for name, scores in (("A", A), ("B", B), ("T", T)):
 
 # %% [markdown]
 # A is a straight line in $d$: $b$ is about 0, nothing turns. T behaves as B does: best of N first
-# gains, RL gains hardly anything. The forms fit a turn that lies inside the data to a tenth or three,
-# and neither is a law: they were found on trained reward models, whose errors grow with distance
-# rather than being drawn once. For that kind the first form can be derived:
+# gains, RL gains hardly anything. Fitted to data with the turn inside, the forms miss best of N by
+# 0.11 to 0.34. Neither is a law. They were found on trained reward models, whose errors may also
+# grow with the distance from the training answers. For that kind the first form can be derived:
 #
 # **A proxy that is right only near the start.** Let $x$ be standard normal, the proxy $x$ ("longer
 # is better", true for the answers it was fitted to), gold $a\,x-c\,x^2$. RL shifts $x$ to mean
@@ -457,7 +457,7 @@ for row, state in enumerate(student._state):
     visits.index_add_(0, state, pi[row] * mask[row])
 reverse = (table.exp() * (table - told.detach())).sum(1)      # per prefix
 by_kl, = torch.autograd.grad(-(visits * reverse).sum(), student.logits)
-print(f"largest difference: {(by_rule - by_kl).abs().max():.1e}")
+print("equal to 1e-12:", bool((by_rule - by_kl).abs().max() < 1e-12))
 print(f"tokens with a signal: {int((A * mask != 0).sum())} of "
       f"{int(mask.sum())}; one number per answer in RL")
 assert (by_rule - by_kl).abs().max() < 1e-12 and by_rule.norm() > 0.1
@@ -478,9 +478,9 @@ batch = Batch(logprobs=student.logprobs(), completion_mask=mask,
               rewards=torch.zeros(len(student)), num_generations=1,
               advantages=A * chance[:, None] * len(student))
 gradient, = torch.autograd.grad(-opd(batch).loss, student.logits)
-print(f"as an Objective, largest difference: "
-      f"{(gradient - by_rule).abs().max():.1e}")
-assert (gradient - by_rule).abs().max() < 1e-12
+off = (gradient - by_rule).abs().max()
+print("as an Objective, equal to 1e-12:", bool(off < 1e-12))
+assert off < 1e-12
 
 # %% [markdown]
 # ### SFT, RL, on-policy distillation: the same answers
@@ -751,8 +751,9 @@ def as_in_trl(rewards, G, eps=1e-4):
 
 ours = several_rewards(r, 8, order="normalize_then_sum", correction=1,
                        eps=1e-4)
-print(f"largest difference: {(as_in_trl(r, 8) - ours).abs().max():.1e}")
-assert torch.allclose(as_in_trl(r, 8), ours, rtol=0, atol=1e-12)
+off = (as_in_trl(r, 8) - ours).abs().max()
+print("equal to 1e-12:", bool(off < 1e-12))
+assert off < 1e-12
 
 # %% [markdown]
 # *A reward that all answers of a group share is silent in the second order, as it should be; in the
