@@ -446,9 +446,9 @@ gen = torch.Generator().manual_seed(0)
 student, teacher = (SequencePolicy(2, 3, torch.randn(7, 3, generator=gen))
                     for _ in range(2))
 lp, target = student.logprobs(), teacher.logprobs().detach()
-A = (target - lp).detach()                      # (outcomes, tokens)
+A_t = (target - lp).detach()                     # (outcomes, tokens)
 pi, mask = student.probabilities().detach(), student.mask
-by_rule, = torch.autograd.grad((pi[:, None] * A * lp * mask).sum(),
+by_rule, = torch.autograd.grad((pi[:, None] * A_t * lp * mask).sum(),
                                student.logits, retain_graph=True)
 
 table, told = student.logits.log_softmax(1), teacher.logits.log_softmax(1)
@@ -458,7 +458,7 @@ for row, state in enumerate(student._state):
 reverse = (table.exp() * (table - told.detach())).sum(1)      # per prefix
 by_kl, = torch.autograd.grad(-(visits * reverse).sum(), student.logits)
 print("equal to 1e-12:", bool((by_rule - by_kl).abs().max() < 1e-12))
-print(f"tokens with a signal: {int((A * mask != 0).sum())} of "
+print(f"tokens with a signal: {int((A_t * mask != 0).sum())} of "
       f"{int(mask.sum())}; one number per answer in RL")
 assert (by_rule - by_kl).abs().max() < 1e-12 and by_rule.norm() > 0.1
 
@@ -476,7 +476,7 @@ chance = student.probabilities().detach()
 opd = Objective(raw_reward(), ratio(), sequence_sum)
 batch = Batch(logprobs=student.logprobs(), completion_mask=mask,
               rewards=torch.zeros(len(student)), num_generations=1,
-              advantages=A * chance[:, None] * len(student))
+              advantages=A_t * chance[:, None] * len(student))
 gradient, = torch.autograd.grad(-opd(batch).loss, student.logits)
 off = (gradient - by_rule).abs().max()
 print("as an Objective, equal to 1e-12:", bool(off < 1e-12))
