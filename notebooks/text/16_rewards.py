@@ -280,7 +280,7 @@ reveal("rewards.5", "about 0.25",
        f"does better: {max(worth):.2f} is the highest. It *is* the best in "
        "score, and the score is where the errors are. A glitch of 30 "
        "outweighs everything in e^(R/β); for best of N it is only the "
-       "first in a row. The proof: pay RL the *rank* of an answer instead "
+       "first in a row. The test: pay RL the *rank* of an answer instead "
        f"of its score, and {by_rank[0][4]:.1f} nats bring "
        f"{by_rank[1][4]:.2f}.",
        pictures.one_ruler(paths))

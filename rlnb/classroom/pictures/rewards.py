@@ -192,8 +192,8 @@ def one_ruler(
         build,
         size=(900, 290),
         alt=said + ".",
-        caption="Under A all ways are close. Under B the same nats buy gold with ranks, and "
-        "next to none with the size of the score.",
+        caption="Under A all ways are close. Under B RL paid by rank lies on the curve of best of N; "
+        "paid by score it gets next to nothing for the same nats.",
     )
 
 
