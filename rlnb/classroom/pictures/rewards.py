@@ -192,7 +192,7 @@ def one_ruler(
         build,
         size=(900, 290),
         alt=said + ".",
-        caption="Under A all ways are close. Under B RL paid by rank lies on the curve of best of N; "
+        caption="Under A all ways are close. Under B RL paid by rank lies on best of N; "
         "paid by score it gets next to nothing for the same nats.",
     )
 
