@@ -93,6 +93,7 @@ PAGES = {
         "retired_prompts": ("silent_bug_the_zoo",),
         "deepseek": ("name_this_the_zoo",),
     },
+    "rewards": {"rewards": ("best_of_n_kl", "keep_best", "several_rewards", "silent_bug_rewards")},
     "grpo_for_real": {"run_log": ("run_log", "style_slope", "silent_bug_grpo_for_real")},
 }
 _EXERCISES = {

@@ -7,8 +7,8 @@
 
 Needs torch only, and nothing else of this package. Rooms: batch (the data); advantages, shapes,
 credit, ratios, surrogates, gates, weights, terms (the parts) and part (their signatures);
-composition (Objective); zoo and annex (the named methods); naming (what a composition is called,
-and what changes it); report (metrics, and a table per token).
+composition (Objective); several (more than one reward); zoo and annex (the named methods); naming
+(what a composition is called, and what changes it); report (metrics, and a table per token).
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from rlnb.objective.ratios import (
     topk_mix,
 )
 from rlnb.objective.report import Explanation
+from rlnb.objective.several import several_rewards
 from rlnb.objective.shapes import kl_in_reward, overlong, reward_clip
 from rlnb.objective.surrogates import cispo, clip, kl_cov, logprob, ratio, sapo, vespo
 from rlnb.objective.terms import (
@@ -136,6 +137,7 @@ __all__ = [
     "sequence_mean",
     "sequence_sum",
     "sequence_token",
+    "several_rewards",
     "soft_sequence",
     "term",
     "token",

@@ -5,16 +5,20 @@ from __future__ import annotations
 from rlnb.toys.exact import expected_gradient, expected_reward, true_gradient
 from rlnb.toys.moments import Moments, estimator_moments
 from rlnb.toys.policies import Bandit, SequencePolicy, outcome_rewards
+from rlnb.toys.proxy import Grader, answer_pool, best_of_n_kl
 from rlnb.toys.router import RouterPolicy, flipped
 from rlnb.toys.running import running_batch, running_group
 from rlnb.toys.scaling import Sigmoid, ceiling_error, fit_sigmoid, fit_sigmoids
 
 __all__ = [
     "Bandit",
+    "Grader",
     "Moments",
     "RouterPolicy",
     "SequencePolicy",
     "Sigmoid",
+    "answer_pool",
+    "best_of_n_kl",
     "ceiling_error",
     "estimator_moments",
     "expected_gradient",

@@ -102,6 +102,7 @@ MARK = """(call) => {
 # shows another picture.
 MOVED = {
     "answer_ratio_explorer": ("flipped tokens, %", "1"),
+    "capped_reward_explorer": ("β", None),
     "clip_explorer": ("ε high", "0.1"),
     "composer_explorer": ("start from", None),
     "difficulty_explorer": ("pass rate p", "0.1"),
@@ -128,6 +129,7 @@ MOVED = {
     "one_token_explorer": ("ratio ρ", "0.3"),
     "product_weight_explorer": ("tokens T", None),
     "prompt_weight_explorer": ("pass rate of B", "0.1"),
+    "rare_glitch_explorer": ("glitches", None),
     "rare_token_explorer": ("step per update", "0.01"),
     "recorded_run_explorer": ("step", "0"),
     "rollouts_explorer": ("answer", "1"),

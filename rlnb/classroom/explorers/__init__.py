@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rlnb.classroom.explorers.answer_ratio import answer_ratio_explorer
+    from rlnb.classroom.explorers.capped_reward import capped_reward_explorer
     from rlnb.classroom.explorers.clip import clip_explorer
     from rlnb.classroom.explorers.composer import composer_explorer
     from rlnb.classroom.explorers.difficulty import difficulty_explorer
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.one_token import one_token_explorer
     from rlnb.classroom.explorers.product_weight import product_weight_explorer
     from rlnb.classroom.explorers.prompt_weight import prompt_weight_explorer
+    from rlnb.classroom.explorers.rare_glitch import rare_glitch_explorer
     from rlnb.classroom.explorers.rare_token import rare_token_explorer
     from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
     from rlnb.classroom.explorers.rollouts import rollouts_explorer
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "answer_ratio_explorer": "answer_ratio",
+    "capped_reward_explorer": "capped_reward",
     "clip_explorer": "clip",
     "composer_explorer": "composer",
     "difficulty_explorer": "difficulty",
@@ -82,6 +85,7 @@ _HOME = {
     "one_token_explorer": "one_token",
     "product_weight_explorer": "product_weight",
     "prompt_weight_explorer": "prompt_weight",
+    "rare_glitch_explorer": "rare_glitch",
     "rare_token_explorer": "rare_token",
     "recorded_run_explorer": "recorded_run",
     "rollouts_explorer": "rollouts",
@@ -98,6 +102,7 @@ _HOME = {
 
 __all__ = [
     "answer_ratio_explorer",
+    "capped_reward_explorer",
     "clip_explorer",
     "composer_explorer",
     "difficulty_explorer",
@@ -124,6 +129,7 @@ __all__ = [
     "one_token_explorer",
     "product_weight_explorer",
     "prompt_weight_explorer",
+    "rare_glitch_explorer",
     "rare_token_explorer",
     "recorded_run_explorer",
     "rollouts_explorer",
