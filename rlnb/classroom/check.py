@@ -92,6 +92,9 @@ PAGES = {
         "retired_prompts": ("silent_bug_the_zoo",),
         "deepseek": ("name_this_the_zoo",),
     },
+    "evaluation": {
+        "evaluation": ("pass_at_k", "majority_vote", "entropy_change", "silent_bug_evaluation")
+    },
     "grpo_for_real": {"run_log": ("run_log", "style_slope", "silent_bug_grpo_for_real")},
 }
 _EXERCISES = {

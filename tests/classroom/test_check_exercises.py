@@ -90,6 +90,9 @@ def test_these_exercises_are_offered():
         "sigmoid_fit",
         "clip_fraction",
         "token_entropy",
+        "pass_at_k",
+        "majority_vote",
+        "entropy_change",
         "run_log",
         "style_slope",
     }
