@@ -231,7 +231,9 @@ def _correlation(logits, advantages, eta):
     return -eta * (p * lp * a).sum() / ((p * lp**2).sum() * (p * a**2).sum()).sqrt()
 
 
-@mistake("this is the plain gradient's step, dz = eta pi (A - mean): here each logit moves by eta A")
+@mistake(
+    "this is the plain gradient's step, dz = eta pi (A - mean): here each logit moves by eta A"
+)
 def _plain_gradient(logits, advantages, eta):
     p = logits.softmax(-1)
     return entropy_change(logits, p * (advantages - p @ advantages), eta)

@@ -100,7 +100,9 @@ def readout(data) -> str:
 
 
 def alt(data) -> str:
-    return f"Chances of five answers before and after a step of η = {data['eta']:.1f}; {readout(data)}"
+    return (
+        f"Chances of five answers before and after a step of η = {data['eta']:.1f}; {readout(data)}"
+    )
 
 
 def more_of_both(data) -> bool:

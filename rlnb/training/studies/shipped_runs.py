@@ -22,15 +22,7 @@ from typing import Any
 
 import torch
 
-from rlnb.objective import (
-    ZOO,
-    Objective,
-    cispo,
-    entropy_bonus,
-    group_center,
-    overlong,
-    ratio,
-)
+from rlnb.objective import ZOO, Objective, cispo, entropy_bonus, group_center, overlong, ratio
 from rlnb.shipped import data_folder
 from rlnb.training.errors import BadInput
 from rlnb.training.loop import train
