@@ -27,7 +27,7 @@ def entropy(logits: Tensor) -> Tensor:
 
 
 def covariance(pi: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Cov_pi(x, y) over the last dimension: each entry weighs as much as it is drawn. (..., K) each.
+    """Cov_pi(x, y) over the last dimension: weighed by pi. (..., K) each.
 
     >>> half = torch.tensor([0.5, 0.5])
     >>> covariance(half, torch.tensor([0.0, 2.0]), torch.tensor([0.0, 2.0])).item()

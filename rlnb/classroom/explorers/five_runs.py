@@ -18,7 +18,7 @@ from rlnb.classroom.figures import BLACK, GREY, ORANGE
 from rlnb.training import data_folder, read, series
 
 __all__ = [
-    "DIAGNOSES", "RUNS", "alt", "build", "compute", "five_runs_explorer", "named", "readout",
+    "DIAGNOSES", "RUNS", "alt", "build", "compute", "five_runs_explorer", "named", "readout", "recorded", "signs",
     "update",
 ]  # fmt: skip
 
@@ -58,7 +58,7 @@ CAPTION = (
 
 
 @cache
-def _run(name: str, seed: int) -> dict[str, Any]:
+def recorded(name: str, seed: int) -> dict[str, Any]:
     """The columns of one recorded run, and its held-out evaluations."""
     records = read(data_folder() / "runs" / f"{name}_seed{seed}.jsonl")
     out: dict[str, Any] = {}
@@ -73,7 +73,7 @@ def _run(name: str, seed: int) -> dict[str, Any]:
     return out
 
 
-def _signs(run: dict[str, Any]) -> dict[str, tuple[bool, str, str]]:
+def signs(run: dict[str, Any]) -> dict[str, tuple[bool, str, str]]:
     """Diagnosis -> does it fit, the number that says so, the number that speaks against it."""
     held, start = run["held"], run["held"][0]
     early = held[1:4].min()
@@ -129,13 +129,13 @@ def compute(run: str = "A", said: str | None = None) -> dict[str, Any]:
     (False, '0%')
     """
     name, truth = RUNS[run]
-    columns = _run(name, 0)
+    columns = recorded(name, 0)
     because = ""
     if said is not None:
-        _, for_it, against = _signs(columns)[said]
+        _, for_it, against = signs(columns)[said]
         because = for_it if said == truth else against
     return {
-        "run": run, "said": said, "columns": columns, "earlier": _run(*EARLIER),
+        "run": run, "said": said, "columns": columns, "earlier": recorded(*EARLIER),
         "right": None if said is None else said == truth, "because": because,
     }  # fmt: skip
 

@@ -207,10 +207,10 @@ def law_on_a_run(law: Mapping[str, Any], arm: str = "plain") -> Picture:
         for i, (x, y, mark) in enumerate(zip(said, done, "os^", strict=True)):
             axes.plot(x, y, mark, color=(BLACK, ORANGE, GREY)[i], ms=5.5, alpha=0.75,
                       label=f"seed {i}")  # fmt: skip
-        axes.set(xlim=(-0.034, 0.008), ylim=(-15, 5))
+        axes.set(xlim=(-0.044, 0.006), ylim=(-15, 5))
         axes.set_xlabel("− Cov(log π, A)", fontsize=TEXT)
         axes.set_ylabel("change of entropy,\nnats / 1000", fontsize=TEXT)
-        axes.legend(fontsize=TEXT, loc="upper left")
+        axes.legend(fontsize=TEXT, loc="lower right")
         _plain(axes)
 
     alt = f"{sum(map(len, said))} steps: all covariances positive, entropy falls in {together:.0%}."
@@ -230,10 +230,11 @@ def forks(rows: Sequence[Mapping[str, Any]], width: int = 38) -> Picture:
             axes.text(0, y + 0.15, f"{row['prompt']}   {'right' if row['advantage'] > 0 else 'wrong'}",
                       fontsize=TEXT)  # fmt: skip
             for j, (token, H) in enumerate(zip(row["tokens"], row["entropy"], strict=True)):
+                if token == "<eos>":
+                    continue
                 shade = min(H / 1.6, 1.0)
                 axes.add_patch(_tile((j, y - 1), shade))
-                name = "end" if token == "<eos>" else token
-                axes.text(j + 0.47, y - 0.55, name, fontsize=TEXT if len(name) < 2 else 9,
+                axes.text(j + 0.47, y - 0.55, token, fontsize=TEXT,
                           ha="center", va="center", family="DejaVu Sans Mono",
                           color="white" if shade > 0.75 else BLACK)  # fmt: skip
 
