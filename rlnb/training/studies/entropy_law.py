@@ -46,7 +46,9 @@ RECIPE = Recipe(prompts=8, steps=40, eval_every=0, checkpoint_every=0)
 PLAIN = ZOO["dr_grpo"]
 ARMS: dict[str, Objective] = {
     "plain": PLAIN,
-    "Clip-Cov, 2 % of tokens": PLAIN.replace(gates=clip_cov(0.02, low=0.2, high=100.0, epsilon=1.0)),
+    "Clip-Cov, 2 % of tokens": PLAIN.replace(
+        gates=clip_cov(0.02, low=0.2, high=100.0, epsilon=1.0)
+    ),
     "80/20": PLAIN.replace(gates=top_entropy(0.2)),
     "entropy bonus 0.01": PLAIN.replace(terms=entropy_bonus(0.01)),
 }  # fmt: skip
