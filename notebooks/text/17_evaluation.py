@@ -12,7 +12,7 @@
 # **After this page** you can estimate pass@k without bias, say what it means when two such curves
 # cross, derive what a training step does to entropy, and find the fault behind a sick run.
 #
-# 32 minutes, exercises 31 more · after 08 (GRPO), 11 (DAPO) · pass@k: Chen et al. 2021,
+# 26 minutes, exercises 31 more · after 08 (GRPO), 11 (DAPO) · pass@k: Chen et al. 2021,
 # [arXiv 2107.03374](https://arxiv.org/abs/2107.03374); the crossing: Yue et al. 2025,
 # [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); entropy: Cui et al. 2025,
 # [arXiv 2505.22617](https://arxiv.org/abs/2505.22617)
@@ -257,7 +257,7 @@ task("evaluation.t2", entropy_step.entropy_step_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. A rare right answer and a step of 1 to 4: 0.05 and 1.5, for example.
+# 1. A rare right answer and a step of 1 to 3: a chance of 0.05 and a step of 2, for example. <!-- cited: 1.5 -->
 # 2. The same rare answer and a large step. It rises through the even middle and out on the other
 #    side. The formula is the first order of a small step. Added up over a whole training, entropy
 #    rises first if right answers were rare, and falls in the end.

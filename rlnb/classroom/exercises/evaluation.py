@@ -294,7 +294,7 @@ SILENT_BUG_EVALUATION = SilentBug(
     "silent_bug_evaluation",
     _pass_at_1,
     pass_at_1,
-    "answers that were cut off leave the count instead of counting as wrong: the longer a model "
+    "answers that were cut off leave the count; they should count as failures. The longer a model "
     "rambles, the better its score. With everything finished it agrees.",
     hint="An answer that hits the limit is a wrong answer. Two answers are enough to show it.",
 )

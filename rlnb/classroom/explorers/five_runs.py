@@ -18,8 +18,8 @@ from rlnb.classroom.figures import BLACK, GREY, ORANGE
 from rlnb.training import data_folder, read, series
 
 __all__ = [
-    "DIAGNOSES", "RUNS", "alt", "build", "compute", "five_runs_explorer", "named", "readout", "recorded", "signs",
-    "update",
+    "DIAGNOSES", "RUNS", "alt", "build", "compute", "five_runs_explorer", "named", "readout",
+    "recorded", "signs", "update",
 ]  # fmt: skip
 
 RUNS = {

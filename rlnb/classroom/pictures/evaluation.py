@@ -227,8 +227,8 @@ def forks(rows: Sequence[Mapping[str, Any]], width: int = 38) -> Picture:
         axes.axis("off")
         for i, row in enumerate(rows):
             y = -2 * i
-            axes.text(0, y + 0.15, f"{row['prompt']}   {'right' if row['advantage'] > 0 else 'wrong'}",
-                      fontsize=TEXT)  # fmt: skip
+            graded = "right" if row["advantage"] > 0 else "wrong"
+            axes.text(0, y + 0.15, f"{row['prompt']}   {graded}", fontsize=TEXT)
             for j, (token, H) in enumerate(zip(row["tokens"], row["entropy"], strict=True)):
                 if token == "<eos>":
                     continue
