@@ -148,6 +148,7 @@ reveal("evaluation.2", "too low",
 # \end{aligned}$$
 #
 # No line is a choice. It needs $n\ge k$, and few answers make it noisy: take $n$ several times $k$.
+# Yue et al. go up to k = 1,024; a training log that evaluates 8 answers a problem ends at 8.
 # A number called `best@N` in verl's log is the plug-in: it draws with putting back
 # ([pull request 7240](https://github.com/verl-project/verl/pull/7240) adds the other).
 
@@ -205,20 +206,20 @@ reveal("evaluation.3", "about 0.9",
        pictures.votes({"pass@k": passed, "vote": voted}, ks, trained))
 
 # %% [markdown]
-# So "only sharpened" is no insult. It is a warning: what the base never says, neither a vote nor
-# this kind of training will find.
+# So "only sharpened" is no insult. It is a warning: what the base never says, no vote can find, and
+# a group without a right answer teaches GRPO nothing.
 #
 # ## Why training sharpens
 #
-# How undecided a policy is, its **entropy** says: $H=-\sum_i\pi_i\log\pi_i$, 0 if it is sure,
-# $\log K$ if $K$ answers are equally likely.
+# How undecided a policy is, its **entropy** says, in nats: $H=-\sum_i\pi_i\log\pi_i$. It is 0 if
+# one answer is sure and $\log K$ if $K$ answers are equally likely.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("evaluation.4", "One prompt. The right answer has a chance of "
         "one in twenty. A small step pushes it up. The entropy",
         ["falls: every step towards the right answer decides something",
-         "rises", "stays, to first order"])
+         "rises", "stays: what one answer gains the others lose"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -230,10 +231,12 @@ reveal("evaluation.4", "rises",
        "depends on what is pushed, and how likely that already is.")
 
 # %% [markdown]
-# Derive it. The logits $z_i$ move by small $dz_i$, and $\overline{dz}=\sum_j\pi_j\,dz_j$.
+# Derive it. The logits $z_i$ move by small $dz_i$; $\overline{dz}=\sum_j\pi_j\,dz_j$ is their mean.
+# A **covariance** under $\pi$ is the mean product of two deviations, each answer weighed by its
+# chance: above 0 where the two go together.
 #
 # $$\begin{aligned}
-# dH&=-\sum_i d\pi_i\,\log\pi_i-\sum_i d\pi_i&&\text{product rule}\\
+# dH&=-\sum_i d\pi_i\,\log\pi_i-\sum_i d\pi_i&&\text{product rule, and }\pi\,d\log\pi=d\pi\\
 # &=-\sum_i d\pi_i\,\log\pi_i&&\text{probabilities sum to 1: }\textstyle\sum_id\pi_i=0\\
 # &=-\sum_i\pi_i\,(dz_i-\overline{dz})\,\log\pi_i&&\text{softmax (02)}\\
 # &=-\mathrm{Cov}_{\pi}(\log\pi,\ dz)&&\text{definition of a covariance under }\pi\\
@@ -257,7 +260,8 @@ task("evaluation.t2", entropy_step.entropy_step_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. A rare right answer and a step of 1 to 3: a chance of 0.05 and a step of 2, for example. <!-- cited: 1.5 -->
+# 1. A rare right answer and a step of 1 to 3: a chance of 0.05 and a step of 2, for
+#    example. <!-- cited: 1.5 -->
 # 2. The same rare answer and a large step. It rises through the even middle and out on the other
 #    side. The formula is the first order of a small step. Added up over a whole training, entropy
 #    rises first if right answers were rare, and falls in the end.
@@ -291,16 +295,18 @@ reveal("evaluation.5", "all 120",
        f"{(after < before).sum()}. What the model finds likely tends to be "
        "right, from the first step on. The sign is the law's. The size is "
        f"not (correlation {alike:.2f}): the optimizer is Adam, and all "
-       "contexts share their weights.", pictures.law_on_a_run(record))
+       "contexts share their weights (measured on the statements page).",
+       pictures.law_on_a_run(record))
 
 # %% [markdown]
-# Where in an answer does this happen? Two answers of the first step, base model:
+# Where in an answer does this happen? Two answers of the first step, by the base model. The first
+# token chooses a style: calculate step by step, or `so` and the digit at once.
 
 # %%
 rows = record["tokens"]                           # 16 answers
 H = np.concatenate([row["entropy"] for row in rows])
 part = np.concatenate([np.add(row["logp"], row["entropy"])
-                       * row["advantage"] for row in rows])
+                       * row["advantage"] for row in rows])  # (log π + H)A
 H, part = -np.sort(-H), -np.sort(-part)           # largest first
 fifth = len(H) // 5
 print(f"{len(H)} tokens. A fifth of them holds "
@@ -311,12 +317,12 @@ pictures.forks([rows[2], rows[1]])
 # %% [markdown]
 # At the dark tiles the model chooses; the rest is copying. So the known remedies aim at few tokens:
 #
-# | remedy | touches | how |
-# |---|---|---|
-# | clip-higher (11) | rare and good | lets them climb further |
-# | Clip-Cov, KL-Cov | the few with the largest covariance | no gradient; a KL pull |
-# | 80/20 ([2506.01939](https://arxiv.org/abs/2506.01939)) | the forks, a fifth of all tokens | only they get a gradient |
-# | entropy bonus | all | adds the gradient of $H$ |
+# | remedy | touches | how | in a library |
+# |---|---|---|---|
+# | clip-higher (11) | rare and good | lets them climb further | TRL `epsilon_high` |
+# | Clip-Cov, KL-Cov | the few with the largest covariance | no gradient; a KL pull | verl `clip_cov`, `kl_cov` |
+# | 80/20 ([2506.01939](https://arxiv.org/abs/2506.01939)) | the forks, a fifth of all tokens | only they get a gradient | TRL `top_entropy_quantile` |
+# | entropy bonus | all | adds the gradient of $H$ | verl `entropy_coeff` |
 #
 # Do they help? Same model, 40 steps, three seeds. (For Clip-Cov we silence 2 % of the tokens, drawn
 # among those with a covariance above 0.2. The paper's two in ten thousand would be none of ours.)
@@ -335,7 +341,9 @@ pictures.arms(record, ["plain", "Clip-Cov, 2 % of tokens", "80/20",
 #
 # Five runs of the chain model, 40 steps each. One is healthy. The others were made sick on purpose.
 # The held-out score is pass@1 on new problems by an exact grader; the reward is what the run was
-# paid.
+# paid. A batch serves one update. (TRL logs these panels as `reward`, `entropy`,
+# `completions/mean_length`, `completions/clipped_ratio` and `grad_norm`; of the ratio it logs what
+# the clip cut.) Look before you press: each symptom has more than one cause.
 
 # %%
 task("evaluation.t3", five_runs.five_runs_explorer(),
@@ -350,8 +358,8 @@ task("evaluation.t3", five_runs.five_runs_explorer(),
 # * **C**: healthy, and at the end it has the lowest entropy of the five.
 # * **D**: ten times the learning rate. The score drops within four steps, entropy *rises*, and only
 #   then do answers run into the limit. First in time is the cause.
-# * **E**: a limit of 24 tokens. Cut answers count as wrong, so the start is low, and the model learns
-#   to answer at once instead of calculating.
+# * **E**: a limit of 24 tokens. Cut answers count as wrong, so the start is low, and the model
+#   learns to answer at once instead of calculating.
 # </details>
 #
 # ## Say it in 60 seconds
@@ -441,8 +449,8 @@ check.silent_bug_evaluation(my_test)
 # <details><summary><b>How do you estimate pass@k?</b></summary>
 #
 # Draw n answers, count c right ones, average 1 − C(n−c, k)/C(n, k) over problems. Any k of n
-# independent answers are k independent draws, so this is unbiased. The plug-in 1 − (1 − c/n)^k draws
-# with putting back and is too low. Refuse k above n.
+# independent answers are k independent draws, so this is unbiased. The plug-in 1 − (1 − c/n)^k
+# draws with putting back and is too low. Refuse k above n.
 # </details>
 # <details><summary><b>Why does entropy collapse in RL?</b></summary>
 #

@@ -67,7 +67,8 @@ def my_entropy_change(logits, advantages, eta):
 check.entropy_change(my_entropy_change)
 
 # %% [markdown]
-# Beside the change itself: the gap is of second order, a tenth of the step leaves a hundredth of it.
+# Beside the change itself: the gap is of second order, a tenth of the step leaves a hundredth of
+# it.
 
 # %%
 z, A = torch.tensor([2.0, 0.0, -1.0]), torch.tensor([0.6, -0.4, -0.4])

@@ -215,7 +215,8 @@ for name in ("per_token", "in_batch", "linear"):
 
 # %% [markdown]
 # Even the exact first order leaves something: a step is not small. What the covariances lose
-# against it is Adam, which makes every step about equally long, and weights that all contexts share.
+# against it is Adam, which makes every step about equally long, and weights that all contexts
+# share.
 #
 # **An entropy term with the wrong sign.** A bug that is easily made: the bonus is subtracted from
 # the loss with the sign of a loss. Coefficient −0.1, all else as in the healthy run, three seeds:
@@ -231,11 +232,11 @@ for name, said in (("dash_healthy", "healthy"),
 
 # %% [markdown]
 # Less than half of the entropy is left. Two seeds score higher than the healthy ones, one lower. On
-# this task, in 40 steps, deciding early was no clear loss. So the dashboard's diagnosis "presses the
-# entropy out" needs a score that stands still.
+# this task, in 40 steps, deciding early was no clear loss. So the dashboard's diagnosis "presses
+# the entropy out" needs a score that stands still.
 #
-# **A law between the two.** Cui et al. fit $R=-a\,e^{H}+b$: score against entropy, along a run. On the
-# eleven evaluations of the healthy runs:
+# **A law between the two.** Cui et al. fit $R=-a\,e^{H}+b$: score against entropy, along a run. On
+# the eleven evaluations of the healthy runs:
 
 # %%
 def fit(name):
@@ -256,15 +257,15 @@ for arm in ("Clip-Cov, 2 % of tokens", "plain"):
 assert r < -0.95
 
 # %% [markdown]
-# It fits the runs that it was made from. Where Clip-Cov held the entropy up, the score is 0.1 higher
-# than the fit says: entropy is not a currency that buys score at a fixed rate. The authors state the
-# law for runs without a remedy.
+# It fits the runs that it was made from. Where Clip-Cov held the entropy up, the score is 0.1
+# higher than the fit says: entropy is not a currency that buys score at a fixed rate. The authors
+# state the law for runs without a remedy.
 #
 # ## Which prompts teach
 #
-# A 0/1 reward, a prompt with pass rate $p$, groups of $G$. The positive advantages of a group sum to
-# about $G\,p(1-p)$ when the mean is subtracted, and to $G\sqrt{p(1-p)}$ after the division by the
-# std. Exact, G = 8, silent groups counted:
+# A 0/1 reward, a prompt with pass rate $p$, groups of $G$. The positive advantages of a group sum
+# to about $G\,p(1-p)$ when the mean is subtracted, and to $G\sqrt{p(1-p)}$ after the division by
+# the std. Exact, G = 8, silent groups counted:
 
 # %%
 p = np.linspace(0.005, 0.995, 199)
@@ -306,9 +307,10 @@ for name, rule in rules.items():
           + f"   {(x < 0).sum().item():6d}")
 
 # %% [markdown]
-# All spend the same number of visits. $p(1-p)$ leads early and ends level with no curriculum at all;
-# both crude orders overtake it. The largest signal now is not the best order for a whole budget.
-# And in this toy prompts share nothing, so it cannot test that easy ones teach the hard ones.
+# All spend the same number of visits. $p(1-p)$ leads early and ends level with no curriculum at
+# all; both crude orders overtake it. The largest signal now is not the best order for a whole
+# budget. And in this toy prompts share nothing, so it cannot test that easy ones teach the hard
+# ones.
 #
 # ## Answers under a budget
 #
@@ -350,8 +352,8 @@ print(f"{full:.3f} of the problems; on {len(beaten)} of {len(digits)} "
       "a wrong digit is ahead: more votes make these worse")
 
 # %% [markdown]
-# **How sure?** Error bars of pass@1 come from the problems, not from the answers: 250 problems with 32
-# answers each are 250 draws. Paired by problem, base against seed 0:
+# **How sure?** Error bars of pass@1 come from the problems, not from the answers: 250 problems with
+# 32 answers each are 250 draws. Paired by problem, base against seed 0:
 
 # %%
 before, after = (np.array(chain[name]) / 32 for name in ("base", "seed 0"))
@@ -366,14 +368,15 @@ assert by_problem > 1.4 * naive
 # %% [markdown]
 # ## What libraries log
 #
-# * verl: `mean@N`, `best@N`, `maj@N`. `best@N` draws N of the answers *with* putting back; one right
-#   of four gives best@4 = 0.684 where pass@4 of these four is 1
+# * verl: `mean@N`, `best@N`, `maj@N`. `best@N` draws N of the answers *with* putting back; one
+#   right of four gives best@4 = 0.684 where pass@4 of these four is 1
 #   ([pull request 7240](https://github.com/verl-project/verl/pull/7240)).
-# * human-eval's function returns 1 when fewer than k answers are wrong, also when there are fewer than
-#   k answers and none is right ([pull request 68](https://github.com/openai/human-eval/pull/68)).
+# * human-eval's function returns 1 when fewer than k answers are wrong, also when there are fewer
+#   than k answers and none is right
+#   ([pull request 68](https://github.com/openai/human-eval/pull/68)).
 # * One project fed the number of problems and of solved problems into n and c
-#   ([pull request 2118](https://github.com/paiml/aprender/pull/2118)): 50 of 164 became a pass@10 of
-#   97.7 % from one greedy answer each. <!-- cited: 97.7 -->
+#   ([pull request 2118](https://github.com/paiml/aprender/pull/2118)): 50 of 164 became a pass@10
+#   of 97.7 % from one greedy answer each. <!-- cited: 97.7 -->
 
 # %%
 print(f"best@4 of one right in four: {1 - (3 / 4) ** 4:.3f}, "

@@ -24,7 +24,7 @@ __all__ = [
 ANSWERS = 5
 CAPTION = (
     "Pale: before the step. Full: after it. Blue is the right answer. "
-    "Below: what the covariance says of the entropy, and what became of it."
+    "Right panel: what the covariance says of the entropy, and what became of it."
 )
 
 
