@@ -57,6 +57,7 @@ def compute(p: float = 0.5, eta: float = 0.5) -> dict[str, Any]:
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     axes = figure.add_axes((0.065, 0.14, 0.55, 0.78))
     axes.set(xlim=(-0.6, ANSWERS - 0.4), ylim=(0, 1.02), yticks=np.arange(0, 1.1, 0.25))
     axes.set_xticks(range(ANSWERS), ["right", *(f"wrong {i}" for i in range(1, ANSWERS))])
@@ -79,6 +80,7 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     for name in ("before", "after"):
         for bar, height in zip(artists[name], data[name], strict=True):
             bar.set_height(height)
@@ -92,6 +94,7 @@ def update(artists, data):
 
 
 def readout(data) -> str:
+    """The numbers that change, as a sentence."""
     return (
         f"right: {data['before'][0]:.2f} becomes {data['after'][0]:.2f}. Entropy "
         f"{data['start']:.2f} becomes {data['end']:.2f}: {signed(data['done'], 2)}, "
@@ -100,6 +103,7 @@ def readout(data) -> str:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     return (
         f"Chances of five answers before and after a step of η = {data['eta']:.1f}; {readout(data)}"
     )

@@ -141,6 +141,7 @@ def compute(run: str = "A", said: str | None = None) -> dict[str, Any]:
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     artists, steps = {}, np.arange(1, STEPS + 1)
     for i, (panel, (title, limits)) in enumerate(PANELS.items()):
         axes = figure.add_axes((0.045 + 0.33 * (i % 3), 0.59 - 0.5 * (i // 3), 0.275, 0.33))
@@ -159,12 +160,14 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     for panel in PANELS:
         artists[panel].set_ydata(data["columns"][panel])
     artists["held"].set_data(data["columns"]["at"], data["columns"]["held"])
 
 
 def readout(data) -> str:
+    """The numbers that change, as a sentence."""
     if data["said"] is None:
         return f"Run {data['run']}: what do you see?"
     verdict = "That fits" if data["right"] else "No"
@@ -172,6 +175,7 @@ def readout(data) -> str:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     c = data["columns"]
     said = ", ".join(
         f"{PANELS[panel][0]} {c[panel][0]:.2f} at step 1, {c[panel][9]:.2f} at 10, "

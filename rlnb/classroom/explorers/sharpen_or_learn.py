@@ -70,6 +70,7 @@ def compute(power: float = 1.0, skill: int = 0) -> dict[str, Any]:
 
 
 def build(figure, data):
+    """The figure, drawn once; `update` moves it."""
     axes = figure.add_axes((0.075, 0.17, 0.51, 0.75))
     axes.set(xlim=(-0.15, 8.15), ylim=(0, 1.03), xticks=range(9), yticks=np.arange(0, 1.1, 0.25))
     axes.set_xticklabels(KS, fontsize=10.5)
@@ -96,11 +97,13 @@ def build(figure, data):
 
 
 def update(artists, data):
+    """The figure moved to new data."""
     artists["now"].set_ydata(data["now"])
     artists["dots"].set_ydata(np.clip(data["after"], 1.3e-6, None))
 
 
 def readout(data) -> str:
+    """The numbers that change, as a sentence."""
     gain = data["now"] - data["base"]
     said = ", ".join(f"pass@{KS[i]} {data['now'][i]:.2f} ({gain[i]:+.2f})" for i in (0, 3, 8))
     where = data["crossing"]
@@ -110,6 +113,7 @@ def readout(data) -> str:
 
 
 def alt(data) -> str:
+    """The picture in words, for a reader who does not see it."""
     return (
         f"pass@k before and after, sharpening {data['power']:.1f}, new skill on {data['skill']} % "
         f"of the problems. {readout(data)}"
