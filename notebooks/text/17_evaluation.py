@@ -80,12 +80,9 @@ reveal("evaluation.1", "about 61",
 pictures.problem_by_problem(counts["base"], counts["seed 0"], 64)
 
 # %% [markdown]
-# What was solved often is now solved nearly always. Of the problems that were solved rarely, some
-# are not solved any more. To **sharpen** is exactly that: likely answers become likelier, unlikely
-# ones disappear. To **learn**, on this page, is to solve what was out of reach.
-#
-# (One dot goes the other way: at the left edge, from 0 to 22. Is that learning? None of 64 is also
-# what a chance of 0.03 gives one time in seven. Nobody can tell from 64 answers.)
+# Most problems gained, the easy ones nearly up to 64. Of those that were solved rarely, some are
+# not solved at all any more. To **sharpen** is to make likely answers likelier and unlikely ones
+# vanish. To **learn**, on this page, is to solve what was out of reach.
 #
 # Here is a toy in which you decide which of the two happens: 200 problems, each with 40 possible
 # answers, one of them right. *Sharpening* multiplies all logits. *New skill* raises the right
@@ -106,6 +103,11 @@ task("evaluation.t1", sharpen_or_learn.sharpen_or_learn_explorer(),
 #    problem you would have called it learning.
 # 2. You have to take sharpening *back*, to about 2. Keep it at 3 and the rare answers to the other
 #    problems die. A model that learns and sharpens at once can look like one that only sharpens.
+#
+# Now compare the right panel with the dots of the real run. Pure sharpening puts all dots near one
+# curve. The real ones scatter, and one goes from 0 to 22 of 64: training also changed the style,
+# from answering at once to searching. So a crossing says that something was lost. It does not say
+# that nothing was gained.
 # </details>
 #
 # ## pass@k from n answers
@@ -163,8 +165,8 @@ assert subsets(10, 3, 5) == hits / len(fives)
 # ## What sharpening is worth
 #
 # pass@k needs somebody who sees which of the k answers is right. Without one you can still let them
-# **vote**: take the answer given most often. Another small model does arithmetic chains that end in
-# one digit. One of its answers is right with chance 0.39.
+# **vote**: take the answer given most often. Another small model does arithmetic chains, from left
+# to right, modulo 10: to 4+3−8=? the answer is 9. One of its answers is right with chance 0.39.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -260,8 +262,7 @@ task("evaluation.t2", entropy_step.entropy_step_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. A rare right answer and a step of 1 to 3: a chance of 0.05 and a step of 2, for
-#    example. <!-- cited: 1.5 -->
+# 1. A rare right answer and a step of 1 to 3: a chance of 0.05 and a step of 2, for example.
 # 2. The same rare answer and a large step. It rises through the even middle and out on the other
 #    side. The formula is the first order of a small step. Added up over a whole training, entropy
 #    rises first if right answers were rare, and falls in the end.
@@ -311,7 +312,7 @@ H, part = -np.sort(-H), -np.sort(-part)           # largest first
 fifth = len(H) // 5
 print(f"{len(H)} tokens. A fifth of them holds "
       f"{H[:fifth].sum() / H.sum():.0%} of the entropy, five of them "
-      f"{part[:5].sum() / part.sum():.0%} of the covariance.")
+      f"sum to {part[:5].sum() / part.sum():.0%} of the covariance.")
 pictures.forks([rows[2], rows[1]])
 
 # %% [markdown]
@@ -336,6 +337,15 @@ pictures.arms(record, ["plain", "Clip-Cov, 2 % of tokens", "80/20",
 # is what teaches. (Its authors report gains in long runs of large models.) The other two hardly
 # move the entropy. **Low entropy is no fault by itself.** It is one if
 # the score stands still or pass@k falls.
+#
+# <details><summary>One level deeper: is entropy a budget that buys score?</summary>
+#
+# Cui et al. fit score = −a exp(H) + b along runs without a remedy: spend the entropy and the
+# ceiling is b − a. On our healthy runs the fit is good. Under Clip-Cov the same entropy comes with
+# a score 0.1 higher than the fit says, and an entropy term with the wrong sign, which should have
+# ruined a run, halved the entropy and left the score about where it was. Both are computed on the
+# [statements page](statements/17_evaluation.ipynb). <!-- cited: 0.1 -->
+# </details>
 #
 # ## Find the fault
 #
@@ -367,7 +377,7 @@ task("evaluation.t3", five_runs.five_runs_explorer(),
 # %% [markdown] tags=["card"]
 # | Evaluation | |
 # |---|---|
-# | sentence | pass@1 up and pass@k down at large k: the model sharpened; a score alone cannot tell |
+# | sentence | pass@1 up, pass@k down at large k: answers were lost, the model sharpened; pass@1 alone cannot tell |
 # | formula | pass@k: $1-\binom{n-c}k/\binom nk$ · entropy: $dH\approx-\eta\,\mathrm{Cov}_\pi(\log\pi,A)$ |
 # | picture | two pass@k curves that cross; four corners, two eat entropy |
 # | numbers | n = 10, c = 3, k = 5: 0.917, plug-in 0.832 · base 0.39, its vote of 32: 0.86 |
@@ -393,8 +403,8 @@ def my_pass_at_k(n, c, k):
 check.pass_at_k(my_pass_at_k)
 
 # %% [markdown]
-# **2 Implement** · 8 minutes. The vote for many problems: `answers` (P, n) holds whole numbers, −1
-# where nothing could be read. Return the winner of each row, −1 where nobody voted.
+# **2 Implement** · 8 minutes. The vote for many problems: `answers` (P, n) holds whole numbers as
+# floats, −1 where nothing could be read. Return the winner of each row, −1 where nobody voted.
 #
 # <details><summary>hint</summary>Compare every answer of a row with every other, and count. Should −1 be allowed to win?</details>
 
