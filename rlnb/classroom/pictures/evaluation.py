@@ -279,7 +279,7 @@ def arms(law: Mapping[str, Any], names: Sequence[str]) -> Picture:
         for name in names
     )
     caption = "Forty steps on chains, 64 answers a step, one learning rate; a dot is a seed."
-    return static_figure(build, size=(820, 220), alt=f"Entropy and pass@1. {said}.",
+    return static_figure(build, size=(820, 240), alt=f"Entropy and pass@1. {said}.",
                          caption=caption)  # fmt: skip
 
 

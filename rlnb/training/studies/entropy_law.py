@@ -49,6 +49,9 @@ ARMS: dict[str, Objective] = {
     "Clip-Cov, 2 % of tokens": PLAIN.replace(
         gates=clip_cov(0.02, low=0.2, high=100.0, epsilon=1.0)
     ),
+    "2 % of tokens at random": PLAIN.replace(  # its control: any covariance will do
+        gates=clip_cov(0.02, low=-100.0, high=100.0, epsilon=1.0)
+    ),
     "80/20": PLAIN.replace(gates=top_entropy(0.2)),
     "entropy bonus 0.01": PLAIN.replace(terms=entropy_bonus(0.01)),
 }  # fmt: skip
