@@ -497,3 +497,5 @@ check.silent_bug_evaluation(my_test)
 # What else is said about learning and sharpening, learnability and curricula, best-of-N under a
 # budget, test-time scaling: [statements 17](statements/17_evaluation.ipynb). The exercises, solved:
 # [solutions 17](solutions/17_evaluation.ipynb).
+#
+# **Next: 18.** What changes when an answer has many turns, and a world that answers back?
