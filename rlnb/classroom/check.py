@@ -94,6 +94,9 @@ PAGES = {
         "deepseek": ("name_this_the_zoo",),
     },
     "rewards": {"rewards": ("best_of_n_kl", "keep_best", "several_rewards", "silent_bug_rewards")},
+    "evaluation": {
+        "evaluation": ("pass_at_k", "majority_vote", "entropy_change", "silent_bug_evaluation")
+    },
     "grpo_for_real": {"run_log": ("run_log", "style_slope", "silent_bug_grpo_for_real")},
 }
 _EXERCISES = {

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.composer import composer_explorer
     from rlnb.classroom.explorers.difficulty import difficulty_explorer
     from rlnb.classroom.explorers.drift import drift_explorer
+    from rlnb.classroom.explorers.entropy_step import entropy_step_explorer
+    from rlnb.classroom.explorers.five_runs import five_runs_explorer
     from rlnb.classroom.explorers.four_edges import four_edges_explorer
     from rlnb.classroom.explorers.gae import gae_explorer
     from rlnb.classroom.explorers.gate_zoo import gate_zoo_explorer
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.rollouts import rollouts_explorer
     from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
     from rlnb.classroom.explorers.shared_divisor import shared_divisor_explorer
+    from rlnb.classroom.explorers.sharpen_or_learn import sharpen_or_learn_explorer
     from rlnb.classroom.explorers.three_pushes import three_pushes_explorer
     from rlnb.classroom.explorers.token_gates import token_gates_explorer
     from rlnb.classroom.explorers.token_weights import token_weights_explorer
@@ -63,6 +66,8 @@ _HOME = {
     "composer_explorer": "composer",
     "difficulty_explorer": "difficulty",
     "drift_explorer": "drift",
+    "entropy_step_explorer": "entropy_step",
+    "five_runs_explorer": "five_runs",
     "four_edges_explorer": "four_edges",
     "gae_explorer": "gae",
     "gate_zoo_explorer": "gate_zoo",
@@ -92,6 +97,7 @@ _HOME = {
     "scaling_fit_explorer": "scaling_fit",
     "shared_divisor_explorer": "shared_divisor",
     "std_explorer": "near_equal",
+    "sharpen_or_learn_explorer": "sharpen_or_learn",
     "three_pushes_explorer": "three_pushes",
     "token_gates_explorer": "token_gates",
     "token_weights_explorer": "token_weights",
@@ -107,6 +113,8 @@ __all__ = [
     "composer_explorer",
     "difficulty_explorer",
     "drift_explorer",
+    "entropy_step_explorer",
+    "five_runs_explorer",
     "four_edges_explorer",
     "gae_explorer",
     "gate_zoo_explorer",
@@ -136,6 +144,7 @@ __all__ = [
     "scaling_fit_explorer",
     "shared_divisor_explorer",
     "std_explorer",
+    "sharpen_or_learn_explorer",
     "three_pushes_explorer",
     "token_gates_explorer",
     "token_weights_explorer",
