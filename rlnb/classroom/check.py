@@ -92,6 +92,10 @@ PAGES = {
         "retired_prompts": ("silent_bug_the_zoo",),
         "deepseek": ("name_this_the_zoo",),
     },
+    "agents": {
+        "agents": ("observation_mask", "turn_advantages", "break_even_error"),
+        "shared_desk": ("silent_bug_agents",),
+    },
     "grpo_for_real": {"run_log": ("run_log", "style_slope", "silent_bug_grpo_for_real")},
 }
 _EXERCISES = {

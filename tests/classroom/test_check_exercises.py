@@ -92,6 +92,9 @@ def test_these_exercises_are_offered():
         "token_entropy",
         "run_log",
         "style_slope",
+        "observation_mask",
+        "turn_advantages",
+        "break_even_error",
     }
 
 
