@@ -17,7 +17,7 @@ import random
 import sys
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,17 +45,16 @@ __all__ = ["ARMS", "Arm", "evaluate", "main", "own_texts", "records", "roll", "t
 
 @dataclass(frozen=True)
 class Arm:
-    """How one run differs. masked: the desk's tokens stay out of the loss. clears: the desk is
-    reset; else trajectory i at a problem finds the memory of trajectory i at its last visit. notes:
-    the share of trajectories whose desk writes `so` and a digit behind every result. coin: the
-    reward is a coin. pool: so many different training problems, 0 draws new ones for ever.
+    """How one run differs. masked: the desk's tokens stay out of the loss. clears: the desk's
+    memory is emptied before a trajectory; else it holds the answer, for the one who made the
+    problems has calculated it there. notes: the share of trajectories whose desk writes `so` and a
+    digit behind every result. coin: the reward is a coin. Every step draws new problems.
     """
 
     masked: bool = True
     clears: bool = True
     notes: float = 0.0
     coin: bool = False
-    pool: int = 0
     busy: float = 0.3
     steps: int = 40
     prompts: int = 8
@@ -67,14 +66,12 @@ class Arm:
     eval_generations: int = 4
 
 
-POOLED = Arm(pool=16, steps=60, learning_rate=5e-4, max_new_tokens=36, eval_every=15)
 ARMS: dict[str, Arm] = {
     "masked": Arm(),
     "unmasked": Arm(masked=False),
-    "coin": Arm(coin=True, steps=20),
+    "leak": Arm(clears=False),
     "notes": Arm(notes=0.5),
-    "cleared": POOLED,
-    "leak": replace(POOLED, clears=False),
+    "coin": Arm(coin=True, steps=20),
 }
 SEEDS = (0, 1, 2)
 
@@ -204,25 +201,19 @@ def train_arm(
     optimizer = torch.optim.AdamW(
         model.parameters(), arm.learning_rate, (0.9, 0.95), weight_decay=0.0
     )
-    pool = [CHAIN.problem(rng, "train") for _ in range(arm.pool)]
-    kept: dict[tuple[str, int], Desk] = {}
     rewards, evals = [], []
     for step in range(arm.steps + 1):
         if step % arm.eval_every == 0:
             evals.append({"step": step, **evaluate(model, tokenizer, arm)})
         if step == arm.steps:
             break
-        first = step * arm.prompts
-        problems = [
-            pool[(first + i) % arm.pool] if pool else CHAIN.problem(rng, "train")
-            for i in range(arm.prompts)
-        ]
+        problems = [CHAIN.problem(rng, "train") for _ in range(arm.prompts)]
         desks = []
         for problem in problems:
-            for i in range(arm.num_generations):
+            for _ in range(arm.num_generations):
                 note = f"so{rng.randint(0, 9)}" if rng.random() < arm.notes else ""
-                desk = Desk(arm.busy, note, arm.clears, random.Random(rng.random()))
-                desks.append(kept.setdefault((problem.prompt, i), desk) if pool else desk)
+                dice = random.Random(rng.random())
+                desks.append(Desk(arm.busy, note, arm.clears, dice, memory=problem.answer))
         dialogue = roll(model, tokenizer, problems, desks, arm.max_new_tokens, generator)
         rollout = dialogue.rollout
         reward = _graded(problems, own_texts(tokenizer, dialogue), rollout.finished)
