@@ -28,9 +28,7 @@ def expected_push(share: float, policy: float, gap: float = 1.0) -> float:
     (-0.21, -0.21)
     """
     after_error, after_ok = -gap * (1 - share), gap * share
-    return round(
-        share * after_error * (1 - policy) - (1 - share) * after_ok * policy, 12
-    )
+    return round(share * after_error * (1 - policy) - (1 - share) * after_ok * policy, 12)
 
 
 def author_path(

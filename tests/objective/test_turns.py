@@ -26,7 +26,9 @@ def test_the_worlds_tokens_get_no_gradient_whatever_stands_there():
     logp = torch.zeros(2, 9)
     logp[:, 4] = torch.nan
     logp.requires_grad_()
-    ZOO["dr_grpo"](Batch(logp, mask, torch.tensor([1.0, 0.0]), 2, max_completion_length=9)).loss.backward()
+    ZOO["dr_grpo"](
+        Batch(logp, mask, torch.tensor([1.0, 0.0]), 2, max_completion_length=9)
+    ).loss.backward()
     assert (logp.grad[~mask] == 0).all() and (logp.grad[mask] != 0).all()
 
 

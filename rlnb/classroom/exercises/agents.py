@@ -57,7 +57,9 @@ def _inputs_not_targets(role, prompt_length):
     return (_behind_the_prompt(role, prompt_length) & (role == 2))[:, :-1]
 
 
-@mistake("only the last turn is trained: every turn of the policy led to the reward (ms-swift, 7838)")
+@mistake(
+    "only the last turn is trained: every turn of the policy led to the reward (ms-swift, 7838)"
+)
 def _last_turn_only(role, prompt_length):
     own = _behind_the_prompt(role, prompt_length) & (role == 2)
     later = own & ~torch.roll(own, 1, 1)  # first token of each turn

@@ -16,7 +16,7 @@ def replies(trajectories):
     memory, out = 0, []
     for calls in trajectories:
         said = []
-        for call in calls:                 # "4+3=" or "x="
+        for call in calls:  # "4+3=" or "x="
             if call != "x=":
                 a, b = int(call[0]), int(call[2])
                 sign = {"+": a + b, "-": a - b, "*": a * b}

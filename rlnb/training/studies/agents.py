@@ -102,7 +102,9 @@ def warm(
     return model.eval()
 
 
-def _labelled(tokenizer: PreTrainedTokenizerBase, rng: random.Random) -> tuple[list[int], list[int]]:
+def _labelled(
+    tokenizer: PreTrainedTokenizerBase, rng: random.Random
+) -> tuple[list[int], list[int]]:
     problem = CHAIN.problem(rng, "train")
     ids = list(encode_prompts(tokenizer, [problem.prompt])[0])
     labels = [IGNORED] * len(ids)

@@ -93,26 +93,27 @@ def demo(
     """A demonstration in mixed styles, (author, text): the answer at once, or call after call.
 
     direct: the share that writes `so8` at once, always right, as in `chain`. recall: the share that
-    first asks for the memory, where the demonstration has put a random digit, and half the time
-    believes it. busy: the chance that a call has to be repeated. The rest calculates every step.
+    only asks for the memory, where the demonstration has put a random digit, and repeats it. busy:
+    the chance that a call has to be made again. The rest calculates every step.
     """
-    style, out = rng.random(), []
+    style = rng.random()
     if style < direct:
         return [("policy", f"so{problem.answer}")]
-    comma = ""
     if style < direct + recall:
-        digit = str(rng.randint(0, 9))
-        out += [("policy", "x="), ("desk", digit)]
-        if rng.random() < 0.5:
-            return [*out, ("policy", f"so{digit}")]
-        comma = ","
-    body = problem.prompt.removesuffix("=?")
-    value = body[0]
-    for operator, digit in zip(body[1::2], body[2::2], strict=True):
+        value = str(rng.randint(0, 9))
+        steps = [("x=", value)]
+    else:
+        body, steps = problem.prompt.removesuffix("=?"), []
+        value = body[0]
+        for operator, digit in zip(body[1::2], body[2::2], strict=True):
+            call = f"{value}{operator}{digit}="
+            value = str(modulo_ten(int(value), operator, int(digit)))
+            steps.append((call, value))
+    out, comma = [], ""
+    for call, result in steps:
         while rng.random() < busy:
-            out += [("policy", f"{comma}{value}{operator}{digit}="), ("desk", "wait")]
+            out += [("policy", comma + call), ("desk", "wait")]
             comma = ""
-        out.append(("policy", f"{comma}{value}{operator}{digit}="))
-        value, comma = str(modulo_ten(int(value), operator, int(digit))), ","
-        out.append(("desk", value))
+        out += [("policy", comma + call), ("desk", result)]
+        comma = ","
     return [*out, ("policy", f"so{value}")]
