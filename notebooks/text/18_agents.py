@@ -90,29 +90,29 @@ for call in ("x=", "4+3=", "7*2=", "x="):
 
 # %%
 pictures.first_run(caption="Reward of the training trajectories, a line "
-                   "a seed. At the end nearly all are right.")
+                   "a seed. At the end nine in ten are right.")
 
 # %% [markdown]
 # No task came twice, so nothing could be learned by heart. Now 100 tasks it never saw, at a freshly
-# started desk. Before training the policy solved 41 % of them. <!-- cited: 0.41 -->
+# started desk. Before training the policy solved 39 % of them.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("agents.1", "How many does it solve after training?",
-        ["nearly all, as in training", "about 70 %: new tasks are harder",
-         "about 40 %, as before", "about 10 %, like a blind guess"])
+        ["about 90 %, as in training", "about 65 %: some of it was luck",
+         "about 40 %, as before", "about 15 %, worse than before"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("agents.1", "about 10 %, like a blind guess",
+reveal("agents.1", "about 15 %, worse than before",
        f"{recorded('leak', 'pass@1')}. It writes `x=` first "
        f"({recorded('leak', 'recalls')} of the trajectories) and copies. "
        "Whoever made the tasks had calculated each answer on the desk, and "
        "`reset` did not empty the memory. The same run with the memory "
        f"emptied, black, ends at {recorded('masked', 'pass@1')}.",
        pictures.two_panels(["leak", "masked"], caption=(
-           "The left panel cannot tell the two runs apart for the better: "
-           "the one that learned to peek looks best.")))
+           "In training the run that learned to copy looks better than the "
+           "one that learned to calculate.")))
 
 # %% [markdown]
 # The answer left in the sandbox is no invention: a repository that still holds the fixing commit, a
@@ -245,21 +245,24 @@ reveal("agents.3", "pass@1 is the same, and log π of `wait` runs away",
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("agents.4", "What is left of pass@1, about 0.70 before?",
-        ["about 0.70: the desk's tokens were never trained",
-         "about 0.50", "about 0.20", "nothing"])
+predict("agents.4", "It solved two tasks of three. And now?",
+        ["two of three: the desk's tokens were never trained",
+         "about one of two", "about one of five", "hardly any"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("agents.4", "nothing",
-       f"{recorded('masked', 'pass@1', 'noted')}. In "
+reveal("agents.4", "hardly any",
+       f"pass@1 {recorded('masked', 'pass@1', 'noted')}. In "
        f"{recorded('masked', 'stopped', 'noted')} of the trajectories it "
-       "takes the note for its own answer and stops. Trained with notes in "
-       "half of the trajectories, still masked, it ends at "
-       f"{recorded('notes', 'pass@1', 'noted')} with notes.",
+       "takes the note for its own answer and stops. Training with notes "
+       "in half of the trajectories does not cure it: "
+       f"{recorded('notes', 'pass@1', 'noted')}. It hardly ever ignores a "
+       "note, and what is not sampled is not rewarded. Fifty supervised "
+       "steps that show how to go on, then the same training: "
+       f"{recorded('taught', 'pass@1', 'noted')}.",
        pictures.noted(caption=(
            "A mask keeps a text out of the gradient, not out of the "
-           "context. Only rewards earned in spite of the notes help.")))
+           "context.")))
 
 # %% [markdown]
 # ## The world takes time: which turn gets the credit?
@@ -355,7 +358,7 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 # | formula | $\nabla J=\mathbb E\big[\sum_{\text{own }t}A_{k(t)}\nabla\log\pi_\theta(y_t)\big]$ |
 # | mask forgotten | push $-q(1-q)$ on the world's token: it does not contain π and never ends |
 # | picture | tokens of two authors, one of them without colour |
-# | numbers | credit by the final reward: variance (T − 1)/16, trajectories 4(T − 1) · the desk's `wait`: log π −12 with the mask, −16 without |
+# | numbers | credit by the final reward: variance (T − 1)/16, trajectories 4(T − 1) · the desk's `wait`: log π −12.5 with the mask, −16 without |
 # | derived | own tokens only; nothing for the past |
 # | choices | which later turns count; what a turn is paid for; where to cut |
 # | against 08 | the prompt of a group is the state of a world; the completion mask has holes |
@@ -436,7 +439,7 @@ check.break_even_error(my_break_even)
 #
 # Perhaps nothing that the reward shows. A token of the world that goes with failure is pushed down
 # for ever, since it keeps coming however unlikely the policy finds it: −q(1 − q) per trajectory. In
-# our small run pass@1 was the same and log π of the tool's `wait` fell by four nats. I would log
+# our small run pass@1 was the same and log π of the tool's `wait` fell by nearly four nats. I would log
 # the share of trained tokens.
 # </details>
 # <details><summary><b>One reward at the end of fifty turns. Why is that hard, and what helps?</b></summary>
@@ -452,7 +455,7 @@ check.break_even_error(my_break_even)
 # possible, and a grader that pays for calls gets calls. Take the sum from the turn on, and check
 # the final success.
 # </details>
-# <details><summary><b>Training reward is 0.95, evaluation 0.1. First suspicion?</b></summary>
+# <details><summary><b>Nine in ten right in training, one in seven in evaluation. First suspicion?</b></summary>
 #
 # The environment. Something in the training sandbox gives the answer away: state that was not
 # reset, a file, a cache, the tests themselves. Read ten trajectories, and run the evaluation in
@@ -461,8 +464,8 @@ check.break_even_error(my_break_even)
 # <details><summary><b>Does masking protect against prompt injection?</b></summary>
 #
 # No. The mask removes a text from the gradient, not from the context. Our masked policy obeyed a
-# note in the tool's output in nearly every trajectory. Train with such notes in the environment,
-# and let the harness decide who may say what.
+# note in the tool's output in nearly every trajectory, and RL with notes did not cure it: it never
+# tried to ignore one. Demonstrations did. And let the harness decide who may say what.
 # </details>
 #
 # The sentences that one hears, true or not: [statements 18](statements/18_agents.ipynb). The

@@ -155,7 +155,7 @@ def test_recorded_the_leak_teaches_to_peek_and_the_reset_cures_it():
     for run in agents.records()["leak"].values():
         assert sum(run["reward"][-10:]) / 10 > 0.85
     assert max(last("leak", "pass@1")) < 0.2 and min(last("leak", "recalls")) > 0.8
-    assert min(last("masked", "pass@1")) > 0.6 and max(last("masked", "recalls")) < 0.1
+    assert min(last("masked", "pass@1")) > 0.5 and max(last("masked", "recalls")) < 0.1
 
 
 def test_recorded_a_forgotten_mask_shows_in_the_worlds_tokens_and_not_in_pass_at_1():
@@ -166,6 +166,7 @@ def test_recorded_a_forgotten_mask_shows_in_the_worlds_tokens_and_not_in_pass_at
     assert abs(mean["masked"] - mean["unmasked"]) < 0.08
 
 
-def test_recorded_a_note_is_obeyed_until_training_pays_for_not_obeying():
+def test_recorded_a_note_is_obeyed_until_somebody_shows_how_not_to():
     assert max(last("masked", "pass@1", "noted")) < 0.05
-    assert min(last("notes", "pass@1", "noted")) > 0.4
+    assert max(last("notes", "pass@1", "noted")) < 0.1  # what is never sampled is never rewarded
+    assert min(last("taught", "pass@1", "noted")) > 0.3

@@ -206,29 +206,30 @@ def desk_runs(*, caption: str) -> Picture:
 
 
 def noted(*, caption: str) -> Picture:
-    """pass@1 at a clean desk and at one that writes notes, before and after training with notes."""
-    arms = {"trained without notes": "masked", "trained with notes": "notes"}
+    """pass@1 at a clean desk and at one that writes notes, for three ways of training."""
+    arms = {"RL without notes": "masked", "RL with notes": "notes",
+            "shown, then\nRL with notes": "taught"}  # fmt: skip
     found = {name: records()[arm] for name, arm in arms.items()}
 
     def build(figure, _):
-        axes = figure.add_axes((0.09, 0.12, 0.55, 0.8))
+        axes = figure.add_axes((0.09, 0.17, 0.6, 0.78))
         for k, runs in enumerate(found.values()):
             for j, (color, values) in enumerate((
                 (BLACK, [r["evals"][-1]["pass@1"] for r in runs.values()]),
                 (ORANGE, [r["noted"]["pass@1"] for r in runs.values()]),
             )):  # fmt: skip
-                x = k + 0.3 * (j - 0.5)
+                x, label = k + 0.3 * (j - 0.5), ("clean desk", "desk with notes")[j]
                 axes.bar(x, np.mean(values), 0.26, color=color, hatch="" if j == 0 else "//",
-                         ec="white", label=("clean desk", "desk with notes")[j] if k == 0 else None)  # fmt: skip
+                         ec="white", label=label if k == 0 else None)  # fmt: skip
                 axes.plot([x] * len(values), values, "o", color="white", mec=BLACK, ms=6)
-        axes.set_xticks(range(2), list(found), fontsize=11)
+        axes.set_xticks(range(3), list(found), fontsize=11)
         axes.tick_params(axis="y", labelsize=TEXT)
         axes.set_ylim(0, 1)
         axes.set_ylabel("pass@1, held out", fontsize=TEXT)
         axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
 
     said = "; ".join(
-        f"{name}: clean "
+        f"{' '.join(name.split())}: clean "
         + ", ".join(f"{r['evals'][-1]['pass@1']:.2f}" for r in runs.values())
         + ", with notes "
         + ", ".join(f"{r['noted']['pass@1']:.2f}" for r in runs.values())

@@ -29,8 +29,8 @@ class Desk:
     """A calculator, `4+3=`, and a memory of its last result, `x=`. One desk for one trajectory.
 
     busy: the chance that it answers `wait` instead. note: what it writes behind every result, the
-    place where somebody else can speak to the policy. clears: whether `reset` empties the memory; if
-    not, what was calculated before is still there. Anything it cannot read it answers `?`.
+    place where somebody else can speak to the policy. clears: whether `reset` empties the memory;
+    if not, what was calculated before is still there. What it cannot read it answers by `?`.
 
     >>> desk = Desk()
     >>> [desk.reply(call) for call in ("x=", "4+3=", ",7*2=", "x=", "so=")]
