@@ -55,7 +55,7 @@ def recorded(arm, name, when="evals"):
     """Last held-out number of each of three recorded seeds."""
     last = [run[when][-1] if when == "evals" else run[when]
             for run in records()[arm].values()]
-    return ", ".join(f"{x[name]:.2f}" for x in last)
+    return ", ".join(f"{x[name]:.2f}".replace("-", "−") for x in last)
 
 # %% [markdown]
 # ## A text with two authors
@@ -122,11 +122,11 @@ reveal("agents.1", "about 15 %, worse than before",
 # above no longer start alike, and the group's mean is no fair rival. Exercise 3 is such a desk.
 
 # %%
-pipeline.pipeline("answers", "rewards", "advantages", "loss", words={
-    "answers": "G trajectories", "rewards": "rewards,\nper turn?",
-    "advantages": "advantages,\nper turn?", "loss": "loss, own\ntokens only"},
-    caption="Three pieces of GRPO change: how a group is started, which "
-    "tokens are in the loss, and who gets the credit.")
+pipeline.pipeline("answers", "advantages", "loss", caption=(
+    "Three pieces of GRPO change: how a group is started, who gets the "
+    "credit, and which tokens are in the loss."), words={
+    "answers": "G trajec-\ntories", "advantages": "advantages\nper turn?",
+    "loss": "loss: own\ntokens"})
 
 # %% [markdown]
 # ## The world writes: whose tokens?
@@ -181,7 +181,7 @@ ends = {who: author_path(who, 0.3, steps=1000)[-1]
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("agents.2", "policy's near −7, world's near −200",
-       f"{ends['policy']:.1f} and {ends['world']:.1f}. A token of its own "
+       f"−{-ends['policy']:.1f} and −{-ends['world']:.1f}. A token of its own "
        "becomes rare, so it is pushed less and less. The world says "
        "`error` as often as before, whatever the policy thinks of it.")
 
@@ -257,14 +257,15 @@ reveal("agents.4", "hardly any",
        "takes the note for its own answer and stops. Training with notes "
        "in half of the trajectories does not cure it: "
        f"{recorded('notes', 'pass@1', 'noted')}. It hardly ever ignores a "
-       "note, and what is not sampled is not rewarded. Fifty supervised "
-       "steps that show how to go on, then the same training: "
-       f"{recorded('taught', 'pass@1', 'noted')}.",
+       "note, and what is not sampled is not rewarded.",
        pictures.noted(caption=(
            "A mask keeps a text out of the gradient, not out of the "
            "context.")))
 
 # %% [markdown]
+# What helps stands between the two: a harness that lets only one digit or `wait` through. Then the
+# policy never reads the note.
+#
 # ## The world takes time: which turn gets the credit?
 #
 # Look again at trajectory 2: all its tokens got the same push. With thirty turns, good and bad ones
@@ -276,8 +277,9 @@ reveal("agents.4", "hardly any",
 for a in product((0, 1), repeat=2):
     final = sum(a) - 1                 # the sum, minus its mean
     turn = a[0] - 0.5                  # this turn's reward, minus its mean
-    print(f"turns {a}: push by the final reward {final * (a[0] - .5):4.1f},"
-          f" by the turn's own {turn * (a[0] - .5):4.2f}")
+    print(f"turns {a}: push by the final reward "
+          f"{final * (a[0] - .5) + 0.0:.1f}, by the turn's own "
+          f"{turn * (a[0] - .5):.2f}")
 
 # %% [markdown]
 # The same mean, ¼. But the final reward gives 0.5 or 0, depending on the other turn: variance
@@ -319,8 +321,8 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
      ("32 turns. Make the grader of turns as careless as you can while it "
       "still needs fewer trajectories.",
       turn_credit.careless_and_still_better),
-     ("The grader is wrong one time in four. Find the shortest task at "
-      "which it is still worth having.", turn_credit.shortest_for_a_quarter))
+     ("The grader is wrong one time in four. At how many turns does it "
+      "first pay?", turn_credit.shortest_for_a_quarter))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
@@ -464,8 +466,8 @@ check.break_even_error(my_break_even)
 # <details><summary><b>Does masking protect against prompt injection?</b></summary>
 #
 # No. The mask removes a text from the gradient, not from the context. Our masked policy obeyed a
-# note in the tool's output in nearly every trajectory, and RL with notes did not cure it: it never
-# tried to ignore one. Demonstrations did. And let the harness decide who may say what.
+# note in the tool's output in nearly every trajectory, and RL with notes did not cure it: it hardly
+# ever tried to ignore one. Let the harness check what a tool may say.
 # </details>
 #
 # The sentences that one hears, true or not: [statements 18](statements/18_agents.ipynb). The

@@ -166,7 +166,6 @@ def test_recorded_a_forgotten_mask_shows_in_the_worlds_tokens_and_not_in_pass_at
     assert abs(mean["masked"] - mean["unmasked"]) < 0.08
 
 
-def test_recorded_a_note_is_obeyed_until_somebody_shows_how_not_to():
+def test_recorded_a_note_is_obeyed_with_the_mask_and_after_training_with_notes():
     assert max(last("masked", "pass@1", "noted")) < 0.05
     assert max(last("notes", "pass@1", "noted")) < 0.1  # what is never sampled is never rewarded
-    assert min(last("taught", "pass@1", "noted")) > 0.3

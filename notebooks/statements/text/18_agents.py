@@ -64,7 +64,7 @@ def push_moments(T, own_turn_only):
 for T in (2, 8, 32, 128):
     (m, v), (m1, v1) = push_moments(T, False), push_moments(T, True)
     print(f"{T:3d} steps: mean {m:.2f} and {m1:.2f}, variance by the final "
-          f"reward {v:.4f} ({v:.1f}), by the step's own {abs(v1):.1f}")
+          f"reward {v:.4f}, by the step's own {abs(v1):.1f}")
     assert abs(m - 0.25) < 1e-9 and abs(m1 - 0.25) < 1e-9
     assert abs(v - (T - 1) / 16) < 1e-9 and abs(v1) < 1e-9
 
@@ -110,11 +110,9 @@ clean, noted = (last("masked", "pass@1", w) for w in ("evals", "noted"))
 print("trained with the mask:", clean, "and beside a note", noted)
 print("stopped at the note  :", last("masked", "stopped", "noted"))
 print("RL with notes        :", last("notes", "pass@1", "noted"))
-print("shown first, then RL :", last("taught", "pass@1", "noted"))
 assert min(clean) > 0.5 and max(noted) < 0.05
 assert min(last("masked", "stopped", "noted")) > 0.8
 assert max(last("notes", "pass@1", "noted")) < 0.1
-assert min(last("taught", "pass@1", "noted")) > 0.3
 
 # %%
 settle("E07", "true")
@@ -134,9 +132,23 @@ settle("E07", "true")
 #
 # **Made.** Behind every result the desk writes `so` and a digit. **Measured** above: the policy
 # stops there. Rewards alone do not mend it: notes in half of the training trajectories, and it still
-# stops, for it hardly ever tried anything else. **Mended** by 50 supervised steps with notes that
-# are ignored, before the same training. There is a second door, in the harness. A grader that reads
-# the whole text takes the desk's word for the policy's:
+# stops, for it hardly ever tried anything else. **Mended** in the harness, which knows what a
+# calculator may say: one digit, or `wait`.
+
+# %%
+def checked(reply):
+    return reply if reply in ("wait", "?") else reply[:1]
+
+desk, noted_desk = Desk(), Desk(note="so3")
+for call in ("4+3=", ",7*2="):
+    print("clean", desk.reply(call), "| noted", reply := noted_desk.reply(
+        call), "| checked", checked(reply))
+
+# %% [markdown]
+# What is checked is what the clean desk would have said, so pass@1 is that of the clean desk. A
+# wrong digit would still come through: the form can be checked, the truth cannot.
+#
+# There is a second door. A grader that reads the whole text takes the desk's word for the policy's:
 
 # %%
 problem = CHAIN.parse("4+3*2=?")
@@ -160,10 +172,10 @@ for name, who in (("whole text", ("policy", "desk")),
 for arm in ("leak", "masked", "coin"):
     runs = records()[arm].values()
     train = [sum(run["reward"][-10:]) / 10 for run in runs]
-    print(f"{arm:7s} training {' '.join(f'{x:.2f}' for x in train)}   "
-          f"cleared desk {' '.join(f'{x:.2f}' for x in last(arm, 'pass@1'))}"
-          f"   asks memory "
-          f"{' '.join(f'{x:.2f}' for x in last(arm, 'recalls'))}")
+    print(f"{arm:7s}", *(f"{title} " + " ".join(f"{x:.2f}" for x in numbers)
+          for title, numbers in (("training", train),
+                                 ("| cleared desk", last(arm, "pass@1")),
+                                 ("| asks memory", last(arm, "recalls")))))
 
 # %% [markdown]
 # A leak inside the group has another mark. Siblings run one after the other on one desk. One in two
@@ -192,7 +204,7 @@ for shared in (True, False):
 # A coding agent is paid for the public tests. It can solve the task (passes them six times in ten,
 # the hidden ones five times), write the expected outputs down (public always, hidden never), or
 # give up. **Made** and **measured** by exact gradient ascent from a policy that cheats one time in
-# twenty. **Mended**: pay for hidden tests; or audit one in five and take the reward back, twice.
+# twenty. **Mended**: pay for hidden tests; or audit, and take the reward back twice over.
 
 # %%
 ways = ("solve", "write down", "give up")
@@ -206,27 +218,29 @@ def trained(reward, steps=300, rate=0.5):
             policy.logits += rate * push
     return policy.probabilities().detach()
 
-audit = public - 0.2 * 2 * torch.tensor([0.0, 1.0, 0.0])
-for name, reward in (("public", public), ("hidden", hidden),
-                     ("public, weak audit", audit),
-                     ("public, audit half", public - torch.tensor(
-                         [0.0, 0.5 * 2, 0.0]))):
-    pi = trained(reward)
+cheat = torch.tensor([0.0, 1.0, 0.0])
+rare, often = (public - share * 2 * cheat for share in (0.10, 0.25))
+for name, reward, steps in (
+        ("public tests", public, 300), ("hidden tests", hidden, 300),
+        ("audit 1 in 10", rare, 300), ("audit 1 in 10", rare, 2000),
+        ("audit 1 in 4", often, 2000)):
+    pi = trained(reward, steps)
     said = ", ".join(f"{w} {p:.2f}" for w, p in zip(ways, pi, strict=True))
-    print(f"{name:19s} {said}; public {pi @ public:.2f}, "
-          f"hidden {pi @ hidden:.2f}")
+    print(f"{name:13s} {steps:4d} steps: {said}; "
+          f"passes the hidden {pi @ hidden:.2f}")
 
 # %% [markdown]
-# The audit of one in five leaves 0.6 for cheating and 0.6 for solving: not enough. A penalty has to
-# make the shortcut worth less than honest work, not less than before.
+# Audited one time in ten, cheating still earns 0.80, more than the 0.60 of honest work. For a long
+# time nothing shows; then it wins. A penalty must make the shortcut worth less than solving, not
+# only less than before.
 #
-# **Paid for calling.** The same arithmetic for a turn reward that pays 0.05 for every call, beside
-# 1 for the right answer. Three habits: one call, twelve calls, none.
+# **Paid for calling.** The same for a turn reward that pays 0.10 for every call, beside 1 for the
+# right answer. Three habits: one call, twelve calls, none.
 
 # %%
 final = torch.tensor([0.9, 0.5, 0.2])
 calls = torch.tensor([1.0, 12.0, 0.0])
-for bonus in (0.0, 0.05):
+for bonus in (0.0, 0.10):
     pi = trained(final + bonus * calls)
     print(f"bonus {bonus:.2f}: {pi @ calls:4.1f} calls on average, "
           f"right {pi @ final:.2f}")
@@ -299,21 +313,23 @@ for cap in (8, 16, 32, 10_000):
 # ## Two masks
 #
 # The loss must not see the world's tokens, the attention must. With one mask for both the policy
-# writes blindly. The shipped model on `4+3*2=?`, the last digit of `4+3=7,7*2=4so4`:
+# writes blindly. The shipped model, the last digit of `4+3=7,7*2=4,4-1=3so3`:
 
 # %%
 model, tokenizer = load(data_folder() / "model", device="cpu")
-ids = tokenizer("4+3*2=?4+3=7,7*2=4so4", return_tensors="pt")["input_ids"]
+text = "4+3*2-1=?4+3=7,7*2=4,4-1=3so3"
+ids = tokenizer(text, return_tensors="pt")["input_ids"]
 visible = torch.ones_like(ids)
 hidden_too = visible.clone()
-for place in (len("4+3*2=?4+3=") + 1, len("4+3*2=?4+3=7,7*2=") + 1):
-    hidden_too[0, place] = 0                 # + 1: <bos> stands in front
+for k, sign in enumerate(text[:-3]):
+    if text[k - 1] == "=" and sign != "?":
+        hidden_too[0, k + 1] = 0             # <bos> stands in front
 for name, attention in (("sees the desk", visible),
                         ("one mask for both", hidden_too)):
     with torch.no_grad():
         logits = model(ids, attention_mask=attention).logits
     p = logits[0, -2].softmax(-1)[ids[0, -1]]
-    print(f"{name:17s} π of the right digit {p.item():.1f}")
+    print(f"{name:17s} π of the right digit {p.item():.2f}")
 
 # %% [markdown]
 # ## Words and known bugs

@@ -26,7 +26,7 @@ __all__ = ["desk_runs", "first_run", "noted", "pushes", "transcript", "two_panel
 
 TEXT = 10.5
 STYLES: Mapping[str, tuple[str, Any, str]] = {
-    "masked": (BLACK, "-", "own tokens only"),
+    "masked": (BLACK, "-", "memory emptied"),
     "leak": (ORANGE, "--", "memory not emptied"),
     "unmasked": (ORANGE, "--", "mask forgotten"),
     "coin": (GREY, ":", "reward is a coin"),
@@ -127,7 +127,7 @@ def two_panels(arms: Sequence[str], *, caption: str, held_out: bool = True) -> P
     found = {arm: records()[arm] for arm in arms}
 
     def build(figure, _):
-        axes = figure.add_axes((0.08, 0.19, 0.4, 0.68))
+        axes = figure.add_axes((0.08, 0.19, 0.4 if held_out else 0.6, 0.68))
         for arm, runs in found.items():
             color, line, _ = STYLES[arm]
             for run in runs.values():
@@ -143,7 +143,7 @@ def two_panels(arms: Sequence[str], *, caption: str, held_out: bool = True) -> P
                 axes.plot(*_evals(run, "pass@1"), color=color, ls=line, lw=2, marker="o",
                           label=None if k else label)  # fmt: skip
         _panel(axes, "step of training", "pass@1, held out, cleared desk")
-        axes.legend(loc="lower left", fontsize=TEXT)
+        axes.legend(loc="upper right", fontsize=TEXT)
 
     said = "; ".join(
         f"{STYLES[arm][2]}: reward of the last ten steps "
@@ -173,31 +173,29 @@ def _evals(run: Mapping[str, Any], name: str) -> tuple[list[int], list[float]]:
 
 
 def desk_runs(*, caption: str) -> Picture:
-    """With the mask and without: pass@1, and log-probability of the desk's two kinds of answer."""
-    arms = ("masked", "unmasked")
-    found = {arm: records()[arm] for arm in arms}
-    panels = (("pass@1", "pass@1, held out"), ("wait", "log π of the desk's `wait`"),
-              ("digit", "log π of the desk's digits"))  # fmt: skip
+    """With the mask and without: pass@1, and log-probability of the desk's `wait`."""
+    found = {arm: records()[arm] for arm in ("masked", "unmasked")}
+    labels = {"masked": "own tokens only", "unmasked": "mask forgotten"}
+    panels = (("pass@1", "pass@1, held out"), ("wait", "log π of the desk's `wait`"))
 
     def build(figure, _):
         for k, (name, title) in enumerate(panels):
-            axes = figure.add_axes((0.06 + 0.325 * k, 0.19, 0.27, 0.68))
+            axes = figure.add_axes((0.08 + 0.49 * k, 0.19, 0.4, 0.68))
             for arm, runs in found.items():
-                color, line, label = STYLES[arm]
+                color, line, _ = STYLES[arm]
                 for i, run in enumerate(runs.values()):
-                    axes.plot(*_evals(run, name), color=color, ls=line, lw=2, marker="o", ms=4,
-                              label=None if i else label)  # fmt: skip
+                    axes.plot(*_evals(run, name), color=color, ls=line, lw=2, marker="o", ms=5,
+                              label=None if i else labels[arm])  # fmt: skip
             _panel(axes, "step of training", title)
-            if name != "pass@1":
-                axes.set_ylim(auto=True)
-                axes.relim()
-                axes.autoscale(axis="y")
+            if name == "wait":
+                axes.set_ylim(-16.6, -11.4)
+                axes.set_yticks(range(-16, -11), [f"−{y}" for y in range(16, 11, -1)])
             else:
                 axes.legend(loc="lower right", fontsize=TEXT)
 
     said = "; ".join(
-        f"{STYLES[arm][2]}, {name}: from {runs[0]['evals'][0][name]:.2f} to "
-        + ", ".join(f"{r['evals'][-1][name]:.2f}" for r in runs.values())
+        f"{labels[arm]}, {name}: from {signed(runs[0]['evals'][0][name], 2)} to "
+        + ", ".join(signed(r["evals"][-1][name], 2) for r in runs.values())
         for name, _ in panels
         for arm, runs in found.items()
     )
@@ -206,9 +204,8 @@ def desk_runs(*, caption: str) -> Picture:
 
 
 def noted(*, caption: str) -> Picture:
-    """pass@1 at a clean desk and at one that writes notes, for three ways of training."""
-    arms = {"RL without notes": "masked", "RL with notes": "notes",
-            "shown, then\nRL with notes": "taught"}  # fmt: skip
+    """pass@1 at a clean desk and at one that writes notes, for two ways of training."""
+    arms = {"trained without notes": "masked", "trained with notes": "notes"}
     found = {name: records()[arm] for name, arm in arms.items()}
 
     def build(figure, _):
@@ -222,7 +219,7 @@ def noted(*, caption: str) -> Picture:
                 axes.bar(x, np.mean(values), 0.26, color=color, hatch="" if j == 0 else "//",
                          ec="white", label=label if k == 0 else None)  # fmt: skip
                 axes.plot([x] * len(values), values, "o", color="white", mec=BLACK, ms=6)
-        axes.set_xticks(range(3), list(found), fontsize=11)
+        axes.set_xticks(range(2), list(found), fontsize=11)
         axes.tick_params(axis="y", labelsize=TEXT)
         axes.set_ylim(0, 1)
         axes.set_ylabel("pass@1, held out", fontsize=TEXT)

@@ -48,14 +48,12 @@ class Arm:
     """How one run differs. masked: the desk's tokens stay out of the loss. clears: the desk's
     memory is emptied before a trajectory; else it holds the answer, for the one who made the
     problems has calculated it there. notes: the share of trajectories whose desk writes `so` and a
-    digit behind every result. taught: so many supervised steps first, on demonstrations that have
-    such notes half of the time and go on. coin: the reward is a coin. All problems are new ones.
+    digit behind every result. coin: the reward is a coin. All problems are new ones.
     """
 
     masked: bool = True
     clears: bool = True
     notes: float = 0.0
-    taught: int = 0
     coin: bool = False
     busy: float = 0.3
     steps: int = 40
@@ -73,7 +71,6 @@ ARMS: dict[str, Arm] = {
     "unmasked": Arm(masked=False),
     "leak": Arm(clears=False),
     "notes": Arm(notes=0.5),
-    "taught": Arm(notes=0.5, taught=50),
     "coin": Arm(coin=True, steps=20),
 }
 SEEDS = (0, 1, 2)
@@ -81,19 +78,16 @@ SEEDS = (0, 1, 2)
 
 def warm(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, steps: int = 100,
-    batch: int = 64, learning_rate: float = 1e-3, seed: int = 0, notes: float = 0.0,
+    batch: int = 64, learning_rate: float = 1e-3, seed: int = 0,
 ) -> PreTrainedModel:  # fmt: skip
-    """Supervised steps on demonstrations of calling, in place. Labels: the policy's tokens only.
-
-    notes: the share of demonstrations in which the desk writes notes, and the policy goes on.
-    """
+    """Supervised steps on demonstrations of calling, in place. Labels: the policy's tokens only."""
     rng = random.Random(seed)
     optimizer = torch.optim.AdamW(model.parameters(), learning_rate, (0.9, 0.98))
     model.train()
     for step in range(steps):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate * min(1.0, (step + 1) / 20) * (1 - 0.9 * step / steps)
-        rows = [_labelled(tokenizer, rng, notes) for _ in range(batch)]
+        rows = [_labelled(tokenizer, rng) for _ in range(batch)]
         width = max(len(ids) for ids, _ in rows)
         ids = torch.full((batch, width), tokenizer.pad_token_id)
         labels = torch.full((batch, width), IGNORED)
@@ -109,16 +103,13 @@ def warm(
 
 
 def _labelled(
-    tokenizer: PreTrainedTokenizerBase, rng: random.Random, notes: float
+    tokenizer: PreTrainedTokenizerBase, rng: random.Random
 ) -> tuple[list[int], list[int]]:
     problem = CHAIN.problem(rng, "train")
     ids = list(encode_prompts(tokenizer, [problem.prompt])[0])
     labels = [IGNORED] * len(ids)
-    parts = demo(rng, problem)
-    note = f"so{rng.randint(0, 9)}" if notes and rng.random() < notes else ""
-    for author, text in parts:
-        said = text + note if author == "desk" and text != "wait" else text
-        part = tokenizer(said, add_special_tokens=False)["input_ids"]
+    for author, text in demo(rng, problem):
+        part = tokenizer(text, add_special_tokens=False)["input_ids"]
         ids += part
         labels += part if author == "policy" else [IGNORED] * len(part)
     return [*ids, tokenizer.eos_token_id], [*labels, tokenizer.eos_token_id]
@@ -273,10 +264,7 @@ def main(arguments: list[str] | None = None) -> int:
         for seed in args.seeds:
             if seed in records(path).get(name, {}):
                 continue
-            model = deepcopy(base)
-            if ARMS[name].taught:
-                warm(model, tokenizer, steps=ARMS[name].taught, seed=seed + 1, notes=0.5)
-            made = train_arm(model, tokenizer, ARMS[name], seed)
+            made = train_arm(deepcopy(base), tokenizer, ARMS[name], seed)
             line = {"arm": name, "seed": seed, "recipe": asdict(ARMS[name]), **made}
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
