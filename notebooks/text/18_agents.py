@@ -12,7 +12,7 @@
 # **After this page** you can write the gradient of a trajectory with many turns, say whose tokens
 # belong in the loss and what happens if you forget, and choose which turn gets the credit.
 #
-# 28 minutes, exercises 34 more · after 02 (REINFORCE), 07 (critic), 08 (GRPO) ·
+# 26 minutes, exercises 34 more · after 02 (REINFORCE), 07 (critic), 08 (GRPO) ·
 # Search-R1, Jin et al. 2025, [arXiv 2503.09516](https://arxiv.org/abs/2503.09516); turn-level
 # credit: Zeng et al. 2025, [arXiv 2505.11821](https://arxiv.org/abs/2505.11821)
 #
@@ -118,14 +118,41 @@ reveal("agents.1", "about 15 %, worse than before",
 # The answer left in the sandbox is no invention: a repository that still holds the fixing commit, a
 # test file that was not deleted. **Evaluate in a world that somebody else has started.**
 #
-# A second leak is quieter. If one trajectory finds what its sibling left behind, the four rows
-# above no longer start alike, and the group's mean is no fair rival. Exercise 3 is such a desk.
+# A second leak is quieter. Now the memory starts empty, but the trajectories of a group use one
+# desk one after the other, and nobody resets it between them. Half of them calculate and are right
+# four times in ten; the other half only look at `x=`, and are right if the last result was.
+# Trajectory 1 earns 0.20 on average.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("agents.2", "The same policy, the same task. What does trajectory "
+        "6 of the group earn on average?",
+        ["0.20: it is the same policy", "about 0.30", "about 0.40",
+         "about 0.10: looking is worse than calculating"])
+
+# %%
+memory, by_place = 0.0, []              # memory: chance that it is right
+for place in range(6):
+    by_place.append(0.5 * 0.4 + 0.5 * memory)
+    memory = 0.5 * 0.4 + 0.5 * memory   # half overwrite it, half look
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("agents.2", "about 0.40",
+       "By place: " + ", ".join(f"{x:.2f}" for x in by_place) + ". The "
+       "late ones are not better, they start with more. The group's mean "
+       "calls the first one bad for coming first. A log of the reward by "
+       "place in the group must be flat.")
+
+# %% [markdown]
+# GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With one prompt that was
+# free; with a world somebody has to build it $G$ times. Exercise 3 is a desk that is not.
 
 # %%
 pipeline.pipeline("answers", "advantages", "loss", caption=(
     "Three pieces of GRPO change: how a group is started, who gets the "
     "credit, and which tokens are in the loss."), words={
-    "answers": "G trajec-\ntories", "advantages": "advantages\nper turn?",
+    "answers": "G trajec-\ntories", "advantages": "advantage\nper turn?",
     "loss": "loss: own\ntokens"})
 
 # %% [markdown]
@@ -169,7 +196,7 @@ pictures.pushes(rows, panels, caption=(
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("agents.2", "log π(error) starts at −1.2. Where does it end?",
+predict("agents.3", "log π(error) starts at −1.2. Where does it end?",
         ["both near −7", "policy's near −7, world's stays at −1.2: "
          "the world goes on as before",
          "policy's near −7, world's near −200", "both near −200"])
@@ -180,9 +207,9 @@ ends = {who: author_path(who, 0.3, steps=1000)[-1]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("agents.2", "policy's near −7, world's near −200",
-       f"−{-ends['policy']:.1f} and −{-ends['world']:.1f}. A token of its own "
-       "becomes rare, so it is pushed less and less. The world says "
+reveal("agents.3", "policy's near −7, world's near −200",
+       f"−{-ends['policy']:.1f} and −{-ends['world']:.1f}. A token of its "
+       "own becomes rare, so it is pushed less and less. The world says "
        "`error` as often as before, whatever the policy thinks of it.")
 
 # %% [markdown]
@@ -217,7 +244,7 @@ task("agents.t1", two_authors.two_authors_explorer(),
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("agents.3", "Forty steps with the mask forgotten, against the run "
+predict("agents.4", "Forty steps with the mask forgotten, against the run "
         "with it. What do you see in the log?",
         ["pass@1 falls", "pass@1 rises, but more slowly",
          "pass@1 is the same, and nothing else shows it",
@@ -225,11 +252,12 @@ predict("agents.3", "Forty steps with the mask forgotten, against the run "
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("agents.3", "pass@1 is the same, and log π of `wait` runs away",
+reveal("agents.4", "pass@1 is the same, and log π of `wait` runs away",
        f"pass@1 {recorded('masked', 'pass@1')} with the mask, "
        f"{recorded('unmasked', 'pass@1')} without. log π of the desk's "
        f"`wait`: {recorded('masked', 'wait')} with, "
-       f"{recorded('unmasked', 'wait')} without.",
+       f"{recorded('unmasked', 'wait')} without. (It starts at −12: "
+       "nobody had asked the policy to predict the desk.)",
        pictures.desk_runs(caption=(
            "Three seeds each. In this world and in 40 steps the forgotten "
            "mask costs nothing that the reward shows.")))
@@ -245,13 +273,13 @@ reveal("agents.3", "pass@1 is the same, and log π of `wait` runs away",
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("agents.4", "It solved two tasks of three. And now?",
+predict("agents.5", "It solved two tasks of three. And now?",
         ["two of three: the desk's tokens were never trained",
          "about one of two", "about one of five", "hardly any"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("agents.4", "hardly any",
+reveal("agents.5", "hardly any",
        f"pass@1 {recorded('masked', 'pass@1', 'noted')}. In "
        f"{recorded('masked', 'stopped', 'noted')} of the trajectories it "
        "takes the note for its own answer and stops. Training with notes "
@@ -287,7 +315,7 @@ for a in product((0, 1), repeat=2):
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("agents.5", "32 turns instead of 2. The variance of the push by "
+predict("agents.6", "32 turns instead of 2. The variance of the push by "
         "the final reward becomes",
         ["the same: the mean is subtracted", "4 times as large",
          "16 times as large", "31 times as large"])
@@ -297,7 +325,7 @@ spread = {T: additive_push(T)[1] for T in (2, 8, 32, 128)}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("agents.5", "31 times as large",
+reveal("agents.6", "31 times as large",
        "; ".join(f"{T} turns {v:.4f}" for T, v in spread.items())
        + ". By hand below.")
 
@@ -308,9 +336,30 @@ reveal("agents.5", "31 times as large",
 # A_k&=\sum_{j\in S_k}(r_j-\bar r_j)&&\textbf{a choice: which turns }S_k\textbf{ count}
 # \end{aligned}$$
 #
-# All turns: GRPO. Those from $k$ on: what came before $k$ cannot be its doing, so the mean stays
-# and, over the turns, half of the noise goes. Only $k$ itself: no noise at all here, but what the
-# turn makes possible later is lost.
+# Three choices, on four trajectories of six turns. A box is a turn, + right, − wrong; its colour is
+# the credit, with the mean of the group taken off turn by turn:
+
+# %%
+a = torch.tensor([[1, 1, 0, 1, 0, 1], [0, 1, 1, 0, 0, 0],
+                  [1, 0, 1, 1, 0, 0], [1, 0, 0, 1, 0, 0]]).double()
+credits = {"all turns": a.sum(1, keepdim=True).expand_as(a),
+           "from this turn on": a.flip(1).cumsum(1).flip(1),
+           "this turn only": a}
+boxes = {f"trajectory {i}": [("policy", "+" if x else "−") for x in row]
+         for i, row in enumerate(a.tolist(), 1)}
+pictures.pushes(boxes, {name: {
+    who: row for who, row in zip(boxes, (c - c.mean(0)).tolist(),
+                                 strict=True)}
+    for name, c in credits.items()}, caption=(
+    "All turns: trajectory 1 is good, its two mistakes included. This turn "
+    "only: a mistake is blue nowhere."))
+
+# %% [markdown]
+# * **All turns** is GRPO.
+# * **From this turn on** loses nothing: a turn cannot change its past. On average half of the noise
+#   goes.
+# * **This turn only** has no noise in the toy. But it is blind to what a turn makes possible later,
+#   and here nothing is.
 #
 # To trust the sign of a push you want its mean to be twice its spread. Over $n$ trajectories that
 # needs $n=4\,\mathrm{Var}/\mathrm{mean}^2$, for the final reward $4(T-1)$. A grader of single turns
@@ -366,7 +415,7 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 # | against 08 | the prompt of a group is the state of a world; the completion mask has holes |
 
 # %%
-score("agents.1", "agents.2", "agents.3", "agents.4", "agents.5")
+score(*(f"agents.{k}" for k in range(1, 7)))
 
 # %% [markdown]
 # ## Exercises
@@ -441,8 +490,8 @@ check.break_even_error(my_break_even)
 #
 # Perhaps nothing that the reward shows. A token of the world that goes with failure is pushed down
 # for ever, since it keeps coming however unlikely the policy finds it: −q(1 − q) per trajectory. In
-# our small run pass@1 was the same and log π of the tool's `wait` fell by nearly four nats. I would log
-# the share of trained tokens.
+# our small run pass@1 was the same and log π of the tool's `wait` fell by nearly four nats. I would
+# log the share of trained tokens.
 # </details>
 # <details><summary><b>One reward at the end of fifty turns. Why is that hard, and what helps?</b></summary>
 #

@@ -131,8 +131,8 @@ settle("E07", "true")
 # ## An instruction in the tool's output
 #
 # **Made.** Behind every result the desk writes `so` and a digit. **Measured** above: the policy
-# stops there. Rewards alone do not mend it: notes in half of the training trajectories, and it still
-# stops, for it hardly ever tried anything else. **Mended** in the harness, which knows what a
+# stops there. Rewards alone do not mend it: notes in half of the training trajectories, and it
+# still stops, for it hardly ever tried anything else. **Mended** in the harness, which knows what a
 # calculator may say: one digit, or `wait`.
 
 # %%
@@ -178,26 +178,8 @@ for arm in ("leak", "masked", "coin"):
                                  ("| asks memory", last(arm, "recalls")))))
 
 # %% [markdown]
-# A leak inside the group has another mark. Siblings run one after the other on one desk. One in two
-# calculates and is right with probability 0.4; the others look what is in the memory, right if the
-# last one that calculated was right. Mean reward by place in the group:
-
-# %%
-def by_place(G, shared, work=0.5, right=0.4):
-    """Exact: the chance that the memory holds the right answer."""
-    memory, out = 0.0, []
-    for _ in range(G):
-        out.append(work * right + (1 - work) * memory)
-        if shared:
-            memory = work * right + (1 - work) * memory
-    return out
-
-for shared in (True, False):
-    print("one desk for all" if shared else "a desk each     ",
-          " ".join(f"{x:.2f}" for x in by_place(6, shared)))
-
-# %% [markdown]
-# Rewards that depend on the place are a test one can run on any log.
+# The coin's runs drift as well, and end below the start: twenty steps of noise are not nothing.
+# That a leak inside the group shows in the reward by place is computed in the lesson.
 #
 # ## A test that can be passed without solving
 #

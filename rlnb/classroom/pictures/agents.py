@@ -58,7 +58,10 @@ def _strips(
 ) -> Picture:
     longest = max(len(row) for rows in panels.values() for row, _ in rows.values())
     count = len(next(iter(panels.values())))
-    height = len(panels) * (count * 36 + 34) + 34
+    height = len(panels) * (count * (36 if len(panels) < 3 else 28) + 34) + 34
+    desk = any(
+        a != "policy" for rows in panels.values() for row, _ in rows.values() for a, _ in row
+    )
 
     def build(figure, _):
         each = 1 / len(panels) * (1 - 30 / height)
@@ -72,10 +75,10 @@ def _strips(
                 axes.text(-0.3, i + 0.5, name, ha="right", va="center", fontsize=TEXT)
                 for j, (author, token) in enumerate(row):
                     _token(axes, i, j, author, token, None if push is None else push[j])
-        key = "bold frame: the desk wrote it"
+        key = "bold frame: the desk wrote it      " if desk else ""
         if any(push is not None for rows in panels.values() for _, push in rows.values()):
-            key += "      blue: pushed up      orange: pushed down      hatched: no push"
-        figure.text(0.57, 0.02, key, ha="center", fontsize=TEXT)
+            key += "blue: pushed up      orange: pushed down      hatched: no push"
+        figure.text(0.57, 0.02, key.strip(), ha="center", fontsize=TEXT)
 
     said = []
     for title, rows in panels.items():
