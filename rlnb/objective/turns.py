@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-__all__ = ["ASSISTANT", "PADDING", "TOOL", "USER", "observation_mask", "turn_advantages"]
+__all__ = ["observation_mask", "turn_advantages"]
 
 PADDING, USER, ASSISTANT, TOOL = 0, 1, 2, 3
 
