@@ -167,9 +167,9 @@ pipeline.pipeline("answers", "advantages", "loss", caption=(
 # &\to\mathbb E\Big[A(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\text{the group's mean as baseline (08)}
 # \end{aligned}$$
 #
-# No choice so far: the sum runs over the policy's own tokens because the others have no gradient to
-# give. In code that is a mask. The world's tokens are read by all later ones, but they are not in
-# the loss:
+# No choice so far. The trap: $\pi_\theta$ gives a probability to the world's tokens too, it is a
+# language model. But nobody drew them from it, and in $p_\theta(\tau)$ stands $P$. In code that is
+# a mask. The world's tokens are read by all later ones, but they are not in the loss:
 
 # %%
 def agent_loss(logp, trained, R, budget):
@@ -336,7 +336,8 @@ reveal("agents.6", "31 times as large",
 # A_k&=\sum_{j\in S_k}(r_j-\bar r_j)&&\textbf{a choice: which turns }S_k\textbf{ count}
 # \end{aligned}$$
 #
-# Three choices, on four trajectories of six turns. A box is a turn, + right, − wrong; its colour is
+# Here $r_j$ is the reward of turn $j$ and $\bar r_j$ its mean. Three choices, on four trajectories
+# of six turns. A box is a turn, + right, − wrong; its colour is
 # the credit, with the mean of the group taken off turn by turn:
 
 # %%
