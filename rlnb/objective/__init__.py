@@ -64,6 +64,7 @@ from rlnb.objective.terms import (
     term,
     value_loss,
 )
+from rlnb.objective.turns import observation_mask, turn_advantages
 from rlnb.objective.weights import (
     constant_length,
     local_token_mean,
@@ -78,6 +79,7 @@ from rlnb.objective.zoo import ZOO
 
 __all__ = [
     "ANNEX",
+    "ZOO",
     "Batch",
     "Change",
     "Difference",
@@ -87,7 +89,6 @@ __all__ = [
     "Part",
     "Prepared",
     "Totals",
-    "ZOO",
     "absolute_kl",
     "batch_mean",
     "batch_zscore",
@@ -122,6 +123,7 @@ __all__ = [
     "mgpo_weight",
     "name_of",
     "neighbours",
+    "observation_mask",
     "overlong",
     "padded_length",
     "press_top",
@@ -145,6 +147,7 @@ __all__ = [
     "token_sum",
     "top_entropy",
     "topk_mix",
+    "turn_advantages",
     "value_loss",
     "vespo",
     "whiten",

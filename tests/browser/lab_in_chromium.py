@@ -142,6 +142,8 @@ MOVED = {
     "three_pushes_explorer": ("baseline b", "-0.3"),
     "token_gates_explorer": ("ε", "0.1"),
     "token_weights_explorer": ("answer 1, tokens", "1"),
+    "turn_credit_explorer": ("grader wrong", "0.3"),
+    "two_authors_explorer": ("cost of an error", "0.2"),
     "uphill_explorer": ("answers a step N", None),
     "ways_to_be_right_explorer": ("chance p", "0.1"),
     "wrong_critic_explorer": ("λ", "0.1"),

@@ -99,6 +99,9 @@ def test_these_exercises_are_offered():
         "best_of_n_kl",
         "keep_best",
         "several_rewards",
+        "observation_mask",
+        "turn_advantages",
+        "break_even_error",
     }
 
 

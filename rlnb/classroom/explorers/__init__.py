@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.three_pushes import three_pushes_explorer
     from rlnb.classroom.explorers.token_gates import token_gates_explorer
     from rlnb.classroom.explorers.token_weights import token_weights_explorer
+    from rlnb.classroom.explorers.turn_credit import turn_credit_explorer
+    from rlnb.classroom.explorers.two_authors import two_authors_explorer
     from rlnb.classroom.explorers.uphill import uphill_explorer
     from rlnb.classroom.explorers.ways_to_be_right import ways_to_be_right_explorer
     from rlnb.classroom.explorers.wrong_critic import wrong_critic_explorer
@@ -101,6 +103,8 @@ _HOME = {
     "three_pushes_explorer": "three_pushes",
     "token_gates_explorer": "token_gates",
     "token_weights_explorer": "token_weights",
+    "turn_credit_explorer": "turn_credit",
+    "two_authors_explorer": "two_authors",
     "uphill_explorer": "uphill",
     "ways_to_be_right_explorer": "ways_to_be_right",
     "wrong_critic_explorer": "wrong_critic",
@@ -148,6 +152,8 @@ __all__ = [
     "three_pushes_explorer",
     "token_gates_explorer",
     "token_weights_explorer",
+    "turn_credit_explorer",
+    "two_authors_explorer",
     "uphill_explorer",
     "ways_to_be_right_explorer",
     "wrong_critic_explorer",
