@@ -220,8 +220,8 @@ print(f"All pages: {sum(minutes.values()) / 60:.0f} hours, their exercises "
       f"as long again. In a hurry 02, 06, 08, 21: {hurry / 60:.1f} hours.")
 
 # %% [markdown]
-# Pages 15 to 20 follow: preferences, rewards, [evaluation](17_evaluation.ipynb), agents, systems,
-# and a drill for interviews.
+# Pages 15 and 19, preferences and systems, and 20, a drill for interviews, follow. Written are
+# [rewards](16_rewards.ipynb), [evaluation](17_evaluation.ipynb) and [agents](18_agents.ipynb).
 #
 # ## How to study
 #
