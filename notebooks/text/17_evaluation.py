@@ -498,4 +498,4 @@ check.silent_bug_evaluation(my_test)
 # budget, test-time scaling: [statements 17](statements/17_evaluation.ipynb). The exercises, solved:
 # [solutions 17](solutions/17_evaluation.ipynb).
 #
-# **Next: 18.** What changes when an answer has many turns, and a world that answers back?
+# **Next: [18](18_agents.ipynb).** What changes when an answer has many turns, and a world that answers back?
