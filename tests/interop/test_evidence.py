@@ -19,7 +19,7 @@ from rlnb.interop import (
 )
 from rlnb.interop.libraries import OTHERS
 from rlnb.interop.sources import read_configuration, read_configurations
-from rlnb.objective import ZOO, Batch
+from rlnb.objective import ZOO, Batch, local_token_mean, token_mean
 from rlnb.objective.naming import name_of
 
 
@@ -337,6 +337,13 @@ def test_openrlhf_slime_and_prime_rl_are_read(text, nearest, parts):
     report = explain_all(text)[0]
     assert report.nearest == nearest and {c.part for c in report.difference} == parts
     assert (report.name is None) == bool(parts)
+
+
+def test_openrlhfs_older_flags_mean_averages_over_the_micro_batch():
+    older = OPENRLHF.format("--advantage_estimator dr_grpo --init_kl_coef 0")
+    newer = OPENRLHF.format("--algo.advantage.estimator dr_grpo --algo.kl.init_coef 0")
+    assert explain_all(older)[0].objective.weights == local_token_mean()
+    assert explain_all(newer)[0].objective.weights == token_mean()
 
 
 def test_what_prime_rl_and_openrlhf_add_has_no_part_and_is_said():

@@ -618,7 +618,8 @@ MUTANTS: tuple[Mutant, ...] = (
             "OpenRLHF's means over a micro-batch are taken for those of the step",
             'if given.get("step_averages") else local_token_mean()',
             "if True else local_token_mean()",
-            "tests/interop/test_evidence.py::test_openrlhf_slime_and_prime_rl_are_read",
+            "tests/interop/test_evidence.py::"
+            "test_openrlhfs_older_flags_mean_averages_over_the_micro_batch",
         ),
     ),
     *_in(
