@@ -306,6 +306,11 @@ def test_a_class_of_the_file_is_not_trls():
         explain_config("class GRPOConfig:\n    beta = 0.1\ncfg = GRPOConfig()")
 
 
+def test_a_recipe_for_preferences_is_refused_as_one():
+    with pytest.raises(ValueError, match="DPOConfig, which learns from pairs"):
+        explain_config("loss_type: sigmoid\nbeta: 0.1\n")
+
+
 def test_no_library_claims_the_words_of_those_that_are_read():
     for one in OTHERS:
         assert not {w for w in one.words if w.startswith(("actor_rollout_ref.", "algo."))}, one
