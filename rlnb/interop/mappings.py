@@ -102,8 +102,8 @@ def _trl_mapping(
         del words["trainer"]
     if words.get("loss_type") in PREFERENCES:
         raise ValueError(
-            f"loss_type={words['loss_type']!r} is a word of TRL's DPOConfig, which learns from pairs "
-            "and not from rewards; GRPOConfig, RLOOConfig and GMPOConfig are read."
+            f"loss_type={words['loss_type']!r} is a word of TRL's DPOConfig, which learns from "
+            "pairs and not from rewards; GRPOConfig, RLOOConfig and GMPOConfig are read."
         )
     doubts = []
     if "defaults" in words and isinstance(words["defaults"], (list, tuple)):
