@@ -69,6 +69,11 @@ def parser() -> argparse.ArgumentParser:
         "--patch", action="store_true", help="the fixes as a unified diff, where that is safe"
     )
     explain.add_argument(
+        "--only",
+        metavar="TRAPS",
+        help="with --patch: mend these, with commas between; else warnings and errors",
+    )
+    explain.add_argument(
         "--exit-code", action="store_true", help="3, 4 or 5 for a note, a warning, an error"
     )
     check = commands.add_parser("check", help="one line per trap, for many files")
@@ -161,7 +166,8 @@ def explain(args: argparse.Namespace) -> int:
     elif args.patch:
         from rlnb.interop.patch import patch
 
-        diff, mended, left = patch(text_of(args.config), Path(args.config).name)
+        only = {name.strip() for name in args.only.split(",")} if args.only else None
+        diff, mended, left = patch(text_of(args.config), Path(args.config).name, only)
         print(diff, end="")
         told = (
             f"mended: {', '.join(mended) or 'nothing'}; left to you: {', '.join(left) or 'nothing'}"

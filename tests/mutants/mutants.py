@@ -556,7 +556,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "verl's dual clip, which is always on, is left out",
-            'return clip(low, upper, dual=words.number("clip_ratio_c")), token, ()',
+            "return clip(low, upper, dual=top if top <= exp(20) else None), token, ()",
             "return clip(low, upper), token, ()",
             "tests/interop/test_trl_and_verl_words.py::test_verl_round_trip",
         ),
@@ -583,6 +583,43 @@ MUTANTS: tuple[Mutant, ...] = (
             "return padded_length() if factor is None else constant_length(int(factor))",
             "return constant_length() if factor is None else constant_length(int(factor))",
             "tests/interop/test_trl_and_verl_words.py::test_verl_round_trip",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/naming_evidence.py",
+        (
+            "a method is named although words that decide it were not read",
+            "    if doubts:\n",
+            "    if False:\n",
+            "tests/interop/test_evidence.py::"
+            "test_a_dictionary_that_cannot_be_read_is_printed_and_nothing_is_named",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/shell_source.py",
+        (
+            "arguments below a comment count although bash does not pass them",
+            "if made and orphan and found and last_end >= 0:",
+            "if made and orphan and False:",
+            "tests/interop/test_evidence.py::"
+            "test_a_comment_or_an_empty_line_in_a_continuation_ends_the_command",
+        ),
+        (
+            "of two branches the last counts",
+            'value, note = f"{old[0]} or {value}, by a branch", UNKNOWN',
+            "pass",
+            "tests/interop/test_evidence.py::"
+            "test_each_command_has_its_report_and_a_branch_is_not_followed",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/openrlhf.py",
+        (
+            "OpenRLHF's means over a micro-batch are taken for those of the step",
+            'if given.get("step_averages") else local_token_mean()',
+            "if True else local_token_mean()",
+            "tests/interop/test_evidence.py::"
+            "test_openrlhfs_older_flags_mean_averages_over_the_micro_batch",
         ),
     ),
     *_in(
