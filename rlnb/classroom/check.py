@@ -92,6 +92,10 @@ PAGES = {
         "retired_prompts": ("silent_bug_the_zoo",),
         "deepseek": ("name_this_the_zoo",),
     },
+    "preferences": {
+        "preferences": ("dpo_loss", "ipo_loss", "simpo_loss"),
+        "reward_model": ("bradley_terry", "silent_bug_preferences"),
+    },
     "grpo_for_real": {"run_log": ("run_log", "style_slope", "silent_bug_grpo_for_real")},
 }
 _EXERCISES = {
