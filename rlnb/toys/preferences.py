@@ -13,7 +13,7 @@ they are gentle. shared = 0 is a table: an answer's logit is its own and nobody 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -54,10 +54,10 @@ def win_chances(reward: Tensor) -> Tensor:
     return torch.sigmoid(reward[:, None] - reward[None, :])
 
 
-def tone_features(shared: float) -> Tensor:
+def tone_features(shared: float, tone: Sequence[float] = TONE) -> Tensor:
     """(3, 4): by how much each of the four numbers moves each answer's logit."""
-    tone = shared * torch.tensor(TONE, dtype=torch.float64)
-    return torch.cat([torch.eye(3, dtype=torch.float64), tone[:, None]], 1)
+    last = shared * torch.tensor(tone, dtype=torch.float64)
+    return torch.cat([torch.eye(3, dtype=torch.float64), last[:, None]], 1)
 
 
 def along_the_pair(features: Tensor, reference: Tensor, gap: Tensor) -> Tensor:
