@@ -73,9 +73,9 @@ def train(loss, z, rate=1.0, steps=2000):
 
 # %%
 pipeline.pipeline("answers", "rewards", "ratio", words={
-    "answers": "2 answers,\ngiven", "rewards": "which one is\npreferred?",
-    "advantages": "no\nadvantage", "ratio": "π over π_ref\nof both"},
-    caption="Road 2 samples nothing: its answers lie in a file.")
+    "answers": "2 answers,\ngiven", "rewards": "one is\npreferred",
+    "advantages": "no\nadvantage", "ratio": "π over\nπ_ref"},
+    caption="Road 2 samples nothing: its pairs lie in a file.")
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -229,8 +229,8 @@ paths = {name: descend(lambda pairs: dpo(pairs, 0.1), features, ref,
 
 logp = paths["shared tone, k = 1.5"]
 gap = (logp[:, 0] - logp[:, 1]) - (ref[0] / ref[1]).log()
-pictures.what_the_log_says(-logsigmoid(0.1 * gap), 0.1 * gap,
-                           (gap > 0).double(),
+pictures.what_the_log_says(
+    -logsigmoid(0.1 * gap), 0.1 * gap.clamp(min=0), (gap > 0).double(),
     "Loss, margin β(h_w − h_l), and the share of pairs in the right order.")
 
 # %% jupyter={"source_hidden": true}
@@ -243,7 +243,7 @@ predict("preferences.3", "Where is the probability now?",
 
 # %%
 neutral = tone_features(1.5, tone=(0.0, -1.0, 0.0))   # Yes: no tone
-paths["k = 1.5, but Yes has no tone"] = descend(
+paths["k = 1.5, Yes has no tone"] = descend(
     lambda pairs: dpo(pairs, 0.1), neutral, ref, rate=1.0, steps=200)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -251,9 +251,9 @@ paths["k = 1.5, but Yes has no tone"] = descend(
 reveal("preferences.3", "nearly all on Yes, which is in no pair",
        "“No over Never” also says *gentler*, and Yes is the gentlest. "
        "The right panel is the test: take the tone of Yes away, and the "
-       "chosen answer wins. Half-way the middle panel still looked fine. "
-       "This is **likelihood displacement**: the chosen answer falls while "
-       "every number in the log improves.",
+       "chosen answer wins. This is **likelihood displacement**: the chosen "
+       "answer falls while every number in the log improves. (In the first "
+       "ten steps it even rose.)",
        pictures.probabilities({k: p.exp() for k, p in paths.items()},
                               "One pair, one loss, three policies."))
 
@@ -299,7 +299,7 @@ predict("preferences.4", "Whose policy differs from DPO's there?",
 # %%
 losses = {"DPO": (lambda x: dpo(x, 0.1), 1.0),
           "IPO": (lambda x: ipo(x, 0.1), 0.01),
-          "SimPO": (lambda x: simpo(x, 2.0, 1.0), 0.05),
+          "SimPO": (lambda x: simpo(x, 2.0, 1.0), 0.4),
           "DPO + NLL, α = 0.1": (lambda x: dpo_nll(x, 0.1, 0.1), 1.0)}
 ways = {}
 for name, (loss, rate) in losses.items():
@@ -339,7 +339,7 @@ predict("preferences.5", "How many answers are right at the end?",
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 file = recorded()
-arms = ("DPO", "DPO + NLL", "DPO, fresh pairs", "NLL alone")
+arms = ("DPO", "DPO + NLL", "DPO, 2,560 pairs", "DPO, fresh pairs")
 ends = {arm: torch.tensor([run["pass@1"][-1] for run in file[arm]])
         for arm in arms}
 reveal("preferences.5", "both above 35 %, DPO not behind",

@@ -92,13 +92,13 @@ def kl_paths(paths: Mapping[float, Tensor], caption: str) -> Picture:
 
     def build(figure, _):
         axes = figure.add_axes((0.075, 0.17, 0.76, 0.78))
-        top = max(float(path.max()) for path in paths.values())
         for beta, path in paths.items():
             color, line = looks[beta]
             axes.plot(np.arange(1, len(path) + 1), path, color=color, ls=line, lw=2.4)
-            axes.text(1.08 * len(path), float(path[-1]), f"β = {beta:g}: {path[-1]:.3f}",
+            axes.text(1.12 * len(path), float(path[-1]), f"β = {beta:g}: {path[-1]:.3f}",
                       color=color, fontsize=11, va="center")  # fmt: skip
-        axes.set(xscale="log", xlim=(1, len(next(iter(paths.values())))), ylim=(-0.02, 1.05 * top))
+        length = len(next(iter(paths.values())))
+        axes.set(xscale="log", yscale="log", xlim=(1, length), ylim=(1e-7, 4))
         axes.set_xlabel("training step", fontsize=TEXT)
         axes.set_ylabel("KL(π ‖ π_ref), nats", fontsize=TEXT)
         axes.tick_params(labelsize=TEXT)
@@ -133,20 +133,19 @@ def probabilities(paths: Mapping[str, Tensor], caption: str) -> Picture:
     """A panel per world: the three probabilities against the training step. paths (steps, 3)."""
 
     def build(figure, _):
-        share = 0.93 / len(paths)
+        share = 0.95 / len(paths)
         for k, (name, path) in enumerate(paths.items()):
-            axes = figure.add_axes((0.06 + share * k, 0.19, share - 0.11, 0.69))
-            lows = np.linspace(0.06, 0.94, 3)
+            axes = figure.add_axes((0.06 + share * k, 0.19, share - 0.13, 0.69))
             ends = dict(zip(ANSWERS, path[-1].tolist(), strict=True))
             order = sorted(ends, key=lambda answer: ends[answer])
             for i, answer in enumerate(ANSWERS):
                 color, line = LOOK[answer]
                 axes.plot(path[:, i], color=color, ls=line, lw=2.6)
-                y = max(ends[answer], lows[0] + 0.11 * order.index(answer))
+                y = max(ends[answer], 0.04 + 0.12 * order.index(answer))
                 axes.text(1.03 * len(path), min(y, 1.0), f"{answer} {ends[answer]:.2f}",
                           color=color, fontsize=11, va="center", weight="bold")  # fmt: skip
             axes.set(ylim=(0, 1.02), xlim=(0, len(path) - 1))
-            axes.set_title(name, fontsize=11, weight="bold")
+            axes.set_title(name, fontsize=11, weight="bold", loc="left")
             axes.set_xlabel("training step", fontsize=TEXT)
             axes.set_ylabel("probability" if k == 0 else "", fontsize=TEXT)
             axes.tick_params(labelsize=TEXT)

@@ -3,14 +3,14 @@
     python -m rlnb.training.studies.preferences data/runs/chain_preferences.json
 
 The shipped model answers training prompts of `chain` eight times each; of every prompt that it got
-both right and wrong, the first right and the first wrong answer make a pair. `pairs` of them are
-the data set, the same for every arm of a seed. An arm trains the model on it for a few epochs with
-one loss of `rlnb.objective.preference`. The arm "fresh pairs" draws new pairs from the model as it
-is now before each step: on-policy DPO, with the verifier as the judge.
+both right and wrong, the first right and the first wrong answer make a pair. 256 pairs are the data
+set; an arm trains the model on it with one loss of `rlnb.objective.preference`, 40 steps of 64
+pairs, ten times through. "2,560 pairs" goes through that many once. "Fresh pairs" draws as many
+from the model as it is now, 64 before each step: on-policy DPO, with the verifier as the judge.
 
 Of each step are kept, as means over its pairs and before the update: loss, margin and accuracy as
 TRL logs them, and the log-probability of chosen and rejected answers against the start. The file
-also has pass@1 on held-out problems: of the shipped model, after ten steps, and at the end.
+also has pass@1 on held-out problems: of the shipped model, and during training.
 """
 
 from __future__ import annotations
@@ -40,38 +40,45 @@ from rlnb.training.tasks import TASKS
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["ARMS", "Arm", "draw_pairs", "main", "recorded", "train_arm"]
+__all__ = ["ARMS", "GRADED", "Arm", "draw_pairs", "main", "recorded", "train_arm"]
 
-SEEDS, PAIRS, BATCH, STEPS, ASKED, EARLY = (0, 1, 2), 256, 64, 40, 8, 10
+SEEDS, PAIRS, BATCH, STEPS, ASKED = (0, 1, 2), 256, 64, 40, 8
+GRADED = (5, 10, 15, 20, 30, 40)  # steps after which the model answers held-out problems
 KEPT = ("loss", "margin", "accuracy", "chosen", "rejected")
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One loss, its learning rate, and whether pairs are drawn anew before each step."""
+    """One loss, its learning rate, how many pairs there are, and whether they are drawn anew."""
 
     loss: Callable[[Pairs], Tensor]
     learning_rate: float = 3e-4
+    pairs: int = PAIRS
     fresh: bool = False
 
 
 ARMS = {
     "DPO": Arm(dpo),
     "DPO + NLL": Arm(dpo_nll),
+    "DPO, beta 1": Arm(lambda pairs: dpo(pairs, 1.0)),
     "NLL alone": Arm(lambda pairs: -pairs.chosen / pairs.lengths[0]),
+    "DPO, 2,560 pairs": Arm(dpo, pairs=STEPS * BATCH),
     "DPO, fresh pairs": Arm(dpo, fresh=True),
 }
 
 
 def draw_pairs(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, rng: random.Random, pairs: int
-) -> Rollout:
-    """2 `pairs` answers of the model to `chain`: right ones first, then a wrong one to each."""
+) -> tuple[Rollout, int]:
+    """2 `pairs` answers of the model to `chain`: right ones first, then a wrong one to each.
+
+    And how many answers had to be drawn for them.
+    """
     task, found = TASKS["chain"], []
     dice = torch.Generator(model.device).manual_seed(rng.randrange(2**31))
     parts: list[tuple[Rollout, list[tuple[int, int]]]] = []
     while sum(len(rows) for _, rows in parts) < pairs:
-        asked = [task.problem(rng, "train") for _ in range(max(16, pairs // 2))]
+        asked = [task.problem(rng, "train") for _ in range(max(16, min(pairs, 512) // 2))]
         rollout = sample(
             model, encode_prompts(tokenizer, [p.prompt for p in asked]), ASKED, Sampling(),
             eos_id=tokenizer.eos_token_id, pad_id=tokenizer.pad_token_id, generator=dice,
@@ -87,7 +94,8 @@ def draw_pairs(
         parts.append((rollout, rows))
     for rollout, rows in parts:
         found += [(rollout, *pair) for pair in rows]
-    return _joined(found[:pairs], tokenizer.pad_token_id)
+    drawn = sum(len(rollout.finished) for rollout, _ in parts)
+    return _joined(found[:pairs], tokenizer.pad_token_id), drawn
 
 
 def _joined(found: list[tuple[Rollout, int, int]], pad_id: int) -> Rollout:
@@ -134,24 +142,27 @@ def _reference(model: PreTrainedModel, data: Rollout) -> Tensor:
     return torch.cat(parts)
 
 
-def train_arm(arm: Arm, seed: int, *, pairs: int = PAIRS, steps: int = STEPS) -> dict[str, Any]:
-    """One run from the shipped model: KEPT as columns (steps,), pass@1 early and at the end."""
+def train_arm(arm: Arm, seed: int, *, steps: int = STEPS) -> dict[str, Any]:
+    """One run from the shipped model: KEPT as columns (steps,), pass@1 after each of GRADED, and
+    how many answers were drawn to make its pairs."""
     model, tokenizer = load(data_folder() / "model")
     base, _ = load(data_folder() / "model")
     rng = random.Random(seed)
-    data = draw_pairs(model, tokenizer, rng, pairs)
+    data, drawn = draw_pairs(model, tokenizer, rng, BATCH if arm.fresh else arm.pairs)
     ref, order = _reference(base, data), torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=arm.learning_rate, weight_decay=0.0)
     columns: dict[str, list[float]] = {name: [] for name in KEPT}
     held_out = []
-    queue = torch.randperm(pairs, generator=order)
+    queue = torch.randperm(len(data.finished) // 2, generator=order)
     for step in range(1, steps + 1):
         if arm.fresh:
-            data = draw_pairs(model, tokenizer, rng, BATCH)
-            ref, picked = _reference(base, data), torch.arange(BATCH)
+            if step > 1:
+                data, more = draw_pairs(model, tokenizer, rng, BATCH)
+                drawn, ref = drawn + more, _reference(base, data)
+            picked = torch.arange(BATCH)
         else:
             if len(queue) < BATCH:
-                queue = torch.randperm(pairs, generator=order)
+                queue = torch.randperm(len(data.finished) // 2, generator=order)
             picked, queue = queue[:BATCH], queue[BATCH:]
         found = _pairs(model, data, picked, ref)
         loss = arm.loss(found).mean()
@@ -166,9 +177,9 @@ def train_arm(arm: Arm, seed: int, *, pairs: int = PAIRS, steps: int = STEPS) ->
                    rejected.mean()), strict=True,
         ):  # fmt: skip
             columns[name].append(float(f"{value.item():.4g}"))
-        if step in (EARLY, steps):
+        if step in GRADED:
             held_out.append(_held_out(model, tokenizer))
-    return columns | {"pass@1": held_out}
+    return columns | {"pass@1": held_out, "answers": drawn}
 
 
 def _held_out(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> float:
@@ -192,7 +203,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("path", type=Path, help="the .json file to write or to complete")
     parser.add_argument("--arms", nargs="*", choices=list(ARMS), default=list(ARMS))
     parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--pairs", type=int, default=PAIRS)
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)
     found: dict[str, Any] = {}
@@ -201,16 +211,17 @@ def main(arguments: list[str] | None = None) -> int:
     for name in args.arms:
         runs = found.setdefault(name, [])
         for seed in SEEDS[len(runs) :]:
-            runs.append(train_arm(ARMS[name], seed, pairs=args.pairs, steps=args.steps))
+            runs.append(train_arm(ARMS[name], seed, steps=args.steps))
             found.setdefault("header", {
-                "task": "chain", "model": "data/model", "pairs": args.pairs, "batch": BATCH,
-                "steps": args.steps, "seeds": list(SEEDS), "learning_rate": Arm.learning_rate,
+                "task": "chain", "model": "data/model", "pairs": PAIRS, "batch": BATCH,
+                "steps": args.steps, "graded": list(GRADED), "seeds": list(SEEDS),
+                "learning_rate": Arm.learning_rate,
                 "pass@1": _held_out(*load(data_folder() / "model")),
                 **environment(torch.device("cpu")),
             })  # fmt: skip
             ordered = {"header": found["header"], **{k: v for k, v in found.items() if k in ARMS}}
             args.path.write_text(_text(ordered), encoding="utf-8")
-            last = {key: values[-1] for key, values in runs[-1].items()}
+            last = {key: runs[-1][key] for key in ("pass@1", "answers")}
             print(name, seed, last, flush=True)
     return 0
 
