@@ -12,7 +12,7 @@
 # **After this page** you can derive DPO line by line, say what its β does, and name what a perfect
 # training log does not show.
 #
-# 29 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
+# 27 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
 # [arXiv 2305.18290](https://arxiv.org/abs/2305.18290); likelihood displacement: Razin et al. 2024,
 # [arXiv 2410.08847](https://arxiv.org/abs/2410.08847)
 #
@@ -31,7 +31,7 @@ from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import pipeline, preferences as pictures
 from rlnb.classroom.pictures import token_grid
 from rlnb.objective.preference import dpo, dpo_nll, ipo, simpo
-from rlnb.toys import along_the_pair, descend, running_group
+from rlnb.toys import descend, descend_on_draws, running_group
 from rlnb.toys import tone_features, win_chances
 from rlnb.training.studies.preferences import recorded
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -141,6 +141,22 @@ reveal("preferences.1", "the same probabilities, to four digits",
 # to one number per prompt, and that number drops out of every comparison.** Road 1 fits $r$ and
 # then computes $\pi^*$; road 2 fits $\beta h$ and has $\pi^*$ in its hands.
 #
+# Is it true of road 2? It never saw a score. Read its log-ratios, times β = 1:
+
+# %%
+beta_h = road_2.log() - ref.log()
+fit = scores[-1]
+log_Z = (ref * fit.exp()).sum().log()            # beta = 1
+print("answer   β h     score of road 1   score − β h")
+for i, name in enumerate(("No", "Never", "Yes")):
+    print(f"{name:6s} {beta_h[i]:+.4f}   {fit[i]:+.4f}          "
+          f"{fit[i] - beta_h[i]:.4f}")
+print(f"β log Z, from the scores: {log_Z:.4f}")
+
+# %% [markdown]
+# One number lies between them, for all three answers, and it is $\beta\log Z$. A policy that was
+# trained with DPO can grade answers, as long as they answer the same prompt.
+#
 # By hand: the policy gives the chosen answer 2 nats more than the reference did, the rejected one 1
 # nat less, and β = 0.1.
 
@@ -211,10 +227,32 @@ reveal("preferences.2", "β = 0.1",
 # %% [markdown]
 # ## One pair, labelled once
 #
-# In a data set a pair stands once, with one label. For the loss, "No" beats "Never" *always*, and
-# no gap is large enough. And the policy is a network, not a table with an entry per answer: answers
-# share parameters.
-#
+# Two things are different in practice. First: in a data set a pair stands once, with one label. For
+# the loss "No" beats "Never" *always*. Two answers, a table, β = 1, steps of size 1:
+
+# %%
+margin, grown = 0.0, {}
+for step in range(1, 10_001):
+    margin += 2 * torch.sigmoid(torch.tensor(-margin)).item()
+    grown[step] = margin
+print("margin:", ", ".join(f"{grown[n]:.2f} after {n}" for n in (10, 100)))
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("preferences.3", "And after 10,000 steps?",
+        ["about 5.3: it has settled", "about 10", "about 50", "about 500"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("preferences.3", "about 10",
+       f"{grown[1000]:.2f} after 1,000, {grown[10_000]:.2f} after 10,000: "
+       "each ten times as many steps add log 10. The push fades and never "
+       "ends, for no gap is large enough. **The best policy of such a data "
+       "set lies infinitely far away; how far you go is decided by when you "
+       "stop.**")
+
+# %% [markdown]
+# Second: the policy is a network, not a table with an entry per answer. Answers share parameters.
 # The smallest such network: each answer has a logit of its own, and all share one number, `tone`.
 # It counts with −1 for "Never", 0 for "No", +1 for "Yes" (the gentlest), times a strength $k$.
 # $k=0$ is a table. Train DPO on the one pair, "No" over "Never", with $k=1.5$. The log:
@@ -235,7 +273,7 @@ pictures.what_the_log_says(
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("preferences.3", "Where is the probability now?",
+predict("preferences.4", "Where is the probability now?",
         ["nearly all on No: that is what was asked for",
          "No and Yes, 3 to 2 as before: only Never has been pushed down",
          "nearly all on Yes, which is in no pair",
@@ -248,7 +286,7 @@ paths["k = 1.5, Yes has no tone"] = descend(
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("preferences.3", "nearly all on Yes, which is in no pair",
+reveal("preferences.4", "nearly all on Yes, which is in no pair",
        "“No over Never” also says *gentler*, and Yes is the gentlest. "
        "The right panel is the test: take the tone of Yes away, and the "
        "chosen answer wins. This is **likelihood displacement**: the chosen "
@@ -292,7 +330,7 @@ task("preferences.t1", one_pair.one_pair_explorer(),
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("preferences.4", "Whose policy differs from DPO's there?",
+predict("preferences.5", "Whose policy differs from DPO's there?",
         ["IPO's and DPO + NLL's", "SimPO's and DPO + NLL's",
          "DPO + NLL's alone", "all three, each in its way"])
 
@@ -310,7 +348,7 @@ for name, (loss, rate) in losses.items():
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("preferences.4", "DPO + NLL's alone",
+reveal("preferences.5", "DPO + NLL's alone",
        "Any loss of the gap alone has the gradient *number* × "
        r"$(\nabla\log\pi_w-\nabla\log\pi_l)$. In this toy that is one fixed "
        "direction: **such a loss chooses how far to go, not where.** IPO "
@@ -320,57 +358,82 @@ reveal("preferences.4", "DPO + NLL's alone",
                                "answer. Three roads lie on one another."))
 
 # %% [markdown]
+# Or keep DPO's loss and change the pairs. Before every step two different answers are drawn from the
+# policy *as it is now*, and people with the hidden scores 2, 1, 0 choose. This is **on-policy DPO**;
+# it costs what road 2 had saved, samples and a judge.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("preferences.6", "The same world, k = 1.5, β = 0.1. It ends",
+        ["all on Yes: the shared tone is still there",
+         "all on No", "between No and Yes: they go on competing"])
+
+# %%
+drawn = {name: descend_on_draws(tone_features(1.5), ref, taste,
+                                fresh=fresh, steps=1000).exp()
+         for name, fresh in (("given pairs: No, Never", False),
+                             ("fresh pairs", True))}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("preferences.6", "all on No",
+       "Yes rises here too, at first. But an answer that rises is drawn, "
+       "compared, and loses to No. **What offline pairs lack is not a better "
+       "loss but a word about the answers that are rising.**",
+       pictures.triangle(drawn, "One loss, two sources of pairs. People err "
+                                "now and then, in both."))
+
+# %% [markdown]
 # ## And on a transformer?
 #
 # Recorded: the course's small model (pages 06 to 14) on its sums. Of its own answers 256 pairs were
 # made, a right one over a wrong one to the same prompt. Then 40 steps of 64 pairs, β = 0.1,
-# learning rate 3e-4, three seeds. Under DPO the log-ratio of the chosen answers rose a little and
-# then fell: at the end they are some 4 nats *less* likely than at the start. With the anchor,
-# α = 1, they gain half a nat. Before training 35 % of its answers are right.
+# learning rate 3e-4, three seeds. All the way the loss falls and the margin grows. The chosen
+# answers gain a little for ten steps; then they fall, to 4 nats below the start.
+#
+# Before training 35 % of its answers to new prompts are right.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("preferences.5", "How many answers are right at the end?",
-        ["DPO: below 35 %, the right ones have become unlikely. "
-         "DPO + NLL: above",
-         "both above 35 %, DPO + NLL clearly ahead",
-         "both above 35 %, DPO not behind", "both about 35 %"])
+predict("preferences.7", "The share of right answers to new prompts, during "
+        "these 40 steps?",
+        ["it rises all the way, as the margin does",
+         "it rises, then falls back part of the way",
+         "it falls below 35 %: right texts have become unlikely",
+         "it stays: its own answers teach it nothing new"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 file = recorded()
-arms = ("DPO", "DPO + NLL", "DPO, 2,560 pairs", "DPO, fresh pairs")
-ends = {arm: torch.tensor([run["pass@1"][-1] for run in file[arm]])
-        for arm in arms}
-reveal("preferences.5", "both above 35 %, DPO not behind",
-       f"From {file['header']['pass@1']:.2f} to " + ", ".join(
-           f"{end.mean():.2f} ± {end.std() / 3**0.5:.2f} ({arm})"
-           for arm, end in ends.items())
-       + ". The mass left these very texts, and went to others that are "
-       "right as often or oftener. So **a falling chosen log-probability is "
-       "a question, not a verdict: where did it go?** Only samples from the "
-       "policy tell.",
-       pictures.on_a_network(file, arms,
-                             "Log-ratio of the pairs' answers, a line a "
-                             "seed. Fresh pairs are drawn from the policy "
-                             "as it is now, before every step."))
+arms = ("DPO", "DPO + NLL", "DPO, beta 1", "DPO, fresh pairs")
+rate = {arm: torch.tensor([run["pass@1"] for run in file[arm]])
+        for arm in arms}                         # (seeds, graded steps)
+top = rate["DPO"].mean(0).argmax()
+reveal("preferences.7", "it rises, then falls back part of the way",
+       f"From {file['header']['pass@1']:.2f} to "
+       f"{rate['DPO'].mean(0)[top]:.2f} after "
+       f"{file['header']['graded'][top]} steps, and back to "
+       f"{rate['DPO'].mean(0)[-1]:.2f}. The log shows no turn. At the end, "
+       "± one standard error: " + ", ".join(
+           f"{r[:, -1].mean():.2f} ± {r[:, -1].std() / 3**0.5:.2f} ({arm})"
+           for arm, r in rate.items()) + ".",
+       pictures.on_a_network(file, arms, (
+           "Fresh pairs are drawn from the policy before every step, and "
+           "cost {:,} answers instead of {:,}.".format(*(
+               file[arm][0]["answers"] for arm in (arms[3], arms[0]))))))
 
 # %% [markdown]
-# It can go badly too. On refusals of unsafe prompts Razin et al. saw Llama-3-8B-Instruct fall from
-# refusing 74.4 % to 33.4 % ([arXiv 2410.08847](https://arxiv.org/abs/2410.08847)): both answers of
-# a pair were refusals, and the mass went where "No" and "Never" are not. The names of the toy are
-# theirs.
+# **A falling chosen log-probability is a question: where did the mass go?** Only samples of the
+# policy answer it. On unsafe prompts Razin et al. saw Llama-3-8B-Instruct fall from refusing
+# 74.4 % to 33.4 % ([arXiv 2410.08847](https://arxiv.org/abs/2410.08847)): the mass went from
+# preferred refusals to harmful answers. "No", "Never" and "Yes" are theirs.
 #
 # **In a real run.** TRL's `DPOTrainer` starts from β = 0.1 and learning rate 1e-6, with the SFT
 # model as policy and reference. `ref_logps` need one pass over the data and can be kept. Log
 # `logps/chosen` beside `rewards/margins`, sample from the policy, and grade the samples.
 #
-# <details><summary>One level deeper: fresh pairs, margins, lengths</summary>
+# <details><summary>One level deeper: labels, lengths, the family</summary>
 #
-# * *On-policy DPO*: draw both answers from the policy as it is now, let a judge choose. A third
-#   answer that rises is then drawn, compared, and pushed down. On the [statements
-#   page](statements/15_preferences.ipynb) it saves the toy; on the small model it is the arm "fresh
-#   pairs". It costs what DPO had saved: sampling and a judge.
 # * *Noisy labels* make the best gap finite again. Conservative DPO assumes a share of wrong labels.
 # * $h$ is a sum over tokens. If people prefer long answers, so does the optimum; dividing by the
 #   length is another objective, not a correction.
@@ -391,7 +454,7 @@ reveal("preferences.5", "both above 35 %, DPO not behind",
 # | against GRPO | given pairs for own samples, a preference for a reward, no ratio to clip, no group |
 
 # %%
-score(*(f"preferences.{i}" for i in range(1, 6)))
+score(*(f"preferences.{i}" for i in range(1, 8)))
 
 # %% [markdown]
 # ## Exercises

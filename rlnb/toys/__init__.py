@@ -19,6 +19,7 @@ __all__ = [
     "along_the_pair",
     "ceiling_error",
     "descend",
+    "descend_on_draws",
     "estimator_moments",
     "expected_gradient",
     "expected_reward",

@@ -27,6 +27,7 @@ __all__ = [
     "TONE",
     "along_the_pair",
     "descend",
+    "descend_on_draws",
     "kl_optimum",
     "tone_features",
     "win_chances",
@@ -98,4 +99,35 @@ def descend(
             pair = Pairs(logp[:1], logp[1:2], ref[:1], ref[1:2], one, one)
             (slope,) = torch.autograd.grad(loss(pair).sum(), theta)
             theta = theta - rate * slope
+    return torch.stack(path)
+
+
+def descend_on_draws(
+    features: Tensor,
+    reference: Tensor,
+    taste: Tensor,
+    *,
+    fresh: bool,
+    beta: float = 0.1,
+    rate: float = 1.0,
+    steps: int = 2000,
+) -> Tensor:
+    """DPO where people with the scores `taste` compare two answers each step: (steps + 1, K).
+
+    fresh: the two are drawn from the policy as it is now, two different ones. Otherwise they are
+    always the first two answers. Exact means over draws and choices, no sampling noise.
+    """
+    count = len(reference)
+    theta = torch.zeros(features.shape[1], dtype=features.dtype)
+    given = torch.zeros(count, count, dtype=features.dtype)
+    given[0, 1] = given[1, 0] = 0.5
+    wins, other, path = win_chances(taste), 1 - torch.eye(count), []
+    for _ in range(steps + 1):
+        logp = (reference.log() + features @ theta).log_softmax(-1)
+        path.append(logp)
+        h, p = logp - reference.log(), logp.exp()
+        drawn = p[:, None] * p[None] * other
+        drawn = drawn / drawn.sum() if fresh else given
+        push = drawn * wins * torch.sigmoid(beta * (h[None] - h[:, None]))
+        theta = theta + rate * beta * (push - push.T).sum(1) @ features
     return torch.stack(path)

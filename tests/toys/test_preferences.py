@@ -11,6 +11,7 @@ from rlnb.toys.preferences import (
     TASTE,
     along_the_pair,
     descend,
+    descend_on_draws,
     kl_optimum,
     tone_features,
     win_chances,
@@ -69,3 +70,16 @@ def test_in_a_table_the_chosen_answer_never_falls_and_above_strength_one_it_goes
 def test_beta_must_be_positive():
     with pytest.raises(ValueError):
         kl_optimum(REF, R, 0.0)
+
+
+def test_fresh_pairs_bring_the_third_answer_into_a_comparison():
+    features = tone_features(1.5)
+    given = descend_on_draws(features, REF, R, fresh=False)[-1].exp()
+    fresh = descend_on_draws(features, REF, R, fresh=True)[-1].exp()
+    assert given[2] > 0.9 and fresh[0] > 0.99
+
+
+def test_on_the_given_pair_the_mean_over_choices_stops_where_people_do():
+    path = descend_on_draws(tone_features(0.0), REF, R, fresh=False, beta=1.0, steps=500)
+    gap = (path[-1, 0] - path[-1, 1]) - (REF[0] / REF[1]).log()
+    assert gap.item() == pytest.approx(1.0, abs=1e-6)

@@ -195,39 +195,47 @@ def triangle(paths: Mapping[str, Tensor], caption: str) -> Picture:
 
 
 def on_a_network(file: Mapping[str, Any], arms: Sequence[str], caption: str) -> Picture:
-    """The recorded transformer: log-probability of chosen and rejected answers, arm by arm.
+    """The recorded transformer, a column per arm, a line a seed.
 
-    A thin line is a seed. Under the title stands pass@1 at the end, seed by seed.
+    Above the log-ratios of chosen and rejected answers, below pass@1 on held-out problems.
     """
+    start, graded = file["header"]["pass@1"], [0, *file["header"]["graded"]]
 
     def build(figure, _):
         share = 0.94 / len(arms)
         low = min(min(run["rejected"]) for arm in arms for run in file[arm])
         for k, arm in enumerate(arms):
-            axes = figure.add_axes((0.065 + share * k, 0.17, share - 0.035, 0.62))
-            axes.axhline(0, color=GREY, lw=0.8)
+            above = figure.add_axes((0.065 + share * k, 0.56, share - 0.03, 0.37))
+            below = figure.add_axes((0.065 + share * k, 0.12, share - 0.03, 0.34))
+            above.axhline(0, color=GREY, lw=0.8)
+            below.axhline(start, color=GREY, lw=0.8)
             for run in file[arm]:
                 steps = np.arange(1, len(run["chosen"]) + 1)
-                axes.plot(steps, run["chosen"], color=POSITIVE, lw=1.6)
-                axes.plot(steps, run["rejected"], color=NEGATIVE, ls="--", lw=1.6)
-            axes.set(ylim=(1.05 * low, 3.5))
-            rates = " ".join(f"{run['pass@1'][-1]:.2f}" for run in file[arm])
-            axes.set_title(f"{arm}\npass@1 {rates}", fontsize=11, weight="bold")
-            axes.set_xlabel("training step", fontsize=TEXT)
-            axes.tick_params(labelsize=TEXT)
+                above.plot(steps, run["chosen"], color=POSITIVE, lw=1.6)
+                above.plot(steps, run["rejected"], color=NEGATIVE, ls="--", lw=1.6)
+                below.plot(graded, [start, *run["pass@1"]], "o-", color=BLACK, lw=1.6, ms=4)
+            above.set(ylim=(1.05 * low, 4), xlim=(0, graded[-1]), xticklabels=())
+            below.set(ylim=(0.25, 1.02), xlim=(0, graded[-1]))
+            above.set_title(arm, fontsize=11, weight="bold")
+            below.set_xlabel("training step", fontsize=TEXT)
+            for axes in (above, below):
+                axes.tick_params(labelsize=TEXT)
+                if k:
+                    axes.set_yticklabels(())
             if k == 0:
-                axes.set_ylabel("mean log-ratio, nats", fontsize=TEXT)
-                axes.text(3, 0.62 * low, "rejected", color=NEGATIVE, fontsize=11, weight="bold")
-                axes.text(14, 1.1, "chosen", color=POSITIVE, fontsize=11, weight="bold")
-            else:
-                axes.set_yticklabels(())
+                above.set_ylabel("log-ratio, nats", fontsize=TEXT)
+                below.set_ylabel("share right", fontsize=TEXT)
+                above.text(3, 0.65 * low, "rejected", color=NEGATIVE, fontsize=11, weight="bold")
+                above.text(14, 1.2, "chosen", color=POSITIVE, fontsize=11, weight="bold")
 
     said = "; ".join(
         f"{arm}: chosen "
         + ", ".join(signed(float(np.mean(run["chosen"][-5:])), 1) for run in file[arm])
-        + ", rejected "
-        + ", ".join(signed(float(np.mean(run["rejected"][-5:])), 1) for run in file[arm])
+        + ", share right at the best "
+        + ", ".join(f"{max(run['pass@1']):.2f}" for run in file[arm])
+        + ", at the end "
+        + ", ".join(f"{run['pass@1'][-1]:.2f}" for run in file[arm])
         for arm in arms
     )
-    alt = f"Log-ratio to the start, mean of the last five steps, seed by seed. {said}."
-    return static_figure(build, size=(900, 300), alt=alt, caption=caption)
+    alt = f"Log-ratio of the pairs' answers and share of right answers, seed by seed. {said}."
+    return static_figure(build, size=(900, 400), alt=alt, caption=caption)
