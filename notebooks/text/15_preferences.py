@@ -248,8 +248,8 @@ reveal("preferences.3", "about 10",
        f"{grown[1000]:.2f} after 1,000, {grown[10_000]:.2f} after 10,000: "
        "each ten times as many steps add log 10. The push fades and never "
        "ends, for no gap is large enough. **The best policy of such a data "
-       "set lies infinitely far away; how far you go is decided by when you "
-       "stop.**")
+       "set lies infinitely far away; how far you go is decided by when "
+       "you stop.**")
 
 # %% [markdown]
 # Second: the policy is a network, not a table with an entry per answer. Answers share parameters.
@@ -269,7 +269,7 @@ logp = paths["shared tone, k = 1.5"]
 gap = (logp[:, 0] - logp[:, 1]) - (ref[0] / ref[1]).log()
 pictures.what_the_log_says(
     -logsigmoid(0.1 * gap), 0.1 * gap.clamp(min=0), (gap > 0).double(),
-    "Loss, margin β(h_w − h_l), and the share of pairs in the right order.")
+    "Loss, margin β(h_w − h_l), share of pairs in the right order.")
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -289,9 +289,9 @@ paths["k = 1.5, Yes has no tone"] = descend(
 reveal("preferences.4", "nearly all on Yes, which is in no pair",
        "“No over Never” also says *gentler*, and Yes is the gentlest. "
        "The right panel is the test: take the tone of Yes away, and the "
-       "chosen answer wins. This is **likelihood displacement**: the chosen "
-       "answer falls while every number in the log improves. (In the first "
-       "ten steps it even rose.)",
+       "chosen answer wins. This is **likelihood displacement**: the "
+       "chosen answer falls while every number in the log improves. (In the "
+       "first ten steps it even rose.)",
        pictures.probabilities({k: p.exp() for k, p in paths.items()},
                               "One pair, one loss, three policies."))
 
@@ -350,8 +350,8 @@ for name, (loss, rate) in losses.items():
 # the answer
 reveal("preferences.5", "DPO + NLL's alone",
        "Any loss of the gap alone has the gradient *number* × "
-       r"$(\nabla\log\pi_w-\nabla\log\pi_l)$. In this toy that is one fixed "
-       "direction: **such a loss chooses how far to go, not where.** IPO "
+       r"$(\nabla\log\pi_w-\nabla\log\pi_l)$. In this toy that is one "
+       "fixed direction: **such a loss chooses how far to go, not where.** IPO "
        "stops at 5 nats for β = 0.1, SimPO slows down; the road is DPO's. "
        "Only the anchor looks at $\\log\\pi_w$ itself.",
        pictures.triangle(ways, "A point is a policy, a corner a certain "
@@ -377,11 +377,11 @@ drawn = {name: descend_on_draws(tone_features(1.5), ref, taste,
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("preferences.6", "all on No",
-       "Yes rises here too, at first. But an answer that rises is drawn, "
-       "compared, and loses to No. **What offline pairs lack is not a better "
-       "loss but a word about the answers that are rising.**",
-       pictures.triangle(drawn, "One loss, two sources of pairs. People err "
-                                "now and then, in both."))
+       "Now Yes is drawn, compared, and loses, the oftener the likelier it "
+       "is. **What given pairs lack is not a better loss but a word about "
+       "the other answers.**",
+       pictures.triangle(drawn, "One loss, two sources of pairs. In both "
+                                "people err now and then."))
 
 # %% [markdown]
 # ## And on a transformer?
@@ -395,7 +395,7 @@ reveal("preferences.6", "all on No",
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("preferences.7", "The share of right answers to new prompts, during "
+predict("preferences.7", "The share of right answers to new prompts, in "
         "these 40 steps?",
         ["it rises all the way, as the margin does",
          "it rises, then falls back part of the way",

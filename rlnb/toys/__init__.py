@@ -5,7 +5,14 @@ from __future__ import annotations
 from rlnb.toys.exact import expected_gradient, expected_reward, true_gradient
 from rlnb.toys.moments import Moments, estimator_moments
 from rlnb.toys.policies import Bandit, SequencePolicy, outcome_rewards
-from rlnb.toys.preferences import along_the_pair, descend, kl_optimum, tone_features, win_chances
+from rlnb.toys.preferences import (
+    along_the_pair,
+    descend,
+    descend_on_draws,
+    kl_optimum,
+    tone_features,
+    win_chances,
+)
 from rlnb.toys.router import RouterPolicy, flipped
 from rlnb.toys.running import running_batch, running_group
 from rlnb.toys.scaling import Sigmoid, ceiling_error, fit_sigmoid, fit_sigmoids

@@ -92,13 +92,15 @@ def kl_paths(paths: Mapping[float, Tensor], caption: str) -> Picture:
 
     def build(figure, _):
         axes = figure.add_axes((0.075, 0.17, 0.76, 0.78))
-        for beta, path in paths.items():
+        room = np.inf  # names stand 0.55 decades apart
+        for beta, path in sorted(paths.items(), key=lambda item: -float(item[1][-1])):
             color, line = looks[beta]
+            room = min(room - 0.55, float(np.log10(path[-1])))
             axes.plot(np.arange(1, len(path) + 1), path, color=color, ls=line, lw=2.4)
-            axes.text(1.12 * len(path), float(path[-1]), f"β = {beta:g}: {path[-1]:.3f}",
+            axes.text(1.12 * len(path), 10**room, f"β = {beta:g}: {path[-1]:.3f}",
                       color=color, fontsize=11, va="center")  # fmt: skip
         length = len(next(iter(paths.values())))
-        axes.set(xscale="log", yscale="log", xlim=(1, length), ylim=(1e-7, 4))
+        axes.set(xscale="log", yscale="log", xlim=(1, length), ylim=(1e-6, 4))
         axes.set_xlabel("training step", fontsize=TEXT)
         axes.set_ylabel("KL(π ‖ π_ref), nats", fontsize=TEXT)
         axes.tick_params(labelsize=TEXT)
@@ -148,7 +150,7 @@ def probabilities(paths: Mapping[str, Tensor], caption: str) -> Picture:
             axes.set_title(name, fontsize=11, weight="bold", loc="left")
             axes.set_xlabel("training step", fontsize=TEXT)
             axes.set_ylabel("probability" if k == 0 else "", fontsize=TEXT)
-            axes.tick_params(labelsize=TEXT)
+            axes.tick_params(labelsize=TEXT, labelleft=k == 0)
             axes.locator_params(axis="x", nbins=4)
 
     said = "; ".join(
