@@ -164,7 +164,8 @@ print(f"β log Z, from the scores: {log_Z:.4f}")
 h_w, h_l = (torch.tensor(x, requires_grad=True) for x in (2.0, -1.0))
 loss = -logsigmoid(0.1 * (h_w - h_l))
 slopes = torch.autograd.grad(loss, (h_w, h_l))
-print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}")
+print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}; "
+      f"at h = 0: {torch.tensor(2.0).log():.4f}")
 
 # %% [markdown]
 # Two pushes of one size: chosen up, rejected down. The size is $\beta\,\sigma(-\beta(h_w-h_l))$, β
@@ -290,8 +291,8 @@ reveal("preferences.4", "nearly all on Yes, which is in no pair",
        "“No over Never” also says *gentler*, and Yes is the gentlest. "
        "The right panel is the test: take the tone of Yes away, and the "
        "chosen answer wins. This is **likelihood displacement**: the "
-       "chosen answer falls while every number in the log improves. (In the "
-       "first ten steps it even rose.)",
+       "chosen answer falls while every number in the log improves. (In "
+       "the first ten steps it even rose.)",
        pictures.probabilities({k: p.exp() for k, p in paths.items()},
                               "One pair, one loss, three policies."))
 
@@ -314,9 +315,9 @@ task("preferences.t1", one_pair.one_pair_explorer(),
 #
 # 1. A strong tone and a small β. The margin in the log is β times the way gone; a small β reaches
 #    the same margin much further out.
-# 2. No margin does it at a small β: below 2.95 the loss is too high, above it the policy is already
-#    on its way to Yes. β from 0.75 up does.
-# 3. k = 0.95. A step raises the logit of No by 1 and that of Yes by k². Past k = 1 Yes rises
+# 2. No margin does it at a small β: below 3 the loss is too high, above it the policy is already on
+#    its way to Yes. β from three quarters up does.
+# 3. k = 0.95. <!-- cited: 0.95 --> A step raises the logit of No by 1 and that of Yes by k². Past k = 1 Yes rises
 #    faster, and far enough along nothing else counts.
 # </details>
 #
@@ -351,9 +352,9 @@ for name, (loss, rate) in losses.items():
 reveal("preferences.5", "DPO + NLL's alone",
        "Any loss of the gap alone has the gradient *number* × "
        r"$(\nabla\log\pi_w-\nabla\log\pi_l)$. In this toy that is one "
-       "fixed direction: **such a loss chooses how far to go, not where.** IPO "
-       "stops at 5 nats for β = 0.1, SimPO slows down; the road is DPO's. "
-       "Only the anchor looks at $\\log\\pi_w$ itself.",
+       "fixed direction: **such a loss chooses how far to go, not where.** "
+       "IPO stops at 5 nats for β = 0.1, SimPO slows down; the road is "
+       "DPO's. Only the anchor looks at $\\log\\pi_w$ itself.",
        pictures.triangle(ways, "A point is a policy, a corner a certain "
                                "answer. Three roads lie on one another."))
 
@@ -416,7 +417,10 @@ reveal("preferences.7", "it rises, then falls back part of the way",
        f"{rate['DPO'].mean(0)[-1]:.2f}. The log shows no turn. At the end, "
        "± one standard error: " + ", ".join(
            f"{r[:, -1].mean():.2f} ± {r[:, -1].std() / 3**0.5:.2f} ({arm})"
-           for arm, r in rate.items()) + ".",
+           for arm, r in rate.items()) + ". Task 2 again: **with β = 1 "
+       "the loss falls further, on a shorter road, and little is lost.** "
+       "The anchor keeps the chosen answers too, and learns least: at α = 1 "
+       "it is mostly SFT.",
        pictures.on_a_network(file, arms, (
            "Fresh pairs are drawn from the policy before every step, and "
            "cost {:,} answers instead of {:,}.".format(*(

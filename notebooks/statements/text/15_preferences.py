@@ -219,7 +219,7 @@ assert torch.isclose(x, torch.tensor(9.0).log())
 # %% [markdown]
 # ### D12 · what repairs it
 #
-# One world (k = 1.5), 2,000 steps each. Log-probability of the chosen answer; it starts at −1.204.
+# One world (k = 1.5), 2,000 steps each. Log-probability of the chosen answer.
 
 # %%
 statement("D12")
@@ -234,6 +234,7 @@ arms = {
     "DPO-Shift, f = 0.75": (lambda x: losses.dpo_shift(x, 0.1, 0.75), 1.0),
     "DPO-Shift, f = 0.5": (lambda x: losses.dpo_shift(x, 0.1, 0.5), 1.0)}
 last = {}
+print(f"at the start         log π(No) {ref[0].log():7.3f}")
 for name, (loss, rate) in arms.items():
     last[name] = descend(loss, tone_features(1.5), ref, rate=rate,
                          steps=2000)[-1]

@@ -8,9 +8,9 @@ set; an arm trains the model on it with one loss of `rlnb.objective.preference`,
 pairs, ten times through. "2,560 pairs" goes through that many once. "Fresh pairs" draws as many
 from the model as it is now, 64 before each step: on-policy DPO, with the verifier as the judge.
 
-Of each step are kept, as means over its pairs and before the update: loss, margin and accuracy as
-TRL logs them, and the log-probability of chosen and rejected answers against the start. The file
-also has pass@1 on held-out problems: of the shipped model, and during training.
+Of each step are kept, as means over its pairs and before the update: loss, margin (with β = 0.1 in
+every arm) and accuracy, and the log-probability of chosen and rejected answers against the start.
+The file also has pass@1 on held-out problems: of the shipped model, and during training.
 """
 
 from __future__ import annotations
