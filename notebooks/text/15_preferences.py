@@ -190,7 +190,8 @@ token_grid.token_grid(batch, {"DPO's push, over β": push}, count="",
 # ## What does β do?
 #
 # β came in as the price of a nat of KL; in the loss it multiplies. Train road 2 with four β, on all
-# three pairs, with the exact chances of people in place of samples.
+# three pairs. In place of samples stand the exact chances of people, so that a push is β times what
+# people do minus what the policy expects of them.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -213,15 +214,14 @@ for _ in range(20_000):
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-gaps = (h[:, 0] - h[:, 2]).tolist()
+gap = (h[:, 0] - h[:, 2]).tolist()               # No against Yes
 runs = dict(zip(beta[:, 0].tolist(), torch.stack(kls[1:]).T))
 reveal("preferences.2", "β = 0.1",
        "At the end βh must explain the same choices: No scores 2 above "
-       "Yes. So $h$ itself moves by 2/β: "
-       + ", ".join(f"β = {b:g}: {gap:.1f} nats, times β {b * gap:.3f}"
-                   for b, gap in zip(runs, gaps))
-       + ". **A small β lets the policy go far.** Who watches only the "
-       "first steps sees the opposite, for there a push is β/2.",
+       f"Yes. So $h$ itself moves by 2/β, {gap[0]:.1f} nats at β = 0.1 and "
+       f"{gap[3]:.1f} at β = 5. **A small β lets the policy go far.** Who "
+       "watches only the first steps sees the opposite, for there a push "
+       "is β/2.",
        pictures.kl_paths(runs, "The large β starts fastest and stays "
                                "nearest. Plain gradient descent."))
 
@@ -256,7 +256,8 @@ reveal("preferences.3", "about 10",
 # Second: the policy is a network, not a table with an entry per answer. Answers share parameters.
 # The smallest such network: each answer has a logit of its own, and all share one number, `tone`.
 # It counts with −1 for "Never", 0 for "No", +1 for "Yes" (the gentlest), times a strength $k$.
-# $k=0$ is a table. Train DPO on the one pair, "No" over "Never", with $k=1.5$. The log:
+# $k=0$ is a table. `descend` is plain gradient descent on these four numbers, with DPO, β = 0.1, on
+# the one pair "No" over "Never". The log for $k=1.5$:
 
 # %%
 worlds = {
@@ -419,8 +420,8 @@ reveal("preferences.7", "it rises, then falls back part of the way",
            f"{r[:, -1].mean():.2f} ± {r[:, -1].std() / 3**0.5:.2f} ({arm})"
            for arm, r in rate.items()) + ". Task 2 again: **with β = 1 "
        "the loss falls further, on a shorter road, and little is lost.** "
-       "The anchor keeps the chosen answers too, and learns least: at α = 1 "
-       "it is mostly SFT.",
+       "The anchor keeps the chosen answers too, and learns least: at "
+       "α = 1 it is mostly SFT.",
        pictures.on_a_network(file, arms, (
            "Fresh pairs are drawn from the policy before every step, and "
            "cost {:,} answers instead of {:,}.".format(*(
