@@ -54,6 +54,10 @@ def test_the_record_shows_the_rise_the_fall_and_what_fresh_pairs_do():
         assert run["chosen"][-1] < -2
         best, end = max(run["pass@1"]), run["pass@1"][-1]
         assert best > 0.65 and header["pass@1"] < end < best - 0.1
+    for run in file["DPO, 2,560 pairs"]:  # each pair seen once: it turns all the same
+        assert max(run["pass@1"]) - run["pass@1"][-1] > 0.1
+    for run in file["DPO, beta 1"]:
+        assert run["loss"][-1] < 0.1 and abs(run["chosen"][-1]) < 1 < 2 * run["pass@1"][-1]
     for run in file["DPO, fresh pairs"]:
         assert run["pass@1"][-1] > 0.9 and run["chosen"][-1] > 0
         assert run["answers"] > file["DPO"][0]["answers"]

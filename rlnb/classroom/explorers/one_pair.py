@@ -21,7 +21,7 @@ CAPTION = (
 
 
 @checked(beta=above(0), margin=at_least(0), shared=at_least(0))
-def compute(beta: float = 1.0, margin: float = 0.0, shared: float = 0.0) -> dict[str, Any]:
+def compute(beta: float = 1.0, margin: float = 1.0, shared: float = 0.0) -> dict[str, Any]:
     """Train DPO on "No over Never" until the log shows this margin.
 
     margin = beta (h_w - h_l), as rewards/margins has it. shared: how strongly the tone, which the
@@ -52,7 +52,7 @@ def build(figure, data):
     corners(left)
     left.plot(*where(data["path"][:1])[0], "s", color=GREY, ms=9)
     right = figure.add_axes((0.53, 0.2, 0.44, 0.76))
-    right.set(xlim=(-0.6, 2.6), ylim=(0, 1.12), xticks=range(3))
+    right.set(xlim=(-0.6, 2.6), ylim=(0, 1.12), xticks=range(3), yticks=(0, 0.2, 0.4, 0.6, 0.8, 1))
     right.set_xticklabels([f"{a}\n{role}" for a, role in zip(
         ANSWERS, ("chosen", "rejected", "in no pair"), strict=True)])  # fmt: skip
     right.tick_params(labelsize=TEXT)
@@ -118,7 +118,7 @@ def one_pair_explorer() -> Explorer:
         update,
         {
             "shared": slider(0.0, 0.0, 2.0, 0.05, "shared tone k", "0: a table, nothing shared"),
-            "margin": slider(0.0, 0.0, 8.0, 0.1, "margin in the log", "grows as you train"),
+            "margin": slider(1.0, 0.0, 8.0, 0.1, "margin in the log", "grows as you train"),
             "beta": slider(1.0, 0.1, 2.0, 0.05, "β", "the loss's temperature"),
         },
         alt=alt,
