@@ -84,9 +84,9 @@ def update(artists, data):
 
 def readout(data) -> str:
     return (
-        f"log: loss {data['loss']:.3f}, accuracy {'100 %' if data['margin'] > 0 else '0 %'}, "
+        f"k = {data['shared']:.2f}. Log: loss {data['loss']:.3f}, accuracy {'100 %' if data['margin'] > 0 else '0 %'}, "
         f"margin {data['margin']:.2f} = β times a gap of {data['gap']:.1f} nats. Log-probability "
-        f"of the chosen answer: {signed(data['chosen'], 2)}."
+        f"of the chosen answer, against the start: {signed(data['chosen'], 2)}."
     )
 
 
@@ -118,8 +118,8 @@ def one_pair_explorer() -> Explorer:
         update,
         {
             "shared": slider(0.0, 0.0, 2.0, 0.05, "shared tone k", "0: a table, nothing shared"),
-            "margin": slider(1.0, 0.0, 8.0, 0.1, "margin in the log", "grows as you train"),
             "beta": slider(1.0, 0.1, 2.0, 0.05, "β", "the loss's temperature"),
+            "margin": slider(1.0, 0.0, 8.0, 0.1, "margin in the log", "grows as you train"),
         },
         alt=alt,
         caption=CAPTION,
