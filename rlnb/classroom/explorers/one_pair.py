@@ -83,8 +83,9 @@ def update(artists, data):
 
 
 def readout(data) -> str:
+    right = "100 %" if data["margin"] > 0 else "0 %"
     return (
-        f"k = {data['shared']:.2f}. Log: loss {data['loss']:.3f}, accuracy {'100 %' if data['margin'] > 0 else '0 %'}, "
+        f"k = {data['shared']:.2f}. Log: loss {data['loss']:.3f}, accuracy {right}, "
         f"margin {data['margin']:.2f} = β times a gap of {data['gap']:.1f} nats. Log-probability "
         f"of the chosen answer, against the start: {signed(data['chosen'], 2)}."
     )
