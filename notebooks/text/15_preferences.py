@@ -12,7 +12,7 @@
 # **After this page** you can derive DPO line by line, say what its β does, and name what a perfect
 # training log does not show.
 #
-# 27 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
+# 25 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
 # [arXiv 2305.18290](https://arxiv.org/abs/2305.18290); likelihood displacement: Razin et al. 2024,
 # [arXiv 2410.08847](https://arxiv.org/abs/2410.08847)
 #
@@ -339,7 +339,7 @@ predict("preferences.5", "Whose policy differs from DPO's there?",
 # %%
 losses = {"DPO": (lambda x: dpo(x, 0.1), 1.0),
           "IPO": (lambda x: ipo(x, 0.1), 0.01),
-          "SimPO": (lambda x: simpo(x, 2.0, 1.0), 0.4),
+          "SimPO": (lambda x: simpo(x, 1.0, 0.5), 0.1),
           "DPO + NLL, α = 0.1": (lambda x: dpo_nll(x, 0.1, 0.1), 1.0)}
 ways = {}
 for name, (loss, rate) in losses.items():
