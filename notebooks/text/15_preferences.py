@@ -578,4 +578,4 @@ check.bradley_terry(my_bradley_terry)
 # [statements 15](statements/15_preferences.ipynb). The exercises, solved:
 # [solutions 15](solutions/15_preferences.ipynb).
 #
-# **Next: 16.** Road 1 keeps a reward that one can push on. What happens when it is not what you meant?
+# **Next: [16](16_rewards.ipynb).** Road 1 keeps a reward that one can push on. What happens when it is not what you meant?
