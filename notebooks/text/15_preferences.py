@@ -111,7 +111,15 @@ reveal("preferences.1", "the same probabilities, to four digits",
        "4,000 choices. How can a loss that never saw a score do this?",
        pictures.two_roads({"start": ref, "road 1: scores, then RL": road_1,
                            "road 2: one loss": road_2},
-                          "Two trainings, one of them with a reward."))
+                          "Two trainings, one of them with a reward."),
+       instead={
+           "the same order of the answers, other probabilities":
+           "So one would expect of a method that never saw a score.",
+           "about the same probabilities, up to sampling noise":
+           "Both have the noise of the same choices.",
+           "all on No, which wins most comparisons":
+           "β holds it near the reference.",
+       })
 
 # %% [markdown]
 # ## Derive it
@@ -223,7 +231,15 @@ reveal("preferences.2", "β = 0.1",
        "watches only the first steps sees the opposite, for there a push "
        "is β/2.",
        pictures.kl_paths(runs, "The large β starts fastest and stays "
-                               "nearest. Plain gradient descent."))
+                               "nearest. Plain gradient descent."),
+       instead={
+           "β = 5: it multiplies every push":
+           "In the first steps it does. Where does it end?",
+           "all alike: the same choices, the same policy":
+           "The same choices are explained by β times the log-ratio.",
+           "β = 1, where the scores are those of people":
+           "That is the β at which log-ratios are scores.",
+       })
 
 # %% [markdown]
 # ## One pair, labelled once
@@ -250,7 +266,15 @@ reveal("preferences.3", "about 10",
        "each ten times as many steps add log 10. The push fades and never "
        "ends, for no gap is large enough. **The best policy of such a data "
        "set lies infinitely far away; how far you go is decided by when "
-       "you stop.**")
+       "you stop.**",
+       instead={
+           "about 5.3: it has settled":
+           "Its push shrinks. It never becomes 0.",
+           "about 50":
+           "Ten times the steps are not ten times the way.",
+           "about 500":
+           "That would be a push that does not fade.",
+       })
 
 # %% [markdown]
 # Second: the policy is a network, not a table with an entry per answer. Answers share parameters.
@@ -295,7 +319,16 @@ reveal("preferences.4", "nearly all on Yes, which is in no pair",
        "chosen answer falls while every number in the log improves. (In "
        "the first ten steps it even rose.)",
        pictures.probabilities({k: p.exp() for k, p in paths.items()},
-                              "One pair, one loss, three policies."))
+                              "One pair, one loss, three policies."),
+       instead={
+           "nearly all on No: that is what was asked for":
+           "Look at what else the pair says about the two answers.",
+           "No and Yes, 3 to 2 as before: only Never has been pushed down":
+           "That would be so without shared features.",
+           "near the start: a margin of a few β is not much":
+           "The margin is what the loss sees. Where the probability goes "
+           "it does not see.",
+       })
 
 # %% [markdown]
 # In a table it cannot happen. A step raises the logit of $w$ by $s$ and lowers that of $l$ by $s$;
@@ -357,7 +390,15 @@ reveal("preferences.5", "DPO + NLL's alone",
        "IPO stops at 5 nats for β = 0.1, SimPO slows down; the road is "
        "DPO's. Only the anchor looks at $\\log\\pi_w$ itself.",
        pictures.triangle(ways, "A point is a policy, a corner a certain "
-                               "answer. Three roads lie on one another."))
+                               "answer. Three roads lie on one another."),
+       instead={
+           "IPO's and DPO + NLL's":
+           "IPO stops earlier on the same road.",
+           "SimPO's and DPO + NLL's":
+           "SimPO goes more slowly on the same road.",
+           "all three, each in its way":
+           "Two of them look at the gap alone.",
+       })
 
 # %% [markdown]
 # Or keep DPO's loss and change the pairs. Before every step two different answers are drawn from the
@@ -383,7 +424,13 @@ reveal("preferences.6", "all on No",
        "is. **What given pairs lack is not a better loss but a word about "
        "the other answers.**",
        pictures.triangle(drawn, "One loss, two sources of pairs. In both "
-                                "people err now and then."))
+                                "people err now and then."),
+       instead={
+           "all on Yes: the shared tone is still there":
+           "It is. But now Yes is drawn and judged.",
+           "between No and Yes: they go on competing":
+           "They would, were both never compared with the third.",
+       })
 
 # %% [markdown]
 # ## And on a transformer?
@@ -405,7 +452,7 @@ predict("preferences.7", "The share of right answers to new prompts, in "
          "it stays: its own answers teach it nothing new"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 file = recorded()
 arms = ("DPO", "DPO + NLL", "DPO, beta 1", "DPO, fresh pairs")
 rate = {arm: torch.tensor([run["pass@1"] for run in file[arm]])
@@ -413,6 +460,9 @@ rate = {arm: torch.tensor([run["pass@1"] for run in file[arm]])
 top = rate["DPO"].mean(0).argmax()
 many = torch.tensor([run["pass@1"] for run in file["DPO, 2,560 pairs"]]
                     ).mean(0)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 reveal("preferences.7", "it rises, then falls back part of the way",
        f"From {file['header']['pass@1']:.2f} to "
        f"{rate['DPO'].mean(0)[top]:.2f} after "
@@ -429,7 +479,15 @@ reveal("preferences.7", "it rises, then falls back part of the way",
        pictures.on_a_network(file, arms, (
            "Fresh pairs are drawn from the policy before every step, and "
            "cost {:,} answers instead of {:,}.".format(*(
-               file[arm][0]["answers"] for arm in (arms[3], arms[0]))))))
+               file[arm][0]["answers"] for arm in (arms[3], arms[0]))))),
+       instead={
+           "it rises all the way, as the margin does":
+           "The margin does rise all the way.",
+           "it falls below 35 %: right texts have become unlikely":
+           "It begins to, after it has risen.",
+           "it stays: its own answers teach it nothing new":
+           "They teach it at first.",
+       })
 
 # %% [markdown]
 # **A falling chosen log-probability is a question: where did the mass go?** Only samples of the

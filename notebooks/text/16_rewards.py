@@ -60,7 +60,15 @@ reveal("rewards.1", "none",
        "In every seed. Nothing in this pay holds on to the given numbers: "
        "for each prompt one list is right, and 91,962,520 lists are in "
        "order.", pictures.paid_and_true(),
-       pictures.answers_before_and_after())
+       pictures.answers_before_and_after(),
+       instead={
+           "about 60: the pay has risen, and right answers are paid":
+           "The pay asks for order only.",
+           "about 47: right lists and other ordered lists earn the same":
+           "There are far more lists in order than right ones.",
+           "about 25":
+           "Once nothing holds on to the numbers, none is left.",
+       })
 
 # %% [markdown]
 # What you want is called **gold**. What you can compute and pay is a **proxy**. Loss and gradient
@@ -143,7 +151,16 @@ reveal("rewards.2", "about 0.5",
        f"gold is highest at N = 32, {goldB[5]:.2f}, and then it falls. "
        "This fall has a name, **over-optimisation**.",
        pictures.score_and_gold(
-           draws, {"A": (scoreA, goldA), "B": (scoreB, goldB)}))
+           draws, {"A": (scoreA, goldA), "B": (scoreB, goldB)}),
+       instead={
+           "about 2.7: it sees better than A":
+           "On most pairs it does. Best of 256 does not ask about most "
+           "pairs.",
+           "about 2: 2 in 100 is too few to matter":
+           "2 in 100 answers, and 256 are searched for the highest score.",
+           "about 1.5: now and then it glitches":
+           "Not now and then: the highest score is nearly always a glitch.",
+       })
 
 # %% [markdown]
 # ## What does a score tell?
@@ -177,7 +194,15 @@ reveal("rewards.3", "about 0.1",
        "ordinary glitch. So the score is nearly surely a glitch, and then "
        f"gold is 8 / (1 + 10²). At a score of 3 it is {told[0]:.1f}, at 5 "
        f"already {told[1]:.1f}. **Beyond some score a higher score means "
-       "a larger error.** Best of 1,024 lives beyond it.")
+       "a larger error.** Best of 1,024 lives beyond it.",
+       instead={
+           "about 7.7: the formula with its usual s = 0.2, 8 / 1.04":
+           "With the usual error, yes. Is 8 a usual score?",
+           "about 4: glitches and all, half of it is luck":
+           "Half would be a tie between luck and merit.",
+           "about 2.5: gold seldom gets higher than that":
+           "That is right for a score of 5.",
+       })
 
 # %% [markdown]
 # The gold of the best of $N$ is the mean of this expectation over the scores that win. The more
@@ -283,7 +308,15 @@ reveal("rewards.5", "about 0.25",
        "first in a row. The test: pay RL the *rank* of an answer instead "
        f"of its score, and {by_rank[0][4]:.1f} nats bring "
        f"{by_rank[1][4]:.2f}.",
-       pictures.one_ruler(paths))
+       pictures.one_ruler(paths),
+       instead={
+           "above 1.57: it is the best one can do with 2.5 nats":
+           "The best in score.",
+           "about 1.57: equal nats, equal gold":
+           "Equal nats say how far, not where to.",
+           "about 1.0":
+           "It falls further than that.",
+       })
 
 # %% [markdown]
 # So $\beta$ is a leash: it chooses *where on the curve* you stop. It does not lift the curve. Gao et
@@ -351,7 +384,15 @@ reveal("rewards.6", "about 1.6",
        f"{some[8]:.2f}, against {none[8]:.2f} without shared ones. And at "
        f"1,024: {some[10]:.2f}. Fewer glitches only move the top of the "
        "curve further out; those that are shared stay to be found.",
-       pictures.medians(draws, thirds))
+       pictures.medians(draws, thirds),
+       instead={
+           "about 2.5: most glitches are still outvoted":
+           "Of the rare ones, most. The search finds those that are not.",
+           "about 2.0: 30 of 100 of the gain is lost":
+           "Close. A search does not average, it picks.",
+           "about 0.5: shared glitches are enough":
+           "Not at once: they are rarer than one grader's own.",
+       })
 
 # %% [markdown]
 # ## Can you see it coming?
@@ -389,7 +430,15 @@ reveal("rewards.7", "near 21 nats",
        "describes a turn that you have seen; before it glitches are too "
        "rare to show. **So keep labelling, at every checkpoint, and stop "
        "when gold stops.**",
-       pictures.gao_fits(d.tolist(), g.tolist(), fits))
+       pictures.gao_fits(d.tolist(), g.tolist(), fits),
+       instead={
+           "near 2.5 nats: a bend shows before the top":
+           "There is hardly a bend before the top.",
+           "near 3.5 nats":
+           "Only once a point beyond the top is in.",
+           "near 7 nats":
+           "Further still.",
+       })
 
 # %% [markdown]
 # In practice, log three curves: score, KL, and gold on a fixed set of prompts. Gold can be held-out
