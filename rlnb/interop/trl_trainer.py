@@ -34,60 +34,43 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass, replace
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
-from rlnb.interop.trl import TRL_DEFAULTS, from_trl
+from rlnb.interop.trl_fit import kl_coefficient, refuse_needs, refuse_shape, refuse_words
 from rlnb.interop.trl_metrics import metrics_of
-from rlnb.objective.batch import Batch, Prepared, Totals
+from rlnb.interop.trl_pieces import as_tensors, from_tensors, in_pieces
+from rlnb.objective.batch import Batch, Prepared
 from rlnb.objective.composition import Objective
 from rlnb.objective.gates import top_entropy
 from rlnb.objective.naming import name_of
-from rlnb.objective.part import Part, Weights, spell
 from rlnb.objective.terms import entropy_bonus
-from rlnb.objective.weights import local_token_mean, token_mean
+from rlnb.objective.weights import token_mean
 
-try:
-    import trl
-    from trl import GRPOConfig, GRPOTrainer
-except ImportError as missing:
-    raise ImportError(
-        "rlnb.interop.trl_trainer needs TRL 1.16, which cannot be imported here "
-        f"({missing}): pip install trl==1.16.0"
-    ) from missing
-if trl.__version__.split(".")[:2] != ["1", "16"]:
-    raise ImportError(
-        "rlnb.interop.trl_trainer overrides private methods of TRL 1.16, and this is TRL "
-        f"{trl.__version__}: pip install trl==1.16.0"
-    )
+__all__ = ["ObjectiveLoss"]
 
-__all__ = ["PRODUCED", "ObjectiveTrainer"]
-
-# the optional Batch fields that TRL's rollout can fill
-PRODUCED = frozenset(
-    {"old_logprobs", "ref_logprobs", "sampling_logprobs", "entropies", "max_completion_length"}
-)
-# words of TRL's that touch the loss and are the objective's to decide
-LOSS_WORDS = tuple(word for word in TRL_DEFAULTS if word not in ("max_completion_length", "use_vllm"))
+VERSION = "1.16"
 # what a multimodal rollout hands to the model beside the tokens
 BESIDE_TOKENS = (
     "pixel_values", "image_grid_thw", "num_images", "pixel_attention_mask", "spatial_shapes",
     "num_tiles", "image_sizes", "token_type_ids", "mm_token_type_ids", "image_position_ids",
 )  # fmt: skip
-PER_TOKEN = ("old_logprobs", "ref_logprobs", "sampling_logprobs")
 FILE = "objective.json"  # in every checkpoint
 
 
-class ObjectiveTrainer(GRPOTrainer):
-    """TRL's GRPOTrainer, training on `objective` instead of on TRL's loss words.
+class ObjectiveLoss:
+    """What makes a trainer of TRL's train on `objective` instead of on TRL's loss words.
 
-    objective: any composition whose needs TRL's rollout can fill (`PRODUCED`): no critic, no greedy
-    answers, no top-k candidates. All other arguments are GRPOTrainer's. The words of `args` that
-    touch the loss (`loss_type`, `beta`, `epsilon`, ...) stay at TRL's defaults, or say the same as
-    the objective. TRL's own reference model and its old log-probabilities serve the objective;
+    `ObjectiveTrainer` is this before GRPOTrainer; it goes before a subclass of that likewise.
+
+    objective: any composition whose needs TRL's rollout can fill (`trl_fit.PRODUCED`): no critic,
+    no greedy answers, no top-k candidates. All other arguments are GRPOTrainer's. The words of
+    `args` that touch the loss (`loss_type`, `beta`, `epsilon`, ...) stay at TRL's defaults, or say
+    the same as the objective. TRL's own reference model and its old log-probabilities serve the objective;
     where TRL computes none and the objective looks at them, they are scored once per rollout. The
     engine's log-probabilities are vLLM's (or a `rollout_func`'s) where there are any; `generate`
     reports none and samples with the trainer's weights, whose log-probabilities then stand in.
@@ -100,12 +83,35 @@ class ObjectiveTrainer(GRPOTrainer):
     """
 
     _tag_names = ["trl", "rlnb"]
+    objective: Objective
+    # TRL's
+    accelerator: Any
+    args: Any
+    aux_loss_enabled: bool
+    current_gradient_accumulation_steps: int
+    get_high_entropy_mask: Any
+    max_completion_length: int
+    model: Any
+    num_generations: int
+    num_generations_eval: int
+    reward_weights: torch.Tensor
+    router_aux_loss_coef: float
+    state: Any
+    _get_output_dir: Any
+    _get_per_token_logps_and_entropies: Any
+    _logs: dict[str, Any]
+    _metrics: dict[str, Any]
+
+    @property
+    def _trls(self) -> Any:
+        """The trainer that this stands before, with its own methods."""
+        return super()
 
     def __init__(
         self,
         model: Any,
         reward_funcs: Any = None,
-        args: GRPOConfig | None = None,
+        args: Any = None,
         *more: Any,
         objective: Objective,
         **keywords: Any,
@@ -115,23 +121,23 @@ class ObjectiveTrainer(GRPOTrainer):
                 f"objective must be an rlnb Objective, got {type(objective).__name__}: take one "
                 "from rlnb.objective.ZOO, or from_trl(...).objective."
             )
-        args = GRPOConfig() if args is None else args
-        _refuse_needs(objective)
-        _refuse_words(objective, args)
-        _refuse_shape(objective, args, "num_generations")
+        args = _trl().GRPOConfig() if args is None else args
+        refuse_needs(objective)
+        refuse_words(objective, args)
+        refuse_shape(objective, args, "num_generations")
         if args.eval_strategy != "no" or keywords.get("eval_dataset") is not None:
-            _refuse_shape(objective, args, "num_generations_eval")
+            refuse_shape(objective, args, "num_generations_eval")
         self.objective = objective
-        self._rewards: torch.Tensor | None = None
+        self._rewards = torch.empty(0)
         args = copy.copy(args)
         # beta is TRL's switch for a reference; its value is used nowhere else here
-        args.beta = _kl_coefficient(objective)
-        super().__init__(model, reward_funcs, args, *more, **keywords)
+        args.beta = kl_coefficient(objective)
+        self._trls.__init__(model, reward_funcs, args, *more, **keywords)
 
     # ---- once per rollout
 
     def _calculate_rewards(self, *given: Any, **keywords: Any) -> torch.Tensor:
-        per_function = super()._calculate_rewards(*given, **keywords)  # of all processes
+        per_function = self._trls._calculate_rewards(*given, **keywords)  # of all processes
         unscored = torch.isnan(per_function).all(1)
         if bool(unscored.any()):
             raise ValueError(
@@ -144,7 +150,7 @@ class ObjectiveTrainer(GRPOTrainer):
         return per_function
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-        out = super()._generate_and_score_completions(inputs)
+        out = self._trls._generate_and_score_completions(inputs)
         training = self.model.training
         size = self.num_generations if training else self.num_generations_eval
         self._complete(out)
@@ -159,7 +165,7 @@ class ObjectiveTrainer(GRPOTrainer):
         first = self.accelerator.process_index * rows
         mine = prepared.rows(torch.arange(first, first + rows, device=whole.logprobs.device))
         out["advantages"] = mine.advantages[:, :width]
-        out |= _as_tensors(mine)
+        out |= as_tensors(mine)
         self._log_advantages(prepared)
         return out
 
@@ -196,7 +202,8 @@ class ObjectiveTrainer(GRPOTrainer):
             padded = self.accelerator.pad_across_processes(local, dim=1)
             return self.accelerator.gather(padded.contiguous())
 
-        names = ("logprobs", "completion_mask", "entropies", *PER_TOKEN)
+        names = ("logprobs", "completion_mask", "entropies", "old_logprobs", "ref_logprobs",
+                 "sampling_logprobs")  # fmt: skip
         found = {name: value for name in names if (value := getattr(batch, name)) is not None}
         return batch.replace(**{name: gathered(value) for name, value in found.items()})
 
@@ -213,7 +220,7 @@ class ObjectiveTrainer(GRPOTrainer):
 
     def _scored(
         self, model: Any, inputs: dict[str, Any], rows: int | None = None
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    ) -> tuple[torch.Tensor, torch.Tensor, Any]:
         """Log-probabilities and entropies (B, T) in nats, and a mixture of experts' own loss.
 
         rows: rows per forward pass, all at once when None.
@@ -259,11 +266,11 @@ class ObjectiveTrainer(GRPOTrainer):
         training = self.model.training
         logprobs, entropies, aux_loss = self._scored(model, inputs)
         size = self.num_generations if training else self.num_generations_eval
-        prepared = _from_tensors(inputs, self._batch(inputs, logprobs, entropies, None, size))
+        prepared = from_tensors(inputs, self._batch(inputs, logprobs, entropies, None, size))
         processes = self.accelerator.num_processes
         split = self.args.steps_per_generation if training else 1
         accumulated = self.current_gradient_accumulation_steps if training else 1
-        objective = _in_pieces(self.objective, processes * split, self._gate)
+        objective = in_pieces(self.objective, processes * split, self._gate)
         loss = objective.loss(prepared) * (processes * split / accumulated)
         mode = "train" if training else "eval"
         if self.aux_loss_enabled:
@@ -307,7 +314,7 @@ class ObjectiveTrainer(GRPOTrainer):
     # ---- checkpoints
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        super()._save_checkpoint(model, trial)
+        self._trls._save_checkpoint(model, trial)
         if self.args.should_save:
             folder = Path(self._get_output_dir(trial=trial))
             said = {"objective": repr(self.objective), "name": name_of(self.objective)}
@@ -323,119 +330,36 @@ class ObjectiveTrainer(GRPOTrainer):
                     f"the checkpoint {path.parent.name} was written for {before}, and this trainer "
                     f"has {self.objective!r}: pass that objective, or start anew from its weights."
                 )
-        super()._load_optimizer_and_scheduler(checkpoint)
+        self._trls._load_optimizer_and_scheduler(checkpoint)
 
 
-# ---- the parts of a loss that is computed in pieces
+# ---- TRL itself, on first use
 
 
-@dataclass(frozen=True)
-class _piece(Part):
-    """Weights that are a mean over the rows at hand, as one of `pieces` that are added up."""
-
-    local: Weights
-    pieces: int
-
-    def __call__(self, batch: Batch, totals: Totals) -> torch.Tensor:
-        return self.local(batch, totals) / self.pieces
+def __getattr__(name: str) -> Any:
+    if name == "ObjectiveTrainer":
+        return _trainer()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _in_pieces(
-    objective: Objective, pieces: int, gate: Callable[[top_entropy], Any]
-) -> Objective:
-    """The objective whose losses over `pieces` micro-batches add up: local means become the mean
-    of their means. `gate` makes what stands for `top_entropy`."""
-
-    def whole(weights: Any) -> Any:
-        return _piece(weights, pieces) if isinstance(weights, local_token_mean) else weights
-
-    terms = tuple(
-        replace(cast(Any, part), weights=whole(part.weights))
-        if is_dataclass(part) and part.weights is not None
-        else part
-        for part in objective.terms
-    )
-    gates = tuple(gate(g) if isinstance(g, top_entropy) else g for g in objective.gates)
-    return objective.replace(weights=whole(objective.weights), terms=terms, gates=gates)
+@cache
+def _trainer() -> type:
+    words = {"__doc__": ObjectiveLoss.__doc__, "__module__": __name__}
+    return type("ObjectiveTrainer", (ObjectiveLoss, _trl().GRPOTrainer), words)
 
 
-def _as_tensors(prepared: Prepared) -> dict[str, torch.Tensor]:
-    """What `_from_tensors` takes back: per row, or 0-d, which TRL's shuffle and split leave alone.
-
-    Whole numbers stay on the CPU, where reading them does not wait for a GPU.
-    """
-    totals = prepared.totals
-    return {
-        "row_rewards": prepared.batch.rewards,
-        "row_group": prepared.group,
-        "row_group_tokens": totals.row_group_tokens,
-        "total_rows": torch.tensor(totals.rows),
-        "total_prompts": torch.tensor(totals.prompts),
-        "total_nonempty_rows": totals.nonempty_rows,
-        "total_tokens": totals.tokens,
-    }
-
-
-def _from_tensors(inputs: dict[str, Any], batch: Batch) -> Prepared:
-    totals = Totals(
-        int(inputs["total_rows"]),
-        inputs["total_nonempty_rows"],
-        int(inputs["total_prompts"]),
-        inputs["total_tokens"],
-        inputs["row_group_tokens"],
-    )
-    return Prepared(batch, inputs["advantages"], inputs["row_group"], totals)
-
-
-# ---- refusals
-
-
-def _refuse_needs(objective: Objective) -> None:
-    for part in objective.parts:
-        for field in sorted(set(getattr(part, "needs", ())) - PRODUCED):
-            raise ValueError(
-                f"{spell(part)} needs {field}, and TRL's rollout has {', '.join(sorted(PRODUCED))}:"
-                " take another part, or train with rlnb.training, which produces it."
-            )
-
-
-def _refuse_words(objective: Objective, args: GRPOConfig) -> None:
-    """Loss words in `args` must say what the objective says, or be left at their defaults."""
-    given = {
-        word: value for word in LOSS_WORDS if (value := getattr(args, word)) != TRL_DEFAULTS[word]
-    }
-    if not given:
-        return
-    said = ", ".join(f"{word}={value!r}" for word, value in given.items())
-    context = {"use_vllm": args.use_vllm, "max_completion_length": args.max_completion_length}
+def _trl() -> Any:
+    """TRL, which learners do not have and which takes seconds to import."""
     try:
-        read = from_trl(**given, **context).objective
-    except ValueError as error:
-        raise ValueError(
-            f"args sets {said}, which no objective says ({error}): leave it at its default."
+        trl = import_module("trl")
+    except ImportError as error:
+        raise ImportError(
+            f"ObjectiveTrainer needs TRL {VERSION}, which cannot be imported here ({error}): "
+            "pip install trl==1.16.0"
         ) from error
-    if read.canonical() != objective.canonical():
-        raise ValueError(
-            f"args sets {said}, which TRL reads as {read!r}; the objective is {objective!r} and "
-            "decides the loss: leave these words at their defaults, or pass that objective."
+    if not trl.__version__.startswith(VERSION + "."):
+        raise ImportError(
+            f"ObjectiveTrainer overrides private methods of TRL {VERSION}, and this is TRL "
+            f"{trl.__version__}: pip install trl==1.16.0"
         )
-
-
-def _refuse_shape(objective: Objective, args: GRPOConfig, word: str) -> None:
-    """Asks the objective to prepare a batch of this shape, before anything is loaded."""
-    size = getattr(args, word) or args.num_generations
-    zero = torch.zeros(2 * size, 1)
-    given = {name: zero for name in objective.needs & {*PER_TOKEN, "entropies"}}
-    batch = Batch(zero, zero + 1, zero[:, 0], size, **given)
-    try:
-        objective.prepare(batch.replace(max_completion_length=args.max_completion_length))
-    except ValueError as error:
-        raise ValueError(f"{word}={size} does not suit the objective: {error}") from error
-
-
-def _kl_coefficient(objective: Objective) -> float:
-    """0 where no part looks at a reference, else the coefficient of the first that does."""
-    for part in objective.parts:
-        if "ref_logprobs" in getattr(part, "needs", ()):
-            return float(getattr(part, "coefficient", getattr(part, "beta", 1.0)) or 1.0)
-    return 0.0
+    return trl

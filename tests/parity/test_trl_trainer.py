@@ -111,7 +111,9 @@ def test_two_processes_end_at_the_weights_of_trls_two(trainings, tmp_path):
 WITHOUT_A_WORD = {
     "maxrl": ZOO["maxrl"],
     "prompt mean": Objective(group_center(), clip(0.2), prompt_mean),
-    "two averages": Objective(group_center(), clip(0.2), sequence_mean, terms=k3(0.1, weights=token_mean())),
+    "two averages": Objective(
+        group_center(), clip(0.2), sequence_mean, terms=k3(0.1, weights=token_mean())
+    ),
     "KL in the reward": Objective(group_center(), clip(0.2), token_mean, shape=kl_in_reward(0.1)),
     "mgpo": ZOO["mgpo"],
     "entropy shaped": ANNEX["entropy_shaped"],
@@ -173,7 +175,9 @@ def test_a_resumed_training_is_the_uninterrupted_one(trainings, tmp_path):
 
 
 def test_lora_trains_with_the_base_model_as_reference(trainings):
-    peft = pytest.importorskip("peft", reason="peft is not installed: the LoRA training did not run")
+    peft = pytest.importorskip(
+        "peft", reason="peft is not installed: the LoRA training did not run"
+    )
     config = peft.LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
     words = trainings.SETTINGS["4 chunks, 2 a step"]
     objective = from_trl(loss_type="grpo", beta=0.1).objective
@@ -218,8 +222,8 @@ def test_a_reward_that_is_not_there_is_refused(trainings):
 
 def test_bnpo_divides_its_own_micro_batch_by_the_accumulated_ones(trainings):
     """The one average whose pieces do not add up: that its piece is a mean is what parity needs."""
-    from rlnb.interop.trl_trainer import _in_pieces
+    from rlnb.interop.trl_pieces import in_pieces
 
-    made = _in_pieces(from_trl(loss_type="bnpo", entropy_coef=0.1).objective, 8, lambda gate: gate)
+    made = in_pieces(from_trl(loss_type="bnpo", entropy_coef=0.1).objective, 8, lambda gate: gate)
     assert made.weights.pieces == made.terms[0].weights.pieces == 8
     assert isinstance(made.weights.local, local_token_mean)

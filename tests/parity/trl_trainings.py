@@ -9,12 +9,13 @@ Both trainers have the same seed, so they draw the same answers for as long as t
 after some optimizer steps the weights, and every number that TRL logs, are compared. In float64 a
 difference is a difference of the loss and not of rounding; TRL's fused head computes in float32
 whatever the model's dtype, so that there the log-probabilities of both come from `Float64Head`.
-With two processes (gloo) each has half of the rows, and "a group on both" cuts a group between them.
+With two processes (gloo) each has half of the rows; "a group on both" cuts one between them.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import logging
 import random
@@ -23,6 +24,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +35,8 @@ import transformers
 from trl import GRPOConfig, GRPOTrainer
 
 from rlnb.interop import from_trl
-from rlnb.interop.trl_trainer import LOSS_WORDS, ObjectiveTrainer
+from rlnb.interop.trl_fit import LOSS_WORDS
+from rlnb.interop.trl_trainer import ObjectiveTrainer
 from rlnb.objective import Objective
 from rlnb.shipped import data_folder
 from rlnb.training import TASKS, load
@@ -118,7 +121,13 @@ class Float64Head:
     """Before a trainer's class: its log-probabilities and entropies by plain float64."""
 
     def _get_per_token_logps_and_entropies(
-        self, model: Any, ids: Any, attention: Any, width: int, batch_size: int | None = None, **_: Any
+        self,
+        model: Any,
+        ids: Any,
+        attention: Any,
+        width: int,
+        batch_size: int | None = None,
+        **_: Any,
     ) -> tuple[torch.Tensor, torch.Tensor, None]:
         parts = []
         for rows in torch.arange(len(ids)).split(batch_size or len(ids)):
@@ -231,6 +240,12 @@ def train(
         return Trained(weights, trainer.state.log_history)
 
 
+@cache
+def untrained() -> dict[str, torch.Tensor]:
+    """The shipped model's weights."""
+    return load(MODEL)[0].state_dict()
+
+
 def apart(one: Trained, other: Trained) -> tuple[float, float, str]:
     """Largest difference of a weight; of a logged number, relative above 1; that number's name."""
     weight = max(
@@ -279,8 +294,7 @@ def compare(
     rest, objective = ours({**sizes, **loss})
     mine = train(rest, objective, dtype=dtype, steps=steps)
     weight, logged, where = apart(theirs, mine)
-    start = load(MODEL)[0].state_dict()
-    moved = max(float((v - start[k]).abs().max()) for k, v in mine.weights.items())
+    moved = max(float((v - untrained()[k]).abs().max()) for k, v in mine.weights.items())
     return {
         "loss": name,
         "setting": setting,
@@ -323,7 +337,9 @@ def main() -> None:
 
 
 def quiet() -> None:
-    """No advice on real training, no bars."""
+    """No advice on real training, no bars; and accelerate, which collects garbage at the end of
+    each training, need not look at all that was imported."""
+    gc.freeze()
     transformers.logging.set_verbosity_error()
     datasets.disable_progress_bars()
     logging.getLogger("trl").setLevel(logging.ERROR)
