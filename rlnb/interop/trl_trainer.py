@@ -70,7 +70,7 @@ class ObjectiveLoss:
     objective: any composition whose needs TRL's rollout can fill (`trl_fit.PRODUCED`): no critic,
     no greedy answers, no top-k candidates. All other arguments are GRPOTrainer's. The words of
     `args` that touch the loss (`loss_type`, `beta`, `epsilon`, ...) stay at TRL's defaults, or say
-    the same as the objective. TRL's own reference model and its old log-probabilities serve the objective;
+    the same as the objective. TRL's reference model and old log-probabilities serve the objective;
     where TRL computes none and the objective looks at them, they are scored once per rollout. The
     engine's log-probabilities are vLLM's (or a `rollout_func`'s) where there are any; `generate`
     reports none and samples with the trainer's weights, whose log-probabilities then stand in.
