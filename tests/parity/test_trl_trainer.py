@@ -188,6 +188,22 @@ def test_lora_trains_with_the_base_model_as_reference(trainings):
     assert ours.log[0]["kl"] > 0, "the adapter does not start at zero, the reference is without it"
 
 
+def test_the_verifiers_reward_rises_on_the_chain_task(trainings):
+    """Seeds 0, 1, 2 gained 0.23, 0.42, 0.31 over these 14 steps: half of the least is asked for."""
+    import torch
+
+    words = {
+        "per_device_train_batch_size": 64, "num_generations": 8, "max_completion_length": 56,
+        "learning_rate": 5e-4, "adam_beta2": 0.95, "seed": 1,
+    }  # fmt: skip
+    trained = trainings.train(
+        words, ZOO["dr_grpo"], dtype=torch.float32, steps=14, reward=trainings.verified
+    )
+    rewards = [record["reward"] for record in trained.log if "reward" in record]
+    assert len(rewards) == 14
+    assert sum(rewards[-3:]) / 3 - sum(rewards[:3]) / 3 > 0.11
+
+
 def test_words_of_the_loss_that_agree_are_taken(trainings):
     objective = from_trl(loss_type="dapo", epsilon_high=0.28).objective
     words = trainings.SETTINGS["one micro-batch"] | {"loss_type": "dapo", "epsilon_high": 0.28}
