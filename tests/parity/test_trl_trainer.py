@@ -218,6 +218,7 @@ def test_words_of_the_loss_that_agree_are_taken(trainings):
         (ZOO["grpo"], {"beta": 0.5}, "args sets beta=0.5, which TRL reads as Objective"),
         (ZOO["grpo"], {"loss_type": "dr_grpo"}, "args sets loss_type='dr_grpo'"),
         (ZOO["grpo"], {"use_adaptive_entropy": True}, "which no objective says"),
+        (ZOO["grpo"], {"entropy_coef": 0.1, "top_entropy_quantile": 0.5}, "over the kept tokens"),
         (ZOO["dapo"], {"num_generations_eval": 1, "eval_strategy": "steps"},
          "num_generations_eval=1 does not suit the objective"),
         ("grpo", {}, "objective must be an rlnb Objective, got str"),
