@@ -428,8 +428,7 @@ reveal("preferences.6", "all on No",
        instead={
            "all on Yes: the shared tone is still there":
            "It is. But now Yes is drawn and judged.",
-           "between No and Yes: they go on competing":
-           "They would, were both never compared with the third.",
+           "between No and Yes: they go on competing": "They would, were both never compared with the third.",
        })
 
 # %% [markdown]
@@ -481,8 +480,7 @@ reveal("preferences.7", "it rises, then falls back part of the way",
            "cost {:,} answers instead of {:,}.".format(*(
                file[arm][0]["answers"] for arm in (arms[3], arms[0]))))),
        instead={
-           "it rises all the way, as the margin does":
-           "The margin does rise all the way.",
+           "it rises all the way, as the margin does": "The margin does.",
            "it falls below 35 %: right texts have become unlikely":
            "It begins to, after it has risen.",
            "it stays: its own answers teach it nothing new":
