@@ -428,7 +428,8 @@ reveal("preferences.6", "all on No",
        instead={
            "all on Yes: the shared tone is still there":
            "It is. But now Yes is drawn and judged.",
-           "between No and Yes: they go on competing": "They would, were both never compared with the third.",
+           "between No and Yes: they go on competing":
+           "They would, were both never compared with the third.",
        })
 
 # %% [markdown]
