@@ -181,7 +181,8 @@ def undeclared(folder: str, extras, besides: set[str]) -> list[str]:
 
 
 def test_tests_import_only_what_pyproject_declares():
-    ours = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {"rlnb"}
+    files = list((ROOT / "tests").rglob("*.py"))
+    ours = {path.stem for path in files} | {path.parent.name for path in files} | {"rlnb"}
     assert not undeclared("tests", EXTRAS, ours)
 
 
