@@ -341,7 +341,7 @@ reveal("rewards.5",
 # more comparisons, turn later.
 #
 # And GRPO, which takes no $e^{R/\beta}$? Its z-score is itself a cap. In a group of eight a glitch of
-# 30 gets at most √7, about 2.6 <!-- cited: 2.6 -->, and its neighbours about −0.4 <!-- cited: -0.4 -->:
+# 30 gets at most √7, about 2.6 <!-- cited: 2.6 -->, and its neighbours a seventh of that, downwards:
 # the glitch is not amplified, but it takes the whole group's signal.
 #
 # ## What lifts the curve?
