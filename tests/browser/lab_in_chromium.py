@@ -100,6 +100,8 @@ MARK = """(call) => {
 
 # A slider of each, the value to start at (None: its first) and the way to go. Every step of it
 # shows another picture.
+STEPS = 6  # key presses; fewer where a slider has fewer places
+FEWER = {"five_runs_explorer": 3}
 MOVED = {
     "answer_ratio_explorer": ("flipped tokens, %", "1"),
     "capped_reward_explorer": ("β", None),

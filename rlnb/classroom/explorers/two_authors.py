@@ -71,8 +71,8 @@ def readout(data) -> str:
     q, gap = data["share"], data["gap"]
     push = gap * q * (1 - q)
     return (
-        f"Error in {q:.0%} of the trajectories, costs {gap:.2f}. First push "
-        f"{signed(-push, 4)} on both; after 1,000 updates log π is "
+        f"Error in {q:.0%}, costs {gap:.2f}. First push "
+        f"{signed(-push, 4)} on both; log π after 1,000 updates: "
         f"{signed(float(data['policy'][-1]), 1)} (policy) and "
         f"{signed(float(data['world'][-1]), 1)} (world)."
     )
