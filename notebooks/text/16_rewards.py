@@ -215,11 +215,11 @@ reveal("rewards.3", "about 0.1: such a score is nearly surely a glitch",
 # The gold of the best of $N$ is the mean of this expectation over the scores that win. The more
 # answers compete, the higher these scores, and the more of them lie where gold has fallen.
 #
-# An interviewer will ask for the names. A's error only weakens the score: *regressional* Goodhart. B's
-# takes over at the top: *extremal* Goodhart. Over the range that we push, B acts like a
+# An interviewer will ask for the names. A's error only weakens the score: *regressional* Goodhart.
+# B's takes over at the top: *extremal* Goodhart. Over the range that we push, B acts like a
 # **heavy-tailed** error: large values are rare, and yet far more frequent than a normal number of
-# the same everyday size would have them. (Strictly B, a mix of two normals, is light-tailed, and far
-# out gold would rise again. For strictly heavy tails Kwa et al. prove that the proxy can rise
+# the same everyday size would have them. (Strictly B, a mix of two normals, is light-tailed, and
+# far out gold would rise again. For strictly heavy tails Kwa et al. prove that the proxy can rise
 # without limit, at hardly any KL, while gold stays where it began:
 # [statements page](statements/16_rewards.ipynb).)
 
@@ -242,9 +242,9 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 #
 # ## How hard was that push?
 #
-# To compare with other methods one needs a measure that they share. The KL to the starting policy can
-# be computed for each of them; whether equal nats mean equal harm, guess 5 tests. For best of $N$
-# it can be derived. Let $u$ be the share of the policy's answers that score lower.
+# To compare with other methods one needs a measure that they share. The KL to the starting policy
+# can be computed for each of them; whether equal nats mean equal harm, guess 5 tests. For best of
+# $N$ it can be derived. Let $u$ be the share of the policy's answers that score lower.
 #
 # $$\begin{aligned}
 # \Pr(u\le x)&=x&&\text{one draw: }u\text{ is uniform. }\textbf{Assumed: no two answers score alike}\\
@@ -255,7 +255,8 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # \mathrm{KL}&=\log N-\frac{N-1}{N}
 # \end{aligned}$$
 #
-# With ties it is an upper bound: choosing among answers of one score moves nothing. Best of 64 is 3.17 nats.
+# With ties it is an upper bound: choosing among answers of one score moves nothing. Best of 64 is
+# 3.17 nats.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -277,8 +278,8 @@ reveal("rewards.4", round(more, 2),
 # ## Another way to push
 #
 # RL with a KL penalty heads for $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), the
-# score as $R$. At equal KL no other policy has a higher mean score. Take grader B and 2.5 nats. Best
-# of 32 has them, and gold 1.57, the top of its curve.
+# score as $R$. At equal KL no other policy has a higher mean score. Take grader B and 2.5 nats.
+# Best of 32 has them, and gold 1.57, the top of its curve.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -335,14 +336,14 @@ reveal("rewards.5",
        })
 
 # %% [markdown]
-# So $\beta$ is a leash: it chooses *where on the curve* you stop. It does not lift the curve. Gao et
-# al. found the same with trained reward models: in gold against KL a penalty did what stopping
+# So $\beta$ is a leash: it chooses *where on the curve* you stop. It does not lift the curve. Gao
+# et al. found the same with trained reward models: in gold against KL a penalty did what stopping
 # earlier does (and depended much on the settings). They also found that larger reward models, and
 # more comparisons, turn later.
 #
-# And GRPO, which takes no $e^{R/\beta}$? Its z-score is itself a cap. In a group of eight a glitch of
-# 30 gets at most √7, about 2.6 <!-- cited: 2.6 -->, and its neighbours a seventh of that, downwards:
-# the glitch is not amplified, but it takes the whole group's signal.
+# And GRPO, which takes no $e^{R/\beta}$? Its z-score is itself a cap. In a group of eight a glitch
+# of 30 gets at most √7, about 2.6 <!-- cited: 2.6 -->, and its neighbours a seventh of that,
+# downwards: the glitch is not amplified, but it takes the whole group's signal.
 #
 # ## What lifts the curve?
 #
@@ -467,8 +468,8 @@ reveal("rewards.7", "near 21 nats: before the turn nothing bends",
 
 # %% [markdown]
 # In practice, log three curves: score, KL, and gold on a fixed set of prompts. Gold can be held-out
-# tests, a grader that is never trained on, or a few dozen answers that you read. Read those with the
-# *highest* scores; a random sample looks fine until it is too late.
+# tests, a grader that is never trained on, or a few dozen answers that you read. Read those with
+# the *highest* scores; a random sample looks fine until it is too late.
 #
 # <details><summary>One level deeper: practice, and the toy's limits</summary>
 #
@@ -518,10 +519,10 @@ def my_kl(n):
 check.best_of_n_kl(my_kl)
 
 # %% [markdown]
-# **2 Implement** · 8 minutes. *Rejection-sampling fine-tuning*: write N answers to each prompt, keep
-# the best, train on it as in SFT. `rewards` (P, N). Return a 1 for each kept answer, else 0: from
-# every prompt the highest reward, the first one if several share it, and none where even that is
-# below `least`.
+# **2 Implement** · 8 minutes. *Rejection-sampling fine-tuning*: write N answers to each prompt,
+# keep the best, train on it as in SFT. `rewards` (P, N). Return a 1 for each kept answer, else 0:
+# from every prompt the highest reward, the first one if several share it, and none where even that
+# is below `least`.
 #
 # <details><summary>hint</summary>argmax along a row gives the first of equals. What does it give where all are 0?</details>
 
@@ -532,8 +533,8 @@ def my_keep_best(rewards, least):
 check.keep_best(my_keep_best)
 
 # %% [markdown]
-# **3 Several rewards** · 10 minutes. Right, short, polite: K rewards for an answer, `rewards`
-# (P, G, K). GRPO sums them and takes the z-score. Then the answers (right, rude) and (wrong, polite)
+# **3 Several rewards** · 10 minutes. Right, short, polite: K rewards for an answer, `rewards` (P,
+# G, K). GRPO sums them and takes the z-score. Then the answers (right, rude) and (wrong, polite)
 # get the same advantage, and a reward with a large spread drowns the others. GDPO
 # ([arXiv 2601.05242](https://arxiv.org/abs/2601.05242)) takes the z-score of *each* reward in its
 # group and sums those. Return them, (P, G). (Its last step, one z-score over the batch, left out.)
