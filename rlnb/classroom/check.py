@@ -95,7 +95,7 @@ PAGES = {
     },
     "rewards": {"rewards": ("best_of_n_kl", "keep_best", "several_rewards", "silent_bug_rewards")},
     "evaluation": {
-        "evaluation": ("pass_at_k", "majority_vote", "entropy_change", "silent_bug_evaluation"),
+        "evaluation": ("pass_at_k", "majority_vote", "entropy_change", "silent_bug_evaluation")
     },
     "agents": {
         "agents": ("observation_mask", "turn_advantages", "break_even_error"),

@@ -171,8 +171,9 @@ def make_batch(run: Run, rollout: Rollout, problems: list[Problem], rewards: Ten
         extra["old_logprobs"], entropies = _score(run, run.behaviour, rollout)
         if "entropies" in needs:
             extra["entropies"] = entropies
-    if run.reference is not None:
-        extra["ref_logprobs"] = _score(run, run.reference, rollout)[0]
+    if "ref_logprobs" in needs:
+        with run.referring() as reference:
+            extra["ref_logprobs"] = _score(run, reference, rollout)[0]
     if run.critic is not None:
         with run.precision():
             parts = [run.critic.values(rollout, r) for r in _micro_batches(rollout, recipe)]
