@@ -1,6 +1,6 @@
 """One command for each size of card: what to train on it, its bytes and its minutes.
 
-    print(table())      card, model, GB counted of GB there are, minutes estimated, command
+    print(table())      card, GB counted, minutes estimated, and what to type
 
 Bytes are counted (`gpu_budget`), minutes are estimated (`gpu_time`) with every answer as long as
 may be, so that most runs take less. Nothing here was run on a GPU.
@@ -17,8 +17,9 @@ from rlnb.training.recipe_by_size import recipe_for
 from rlnb.training.studies.gpu_budget import GB, Load, Precision, Shape, memory, of_recipe, peak
 from rlnb.training.studies.gpu_time import CARDS, estimate
 
-__all__ = ["CHOICES", "Choice", "minutes", "needed", "table"]
+__all__ = ["CHOICES", "COMMAND", "Choice", "minutes", "needed", "table"]
 
+COMMAND = "python -m rlnb.training grpo --task countdown_text --out runs/mine"
 PROMPT = 160  # tokens of countdown_text in Qwen's template, its system line included
 SHAPES = {
     "Qwen/Qwen2.5-0.5B-Instruct": Shape(Preset(896, 24, 14, 2, 64, 4864), 151_936),
@@ -44,13 +45,10 @@ class Choice:
         return recipe_for(SHAPES[self.model].parameters, lower, **dict(self.typed))
 
     @property
-    def command(self) -> str:
-        """The line to type."""
-        flags = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.typed)
-        return (
-            f"python -m rlnb.training grpo --task countdown_text --model {self.model} "
-            f"{flags}{' ' if flags else ''}--out runs/mine"
-        )
+    def flags(self) -> str:
+        """What to type behind COMMAND."""
+        typed = (f"--{name.replace('_', '-')} {value}" for name, value in self.typed)
+        return " ".join((f"--model {self.model}", *typed))
 
 
 CHOICES = (
@@ -84,11 +82,11 @@ def minutes(choice: Choice) -> float:
 
 
 def table() -> str:
-    """The choices, a line of numbers and the command each."""
-    lines = []
+    """COMMAND, and a line for each choice: counted bytes, estimated minutes, flags."""
+    lines = [COMMAND, "card               counted  about   and"]
     for choice in CHOICES:
         lines.append(
-            f"{choice.gigabytes} GB ({choice.card}): {needed(choice) / GB:.1f} GB counted, about "
-            f"{minutes(choice):.0f} min estimated\n    {choice.command}"
+            f"{choice.gigabytes:2d} GB {choice.card:12s} {needed(choice) / GB:4.1f} GB  "
+            f"{minutes(choice):3.0f} min  {choice.flags}"
         )
     return "\n".join(lines)

@@ -85,7 +85,7 @@ def plans_for(free: float, card: Card = CARDS["H200 SXM"]) -> list[Plan]:  # noq
     >>> [plan.preset for plan in plans_for(80e9)]
     ['large', 'medium', 'small', 'tiny']
     >>> plans_for(15e9, CARDS["T4"])[0].preset
-    'small'
+    'medium'
     """
     found = []
     for plan in GPU:
