@@ -71,7 +71,15 @@ reveal("evaluation.1", "about 61",
        "**pass@k**. The trained model is ahead up to k = 4. From k = 8 on "
        "the base is, in two seeds to the end; in the third the last "
        "points meet.",
-       pictures.crossing(counts, 64))
+       pictures.crossing(counts, 64),
+       instead={
+           "64: it can only have gained":
+           "One answer has gained. What of the others?",
+           "63":
+           "A little lower.",
+           "about 50":
+           "It does not forget that much.",
+       })
 
 # %% [markdown]
 # Where did they go? A dot is a problem:
@@ -135,7 +143,15 @@ reveal("evaluation.2", "too low",
        f"without: of the {len(fives)} ways to choose five of the ten, "
        f"{hits} contain a right one, {hits / len(fives):.3f}. The picture "
        "has the average of both, for a problem with p = 0.1 and k = 8.",
-       pictures.estimates(0.1, 8))
+       pictures.estimates(0.1, 8),
+       instead={
+           "too high":
+           "With putting back, the same wrong answer is drawn twice.",
+           "right":
+           "Its mean is not (1 − p) to the power k.",
+           "high or low, depending on p":
+           "For every p between 0 and 1 it is on one side.",
+       })
 
 # %% [markdown]
 # Why counting subsets is right on average, line by line. $p$ is the chance that one answer to this
@@ -205,7 +221,16 @@ reveal("evaluation.3", "about 0.9",
        "answers on average. A vote sharpens, too, and pays for it at "
        "every question. GRPO paid once: of the trained model *one* answer "
        f"is right with chance {trained:.2f}, mean of three seeds.",
-       pictures.votes({"pass@k": passed, "vote": voted}, ks, trained))
+       pictures.votes({"pass@k": passed, "vote": voted}, ks, trained),
+       instead={
+           "about 0.4: most votes are wrong":
+           "A right answer at 0.4 needs no majority, only more votes than "
+           "any other.",
+           "about 0.6":
+           "Wrong answers do not agree with each other.",
+           "1: one of the 32 is always right":
+           "One right vote of 32 does not win.",
+       })
 
 # %% [markdown]
 # So "only sharpened" is no insult. It is a warning: what the base never says, no vote can find, and
@@ -230,7 +255,14 @@ reveal("evaluation.4", "rises",
        f"From {rare['start']:.3f} to {rare['end']:.3f} nats, in the toy "
        "below: the answers get more even. The same step at a chance of one "
        f"half: from {usual['start']:.3f} to {usual['end']:.3f}. So it "
-       "depends on what is pushed, and how likely that already is.")
+       "depends on what is pushed, and how likely that already is.",
+       instead={
+           "falls: every step towards the right answer decides something":
+           "Towards an answer that is rare, it makes things more even "
+           "first.",
+           "stays: what one answer gains the others lose":
+           "They gain and lose. The entropy is not the sum.",
+       })
 
 # %% [markdown]
 # Derive it. The logits $z_i$ move by small $dz_i$; $\overline{dz}=\sum_j\pi_j\,dz_j$ is their mean.
@@ -297,7 +329,14 @@ reveal("evaluation.5", "all 120",
        "right, from the first step on. The sign is the law's. The size is "
        f"not (correlation {alike:.2f}): the optimizer is Adam, and all "
        "contexts share their weights (measured on the statements page).",
-       pictures.law_on_a_run(record))
+       pictures.law_on_a_run(record),
+       instead={
+           "about 60: rewards know nothing of likelihood":
+           "The reward does not. The model's sureness and its being right "
+           "go together.",
+           "about 90":
+           "More.",
+       })
 
 # %% [markdown]
 # Where in an answer does this happen? Two answers of the first step, by the base model. The first

@@ -112,7 +112,15 @@ reveal("agents.1", "about 15 %, worse than before",
        f"emptied, black, ends at {recorded('masked', 'pass@1')}.",
        pictures.two_panels(["leak", "masked"], caption=(
            "In training the run that learned to copy looks better than the "
-           "one that learned to calculate.")))
+           "one that learned to calculate.")),
+       instead={
+           "about 90 %, as in training":
+           "In training it could copy.",
+           "about 65 %: some of it was luck":
+           "It copied rather than calculated.",
+           "about 40 %, as before":
+           "It has unlearnt to calculate.",
+       })
 
 # %% [markdown]
 # The answer left in the sandbox is no invention: a repository that still holds the fixing commit, a
@@ -142,7 +150,15 @@ reveal("agents.2", "about 0.40",
        "By place: " + ", ".join(f"{x:.2f}" for x in by_place) + ". The "
        "late ones are not better, they start with more. The group's mean "
        "calls the first one bad for coming first. A log of the reward by "
-       "place in the group must be flat.")
+       "place in the group must be flat.",
+       instead={
+           "0.20: it is the same policy":
+           "The policy is. Is the world?",
+           "about 0.30":
+           "Five trajectories have written before it.",
+           "about 0.10: looking is worse than calculating":
+           "Looking is worse only for the first.",
+       })
 
 # %% [markdown]
 # GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With one prompt that was
@@ -210,7 +226,16 @@ ends = {who: author_path(who, 0.3, steps=1000)[-1]
 reveal("agents.3", "policy's near −7, world's near −200",
        f"−{-ends['policy']:.1f} and −{-ends['world']:.1f}. A token of its "
        "own becomes rare, so it is pushed less and less. The world says "
-       "`error` as often as before, whatever the policy thinks of it.")
+       "`error` as often as before, whatever the policy thinks of it.",
+       instead={
+           "both near −7":
+           "For its own token the push fades. For the world's?",
+           "policy's near −7, world's stays at −1.2: the world goes on as "
+           "before":
+           "The world does. What does the policy's model of it do?",
+           "both near −200":
+           "Its own becomes rare and is pushed no more.",
+       })
 
 # %% [markdown]
 # Why, in two lines. $q$ is how often `error` stands there. Its push on the logit is
@@ -260,7 +285,15 @@ reveal("agents.4", "pass@1 is the same, and log π of `wait` runs away",
        "nobody had asked the policy to predict the desk.)",
        pictures.desk_runs(caption=(
            "Three seeds each. In this world and in 40 steps the forgotten "
-           "mask costs nothing that the reward shows.")))
+           "mask costs nothing that the reward shows.")),
+       instead={
+           "pass@1 falls":
+           "Here it does not.",
+           "pass@1 rises, but more slowly":
+           "Nor that, within the noise of three seeds.",
+           "pass@1 is the same, and nothing else shows it":
+           "Something does show it, if one looks.",
+       })
 
 # %% [markdown]
 # So it is a bug that can stay silent: TRL's fused loss had it until
@@ -288,7 +321,15 @@ reveal("agents.5", "hardly any",
        "note, and what is not sampled is not rewarded.",
        pictures.noted(caption=(
            "A mask keeps a text out of the gradient, not out of the "
-           "context.")))
+           "context.")),
+       instead={
+           "two of three: the desk's tokens were never trained":
+           "They were not. But it reads them.",
+           "about one of two":
+           "Much worse.",
+           "about one of five":
+           "Worse still.",
+       })
 
 # %% [markdown]
 # What helps stands between the two: a harness that lets only one digit or `wait` through. Then the
@@ -327,7 +368,15 @@ spread = {T: additive_push(T)[1] for T in (2, 8, 32, 128)}
 # the answer
 reveal("agents.6", "31 times as large",
        "; ".join(f"{T} turns {v:.4f}" for T, v in spread.items())
-       + ". By hand below.")
+       + ". By hand below.",
+       instead={
+           "the same: the mean is subtracted":
+           "It is. The noise of all other turns is not.",
+           "4 times as large":
+           "That is growth with the root of the turns.",
+           "16 times as large":
+           "Half of what happens.",
+       })
 
 # %% [markdown]
 # $$\begin{aligned}

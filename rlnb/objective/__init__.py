@@ -8,7 +8,8 @@
 Needs torch only, and nothing else of this package. Rooms: batch (the data); advantages, shapes,
 credit, ratios, surrogates, gates, weights, terms (the parts) and part (their signatures);
 composition (Objective); several (more than one reward); zoo and annex (the named methods); naming
-(what a composition is called, and what changes it); report (metrics, and a table per token).
+(what a composition is called, and what changes it); report (metrics, and a table per token). Apart
+from them all: preference (losses on pairs of answers: reward models, DPO and its family).
 """
 
 from __future__ import annotations
@@ -41,6 +42,22 @@ from rlnb.objective.naming import (
     neighbours,
 )
 from rlnb.objective.part import Part
+from rlnb.objective.preference import (
+    Pairs,
+    bradley_terry,
+    conservative_dpo,
+    dpo,
+    dpo_nll,
+    dpo_shift,
+    implicit_rewards,
+    ipo,
+    kto,
+    kto_reference_point,
+    normalized_dpo,
+    normalized_ipo,
+    robust_dpo,
+    simpo,
+)
 from rlnb.objective.ratios import (
     gmpo,
     product,
@@ -86,20 +103,26 @@ __all__ = [
     "Explanation",
     "Objective",
     "Output",
+    "Pairs",
     "Part",
     "Prepared",
     "Totals",
     "absolute_kl",
     "batch_mean",
     "batch_zscore",
+    "bradley_terry",
     "cispo",
     "clip",
     "clip_cov",
     "closest",
+    "conservative_dpo",
     "constant_length",
     "difference",
     "distance",
     "divergence_mask",
+    "dpo",
+    "dpo_nll",
+    "dpo_shift",
     "engine_ratio",
     "entropy_bonus",
     "entropy_shaped",
@@ -108,12 +131,16 @@ __all__ = [
     "greedy_baseline",
     "group_center",
     "group_zscore",
+    "implicit_rewards",
+    "ipo",
     "k1",
     "k2",
     "k3",
     "kl_cov",
     "kl_estimate",
     "kl_in_reward",
+    "kto",
+    "kto_reference_point",
     "leave_one_out",
     "length_preference",
     "local_token_mean",
@@ -124,6 +151,8 @@ __all__ = [
     "name_of",
     "neighbours",
     "observation_mask",
+    "normalized_dpo",
+    "normalized_ipo",
     "overlong",
     "padded_length",
     "press_top",
@@ -133,6 +162,7 @@ __all__ = [
     "raw_reward",
     "return_to_go",
     "reward_clip",
+    "robust_dpo",
     "sapo",
     "sequence",
     "sequence_mask",
@@ -140,6 +170,7 @@ __all__ = [
     "sequence_sum",
     "sequence_token",
     "several_rewards",
+    "simpo",
     "soft_sequence",
     "term",
     "token",

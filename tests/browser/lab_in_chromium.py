@@ -127,6 +127,7 @@ MOVED = {
     "nudge_explorer": ("nudge", None),
     "one_group_explorer": ("pay for right", "0.1"),
     "one_outlier_explorer": ("log ρ of one token", "-3"),
+    "one_pair_explorer": ("margin in the log", "0.5"),
     "one_push_explorer": ("added to all rewards", "-1"),
     "one_token_explorer": ("ratio ρ", "0.3"),
     "product_weight_explorer": ("tokens T", None),

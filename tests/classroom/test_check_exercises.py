@@ -43,6 +43,10 @@ def fingerprint(exercise, candidate):
 
 def test_these_exercises_are_offered():
     assert {one.exercise.name for one in CHECKS} == {
+        "dpo_loss",
+        "ipo_loss",
+        "simpo_loss",
+        "bradley_terry",
         "token_logprobs",
         "logit_push",
         "step_loss",

@@ -1081,4 +1081,61 @@ MUTANTS: tuple[Mutant, ...] = (
             "test_gae_wrong_critic_turns_the_sign_at_small_lambda",
         ),
     ),
+    *_in(
+        "rlnb/interop/trl_trainer.py",
+        (
+            "each micro-batch counts as a whole step",
+            "loss = objective.loss(prepared) * (processes * split / accumulated)",
+            "loss = objective.loss(prepared) * (processes * split)",
+            "tests/parity/test_trl_trainer.py::"
+            "test_a_training_ends_at_the_weights_of_trls_own[dapo-accumulation 4]",
+        ),
+        (
+            "averaging gradients over processes divides the loss once more",
+            "loss = objective.loss(prepared) * (processes * split / accumulated)",
+            "loss = objective.loss(prepared) * (split / accumulated)",
+            "tests/parity/test_trl_trainer.py::test_two_processes_end_at_the_weights_of_trls_two",
+        ),
+        (
+            "a token that the engine could not score is nan in every ratio",
+            "torch.where(reported.isnan(), known, reported)",
+            "reported",
+            "tests/parity/test_trl_trainer.py::test_the_engines_logprobs_correct_as_trl_corrects",
+        ),
+        (
+            "another objective goes on from the checkpoint in silence",
+            "if before != repr(self.objective):",
+            "if False:",
+            "tests/parity/test_trl_trainer.py::test_a_resumed_training_is_the_uninterrupted_one",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/trl_pieces.py",
+        (
+            "means of micro-batches are added instead of averaged",
+            "return self.local(batch, totals) / self.pieces",
+            "return self.local(batch, totals)",
+            "tests/parity/test_trl_trainer.py::"
+            "test_a_training_ends_at_the_weights_of_trls_own[bnpo-accumulation 4]",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/verl_plugin.py",
+        (
+            "advantages stay in the order of the groups",
+            "made[order] = alone.prepare(batch, check=False).advantages",
+            "made = alone.prepare(batch, check=False).advantages",
+            "tests/parity/test_verl_plugin.py::test_rows_of_a_prompt_are_found_in_any_order",
+        ),
+    ),
+    *_in(
+        "rlnb/training/distributed.py",
+        (
+            "processes share rows twice",
+            "return rows[rank::size]",
+            "return rows[rank:]",
+            "tests/training/test_distributed.py::"
+            "test_two_processes_have_the_gradient_and_the_metrics_of_one",
+        ),
+    ),
 )

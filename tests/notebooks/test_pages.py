@@ -39,6 +39,7 @@ WITH_EXPLORER = (
     "13_gspo",
     "14_the_zoo",
     "18_agents",
+    "15_preferences",
     "21_grpo_for_real",
 )
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.nudge import nudge_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
     from rlnb.classroom.explorers.one_outlier import one_outlier_explorer
+    from rlnb.classroom.explorers.one_pair import one_pair_explorer
     from rlnb.classroom.explorers.one_push import one_push_explorer
     from rlnb.classroom.explorers.one_token import one_token_explorer
     from rlnb.classroom.explorers.product_weight import product_weight_explorer
@@ -88,6 +89,7 @@ _HOME = {
     "nudge_explorer": "nudge",
     "one_group_explorer": "one_group",
     "one_outlier_explorer": "one_outlier",
+    "one_pair_explorer": "one_pair",
     "one_push_explorer": "one_push",
     "one_token_explorer": "one_token",
     "product_weight_explorer": "product_weight",
@@ -137,6 +139,7 @@ __all__ = [
     "nudge_explorer",
     "one_group_explorer",
     "one_outlier_explorer",
+    "one_pair_explorer",
     "one_push_explorer",
     "one_token_explorer",
     "product_weight_explorer",
