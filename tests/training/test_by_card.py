@@ -55,3 +55,32 @@ def test_the_readme_has_the_table():
     text = README.read_text(encoding="utf-8")
     for line in table().splitlines():
         assert f"    {line}\n" in text
+
+
+def test_the_cell_for_colab_runs_and_goes_on(tmp_path, monkeypatch, capsys):
+    """As it stands in the README, but for the three words above it and what pip would install."""
+    text = README.read_text(encoding="utf-8")
+    part = text.split("**Colab and Kaggle.**")[1].split("**Your own task")[0]
+    cell = "\n".join(line[4:] for line in part.splitlines() if line.startswith("    ") or not line)
+    what = ("--task chain --device cpu --prompts 2 --num-generations 2 --eval-every 0 "
+            "--checkpoint-every 1 --max-completion-length 24 --steps ")  # fmt: skip
+    own = {"COURSE": README.parent, "RUN": tmp_path / "run"}
+    lines = [
+        f"{line.split()[0]} = {str(own[line.split()[0]])!r}" if line.split()[:1] and
+        line.split()[0] in own else line
+        for line in cell.splitlines()
+    ]  # fmt: skip
+    assert '"pip", "install"' in cell and "[training]" in cell
+    for steps, said in ((1, "1 steps"), (2, "2 steps")):
+        source = "\n".join(
+            f"WHAT = {what + str(steps)!r}" if line.startswith("WHAT") else line
+            for line in lines
+            if '"pip"' not in line
+        )
+        assert "pip" not in source and "drive.mount" in source
+        monkeypatch.setenv("PYTHONPATH", str(README.parent))
+        exec(compile(source, "cell", "exec"), {})
+        out = capsys.readouterr().out
+        assert "CPU, slow" in out and said in out
+    assert (tmp_path / "run" / "model" / "model.safetensors").is_file()
+    assert len(max(cell.splitlines(), key=len)) <= 88
