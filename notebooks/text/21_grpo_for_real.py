@@ -32,7 +32,6 @@ from rlnb.classroom.explorers import gpu_budget, rollouts
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.live_or_replay import open_page
 from rlnb.classroom.pictures import grpo_for_real as pictures, pipeline
-from rlnb.objective import difference
 from rlnb.training import (TASKS, Recipe, Sampling, data_folder,
     encode_prompts, evaluate, sample, token_logprobs, train)
 from rlnb.training.studies import by_card
@@ -545,7 +544,6 @@ print(by_card.table())
 # | log | groups in three kinds, length, entropy, gap; never the loss |
 
 # %%
-print("GRPO -> this page\n" + str(difference(ZOO["grpo"], ZOO["dr_grpo"])))
 score("real.1", "real.2", "real.3", "real.4", "real.5", "real.6", "real.7")
 
 # %% [markdown]

@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from rlnb.objective import ZOO
 from rlnb.training import BadInput, Recipe, build_model, load, read, token_logprobs, train
+from rlnb.training.__main__ import main
 from rlnb.training.checkpoint import checkpoints
 from rlnb.training.models import adapters
 from rlnb.training.models.adapters import merged, without_adapters
@@ -64,7 +65,7 @@ def test_factors_start_at_the_base_and_the_process_random_state_stays(peft, fres
 
 def test_the_reference_is_the_base(peft, fresh, chain, lora):
     plain = copy.deepcopy(fresh[0])
-    run = start(*fresh, chain, ZOO["grpo"], lora)
+    run = start(*fresh, chain, ZOO["grpo"], replace(lora, micro_batch=3))
     assert run.reference is None
     step(run)
     rollout, problems, rewards, *_ = collect(run)
@@ -211,3 +212,22 @@ def test_the_header_says_what_was_trained(peft, fresh, chain, lora, tmp_path):
     train(*fresh, chain, ZOO["dr_grpo"], recipe, out=tmp_path / "run", progress=False)
     header = read(tmp_path / "run")[0]["recipe"]
     assert (header["lora_r"], header["lora_alpha"], header["dtype"]) == (4, 32.0, "float32")
+
+
+def test_from_the_command_line_to_an_evaluation_of_the_adapter(
+    peft, model_folder, tmp_path, capsys
+):
+    out = tmp_path / "run"
+    line = ["grpo", "--model", str(model_folder), "--out", str(out), "--device", "cpu",
+            "--lora-r", "2", "--lora-alpha", "8", "--steps", "1", "--prompts", "2",
+            "--num-generations", "2", "--eval-every", "0", "--merge-adapter",
+            "--warmup-steps", "1", "--lr-scheduler-type", "cosine"]  # fmt: skip
+    assert main(line) == 0
+    assert (out / "merged" / "model.safetensors").is_file()
+    for folder in ("model", "merged"):
+        capsys.readouterr()
+        words = ["--prompts", "4", "--num-generations", "2", "--device", "cpu"]
+        assert main(["eval", "--model", str(out / folder), *words]) == 0
+        assert "pass@1" in capsys.readouterr().out
+    assert main([*line, "--resume"]) == 0
+    assert "nothing to do" in capsys.readouterr().err
