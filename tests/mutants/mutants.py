@@ -716,7 +716,45 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *_in(
+        "rlnb/training/models/adapters.py",
+        (
+            "the reference of a KL is the policy itself, adapters on",
+            "layer.enable_adapters(False)",
+            "layer.enable_adapters(True)",
+            "tests/training/test_adapters.py::test_the_reference_is_the_base",
+        ),
+        (
+            "a merged model is the base",
+            "        layer.merge()\n",
+            "",
+            "tests/training/test_adapters.py::"
+            "test_the_final_model_is_an_adapter_merged_on_request_and_loads",
+        ),
+    ),
+    *_in(
+        "rlnb/training/update.py",
+        (
+            "a scaled gradient is clipped as if it were not scaled",
+            "        run.scaler.unscale_(run.optimizer)\n",
+            "",
+            "tests/training/test_optimizers.py::"
+            "test_a_scaled_loss_leaves_the_gradient_in_its_own_size",
+        ),
+    ),
+    *_in(
         "rlnb/training/rollouts.py",
+        (
+            "scores of micro-batches by length stay in the order of length",
+            "torch.cat(list(parts))[rollout.lengths.argsort(stable=True).argsort()]",
+            "torch.cat(list(parts))",
+            "tests/training/test_adapters.py::test_the_reference_is_the_base",
+        ),
+        (
+            "scores are put back by the order and not by its inverse",
+            "torch.cat(list(parts))[rollout.lengths.argsort(stable=True).argsort()]",
+            "torch.cat(list(parts))[rollout.lengths.argsort(stable=True)]",
+            "tests/training/test_adapters.py::test_the_reference_is_the_base",
+        ),
         (
             "answers are verified against other prompts, in a right-looking order",
             "asked = [problems[i // recipe.num_generations]",
@@ -732,8 +770,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "a truncated greedy answer is paid: ReMax's baseline is too high",
-            "torch.tensor(scores, device=rewards.device) * greedy.finished[:, 0].to(rewards)",
-            "torch.tensor(scores, device=rewards.device)",
+            "torch.tensor(given) * greedy.finished[:, 0]",
+            "torch.tensor(given)",
             "tests/training/test_reported_numbers.py::"
             "test_a_greedy_answer_that_was_cut_off_is_not_paid",
         ),
@@ -753,16 +791,17 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "the reference is the policy itself: the KL is 0 and nobody notices",
-            "_score(run, run.reference, rollout)",
+            "_score(run, reference, rollout)",
             "_score(run, run.behaviour, rollout)",
             "tests/training/test_training_step.py::"
             "test_kl_in_the_reward_reads_the_frozen_reference",
         ),
         (
             "on-policy, the engine's log-probabilities stand in for the trainer's",
-            "trainers = run.engine is not None or not recipe.on_policy",
-            "trainers = not recipe.on_policy",
-            "tests/training/test_precision.py::test_a_lower_sampler_is_told_apart_from_the_trainer",
+            "not recipe.on_policy or (run.engine is not None and early(run.objective))",
+            "not recipe.on_policy",
+            "tests/training/test_precision.py::"
+            "test_where_old_logprobs_matter_the_trainers_are_scored",
         ),
     ),
     *_in(
@@ -820,7 +859,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "rlnb/training/run.py",
         (
             "staleness is reported and the newest weights sample",
-            "self.behaviour.load_state_dict(self.past[0])",
+            "self.behaviour.load_state_dict(self.past[0], strict=not self.adapted)",
             "self.behaviour.load_state_dict(self.past[-1])",
             "tests/training/test_switches.py::test_the_log_tells_a_stale_step_from_a_fresh_one",
         ),
