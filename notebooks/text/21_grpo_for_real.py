@@ -514,11 +514,12 @@ print(by_card.table())
 # %% [markdown]
 # <details><summary>One level deeper: this page on a GPU, and a larger run</summary>
 #
-# Nobody has run these on a GPU yet; they were tried on a CPU at toy size. On CUDA the page takes its
-# plan **by bytes and minutes**: of four presets, up to 25 million weights, the largest that takes at
-# most four fifths of the free bytes (counted) and a quarter of an hour (estimated). It trains that
-# base first, and falls back to the next plan if bytes run out. The banner says which, and why. The
-# first line is this page as a plain script, without Jupyter; the second replays what it wrote.
+# Nobody has run these on a GPU yet; they were tried on a CPU at toy size. On CUDA the page takes
+# its plan **by bytes and minutes**: of four presets, up to 25 million weights, the largest that
+# takes at most four fifths of the free bytes (counted) and a quarter of an hour (estimated). It
+# trains that base first, and falls back to the next plan if bytes run out. The banner says which,
+# and why. The first line is this page as a plain script, without Jupyter; the second replays what
+# it wrote.
 #
 # ```
 # RLNB_MODE=cuda RLNB_RECORD=page_21_cuda.json python notebooks/text/21_grpo_for_real.py
