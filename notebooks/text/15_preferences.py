@@ -344,7 +344,8 @@ task("preferences.t1", one_pair.one_pair_explorer(),
      ("k = 1.5, loss below 0.05, and No likelier than at the start.",
       one_pair.strong_and_kept),
      ("Keep β = 0.1, take the margin to its end. Find the largest k at "
-      "which No still ends above 0.9. Why there?", one_pair.last_that_holds))
+      "which No still ends above 0.9. Why there?",
+      one_pair.last_that_holds))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
@@ -512,16 +513,15 @@ reveal("preferences.8", "it rises, then falls back part of the way",
            for arm, r in rate.items()) + ". Task 1 again: **with β = 1 "
        "the road is shorter, and little is lost.** The anchor keeps the "
        "chosen answers too, and learns least: it is mostly SFT. Ten times "
-       f"as many given pairs, each seen once, reach {many.max():.2f} and turn too ({many[-1]:.2f}); fresh "
-       "ones do not turn.",
+       "as many given pairs, each seen once, reach "
+       f"{many.max():.2f} and turn too ({many[-1]:.2f}); fresh ones do not "
+       "turn.",
        pictures.on_a_network(file, arms, (
            "Fresh pairs are drawn from the policy before every step, and "
            "cost {:,} answers instead of {:,}.".format(*(
                file[arm][0]["answers"] for arm in (arms[3], arms[0]))))),
        instead={
            "it rises all the way, as the margin does": "The margin does.",
-           "it falls below 35 %: right texts have become unlikely":
-           "It begins to, after it has risen.",
            "it stays: its own answers teach it nothing new":
            "They teach it at first.",
        })
