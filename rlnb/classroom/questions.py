@@ -12,7 +12,7 @@ short       the 60-second answer; its first sentence stands alone
 full        what to add when they ask on
 weak        what a weak answer says, and why it is weak
 follow_ups  what is asked next, each with the key to its answer: {ask, key}
-cells       where it is computed: "claim:A05", "cited:H02", "card:06_ppo", "reveal:ppo.3", "work:ppo.12"
+cells       where it is computed: claim:A05, cited:H02, card:06_ppo, reveal:ppo.3, work:ppo.12
 claims      ids of data/claims.yaml that it rests on
 cited       decimals of the answer that are somebody else's or a setting, not a cell's
 
