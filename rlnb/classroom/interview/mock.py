@@ -119,6 +119,9 @@ class Interview:
         ]
         return "\n".join(lines)
 
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/markdown": self.report(), "text/plain": self.report()}
+
     def _advice(self, sums: Mapping[str, int]) -> list[str]:
         out = []
         if self.points and (low := min(sums.values())) < POINTS * len(self.points):

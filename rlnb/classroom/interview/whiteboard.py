@@ -48,7 +48,7 @@ BOARD = (
           "padding inside the mean; a sum instead of the mean"),
     Sheet("token_mean", "per_token, mask", 3, "one mean over all unmasked tokens",
           "a mean over padding, or a mean of means"),
-    Sheet("dpo_loss", "logprobs, ref_logprobs, mask, beta", 5, "the loss; first half of the rows chosen",
+    Sheet("dpo_loss", "logprobs, ref_logprobs, mask, beta", 5, "the loss; chosen rows first",
           "means where DPO sums; rejected minus chosen"),
     Sheet("pass_at_k", "n, c, k", 4, "the unbiased estimate", "1 - (1 - c/n)^k"),
 )  # fmt: skip
