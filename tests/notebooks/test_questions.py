@@ -46,9 +46,10 @@ def course():
 
 
 def unwritten(address):
-    """A claim whose page the course does not have yet."""
+    """A claim or card whose page the course does not have yet."""
     kind, _, name = address.partition(":")
     page = ledger()[name]["page"] if kind in ("claim", "cited") and name in ledger() else ""
+    page = name if kind == "card" and name in topics() else page
     return bool(page) and not (NOTEBOOKS / f"{page}.ipynb").exists()
 
 

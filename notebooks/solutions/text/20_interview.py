@@ -424,15 +424,21 @@ show(b, b / 1024, b * 8192 / 2**30)
 show(1 / .8, 1 / .2)
 
 # %% [markdown]
-# **systems.20** · fp16 or bf16 for RL?
+# **systems.22** · What does ZeRO-3 save, what does it cost, and what does it not touch?
 
-# %% tags=["work:systems.20"]
+# %% tags=["work:systems.22"]
+show(7e9 * 16 / 1e9, 7e9 * 16 / 1e9 / 8)
+
+# %% [markdown]
+# **systems.23** · fp16 or bf16 for RL?
+
+# %% tags=["work:systems.23"]
 show(2**-11, 2**-8, 2**-24)
 
 # %% [markdown]
-# **systems.22** · Prefill and decode on different machines: what travels, and when is it worth it?
+# **systems.25** · Prefill and decode on different machines: what travels, and when is it worth it?
 
-# %% tags=["work:systems.22"]
+# %% tags=["work:systems.25"]
 show(2 * 32 * 8 * 128 * 2 / 1024, 2 * 32 * 8 * 128 * 2 * 8192 / 2**30)
 
 # %% [markdown]
