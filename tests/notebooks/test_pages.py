@@ -49,7 +49,7 @@ LARGEST_BYTES = 1_500_000
 TAGS = re.compile(
     r"(?:claim|cited|see):[A-Z][0-9]{2}"
     r"|nbval-ignore-output|nbval-check-output|raises-exception|nbval-raises-exception"
-    r"|trajectory|setup|explorer|exercise|solution|answer|card"
+    r"|trajectory|setup|explorer|exercise|solution|answer|card|work:[a-z0-9_]+\.[0-9]+"
 )
 # Folders of somebody's machine: /home/..., /Users/..., C:\..., an environment, a temporary folder.
 MACHINE_PATH = re.compile(
