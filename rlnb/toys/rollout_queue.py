@@ -60,6 +60,17 @@ class Timeline:
         return wrote / (self.slots * (high - low))
 
     @property
+    def unused(self) -> float:
+        """Answers begun and not yet taken at the moment of an update, mean over the same steps."""
+        half = len(self.steps) // 2
+        taken = {a: self.steps[v][0] for v, batch in enumerate(self.trained) for a in batch}
+        counts = [
+            sum(a.begun < end <= taken.get(a, np.inf) for a in self.written)
+            for _, end in self.steps[half - 1 : -1]
+        ]
+        return float(np.mean(counts))
+
+    @property
     def staleness(self) -> np.ndarray:
         """Versions between begin and use, of the answers of the second half: (n,) whole numbers."""
         half = len(self.steps) // 2

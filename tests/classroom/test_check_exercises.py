@@ -93,6 +93,9 @@ def test_these_exercises_are_offered():
         "token_entropy",
         "run_log",
         "style_slope",
+        "memory_bytes",
+        "queue_age",
+        "corrected_loss",
     }
 
 
