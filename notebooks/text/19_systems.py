@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU, say why it waits and how old its answers get,
 # and choose a correction for an engine that is not quite the policy that learns.
 #
-# 29 minutes, exercises 34 more · after 04 (importance sampling), 08 (GRPO), 12 (DPPO) · ZeRO:
+# 26 minutes, exercises 34 more · after 04 (importance sampling), 08 (GRPO), 12 (DPPO) · ZeRO:
 # [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
@@ -27,7 +27,8 @@ import torch
 from rlnb import check
 from rlnb.classroom.explorers import engine_rules, full_card, stale_queue
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import systems as pictures
+from rlnb.classroom.pictures import systems as pictures, token_grid
+from rlnb.toys import running_group
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.router import RouterPolicy, flipped
 from rlnb.toys.two_engines import learn
@@ -38,7 +39,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## It fits five times
 #
-# A language model of 7.6 billion parameters, two bytes each (bfloat16), on a card of 80 GB:
+# A language model of 7.6 <!-- cited: 7.6 --> billion parameters (a Qwen2.5), two bytes each
+# (bfloat16), on a card of 80 GB:
 
 # %%
 pictures.one_bar(2 * QWEN_7B.parameters / 1e9, 80, (
@@ -61,7 +63,7 @@ print("bfloat16: 1 + 0.003 =", (one + tiny).item())
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.1", "16",
-       "Weights 2, gradients 2, two moments 4 + 4, and a **master copy** of "
+       "Weights 2, gradients 2, moments 4 + 4, and a **master copy** of "
        "the weights in float32, 4. The master copy is a choice. The line "
        "above shows why it is made: bfloat16 has 8 bits of digits, "
        "and a weight of 1 would never feel an update of 0.003. "
@@ -158,8 +160,8 @@ reveal("systems.3", "about 13 %",
        f"{waits.busy:.0%}. One answer of 64 is long, and 63 slots wait "
        f"for it. A step takes {waits.time_per_step:.1f} mean answers.",
        pictures.two_timelines({"synchronous": waits}, 9.0, (
-           "16 of the 64 slots, the slowest among them. A bar is an answer, "
-           "its colour the version of the weights that began it.")),
+           "16 of the 64 slots, the slowest among them. A bar is an "
+           "answer, its colour the version of the weights that began it.")),
        instead={
            "about two thirds: the rest is training":
            "So it would be if all answers were equally long.",
@@ -179,7 +181,7 @@ pictures.two_timelines({"synchronous": waits, "one batch ahead": ahead},
                        6.0, "The same slots, the same lengths.")
 
 # %% [markdown]
-# Nearly seven times as fast. The price is **age**: how many times the weights have changed between an
+# More than six times as fast. The price is **age**: how many times the weights have changed between an
 # answer's begin and its use. The limit holds for the mean. The longest answers, perhaps the ones on
 # hard problems, are far older.
 #
@@ -224,7 +226,7 @@ pictures.learning_by_time(
 
 # %% [markdown]
 # One step old: no clear difference. Four and eight: every seed ends below every fresh one. Put beside
-# the simulation, one batch ahead costs nothing here and is seven times as fast; the next batches
+# the simulation, one batch ahead costs nothing here and is six times as fast; the next batches
 # ahead buy little time. Recipes differ: prime-rl runs one step asynchronous by default, OLMo 3 eight.
 # AReaL reports up to 2.77 times the speed of a synchronous system
 # ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
@@ -281,7 +283,8 @@ reveal("systems.4", "about 0.05",
        pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
                       "experts replayed": (replayed - log_mu).flatten()},
                      "Tokens on a log axis. Outside the dotted lines the "
-                     "ratio has left [1/2, 2]."))
+                     "ratio has left [1/2, 2].",
+                     {"dense, 0.3M": dense["std token"]}))
 
 # %% [markdown]
 # ## What to do about it
@@ -306,7 +309,22 @@ reveal("systems.4", "about 0.05",
 # | prime-rl, DPPO | 0 where $\pi(y_t)-\mu(y_t)$ is large and the push widens it |
 # | TRL's default | the whole product; answer dropped above 3 |
 #
-# GLM-5 does not print its ε; we take 0.2. The explorer counts them exactly on a toy: answers of four
+# GLM-5 does not print its ε; we take 0.2. The running group, as if the engine had written it:
+
+# %%
+batch = running_group()
+A = (batch.rewards - batch.rewards.mean())[:, None]
+w = (batch.logprobs - batch.old_logprobs).detach().exp()
+far = torch.where(A > 0, w - 1, 1 - w) >= 0.2      # and pushed further
+token_grid.token_grid(batch, {
+    "truncated at 2": w.clamp(max=2) * A,
+    "1 ± 0.2, both signs": w * A * ((w - 1).abs() < 0.2),
+    "1 ± 0.2, by sign": w * A * ~far}, caption=(
+    "What multiplies ∇ log π of each token. By sign, a token that is far "
+    "off stays if its push brings the two together."))
+
+# %% [markdown]
+# The explorer counts them exactly on a toy: answers of four
 # tokens, four symbols, a table for a policy; at a share of its prefixes the engine is far off, as if
 # another expert had worked. **Bias** is how far the mean push is from the true one, **noise** the std
 # of a batch's mean.
@@ -357,9 +375,9 @@ reveal("systems.5", "1 ± 0.2, else dropped, whatever the sign",
        "and engine together. So it is never mended. The same band by sign: "
        f"{last['1 ± 0.2, by sign']:.2f}. Right panel, the control: if the "
        "disturbance moves on, no rule differs.",
-       pictures.lasting_gap(panels, "Twenty policies, mean and two standard "
-                            "errors. Left the sign decides, right nothing "
-                            "does."),
+       pictures.lasting_gap(panels, (
+           "Twenty policies, mean and two standard errors. Left the sign "
+           "decides, right nothing does.")),
        instead={
            "no correction: its bias is largest":
            "Its bias is, at one step. It drops nothing, though.",
@@ -396,7 +414,7 @@ score(*(f"systems.{k}" for k in range(1, 6)))
 # |---|---|
 # | sentence | memory sets the slots, long answers make slots wait, not waiting makes answers old, and another engine makes them someone else's |
 # | memory | 16 bytes a trained parameter, 2 a frozen one; cache: 2 · layers · kv heads · head size · bytes a token |
-# | time | 64 slots, spread 1: busy 13 %; one batch ahead: 90 %, seven times as fast |
+# | time | 64 slots, spread 1: busy 13 %; one batch ahead: 89 %, six times as fast |
 # | formula | mean age = open answers / batch |
 # | mismatch | $\mathbb E_\pi=\mathbb E_\mu[w\,\cdot]$; a cap or a mask trades bias for noise |
 # | choices | master copy; batches ahead; token or answer weight; cap, mask, sign |

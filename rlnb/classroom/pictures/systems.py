@@ -147,7 +147,7 @@ def learning_by_time(caption: str) -> Picture:
             ends.append((float(values[:, -1].mean()), lag))
         floor = 0.0
         for value, lag in sorted(ends):
-            floor = max(value, floor + 0.045)
+            floor = max(value, floor + 0.06)
             color, _dash = LAG_LOOK[lag]
             axes.text(1.02, (floor - 0.3) / 0.7, f"{lag} steps old: {value:.2f}", fontsize=11,
                       color=color, transform=axes.transAxes, va="center")  # fmt: skip
@@ -161,9 +161,16 @@ def learning_by_time(caption: str) -> Picture:
                          alt=f"Recorded pass@1 after 2,560 answers, every seed. {text}.")  # fmt: skip
 
 
-def gaps(panels: Mapping[str, Sequence[float]], caption: str, edge: float = 3.5) -> Picture:
-    """A histogram a panel: log π of the trainer minus log π of the engine, tokens on a log axis."""
+def gaps(
+    panels: Mapping[str, Sequence[float]], caption: str, stds: Mapping[str, float] | None = None,
+    edge: float = 3.5,
+) -> Picture:
+    """A histogram a panel: log π of the trainer minus log π of the engine, tokens on a log axis.
+
+    stds: of a panel whose values are only known by their bins.
+    """
     tables = {name: np.asarray(values, dtype=float) for name, values in panels.items()}
+    wide = {name: float(values.std()) for name, values in tables.items()} | dict(stds or {})
     edges = np.linspace(-edge, edge, 71)
 
     def build(figure, _):
@@ -173,12 +180,12 @@ def gaps(panels: Mapping[str, Sequence[float]], caption: str, edge: float = 3.5)
                          "log π trainer − log π engine", "tokens" if k == 0 else "")  # fmt: skip
             axes.hist(np.clip(values, -edge, edge), bins=edges, color=SKY, ec="none")
             axes.set(yscale="log", ylim=(0.7, 3e4), xlim=(-edge, edge))
-            axes.set_title(f"{name}: std {values.std():.4f}", fontsize=11, weight="bold")
+            axes.set_title(f"{name}: std {wide[name]:.4f}", fontsize=11, weight="bold")
             for at in (-np.log(2), np.log(2)):
                 axes.axvline(at, color=BLACK, lw=1, ls=":")
         axes.text(np.log(2) + 0.08, 9e3, "ratio 2", fontsize=TEXT)
 
-    text = "; ".join(f"{name}: {len(v)} tokens, std {v.std():.4f}, largest {abs(v).max():.2f}"
+    text = "; ".join(f"{name}: {len(v)} tokens, std {wide[name]:.4f}, largest {abs(v).max():.2f}"
                      for name, v in tables.items())  # fmt: skip
     return static_figure(build, size=(900, 270), caption=caption,
                          alt=f"Histograms of the gap between two engines. {text}.")  # fmt: skip
