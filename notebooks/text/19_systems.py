@@ -69,6 +69,10 @@ reveal("systems.1", "16",
        "and a weight of 1 would never feel an update of 0.003. "
        f"16 bytes are {16 * QWEN_7B.parameters / 1e9:.0f} GB.",
        instead={
+           "4: weights and gradients, two each":
+           "That is plain SGD, without a memory of its own.",
+           "8: and AdamW's two moments, two each":
+           "The moments average small numbers: they are kept in float32.",
            "12: the moments in float32, four each":
            "Right about the moments. Where are small updates collected?",
        })
@@ -89,8 +93,8 @@ pictures.bytes_by_method({
             "model. All models equally large."))
 
 # %% [markdown]
-# GRPO halves the bytes because the critic was a *trained* model. Dropping the KL saves the reference:
-# 2 of 20.
+# GRPO halves the bytes because the critic was a *trained* model. Dropping the KL saves the
+# reference: 2 of 20.
 #
 # There is a second tenant. While an answer is written, every layer keeps a key and a value for each
 # of its tokens, so that the next token need not compute them again: the **cache**. For this model
@@ -113,12 +117,18 @@ cache = 512 * 8192 * per_token / 1e9
 reveal("systems.2", "240 GB: more than everything so far",
        f"{per_token:,} bytes a token, {cache:.0f} GB. It grows with the "
        "number of answers *in flight*. That number is what you trade "
-       "memory for.")
+       "memory for.",
+       instead={
+           "2 GB": "That is four answers.",
+           "24 GB: more than the weights": "That is fifty answers.",
+           "2,400 GB": "With as many heads of keys as of queries it "
+           "would be 1,684: that is why they are shared.",
+       })
 
 # %% [markdown]
-# Several cards share the load. Each writes its part of the answers. And instead of all cards holding
-# the same 16 bytes, **ZeRO** splits them: stage 1 AdamW's part, 2 the gradients too, 3 the weights
-# too. The cards take turns: all write, then all train.
+# Several cards share the load. Each writes its part of the answers. And instead of all cards
+# holding the same 16 bytes, **ZeRO** splits them: stage 1 AdamW's part, 2 the gradients too, 3 the
+# weights too. The cards take turns: all write, then all train.
 
 # %%
 task("systems.t1", full_card.full_card_explorer(),
@@ -139,8 +149,8 @@ task("systems.t1", full_card.full_card_explorer(),
 # ## Who waits for whom
 #
 # So memory sets how many answers are written at once. Call these places **slots**. 64 slots, 64
-# answers for every step. Lengths differ as in reasoning: the log of the length is normal with std 1,
-# so the median is 0.6 of the mean and now and then an answer takes ten. Training on them takes
+# answers for every step. Lengths differ as in reasoning: the log of the length is normal with std
+# 1, so the median is 0.6 of the mean and now and then an answer takes ten. Training on them takes
 # half as long as a mean answer. A simulation:
 
 # %%
@@ -165,6 +175,8 @@ reveal("systems.3", "about 13 %",
        instead={
            "about two thirds: the rest is training":
            "So it would be if all answers were equally long.",
+           "about 40 %": "That is a spread of 0.3.",
+           "about 25 %": "The longest of 64 is longer than you think.",
        })
 
 # %% [markdown]
@@ -181,11 +193,12 @@ pictures.two_timelines({"synchronous": waits, "one batch ahead": ahead},
                        6.0, "The same slots, the same lengths.")
 
 # %% [markdown]
-# More than six times as fast. The price is **age**: how many times the weights have changed between an
-# answer's begin and its use. The limit holds for the mean. The longest answers, perhaps the ones on
-# hard problems, are far older.
+# More than six times as fast. The price is **age**: how many times the weights have changed between
+# an answer's begin and its use. The limit holds for the mean. The longest answers, perhaps the ones
+# on hard problems, are far older.
 #
-# What sets the mean age? Count pairs (answer, update that falls between its begin and its use), twice:
+# What sets the mean age? Count pairs (answer, update that falls between its begin and its use),
+# twice:
 #
 # $$\begin{aligned}
 # \text{pairs}&=n\cdot\overline{\text{age}}&&\text{answer by answer: each has as many as its age}\\
@@ -212,8 +225,8 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. 16 slots, one batch ahead. Few open answers, so they are young, and always busy. And slow: a step
-#    takes 3.9 <!-- cited: 3.9 -->. **Busy is not fast.**
+# 1. 16 slots, one batch ahead. Few open answers, so they are young, and always busy. And slow: a
+#    step takes 3.9 <!-- cited: 3.9 -->. **Busy is not fast.**
 # 2. 64 or 128 slots and one batch ahead. With 128 half of them idle, for the limit stops them.
 # </details>
 #
@@ -225,17 +238,18 @@ pictures.learning_by_time(
     "Equal answers, equal learning rate. Thin: seeds; thick: their mean.")
 
 # %% [markdown]
-# One step old: no clear difference. Four and eight: every seed ends below every fresh one. Put beside
-# the simulation, one batch ahead costs nothing here and is six times as fast; the next batches
-# ahead buy little time. Recipes differ: prime-rl runs one step asynchronous by default, OLMo 3 eight.
-# AReaL reports up to 2.77 times the speed of a synchronous system
+# One step old: no clear difference. Four and eight: every seed ends below every fresh one. Put
+# beside the simulation, one batch ahead costs nothing here and is six times as fast; the next
+# batches ahead buy little time. Recipes differ: prime-rl runs one step asynchronous by default,
+# OLMo 3 eight. AReaL reports up to 2.77 times the speed of a synchronous system
 # ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
 # ## Same weights, other numbers
 #
-# Suppose nothing is old. The answer is still written by another program: bfloat16, other kernels, a
-# cache. So even with the *same weights* $\pi$ of the trainer and $\mu$ of the engine differ. Measured:
-# the small model writes 512 answers in bfloat16, and in float32 scores the same tokens.
+# Suppose nothing is old. The answer is still written by another program: bfloat16, other kernels
+# (the GPU's ready-made routines), a cache. So even with the *same weights* $\pi$ of the trainer and
+# $\mu$ of the engine differ. Measured: the small model writes 512 answers in bfloat16, and in
+# float32 scores the same tokens.
 
 # %%
 dense = recorded()["formats"]["bfloat16"]
@@ -244,8 +258,8 @@ print(f"gap log π − log μ: std {dense['std token']:.4f} a token, "
 
 # %% [markdown]
 # Harmless. Now a mixture of experts. In each layer a *router* scores eight small networks and only
-# the best one works. The toy of page 13: four such layers. Round all its weights to bfloat16, let the
-# rounded copy write 400 answers of 50 tokens, score them with the unrounded one.
+# the best one works. The toy of page 13: four such layers. Round all its weights to bfloat16, let
+# the rounded copy write 400 answers of 50 tokens, score them with the unrounded one.
 
 # %%
 pi = RouterPolicy(seed=0)
@@ -284,7 +298,13 @@ reveal("systems.4", "about 0.05",
                       "experts replayed": (replayed - log_mu).flatten()},
                      "Tokens on a log axis. Outside the dotted lines the "
                      "ratio has left [1/2, 2].",
-                     {"dense, 0.3M": dense["std token"]}))
+                     {"dense, 0.3M": dense["std token"]}),
+       instead={
+           "about 0.0065: fewer than 1 in 100 tokens are touched":
+           "Few, and each is off by a hundred times as much. Squares add.",
+           "about 0.01": "Squares add: 0.0077 · 0.57² is far more.",
+           "about 0.5": "That is the touched tokens alone.",
+       })
 
 # %% [markdown]
 # ## What to do about it
@@ -324,10 +344,9 @@ token_grid.token_grid(batch, {
     "off stays if its push brings the two together."))
 
 # %% [markdown]
-# The explorer counts them exactly on a toy: answers of four
-# tokens, four symbols, a table for a policy; at a share of its prefixes the engine is far off, as if
-# another expert had worked. **Bias** is how far the mean push is from the true one, **noise** the std
-# of a batch's mean.
+# The explorer counts them exactly on a toy: answers of four tokens, four symbols, a table for a
+# policy; at a share of its prefixes the engine is far off, as if another expert had worked.
+# **Bias** is how far the mean push is from the true one, **noise** the std of a batch's mean.
 
 # %%
 task("systems.t3", engine_rules.engine_rules_explorer(),
@@ -340,8 +359,8 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. Dropping whole answers above 3. At 64 answers the exact weight is the *worst*: noise.
-# 2. Only the exact weight. Noise falls with the batch, bias stays. (For answers of a thousand tokens
-#    no batch is large enough: the noise of a product grows with every token.)
+# 2. Only the exact weight. Noise falls with the batch, bias stays. (For answers of a thousand
+#    tokens no batch is large enough: the noise of a product grows with every token.)
 # </details>
 #
 # One gradient is not a run. Now train that toy, exact gradient steps, the engine always with the
@@ -383,24 +402,26 @@ reveal("systems.5", "1 ± 0.2, else dropped, whatever the sign",
            "Its bias is, at one step. It drops nothing, though.",
            "the exact weight: it is the noisiest":
            "In a batch. These steps are exact means.",
+           "1 ± 0.2, else dropped, only if the push widens the gap":
+           "It drops fewer tokens. Which does it keep?",
        })
 
 # %% [markdown]
-# A toy's warning, not a verdict: a real gap neither stays put nor moves on every step. **In practice**
-# keep the engine's log-probs of every token, log the mean and the largest gap (TRL:
-# `sampling/sampling_logp_difference`), and the share of tokens dropped *by sign of A*. A mean
-# that creeps up is the earliest sign of a run that will fail.
+# A toy's warning, not a verdict: a real gap neither stays put nor moves on every step. **In
+# practice** keep the engine's log-probs of every token, log the mean and the largest gap (TRL:
+# `sampling/sampling_logp_difference`), and the share of tokens dropped *by sign of A*. A mean that
+# creeps up is the earliest sign of a run that will fail.
 #
 # <details><summary>One level deeper: repair the cause, not the loss</summary>
 #
-# * Replay the experts (R3, [arXiv 2510.11370](https://arxiv.org/abs/2510.11370)); float32 for the last
-#   layer; kernels whose result does not depend on the batch. Each is measured on the
+# * Replay the experts (R3, [arXiv 2510.11370](https://arxiv.org/abs/2510.11370)); float32 for the
+#   last layer; kernels whose result does not depend on the batch. Each is measured on the
 #   [statements page](statements/19_systems.ipynb).
-# * Age and engine are two gaps: $\pi/\mu=(\pi/\pi_{old})\cdot(\pi_{old}/\mu)$. The first is PPO's ratio
-#   and gets the clip, the second the corrections above. GLM-5's agentic loss and prime-rl take one
-#   ratio for both.
-# * TRL (`vllm_importance_sampling_mode`) drops answers above 3 by default; slime's TIS caps at 2 and is
-#   off by default.
+# * Age and engine are two gaps: $\pi/\mu=(\pi/\pi_{old})\cdot(\pi_{old}/\mu)$. The first is PPO's
+#   ratio and gets the clip, the second the corrections above. GLM-5's agentic loss and prime-rl
+#   take one ratio for both.
+# * TRL (`vllm_importance_sampling_mode`) drops answers above 3 by default; slime's TIS caps at 2
+#   and is off by default.
 # </details>
 
 # %%
@@ -423,8 +444,8 @@ score(*(f"systems.{k}" for k in range(1, 6)))
 # %% [markdown]
 # ## Exercises
 #
-# **1 Implement** · 8 minutes. Bytes on each GPU: `trained` and `frozen` models of `parameters` each,
-# on `gpus` cards, ZeRO `stage` 0 to 3. `parameters` is a tensor.
+# **1 Implement** · 8 minutes. Bytes on each GPU: `trained` and `frozen` models of `parameters`
+# each, on `gpus` cards, ZeRO `stage` 0 to 3. `parameters` is a tensor.
 #
 # <details><summary>hint</summary>2, 2 and 12. From which stage on is each divided? What does stage 3 do to a frozen model?</details>
 
@@ -435,9 +456,9 @@ def my_memory(parameters, trained, frozen, gpus, stage):
 check.memory_bytes(my_memory)
 
 # %% [markdown]
-# **2 Measure** · 8 minutes. A log has, for n answers, when each was `begun` and when it was `taken` by
-# the trainer, and the times of m `updates`. Return the mean age. An update at the moment an answer is
-# begun has already written it; one at the moment it is taken counts.
+# **2 Measure** · 8 minutes. A log has, for n answers, when each was `begun` and when it was `taken`
+# by the trainer, and the times of m `updates`. Return the mean age. An update at the moment an
+# answer is begun has already written it; one at the moment it is taken counts.
 #
 # <details><summary>hint</summary>A table (n, m) of yes and no.</details>
 
@@ -448,8 +469,8 @@ def my_age(begun, taken, updates):
 check.queue_age(my_age)
 
 # %% [markdown]
-# **3 Implement** · 10 minutes. REINFORCE on the engine's answers with truncated weights: mean over all
-# tokens of −min(w_t, cap) A log π. Under the mask may stand −inf. Its gradient is checked too.
+# **3 Implement** · 10 minutes. REINFORCE on the engine's answers with truncated weights: mean over
+# all tokens of −min(w_t, cap) A log π. Under the mask may stand −inf. Its gradient is checked too.
 #
 # <details><summary>hint</summary>Should the weight have a gradient? Which policy is on top?</details>
 
@@ -483,21 +504,22 @@ check.silent_bug_systems(my_test)
 #
 # <details><summary><b>What is in memory when a 7B model trains with GRPO?</b></summary>
 #
-# 16 bytes for each trained parameter, about 120 GB. That is weights, gradients, float32 master copy and
-# two moments. Add 2 for a reference, 2 for the sampler's copy, and the cache, which often is the
-# largest: 57 KB a token for a Qwen of 7B. ZeRO splits the 16, parking keeps the halves of the step apart.
+# 16 bytes for each trained parameter, about 120 GB. That is weights, gradients, float32 master copy
+# and two moments. Add 2 for a reference, 2 for the sampler's copy, and the cache, which often is
+# the largest: 57 KB a token for a Qwen of 7B. ZeRO splits the 16, parking keeps the halves of the
+# step apart.
 # </details>
 # <details><summary><b>Our GPUs idle during rollout. Why, and what do you do?</b></summary>
 #
-# The batch waits for its longest answer. In order: refill free slots, give the next batch a head start
-# of one, cap the length, then separate trainer and sampler. Watch the step time and not utilisation:
-# few slots are always busy and slow.
+# The batch waits for its longest answer. In order: refill free slots, give the next batch a head
+# start of one, cap the length, then separate trainer and sampler. Watch the step time and not
+# utilisation: few slots are always busy and slow.
 # </details>
 # <details><summary><b>How stale may data be?</b></summary>
 #
-# Measure it; one step is usually free. Mean age is open answers over batch size, and long answers are
-# older than the mean. Our small model lost nothing at 1 and pass@1 at 4 and 8. Published recipes run
-# from 1 to 8.
+# Measure it; one step is usually free. Mean age is open answers over batch size, and long answers
+# are older than the mean. Our small model lost nothing at 1 and pass@1 at 4 and 8. Published
+# recipes run from 1 to 8.
 # </details>
 # <details><summary><b>Sampler and trainer have the same weights. Why do their log-probs differ?</b></summary>
 #
@@ -507,19 +529,19 @@ check.silent_bug_systems(my_test)
 # </details>
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
-# Both are biased. TIS keeps a token beyond the cap with weight 2, IcePop drops it, on both sides. At one
-# step the difference was small in our toy. If the gap stays on the same tokens, a mask that ignores
-# the sign never lets them be mended; DPPO and prime-rl keep the way back.
+# Both are biased. TIS keeps a token beyond the cap with weight 2, IcePop drops it, on both sides.
+# At one step the difference was small in our toy. If the gap stays on the same tokens, a mask that
+# ignores the sign never lets them be mended; DPPO and prime-rl keep the way back.
 # </details>
 # <details><summary><b>Why not the exact weight?</b></summary>
 #
-# It is a product over all tokens, so its noise grows with length. Exact in the mean, useless in a batch.
-# That is the whole reason for token weights, caps and geometric means.
+# It is a product over all tokens, so its noise grows with length. Exact in the mean, useless in a
+# batch. That is the whole reason for token weights, caps and geometric means.
 # </details>
 # <details><summary><b>What does ZeRO-3 cost?</b></summary>
 #
-# Communication: weights are gathered for every layer, forward and backward. It divides the trainer's
-# state by the number of cards and does nothing for the cache.
+# Communication: weights are gathered for every layer, forward and backward. It divides the
+# trainer's state by the number of cards and does nothing for the cache.
 # </details>
 #
 # Paged caches, batch invariance, FP8, parallel matrix products, and the sentences one hears:

@@ -93,9 +93,7 @@ PAGES = {
         "retired_prompts": ("silent_bug_the_zoo",),
         "deepseek": ("name_this_the_zoo",),
     },
-    "systems": {
-        "systems": ("memory_bytes", "queue_age", "corrected_loss", "silent_bug_systems"),
-    },
+    "systems": {"systems": ("memory_bytes", "queue_age", "corrected_loss", "silent_bug_systems")},
     "grpo_for_real": {"run_log": ("run_log", "style_slope", "silent_bug_grpo_for_real")},
 }
 _EXERCISES = {

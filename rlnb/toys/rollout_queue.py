@@ -54,9 +54,7 @@ class Timeline:
         """Share of the slots' time in which they wrote, over the same steps."""
         half = len(self.steps) // 2
         low, high = self.steps[half - 1][1], self.steps[-1][1]
-        wrote = sum(
-            max(0.0, min(a.finished, high) - max(a.begun, low)) for a in self.written
-        )
+        wrote = sum(max(0.0, min(a.finished, high) - max(a.begun, low)) for a in self.written)
         return wrote / (self.slots * (high - low))
 
     @property
@@ -98,11 +96,18 @@ def stretched(taken: Sequence[float], slots: int) -> tuple[float, float]:
 
 
 def simulate(
-    slots: int, batch: int, lag: int, tail: float, train: float = 0.5, steps: int = 24, seed: int = 0
+    slots: int,
+    batch: int,
+    lag: int,
+    tail: float,
+    train: float = 0.5,
+    steps: int = 24,
+    seed: int = 0,
 ) -> Timeline:
     """A run of `steps` trainer steps. Raises ValueError for a number that makes no sense."""
-    for name, value, least in (("slots", slots, 1), ("batch", batch, 1), ("lag", lag, 0),
-                               ("tail", tail, 0), ("train", train, 0), ("steps", steps, 2)):  # fmt: skip
+    given = {"slots": (slots, 1), "batch": (batch, 1), "lag": (lag, 0), "tail": (tail, 0),
+             "train": (train, 0), "steps": (steps, 2)}  # fmt: skip
+    for name, (value, least) in given.items():
         if value < least:
             raise ValueError(f"{name} must be {least} or more, got {value}.")
     drawn = iter(lengths((steps + lag + 1) * batch, tail, seed))

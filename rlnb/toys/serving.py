@@ -52,7 +52,8 @@ def serve(
         raise ValueError(f"memory has room for {memory} tokens, the longest answer needs more.")
     if not page and max(lengths) > reserve:
         raise ValueError(f"longest is {reserve}, but an answer has {max(lengths)} tokens.")
-    waiting, running = list(range(len(lengths)))[::-1], {}  # running: answer -> tokens written
+    waiting = list(range(len(lengths)))[::-1]
+    running: dict[int, int] = {}  # answer -> tokens written
     steps = flights = held = again = 0
 
     def pages() -> int:

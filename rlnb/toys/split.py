@@ -47,9 +47,7 @@ def synchronous(rates: Rates, gpus: int, batch: int) -> Split:
     return Split(gpus, writing + batch * rates.mean * rates.train / gpus, 0.0, flight)
 
 
-def asynchronous(
-    rates: Rates, gpus: int, batch: int, writers: int, in_flight: float = 64
-) -> Split:
+def asynchronous(rates: Rates, gpus: int, batch: int, writers: int, in_flight: float = 64) -> Split:
     """`writers` GPUs always hold `in_flight` answers each, the others train.
 
     Raises ValueError unless at least one GPU writes and one trains.
@@ -66,9 +64,7 @@ def asynchronous(
     return Split(writers, max(writing, training), writers * in_flight / batch, in_flight)
 
 
-def best_split(
-    rates: Rates, gpus: int, batch: int, oldest: float = float("inf")
-) -> Split:
+def best_split(rates: Rates, gpus: int, batch: int, oldest: float = float("inf")) -> Split:
     """The fastest split whose mean age is at most `oldest`, over writers and answers in flight."""
     found: Split | None = None
     shares = sorted({max(1, min(gpus - 1, round(gpus * k / 64))) for k in range(1, 64)})

@@ -91,9 +91,7 @@ RULES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
         np.where(A > 0, w - 1, 1 - w) >= 0.2, 0.0, w
     ),
     "prime-rl, by sign": lambda w, gap, A: np.where(np.where(A > 0, gap, -gap) > 0.2, 0.0, w),
-    "DPPO": lambda w, gap, A: np.where(
-        np.where(A > 0, gap, -gap) > 0.15, 0.0, np.minimum(w, 10.0)
-    ),
+    "DPPO": lambda w, gap, A: np.where(np.where(A > 0, gap, -gap) > 0.15, 0.0, np.minimum(w, 10.0)),
     "answer dropped above 3": lambda w, gap, A: np.where(_answer(w) > 3, 0.0, _answer(w)),
 }
 
@@ -102,7 +100,7 @@ RULES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
 class Verdict:
     """What a factor does, means over the draws. bias: |E g - true| / |true|. noise: the std of one
     answer's gradient (root of the trace), over |true|. cosine: of E g with the true gradient.
-    dropped_good, dropped_bad: share of the engine's tokens with factor 0, among A > 0 and A <= 0."""
+    dropped_good, dropped_bad: share of the tokens with factor 0, among A > 0 and A <= 0."""
 
     bias: float
     noise: float
@@ -160,7 +158,12 @@ def _gradient(table: np.ndarray, chance: np.ndarray, factor: np.ndarray):
 
 
 def learn(
-    rule: str, flips: float, steps: int = 60, rate: float = 4.0, draws: int = 20, seed: int = 0,
+    rule: str,
+    flips: float,
+    steps: int = 60,
+    rate: float = 4.0,
+    draws: int = 20,
+    seed: int = 0,
     lasting: bool = True,
 ) -> np.ndarray:
     """Mean reward of the trainer's policy after each of 0 ... steps exact gradient steps, (draws,

@@ -13,9 +13,14 @@ from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.two_engines import RULES, engines, judge, learn
 from rlnb.training.studies import cluster_memory
 
-GOALS = ((full_card, full_card.eight), (full_card, full_card.four),
-         (stale_queue, stale_queue.fresh_and_busy), (stale_queue, stale_queue.quick),
-         (engine_rules, engine_rules.small_batch), (engine_rules, engine_rules.large_batch))  # fmt: skip
+GOALS = (
+    (full_card, full_card.eight),
+    (full_card, full_card.four),
+    (stale_queue, stale_queue.fresh_and_busy),
+    (stale_queue, stale_queue.quick),
+    (engine_rules, engine_rules.small_batch),
+    (engine_rules, engine_rules.large_batch),
+)
 
 
 def test_no_goal_is_met_at_the_start():
@@ -42,10 +47,10 @@ def test_busy_slots_are_not_a_fast_step():
 
 
 def test_each_batch_has_one_rule_that_will_do():
-    for answers, goal, name in ((64, engine_rules.small_batch, "answer dropped above 3"),
-                                (16384, engine_rules.large_batch, "weight of the answer")):  # fmt: skip
+    best = {64: "answer dropped above 3", 16384: "weight of the answer"}
+    for answers, goal in ((64, engine_rules.small_batch), (16384, engine_rules.large_batch)):
         done = [r for r in RULES if goal(engine_rules.compute(r, 0.2, answers))]
-        assert done == [name]
+        assert done == [best[answers]]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Slots, batches and versions: conservation, the synchronous case, and the age by Little's count."""
+"""Slots, batches and versions: conservation, the synchronous case, the age by Little's count."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def test_one_batch_ahead_is_several_times_as_fast_under_a_long_tail_only():
     assert ratio[1.0] > 5 and ratio[0.0] < 1.6
 
 
-@pytest.mark.parametrize("bad", [{"slots": 0}, {"batch": 0}, {"lag": -1}, {"tail": -0.1}, {"steps": 1}])
+@pytest.mark.parametrize(
+    "bad", [{"slots": 0}, {"batch": 0}, {"lag": -1}, {"tail": -0.1}, {"steps": 1}]
+)
 def test_impossible_numbers_are_refused(bad):
     with pytest.raises(ValueError, match="must be"):
         simulate(**({"slots": 4, "batch": 4, "lag": 0, "tail": 1.0} | bad))

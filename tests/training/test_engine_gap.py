@@ -28,7 +28,9 @@ def test_a_rounded_copy_is_rounded_and_the_model_is_not():
     before = [p.clone() for p in model.parameters()]
     for form in engine_gap.FORMATS:
         engine = engine_gap.rounded_copy(model, form)
-        same = all(torch.equal(p.float(), q) for p, q in zip(engine.parameters(), before, strict=True))
+        same = all(
+            torch.equal(p.float(), q) for p, q in zip(engine.parameters(), before, strict=True)
+        )
         assert same == (form == "float32")
     assert all(torch.equal(p, q) for p, q in zip(model.parameters(), before, strict=True))
     with pytest.raises(BadInput, match="no 'int3'"):
@@ -47,7 +49,9 @@ def test_coarser_formats_are_further_off_and_none_leaves_the_band():
 def test_older_answers_weigh_less_evenly():
     for seed in engine_gap.SEEDS:
         rows = engine_gap.recorded()[f"lags, seed {seed}"]
-        middle = [sorted(x["effective share"] for x in rows[str(lag)])[2] for lag in engine_gap.LAGS]
+        middle = [
+            sorted(x["effective share"] for x in rows[str(lag)])[2] for lag in engine_gap.LAGS
+        ]
         assert middle == sorted(middle, reverse=True)
 
 

@@ -22,8 +22,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## 1 Bytes on each GPU
 #
-# Stage 1 splits AdamW's 12 bytes, stage 2 also the gradients, stage 3 also the weights, of the frozen
-# models too.
+# Stage 1 splits AdamW's 12 bytes, stage 2 also the gradients, stage 3 also the weights, of the
+# frozen models too.
 
 # %% tags=["solution"]
 def my_memory(parameters, trained, frozen, gpus, stage):
@@ -67,8 +67,8 @@ assert torch.isclose(my_age(begun, taken, updates), ages.mean())
 # %% [markdown]
 # ## 3 The corrected loss
 #
-# The weight is a constant of the data: it is detached, or its own gradient comes along. And what stands
-# under the mask is replaced before `exp`.
+# The weight is a constant of the data: it is detached, or its own gradient comes along. And what
+# stands under the mask is replaced before `exp`.
 
 # %% tags=["solution"]
 def my_loss(logprobs, engine_logprobs, mask, advantages, cap):
@@ -83,8 +83,8 @@ check.corrected_loss(my_loss)
 # %% [markdown]
 # ## 4 The silent bug
 #
-# `heads * head_dim` is the width of the queries. Keys and values have `kv_heads`. On a model without
-# grouped queries the two are equal, so the test must use one where they are not.
+# `heads * head_dim` is the width of the queries. Keys and values have `kv_heads`. On a model
+# without grouped queries the two are equal, so the test must use one where they are not.
 
 # %% tags=["solution"]
 def my_test(cache_bytes):

@@ -35,7 +35,8 @@ recorded = engine_gap.recorded()
 # %% [markdown]
 # ### S04 · how many models without KL
 #
-# Full copies in memory, and their bytes per parameter. A popular table says two for all four methods.
+# Full copies in memory, and their bytes per parameter. A popular table says two for all four
+# methods.
 
 # %%
 statement("S04")
@@ -56,8 +57,8 @@ assert sizes == [36, 20, 18, 18, 16]
 settle("S04", "false")
 
 # %% [markdown]
-# The same table corrected, method by method. "Two" is fair for GSPO run with a KL: its paper leaves the
-# term out "for brevity", and a public configuration has one.
+# The same table corrected, method by method. "Two" is fair for GSPO run with a KL: its paper leaves
+# the term out "for brevity", and a public configuration has one.
 #
 # | | policy | critic | reference | reward model | old policy |
 # |---|---|---|---|---|---|
@@ -161,8 +162,8 @@ assert apart["SGD", None] > 0.5
 settle("S06", "it depends")
 
 # %% [markdown]
-# AdamW divides by the size of what it has seen, so the factor cancels, up to its eps. Norm clipping comes
-# before that: at 64 times it binds on every batch, at 1 only on the large ones.
+# AdamW divides by the size of what it has seen, so the factor cancels, up to its eps. Norm clipping
+# comes before that: at 64 times it binds on every batch, at 1 only on the large ones.
 
 # %% [markdown]
 # ## Numbers
@@ -198,8 +199,8 @@ assert left != right and (large + one) - large == 0 and len(orders) > 10
 settle("S10", "true")
 
 # %% [markdown]
-# An atomic addition takes its operands in the order of arrival. So it is one way in which an order, and
-# with it the result, can change.
+# An atomic addition takes its operands in the order of arrival. So it is one way in which an order,
+# and with it the result, can change.
 
 # %% [markdown]
 # ### S11 · the same call twice, the same row in another batch
@@ -235,15 +236,15 @@ assert again and steady and gap < 1e-3
 settle("S11", "it depends")
 
 # %% [markdown]
-# The library picks its kernel by the shape, so a row's sum may be taken in another order when the batch
-# is another (on most machines the gap above is not zero; how large depends on the machine). A server's
-# batch is whoever asks at that moment. Batch-invariant kernels cost speed and remove it.
+# The library picks its kernel by the shape, so a row's sum may be taken in another order when the
+# batch is another (on most machines the gap above is not zero; how large depends on the machine). A
+# server's batch is whoever asks at that moment. Batch-invariant kernels cost speed and remove it.
 
 # %% [markdown]
 # ### S16 · is it the scheduler?
 #
-# One row's sum, in float32. The batch it stands in has 1 to 32 rows, as under continuous batching. One
-# kernel splits the sum into more pieces when the batch is small, the other always into 8.
+# One row's sum, in float32. The batch it stands in has 1 to 32 rows, as under continuous batching.
+# One kernel splits the sum into more pieces when the batch is small, the other always into 8.
 
 # %%
 statement("S16")
@@ -272,8 +273,8 @@ settle("S16", "it depends")
 # %% [markdown]
 # ### S09 · INT8 or FP8
 #
-# One scale per tensor, the largest value to the end of the range. Relative error on Gaussian numbers;
-# share set to zero of numbers whose size spreads over many powers of ten, like gradients.
+# One scale per tensor, the largest value to the end of the range. Relative error on Gaussian
+# numbers; share set to zero of numbers whose size spreads over many powers of ten, like gradients.
 
 # %%
 statement("S09")
@@ -318,7 +319,8 @@ settle("S09", "it depends")
 # %% [markdown]
 # ### S14 · the slowest answer
 #
-# 256 answers at once, lognormal lengths with mean 1, 400 draws. Share of the slots' time that is used.
+# 256 answers at once, lognormal lengths with mean 1, 400 draws. Share of the slots' time that is
+# used.
 
 # %%
 statement("S14")
@@ -342,9 +344,9 @@ settle("S14", "true")
 # %% [markdown]
 # ### S12 · how old may data be
 #
-# The small model along a training run: the version of step s writes 512 answers, those of 1, 2, 4 and 8
-# steps later score them. Effective share of the answers' weights, twelve measurements each. And what
-# training on answers of that age gave.
+# The small model along a training run: the version of step s writes 512 answers, those of 1, 2, 4
+# and 8 steps later score them. Effective share of the answers' weights, twelve measurements each.
+# And what training on answers of that age gave.
 
 # %%
 statement("S12")
@@ -367,14 +369,15 @@ assert max(ends[4] + ends[8]) < min(ends[0])
 settle("S12", "it depends")
 
 # %% [markdown]
-# Now and then one answer has most of the weight: the lowest share at 1 step. Longer answers and larger
-# rates move all of these numbers; published recipes run from 1 step (prime-rl's default) to 8 (OLMo 3).
+# Now and then one answer has most of the weight: the lowest share at 1 step. Longer answers and
+# larger rates move all of these numbers; published recipes run from 1 step (prime-rl's default) to
+# 8 (OLMo 3).
 
 # %% [markdown]
 # ### S13 · a cache from old weights
 #
-# The small model and a slightly disturbed copy, "the next version". Half an answer is read by the old
-# one; the new one goes on with that cache. Log-probs of the second half.
+# The small model and a slightly disturbed copy, "the next version". Half an answer is read by the
+# old one; the new one goes on with that cache. Log-probs of the second half.
 
 # %%
 statement("S13")
@@ -441,8 +444,8 @@ assert plain - tree == 15 * 200
 settle("S15", "true")
 
 # %% [markdown]
-# Pages of 1 token waste nothing and need a longer table; pages of 256 waste the end of every answer. If
-# too many answers begin, some must give their pages back and write again:
+# Pages of 1 token waste nothing and need a longer table; pages of 256 waste the end of every
+# answer. If too many answers begin, some must give their pages back and write again:
 
 # %%
 for page in (1, 16, 64, 256):
@@ -459,7 +462,8 @@ for page in (1, 16, 64, 256):
 # %% [markdown]
 # ### S20 · which axis each one splits
 #
-# A two-layer network on 8 tokens, whole, and cut five ways. Plus attention over a context cut in two.
+# A two-layer network on 8 tokens, whole, and cut five ways. Plus attention over a context cut in
+# two.
 
 # %%
 statement("S20")
@@ -511,9 +515,10 @@ for name, (one_piece, in_parts) in pairs.items():
 settle("S20", "true")
 
 # %% [markdown]
-# What each one sends: data parallel the gradients (once a step), tensor parallel two activations per layer
-# and direction, pipeline one activation between stages, context parallel keys and values, expert parallel
-# tokens to their experts and back (all-to-all). ZeRO is data parallel with the state cut up.
+# What each one sends: data parallel the gradients (once a step), tensor parallel two activations
+# per layer and direction, pipeline one activation between stages, context parallel keys and values,
+# expert parallel tokens to their experts and back (all-to-all). ZeRO is data parallel with the
+# state cut up.
 
 # %% [markdown] tags=["cited:S19"]
 # ### S19 · which framework when
@@ -533,8 +538,8 @@ settle("S20", "true")
 # %% [markdown]
 # ## The corrections side by side
 #
-# The lesson's toy, exact: bias and noise of one answer's gradient in lengths of the true one, tokens
-# dropped by the sign of A, root mean square error of a batch of 64 and of 16,384.
+# The lesson's toy, exact: bias and noise of one answer's gradient in lengths of the true one,
+# tokens dropped by the sign of A, root mean square error of a batch of 64 and of 16,384.
 
 # %%
 both = engines(0.2)
@@ -553,8 +558,8 @@ pictures.bias_and_noise(verdicts, "Left is unbiased, low is quiet. Nothing "
                         "is in the lower left corner.")
 
 # %% [markdown]
-# Trained for 60 exact steps: mean reward at the end, mean of twenty policies and its standard error, three
-# learning rates. The gap stays on the same prefixes, or is drawn anew.
+# Trained for 60 exact steps: mean reward at the end, mean of twenty policies and its standard
+# error, three learning rates. The gap stays on the same prefixes, or is drawn anew.
 
 # %%
 for lasting in (True, False):
@@ -566,19 +571,19 @@ for lasting in (True, False):
             f"{e.mean():.2f} +- {e.std() / 10 ** 0.5:.2f}" for e in ends))
 
 # %% [markdown]
-# * **Keeps:** TIS every token, cut at 2. IcePop and the band those near 1. DPPO and prime-rl also those far
-#   off whose push brings the two together. TRL's default whole answers.
+# * **Keeps:** TIS every token, cut at 2. IcePop and the band those near 1. DPPO and prime-rl also
+#   those far off whose push brings the two together. TRL's default whole answers.
 # * **Drops:** as the table counts. The masks by sign drop far fewer good tokens than bad ones.
-# * **Biases:** all but the weight of the answer. A token's own weight repairs the choice of the token and
-#   not how often its prefix was reached.
-# * A sequence mask in the sense of DeepSeek-V3.2 drops an answer with A < 0 whose mean log gap is too
-#   large; it is the part `sequence_mask` of the composer (page 14).
+# * **Biases:** all but the weight of the answer. A token's own weight repairs the choice of the
+#   token and not how often its prefix was reached.
+# * A sequence mask in the sense of DeepSeek-V3.2 drops an answer with A < 0 whose mean log gap is
+#   too large; it is the part `sequence_mask` of the composer (page 14).
 
 # %% [markdown]
 # ### The last layer in float32
 #
-# Of the gap between a bfloat16 engine and a float32 scorer, how much is made by the last rounding alone?
-# The small model in float32; only its logits are rounded.
+# Of the gap between a bfloat16 engine and a float32 scorer, how much is made by the last rounding
+# alone? The small model in float32; only its logits are rounded.
 
 # %%
 torch.set_default_dtype(torch.float32)
@@ -604,8 +609,9 @@ print(f"all in bfloat16: {whole:.4f}; only the logits: {head:.4f}, "
       f"that is {100 * (head / whole) ** 2:.0f} % of the variance")
 
 # %% [markdown]
-# So a float32 last layer removes a good part, and it is cheap. MiniMax-M1 reports such a head as the fix
-# of its mismatch ([arXiv 2506.13585](https://arxiv.org/abs/2506.13585)). All formats, recorded:
+# So a float32 last layer removes a good part, and it is cheap. MiniMax-M1 reports such a head as
+# the fix of its mismatch ([arXiv 2506.13585](https://arxiv.org/abs/2506.13585)). All formats,
+# recorded:
 
 # %%
 for form, x in recorded["formats"].items():
@@ -619,10 +625,11 @@ for form, x in recorded["formats"].items():
 # %% [markdown]
 # ## A cluster in small
 #
-# **A model, not a measurement.** How many of N GPUs should write? Seconds come from the data sheet of an
-# H100 for 4 billion parameters (weights 8 GB, bandwidth 3,350 GB/s, 40 % of 989 TFLOP/s). From recordings
-# come the spread of the lengths (the small model's answers) and what age costs (S12). No network, no
-# verifier, no moving of weights: real systems are slower, and more so the larger they are.
+# **A model, not a measurement.** How many of N GPUs should write? Seconds come from the data sheet
+# of an H100 for 4 billion parameters (weights 8 GB, bandwidth 3,350 GB/s, 40 % of 989 TFLOP/s).
+# From recordings come the spread of the lengths (the small model's answers) and what age costs
+# (S12). No network, no verifier, no moving of weights: real systems are slower, and more so the
+# larger they are.
 
 # %%
 told = [r for r in records("chain_rollouts", 0) if r["record"] == "rollout"]
@@ -648,11 +655,12 @@ for gpus in (8, 32, 128, 512, 2048, 8192):
           f" {slow.seconds / fast.seconds:10.1f}")
 
 # %% [markdown]
-# Synchronous, the step stops shrinking: a single answer of 32,768 tokens takes so long on however many
-# GPUs. Asynchronous hides that tail and goes on gaining, until open answers may not be more than two
-# batches (the age limit): then most GPUs hold one or two answers and read all weights for them. More GPUs
-# want a larger batch. The factors are an upper bound: a synchronous system can refill, overlap and cut
-# more, and AReaL reports up to 2.77 times ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
+# Synchronous, the step stops shrinking: a single answer of 32,768 tokens takes so long on however
+# many GPUs. Asynchronous hides that tail and goes on gaining, until open answers may not be more
+# than two batches (the age limit): then most GPUs hold one or two answers and read all weights for
+# them. More GPUs want a larger batch. The factors are an upper bound: a synchronous system can
+# refill, overlap and cut more, and AReaL reports up to 2.77 times
+# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 
 # %%
 for B_now in (2048, 8192, 32768):

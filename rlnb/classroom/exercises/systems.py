@@ -24,7 +24,9 @@ def memory_bytes(
 def _count(parameters, trained, frozen, gpus, stage, *, weights=2.0, gradients=2.0, optimizer=12.0,
            least=(3, 2, 1), frozen_bytes=2.0, frozen_least=3):  # fmt: skip
     parts = [gpus if stage >= first else 1 for first in least]
-    each = sum(size / part for size, part in zip((weights, gradients, optimizer), parts, strict=True))
+    each = sum(
+        size / part for size, part in zip((weights, gradients, optimizer), parts, strict=True)
+    )
     still = frozen_bytes / (gpus if stage >= frozen_least else 1)
     return parameters * (trained * each + frozen * still)
 
@@ -59,7 +61,9 @@ def _no_gradients(parameters, trained, frozen, gpus, stage):
     return _count(parameters, trained, frozen, gpus, stage, gradients=0.0)
 
 
-@mistake("the stages are off by one: 1 splits AdamW's state, 2 the gradients too, 3 the weights too")
+@mistake(
+    "the stages are off by one: 1 splits AdamW's state, 2 the gradients too, 3 the weights too"
+)
 def _shifted(parameters, trained, frozen, gpus, stage):
     return _count(parameters, trained, frozen, gpus, stage, least=(2, 1, 0), frozen_least=2)
 
@@ -80,19 +84,35 @@ MEMORY_BYTES = Exercise(
     probes=(
         Probe("one GPU", {"parameters": [7.0], "trained": 1, "frozen": 1, "gpus": 1, "stage": 0}),
         *(
-            Probe(f"stage {stage} on 8 GPUs", {"parameters": [1.0, 7.0], "trained": 2, "frozen": 2,
-                                               "gpus": 8, "stage": stage})  # fmt: skip
+            Probe(
+                f"stage {stage} on 8 GPUs",
+                {"parameters": [1.0, 7.0], "trained": 2, "frozen": 2, "gpus": 8, "stage": stage},
+            )  # fmt: skip
             for stage in (0, 1, 2, 3)
         ),
-        Probe("stage 1 on 4, no reference",
-              {"parameters": [3.0], "trained": 1, "frozen": 0, "gpus": 4, "stage": 1}),
+        Probe(
+            "stage 1 on 4, no reference",
+            {"parameters": [3.0], "trained": 1, "frozen": 0, "gpus": 4, "stage": 1},
+        ),
     ),  # fmt: skip
     conventions=(
-        Convention("right with float32 gradients, 18 bytes a trained parameter, as some trainers "
-                   "keep them; the page counts bfloat16 ones", {"gradients": 4.0}),
+        Convention(
+            "right with float32 gradients, 18 bytes a trained parameter, as some trainers "
+            "keep them; the page counts bfloat16 ones",
+            {"gradients": 4.0},
+        ),
     ),  # fmt: skip
-    mistakes=(_no_master, _all_at_once, _gradients_whole, _frozen_trained, _frozen_whole,
-              _no_gradients, _shifted, _upside_down, _one_trained),  # fmt: skip
+    mistakes=(
+        _no_master,
+        _all_at_once,
+        _gradients_whole,
+        _frozen_trained,
+        _frozen_whole,
+        _no_gradients,
+        _shifted,
+        _upside_down,
+        _one_trained,
+    ),  # fmt: skip
     hint="Three numbers for a trained parameter: weights 2, gradients 2, AdamW's state 12. Each is "
     "divided by the GPUs from its own stage on: 3, 2, 1. A frozen one has only the first.",
 )
@@ -148,11 +168,21 @@ QUEUE_AGE = Exercise(
     name="queue_age",
     reference=queue_age,
     probes=(
-        Probe("two answers", {"begun": [0.0, 1.5], "taken": [2.0, 2.5], "updates": [1.0, 2.2, 3.0]}),
-        Probe("updates on the border", {"begun": [1.0, 0.5, 3.0], "taken": [3.0, 6.0, 6.0],
-                                        "updates": [1.0, 3.0, 4.0, 6.0, 9.0]}),
-        Probe("before the first update", {"begun": [0.0, 0.1], "taken": [0.9, 7.0],
-                                          "updates": [2.0, 3.5, 4.0, 8.0]}),
+        Probe(
+            "two answers", {"begun": [0.0, 1.5], "taken": [2.0, 2.5], "updates": [1.0, 2.2, 3.0]}
+        ),
+        Probe(
+            "updates on the border",
+            {
+                "begun": [1.0, 0.5, 3.0],
+                "taken": [3.0, 6.0, 6.0],
+                "updates": [1.0, 3.0, 4.0, 6.0, 9.0],
+            },
+        ),
+        Probe(
+            "before the first update",
+            {"begun": [0.0, 0.1], "taken": [0.9, 7.0], "updates": [2.0, 3.5, 4.0, 8.0]},
+        ),
     ),  # fmt: skip
     mistakes=(_since_start, _oldest, _per_update, _time, _mean_steps, _closed, _open),
     hint="A table (n, m): is update j after answer i was begun, and not after it was taken? Sum "
@@ -225,7 +255,9 @@ def _no_weight(logprobs, engine_logprobs, mask, advantages, cap):
     return _loss(logprobs, engine_logprobs, mask, advantages, torch.ones_like)
 
 
-@mistake("each answer is averaged over its own tokens first: here all tokens of the batch count alike")
+@mistake(
+    "each answer is averaged over its own tokens first: here all tokens of the batch count alike"
+)
 def _per_answer(logprobs, engine_logprobs, mask, advantages, cap):
     here = torch.where(mask, logprobs, 0.0)
     factor = _capped((here - torch.where(mask, engine_logprobs, 0.0)).detach(), cap)
@@ -253,7 +285,9 @@ def _rows(seed: int, rows: int, width: int) -> dict[str, torch.Tensor]:
 
 def _nan_under_the_mask() -> dict[str, torch.Tensor]:
     found = _rows(3, 3, 4)
-    return found | {"engine_logprobs": found["engine_logprobs"].masked_fill(~found["mask"], -torch.inf)}
+    return found | {
+        "engine_logprobs": found["engine_logprobs"].masked_fill(~found["mask"], -torch.inf)
+    }
 
 
 CORRECTED_LOSS = Exercise(
@@ -262,11 +296,23 @@ CORRECTED_LOSS = Exercise(
     probes=(
         Probe("two answers", _rows(0, 2, 3) | {"cap": 2.0}),
         Probe("four answers", _rows(1, 4, 6) | {"cap": 1.5}),
-        Probe("-inf under the mask", _nan_under_the_mask() | {"cap": 2.0},
-              catches="what stands under the mask reaches the result: replace it before the exp"),
+        Probe(
+            "-inf under the mask",
+            _nan_under_the_mask() | {"cap": 2.0},
+            catches="what stands under the mask reaches the result: replace it before the exp",
+        ),
     ),  # fmt: skip
-    mistakes=(_not_detached, _upside, _masked, _product, _no_cap, _two_sided, _sign, _no_weight,
-              _per_answer),  # fmt: skip
+    mistakes=(
+        _not_detached,
+        _upside,
+        _masked,
+        _product,
+        _no_cap,
+        _two_sided,
+        _sign,
+        _no_weight,
+        _per_answer,
+    ),  # fmt: skip
     differentiate=("logprobs",),
     direction="minimised",
     hint="w = exp(trainer - engine), cut at the cap, detached. Then REINFORCE: w A log pi, the sum "

@@ -11,9 +11,7 @@ from rlnb.training.studies.cluster_memory import QWEN_7B, Cluster, on_one_gpu, p
 
 CARD = 80.0
 GPUS = (1, 2, 4, 8, 16, 32)
-CAPTION = (
-    "One card of the cluster. Above: the answers are being written. Below: the gradient is computed."
-)
+CAPTION = "One card. Above: the answers are being written. Below: the gradient is computed."
 PARTS = {
     "trainer": (SKY, ""),
     "frozen models": (GREY, ""),
@@ -68,8 +66,15 @@ def build(figure, data):
             color, hatch = PARTS[name]
             artists[moment, name] = axes.barh(y, 0.0, height=0.6, color=color, hatch=hatch,
                                               ec="white", lw=0.8)  # fmt: skip
-        artists[moment, "total"] = axes.text(0, y, "", fontsize=11, weight="bold", va="center",
-                                              bbox={"fc": "white", "ec": "none", "pad": 1})
+        artists[moment, "total"] = axes.text(
+            0,
+            y,
+            "",
+            fontsize=11,
+            weight="bold",
+            va="center",
+            bbox={"fc": "white", "ec": "none", "pad": 1},
+        )
     marks = [axes.barh(-5, 1, color=color) for color, _ in PARTS.values()]
     axes.set_ylim(-0.6, 1.6)
     axes.legend(marks, [WORDS[name] for name in PARTS], loc="lower center", ncols=5,

@@ -17,8 +17,8 @@ SLOTS = (16, 32, 64, 128)
 COLORS = (SKY, ORANGE, PURPLE, BLUE)
 OLDEST = 8
 CAPTION = (
-    "Left: up to 16 of the slots; a bar is an answer, its colour the version that began it, white is "
-    "waiting. Right: how many versions old the answers are when they are learned from."
+    "Left: up to 16 of the slots; a bar is an answer, its colour the version that began it, white "
+    "is waiting. Right: how many versions old the answers are when they are learned from."
 )
 
 
@@ -42,8 +42,10 @@ def compute(slots: int = 64, lag: int = 0, tail: float = 1.0) -> dict[str, Any]:
     row = {slot: slot for slot in range(min(ROWS, slots))}
     if longest not in row:  # the slot that all wait for is always shown
         row = {k: k for k in range(ROWS - 1)} | {longest: ROWS - 1}
-    bars = [(row[a.slot], max(a.begun, begin) - begin, min(a.finished, begin + WINDOW) - max(a.begun, begin),
-             a.version) for a in seen if a.slot in row]  # fmt: skip
+    bars = []
+    for a in (a for a in seen if a.slot in row):
+        low, high = max(a.begun, begin), min(a.finished, begin + WINDOW)
+        bars.append((row[a.slot], low - begin, high - low, a.version))
     ages = run.staleness
     shares = np.bincount(np.minimum(ages, OLDEST), minlength=OLDEST + 1) / len(ages)
     return {"slots": slots, "lag": lag, "tail": tail, "busy": run.busy, "time": run.time_per_step,
@@ -66,8 +68,9 @@ def build(figure, data):
     return {
         "bars": left.barh(np.zeros(BARS), np.zeros(BARS), height=0.8, ec="white", lw=0.5),
         "ages": right.bar(range(OLDEST + 1), np.zeros(OLDEST + 1), color=GREY),
-        "numbers": right.text(OLDEST + 0.5, 0.97, "", ha="right", va="top", fontsize=11,
-                              weight="bold", color=BLACK),  # fmt: skip
+        "numbers": right.text(
+            OLDEST + 0.5, 0.97, "", ha="right", va="top", fontsize=11, weight="bold", color=BLACK
+        ),  # fmt: skip
     }
 
 

@@ -53,8 +53,8 @@ def one_bar(weights: float, card: float, caption: str) -> Picture:
         axes.text(card - 0.8, 0.0, "the card", ha="right", va="center", fontsize=11)
         axes.set(xlim=(0, card + 4), ylim=(-0.6, 0.6), yticks=())
 
-    return static_figure(build, size=(900, 130), caption=caption,
-                         alt=f"Weights of {weights:.1f} GB on a card of {card:.0f} GB.")  # fmt: skip
+    alt = f"Weights of {weights:.1f} GB on a card of {card:.0f} GB."
+    return static_figure(build, size=(900, 130), caption=caption, alt=alt)
 
 
 def bytes_by_method(table: Mapping[str, Mapping[str, float]], caption: str) -> Picture:
@@ -157,12 +157,14 @@ def learning_by_time(caption: str) -> Picture:
         f"{lag} steps old: " + ", ".join(f"{x:.3f}" for x in values[:, -1])
         for lag, (_, values) in found.items()
     )
-    return static_figure(build, size=(900, 280), caption=caption,
-                         alt=f"Recorded pass@1 after 2,560 answers, every seed. {text}.")  # fmt: skip
+    alt = f"Recorded pass@1 after 2,560 answers, every seed. {text}."
+    return static_figure(build, size=(900, 280), caption=caption, alt=alt)
 
 
 def gaps(
-    panels: Mapping[str, Sequence[float]], caption: str, stds: Mapping[str, float] | None = None,
+    panels: Mapping[str, Sequence[float]],
+    caption: str,
+    stds: Mapping[str, float] | None = None,
     edge: float = 3.5,
 ) -> Picture:
     """A histogram a panel: log π of the trainer minus log π of the engine, tokens on a log axis.
@@ -210,9 +212,7 @@ def bias_and_noise(found: Mapping[str, Verdict], caption: str) -> Picture:
                          alt=f"Bias and noise of the corrections. {text}.")  # fmt: skip
 
 
-def lasting_gap(
-    panels: Mapping[str, Mapping[str, np.ndarray]], caption: str
-) -> Picture:
+def lasting_gap(panels: Mapping[str, Mapping[str, np.ndarray]], caption: str) -> Picture:
     """Mean reward against steps: a panel per kind of gap, a line per correction, (draws, steps)."""
     looks = ((BLACK, "-"), (SKY, "--"), (PURPLE, "-."), (WINE, "-"), (GREEN, ":"))
 

@@ -45,7 +45,9 @@ __all__ = ["EDGES", "FORMATS", "LAGS", "describe", "main", "measure", "recorded"
 
 PROMPTS, ANSWERS, SEEDS, LAGS, FROM = 32, 16, (0, 1, 2), (1, 2, 4, 8), (4, 8, 12, 16)
 FORMATS = ("float32", "float16", "bfloat16", "fp8 weights")
-EDGES = tuple(round(-0.15 + 0.005 * k, 4) for k in range(61))  # of the histogram; the ends catch all
+EDGES = tuple(
+    round(-0.15 + 0.005 * k, 4) for k in range(61)
+)  # of the histogram; the ends catch all
 RECIPE = Recipe(steps=24, prompts=8, num_generations=8, eval_every=0, checkpoint_every=0)
 
 
@@ -91,11 +93,10 @@ def describe(trainer: Tensor, writer: Tensor, mask: Tensor) -> dict[str, float]:
 
 def _written(model: PreTrainedModel, tokenizer: Any, seed: int) -> Rollout:
     task = TASKS["chain"]
-    prompts = encode_prompts(
-        tokenizer, [p.prompt for p in held_out(task, PROMPTS)], task=task
-    )
-    return sample(model, prompts, ANSWERS, Sampling(), eos_id=tokenizer.eos_token_id,
-                  pad_id=tokenizer.pad_token_id, generator=torch.Generator().manual_seed(seed))  # fmt: skip
+    prompts = encode_prompts(tokenizer, [p.prompt for p in held_out(task, PROMPTS)], task=task)
+    ends, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+    dice = torch.Generator().manual_seed(seed)
+    return sample(model, prompts, ANSWERS, Sampling(), eos_id=ends, pad_id=pad, generator=dice)
 
 
 @torch.no_grad()
@@ -118,7 +119,7 @@ def formats() -> dict[str, Any]:
 
 
 def lags(recipe: Recipe, seed: int) -> dict[str, Any]:
-    """{lag: numbers, a list with an entry for every step of FROM that the run is long enough for}."""
+    """{lag: numbers, one entry for every step of FROM that the run is long enough for}."""
     model, tokenizer = load(data_folder() / "model")
     run = start(model, tokenizer, TASKS["chain"], ZOO["dr_grpo"], replace(recipe, seed=seed))
     versions = [copy.deepcopy(run.model).eval()]
