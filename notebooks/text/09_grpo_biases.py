@@ -193,11 +193,11 @@ token_grid.token_grid(group, {
     count="")
 
 # %% [markdown]
-# But right and wrong answers come from one policy. How can their lengths part? Our toy gets a
-# second decision. First it writes a verdict on its answer, `:` or `;`; a slider says how often the
-# verdict is true. After `:` it stops with one chance, after `;` with another, both 0.1 at the
-# start. Only these two learn, by the push just derived. (A right answer with an untrue `;` grows
-# with the wrong ones.)
+# But right and wrong answers come from one policy. How can their lengths part? Our toy gets a second
+# decision. First it writes a verdict on its answer, `:` or `;`; a slider says how often the verdict
+# is true. After `:` it stops with one chance, after `;` with another, both 0.1 at the start. Only
+# these two learn, by the push just derived. (A right answer with an untrue `;` grows with the wrong
+# ones.)
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -221,9 +221,9 @@ task("biases.t1", length_drift.length_drift_explorer(),
 #
 # ## Which divisor was it?
 #
-# The toy says $1/T$. Does the transformer agree? Take its 2,048 answers from before training.
-# Behind the verdict it may go on or stop. For each way to divide we add up what the right and what
-# the wrong answers push "go on" by.
+# The toy says $1/T$. Does the transformer agree? Take its 2,048 answers from before training. Behind
+# the verdict it may go on or stop. For each way to divide we add up what the right and what the
+# wrong answers push "go on" by.
 #
 # Four rules: both divisions, one, the other, neither. And a control: both divisions, but a coin
 # instead of the grader says who earns 1.
@@ -292,9 +292,9 @@ for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
     print(f"{name:36s}", "  ".join(f"{gap:+.1f}" for gap in gaps))
 
 # %% [markdown]
-# **$1/T$ drives the lengths apart, and it does so alone.** Two things were arranged for that:
-# length was free, and the model had just judged itself. On models of real size Dr. GRPO reports the
-# same sign, longer wrong answers under GRPO.
+# **$1/T$ drives the lengths apart, and it does so alone.** Two things were arranged for that: length
+# was free, and the model had just judged itself. On models of real size Dr. GRPO reports the same
+# sign, longer wrong answers under GRPO.
 #
 # One divisor is left.
 #
@@ -399,8 +399,8 @@ task("biases.t2", prompt_weight.prompt_weight_explorer(),
 #
 # 1. G = 2, or 3. Then every group that is not silent has one answer against the rest, and its std
 #    is always the same: a constant.
-# 2. G = 32 and B right in 8 of 100, for example. With G = 16 a prompt rare enough for that weight
-#    is silent too often: at 5 of 100, almost every second group is all wrong. Large groups are what
+# 2. G = 32 and B right in 8 of 100, for example. With G = 16 a prompt rare enough for that weight is
+#    silent too often: at 5 of 100, almost every second group is all wrong. Large groups are what
 #    the std's extra weight for hard prompts needs. (No weight passes $\sqrt{G-1}$: exercise 1.)
 # </details>
 #
@@ -427,8 +427,8 @@ print(f"theory, G = 8: {ratio:.2f} times a medium prompt's weight at 11 %")
 # ## A bonus of a hundredth
 #
 # So far right or wrong. Now each `wait` in an answer earns 0.01 more, at most ten of them, right or
-# wrong. Take groups of eight, divided by the std. One answer holds one `wait`. Compare its
-# advantage with that of a neighbour that is just as right or wrong but lacks the word.
+# wrong. Take groups of eight, divided by the std. One answer holds one `wait`. Compare its advantage
+# with that of a neighbour that is just as right or wrong but lacks the word.
 
 # %% jupyter={"source_hidden": true}
 # your guess
