@@ -220,8 +220,9 @@ print(f"All pages: {sum(minutes.values()) / 60:.0f} hours, their exercises "
       f"as long again. In a hurry 02, 06, 08, 21: {hurry / 60:.1f} hours.")
 
 # %% [markdown]
-# Pages 15 to 20 follow: preferences, rewards, evaluation, agents, systems, and a drill for
-# interviews.
+# Page 14 ends what stands in a loss. Then comes what stands around it:
+# [preferences](15_preferences.ipynb), [rewards](16_rewards.ipynb), [evaluation](17_evaluation.ipynb),
+# [agents](18_agents.ipynb). Still to be written: 19, systems, and 20, a drill for interviews.
 #
 # ## How to study
 #

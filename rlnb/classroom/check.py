@@ -93,6 +93,18 @@ PAGES = {
         "retired_prompts": ("silent_bug_the_zoo",),
         "deepseek": ("name_this_the_zoo",),
     },
+    "preferences": {
+        "preferences": ("dpo_loss", "ipo_loss", "simpo_loss"),
+        "reward_model": ("bradley_terry", "silent_bug_preferences"),
+    },
+    "rewards": {"rewards": ("best_of_n_kl", "keep_best", "several_rewards", "silent_bug_rewards")},
+    "evaluation": {
+        "evaluation": ("pass_at_k", "majority_vote", "entropy_change", "silent_bug_evaluation")
+    },
+    "agents": {
+        "agents": ("observation_mask", "turn_advantages", "break_even_error"),
+        "shared_desk": ("silent_bug_agents",),
+    },
     "systems": {"systems": ("memory_bytes", "queue_age", "corrected_loss", "silent_bug_systems")},
     "grpo_for_real": {"run_log": ("run_log", "style_slope", "silent_bug_grpo_for_real")},
 }

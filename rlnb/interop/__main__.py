@@ -1,9 +1,10 @@
-"""The command line: python -m rlnb.interop {explain,check,rosetta}.
+"""The command line: python -m rlnb.interop {explain,check,rosetta,handoff}.
 
     explain FILE             what the configurations of a file compute, and their traps
     explain FILE FILE        what differs between the two
     check FILE...            one line per trap; for a pre-commit hook or a job of continuous testing
     rosetta [LIBRARY]        the same setting in TRL, verl, OpenRLHF, the papers and here
+    handoff                  from a choice that was learnt to the words that set it, five trainers
 
 Exit status of explain: 0, whatever was found; with --exit-code 3 where the worst trap is a note, 4
 a warning, 5 an error; 2 where nothing could be read. Of check: 1 where a trap of --fail-on was
@@ -69,6 +70,11 @@ def parser() -> argparse.ArgumentParser:
         "--patch", action="store_true", help="the fixes as a unified diff, where that is safe"
     )
     explain.add_argument(
+        "--only",
+        metavar="TRAPS",
+        help="with --patch: mend these, with commas between; else warnings and errors",
+    )
+    explain.add_argument(
         "--exit-code", action="store_true", help="3, 4 or 5 for a note, a warning, an error"
     )
     check = commands.add_parser("check", help="one line per trap, for many files")
@@ -84,6 +90,7 @@ def parser() -> argparse.ArgumentParser:
         "rosetta", help="the same setting in TRL, verl, OpenRLHF, the papers and here"
     )
     table.add_argument("library", nargs="?", help="one column only")
+    commands.add_parser("handoff", help="a choice, and the words that set it in five trainers")
     return top
 
 
@@ -161,7 +168,8 @@ def explain(args: argparse.Namespace) -> int:
     elif args.patch:
         from rlnb.interop.patch import patch
 
-        diff, mended, left = patch(text_of(args.config), Path(args.config).name)
+        only = {name.strip() for name in args.only.split(",")} if args.only else None
+        diff, mended, left = patch(text_of(args.config), Path(args.config).name, only)
         print(diff, end="")
         told = (
             f"mended: {', '.join(mended) or 'nothing'}; left to you: {', '.join(left) or 'nothing'}"
@@ -209,6 +217,11 @@ def main(arguments: list[str] | None = None) -> int:
             return explain(args)
         if args.command == "check":
             return check(args)
+        if args.command == "handoff":
+            from rlnb.interop.handoff import handoff
+
+            print(handoff())
+            return 0
         from rlnb.interop.rosetta_table import rosetta
 
         print(rosetta(args.library))

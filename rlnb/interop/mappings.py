@@ -30,6 +30,7 @@ from rlnb.interop.verl import VERL_DEFAULTS, VERL_SILENT
 __all__ = ["DEEPEST", "flatten", "from_mapping", "from_object"]
 
 DEEPEST = 40  # levels of YAML or JSON
+PREFERENCES = {"sigmoid", "hinge", "ipo", "robust", "apo_zero", "apo_down", "sppo_hard"}  # DPO's
 WIDEST = 20_000  # values
 
 Pairs = Sequence[tuple[str, str]]  # (word, what stands there)
@@ -99,6 +100,11 @@ def _trl_mapping(
     kind = f"{str(words.get('trainer')).upper()}Config"  # a word of to_trl
     if kind in CONFIGS:
         del words["trainer"]
+    if words.get("loss_type") in PREFERENCES:
+        raise ValueError(
+            f"loss_type={words['loss_type']!r} is a word of TRL's DPOConfig, which learns from "
+            "pairs and not from rewards; GRPOConfig, RLOOConfig and GMPOConfig are read."
+        )
     doubts = []
     if "defaults" in words and isinstance(words["defaults"], (list, tuple)):
         doubts.append("its defaults: list names base files that were not seen")

@@ -11,6 +11,7 @@ import difflib
 import re
 
 from rlnb.interop.explanation import ConfigReport, explain_all
+from rlnb.interop.traps import severity
 
 __all__ = ["fix_of", "patch"]
 
@@ -35,12 +36,13 @@ def fix_of(sentence: str) -> dict[str, str]:
 def patch(text: str, name: str, only: set[str] | None = None) -> tuple[str, list[str], list[str]]:
     """(unified diff, traps that it mends, traps that it leaves) for a file's text.
 
-    only: the names of the traps to mend; None: all. The diff is "" where nothing can be edited.
+    only: the names of the traps to mend; None: warnings and errors, since a note is a choice that
+    may be meant. The diff is "" where nothing can be edited.
     """
     current = text
     mended: list[str] = []
     reports = explain_all(text, name=name)
-    wanted = [n for r in reports for n, _ in r.traps if only is None or n in only]
+    wanted = [n for r in reports for n, _ in r.traps if _asked(n, only)]
     if len(reports) == 1:  # which of several configurations to edit is not to be guessed
         for trap in dict.fromkeys(wanted):
             trial = _mended(current, name, trap)
@@ -58,6 +60,10 @@ def patch(text: str, name: str, only: set[str] | None = None) -> tuple[str, list
     return diff, mended, left
 
 
+def _asked(trap: str, only: set[str] | None) -> bool:
+    return severity(trap) != "note" if only is None else trap in only
+
+
 def _mended(text: str, name: str, trap: str) -> str | None:
     before = explain_all(text, name=name)[0]
     sentence = dict(before.traps).get(trap)
@@ -66,6 +72,8 @@ def _mended(text: str, name: str, trap: str) -> str | None:
         return None
     edited: str | None = text
     for word, value in fix.items():
+        if value == "None" and word not in before.words:
+            continue  # not set, and to be left so
         edited = _set(edited, word.rpartition(".")[2], word, value, before) if edited else None
     if not edited or edited == text:
         return None

@@ -7,8 +7,9 @@
 
 Needs torch only, and nothing else of this package. Rooms: batch (the data); advantages, shapes,
 credit, ratios, surrogates, gates, weights, terms (the parts) and part (their signatures);
-composition (Objective); zoo and annex (the named methods); naming (what a composition is called,
-and what changes it); report (metrics, and a table per token).
+composition (Objective); several (more than one reward); zoo and annex (the named methods); naming
+(what a composition is called, and what changes it); report (metrics, and a table per token). Apart
+from them all: preference (losses on pairs of answers: reward models, DPO and its family).
 """
 
 from __future__ import annotations
@@ -41,6 +42,22 @@ from rlnb.objective.naming import (
     neighbours,
 )
 from rlnb.objective.part import Part
+from rlnb.objective.preference import (
+    Pairs,
+    bradley_terry,
+    conservative_dpo,
+    dpo,
+    dpo_nll,
+    dpo_shift,
+    implicit_rewards,
+    ipo,
+    kto,
+    kto_reference_point,
+    normalized_dpo,
+    normalized_ipo,
+    robust_dpo,
+    simpo,
+)
 from rlnb.objective.ratios import (
     gmpo,
     product,
@@ -51,6 +68,7 @@ from rlnb.objective.ratios import (
     topk_mix,
 )
 from rlnb.objective.report import Explanation
+from rlnb.objective.several import several_rewards
 from rlnb.objective.shapes import kl_in_reward, overlong, reward_clip
 from rlnb.objective.surrogates import cispo, clip, kl_cov, logprob, ratio, sapo, vespo
 from rlnb.objective.terms import (
@@ -63,6 +81,7 @@ from rlnb.objective.terms import (
     term,
     value_loss,
 )
+from rlnb.objective.turns import observation_mask, turn_advantages
 from rlnb.objective.weights import (
     constant_length,
     local_token_mean,
@@ -77,27 +96,33 @@ from rlnb.objective.zoo import ZOO
 
 __all__ = [
     "ANNEX",
+    "ZOO",
     "Batch",
     "Change",
     "Difference",
     "Explanation",
     "Objective",
     "Output",
+    "Pairs",
     "Part",
     "Prepared",
     "Totals",
-    "ZOO",
     "absolute_kl",
     "batch_mean",
     "batch_zscore",
+    "bradley_terry",
     "cispo",
     "clip",
     "clip_cov",
     "closest",
+    "conservative_dpo",
     "constant_length",
     "difference",
     "distance",
     "divergence_mask",
+    "dpo",
+    "dpo_nll",
+    "dpo_shift",
     "engine_ratio",
     "entropy_bonus",
     "entropy_shaped",
@@ -106,12 +131,16 @@ __all__ = [
     "greedy_baseline",
     "group_center",
     "group_zscore",
+    "implicit_rewards",
+    "ipo",
     "k1",
     "k2",
     "k3",
     "kl_cov",
     "kl_estimate",
     "kl_in_reward",
+    "kto",
+    "kto_reference_point",
     "leave_one_out",
     "length_preference",
     "local_token_mean",
@@ -121,6 +150,9 @@ __all__ = [
     "mgpo_weight",
     "name_of",
     "neighbours",
+    "observation_mask",
+    "normalized_dpo",
+    "normalized_ipo",
     "overlong",
     "padded_length",
     "press_top",
@@ -130,12 +162,15 @@ __all__ = [
     "raw_reward",
     "return_to_go",
     "reward_clip",
+    "robust_dpo",
     "sapo",
     "sequence",
     "sequence_mask",
     "sequence_mean",
     "sequence_sum",
     "sequence_token",
+    "several_rewards",
+    "simpo",
     "soft_sequence",
     "term",
     "token",
@@ -143,6 +178,7 @@ __all__ = [
     "token_sum",
     "top_entropy",
     "topk_mix",
+    "turn_advantages",
     "value_loss",
     "vespo",
     "whiten",

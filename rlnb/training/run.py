@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rlnb.objective import Batch, Objective, Prepared, value_loss
+from rlnb.training.distributed import shared
 from rlnb.training.errors import BadInput
 from rlnb.training.models.critic import Critic
 from rlnb.training.models.loading import check_vocabulary
@@ -165,7 +166,7 @@ def start(
         recipe=recipe,
         reward=reward or task.verify,
         keep=keep,
-        sampler=sampler,
+        sampler=shared(sampler, modules, objective, recipe.prompts),
         reference=reference,
         modules=modules,
         optimizer=torch.optim.AdamW(

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from rlnb.objective import Objective, Part, Prepared
+from rlnb.training.distributed import add_up, share
 from rlnb.training.models.precision import recomputed_layers
 from rlnb.training.run import Run
 from rlnb.training.sampling.graph_decoder import make_way
@@ -104,7 +105,8 @@ def accumulate(run: Run, rollout: Rollout, mini: Prepared, rows: Tensor) -> dict
     local = local[lengths[local].argsort(stable=True)]
     total, evaluated = float(counted.sum()) or 1.0, float(counted[local].sum()) or 1.0
     tally = Tally(loss=0.0)
-    for piece in local.split(recipe.micro_batch) if len(local) else ():
+    mine = share(local)
+    for piece in mine.split(recipe.micro_batch) if len(mine) else ():
         with run.precision(), recomputed_layers(run.modules, recipe.gradient_checkpointing):
             fresh = _forward(run, rollout, rows[piece])
         logprobs = fresh["logprobs"]
@@ -123,7 +125,7 @@ def accumulate(run: Run, rollout: Rollout, mini: Prepared, rows: Tensor) -> dict
             compared = engine_metrics(logprobs, rollout.logprobs[rows[piece]], mask)
             for name, value in compared.items():
                 tally.add(name, value, float(lengths[piece].sum()) / float(lengths[local].sum()))
-    return tally.sums
+    return add_up(run.modules.parameters(), tally.sums, Tally())
 
 
 def _fitted(run: Run, rollout: Rollout, mini: Prepared, rows: Tensor) -> dict[str, float]:

@@ -43,6 +43,10 @@ def fingerprint(exercise, candidate):
 
 def test_these_exercises_are_offered():
     assert {one.exercise.name for one in CHECKS} == {
+        "dpo_loss",
+        "ipo_loss",
+        "simpo_loss",
+        "bradley_terry",
         "token_logprobs",
         "logit_push",
         "step_loss",
@@ -91,8 +95,17 @@ def test_these_exercises_are_offered():
         "clip_fraction",
         "reuse_batch",
         "token_entropy",
+        "pass_at_k",
+        "majority_vote",
+        "entropy_change",
         "run_log",
         "style_slope",
+        "best_of_n_kl",
+        "keep_best",
+        "several_rewards",
+        "observation_mask",
+        "turn_advantages",
+        "break_even_error",
         "memory_bytes",
         "queue_age",
         "corrected_loss",

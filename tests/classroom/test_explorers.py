@@ -27,6 +27,7 @@ from rlnb.objective import cispo, kl_in_reward, vespo, whiten
 
 MAKERS = {
     "answer_ratio": explorers.answer_ratio_explorer,
+    "one_pair": explorers.one_pair_explorer,
     "one_push": explorers.one_push_explorer,
     "uphill": explorers.uphill_explorer,
     "three_pushes": explorers.three_pushes_explorer,
@@ -61,6 +62,11 @@ SETTINGS = {
         {"leap": 2.0, "A": -1},
         {"leap": -3.0, "length": 8},
         {"leap": 0.25, "length": 8192, "A": 1},
+    ],
+    "one_pair": [
+        {"shared": 2.0, "margin": 8.0, "beta": 0.1},
+        {"shared": 0.0, "margin": 1.0},
+        {"shared": 1.0, "beta": 2.0},
     ],
     "one_push": [
         {"drawn": "C", "constant": 1.5},

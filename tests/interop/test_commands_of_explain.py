@@ -97,6 +97,16 @@ def test_the_fix_is_a_diff_that_applies_and_mends(tmp_path, text, name, line):
     assert mended[0] not in dict(after.traps)
 
 
+def test_a_note_is_a_choice_and_is_mended_only_when_asked(tmp_path, capsys):
+    path = tmp_path / "a.yaml"
+    path.write_text("loss_type: grpo\nbeta: 0.0\ntop_p: 0.9\ntemperature: 0.7\n", encoding="utf-8")
+    assert main(["explain", "--patch", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert "+top_p: 1.0" in out and "+temperature" not in out and "mended: cut_distribution" in err
+    assert main(["explain", "--patch", "--only", "temperature", str(path)]) == 0
+    assert "+temperature: 1.0" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "text",
     [

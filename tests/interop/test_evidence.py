@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
+import torch
 
-from rlnb.interop import explain_all, explain_config, from_verl, to_verl
+from rlnb.interop import (
+    explain_all,
+    explain_config,
+    from_openrlhf,
+    from_prime_rl,
+    from_slime,
+    from_verl,
+    to_verl,
+)
 from rlnb.interop.libraries import OTHERS
 from rlnb.interop.sources import read_configuration, read_configurations
-from rlnb.objective import ZOO
+from rlnb.objective import ZOO, Batch, local_token_mean, token_mean
 from rlnb.objective.naming import name_of
 
 
@@ -296,6 +306,11 @@ def test_a_class_of_the_file_is_not_trls():
         explain_config("class GRPOConfig:\n    beta = 0.1\ncfg = GRPOConfig()")
 
 
+def test_a_recipe_for_preferences_is_refused_as_one():
+    with pytest.raises(ValueError, match="DPOConfig, which learns from pairs"):
+        explain_config("loss_type: sigmoid\nbeta: 0.1\n")
+
+
 def test_no_library_claims_the_words_of_those_that_are_read():
     for one in OTHERS:
         assert not {w for w in one.words if w.startswith(("actor_rollout_ref.", "algo."))}, one
@@ -329,11 +344,66 @@ def test_openrlhf_slime_and_prime_rl_are_read(text, nearest, parts):
     assert (report.name is None) == bool(parts)
 
 
+def test_openrlhfs_older_flags_mean_averages_over_the_micro_batch():
+    older = OPENRLHF.format("--advantage_estimator dr_grpo --init_kl_coef 0")
+    newer = OPENRLHF.format("--algo.advantage.estimator dr_grpo --algo.kl.init_coef 0")
+    assert explain_all(older)[0].objective.weights == local_token_mean()
+    assert explain_all(newer)[0].objective.weights == token_mean()
+
+
 def test_what_prime_rl_and_openrlhf_add_has_no_part_and_is_said():
     report = explain_all("[trainer.loss]\ntype='default'\n[orchestrator]\nbatch_size = 8\n")[0]
     assert report.objective is None and "kl_tau=0.001" in report.refused
     report = explain_all(OPENRLHF.format("--advantage_estimator rloo --n_samples_per_prompt 8"))[0]
     assert report.objective is None and "after the baseline" in report.refused
+
+
+def losses(objective):
+    """The loss of two answers of 2 and 1 tokens, ratios 1.5, 1, 0.5, rewards 1 and 0."""
+    ratio = torch.tensor([[1.5, 1.0], [0.5, 1.0]])
+    batch = Batch(
+        torch.full((2, 2), -1.0) + ratio.log(),
+        torch.tensor([[1.0, 1.0], [1.0, 0.0]]),
+        torch.tensor([1.0, 0.0]),
+        2,
+        old_logprobs=torch.full((2, 2), -1.0),
+    )
+    return float(objective(batch).loss)
+
+
+def test_the_readers_loss_is_the_librarys_formula_by_hand():
+    """A = +-1/sqrt(2) by Bessel's std; the first token is cut at 1.2, the last, with A < 0, at 0.8:
+    slime has the mean of each answer, OpenRLHF one mean over the tokens, prime-rl masks."""
+    a = 2**-0.5
+    slime = losses(from_slime({}).objective)
+    assert slime == pytest.approx(-((1.2 * a + a) / 2 - 0.8 * a) / 2, abs=1e-5)
+    tokens = losses(from_slime({"calculate_per_token_loss": True}).objective)
+    assert tokens == pytest.approx(-(1.2 * a + a - 0.8 * a) / 3, abs=1e-5)
+    words = {"advantage_estimator": "group_norm", "init_kl_coef": 0.0}
+    assert losses(from_openrlhf(words).objective) == pytest.approx(tokens, abs=1e-5)
+    dr = losses(from_openrlhf({**words, "advantage_estimator": "dr_grpo"}).objective)
+    assert dr == pytest.approx(-(1.2 / 2 + 1 / 2 - 0.8 / 2) / 3, abs=1e-6)
+    # slime's cispo: the weight is clamped to [1 - eps, 1 + high] and multiplies log pi
+    capped = losses(from_slime({"advantage_estimator": "cispo"}).objective)
+    logs = (-1 + math.log(1.5), -1.0, -1 + math.log(0.5))
+    by_hand = (1.2 * a * logs[0] + a * logs[1]) / 2 - 0.8 * a * logs[2]
+    assert capped == pytest.approx(-by_hand / 2, abs=1e-5)
+
+
+def test_prime_rls_mask_drops_what_moved_and_is_pushed_on():
+    objective = from_prime_rl({"loss.kl_tau": 0.0}).objective
+    p = torch.tensor([[0.5, 0.3], [0.1, 0.5]])  # engine's 0.2, 0.3, 0.2, 0.2
+    q = torch.tensor([[0.2, 0.3], [0.2, 0.2]])
+    batch = Batch(
+        p.log(),
+        torch.ones(2, 2),
+        torch.tensor([1.0, 0.0]),
+        2,
+        old_logprobs=q.log(),
+        sampling_logprobs=q.log(),
+    )
+    # A = +-1/2; kept: 0.3/0.3 of the first, both of the second (0.1: fell by 0.1; 0.5: rose)
+    assert float(objective(batch).loss) == pytest.approx(-(0.5 - 0.5 * (0.5 + 2.5)) / 4)
 
 
 # ---- versions and corrections

@@ -556,7 +556,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "verl's dual clip, which is always on, is left out",
-            'return clip(low, upper, dual=words.number("clip_ratio_c")), token, ()',
+            "return clip(low, upper, dual=top if top <= exp(20) else None), token, ()",
             "return clip(low, upper), token, ()",
             "tests/interop/test_trl_and_verl_words.py::test_verl_round_trip",
         ),
@@ -583,6 +583,43 @@ MUTANTS: tuple[Mutant, ...] = (
             "return padded_length() if factor is None else constant_length(int(factor))",
             "return constant_length() if factor is None else constant_length(int(factor))",
             "tests/interop/test_trl_and_verl_words.py::test_verl_round_trip",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/naming_evidence.py",
+        (
+            "a method is named although words that decide it were not read",
+            "    if doubts:\n",
+            "    if False:\n",
+            "tests/interop/test_evidence.py::"
+            "test_a_dictionary_that_cannot_be_read_is_printed_and_nothing_is_named",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/shell_source.py",
+        (
+            "arguments below a comment count although bash does not pass them",
+            "if made and orphan and found and last_end >= 0:",
+            "if made and orphan and False:",
+            "tests/interop/test_evidence.py::"
+            "test_a_comment_or_an_empty_line_in_a_continuation_ends_the_command",
+        ),
+        (
+            "of two branches the last counts",
+            'value, note = f"{old[0]} or {value}, by a branch", UNKNOWN',
+            "pass",
+            "tests/interop/test_evidence.py::"
+            "test_each_command_has_its_report_and_a_branch_is_not_followed",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/openrlhf.py",
+        (
+            "OpenRLHF's means over a micro-batch are taken for those of the step",
+            'if given.get("step_averages") else local_token_mean()',
+            "if True else local_token_mean()",
+            "tests/interop/test_evidence.py::"
+            "test_openrlhfs_older_flags_mean_averages_over_the_micro_batch",
         ),
     ),
     *_in(
@@ -1042,6 +1079,63 @@ MUTANTS: tuple[Mutant, ...] = (
             "   table = gae(gamma=lam, lam=gamma)",
             "tests/classroom/test_explorer_numbers.py::"
             "test_gae_wrong_critic_turns_the_sign_at_small_lambda",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/trl_trainer.py",
+        (
+            "each micro-batch counts as a whole step",
+            "loss = objective.loss(prepared) * (processes * split / accumulated)",
+            "loss = objective.loss(prepared) * (processes * split)",
+            "tests/parity/test_trl_trainer.py::"
+            "test_a_training_ends_at_the_weights_of_trls_own[dapo-accumulation 4]",
+        ),
+        (
+            "averaging gradients over processes divides the loss once more",
+            "loss = objective.loss(prepared) * (processes * split / accumulated)",
+            "loss = objective.loss(prepared) * (split / accumulated)",
+            "tests/parity/test_trl_trainer.py::test_two_processes_end_at_the_weights_of_trls_two",
+        ),
+        (
+            "a token that the engine could not score is nan in every ratio",
+            "torch.where(reported.isnan(), known, reported)",
+            "reported",
+            "tests/parity/test_trl_trainer.py::test_the_engines_logprobs_correct_as_trl_corrects",
+        ),
+        (
+            "another objective goes on from the checkpoint in silence",
+            "if before != repr(self.objective):",
+            "if False:",
+            "tests/parity/test_trl_trainer.py::test_a_resumed_training_is_the_uninterrupted_one",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/trl_pieces.py",
+        (
+            "means of micro-batches are added instead of averaged",
+            "return self.local(batch, totals) / self.pieces",
+            "return self.local(batch, totals)",
+            "tests/parity/test_trl_trainer.py::"
+            "test_a_training_ends_at_the_weights_of_trls_own[bnpo-accumulation 4]",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/verl_plugin.py",
+        (
+            "advantages stay in the order of the groups",
+            "made[order] = alone.prepare(batch, check=False).advantages",
+            "made = alone.prepare(batch, check=False).advantages",
+            "tests/parity/test_verl_plugin.py::test_rows_of_a_prompt_are_found_in_any_order",
+        ),
+    ),
+    *_in(
+        "rlnb/training/distributed.py",
+        (
+            "processes share rows twice",
+            "return rows[rank::size]",
+            "return rows[rank:]",
+            "tests/training/test_distributed.py::"
+            "test_two_processes_have_the_gradient_and_the_metrics_of_one",
         ),
     ),
 )

@@ -38,6 +38,8 @@ WITH_EXPLORER = (
     "12_soft_trust_regions",
     "13_gspo",
     "14_the_zoo",
+    "18_agents",
+    "15_preferences",
     "19_systems",
     "21_grpo_for_real",
 )

@@ -9,7 +9,15 @@ import os
 import pytest
 
 # Imported by the tests that need them: these modules load TRL, or stand in for a part of verl.
-collect_ignore = ["trl_reference.py", "trl_comparison.py", "report.py", "record_verl.py"]
+collect_ignore = [
+    "trl_reference.py",
+    "trl_comparison.py",
+    "trl_preference.py",
+    "report.py",
+    "record_verl.py",
+    "trl_trainings.py",
+    "check_verl_files.py",
+]
 NO_TRL = (
     "THE COMPARISON WITH TRL DID NOT RUN: trl is not installed. "
     "Run: pip install -r requirements-test.txt"
@@ -34,3 +42,9 @@ def reference():
 def comparison():
     """tests/parity/trl_comparison.py: TRL's numbers beside ours."""
     return _of_trl("trl_comparison")
+
+
+@pytest.fixture(scope="session")
+def preferences():
+    """tests/parity/trl_preference.py: TRL's preference losses."""
+    return _of_trl("trl_preference")

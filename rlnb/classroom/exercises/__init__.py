@@ -14,6 +14,7 @@ In the order of the pages (rlnb/classroom/check.py has the table):
 10  soft_trust, mass_moved
 11  sequence_level
 12  max_rl, scaling, retired_prompts, deepseek
+15  preferences, reward_model
 21  run_log
 
 A module is written in one order: the reference, its known mistakes, each under the sentence that is

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rlnb.classroom.explorers.answer_ratio import answer_ratio_explorer
+    from rlnb.classroom.explorers.capped_reward import capped_reward_explorer
     from rlnb.classroom.explorers.clip import clip_explorer
     from rlnb.classroom.explorers.composer import composer_explorer
     from rlnb.classroom.explorers.difficulty import difficulty_explorer
     from rlnb.classroom.explorers.drift import drift_explorer
     from rlnb.classroom.explorers.engine_rules import engine_rules_explorer
+    from rlnb.classroom.explorers.entropy_step import entropy_step_explorer
+    from rlnb.classroom.explorers.five_runs import five_runs_explorer
     from rlnb.classroom.explorers.four_edges import four_edges_explorer
     from rlnb.classroom.explorers.full_card import full_card_explorer
     from rlnb.classroom.explorers.gae import gae_explorer
@@ -40,30 +43,38 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.nudge import nudge_explorer
     from rlnb.classroom.explorers.one_group import one_group_explorer
     from rlnb.classroom.explorers.one_outlier import one_outlier_explorer
+    from rlnb.classroom.explorers.one_pair import one_pair_explorer
     from rlnb.classroom.explorers.one_push import one_push_explorer
     from rlnb.classroom.explorers.one_token import one_token_explorer
     from rlnb.classroom.explorers.product_weight import product_weight_explorer
     from rlnb.classroom.explorers.prompt_weight import prompt_weight_explorer
+    from rlnb.classroom.explorers.rare_glitch import rare_glitch_explorer
     from rlnb.classroom.explorers.rare_token import rare_token_explorer
     from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
     from rlnb.classroom.explorers.rollouts import rollouts_explorer
     from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
     from rlnb.classroom.explorers.shared_divisor import shared_divisor_explorer
+    from rlnb.classroom.explorers.sharpen_or_learn import sharpen_or_learn_explorer
     from rlnb.classroom.explorers.stale_queue import stale_queue_explorer
     from rlnb.classroom.explorers.three_pushes import three_pushes_explorer
     from rlnb.classroom.explorers.token_gates import token_gates_explorer
     from rlnb.classroom.explorers.token_weights import token_weights_explorer
+    from rlnb.classroom.explorers.turn_credit import turn_credit_explorer
+    from rlnb.classroom.explorers.two_authors import two_authors_explorer
     from rlnb.classroom.explorers.uphill import uphill_explorer
     from rlnb.classroom.explorers.ways_to_be_right import ways_to_be_right_explorer
     from rlnb.classroom.explorers.wrong_critic import wrong_critic_explorer
 
 _HOME = {
     "answer_ratio_explorer": "answer_ratio",
+    "capped_reward_explorer": "capped_reward",
     "clip_explorer": "clip",
     "composer_explorer": "composer",
     "difficulty_explorer": "difficulty",
     "drift_explorer": "drift",
     "engine_rules_explorer": "engine_rules",
+    "entropy_step_explorer": "entropy_step",
+    "five_runs_explorer": "five_runs",
     "four_edges_explorer": "four_edges",
     "full_card_explorer": "full_card",
     "gae_explorer": "gae",
@@ -83,10 +94,12 @@ _HOME = {
     "nudge_explorer": "nudge",
     "one_group_explorer": "one_group",
     "one_outlier_explorer": "one_outlier",
+    "one_pair_explorer": "one_pair",
     "one_push_explorer": "one_push",
     "one_token_explorer": "one_token",
     "product_weight_explorer": "product_weight",
     "prompt_weight_explorer": "prompt_weight",
+    "rare_glitch_explorer": "rare_glitch",
     "rare_token_explorer": "rare_token",
     "recorded_run_explorer": "recorded_run",
     "rollouts_explorer": "rollouts",
@@ -94,9 +107,12 @@ _HOME = {
     "shared_divisor_explorer": "shared_divisor",
     "stale_queue_explorer": "stale_queue",
     "std_explorer": "near_equal",
+    "sharpen_or_learn_explorer": "sharpen_or_learn",
     "three_pushes_explorer": "three_pushes",
     "token_gates_explorer": "token_gates",
     "token_weights_explorer": "token_weights",
+    "turn_credit_explorer": "turn_credit",
+    "two_authors_explorer": "two_authors",
     "uphill_explorer": "uphill",
     "ways_to_be_right_explorer": "ways_to_be_right",
     "wrong_critic_explorer": "wrong_critic",
@@ -104,11 +120,14 @@ _HOME = {
 
 __all__ = [
     "answer_ratio_explorer",
+    "capped_reward_explorer",
     "clip_explorer",
     "composer_explorer",
     "difficulty_explorer",
     "drift_explorer",
     "engine_rules_explorer",
+    "entropy_step_explorer",
+    "five_runs_explorer",
     "four_edges_explorer",
     "full_card_explorer",
     "gae_explorer",
@@ -128,10 +147,12 @@ __all__ = [
     "nudge_explorer",
     "one_group_explorer",
     "one_outlier_explorer",
+    "one_pair_explorer",
     "one_push_explorer",
     "one_token_explorer",
     "product_weight_explorer",
     "prompt_weight_explorer",
+    "rare_glitch_explorer",
     "rare_token_explorer",
     "recorded_run_explorer",
     "rollouts_explorer",
@@ -139,9 +160,12 @@ __all__ = [
     "shared_divisor_explorer",
     "stale_queue_explorer",
     "std_explorer",
+    "sharpen_or_learn_explorer",
     "three_pushes_explorer",
     "token_gates_explorer",
     "token_weights_explorer",
+    "turn_credit_explorer",
+    "two_authors_explorer",
     "uphill_explorer",
     "ways_to_be_right_explorer",
     "wrong_critic_explorer",

@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from rlnb.objective import ZOO, Objective, cispo, group_center, overlong, ratio
+from rlnb.objective import ZOO, Objective, cispo, entropy_bonus, group_center, overlong, ratio
 from rlnb.shipped import data_folder
 from rlnb.training.errors import BadInput
 from rlnb.training.loop import train
@@ -88,6 +88,7 @@ COUNTDOWN = Recipe(
     prompts=24, steps=90, max_completion_length=80, eval_every=90, eval_prompts=64,
     eval_generations=64, checkpoint_every=0,
 )  # fmt: skip
+DASHBOARD = replace(SMALL, eval_every=4)
 SURROGATES = {"clip": ZOO["dr_grpo"], "cispo": capped, "no_clip": unclipped}
 
 SHIPPED_RUNS: dict[str, ShippedRun] = {
@@ -128,6 +129,12 @@ SHIPPED_RUNS: dict[str, ShippedRun] = {
         ZOO["grpo"].replace(terms=(), advantage=group_center()),
         PICK, task="pick", model="data/model_pick",
     ),
+    "dash_healthy": ShippedRun(ZOO["dr_grpo"], DASHBOARD),
+    "dash_verifier": ShippedRun(ZOO["dr_grpo"], DASHBOARD, reward="contains"),
+    "dash_rate": ShippedRun(ZOO["dr_grpo"], replace(DASHBOARD, learning_rate=3e-3)),
+    "dash_entropy": ShippedRun(ZOO["dr_grpo"].replace(terms=entropy_bonus(-0.1)), DASHBOARD),
+    "dash_cut": ShippedRun(ZOO["dr_grpo"], replace(DASHBOARD, max_completion_length=24)),
+    "dash_stale": ShippedRun(unclipped, replace(DASHBOARD, staleness=8)),
     "countdown_grpo": ShippedRun(
         ZOO["grpo"].replace(terms=()), COUNTDOWN, task="countdown", model="countdown"
     ),

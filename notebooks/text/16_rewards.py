@@ -1,0 +1,627 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 16 · Rewards: what happens when the reward is not what you meant?
+#
+# **After this page** you can say when training on a flawed reward helps and when it turns into
+# harm, measure how hard you push in nats, and name what a KL penalty does about it and what not.
+#
+# 25 minutes, exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et al. 2023,
+# [arXiv 2210.10760](https://arxiv.org/abs/2210.10760); heavy tails: Kwa et al. 2024,
+# [arXiv 2407.14503](https://arxiv.org/abs/2407.14503); best of N: Beirami et al. 2024,
+# [arXiv 2401.01879](https://arxiv.org/abs/2401.01879)
+#
+# **Recall.** Say each answer aloud, then unfold.
+#
+# <details><summary>1. Which policy maximises E[R] − β KL(π‖π_ref)?</summary>π_ref(y) exp(R(y)/β), divided by what makes it sum to 1 (05).</details>
+# <details><summary>2. KL(π‖π_ref) is a mean of what, over whose answers?</summary>Of log π(y) − log π_ref(y), over π's own answers; in nats (05).</details>
+# <details><summary>3. What does GRPO do with a group in which all rewards are equal?</summary>Nothing: every advantage is 0 (08).</details>
+
+# %% tags=["setup"]
+from math import log
+import torch
+from rlnb import check
+from rlnb.classroom.explorers import capped_reward, rare_glitch
+from rlnb.classroom.lesson import predict, reveal, score, task
+from rlnb.classroom.pictures import pipeline, rewards as pictures
+from rlnb.toys.proxy import (answer_pool, best_of_n_kl, fit_gao,
+                             kl_to_uniform)
+torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
+
+# %% [markdown]
+# ## Five numbers to sort
+#
+# A small transformer is to sort: `27,68,66,11,15?` Its grader was written in a hurry. It asks: are
+# there five numbers, and are they in order? Then it pays 1. A right answer always passes. Training
+# is Dr. GRPO, 40 steps of 64 answers. This is what the log shows:
+
+# %%
+pictures.paid_and_true(truth=False)
+
+# %% [markdown]
+# The log looks healthy. Before training 47 of 100 held-out problems were right.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("rewards.1", "After the 40 steps, how many of 100 are right?",
+        ["about 60: the pay has risen, and right answers are paid",
+         "about 47: right lists and other ordered lists earn the same",
+         "about 25: half of them drift away",
+         "none: nothing pays for the given numbers"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+whole, others = pictures.pay_by_numbers_kept()
+reveal("rewards.1", "none: nothing pays for the given numbers",
+       "In every seed. For each prompt one list is right; 91,962,520 lists "
+       "are in order, and nothing in this pay holds on to the given "
+       "numbers. It is not that inventing pays better: before training "
+       f"answers with all five given numbers were paid in {whole:.0%} of "
+       f"the cases, the others in {others:.0%}. They went all the same. "
+       "What is not paid for is not kept.", pictures.paid_and_true(),
+       pictures.answers_before_and_after(),
+       instead={
+           "about 60: the pay has risen, and right answers are paid":
+           "The pay asks for order only.",
+           "about 47: right lists and other ordered lists earn the same":
+           "They do. Earning the same is not being kept.",
+           "about 25: half of them drift away":
+           "If half of them go, what stops the rest?",
+       })
+
+# %% [markdown]
+# What you want is called **gold**. What you can compute and pay is a **proxy**. Loss and gradient
+# were right. They climbed the proxy.
+
+# %%
+pipeline.pipeline("rewards", caption=(
+    "This page changes one box. The boxes behind it see only a number."))
+
+# %% [markdown]
+# ## Which grader would you buy?
+#
+# That check was plainly bad. Most graders are reward models or judges: nearly right, most of the
+# time. How right is right enough?
+#
+# A toy. 128 prompts with 4,096 possible answers each, all equally likely at the start. Each answer
+# has a gold value, drawn from a normal distribution with std 1. Two graders see gold plus an error.
+# **A** is careless: an error of std 1 on every answer. **B** is sharp, std 0.2, but on two answers
+# of a hundred it *glitches*: there its error has std 10.
+
+# %%
+P, K = 128, 4096                       # prompts, answers to each
+dice = torch.Generator().manual_seed(0)
+
+def normal():
+    return torch.randn(P, K, generator=dice)
+
+gold = normal()
+A = gold + normal()
+glitches = torch.rand(P, K, generator=dice) < 0.02
+B = gold + torch.where(glitches, 10.0, 0.2) * normal()
+
+# %% [markdown]
+# Reward models are compared on pairs of answers: how often does the better one score higher?
+
+# %%
+def on_pairs(scores):
+    better = gold[:, ::2] > gold[:, 1::2]
+    agrees = better == (scores[:, ::2] > scores[:, 1::2])
+    return agrees.double().mean()
+
+print(f"right on pairs: A {on_pairs(A):.3f}, B {on_pairs(B):.3f}")
+
+# %% [markdown]
+# Now use them. The simplest push is **best of N**: draw $N$ answers, keep the one with the highest
+# score. Choosing from 256 answers, A finds one with gold 1.98 on average.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("rewards.2", "B chooses from 256 answers. Gold of what it picks?",
+        ["about 0.5: of 256 some glitch, and the largest score wins",
+         "about 2.7: it sees better than A",
+         "about 2: 2 in 100 is too few to matter",
+         "about 1.5: now and then it glitches"])
+
+# %% [markdown]
+# No need to draw. Rank the $K$ answers of a prompt by score, $K$ the highest. All $N$ draws lie
+# among the first $k$ with chance $(k/K)^N$. So the $k$-th is the best of them with chance:
+
+# %%
+def best_of(N, scores):
+    """(P, K): how often each answer is the best of N draws."""
+    rank = scores.argsort(1).argsort(1) + 1
+    return (rank / K) ** N - ((rank - 1) / K) ** N
+
+def mean(weights, values):
+    return (weights * values).sum(1).mean().item()
+
+draws = [2**k for k in range(11)]              # 1 ... 1024
+picks = {name: [best_of(N, scores) for N in draws]
+         for name, scores in (("A", A), ("B", B))}
+goldA, goldB = ([mean(w, gold) for w in picks[name]] for name in "AB")
+scoreA = [mean(w, A) for w in picks["A"]]
+scoreB = [mean(w, B) for w in picks["B"]]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("rewards.2",
+       "about 0.5: of 256 some glitch, and the largest score wins",
+       f"{goldB[8]:.2f}, where A has {goldA[8]:.2f}. With few draws B is "
+       f"the better one: {goldB[2]:.2f} to {goldA[2]:.2f} at N = 4. Its "
+       f"gold is highest at N = 32, {goldB[5]:.2f}, and then it falls. "
+       "This fall has a name, **over-optimisation**.",
+       pictures.score_and_gold(
+           draws, {"A": (scoreA, goldA), "B": (scoreB, goldB)}),
+       instead={
+           "about 2.7: it sees better than A":
+           "On most pairs it does. Best of 256 does not ask about most "
+           "pairs.",
+           "about 2: 2 in 100 is too few to matter":
+           "2 in 100 answers, and 256 are searched for the highest score.",
+           "about 1.5: now and then it glitches":
+           "Not now and then: the highest score is nearly always a glitch.",
+       })
+
+# %% [markdown]
+# ## What does a score tell?
+#
+# Fix a score $r$ and ask what gold $g$ it stands for. The error $e$ has variance $s^2$, gold has 1:
+#
+# $$\begin{aligned}
+# r&=g+e&&\text{what the grader sees. }\textbf{Assumed: both normal, independent}\\
+# \mathrm{Cov}(g,r)&=\mathrm{Var}(g)=1&&e\text{ is independent of }g\\
+# \mathrm{Var}(r)&=1+s^2&&\text{variances add}\\
+# \mathbb E[g\mid r]&=\frac{\mathrm{Cov}(g,r)}{\mathrm{Var}(r)}\,r=\frac{r}{1+s^2}&&\text{for normal numbers: the regression line}
+# \end{aligned}$$
+#
+# For A that is $r/2$: half of any score is luck. But a higher score always promises more gold, so a
+# harder push always pays.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("rewards.3", "B gives an answer a score of 8. Gold to expect?",
+        ["about 7.7: the formula with its usual s = 0.2, 8 / 1.04",
+         "about 4: glitches and all, half of it is luck",
+         "about 0.1: such a score is nearly surely a glitch",
+         "about 2.5: gold seldom gets higher than that"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+grader = rare_glitch.Grader()
+told = grader.worth(torch.tensor([3.0, 5.0, 8.0]))
+reveal("rewards.3", "about 0.1: such a score is nearly surely a glitch",
+       f"{told[2]:.2f}. A gold of 8 is eight stds out; an error of 8 is an "
+       "ordinary glitch. So the score is nearly surely a glitch, and then "
+       f"gold is 8 / (1 + 10²). At a score of 3 it is {told[0]:.1f}, at 5 "
+       f"already {told[1]:.1f}. **Beyond some score a higher score means "
+       "a larger error.** Best of 1,024 lives beyond it.",
+       instead={
+           "about 7.7: the formula with its usual s = 0.2, 8 / 1.04":
+           "With the usual error, yes. Is 8 a usual score?",
+           "about 4: glitches and all, half of it is luck":
+           "Half would be a tie between luck and merit.",
+           "about 2.5: gold seldom gets higher than that":
+           "That is right for a score of 5.",
+       })
+
+# %% [markdown]
+# The gold of the best of $N$ is the mean of this expectation over the scores that win. The more
+# answers compete, the higher these scores, and the more of them lie where gold has fallen.
+#
+# An interviewer will ask for the names. A's error only weakens the score: *regressional* Goodhart. B's
+# takes over at the top: *extremal* Goodhart. Over the range that we push, B acts like a
+# **heavy-tailed** error: large values are rare, and yet far more frequent than a normal number of
+# the same everyday size would have them. (Strictly B, a mix of two normals, is light-tailed, and far
+# out gold would rise again. For strictly heavy tails Kwa et al. prove that the proxy can rise
+# without limit, at hardly any KL, while gold stays where it began:
+# [statements page](statements/16_rewards.ipynb).)
+
+# %%
+task("rewards.t1", rare_glitch.rare_glitch_explorer(),
+     ("Build a grader that is right on at least 93.2 % of pairs, and whose "
+      "best of 1,024 is worth less than 1, what the best of 4 brings.",
+      rare_glitch.accurate_and_ruinous),
+     ("Back to glitches on 2 %. Make them harmless: gold highest at "
+      "N = 1,024. How large may they be?", rare_glitch.harmless))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. One glitch in two hundred answers, of size 10. Without any glitch the grader would be right on
+#    93.7 % <!-- cited: 93.7 % --> of pairs: **the test on pairs cannot see what ruins you**, for it
+#    never looks at the top of 1,024.
+# 2. Size 1, as wide as gold itself. Size 3 already turns; beyond 10 more size hardly matters.
+# </details>
+#
+# ## How hard was that push?
+#
+# To compare with other methods one needs a measure that they share. The KL to the starting policy can
+# be computed for each of them; whether equal nats mean equal harm, guess 5 tests. For best of $N$
+# it can be derived. Let $u$ be the share of the policy's answers that score lower.
+#
+# $$\begin{aligned}
+# \Pr(u\le x)&=x&&\text{one draw: }u\text{ is uniform. }\textbf{Assumed: no two answers score alike}\\
+# \Pr(u_{\text{best}}\le x)&=x^N&&\text{all }N\text{ draws must be below, independently}\\
+# \frac{\pi_{\text{best}}}{\pi}&=N\,u^{N-1}&&\text{differentiate both lines, divide}\\
+# \mathrm{KL}&=\mathbb E_{\text{best}}\big[\log N+(N-1)\log u\big]&&\text{mean of the log-ratio, over best's own answers}\\
+# &=\log N+(N-1)\cdot\Big(-\frac1N\Big)&&\textstyle\int_0^1 N u^{N-1}\log u\,du=-\frac1N\text{, by parts}\\
+# \mathrm{KL}&=\log N-\frac{N-1}{N}
+# \end{aligned}$$
+#
+# With ties it is an upper bound: choosing among answers of one score moves nothing. Best of 64 is 3.17 nats.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("rewards.4", "From best of 64 to best of 1,024, sixteen times the "
+        "answers. How many nats more?", unit="nats")
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+more = best_of_n_kl(1024) - best_of_n_kl(64)
+counted = kl_to_uniform(best_of(64, B)).mean().item()
+assert abs(counted - best_of_n_kl(64)) < 0.01
+reveal("rewards.4", round(more, 2),
+       f"About log 16 = {log(16):.2f}; exactly {more:.2f}. KL grows with "
+       "the log of N, so best of N is a *gentle* push: a million answers "
+       f"are {best_of_n_kl(10**6):.1f} nats. Counted in the toy, best of "
+       f"64: {counted:.2f}; by the formula {best_of_n_kl(64):.2f}.")
+
+# %% [markdown]
+# ## Another way to push
+#
+# RL with a KL penalty heads for $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), the
+# score as $R$. At equal KL no other policy has a higher mean score. Take grader B and 2.5 nats. Best
+# of 32 has them, and gold 1.57, the top of its curve.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("rewards.5", "The RL optimum with 2.5 nats under B: its gold?",
+        ["above 1.57: it is the best one can do with 2.5 nats",
+         "about 1.57: equal nats, equal gold",
+         "about 1.0: it finds more glitches, as it pushes better",
+         "about 0.25: a few glitches take nearly all its weight"])
+
+# %%
+def leashed(beta, scores):
+    """π_β for a uniform start."""
+    return (scores / beta).softmax(1)
+
+def path(weights):
+    """KL and gold of each policy of a list."""
+    return ([kl_to_uniform(w).mean().item() for w in weights],
+            [mean(w, gold) for w in weights])
+
+betas = (10, 5, 4, 3.4, 3, 2.5, 2, 1.5, 1, 0.7, 0.5, 0.35)
+paths = {name: {"best of N": path(picks[name]),
+                "RL": path([leashed(b, s) for b in betas])}
+         for name, s in (("A", A), ("B", B))}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+for name, s in (("A", A), ("B", B)):
+    rank = s.argsort(1).argsort(1) / K
+    paths[name]["RL, paid the rank"] = path(
+        [leashed(b, rank) for b in (1, 0.3, 0.1, 0.05, 0.03, 0.01)])
+kl, worth = paths["B"]["RL"]
+by_rank = paths["B"]["RL, paid the rank"]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("rewards.5",
+       "about 0.25: a few glitches take nearly all its weight",
+       f"{worth[3]:.2f}, at β = {betas[3]} and {kl[3]:.1f} nats. No β "
+       f"does better: {max(worth):.2f} is the highest. It *is* the best in "
+       "score, and the score is where the errors are. A glitch of 30 "
+       "outweighs everything in e^(R/β). Best of N only asks who comes "
+       "first, not by how much. The test: pay RL the *rank* of an answer "
+       f"instead of its score, and {by_rank[0][4]:.1f} nats bring "
+       f"{by_rank[1][4]:.2f}. **Equal nats are not equal harm.** Gao et "
+       "al. warn of just this.",
+       pictures.one_ruler(paths),
+       instead={
+           "above 1.57: it is the best one can do with 2.5 nats":
+           "The best in score.",
+           "about 1.57: equal nats, equal gold":
+           "Equal nats say how far, not where to.",
+           "about 1.0: it finds more glitches, as it pushes better":
+           "And how it weighs what it finds: e^(R/β).",
+       })
+
+# %% [markdown]
+# So $\beta$ is a leash: it chooses *where on the curve* you stop. It does not lift the curve. Gao et
+# al. found the same with trained reward models: in gold against KL a penalty did what stopping
+# earlier does (and depended much on the settings). They also found that larger reward models, and
+# more comparisons, turn later.
+#
+# And GRPO, which takes no $e^{R/\beta}$? Its z-score is itself a cap. In a group of eight a glitch of
+# 30 gets at most √7, about 2.6 <!-- cited: 2.6 -->, and its neighbours a seventh of that, downwards:
+# the glitch is not amplified, but it takes the whole group's signal.
+#
+# ## What lifts the curve?
+#
+# What is paid must change. Ranks brought RL back to best of N's curve, and that one still turns.
+# Another way is a *cap*: whatever lies beyond it is cut to it, and every answer above the cap earns
+# the same.
+
+# %%
+task("rewards.t2", capped_reward.capped_reward_explorer(),
+     ("With a cap: gold above 1.6, more than best of N ever had.",
+      capped_reward.capped_well))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# A cap of 2 and β of 0.2 or less. Without a cap no β helps. A cap of 5 removes most of each glitch
+# and helps little: a glitch still beats every honest answer. The cap must lie among the scores that
+# honest answers reach. (The explorer before: beyond 3 a higher score stops meaning more gold.)
+# </details>
+#
+# A third way is a second opinion. Buy three graders like B and pay the *median* of their scores. If
+# they glitch on different answers, two outvote the third. But graders are trained on the same
+# comparisons and err alike. Say 30 of 100 glitches are shared: all three see the same wrong number.
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: three graders like B, and the median of their scores
+def median_of_three(shared):
+    """(P, K) scores; `shared` of the glitches hit all three alike."""
+    own = torch.Generator().manual_seed(1)
+    def draw(share, size, *shape):
+        at = torch.rand(*shape, P, K, generator=own) < share
+        return at, size * torch.randn(*shape, P, K, generator=own)
+    alone, e = draw(0.02 * (1 - shared), 10.0, 3)
+    small = 0.2 * torch.randn(3, P, K, generator=own)
+    common, same = draw(0.02 * shared, 10.0)
+    errors = torch.where(common, same, torch.where(alone, e, small))
+    return gold + errors.median(0).values
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("rewards.6", "Best of 256. One grader B: 0.5. The median of three "
+        "that share nothing: 2.7. And if they share 30 of 100 glitches?",
+        ["about 2.5: most glitches are still outvoted",
+         "about 1.6: fewer glitches, but the search finds them",
+         "about 2.0: 30 of 100 of the gain is lost",
+         "about 0.5: shared glitches are enough"])
+
+# %%
+thirds = {"one grader B": goldB}
+for shared, name in ((0.0, "median of three, none shared"),
+                     (0.3, "30 of 100 glitches shared")):
+    scores = median_of_three(shared)
+    thirds[name] = [mean(best_of(N, scores), gold) for N in draws]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+one, none, some = thirds.values()
+reveal("rewards.6",
+       "about 1.6: fewer glitches, but the search finds them",
+       f"{some[8]:.2f}, against {none[8]:.2f} without shared ones. And at "
+       f"1,024: {some[10]:.2f}. Fewer glitches only move the top of the "
+       "curve further out; those that are shared stay to be found. (Two "
+       "that are not shared can win a vote too: the best curve bends at "
+       "the end.)",
+       pictures.medians(draws, thirds),
+       instead={
+           "about 2.5: most glitches are still outvoted":
+           "Of the rare ones, most. The search finds those that are not.",
+           "about 2.0: 30 of 100 of the gain is lost":
+           "Close. A search does not average, it picks.",
+           "about 0.5: shared glitches are enough":
+           "Not at once: they are rarer than one grader's own.",
+       })
+
+# %% [markdown]
+# ## Can you see it coming?
+#
+# In a real run gold is a human or a costly judge: a few hundred labels at a few checkpoints. Gao et
+# al. describe such points by two formulas, with $d=\sqrt{\mathrm{KL}}$ and two fitted numbers $a$,
+# $b$:
+#
+# $$\text{best of N: }\;d\,(a-b\,d)\qquad\qquad\text{RL: }\;d\,(a-b\log d)$$
+#
+# The first peaks at $d=a/2b$. You have labelled best of 2, 4, 8 and 16 under B, gold still rising,
+# and fit.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("rewards.7", "Gold peaks at 2.5 nats, N = 32. Where does the fit "
+        "to N = 2 ... 16 put the peak?",
+        ["near 2.5 nats: a bend shows before the top",
+         "near 3.5 nats: a little late",
+         "near 21 nats: before the turn nothing bends",
+         "near 7 nats: much too late"])
+
+# %%
+d = torch.tensor(paths["B"]["best of N"][0][1:]).sqrt()   # N = 2 ...
+g = torch.tensor(goldB[1:])
+fits = {}
+for last in (4, 6):                            # N up to 16, up to 64
+    a, b = fit_gao(d[:last], g[:last])
+    fits[f"fitted up to N = {2**last}"] = (a, b, d[last - 1].item())
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+peaks = [(a / (2 * b)) ** 2 for a, b, _ in fits.values()]
+reveal("rewards.7", "near 21 nats: before the turn nothing bends",
+       f"{peaks[0]:.0f}: it sees no turn. With N = 32 and 64 added, one of "
+       f"them beyond the top, the fit says {peaks[1]:.1f}. In this toy "
+       "glitches are too rare to show before the turn. (Gao et al. report "
+       "fits that held somewhat beyond their points.) **So keep "
+       "labelling, at every checkpoint, and stop when gold stops.**",
+       pictures.gao_fits(d.tolist(), g.tolist(), fits),
+       instead={
+           "near 2.5 nats: a bend shows before the top":
+           "There is hardly a bend before the top.",
+           "near 3.5 nats: a little late":
+           "Only once a point beyond the top is in.",
+           "near 7 nats: much too late":
+           "Further still.",
+       })
+
+# %% [markdown]
+# In practice, log three curves: score, KL, and gold on a fixed set of prompts. Gold can be held-out
+# tests, a grader that is never trained on, or a few dozen answers that you read. Read those with the
+# *highest* scores; a random sample looks fine until it is too late.
+#
+# <details><summary>One level deeper: practice, and the toy's limits</summary>
+#
+# * **What else lifts the curve.** New comparisons on the policy's own answers; fixing the checker.
+#   Several reward models: Coste et al. 2023, [arXiv 2310.02743](https://arxiv.org/abs/2310.02743);
+#   that they share mistakes: Eisenstein et al. 2023,
+#   [arXiv 2312.09244](https://arxiv.org/abs/2312.09244).
+# * **In libraries.** TRL's GRPO takes `reward_funcs` (a list) and `reward_weights`; verl a
+#   `compute_score` function. Neither knows gold. Best of N is a loop of your own.
+# * **What the toy is not.** Its errors are drawn once and do not depend on gold. A policy that
+#   *learns* finds whole families of glitches, as the sorter did, so gold can fall below its start.
+#   Here it falls back to the start at worst.
+# * **Are real reward models heavy-tailed?** Kwa et al. found those they measured consistent with
+#   light tails. Hand-written checks like the sorter's were not among them.
+# </details>
+
+# %%
+toy = answer_pool()
+assert all(torch.equal(x, y) for x, y in zip(toy, (gold, A, B)))
+score(*(f"rewards.{k}" for k in range(1, 8)))
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | Rewards | |
+# |---|---|
+# | sentence | you train on a proxy; gold follows it until high scores are mostly errors, then it turns, and nothing in the loss shows it |
+# | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}=\log N-(N-1)/N$, a bound if scores tie · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
+# | picture | gold against KL: up, over, down; the score only up |
+# | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256 |
+# | the leash | β chooses where you stop; it does not lift the curve |
+# | what lifts it | a cap among honest scores; graders that err apart; new labels where the policy is now |
+# | choice | what you pay. Everything after it is arithmetic |
+
+# %% [markdown]
+# ## Exercises
+#
+# **1 Derive** · 5 minutes. Without looking back: the KL of best of n for a tensor of sizes.
+#
+# <details><summary>hint</summary>The density of the best is n u^(n−1). Mean of its log.</details>
+
+# %% tags=["exercise"]
+def my_kl(n):
+    return ...
+
+check.best_of_n_kl(my_kl)
+
+# %% [markdown]
+# **2 Implement** · 8 minutes. *Rejection-sampling fine-tuning*: write N answers to each prompt, keep
+# the best, train on it as in SFT. `rewards` (P, N). Return a 1 for each kept answer, else 0: from
+# every prompt the highest reward, the first one if several share it, and none where even that is
+# below `least`.
+#
+# <details><summary>hint</summary>argmax along a row gives the first of equals. What does it give where all are 0?</details>
+
+# %% tags=["exercise"]
+def my_keep_best(rewards, least):
+    return ...
+
+check.keep_best(my_keep_best)
+
+# %% [markdown]
+# **3 Several rewards** · 10 minutes. Right, short, polite: K rewards for an answer, `rewards`
+# (P, G, K). GRPO sums them and takes the z-score. Then the answers (right, rude) and (wrong, polite)
+# get the same advantage, and a reward with a large spread drowns the others. GDPO
+# ([arXiv 2601.05242](https://arxiv.org/abs/2601.05242)) takes the z-score of *each* reward in its
+# group and sums those. Return them, (P, G). (Its last step, one z-score over the batch, left out.)
+#
+# <details><summary>hint</summary>Which dimension are the answers to one prompt? What if all have the same reward?</details>
+
+# %% tags=["exercise"]
+def my_advantages(rewards):
+    return ...
+
+check.several_rewards(my_advantages)
+
+# %% [markdown]
+# **4 Find the silent bug** · 8 minutes. You have K *sampled* answers to one prompt, with gold and
+# score, and want the mean gold of best of n for every n up to K, without drawing more. This passes
+# its tests: n = 1 gives the mean, the weights sum to 1.
+
+# %%
+print(check.silent_bug_rewards.source)
+
+# %% [markdown]
+# Write a test that this function fails and the right one passes.
+#
+# <details><summary>hint</summary>On this page the 4,096 answers were all there are. Here they are a sample: draw n different ones. Try n = K.</details>
+
+# %% tags=["exercise"]
+def my_test(estimate):
+    return ...
+
+check.silent_bug_rewards(my_test)
+
+# %% [markdown]
+# ## In the interview
+#
+# A minute each, aloud, then unfold.
+#
+# <details><summary><b>What is reward over-optimisation, and how do you notice it?</b></summary>
+#
+# Past some point pushing on a proxy lowers what you want. High scores become mostly errors. The
+# training log cannot show it, since it only holds the proxy. Keep a gold measure, held-out tests,
+# human labels or an untouched grader, plot it against KL at every checkpoint, and read the
+# top-scored answers.
+# </details>
+# <details><summary><b>Does a KL penalty prevent reward hacking?</b></summary>
+#
+# No, it decides how far you go. Where errors are small everywhere that helps. Where rare errors are
+# large a little KL already buys them: 2.5 nats gave gold 0.26 in our toy. Gao et al. saw a penalty
+# act like early stopping.
+# </details>
+# <details><summary><b>Derive the KL of best of N.</b></summary>
+#
+# It is log N − (N−1)/N. The rank u of one answer is uniform, that of the best has density
+# N u^(N−1). The mean of the log of that is log N + (N−1) E[log u], and E[log u] = −1/N. Exact
+# without ties, an upper bound with them.
+# </details>
+# <details><summary><b>Reward model X is right on 92 % of pairs, Y on 75 %. Which?</b></summary>
+#
+# Unknown: pairs test the middle, training lives at the top. Ask for gold of best of N at the N, or
+# the KL, you will train to, and for what its highest-scored answers look like.
+# </details>
+# <details><summary><b>Our reward is verifiable. Can it be hacked?</b></summary>
+#
+# Yes, where the check is not the wish. Our sorter was paid 1 for lists in order and forgot the
+# numbers. Unit tests get hard-coded, formats satisfied. A verifier shrinks the attack surface; a
+# false pass in a hundred is found once the policy is pushed.
+# </details>
+# <details><summary><b>Best of N, rejection-sampling fine-tuning, RL: what differs?</b></summary>
+#
+# Where the selection happens. Best of N pays at every request. Fine-tuning on the picks moves it
+# into the weights, once. RL repeats it, with wrong answers pushed down too, and follows the size of
+# the reward unless it is normalised or cut. None teaches what is never sampled.
+# </details>
+# <details><summary><b>Outcome or process reward?</b></summary>
+#
+# Outcome is harder to game, process is denser. A process reward grades each step, so credit is
+# local; but it is a learned proxy asked at every step, and steps that please it can be written
+# without end. A shaping bonus keeps the optimum only as a difference of potentials.
+# </details>
+# <details><summary><b>What is on-policy distillation?</b></summary>
+#
+# The student writes, the teacher grades every token. The advantage of a token is the teacher's
+# log-probability minus the student's. In expectation that descends the reverse KL at each visited
+# prefix. The signal is dense and on the student's own states; SFT on the teacher's answers never
+# visits the student's mistakes. It needs the teacher's log-probabilities.
+# </details>
+#
+# Judges, distillation, several rewards, and the sentences one hears:
+# [statements 16](statements/16_rewards.ipynb). The exercises, solved:
+# [solutions 16](solutions/16_rewards.ipynb).
+#
+# **Next: [17](17_evaluation.ipynb).** Did it learn, or only sharpen?

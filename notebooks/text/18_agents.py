@@ -1,0 +1,575 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 18 · Agents: what changes when the world answers back?
+#
+# **After this page** you can write the gradient of a trajectory with many turns, say whose tokens
+# belong in the loss and what happens if you forget, and choose which turn gets the credit.
+#
+# 24 minutes, exercises 34 more · after 02 (REINFORCE), 07 (critic), 08 (GRPO) ·
+# Search-R1, Jin et al. 2025, [arXiv 2503.09516](https://arxiv.org/abs/2503.09516); turn-level
+# credit: Zeng et al. 2025, [arXiv 2505.11821](https://arxiv.org/abs/2505.11821)
+#
+# **Recall.** Say each answer aloud, then unfold.
+#
+# <details><summary>1. What is the gradient of the expected reward, for one sampled answer?</summary>Reward times the gradient of log π(answer), which is a sum over its tokens (02).</details>
+# <details><summary>2. What must the baseline of a group not depend on?</summary>On the answer itself. All answers of a group start from the same prompt (03, 08).</details>
+# <details><summary>3. Which rewards can a token not have caused?</summary>Those that came before it (07).</details>
+
+# %% tags=["setup"]
+from itertools import product
+import torch
+from rlnb import check
+from rlnb.classroom.explorers import turn_credit, two_authors
+from rlnb.classroom.lesson import predict, reveal, score, task
+from rlnb.classroom.pictures import agents as pictures, pipeline
+from rlnb.toys.turns import additive_push, author_path
+from rlnb.training.studies.agents import records
+from rlnb.training.tasks.desk import Desk
+torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: four trajectories to 4+3*2=?, brackets are the desk's
+def tokens(text):
+    return [("desk", t[1:-1]) if t[0] == "[" else ("policy", t)
+            for t in text.split()]
+
+rows = {name: tokens(text + " end") for name, text in (
+    ("1, right", "4 + 3 = [7] , 7 * 2 = [4] so 4"),
+    ("2, right", "4 + 3 = [wait] 4 + 3 = [7] , 7 * 2 = [4] so 4"),
+    ("3, wrong", "4 + 3 = [wait] so 1"),
+    ("4, wrong", "so 8"))}
+width = max(len(row) for row in rows.values())
+authors = [[a for a, _ in row] + [""] * (width - len(row))
+           for row in rows.values()]
+own = torch.tensor([[a == "policy" for a in row] for row in authors])
+there = torch.tensor([[a != "" for a in row] for row in authors])
+
+def recorded(arm, name, when="evals"):
+    """Last held-out number of each of three recorded seeds."""
+    last = [run[when][-1] if when == "evals" else run[when]
+            for run in records()[arm].values()]
+    return ", ".join(f"{x[name]:.2f}".replace("-", "−") for x in last)
+
+# %% [markdown]
+# ## A text with two authors
+#
+# An agent writes, the world answers, the agent writes on. Here the world is a desk with a
+# calculator. The task `4+3*2=?` is worked from left to right, modulo 10. Whenever the policy writes
+# `=`, the desk writes the next token. One group, four trajectories to the same task:
+
+# %%
+pictures.transcript(rows, caption=(
+    "A turn is what the policy writes until the desk answers. The desk "
+    "is busy three times in ten and says `wait`."))
+
+# %% [markdown]
+# The last digit behind `so` is the answer: right earns 1, wrong 0. The desk has one more key, `x=`.
+# It shows the memory: the last result that was calculated.
+
+# %%
+desk = Desk()
+desk.reset()
+for call in ("x=", "4+3=", "7*2=", "x="):
+    print(f"{call:5s} {desk.reply(call)}")
+
+# %% [markdown]
+# The policy is this course's small transformer (0.3 million weights), after 100 supervised steps on
+# examples of using the desk. Then GRPO without the std: each step 8 new tasks, 8 trajectories each,
+# 40 steps.
+#
+# ## The world remembers
+#
+# One such run, three seeds:
+
+# %%
+pictures.first_run(caption="Reward of the training trajectories, a line "
+                   "a seed. At the end nine in ten are right.")
+
+# %% [markdown]
+# No task came twice, so nothing could be learned by heart. Now 100 tasks it never saw, at a freshly
+# started desk. Before training the policy solved 39 % of them.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("agents.1", "How many does it solve after training?",
+        ["about 90 %, as in training", "about 65 %: some of it was luck",
+         "about 40 %, as before", "about 15 %, worse than before"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("agents.1", "about 15 %, worse than before",
+       f"{recorded('leak', 'pass@1')}. It writes `x=` first "
+       f"({recorded('leak', 'recalls')} of the trajectories) and copies. "
+       "Whoever made the tasks had calculated each answer on the desk, and "
+       "`reset` did not empty the memory. The same run with the memory "
+       f"emptied, black, ends at {recorded('masked', 'pass@1')}.",
+       pictures.two_panels(["leak", "masked"], caption=(
+           "In training the run that learned to copy looks better than the "
+           "one that learned to calculate.")),
+       instead={
+           "about 90 %, as in training":
+           "In training it could copy.",
+           "about 65 %: some of it was luck":
+           "It copied rather than calculated.",
+           "about 40 %, as before":
+           "It has unlearnt to calculate.",
+       })
+
+# %% [markdown]
+# The answer left in the sandbox is no invention: a repository that still holds the fixing commit, a
+# test file that was not deleted. **Evaluate in a world that somebody else has started.**
+#
+# A second leak is quieter. Now the memory starts empty, but the trajectories of a group use one
+# desk one after the other, and nobody resets it between them. Half of them calculate and are right
+# four times in ten; the other half only look at `x=`, and are right if the last result was.
+# Trajectory 1 earns 0.20 on average.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("agents.2", "The same policy, the same task. What does trajectory "
+        "6 of the group earn on average?",
+        ["0.20: it is the same policy", "about 0.30", "about 0.40",
+         "about 0.10: looking is worse than calculating"])
+
+# %%
+memory, by_place = 0.0, []              # memory: chance that it is right
+for place in range(6):
+    by_place.append(0.5 * 0.4 + 0.5 * memory)
+    memory = 0.5 * 0.4 + 0.5 * memory   # half overwrite it, half look
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("agents.2", "about 0.40",
+       "By place: " + ", ".join(f"{x:.2f}" for x in by_place) + ". The "
+       "late ones are not better, they start with more. The group's mean "
+       "calls the first one bad for coming first. A log of the reward by "
+       "place in the group must be flat.",
+       instead={
+           "0.20: it is the same policy":
+           "The policy is. Is the world?",
+           "about 0.30":
+           "Five trajectories have written before it.",
+           "about 0.10: looking is worse than calculating":
+           "Looking is worse only for the first.",
+       })
+
+# %% [markdown]
+# GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With one prompt that was
+# free; with a world somebody has to build it $G$ times. Exercise 3 is a desk that is not.
+
+# %%
+pipeline.pipeline("answers", "advantages", "loss", caption=(
+    "Three pieces of GRPO change: how a group is started, who gets the "
+    "credit, and which tokens are in the loss."), words={
+    "answers": "G trajec-\ntories", "advantages": "advantage\nper turn?",
+    "loss": "loss: own\ntokens"})
+
+# %% [markdown]
+# ## The world writes: whose tokens?
+#
+# Turn $k$ of the policy is $u_k$, the world's answer $o_k$, and $h_k$ all that stands before.
+#
+# $$\begin{aligned}
+# p_\theta(\tau)&=\prod_k\pi_\theta(u_k\mid h_k)\;P(o_k\mid h_k,u_k)&&\text{chain rule: each author in turn}\\
+# \nabla\log p_\theta(\tau)&=\sum_k\nabla\log\pi_\theta(u_k\mid h_k)+0&&\text{the world's }P\text{ contains no }\theta\\
+# \nabla J&=\mathbb E\Big[R(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\text{log-derivative (02); chain rule inside a turn}\\
+# &\to\mathbb E\Big[A(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\text{the group's mean as baseline (08)}
+# \end{aligned}$$
+#
+# No choice so far. The trap: $\pi_\theta$ gives a probability to the world's tokens too, it is a
+# language model. But nobody drew them from it, and in $p_\theta(\tau)$ stands $P$. In code that is
+# a mask. The world's tokens are read by all later ones, but they are not in the loss:
+
+# %%
+def agent_loss(logp, trained, R, budget):
+    """One group: logp, trained (G, T), rewards (G,). To minimise."""
+    A = (R - R.mean())[:, None]
+    return -torch.where(trained, A * logp, 0.0).sum(1).mean() / budget
+
+R = torch.tensor([1.0, 1.0, 0.0, 0.0])
+logp = torch.full(own.shape, -1.0, requires_grad=True)
+panels = {}
+for title, trained in (("own tokens only", own), ("mask forgotten", there)):
+    slope, = torch.autograd.grad(agent_loss(logp, trained, R, 1), logp)
+    panels[title] = {name: (-len(R) * slope[i, :len(row)]).tolist()
+                     for i, (name, row) in enumerate(rows.items())}
+pictures.pushes(rows, panels, caption=(
+    "Without the mask the policy is paid for words it did not choose. The "
+    "two `wait` are pushed in opposite directions."))
+
+# %% [markdown]
+# What does such a push do? One place in a text where `ok` or `error` may stand. `ok` leads to
+# reward 1, `error` to 0, and `error` comes three times in ten. The policy has one logit for `error`
+# and starts with the true probability, 0.3. We follow 1,000 expected updates, learning rate 1,
+# twice: once the policy writes this token, once the world does and the mask is forgotten.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("agents.3", "log π(error) starts at −1.2. Where does it end?",
+        ["both near −7", "policy's near −7, world's stays at −1.2: "
+         "the world goes on as before",
+         "policy's near −7, world's near −200", "both near −200"])
+
+# %%
+ends = {who: author_path(who, 0.3, steps=1000)[-1]
+        for who in ("policy", "world")}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("agents.3", "policy's near −7, world's near −200",
+       f"−{-ends['policy']:.1f} and −{-ends['world']:.1f}. A token of its "
+       "own becomes rare, so it is pushed less and less. The world says "
+       "`error` as often as before, whatever the policy thinks of it.",
+       instead={
+           "both near −7":
+           "For its own token the push fades. For the world's?",
+           "policy's near −7, world's stays at −1.2: the world goes on as "
+           "before":
+           "The world does. What does the policy's model of it do?",
+           "both near −200":
+           "Its own becomes rare and is pushed no more.",
+       })
+
+# %% [markdown]
+# Why, in two lines. $q$ is how often `error` stands there. Its push on the logit is
+# $A(1[\text{error}]-\pi)$:
+#
+# $$\begin{aligned}
+# \mathbb E\big[A\,(1[\text{error}]-\pi)\big]&=\mathbb E\big[A\,1[\text{error}]\big]-\pi\,\mathbb E[A]&&\text{linearity}\\
+# &=q\,A_{\text{error}}=-q(1-q)&&\mathbb E[A]=0;\ A_{\text{error}}=0-(1-q)
+# \end{aligned}$$
+#
+# $\pi$ is gone. If the policy writes the token, $q=\pi$, and the push dies out with it. If the
+# world does, it never ends. It is 0 only if the token tells nothing about success.
+
+# %%
+task("agents.t1", two_authors.two_authors_explorer(),
+     ("The world errs in half of the trajectories, and its token does not "
+      "move at all.", two_authors.nothing_to_tell),
+     ("The world errs in one trajectory of twenty. Find the smallest cost "
+      "that still drives the world's token below −10.",
+      two_authors.little_is_enough))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. Cost 0, share 0.50. An error that costs nothing is only noise.
+# 2. Cost 0.15. Rare and cheap is enough, for it comes again at every step.
+# </details>
+#
+# Now the real policy. It shares all its weights between the desk's words and its own. The run from
+# above, with and without the mask:
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("agents.4", "Forty steps with the mask forgotten, against the run "
+        "with it. What do you see in the log?",
+        ["pass@1 falls", "pass@1 rises, but more slowly",
+         "pass@1 is the same, and nothing else shows it",
+         "pass@1 is the same, and log π of `wait` runs away"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("agents.4", "pass@1 is the same, and log π of `wait` runs away",
+       f"pass@1 {recorded('masked', 'pass@1')} with the mask, "
+       f"{recorded('unmasked', 'pass@1')} without. log π of the desk's "
+       f"`wait`: {recorded('masked', 'wait')} with, "
+       f"{recorded('unmasked', 'wait')} without. (It starts at −12: "
+       "nobody had asked the policy to predict the desk.)",
+       pictures.desk_runs(caption=(
+           "Three seeds each. In this world and in 40 steps the forgotten "
+           "mask costs nothing that the reward shows.")),
+       instead={
+           "pass@1 falls":
+           "Here it does not.",
+           "pass@1 rises, but more slowly":
+           "Nor that, within the noise of three seeds.",
+           "pass@1 is the same, and nothing else shows it":
+           "Something does show it, if one looks.",
+       })
+
+# %% [markdown]
+# So it is a bug that can stay silent: TRL's fused loss had it until
+# [pull request 4975](https://github.com/huggingface/trl/pull/4975). Search-R1 masks retrieved
+# passages and names stable training as the reason. Log the share of tokens that are trained; here
+# it is easy to know what it should be.
+#
+# The mask protects the loss. Does it protect the reader? Take the run with the mask. Now somebody
+# writes behind every result of the desk: `so` and a digit, as in `7so3`.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("agents.5", "It solved two tasks of three. And now?",
+        ["two of three: the desk's tokens were never trained",
+         "about one of two", "about one of five", "hardly any"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("agents.5", "hardly any",
+       f"pass@1 {recorded('masked', 'pass@1', 'noted')}. In "
+       f"{recorded('masked', 'stopped', 'noted')} of the trajectories it "
+       "takes the note for its own answer and stops. Training with notes "
+       "in half of the trajectories does not cure it: "
+       f"{recorded('notes', 'pass@1', 'noted')}. It hardly ever ignores a "
+       "note, and what is not sampled is not rewarded.",
+       pictures.noted(caption=(
+           "A mask keeps a text out of the gradient, not out of the "
+           "context.")),
+       instead={
+           "two of three: the desk's tokens were never trained":
+           "They were not. But it reads them.",
+           "about one of two":
+           "Much worse.",
+           "about one of five":
+           "Worse still.",
+       })
+
+# %% [markdown]
+# What helps stands between the two: a harness that lets only one digit or `wait` through. Then the
+# policy never reads the note.
+#
+# ## The world takes time: which turn gets the credit?
+#
+# Look again at trajectory 2: all its tokens got the same push. With thirty turns, good and bad ones
+# share one number. What does that cost? A toy: $T$ turns, each right with probability ½, whatever
+# happened before. A right turn earns 1, and the final reward is the sum. $a_j$ is 1 if turn $j$ was
+# right. We look at the push on the first turn, credit times $(a_1-½)$. Two turns, all four cases:
+
+# %%
+for a in product((0, 1), repeat=2):
+    final = sum(a) - 1                 # the sum, minus its mean
+    turn = a[0] - 0.5                  # this turn's reward, minus its mean
+    print(f"turns {a}: push by the final reward "
+          f"{final * (a[0] - .5) + 0.0:.1f}, by the turn's own "
+          f"{turn * (a[0] - .5):.2f}")
+
+# %% [markdown]
+# The same mean, ¼. But the final reward gives 0.5 or 0, depending on the other turn: variance
+# 0.0625.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("agents.6", "32 turns instead of 2. The variance of the push by "
+        "the final reward becomes",
+        ["the same: the mean is subtracted", "4 times as large",
+         "16 times as large", "31 times as large"])
+
+# %%
+spread = {T: additive_push(T)[1] for T in (2, 8, 32, 128)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("agents.6", "31 times as large",
+       "; ".join(f"{T} turns {v:.4f}" for T, v in spread.items())
+       + ". By hand below.",
+       instead={
+           "the same: the mean is subtracted":
+           "It is. The noise of all other turns is not.",
+           "4 times as large":
+           "That is growth with the root of the turns.",
+           "16 times as large":
+           "Half of what happens.",
+       })
+
+# %% [markdown]
+# $$\begin{aligned}
+# (a_1-\tfrac12)\sum_j(a_j-\tfrac12)&=\underbrace{(a_1-\tfrac12)^2}_{\text{always }1/4}+\underbrace{(a_1-\tfrac12)\sum_{j\ne1}(a_j-\tfrac12)}_{\text{mean }0}&&\text{split off }j=1\\
+# \mathrm{Var}&=(T-1)\cdot\tfrac14\cdot\tfrac14=\frac{T-1}{16}&&\text{independent turns}\\
+# A_k&=\sum_{j\in S_k}(r_j-\bar r_j)&&\textbf{a choice: which turns }S_k\textbf{ count}
+# \end{aligned}$$
+#
+# Here $r_j$ is the reward of turn $j$ and $\bar r_j$ its mean. Three choices, on four trajectories
+# of six turns. A box is a turn, + right, − wrong; its colour is
+# the credit, with the mean of the group taken off turn by turn:
+
+# %%
+a = torch.tensor([[1, 1, 0, 1, 0, 1], [0, 1, 1, 0, 0, 0],
+                  [1, 0, 1, 1, 0, 0], [1, 0, 0, 1, 0, 0]]).double()
+credits = {"all turns": a.sum(1, keepdim=True).expand_as(a),
+           "from this turn on": a.flip(1).cumsum(1).flip(1),
+           "this turn only": a}
+boxes = {f"trajectory {i}": [("policy", "+" if x else "−") for x in row]
+         for i, row in enumerate(a.tolist(), 1)}
+pictures.pushes(boxes, {name: {
+    who: row for who, row in zip(boxes, (c - c.mean(0)).tolist(),
+                                 strict=True)}
+    for name, c in credits.items()}, caption=(
+    "All turns: trajectory 1 is good, its two mistakes included. This turn "
+    "only: a mistake is blue nowhere."))
+
+# %% [markdown]
+# * **All turns** is GRPO.
+# * **From this turn on** loses nothing: a turn cannot change its past. On average half of the noise
+#   goes.
+# * **This turn only** has no noise in the toy. But it is blind to what a turn makes possible later,
+#   and here nothing is.
+#
+# To trust the sign of a push you want its mean to be twice its spread. Over $n$ trajectories that
+# needs $n=4\,\mathrm{Var}/\mathrm{mean}^2$, for the final reward $4(T-1)$. A grader of single turns
+# needs fewer, if it is any good. Say it is wrong in a share $e$ of its verdicts, at random.
+
+# %%
+task("agents.t2", turn_credit.turn_credit_explorer(),
+     ("32 turns. Make the grader of turns as careless as you can while it "
+      "still needs fewer trajectories.",
+      turn_credit.careless_and_still_better),
+     ("The grader is wrong one time in four. At how many turns does it "
+      "first pay?", turn_credit.shortest_for_a_quarter))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. Wrong in 41 %, hardly better than a coin. It is wrong at random, and the other 31 turns are
+#    random too.
+# 2. Five turns. With four the two are equal; exercise 4 asks why.
+# </details>
+#
+# That is for errors at random. A grader that pays for the wrong thing, every call a point, has no
+# noise and another goal ([statements](statements/18_agents.ipynb)). Where do turn rewards come
+# from? From tests after each edit, from a critic (07), or from siblings that pass through the same
+# state (GiGPO, [arXiv 2505.10978](https://arxiv.org/abs/2505.10978)).
+#
+# <details><summary>One level deeper: what a real run adds</summary>
+#
+# * Train on the token ids that were sampled. Text that is parsed and tokenised again need not give
+#   the same ids; then you push on tokens nobody drew.
+# * Two masks: attention sees both authors, the loss only one. One mask for both cuts the policy off
+#   from the world's answers (TRL [issue 4974](https://github.com/huggingface/trl/issues/4974)).
+# * The mask is `tool_mask` in TRL (`env_mask` in a rollout function), `response_mask` in verl,
+#   `loss_mask` in SkyRL.
+# * A trajectory that runs out of turns gets reward 0, and its siblings wait for it. Both are
+#   measured on the [statements page](statements/18_agents.ipynb).
+# * Log: turns, share cut off, share of failed calls, share of tokens trained; and the reward by
+#   place in the group, which should not depend on the place.
+# </details>
+#
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | agents | |
+# |---|---|
+# | sentence | the world keeps state, writes into the text and makes it long: reset it, mask it, share out the credit |
+# | formula | $\nabla J=\mathbb E\big[\sum_{\text{own }t}A_{k(t)}\nabla\log\pi_\theta(y_t)\big]$ |
+# | mask forgotten | push $-q(1-q)$ on the world's token: it does not contain π and never ends |
+# | picture | tokens of two authors, one of them without colour |
+# | numbers | credit by the final reward: variance (T − 1)/16, trajectories 4(T − 1) · the desk's `wait`: log π −12.5 with the mask, −16 without |
+# | derived | own tokens only; nothing for the past |
+# | choices | which later turns count; what a turn is paid for; where to cut |
+# | against 08 | the prompt of a group is the state of a world; the completion mask has holes |
+
+# %%
+score(*(f"agents.{k}" for k in range(1, 7)))
+
+# %% [markdown]
+# ## Exercises
+#
+# **1 Implement** · 8 minutes. Whole conversations as roles: 0 padding, 1 user, 2 assistant, 3 tool,
+# (B, L). The first `prompt_length` tokens were given to the policy, assistant turns among them
+# (examples). Return (B, L − 1), true where the prediction of the *next* token is trained.
+#
+# <details><summary>hint</summary>Two conditions on a token: its author, and its place. Then: which column does its prediction stand in?</details>
+
+# %% tags=["exercise"]
+def my_observation_mask(role, prompt_length):
+    return ...
+
+check.observation_mask(my_observation_mask)
+
+# %% [markdown]
+# **2 Implement** · 12 minutes. Credit by turn. `rewards` (B, K) of each turn, `turn` (B, T) the
+# turn of each token and −1 where it is not the policy's. A token's advantage is what its trajectory
+# earned from its turn on, minus the mean of that over those of its group that have this turn.
+#
+# <details><summary>hint</summary>A sum from the back, a mean inside each group, a gather. What does an index of −1 do?</details>
+
+# %% tags=["exercise"]
+def my_turn_advantages(rewards, turn, num_generations):
+    return ...
+
+check.turn_advantages(my_turn_advantages)
+
+# %% [markdown]
+# **3 Find the silent bug** · 6 minutes. A desk for a whole group. On one trajectory it passes every
+# test:
+
+# %%
+print(check.silent_bug_agents.source)
+
+# %% [markdown]
+# Write a test that it fails and the right one passes.
+#
+# <details><summary>hint</summary>Two trajectories. Which call reveals what was there before?</details>
+
+# %% tags=["exercise"]
+def my_test(replies):
+    return ...
+
+check.silent_bug_agents(my_test)
+
+# %% [markdown]
+# **4 Derive** · 8 minutes. The grader of turns is wrong in a share e of its verdicts. For which e
+# does it need as many trajectories as the final reward of T turns? Return e for a tensor of T.
+#
+# <details><summary>hint</summary>Its push is ¼ or −¼. So its mean is (1 − 2e)/4, and its square is always 1/16.</details>
+
+# %% tags=["exercise"]
+def my_break_even(turns):
+    return ...
+
+check.break_even_error(my_break_even)
+
+# %% [markdown]
+# ## In the interview
+#
+# A minute each, aloud, then unfold.
+#
+# <details><summary><b>Why are tool outputs masked?</b></summary>
+#
+# Because the policy did not choose them. The probability of a trajectory is a product over two
+# authors, and the world's factor contains no θ, so the score is a sum over the policy's own tokens.
+# Leave them in and you train on the tool's text, weighted by the advantage.
+# </details>
+# <details><summary><b>Somebody forgot the mask. What goes wrong, and would you see it?</b></summary>
+#
+# Perhaps nothing that the reward shows. A token of the world that goes with failure is pushed down
+# for ever, since it keeps coming however unlikely the policy finds it: −q(1 − q) per trajectory. In
+# our small run pass@1 was the same and log π of the tool's `wait` fell by nearly four nats. I would
+# log the share of trained tokens.
+# </details>
+# <details><summary><b>One reward at the end of fifty turns. Why is that hard, and what helps?</b></summary>
+#
+# The other forty-nine turns are noise on this one. In an additive task the variance is (T − 1)/16
+# and the trajectories needed 4(T − 1). Leave out the past, which costs nothing; then a critic, turn
+# rewards, or groups of equal states. Even a grader that errs often beats the final reward, if it
+# errs at random.
+# </details>
+# <details><summary><b>Is turn-level reward always better?</b></summary>
+#
+# No. It removes noise and may change the goal. A turn's own reward alone forgets what the turn made
+# possible, and a grader that pays for calls gets calls. Take the sum from the turn on, and check
+# the final success.
+# </details>
+# <details><summary><b>Nine in ten right in training, one in seven in evaluation. First suspicion?</b></summary>
+#
+# The environment. Something in the training sandbox gives the answer away: state that was not
+# reset, a file, a cache, the tests themselves. Read ten trajectories, and run the evaluation in
+# fresh worlds.
+# </details>
+# <details><summary><b>Does masking protect against prompt injection?</b></summary>
+#
+# No. The mask removes a text from the gradient, not from the context. Our masked policy obeyed a
+# note in the tool's output in nearly every trajectory, and RL with notes did not cure it: it hardly
+# ever tried to ignore one. Let the harness check what a tool may say.
+# </details>
+#
+# The sentences that one hears, true or not: [statements 18](statements/18_agents.ipynb). The
+# exercises, solved: [solutions 18](solutions/18_agents.ipynb).
+#
+# **Next: 19.** Where do a step's time and memory go?

@@ -1,0 +1,129 @@
+"""One pair, three answers: where a loss of the gap leads, and what the log says of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from rlnb.classroom.explorer import Explorer, slider
+from rlnb.classroom.explorers.arguments import above, at_least, checked
+from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, ORANGE, POSITIVE, signed
+from rlnb.classroom.pictures.preferences import TEXT, corners, where
+from rlnb.toys.preferences import ANSWERS, REFERENCE, along_the_pair, tone_features
+
+STEPS = 120
+CAPTION = (
+    "Left where the policy has gone, from the grey square to the dot. Right the three answers; "
+    "the grey line on a bar is the start."
+)
+
+
+@checked(beta=above(0), margin=at_least(0), shared=at_least(0))
+def compute(beta: float = 1.0, margin: float = 1.0, shared: float = 0.0) -> dict[str, Any]:
+    """Train DPO on "No over Never" until the log shows this margin.
+
+    margin = beta (h_w - h_l), as rewards/margins has it. shared: how strongly the tone, which the
+    answers share, moves the logits; 0 is a table. Returns path (STEPS, 3) of probabilities, policy
+    (3,), gap in nats, loss, chosen (its log-probability now minus at the start), and the arguments.
+
+    >>> compute(1.0, 3.0, 0.0)["policy"].round(2).tolist()
+    [0.73, 0.06, 0.21]
+    """
+    reference = torch.tensor(REFERENCE, dtype=torch.float64)
+    gap = margin / beta
+    along = torch.linspace(0, gap, STEPS, dtype=torch.float64)
+    path = along_the_pair(tone_features(shared), reference, along).numpy()
+    return {
+        "beta": beta,
+        "margin": margin,
+        "shared": shared,
+        "gap": gap,
+        "loss": float(np.logaddexp(0, -margin)),
+        "path": path,
+        "policy": path[-1],
+        "chosen": float(np.log(path[-1, 0] / path[0, 0])),
+    }
+
+
+def build(figure, data):
+    left = figure.add_axes((0.0, 0.0, 0.46, 1.0))
+    corners(left)
+    left.plot(*where(data["path"][:1])[0], "s", color=GREY, ms=9)
+    right = figure.add_axes((0.53, 0.2, 0.44, 0.76))
+    right.set(xlim=(-0.6, 2.6), ylim=(0, 1.12), xticks=range(3), yticks=(0, 0.2, 0.4, 0.6, 0.8, 1))
+    right.set_xticklabels([f"{a}\n{role}" for a, role in zip(
+        ANSWERS, ("chosen", "rejected", "in no pair"), strict=True)])  # fmt: skip
+    right.tick_params(labelsize=TEXT)
+    right.set_ylabel("probability", fontsize=TEXT)
+    bars = right.bar(range(3), REFERENCE, 0.6, color=(POSITIVE, NEGATIVE, BLACK))
+    marks = [
+        right.plot([i - 0.34, i + 0.34], [p, p], color=GREY, lw=3)[0]
+        for i, p in enumerate(REFERENCE)
+    ]
+    return {
+        "path": left.plot([], [], color=ORANGE, lw=3)[0],
+        "dot": left.plot([], [], "o", color=ORANGE, ms=11, mec=BLACK)[0],
+        "bars": bars,
+        "marks": marks,
+        "numbers": [right.text(i, 0, "", ha="center", fontsize=11) for i in range(3)],
+    }
+
+
+def update(artists, data):
+    points = where(data["path"])
+    artists["path"].set_data(*points.T)
+    artists["dot"].set_data(*points[-1:].T)
+    for i, (bar, text) in enumerate(zip(artists["bars"], artists["numbers"], strict=True)):
+        p, mark = float(data["policy"][i]), REFERENCE[i]
+        bar.set_height(p)
+        text.set_position((i, (mark if p < mark < p + 0.13 else p) + 0.035))
+        text.set_text(f"{p:.2f}")
+
+
+def readout(data) -> str:
+    right = "100 %" if data["margin"] > 0 else "0 %"
+    return (
+        f"k = {data['shared']:.2f}. Log: loss {data['loss']:.3f}, accuracy {right}, "
+        f"margin {data['margin']:.2f} = β times a gap of {data['gap']:.1f} nats. Log-probability "
+        f"of the chosen answer, against the start: {signed(data['chosen'], 2)}."
+    )
+
+
+def alt(data) -> str:
+    ends = ", ".join(f"{a} {p:.2f}" for a, p in zip(ANSWERS, data["policy"], strict=True))
+    return f"A path in the triangle of three answers, and bars: {ends}. {readout(data)}"
+
+
+def perfect_log_chosen_fell(data) -> bool:
+    """Loss below 0.05, and the chosen answer less likely than at the start."""
+    return data["loss"] < 0.05 and data["chosen"] < 0
+
+
+def strong_and_kept(data) -> bool:
+    """Strength 1.5, loss below 0.05, and the chosen answer likelier than at the start."""
+    return abs(data["shared"] - 1.5) < 1e-9 and data["loss"] < 0.05 and data["chosen"] > 0
+
+
+def last_that_holds(data) -> bool:
+    """The largest strength of the slider at which No still ends above 0.9, far along."""
+    return abs(data["shared"] - 0.95) < 1e-9 and data["policy"][0] > 0.9
+
+
+def one_pair_explorer() -> Explorer:
+    """beta, the margin that the log shows, and how strongly the answers share a feature."""
+    return Explorer(
+        compute,
+        build,
+        update,
+        {
+            "shared": slider(0.0, 0.0, 2.0, 0.05, "shared tone k", "0: a table, nothing shared"),
+            "beta": slider(1.0, 0.1, 2.0, 0.05, "β", "the loss's temperature"),
+            "margin": slider(1.0, 0.0, 8.0, 0.1, "margin in the log", "grows as you train"),
+        },
+        alt=alt,
+        caption=CAPTION,
+        readout=readout,
+        size=(900, 290),
+    )

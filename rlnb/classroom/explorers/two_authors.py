@@ -1,0 +1,114 @@
+"""One token that costs reward: what a push does to it when the policy wrote it, and when not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.lines import Line2D
+
+from rlnb.classroom.explorer import Explorer, slider
+from rlnb.classroom.explorers.arguments import between, checked
+from rlnb.classroom.figures import BLACK, GREY, ORANGE, signed
+from rlnb.toys.turns import author_path
+
+STEPS = 1000
+CAPTION = (
+    "log π of `error` along 1,000 expected updates of its logit, learning rate 1. Both start where "
+    "the world's share is."
+)
+
+
+@checked(share=between(0.05, 0.95), gap=between(0, 1))
+def compute(share: float = 0.3, gap: float = 1.0) -> dict[str, Any]:
+    """Paths of log pi(error), 1,001 numbers each: written by the policy, and by the world.
+
+    share: how often the world writes `error`, and the policy's first belief. gap: reward after ok
+    minus reward after error.
+
+    >>> [round(float(compute()[who][-1]), 1) for who in ("policy", "world")]
+    [-6.9, -210.8]
+    """
+    return {
+        "share": share,
+        "gap": gap,
+        **{
+            who: np.array(author_path(who, share, gap=gap, steps=STEPS))
+            for who in ("policy", "world")
+        },
+    }
+
+
+def build(figure, data):
+    axes = figure.add_axes((0.1, 0.17, 0.6, 0.78))
+    axes.set_xscale("symlog", linthresh=1)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set(xlim=(0, STEPS), ylim=(-300, 0))
+    axes.set_xticks([0, 1, 10, 100, 1000], ["0", "1", "10", "100", "1000"])
+    axes.set_yticks([0, -1, -10, -100], ["0", "−1", "−10", "−100"])
+    axes.minorticks_off()
+    axes.tick_params(labelsize=10.5)
+    axes.set_xlabel("updates", fontsize=10.5)
+    axes.set_ylabel("log π of `error`", fontsize=10.5)
+    artists = {}
+    for k, (who, color, line) in enumerate((("policy", BLACK, "-"), ("world", ORANGE, "--"))):
+        (artists[who],) = axes.plot([], [], color=color, ls=line, lw=2.8)
+        y = 0.84 - 0.34 * k
+        figure.text(0.73, y, ("the policy wrote it", "the world wrote it")[k], fontsize=11,
+                    weight="bold")  # fmt: skip
+        figure.add_artist(Line2D([0.73, 0.81], [y - 0.04] * 2, color=color, ls=line, lw=2.8))
+        artists[who, "end"] = figure.text(0.73, y - 0.13, "", fontsize=11, color=GREY)
+    return artists
+
+
+def update(artists, data):
+    for who in ("policy", "world"):
+        artists[who].set_data(np.arange(STEPS + 1), data[who])
+        artists[who, "end"].set_text(f"after 1,000: {signed(float(data[who][-1]), 1)}")
+
+
+def readout(data) -> str:
+    q, gap = data["share"], data["gap"]
+    push = gap * q * (1 - q)
+    return (
+        f"Error in {q:.0%} of the trajectories, costs {gap:.2f}. First push "
+        f"{signed(-push, 4)} on both; after 1,000 updates log π is "
+        f"{signed(float(data['policy'][-1]), 1)} (policy) and "
+        f"{signed(float(data['world'][-1]), 1)} (world)."
+    )
+
+
+def alt(data) -> str:
+    return f"Two curves of log π of the token error over 1,000 updates. {readout(data)}"
+
+
+def nothing_to_tell(data) -> bool:
+    """The world errs half the time, and its token does not move."""
+    return abs(data["share"] - 0.5) < 0.01 and abs(data["world"][-1] - data["world"][0]) < 1e-9
+
+
+def little_is_enough(data) -> bool:
+    """One error in twenty, the smallest cost that drives log pi below -10."""
+    return (
+        abs(data["share"] - 0.05) < 0.001
+        and data["world"][-1] < -10
+        and compute(data["share"], max(0.0, round(data["gap"] - 0.05, 2)))["world"][-1] >= -10
+    )
+
+
+def two_authors_explorer() -> Explorer:
+    """How often the world errs, and what an error costs."""
+    return Explorer(
+        compute,
+        build,
+        update,
+        {
+            "share": slider(0.3, 0.05, 0.95, 0.05, "share of errors", "of all trajectories"),
+            "gap": slider(1.0, 0.0, 1.0, 0.05, "cost of an error",
+                          "reward after ok minus reward after error"),
+        },
+        alt=alt,
+        caption=CAPTION,
+        readout=readout,
+        size=(900, 300),
+    )  # fmt: skip

@@ -1,0 +1,243 @@
+"""The pictures of the page on preferences: two roads, the leash, a log, and a triangle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from rlnb.classroom.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    NEGATIVE,
+    ORANGE,
+    POSITIVE,
+    PURPLE,
+    Picture,
+    signed,
+    static_figure,
+)
+from rlnb.toys.preferences import ANSWERS
+
+__all__ = [
+    "CORNERS",
+    "corners",
+    "kl_paths",
+    "on_a_network",
+    "probabilities",
+    "triangle",
+    "two_roads",
+    "what_the_log_says",
+    "where",
+]
+
+TEXT = 10.5  # points: the size of the page's own text
+LOOK = {"No": (POSITIVE, "-"), "Never": (NEGATIVE, "--"), "Yes": (BLACK, ":")}
+HATCH = {"No": "", "Never": "//", "Yes": ".."}
+# the corners of the triangle: all on No, all on Never, all on Yes
+CORNERS = np.array([[0.0, 0.0], [0.5, 0.866], [1.0, 0.0]])
+PATHS = ((BLACK, "-"), (ORANGE, "--"), (BLUE, "-."), (PURPLE, ":"), (GREEN, (0, (5, 2))))
+
+
+def where(policy: np.ndarray) -> np.ndarray:
+    """(n, 3) probabilities as (n, 2) points of the triangle."""
+    return np.asarray(policy) @ CORNERS
+
+
+def corners(axes, *, size: float = TEXT) -> None:
+    """An empty triangle whose corners are named."""
+    axes.set(xlim=(-0.13, 1.13), ylim=(-0.17, 1.0), aspect="equal")
+    axes.axis("off")
+    ring = np.vstack([CORNERS, CORNERS[:1]])
+    axes.plot(*ring.T, color=GREY, lw=1.2)
+    axes.text(-0.01, -0.05, "all on No", ha="center", va="top", fontsize=size, color=POSITIVE)
+    axes.text(0.5, 0.89, "all on Never", ha="center", va="bottom", fontsize=size, color=NEGATIVE)
+    axes.text(1.01, -0.05, "all on Yes", ha="center", va="top", fontsize=size, color=BLACK)
+
+
+def two_roads(policies: Mapping[str, Tensor], caption: str) -> Picture:
+    """Bars: the probability of each answer under each policy, all digits that matter written."""
+    data = {name: policy.numpy() for name, policy in policies.items()}
+    looks = dict(zip(data, ((GREY, ""), (ORANGE, "//"), (BLACK, "")), strict=False))
+
+    def build(figure, _):
+        axes = figure.add_axes((0.07, 0.12, 0.9, 0.72))
+        width = 0.8 / len(data)
+        for k, (name, policy) in enumerate(data.items()):
+            color, hatch = looks[name]
+            x = np.arange(len(ANSWERS)) - 0.4 + width * (k + 0.5)
+            axes.bar(
+                x, policy, 0.9 * width, color=color, hatch=hatch, edgecolor="white", label=name
+            )
+            for at, value in zip(x, policy, strict=True):
+                axes.text(at, value + 0.015, f"{value:.4f}", ha="center", fontsize=TEXT)
+        axes.set_xticks(range(len(ANSWERS)), [f"“{name}”" for name in ANSWERS])
+        axes.set(ylim=(0, 1.05 * max(p.max() for p in data.values()) + 0.03))
+        axes.set_ylabel("probability", fontsize=TEXT)
+        axes.tick_params(labelsize=TEXT)
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=TEXT)
+
+    said = "; ".join(f"{n}: " + ", ".join(f"{v:.4f}" for v in p) for n, p in data.items())
+    alt = f"Probabilities of {', '.join(ANSWERS)}. {said}."
+    return static_figure(build, size=(900, 290), alt=alt, caption=caption)
+
+
+def kl_paths(paths: Mapping[float, Tensor], caption: str) -> Picture:
+    """KL to the reference against the training step, a line per beta; the end is written."""
+    looks = dict(zip(paths, PATHS, strict=False))
+
+    def build(figure, _):
+        axes = figure.add_axes((0.075, 0.17, 0.76, 0.78))
+        room = np.inf  # names stand 0.55 decades apart
+        for beta, path in sorted(paths.items(), key=lambda item: -float(item[1][-1])):
+            color, line = looks[beta]
+            room = min(room - 0.55, float(np.log10(path[-1])))
+            axes.plot(np.arange(1, len(path) + 1), path, color=color, ls=line, lw=2.4)
+            axes.text(1.12 * len(path), 10**room, f"β = {beta:g}: {path[-1]:.3f}",
+                      color=color, fontsize=11, va="center")  # fmt: skip
+        length = len(next(iter(paths.values())))
+        axes.set(xscale="log", yscale="log", xlim=(1, length), ylim=(1e-6, 4))
+        axes.set_xlabel("training step", fontsize=TEXT)
+        axes.set_ylabel("KL(π ‖ π_ref), nats", fontsize=TEXT)
+        axes.tick_params(labelsize=TEXT)
+
+    said = "; ".join(
+        f"β = {beta:g}: {path[9]:.3f} after 10 steps, {path[-1]:.3f} at the end"
+        for beta, path in paths.items()
+    )
+    alt = f"KL to the reference during training. {said}."
+    return static_figure(build, size=(900, 290), alt=alt, caption=caption)
+
+
+def what_the_log_says(loss: Tensor, margin: Tensor, accuracy: Tensor, caption: str) -> Picture:
+    """Three panels against the training step, as a library logs them."""
+    panels = {"loss": loss, "rewards/margins": margin, "rewards/accuracies": accuracy}
+
+    def build(figure, _):
+        for k, (name, values) in enumerate(panels.items()):
+            axes = figure.add_axes((0.05 + 0.33 * k, 0.2, 0.26, 0.65))
+            axes.plot(np.arange(len(values)), values, color=BLACK, lw=2.4)
+            axes.set(ylim=(0, 1.1 * float(values.max())))
+            axes.set_title(name, fontsize=11, weight="bold")
+            axes.set_xlabel("training step", fontsize=TEXT)
+            axes.tick_params(labelsize=TEXT)
+            axes.locator_params(nbins=4)
+
+    said = "; ".join(f"{name}: {v[0]:.3f} to {v[-1]:.3f}" for name, v in panels.items())
+    return static_figure(build, size=(900, 210), alt=f"A training log. {said}.", caption=caption)
+
+
+def probabilities(paths: Mapping[str, Tensor], caption: str) -> Picture:
+    """A panel per world: the three probabilities against the training step. paths (steps, 3)."""
+
+    def build(figure, _):
+        share = 0.95 / len(paths)
+        for k, (name, path) in enumerate(paths.items()):
+            axes = figure.add_axes((0.06 + share * k, 0.19, share - 0.13, 0.69))
+            ends = dict(zip(ANSWERS, path[-1].tolist(), strict=True))
+            order = sorted(ends, key=lambda answer: ends[answer])
+            for i, answer in enumerate(ANSWERS):
+                color, line = LOOK[answer]
+                axes.plot(path[:, i], color=color, ls=line, lw=2.6)
+                y = max(ends[answer], 0.04 + 0.12 * order.index(answer))
+                axes.text(1.03 * len(path), min(y, 1.0), f"{answer} {ends[answer]:.2f}",
+                          color=color, fontsize=11, va="center", weight="bold")  # fmt: skip
+            axes.set(ylim=(0, 1.02), xlim=(0, len(path) - 1))
+            axes.set_title(name, fontsize=11, weight="bold", loc="left")
+            axes.set_xlabel("training step", fontsize=TEXT)
+            axes.set_ylabel("probability" if k == 0 else "", fontsize=TEXT)
+            axes.tick_params(labelsize=TEXT, labelleft=k == 0)
+            axes.locator_params(axis="x", nbins=4)
+
+    said = "; ".join(
+        f"{name}: " + ", ".join(f"{a} {p:.2f}" for a, p in zip(ANSWERS, path[-1], strict=True))
+        for name, path in paths.items()
+    )
+    alt = f"Probabilities of the three answers during training. At the end, {said}."
+    return static_figure(build, size=(900, 270), alt=alt, caption=caption)
+
+
+def triangle(paths: Mapping[str, Tensor], caption: str) -> Picture:
+    """Where policies go: each path (steps, 3) of probabilities, a dot at its end, named beside."""
+    looks = dict(zip(paths, PATHS, strict=False))
+
+    def build(figure, _):
+        axes = figure.add_axes((0.0, 0.0, 0.5, 1.0))
+        corners(axes)
+        start = where(next(iter(paths.values()))[:1].numpy())[0]
+        for k, (name, path) in enumerate(paths.items()):
+            color, line = looks[name]
+            points = where(path.numpy())
+            axes.plot(*points.T, color=color, ls=line, lw=5 - 1.1 * min(k, 3))
+            axes.plot(*points[-1], "o", color=color, ms=9, mec="white", zorder=5)
+        axes.plot(*start, "s", color=GREY, ms=9, zorder=6)
+        axes.text(start[0] + 0.04, start[1] + 0.03, "start", color=GREY, fontsize=TEXT)
+        key = figure.add_axes((0.5, 0.0, 0.5, 1.0))
+        key.set(xlim=(0, 1), ylim=(0, 1))
+        key.axis("off")
+        for k, (name, path) in enumerate(paths.items()):
+            color, line = looks[name]
+            y = 0.86 - 0.17 * k
+            key.plot([0.02, 0.13], [y, y], color=color, ls=line, lw=3)
+            key.plot([0.13], [y], "o", color=color, ms=9)
+            ends = ", ".join(f"{a} {p:.2f}" for a, p in zip(ANSWERS, path[-1], strict=True))
+            key.text(0.18, y + 0.035, name, fontsize=11, weight="bold", va="center", color=color)
+            key.text(0.18, y - 0.04, ends, fontsize=TEXT, va="center")
+
+    said = "; ".join(
+        f"{name} ends at " + ", ".join(f"{a} {p:.2f}" for a, p in zip(ANSWERS, x[-1], strict=True))
+        for name, x in paths.items()
+    )
+    alt = f"A triangle whose corners are all on No, all on Never, all on Yes. {said}."
+    return static_figure(build, size=(900, 330), alt=alt, caption=caption)
+
+
+def on_a_network(file: Mapping[str, Any], arms: Sequence[str], caption: str) -> Picture:
+    """The recorded transformer, a column per arm, a line a seed.
+
+    Above the log-ratios of chosen and rejected answers, below pass@1 on held-out problems.
+    """
+    start, graded = file["header"]["pass@1"], [0, *file["header"]["graded"]]
+
+    def build(figure, _):
+        share = 0.94 / len(arms)
+        low = min(min(run["rejected"]) for arm in arms for run in file[arm])
+        for k, arm in enumerate(arms):
+            above = figure.add_axes((0.065 + share * k, 0.56, share - 0.03, 0.37))
+            below = figure.add_axes((0.065 + share * k, 0.12, share - 0.03, 0.34))
+            above.axhline(0, color=GREY, lw=0.8)
+            below.axhline(start, color=GREY, lw=0.8)
+            for run in file[arm]:
+                steps = np.arange(1, len(run["chosen"]) + 1)
+                above.plot(steps, run["chosen"], color=POSITIVE, lw=1.6)
+                above.plot(steps, run["rejected"], color=NEGATIVE, ls="--", lw=1.6)
+                below.plot(graded, [start, *run["pass@1"]], "o-", color=BLACK, lw=1.6, ms=4)
+            above.set(ylim=(1.05 * low, 4), xlim=(0, graded[-1]), xticklabels=())
+            below.set(ylim=(0.25, 1.02), xlim=(0, graded[-1]))
+            above.set_title(arm, fontsize=11, weight="bold")
+            below.set_xlabel("training step", fontsize=TEXT)
+            for axes in (above, below):
+                axes.tick_params(labelsize=TEXT)
+                if k:
+                    axes.set_yticklabels(())
+            if k == 0:
+                above.set_ylabel("log-ratio, nats", fontsize=TEXT)
+                below.set_ylabel("share right", fontsize=TEXT)
+                above.text(3, 0.65 * low, "rejected", color=NEGATIVE, fontsize=11, weight="bold")
+                above.text(14, 1.2, "chosen", color=POSITIVE, fontsize=11, weight="bold")
+
+    said = "; ".join(
+        f"{arm}: chosen "
+        + ", ".join(signed(float(np.mean(run["chosen"][-5:])), 1) for run in file[arm])
+        + ", share right at the best "
+        + ", ".join(f"{max(run['pass@1']):.2f}" for run in file[arm])
+        + ", at the end "
+        + ", ".join(f"{run['pass@1'][-1]:.2f}" for run in file[arm])
+        for arm in arms
+    )
+    alt = f"Log-ratio of the pairs' answers and share of right answers, seed by seed. {said}."
+    return static_figure(build, size=(900, 400), alt=alt, caption=caption)

@@ -1,0 +1,262 @@
+"""The pictures of the page on rewards: push on a proxy and watch gold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from torch import Tensor
+
+from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, VERMILLION, Picture, static_figure
+from rlnb.classroom.pictures.recorded_runs import curve, evaluations, seeds
+from rlnb.shipped import data_folder
+
+__all__ = [
+    "answers_before_and_after",
+    "gao_fits",
+    "medians",
+    "one_ruler",
+    "paid_and_true",
+    "pay_by_numbers_kept",
+    "score_and_gold",
+]
+
+TEXT = 10.5
+GRADERS = {"A": (BLACK, "-", "o"), "B": (ORANGE, "--", "s")}
+ANSWERS_A_STEP = 64
+
+
+def paid_and_true(*, truth: bool = True) -> Picture:
+    """The recorded sorting model: what it is paid, and how many held-out problems it solves.
+
+    truth False: only what it is paid, and only the run with the weak check.
+    """
+    runs = {"paid for any list in order": "sort_is_sorted"}
+    if truth:
+        runs["control: paid for the right list"] = "sort_verify"
+
+    def build(figure, _):
+        for k, (title, run) in enumerate(runs.items()):
+            axes = figure.add_axes((0.075 + 0.48 * k, 0.18, 0.4 if truth else 0.6, 0.71))
+            for seed in seeds(run):
+                pay = curve(run, seed, "reward")
+                smooth = np.convolve(pay, np.ones(5) / 5, "valid")
+                axes.plot(ANSWERS_A_STEP * np.arange(3, len(smooth) + 3), smooth, color=GREY,
+                          lw=1.6, ls="--")  # fmt: skip
+            if truth:
+                steps, table = evaluations(run)
+                axes.plot(ANSWERS_A_STEP * np.array(steps), table.T, "o-", color=BLUE, lw=2.4, ms=5)
+            axes.set(xlim=(0, 2600), ylim=(-0.03, 1.05), xticks=(0, 1280, 2560))
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            axes.set_xlabel("answers written", fontsize=TEXT)
+            axes.tick_params(labelsize=TEXT)
+            if k == 0:
+                axes.set_ylabel("share", fontsize=TEXT)
+                axes.text(1250, 0.72, "paid, in training", color=GREY, fontsize=11.5)
+                if truth:
+                    axes.text(820, 0.33, "right, on held-out problems", color=BLUE, fontsize=11.5)
+
+    paid = _first_and_last("sort_is_sorted")
+    said = f"Paid: from {paid[0]:.2f} to {paid[1]:.2f}, mean of three seeds."
+    if truth:
+        for title, run in runs.items():
+            _, table = evaluations(run)
+            said += f" Right, {title}: " + "; ".join(
+                f"{row[0]:.2f} to {row[-1]:.2f}" for row in table
+            )
+        said += "."
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=said,
+        caption="Three seeds. Pay is a mean over five steps."
+        if not truth
+        else "Three seeds each. Left the pay rises and what was wanted is gone. Right, the same "
+        "model, paid for the right list.",
+    )
+
+
+def _first_and_last(run: str) -> tuple[float, float]:
+    """Mean pay of the first and of the last five steps, over the seeds."""
+    pay = np.array([curve(run, seed, "reward") for seed in seeds(run)])
+    return float(pay[:, :5].mean()), float(pay[:, -5:].mean())
+
+
+def pay_by_numbers_kept() -> tuple[float, float]:
+    """Share of the base's answers that are paid: with all five given numbers, and the others."""
+    path = data_folder() / "runs" / "sort_is_sorted_answers.json"
+    tally = json.loads(path.read_text(encoding="utf-8"))["paid_before"]
+    whole = tally.pop("5")
+    others = np.array(list(tally.values())).sum(0)
+    return whole[1] / whole[0], float(others[1] / others[0])
+
+
+def answers_before_and_after() -> Picture:
+    """Four held-out prompts of the weakly checked run, and what the model writes, a table."""
+    path = data_folder() / "runs" / "sort_is_sorted_answers.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["answers"]
+    last = max(row["step"] for row in rows)
+    table = [
+        (row["prompt"], row["completion"], other["completion"])
+        for row in rows
+        if row["step"] == 0
+        for other in rows
+        if other["step"] == last and other["prompt"] == row["prompt"]
+    ]
+
+    def build(figure, _):
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.axis("off")
+        heads = ("prompt", "answer before", f"answer after {last} steps")
+        for k, head in enumerate(heads):
+            axes.text(0.04 + 0.32 * k, 0.9, head, fontsize=11.5, weight="bold")
+        for i, (prompt, *answers) in enumerate(table):
+            y = 0.72 - 0.2 * i
+            axes.text(0.04, y, prompt, fontsize=12, family="monospace")
+            for k, answer in enumerate(answers):
+                right = answer == _sorted(prompt)
+                axes.text(0.36 + 0.32 * k, y, answer + ("" if right else "  wrong"), fontsize=12,
+                          family="monospace", color=BLUE if right else VERMILLION)  # fmt: skip
+
+    said = "; ".join(f"{p} before {a}, after {b}" for p, a, b in table)
+    return static_figure(
+        build,
+        size=(900, 170),
+        alt=f"What the model writes. {said}.",
+        caption="Blue: right. Afterwards every list is in order, and none holds all five of the "
+        "given numbers.",
+    )
+
+
+def _sorted(prompt: str) -> str:
+    return ",".join(sorted(prompt.rstrip("?").split(","), key=int))
+
+
+def score_and_gold(
+    draws: Sequence[int], graders: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+) -> Picture:
+    """Best of N by each grader: what the grader says of it, and what it is worth.
+
+    graders: "A" or "B" -> (mean score, mean gold), each (len(draws),).
+    """
+
+    def build(figure, _):
+        for k, name in enumerate(("score: what the grader says", "gold: what it is worth")):
+            axes = figure.add_axes((0.07 + 0.49 * k, 0.18, 0.42, 0.71))
+            for grader, both in graders.items():
+                color, line, mark = GRADERS[grader]
+                axes.plot(range(len(draws)), both[k], mark + line, color=color, lw=2.4, ms=6)
+                axes.text(len(draws) - 0.8, both[k][-1], grader, color=color, fontsize=13,
+                          weight="bold", va="center")  # fmt: skip
+            axes.set(xlim=(-0.3, len(draws) - 0.2), ylim=(0, 20 if k == 0 else 2.6))
+            axes.set_xticks(range(0, len(draws), 2), [f"{n:,}" for n in draws[::2]])
+            axes.tick_params(labelsize=TEXT)
+            axes.set_title(name, fontsize=TEXT, weight="bold")
+            axes.set_xlabel("N, answers to choose from", fontsize=TEXT)
+
+    said = ". ".join(
+        f"{grader}, gold: " + ", ".join(f"{n}: {g:.2f}" for n, g in zip(draws, gold, strict=True))
+        for grader, (_, gold) in graders.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=f"Mean score and gold of the best of N. {said}.",
+        caption="Mean over 128 prompts. To the eye of the grader all is well: its scores rise. "
+        "Gold turns under B, and under A it does not.",
+    )
+
+
+def one_ruler(
+    paths: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]],
+) -> Picture:
+    """Gold against KL: a panel per grader, best of N and the KL-regularised optimum in each.
+
+    paths: grader -> way -> (kl, gold).
+    """
+    looks = {"best of N": ("-", "o"), "RL": (":", "D"), "RL, paid the rank": ("--", "^")}
+
+    def build(figure, _):
+        for k, (grader, ways) in enumerate(paths.items()):
+            axes = figure.add_axes((0.07 + 0.49 * k, 0.18, 0.42, 0.71))
+            for way, (kl, gold) in ways.items():
+                line, mark = looks[way]
+                axes.plot(kl, gold, line, marker=mark, color=GRADERS[grader][0], lw=2.2, ms=5,
+                          label=way)  # fmt: skip
+            axes.set(xlim=(-0.1, 6.2), ylim=(0, 2.6))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_title(f"grader {grader}", fontsize=TEXT, weight="bold")
+            axes.set_xlabel("KL to the policy at the start, nats", fontsize=TEXT)
+            axes.set_ylabel("gold" if k == 0 else "", fontsize=TEXT)
+            if k == 0:
+                axes.legend(loc="lower right", fontsize=11)
+
+    said = ". ".join(
+        f"{grader}, {way}, KL and gold: "
+        + ", ".join(f"{a:.2f} {b:.2f}" for a, b in zip(kl, gold, strict=True) if a <= 6.2)
+        for grader, ways in paths.items()
+        for way, (kl, gold) in ways.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=said + ".",
+        caption="Under A all ways are close. Under B RL paid by rank lies on best of N; "
+        "paid by score it gets next to nothing for the same nats.",
+    )
+
+
+def gao_fits(
+    distance: Sequence[float], gold: Sequence[float], fits: Mapping[str, tuple[float, float, float]]
+) -> Picture:
+    """Gold of grader B's best of N against sqrt(KL); fits of d (a - b d).
+
+    fits: name -> (a, b, the largest distance it has seen).
+    """
+    looks = ((BLUE, "--"), (VERMILLION, "-."))
+
+    def build(figure, _):
+        axes = figure.add_axes((0.075, 0.18, 0.55, 0.78))
+        axes.plot(distance, gold, "s", color=ORANGE, ms=8)
+        d = np.linspace(0, max(distance), 100)
+        for (name, (a, b, seen)), (color, line) in zip(fits.items(), looks, strict=False):
+            axes.plot(d, d * (a - b * d), color=color, ls=line, lw=2.2, label=name)
+            axes.axvline(seen, ymax=0.06, color=color, lw=3)
+        axes.set(xlim=(0, max(distance) * 1.03), ylim=(0, 3))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("d, the square root of the KL", fontsize=TEXT)
+        axes.set_ylabel("gold, grader B", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+
+    said = "; ".join(f"{name}: a = {a:.2f}, b = {b:.2f}" for name, (a, b, _) in fits.items())
+    dots = ", ".join(f"{d:.2f} {g:.2f}" for d, g in zip(distance, gold, strict=True))
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=f"Fits of d(a − b d). {said}. The points, d and gold: {dots}.",
+        caption="Squares: best of 2 to 1,024. Short bars on the axis: as far as each fit has seen.",
+    )
+
+
+def medians(draws: Sequence[int], ends: Mapping[str, Tensor | Sequence[float]]) -> Picture:
+    """Gold of the best of N by several ways to combine graders."""
+    looks = ((ORANGE, "--"), (BLUE, "-"), (VERMILLION, "-."), (BLACK, ":"))
+
+    def build(figure, _):
+        axes = figure.add_axes((0.075, 0.18, 0.5, 0.78))
+        for (name, gold), (color, line) in zip(ends.items(), looks, strict=False):
+            axes.plot(range(len(draws)), gold, "o", ls=line, color=color, lw=2.4, label=name)
+        axes.set_xticks(range(0, len(draws), 2), [f"{n:,}" for n in draws[::2]])
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("N, answers to choose from", fontsize=TEXT)
+        axes.set_ylabel("gold of the best of N", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+
+    said = "; ".join(f"{k}: " + ", ".join(f"{g:.2f}" for g in v) for k, v in ends.items())
+    return static_figure(
+        build,
+        size=(900, 280),
+        alt=f"Gold of the best of N. {said}.",
+        caption="Glitches that graders do not share are voted down. Those they share are not.",
+    )

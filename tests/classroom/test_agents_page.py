@@ -1,0 +1,75 @@
+"""The lesson on agents: its explorers say what the toys say, and its tasks can be done."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlnb import check
+from rlnb.classroom.explorers import turn_credit, two_authors
+from rlnb.classroom.pictures import agents as pictures
+
+ROWS = {
+    "1, right": [("policy", "4"), ("desk", "7"), ("policy", "so")],
+    "2, wrong": [("policy", "4"), ("desk", "wait"), ("policy", "so"), ("policy", "end")],
+}
+STEPS = [round(0.05 * k, 2) for k in range(21)]
+
+
+def test_no_goal_holds_at_the_start():
+    start = two_authors.two_authors_explorer().data
+    assert not two_authors.nothing_to_tell(start) and not two_authors.little_is_enough(start)
+    start = turn_credit.turn_credit_explorer().data
+    assert not turn_credit.careless_and_still_better(start)
+    assert not turn_credit.shortest_for_a_quarter(start)
+
+
+def test_one_cost_only_is_the_smallest_that_drives_a_rare_error_below_ten_nats():
+    found = [g for g in STEPS if two_authors.little_is_enough(two_authors.compute(0.05, g))]
+    assert found == [0.15]
+
+
+def test_the_worlds_token_rests_only_where_it_tells_nothing():
+    at_half = [g for g in STEPS if two_authors.nothing_to_tell(two_authors.compute(0.5, g))]
+    assert at_half == [0.0]
+    assert not two_authors.nothing_to_tell(two_authors.compute(0.3, 0.0))
+
+
+def test_forty_one_percent_is_the_worst_grader_that_still_wins_at_32_turns():
+    wins = [e for e in range(51) if turn_credit.careless_and_still_better(
+        turn_credit.compute(32, e / 100))]  # fmt: skip
+    assert wins == [41]
+
+
+def test_five_turns_is_the_shortest_for_a_grader_wrong_one_time_in_four():
+    four, five = turn_credit.compute(4, 0.25), turn_credit.compute(5, 0.25)
+    assert four["graded"] == pytest.approx(four["final"])
+    assert turn_credit.shortest_for_a_quarter(five)
+    assert not turn_credit.shortest_for_a_quarter(turn_credit.compute(6, 0.25))
+
+
+def test_a_grader_that_throws_a_coin_needs_no_number_of_trajectories():
+    data = turn_credit.compute(64, 0.5)
+    assert "no number of" in turn_credit.readout(data) and "final" in turn_credit.readout(data)
+
+
+def test_explorers_reach_their_goals_by_their_controls():
+    explorer = turn_credit.turn_credit_explorer().set(turns=32, error=0.41)
+    assert turn_credit.careless_and_still_better(explorer.data)
+    explorer = two_authors.two_authors_explorer().set(share=0.05, gap=0.15)
+    assert two_authors.little_is_enough(explorer.data)
+
+
+def test_the_pictures_draw_and_say_whose_tokens_moved():
+    assert "[wait]" in pictures.transcript(ROWS, caption="c").alt
+    panels = {"p": {"1, right": [0.5, 0.0, 0.5], "2, wrong": [-0.5, -0.5, -0.5, -0.5]}}
+    assert "−0.50" in pictures.pushes(ROWS, panels, caption="c").alt
+    for picture in (pictures.first_run(caption="c"), pictures.desk_runs(caption="c"),
+                    pictures.noted(caption="c"),
+                    pictures.two_panels(["leak", "masked"], caption="c")):  # fmt: skip
+        assert picture.png[:4] == b"\x89PNG" and picture.alt
+
+
+def test_the_shared_desk_shows_only_beside_a_sibling():
+    bug = check.silent_bug_agents
+    assert not bug(lambda replies: replies([["4+3=", "x="]]) == [["7", "7"]])
+    assert bug(lambda replies: replies([["4+3="], ["x="]])[1] == ["0"])

@@ -1,0 +1,132 @@
+"""The lesson on evaluation: its tasks can be done, its runs are what the page says they are."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+from rlnb import check
+from rlnb.classroom.exercises.evaluation import entropy_change, majority_vote, pass_at_k
+from rlnb.classroom.explorers import entropy_step, five_runs, sharpen_or_learn
+from rlnb.classroom.pictures import evaluation as pictures
+from rlnb.toys.entropy import entropy
+from rlnb.training import data_folder
+from rlnb.training.studies.entropy_law import law
+from rlnb.training.studies.kept_answers import kept, right_counts
+
+RUNS = data_folder() / "runs"
+POWERS = [k / 10 for k in range(10, 41)]
+
+
+def countdown():
+    right, lines = kept(RUNS / "countdown_kept_answers.json")
+    return {name: right_counts(right, rows) for name, rows in lines.items()}
+
+
+def test_pass_at_k_counts_subsets():
+    for right in ([1, 1, 1, 0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 1]):
+        for k in range(1, len(right) + 1):
+            subsets = [any(some) for some in combinations(right, k)]
+            c = torch.tensor([float(sum(right))], dtype=torch.float64)
+            assert pass_at_k(len(right), c, k).item() == pytest.approx(np.mean(subsets))
+
+
+def test_the_vote_leaves_out_what_cannot_be_read():
+    rows = torch.tensor([[-1.0, -1.0, 3.0], [5.0, 2.0, 2.0], [-1.0, -1.0, -1.0]])
+    assert majority_vote(rows).tolist() == [3.0, 2.0, -1.0]
+
+
+def test_the_covariance_is_the_slope_of_the_entropy():
+    z = torch.tensor([0.3, -0.7, 1.4, 0.0], dtype=torch.float64)
+    A = torch.tensor([1.0, 0.5, -2.0, 0.25], dtype=torch.float64)
+    slope = torch.func.jvp(entropy, (z,), (A,))[1]
+    torch.testing.assert_close(entropy_change(z, A, 1.0), slope)
+
+
+def test_a_cut_answer_exposes_the_silent_bug_and_a_finished_batch_does_not():
+    one = torch.ones(1, 2)
+    half = torch.tensor([[1.0, 0.0]])
+    assert check.silent_bug_evaluation(lambda f: torch.allclose(f(half, half), torch.tensor(0.5)))
+    assert not check.silent_bug_evaluation(
+        lambda f: torch.allclose(f(half, one), torch.tensor(0.5))
+    )
+
+
+def test_sharpening_alone_crosses_and_a_little_skill_needs_less_of_it():
+    alone = [p for p in POWERS if sharpen_or_learn.sharpened(sharpen_or_learn.compute(p, 0))]
+    assert alone == [p for p in POWERS if p >= 2.8]
+    assert all(sharpen_or_learn.compute(p, 0)["crossing"] == 16 for p in alone)
+    both = [p for p in POWERS if sharpen_or_learn.little_skill(sharpen_or_learn.compute(p, 10))]
+    assert min(both) == 1.9 and max(both) == 2.5  # the first solution is a dead end
+    assert not any(sharpen_or_learn.little_skill(sharpen_or_learn.compute(p, 5)) for p in POWERS)
+
+
+def test_entropy_rises_with_a_rare_right_answer_and_a_large_step_breaks_the_promise():
+    assert entropy_step.more_of_both(entropy_step.compute(0.05, 1.5))
+    assert entropy_step.broken_promise(entropy_step.compute(0.05, 6.0))
+    assert not entropy_step.more_of_both(entropy_step.compute(0.5, 1.5))
+    small = entropy_step.compute(0.05, 0.01)
+    assert small["said"] == pytest.approx(small["done"], rel=0.02)
+
+
+@pytest.mark.parametrize("run", five_runs.RUNS)
+def test_each_run_fits_its_diagnosis_and_no_other_in_every_seed(run):
+    name, truth = five_runs.RUNS[run]
+    for seed in (0, 1, 2):
+        found = five_runs.signs(five_runs.recorded(name, seed))
+        assert [key for key, sign in found.items() if sign[0]] == [truth]
+    assert five_runs.named(run)(five_runs.compute(run, truth))
+    wrong = [said for said in five_runs.DIAGNOSES if said != truth]
+    for said in wrong:
+        data = five_runs.compute(run, said)
+        assert data["right"] is False and five_runs.readout(data).count("No: ") == 1
+    assert not five_runs.named(run)(five_runs.compute())
+
+
+def test_no_run_is_named_at_the_start_and_nothing_is_told():
+    data = five_runs.compute()
+    assert data["right"] is None and "what do you see" in five_runs.readout(data)
+
+
+def test_the_curves_cross_between_four_and_eight_in_every_seed():
+    counts = countdown()
+    mean = {
+        name: [pass_at_k(64, torch.tensor(row).double(), k).mean().item() for k in (1, 4, 8, 32)]
+        for name, row in counts.items()
+    }
+    for name in ("seed 0", "seed 1", "seed 2"):
+        assert [now > then for now, then in zip(mean[name], mean["base"], strict=True)] == [
+            True, True, False, False,
+        ]  # fmt: skip
+    assert [sum(c > 0 for c in row) for row in counts.values()] == [63, 60, 63, 61]
+
+
+def test_the_recorded_law_has_the_sign_and_not_the_size():
+    record = law(RUNS / "entropy_law.json")
+    for seed in (0, 1, 2):
+        run = record[f"plain, seed {seed}"]
+        change = np.subtract(run["after"], run["before"])
+        assert min(run["per_token"]) > 0 and (change < 0).mean() >= 0.95
+        assert 0.4 < -np.corrcoef(run["per_token"], change)[0, 1] < 0.7
+
+
+def test_every_picture_draws():
+    counts, record = countdown(), law(RUNS / "entropy_law.json")
+    shown = [
+        pictures.gained(counts, 64),
+        pictures.crossing(counts, 64),
+        pictures.problem_by_problem(counts["base"], counts["seed 0"], 64),
+        pictures.estimates(0.1, 8),
+        pictures.votes({"pass@k": [0.4, 0.6], "vote": [0.4, 0.4]}, (1, 2), 0.9),
+        pictures.quadrants(),
+        pictures.law_on_a_run(record),
+        pictures.forks(record["tokens"][1:3]),
+        pictures.arms(record, ["plain", "80/20"]),
+        pictures.two_arms(np.full((5, 3), 0.5)),
+        pictures.learnability(np.linspace(0, 1, 5), {"p": np.linspace(0, 1, 5)}),
+    ]
+    for picture in shown:
+        assert any("image/png" in bundle.data for bundle in picture.bundles())

@@ -1,0 +1,81 @@
+"""The lesson on preferences: tasks with dead ends, pictures that draw, numbers that matter."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rlnb import check
+from rlnb.classroom.explorers import one_pair
+from rlnb.classroom.pictures import preferences as pictures
+from rlnb.toys import kl_optimum
+from rlnb.training.studies.preferences import recorded
+
+STRENGTHS = [k / 20 for k in range(41)]
+MARGINS = [m / 10 for m in range(81)]
+BETAS = [b / 20 for b in range(2, 41)]
+
+
+def test_no_goal_is_met_at_the_start():
+    start = one_pair.one_pair_explorer().data
+    for goal in (one_pair.perfect_log_chosen_fell, one_pair.strong_and_kept,
+                 one_pair.last_that_holds):  # fmt: skip
+        assert not goal(start)
+
+
+def test_a_perfect_log_with_a_fallen_chosen_answer_needs_sharing():
+    goal = one_pair.perfect_log_chosen_fell
+    assert goal(one_pair.compute(0.1, 3.0, 1.5))
+    assert not any(goal(one_pair.compute(b, 8.0, 0.0)) for b in BETAS)  # a table: never
+
+
+def test_at_strength_one_and_a_half_only_a_larger_beta_keeps_the_chosen_answer():
+    goal = one_pair.strong_and_kept
+    assert not any(goal(one_pair.compute(0.5, m, 1.5)) for m in MARGINS)
+    assert goal(one_pair.compute(0.75, 3.0, 1.5)) and goal(one_pair.compute(2.0, 3.0, 1.5))
+    assert not goal(one_pair.compute(2.0, 3.0, 1.45))
+
+
+def test_the_largest_strength_that_holds_is_just_below_one():
+    holds = [k for k in STRENGTHS if one_pair.compute(0.1, 8.0, k)["policy"][0] > 0.9]
+    assert max(holds) == 0.95
+    assert one_pair.last_that_holds(one_pair.compute(0.1, 8.0, 0.95))
+    assert not one_pair.last_that_holds(one_pair.compute(0.1, 1.0, 0.95))
+
+
+def test_the_margin_is_beta_times_the_gap():
+    for beta, margin in ((0.1, 2.0), (1.0, 2.0)):
+        data = one_pair.compute(beta, margin, 0.8)
+        log = torch.tensor(data["path"]).log()
+        gone = (log[-1, 0] - log[-1, 1]) - (log[0, 0] - log[0, 1])
+        assert beta * gone.item() == pytest.approx(margin)
+
+
+@pytest.mark.parametrize("bad", [{"beta": 0.0}, {"margin": -1.0}, {"shared": -0.1}])
+def test_bad_settings_are_refused(bad):
+    with pytest.raises(ValueError):
+        one_pair.compute(**bad)
+
+
+def test_pictures_draw():
+    ref = torch.tensor([0.3, 0.5, 0.2])
+    path = torch.stack([kl_optimum(ref, torch.tensor([2.0, 1.0, 0.0]) * t, 1.0)
+                        for t in torch.linspace(0, 1, 12)])  # fmt: skip
+    log = torch.linspace(0, 1, 12)
+    for picture in (
+        pictures.two_roads({"start": ref, "one": ref, "two": ref}, "c"),
+        pictures.kl_paths({0.1: log + 0.01, 1.0: log + 0.02}, "c"),
+        pictures.what_the_log_says(1 - log, log, log, "c"),
+        pictures.probabilities({"a": path, "b": path}, "c"),
+        pictures.triangle({"a": path, "b": path}, "c"),
+        pictures.on_a_network(recorded(), ("DPO", "DPO, fresh pairs"), "c"),
+    ):
+        assert len(picture.png) > 1000 and picture.alt
+
+
+def test_the_silent_bug_is_silent_with_one_prompt():
+    bug = check.silent_bug_preferences
+    one = torch.tensor([0.2, 0.9, 0.0, 0.4])
+    assert [x.tolist() for x in bug.broken(one, 4)] == [x.tolist() for x in bug.right(one, 4)]
+    assert bug(lambda f: torch.equal(*(x // 3 for x in f(torch.tensor(
+        [1.0, 0.9, 0.8, 0.2, 0.1, 0.0]), 3)))).kind == "right"  # fmt: skip

@@ -1,0 +1,144 @@
+"""The lesson on rewards: its explorers, tasks with a dead end and a way, pictures and numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+
+from rlnb import check
+from rlnb.classroom.exercises import rewards as exercises
+from rlnb.classroom.explorers import capped_reward, rare_glitch
+from rlnb.classroom.pictures import rewards as pictures
+from rlnb.classroom.pictures.recorded_runs import evaluations
+from rlnb.shipped import data_folder
+from rlnb.toys.proxy import Grader, answer_pool, kl_to_uniform, tilted_weights
+from rlnb.training.tasks import TASKS
+
+GLITCHES = [
+    (q, s, n) for q in rare_glitch.SHARES for s in (1.0, 3.0, 10.0, 20.0) for n in (64, 1024)
+]
+CAPPED = [(b, c) for b in capped_reward.BETAS for c in capped_reward.CAPS]
+
+
+def test_the_goals_are_not_met_at_the_start():
+    for goal in (rare_glitch.accurate_and_ruinous, rare_glitch.harmless):
+        assert not goal(rare_glitch.compute())
+    for goal in (capped_reward.best_leash, capped_reward.capped_well):
+        assert not goal(capped_reward.compute())
+
+
+def test_ruin_needs_glitches_too_rare_for_the_test_on_pairs():
+    done = [g for g in GLITCHES if rare_glitch.accurate_and_ruinous(rare_glitch.compute(*g))]
+    assert {(q, n) for q, _, n in done} == {(0.005, 1024)}
+    clean = rare_glitch.compute(0.0, 10.0, 1024)
+    assert f"{100 * clean['accuracy']:.1f}" == "93.7" and clean["picked"] > 3
+
+
+def test_glitches_are_harmless_only_where_they_are_as_narrow_as_gold():
+    at = {s: rare_glitch.harmless(rare_glitch.compute(0.02, s, 1024)) for s in rare_glitch.SIZES}
+    assert at == {s: s <= 1 for s in rare_glitch.SIZES}
+    wide = [rare_glitch.compute(0.02, s)["peak"] for s in (3.0, 20.0)]
+    assert max(wide) <= 64  # from 3 on the size hardly matters
+
+
+def test_the_leash_alone_is_a_dead_end_and_a_tight_cap_is_the_way():
+    found = {(b, c): capped_reward.compute(b, c) for b, c in CAPPED}
+    assert {b for (b, c), d in found.items() if capped_reward.best_leash(d)} == {3.0, 4.0}
+    assert {c for (_, c), d in found.items() if capped_reward.capped_well(d)} == {2.0}
+    assert found[3.0, math.inf]["best"] == pytest.approx(0.25, abs=0.01)
+    assert found[3.0, 5.0]["best"] < 0.7
+
+
+def test_the_path_under_a_cap_is_the_toy_s():
+    gold, _, score = answer_pool()
+    w = tilted_weights(score.clamp(-3, 3), 0.5)
+    data = capped_reward.compute(0.5, 3.0)
+    assert data["at_gold"] == pytest.approx((w * gold).sum(1).mean().item())
+    assert data["at_kl"] == pytest.approx(kl_to_uniform(w).mean().item(), abs=1e-9)
+
+
+def test_the_explorers_draw_and_say_what_they_show():
+    explorer = rare_glitch.rare_glitch_explorer()
+    start = explorer.pixels()
+    explorer.set(share=0.005, size=20.0, n=1024)
+    assert (explorer.pixels() != start).any()
+    assert "gold 0.40" in rare_glitch.readout(explorer.data)
+    explorer = capped_reward.capped_reward_explorer()
+    explorer.set(beta=0.1, cap=2.0)
+    assert "gold 1.73" in capped_reward.readout(explorer.data) and "±2" in explorer.alt_text()
+    for cls in (rare_glitch, capped_reward):
+        with pytest.raises(ValueError, match="expected|must"):
+            cls.compute(-1.0)
+
+
+def test_the_weak_check_ends_at_nothing_in_every_seed_and_the_control_does_not():
+    for run, low, high in (("sort_is_sorted", 0.0, 0.01), ("sort_verify", 0.4, 0.5)):
+        _, table = evaluations(run)
+        assert (low <= table[:, -1]).all() and (table[:, -1] <= high).all()
+
+
+def test_the_recorded_answers_are_in_order_and_wrong_in_the_end():
+    path = data_folder() / "runs" / "sort_is_sorted_answers.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["answers"]
+    sort = TASKS["sort"]
+    for row in rows:
+        assert sort.verify(sort.parse(row["prompt"]), row["completion"]) == row["reward"]
+    last = [row for row in rows if row["step"] == 40]
+    assert len(last) == 4 and not any(row["reward"] for row in last)
+    for row in last:
+        numbers = [int(n) for n in row["completion"].split(",")]
+        assert numbers == sorted(numbers)
+
+
+def test_one_list_is_right_and_how_many_are_in_order():
+    assert f"{math.comb(104, 5):,}" == "91,962,520"  # multisets of five of 0 ... 99
+
+
+def test_the_pictures_draw():
+    draws = (1, 2, 4)
+    curve = ([0.0, 0.5, 1.0], [0.0, 0.4, 0.7])
+    for picture in (
+        pictures.paid_and_true(truth=False),
+        pictures.paid_and_true(),
+        pictures.answers_before_and_after(),
+        pictures.score_and_gold(draws, {"A": curve, "B": curve}),
+        pictures.one_ruler({"A": {"best of N": curve, "RL": curve}}),
+        pictures.gao_fits(curve[0][1:], curve[1][1:], {"a fit": (1.0, 0.2, 0.5)}),
+        pictures.medians(draws, {"one": curve[1], "three": curve[0]}),
+    ):
+        assert len(picture.png) > 5000 and picture.alt and picture.caption
+
+
+def test_the_numbers_of_the_card():
+    b, a = Grader(), Grader(1.0, 1.0)
+    assert (round(b.accuracy(), 2), round(a.accuracy(), 2)) == (0.92, 0.75)
+    assert b.best_of(32) == pytest.approx(1.57, abs=0.02)
+    assert b.best_of(256) == pytest.approx(0.50, abs=0.02)
+    assert a.best_of(256) == pytest.approx(1.98, abs=0.04)
+
+
+def test_a_wrong_answer_is_not_kept_where_all_are_wrong():
+    rewards = torch.tensor([[0.0, 0.0], [0.2, 0.8]])
+    assert exercises.keep_best(rewards, 0.5).tolist() == [[0.0, 0.0], [0.0, 1.0]]
+
+
+def test_the_silent_bug_passes_at_one_and_is_seen_at_all():
+    def at_one(estimate):
+        gold = torch.tensor([1.0, 2.0, 6.0])
+        return torch.isclose(estimate(gold, gold, 1), torch.tensor(3.0).to(torch.float64)).item()
+
+    def at_all(estimate):
+        gold = torch.tensor([0.5, 2.0, -1.0], dtype=torch.float64)
+        score = torch.tensor([0.1, 0.2, 0.3])
+        return torch.isclose(estimate(gold, score, 3), gold[2]).item()
+
+    assert not check.silent_bug_rewards(at_one).passed
+    assert check.silent_bug_rewards(at_all).passed
+
+
+def test_before_training_the_given_numbers_pay_and_are_lost_all_the_same():
+    whole, others = pictures.pay_by_numbers_kept()
+    assert whole > 0.9 > 0.8 > others
