@@ -151,7 +151,8 @@ task("systems.t1", full_card.full_card_explorer(),
 # So memory sets how many answers are written at once. Call these places **slots**. 64 slots, 64
 # answers for every step. Lengths differ as in reasoning: the log of the length is normal with std
 # 1, so the median is 0.6 of the mean and now and then an answer takes ten. Training on them takes
-# half as long as a mean answer. A simulation:
+# half as long as a mean answer. A simulation, in which nothing is written ahead of the newest
+# weights (`lag=0`):
 
 # %%
 waits = simulate(slots=64, batch=64, lag=0, tail=1.0, train=0.5)
@@ -326,7 +327,7 @@ reveal("systems.4", "about 0.05",
 # | truncated (TIS) | $\min(w_t,2)$ |
 # | IcePop | $w_t$ inside [1/2, 2], else 0 |
 # | GLM-5's agentic loss | $w_t$ inside 1 ± ε, else 0, whatever the sign of A |
-# | prime-rl, DPPO | 0 where $\pi(y_t)-\mu(y_t)$ is large and the push widens it |
+# | prime-rl, DPPO | 0 where $\pi(y_t)-\mu(y_t)$ is beyond 0.2 or 0.15 <!-- cited: 0.2, 0.15 --> and the push widens it, else $w_t$ |
 # | TRL's default | the whole product; answer dropped above 3 |
 #
 # GLM-5 does not print its ε; we take 0.2. The running group, as if the engine had written it:
@@ -345,8 +346,9 @@ token_grid.token_grid(batch, {
 
 # %% [markdown]
 # The explorer counts them exactly on a toy: answers of four tokens, four symbols, a table for a
-# policy; at a share of its prefixes the engine is far off, as if another expert had worked.
-# **Bias** is how far the mean push is from the true one, **noise** the std of a batch's mean.
+# policy; a random quarter of the 256 answers is right. At a share of its prefixes the engine is far
+# off, as if another expert had worked: these are *flipped*. **Bias** is how far the mean push is
+# from the true one, **noise** the std of a batch's mean, **error** both together.
 
 # %%
 task("systems.t3", engine_rules.engine_rules_explorer(),
@@ -364,11 +366,11 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 # </details>
 #
 # One gradient is not a run. Now train that toy, exact gradient steps, the engine always with the
-# newest weights. The disturbed prefixes stay the same ones throughout.
+# newest weights. The flipped prefixes stay the same ones throughout.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.5", "20 % disturbed, 60 steps. Which ends lowest?",
+predict("systems.5", "20 % flipped, 60 steps. Which ends lowest?",
         ["no correction: its bias is largest",
          "the exact weight: it is the noisiest",
          "1 ± 0.2, else dropped, whatever the sign",
@@ -393,7 +395,7 @@ reveal("systems.5", "1 ± 0.2, else dropped, whatever the sign",
        "whichever way it would go, also when the push would bring trainer "
        "and engine together. So it is never mended. The same band by sign: "
        f"{last['1 ± 0.2, by sign']:.2f}. Right panel, the control: if the "
-       "disturbance moves on, no rule differs.",
+       "flips move on, no rule differs.",
        pictures.lasting_gap(panels, (
            "Twenty policies, mean and two standard errors. Left the sign "
            "decides, right nothing does.")),
@@ -409,8 +411,9 @@ reveal("systems.5", "1 ± 0.2, else dropped, whatever the sign",
 # %% [markdown]
 # A toy's warning, not a verdict: a real gap neither stays put nor moves on every step. **In
 # practice** keep the engine's log-probs of every token, log the mean and the largest gap (TRL:
-# `sampling/sampling_logp_difference`), and the share of tokens dropped *by sign of A*. A mean that
-# creeps up is the earliest sign of a run that will fail.
+# `sampling/sampling_logp_difference`), and the share of tokens dropped *by sign of A*. The team
+# behind IcePop shows that gap widening as a run decays, while its mask drops fewer and fewer tokens
+# ([2026](https://ringtech.notion.site/kpop)).
 #
 # <details><summary>One level deeper: repair the cause, not the loss</summary>
 #
