@@ -258,7 +258,7 @@ print(f"gap log π − log μ: std {dense['std token']:.4f} a token, "
       f"largest {dense['largest token']:.2f} of {dense['tokens']:,}")
 
 # %% [markdown]
-# Harmless. Now a mixture of experts. In each layer a *router* scores eight small networks and only
+# Small. Now a mixture of experts. In each layer a *router* scores eight small networks and only
 # the best one works. The toy of page 13: four such layers. Round all its weights to bfloat16, let
 # the rounded copy write 400 answers of 50 tokens, score them with the unrounded one.
 
@@ -395,13 +395,14 @@ reveal("systems.5", "1 ± 0.2, else dropped, whatever the sign",
        "whichever way it would go, also when the push would bring trainer "
        "and engine together. So it is never mended. The same band by sign: "
        f"{last['1 ± 0.2, by sign']:.2f}. Right panel, the control: if the "
-       "flips move on, no rule differs.",
+       "flips move on, no two rules differ by more than 0.01.",
        pictures.lasting_gap(panels, (
            "Twenty policies, mean and two standard errors. Left the sign "
            "decides, right nothing does.")),
        instead={
            "no correction: its bias is largest":
-           "Its bias is, at one step. It drops nothing, though.",
+           "At one step it is about as biased as the masks. But it drops "
+           "nothing.",
            "the exact weight: it is the noisiest":
            "In a batch. These steps are exact means.",
            "1 ± 0.2, else dropped, only if the push widens the gap":
