@@ -395,7 +395,7 @@ reveal("systems.5", "1 ± 0.2, else dropped, whatever the sign",
        "whichever way it would go, also when the push would bring trainer "
        "and engine together. So it is never mended. The same band by sign: "
        f"{last['1 ± 0.2, by sign']:.2f}. Right panel, the control: if the "
-       "flips move on, no two rules differ by more than 0.01.",
+       "flips move on, no two rules end more than 0.02 apart.",
        pictures.lasting_gap(panels, (
            "Twenty policies, mean and two standard errors. Left the sign "
            "decides, right nothing does.")),
