@@ -40,6 +40,7 @@ WITH_EXPLORER = (
     "14_the_zoo",
     "18_agents",
     "15_preferences",
+    "19_systems",
     "21_grpo_for_real",
 )
 
