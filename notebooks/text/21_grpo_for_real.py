@@ -357,11 +357,11 @@ reveal("real.5", "base slightly ahead",
        })
 
 # %% [markdown]
-# This is the small form of a large debate. Yue et al. find the base ahead at large $k$ on real
-# models; with longer runs and other data ProRL (Liu et al. 2025,
-# [arXiv 2505.24864](https://arxiv.org/abs/2505.24864)) finds the opposite. **To claim a new skill,
-# show problems that the base fails at every $k$ you can afford.** Ours has none: the base with one
-# written symbol had them all. The model you trained above, live:
+# The debate in small: Yue et al. find the base ahead at large $k$ on real models; with longer runs
+# and other data ProRL (Liu et al. 2025, [arXiv 2505.24864](https://arxiv.org/abs/2505.24864))
+# finds the opposite. **To claim a new skill, show problems that the base fails at every $k$ you
+# can afford.** Ours has none: the base with one written symbol had them all. The model you trained
+# above, live:
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 after = page.measure("after",
@@ -649,5 +649,4 @@ check.silent_bug_grpo_for_real(my_test)
 # [statements 21](statements/21_grpo_for_real.ipynb). The exercises, solved:
 # [solutions 21](solutions/21_grpo_for_real.ipynb).
 #
-# **Next:** this is the last page. The map of all pages is [00](00_start_here.ipynb); a second round
-# through the guesses you got wrong is worth more than a new paper.
+# **Next:** this is the last page. The map of all pages is [00](00_start_here.ipynb).
