@@ -648,4 +648,4 @@ check.name_this_the_zoo("")
 # [statements 14](statements/14_the_zoo.ipynb). The exercises, solved:
 # [solutions 14](solutions/14_the_zoo.ipynb).
 #
-# **Next: 15.** Can you skip the reward, and learn from which of two answers people prefer?
+# **Next: [15](15_preferences.ipynb).** Can you skip the reward, and learn from which of two answers people prefer?

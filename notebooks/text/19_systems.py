@@ -552,4 +552,4 @@ check.silent_bug_systems(my_test)
 # [statements 19](statements/19_systems.ipynb). The exercises, solved:
 # [solutions 19](solutions/19_systems.ipynb).
 #
-# **Next: 20.** Can you say all this in 60 seconds each?
+# **Next: [20](20_interview.ipynb).** Can you say all this in 60 seconds each?
