@@ -148,7 +148,8 @@ reveal("biases.2", "neither: short and long answers cancel",
        "qT, and the mean length is 1/q, so that mean is 0: many short "
        "answers say stop, few long ones say go on. At T = 2 the score is "
        "0.8, at T = 18 it is −0.8. **Divided by T** the two are "
-       f"{0.8 / 2:.3f} and −{0.8 / 18:.3f}: the short answer speaks nine times as loud. The "
+       f"{0.8 / 2:.3f} and −{0.8 / 18:.3f}: the short answer speaks nine "
+       "times as loud. The "
        f"mean score is no longer 0 but {-divided:.3f}. Times A = −1, "
        "stopping is pushed down. The policy **goes on longer**.",
        instead={

@@ -122,12 +122,7 @@ def test_every_picture_draws():
         pictures.estimates(0.1, 8),
         pictures.votes([0.4, 0.6], (1, 2), 0.9),
         pictures.heated(
-            {
-                ("before", 1.0): [0.3] * 7,
-                ("before", 0.5): [0.5] * 7,
-                ("after", 1.0): [0.6] * 7,
-                ("after", 1.5): [0.4] * 7,
-            }
+            {(who, T): [0.1 * T] * 7 for who in ("before", "after") for T in (0.5, 1.0, 1.5, 2.0)}
         ),
         pictures.outvoted({"base": 0.2, "seed 0": 0.9}, 34),
         pictures.quadrants(),
