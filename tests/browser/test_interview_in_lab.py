@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import lab_in_chromium
 import pytest
@@ -12,6 +13,8 @@ CELLS = [
     "from rlnb.classroom.interview.mock import mock\nmock(seed=20)",
     "from rlnb.classroom.interview.derivation import derivation\nderivation()",
 ]
+SAID = """w => [...document.querySelectorAll('.rlnb-said')].some(
+  l => l.textContent.includes(w))"""
 # How far the bar of the clock is, and what the keyboard is on.
 BAR = """() => parseFloat(document.querySelector('.progress-bar').style.width) || 0"""
 FOCUSED = """() => { const e = document.activeElement;
@@ -45,10 +48,7 @@ def press(tab, name, key="Space"):
 
 
 def wait_for_line(tab, words):
-    tab.wait_for_function(
-        """w => [...document.querySelectorAll('.rlnb-said')].some(l => l.textContent.includes(w))""",
-        arg=words,
-    )
+    tab.wait_for_function(SAID, arg=words)
 
 
 def test_a_question_is_drawn_timed_shown_and_graded_by_keyboard(tab, learner):
@@ -71,6 +71,12 @@ def test_a_question_is_drawn_timed_shown_and_graded_by_keyboard(tab, learner):
 def test_the_panel_waits_for_grades_and_the_board_names_a_slip(tab):
     press(tab, "Show the key")
     wait_for_line(tab, "Grade yourself by the four criteria")
+    for buttons in tab.locator(".widget-toggle-buttons").all():
+        buttons.locator("button").nth(2).focus()
+        tab.keyboard.press("Space")
+    tab.locator("button", has_text=re.compile("^Next$")).focus()
+    tab.keyboard.press("Space")
+    wait_for_line(tab, "Question 2 of 5")
     ratio = tab.locator("input[placeholder='logp, old']")
     ratio.focus()
     tab.keyboard.type("exp(old - logp)")
