@@ -430,15 +430,15 @@ show(1 / .8, 1 / .2)
 show(7e9 * 16 / 1e9, 7e9 * 16 / 1e9 / 8)
 
 # %% [markdown]
-# **systems.23** · fp16 or bf16 for RL?
+# **systems.24** · fp16 or bf16 for RL?
 
-# %% tags=["work:systems.23"]
+# %% tags=["work:systems.24"]
 show(2**-11, 2**-8, 2**-24)
 
 # %% [markdown]
-# **systems.25** · Prefill and decode on different machines: what travels, and when is it worth it?
+# **systems.26** · Prefill and decode on different machines: what travels, and when is it worth it?
 
-# %% tags=["work:systems.25"]
+# %% tags=["work:systems.26"]
 show(2 * 32 * 8 * 128 * 2 / 1024, 2 * 32 * 8 * 128 * 2 * 8192 / 2**30)
 
 # %% [markdown]

@@ -32,6 +32,7 @@ from rlnb.toys import running_batch
 __all__ = ["LINES", "Board", "Line", "derivation", "judge"]
 
 EPSILON, GAMMA, LAMBDA, VALUE, ENTROPY = 0.2, 1.0, 0.95, 0.5, 0.01
+BLANK = "not written yet"
 LEAVES = ("logp", "V", "H")  # what carries a gradient
 
 
@@ -148,7 +149,7 @@ def judge(name: str, written: str) -> Judged:
         raise ValueError(f"judge: no line {name!r}; the lines are {', '.join(_BY_NAME)}.")
     line, written = _BY_NAME[name], written.strip()
     if not written or written == "...":
-        return Judged(False, "not written yet")
+        return Judged(False, BLANK)
     try:
         came = _value(line, written)
     except (ValueError, TypeError, RuntimeError, SyntaxError) as error:
@@ -229,7 +230,7 @@ class Board:
             )
             for line in LINES
         }
-        self.said = {line.name: spoken_line() for line in LINES}
+        self.said = {line.name: spoken_line(line.says) for line in LINES}
         for name, text in self.fields.items():
             text.observe(lambda change, name=name: self._judge(name, change["new"]), "value")
 
@@ -240,6 +241,10 @@ class Board:
 
     def _judge(self, name: str, written: str) -> None:
         judged = judge(name, written)
+        if judged.said == BLANK:
+            self.said[name].value = _BY_NAME[name].says
+            tone(self.said[name], "quiet")
+            return
         self.said[name].value = f"{name}: {judged.said}"
         tone(self.said[name], "done" if judged.right else "wrong")
 

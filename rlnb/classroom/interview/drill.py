@@ -56,8 +56,9 @@ class Drill:
         self.clock_face = ipywidgets.IntProgress(
             value=0, min=0, max=SECONDS, description="seconds", bar_style=""
         )
+        # it only ticks, in the browser; its own buttons would be two more stops for Tab
         self.ticks = ipywidgets.Play(
-            value=0, min=0, max=SECONDS, interval=1000, show_repeat=False, description="clock"
+            value=0, min=0, max=SECONDS, interval=1000, layout=ipywidgets.Layout(display="none")
         )
         ipywidgets.jslink((self.ticks, "value"), (self.clock_face, "value"))
         self.next = _button("Next question", "draws a question and starts the clock", self.draw)

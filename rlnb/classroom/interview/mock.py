@@ -192,6 +192,8 @@ class Room:
             )
             for name in RUBRIC
         }
+        for mark in self.marks.values():
+            mark.add_class("widget-inline-hbox")  # the name beside the buttons
         self.show.on_click(lambda _: self.reveal())
         self.next.on_click(lambda _: self.go_on())
         self._handle = None
@@ -214,12 +216,13 @@ class Room:
             f"<p><b>{html.escape(head)}</b> {html.escape(text)}</p>" for head, text in parts
         )
         self.status.value = "Grade yourself by the four criteria, then press Next."
-        for mark in self.marks.values():
-            mark.disabled = False
 
     def go_on(self) -> None:
         """Keep the grades and ask the next question; after the last, show the report."""
         if self.done:
+            return
+        if not self.key.value:
+            self.status.value = "Answer aloud and press Show the key first."
             return
         if missing := [name for name, mark in self.marks.items() if mark.value is None]:
             self.status.value = f"Not graded yet: {', '.join(missing)}."
@@ -231,7 +234,7 @@ class Room:
     def _ask(self) -> None:
         self.key.value = ""
         for mark in self.marks.values():
-            mark.value, mark.disabled = None, True
+            mark.value = None
         if self.done:
             self.asked.value = ""
             self.show.disabled = self.next.disabled = True
