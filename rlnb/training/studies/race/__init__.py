@@ -1,4 +1,4 @@
-"""The race of the methods: questions before runs, every seed, and the courage to say "no difference".
+"""The race of the methods: questions before runs, every seed, "no difference" where there is none.
 
     questions     data/race.json, committed before the first run
     world, small  a policy of a few thousand weights; a run takes a fifth of a second to four

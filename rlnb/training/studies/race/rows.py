@@ -47,7 +47,6 @@ ADAM = (3e-4, 6e-4, 1e-3, 1.8e-3, 3e-3, 5.5e-3, 1e-2, 1.8e-2)
 SGD = (0.03, 0.06, 0.1, 0.18, 0.3, 0.55, 1.0)
 GRPO = Objective(group_zscore(), clip(0.2), token_mean)
 NONE = GRPO.replace(surrogate=ratio())
-EIGHT = {"minibatches": 4, "passes": 2}
 TAIL = World("tail", prompts=8, length=16, words=3)
 ROUTER = World(experts=8)
 
@@ -94,7 +93,8 @@ def _higher() -> Row:
                 GRPO.replace(surrogate=clip(0.2, high=edge)),
                 optimizer=optimizer,
                 ladder=optimizer,
-                **EIGHT,
+                minibatches=4,
+                passes=2,
             )
     return Row(arms, {"Adam": (1.8e-3,), "SGD": (0.1,)})
 
@@ -158,8 +158,8 @@ def _router() -> Row:
     arms = {}
     for place, world in (("router", ROUTER), ("dense", World())):
         for name in ("GRPO", "GSPO wide"):
-            arms[f"{name}, {place}"] = Arm(STALE[name], world=world, **EIGHT)
-    arms["GRPO with replay, router"] = Arm(GRPO, world=ROUTER, replay=True, **EIGHT)
+            arms[f"{name}, {place}"] = Arm(STALE[name], world=world, minibatches=4, passes=2)
+    arms["GRPO with replay, router"] = Arm(GRPO, world=ROUTER, replay=True, minibatches=4, passes=2)
     return Row(arms, {"Adam": (3e-4, 6e-4, 1e-3, 1.8e-3, 3e-3)}, (100, 101, 102))
 
 

@@ -110,7 +110,8 @@ def recorded(row: str, folder: Path | None = None) -> dict[str, Any]:
     path = (folder or data_folder() / "runs" / "race") / f"{row}.json"
     if not path.is_file():
         raise BadInput(
-            f"race: {row!r} is not run; python -m rlnb.training.studies.race {row} --out DIR runs it"
+            f"race: {row!r} is not run; to run it: python -m rlnb.training.studies.race {row} "
+            "--out DIR"
         )
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
