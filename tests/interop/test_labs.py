@@ -12,6 +12,8 @@ from rlnb.toys import running_batch
 
 WRITTEN = [row for row in LABS if row.objective is not None]
 IN_TRL = {
+    "DeepSeekMath",
+    "Qwen3-VL",
     "DeepSeek-R1",
     "GSPO",
     "OLMo 3 Think",

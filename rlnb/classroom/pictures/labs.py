@@ -28,11 +28,7 @@ BOXES: dict[str, dict[str, str]] = {
     "DeepSeek-R1": {"surrogate": "clip,\n−9 to 11", "terms": "k3 to π_ref,\nβ = 0.001"},
     "DAPO": {"surrogate": "clip,\n0.8 to 1.28", "weights": "mean per\nprompt", **NO_KL},
     "GSPO": {"ratio": "per answer", "surrogate": "clip, 0.9997\nto 1.0004", **NO_KL},
-    "MiniMax-M1": {
-        "surrogate": "capped weight,\ncap unsaid",
-        "weights": "mean per\nprompt",
-        **NO_KL,
-    },
+    "MiniMax-M1": {"surrogate": "capped ρ,\ncap unsaid", "weights": "mean per\nprompt", **NO_KL},
     "OLMo 3 Think": {
         "advantage": "mean only",
         "surrogate": "clip,\n0.8 to 1.272",
@@ -60,8 +56,8 @@ BOXES: dict[str, dict[str, str]] = {
     },
 }
 OUTSIDE = "Kimi k1.5"
-TOP, HIGH, LEFT = 30, 43, 130
-NARROW, WIDE = 62, 108  # of the first column, and of the others
+TOP, HIGH, LEFT = 30, 43, 138
+NARROW, WIDE = 54, 108  # of the first column, and of the others
 
 
 def changed_choices(who: str) -> list[str]:

@@ -52,10 +52,20 @@ class Comparison:
     seeds: int
     verdict: str
 
+    @property
+    def word(self) -> str:
+        """The verdict in the measure's terms: a longer answer is "more", a spread "wider"."""
+        if self.statistic == "sd":
+            return {"better": "wider", "worse": "narrower"}.get(self.verdict, self.verdict)
+        if not self.measure.startswith("pass"):
+            return {"better": "more", "worse": "less"}.get(self.verdict, self.verdict)
+        return self.verdict
+
     def __str__(self) -> str:
+        measure = f"SD of {self.measure}" if self.statistic == "sd" else self.measure
         return (
-            f"{self.arm} against {self.against}: {self.measure} {self.difference:+.3f} "
-            f"[{self.low:+.3f}, {self.high:+.3f}]: {self.verdict}"
+            f"{self.arm} against {self.against}: {measure} {self.difference:+.3f} "
+            f"[{self.low:+.3f}, {self.high:+.3f}]: {self.word}"
         )
 
 
