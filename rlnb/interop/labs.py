@@ -219,8 +219,8 @@ LABS: tuple[Lab, ...] = (
         "GLM-5 report, section 4.1.2",
         "A",
         unknown=("band",),
-        why_not="a token counts while its ratio to the engine lies inside a band, whatever the sign "
-        "of its advantage: no part here is a band without a sign",
+        why_not="a token counts while its ratio to the engine lies inside a band, whatever the "
+        "sign of its advantage: no part here is a band without a sign",
     ),
     Lab(
         "Kimi K2.5",
@@ -229,8 +229,8 @@ LABS: tuple[Lab, ...] = (
         "Kimi K2.5 report",
         "A",
         unknown=("band", "weight of the square"),
-        why_not="a band that is blind to the advantage's sign, as in GLM-5 agentic, beside a square "
-        "of the log-ratio",
+        why_not="a band that is blind to the advantage's sign, as in GLM-5 agentic, beside a "
+        "square of the log-ratio",
     ),
     Lab(
         "Kimi k1.5",

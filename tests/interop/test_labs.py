@@ -38,7 +38,7 @@ def test_a_row_has_a_source_and_either_a_composition_or_the_reason_why_not(row):
 
 def test_no_row_twice_and_an_unknown_one_is_a_sentence():
     assert len({row.who for row in LABS}) == len(LABS)
-    with pytest.raises(ValueError, match="no row 'OpenAI'; there are DeepSeek-R1"):
+    with pytest.raises(ValueError, match="no row 'OpenAI'; there are DeepSeekMath"):
         lab("OpenAI")
 
 

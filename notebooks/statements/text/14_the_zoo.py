@@ -10,8 +10,8 @@
 # # 14 · statements: the zoo
 #
 # True, false, or does it depend? Press before you run the cell below a sentence. In any order.
-# After the statements come the long tables, the labs' losses and the proposals that the lesson,
-# [14 · the zoo](../14_the_zoo.ipynb), leaves out.
+# After the statements come the long tables, the race, the labs' losses and the proposals that the
+# lesson, [14 · the zoo](../14_the_zoo.ipynb), leaves out.
 
 # %% tags=["setup"]
 from math import isclose, log
@@ -415,6 +415,44 @@ for _, (name, *others) in families:
     print(f"{name + also:23s}", *cells[:2], "   ", *cells[2:])
 
 # %% [markdown]
+# ## The race, all questions
+#
+# Stated in `data/race.json` before the first run, each with the sentences of the course that it is
+# about. Three worlds. **code**: a policy of three thousand weights, 32 prompts, four words out of
+# four, two right answers of 256 to each. **tail**: the first word guesses a hidden number, the
+# policy reads hit or miss and chooses when to stop. **chain** and **pick**: the 0.3M models of the
+# other pages. A run of the small worlds costs a fifth of a second to four, of the large ones 12 to
+# 50.
+#
+# Every arm of a question generates equally many answers. Tuned: each arm at its own best learning
+# rate of eight, chosen on five seeds that do not race. The interval is the 99 % bootstrap interval
+# of the paired difference over the seeds, and
+#
+# * **no difference larger than $s$**: it lies within $\pm s$, the smallest effect of interest;
+# * **better**, **worse** (for lengths and the like: more, less): it lies beside 0;
+# * **inconclusive**: neither.
+#
+# With 99 % and some forty comparisons, expect less than one false alarm.
+
+# %%
+from rlnb.classroom.pictures.race import race
+from rlnb.training.errors import BadInput
+from rlnb.training.studies.race.verdicts import (questions, recorded,
+                                                 results)
+
+spent = 0.0
+for name, asked in questions().items():
+    print(f"{name} [{', '.join(asked['claims'])}] {asked['question']}")
+    try:
+        for found in results(name):
+            print("   ", found)
+        spent += recorded(name)["header"]["cpu_seconds"]
+    except BadInput as error:
+        print("    open:", str(error).removeprefix("race: "))
+print(f"{spent / 3600:.2f} CPU hours in all, pilots and tuning included")
+
+@@PICTURES@@
+# %% [markdown]
 # ## What the labs ran, all rows
 #
 # *A*: the authors' text or code, read. *B*: a library's code or documentation. A number that was
@@ -695,7 +733,7 @@ for name in ("dapo", "simko", "kl_cov", "clip_cov"):
 # from, hence the constant −0.0348. Report the micro-batch size with the result.
 
 # %% [markdown]
-# ## Three more, for the patient
+# ## Four more, for the patient
 #
 # **One term of the series** · 10 minutes. Let $K$ of $G$ answers be right,
 # $S_i=\nabla\log\pi(y_i)$, so $\mathbb E[R_iS_i]=\nabla p$. (a) Show that
@@ -710,6 +748,24 @@ for name in ("dapo", "simko", "kl_cov", "clip_cov"):
 #
 # <details><summary>answer</summary>Whoever divides by a std does not notice (up to its eps): GRPO, DAPO, GSPO (and its token form), GMPO, CISPO, SAPO, ScaleRL, REINFORCE++. Plain differences grow tenfold: REINFORCE (with a batch mean, too), RLOO, ReMax, Dr. GRPO, DPPO. PPO too, if its critic learns the new scale; with the old values frozen, as here, it is neither. MaxRL and MGPO read the mean as a pass rate and refuse. Run in the solutions.</details>
 #
+# **Find the silent bug** · 9 minutes. Two filters that stand around many of these losses: groups of
+# equal rewards are left out, and a prompt with a pass rate of 0.9 or more leaves the pool. It runs,
+# and the pool shrinks more slowly than expected. Write a test that this function fails and the
+# right one passes.
+#
+# <details><summary>hint</summary>What does the history of a prompt look like that is solved every time?</details>
+
+# %%
+print(check.silent_bug_the_zoo.source)
+
+# %% tags=["exercise"]
+def my_test(retired):
+    return ...
+
+
+check.silent_bug_the_zoo(my_test)
+
+# %% [markdown]
 # **Fit the sigmoid** · 15 minutes. From scratch. The check has points with and without noise, all
 # well past the midpoint, and allows each number ± 0.005 plus half a per cent from the least-squares
 # fit of the same points.
