@@ -190,6 +190,30 @@ assert {"grpo", "gspo", "scalerl"} <= set(found["unmoved"])
 # when the reward's scale changes, under SGD; Adam hides it.
 
 # %% [markdown]
+# ## The silent bug: a solved prompt leaves no trace
+#
+# The history is built from the groups that trained. A solved prompt gives all-right groups, equal
+# rewards, no gradient: they are not in it. What is in it are the few mixed groups, whose pass rate
+# is at most $(G-1)/G$. The better the prompt, the less is known of it. The mend: count first,
+# filter afterwards.
+
+# %% tags=["solution"]
+def a_solved_prompt_leaves(retired):
+    rewards = torch.ones(3, 2, 4)                      # steps, prompts, G
+    rewards[:, 1, :2] = 0                              # the second: half
+    assert retired(rewards).tolist() == [True, False]
+
+
+check.silent_bug_the_zoo(a_solved_prompt_leaves)
+
+# %%
+def retired(rewards, threshold=0.9):
+    return rewards.mean((0, 2)) >= threshold
+
+
+a_solved_prompt_leaves(retired)
+
+# %% [markdown]
 # ## The fit
 #
 # The curve is a line in $s$, so two of four numbers are never searched. The grid's centre may move

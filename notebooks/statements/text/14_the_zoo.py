@@ -451,7 +451,86 @@ for name, asked in questions().items():
         print("    open:", str(error).removeprefix("race: "))
 print(f"{spent / 3600:.2f} CPU hours in all, pilots and tuning included")
 
-@@PICTURES@@
+# %% [markdown] tags=["see:A25", "see:S12"]
+# Answers $k$ updates old, all seven arms (A25, S12). CISPO's cap of 5 hardly acts here: it is "no
+# clip". GSPO with a band a hundred times the paper's and DPPO hold at both ages.
+
+# %%
+race("stale", caption="Below each other: k = 4, then k = 16. The blue "
+     "arms are compared with the grey one of their k.")
+
+# %% [markdown] tags=["see:A08", "see:A24", "see:A20"]
+# The clip, and using a batch again (A08, A24, A20). The lesson's explorer shows all rates.
+
+# %%
+race("clip", caption="Each arm at its own rate. Only at 8 updates the "
+     "clip is ahead for sure.")
+
+# %%
+race("reuse", caption="1,280 answers each. The second view is compute: 8 "
+     "passes are 8 times the updates.")
+
+# %% [markdown] tags=["see:B02", "see:B05"]
+# A baseline (B02, B05). The spread over seeds does not change for sure. The second view, the mean,
+# is a surprise: without a baseline REINFORCE ends *higher*. With rewards of 0 and 1 it only ever
+# pushes right answers up. Why that is good here was not tested.
+
+# %%
+race("baseline", measure="pass@1", caption="The mean of pass@1: the second "
+     "view. 20 seeds, each arm at its own rate.")
+
+# %% [markdown] tags=["see:L01", "see:L03"]
+# Lengths (L01, L03), where nobody can learn to be right and the policy sees hit or miss. The
+# largest possible difference is 14.
+
+# %%
+race("length", caption="1/T: right answers stop at once, wrong ones never.")
+
+# %% [markdown] tags=["see:G24", "see:G16", "see:G04", "see:G05"]
+# The std (G24, G16; G04, G05): it helps where prompts pay on different scales, and hurts where a
+# tiny bonus is all that differs in a group.
+
+# %%
+race("std_scales", caption="Half of the prompts pay ten times as much.")
+
+# %%
+race("std_graded", measure="pass@1", caption="0.01 for every word 0: the "
+     "z-score learns to write it, and forgets the task.")
+
+# %% [markdown] tags=["see:G29", "see:G25"]
+# Dynamic sampling (G29, G25), all answers counted. Every third to second group is dropped, so it
+# makes half as many updates.
+
+# %%
+race("dynamic", caption="Easy base: nine groups in ten are mixed at the "
+     "start. Hard base: every second.")
+
+# %% [markdown] tags=["see:K07", "see:K13"]
+# The KL (K07, K13), each β at its own rate.
+
+# %%
+race("kl", caption="β up to 0.1 does not slow this policy down; 0.04 and "
+     "0.1 help. 0.4 does.")
+
+# %% [markdown] tags=["see:Z18", "see:E01"]
+# pass@16 (Z18, H09 above, E01). GRPO does not lose it here: the base has 0.87 <!-- cited: 0.87 -->.
+# So "hold" was the wrong question, and MaxRL's lead is a gain.
+
+# %%
+race("passk", caption="After 6,400 answers. The vocabulary has four "
+     "words, so SimKO's top three are nearly all.")
+
+# %% [markdown] tags=["see:M06"]
+# A coarser sampler (M06). Weights rounded to bfloat16 change nothing that can be seen, two bits
+# hardly anything, and no correction helps. The ratio to the sampler under a clip hurts: it cuts
+# tokens before the first update.
+
+# %%
+race("precision", caption="Mended arms are compared with the unmended two "
+     "bits, coarse ones with the exact sampler.")
+
+# %% [markdown]
+# MORE
 # %% [markdown]
 # ## What the labs ran, all rows
 #
