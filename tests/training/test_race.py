@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
+import rlnb.objective.zoo
 from rlnb.objective import ZOO, cispo, clip, ratio
 from rlnb.shipped import data_folder
 from rlnb.training import BadInput
@@ -275,3 +278,13 @@ def test_a_rerun_falls_inside_the_recorded_intervals(row, arms):
 def test_the_plain_objective_of_the_race_is_dapo_s_but_for_the_edge():
     assert GRPO == ZOO["dapo"].replace(surrogate=clip(0.2))
     assert NONE == GRPO.replace(surrogate=ratio())
+
+
+def test_the_zoo_s_comments_cite_the_race_as_it_ended():
+    text = (Path(rlnb.objective.zoo.__file__)).read_text(encoding="utf-8")
+    cited = re.findall(r"race (\w+), (.+?): ([+-]\d\.\d+)", text)
+    assert len(cited) == 7
+    for row, arm, number in cited:
+        (found,) = (c for c in results(row) if c.arm == arm)
+        assert f"{found.difference:+.3f}" == number, (row, arm)
+        assert found.verdict in ("better", "worse")

@@ -9,10 +9,26 @@ import numpy as np
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, SKY, Picture, static_figure
 from rlnb.training.studies.race.verdicts import Comparison, recorded, results
 
-__all__ = ["arms_and_seeds", "board", "race"]
+__all__ = ["ASKED", "arms_and_seeds", "board", "race"]
 
 TEXT = 10.5
 RIVAL, ARM = GREY, SKY
+# what learners ask most: words -> row and arm of data/race.json
+ASKED: dict[str, tuple[str, str]] = {
+    "clip, 8 updates": ("clip", "clip, 8 updates"),
+    "clip, 32 updates": ("clip", "clip, 32 updates"),
+    "edge 0.28: entropy": ("higher", "edge 0.28, Adam"),
+    "1/T: wrong minus right length": ("length", "1/T"),
+    "÷ std, pay of 1 or 10": ("std_scales", "z-score, Adam"),
+    "÷ std, tiny bonus: bonus words": ("std_graded", "z-score"),
+    "leave-one-out: spread of seeds": ("baseline", "leave one out"),
+    "refill silent groups": ("dynamic", "refill, easy base"),
+    "each batch used 8 times": ("reuse", "8 passes"),
+    "KL, β = 0.04": ("kl", "beta 0.04"),
+    "KL, β = 0.4": ("kl", "beta 0.4"),
+    "MaxRL: pass@16": ("passk", "MaxRL"),
+    "sampler in bfloat16": ("precision", "7 bits"),
+}
 FAR = 8.0  # smallest effects: an interval that goes on beyond ends in an arrow
 
 
@@ -42,8 +58,10 @@ def race(
     beside = {c.arm: c for c in found if c.against in values}
     labels = {name: (words or {}).get(name, name) for name in values}
 
+    height = 70 + 46 * len(values)
+
     def build(figure, _):
-        axes = figure.add_axes((0.2, 0.17 if len(values) < 7 else 0.12, 0.4, 0.79))
+        axes = figure.add_axes((0.23, 45 / height, 0.4, 1 - 55 / height))
         for k, (name, seeds) in enumerate(values.items()):
             colour = ARM if name in beside else RIVAL
             lift = np.linspace(-0.22, 0.22, len(seeds))
@@ -66,7 +84,7 @@ def race(
     ).replace("\n", " ")
     return static_figure(
         build,
-        size=(900, 90 + 48 * len(values)),
+        size=(900, height),
         alt=f"Race {row}, {measure}, a dot per seed. {said}.",
         caption=caption,
     )
@@ -100,10 +118,11 @@ def board(asked: Mapping[str, tuple[str, str]], *, caption: str) -> Picture:
             low, middle, high = (x / c.smallest for x in (c.low, c.difference, c.high))
             colour = {"better": POSITIVE, "worse": NEGATIVE}.get(c.verdict, GREY)
             axes.plot(np.clip([low, high], -FAR, FAR), [k, k], color=colour, lw=3)
-            axes.plot([np.clip(middle, -FAR, FAR)], [k], "o", color=colour, ms=8, mec=BLACK)
-            for end, mark in ((low, "<"), (high, ">")):
-                if abs(end) > FAR:
-                    axes.plot([np.sign(end) * FAR], [k], mark, color=colour, ms=8, clip_on=False)
+            if abs(middle) <= FAR:
+                axes.plot([middle], [k], "o", color=colour, ms=8, mec=BLACK)
+            for end in {np.sign(x) * FAR for x in (low, high) if abs(x) > FAR}:
+                mark = ">" if end > 0 else "<"
+                axes.plot([end], [k], mark, color=colour, ms=9, clip_on=False)
             axes.text(-FAR * 1.08, k, words, ha="right", va="center", fontsize=TEXT)
             axes.text(FAR * 1.08, k, _short(c), va="center", fontsize=TEXT)
         axes.set(xlim=(-FAR, FAR), ylim=(len(found) - 0.5, -0.5), yticks=())
