@@ -350,8 +350,9 @@ assert torch.equal(with_clip[late.mask], without[late.mask])
 reveal("zoo.3", "never: its ratio is 1",
        r"The clip looks at $\rho=\pi_\theta/\pi_\text{old}$, and old is "
        "the trainer just before the one update. The lag sits in the other "
-       r"ratio, $\omega$, and the gate cuts that at 2. Count the updates "
-       "first: GLM's 1.28 sleeps, too. DAPO's, at sixteen, works.",
+       r"ratio, $\omega$, and the gate cuts that at 2 (two ratios, two "
+       "anchors: *decoupled* PPO). Count the updates first: GLM's 1.28 "
+       "sleeps, too. DAPO's, at sixteen, works.",
        token_grid.token_grid(
            late, {"OLMo": with_clip, "OLMo, no clip": without,
                   "OLMo, no gate": ungated}, count="",
@@ -639,8 +640,9 @@ check.name_this_the_zoo("")
 # </details>
 # <details><summary><b>Two runs both say "GRPO" and behave differently. What do you check?</b></summary>
 #
-# First how tokens are averaged: a mean per answer in TRL's "grpo", one mean over all tokens in
-# verl's default. Then std or none, dual clip, KL coefficient, updates per batch, and the
+# First how tokens are averaged, and over what (answer, prompt, micro-batch, whole step): per answer
+# in TRL's "grpo", over all tokens in both libraries' defaults (TRL's word for it is "dapo").
+# Then std or none, dual clip, KL coefficient, updates per batch, and the
 # correction to the engine, which TRL switches on by default. Two libraries' defaults for one name
 # are two losses.
 # </details>
@@ -678,4 +680,4 @@ check.name_this_the_zoo("")
 # [statements 14](statements/14_the_zoo.ipynb). The exercises, solved:
 # [solutions 14](solutions/14_the_zoo.ipynb).
 #
-# **Next: 15.** Can you skip the reward, and learn from which of two answers people prefer?
+# **Next: [15](15_preferences.ipynb).** Can you skip the reward, and learn from which of two answers people prefer?

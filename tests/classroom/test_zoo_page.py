@@ -182,6 +182,9 @@ def test_the_rates_explorer_can_write_both_papers_and_the_honest_one():
         ("wins", race_rates.wins), ("loses", race_rates.loses), ("tuned", race_rates.tuned),
     )  # fmt: skip
     assert goals.solved == [False, False, False]
+    explorer.set(clip_rate=0.0055, no_clip_rate=0.0055)  # by 0.2: not yet
+    explorer.set(clip_rate=0.003, no_clip_rate=0.018)  # by more, at two rates
+    assert goals.solved == [False, False, False]
     explorer.set(updates=32, clip_rate=0.003, no_clip_rate=0.003)
     assert goals.solved == [True, False, False]
     explorer.set(clip_rate=0.0006, no_clip_rate=0.0006)

@@ -17,7 +17,7 @@ from rlnb.shipped import data_folder
 from rlnb.training import BadInput
 from rlnb.training.studies.race import running
 from rlnb.training.studies.race.__main__ import main
-from rlnb.training.studies.race.large import LargeArm
+from rlnb.training.studies.race.large import LargeArm, run_large
 from rlnb.training.studies.race.rows import GRPO, NONE, ROWS, TAIL, Row
 from rlnb.training.studies.race.running import best_rate, race
 from rlnb.training.studies.race.small import Arm, run
@@ -128,6 +128,15 @@ def test_every_small_arm_takes_steps_and_moves(row):
             continue
         found = run(replace(arm, answers=64 * 2), 0, ROWS[row].rates[arm.ladder][-1])
         assert found["updates"] >= arm.updates and found["measures"] != found["start"]
+
+
+def test_a_large_run_is_a_record_of_the_same_shape_also_where_no_ratio_was_seen():
+    arm = ROWS["stale_chain"].arms["no clip, k = 4"]
+    recipe = replace(arm.recipe, steps=2, prompts=1, num_generations=2, eval_prompts=2)
+    brief = replace(arm, recipe=replace(recipe, eval_every=1, max_completion_length=3))
+    found, small = run_large(brief, 0, 1e-4), run(SHORT, 0, 0.003)
+    assert set(small) == set(found) and found["seen"]["largest"] == 1.0  # every answer was cut off
+    assert [point[:2] for point in found["curve"]] == [[2, 1], [4, 2]]
 
 
 # The rule

@@ -61,7 +61,8 @@ def run_large(arm: LargeArm, seed: int, rate: float) -> dict[str, Any]:
         "curve": [[t["step"] * answers, t["step"], t["pass@1"]] for t in tests[1:]],
         "seen": {
             "mixed": round(sum(r["groups/mixed"] for r in steps) / len(steps), 3),
-            "largest": float(f"{max(r['ratio/max'] for r in steps):.3g}"),
+            # a step whose groups are all silent has no ratio
+            "largest": float(f"{max(r.get('ratio/max', 1.0) for r in steps):.3g}"),
         },
         "updates": len(steps),
         "cpu": round(time.process_time() - began, 2),
