@@ -77,6 +77,16 @@ _GLM5 = Objective(
 
 LABS: tuple[Lab, ...] = (
     Lab(
+        "DeepSeekMath",
+        ZOO["grpo"],
+        "grpo",
+        "arXiv 2402.03300, section 4.2",
+        "A",
+        updates=1,
+        unknown=("band",),
+        outside="groups of 64",
+    ),
+    Lab(
         "DeepSeek-R1",
         ZOO["grpo"].replace(surrogate=clip(10.0), terms=k3(0.001)),
         "grpo",
@@ -95,6 +105,14 @@ LABS: tuple[Lab, ...] = (
         outside="groups of equal rewards are drawn again; a penalty for overlong answers",
     ),
     Lab("GSPO", ZOO["gspo"], "gspo", "arXiv 2507.18071", "A", updates=4),
+    Lab(
+        "Qwen3-VL",
+        ZOO["sapo"],
+        "sapo",
+        "its report names SAPO and prints no number; SAPO as verl and TRL have it",
+        "B",
+        unknown=("temperatures of its run",),
+    ),
     Lab(
         "MiniMax-M1",
         ZOO["cispo"].replace(weights=prompt_mean()),
@@ -193,6 +211,26 @@ LABS: tuple[Lab, ...] = (
         "GLM-5 report",
         "A",
         outside="a token's reward is log teacher - log student; groups of 1",
+    ),
+    Lab(
+        "GLM-5 agentic",
+        None,
+        "GLM-5 reasoning",
+        "GLM-5 report, section 4.1.2",
+        "A",
+        unknown=("band",),
+        why_not="a token counts while its ratio to the engine lies inside a band, whatever the "
+        "sign of its advantage: no part here is a band without a sign",
+    ),
+    Lab(
+        "Kimi K2.5",
+        None,
+        "grpo",
+        "Kimi K2.5 report",
+        "A",
+        unknown=("band", "weight of the square"),
+        why_not="a band that is blind to the advantage's sign, as in GLM-5 agentic, beside a "
+        "square of the log-ratio",
     ),
     Lab(
         "Kimi k1.5",

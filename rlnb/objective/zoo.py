@@ -3,6 +3,9 @@
 `difference(ZOO["grpo"], ZOO["dr_grpo"])` says what a method changes; `.replace(...)` changes more.
 Where a paper states a number it stands here; what papers leave open (which std, eps, the constant
 length) is a convention of the part and does not change the name.
+
+"race ROW, ARM: +x" is a result of `rlnb.training.studies.race`: pass@1 (MaxRL: pass@16) of small
+policies against the arm's rival, GRPO with one mean over tokens, at equal answers and tuned rates.
 """
 
 from __future__ import annotations
@@ -60,6 +63,8 @@ ZOO: dict[str, Objective] = {
     "dapo": Objective(group_zscore(), clip(0.2, high=0.28), token_mean),
     # GRPO without its two divisors and without KL                           2503.20783
     "dr_grpo": Objective(group_center(), clip(0.2), constant_length()),
+    # race stale, GSPO, k = 4: -0.033; with a hundred times the band,
+    # race stale, GSPO wide, k = 4: +0.028
     # one ratio per answer, the geometric mean; a band 500 to 700 times narrower   2507.18071
     "gspo": Objective(group_zscore(), clip(3e-4, high=4e-4), sequence_mean, ratio=sequence()),
     # the same value, the gradient token by token: for advantages that differ inside an answer
@@ -69,9 +74,12 @@ ZOO: dict[str, Objective] = {
     # the tokens are clipped before their geometric mean, in log space       2507.20673
     "gmpo": Objective(group_zscore(), ratio(), sequence_mean, ratio=gmpo(0.4)),
     # the ratio caps the weight and is never differentiated: no dead token   2506.13585
+    # race stale, CISPO, k = 4: -0.074; race stale, CISPO, k = 16: +0.089
     "cispo": Objective(group_zscore(), cispo(5.0), token_mean),
     # a smooth gate in place of the clip                                     2511.20347
+    # race stale, SAPO, k = 4: -0.127
     "sapo": Objective(group_zscore(), sapo(), sequence_mean),
+    # race stale, DPPO, k = 16: +0.145, and undecided at k = 4
     # a token is dropped when its probability moved .15 and is pushed on; .15, .05 and the cap are
     # those of verl's examples/dppo_trainer                                    2602.04879
     "dppo": _dppo.replace(gates=divergence_mask(0.15, anchor="sampling")),
@@ -82,6 +90,7 @@ ZOO: dict[str, Objective] = {
         batch_zscore("group", of="centred"), cispo(5.0), prompt_mean, ratio=token("sampling")
     ),
     # A = (r - mean)/mean: the gradient of log p(success)                    2602.02710
+    # race passk, MaxRL: +0.023
     "maxrl": Objective(max_rl(), logprob(), sequence_sum),
     # GRPO with more weight on prompts near one half                         2511.06221
     "mgpo": Objective(group_zscore(), clip(0.2), sequence_mean, credit=mgpo_weight(4.0)),

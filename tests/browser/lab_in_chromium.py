@@ -136,6 +136,7 @@ MOVED = {
     "one_token_explorer": ("ratio ρ", "0.3"),
     "product_weight_explorer": ("tokens T", None),
     "prompt_weight_explorer": ("pass rate of B", "0.1"),
+    "race_rates_explorer": ("rate, clip", None),
     "rare_glitch_explorer": ("glitches", None),
     "rare_token_explorer": ("step per update", "0.01"),
     "recorded_run_explorer": ("step", "0"),

@@ -187,7 +187,7 @@ def test_the_report_keeps_its_width_and_holds_everything():
     for word in (
         "name       dppo_topk",
         "made of    Objective(group_center()",
-        "nearest    dppo with",
+        "beside it  dppo with",
         "dr_grpo with surrogate: clip(0.2) -> cispo(20.0)",
         "TRL 1.16.0",
         "verl 0.9.1",

@@ -6,10 +6,12 @@ import pytest
 import torch
 
 from rlnb import ZOO, from_trl, from_verl
-from rlnb.classroom.explorers import composer
+from rlnb.classroom.explorers import composer, race_rates
 from rlnb.classroom.lesson import task
+from rlnb.classroom.pictures import labs, race
 from rlnb.classroom.pictures import zoo as pictures
-from rlnb.objective import clip, engine_ratio, leave_one_out, token
+from rlnb.interop.labs import lab
+from rlnb.objective import clip, engine_ratio, leave_one_out, ratio, token
 from rlnb.toys import running_batch, running_group
 
 
@@ -49,8 +51,6 @@ def test_the_pictures_draw_and_say_what_they_show():
     drawn = pictures.ageing([0, 1], {"SAPO": [1.0, 0.7], "GSPO": [1.0, 0.7]},
                             {"SAPO": "GRPO", "GSPO": "GRPO"})  # fmt: skip
     assert "SAPO against GRPO 1.00 to 0.70" in repr(drawn)
-    curves = {name: torch.linspace(2, 1, 9) for name in pictures.WEIGHTS}
-    assert "MaxRL" in repr(pictures.prompt_weights(torch.linspace(0.1, 0.9, 9), curves))
 
 
 def test_two_teams_take_the_same_first_step_and_part_at_a_ratio_of_3_5():
@@ -103,3 +103,95 @@ def test_the_tasks_are_not_done_at_the_start_and_can_be_done():
     assert goals.solved == [True, False]
     explorer.set(start="dr_grpo", advantage=leave_one_out())
     assert goals.solved == [True, True]
+
+
+# The labs
+
+
+@pytest.mark.parametrize("who", labs.BOXES)
+def test_a_lab_s_filled_boxes_are_the_parts_in_which_it_is_not_grpo(who):
+    assert sorted(labs.BOXES[who]) == sorted(labs.changed_choices(who))
+    surrogate, said = lab(who).objective.surrogate, labs.BOXES[who].get("surrogate", "")
+    if isinstance(surrogate, clip) and said:
+        numbers = said.replace("−", "-").replace("clip,", "").replace("\n", " ").split(" to ")
+        assert [float(x) for x in numbers] == pytest.approx(list(surrogate.edges))
+
+
+def test_the_labs_picture_says_updates_letters_and_who_is_outside():
+    said = repr(labs.labs())
+    assert "DeepSeek-R1, updates 16: surrogate clip, −9 to 11, terms k3" in said
+    assert "DeepSeek-V3.2, updates unsaid" in said and "Kimi k1.5 is in no column" in said
+    with pytest.raises(ValueError, match="Kimi k1.5 is no composition: it squares"):
+        labs.changed_choices("Kimi k1.5")
+
+
+def test_olmo_s_clip_never_acts_at_its_one_update_and_its_gate_does():
+    olmo, batch = lab("OLMo 3 Think").objective, running_batch(complete=True)
+    now = batch.logprobs.detach()
+    late = batch.replace(old_logprobs=now, sampling_logprobs=batch.old_logprobs)
+    assert lab("OLMo 3 Think").updates == 1
+    assert torch.equal(slope(olmo, late), slope(olmo.replace(surrogate=ratio()), late))
+    assert not torch.equal(slope(olmo, late), slope(olmo.replace(gates=()), late))
+
+
+def test_one_per_cent_a_token_drops_a_long_answer_and_keeps_a_short_one():
+    for length, kept in ((100, True), (1000, False)):
+        gap = torch.full((1, length), 1.01).log()
+        batch = running_batch().replace(
+            logprobs=torch.zeros(1, length), old_logprobs=torch.zeros(1, length),
+            sampling_logprobs=-gap, completion_mask=torch.ones(1, length),
+            rewards=torch.ones(1), num_generations=1,
+        )  # fmt: skip
+        assert engine_ratio()(batch, torch.ones(1, length), gap).bool().all() == kept
+
+
+# The race
+
+
+def test_the_race_s_pictures_show_every_seed_and_the_rule_s_words():
+    said = repr(race.race("stale", only=["GRPO, k = 16", "no clip, k = 16"], caption="x"))
+    assert "a dot per seed" in said and "no clip, k = 16 mean" in said and "better" in said
+    said = repr(race.board(race.ASKED, caption="x"))
+    assert "sampler in bfloat16: +0.000, no difference above 0.03" in said
+    assert "1/T: wrong minus right length" in said and "more" in said
+
+
+def test_the_numbers_that_the_answer_on_old_answers_gives():
+    arms = race.recorded("stale")["arms"]
+
+    def mean(values):
+        return sum(values) / len(values)
+
+    passed = {name: mean(arm["measures"]["pass@1"]) for name, arm in arms.items()}
+    old = {name: value for name, value in passed.items() if name.endswith("k = 16")}
+    assert min(old, key=old.get) == "GRPO, k = 16" and len(old) == 7
+    assert mean(arms["GRPO, k = 16"]["seen"]["outside"]) > 0.5
+    assert mean(arms["GRPO, k = 16"]["seen"]["cut"]) == pytest.approx(1 / 4, abs=0.02)
+    assert mean(arms["GRPO, k = 4"]["seen"]["cut"]) == pytest.approx(1 / 9, abs=0.01)
+    assert arms["no clip, k = 16"]["rate"] == pytest.approx(0.3 * arms["GRPO, k = 16"]["rate"])
+    assert all(passed[name] > 3 * 0.16 for name in ("GRPO, k = 16", "no clip, k = 16"))
+    verdicts = {c.arm: c.verdict for c in race.results("stale")}
+    assert verdicts["no clip, k = 4"] == "worse" and verdicts["no clip, k = 16"] == "better"
+    assert verdicts["DPPO, k = 4"] == "inconclusive" and verdicts["DPPO, k = 16"] == "better"
+
+
+def test_the_rates_explorer_can_write_both_papers_and_the_honest_one():
+    explorer = race_rates.race_rates_explorer()
+    goals = task(
+        "zoo.test2", explorer,
+        ("wins", race_rates.wins), ("loses", race_rates.loses), ("tuned", race_rates.tuned),
+    )  # fmt: skip
+    assert goals.solved == [False, False, False]
+    explorer.set(clip_rate=0.0055, no_clip_rate=0.0055)  # by 0.2: not yet
+    explorer.set(clip_rate=0.003, no_clip_rate=0.018)  # by more, at two rates
+    assert goals.solved == [False, False, False]
+    explorer.set(updates=32, clip_rate=0.003, no_clip_rate=0.003)
+    assert goals.solved == [True, False, False]
+    explorer.set(clip_rate=0.0006, no_clip_rate=0.0006)
+    assert goals.solved == [True, True, False]
+    explorer.set(clip_rate=0.001)
+    assert goals.solved == [True, True, True]
+    found = race_rates.compute(32, 0.001, 0.0006)["means"]
+    assert abs(found["clip"] - found["no clip"]) < 0.01
+    with pytest.raises(ValueError, match="clip_rate must be one of 0.0003"):
+        race_rates.compute(8, 0.002)

@@ -7,11 +7,13 @@ import torch
 
 from rlnb.interop import from_trl, from_verl, to_trl, to_verl
 from rlnb.interop.labs import LABS, engine_gap_squared, lab
-from rlnb.objective import ANNEX, ZOO, difference
+from rlnb.objective import ANNEX, ZOO, difference, name_of
 from rlnb.toys import running_batch
 
 WRITTEN = [row for row in LABS if row.objective is not None]
 IN_TRL = {
+    "DeepSeekMath",
+    "Qwen3-VL",
     "DeepSeek-R1",
     "GSPO",
     "OLMo 3 Think",
@@ -36,7 +38,7 @@ def test_a_row_has_a_source_and_either_a_composition_or_the_reason_why_not(row):
 
 def test_no_row_twice_and_an_unknown_one_is_a_sentence():
     assert len({row.who for row in LABS}) == len(LABS)
-    with pytest.raises(ValueError, match="no row 'OpenAI'; there are DeepSeek-R1"):
+    with pytest.raises(ValueError, match="no row 'OpenAI'; there are DeepSeekMath"):
         lab("OpenAI")
 
 
@@ -56,7 +58,9 @@ def test_trl_s_words_read_back_to_the_row(row):
         assert row.who not in IN_TRL
         return
     assert row.who in IN_TRL
-    assert from_trl(**words).objective.canonical() == row.objective.canonical()
+    back = from_trl(**words)
+    assert back.objective.canonical() == row.objective.canonical()
+    assert name_of(back.objective) == name_of(row.objective)
 
 
 @pytest.mark.parametrize("row", WRITTEN, ids=name)
@@ -69,6 +73,8 @@ def test_verl_s_words_read_back_up_to_what_it_says_it_adds(row):
     changed = {change.part for change in difference(back, row.objective.canonical())}
     assert changed <= {"surrogate", "ratio"}  # a dual clip out of reach, GSPO-token
     assert not changed or words.differences
+    if not changed:
+        assert name_of(back) == name_of(row.objective)
     batch = running_batch(complete=True)
     mine, theirs = (
         torch.autograd.grad(o(batch).loss, batch.logprobs)[0]
@@ -91,3 +97,15 @@ def test_the_pull_towards_the_engine_is_the_square_of_the_log_ratio():
     batch = running_batch(complete=True)
     moved = batch.logprobs - batch.sampling_logprobs
     torch.testing.assert_close(engine_gap_squared(batch), moved**2)
+
+
+def test_the_rows_that_carry_a_method_s_name():
+    named = {row.who: name_of(row.objective) for row in WRITTEN if name_of(row.objective)}
+    assert named == {
+        "DeepSeekMath": "grpo",
+        "GSPO": "gspo",
+        "Qwen3-VL": "sapo",
+        "VibeThinker": "mgpo",
+        "ScaleRL": "scalerl",
+        "DeepSeek-V3.2": "deepseek_v3_2",
+    }

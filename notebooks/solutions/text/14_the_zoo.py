@@ -71,31 +71,7 @@ assert torch.equal(A_maxrl, ZOO["maxrl"](b).advantages[:, 0])
 print(*(f"{x:.4f}" for x in A_maxrl))
 
 # %% [markdown]
-# ## 3 A solved prompt leaves no trace
-#
-# The history is built from the groups that trained. A solved prompt gives all-right groups, equal
-# rewards, no gradient: they are not in it. What is in it are the few mixed groups, whose pass rate
-# is at most $(G-1)/G$. The better the prompt, the less is known of it. The mend: count first,
-# filter afterwards.
-
-# %% tags=["solution"]
-def a_solved_prompt_leaves(retired):
-    rewards = torch.ones(3, 2, 4)                      # steps, prompts, G
-    rewards[:, 1, :2] = 0                              # the second: half
-    assert retired(rewards).tolist() == [True, False]
-
-
-check.silent_bug_the_zoo(a_solved_prompt_leaves)
-
-# %%
-def retired(rewards, threshold=0.9):
-    return rewards.mean((0, 2)) >= threshold
-
-
-a_solved_prompt_leaves(retired)
-
-# %% [markdown]
-# ## 4 The name
+# ## 3 The name
 #
 # Centred, no std. PPO's band on the token's ratio. One mean per answer. A KL term with ρ in front
 # of it, and ρ is not detached. A wrong answer whose tokens are, on average, more than half a nat
@@ -212,6 +188,30 @@ assert {"grpo", "gspo", "scalerl"} <= set(found["unmoved"])
 # The eps of the z-score is the whole difference of the unmoved: $\sigma+10^{-6}$ against
 # $10\sigma+10^{-6}$, seven digits. That is also why a method without σ needs another learning rate
 # when the reward's scale changes, under SGD; Adam hides it.
+
+# %% [markdown]
+# ## The silent bug: a solved prompt leaves no trace
+#
+# The history is built from the groups that trained. A solved prompt gives all-right groups, equal
+# rewards, no gradient: they are not in it. What is in it are the few mixed groups, whose pass rate
+# is at most $(G-1)/G$. The better the prompt, the less is known of it. The mend: count first,
+# filter afterwards.
+
+# %% tags=["solution"]
+def a_solved_prompt_leaves(retired):
+    rewards = torch.ones(3, 2, 4)                      # steps, prompts, G
+    rewards[:, 1, :2] = 0                              # the second: half
+    assert retired(rewards).tolist() == [True, False]
+
+
+check.silent_bug_the_zoo(a_solved_prompt_leaves)
+
+# %%
+def retired(rewards, threshold=0.9):
+    return rewards.mean((0, 2)) >= threshold
+
+
+a_solved_prompt_leaves(retired)
 
 # %% [markdown]
 # ## The fit

@@ -10,8 +10,8 @@
 # # 14 · statements: the zoo
 #
 # True, false, or does it depend? Press before you run the cell below a sentence. In any order.
-# After the statements come the long tables, the labs' losses and the proposals that the lesson,
-# [14 · the zoo](../14_the_zoo.ipynb), leaves out.
+# After the statements come the long tables, the race, the labs' losses and the proposals that the
+# lesson, [14 · the zoo](../14_the_zoo.ipynb), leaves out.
 
 # %% tags=["setup"]
 from math import isclose, log
@@ -415,6 +415,133 @@ for _, (name, *others) in families:
     print(f"{name + also:23s}", *cells[:2], "   ", *cells[2:])
 
 # %% [markdown]
+# ## The race, all questions
+#
+# Stated in `data/race.json` before the first run, each with the sentences of the course that it is
+# about. Three worlds. **code**: a policy of three thousand weights, 32 prompts, four words out of
+# four, two right answers of 256 to each. **tail**: the first word guesses a hidden number, the
+# policy reads hit or miss and chooses when to stop. **chain** and **pick**: the 0.3M models of the
+# other pages. A run of the small worlds costs a fifth of a second to four, of the large ones 12 to
+# 50.
+#
+# Every arm of a question generates equally many answers. Tuned: each arm at its own best learning
+# rate of eight, chosen on five seeds that do not race. The interval is the 99 % bootstrap interval
+# of the paired difference over the seeds, and
+#
+# * **no difference larger than $s$**: it lies within $\pm s$, the smallest effect of interest;
+# * **better**, **worse** (for lengths and the like: more, less): it lies beside 0;
+# * **inconclusive**: neither.
+#
+# With 99 % and some forty comparisons, expect less than one false alarm.
+
+# %%
+from rlnb.classroom.pictures.race import race
+from rlnb.training.errors import BadInput
+from rlnb.training.studies.race.verdicts import (questions, recorded,
+                                                 results)
+
+spent = 0.0
+for name, asked in questions().items():
+    print(f"{name} [{', '.join(asked['claims'])}] {asked['question']}")
+    try:
+        for found in results(name):
+            print("   ", found)
+        spent += recorded(name)["header"]["cpu_seconds"]
+    except BadInput as error:
+        print("    open:", str(error).removeprefix("race: "))
+print(f"{spent / 3600:.2f} CPU hours in all, pilots and tuning included")
+
+# %% [markdown] tags=["see:A25", "see:S12"]
+# Answers $k$ updates old, all seven arms (A25, S12). CISPO's cap of 5 hardly acts here: it is "no
+# clip". GSPO with a band a hundred times the paper's is ahead at both ages, DPPO at 16.
+
+# %%
+race("stale", caption="Below each other: k = 4, then k = 16. The blue "
+     "arms are compared with the grey one of their k.")
+
+# %% [markdown] tags=["see:A08", "see:A24", "see:A20"]
+# The clip, and using a batch again (A08, A24, A20). The lesson's explorer shows all rates.
+
+# %%
+race("clip", caption="Each arm at its own rate. Only at 8 updates the "
+     "clip is ahead for sure.")
+
+# %%
+race("reuse", caption="1,280 answers each. The second view is compute: 8 "
+     "passes are 8 times the updates.")
+
+# %% [markdown] tags=["see:B02", "see:B05"]
+# A baseline (B02, B05). The spread over seeds does not change for sure. The second view, the mean,
+# is a surprise: without a baseline REINFORCE ends *higher*. With rewards of 0 and 1 it only ever
+# pushes right answers up. Why that is good here was not tested.
+
+# %%
+race("baseline", measure="pass@1", caption="The mean of pass@1: the second "
+     "view. 20 seeds, each arm at its own rate.")
+
+# %% [markdown] tags=["see:L01", "see:L03"]
+# Lengths (L01, L03), where nobody can learn to be right and the policy sees hit or miss. The
+# largest possible difference is 14.
+
+# %%
+race("length", caption="1/T: right answers stop at once, wrong ones never.")
+
+# %% [markdown] tags=["see:G24", "see:G16", "see:G04", "see:G05"]
+# The std (G24, G16; G04, G05): it helps where prompts pay on different scales, and hurts where a
+# tiny bonus is all that differs in a group.
+
+# %%
+race("std_scales", caption="Half of the prompts pay ten times as much.")
+
+# %%
+race("std_graded", measure="pass@1", caption="0.01 for every word 0: the "
+     "z-score learns to write it, and forgets the task.")
+
+# %% [markdown] tags=["see:G29", "see:G25"]
+# Dynamic sampling (G29, G25), all answers counted. Every third to second group is dropped, so it
+# makes half as many updates.
+
+# %%
+race("dynamic", caption="Easy base: nine groups in ten are mixed at the "
+     "start. Hard base: every second.")
+
+# %% [markdown] tags=["see:K07", "see:K13"]
+# The KL (K07, K13), each β at its own rate.
+
+# %%
+race("kl", caption="β up to 0.1 does not slow this policy down; 0.04 and "
+     "0.1 help. 0.4 does.")
+
+# %% [markdown] tags=["see:Z18", "see:E01"]
+# pass@16 (Z18, H09 above, E01). GRPO does not lose it here: the base has 0.87 <!-- cited: 0.87 -->.
+# So "hold" was the wrong question, and MaxRL's lead is a gain.
+
+# %%
+race("passk", caption="After 6,400 answers. The vocabulary has four "
+     "words, so SimKO's top three are nearly all.")
+
+# %% [markdown] tags=["see:M06"]
+# A coarser sampler (M06). Weights rounded to bfloat16 change nothing that can be seen, two bits
+# hardly anything, and no correction helps. The ratio to the sampler, under the same clip, hurts.
+# Whether that is the clip, which now can act before the first update, was not tested.
+
+# %%
+race("precision", caption="Mended arms are compared with the unmended two "
+     "bits, coarse ones with the exact sampler.")
+
+# %% [markdown] tags=["see:Z21", "see:S18"]
+# A router (Z21, S18): 8 experts, one at work, 8 updates. Nothing is ahead for sure in 10 seeds, not
+# the sequence ratio, and not a replay of the experts. [13](../13_gspo.ipynb) measures the flips
+# themselves; a deep model, where one flip brings the next, was not raced.
+
+# %%
+race("router", caption="Tuned rates; the last two have no router.",
+     only=[f"{name}, router" for name in ("GRPO", "GSPO wide",
+                                          "GRPO with replay")]
+     + ["GRPO, dense", "GSPO wide, dense"])
+
+
+# %% [markdown]
 # ## What the labs ran, all rows
 #
 # *A*: the authors' text or code, read. *B*: a library's code or documentation. A number that was
@@ -695,7 +822,7 @@ for name in ("dapo", "simko", "kl_cov", "clip_cov"):
 # from, hence the constant −0.0348. Report the micro-batch size with the result.
 
 # %% [markdown]
-# ## Three more, for the patient
+# ## Four more, for the patient
 #
 # **One term of the series** · 10 minutes. Let $K$ of $G$ answers be right,
 # $S_i=\nabla\log\pi(y_i)$, so $\mathbb E[R_iS_i]=\nabla p$. (a) Show that
@@ -710,6 +837,24 @@ for name in ("dapo", "simko", "kl_cov", "clip_cov"):
 #
 # <details><summary>answer</summary>Whoever divides by a std does not notice (up to its eps): GRPO, DAPO, GSPO (and its token form), GMPO, CISPO, SAPO, ScaleRL, REINFORCE++. Plain differences grow tenfold: REINFORCE (with a batch mean, too), RLOO, ReMax, Dr. GRPO, DPPO. PPO too, if its critic learns the new scale; with the old values frozen, as here, it is neither. MaxRL and MGPO read the mean as a pass rate and refuse. Run in the solutions.</details>
 #
+# **Find the silent bug** · 9 minutes. Two filters that stand around many of these losses: groups of
+# equal rewards are left out, and a prompt with a pass rate of 0.9 or more leaves the pool. It runs,
+# and the pool shrinks more slowly than expected. Write a test that this function fails and the
+# right one passes.
+#
+# <details><summary>hint</summary>What does the history of a prompt look like that is solved every time?</details>
+
+# %%
+print(check.silent_bug_the_zoo.source)
+
+# %% tags=["exercise"]
+def my_test(retired):
+    return ...
+
+
+check.silent_bug_the_zoo(my_test)
+
+# %% [markdown]
 # **Fit the sigmoid** · 15 minutes. From scratch. The check has points with and without noise, all
 # well past the midpoint, and allows each number ± 0.005 plus half a per cent from the least-squares
 # fit of the same points.

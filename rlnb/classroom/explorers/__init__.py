@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.one_token import one_token_explorer
     from rlnb.classroom.explorers.product_weight import product_weight_explorer
     from rlnb.classroom.explorers.prompt_weight import prompt_weight_explorer
+    from rlnb.classroom.explorers.race_rates import race_rates_explorer
     from rlnb.classroom.explorers.rare_glitch import rare_glitch_explorer
     from rlnb.classroom.explorers.rare_token import rare_token_explorer
     from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
@@ -99,6 +100,7 @@ _HOME = {
     "one_token_explorer": "one_token",
     "product_weight_explorer": "product_weight",
     "prompt_weight_explorer": "prompt_weight",
+    "race_rates_explorer": "race_rates",
     "rare_glitch_explorer": "rare_glitch",
     "rare_token_explorer": "rare_token",
     "recorded_run_explorer": "recorded_run",
@@ -152,6 +154,7 @@ __all__ = [
     "one_token_explorer",
     "product_weight_explorer",
     "prompt_weight_explorer",
+    "race_rates_explorer",
     "rare_glitch_explorer",
     "rare_token_explorer",
     "recorded_run_explorer",

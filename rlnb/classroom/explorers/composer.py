@@ -200,12 +200,12 @@ def _said(objective: Objective, there: Callable, back: Callable) -> Said:
 
 MENU_LABELS = {
     "advantage": "advantage A",
-    "credit": "credit",
+    "credit": "then (credit)",
     "ratio": "ratio ρ",
-    "surrogate": "surrogate",
-    "gates": "gate w",
+    "surrogate": "surrogate f",
+    "gates": "gate g",
     "weights": "weights c",
-    "kl": "KL",
+    "kl": "terms: KL",
 }
 MENU_TIPS = {
     "advantage": "rewards become advantages: the baseline",

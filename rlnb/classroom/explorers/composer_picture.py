@@ -46,8 +46,9 @@ def findings(data: dict[str, Any], whole: bool = False) -> list[tuple[str, str]]
 
     whole: every neighbour's differences in full, not only the nearest one's.
     """
+    nearest = "nearest" if data["name"] is None else "beside it"
     lines = [
-        ("nearest" if i == 0 else "", f"{name} {_apart(gap, whole or i == 0)}")
+        (nearest if i == 0 else "", f"{name} {_apart(gap, whole or i == 0)}")
         for i, (name, gap) in enumerate(data["nearest"])
     ]
     if data["twins"]:
@@ -205,7 +206,7 @@ def _findings_lines(data) -> list[tuple]:
     said = [(key, text) for key, text in findings(data) if key not in ("cannot run", "")]
     name, gap = data["nearest"][0]
     brief = [
-        ("nearest", f"{name} with other {', '.join(change.part for change in gap)}"),
+        (said[0][0], f"{name} with other {', '.join(change.part for change in gap)}"),
         *said[1:],
     ]
     for pairs, most in ((said, 3), (brief, 3), (brief, 2), (brief, 1)):

@@ -19,16 +19,7 @@ from rlnb.classroom.figures import (
 )
 from rlnb.objective import ZOO, Objective, difference
 
-__all__ = [
-    "CHOICES",
-    "PLACES",
-    "WAYS",
-    "ageing",
-    "changed_parts",
-    "prompt_weights",
-    "seven_choices",
-    "ways",
-]
+__all__ = ["CHOICES", "PLACES", "WAYS", "ageing", "changed_parts", "seven_choices", "ways"]
 
 TEXT = 10.5  # points: the size of the page's own text
 LIT = "#FFF1CC"
@@ -164,8 +155,8 @@ def ways() -> Picture:
         build,
         size=(900, 412),
         alt=f"Ways between methods, KL left out. {said}.",
-        caption="What is exchanged on the way. Black and bold: one single choice. KL terms are "
-        "left out.",
+        caption="What is exchanged on the way. Black and bold: one single choice. KL terms and "
+        "the loss of PPO's critic are left out.",
     )
 
 
@@ -200,7 +191,7 @@ def ageing(
         axes.set(xlim=(0, 1), ylim=(min(min(v) for v in cosines.values()) - 0.05, 1.03))
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("how far the policy has moved (1: the batch of this course)", fontsize=TEXT)
-        axes.set_ylabel("cosine of the two gradients", fontsize=TEXT)
+        axes.set_ylabel("cosine of the two pushes", fontsize=TEXT)
 
     said = "; ".join(
         f"{name} against {beside[name]} {values[0]:.2f} to {values[-1]:.2f}"
@@ -209,41 +200,6 @@ def ageing(
     return static_figure(
         build,
         size=(900, 300),
-        alt=f"Cosine of two gradients from a fresh batch to the running one. {said}.",
+        alt=f"Cosine of the pushes from a fresh batch to the running one. {said}.",
         caption="On a fresh batch relatives are one. They part as the batch is used again.",
-    )
-
-
-WEIGHTS = {
-    "mean only": (GREY, ":", (1.02, 0.75)),
-    "÷ std (GRPO)": (BLACK, "--", (1.02, 3.7)),
-    "÷ mean (MaxRL)": (ORANGE, "-", (0.12, 9.0)),
-}
-
-
-def prompt_weights(rate: Sequence[float], weights: Mapping[str, Sequence[float]]) -> Picture:
-    """How heavily a prompt counts, against the chance to be right on it."""
-
-    def build(figure, _):
-        axes = figure.add_axes((0.09, 0.2, 0.62, 0.75))
-        for name, values in weights.items():
-            color, line, at = WEIGHTS[name]
-            axes.plot(rate, values, color=color, ls=line, lw=2.8)
-            axes.text(*at, name, fontsize=TEXT, va="center", weight="bold",
-                      color=BLACK if color == ORANGE else color)  # fmt: skip
-        axes.set(xlim=(0, 1), ylim=(0, 15), xticks=(0, 0.25, 0.5, 0.75, 1))
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("chance p that an answer is right", fontsize=TEXT)
-        axes.set_ylabel("weight w of the prompt", fontsize=TEXT)
-
-    ends = "; ".join(
-        f"{name} {float(values[0]):.2f} at {float(rate[0]):.2f}, "
-        f"{float(values[len(values) // 2]):.2f} in the middle, {float(values[-1]):.2f} at the end"
-        for name, values in weights.items()
-    )
-    return static_figure(
-        build,
-        size=(900, 280),
-        alt=f"Weight of a prompt against its pass rate. {ends}.",
-        caption="Groups of 16. The std lifts both ends alike, the mean only the hard one.",
     )

@@ -1,0 +1,140 @@
+"""A row of the race: every seed a dot, and the verdict by the rule that was stated before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, SKY, Picture, static_figure
+from rlnb.training.studies.race.verdicts import Comparison, recorded, results
+
+__all__ = ["ASKED", "arms_and_seeds", "board", "race"]
+
+TEXT = 10.5
+RIVAL, ARM = GREY, SKY
+# what learners ask most: words -> row and arm of data/race.json
+ASKED: dict[str, tuple[str, str]] = {
+    "clip, 8 updates": ("clip", "clip, 8 updates"),
+    "clip, 32 updates": ("clip", "clip, 32 updates"),
+    "edge 0.28: entropy": ("higher", "edge 0.28, Adam"),
+    "1/T: wrong minus right length": ("length", "1/T"),
+    "÷ std, pay of 1 or 10": ("std_scales", "z-score, Adam"),
+    "÷ std, tiny bonus: bonus words": ("std_graded", "z-score"),
+    "leave-one-out: spread of seeds": ("baseline", "leave one out"),
+    "refill silent groups": ("dynamic", "refill, easy base"),
+    "each batch used 8 times": ("reuse", "8 passes"),
+    "KL, β = 0.04": ("kl", "beta 0.04"),
+    "KL, β = 0.4": ("kl", "beta 0.4"),
+    "MaxRL: pass@16": ("passk", "MaxRL"),
+    "sampler in bfloat16": ("precision", "7 bits"),
+}
+FAR = 8.0  # smallest effects: an interval that goes on beyond ends in an arrow
+
+
+def arms_and_seeds(row: str, measure: str, only: Sequence[str] = ()) -> dict[str, list[float]]:
+    """Arm -> the measure of every seed, in the order of the record; `only` these arms."""
+    arms = recorded(row)["arms"]
+    return {name: arms[name]["measures"][measure] for name in only or arms}
+
+
+def race(
+    row: str,
+    *,
+    caption: str,
+    only: Sequence[str] = (),
+    measure: str | None = None,
+    unit: str = "",
+    words: Mapping[str, str] | None = None,
+) -> Picture:
+    """Dots of all seeds, a bar at the mean, and beside an arm its difference and verdict.
+
+    only: these arms, from the top. measure: another than the row's first. unit: of the axis.
+    words: other labels for arms. A verdict stands beside the arm that was asked about.
+    """
+    found = results(row, measure=measure)
+    measure = found[0].measure
+    values = arms_and_seeds(row, measure, only)
+    beside = {c.arm: c for c in found if c.against in values}
+    labels = {name: (words or {}).get(name, name) for name in values}
+
+    height = 70 + 46 * len(values)
+
+    def build(figure, _):
+        axes = figure.add_axes((0.23, 45 / height, 0.4, 1 - 55 / height))
+        for k, (name, seeds) in enumerate(values.items()):
+            colour = ARM if name in beside else RIVAL
+            lift = np.linspace(-0.22, 0.22, len(seeds))
+            axes.plot(seeds, k + lift, "o", ms=5, mfc=colour, mec=BLACK, mew=0.5, alpha=0.85)
+            axes.plot([np.mean(seeds)] * 2, [k - 0.36, k + 0.36], color=BLACK, lw=2.4)
+            if name in beside:
+                axes.text(1.03, k, _said(beside[name]), transform=axes.get_yaxis_transform(),
+                          va="center", fontsize=TEXT)  # fmt: skip
+        axes.set(ylim=(len(values) - 0.5, -0.5))
+        axes.set_yticks(range(len(values)), labels.values(), fontsize=TEXT)
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel(unit or measure, fontsize=TEXT)
+        axes.grid(axis="x", color="#DDDDDD", lw=0.8)
+        axes.set_axisbelow(True)
+
+    said = "; ".join(
+        f"{labels[name]} mean {np.mean(seeds):.3f}, seeds {min(seeds):.3f} to {max(seeds):.3f}"
+        + (f", {_said(beside[name])}" if name in beside else "")
+        for name, seeds in values.items()
+    ).replace("\n", " ")
+    return static_figure(
+        build,
+        size=(900, height),
+        alt=f"Race {row}, {measure}, a dot per seed. {said}.",
+        caption=caption,
+    )
+
+
+def _said(c: Comparison) -> str:
+    what = "SD " if c.statistic == "sd" else ""
+    digits = 2 if max(abs(c.low), abs(c.high)) >= 1 else 3
+    return (
+        f"{c.word}\n{what}{c.difference:+.{digits}f} [{c.low:+.{digits}f}, {c.high:+.{digits}f}]"
+    ).replace("-", "−")
+
+
+def board(asked: Mapping[str, tuple[str, str]], *, caption: str) -> Picture:
+    """A line per comparison: its interval, in units of the smallest effect of interest.
+
+    asked: words -> (row, arm), the arm as data/race.json names it. The grey band is "no difference
+    that matters"; blue lies above 0, orange below, grey decides nothing.
+    """
+    found = {
+        words: next(c for c in results(row) if c.arm == arm) for words, (row, arm) in asked.items()
+    }
+
+    height = 42 + 29 * len(found)
+
+    def build(figure, _):
+        axes = figure.add_axes((0.385, 32 / height, 0.315, 1 - 38 / height))
+        axes.axvspan(-1, 1, color="#E4E4E4", lw=0)
+        axes.axvline(0, color=GREY, lw=1)
+        for k, (words, c) in enumerate(found.items()):
+            low, middle, high = (x / c.smallest for x in (c.low, c.difference, c.high))
+            colour = {"better": POSITIVE, "worse": NEGATIVE}.get(c.verdict, GREY)
+            axes.plot(np.clip([low, high], -FAR, FAR), [k, k], color=colour, lw=3)
+            if abs(middle) <= FAR:
+                axes.plot([middle], [k], "o", color=colour, ms=8, mec=BLACK)
+            for end in {np.sign(x) * FAR for x in (low, high) if abs(x) > FAR}:
+                mark = ">" if end > 0 else "<"
+                axes.plot([end], [k], mark, color=colour, ms=9, clip_on=False)
+            axes.text(-FAR * 1.08, k, words, ha="right", va="center", fontsize=TEXT)
+            axes.text(FAR * 1.08, k, _short(c), va="center", fontsize=TEXT)
+        axes.set(xlim=(-FAR, FAR), ylim=(len(found) - 0.5, -0.5), yticks=())
+        axes.set_xticks((-5, -1, 1, 5), ("−5 s", "−s", "+s", "+5 s"), fontsize=TEXT)
+
+    said = "; ".join(f"{words}: {_short(c)}" for words, c in found.items())
+    return static_figure(
+        build, size=(900, height), alt=f"Verdicts of the race. {said}.", caption=caption
+    )
+
+
+def _short(c: Comparison) -> str:
+    what = "SD " if c.statistic == "sd" else ""
+    word = c.word.replace("no difference larger than", "no difference above")
+    return f"{what}{c.difference:+.{2 if abs(c.difference) >= 1 else 3}f}, {word}".replace("-", "−")
