@@ -32,6 +32,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 from rlnb.classroom.course import write_course
+from rlnb.classroom.ledger import write_ledger
 from rlnb.classroom.wrapping import wrapped
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -304,6 +305,7 @@ def run_build(names: list[str], everything: bool) -> int:
         print("nothing to build: name a twin, or use --all", file=sys.stderr)
         return 2
     write_course(NOTEBOOKS, ROOT / "data" / "course.json")  # page 00 shows it
+    write_ledger(NOTEBOOKS, ROOT / "data")
     failed = 0
     for twin in twins:
         print(f"{page_name(twin):<28}", end=" ", flush=True)
