@@ -55,8 +55,8 @@ def read_export(file: Path) -> Learner:
     if not isinstance(content, dict) or content.get("format") != EXPORT:
         said = content.get("format") if isinstance(content, dict) else type(content).__name__
         raise ValueError(
-            f"{file}: expected an export of the course (format {EXPORT!r}), got {said!r}; a learner "
-            "writes one with `rlnb progress export FILE --name NAME`"
+            f"{file}: expected an export of the course (format {EXPORT!r}), got {said!r}; a "
+            "learner writes one with `rlnb progress export FILE --name NAME`"
         )
     name = content.get("learner")
     if not isinstance(name, str) or not name.strip():

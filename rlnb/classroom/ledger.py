@@ -30,7 +30,6 @@ SAID = {
     "wrong": "false",
     "paper": "a report",
 }
-HEADER = re.compile(r"^# %%(?P<rest>.*)$")
 MET = re.compile(r"\"(?:claim|cited):([A-Z]\d\d)\"")
 HEADING = re.compile(r"^# (#+ .+?)\s*$")
 TOP = """\
@@ -52,19 +51,21 @@ def symptoms(data: Path | None = None) -> list[dict[str, Any]]:
 def places(notebooks: Path) -> dict[str, str]:
     """Statement -> link to the cell that decides it, as seen from `notebooks/extras`.
 
-    The link goes to the last heading above the cell, which JupyterLab can open.
+    The link goes to the heading that the cell begins with, or to the last one above it, which
+    JupyterLab can open.
     """
     found = {}
     for folder in ("", "statements/"):
         for twin in sorted((notebooks / folder / "text").glob("[0-9][0-9]_*.py")):
-            heading = ""
-            for line in twin.read_text(encoding="utf-8").splitlines():
-                if header := HEADER.match(line):
-                    for name in MET.findall(header["rest"]):
-                        page = f"../{folder}{twin.stem}.ipynb"
-                        found[name] = f"{page}#{anchor(heading)}" if heading else page
-                elif shown := HEADING.match(line):
-                    heading = shown[1].lstrip("# ")
+            heading, page = "", f"../{folder}{twin.stem}.ipynb"
+            for cell in re.split(r"(?m)^# %%", twin.read_text(encoding="utf-8"))[1:]:
+                tags, *lines = cell.splitlines()
+                headings = [m[1].lstrip("# ") for m in map(HEADING.match, lines) if m]
+                if headings and lines[0].startswith("# #"):  # the cell begins with its own
+                    heading = headings[0]
+                for name in MET.findall(tags):
+                    found[name] = f"{page}#{anchor(heading)}" if heading else page
+                heading = headings[-1] if headings else heading
     return found
 
 

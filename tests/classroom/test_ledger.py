@@ -49,13 +49,16 @@ def test_every_statement_stands_once_with_its_verdict():
 
 
 def cells_below(page, heading):
-    """The cells between a heading, as a link names it, and the next."""
+    """The cell with a heading, as a link names it, and those up to the next heading."""
     inside, found = False, []
     for cell in nbformat.read(page, as_version=4).cells:
         if cell.cell_type == "markdown":
-            for line in cell.source.splitlines():
-                if line.startswith("#"):
-                    inside = unquote(anchor(line.lstrip("# ").strip())) == heading
+            names = [
+                unquote(anchor(line.lstrip("# ").strip()))
+                for line in cell.source.splitlines()
+                if line.startswith("#")
+            ]
+            inside = heading in names if names else inside
         if inside:
             found.append(cell)
     return found

@@ -4,6 +4,7 @@
     python -m rlnb.classroom.paper slides 08           one
     python -m rlnb.classroom.paper handout 08          made/handouts/08_grpo.pdf, answers at the end
     python -m rlnb.classroom.paper cheat-sheet         made/cheat_sheet.html and .pdf, two pages
+    python -m rlnb.classroom.paper answers             prints teach/answers.md
 
 --to names another folder than made/. A PDF needs Chromium, Chrome or Edge on this machine.
 """
@@ -15,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+from rlnb.classroom.paper.answers import answers
 from rlnb.classroom.paper.lesson import find_lesson, lessons
 from rlnb.shipped import shipped_folder
 
@@ -25,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=["slides", "handout", "cheat-sheet"])
+    parser.add_argument("what", choices=["slides", "handout", "cheat-sheet", "answers"])
     parser.add_argument("lessons", nargs="*", metavar="NN", help="08, grpo or 08_grpo")
     parser.add_argument("--to", type=Path, default=Path("made"), help="a folder; made/")
     given = parser.parse_args(arguments)
@@ -34,6 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
         asked = [find_lesson(notebooks, name) for name in given.lessons]
         if given.what == "handout" and not asked:
             raise ValueError("handout: name a lesson, as in `make handout NB=08`.")
+        if given.what == "answers":
+            print(answers(notebooks), end="")
         if given.what == "cheat-sheet":
             _cheat_sheet(notebooks, given.to)
         for page in asked or (lessons(notebooks) if given.what == "slides" else []):

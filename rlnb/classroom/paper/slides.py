@@ -24,7 +24,7 @@ from pathlib import Path
 from rlnb.classroom.paper.lesson import Block, blocks, folds, title_of
 from rlnb.classroom.paper.prose import CODE_STYLE, STYLE, code, prose
 
-__all__ = ["Slide", "deck", "slides"]
+__all__ = ["Slide", "deck", "slides", "spoken_minutes"]
 
 COLUMNS = 92  # characters of prose in a line of a slide
 LINES = 13.0  # lines of prose that fit below a heading
@@ -110,6 +110,20 @@ def slides(page: Path) -> list[Slide]:
             out.append(Slide(heading, [prose(block.text)], kind="card", lines=LINES))
             break
     return [slide for slide in out if slide.shown or slide.kind == "title"]
+
+
+# Minutes that a kind of slide takes beside its words: to guess, to look, to try, to read code.
+BESIDE = {"guess": 1.0, "answer": 0.6, "picture": 0.6, "task": 3.0, "code": 0.7, "recall": 1.5}
+SPOKEN = 120  # words a minute
+
+
+def spoken_minutes(slide: Slide) -> float:
+    """About how long a slide takes in a room: its words aloud, and what its kind needs beside."""
+    shown = "".join(slide.shown)
+    prose_only = re.sub(r"<(math|pre|img)\b.*?(</\1>|>)", " ", shown, flags=re.DOTALL)
+    words = len(re.sub(r"<[^>]*>", " ", prose_only).split())
+    formulas = 0.4 * shown.count('display="block"') + 0.05 * shown.count("<math>")
+    return words / SPOKEN + formulas + BESIDE.get(slide.kind, 0.2)
 
 
 ASK = "<p><em>Everybody commits before the next slide: hands, fingers or paper.</em></p>"
