@@ -15,9 +15,10 @@ __all__ = ["answers"]
 TOP = """\
 # Answers for whoever teaches
 
-Made from the lessons (`python -m rlnb.classroom.paper answers`). The right answer to each guess in the
-order of the page, and what the tasks show. Why, and what to say to a wrong guess, is in the speaker's
-notes of the slides and at the end of the handout; solved exercises are in `notebooks/solutions`.
+Made from the lessons (`python -m rlnb.classroom.paper answers`): the right answer to each guess in
+the order of the page, and what the tasks show. Why, and what to say to a wrong guess, is in the
+speaker's notes of the slides and at the end of the handout; solved exercises are in
+`notebooks/solutions`.
 """
 
 
