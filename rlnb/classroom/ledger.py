@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -32,6 +31,16 @@ SAID = {
 }
 MET = re.compile(r"\"(?:claim|cited):([A-Z]\d\d)\"")
 HEADING = re.compile(r"^# (#+ .+?)\s*$")
+COUNTED = """
+# %% tags=["setup"]
+from collections import Counter
+from rlnb.classroom.ledger import SAID
+from rlnb.classroom.lesson.statements import ledger
+
+told = Counter(SAID[entry["verdict"]] for entry in ledger().values())
+for word, count in told.most_common():
+    print(f"{word:12} {count:4}")
+"""
 TOP = """\
 # ---
 # jupyter:
@@ -75,18 +84,16 @@ def anchor(heading: str) -> str:
 
 
 def ledger_page(notebooks: Path, data: Path) -> str:
-    """The twin of the page, py:percent, markdown only."""
+    """The twin of the page, py:percent: tables, and one cell that counts."""
     claims = _yaml(data / "claims.yaml")
     met = places(notebooks)
     titles = _titles(notebooks)
-    told = Counter(SAID[c["verdict"]] for c in claims)
-    tally = " · ".join(f"{word} {told[word]}" for word in dict.fromkeys(SAID.values()))
     cells = [
         "# The ledger: what is said, and what became of it\n\n"
         f"{len(claims)} statements that lessons, slides, question lists and threads make about "
         "policy optimisation for language models, in our words. Each is decided by one cell of the "
         "course, which computes and asserts; a report is cited instead. The number of a statement "
-        f"leads to its cell. {tally}.\n\n"
+        "leads to its cell.\n\n"
         "With guesses before the answers they stand on the statements page of each lesson. Here "
         "they are for looking up: first by what you see in a log, then by lesson.",
         _symptom_table(symptoms(data), met, titles),
@@ -95,7 +102,8 @@ def ledger_page(notebooks: Path, data: Path) -> str:
         mine = [c for c in claims if c["page"] == stem]
         cells.append(_lesson_table(stem, titles.get(stem), mine, met))
     cells[0] = wrapped(cells[0])
-    return TOP + "".join("\n# %% [markdown]\n" + _commented(cell) + "\n" for cell in cells)
+    first, *rest = ["\n# %% [markdown]\n" + _commented(cell) + "\n" for cell in cells]
+    return TOP + first + COUNTED + "".join(rest)
 
 
 def write_ledger(notebooks: Path, data: Path) -> Path:

@@ -11,11 +11,19 @@
 #
 # 221 statements that lessons, slides, question lists and threads make about policy optimisation for
 # language models, in our words. Each is decided by one cell of the course, which computes and
-# asserts; a report is cited instead. The number of a statement leads to its cell. true 69 · it
-# depends 109 · false 27 · a report 16.
+# asserts; a report is cited instead. The number of a statement leads to its cell.
 #
 # With guesses before the answers they stand on the statements page of each lesson. Here they are
 # for looking up: first by what you see in a log, then by lesson.
+
+# %% tags=["setup"]
+from collections import Counter
+from rlnb.classroom.ledger import SAID
+from rlnb.classroom.lesson.statements import ledger
+
+told = Counter(SAID[entry["verdict"]] for entry in ledger().values())
+for word, count in told.most_common():
+    print(f"{word:12} {count:4}")
 
 # %% [markdown]
 # ## By symptom
