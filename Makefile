@@ -20,7 +20,7 @@ READY_TO_TEST := $(VENV)/.installed-test
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help lab fresh slides handout cheat-sheet test quick mutants bench pages lock clean
+.PHONY: help lab fresh slides handout cheatsheet test quick mutants bench pages lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,7 +30,7 @@ help:
 	@echo "make fresh NB=--all a new copy of every page that you have not touched"
 	@echo "make slides         every lesson as slides, in made/slides (or NB=08)"
 	@echo "make handout NB=08  a lesson to print, answers at the end"
-	@echo "make cheat-sheet    the course on two pages, HTML and PDF"
+	@echo "make cheatsheet     the course on two pages, HTML and PDF"
 	@echo "make quick          lint, types, the tests of losses and toys: a minute"
 	@echo "make test           lint, types, every test, every notebook, the browser"
 	@echo "make mutants        plants bugs and sees the tests catch them: minutes"
@@ -76,7 +76,7 @@ slides: $(READY)
 handout: $(READY)
 	@$(BIN)/python -m rlnb.classroom.paper handout $(NB)
 
-cheat-sheet: $(READY)
+cheatsheet: $(READY)
 	@$(BIN)/python -m rlnb.classroom.paper cheat-sheet
 
 pages: $(READY)

@@ -151,6 +151,11 @@ def test_what_is_no_test_is_named_and_nothing_raises(test, said):
     assert said in repr(break_it(test))
 
 
+def test_a_bug_stays_dead_whatever_test_comes_after():
+    tests = [lambda pass_at_k: pass_at_k(4, 2, 2) > 0.8, lambda pass_at_k: pass_at_k(4, 1, 1) > 0]
+    assert break_it(*tests).killed["pass_at_k"] == (True,) * 3
+
+
 def test_false_kills_and_none_passes():
     board = break_it(lambda pass_at_k: pass_at_k(4, 1, 1) == 0.25)
     assert board.tested == {"pass_at_k"}

@@ -67,6 +67,15 @@ def test_two_files_of_one_name_both_stand(files, tmp_path):
     assert [one.name for one in read_exports([*files, again])] == ["Ada", "Ada (2)", "Ben"]
 
 
+def test_a_file_of_an_older_course_is_held_to_todays(files):
+    content = json.loads(files[1].read_text())
+    content["pages"]["08_grpo"]["guesses"] |= {"done": 1, "there": 1}
+    files[1].write_text(json.dumps(content))
+    today = len(next(p for p in course() if p.stem == "08_grpo").guesses)
+    table = as_table(read_exports(files), ["guesses"])
+    assert column(table, "08")["Ben"] == f"{100 / today:.0f}"
+
+
 def test_a_name_is_no_formula_of_a_spreadsheet(files):
     content = json.loads(files[0].read_text()) | {"learner": "=1+1"}
     files[0].write_text(json.dumps(content))

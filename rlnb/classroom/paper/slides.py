@@ -4,7 +4,8 @@ Which cell becomes what:
 
     a heading            begins a slide; the deck follows the lesson up to its card
     a guess              a slide of its own, with its options
-    its answer           the next slide, with its picture; the replies to wrong guesses are notes
+    its answer           the next slide, with its picture; a second picture has a slide of its own;
+                         the replies to wrong guesses are notes
     a picture, a task    a slide with its caption or goals; the code is in the notes
     short code           a slide with what it printed
     prose                at most a third of a slide is put before what it leads to
@@ -18,10 +19,10 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rlnb.classroom.paper.lesson import Block, blocks, folds, title_of
+from rlnb.classroom.paper.lesson import Block, blocks, folds, paragraphs, title_of
 from rlnb.classroom.paper.prose import CODE_STYLE, STYLE, code, prose
 
 __all__ = ["Slide", "deck", "slides", "spoken_minutes"]
@@ -85,7 +86,10 @@ def slides(page: Path) -> list[Slide]:
             right, wrong = _replies(block.text)
             lines = _lines(right) + (PICTURE if block.pictures else 0)
             notes = [prose(wrong)] if wrong else []
-            show(block, "answer", [prose(right), *_pictures(block)], notes, lines)
+            first, *more = _apart(block)
+            show(block, "answer", [prose(right), *_pictures(first)], notes, lines)
+            for other in more:
+                out.append(Slide(heading, _pictures(other), [], "picture", PICTURE))
         elif block.kind in ("picture", "task"):
             kind = "task" if block.kind == "task" else "picture"
             said = [prose(block.text)] if kind == "task" else []
@@ -182,6 +186,15 @@ def _pictures(block: Block) -> list[str]:
         for data, alt in block.pictures
     ]
     return [*shown, f'<div class="caption">{prose(block.caption)}</div>'] if shown else []
+
+
+def _apart(block: Block) -> list[Block]:
+    """A block with several pictures as one for each, where every picture has its caption."""
+    captions = paragraphs(block.caption)
+    if len(captions) != len(block.pictures) or len(captions) < 2:
+        return [block]
+    told = zip(block.pictures, captions, strict=True)
+    return [replace(block, pictures=(picture,), caption=said) for picture, said in told]
 
 
 def _printed(text: str) -> str:
