@@ -84,7 +84,7 @@ def test_the_lab_has_the_errors_of_the_field():
         "ms-swift #10117", "trl #5619", "trl #6439", "nano-aha-moment", "GRPO-Zero",
     ):  # fmt: skip
         assert any(source in one for one in seen), source
-    assert sum(one != "a habit of learners" for one in seen) >= 40
+    assert sum(one != "a habit of learners" for one in seen) >= 38
 
 
 def right(name):

@@ -1,4 +1,4 @@
-"""The break-it lab: small functions of a training loop, and the bugs that were found in the field.
+"""The break-it lab: small functions of a training loop, and bugs of them: found in the field, or a habit.
 
     from rlnb.classroom.breaking.lab import break_it, code_of
 

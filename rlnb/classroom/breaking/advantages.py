@@ -100,7 +100,7 @@ BENCHES = (
         leave_one_out,
         (
             "its own reward stays in the baseline",
-            "said of RLOO in several lessons",
+            HABIT,
             "groups.sum(1, keepdim=True) - groups",
             "groups.sum(1, keepdim=True)",
         ),
@@ -183,7 +183,7 @@ BENCHES = (
         pass_at_k,
         (
             "draws with replacement: too low whenever k is not small",
-            "the plug-in estimate, in most evaluation scripts at first",
+            "the plug-in estimate that the Codex paper warns of, arXiv 2107.03374",
             "1 - comb(n - c, k) / comb(n, k)",
             "1 - (1 - c / n) ** k",
         ),

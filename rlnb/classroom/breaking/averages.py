@@ -49,7 +49,7 @@ BENCHES = (
         ("padding counts as tokens", HABIT, "mask.sum().clamp(min=1)", "mask.numel()"),
         (
             "NaN under the mask gets through: 0 times NaN",
-            "multiplying by the mask, in most training scripts",
+            "multiplying by the mask in place of choosing",
             "torch.where(mask, values, 0.0)",
             "(values * mask)",
         ),

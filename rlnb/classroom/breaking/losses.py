@@ -98,7 +98,7 @@ BENCHES = (
         ),
         (
             "the min of the ratios, then times A",
-            "the min moved inside, in blog posts",
+            HABIT,
             "torch.minimum(ratio * advantages, clipped * advantages)",
             "torch.minimum(ratio, clipped) * advantages",
         ),
@@ -126,7 +126,7 @@ BENCHES = (
         ("the mean over the padded width", HABIT, "(gap.sum(1) / mask.sum(1))", "gap.mean(1)"),
         (
             "NaN under the mask gets through: 0 times NaN",
-            "multiplying by the mask, in most training scripts",
+            "multiplying by the mask in place of choosing",
             "torch.where(mask, logprobs - old_logprobs.detach(), 0.0)",
             "(logprobs - old_logprobs.detach()) * mask",
         ),
@@ -174,7 +174,7 @@ BENCHES = (
         clip_fraction,
         (
             "counts every token outside the band, those that still learn too",
-            "the clip fraction of many a log",
+            "a logged clip fraction of |ratio - 1| > epsilon",
             "((advantages > 0) & (ratio > 1 + epsilon)) | "
             "((advantages < 0) & (ratio < 1 - epsilon))",
             "(ratio - 1).abs() > epsilon",
@@ -208,7 +208,7 @@ BENCHES = (
         ("forgets the 1", HABIT, "torch.expm1(d) - d", "torch.exp(d) - d"),
         (
             "exp(d) - 1 - d: in float32 nothing is left of a small one",
-            "most implementations",
+            "TRL's own line, exp(d) - d - 1",
             "torch.expm1(d) - d",
             "torch.exp(d) - 1 - d",
         ),
