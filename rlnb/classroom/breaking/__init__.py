@@ -1,4 +1,4 @@
-"""The break-it lab: small functions of a training loop, and bugs of them: found in the field, or a habit.
+"""The break-it lab: small functions of a training loop, each with the bugs it was written with.
 
     from rlnb.classroom.breaking.lab import break_it, code_of
 
