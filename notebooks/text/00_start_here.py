@@ -231,6 +231,8 @@ print(f"All pages: {sum(minutes.values()) / 60:.0f} hours, their exercises "
 #   answers wait for you, also when you run all cells.
 # * **Statements** are sentences one hears in interviews. True, false, or it depends? You say, and a
 #   cell decides. Five minutes at a time, after the lesson.
+# * **Something odd in a log?** [The ledger](extras/ledger.ipynb) has an index of symptoms. In
+#   [the break-it lab](extras/break_it.ipynb) your tests hunt bugs, many from real libraries.
 # * **You are in your own copy.** Change anything: an upgrade of the course never touches it.
 # * **Before an interview**: the folded questions at the end of each page, aloud, with a clock.
 # * **Exercises are checked**, and a check knows the usual mistakes. This is what it says of an

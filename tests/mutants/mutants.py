@@ -1177,4 +1177,71 @@ MUTANTS: tuple[Mutant, ...] = (
             "test_two_processes_have_the_gradient_and_the_metrics_of_one",
         ),
     ),
+    *_in(
+        "rlnb/classroom/paper/slides.py",
+        (
+            "the replies to wrong guesses are on the slide, for all to read",
+            'return (text, "") if at < 0 else (text[:at].rstrip(), text[at:])',
+            'return (text, "")',
+            "tests/classroom/test_paper.py::test_a_slide_has_one_idea",
+        ),
+        (
+            "a lead is longer than its slide",
+            "<= min(LEAD, LINES - lines)",
+            "<= LINES",
+            "tests/browser/test_paper_in_chromium.py::test_no_slide_overflows",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/paper/handout.py",
+        (
+            "answers stand where they are asked",
+            """body.append(f'<p class="see-line">""",
+            """body.append(f'{told}<p class="see-line">""",
+            "tests/classroom/test_paper.py::test_a_handout_keeps_every_answer_to_the_end",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/paper/mathml.py",
+        (
+            "\\frac12 reads twelve",
+            "if token[:1].isdigit() and len(token) > 1:",
+            "if False:",
+            "tests/classroom/test_paper.py::test_formulas_by_hand",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/ledger.py",
+        (
+            "a cell that begins with a heading is linked under the one before",
+            "heading = headings[0]",
+            "pass",
+            "tests/classroom/test_ledger.py::test_the_link_of_a_statement_leads_to_its_cell",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/breaking/lab.py",
+        (
+            "a test that fails on the right function kills everything",
+            "if said := _fails(test, bench.function):",
+            "if said := None:",
+            "tests/classroom/test_break_it.py::"
+            "test_a_test_that_fails_on_the_right_function_is_left_out_and_named",
+        ),
+        (
+            "the last test decides about a bug, not any",
+            "killed[name][i] = killed[name][i] or bool(",
+            "killed[name][i] = bool(",
+            "tests/classroom/test_break_it.py::test_a_bug_stays_dead_whatever_test_comes_after",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/class_table.py",
+        (
+            "counted against what the old course had",
+            "sum(len(getattr(p, kind)) for kind in kinds) for p in pages]",
+            "c[1] for c in counts[:-1]]",
+            "tests/classroom/test_class_table.py::test_a_file_of_an_older_course_is_held_to_todays",
+        ),
+    ),
 )
