@@ -221,9 +221,9 @@ print(f"All pages: {sum(minutes.values()) / 60:.0f} hours, their exercises "
 
 # %% [markdown]
 # Page 14 ends what stands in a loss. Then comes what stands around it:
-# [preferences](15_preferences.ipynb), [rewards](16_rewards.ipynb), [evaluation](17_evaluation.ipynb),
-# [agents](18_agents.ipynb), [systems](19_systems.ipynb); [20](20_interview.ipynb) is a drill for
-# interviews, and 21 trains a model.
+# [preferences](15_preferences.ipynb), [rewards](16_rewards.ipynb),
+# [evaluation](17_evaluation.ipynb), [agents](18_agents.ipynb), [systems](19_systems.ipynb);
+# [20](20_interview.ipynb) is a drill for interviews, and 21 trains a model.
 #
 # ## How to study
 #

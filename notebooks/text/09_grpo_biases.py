@@ -302,9 +302,9 @@ for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
 # ## The std, from prompt to prompt
 #
 # The std knows nothing of lengths; it differs from prompt to prompt. Why divide by it at all? So
-# that rewards of any scale make steps of one size. Its side effect has a name, *difficulty bias*, as
-# that of $1/T$ is the *length bias*. With 0/1 rewards we shall find it in the formula and not in our
-# runs; with a small bonus, in both.
+# that rewards of any scale make steps of one size. Its side effect has a name, *difficulty bias*,
+# as that of $1/T$ is the *length bias*. With 0/1 rewards we shall find it in the formula and not in
+# our runs; with a small bonus, in both.
 #
 # Two prompts, each with one number $z$ of its own, a logit: an answer is right with chance
 # $p=1/(1+e^{-z})$. Groups of sixteen. On one prompt 8 are right, on the other 15; take these shares

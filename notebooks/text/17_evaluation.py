@@ -432,8 +432,8 @@ pictures.law_on_a_run(record)
 # <!-- cited: 0.9 -->
 #
 # What breaks it? Not the first order: the gradient of $H$ times the step really made is right in
-# 263 of 272. It is **the line in bold**. Contexts share their weights and Adam rescales each one, so
-# no logit moves by just $\eta A$. Use the law for the direction of a run, not for one step.
+# 263 of 272. It is **the line in bold**. Contexts share their weights and Adam rescales each one,
+# so no logit moves by just $\eta A$. Use the law for the direction of a run, not for one step.
 #
 # Where in an answer does this happen? Two answers of the first step, by the base model. The first
 # token chooses a style: calculate step by step, or `so` and the digit at once.
@@ -466,11 +466,11 @@ pictures.arms(record, [
     "80/20", "entropy bonus 0.01"])
 
 # %% [markdown]
-# Clip-Cov keeps three times the entropy, and has learned less in these 40 steps. The control changes
-# neither: the same few tokens carry the loss of entropy and the learning. The other two keep no
-# more entropy than plain, and in some seeds both scores end lower. None gains at k = 8: there was
-# nothing left to gain. (The authors report gains in long runs of large models.) **Low entropy is no
-# fault by itself.** It is one if the score stands still or pass@k falls.
+# Clip-Cov keeps three times the entropy, and has learned less in these 40 steps. The control
+# changes neither: the same few tokens carry the loss of entropy and the learning. The other two
+# keep no more entropy than plain, and in some seeds both scores end lower. None gains at k = 8:
+# there was nothing left to gain. (The authors report gains in long runs of large models.) **Low
+# entropy is no fault by itself.** It is one if the score stands still or pass@k falls.
 #
 # <details><summary>In a library</summary>
 #
@@ -593,11 +593,11 @@ check.silent_bug_evaluation(my_test)
 #
 # <details><summary><b>Did RL teach the model something new?</b></summary>
 #
-# A crossing shows that something was lost, not that nothing was gained. I compare pass@k up to large
-# k, each model at its best temperature, with error bars, and make sure that blind guessing cannot
-# pass. Then problem by problem: which rose from near 0, which fell to 0? Open for long training:
-# 2504.13837 sees crossings, ProRL (2505.24864) gains. To widen reach for sure, distil a stronger
-# model.
+# A crossing shows that something was lost, not that nothing was gained. I compare pass@k up to
+# large k, each model at its best temperature, with error bars, and make sure that blind guessing
+# cannot pass. Then problem by problem: which rose from near 0, which fell to 0? Open for long
+# training: 2504.13837 sees crossings, ProRL (2505.24864) gains. To widen reach for sure, distil a
+# stronger model.
 # </details>
 # <details><summary><b>How do you estimate pass@k?</b></summary>
 #
@@ -641,4 +641,5 @@ check.silent_bug_evaluation(my_test)
 # budget, test-time scaling: [statements 17](statements/17_evaluation.ipynb). The exercises, solved:
 # [solutions 17](solutions/17_evaluation.ipynb).
 #
-# **Next: [18](18_agents.ipynb).** What changes when an answer has many turns, and a world that answers back?
+# **Next: [18](18_agents.ipynb).** What changes when an answer has many turns, and a world that
+# answers back?

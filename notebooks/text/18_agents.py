@@ -207,11 +207,12 @@ pictures.pushes(rows, panels, caption=(
     "two `wait` are pushed in opposite directions."))
 
 # %% [markdown]
-# In this group the two cancel. On average `wait` goes with failure, so over many groups they do not.
-# What does such a push do in the long run? One place in a text where `ok` or `error` may stand. `ok` leads to
-# reward 1, `error` to 0, and `error` comes three times in ten. The policy has one logit for `error`
-# and starts with the true probability, 0.3. We follow 1,000 expected updates, learning rate 1,
-# twice: once the policy writes this token, once the world does and the mask is forgotten.
+# In this group the two cancel. On average `wait` goes with failure, so over many groups they do
+# not. What does such a push do in the long run? One place in a text where `ok` or `error` may
+# stand. `ok` leads to reward 1, `error` to 0, and `error` comes three times in ten. The policy has
+# one logit for `error` and starts with the true probability, 0.3. We follow 1,000 expected updates,
+# learning rate 1, twice: once the policy writes this token, once the world does and the mask is
+# forgotten.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -302,9 +303,9 @@ reveal("agents.4", "pass@1 shows nothing, and log π of `wait` falls",
 # TRL's fused loss had this bug until
 # [pull request 4975](https://github.com/huggingface/trl/pull/4975). Search-R1 masks retrieved
 # passages and names stable training as the reason. Log the share of tokens that are trained: on a
-# few trajectories you can count it. The mask also belongs in the KL term, in the ratio and its clip,
-# and in whatever counts tokens as a divisor. And a trajectory whose sandbox crashed is dropped, not
-# punished: its reward says nothing about the policy.
+# few trajectories you can count it. The mask also belongs in the KL term, in the ratio and its
+# clip, and in whatever counts tokens as a divisor. And a trajectory whose sandbox crashed is
+# dropped, not punished: its reward says nothing about the policy.
 #
 # The mask protects the loss. Does it protect the reader? Take the run with the mask. Now somebody
 # writes behind every result of the desk: `so` and some digit, as in `7so3`. (What counts is still
@@ -345,10 +346,10 @@ reveal("agents.5", "hardly any",
 # ## The world takes time: which turn gets the credit?
 #
 # Look again at trajectory 3: its first step was right and got the same push as its mistake. With
-# thirty turns, good and bad ones share one number. What does that cost? A toy: $T$ turns, each right with probability ½, whatever
-# happened before. A right turn earns 1, and the final reward is the sum. $a_j$ is 1 if turn $j$ was
-# right. The policy of a turn is one logit, so its score is $a_1-½$ (02); we look at the push on the
-# first turn, credit times that. Two turns, all four cases:
+# thirty turns, good and bad ones share one number. What does that cost? A toy: $T$ turns, each
+# right with probability ½, whatever happened before. A right turn earns 1, and the final reward is
+# the sum. $a_j$ is 1 if turn $j$ was right. The policy of a turn is one logit, so its score is
+# $a_1-½$ (02); we look at the push on the first turn, credit times that. Two turns, all four cases:
 
 # %%
 for a in product((0, 1), repeat=2):
@@ -550,16 +551,15 @@ check.break_even_error(my_break_even)
 #
 # Perhaps nothing that the reward shows. A token of the world that goes with failure is pushed down
 # for ever, since it keeps coming however unlikely the policy finds it: −q(1 − q) per trajectory. In
-# our small run pass@1 showed no difference in three seeds, and log π of the tool's `wait` fell by nearly four nats. I would
-# log the share of trained tokens.
+# our small run pass@1 showed no difference in three seeds, and log π of the tool's `wait` fell by
+# nearly four nats. I would log the share of trained tokens.
 # </details>
 # <details><summary><b>One reward at the end of fifty turns. Why is that hard, and what helps?</b></summary>
 #
 # The other forty-nine turns are noise on this one. In an additive task the variance is (T − 1)/16
-# and the trajectories needed 4(T − 1). With only a final reward there is no past to leave out: every
-# turn's future contains it. What helps tells turns apart: a critic, turn rewards, or groups of equal
-# states. Even a grader that errs often beats the final reward, if it
-# errs at random.
+# and the trajectories needed 4(T − 1). With only a final reward there is no past to leave out:
+# every turn's future contains it. What helps tells turns apart: a critic, turn rewards, or groups
+# of equal states. Even a grader that errs often beats the final reward, if it errs at random.
 # </details>
 # <details><summary><b>Is turn-level reward always better?</b></summary>
 #

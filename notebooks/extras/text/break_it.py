@@ -92,6 +92,6 @@ break_it(my_test)
 # ## Where they are from
 #
 # The sentence in brackets says where a bug was seen: courses and books as they were read in 2025
-# and 2026, threads by their number. Several were mended since, often after a reader's question. They
-# are here because each of them passed somebody's eye. *A habit of learners* is the slip that the
-# formula invites; the checks of the exercises know most of them.
+# and 2026, threads by their number. Several were mended since, often after a reader's question.
+# They are here because each of them passed somebody's eye. *A habit of learners* is the slip that
+# the formula invites; the checks of the exercises know most of them.
