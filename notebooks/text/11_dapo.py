@@ -239,7 +239,8 @@ reveal("dapo.2", "plain: it makes more updates from the same answers",
        })
 
 # %% [markdown]
-# And where most groups are silent? We did not run that. But follow the answers: whatever the share,
+# And where more groups are silent? The race of page 14 tried a base where every second one is:
+# refilled was not ahead there either, per answer. Follow the answers: whatever the share,
 # *the same mixed groups* reach both runs. Refilling gathers them into fewer, fuller steps. That is
 # the authors' motive: with few groups that teach, a step's gradient is noisy. It also makes steps
 # longer, for silent tokens stay in the divisor $\sum_iT_i$ of a plain step.
