@@ -101,7 +101,7 @@ MARK = """(call) => {
 # A slider of each, the value to start at (None: its first) and the way to go. Every step of it
 # shows another picture.
 STEPS = 6  # key presses; fewer where a slider has fewer places
-FEWER = {"five_runs_explorer": 3}
+FEWER = {"engine_rules_explorer": 4, "five_runs_explorer": 3, "full_card_explorer": 4}
 MOVED = {
     "answer_ratio_explorer": ("flipped tokens, %", "1"),
     "capped_reward_explorer": ("β", None),
@@ -109,11 +109,11 @@ MOVED = {
     "composer_explorer": ("start from", None),
     "difficulty_explorer": ("pass rate p", "0.1"),
     "drift_explorer": ("drift μ", "0.5"),
-    "engine_rules_explorer": ("prefixes flipped", "0.2"),
+    "engine_rules_explorer": ("prefixes flipped", "0.0"),
     "entropy_step_explorer": ("step η", "2"),
     "five_runs_explorer": ("run", None),
     "four_edges_explorer": ("ratio ρ", None),
-    "full_card_explorer": ("ZeRO stage", "3"),
+    "full_card_explorer": ("cards of 80 GB", None),
     "gae_explorer": ("λ", "0.1"),
     "gate_zoo_explorer": ("edge ε", "0.1"),
     "gpu_budget_explorer": ("tokens", None),

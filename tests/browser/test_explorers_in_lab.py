@@ -191,15 +191,15 @@ def test_composer_starts_from_a_method_and_changes_a_part(on_page):
     seen = {composer.settled()}
     seen.add(composer.changes(lambda: composer.press("start from", "ArrowRight")))
     assert composer.readout("start from") == "dapo"
-    assert [chosen(label) for label in ("surrogate", "weights c", "KL")] == [
+    assert [chosen(label) for label in ("surrogate f", "weights c", "terms: KL")] == [
         "clip .2 / .28",
         "token mean",
         "none",
     ]
-    seen.add(choose("surrogate", "clip .2"))
+    seen.add(choose("surrogate f", "clip .2"))
     seen.add(choose("ratio ρ", "sequence"))
     seen.add(choose("advantage A", "MaxRL: … / mean"))
-    seen.add(choose("surrogate", "VESPO"))  # another ratio: cannot run
+    seen.add(choose("surrogate f", "VESPO"))  # another ratio: cannot run
     assert len(seen) == 6
     composer.changes(lambda: composer.press("start from", "ArrowLeft"))
     assert chosen("advantage A") == "group z-score"
