@@ -267,9 +267,9 @@ reveal("preferences.3", "about 10",
 #
 # Second: the policy is a network, not a table with an entry per answer. Answers share parameters.
 # The smallest such network has four numbers: a logit for each answer, and `tone`, which they share.
-# It is added to the logits $k$ times with the sign −1 for "Never" (harsh), 0 for "No", +1 for
-# "Yes". $k=0$ is a table. Plain gradient descent on the four numbers, DPO with β = 0.1, the one
-# pair "No" over "Never". This is the log for $k=1.5$:
+# "Never" is harsh: its logit gets $-k$ times `tone`. "Yes" gets $+k$ times `tone`, "No" nothing;
+# $k=0$ is a table. Plain gradient descent on the four numbers, DPO with β = 0.1, the one pair "No"
+# over "Never". This is the log for $k=1.5$:
 
 # %%
 worlds = {
@@ -478,8 +478,9 @@ drawn = {name: descend_on_draws(tone_features(1.5), ref, taste,
 # the answer
 reveal("preferences.7", "all on No",
        "Now Yes is drawn, compared, and loses, the oftener the likelier it "
-       "is. **A loss of the gap, a reward model: neither learned anything of "
-       "Yes. Labels on what the policy says now cure displacement.**",
+       "is. **A loss of the gap, a reward model: neither learned what "
+       "people think of Yes. Labels on what the policy says now cure "
+       "displacement.**",
        pictures.triangle(drawn, "One loss, two sources of pairs. In both "
                                 "people err now and then."),
        instead={
@@ -536,8 +537,9 @@ for arm, said in arms.items():
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("preferences.8", "it rises, then falls back part of the way",
-       "The log shows no turn. Means of three seeds, the end ± one standard "
-       "error; gap and chosen are $h_w-h_l$ and $h_w$ there:\n\n" + "\n".join(table) + "\n\n"
+       "The log shows no turn. Means of three seeds, the end ± a standard "
+       "error; gap and chosen are $h_w-h_l$ and $h_w$ there:\n\n"
+       + "\n".join(table) + "\n\n"
        "2,560 pairs, each seen once, turn too: the model has not learned "
        "its pairs by heart. With β = 1 the gap stays small, as in task 2. "
        "The anchor does not turn, and learns little. Fresh pairs go on. "
@@ -549,9 +551,9 @@ reveal("preferences.8", "it rises, then falls back part of the way",
        instead={
            "it rises all the way, as the margin does": "The margin does.",
            "it falls below 35 %, as in the toy":
-           "It begins to fall, after it has risen. So did No.",
+           "It falls after it has risen, as No did.",
            "it stays: its own answers teach it nothing new":
-           "They come with a judgement, and that is new.",
+           "They come with a judgement: that is new.",
        })
 
 # %% [markdown]
