@@ -308,7 +308,8 @@ reveal("preferences.4", "nearly all on Yes",
        "of Yes away, and the chosen answer wins. This is **likelihood "
        "displacement**: the chosen answer falls while every number in the "
        f"log improves. (No rises until step {peak}, to {no[peak]:.2f}, and "
-       f"is above its start until step {last}.)",
+       f"is above its start until step {last}.) In a table it cannot "
+       "happen: there a step moves only the two logits of the pair.",
        pictures.probabilities({k: p.exp() for k, p in paths.items()},
                               "One pair, one loss, three policies."),
        instead={
@@ -321,9 +322,7 @@ reveal("preferences.4", "nearly all on Yes",
        })
 
 # %% [markdown]
-# In a table it cannot happen: a step raises the logit of $w$, lowers that of $l$, and leaves the
-# others. Shared parameters add a step to answers that nobody compared. Try it; the sliders train
-# the policy until the log shows the margin you ask for.
+# The same world with sliders. They train the policy until the log shows the margin you ask for.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -456,9 +455,8 @@ reveal("preferences.6", "mostly on Yes, as with DPO",
        })
 
 # %% [markdown]
-# What neither road had is new judgements. So take DPO again, and before every step draw two
-# different answers from the policy *as it is now*; people with the hidden scores 2, 1, 0 compare
-# them. This is **on-policy DPO**; it pays for what road 2 had saved, samples and a judge.
+# Now DPO with other pairs. Before every step two different answers are drawn from the policy *as it
+# is now*, and people with the hidden scores 2, 1, 0 compare them. This is **on-policy DPO**; it pays for what road 2 had saved, samples and a judge.
 
 # %% jupyter={"source_hidden": true}
 # your guess
