@@ -12,7 +12,7 @@
 # **After this page** you can derive DPO line by line, say what its β does, and name what a perfect
 # training log does not show.
 #
-# 25 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
+# 28 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
 # [arXiv 2305.18290](https://arxiv.org/abs/2305.18290); likelihood displacement: Razin et al. 2024,
 # [arXiv 2410.08847](https://arxiv.org/abs/2410.08847)
 #
@@ -29,9 +29,9 @@ from rlnb import check
 from rlnb.classroom.explorers import one_pair
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import pipeline, preferences as pictures
-from rlnb.classroom.pictures import token_grid
-from rlnb.objective.preference import dpo, dpo_nll, ipo, simpo
-from rlnb.toys import descend, descend_on_draws, running_group
+from rlnb.classroom.pictures.recorded_runs import final
+from rlnb.objective.preference import Pairs, dpo, dpo_nll, ipo, simpo
+from rlnb.toys import descend, descend_on_draws, kl_optimum
 from rlnb.toys import tone_features, win_chances
 from rlnb.training.studies.preferences import recorded
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -71,7 +71,8 @@ def train(loss, z, rate=1.0, steps=2000):
 # * **Road 2.** No scores, no samples, no RL. One loss on the policy itself, descended on the same
 #   choices. It is called **DPO**, *Direct Preference Optimization*.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture: what DPO needs of the usual pipeline
 pipeline.pipeline("answers", "rewards", "ratio", words={
     "answers": "2 answers,\ngiven", "rewards": "one is\npreferred",
     "advantages": "no\nadvantage", "ratio": "π over\nπ_ref"},
@@ -83,8 +84,8 @@ predict("preferences.1", "Both train to the end on the same 4,000 choices, "
         "with the same β = 1. Road 2 arrives at",
         ["the same order of the answers, other probabilities",
          "about the same probabilities, up to sampling noise",
-         "the same probabilities, to four digits",
-         "all on No, which wins most comparisons"])
+         "all on No, which wins most comparisons",
+         "the same probabilities, to four digits"])
 
 # %% jupyter={"source_hidden": true}
 # the two roads, folded: you derive road 2's loss below
@@ -127,7 +128,7 @@ reveal("preferences.1", "the same probabilities, to four digits",
 # One prompt. Begin with what road 1 wants, and rewrite it:
 #
 # $$\begin{aligned}
-# J&=\mathbb E_{y\sim\pi}\Big[r(y)-\beta\log\frac{\pi(y)}{\pi_{ref}(y)}\Big]&&\textbf{a choice: reward minus β KL (05)}\\
+# J&=\mathbb E_{y\sim\pi}\Big[r(y)-\beta\log\frac{\pi(y)}{\pi_{ref}(y)}\Big]&&\textbf{what we choose to want: reward minus β KL (05)}\\
 # &=-\beta\;\mathbb E_{y\sim\pi}\Big[\log\frac{\pi(y)}{\pi_{ref}(y)\,e^{r(y)/\beta}}\Big]&&\text{write }r\text{ as }\beta\log e^{r/\beta}\\
 # &=-\beta\;\mathbb E_{y\sim\pi}\Big[\log\frac{\pi(y)}{\pi^*(y)}\Big]+\beta\log Z&&\pi^*=\pi_{ref}\,e^{r/\beta}/Z\text{; }Z\text{ makes it sum to 1}
 # \end{aligned}$$
@@ -141,13 +142,13 @@ reveal("preferences.1", "the same probabilities, to four digits",
 # $$\begin{aligned}
 # r(y)&=\beta\,h(y)+\beta\log Z&&\text{take the log of }\pi^*\text{, solve for }r\\
 # r_w-r_l&=\beta\,(h_w-h_l)&&\text{subtract: one prompt, one }Z\\
-# P(w\text{ beats }l)&=\sigma(r_w-r_l)&&\textbf{an assumption: Bradley-Terry, a model of people}\\
-# L&=-\log\sigma\big(\beta\,(h_w-h_l)\big)&&\text{negative log-likelihood of what was preferred}
+# P(w\text{ beats }l)&=\sigma(r_w-r_l)&&\textbf{an assumption about people: Bradley-Terry}\\
+# L&=-\log\sigma\big(\beta\,(h_w-h_l)\big)&&\text{minus the log of that chance, }h\text{ of the policy in training}
 # \end{aligned}$$
 #
 # That is DPO. The reward has not been skipped. **It sits in the policy: $\beta h$ is a reward, up
 # to one number per prompt, and that number drops out of every comparison.** Road 1 fits $r$ and
-# then computes $\pi^*$; road 2 fits $\beta h$, and the fitted policy *is* $\pi^*$.
+# then has to find $\pi^*$; road 2 fits $\beta h$, and when that fits, the policy is $\pi^*$.
 #
 # Is it true of road 2? It never saw a score. Read its log-ratios, times β = 1:
 
@@ -177,38 +178,22 @@ print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}; "
 
 # %% [markdown]
 # Two pushes of one size: chosen up, rejected down. The size is $\beta\,\sigma(-\beta(h_w-h_l))$, β
-# times the chance that the model still gives to the wrong order. At the start $h$ is 0, so every
-# DPO run begins with loss $\log2$, 0.6931, and pushes of β/2.
-#
-# On the course's four answers (0 and 1 right, 2 and 3 wrong) take two pairs: 0 over 2, and 1
-# over 3. An answer's $\log\pi$ is the *sum* over its tokens:
-
-# %%
-batch = running_group()
-d = (batch.logprobs - batch.ref_logprobs).where(batch.mask, 0)
-h = d.sum(1)                                          # (4,) answers
-L = -logsigmoid(0.1 * (h[:2] - h[2:]))                # two pairs
-push = -torch.autograd.grad(L.sum(), batch.logprobs)[0] / 0.1
-token_grid.token_grid(batch, {"DPO's push, over β": push}, count="",
-                      caption=(
-    "Every token of an answer is pushed alike, above 1/2 where the pair is "
-    "in the wrong order. No clip, no division by length."))
+# times the chance that the model still gives to the wrong order: 0.1 × 0.426. At the start $h$ is
+# 0 and that chance one half; so every DPO run begins with loss $\log2$, 0.6931, and pushes of β/2.
+# $\log\pi$ of an answer is a sum over its tokens: every token of it gets the same push. <!-- cited: 0.426 -->
 
 # %% [markdown]
 # ## What does β do?
 #
 # β came in as the price of a nat of KL; in the loss it multiplies. Train road 2 with four β, on all
-# three pairs, by plain gradient descent. Nobody is sampled: each pair counts with the exact chance
-# that people prefer the first answer.
+# three pairs, this time without noise: 88 of 100 people prefer No to Yes, the policy at the start
+# expects 50 of 100, and the push is β times the difference.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("preferences.2", "Trained to the end: with which β is the policy "
         "furthest from the reference?",
-        ["β = 5: it multiplies every push",
-         "β = 0.1: it must go far to explain the choices",
-         "all alike: the same choices, the same policy",
-         "β = 1, where the scores are those of people"])
+        ["β = 0.1", "β = 1", "β = 5", "all alike"])
 
 # %%
 D = torch.tensor([[1.0, -1, 0], [1, 0, -1], [0, 1, -1]])   # three pairs
@@ -225,22 +210,21 @@ for _ in range(20_000):
 # the answer
 gap = (h[:, 0] - h[:, 2]).tolist()               # No against Yes
 runs = dict(zip(beta[:, 0].tolist(), torch.stack(kls[1:]).T))
-reveal("preferences.2", "β = 0.1: it must go far to explain the choices",
-       "At the end βh must explain the same choices: No scores 2 above "
-       "Yes. So the gap in $h$ between the two becomes 2/β, "
-       f"{gap[0]:.1f} nats at β = 0.1 and {gap[3]:.1f} at β = 5. **A small "
-       "β lets the policy go far.** Who watches the first steps of plain "
-       "gradient descent sees the opposite: there the push grows with β. "
-       "(Adam takes most of that away.)",
-       pictures.kl_paths(runs, "The large β starts fastest and stays "
-                               "nearest. Plain gradient descent."),
+reveal("preferences.2", "β = 0.1",
+       "At the end βh must explain the same people: No scores 2 above Yes. "
+       "So the gap in $h$ itself comes to 2/β: 20 nats at β = 0.1 "
+       f"({gap[0]:.1f} after these 20,000 steps), {gap[3]:.1f} at β = 5. "
+       "**A small β lets the policy go far.** Who watches only the first "
+       "steps sees the opposite, for a plain gradient step is proportional "
+       "to β. (Adam rescales its steps: with it the small β leads from the "
+       "start. Statement D03.)",
+       pictures.kl_paths(runs, "β = 5 arrives in a step or two and stays "
+                               "nearest; β = 0.1 needs thousands."),
        instead={
-           "β = 5: it multiplies every push":
-           "In the first steps it does. Where does it end?",
-           "all alike: the same choices, the same policy":
-           "The same choices are explained by β times the log-ratio.",
-           "β = 1, where the scores are those of people":
-           "That is the β at which log-ratios are scores.",
+           "β = 1": "There log-ratios are the people's scores themselves.",
+           "β = 5": "It pushes hardest at first. Where does it end?",
+           "all alike":
+           "What is alike is β times the log-ratio.",
        })
 
 # %% [markdown]
@@ -259,7 +243,7 @@ print("margin:", ", ".join(f"{grown[n]:.2f} after {n}" for n in (10, 100)))
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("preferences.3", "And after 10,000 steps?",
-        ["about 5.3: it has settled", "about 10", "about 50", "about 500"])
+        ["about 500", "about 50", "about 10", "about 5.3: it has settled"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -279,11 +263,13 @@ reveal("preferences.3", "about 10",
        })
 
 # %% [markdown]
+# ## And answers are related
+#
 # Second: the policy is a network, not a table with an entry per answer. Answers share parameters.
-# The smallest such network: each answer has a logit of its own, and all share one number, `tone`.
-# It counts with −1 for "Never", 0 for "No", +1 for "Yes", times a strength $k$.
-# $k=0$ is a table. `descend` is plain gradient descent on these four numbers, with DPO, β = 0.1, on
-# the one pair "No" over "Never". The log for $k=1.5$:
+# The smallest such network has four numbers: a logit for each answer, and `tone`, which they share.
+# "Never" is harsh: its logit gets $-k$ times `tone`. "Yes" gets $+k$ times `tone`, "No" nothing;
+# $k=0$ is a table. Plain gradient descent on the four numbers, DPO with β = 0.1, the one pair "No"
+# over "Never". This is the log for $k=1.5$:
 
 # %%
 worlds = {
@@ -302,120 +288,183 @@ pictures.what_the_log_says(
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("preferences.4", "Where is the probability now?",
-        ["nearly all on No: that is what was asked for",
-         "No and Yes, 3 to 2 as before: only Never has been pushed down",
-         "nearly all on Yes, which is in no pair",
-         "near the start: a margin of a few β is not much"])
+        ["nearly all on No", "No and Yes, 3 to 2 as before",
+         "near the start: 2 nats of margin are not much",
+         "nearly all on Yes"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
 neutral = tone_features(1.5, tone=(0.0, -1.0, 0.0))   # Yes: no tone
 paths["k = 1.5, Yes has no tone"] = descend(
     lambda pairs: dpo(pairs, 0.1), neutral, ref, rate=1.0, steps=200)
+no = logp[:, 0].exp()
+peak, last = int(no.argmax()), int((no > no[0]).nonzero()[-1])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("preferences.4", "nearly all on Yes, which is in no pair",
-       "“No over Never” also says *gentler*, and Yes is the gentlest. "
-       "The right panel is the test: take the tone of Yes away, and the "
-       "chosen answer wins. This is **likelihood displacement**: the "
-       "chosen answer falls while every number in the log improves. (For "
-       "some twenty steps it stood above its start: who stops early sees "
-       "nothing.)",
+reveal("preferences.4", "nearly all on Yes",
+       "It is in no pair. But “No over Never” also says *less harsh*, and "
+       "Yes is the least harsh. The right panel is the test: take the tone "
+       "of Yes away, and the chosen answer wins. This is **likelihood "
+       "displacement**: the chosen answer falls while every number in the "
+       f"log improves. (No rises until step {peak}, to {no[peak]:.2f}, and "
+       f"is above its start until step {last}.) In a table it cannot "
+       "happen: there a step moves only the two logits of the pair.",
        pictures.probabilities({k: p.exp() for k, p in paths.items()},
                               "One pair, one loss, three policies."),
        instead={
-           "nearly all on No: that is what was asked for":
-           "Look at what else the pair says about the two answers.",
-           "No and Yes, 3 to 2 as before: only Never has been pushed down":
-           "That would be so without shared features.",
-           "near the start: a margin of a few β is not much":
-           "The margin is what the loss sees. Where the probability goes "
-           "it does not see.",
+           "nearly all on No":
+           "What else does the pair say about the two answers?",
+           "No and Yes, 3 to 2 as before":
+           "Nearly, if only Never's own logit moved. All of them move.",
+           "near the start: 2 nats of margin are not much":
+           "The log's margin is β times the gap: 20 nats of gap.",
        })
 
 # %% [markdown]
-# In a table it cannot happen. A step raises the logit of $w$ by $s$ and lowers that of $l$ by $s$;
-# through the softmax $\log\pi_w$ changes by $s-s\,(\pi_w-\pi_l)$, and that is above 0. Shared
-# parameters add a step to answers that nobody compared.
+# The same world with sliders. They train the policy until the log shows the margin you ask for.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("preferences.t1", one_pair.one_pair_explorer(),
-     ("k = 1.5, loss below 0.05, and No likelier than at the start.",
+     ("k = 1.5, β = 0.1. Move the margin until No is as likely as it gets. "
+      "What does the log say there?", one_pair.likeliest),
+     ("k = 1.5 again, loss below 0.05, and No likelier than at the start.",
       one_pair.strong_and_kept),
-     ("Keep β = 0.1, take the margin to its end. Find the largest k at "
+     ("β = 0.1 and the margin at 8: trained far. Find the largest k at "
       "which No still ends above 0.9. Why there?",
       one_pair.last_that_holds))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. No margin does it at a small β: below 3 the loss is too high, above it the policy is already on
-#    its way to Yes. β from three quarters up does: the same margin at a smaller gap.
-# 2. k = 0.95, the last place below 1. <!-- cited: 0.95 --> A step raises the logit of No by 1 and
-#    that of Yes by k². Past k = 1 Yes rises faster, and far enough along nothing else counts.
+# 1. At a margin of 0.2. <!-- cited: 0.2, 0.60, 0.95 --> The loss is 0.60, hardly below log 2: in the log training has just begun.
+# 2. No margin does it at a small β: below 3 the loss is too high, above it the policy is already on
+#    its way to Yes. β from three quarters up does: the same margin is then a smaller gap. A larger
+#    β is a way to stop earlier.
+# 3. k = 0.95, the slider's last step below 1. A step raises the logit of No by 1 and that of Yes by
+#    $k\cdot k$: the pair moves `tone` by k, and `tone` moves Yes by k. At k = 1 they rise together
+#    and No ends at 0.60; past it Yes rises faster, and far enough along nothing else counts.
 # </details>
 #
-# ## Which loss helps?
+# ## Does another loss help?
 #
-# Three relatives of DPO, in the toy, where an answer is one token ($T=1$). **IPO** gives the gap a
-# target: $(h_w-h_l-\frac1{2\beta})^2$. **SimPO** drops the reference, takes $\log\pi$ per token and
-# asks for a lead of $\gamma$: $-\log\sigma(\beta(\log\pi_w/T_w-\log\pi_l/T_l)-\gamma)$. **DPO +
-# NLL** adds an anchor, $-\alpha\log\pi_w/T_w$: plain SFT on the chosen answer. All in the world
-# with $k=1.5$; each stopped where its gap $h_w-h_l$ reaches 4.9 nats.
+# Three relatives of DPO, in the same world, $k=1.5$. Every answer here is one token long, $T=1$.
+#
+# * **IPO** gives the gap a target: $(h_w-h_l-\frac1{2\beta})^2$.
+# * **SimPO** drops the reference, takes $\log\pi$ per token and asks for a lead of $\gamma$:
+#   $-\log\sigma(\beta(\log\pi_w/T_w-\log\pi_l/T_l)-\gamma)$.
+# * **DPO + NLL** adds $-\alpha\log\pi_w/T_w$, which is plain SFT on the chosen answer: an anchor.
+#
+# Each is stopped where its gap $h_w-h_l$ reaches 4.9 nats.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("preferences.5", "Whose policy differs from DPO's there?",
-        ["DPO + NLL's alone: only it looks at the chosen answer itself",
-         "IPO's and DPO + NLL's: IPO has a target",
-         "SimPO's and DPO + NLL's: SimPO has no reference",
-         "all three, each in its way"])
+        ["DPO + NLL's alone", "IPO's and DPO + NLL's",
+         "SimPO's and DPO + NLL's", "all three, each in its way"])
 
 # %%
 losses = {"DPO": (lambda x: dpo(x, 0.1), 1.0),
           "IPO": (lambda x: ipo(x, 0.1), 0.01),
           "SimPO": (lambda x: simpo(x, 1.0, 0.5), 0.1),
           "DPO + NLL, α = 0.1": (lambda x: dpo_nll(x, 0.1, 0.1), 1.0)}
-ways = {}
-for name, (loss, rate) in losses.items():
-    logp = descend(loss, worlds["shared tone, k = 1.5"], ref, rate=rate,
+
+def stopped(loss, rate):
+    """Probabilities on the way, until the gap is 4.9 nats."""
+    path = descend(loss, worlds["shared tone, k = 1.5"], ref, rate=rate,
                    steps=400)
-    gone = (logp[:, 0] - logp[:, 1]) - (ref[0] / ref[1]).log()
-    ways[name] = logp[:int((gone < 4.9).sum()) + 1].exp()
+    gone = (path[:, 0] - path[:, 1]) - (ref[0] / ref[1]).log()
+    return path[:int((gone < 4.9).sum()) + 1].exp()
+
+ways = {name: stopped(*pair) for name, pair in losses.items()}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+def longer(x):
+    """SimPO, were No 3 tokens long and Never 6."""
+    return simpo(Pairs(x.chosen, x.rejected, x.ref_chosen, x.ref_rejected,
+                       torch.tensor([3.0]), torch.tensor([6.0])), 1.0, 0.5)
+
+ways["SimPO, lengths 3 and 6"] = stopped(longer, 0.1)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("preferences.5",
-       "DPO + NLL's alone: only it looks at the chosen answer itself",
-       "Any loss of the gap alone has the gradient *number* × "
-       r"$(\nabla\log\pi_w-\nabla\log\pi_l)$. In this toy that is one "
-       "fixed direction: **such a loss chooses how far to go, not where.** "
-       "(One pair, equal lengths. With many pairs it also decides which "
-       "of them pull.) IPO stops at 5 nats, SimPO slows down; the road is "
-       "DPO's. Only the anchor looks at $\\log\\pi_w$ itself.",
+reveal("preferences.5", "DPO + NLL's alone",
+       "A loss of the gap alone has the gradient *number* × "
+       r"$(\nabla\log\pi_w-\nabla\log\pi_l)$, here one fixed direction. "
+       "**With one pair and equal lengths such a loss decides how far to "
+       "go, not where.** The anchor also looks at $\\log\\pi_w$ itself. "
+       "With lengths 3 and 6 SimPO leaves the road (last row): it no "
+       "longer sees this gap. And with many pairs a loss also decides "
+       "which of them pull.",
        pictures.triangle(ways, "A point is a policy; in a corner one "
                                "answer has it all. Three roads are one."),
        instead={
-           "IPO's and DPO + NLL's: IPO has a target":
-           "IPO stops earlier on the same road.",
-           "SimPO's and DPO + NLL's: SimPO has no reference":
-           "With one token an answer it takes the same road, more slowly. "
-           "With unequal lengths you would be right.",
+           "IPO's and DPO + NLL's":
+           "IPO stops at its target, 5 nats for β = 0.1, on the same road.",
+           "SimPO's and DPO + NLL's":
+           "Right as soon as lengths differ. Here SimPO sees the gap too.",
            "all three, each in its way":
-           "Two of them look at the gap alone.",
+           "Two of them look at nothing but the gap.",
        })
 
 # %% [markdown]
-# Or keep DPO's loss and change the pairs. Before every step two different answers are drawn from
-# the policy *as it is now*, and people with the hidden scores 2, 1, 0 choose. This is **on-policy
-# DPO**; it costs what road 2 had saved, samples and a judge.
+# ## Or is it DPO's fault?
+#
+# Take road 1 through the same world. A reward model whose scores share the tone as the logits do,
+# $k=1.5$, is fitted to the one pair; σ(1), 73 of 100 people, prefer No. Then RL with β = 0.1, to
+# the very end: it lands on $\pi^*=\pi_{ref}\,e^{r/\beta}/Z$.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("preferences.6", "The same world, k = 1.5, β = 0.1. It ends",
-        ["all on Yes: the shared tone is still there",
-         "all on No", "between No and Yes: they go on competing"])
+predict("preferences.6", "Where is the probability now?",
+        ["mostly on No: RL samples Yes and finds a low score",
+         "No and Yes, 3 to 2: nobody has scored Yes",
+         "mostly on Yes, as with DPO",
+         "spread out: 73 of 100 is a weak reward"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+phi, theta = tone_features(1.5), torch.zeros(4)
+for _ in range(3000):                            # fit the gap of the pair
+    r = phi @ theta
+    wrong = torch.sigmoid(torch.tensor(1.0)) - torch.sigmoid(r[0] - r[1])
+    theta = theta + 0.1 * wrong * (phi[0] - phi[1])
+by_reward = kl_optimum(ref, r, 0.1)
+by_dpo = descend_on_draws(phi, ref, taste, fresh=False,
+                          steps=4000)[-1].exp()
+assert (by_reward - by_dpo).abs().max() < 1e-4
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("preferences.6", "mostly on Yes, as with DPO",
+       f"The reward model says No {r[0]:+.2f}, Never {r[1]:+.2f} and Yes "
+       f"{r[2]:+.2f}: nobody judged Yes, the shared tone did. RL samples "
+       "Yes and is paid for it. **The same labels, the same blind spot**, "
+       "and the same end as DPO's, to four digits.",
+       pictures.two_roads({"start": ref, "reward model, then RL": by_reward,
+                           "DPO": by_dpo}, "One pair, 73 of 100, k = 1.5."),
+       instead={
+           "mostly on No: RL samples Yes and finds a low score":
+           "It samples Yes. Who taught the reward model its score?",
+           "No and Yes, 3 to 2: nobody has scored Yes":
+           "The tone has: what it says of Never it says of Yes, reversed.",
+           "spread out: 73 of 100 is a weak reward":
+           "One nat of score, divided by β = 0.1, is ten nats.",
+       })
+
+# %% [markdown]
+# Now DPO with other pairs. Before every step two different answers are drawn from the policy *as it
+# is now*, and people with the hidden scores 2, 1, 0 compare them. This is **on-policy DPO**; it pays for what road 2 had saved, samples and a judge.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("preferences.7", "The same world, k = 1.5, β = 0.1. It ends",
+        ["all on Yes: the tone is still shared",
+         "all on No",
+         "between No and Yes: β = 0.1 keeps both",
+         "in a circle: Yes rises, is judged, falls, rises"])
 
 # %%
 drawn = {name: descend_on_draws(tone_features(1.5), ref, taste,
@@ -425,105 +474,84 @@ drawn = {name: descend_on_draws(tone_features(1.5), ref, taste,
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("preferences.6", "all on No",
+reveal("preferences.7", "all on No",
        "Now Yes is drawn, compared, and loses, the oftener the likelier it "
-       "is. **What given pairs lack is not a better loss but a word about "
-       "the other answers.**",
+       "is. **A loss of the gap, a reward model: neither learned what "
+       "people think of Yes. Labels on what the policy says now cure "
+       "displacement.**",
        pictures.triangle(drawn, "One loss, two sources of pairs. In both "
                                 "people err now and then."),
        instead={
-           "all on Yes: the shared tone is still there":
-           "It is. But now Yes is drawn and judged.",
-           "between No and Yes: they go on competing":
-           "They would, were both never compared with the third.",
+           "all on Yes: the tone is still shared":
+           "It is. But now Yes is judged, and loses.",
+           "between No and Yes: β = 0.1 keeps both":
+           "At this β a nat of score is ten nats of log-ratio.",
+           "in a circle: Yes rises, is judged, falls, rises":
+           "Yes is judged from the first step on, and falls at once.",
        })
 
 # %% [markdown]
-# So was road 1 the better one? Take it in this world: a reward model whose scores share the tone in
-# the same way, fitted to the one pair, No over Never (preferred with chance σ(1)). Then RL, to the
-# end, β = 0.1.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("preferences.7", "Road 1, with that reward model. It ends",
-        ["nearly all on No: a reward model sees the pair, not the mass",
-         "nearly all on Yes, like DPO on the given pair",
-         "near the start: one pair says little about scores"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-X = tone_features(1.5)                           # (3, 4)
-step = X[0] - X[1]                               # No minus Never
-fitted = X @ step / (step @ step)                # gap 1, as σ(1) asks
-rl = (ref * (fitted / 0.1).exp()).double()
-rl = rl / rl.sum()
-reveal("preferences.7", "nearly all on Yes, like DPO on the given pair",
-       f"Scores: No {fitted[0]:+.2f}, Never {fitted[1]:+.2f}, Yes "
-       f"{fitted[2]:+.2f}. RL puts {rl[2]:.2f} on Yes. The same optimum, "
-       "the same blind spot: **fresh labels cure it, not a reward.** The "
-       "two roads agree when policy and scores can hold every answer, "
-       "every answer is compared, and both train to the end. In practice "
-       "none of this holds; that is why labs still run PPO and GRPO, "
-       "which grade what the policy says now.", instead={
-           "nearly all on No: a reward model sees the pair, not the mass":
-           "It sees the pair through the same shared tone.",
-           "near the start: one pair says little about scores":
-           "It says a gap of 1, and β = 0.1 makes 10 nats of it.",
-       })
-
-# %% [markdown]
+# **When are the roads the same?** If reward model and policy can express the same functions, share
+# the labels, and both train to the end ([arXiv 2503.01067](https://arxiv.org/abs/2503.01067)).
+# A real reward model is another network, RL stops long before the end, and labels can be bought for
+# its new samples. There the roads part, and there PPO and GRPO earn their price.
+#
 # ## And on a transformer?
 #
 # Recorded: the course's small model (pages 06 to 14) on its sums. Of its own answers 256 pairs were
-# made, a right one over a wrong one to the same prompt. Then 40 steps of 64 pairs, so each is seen
-# ten times; β = 0.1, learning rate 3e-4, three seeds. All the way the loss falls and the margin
-# grows.
-#
-# Before training 35 % of its answers to new prompts are right.
+# made, a right one over a wrong one to the same prompt. Then 40 steps of 64 pairs, so that each pair
+# is seen ten times; β = 0.1, learning rate 3e-4, three seeds. All the way the loss falls and the
+# margin grows. Before training 35 % of its answers to new prompts are right.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("preferences.8", "The share of right answers to new prompts, in "
         "these 40 steps?",
-        ["it rises all the way, as the margin does",
-         "it rises, then falls back part of the way",
-         "it falls below 35 %: right texts have become unlikely",
+        ["it rises, then falls back part of the way",
+         "it rises all the way, as the margin does",
+         "it falls below 35 %, as in the toy",
          "it stays: its own answers teach it nothing new"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
 file = recorded()
-arms = ("DPO", "DPO + NLL", "DPO, beta 1", "DPO, fresh pairs")
-rate = {arm: torch.tensor([run["pass@1"] for run in file[arm]])
-        for arm in arms}                         # (seeds, graded steps)
-top = rate["DPO"].mean(0).argmax()
-many = torch.tensor([run["pass@1"] for run in file["DPO, 2,560 pairs"]]
-                    ).mean(0)
+before, grpo = (sum(final("chain_dr_grpo", step=n)[i] for i in range(3)) / 3
+                for n in (0, 40))
+arms = {"DPO": "DPO, 256 pairs", "DPO + NLL": "with an anchor, α = 1",
+        "DPO, 2,560 pairs": "2,560 pairs, each once",
+        "DPO, beta 1": "β = 1", "DPO, fresh pairs": "fresh pairs"}
+table = ["| arm | right, best | at the end | gap, nats | chosen, nats "
+         "| answers drawn |", "|---|---|---|---|---|---|"]
+for arm, said in arms.items():
+    graded = torch.tensor([run["pass@1"] for run in file[arm]])
+    up, down = (torch.tensor([run[side][-5:] for run in file[arm]]).mean()
+                for side in ("chosen", "rejected"))
+    table.append(
+        f"| {said} | {graded.mean(0).max():.2f} | "
+        f"{graded[:, -1].mean():.2f} ± {graded[:, -1].std() / 3**0.5:.2f} "
+        f"| {up - down:.1f} | {up:+.1f} "
+        f"| {file[arm][0]['answers']:,} |")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("preferences.8", "it rises, then falls back part of the way",
-       f"From {file['header']['pass@1']:.2f} to "
-       f"{rate['DPO'].mean(0)[top]:.2f} after "
-       f"{file['header']['graded'][top]} steps, and back to "
-       f"{rate['DPO'].mean(0)[-1]:.2f}, while chosen answers lose 4 nats. "
-       "Loss and margin show no turn. At the end, ± one standard error: "
-       + ", ".join(
-           f"{r[:, -1].mean():.2f} ± {r[:, -1].std() / 3**0.5:.2f} ({arm})"
-           for arm, r in rate.items()) + ". Task 1 again: **with β = 1 "
-       "the road is shorter, and little is lost.** The anchor keeps the "
-       "chosen answers too, and learns least: it is mostly SFT. Ten times "
-       "as many given pairs, each seen once, reach "
-       f"{many.max():.2f} and turn too ({many[-1]:.2f}); fresh ones do not "
-       "turn.",
-       pictures.on_a_network(file, arms, (
-           "Fresh pairs are drawn from the policy before every step, and "
-           "cost {:,} answers instead of {:,}.".format(*(
-               file[arm][0]["answers"] for arm in (arms[3], arms[0]))))),
+       "The log shows no turn. Means of three seeds, the end ± a standard "
+       "error; gap and chosen are $h_w-h_l$ and $h_w$ there:\n\n"
+       + "\n".join(table) + "\n\n"
+       "2,560 pairs, each seen once, turn too: the model has not learned "
+       "its pairs by heart. With β = 1 the gap stays small, as in task 2. "
+       "The anchor does not turn, and learns little. Fresh pairs go on. "
+       f"(Dr. GRPO, page 10: {grpo:.2f} with 5,120 answers, on problems "
+       f"where the start was {before:.2f}.)",
+       pictures.on_a_network(file, [a for a in arms if a != "DPO + NLL"],
+                             "A line a seed. The log-ratios of fresh pairs "
+                             "are of each step's own new pairs."),
        instead={
            "it rises all the way, as the margin does": "The margin does.",
+           "it falls below 35 %, as in the toy":
+           "It falls after it has risen, as No did.",
            "it stays: its own answers teach it nothing new":
-           "They teach it at first.",
+           "They come with a judgement: that is new.",
        })
 
 # %% [markdown]
@@ -533,11 +561,17 @@ reveal("preferences.8", "it rises, then falls back part of the way",
 # preferred refusals to harmful answers. "No", "Never" and "Yes" are theirs.
 #
 # **In a real run.** TRL's `DPOTrainer` starts from β = 0.1 and learning rate 1e-6, with the SFT
-# model as policy and reference. `ref_logps` need one pass over the data and can be kept. Log
-# `logps/chosen` beside `rewards/margins`, sample from the policy, and grade the samples.
+# model as policy and reference. Tune β, learning rate and number of steps together: all three
+# decide how far the gap goes. Log `logps/chosen` beside `rewards/margins`, sample from the policy
+# every few hundred steps, grade the samples, and stop by the grades.
 #
-# <details><summary>One level deeper: labels, lengths, the family</summary>
+# <details><summary>One level deeper: which pairs displace, labels, lengths</summary>
 #
+# * *Which pairs.* On one pair the logit of $w$ rises by $\phi_w\cdot(\phi_w-\phi_l)$ a step, $\phi$
+#   the features of an answer; any $y$ with a larger $\phi_y\cdot(\phi_w-\phi_l)$ overtakes it (in
+#   the toy 1 against $k^2$). With the last hidden states as $\phi$, summed over tokens, Razin et
+#   al. call $\phi_w\cdot\phi_l-\|\phi_w\|^2$ the CHES score: high for a pair whose two answers
+#   look alike to the model. Dropping the highest repaired their runs.
 # * *Noisy labels* make the best gap finite again. Conservative DPO assumes a share of wrong labels.
 # * $h$ is a sum over tokens. If people prefer long answers, so does the optimum; dividing by the
 #   length is another objective, not a correction.
@@ -552,9 +586,9 @@ reveal("preferences.8", "it rises, then falls back part of the way",
 # | sentence | the best policy under reward minus β KL is the reference times $e^{r/\beta}$, so its log-ratio is the reward; put it into Bradley-Terry and fit it to choices |
 # | formula | $L=-\log\sigma\big(\beta(h_w-h_l)\big)$, $h=\log\pi/\pi_{ref}$ summed over tokens |
 # | push | $\pm\beta\,\sigma(-\beta(h_w-h_l))$ on every token of the pair |
-# | picture | the triangle: one pair, equal lengths, and all losses of the gap walk one road |
-# | numbers | start: loss 0.6931, push β/2 · end: the gap in $h$ is (score gap)/β |
-# | choices | KL as the leash, Bradley-Terry as the people |
+# | picture | the triangle: on one pair of equal lengths the loss decides how far, not where; labels decide where |
+# | numbers | start: loss 0.6931, push β/2 · end: the gap in $h$ is the gap in scores over β |
+# | assumed | KL as the leash, Bradley-Terry as the people |
 # | against GRPO | given pairs for own samples, a preference for a reward, no ratio to clip, no group |
 
 # %%
@@ -636,9 +670,9 @@ check.bradley_terry(my_bradley_terry)
 # </details>
 # <details><summary><b>What does β do?</b></summary>
 #
-# A larger β keeps the policy closer to the reference. At the optimum the log-ratios are the reward
-# gaps over β, so a small β moves further. Early in training it can look the other way round under
-# plain gradient descent, where the push grows with β; Adam takes most of that away.
+# A larger β keeps the policy closer to the reference. At the optimum the gap in log-ratios is the
+# reward gap over β, so a small β moves further. In the first steps of plain gradient descent it
+# looks the other way round, for the push has a factor β; Adam takes most of that away.
 # </details>
 # <details><summary><b>Is DPO's implicit reward β log π/π_ref?</b></summary>
 #
@@ -648,8 +682,8 @@ check.bradley_terry(my_bradley_terry)
 #
 # Not necessarily: the loss sees only the gap. With shared parameters a push on the pair moves
 # other answers, and one of them can rise faster than the chosen one. Find out where the mass went:
-# sample and grade. If it went wrong: fresh pairs; else a larger β or an earlier stop; an NLL anchor
-# keeps the chosen answers and learned least in our run.
+# sample and grade. If it went wrong: fresh pairs; else a larger β or an earlier stop; drop pairs
+# whose answers are nearly alike; last an anchor with NLL, which also slows the learning.
 # </details>
 # <details><summary><b>IPO, SimPO, KTO: one sentence each.</b></summary>
 #
@@ -657,11 +691,13 @@ check.bradley_terry(my_bradley_terry)
 # log-probability per token, a margin. KTO: single answers marked good or bad, each against a
 # reference point.
 # </details>
-# <details><summary><b>DPO or online RL?</b></summary>
+# <details><summary><b>DPO and RLHF have the same optimum. Why does anybody still run PPO or GRPO?</b></summary>
 #
-# DPO when there are good pairs and no cheap grader: two forward passes, no sampling, stable. Online
-# RL when answers can be graded: it gets feedback on what the policy says now. DPO gets none on
-# answers outside its pairs, though it moves them. On-policy DPO lies between.
+# Because the optimum is the same only for the same labels, the same functions, and training to
+# the end. Online RL can buy labels for what the policy says now; a verifier gives them away. DPO
+# moves answers outside its pairs and hears nothing about them. So: good pairs and no cheap grader,
+# DPO, two forward passes and no sampling; answers that can be graded, online RL; on-policy DPO lies
+# between.
 # </details>
 # <details><summary><b>Must I mask the prompt in DPO?</b></summary>
 #
@@ -673,5 +709,4 @@ check.bradley_terry(my_bradley_terry)
 # [statements 15](statements/15_preferences.ipynb). The exercises, solved:
 # [solutions 15](solutions/15_preferences.ipynb).
 #
-# **Next: [16](16_rewards.ipynb).** Road 1 keeps a reward that one can push on. What happens when it
-# is not what you meant?
+# **Next: [16](16_rewards.ipynb).** Road 1 keeps a reward that one can push on. What happens when it is not what you meant?

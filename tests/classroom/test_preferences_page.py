@@ -18,15 +18,29 @@ BETAS = [b / 20 for b in range(2, 41)]
 
 def test_no_goal_is_met_at_the_start():
     start = one_pair.one_pair_explorer().data
-    for goal in (one_pair.perfect_log_chosen_fell, one_pair.strong_and_kept,
+    for goal in (one_pair.likeliest, one_pair.strong_and_kept,
                  one_pair.last_that_holds):  # fmt: skip
         assert not goal(start)
 
 
 def test_a_perfect_log_with_a_fallen_chosen_answer_needs_sharing():
-    goal = one_pair.perfect_log_chosen_fell
-    assert goal(one_pair.compute(0.1, 3.0, 1.5))
-    assert not any(goal(one_pair.compute(b, 8.0, 0.0)) for b in BETAS)  # a table: never
+    def fell(data):
+        return data["loss"] < 0.05 and data["chosen"] < 0
+
+    assert fell(one_pair.compute(0.1, 3.0, 1.5))
+    assert not any(fell(one_pair.compute(b, 8.0, 0.0)) for b in BETAS)  # a table: never
+
+
+def test_the_chosen_answer_is_likeliest_where_the_loss_has_hardly_moved():
+    runs = [one_pair.compute(0.1, m, 1.5) for m in MARGINS]
+    best = max(runs, key=lambda data: data["policy"][0])
+    goal = [data["margin"] for data in runs if one_pair.likeliest(data)]
+    assert goal == [best["margin"]] == [0.2]
+    assert best["loss"] == pytest.approx(0.598, abs=1e-3)
+
+
+def test_at_strength_one_no_and_yes_rise_together():
+    assert one_pair.compute(0.1, 8.0, 1.0)["policy"][0] == pytest.approx(0.6, abs=1e-3)
 
 
 def test_at_strength_one_and_a_half_only_a_larger_beta_keeps_the_chosen_answer():

@@ -96,9 +96,10 @@ def alt(data) -> str:
     return f"A path in the triangle of three answers, and bars: {ends}. {readout(data)}"
 
 
-def perfect_log_chosen_fell(data) -> bool:
-    """Loss below 0.05, and the chosen answer less likely than at the start."""
-    return data["loss"] < 0.05 and data["chosen"] < 0
+def likeliest(data) -> bool:
+    """Strength 1.5, beta 0.1, and the margin of the slider at which No is likeliest."""
+    here = abs(data["shared"] - 1.5) < 1e-9 and abs(data["beta"] - 0.1) < 1e-9
+    return here and abs(data["margin"] - 0.2) < 1e-9
 
 
 def strong_and_kept(data) -> bool:
