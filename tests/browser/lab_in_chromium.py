@@ -144,7 +144,7 @@ MOVED = {
     "scaling_fit_explorer": ("seed", "0"),
     "shared_divisor_explorer": ("answers that share", None),
     "std_explorer": ("group size", "2"),
-    "stale_queue_explorer": ("batches ahead", "1"),
+    "stale_queue_explorer": ("spread of the lengths", "0.2"),
     "sharpen_or_learn_explorer": ("sharpening", "2"),
     "three_pushes_explorer": ("baseline b", "-0.3"),
     "token_gates_explorer": ("ε", "0.1"),

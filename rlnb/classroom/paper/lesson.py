@@ -43,8 +43,9 @@ class Block:
 
 
 def lessons(notebooks: Path) -> list[Path]:
-    """The lessons, in order."""
-    return sorted(notebooks.glob("[0-9][0-9]_*.ipynb"))
+    """The lessons, in order. Page 20 is a drill: nothing to show or to print."""
+    found = sorted(notebooks.glob("[0-9][0-9]_*.ipynb"))
+    return [path for path in found if path.stem != "20_interview"]
 
 
 def find_lesson(notebooks: Path, name: str) -> Path:
