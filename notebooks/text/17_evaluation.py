@@ -81,9 +81,9 @@ reveal("evaluation.1", "89 %",
        ", ".join(f"{v:.2f} ({name})" for name, v in at16.items())
        + ". The chance that at least one of k answers is right is called "
        "**pass@k**. The trained model is ahead up to k = 4. From 8 on the "
-       f"base is. At 16 the gap is {gap.mean():.3f}, with a standard error "
-       f"of {error:.3f} over the 64 problems: about two of them, so "
-       "likely, not certain. At 8 and at 64 it could be chance.",
+       f"base is, at 16 by {-gap.mean():.3f}. That is two standard errors "
+       f"({error:.3f} each, over the 64 problems): likely, not certain. At "
+       "4, 8 and 64 the difference could be chance.",
        pictures.crossing(counts, 64),
        instead={
            "99 %: it can only have gained":

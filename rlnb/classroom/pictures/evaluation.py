@@ -284,7 +284,8 @@ def law_on_a_run(law: Mapping[str, Any], arm: str = "plain") -> Picture:
                     f"fell in {fell[cov > 0].sum()} of these and in {fell[cov < 0].sum()} of the "
                     "others")  # fmt: skip
     caption = (
-        "A mark is one step; a kind of mark is a seed. Lower left and upper right: sign as derived."
+        "A mark is one step (at the edge: beyond it). Lower left and upper right: sign as derived. "
+        "Left: a kind of mark is a seed."
     )
     return static_figure(build, size=(900, 290), alt=f"{'; '.join(said)}.", caption=caption)
 
