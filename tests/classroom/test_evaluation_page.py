@@ -14,6 +14,7 @@ from rlnb.classroom.explorers import entropy_step, five_runs, sharpen_or_learn
 from rlnb.classroom.pictures import evaluation as pictures
 from rlnb.toys.entropy import entropy
 from rlnb.training import data_folder
+from rlnb.training import pass_at_k as passed
 from rlnb.training.studies.entropy_law import law
 from rlnb.training.studies.kept_answers import kept, right_counts
 
@@ -113,6 +114,42 @@ def test_the_recorded_law_has_the_sign_and_not_the_size():
         assert 0.4 < -np.corrcoef(run["per_token"], change)[0, 1] < 0.7
 
 
+def test_alone_the_covariance_is_right_more_often_than_not_and_the_first_order_nearly_always():
+    r = law(RUNS / "entropy_law.json")["alone, a tenth of the rate"]
+    change, up = np.subtract(r["after"], r["before"]), np.array(r["per_token"]) < 0
+    assert (len(up), up.sum()) == (272, 27)
+    assert ((change > 0)[up].sum(), (change < 0)[~up].sum()) == (16, 218)
+    assert (np.array(r["linear"]) * change > 0).sum() == 263
+
+
+def test_cooling_the_base_loses_nothing_and_heating_the_trained_model_wins_nothing_back():
+    right, rows = kept(RUNS / "countdown_temperature.json")
+    at = {
+        name: [np.mean([passed(64, c, k) for c in right_counts(right, lines)]) for k in (1, 16)]
+        for name, lines in rows.items()
+    }
+    assert at["base, T = 0.5"][0] > at["base"][0] + 0.1
+    assert at["base, T = 0.5"][1] > at["base"][1] > 0.94
+    for seed in (0, 1, 2):
+        cold, hot = at[f"seed {seed}"], at[f"seed {seed}, T = 1.5"]
+        assert cold[0] > 0.45 and max(cold[1], hot[1]) < at["base"][1] - 0.05
+
+
+def test_where_the_base_is_outvoted_one_trained_answer_is_right():
+    digits, rows = kept(RUNS / "chain_kept_answers.json")
+    lost = [
+        i
+        for i, (d, line) in enumerate(zip(digits, rows["base"], strict=True))
+        if max((said := line.replace(".", "")), key=said.count) != d
+    ]
+    share = {
+        name: np.mean([right_counts(digits, lines)[i] / 32 for i in lost])
+        for name, lines in rows.items()
+    }
+    assert len(lost) == 34 and share["base"] < 0.25
+    assert min(share[f"seed {seed}"] for seed in (0, 1, 2)) > 0.8
+
+
 def test_every_picture_draws():
     counts, record = countdown(), law(RUNS / "entropy_law.json")
     shown = [
@@ -121,10 +158,8 @@ def test_every_picture_draws():
         pictures.problem_by_problem(counts["base"], counts["seed 0"], 64),
         pictures.estimates(0.1, 8),
         pictures.votes([0.4, 0.6], (1, 2), 0.9),
-        pictures.heated(
-            {(who, T): [0.1 * T] * 7 for who in ("before", "after") for T in (0.5, 1.0, 1.5, 2.0)}
-        ),
         pictures.outvoted({"base": 0.2, "seed 0": 0.9}, 34),
+        pictures.heated({(w, T): [0.3, 0.5] for w in ("before", "after") for T in (0.5, 1.0, 1.5)}),
         pictures.quadrants(),
         pictures.law_on_a_run(record),
         pictures.forks(record["tokens"][1:3]),

@@ -255,7 +255,7 @@ def law_on_a_run(law: Mapping[str, Any], arm: str = "plain") -> Picture:
     shown = (
         ("120 steps of training, 8 prompts each", "os^", runs, (-0.044, 0.006), (-15, 5)),
         ("single steps, one prompt each", "o", [law["alone, a tenth of the rate"]],
-         (-0.15, 0.05), (-8, 10)),
+         (-0.12, 0.06), (-5, 5)),
     )  # fmt: skip
     said = []
 
@@ -266,9 +266,11 @@ def law_on_a_run(law: Mapping[str, Any], arm: str = "plain") -> Picture:
             axes.axvline(0, color=BLACK, lw=0.8)
             for i, (r, mark) in enumerate(zip(records, marks, strict=True)):
                 change = 1000 * np.subtract(r["after"], r["before"])
-                axes.plot(-np.array(r["per_token"]), np.clip(change, *ylim), mark, ms=5, alpha=0.6,
+                said_so = np.clip(-np.array(r["per_token"]), *xlim)
+                axes.plot(said_so, np.clip(change, *ylim), mark, ms=5, alpha=0.6,
                           color=(BLACK, ORANGE, GREY)[i])  # fmt: skip
             axes.set(xlim=xlim, ylim=ylim)
+            axes.set_xticks((-0.04, -0.02, 0) if k == 0 else (-0.1, -0.05, 0, 0.05))
             axes.set_title(title, fontsize=TEXT, weight="bold")
             axes.set_xlabel("− Cov(log π, A)", fontsize=TEXT)
             if k == 0:
@@ -282,7 +284,8 @@ def law_on_a_run(law: Mapping[str, Any], arm: str = "plain") -> Picture:
                     f"fell in {fell[cov > 0].sum()} of these and in {fell[cov < 0].sum()} of the "
                     "others")  # fmt: skip
     caption = (
-        "A mark is one step; a kind of mark is a seed. Lower left and upper right: sign as derived."
+        "A mark is one step (at the edge: beyond it). Lower left and upper right: sign as derived. "
+        "Left: a kind of mark is a seed."
     )
     return static_figure(build, size=(900, 290), alt=f"{'; '.join(said)}.", caption=caption)
 
@@ -313,7 +316,7 @@ def forks(rows: Sequence[Mapping[str, Any]], width: int = 38) -> Picture:
     )
     caption = (
         "The darker, the more entropy; white is 0, the darkest tile has 1.6 nats. Dark: the first "
-        "token, and each digit that has to be worked out."
+        "token, and each digit that must be worked out. Light grey: go on, or doubt the result?"
     )
     return static_figure(build, size=(980, 55 * len(rows) + 40), alt=f"Entropies, {said}.",
                          caption=caption)  # fmt: skip
