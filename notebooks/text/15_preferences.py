@@ -178,9 +178,10 @@ print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}; "
 
 # %% [markdown]
 # Two pushes of one size: chosen up, rejected down. The size is $\beta\,\sigma(-\beta(h_w-h_l))$, β
-# times the chance that the model still gives to the wrong order: 0.1 × 0.426. At the start $h$ is
-# 0 and that chance one half; so every DPO run begins with loss $\log2$, 0.6931, and pushes of β/2.
-# $\log\pi$ of an answer is a sum over its tokens: every token of it gets the same push. <!-- cited: 0.426 -->
+# times the chance that the model still gives to the wrong order: 0.1 × 0.426. At the start $h$ is 0
+# and that chance one half; so every DPO run begins with loss $\log2$, 0.6931, and pushes of β/2.
+# $\log\pi$ of an answer is a sum over its tokens: every token of it gets the same
+# push. <!-- cited: 0.426 -->
 
 # %% [markdown]
 # ## What does β do?
@@ -338,7 +339,8 @@ task("preferences.t1", one_pair.one_pair_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. At a margin of 0.2. <!-- cited: 0.2, 0.60, 0.95 --> The loss is 0.60, hardly below log 2: in the log training has just begun.
+# 1. At a margin of 0.2. <!-- cited: 0.2, 0.60, 0.95 --> The loss is 0.60, hardly below log 2: in
+#    the log training has just begun.
 # 2. No margin does it at a small β: below 3 the loss is too high, above it the policy is already on
 #    its way to Yes. β from three quarters up does: the same margin is then a smaller gap. A larger
 #    β is a way to stop earlier.
@@ -456,7 +458,8 @@ reveal("preferences.6", "mostly on Yes, as with DPO",
 
 # %% [markdown]
 # Now DPO with other pairs. Before every step two different answers are drawn from the policy *as it
-# is now*, and people with the hidden scores 2, 1, 0 compare them. This is **on-policy DPO**; it pays for what road 2 had saved, samples and a judge.
+# is now*, and people with the hidden scores 2, 1, 0 compare them. This is **on-policy DPO**; it
+# pays for what road 2 had saved, samples and a judge.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -499,9 +502,9 @@ reveal("preferences.7", "all on No",
 # ## And on a transformer?
 #
 # Recorded: the course's small model (pages 06 to 14) on its sums. Of its own answers 256 pairs were
-# made, a right one over a wrong one to the same prompt. Then 40 steps of 64 pairs, so that each pair
-# is seen ten times; β = 0.1, learning rate 3e-4, three seeds. All the way the loss falls and the
-# margin grows. Before training 35 % of its answers to new prompts are right.
+# made, a right one over a wrong one to the same prompt. Then 40 steps of 64 pairs, so that each
+# pair is seen ten times; β = 0.1, learning rate 3e-4, three seeds. All the way the loss falls and
+# the margin grows. Before training 35 % of its answers to new prompts are right.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -709,4 +712,5 @@ check.bradley_terry(my_bradley_terry)
 # [statements 15](statements/15_preferences.ipynb). The exercises, solved:
 # [solutions 15](solutions/15_preferences.ipynb).
 #
-# **Next: [16](16_rewards.ipynb).** Road 1 keeps a reward that one can push on. What happens when it is not what you meant?
+# **Next: [16](16_rewards.ipynb).** Road 1 keeps a reward that one can push on. What happens when it
+# is not what you meant?
