@@ -20,7 +20,7 @@ READY_TO_TEST := $(VENV)/.installed-test
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help lab fresh test quick mutants bench pages lock clean
+.PHONY: help lab fresh slides handout cheatsheet test quick mutants bench pages lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -28,6 +28,9 @@ help:
 	@echo "make lab PRESENT=1  the same, to show others: one page, larger letters"
 	@echo "make fresh NB=06    a new copy of page 06 (or NB=ppo); your old one is kept"
 	@echo "make fresh NB=--all a new copy of every page that you have not touched"
+	@echo "make slides         every lesson as slides, in made/slides (or NB=08)"
+	@echo "make handout NB=08  a lesson to print, answers at the end"
+	@echo "make cheatsheet     the course on two pages, HTML and PDF"
 	@echo "make quick          lint, types, the tests of losses and toys: a minute"
 	@echo "make test           lint, types, every test, every notebook, the browser"
 	@echo "make mutants        plants bugs and sees the tests catch them: minutes"
@@ -65,6 +68,16 @@ lab: $(READY)
 
 fresh: $(READY)
 	@$(BIN)/python -m rlnb.classroom.workspace fresh "$(NB)"
+
+# Slides, PDFs: made/ is theirs. What to do with them in a room: teach/README.md.
+slides: $(READY)
+	@$(BIN)/python -m rlnb.classroom.paper slides $(NB)
+
+handout: $(READY)
+	@$(BIN)/python -m rlnb.classroom.paper handout $(NB)
+
+cheatsheet: $(READY)
+	@$(BIN)/python -m rlnb.classroom.paper cheat-sheet
 
 pages: $(READY)
 	@$(BIN)/python -m rlnb.classroom.pages build --all

@@ -5,6 +5,7 @@
     rlnb fresh 06              a new copy of page 06; the old one is kept
     rlnb progress              how far you have come, page by page
     rlnb progress export FILE --name NAME    the same for a teacher, as a file
+    rlnb class FILE...         such files of a whole class in one table
     rlnb train FLAGS           train a model: python -m rlnb.training grpo
     rlnb base FLAGS            train a base model to start from
     rlnb eval FLAGS            measure a model on held-out problems
@@ -29,6 +30,7 @@ COMMANDS = {
     "copy": ("rlnb.classroom.workspace", "copy"),
     "fresh": ("rlnb.classroom.workspace", "fresh"),
     "progress": ("rlnb.classroom.course", "progress"),
+    "class": ("rlnb.classroom.class_table", "class"),
     "train": ("rlnb.training", "grpo"),
     "base": ("rlnb.training", "base"),
     "eval": ("rlnb.training", "eval"),

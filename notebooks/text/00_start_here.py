@@ -221,8 +221,9 @@ print(f"All pages: {sum(minutes.values()) / 60:.0f} hours, their exercises "
 
 # %% [markdown]
 # Page 14 ends what stands in a loss. Then comes what stands around it:
-# [preferences](15_preferences.ipynb), [rewards](16_rewards.ipynb), [evaluation](17_evaluation.ipynb),
-# [agents](18_agents.ipynb). Still to be written: 19, systems, and 20, a drill for interviews.
+# [preferences](15_preferences.ipynb), [rewards](16_rewards.ipynb),
+# [evaluation](17_evaluation.ipynb), [agents](18_agents.ipynb), [systems](19_systems.ipynb);
+# [20](20_interview.ipynb) is a drill for interviews, and 21 trains a model.
 #
 # ## How to study
 #
@@ -230,6 +231,8 @@ print(f"All pages: {sum(minutes.values()) / 60:.0f} hours, their exercises "
 #   answers wait for you, also when you run all cells.
 # * **Statements** are sentences one hears in interviews. True, false, or it depends? You say, and a
 #   cell decides. Five minutes at a time, after the lesson.
+# * **Something odd in a log?** [The ledger](extras/ledger.ipynb) has an index of symptoms. In
+#   [the break-it lab](extras/break_it.ipynb) your tests hunt bugs, many from real libraries.
 # * **You are in your own copy.** Change anything: an upgrade of the course never touches it.
 # * **Before an interview**: the folded questions at the end of each page, aloud, with a clock.
 # * **Exercises are checked**, and a check knows the usual mistakes. This is what it says of an

@@ -383,8 +383,8 @@ pictures.pushes(batch, {"whole-answer ratio": whole * A,
 # On the right each token is pushed by its own ratio. That one push, +3.00, is still the largest of
 # all; page 06 deals with it.
 #
-# What does the choice cost? A toy small enough to sum exactly. An answer has four words, each word 0,
-# 1 or 2, drawn given the word before it. The reward is the share of word 1. An old policy with
+# What does the choice cost? A toy small enough to sum exactly. An answer has four words, each word
+# 0, 1 or 2, drawn given the word before it. The reward is the share of word 1. An old policy with
 # random logits wrote the answers; today's policy stands a large random step away. Its true gradient
 # is known. Three rules try to find it from the old answers: ignore the ratios, one ratio per token,
 # the whole answer's ratio.
@@ -518,9 +518,9 @@ reveal("importance_sampling.5", "only the one that ignores the ratios",
 # would be missing. TRPO's bound ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) is about
 # that prefix: the states are the old policy's.
 #
-# With a reward $r_t$ per token part of it is free: given the tokens so far, the later ratios average
-# to 1, so $r_t$ needs $\rho_1\cdots\rho_t$ only (**per-decision** importance sampling, exact). With
-# one reward at the end nothing drops out.
+# With a reward $r_t$ per token part of it is free: given the tokens so far, the later ratios
+# average to 1, so $r_t$ needs $\rho_1\cdots\rho_t$ only (**per-decision** importance sampling,
+# exact). With one reward at the end nothing drops out.
 #
 # There are other choices. Truncate the weight at a number $c$: less noise, and heavy samples count
 # too little (19). Take the geometric mean of the ratios: length is out of it, and it is no

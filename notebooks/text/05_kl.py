@@ -324,8 +324,8 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # 2. With ρ: k1 in the reward, or k1 or k3 in the loss. Not k2: its value is not the KL. With ρ
 #    differentiated, the chance of each answer stands inside the formula, so autograd finds both
 #    sums of the product rule, and a right *value* is enough. For $k_3$:
-#    $\nabla(\rho k_3)=(k_3+k_3')\nabla\log\pi=\ell\,\nabla\log\pi$, at ρ = 1. That is $k_2$'s slope.
-#    DeepSeek-V3.2, and TRL when β > 0, do that.
+#    $\nabla(\rho k_3)=(k_3+k_3')\nabla\log\pi=\ell\,\nabla\log\pi$, at ρ = 1. That is $k_2$'s
+#    slope. DeepSeek-V3.2, and TRL when β > 0, do that.
 # 3. k3 in the loss, distance 4.0: 32°; at 3.0 it is 26°. Near the reference the angle goes to 0,
 #    which is why nobody notices.
 # </details>
@@ -479,8 +479,8 @@ reveal("kl.4", "down, further from 0.33",
 # <details><summary>One level deeper: the natural gradient</summary>
 #
 # For a small step Δ of the logits the gain is $g^\top\!\Delta$, $g$ the policy gradient. The KL is
-# $\tfrac12\Delta^\top F\Delta$: at the old policy it is 0 and flat, so its second derivative $F$, the
-# Fisher matrix, comes first. At the maximum of
+# $\tfrac12\Delta^\top F\Delta$: at the old policy it is 0 and flat, so its second derivative $F$,
+# the Fisher matrix, comes first. At the maximum of
 # $g^\top\!\Delta-\lambda(\tfrac12\Delta^\top F\Delta-\delta)$ the slope in Δ is 0, so
 # $\Delta=F^{-1}g/\lambda$. For a softmax $g_y=\pi(y)A(y)$: a rare answer gets a small push, however
 # good it is. $F^{-1}$ takes the factor π out, and the natural step is $A$ itself. Run and drawn on

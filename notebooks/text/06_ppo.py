@@ -454,9 +454,9 @@ pictures.min_effect(few, gaps, (
     "It costs where one answer is graded both ways."))
 
 # %% [markdown]
-# So it is. **The `min` is insurance against large steps, and where the sign of the advantage is luck
-# it has a price.** In a group of answers to one prompt both occur: the first tokens are shared by
-# right and wrong answers, the late tokens of an answer are its own.
+# So it is. **The `min` is insurance against large steps, and where the sign of the advantage is
+# luck it has a price.** In a group of answers to one prompt both occur: the first tokens are shared
+# by right and wrong answers, the late tokens of an answer are its own.
 #
 # <details><summary>One level deeper: what is left, and the rival that was not tuned</summary>
 #
@@ -635,9 +635,9 @@ def my_clip_fraction(ratio, advantage, mask, epsilon):
 check.clip_fraction(my_clip_fraction)
 
 # %% [markdown]
-# **3 Implement** · 12 minutes. The inner loop. One prompt, V possible answers, a logit each. `answers`
-# (N,) were drawn from these logits; each has its advantage. Take `epochs` steps uphill on the mean of
-# $L_t$, step size `lr`, all on this one batch, and return the logits (V,).
+# **3 Implement** · 12 minutes. The inner loop. One prompt, V possible answers, a logit each.
+# `answers` (N,) were drawn from these logits; each has its advantage. Take `epochs` steps uphill on
+# the mean of $L_t$, step size `lr`, all on this one batch, and return the logits (V,).
 #
 # <details><summary>hint</summary>What is computed once, before the loop, and what anew in each step? `torch.autograd.grad` gives the slope; begin each step with fresh logits that require a gradient.</details>
 

@@ -36,7 +36,7 @@ from rlnb.training import (ESTIMATORS, TASKS, CoinFlip, data_folder, load,
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# ## A run in which lengths part
+# ## A run in which length is free
 #
 # The prompt `44529:1?` gives five digits and a target: choose three that add up to 1. Of a sum only
 # the last digit counts, so 7 + 4 is 1. A small transformer writes two sums, then says whether it
@@ -133,7 +133,7 @@ predict("biases.2", "Not divided by T. Which way is the decision to stop "
         "pushed, on average?",
         ["to stop sooner: a long answer is pushed down at more tokens",
          "to go on longer: every answer that stopped was wrong",
-         "neither"])
+         "neither: short and long answers cancel"])
 
 # %%
 q, T = 0.1, torch.arange(1.0, 3001.0)
@@ -143,12 +143,13 @@ divided = -(chance * (1 - q * T) / T).sum()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("biases.2", "neither",
+reveal("biases.2", "neither: short and long answers cancel",
        f"Mean push {abs(undivided):.3f}. It is A times the mean score 1 − "
-       "qT, and the mean length is 1/q, so that mean is 0. Short answers "
-       "say stop, long ones say go on; they balance: 0.8 at T = 2, −0.8 "
-       f"at T = 18. **Divided by T** the two scores are {0.8 / 2:.3f} and "
-       f"−{0.8 / 18:.3f}: the short answer speaks nine times as loud. The "
+       "qT, and the mean length is 1/q, so that mean is 0: many short "
+       "answers say stop, few long ones say go on. At T = 2 the score is "
+       "0.8, at T = 18 it is −0.8. **Divided by T** the two are "
+       f"{0.8 / 2:.3f} and −{0.8 / 18:.3f}: the short answer speaks nine "
+       "times as loud. The "
        f"mean score is no longer 0 but {-divided:.3f}. Times A = −1, "
        "stopping is pushed down. The policy **goes on longer**.",
        instead={
@@ -193,11 +194,11 @@ token_grid.token_grid(group, {
     count="")
 
 # %% [markdown]
-# But right and wrong answers come from one policy. How can their lengths part? Our toy gets a second
-# decision. First it writes a verdict on its answer, `:` or `;`; a slider says how often the verdict
-# is true. After `:` it stops with one chance, after `;` with another, both 0.1 at the start. Only
-# these two learn, by the push just derived. (A right answer with an untrue `;` grows with the wrong
-# ones.)
+# But right and wrong answers come from one policy. How can their lengths part? Our toy gets a
+# second decision. First it writes a verdict on its answer, `:` or `;`; a slider says how often the
+# verdict is true. After `:` it stops with one chance, after `;` with another, both 0.1 at the
+# start. Only these two learn, by the push just derived. (A right answer with an untrue `;` grows
+# with the wrong ones.)
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -221,17 +222,17 @@ task("biases.t1", length_drift.length_drift_explorer(),
 #
 # ## Which divisor was it?
 #
-# The toy says $1/T$. Does the transformer agree? Take its 2,048 answers from before training. Behind
-# the verdict it may go on or stop. For each way to divide we add up what the right and what the
-# wrong answers push "go on" by.
+# The toy says $1/T$. Does the transformer agree? Take its 2,048 answers from before training.
+# Behind the verdict it may go on or stop. For each way to divide we add up what the right and what
+# the wrong answers push "go on" by.
 #
 # Four rules: both divisions, one, the other, neither. And a control: both divisions, but a coin
 # instead of the grader says who earns 1.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("biases.3", "A coin pays. Which way do the wrong answers push 'go "
-        "on' under GRPO?",
+predict("biases.3", "The control: a coin pays. Which way do the wrong "
+        "answers push 'go on' under GRPO?",
         ["longer: 1/T acts on every negative advantage",
          "longer, half as far: half of them are paid now",
          "shorter: half of them are paid, and 1/T shortens those",
@@ -292,16 +293,18 @@ for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
     print(f"{name:36s}", "  ".join(f"{gap:+.1f}" for gap in gaps))
 
 # %% [markdown]
-# **$1/T$ drives the lengths apart, and it does so alone.** Two things were arranged for that: length
-# was free, and the model had just judged itself. On models of real size Dr. GRPO reports the same
-# sign, longer wrong answers under GRPO.
+# **$1/T$ drives the lengths apart, and it does so alone.** Two things were arranged for that:
+# length was free, and the model had just judged itself. On models of real size Dr. GRPO reports the
+# same sign, longer wrong answers under GRPO.
 #
 # One divisor is left.
 #
 # ## The std, from prompt to prompt
 #
 # The std knows nothing of lengths; it differs from prompt to prompt. Why divide by it at all? So
-# that rewards of any scale make steps of one size. What does it do where rewards are 0 and 1?
+# that rewards of any scale make steps of one size. Its side effect has a name, *difficulty bias*,
+# as that of $1/T$ is the *length bias*. With 0/1 rewards we shall find it in the formula and not in
+# our runs; with a small bonus, in both.
 #
 # Two prompts, each with one number $z$ of its own, a logit: an answer is right with chance
 # $p=1/(1+e^{-z})$. Groups of sixteen. On one prompt 8 are right, on the other 15; take these shares
@@ -370,14 +373,14 @@ reveal("biases.4", "8 of 16: right and wrong answers are balanced",
 # **The std weighs each prompt by $1/\sqrt{p(1-p)}$**: easy and hard prompts alike, the medium ones
 # least. A valley.
 #
+# And the guess, where the medium prompt led? There $\nabla p=p(1-p)\nabla z$: at both ends the
+# gradient itself is small. Weight times gradient is $\sqrt{p(1-p)}\,\nabla z$. An arch: still
+# highest in the middle, only flatter than $p(1-p)$ without the std.
+#
 # For one prompt that is only another step size. Across prompts it is another goal: not the sum of
 # the $p$, but the sum of $2\arcsin\sqrt p$, whose slope is $1/\sqrt{p(1-p)}$. (Statisticians know
 # it: on that scale a proportion has the same variance everywhere.) With $1/T$ we found advantage
 # per token. This is what **biased** means here: neither is the gradient of $\mathbb E[R]$.
-#
-# And the guess, where the medium prompt led? There $\nabla p=p(1-p)\nabla z$: at both ends the
-# gradient itself is small. Weight times gradient is $\sqrt{p(1-p)}\,\nabla z$. An arch: still
-# highest in the middle, only flatter than $p(1-p)$ without the std.
 #
 # All this was for large groups. In a small one the number of right answers varies by chance, and
 # some groups are **silent**: all answers alike, no push. You choose a prompt B; its rival is right
@@ -399,9 +402,9 @@ task("biases.t2", prompt_weight.prompt_weight_explorer(),
 #
 # 1. G = 2, or 3. Then every group that is not silent has one answer against the rest, and its std
 #    is always the same: a constant.
-# 2. G = 32 and B right in 8 of 100, for example. With G = 16 a prompt rare enough for that weight is
-#    silent too often: at 5 of 100, almost every second group is all wrong. Large groups are what
-#    the std's extra weight for hard prompts needs. (No weight passes $\sqrt{G-1}$: exercise 1.)
+# 2. G = 32 and B right in 8 of 100. Two things get in the way. The arch: at 5 of 100 no group size
+#    brings half of the push. And silence: at 8 of 100 and G = 16 a quarter of the groups is all
+#    wrong, which takes the weight down with it. (No weight passes $\sqrt{G-1}$: exercise 1.)
 # </details>
 #
 # Does it show in training? Seven types of sums, 11 % to nearly all solved at the start, $G=8$, 40
@@ -427,8 +430,8 @@ print(f"theory, G = 8: {ratio:.2f} times a medium prompt's weight at 11 %")
 # ## A bonus of a hundredth
 #
 # So far right or wrong. Now each `wait` in an answer earns 0.01 more, at most ten of them, right or
-# wrong. Take groups of eight, divided by the std. One answer holds one `wait`. Compare its advantage
-# with that of a neighbour that is just as right or wrong but lacks the word.
+# wrong. Take groups of eight, divided by the std. One answer holds one `wait`. Compare its
+# advantage with that of a neighbour that is just as right or wrong but lacks the word.
 
 # %% jupyter={"source_hidden": true}
 # your guess

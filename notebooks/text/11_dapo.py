@@ -108,10 +108,10 @@ reveal("dapo.1", "about four in ten",
 #
 # $$L=-\frac{1}{\sum_iT_i}\sum_i\sum_t\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},0.8,1.28)A_i\big),\qquad0\lt\#\text{right}\lt G\text{ in each group}$$
 #
-# The condition on the right is the first repair, 1.28 the second, the divisor $\sum_iT_i$ the third;
-# the fourth is inside the rewards. GRPO's advantage stays, std included; the KL term goes. The authors' reason
-# (section 2.3): a policy that learns long reasoning *should* move far from where it began. And a
-# checker of answers, unlike a learned reward model, has little to exploit.
+# The condition on the right is the first repair, 1.28 the second, the divisor $\sum_iT_i$ the
+# third; the fourth is inside the rewards. GRPO's advantage stays, std included; the KL term goes.
+# The authors' reason (section 2.3): a policy that learns long reasoning *should* move far from
+# where it began. And a checker of answers, unlike a learned reward model, has little to exploit.
 
 # %% jupyter={"source_hidden": true}
 # the pipeline

@@ -400,9 +400,10 @@ reveal("zoo.4", "good ones above 11, and no bad one",
 # %% [markdown]
 # ## Per answer or per token?
 #
-# $\omega$ should be 1 and is not quite. OLMo and GLM look at one token at a time. TRL's shipped rule
-# takes the *product* of the $\omega$ of an answer's tokens, and drops the answer if that is above 3.
-# Say the engine is off by one per cent, always the same way: $\omega$ = 1.01 at every token.
+# $\omega$ should be 1 and is not quite. OLMo and GLM look at one token at a time. TRL's shipped
+# rule takes the *product* of the $\omega$ of an answer's tokens, and drops the answer if that is
+# above 3. Say the engine is off by one per cent, always the same way: $\omega$ = 1.01 at every
+# token.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -444,8 +445,8 @@ reveal("zoo.5", "drops it: the product is far above 3",
 #
 # "Every method is a baseline and a way to tame the ratio." Most are. Exceptions:
 #
-# * **Mirror descent** (Kimi k1.5): it squares the log-ratio of a whole answer. A sum inside a square
-#   is not a sum over tokens.
+# * **Mirror descent** (Kimi k1.5): it squares the log-ratio of a whole answer. A sum inside a
+#   square is not a sum over tokens.
 # * **DPO**: pairs of answers, no sampling, no advantage to estimate (page 15).
 # * **MaxRL** fits all seven columns and climbs another hill. It divides by the group's *mean*,
 #   $A=(R-\bar R)/\bar R$, and so climbs $\log p$ instead of $p$, the chance of success:
@@ -454,8 +455,8 @@ reveal("zoo.5", "drops it: the product is far above 3",
 #
 # ## Who wins?
 #
-# Gradients on one batch do not say who learns most. So methods raced, and you can rerun it. A policy
-# of three thousand weights answers 32 prompts with four words out of four; two of the 256
+# Gradients on one batch do not say who learns most. So methods raced, and you can rerun it. A
+# policy of three thousand weights answers 32 prompts with four words out of four; two of the 256
 # answers are right, and pass@1 is computed exactly. All arms of a question generate equally many
 # answers. Each has the learning rate that was best for it on five other seeds. Then 20 seeds.
 #
@@ -628,9 +629,9 @@ check.name_this_the_zoo("")
 # </details>
 # <details><summary><b>How does CISPO differ from DAPO?</b></summary>
 #
-# As libraries ship it, in one choice, the surrogate. DAPO's clip gives tokens outside the band no gradient. CISPO keeps
-# them all: the ratio, capped and without gradient, weighs A log π. Advantage and average are the
-# same, and so is the first step on a fresh batch.
+# As libraries ship it, in one choice, the surrogate. DAPO's clip gives tokens outside the band no
+# gradient. CISPO keeps them all: the ratio, capped and without gradient, weighs A log π. Advantage
+# and average are the same, and so is the first step on a fresh batch.
 # </details>
 # <details><summary><b>We make one update per batch. GRPO, GSPO or SAPO?</b></summary>
 #
@@ -680,4 +681,5 @@ check.name_this_the_zoo("")
 # [statements 14](statements/14_the_zoo.ipynb). The exercises, solved:
 # [solutions 14](solutions/14_the_zoo.ipynb).
 #
-# **Next: [15](15_preferences.ipynb).** Can you skip the reward, and learn from which of two answers people prefer?
+# **Next: [15](15_preferences.ipynb).** Can you skip the reward, and learn from which of two answers
+# people prefer?

@@ -111,7 +111,15 @@ reveal("preferences.1", "the same probabilities, to four digits",
        "4,000 choices. How can a loss that never saw a score do this?",
        pictures.two_roads({"start": ref, "road 1: scores, then RL": road_1,
                            "road 2: one loss": road_2},
-                          "Two trainings, one of them with a reward."))
+                          "Two trainings, one of them with a reward."),
+       instead={
+           "the same order of the answers, other probabilities":
+           "So one would expect of a method that never saw a score.",
+           "about the same probabilities, up to sampling noise":
+           "Both have the noise of the same choices.",
+           "all on No, which wins most comparisons":
+           "β holds it near the reference.",
+       })
 
 # %% [markdown]
 # ## Derive it
@@ -133,13 +141,13 @@ reveal("preferences.1", "the same probabilities, to four digits",
 # $$\begin{aligned}
 # r(y)&=\beta\,h(y)+\beta\log Z&&\text{take the log of }\pi^*\text{, solve for }r\\
 # r_w-r_l&=\beta\,(h_w-h_l)&&\text{subtract: one prompt, one }Z\\
-# P(w\text{ beats }l)&=\sigma(r_w-r_l)&&\textbf{a choice: Bradley-Terry, a model of people}\\
-# L&=-\log\sigma\big(\beta\,(h_w-h_l)\big)&&\text{log-likelihood of the choice, }h\text{ of the policy in training}
+# P(w\text{ beats }l)&=\sigma(r_w-r_l)&&\textbf{an assumption: Bradley-Terry, a model of people}\\
+# L&=-\log\sigma\big(\beta\,(h_w-h_l)\big)&&\text{negative log-likelihood of what was preferred}
 # \end{aligned}$$
 #
 # That is DPO. The reward has not been skipped. **It sits in the policy: $\beta h$ is a reward, up
 # to one number per prompt, and that number drops out of every comparison.** Road 1 fits $r$ and
-# then computes $\pi^*$; road 2 fits $\beta h$ and has $\pi^*$ in its hands.
+# then computes $\pi^*$; road 2 fits $\beta h$, and the fitted policy *is* $\pi^*$.
 #
 # Is it true of road 2? It never saw a score. Read its log-ratios, times β = 1:
 
@@ -172,8 +180,8 @@ print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}; "
 # times the chance that the model still gives to the wrong order. At the start $h$ is 0, so every
 # DPO run begins with loss $\log2$, 0.6931, and pushes of β/2.
 #
-# On the running group, two pairs: answers 0 and 2, answers 1 and 3. An answer's $\log\pi$ is the
-# *sum* over its tokens:
+# On the course's four answers (0 and 1 right, 2 and 3 wrong) take two pairs: 0 over 2, and 1
+# over 3. An answer's $\log\pi$ is the *sum* over its tokens:
 
 # %%
 batch = running_group()
@@ -183,21 +191,22 @@ L = -logsigmoid(0.1 * (h[:2] - h[2:]))                # two pairs
 push = -torch.autograd.grad(L.sum(), batch.logprobs)[0] / 0.1
 token_grid.token_grid(batch, {"DPO's push, over β": push}, count="",
                       caption=(
-    "Every token of an answer is pushed alike. No clip, no token silent, "
-    "no division by length; a long answer gets more push in all."))
+    "Every token of an answer is pushed alike, above 1/2 where the pair is "
+    "in the wrong order. No clip, no division by length."))
 
 # %% [markdown]
 # ## What does β do?
 #
 # β came in as the price of a nat of KL; in the loss it multiplies. Train road 2 with four β, on all
-# three pairs. In place of samples stand the exact chances of people, so that a push is β times what
-# people do minus what the policy expects of them.
+# three pairs, by plain gradient descent. Nobody is sampled: each pair counts with the exact chance
+# that people prefer the first answer.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("preferences.2", "Trained to the end: with which β is the policy "
         "furthest from the reference?",
-        ["β = 5: it multiplies every push", "β = 0.1",
+        ["β = 5: it multiplies every push",
+         "β = 0.1: it must go far to explain the choices",
          "all alike: the same choices, the same policy",
          "β = 1, where the scores are those of people"])
 
@@ -216,14 +225,23 @@ for _ in range(20_000):
 # the answer
 gap = (h[:, 0] - h[:, 2]).tolist()               # No against Yes
 runs = dict(zip(beta[:, 0].tolist(), torch.stack(kls[1:]).T))
-reveal("preferences.2", "β = 0.1",
+reveal("preferences.2", "β = 0.1: it must go far to explain the choices",
        "At the end βh must explain the same choices: No scores 2 above "
-       f"Yes. So $h$ itself moves by 2/β, {gap[0]:.1f} nats at β = 0.1 and "
-       f"{gap[3]:.1f} at β = 5. **A small β lets the policy go far.** Who "
-       "watches only the first steps sees the opposite, for there a push "
-       "is β/2.",
+       "Yes. So the gap in $h$ between the two becomes 2/β, "
+       f"{gap[0]:.1f} nats at β = 0.1 and {gap[3]:.1f} at β = 5. **A small "
+       "β lets the policy go far.** Who watches the first steps of plain "
+       "gradient descent sees the opposite: there the push grows with β. "
+       "(Adam takes most of that away.)",
        pictures.kl_paths(runs, "The large β starts fastest and stays "
-                               "nearest. Plain gradient descent."))
+                               "nearest. Plain gradient descent."),
+       instead={
+           "β = 5: it multiplies every push":
+           "In the first steps it does. Where does it end?",
+           "all alike: the same choices, the same policy":
+           "The same choices are explained by β times the log-ratio.",
+           "β = 1, where the scores are those of people":
+           "That is the β at which log-ratios are scores.",
+       })
 
 # %% [markdown]
 # ## One pair, labelled once
@@ -250,12 +268,20 @@ reveal("preferences.3", "about 10",
        "each ten times as many steps add log 10. The push fades and never "
        "ends, for no gap is large enough. **The best policy of such a data "
        "set lies infinitely far away; how far you go is decided by when "
-       "you stop.**")
+       "you stop.**",
+       instead={
+           "about 5.3: it has settled":
+           "Its push shrinks. It never becomes 0.",
+           "about 50":
+           "Ten times the steps are not ten times the way.",
+           "about 500":
+           "That would be a push that does not fade.",
+       })
 
 # %% [markdown]
 # Second: the policy is a network, not a table with an entry per answer. Answers share parameters.
 # The smallest such network: each answer has a logit of its own, and all share one number, `tone`.
-# It counts with −1 for "Never", 0 for "No", +1 for "Yes" (the gentlest), times a strength $k$.
+# It counts with −1 for "Never", 0 for "No", +1 for "Yes", times a strength $k$.
 # $k=0$ is a table. `descend` is plain gradient descent on these four numbers, with DPO, β = 0.1, on
 # the one pair "No" over "Never". The log for $k=1.5$:
 
@@ -270,7 +296,7 @@ paths = {name: descend(lambda pairs: dpo(pairs, 0.1), features, ref,
 logp = paths["shared tone, k = 1.5"]
 gap = (logp[:, 0] - logp[:, 1]) - (ref[0] / ref[1]).log()
 pictures.what_the_log_says(
-    -logsigmoid(0.1 * gap), 0.1 * gap.clamp(min=0), (gap > 0).double(),
+    -logsigmoid(0.1 * gap), 0.1 * gap, (gap > 0).double(),
     "Loss, margin β(h_w − h_l), share of pairs in the right order.")
 
 # %% jupyter={"source_hidden": true}
@@ -281,7 +307,8 @@ predict("preferences.4", "Where is the probability now?",
          "nearly all on Yes, which is in no pair",
          "near the start: a margin of a few β is not much"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
 neutral = tone_features(1.5, tone=(0.0, -1.0, 0.0))   # Yes: no tone
 paths["k = 1.5, Yes has no tone"] = descend(
     lambda pairs: dpo(pairs, 0.1), neutral, ref, rate=1.0, steps=200)
@@ -292,10 +319,20 @@ reveal("preferences.4", "nearly all on Yes, which is in no pair",
        "“No over Never” also says *gentler*, and Yes is the gentlest. "
        "The right panel is the test: take the tone of Yes away, and the "
        "chosen answer wins. This is **likelihood displacement**: the "
-       "chosen answer falls while every number in the log improves. (In "
-       "the first ten steps it even rose.)",
+       "chosen answer falls while every number in the log improves. (For "
+       "some twenty steps it stood above its start: who stops early sees "
+       "nothing.)",
        pictures.probabilities({k: p.exp() for k, p in paths.items()},
-                              "One pair, one loss, three policies."))
+                              "One pair, one loss, three policies."),
+       instead={
+           "nearly all on No: that is what was asked for":
+           "Look at what else the pair says about the two answers.",
+           "No and Yes, 3 to 2 as before: only Never has been pushed down":
+           "That would be so without shared features.",
+           "near the start: a margin of a few β is not much":
+           "The margin is what the loss sees. Where the probability goes "
+           "it does not see.",
+       })
 
 # %% [markdown]
 # In a table it cannot happen. A step raises the logit of $w$ by $s$ and lowers that of $l$ by $s$;
@@ -304,37 +341,36 @@ reveal("preferences.4", "nearly all on Yes, which is in no pair",
 
 # %%
 task("preferences.t1", one_pair.one_pair_explorer(),
-     ("A perfect log (loss below 0.05), and No is less likely than at the "
-      "start.", one_pair.perfect_log_chosen_fell),
      ("k = 1.5, loss below 0.05, and No likelier than at the start.",
       one_pair.strong_and_kept),
-     ("Keep β = 0.1 and train far. Find the largest k at which No still "
-      "ends above 0.9. Why there?", one_pair.last_that_holds))
+     ("Keep β = 0.1, take the margin to its end. Find the largest k at "
+      "which No still ends above 0.9. Why there?",
+      one_pair.last_that_holds))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. A strong tone and a small β. The margin in the log is β times the way gone; a small β reaches
-#    the same margin much further out.
-# 2. No margin does it at a small β: below 3 the loss is too high, above it the policy is already on
-#    its way to Yes. β from three quarters up does.
-# 3. k = 0.95. <!-- cited: 0.95 --> A step raises the logit of No by 1 and that of Yes by k². Past k = 1 Yes rises
-#    faster, and far enough along nothing else counts.
+# 1. No margin does it at a small β: below 3 the loss is too high, above it the policy is already on
+#    its way to Yes. β from three quarters up does: the same margin at a smaller gap.
+# 2. k = 0.95, the last place below 1. <!-- cited: 0.95 --> A step raises the logit of No by 1 and
+#    that of Yes by k². Past k = 1 Yes rises faster, and far enough along nothing else counts.
 # </details>
 #
 # ## Which loss helps?
 #
-# Three relatives of DPO. **IPO** gives the gap a target: $(h_w-h_l-\frac1{2\beta})^2$. **SimPO**
-# drops the reference, takes $\log\pi$ per token and asks for a lead of $\gamma$:
-# $-\log\sigma(\beta(\log\pi_w/T_w-\log\pi_l/T_l)-\gamma)$. **DPO + NLL** adds an anchor,
-# $-\alpha\log\pi_w/T_w$: plain SFT on the chosen answer. All in the world with $k=1.5$; each
-# stopped where its gap $h_w-h_l$ reaches 4.9 nats.
+# Three relatives of DPO, in the toy, where an answer is one token ($T=1$). **IPO** gives the gap a
+# target: $(h_w-h_l-\frac1{2\beta})^2$. **SimPO** drops the reference, takes $\log\pi$ per token and
+# asks for a lead of $\gamma$: $-\log\sigma(\beta(\log\pi_w/T_w-\log\pi_l/T_l)-\gamma)$. **DPO +
+# NLL** adds an anchor, $-\alpha\log\pi_w/T_w$: plain SFT on the chosen answer. All in the world
+# with $k=1.5$; each stopped where its gap $h_w-h_l$ reaches 4.9 nats.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("preferences.5", "Whose policy differs from DPO's there?",
-        ["IPO's and DPO + NLL's", "SimPO's and DPO + NLL's",
-         "DPO + NLL's alone", "all three, each in its way"])
+        ["DPO + NLL's alone: only it looks at the chosen answer itself",
+         "IPO's and DPO + NLL's: IPO has a target",
+         "SimPO's and DPO + NLL's: SimPO has no reference",
+         "all three, each in its way"])
 
 # %%
 losses = {"DPO": (lambda x: dpo(x, 0.1), 1.0),
@@ -350,19 +386,30 @@ for name, (loss, rate) in losses.items():
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("preferences.5", "DPO + NLL's alone",
+reveal("preferences.5",
+       "DPO + NLL's alone: only it looks at the chosen answer itself",
        "Any loss of the gap alone has the gradient *number* × "
        r"$(\nabla\log\pi_w-\nabla\log\pi_l)$. In this toy that is one "
        "fixed direction: **such a loss chooses how far to go, not where.** "
-       "IPO stops at 5 nats for β = 0.1, SimPO slows down; the road is "
+       "(One pair, equal lengths. With many pairs it also decides which "
+       "of them pull.) IPO stops at 5 nats, SimPO slows down; the road is "
        "DPO's. Only the anchor looks at $\\log\\pi_w$ itself.",
-       pictures.triangle(ways, "A point is a policy, a corner a certain "
-                               "answer. Three roads lie on one another."))
+       pictures.triangle(ways, "A point is a policy; in a corner one "
+                               "answer has it all. Three roads are one."),
+       instead={
+           "IPO's and DPO + NLL's: IPO has a target":
+           "IPO stops earlier on the same road.",
+           "SimPO's and DPO + NLL's: SimPO has no reference":
+           "With one token an answer it takes the same road, more slowly. "
+           "With unequal lengths you would be right.",
+           "all three, each in its way":
+           "Two of them look at the gap alone.",
+       })
 
 # %% [markdown]
-# Or keep DPO's loss and change the pairs. Before every step two different answers are drawn from the
-# policy *as it is now*, and people with the hidden scores 2, 1, 0 choose. This is **on-policy DPO**;
-# it costs what road 2 had saved, samples and a judge.
+# Or keep DPO's loss and change the pairs. Before every step two different answers are drawn from
+# the policy *as it is now*, and people with the hidden scores 2, 1, 0 choose. This is **on-policy
+# DPO**; it costs what road 2 had saved, samples and a judge.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -383,21 +430,60 @@ reveal("preferences.6", "all on No",
        "is. **What given pairs lack is not a better loss but a word about "
        "the other answers.**",
        pictures.triangle(drawn, "One loss, two sources of pairs. In both "
-                                "people err now and then."))
+                                "people err now and then."),
+       instead={
+           "all on Yes: the shared tone is still there":
+           "It is. But now Yes is drawn and judged.",
+           "between No and Yes: they go on competing":
+           "They would, were both never compared with the third.",
+       })
+
+# %% [markdown]
+# So was road 1 the better one? Take it in this world: a reward model whose scores share the tone in
+# the same way, fitted to the one pair, No over Never (preferred with chance σ(1)). Then RL, to the
+# end, β = 0.1.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("preferences.7", "Road 1, with that reward model. It ends",
+        ["nearly all on No: a reward model sees the pair, not the mass",
+         "nearly all on Yes, like DPO on the given pair",
+         "near the start: one pair says little about scores"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+X = tone_features(1.5)                           # (3, 4)
+step = X[0] - X[1]                               # No minus Never
+fitted = X @ step / (step @ step)                # gap 1, as σ(1) asks
+rl = (ref * (fitted / 0.1).exp()).double()
+rl = rl / rl.sum()
+reveal("preferences.7", "nearly all on Yes, like DPO on the given pair",
+       f"Scores: No {fitted[0]:+.2f}, Never {fitted[1]:+.2f}, Yes "
+       f"{fitted[2]:+.2f}. RL puts {rl[2]:.2f} on Yes. The same optimum, "
+       "the same blind spot: **fresh labels cure it, not a reward.** The "
+       "two roads agree when policy and scores can hold every answer, "
+       "every answer is compared, and both train to the end. In practice "
+       "none of this holds; that is why labs still run PPO and GRPO, "
+       "which grade what the policy says now.", instead={
+           "nearly all on No: a reward model sees the pair, not the mass":
+           "It sees the pair through the same shared tone.",
+           "near the start: one pair says little about scores":
+           "It says a gap of 1, and β = 0.1 makes 10 nats of it.",
+       })
 
 # %% [markdown]
 # ## And on a transformer?
 #
 # Recorded: the course's small model (pages 06 to 14) on its sums. Of its own answers 256 pairs were
-# made, a right one over a wrong one to the same prompt. Then 40 steps of 64 pairs, β = 0.1,
-# learning rate 3e-4, three seeds. All the way the loss falls and the margin grows. The chosen
-# answers gain a little for ten steps; then they fall, to 4 nats below the start.
+# made, a right one over a wrong one to the same prompt. Then 40 steps of 64 pairs, so each is seen
+# ten times; β = 0.1, learning rate 3e-4, three seeds. All the way the loss falls and the margin
+# grows.
 #
 # Before training 35 % of its answers to new prompts are right.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("preferences.7", "The share of right answers to new prompts, in "
+predict("preferences.8", "The share of right answers to new prompts, in "
         "these 40 steps?",
         ["it rises all the way, as the margin does",
          "it rises, then falls back part of the way",
@@ -405,7 +491,7 @@ predict("preferences.7", "The share of right answers to new prompts, in "
          "it stays: its own answers teach it nothing new"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 file = recorded()
 arms = ("DPO", "DPO + NLL", "DPO, beta 1", "DPO, fresh pairs")
 rate = {arm: torch.tensor([run["pass@1"] for run in file[arm]])
@@ -413,23 +499,32 @@ rate = {arm: torch.tensor([run["pass@1"] for run in file[arm]])
 top = rate["DPO"].mean(0).argmax()
 many = torch.tensor([run["pass@1"] for run in file["DPO, 2,560 pairs"]]
                     ).mean(0)
-reveal("preferences.7", "it rises, then falls back part of the way",
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("preferences.8", "it rises, then falls back part of the way",
        f"From {file['header']['pass@1']:.2f} to "
        f"{rate['DPO'].mean(0)[top]:.2f} after "
        f"{file['header']['graded'][top]} steps, and back to "
-       f"{rate['DPO'].mean(0)[-1]:.2f}. The log shows no turn. At the end, "
-       "± one standard error: " + ", ".join(
+       f"{rate['DPO'].mean(0)[-1]:.2f}, while chosen answers lose 4 nats. "
+       "Loss and margin show no turn. At the end, ± one standard error: "
+       + ", ".join(
            f"{r[:, -1].mean():.2f} ± {r[:, -1].std() / 3**0.5:.2f} ({arm})"
-           for arm, r in rate.items()) + ". Task 2 again: **with β = 1 "
-       "the loss falls further, on a shorter road, and little is lost.** "
-       "The anchor keeps the chosen answers too, and learns least: at "
-       "α = 1 it is mostly SFT. Ten times as many given pairs, each seen "
-       f"once, reach {many.max():.2f} and turn too ({many[-1]:.2f}); fresh "
-       "ones do not turn.",
+           for arm, r in rate.items()) + ". Task 1 again: **with β = 1 "
+       "the road is shorter, and little is lost.** The anchor keeps the "
+       "chosen answers too, and learns least: it is mostly SFT. Ten times "
+       "as many given pairs, each seen once, reach "
+       f"{many.max():.2f} and turn too ({many[-1]:.2f}); fresh ones do not "
+       "turn.",
        pictures.on_a_network(file, arms, (
            "Fresh pairs are drawn from the policy before every step, and "
            "cost {:,} answers instead of {:,}.".format(*(
-               file[arm][0]["answers"] for arm in (arms[3], arms[0]))))))
+               file[arm][0]["answers"] for arm in (arms[3], arms[0]))))),
+       instead={
+           "it rises all the way, as the margin does": "The margin does.",
+           "it stays: its own answers teach it nothing new":
+           "They teach it at first.",
+       })
 
 # %% [markdown]
 # **A falling chosen log-probability is a question: where did the mass go?** Only samples of the
@@ -457,13 +552,13 @@ reveal("preferences.7", "it rises, then falls back part of the way",
 # | sentence | the best policy under reward minus β KL is the reference times $e^{r/\beta}$, so its log-ratio is the reward; put it into Bradley-Terry and fit it to choices |
 # | formula | $L=-\log\sigma\big(\beta(h_w-h_l)\big)$, $h=\log\pi/\pi_{ref}$ summed over tokens |
 # | push | $\pm\beta\,\sigma(-\beta(h_w-h_l))$ on every token of the pair |
-# | picture | the triangle: all losses of the gap walk one road |
-# | numbers | start: loss 0.6931, push β/2 · end: $h$ moves by (score gap)/β |
+# | picture | the triangle: one pair, equal lengths, and all losses of the gap walk one road |
+# | numbers | start: loss 0.6931, push β/2 · end: the gap in $h$ is (score gap)/β |
 # | choices | KL as the leash, Bradley-Terry as the people |
 # | against GRPO | given pairs for own samples, a preference for a reward, no ratio to clip, no group |
 
 # %%
-score(*(f"preferences.{i}" for i in range(1, 8)))
+score(*(f"preferences.{i}" for i in range(1, 9)))
 
 # %% [markdown]
 # ## Exercises
@@ -542,8 +637,8 @@ check.bradley_terry(my_bradley_terry)
 # <details><summary><b>What does β do?</b></summary>
 #
 # A larger β keeps the policy closer to the reference. At the optimum the log-ratios are the reward
-# gaps over β, so a small β moves further. Early in training it can look the other way round, for
-# the first push is β/2.
+# gaps over β, so a small β moves further. Early in training it can look the other way round under
+# plain gradient descent, where the push grows with β; Adam takes most of that away.
 # </details>
 # <details><summary><b>Is DPO's implicit reward β log π/π_ref?</b></summary>
 #
@@ -553,8 +648,8 @@ check.bradley_terry(my_bradley_terry)
 #
 # Not necessarily: the loss sees only the gap. With shared parameters a push on the pair moves
 # other answers, and one of them can rise faster than the chosen one. Find out where the mass went:
-# sample and grade. If it went wrong: anchor with NLL, take pairs that differ more, use a larger β,
-# or fresh pairs.
+# sample and grade. If it went wrong: fresh pairs; else a larger β or an earlier stop; an NLL anchor
+# keeps the chosen answers and learned least in our run.
 # </details>
 # <details><summary><b>IPO, SimPO, KTO: one sentence each.</b></summary>
 #
@@ -578,4 +673,5 @@ check.bradley_terry(my_bradley_terry)
 # [statements 15](statements/15_preferences.ipynb). The exercises, solved:
 # [solutions 15](solutions/15_preferences.ipynb).
 #
-# **Next: [16](16_rewards.ipynb).** Road 1 keeps a reward that one can push on. What happens when it is not what you meant?
+# **Next: [16](16_rewards.ipynb).** Road 1 keeps a reward that one can push on. What happens when it
+# is not what you meant?

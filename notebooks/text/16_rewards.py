@@ -52,15 +52,28 @@ pictures.paid_and_true(truth=False)
 predict("rewards.1", "After the 40 steps, how many of 100 are right?",
         ["about 60: the pay has risen, and right answers are paid",
          "about 47: right lists and other ordered lists earn the same",
-         "about 25", "none"])
+         "about 25: half of them drift away",
+         "none: nothing pays for the given numbers"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("rewards.1", "none",
-       "In every seed. Nothing in this pay holds on to the given numbers: "
-       "for each prompt one list is right, and 91,962,520 lists are in "
-       "order.", pictures.paid_and_true(),
-       pictures.answers_before_and_after())
+whole, others = pictures.pay_by_numbers_kept()
+reveal("rewards.1", "none: nothing pays for the given numbers",
+       "In every seed. For each prompt one list is right; 91,962,520 lists "
+       "are in order, and nothing in this pay holds on to the given "
+       "numbers. It is not that inventing pays better: before training "
+       f"answers with all five given numbers were paid in {whole:.0%} of "
+       f"the cases, the others in {others:.0%}. They went all the same. "
+       "What is not paid for is not kept.", pictures.paid_and_true(),
+       pictures.answers_before_and_after(),
+       instead={
+           "about 60: the pay has risen, and right answers are paid":
+           "The pay asks for order only.",
+           "about 47: right lists and other ordered lists earn the same":
+           "They do. Earning the same is not being kept.",
+           "about 25: half of them drift away":
+           "If half of them go, what stops the rest?",
+       })
 
 # %% [markdown]
 # What you want is called **gold**. What you can compute and pay is a **proxy**. Loss and gradient
@@ -111,9 +124,10 @@ print(f"right on pairs: A {on_pairs(A):.3f}, B {on_pairs(B):.3f}")
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("rewards.2", "B chooses from 256 answers. Gold of what it picks?",
-        ["about 2.7: it sees better than A",
+        ["about 0.5: of 256 some glitch, and the largest score wins",
+         "about 2.7: it sees better than A",
          "about 2: 2 in 100 is too few to matter",
-         "about 1.5: now and then it glitches", "about 0.5"])
+         "about 1.5: now and then it glitches"])
 
 # %% [markdown]
 # No need to draw. Rank the $K$ answers of a prompt by score, $K$ the highest. All $N$ draws lie
@@ -137,13 +151,23 @@ scoreB = [mean(w, B) for w in picks["B"]]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("rewards.2", "about 0.5",
+reveal("rewards.2",
+       "about 0.5: of 256 some glitch, and the largest score wins",
        f"{goldB[8]:.2f}, where A has {goldA[8]:.2f}. With few draws B is "
        f"the better one: {goldB[2]:.2f} to {goldA[2]:.2f} at N = 4. Its "
        f"gold is highest at N = 32, {goldB[5]:.2f}, and then it falls. "
        "This fall has a name, **over-optimisation**.",
        pictures.score_and_gold(
-           draws, {"A": (scoreA, goldA), "B": (scoreB, goldB)}))
+           draws, {"A": (scoreA, goldA), "B": (scoreB, goldB)}),
+       instead={
+           "about 2.7: it sees better than A":
+           "On most pairs it does. Best of 256 does not ask about most "
+           "pairs.",
+           "about 2: 2 in 100 is too few to matter":
+           "2 in 100 answers, and 256 are searched for the highest score.",
+           "about 1.5: now and then it glitches":
+           "Not now and then: the highest score is nearly always a glitch.",
+       })
 
 # %% [markdown]
 # ## What does a score tell?
@@ -165,28 +189,39 @@ reveal("rewards.2", "about 0.5",
 predict("rewards.3", "B gives an answer a score of 8. Gold to expect?",
         ["about 7.7: the formula with its usual s = 0.2, 8 / 1.04",
          "about 4: glitches and all, half of it is luck",
-         "about 2.5: gold seldom gets higher than that",
-         "about 0.1"])
+         "about 0.1: such a score is nearly surely a glitch",
+         "about 2.5: gold seldom gets higher than that"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 grader = rare_glitch.Grader()
 told = grader.worth(torch.tensor([3.0, 5.0, 8.0]))
-reveal("rewards.3", "about 0.1",
+reveal("rewards.3", "about 0.1: such a score is nearly surely a glitch",
        f"{told[2]:.2f}. A gold of 8 is eight stds out; an error of 8 is an "
        "ordinary glitch. So the score is nearly surely a glitch, and then "
        f"gold is 8 / (1 + 10²). At a score of 3 it is {told[0]:.1f}, at 5 "
        f"already {told[1]:.1f}. **Beyond some score a higher score means "
-       "a larger error.** Best of 1,024 lives beyond it.")
+       "a larger error.** Best of 1,024 lives beyond it.",
+       instead={
+           "about 7.7: the formula with its usual s = 0.2, 8 / 1.04":
+           "With the usual error, yes. Is 8 a usual score?",
+           "about 4: glitches and all, half of it is luck":
+           "Half would be a tie between luck and merit.",
+           "about 2.5: gold seldom gets higher than that":
+           "That is right for a score of 5.",
+       })
 
 # %% [markdown]
 # The gold of the best of $N$ is the mean of this expectation over the scores that win. The more
 # answers compete, the higher these scores, and the more of them lie where gold has fallen.
 #
-# Such an error is called **heavy-tailed**: large values are rare, and yet far more frequent than a
-# normal number of the same everyday size would have them. (Strictly, the tail falls slower than any
-# exponential. For that case Kwa et al. prove that the proxy can rise without limit, at hardly any
-# KL, while gold stays where it began. The [statements page](statements/16_rewards.ipynb) has one.)
+# An interviewer will ask for the names. A's error only weakens the score: *regressional* Goodhart.
+# B's takes over at the top: *extremal* Goodhart. Over the range that we push, B acts like a
+# **heavy-tailed** error: large values are rare, and yet far more frequent than a normal number of
+# the same everyday size would have them. (Strictly B, a mix of two normals, is light-tailed, and
+# far out gold would rise again. For strictly heavy tails Kwa et al. prove that the proxy can rise
+# without limit, at hardly any KL, while gold stays where it began:
+# [statements page](statements/16_rewards.ipynb).)
 
 # %%
 task("rewards.t1", rare_glitch.rare_glitch_explorer(),
@@ -202,13 +237,14 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # 1. One glitch in two hundred answers, of size 10. Without any glitch the grader would be right on
 #    93.7 % <!-- cited: 93.7 % --> of pairs: **the test on pairs cannot see what ruins you**, for it
 #    never looks at the top of 1,024.
-# 2. Size 1, as wide as gold itself. From 3 on, size hardly matters: a glitch wins either way.
+# 2. Size 1, as wide as gold itself. Size 3 already turns; beyond 10 more size hardly matters.
 # </details>
 #
 # ## How hard was that push?
 #
-# $N$ is no measure that other methods share. The KL to the starting policy is. For best of $N$ it
-# can be derived. Let $u$ be the share of the policy's answers that score lower.
+# To compare with other methods one needs a measure that they share. The KL to the starting policy
+# can be computed for each of them; whether equal nats mean equal harm, guess 5 tests. For best of
+# $N$ it can be derived. Let $u$ be the share of the policy's answers that score lower.
 #
 # $$\begin{aligned}
 # \Pr(u\le x)&=x&&\text{one draw: }u\text{ is uniform. }\textbf{Assumed: no two answers score alike}\\
@@ -219,8 +255,8 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # \mathrm{KL}&=\log N-\frac{N-1}{N}
 # \end{aligned}$$
 #
-# With ties it is an upper bound: identical answers cannot be told apart, and a pick among them is
-# no move. Best of 64 is 3.17 nats.
+# With ties it is an upper bound: choosing among answers of one score moves nothing. Best of 64 is
+# 3.17 nats.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -242,15 +278,16 @@ reveal("rewards.4", round(more, 2),
 # ## Another way to push
 #
 # RL with a KL penalty heads for $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), the
-# score as $R$. At equal KL no other policy has a higher mean score. Take grader B and 2.5 nats. Best
-# of 32 has them, and gold 1.57, the top of its curve.
+# score as $R$. At equal KL no other policy has a higher mean score. Take grader B and 2.5 nats.
+# Best of 32 has them, and gold 1.57, the top of its curve.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("rewards.5", "The RL optimum with 2.5 nats under B: its gold?",
         ["above 1.57: it is the best one can do with 2.5 nats",
          "about 1.57: equal nats, equal gold",
-         "about 1.0", "about 0.25"])
+         "about 1.0: it finds more glitches, as it pushes better",
+         "about 0.25: a few glitches take nearly all its weight"])
 
 # %%
 def leashed(beta, scores):
@@ -268,47 +305,63 @@ paths = {name: {"best of N": path(picks[name]),
          for name, s in (("A", A), ("B", B))}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the answer, computed
 for name, s in (("A", A), ("B", B)):
     rank = s.argsort(1).argsort(1) / K
     paths[name]["RL, paid the rank"] = path(
         [leashed(b, rank) for b in (1, 0.3, 0.1, 0.05, 0.03, 0.01)])
 kl, worth = paths["B"]["RL"]
 by_rank = paths["B"]["RL, paid the rank"]
-reveal("rewards.5", "about 0.25",
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("rewards.5",
+       "about 0.25: a few glitches take nearly all its weight",
        f"{worth[3]:.2f}, at β = {betas[3]} and {kl[3]:.1f} nats. No β "
        f"does better: {max(worth):.2f} is the highest. It *is* the best in "
        "score, and the score is where the errors are. A glitch of 30 "
-       "outweighs everything in e^(R/β); for best of N it is only the "
-       "first in a row. The test: pay RL the *rank* of an answer instead "
-       f"of its score, and {by_rank[0][4]:.1f} nats bring "
-       f"{by_rank[1][4]:.2f}.",
-       pictures.one_ruler(paths))
+       "outweighs everything in e^(R/β). Best of N only asks who comes "
+       "first, not by how much. The test: pay RL the *rank* of an answer "
+       f"instead of its score, and {by_rank[0][4]:.1f} nats bring "
+       f"{by_rank[1][4]:.2f}. **Equal nats are not equal harm.** Gao et "
+       "al. warn of just this.",
+       pictures.one_ruler(paths),
+       instead={
+           "above 1.57: it is the best one can do with 2.5 nats":
+           "The best in score.",
+           "about 1.57: equal nats, equal gold":
+           "Equal nats say how far, not where to.",
+           "about 1.0: it finds more glitches, as it pushes better":
+           "And how it weighs what it finds: e^(R/β).",
+       })
 
 # %% [markdown]
-# So $\beta$ is a leash: it chooses *where on the curve* you stop. It does not lift the curve. Gao et
-# al. found the same with trained reward models: in gold against KL a penalty did what stopping
-# earlier does.
+# So $\beta$ is a leash: it chooses *where on the curve* you stop. It does not lift the curve. Gao
+# et al. found the same with trained reward models: in gold against KL a penalty did what stopping
+# earlier does (and depended much on the settings). They also found that larger reward models, and
+# more comparisons, turn later.
+#
+# And GRPO, which takes no $e^{R/\beta}$? Its z-score is itself a cap. In a group of eight a glitch
+# of 30 gets at most √7, about 2.6 <!-- cited: 2.6 -->, and its neighbours a seventh of that,
+# downwards: the glitch is not amplified, but it takes the whole group's signal.
 #
 # ## What lifts the curve?
 #
-# Paying ranks did: what is paid must change. Another way is a *cap*: whatever lies beyond it is cut
-# to it, and every answer above the cap earns the same.
+# What is paid must change. Ranks brought RL back to best of N's curve, and that one still turns.
+# Another way is a *cap*: whatever lies beyond it is cut to it, and every answer above the cap earns
+# the same.
 
 # %%
 task("rewards.t2", capped_reward.capped_reward_explorer(),
-     ("RL under B, no cap. Find the β with the highest gold.",
-      capped_reward.best_leash),
      ("With a cap: gold above 1.6, more than best of N ever had.",
       capped_reward.capped_well))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. β = 3 or 4, gold 0.25: the leash alone is a dead end.
-# 2. A cap of 2 and β of 0.2 or less. A cap of 5 removes most of each glitch and helps little: a
-#    glitch still beats every honest answer. The cap must lie among the scores that honest answers
-#    reach. (The explorer before: beyond 3 a higher score stops meaning more gold.)
+# A cap of 2 and β of 0.2 or less. Without a cap no β helps. A cap of 5 removes most of each glitch
+# and helps little: a glitch still beats every honest answer. The cap must lie among the scores that
+# honest answers reach. (The explorer before: beyond 3 a higher score stops meaning more gold.)
 # </details>
 #
 # A third way is a second opinion. Buy three graders like B and pay the *median* of their scores. If
@@ -334,8 +387,9 @@ def median_of_three(shared):
 predict("rewards.6", "Best of 256. One grader B: 0.5. The median of three "
         "that share nothing: 2.7. And if they share 30 of 100 glitches?",
         ["about 2.5: most glitches are still outvoted",
+         "about 1.6: fewer glitches, but the search finds them",
          "about 2.0: 30 of 100 of the gain is lost",
-         "about 1.6", "about 0.5: shared glitches are enough"])
+         "about 0.5: shared glitches are enough"])
 
 # %%
 thirds = {"one grader B": goldB}
@@ -347,11 +401,22 @@ for shared, name in ((0.0, "median of three, none shared"),
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 one, none, some = thirds.values()
-reveal("rewards.6", "about 1.6",
+reveal("rewards.6",
+       "about 1.6: fewer glitches, but the search finds them",
        f"{some[8]:.2f}, against {none[8]:.2f} without shared ones. And at "
        f"1,024: {some[10]:.2f}. Fewer glitches only move the top of the "
-       "curve further out; those that are shared stay to be found.",
-       pictures.medians(draws, thirds))
+       "curve further out; those that are shared stay to be found. (Two "
+       "that are not shared can win a vote too: the best curve bends at "
+       "the end.)",
+       pictures.medians(draws, thirds),
+       instead={
+           "about 2.5: most glitches are still outvoted":
+           "Of the rare ones, most. The search finds those that are not.",
+           "about 2.0: 30 of 100 of the gain is lost":
+           "Close. A search does not average, it picks.",
+           "about 0.5: shared glitches are enough":
+           "Not at once: they are rarer than one grader's own.",
+       })
 
 # %% [markdown]
 # ## Can you see it coming?
@@ -370,7 +435,9 @@ reveal("rewards.6", "about 1.6",
 predict("rewards.7", "Gold peaks at 2.5 nats, N = 32. Where does the fit "
         "to N = 2 ... 16 put the peak?",
         ["near 2.5 nats: a bend shows before the top",
-         "near 3.5 nats", "near 7 nats", "near 21 nats"])
+         "near 3.5 nats: a little late",
+         "near 21 nats: before the turn nothing bends",
+         "near 7 nats: much too late"])
 
 # %%
 d = torch.tensor(paths["B"]["best of N"][0][1:]).sqrt()   # N = 2 ...
@@ -383,18 +450,26 @@ for last in (4, 6):                            # N up to 16, up to 64
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 peaks = [(a / (2 * b)) ** 2 for a, b, _ in fits.values()]
-reveal("rewards.7", "near 21 nats",
+reveal("rewards.7", "near 21 nats: before the turn nothing bends",
        f"{peaks[0]:.0f}: it sees no turn. With N = 32 and 64 added, one of "
-       f"them beyond the top, the fit says {peaks[1]:.1f}. The formula "
-       "describes a turn that you have seen; before it glitches are too "
-       "rare to show. **So keep labelling, at every checkpoint, and stop "
-       "when gold stops.**",
-       pictures.gao_fits(d.tolist(), g.tolist(), fits))
+       f"them beyond the top, the fit says {peaks[1]:.1f}. In this toy "
+       "glitches are too rare to show before the turn. (Gao et al. report "
+       "fits that held somewhat beyond their points.) **So keep "
+       "labelling, at every checkpoint, and stop when gold stops.**",
+       pictures.gao_fits(d.tolist(), g.tolist(), fits),
+       instead={
+           "near 2.5 nats: a bend shows before the top":
+           "There is hardly a bend before the top.",
+           "near 3.5 nats: a little late":
+           "Only once a point beyond the top is in.",
+           "near 7 nats: much too late":
+           "Further still.",
+       })
 
 # %% [markdown]
 # In practice, log three curves: score, KL, and gold on a fixed set of prompts. Gold can be held-out
-# tests, a grader that is never trained on, or a few dozen answers that you read. Read those with the
-# *highest* scores; a random sample looks fine until it is too late.
+# tests, a grader that is never trained on, or a few dozen answers that you read. Read those with
+# the *highest* scores; a random sample looks fine until it is too late.
 #
 # <details><summary>One level deeper: practice, and the toy's limits</summary>
 #
@@ -423,17 +498,17 @@ score(*(f"rewards.{k}" for k in range(1, 8)))
 # | Rewards | |
 # |---|---|
 # | sentence | you train on a proxy; gold follows it until high scores are mostly errors, then it turns, and nothing in the loss shows it |
-# | formula | light error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}=\log N-(N-1)/N$, a bound if scores tie · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
+# | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}=\log N-(N-1)/N$, a bound if scores tie · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
 # | picture | gold against KL: up, over, down; the score only up |
 # | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256 |
 # | the leash | β chooses where you stop; it does not lift the curve |
-# | what lifts it | ranks, or a cap among honest scores; graders that err apart; new labels where the policy is now |
+# | what lifts it | a cap among honest scores; graders that err apart; new labels where the policy is now |
 # | choice | what you pay. Everything after it is arithmetic |
 
 # %% [markdown]
 # ## Exercises
 #
-# **1 Derive** · 5 minutes. Page up no more. The KL of best of n for a tensor of sizes.
+# **1 Derive** · 5 minutes. Without looking back: the KL of best of n for a tensor of sizes.
 #
 # <details><summary>hint</summary>The density of the best is n u^(n−1). Mean of its log.</details>
 
@@ -444,10 +519,10 @@ def my_kl(n):
 check.best_of_n_kl(my_kl)
 
 # %% [markdown]
-# **2 Implement** · 8 minutes. *Rejection-sampling fine-tuning*: write N answers to each prompt, keep
-# the best, train on it as in SFT. `rewards` (P, N). Return a 1 for each kept answer, else 0: from
-# every prompt the highest reward, the first one if several share it, and none where even that is
-# below `least`.
+# **2 Implement** · 8 minutes. *Rejection-sampling fine-tuning*: write N answers to each prompt,
+# keep the best, train on it as in SFT. `rewards` (P, N). Return a 1 for each kept answer, else 0:
+# from every prompt the highest reward, the first one if several share it, and none where even that
+# is below `least`.
 #
 # <details><summary>hint</summary>argmax along a row gives the first of equals. What does it give where all are 0?</details>
 
@@ -458,8 +533,8 @@ def my_keep_best(rewards, least):
 check.keep_best(my_keep_best)
 
 # %% [markdown]
-# **3 Several rewards** · 10 minutes. Right, short, polite: K rewards for an answer, `rewards`
-# (P, G, K). GRPO sums them and takes the z-score. Then the answers (right, rude) and (wrong, polite)
+# **3 Several rewards** · 10 minutes. Right, short, polite: K rewards for an answer, `rewards` (P,
+# G, K). GRPO sums them and takes the z-score. Then the answers (right, rude) and (wrong, polite)
 # get the same advantage, and a reward with a large spread drowns the others. GDPO
 # ([arXiv 2601.05242](https://arxiv.org/abs/2601.05242)) takes the z-score of *each* reward in its
 # group and sums those. Return them, (P, G). (Its last step, one z-score over the batch, left out.)
@@ -505,8 +580,8 @@ check.silent_bug_rewards(my_test)
 # </details>
 # <details><summary><b>Does a KL penalty prevent reward hacking?</b></summary>
 #
-# No, it decides how far you go. With light-tailed errors that helps. With heavy-tailed ones a
-# little KL already buys the errors: 2.5 nats gave gold 0.25 in our toy. Gao et al. saw a penalty
+# No, it decides how far you go. Where errors are small everywhere that helps. Where rare errors are
+# large a little KL already buys them: 2.5 nats gave gold 0.26 in our toy. Gao et al. saw a penalty
 # act like early stopping.
 # </details>
 # <details><summary><b>Derive the KL of best of N.</b></summary>

@@ -108,20 +108,30 @@ reveal("agents.1", "about 15 %, worse than before",
        f"{recorded('leak', 'pass@1')}. It writes `x=` first "
        f"({recorded('leak', 'recalls')} of the trajectories) and copies. "
        "Whoever made the tasks had calculated each answer on the desk, and "
-       "`reset` did not empty the memory. The same run with the memory "
-       f"emptied, black, ends at {recorded('masked', 'pass@1')}.",
+       "`reset` did not empty the memory. An empty memory shows 0, and 0 "
+       "is right for about one task in six. The same run with the memory "
+       f"emptied, black, ends at {recorded('masked', 'pass@1')}.\n\nSuch "
+       "leaks are real: a repository that still holds the fixing commit, a "
+       "test file that was not deleted.",
        pictures.two_panels(["leak", "masked"], caption=(
            "In training the run that learned to copy looks better than the "
-           "one that learned to calculate.")))
+           "one that learned to calculate.")),
+       instead={
+           "about 90 %, as in training":
+           "In training it could copy.",
+           "about 65 %: some of it was luck":
+           "It copied rather than calculated.",
+           "about 40 %, as before":
+           "It has unlearnt to calculate.",
+       })
 
 # %% [markdown]
-# The answer left in the sandbox is no invention: a repository that still holds the fixing commit, a
-# test file that was not deleted. **Evaluate in a world that somebody else has started.**
+# **Evaluate in a world that somebody else has started.**
 #
 # A second leak is quieter. Now the memory starts empty, but the trajectories of a group use one
 # desk one after the other, and nobody resets it between them. Half of them calculate and are right
 # four times in ten; the other half only look at `x=`, and are right if the last result was.
-# Trajectory 1 earns 0.20 on average.
+# (An empty memory shows nothing.) Trajectory 1 earns 0.20 on average.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -142,7 +152,15 @@ reveal("agents.2", "about 0.40",
        "By place: " + ", ".join(f"{x:.2f}" for x in by_place) + ". The "
        "late ones are not better, they start with more. The group's mean "
        "calls the first one bad for coming first. A log of the reward by "
-       "place in the group must be flat.")
+       "place in the group must be flat.",
+       instead={
+           "0.20: it is the same policy":
+           "The policy is. Is the world?",
+           "about 0.30":
+           "Five trajectories have written before it.",
+           "about 0.10: looking is worse than calculating":
+           "Looking is worse only for the first.",
+       })
 
 # %% [markdown]
 # GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With one prompt that was
@@ -164,24 +182,24 @@ pipeline.pipeline("answers", "advantages", "loss", caption=(
 # p_\theta(\tau)&=\prod_k\pi_\theta(u_k\mid h_k)\;P(o_k\mid h_k,u_k)&&\text{chain rule: each author in turn}\\
 # \nabla\log p_\theta(\tau)&=\sum_k\nabla\log\pi_\theta(u_k\mid h_k)+0&&\text{the world's }P\text{ contains no }\theta\\
 # \nabla J&=\mathbb E\Big[R(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\text{log-derivative (02); chain rule inside a turn}\\
-# &\to\mathbb E\Big[A(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\text{the group's mean as baseline (08)}
+# &\to\mathbb E\Big[A(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\textbf{a choice: the group's mean as baseline}\text{ (08)}
 # \end{aligned}$$
 #
-# No choice so far. The trap: $\pi_\theta$ gives a probability to the world's tokens too, it is a
+# The trap: $\pi_\theta$ gives a probability to the world's tokens too, it is a
 # language model. But nobody drew them from it, and in $p_\theta(\tau)$ stands $P$. In code that is
 # a mask. The world's tokens are read by all later ones, but they are not in the loss:
 
 # %%
-def agent_loss(logp, trained, R, budget):
-    """One group: logp, trained (G, T), rewards (G,). To minimise."""
+def agent_loss(logp, trained, R):
+    """One group: logp, trained (G, tokens), rewards (G,). To minimise."""
     A = (R - R.mean())[:, None]
-    return -torch.where(trained, A * logp, 0.0).sum(1).mean() / budget
+    return -torch.where(trained, A * logp, 0.0).sum(1).mean()
 
 R = torch.tensor([1.0, 1.0, 0.0, 0.0])
 logp = torch.full(own.shape, -1.0, requires_grad=True)
 panels = {}
 for title, trained in (("own tokens only", own), ("mask forgotten", there)):
-    slope, = torch.autograd.grad(agent_loss(logp, trained, R, 1), logp)
+    slope, = torch.autograd.grad(agent_loss(logp, trained, R), logp)
     panels[title] = {name: (-len(R) * slope[i, :len(row)]).tolist()
                      for i, (name, row) in enumerate(rows.items())}
 pictures.pushes(rows, panels, caption=(
@@ -189,10 +207,12 @@ pictures.pushes(rows, panels, caption=(
     "two `wait` are pushed in opposite directions."))
 
 # %% [markdown]
-# What does such a push do? One place in a text where `ok` or `error` may stand. `ok` leads to
-# reward 1, `error` to 0, and `error` comes three times in ten. The policy has one logit for `error`
-# and starts with the true probability, 0.3. We follow 1,000 expected updates, learning rate 1,
-# twice: once the policy writes this token, once the world does and the mask is forgotten.
+# In this group the two cancel. On average `wait` goes with failure, so over many groups they do
+# not. What does such a push do in the long run? One place in a text where `ok` or `error` may
+# stand. `ok` leads to reward 1, `error` to 0, and `error` comes three times in ten. The policy has
+# one logit for `error` and starts with the true probability, 0.3. We follow 1,000 expected updates,
+# learning rate 1, twice: once the policy writes this token, once the world does and the mask is
+# forgotten.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -210,7 +230,16 @@ ends = {who: author_path(who, 0.3, steps=1000)[-1]
 reveal("agents.3", "policy's near −7, world's near −200",
        f"−{-ends['policy']:.1f} and −{-ends['world']:.1f}. A token of its "
        "own becomes rare, so it is pushed less and less. The world says "
-       "`error` as often as before, whatever the policy thinks of it.")
+       "`error` as often as before, whatever the policy thinks of it.",
+       instead={
+           "both near −7":
+           "For its own token the push fades. For the world's?",
+           "policy's near −7, world's stays at −1.2: the world goes on as "
+           "before":
+           "The world does. What does the policy's model of it do?",
+           "both near −200":
+           "Its own becomes rare and is pushed no more.",
+       })
 
 # %% [markdown]
 # Why, in two lines. $q$ is how often `error` stands there. Its push on the logit is
@@ -247,12 +276,12 @@ task("agents.t1", two_authors.two_authors_explorer(),
 predict("agents.4", "Forty steps with the mask forgotten, against the run "
         "with it. What do you see in the log?",
         ["pass@1 falls", "pass@1 rises, but more slowly",
-         "pass@1 is the same, and nothing else shows it",
-         "pass@1 is the same, and log π of `wait` runs away"])
+         "pass@1 shows nothing, nor does anything else",
+         "pass@1 shows nothing, and log π of `wait` falls"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("agents.4", "pass@1 is the same, and log π of `wait` runs away",
+reveal("agents.4", "pass@1 shows nothing, and log π of `wait` falls",
        f"pass@1 {recorded('masked', 'pass@1')} with the mask, "
        f"{recorded('unmasked', 'pass@1')} without. log π of the desk's "
        f"`wait`: {recorded('masked', 'wait')} with, "
@@ -260,16 +289,27 @@ reveal("agents.4", "pass@1 is the same, and log π of `wait` runs away",
        "nobody had asked the policy to predict the desk.)",
        pictures.desk_runs(caption=(
            "Three seeds each. In this world and in 40 steps the forgotten "
-           "mask costs nothing that the reward shows.")))
+           "mask costs nothing that the reward shows.")),
+       instead={
+           "pass@1 falls":
+           "Here it does not.",
+           "pass@1 rises, but more slowly":
+           "Nor that, within the noise of three seeds.",
+           "pass@1 shows nothing, nor does anything else":
+           "Something does show it, if one looks.",
+       })
 
 # %% [markdown]
-# So it is a bug that can stay silent: TRL's fused loss had it until
+# TRL's fused loss had this bug until
 # [pull request 4975](https://github.com/huggingface/trl/pull/4975). Search-R1 masks retrieved
-# passages and names stable training as the reason. Log the share of tokens that are trained; here
-# it is easy to know what it should be.
+# passages and names stable training as the reason. Log the share of tokens that are trained: on a
+# few trajectories you can count it. The mask also belongs in the KL term, in the ratio and its
+# clip, and in whatever counts tokens as a divisor. And a trajectory whose sandbox crashed is
+# dropped, not punished: its reward says nothing about the policy.
 #
 # The mask protects the loss. Does it protect the reader? Take the run with the mask. Now somebody
-# writes behind every result of the desk: `so` and a digit, as in `7so3`.
+# writes behind every result of the desk: `so` and some digit, as in `7so3`. (What counts is still
+# the digit that the *policy* writes behind `so`.)
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -282,13 +322,22 @@ predict("agents.5", "It solved two tasks of three. And now?",
 reveal("agents.5", "hardly any",
        f"pass@1 {recorded('masked', 'pass@1', 'noted')}. In "
        f"{recorded('masked', 'stopped', 'noted')} of the trajectories it "
-       "takes the note for its own answer and stops. Training with notes "
+       "takes the note for its own answer and stops: in all it was taught, "
+       "`so` and a digit end a text. Training with notes "
        "in half of the trajectories does not cure it: "
        f"{recorded('notes', 'pass@1', 'noted')}. It hardly ever ignores a "
        "note, and what is not sampled is not rewarded.",
        pictures.noted(caption=(
            "A mask keeps a text out of the gradient, not out of the "
-           "context.")))
+           "context.")),
+       instead={
+           "two of three: the desk's tokens were never trained":
+           "They were not. But it reads them.",
+           "about one of two":
+           "Much worse.",
+           "about one of five":
+           "Worse still.",
+       })
 
 # %% [markdown]
 # What helps stands between the two: a harness that lets only one digit or `wait` through. Then the
@@ -296,10 +345,11 @@ reveal("agents.5", "hardly any",
 #
 # ## The world takes time: which turn gets the credit?
 #
-# Look again at trajectory 2: all its tokens got the same push. With thirty turns, good and bad ones
-# share one number. What does that cost? A toy: $T$ turns, each right with probability ½, whatever
-# happened before. A right turn earns 1, and the final reward is the sum. $a_j$ is 1 if turn $j$ was
-# right. We look at the push on the first turn, credit times $(a_1-½)$. Two turns, all four cases:
+# Look again at trajectory 3: its first step was right and got the same push as its mistake. With
+# thirty turns, good and bad ones share one number. What does that cost? A toy: $T$ turns, each
+# right with probability ½, whatever happened before. A right turn earns 1, and the final reward is
+# the sum. $a_j$ is 1 if turn $j$ was right. The policy of a turn is one logit, so its score is
+# $a_1-½$ (02); we look at the push on the first turn, credit times that. Two turns, all four cases:
 
 # %%
 for a in product((0, 1), repeat=2):
@@ -317,8 +367,8 @@ for a in product((0, 1), repeat=2):
 # your guess
 predict("agents.6", "32 turns instead of 2. The variance of the push by "
         "the final reward becomes",
-        ["the same: the mean is subtracted", "4 times as large",
-         "16 times as large", "31 times as large"])
+        ["the same: the mean is subtracted", "16 times as large",
+         "31 times as large", "32 times as large"])
 
 # %%
 spread = {T: additive_push(T)[1] for T in (2, 8, 32, 128)}
@@ -327,7 +377,15 @@ spread = {T: additive_push(T)[1] for T in (2, 8, 32, 128)}
 # the answer
 reveal("agents.6", "31 times as large",
        "; ".join(f"{T} turns {v:.4f}" for T, v in spread.items())
-       + ". By hand below.")
+       + ". By hand below.",
+       instead={
+           "the same: the mean is subtracted":
+           "It is. The noise of all other turns is not.",
+           "16 times as large":
+           "Each turn beside the first adds its noise, not every second.",
+           "32 times as large":
+           "Nearly. One of the turns is the one we look at, no noise.",
+       })
 
 # %% [markdown]
 # $$\begin{aligned}
@@ -357,8 +415,10 @@ pictures.pushes(boxes, {name: {
 
 # %% [markdown]
 # * **All turns** is GRPO.
-# * **From this turn on** loses nothing: a turn cannot change its past. On average half of the noise
-#   goes.
+# * **From this turn on** loses nothing: a turn cannot change its past. The last turn loses all its
+#   noise, the first none; on average half goes. But it needs rewards *along the way*. With a single
+#   reward at the end, every turn's future contains it, and this choice is *all turns* again. Then
+#   only a critic, siblings from the same state, or a grader can tell turns apart.
 # * **This turn only** has no noise in the toy. But it is blind to what a turn makes possible later,
 #   and here nothing is.
 #
@@ -491,15 +551,15 @@ check.break_even_error(my_break_even)
 #
 # Perhaps nothing that the reward shows. A token of the world that goes with failure is pushed down
 # for ever, since it keeps coming however unlikely the policy finds it: −q(1 − q) per trajectory. In
-# our small run pass@1 was the same and log π of the tool's `wait` fell by nearly four nats. I would
-# log the share of trained tokens.
+# our small run pass@1 showed no difference in three seeds, and log π of the tool's `wait` fell by
+# nearly four nats. I would log the share of trained tokens.
 # </details>
 # <details><summary><b>One reward at the end of fifty turns. Why is that hard, and what helps?</b></summary>
 #
 # The other forty-nine turns are noise on this one. In an additive task the variance is (T − 1)/16
-# and the trajectories needed 4(T − 1). Leave out the past, which costs nothing; then a critic, turn
-# rewards, or groups of equal states. Even a grader that errs often beats the final reward, if it
-# errs at random.
+# and the trajectories needed 4(T − 1). With only a final reward there is no past to leave out:
+# every turn's future contains it. What helps tells turns apart: a critic, turn rewards, or groups
+# of equal states. Even a grader that errs often beats the final reward, if it errs at random.
 # </details>
 # <details><summary><b>Is turn-level reward always better?</b></summary>
 #
@@ -515,7 +575,7 @@ check.break_even_error(my_break_even)
 # </details>
 # <details><summary><b>Does masking protect against prompt injection?</b></summary>
 #
-# No. The mask removes a text from the gradient, not from the context. Our masked policy obeyed a
+# No. The mask removes a text from the gradient, not from the context. Our masked policy continued a
 # note in the tool's output in nearly every trajectory, and RL with notes did not cure it: it hardly
 # ever tried to ignore one. Let the harness check what a tool may say.
 # </details>
@@ -523,4 +583,4 @@ check.break_even_error(my_break_even)
 # The sentences that one hears, true or not: [statements 18](statements/18_agents.ipynb). The
 # exercises, solved: [solutions 18](solutions/18_agents.ipynb).
 #
-# **Next: 19.** Where do a step's time and memory go?
+# **Next: [19](19_systems.ipynb).** Where do a step's time and memory go?

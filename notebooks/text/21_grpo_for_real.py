@@ -32,9 +32,9 @@ from rlnb.classroom.explorers import gpu_budget, rollouts
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.live_or_replay import open_page
 from rlnb.classroom.pictures import grpo_for_real as pictures, pipeline
-from rlnb.objective import difference
 from rlnb.training import (TASKS, Recipe, Sampling, data_folder,
     encode_prompts, evaluate, sample, token_logprobs, train)
+from rlnb.training.studies import by_card
 from rlnb.training.studies.controls import mixture, reports
 from rlnb.training.studies.many_answers import solved
 page = open_page()             # or open_page("replay"), "cpu", "cuda"
@@ -99,8 +99,7 @@ reveal("real.1", "about 0.26",
 # %% [markdown]
 # So the base model can do the whole task. It does not choose to, and when it samples it slips. We
 # built that in: of the demonstrations it imitated, 60 % are direct and always right, 40 % show
-# steps, and one step in ten is wrong. (Live, the same measurement; another machine rounds and
-# samples differently.)
+# steps, and one step in ten is wrong. (Live, the same measurement.)
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 model, tokenizer = page.load()
@@ -172,9 +171,8 @@ page.expect(*(abs(a - b) < 1e-4 for a, b in zip(mine, theirs)))
 
 # %% [markdown]
 # What `train` adds is bookkeeping: evaluation, a log, checkpoints, micro-batches. A real run keeps
-# the boxes (with many updates a round, the ratio and the clip start to work): DeepSeek-R1 reports
-# 512 questions a round with 16 answers each, 16 updates on them, a learning rate of 3e-6 (later
-# version of [arXiv 2501.12948](https://arxiv.org/abs/2501.12948)).
+# the boxes: DeepSeek-R1 reports 512 questions a round with 16 answers each, 16 updates on them, a
+# learning rate of 3e-6 (later version of [arXiv 2501.12948](https://arxiv.org/abs/2501.12948)).
 #
 # ## Forty steps
 
@@ -271,8 +269,7 @@ reveal("real.3", "it rises from below 0 up to 0",
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("real.4", "Twenty steps on the coin, three seeds. pass@1, 0.39 at "
-        "the start, ...",
+predict("real.4", "Twenty steps on the coin, three seeds. pass@1 ...",
         ["stays: the expected gradient is 0",
          "wanders: up in some seeds, down in others",
          "rises a little: training sharpens what is likely",
@@ -360,11 +357,11 @@ reveal("real.5", "base slightly ahead",
        })
 
 # %% [markdown]
-# This is the small form of a large debate. Yue et al. find the base ahead at large $k$ on real
-# models; with longer runs and other data ProRL (Liu et al. 2025,
-# [arXiv 2505.24864](https://arxiv.org/abs/2505.24864)) finds the opposite. **To claim a new skill,
-# show problems that the base fails at every $k$ you can afford.** Ours has none: the base with one
-# written symbol had them all. The model you trained above, live:
+# The debate in small: Yue et al. find the base ahead at large $k$ on real models; with longer runs
+# and other data ProRL (Liu et al. 2025, [arXiv 2505.24864](https://arxiv.org/abs/2505.24864))
+# finds the opposite. **To claim a new skill, show problems that the base fails at every $k$ you
+# can afford.** Ours has none: the base with one written symbol had them all. The model you trained
+# above, live:
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 after = page.measure("after",
@@ -386,7 +383,7 @@ page.expect(
 #
 # Ten groups of a recorded run, token by token. The colour is the push of the update. On $\log\pi$
 # every token of an answer gets the same, $A/(N L_{\max})$. On the token's *own logit* it arrives
-# times $1-\pi$ (02): a token the model was sure of hardly feels it.
+# times $1-\pi$ (02): here nearly all of it on the slip, the 8; a sure token hardly feels it.
 
 # %%
 task("real.t1", rollouts.rollouts_explorer(),
@@ -506,13 +503,23 @@ task("real.t2", gpu_budget.gpu_budget_explorer(),
 #    moment is the larger of the two.
 # 2. No batch setting helps: 16 bytes times 1.7 billion is more than 24 GB. An optimizer with 8-bit
 #    moments does, with few answers at once. 4B never fits: even SGD keeps 8 bytes a parameter, 32
-#    GB. There one freezes the weights and trains a small factor beside them (LoRA).
+#    GB. There one freezes the weights and trains a small factor beside them: LoRA, as below.
 # </details>
 #
+# **What to type on your card**, counted by the same functions; minutes are estimates, not measured:
+
+# %%
+print(by_card.table())
+
+# %% [markdown]
 # <details><summary>One level deeper: this page on a GPU, and a larger run</summary>
 #
-# Nobody has run these on a GPU yet; they were tried on a CPU at toy size. The first is this page as
-# a plain script, without Jupyter; the second replays what it wrote.
+# Nobody has run these on a GPU yet; they were tried on a CPU at toy size. On CUDA the page takes
+# its plan **by bytes and minutes**: of four presets, up to 25 million weights, the largest that
+# takes at most four fifths of the free bytes (counted) and a quarter of an hour (estimated). It
+# trains that base first, and falls back to the next plan if bytes run out. The banner says which,
+# and why. The first line is this page as a plain script, without Jupyter; the second replays what
+# it wrote.
 #
 # ```
 # RLNB_MODE=cuda RLNB_RECORD=page_21_cuda.json python notebooks/text/21_grpo_for_real.py
@@ -521,8 +528,7 @@ task("real.t2", gpu_budget.gpu_budget_explorer(),
 # python -m rlnb.training grpo --model base_large --prompts 512 --num-generations 16 --micro-batch 256 --steps 100 --out run_large
 # ```
 #
-# On CUDA the page first trains a base model of up to 25 million weights, the largest that fits the
-# card. In this course's folder `python -m rlnb.training replay run_large` shows a run again.
+# `python -m rlnb.training replay run_large` shows a run again.
 # </details>
 #
 # ## Say it in 60 seconds
@@ -539,7 +545,6 @@ task("real.t2", gpu_budget.gpu_budget_explorer(),
 # | log | groups in three kinds, length, entropy, gap; never the loss |
 
 # %%
-print("GRPO -> this page\n" + str(difference(ZOO["grpo"], ZOO["dr_grpo"])))
 score("real.1", "real.2", "real.3", "real.4", "real.5", "real.6", "real.7")
 
 # %% [markdown]
@@ -644,5 +649,4 @@ check.silent_bug_grpo_for_real(my_test)
 # [statements 21](statements/21_grpo_for_real.ipynb). The exercises, solved:
 # [solutions 21](solutions/21_grpo_for_real.ipynb).
 #
-# **Next:** this is the last page. The map of all pages is [00](00_start_here.ipynb); a second round
-# through the guesses you got wrong is worth more than a new paper.
+# **Next:** this is the last page. The map of all pages is [00](00_start_here.ipynb).

@@ -105,6 +105,7 @@ PAGES = {
         "agents": ("observation_mask", "turn_advantages", "break_even_error"),
         "shared_desk": ("silent_bug_agents",),
     },
+    "systems": {"systems": ("memory_bytes", "queue_age", "corrected_loss", "silent_bug_systems")},
     "grpo_for_real": {"run_log": ("run_log", "style_slope", "silent_bug_grpo_for_real")},
 }
 _EXERCISES = {

@@ -38,14 +38,15 @@ except ImportError:
         def observe(self, *_: Any) -> None:
             """Nothing changes it."""
 
-        unobserve = add_class = remove_class = observe
+        unobserve = add_class = remove_class = on_click = observe
 
         def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
             return {}
 
-    _NAMES = ("Checkbox", "FloatSlider", "GridBox", "HBox", "IntSlider", "Label", "Layout",
-              "SelectionSlider", "Text", "ToggleButtons", "VBox", "Widget")  # fmt: skip
-    ipywidgets = SimpleNamespace(**dict.fromkeys(_NAMES, _Control))
+    _NAMES = ("Button", "Checkbox", "Dropdown", "FloatSlider", "GridBox", "HBox", "HTML",
+              "IntProgress", "IntSlider", "Label", "Layout", "Play", "SelectionSlider", "Text",
+              "ToggleButtons", "VBox", "Widget")  # fmt: skip
+    ipywidgets = SimpleNamespace(**dict.fromkeys(_NAMES, _Control), jslink=lambda *_: None)
 
 # Tones of a changing line. The colours hold on a light page; on a dark one the course's JupyterLab
 # extension lightens them, by class (lab_config/share).

@@ -2,7 +2,7 @@
 
 A page is written as a text twin, ``text/NN_name.py`` (jupytext's py:percent), and shipped as a
 notebook, ``NN_name.ipynb``, with the outputs of one clean run. ``notebooks/`` and the folders of
-other kinds of page in it, ``statements/`` and ``solutions/``, follow that rule. As
+other kinds of page in it, ``statements/``, ``solutions/`` and ``extras/``, follow that rule. As
 ``python -m rlnb.classroom.pages``:
 
     build notebooks/text/08_grpo.py    execute the twin, write the notebook
@@ -32,11 +32,16 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 from rlnb.classroom.course import write_course
+from rlnb.classroom.ledger import write_ledger
 from rlnb.classroom.wrapping import wrapped
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
-KINDS = ("statements", "solutions")  # folders of pages beside the lessons; either may be absent
+KINDS = (
+    "statements",
+    "solutions",
+    "extras",
+)  # folders of pages beside the lessons; either may be absent
 SECTIONS = (NOTEBOOKS, *(NOTEBOOKS / kind for kind in KINDS))
 
 CELL_TIMEOUT = 120  # seconds; a page should run in 20
@@ -300,6 +305,7 @@ def run_build(names: list[str], everything: bool) -> int:
         print("nothing to build: name a twin, or use --all", file=sys.stderr)
         return 2
     write_course(NOTEBOOKS, ROOT / "data" / "course.json")  # page 00 shows it
+    write_ledger(NOTEBOOKS, ROOT / "data")
     failed = 0
     for twin in twins:
         print(f"{page_name(twin):<28}", end=" ", flush=True)

@@ -37,9 +37,9 @@ PRESENTING = LAB_CONFIG / "presenting"
 MANIFEST = ".course.json"
 
 # What a page needs beside it: the other kinds of page, and the pictures they show.
-PAGES = ("*.ipynb", "statements/*.ipynb", "solutions/*.ipynb")
+PAGES = ("*.ipynb", "statements/*.ipynb", "solutions/*.ipynb", "extras/*.ipynb")
 COPIED = (*PAGES, "images/*")
-KINDS = ("statements", "solutions")  # folders of pages beside the lessons
+KINDS = ("statements", "solutions", "extras")  # folders of pages beside the lessons
 
 
 class WorkspaceError(Exception):

@@ -8,8 +8,11 @@
 
 trl and verl build objectives from a library's words, trl_words and verl_words say objectives in
 them; configuration takes the words out of a script, a YAML file or a command line; explanation and
-traps say what they amount to; rosetta_table puts five code bases side by side. This room knows
-`objective`; `objective` does not know it.
+traps say what they amount to; rosetta_table puts five code bases side by side.
+
+An objective trains in TRL through trl_trainer (ObjectiveTrainer; its parts are trl_fit, trl_pieces
+and trl_metrics), in verl through verl_files and verl_plugin; these are imported by name. This room
+knows `objective`; `objective` does not know it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The command line: python -m rlnb.interop {explain,check,rosetta}.
+"""The command line: python -m rlnb.interop {explain,check,rosetta,handoff}.
 
     explain FILE             what the configurations of a file compute, and their traps
     explain FILE FILE        what differs between the two
     check FILE...            one line per trap; for a pre-commit hook or a job of continuous testing
     rosetta [LIBRARY]        the same setting in TRL, verl, OpenRLHF, the papers and here
+    handoff                  from a choice that was learnt to the words that set it, five trainers
 
 Exit status of explain: 0, whatever was found; with --exit-code 3 where the worst trap is a note, 4
 a warning, 5 an error; 2 where nothing could be read. Of check: 1 where a trap of --fail-on was
@@ -89,6 +90,7 @@ def parser() -> argparse.ArgumentParser:
         "rosetta", help="the same setting in TRL, verl, OpenRLHF, the papers and here"
     )
     table.add_argument("library", nargs="?", help="one column only")
+    commands.add_parser("handoff", help="a choice, and the words that set it in five trainers")
     return top
 
 
@@ -215,6 +217,11 @@ def main(arguments: list[str] | None = None) -> int:
             return explain(args)
         if args.command == "check":
             return check(args)
+        if args.command == "handoff":
+            from rlnb.interop.handoff import handoff
+
+            print(handoff())
+            return 0
         from rlnb.interop.rosetta_table import rosetta
 
         print(rosetta(args.library))

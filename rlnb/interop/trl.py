@@ -94,7 +94,8 @@ def from_trl(config: Any = None, *, trainer: str | None = None, **keywords: Any)
     reading's `.objective` is the composition, its `.ignored` the given words without effect on it.
 
     Raises ValueError for an unknown word or value, with the nearest one, and for the settings no
-    composition says (adaptive entropy, several rewards normalised one by one).
+    composition says (adaptive entropy, an entropy bonus over some of the tokens, several rewards
+    normalised one by one).
 
     >>> from_trl(loss_type="dr_grpo", learning_rate=1e-6)
     Objective(group_zscore('bessel', eps=0.0001), clip(0.2), constant_length(512))
@@ -243,6 +244,12 @@ def _terms(words: Reader) -> tuple[Term, ...]:
             "a composition",
             "use_adaptive_entropy",
             "Its coefficient moves during training; set entropy_coef to a number.",
+        )
+    if coefficient and words.number("top_entropy_quantile") < 1:
+        raise refuse(
+            "a composition",
+            "entropy_coef with top_entropy_quantile below 1",
+            "TRL's bonus is then the mean over the kept tokens only; set one of the two.",
         )
     if coefficient:
         terms.append(entropy_bonus(coefficient, weights=local_token_mean()))

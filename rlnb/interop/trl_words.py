@@ -106,6 +106,8 @@ def _missing(objective: Objective) -> Iterator[tuple[str, str]]:
         if isinstance(term, entropy_bonus):
             if not isinstance(term.weights, local_token_mean):
                 yield f"terms={term!r}", "Its entropy bonus averages by local_token_mean."
+            elif any(isinstance(gate, top_entropy) for gate in objective.gates):
+                yield f"terms={term!r}", "Beside top_entropy its bonus is over the kept tokens."
         elif (
             not isinstance(term, k3)
             or term.weights is not None

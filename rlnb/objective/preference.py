@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor
-from torch.nn.functional import logsigmoid
 
 __all__ = [
     "Pairs",
@@ -46,12 +44,12 @@ class Pairs:
     over tokens need them.
     """
 
-    chosen: Tensor
-    rejected: Tensor
-    ref_chosen: Tensor | None = None
-    ref_rejected: Tensor | None = None
-    chosen_length: Tensor | None = None
-    rejected_length: Tensor | None = None
+    chosen: torch.Tensor
+    rejected: torch.Tensor
+    ref_chosen: torch.Tensor | None = None
+    ref_rejected: torch.Tensor | None = None
+    chosen_length: torch.Tensor | None = None
+    rejected_length: torch.Tensor | None = None
 
     def __post_init__(self) -> None:
         if self.chosen.ndim != 1 or len(self.chosen) == 0:
@@ -66,7 +64,7 @@ class Pairs:
 
     @classmethod
     def from_tokens(
-        cls, logprobs: Tensor, mask: Tensor, ref_logprobs: Tensor | None = None
+        cls, logprobs: torch.Tensor, mask: torch.Tensor, ref_logprobs: torch.Tensor | None = None
     ) -> Pairs:
         """From tokens: (2 P, T), the P chosen rows first, then their rejected ones, as TRL lays.
 
@@ -81,7 +79,7 @@ class Pairs:
         if not bool((lengths > 0).all()):
             raise ValueError("a row of mask has no token: an answer needs one at least.")
 
-        def halves(values: Tensor) -> tuple[Tensor, Tensor]:
+        def halves(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             first, second = torch.where(mask.bool(), values, 0).sum(1).chunk(2)
             return first, second
 
@@ -91,23 +89,23 @@ class Pairs:
         return cls(*halves(logprobs), *halves(ref_logprobs), **long)
 
     @property
-    def log_ratios(self) -> tuple[Tensor, Tensor]:
+    def log_ratios(self) -> tuple[torch.Tensor, torch.Tensor]:
         """h_w and h_l, (P,) each: log pi - log pi_ref of the chosen and the rejected answer."""
         ref_chosen, ref_rejected = self._both("ref_chosen", "ref_rejected")
         return self.chosen - ref_chosen.detach(), self.rejected - ref_rejected.detach()
 
     @property
-    def gap(self) -> Tensor:
+    def gap(self) -> torch.Tensor:
         """h_w - h_l, (P,): how far the policy has moved towards the chosen answer, in nats."""
         chosen, rejected = self.log_ratios
         return chosen - rejected
 
     @property
-    def lengths(self) -> tuple[Tensor, Tensor]:
+    def lengths(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Tokens of the chosen and of the rejected answers, (P,) each."""
         return self._both("chosen_length", "rejected_length")
 
-    def _both(self, *names: str) -> tuple[Tensor, Tensor]:
+    def _both(self, *names: str) -> tuple[torch.Tensor, torch.Tensor]:
         found = [getattr(self, name) for name in names]
         for name, value in zip(names, found, strict=True):
             if value is None:
@@ -118,7 +116,7 @@ class Pairs:
 _OPTIONAL = ("ref_chosen", "ref_rejected", "chosen_length", "rejected_length")
 
 
-def _shape(value: Tensor) -> str:
+def _shape(value: torch.Tensor) -> str:
     return f"({', '.join(str(n) for n in value.shape)}{',' if value.ndim == 1 else ''})"
 
 
@@ -133,8 +131,11 @@ def _flips(flipped: float, below: float) -> None:
 
 
 def bradley_terry(
-    chosen: Tensor, rejected: Tensor, margin: float | Tensor = 0.0, center: float = 0.0
-) -> Tensor:
+    chosen: torch.Tensor,
+    rejected: torch.Tensor,
+    margin: float | torch.Tensor = 0.0,
+    center: float = 0.0,
+) -> torch.Tensor:
     """-log sigma(r_w - r_l - m) + c (r_w + r_l)^2, (P,): the loss of a reward model.
 
     chosen, rejected (P,): the model's scores. margin m: by how much the chosen one must lead (Llama
@@ -146,11 +147,11 @@ def bradley_terry(
     """
     if chosen.shape != rejected.shape:
         raise ValueError(f"chosen is {_shape(chosen)}, rejected {_shape(rejected)}.")
-    loss = -logsigmoid(chosen - rejected - margin)
+    loss = -torch.nn.functional.logsigmoid(chosen - rejected - margin)
     return loss + center * (chosen + rejected).square() if center else loss
 
 
-def dpo(pairs: Pairs, beta: float = 0.1) -> Tensor:
+def dpo(pairs: Pairs, beta: float = 0.1) -> torch.Tensor:
     """-log sigma(beta (h_w - h_l)), (P,). Rafailov et al. 2023, arXiv 2305.18290, eq. 7.
 
     d/d log pi_w = -beta sigma(-beta (h_w - h_l)), and the opposite for the rejected answer.
@@ -160,10 +161,10 @@ def dpo(pairs: Pairs, beta: float = 0.1) -> Tensor:
     tensor([0.5544])
     """
     _positive(beta)
-    return -logsigmoid(beta * pairs.gap)
+    return -torch.nn.functional.logsigmoid(beta * pairs.gap)
 
 
-def conservative_dpo(pairs: Pairs, beta: float = 0.1, flipped: float = 0.1) -> Tensor:
+def conservative_dpo(pairs: Pairs, beta: float = 0.1, flipped: float = 0.1) -> torch.Tensor:
     """(1 - e) dpo + e dpo of the pair turned round, (P,): labels are wrong with chance e.
 
     The best gap is finite, log((1 - e) / e) / beta. Mitchell's note on cDPO, 2023.
@@ -171,10 +172,12 @@ def conservative_dpo(pairs: Pairs, beta: float = 0.1, flipped: float = 0.1) -> T
     _positive(beta)
     _flips(flipped, 0.5)
     z = beta * pairs.gap
-    return -(1 - flipped) * logsigmoid(z) - flipped * logsigmoid(-z)
+    return -(1 - flipped) * torch.nn.functional.logsigmoid(
+        z
+    ) - flipped * torch.nn.functional.logsigmoid(-z)
 
 
-def robust_dpo(pairs: Pairs, beta: float = 0.1, flipped: float = 0.1) -> Tensor:
+def robust_dpo(pairs: Pairs, beta: float = 0.1, flipped: float = 0.1) -> torch.Tensor:
     """((1 - e) dpo - e dpo of the pair turned round) / (1 - 2 e), (P,).
 
     Its mean over labels that flip with chance e is DPO's on clean labels. Chowdhury et al. 2024,
@@ -183,10 +186,13 @@ def robust_dpo(pairs: Pairs, beta: float = 0.1, flipped: float = 0.1) -> Tensor:
     _positive(beta)
     _flips(flipped, 0.5)
     z = beta * pairs.gap
-    return (flipped * logsigmoid(-z) - (1 - flipped) * logsigmoid(z)) / (1 - 2 * flipped)
+    return (
+        flipped * torch.nn.functional.logsigmoid(-z)
+        - (1 - flipped) * torch.nn.functional.logsigmoid(z)
+    ) / (1 - 2 * flipped)
 
 
-def dpo_shift(pairs: Pairs, beta: float = 0.1, factor: float = 0.75) -> Tensor:
+def dpo_shift(pairs: Pairs, beta: float = 0.1, factor: float = 0.75) -> torch.Tensor:
     """-log sigma(beta (h_w - f h_l)), (P,): a smaller push on the rejected answer.
 
     f = 1 is DPO. Yang et al. 2025, arXiv 2502.07599 (fixed, or linear from 0.5 to 1).
@@ -195,7 +201,7 @@ def dpo_shift(pairs: Pairs, beta: float = 0.1, factor: float = 0.75) -> Tensor:
     if not 0 < factor <= 1:
         raise ValueError(f"factor must be above 0 and at most 1, got {factor!r}.")
     chosen, rejected = pairs.log_ratios
-    return -logsigmoid(beta * (chosen - factor * rejected))
+    return -torch.nn.functional.logsigmoid(beta * (chosen - factor * rejected))
 
 
 def dpo_nll(
@@ -203,7 +209,7 @@ def dpo_nll(
     beta: float = 0.1,
     alpha: float = 1.0,
     average: Literal["answer", "batch"] = "answer",
-) -> Tensor:
+) -> torch.Tensor:
     """dpo - alpha log pi_w / T_w, (P,): DPO with a likelihood anchor on the chosen answer.
 
     Pang et al. 2024 (iterative RPO), arXiv 2404.19733, eq. 2: the mean over each answer's own
@@ -218,13 +224,13 @@ def dpo_nll(
     return dpo(pairs, beta) - alpha * pairs.chosen / length
 
 
-def normalized_dpo(pairs: Pairs, beta: float = 0.1) -> Tensor:
+def normalized_dpo(pairs: Pairs, beta: float = 0.1) -> torch.Tensor:
     """-log sigma(beta (h_w / T_w - h_l / T_l)), (P,): DPO per token. TRL's "sigmoid_norm"."""
     _positive(beta)
-    return -logsigmoid(beta * _per_token_gap(pairs))
+    return -torch.nn.functional.logsigmoid(beta * _per_token_gap(pairs))
 
 
-def ipo(pairs: Pairs, beta: float = 0.1) -> Tensor:
+def ipo(pairs: Pairs, beta: float = 0.1) -> torch.Tensor:
     """(h_w - h_l - 1 / (2 beta))^2, (P,): the gap has a target. arXiv 2310.12036, eq. 17.
 
     beta is the paper's tau. Sums over tokens, as OpenRLHF has it; TRL averages: normalized_ipo.
@@ -233,18 +239,20 @@ def ipo(pairs: Pairs, beta: float = 0.1) -> Tensor:
     return (pairs.gap - 1 / (2 * beta)).square()
 
 
-def normalized_ipo(pairs: Pairs, beta: float = 0.1) -> Tensor:
+def normalized_ipo(pairs: Pairs, beta: float = 0.1) -> torch.Tensor:
     """(h_w / T_w - h_l / T_l - 1 / (2 beta))^2, (P,): IPO per token, TRL's "ipo"."""
     _positive(beta)
     return (_per_token_gap(pairs) - 1 / (2 * beta)).square()
 
 
-def _per_token_gap(pairs: Pairs) -> Tensor:
+def _per_token_gap(pairs: Pairs) -> torch.Tensor:
     (chosen, rejected), (chosen_length, rejected_length) = pairs.log_ratios, pairs.lengths
     return chosen / chosen_length - rejected / rejected_length
 
 
-def simpo(pairs: Pairs, beta: float = 2.0, gamma: float = 1.0, flipped: float = 0.0) -> Tensor:
+def simpo(
+    pairs: Pairs, beta: float = 2.0, gamma: float = 1.0, flipped: float = 0.0
+) -> torch.Tensor:
     """-log sigma(beta log pi_w / T_w - beta log pi_l / T_l - gamma), (P,): no reference.
 
     Meng et al. 2024, arXiv 2405.14734, eq. 6. gamma is a margin in reward, not multiplied by beta.
@@ -255,18 +263,20 @@ def simpo(pairs: Pairs, beta: float = 2.0, gamma: float = 1.0, flipped: float = 
     _flips(flipped, 0.5)
     chosen_length, rejected_length = pairs.lengths
     z = beta * (pairs.chosen / chosen_length - pairs.rejected / rejected_length) - gamma
-    return -(1 - flipped) * logsigmoid(z) - (flipped * logsigmoid(-z) if flipped else 0.0)
+    return -(1 - flipped) * torch.nn.functional.logsigmoid(z) - (
+        flipped * torch.nn.functional.logsigmoid(-z) if flipped else 0.0
+    )
 
 
 def kto(
-    logprobs: Tensor,
-    ref_logprobs: Tensor,
-    desirable: Tensor,
-    reference_point: float | Tensor = 0.0,
+    logprobs: torch.Tensor,
+    ref_logprobs: torch.Tensor,
+    desirable: torch.Tensor,
+    reference_point: float | torch.Tensor = 0.0,
     beta: float = 0.1,
     desirable_weight: float = 1.0,
     undesirable_weight: float = 1.0,
-) -> Tensor:
+) -> torch.Tensor:
     """Answers marked good or bad, not paired: (B,). Ethayarajh et al. 2024, arXiv 2402.01306.
 
     good: w_D (1 - sigma(beta (h - z_0))), bad: w_U (1 - sigma(beta (z_0 - h))).
@@ -281,13 +291,15 @@ def kto(
             f"{_shape(ref_logprobs)} and {_shape(desirable)}."
         )
     h = logprobs - ref_logprobs.detach()
-    point = reference_point.detach() if isinstance(reference_point, Tensor) else reference_point
+    point = (
+        reference_point.detach() if isinstance(reference_point, torch.Tensor) else reference_point
+    )
     good = desirable_weight * torch.sigmoid(beta * (point - h))  # 1 - sigma(z) = sigma(-z)
     bad = undesirable_weight * torch.sigmoid(beta * (h - point))
     return torch.where(desirable.bool(), good, bad)
 
 
-def kto_reference_point(logprobs: Tensor, ref_logprobs: Tensor) -> Tensor:
+def kto_reference_point(logprobs: torch.Tensor, ref_logprobs: torch.Tensor) -> torch.Tensor:
     """z_0 = max(0, mean h) over answers that belong to other prompts: 0-d, detached.
 
     A batch's estimate of KL(pi || pi_ref); mismatched answers make it cheap and biased.
@@ -295,7 +307,7 @@ def kto_reference_point(logprobs: Tensor, ref_logprobs: Tensor) -> Tensor:
     return (logprobs - ref_logprobs).mean().clamp(min=0).detach()
 
 
-def implicit_rewards(pairs: Pairs, beta: float = 0.1) -> tuple[Tensor, Tensor]:
+def implicit_rewards(pairs: Pairs, beta: float = 0.1) -> tuple[torch.Tensor, torch.Tensor]:
     """beta h_w and beta h_l, detached: TRL logs their means as rewards/chosen and /rejected.
 
     Their difference is the margin, its sign the accuracy. Each alone lacks beta log Z(x).

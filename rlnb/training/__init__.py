@@ -10,7 +10,7 @@
 On the command line: python -m rlnb.training {base,grpo,eval,replay}. What stands here is the path
 of one step:
 
-    recipe        the numbers of a run
+    recipe        the numbers of a run; recipe_by_size, those that a real model begins with
     prompt_pool   which prompts are asked, when not all of them
     run           what a run holds between steps, and how it is put together
     rollouts      draw answers, verify them, make the batch
@@ -54,6 +54,7 @@ _NAMES = {
     "rlnb.training.prompt_pool": ("PromptPool",),
     "rlnb.training.question_files": ("questions",),
     "rlnb.training.recipe": ("BaseRecipe", "Recipe"),
+    "rlnb.training.recipe_by_size": ("recipe_for",),
     "rlnb.training.rewards": ("CoinFlip", "WaitBonus", "keep_all", "keep_mixed"),
     "rlnb.training.sampling.prompts": ("encode_prompts", "end_ids"),
     "rlnb.training.sampling.sampler": ("Rollout", "Sampling", "sample"),

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 from rlnb.shipped import NotShipped, shipped_folder
 from rlnb.training.dashboards import DASHBOARDS, check_dashboard, dashboard
-from rlnb.training.errors import BadInput, Diverged
+from rlnb.training.errors import BadInput, Diverged, notice
 from rlnb.training.metrics_file import read, replay
 from rlnb.training.models.device import pick_device, use_threads
-from rlnb.training.models.precision import AUTOCAST, SAMPLER_DTYPES
+from rlnb.training.models.optimizers import OPTIMIZERS
+from rlnb.training.models.precision import AUTOCAST, DTYPES, SAMPLER_DTYPES
 from rlnb.training.models.presets import PRESETS, SHIPPED
 from rlnb.training.named import find_objective, find_pool, find_reward, find_task, shaped
-from rlnb.training.recipe import BaseRecipe, Recipe
+from rlnb.training.recipe import SCHEDULES, BaseRecipe, Recipe
 from rlnb.training.rewards import keep_all, keep_mixed
 from rlnb.training.run_folder import claim
 from rlnb.training.tasks import held_out
@@ -27,10 +28,14 @@ from rlnb.training.tasks import held_out
 __all__ = ["find_objective", "find_pool", "find_reward", "find_task", "main", "parser"]
 
 FILTERS = ("all", "mixed")
+PRETRAINED = 1e-5  # learning rate of supervised training that starts from a real model
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands and flags; a number or a switch of the Recipe is a flag of its name."""
+    """All commands and flags; a number or a switch of the Recipe is a flag of its name.
+
+    Such a flag has no default here: what is not given is up to the model's size (`recipe_of`).
+    """
     top = argparse.ArgumentParser(prog="python -m rlnb.training", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
 
@@ -43,7 +48,8 @@ def parser() -> argparse.ArgumentParser:
     base.add_argument("--out", required=True, type=Path, help="new folder for the model")
     base.add_argument("--steps", type=int, default=BaseRecipe.steps)
     base.add_argument("--batch", type=int, default=BaseRecipe.batch)
-    base.add_argument("--learning-rate", type=float, default=BaseRecipe.learning_rate)
+    base.add_argument("--learning-rate", type=float, help=f"{BaseRecipe.learning_rate:g} without "
+                      f"it, {PRETRAINED:g} from a --start of 0.1B or more")  # fmt: skip
     base.add_argument("--seed", type=int, default=BaseRecipe.seed)
 
     grpo = commands.add_parser("grpo", help="train with any objective (about 20 CPU s)")
@@ -66,10 +72,14 @@ def parser() -> argparse.ArgumentParser:
                       "pass rate leave for good; ScaleRL has 0.9")  # fmt: skip
     grpo.add_argument("--visits", type=int, metavar="N", help="the pass rate is that of a prompt's "
                       "last N visits; without it, of all")  # fmt: skip
-    grpo.add_argument("--sampler-dtype", choices=SAMPLER_DTYPES, default=Recipe.sampler_dtype,
-                      help="sample from a copy of the weights in this type")  # fmt: skip
-    grpo.add_argument("--autocast", choices=AUTOCAST, default=Recipe.autocast,
-                      help="matrix products of scoring and training in this type")  # fmt: skip
+    for flag, known, text in (
+        ("--sampler-dtype", SAMPLER_DTYPES, "sample from a copy of the weights in this type"),
+        ("--autocast", AUTOCAST, "matrix products of scoring and training in this type"),
+        ("--dtype", DTYPES, "with --lora-r: the type that the frozen weights are held in"),
+        ("--optim", OPTIMIZERS, "AdamW of torch, or with 8-bit moments of bitsandbytes"),
+        ("--lr-scheduler-type", SCHEDULES, "the learning rate after --warmup-steps"),
+    ):
+        grpo.add_argument(flag, choices=known, default=argparse.SUPPRESS, help=text)
     grpo.add_argument("--overlong", type=int, metavar="TOKENS", help="answers of the last so many "
                       "tokens before --max-completion-length lose up to 1 of their reward (DAPO's "
                       "soft penalty)")  # fmt: skip
@@ -77,14 +87,16 @@ def parser() -> argparse.ArgumentParser:
     for field in fields(Recipe):
         flag = "--" + field.name.replace("_", "-")
         if (kind := types[field.name]) in (int, float) and field.default is not MISSING:
-            grpo.add_argument(flag, type=kind, default=field.default, metavar="N")
+            grpo.add_argument(flag, type=kind, default=argparse.SUPPRESS, metavar="N")
         elif kind is bool:  # with its --no-, for those that are on
-            grpo.add_argument(flag, action=argparse.BooleanOptionalAction, default=field.default)
+            grpo.add_argument(
+                flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS
+            )
 
     evaluation = commands.add_parser("eval", help="pass@k, greedy, forced styles, length, entropy")
     evaluation.add_argument("--prompts", type=int, default=250)
     evaluation.add_argument("--num-generations", type=int, default=8)
-    evaluation.add_argument("--max-completion-length", type=int, default=72)
+    evaluation.add_argument("--max-completion-length", type=int, default=argparse.SUPPRESS)
     evaluation.add_argument("--seed", type=int, default=99)
 
     for command in (base, grpo, evaluation):
@@ -113,10 +125,13 @@ def show(report: dict[str, float]) -> None:
 def run_base(args: argparse.Namespace) -> None:
     if args.start and args.preset:
         raise BadInput("preset: a model to go on from has its size; give --start or --preset")
+    rate = BaseRecipe.learning_rate
+    if args.start and args.learning_rate is None and recipe_of(args, args.start) != Recipe():
+        rate = PRETRAINED
     recipe = BaseRecipe(
         steps=args.steps,
         batch=args.batch,
-        learning_rate=args.learning_rate,
+        learning_rate=rate if args.learning_rate is None else args.learning_rate,
         seed=args.seed,
         preset=args.preset or BaseRecipe.preset,
     )
@@ -132,9 +147,22 @@ def run_base(args: argparse.Namespace) -> None:
         show(spent | summary(task, pass_rate(model, tokenizer, task, num_generations=8)))
 
 
+def given(args: argparse.Namespace) -> dict[str, Any]:
+    """The fields of the Recipe that were typed."""
+    return {f.name: getattr(args, f.name) for f in fields(Recipe) if hasattr(args, f.name)}
+
+
+def recipe_of(args: argparse.Namespace, model: str | Path, **typed: Any) -> Recipe:
+    """The typed fields, and the others by the model's size and the device (`recipe_by_size`)."""
+    from rlnb.training.recipe_by_size import lower_type, parameters_of, recipe_for
+
+    return recipe_for(parameters_of(model), lower_type(pick_device(args.device)), **typed)
+
+
 def run_grpo(args: argparse.Namespace) -> None:
-    values = {f.name: getattr(args, f.name) for f in fields(Recipe) if hasattr(args, f.name)}
-    recipe, objective, task = Recipe(**values), find_objective(args.objective), find_task(args.task)
+    objective, task = find_objective(args.objective), find_task(args.task)
+    recipe = recipe_of(args, start_of(args), **given(args))
+    args.seed = recipe.seed
     if args.overlong is not None:
         objective = shaped(objective, recipe.max_completion_length, args.overlong)
     pool, reward = find_pool(args, task), find_reward(args.reward, task, recipe.seed)
@@ -149,7 +177,10 @@ def run_grpo(args: argparse.Namespace) -> None:
 
         refuse_mismatch(recipe.sampling, recipe.temperature)
         check_objective(objective, recipe)
-        model, tokenizer = load(start_of(args), device=args.device)
+        typed = {**asdict(Recipe()), **given(args)}
+        if chosen := [f"{k} {v}" for k, v in asdict(recipe).items() if v != typed[k]]:
+            notice(f"recipe: by the model's size: {', '.join(chosen)}; a flag replaces each")
+        model, tokenizer = load(start_of(args), device=args.device, dtype=DTYPES[recipe.dtype])
         with dashboard(args.log, out) as watch:
             records = train(
                 model,
@@ -175,8 +206,7 @@ def start_of(args: argparse.Namespace) -> str | Path:
 
 
 def run_eval(args: argparse.Namespace) -> None:
-    asked = ("prompts", "num_generations", "max_completion_length", "seed")
-    Recipe(**{name: getattr(args, name) for name in asked})  # refuses what is no number of a run
+    longest = recipe_of(args, start_of(args), **given(args)).max_completion_length
     task = find_task(args.task)
     held_out(task, args.prompts)
     from rlnb.training.evaluation import evaluate
@@ -189,7 +219,7 @@ def run_eval(args: argparse.Namespace) -> None:
         task,
         prompts=args.prompts,
         num_generations=args.num_generations,
-        max_new_tokens=args.max_completion_length,
+        max_new_tokens=longest,
         seed=args.seed,
     )
     show(report)

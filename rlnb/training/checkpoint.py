@@ -1,6 +1,6 @@
 """Checkpoints a killed run resumes from: safetensors and JSON, never pickle.
 
-    OUT/checkpoint-000020/   a loadable model folder, and beside the weights
+    OUT/checkpoint-000020/   a loadable model folder (with LoRA, the adapter's), and beside it
         optimizer.safetensors   AdamW's moments, one tensor per parameter and moment
         rng.safetensors         generator states
         past.safetensors        with staleness: the weights of earlier steps, "age::parameter"
@@ -30,6 +30,7 @@ from safetensors.torch import load_file, load_model, save_file
 from torch import nn
 
 from rlnb.training.errors import BadInput
+from rlnb.training.models.adapters import ADAPTER, has_adapters, merged, put_back_adapters
 from rlnb.training.models.loading import save
 from rlnb.training.run_folder import checkpoints
 
@@ -57,7 +58,7 @@ def optimizer_tensors(
 ) -> dict[str, torch.Tensor]:
     """The optimizer's state as {"parameter::moment": tensor}."""
     return {
-        f"{names[parameter]}::{key}": value.detach().clone().contiguous()
+        f"{names[parameter]}::{key}": torch.as_tensor(value).detach().clone().contiguous()
         for parameter, state in optimizer.state.items()
         for key, value in state.items()
     }
@@ -69,7 +70,7 @@ def restore_optimizer(
     tensors: dict[str, torch.Tensor],
 ) -> None:
     """Puts saved moments back. AdamW keeps its moments beside the parameter, its step counts on
-    the CPU; fused, those beside the parameter as well."""
+    the CPU; fused, those beside the parameter as well; that of bitsandbytes counts in an int."""
     parameters = {name: parameter for parameter, name in names.items()}
     for key, value in tensors.items():
         name, _, moment = key.rpartition("::")
@@ -77,7 +78,9 @@ def restore_optimizer(
             raise BadInput(f"resume: the checkpoint has a moment of {name!r}, the model has not")
         apart = moment == "step" and not optimizer.defaults.get("fused")
         where = "cpu" if apart else parameters[name].device
-        optimizer.state[parameters[name]][moment] = value.to(where)
+        counted = moment == "step" and not isinstance(optimizer, torch.optim.AdamW)
+        state = optimizer.state[parameters[name]]
+        state[moment] = int(value) if counted else value.to(where)
 
 
 def write(
@@ -127,8 +130,15 @@ def write(
     return final
 
 
-def write_model(out: Path, model, tokenizer) -> Path:
-    """Writes OUT/model, the final one, whole or not at all. Raises OSError as `write` does."""
+def write_model(out: Path, model, tokenizer, merge: bool = False) -> Path:
+    """Writes OUT/model, the final one, whole or not at all. Raises OSError as `write` does.
+
+    With adapters that is the adapter's folder; merge: OUT/merged, a whole model, before it.
+    """
+    if merge:
+        temporary = _empty(out / ".merged.tmp")
+        save(merged(model), tokenizer, temporary)
+        _rename(temporary, out / "merged")
     temporary = _empty(out / ".model.tmp")
     save(model, tokenizer, temporary)
     return _rename(temporary, out / "model")
@@ -141,7 +151,9 @@ def is_final_model(out: Path, folder: Path) -> bool:
     """
     sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
     weights = {
-        n: s for n, s in sums.items() if n.startswith("model") and n.endswith(".safetensors")
+        n: s
+        for n, s in sums.items()
+        if n.startswith(("model", ADAPTER)) and n.endswith(".safetensors")
     }
     files = [out / "model" / name for name in weights]
     return bool(files) and all(
@@ -180,10 +192,10 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def fingerprint(model: nn.Module) -> str:
+def fingerprint(weights: dict[str, torch.Tensor]) -> str:
     """Tells one frozen model from another: names, shapes and the first values of every weight."""
     found = hashlib.sha256()
-    for name, value in model.state_dict().items():
+    for name, value in weights.items():
         few = value.detach().flatten()[:64].to("cpu", torch.float64)
         found.update(f"{name} {tuple(value.shape)} {few.tolist()}\n".encode())
     return found.hexdigest()[:16]
@@ -253,10 +265,13 @@ def put_back(
 ) -> None:
     """Restores one checkpoint in place. Raises BadInput if the model is of another shape."""
     try:
-        load_model(model, folder / "model.safetensors", device=str(model.device))
+        if has_adapters(model):
+            put_back_adapters(model, folder / ADAPTER)
+        else:
+            load_model(model, folder / "model.safetensors", device=str(model.device))
         if "critic" in modules:
             modules["critic"].load_state_dict(load_file(folder / "critic.safetensors"))
-    except RuntimeError as error:
+    except (RuntimeError, FileNotFoundError) as error:
         raise BadInput(
             f"resume: the weights in {str(folder)!r} are those of another model; repeat the "
             "command that started the run, with its --model"

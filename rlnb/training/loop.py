@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from safetensors import SafetensorError
 from tqdm import tqdm
 
@@ -19,6 +20,7 @@ from rlnb.training.errors import BadInput, notice
 from rlnb.training.evaluation import pass_rate, summary
 from rlnb.training.memory import in_words
 from rlnb.training.metrics_file import FILE, Recorder, environment, salvage
+from rlnb.training.models.adapters import base_weights
 from rlnb.training.models.presets import SHIPPED
 from rlnb.training.prompt_pool import PromptPool
 from rlnb.training.recipe import Recipe
@@ -144,6 +146,8 @@ def _steps(
             _warn_untaught(header, report["pass@1"], report["samples"], "to held-out problems")
         for number in range(first, recipe.steps + 1):
             due = _due(number, recipe.eval_every, recipe.steps)
+            for group in run.optimizer.param_groups:
+                group["lr"] = recipe.rate(number)
             shown = [] if recipe.record_rollouts and (due or number == 1) else None
             metrics = _step(run, folder, number, shown)
             if number == 1 and not recipe.eval_every:
@@ -158,7 +162,7 @@ def _steps(
                     _checkpoint(run, folder, number, header)
         if folder is not None:
             with _writing(folder):
-                checkpoint.write_model(folder, run.model, run.tokenizer)
+                checkpoint.write_model(folder, run.model, run.tokenizer, recipe.merge_adapter)
     finally:
         recorder.close()
     return recorder.records
@@ -168,6 +172,8 @@ def _step(run: Run, folder: Path | None, number: int, shown: list | None) -> dic
     """One step. Raises Diverged if it was not finite, or left a model that is not."""
     try:
         metrics = step(run, shown)
+    except torch.OutOfMemoryError:  # a RuntimeError too; asking a full card would fail again
+        raise
     except (BadInput, RuntimeError) as error:  # what a model without finite logits leads to
         if (what := not_finite(run, {})) is None:
             raise
@@ -261,8 +267,10 @@ def _evaluation(run: Run) -> Found:
 
 def _checkpoint(run: Run, folder: Path, number: int, header: dict[str, Any]) -> None:
     extra: dict[str, Any] = {"num_tokens": run.num_tokens, "header": header}
-    if run.reference is not None:
-        extra["reference"] = checkpoint.fingerprint(run.reference)
+    if (reference := _reference(run)) is not None:
+        extra["reference"] = reference
+    if run.scaler.is_enabled():
+        extra["scaler"] = run.scaler.state_dict()
     if hasattr(run.reward, "getstate"):
         extra["reward"] = run.reward.getstate()
     if run.pool is not None:
@@ -281,6 +289,13 @@ def _checkpoint(run: Run, folder: Path, number: int, header: dict[str, Any]) -> 
     )
 
 
+def _reference(run: Run) -> str | None:
+    """The fingerprint of the frozen weights that a checkpoint does not hold; None without any."""
+    if run.adapted:
+        return checkpoint.fingerprint(base_weights(run.model))
+    return None if run.reference is None else checkpoint.fingerprint(run.reference.state_dict())
+
+
 def restore(
     run: Run, folder: Path, header: dict[str, Any]
 ) -> tuple[int, list[dict[str, Any]], bool]:
@@ -289,15 +304,17 @@ def restore(
     Returns (next step, the records up to it, whether there is nothing left to do). What is damaged
     is left out, and said on stderr; a damaged record file is kept beside the mended one.
 
-    Raises BadInput if the recorded run is not this one. Only the number of steps may differ.
+    Raises BadInput if the recorded run is not this one. Only the number of steps may differ, and
+    that only where the learning rate does not depend on it.
     """
     found, told = checkpoint.newest_good(folder)
     state = checkpoint.state_of(found)
     _refuse_another(folder, state["header"], header)
-    if run.reference is not None and state["reference"] != checkpoint.fingerprint(run.reference):
+    if state.get("reference") != _reference(run):
+        what = "its adapters belong to" if run.adapted else "its KL is taken to"
         raise BadInput(
-            f"resume: the run in {str(folder)!r} started from another model, which its KL is taken "
-            "to; repeat the command that started it, with its --model"
+            f"resume: the run in {str(folder)!r} started from another model, which {what}; repeat "
+            "the command that started it, with its --model"
         )
     if told:
         notice(f"resume: {'; '.join(told)}; going on from {found.name}")
@@ -312,6 +329,8 @@ def restore(
         past=run.past,
     )
     run.num_tokens = state["num_tokens"]
+    if "scaler" in state:
+        run.scaler.load_state_dict(state["scaler"])
     if "reward" in state:
         run.reward.setstate(state["reward"])
     if run.pool is not None:
@@ -327,7 +346,9 @@ def _refuse_another(folder: Path, recorded: dict[str, Any], header: dict[str, An
     for name in ("task", "objective", "reward", "keep", "pool", *header["recipe"]):
         before, now = found.get(name), asked[name]
         before, now = (list(v) if isinstance(v, tuple) else v for v in (before, now))
-        if name != "steps" and before != now:
+        if name == "steps" and asked["lr_scheduler_type"] == "constant":
+            continue  # otherwise the learning rates would be others
+        if before != now:
             raise BadInput(
                 f"resume: the run in {str(folder)!r} has {name}={before!r}, this one asks for "
                 f"{now!r}; repeat the command that started it"

@@ -62,7 +62,9 @@ def in_words(run: Run) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError as error:
         recipe, cures = run.recipe, []
-        if recipe.sampler_dtype == "same":
+        if not recipe.lora_r:
+            cures.append("--lora-r 32 (which needs peft)")
+        if recipe.sampler_dtype == "same" and recipe.dtype == "float32":
             cures.append("--sampler-dtype bfloat16")
         if not recipe.gradient_checkpointing:
             cures.append("--gradient-checkpointing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -147,7 +148,7 @@ def _round(run: Run) -> Drawn:
             likeliest(run.behaviour, rollout, CANDIDATES, temperature=recipe.temperature, rows=r)
             for r in _micro_batches(rollout, recipe)
         ]
-        rollout = replace(rollout, candidate_ids=torch.cat(parts))
+        rollout = replace(rollout, candidate_ids=_in_order(rollout, parts))
     texts = rollout.texts(run.tokenizer)
     asked = [problems[i // recipe.num_generations] for i in range(len(texts))]
     device, done = rollout.logprobs.device, rollout.finished
@@ -171,12 +172,13 @@ def make_batch(run: Run, rollout: Rollout, problems: list[Problem], rewards: Ten
         extra["old_logprobs"], entropies = _score(run, run.behaviour, rollout)
         if "entropies" in needs:
             extra["entropies"] = entropies
-    if run.reference is not None:
-        extra["ref_logprobs"] = _score(run, run.reference, rollout)[0]
+    if "ref_logprobs" in needs:
+        with run.referring() as reference:
+            extra["ref_logprobs"] = _score(run, reference, rollout)[0]
     if run.critic is not None:
         with run.precision():
             parts = [run.critic.values(rollout, r) for r in _micro_batches(rollout, recipe)]
-        extra["values"] = torch.cat(parts)
+        extra["values"] = _in_order(rollout, parts)
     if needs & PER_CANDIDATE:
         with run.precision():
             parts = [
@@ -184,7 +186,7 @@ def make_batch(run: Run, rollout: Rollout, problems: list[Problem], rewards: Ten
                 for r in _micro_batches(rollout, recipe)
             ]
         # The trainer's: a rollout engine reports the sampled token only.
-        extra["topk_logprobs"] = extra["old_topk_logprobs"] = torch.cat(parts)
+        extra["topk_logprobs"] = extra["old_topk_logprobs"] = _in_order(rollout, parts)
     if "sampled_rank" in needs:
         same = rollout.candidate_ids == rollout.completion_ids[..., None]
         extra["sampled_rank"] = torch.where(same.any(-1), same.int().argmax(-1), CANDIDATES)
@@ -232,12 +234,17 @@ def _score(run: Run, model: PreTrainedModel, rollout: Rollout) -> tuple[Tensor, 
             for r in _micro_batches(rollout, run.recipe)
         ]
     logprobs, entropies = zip(*parts, strict=True)
-    return torch.cat(logprobs), torch.cat(entropies)
+    return _in_order(rollout, logprobs), _in_order(rollout, entropies)
 
 
 def _micro_batches(rollout: Rollout, recipe: Recipe) -> tuple[Tensor, ...]:
-    rows = torch.arange(len(rollout.finished), device=rollout.finished.device)
-    return rows.split(recipe.micro_batch)
+    """Rows of similar length, as the update has them: little of a forward pass is padding."""
+    return rollout.lengths.argsort(stable=True).split(recipe.micro_batch)
+
+
+def _in_order(rollout: Rollout, parts: Sequence[Tensor]) -> Tensor:
+    """What was computed for `_micro_batches`, row by row of the rollout again."""
+    return torch.cat(list(parts))[rollout.lengths.argsort(stable=True).argsort()]
 
 
 def rollout_metrics(

@@ -14,9 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from rlnb.objective import Batch, Objective, Prepared, value_loss
+from rlnb.training.distributed import shared
 from rlnb.training.errors import BadInput
+from rlnb.training.models.adapters import add_adapters, has_adapters, without_adapters
 from rlnb.training.models.critic import Critic
 from rlnb.training.models.loading import check_vocabulary
+from rlnb.training.models.optimizers import adamw, loss_scaler
 from rlnb.training.models.precision import (
     AUTOCAST,
     SAMPLER_DTYPES,
@@ -56,7 +59,9 @@ class Run:
 
     With staleness, `past` holds the weights of the last updates, oldest first, and `behaviour` is
     the model that they are loaded into to sample and to score; otherwise it is `model` itself.
-    With a sampler_dtype, `engine` is the copy of `behaviour` that is sampled from.
+    With a sampler_dtype, `engine` is the copy of `behaviour` that is sampled from. `reference` is a
+    frozen copy of the first weights, where the objective needs one; with adapters there is none,
+    because the base is there (`referring`). scaler: of the loss, under float16 autocast.
     """
 
     model: PreTrainedModel
@@ -77,6 +82,9 @@ class Run:
     num_tokens: int = 0
     past: deque[Weights] = field(default_factory=deque)
     engine: PreTrainedModel | None = None
+    scaler: torch.amp.GradScaler = field(
+        default_factory=lambda: torch.amp.GradScaler("cpu", enabled=False)
+    )
 
     @property
     def critic(self) -> Critic | None:
@@ -89,6 +97,20 @@ class Run:
             return self.behaviour
         refresh(self.engine, self.behaviour)
         return self.engine
+
+    @property
+    def adapted(self) -> bool:
+        """Whether factors train beside frozen weights."""
+        return has_adapters(self.model)
+
+    @contextmanager
+    def referring(self) -> Iterator[PreTrainedModel]:
+        """The model that a KL is taken to: the reference, or the base of the adapters."""
+        if self.reference is not None:
+            yield self.reference
+        else:
+            with without_adapters(self.model):
+                yield self.model
 
     @contextmanager
     def precision(self) -> Iterator[None]:
@@ -111,10 +133,13 @@ class Run:
         """
         if self.recipe.staleness == 0:
             return 0
-        self.past.append({k: v.detach().clone() for k, v in self.model.state_dict().items()})
+        state = self.model.state_dict()
+        if self.adapted:  # the rest is frozen
+            state = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        self.past.append({k: v.detach().clone() for k, v in state.items()})
         while len(self.past) > self.recipe.staleness + 1:
             self.past.popleft()
-        self.behaviour.load_state_dict(self.past[0])
+        self.behaviour.load_state_dict(self.past[0], strict=not self.adapted)
         return len(self.past) - 1
 
 
@@ -139,6 +164,8 @@ def start(
         )
     refuse_mismatch(recipe.sampling, recipe.temperature)
     check_objective(objective, recipe)
+    if recipe.lora_r:
+        add_adapters(model, recipe.lora_r, recipe.lora_alpha, dtype=recipe.dtype, seed=recipe.seed)
     modules = nn.ModuleDict({"policy": model})
     if "values" in objective.needs:
         modules["critic"] = Critic(model)
@@ -146,7 +173,7 @@ def start(
             # The named ppo says what the policy does; a critic that is not trained stays 0.
             objective = objective.replace(terms=(*objective.terms, value_loss(0.5)))
     reference = None
-    if "ref_logprobs" in objective.needs:
+    if "ref_logprobs" in objective.needs and not has_adapters(model):
         reference = copy.deepcopy(model).requires_grad_(False)
     with recomputed_layers(modules, recipe.gradient_checkpointing):
         pass  # refuses a model that cannot
@@ -154,7 +181,8 @@ def start(
     if hasattr(sampler, "expect"):  # a decoder whose memory should fit every prompt from the start
         sampler.expect(longest_prompt(tokenizer, task, None if pool is None else pool.problems))
     lower = SAMPLER_DTYPES[recipe.sampler_dtype]
-    for parameter in modules.parameters():
+    trained = [parameter for parameter in modules.parameters() if parameter.requires_grad]
+    for parameter in trained:
         # A gradient that is there and 0: a step without any signal is still a step of AdamW.
         parameter.grad = torch.zeros_like(parameter)
     return Run(
@@ -165,21 +193,23 @@ def start(
         recipe=recipe,
         reward=reward or task.verify,
         keep=keep,
-        sampler=sampler,
+        sampler=shared(sampler, modules, objective, recipe.prompts),
         reference=reference,
         modules=modules,
-        optimizer=torch.optim.AdamW(
-            modules.parameters(),
+        optimizer=adamw(
+            trained,
+            recipe.optim,
             recipe.learning_rate,
             recipe.betas,
-            weight_decay=recipe.weight_decay,
-            fused=model.device.type == "cuda",  # one pass over weights, gradients and moments
-        ),
+            recipe.weight_decay,
+            model.device,
+        ),  # fmt: skip
         rng=random.Random(recipe.seed),
         generator=torch.Generator(model.device).manual_seed(recipe.seed),
         behaviour=copy.deepcopy(model).requires_grad_(False) if recipe.staleness else model,
         pool=pool,
         engine=None if lower is None else sampler_copy(model, lower),
+        scaler=loss_scaler(model.device, recipe.autocast),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rlnb.objective import Objective, Part, Prepared
+from rlnb.training.distributed import add_up, share
 from rlnb.training.models.precision import recomputed_layers
 from rlnb.training.run import Run
 from rlnb.training.sampling.graph_decoder import make_way
@@ -104,12 +106,13 @@ def accumulate(run: Run, rollout: Rollout, mini: Prepared, rows: Tensor) -> dict
     local = local[lengths[local].argsort(stable=True)]
     total, evaluated = float(counted.sum()) or 1.0, float(counted[local].sum()) or 1.0
     tally = Tally(loss=0.0)
-    for piece in local.split(recipe.micro_batch) if len(local) else ():
+    mine = share(local)
+    for piece in mine.split(recipe.micro_batch) if len(mine) else ():
         with run.precision(), recomputed_layers(run.modules, recipe.gradient_checkpointing):
             fresh = _forward(run, rollout, rows[piece])
         logprobs = fresh["logprobs"]
         out = objective.evaluate(mini.rows(piece).replace(**fresh))
-        out.loss.backward()
+        run.scaler.scale(out.loss).backward()
         tally.add("loss", out.loss.item())
         tokens = float(counted[piece].sum())
         metrics = out.metrics  # lazy: only what is looked up is computed
@@ -123,7 +126,7 @@ def accumulate(run: Run, rollout: Rollout, mini: Prepared, rows: Tensor) -> dict
             compared = engine_metrics(logprobs, rollout.logprobs[rows[piece]], mask)
             for name, value in compared.items():
                 tally.add(name, value, float(lengths[piece].sum()) / float(lengths[local].sum()))
-    return tally.sums
+    return add_up(run.modules.parameters(), tally.sums, Tally())
 
 
 def _fitted(run: Run, rollout: Rollout, mini: Prepared, rows: Tensor) -> dict[str, float]:
@@ -156,6 +159,31 @@ def _fitted(run: Run, rollout: Rollout, mini: Prepared, rows: Tensor) -> dict[st
         )
 
 
+def _gradient(
+    run: Run, rollout: Rollout, mini: Prepared, rows: Tensor
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The gradient of one optimizer step, clipped; (metrics, norm before clipping by module).
+
+    Under float16 autocast the loss is scaled; where the gradient then overflows, it is computed
+    again at half the scale, so that no rollout is wasted, until the scale is 1: what is not finite
+    then is not finite in truth.
+    """
+    state = run.generator.get_state()
+    while True:
+        sums = _fitted(run, rollout, mini, rows)
+        run.scaler.unscale_(run.optimizer)
+        norms = {  # each on its own, so that a large value error does not slow the policy
+            name: nn.utils.clip_grad_norm_(module.parameters(), run.recipe.max_grad_norm).item()
+            for name, module in run.modules.items()
+        }
+        if all(math.isfinite(x) for x in (*norms.values(), sums["loss"])):
+            return sums, norms
+        if run.scaler.get_scale() <= 1.0:  # also where nothing is scaled
+            return sums, norms
+        run.scaler.update()
+        run.generator.set_state(state)
+
+
 def update(run: Run, rollout: Rollout, prepared: Prepared, rows: Tensor) -> dict[str, float]:
     """All optimizer steps of one rollout; metrics are means over them, extremes their extremes."""
     recipe, history = run.recipe, []
@@ -164,13 +192,10 @@ def update(run: Run, rollout: Rollout, prepared: Prepared, rows: Tensor) -> dict
         if recipe.minibatches > 1:
             order = torch.randperm(len(rows), generator=run.generator, device=rows.device)
         for index in order.chunk(recipe.minibatches):
-            sums = _fitted(run, rollout, prepared.minibatch(index), rows[index])
-            norms = {  # each on its own, so that a large value error does not slow the policy
-                name: nn.utils.clip_grad_norm_(module.parameters(), recipe.max_grad_norm)
-                for name, module in run.modules.items()
-            }
-            run.optimizer.step()
-            history.append({**sums, "grad_norm": norms["policy"].item()})
+            sums, norms = _gradient(run, rollout, prepared.minibatch(index), rows[index])
+            run.scaler.step(run.optimizer)
+            run.scaler.update()
+            history.append({**sums, "grad_norm": norms["policy"]})
     merged = Tally()
     for name in sorted({name for sums in history for name in sums}):
         values = [sums[name] for sums in history if name in sums]

@@ -100,6 +100,8 @@ MARK = """(call) => {
 
 # A slider of each, the value to start at (None: its first) and the way to go. Every step of it
 # shows another picture.
+STEPS = 6  # key presses; fewer where a slider has fewer places
+FEWER = {"five_runs_explorer": 3}
 MOVED = {
     "answer_ratio_explorer": ("flipped tokens, %", "1"),
     "capped_reward_explorer": ("β", None),
@@ -107,9 +109,11 @@ MOVED = {
     "composer_explorer": ("start from", None),
     "difficulty_explorer": ("pass rate p", "0.1"),
     "drift_explorer": ("drift μ", "0.5"),
+    "engine_rules_explorer": ("prefixes flipped", "0.2"),
     "entropy_step_explorer": ("step η", "2"),
     "five_runs_explorer": ("run", None),
     "four_edges_explorer": ("ratio ρ", None),
+    "full_card_explorer": ("ZeRO stage", "3"),
     "gae_explorer": ("λ", "0.1"),
     "gate_zoo_explorer": ("edge ε", "0.1"),
     "gpu_budget_explorer": ("tokens", None),
@@ -140,6 +144,7 @@ MOVED = {
     "scaling_fit_explorer": ("seed", "0"),
     "shared_divisor_explorer": ("answers that share", None),
     "std_explorer": ("group size", "2"),
+    "stale_queue_explorer": ("batches ahead", "1"),
     "sharpen_or_learn_explorer": ("sharpening", "2"),
     "three_pushes_explorer": ("baseline b", "-0.3"),
     "token_gates_explorer": ("ε", "0.1"),

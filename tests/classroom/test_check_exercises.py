@@ -106,6 +106,9 @@ def test_these_exercises_are_offered():
         "observation_mask",
         "turn_advantages",
         "break_even_error",
+        "memory_bytes",
+        "queue_age",
+        "corrected_loss",
     }
 
 

@@ -120,7 +120,11 @@ def test_every_picture_draws():
         pictures.crossing(counts, 64),
         pictures.problem_by_problem(counts["base"], counts["seed 0"], 64),
         pictures.estimates(0.1, 8),
-        pictures.votes({"pass@k": [0.4, 0.6], "vote": [0.4, 0.4]}, (1, 2), 0.9),
+        pictures.votes([0.4, 0.6], (1, 2), 0.9),
+        pictures.heated(
+            {(who, T): [0.1 * T] * 7 for who in ("before", "after") for T in (0.5, 1.0, 1.5, 2.0)}
+        ),
+        pictures.outvoted({"base": 0.2, "seed 0": 0.9}, 34),
         pictures.quadrants(),
         pictures.law_on_a_run(record),
         pictures.forks(record["tokens"][1:3]),

@@ -151,8 +151,8 @@ SETTINGS = {
         {"distance": 2.2},
     ],
     "rollouts": [
-        {"step": 40, "prompt": 2, "answer": 1, "show": "logit"},
-        {"answer": 2, "show": "weight"},
+        {"step": 10, "prompt": 2, "answer": 2, "show": "logit"},
+        {"answer": 1, "show": "weight"},
         {"step": 20, "prompt": 2, "answer": 8},
         {"step": 1, "prompt": 1, "answer": 2, "show": "logit"},
     ],

@@ -64,7 +64,7 @@ def test_a_page_on_cuda_takes_the_first_plan_and_says_what_it_takes():
     assert "preset 'large', which takes 13.8 of 80 GB (counted) and about" in mode.why
     assert "(estimated, not measured)" in mode.why
     slow = pick_mode(None, cuda=True, free=15e9, card=CARDS["T4"])
-    assert slow.plan.preset == "small" and slow.plan.recipe.sampler_dtype == "float16"
+    assert slow.plan.preset == "medium" and slow.plan.recipe.sampler_dtype == "float16"
     assert pick_mode("cpu", cuda=True, free=80e9).plan == live_or_replay.CPU
 
 

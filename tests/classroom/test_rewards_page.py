@@ -137,3 +137,8 @@ def test_the_silent_bug_passes_at_one_and_is_seen_at_all():
 
     assert not check.silent_bug_rewards(at_one).passed
     assert check.silent_bug_rewards(at_all).passed
+
+
+def test_before_training_the_given_numbers_pay_and_are_lost_all_the_same():
+    whole, others = pictures.pay_by_numbers_kept()
+    assert whole > 0.9 > 0.8 > others

@@ -221,11 +221,9 @@ SAID_BY_TRL = {
     "graded": from_trl(scale_rewards="batch", loss_type="bnpo", delta=4.0, beta=0.1).objective,
     "tight delta": from_trl(delta=1.1).objective,
     "masks": from_trl(
-        loss_type="luspo",
-        off_policy_mask_threshold=0.5,
-        top_entropy_quantile=0.2,
-        entropy_coef=0.01,
+        loss_type="luspo", off_policy_mask_threshold=0.5, top_entropy_quantile=0.2
     ).objective,
+    "bonus": from_trl(off_policy_mask_threshold=0.5, entropy_coef=0.01).objective,
     "engine": from_trl(use_vllm=True, vllm_importance_sampling_mode="token_truncate").objective,
     "engine off": from_trl(
         use_vllm=True, off_policy_mask_threshold=0.3, vllm_importance_sampling_correction=False

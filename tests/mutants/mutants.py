@@ -716,7 +716,45 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *_in(
+        "rlnb/training/models/adapters.py",
+        (
+            "the reference of a KL is the policy itself, adapters on",
+            "layer.enable_adapters(False)",
+            "layer.enable_adapters(True)",
+            "tests/training/test_adapters.py::test_the_reference_is_the_base",
+        ),
+        (
+            "a merged model is the base",
+            "        layer.merge()\n",
+            "",
+            "tests/training/test_adapters.py::"
+            "test_the_final_model_is_an_adapter_merged_on_request_and_loads",
+        ),
+    ),
+    *_in(
+        "rlnb/training/update.py",
+        (
+            "a scaled gradient is clipped as if it were not scaled",
+            "        run.scaler.unscale_(run.optimizer)\n",
+            "",
+            "tests/training/test_optimizers.py::"
+            "test_a_scaled_loss_leaves_the_gradient_in_its_own_size",
+        ),
+    ),
+    *_in(
         "rlnb/training/rollouts.py",
+        (
+            "scores of micro-batches by length stay in the order of length",
+            "torch.cat(list(parts))[rollout.lengths.argsort(stable=True).argsort()]",
+            "torch.cat(list(parts))",
+            "tests/training/test_adapters.py::test_the_reference_is_the_base",
+        ),
+        (
+            "scores are put back by the order and not by its inverse",
+            "torch.cat(list(parts))[rollout.lengths.argsort(stable=True).argsort()]",
+            "torch.cat(list(parts))[rollout.lengths.argsort(stable=True)]",
+            "tests/training/test_adapters.py::test_the_reference_is_the_base",
+        ),
         (
             "answers are verified against other prompts, in a right-looking order",
             "asked = [problems[i // recipe.num_generations]",
@@ -732,8 +770,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "a truncated greedy answer is paid: ReMax's baseline is too high",
-            "torch.tensor(scores, device=rewards.device) * greedy.finished[:, 0].to(rewards)",
-            "torch.tensor(scores, device=rewards.device)",
+            "torch.tensor(given) * greedy.finished[:, 0]",
+            "torch.tensor(given)",
             "tests/training/test_reported_numbers.py::"
             "test_a_greedy_answer_that_was_cut_off_is_not_paid",
         ),
@@ -753,16 +791,17 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "the reference is the policy itself: the KL is 0 and nobody notices",
-            "_score(run, run.reference, rollout)",
+            "_score(run, reference, rollout)",
             "_score(run, run.behaviour, rollout)",
             "tests/training/test_training_step.py::"
             "test_kl_in_the_reward_reads_the_frozen_reference",
         ),
         (
             "on-policy, the engine's log-probabilities stand in for the trainer's",
-            "trainers = run.engine is not None or not recipe.on_policy",
-            "trainers = not recipe.on_policy",
-            "tests/training/test_precision.py::test_a_lower_sampler_is_told_apart_from_the_trainer",
+            "not recipe.on_policy or (run.engine is not None and early(run.objective))",
+            "not recipe.on_policy",
+            "tests/training/test_precision.py::"
+            "test_where_old_logprobs_matter_the_trainers_are_scored",
         ),
     ),
     *_in(
@@ -820,7 +859,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "rlnb/training/run.py",
         (
             "staleness is reported and the newest weights sample",
-            "self.behaviour.load_state_dict(self.past[0])",
+            "self.behaviour.load_state_dict(self.past[0], strict=not self.adapted)",
             "self.behaviour.load_state_dict(self.past[-1])",
             "tests/training/test_switches.py::test_the_log_tells_a_stale_step_from_a_fresh_one",
         ),
@@ -1079,6 +1118,130 @@ MUTANTS: tuple[Mutant, ...] = (
             "   table = gae(gamma=lam, lam=gamma)",
             "tests/classroom/test_explorer_numbers.py::"
             "test_gae_wrong_critic_turns_the_sign_at_small_lambda",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/trl_trainer.py",
+        (
+            "each micro-batch counts as a whole step",
+            "loss = objective.loss(prepared) * (processes * split / accumulated)",
+            "loss = objective.loss(prepared) * (processes * split)",
+            "tests/parity/test_trl_trainer.py::"
+            "test_a_training_ends_at_the_weights_of_trls_own[dapo-accumulation 4]",
+        ),
+        (
+            "averaging gradients over processes divides the loss once more",
+            "loss = objective.loss(prepared) * (processes * split / accumulated)",
+            "loss = objective.loss(prepared) * (split / accumulated)",
+            "tests/parity/test_trl_trainer.py::test_two_processes_end_at_the_weights_of_trls_two",
+        ),
+        (
+            "a token that the engine could not score is nan in every ratio",
+            "torch.where(reported.isnan(), known, reported)",
+            "reported",
+            "tests/parity/test_trl_trainer.py::test_the_engines_logprobs_correct_as_trl_corrects",
+        ),
+        (
+            "another objective goes on from the checkpoint in silence",
+            "if before != repr(self.objective):",
+            "if False:",
+            "tests/parity/test_trl_trainer.py::test_a_resumed_training_is_the_uninterrupted_one",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/trl_pieces.py",
+        (
+            "means of micro-batches are added instead of averaged",
+            "return self.local(batch, totals) / self.pieces",
+            "return self.local(batch, totals)",
+            "tests/parity/test_trl_trainer.py::"
+            "test_a_training_ends_at_the_weights_of_trls_own[bnpo-accumulation 4]",
+        ),
+    ),
+    *_in(
+        "rlnb/interop/verl_plugin.py",
+        (
+            "advantages stay in the order of the groups",
+            "made[order] = alone.prepare(batch, check=False).advantages",
+            "made = alone.prepare(batch, check=False).advantages",
+            "tests/parity/test_verl_plugin.py::test_rows_of_a_prompt_are_found_in_any_order",
+        ),
+    ),
+    *_in(
+        "rlnb/training/distributed.py",
+        (
+            "processes share rows twice",
+            "return rows[rank::size]",
+            "return rows[rank:]",
+            "tests/training/test_distributed.py::"
+            "test_two_processes_have_the_gradient_and_the_metrics_of_one",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/paper/slides.py",
+        (
+            "the replies to wrong guesses are on the slide, for all to read",
+            'return (text, "") if at < 0 else (text[:at].rstrip(), text[at:])',
+            'return (text, "")',
+            "tests/classroom/test_paper.py::test_a_slide_has_one_idea",
+        ),
+        (
+            "a lead is longer than its slide",
+            "<= min(LEAD, LINES - lines)",
+            "<= LINES",
+            "tests/browser/test_paper_in_chromium.py::test_no_slide_overflows",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/paper/handout.py",
+        (
+            "answers stand where they are asked",
+            """body.append(f'<p class="see-line">""",
+            """body.append(f'{told}<p class="see-line">""",
+            "tests/classroom/test_paper.py::test_a_handout_keeps_every_answer_to_the_end",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/paper/mathml.py",
+        (
+            "\\frac12 reads twelve",
+            "if token[:1].isdigit() and len(token) > 1:",
+            "if False:",
+            "tests/classroom/test_paper.py::test_formulas_by_hand",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/ledger.py",
+        (
+            "a cell that begins with a heading is linked under the one before",
+            "heading = headings[0]",
+            "pass",
+            "tests/classroom/test_ledger.py::test_the_link_of_a_statement_leads_to_its_cell",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/breaking/lab.py",
+        (
+            "a test that fails on the right function kills everything",
+            "if said := _fails(test, bench.function):",
+            "if said := None:",
+            "tests/classroom/test_break_it.py::"
+            "test_a_test_that_fails_on_the_right_function_is_left_out_and_named",
+        ),
+        (
+            "the last test decides about a bug, not any",
+            "killed[name][i] = killed[name][i] or bool(",
+            "killed[name][i] = bool(",
+            "tests/classroom/test_break_it.py::test_a_bug_stays_dead_whatever_test_comes_after",
+        ),
+    ),
+    *_in(
+        "rlnb/classroom/class_table.py",
+        (
+            "counted against what the old course had",
+            "sum(len(getattr(p, kind)) for kind in kinds) for p in pages]",
+            "c[1] for c in counts[:-1]]",
+            "tests/classroom/test_class_table.py::test_a_file_of_an_older_course_is_held_to_todays",
         ),
     ),
 )

@@ -15,6 +15,8 @@ collect_ignore = [
     "trl_preference.py",
     "report.py",
     "record_verl.py",
+    "trl_trainings.py",
+    "check_verl_files.py",
 ]
 NO_TRL = (
     "THE COMPARISON WITH TRL DID NOT RUN: trl is not installed. "

@@ -9,7 +9,15 @@ import torch
 
 from rlnb.objective import ANNEX, ZOO
 from rlnb.training import load, pass_rate, read
-from rlnb.training.__main__ import find_objective, find_reward, main, parser
+from rlnb.training.__main__ import (
+    find_objective,
+    find_reward,
+    given,
+    main,
+    parser,
+    recipe_of,
+    start_of,
+)
 from rlnb.training.recipe import Recipe
 from rlnb.training.tasks import TASKS, WEAK
 
@@ -131,11 +139,21 @@ def test_base_trains_and_saves_a_model(tmp_path, capsys, monkeypatch):
 def test_the_defaults_are_the_main_recipe():
     args = parser().parse_args(["grpo", "--out", "x"])
     assert args.objective == "dr_grpo" and args.task == "chain"
+    assert recipe_of(args, start_of(args), **given(args)) == Recipe()
+    line = ["grpo", "--out", "x"]
     for field in dataclasses.fields(Recipe):
-        if field.name == "betas":
-            continue  # no flag
-        name = field.name
-        assert getattr(args, name) == getattr(Recipe(), name)
+        if field.name in ("betas", "dtype", "merge_adapter"):
+            continue  # no flag; not without lora_r
+        value = getattr(Recipe(), field.name)
+        flag = "--" + field.name.replace("_", "-")
+        if isinstance(value, bool):
+            flag = flag if value else flag.replace("--", "--no-", 1)
+        line += [flag] if isinstance(value, bool) else [flag, str(value)]
+    typed = parser().parse_args(line)
+    assert given(typed).keys() >= {f.name for f in dataclasses.fields(Recipe)} - {
+        "betas", "dtype", "merge_adapter",
+    }  # fmt: skip
+    assert recipe_of(typed, "Qwen/Qwen2.5-0.5B-Instruct", **given(typed)) == Recipe()
 
 
 @pytest.mark.parametrize(

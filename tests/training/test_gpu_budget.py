@@ -11,6 +11,7 @@ from transformers import PretrainedConfig
 
 from rlnb.objective import ZOO
 from rlnb.training import PRESETS, BadInput, Rollout, Sampling, build_model, token_logprobs
+from rlnb.training.models.adapters import add_adapters
 from rlnb.training.models.presets import Preset
 from rlnb.training.sampling.graph_decoder import Decoder
 from rlnb.training.step import collect, start, step
@@ -109,16 +110,24 @@ KINDS = {
     "float32": Precision(mixed=False),
     "autocast": Precision(mixed=False, autocast=True),
     "bfloat16": Precision(),
+    "bfloat16, autocast": Precision(autocast=True),
 }
 
 
+@pytest.mark.parametrize("rank", [0, 4, 16])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["tiny", "small"])
-def test_activations_are_what_autograd_keeps(name, kind):
+def test_activations_are_what_autograd_keeps(name, kind, rank):
     """Counted on the CPU as the trainer runs it, rows padded: every storage that the backward pass
     holds, parameters left out."""
     model, layout = build_model(0, name), PRESETS[name]
-    model = model.to(torch.bfloat16) if kind == "bfloat16" else model
+    precision = replace(KINDS[kind], lora=rank)
+    if rank:
+        pytest.importorskip("peft", reason="peft is not installed: LoRA is not counted")
+        lower = "bfloat16" if precision.mixed else "float32"
+        add_adapters(model, rank, 32.0, dtype=lower)
+    elif precision.mixed:
+        model = model.to(torch.bfloat16)
     own = {x.untyped_storage().data_ptr() for x in (*model.parameters(), *model.buffers())}
     kept = {}
 
@@ -138,26 +147,32 @@ def test_activations_are_what_autograd_keeps(name, kind):
     )  # fmt: skip
     with (
         torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t),
-        torch.autocast("cpu", torch.bfloat16, enabled=kind == "autocast"),
+        torch.autocast("cpu", torch.bfloat16, enabled=precision.autocast),
     ):
         logprobs, _ = token_logprobs(model, rollout, temperature=1.0)
     assert logprobs.requires_grad
     load = Load(rows, 1, 32, 32, micro_batch=rows)
-    counted = memory(Shape(layout, 32), load, KINDS[kind])["activations"]
+    counted = memory(Shape(layout, 32), load, precision)["activations"]
     assert counted == pytest.approx(sum(x.nbytes() for x in kept.values()), rel=0.03)
 
 
-@pytest.mark.parametrize("dtype", ["same", "bfloat16", "float16"])
-def test_what_a_run_holds_is_what_is_counted(fresh, chain, tiny, dtype):
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"sampler_dtype": "bfloat16"}, {"sampler_dtype": "float16"}, {"lora_r": 4},
+     {"lora_r": 4, "dtype": "bfloat16", "autocast": "bfloat16", "sampler_dtype": "bfloat16"}],
+)  # fmt: skip
+def test_what_a_run_holds_is_what_is_counted(fresh, chain, tiny, changes):
     """Weights, gradients, moments and the sampler's copy, tensor by tensor after a step."""
-    recipe = replace(tiny, sampler_dtype=dtype)
+    if "lora_r" in changes:
+        pytest.importorskip("peft", reason="peft is not installed: LoRA is not counted")
+    recipe = replace(tiny, **changes)
     run = start(*fresh, chain, ZOO["dr_grpo"], recipe)
     step(run)
     shape = shape_of(run.model.config)
     parts = memory(shape, *of_recipe(recipe, 20))
     weights = list(run.model.parameters())
     assert sum(p.nbytes for p in weights) == parts["weights"]
-    assert sum(p.grad.nbytes for p in weights) == parts["gradients"]
+    assert sum(p.grad.nbytes for p in weights if p.requires_grad) == parts["gradients"]
     moments = [x for s in run.optimizer.state.values() for k, x in s.items() if k != "step"]
     assert sum(x.nbytes for x in moments) == parts["optimizer"]
     copied = [] if run.engine is None else run.engine.parameters()

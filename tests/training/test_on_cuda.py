@@ -117,3 +117,28 @@ def test_compiled_layers_and_a_fused_optimizer_train_as_the_plain_ones(shipped, 
     assert gap < 1e-4
     metrics = step(run)
     assert metrics["grad_norm"] > 0 and torch.isfinite(next(model.parameters())).all()
+
+
+@pytest.mark.parametrize("autocast", ["bfloat16", "float16"])
+def test_adapters_train_sample_and_stay_within_what_is_counted(fresh, chain, tiny, autocast):
+    pytest.importorskip("peft")
+    model = fresh[0].cuda()
+    lower = "bfloat16" if autocast == "bfloat16" else "float32"
+    recipe = replace(tiny, lora_r=4, dtype=lower, autocast=autocast, learning_rate=1e-2)
+    run = start(model, fresh[1], chain, ZOO["grpo"], recipe)
+    before = torch.cuda.memory_allocated()
+    metrics = [step(run) for _ in range(3)]
+    assert all(m["grad_norm"] >= 0 and m["sampling/logp_difference"] < 0.5 for m in metrics)
+    parts = memory(shape_of(run.model.config), *of_recipe(recipe, 20))
+    assert torch.cuda.memory_allocated() - before <= 2 * (parts["optimizer"] + parts["cache"]) + 5e7
+    assert run.scaler.is_enabled() == (autocast == "float16")
+
+
+def test_moments_of_one_byte_on_a_gpu(fresh, chain, tiny):
+    pytest.importorskip("bitsandbytes")
+    run = start(fresh[0].cuda(), fresh[1], chain, ZOO["dr_grpo"], replace(tiny, optim="adamw8bit"))
+    step(run)
+    kinds = {
+        v.dtype for s in run.optimizer.state.values() for v in s.values() if torch.is_tensor(v)
+    }
+    assert torch.uint8 in kinds

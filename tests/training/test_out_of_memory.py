@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from rlnb.objective import ZOO
-from rlnb.training import BadInput, memory, train, update
+from rlnb.training import BadInput, loop, memory, train, update
 from rlnb.training.__main__ import main
 from rlnb.training.memory import OutOfMemory, make_way_to_train, training_bytes
 from rlnb.training.sampling.sampler import sample
@@ -82,6 +82,19 @@ def test_where_one_row_is_too_much_a_run_ends_in_a_sentence(fresh, chain, tiny, 
     assert "4 prompts x 4 answers of 24 tokens in micro-batches of 1 (counted" in said
     assert "--sampler-dtype bfloat16" in said and "--gradient-checkpointing" in said
     assert "--prompts 2" in said and isinstance(caught.value, BadInput)
+
+
+def test_the_probe_for_divergence_is_not_asked_when_bytes_run_out(fresh, chain, tiny, monkeypatch):
+    """Out of memory is a RuntimeError: another forward pass on a full card would only fail again,
+    and a weight that happens not to be finite would be blamed instead."""
+    full(monkeypatch, 0)
+    asked = []
+    monkeypatch.setattr(loop, "not_finite", lambda *args: asked.append(args) or "a weight")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(OutOfMemory, match="^memory: the card has too few bytes"):
+            train(*fresh, chain, ZOO["dr_grpo"], replace(tiny, eval_every=0), progress=False)
+    assert not asked
 
 
 def test_on_the_command_line_it_is_exit_status_2(model_folder, tmp_path, monkeypatch, capsys):

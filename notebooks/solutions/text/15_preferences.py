@@ -74,8 +74,8 @@ check.simpo_loss(my_simpo_loss)
 # %% [markdown]
 # ## 3 The silent bug
 #
-# `rewards.argsort()[:P]` are the lowest rewards of the *batch*. When one prompt is hard they are all
-# its answers. In $r_w-r_l$ the two $\beta\log Z$ no longer cancel, and what the pair teaches is
+# `rewards.argsort()[:P]` are the lowest rewards of the *batch*. When one prompt is hard they are
+# all its answers. In $r_w-r_l$ the two $\beta\log Z$ no longer cancel, and what the pair teaches is
 # which prompt is easy. Both rows of a pair must answer the same prompt:
 
 # %% tags=["solution"]

@@ -62,8 +62,8 @@ check.several_rewards(advantages)
 # %% [markdown]
 # ## 4 The silent bug
 #
-# It puts a drawn sample back. Of $K$ samples the best of $K$ is the top one, for certain. The
-# right weight of the $k$-th is $\binom{k-1}{n-1}/\binom Kn$: it is in, and the other $n-1$ come from
+# It puts a drawn sample back. Of $K$ samples the best of $K$ is the top one, for certain. The right
+# weight of the $k$-th is $\binom{k-1}{n-1}/\binom Kn$: it is in, and the other $n-1$ come from
 # below it.
 
 # %% tags=["solution"]

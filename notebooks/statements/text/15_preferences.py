@@ -247,9 +247,9 @@ assert fell == set(arms) - {"DPO + NLL", "DPO-Shift, f = 0.5"}
 settle("D12", "it depends")
 
 # %% [markdown]
-# One token each, so that the length norm is DPO itself here. (IPO has stopped, SimPO nearly has, DPO
-# has not.) KTO sees answers, not pairs: the same
-# world, "No" marked good and "Never" bad, reference point 0 or the batch's own:
+# One token each, so that the length norm is DPO itself here. (IPO has stopped, SimPO nearly has,
+# DPO has not.) KTO sees answers, not pairs: the same world, "No" marked good and "Never" bad,
+# reference point 0 or the batch's own:
 
 # %%
 def kto(pair, point):
@@ -411,8 +411,8 @@ for name, loss in {                              # h = 2 and -1, beta 0.1
 # ## Length
 #
 # Answers are good or bad and 1 to 8 tokens long; the reference takes all alike. A judge scores 2
-# for good, and 0.3 per token if it likes length. 4,000 steps on exact chances, β = 1: mean length, and
-# chance to be good.
+# for good, and 0.3 per token if it likes length. 4,000 steps on exact chances, β = 1: mean length,
+# and chance to be good.
 
 # %%
 good, size = torch.meshgrid(torch.tensor([1.0, 0.0]),
@@ -450,9 +450,9 @@ for name, policy in {
           f"good {(policy * good).sum():.2f}")
 
 # %% [markdown]
-# DPO learns the judge's taste for length and nothing of its own: with a fair judge the length stays.
-# A margin per token takes the taste out exactly, if one knows it. The norm does not: it asks for a
-# reward *per token*, $h=T\,r/\beta$, and so ties the policy to length with either judge.
+# DPO learns the judge's taste for length and nothing of its own: with a fair judge the length
+# stays. A margin per token takes the taste out exactly, if one knows it. The norm does not: it asks
+# for a reward *per token*, $h=T\,r/\beta$, and so ties the policy to length with either judge.
 #
 # ## Fresh pairs: on-policy DPO
 #
@@ -469,8 +469,9 @@ pictures.triangle(found, "Fresh pairs bring Yes into a comparison as "
                          "soon as it rises, and it loses.")
 
 # %% [markdown]
-# Here people also err, so the given pair has a finite optimum too, and it lies far along the road to
-# Yes. On the small model, share of right answers to new prompts (all arms: 40 steps of 64 pairs):
+# Here people also err, so the given pair has a finite optimum too, and it lies far along the road
+# to Yes. On the small model, share of right answers to new prompts (all arms: 40 steps of 64
+# pairs):
 
 # %%
 file = recorded()
@@ -510,9 +511,9 @@ likeliest = (z0.argmax(1) == 0).double().mean()
 print(f"prompts where the right answer was the likeliest: {likeliest:.2f}")
 
 # %% [markdown]
-# Judging by its own taste, the model sharpens: it ends at the share of prompts on which it was right
-# in the first place. A weak judge that knows something is another matter. Self-rewarding works as
-# far as judging is easier than answering.
+# Judging by its own taste, the model sharpens: it ends at the share of prompts on which it was
+# right in the first place. A weak judge that knows something is another matter. Self-rewarding
+# works as far as judging is easier than answering.
 #
 # ## SPIN: the model against the data
 #

@@ -52,7 +52,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 #   with the largest.
 # * **reward model**: logistic regression on three features (in order, share of the given numbers'
 #   digits that occur, length), fitted to 300 pairs of demonstrations. It never saw the trick.
-# * **judge**: sees the share of the given numbers through noise of std 0.3, and likes short answers.
+# * **judge**: sees the share of the given numbers through noise of std 0.3, and likes short
+#   answers.
 
 # %%
 sorting = type(TASKS["sort"])(misread=0.5, swap=0.1)
@@ -111,10 +112,10 @@ for name, scores in graders.items():
           f"{best[2]:6.2f}")
 
 # %% [markdown]
-# On pairs the reward model is far ahead of the judge. At best of 16 they are level, and the rubric is
-# little better: a list with one number replaced between its ends has full marks, and among sixteen
-# answers there is one. The reward model is no better at 16 than at 4. Which grader to take is a
-# question about what the policy can write, not about pairs.
+# On pairs the reward model is far ahead of the judge. At best of 16 they are level, and the rubric
+# is little better: a list with one number replaced between its ends has full marks, and among
+# sixteen answers there is one. The reward model is no better at 16 than at 4. Which grader to take
+# is a question about what the policy can write, not about pairs.
 
 # %% [markdown]
 # ### E08 · swap the order
@@ -433,10 +434,10 @@ settle("D15", "true")
 # %% [markdown]
 # ### D16 · on-policy distillation
 #
-# The student writes; at each token its advantage is $A_t=\log p_\text{teacher}-\log\pi_\text{student}$.
-# What is the expected gradient? A policy of up to three tokens, enumerated: the rule as an objective
-# of this course, against the gradient of the reverse KL *per token with the visited prefixes held
-# fixed*.
+# The student writes; at each token its advantage is
+# $A_t=\log p_\text{teacher}-\log\pi_\text{student}$. What is the expected gradient? A policy of up
+# to three tokens, enumerated: the rule as an objective of this course, against the gradient of the
+# reverse KL *per token with the visited prefixes held fixed*.
 
 # %%
 statement("D16")
@@ -467,8 +468,8 @@ settle("D16", "true")
 
 # %% [markdown]
 # In this course that is a `Batch` with given advantages, nothing new. (The gradient of the KL of
-# *whole answers* has one more part: a token also decides which prefixes come later. It needs the sum
-# of all later differences instead of the present one.)
+# *whole answers* has one more part: a token also decides which prefixes come later. It needs the
+# sum of all later differences instead of the present one.)
 
 # %%
 rows = torch.arange(len(student))
@@ -575,8 +576,8 @@ assert best["distillation"][1] > best["SFT"][1] + 0.1
 # %% [markdown]
 # ### From SFT to RL: how long?
 #
-# Forty prompts with twenty answers; a fifth of the answers to each are right. Demonstrations for SFT
-# are right on thirty prompts and wrong on ten. SFT for some steps, then RL with a fixed budget:
+# Forty prompts with twenty answers; a fifth of the answers to each are right. Demonstrations for
+# SFT are right on thirty prompts and wrong on ten. SFT for some steps, then RL with a fixed budget:
 # 60 steps with 8 answers to each prompt.
 
 # %%
@@ -625,8 +626,8 @@ assert ends[10] > ends[0] and ends[10] > ends[300]
 #
 # 1. *Cold start*: SFT on thousands of long, readable answers, so that RL starts from a policy whose
 #    answers can be read.
-# 2. *Reasoning RL*: GRPO with verifiers for mathematics, code and logic, and a reward for staying in
-#    one language. The language reward costs a little accuracy: several rewards, and a price.
+# 2. *Reasoning RL*: GRPO with verifiers for mathematics, code and logic, and a reward for staying
+#    in one language. The language reward costs a little accuracy: several rewards, and a price.
 # 3. *Rejection sampling and SFT*: about 600,000 reasoning answers that the stage-2 policy wrote and
 #    that passed, and 200,000 others (writing, facts); the *base* model is fine-tuned on them.
 # 4. *RL for all scenarios*: verifiers where there are some, reward models for the rest; the
@@ -640,9 +641,9 @@ assert ends[10] > ends[0] and ends[10] > ends[300]
 #
 # ### Outcome against process
 #
-# A chain of $L$ steps, each right with chance 0.5 and independent of the others; the answer is right
-# if all are. An outcome reward gives one number to all steps. A process reward grades each step. How
-# much of the noise of a step's gradient is left, per answer, exactly?
+# A chain of $L$ steps, each right with chance 0.5 and independent of the others; the answer is
+# right if all are. An outcome reward gives one number to all steps. A process reward grades each
+# step. How much of the noise of a step's gradient is left, per answer, exactly?
 
 # %%
 print("  L   outcome: mean push, std      process: mean push, std")
@@ -668,10 +669,10 @@ for L_steps in (1, 2, 4, 8):
 #
 # ### Shaping
 #
-# A bonus on the way is harmless if it is a *difference of potentials*: $\Phi(s_{t+1})-\Phi(s_t)$ sums
-# to $\Phi(\text{end})-\Phi(\text{start})$, a constant if the end has one potential (Ng, Harada and
-# Russell 1999). A bonus for a pretty step is not such a difference. Answers of up to three tokens
-# from `a`, `b`, stop; right is exactly `b`.
+# A bonus on the way is harmless if it is a *difference of potentials*: $\Phi(s_{t+1})-\Phi(s_t)$
+# sums to $\Phi(\text{end})-\Phi(\text{start})$, a constant if the end has one potential (Ng, Harada
+# and Russell 1999). A bonus for a pretty step is not such a difference. Answers of up to three
+# tokens from `a`, `b`, stop; right is exactly `b`.
 
 # %%
 toy = SequencePolicy(2, 3)
@@ -715,9 +716,9 @@ for name, r in cases.items():
     print(name, *(f"{x:10.2f}" for x in (*one.tolist(), *two.tolist())))
 
 # %% [markdown]
-# Better by one or by both: the sum's z-score says the same. That is the reward that equal advantages
-# hide. The other order keeps them apart. And a reward with a large spread: right or wrong, beside a
-# length score from 0 to 10. How much of the advantage does each explain?
+# Better by one or by both: the sum's z-score says the same. That is the reward that equal
+# advantages hide. The other order keeps them apart. And a reward with a large spread: right or
+# wrong, beside a length score from 0 to 10. How much of the advantage does each explain?
 
 # %%
 gen = torch.Generator().manual_seed(0)

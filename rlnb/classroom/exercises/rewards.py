@@ -244,8 +244,7 @@ SILENT_BUG_REWARDS = SilentBug(
     name="silent_bug_rewards",
     right=_right,
     broken=estimate,
-    story="It draws n times from your K samples and puts each back, so that one may be drawn "
-    "twice. Best of K of K samples is the top one, with certainty. The chance that the k-th is the "
-    "best of n different ones is C(k - 1, n - 1) / C(K, n).",
+    story="It draws with putting back: one sample may come twice. Best of K of K samples is surely "
+    "the top one. The k-th is the best of n different ones with chance C(k-1, n-1) / C(K, n).",
     hint="With n = 1 it gives the mean, as it must. What must it give with n = K?",
 )

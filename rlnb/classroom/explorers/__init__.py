@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.composer import composer_explorer
     from rlnb.classroom.explorers.difficulty import difficulty_explorer
     from rlnb.classroom.explorers.drift import drift_explorer
+    from rlnb.classroom.explorers.engine_rules import engine_rules_explorer
     from rlnb.classroom.explorers.entropy_step import entropy_step_explorer
     from rlnb.classroom.explorers.five_runs import five_runs_explorer
     from rlnb.classroom.explorers.four_edges import four_edges_explorer
+    from rlnb.classroom.explorers.full_card import full_card_explorer
     from rlnb.classroom.explorers.gae import gae_explorer
     from rlnb.classroom.explorers.gate_zoo import gate_zoo_explorer
     from rlnb.classroom.explorers.gpu_budget import gpu_budget_explorer
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
     from rlnb.classroom.explorers.shared_divisor import shared_divisor_explorer
     from rlnb.classroom.explorers.sharpen_or_learn import sharpen_or_learn_explorer
+    from rlnb.classroom.explorers.stale_queue import stale_queue_explorer
     from rlnb.classroom.explorers.three_pushes import three_pushes_explorer
     from rlnb.classroom.explorers.token_gates import token_gates_explorer
     from rlnb.classroom.explorers.token_weights import token_weights_explorer
@@ -70,9 +73,11 @@ _HOME = {
     "composer_explorer": "composer",
     "difficulty_explorer": "difficulty",
     "drift_explorer": "drift",
+    "engine_rules_explorer": "engine_rules",
     "entropy_step_explorer": "entropy_step",
     "five_runs_explorer": "five_runs",
     "four_edges_explorer": "four_edges",
+    "full_card_explorer": "full_card",
     "gae_explorer": "gae",
     "gate_zoo_explorer": "gate_zoo",
     "gpu_budget_explorer": "gpu_budget",
@@ -102,6 +107,7 @@ _HOME = {
     "rollouts_explorer": "rollouts",
     "scaling_fit_explorer": "scaling_fit",
     "shared_divisor_explorer": "shared_divisor",
+    "stale_queue_explorer": "stale_queue",
     "std_explorer": "near_equal",
     "sharpen_or_learn_explorer": "sharpen_or_learn",
     "three_pushes_explorer": "three_pushes",
@@ -121,9 +127,11 @@ __all__ = [
     "composer_explorer",
     "difficulty_explorer",
     "drift_explorer",
+    "engine_rules_explorer",
     "entropy_step_explorer",
     "five_runs_explorer",
     "four_edges_explorer",
+    "full_card_explorer",
     "gae_explorer",
     "gate_zoo_explorer",
     "gpu_budget_explorer",
@@ -153,6 +161,7 @@ __all__ = [
     "rollouts_explorer",
     "scaling_fit_explorer",
     "shared_divisor_explorer",
+    "stale_queue_explorer",
     "std_explorer",
     "sharpen_or_learn_explorer",
     "three_pushes_explorer",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rlnb.classroom.explorer import Explorer, choice
+from rlnb.classroom.explorer import Explorer, choice, choice_slider
 from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, ORANGE
 from rlnb.training import data_folder, read, series
@@ -199,7 +199,7 @@ def five_runs_explorer() -> Explorer:
         build,
         update,
         {
-            "run": choice("A", [(f"run {name}", name) for name in RUNS], "run", "five runs"),
+            "run": choice_slider("A", [(name, name) for name in RUNS], "run", "five runs"),
             "said": choice(
                 None,
                 [("looking", None), *((words, key) for key, words in DIAGNOSES.items())],

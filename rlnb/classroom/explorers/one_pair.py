@@ -29,7 +29,7 @@ def compute(beta: float = 1.0, margin: float = 1.0, shared: float = 0.0) -> dict
     (3,), gap in nats, loss, chosen (its log-probability now minus at the start), and the arguments.
 
     >>> compute(1.0, 3.0, 0.0)["policy"].round(2).tolist()
-    [0.73, 0.06, 0.21]
+    [0.81, 0.07, 0.12]
     """
     reference = torch.tensor(REFERENCE, dtype=torch.float64)
     gap = margin / beta
@@ -86,8 +86,8 @@ def readout(data) -> str:
     right = "100 %" if data["margin"] > 0 else "0 %"
     return (
         f"k = {data['shared']:.2f}. Log: loss {data['loss']:.3f}, accuracy {right}, "
-        f"margin {data['margin']:.2f} = β times a gap of {data['gap']:.1f} nats. Log-probability "
-        f"of the chosen answer, against the start: {signed(data['chosen'], 2)}."
+        f"margin {data['margin']:.2f}, gap {data['gap']:.1f} nats. "
+        f"log π of the chosen answer since the start: {signed(data['chosen'], 2)}."
     )
 
 

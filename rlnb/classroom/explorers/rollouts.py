@@ -249,18 +249,21 @@ def alt(data) -> str:
 
 
 def rollouts_explorer() -> Explorer:
-    """Step, prompt, answer, and which of two pushes colours the tokens."""
+    """Step, prompt, answer, and which of two pushes colours the tokens.
+
+    It opens on an answer of the last step in which one token, the slip, takes nearly all the push.
+    """
     controls = {
         "step": choice_slider(
-            1,
+            40,
             [(str(s), s) for s in steps()],
             "optimizer step",
             "the steps whose answers were recorded",
         ),
-        "prompt": slider(1, 1, PROMPTS, 1, "prompt", "two of the step's sixteen"),
+        "prompt": slider(2, 1, PROMPTS, 1, "prompt", "two of the step's sixteen"),
         "answer": slider(1, 1, ANSWERS, 1, "answer", "the eight answers to it"),
         "show": choice(
-            "weight",
+            "logit",
             [(label, name) for name, label in BUTTONS.items()],
             "push on",
             "the objective's weight of log π, or what arrives at the token's own logit",

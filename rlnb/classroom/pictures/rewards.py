@@ -18,6 +18,7 @@ __all__ = [
     "medians",
     "one_ruler",
     "paid_and_true",
+    "pay_by_numbers_kept",
     "score_and_gold",
 ]
 
@@ -82,6 +83,15 @@ def _first_and_last(run: str) -> tuple[float, float]:
     return float(pay[:, :5].mean()), float(pay[:, -5:].mean())
 
 
+def pay_by_numbers_kept() -> tuple[float, float]:
+    """Share of the base's answers that are paid: with all five given numbers, and the others."""
+    path = data_folder() / "runs" / "sort_is_sorted_answers.json"
+    tally = json.loads(path.read_text(encoding="utf-8"))["paid_before"]
+    whole = tally.pop("5")
+    others = np.array(list(tally.values())).sum(0)
+    return whole[1] / whole[0], float(others[1] / others[0])
+
+
 def answers_before_and_after() -> Picture:
     """Four held-out prompts of the weakly checked run, and what the model writes, a table."""
     path = data_folder() / "runs" / "sort_is_sorted_answers.json"
@@ -114,8 +124,8 @@ def answers_before_and_after() -> Picture:
         build,
         size=(900, 170),
         alt=f"What the model writes. {said}.",
-        caption="Blue: right. Afterwards every list is in order, and none holds the numbers that "
-        "were given.",
+        caption="Blue: right. Afterwards every list is in order, and none holds all five of the "
+        "given numbers.",
     )
 
 

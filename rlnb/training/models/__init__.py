@@ -6,6 +6,8 @@
     presets         its sizes
     base_training   supervised training on a task's demonstrations
     critic          values beside the policy
+    adapters        LoRA: small trained factors beside frozen weights
+    optimizers      AdamW, with moments of four bytes or of one; the scale of a float16 loss
     precision       number formats, and activations that are computed again
 
 Nothing is imported here: `presets` needs no torch, `loading` needs transformers.

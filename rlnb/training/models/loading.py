@@ -20,6 +20,7 @@ from transformers import (
 from transformers.utils import logging
 
 from rlnb.training.errors import BadInput
+from rlnb.training.models.adapters import base_of, with_adapters
 from rlnb.training.models.device import pick_device
 from rlnb.training.models.hub import model_folder
 from rlnb.training.tasks import Task
@@ -32,15 +33,25 @@ def load(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Any causal language model in transformers' layout, with its tokenizer.
 
-    name: a folder, or a hub id, owner/name (`hub.model_folder`). Weights come from safetensors
-    alone and in `dtype`, float32 even where they are stored in bfloat16, because AdamW's small
-    steps would be rounded away. No code that comes with a model is executed.
+    name: a folder, or a hub id, owner/name (`hub.model_folder`); of an adapter's folder, the base
+    that it names, with the adapter merged into it. Weights come from safetensors alone and in
+    `dtype`, float32 even where they are stored in bfloat16, because AdamW's small steps would be
+    rounded away. No code that comes with a model is executed.
 
     Raises BadInput if the folder, its weights, its tokenizer, or the tokenizer's end-of-sequence
     token is missing, if transformers cannot read it, if the hub does not have it, or if there is
     no such device.
     """
-    where, path = pick_device(device), model_folder(name)
+    where, base = pick_device(device), base_of(Path(name))
+    if base is not None:
+        try:
+            model, tokenizer = load(base, device=device, dtype=dtype)
+        except BadInput as error:
+            raise BadInput(
+                f"{error} (the adapter in {str(name)!r} names it as its base)"
+            ) from error
+        return with_adapters(model, Path(name)).eval(), tokenizer
+    path = model_folder(name)
     local = {"local_files_only": True, "trust_remote_code": False}
     try:
         with _quiet():
@@ -58,6 +69,8 @@ def load(
         raise BadInput(f"model: the tokenizer in {str(path)!r} has no end-of-sequence token")
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.unk_token or tokenizer.eos_token
+    if path != Path(name):  # a hub id: what an adapter will name as its base
+        model.name_or_path = str(name)
     return model.to(where).eval(), tokenizer
 
 

@@ -1,7 +1,7 @@
 """Number formats and memory: switches of a run. Weights, gradients and AdamW stay as loaded.
 
 sampler_copy, refresh   rollouts from a bfloat16 copy, made anew from the master weights
-autocast                matrix products of the forward pass in bfloat16
+autocast                matrix products of the forward pass in bfloat16, or float16
 recomputed_layers       gradient checkpointing: activations of one layer at a time
 compiled_layers         the layers' elementwise work fused by torch.compile, beside the plain path
 tensor_float_32         float32 products with 10 bits of mantissa, on a GPU that has them
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AUTOCAST",
+    "DTYPES",
     "SAMPLER_DTYPES",
     "autocast",
     "compiled_layers",
@@ -36,9 +37,10 @@ __all__ = [
     "tensor_float_32",
 ]
 
-# float16 overflows above 65,504: enough to sample from, but gradients would need a loss scale
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 SAMPLER_DTYPES = {"same": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
-AUTOCAST = {"off": None, "bfloat16": torch.bfloat16}
+# float16 ends at 65,504 and, unlike bfloat16, at 6e-8: its gradients need a loss scale
+AUTOCAST = {"off": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def sampler_copy(model: PreTrainedModel, dtype: torch.dtype) -> PreTrainedModel:

@@ -8,7 +8,8 @@
     stop_push      what an estimator does to the decision to stop, without training
     gpu_budget     memory of a step, counted from shapes: for explorer, plans and trainer
     gpu_time       its time: a bound from data sheets, an estimate by class of kernel
-    gpu_plans      what a card should train, by its bytes and its minutes
+    gpu_plans      what page 21 trains on a card, by its bytes and its minutes
+    by_card        what to type on a card of 8, 16, 24 or 80 GB, for a pretrained model
 
 Nothing is imported here.
 """

@@ -10,6 +10,7 @@ answers, the entropy of the next token before and after the update. Beside it st
     in_batch    the covariance of log pi and A over all tokens of the step, as Clip-Cov takes it
     linear      gradient of the mean entropy times the step of the weights: first order, exactly
 
+`alone` is one step from the base on one prompt, 300 prompts, where the covariance has either sign.
 `arms` of it are trained with the switches that act on entropy; of the first step's tokens it keeps
 a table (text, log pi, H, A), for the eye.
 """
@@ -55,6 +56,7 @@ ARMS: dict[str, Objective] = {
     "80/20": PLAIN.replace(gates=top_entropy(0.2)),
     "entropy bonus 0.01": PLAIN.replace(terms=entropy_bonus(0.01)),
 }  # fmt: skip
+ALONE = {"alone": 1.0, "alone, a tenth of the rate": 0.1}  # name -> part of the learning rate
 SHOWN = 16  # answers of the first step that are kept token by token
 
 
@@ -112,8 +114,22 @@ def _keep(shown, run, rollout, logp, entropy, advantages, problems) -> None:
         })  # fmt: skip
 
 
+def _alone(part: float, prompts: int = 300) -> dict[str, list[float]]:
+    """A step from the base for each prompt whose group is neither all right nor all wrong."""
+    model, tokenizer = load(data_folder() / "model", device="cpu")
+    base = {k: v.clone() for k, v in model.state_dict().items()}
+    recipe = replace(RECIPE, prompts=1, learning_rate=part * RECIPE.learning_rate)
+    steps = []
+    for seed in range(100, 100 + prompts):
+        model.load_state_dict(base)
+        run = start(model, tokenizer, TASKS["chain"], PLAIN, replace(recipe, seed=seed))
+        steps.append(measured_step(run))
+    mixed = [s for s in steps if 0 < s["reward"] < 1]
+    return {k: [float(f"{s[k]:.4g}") for s in mixed] for k in mixed[0]}
+
+
 def measure(path: Path) -> None:
-    """Writes what `path` lacks: every arm and seed, and the tokens of the first step."""
+    """Writes what `path` lacks: every arm and seed, tokens of the first step, steps alone."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     task = TASKS["chain"]
     for name, objective in ARMS.items():
@@ -136,6 +152,10 @@ def measure(path: Path) -> None:
             found[f"{name}, seed {seed}"] = {"objective": repr(objective), **columns, "end": at_end}
             path.write_text(json.dumps(found, separators=(",", ":")) + "\n", encoding="utf-8")
             print(name, seed, at_end, flush=True)
+    for name, part in ALONE.items():
+        if name not in found:
+            found[name] = _alone(part)
+            path.write_text(json.dumps(found, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def law(path: str | Path) -> dict[str, Any]:

@@ -54,6 +54,15 @@ class Shape:
         """How many numbers the model has."""
         return self.layout.parameters(self.vocabulary)
 
+    def adapters(self, rank: int) -> int:
+        """How many numbers LoRA's factors have, r (in + out) for each linear map of the layers.
+
+        layers * r * (2 (h + q) + 2 (h + kv) + 3 (h + m))
+        """
+        n, h, m = self.layout, self.layout.hidden, self.layout.intermediate
+        q, kv = n.heads * n.head_dim, n.kv_heads * n.head_dim
+        return n.layers * rank * (2 * (h + q) + 2 * (h + kv) + 3 * (h + m))
+
 
 # Our presets, and the layouts of Qwen2.5-0.5B, Qwen3-1.7B and Qwen3-4B, embeddings tied.
 SHAPES = {name: Shape(preset, 32) for name, preset in PRESETS.items()} | {
@@ -79,8 +88,10 @@ class Precision:
     weights and gradients, 4 + 4. optimizer: "adamw" (two float32 moments, 8 bytes), "adamw8bit"
     (2 bytes) or "sgd" (none). sampler_copy: a separate sampler with weights and cache of 2 bytes.
     checkpointing: only the layers' inputs are kept. chunked: at most 2**26 logits at once.
-    autocast: float32 weights, and matrix products in a type of 2 bytes; tf32: float32 products in
-    TF32, which changes the time alone.
+    autocast: matrix products in a type of 2 bytes, of weights that may be float32; tf32: float32
+    products in TF32, float16: that type of 2 bytes, which both change the time alone. lora: the
+    rank of float32 factors; the weights beside them are frozen, of 2 bytes where mixed, without a
+    master copy, and are the reference as well.
     """
 
     mixed: bool = True
@@ -90,6 +101,8 @@ class Precision:
     chunked: bool = True
     autocast: bool = False
     tf32: bool = False
+    float16: bool = False
+    lora: int = 0
 
     def __post_init__(self):
         if self.optimizer not in OPTIMIZERS:
@@ -171,18 +184,21 @@ def shape_of(config: PretrainedConfig) -> Shape | None:
 
 
 def of_recipe(recipe: Recipe, prompt_tokens: int) -> tuple[Load, Precision]:
-    """What a run of this recipe processes and keeps; its weights and AdamW are float32."""
+    """What a run of this recipe processes and keeps; what trains, and AdamW, are float32."""
     rows = recipe.prompts * recipe.num_generations
     load = Load(
         recipe.prompts, recipe.num_generations, prompt_tokens, recipe.max_completion_length,
         in_flight=rows, micro_batch=recipe.micro_batch,
     )  # fmt: skip
     return load, Precision(
-        mixed=False,
+        mixed=recipe.dtype != "float32",
+        optimizer=recipe.optim,
         sampler_copy=recipe.sampler_dtype != "same",
         checkpointing=recipe.gradient_checkpointing,
         autocast=recipe.autocast != "off",
         tf32=recipe.tf32,
+        float16="float16" in (recipe.dtype, recipe.autocast, recipe.sampler_dtype),
+        lora=recipe.lora_r,
     )
 
 
@@ -198,9 +214,25 @@ def kept_per_token(layout: Preset, precision: Precision) -> int:
     4 m); of bfloat16, where norms still compute in float32, 16 h + 14 q + 6 kv + 8 m; under
     autocast 26 h + 14 q + 6 kv + 8 m, because the residual stream is float32 and each product has a
     rounded copy of its input.
+
+    Frozen weights need no inputs, and norms without a gradient none of their outputs; LoRA's
+    factors of rank r keep what they are given and r numbers of each of seven maps:
+
+        16 h + 20 q + 4 kv + 16 m + 28 r      float32
+        18 h + 12 q + 4 kv +  8 m + 14 r      float32 under autocast
+        16 h + 14 q + 6 kv +  8 m + 14 r      of 2 bytes, under autocast
+        24 h + 16 q + 8 kv + 10 m + 28 r      of 2 bytes, whose factors take float32 copies
     """
     h, m = layout.hidden, layout.intermediate
     q, kv = layout.heads * layout.head_dim, layout.kv_heads * layout.head_dim
+    if rank := precision.lora:
+        if precision.mixed and not precision.autocast:
+            return 24 * h + 16 * q + 8 * kv + 10 * m + 28 * rank
+        if precision.mixed:
+            return 16 * h + 14 * q + 6 * kv + 8 * m + 14 * rank
+        if precision.autocast:
+            return 18 * h + 12 * q + 4 * kv + 8 * m + 14 * rank
+        return 16 * h + 20 * q + 4 * kv + 16 * m + 28 * rank
     if precision.autocast or precision.mixed:
         return (16 if precision.mixed else 26) * h + 14 * q + 6 * kv + 8 * m
     return 24 * h + 24 * q + 8 * kv + 16 * m
@@ -211,7 +243,8 @@ def memory(
 ) -> dict[str, float]:
     """Bytes by what holds them. The last four are not all needed at the same time (`peak`).
 
-    weights, gradients, optimizer (moments and float32 master), frozen models, sampler copy;
+    weights, gradients, optimizer (moments and float32 master), frozen models, sampler copy, with
+    LoRA the factors among the weights and nothing for a reference;
     cache = the decoder's room (`room_bytes`): keys and values of all rows in flight, their length
     rounded up to whole windows, and its tables; draw = the logits of one token and what is made of
     them, six float32 copies; activations = what a micro-batch keeps: `kept_per_token`, the
@@ -229,15 +262,21 @@ def memory(
     kept = layout.layers * one_layer
     if precision.checkpointing:
         kept = one_layer + tokens * layout.layers * layout.hidden * size
-    ends = 12 * tokens * layout.hidden + 2 * count * precision.autocast
+    adapters = shape.adapters(precision.lora)
+    tuned, wide = (adapters, 4) if precision.lora else (count, size)
+    reference = min(frozen, 1) * bool(precision.lora)  # the base itself
+    few = precision.lora and (precision.autocast or not precision.mixed)
+    ends = (4 if few else 12) * tokens * layout.hidden
+    if precision.autocast:
+        ends += 2 * (adapters if precision.mixed else count + adapters)
     logits = batch * load.answer_tokens * shape.vocabulary
     numbers = 2 * layout.layers * layout.kv_heads * layout.head_dim
     return {
-        "weights": trained * count * size,
-        "gradients": trained * count * size,
-        "optimizer": trained * count * (OPTIMIZERS[precision.optimizer] + 4 * precision.mixed),
-        "frozen models": frozen * count * size,
-        "sampler copy": 2 * count * precision.sampler_copy,
+        "weights": trained * (count * size + 4 * adapters),
+        "gradients": trained * tuned * wide,
+        "optimizer": trained * tuned * (OPTIMIZERS[precision.optimizer] + 4 * (wide == 2)),
+        "frozen models": (frozen - reference) * count * size,
+        "sampler copy": 2 * (count + adapters) * precision.sampler_copy,
         "cache": room_bytes(flight, length, load.answer_tokens, numbers, precision.drawn),
         "draw": 24 * flight * shape.vocabulary,
         "activations": kept + ends,

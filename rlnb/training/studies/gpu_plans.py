@@ -78,20 +78,20 @@ def plans_for(free: float, card: Card = CARDS["H200 SXM"]) -> list[Plan]:  # noq
     """The plans for a card with `free` bytes, best first; the last one is the shipped model.
 
     A plan may take four fifths of the bytes and a quarter of an hour. It samples in bfloat16 and
-    trains under bfloat16 autocast and TF32; where the card only emulates bfloat16 (a T4), it
-    samples in float16 and trains in float32. Its micro-batch is the largest beside which the
+    trains under bfloat16 autocast and TF32; where the card only emulates bfloat16 (a T4), in
+    float16 both, the loss scaled. Its micro-batch is the largest beside which the
     decoder's room can stay, or else the largest for which it makes way.
 
     >>> [plan.preset for plan in plans_for(80e9)]
     ['large', 'medium', 'small', 'tiny']
     >>> plans_for(15e9, CARDS["T4"])[0].preset
-    'small'
+    'medium'
     """
     found = []
     for plan in GPU:
         types = {
             "sampler_dtype": "bfloat16" if card.bfloat16 else "float16",
-            "autocast": "bfloat16" if card.bfloat16 else "off",
+            "autocast": "bfloat16" if card.bfloat16 else "float16",
             "tf32": card.bfloat16,
             "torch_compile": plan.base_steps > 0,
         }

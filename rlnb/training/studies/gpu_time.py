@@ -70,8 +70,12 @@ def card_named(name: str, memory: float, bfloat16: bool = True) -> Card:
 def _rate(precision: Precision, card: Card) -> float:
     """TFLOP/s of the matrix products that train."""
     if precision.mixed or precision.autocast:
-        return card.half if card.bfloat16 else card.single
+        return card.half if card.bfloat16 or precision.float16 else card.single
     return card.tf32 if precision.tf32 else card.single
+
+
+def _tuned(shape: Shape, precision: Precision) -> int:
+    return shape.adapters(precision.lora) if precision.lora else shape.parameters
 
 
 def bound(
@@ -82,7 +86,8 @@ def bound(
     decode: each wave reads all weights once per token, and every row's cache, half full on average.
     train: 3 forward passes' worth of FLOPs (forward, and twice that backward), 1 more with
     checkpointing, 1 for a reference. On-policy the old log-probabilities are the fresh ones.
-    optimizer: AdamW reads weights, gradients and moments and writes all but the gradients.
+    optimizer: AdamW reads weights, gradients and moments and writes all but the gradients. With
+    LoRA a backward pass has no gradient of the weights: one forward pass's worth less.
     """
     layout, count, size = shape.layout, shape.parameters, precision.drawn
     trained, frozen = MODELS[models]
@@ -98,19 +103,20 @@ def bound(
     moved = waves * load.answer_tokens * count * size + written * half_full * per_token
     computed = written * (2 * count + wide * half_full)
     prompts = 2 * count * load.prompts * load.prompt_tokens
-    passes = 3 * trained + precision.checkpointing * trained + frozen
+    passes = (3 - bool(precision.lora) + precision.checkpointing) * trained + frozen
     forward = load.rows * length * (2 * count + wide * length / 2)
     state = 2 * (OPTIMIZERS[precision.optimizer] + 4) + 4  # there and back, gradients only there
     return {
         "decode": max(moved / bandwidth, (computed + prompts) / drawing),
         "train": passes * forward / rate,
-        "optimizer": trained * count * state / bandwidth,
+        "optimizer": trained * _tuned(shape, precision) * state / bandwidth,
     }
 
 
 OF_RATE, OF_BANDWIDTH = 0.4, 0.75  # shares of the data sheet that small kernels are taken to reach
 REPLAYED, LAUNCHED = 2.5e-6, 6e-6  # seconds of a kernel that has nothing to do
 KERNELS = 45  # of a layer's forward pass; its backward pass has twice as many
+FACTORS = 35  # more with LoRA: two products, two casts and a sum beside each of seven maps
 HOST = 20e-6  # seconds per answer: ids to text (8 us on a CPU core), the verifier, its prompt
 
 
@@ -130,6 +136,9 @@ def estimate(
         train launches      what 45 x 3 kernels a layer and micro-batch take above all that
         optimizer           AdamW: weights, gradients, moments, there and back
         host                20 us per answer
+
+    With LoRA products have a pass less and kernels are 80; its factors' own products and bytes are
+    left out.
 
     with P parameters; products at 0.4 of the data sheet's rate, bytes at 0.75 of its bandwidth. A
     forward pass moves, per token and layer, in bytes of autocast (twice that in float32)
@@ -155,18 +164,19 @@ def estimate(
     wide = 1 if precision.mixed or precision.autocast else 2
     passes = 3 + precision.checkpointing
     attention = 4 * layout.layers * q * length / 2
-    products = passes * rows * length * (2 * count + attention) / rate
+    kernels = KERNELS + FACTORS * bool(precision.lora)
+    products = (passes - bool(precision.lora)) * rows * length * (2 * count + attention) / rate
     between = passes * rows * length * (fused if compiled else plain) * wide / bandwidth
-    launched = -(-rows // load.micro_batch) * passes * layout.layers * KERNELS * LAUNCHED
+    launched = -(-rows // load.micro_batch) * passes * layout.layers * kernels * LAUNCHED
     state = 2 * (OPTIMIZERS[precision.optimizer] + 4) + 4
     return {
         "decode products": 2 * count * (written + load.prompts * load.prompt_tokens) / drawing,
         "decode bytes": (waves * load.answer_tokens * count * precision.drawn + cache) / bandwidth,
         "decode elementwise": written * plain * (1 if lower else 2) / bandwidth,
-        "decode launches": waves * load.answer_tokens * layout.layers * KERNELS * REPLAYED,
+        "decode launches": waves * load.answer_tokens * layout.layers * kernels * REPLAYED,
         "train products": products,
         "train elementwise": between,
         "train launches": max(0.0, launched - products - between),
-        "optimizer": count * state / bandwidth,
+        "optimizer": _tuned(shape, precision) * state / bandwidth,
         "host": rows * HOST,
     }

@@ -57,11 +57,21 @@ class Study:
     problems: int
     answers: int
     letter: Callable[[Any, str, float], str]
+    temperatures: tuple[float, ...] = (1.0,)
 
 
 STUDIES = {
     "chain": Study("chain", ZOO["dr_grpo"], Recipe(), 250, 32, _digit),
     "countdown": Study("countdown", ZOO["grpo"].replace(terms=()), COUNTDOWN, 64, 64, _verdict),
+    "temperature": Study(
+        "countdown",
+        ZOO["grpo"].replace(terms=()),
+        COUNTDOWN,
+        64,
+        64,
+        _verdict,
+        temperatures=(1.0, 0.5, 1.5, 2.0),
+    ),
 }
 
 
@@ -100,25 +110,27 @@ def measure(study: Study, path: Path, bases: Path) -> None:
     where = base_model(study.task, bases) if own else data_folder() / "model"
     recipe = replace(study.recipe, eval_every=0, checkpoint_every=0)
     for name in ("base", *(f"seed {seed}" for seed in SEEDS)):
-        if name in found:
+        rows = {name if T == 1 else f"{name}, T = {T}": T for T in study.temperatures}
+        if rows.keys() <= found.keys():
             continue
         model, tokenizer = load(where, device="cpu")
         if name != "base":
             with_seed = replace(recipe, seed=int(name[5:]))
             train(model, tokenizer, task, study.objective, with_seed, progress=False)
-        sampling = Sampling(max_new_tokens=recipe.max_completion_length)
-        answers = pass_rate(model, tokenizer, task, prompts=study.problems,
-                            num_generations=study.answers, sampling=sampling)  # fmt: skip
-        found.setdefault("header", {
-            "task": study.task, "model": origin(study.task) if own else "data/model",
-            "objective": repr(study.objective), "steps": recipe.steps, "answers": study.answers,
-            **environment(model.device),
-        })  # fmt: skip
-        graded = "".join(p.answer for p in answers.problems)
-        found.setdefault("right", "1" * study.problems if own else graded)
-        found[name] = _lines(study, answers)
-        path.write_text(json.dumps(found, indent=0) + "\n", encoding="utf-8")
-        print(name, f"pass@1 {answers.right.mean().item():.3f}", flush=True)
+        for row, T in rows.items():
+            sampling = Sampling(temperature=T, max_new_tokens=recipe.max_completion_length)
+            answers = pass_rate(model, tokenizer, task, prompts=study.problems,
+                                num_generations=study.answers, sampling=sampling)  # fmt: skip
+            found.setdefault("header", {
+                "task": study.task, "model": origin(study.task) if own else "data/model",
+                "objective": repr(study.objective), "steps": recipe.steps, "answers": study.answers,
+                **environment(model.device),
+            })  # fmt: skip
+            graded = "".join(p.answer for p in answers.problems)
+            found.setdefault("right", "1" * study.problems if own else graded)
+            found[row] = _lines(study, answers)
+            path.write_text(json.dumps(found, indent=0) + "\n", encoding="utf-8")
+            print(row, f"pass@1 {answers.right.mean().item():.3f}", flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:

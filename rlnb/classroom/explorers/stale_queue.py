@@ -1,0 +1,133 @@
+"""Slots that write, a trainer that takes batches, and how far ahead the slots may run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rlnb.classroom.explorer import Explorer, choice_slider, slider
+from rlnb.classroom.explorers.arguments import between, checked
+from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY
+from rlnb.toys.rollout_queue import simulate
+
+BATCH, TRAIN, STEPS = 64, 0.5, 24
+ROWS, BARS, WINDOW = 16, 260, 8.0
+SLOTS = (16, 32, 64, 128)
+COLORS = (SKY, ORANGE, PURPLE, BLUE)
+OLDEST = 8
+CAPTION = (
+    "Left: up to 16 of the slots; a bar is an answer, its colour the version that began it, white "
+    "is waiting. Right: how many versions old the answers are when they are learned from."
+)
+
+
+@checked(slots=between(1, 512), lag=between(0, 16), tail=between(0, 2))
+def compute(slots: int = 64, lag: int = 0, tail: float = 1.0) -> dict[str, Any]:
+    """The simulation of `rollout_queue`: 64 answers a step, a step of the trainer takes half as
+    long as a mean answer.
+
+    Returns busy (share of the slots' time), time (mean answers' lengths per step), staleness (mean
+    over answers), oldest, shares (OLDEST + 1,), bars [(row, begin, width, version)], and the
+    arguments.
+
+    >>> found = compute(64, 0, 1.0)
+    >>> found["staleness"], found["oldest"]
+    (0.0, 0)
+    """
+    run = simulate(slots, BATCH, lag, tail, TRAIN, STEPS)
+    begin = run.steps[STEPS // 2][0]
+    seen = [a for a in run.written if a.finished > begin and a.begun < begin + WINDOW]
+    longest = max(seen, key=lambda a: min(a.finished, begin + WINDOW) - max(a.begun, begin)).slot
+    row = {slot: slot for slot in range(min(ROWS, slots))}
+    if longest not in row:  # the slot that all wait for is always shown
+        row = {k: k for k in range(ROWS - 1)} | {longest: ROWS - 1}
+    bars = []
+    for a in (a for a in seen if a.slot in row):
+        low, high = max(a.begun, begin), min(a.finished, begin + WINDOW)
+        bars.append((row[a.slot], low - begin, high - low, a.version))
+    ages = run.staleness
+    shares = np.bincount(np.minimum(ages, OLDEST), minlength=OLDEST + 1) / len(ages)
+    return {"slots": slots, "lag": lag, "tail": tail, "busy": run.busy, "time": run.time_per_step,
+            "staleness": float(ages.mean()), "oldest": int(ages.max()), "shares": shares,
+            "bars": bars}  # fmt: skip
+
+
+def build(figure, data):
+    left = figure.add_axes((0.045, 0.17, 0.53, 0.76))
+    left.set(xlim=(0, WINDOW), ylim=(-0.7, ROWS - 0.3), yticks=())
+    left.set_xlabel("time, in lengths of a mean answer", fontsize=10.5)
+    left.set_ylabel("slots", fontsize=10.5)
+    left.tick_params(labelsize=10.5)
+    right = figure.add_axes((0.65, 0.17, 0.33, 0.76))
+    right.set(xlim=(-0.6, OLDEST + 0.6), ylim=(0, 1.0), xticks=range(OLDEST + 1))
+    right.set_xticklabels([*map(str, range(OLDEST)), f"{OLDEST}+"])
+    right.set_xlabel("versions old", fontsize=10.5)
+    right.set_ylabel("share of the answers", fontsize=10.5)
+    right.tick_params(labelsize=10.5)
+    return {
+        "bars": left.barh(np.zeros(BARS), np.zeros(BARS), height=0.8, ec="white", lw=0.5),
+        "ages": right.bar(range(OLDEST + 1), np.zeros(OLDEST + 1), color=GREY),
+        "numbers": right.text(
+            OLDEST + 0.5, 0.97, "", ha="right", va="top", fontsize=11, weight="bold", color=BLACK
+        ),  # fmt: skip
+    }
+
+
+def update(artists, data):
+    bars = data["bars"][:BARS]
+    for k, bar in enumerate(artists["bars"]):
+        bar.set_visible(k < len(bars))
+        if k < len(bars):
+            row, begin, width, version = bars[k]
+            bar.set(x=begin, width=width, y=row - 0.4)
+            bar.set_facecolor(COLORS[version % len(COLORS)])
+    for bar, share in zip(artists["ages"], data["shares"], strict=True):
+        bar.set_height(share)
+    artists["numbers"].set_text(
+        f"busy {data['busy']:.0%}\nstep {data['time']:.2f}\nage {data['staleness']:.2f}"
+    )
+
+
+def readout(data) -> str:
+    return (
+        f"Slots busy {data['busy']:.0%}; a step takes {data['time']:.2f}; answers are "
+        f"{data['staleness']:.2f} versions old on average, the oldest {data['oldest']}."
+    )
+
+
+def alt(data) -> str:
+    ages = ", ".join(f"{share:.0%}" for share in data["shares"])
+    return (
+        f"Timeline of {min(data['slots'], ROWS)} of {data['slots']} slots, and bars of the ages. "
+        f"Limit {data['lag']}, tail {data['tail']:.2f}. {readout(data)} Shares by age: {ages}."
+    )
+
+
+def fresh_and_busy(data) -> bool:
+    """Long tail, slots at least 90 % busy, mean age at most 0.5."""
+    return data["tail"] >= 1 and data["busy"] >= 0.9 and data["staleness"] <= 0.5
+
+
+def quick(data) -> bool:
+    """Long tail, a step in at most 1.2, mean age at most 1.1."""
+    return data["tail"] >= 1 and data["time"] <= 1.2 and data["staleness"] <= 1.1
+
+
+def stale_queue_explorer() -> Explorer:
+    """How many slots, how many batches ahead they may begin, and how unequal the answers are."""
+    return Explorer(
+        compute,
+        build,
+        update,
+        {
+            "slots": choice_slider(64, [(str(n), n) for n in SLOTS], "slots",
+                                   "answers that are written at once; 64 make a batch"),
+            "lag": slider(0, 0, 4, 1, "batches ahead", "that may be begun before the next version"),
+            "tail": slider(1.0, 0.0, 1.2, 0.1, "spread of the lengths", "std of the log length"),
+        },
+        alt=alt,
+        caption=CAPTION,
+        readout=readout,
+        size=(900, 270),
+    )  # fmt: skip

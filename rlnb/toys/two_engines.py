@@ -1,0 +1,190 @@
+"""An engine that writes, a trainer that learns, and what a correction does to the gradient: exact.
+
+The policy is a table: `TOKENS` logits for each of the 1 + 4 + 16 + 64 prefixes of answers of
+`LENGTH` tokens, 256 answers. The engine that writes has the same table, disturbed: every logit by
+`JITTER` (rounding), and the logits of a share `flips` of the prefixes by `JUMP` (another expert).
+Reward, fixed: 1 for the answers of a random quarter, 0 for the rest. All 256 answers are counted,
+so nothing here is sampled but the disturbance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["RULES", "Engines", "Verdict", "engines", "judge", "learn"]
+
+TOKENS, LENGTH = 4, 4
+PREFIXES = sum(TOKENS**k for k in range(LENGTH))  # 85
+JITTER, JUMP = 0.01, 1.5
+
+_ids = np.arange(TOKENS**LENGTH)
+_Y = np.stack([_ids // TOKENS ** (LENGTH - 1 - t) % TOKENS for t in range(LENGTH)], 1)  # (256, 4)
+_first = np.cumsum([0] + [TOKENS**t for t in range(LENGTH - 1)])
+_AT = np.stack([_first[t] + _ids // TOKENS ** (LENGTH - t) for t in range(LENGTH)], 1)
+
+
+@dataclass(frozen=True)
+class Engines:
+    """log-probabilities (draws, 256, 4) of every token of every answer under the trainer's policy
+    and under the engine's, the policy's table of probabilities (draws, 85, 4), rewards (256,)."""
+
+    trainer: np.ndarray
+    engine: np.ndarray
+    table: np.ndarray
+    rewards: np.ndarray
+
+    @property
+    def ratio(self) -> np.ndarray:
+        """w = pi / mu of each token."""
+        return np.exp(self.trainer - self.engine)
+
+    @property
+    def advantages(self) -> np.ndarray:
+        """(draws, 256, 1) reward minus its mean under the policy."""
+        mean = (np.exp(self.trainer.sum(2)) * self.rewards).sum(1)
+        return (self.rewards - mean[:, None])[..., None]
+
+
+def _disturbance(gen: np.random.Generator, flips: float, shape: tuple[int, ...]) -> np.ndarray:
+    moved = JITTER * gen.standard_normal(shape)
+    jump, luck = gen.standard_normal(shape), gen.random((*shape[:2], 1))
+    return moved + np.where(luck < flips, JUMP * jump, 0.0)
+
+
+def _normalised(logits: np.ndarray) -> np.ndarray:
+    top = logits - logits.max(2, keepdims=True)
+    return top - np.log(np.exp(top).sum(2, keepdims=True))
+
+
+def _both(logits: np.ndarray, moved: np.ndarray) -> Engines:
+    rewards = (np.random.default_rng(1).permutation(TOKENS**LENGTH) < TOKENS**LENGTH // 4) * 1.0
+    trainer, engine = _normalised(logits), _normalised(logits + moved)
+    return Engines(trainer[:, _AT, _Y], engine[:, _AT, _Y], np.exp(trainer), rewards)
+
+
+def engines(flips: float = 0.05, draws: int = 20, seed: int = 0) -> Engines:
+    """`draws` policies with an engine each. flips: the share of prefixes that take a jump."""
+    if not 0 <= flips <= 1:
+        raise ValueError(f"flips is a share, 0 to 1; got {flips}.")
+    gen = np.random.default_rng(seed)
+    shape = (draws, PREFIXES, TOKENS)
+    logits = 1.5 * gen.standard_normal(shape)
+    return _both(logits, _disturbance(gen, flips, shape))
+
+
+def _answer(x: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(np.exp(np.log(x).sum(2, keepdims=True)), x.shape)
+
+
+# (w, probability gap pi - mu, A) -> factor on A grad log pi, all (draws, 256, 4)
+RULES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    "nothing": lambda w, gap, A: np.ones_like(w),
+    "weight of the answer": lambda w, gap, A: _answer(w),
+    "weight of the token": lambda w, gap, A: w,
+    "truncated at 2": lambda w, gap, A: np.minimum(w, 2.0),
+    "IcePop [1/2, 2]": lambda w, gap, A: np.where((w >= 0.5) & (w <= 2), w, 0.0),
+    "GLM-5 band, both signs": lambda w, gap, A: np.where(np.abs(w - 1) < 0.2, w, 0.0),
+    "the same band, by sign": lambda w, gap, A: np.where(
+        np.where(A > 0, w - 1, 1 - w) >= 0.2, 0.0, w
+    ),
+    "prime-rl, by sign": lambda w, gap, A: np.where(np.where(A > 0, gap, -gap) > 0.2, 0.0, w),
+    "DPPO": lambda w, gap, A: np.where(np.where(A > 0, gap, -gap) > 0.15, 0.0, np.minimum(w, 10.0)),
+    "answer dropped above 3": lambda w, gap, A: np.where(_answer(w) > 3, 0.0, _answer(w)),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a factor does, means over the draws. bias: |E g - true| / |true|. noise: the std of one
+    answer's gradient (root of the trace), over |true|. cosine: of E g with the true gradient.
+    dropped_good, dropped_bad: share of the tokens with factor 0, among A > 0 and A <= 0."""
+
+    bias: float
+    noise: float
+    cosine: float
+    dropped_good: float
+    dropped_bad: float
+
+    def error(self, answers: int) -> float:
+        """Root mean square error of a batch's mean gradient, over |true|: bias and noise."""
+        return float(np.sqrt(self.bias**2 + self.noise**2 / answers))
+
+
+def judge(both: Engines, rule: str | Callable = "nothing") -> Verdict:
+    """What a rule of RULES, or a function like them, does to the policy gradient.
+
+    Exact: g = sum_t f_t A grad log pi(y_t), mean and variance over all 256 answers of the engine;
+    the true gradient is the policy's own mean without a factor.
+    """
+    if isinstance(rule, str) and rule not in RULES:
+        raise ValueError(f"There is no rule {rule!r}; there are {list(RULES)}.")
+    factor = RULES[rule] if isinstance(rule, str) else rule
+    A, w = np.broadcast_to(both.advantages, both.trainer.shape), both.ratio
+    gap = np.exp(both.trainer) - np.exp(both.engine)
+    f = factor(w, gap, A)
+    policy, engine = np.exp(both.trainer.sum(2)), np.exp(both.engine.sum(2))  # (draws, 256)
+    mean, second = _gradient(both.table, engine, f * A)
+    true, _ = _gradient(both.table, policy, A)
+    size = np.sqrt((true**2).sum(1))
+    off = np.sqrt(((mean - true) ** 2).sum(1))
+    noise = np.sqrt(second - (mean**2).sum(1))
+    cosine = (mean * true).sum(1) / (np.sqrt((mean**2).sum(1)) * size)
+    weight = engine[..., None]
+
+    def dropped(which: np.ndarray) -> float:
+        return float((weight * (which & (f == 0))).sum() / (weight * which).sum())
+
+    return Verdict(float((off / size).mean()), float((noise / size).mean()), float(cosine.mean()),
+                   dropped(A > 0), dropped(A <= 0))  # fmt: skip
+
+
+def _gradient(table: np.ndarray, chance: np.ndarray, factor: np.ndarray):
+    """Mean of sum_t factor_t grad log pi(y_t) on the logits (draws, 85 * 4), and the mean of its
+    squared norm (draws,)."""
+    draws = len(table)
+    mean = np.zeros((draws, PREFIXES, TOKENS))
+    square = np.zeros(draws)
+    eye = np.eye(TOKENS)
+    for t in range(LENGTH):  # an answer's tokens stand at different prefixes: squares add up
+        score = eye[_Y[:, t]] - table[:, _AT[:, t]]  # (draws, 256, 4)
+        pushed = factor[:, :, t, None] * score
+        square += (chance * (pushed**2).sum(2)).sum(1)
+        for k in range(draws):
+            np.add.at(mean[k], _AT[:, t], chance[k][:, None] * pushed[k])
+    return mean.reshape(draws, -1), square
+
+
+def learn(
+    rule: str,
+    flips: float,
+    steps: int = 60,
+    rate: float = 4.0,
+    draws: int = 20,
+    seed: int = 0,
+    lasting: bool = True,
+) -> np.ndarray:
+    """Mean reward of the trainer's policy after each of 0 ... steps exact gradient steps, (draws,
+    steps + 1). The engine always has the policy's newest table; lasting: the same disturbance in
+    every step, otherwise a new one. The baseline is the mean reward of the engine's answers.
+    """
+    gen = np.random.default_rng(seed)
+    shape = (draws, PREFIXES, TOKENS)
+    logits = 1.5 * gen.standard_normal(shape)
+    moved, curve = _disturbance(gen, flips, shape), []
+    for step in range(steps + 1):
+        both = _both(logits, moved)
+        curve.append((np.exp(both.trainer.sum(2)) * both.rewards).sum(1))
+        if step == steps:
+            break
+        chance = np.exp(both.engine.sum(2))
+        base = (chance * both.rewards).sum(1)
+        A = np.broadcast_to((both.rewards - base[:, None])[..., None], both.trainer.shape)
+        gap = np.exp(both.trainer) - np.exp(both.engine)
+        push, _ = _gradient(both.table, chance, RULES[rule](both.ratio, gap, A) * A)
+        logits = logits + rate * push.reshape(shape)
+        if not lasting:
+            moved = _disturbance(gen, flips, shape)
+    return np.stack(curve, 1)

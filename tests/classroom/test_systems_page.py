@@ -1,0 +1,106 @@
+"""The lesson on systems: tasks with a dead end and a way, pictures, the numbers that matter."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rlnb import check
+from rlnb.classroom.exercises import systems as exercises
+from rlnb.classroom.explorers import engine_rules, full_card, stale_queue
+from rlnb.classroom.pictures import systems as pictures
+from rlnb.toys.rollout_queue import simulate
+from rlnb.toys.two_engines import RULES, engines, judge, learn
+from rlnb.training.studies import cluster_memory
+
+GOALS = (
+    (full_card, full_card.eight),
+    (full_card, full_card.four),
+    (stale_queue, stale_queue.fresh_and_busy),
+    (stale_queue, stale_queue.quick),
+    (engine_rules, engine_rules.small_batch),
+    (engine_rules, engine_rules.large_batch),
+)
+
+
+def test_no_goal_is_met_at_the_start():
+    for module, goal in GOALS:
+        assert not goal(module.compute())
+
+
+def test_stage_three_alone_fits_on_eight_cards_and_parking_alone_on_four():
+    cards = [(g, s, p) for g in full_card.GPUS for s in range(4) for p in (False, True)]
+    found = {c: full_card.compute(*c) for c in cards}
+    assert [c for c in cards if full_card.eight(found[c])] == [(8, 3, False)]
+    assert [c for c in cards if full_card.four(found[c])] == [(4, s, True) for s in (1, 2, 3)]
+    assert not any(found[2, s, p]["fits"] for s in range(4) for p in (False, True))
+
+
+def test_busy_slots_are_not_a_fast_step():
+    grid = [(n, lag) for n in stale_queue.SLOTS for lag in range(5)]
+    found = {g: stale_queue.compute(*g, 1.0) for g in grid}
+    assert {n for n, _ in grid if stale_queue.fresh_and_busy(found[n, 1])} == {16}
+    assert {g for g in grid if stale_queue.quick(found[g])} == {(64, 1), (128, 1)}
+    assert found[16, 1]["time"] == pytest.approx(3.86, abs=0.01)
+    assert found[64, 0]["busy"] == pytest.approx(0.13, abs=0.005)
+    assert found[128, 1]["busy"] < 0.6
+
+
+def test_each_batch_has_one_rule_that_will_do():
+    best = {64: "answer dropped above 3", 16384: "weight of the answer"}
+    for answers, goal in ((64, engine_rules.small_batch), (16384, engine_rules.large_batch)):
+        done = [r for r in RULES if goal(engine_rules.compute(r, 0.2, answers))]
+        assert done == [best[answers]]
+
+
+@pytest.mark.parametrize(
+    ("make", "moved"),
+    [
+        (full_card.full_card_explorer, {"stage": 3}),
+        (stale_queue.stale_queue_explorer, {"lag": 1}),
+        (engine_rules.engine_rules_explorer, {"rule": "DPPO", "flips": 0.2}),
+    ],
+)
+def test_explorers_draw_and_say_what_they_show(make, moved):
+    explorer = make()
+    start, said = explorer.pixels(), explorer.alt_text()
+    explorer.set(**moved)
+    assert (explorer.pixels() != start).any() and explorer.alt_text() != said
+    assert (explorer.pixels() == explorer.pixels_from_scratch()).all()
+
+
+def test_the_slot_that_all_wait_for_is_shown():
+    data = stale_queue.compute(64, 0, 1.0)
+    assert max(width for _, _, width, _ in data["bars"]) > 3
+    assert {row for row, *_ in data["bars"]} <= set(range(stale_queue.ROWS))
+
+
+def test_pictures_draw_and_say_their_numbers():
+    assert "15.2" in pictures.one_bar(15.24, 80, "c").alt
+    table = {"PPO": {"weights": 4, "frozen": 4}, "GRPO": {"weights": 2, "sampler": 2}}
+    assert "together 8" in pictures.bytes_by_method(table, "c").alt
+    run = simulate(8, 8, 0, 1.0, steps=6)
+    assert "busy" in pictures.two_timelines({"one": run}, 4.0, "c").alt
+    assert "8 steps old: 0.6" in pictures.learning_by_time("c").alt
+    assert "std 0.5000" in pictures.gaps({"a": [0.5, -0.5]}, "c").alt
+    assert "std 0.1000" in pictures.gaps({"a": [0.5, -0.5]}, "c", {"a": 0.1}).alt
+    one = judge(engines(0.1, draws=2), "DPPO")
+    assert "DPPO" in pictures.bias_and_noise({"DPPO": one}, "c").alt
+    curve = learn("nothing", 0.1, steps=2, draws=2)
+    assert "step" not in pictures.lasting_gap({"a": {"b": curve}}, "c").alt.split("a, b")[1]
+
+
+def test_the_exercise_counts_like_the_package():
+    for stage in range(4):
+        mine = exercises.memory_bytes(torch.tensor([3.0]), 2, 1, 8, stage)
+        assert mine.item() == pytest.approx(cluster_memory.memory_bytes(3.0, 2, 1, 8, stage))
+
+
+def test_the_silent_bug_shows_only_with_grouped_queries():
+    bug = check.silent_bug_systems
+    assert bug(lambda f: f(1, 8, 2, 4, 1) == 32)
+    assert not bug(lambda f: f(1, 8, 8, 4, 1) == 128)
+    layout = cluster_memory.QWEN_7B.layout
+    right = cluster_memory.kv_bytes_per_token(layout)
+    broken = exercises.cache_bytes(layout.layers, layout.heads, layout.kv_heads, layout.head_dim, 1)
+    assert broken == 7 * right

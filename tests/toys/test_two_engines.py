@@ -1,0 +1,85 @@
+"""Corrections for another engine, exact: what is unbiased, what is dropped, what learns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rlnb.toys.two_engines import RULES, engines, judge, learn
+
+
+def test_probabilities_of_all_answers_add_up_to_one():
+    both = engines(0.2, draws=3)
+    for table in (both.trainer, both.engine):
+        assert np.exp(table.sum(2)).sum(1) == pytest.approx(1.0)
+    assert both.rewards.sum() == 64
+
+
+def test_without_flips_every_ratio_is_near_one_and_nothing_is_dropped():
+    both = engines(0.0, draws=4)
+    assert abs(np.log(both.ratio)).max() < 0.1
+    for rule in RULES:
+        found = judge(both, rule)
+        assert found.dropped_good == found.dropped_bad == 0 and found.bias < 0.03
+
+
+def test_only_the_weight_of_the_answer_is_unbiased_and_it_is_the_noisiest():
+    both = engines(0.2)
+    found = {rule: judge(both, rule) for rule in RULES}
+    exact = found.pop("weight of the answer")
+    assert exact.bias < 1e-12 and exact.cosine == pytest.approx(1.0)
+    assert min(v.bias for v in found.values()) > 0.3
+    assert exact.noise > 1.9 * max(v.noise for v in found.values())
+
+
+def test_which_rule_is_best_depends_on_the_batch():
+    both = engines(0.2)
+    for answers, best in ((64, "answer dropped above 3"), (16384, "weight of the answer")):
+        assert min(RULES, key=lambda r: judge(both, r).error(answers)) == best
+
+
+def test_the_exact_mean_is_that_of_drawn_answers():
+    both = engines(0.2, draws=1)
+    chance = np.exp(both.engine[0].sum(1))
+    drawn = np.random.default_rng(0).choice(256, 200_000, p=chance / chance.sum())
+    w = both.ratio[0].prod(1)[drawn]
+    good = (both.rewards[drawn] * w).mean()
+    assert good == pytest.approx((np.exp(both.trainer[0].sum(1)) * both.rewards).sum(), abs=0.01)
+
+
+def test_factors_by_hand():
+    w = np.array([[[0.3, 0.9, 1.1, 2.5]]])
+    gap = np.array([[[-0.3, -0.05, 0.05, 0.3]]])
+    good, bad = np.ones_like(w), -np.ones_like(w)
+    said = {
+        "truncated at 2": ([0.3, 0.9, 1.1, 2.0],) * 2,
+        "IcePop [1/2, 2]": ([0, 0.9, 1.1, 0],) * 2,
+        "GLM-5 band, both signs": ([0, 0.9, 1.1, 0],) * 2,
+        "the same band, by sign": ([0.3, 0.9, 1.1, 0], [0, 0.9, 1.1, 2.5]),
+        "prime-rl, by sign": ([0.3, 0.9, 1.1, 0], [0, 0.9, 1.1, 2.5]),
+        "DPPO": ([0.3, 0.9, 1.1, 0], [0, 0.9, 1.1, 2.5]),
+    }
+    for rule, (up, down) in said.items():
+        assert RULES[rule](w, gap, good)[0, 0] == pytest.approx(up), rule
+        assert RULES[rule](w, gap, bad)[0, 0] == pytest.approx(down), rule
+    product = np.prod(w)
+    assert RULES["weight of the answer"](w, gap, good)[0, 0] == pytest.approx([product] * 4)
+    assert RULES["answer dropped above 3"](4 * w, gap, good).max() == 0
+
+
+def test_a_lasting_gap_locks_out_what_a_sign_blind_band_drops_and_a_moving_one_does_not():
+    end = {
+        (rule, lasting): learn(rule, 0.2, lasting=lasting)[:, -1].mean()
+        for rule in ("nothing", "GLM-5 band, both signs", "the same band, by sign")
+        for lasting in (True, False)
+    }
+    assert end["GLM-5 band, both signs", True] < 0.87
+    assert min(end["nothing", True], end["the same band, by sign", True]) > 0.95
+    assert min(end[key] for key in end if not key[1]) > 0.97
+
+
+def test_unknown_rules_and_shares_are_refused():
+    with pytest.raises(ValueError, match="no rule"):
+        judge(engines(0.1, draws=1), "magic")
+    with pytest.raises(ValueError, match="share"):
+        engines(1.5)
