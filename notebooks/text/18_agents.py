@@ -251,12 +251,14 @@ task("agents.t1", two_authors.two_authors_explorer(),
       "pushed exactly as hard?", two_authors.pushed_alike))
 
 # %% [markdown]
-# <details><summary>What the tasks show, and why in two lines</summary>
+# <details><summary>What the tasks show</summary>
 #
 # 1. One half, not the most frequent error.
 # 2. Nine in ten. An error that nearly always comes hardly explains a failure.
+# </details>
 #
-# $q$ is how often `error` stands there. Its push on the logit is $A(1[\text{error}]-\pi)$:
+# Why, in two lines. $q$ is how often `error` stands there. Its push on the logit is
+# $A(1[\text{error}]-\pi)$:
 #
 # $$\begin{aligned}
 # \mathbb E\big[A\,(1[\text{error}]-\pi)\big]&=\mathbb E\big[A\,1[\text{error}]\big]-\pi\,\mathbb E[A]&&\text{linearity}\\
@@ -265,7 +267,6 @@ task("agents.t1", two_authors.two_authors_explorer(),
 #
 # $\pi$ is gone. If the policy writes the token, $q=\pi$, and the push dies out with it. If the
 # world does, it never ends. It is 0 only if the token tells nothing about success.
-# </details>
 #
 # Now the real policy. It shares all its weights between the desk's words and its own. The run from
 # above with the memory emptied, with the mask and without:
@@ -300,14 +301,14 @@ reveal("agents.4", "not visibly different in three seeds",
        })
 
 # %% [markdown]
-# In a larger world it can show. Search-R1 lets a 7B model read passages from a search engine. With
-# the mask it answers 0.43 of the questions, without it 0.34 (one run each).
-# <!-- cited: 0.43, 0.34 --> There the world writes hundreds of tokens at a time, here one. Watch
-# the share of tokens that are trained: in the picture 38 of 44. TRL's fused loss lost the mask
-# until [pull request 4975](https://github.com/huggingface/trl/pull/4975). It belongs in three more
+# The same question in a larger world: Search-R1 lets a 7B model read passages from a search engine.
+# With the mask it answers 0.43 of the questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one
+# run each). There the world writes hundreds of tokens at a time, here one. Log the share of tokens
+# that are trained: in the picture 38 of 44. TRL's fused loss lost the mask until
+# [pull request 4975](https://github.com/huggingface/trl/pull/4975). It belongs in three more
 # places:
 #
-# * **the ratio and its clip share** (06): π_old never drew the world's tokens;
+# * **the ratio and its clip share** (06): $\pi_{\text{old}}$ never drew the world's tokens;
 # * **the KL** to the reference, which Search-R1 masks too;
 # * **the length**, where a loss divides by it. Count own tokens, or a long tool output makes the
 #   push on the call small.
@@ -332,7 +333,8 @@ noted = (f"pass@1 {recorded('masked', 'pass@1', 'noted')}. In "
          "and it continues the pattern, whoever began it. Training with "
          "notes in half of the trajectories does not cure it: "
          f"{recorded('notes', 'pass@1', 'noted')}. It hardly ever ignores "
-         "a note, and what is not sampled is not rewarded.")
+         "a note, and what is not sampled is not rewarded. What helps is a "
+         "harness that lets only one digit or wait through.")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -353,9 +355,6 @@ reveal("agents.5", "hardly any", noted,
        })
 
 # %% [markdown]
-# What helps stands between the two: a harness that lets only one digit or `wait` through. Then the
-# policy never reads the note.
-#
 # ## The world takes time: which turn gets the credit?
 #
 # Look again at trajectory 3: its call `4+3=` was right, and is as orange as its wrong answer. With
@@ -401,7 +400,7 @@ reveal("agents.6", "31 times as large",
        })
 
 # %% [markdown]
-# <details><summary>By hand: (T − 1)/16, in two lines</summary>
+# <details><summary>By hand, in two lines</summary>
 #
 # $$\begin{aligned}
 # (a_1-\tfrac12)\sum_j(a_j-\tfrac12)&=\underbrace{(a_1-\tfrac12)^2}_{\text{always }1/4}+\underbrace{(a_1-\tfrac12)\sum_{j\ne1}(a_j-\tfrac12)}_{\text{mean }0}&&\text{split off }j=1\\
