@@ -577,7 +577,7 @@ check.silent_bug_agents(my_test)
 
 # %% [markdown]
 # **4 Derive** · 8 minutes. The grader of turns is wrong in a share e of its verdicts. For which e
-# does it need as many trajectories as the final reward of T turns? Return e for a tensor of T.
+# does it need as many trajectories as the sum of T turns? Return e for a tensor of T.
 #
 # <details><summary>hint</summary>Its push is ¼ or −¼. So its mean is (1 − 2e)/4, and its square is always 1/16.</details>
 
