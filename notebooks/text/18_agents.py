@@ -12,7 +12,7 @@
 # **After this page** you can write the gradient of a trajectory with many turns, say whose tokens
 # belong in the loss and what happens if you forget, and choose which turn gets the credit.
 #
-# 24 minutes, exercises 34 more · after 02 (REINFORCE), 07 (critic), 08 (GRPO) ·
+# 28 minutes, exercises 34 more · after 02 (REINFORCE), 07 (critic), 08 (GRPO) ·
 # Search-R1, Jin et al. 2025, [arXiv 2503.09516](https://arxiv.org/abs/2503.09516); turn-level
 # credit: Zeng et al. 2025, [arXiv 2505.11821](https://arxiv.org/abs/2505.11821)
 #
@@ -28,10 +28,11 @@ import torch
 from rlnb import check
 from rlnb.classroom.explorers import turn_credit, two_authors
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import agents as pictures, pipeline
+from rlnb.classroom.pictures import agents as pictures
 from rlnb.toys.turns import additive_push, author_path
 from rlnb.training.studies.agents import records
-from rlnb.training.tasks.desk import Desk
+from rlnb.training.tasks.desk import CHAIN, Desk
+from rlnb.training.tasks.task import held_out
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
@@ -67,11 +68,11 @@ def recorded(arm, name, when="evals"):
 # %%
 pictures.transcript(rows, caption=(
     "A turn is what the policy writes until the desk answers. The desk "
-    "is busy three times in ten and says `wait`."))
+    "is busy three times in ten and says wait."))
 
 # %% [markdown]
-# The last digit behind `so` is the answer: right earns 1, wrong 0. The desk has one more key, `x=`.
-# It shows the memory: the last result that was calculated.
+# The last digit that the policy writes behind `so` is its answer: right earns 1, wrong 0. The desk
+# has one more key, `x=`. It shows the memory: the last result that was calculated.
 
 # %%
 desk = Desk()
@@ -84,13 +85,13 @@ for call in ("x=", "4+3=", "7*2=", "x="):
 # examples of using the desk. Then GRPO without the std: each step 8 new tasks, 8 trajectories each,
 # 40 steps.
 #
-# ## The world remembers
+# ## Nine in ten: how good is it?
 #
 # One such run, three seeds:
 
 # %%
-pictures.first_run(caption="Reward of the training trajectories, a line "
-                   "a seed. At the end nine in ten are right.")
+pictures.first_run(caption="Reward of the training trajectories, one line "
+                   "for each seed. At the end nine in ten are right.")
 
 # %% [markdown]
 # No task came twice, so nothing could be learned by heart. Now 100 tasks it never saw, at a freshly
@@ -103,35 +104,38 @@ predict("agents.1", "How many does it solve after training?",
          "about 40 %, as before", "about 15 %, worse than before"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("agents.1", "about 15 %, worse than before",
-       f"{recorded('leak', 'pass@1')}. It writes `x=` first "
+# the answer, computed
+zeros = sum(p.answer == "0" for p in held_out(CHAIN, 100))
+why = (f"{recorded('leak', 'pass@1')}. It writes `x=` first "
        f"({recorded('leak', 'recalls')} of the trajectories) and copies. "
-       "Whoever made the tasks had calculated each answer on the desk, and "
-       "`reset` did not empty the memory. An empty memory shows 0, and 0 "
-       "is right for about one task in six. The same run with the memory "
-       f"emptied, black, ends at {recorded('masked', 'pass@1')}.\n\nSuch "
-       "leaks are real: a repository that still holds the fixing commit, a "
-       "test file that was not deleted.",
+       "Whoever made the training tasks had calculated each answer on the "
+       "desk, and `reset` did not empty the memory. A fresh desk shows 0, "
+       f"and 0 is the answer to {zeros} of the 100 tasks. The same run "
+       f"with the memory emptied, black: {recorded('masked', 'pass@1')}. "
+       "In a repository the leak is the fixing commit, or a test file "
+       "that nobody deleted. Evaluate in a world that somebody else has "
+       "started.")
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("agents.1", "about 15 %, worse than before", why,
        pictures.two_panels(["leak", "masked"], caption=(
            "In training the run that learned to copy looks better than the "
            "one that learned to calculate.")),
        instead={
            "about 90 %, as in training":
-           "In training it could copy.",
+           "New tasks, yes. But is the desk the same as in training?",
            "about 65 %: some of it was luck":
-           "It copied rather than calculated.",
+           "Luck would not last for forty steps of new tasks.",
            "about 40 %, as before":
-           "It has unlearnt to calculate.",
+           "What it could before, training has replaced.",
        })
 
 # %% [markdown]
-# **Evaluate in a world that somebody else has started.**
-#
-# A second leak is quieter. Now the memory starts empty, but the trajectories of a group use one
-# desk one after the other, and nobody resets it between them. Half of them calculate and are right
-# four times in ten; the other half only look at `x=`, and are right if the last result was.
-# (An empty memory shows nothing.) Trajectory 1 earns 0.20 on average.
+# There is a quieter way to go wrong. Now the memory starts empty, but the trajectories of a group
+# use one desk, one after the other, without a reset. Half of them calculate and are right four
+# times in ten. The other half only look at `x=`, and are right if the last result was; an empty
+# memory is of no use to them. So the first trajectory of a group earns 0.20 on average.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -140,19 +144,18 @@ predict("agents.2", "The same policy, the same task. What does trajectory "
         ["0.20: it is the same policy", "about 0.30", "about 0.40",
          "about 0.10: looking is worse than calculating"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
 memory, by_place = 0.0, []              # memory: chance that it is right
 for place in range(6):
     by_place.append(0.5 * 0.4 + 0.5 * memory)
     memory = 0.5 * 0.4 + 0.5 * memory   # half overwrite it, half look
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
 reveal("agents.2", "about 0.40",
        "By place: " + ", ".join(f"{x:.2f}" for x in by_place) + ". The "
-       "late ones are not better, they start with more. The group's mean "
-       "calls the first one bad for coming first. A log of the reward by "
-       "place in the group must be flat.",
+       "late ones are not better, they start with more. But their mean, "
+       f"{sum(by_place) / 6:.2f}, is everybody's baseline: it calls the "
+       "first one bad for coming first. Log the reward by place in the "
+       "group; it must be flat.",
        instead={
            "0.20: it is the same policy":
            "The policy is. Is the world?",
@@ -163,39 +166,38 @@ reveal("agents.2", "about 0.40",
        })
 
 # %% [markdown]
-# GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With one prompt that was
-# free; with a world somebody has to build it $G$ times. Exercise 3 is a desk that is not.
-
-# %%
-pipeline.pipeline("answers", "advantages", "loss", caption=(
-    "Three pieces of GRPO change: how a group is started, who gets the "
-    "credit, and which tokens are in the loss."), words={
-    "answers": "G trajec-\ntories", "advantages": "advantage\nper turn?",
-    "loss": "loss: own\ntokens"})
-
-# %% [markdown]
+# GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With a prompt that was
+# free; a world has to be built $G$ times. And the start should be the only thing they share. If a
+# sandbox crashes, that is no act of the policy: leave the trajectory out, or run it again. Reward 0
+# would be noise in the advantage, unless the policy can cause the crash.
+#
 # ## The world writes: whose tokens?
 #
-# Turn $k$ of the policy is $u_k$, the world's answer $o_k$, and $h_k$ all that stands before.
+# Turn $k$ of the policy is $u_k$, the world's answer $o_k$, and $h_k$ all that stands before. The
+# world answers with a probability $P$ of its own.
 #
 # $$\begin{aligned}
 # p_\theta(\tau)&=\prod_k\pi_\theta(u_k\mid h_k)\;P(o_k\mid h_k,u_k)&&\text{chain rule: each author in turn}\\
 # \nabla\log p_\theta(\tau)&=\sum_k\nabla\log\pi_\theta(u_k\mid h_k)+0&&\text{the world's }P\text{ contains no }\theta\\
 # \nabla J&=\mathbb E\Big[R(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\text{log-derivative (02); chain rule inside a turn}\\
-# &\to\mathbb E\Big[A(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\textbf{a choice: the group's mean as baseline}\text{ (08)}
+# &\to\mathbb E\Big[A(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\textbf{the choice of 08: the group's mean as baseline}
 # \end{aligned}$$
 #
-# The trap: $\pi_\theta$ gives a probability to the world's tokens too, it is a
-# language model. But nobody drew them from it, and in $p_\theta(\tau)$ stands $P$. In code that is
-# a mask. The world's tokens are read by all later ones, but they are not in the loss:
+# The trap: $\pi_\theta$ gives a probability to the world's tokens too, it is a language model. But
+# nobody drew them from it; they came from $P$. In code that is a mask. The world's tokens are read
+# by all later ones, but they are not in the loss:
 
 # %%
 def agent_loss(logp, trained, R):
-    """One group: logp, trained (G, tokens), rewards (G,). To minimise."""
+    """One group: logp, trained (G, L), rewards (G,). To minimise."""
     A = (R - R.mean())[:, None]
     return -torch.where(trained, A * logp, 0.0).sum(1).mean()
 
 R = torch.tensor([1.0, 1.0, 0.0, 0.0])
+print("own tokens", own.sum().item(), "of", there.sum().item())
+
+# %% jupyter={"source_hidden": true}
+# the gradient of agent_loss on each log π, as colours
 logp = torch.full(own.shape, -1.0, requires_grad=True)
 panels = {}
 for title, trained in (("own tokens only", own), ("mask forgotten", there)):
@@ -203,16 +205,16 @@ for title, trained in (("own tokens only", own), ("mask forgotten", there)):
     panels[title] = {name: (-len(R) * slope[i, :len(row)]).tolist()
                      for i, (name, row) in enumerate(rows.items())}
 pictures.pushes(rows, panels, caption=(
-    "Without the mask the policy is paid for words it did not choose. The "
-    "two `wait` are pushed in opposite directions."))
+    "Without the mask the policy is paid for words it did not choose. "
+    "Here the pushes on the two wait cancel."))
 
 # %% [markdown]
-# In this group the two cancel. On average `wait` goes with failure, so over many groups they do
-# not. What does such a push do in the long run? One place in a text where `ok` or `error` may
-# stand. `ok` leads to reward 1, `error` to 0, and `error` comes three times in ten. The policy has
-# one logit for `error` and starts with the true probability, 0.3. We follow 1,000 expected updates,
-# learning rate 1, twice: once the policy writes this token, once the world does and the mask is
-# forgotten.
+# In the long run they do not cancel: who is told `wait` has wasted a turn, and fails more often.
+# What does such a push do to the probability of a token? The smallest case: at one place of a text
+# stands `ok` or `error`. `ok` leads to reward 1, `error` to 0, and `error` comes three times in
+# ten. The policy has one logit for `error` and starts at the true probability, 0.3. We follow 1,000
+# expected updates, learning rate 1, twice: once the policy writes this token, once the world does
+# and the mask is forgotten.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -221,16 +223,14 @@ predict("agents.3", "log π(error) starts at −1.2. Where does it end?",
          "the world goes on as before",
          "policy's near −7, world's near −200", "both near −200"])
 
-# %%
-ends = {who: author_path(who, 0.3, steps=1000)[-1]
-        for who in ("policy", "world")}
-
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
+ends = {who: author_path(who, 0.3, steps=1000)[-1]
+        for who in ("policy", "world")}
 reveal("agents.3", "policy's near −7, world's near −200",
        f"−{-ends['policy']:.1f} and −{-ends['world']:.1f}. A token of its "
        "own becomes rare, so it is pushed less and less. The world says "
-       "`error` as often as before, whatever the policy thinks of it.",
+       "error as often as before, whatever the policy thinks of it.",
        instead={
            "both near −7":
            "For its own token the push fades. For the world's?",
@@ -241,7 +241,22 @@ reveal("agents.3", "policy's near −7, world's near −200",
            "Its own becomes rare and is pushed no more.",
        })
 
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("agents.t1", two_authors.two_authors_explorer(),
+     ("Let an error cost 1.00. Find the share of errors at which the "
+      "world's token is driven furthest down.",
+      two_authors.driven_furthest),
+     ("At share 0.10 the first push is −0.0900. Which other share is "
+      "pushed exactly as hard?", two_authors.pushed_alike))
+
 # %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. One half, not the most frequent error.
+# 2. Nine in ten. An error that nearly always comes hardly explains a failure.
+# </details>
+#
 # Why, in two lines. $q$ is how often `error` stands there. Its push on the logit is
 # $A(1[\text{error}]-\pi)$:
 #
@@ -252,156 +267,161 @@ reveal("agents.3", "policy's near −7, world's near −200",
 #
 # $\pi$ is gone. If the policy writes the token, $q=\pi$, and the push dies out with it. If the
 # world does, it never ends. It is 0 only if the token tells nothing about success.
-
-# %%
-task("agents.t1", two_authors.two_authors_explorer(),
-     ("The world errs in half of the trajectories, and its token does not "
-      "move at all.", two_authors.nothing_to_tell),
-     ("The world errs in one trajectory of twenty. Find the smallest cost "
-      "that still drives the world's token below −10.",
-      two_authors.little_is_enough))
-
-# %% [markdown]
-# <details><summary>What the tasks show</summary>
-#
-# 1. Cost 0, share 0.50. An error that costs nothing is only noise.
-# 2. Cost 0.15. Rare and cheap is enough, for it comes again at every step.
-# </details>
 #
 # Now the real policy. It shares all its weights between the desk's words and its own. The run from
-# above, with and without the mask:
+# above with the memory emptied, with the mask and without:
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("agents.4", "Forty steps with the mask forgotten, against the run "
-        "with it. What do you see in the log?",
-        ["pass@1 falls", "pass@1 rises, but more slowly",
-         "pass@1 shows nothing, nor does anything else",
-         "pass@1 shows nothing, and log π of `wait` falls"])
+predict("agents.4", "Forty steps with the mask forgotten. pass@1, against "
+        "the run with the mask, is",
+        ["clearly lower: the weights are shared",
+         "the same in the end, but it rises more slowly",
+         "not visibly different in three seeds",
+         "higher: who predicts the desk understands it"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("agents.4", "pass@1 shows nothing, and log π of `wait` falls",
-       f"pass@1 {recorded('masked', 'pass@1')} with the mask, "
-       f"{recorded('unmasked', 'pass@1')} without. log π of the desk's "
-       f"`wait`: {recorded('masked', 'wait')} with, "
-       f"{recorded('unmasked', 'wait')} without. (It starts at −12: "
-       "nobody had asked the policy to predict the desk.)",
+reveal("agents.4", "not visibly different in three seeds",
+       f"{recorded('masked', 'pass@1')} with the mask, "
+       f"{recorded('unmasked', 'pass@1')} without. The trace is elsewhere: "
+       f"log π of the desk's wait, {recorded('masked', 'wait')} with, "
+       f"{recorded('unmasked', 'wait')} without, and still falling. (It "
+       "starts at −12: nobody had asked the policy to predict the desk.)",
        pictures.desk_runs(caption=(
            "Three seeds each. In this world and in 40 steps the forgotten "
            "mask costs nothing that the reward shows.")),
        instead={
-           "pass@1 falls":
-           "Here it does not.",
-           "pass@1 rises, but more slowly":
-           "Nor that, within the noise of three seeds.",
-           "pass@1 shows nothing, nor does anything else":
-           "Something does show it, if one looks.",
+           "clearly lower: the weights are shared":
+           "They are. In forty steps of this world it does not show.",
+           "the same in the end, but it rises more slowly":
+           "Look at the curves at step 10 and 20.",
+           "higher: who predicts the desk understands it":
+           "It is pushed by reward, not taught to predict.",
        })
 
 # %% [markdown]
-# TRL's fused loss had this bug until
-# [pull request 4975](https://github.com/huggingface/trl/pull/4975). Search-R1 masks retrieved
-# passages and names stable training as the reason. Log the share of tokens that are trained: on a
-# few trajectories you can count it. The mask also belongs in the KL term, in the ratio and its
-# clip, and in whatever counts tokens as a divisor. And a trajectory whose sandbox crashed is
-# dropped, not punished: its reward says nothing about the policy.
+# The same question in a larger world: Search-R1 lets a 7B model read passages from a search engine.
+# With the mask it answers 0.43 of the questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one
+# run each). There the world writes hundreds of tokens at a time, here one. Log the share of tokens
+# that are trained: in the picture 38 of 44. TRL's fused loss lost the mask until
+# [pull request 4975](https://github.com/huggingface/trl/pull/4975). It belongs in three more
+# places:
 #
-# The mask protects the loss. Does it protect the reader? Take the run with the mask. Now somebody
-# writes behind every result of the desk: `so` and some digit, as in `7so3`. (What counts is still
-# the digit that the *policy* writes behind `so`.)
+# * **the ratio and its clip share** (06): $\pi_{\text{old}}$ never drew the world's tokens;
+# * **the KL** to the reference, which Search-R1 masks too;
+# * **the length**, where a loss divides by it. Count own tokens, or a long tool output makes the
+#   push on the call small.
+#
+# So the world's words leave no trace in the gradient. Take the run with the mask. Now somebody
+# writes behind every result of the desk: `so` and any digit, as in `7so3`.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("agents.5", "It solved two tasks of three. And now?",
-        ["two of three: the desk's tokens were never trained",
-         "about one of two", "about one of five", "hardly any"])
+        ["two of three: such tokens were never trained",
+         "about one of two: strange text disturbs it",
+         "one of ten: it answers with the digit of the note",
+         "hardly any"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+noted = (f"pass@1 {recorded('masked', 'pass@1', 'noted')}. In "
+         f"{recorded('masked', 'stopped', 'noted')} of the trajectories it "
+         "stops behind the note, without an answer of its own. In its "
+         "supervised examples so and a digit were always followed by end, "
+         "and it continues the pattern, whoever began it. Training with "
+         "notes in half of the trajectories does not cure it: "
+         f"{recorded('notes', 'pass@1', 'noted')}. It hardly ever ignores "
+         "a note, and what is not sampled is not rewarded. What helps is a "
+         "harness that lets only one digit or wait through.")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("agents.5", "hardly any",
-       f"pass@1 {recorded('masked', 'pass@1', 'noted')}. In "
-       f"{recorded('masked', 'stopped', 'noted')} of the trajectories it "
-       "takes the note for its own answer and stops: in all it was taught, "
-       "`so` and a digit end a text. Training with notes "
-       "in half of the trajectories does not cure it: "
-       f"{recorded('notes', 'pass@1', 'noted')}. It hardly ever ignores a "
-       "note, and what is not sampled is not rewarded.",
-       pictures.noted(caption=(
+reveal("agents.5", "hardly any", noted,
+       pictures.transcript({
+           "clean desk": rows["1, right"],
+           "with a note": tokens("4 + 3 = [7] [so] [3] end")}, caption=(
            "A mask keeps a text out of the gradient, not out of the "
            "context.")),
        instead={
-           "two of three: the desk's tokens were never trained":
+           "two of three: such tokens were never trained":
            "They were not. But it reads them.",
-           "about one of two":
-           "Much worse.",
-           "about one of five":
-           "Worse still.",
+           "about one of two: strange text disturbs it":
+           "To the policy this text is not strange at all.",
+           "one of ten: it answers with the digit of the note":
+           "Nearly. But the desk wrote that digit, and only what the "
+           "policy writes is graded.",
        })
 
 # %% [markdown]
-# What helps stands between the two: a harness that lets only one digit or `wait` through. Then the
-# policy never reads the note.
-#
 # ## The world takes time: which turn gets the credit?
 #
-# Look again at trajectory 3: its first step was right and got the same push as its mistake. With
-# thirty turns, good and bad ones share one number. What does that cost? A toy: $T$ turns, each
-# right with probability ½, whatever happened before. A right turn earns 1, and the final reward is
-# the sum. $a_j$ is 1 if turn $j$ was right. The policy of a turn is one logit, so its score is
-# $a_1-½$ (02); we look at the push on the first turn, credit times that. Two turns, all four cases:
+# Look again at trajectory 3: its call `4+3=` was right, and is as orange as its wrong answer. With
+# thirty turns, good and bad ones share one number. What does that cost?
+#
+# A toy: $T$ turns, each right with probability ½, whatever happened before. A right turn earns 1,
+# and the trajectory's reward is the sum. The policy has one logit for each turn. If $a_1$ is 1 for
+# a right first turn, else 0, the score of that turn is $a_1-½$ (02). So the push on it is its
+# credit times $(a_1-½)$. Two turns, all four cases:
 
 # %%
 for a in product((0, 1), repeat=2):
-    final = sum(a) - 1                 # the sum, minus its mean
+    total = sum(a) - 1                 # the sum, minus its mean
     turn = a[0] - 0.5                  # this turn's reward, minus its mean
-    print(f"turns {a}: push by the final reward "
-          f"{final * (a[0] - .5) + 0.0:.1f}, by the turn's own "
+    print(f"turns {a}: push by the sum "
+          f"{total * (a[0] - .5) + 0.0:.1f}, by the turn's own reward "
           f"{turn * (a[0] - .5):.2f}")
 
 # %% [markdown]
-# The same mean, ¼. But the final reward gives 0.5 or 0, depending on the other turn: variance
-# 0.0625.
+# The same mean, ¼. But the sum gives 0.5 or 0, depending on the other turn: variance 0.0625.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("agents.6", "32 turns instead of 2. The variance of the push by "
-        "the final reward becomes",
-        ["the same: the mean is subtracted", "16 times as large",
-         "31 times as large", "32 times as large"])
-
-# %%
-spread = {T: additive_push(T)[1] for T in (2, 8, 32, 128)}
+        "the sum becomes",
+        ["the same: the mean is subtracted",
+         "16 times as large, like the turns",
+         "31 times as large", "256 times as large, as 16 squared"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
+spread = {T: additive_push(T)[1] for T in (2, 8, 32, 128)}
 reveal("agents.6", "31 times as large",
        "; ".join(f"{T} turns {v:.4f}" for T, v in spread.items())
-       + ". By hand below.",
+       + ". One other turn makes the noise at T = 2, and 31 at T = 32.",
        instead={
            "the same: the mean is subtracted":
            "It is. The noise of all other turns is not.",
-           "16 times as large":
-           "Each turn beside the first adds its noise, not every second.",
-           "32 times as large":
-           "Nearly. One of the turns is the one we look at, no noise.",
+           "16 times as large, like the turns":
+           "Not the turns make the noise, but the other turns.",
+           "256 times as large, as 16 squared":
+           "Variances of independent turns add up.",
        })
 
 # %% [markdown]
+# <details><summary>By hand, in two lines</summary>
+#
 # $$\begin{aligned}
 # (a_1-\tfrac12)\sum_j(a_j-\tfrac12)&=\underbrace{(a_1-\tfrac12)^2}_{\text{always }1/4}+\underbrace{(a_1-\tfrac12)\sum_{j\ne1}(a_j-\tfrac12)}_{\text{mean }0}&&\text{split off }j=1\\
-# \mathrm{Var}&=(T-1)\cdot\tfrac14\cdot\tfrac14=\frac{T-1}{16}&&\text{independent turns}\\
-# A_k&=\sum_{j\in S_k}(r_j-\bar r_j)&&\textbf{a choice: which turns }S_k\textbf{ count}
+# \mathrm{Var}&=(T-1)\cdot\tfrac14\cdot\tfrac14=\frac{T-1}{16}&&\text{independent turns}
 # \end{aligned}$$
+# </details>
 #
-# Here $r_j$ is the reward of turn $j$ and $\bar r_j$ its mean. Three choices, on four trajectories
-# of six turns. A box is a turn, + right, − wrong; its colour is
-# the credit, with the mean of the group taken off turn by turn:
+# Must a turn be credited with all rewards of its trajectory? Turn $j$ earns $r_j$, and $\bar r_j$
+# is the mean of that over the group. **The choice is a set $S_k$: the turns whose rewards count for
+# turn $k$.**
+#
+# $$A_k=\sum_{j\in S_k}(r_j-\bar r_j)$$
+#
+# Three choices, on four trajectories of six turns. A box is a turn, + right, − wrong; its colour is
+# its credit:
 
-# %%
+# %% jupyter={"source_hidden": true}
+# three sets of turns, as colours
 a = torch.tensor([[1, 1, 0, 1, 0, 1], [0, 1, 1, 0, 0, 0],
                   [1, 0, 1, 1, 0, 0], [1, 0, 0, 1, 0, 0]]).double()
-credits = {"all turns": a.sum(1, keepdim=True).expand_as(a),
+credits = {"all turns (GRPO)": a.sum(1, keepdim=True).expand_as(a),
            "from this turn on": a.flip(1).cumsum(1).flip(1),
            "this turn only": a}
 boxes = {f"trajectory {i}": [("policy", "+" if x else "−") for x in row]
@@ -411,22 +431,49 @@ pictures.pushes(boxes, {name: {
                                  strict=True)}
     for name, c in credits.items()}, caption=(
     "All turns: trajectory 1 is good, its two mistakes included. This turn "
-    "only: a mistake is blue nowhere."))
+    "only: no mistake is blue."))
 
 # %% [markdown]
-# * **All turns** is GRPO.
-# * **From this turn on** loses nothing: a turn cannot change its past. The last turn loses all its
-#   noise, the first none; on average half goes. But it needs rewards *along the way*. With a single
-#   reward at the end, every turn's future contains it, and this choice is *all turns* again. Then
-#   only a critic, siblings from the same state, or a grader can tell turns apart.
-# * **This turn only** has no noise in the toy. But it is blind to what a turn makes possible later,
-#   and here nothing is.
-#
-# To trust the sign of a push you want its mean to be twice its spread. Over $n$ trajectories that
-# needs $n=4\,\mathrm{Var}/\mathrm{mean}^2$, for the final reward $4(T-1)$. A grader of single turns
-# needs fewer, if it is any good. Say it is wrong in a share $e$ of its verdicts, at random.
+# **From this turn on** leaves out what a turn cannot have caused, its past. The last turn loses all
+# its noise and the first none: half, averaged over the turns. **This turn only** has no noise here.
+# But it is blind to what a turn makes possible later, and in this toy that is nothing.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("agents.7", "Now nothing is paid along the way: the same sum comes "
+        "once, after the last turn. How much of the noise does 'from this "
+        "turn on' save?",
+        ["half, averaged over the turns, as before", "nothing",
+         "all of it: one reward, one source of noise",
+         "half for the last turn, nothing for the first"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+late = torch.zeros_like(a)
+late[:, -1] = a.sum(1)                  # the sum, paid at the end
+to_go = late.flip(1).cumsum(1).flip(1)
+same = bool((to_go == credits["all turns (GRPO)"]).all())
+reveal("agents.7", "nothing",
+       f"Equal to 'all turns' in every box: {same}. A reward at the end "
+       "stands in the future of every turn, so there is no past to leave "
+       "out. Then something must tell the turns apart: a critic (07), "
+       "siblings that pass through the same state, or a grader of turns.",
+       instead={
+           "half, averaged over the turns, as before":
+           "That needs rewards along the way. Which past is left out now?",
+           "all of it: one reward, one source of noise":
+           "The one reward still holds the luck of all turns.",
+           "half for the last turn, nothing for the first":
+           "The last turn too is paid for the luck of all others.",
+       })
+
+# %% [markdown]
+# How good must a grader of turns be? To trust the sign of a push you want its mean to be twice its
+# spread. Over $n$ trajectories that needs $n=4\,\mathrm{Var}/\mathrm{mean}^2$: by the sum $4(T-1)$.
+# Now the grader of turns, *this turn only*, is wrong in a share $e$ of its verdicts, at random.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("agents.t2", turn_credit.turn_credit_explorer(),
      ("32 turns. Make the grader of turns as careless as you can while it "
       "still needs fewer trajectories.",
@@ -442,23 +489,27 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 # 2. Five turns. With four the two are equal; exercise 4 asks why.
 # </details>
 #
-# That is for errors at random. A grader that pays for the wrong thing, every call a point, has no
-# noise and another goal ([statements](statements/18_agents.ipynb)). Where do turn rewards come
-# from? From tests after each edit, from a critic (07), or from siblings that pass through the same
-# state (GiGPO, [arXiv 2505.10978](https://arxiv.org/abs/2505.10978)).
+# That was the kind case. If success needs *all* turns to be right, the count is $4(2^T-2)$, a
+# quarter of a million at 16 turns. And errors are not always random: a grader that pays a point for
+# every call has no noise and another goal ([statements](statements/18_agents.ipynb) has both).
+#
+# In practice turn rewards come from tests after each edit, beside the final reward (Zeng et al.
+# normalise each in its group and add them); or from siblings in the same state (GiGPO,
+# [arXiv 2505.10978](https://arxiv.org/abs/2505.10978)).
 #
 # <details><summary>One level deeper: what a real run adds</summary>
 #
 # * Train on the token ids that were sampled. Text that is parsed and tokenised again need not give
 #   the same ids; then you push on tokens nobody drew.
+# * The same for the history. If thinking is stripped or the context is compacted between turns,
+#   log π must be computed behind what each turn really read: one training row per context.
 # * Two masks: attention sees both authors, the loss only one. One mask for both cuts the policy off
 #   from the world's answers (TRL [issue 4974](https://github.com/huggingface/trl/issues/4974)).
 # * The mask is `tool_mask` in TRL (`env_mask` in a rollout function), `response_mask` in verl,
 #   `loss_mask` in SkyRL.
 # * A trajectory that runs out of turns gets reward 0, and its siblings wait for it. Both are
 #   measured on the [statements page](statements/18_agents.ipynb).
-# * Log: turns, share cut off, share of failed calls, share of tokens trained; and the reward by
-#   place in the group, which should not depend on the place.
+# * Log: turns, share cut off, share of failed calls, share of tokens trained.
 # </details>
 #
 # ## Say it in 60 seconds
@@ -469,14 +520,14 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 # | sentence | the world keeps state, writes into the text and makes it long: reset it, mask it, share out the credit |
 # | formula | $\nabla J=\mathbb E\big[\sum_{\text{own }t}A_{k(t)}\nabla\log\pi_\theta(y_t)\big]$ |
 # | mask forgotten | push $-q(1-q)$ on the world's token: it does not contain π and never ends |
-# | picture | tokens of two authors, one of them without colour |
-# | numbers | credit by the final reward: variance (T − 1)/16, trajectories 4(T − 1) · the desk's `wait`: log π −12.5 with the mask, −16 without |
-# | derived | own tokens only; nothing for the past |
-# | choices | which later turns count; what a turn is paid for; where to cut |
+# | mask where | loss, ratio, KL, length |
+# | numbers | a sum of T turns: variance (T − 1)/16, trajectories 4(T − 1) · the desk's `wait`: log π −12.5 with the mask, −16 without |
+# | derived | own tokens only; no credit for the past |
+# | choices | which turns count; what a turn is paid for; where to cut |
 # | against 08 | the prompt of a group is the state of a world; the completion mask has holes |
 
 # %%
-score(*(f"agents.{k}" for k in range(1, 7)))
+score(*(f"agents.{k}" for k in range(1, 8)))
 
 # %% [markdown]
 # ## Exercises
@@ -494,7 +545,7 @@ def my_observation_mask(role, prompt_length):
 check.observation_mask(my_observation_mask)
 
 # %% [markdown]
-# **2 Implement** · 12 minutes. Credit by turn. `rewards` (B, K) of each turn, `turn` (B, T) the
+# **2 Implement** · 12 minutes. Credit by turn. `rewards` (B, K) of each turn, `turn` (B, L) the
 # turn of each token and −1 where it is not the policy's. A token's advantage is what its trajectory
 # earned from its turn on, minus the mean of that over those of its group that have this turn.
 #
@@ -526,7 +577,7 @@ check.silent_bug_agents(my_test)
 
 # %% [markdown]
 # **4 Derive** · 8 minutes. The grader of turns is wrong in a share e of its verdicts. For which e
-# does it need as many trajectories as the final reward of T turns? Return e for a tensor of T.
+# does it need as many trajectories as the sum of T turns? Return e for a tensor of T.
 #
 # <details><summary>hint</summary>Its push is ¼ or −¼. So its mean is (1 − 2e)/4, and its square is always 1/16.</details>
 
@@ -551,15 +602,17 @@ check.break_even_error(my_break_even)
 #
 # Perhaps nothing that the reward shows. A token of the world that goes with failure is pushed down
 # for ever, since it keeps coming however unlikely the policy finds it: −q(1 − q) per trajectory. In
-# our small run pass@1 showed no difference in three seeds, and log π of the tool's `wait` fell by
-# nearly four nats. I would log the share of trained tokens.
+# our small run pass@1 showed nothing in three seeds, and log π of the tool's `wait` fell by nearly
+# four nats. In Search-R1, with long passages, it cost a fifth of the accuracy. I would log the
+# share of trained tokens.
 # </details>
 # <details><summary><b>One reward at the end of fifty turns. Why is that hard, and what helps?</b></summary>
 #
-# The other forty-nine turns are noise on this one. In an additive task the variance is (T − 1)/16
-# and the trajectories needed 4(T − 1). With only a final reward there is no past to leave out:
-# every turn's future contains it. What helps tells turns apart: a critic, turn rewards, or groups
-# of equal states. Even a grader that errs often beats the final reward, if it errs at random.
+# The other forty-nine turns are noise on this one. If the turns add up, about four trajectories per
+# turn show the sign of its push; if all must be right, the number doubles with every turn. With
+# only a final reward there is no past to leave out, so something must tell turns apart: a critic,
+# siblings from the same state, tests along the way. Even a grader that errs often helps, if it errs
+# at random.
 # </details>
 # <details><summary><b>Is turn-level reward always better?</b></summary>
 #
@@ -575,12 +628,18 @@ check.break_even_error(my_break_even)
 # </details>
 # <details><summary><b>Does masking protect against prompt injection?</b></summary>
 #
-# No. The mask removes a text from the gradient, not from the context. Our masked policy continued a
-# note in the tool's output in nearly every trajectory, and RL with notes did not cure it: it hardly
-# ever tried to ignore one. Let the harness check what a tool may say.
+# No. The mask removes a text from the gradient, not from the context. Our masked policy
+# continued a note in the tool's output in nearly every trajectory, and RL with notes did not cure
+# it: it hardly ever tried to ignore one. Let the harness check what a tool may say.
+# </details>
+# <details><summary><b>The sandbox crashed in the middle of a trajectory. Reward 0?</b></summary>
+#
+# No, if the policy did not cause it. Leave the trajectory out of the group's mean and of the loss,
+# or run it again, and log how many. If the policy can cause it, by a program that eats the memory,
+# 0 is right: else crashing is free.
 # </details>
 #
 # The sentences that one hears, true or not: [statements 18](statements/18_agents.ipynb). The
 # exercises, solved: [solutions 18](solutions/18_agents.ipynb).
 #
-# **Next: [19](19_systems.ipynb).** Where do a step's time and memory go?
+# **Next: 19.** Where do a step's time and memory go?

@@ -7,6 +7,7 @@ import pytest
 from rlnb import check
 from rlnb.classroom.explorers import turn_credit, two_authors
 from rlnb.classroom.pictures import agents as pictures
+from rlnb.toys.turns import expected_push
 
 ROWS = {
     "1, right": [("policy", "4"), ("desk", "7"), ("policy", "so")],
@@ -17,21 +18,22 @@ STEPS = [round(0.05 * k, 2) for k in range(21)]
 
 def test_no_goal_holds_at_the_start():
     start = two_authors.two_authors_explorer().data
-    assert not two_authors.nothing_to_tell(start) and not two_authors.little_is_enough(start)
+    assert not two_authors.driven_furthest(start) and not two_authors.pushed_alike(start)
     start = turn_credit.turn_credit_explorer().data
     assert not turn_credit.careless_and_still_better(start)
     assert not turn_credit.shortest_for_a_quarter(start)
 
 
-def test_one_cost_only_is_the_smallest_that_drives_a_rare_error_below_ten_nats():
-    found = [g for g in STEPS if two_authors.little_is_enough(two_authors.compute(0.05, g))]
-    assert found == [0.15]
+def test_an_error_every_second_time_drives_the_worlds_token_furthest():
+    ends = {q: two_authors.compute(q, 1.0)["world"][-1] for q in STEPS[1:-1]}
+    assert [q for q in ends if two_authors.driven_furthest(two_authors.compute(q, 1.0))] == [0.5]
+    assert min(ends, key=ends.get) == 0.5
+    assert not two_authors.driven_furthest(two_authors.compute(0.5, 0.5))
 
 
-def test_the_worlds_token_rests_only_where_it_tells_nothing():
-    at_half = [g for g in STEPS if two_authors.nothing_to_tell(two_authors.compute(0.5, g))]
-    assert at_half == [0.0]
-    assert not two_authors.nothing_to_tell(two_authors.compute(0.3, 0.0))
+def test_one_other_share_is_pushed_as_hard_as_one_error_in_ten():
+    found = [q for q in STEPS[1:-1] if two_authors.pushed_alike(two_authors.compute(q, 1.0))]
+    assert found == [0.9] and expected_push(0.9, 0.9) == pytest.approx(expected_push(0.1, 0.1))
 
 
 def test_forty_one_percent_is_the_worst_grader_that_still_wins_at_32_turns():
@@ -49,14 +51,16 @@ def test_five_turns_is_the_shortest_for_a_grader_wrong_one_time_in_four():
 
 def test_a_grader_that_throws_a_coin_needs_no_number_of_trajectories():
     data = turn_credit.compute(64, 0.5)
-    assert "no number of" in turn_credit.readout(data) and "final" in turn_credit.readout(data)
+    assert "no number of" in turn_credit.readout(data) and "fewer: the sum" in turn_credit.readout(
+        data
+    )
 
 
 def test_explorers_reach_their_goals_by_their_controls():
     explorer = turn_credit.turn_credit_explorer().set(turns=32, error=0.41)
     assert turn_credit.careless_and_still_better(explorer.data)
-    explorer = two_authors.two_authors_explorer().set(share=0.05, gap=0.15)
-    assert two_authors.little_is_enough(explorer.data)
+    explorer = two_authors.two_authors_explorer().set(share=0.9, gap=1.0)
+    assert two_authors.pushed_alike(explorer.data)
 
 
 def test_the_pictures_draw_and_say_whose_tokens_moved():
@@ -64,7 +68,6 @@ def test_the_pictures_draw_and_say_whose_tokens_moved():
     panels = {"p": {"1, right": [0.5, 0.0, 0.5], "2, wrong": [-0.5, -0.5, -0.5, -0.5]}}
     assert "−0.50" in pictures.pushes(ROWS, panels, caption="c").alt
     for picture in (pictures.first_run(caption="c"), pictures.desk_runs(caption="c"),
-                    pictures.noted(caption="c"),
                     pictures.two_panels(["leak", "masked"], caption="c")):  # fmt: skip
         assert picture.png[:4] == b"\x89PNG" and picture.alt
 

@@ -118,7 +118,8 @@ assert max(last("notes", "pass@1", "noted")) < 0.1
 settle("E07", "true")
 
 # %% [markdown]
-# The mask removes the tool's gradient. It does not stop the model from obeying what it reads.
+# The mask removes the tool's gradient. It does not stop the model from continuing
+# what it reads.
 
 # %% [markdown] tags=["cited:E05"]
 # ### E05 · environments, not algorithms

@@ -43,8 +43,8 @@ def build(figure, data):
     axes.set_yticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
     axes.minorticks_off()
     axes.tick_params(labelsize=10.5)
-    axes.set_xlabel("turns T", fontsize=10.5)
-    axes.set_ylabel("trajectories needed", fontsize=10.5)
+    axes.set_xlabel("turns T (log scale)", fontsize=10.5)
+    axes.set_ylabel("trajectories needed (log scale)", fontsize=10.5)
     x = np.arange(2, LONGEST + 1)
     axes.plot(x, 4 * (x - 1.0), color=BLACK, lw=2.6)
     artists: dict[Any, Any] = {}
@@ -52,7 +52,7 @@ def build(figure, data):
     (artists["at"],) = axes.plot([], [], color=GREY, lw=1, ls=":")
     (artists["dots"],) = axes.plot([], [], "o", color=BLACK, ms=8, mfc="white", mew=2)
     for k, (name, color, line, title) in enumerate((
-        ("final", BLACK, "-", "one reward at the end"),
+        ("final", BLACK, "-", "the sum of all turns"),
         ("turn", ORANGE, "--", "a grader of turns"),
     )):  # fmt: skip
         y = 0.86 - 0.32 * k
@@ -82,13 +82,13 @@ def _count(n: float) -> str:
 def _winner(data) -> str:
     if abs(data["final"] - data["graded"]) < 1e-9:
         return "equally many"
-    first = "the grader of turns" if data["graded"] < data["final"] else "the final reward"
+    first = "the grader of turns" if data["graded"] < data["final"] else "the sum"
     return f"fewer: {first}"
 
 
 def readout(data) -> str:
     return (
-        f"T = {data['turns']}, grader wrong in {data['error']:.0%}: one reward at the end needs "
+        f"T = {data['turns']}, grader wrong in {data['error']:.0%}: the sum of all turns needs "
         f"{_count(data['final'])} trajectories, the grader of turns {_count(data['graded'])}; "
         f"{_winner(data)}."
     )

@@ -22,7 +22,7 @@ from rlnb.classroom.figures import (
 )
 from rlnb.training.studies.agents import records
 
-__all__ = ["desk_runs", "first_run", "noted", "pushes", "transcript", "two_panels"]
+__all__ = ["desk_runs", "first_run", "pushes", "transcript", "two_panels"]
 
 TEXT = 10.5
 STYLES: Mapping[str, tuple[str, Any, str]] = {
@@ -77,7 +77,7 @@ def _strips(
                     _token(axes, i, j, author, token, None if push is None else push[j])
         key = "bold frame: the desk wrote it      " if desk else ""
         if any(push is not None for rows in panels.values() for _, push in rows.values()):
-            key += "blue: pushed up      orange: pushed down      hatched: no push"
+            key += "blue: pushed up, orange: down, darker: harder      hatched: no push"
         figure.text(0.57, 0.02, key.strip(), ha="center", fontsize=TEXT)
 
     said = []
@@ -136,7 +136,7 @@ def two_panels(arms: Sequence[str], *, caption: str, held_out: bool = True) -> P
             for run in runs.values():
                 y = _smooth(run["reward"])
                 axes.plot(np.arange(1, len(y) + 1), y, color=color, ls=line, lw=2)
-        _panel(axes, "step of training", "mean reward, training problems")
+        _panel(axes, "step of training", "mean reward in training, over 5 steps")
         if not held_out:
             return
         axes = figure.add_axes((0.57, 0.19, 0.4, 0.68))
@@ -179,7 +179,7 @@ def desk_runs(*, caption: str) -> Picture:
     """With the mask and without: pass@1, and log-probability of the desk's `wait`."""
     found = {arm: records()[arm] for arm in ("masked", "unmasked")}
     labels = {"masked": "own tokens only", "unmasked": "mask forgotten"}
-    panels = (("pass@1", "pass@1, held out"), ("wait", "log π of the desk's `wait`"))
+    panels = (("pass@1", "pass@1, held out"), ("wait", "log π of the desk's wait"))
 
     def build(figure, _):
         for k, (name, title) in enumerate(panels):
@@ -203,37 +203,4 @@ def desk_runs(*, caption: str) -> Picture:
         for arm, runs in found.items()
     )
     return static_figure(build, size=(900, 290), alt=f"Recorded runs, three seeds each. {said}.",
-                         caption=caption)  # fmt: skip
-
-
-def noted(*, caption: str) -> Picture:
-    """pass@1 at a clean desk and at one that writes notes, for two ways of training."""
-    arms = {"trained without notes": "masked", "trained with notes": "notes"}
-    found = {name: records()[arm] for name, arm in arms.items()}
-
-    def build(figure, _):
-        axes = figure.add_axes((0.09, 0.17, 0.6, 0.78))
-        for k, runs in enumerate(found.values()):
-            for j, (color, values) in enumerate((
-                (BLACK, [r["evals"][-1]["pass@1"] for r in runs.values()]),
-                (ORANGE, [r["noted"]["pass@1"] for r in runs.values()]),
-            )):  # fmt: skip
-                x, label = k + 0.3 * (j - 0.5), ("clean desk", "desk with notes")[j]
-                axes.bar(x, np.mean(values), 0.26, color=color, hatch="" if j == 0 else "//",
-                         ec="white", label=label if k == 0 else None)  # fmt: skip
-                axes.plot([x] * len(values), values, "o", color="white", mec=BLACK, ms=6)
-        axes.set_xticks(range(2), list(found), fontsize=11)
-        axes.tick_params(axis="y", labelsize=TEXT)
-        axes.set_ylim(0, 1)
-        axes.set_ylabel("pass@1, held out", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
-
-    said = "; ".join(
-        f"{' '.join(name.split())}: clean "
-        + ", ".join(f"{r['evals'][-1]['pass@1']:.2f}" for r in runs.values())
-        + ", with notes "
-        + ", ".join(f"{r['noted']['pass@1']:.2f}" for r in runs.values())
-        for name, runs in found.items()
-    )
-    return static_figure(build, size=(900, 260), alt=f"pass@1, three seeds. {said}.",
                          caption=caption)  # fmt: skip
