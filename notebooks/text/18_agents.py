@@ -642,4 +642,4 @@ check.break_even_error(my_break_even)
 # The sentences that one hears, true or not: [statements 18](statements/18_agents.ipynb). The
 # exercises, solved: [solutions 18](solutions/18_agents.ipynb).
 #
-# **Next: 19.** Where do a step's time and memory go?
+# **Next: [19](19_systems.ipynb).** Where do a step's time and memory go?

@@ -189,9 +189,11 @@ def test_what_a_test_prints_is_hidden_and_announced(capsys):
 
 @EACH
 def test_the_page_prints_the_code_as_it_stands_in_the_package(bug):
-    (page,) = PAGES.glob(f"??_{bug.name.removeprefix('silent_bug_')}.ipynb")
+    stem = bug.name.removeprefix("silent_bug_")
+    pages = [*PAGES.glob(f"??_{stem}.ipynb"), *PAGES.glob(f"statements/??_{stem}.ipynb")]
     printed = [
         "".join(cell["outputs"][0]["text"])
+        for page in pages
         for cell in json.loads(page.read_text(encoding="utf-8"))["cells"]
         if f"print(check.{bug.name}.source)" in "".join(cell["source"])
     ]
