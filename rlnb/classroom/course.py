@@ -114,6 +114,8 @@ def course_map() -> None:
         counted = [str(count[kind]) for kind in ("guesses", "tasks", "exercises")]
         cells = [page.number, link, page.question, str(page.minutes), *counted, stated]
         rows.append("| " + " | ".join(cells) + " |")
+    for stem, title, question, count in beside(kept):
+        rows.append(f"| | [{title}]({stem}.ipynb) | {question} | | | | {count} | |")
     head = "| # | page | its question | minutes | guesses | tasks | exercises | statements |"
     markdown = "\n".join((head, "|---|---|---|---|---|---|---|---|", *rows))
     display(Bundle({"text/markdown": markdown, "text/plain": as_text(kept)}))
@@ -127,7 +129,34 @@ def as_text(kept: Mapping[str, Mapping[str, Any]] | None = None) -> str:
         count = tallies(page, kept)
         said = [f"{kind} {tally}" for kind, tally in count.items() if str(tally)]
         lines.append(f"{page.number} {page.title}: {'; '.join(said) or 'to read'}")
+    lines += [f"{title}: {count or 'to look things up'}" for _, title, _, count in beside(kept)]
     return "\n".join(lines)
+
+
+def beside(kept: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str, str]]:
+    """What stands beside the lessons: stem, title, question, how far the learner has come."""
+    from rlnb.classroom.breaking import lab
+    from rlnb.classroom.questions import bank
+
+    bugs = sum(len(bench.bugs) for bench in lab.benches().values())
+    killed = kept.get("lab", {}).get("break_it", {}).get("killed", 0)
+    graded = kept.get("question", {})
+    known = sum(graded.get(q.id, {}).get("grade") == "knew" for q in bank())
+    return [
+        (
+            "extras/break_it",
+            "The break-it lab",
+            "Do your tests find the bug?",
+            f"{killed} of {bugs} bugs",
+        ),
+        (
+            "20_interview",
+            "The drill",
+            "What can you say at once?",
+            f"{known} of {len(bank())} questions",
+        ),
+        ("extras/ledger", "The ledger", "What does that curve mean?", ""),
+    ]
 
 
 def export(path: str | Path, name: str) -> Path:

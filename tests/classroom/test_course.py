@@ -12,6 +12,7 @@ from rlnb.classroom import course as room
 from rlnb.classroom import progress
 from rlnb.classroom.course import Page, Tally, course, export, read_course, tallies
 from rlnb.classroom.pages import NOTEBOOKS, ROOT
+from rlnb.classroom.questions import bank
 
 PPO = Page("06_ppo", "PPO", "?", 30, ("ppo.1", "ppo.2"), ("ppo.t/1", "ppo.t/2"), ("gae",), ("A06",))
 
@@ -88,7 +89,18 @@ def test_the_map_has_a_row_for_every_page(monkeypatch):
     table = shown[0].data["text/markdown"]
     for page in course():
         assert f"| {page.number} | [{page.title}]({page.stem}.ipynb) |" in table
-    assert len(shown[0].data["text/plain"].splitlines()) == len(course())
+    assert len(shown[0].data["text/plain"].splitlines()) == len(course()) + 3
+
+
+def test_below_the_pages_the_map_counts_bugs_and_questions_and_names_the_ledger(learner):
+    before = [row[3] for row in room.beside(progress.everything())]
+    assert before[0].startswith("0 of ") and before[1].startswith("0 of ") and before[2] == ""
+    progress.record("lab", "break_it", killed=7, there=30)
+    first, second = (question.id for question in bank()[:2])
+    progress.record("question", first, grade="knew")
+    progress.record("question", second, grade="no")
+    after = [row[3] for row in room.beside(progress.everything())]
+    assert after[0].startswith("7 of ") and after[1] == f"1 of {len(bank())} questions"
 
 
 def test_an_export_has_the_counts_and_the_facts_and_overwrites_nothing(learner, tmp_path):
