@@ -30,6 +30,8 @@ class Task:
         before = progress.recall("task", key)
         self.solved = [bool(before.get(str(i))) for i in range(1, len(goals) + 1)]
         self.lines = [spoken_line() for _ in goals]
+        for line in self.lines:
+            line.layout.margin = "0 24px 0 0"
         explorer.listeners.append(self._look)
         self._look(explorer.data)
 
@@ -52,7 +54,8 @@ class Task:
         )
         plain = text.replace("**", "").replace("$", "").replace("\\", "")
         display(Bundle({"text/markdown": text, "text/plain": plain}))
-        data = dict(ipywidgets.VBox(self.lines)._repr_mimebundle_())
+        # one row for all: three lines more would push the picture off a laptop's screen
+        data = dict(ipywidgets.HBox(self.lines)._repr_mimebundle_())
         data["text/plain"] = "[a line per task, green when it is done: run the page]"
         display(Bundle(data))
         display(self.explorer)
