@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 05 · KL: how far may the policy go?
 #
-# **After this page** you can read a KL off samples, say which form of the penalty pushes which way,
-# and choose its place and its β.
+# **After this page** you can read a KL off samples, say which way each form of the penalty pushes,
+# and choose a β.
 #
 # 27 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) ·
 # Schulman 2020, *Approximating KL divergence* (joschu.net/blog); Tang & Munos 2025,
@@ -24,21 +24,23 @@
 
 # %% tags=["setup"]
 import torch
-from rlnb import ZOO, check
+from rlnb import check
 from rlnb.classroom.explorers import kl_leash, kl_pull
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import kl as pictures, pipeline, token_grid
-from rlnb.objective import difference, kl_in_reward, k3 as k3_term
+from rlnb.objective import k3 as k3_term
 from rlnb.toys import SequencePolicy, running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
 # ## One number, logged and penalised
 #
-# Training on a reward takes the policy away from the model it began as, the **reference**. We log
-# how far, as a KL, and we penalise it with a coefficient β, so that it keeps what the reference
-# could do, and does not climb into the errors of a reward model (over-optimisation,
-# [arXiv 2210.10760](https://arxiv.org/abs/2210.10760)). The penalty can enter in two places:
+# Training on a reward takes the policy away from the model it began as. That model is the
+# **reference**. We log how far the policy has gone, as a KL. We also penalise it, with a
+# coefficient β. The policy then keeps what the reference could do, and it stays away from answers
+# that only fool a reward model ([arXiv 2210.10760](https://arxiv.org/abs/2210.10760)).
+#
+# The penalty can enter in two places:
 
 # %%
 pipeline.pipeline("rewards", "loss", caption=(
@@ -46,10 +48,12 @@ pipeline.pipeline("rewards", "loss", caption=(
     "loss it is a term of its own, and autograd goes through it."))
 
 # %% [markdown]
-# One prompt, three answers; they pay 1, ½ and 0. The reference rarely gives the best one. From a
-# sampled answer we take the **log-ratio** $\ell=\log\pi-\log\pi_\text{ref}$. Its mean over samples
-# of $\pi$ is $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$, by definition. As an estimate it is called
-# $k_1$.
+# **The toy of this page.** One prompt has three answers. They pay 1, ½ and 0, and the reference
+# gives them with chances 0.1, 0.3 and 0.6. Each update draws 16 answers and takes a REINFORCE step.
+#
+# Each drawn answer has a **log-ratio** $\ell=\log\pi-\log\pi_\text{ref}$. Its mean over answers
+# from $\pi$ is $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$; that is the definition of the KL. Used as
+# an estimate, $\ell$ is called $k_1$.
 
 # %%
 ref = torch.tensor([0.1, 0.3, 0.6])          # the reference: where we start
@@ -60,7 +64,8 @@ def k1(ell): return ell
 def kl(log_pi, log_ref=ref.log()):
     return (log_pi.exp() * (log_pi - log_ref)).sum(-1)
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# 150 updates, 400 seeds side by side; the penalty goes where `place` says
 def train(k, place, beta, n=400, updates=150, lr=0.5):
     """Per update: KL(pi || ref), and the batch's mean of k; n seeds."""
     dice = torch.Generator().manual_seed(0)
@@ -82,8 +87,8 @@ def train(k, place, beta, n=400, updates=150, lr=0.5):
     return torch.stack(path, dim=1)                 # (2, updates + 1, n)
 
 # %% [markdown]
-# Without a penalty the policy ends almost entirely on the best answer. What we want is the most of
-# reward minus ½ KL, and that is at 0.30 nats (why: further down).
+# Without a penalty the policy ends almost entirely on the best answer. We would like to stop on the
+# way: the most of reward minus ½ KL lies at 0.30 nats (why: further down).
 
 # %%
 wanted = kl((ref.log() + R / 0.5).log_softmax(0)).item()
@@ -93,8 +98,10 @@ pictures.runs({"no penalty": free[0]}, wanted, logged=free[1, :, 0],
                       "one seed logs, the mean of k1 over 16 answers.")
 
 # %% [markdown]
-# The log is right: noisy at first, even below 0, and correct on average. So we put the number that
-# we log into the loss, with β = ½. Autograd does the rest.
+# The log is right. It is noisy at first, even below 0, and correct on average.
+#
+# So we put the logged number into the loss, with β = ½: `loss = 0.5 * k1 - A * log_pi`. Autograd
+# does the rest.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -129,13 +136,13 @@ reveal(
     })
 
 # %% [markdown]
-# So there are two things to know about such a number: what it measures, and where it moves the
-# policy. The second is its **push**, minus its gradient.
+# So there are two things to know about such a number: **what it measures**, and **where it moves
+# the policy**. We call the second its **push**: minus its gradient.
 #
-# ## The value
+# ## What it measures
 #
-# Here are the sixteen tokens that every page carries: what the reference gave them, what the policy
-# gives them now.
+# Here are the sixteen tokens of the running group: the chance that the reference gave each, and the
+# chance that the policy gives it now.
 
 # %%
 batch = running_group()
@@ -148,14 +155,15 @@ token_grid.probability_grid(
             "the reference liked better. Their k1 is negative.")
 
 # %% [markdown]
-# A KL is never negative, a sample of $k_1$ may be. John Schulman's note of 2020 offers two others:
+# A KL is never negative, but a sample of $k_1$ may be. John Schulman's note of 2020 offers two
+# others:
 #
 # $$k_1=\ell,\qquad k_2=\tfrac12\ell^2,\qquad k_3=e^{-\ell}-1+\ell$$
 #
-# * $k_3\ge0$, and 0 only at $\ell=0$: the exponential lies above its tangent, $e^{-\ell}\ge1-\ell$.
-# * Its mean is right, because what was added to $k_1$ has mean 0:
+# * $k_2$ has a slightly wrong mean. Near the reference one hardly sees it.
+# * $k_3$ has the right mean, because what it adds to $k_1$ has mean 0:
 #   $\mathbb E_\pi[e^{-\ell}]=\sum_y\pi(y)\frac{\pi_\text{ref}(y)}{\pi(y)}=1$.
-# * $k_2$ is biased, and near the reference only a little.
+# * $k_3$ is never negative, because the exponential lies above its tangent: $e^{-\ell}\ge1-\ell$.
 
 # %%
 def k2(ell): return ell**2 / 2
@@ -163,16 +171,19 @@ def k3(ell): return torch.expm1(-ell) + ell     # exp(-l) - 1 + l
 
 print("mean over the sixteen tokens:", *[
     f"{k.__name__} {k(ell16[mask]).mean():.3f}" for k in (k1, k2, k3)])
+for d in (0.5, 5.0):                    # reference logits + d * R
+    log_pi = (ref.log() + d * R).log_softmax(0)
+    spread = [(log_pi.exp() * (k(log_pi - ref.log()) - kl(log_pi))**2
+               ).sum().sqrt().item() for k in (k1, k3)]
+    print(f"a policy at KL {kl(log_pi):.2f}: std of one sample, "
+          f"k1 {spread[0]:.2f}, k3 {spread[1]:.2f}")
 pictures.estimators(ell16[mask])
 
 # %% [markdown]
-# $k_1$ and $k_3$ have the same mean over many samples; over these sixteen, a factor of two lies
-# between them. $k_1$ goes below 0. $k_3$ never does, but to the left, where the reference liked a
-# token more, it grows like an exponential: one token that the policy hardly ever draws can make a
-# spike in the log.
-#
-# Libraries call $k_3$ the *low-variance* estimate (`low_var_kl`). Near the reference it is. Up to
-# which KL, nobody can say: it depends on how the policy left
+# Near the reference $k_3$ is ten times quieter. That is why libraries call it the *low-variance*
+# estimate (`low_var_kl`). Far away it is the noisier one: on the left of the picture, where the
+# reference liked a token more, it grows like an exponential. Then one rare token makes a spike in
+# the log. Where the two cross depends on how the policy left
 # ([statements](statements/05_kl.ipynb), K03).
 #
 # <details><summary>One level deeper: k3 is a control variate</summary>
@@ -183,9 +194,9 @@ pictures.estimators(ell16[mask])
 # $\tfrac12\ell^2$. Far away $e^{-\ell}$ is the larger noise, and a smaller λ would do better.
 # </details>
 #
-# ## The push
+# ## Where it moves the policy
 #
-# $k_3$ has the right mean and is never negative. GRPO's paper puts it into the loss
+# $k_3$ has the right mean and is quiet. GRPO's paper puts it into the loss
 # ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
 
 # %% jupyter={"source_hidden": true}
@@ -227,8 +238,8 @@ reveal(
     pictures.which_gradient(
         {"KL(π‖π_ref)": reverse, "k3 in the loss": mean_gradient(k3),
          "KL(π_ref‖π)": forward},
-        caption="On every answer k3 stands as high as KL(π_ref‖π). "
-                "Over all answers, weighted by their chance under π."),
+        caption="Slope on each of the three logits. The black bar, k3 "
+                "averaged over π, equals the purple one each time."),
     instead={
         "that of KL(π‖π_ref): its mean is right":
         "So was k1's. A right mean promises nothing about the gradient.",
@@ -248,8 +259,10 @@ reveal(
 # &=\mathbb E_\pi[\ell\,\nabla\log\pi]&&\mathbb E_\pi[\nabla\log\pi]=0\ (02)
 # \end{aligned}$$
 #
-# All of it comes from the first sum: from *which* answers are drawn. Now what autograd makes of a
-# batch mean of $k(\ell)$. The answers are drawn already, so it sees only $\ell$:
+# The whole gradient comes from the first sum: from *which* answers are drawn.
+#
+# Now the loss. It averages $k(\ell)$ over answers that are drawn already, so autograd sees only
+# $\ell$:
 #
 # $$\begin{aligned}
 # \mathbb E_\pi[\nabla k(\ell)]&=\mathbb E_\pi[k'(\ell)\,\nabla\log\pi]&&\text{chain rule}\\
@@ -258,91 +271,67 @@ reveal(
 # k_3'=1-\tfrac{\pi_\text{ref}}{\pi}:&\qquad0-\textstyle\sum_y\pi_\text{ref}\nabla\log\pi=\nabla\,\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)&&\text{the weight }\pi\text{ cancels}
 # \end{aligned}$$
 #
-# In the reward there is no chain rule: the penalty is a number that multiplies $\nabla\log\pi$. The
-# first derivation says which number: $\ell$, so $k_1$.
+# In the reward there is no chain rule. The penalty is a number that multiplies $\nabla\log\pi$, and
+# the first derivation says which number: $\ell$, so $k_1$. **On fresh samples: in the loss use
+# $k_2$, in the reward use $k_1$.**
 #
 # The two directions want different things (01). $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is large
-# where the policy says what the reference would not. $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is
-# large where it no longer says what the reference did.
+# where the policy says what the reference would not; it is called *mode-seeking*.
+# $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is large where the policy no longer says what the
+# reference did; it is called *mass-covering*.
 #
-# With $k_1$ in the loss "the current kl1 estimator will completely ignore the ref_logprobs", a user
-# wrote to [open-instruct](https://github.com/allenai/open-instruct/pull/535) in 2025. On the
-# sixteen tokens, the push of each loss:
-
-# %%
-def push(k):
-    """Minus the slope of the summed penalty in log pi; 0 on padding."""
-    penalty = k(batch.logprobs - batch.ref_logprobs)[mask].sum()
-    return -torch.autograd.grad(penalty, batch.logprobs,
-                                retain_graph=True)[0]
-
-token_grid.token_grid(
-    batch, {k.__name__: push(k) for k in (k1, k2, k3)},
-    count="with no push",
-    caption="k1 pushes every sampled token down by 1; the softmax turns "
-            "equal pushes, averaged over samples from π, into none.")
-
-# %% [markdown]
-# Hence the 2.16 nats at the top. **A right value does not make a right gradient: in the loss use
-# $k_2$'s slope, in the reward use $k_1$.**
-
-# %%
-def compass(rows):
-    return pictures.compass(
-        {row: [mean_gradient(k, *how) for k in (k1, k2, k3)]
-         for row, how in rows.items()}, reverse, forward,
-        ("k1", "k2", "k3"),
-        caption="Arrow to the right, green: the gradient of KL(π‖π_ref)."
-                " "
-                "Purple: that of KL(π_ref‖π). White: neither.")
-
-compass({"loss, fresh samples": ("loss",),
-         "reward, fresh samples": ("reward",)})
-
-# %% [markdown]
-# To log $k_3$ and push with $k_2$ write `k2 + (k3 - k2).detach()` (straight-through; verl: `k3+`).
+# ## Older samples
 #
-# And when the samples are older? Then the ratio of page 04 stands in front, ρ times $k$, as a
-# constant or differentiated too. Which of these go downhill? Start at the arrow you know, and find
-# out. In the picture a third policy, half-way back, may have written the samples.
+# So far: the samples came from the policy itself. In training they are often a few updates old.
+# Then the ratio ρ of page 04 stands in front, as ρ times $k$. One can hold ρ constant, or let
+# autograd differentiate it too.
+#
+# In the explorer the samples may come from a policy half-way back. The orange arrow is your
+# penalty's push, the green one points downhill on $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.
 
 # %%
 task("kl.t1", kl_pull.kl_pull_explorer(),
      ("Make k1 in the loss push the policy away from the reference.",
       kl_pull.pushes_away),
-     ("Samples from an older policy: find a penalty exactly downhill, 0°.",
-      kl_pull.home_on_old),
-     ("Samples from the policy itself: the value is right, and the push is "
-      "more than 30° off.", kl_pull.value_right_push_wrong))
+     ("Older samples, ρ constant, a penalty in the loss: go exactly "
+      "downhill, 0°.", kl_pull.home_with_constant),
+     ("The same with ρ differentiated. Which penalties are right now?",
+      kl_pull.home_with_full))
 
 # %% [markdown]
-# <details><summary>One way, and what it shows</summary>
+# <details><summary>One way, and why the right answers swap</summary>
 #
 # 1. k1 in the loss, older policy, no ρ. It pushes every sample down alike, and the older policy
-#    wrote them: on the logits that is π − π_old, away from the older policy and so from the
-#    reference.
-# 2. With ρ: k1 in the reward, or k1 or k3 in the loss. Not k2: its value is not the KL. With ρ
-#    differentiated, the chance of each answer stands inside the formula, so autograd finds both
-#    sums of the product rule, and a right *value* is enough. For $k_3$:
-#    $\nabla(\rho k_3)=(k_3+k_3')\nabla\log\pi=\ell\,\nabla\log\pi$, at ρ = 1. That is $k_2$'s
-#    slope. DeepSeek-V3.2, and TRL when β > 0, do that.
-# 3. k3 in the loss, distance 4.0: 32°; at 3.0 it is 26°. Near the reference the angle goes to 0,
-#    which is why nobody notices.
+#    wrote them. So it pushes away from the older policy, and from the reference behind it.
+# 2. k2, as on fresh samples. A constant ρ only turns the mean over old samples into the mean over
+#    π.
+# 3. k1 and k3 are right, and k2 is not. A differentiated ρ adds $k\,\nabla\log\pi$, so $k+k'$
+#    counts: $\nabla(\rho k_3)=\rho\,(k_3+k_3')\,\nabla\log\pi=\rho\,\ell\,\nabla\log\pi$. Both sums
+#    of the product rule are there, and a right *value* is enough.
 # </details>
+#
+# **So there is a third way, and it holds on old samples too: ρ$k_3$ with ρ differentiated.**
+# DeepSeek-V3.2 does that, and TRL's GRPO when β > 0.
 #
 # ## How large is β?
 #
-# So GRPO's penalty follows the other KL. Near the reference the two agree. And far away? Suppose a
-# flawed reward model pays 1 for one kind of answer, which the reference gives once in 10,000 times,
-# and 0 for the rest. We *want* this answer to stay rare. Its chance is $p$, at first $p_0$.
+# GRPO's plain $k_3$ follows the other KL. Near the reference the two agree. And far away?
 #
-# * **With $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$:** at the maximum of
-#   $\sum_y\pi R-\beta\sum_y\pi\ell$ the slope $R-\beta(\ell+1)$ is the same for every answer. So
-#   $\ell=R/\beta+\text{const}$, that is $\pi\propto\pi_\text{ref}\,e^{R/\beta}$: a reward of 1
-#   multiplies the odds by $e^{1/\beta}$. (At the top of the page: $e^{R/0.5}$ is 0.30 nats away.) β
-#   = 0.2 keeps the answer at 1.5 %.
-# * **With $k_3$ in the loss:** on the answer's logit the reward pushes up by $p(1-p)$, the penalty
-#   back by $\beta(p-p_0)$.
+# Suppose a flawed reward model pays 1 for one kind of answer and 0 for the rest. The reference
+# gives that answer once in 10,000 times: its chance begins at $p_0=10^{-4}$. We *want* it to stay
+# rare. Where does its chance $p$ come to rest?
+#
+# **With $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.** We want the most of
+# $\sum_y\pi R-\beta\sum_y\pi\ell$.
+#
+# $$\begin{aligned}
+# R(y)-\beta\,(\ell(y)+1)&=\text{the same number for every }y&&\text{else move chance from }y\text{ to a better one}\\
+# \ell(y)&=R(y)/\beta+\text{const}&&\text{solve for }\ell\\
+# \pi(y)&\propto\pi_\text{ref}(y)\,e^{R(y)/\beta}&&\ell=\log\pi-\log\pi_\text{ref}
+# \end{aligned}$$
+#
+# A reward of 1 multiplies the odds by $e^{1/\beta}$. For β = 0.2 that is 148. (The 0.30 nats at the
+# top of the page are $e^{R/0.5}$.)
 
 # %%
 p0 = 1e-4
@@ -353,6 +342,15 @@ def rest(beta):
     return (odds / (1 + odds)).item()
 
 print(f"β = 0.2, KL(π‖π_ref): at rest p = {rest(0.2):.4f}")
+
+# %% [markdown]
+# **With $k_3$ in the loss.** Two pushes act on that answer's logit $z$. We use
+# $\partial\pi/\partial z=p(1-p)$, the slope of a softmax:
+#
+# $$\begin{aligned}
+# \text{up:}&\quad\tfrac{\partial}{\partial z}\,p\cdot1=p\,(1-p)&&\text{the mean reward is }p\\
+# \text{back:}&\quad\beta\,\tfrac{\partial}{\partial z}\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)=\beta\,(p-p_0)&&\text{cross-entropy: what }\pi\text{ gives minus what it should}
+# \end{aligned}$$
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -370,16 +368,24 @@ def rest_k3(beta):
 betas = [k / 100 for k in range(2, 101)]
 reveal(
     "kl.3", "about 80 %",
-    f"{rest_k3(0.2):.2f} against {rest(0.2):.4f}. For small p₀ the two "
-    "pushes are equal near p = 1 − β: the penalty keeps a share β for "
-    "what the reference did, and lets the rest go anywhere. At β = 0.04 "
-    f"both let it go: {rest_k3(0.04):.2f} and {rest(0.04):.2f}.",
+    f"{rest_k3(0.2):.2f} against {rest(0.2):.4f}. Set the two pushes "
+    "equal with p₀ near 0: p (1 − p) = β p, so p = 1 − β. The penalty "
+    "keeps a share β for the reference and lets the rest go anywhere.",
     pictures.resting_points(betas, {
         "KL(π‖π_ref)": [rest(b) for b in betas],
-        "k3 in the loss": [rest_k3(b) for b in betas]}))
+        "k3 in the loss": [rest_k3(b) for b in betas]}),
+    instead={
+        "about 1.5 % too": "The push back differs: β(p − p₀) hardly acts "
+        "while p is small.",
+        "about 5 %": "At 5 % the push up is 0.05 · 0.95, the push back "
+        "0.2 · 0.05: still far from balance.",
+        "about 20 %": "At 20 % up is 0.16, back is 0.04. Solve "
+        "p (1 − p) = 0.2 p.",
+    })
 
 # %% [markdown]
-# Divide all pushes by $p(1-p)$ and draw them:
+# In the explorer all pushes are divided by $p(1-p)$. The answer rests where a penalty's line meets
+# the reward's.
 
 # %%
 task("kl.t2", kl_leash.kl_leash_explorer(),
@@ -392,28 +398,44 @@ task("kl.t2", kl_leash.kl_leash_explorer(),
 # <details><summary>One way, and what it shows</summary>
 #
 # 1. <!-- cited: 0.08 -->β = 0.08. Each step in log-odds costs
-#    $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the same, so a rarer answer has further to climb and
-#    needs a smaller β.
-# 2. β = 0.50, as from any rare start. The purple push is flat at β until the answer is common:
-#    below β = 1 it stops nothing on the way up, and does not know how rare the answer was.
+#    $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the same. A rarer answer has further to climb, so a
+#    smaller β holds it.
+# 2. β = 0.50, as from any rare start. The purple push does not know how rare the answer was: it is
+#    flat at β until the answer is common.
 # </details>
+#
+# GRPO also divides its advantages by the group's std, here $\sqrt{p(1-p)}$. The push up is then
+# $\sqrt{p(1-p)}$, and the balance with plain $k_3$ moves up again:
+
+# %%
+def rest_grpo(beta):
+    """The p at which sqrt(p (1 - p)) = beta p, for p0 near 0."""
+    return 1 / (1 + beta**2)
+
+for beta in (0.2, 0.04):
+    print(f"β {beta}: KL(π‖π_ref) {rest(beta):.4f}, k3 in the loss "
+          f"{rest_k3(beta):.2f}, and with GRPO's std {rest_grpo(beta):.3f}")
+
+# %% [markdown]
+# At β = 0.04, DeepSeekMath's value, nothing holds: every form lets the answer take over. There the
+# true KL is even the looser one (1.00 against 0.96); the two cross near β = 0.09.
 #
 # **Choosing β.** A resting point says where a run would end, not when. In practice:
 #
 # * A checker decides right and wrong: start with β = 0, and log the KL all the same. TRL's GRPO
 #   does so by default.
-# * A learned reward model: keep a KL. It is wrong where the policy has never been. Choose how many
-#   nats you allow, and let β follow: raise it while the KL is above, lower it below (Ziegler et
-#   al., [arXiv 1909.08593](https://arxiv.org/abs/1909.08593)).
+# * A learned reward model: keep a KL. Choose how many nats you allow and let β follow: raise it
+#   while the KL is above, lower it below (Ziegler et al.,
+#   [arXiv 1909.08593](https://arxiv.org/abs/1909.08593)).
 # * Mind the unit. Their target is a *sum* over the answer; libraries often log a *mean* per token.
-# * "We run GRPO with β = 0.04", DeepSeekMath's value: a brake on the way, and hardly a limit on
-#   where the policy ends.
 #
-# ## Two tokens
+# **That is the core of the page.** Two short questions are left: what changes when an answer has
+# many tokens, and what if one sets a limit instead of a price.
 #
-# All this was for one draw. An answer is many: π, π_ref and the KL are now those of whole answers.
-# Take the smallest: a first token, word 0, word 1 or stop, and after a word one more. The reference
-# gives every choice ⅓. The policy:
+# ## Many tokens
+#
+# Take the smallest case, answers of two tokens. The first is word 0, word 1 or stop; after a word
+# comes one more. The reference gives every choice ⅓. The policy:
 
 # %%
 ref2 = SequencePolicy(2, 2, torch.zeros(3, 3))
@@ -452,46 +474,42 @@ reveal("kl.4", "down, further from 0.33",
                                    for n, v in pushes.items()}))
 
 # %% [markdown]
-# For a whole answer, line by line:
+# Write $\ell_t$ for the log-ratio of token $t$. For a whole answer:
 #
 # $$\begin{aligned}
-# \nabla\,\mathrm{KL}&=\mathbb E\Big[\textstyle\sum_t\ell_t\cdot\sum_s\nabla\log\pi(y_s)\Big]&&\text{as before, for a whole answer}\\
+# \nabla\,\mathrm{KL}&=\mathbb E\Big[\textstyle\sum_t\ell_t\cdot\sum_s\nabla\log\pi(y_s)\Big]&&\text{as before}\\
 # &=\mathbb E\Big[\textstyle\sum_s\nabla\log\pi(y_s)\sum_{t\ge s}\ell_t\Big]&&\text{a word cannot change what came before it (02)}\\
 # &\approx\mathbb E\Big[\textstyle\sum_s\ell_s\,\nabla\log\pi(y_s)\Big]&&\textbf{a choice: each token is charged only its own }\ell_s
 # \end{aligned}$$
 #
-# The second line is $k_1$ in the reward, exact. The third is $k_2$ per token in the loss. Every
-# per-token loss makes that choice, $k_3$ and ρ$k_3$ too. It buys less noise, and where the policy
-# is near the reference everywhere it costs little (both: statements page).
+# The second line is $k_1$ in the reward, and it is exact. The third is every per-token loss: $k_2$,
+# $k_3$ and ρ$k_3$. It is less noisy, and near the reference it costs little (statements page).
 #
 # ## A limit instead of a price
 #
 # β puts a price on each nat. TRPO ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) sets a
-# limit δ for one update. It measures from the *old* policy, the one that wrote the batch, because
-# that is how far the batch can be trusted (04):
+# limit δ for one update, measured from the *old* policy that wrote the batch:
 #
 # $$\max_\pi\ \mathbb E_\text{old}[\rho A]\quad\text{subject to}\quad\mathrm{KL}(\pi_\text{old}\,\|\,\pi)\le\delta$$
 #
-# It solves this with second-order products, then measures the KL and halves the step until the
-# limit holds. TRL and verl ship no TRPO. They ship **PPO**, which needs no solver and measures
-# nothing: page 06.
+# Its solver needs second-order products and a line search, and TRL and verl ship none. They ship
+# **PPO**, whose loss measures no KL at all: page 06.
 #
 # <details><summary>One level deeper: the natural gradient</summary>
 #
 # For a small step Δ of the logits the gain is $g^\top\!\Delta$, $g$ the policy gradient. The KL is
-# $\tfrac12\Delta^\top F\Delta$: at the old policy it is 0 and flat, so its second derivative $F$,
-# the Fisher matrix, comes first. At the maximum of
-# $g^\top\!\Delta-\lambda(\tfrac12\Delta^\top F\Delta-\delta)$ the slope in Δ is 0, so
-# $\Delta=F^{-1}g/\lambda$. For a softmax $g_y=\pi(y)A(y)$: a rare answer gets a small push, however
-# good it is. $F^{-1}$ takes the factor π out, and the natural step is $A$ itself. Run and drawn on
-# the [statements page](statements/05_kl.ipynb).
+# $\tfrac12\Delta^\top F\Delta$, with the Fisher matrix $F$ as its second derivative. Maximise
+# $g^\top\!\Delta-\lambda(\tfrac12\Delta^\top F\Delta-\delta)$: the step is
+# $\Delta=F^{-1}g/\lambda$. For a softmax $g_y=\pi(y)A(y)$, so a rare answer gets a small push,
+# however good it is. $F^{-1}$ takes the factor π out, and the natural step is $A$ itself. Run and
+# drawn on the [statements page](statements/05_kl.ipynb).
 # </details>
 #
 # ## In code
 
 # %%
 def kl_penalty(logp, ref_logp, old_logp, mask):
-    """k3 times the ratio, (B, T). On old samples the prefix stays old."""
+    """The mean over tokens of rho * k3, rho differentiated."""
     ell = logp - ref_logp.detach()
     rho = (logp - old_logp.detach()).exp()        # keep its gradient
     return (rho * (torch.expm1(-ell) + ell))[mask].mean()
@@ -505,17 +523,15 @@ assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 slope = torch.autograd.grad(mine, batch.logprobs, retain_graph=True)[0]
 assert torch.allclose(slope[mask] * mask.sum(), ell16[mask])  # k2's
 print(f"penalty {mine.item():.3f}: k3's value, k2's slope")
-with_kl = ZOO["rloo"].replace(shape=kl_in_reward(0.05))
-print("RLOO, with k1 in the reward:", difference(ZOO["rloo"], with_kl))
 
 # %% [markdown]
 # <!-- cited: 1.16 -->
 # `ref_logp` comes from a second, frozen model: one more forward pass, the same temperature, no
 # dropout. Log the plain mean of $k_1$ or $k_3$ on fresh samples.
 #
-# | library | where | form | default |
+# | library | where | form | KL by default |
 # |---|---|---|---|
-# | TRL GRPO 1.16 | loss | ρ$k_3$ (`use_bias_correction_kl=True`) | `beta=0.0`: off, no reference loaded |
+# | TRL GRPO 1.16 | loss | ρ$k_3$ (`use_bias_correction_kl`, on by default) | `beta=0.0`: off, no reference loaded |
 # | TRL RLOO 1.16 | reward | $k_1$, summed over the answer | `beta=0.05` |
 # | verl | loss | `low_var_kl`: $k_3$, clamped to 10 | `use_kl_loss=False` |
 # | verl | reward | `kl`: $k_1$ | `use_kl_in_reward=False` |
@@ -541,10 +557,10 @@ print("RLOO, with k1 in the reward:", difference(ZOO["rloo"], with_kl))
 # |---|---|
 # | sentence | a KL estimate has a value and a push, and they are separate: k1 and k3 have the right value, k2 in the loss and k1 in the reward the right push |
 # | formula | $\nabla\mathrm{KL}(\pi\Vert\pi_\text{ref})=\mathbb E_\pi[\ell\,\nabla\log\pi]$; a loss $k$ gives $\mathbb E_\pi[k'(\ell)\nabla\log\pi]$ |
-# | picture | the arrows: green, purple, none |
-# | numbers | k1 in the loss 2.16 nats, no penalty 2.16, k1 in the reward 0.30 · β = 0.2: 1.5 % with KL(π‖π_ref), 80 % with k3 in the loss |
+# | picture | three bars of k3 beside those of both KLs |
+# | numbers | k1 in the loss 2.16 nats, no penalty 2.16, k1 in the reward 0.30 · β = 0.2, reward 1: 1.5 % with KL(π‖π_ref), 80 % with k3 in the loss |
 # | trust region | KL(π_old‖π) ≤ δ per update: another policy, another direction, a limit and not a price |
-# | in TRL and DeepSeek-V3.2 | ρ k3, the ratio differentiated: k3's value and, on fresh samples, k2's slope |
+# | in TRL and DeepSeek-V3.2 | ρ k3, the ratio differentiated: the right value and the right push, on old samples too |
 # | since 04 | a reference model; β |
 
 # %%
@@ -625,8 +641,9 @@ check.silent_bug_kl(my_test)
 #
 # On fresh samples its value is KL(π‖π_ref), its gradient that of KL(π_ref‖π). As a penalty it
 # works: the same minimum, and near the reference the same direction. Far away it is another
-# penalty: at β = 0.2 an answer that starts at one in 10,000 comes to rest at 80 % instead of 1.5 %.
-# Fixes: k2 in the loss, k1 in the reward, or ρ times k3 with ρ differentiated.
+# penalty: with a reward of 1 and β = 0.2 an answer that starts at one in 10,000 comes to rest at 80
+# % instead of 1.5 %; with GRPO's std at 96 %. Fixes: k2 in the loss, k1 in the reward, or ρ times
+# k3 with ρ differentiated.
 # </details>
 # <details><summary><b>KL in the reward or in the loss?</b></summary>
 #

@@ -23,7 +23,9 @@ def by_autograd(distance: float, form: str, samples: str) -> torch.Tensor:
     ell = log_pi - ref.log()
     kind, place = form.split()
     k = {"k1": ell, "k2": ell**2 / 2, "k3": torch.exp(-ell) - 1 + ell}[kind]
-    rho = (log_pi - log_q).exp() if samples == "old, ratio" else torch.ones(3)
+    weighted = samples in ("old, constant", "old, full")
+    rho = (log_pi - log_q).exp() if weighted else torch.ones(3)
+    rho = rho if samples == "old, full" else rho.detach()
     value = rho.detach() * k.detach() * log_pi if place == "reward" else rho * k
     return -torch.autograd.grad((log_q.exp() * value).sum(), x)[0]
 
@@ -58,14 +60,18 @@ def solved(explorer, goal, **settings) -> bool:
 def test_each_goal_of_the_push_is_open_at_the_start_and_can_be_reached():
     explorer = kl_pull.kl_pull_explorer
     assert solved(explorer(), kl_pull.pushes_away, form="k1 loss", samples="old")
-    assert solved(explorer(), kl_pull.home_on_old, form="k3 loss", samples="old, ratio")
-    assert solved(explorer(), kl_pull.value_right_push_wrong, form="k3 loss", distance=4.0)
+    constant, full = {"samples": "old, constant"}, {"samples": "old, full"}
+    assert solved(explorer(), kl_pull.home_with_constant, form="k2 loss", **constant)
+    assert solved(explorer(), kl_pull.home_with_full, form="k3 loss", **full)
+    assert solved(explorer(), kl_pull.home_with_full, form="k1 loss", **full)
 
 
 def test_the_near_misses_of_the_push_do_not_count():
-    assert not kl_pull.home_on_old(kl_pull.compute(2.0, "k2 loss", "old, ratio"))
-    assert not kl_pull.home_on_old(kl_pull.compute(0.0, "k3 loss", "old, ratio"))
-    assert not kl_pull.value_right_push_wrong(kl_pull.compute(3.0, "k3 loss"))
+    for form in ("k1 loss", "k3 loss", "k1 reward"):
+        assert not kl_pull.home_with_constant(kl_pull.compute(2.0, form, "old, constant"))
+    for form in ("k2 loss", "k1 reward"):
+        assert not kl_pull.home_with_full(kl_pull.compute(2.0, form, "old, full"))
+    assert not kl_pull.home_with_full(kl_pull.compute(0.0, "k3 loss", "old, full"))
     assert not kl_pull.pushes_away(kl_pull.compute(4.0, "k1 loss", "fresh"))
 
 
@@ -103,12 +109,10 @@ def test_resting_points_are_where_the_pushes_cancel(beta):
     assert math.isclose(moved, 1 / beta, rel_tol=1e-5)
 
 
-def test_a_bearing_names_the_gradient_and_measures_the_angle():
-    home, other = torch.tensor([1.0, -1.0, 0.0]), torch.tensor([1.0, 1.0, -2.0])
-    names = [pictures._bearing(g, home, other)[0] for g in (home, other, 0 * home, home + other)]
-    assert names == ["home", "other", "none", "neither"]
-    assert math.isclose(abs(pictures._bearing(other, home, other)[1]), 90)
-    assert math.isclose(abs(pictures._bearing(-home, home, other)[1]), 180)
+@pytest.mark.parametrize("beta", [0.04, 0.2])
+def test_with_the_std_of_the_group_the_balance_is_at_one_over_one_plus_beta_squared(beta):
+    p = 1 / (1 + beta**2)
+    assert math.isclose(math.sqrt(p * (1 - p)), beta * p, rel_tol=1e-12)
 
 
 def test_the_slope_that_is_asked_for_gives_both_kls_and_its_shifts_are_named():

@@ -83,7 +83,7 @@ def update(artists, data):
 
 
 def _chance(p: float) -> str:
-    return f"{100 * p:.2f} %"
+    return f"{100 * p:.2f} %" if p >= 5e-5 else f"{100 * p:.1g} %"
 
 
 def readout(data) -> str:

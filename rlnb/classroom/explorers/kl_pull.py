@@ -23,15 +23,16 @@ FORMS = {
     "k1 reward": "k1 in the reward",
 }
 SAMPLES = {
-    "fresh": "the policy itself",
-    "old": "an older policy, no ratio",
-    "old, ratio": "an older policy, with ρ",
+    "fresh": "the policy",
+    "old": "older, no ρ",
+    "old, constant": "older, ρ constant",
+    "old, full": "older, ρ differentiated",
 }
 CAPTION = (
     "Every point is a policy over three answers; rings are equal KL(π‖π_ref). Green: "
     "downhill on that KL. Orange: the mean push of your penalty. The angle is between the two "
-    "pushes on the logits. *Gone*: the rewards times this are added to the reference's logits; the "
-    "tables above are at 3."
+    "pushes on the logits. At distance d the policy is softmax(log π_ref + d · R); the bars above "
+    "are at d = 3. An older policy stands at d / 2."
 )
 
 
@@ -41,10 +42,11 @@ def compute(distance: float = 3.0, form: str = "k2 loss", samples: str = "fresh"
     """The mean push of one form of the KL penalty, by enumeration, and the way downhill.
 
     The policy is the reference with logits raised by distance x reward, distance in [0, 5]. An
-    older policy stands half-way. "old, ratio" weighs each sample by rho = pi / pi_old, and
-    autograd differentiates it in a loss. Returns policy (3,), kl; value: the estimator's mean over
-    the samples; home and push (3,): minus the gradient of KL(pi || ref) and of the form, in
-    the logits; angle between them in degrees, nan where either is 0.
+    older policy stands half-way. "old, constant" weighs each sample by rho = pi / pi_old; in "old,
+    full" autograd differentiates that rho in a loss (in the reward all is constant). Returns
+    policy (3,), kl; value: the estimator's mean over the samples; home and push (3,): minus the
+    gradient of KL(pi || ref) and of the form, in the logits; angle between them in degrees, nan
+    where either is 0.
 
     >>> d = compute(3.0, "k3 loss")
     >>> round(d["kl"], 4), round(d["value"], 4), round(d["angle"])
@@ -52,7 +54,7 @@ def compute(distance: float = 3.0, form: str = "k2 loss", samples: str = "fresh"
     """
     pi, before = _policy(distance), _policy(distance / 2)
     q = pi if samples == "fresh" else before
-    rho = pi / q if samples == "old, ratio" else np.ones(3)
+    rho = pi / q if samples in ("old, constant", "old, full") else np.ones(3)
     ell = np.log(pi / REFERENCE)
     kind, place = form.split()
     k, slope = {
@@ -64,7 +66,7 @@ def compute(distance: float = 3.0, form: str = "k2 loss", samples: str = "fresh"
     if place == "reward":
         weight = rho * k
     else:
-        weight = rho * (slope + (k if samples == "old, ratio" else 0))
+        weight = rho * (slope + (k if samples == "old, full" else 0))
     push, home = -(q * weight) @ score, -pi * (ell - pi @ ell)
     return {
         "policy": pi,
@@ -191,15 +193,18 @@ def pushes_away(data) -> bool:
     return data["form"] == "k1 loss" and data["angle"] > 90
 
 
-def home_on_old(data) -> bool:
-    """A form that is exact on old samples."""
-    return data["samples"] != "fresh" and data["kl"] > 0.05 and data["angle"] < 0.01
+def home_with_constant(data) -> bool:
+    """A penalty in the loss that is exact on old samples with a constant ratio."""
+    return data["samples"] == "old, constant" and _exact_in_the_loss(data)
 
 
-def value_right_push_wrong(data) -> bool:
-    """The samples' mean is the KL, and the push is 30 degrees off or more."""
-    same = abs(data["value"] - data["kl"]) < 1e-9
-    return same and data["samples"] == "fresh" and data["angle"] > 30
+def home_with_full(data) -> bool:
+    """A penalty in the loss that is exact on old samples with the ratio differentiated."""
+    return data["samples"] == "old, full" and _exact_in_the_loss(data)
+
+
+def _exact_in_the_loss(data) -> bool:
+    return data["form"].endswith("loss") and data["kl"] > 0.05 and data["angle"] < 0.01
 
 
 def kl_pull_explorer() -> Explorer:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patches import FancyArrowPatch
 from torch import Tensor
 
 from rlnb.classroom.figures import (
@@ -15,7 +15,6 @@ from rlnb.classroom.figures import (
     GREEN,
     GREY,
     ORANGE,
-    PALE,
     PURPLE,
     SKY,
     WINE,
@@ -25,7 +24,6 @@ from rlnb.classroom.figures import (
 
 __all__ = [
     "CORNERS",
-    "compass",
     "estimators",
     "first_word",
     "noise",
@@ -203,83 +201,6 @@ def noise(roads: Mapping[str, Sequence[tuple[Tensor, Tensor]]]) -> Picture:
         caption="A thin line is one reference of 1,000 tokens; dashed, two Gaussians, the "
         "textbook case. Shaded: k3 is the noisier one. In the middle ℓ has only two values; where "
         "k3 is equal on both it has no noise at all, and the curve dips out at the bottom.",
-    )
-
-
-def compass(
-    rows: Mapping[str, Sequence[Tensor]],
-    home: Tensor,
-    other: Tensor,
-    columns: Sequence[str],
-    caption: str,
-) -> Picture:
-    """A cell per estimator and placement: where its mean gradient points, right being `home`.
-
-    rows: placement -> a gradient (3,) on the logits per column. home, other: the gradients of
-    KL(pi || ref) and KL(ref || pi).
-    """
-    fills = {"home": "#BFE5D6", "other": "#F0D4E2", "none": PALE, "neither": "white"}
-    words = {"home": "KL(π‖π_ref)", "other": "KL(π_ref‖π)", "none": "0: no push"}
-    table = {row: [_bearing(g, home, other) for g in cells] for row, cells in rows.items()}
-
-    def build(figure, _):
-        axes = figure.add_axes((0.0, 0.0, 1, 1))
-        height = len(table) * 46 + 40
-        axes.set(xlim=(0, 900), ylim=(height, 0))
-        axes.axis("off")
-        for j, column in enumerate(columns):
-            axes.text(390 + 190 * j, 22, column, ha="center", va="center", fontsize=12,
-                      weight="bold")  # fmt: skip
-        for i, (row, cells) in enumerate(table.items()):
-            top = 40 + 46 * i
-            axes.text(284, top + 22, row, ha="right", va="center", fontsize=11)
-            for j, (name, angle, length) in enumerate(cells):
-                left = 298 + 190 * j
-                axes.add_patch(Rectangle((left, top + 2), 184, 41, fc=fills[name], ec=GREY, lw=0.8,
-                                         hatch="////" if name == "none" else ""))  # fmt: skip
-                said = words.get(name) or f"{abs(angle):.0f}° off"
-                box = {"fc": fills[name], "ec": "none", "pad": 1.5}
-                axes.text(left + 122, top + 22, said, ha="center", va="center", fontsize=11,
-                          bbox=box)  # fmt: skip
-                if name != "none":
-                    _needle(axes, left + 34, top + 22, angle, length)
-
-    told = "; ".join(
-        f"{row}: "
-        + ", ".join(
-            f"{column} {words.get(name) or f'neither, {abs(angle):.0f} degrees off'}"
-            for column, (name, angle, _) in zip(columns, cells, strict=True)
-        )
-        for row, cells in table.items()
-    )
-    return static_figure(build, size=(900, len(rows) * 46 + 40), alt=told + ".", caption=caption)
-
-
-def _bearing(gradient: Tensor, home: Tensor, other: Tensor) -> tuple[str, float, float]:
-    """Its name ("home", "other", "none", "neither"), degrees from `home`, length beside it."""
-    g, right = gradient.detach().numpy(), home.detach().numpy()
-    names = {"none": np.zeros_like(g), "home": right, "other": other.detach().numpy()}
-    name = next((n for n, x in names.items() if np.allclose(g, x, rtol=0, atol=1e-12)), "neither")
-    # logits of three answers, up to a constant, are a plane: left or right of home on it
-    across = np.cross(right, g).sum() / 3**0.5
-    angle = float(np.degrees(np.arctan2(across, right @ g)))
-    return name, angle, float(np.linalg.norm(g) / np.linalg.norm(right))
-
-
-def _needle(axes, x: float, y: float, angle: float, length: float) -> None:
-    reach = 15 * min(max(length, 0.45), 1.3)
-    dx, dy = reach * np.cos(np.radians(angle)), -reach * np.sin(np.radians(angle))
-    axes.add_patch(
-        FancyArrowPatch(
-            (x - dx, y - dy),
-            (x + dx, y + dy),
-            arrowstyle="-|>",
-            mutation_scale=15,
-            lw=2.4,
-            color=BLACK,
-            shrinkA=0,
-            shrinkB=0,
-        )  # fmt: skip
     )
 
 
