@@ -471,7 +471,12 @@ reveal("kl.4", "down, further from 0.33",
        "from the reference, and the KL of an answer charges the first word "
        "for what it leads to.",
        pictures.first_word(first, {n: v.tolist()
-                                   for n, v in pushes.items()}))
+                                   for n, v in pushes.items()}),
+       instead={
+           "up, towards 0.33": "Its own log-ratio asks for that. The KL of "
+           "an answer also counts what follows word 0.",
+           "not at all": "0.27 against 0.33 is a gap, and what follows "
+           "word 0 is a larger one."})
 
 # %% [markdown]
 # Write $\ell_t$ for the log-ratio of token $t$. For a whole answer:
