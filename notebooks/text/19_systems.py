@@ -97,9 +97,8 @@ pictures.bytes_by_method({
 # So the critic alone costs 16 of PPO's 38 bytes. A verifier instead of a reward model saves 2 more,
 # and so does dropping the KL.
 #
-# There is a second tenant. While an answer is written, every layer keeps a key and a value for each
-# of its tokens: the **cache**. This model has 28 layers and 4 such heads of 128 numbers, two bytes
-# each.
+# A second tenant is the **cache**: while an answer is written, every layer keeps a key and a value
+# for each of its tokens. This model has 28 layers and 4 such heads of 128 numbers.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -125,9 +124,8 @@ reveal("systems.2", "240 GB: twice what training the policy takes",
        })
 
 # %% [markdown]
-# Several cards share the load. In this set-up the same cards first write, then train (*colocated*).
-# **ZeRO** splits the 16 bytes among them: stage 1 AdamW's part, stage 2 the gradients too, stage 3
-# the weights of all models too. Each card keeps a whole sampler.
+# Several cards first write, then train (*colocated*). **ZeRO** splits the bytes among them: stage 1
+# AdamW's part, stage 2 the gradients too, stage 3 the weights too. Each card keeps a whole sampler.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -135,9 +133,9 @@ task("systems.t1", full_card.full_card_explorer(),
      ("4 cards: make it fit.", full_card.four))
 
 # %% [markdown]
-# The purple bar is the **activations**, which the backward pass needs. It is small because one
-# answer is trained at a time, layers are computed twice, and the logits come in pieces. The whole
-# logits of one answer are 8,192 × 152,064 numbers: 5.0 GB in float32.
+# The purple bar is the **activations**, kept for the backward pass. It is small because the layers
+# are computed twice and the logits come in pieces. Whole, the logits of one answer, 8,192 × 152,064
+# numbers, take 5.0 GB in float32.
 # <!-- cited: 5.0 -->
 #
 # <details><summary>What the task shows</summary>
@@ -151,11 +149,9 @@ task("systems.t1", full_card.full_card_explorer(),
 #
 # ## Who waits for whom
 #
-# Memory sets how many answers are written at once. Call these places **slots**.
-#
-# The simulation: 64 slots write, and a trainer on cards of its own learns from 64 answers a step,
-# in half the time of a mean answer. The log of an answer's length is normal with std 1, so now and
-# then an answer takes ten times the mean.
+# Memory sets how many answers are written at once. Call these places **slots**. In the simulation
+# 64 slots write. A trainer on cards of its own learns from 64 answers a step, in half the time of a
+# mean answer. The log of an answer's length is normal with std 1.
 
 # %%
 waits = simulate(slots=64, batch=64, lag=0, tail=1.0, train=0.5)
@@ -203,9 +199,8 @@ pictures.two_timelines({"synchronous": waits, "one batch ahead": ahead},
 # empties, and gains less: AReaL measured up to 2.77 times
 # ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
-# The price is **age**: how many updates fall between an answer's begin and its use. What sets the
-# mean age? Count pairs (answer, update within its age). Let $n$ be all answers, $U$ all updates,
-# $B$ the answers an update uses.
+# The price is **age**: how many updates fall between an answer's begin and its use. Count pairs
+# (answer, such an update), with $n$ answers, $U$ updates, and $B$ answers used by an update.
 #
 # $$\begin{aligned}
 # \text{pairs}&=n\cdot\overline{\text{age}}&&\text{answer by answer}\\
@@ -214,8 +209,8 @@ pictures.two_timelines({"synchronous": waits, "one batch ahead": ahead},
 # \overline{\text{age}}&=\bar N/B&&\text{divide}
 # \end{aligned}$$
 #
-# An answer is *open* from its begin until the trainer takes it, also while it waits finished. So
-# the mean age is the number of open answers, in batches.
+# An answer is *open* until the trainer takes it, also while it waits finished. So the mean age is
+# the number of open answers, in batches.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -233,41 +228,38 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # 2. 64 or 128 slots and one batch ahead. With 128 half of them idle, for the limit stops them.
 # </details>
 #
-# Does age hurt? Our small model (0.3M parameters, page 21's task) was trained for 40 steps on
-# answers that are all 0, 1, 4 or 8 updates old, without a clip. Look at the three values at the end
-# of each line.
+# Does age hurt? Our small model (0.3M parameters, page 21's task) learned for 40 steps from answers
+# that are all 0, 1, 4 or 8 updates old, without a clip. Look at the end values.
 
 # %% jupyter={"source_hidden": true}
 # the picture
 pictures.learning_by_time(
-    "A line is a seed. The numbers: pass@1 at the end, seeds 0, 1, 2.")
+    "A line is a seed. Right: pass@1 at the end, seeds 0, 1, 2.")
 
 # %% [markdown]
-# So one update of age shows no clear difference. At age 8 two seeds fell and one did not. The
-# queue's answers, with mean age 1 and some at 13, are not tested here.
+# So one update of age shows no clear difference in three seeds. At age 8 two of three end far
+# lower. The queue's mixture, mean age 1 and oldest 13, is not tested here.
 #
 # **What the queue leaves out.**
 #
 # * *Weight sync.* After each update 15 GB go to every engine. At 50 GB/s that takes
 #   0.3 <!-- cited: 0.3 --> s, plus the time to regroup the shards.
 # * *In-flight updates.* The engine may swap weights in the middle of an answer (AReaL; vLLM's
-#   `pause_generation`). Nobody waits, one answer has several authors, and its cache is old or
-#   written again. Keep each token's log-prob.
-# * *Colocated or split.* Colocated cards take turns and need no transfer. Split cards work at the
-#   same time, and the answers age.
+#   `pause_generation`). Then one answer has several authors, and its cache is old or written
+#   again. Keep each token's log-prob.
+# * *Colocated or split.* Colocated cards take turns: the weights stay on the card, and the halves
+#   of a step wait for each other. Split cards work at the same time, and the answers age.
 #
 # **So far:** memory sets the slots, and the longest answer makes them wait. Running ahead removes
-# the waiting and makes answers old. Now suppose that nothing is old.
+# the waiting and makes answers old.
 #
 # ## Another program writes
 #
-# The engine $\mu$ still is not the trainer's $\pi$. It rounds to other formats and uses other GPU
-# routines. Measured: our small model writes 512 answers in bfloat16, and in float32 scores the same
-# tokens. The **gap** is log π − log μ of a token.
-#
-# The second model is a mixture of experts, the toy of page 13. It has four layers. In each a
-# *router* picks the best one of eight small networks. A copy with weights rounded to bfloat16
-# writes 400 answers of 50 tokens, and the unrounded one scores them.
+# Suppose nothing is old. The engine's $\mu$ still is not the trainer's $\pi$, because it rounds
+# otherwise. The **gap** is log π − log μ of a token. First our small model: it writes in bfloat16
+# and scores the same tokens in float32. Then a mixture of experts, the toy of page 13: in each of
+# four layers a *router* picks one of eight small networks. A copy with rounded weights writes 400
+# answers of 50 tokens, and the unrounded one scores them.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the two measurements, folded
@@ -320,12 +312,12 @@ reveal("systems.4", "about 0.05",
        })
 
 # %% [markdown]
-# Four layers with one expert each: a large mixture has dozens of layers and several experts in
-# each, so far more of its tokens are touched.
+# A large mixture has dozens of layers: expect far more of its tokens to be touched.
 #
 # ## What to do about it
 #
-# An answer of advantage $A$ gives the push $A\,\nabla\log\pi$. The engine writes, $\pi$ is meant:
+# An answer of advantage $A$ gives the push $A\,\nabla\log\pi$. The engine writes, the mean under
+# $\pi$ is wanted:
 #
 # $$\begin{aligned}
 # \mathbb E_\pi[\text{push}]&=\textstyle\sum_y\mu(y)\,\frac{\pi(y)}{\mu(y)}\,\text{push}(y)=\mathbb E_\mu[w\,\text{push}]&&\text{multiply and divide by }\mu\\
@@ -380,12 +372,12 @@ reveal("systems.5", "32 g",
 # |---|---|
 # | TIS (truncated) | $\min(w_t,2)$ |
 # | IcePop | $w_t$ inside [1/2, 2], else 0 |
-# | DPPO | 0 if $\pi(y_t)-\mu(y_t)$ is beyond ±0.15 <!-- cited: 0.15 --> *and the push widens it*, else $\min(w_t,10)$ |
+# | DPPO | 0 if $\pi(y_t)-\mu(y_t)$ is beyond ±0.15 <!-- cited: 0.15, 1.5 --> *and the push widens it*, else $\min(w_t,10)$ |
 #
 # **The toy.** Answers have four tokens out of four symbols, a random quarter of the 256 answers is
 # right, and the policy is a table of logits. The engine's logits are the policy's plus a fixed
-# random vector of std 0.01, or of std 1.5 at the 20 % of prefixes that are *flipped*; it moves with
-# π. Twenty policies learn for 60 exact gradient steps.
+# random vector of std 0.01, or of std 1.5 at the 20 % of prefixes that are
+# *flipped*; so the engine moves with π. Twenty policies learn for 60 exact gradient steps.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -398,9 +390,8 @@ pictures.twenty_policies(runs, (
 
 # %% [markdown]
 # So IcePop loses three of the twenty, and it goes on dropping tokens with A > 0. DPPO soon drops
-# none of these. Even no correction loses no policy. Is the mask at fault, or how it drops? The
-# explorer starts with IcePop. *By sign* has the same band, and drops a token beyond it only if the
-# push widens the gap.
+# none of these. No correction loses no policy either. In the explorer, *IcePop, by sign* has the
+# same band and drops a token beyond it only if the push widens the gap.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -414,9 +405,10 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. DPPO, or IcePop by sign: the sign alone makes the difference. A mask without it also drops the
-#    push that would bring π and μ together. If the flip stays, so does the hole.
-# 2. Flips of 30 steps lose none. The harm needs a gap that stays on the same tokens for very long.
-#    A real gap does neither that nor change every step.
+#    push that would bring π and μ together.
+# 2. Let a flip last 30 steps. Three policies are stuck for these 30 steps. Then other prefixes are
+#    flipped, and all three are free within about ten steps. So the harm lasts as long as the gap
+#    stays on the same tokens.
 # </details>
 #
 # **In practice** keep the engine's log-prob of every token. Log the mean and the largest gap (TRL:
@@ -532,8 +524,8 @@ check.silent_bug_systems(my_test)
 # <details><summary><b>How stale may data be?</b></summary>
 #
 # Measure it; one step showed no clear loss in three seeds of our small model. At 8 steps two of
-# three seeds fell. Mean age is open answers over batch size, and long answers are older than the
-# mean. Published recipes run from 1 (prime-rl's default) to 8 (OLMo 3).
+# three ended far lower. Mean age is open answers over batch size, and long answers are older than
+# the mean. Published recipes run from 1 (prime-rl's default) to 8 (OLMo 3).
 # </details>
 # <details><summary><b>How do new weights reach the engine, and what about open answers?</b></summary>
 #
@@ -557,9 +549,9 @@ check.silent_bug_systems(my_test)
 # <details><summary><b>Truncated importance sampling or IcePop?</b></summary>
 #
 # Both are biased. TIS keeps a token beyond the cap with weight 2, IcePop drops it on both sides. In
-# our toy IcePop lost three of twenty policies when the gap stayed on the same prefixes for the
-# whole run, and none when it stayed for half of it. The same band by sign lost none. So log what is
-# dropped by sign, and keep the way back.
+# our toy IcePop left three of twenty policies stuck as long as the gap stayed on the same prefixes,
+# and they were free when it moved on. The same band by sign left none stuck. So log what is dropped
+# by sign of A, and keep the push that closes the gap.
 # </details>
 # <details><summary><b>Why not the exact weight?</b></summary>
 #

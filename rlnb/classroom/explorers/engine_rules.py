@@ -61,10 +61,12 @@ def build(figure, data):
         axes.set_xlabel("step", fontsize=10.5)
         axes.tick_params(labelsize=10.5)
     artists = {
-        "lines": [left.plot(steps, steps * np.nan)[0] for _ in range(DRAWS)],
-        "word": left.text(58, 0.06, "", ha="right", fontsize=11, weight="bold"),
-        "good": right.plot(steps, steps * np.nan, color=POSITIVE, lw=2, label="A > 0")[0],
-        "bad": right.plot(steps, steps * np.nan, color=NEGATIVE, lw=2, ls="--", label="A ≤ 0")[0],
+        "lines": [left.plot(steps, steps * np.nan, zorder=4)[0] for _ in range(DRAWS)],
+        "word": left.text(58, 0.28, "", ha="right", fontsize=11, weight="bold", zorder=6),
+        "good": right.plot(steps, steps * np.nan, color=POSITIVE, lw=2, zorder=4, label="A > 0")[0],
+        "bad": right.plot(
+            steps, steps * np.nan, color=NEGATIVE, lw=2, zorder=4, ls="--", label="A ≤ 0"
+        )[0],
     }
     right.legend(loc="upper right", ncols=2, fontsize=10.5, frameon=False)
     return artists
@@ -74,7 +76,7 @@ def update(artists, data):
     for line, reward in zip(artists["lines"], data["reward"], strict=True):
         lost = reward[-1] < LOW
         line.set_ydata(reward)
-        line.set(color=WINE if lost else GREY, lw=2.0 if lost else 0.8, zorder=3 if lost else 2)
+        line.set(color=WINE if lost else GREY, lw=2.0 if lost else 0.8)
     artists["word"].set_text(f"{data['lost']} of {DRAWS} end below {LOW}")
     artists["good"].set_ydata(100 * data["good"])
     artists["bad"].set_ydata(100 * data["bad"])

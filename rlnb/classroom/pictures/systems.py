@@ -132,7 +132,7 @@ def two_timelines(
 
 LAG_RUNS = {0: "chain_stale_0", 1: "chain_stale_1_no_clip", 4: "chain_stale_4_no_clip",
             8: "chain_stale_8_no_clip"}  # fmt: skip
-LAG_LOOK = {0: (BLACK, "-"), 1: (SKY, "--"), 4: (PURPLE, "-."), 8: (WINE, ":")}
+LAG_LOOK = {0: (BLACK, "-"), 1: (BLUE, "--"), 4: (GREEN, "-."), 8: (WINE, ":")}
 
 
 def learning_by_time(caption: str) -> Picture:
@@ -146,7 +146,7 @@ def learning_by_time(caption: str) -> Picture:
             color, dash = LAG_LOOK[lag]
             x = 64 * np.array(steps)
             axes.plot(x, values.T, color=color, ls=dash, lw=1.2, marker="o", ms=3)
-            each = "  ".join(f"{x:.2f}" for x in values[:, -1])
+            each = "  ".join(f"{x:.3f}" for x in values[:, -1])
             ends.append((float(values[:, -1].mean()), lag, each))
         floor = 0.0
         for value, lag, each in sorted(ends):
@@ -242,7 +242,8 @@ def twenty_policies(runs: Mapping[str, Run], caption: str, low: float = 0.8) -> 
                 under.plot(100 * share.mean(0), color=color, ls=dash, lw=2, label=word)
             under.set(ylim=(-1, 18), xlim=(0, run.reward.shape[1] - 1), yticks=(0, 10))
             if k == 0:
-                under.legend(loc="upper right", ncols=2, fontsize=TEXT, frameon=False)
+                under.legend(loc="upper right", ncols=2, fontsize=TEXT, frameon=False,
+                             handlelength=1.3, columnspacing=0.9)  # fmt: skip
             for other in (axes, under):
                 if k:
                     other.set_yticklabels(())
