@@ -179,9 +179,9 @@ reveal("systems.3", "about 13 %",
        f"{ahead.staleness.max()}.",
        pictures.two_timelines(
            {"synchronous": waits, "one batch ahead": ahead}, 6.0,
-           "16 of the 64 slots, the slowest among them. A bar is an answer, "
-           "its colour the version of the weights that began it (six "
-           "colours, then again)."),
+           "16 of the 64 slots, the slowest among them. A bar is an "
+           "answer, its colour the version of the weights that began it "
+           "(six colours, then again)."),
        instead={
            "about two thirds: the rest is training":
            "So it would be if all answers were equally long.",
@@ -191,7 +191,7 @@ reveal("systems.3", "about 13 %",
 
 # %% [markdown]
 # The repair: a free slot runs ahead, at most one batch (`lag=1`). So this queue runs six times as
-# fast. Its slots write at one speed. A real engine speeds up as it empties, and gains less: AReaL
+# fast. Its slots write at one speed. A real engine speeds up as it empties, so expect less: AReaL
 # measured up to 2.77 times ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
 # The price is **age**: how many updates fall between an answer's begin and its use. Count pairs
