@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-__all__ = ["RULES", "Engines", "Verdict", "engines", "judge", "learn"]
+__all__ = ["BY_SIGN", "RULES", "Engines", "Run", "Verdict", "engines", "judge", "learn", "train"]
 
 TOKENS, LENGTH = 4, 4
 PREFIXES = sum(TOKENS**k for k in range(LENGTH))  # 85
@@ -95,6 +96,11 @@ RULES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
     "answer dropped above 3": lambda w, gap, A: np.where(_answer(w) > 3, 0.0, _answer(w)),
 }
 
+# the control: IcePop's band, and a token beyond it is dropped only if its push widens the gap
+BY_SIGN: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    "IcePop, by sign": lambda w, gap, A: np.where(np.where(A > 0, w > 2, w < 0.5), 0.0, w)
+}
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -157,34 +163,63 @@ def _gradient(table: np.ndarray, chance: np.ndarray, factor: np.ndarray):
     return mean.reshape(draws, -1), square
 
 
-def learn(
+@dataclass(frozen=True)
+class Run:
+    """Of every policy and step, (draws, steps + 1): its mean reward, and the share of the engine's
+    tokens with factor 0 among A > 0 and among A <= 0."""
+
+    reward: np.ndarray
+    dropped_good: np.ndarray
+    dropped_bad: np.ndarray
+
+
+def train(
     rule: str,
     flips: float,
     steps: int = 60,
     rate: float = 4.0,
     draws: int = 20,
     seed: int = 0,
-    lasting: bool = True,
-) -> np.ndarray:
-    """Mean reward of the trainer's policy after each of 0 ... steps exact gradient steps, (draws,
-    steps + 1). The engine always has the policy's newest table; lasting: the same disturbance in
-    every step, otherwise a new one. The baseline is the mean reward of the engine's answers.
+    lasts: int | None = None,
+) -> Run:
+    """`steps` exact gradient steps of `draws` policies. The engine always has the policy's newest
+    table, disturbed; lasts: after so many steps the disturbance is drawn anew, None: never. The
+    baseline is the mean reward of the engine's answers.
     """
+    if rule not in RULES | BY_SIGN:
+        raise ValueError(f"There is no rule {rule!r}; there are {list(RULES | BY_SIGN)}.")
+    if lasts is not None and lasts < 1:
+        raise ValueError(f"lasts is a number of steps, 1 or more; got {lasts}.")
     gen = np.random.default_rng(seed)
     shape = (draws, PREFIXES, TOKENS)
     logits = 1.5 * gen.standard_normal(shape)
-    moved, curve = _disturbance(gen, flips, shape), []
+    moved = _disturbance(gen, flips, shape)
+    told: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for step in range(steps + 1):
         both = _both(logits, moved)
-        curve.append((np.exp(both.trainer.sum(2)) * both.rewards).sum(1))
-        if step == steps:
-            break
         chance = np.exp(both.engine.sum(2))
         base = (chance * both.rewards).sum(1)
         A = np.broadcast_to((both.rewards - base[:, None])[..., None], both.trainer.shape)
         gap = np.exp(both.trainer) - np.exp(both.engine)
-        push, _ = _gradient(both.table, chance, RULES[rule](both.ratio, gap, A) * A)
+        f = (RULES | BY_SIGN)[rule](both.ratio, gap, A)
+        reward = (np.exp(both.trainer.sum(2)) * both.rewards).sum(1)
+        told.append((reward, _share(f == 0, A > 0, chance), _share(f == 0, A <= 0, chance)))
+        if step == steps:
+            break
+        push, _ = _gradient(both.table, chance, f * A)
         logits = logits + rate * push.reshape(shape)
-        if not lasting:
+        if lasts is not None and (step + 1) % lasts == 0 and step + 1 < steps:
             moved = _disturbance(gen, flips, shape)
-    return np.stack(curve, 1)
+    return Run(*(np.stack(series, 1) for series in zip(*told, strict=True)))
+
+
+def _share(what: np.ndarray, which: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """(draws,) share of the engine's tokens `which` that are `what`."""
+    weight = chance[..., None] * which
+    return (weight * what).sum((1, 2)) / weight.sum((1, 2))
+
+
+def learn(rule: str, flips: float, lasting: bool = True, **more: Any) -> np.ndarray:
+    """The rewards of `train`, (draws, steps + 1); lasting: one disturbance for all steps, otherwise
+    a new one in every step."""
+    return train(rule, flips, lasts=None if lasting else 1, **more).reward

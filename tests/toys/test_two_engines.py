@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rlnb.toys.two_engines import RULES, engines, judge, learn
+from rlnb.toys.two_engines import BY_SIGN, RULES, engines, judge, learn, train
 
 
 def test_probabilities_of_all_answers_add_up_to_one():
@@ -83,3 +83,22 @@ def test_unknown_rules_and_shares_are_refused():
         judge(engines(0.1, draws=1), "magic")
     with pytest.raises(ValueError, match="share"):
         engines(1.5)
+    with pytest.raises(ValueError, match="no rule"):
+        train("magic", 0.1)
+    with pytest.raises(ValueError, match="lasts"):
+        train("DPPO", 0.1, lasts=0)
+
+
+def test_icepop_loses_policies_to_its_sign_blindness_in_every_seed():
+    blind, seeing = (
+        [train(rule, 0.2, seed=seed).reward[:, -1].min() for seed in range(3)]
+        for rule in ("IcePop [1/2, 2]", "IcePop, by sign")
+    )
+    assert max(blind) < 0.8 < 0.95 < min(seeing)
+
+
+def test_a_band_by_sign_keeps_the_push_that_closes_the_gap():
+    w = np.array([[[0.3, 0.9, 1.1, 2.5]]])
+    rule, good = BY_SIGN["IcePop, by sign"], np.ones_like(w)
+    assert rule(w, w, good)[0, 0] == pytest.approx([0.3, 0.9, 1.1, 0])
+    assert rule(w, w, -good)[0, 0] == pytest.approx([0, 0.9, 1.1, 2.5])

@@ -1,4 +1,4 @@
-"""What a correction for another engine does to the gradient: bias, noise, and their sum."""
+"""Twenty policies learn from another engine: which correction loses some of them, and when?"""
 
 from __future__ import annotations
 
@@ -9,124 +9,121 @@ import numpy as np
 
 from rlnb.classroom.explorer import Explorer, choice_slider, slider
 from rlnb.classroom.explorers.arguments import between, checked, one_of
-from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE
-from rlnb.toys.two_engines import RULES, Engines, engines, judge
+from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, WINE
+from rlnb.toys.two_engines import Run, train
 
-ANSWERS = (64, 256, 1024, 4096, 16384)
-DRAWS, POINTS = 20, 400
-TOP = 2.2
+DRAWS, STEPS, LOW = 20, 60, 0.8
+LASTS = (1, 5, 10, 30, 60)
+CHOICES = {
+    "no correction": "nothing",
+    "TIS, cap 2": "truncated at 2",
+    "IcePop [1/2, 2]": "IcePop [1/2, 2]",
+    "IcePop, by sign": "IcePop, by sign",
+    "DPPO": "DPPO",
+}
 CAPTION = (
-    "Left: what a token's push is multiplied by; a dot is a token, blue A above 0, orange below. "
-    "Right: how far the batch's gradient is from the true one, which has length 1."
+    "Left: a line is a policy; thick: it ends below 0.8. Right: share of the tokens that get no "
+    "push, by the sign of A, mean of the policies."
 )
 
 
 @cache
-def _engines(flips: float) -> Engines:
-    return engines(flips, DRAWS)
+def _run(rule: str, flips: float, lasts: int) -> Run:
+    return train(CHOICES[rule], flips, STEPS, draws=DRAWS, lasts=lasts)
 
 
-@cache
-def _dots(flips: float) -> tuple[np.ndarray, np.ndarray]:
-    """Which tokens are shown: those of the first draw, evenly by their ratio."""
-    both = _engines(flips)
-    A = np.broadcast_to(both.advantages, both.trainer.shape)[0].ravel()
-    w = both.ratio[0].ravel()
-    order = np.argsort(w)
-    return order[np.linspace(0, len(order) - 1, POINTS).astype(int)], A
+@checked(rule=one_of(CHOICES), flips=between(0, 1), lasts=between(1, 60))
+def compute(rule: str = "IcePop [1/2, 2]", flips: float = 0.2, lasts: int = 60) -> dict[str, Any]:
+    """reward (20, 61), lowest and mean at the end, lost (how many end below 0.8), good and bad
+    (61,) shares of tokens dropped, and the arguments.
 
-
-@checked(rule=one_of(RULES), flips=between(0, 1), answers=between(1, 10**6))
-def compute(rule: str = "nothing", flips: float = 0.05, answers: int = 64) -> dict[str, Any]:
-    """bias, noise of the mean of `answers`, error (their root sum of squares), dropped_good and
-    dropped_bad (shares of tokens with factor 0), and the dots (w, factor, sign of A).
-
-    >>> round(compute("weight of the answer", 0.05)["bias"], 6)
-    0.0
+    >>> compute("DPPO")["lost"]
+    0
     """
     flips = round(float(flips), 4)
-    both, verdict = _engines(flips), judge(_engines(flips), rule)
-    A = np.broadcast_to(both.advantages, both.trainer.shape)
-    gap = np.exp(both.trainer[:1]) - np.exp(both.engine[:1])
-    factor = RULES[rule](both.ratio[:1], gap, A[:1])[0].ravel()
-    shown, sign = _dots(flips)
-    return {"rule": rule, "flips": flips, "answers": answers, "bias": verdict.bias,
-            "noise": verdict.noise / answers**0.5, "error": verdict.error(answers),
-            "dropped_good": verdict.dropped_good, "dropped_bad": verdict.dropped_bad,
-            "w": both.ratio[0].ravel()[shown], "factor": factor[shown],
-            "good": sign[shown] > 0}  # fmt: skip
+    run = _run(rule, flips, int(lasts))
+    end = run.reward[:, -1]
+    return {"rule": rule, "flips": flips, "lasts": int(lasts), "reward": run.reward,
+            "lowest": float(end.min()), "mean": float(end.mean()), "lost": int((end < LOW).sum()),
+            "good": run.dropped_good.mean(0), "bad": run.dropped_bad.mean(0)}  # fmt: skip
 
 
 def build(figure, data):
-    left = figure.add_axes((0.065, 0.18, 0.42, 0.75))
-    left.set(xscale="log", xlim=(0.1, 10), ylim=(-0.25, 4.2), xticks=(0.1, 0.5, 1, 2, 10))
-    left.set_xticklabels(("0.1", "0.5", "1", "2", "10"))
-    left.minorticks_off()
-    left.set_xlabel("π of the trainer / π of the engine", fontsize=10.5)
-    left.set_ylabel("factor on its push", fontsize=10.5)
-    left.axhline(1, color=GREY, lw=0.8, ls=":")
-    left.tick_params(labelsize=10.5)
-    right = figure.add_axes((0.58, 0.18, 0.4, 0.75))
-    right.set(xlim=(0, TOP), ylim=(-0.6, 2.6), yticks=(2, 1, 0))
-    right.set_yticklabels(("bias", "noise", "error"), fontsize=11)
-    right.set_xlabel("in lengths of the true gradient", fontsize=10.5)
-    right.tick_params(axis="x", labelsize=10.5)
-    return {
-        "good": left.plot([], [], "o", ms=4, color=POSITIVE, ls="")[0],
-        "bad": left.plot([], [], "s", ms=3.5, color=NEGATIVE, ls="", mfc="none")[0],
-        "bars": right.barh((2, 1, 0), np.zeros(3), height=0.55, color=(GREY, GREY, BLACK)),
-        "numbers": [right.text(0, y, "", fontsize=11, weight="bold", va="center")
-                    for y in (2, 1, 0)],
-    }  # fmt: skip
+    left = figure.add_axes((0.065, 0.18, 0.5, 0.76))
+    left.set(xlim=(0, STEPS), ylim=(0, 1.03))
+    left.set_ylabel("mean reward", fontsize=10.5)
+    left.axhline(LOW, color=BLACK, lw=0.8, ls=":")
+    right = figure.add_axes((0.65, 0.18, 0.33, 0.76))
+    right.set(xlim=(0, STEPS), ylim=(-0.5, 22))
+    right.set_ylabel("tokens dropped, %", fontsize=10.5)
+    steps = np.arange(STEPS + 1)
+    for axes in (left, right):
+        axes.set_xlabel("step", fontsize=10.5)
+        axes.tick_params(labelsize=10.5)
+    artists = {
+        "lines": [left.plot(steps, steps * np.nan, zorder=4)[0] for _ in range(DRAWS)],
+        "word": left.text(58, 0.28, "", ha="right", fontsize=11, weight="bold", zorder=6),
+        "good": right.plot(steps, steps * np.nan, color=POSITIVE, lw=2, zorder=4, label="A > 0")[0],
+        "bad": right.plot(
+            steps, steps * np.nan, color=NEGATIVE, lw=2, zorder=4, ls="--", label="A ≤ 0"
+        )[0],
+    }
+    right.legend(loc="upper right", ncols=2, fontsize=10.5, frameon=False)
+    return artists
 
 
 def update(artists, data):
-    for name, which in (("good", data["good"]), ("bad", ~data["good"])):
-        artists[name].set_data(data["w"][which], np.minimum(data["factor"][which], 4.1))
-    for bar, text, key in zip(artists["bars"], artists["numbers"], ("bias", "noise", "error"),
-                              strict=True):  # fmt: skip
-        bar.set_width(min(data[key], TOP))
-        text.set_text(f" {data[key]:.3f}")
-        text.set_x(min(data[key], TOP - 0.34))
+    for line, reward in zip(artists["lines"], data["reward"], strict=True):
+        lost = reward[-1] < LOW
+        line.set_ydata(reward)
+        line.set(color=WINE if lost else GREY, lw=2.0 if lost else 0.8)
+    artists["word"].set_text(f"{data['lost']} of {DRAWS} end below {LOW}")
+    artists["good"].set_ydata(100 * data["good"])
+    artists["bad"].set_ydata(100 * data["bad"])
 
 
 def readout(data) -> str:
     return (
-        f"{data['rule']}, {data['answers']} answers: bias {data['bias']:.3f}, noise "
-        f"{data['noise']:.3f}, error {data['error']:.3f}. Tokens dropped: "
-        f"{data['dropped_good']:.1%} of the good, {data['dropped_bad']:.1%} of the bad."
+        f"{data['rule']}: {data['lost']} of {DRAWS} policies end below {LOW}, the lowest at "
+        f"{data['lowest']:.2f}. Dropped at the end: {data['good'][-1]:.1%} of the tokens with "
+        f"A > 0, {data['bad'][-1]:.1%} of the others."
     )
 
 
 def alt(data) -> str:
     return (
-        "Dots of factor against ratio, and three bars. Flipped prefixes: "
-        f"{data['flips']:.0%}. {readout(data)}"
+        f"Rewards of {DRAWS} policies and shares of dropped tokens over {STEPS} steps. Flipped: "
+        f"{data['flips']:.0%}, drawn anew after {data['lasts']} steps. {readout(data)}"
     )
 
 
-def small_batch(data) -> bool:
-    """A fifth of the prefixes flipped, 64 answers, and an error below 0.8."""
-    return data["flips"] >= 0.2 and data["answers"] == 64 and data["error"] < 0.8
+def _drops(data) -> bool:
+    return data["good"].max() > 0 or data["bad"].max() > 0
 
 
-def large_batch(data) -> bool:
-    """The same gap, 16,384 answers, and an error below 0.15."""
-    return data["flips"] >= 0.2 and data["answers"] == 16384 and data["error"] < 0.15
+def none_lost(data) -> bool:
+    """Flips for the whole run, tokens are dropped, and no policy ends below 0.8."""
+    return data["flips"] >= 0.2 and data["lasts"] == STEPS and _drops(data) and not data["lost"]
+
+
+def patient(data) -> bool:
+    """IcePop as it is, flips of 30 steps or more, and no policy ends below 0.8."""
+    icepop = data["rule"] == "IcePop [1/2, 2]"
+    return icepop and data["flips"] >= 0.2 and data["lasts"] >= 30 and not data["lost"]
 
 
 def engine_rules_explorer() -> Explorer:
-    """The rule, how many prefixes are flipped, and how many answers the gradient is a mean of."""
+    """The rule, how many prefixes are flipped, and for how many steps they stay so."""
     return Explorer(
         compute,
         build,
         update,
         {
-            "rule": choice_slider("nothing", [(name, name) for name in RULES], "correction",
-                                  "the factor on a token's push"),
-            "flips": slider(0.05, 0.0, 0.25, 0.05, "prefixes flipped", "share with another expert"),
-            "answers": choice_slider(64, [(f"{n:,}", n) for n in ANSWERS], "answers in a batch",
-                                     "the gradient is their mean"),
+            "rule": choice_slider("IcePop [1/2, 2]", [(name, name) for name in CHOICES],
+                                  "correction", "the factor on a token's push"),
+            "flips": slider(0.2, 0.0, 0.3, 0.05, "prefixes flipped", "share with another expert"),
+            "lasts": choice_slider(60, [(str(n), n) for n in LASTS], "steps a flip lasts",
+                                   "then other prefixes are flipped; 60 is the whole run"),
         },
         alt=alt,
         caption=CAPTION,

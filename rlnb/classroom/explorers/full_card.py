@@ -93,7 +93,8 @@ def update(artists, data):
         text = artists[moment, "total"]
         text.set_text(f" {at:.0f} GB")
         inside = at > TOP - 24
-        text.set_x(TOP - 26 if inside else at)
+        over = at <= CARD < at + 24  # the number would cover the line
+        text.set_x(TOP - 26 if inside else CARD + 1 if over else at)
 
 
 def readout(data) -> str:
@@ -108,11 +109,6 @@ def alt(data) -> str:
         for moment, parts in data["moments"].items()
     )  # fmt: skip
     return f"Memory of one card as two stacked bars. {readout(data)} {sums}."
-
-
-def eight(data) -> bool:
-    """Eight cards are enough, and nothing is parked."""
-    return data["gpus"] == 8 and data["fits"] and not data["parked"]
 
 
 def four(data) -> bool:

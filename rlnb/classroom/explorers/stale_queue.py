@@ -8,17 +8,19 @@ import numpy as np
 
 from rlnb.classroom.explorer import Explorer, choice_slider, slider
 from rlnb.classroom.explorers.arguments import between, checked
-from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY
+from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, WINE
 from rlnb.toys.rollout_queue import simulate
 
 BATCH, TRAIN, STEPS = 64, 0.5, 24
 ROWS, BARS, WINDOW = 16, 260, 8.0
 SLOTS = (16, 32, 64, 128)
-COLORS = (SKY, ORANGE, PURPLE, BLUE)
+COLORS = (SKY, ORANGE, PURPLE, GREEN, WINE, BLUE)
+STEPS_SHOWN = 20
 OLDEST = 8
 CAPTION = (
-    "Left: up to 16 of the slots; a bar is an answer, its colour the version that began it, white "
-    "is waiting. Right: how many versions old the answers are when they are learned from."
+    "Left: up to 16 of the slots, below them the trainer in black. A bar is an answer, its colour "
+    "the version that began it (six colours, then again), white is waiting. Right: how many "
+    "versions old the answers are when they are learned from."
 )
 
 
@@ -28,8 +30,8 @@ def compute(slots: int = 64, lag: int = 0, tail: float = 1.0) -> dict[str, Any]:
     long as a mean answer.
 
     Returns busy (share of the slots' time), time (mean answers' lengths per step), staleness (mean
-    over answers), oldest, shares (OLDEST + 1,), bars [(row, begin, width, version)], and the
-    arguments.
+    over answers), oldest, shares (OLDEST + 1,), bars [(row, begin, width, version)], training
+    [(begin, end)], and the arguments.
 
     >>> found = compute(64, 0, 1.0)
     >>> found["staleness"], found["oldest"]
@@ -46,16 +48,18 @@ def compute(slots: int = 64, lag: int = 0, tail: float = 1.0) -> dict[str, Any]:
     for a in (a for a in seen if a.slot in row):
         low, high = max(a.begun, begin), min(a.finished, begin + WINDOW)
         bars.append((row[a.slot], low - begin, high - low, a.version))
+    training = [(max(low, begin) - begin, min(high, begin + WINDOW) - begin)
+                for low, high in run.steps if high > begin and low < begin + WINDOW]  # fmt: skip
     ages = run.staleness
     shares = np.bincount(np.minimum(ages, OLDEST), minlength=OLDEST + 1) / len(ages)
     return {"slots": slots, "lag": lag, "tail": tail, "busy": run.busy, "time": run.time_per_step,
             "staleness": float(ages.mean()), "oldest": int(ages.max()), "shares": shares,
-            "bars": bars}  # fmt: skip
+            "bars": bars, "training": training}  # fmt: skip
 
 
 def build(figure, data):
     left = figure.add_axes((0.045, 0.17, 0.53, 0.76))
-    left.set(xlim=(0, WINDOW), ylim=(-0.7, ROWS - 0.3), yticks=())
+    left.set(xlim=(0, WINDOW), ylim=(-2.2, ROWS - 0.3), yticks=())
     left.set_xlabel("time, in lengths of a mean answer", fontsize=10.5)
     left.set_ylabel("slots", fontsize=10.5)
     left.tick_params(labelsize=10.5)
@@ -67,6 +71,9 @@ def build(figure, data):
     right.tick_params(labelsize=10.5)
     return {
         "bars": left.barh(np.zeros(BARS), np.zeros(BARS), height=0.8, ec="white", lw=0.5),
+        "trainer": left.barh(
+            np.full(STEPS_SHOWN, -1.4), np.zeros(STEPS_SHOWN), height=1.0, color=BLACK
+        ),
         "ages": right.bar(range(OLDEST + 1), np.zeros(OLDEST + 1), color=GREY),
         "numbers": right.text(
             OLDEST + 0.5, 0.97, "", ha="right", va="top", fontsize=11, weight="bold", color=BLACK
@@ -82,6 +89,9 @@ def update(artists, data):
             row, begin, width, version = bars[k]
             bar.set(x=begin, width=width, y=row - 0.4)
             bar.set_facecolor(COLORS[version % len(COLORS)])
+    for k, bar in enumerate(artists["trainer"]):
+        low, high = data["training"][k] if k < len(data["training"]) else (0.0, 0.0)
+        bar.set(x=low, width=high - low)
     for bar, share in zip(artists["ages"], data["shares"], strict=True):
         bar.set_height(share)
     artists["numbers"].set_text(

@@ -8,9 +8,12 @@ import numpy as np
 
 from rlnb.classroom.figures import (
     BLACK,
+    BLUE,
     GREEN,
     GREY,
+    NEGATIVE,
     ORANGE,
+    POSITIVE,
     PURPLE,
     SKY,
     WINE,
@@ -19,15 +22,15 @@ from rlnb.classroom.figures import (
 )
 from rlnb.classroom.pictures.recorded_runs import evaluations
 from rlnb.toys.rollout_queue import Timeline
-from rlnb.toys.two_engines import Verdict
+from rlnb.toys.two_engines import Run, Verdict
 
 __all__ = [
-    "bias_and_noise", "bytes_by_method", "gaps", "lasting_gap", "learning_by_time", "one_bar",
+    "bias_and_noise", "bytes_by_method", "gaps", "learning_by_time", "one_bar", "twenty_policies",
     "two_timelines",
 ]  # fmt: skip
 
 TEXT = 10.5  # points: the size of the page's own text
-VERSIONS = (SKY, ORANGE, PURPLE, GREEN)
+VERSIONS = (SKY, ORANGE, PURPLE, GREEN, WINE, BLUE)
 STATE = {
     "weights": (SKY, ""), "gradients": (ORANGE, "//"), "AdamW": (GREEN, ".."),
     "frozen": (GREY, ""), "sampler": (PURPLE, "xx"),
@@ -109,7 +112,7 @@ def two_timelines(
                     if low < high:
                         axes.barh(rows - shown.index(answer.slot), high - low, left=low - begin,
                                   height=0.8, ec="white", lw=0.5,
-                                  color=VERSIONS[answer.version % 4])  # fmt: skip
+                                  color=VERSIONS[answer.version % len(VERSIONS)])  # fmt: skip
             for start, end in run.steps:
                 low, high = max(start, begin), min(end, begin + width)
                 if low < high:
@@ -129,7 +132,7 @@ def two_timelines(
 
 LAG_RUNS = {0: "chain_stale_0", 1: "chain_stale_1_no_clip", 4: "chain_stale_4_no_clip",
             8: "chain_stale_8_no_clip"}  # fmt: skip
-LAG_LOOK = {0: (BLACK, "-"), 1: (SKY, "--"), 4: (PURPLE, "-."), 8: (WINE, ":")}
+LAG_LOOK = {0: (BLACK, "-"), 1: (BLUE, "--"), 4: (GREEN, "-."), 8: (WINE, ":")}
 
 
 def learning_by_time(caption: str) -> Picture:
@@ -138,18 +141,18 @@ def learning_by_time(caption: str) -> Picture:
 
     def build(figure, _):
         axes = _axes(figure, (0.075, 0.17, 0.68, 0.77), "answers learned from", "pass@1, held out")
-        ends: list[tuple[float, int]] = []
+        ends: list[tuple[float, int, str]] = []
         for lag, (steps, values) in found.items():
             color, dash = LAG_LOOK[lag]
             x = 64 * np.array(steps)
-            axes.plot(x, values.T, color=color, lw=0.8, alpha=0.6)
-            axes.plot(x, values.mean(0), color=color, ls=dash, lw=2.4, marker="o")
-            ends.append((float(values[:, -1].mean()), lag))
+            axes.plot(x, values.T, color=color, ls=dash, lw=1.2, marker="o", ms=3)
+            each = "  ".join(f"{x:.3f}" for x in values[:, -1])
+            ends.append((float(values[:, -1].mean()), lag, each))
         floor = 0.0
-        for value, lag in sorted(ends):
-            floor = max(value, floor + 0.06)
+        for value, lag, each in sorted(ends):
+            floor = max(value, floor + 0.07)
             color, _dash = LAG_LOOK[lag]
-            axes.text(1.02, (floor - 0.3) / 0.7, f"{lag} steps old: {value:.2f}", fontsize=11,
+            axes.text(1.02, (floor - 0.3) / 0.7, f"age {lag}: {each}", fontsize=11,
                       color=color, transform=axes.transAxes, va="center")  # fmt: skip
         axes.set(ylim=(0.3, 1.0), xlim=(0, 2600))
 
@@ -179,7 +182,7 @@ def gaps(
         for k, (name, values) in enumerate(tables.items()):
             each = 0.93 / len(tables)
             axes = _axes(figure, (0.065 + k * each, 0.17, each - 0.05, 0.7),
-                         "log π trainer − log π engine", "tokens" if k == 0 else "")  # fmt: skip
+                         "log π − log μ", "tokens" if k == 0 else "")  # fmt: skip
             axes.hist(np.clip(values, -edge, edge), bins=edges, color=SKY, ec="none")
             axes.set(yscale="log", ylim=(0.7, 3e4), xlim=(-edge, edge))
             axes.set_title(f"{name}: std {wide[name]:.4f}", fontsize=11, weight="bold")
@@ -212,26 +215,46 @@ def bias_and_noise(found: Mapping[str, Verdict], caption: str) -> Picture:
                          alt=f"Bias and noise of the corrections. {text}.")  # fmt: skip
 
 
-def lasting_gap(panels: Mapping[str, Mapping[str, np.ndarray]], caption: str) -> Picture:
-    """Mean reward against steps: a panel per kind of gap, a line per correction, (draws, steps)."""
-    looks = ((BLACK, "-"), (SKY, "--"), (PURPLE, "-."), (WINE, "-"), (GREEN, ":"))
+def twenty_policies(runs: Mapping[str, Run], caption: str, low: float = 0.8) -> Picture:
+    """Reward while training, a panel per rule and a thin line per policy; those that end below
+    `low` are thick. Below: the share of tokens dropped, by the sign of A, mean of the policies."""
 
     def build(figure, _):
-        for k, (title, curves) in enumerate(panels.items()):
-            axes = _axes(figure, (0.075 + 0.36 * k, 0.17, 0.31, 0.72), "step",
+        each = 0.93 / len(runs)
+        for k, (name, run) in enumerate(runs.items()):
+            left = 0.065 + k * each
+            axes = _axes(figure, (left, 0.49, each - 0.03, 0.42), "",
                          "mean reward" if k == 0 else "")  # fmt: skip
-            for (name, runs), (color, dash) in zip(curves.items(), looks, strict=False):
-                axes.plot(runs.mean(0), color=color, ls=dash, lw=2.2, label=name)
-                error = 2 * runs.std(0) / len(runs) ** 0.5
-                axes.fill_between(np.arange(runs.shape[1]), runs.mean(0) - error,
-                                  runs.mean(0) + error, color=color, alpha=0.15, lw=0)  # fmt: skip
-            axes.set(ylim=(0.2, 1.02))
-            axes.set_title(title, fontsize=11, weight="bold")
-        axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=TEXT)
+            for reward in run.reward:
+                stuck = reward[-1] < low
+                axes.plot(reward, color=WINE if stuck else GREY, lw=2 if stuck else 0.7)
+            axes.axhline(low, color=BLACK, lw=0.8, ls=":")
+            axes.set(ylim=(0, 1.03), xlim=(0, run.reward.shape[1] - 1))
+            axes.set_title(f"{name}: {(run.reward[:, -1] < low).sum()} below {low}", fontsize=11,
+                           weight="bold")  # fmt: skip
+            axes.set_xticklabels(())
+            under = _axes(figure, (left, 0.14, each - 0.03, 0.27), "step",
+                          "dropped, %" if k == 0 else "")  # fmt: skip
+            for share, color, dash, word in (
+                (run.dropped_good, POSITIVE, "-", "A > 0"),
+                (run.dropped_bad, NEGATIVE, "--", "A ≤ 0"),
+            ):
+                under.plot(100 * share.mean(0), color=color, ls=dash, lw=2, label=word)
+            under.set(ylim=(-1, 18), xlim=(0, run.reward.shape[1] - 1), yticks=(0, 10))
+            if k == 0:
+                under.legend(loc="upper right", ncols=2, fontsize=TEXT, frameon=False,
+                             handlelength=1.3, columnspacing=0.9)  # fmt: skip
+            for other in (axes, under):
+                if k:
+                    other.set_yticklabels(())
 
     text = "; ".join(
-        f"{title}, {name}: {runs[:, -1].mean():.3f} +- {runs[:, -1].std() / len(runs) ** 0.5:.3f}"
-        for title, curves in panels.items() for name, runs in curves.items()
-    )  # fmt: skip
-    return static_figure(build, size=(900, 290), caption=caption,
-                         alt=f"Reward while training with a gap. At the end: {text}.")  # fmt: skip
+        f"{name}: lowest {run.reward[:, -1].min():.2f}, mean {run.reward[:, -1].mean():.2f}, "
+        f"{(run.reward[:, -1] < low).sum()} below {low}, dropped at the end "
+        f"{run.dropped_good[:, -1].mean():.1%} of A > 0 and {run.dropped_bad[:, -1].mean():.1%} "
+        "of A <= 0"
+        for name, run in runs.items()
+    )
+    return static_figure(build, size=(900, 330), caption=caption,
+                         alt=f"Rewards of {len(next(iter(runs.values())).reward)} policies while "
+                         f"they train. {text}.")  # fmt: skip
