@@ -12,7 +12,7 @@
 # **After this page** you can write the training loop from memory, read its log, say what a risen
 # curve shows and what it does not, and count whether a run fits a GPU.
 #
-# 29 minutes, exercises 29 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO) · Dr. GRPO, Liu et al.
+# 27 minutes, exercises 24 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO) · Dr. GRPO, Liu et al.
 # 2025, [arXiv 2503.20783](https://arxiv.org/abs/2503.20783); does RL reach beyond the base model,
 # Yue et al. 2025, [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); spurious rewards, Shao et
 # al. 2025, [arXiv 2506.10947](https://arxiv.org/abs/2506.10947)
@@ -52,8 +52,9 @@ page = open_page()             # or open_page("replay"), "cpu", "cuda"
 pictures.six_answers()
 
 # %% [markdown]
-# Two styles: **direct**, `so` and a digit at once, or **steps**, one operation at a time. The third
-# answer slips in its first step. The verifier reads one symbol:
+# There are two styles. **Direct** is `so` and a digit at once: one forward pass has to do all the
+# sums. **Steps** is one operation at a time; a `wait` takes the step before it back. The verifier
+# reads one symbol, the digit at the end:
 
 # %%
 chain = TASKS["chain"]
@@ -63,13 +64,14 @@ for text in ("so9", "4+3=7,7-8=9so9", "4+3=1,1-8=9so9", "so8"):
 
 # %% [markdown]
 # The third has a wrong step and earns 1. After forty steps of Dr. GRPO on this reward more than
-# nine in ten unseen problems are right at the first answer (**pass@1**); before, 0.38. Did it learn
-# to calculate? That cannot be seen from the curve. It can be asked of the model *before* training.
+# nine in ten unseen problems are right at the first answer (**pass@1**). Before, it is 0.38. Did
+# the model learn to calculate? The curve cannot say. We ask the model *before* training.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("real.1", "Sampled at temperature 1 the base model is right on "
-        "0.38 of unseen problems. And greedy, always the likeliest symbol?",
+        "0.38 of unseen problems. Greedy, it takes the likeliest symbol "
+        "each time. How much is right then?",
         ["about 0.26", "about 0.38: the likeliest answer is typical",
          "about 0.65: no more unlucky draws", "about 0.95"])
 
@@ -98,15 +100,14 @@ reveal("real.1", "about 0.26",
 
 # %% [markdown]
 # So the base model can do the whole task. It does not choose to, and when it samples it slips. We
-# built that in: of the demonstrations it imitated, 60 % are direct and always right, 40 % show
-# steps, and one step in ten is wrong. (Live, the same measurement.)
+# built that in: of the demonstrations that it imitated, 60 % are direct and right, 40 % show steps,
+# and one step in ten is wrong. Here is the one base number of this page, measured live:
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 model, tokenizer = page.load()
 before = page.measure(
     "base", lambda: evaluate(model, tokenizer, chain))  # 250 x 8 answers
-for name in ("pass@1", "greedy", "forced/steps", "forced/steps/greedy"):
-    print(f"{name:20s} {before[name]:.3f}")
+print(f"pass@1 of the base {before['pass@1']:.3f}, plus or minus 0.011")
 page.expect(0.33 < before["pass@1"] < 0.43,
             before["greedy"] < before["pass@1"] - 0.05,
             before["forced/steps/greedy"] > 0.97,
@@ -117,7 +118,8 @@ page.expect(0.33 < before["pass@1"] < 0.43,
 #
 # All seven boxes of the course, once, on a real network:
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the pipeline
 pipeline.pipeline(*pipeline.STAGES, caption=(
     "One step: 16 problems, 8 answers each, one update. "
     "Forty of them are the whole training."))
@@ -152,10 +154,9 @@ def one_step(model, optimizer, rng, generator):
     return R.mean().item(), loss.item(), norm.item()
 
 # %% [markdown]
-# Where the inputs come from: `sample` keeps the cache and returns symbols; `token_logprobs` reads
-# prompt and answer in *one* forward pass and has a gradient. `logp.detach()` stands for $\pi_{old}$
-# as long as a batch is used once. One step of ours, and one of the package's trainer, from the same
-# seed:
+# `sample` writes answers symbol by symbol. `token_logprobs` then reads prompt and answer in *one*
+# forward pass, with a gradient. Is that really all? One step of ours beside one of the package's
+# trainer, same seed:
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 adamw = torch.optim.AdamW(model.parameters(), lr=3e-4,
@@ -170,9 +171,12 @@ print("train() reward {:.4f}, loss {:.4f}, norm {:.4f}".format(*theirs))
 page.expect(*(abs(a - b) < 1e-4 for a, b in zip(mine, theirs)))
 
 # %% [markdown]
-# What `train` adds is bookkeeping: evaluation, a log, checkpoints, micro-batches. A real run keeps
-# the boxes: DeepSeek-R1 reports 512 questions a round with 16 answers each, 16 updates on them, a
-# learning rate of 3e-6 (later version of [arXiv 2501.12948](https://arxiv.org/abs/2501.12948)).
+# It is. `train` adds evaluation, a log, checkpoints and micro-batches.
+#
+# **In a larger run two boxes wake up.** DeepSeek-R1 reports 512 questions a round, 16 answers each
+# and 16 updates on them (later version of [arXiv 2501.12948](https://arxiv.org/abs/2501.12948)).
+# From the second update on ρ is not 1. Then $\pi_\text{old}$ is no longer `logp.detach()`: one
+# keeps the log-probabilities from the time of sampling, and the clip begins to act (06).
 #
 # ## Forty steps
 
@@ -186,7 +190,8 @@ predict("real.2", "After 10 of the 40 steps, which has gone furthest "
          "the share of mixed groups: easy problems come first"])
 
 # %% [markdown]
-# Now run it; live, this is half a minute on a CPU.
+# Now run it, seed 0; live, this is half a minute on a CPU. Seeds 1 and 2 are recorded, and wherever
+# this page shows three curves they are these three.
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 student, _ = page.load()
@@ -195,7 +200,8 @@ records = page.measure("run", lambda: train(
     watch=page.watch(), progress=False))
 page.show_run(records)
 
-# %% tags=["trajectory"]
+# %% tags=["trajectory", "setup"] jupyter={"source_hidden": true}
+# what must hold, wherever it runs
 last = [e for e in records if e["record"] == "eval"][-1]
 page.expect(last["pass@1"] > 0.80, last["direct"] < 0.05,
             last["mean_length"] > 30, last["entropy"] < 0.10)
@@ -204,10 +210,9 @@ assert records[0]["objective"] == repr(ZOO["dr_grpo"])
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("real.2", "the share of direct answers",
-       "Of its whole way it has gone three quarters; entropy two thirds, "
-       "pass@1 a little over half, mixed groups nothing. So the first ten "
-       "steps mostly *choose*. Length doubles meanwhile, unpaid: steps are "
-       "longer than `so7`.", pictures.first_steps(),
+       "It has gone three quarters of its way, entropy two thirds, pass@1 "
+       "a little over half, mixed groups nothing. Length doubles, "
+       "unpaid: steps are longer than `so7`.", pictures.first_steps(),
        instead={
            "pass@1 on unseen problems: that is what is paid":
            "It follows, a little later.",
@@ -218,7 +223,7 @@ reveal("real.2", "the share of direct answers",
        })
 
 # %% [markdown]
-# What to log, and what a healthy run looks like:
+# <details><summary>What to log, with TRL's names</summary>
 #
 # | log | TRL's name | here |
 # |---|---|---|
@@ -228,6 +233,7 @@ reveal("real.2", "the share of direct answers",
 # | entropy | `entropy` | falls with the choice of style |
 # | gradient norm | `grad_norm` | no trend, no jump |
 # | gap between sampler and trainer | `sampling/sampling_logp_difference` | below 1e-4 |
+# </details>
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -255,6 +261,8 @@ reveal("real.3", "it rises from below 0 up to 0",
        })
 
 # %% [markdown]
+# <details><summary>Why, in three lines (open it after your guess)</summary>
+#
 # $N$ answers, $A_i$ the advantage and $T_i$ the length of answer $i$:
 #
 # $$\begin{aligned}
@@ -262,6 +270,7 @@ reveal("real.3", "it rises from below 0 up to 0",
 # &=-\frac1{N\,L_{\max}}\sum_i A_i\,T_i&&\text{one update per batch: every }\rho\text{ is }1\\
 # &=-\operatorname{cov}(A,T)/L_{\max}&&\text{the mean of }A\text{ is }0
 # \end{aligned}$$
+# </details>
 #
 # ## Was it the reward?
 #
@@ -312,12 +321,16 @@ reveal("real.4", "falls in all three",
 # &\approx d\,a_\text{direct}+(1-d)\,a_\text{steps}&&\textbf{a choice: measure }a\textbf{ with the style forced}
 # \end{aligned}$$
 #
-# Put the trained values into the base model's formula, one after the other:
+# Put the trained values into the base model's formula, one after the other. (The formula gives 0.40
+# for the measured 0.38; that is its ≈.)
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the formula, with the trained values of these names
 def changed(*names):
     return mixture(base, trained, names)
 
+# %% jupyter={"source_hidden": true}
+# the two orders
 pictures.two_ways_up({
     "style first": (changed(), changed("direct"),
                     changed("direct", "forced/steps")),
@@ -325,43 +338,48 @@ pictures.two_ways_up({
                     changed("direct", "forced/steps"))})
 
 # %% [markdown]
-# Between a half and four fifths of the gain, depending on the order in which one counts, is
-# choosing a style that was there (**elicited**). The rest is cleaner steps (**sharpened**). Direct
-# answers did not improve: forced, 0.23 before and 0.24 after. Nor do they when only *they* are
-# paid: the model then stops writing steps and guesses as badly as before
-# ([statements](statements/21_grpo_for_real.ipynb)). And what did the gain cost?
+# Choosing a style that was there makes half to four fifths of the gain, depending on the order of
+# counting (**elicited**). The rest is cleaner steps (**sharpened**). Direct answers did not
+# improve: forced, 0.23 before and 0.24 after.
+#
+# **pass@k** asks for one right answer among $k$. A warning: ten digits are soon guessed. A blind
+# guesser is right once in 32 tries with chance $1-0.9^{32}=0.97$. <!-- cited: 0.97 --> So we count
+# twice: answers that *end* right, and answers that are *written out*, with every step right.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("real.5", "pass@32: is one of 32 sampled answers right? Base "
-        "against trained, 250 unseen problems:",
-        ["trained far ahead: it is at 0.93 with one answer",
-         "trained slightly ahead", "both solve all 250",
-         "base slightly ahead"])
+predict("real.5", "32 answers to each of 250 unseen problems. Who has a "
+        "right one for more problems?",
+        ["trained, far ahead: one answer is right nine times in ten",
+         "trained, slightly: it slips less",
+         "base, far ahead: it varies more",
+         "base, slightly: it could do them all"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("real.5", "base slightly ahead",
-       "With 32 answers the base solves 250 of 250, the trained models "
-       "244, 249 and 249. The curves cross near 11 answers (seed 0) and "
-       "near 16. Six lost problems are not noise, one may be. What "
-       "one answer now does, eight did before.",
-       pictures.many_answers(solved(runs / "chain_many_answers.json")),
+reveal("real.5", "base, slightly: it could do them all",
+       "Ending right: the base solves 250 of 250, the trained models 244, "
+       "249 and 249. That could be luck with ten digits. Written out: the "
+       "base has 249, the trained models again 244, 249 and 249. So it is "
+       "not luck. Seed 0 has lost a few problems; the other two are level "
+       "with the base. What one answer now does, about ten did before.",
+       pictures.many_answers(*(
+           solved(runs / "chain_many_answers.json", written)
+           for written in (False, True))),
        instead={
-           "trained far ahead: it is at 0.93 with one answer":
+           "trained, far ahead: one answer is right nine times in ten":
            "With 32 tries the base has caught up.",
-           "trained slightly ahead":
-           "It has learnt to be right at once, and to vary less.",
-           "both solve all 250":
-           "Very nearly, and not quite.",
+           "trained, slightly: it slips less":
+           "It slips less and varies less. At 32 tries the second counts.",
+           "base, far ahead: it varies more":
+           "The trained models still have 244 to 249.",
        })
 
 # %% [markdown]
-# The debate in small: Yue et al. find the base ahead at large $k$ on real models; with longer runs
-# and other data ProRL (Liu et al. 2025, [arXiv 2505.24864](https://arxiv.org/abs/2505.24864))
-# finds the opposite. **To claim a new skill, show problems that the base fails at every $k$ you
-# can afford.** Ours has none: the base with one written symbol had them all. The model you trained
-# above, live:
+# Yue et al. find the base ahead at large $k$ on real models. With longer runs and other data ProRL
+# (Liu et al. 2025, [arXiv 2505.24864](https://arxiv.org/abs/2505.24864)) finds the opposite. **To
+# claim a new skill, show problems that the base fails at every $k$ you can afford**, and count
+# written-out answers. The model you trained above, live:
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 after = page.measure("after",
@@ -377,13 +395,15 @@ page.expect(
 # %% [markdown]
 # **In plain words:** it chose between things it could do, and made the better one common and clean.
 # We saw no new arithmetic. That is one task of our own making, one base model, three seeds, a CPU.
-# A task that the base fails is not among them.
+#
+# **That is the core of the page.** What follows is practice: reading answers, reading logs, and
+# fitting a run on a card.
 #
 # ## Read the answers
 #
 # Ten groups of a recorded run, token by token. The colour is the push of the update. On $\log\pi$
-# every token of an answer gets the same, $A/(N L_{\max})$. On the token's *own logit* it arrives
-# times $1-\pi$ (02): here nearly all of it on the slip, the 8; a sure token hardly feels it.
+# every token of an answer gets the same push, $A/(N L_{\max})$. On a token's *own logit* the push
+# arrives times $1-\pi$ (02), so a sure token hardly feels it.
 
 # %%
 task("real.t1", rollouts.rollouts_explorer(),
@@ -436,30 +456,34 @@ reveal("real.6", "B",
        })
 
 # %% [markdown]
+# <details><summary>Signatures and suspicions (open it after your guess)</summary>
+#
 # | signature | first suspicion | then look at |
 # |---|---|---|
 # | paid up, right down | reward is not what you meant | the answers paid best |
 # | mixed and right both down | rate too large | all-wrong groups, half the rate |
-# | always mixed, nothing learned | reward is noise, or pairs wrong | perfect answers: do all earn 1? |
+# | as mixed at the end as at the start | reward is noise, or pairs wrong | perfect answers: do all earn 1? |
 # | ratios far from 1 | old answers, two engines | age of the batch, log-prob gap |
 # | longer and not better | divisor $1/T_i$, length paid | length of wrong answers (09) |
+# </details>
 #
 # ## Does it fit my GPU?
 #
-# Trained in bfloat16, a parameter takes 2 bytes (weight), 2 (gradient), 4 (a float32 copy, the
-# *master*) and 8 (AdamW's two moments): 16. On top, while it decodes, the **cache**: keys and
-# values of every token. While it trains, the **activations**, kept for the backward pass;
-# **gradient checkpointing** computes them a second time instead.
+# Trained in bfloat16, a parameter takes 16 bytes: 2 for the weight, 2 for the gradient, 4 for a
+# float32 copy and 8 for AdamW's two moments. While it decodes, the **cache** comes on top: keys and
+# values of every token. While it trains, the **activations** do. They are kept for the backward
+# pass; **gradient checkpointing** computes them a second time instead.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("real.7", "0.5B weights on an L4 (24 GB), 512 answers of 300 "
         "tokens a step. Which change slows the step most?",
         ["answers twice as long", "64 answers decoded at once, not 512",
-         "gradient checkpointing", "float32 in place of bfloat16",
+         "gradient checkpointing", "float32 (without TF32), not bfloat16",
          "a reference model for the KL"])
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the lower bounds of a step, setting by setting
 settings = {"as it is": {}, "twice as long": dict(answer_tokens=600),
             "64 at once": dict(in_flight=64),
             "checkpointing": dict(checkpointing=True),
@@ -470,11 +494,12 @@ least = {name: sum(gpu_budget.compute(**change)["seconds"].values())
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("real.7", "float32 in place of bfloat16",
+reveal("real.7", "float32 (without TF32), not bfloat16",
        "At least " + ", ".join(f"{s:.0f} s ({name})"
                                for name, s in least.items())
        + ". Training is bound by operations, and the card does four times "
-       "fewer of them in float32. Decoding is bound by bytes: every token "
+       "fewer of them in full float32. "
+       "Decoding is bound by bytes: every token "
        "reads all weights again, so eight waves read them eight times. "
        "Bounds from data sheets, not measurements.",
        instead={
@@ -492,7 +517,7 @@ reveal("real.7", "float32 in place of bfloat16",
 task("real.t2", gpu_budget.gpu_budget_explorer(),
      ("0.5B, answers of 8192 tokens, on a card of 24 GB: make it fit.",
       gpu_budget.long_answers_fit),
-     ("1.7B, 300 tokens, 24 GB: make it fit. Then try 4B.",
+     ("1.7B, 300 tokens, 24 GB: make it fit.",
       gpu_budget.larger_model_fits))
 
 # %% [markdown]
@@ -502,8 +527,9 @@ task("real.t2", gpu_budget.gpu_budget_explorer(),
 #    and checkpointing, or one answer trained at a time. Curing one alone shows nothing, the fullest
 #    moment is the larger of the two.
 # 2. No batch setting helps: 16 bytes times 1.7 billion is more than 24 GB. An optimizer with 8-bit
-#    moments does, with few answers at once. 4B never fits: even SGD keeps 8 bytes a parameter, 32
-#    GB. There one freezes the weights and trains a small factor beside them: LoRA, as below.
+#    moments does, with few answers at once. For 4B none of these options is enough: even SGD keeps
+#    8 bytes a parameter, 32 GB. There one freezes the weights and trains a small factor beside
+#    them: LoRA, as below.
 # </details>
 #
 # **What to type on your card**, counted by the same functions; minutes are estimates, not measured:
@@ -541,7 +567,7 @@ print(by_card.table())
 # | before training | pass@k, greedy, best prompt, the style forced |
 # | beside the curve | three seeds, the base, a coin |
 # | picture | pass@k before and after: the lines cross |
-# | numbers | greedy 0.26, one symbol written: 1.00 · style alone 0.40 → 0.66 · pass@32: 250 of 250 before, 244 to 249 after |
+# | numbers | greedy 0.26, one symbol written: 1.00 · the style is half to four fifths of the gain · of 250, in 32 written-out answers: 249 before, 244 to 249 after |
 # | log | groups in three kinds, length, entropy, gap; never the loss |
 
 # %%
@@ -576,8 +602,8 @@ def my_style_slope(d, direct, steps):
 check.style_slope(my_style_slope)
 
 # %% [markdown]
-# **3 Find the silent bug** · 10 minutes. It pairs answers with problems. Training runs, the loss is
-# small, all groups are mixed, nothing is learned:
+# **3 Find the silent bug** · 5 minutes. It pairs answers with problems. Training runs, the loss is
+# small, nothing is learned:
 
 # %%
 print(check.silent_bug_grpo_for_real.source)
@@ -585,7 +611,7 @@ print(check.silent_bug_grpo_for_real.source)
 # %% [markdown]
 # Write a test that this function fails and the right one passes.
 #
-# <details><summary>hint</summary>For which texts do you know every reward?</details>
+# <details><summary>hint</summary>For which texts do you know every reward? Call `rewards_of` with them and compare.</details>
 
 # %% tags=["exercise"]
 def my_test(rewards_of):
@@ -613,7 +639,8 @@ check.silent_bug_grpo_for_real(my_test)
 # I cannot say yet. I want the base under its best prompt and decoder, pass@k of both at large k,
 # and a random-reward control. If a forced style already solves it, it was elicited; if pass@k was
 # high and pass@1 caught up, sharpened; a new skill needs problems the base fails at every
-# affordable k. Here style alone gave 0.66, and the base with one written symbol had 1.00.
+# affordable k. Here the style alone was half to four fifths of the gain, and the base with one
+# written symbol had 1.00.
 # </details>
 # <details><summary><b>Which curves do you look at first?</b></summary>
 #
@@ -632,11 +659,17 @@ check.silent_bug_grpo_for_real(my_test)
 # Not by itself. Choosing what pays lowers it. It is one if groups fall silent while accuracy is
 # low, or if pass@k falls. Here accuracy rose, and pass@32 fell a little.
 # </details>
-# <details><summary><b>Why a wrong-verifier control?</b></summary>
+# <details><summary><b>Why a control with a random reward?</b></summary>
 #
 # It shows what is gained without information. With rewards independent of the answer the expected
 # gradient is 0, so any systematic gain comes from elsewhere: a bug, clipping, a habit of the base.
 # Here all three seeds fell.
+# </details>
+# <details><summary><b>pass@32 rose to 0.97. What could that be?</b></summary>
+#
+# Guessing. With ten possible answers a blind guesser has 0.97 at 32 tries. I would count answers
+# whose steps are right as well, or plot one minus the guesser's chance beside the curve, and say
+# how many different answers the task has.
 # </details>
 # <details><summary><b>Sampler and trainer disagree on log-probabilities. How much is fine?</b></summary>
 #

@@ -79,8 +79,9 @@ def test_the_pictures_say_what_the_page_says():
     assert "0.59, 0.15, 0.00" in pictures.first_steps().alt
     assert "to 0.357, 0.304, 0.253 in 20" in pictures.coin().alt
     assert "Loss from -0.038 to 0.000" in pictures.loss_and_reward().alt
-    counts = solved(RUNS / "chain_many_answers.json")
-    assert "seed 0 0.917" in pictures.many_answers(counts).alt
+    path = RUNS / "chain_many_answers.json"
+    said = pictures.many_answers(solved(path), solved(path, written=True)).alt
+    assert "seed 0 0.917" in said and "all steps right: base 0.227" in said
     both = mixture(base, trained, ("direct", "forced/steps"))
     routes = {"style first": (0.4, 0.66, both), "steps first": (0.4, 0.5, both)}
     assert "style first: 0.40, 0.66, 0.92" in pictures.two_ways_up(routes).alt

@@ -243,28 +243,38 @@ def two_ways_up(routes: Mapping[str, Sequence[float]]) -> Picture:
     )  # fmt: skip
 
 
-def many_answers(counts: Mapping[str, Sequence[int]]) -> Picture:
-    """pass@k of the base and of the trained models, k up to 32."""
+def many_answers(
+    ended: Mapping[str, Sequence[int]], written: Mapping[str, Sequence[int]]
+) -> Picture:
+    """pass@k of the base and of the trained models, k up to 32, counted in two ways.
+
+    ended: answers that end right, of 32, a problem each; written: those with all steps right too.
+    """
     ks = (1, 2, 4, 8, 16, 32)
-    table = {name: [pass_at(k, row) for k in ks] for name, row in counts.items()}
+    guesser = [1 - 0.9**k for k in ks]
+    tables = [{n: [pass_at(k, r) for k in ks] for n, r in c.items()} for c in (ended, written)]
+    titles = ("one of k ends right", "one of k is written out, all steps right")
 
     def build(figure, _):
-        panels = (((0.075, 0.2, 0.4, 0.7), (0.35, 1.02)), ((0.57, 0.2, 0.4, 0.7), (0.955, 1.004)))
-        for k, (box, limits) in enumerate(panels):
-            axes = _axes(figure, box, xscale="log", ylim=limits, xlabel="k answers (log scale)",
-                         ylabel="pass@k" if k == 0 else "")  # fmt: skip
-            axes.set_title("the same, enlarged" if k else "", fontsize=TEXT, weight="normal")
+        for i, (table, title) in enumerate(zip(tables, titles, strict=True)):
+            axes = _axes(figure, (0.075 + 0.5 * i, 0.2, 0.41, 0.66), xscale="log", title=title,
+                         ylim=(0, 1.04), xlabel="k answers (log scale)",
+                         ylabel="" if i else "share of problems")  # fmt: skip
             axes.set_xticks(ks, ks)
             axes.minorticks_off()
             for name, row in table.items():
                 base = name == "base"
                 axes.plot(ks, row, color=ORANGE if base else BLACK, ls="--" if base else "-",
                           lw=2.8 if base else 1.4, marker="s" if base else "o", ms=5)  # fmt: skip
-        figure.text(0.25, 0.42, "before training", fontsize=12, color="#A66F00", weight="bold")
-        figure.text(0.085, 0.735, "after, three seeds", fontsize=11, weight="bold")
+            if not i:
+                axes.plot(ks, guesser, color=GREY, lw=1.6, ls=":")
+                axes.text(8.6, 0.47, "a blind guesser", color="#555555", fontsize=11)
+        figure.text(0.78, 0.46, "before training", fontsize=12, color="#A66F00", weight="bold")
+        figure.text(0.585, 0.71, "after, three seeds", fontsize=11, weight="bold")
 
     said = "; ".join(
-        f"{n} " + ", ".join(f"{x:.3f}" for x in r) + f", never solved {counts[n].count(0)}"
+        f"{title}: {n} " + ", ".join(f"{x:.3f}" for x in r)
+        for title, table in zip(titles, tables, strict=True)
         for n, r in table.items()
     )
     return static_figure(

@@ -3,14 +3,17 @@
     python -m rlnb.training.studies.many_answers data/runs/chain_many_answers.json
 
 samples 32 answers to each held-out problem from the shipped model, trains it with
-`chain_dr_grpo_seedN`'s recipe for each seed, and samples again. `solved` reads the file, `pass_at`
-is pass@k without bias (Chen et al. 2021, arXiv 2107.03374, equation 1).
+`chain_dr_grpo_seedN`'s recipe for each seed, and samples again. Two counts a problem: answers that
+end right, and answers that are *written out*, with every step of the problem right too. A guesser
+of ten digits earns the first and hardly ever the second. `solved` reads the file, `pass_at` is
+pass@k without bias (Chen et al. 2021, arXiv 2107.03374, equation 1).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,8 +31,10 @@ from rlnb.training.metrics_file import environment
 from rlnb.training.models.loading import load
 from rlnb.training.recipe import Recipe
 from rlnb.training.tasks import TASKS
+from rlnb.training.tasks.chain import modulo_ten
+from rlnb.training.tasks.task import Problem
 
-__all__ = ["ANSWERS", "main", "measure", "pass_at", "solved"]
+__all__ = ["ANSWERS", "main", "measure", "pass_at", "solved", "written_out"]
 
 ANSWERS, PROMPTS, SEEDS = 32, 250, (0, 1, 2)
 
@@ -46,10 +51,42 @@ def pass_at(k: int, right: Sequence[int], answers: int = ANSWERS) -> float:
     return sum(pass_at_k(answers, c, k) for c in right) / len(right)
 
 
-def solved(path: str | Path) -> dict[str, list[int]]:
-    """{"base": [...], "seed 0": [...], ...}: right answers of 32, problem by problem."""
+WRITTEN = "written out, "
+REPAIRED = re.compile(r"\d[-+*]\d=\dwait")
+
+
+def written_out(problem: Problem, text: str) -> bool:
+    """Whether the answer has every step of the problem, all right, and the right end.
+
+    A step that was taken back with `wait` does not count.
+
+    >>> problem = TASKS["chain"].parse("4+3-8=?")
+    >>> [written_out(problem, text) for text in ("4+3=7,7-8=9so9", "so9", "4+3=1,1-8=9so9")]
+    [True, False, False]
+    >>> written_out(problem, "4+3=1wait4+3=7,7-8=9so9")
+    True
+    """
+    body = problem.prompt.removesuffix("=?")
+    value, steps = int(body[0]), []
+    for operator, digit in zip(body[1::2], body[2::2], strict=True):
+        result = modulo_ten(value, operator, int(digit))
+        steps.append(f"{value}{operator}{digit}={result}")
+        value = result
+    return REPAIRED.sub("", text) == ",".join(steps) + f"so{problem.answer}"
+
+
+def solved(path: str | Path, written: bool = False) -> dict[str, list[int]]:
+    """{"base": [...], "seed 0": [...], ...}: right answers of 32, problem by problem.
+
+    written: only those that are `written_out`.
+    """
     found = json.loads(Path(path).read_text(encoding="utf-8"))
-    return {name: row for name, row in found.items() if name != "header"}
+    rows = {name: row for name, row in found.items() if name != "header"}
+    return {
+        name.removeprefix(WRITTEN): row
+        for name, row in rows.items()
+        if name.startswith(WRITTEN) == written
+    }
 
 
 def measure(path: Path, recipe: Recipe, prompts: int = PROMPTS, answers: int = ANSWERS) -> None:
@@ -65,8 +102,12 @@ def measure(path: Path, recipe: Recipe, prompts: int = PROMPTS, answers: int = A
                   progress=False)  # fmt: skip
         found.setdefault("header", {"task": "chain", "objective": "dr_grpo", "answers": answers,
                                     **environment(model.device)})  # fmt: skip
-        right = pass_rate(model, tokenizer, task, prompts=prompts, num_generations=answers).right
-        found[name] = [int(n) for n in right.sum(1)]
+        given = pass_rate(model, tokenizer, task, prompts=prompts, num_generations=answers)
+        found[name] = [int(n) for n in given.right.sum(1)]
+        found[WRITTEN + name] = [
+            sum(written_out(problem, text) for text in given.texts[i * answers : (i + 1) * answers])
+            for i, problem in enumerate(given.problems)
+        ]
         lines = [f" {json.dumps(key)}: {json.dumps(row)}" for key, row in found.items()]
         path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
         print(name, *(f"pass@{k} {pass_at(k, found[name], answers):.3f}" for k in (1, answers)))
