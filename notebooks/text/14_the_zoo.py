@@ -320,7 +320,7 @@ task("zoo.t", composer.composer_explorer(),
 labs.labs()
 
 # %% [markdown]
-# Twelve more rows, sources, and their words in TRL and verl are on the
+# Thirty more rows, sources, and their words in TRL and verl are on the
 # [statements page](statements/14_the_zoo.ipynb). In the gates stands a second ratio,
 # $\omega=\pi_\text{old}/\pi_\text{engine}$: the trainer and the program that sampled (vLLM, say),
 # with the same weights or older ones. OLMo's samplers run up to eight steps behind.
