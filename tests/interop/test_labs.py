@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from rlnb.interop import from_trl, from_verl, to_trl, to_verl
+from rlnb.interop import from_prime_rl, from_trl, from_verl, to_trl, to_verl
 from rlnb.interop.labs import LABS, NO_ROW, engine_gap_squared, lab
 from rlnb.interop.labs_row import (
     edge_weight,
@@ -226,6 +226,11 @@ def test_the_configuration_published_in_trl_s_words_is_the_row(who):
 def test_the_configuration_published_in_verl_s_words_is_the_row(who):
     words, apart = IN_VERL_S_SCRIPTS[who]
     agrees_up_to(from_verl(adv_estimator="grpo", **words).objective, lab(who).objective, apart)
+
+
+def test_prime_rl_s_own_words_are_its_row_but_for_the_pull():
+    read = from_prime_rl({"loss.type": "default", "loss.kl_tau": 0.0}).objective
+    agrees_up_to(read, lab("prime-rl default").objective, {"terms"})
 
 
 def agrees_up_to(read, row, apart):

@@ -432,7 +432,7 @@ for _, (name, *others) in families:
 # * **better**, **worse** (for lengths and the like: more, less): it lies beside 0;
 # * **inconclusive**: neither.
 #
-# With 99 % and some forty comparisons, expect less than one false alarm.
+# With 99 % and some sixty comparisons, expect less than one false alarm.
 
 # %%
 from rlnb.classroom.pictures.race import race
@@ -489,8 +489,8 @@ race("baseline", measure="pass@1", caption="The mean of pass@1: the second "
 race("length", caption="1/T: right answers stop at once, wrong ones never.")
 
 # %% [markdown] tags=["see:L01"]
-# The same with the 0.3M model of page 10 (pick), whose tokens also say hit or miss before every
-# stop. 80 steps of 128 answers; one base, five seeds.
+# The same with the 0.3M model of [09](../09_grpo_biases.ipynb) (pick), where the verdict is also
+# written before every stop. 80 steps of 128 answers; one base, five seeds.
 
 # %%
 race("length_pick", unit="wrong minus right length, tokens",
@@ -621,7 +621,7 @@ for name in ("reuse", "dynamic", "std_scales", "clip", "stale", "kl"):
 #
 # Where only the loss differs, the views mostly agree. What is decided per answer and not per
 # second: GSPO's own band at $k=4$, and the KL at 0.04, whose reference costs a fifth more. The
-# other way round: SAPO at $k=16$. (Seconds of such small runs are known to some 5 %, and smallest
+# other way round: SAPO at $k=16$. (Seconds of such small runs are known to some 7 %, and smallest
 # effects were stated for equal answers: a view, and not the race's verdict.)
 
 # %% [markdown]
