@@ -212,9 +212,10 @@ MODELS: tuple[Lab, ...] = (
         "ppo",
         "Seed-Thinking-v1.5 report, section on RL",
         "A",
-        unknown=("band", "weight of the likelihood term"),
-        why_not="it trains a critic and adds a likelihood term on right answers only: a second "
-        "loss beside this one",
+        unknown=("band", "weight of the likelihood term", "alpha"),
+        why_not="GAE's lambda is 1 for the critic and 1 - 1/(alpha length) for the policy: gae here "
+        "has one lambda for all answers",
+        outside="a likelihood term on right answers; equal groups drawn again",
     ),
     Lab(
         "Skywork-OR1",

@@ -641,8 +641,9 @@ for row in LABS:
     else:
         near = ((ZOO | ANNEX).get(row.near)
                 or lab(row.near).objective)
-        print(f"    {row.near} with", *difference(near, row.objective),
-              sep="\n        ")
+        apart = list(difference(near, row.objective))
+        print(f"    {row.near}" + (" with" if apart else ", as it stands"),
+              *apart, sep="\n        ")
     if row.unknown:
         print("    not printed:", ", ".join(row.unknown))
     if row.outside:
