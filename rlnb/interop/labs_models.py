@@ -213,8 +213,8 @@ MODELS: tuple[Lab, ...] = (
         "Seed-Thinking-v1.5 report, section on RL",
         "A",
         unknown=("band", "weight of the likelihood term", "alpha"),
-        why_not="GAE's lambda is 1 for the critic and 1 - 1/(alpha length) for the policy: gae here "
-        "has one lambda for all answers",
+        why_not="GAE's lambda is 1 for the critic and 1 - 1/(alpha length) for the policy: gae "
+        "here has one lambda for all answers",
         outside="a likelihood term on right answers; equal groups drawn again",
     ),
     Lab(

@@ -653,6 +653,42 @@ for who, why in NO_ROW.items():
     print(f"    {who}: {why}")
 
 # %% [markdown]
+# **The square of Kimi k1.5, by hand.** No menu has it. The form has room for it all the same: let a
+# ratio per answer put $\log W_i=\sum_t\log\rho_{i,t}$ on every token, let the mean per answer count
+# it once, and write a surrogate of your own:
+#
+# $$J=\frac1B\sum_i\Big[A_i\log W_i-\frac\tau2(\log W_i)^2\Big],\qquad\nabla J=\frac1B\sum_i(A_i-\tau\log W_i)\,\nabla\log\pi(y_i)$$
+#
+# with $A_i=r_i-\bar r$. It is a regression: each $\tau\log W_i$ is fitted to its $A_i$ (the
+# report's τ is not printed).
+
+# %%
+from rlnb.objective import Objective, group_center, product, sequence_mean
+
+TAU = 0.5
+
+
+def regression(batch, A, log_W):
+    return A * log_W - TAU / 2 * log_W**2
+
+
+kimi = Objective(group_center(), regression, sequence_mean,
+                 ratio=product())
+b = running_batch(complete=True)
+slope, = torch.autograd.grad(kimi(b).loss, b.logprobs)
+log_W = (b.logprobs - b.old_logprobs).detach().where(b.mask, 0.0).sum(1)
+A_kimi = kimi(b).advantages[:, 0]
+left = A_kimi - TAU * log_W
+assert torch.allclose(-8 * slope, left[:, None] * b.mask)
+print("answer     A   log W   push = A - τ log W")
+for i in range(8):
+    print(f"{i:6d} {A_kimi[i]:+.2f}  {log_W[i]:+.3f}   {left[i]:+.3f}")
+
+# %% [markdown]
+# No clip, and none needed: a right answer that has moved far enough is left alone, and one that has
+# moved too far is pulled back. The distance is the whole answer's, so long answers reach it sooner.
+
+# %% [markdown]
 # How many of them can be said in TRL's words, and which words are they?
 
 # %%
