@@ -686,7 +686,8 @@ for i in range(8):
 
 # %% [markdown]
 # No clip, and none needed: a right answer that has moved far enough is left alone, and one that has
-# moved too far is pulled back. The distance is the whole answer's, so long answers reach it sooner.
+# moved too far, answer 1, is pulled back. The distance is the whole answer's, so long answers reach
+# it sooner.
 
 # %% [markdown]
 # How many of them can be said in TRL's words, and which words are they?
