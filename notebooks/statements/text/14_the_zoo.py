@@ -618,10 +618,10 @@ two_budgets({"reuse": ("1 pass", "2 passes", "4 passes", "8 passes"),
 for name in "reuse", "dynamic", "std_scales", "clip", "stale", "kl":
     print(name)
     pairs = zip(results(name), results_at_equal_cpu(name), strict=True)
-    for by_answers, by_cpu in pairs:
-        print(f"    {by_answers.arm}: per answer "
-              f"{by_answers.difference:+.3f}, {by_answers.verdict}; per CPU "
-              f"second {by_cpu.difference:+.3f}, {by_cpu.verdict}")
+    for mine, by_cpu in pairs:
+        print(f"    {mine.arm}: per answer {mine.difference:+.3f}, "
+              f"{mine.verdict}; per CPU second {by_cpu.difference:+.3f}, "
+              f"{by_cpu.verdict}")
 
 # %% [markdown]
 # Where one arm makes more updates of the same answers, the order turns: eight passes are ahead per
