@@ -320,7 +320,7 @@ task("zoo.t", composer.composer_explorer(),
 labs.labs()
 
 # %% [markdown]
-# Twelve more rows, sources, and their words in TRL and verl are on the
+# Thirty more rows, sources, and their words in TRL and verl are on the
 # [statements page](statements/14_the_zoo.ipynb). In the gates stands a second ratio,
 # $\omega=\pi_\text{old}/\pi_\text{engine}$: the trainer and the program that sampled (vLLM, say),
 # with the same weights or older ones. OLMo's samplers run up to eight steps behind.
@@ -529,9 +529,10 @@ race.board(race.ASKED, caption="Each line against the same without it; "
 # says inconclusive, nobody won.
 #
 # **What this does not show.** These policies learn 32 prompts by heart; a large model, new prompts
-# and long answers may turn any line around. (At $k=4$ the 0.3M model, on held-out problems,
-# agrees.) What carries over is the way to ask. All arms, seeds, what was left open, and the command
-# that reruns a line: [statements](statements/14_the_zoo.ipynb).
+# and long answers may turn any line around. (The 0.3M model at $k=4$, on held-out problems: from one
+# base CISPO and SAPO fell behind, from two more nothing was decided.) What carries over is the way
+# to ask. All arms, seeds, what was left open, and the command that reruns a line:
+# [statements](statements/14_the_zoo.ipynb).
 #
 # ## Which for my run?
 #

@@ -148,6 +148,17 @@ def test_one_per_cent_a_token_drops_a_long_answer_and_keeps_a_short_one():
 # The race
 
 
+def test_the_second_view_shows_both_budgets_of_every_arm():
+    said = repr(race.two_budgets({"reuse": ("1 pass", "8 passes")}, caption="x"))
+    for name, passes in (("1 pass", 1), ("8 passes", 8)):
+        arm = race.recorded("reuse")["arms"][name]
+        assert arm["updates"][0] == 20 * passes
+        mean = sum(arm["measures"]["pass@1"]) / 20
+        seconds = sorted(arm["cpu"])
+        middle = (seconds[9] + seconds[10]) / 2
+        assert f"{name} ends at {mean:.2f} after 1,280 answers, {middle:.2f} CPU seconds" in said
+
+
 def test_the_race_s_pictures_show_every_seed_and_the_rule_s_words():
     said = repr(race.race("stale", only=["GRPO, k = 16", "no clip, k = 16"], caption="x"))
     assert "a dot per seed" in said and "no clip, k = 16 mean" in said and "better" in said

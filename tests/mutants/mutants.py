@@ -596,6 +596,41 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *_in(
+        "rlnb/interop/labs_row.py",
+        (
+            "GPPO's edge below keeps the ratio: the clip is then no clip at all",
+            "rho < below), self.low * below, rho)",
+            "rho < below), self.low * rho, rho)",
+            "tests/interop/test_labs.py::test_gppo_keeps_the_edge_where_the_clip_is_silent",
+        ),
+        (
+            "TOPR's taper for right answers, too: then it is truncated importance sampling",
+            "torch.where(advantages < 0, weight, 1.0)",
+            "weight",
+            "tests/interop/test_labs.py::"
+            "test_the_weight_of_a_wrong_answer_tapers_and_a_right_one_s_is_one",
+        ),
+    ),
+    *_in(
+        "rlnb/training/studies/race/large.py",
+        (
+            "every run starts from the first of the other bases",
+            "arm.bases[seed % len(arm.bases)]",
+            "arm.bases[0]",
+            "tests/training/test_race.py::"
+            "test_other_bases_are_made_once_and_a_run_starts_from_the_one_of_its_seed",
+        ),
+    ),
+    *_in(
+        "rlnb/training/studies/race/verdicts.py",
+        (
+            "both arms are read at the dearer one's end: np.interp repeats the last point",
+            "spent = min(curves",
+            "spent = max(curves",
+            "tests/training/test_race.py::test_at_equal_cpu_the_dearer_arm_is_read_before_its_end",
+        ),
+    ),
+    *_in(
         "rlnb/interop/shell_source.py",
         (
             "arguments below a comment count although bash does not pass them",

@@ -15,13 +15,22 @@ import rlnb.objective.zoo
 from rlnb.objective import ZOO, cispo, clip, ratio
 from rlnb.shipped import data_folder
 from rlnb.training import BadInput
-from rlnb.training.studies.race import running
+from rlnb.training.recipe import BaseRecipe
+from rlnb.training.studies.race import large, running
 from rlnb.training.studies.race.__main__ import main
-from rlnb.training.studies.race.large import LargeArm, run_large
+from rlnb.training.studies.race.large import LargeArm, base_folder, make_bases, run_large
 from rlnb.training.studies.race.rows import GRPO, NONE, ROWS, TAIL, Row
 from rlnb.training.studies.race.running import best_rate, race
 from rlnb.training.studies.race.small import Arm, run
-from rlnb.training.studies.race.verdicts import compared, questions, recorded, results, verdict
+from rlnb.training.studies.race.verdicts import (
+    against_cpu,
+    compared,
+    questions,
+    recorded,
+    results,
+    results_at_equal_cpu,
+    verdict,
+)
 from rlnb.training.studies.race.world import World, base, coarse, codes, measures, sample, score
 
 FOLDER = data_folder() / "runs" / "race"
@@ -244,6 +253,59 @@ def test_the_command_lists_runs_and_refuses(brief, tmp_path, capsys):
         recorded("clips")
 
 
+@pytest.fixture
+def two_bases(monkeypatch):
+    """A row of one short 0.3M run, from bases of one step."""
+    arm = ROWS["stale_chain_bases"].arms["GRPO, k = 4"]
+    recipe = replace(arm.recipe, steps=1, prompts=1, num_generations=2, eval_prompts=2)
+    arm = replace(arm, recipe=replace(recipe, eval_every=1, max_completion_length=3))
+    arms = {name: replace(arm, objective=o) for name, o in (("GRPO", GRPO), ("no clip", NONE))}
+    asked = questions()["stale_chain_bases"] | {"compare": [["no clip", "GRPO"]], "seeds": 2}
+    monkeypatch.setitem(ROWS, "stale_chain_bases", Row(arms, {"AdamW": (1e-4,)}))
+    monkeypatch.setitem(questions(), "stale_chain_bases", asked)
+    monkeypatch.setattr(large, "BaseRecipe", lambda seed: BaseRecipe(steps=1, batch=8, seed=seed))
+    return arm
+
+
+def test_other_bases_are_made_once_and_a_run_starts_from_the_one_of_its_seed(two_bases, tmp_path):
+    assert base_folder(two_bases, 0, tmp_path) == tmp_path / "chain_1"
+    assert base_folder(two_bases, 5, tmp_path) == tmp_path / "chain_2"
+    shipped = ROWS["stale_chain"].arms["GRPO, k = 4"]
+    assert base_folder(shipped, 5, tmp_path) == data_folder() / "model"
+    found = json.loads(race("stale_chain_bases", tmp_path).read_text())
+    assert set(found["bases"]) == {"chain_1", "chain_2"}
+    weights = [(tmp_path / f"bases/chain_{k}/model.safetensors").read_bytes() for k in (1, 2)]
+    assert weights[0] != weights[1]
+    again = make_bases([two_bases], tmp_path / "bases")
+    assert {k: round(v["cpu_time"], 1) for k, v in again.items()} == found["bases"]
+    assert all(base["cpu_time"] > 0 for base in again.values())
+
+
+def test_the_second_view_starts_at_the_base_and_ends_at_the_run_s_seconds():
+    arms = recorded("reuse")["arms"]
+    for name, (seconds, curve) in against_cpu("reuse").items():
+        assert curve.shape == (20, 7) and len(seconds) == 7 and seconds[0] == 0
+        assert seconds[-1] == pytest.approx(sorted(arms[name]["cpu"])[10], abs=0.02)
+        assert curve[:, -1] == pytest.approx(arms[name]["measures"]["pass@1"], abs=1e-4)
+        assert curve[3, 0] == curve[0, 0] != curve[1, 0]  # seeds 0 and 3 share a base
+    with pytest.raises(BadInput, match="'length' has no curve of pass@1"):
+        against_cpu("length")
+
+
+def test_at_equal_cpu_the_dearer_arm_is_read_before_its_end(brief, tmp_path):
+    record = json.loads(race("clip", tmp_path).read_text())
+    cheap, dear = record["arms"]
+    for arm, cpu in ((cheap, 1.0), (dear, 2.0)):  # the dear one is half done after 1 second
+        record["arms"][arm] |= {"cpu": [cpu] * 3, "answers": [64, 128]}
+        record["arms"][arm]["curve"] = [[0.2 * cpu, 0.4], [0.3 * cpu, 0.4], [0.4 * cpu, 0.4]]
+    (tmp_path / "clip.json").write_text(json.dumps(record))
+    (found,) = results_at_equal_cpu("clip", tmp_path)
+    assert (found.arm, found.measure) == (cheap, "pass@1 after 1 CPU seconds")
+    assert found.difference == pytest.approx(0.4 - (0.4 + 0.6 + 0.8) / 3)
+    per_answer, per_second = results("reuse"), results_at_equal_cpu("reuse")
+    assert per_answer[-1].verdict == "better" and per_second[-1].verdict == "worse"
+
+
 # What is committed
 
 
@@ -262,11 +324,25 @@ def test_a_committed_row_is_what_its_arms_say(row):
     assert len(results(row)) == len(asked["compare"])
 
 
-@pytest.mark.parametrize(
-    ("row", "arms"),
-    [("length", ("1/T", "constant")), ("std_graded", ("z-score", "mean only")),
-     ("std_scales", ("z-score, Adam", "mean only, Adam"))],
-)  # fmt: skip
+# what is run again wherever the tests run: two seeds of every arm
+SUBSET = [
+    ("length", ("1/T", "constant")),
+    ("std_graded", ("z-score", "mean only")),
+    ("std_scales", ("z-score, Adam", "mean only, Adam")),
+    ("reuse", ("8 passes", "1 pass")),
+    ("stale", ("DPPO, k = 16", "GRPO, k = 16")),
+    ("kl", ("beta 0.4", "beta 0")),
+    ("precision", ("2 bits, ratio to sampler", "2 bits")),
+]
+
+
+def test_the_subset_that_runs_again_takes_well_under_two_minutes():
+    """By the CPU seconds in the records, and as much again for making the bases."""
+    cost = sum(sum(recorded(row)["arms"][arm]["cpu"][:2]) for row, arms in SUBSET for arm in arms)
+    assert 2 * cost < 60
+
+
+@pytest.mark.parametrize(("row", "arms"), SUBSET, ids=[row for row, _ in SUBSET])
 def test_a_rerun_falls_inside_the_recorded_intervals(row, arms):
     """Two seeds again: near the recorded spread, and their difference on the recorded side."""
     record, measure = recorded(row)["arms"], questions()[row]["measure"]

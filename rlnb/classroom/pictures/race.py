@@ -6,10 +6,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, SKY, Picture, static_figure
-from rlnb.training.studies.race.verdicts import Comparison, recorded, results
+from rlnb.classroom.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    NEGATIVE,
+    ORANGE,
+    POSITIVE,
+    SKY,
+    Picture,
+    static_figure,
+)
+from rlnb.training.studies.race.verdicts import Comparison, against_cpu, recorded, results
 
-__all__ = ["ASKED", "arms_and_seeds", "board", "race"]
+__all__ = ["ASKED", "arms_and_seeds", "board", "race", "two_budgets"]
 
 TEXT = 10.5
 RIVAL, ARM = GREY, SKY
@@ -138,3 +149,53 @@ def _short(c: Comparison) -> str:
     what = "SD " if c.statistic == "sd" else ""
     word = c.word.replace("no difference larger than", "no difference above")
     return f"{what}{c.difference:+.{2 if abs(c.difference) >= 1 else 3}f}, {word}".replace("-", "−")
+
+
+LINES = ((BLUE, "-"), (ORANGE, "--"), (GREEN, "-."), (BLACK, ":"))
+
+
+def two_budgets(rows: Mapping[str, Sequence[str]], *, caption: str) -> Picture:
+    """pass@1 of a row's arms against answers (left) and against CPU seconds (right).
+
+    rows: row -> the arms to show, up to four. Thin lines are seeds, thick ones means.
+    """
+    height = 34 + 210 * len(rows)
+    curves = {row: against_cpu(row) for row in rows}
+
+    def build(figure, _):
+        for line, (row, only) in enumerate(rows.items()):
+            low = 1 - (190 + 210 * line) / height
+            left = figure.add_axes((0.07, low, 0.325, 165 / height))
+            right = figure.add_axes((0.455, low, 0.325, 165 / height), sharey=left)
+            for name, (colour, style) in zip(only, LINES, strict=False):
+                arm = recorded(row)["arms"][name]
+                seconds, seeds = curves[row][name]
+                for axes, x in ((left, [0, *arm["answers"]]), (right, seconds)):
+                    axes.plot(x, seeds.T, color=colour, lw=0.5, alpha=0.25)
+                    axes.plot(x, seeds.mean(0), color=colour, ls=style, lw=2.4, label=name)
+            for axes in (left, right):
+                axes.tick_params(labelsize=TEXT)
+                axes.set_xlim(left=0)
+                axes.margins(x=0.02)
+            right.tick_params(labelleft=False)
+            left.set_ylabel("pass@1", fontsize=TEXT)
+            right.legend(
+                loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=TEXT, frameon=False
+            )
+            if line == len(rows) - 1:
+                left.set_xlabel("answers generated", fontsize=TEXT)
+                right.set_xlabel("CPU seconds of the run", fontsize=TEXT)
+
+    said = "; ".join(
+        f"{name} ends at {seeds[:, -1].mean():.2f} after "
+        f"{recorded(row)['arms'][name]['answers'][-1]:,} answers, {seconds[-1]:.2f} CPU seconds"
+        for row, only in rows.items()
+        for name in only
+        for seconds, seeds in (curves[row][name],)
+    )
+    return static_figure(
+        build,
+        size=(900, height),
+        alt=f"pass@1 against answers and against CPU seconds. {said}.",
+        caption=caption,
+    )

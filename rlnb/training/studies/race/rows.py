@@ -208,6 +208,12 @@ ROWS: dict[str, Row] = {
         {"AdamW": (1e-4, 3e-4, 6e-4)},
         (100, 101),
     ),
+    # the rates are those that stale_chain's arms were tuned to: 3e-4 for every one
+    "stale_chain_bases": Row(
+        {f"{n}, k = 4": LargeArm(_constant(o), CHAIN, bases=(1, 2)) for n, o in STALE.items()
+         if n != "GSPO"},
+        {"AdamW": (3e-4,)},
+    ),
     "length_pick": Row(
         {
             "1/T": LargeArm(ZOO["grpo"].replace(terms=()), PICK, "pick", "model_pick"),

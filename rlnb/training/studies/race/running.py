@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from rlnb.training.metrics_file import environment
-from rlnb.training.studies.race.large import LargeArm, run_large
+from rlnb.training.studies.race.large import LargeArm, make_bases, run_large
 from rlnb.training.studies.race.rows import ROWS
 from rlnb.training.studies.race.small import run
 from rlnb.training.studies.race.verdicts import questions, recorded
@@ -19,21 +19,24 @@ from rlnb.training.studies.race.verdicts import questions, recorded
 __all__ = ["PILOT", "best_rate", "race"]
 
 PILOT = (200,)
-Job = tuple[str, str, str, float, int]  # row, use, arm, rate, seed
+Job = tuple[str, str, str, float, int, Path]  # row, use, arm, rate, seed, made bases
 
 
 def _do(job: Job) -> dict[str, Any]:
     torch.set_num_threads(1)
-    row, use, name, rate, seed = job
+    row, use, name, rate, seed, made = job
     arm = ROWS[row].arms[name]
-    found = run_large(arm, seed, rate) if isinstance(arm, LargeArm) else run(arm, seed, rate)
+    if isinstance(arm, LargeArm):
+        found = run_large(arm, seed, rate, made)
+    else:
+        found = run(arm, seed, rate)
     return {"use": use, "arm": name, "rate": rate, "seed": seed, **found}
 
 
 def _run(jobs: list[Job], path: Path, done: list[dict[str, Any]], processes: int) -> None:
     """Makes what is missing; every run is written when it is finished."""
     have = {(r["use"], r["arm"], r["rate"], r["seed"]) for r in done}
-    jobs = [j for j in jobs if j[1:] not in have]
+    jobs = [j for j in jobs if j[1:5] not in have]
     if not jobs:
         return
     with path.open("a", encoding="utf-8") as file:
@@ -105,20 +108,24 @@ def race(
         lines = partial.read_text(encoding="utf-8").splitlines(keepends=True)
         done = [json.loads(line) for line in lines if line.endswith("\n")]
         partial.write_text("".join(x for x in lines if x.endswith("\n")), encoding="utf-8")
+    made = out / "bases"
+    bases = make_bases([a for a in arms.arms.values() if isinstance(a, LargeArm)], made)
     rates: dict[str, float]
     if recorded_rates:
         rates = {name: arm["rate"] for name, arm in recorded(row)["arms"].items()}
     else:
         many = {name: arms.rates[arm.ladder] for name, arm in arms.arms.items()}
-        trial = [(row, "pilot", a, r, s) for a in many for r in many[a] for s in PILOT]
+        trial = [(row, "pilot", a, r, s, made) for a in many for r in many[a] for s in PILOT]
         if asked["rates"] == "tuned":
-            trial += [(row, "tune", a, r, s) for a in many for r in many[a] for s in arms.tuning]
+            trial += [
+                (row, "tune", a, r, s, made) for a in many for r in many[a] for s in arms.tuning
+            ]
         _run(trial, partial, done, processes)
         tried = _tried(row, done, "tune")
         rates = {a: best_rate(tried[a]) if a in tried else many[a][0] for a in many}
     count = asked["seeds"] if seeds is None else min(seeds, asked["seeds"])
     _run(
-        [(row, "race", a, rates[a], s) for s in range(count) for a in arms.arms],
+        [(row, "race", a, rates[a], s, made) for s in range(count) for a in arms.arms],
         partial, done, processes,
     )  # fmt: skip
     raced = [r for r in done if r["use"] == "race"]
@@ -126,15 +133,19 @@ def race(
         **environment(torch.device("cpu")),
         "threads": 1,
         "runs": len(done),
-        "cpu_seconds": round(sum(r["cpu"] for r in done), 1),
+        "cpu_seconds": round(
+            sum(r["cpu"] for r in done) + sum(b["cpu_time"] for b in bases.values()), 1
+        ),
     }
-    record = {
+    record: dict[str, Any] = {
         "header": head,
         "objectives": {name: repr(arm.objective) for name, arm in arms.arms.items()},
         "arms": {name: _columns([r for r in raced if r["arm"] == name]) for name in arms.arms},
         "tuning": _tried(row, done, "tune"),
         "pilot": _tried(row, done, "pilot"),
     }
+    if bases:
+        record["bases"] = {name: round(b["cpu_time"], 1) for name, b in bases.items()}
     temporary = path.with_suffix(".tmp")
     text = json.dumps(record, indent=None, separators=(",", ":"))
     temporary.write_text(text.replace('},"', '},\n"') + "\n", encoding="utf-8")

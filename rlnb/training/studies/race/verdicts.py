@@ -26,10 +26,12 @@ __all__ = [
     "LEVEL",
     "RESAMPLES",
     "Comparison",
+    "against_cpu",
     "compared",
     "questions",
     "recorded",
     "results",
+    "results_at_equal_cpu",
     "verdict",
 ]
 
@@ -143,6 +145,47 @@ def results(row: str, folder: Path | None = None, measure: str | None = None) ->
             Comparison(
                 row, arm, rival, name, statistic, asked["smallest_effect"], *found,
                 len(values[0]), verdict(*found[1:], asked["smallest_effect"]),
+            )
+        )  # fmt: skip
+    return out
+
+
+def against_cpu(row: str, folder: Path | None = None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Arm -> CPU seconds (K + 1,) and pass@1 (seeds, K + 1), the start first: the second view.
+
+    A run's seconds are the median over its arm's seeds, for the first runs of a process also made
+    the bases; they are spread evenly over the run's answers. Raises BadInput for a row whose curve
+    is of another measure.
+    """
+    out = {}
+    for name, arm in recorded(row, folder)["arms"].items():
+        if "pass@1" not in arm["start"]:
+            raise BadInput(f"race: {row!r} has no curve of pass@1, so no second view in compute.")
+        start = [arm["start"]["pass@1"][seed % 3] for seed in arm["seeds"]]
+        curve = np.column_stack([start, np.asarray(arm["curve"], dtype=float)])
+        share = np.array([0, *arm["answers"]]) / arm["answers"][-1]
+        out[name] = (float(np.median(arm["cpu"])) * share, curve)
+    return out
+
+
+def results_at_equal_cpu(row: str, folder: Path | None = None) -> list[Comparison]:
+    """The stated comparisons again, each where the cheaper arm's CPU seconds are spent.
+
+    The dearer arm's curve is read there, between its points along straight lines. The rule is the
+    row's; it was stated for equal answers, so this is a view and no verdict of the race.
+    """
+    asked, curves, out = questions()[row], against_cpu(row, folder), []
+    statistic = asked["statistic"] if asked["measure"] == "pass@1" else "mean"
+    for arm, rival in asked["compare"]:
+        spent = min(curves[arm][0][-1], curves[rival][0][-1])
+        values = [[float(np.interp(spent, curves[x][0], y)) for y in curves[x][1]]
+                  for x in (arm, rival)]  # fmt: skip
+        found = compared(*values, statistic)
+        out.append(
+            Comparison(
+                row, arm, rival, f"pass@1 after {spent:.2g} CPU seconds", statistic,
+                asked["smallest_effect"], *found, len(values[0]),
+                verdict(*found[1:], asked["smallest_effect"]),
             )
         )  # fmt: skip
     return out
