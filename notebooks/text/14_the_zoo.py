@@ -529,9 +529,9 @@ race.board(race.ASKED, caption="Each line against the same without it; "
 # says inconclusive, nobody won.
 #
 # **What this does not show.** These policies learn 32 prompts by heart; a large model, new prompts
-# and long answers may turn any line around. (The 0.3M model at $k=4$, on held-out problems: from one
-# base CISPO and SAPO fell behind, from two more nothing was decided.) What carries over is the way
-# to ask. All arms, seeds, what was left open, and the command that reruns a line:
+# and long answers may turn any line around. (The 0.3M model at $k=4$, on held-out problems: from
+# one base CISPO and SAPO fell behind, from two more nothing was decided.) What carries over is the
+# way to ask. All arms, seeds, what was left open, and the command that reruns a line:
 # [statements](statements/14_the_zoo.ipynb).
 #
 # ## Which for my run?
