@@ -319,9 +319,11 @@ for rows in (8, 4, 2, 1):
 # %% [markdown]
 # ## What a divisor does to length
 #
-# Page 09 followed one number: by how much a right answer's step moves the logit of "stop". We call
-# it the **drift**. Above 0, right answers learn to stop sooner (and wrong ones, with all signs
-# turned, to go on). Stop with chance $q=0.1$ after each token; an average token weighs 1:
+# By how much does a right answer's step move the logit of "stop"? We call that the **drift**. Above
+# 0, right answers learn to stop sooner, and wrong ones, with all signs turned, to go on.
+#
+# An answer of $T$ tokens stopped once and went on $T-1$ times. With stop chance $q$ its slope in
+# that logit is $(1-q)-(T-1)\,q=1-qT$ (09). Take $q=0.1$; an average token weighs 1:
 
 # %%
 q = 0.1
@@ -355,10 +357,11 @@ drift = {k: stop_drift(k) for k in (1, 2, 4, 8, 32)}
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("dr_grpo.4", "about 13 tokens",
-       f"{ends[8][0]:.1f} tokens. Your own length is about one part in n "
-       f"of the divisor, so the drift is about 1/n: {drift[8]:.3f} at 8, "
-       f"{drift[32]:.3f} at 32, exactly 0 under a constant. At n = 1 it is "
-       f"{drift[1]:.3f}: a short answer has nobody to dilute it.",
+       f"{ends[8][0]:.1f} tokens. Each of n answers owns about one part in "
+       f"n of the divisor, so its own length counts for about 1/n: the "
+       f"drift is {drift[8]:.3f} at 8, {drift[32]:.3f} at 32, exactly 0 "
+       f"under a constant. At n = 1 it is {drift[1]:.3f}: a short answer "
+       "has nobody to dilute it.",
        pictures.who_shares(drift, ends, 10.0, (
            "Left, the drift of 'stop' for a right answer (wrong: the "
            "opposite), ten tokens on average, an average token weighing 1. "
@@ -395,15 +398,18 @@ task("dr_grpo.t1",
 #    length hardly matters any more.
 # </details>
 #
-# <details><summary>One level deeper: why 1/n</summary>
+# <details><summary>One level deeper: why about 1/n, and never more than 1/(n − 1)</summary>
 #
-# Write the divisor as $N=T+S$, with $S$ the tokens of the other $n-1$ answers and $\bar N=n/q$ its
-# mean. To first order $\frac1N\approx\frac1{\bar N}\big(1-\frac{N-\bar N}{\bar N}\big)$. The slope
-# $1-qT$ has mean 0, and $S$ knows nothing of $T$, so only the own $T$ in $N$ is left. In units of
-# $1/\bar N$ the drift is therefore
-# $\mathbb E\big[-\frac{T}{\bar N}(1-qT)\big]=\frac{q}{\bar N}\mathrm{var}(T)=\frac{1-q}{n}$, since
-# $\mathrm{var}(T)=(1-q)/q^2$. At $n=32$ that is $0.9/32$, the exact sum gives 0.029. At $n=1$ the
-# first order is too small.
+# Let $N$ be the tokens of the $n$ answers that share a divisor, and $\bar N=n/q$ its mean. A token
+# weighs $\bar N/N$, so the drift of one answer is $\mathbb E[\frac{\bar N}{N}(1-qT)]$. All $n$
+# answers are alike, so given $N$ each owns $N/n$ of the tokens on average. Put $N/n$ in place of
+# $T$:
+#
+# $$\text{drift}=\mathbb E\big[\tfrac{\bar N}{N}\big]-\tfrac{q\bar N}{n}=\mathbb E\big[\tfrac{\bar N}{N}\big]-1$$
+#
+# What is left is how much $1/N$ varies (Jensen's inequality). For $n\ge2$ it is below
+# $1/(n-1)$, because $\mathbb E[1/(N-1)]=q/(n-1)$, however long the answers are. That is why the
+# length stops mattering in the explorer.
 # </details>
 #
 # And on a network? Page 09's transformer has 0.3 million weights. It tries two sums, says whether
@@ -430,13 +436,15 @@ for name, run in pictures.RUNS.items():
 
 # %% [markdown]
 # Dr. GRPO's gradient is a tenth of the others', so its flat panel alone proves little; we come back
-# to that. DAPO is the control: it divides by $\sigma_R$ as GRPO does, its gradient is as large as
-# GRPO's, and its lengths stay together. The length divisor makes the difference.
+# to that. The middle panel is the control. It is DAPO's divisor and nothing else of DAPO: it
+# divides by $\sigma_R$ as GRPO does, its gradient is as large as GRPO's, and GRPO's gap is not
+# there. So the length divisor makes the difference.
 #
-# One seed in each of the two right panels drifts down to about 13 tokens, under Dr. GRPO right and
-# wrong together: no drift *on average* is not no drift in one run. What no longer happens, in any
-# seed, is GRPO's gap. And the share of right answers moved under none of the three: this does not
-# show that Dr. GRPO scores better.
+# One seed in each of the two right panels drifts down to about 13 tokens: no drift *on average* is
+# not no drift in one run. And the share of right answers moved under none of the three, so this
+# does not show that Dr. GRPO scores better.
+#
+# **That is the core of the page.** What follows is practice: the learning rate, and the libraries.
 
 # %% [markdown]
 # ## The same learning rate?
@@ -475,14 +483,12 @@ paths = {name: tuple(travel(scale, *how) for scale in (1, 1 / 16))
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
-       "Adam alone hides the factor. Clipping cuts the whole gradient's "
-       "rare large steps to size 1, and a sixteenth of them never: "
-       "the two end on opposite sides. So after the switch compare the "
-       "gradient norm with the threshold. In the transformer above no norm "
-       "reached 1, so AdamW made up for Dr. GRPO's tenth: its flat panel "
-       "is no small step. (TRL and verl divide a KL term by the same "
-       "length number, but not by σ_R: without it the KL weighs more "
-       "against the reward, here twice as much.)",
+       "Adam alone hides the factor. With clipping the rare gradient of 4 "
+       "is cut to 1. A sixteenth of it is 0.25 and passes uncut. So the "
+       "balance of large and small gradients changes, and the two runs end "
+       "on opposite sides. After the switch compare the gradient norm with "
+       "the threshold. In the transformer above no norm reached 1, so "
+       "AdamW can make up for Dr. GRPO's tenth.",
        pictures.step_sizes(paths, (
            "One weight, made-up gradients. Only plain Adam makes the two "
            "the same run.")),
@@ -506,20 +512,25 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
 # | tokens of the step | the step | `dapo` (default) | `token-mean` (default) |
 # | constant | nobody | `dr_grpo` | `seq-mean-token-sum-norm` |
 #
-# Three traps:
+# <details><summary>Traps, by library</summary>
 #
+# * Some frameworks divide the loss of a piece by the number of accumulation steps $K$ as well
+#   (accelerate, DeepSpeed). If yours does, multiply by $K$. And $N$ is counted per step of the
+#   *optimizer*, not per rollout, without tool and prompt tokens.
 # * verl's `agg_loss` takes the *piece's* own count unless it is handed the step's
 #   (`batch_num_tokens`). Its engines pass it; the older FSDP actor did not, and so had this page's
 #   bug under a default ([issue 5625](https://github.com/verl-project/verl/issues/5625), March 2026;
 #   the code: [7321](https://github.com/verl-project/verl/issues/7321)).
 # * TRL's `loss_type="dr_grpo"` changes the divisor only; the std goes with `scale_rewards="none"`.
 # * verl's constant is the padded width of the piece until you set `loss_scale_factor`.
+# * Both libraries divide a KL term by the same length number, but not by $\sigma_R$. So a KL weighs
+#   more against the reward once the std is gone.
+# </details>
 #
 # **Which would you choose?** The token mean over the step: its step size stays when lengths change;
 # a drift of about $1/n$ is left, and it needs the global count. A constant: no drift, no count, but
 # a batch of long answers takes a longer step, and $L_{\max}$ sets the learning rate. Never the
-# piece's own count. (With pieces filled up to a number of tokens, verl's `use_dynamic_bsz`, not
-# even the number of answers in a piece is fixed.)
+# piece's own count.
 #
 # **Log** the mean length of right and of wrong answers apart, the share of answers cut at
 # $L_{\max}$, and the gradient norm.
@@ -553,9 +564,7 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
 # | choices | which constant; the clip |
 
 # %%
-print("GRPO without KL -> Dr. GRPO\n" + str(difference(
-    ZOO["grpo"].replace(terms=()), ZOO["dr_grpo"])))
-print("drift:", ", ".join(f"{x:.3f} (n = {n})" for n, x in drift.items()))
+print(difference(ZOO["grpo"].replace(terms=()), ZOO["dr_grpo"]))
 score("dr_grpo.1", "dr_grpo.2", "dr_grpo.3", "dr_grpo.4", "dr_grpo.5")
 
 # %% [markdown]
@@ -623,9 +632,6 @@ my_answer = ...
 check.name_this_dr_grpo(my_answer)
 
 # %% [markdown]
-# More practice, five minutes each: `check.token_mean`, `check.constant_length`,
-# `check.prompt_mean`; their arguments are on the [solutions page](solutions/10_dr_grpo.ipynb).
-#
 # ## In the interview
 #
 # A minute each, aloud, then unfold.
@@ -665,18 +671,6 @@ check.name_this_dr_grpo(my_answer)
 # tensor- or pipeline-parallel ranks): data parallelism averages gradients, so without the factor
 # 1/D is left.
 # </details>
-# <details><summary><b>I set loss_type="dr_grpo" in TRL. What do I get?</b></summary>
-#
-# Half of it: the constant divisor. The std stays until `scale_rewards="none"`. The constant is
-# `max_completion_length`, so runs with different limits take different steps.
-# </details>
-# <details><summary><b>Same learning rate after the switch?</b></summary>
-#
-# No, unless Adam hides it. The push shrinks by σ_R T/L_max, often ten times and more. Adam rescales
-# it; clipping of the gradient norm does not. A KL term shrinks by T/L_max with it in TRL and verl,
-# but not by σ_R.
-# </details>
-#
 # The sentences that one hears about averaging tokens, true or not:
 # [statements 10](statements/10_dr_grpo.ipynb). The exercises, solved:
 # [solutions 10](solutions/10_dr_grpo.ipynb).
