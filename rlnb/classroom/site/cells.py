@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 import nbformat
 
@@ -32,6 +33,7 @@ SETTLED = re.compile(r"^settle\(\s*[\"']([^\"']+)[\"']", re.MULTILINE)
 COUNTED = re.compile(r"^score\(", re.MULTILINE)
 CLAIM = "claim:"
 ANSWER = "<details><summary>The answer</summary>"
+WIDE = re.compile(r'<table>.*?</table>|<math display="block">.*?</math>', re.DOTALL)  # may scroll
 HEADING = re.compile(r"<h([1-6])>(.*?)</h\1>", re.DOTALL)
 
 
@@ -200,7 +202,8 @@ class _Writer:
 
     def prose(self, text: str, caption: bool = False) -> str:
         """Markdown as HTML; its headings get the ids that links to them use."""
-        shown = prose(text, self.link)
+        # mistune would take the end of a fold for the last line of a list above it
+        shown = prose(re.sub(r"\n</details>", "\n\n</details>", text), self.link)
         names = list(headings(text))
         if len(names) != len(HEADING.findall(shown)):
             raise ValueError(
@@ -210,7 +213,7 @@ class _Writer:
             )
         waiting = iter(names)
         shown = HEADING.sub(lambda found: self.heading(found, next(waiting)), shown)
-        shown = re.sub(r"<table>.*?</table>", r'<div class="wide">\g<0></div>', shown, flags=re.S)
+        shown = WIDE.sub(r'<div class="wide">\g<0></div>', shown)
         return f'<div class="caption">{shown}</div>' if caption else shown
 
     def heading(self, found: re.Match, name: str) -> str:
@@ -221,7 +224,7 @@ class _Writer:
         level, shown = int(found[1]), found[2]
         self.body.headings.append(Heading(level, identity, shown))
         here = _text(identity)
-        mark = f'<a class="mark" href="#{here}" aria-label="Link to this heading">#</a>'
+        mark = f'<a class="mark" href="#{quote(identity)}" aria-label="Link to this heading">#</a>'
         return f'<h{level} id="{here}">{shown}{mark}</h{level}>'
 
     def said_apart(self, cell: Any) -> list[str]:

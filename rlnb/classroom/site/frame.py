@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from pygments.formatters import HtmlFormatter
 
@@ -79,7 +80,7 @@ def _contents(headings: Sequence[Heading]) -> str:
     if len(rows) < 2:
         return ""
     items = "".join(
-        f'<li class="level-{row.level}"><a href="#{html.escape(row.id)}">{_words(row.html)}</a></li>'
+        f'<li class="level-{row.level}"><a href="#{quote(row.id)}">{_words(row.html)}</a></li>'
         for row in rows
     )
     return (
@@ -94,7 +95,7 @@ def _words(shown: str) -> str:
 
 
 def style_sheet(look: str) -> str:
-    """The style of prose, the site's own (`look`, site.css), and the colours of code in both themes."""
+    """The style of prose, the site's own (`look`, site.css), the colours of code in both themes."""
     return "\n".join((STYLE, look, _code_colours("default", "github-dark")))
 
 

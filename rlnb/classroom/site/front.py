@@ -28,11 +28,12 @@ def front(
         live = len(explorers.get(lesson.address, ()))
         if live:
             beside.append(f"{live} explorer{'s' * (live > 1)} to move")
+        more = " · ".join((f"{entry.minutes} minutes", *beside))
         rows.append(
             f'<li><span class="number">{entry.number}</span><div>'
             f'<a class="lesson" href="{lesson.address}">{html.escape(entry.title)}</a> '
             f'<span class="question">{html.escape(entry.question)}</span>'
-            f'<span class="more">{entry.minutes} minutes · {" · ".join(beside)}</span></div></li>'
+            f'<span class="more">{more}</span></div></li>'
         )
     extras = "".join(_item(page) for page in pages if page.kind == "extras")
     teach = "".join(_item(page) for page in pages if page.kind == "teach")
@@ -54,11 +55,11 @@ def _item(page: Source) -> str:
     return f'<li><a href="{page.address}">{html.escape(plain_title(page.title))}</a></li>'
 
 
-FRONT = """<h1>{course}, in pages that run</h1>
-<p>REINFORCE, PPO, GRPO and what came after, derived on one idea: <strong>every method is a choice of
-baseline and a way to tame the importance ratio.</strong> One toy group of four answers is carried
-through every method. Each formula stands beside the number it gives, and popular wrong statements
-are run rather than repeated.</p>
+FRONT = """<h1>{course}</h1>
+<p>REINFORCE, PPO, GRPO and what came after, derived on one idea: <strong>every method is a choice
+of baseline and a way to tame the importance ratio.</strong> One toy group of four answers is
+carried through every method. Each formula stands beside the number it gives, and popular wrong
+statements are run rather than repeated.</p>
 <p>Here you read, guess, and move the explorers that work without a kernel. In JupyterLab
 (<code>make lab</code>) the same pages also run: every explorer, checks that tell which mistake you
 made, and a record of what you know. Commit to a guess before you open its answer.</p>
@@ -77,7 +78,8 @@ SEARCH = """<h1>Search</h1>
 </form>
 <p id="found" role="status"></p>
 <ol id="hits"></ol>
-<p class="live">Answers to guesses are not searched, so that no hit gives one away.</p>
+<p class="live">Folded answers to guesses are not searched, so that no hit gives one away. The
+pages to teach from do tell them; they come last.</p>
 <script src="assets/search_index.js"></script>
 <script src="assets/search.js"></script>
 """

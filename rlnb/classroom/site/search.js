@@ -31,16 +31,20 @@
     for (const row of rows) {
       const points = words.map((word) => worth(row, word));
       const here = words.some((word) => row.inHeading.includes(word) || row.inText.includes(word));
-      if (here && points.every(Boolean))
-        hits.push({ row, points: points.reduce((a, b) => a + b) + KINDS[row.kind], words });
+      if (!here || !points.every(Boolean)) continue;
+      const phrase = words.length > 1 && words.join(" ");  // as it was written, side by side
+      const beside = phrase ? 8 * row.inHeading.includes(phrase) + 6 * row.inText.includes(phrase) : 0;
+      hits.push({ row, words: phrase ? [phrase, ...words] : words,
+        points: points.reduce((a, b) => a + b) + beside + KINDS[row.kind] });
     }
     return hits.sort((a, b) => b.points - a.points);
   };
 
   // The text around the first word that is found, all words marked.
   const excerpt = ({ row, words }) => {
-    const first = Math.min(...words.map((word) => row.inText.indexOf(word)).filter((at) => at >= 0));
-    const from = Number.isFinite(first) ? Math.max(0, first - AROUND) : 0;
+    const first = words.map((word) => row.inText.indexOf(word)).find((at) => at >= 0) ?? 0;
+    const space = row.text.indexOf(" ", first - AROUND);  // begin with a whole word
+    const from = first <= AROUND ? 0 : space < first ? space + 1 : first;
     const piece = row.text.slice(from, from + 2.5 * AROUND), low = plain(piece);
     const shown = document.createElement("p");
     if (from) shown.append("… ");

@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 __all__ = ["Section", "index", "sections"]
 
 SKIPPED = {"script", "style", "noscript", "svg", "button", "select", "option"}
-VOID = {"img", "br", "hr", "input", "mspace", "meta", "link", "source", "wbr", "col"}
+VOID = {"img", "br", "hr", "input", "meta", "link", "source", "wbr", "col"}
 INLINE = {"a", "b", "i", "em", "strong", "code", "span", "sub", "sup", "del", "small", "mark"}
 MATHS = {"math", "mrow", "mi", "mo", "mn", "msub", "msup", "msubsup", "mtext", "mstyle", "mfrac"}
 
