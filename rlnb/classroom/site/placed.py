@@ -67,7 +67,7 @@ def made(place: Placed) -> tuple[Explorer, tuple[Callable[[Any], bool], ...]]:
     Of the page only the imports are run, and the call itself.
     """
     cells = _cells(place.page)
-    names: dict[str, Any] = {"task": lambda key, explorer, *goals: (explorer, goals)}
+    names: dict[str, Any] = {}
     for cell in cells[: place.cell + 1]:
         if cell.cell_type == "code":
             _import_names(cell.source, names)
@@ -123,7 +123,10 @@ def _behind(place: Placed) -> set[Path]:
     """The files of our package that the explorer imports, directly or not, and this folder's."""
     found: set[Path] = set()
     home = importlib.import_module("rlnb.classroom.explorers")._HOME[place.name]
-    waiting = [PACKAGE / "classroom" / "explorers" / f"{home}.py", PACKAGE / "classroom/explorer.py"]
+    waiting = [
+        PACKAGE / "classroom" / "explorers" / f"{home}.py",
+        PACKAGE / "classroom/explorer.py",
+    ]
     while waiting:
         file = waiting.pop()
         if file not in found:
