@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import yaml
@@ -87,6 +88,17 @@ def test_binder_starts_with_the_settings_of_make_lab(tmp_path):
     ours = lab_environment()
     assert told["JUPYTER_CONFIG_PATH"] == ours["JUPYTER_CONFIG_PATH"].split(os.pathsep)[0]
     assert told["JUPYTER_PATH"] == ours["JUPYTER_PATH"].split(os.pathsep)[0] + ":before"
+
+
+def test_the_cell_for_a_lesson_in_colab_installs_the_course_and_finds_it(monkeypatch):
+    part = (ROOT / "README.md").read_text().split("**A lesson in Colab.**")[1].split("Tried")[0]
+    cell = "\n".join(line[4:] for line in part.splitlines() if line.startswith("    "))
+    ran = []
+    monkeypatch.setattr(subprocess, "run", lambda command, check: ran.append(command))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    exec(compile(cell, "cell", "exec"), {})
+    assert ran == [[sys.executable, "-m", "pip", "install", "-q", "-e", "/content/rlnb"]]
+    assert sys.path[0] == "/content/rlnb"
 
 
 def test_a_widget_is_shown_the_same_way_by_the_ipywidgets_that_colab_has():

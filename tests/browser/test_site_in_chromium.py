@@ -125,6 +125,8 @@ def test_the_option_of_a_guess_opens_its_answer_and_no_other(watched):
     assert answers.evaluate_all("all => all.filter(x => x.open).length") == 1
     assert "The answer is open" in tab.locator("[data-guess='ppo.3'] [role=status]").inner_text()
     assert tab.locator("[data-guess='ppo.3'] button").nth(0).is_disabled()
+    reply = tab.locator("[data-answer='ppo.3'] li.yours")
+    assert reply.inner_text().startswith("Had you said b, 6?") and reply.is_visible()
 
 
 def test_a_statement_opens_its_cell_and_its_verdict(watched):
