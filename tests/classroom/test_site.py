@@ -68,7 +68,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    build(folder, None)
+    build(folder, moving=False)
     return folder
 
 
@@ -221,7 +221,7 @@ def test_a_folder_with_something_else_is_refused_and_an_old_site_is_replaced(tmp
     assert main(["--to", str(place), "--no-explorers"]) == 0
     assert "0 explorers that move" in capsys.readouterr().out
     (place / "old.html").write_text("of an earlier build")
-    build(place, None)
+    build(place, moving=False)
     assert not (place / "old.html").exists() and (place / "index.html").exists()
 
 

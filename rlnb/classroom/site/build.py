@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,22 +37,24 @@ class Built:
         return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
 
 
-def build(
-    folder: Path, block: Callable[[str, str, int], str | None] | None = explorers.block
-) -> Built:
+def build(folder: Path, *, moving: bool = True, workers: int | None = None) -> Built:
     """Write the site into `folder`, which is emptied first if it is an earlier site.
 
-    block: what makes an explorer move, `explorers.block`; None leaves every explorer a picture.
+    moving: with explorers that move; False leaves every one of them a picture. workers: processes
+    that draw what no earlier build has drawn, by default one a processor, at most 4.
     Raises FileExistsError for a folder with something else in it.
     """
     _empty(folder)
+    if moving:
+        explorers.prepare(workers)
     found = sources(course_folder())
     by_place = {source.place: source for source in found}
+    block = explorers.block if moving else _still
     pictures: dict[str, bytes] = {}
     bodies: dict[str, Body] = {}
     for source in found:
         assets = href(source.address, "assets")
-        made = body(source, linker(source, by_place), assets, block or _still)
+        made = body(source, linker(source, by_place), assets, block)
         bodies[source.address] = made
         pictures |= made.pictures
         _write(folder / source.address, framed_page(source, made, found))
@@ -77,7 +79,7 @@ def build(
         file = folder / "assets" / "pictures" / name
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(png)
-    if block is not None:
+    if moving:
         explorers.assets(folder)
     return Built(folder, len(found) + 2, len(pictures), live)
 

@@ -236,8 +236,7 @@ def _html(
     scripts = ["explorers", *own, name]
     loads = "".join(f'<script defer src="{{assets}}/{script}.js"></script>' for script in scripts)
     lines = "".join(
-        f'<li data-goal="{i}" role="status">Task{f" {i + 1}" if goals > 1 else ""}: '
-        "not yet ○</li>"
+        f'<li data-goal="{i}" role="status">Task{f" {i + 1}" if goals > 1 else ""}: not yet ○</li>'
         for i in range(goals)
     )
     tasks = f'<ul class="goals">{lines}</ul>' if goals else ""
@@ -294,7 +293,9 @@ def _control(a: Axis, identity: str) -> str:
 def _coarse(settings: Grid) -> str:
     """What JupyterLab has beyond this."""
     fewer = [
-        f"{a.label}: {len(a.values)} of {a.of} values" for a in settings.axes if len(a.values) < a.of
+        f"{a.label}: {len(a.values)} of {a.of} values"
+        for a in settings.axes
+        if len(a.values) < a.of
     ]
     told = []
     if fewer:

@@ -123,7 +123,10 @@ def _behind(place: Placed) -> set[Path]:
     """The files of our package that the explorer imports, directly or not, and this folder's."""
     found: set[Path] = set()
     home = importlib.import_module("rlnb.classroom.explorers")._HOME[place.name]
-    waiting = [PACKAGE / "classroom" / "explorers" / f"{home}.py", PACKAGE / "classroom/explorer.py"]
+    waiting = [
+        PACKAGE / "classroom" / "explorers" / f"{home}.py",
+        PACKAGE / "classroom/explorer.py",
+    ]
     while waiting:
         file = waiting.pop()
         if file not in found:
