@@ -6,6 +6,7 @@ import lab_in_chromium
 import pytest
 
 from rlnb.classroom.site.build import build
+from rlnb.classroom.site.front import HEADLINES
 
 NARROW, WIDE = {"width": 380, "height": 800}, {"width": 1280, "height": 900}
 LUMINANCE = """(selector) => {
@@ -23,8 +24,11 @@ TOO_WIDE = """() => [...document.querySelectorAll('main *')].filter(x => {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
+    """All pages; of the explorers those that the first page names: all 51 take minutes."""
     folder = tmp_path_factory.mktemp("site")
-    build(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RLNB_SITE_CACHE", str(tmp_path_factory.mktemp("drawn")))
+        build(folder, moving=HEADLINES, workers=1)
     return folder
 
 
@@ -102,6 +106,24 @@ def test_the_watch_sees_an_error_and_a_request(window, tmp_path):
     assert "https://example.org/x" in one.asked
     with pytest.raises(AssertionError):
         one.assert_quiet()
+
+
+def test_the_first_page_leads_to_explorers_that_move(watched):
+    one = watched()
+    tab = one.open("index.html")
+    ways = tab.locator("#move + ul a").evaluate_all("all => all.map(x => x.href)")
+    assert len(ways) == len(HEADLINES)
+    for way in ways:
+        tab.goto(way)
+        box = tab.locator(f"[id='{way.partition('#')[2]}']")
+        box.locator("svg").wait_for()
+        box.locator("input[type=range]").first.focus()
+        shown = []
+        for key in ("Home", "End"):
+            tab.keyboard.press(key)
+            tab.wait_for_timeout(200)
+            shown.append(box.locator("svg").inner_html())
+        assert shown[0] != shown[1], way
 
 
 def test_no_page_is_wider_than_a_phone(watched, site):

@@ -68,7 +68,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    build(folder, moving=False)
+    build(folder, moving=())
     return folder
 
 
@@ -221,7 +221,7 @@ def test_a_folder_with_something_else_is_refused_and_an_old_site_is_replaced(tmp
     assert main(["--to", str(place), "--no-explorers"]) == 0
     assert "0 explorers that move" in capsys.readouterr().out
     (place / "old.html").write_text("of an earlier build")
-    build(place, moving=False)
+    build(place, moving=())
     assert not (place / "old.html").exists() and (place / "index.html").exists()
 
 
@@ -254,19 +254,19 @@ def test_an_explorer_takes_the_place_of_its_picture_which_stays_for_readers_with
 
     def block(*what):
         asked.append(what)
-        return "<div>LIVE</div>"
+        return '<div id="mine">LIVE</div>'
 
     made = page_of(tmp_path, nbformat.v4.new_markdown_cell("# 08 · Mine"), explorer_cell())(block)
     assert asked == [("clip_explorer", "08_mine", 1)]
-    assert made.explorers == ["clip_explorer"]
-    assert re.search(r"<div>LIVE</div>\s*<noscript><img[^>]*alt=\"a curve\"", made.html)
+    assert made.explorers == {"clip_explorer": "mine"}
+    assert re.search(r"LIVE</div>\s*<noscript><img[^>]*alt=\"a curve\"", made.html)
     assert "It rises." in made.html and "Live in JupyterLab" not in made.html
 
 
 def test_an_explorer_that_does_not_move_says_where_it_does(tmp_path):
     made = page_of(tmp_path, explorer_cell())(lambda *what: None)
     assert "Live in JupyterLab. Here it stands at p=0.5." in made.html
-    assert "<noscript>" not in made.html and made.explorers == []
+    assert "<noscript>" not in made.html and made.explorers == {}
 
 
 def test_a_heading_that_links_could_not_reach_is_refused(tmp_path):

@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     begin = time.perf_counter()
     try:
-        made = build(given.to, moving=not given.no_explorers, workers=given.workers)
+        made = build(given.to, moving=() if given.no_explorers else None, workers=given.workers)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from rlnb.classroom.site.addresses import href, linker, plain_title, sources
 from rlnb.classroom.site.cells import Body, body
 from rlnb.classroom.site.frame import framed_page, style_sheet
 from rlnb.classroom.site.front import front, search_page
+from rlnb.classroom.site.placed import all_placed
 from rlnb.classroom.site.search import index, sections
 from rlnb.shipped import course_folder
 
@@ -25,31 +26,37 @@ SCRIPTS = ("site.js", "search.js")
 
 @dataclass(frozen=True)
 class Built:
-    """What was written. explorers: address of a page -> names of those that work there."""
+    """What was written. explorers: address of a page -> those that move there, name -> its id."""
 
     folder: Path
     pages: int
     pictures: int
-    explorers: Mapping[str, list[str]]
+    explorers: Mapping[str, Mapping[str, str]]
 
     @property
     def bytes(self) -> int:
         return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
 
 
-def build(folder: Path, *, moving: bool = True, workers: int | None = None) -> Built:
+def build(
+    folder: Path, *, moving: Container[str] | None = None, workers: int | None = None
+) -> Built:
     """Write the site into `folder`, which is emptied first if it is an earlier site.
 
-    moving: with explorers that move; False leaves every one of them a picture. workers: processes
-    that draw what no earlier build has drawn, by default one a processor, at most 4.
+    moving: names of the explorers that shall move, "clip_explorer"; None for all, () for none: then
+    they are pictures. workers: processes that draw what no earlier build has drawn, by default one
+    a processor, at most 4.
     Raises FileExistsError for a folder with something else in it.
     """
     _empty(folder)
-    if moving:
-        explorers.prepare(workers)
+    places = [place for place in all_placed() if moving is None or place.name in moving]
+    explorers.prepare(workers, places)
+
+    def block(name: str, page: str, cell_index: int) -> str | None:
+        return explorers.block(name, page, cell_index) if moving is None or name in moving else None
+
     found = sources(course_folder())
     by_place = {source.place: source for source in found}
-    block = explorers.block if moving else _still
     pictures: dict[str, bytes] = {}
     bodies: dict[str, Body] = {}
     for source in found:
@@ -79,13 +86,9 @@ def build(folder: Path, *, moving: bool = True, workers: int | None = None) -> B
         file = folder / "assets" / "pictures" / name
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(png)
-    if moving:
+    if live:
         explorers.assets(folder)
     return Built(folder, len(found) + 2, len(pictures), live)
-
-
-def _still(name: str, page: str, cell_index: int) -> None:
-    """No explorer moves."""
 
 
 def _empty(folder: Path) -> None:
