@@ -21,7 +21,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,14 +29,14 @@ from typing import Any
 
 from rlnb.classroom.site.fonts import font_faces, font_licence
 from rlnb.classroom.site.grids import Axis, Grid, axis, grid
-from rlnb.classroom.site.parts import Row, drawn, joined, still
+from rlnb.classroom.site.parts import drawn, joined, still
 from rlnb.classroom.site.placed import Placed, all_placed, made, placed, source_hash
 
 __all__ = ["LIVE", "Made", "assets", "block", "kept_in", "prepare"]
 
 HERE = Path(__file__).parent
 FOLDER = "explorers"  # inside the site's assets
-AT_ONCE = 150  # settings that one process draws before it hands them over
+SLOWEST = ("composer_explorer", "token_weights_explorer", "product_weight_explorer")  # go first
 # explorer -> the rows whose parts are the patterns that its script fills in: between them every
 # artist that moves is to be seen in every look that it has
 LIVE: dict[str, tuple[dict[str, Any], ...]] = {
@@ -54,11 +54,13 @@ _USED: dict[str, Made] = {}
 @dataclass(frozen=True)
 class Made:
     """An explorer of the site. html: its place on the page, with {assets} for the way there;
-    script: its data; settings: how many it has, None where it follows its controls freely."""
+    script: its data; settings: how many it has, None where it follows its controls freely;
+    reached: of each goal above it, whether one of these settings reaches it."""
 
     html: str
     script: str
     settings: int | None
+    reached: Sequence[bool] = ()
 
 
 def block(name: str, page: str, cell_index: int) -> str | None:
@@ -69,7 +71,7 @@ def block(name: str, page: str, cell_index: int) -> str | None:
     of statements, solutions and extras two ("../../").
     """
     place = placed(name, page, cell_index)
-    found = _kept(place) or _keep(place, _finish(place, [_draw(place, None, None)]))
+    found = _kept(place) or _keep(place, _make(place))
     _USED[place.id] = found
     return found.html.replace("{assets}", "../" * (1 + page.count("/")) + f"assets/{FOLDER}")
 
@@ -94,18 +96,13 @@ def prepare(workers: int | None = None, places: Iterable[Placed] | None = None) 
     single explorer, in this process.
     """
     waiting = [place for place in places or all_placed() if _kept(place) is None]
+    waiting.sort(key=lambda place: place.name not in SLOWEST)
     if not waiting:
         return 0
-    workers = workers or min(4, os.cpu_count() or 1)
+    workers = min(workers or min(4, os.cpu_count() or 1), len(waiting))
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_calm) as pool:
-        pieces: dict[Placed, list[Future]] = {place: [] for place in waiting}
-        sizes = {place: pool.submit(_size, place) for place in waiting}
-        for place in sorted(waiting, key=lambda p: -sizes[p].result()):
-            size = sizes[place].result()
-            for begin in range(0, size, AT_ONCE):
-                pieces[place].append(pool.submit(_draw, place, begin, begin + AT_ONCE))
-        for place, parts in pieces.items():
-            _keep(place, _finish(place, [part.result() for part in parts]))
+        for place, found in zip(waiting, pool.map(_make, waiting), strict=True):
+            _keep(place, found)
     return len(waiting)
 
 
@@ -128,37 +125,24 @@ def _calm() -> None:
     torch.set_num_threads(1)
 
 
-def _size(place: Placed) -> int:
-    if place.name in LIVE:
-        return 1
-    return len(grid(place.name, made(place)[0]).rows)
-
-
-def _draw(place: Placed, begin: int | None, end: int | None) -> tuple[list[Row], tuple[str, ...]]:
-    explorer, goals = made(place)
-    if place.name in LIVE:
-        return drawn(explorer, LIVE[place.name], place.id, goals)
-    settings = grid(place.name, explorer)
-    rows = [settings.params(row) for row in settings.rows[begin:end]]
-    return drawn(explorer, rows, place.id, goals)
-
-
-def _finish(place: Placed, pieces: Sequence[tuple[list[Row], tuple[str, ...]]]) -> Made:
-    """The pieces of an explorer, in order, as what its page needs."""
+def _make(place: Placed) -> Made:
+    """Every setting drawn."""
     explorer, goals = made(place)
     live = place.name in LIVE
     if live:
         settings = Grid(tuple(axis(name, c) for name, c in explorer.controls.items()), ())
+        rows: Sequence[Any] = LIVE[place.name]
     else:
         settings = grid(place.name, explorer)
+        rows = [settings.params(row) for row in settings.rows]
     picture = still(explorer, place.id)
-    parts = joined([row for rows, _ in pieces for row in rows], len(explorer.moving))
-    defs = dict.fromkeys([*picture.defs, *(one for _, some in pieces for one in some)])
+    found, defs = drawn(explorer, rows, place.id, goals)
+    parts = joined(found, len(explorer.moving))
+    reached = [any(row.reached[i] for row in found if row.reached) for i in range(len(goals))]
     data = {
         "size": picture.size,
-        "still": f"<defs>{''.join(defs)}</defs>{picture.svg}",
+        "still": f"<defs>{''.join(dict.fromkeys(picture.defs + defs))}</defs>{picture.svg}",
         **asdict(parts),
-        "at": [a.at for a in settings.axes],
         "lengths": [len(a.values) for a in settings.axes],
         "labels": [a.labels for a in settings.axes],
     }
@@ -177,8 +161,8 @@ def _finish(place: Placed, pieces: Sequence[tuple[list[Row], tuple[str, ...]]]) 
         }
     packed = gzip.compress(json.dumps(data, ensure_ascii=False).encode(), mtime=0)
     script = f'rlnbExplorer("{place.id}","{base64.b64encode(packed).decode()}");\n'
-    page = _html(place, settings, explorer.alt(explorer.data), picture.size, len(goals), live)
-    return Made(page, script, None if live else len(settings.rows))
+    page = _html(place, settings, picture.size, reached, live)
+    return Made(page, script, None if live else len(rows), tuple(reached))
 
 
 def _plain(value: Any) -> Any:
@@ -228,7 +212,7 @@ def _keep(place: Placed, found: Made) -> Made:
 
 
 def _html(
-    place: Placed, settings: Grid, alt: str, size: tuple[float, float], goals: int, live: bool
+    place: Placed, settings: Grid, size: tuple[float, float], goals: Sequence[bool], live: bool
 ) -> str:
     name = place.id
     controls = "".join(_control(a, f"{name}-{a.name}") for a in settings.axes)
@@ -236,8 +220,9 @@ def _html(
     scripts = ["explorers", *own, name]
     loads = "".join(f'<script defer src="{{assets}}/{script}.js"></script>' for script in scripts)
     lines = "".join(
-        f'<li data-goal="{i}" role="status">Task{f" {i + 1}" if goals > 1 else ""}: not yet ○</li>'
-        for i in range(goals)
+        f'<li data-goal="{i}" role="status">Task{f" {i + 1}" if len(goals) > 1 else ""}: '
+        f"{'not yet ○' if here else 'for JupyterLab, where more can be moved'}</li>"
+        for i, here in enumerate(goals)
     )
     tasks = f'<ul class="goals">{lines}</ul>' if goals else ""
     width, height = (round(side / 0.75) for side in size)

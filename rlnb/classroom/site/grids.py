@@ -49,18 +49,22 @@ COARSE: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "distance": (0.0, 1.0, 2.0, 3.0, 4.0, 5.0),
     },
     "many_updates_explorer": {"updates": (1, 2, 4, 8, 12, 16, 20, 25, 30)},
-    "one_group_explorer": {"size": (2, 3, 4, 8, 12, 16, 20), "pay": (0.05, 0.1, 0.5, 1.0)},
+    "one_group_explorer": {
+        "size": (2, 3, 4, 6, 8, 9, 10, 11, 12, 16, 20),
+        "pay": (0.05, 0.1, 0.5, 1.0),
+    },
     "one_pair_explorer": {
-        "shared": _steps(0, 2, 0.25),
-        "beta": (0.1, 0.25, 0.5, 1.0, 1.5, 2.0),
-        "margin": _steps(0, 8, 1),
+        "shared": _steps(0.75, 1.1, 0.05, 0, 0.25, 0.5, 1.25, 1.5, 1.75, 2),
+        "beta": (0.1, 0.5, 1.0, 2.0),
+        "margin": _steps(0, 0.6, 0.1, 1, 2, 3, 4, 5, 6, 7, 8),
     },
     "product_weight_explorer": {
-        "length": (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
-        "spread": _steps(0.01, 0.2, 0.01, 0.005),
+        "length": (1, 2, 5, *range(10, 201, 10), 500, 1000),
+        "spread": _steps(0.02, 0.2, 0.02, 0.005, 0.01, 0.05, 0.065),
     },
     "rare_token_explorer": {"step": (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)},
     "scaling_fit_explorer": {"noise": (0.002, 0.01, 0.03), "seed": range(4)},
+    "sharpen_or_learn_explorer": {"power": _steps(1, 4, 0.2)},
     "std_explorer": {
         "gap": (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0),
         "size": (2, 4, 8, 16),
@@ -74,13 +78,10 @@ COARSE: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "other": (1, 3, 12, 40),
         "limit": (40, 64, 200),
     },
-    "turn_credit_explorer": {
-        "turns": (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64),
-        "error": _steps(0, 0.5, 0.02, 0.01, 0.05),
-    },
+    "turn_credit_explorer": {"turns": (*range(2, 17), 20, 24, 32, 48, 64)},
     "wrong_critic_explorer": {
-        "lam": _steps(0, 1, 0.05),
-        "lasts": (1, 2, 3, 5, 8, 10, 12, 16, 20, 24, 32, 40, 60, 80),
+        "lam": _steps(0, 0.3, 0.01, *_steps(0.35, 1, 0.05), 0.99),
+        "lasts": (*range(1, 13), 16, 20, *range(25, 36), 40, 60, 80),
     },
 }
 # explorer -> controls that move freely; of the others one at a time differs from where it began

@@ -19,13 +19,16 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
+from matplotlib.spines import Spine
 from matplotlib.text import Text
 
-from rlnb.classroom.cached_text import MONO, Letters, letter_width, points
+from rlnb.classroom.cached_text import MONO, Letters, points
 from rlnb.classroom.explorer import Explorer
 from rlnb.classroom.figures import CSS_DPI, STYLE
 
@@ -40,6 +43,10 @@ DEFINITION = re.compile(
 )
 TAG = re.compile(r"<[^>]*>")  # matplotlib escapes what stands in texts
 LEVEL = re.compile(r' transform="rotate\(-?0 [^"]*\)"')
+BLANKS, COMMAND = re.compile(r"\s+"), re.compile(r" ?([MLQCzZ]) ?")
+LONG_LINE, FINE = 600, re.compile(r"(\d\.\d)\d")
+USES = re.compile(r'(<use [^>]*?( style="[^"]*")/>)(?:<use [^>]*?\2/>)+')
+MANY = 50
 LONG_NUMBER = re.compile(r"(\d+\.\d\d)\d+")
 POINTS = re.compile(r' d="([^"]*)"')
 ANCHOR = {"left": "start", "center": "middle", "right": "end"}
@@ -193,28 +200,41 @@ def _short(text: str) -> str:
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = TAG.sub(lambda found: LONG_NUMBER.sub(r"\1", LEVEL.sub("", found[0])), text)
     text = POINTS.sub(lambda found: f' d="{_path(found[1])}"', text)
+    text = USES.sub(_shared_look, text)
     while (less := text.replace("<g></g>", "")) != text:
         text = less
     return re.sub(r"<g>((?:(?!</?g).)*)</g>", r"\1", text)
 
 
-def _path(points_text: str) -> str:
-    told = re.sub(r"\s+", " ", points_text.strip())
-    return re.sub(r" ?([MLQCzZ]) ?", r"\1", told)
+def _shared_look(found: re.Match) -> str:
+    """Markers side by side say their look once; for many, a tenth of a point is enough."""
+    marks = found[0].replace(found[2], "")
+    if marks.count("<use") > MANY:
+        marks = FINE.sub(r"\1", marks)
+    return f"<g{found[2]}>{marks}</g>"
+
+
+def _path(told: str) -> str:
+    """A tenth of a point is enough for a line of many points."""
+    if len(told) > LONG_LINE:
+        told = FINE.sub(r"\1", told)
+    return COMMAND.sub(r"\1", BLANKS.sub(" ", told.strip()))
 
 
 def _letters(artist: Letters) -> str:
-    """Fixed-width lines; each is as wide as its letters are on the canvas."""
-    size, wide = points(artist.width), letter_width(artist.width)
-    lines = "".join(
-        f'<text x="{x * POINT:.2f}" y="{y * POINT:.2f}" fill="{colour}" '
-        f'text-anchor="{ANCHOR[align]}" textLength="{len(text) * wide * POINT:.2f}">'
-        f"{html.escape(text, quote=False)}</text>"
-        for x, y, text, colour, align in artist.lines
-        if text
+    """Fixed-width lines, in the size whose letters are as wide as on the canvas."""
+    looks: dict[tuple[str, str], list[str]] = {}
+    for x, y, text, colour, align in artist.lines:
+        if text:
+            told = html.escape(text, quote=False)
+            line = f'<text x="{x * POINT:.1f}" y="{y * POINT:.1f}">{told}</text>'
+            looks.setdefault((colour, ANCHOR[align]), []).append(line)
+    groups = "".join(
+        f'<g fill="{colour}" text-anchor="{anchor}">{"".join(lines)}</g>'
+        for (colour, anchor), lines in looks.items()
     )
-    look = f"font: {size:.2f}px '{MONO}'; dominant-baseline: central"
-    return f'<g style="{look}">{lines}</g>'
+    font = f"font: {points(artist.width):.3f}px '{MONO}'; dominant-baseline: central"
+    return f'<g style="{font}">{groups}</g>'
 
 
 def _state(artist: Any) -> tuple | None:
@@ -236,6 +256,13 @@ def _state(artist: Any) -> tuple | None:
         box = (*artist.get_xy(), artist.get_width(), artist.get_height(), artist.get_angle())
         look = (artist.get_facecolor(), artist.get_edgecolor(), artist.get_hatch())
         return (*box, *look, artist.get_linewidth(), artist.get_alpha(), frame)
+    if isinstance(artist, Axis):
+        look = (artist.get_scale(), artist.get_label_text(), artist.get_visible())
+        return (*artist.get_view_interval(), _bytes(artist.get_majorticklocs()), *look)
+    if isinstance(artist, Axes):
+        drawn_here = [child for child in artist.get_children() if not child.get_animated()]
+        inside = tuple(("spine",) if isinstance(c, Spine) else _state(c) for c in drawn_here)
+        return None if None in inside else (artist.get_position().bounds, *inside)
     return None
 
 

@@ -67,7 +67,7 @@ def made(place: Placed) -> tuple[Explorer, tuple[Callable[[Any], bool], ...]]:
     Of the page only the imports are run, and the call itself.
     """
     cells = _cells(place.page)
-    names: dict[str, Any] = {"task": lambda key, explorer, *goals: (explorer, goals)}
+    names: dict[str, Any] = {}
     for cell in cells[: place.cell + 1]:
         if cell.cell_type == "code":
             _import_names(cell.source, names)
