@@ -4,7 +4,9 @@
     python -m rlnb.classroom.site --to elsewhere     into another folder
     python -m rlnb.classroom.site --no-explorers     pictures only: some seconds
 
-The folder needs no server, no kernel and no network. It may be copied, zipped, or published.
+Drawing the explorers takes a minute, once: drawings are kept in the user's cache folder, or where
+RLNB_SITE_CACHE says, until something changes that they depend on. The folder needs no server, no
+kernel and no network. It may be copied, zipped, or published.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ import sys
 import time
 from pathlib import Path
 
-from rlnb.classroom.site import explorers
 from rlnb.classroom.site.build import build
 
 
@@ -26,10 +27,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--to", type=Path, default=Path("site"), help="a folder; site/")
     parser.add_argument("--no-explorers", action="store_true", help="leave them pictures")
+    parser.add_argument("--workers", type=int, help="processes that draw; one a processor, up to 4")
     given = parser.parse_args(arguments)
     begin = time.perf_counter()
     try:
-        made = build(given.to, None if given.no_explorers else explorers.block)
+        made = build(given.to, moving=() if given.no_explorers else None, workers=given.workers)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

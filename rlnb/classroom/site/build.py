@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from rlnb.classroom.site.addresses import href, linker, plain_title, sources
 from rlnb.classroom.site.cells import Body, body
 from rlnb.classroom.site.frame import framed_page, style_sheet
 from rlnb.classroom.site.front import front, search_page
+from rlnb.classroom.site.placed import all_placed
 from rlnb.classroom.site.search import index, sections
 from rlnb.shipped import course_folder
 
@@ -25,12 +26,12 @@ SCRIPTS = ("site.js", "search.js")
 
 @dataclass(frozen=True)
 class Built:
-    """What was written. explorers: address of a page -> names of those that work there."""
+    """What was written. explorers: address of a page -> those that move there, name -> its id."""
 
     folder: Path
     pages: int
     pictures: int
-    explorers: Mapping[str, list[str]]
+    explorers: Mapping[str, Mapping[str, str]]
 
     @property
     def bytes(self) -> int:
@@ -38,21 +39,29 @@ class Built:
 
 
 def build(
-    folder: Path, block: Callable[[str, str, int], str | None] | None = explorers.block
+    folder: Path, *, moving: Container[str] | None = None, workers: int | None = None
 ) -> Built:
     """Write the site into `folder`, which is emptied first if it is an earlier site.
 
-    block: what makes an explorer move, `explorers.block`; None leaves every explorer a picture.
+    moving: names of the explorers that shall move, "clip_explorer"; None for all, () for none: then
+    they are pictures. workers: processes that draw what no earlier build has drawn, by default one
+    a processor, at most 4.
     Raises FileExistsError for a folder with something else in it.
     """
     _empty(folder)
+    places = [place for place in all_placed() if moving is None or place.name in moving]
+    explorers.prepare(workers, places)
+
+    def block(name: str, page: str, cell_index: int) -> str | None:
+        return explorers.block(name, page, cell_index) if moving is None or name in moving else None
+
     found = sources(course_folder())
     by_place = {source.place: source for source in found}
     pictures: dict[str, bytes] = {}
     bodies: dict[str, Body] = {}
     for source in found:
         assets = href(source.address, "assets")
-        made = body(source, linker(source, by_place), assets, block or _still)
+        made = body(source, linker(source, by_place), assets, block)
         bodies[source.address] = made
         pictures |= made.pictures
         _write(folder / source.address, framed_page(source, made, found))
@@ -77,13 +86,9 @@ def build(
         file = folder / "assets" / "pictures" / name
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(png)
-    if block is not None:
+    if live:
         explorers.assets(folder)
     return Built(folder, len(found) + 2, len(pictures), live)
-
-
-def _still(name: str, page: str, cell_index: int) -> None:
-    """No explorer moves."""
 
 
 def _empty(folder: Path) -> None:

@@ -53,13 +53,13 @@ class Body:
     html        what it says
     headings    in order
     pictures    file name -> png
-    explorers   names of those that work without a kernel
+    explorers   those that work without a kernel: name -> id of its element
     """
 
     html: str = ""
     headings: list[Heading] = field(default_factory=list)
     pictures: dict[str, bytes] = field(default_factory=dict)
-    explorers: list[str] = field(default_factory=list)
+    explorers: dict[str, str] = field(default_factory=dict)
 
 
 def body(
@@ -157,7 +157,7 @@ class _Writer:
         found = EXPLORER.search(cell.source)
         shown = self.block(found[1], self.page, index) if found else None
         if found and shown is not None:
-            self.body.explorers.append(found[1])
+            self.body.explorers[found[1]] = re.search(r' id="([^"]+)"', shown)[1]
             return shown, True
         settings = told.removeprefix("[controls: ").partition(";")[0]
         return (

@@ -132,7 +132,7 @@ PAGE = """<!doctype html>
 <input type="search" name="q" aria-label="Search all pages" placeholder="Search all pages">
 <button>Search</button>
 </form>
-<button type="button" id="theme" hidden>Dark</button>
+<button type="button" id="theme" hidden>Dark theme</button>
 <button type="button" id="unfold" hidden aria-pressed="false">Unfold all</button>
 </header>
 <div class="page">

@@ -9,13 +9,21 @@ from rlnb.classroom.course import Page
 from rlnb.classroom.site.addresses import Source, plain_title
 from rlnb.classroom.site.frame import COURSE_TITLE, framed
 
-__all__ = ["front", "search_page"]
+__all__ = ["HEADLINES", "front", "search_page"]
+
+# the explorers that the first page names, with what each is for
+HEADLINES = {
+    "composer_explorer": "Compose a loss from its seams, and be told which method it is",
+    "clip_explorer": "PPO's clip: which side of the band is silent, and where",
+    "group_advantage_explorer": "The advantages of a group: type your own rewards",
+    "token_weights_explorer": "What a token weighs under each way of averaging",
+}
 
 
 def front(
-    course: Sequence[Page], pages: Sequence[Source], explorers: Mapping[str, Sequence[str]]
+    course: Sequence[Page], pages: Sequence[Source], explorers: Mapping[str, Mapping[str, str]]
 ) -> str:
-    """index.html. explorers: address of a page -> those on it that work without a kernel."""
+    """index.html. explorers: address of a page -> those on it that move, name -> id."""
     by_kind = {(page.kind, page.stem): page for page in pages}
     rows = []
     for entry in course:
@@ -37,9 +45,17 @@ def front(
         )
     extras = "".join(_item(page) for page in pages if page.kind == "extras")
     teach = "".join(_item(page) for page in pages if page.kind == "teach")
+    there = [(a, name, i) for a, ids in explorers.items() for name, i in ids.items()]
+    first = "".join(
+        f'<li><a href="{address}#{identity}">{HEADLINES[name]}</a></li>'
+        for wanted in HEADLINES
+        for address, name, identity in there
+        if name == wanted
+    )
     shown = FRONT.format(
         course=COURSE_TITLE,
         rows="\n".join(rows),
+        first=f"<h2 id='move'>Move these first</h2><ul>{first}</ul>" if first else "",
         extras=f"<h2 id='beside'>Beside the lessons</h2><ul>{extras}</ul>" if extras else "",
         teach=f"<h2 id='teach'>To teach from</h2><ul>{teach}</ul>" if teach else "",
     )
@@ -63,6 +79,7 @@ statements are run rather than repeated.</p>
 <p>Here you read, guess, and move the explorers that work without a kernel. In JupyterLab
 (<code>make lab</code>) the same pages also run: every explorer, checks that tell which mistake you
 made, and a record of what you know. Commit to a guess before you open its answer.</p>
+{first}
 <h2 id="map">The course</h2>
 <ol class="map">
 {rows}

@@ -12,7 +12,8 @@ from html.parser import HTMLParser
 
 __all__ = ["Section", "index", "sections"]
 
-SKIPPED = {"script", "style", "noscript", "svg", "button", "select", "option"}
+SKIPPED = {"script", "style", "svg", "button"}
+LEFT_OUT = {"answer", "mark", "explorer"}  # classes: of an explorer its picture is read
 VOID = {"img", "br", "hr", "input", "meta", "link", "source", "wbr", "col"}
 INLINE = {"a", "b", "i", "em", "strong", "code", "span", "sub", "sup", "del", "small", "mark"}
 MATHS = {"math", "mrow", "mi", "mo", "mn", "msub", "msup", "msubsup", "mtext", "mstyle", "mfrac"}
@@ -39,7 +40,7 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag, attrs):
         told = dict(attrs)
         kind = (told.get("class") or "").split()
-        if self.depth or tag in SKIPPED or "answer" in kind or "mark" in kind:
+        if self.depth or tag in SKIPPED or LEFT_OUT.intersection(kind):
             self.depth += tag not in VOID
             return
         if tag in ("h1", "h2", "h3", "h4", "h5", "h6") and told.get("id"):

@@ -12,7 +12,7 @@
   if (["dark", "light"].includes(remembered())) root.dataset.theme = remembered();
 
   const theme = (button) => {
-    const name = () => { button.textContent = isDark() ? "Light" : "Dark"; };
+    const name = () => { button.textContent = isDark() ? "Light theme" : "Dark theme"; };
     button.setAttribute("title", "Change between a light and a dark page");
     button.hidden = false;
     name();
@@ -67,8 +67,11 @@
     const said = document.createElement("p");
     said.className = "said";
     said.setAttribute("role", "status");
-    const opened = (words) => {
+    // letter: of the option, whose reply in the answer is marked
+    const opened = (words, letter) => {
       for (const answer of answers) answer.open = true;
+      for (const reply of document.querySelectorAll(`[data-answer~="${CSS.escape(key)}"] li`))
+        reply.classList.toggle("yours", reply.textContent.startsWith(`Had you said ${letter},`));
       const first = answers[0];
       first.id = first.id || `answer-${key}`;
       said.textContent = words;
@@ -101,7 +104,7 @@
             other.setAttribute("aria-pressed", String(other === press));
             other.disabled = other !== press;
           }
-          opened("Kept.");
+          opened("Kept.", press.querySelector("strong")?.textContent);
         });
       }
     }
