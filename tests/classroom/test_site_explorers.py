@@ -15,9 +15,10 @@ from fontTools.ttLib import TTFont
 
 from rlnb.classroom.explorers.composer_menus import MENUS, choices_of
 from rlnb.classroom.site import explorers, grids, parts
+from rlnb.classroom.site import placed as site_placed
 from rlnb.classroom.site.fonts import FACES, font_faces, font_licence
 from rlnb.classroom.site.grids import MOST, ONE_AT_A_TIME, axis, grid
-from rlnb.classroom.site.placed import Placed, all_placed, made, placed, source_hash
+from rlnb.classroom.site.placed import all_placed, made, placed, source_hash
 from rlnb.objective import ANNEX, ZOO
 
 PLACES = all_placed()
@@ -221,7 +222,23 @@ def test_a_cell_without_that_explorer_is_refused():
         placed("clip_explorer", "06_ppo", 0)
 
 
-def test_what_is_kept_goes_with_its_sources():
+def test_what_is_kept_goes_with_its_sources(tmp_path, monkeypatch):
     one, other = BY_NAME["nudge_explorer"], BY_NAME["clip_explorer"]
     assert source_hash(one) == source_hash(one) != source_hash(other)
-    assert source_hash(one) != source_hash(Placed(one.name, one.page, one.cell - 1))
+    file = tmp_path / "part.py"
+    monkeypatch.setattr(site_placed, "PACKAGE", tmp_path)
+    monkeypatch.setattr(site_placed, "_behind", lambda place: {file})
+    file.write_text("1", encoding="utf-8")
+    before = source_hash(one)
+    file.write_text("2", encoding="utf-8")
+    assert source_hash(one) != before
+
+
+def test_behind_an_explorer_is_what_it_imports_and_no_other_explorer():
+    behind = {
+        file.relative_to(site_placed.PACKAGE).as_posix()
+        for file in site_placed._behind(BY_NAME["clip_explorer"])
+    }
+    assert {"classroom/explorers/clip.py", "classroom/explorer.py", "classroom/figures.py"} < behind
+    assert {"objective/surrogates.py", "classroom/site/parts.py"} < behind
+    assert "classroom/explorers/group_advantage.py" not in behind
