@@ -14,7 +14,6 @@ from typing import Any
 
 import nbformat
 
-import rlnb
 from rlnb.classroom.explorer import Explorer
 from rlnb.shipped import course_folder, shipped_folder
 
@@ -22,7 +21,7 @@ __all__ = ["Placed", "all_placed", "made", "placed", "source_hash"]
 
 CALL = re.compile(r"\b(\w+_explorer)\(")
 SHOWN = "[controls:"  # begins the text of the output that stands for an explorer's controls
-PACKAGE = Path(rlnb.__file__).parent
+PACKAGE = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
