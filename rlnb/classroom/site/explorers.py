@@ -27,12 +27,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from rlnb.classroom.explorer import Explorer
 from rlnb.classroom.site.fonts import font_faces, font_licence
 from rlnb.classroom.site.grids import Axis, Grid, axis, grid
 from rlnb.classroom.site.parts import drawn, joined, still
 from rlnb.classroom.site.placed import Placed, all_placed, made, placed, source_hash
 
-__all__ = ["LIVE", "Made", "assets", "block", "kept_in", "prepare"]
+__all__ = ["LIVE", "Made", "assets", "axes_of", "block", "kept_in", "prepare"]
 
 HERE = Path(__file__).parent
 FOLDER = "explorers"  # inside the site's assets
@@ -130,7 +131,7 @@ def _make(place: Placed) -> Made:
     explorer, goals = made(place)
     live = place.name in LIVE
     if live:
-        settings = Grid(tuple(axis(name, c) for name, c in explorer.controls.items()), ())
+        settings = Grid(axes_of(explorer), ())
         rows: Sequence[Any] = LIVE[place.name]
     else:
         settings = grid(place.name, explorer)
@@ -163,6 +164,11 @@ def _make(place: Placed) -> Made:
     script = f'rlnbExplorer("{place.id}","{base64.b64encode(packed).decode()}");\n'
     page = _html(place, settings, picture.size, reached, live)
     return Made(page, script, None if live else len(rows), tuple(reached))
+
+
+def axes_of(explorer: Explorer) -> tuple[Axis, ...]:
+    """Every control, with every value that it has."""
+    return tuple(axis(name, control) for name, control in explorer.controls.items())
 
 
 def _plain(value: Any) -> Any:
