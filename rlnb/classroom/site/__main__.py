@@ -4,9 +4,9 @@
     python -m rlnb.classroom.site --to elsewhere     into another folder
     python -m rlnb.classroom.site --no-explorers     pictures only: some seconds
 
-Drawing the explorers takes a minute, once: drawings are kept in the user's cache folder, or where
-RLNB_SITE_CACHE says, until something changes that they depend on. The folder needs no server, no
-kernel and no network. It may be copied, zipped, or published.
+Drawing the explorers takes two minutes, once: drawings are kept in the user's cache folder, or
+where RLNB_SITE_CACHE says, until something changes that they depend on. The folder needs no server,
+no kernel and no network. It may be copied, zipped, or published.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ __all__ = ["Placed", "all_placed", "made", "placed", "source_hash"]
 
 CALL = re.compile(r"\b(\w+_explorer)\(")
 SHOWN = "[controls:"  # begins the text of the output that stands for an explorer's controls
-PACKAGE = Path(__file__).parents[2]
+PACKAGE = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
