@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import io
+import math
 import random
+import re
 
 import lab_in_chromium
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from PIL import Image
 
 from rlnb.classroom.explorers import clip, group_advantage
 from rlnb.classroom.figures import CSS_DPI
-from rlnb.classroom.site import explorers, grids
-from rlnb.classroom.site.grids import ONE_AT_A_TIME, grid
+from rlnb.classroom.site import explorers, grids, parts
+from rlnb.classroom.site.grids import ONE_AT_A_TIME, Grid, grid
 from rlnb.classroom.site.placed import all_placed, made
 
 PLACES = {place.id: place for place in all_placed()}
@@ -25,6 +29,7 @@ PAGE = (
 DRAWN_AGAIN = 400  # settings of a compute in JavaScript
 CELL = 10  # CSS pixels: pictures are compared in squares, for letters are spaced in another way
 OTHER = 40  # of 255: how far the mean of a square may be off
+POINT = re.compile(r"[ML](-?[\d.]+) (-?[\d.]+)")
 SHARE = 0.01  # of the squares
 # At its own size and on a whole pixel.
 APART = ".view { position: fixed; left: 0; top: 0; width: 900px; }"
@@ -33,45 +38,57 @@ APART = ".view { position: fixed; left: 0; top: 0; width: 900px; }"
 WHOLE = {"token_gates_explorer", "nudge_explorer"}  # drawn as the site draws them
 
 
-def few(name, explorer):
+class Few:
     """The values kept in these tests: of a slider the ends and where it begins."""
-    axes = explorers.axes_of(explorer)
-    if name in ONE_AT_A_TIME:
-        first = axes[0]
+
+    def __init__(self, place):
+        self.place = place
+
+    def get(self, name):
+        return self.kept.get(name)
+
+    @functools.cached_property
+    def kept(self):
+        axes = explorers.axes_of(made(self.place)[0])
+        if self.place.name in ONE_AT_A_TIME:
+            places = sorted({0, axes[0].at, 20 % len(axes[0].values)})
+            return {axes[0].name: [axes[0].values[i] for i in places]}
         return {
-            first.name: [first.values[i] for i in sorted({0, first.at, 20 % len(first.values)})]
+            a.name: [a.values[i] for i in sorted({0, a.at, len(a.values) - 1})]
+            for a in axes
+            if a.kind == "range"
         }
-    return {
-        a.name: [a.values[i] for i in sorted({0, a.at, len(a.values) - 1})]
-        for a in axes
-        if a.kind == "range"
-    }
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def fewer_settings():
     """All settings of all explorers take minutes."""
     with pytest.MonkeyPatch.context() as patch:
         for place in PLACES.values():
             if place.name not in WHOLE | set(explorers.LIVE):
-                patch.setitem(grids.COARSE, place.name, few(place.name, made(place)[0]))
+                patch.setitem(grids.COARSE, place.name, Few(place))
         yield
 
 
 @pytest.fixture(scope="module")
-def folder(fewer_settings, tmp_path_factory):
-    """A page per explorer, and what they load."""
+def written(fewer_settings, tmp_path_factory):
+    """A function that writes an explorer's page, once, and what it loads; it gives the address."""
     base = tmp_path_factory.mktemp("site")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RLNB_SITE_CACHE", str(tmp_path_factory.mktemp("drawn")))
-        for place in PLACES.values():
-            block = explorers.block(place.name, place.page, place.cell)
+        patch.setattr(explorers, "_USED", {})
+
+        def write(identity):
+            place = PLACES[identity]
             page = base / "notebooks" / f"{place.page}-{place.cell}.html"
-            page.parent.mkdir(parents=True, exist_ok=True)
-            page.write_text(PAGE.format(id=place.id, block=block), encoding="utf-8")
-        explorers.assets(base)
-    explorers._USED.clear()
-    return base
+            if not page.exists():
+                block = explorers.block(place.name, place.page, place.cell)
+                page.parent.mkdir(parents=True, exist_ok=True)
+                page.write_text(PAGE.format(id=place.id, block=block), encoding="utf-8")
+                explorers.assets(base)
+            return page.as_uri()
+
+        yield write
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +102,7 @@ def window(chromium):
 
 
 @pytest.fixture
-def opened(window, folder):
+def opened(window, written):
     """Opens an explorer's page. Afterwards: nothing was said on the console, nothing fetched."""
     tab, said = window.new_page(), []
     tab.on("console", lambda message: said.append(message.text))
@@ -93,8 +110,7 @@ def opened(window, folder):
     tab.on("request", lambda asked: said.append(asked.url) if _is_far(asked.url) else None)
 
     def open_page(identity):
-        place = PLACES[identity]
-        tab.goto((folder / "notebooks" / f"{place.page}-{place.cell}.html").as_uri())
+        tab.goto(written(identity))
         tab.wait_for_selector(".explorer[data-ready]")
         return tab
 
@@ -289,28 +305,54 @@ CASES = {
 }
 
 
+def extent(svg):
+    """Left, right, upper and lower end of a drawing, in points; None where nothing is drawn."""
+    pairs = [pair for d in re.findall(r' d="([^"]*)"', svg) for pair in POINT.findall(d)]
+    if "<use" in svg or "<text" in svg:
+        pairs = re.findall(r' x="([^"]*)"[^>]* y="([^"]*)"', svg)
+    if not pairs:
+        return None
+    x, y = np.array(pairs, dtype=float).T
+    return [x.min(), x.max(), y.min(), y.max()]
+
+
+def same_places(tab, explorer, params, size):
+    """Every artist where Python draws it, unless it leaves the canvas, where Python cuts it."""
+    (row,), _ = parts.drawn(explorer, [params], "x")
+    shown = tab.evaluate(
+        "[...document.querySelectorAll('.view svg > g')].slice(1).map((g) => g.innerHTML)"
+    )
+    compared = 0
+    for mine, theirs in zip(shown, row.parts, strict=True):
+        here, there = extent(mine), extent(theirs)
+        inside = here and min(here) >= 0 and here[1] <= size[0] and here[3] <= size[1]
+        if inside and "display: none" not in mine:
+            assert there is not None and np.abs(np.subtract(here, there)).max() < 0.2, theirs
+            compared += 1
+        elif not here:
+            assert there is None
+    assert compared > 5
+
+
 @pytest.mark.parametrize("name", explorers.LIVE)
 def test_what_javascript_draws_is_what_python_draws(opened, name):
     explorer, _ = made(BY_NAME[name])
     tab = opened(BY_NAME[name].id)
     for params in CASES[name]:
-        row, axes = [], []
-        for axis in explorers.axes_of(explorer):
-            axes.append(axis)
-            value = float("inf") if axis.name == "dual" and params["dual"] is None else params
-            wanted = value if value == float("inf") else params[axis.name]
-            row.append(wanted if axis.kind == "text" else axis.values.index(wanted))
-        move(tab, type("Settings", (), {"axes": axes}), row)
+        axes = explorers.axes_of(explorer)
+        given = params | ({"dual": math.inf} if params.get("dual", 0) is None else {})
+        row = [given[a.name] if a.kind == "text" else a.values.index(given[a.name]) for a in axes]
+        move(tab, Grid(axes, ()), row)
         explorer.data = explorer.compute(**params)
         explorer.update(explorer.artists, explorer.data)
         assert heard(tab) == explorer.alt(explorer.data)
         assert tab.inner_text(".problem") == ""
         assert off(seen(tab, explorer), meant(explorer)) < SHARE
+        same_places(tab, explorer, params, explorer.figure.get_size_inches() * 72)
         shown = {text for text in tab.locator(".view svg text").all_text_contents() if text}
         for artist in explorer.moving:
-            told = getattr(artist, "get_text", str)()
-            if hasattr(artist, "get_text") and artist.get_visible() and told:
-                assert told in shown
+            if isinstance(artist, Text) and artist.get_visible():
+                assert artist.get_text() in shown | {""}
 
 
 # ---- by hand
@@ -320,7 +362,8 @@ def test_arrows_and_home_move_a_slider_and_the_picture_is_spoken(opened):
     tab = opened(BY_NAME["token_gates_explorer"].id)
     slider = tab.locator("[data-control=epsilon] input")
     slider.focus()
-    assert tab.text_content(".heard") == ""
+    tab.wait_for_timeout(1000)
+    assert tab.text_content(".heard") == ""  # nothing has moved
     before = heard(tab)
     tab.keyboard.press("ArrowRight")
     assert slider.get_attribute("aria-valuetext") == "0.25"

@@ -197,7 +197,7 @@ def _short(text: str) -> str:
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r">\s+<", "><", text.strip())
     text = text.replace("xlink:href", "href")
-    text = re.sub(r'<g id="[^"]*"', "<g", text)
+    text = re.sub(r'<g id="[^"]*"', "<g", text).replace("<g/>", "")
     text = TAG.sub(lambda found: LONG_NUMBER.sub(r"\1", LEVEL.sub("", found[0])), text)
     text = POINTS.sub(lambda found: f' d="{_path(found[1])}"', text)
     text = USES.sub(_shared_look, text)
