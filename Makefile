@@ -7,6 +7,7 @@ NB ?=
 PRESENT ?=
 WORKERS ?= 2
 LAB_FLAGS ?=
+SITE_FLAGS ?=
 PYTEST_FLAGS ?=
 
 VENV := .venv
@@ -20,7 +21,7 @@ READY_TO_TEST := $(VENV)/.installed-test
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help lab fresh slides handout cheatsheet test quick mutants bench pages lock clean
+.PHONY: help lab fresh slides handout cheatsheet site test quick mutants bench pages lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +32,7 @@ help:
 	@echo "make slides         every lesson as slides, in made/slides (or NB=08)"
 	@echo "make handout NB=08  a lesson to print, answers at the end"
 	@echo "make cheatsheet     the course on two pages, HTML and PDF"
+	@echo "make site           the course as web pages without a kernel, in site/"
 	@echo "make quick          lint, types, the tests of losses and toys: a minute"
 	@echo "make test           lint, types, every test, every notebook, the browser"
 	@echo "make mutants        plants bugs and sees the tests catch them: minutes"
@@ -40,7 +42,7 @@ help:
 	@echo "make clean          remove .venv (work/ stays)"
 	@echo
 	@echo "PYTHON=python3.12 chooses the interpreter, WORKERS=4 the processes of make test;"
-	@echo "LAB_FLAGS and PYTEST_FLAGS are passed on."
+	@echo "LAB_FLAGS, SITE_FLAGS and PYTEST_FLAGS are passed on."
 
 # The stamps are newer than the locks: nothing to install. An existing .venv is kept, so a torch
 # that was put there first (CPU-only, say) stays.
@@ -78,6 +80,10 @@ handout: $(READY)
 
 cheatsheet: $(READY)
 	@$(BIN)/python -m rlnb.classroom.paper cheat-sheet
+
+# From the pages as they are committed; nothing is executed. Open site/index.html by double-click.
+site: $(READY)
+	@$(BIN)/python -m rlnb.classroom.site $(SITE_FLAGS)
 
 pages: $(READY)
 	@$(BIN)/python -m rlnb.classroom.pages build --all

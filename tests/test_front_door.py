@@ -20,6 +20,7 @@ FILE_KINDS = "py|md|toml|yml|yaml|txt|json|jsonl|ipynb|cfg"
 MADE_LATER = (
     "work/",
     "made/",
+    "site/",
     ".venv/",
     "runs/",
     "wheels/",

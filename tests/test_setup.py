@@ -27,6 +27,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 STANDARD = set(sys.stdlib_module_names)
 # Packages that are imported under another name than they are installed.
 IMPORT_NAMES = {
+    "fonttools": "fontTools",
     "huggingface-hub": "huggingface_hub",
     "ipython": "IPython",
     "jupyter-client": "jupyter_client",

@@ -31,7 +31,7 @@ from rlnb.classroom.figures import (
     picture_bundle,
     quick_png,
 )
-from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line
+from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, widget_view
 
 __all__ = ["Explorer", "choice", "choice_slider", "slider", "switch", "text_field"]
 
@@ -190,7 +190,7 @@ class Explorer:
             controls = [ipywidgets.GridBox(controls, layout=grid)]
         lines = [self.problem] if self.readout is None else [self.line, self.problem]
         box = ipywidgets.VBox([*controls, *lines])
-        data = dict(box._repr_mimebundle_())
+        data = widget_view(box)
         settings = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
         data["text/plain"] = f"[controls: {settings}; run the notebook to move them]"
         return Bundle(data)

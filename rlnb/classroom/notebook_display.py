@@ -61,6 +61,7 @@ __all__ = [
     "ipywidgets",
     "spoken_line",
     "tone",
+    "widget_view",
 ]
 
 
@@ -79,6 +80,17 @@ def spoken_line(text: str = "", said: str | None = None):
     if said is not None:
         tone(line, said)
     return line
+
+
+def widget_view(widget) -> dict[str, Any]:
+    """The output that shows a widget, by type; for `text/plain` it has to be given words.
+
+    ipywidgets 7, which Colab has, displays a widget instead of saying how.
+    """
+    if hasattr(widget, "_repr_mimebundle_"):
+        return dict(widget._repr_mimebundle_())
+    view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+    return {"application/vnd.jupyter.widget-view+json": view}
 
 
 def tone(line, said: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from rlnb.classroom.figures import Bundle
-from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone
+from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone, widget_view
 from rlnb.objective import Objective
 from rlnb.objective.advantages import gae
 from rlnb.objective.batch import Batch
@@ -252,7 +252,7 @@ class Board:
         rows = []
         for line in LINES:
             rows += [self.fields[line.name], self.said[line.name]]
-        data = dict(ipywidgets.VBox(rows)._repr_mimebundle_())
+        data = widget_view(ipywidgets.VBox(rows))
         lines = "\n".join(f"{x.name}: {x.says}; from {', '.join(x.uses)}" for x in LINES)
         data["text/plain"] = f"[the board: a field a line; run the page to write]\n{lines}"
         display(Bundle(data))

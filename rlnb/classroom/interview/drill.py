@@ -18,7 +18,7 @@ from datetime import date
 from rlnb.classroom import progress
 from rlnb.classroom.figures import Bundle
 from rlnb.classroom.interview.repetition import GRADES, Card, after, draw, waiting
-from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone
+from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone, widget_view
 from rlnb.classroom.questions import LEVELS, Question, bank, pick, topics
 
 __all__ = ["Drill", "drill"]
@@ -147,7 +147,7 @@ class Drill:
             ipywidgets.HBox(list(self.marks.values())),
             self.status,
         ]
-        data = dict(ipywidgets.VBox(rows)._repr_mimebundle_())
+        data = widget_view(ipywidgets.VBox(rows))
         data["text/plain"] = (
             f"[the drill: {len(bank())} questions, {SECONDS} seconds each; run the page]"
         )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from rlnb.classroom.figures import Bundle
 from rlnb.classroom.interview.cards import markdown
-from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line
+from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, widget_view
 from rlnb.classroom.questions import LEVELS, FollowUp, Question, pick
 
 __all__ = ["PANEL", "RUBRIC", "Interview", "Panelist", "Room", "Round", "mock"]
@@ -258,7 +258,7 @@ class Room:
             *self.marks.values(),
             self.status,
         ]
-        data = dict(ipywidgets.VBox(rows)._repr_mimebundle_())
+        data = widget_view(ipywidgets.VBox(rows))
         asked = "\n".join(
             f"{r.panelist.name}: {r.question.question}" for r in self.interview.rounds
         )

@@ -15,7 +15,7 @@ from typing import Any
 from rlnb.classroom import progress
 from rlnb.classroom.explorer import Explorer
 from rlnb.classroom.figures import Bundle
-from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone
+from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone, widget_view
 
 __all__ = ["Goal", "Task", "task"]
 
@@ -55,7 +55,7 @@ class Task:
         plain = text.replace("**", "").replace("$", "").replace("\\", "")
         display(Bundle({"text/markdown": text, "text/plain": plain}))
         # one row for all: three lines more would push the picture off a laptop's screen
-        data = dict(ipywidgets.HBox(self.lines)._repr_mimebundle_())
+        data = widget_view(ipywidgets.HBox(self.lines))
         data["text/plain"] = "[a line per task, green when it is done: run the page]"
         display(Bundle(data))
         display(self.explorer)

@@ -20,7 +20,14 @@ from dataclasses import dataclass, field
 
 from rlnb.classroom import progress
 from rlnb.classroom.figures import Bundle, Picture
-from rlnb.classroom.notebook_display import HAS_JUPYTER, display, ipywidgets, spoken_line, tone
+from rlnb.classroom.notebook_display import (
+    HAS_JUPYTER,
+    display,
+    ipywidgets,
+    spoken_line,
+    tone,
+    widget_view,
+)
 
 __all__ = ["predict", "reveal", "score"]
 
@@ -300,6 +307,6 @@ def _say(markdown: str, plain: str) -> None:
 
 def _show(widget, plain: str) -> None:
     """A widget with words for readers who cannot see it."""
-    data = dict(widget._repr_mimebundle_())
+    data = widget_view(widget)
     data["text/plain"] = plain
     display(Bundle(data))

@@ -15,7 +15,7 @@ from typing import Any
 
 from rlnb.classroom import progress
 from rlnb.classroom.figures import Bundle
-from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line
+from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, widget_view
 from rlnb.shipped import data_folder
 
 __all__ = ["VERDICTS", "ledger", "settle", "statement", "verdict"]
@@ -75,7 +75,7 @@ def statement(identity: str) -> None:
         note.value = "Kept. Run the next cell."
 
     buttons.observe(pressed, "value")
-    data = dict(ipywidgets.VBox([buttons, note])._repr_mimebundle_())
+    data = widget_view(ipywidgets.VBox([buttons, note]))
     data["text/plain"] = "[true, it depends, or false? Run the page to press one]"
     display(Bundle(data))
 
@@ -110,7 +110,7 @@ def settle(identity: str, found: str) -> None:
         said, color = f"You said: {guess}.", "done" if right else "wrong"
         progress.record("statement", identity, settled=True, right=right)
     label = spoken_line(said, color)
-    data = dict(label._repr_mimebundle_())
+    data = widget_view(label)
     data["text/plain"] = "[your guess beside it]"
     display(Bundle(data))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import re
+from collections.abc import Callable
 
 import mistune
 from pygments import highlight
@@ -53,9 +55,12 @@ def formulas(text: str) -> list[tuple[str, bool]]:
     return found
 
 
-def prose(text: str) -> str:
-    """Markdown as HTML, its formulas as MathML. A link to another page of the course becomes its
-    words: on paper, and in a file that is handed on alone, it leads nowhere.
+def prose(text: str, link: Callable[[str], str | None] = lambda target: None) -> str:
+    """Markdown as HTML, its formulas as MathML.
+
+    A link to another page of the course becomes its words: on paper, and in a file that is handed
+    on alone, it leads nowhere. Where it leads somewhere, `link` says where: it is given what the
+    markdown has and returns an address, or None for words.
 
     >>> prose("**Two** of $G$.")
     '<p><strong>Two</strong> of <math><mi>G</mi></math>.</p>\\n'
@@ -71,8 +76,18 @@ def prose(text: str) -> str:
 
     rendered = str(_markdown(PIECE.sub(put_by, text)))
     rendered = re.sub("\u27e6(\\d+)\u27e7", lambda mark: kept[int(mark[1])], rendered)
-    rendered = re.sub(r'<a href="(?!https:)[^"]*">(.*?)</a>', r"\1", rendered, flags=re.DOTALL)
+    rendered = re.sub(
+        r'<a href="(?!https:)([^"]*)">(.*?)</a>',
+        lambda a: _linked(a, link),
+        rendered,
+        flags=re.DOTALL,
+    )
     return re.sub(r"<p>(<math display=\"block\">.*?</math>)</p>", r"\1", rendered, flags=re.DOTALL)
+
+
+def _linked(anchor: re.Match, link: Callable[[str], str | None]) -> str:
+    address = link(html.unescape(anchor[1]))
+    return anchor[2] if address is None else f'<a href="{html.escape(address)}">{anchor[2]}</a>'
 
 
 def code(source: str) -> str:
