@@ -54,7 +54,8 @@
     const first = data.home.length > 1 ? at[0] : 0;
     const home = data.home[first];
     const free = data.free;
-    if (moved < free && data.home.length > 1) home.forEach((i, k) => { at[free + k] = i; });
+    if (moved >= 0 && moved < free && data.home.length > 1)
+      home.forEach((i, k) => { at[free + k] = i; });
     else if (data.rows[at.join(",")] === undefined)
       home.forEach((i, k) => { if (free + k !== moved) at[free + k] = i; });
     at.forEach((i, k) => controls[k].set(i));

@@ -7,6 +7,7 @@ and its page says so. The value an explorer starts with is always among them.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -156,13 +157,13 @@ def grid(name: str, explorer: Explorer) -> Grid:
     axes = tuple(axis(key, c, coarse.get(key)) for key, c in explorer.controls.items())
     if name in ONE_AT_A_TIME:
         return _one_at_a_time(name, axes)
-    rows = tuple(itertools.product(*(range(len(a.values)) for a in axes)))
-    if len(rows) > MOST:
+    count = math.prod(len(a.values) for a in axes)
+    if count > MOST:
         raise ValueError(
-            f"grids: {name} would be drawn {len(rows)} times, {MOST} at most: keep fewer values "
-            "in COARSE."
+            f"grids: {name} would be drawn {count} times, {MOST} at most: keep fewer values in "
+            "COARSE."
         )
-    return Grid(axes, rows)
+    return Grid(axes, tuple(itertools.product(*(range(len(a.values)) for a in axes))))
 
 
 def _one_at_a_time(name: str, axes: tuple[Axis, ...]) -> Grid:
