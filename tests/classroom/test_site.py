@@ -212,7 +212,10 @@ def test_a_section_begins_at_a_heading_and_leaves_answers_out():
     assert (second.anchor, second.heading, second.text) == ("a", "A", "xyz More 5 a picture")
 
 
-def test_a_folder_with_something_else_is_refused_and_an_old_site_is_replaced(tmp_path, capsys):
+def test_a_folder_with_something_else_is_refused_and_an_old_site_is_replaced(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("RLNB_SITE_CACHE", str(tmp_path / "drawn"))
     (tmp_path / "letters.txt").write_text("mine")
     assert main(["--to", str(tmp_path), "--no-explorers"]) == 2
     assert "name another folder with --to" in capsys.readouterr().err
@@ -223,6 +226,7 @@ def test_a_folder_with_something_else_is_refused_and_an_old_site_is_replaced(tmp
     (place / "old.html").write_text("of an earlier build")
     build(place, moving=())
     assert not (place / "old.html").exists() and (place / "index.html").exists()
+    assert not (tmp_path / "drawn").exists(), "pictures only: nothing is drawn"
 
 
 def page_of(tmp_path, *made) -> cells.Body:

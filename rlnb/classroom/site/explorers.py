@@ -96,7 +96,9 @@ def prepare(workers: int | None = None, places: Iterable[Placed] | None = None) 
     workers: processes, by default one per processor and at most 4. `block` does the same for a
     single explorer, in this process.
     """
-    waiting = [place for place in places or all_placed() if _kept(place) is None]
+    waiting = [
+        place for place in (all_placed() if places is None else places) if _kept(place) is None
+    ]
     waiting.sort(key=lambda place: place.name not in SLOWEST)
     if not waiting:
         return 0
