@@ -214,7 +214,7 @@ def test_a_coarse_grid_says_so():
     told = explorers._coarse(_grid(place))
     assert "answer 1, tokens: 5 of 40 values" in told and "L: 3 of 161 values" in told
     alone = explorers._coarse(_grid(BY_NAME["composer_explorer"]))
-    assert "start from moves freely" in alone and "one at a time" in alone
+    assert "“start from” moves freely" in alone and "one at a time" in alone
 
 
 def test_a_cell_without_that_explorer_is_refused():

@@ -294,7 +294,7 @@ def _coarse(settings: Grid) -> str:
     if fewer:
         told.append(f"Coarser here than in JupyterLab: {'; '.join(fewer)}.")
     if settings.home is not None:
-        freely = " and ".join(a.label for a in settings.axes[: settings.free])
+        freely = " and ".join(f"“{a.label}”" for a in settings.axes[: settings.free])
         told.append(
             f"Here {freely} move{'s' * (settings.free == 1)} freely, and of the other controls one "
             "at a time differs from where it began; in JupyterLab all move together."
