@@ -85,8 +85,8 @@ def update(artists, data):
 def readout(data) -> str:
     return (
         f"{data['rule']}: {data['lost']} of {DRAWS} policies end below {LOW}, the lowest at "
-        f"{data['lowest']:.2f}. Dropped at the end: {data['good'][-1]:.1%} of the tokens with "
-        f"A > 0, {data['bad'][-1]:.1%} of the others."
+        f"{data['lowest']:.2f}. Dropped: {data['good'][-1]:.1%} with A > 0, "
+        f"{data['bad'][-1]:.1%} of the others."
     )
 
 
