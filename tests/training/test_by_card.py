@@ -51,6 +51,12 @@ def test_public_layouts_have_their_parameters():
     }
 
 
+def test_the_table_says_that_all_rows_are_lora_and_at_which_rate():
+    *_, last = table().splitlines()
+    assert last.startswith("all: LoRA of rank 32") and "learning rate 1e-05" in last
+    assert table().count("all: ") == 1  # one sentence holds for every row
+
+
 def test_the_readme_has_the_table():
     text = README.read_text(encoding="utf-8")
     for line in table().splitlines():

@@ -82,11 +82,17 @@ def minutes(choice: Choice) -> float:
 
 
 def table() -> str:
-    """COMMAND, and a line for each choice: counted bytes, estimated minutes, flags."""
+    """COMMAND, a line for each choice (counted bytes, estimated minutes, flags), what all share."""
     lines = [COMMAND, "card               counted  about   and"]
     for choice in CHOICES:
         lines.append(
             f"{choice.gigabytes:2d} GB {choice.card:12s} {needed(choice) / GB:4.1f} GB  "
             f"{minutes(choice):3.0f} min  {choice.flags}"
         )
+    shared = {
+        f"all: LoRA of rank {r.lora_r} on frozen weights of 2 bytes, learning rate "
+        f"{r.learning_rate:g}, {r.steps} steps of {r.prompts} x {r.num_generations} answers"
+        for r in (choice.recipe for choice in CHOICES)
+    }
+    lines += sorted(shared)
     return "\n".join(lines)
