@@ -52,11 +52,12 @@ pictures.one_bar(2 * QWEN_7B.parameters / 1e9, 80, (
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.1", "Bytes per parameter, to train with AdamW?",
-        ["8: weights, gradients and two moments, two bytes each",
-         "12: the same, with the moments in float32",
-         "16: and one more copy of the weights, in float32",
-         "20: and a float32 copy of the gradients"])
+predict("systems.1", "Bytes per parameter, to train with AdamW, in the "
+        "usual bfloat16 recipe?",
+        ["16: and one more copy of the weights, in float32",
+         "12: weights and gradients in 2 bytes, two moments in float32",
+         "8: weights, gradients and two moments, two bytes each",
+         "20: and float32 copies of weights and gradients"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -70,15 +71,15 @@ reveal("systems.1", "16: and one more copy of the weights, in float32",
        instead={
            "8: weights, gradients and two moments, two bytes each":
            "The moments average small numbers: they are kept in float32.",
-           "12: the same, with the moments in float32":
+           "12: weights and gradients in 2 bytes, two moments in float32":
            "Right about the moments. Where are small updates collected?",
-           "20: and a float32 copy of the gradients":
+           "20: and float32 copies of weights and gradients":
            "A gradient is used once and thrown away. Some trainers do "
            "sum it in float32, but the update works without.",
        })
 
 # %% [markdown]
-# Only a *trained* model needs 16 bytes. A frozen one has its weights only, 2 bytes. A separate
+# Only a *trained* model needs all of these. A frozen one has its weights only, 2 bytes. A separate
 # program that writes the answers (vLLM, SGLang) holds one more copy of 2 bytes, the **sampler's**.
 
 # %% jupyter={"source_hidden": true}
@@ -104,8 +105,8 @@ pictures.bytes_by_method({
 # your guess
 predict("systems.2", "512 answers of 8,192 tokens are being written at "
         "once. Their cache?",
-        ["2 GB", "24 GB: more than the weights",
-         "240 GB: twice what training the policy takes", "2,400 GB"])
+        ["2 GB", "240 GB: twice what training the policy takes",
+         "24 GB: more than the weights", "2,400 GB"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -133,7 +134,7 @@ task("systems.t1", full_card.full_card_explorer(),
      ("4 cards: make it fit.", full_card.four))
 
 # %% [markdown]
-# The purple bar is the **activations**, kept for the backward pass. It is small because the layers
+# The pink bar is the **activations**, kept for the backward pass. It is small because the layers
 # are computed twice and the logits come in pieces. Whole, the logits of one answer, 8,192 × 152,064
 # numbers, take 5.0 GB in float32.
 # <!-- cited: 5.0 -->
@@ -190,9 +191,12 @@ reveal("systems.3", "about 13 %",
        })
 
 # %% [markdown]
-# The repair: a free slot runs ahead, at most one batch (`lag=1`). So this queue runs six times as
-# fast. Its slots write at one speed. A real engine speeds up as it empties, so expect less: AReaL
-# measured up to 2.77 times ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
+# The repair: a free slot runs ahead, at most one batch (`lag=1`), and this queue is several times
+# as fast. Its slots write at one speed. A real engine reads all its weights for each round of
+# tokens, however many slots are in use; with few it is faster for each and still wastes the card.
+# AReaL measured up to 2.77 times on real hardware
+# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)). And GRPO has to wait for the whole *group*
+# of a prompt; this queue takes single answers.
 #
 # The price is **age**: how many updates fall between an answer's begin and its use. Count pairs
 # (answer, such an update), with $n$ answers, $U$ updates, and $B$ answers used by an update.
@@ -205,7 +209,8 @@ reveal("systems.3", "about 13 %",
 # \end{aligned}$$
 #
 # An answer is *open* until the trainer takes it, also while it waits finished. So the mean age is
-# the number of open answers, in batches.
+# the number of open answers, in batches. This is **Little's law**: time in the system = open /
+# throughput, with time counted in updates.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -232,8 +237,9 @@ pictures.learning_by_time(
     "A line is a seed. Right: pass@1 at the end, seeds 0, 1, 2.")
 
 # %% [markdown]
-# So one update of age shows no clear difference in three seeds. At age 8 two of three end far
-# lower. The queue's mixture, mean age 1 and oldest 13, is not tested here.
+# So one update of age shows no clear difference in three seeds. At age 4 all three end a little
+# below all three of age 0, and at age 8 two of three far below. The queue's mixture, mean age 1 and
+# oldest 13, is not tested here.
 #
 # **What the queue leaves out.**
 #
@@ -251,7 +257,7 @@ pictures.learning_by_time(
 # ## Another program writes
 #
 # Suppose nothing is old. The engine's $\mu$ still is not the trainer's $\pi$, because it rounds
-# otherwise. The **gap** is log π − log μ of a token. First our small model: it writes in bfloat16
+# differently. The **gap** is log π − log μ of a token. First our small model: it writes in bfloat16
 # and scores the same tokens in float32. Then a mixture of experts, the toy of page 13: in each of
 # four layers a *router* picks one of eight small networks. A copy with rounded weights writes 400
 # answers of 50 tokens, and the unrounded one scores them.
@@ -280,14 +286,15 @@ print(f"router, another expert somewhere: {gap[other].std():.2f}, "
 # your guess
 predict("systems.4", "The router's gap, over all tokens: its std?",
         ["about 0.0065: fewer than 1 in 100 tokens are touched",
+         "about 0.05: few tokens, and very large gaps",
          "about 0.011: the mean of 0.0065 and 0.57, by their shares",
-         "about 0.05", "about 0.3: half way"])
+         "about 0.3: half way"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 middle = [(a + b) / 2 for a, b in zip(EDGES, EDGES[1:])]
 small = [m for m, n in zip(middle, dense["histogram"]) for _ in range(n)]
-reveal("systems.4", "about 0.05",
+reveal("systems.4", "about 0.05: few tokens, and very large gaps",
        f"{gap.std():.3f}: squares add, and 0.0077 · 0.57² is nearly all "
        "of it. Third panel, the test: the trainer uses the *engine's* "
        "experts (routing replay, R3), and the std is "
@@ -327,7 +334,8 @@ predict("systems.5", "Each gap is independent, with std g. An answer has "
         "1,000 tokens. The std of log w?",
         ["g / 32: the gaps average out",
          "g: they are as often above 0 as below",
-         "32 g", "1,000 g: each token adds its own"])
+         "1,000 g: each token adds its own",
+         "32 g: their squares add"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -339,11 +347,13 @@ for T in (50, 1000, 8000):
     v = log_w.exp().view(200, batch)
     share = (v.sum(1) ** 2 / v.square().sum(1) / batch).mean()
     lines.append(f"{T:,} tokens: {log_w.std():.2f} and {share:.0%}")
-reveal("systems.5", "32 g",
+reveal("systems.5", "32 g: their squares add",
        "Variances of independent numbers add: **std of log w = gap · √T**. "
        "Counted with the router, its answers joined at random; the second "
        "number is the share of 512 answers that still counts (page 04). "
-       + "; ".join(lines) + ". With the dense gap 1,000 tokens give "
+       + "; ".join(lines) + ". (A normal log w of std 1.62 would leave 7 %; "
+       "here the long tail is on the left, at small weights.) With the gap "
+       "of our 0.3M dense model 1,000 tokens give "
        f"{dense['std token'] * 1000 ** 0.5:.2f}, and nearly all of the "
        "batch counts. So ask for gap and length first.",
        instead={
@@ -366,13 +376,13 @@ reveal("systems.5", "32 g",
 # | name | factor on a token's push |
 # |---|---|
 # | TIS (truncated) | $\min(w_t,2)$ |
-# | IcePop | $w_t$ inside [1/2, 2], else 0 |
+# | IcePop | $w_t$ inside a band [α, β], here [1/2, 2], else 0 |
 # | DPPO | 0 if $\pi(y_t)-\mu(y_t)$ is beyond ±0.15 <!-- cited: 0.15, 1.5 --> *and the push widens it*, else $\min(w_t,10)$ |
 #
-# **The toy.** Answers have four tokens out of four symbols, a random quarter of the 256 answers is
-# right, and the policy is a table of logits. The engine's logits are the policy's plus a fixed
-# random vector of std 0.01, or of std 1.5 at the 20 % of prefixes that are
-# *flipped*; so the engine moves with π. Twenty policies learn for 60 exact gradient steps.
+# **The toy.** Answers have four tokens out of four symbols. A random quarter of the 256 answers is
+# right. The policy is a table of logits, one row a prefix. The engine's logits are the policy's
+# plus a fixed random vector: of std 0.01, and of std 1.5 at the 20 % of prefixes that are
+# *flipped*. Twenty policies learn for 60 exact gradient steps.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -385,8 +395,13 @@ pictures.twenty_policies(runs, (
 
 # %% [markdown]
 # So IcePop loses three of the twenty, and it goes on dropping tokens with A > 0. DPPO soon drops
-# none of these. Without any correction all twenty end above 0.8. In the explorer,
-# *IcePop, by sign* has the same band and drops a token beyond it only if the push widens the gap.
+# none of these. Without any correction all twenty end above 0.8: these gradients are exact, so
+# there is no noise for a cap or a mask to remove. **This toy shows what a mask costs, not what it
+# buys.**
+#
+# The offset is fixed in the logits. How can π and μ meet? As π(y) goes to 1 so does μ(y), and their
+# ratio goes to 1. In the explorer *IcePop, by sign* has the same band and drops a token beyond it
+# only if the push widens the gap.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
