@@ -351,11 +351,10 @@ reveal("systems.5", "32 g: their squares add",
        "Variances of independent numbers add: **std of log w = gap · √T**. "
        "Counted with the router, its answers joined at random; the second "
        "number is the share of 512 answers that still counts (page 04). "
-       + "; ".join(lines) + ". (A normal log w of std 1.62 would leave 7 %; "
-       "here the long tail is on the left, at small weights.) With the gap "
-       "of our 0.3M dense model 1,000 tokens give "
-       f"{dense['std token'] * 1000 ** 0.5:.2f}, and nearly all of the "
-       "batch counts. So ask for gap and length first.",
+       + "; ".join(lines) + ". (A normal log w would leave 7 % at 1.62; "
+       "this one's tail is at small weights.) Our dense 0.3M model has "
+       f"{dense['std token'] * 1000 ** 0.5:.2f} at 1,000 tokens: nearly "
+       "all answers count. So ask for gap and length.",
        instead={
            "g / 32: the gaps average out":
            "That is their mean, g / √T. The weight has their sum.",
