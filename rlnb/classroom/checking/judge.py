@@ -19,6 +19,7 @@ import torch
 from rlnb.classroom.checking.exercise import Candidate, Exercise, Family, Probe
 from rlnb.classroom.checking.hidden_output import hidden_output
 from rlnb.classroom.checking.name_this import NameThis
+from rlnb.classroom.checking.one_by_one import one_by_one, wants_one_number, with_one_number
 from rlnb.classroom.checking.outcome import Outcome, agree, is_finite, run
 from rlnb.classroom.checking.silent_bug import SilentBug
 from rlnb.classroom.checking.verdict import WIDTH, Verdict, remembered, shorten
@@ -65,8 +66,9 @@ def _judge(exercise: Exercise, function: Callable[..., Any]) -> Verdict:
             f"give the function itself: check.{exercise.name}(your_function), "
             f"not its result; a {type(function).__name__} came",
         )
-    if exercise.one_by_one and _wants_one_number(function, exercise):
-        function = _one_by_one(function, exercise)
+    if exercise.one_by_one and wants_one_number(function, exercise):
+        verdict = _judge(replace(exercise, one_by_one=""), one_by_one(function, exercise))
+        return replace(verdict, probe=with_one_number(function, exercise, verdict.probe))
     came = {}
     for probe in exercise.ordered_probes:
         came[probe] = run(function, exercise, probe, torch.float64)
@@ -97,30 +99,6 @@ def _judge(exercise: Exercise, function: Callable[..., Any]) -> Verdict:
     if (edited := _edited(came)) is not None:
         return edited
     return _unknown(exercise, came, expected)
-
-
-# what Python and torch say when a tensor stands where one whole number is wanted
-_ONE_NUMBER = ("integer tensor", "interpreted as an integer", "Boolean value of Tensor", "to Scalar")
-
-
-def _wants_one_number(function: Callable[..., Any], exercise: Exercise) -> bool:
-    """Whether it raises for a tensor of counts what a function of one whole number raises."""
-    errors = (run(function, exercise, p, torch.float64).error for p in exercise.ordered_probes)
-    return any(said in str(error) for error in errors if error is not None for said in _ONE_NUMBER)
-
-
-def _one_by_one(function: Callable[..., Any], exercise: Exercise) -> Callable[..., Any]:
-    """The function of one whole number, called for each entry; its numbers become a tensor."""
-    place = list(exercise.probes[0].arguments).index(exercise.one_by_one)
-
-    def of_all(*arguments: Any) -> Any:
-        counts = arguments[place]
-        came = [
-            function(*arguments[:place], int(count), *arguments[place + 1 :]) for count in counts
-        ]
-        return torch.stack([torch.as_tensor(value, dtype=counts.dtype) for value in came])
-
-    return of_all
 
 
 def _on_the_edge(
