@@ -1,7 +1,9 @@
 """Spaced repetition in boxes (Leitner 1972): what one knows comes back later, what not, at once.
 
-A card of box b comes back after WAIT[b] days. "knew" moves it one box up, "partly" leaves it,
-"no" puts it into box 0. Nothing else is kept than the box and the day it is due.
+A card of box b comes back after WAIT[b] days. "knew" moves it one box up and lets it rest; "partly"
+leaves it in its box and brings it back tomorrow; "no" puts it into box 0, due tonight. With an
+interview ahead no card rests longer than a week, and none past the day. Nothing else is kept than
+the box and the day it is due.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-__all__ = ["GRADES", "WAIT", "Card", "after", "draw", "waiting"]
+__all__ = ["GRADES", "WAIT", "WEEK", "Card", "after", "draw", "squeezed", "waiting"]
 
 WAIT = (0, 1, 3, 7, 16, 35, 80)  # days, about doubling
+WEEK = 7  # the longest rest before an interview
 GRADES = ("no", "partly", "knew")
 
 
@@ -40,8 +43,10 @@ class Card:
         return {"box": self.box, "due": self.due.isoformat()}
 
 
-def after(card: Card | None, grade: str, today: date) -> Card:
+def after(card: Card | None, grade: str, today: date, interview: date | None = None) -> Card:
     """The card once it has been graded: "no", "partly" or "knew".
+
+    interview: its day, if there is one ahead: no rest is longer than a week or goes past it.
 
     >>> after(Card(box=1), "knew", date(2026, 1, 1))
     Card(box=2, due=datetime.date(2026, 1, 4))
@@ -50,7 +55,23 @@ def after(card: Card | None, grade: str, today: date) -> Card:
         raise ValueError(f"after: grade is {grade!r}; expected one of {GRADES}.")
     box = card.box if card else 0
     box = {"no": 0, "partly": box, "knew": min(box + 1, len(WAIT) - 1)}[grade]
-    return Card(box, today + timedelta(days=WAIT[box]))
+    wait = {"no": 0, "partly": 1, "knew": WAIT[box]}[grade]
+    if interview is None or interview <= today:
+        return Card(box, today + timedelta(days=wait))
+    return Card(box, min(today + timedelta(days=min(wait, WEEK)), interview))
+
+
+def squeezed(card: Card, today: date, interview: date | None) -> Card:
+    """A card that was laid by before the interview had a date: it rests a week at most as well.
+
+    >>> squeezed(Card(6, date(2026, 3, 20)), date(2026, 1, 9), date(2026, 2, 1)).due
+    datetime.date(2026, 1, 9)
+    """
+    if interview is None or interview <= today:
+        return card
+    too_long = max(WAIT[card.box] - WEEK, 0)
+    earlier = max(card.due - timedelta(days=too_long), today) if too_long else card.due
+    return Card(card.box, min(card.due, earlier, interview))
 
 
 def draw(
