@@ -43,8 +43,8 @@ except ImportError:
         def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
             return {}
 
-    _NAMES = ("Button", "Checkbox", "Dropdown", "FloatSlider", "GridBox", "HBox", "HTML",
-              "IntProgress", "IntSlider", "Label", "Layout", "Play", "SelectionSlider", "Text",
+    _NAMES = ("Button", "Checkbox", "DatePicker", "Dropdown", "FloatSlider", "GridBox", "HBox", "HTML",
+              "IntProgress", "IntSlider", "IntText", "Label", "Layout", "Play", "SelectionSlider", "Text",
               "ToggleButtons", "VBox", "Widget")  # fmt: skip
     ipywidgets = SimpleNamespace(**dict.fromkeys(_NAMES, _Control), jslink=lambda *_: None)
 

@@ -19,7 +19,7 @@ from rlnb.classroom.questions import LEVELS, Question, first_sentence, pick
 from rlnb.shipped import shipped_folder
 
 __all__ = [
-    "anki", "answer", "folded", "markdown", "name_of", "sample", "typeset", "where", "write_anki",
+    "anki", "answer", "answer_cells", "folded", "markdown", "name_of", "sample", "typeset", "where", "write_anki",
 ]  # fmt: skip
 
 _CODE = re.compile(r"(`[^`]+`)")
@@ -69,6 +69,11 @@ def where(question: Question) -> list[tuple[str, str]]:
     return out
 
 
+def answer_cells(question: Question) -> str:
+    """Where an answer is computed, in a line: "B02 (statements/03_baselines)"."""
+    return ", ".join(f"{name} ({page[:-6]})" for name, page in where(question))
+
+
 def answer(question: Question) -> str:
     """All there is to say after the question, as Markdown."""
     notebooks = shipped_folder("notebooks")
@@ -77,10 +82,10 @@ def answer(question: Question) -> str:
         there = (notebooks / page).exists()
         cells.append(f"[{name}]({page})" if there else f"{name} ({page[:-6]})")
     parts = [
-        f"**60 seconds.** {markdown(question.short)}",
-        f"**If they ask on.** {markdown(question.full)}",
-        f"**A weak answer.** {markdown(question.weak)}",
-        *(f"**Then:** {markdown(f.ask)} *{markdown(f.key)}*" for f in question.follow_ups),
+        f"**In 60 seconds:** {markdown(question.short)}",
+        f"**More:** {markdown(question.full)}",
+        f"**A weak answer:** {markdown(question.weak)}",
+        *(f"**They ask on:** {markdown(f.ask)} *{markdown(f.key)}*" for f in question.follow_ups),
         f"Computed in: {', '.join(cells)}.",
     ]
     return "\n\n".join(parts)

@@ -7,7 +7,6 @@ browser, and what is measured is the time between two presses.
 from __future__ import annotations
 
 import html
-import re
 import time
 from collections.abc import Callable
 
@@ -111,7 +110,3 @@ def beside(own: str, key: str) -> str:
         f"<p>{typeset(rest)}</p>"
     )
 
-
-def plain(text: str) -> str:
-    """HTML without its tags."""
-    return html.unescape(re.sub(r"<[^>]+>", "", text))
