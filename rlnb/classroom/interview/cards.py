@@ -34,9 +34,7 @@ def _raised(text: str) -> str:
 def markdown(text: str) -> str:
     """A sentence of the bank as Markdown: no star, dollar or angle bracket is taken for markup."""
     parts = _CODE.split(text)
-    return "".join(
-        p if p[:1] == "`" else _raised(re.sub(r"([*$<>])", r"\\\1", p)) for p in parts
-    )
+    return "".join(p if p[:1] == "`" else _raised(re.sub(r"([*$<>])", r"\\\1", p)) for p in parts)
 
 
 def typeset(text: str) -> str:

@@ -109,4 +109,3 @@ def beside(own: str, key: str) -> str:
         f"{cell}<b>Key:</b> {typeset(first)}</td></tr></table>"
         f"<p>{typeset(rest)}</p>"
     )
-

@@ -184,7 +184,7 @@ class Drill:
         self.cards[asked] = card
         self.grades.append(grade)
         self.asked_today += 1
-        progress.record("question", asked, grade=grade, on=today.isoformat(), **card.facts())
+        progress.record("question", asked, grade=grade, **card.facts())
         self.open = False
         days = (card.due - today).days
         back = "tonight" if days == 0 else "tomorrow" if days == 1 else f"in {days} days"

@@ -2,15 +2,15 @@
 
 A card of box b comes back after WAIT[b] days. "knew" moves it one box up and lets it rest; "partly"
 leaves it in its box and brings it back tomorrow; "no" puts it into box 0, due tonight. With an
-interview ahead no card rests longer than a week, and none past the day. Nothing else is kept than
-the box and the day it is due.
+interview ahead no card rests longer than a week, and none past the day. What is kept of a question
+is its box, the day it is due, and the day it was asked.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -23,24 +23,27 @@ GRADES = ("no", "partly", "knew")
 
 @dataclass(frozen=True)
 class Card:
-    """Where a question stands: its box, and the first day on which it may be asked again."""
+    """Where a question stands: its box, the first day on which it may be asked again, and when it
+    was asked; older files do not say the last."""
 
     box: int = 0
     due: date = date.min
+    on: date | None = None
 
     @staticmethod
     def of(facts: Mapping[str, Any]) -> Card | None:
         """From a learner's file; None for a question never asked, or for facts it cannot read."""
         try:
-            return Card(
-                min(max(int(facts["box"]), 0), len(WAIT) - 1), date.fromisoformat(facts["due"])
-            )
+            on = date.fromisoformat(facts["on"]) if "on" in facts else None
+            box = min(max(int(facts["box"]), 0), len(WAIT) - 1)
+            return Card(box, date.fromisoformat(facts["due"]), on)
         except (KeyError, TypeError, ValueError):
             return None
 
     def facts(self) -> dict[str, Any]:
         """As the learner's file keeps it."""
-        return {"box": self.box, "due": self.due.isoformat()}
+        on = {"on": self.on.isoformat()} if self.on else {}
+        return {"box": self.box, "due": self.due.isoformat(), **on}
 
 
 def after(card: Card | None, grade: str, today: date, interview: date | None = None) -> Card:
@@ -48,8 +51,8 @@ def after(card: Card | None, grade: str, today: date, interview: date | None = N
 
     interview: its day, if there is one ahead: no rest is longer than a week or goes past it.
 
-    >>> after(Card(box=1), "knew", date(2026, 1, 1))
-    Card(box=2, due=datetime.date(2026, 1, 4))
+    >>> after(Card(box=1), "knew", date(2026, 1, 1)).facts()
+    {'box': 2, 'due': '2026-01-04', 'on': '2026-01-01'}
     """
     if grade not in GRADES:
         raise ValueError(f"after: grade is {grade!r}; expected one of {GRADES}.")
@@ -57,21 +60,20 @@ def after(card: Card | None, grade: str, today: date, interview: date | None = N
     box = {"no": 0, "partly": box, "knew": min(box + 1, len(WAIT) - 1)}[grade]
     wait = {"no": 0, "partly": 1, "knew": WAIT[box]}[grade]
     if interview is None or interview <= today:
-        return Card(box, today + timedelta(days=wait))
-    return Card(box, min(today + timedelta(days=min(wait, WEEK)), interview))
+        return Card(box, today + timedelta(days=wait), today)
+    return Card(box, min(today + timedelta(days=min(wait, WEEK)), interview), today)
 
 
 def squeezed(card: Card, today: date, interview: date | None) -> Card:
     """A card that was laid by before the interview had a date: it rests a week at most as well.
 
     >>> squeezed(Card(6, date(2026, 3, 20)), date(2026, 1, 9), date(2026, 2, 1)).due
-    datetime.date(2026, 1, 9)
+    datetime.date(2026, 1, 6)
     """
     if interview is None or interview <= today:
         return card
-    too_long = max(WAIT[card.box] - WEEK, 0)
-    earlier = max(card.due - timedelta(days=too_long), today) if too_long else card.due
-    return Card(card.box, min(card.due, earlier, interview))
+    asked = card.on or card.due - timedelta(days=WAIT[card.box])
+    return replace(card, due=min(card.due, asked + timedelta(days=WEEK), interview))
 
 
 def draw(
