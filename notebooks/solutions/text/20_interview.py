@@ -161,6 +161,14 @@ r = torch.tensor([1., 1, 0, 0, 0, 0, 0, 0])
 show(r - (r.sum() - r) / 7, r - r.mean())
 
 # %% [markdown]
+# **baselines.6** · Which baseline has the least noise? Is it the mean reward?
+
+# %% tags=["work:baselines.6"]
+p = torch.tensor([.95, .05])             # right, wrong; the logit of right
+R, s = torch.tensor([1., 0]), torch.tensor([.05, -.95])   # d log pi
+show((p * R * s**2).sum() / (p * s**2).sum(), (p * R).sum())
+
+# %% [markdown]
 # **importance_sampling.2** · Importance weights 4, 1, 1, 1, 1. Effective sample size?
 
 # %% tags=["work:importance_sampling.2"]
