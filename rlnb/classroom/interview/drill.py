@@ -37,7 +37,7 @@ from rlnb.classroom.questions import LEVELS, Question, bank, pick, topics
 __all__ = ["Drill", "drill"]
 
 SECONDS = 60
-MINUTES = 30
+MINUTES = 20  # of an evening of 30: the rest is for the whiteboard
 EXTRA = 5  # cards, for whoever goes on after the evening's end
 SAID = {"no": "1 No", "partly": "2 Partly", "knew": "3 I knew it"}
 
@@ -135,7 +135,8 @@ class Drill:
         if self.first:
             return every[self.first.pop(0)]
         last = self.question.id if self.question else ""
-        drawn = draw(self.sitting.ids, self.cards, self.today(), self.dice, last)
+        left = self.room - self.asked_today
+        drawn = draw(self.sitting.ids, self.cards, self.today(), self.dice, last, left)
         return every[drawn] if drawn else None
 
     def _end(self, late: bool) -> None:
@@ -211,6 +212,7 @@ class Drill:
         self.cards = {i: squeezed(c, today, self.interview) for i, c in self.cards.items()}
         if room is None:
             room = max(self.minutes.value // CARD - self.asked_today, 0)
+        self.room = self.asked_today + room
         self.sitting = tonight(
             self.chosen, self.cards, today, room, self.interview, random.Random(self.dice.random())
         )

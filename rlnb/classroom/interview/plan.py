@@ -7,6 +7,7 @@ seen; page 21 comes after the interview's page, so its questions come only when 
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ CARD = 2  # minutes: one to say it, one to read the answer and grade
 CORE = ("screen", "onsite")
 EACH = 3  # of a page and level
 LATER = "21"
+EVENINGS = 5  # a week
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,8 @@ def tonight(
 ) -> Sitting:
     """An evening of at most `room` cards: what is due, longest first, and new ones, core first.
 
-    A third of the room is kept for new questions, and more where the core would else not be seen
-    before the interview. dice: shuffles new ones within the core and within the rest.
+    A third of the room is kept for new questions, and more where five evenings a week would else
+    not see the core before the interview. dice: shuffles new ones within the core and within the rest.
     """
     dice = dice or random.Random(0)
     unseen = [q for q in questions if q.id not in cards]
@@ -89,7 +91,8 @@ def tonight(
     )
     kept = room // 3
     if interview is not None and interview > today:
-        kept = max(kept, -(-len(first) // (interview - today).days))
+        evenings = (interview - today).days * EVENINGS / 7
+        kept = max(kept, math.ceil(len(first) / evenings))
     kept = min(kept, len(unseen), room)
     taken = due[: room - kept]
     return Sitting(tuple((first + rest)[: room - len(taken)]), tuple(taken))

@@ -77,11 +77,17 @@ def squeezed(card: Card, today: date, interview: date | None) -> Card:
 
 
 def draw(
-    ids: Sequence[str], cards: Mapping[str, Card], today: date, dice: random.Random, last: str = ""
+    ids: Sequence[str],
+    cards: Mapping[str, Card],
+    today: date,
+    dice: random.Random,
+    last: str = "",
+    left: int | None = None,
 ) -> str | None:
     """The next question: what is due, longest first; else a new one by lot; else none is due.
 
-    last: the question just asked, which comes again only when nothing else is there.
+    last: the question just asked, which comes again only when nothing else is there. left: how many
+    the evening still holds; when the new ones need them all, only new ones come.
     """
     due = sorted(
         (i for i in ids if i in cards and cards[i].due <= today), key=lambda i: cards[i].due
@@ -89,7 +95,8 @@ def draw(
     new = [i for i in ids if i not in cards]
     others = [i for i in due if i != last]
     # something new after every second repetition, or a learner with many cards never sees the rest
-    if new and (not others or dice.random() < 1 / 3):
+    pressed = left is not None and len(new) >= left
+    if new and (pressed or not others or dice.random() < 1 / 3):
         return dice.choice(new)
     return (others or due or [None])[0]
 
