@@ -52,8 +52,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # An evening holds a card for every two minutes. What is due comes first, with a third kept for new
 # questions. New are first the 114 of the core: of each page, the first three questions of a phone
 # *screen* (facts, one step) and the first three of an *onsite* (derive, diagnose, choose). Then
-# come the others and the open *research* questions. Five evenings a week for four weeks see the
-# core twice.
+# come the others and the open *research* questions. Twenty minutes on every evening of three weeks
+# see the whole core, half of it twice.
 
 # %%
 drill()

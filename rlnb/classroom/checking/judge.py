@@ -270,8 +270,7 @@ def _accepted(
                 shorten(f"right in float64, not in float32: {text}", WIDTH),
                 probe.cast(torch.float32),
             )
-    first = next(iter(came.values())).returned
-    if not torch.is_tensor(first):
+    if not torch.is_tensor(first := next(iter(came.values())).returned):
         kind = type(first).__name__
         note = f"the numbers are right; they came as {kind}, this page returns a tensor"
         if candidate.kind == "convention":

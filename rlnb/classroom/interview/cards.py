@@ -19,7 +19,8 @@ from rlnb.classroom.questions import LEVELS, Question, first_sentence, pick
 from rlnb.shipped import shipped_folder
 
 __all__ = [
-    "anki", "answer", "answer_cells", "folded", "markdown", "name_of", "sample", "typeset", "where", "write_anki",
+    "anki", "answer", "answer_cells", "folded", "markdown", "name_of", "sample", "typeset",
+    "where", "write_anki",
 ]  # fmt: skip
 
 _CODE = re.compile(r"(`[^`]+`)")
@@ -128,7 +129,8 @@ def anki(questions: Iterable[Question]) -> str:
     for q in questions:
         asked = "".join(f"<br><i>{typeset(f.ask)}</i> {typeset(f.key)}" for f in q.follow_ups)
         first = first_sentence(q.short)
-        back = f"<b>{typeset(first)}</b>{typeset(q.short[len(first) :])}<br><br>{typeset(q.full)}{asked}"
+        rest = typeset(q.short[len(first) :])
+        back = f"<b>{typeset(first)}</b>{rest}<br><br>{typeset(q.full)}{asked}"
         lines.append("\t".join((q.id, typeset(q.question), back, f"{q.topic} {q.level}")))
     return "\n".join(lines) + "\n"
 

@@ -270,7 +270,8 @@ class Room:
         self.state, self.next.description = "asked", "I have answered: ask me the follow-up"
         self.asked.value = (
             f"<p>{number} of {len(self.interview.rounds)}. <b>{html.escape(r.panelist.name)}</b> "
-            f"wants {html.escape(r.panelist.wants)}.</p><p><b>{typeset(r.question.question)}</b></p>"
+            f"wants {html.escape(r.panelist.wants)}.</p>"
+            f"<p><b>{typeset(r.question.question)}</b></p>"
         )
         self._say(f"{ASK} seconds, aloud. Write the first sentence; Enter goes on.")
         self.timer.start(ASK)

@@ -78,7 +78,7 @@ def tonight(
     """An evening of at most `room` cards: what is due, longest first, and new ones, core first.
 
     A third of the room is kept for new questions, and more where five evenings a week would else
-    not see the core before the interview. dice: shuffles new ones within the core and within the rest.
+    not see the core before the interview. dice: shuffles new ones, within the core and the rest.
     """
     dice = dice or random.Random(0)
     unseen = [q for q in questions if q.id not in cards]
