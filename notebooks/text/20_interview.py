@@ -34,7 +34,7 @@ from rlnb.classroom.interview.cards import folded
 from rlnb.classroom.interview.derivation import derivation
 from rlnb.classroom.interview.drill import drill
 from rlnb.classroom.interview.mock import example_report, mock
-from rlnb.classroom.interview.whiteboard import hand_in, start, whiteboard
+from rlnb.classroom.interview.whiteboard import hand_in, whiteboard
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]

@@ -125,9 +125,10 @@ class Drill:
             self.asked.value = f"<p><b>{typeset(q.question)}</b></p>"
             self.where.value = f"<p>{html.escape(name_of(q.topic))} · {q.level}</p>"
             self.timer.start(SECONDS)
-            desk.focus(self.sentence)
         self._say_plan()
         self._enable()
+        if self.question is not None:
+            desk.focus(self.sentence)  # last: a disabled box takes no focus
         return self.question
 
     def _drawn(self) -> Question | None:
