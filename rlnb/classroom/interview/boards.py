@@ -119,7 +119,7 @@ DPO = (
           ("ref * exp(reward / beta)", "not normalised: divide by Z")), number=True),
     Line("solved", "the reward, from the best policy", ("best", "ref", "beta", "Z"),
          "beta * log(best / ref) + beta * log(Z)",
-         (("beta * log(best / ref)", "the same for all answers but for a constant: beta log Z"),
+         (("beta * log(best / ref)", "right but for beta log Z, the same for all answers"),
           ("log(best / ref) + log(Z)", "beta is missing")), number=True),
     Line("margin", "the reward of w minus that of l; Z is gone",
          ("logp_w", "logp_l", "ref_w", "ref_l", "beta"),

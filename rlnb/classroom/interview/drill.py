@@ -78,6 +78,8 @@ class Drill:
         self.timer = desk.Timer(clock)
         self.next = desk.button("Next question", "draws a question, starts the clock", self.draw)
         self.sentence = desk.line("first sentence", "write or say it; Enter = answer", self.reveal)
+        # the last letters may arrive after Enter
+        self.sentence.observe(lambda _: self._show_answer(), "value")
         self.show = desk.button("Show the answer", "stops the clock", self.reveal)
         self.marks = {
             g: desk.button(SAID[g], f"grade yourself: {SAID[g]}", lambda g=g: self.grade(g))
@@ -89,7 +91,7 @@ class Drill:
         self.key.observe(lambda change: self._pressed(change["new"]), "value")
         for control in (self.topic, self.level, self.minutes, self.day):
             control.observe(lambda _: self._planned(), "value")
-        self.asked, self.where, self.answer = desk.heard(), ipywidgets.HTML(), ipywidgets.HTML()
+        self.asked, self.answer = desk.heard(), ipywidgets.HTML()
         self.plan, self.status = spoken_line(), spoken_line()
         self.sitting = Sitting((), ())
         self._plan()
@@ -122,8 +124,10 @@ class Drill:
             self._end(late)
         else:
             q = self.question
-            self.asked.value = f"<p><b>{typeset(q.question)}</b></p>"
-            self.where.value = f"<p>{html.escape(name_of(q.topic))} · {q.level}</p>"
+            where = f"{html.escape(name_of(q.topic))} · {q.level}"
+            self.asked.value = f"<p><b>{typeset(q.question)}</b><br>{where}</p>"
+            if not self.grades:
+                self.status.value = f"{SECONDS} seconds, aloud. Enter shows the answer."
             self.timer.start(SECONDS)
         self._say_plan()
         self._enable()
@@ -142,7 +146,7 @@ class Drill:
 
     def _end(self, late: bool) -> None:
         self.over = True
-        self.asked.value = self.where.value = ""
+        self.asked.value = ""
         self.timer.stop()
         done = len(self.grades)
         if late:
@@ -159,6 +163,19 @@ class Drill:
         if self.question is None or self.open:
             return
         self.open, self.seconds = True, self.timer.stop()
+        self._show_answer()
+        late = self.seconds > SECONDS
+        self.status.value = (
+            f"{self.seconds:.0f} seconds{': too long' if late else ''}. Was your first sentence "
+            "the answer? Type 1 no, 2 right idea without its reason, 3 I knew it."
+        )
+        tone(self.status, "wrong" if late else "quiet")
+        self._enable()
+        desk.focus(self.key)
+
+    def _show_answer(self) -> None:
+        if self.question is None or not self.open:
+            return
         q = self.question
         asked_on = "".join(
             f"<details><summary>They ask on: {typeset(f.ask)} (answer it, then unfold)</summary>"
@@ -168,14 +185,6 @@ class Drill:
         more = desk.paragraphs(("More", q.full), ("A weak answer", q.weak))
         cells = f"<p>Computed in: {html.escape(answer_cells(q))}.</p>"
         self.answer.value = desk.beside(self.sentence.value, q.short) + more + asked_on + cells
-        late = self.seconds > SECONDS
-        self.status.value = (
-            f"{self.seconds:.0f} seconds{': too long' if late else ''}. Was your first sentence "
-            "the answer? Type 1 no, 2 right idea without its reason, 3 I knew it."
-        )
-        tone(self.status, "wrong" if late else "quiet")
-        self._enable()
-        desk.focus(self.key)
 
     def grade(self, grade: str) -> None:
         """Keep how well it went and ask the next question."""
@@ -248,7 +257,6 @@ class Drill:
             self.plan,
             ipywidgets.HBox([self.next, *self.timer.shown]),
             self.asked,
-            self.where,
             ipywidgets.HBox([self.sentence, self.show]),
             self.answer,
             self.status,

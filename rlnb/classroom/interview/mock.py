@@ -227,6 +227,8 @@ class Room:
         self.status = spoken_line()
         self.sentence = desk.line("first sentence", "say it all; write the first", self.go_on)
         self.reply = desk.line("your reply", "say it; write its point", self.go_on)
+        for box in (self.sentence, self.reply):  # the last letters may arrive after Enter
+            box.observe(lambda _: self._show_key(), "value")
         self.next = desk.button("Start", "the next step of this round", self.go_on)
         self.seconds: list[float] = []
         self.marks = {
@@ -234,7 +236,7 @@ class Room:
                 options=[(f"{i} · {what}", i) for i, what in enumerate(anchors)],
                 value=None,
                 description=name,
-                style={"button_width": "14.5em", "description_width": "8em"},
+                style={"button_width": "17em", "description_width": "8em"},
             )
             for name, anchors in RUBRIC.items()
         }
@@ -263,11 +265,12 @@ class Room:
             step[self.state]()
 
     def _ask(self) -> None:
+        self.state = "asked"
         for mark in self.marks.values():
             mark.value = None
         self.key.value = self.sentence.value = self.reply.value = ""
         r, number = self.round, len(self.interview.points) + 1
-        self.state, self.next.description = "asked", "I have answered: ask me the follow-up"
+        self.next.description = "I have answered: ask me the follow-up"
         self.asked.value = (
             f"<p>{number} of {len(self.interview.rounds)}. <b>{html.escape(r.panelist.name)}</b> "
             f"wants {html.escape(r.panelist.wants)}.</p>"
@@ -290,8 +293,16 @@ class Room:
     def _reveal(self) -> None:
         self.seconds.append(self.timer.stop())
         self.state, self.next.description = "key", "Keep these grades"
+        self.asked.value = f"<p><b>{typeset(self.round.question.question)}</b></p>"
+        self._show_key()
+        took = [f"{s:.0f} of {limit} s" for s, limit in zip(self.seconds, (ASK, PUSH), strict=True)]
+        self._say(f"You took {took[0]} and {took[1]}. Grade what you said, not what you knew.")
+        self._show((self.key, *self.marks.values()))
+
+    def _show_key(self) -> None:
+        if self.state != "key":
+            return
         q, push = self.round.question, self.round.follow_up
-        self.asked.value = f"<p><b>{typeset(q.question)}</b></p>"
         self.key.value = (
             desk.beside(self.sentence.value, q.short)
             + desk.paragraphs(("More", q.full), ("A weak answer", q.weak))
@@ -299,9 +310,6 @@ class Room:
             + desk.beside(self.reply.value, push.key)
             + f"<p>Computed in: {html.escape(answer_cells(q))}.</p>"
         )
-        took = [f"{s:.0f} of {limit} s" for s, limit in zip(self.seconds, (ASK, PUSH), strict=True)]
-        self._say(f"You took {took[0]} and {took[1]}. Grade what you said, not what you knew.")
-        self._show((self.key, *self.marks.values()))
 
     def _keep(self) -> None:
         if missing := [name for name, mark in self.marks.items() if mark.value is None]:

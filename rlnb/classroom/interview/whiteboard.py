@@ -154,7 +154,7 @@ def hand_in(function: Callable[..., Any], clock: Callable[[], float] = time.mono
     if not progress.is_kept():  # a built page says the same for everybody
         return verdict
     if name not in _BEGAN:
-        print(f'No clock ran. start("{name}") starts it.')
+        print("No clock ran: Start the clock, above, sets one.")
         return verdict
     minutes = (now - _BEGAN[name]) / 60
     if verdict.passed:
@@ -208,7 +208,7 @@ class Wall:
     def run(self) -> None:
         """Show what the chosen function is asked, and start its clock."""
         sheet = _SHEETS[self.name.value]
-        rows = "".join(f"<br><b>{h}</b> {html.escape(t)}" for h, t in sheet.rows())
+        rows = "".join(f"<br><b>{h}:</b> {html.escape(t)}" for h, t in sheet.rows())
         self.asked.value = f"<p><code>{sheet.call}</code>{rows}</p>"
         self.status.value = f"{sheet.minutes} minutes from now. hand_in({sheet.name}) stops it."
         tone(self.status, "quiet")
