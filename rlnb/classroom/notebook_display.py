@@ -43,9 +43,9 @@ except ImportError:
         def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
             return {}
 
-    _NAMES = ("Button", "Checkbox", "Dropdown", "FloatSlider", "GridBox", "HBox", "HTML",
-              "IntProgress", "IntSlider", "Label", "Layout", "Play", "SelectionSlider", "Text",
-              "ToggleButtons", "VBox", "Widget")  # fmt: skip
+    _NAMES = ("Button", "Checkbox", "DatePicker", "Dropdown", "FloatSlider", "GridBox",
+              "HBox", "HTML", "IntProgress", "IntSlider", "IntText", "Label", "Layout", "Play",
+              "SelectionSlider", "Text", "ToggleButtons", "VBox", "Widget")  # fmt: skip
     ipywidgets = SimpleNamespace(**dict.fromkeys(_NAMES, _Control), jslink=lambda *_: None)
 
 # Tones of a changing line. The colours hold on a light page; on a dark one the course's JupyterLab

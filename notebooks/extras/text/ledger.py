@@ -307,6 +307,7 @@ for word, count in told.most_common():
 # | [H10](../statements/14_the_zoo.ipynb#H10-%C2%B7-RL-without-a-critic) | RL with verifiable rewards does without a critic altogether. | false | Most, not all: Tülu 3 and Open-Reasoner-Zero use a critic. | Tülu 3, arXiv 2411.15124; Open-Reasoner-Zero, arXiv 2503.24290; VAPO, arXiv 2504.05118 |
 # | [H12](../statements/14_the_zoo.ipynb#H12-%C2%B7-DAPO%2C-GSPO-and-the-KL) | DAPO and GSPO leave the KL out. | true | DAPO removes it on purpose; GSPO's formulas only skip it to be short. | DAPO, arXiv 2503.14476; GSPO, arXiv 2507.18071 |
 # | [H13](../statements/14_the_zoo.ipynb#H13-%C2%B7-everybody-has-a-recipe) | DeepSeek V3.2 and V4, MiniMax M2.5 and GLM-5 each have their recipe. | a report | Recipes are reports; read them as such. | DeepSeek-V3.2, arXiv 2512.02556 |
+# | [H16](../statements/14_the_zoo.ipynb#H16-%C2%B7-dates-in-the-numbers) | The usual timeline's arXiv numbers match its dates. | true | The first four digits are year and month: 1707 PPO, 2402 GRPO, 2503 DAPO and Dr. GRPO, 2507 GSPO. | PPO, arXiv 1707.06347; DeepSeekMath, arXiv 2402.03300; GSPO, arXiv 2507.18071 |
 # | [M06](../statements/14_the_zoo.ipynb#M06-%C2%B7-what-raises-the-ceiling) | Loss type and float32 logits raise the ceiling of the scaling curve. | it depends | Say which ablation. Filtering groups without variance and a curriculum did raise it. | ScaleRL, arXiv 2510.13786 |
 
 # %% [markdown]
@@ -386,10 +387,3 @@ for word, count in told.most_common():
 # | [S16](../statements/19_systems.ipynb#S16-%C2%B7-is-it-the-scheduler%3F) | Continuous batching causes log-probability mismatch. | it depends | The scheduler changes the batch; only batch-dependent kernels turn that into different numbers. |  |
 # | [S19](../statements/19_systems.ipynb#S19-%C2%B7-which-framework-when) | Choose among TRL, Unsloth, verl, AReaL and slime by scale and style. | a report | Choose by scale, synchrony and backend, and read the versions you pin. | verl (HybridFlow), arXiv 2409.19256; AReaL, arXiv 2505.24298 |
 # | [S20](../statements/19_systems.ipynb#S20-%C2%B7-which-axis-each-one-splits) | Data, tensor, pipeline, context and expert parallelism split different axes. | true | Column- and row-split matrix products equal the whole one. |  |
-
-# %% [markdown]
-# ## 20 · Interview
-#
-# | # | one hears | verdict | what to say | numbers |
-# |---|---|---|---|---|
-# | [H16](../20_interview.ipynb#Dates%2C-in-case-they-ask) | The usual timeline's arXiv numbers match its dates. | true | The first four digits are year and month: 1707 PPO, 2402 GRPO, 2503 DAPO and Dr. GRPO, 2507 GSPO. | PPO, arXiv 1707.06347; DeepSeekMath, arXiv 2402.03300; GSPO, arXiv 2507.18071 |

@@ -17,7 +17,7 @@ import math
 import torch
 from torch.nn.functional import logsigmoid
 from rlnb import check
-from rlnb.classroom.interview.derivation import LINES, judge
+from rlnb.classroom.interview.derivation import judge, lines
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 def show(*values):
@@ -108,20 +108,19 @@ def dpo_loss(logprobs, ref_logprobs, mask, beta):
 check.dpo_loss(dpo_loss)
 
 # %% tags=["solution"]
-def pass_at_k(n, c, k):
-    i = torch.arange(k, dtype=c.dtype)
-    wrong = (n - c[:, None] - i).clamp(min=0)
-    return 1 - (wrong / (n - i)).prod(1)
+def pass_at_k(n, c, k):  # page 17 has the product, for all problems at once
+    return 1 - math.comb(n - c, k) / math.comb(n, k)
 
 check.pass_at_k(pass_at_k)
 
 # %% [markdown]
-# ## PPO's objective, term by term
+# ## The two boards
 
 # %% tags=["solution"]
-for line in LINES:
-    said = judge(line.name, line.right).said
-    print(f"{line.name:9} = {line.right:40} {said}")
+for board in ("ppo", "dpo"):
+    for line in lines(board):
+        said = judge(line.name, line.right, board).said
+        print(f"{line.name:9} = {line.right:45} {said}")
 
 # %% [markdown]
 # ## The numbers of the bank
@@ -159,6 +158,14 @@ show(z.grad)
 # %% tags=["work:baselines.4"]
 r = torch.tensor([1., 1, 0, 0, 0, 0, 0, 0])
 show(r - (r.sum() - r) / 7, r - r.mean())
+
+# %% [markdown]
+# **baselines.6** · Which baseline has the least noise? Is it the mean reward?
+
+# %% tags=["work:baselines.6"]
+p = torch.tensor([.95, .05])             # right, wrong; the logit of right
+R, s = torch.tensor([1., 0]), torch.tensor([.05, -.95])   # d log pi
+show((p * R * s**2).sum() / (p * s**2).sum(), (p * R).sum())
 
 # %% [markdown]
 # **importance_sampling.2** · Importance weights 4, 1, 1, 1, 1. Effective sample size?

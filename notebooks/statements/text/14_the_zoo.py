@@ -311,6 +311,13 @@ settle("Z25", "it depends")
 # ([2512.02556](https://arxiv.org/abs/2512.02556)) and GLM-5's can be written down, less what was
 # not printed (the table of labs below).
 
+# %% [markdown] tags=["cited:H16"]
+# ### H16 · dates in the numbers
+#
+# **"The usual timeline's arXiv numbers match its dates."** They do. The first four digits are year
+# and month: PPO 1707.06347, DPO 2305.18290, DeepSeekMath with GRPO 2402.03300, DAPO 2503.14476,
+# Dr. GRPO 2503.20783, CISPO in MiniMax-M1 2506.13585, GSPO 2507.18071, SAPO 2511.20347.
+
 # %% [markdown] tags=["cited:M06"]
 # ### M06 · what raises the ceiling
 #

@@ -157,6 +157,8 @@ class Exercise:
     differentiate   names of the arguments whose gradient is compared as well as the value
     direction       "minimised", "maximised" or "": explains a flipped sign
     hint            a sentence or two, for those who are stuck
+    one_by_one      an argument of counts, a tensor of whole numbers: a function that takes one
+                    number, as with math.comb, is judged too and called once for each entry
     tolerance       for fits: how far a right number may be off, absolute plus relative; 0 means
                     as exact as the dtype allows
 
@@ -173,6 +175,7 @@ class Exercise:
     differentiate: tuple[str, ...] = ()
     direction: str = ""
     hint: str = ""
+    one_by_one: str = ""
     tolerance: float = 0.0
 
     @cached_property

@@ -19,6 +19,7 @@ import torch
 from rlnb.classroom.checking.exercise import Candidate, Exercise, Family, Probe
 from rlnb.classroom.checking.hidden_output import hidden_output
 from rlnb.classroom.checking.name_this import NameThis
+from rlnb.classroom.checking.one_by_one import one_by_one, wants_one_number, with_one_number
 from rlnb.classroom.checking.outcome import Outcome, agree, is_finite, run
 from rlnb.classroom.checking.silent_bug import SilentBug
 from rlnb.classroom.checking.verdict import WIDTH, Verdict, remembered, shorten
@@ -65,6 +66,9 @@ def _judge(exercise: Exercise, function: Callable[..., Any]) -> Verdict:
             f"give the function itself: check.{exercise.name}(your_function), "
             f"not its result; a {type(function).__name__} came",
         )
+    if exercise.one_by_one and wants_one_number(function, exercise):
+        verdict = _judge(replace(exercise, one_by_one=""), one_by_one(function, exercise))
+        return replace(verdict, probe=with_one_number(function, exercise, verdict.probe))
     came = {}
     for probe in exercise.ordered_probes:
         came[probe] = run(function, exercise, probe, torch.float64)
@@ -266,8 +270,7 @@ def _accepted(
                 shorten(f"right in float64, not in float32: {text}", WIDTH),
                 probe.cast(torch.float32),
             )
-    first = next(iter(came.values())).returned
-    if not torch.is_tensor(first):
+    if not torch.is_tensor(first := next(iter(came.values())).returned):
         kind = type(first).__name__
         note = f"the numbers are right; they came as {kind}, this page returns a tensor"
         if candidate.kind == "convention":

@@ -76,6 +76,7 @@ def _fixed_divisor(n, c, k):
 PASS_AT_K = Exercise(
     name="pass_at_k",
     reference=pass_at_k,
+    one_by_one="c",
     probes=(
         Probe("ten answers, 3 right, 5 drawn", {"n": 10, "c": [3.0], "k": 5}),
         Probe("four problems", {"n": 8, "c": [0.0, 1.0, 3.0, 8.0], "k": 4}),

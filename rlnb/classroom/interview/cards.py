@@ -11,25 +11,47 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from rlnb.classroom.course import course
 from rlnb.classroom.figures import Bundle
 from rlnb.classroom.lesson.statements import ledger
 from rlnb.classroom.notebook_display import display
 from rlnb.classroom.questions import LEVELS, Question, first_sentence, pick
 from rlnb.shipped import shipped_folder
 
-__all__ = ["anki", "answer", "folded", "markdown", "sample", "where", "write_anki"]
+__all__ = [
+    "anki", "answer", "answer_cells", "folded", "markdown", "name_of", "sample", "typeset",
+    "where", "write_anki",
+]  # fmt: skip
 
 _CODE = re.compile(r"(`[^`]+`)")
+_POWER = re.compile(r"\^(\([^()]*\)|[−-]?\w+)")
+
+
+def _raised(text: str) -> str:
+    """p^G and e^(−0.8) with their exponents up."""
+    return _POWER.sub(lambda found: f"<sup>{found[1].strip('()')}</sup>", text)
 
 
 def markdown(text: str) -> str:
     """A sentence of the bank as Markdown: no star, dollar or angle bracket is taken for markup."""
     parts = _CODE.split(text)
-    return "".join(p if p[:1] == "`" else re.sub(r"([*$<>])", r"\\\1", p) for p in parts)
+    return "".join(p if p[:1] == "`" else _raised(re.sub(r"([*$<>])", r"\\\1", p)) for p in parts)
 
 
-def _html(text: str) -> str:
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+def typeset(text: str) -> str:
+    """A sentence of the bank as HTML.
+
+    >>> typeset("All wrong: 0.9^8, by `comb`.")
+    'All wrong: 0.9<sup>8</sup>, by <code>comb</code>.'
+    """
+    parts = _CODE.split(html.escape(text, quote=False))
+    return "".join(f"<code>{p[1:-1]}</code>" if p[:1] == "`" else _raised(p) for p in parts)
+
+
+def name_of(topic: str) -> str:
+    """A page as a reader calls it: "10 Dr. GRPO"."""
+    titles = {page.stem: page.title for page in course()}
+    return f"{topic[:2]} {titles.get(topic, topic[3:].replace('_', ' '))}"
 
 
 def where(question: Question) -> list[tuple[str, str]]:
@@ -46,6 +68,11 @@ def where(question: Question) -> list[tuple[str, str]]:
     return out
 
 
+def answer_cells(question: Question) -> str:
+    """Where an answer is computed, in a line: "B02 (statements/03_baselines)"."""
+    return ", ".join(f"{name} ({page[:-6]})" for name, page in where(question))
+
+
 def answer(question: Question) -> str:
     """All there is to say after the question, as Markdown."""
     notebooks = shipped_folder("notebooks")
@@ -54,10 +81,10 @@ def answer(question: Question) -> str:
         there = (notebooks / page).exists()
         cells.append(f"[{name}]({page})" if there else f"{name} ({page[:-6]})")
     parts = [
-        f"**60 seconds.** {markdown(question.short)}",
-        f"**If they ask on.** {markdown(question.full)}",
-        f"**A weak answer.** {markdown(question.weak)}",
-        *(f"**Then:** {markdown(f.ask)} *{markdown(f.key)}*" for f in question.follow_ups),
+        f"**In 60 seconds:** {markdown(question.short)}",
+        f"**More:** {markdown(question.full)}",
+        f"**A weak answer:** {markdown(question.weak)}",
+        *(f"**They ask on:** {markdown(f.ask)} *{markdown(f.key)}*" for f in question.follow_ups),
         f"Computed in: {', '.join(cells)}.",
     ]
     return "\n\n".join(parts)
@@ -69,19 +96,21 @@ def sample(topic: str) -> tuple[Question, ...]:
     return tuple(questions[-1] for questions in found if questions)
 
 
-def folded(*topics: str, level: str = "", everything: bool = False) -> None:
-    """Show questions of these pages with folded answers: one of each level, or everything."""
-    blocks, plain = [], []
-    for topic in topics:
-        questions = pick(topic, level) if everything or level else sample(topic)
-        blocks.append(f"**{questions[0].topic[:2]} · {questions[0].topic[3:].replace('_', ' ')}**")
+def folded(*names: str, level: str = "", everything: bool = False) -> None:
+    """Show questions with folded answers, a fold a page: one of each level, or everything."""
+    pages, plain = [], []
+    for name in names:
+        questions = pick(name, level) if everything or level else sample(name)
+        blocks = []
         for question in questions:
-            title = f"<b>{_html(question.question)}</b> · {question.level}"
+            title = f"<b>{typeset(question.question)}</b> · {question.level}"
             blocks.append(
                 f"<details><summary>{title}</summary>\n\n{answer(question)}\n\n</details>"
             )
             plain.append(f"{question.id}: {question.question}\n  {first_sentence(question.short)}")
-    display(Bundle({"text/markdown": "\n\n".join(blocks), "text/plain": "\n".join(plain)}))
+        page = f"<summary>{typeset(name_of(questions[0].topic))}</summary>"
+        pages.append("\n\n".join((f"<details>{page}", *blocks, "</details>")))
+    display(Bundle({"text/markdown": "\n\n".join(pages), "text/plain": "\n".join(plain)}))
 
 
 def anki(questions: Iterable[Question]) -> str:
@@ -98,10 +127,11 @@ def anki(questions: Iterable[Question]) -> str:
         "#deck:RL for language models",
     ]
     for q in questions:
-        asked = "".join(f"<br><i>{_html(f.ask)}</i> {_html(f.key)}" for f in q.follow_ups)
+        asked = "".join(f"<br><i>{typeset(f.ask)}</i> {typeset(f.key)}" for f in q.follow_ups)
         first = first_sentence(q.short)
-        back = f"<b>{_html(first)}</b>{_html(q.short[len(first) :])}<br><br>{_html(q.full)}{asked}"
-        lines.append("\t".join((q.id, _html(q.question), back, f"{q.topic} {q.level}")))
+        rest = typeset(q.short[len(first) :])
+        back = f"<b>{typeset(first)}</b>{rest}<br><br>{typeset(q.full)}{asked}"
+        lines.append("\t".join((q.id, typeset(q.question), back, f"{q.topic} {q.level}")))
     return "\n".join(lines) + "\n"
 
 

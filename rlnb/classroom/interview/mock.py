@@ -1,52 +1,64 @@
 """A mock interview: a panel of five, a question and a follow-up each, a rubric, a report.
 
-    interview = mock(seed=7, level="onsite")     # shows the first question; buttons lead on
+    interview = mock(seed=7, level="onsite")     # a room: ask, follow-up, key, grades, five times
     interview.report()                           # Markdown; shown at the end by itself
 
-The learner answers aloud and grades each of five answers by four criteria, 0 to 2 points. The
-report adds them up, by interviewer and by criterion, and says what to read.
+Each round has four states. The question, 90 seconds, and a box for one's first sentence. Then the
+follow-up alone, 45 seconds. Then the key beside one's own sentences. Then four grades, 0 to 2, by
+anchors that say what each point is for. The report adds them up, says a line on every round that
+lost points, and names the drill to do next.
 """
 
 from __future__ import annotations
 
 import html
 import random
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from rlnb.classroom.figures import Bundle
-from rlnb.classroom.interview.cards import markdown
-from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, widget_view
+from rlnb.classroom.interview import desk
+from rlnb.classroom.interview.cards import answer_cells, markdown, typeset
+from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone, widget_view
 from rlnb.classroom.questions import LEVELS, FollowUp, Question, pick
 
-__all__ = ["PANEL", "RUBRIC", "Interview", "Panelist", "Room", "Round", "mock"]
+__all__ = ["PANEL", "RUBRIC", "Interview", "Panelist", "Room", "Round", "example_report", "mock"]
 
 POINTS = 2  # for each criterion
+ASK, PUSH = 90, 45  # seconds for the answer and for the follow-up
+PASS, EDGE = 0.8, 0.6  # of the points
 
 
 @dataclass(frozen=True)
 class Panelist:
-    """Who asks, about which pages, and what they listen for."""
+    """Who asks, about which pages, and what they listen for; `only`: ids they choose among."""
 
     name: str
     topics: tuple[str, ...]
     wants: str
+    only: tuple[str, ...] = ()
 
 
 PANEL = (
-    Panelist("The theorist", ("01", "02", "03", "04", "05"), "every line with its rule"),
-    Panelist("The method builder", ("06", "08", "09", "10", "11", "12", "13"),
+    Panelist("The theorist", ("01", "02", "03", "04", "05", "15"), "every line with its rule"),
+    Panelist("The method builder", ("06", "08", "09", "10", "11", "12", "13", "14"),
              "what changes in one token's gradient"),
     Panelist("The sceptic", ("16", "17"), "which experiment would prove you wrong"),
-    Panelist("The engineer", ("07", "19", "21"), "where you would look first"),
-    Panelist("The lead", ("14", "15", "18"), "what you would choose, and why"),
+    Panelist("The engineer", ("07", "18", "19"), "where you would look first"),
+    Panelist("The lead", ("14", "15", "16", "18", "19"), "what you would do, and what it costs",
+             ("the_zoo.1", "the_zoo.3", "rewards.6", "agents.4", "agents.5", "systems.8",
+              "the_zoo.5", "the_zoo.6", "the_zoo.7", "preferences.11", "preferences.15",
+              "rewards.15", "agents.11", "agents.12", "agents.14", "systems.20",
+              "the_zoo.14", "the_zoo.16", "preferences.16", "agents.16", "systems.25")),
 )  # fmt: skip
 
+# What 0, 1 and 2 points are for.
 RUBRIC = {
-    "first sentence": "answers the question by itself",
-    "mechanism": "says why, derived and not recited",
-    "evidence": "gives a number, a case, or how to measure",
-    "follow-up": "holds when asked on",
+    "first sentence": ("the answer came later", "right, needs the next one", "answers by itself"),
+    "mechanism": ("a name or a slogan", "the idea, a step missing", "each step with its rule"),
+    "evidence": ("none", "a case", "a number, or the plot"),
+    "follow-up": ("nothing new", "the direction", "the point of its key"),
 }
 
 
@@ -89,16 +101,16 @@ class Interview:
         return sum(sum(given.values()) for given in self.points)
 
     def report(self) -> str:
-        """The report as Markdown: rounds, criteria, a sentence on each, and what to read."""
+        """The report as Markdown: rounds, criteria, a line for each lost point, what to drill."""
         most = POINTS * len(RUBRIC)
         rows = [
             f"| {r.panelist.name} | {markdown(r.question.question)} | "
-            f"{sum(given.values())} of {most} | {_weakest(given)} |"
+            f"{sum(given.values())} of {most} | {_lost(given)} |"
             for r, given in zip(self.rounds, self.points, strict=False)
         ]
         sums = {name: sum(given[name] for given in self.points) for name in RUBRIC}
         by_criterion = [
-            f"| {name} | {RUBRIC[name]} | {got} of {POINTS * len(self.points)} |"
+            f"| {name} | {RUBRIC[name][-1]} | {got} of {POINTS * len(self.points)} |"
             for name, got in sums.items()
         ]
         lines = [
@@ -115,37 +127,63 @@ class Interview:
             "|---|---|---|",
             *by_criterion,
             "",
-            *self._advice(sums),
+            *self._advice(),
         ]
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return {"text/markdown": self.report(), "text/plain": self.report()}
 
-    def _advice(self, sums: Mapping[str, int]) -> list[str]:
+    @property
+    def again(self) -> tuple[str, ...]:
+        """The ids of the rounds that lost points, the weakest first."""
+        lost = [
+            (sum(given.values()), r.question.id)
+            for r, given in zip(self.rounds, self.points, strict=False)
+            if sum(given.values()) < POINTS * len(RUBRIC)
+        ]
+        return tuple(name for _, name in sorted(lost, key=lambda pair: pair[0]))
+
+    def _advice(self) -> list[str]:
         out = []
-        if self.points and (low := min(sums.values())) < POINTS * len(self.points):
-            name = next(name for name, got in sums.items() if got == low)
-            out.append(f"- Practise **{name}**: {ADVICE[name]}")
         for r, given in zip(self.rounds, self.points, strict=False):
-            if sum(given.values()) <= POINTS * len(RUBRIC) // 2:
-                q = r.question
-                out.append(
-                    f"- Read [{q.topic[:2]}]({q.topic}.ipynb) again, then draw `{q.id}` in the "
-                    f"drill. Weak would be: {markdown(q.weak)}"
-                )
+            q = r.question
+            if q.id not in self.again:
+                continue
+            low = min(given, key=lambda name: given[name])
+            weak = f" Weak would be: {markdown(q.weak)}" if sum(given.values()) <= POINTS else ""
+            out.append(
+                f"- **{r.panelist.name}** (`{q.id}`, page [{q.topic[:2]}]({q.topic}.ipynb)): "
+                f"{ADVICE[low][given[low]]}{weak}"
+            )
+        if self.again:
+            out += ["", f'The drill to do next: `drill("{" ".join(self.again)}")`.']
         return out
 
 
+# What to do about the lowest criterion of a round, at 0 points and at 1.
 ADVICE = {
-    "first sentence": "say the answer before the reason; the drill's reveal begins with it.",
-    "mechanism": "derive one line of it on paper, with the rule that leads to it.",
-    "evidence": "add one number or one plot you would draw; each answer names its cell.",
-    "follow-up": "after each answer ask yourself when it fails.",
+    "first sentence": (
+        "write the first sentence before you think of the second, and begin with yes, no or "
+        "the number.",
+        "make the first sentence stand alone: read only it, and ask what is still open.",
+    ),
+    "mechanism": (
+        "derive it once on paper, a rule a line; a name explains nothing.",
+        "find the step that you skipped; it is the one they ask about.",
+    ),
+    "evidence": (
+        "add one case: two actions, four answers, one token. The key names the cell to run.",
+        "turn the case into its number, or say which curve against which you would plot.",
+    ),
+    "follow-up": (
+        "after each answer ask yourself when it fails; that is the next question.",
+        "you had the direction: say it as a sentence that can be wrong.",
+    ),
 }
 
 
-def _weakest(given: Mapping[str, int]) -> str:
+def _lost(given: Mapping[str, int]) -> str:
     lost = [name for name, points in given.items() if points < POINTS]
     return ", ".join(lost) or "nothing"
 
@@ -153,109 +191,159 @@ def _weakest(given: Mapping[str, int]) -> str:
 def _verdict(total: int, most: int, graded: int, rounds: int) -> str:
     if graded < rounds:
         return f"{graded} of {rounds} rounds are graded."
-    if total >= 0.8 * most:
-        return "You would pass: the panel heard answers, reasons and numbers."
-    if total >= 0.6 * most:
-        return "On the edge: the ideas are there; the lost points say what to add."
-    return "Not yet: go through the drill of the weakest page first."
+    passed, edge = round(PASS * most), round(EDGE * most)
+    lines = f"A pass begins at {passed}, the edge at {edge}."
+    if total >= passed:
+        return f"You would pass: the panel heard answers, reasons and numbers. {lines}"
+    if total >= edge:
+        return f"On the edge: the ideas are there, the lost points say what to add. {lines}"
+    return f"Not yet: do the drill below, then ask for another seed. {lines}"
 
 
 def panel(seed: int, level: str) -> tuple[Round, ...]:
-    """One question for each interviewer, the same for the same seed and level."""
+    """One question for each interviewer, the same for the same seed and level; none twice."""
     dice = random.Random(f"{seed} {level}")
-    rounds = []
-    for who in PANEL:
-        questions = [q for topic in who.topics for q in pick(topic, level)]
+    rounds: list[Round] = []
+    for who in reversed(PANEL):  # the lead has the fewest to choose among, and chooses first
+        taken = {r.question.id for r in rounds}
+        questions = [q for topic in who.topics for q in pick(topic, level) if q.id not in taken]
+        if who.only:
+            questions = [q for q in questions if q.id in who.only]
         question = dice.choice(questions)
         rounds.append(Round(who, question, dice.choice(question.follow_ups)))
-    return tuple(rounds)
+    return tuple(reversed(rounds))
 
 
 class Room:
-    """The interview as controls: a question, the key, four grades, the next; then the report."""
+    """The interview as controls. `state` is "asked", "pushed", "key" or "done".
 
-    def __init__(self, interview: Interview):
-        self.interview = interview
-        self.asked, self.key = ipywidgets.HTML(), ipywidgets.HTML()
+    Enter in the box and the one button lead on: answer, follow-up, key; four grades, next.
+    """
+
+    def __init__(self, interview: Interview, clock: Callable[[], float] = time.monotonic):
+        self.interview, self.state = interview, "ready"
+        self.asked, self.key = desk.heard(), ipywidgets.HTML()
+        self.timer = desk.Timer(clock)
         self.status = spoken_line()
-        self.show = ipywidgets.Button(
-            description="Show the key", tooltip="what a strong answer holds, and the follow-up"
-        )
-        self.next = ipywidgets.Button(description="Next", tooltip="keep these grades and go on")
+        self.sentence = desk.line("first sentence", "say it all; write the first", self.go_on)
+        self.reply = desk.line("your reply", "say it; write its point", self.go_on)
+        for box in (self.sentence, self.reply):  # the last letters may arrive after Enter
+            box.observe(lambda _: self._show_key(), "value")
+        self.next = desk.button("Start", "the next step of this round", self.go_on)
+        self.seconds: list[float] = []
         self.marks = {
             name: ipywidgets.ToggleButtons(
-                options=[(str(i), i) for i in range(POINTS + 1)],
+                options=[(f"{i} · {what}", i) for i, what in enumerate(anchors)],
                 value=None,
                 description=name,
-                tooltips=["missing", "half", RUBRIC[name]],
-                style={"button_width": "3em", "description_width": "9em"},
+                style={"button_width": "17em", "description_width": "8em"},
             )
-            for name in RUBRIC
+            for name, anchors in RUBRIC.items()
         }
         for mark in self.marks.values():
             mark.add_class("widget-inline-hbox")  # the name beside the buttons
-        self.show.on_click(lambda _: self.reveal())
-        self.next.on_click(lambda _: self.go_on())
         self._handle = None
-        self._ask()
+        self.status.value = (
+            f"Five questions, {ASK} seconds and a follow-up of {PUSH} each. Press Start."
+        )
+        self._show(())
 
     @property
     def done(self) -> bool:
         """Whether all rounds are graded."""
         return len(self.interview.points) == len(self.interview.rounds)
 
-    def reveal(self) -> None:
-        """Show what a strong answer holds."""
-        if self.done:
-            return
-        r = self.interview.rounds[len(self.interview.points)]
-        q = r.question
-        parts = [("Strong", q.short), ("More", q.full), ("Weak", q.weak)]
-        parts.append((f"Follow-up: {r.follow_up.ask}", r.follow_up.key))
-        self.key.value = "".join(
-            f"<p><b>{html.escape(head)}</b> {html.escape(text)}</p>" for head, text in parts
-        )
-        self.status.value = "Grade yourself by the four criteria, then press Next."
+    @property
+    def round(self) -> Round:
+        """The present one."""
+        return self.interview.rounds[len(self.interview.points)]
 
     def go_on(self) -> None:
-        """Keep the grades and ask the next question; after the last, show the report."""
-        if self.done:
+        """To the next state: ready, asked, pushed, key, and the next question or the report."""
+        step = {"ready": self._ask, "asked": self._push, "pushed": self._reveal, "key": self._keep}
+        if self.state in step:
+            step[self.state]()
+
+    def _ask(self) -> None:
+        self.state = "asked"
+        for mark in self.marks.values():
+            mark.value = None
+        self.key.value = self.sentence.value = self.reply.value = ""
+        r, number = self.round, len(self.interview.points) + 1
+        self.next.description = "I have answered: ask me the follow-up"
+        self.asked.value = (
+            f"<p>{number} of {len(self.interview.rounds)}. <b>{html.escape(r.panelist.name)}</b> "
+            f"wants {html.escape(r.panelist.wants)}.</p>"
+            f"<p><b>{typeset(r.question.question)}</b></p>"
+        )
+        self._say(f"{ASK} seconds, aloud. Write the first sentence; Enter goes on.")
+        self.timer.start(ASK)
+        self._show((self.sentence,))
+        desk.focus(self.sentence)
+
+    def _push(self) -> None:
+        self.seconds = [self.timer.stop()]
+        self.state, self.next.description = "pushed", "I have replied: show the key"
+        self.asked.value = f"<p>They ask on:</p><p><b>{typeset(self.round.follow_up.ask)}</b></p>"
+        self._say(f"{PUSH} seconds, aloud. Write its point; Enter goes on.")
+        self.timer.start(PUSH)
+        self._show((self.reply,))
+        desk.focus(self.reply)
+
+    def _reveal(self) -> None:
+        self.seconds.append(self.timer.stop())
+        self.state, self.next.description = "key", "Keep these grades"
+        self.asked.value = f"<p><b>{typeset(self.round.question.question)}</b></p>"
+        self._show_key()
+        took = [f"{s:.0f} of {limit} s" for s, limit in zip(self.seconds, (ASK, PUSH), strict=True)]
+        self._say(f"You took {took[0]} and {took[1]}. Grade what you said, not what you knew.")
+        self._show((self.key, *self.marks.values()))
+
+    def _show_key(self) -> None:
+        if self.state != "key":
             return
-        if not self.key.value:
-            self.status.value = "Answer aloud and press Show the key first."
-            return
+        q, push = self.round.question, self.round.follow_up
+        self.key.value = (
+            desk.beside(self.sentence.value, q.short)
+            + desk.paragraphs(("More", q.full), ("A weak answer", q.weak))
+            + f"<p><b>They asked on:</b> {typeset(push.ask)}</p>"
+            + desk.beside(self.reply.value, push.key)
+            + f"<p>Computed in: {html.escape(answer_cells(q))}.</p>"
+        )
+
+    def _keep(self) -> None:
         if missing := [name for name, mark in self.marks.items() if mark.value is None]:
-            self.status.value = f"Not graded yet: {', '.join(missing)}."
+            self._say(f"Not graded yet: {', '.join(missing)}.", "wrong")
             return
         given = {n.replace(" ", "_").replace("-", "_"): m.value for n, m in self.marks.items()}
         self.interview.grade(**given)
-        self._ask()
-
-    def _ask(self) -> None:
-        self.key.value = ""
-        for mark in self.marks.values():
-            mark.value = None
-        if self.done:
-            self.asked.value = ""
-            self.show.disabled = self.next.disabled = True
-            self.status.value = f"{self.interview.total} points. The report stands below."
-            if self._handle is not None:
-                self._handle.update(_shown(self.interview.report()))
+        if not self.done:
+            self._ask()
             return
-        number = len(self.interview.points)
-        r = self.interview.rounds[number]
-        self.asked.value = (
-            f"<p><b>{html.escape(r.panelist.name)}</b> wants {html.escape(r.panelist.wants)}."
-            f"</p><p>{html.escape(r.question.question)}</p>"
-        )
-        self.status.value = f"Question {number + 1} of 5. {r.question.question}"
+        self.state, self.asked.value = "done", ""
+        self.next.disabled = True
+        self._show(())
+        self._say(f"{self.interview.total} points. The report stands below.", "done")
+        if self._handle is not None:
+            self._handle.update(_shown(self.interview.report()))
+
+    def _say(self, text: str, how: str = "quiet") -> None:
+        self.status.value = text
+        tone(self.status, how)
+
+    def _show(self, controls: tuple) -> None:
+        """Only what the present state needs."""
+        for control in (self.sentence, self.reply, self.key, *self.marks.values()):
+            control.layout.display = None if control in controls else "none"
 
     def _ipython_display_(self) -> None:
         rows = [
             self.asked,
-            ipywidgets.HBox([self.show, self.next]),
+            self.sentence,
+            self.reply,
             self.key,
             *self.marks.values(),
+            ipywidgets.HBox([self.next, *self.timer.shown]),
             self.status,
         ]
         data = widget_view(ipywidgets.VBox(rows))
@@ -277,3 +365,14 @@ def mock(seed: int = 0, level: str = "onsite") -> Room:
     if level not in LEVELS:
         raise ValueError(f"mock: level is {level!r}; expected one of {LEVELS}.")
     return Room(Interview(panel(seed, level), level, seed))
+
+
+def example_report(seed: int = 3, level: str = "onsite") -> Interview:
+    """What a report looks like: a learner who was mostly right and rarely gave a number."""
+    interview = Interview(panel(seed, level), level, seed)
+    for points in ("2112", "2211", "1001", "2222", "1210"):
+        first, mechanism, evidence, follow_up = map(int, points)
+        interview.grade(
+            first_sentence=first, mechanism=mechanism, evidence=evidence, follow_up=follow_up
+        )
+    return interview

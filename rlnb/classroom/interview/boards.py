@@ -1,0 +1,251 @@
+"""What the derivation boards ask: lines, what each may use, right versions and slips; the numbers.
+
+Two boards: "ppo", from the surprise at a token to the whole loss, and "dpo", from the reward with a
+KL to the loss on pairs. Every line feeds a later one. A room holds the values behind the names: the
+given ones, and the right value of each line as `rlnb.objective` computes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import torch
+
+from rlnb.objective import Objective
+from rlnb.objective.advantages import gae
+from rlnb.objective.batch import Batch
+from rlnb.objective.preference import Pairs, dpo
+from rlnb.objective.ratios import token
+from rlnb.objective.surrogates import clip
+from rlnb.objective.terms import entropy_bonus, value_loss
+from rlnb.objective.weights import token_mean
+from rlnb.toys import running_batch
+
+__all__ = ["BOARDS", "FUNCTIONS", "BoardText", "Line", "Numbers"]
+
+EPSILON, GAMMA, LAMBDA, VALUE, ENTROPY, BETA = 0.2, 0.99, 0.95, 0.5, 0.01, 0.1
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: its name, what it is, what it may use, a right one, and slips with a sentence.
+
+    number: the line is a number without gradient, such as an advantage.
+    """
+
+    name: str
+    says: str
+    uses: tuple[str, ...]
+    right: str
+    slips: tuple[tuple[str, str], ...] = ()
+    number: bool = False
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The values behind the names of a board: given, right, what carries gradient, the mask."""
+
+    given: Mapping[str, Any]
+    right: Mapping[str, torch.Tensor]
+    leaves: tuple[torch.Tensor, ...]
+    on: torch.Tensor | None = None
+
+
+@dataclass(frozen=True)
+class BoardText:
+    """A board: its lines, what its symbols are, and the numbers it is judged on."""
+
+    lines: tuple[Line, ...]
+    symbols: str
+    numbers: Callable[[], Numbers] = field(repr=False)
+
+
+PPO = (
+    Line("delta", "the critic's surprise at each token", ("r", "V", "V_next", "gamma"),
+         "r + gamma * V_next - V",
+         (("r + V - gamma * V_next", "the two values changed places: what comes minus what was"),
+          ("r + V_next - V", "gamma is missing"),
+          ("r - V", "the next state's value is missing")), number=True),
+    Line("A", "the advantage, GAE", ("delta", "gamma", "lam", "later"),
+         "later(delta, gamma * lam)",
+         (("later(delta, gamma)", "lambda is missing: this is the return minus the value"),
+          ("later(delta, lam)", "gamma is missing: a step costs gamma times lambda"),
+          ("delta", "one step only: that is lambda = 0")), number=True),
+    Line("R", "the critic's target, the lambda-return", ("A", "V"), "A + V",
+         (("A - V", "the sign: an advantage is a return minus the value"),
+          ("A", "the value is missing: the critic would learn advantages")), number=True),
+    Line("ratio", "how much more likely the token has become", ("logp", "old"),
+         "exp(logp - old)",
+         (("exp(old - logp)", "upside down: the new policy stands above the line"),
+          ("logp - old", "that is its logarithm"),
+          ("exp(logp) / exp(old) * 0 + 1", "a constant: the new log-probs must carry a gradient"))),
+    Line("unclipped", "a token's objective by importance sampling", ("ratio", "A"), "ratio * A",
+         (("log(ratio) * A", "the ratio itself weighs the advantage, not its logarithm"),)),
+    Line("clipped", "the same, kept in the band", ("ratio", "A", "eps"),
+         "clamp(ratio, 1 - eps, 1 + eps) * A",
+         (("clamp(ratio * A, 1 - eps, 1 + eps)", "the ratio is clipped, not its product with A"),
+          ("clamp(ratio, 1 - eps, 1 + eps)", "times A is missing"))),
+    Line("surrogate", "a token's objective, of the two above", ("unclipped", "clipped"),
+         "minimum(unclipped, clipped)",
+         (("maximum(unclipped, clipped)", "that is the optimist: it keeps the dead corners alive"),
+          ("clipped", "the clip alone cannot pull back a token that went the wrong way"))),
+    Line("policy", "the policy's loss, minimised: one mean over tokens", ("surrogate", "mean"),
+         "-mean(surrogate)",
+         (("mean(surrogate)", "the sign: an objective is maximised, a loss minimised"),)),
+    Line("value", "the critic's loss: half the mean squared error, no clip", ("V", "R", "mean"),
+         "mean((V - R) ** 2) / 2",
+         (("mean((V - R) ** 2)", "right but for the one half that was asked for"),
+          ("mean(V - R) / 2", "the error is squared"))),
+    Line("loss", "the whole, with an entropy bonus",
+         ("policy", "value", "H", "c_v", "c_h", "mean"),
+         "policy + c_v * value - c_h * mean(H)",
+         (("policy + c_v * value + c_h * mean(H)",
+           "the entropy's sign: a bonus is subtracted from a loss"),
+          ("policy + c_v * value", "the entropy bonus is missing"))),
+)  # fmt: skip
+
+DPO = (
+    Line("Z", "what makes the best policy sum to 1", ("ref", "reward", "beta"),
+         "sum(ref * exp(reward / beta))",
+         (("sum(exp(reward / beta))", "the reference is missing: it weighs every answer"),
+          ("sum(ref * exp(reward * beta))", "a large beta holds the policy back: divide by it")),
+         number=True),
+    Line("best", "the policy that maximises reward - beta KL(policy, ref)",
+         ("ref", "reward", "beta", "Z"), "ref * exp(reward / beta) / Z",
+         (("exp(reward / beta) / Z", "the reference is missing: at reward 0 nothing moves"),
+          ("ref * exp(reward / beta)", "not normalised: divide by Z")), number=True),
+    Line("solved", "the reward, from the best policy", ("best", "ref", "beta", "Z"),
+         "beta * log(best / ref) + beta * log(Z)",
+         (("beta * log(best / ref)", "right but for beta log Z, the same for all answers"),
+          ("log(best / ref) + log(Z)", "beta is missing")), number=True),
+    Line("margin", "the reward of w minus that of l; Z is gone",
+         ("logp_w", "logp_l", "ref_w", "ref_l", "beta"),
+         "beta * ((logp_w - ref_w) - (logp_l - ref_l))",
+         (("beta * ((logp_l - ref_l) - (logp_w - ref_w))", "w is the chosen answer: w minus l"),
+          ("beta * (logp_w - logp_l)", "the reference is missing"),
+          ("(logp_w - ref_w) - (logp_l - ref_l)", "beta is missing"))),
+    Line("prefer", "the chance that w is preferred, Bradley-Terry", ("margin",),
+         "sigmoid(margin)",
+         (("exp(margin)", "that is the odds, not the chance"),
+          ("sigmoid(-margin)", "that is the chance that l is preferred"))),
+    Line("loss", "minimised: one mean over pairs", ("prefer", "mean"), "-mean(log(prefer))",
+         (("mean(log(prefer))", "the sign: a likelihood is maximised, a loss minimised"),
+          ("-log(mean(prefer))", "the logarithm of each pair, then the mean"),
+          ("-mean(prefer)", "the logarithm is missing"))),
+)  # fmt: skip
+
+
+def _later(x: torch.Tensor, factor: float) -> torch.Tensor:
+    """(B, T): each token's sum of what comes, a factor for every step on."""
+    out, come = [], torch.zeros_like(x[:, 0])
+    for t in reversed(range(x.shape[1])):
+        come = x[:, t] + factor * come
+        out.insert(0, come)
+    return torch.stack(out, 1)
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "exp": torch.exp, "log": torch.log, "sigmoid": torch.sigmoid, "abs": torch.abs,
+    "clamp": torch.clamp, "clip": torch.clamp, "minimum": torch.minimum, "min": torch.minimum,
+    "maximum": torch.maximum, "max": torch.maximum, "where": torch.where, "sum": torch.sum,
+    "later": _later,
+}  # fmt: skip
+
+
+def _batch() -> tuple[Batch, torch.Tensor]:
+    """The running batch with a critic that says something, and its rewards token by token."""
+    batch = running_batch(complete=True)
+    mask = batch.mask.to(batch.logprobs.dtype)
+    place = torch.arange(mask.shape[1], dtype=mask.dtype)
+    values = ((0.3 + 0.1 * place) * mask).requires_grad_()
+    last = batch.mask.sum(1) - 1
+    rewards = torch.zeros_like(mask)
+    rewards[torch.arange(len(mask)), last] = batch.rewards
+    entropies = batch.entropies.clone().requires_grad_()
+    batch = batch.replace(values=values, old_values=values.detach(), entropies=entropies)
+    advantages = gae(GAMMA, LAMBDA)(batch, rewards)
+    return batch.replace(returns=(advantages + values).detach()), rewards
+
+
+@cache
+def _ppo() -> Numbers:
+    batch, rewards = _batch()
+    on, values = batch.mask, batch.values
+
+    def mean(x: torch.Tensor) -> torch.Tensor:
+        return torch.where(on, x, 0.0).sum() / on.sum()
+
+    advantages = gae(GAMMA, LAMBDA)(batch, rewards)
+    log_ratio = token()(batch, advantages)
+    following = torch.where(on[:, 1:], values[:, 1:], 0.0)
+    following = torch.cat((following, torch.zeros_like(values[:, :1])), 1)
+    given = {
+        "logp": batch.logprobs, "old": batch.old_logprobs, "r": rewards, "V": values,
+        "V_next": following.detach(), "H": batch.entropies, "eps": EPSILON, "gamma": GAMMA,
+        "lam": LAMBDA, "c_v": VALUE, "c_h": ENTROPY, "mean": mean,
+    }  # fmt: skip
+    ratio = log_ratio.exp()
+    method = Objective(gae(GAMMA, LAMBDA), clip(EPSILON), token_mean)
+    whole = method.replace(terms=(value_loss(VALUE, clip=None), entropy_bonus(ENTROPY)))
+    right = {
+        "delta": torch.where(on, gae(GAMMA, 0.0)(batch, rewards), 0.0),
+        "A": advantages,
+        "R": batch.returns,
+        "ratio": ratio,
+        "unclipped": ratio * advantages,
+        "clipped": ratio.clamp(1 - EPSILON, 1 + EPSILON) * advantages,
+        "surrogate": clip(EPSILON)(batch, advantages, log_ratio),
+        "policy": method(batch).loss,
+        "value": mean(value_loss(1.0, clip=None)(batch)),
+        "loss": whole(batch).loss,
+    }
+    return Numbers(given, right, (batch.logprobs, values, batch.entropies), on)
+
+
+@cache
+def _dpo() -> Numbers:
+    """Three answers for the best policy, two pairs for the loss."""
+    ref = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+    reward = torch.tensor([0.1, 0.25, -0.05], dtype=torch.float64)
+    logp_w = torch.tensor([-4.0, -7.5], dtype=torch.float64).requires_grad_()
+    logp_l = torch.tensor([-8.0, -6.0], dtype=torch.float64).requires_grad_()
+    ref_w = torch.tensor([-6.0, -7.0], dtype=torch.float64)
+    ref_l = torch.tensor([-7.0, -6.5], dtype=torch.float64)
+    pairs = Pairs(logp_w, logp_l, ref_w, ref_l)
+    best = (ref.log() + reward / BETA).softmax(0)  # by the field's own function, not by Z
+    each = dpo(pairs, BETA)
+    given = {
+        "ref": ref, "reward": reward, "beta": BETA, "logp_w": logp_w, "logp_l": logp_l,
+        "ref_w": ref_w, "ref_l": ref_l, "mean": torch.mean,
+    }  # fmt: skip
+    right = {
+        "Z": (ref.log() + reward / BETA).logsumexp(0).exp(),
+        "best": best,
+        "solved": reward,
+        "margin": BETA * pairs.gap,
+        "prefer": (-each).exp(),
+        "loss": each.mean(),
+    }
+    return Numbers(given, right, (logp_w, logp_l))
+
+
+BOARDS: Mapping[str, BoardText] = {
+    "ppo": BoardText(
+        PPO,
+        "logp, old: the tokens' log-probs now and when sampled; r: reward; V, V_next: the critic's "
+        "value here and one token on; H: entropy; gamma, lam, eps, c_v, c_h: numbers; "
+        "later(x, f): each token's sum of x from here on, times f for every step; mean: over the "
+        "unmasked tokens",
+        _ppo,
+    ),
+    "dpo": BoardText(
+        DPO,
+        "ref, reward: the reference's probability and the reward of each answer to a prompt; beta: "
+        "a number; logp_w, logp_l, ref_w, ref_l: log-probs of the chosen and the rejected answer "
+        "under policy and reference, a pair each; mean: over pairs",
+        _dpo,
+    ),
+}

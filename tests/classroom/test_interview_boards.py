@@ -1,0 +1,254 @@
+"""Page 20's derivation boards and whiteboard, without a browser."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from rlnb.classroom import check, progress
+from rlnb.classroom.interview import derivation as board_room
+from rlnb.classroom.interview import whiteboard
+from rlnb.classroom.interview.boards import BOARDS
+from rlnb.classroom.interview.derivation import derivation, judge, lines
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+
+
+@pytest.fixture
+def learner(tmp_path, monkeypatch):
+    """A learner's own file, empty."""
+    monkeypatch.setenv("RLNB_PROGRESS", str(tmp_path / "progress.json"))
+
+
+@pytest.fixture
+def reader(monkeypatch):
+    monkeypatch.setenv("RLNB_PROGRESS", "off")
+
+
+class Clock:
+    """Time that a test moves."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+# --- the derivation boards
+
+EVERY = [(board, line) for board in BOARDS for line in lines(board)]
+
+
+@pytest.mark.parametrize(("board", "line"), EVERY, ids=lambda x: getattr(x, "name", x))
+def test_each_line_of_a_board_knows_right_from_its_slips(board, line):
+    assert judge(line.name, line.right, board).right
+    for slip, sentence in line.slips:
+        judged = judge(line.name, slip, board)
+        assert not judged.right and judged.said == sentence, slip
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_every_line_feeds_a_later_one(board):
+    asked = lines(board)
+    names = [line.name for line in asked]
+    for place, line in enumerate(asked[:-1]):
+        later = {name for other in asked[place + 1 :] for name in other.uses}
+        # "solved" is the reward, which the margin compares for two answers
+        assert line.name in later or line.name == "solved", line.name
+        assert not set(line.uses) & set(names[place:]), "nothing that comes later is used"
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "said"),
+    [
+        ("ratio", "", "not written"),
+        ("ratio", "exp(logp", "never closed"),
+        ("ratio", "exp(logp - ref)", "'ref' does not stand in this line"),
+        ("ratio", "logp.exp()", "write an expression"),
+        ("ratio", "2", "a number came"),
+        ("ratio", "exp(logp) + exp(old)", "another value"),
+        ("policy", "-surrogate", "shape"),
+        ("surrogate", "where(unclipped < clipped, unclipped, clipped)", "right"),
+        ("surrogate", "min(unclipped, clipped)", "right"),
+        ("clipped", "A * clip(ratio, 1 - eps, 1 + eps)", "right"),
+        ("ratio", "exp(logp) / exp(old)", "right"),
+        ("value", "mean(V * V - 2 * V * R + R * R) / 2", "right"),
+    ],
+)
+def test_the_board_says_what_came(name, written, said):
+    assert said in judge(name, written).said
+    assert judge(name, written).right == (said == "right")
+
+
+def test_the_page_s_example_is_no_line_s_answer():
+    example = "log(a) * b"
+    page = (NOTEBOOKS / "text/20_interview.py").read_text(encoding="utf-8")
+    assert example in page
+    for _, line in EVERY:
+        assert line.right not in page
+        assert re.sub(r"\w+", "x", line.right) != re.sub(r"\w+", "x", example)
+
+
+@pytest.mark.parametrize(
+    ("board", "line"), [x for x in EVERY if not x[1].number], ids=lambda x: getattr(x, "name", x)
+)
+def test_a_right_value_without_its_gradient_is_not_right(board, line):
+    text = BOARDS[board]
+    wanted = text.numbers().right[line.name]
+    assert board_room._same(text, line, wanted, wanted)
+    assert not board_room._same(text, line, wanted.detach(), wanted)
+
+
+def test_the_board_judges_as_one_types_and_keeps_its_symbols_behind_a_hint():
+    board = derivation()
+    assert board.said["delta"].value == "the critic's surprise at each token"
+    assert "V_next" not in board.fields["delta"].placeholder
+    board.hints["delta"].click()
+    assert board.said["delta"].value.endswith("made of r, V, V_next, gamma")
+    board.fields["ratio"].value = "exp(old - logp)"
+    assert "upside down" in board.said["ratio"].value and board.solved == ()
+    board.fields["ratio"].value = "exp(logp - old)"
+    assert board.solved == ("ratio",)
+    for line in lines():
+        board.fields[line.name].value = line.right
+    assert len(board.solved) == len(lines()) == 10
+    with pytest.raises(ValueError, match="no line 'rho'"):
+        judge("rho", "1")
+    with pytest.raises(ValueError, match="no board 'trpo'"):
+        derivation("trpo")
+
+
+def test_gae_by_the_board_is_gae_by_hand():
+    right = BOARDS["ppo"].numbers().right
+    delta, advantage = right["delta"][0], right["A"][0]
+    factor = 0.99 * 0.95
+    assert advantage[0] == pytest.approx(sum(d * factor**k for k, d in enumerate(delta)).item())
+
+
+# --- the whiteboard
+
+
+def textbook_pass_at_k(n, c, k):
+    return 1 - math.comb(n - c, k) / math.comb(n, k)
+
+
+def human_eval_pass_at_k(n, c, k):  # the paper's own, arXiv 2107.03374
+    if n - c < k:
+        return 1.0
+    return 1.0 - math.prod(1.0 - k / i for i in range(n - c + 1, n + 1))
+
+
+def all_right(n, c, k):
+    return math.comb(c, k) / math.comb(n, k)
+
+
+def no_subset(n, c, k):
+    return 1 - math.comb(n - c, k) / math.comb(n, k + 1)
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        (textbook_pass_at_k, "right"),
+        (human_eval_pass_at_k, "right"),
+        (all_right, "known mistake"),
+        (no_subset, "raised"),  # C(6, 7) is 0 where all are drawn
+    ],
+)
+def test_a_function_of_one_whole_number_is_judged_like_one_for_all_problems(written, kind):
+    verdict = check.pass_at_k(written)
+    assert verdict.kind == kind, verdict
+    if kind == "raised":
+        with pytest.raises(ZeroDivisionError):
+            written(*verdict.probe.values())
+        assert isinstance(verdict.probe["c"], int)
+
+
+def test_the_clock_starts_when_asked_to_and_a_pass_stops_it(learner, capsys, monkeypatch):
+    monkeypatch.setattr(whiteboard, "_BEGAN", {})
+    clock = Clock()
+
+    def k3(logprobs, ref_logprobs): ...
+
+    assert whiteboard.hand_in(k3, clock).kind == "not attempted"
+    assert whiteboard._BEGAN == {} and capsys.readouterr().out == "", "a run starts nothing"
+    whiteboard.start("k3", clock)
+    told = capsys.readouterr().out
+    assert "The clock runs: 2 minutes" in told
+    for head in ("shapes", "example", "convention"):
+        assert head in told
+
+    def k3(logprobs, ref_logprobs):
+        gap = logprobs - ref_logprobs
+        return torch.expm1(gap) - gap
+
+    clock.now = 60.0
+    assert not whiteboard.hand_in(k3, clock).passed
+    assert "1.0 of 2 minutes" in capsys.readouterr().out
+    whiteboard.start(k3, clock)  # anew
+
+    def k3(logprobs, ref_logprobs):
+        gap = ref_logprobs - logprobs
+        return torch.expm1(gap) - gap
+
+    clock.now = 210.0
+    assert whiteboard.hand_in(k3, clock).passed
+    assert "2.5 minutes, 2 were planned" in capsys.readouterr().out
+    assert progress.recall("whiteboard", "k3") == {"minutes": 2.5}
+    assert whiteboard._BEGAN == {}
+    assert whiteboard.hand_in(k3, clock).passed
+    assert "No clock ran" in capsys.readouterr().out
+
+
+def test_an_error_is_printed_whole_with_the_line_and_the_arguments(reader, capsys):
+    def pass_at_k(n, c, k):
+        long = "a sentence that goes on for longer than a verdict is wide, " * 4
+        raise RuntimeError(long + f"{math.comb(n - c, k)}")
+
+    assert whiteboard.hand_in(pass_at_k).kind == "raised"
+    told = capsys.readouterr().out
+    assert "n = 10" in told and "c = 3" in told and "k = 5" in told
+    assert "raise RuntimeError(long" in told and told.rstrip().endswith("wide, 21")
+
+
+@pytest.mark.parametrize("sheet", whiteboard.BOARD, ids=lambda sheet: sheet.name)
+def test_the_example_of_a_sheet_is_right(sheet):
+    given = [torch.tensor(x) if isinstance(x, list) else x
+             for x in ast.literal_eval(f"({sheet.given},)")]  # fmt: skip
+    given = [x.double() if torch.is_tensor(x) and x.is_floating_point() else x for x in given]
+    if sheet.name == "pass_at_k":
+        assert textbook_pass_at_k(*given) == pytest.approx(float(sheet.gives), abs=5e-5)
+        return
+    came = getattr(check, sheet.name).exercise.reference(*given)
+    gives = torch.tensor(ast.literal_eval(sheet.gives), dtype=came.dtype)
+    assert came.shape == gives.shape and torch.allclose(came, gives, rtol=0, atol=5.1e-5)
+
+
+def test_the_wall_starts_a_clock_by_a_button(monkeypatch, reader):
+    monkeypatch.setattr(whiteboard, "_BEGAN", {})
+    wall = whiteboard.Wall(clock=lambda: 12.0)
+    assert whiteboard._BEGAN == {} and not wall.ticks.playing
+    wall.name.value = "gae"
+    wall.begin.click()
+    assert whiteboard._BEGAN == {"gae": 12.0} and wall.ticks.playing
+    assert "the value there is 0" in wall.asked.value and "6 minutes" in wall.status.value
+
+
+def test_ten_functions_are_on_the_board_and_every_one_has_its_check():
+    names = [sheet.name for sheet in whiteboard.BOARD]
+    assert len(names) == 10 == len(set(names)) and set(names) <= set(check.__all__)
+    for sheet in whiteboard.BOARD:
+        arguments = getattr(check, sheet.name).exercise.signature
+        assert sheet.call == arguments
+
+    def sonnet(): ...
+
+    with pytest.raises(ValueError, match="no function 'sonnet'"):
+        whiteboard.hand_in(sonnet)
+    with pytest.raises(ValueError, match="no function 'sonnet'"):
+        whiteboard.start("sonnet")
