@@ -632,6 +632,12 @@ my_answer = ...
 check.name_this_dr_grpo(my_answer)
 
 # %% [markdown]
+# <details><summary>More practice, five minutes each</summary>
+#
+# `check.token_mean`, `check.constant_length`, `check.prompt_mean`; their arguments are on the
+# [solutions page](solutions/10_dr_grpo.ipynb).
+# </details>
+#
 # ## In the interview
 #
 # A minute each, aloud, then unfold.
