@@ -186,8 +186,9 @@ assert abs(entropy(even).item() - np.log(2)) < 0.02
 
 # %%
 graded, lines = kept(runs / "countdown_kept_answers.json")
-first, other = (np.array(right_counts(graded, [x[part] for x in lines["base"]]))
-                / 32 for part in (slice(32), slice(32, 64)))
+first, other = (
+    np.array([x[part].count("1") for x in lines["base"]]) / 32
+    for part in (slice(32), slice(32, 64)))
 rare = np.argsort(first, kind="stable")[:12]
 print(f"chosen by {first[rare].mean():.3f}, judged {other[rare].mean():.3f}")
 for name in ("seed 0", "seed 1", "seed 2"):
@@ -198,9 +199,9 @@ for name in ("seed 0", "seed 1", "seed 2"):
           f"{(gain > 0).sum()} of 12 rose")
 
 # %% [markdown]
-# The problems look twice as easy on the answers that did not choose them, before anything was
-# trained. Against these no seed gains by two standard errors. So "the rarest problems gained" is
-# not shown as a group. Problem by problem it is: Fisher's exact test, each of 64 at 0.05/64.
+# The problems look easier on the answers that did not choose them, before anything was trained.
+# Against these no seed gains by two standard errors. So "the rarest problems gained" is not shown
+# as a group. Problem by problem it is: Fisher's exact test, each of 64 at 0.05/64.
 
 # %%
 old = right_counts(graded, lines["base"])
@@ -234,8 +235,8 @@ pictures.heated(heat)
 def compared(a, b):
     gap = heat[a] - heat[b]
     print(f"{a[0]:6s} {a[1]:.1f} minus {b[0]:6s} {b[1]:.1f}: " + ", ".join(
-        f"pass@{2**i} {gap[:, i].mean():+.3f} +- {gap[:, i].std(ddof=1) / 8:.3f}"
-        for i in (0, 4)))
+        f"pass@{2**i} {gap[:, i].mean():+.3f} "
+        f"+- {gap[:, i].std(ddof=1) / 8:.3f}" for i in (0, 4)))
 
 compared(("after", 1.0), ("before", 1.0))
 compared(("after", 1.5), ("after", 1.0))
@@ -300,9 +301,10 @@ for seed in (0, 1, 2):
     s = record[f"plain, seed {seed}"]
     change = rank(np.subtract(s["after"], s["before"]))
     law_says = np.corrcoef(rank(-np.array(s["per_token"])), change)[0, 1]
-    print(f"seed {seed}: positive {np.sum(np.array(s['per_token']) > 0)} of "
-          f"40, rank correlation of the law {law_says:.2f}, of the step "
-          f"number {np.corrcoef(np.arange(40), change)[0, 1]:.2f}")
+    positive = np.sum(np.array(s["per_token"]) > 0)
+    print(f"seed {seed}: positive {positive} of 40, rank correlation "
+          f"of the law {law_says:.2f}, of the step number "
+          f"{np.corrcoef(np.arange(40), change)[0, 1]:.2f}")
 
 # %% [markdown]
 # **Which tokens?** Two answers of the first step, by the base. The first token chooses a way:
