@@ -165,7 +165,7 @@ assert subsets(10, 3, 5) == hits / len(fives)
 # ## Lost and gained, problem by problem
 #
 # A curve is a mean. So test every problem by itself: could its two counts come from one and the
-# same chance? (Fisher's exact test; 64 tests, so each must pass at 0.05/64.)
+# same chance? (Fisher's exact test. There are 64 tests, so each must reach 0.05/64.)
 
 # %%
 before, after = counts["base"], counts["seed 0"]
@@ -404,7 +404,9 @@ task("evaluation.t2", entropy_step.entropy_step_explorer(),
 #    side. The formula is the first order of a small step.
 # </details>
 #
-# **Does it hold for a network?** There π is over the next token. We take single steps from the base
+# ### Does it hold for a network?
+#
+# There π is over the next token. We take single steps from the base
 # of the chains, one prompt each, and compare the sign of the covariance with what the entropy did.
 # One token $y$ estimates the covariance of its context by $(\log\pi(y)+H)\,A$; we average that over
 # the step's tokens.
@@ -427,12 +429,12 @@ print("rank correlation with the change: law "
       f"exact first order {rank_correlation(alone['linear']):.2f}")
 
 # %% [markdown]
-# Compare with all steps. When the law says "rises", it is right in 59 %, where 16 % would be luck.
-# When it says "falls", it is right in 89 %, where 83 % would be luck. So the law is a signal, and a
+# Compare with all steps. When the law says "rises", it is right in 59 %; of all steps 16 % rise.
+# When it says "falls", it is right in 89 %; of all steps 83 % fall. So the law is a signal, and a
 # weak one: its rank correlation with the change is 0.40.
 #
-# The steps are small enough, because the gradient of $H$ times the true step gives 0.97. The loss
-# is in between: one token stands for a whole context, all contexts share the weights, and Adam
+# The steps are small enough, because the gradient of $H$ times the true step gives 0.97. The rest
+# is lost in between: one token stands for a whole context, all contexts share the weights, and Adam
 # rescales. We did not separate these three.
 #
 # <details><summary>One level deeper: which tokens carry it, and remedies</summary>
@@ -440,7 +442,7 @@ print("rank correlation with the change: law "
 # A few tokens hold most of it: those where the model chooses a way or works out a digit.
 # **Clip-Cov** and **KL-Cov** aim at them: verl's `clip_cov` draws 0.02 % of all tokens at random
 # from a band of covariance 1 to 5 and stops their gradient. With our few tokens that is one token a
-# step. So we tested another arm: up to 2 % of tokens, drawn from all those above 0.2. They are 5.6
+# step. So we tested another arm: up to 2 % of tokens, drawn from all those above 0.2. They are 4.7
 # % of the tokens in the first step, and 1.0 % in the twentieth. It keeps three times the entropy
 # and has learned less after 40 steps. As many tokens drawn anywhere change neither. That is no
 # verdict on Clip-Cov. Pictures and arms: [statements page](statements/17_evaluation.ipynb).
@@ -452,18 +454,20 @@ print("rank correlation with the change: law "
 # highest entropy get a gradient, [2506.01939](https://arxiv.org/abs/2506.01939)), clip-higher
 # `epsilon_high` (11).
 # </details>
-#
+
+# %% [markdown]
 # **That is the core; the rest is practice.**
 #
 # ## Find the fault
 #
 # Five runs of the chain model, 40 steps each. One is healthy, four were made sick on purpose. The
 # reward is what the run was paid; the held-out score ◆ is graded exactly, on new problems. Each
-# batch serves one update. Two symptoms can have one cause: look which comes first.
+# batch serves one update. One cause can have two symptoms: look which comes first. Try A and C
+# freely; B, D and E are the tasks.
 
 # %%
 task("evaluation.t3", five_runs.five_runs_explorer(),
-     *((f"Diagnose run {run}.", five_runs.named(run)) for run in "ABDE"))
+     *((f"Diagnose run {run}.", five_runs.named(run)) for run in "BDE"))
 
 # %% [markdown]
 # <details><summary>The five, and what gave them away</summary>

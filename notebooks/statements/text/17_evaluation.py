@@ -190,7 +190,8 @@ first, other = (
     np.array([x[part].count("1") for x in lines["base"]]) / 32
     for part in (slice(32), slice(32, 64)))
 rare = np.argsort(first, kind="stable")[:12]
-print(f"chosen by {first[rare].mean():.3f}, judged {other[rare].mean():.3f}")
+print(f"chosen by {first[rare].mean():.3f}, "
+      f"judged {other[rare].mean():.3f}")
 for name in ("seed 0", "seed 1", "seed 2"):
     now = np.array(right_counts(graded, lines[name]))[rare] / 64
     gain = now - other[rare]
