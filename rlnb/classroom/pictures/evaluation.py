@@ -1,10 +1,9 @@
-"""The pictures of the page on evaluation: pass@k, votes, entropy."""
+"""The pictures of the page on evaluation that show answers: pass@k, votes, problem by problem."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import comb
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, ORANGE, POSITIVE, Pict
 from rlnb.training.evaluation import pass_at_k
 
 __all__ = [
-    "arms", "crossing", "estimates", "forks", "gained", "heated", "law_on_a_run", "learnability",
-    "outvoted", "problem_by_problem", "quadrants", "two_arms", "votes",
+    "crossing", "estimates", "gained", "heated", "learnability", "problem_by_problem", "votes",
+    "ways",
 ]  # fmt: skip
 
 TEXT = 10.5
@@ -50,12 +49,6 @@ def gained(counts: Counts, answers: int) -> Picture:
     rates = {name: sum(row) / len(row) / answers for name, row in counts.items()}
     caption = "Countdown, 64 new problems, 64 answers to each. Three seeds of GRPO from one base."
     return _bars(rates, "share of answers that are right", caption)
-
-
-def outvoted(rates: Mapping[str, float], problems: int) -> Picture:
-    """One answer of the base and of each seed, on the problems where the base's vote is wrong."""
-    caption = f"The {problems} problems on which the base's vote of 32 answers is wrong."
-    return _bars(rates, "share of single answers that are right", caption)
 
 
 def crossing(counts: Counts, answers: int) -> Picture:
@@ -107,63 +100,6 @@ def crossing(counts: Counts, answers: int) -> Picture:
     return static_figure(build, size=(900, 300), alt=f"pass@k. {said}.", caption=caption)
 
 
-def heated(curves: Mapping[tuple[str, float], Sequence[float]]) -> Picture:
-    """pass@k at k = 1, 2, 4 ... before and after training, at temperatures 0.5, 1 and 1.5."""
-    looks = {0.5: (":", "v"), 1.0: ("-", "o"), 1.5: ("--", "^")}
-    shown = {key: row for key, row in curves.items() if key[1] in looks}
-
-    def build(figure, _):
-        for k, (who, color) in enumerate((("before", BLACK), ("after", ORANGE))):
-            axes = figure.add_axes((0.07 + 0.49 * k, 0.18, 0.42, 0.7))
-            for T in looks:
-                row, (line, mark) = shown[who, T], looks[T]
-                axes.plot(range(len(row)), row, color=color, ls=line, marker=mark, ms=5, lw=2,
-                          label=f"T = {T:g}")  # fmt: skip
-            axes.set_xticks(range(len(row)), [2**i for i in range(len(row))])
-            axes.set(ylim=(0.18, 1.03), yticks=(0.25, 0.5, 0.75, 1))
-            axes.set_xlabel("k, answers to each problem", fontsize=TEXT)
-            axes.set_title(f"pass@k {who} training", fontsize=TEXT, weight="bold")
-            axes.legend(fontsize=TEXT, loc="lower right")
-            _plain(axes)
-
-    said = "; ".join(
-        f"{who}, T = {T:g}: " + ", ".join(f"{v:.2f}" for v in row)
-        for (who, T), row in shown.items()
-    )
-    caption = "Countdown, three temperatures; right: mean of three seeds. T divides the logits."
-    return static_figure(build, size=(900, 280), alt=f"pass@k. {said}.", caption=caption)
-
-
-def problem_by_problem(
-    before: Sequence[int], after: Sequence[int], answers: int, rare: int = 10
-) -> Picture:
-    """Each problem's right answers before and after, a dot each; up to `rare` shaded."""
-    b, a = np.array(before), np.array(after)
-
-    def build(figure, _):
-        axes = figure.add_axes((0.12, 0.16, 0.84, 0.8))
-        axes.axvspan(0, rare + 0.5, color="#E6E6E6")
-        axes.plot([0, answers], [0, answers], color=GREY, ls="--", lw=1)
-        for mask, color, mark in ((a >= b, POSITIVE, "o"), (a < b, NEGATIVE, "v")):
-            axes.plot(b[mask], a[mask], mark, color=color, ms=6.5, alpha=0.75, clip_on=False)
-        axes.set(xlim=(0, answers), ylim=(0, answers), xticks=range(0, answers + 1, 16),
-                 yticks=range(0, answers + 1, 16))  # fmt: skip
-        axes.set_xlabel(f"right answers of {answers}, before", fontsize=TEXT)
-        axes.set_ylabel("after", fontsize=TEXT)
-        _plain(axes)
-
-    lost = int(((a == 0) & (b > 0)).sum())
-    alt = (
-        f"{len(b)} problems: {int((a > b).sum())} are solved more often after training, "
-        f"{int((a < b).sum())} less often, {lost} not any more."
-    )
-    caption = (
-        "A dot is a problem, seed 0. Blue: right as often as before, or more; orange: less often. "
-        f"Grey: the {int((b <= rare).sum())} that had at most {rare} right answers before."
-    )
-    return static_figure(build, size=(560, 330), alt=alt, caption=caption)
-
-
 def estimates(p: float, k: int, largest: int = 64) -> Picture:
     """What either estimate of pass@k says on average, for n answers; the truth as a line."""
     ns = np.arange(k, largest + 1)
@@ -193,191 +129,6 @@ def estimates(p: float, k: int, largest: int = 64) -> Picture:
     return static_figure(build, size=(760, 240), alt=alt, caption=caption)
 
 
-def votes(row: Sequence[float], ks: Sequence[int], trained: float) -> Picture:
-    """The base's vote over k, and one answer of the trained model as a line."""
-
-    def build(figure, _):
-        axes = figure.add_axes((0.09, 0.2, 0.86, 0.75))
-        axes.plot(range(len(ks)), row, color=BLACK, lw=2.6, marker="o", ms=5)
-        axes.axhline(trained, color=ORANGE, lw=2.6, ls="--")
-        axes.text(0.02, trained - 0.08, "trained, one answer", fontsize=TEXT, color="#8A5F00")
-        axes.text(3.15, 0.53, "base, vote of k", fontsize=TEXT)
-        axes.set_xticks(range(len(ks)), ks)
-        axes.set(ylim=(0.3, 1.03), yticks=(0.4, 0.6, 0.8, 1))
-        axes.set_xlabel("k, answers to each problem", fontsize=TEXT)
-        axes.set_ylabel("share of problems", fontsize=TEXT)
-        _plain(axes)
-
-    said = ", ".join(f"{v:.2f} at {k}" for k, v in zip(ks, row, strict=True))
-    caption = "Arithmetic chains, 250 new problems; the trained model is a mean of three seeds."
-    return static_figure(build, size=(820, 240), alt=f"vote: {said}; trained {trained:.2f}.",
-                         caption=caption)  # fmt: skip
-
-
-def quadrants() -> Picture:
-    """Likely or rare, good or bad: what pushing such an answer does to the entropy."""
-    cells = (
-        (0, 1, "rare and good", "pushed up", "entropy RISES", POSITIVE),
-        (1, 1, "likely and good", "pushed up", "entropy FALLS", POSITIVE),
-        (0, 0, "rare and bad", "pushed down", "entropy FALLS", NEGATIVE),
-        (1, 0, "likely and bad", "pushed down", "entropy RISES", NEGATIVE),
-    )
-
-    def build(figure, _):
-        axes = figure.add_axes((0.08, 0.14, 0.9, 0.84))
-        axes.set(xlim=(0, 2), ylim=(0, 2), xticks=(), yticks=())
-        for x, y, kind, move, said, color in cells:
-            falls = "FALLS" in said
-            axes.add_patch(_rectangle((x + 0.01, y + 0.02), 0.98, 0.96, falls))
-            axes.text(x + 0.5, y + 0.73, kind, fontsize=12, ha="center", weight="bold")
-            axes.text(x + 0.5, y + 0.47, move, fontsize=TEXT, ha="center", color=color)
-            axes.text(x + 0.5, y + 0.17, said, fontsize=12, ha="center")
-        axes.set_xlabel("log π, how likely  →", fontsize=TEXT)
-        axes.set_ylabel("A, how good  →", fontsize=TEXT)
-
-    alt = (
-        "Likely and good, or rare and bad: entropy falls. Rare and good, or likely and bad: rises."
-    )
-    caption = "Grey: log π and A on the same side of their means. These corners eat entropy."
-    return static_figure(build, size=(720, 260), alt=alt, caption=caption)
-
-
-def _rectangle(corner, width, height, dark):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle(corner, width, height, facecolor="#D9D9D9" if dark else "white",
-                     edgecolor=GREY, lw=1)  # fmt: skip
-
-
-def law_on_a_run(law: Mapping[str, Any], arm: str = "plain") -> Picture:
-    """-Cov against the change of entropy: steps of training, and steps on one prompt each."""
-    runs = [law[name] for name in law if name.startswith(f"{arm}, seed")]
-    shown = (
-        ("120 steps of training, 8 prompts each", "os^", runs, (-0.044, 0.006), (-15, 5)),
-        ("single steps, one prompt each", "o", [law["alone, a tenth of the rate"]],
-         (-0.12, 0.06), (-5, 5)),
-    )  # fmt: skip
-    said = []
-
-    def build(figure, _):
-        for k, (title, marks, records, xlim, ylim) in enumerate(shown):
-            axes = figure.add_axes((0.09 + 0.49 * k, 0.2, 0.4, 0.68))
-            axes.axhline(0, color=BLACK, lw=0.8)
-            axes.axvline(0, color=BLACK, lw=0.8)
-            for i, (r, mark) in enumerate(zip(records, marks, strict=True)):
-                change = 1000 * np.subtract(r["after"], r["before"])
-                said_so = np.clip(-np.array(r["per_token"]), *xlim)
-                axes.plot(said_so, np.clip(change, *ylim), mark, ms=5, alpha=0.6,
-                          color=(BLACK, ORANGE, GREY)[i])  # fmt: skip
-            axes.set(xlim=xlim, ylim=ylim)
-            axes.set_xticks((-0.04, -0.02, 0) if k == 0 else (-0.1, -0.05, 0, 0.05))
-            axes.set_title(title, fontsize=TEXT, weight="bold")
-            axes.set_xlabel("− Cov(log π, A)", fontsize=TEXT)
-            if k == 0:
-                axes.set_ylabel("change of entropy,\nnats / 1000", fontsize=TEXT)
-            _plain(axes)
-
-    for title, _, records, *_ in shown:
-        cov = np.concatenate([r["per_token"] for r in records])
-        fell = np.concatenate([np.less(r["after"], r["before"]) for r in records])
-        said.append(f"{title}: covariance above 0 in {(cov > 0).sum()} of {len(cov)}, entropy "
-                    f"fell in {fell[cov > 0].sum()} of these and in {fell[cov < 0].sum()} of the "
-                    "others")  # fmt: skip
-    caption = (
-        "A mark is one step (at the edge: beyond it). Lower left and upper right: sign as derived. "
-        "Left: a kind of mark is a seed."
-    )
-    return static_figure(build, size=(900, 290), alt=f"{'; '.join(said)}.", caption=caption)
-
-
-def forks(rows: Sequence[Mapping[str, Any]], width: int = 38) -> Picture:
-    """Answers as tiles, a token each; the darker, the more undecided the model was there."""
-
-    def build(figure, _):
-        axes = figure.add_axes((0.01, 0.06, 0.98, 0.9))
-        axes.set(xlim=(0, width), ylim=(-len(rows) * 2 + 0.6, 0.8))
-        axes.axis("off")
-        for i, row in enumerate(rows):
-            y = -2 * i
-            graded = "right" if row["advantage"] > 0 else "wrong"
-            axes.text(0, y + 0.15, f"{row['prompt']}   {graded}", fontsize=TEXT)
-            for j, (token, H) in enumerate(zip(row["tokens"], row["entropy"], strict=True)):
-                if token == "<eos>":
-                    continue
-                shade = min(H / 1.6, 1.0)
-                axes.add_patch(_tile((j, y - 1), shade))
-                axes.text(j + 0.47, y - 0.55, token, fontsize=TEXT,
-                          ha="center", va="center", family="DejaVu Sans Mono",
-                          color="white" if shade > 0.75 else BLACK)  # fmt: skip
-
-    said = "; ".join(
-        " ".join(f"{t} {H:.1f}" for t, H in zip(r["tokens"], r["entropy"], strict=True))
-        for r in rows
-    )
-    caption = (
-        "The darker, the more entropy; white is 0, the darkest tile has 1.6 nats. Dark: the first "
-        "token, and each digit that must be worked out. Light grey: go on, or doubt the result?"
-    )
-    return static_figure(build, size=(980, 55 * len(rows) + 40), alt=f"Entropies, {said}.",
-                         caption=caption)  # fmt: skip
-
-
-def _tile(corner, shade):
-    from matplotlib.patches import Rectangle
-
-    grey = 1 - 0.85 * shade
-    return Rectangle(corner, 0.94, 0.9, facecolor=(grey, grey, grey), edgecolor=GREY, lw=0.6)
-
-
-def arms(law: Mapping[str, Any], names: Sequence[str]) -> Picture:
-    """Entropy and score at the end of each arm, a mark a seed."""
-
-    def build(figure, _):
-        for k, (key, title, limits) in enumerate((("entropy", "entropy", (0, 0.16)),
-                                                  ("pass@1", "pass@1", (0.6, 1)),
-                                                  ("pass@8", "pass@8", (0.88, 1.01)))):  # fmt: skip
-            axes = figure.add_axes((0.215 + 0.265 * k, 0.14, 0.225, 0.74))
-            for i, name in enumerate(names):
-                x = [law[f"{name}, seed {s}"]["end"][key] for s in (0, 1, 2)]
-                axes.plot(x, [-i] * 3, "o", color=BLACK if i == 0 else ORANGE, ms=7, alpha=0.8)
-            axes.set_yticks([-i for i in range(len(names))], names if k == 0 else [])
-            axes.set(ylim=(-len(names) + 0.5, 0.5), xlim=limits)
-            axes.set_title(title, fontsize=TEXT, weight="bold")
-            _plain(axes)
-
-    said = "; ".join(
-        f"{name}: "
-        + ", ".join(
-            f"{law[f'{name}, seed {s}']['end']['entropy']:.3f} and "
-            f"{law[f'{name}, seed {s}']['end']['pass@1']:.2f} and "
-            f"{law[f'{name}, seed {s}']['end']['pass@8']:.2f}"
-            for s in (0, 1, 2)
-        )
-        for name in names
-    )
-    caption = "Forty steps on chains, 64 answers a step, one learning rate; a dot is a seed."
-    return static_figure(build, size=(900, 240), alt=f"Entropy, pass@1, pass@8. {said}.",
-                         caption=caption)  # fmt: skip
-
-
-def two_arms(shares: np.ndarray) -> Picture:
-    """Two equally right answers, (steps, seeds): the share of the first, a line a seed."""
-
-    def build(figure, _):
-        axes = figure.add_axes((0.09, 0.2, 0.87, 0.74))
-        axes.plot(shares, color=ORANGE, lw=0.8, alpha=0.5)
-        axes.axhline(0.5, color=BLACK, lw=2)
-        axes.set(xlim=(0, len(shares) - 1), ylim=(0, 1))
-        axes.set_xlabel("training step", fontsize=TEXT)
-        axes.set_ylabel("share of the first", fontsize=TEXT)
-        _plain(axes)
-
-    end = np.maximum(shares[-1], 1 - shares[-1]).mean()
-    alt = f"At the end the larger of the two has {end:.3f} on average."
-    caption = "Two answers, both right. A line is a seed; black: what the exact gradient does."
-    return static_figure(build, size=(760, 230), alt=alt, caption=caption)
-
-
 def learnability(p: np.ndarray, rows: Mapping[str, np.ndarray]) -> Picture:
     """Curves over the pass rate."""
 
@@ -395,3 +146,112 @@ def learnability(p: np.ndarray, rows: Mapping[str, np.ndarray]) -> Picture:
     alt = "; ".join(f"{name} peaks at {p[row.argmax()]:.2f}" for name, row in rows.items())
     caption = "How much a prompt can teach, each curve relative to its highest point."
     return static_figure(build, size=(760, 240), alt=alt, caption=caption)
+
+
+def ways(rates: Mapping[str, float]) -> Picture:
+    """The share of right answers of the base in several ways, and of the trained model."""
+    caption = "Arithmetic chains, 250 new problems. Orange: trained, mean of three seeds."
+
+    def build(figure, _):
+        axes = figure.add_axes((0.36, 0.2, 0.56, 0.76))
+        place = np.arange(len(rates))[::-1]
+        colors = [ORANGE if "trained" in name else BLACK for name in rates]
+        axes.barh(place, list(rates.values()), 0.62, color=colors)
+        for y, rate in zip(place, rates.values(), strict=True):
+            axes.text(rate + 0.01, y, f"{rate:.2f}", fontsize=TEXT, va="center")
+        axes.set_yticks(place, list(rates))
+        axes.set(xlim=(0, 1.08), xticks=np.arange(0, 1.1, 0.25))
+        axes.set_xlabel("share of answers that are right", fontsize=TEXT)
+        _plain(axes)
+
+    said = ", ".join(f"{name} {rate:.2f}" for name, rate in rates.items())
+    return static_figure(build, size=(820, 210), alt=f"{said}.", caption=caption)
+
+
+def heated(curves: Mapping[tuple[str, float], np.ndarray]) -> Picture:
+    """pass@k, (problems, k = 1, 2, 4 ...), of the base and the trained model, with two errors."""
+    looks = {("before", 1.0): ("-", "o"), ("before", 0.5): (":", "v"),
+             ("after", 1.0): ("-", "s"), ("after", 1.5): ("--", "^")}  # fmt: skip
+
+    def build(figure, _):
+        axes = figure.add_axes((0.07, 0.16, 0.62, 0.8))
+        for i, (key, (line, mark)) in enumerate(looks.items()):
+            rows = curves[key]
+            error = 2 * rows.std(0, ddof=1) / len(rows) ** 0.5
+            x = np.arange(rows.shape[1]) + 0.08 * (i - 1.5)
+            axes.errorbar(x, rows.mean(0), error, color=BLACK if key[0] == "before" else ORANGE,
+                          ls=line, marker=mark, ms=6, lw=2, elinewidth=1, capsize=2,
+                          label=f"{key[0]}, T = {key[1]:g}")  # fmt: skip
+        axes.set_xticks(range(rows.shape[1]), [2**i for i in range(rows.shape[1])])
+        axes.set(ylim=(0.18, 1.03), yticks=(0.25, 0.5, 0.75, 1))
+        axes.set_xlabel("k, answers to each problem", fontsize=TEXT)
+        axes.set_ylabel("pass@k", fontsize=TEXT)
+        axes.legend(fontsize=TEXT, loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False)
+        _plain(axes)
+
+    said = "; ".join(
+        f"{who}, T = {T:g}: " + ", ".join(f"{v:.2f}" for v in rows.mean(0))
+        for (who, T), rows in curves.items()
+    )
+    caption = (
+        "Countdown, before and after training (mean of three seeds). T divides the logits of a "
+        "token. Bars: two standard errors over 64 problems."
+    )
+    return static_figure(build, size=(900, 300), alt=f"pass@k. {said}.", caption=caption)
+
+
+def problem_by_problem(
+    before: Sequence[int], after: Sequence[int], sure: Sequence[bool], answers: int
+) -> Picture:
+    """Each problem's right answers before and after; full where the two differ for sure."""
+    b, a, known = np.array(before), np.array(after), np.array(sure)
+    pad = answers / 32
+
+    def build(figure, _):
+        axes = figure.add_axes((0.09, 0.15, 0.5, 0.82))
+        axes.plot([0, answers], [0, answers], color=GREY, ls="--", lw=1)
+        for mask, color, mark, name in (
+            (known & (a > b), POSITIVE, "o", "rose, beyond chance"),
+            (known & (a < b), NEGATIVE, "v", "fell, beyond chance"),
+            (~known, GREY, "o", "could be chance"),
+        ):
+            face = "white" if name.startswith("could") else color
+            axes.plot(b[mask], a[mask], mark, color=color, mfc=face, ms=6.5, alpha=0.85,
+                      label=f"{name}: {mask.sum()}")  # fmt: skip
+        axes.set(xlim=(-pad, answers + pad), ylim=(-pad, answers + pad),
+                 xticks=range(0, answers + 1, 16), yticks=range(0, answers + 1, 16))  # fmt: skip
+        axes.set_xlabel(f"right answers of {answers}, before", fontsize=TEXT)
+        axes.set_ylabel("after", fontsize=TEXT)
+        axes.legend(fontsize=TEXT, loc="center left", bbox_to_anchor=(1.03, 0.5), frameon=False)
+        _plain(axes)
+
+    zero, up, down = (
+        int((known & m).sum()) for m in (a == 0, a > b, a < b)
+    )  # fmt: skip
+    alt = (
+        f"{len(b)} problems: {up} rose and {down} "
+        f"fell by more than chance allows; {zero} of these are not solved any more."
+    )
+    caption = "A mark is a problem, seed 0. Above the broken line: right more often after training."
+    return static_figure(build, size=(820, 320), alt=alt, caption=caption)
+
+
+def votes(row: Sequence[float], ks: Sequence[int], trained: float) -> Picture:
+    """The base's vote over k, and one answer of the trained model as a line."""
+
+    def build(figure, _):
+        axes = figure.add_axes((0.09, 0.2, 0.86, 0.75))
+        axes.plot(range(len(ks)), row, color=BLACK, lw=2.6, marker="o", ms=5)
+        axes.axhline(trained, color=ORANGE, lw=2.6, ls="--")
+        axes.text(0.02, trained - 0.08, "trained, one answer", fontsize=TEXT, color="#8A5F00")
+        axes.text(3.15, 0.53, "base, vote of k", fontsize=TEXT)
+        axes.set_xticks(range(len(ks)), ks)
+        axes.set(ylim=(0.3, 1.03), yticks=(0.4, 0.6, 0.8, 1))
+        axes.set_xlabel("k, fresh answers to each problem", fontsize=TEXT)
+        axes.set_ylabel("share of problems", fontsize=TEXT)
+        _plain(axes)
+
+    said = ", ".join(f"{v:.2f} at {k}" for k, v in zip(ks, row, strict=True))
+    caption = "Arithmetic chains, 250 new problems. Orange: trained, mean of three seeds."
+    return static_figure(build, size=(820, 230), alt=f"vote: {said}; trained {trained:.2f}.",
+                         caption=caption)  # fmt: skip

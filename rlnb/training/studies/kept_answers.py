@@ -2,11 +2,14 @@
 
     python -m rlnb.training.studies.kept_answers chain data/runs/chain_kept_answers.json
     python -m rlnb.training.studies.kept_answers countdown data/runs/countdown_kept_answers.json
+    python -m rlnb.training.studies.kept_answers fresh data/runs/chain_fresh_answers.json
 
 samples many answers to each held-out problem from the base, trains it with a recorded run's recipe
 for each seed, and samples again. Of every answer one character is kept: on `chain` the digit that
 it ends in, on `countdown` 1 for right and 0 for wrong; a dot where the answer cannot be read or was
-cut off. A problem is a line of characters. `kept` reads the file, `right_counts` counts.
+cut off. A problem is a line of characters. `kept` reads the file, `right_counts` counts, `fisher`
+says whether two counts differ by more than chance. `fresh` are more answers of the base alone: what
+was chosen by the others is judged by these.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +36,7 @@ from rlnb.training.sampling.sampler import Sampling
 from rlnb.training.studies.shipped_runs import COUNTDOWN, base_model, origin
 from rlnb.training.tasks import TASKS
 
-__all__ = ["STUDIES", "Study", "kept", "main", "measure", "right_counts"]
+__all__ = ["STUDIES", "Study", "fisher", "kept", "main", "measure", "right_counts"]
 
 SEEDS = (0, 1, 2)
 NO_ANSWER = "."
@@ -58,6 +62,8 @@ class Study:
     answers: int
     letter: Callable[[Any, str, float], str]
     temperatures: tuple[float, ...] = (1.0,)
+    seed: int = 99  # of the sampling
+    trained: bool = True  # False: the base alone
 
 
 STUDIES = {
@@ -72,6 +78,7 @@ STUDIES = {
         _verdict,
         temperatures=(1.0, 0.5, 1.5, 2.0),
     ),
+    "fresh": Study("chain", ZOO["dr_grpo"], Recipe(), 250, 288, _digit, seed=100, trained=False),
 }
 
 
@@ -93,6 +100,17 @@ def right_counts(right: str, lines: list[str]) -> list[int]:
     return [line.count(letter) for letter, line in zip(right, lines, strict=True)]
 
 
+def fisher(a: int, b: int, n: int) -> float:
+    """The p-value of Fisher's exact test, two-sided: a of n right before, b of n after.
+
+    >>> round(fisher(3, 3, 4), 3), round(fisher(0, 4, 4), 4)
+    (1.0, 0.0286)
+    """
+    rows = [comb(n, i) * comb(n, a + b - i) for i in range(max(0, a + b - n), min(n, a + b) + 1)]
+    seen = comb(n, a) * comb(n, b)
+    return sum(row for row in rows if row <= seen) / comb(2 * n, a + b)
+
+
 def _lines(study: Study, answers: Answers) -> list[str]:
     size, letters = study.answers, []
     for i, text in enumerate(answers.texts):
@@ -109,7 +127,7 @@ def measure(study: Study, path: Path, bases: Path) -> None:
     task, own = TASKS[study.task], study.task == "countdown"
     where = base_model(study.task, bases) if own else data_folder() / "model"
     recipe = replace(study.recipe, eval_every=0, checkpoint_every=0)
-    for name in ("base", *(f"seed {seed}" for seed in SEEDS)):
+    for name in ("base", *(f"seed {seed}" for seed in SEEDS if study.trained)):
         rows = {name if T == 1 else f"{name}, T = {T}": T for T in study.temperatures}
         if rows.keys() <= found.keys():
             continue
@@ -120,7 +138,8 @@ def measure(study: Study, path: Path, bases: Path) -> None:
         for row, T in rows.items():
             sampling = Sampling(temperature=T, max_new_tokens=recipe.max_completion_length)
             answers = pass_rate(model, tokenizer, task, prompts=study.problems,
-                                num_generations=study.answers, sampling=sampling)  # fmt: skip
+                                num_generations=study.answers, sampling=sampling,
+                                seed=study.seed)  # fmt: skip
             found.setdefault("header", {
                 "task": study.task, "model": origin(study.task) if own else "data/model",
                 "objective": repr(study.objective), "steps": recipe.steps, "answers": study.answers,
