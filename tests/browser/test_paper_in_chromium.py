@@ -75,6 +75,13 @@ def test_keys_move_and_the_speaker_sees_notes_and_what_comes_next(shown):
     for key, at in (("ArrowRight", "2"), (" ", "3"), ("ArrowLeft", "2"), ("Home", "1")):
         tab.keyboard.press(key)
         assert tab.evaluate(where).split(" / ")[0] == at, key
+    for key in ("3", "9", "Enter"):  # a number and Enter: past slides that a room is not shown
+        tab.keyboard.press(key)
+    assert tab.evaluate(where) == "39 / 39"
+    tab.keyboard.press("7")
+    tab.keyboard.press("Home")  # forgets the number
+    tab.keyboard.press("Enter")
+    assert tab.evaluate(where).startswith("1 / ")
     tab.keyboard.press("ArrowRight")
     with tab.expect_popup() as opened:
         tab.keyboard.press("s")

@@ -17,7 +17,7 @@ from rlnb.classroom.paper.slides import Slide, slides, spoken_minutes
 
 TEACH = ROOT / "teach"
 ROUTES = {"45_minutes": [45], "90_minutes": [90], "180_minutes": [180], "two_days": [210] * 4}
-SHOWN = re.compile(r"\[(\d\d)\]\(\.\./notebooks/(\w+)\.ipynb\): (.+)")
+SHOWN = re.compile(r"\[(\d\d)\]\(\.\./notebooks/(\w+)\.ipynb\): (.+?)(?:; slides? (\d[\d, to]*))?")
 CHECKPOINT = re.compile(r"`([a-z_]+\.\w+)`: (.*?)(?=; `[a-z_]+\.\w+`: |$)")
 CLOSE = 1.6  # minutes between a step's plan and its slides; of a whole deck the tenth part
 
@@ -48,15 +48,26 @@ def deck(stem: str) -> list[Slide]:
     return slides(NOTEBOOKS / f"{stem}.ipynb")
 
 
-def asked_in(stem: str, headings: list[str] | None) -> list[str]:
-    """Keys of the guesses on the slides under these headings; None: of the whole deck."""
-    keys = list(right_answers(stem))
-    at = [slide.heading for slide in deck(stem) if slide.kind == "guess"]
+def numbers(text: str) -> list[int]:
+    """The slides that "3 to 5, 7" names."""
+    ends = [[int(end) for end in part.split(" to ")] for part in text.split(", ")]
+    return [number for part in ends for number in range(part[0], part[-1] + 1)]
+
+
+def numbered(stem: str, headings: list[str] | None, only: list[int] | None = None) -> list[int]:
+    """Numbers of the slides under these headings, or of all for None; of these, `only` some."""
     return [
-        key
-        for key, heading in zip(keys, at, strict=False)
-        if headings is None or heading in headings
+        number
+        for number, slide in enumerate(deck(stem), 1)
+        if (headings is None or slide.heading in headings) and (only is None or number in only)
     ]
+
+
+def asked_in(stem: str, headings: list[str] | None, only: list[int] | None = None) -> list[str]:
+    """Keys of the guesses on these slides."""
+    mine = numbered(stem, headings, only)
+    at = [number for number, slide in enumerate(deck(stem), 1) if slide.kind == "guess"]
+    return [key for key, number in zip(right_answers(stem), at, strict=False) if number in mine]
 
 
 @cache
@@ -82,15 +93,22 @@ def route_steps():
             yield from ((name, step) for step in table)
 
 
-def shown(step: Step) -> tuple[str, list[str] | None] | None:
-    """(stem, headings) of a step that shows slides; headings None for a whole deck."""
+def shown(step: Step) -> tuple[str, list[str] | None, list[int] | None] | None:
+    """(stem, headings, numbers) of a step that shows slides.
+
+    Headings None for a whole deck, numbers None for all slides under the headings.
+    """
     found = SHOWN.fullmatch(step.show)
     if found is None:
         assert "](" not in step.show, step.show
         return None
-    number, stem, headings = found.groups()
+    number, stem, headings, only = found.groups()
     assert stem.startswith(number)
-    return stem, None if headings == "all" else headings.split(" + ")
+    return (
+        stem,
+        None if headings == "all" else headings.split(" + "),
+        numbers(only) if only else None,
+    )
 
 
 @pytest.mark.parametrize("name", ROUTES)
@@ -106,10 +124,10 @@ def test_the_clock_of_a_route_adds_up(name):
 def test_a_step_shows_slides_that_exist_in_the_time_it_has(name, step):
     if (found := shown(step)) is None:
         return
-    stem, headings = found
+    stem, headings, only = found
     there = {slide.heading for slide in deck(stem)}
     assert headings is None or set(headings) <= there, f"{set(headings or ()) - there}"
-    mine = [s for s in deck(stem) if headings is None or s.heading in headings]
+    mine = [deck(stem)[number - 1] for number in numbered(stem, headings, only)]
     needed = sum(map(spoken_minutes, mine))
     close = max(CLOSE, 0.1 * step.minutes) if headings is None else CLOSE
     assert abs(step.minutes - needed) <= close, f"planned {step.minutes}, needs {needed:.1f}"
@@ -124,6 +142,27 @@ def test_a_checkpoint_is_asked_on_these_slides_and_has_the_pages_answer(name, st
         assert told.strip() == right_answers(found[0])[key]
     for name_of_check in re.findall(r"`check\.(\w+)`", step.show):
         assert name_of_check in dir(check)
+
+
+def test_slides_that_are_numbered_belong_to_their_headings_and_answer_their_guesses():
+    steps = [step for _, step in route_steps() if (shown(step) or (0, 0, None))[2]]
+    assert steps
+    for step in steps:
+        stem, headings, only = shown(step)
+        assert numbered(stem, headings, only) == only, f"{step.show}: under other headings"
+        assert {deck(stem)[number - 1].heading for number in only} == set(headings), step.show
+        for number in only:
+            if deck(stem)[number - 1].kind == "guess":
+                rest = deck(stem)[number:]
+                kinds = [slide.kind for slide in rest]
+                answer = number + 1 + kinds.index("answer")
+                assert answer in only, f"{step.show}: {number} is asked, {answer} is left out"
+
+
+def test_numbers_of_slides_are_read():
+    assert numbers("3 to 5, 7") == [3, 4, 5, 7] and numbers("39") == [39]
+    found = SHOWN.fullmatch("[08](../notebooks/08_grpo.ipynb): One; slides 1 to 2, 9")
+    assert found and found.groups()[2:] == ("One", "1 to 2, 9")
 
 
 def test_nearly_every_step_says_what_goes_wrong_and_each_route_has_checkpoints():

@@ -11,8 +11,8 @@ Which cell becomes what:
     prose                at most a third of a slide is put before what it leads to
     what is folded       notes
 
-In the browser: arrows or space, Home, End; S opens the speaker's view (notes, next slide, a clock
-and the lesson's minutes), F the full screen. Printed, every slide is a page.
+In the browser: arrows or space, Home, End, a number and Enter; S opens the speaker's view (notes,
+next slide, a clock and the lesson's minutes), F the full screen. Printed, every slide is a page.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ table { font-size: 0.86em; } math[display=block] { font-size: 0.9em; } .notes { 
 """
 SCRIPT = r"""
 const all = [...document.querySelectorAll('.slide')], minutes = MINUTES;
-let at = 0, speaker = null, began = null;
+let at = 0, speaker = null, began = null, typed = '';
 // A slide that is too full for this screen is drawn smaller, never cut.
 function fit(slide) {
   const box = slide.querySelector('.fit');
@@ -321,7 +321,11 @@ setInterval(() => {
 }, 500);
 function key(e) {
   if (e.ctrlKey || e.metaKey || e.altKey) return;
-  if (['ArrowRight', 'ArrowDown', 'PageDown', ' '].includes(e.key)) go(at + 1);
+  if (/^\d$/.test(e.key)) { typed += e.key; return; }  // 1 4 Enter: slide 14
+  const number = typed;
+  typed = '';
+  if (e.key === 'Enter' && number) go(+number - 1);
+  else if (['ArrowRight', 'ArrowDown', 'PageDown', ' '].includes(e.key)) go(at + 1);
   else if (['ArrowLeft', 'ArrowUp', 'PageUp'].includes(e.key)) go(at - 1);
   else if (e.key === 'Home') go(0);
   else if (e.key === 'End') go(all.length - 1);
