@@ -266,6 +266,44 @@ for point in (False, True):
 
 # %% [markdown]
 # KTO keeps it: the good answer is pushed for its own sake, not only against the bad one.
+#
+# ## Equal gaps, other losses
+#
+# The same world and the same pair. Each loss is stopped where its gap $h_w-h_l$ reaches 4.9 nats.
+# A loss of the gap alone has the gradient *number* times
+# $\nabla\log\pi_w-\nabla\log\pi_l$, here one fixed direction. So DPO, IPO, and SimPO with equal
+# lengths walk one road. The anchor also looks at $\log\pi_w$ itself. SimPO with other lengths looks
+# at another gap.
+
+# %%
+def simpo_with(chosen, rejected):
+    """SimPO, were No and Never so many tokens long."""
+    T = torch.tensor([[chosen], [rejected]])
+    return lambda x: losses.simpo(Pairs(
+        x.chosen, x.rejected, x.ref_chosen, x.ref_rejected, *T), 1.0, 0.5)
+
+arms = {"DPO": (dpo, 1.0), "IPO": (losses.ipo, 0.01),
+        "SimPO, lengths 1 and 1": (simpo_with(1.0, 1.0), 0.1),
+        "SimPO, lengths 3 and 6": (simpo_with(3.0, 6.0), 0.1),
+        "SimPO, lengths 6 and 3": (simpo_with(6.0, 3.0), 0.1),
+        "anchor, α = 0.1": (lambda x: losses.dpo_nll(x, 0.1, 0.1), 1.0),
+        "anchor, α = 1": (lambda x: losses.dpo_nll(x, 0.1, 1.0), 0.1)}
+
+# %%
+ends = {}
+for name, (loss, rate) in arms.items():
+    path = descend(loss, tone_features(1.5), ref, rate=rate, steps=1500)
+    gap = (path[:, 0] - path[:, 1]) - (ref[0] / ref[1]).log()
+    stop = int((gap < 4.9).sum())
+    assert stop < len(path)
+    ends[name] = path[stop].exp()
+    print(f"{name:24s} gap {gap[stop]:.2f}   No, Never, Yes "
+          f"{said(ends[name])}")
+assert (ends["DPO"] - ends["IPO"]).abs().max() < 0.05
+
+# %% [markdown]
+# Dividing by the length helps or harms, as the lengths happen to be: No keeps most with 3 and 6,
+# and loses nearly all with 6 and 3.
 
 # %% [markdown] tags=["cited:D07"]
 # ### D07 · is it reward hacking?

@@ -103,8 +103,9 @@ def likeliest(data) -> bool:
 
 
 def strong_and_kept(data) -> bool:
-    """Strength 1.5, loss below 0.05, and the chosen answer likelier than at the start."""
-    return abs(data["shared"] - 1.5) < 1e-9 and data["loss"] < 0.05 and data["chosen"] > 0
+    """Strength 1.5, loss below 0.05, and the chosen answer the likeliest of the three."""
+    no, never, yes = data["policy"]
+    return abs(data["shared"] - 1.5) < 1e-9 and data["loss"] < 0.05 and no > max(never, yes)
 
 
 def last_that_holds(data) -> bool:
@@ -120,7 +121,7 @@ def one_pair_explorer() -> Explorer:
         update,
         {
             "shared": slider(0.0, 0.0, 2.0, 0.05, "shared tone k", "0: a table, nothing shared"),
-            "beta": slider(1.0, 0.1, 2.0, 0.05, "β", "the loss's temperature"),
+            "beta": slider(1.0, 0.1, 5.0, 0.1, "β", "the loss's temperature"),
             "margin": slider(1.0, 0.0, 8.0, 0.1, "margin in the log", "grows as you train"),
         },
         alt=alt,
