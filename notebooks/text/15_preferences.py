@@ -12,7 +12,7 @@
 # **After this page** you can derive DPO line by line, say what its β does, and say what a perfect
 # training log does not show.
 #
-# 28 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
+# 24 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
 # [arXiv 2305.18290](https://arxiv.org/abs/2305.18290)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -125,10 +125,10 @@ reveal("preferences.1", "below 0.00001",
 # &=-\beta\;\mathbb E_{y\sim\pi}\Big[\log\frac{\pi(y)}{\pi^*(y)}\Big]+\beta\log Z&&\pi^*=\pi_{ref}\,e^{r/\beta}/Z\text{; }Z\text{ makes it sum to 1}
 # \end{aligned}$$
 #
-# The last expectation is the KL from $\pi$ to $\pi^*$. It is 0 at $\pi=\pi^*$ and above 0 elsewhere.
-# So **the best policy is $\pi^*$: the reference times $e^{r/\beta}$.** We cannot compute it, because
-# $Z$ is a sum over all possible answers. Read it backwards. Call $h=\log\pi/\pi_{ref}$ the
-# *log-ratio* of an answer, and $h^*$ that of $\pi^*$.
+# The last expectation is the KL from $\pi$ to $\pi^*$. It is 0 at $\pi=\pi^*$ and above 0
+# elsewhere. So **the best policy is $\pi^*$: the reference times $e^{r/\beta}$.** We cannot compute
+# it, because $Z$ is a sum over all possible answers. Read it backwards. Call $h=\log\pi/\pi_{ref}$
+# the *log-ratio* of an answer, and $h^*$ that of $\pi^*$.
 #
 # $$\begin{aligned}
 # r(y)&=\beta\,h^*(y)+\beta\log Z&&\text{take the log of }\pi^*\text{ and solve for }r\\
@@ -173,9 +173,9 @@ slopes = torch.autograd.grad(loss, (h_w, h_l))
 print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}")
 
 # %% [markdown]
-# The chosen answer is pushed up and the rejected one down, by
-# $\beta\,\sigma(-\beta(h_w-h_l))$ each. That is β times the chance that the model still gives to the
-# wrong order. At the start this chance is one half, and the loss is $\log2=0.6931$.
+# The chosen answer is pushed up and the rejected one down, by $\beta\,\sigma(-\beta(h_w-h_l))$
+# each. That is β times the chance that the model still gives to the wrong order. At the start this
+# chance is one half, and the loss is $\log2=0.6931$.
 #
 # ## What does β do?
 #
@@ -358,18 +358,19 @@ task("preferences.t1", one_pair.one_pair_explorer(),
 # 2. At k = 0.95, the slider's last step below 1. One step raises the logit of No by 1. It moves the
 #    tone by k, and the tone moves Yes by k, so Yes rises by $k\cdot k$. Past k = 1 Yes rises faster
 #    than No.
-# 3. At β = 0.1 no margin does it. Yes passes No at a gap of 1.4 nats, so β must be 2.2 or more: then
-#    a margin of 3 is a gap small enough. The price: the policy has hardly moved, and No has at most
-#    0.41. A larger β is a way to stop earlier. It does not change the road.
+# 3. At β = 0.1 no margin does it. Yes passes No at a gap of 1.4 nats, so β must be 2.2 or more:
+#    then a margin of 3 is a gap small enough. The price: the policy has hardly moved, and No has at
+#    most 0.41. A larger β is a way to stop earlier. It does not change the road.
 # </details>
 #
 # ## What brings No back?
 #
 # Keep $k=1.5$ and β = 0.1, and change one thing.
 #
-# * **IPO** is another loss on the same pair. It gives the gap a target: $(h_w-h_l-\frac1{2\beta})^2$.
-# * **Road 1** fits a reward model to the same pair. Its scores share the tone as the logits do. Then
-#   RL trains to the end.
+# * **IPO** is another loss on the same pair. It gives the gap a target:
+#   $(h_w-h_l-\frac1{2\beta})^2$.
+# * **Road 1** fits a reward model to the same pair. Its scores share the tone as the logits do.
+#   Then RL trains to the end.
 # * **A full file** has all three pairs. DPO reads it again and again.
 # * **Fresh pairs**: before every step two answers are drawn from the policy as it is now, and
 #   labelled. This is **on-policy DPO**.
@@ -486,8 +487,8 @@ for said, runs in arms.items():
 #   alike to the model. Dropping the highest repaired their runs.
 # * *Noisy labels* make the best gap finite again. Conservative DPO assumes a share of wrong labels.
 # * *Lengths.* $h$ is a sum over tokens. If people prefer long answers, so does the optimum.
-# * *Other losses* at equal gaps (SimPO, an anchor on the chosen answer), and all arms of the recorded
-#   run: statements page.
+# * *Other losses* at equal gaps (SimPO, an anchor on the chosen answer), and all arms of the
+#   recorded run: statements page.
 # </details>
 #
 # ## Say it in 60 seconds
@@ -522,8 +523,8 @@ def my_dpo_loss(logprobs, ref_logprobs, mask, beta):
 check.dpo_loss(my_dpo_loss)
 
 # %% [markdown]
-# **2 Two relatives** · 8 minutes. IPO: $(h_w-h_l-\frac1{2\beta})^2$, from log-probabilities of whole
-# answers. SimPO has no reference, divides by the lengths $T$ and asks for a lead of $\gamma$:
+# **2 Two relatives** · 8 minutes. IPO: $(h_w-h_l-\frac1{2\beta})^2$, from log-probabilities of
+# whole answers. SimPO has no reference, divides by the lengths $T$ and asks for a lead of $\gamma$:
 # $-\log\sigma(\beta(\log\pi_w/T_w-\log\pi_l/T_l)-\gamma)$. Means over pairs.
 
 # %% tags=["exercise"]
@@ -612,11 +613,11 @@ check.bradley_terry(my_bradley_terry)
 # </details>
 # <details><summary><b>My DPO loss falls, and so does the chosen log-probability. Is it broken?</b></summary>
 #
-# Not necessarily: the loss sees only the gap. With shared parameters a push on the pair moves
-# other answers, and one of them can rise faster than the chosen one. Find out where the mass went:
-# sample and grade. The cure is a label on the answer that rises: fresh pairs, or a file that
-# contains it. Else stop earlier, or drop pairs whose answers are nearly alike. An anchor with NLL on
-# the chosen answer holds it up, and slowed learning in our one run with it.
+# Not necessarily: the loss sees only the gap. With shared parameters a push on the pair moves other
+# answers, and one of them can rise faster than the chosen one. Find out where the mass went: sample
+# and grade. The cure is a label on the answer that rises: fresh pairs, or a file that contains it.
+# Else stop earlier, or drop pairs whose answers are nearly alike. An anchor with NLL on the chosen
+# answer holds it up, and slowed learning in our one run with it.
 # </details>
 # <details><summary><b>IPO, SimPO, KTO: one sentence each.</b></summary>
 #
@@ -629,8 +630,8 @@ check.bradley_terry(my_bradley_terry)
 # Because online RL gets labels on what the policy says now. The optimum is the same only for the
 # same labels, the same functions and training to the end
 # ([arXiv 2503.01067](https://arxiv.org/abs/2503.01067)). DPO moves answers outside its pairs and
-# hears nothing about them. With good pairs and no cheap grader: DPO, which needs no sampling. With a
-# verifier: online RL. On-policy DPO lies between.
+# hears nothing about them. With good pairs and no cheap grader: DPO, which needs no sampling. With
+# a verifier: online RL. On-policy DPO lies between.
 # </details>
 # <details><summary><b>Must I mask the prompt in DPO?</b></summary>
 #
