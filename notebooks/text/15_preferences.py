@@ -12,7 +12,7 @@
 # **After this page** you can derive DPO line by line, say what its β does, and say what a perfect
 # training log does not show.
 #
-# 24 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
+# 26 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
 # [arXiv 2305.18290](https://arxiv.org/abs/2305.18290)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -21,7 +21,8 @@
 # <details><summary>2. What happens to the gradient when all rewards of a prompt rise by the same number?</summary>Nothing, in expectation: only differences within a prompt count (03).</details>
 # <details><summary>3. A logit rises by a little. By how much does the log-probability of its answer rise?</summary>By (1 − π) times as much, for the others pull back through the softmax (02).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports
 import torch
 from torch.nn.functional import logsigmoid
 from rlnb import check
@@ -127,8 +128,20 @@ reveal("preferences.1", "below 0.00001",
 #
 # The last expectation is the KL from $\pi$ to $\pi^*$. It is 0 at $\pi=\pi^*$ and above 0
 # elsewhere. So **the best policy is $\pi^*$: the reference times $e^{r/\beta}$.** We cannot compute
-# it, because $Z$ is a sum over all possible answers. Read it backwards. Call $h=\log\pi/\pi_{ref}$
-# the *log-ratio* of an answer, and $h^*$ that of $\pi^*$.
+# it, because $Z$ is a sum over all possible answers. In the toy we can.
+#
+# **By hand.** The scores are 2, 1, 0 and β = 1. What is $\pi^*$ of No, Never and Yes? Then unfold.
+#
+# <details><summary>π* by hand</summary>
+#
+# 0.3 e² = 2.217, 0.5 e = 1.359 and
+# 0.2. <!-- cited: 2.217, 1.359, 3.776, 0.587, 0.360, 0.053, 0.2 --> Their sum is Z = 3.776, so π*
+# is 0.587, 0.360 and 0.053. The two roads arrived close to it. The difference is the noise of 4,000
+# choices.
+# </details>
+#
+# We read the formula backwards. Call $h=\log\pi/\pi_{ref}$ the *log-ratio* of an answer, and $h^*$
+# that of $\pi^*$.
 #
 # $$\begin{aligned}
 # r(y)&=\beta\,h^*(y)+\beta\log Z&&\text{take the log of }\pi^*\text{ and solve for }r\\
@@ -177,10 +190,19 @@ print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}")
 # each. That is β times the chance that the model still gives to the wrong order. At the start this
 # chance is one half, and the loss is $\log2=0.6931$.
 #
+# **Try it.** Guess the slopes at β = 1. Then put 1 for 0.1 into the cell and run it.
+#
+# <details><summary>What you see</summary>
+#
+# About the same slopes, 0.0474. <!-- cited: 0.0474, 0.43, 0.05 --> β is ten times as large. But the
+# chance of the wrong order has fallen from 0.43 to 0.05.
+# </details>
+#
 # ## What does β do?
 #
 # In the objective β is the price of a nat of KL. In the loss β multiplies the gap $h_w-h_l$. We
-# train DPO on all three pairs with four β. The choices come without sampling noise.
+# train DPO on all three pairs with four β. We use the exact chances of people, so there is no
+# sampling noise.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -274,17 +296,21 @@ reveal("preferences.3", "about 10",
        })
 
 # %% [markdown]
-# **So far:** the policy's $\beta h$ is a reward. Labels that sometimes err give the gap in $h$ an
-# end, at the gap in scores over β. One label per pair gives it no end.
+# <details><summary><b>So far, in two lines.</b> Say yours, then unfold.</summary>
+#
+# The policy's βh is a reward. If labels sometimes err, the gap in h ends at the gap in scores over
+# β. If each pair has one label, the gap has no end.
+# </details>
 #
 # ## Answers share parameters
 #
-# In a network no answer has parameters of its own alone. Our smallest network has four numbers to
-# train: one for each answer, and one that is shared, the `tone`. The logit of Never gets $-k$ times
-# the tone, the logit of Yes $+k$ times, and No gets none. With $k=0$ nothing is shared.
+# So far each answer had one number of its own. In a network, answers share parameters. Our smallest
+# network has four numbers to train: one for each answer, and one that is shared, the `tone`. The
+# logit of Never gets $-k$ times the tone, the logit of Yes $+k$ times, and No gets none. With $k=0$
+# nothing is shared.
 #
-# Train DPO on the pair "No over Never", with β = 0.1 and $k=1.5$. Look at its log: everything
-# improves.
+# Train DPO on the pair "No over Never", with β = 0.1 and $k=1.5$. Look at its log: the loss falls,
+# and the margin grows.
 
 # %% jupyter={"source_hidden": true}
 # the training log
@@ -323,8 +349,8 @@ reveal("preferences.4", "nearly all on Yes",
        "least harsh of all. The right panel tests this: take the tone of "
        "Yes away, and No wins. This is **likelihood displacement** "
        "([arXiv 2410.08847](https://arxiv.org/abs/2410.08847)): the chosen "
-       "answer falls while loss, margin and accuracy improve. TRL also "
-       "prints `logps/chosen`, and that falls.",
+       "answer falls while the loss falls, the margin grows, and accuracy "
+       "stays perfect. TRL also prints `logps/chosen`, and that falls.",
        pictures.probabilities(policies,
                               "One pair, one loss, three policies."),
        instead={
@@ -363,9 +389,9 @@ task("preferences.t1", one_pair.one_pair_explorer(),
 #    most 0.41. A larger β is a way to stop earlier. It does not change the road.
 # </details>
 #
-# ## What brings No back?
+# ## Four things to change
 #
-# Keep $k=1.5$ and β = 0.1, and change one thing.
+# Keep $k=1.5$ and β = 0.1. Change one thing at a time.
 #
 # * **IPO** is another loss on the same pair. It gives the gap a target:
 #   $(h_w-h_l-\frac1{2\beta})^2$.
@@ -458,19 +484,21 @@ pictures.on_a_network(
 
 # %% jupyter={"source_hidden": true}
 # the numbers
-print("share right             best    at the end    gap there, nats")
+print("share right             best    at the end    gap there   "
+      "answers drawn")
 for said, runs in arms.items():
     graded = torch.tensor([run["pass@1"] for run in runs])
     up, down = (torch.tensor([run[side][-5:] for run in runs]).mean()
                 for side in ("chosen", "rejected"))
     print(f"{said:22s}  {graded.mean(0).max():.2f}    "
           f"{graded[:, -1].mean():.2f} ± {graded[:, -1].std() / 3**0.5:.2f}"
-          f"   {up - down:4.1f}")
+          f"   {up - down:4.1f} nats   {runs[0]['answers']:,}")
 
 # %% [markdown]
-# Given pairs first teach the model and then spoil it, even when each pair is seen once. Fresh pairs
-# go on to 0.97. **The worst margin in the log is the best model.** (Its gap is measured on its own
-# new pairs.) No samples were kept, so these runs do not say where the probability went.
+# At β = 0.1 given pairs first teach the model and then spoil it, even when each pair is seen once.
+# Fresh pairs go on to 0.97, and cost twice the answers. **The run with the smallest margin in its
+# log has the best model.** (Its gap is measured on its own new pairs.) No samples were kept, so
+# these runs do not say where the probability went.
 #
 # **In a real run.** TRL's `DPOTrainer` starts from β = 0.1 and learning rate 1e-6. Tune β, learning
 # rate and steps together, for all three decide how far the gap goes. Watch `logps/chosen`. When it

@@ -43,11 +43,13 @@ def test_at_strength_one_no_and_yes_rise_together():
     assert one_pair.compute(0.1, 8.0, 1.0)["policy"][0] == pytest.approx(0.6, abs=1e-3)
 
 
-def test_at_strength_one_and_a_half_only_a_larger_beta_keeps_the_chosen_answer():
+def test_at_strength_one_and_a_half_only_a_policy_that_hardly_moved_keeps_no_in_front():
     goal = one_pair.strong_and_kept
-    assert not any(goal(one_pair.compute(0.5, m, 1.5)) for m in MARGINS)
-    assert goal(one_pair.compute(0.75, 3.0, 1.5)) and goal(one_pair.compute(2.0, 3.0, 1.5))
-    assert not goal(one_pair.compute(2.0, 3.0, 1.45))
+    assert not any(goal(one_pair.compute(2.1, m, 1.5)) for m in MARGINS)
+    assert goal(one_pair.compute(2.2, 3.0, 1.5)) and goal(one_pair.compute(5.0, 3.0, 1.5))
+    assert not goal(one_pair.compute(2.2, 3.0, 1.45))
+    won = [one_pair.compute(b / 10, m, 1.5) for b in range(22, 51, 4) for m in MARGINS]
+    assert max(x["policy"][0] for x in won if goal(x)) < 0.42
 
 
 def test_the_largest_strength_that_holds_is_just_below_one():
