@@ -95,7 +95,8 @@ reveal("real.1", "about 0.26",
        "That is hardly better than always saying 0. Now write the first "
        "symbol for it, the first digit of the problem. Sampled, it then "
        f"solves {base['forced/steps']:.2f} of the problems. Greedy, it "
-       "solves **250 of 250**.",
+       "solves **250 of 250**. So it can do the whole task. It does not "
+       "choose to, and it slips when it samples.",
        pictures.styles(base, (p0, error), 55 / 250),
        instead={
            "about 0.39: the likeliest answer is typical":
@@ -108,9 +109,8 @@ reveal("real.1", "about 0.26",
        })
 
 # %% [markdown]
-# So the base can do the whole task. It does not choose to, and it slips when it samples. Its
-# teachers made it so. Of the demonstrations it imitated, 60 % were direct. In the others one step
-# in ten was wrong, and half of these were repaired after the word `wait`.
+# The base imitated demonstrations. Of these, 60 % were direct and right. The others wrote steps,
+# and one step in ten was wrong. Half of the wrong steps were repaired after the word `wait`.
 #
 # ## The loop, in two cells
 #
@@ -296,7 +296,7 @@ reveal("real.4", "falls in all three",
        f"they were right on {base['forced/steps']:.2f} of the problems "
        "before, and on "
        + ", ".join(f"{c['forced/steps']:.2f}" for c in coins)
-       + " after.", pictures.coin(),
+       + " after. So the gain needed the verifier.", pictures.coin(),
        instead={
            "stays: the expected gradient is 0":
            "The expected one. The steps themselves are not 0.",
@@ -308,9 +308,8 @@ reveal("real.4", "falls in all three",
        })
 
 # %% [markdown]
-# So the gain needed the verifier. It could have gone otherwise: some base models *gain* on
-# benchmarks under random rewards, through a habit they had (Shao et al.). Without a control, such a
-# gain is credited to the verifier.
+# Run this control whenever you can. Some base models *gain* on benchmarks under random rewards,
+# through a habit they had (Shao et al.). Without the control the verifier gets the credit.
 #
 # ## What the gain is made of
 #
@@ -324,7 +323,8 @@ reveal("real.4", "falls in all three",
 #
 # Look at how much each change is worth, in both orders:
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# both orders
 old = shares(many, "base")
 new = shares(many, "seed 0")         # hardly a direct answer: a as before
 new |= {"direct": old["direct"]}
@@ -337,9 +337,9 @@ pictures.two_ways_up({"style first": (start, p(new["d"], old), end),
                       "steps first": (start, p(old["d"], new), end)})
 
 # %% [markdown]
-# Between a half and four fifths of the gain is choosing a style that was there: it was
-# **elicited**. How much depends on the order of counting. The rest is cleaner steps: they were
-# **sharpened**. Neither is a new skill. To look for one, give both models many tries.
+# Depending on the order of counting, 47 or 79 % of the gain is choosing a style that was there: it
+# was **elicited**. The rest is cleaner steps: they were **sharpened**. Neither is a new skill. To
+# look for one, give both models many tries.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -371,10 +371,11 @@ reveal("real.5", "base slightly ahead",
        })
 
 # %% [markdown]
-# Yue et al. find the base ahead at large $k$ on real models. With longer runs and other data ProRL
-# (Liu et al. 2025, [arXiv 2505.24864](https://arxiv.org/abs/2505.24864)) finds the opposite. **To
-# claim a new skill, show problems that the base fails at every $k$ you can afford.** And count the
-# steps, not only the last digit. The model of this page, before and after:
+# On real models both outcomes were found: the base ahead at large $k$ (Yue et al.), and with longer
+# runs and other data the trained model (ProRL, Liu et al. 2025,
+# [arXiv 2505.24864](https://arxiv.org/abs/2505.24864)). **To claim a new skill, show problems that
+# the base fails at every $k$ you can afford.** Count the steps, not only the last digit. Look at
+# the model of this page once more, with the style forced:
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 untouched, _ = page.load()
@@ -494,7 +495,7 @@ print(by_card.table())
 # | before training | pass@k, greedy, best prompt, the style forced |
 # | beside the curve | three seeds, the base, a coin |
 # | picture | pass@k before and after, with the steps counted |
-# | numbers | base 0.39 ± 0.01, one symbol written and greedy: 1.00 · half to four fifths elicited · solved in 32 with right steps: 249 before, 244 to 249 after |
+# | numbers | base 0.39 ± 0.01, one symbol written and greedy: 1.00 · 47 or 79 % elicited · solved in 32 with right steps: 249 before, 244 to 249 after |
 # | log | groups in three kinds, length, entropy, gap; never the loss |
 
 # %%

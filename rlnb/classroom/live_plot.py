@@ -27,7 +27,8 @@ class LivePlot:
 
     Training reward of every step, held-out pass@1 of every evaluation. `label` stands in large
     letters over the plot and says whether this is a run or a recording; a live run is green, a
-    `replayed` one purple. `every`: steps between two pictures. Outside a notebook it prints a line at each evaluation instead.
+    `replayed` one purple. `every`: steps between two pictures. Outside a notebook it prints a line
+    at each evaluation instead.
     """
 
     def __init__(self, steps: int, label: str, every: int = 2, replayed: bool = False):
@@ -107,5 +108,5 @@ class LivePlot:
             }
             axes.legend(loc="lower right")
             figure.text(0.07, 0.9, self.label, fontsize=15, fontweight="bold")
-            self._text = figure.text(0.42, 0.905, "", fontsize=9.5, color=GREY)
+            self._text = figure.text(0.5, 0.905, "", fontsize=9.5, color=GREY)
         self._figure = figure

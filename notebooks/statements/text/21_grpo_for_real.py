@@ -545,6 +545,57 @@ page.expect(share > 0.9, unpaid < base["pass@1"],
 # falls below the base model's. (One seed. Whether any training would raise it, this does not say;
 # 1000 steps of imitation, 60 % of them direct, had not.)
 #
+# ## Five runs that went wrong
+#
+# Recorded runs of this course that failed or limped, each for another reason.
+
+# %%
+pictures.five_logs()
+
+# %% [markdown]
+# A grades another thing than it means ("is it sorted?", never "is it the same list?"). B's learning
+# rate is four times too large: mixed groups vanish *while the answers are wrong*. C tosses the
+# coin. D trains on answers eight steps old, without a clip. E is GRPO's 1/T: long wrong answers are
+# blamed less a token.
+#
+# | signature | first suspicion | then look at |
+# |---|---|---|
+# | paid up, right down | reward is not what you meant | the answers paid best |
+# | mixed and right both down | rate too large | all-wrong groups, half the rate |
+# | nearly all mixed, nothing learned | reward is noise | perfect answers: do all earn 1? |
+# | a third all wrong at once, nothing learned | answers paired with wrong problems | the same |
+# | ratios far from 1 | old answers, two engines | age of the batch, log-prob gap |
+# | longer and not better | divisor $1/T_i$, length paid | length of wrong answers (09) |
+#
+# What wrong pairs look like, ten batches of the base, 16 problems with 8 answers each:
+
+# %% tags=["trajectory", "nbval-ignore-output"]
+def kinds_of_groups(pair, batches=10):
+    """Shares of groups all right, mixed, all wrong."""
+    rng, dice = random.Random(0), torch.Generator(model.device)
+    dice.manual_seed(0)
+    found = []
+    for _ in range(batches):
+        asked = [chain.problem(rng, "train") for _ in range(16)]
+        texts = sample(
+            model, encode_prompts(tokenizer, [p.prompt for p in asked]),
+            G, Sampling(), generator=dice, **ends).texts(tokenizer)
+        found += [chain.verify(asked[pair(i)], text)
+                  for i, text in enumerate(texts)]
+    right = torch.tensor(found).view(-1, G).sum(1)
+    return [share.double().mean().item() for share in (
+        right == G, (right > 0) & (right < G), right == 0)]
+
+
+pairs = {"i // G": kinds_of_groups(lambda i: i // G),
+         "i % P": kinds_of_groups(lambda i: i % 16)}
+for name, row in pairs.items():
+    print(f"{name:7s} all right {row[0]:.2f}, mixed {row[1]:.2f},"
+          f" all wrong {row[2]:.2f}")
+page.expect(pairs["i % P"][0] < 0.02, 0.55 < pairs["i % P"][1] < 0.8,
+            pairs["i // G"][1] > 0.85)
+
+# %% [markdown]
 # ## The calculator's counts
 #
 # Prompts count 100 tokens. Decoding moves at least the weights once per token and wave, and each
