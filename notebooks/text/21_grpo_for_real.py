@@ -313,7 +313,7 @@ reveal("real.4", "falls in all three",
 #
 # ## What the gain is made of
 #
-# $d$ is the share of direct answers, $a$ the share of right answers in each style. A dash marks the
+# $d$ is the share of direct answers, $a$ the share of right answers in each style. A prime marks the
 # trained model:
 #
 # $$\begin{aligned}
@@ -407,7 +407,8 @@ page.expect(
 # Ten groups of seed 0, token by token. The colour is the push of the update on the token's *own
 # logit*: $A/(N L_{\max})$ times $1-\pi$ (02). A token the model was sure of hardly feels it.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# two tasks
 task("real.t1", rollouts.rollouts_explorer(),
      ("Step 30, prompt 2. One wrong answer has only right steps: which?",
       rollouts.right_steps_wrong_end),
@@ -431,7 +432,8 @@ task("real.t1", rollouts.rollouts_explorer(),
 # it writes, and the **activations** while it trains. **Checkpointing** computes these again instead
 # of keeping them.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# two tasks
 task("real.t2", gpu_budget.gpu_budget_explorer(),
      ("0.5B, answers of 8192 tokens, on a card of 24 GB: make it fit.",
       gpu_budget.long_answers_fit),

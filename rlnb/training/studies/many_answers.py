@@ -29,7 +29,7 @@ from rlnb.training.loop import train
 from rlnb.training.metrics_file import environment
 from rlnb.training.models.loading import load
 from rlnb.training.recipe import Recipe
-from rlnb.training.tasks import TASKS, Problem
+from rlnb.training.tasks import TASKS, Chain, Problem
 
 __all__ = ["ANSWERS", "clean", "main", "measure", "parts", "pass_at", "rate", "shares", "solved"]
 
@@ -59,7 +59,7 @@ def clean(problem: Problem, text: str) -> bool:
     >>> [clean(problem, text) for text in answers]
     [True, True, False, False]
     """
-    chain, body = TASKS["chain"], problem.prompt.removesuffix("=?")
+    chain, body = Chain(), problem.prompt.removesuffix("=?")
     value, steps = body[0], []
     for operator, digit in zip(body[1::2], body[2::2], strict=True):
         asked = f"{value}{operator}{digit}="
