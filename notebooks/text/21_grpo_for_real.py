@@ -9,13 +9,12 @@
 # %% [markdown]
 # # 21 · GRPO for real: did it learn, or only choose?
 #
-# **After this page** you can write the training loop from memory, read its log, say what a risen
-# curve shows and what it does not, and count whether a run fits a GPU.
+# **After this page** you can write the training loop from memory, say what a risen curve shows and
+# what it does not, and take a gain apart.
 #
-# 27 minutes, exercises 24 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO) · Dr. GRPO, Liu et al.
-# 2025, [arXiv 2503.20783](https://arxiv.org/abs/2503.20783); does RL reach beyond the base model,
-# Yue et al. 2025, [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); spurious rewards, Shao et
-# al. 2025, [arXiv 2506.10947](https://arxiv.org/abs/2506.10947)
+# 22 minutes, exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO) · does RL reach beyond
+# the base model, Yue et al. 2025, [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); spurious
+# rewards, Shao et al. 2025, [arXiv 2506.10947](https://arxiv.org/abs/2506.10947)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -23,7 +22,8 @@
 # <details><summary>2. Which groups teach nothing?</summary>All right or all wrong: every advantage is 0 (08).</details>
 # <details><summary>3. One update per batch. What is the ratio ρ, and what does the clip do?</summary>ρ is 1 for every token, so the clip never acts (06).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports
 import random
 import torch
 from torch.nn.utils import clip_grad_norm_
@@ -31,30 +31,35 @@ from rlnb import ZOO, check
 from rlnb.classroom.explorers import gpu_budget, rollouts
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.live_or_replay import open_page
-from rlnb.classroom.pictures import grpo_for_real as pictures, pipeline
+from rlnb.classroom.pictures import grpo_for_real as pictures
+from rlnb.classroom.pictures.recorded_runs import evaluations
 from rlnb.training import (TASKS, Recipe, Sampling, data_folder,
     encode_prompts, evaluate, sample, token_logprobs, train)
 from rlnb.training.studies import by_card
-from rlnb.training.studies.controls import mixture, reports
-from rlnb.training.studies.many_answers import solved
+from rlnb.training.studies.controls import reports
+from rlnb.training.studies.many_answers import parts, rate, shares, solved
+runs = data_folder() / "runs"
+many = runs / "chain_many_answers.json"
+recorded = runs / "chain_controls.json"
+
+# %%
 page = open_page()             # or open_page("replay"), "cpu", "cuda"
 
 # %% [markdown]
-# The large letters say where numbers marked *live* come from. **No run on a GPU is recorded yet:**
-# everything else on this page was recorded on a CPU, from a small model.
+# The large letters say how this page runs. `RLNB_MODE=cuda` trains a larger model, but **no number
+# here comes from a GPU**: everything was measured on a CPU, with a small model.
 #
 # ## Six answers
 #
-# A transformer with 308,016 weights does sums from left to right, modulo 10, without precedence:
-# `4+3-8=?` is 9, the last digit of $4+3-8=-1$. An answer ends in `so` and a digit.
+# A transformer with 308,016 weights does sums from left to right, and keeps only the last digit.
+# `4+3-8=?` is 9, because $7-8=-1$ is 9 modulo 10. Look at what it writes before any RL:
 
 # %%
 pictures.six_answers()
 
 # %% [markdown]
-# There are two styles. **Direct** is `so` and a digit at once: one forward pass has to do all the
-# sums. **Steps** is one operation at a time; a `wait` takes the step before it back. The verifier
-# reads one symbol, the digit at the end:
+# There are two styles. A **direct** answer writes `so` and a digit at once. The other style writes
+# **steps**, one operation at a time. The reward is 1 if the digit after the last `so` is right:
 
 # %%
 chain = TASKS["chain"]
@@ -63,33 +68,38 @@ for text in ("so9", "4+3=7,7-8=9so9", "4+3=1,1-8=9so9", "so8"):
     print(f"{chain.verify(problem, text):.0f}  {text}")
 
 # %% [markdown]
-# The third has a wrong step and earns 1. After forty steps of Dr. GRPO on this reward more than
-# nine in ten unseen problems are right at the first answer (**pass@1**). Before, it is 0.38. Did
-# the model learn to calculate? The curve cannot say. We ask the model *before* training.
+# The third answer has a wrong step and still earns 1. We ask 250 unseen problems, 32 times each.
+# **pass@1** is the share of right answers. Its error counts problems, because answers to one
+# problem are alike.
+
+# %%
+p0, error = rate(solved(many)["base"])
+print(f"base: pass@1 {p0:.2f} ± {error:.2f}")
+
+# %% [markdown]
+# After forty steps of Dr. GRPO more than nine in ten answers are right. Did the model learn to
+# calculate? The curve cannot say. But one can question the base *before* training.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("real.1", "Sampled at temperature 1 the base model is right on "
-        "0.38 of unseen problems. Greedy, it takes the likeliest symbol "
-        "each time. How much is right then?",
-        ["about 0.26", "about 0.38: the likeliest answer is typical",
+        "0.39 of unseen problems. And greedy, always the likeliest symbol?",
+        ["about 0.26", "about 0.39: the likeliest answer is typical",
          "about 0.65: no more unlucky draws", "about 0.95"])
-
-# %%
-runs = data_folder() / "runs"
-recorded = reports(runs / "chain_controls.json")
-base, trained = recorded["base"], recorded["seed 0"]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
+base = reports(recorded)["base"]
 reveal("real.1", "about 0.26",
        "The likeliest first symbol is `so`, so greedy answers directly. "
-       "Its direct answers are hardly better than always saying 0. Now "
-       "write the first symbol for it, the first digit of the problem: "
-       f"{base['forced/steps']:.2f} sampled, and **250 of 250** "
-       "greedy.", pictures.styles(base, 55 / 250),
+       "That is hardly better than always saying 0. Now write the first "
+       "symbol for it, the first digit of the problem. Sampled, it then "
+       f"solves {base['forced/steps']:.2f} of the problems. Greedy, it "
+       "solves **250 of 250**. So it can do the whole task. It does not "
+       "choose to, and it slips when it samples.",
+       pictures.styles(base, (p0, error), 55 / 250),
        instead={
-           "about 0.38: the likeliest answer is typical":
+           "about 0.39: the likeliest answer is typical":
            "The likeliest first symbol decides, and it skips the steps.",
            "about 0.65: no more unlucky draws":
            "That is what the written steps are worth; it does not write "
@@ -99,34 +109,16 @@ reveal("real.1", "about 0.26",
        })
 
 # %% [markdown]
-# So the base model can do the whole task. It does not choose to, and when it samples it slips. We
-# built that in: of the demonstrations that it imitated, 60 % are direct and right, 40 % show steps,
-# and one step in ten is wrong. Here is the one base number of this page, measured live:
-
-# %% tags=["trajectory", "nbval-ignore-output"]
-model, tokenizer = page.load()
-before = page.measure(
-    "base", lambda: evaluate(model, tokenizer, chain))  # 250 x 8 answers
-print(f"pass@1 of the base {before['pass@1']:.3f}, plus or minus 0.011")
-page.expect(0.33 < before["pass@1"] < 0.43,
-            before["greedy"] < before["pass@1"] - 0.05,
-            before["forced/steps/greedy"] > 0.97,
-            0.58 < before["forced/steps"] < 0.73)
-
-# %% [markdown]
+# The base imitated demonstrations. Of these, 60 % were direct and right. The others wrote steps,
+# and one step in ten was wrong. Half of the wrong steps were repaired after the word `wait`.
+#
 # ## The loop, in two cells
 #
-# All seven boxes of the course, once, on a real network:
-
-# %% jupyter={"source_hidden": true}
-# the pipeline
-pipeline.pipeline(*pipeline.STAGES, caption=(
-    "One step: 16 problems, 8 answers each, one update. "
-    "Forty of them are the whole training."))
+# One step draws 16 problems, writes 8 answers to each, and updates the weights once. Forty such
+# steps are the whole training.
 
 # %%
 P, G, L_max = 16, 8, 72            # problems, answers to each, tokens
-ends = dict(eos_id=tokenizer.eos_token_id, pad_id=tokenizer.pad_token_id)
 
 def draw(model, rng, generator):
     """128 answers and their rewards; one that was cut off gets 0."""
@@ -153,12 +145,10 @@ def one_step(model, optimizer, rng, generator):
     optimizer.step()
     return R.mean().item(), loss.item(), norm.item()
 
-# %% [markdown]
-# `sample` writes answers symbol by symbol. `token_logprobs` then reads prompt and answer in *one*
-# forward pass, with a gradient. Is that really all? One step of ours beside one of the package's
-# trainer, same seed:
-
-# %% tags=["trajectory", "nbval-ignore-output"]
+# %% tags=["setup", "trajectory", "nbval-ignore-output"] jupyter={"source_hidden": true}
+# the same step by the package's trainer
+model, tokenizer = page.load()
+ends = dict(eos_id=tokenizer.eos_token_id, pad_id=tokenizer.pad_token_id)
 adamw = torch.optim.AdamW(model.parameters(), lr=3e-4,
                           betas=(0.9, 0.95), weight_decay=0.0)
 dice = torch.Generator(model.device).manual_seed(0)
@@ -166,19 +156,21 @@ mine = one_step(model, adamw, random.Random(0), dice)
 record = train(page.load()[0], tokenizer, chain, ZOO["dr_grpo"],
                Recipe(steps=1, eval_every=0), progress=False)[-1]
 theirs = [record[name] for name in ("reward", "loss", "grad_norm")]
-print("ours    reward {:.4f}, loss {:.4f}, norm {:.4f}".format(*mine))
-print("train() reward {:.4f}, loss {:.4f}, norm {:.4f}".format(*theirs))
 page.expect(*(abs(a - b) < 1e-4 for a, b in zip(mine, theirs)))
+print("one_step and train(): the same reward, loss and gradient norm")
 
 # %% [markdown]
-# It is. `train` adds evaluation, a log, checkpoints and micro-batches.
-#
-# **In a larger run two boxes wake up.** DeepSeek-R1 reports 512 questions a round, 16 answers each
-# and 16 updates on them (later version of [arXiv 2501.12948](https://arxiv.org/abs/2501.12948)).
-# From the second update on ρ is not 1. Then $\pi_\text{old}$ is no longer `logp.detach()`: one
-# keeps the log-probabilities from the time of sampling, and the clip begins to act (06).
+# `sample` writes the answers. `token_logprobs` scores them in *one* forward pass, with a gradient.
+# `logp.detach()` stands for $\pi_{old}$, **as long as a batch is used once**. DeepSeek-R1 uses 512
+# questions with 16 answers each for 16 updates (later version of
+# [arXiv 2501.12948](https://arxiv.org/abs/2501.12948)). From the second update on, ρ leaves 1. Then
+# the old log-probabilities must be stored, and the clip acts. You write that version in exercise 1.
 #
 # ## Forty steps
+#
+# Three runs are recorded, with seeds 0, 1 and 2. All start from the same base and take the same
+# recipe; the seed decides which problems come and how the dice fall. They are drawn in black. The
+# run below is seed 0 once more: green if it runs now, purple if it is replayed.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -189,10 +181,6 @@ predict("real.2", "After 10 of the 40 steps, which has gone furthest "
          "the share of direct answers",
          "the share of mixed groups: easy problems come first"])
 
-# %% [markdown]
-# Now run it, seed 0; live, this is half a minute on a CPU. Seeds 1 and 2 are recorded, and wherever
-# this page shows three curves they are these three.
-
 # %% tags=["trajectory", "nbval-ignore-output"]
 student, _ = page.load()
 records = page.measure("run", lambda: train(
@@ -200,19 +188,20 @@ records = page.measure("run", lambda: train(
     watch=page.watch(), progress=False))
 page.show_run(records)
 
-# %% tags=["trajectory", "setup"] jupyter={"source_hidden": true}
-# what must hold, wherever it runs
-last = [e for e in records if e["record"] == "eval"][-1]
-page.expect(last["pass@1"] > 0.80, last["direct"] < 0.05,
-            last["mean_length"] > 30, last["entropy"] < 0.10)
-assert records[0]["objective"] == repr(ZOO["dr_grpo"])
-
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
+skill = shares(many, "base")
+reached = evaluations("chain_dr_grpo")[1].mean(0)[1]         # step 10
+d10 = evaluations("chain_dr_grpo", "direct")[1].mean(0)[1]
+chosen = d10 * skill["direct"] + (1 - d10) * skill["steps"]
 reveal("real.2", "the share of direct answers",
        "It has gone three quarters of its way, entropy two thirds, pass@1 "
-       "a little over half, mixed groups nothing. Length doubles, "
-       "unpaid: steps are longer than `so7`.", pictures.first_steps(),
+       "a little over half, mixed groups nothing. What is this choice "
+       "worth? With its new share of direct answers and its old skill the "
+       f"base would have {chosen:.2f} after ten steps. Measured is "
+       f"{reached:.2f}. So choosing is "
+       f"{(chosen - p0) / (reached - p0):.0%} of the first gain.",
+       pictures.first_steps(),
        instead={
            "pass@1 on unseen problems: that is what is paid":
            "It follows, a little later.",
@@ -222,22 +211,19 @@ reveal("real.2", "the share of direct answers",
            "Those only begin to vanish when answers are right.",
        })
 
+# %% tags=["setup", "trajectory"] jupyter={"source_hidden": true}
+# what holds of this run on every machine
+last = [e for e in records if e["record"] == "eval"][-1]
+page.expect(last["pass@1"] > 0.80, last["direct"] < 0.05,
+            last["mean_length"] > 30, last["entropy"] < 0.10)
+assert records[0]["objective"] == repr(ZOO["dr_grpo"])
+
 # %% [markdown]
-# <details><summary>What to log, with TRL's names</summary>
-#
-# | log | TRL's name | here |
-# |---|---|---|
-# | right on unseen problems | an evaluation of your own | up, then flat |
-# | groups all right, mixed, all wrong, **apart** | `frac_reward_zero_std` (lumps two) | mixed, then all right |
-# | length, share cut off | `completions/mean_length`, `completions/clipped_ratio` | doubles; 0 cut off |
-# | entropy | `entropy` | falls with the choice of style |
-# | gradient norm | `grad_norm` | no trend, no jump |
-# | gap between sampler and trainer | `sampling/sampling_logp_difference` | below 1e-4 |
-# </details>
+# One number every log shows first is the loss. What does it do in a run that goes well?
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("real.3", "And the loss of these 40 steps, one update per batch?",
+predict("real.3", "The loss of these 40 steps, one update per batch?",
         ["it falls while the reward rises",
          "it is 0 from the first step to the last",
          "it rises from below 0 up to 0",
@@ -247,8 +233,9 @@ predict("real.3", "And the loss of these 40 steps, one update per batch?",
 # the answer
 reveal("real.3", "it rises from below 0 up to 0",
        "Its value says whether right answers are longer than wrong ones. "
-       "At first they are; when all answers show steps they no longer are. "
-       "It does not measure learning. Its *gradient* does the work.",
+       "At first they are, because right answers write steps. When all "
+       "answers write steps, the difference is gone. The value does not "
+       "measure learning. Its *gradient* does the work.",
        pictures.loss_and_reward(),
        instead={
            "it falls while the reward rises":
@@ -261,7 +248,7 @@ reveal("real.3", "it rises from below 0 up to 0",
        })
 
 # %% [markdown]
-# <details><summary>Why, in three lines (open it after your guess)</summary>
+# <details><summary>One level deeper: why, in three lines</summary>
 #
 # $N$ answers, $A_i$ the advantage and $T_i$ the length of answer $i$:
 #
@@ -272,9 +259,22 @@ reveal("real.3", "it rises from below 0 up to 0",
 # \end{aligned}$$
 # </details>
 #
+# What to log instead:
+#
+# | log | TRL's name | in a healthy run |
+# |---|---|---|
+# | right on unseen problems | an evaluation of your own | up, then flat |
+# | groups all right, mixed, all wrong, **apart** | `frac_reward_zero_std` (lumps two) | mixed, then all right |
+# | length, share cut off | `completions/mean_length`, `completions/clipped_ratio` | few cut off |
+# | entropy | `entropy` | falls with the choice of style |
+# | gap between sampler and trainer | `sampling/sampling_logp_difference` | below 1e-4 |
+#
+# **So far:** the base could do the task and did not choose to. Training made the choice first, and
+# the loss showed none of it.
+#
 # ## Was it the reward?
 #
-# A control: a coin in place of the verifier. The advantage then has mean 0 whatever the answer.
+# Put a coin in place of the verifier. The advantage then has mean 0, whatever the answer.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -286,17 +286,17 @@ predict("real.4", "Twenty steps on the coin, three seeds. pass@1 ...",
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-tossed = reports(runs / "chain_controls.json", "coin")
-coins = [tossed[f"coin {seed}"] for seed in range(3)]
+coins = [reports(recorded, "coin")[f"coin {seed}"] for seed in range(3)]
+seed0 = reports(recorded)["seed 0"]
 reveal("real.4", "falls in all three",
-       "A mean of 0 is not a step of 0. The weights moved "
-       + ", ".join(f"{c['moved']:.2f}" for c in coins)
-       + f" from the base; under the verifier, in as many steps, "
-       f"{trained['moved']:.2f} (seed 0). What broke is the written steps: "
-       f"forced, {base['forced/steps']:.2f} before and "
+       "A mean of 0 is not a step of 0. In twenty steps the weights moved "
+       f"{sum(c['moved'] for c in coins) / 3:.1f} away from the base, "
+       f"under the verifier {seed0['moved']:.1f}. "
+       "What broke is the written steps. Forced, "
+       f"they were right on {base['forced/steps']:.2f} of the problems "
+       "before, and on "
        + ", ".join(f"{c['forced/steps']:.2f}" for c in coins)
-       + " after. AdamW makes small gradients large; that this is the "
-       "reason we did not test.", pictures.coin(),
+       + " after. So the gain needed the verifier.", pictures.coin(),
        instead={
            "stays: the expected gradient is 0":
            "The expected one. The steps themselves are not 0.",
@@ -308,212 +308,132 @@ reveal("real.4", "falls in all three",
        })
 
 # %% [markdown]
-# The control could have gone otherwise. Some base models *gain* on benchmarks under random rewards,
-# through a habit they had (Shao et al.). Without a control, such a gain is credited to the
-# verifier.
+# Run this control whenever you can. Some base models *gain* on benchmarks under random rewards,
+# through a habit they had (Shao et al.). Without the control the verifier gets the credit.
 #
 # ## What the gain is made of
 #
-# $d$ is the share of direct answers, $a$ the accuracy of each style:
+# $d$ is the share of direct answers, $a$ the share of right answers in each style. A prime marks the
+# trained model:
 #
 # $$\begin{aligned}
-# p&=d\;P(\text{right}\mid\text{direct})+(1-d)\,P(\text{right}\mid\text{steps})&&\text{total probability}\\
-# &\approx d\,a_\text{direct}+(1-d)\,a_\text{steps}&&\textbf{a choice: measure }a\textbf{ with the style forced}
+# p(d,a)&=d\,a_\text{direct}+(1-d)\,a_\text{steps}&&\text{total probability}\\
+# p'-p&=\underbrace{p(d',a)-p(d,a)}_\text{style}+\underbrace{p(d',a')-p(d',a)}_\text{steps}&&\textbf{a choice: change the style first}
 # \end{aligned}$$
 #
-# Put the trained values into the base model's formula, one after the other. (The formula gives 0.40
-# for the measured 0.38; that is its ≈.)
+# Look at how much each change is worth, in both orders:
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# the formula, with the trained values of these names
-def changed(*names):
-    return mixture(base, trained, names)
+# both orders
+old = shares(many, "base")
+new = shares(many, "seed 0")         # hardly a direct answer: a as before
+new |= {"direct": old["direct"]}
 
-# %% jupyter={"source_hidden": true}
-# the two orders
-pictures.two_ways_up({
-    "style first": (changed(), changed("direct"),
-                    changed("direct", "forced/steps")),
-    "steps first": (changed(), changed("forced/steps"),
-                    changed("direct", "forced/steps"))})
+def p(d, a):
+    return d * a["direct"] + (1 - d) * a["steps"]
+
+start, end = p(old["d"], old), p(new["d"], new)
+pictures.two_ways_up({"style first": (start, p(new["d"], old), end),
+                      "steps first": (start, p(old["d"], new), end)})
 
 # %% [markdown]
-# Choosing a style that was there makes half to four fifths of the gain, depending on the order of
-# counting (**elicited**). The rest is cleaner steps (**sharpened**). Direct answers did not
-# improve: forced, 0.23 before and 0.24 after.
-#
-# **pass@k** asks for one right answer among $k$. A warning: ten digits are soon guessed. A blind
-# guesser is right once in 32 tries with chance $1-0.9^{32}=0.97$. <!-- cited: 0.97 --> So we count
-# twice: answers that *end* right, and answers that are *written out*, with every step right.
+# Depending on the order of counting, 47 or 79 % of the gain is choosing a style that was there: it
+# was **elicited**. The rest is cleaner steps: they were **sharpened**. Neither is a new skill. To
+# look for one, give both models many tries.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("real.5", "32 answers to each of 250 unseen problems. Who has a "
-        "right one for more problems?",
-        ["trained, far ahead: one answer is right nine times in ten",
-         "trained, slightly: it slips less",
-         "base, far ahead: it varies more",
-         "base, slightly: it could do them all"])
+predict("real.5", "pass@32: is one of 32 sampled answers right? Base "
+        "against trained, 250 unseen problems:",
+        ["trained far ahead: it is at 0.92 with one answer",
+         "trained slightly ahead", "both solve all 250",
+         "base slightly ahead"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("real.5", "base, slightly: it could do them all",
-       "Ending right: the base solves 250 of 250, the trained models 244, "
-       "249 and 249. That could be luck with ten digits. Written out: the "
-       "base has 249, the trained models again 244, 249 and 249. So it is "
-       "not luck. Seed 0 has lost a few problems; the other two are level "
-       "with the base. What one answer now does, about ten did before.",
-       pictures.many_answers(*(
-           solved(runs / "chain_many_answers.json", written)
-           for written in (False, True))),
+strict = {name: part["clean"] for name, part in parts(many).items()}
+left = [250 - row.count(0) for row in strict.values()]
+reveal("real.5", "base slightly ahead",
+       "The base solves 250, the trained models 244, 249 and 249. Is that "
+       f"luck? A blind guesser of ten digits has {1 - 0.9**32:.2f} at "
+       "k = 32. So count only answers in which *every step* is right: the "
+       f"base solves {left[0]}, the trained models {left[1]}, {left[2]} "
+       f"and {left[3]}. Seeds 1 and 2 are level with it. Seed 0 lost six "
+       "problems: on these the base wrote 36 clean answers of 192, seed 0 "
+       "none.", pictures.many_answers(solved(many), strict),
        instead={
-           "trained, far ahead: one answer is right nine times in ten":
+           "trained far ahead: it is at 0.92 with one answer":
            "With 32 tries the base has caught up.",
-           "trained, slightly: it slips less":
-           "It slips less and varies less. At 32 tries the second counts.",
-           "base, far ahead: it varies more":
-           "The trained models still have 244 to 249.",
+           "trained slightly ahead":
+           "It has learnt to be right at once, and to vary less.",
+           "both solve all 250":
+           "Very nearly, and not quite.",
        })
 
 # %% [markdown]
-# Yue et al. find the base ahead at large $k$ on real models. With longer runs and other data ProRL
-# (Liu et al. 2025, [arXiv 2505.24864](https://arxiv.org/abs/2505.24864)) finds the opposite. **To
-# claim a new skill, show problems that the base fails at every $k$ you can afford**, and count
-# written-out answers. The model you trained above, live:
+# On real models both outcomes were found: the base ahead at large $k$ (Yue et al.), and with longer
+# runs and other data the trained model (ProRL, Liu et al. 2025,
+# [arXiv 2505.24864](https://arxiv.org/abs/2505.24864)). **To claim a new skill, show problems that
+# the base fails at every $k$ you can afford.** Count the steps, not only the last digit. Look at
+# the model of this page once more, with the style forced:
 
 # %% tags=["trajectory", "nbval-ignore-output"]
-after = page.measure("after",
-                     lambda: evaluate(student, tokenizer, chain))
-for name in ("pass@1", "greedy", "forced/steps", "forced/direct"):
-    print(f"{name:15s} {before[name]:.3f} before  {after[name]:.3f} after")
+untouched, _ = page.load()
+before = page.measure("base", lambda: evaluate(untouched, tokenizer, chain))
+after = page.measure("after", lambda: evaluate(student, tokenizer, chain))
+for name in ("greedy", "forced/steps", "forced/direct"):
+    print(f"{name:15s} {before[name]:.2f} before  {after[name]:.2f} after")
+
+# %% tags=["setup", "trajectory"] jupyter={"source_hidden": true}
+# what holds of both on every machine
 page.expect(
+    0.33 < before["pass@1"] < 0.43,
+    before["greedy"] < before["pass@1"] - 0.05,
+    before["forced/steps/greedy"] > 0.97,
+    0.58 < before["forced/steps"] < 0.73,
     after["pass@1"] > 0.80, after["greedy"] > 0.80,
     after["forced/steps"] > before["forced/steps"] + 0.1,
     abs(after["forced/direct"] - before["forced/direct"]) < 0.08,
     after["forced/steps/greedy"] < before["forced/steps/greedy"] + 0.01)
 
 # %% [markdown]
-# **In plain words:** it chose between things it could do, and made the better one common and clean.
-# We saw no new arithmetic. That is one task of our own making, one base model, three seeds, a CPU.
+# Direct answers did not improve. The model chose between things it could do, and made the better
+# one common and clean. We saw no new arithmetic, in one task of our own making and from one base.
 #
-# **That is the core of the page.** What follows is practice: reading answers, reading logs, and
-# fitting a run on a card.
+# **That is the core; the rest is practice.**
 #
 # ## Read the answers
 #
-# Ten groups of a recorded run, token by token. The colour is the push of the update. On $\log\pi$
-# every token of an answer gets the same push, $A/(N L_{\max})$. On a token's *own logit* the push
-# arrives times $1-\pi$ (02), so a sure token hardly feels it.
+# Ten groups of seed 0, token by token. The colour is the push of the update on the token's *own
+# logit*: $A/(N L_{\max})$ times $1-\pi$ (02). A token the model was sure of hardly feels it.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# two tasks
 task("real.t1", rollouts.rollouts_explorer(),
-     ("A wrong answer that writes steps, and every step is right.",
+     ("Step 30, prompt 2. One wrong answer has only right steps: which?",
       rollouts.right_steps_wrong_end),
-     ("Push on its own logit: a wrong answer in which a harmless `wait` is "
-      "blamed as hard as the slip.", rollouts.harmless_blamed))
+     ("Step 10, prompt 2. In one wrong answer a harmless `wait` is pushed "
+      "down as hard as the slip: which?", rollouts.harmless_blamed))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Step 30, prompt 2, answer 4. It read `5+3` where the problem says `5+5`, and solved that one
-#    without a slip. Of seed 0's wrong answers after training most are such copies gone wrong
-#    ([statements](statements/21_grpo_for_real.ipynb)). A curve would never have told.
-# 2. Step 10, prompt 2, answer 2. The update does not know where the slip is. At the logits it hits
-#    whatever was *unlikely*: the slip, and a `wait` after a right step. Repair comes from the mean
-#    over many answers.
+# 1. Answer 4. It read `5+3` where the problem says `5+5`, and solved that one without a slip. Most
+#    of seed 0's wrong answers after training are such copies gone wrong
+#    ([statements](statements/21_grpo_for_real.ipynb)). No curve tells that.
+# 2. Answer 2. The update does not know where the slip is. At the logits it hits whatever was
+#    *unlikely*: the slip, and a `wait` after a right step. Repair comes from the mean over many
+#    answers.
 # </details>
 #
-# ## When it goes wrong
+# ## Does it fit your card?
 #
-# Five recorded runs of this course that failed or limped, each for another reason.
-
-# %%
-pictures.five_logs()
+# Trained in bfloat16 with AdamW, a parameter takes 16 bytes (19). On top comes the **cache** while
+# it writes, and the **activations** while it trains. **Checkpointing** computes these again instead
+# of keeping them.
 
 # %% jupyter={"source_hidden": true}
-# your guess
-predict("real.6", "In one of them the learning rate is four times too "
-        "large. Which?", ["A", "B", "C", "D", "E"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("real.6", "B",
-       "Mixed groups vanish *while the answers are wrong*: the policy has "
-       "settled on something wrong. A grades another thing than it means "
-       "(\"is it sorted?\", never \"is it the same list?\"). C tosses the "
-       "coin: always mixed. D trains on answers eight steps old, without a "
-       "clip. E is GRPO's 1/T: long wrong answers are blamed less a token.",
-       instead={
-           "A":
-           "A's reward rises while pass@1 does not: its grader asks the "
-           "wrong question.",
-           "C":
-           "C never gets anywhere and stays mixed: its reward is a coin.",
-           "D":
-           "D works for a while on stale answers.",
-           "E":
-           "E's wrong answers grow.",
-       })
-
-# %% [markdown]
-# <details><summary>Signatures and suspicions (open it after your guess)</summary>
-#
-# | signature | first suspicion | then look at |
-# |---|---|---|
-# | paid up, right down | reward is not what you meant | the answers paid best |
-# | mixed and right both down | rate too large | all-wrong groups, half the rate |
-# | as mixed at the end as at the start | reward is noise, or pairs wrong | perfect answers: do all earn 1? |
-# | ratios far from 1 | old answers, two engines | age of the batch, log-prob gap |
-# | longer and not better | divisor $1/T_i$, length paid | length of wrong answers (09) |
-# </details>
-#
-# ## Does it fit my GPU?
-#
-# Trained in bfloat16, a parameter takes 16 bytes: 2 for the weight, 2 for the gradient, 4 for a
-# float32 copy and 8 for AdamW's two moments. While it decodes, the **cache** comes on top: keys and
-# values of every token. While it trains, the **activations** do. They are kept for the backward
-# pass; **gradient checkpointing** computes them a second time instead.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("real.7", "0.5B weights on an L4 (24 GB), 512 answers of 300 "
-        "tokens a step. Which change slows the step most?",
-        ["answers twice as long", "64 answers decoded at once, not 512",
-         "gradient checkpointing", "float32 (without TF32), not bfloat16",
-         "a reference model for the KL"])
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# the lower bounds of a step, setting by setting
-settings = {"as it is": {}, "twice as long": dict(answer_tokens=600),
-            "64 at once": dict(in_flight=64),
-            "checkpointing": dict(checkpointing=True),
-            "float32": dict(mixed=False),
-            "reference": dict(models="verifier, reference")}
-least = {name: sum(gpu_budget.compute(**change)["seconds"].values())
-         for name, change in settings.items()}
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("real.7", "float32 (without TF32), not bfloat16",
-       "At least " + ", ".join(f"{s:.0f} s ({name})"
-                               for name, s in least.items())
-       + ". Training is bound by operations, and the card does four times "
-       "fewer of them in full float32. "
-       "Decoding is bound by bytes: every token "
-       "reads all weights again, so eight waves read them eight times. "
-       "Bounds from data sheets, not measurements.",
-       instead={
-           "answers twice as long":
-           "About twice the work, not more.",
-           "64 answers decoded at once, not 512":
-           "Eight waves of decoding; training is the larger part.",
-           "gradient checkpointing":
-           "One more forward pass of four.",
-           "a reference model for the KL":
-           "One more forward pass, nothing to store.",
-       })
-
-# %%
+# two tasks
 task("real.t2", gpu_budget.gpu_budget_explorer(),
      ("0.5B, answers of 8192 tokens, on a card of 24 GB: make it fit.",
       gpu_budget.long_answers_fit),
@@ -523,29 +443,26 @@ task("real.t2", gpu_budget.gpu_budget_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Two bars burst, cache and activations, and each has its own cure: 128 or fewer decoded at once,
-#    and checkpointing, or one answer trained at a time. Curing one alone shows nothing, the fullest
-#    moment is the larger of the two.
+# 1. Two bars burst, and each has its own cure. For the cache: write 128 or fewer answers at once.
+#    For the activations: checkpointing, or one answer trained at a time. Curing one alone shows
+#    nothing, because the fullest moment is the larger of the two.
 # 2. No batch setting helps: 16 bytes times 1.7 billion is more than 24 GB. An optimizer with 8-bit
-#    moments does, with few answers at once. For 4B none of these options is enough: even SGD keeps
-#    8 bytes a parameter, 32 GB. There one freezes the weights and trains a small factor beside
-#    them: LoRA, as below.
+#    moments does, with few answers at once. 4B does not fit with these options. There one freezes
+#    the weights and trains a small factor beside them (LoRA).
 # </details>
 #
-# **What to type on your card**, counted by the same functions; minutes are estimates, not measured:
+# **What to type on your card.** The bytes are counted, the minutes are estimates:
 
 # %%
 print(by_card.table())
 
 # %% [markdown]
-# <details><summary>One level deeper: this page on a GPU, and a larger run</summary>
+# <details><summary>One level deeper: this page on a GPU, and the recipe in TRL</summary>
 #
-# Nobody has run these on a GPU yet; they were tried on a CPU at toy size. On CUDA the page takes
-# its plan **by bytes and minutes**: of four presets, up to 25 million weights, the largest that
-# takes at most four fifths of the free bytes (counted) and a quarter of an hour (estimated). It
-# trains that base first, and falls back to the next plan if bytes run out. The banner says which,
-# and why. The first line is this page as a plain script, without Jupyter; the second replays what
-# it wrote.
+# On CUDA the page takes the largest of four presets, up to 25 million weights, that fits four
+# fifths of the free bytes and a quarter of an hour. It trains that base first. The banner says
+# which, and why. If bytes run out it falls back to the next plan. The second line replays what the
+# first wrote.
 #
 # ```
 # RLNB_MODE=cuda RLNB_RECORD=page_21_cuda.json python notebooks/text/21_grpo_for_real.py
@@ -554,7 +471,20 @@ print(by_card.table())
 # python -m rlnb.training grpo --model base_large --prompts 512 --num-generations 16 --micro-batch 256 --steps 100 --out run_large
 # ```
 #
-# `python -m rlnb.training replay run_large` shows a run again.
+# The same objective for a model of 0.5B in TRL. The rate is one to start from.
+#
+# ```
+# GRPOConfig(
+#     per_device_train_batch_size=32, gradient_accumulation_steps=4,  # P G = 128 answers
+#     num_generations=8,            # G
+#     max_completion_length=512,    # L_max
+#     loss_type="dr_grpo",          # 1 / L_max, the same for all answers
+#     scale_rewards="none",         # no std
+#     beta=0.0,                     # no KL, no reference model
+#     num_iterations=1,             # one update per batch: rho is 1
+#     temperature=1.0,              # sample from the policy that is scored
+#     learning_rate=1e-6)
+# ```
 # </details>
 #
 # ## Say it in 60 seconds
@@ -566,17 +496,30 @@ print(by_card.table())
 # | formula | $p=d\,a_\text{direct}+(1-d)\,a_\text{steps}$ · on-policy $L=-\operatorname{cov}(A,T)/L_{\max}$ |
 # | before training | pass@k, greedy, best prompt, the style forced |
 # | beside the curve | three seeds, the base, a coin |
-# | picture | pass@k before and after: the lines cross |
-# | numbers | greedy 0.26, one symbol written: 1.00 · the style is half to four fifths of the gain · of 250, in 32 written-out answers: 249 before, 244 to 249 after |
+# | picture | pass@k before and after, with the steps counted |
+# | numbers | base 0.39 ± 0.01, one symbol written and greedy: 1.00 · 47 or 79 % elicited · solved in 32 with right steps: 249 before, 244 to 249 after |
 # | log | groups in three kinds, length, entropy, gap; never the loss |
 
 # %%
-score("real.1", "real.2", "real.3", "real.4", "real.5", "real.6", "real.7")
+score("real.1", "real.2", "real.3", "real.4", "real.5")
 
 # %% [markdown]
 # ## Exercises
 #
-# **1 Implement the log** · 12 minutes. Five numbers a step: the shares of groups all right, mixed,
+# **1 Write the loss of a later update** · 10 minutes. The batch is used again: `stored` holds the
+# log-probabilities from when the answers were drawn, `logp` those of now. Dr. GRPO, clipped to
+# $1\pm0.2$. Rows of a prompt lie together; return one number. <!-- cited: 0.2 -->
+#
+# <details><summary>hint</summary>Five lines: A, ρ, gain (the smaller of two), mask, divisor. Which constant divides?</details>
+
+# %% tags=["exercise"]
+def my_later_loss(logp, stored, rewards, mask, num_generations, max_length):
+    return ...
+
+check.later_loss(my_later_loss)
+
+# %% [markdown]
+# **2 Implement the log** · 10 minutes. Five numbers a step: the shares of groups all right, mixed,
 # all wrong; the share of answers cut off; the largest gap between the sampler's and the trainer's
 # log-probabilities. Rewards are 0 or 1; `finished` and `mask` are boolean. Return one tensor.
 #
@@ -589,7 +532,7 @@ def my_run_log(rewards, num_generations, finished, mask, sampled, scored):
 check.run_log(my_run_log)
 
 # %% [markdown]
-# **2 Derive** · 7 minutes. One logit $z$ decides the style, $d=\sigma(z)$; the accuracies are
+# **3 Derive** · 7 minutes. One logit $z$ decides the style, $d=\sigma(z)$; the accuracies are
 # fixed. What is $\partial p/\partial z$? Then say aloud: where is it largest, and what would have
 # happened to this run from a base with $d=0.999$? <!-- cited: 0.999 -->
 #
@@ -602,16 +545,17 @@ def my_style_slope(d, direct, steps):
 check.style_slope(my_style_slope)
 
 # %% [markdown]
-# **3 Find the silent bug** · 5 minutes. It pairs answers with problems. Training runs, the loss is
-# small, nothing is learned:
+# **4 Find the silent bug** · 8 minutes. It grades the answers. Training runs, the loss is small,
+# two thirds of the groups are mixed, nothing is learned:
 
 # %%
 print(check.silent_bug_grpo_for_real.source)
 
 # %% [markdown]
-# Write a test that this function fails and the right one passes.
+# Write a test: call `rewards_of(problems, texts)` and `assert` what must hold. The function above
+# must fail it, the right one must pass.
 #
-# <details><summary>hint</summary>For which texts do you know every reward? Call `rewards_of` with them and compare.</details>
+# <details><summary>hint</summary>For which texts do you know every reward?</details>
 
 # %% tags=["exercise"]
 def my_test(rewards_of):
@@ -620,9 +564,6 @@ def my_test(rewards_of):
 check.silent_bug_grpo_for_real(my_test)
 
 # %% [markdown]
-# Three experiments to run yourself (a reward that can be gamed, one batch under three objectives,
-# sampling at another temperature) are on the [statements page](statements/21_grpo_for_real.ipynb).
-#
 # ## In the interview
 #
 # A minute each, aloud, then unfold.
@@ -634,13 +575,32 @@ check.silent_bug_grpo_for_real(my_test)
 # group's mean. Log-probabilities again with gradient, in one pass. Ratio, clip, mask, average,
 # backward, clip the norm, step. With one update per batch the ratio is 1.
 # </details>
+# <details><summary><b>And with several updates on a batch?</b></summary>
+#
+# Store the log-probabilities of the first pass. From the second update on the ratio is not 1, so
+# it must be the new one over the stored one, and the clip starts to act. Detaching the current
+# value instead runs without an error and silently removes the clip. Log the share of clipped
+# tokens.
+# </details>
 # <details><summary><b>Reward went from 0.4 to 0.9. What did the model learn?</b></summary>
 #
 # I cannot say yet. I want the base under its best prompt and decoder, pass@k of both at large k,
 # and a random-reward control. If a forced style already solves it, it was elicited; if pass@k was
 # high and pass@1 caught up, sharpened; a new skill needs problems the base fails at every
-# affordable k. Here the style alone was half to four fifths of the gain, and the base with one
-# written symbol had 1.00.
+# affordable k. Here the forced style alone gave 0.66 sampled and 1.00 greedy.
+# </details>
+# <details><summary><b>pass@32 of the base is 1. Does that show it can do the task?</b></summary>
+#
+# Not by itself. With ten possible answers a blind guesser reaches 0.97. I count only answers whose
+# steps are right, or draw the guesser's curve beside it. Here that left 249 of 250, so it was
+# skill.
+# </details>
+# <details><summary><b>How do you choose rate, G, temperature and prompts?</b></summary>
+#
+# By the share of mixed groups. Take prompts the base solves sometimes; G large enough that most
+# groups are mixed, 8 to 16; temperature 1, so that sampler and trainer mean one policy; a rate near
+# 1e-6 for all weights and about ten times that for LoRA. Halve it if groups turn all wrong. KL only
+# if the model must stay near the base.
 # </details>
 # <details><summary><b>Which curves do you look at first?</b></summary>
 #
@@ -659,17 +619,11 @@ check.silent_bug_grpo_for_real(my_test)
 # Not by itself. Choosing what pays lowers it. It is one if groups fall silent while accuracy is
 # low, or if pass@k falls. Here accuracy rose, and pass@32 fell a little.
 # </details>
-# <details><summary><b>Why a control with a random reward?</b></summary>
+# <details><summary><b>Why a wrong-verifier control?</b></summary>
 #
 # It shows what is gained without information. With rewards independent of the answer the expected
 # gradient is 0, so any systematic gain comes from elsewhere: a bug, clipping, a habit of the base.
 # Here all three seeds fell.
-# </details>
-# <details><summary><b>pass@32 rose to 0.97. What could that be?</b></summary>
-#
-# Guessing. With ten possible answers a blind guesser has 0.97 at 32 tries. I would count answers
-# whose steps are right as well, or plot one minus the guesser's chance beside the curve, and say
-# how many different answers the task has.
 # </details>
 # <details><summary><b>Sampler and trainer disagree on log-probabilities. How much is fine?</b></summary>
 #
@@ -678,8 +632,9 @@ check.silent_bug_grpo_for_real(my_test)
 # once means another temperature, another tokenisation, or stale weights.
 # </details>
 #
-# The long tables, the controls problem by problem, and what the wrong answers are made of:
-# [statements 21](statements/21_grpo_for_real.ipynb). The exercises, solved:
+# Five runs that went wrong and their logs, the controls problem by problem, what the wrong answers
+# are made of, and three experiments of your own: [statements
+# 21](statements/21_grpo_for_real.ipynb). The exercises, solved:
 # [solutions 21](solutions/21_grpo_for_real.ipynb).
 #
 # **Next:** this is the last page. The map of all pages is [00](00_start_here.ipynb).

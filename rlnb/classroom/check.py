@@ -106,7 +106,9 @@ PAGES = {
         "shared_desk": ("silent_bug_agents",),
     },
     "systems": {"systems": ("memory_bytes", "queue_age", "corrected_loss", "silent_bug_systems")},
-    "grpo_for_real": {"run_log": ("run_log", "style_slope", "silent_bug_grpo_for_real")},
+    "grpo_for_real": {
+        "run_log": ("later_loss", "run_log", "style_slope", "silent_bug_grpo_for_real")
+    },
 }
 _EXERCISES = {
     name: module for page in PAGES.values() for module, names in page.items() for name in names

@@ -264,7 +264,8 @@ class Page:
         """In a replay, the recorded curve under its own name; a live one was drawn as it ran."""
         if not self.mode.live:
             steps = max(r["step"] for r in records if r["record"] == "step")
-            plot = LivePlot(steps, f"RECORDED on {self.header['device'].upper()}", every=steps)
+            label = f"RECORDED on {self.header['device'].upper()}"
+            plot = LivePlot(steps, label, every=steps, replayed=True)
             for record in records:
                 plot(record)
 

@@ -8,9 +8,10 @@ import matplotlib
 
 from rlnb.classroom.figures import (
     BLACK,
+    GREEN,
     GREY,
+    PURPLE,
     STYLE,
-    VERMILLION,
     css_size,
     encode_png,
     new_figure,
@@ -25,12 +26,14 @@ class LivePlot:
     """Give it to `train` as `watch`; it is called with each record.
 
     Training reward of every step, held-out pass@1 of every evaluation. `label` stands in large
-    letters over the plot and says whether this is a run or a recording. `every`: steps between two
-    pictures. Outside a notebook it prints a line at each evaluation instead.
+    letters over the plot and says whether this is a run or a recording; a live run is green, a
+    `replayed` one purple. `every`: steps between two pictures. Outside a notebook it prints a line
+    at each evaluation instead.
     """
 
-    def __init__(self, steps: int, label: str, every: int = 2):
+    def __init__(self, steps: int, label: str, every: int = 2, replayed: bool = False):
         self.steps, self.label, self.every = steps, label, every
+        self.color = PURPLE if replayed else GREEN
         self.reward: dict[int, float] = {}
         self.pass_at_1: dict[int, float] = {}
         self._handle, self._figure = None, None
@@ -89,7 +92,7 @@ class LivePlot:
                 xlabel="optimizer step",
                 ylabel="share of answers right",
             )
-            reward = {"color": VERMILLION, "label": "reward of the step's answers"}
+            reward = {"color": self.color, "label": "reward of the step's answers"}
             dots = {
                 "color": BLACK,
                 "marker": "D",
@@ -105,5 +108,5 @@ class LivePlot:
             }
             axes.legend(loc="lower right")
             figure.text(0.07, 0.9, self.label, fontsize=15, fontweight="bold")
-            self._text = figure.text(0.42, 0.905, "", fontsize=9.5, color=GREY)
+            self._text = figure.text(0.5, 0.905, "", fontsize=9.5, color=GREY)
         self._figure = figure

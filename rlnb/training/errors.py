@@ -15,7 +15,7 @@ class BadInput(ValueError):
 
 
 class Diverged(BadInput):
-    """A number that is not finite: a run that cannot go on from here. Exit status 3."""
+    """A number that is not finite, or a policy destroyed: a run cannot go on. Exit status 3."""
 
 
 def notice(text: str) -> None:

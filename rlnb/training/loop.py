@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from rlnb.objective import Objective, name_of
 from rlnb.training import checkpoint
-from rlnb.training.divergence import diverged, not_finite
+from rlnb.training.divergence import Collapse, diverged, not_finite
 from rlnb.training.errors import BadInput, notice
 from rlnb.training.evaluation import pass_rate, summary
 from rlnb.training.memory import in_words
@@ -75,7 +75,8 @@ def train(
     claimed: the caller holds the folder already (`run_folder.claim`).
 
     Raises BadInput for anything the caller can mend, before the first step where that is possible;
-    Diverged, a BadInput, at the first step whose loss, gradient or weights are not finite.
+    Diverged, a BadInput, at the first step whose loss, gradient or weights are not finite, and where
+    a very large learning rate has left a policy none of whose answers is right.
     """
     if resume and out is None:
         raise BadInput("resume: there is nothing to resume without out, the folder of the run")
@@ -144,12 +145,14 @@ def _steps(
             _write_all(recorder, folder, 0, found)
             report = found[0][1]
             _warn_untaught(header, report["pass@1"], report["samples"], "to held-out problems")
+        collapse = Collapse()
         for number in range(first, recipe.steps + 1):
             due = _due(number, recipe.eval_every, recipe.steps)
             for group in run.optimizer.param_groups:
                 group["lr"] = recipe.rate(number)
             shown = [] if recipe.record_rollouts and (due or number == 1) else None
             metrics = _step(run, folder, number, shown)
+            collapse.check(run, folder, number, metrics)
             if number == 1 and not recipe.eval_every:
                 right, answers = metrics["rewards/verify/mean"], metrics["generated"]
                 _warn_untaught(header, right, answers, "of the first step")

@@ -98,6 +98,7 @@ def test_these_exercises_are_offered():
         "pass_at_k",
         "majority_vote",
         "entropy_change",
+        "later_loss",
         "run_log",
         "style_slope",
         "best_of_n_kl",

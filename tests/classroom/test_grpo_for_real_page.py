@@ -10,10 +10,11 @@ from rlnb.classroom.explorers import gpu_budget, rollouts
 from rlnb.classroom.pictures import grpo_for_real as pictures
 from rlnb.classroom.pictures.recorded_runs import evaluations
 from rlnb.training import data_folder
-from rlnb.training.studies.controls import mixture, reports
-from rlnb.training.studies.many_answers import solved
+from rlnb.training.studies.controls import reports
+from rlnb.training.studies.many_answers import parts, pass_at, rate, shares, solved
 
 RUNS = data_folder() / "runs"
+MANY = RUNS / "chain_many_answers.json"
 EVERY = [
     (step, prompt, answer)
     for step in rollouts.steps()
@@ -73,21 +74,45 @@ def test_controls_and_picture_fit_a_laptop(make):
 
 
 def test_the_pictures_say_what_the_page_says():
-    found = reports(RUNS / "chain_controls.json")
-    base, trained = found["base"], found["seed 0"]
-    assert "steps forced, greedy 1.000" in pictures.styles(base, 0.22).alt
+    base = reports(RUNS / "chain_controls.json")["base"]
+    counts, many = solved(MANY), parts(MANY)
+    alt = pictures.styles(base, rate(counts["base"]), 0.22).alt
+    assert "free, sampled 0.39" in alt and "steps forced, greedy 1.00" in alt
     assert "0.59, 0.15, 0.00" in pictures.first_steps().alt
+    assert "Verifier: from 0.39" in pictures.coin().alt
     assert "to 0.357, 0.304, 0.253 in 20" in pictures.coin().alt
     assert "Loss from -0.038 to 0.000" in pictures.loss_and_reward().alt
-    path = RUNS / "chain_many_answers.json"
-    said = pictures.many_answers(solved(path), solved(path, written=True)).alt
-    assert "seed 0 0.917" in said and "all steps right: base 0.227" in said
-    both = mixture(base, trained, ("direct", "forced/steps"))
-    routes = {"style first": (0.4, 0.66, both), "steps first": (0.4, 0.5, both)}
-    assert "style first: 0.40, 0.66, 0.92" in pictures.two_ways_up(routes).alt
+    clean = {name: rows["clean"] for name, rows in many.items()}
+    alt = pictures.many_answers(counts, clean).alt
+    assert "seed 0 0.917" in alt and "never solved 0 (with every step right 1)" in alt
     assert pictures.six_answers().alt.count("earns 1") == 2
     logs = pictures.five_logs().alt
     assert "A: paid 0.84 to 0.91, right 0.39 to 0.01; B: right 0.48 to 0.13" in logs
+
+
+def test_the_base_has_one_number_and_the_parts_of_the_gain_add_up_to_it():
+    counts = solved(MANY)
+    mean, error = rate(counts["base"])
+    assert f"{mean:.2f} ± {error:.2f}" == "0.39 ± 0.01"
+    assert mean == pytest.approx(pass_at(1, counts["base"]))
+    base, trained = shares(MANY, "base"), shares(MANY, "seed 0")
+
+    def p(d, a):
+        return d * base["direct"] + (1 - d) * a["steps"]
+
+    start, end = p(base["d"], base), p(trained["d"], trained)
+    assert start == pytest.approx(mean)
+    assert end == pytest.approx(rate(counts["seed 0"])[0], abs=1e-3)
+    style_first = (p(trained["d"], base) - start) / (end - start)
+    style_last = (end - p(base["d"], trained)) / (end - start)
+    assert (round(100 * style_first), round(100 * style_last)) == (47, 79)
+
+
+def test_the_tries_of_the_base_are_not_luck():
+    many, counts = parts(MANY), solved(MANY)
+    assert [rows["clean"].count(0) for rows in many.values()] == [1, 6, 1, 1]
+    lost = [i for i, right in enumerate(counts["seed 0"]) if not right]
+    assert sum(many["base"]["clean"][i] for i in lost) == 36 and len(lost) == 6
 
 
 def test_after_ten_steps_the_style_has_gone_furthest():

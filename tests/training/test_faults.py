@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,8 +20,9 @@ import pytest
 import torch
 
 from rlnb.objective import ZOO
-from rlnb.training import BadInput, Diverged, Recipe, checkpoint, load, read, train
+from rlnb.training import BadInput, Diverged, Recipe, checkpoint, data_folder, load, read, train
 from rlnb.training.__main__ import main
+from rlnb.training.divergence import Collapse
 from rlnb.training.metrics_file import CLOCKS, FILE, line
 from rlnb.training.run_folder import LOCK, checkpoints, claim
 
@@ -346,6 +348,40 @@ def test_divergence_names_its_step_and_keeps_the_last_good_checkpoint(
     last, _ = checkpoint.newest_good(tmp_path)
     model, _ = load(last, device="cpu")
     assert all(p.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("rate", [1.0, 100.0])
+def test_a_policy_that_a_huge_rate_destroyed_ends_in_a_sentence(fresh, chain, tmp_path, rate):
+    model, tokenizer = load(data_folder() / "model")  # it can answer, to begin with
+    wild = Recipe(
+        steps=20, prompts=4, num_generations=8, learning_rate=rate, eval_every=0, checkpoint_every=9
+    )
+    with pytest.raises(Diverged) as caught:
+        train(model, tokenizer, chain, ZOO["dr_grpo"], wild, out=tmp_path, progress=False)
+    said = str(caught.value)
+    assert re.match(
+        r"collapsed at step 2: \d+% of the answers of step 1 were right, and none", said
+    )
+    assert f"(learning rate {rate:g})" in said and "\n" not in said
+    assert "'checkpoint-000000'" in said and "smaller learning rate" in said
+    assert not (tmp_path / "model").exists()
+
+
+def test_silence_at_a_small_rate_or_of_few_answers_is_no_collapse():
+    nothing = {"rewards/verify/mean": 0.0, "reward": 0.0, "grad_norm": 0.0, "generated": 128}
+    some = nothing | {"rewards/verify/mean": 0.4, "reward": 0.4}
+    for change in ({"learning_rate": 3e-3}, {"learning_rate": 1.0, "generated": 16}):
+        found = Collapse()
+        for number, metrics in enumerate([some] + [nothing] * 9, 1):
+            found.check(None, None, number, metrics | change)
+    never = Collapse()
+    for number in range(1, 9):  # a model that was never taught the task is told elsewhere
+        never.check(None, None, number, nothing | {"learning_rate": 1.0})
+    late = Collapse()
+    late.check(None, None, 1, some | {"learning_rate": 1.0})
+    late.check(None, None, 2, nothing | {"learning_rate": 1.0})
+    with pytest.raises(Diverged, match=r"step 2: 40% .* steps 2 to 3"):
+        late.check(None, None, 3, nothing | {"learning_rate": 1.0})
 
 
 def test_divergence_is_exit_status_3(model_folder, tmp_path, capsys):

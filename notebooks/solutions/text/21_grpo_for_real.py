@@ -19,7 +19,26 @@ from rlnb.training import TASKS, Recipe, data_folder, load, train
 _ = torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 1 The log
+# ## 1 The loss of a later update
+
+# %% tags=["solution"]
+def later_loss(logp, stored, rewards, mask, num_generations, max_length):
+    groups = rewards.view(-1, num_generations)
+    A = (groups - groups.mean(1, keepdim=True)).view(-1, 1)
+    rho = (logp - stored).exp()
+    gain = torch.minimum(rho * A, rho.clamp(0.8, 1.2) * A)
+    gain = torch.where(mask, gain, 0.0)
+    return -gain.sum() / (len(rewards) * max_length)
+
+
+check.later_loss(later_loss)
+
+# %% [markdown]
+# The page's loop has `logp.detach()` in place of `stored`. Used for a second update that still
+# runs: the ratio is 1 in value, its gradient is the unclipped one at the new weights, and no log of
+# the clip shows anything.
+#
+# ## 2 The log
 
 # %% tags=["solution"]
 def run_log(rewards, num_generations, finished, mask, sampled, scored):
@@ -36,7 +55,7 @@ check.run_log(run_log)
 # All right and all wrong look alike to the gradient and mean opposite things, so they are logged
 # apart. The gap is a maximum: one bad token among thousands vanishes in a mean.
 #
-# ## 2 The style story
+# ## 3 The style story
 #
 # $\partial d/\partial z=d(1-d)$, so
 #
@@ -67,12 +86,12 @@ assert 200 < slope / rare < 260 and a_steps - p < after - p
 # About half of the gain. The other half is what the story held fixed: $a_\text{steps}$ itself
 # rises, because answers with a slip in them are pushed down. That is the sharpening.
 #
-# ## 3 Wrong neighbours
+# ## 4 Wrong neighbours
 #
 # Rows $kG,\dots,kG+G-1$ belong to problem $k$: the index is `i // G`. With `i % P` nearly every
 # answer is compared with another problem's digit. Rewards become a weak coin, and the page has
-# shown what a coin teaches. The test needs no model: hand in the right answers, expect 1
-# everywhere.
+# shown what a coin teaches. A third of the groups is all wrong, because the digits seldom meet. The
+# test needs no model: hand in the right answers, expect 1 everywhere.
 
 # %% tags=["solution"]
 def perfect_answers_earn_one(rewards_of):

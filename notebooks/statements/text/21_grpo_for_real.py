@@ -23,12 +23,14 @@ from rlnb import ZOO, check
 from rlnb.classroom import explorers
 from rlnb.classroom.explorers import gpu_budget, recorded_run, rollouts
 from rlnb.classroom.live_or_replay import open_page
+from rlnb.classroom.pictures import grpo_for_real as pictures
 from rlnb.objective import Batch
 from rlnb.training import (TASKS, BadInput, Recipe, Sampling, data_folder,
     encode_prompts, evaluate, held_out, is_held_out, pass_rate, read,
     sample, series, token_logprobs, train)
 from rlnb.training.studies.controls import mixture, reports, right
-from rlnb.training.studies.many_answers import pass_at, solved
+from rlnb.training.studies.many_answers import (parts, pass_at, rate,
+    solved)
 from rlnb.training.studies.gpu_budget import MODELS
 page = open_page()             # or open_page("replay"), "cpu", "cuda"
 
@@ -123,8 +125,15 @@ for step in (1, 20, 40):
 # %% [markdown]
 # ## The base model, before any reward
 #
-# Eight answers a problem here, four inside a run: the one base model shows as 0.38 here and as 0.39
-# there. <!-- cited: 0.39 -->
+# Eight answers a problem here, four at the evaluations inside a run, 32 in the lesson's number, all
+# from the one base model. They agree within their errors, and the lesson quotes the most exact one:
+
+# %%
+many = solved(path.with_name("chain_many_answers.json"))
+print("32 answers: {:.3f} ± {:.3f}".format(*rate(many["base"])))
+print("8 answers:  {:.3f} ± {:.3f}".format(
+    *rate(by_problem["base"]["free"], 8)))
+print(f"4 answers:  {series(recorded[0], 'pass@1', 'eval')[0]:.3f}")
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 base = page.measure(
@@ -362,10 +371,10 @@ for r in trained:
 # 250 are within noise, eight are not. The gain, taken apart:
 
 # %%
-parts = {"d": "direct", "a_s": "forced/steps", "a_d": "forced/direct"}
+renamed = {"d": "direct", "a_s": "forced/steps", "a_d": "forced/direct"}
 print("changed      seed 0   seed 1   seed 2")
 for change in ((), ("d",), ("a_s",), ("a_d",), ("d", "a_s")):
-    mixed = [mixture(kept, r, tuple(parts[c] for c in change))
+    mixed = [mixture(kept, r, tuple(renamed[c] for c in change))
              for r in trained]
     print(f"{', '.join(change) or 'nothing':10s}",
           *(f"{v:8.3f}" for v in mixed))
@@ -375,7 +384,6 @@ print(f"{'measured':10s}", *(f"{r['pass@1']:8.3f}" for r in trained))
 # And with 32 answers a problem, where the curves cross:
 
 # %%
-many = solved(path.with_name("chain_many_answers.json"))
 print("k       ", *(f"{k:7d}" for k in (1, 2, 4, 8, 16, 32)), " unsolved")
 for name, counts in many.items():
     line = [pass_at(k, counts) for k in (1, 2, 4, 8, 16, 32)]
@@ -385,6 +393,29 @@ assert all(pass_at(32, many["base"]) > pass_at(32, counts)
            for name, counts in many.items() if name != "base")
 
 # %% [markdown]
+# With ten possible digits a blind guesser gets far as well, so count only answers in which every
+# step is right (a step taken back with `wait` aside). And the six problems that seed 0 lost:
+
+# %%
+part = parts(path.with_name("chain_many_answers.json"))
+ks = (1, 2, 4, 8, 16, 32)
+print("guesser ", *(f"{1 - 0.9**k:7.3f}" for k in ks))
+for name, kinds in part.items():
+    line = [pass_at(k, kinds["clean"]) for k in ks]
+    print(f"{name:8s}", *(f"{v:7.3f}" for v in line),
+          f"{kinds['clean'].count(0):7d}")
+gone = [i for i, n in enumerate(many["seed 0"]) if n == 0]
+print("on the six, clean answers of 32:",
+      *(f"{part['base']['clean'][i]}" for i in gone))
+assert [k["clean"].count(0) for k in part.values()] == [1, 6, 1, 1]
+assert sum(part["base"]["clean"][i] for i in gone) == 36
+assert not any(part["seed 0"]["clean"][i] for i in gone)
+
+# %% [markdown]
+# So the base's 32 tries are skill and not luck: one problem of 250 is left. Seeds 1 and 2 are level
+# with it, and one lost problem may be chance. Seed 0's six are not: in 36 of 192 answers the base
+# solved them step by step, seed 0 in none.
+#
 # ## What the wrong answers are made of
 #
 # "Better steps" is a rest, and a new skill would land in it too. So count: a **slip** (2·9=3),
@@ -514,6 +545,57 @@ page.expect(share > 0.9, unpaid < base["pass@1"],
 # falls below the base model's. (One seed. Whether any training would raise it, this does not say;
 # 1000 steps of imitation, 60 % of them direct, had not.)
 #
+# ## Five runs that went wrong
+#
+# Recorded runs of this course that failed or limped, each for another reason.
+
+# %%
+pictures.five_logs()
+
+# %% [markdown]
+# A grades another thing than it means ("is it sorted?", never "is it the same list?"). B's learning
+# rate is four times too large: mixed groups vanish *while the answers are wrong*. C tosses the
+# coin. D trains on answers eight steps old, without a clip. E is GRPO's 1/T: long wrong answers are
+# blamed less a token.
+#
+# | signature | first suspicion | then look at |
+# |---|---|---|
+# | paid up, right down | reward is not what you meant | the answers paid best |
+# | mixed and right both down | rate too large | all-wrong groups, half the rate |
+# | nearly all mixed, nothing learned | reward is noise | perfect answers: do all earn 1? |
+# | a third all wrong at once, nothing learned | answers paired with wrong problems | the same |
+# | ratios far from 1 | old answers, two engines | age of the batch, log-prob gap |
+# | longer and not better | divisor $1/T_i$, length paid | length of wrong answers (09) |
+#
+# What wrong pairs look like, ten batches of the base, 16 problems with 8 answers each:
+
+# %% tags=["trajectory", "nbval-ignore-output"]
+def kinds_of_groups(pair, batches=10):
+    """Shares of groups all right, mixed, all wrong."""
+    rng, dice = random.Random(0), torch.Generator(model.device)
+    dice.manual_seed(0)
+    found = []
+    for _ in range(batches):
+        asked = [chain.problem(rng, "train") for _ in range(16)]
+        texts = sample(
+            model, encode_prompts(tokenizer, [p.prompt for p in asked]),
+            G, Sampling(), generator=dice, **ends).texts(tokenizer)
+        found += [chain.verify(asked[pair(i)], text)
+                  for i, text in enumerate(texts)]
+    right = torch.tensor(found).view(-1, G).sum(1)
+    return [share.double().mean().item() for share in (
+        right == G, (right > 0) & (right < G), right == 0)]
+
+
+pairs = {"i // G": kinds_of_groups(lambda i: i // G),
+         "i % P": kinds_of_groups(lambda i: i % 16)}
+for name, row in pairs.items():
+    print(f"{name:7s} all right {row[0]:.2f}, mixed {row[1]:.2f},"
+          f" all wrong {row[2]:.2f}")
+page.expect(pairs["i % P"][0] < 0.02, 0.55 < pairs["i % P"][1] < 0.8,
+            pairs["i // G"][1] > 0.85)
+
+# %% [markdown]
 # ## The calculator's counts
 #
 # Prompts count 100 tokens. Decoding moves at least the weights once per token and wave, and each
@@ -548,6 +630,24 @@ for name, settings in (
 # %% [markdown]
 # With 128 decoded at once instead of 512, and layers computed *again*, long answers fit: the
 # weights are read four times as often, and a training step is four passes in place of three.
+#
+# What slows a step of 0.5B on an L4 most, at 300 tokens? At least so many
+# seconds: <!-- cited: 0.5 -->
+
+# %%
+for name, change in (
+        ("as it is", {}),
+        ("answers twice as long", dict(answer_tokens=600)),
+        ("64 decoded at once", dict(in_flight=64)),
+        ("checkpointing", dict(checkpointing=True)),
+        ("float32 in place of bfloat16", dict(mixed=False)),
+        ("a reference model", dict(models="verifier, reference"))):
+    print(f"{sum(budget(**change)['seconds'].values()):5.1f}  {name}")
+
+# %% [markdown]
+# Training is bound by operations, and in float32 the card does four times fewer of them (without
+# TF32; with it half as many, and longer answers are slower). Decoding is bound by bytes: every
+# token reads all weights again.
 #
 # ## Three experiments
 #

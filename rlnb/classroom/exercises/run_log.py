@@ -1,4 +1,4 @@
-"""A run from its log: what to write down, the slope of a style, answers with wrong neighbours."""
+"""A run: the loss of a later update, its log, the slope of a style, and wrong neighbours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ import torch
 from rlnb.classroom.checking.exercise import Exercise, Probe, mistake
 from rlnb.classroom.checking.silent_bug import SilentBug
 
-__all__ = ["RUN_LOG", "SILENT_BUG_GRPO_FOR_REAL", "STYLE_SLOPE", "rewards_of", "run_log"]
+__all__ = [
+    "LATER_LOSS",
+    "RUN_LOG",
+    "SILENT_BUG_GRPO_FOR_REAL",
+    "STYLE_SLOPE",
+    "later_loss",
+    "rewards_of",
+    "run_log",
+]
 
 
 def run_log(
@@ -199,4 +207,121 @@ SILENT_BUG_GRPO_FOR_REAL = SilentBug(
     "`i % P` deals the problems out in turn; the rows come prompt by prompt, `i // G`. Nearly "
     "every answer is held against another problem's digit: a weak coin for a verifier.",
     hint="Which texts must all earn 1? Two problems with different digits, two answers each.",
+)
+
+
+def later_loss(
+    logp: torch.Tensor,
+    stored: torch.Tensor,
+    rewards: torch.Tensor,
+    mask: torch.Tensor,
+    num_generations: int,
+    max_length: int,
+) -> torch.Tensor:
+    """Dr. GRPO's loss of any update on a batch, clipped to 1 +- 0.2.
+
+    logp and stored (B, T): log-probabilities now, and when the answers were drawn; rewards (B,),
+    rows of a prompt together; mask (B, T) bool.
+    """
+    groups = rewards.view(-1, num_generations)
+    advantages = (groups - groups.mean(1, keepdim=True)).view(-1, 1)
+    rho = (logp - stored).exp()
+    gain = torch.minimum(rho * advantages, rho.clamp(0.8, 1.2) * advantages)
+    return -torch.where(mask, gain, 0.0).sum() / (len(rewards) * max_length)
+
+
+@mistake("rho is 1 here: logp.detach() is the old policy in the first update only, use `stored`")
+def _own_detached(logp, stored, rewards, mask, num_generations, max_length):
+    return later_loss(logp, logp, rewards, mask, num_generations, max_length)
+
+
+@mistake("no clip: from the second update on the ratio leaves the band, and only the clip stops it")
+def _unclipped(logp, stored, rewards, mask, num_generations, max_length):
+    groups = rewards.view(-1, num_generations)
+    advantages = (groups - groups.mean(1, keepdim=True)).view(-1, 1)
+    gain = torch.where(mask, (logp - stored).exp() * advantages, 0.0)
+    return -gain.sum() / (len(rewards) * max_length)
+
+
+@mistake("the minimum is missing: clamp alone also drops tokens that are on the way back")
+def _clamp_alone(logp, stored, rewards, mask, num_generations, max_length):
+    banded = (logp - stored).exp().clamp(0.8, 1.2).log()
+    return _unclipped(banded, torch.zeros_like(banded), rewards, mask, num_generations, max_length)
+
+
+@mistake("the ratio is upside down: now minus stored, then exp")
+def _upside_down(logp, stored, rewards, mask, num_generations, max_length):
+    return later_loss(stored, logp, rewards, mask, num_generations, max_length)
+
+
+@mistake("the sign: the gain is to rise, so the loss is minus the gain")
+def _gain(logp, stored, rewards, mask, num_generations, max_length):
+    return -later_loss(logp, stored, rewards, mask, num_generations, max_length)
+
+
+@mistake("padding is counted: only tokens under the mask were written")
+def _with_padding(logp, stored, rewards, mask, num_generations, max_length):
+    every = torch.ones_like(mask)
+    return later_loss(logp, stored, rewards, every, num_generations, max_length)
+
+
+@mistake("divided by the tokens there are: Dr. GRPO divides by a constant, B times max_length")
+def _token_mean(logp, stored, rewards, mask, num_generations, max_length):
+    loss = later_loss(logp, stored, rewards, mask, num_generations, max_length)
+    return loss * len(rewards) * max_length / mask.sum()
+
+
+@mistake("the rewards are not centred: subtract the mean of the group")
+def _not_centred(logp, stored, rewards, mask, num_generations, max_length):
+    rho = (logp - stored).exp()
+    gain = torch.minimum(rho * rewards[:, None], rho.clamp(0.8, 1.2) * rewards[:, None])
+    return -torch.where(mask, gain, 0.0).sum() / (len(rewards) * max_length)
+
+
+@mistake("the mean of the whole batch: each prompt's answers have a mean of their own")
+def _one_mean(logp, stored, rewards, mask, num_generations, max_length):
+    return later_loss(logp, stored, rewards, mask, len(rewards), max_length)
+
+
+def _updates(label: str, rewards: list, moved: list, mask: list, size: int, length: int) -> Probe:
+    stored = torch.full((len(moved), len(moved[0])), -0.7)
+    return Probe(
+        label,
+        {
+            "logp": stored + torch.tensor(moved),
+            "stored": stored,
+            "rewards": torch.tensor(rewards),
+            "mask": torch.tensor(mask, dtype=torch.bool),
+            "num_generations": size,
+            "max_length": length,
+        },
+    )
+
+
+LATER_LOSS = Exercise(
+    name="later_loss",
+    reference=later_loss,
+    probes=(
+        _updates("one group", [1.0, 0.0], [[0.1, -0.05], [0.15, 0.9]], [[1, 1], [1, 0]], 2, 8),
+        _updates(
+            "two groups, some tokens outside the band",
+            [1.0, 0.0, 1.0, 0.0, 0.0, 1.0],
+            [[0.4, -0.5], [0.5, -0.4], [0.02, 0.3], [0.6, 0.1], [-0.6, 0.1], [-0.3, 0.7]],
+            [[1, 1], [1, 1], [1, 0], [1, 1], [1, 1], [1, 1]],
+            3,
+            16,
+        ),
+    ),
+    mistakes=(
+        _own_detached,
+        _unclipped,
+        _clamp_alone,
+        _upside_down,
+        _gain,
+        _with_padding,
+        _token_mean,
+        _not_centred,
+        _one_mean,
+    ),
+    hint="rho = exp(logp - stored). The gain of a token is the smaller of rho A and clamp(rho) A.",
 )

@@ -82,10 +82,10 @@ def six_answers() -> Picture:
     )  # fmt: skip
 
 
-def styles(report: Mapping[str, float], always_zero: float) -> Picture:
-    """What one model scores under five ways to let it answer."""
+def styles(report: Mapping[str, float], free: tuple[float, float], always_zero: float) -> Picture:
+    """What one model scores under five ways to let it answer. free: pass@1 and its error."""
     bars = {
-        "free, sampled": report["pass@1"],
+        "free, sampled": free[0],
         "free, greedy": report["greedy"],
         "direct forced, sampled": report["forced/direct"],
         "steps forced, sampled": report["forced/steps"],
@@ -100,14 +100,15 @@ def styles(report: Mapping[str, float], always_zero: float) -> Picture:
         axes.barh(place, bars.values(), 0.66, color=colors)
         axes.set_yticks(list(place), list(bars))
         for y, value in zip(place, bars.values(), strict=True):
-            axes.text(value + 0.012, y, f"{value:.3f}", va="center", fontsize=11, weight="bold")
+            said = f"{value:.2f}" + (f" ± {free[1]:.2f}" if y == 4 else "")
+            axes.text(value + 0.012, y, said, va="center", fontsize=11, weight="bold")
         axes.axvline(always_zero, color=GREY, ls="--", lw=1.2)
         figure.text(0.85, 0.62, f"dashed: always\nanswering so0,\n{always_zero:.2f}",
                     fontsize=TEXT, color=GREY)  # fmt: skip
 
-    said = ", ".join(f"{name} {value:.3f}" for name, value in bars.items())
+    said = ", ".join(f"{name} {value:.2f}" for name, value in bars.items())
     return static_figure(
-        build, size=(900, 240), alt=f"The base model: {said}; always so0 {always_zero:.3f}.",
+        build, size=(900, 240), alt=f"The base model: {said}; always so0 {always_zero:.2f}.",
         caption="One model, no training between the bars. Forced: the first symbol of the answer "
         "is written for it.",
     )  # fmt: skip
@@ -160,8 +161,7 @@ def first_steps() -> Picture:
         f"{three(direct.mean(0)[list(at)])}; entropy {three(entropy.mean(0)[list(at)])}; right "
         f"{three(right.mean(0)[list(at)])}. Mixed groups, running mean, at steps 5, 10, 40: "
         f"{three(smooth.mean(0)[[4, 9, 39]])}.",
-        caption="A healthy run, three seeds (thin) and their mean. First the style, then the "
-        "rest, and the mixed groups last. Dotted: step 10. Recorded on a CPU.",
+        caption="The three recorded runs (thin) and their mean. Dotted: step 10.",
     )  # fmt: skip
 
 
@@ -186,9 +186,8 @@ def coin() -> Picture:
     tops = ", ".join(f"{x:.3f}" for x in right[:, -1])
     return static_figure(
         build, size=(900, 260),
-        alt=f"Verifier: from {right[0, 0]:.3f} to {tops} in 40 steps. Coin: to {ends} in 20.",
-        caption="Same model, same recipe, same number of answers a step. Only the reward differs. "
-        "Recorded on a CPU.",
+        alt=f"Verifier: from {right[0, 0]:.2f} to {tops} in 40 steps. Coin: to {ends} in 20.",
+        caption="Same base, same recipe, seeds 0, 1, 2. Only the reward differs.",
     )  # fmt: skip
 
 
@@ -244,42 +243,46 @@ def two_ways_up(routes: Mapping[str, Sequence[float]]) -> Picture:
 
 
 def many_answers(
-    ended: Mapping[str, Sequence[int]], written: Mapping[str, Sequence[int]]
+    counts: Mapping[str, Sequence[int]], clean: Mapping[str, Sequence[int]]
 ) -> Picture:
-    """pass@k of the base and of the trained models, k up to 32, counted in two ways.
-
-    ended: answers that end right, of 32, a problem each; written: those with all steps right too.
-    """
+    """pass@k before and after, k up to 32; clean: only answers that are right in every step."""
     ks = (1, 2, 4, 8, 16, 32)
-    guesser = [1 - 0.9**k for k in ks]
-    tables = [{n: [pass_at(k, r) for k in ks] for n, r in c.items()} for c in (ended, written)]
-    titles = ("one of k ends right", "one of k is written out, all steps right")
+    table, strict = (
+        {name: [pass_at(k, row) for k in ks] for name, row in rows.items()}
+        for rows in (counts, clean)
+    )
+    panels = (
+        ((0.06, 0.2, 0.41, 0.68), (0.05, 1.03), "the last digit is right", table),
+        ((0.565, 0.2, 0.41, 0.68), (0.9, 1.005), "every step is right, enlarged", strict),
+    )
 
     def build(figure, _):
-        for i, (table, title) in enumerate(zip(tables, titles, strict=True)):
-            axes = _axes(figure, (0.075 + 0.5 * i, 0.2, 0.41, 0.66), xscale="log", title=title,
-                         ylim=(0, 1.04), xlabel="k answers (log scale)",
-                         ylabel="" if i else "share of problems")  # fmt: skip
+        for box, limits, title, rows in panels:
+            axes = _axes(figure, box, xscale="log", ylim=limits, xlabel="k answers (log scale)",
+                         title=title)  # fmt: skip
             axes.set_xticks(ks, ks)
             axes.minorticks_off()
-            for name, row in table.items():
+            for name, row in rows.items():
                 base = name == "base"
                 axes.plot(ks, row, color=ORANGE if base else BLACK, ls="--" if base else "-",
                           lw=2.8 if base else 1.4, marker="s" if base else "o", ms=5)  # fmt: skip
-            if not i:
-                axes.plot(ks, guesser, color=GREY, lw=1.6, ls=":")
-                axes.text(8.6, 0.47, "a blind guesser", color="#555555", fontsize=11)
-        figure.text(0.78, 0.46, "before training", fontsize=12, color="#A66F00", weight="bold")
-        figure.text(0.585, 0.71, "after, three seeds", fontsize=11, weight="bold")
+            if rows is table:
+                axes.plot(ks, [1 - 0.9**k for k in ks], color=GREY, ls=":", lw=1.8)
+        for x, y, color, text in (
+            (0.165, 0.5, "#A66F00", "before"), (0.075, 0.745, BLACK, "after"),
+            (0.26, 0.3, GREY, "a blind guesser"), (0.76, 0.4, "#A66F00", "before"),
+            (0.69, 0.7, BLACK, "after, three seeds"),
+        ):  # fmt: skip
+            figure.text(x, y, text, fontsize=11, color=color, weight="bold")
 
     said = "; ".join(
-        f"{title}: {n} " + ", ".join(f"{x:.3f}" for x in r)
-        for title, table in zip(titles, tables, strict=True)
+        f"{n} " + ", ".join(f"{x:.3f}" for x in r) + f", never solved {counts[n].count(0)}"
+        f" (with every step right {clean[n].count(0)})"
         for n, r in table.items()
     )
     return static_figure(
-        build, size=(900, 280), alt=f"pass@k at 1, 2, 4, 8, 16, 32. {said}.",
-        caption=f"250 unseen problems, {ANSWERS} answers to each. Recorded on a CPU.",
+        build, size=(900, 270), alt=f"pass@k at 1, 2, 4, 8, 16, 32. {said}.",
+        caption=f"pass@k on 250 unseen problems, {ANSWERS} answers to each.",
     )  # fmt: skip
 
 

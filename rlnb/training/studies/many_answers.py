@@ -3,10 +3,9 @@
     python -m rlnb.training.studies.many_answers data/runs/chain_many_answers.json
 
 samples 32 answers to each held-out problem from the shipped model, trains it with
-`chain_dr_grpo_seedN`'s recipe for each seed, and samples again. Two counts a problem: answers that
-end right, and answers that are *written out*, with every step of the problem right too. A guesser
-of ten digits earns the first and hardly ever the second. `solved` reads the file, `pass_at` is
-pass@k without bias (Chen et al. 2021, arXiv 2107.03374, equation 1).
+`chain_dr_grpo_seedN`'s recipe for each seed, and samples again. `solved` reads the file, `parts`
+which of the right answers were direct and which were right in every step; `pass_at` is pass@k
+without bias (Chen et al. 2021, arXiv 2107.03374, equation 1).
 """
 
 from __future__ import annotations
@@ -30,13 +29,12 @@ from rlnb.training.loop import train
 from rlnb.training.metrics_file import environment
 from rlnb.training.models.loading import load
 from rlnb.training.recipe import Recipe
-from rlnb.training.tasks import TASKS
-from rlnb.training.tasks.chain import modulo_ten
-from rlnb.training.tasks.task import Problem
+from rlnb.training.tasks import TASKS, Chain, Problem
 
-__all__ = ["ANSWERS", "main", "measure", "pass_at", "solved", "written_out"]
+__all__ = ["ANSWERS", "clean", "main", "measure", "parts", "pass_at", "rate", "shares", "solved"]
 
 ANSWERS, PROMPTS, SEEDS = 32, 250, (0, 1, 2)
+TAKEN_BACK = re.compile(r"\d[-+*]\d=\dwait,?")  # a step that is written again after it
 
 
 def pass_at(k: int, right: Sequence[int], answers: int = ANSWERS) -> float:
@@ -51,41 +49,61 @@ def pass_at(k: int, right: Sequence[int], answers: int = ANSWERS) -> float:
     return sum(pass_at_k(answers, c, k) for c in right) / len(right)
 
 
-WRITTEN = "written out, "
-REPAIRED = re.compile(r"\d[-+*]\d=\dwait")
+def clean(problem: Problem, text: str) -> bool:
+    """Whether an answer to a `chain` problem ends right and writes every step, each of them right.
 
-
-def written_out(problem: Problem, text: str) -> bool:
-    """Whether the answer has every step of the problem, all right, and the right end.
-
-    A step that was taken back with `wait` does not count.
+    A step that is taken back with `wait` does not count.
 
     >>> problem = TASKS["chain"].parse("4+3-8=?")
-    >>> [written_out(problem, text) for text in ("4+3=7,7-8=9so9", "so9", "4+3=1,1-8=9so9")]
-    [True, False, False]
-    >>> written_out(problem, "4+3=1wait4+3=7,7-8=9so9")
-    True
+    >>> answers = ("4+3=7,7-8=9so9", "4+3=1wait4+3=7,7-8=9so9", "4+3=1,1-8=9so9", "so9")
+    >>> [clean(problem, text) for text in answers]
+    [True, True, False, False]
     """
-    body = problem.prompt.removesuffix("=?")
-    value, steps = int(body[0]), []
+    chain, body = Chain(), problem.prompt.removesuffix("=?")
+    value, steps = body[0], []
     for operator, digit in zip(body[1::2], body[2::2], strict=True):
-        result = modulo_ten(value, operator, int(digit))
-        steps.append(f"{value}{operator}{digit}={result}")
-        value = result
-    return REPAIRED.sub("", text) == ",".join(steps) + f"so{problem.answer}"
+        asked = f"{value}{operator}{digit}="
+        value = chain.parse(f"{asked}?").answer
+        steps.append(asked + value)
+    return TAKEN_BACK.sub("", text) == ",".join(steps) + "so" + problem.answer
 
 
-def solved(path: str | Path, written: bool = False) -> dict[str, list[int]]:
-    """{"base": [...], "seed 0": [...], ...}: right answers of 32, problem by problem.
-
-    written: only those that are `written_out`.
-    """
+def solved(path: str | Path) -> dict[str, list[int]]:
+    """{"base": [...], "seed 0": [...], ...}: right answers of 32, problem by problem."""
     found = json.loads(Path(path).read_text(encoding="utf-8"))
-    rows = {name: row for name, row in found.items() if name != "header"}
+    return {name: row for name, row in found.items() if name not in ("header", "parts")}
+
+
+def parts(path: str | Path) -> dict[str, dict[str, list[int]]]:
+    """{"base": {"direct": [...], "direct, right": [...], "clean": [...]}, ...}: of the same 32
+    answers, how many were direct, direct and right, right in every step; problem by problem.
+    """
+    return json.loads(Path(path).read_text(encoding="utf-8"))["parts"]
+
+
+def rate(right: Sequence[int], answers: int = ANSWERS) -> tuple[float, float]:
+    """pass@1 and its standard error. The answers to one problem are alike, so problems are counted.
+
+    >>> rate([4, 0], 4)
+    (0.5, 0.5)
+    """
+    mean = sum(right) / len(right)
+    variance = sum((c - mean) ** 2 for c in right) / (len(right) - 1) / len(right)
+    return mean / answers, variance**0.5 / answers
+
+
+def shares(path: str | Path, name: str, answers: int = ANSWERS) -> dict[str, float]:
+    """{"d": share of direct answers, "direct": right among them, "steps": right among the others}.
+
+    pass@1 = d direct + (1 - d) steps, exactly.
+    """
+    part, right = parts(path)[name], sum(solved(path)[name])
+    direct, lucky = sum(part["direct"]), sum(part["direct, right"])
+    every = len(part["direct"]) * answers
     return {
-        name.removeprefix(WRITTEN): row
-        for name, row in rows.items()
-        if name.startswith(WRITTEN) == written
+        "d": direct / every,
+        "direct": lucky / direct,
+        "steps": (right - lucky) / (every - direct),
     }
 
 
@@ -102,12 +120,17 @@ def measure(path: Path, recipe: Recipe, prompts: int = PROMPTS, answers: int = A
                   progress=False)  # fmt: skip
         found.setdefault("header", {"task": "chain", "objective": "dr_grpo", "answers": answers,
                                     **environment(model.device)})  # fmt: skip
-        given = pass_rate(model, tokenizer, task, prompts=prompts, num_generations=answers)
-        found[name] = [int(n) for n in given.right.sum(1)]
-        found[WRITTEN + name] = [
-            sum(written_out(problem, text) for text in given.texts[i * answers : (i + 1) * answers])
-            for i, problem in enumerate(given.problems)
-        ]
+        drawn = pass_rate(model, tokenizer, task, prompts=prompts, num_generations=answers)
+        direct = torch.tensor([text.startswith("so") for text in drawn.texts])
+        stepped = torch.tensor(
+            [clean(drawn.problems[i // answers], text) for i, text in enumerate(drawn.texts)]
+        )
+        direct, stepped = (kind.view(-1, answers) for kind in (direct, stepped))
+        table = {"direct": direct, "direct, right": direct * drawn.right, "clean": stepped}
+        found[name] = [int(n) for n in drawn.right.sum(1)]
+        found.setdefault("parts", {})[name] = {
+            key: [int(n) for n in kind.sum(1)] for key, kind in table.items()
+        }
         lines = [f" {json.dumps(key)}: {json.dumps(row)}" for key, row in found.items()]
         path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
         print(name, *(f"pass@{k} {pass_at(k, found[name], answers):.3f}" for k in (1, answers)))
