@@ -62,9 +62,7 @@ def train(loss, z, rate=1.0, steps=1000):
 # probability 0.3, the harsh "Never" with 0.5, and "Yes" with 0.2. Four thousand times a person sees
 # two of the answers and chooses one. People have hidden scores: 2 for No, 1 for Never, 0 for Yes.
 # They choose an answer with the chance $\sigma(\text{its score}-\text{the other's})$, where
-# $\sigma$ is the sigmoid.
-#
-# Two roads lead from these choices to a policy.
+# $\sigma$ is the sigmoid. Two roads lead from these choices to a policy.
 #
 # * **Road 1** fits a score to each answer that explains the choices: a *reward model*. Then RL
 #   raises the expected score minus β times the KL to the start.
@@ -183,7 +181,8 @@ print(f"β log Z: {(ref * fit.exp()).sum().log():.4f}")
 h_w, h_l = (torch.tensor(x, requires_grad=True) for x in (2.0, -1.0))
 loss = -logsigmoid(0.1 * (h_w - h_l))
 slopes = torch.autograd.grad(loss, (h_w, h_l))
-print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}")
+print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}; "
+      f"loss at h = 0: {torch.tensor(2.0).log():.4f}")
 
 # %% [markdown]
 # The chosen answer is pushed up and the rejected one down, by $\beta\,\sigma(-\beta(h_w-h_l))$
@@ -497,8 +496,8 @@ for said, runs in arms.items():
 # %% [markdown]
 # At β = 0.1 given pairs first teach the model and then spoil it, even when each pair is seen once.
 # Fresh pairs go on to 0.97, and cost twice the answers. **The run with the smallest margin in its
-# log has the best model.** (Its gap is measured on its own new pairs.) No samples were kept, so
-# these runs do not say where the probability went.
+# log has the best model.** (Its gap is measured on its own new pairs.) No samples were kept that
+# could show where the probability went.
 #
 # **In a real run.** TRL's `DPOTrainer` starts from β = 0.1 and learning rate 1e-6. Tune β, learning
 # rate and steps together, for all three decide how far the gap goes. Watch `logps/chosen`. When it
