@@ -126,7 +126,7 @@ reveal("preferences.1", "below 0.00001",
 #
 # The last expectation is the KL from $\pi$ to $\pi^*$. It is 0 at $\pi=\pi^*$ and above 0
 # elsewhere. So **the best policy is $\pi^*$: the reference times $e^{r/\beta}$.** We cannot compute
-# it, because $Z$ is a sum over all possible answers. In the toy we can.
+# it for a language model, because $Z$ is a sum over all possible answers. In the toy we can.
 #
 # **By hand.** The scores are 2, 1, 0 and β = 1. What is $\pi^*$ of No, Never and Yes? Then unfold.
 #
@@ -495,9 +495,9 @@ for said, runs in arms.items():
 
 # %% [markdown]
 # At β = 0.1 given pairs first teach the model and then spoil it, even when each pair is seen once.
-# Fresh pairs go on to 0.97, and cost twice the answers. **The run with the smallest margin in its
-# log has the best model.** (Its gap is measured on its own new pairs.) No samples were kept that
-# could show where the probability went.
+# Fresh pairs go on to 0.97, and need twice the answers of 2,560 given pairs. **The run with the
+# smallest margin in its log has the best model.** (Its gap is measured on its own new pairs.) No
+# samples were kept that could show where the probability went.
 #
 # **In a real run.** TRL's `DPOTrainer` starts from β = 0.1 and learning rate 1e-6. Tune β, learning
 # rate and steps together, for all three decide how far the gap goes. Watch `logps/chosen`. When it
@@ -618,21 +618,22 @@ check.bradley_terry(my_bradley_terry)
 # </details>
 # <details><summary><b>Where is the KL in DPO?</b></summary>
 #
-# Nowhere explicit: it is in the derivation. The reference enters through the log-ratios of the
-# pair's two answers. No term holds an answer outside the pairs. With one label per pair the loss
-# even drives the policy infinitely far, for every β; only the stop ends it.
+# It is nowhere explicit; it is in the derivation. The reference enters through the log-ratios of
+# the pair's two answers. No term holds an answer outside the pairs. With one label per pair the
+# loss even drives the policy infinitely far, for every β; only the stop ends it.
 # </details>
 # <details><summary><b>Why does IPO exist?</b></summary>
 #
-# To give the gap an end. With labels that never err, DPO's best gap is infinite at every β. IPO's
+# It gives the gap an end. With labels that never err, DPO's best gap is infinite at every β. IPO's
 # squared loss is smallest at the finite gap 1/(2β). It stops there, on the same road: displacement
 # stays possible.
 # </details>
 # <details><summary><b>What does the reference cost, and when do you need SFT first?</b></summary>
 #
-# One frozen copy and one more forward pass. Its log-probabilities can be computed once and cached,
-# for pairs and reference do not change. SFT on the chosen answers comes first when another model
-# wrote the pairs: else the reference finds both answers unlikely, and their log-ratio says little.
+# It costs a frozen copy and one more forward pass. Its log-probabilities can be computed once and
+# cached, for pairs and reference do not change. SFT on the chosen answers comes first when another
+# model wrote the pairs: else the reference finds both answers unlikely, and their log-ratio says
+# little.
 # </details>
 # <details><summary><b>Is DPO's implicit reward β log π/π_ref?</b></summary>
 #
