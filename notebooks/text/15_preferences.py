@@ -62,9 +62,7 @@ def train(loss, z, rate=1.0, steps=1000):
 # probability 0.3, the harsh "Never" with 0.5, and "Yes" with 0.2. Four thousand times a person sees
 # two of the answers and chooses one. People have hidden scores: 2 for No, 1 for Never, 0 for Yes.
 # They choose an answer with the chance $\sigma(\text{its score}-\text{the other's})$, where
-# $\sigma$ is the sigmoid.
-#
-# Two roads lead from these choices to a policy.
+# $\sigma$ is the sigmoid. Two roads lead from these choices to a policy.
 #
 # * **Road 1** fits a score to each answer that explains the choices: a *reward model*. Then RL
 #   raises the expected score minus β times the KL to the start.
@@ -128,7 +126,7 @@ reveal("preferences.1", "below 0.00001",
 #
 # The last expectation is the KL from $\pi$ to $\pi^*$. It is 0 at $\pi=\pi^*$ and above 0
 # elsewhere. So **the best policy is $\pi^*$: the reference times $e^{r/\beta}$.** We cannot compute
-# it, because $Z$ is a sum over all possible answers. In the toy we can.
+# it for a language model, because $Z$ is a sum over all possible answers. In the toy we can.
 #
 # **By hand.** The scores are 2, 1, 0 and β = 1. What is $\pi^*$ of No, Never and Yes? Then unfold.
 #
@@ -183,7 +181,8 @@ print(f"β log Z: {(ref * fit.exp()).sum().log():.4f}")
 h_w, h_l = (torch.tensor(x, requires_grad=True) for x in (2.0, -1.0))
 loss = -logsigmoid(0.1 * (h_w - h_l))
 slopes = torch.autograd.grad(loss, (h_w, h_l))
-print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}")
+print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}; "
+      f"loss at h = 0: {torch.tensor(2.0).log():.4f}")
 
 # %% [markdown]
 # The chosen answer is pushed up and the rejected one down, by $\beta\,\sigma(-\beta(h_w-h_l))$
@@ -496,9 +495,9 @@ for said, runs in arms.items():
 
 # %% [markdown]
 # At β = 0.1 given pairs first teach the model and then spoil it, even when each pair is seen once.
-# Fresh pairs go on to 0.97, and cost twice the answers. **The run with the smallest margin in its
-# log has the best model.** (Its gap is measured on its own new pairs.) No samples were kept, so
-# these runs do not say where the probability went.
+# Fresh pairs go on to 0.97, and need twice the answers of 2,560 given pairs. **The run with the
+# smallest margin in its log has the best model.** (Its gap is measured on its own new pairs.) No
+# samples were kept that could show where the probability went.
 #
 # **In a real run.** TRL's `DPOTrainer` starts from β = 0.1 and learning rate 1e-6. Tune β, learning
 # rate and steps together, for all three decide how far the gap goes. Watch `logps/chosen`. When it
@@ -619,21 +618,22 @@ check.bradley_terry(my_bradley_terry)
 # </details>
 # <details><summary><b>Where is the KL in DPO?</b></summary>
 #
-# Nowhere explicit: it is in the derivation. The reference enters through the log-ratios of the
-# pair's two answers. No term holds an answer outside the pairs. With one label per pair the loss
-# even drives the policy infinitely far, for every β; only the stop ends it.
+# It is nowhere explicit; it is in the derivation. The reference enters through the log-ratios of
+# the pair's two answers. No term holds an answer outside the pairs. With one label per pair the
+# loss even drives the policy infinitely far, for every β; only the stop ends it.
 # </details>
 # <details><summary><b>Why does IPO exist?</b></summary>
 #
-# To give the gap an end. With labels that never err, DPO's best gap is infinite at every β. IPO's
+# It gives the gap an end. With labels that never err, DPO's best gap is infinite at every β. IPO's
 # squared loss is smallest at the finite gap 1/(2β). It stops there, on the same road: displacement
 # stays possible.
 # </details>
 # <details><summary><b>What does the reference cost, and when do you need SFT first?</b></summary>
 #
-# One frozen copy and one more forward pass. Its log-probabilities can be computed once and cached,
-# for pairs and reference do not change. SFT on the chosen answers comes first when another model
-# wrote the pairs: else the reference finds both answers unlikely, and their log-ratio says little.
+# It costs a frozen copy and one more forward pass. Its log-probabilities can be computed once and
+# cached, for pairs and reference do not change. SFT on the chosen answers comes first when another
+# model wrote the pairs: else the reference finds both answers unlikely, and their log-ratio says
+# little.
 # </details>
 # <details><summary><b>Is DPO's implicit reward β log π/π_ref?</b></summary>
 #

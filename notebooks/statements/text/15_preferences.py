@@ -292,7 +292,7 @@ arms = {"DPO": (dpo, 1.0), "IPO": (losses.ipo, 0.01),
 # %%
 ends = {}
 for name, (loss, rate) in arms.items():
-    path = descend(loss, tone_features(1.5), ref, rate=rate, steps=1500)
+    path = descend(loss, tone_features(1.5), ref, rate=rate, steps=600)
     gap = (path[:, 0] - path[:, 1]) - (ref[0] / ref[1]).log()
     stop = int((gap < 4.9).sum())
     assert stop < len(path)
