@@ -313,8 +313,8 @@ reveal("real.4", "falls in all three",
 #
 # ## What the gain is made of
 #
-# $d$ is the share of direct answers, $a$ the share of right answers in each style. A prime marks the
-# trained model:
+# $d$ is the share of direct answers, $a$ the share of right answers in each style. A prime marks
+# the trained model:
 #
 # $$\begin{aligned}
 # p(d,a)&=d\,a_\text{direct}+(1-d)\,a_\text{steps}&&\text{total probability}\\
