@@ -75,8 +75,8 @@ def train(
     claimed: the caller holds the folder already (`run_folder.claim`).
 
     Raises BadInput for anything the caller can mend, before the first step where that is possible;
-    Diverged, a BadInput, at the first step whose loss, gradient or weights are not finite, and
-    where a very large learning rate has left a policy none of whose answers is right.
+    Diverged, a BadInput, at the first step whose loss, gradient or weights are not finite, or where
+    a very large learning rate has left a policy none of whose answers is right.
     """
     if resume and out is None:
         raise BadInput("resume: there is nothing to resume without out, the folder of the run")

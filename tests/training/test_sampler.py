@@ -16,6 +16,7 @@ from rlnb.training import (
     sample,
     token_logprobs,
 )
+from rlnb.training.sampling import scoring
 from rlnb.training.sampling.sampler import left_pad, truncate
 from rlnb.training.step import collect, start
 
@@ -68,6 +69,30 @@ def test_batched_teacher_forcing_equals_each_row_by_itself(shipped, chain):
         assert (by_itself - logprobs[i, :n]).abs().max() < 1e-4
         assert (entropy - entropies[i, :n]).abs().max() < 1e-4
         assert (logprobs[i, n:] == 0).all()
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("chunk", [scoring.CHUNK, 1])
+def test_one_bias_for_all_layers_is_bit_for_bit_the_mask(
+    shipped, chain, monkeypatch, autocast, chunk
+):
+    model, _ = shipped
+    rollout = draw(shipped, chain)
+    assert not rollout.prompt_mask.bool().all()  # some prompts have padding in front
+
+    def scored():
+        model.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            found = token_logprobs(model, rollout, temperature=1.0, chunk=chunk)
+        found[0].sum().backward()
+        return *found, torch.cat([p.grad.flatten() for p in model.parameters()])
+
+    with_bias = scored()
+    monkeypatch.setattr(scoring, "takes_bias", lambda model: False)
+    with_mask = scored()
+    model.zero_grad()
+    assert all(torch.equal(a, b) for a, b in zip(with_bias, with_mask, strict=True))
+    assert with_bias[2].abs().max() > 0
 
 
 def test_dropping_rows_changes_nothing_but_the_time(shipped, chain):

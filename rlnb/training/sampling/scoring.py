@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHUNK",
+    "additive",
     "candidate_logprobs",
     "likeliest",
     "refuse_mismatch",
+    "takes_bias",
     "teacher_forced_logits",
     "token_logprobs",
 ]
@@ -51,26 +53,53 @@ def refuse_mismatch(drawn: Sampling, temperature: float) -> None:
         )
 
 
-def _inputs(rollout: Rollout, rows: Tensor) -> tuple[int, dict[str, Tensor]]:
-    """T', the longest completion of the rows, and what a model takes for these."""
+def takes_bias(model: PreTrainedModel) -> bool:
+    """Whether the model takes `additive` in place of a mask: where the decoder has its bias."""
+    from rlnb.training.sampling.graph_decoder import fits  # here: it brings transformers
+
+    return fits(model)
+
+
+def additive(model: PreTrainedModel, mask: Tensor) -> Tensor:
+    """What is added to the attention's logits, (rows, 1, L, L), for padding masks (rows, L).
+
+    Made once, as in the decoder: given a mask, every layer would make a float tensor of its own and
+    keep it for the backward pass. A place of padding looks at itself, so that no row is all -inf.
+    """
+    kind = mask.device.type
+    autocast = torch.is_autocast_enabled(kind)
+    dtype = torch.get_autocast_dtype(kind) if autocast else model.dtype
+    length = mask.shape[1]
+    own = torch.eye(length, dtype=torch.bool, device=mask.device)
+    seen = mask.bool()[:, None, None] & torch.ones_like(own).tril() | own
+    bias = torch.zeros(seen.shape, dtype=dtype, device=mask.device)
+    return bias.masked_fill_(~seen, -torch.inf)
+
+
+def _inputs(
+    model: PreTrainedModel, rollout: Rollout, rows: Tensor
+) -> tuple[int, dict[str, Tensor]]:
+    """T', the longest completion of the rows, and what the model takes for these."""
     width = int(rollout.lengths[rows].max())
     ids = torch.cat([rollout.prompt_ids[rows], rollout.completion_ids[rows, :width]], 1)
     mask = torch.cat([rollout.prompt_mask[rows], rollout.completion_mask[rows, :width].long()], 1)
     first = int(mask.argmax(1).min())  # columns that are padding in every chosen row
     ids, mask = ids[:, first:], mask[:, first:]
     position = (mask.cumsum(1) - 1).clamp(min=0)
+    if takes_bias(model):
+        mask = additive(model, mask)
     return width, {"input_ids": ids, "attention_mask": mask, "position_ids": position}
 
 
 def teacher_forced_logits(model: PreTrainedModel, rollout: Rollout, rows: Tensor) -> Tensor:
     """Logits (len(rows), T', V) of the chosen rows' tokens; T' is their longest completion."""
-    width, inputs = _inputs(rollout, rows)
+    width, inputs = _inputs(model, rollout, rows)
     return model(**inputs, use_cache=False, logits_to_keep=width + 1).logits[:, :-1]
 
 
 def _hidden(model: PreTrainedModel, rollout: Rollout, rows: Tensor) -> tuple[Tensor, Tensor]:
     """Last hidden states (n, H) at the n places that the rows wrote, and their mask (., T')."""
-    width, inputs = _inputs(rollout, rows)
+    width, inputs = _inputs(model, rollout, rows)
     hidden = model.base_model(**inputs, use_cache=False).last_hidden_state
     mask = rollout.completion_mask[rows, :width]
     return hidden[:, -width - 1 : -1][mask], mask
