@@ -77,12 +77,13 @@ pictures.transcript(rows, caption=(
 # %%
 desk = Desk()
 desk.reset()
-for call in ("x=", "4+3=", "7*2=", "x="):
+for call in ("4+3=", "7*2=", "x="):
     print(f"{call:5s} {desk.reply(call)}")
 
 # %% [markdown]
 # The policy is this course's small transformer (0.3 million weights), after 100 supervised steps on
-# examples of using the desk. Then GRPO without the std: each step 8 new tasks, 8 trajectories each,
+# examples of using the desk. Some of them only press `x=` and repeat what it shows. The answers to
+# the training tasks were computed with the same desk class. Then GRPO without the std: each step 8 new tasks, 8 trajectories each,
 # 40 steps.
 #
 # ## Nine in ten: how good is it?
@@ -109,7 +110,8 @@ zeros = sum(p.answer == "0" for p in held_out(CHAIN, 100))
 why = (f"{recorded('leak', 'pass@1')}. It writes `x=` first "
        f"({recorded('leak', 'recalls')} of the trajectories) and copies. "
        "Whoever made the training tasks had calculated each answer on the "
-       "desk, and `reset` did not empty the memory. A fresh desk shows 0, "
+       "desk it was then given, and here `reset` left the memory full. A "
+       f"fresh desk shows 0, "
        f"and 0 is the answer to {zeros} of the 100 tasks. The same run "
        f"with the memory emptied, black: {recorded('masked', 'pass@1')}. "
        "In a repository the leak is the fixing commit, or a test file "
@@ -168,8 +170,9 @@ reveal("agents.2", "about 0.40",
 # %% [markdown]
 # GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With a prompt that was
 # free; a world has to be built $G$ times. And the start should be the only thing they share. If a
-# sandbox crashes, that is no act of the policy: leave the trajectory out, or run it again. Reward 0
-# would be noise in the advantage, unless the policy can cause the crash.
+# sandbox crashes, that is no act of the policy: run the trajectory again. Leaving it out favours
+# short trajectories, if long ones crash more often. Reward 0 would be noise in the advantage, unless
+# the policy can cause the crash.
 #
 # ## The world writes: whose tokens?
 #
@@ -209,8 +212,7 @@ pictures.pushes(rows, panels, caption=(
     "Here the pushes on the two wait cancel."))
 
 # %% [markdown]
-# In the long run they do not cancel: who is told `wait` has wasted a turn, and fails more often.
-# What does such a push do to the probability of a token? The smallest case: at one place of a text
+# Such a push is 0 on average only if the world's token tells nothing about success. What does such a push do to the probability of a token? The smallest case: at one place of a text
 # stands `ok` or `error`. `ok` leads to reward 1, `error` to 0, and `error` comes three times in
 # ten. The policy has one logit for `error` and starts at the true probability, 0.3. We follow 1,000
 # expected updates, learning rate 1, twice: once the policy writes this token, once the world does
@@ -304,7 +306,7 @@ reveal("agents.4", "not visibly different in three seeds",
 # The same question in a larger world: Search-R1 lets a 7B model read passages from a search engine.
 # With the mask it answers 0.43 of the questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one
 # run each). There the world writes hundreds of tokens at a time, here one. Log the share of tokens
-# that are trained: in the picture 38 of 44. TRL's fused loss lost the mask until
+# that are trained: in the picture 38 of 44. TRL's fused loss ignored the mask until
 # [pull request 4975](https://github.com/huggingface/trl/pull/4975). It belongs in three more
 # places:
 #
@@ -518,11 +520,10 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 # | agents | |
 # |---|---|
 # | sentence | the world keeps state, writes into the text and makes it long: reset it, mask it, share out the credit |
-# | formula | $\nabla J=\mathbb E\big[\sum_{\text{own }t}A_{k(t)}\nabla\log\pi_\theta(y_t)\big]$ |
-# | mask forgotten | push $-q(1-q)$ on the world's token: it does not contain π and never ends |
+# | formula | $g=\mathbb E\big[\sum_{\text{own }t}A_{k(t)}\nabla\log\pi_\theta(y_t)\big]$: up to scale $\nabla J$ for *all turns* and *from this turn on*; another goal for *this turn only* |
+# | mask forgotten | push $q\,A_{\text{token}}$ on the world's token ($-q(1-q)$ if it decides success): it does not contain π and never ends |
 # | mask where | loss, ratio, KL, length |
-# | numbers | a sum of T turns: variance (T − 1)/16, trajectories 4(T − 1) · the desk's `wait`: log π −12.5 with the mask, −16 without |
-# | derived | own tokens only; no credit for the past |
+# | derived | own tokens only; no credit for the past (recall 3) |
 # | choices | which turns count; what a turn is paid for; where to cut |
 # | against 08 | the prompt of a group is the state of a world; the completion mask has holes |
 
@@ -601,10 +602,10 @@ check.break_even_error(my_break_even)
 # <details><summary><b>Somebody forgot the mask. What goes wrong, and would you see it?</b></summary>
 #
 # Perhaps nothing that the reward shows. A token of the world that goes with failure is pushed down
-# for ever, since it keeps coming however unlikely the policy finds it: −q(1 − q) per trajectory. In
-# our small run pass@1 showed nothing in three seeds, and log π of the tool's `wait` fell by nearly
-# four nats. In Search-R1, with long passages, it cost a fifth of the accuracy. I would log the
-# share of trained tokens.
+# for ever, since it keeps coming however unlikely the policy finds it. The push is its frequency
+# times its advantage. In our small run pass@1 showed nothing in three seeds, and log π of the
+# tool's `wait` fell by nearly four nats. In Search-R1 it cost a fifth of the accuracy (one run
+# each). I would log the share of trained tokens.
 # </details>
 # <details><summary><b>One reward at the end of fifty turns. Why is that hard, and what helps?</b></summary>
 #
@@ -634,8 +635,9 @@ check.break_even_error(my_break_even)
 # </details>
 # <details><summary><b>The sandbox crashed in the middle of a trajectory. Reward 0?</b></summary>
 #
-# No, if the policy did not cause it. Leave the trajectory out of the group's mean and of the loss,
-# or run it again, and log how many. If the policy can cause it, by a program that eats the memory,
+# No, if the policy did not cause it. Run it again, or leave it out of the group's mean and of the
+# loss. Leaving out is not free: if long trajectories crash more often, the short ones are favoured.
+# So log how many, by length. If the policy can cause the crash, by a program that eats the memory,
 # 0 is right: else crashing is free.
 # </details>
 #

@@ -63,6 +63,9 @@ def _strips(
         a != "policy" for rows in panels.values() for row, _ in rows.values() for a, _ in row
     )
 
+    pushed = [p for rows in panels.values() for _, push in rows.values() for p in push or ()]
+    hardest = max([0.6, *map(abs, pushed)])
+
     def build(figure, _):
         each = 1 / len(panels) * (1 - 30 / height)
         for k, (title, rows) in enumerate(panels.items()):
@@ -74,7 +77,7 @@ def _strips(
             for i, (name, (row, push)) in enumerate(rows.items()):
                 axes.text(-0.3, i + 0.5, name, ha="right", va="center", fontsize=TEXT)
                 for j, (author, token) in enumerate(row):
-                    _token(axes, i, j, author, token, None if push is None else push[j])
+                    _token(axes, i, j, author, token, None if push is None else push[j], hardest)
         key = "bold frame: the desk wrote it      " if desk else ""
         if any(push is not None for rows in panels.values() for _, push in rows.values()):
             key += "blue: pushed up, orange: down, darker: harder      hatched: no push"
@@ -91,7 +94,9 @@ def _strips(
     return static_figure(build, size=(900, height), alt=alt, caption=caption)
 
 
-def _token(axes, i: int, j: int, author: str, token: str, push: float | None) -> None:
+def _token(
+    axes, i: int, j: int, author: str, token: str, push: float | None, hardest: float = 0.6
+) -> None:
     desk = author != "policy"
     box = Rectangle((j + 0.04, i + 0.1), 0.92, 0.8, ec=BLACK if desk else "#B5B5B5",
                     lw=2.2 if desk else 1.0, fc="white", zorder=3 if desk else 2)  # fmt: skip
@@ -102,7 +107,7 @@ def _token(axes, i: int, j: int, author: str, token: str, push: float | None) ->
         box.set(facecolor=PALE, hatch="////")
     else:
         base = to_rgb(POSITIVE if push > 0 else NEGATIVE)
-        share = min(abs(push) / 0.6, 1)
+        share = min(abs(push) / hardest, 1)
         box.set_facecolor(tuple(1 - share * (1 - c) for c in base))
         color = "white" if share > 0.6 else BLACK
     axes.add_patch(box)
