@@ -83,8 +83,8 @@ for call in ("4+3=", "7*2=", "x="):
 # %% [markdown]
 # The policy is this course's small transformer (0.3 million weights), after 100 supervised steps on
 # examples of using the desk. Some of them only press `x=` and repeat what it shows. The answers to
-# the training tasks were computed with the same desk class. Then GRPO without the std: each step 8 new tasks, 8 trajectories each,
-# 40 steps.
+# the training tasks were computed with the same desk class. Then GRPO without the std: each step 8
+# new tasks, 8 trajectories each, 40 steps.
 #
 # ## Nine in ten: how good is it?
 #
@@ -171,8 +171,8 @@ reveal("agents.2", "about 0.40",
 # GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With a prompt that was
 # free; a world has to be built $G$ times. And the start should be the only thing they share. If a
 # sandbox crashes, that is no act of the policy: run the trajectory again. Leaving it out favours
-# short trajectories, if long ones crash more often. Reward 0 would be noise in the advantage, unless
-# the policy can cause the crash.
+# short trajectories, if long ones crash more often. Reward 0 would be noise in the advantage,
+# unless the policy can cause the crash.
 #
 # ## The world writes: whose tokens?
 #
@@ -212,11 +212,12 @@ pictures.pushes(rows, panels, caption=(
     "Here the pushes on the two wait cancel."))
 
 # %% [markdown]
-# Such a push is 0 on average only if the world's token tells nothing about success. What does such a push do to the probability of a token? The smallest case: at one place of a text
-# stands `ok` or `error`. `ok` leads to reward 1, `error` to 0, and `error` comes three times in
-# ten. The policy has one logit for `error` and starts at the true probability, 0.3. We follow 1,000
-# expected updates, learning rate 1, twice: once the policy writes this token, once the world does
-# and the mask is forgotten.
+# Such a push is 0 on average only if the world's token tells nothing about success. What does such
+# a push do to the probability of a token? The smallest case: at one place of a text stands `ok` or
+# `error`. `ok` leads to reward 1, `error` to 0, and `error` comes three times in ten. The policy
+# has one logit for `error` and starts at the true probability, 0.3. We follow 1,000 expected
+# updates, learning rate 1, twice: once the policy writes this token, once the world does and the
+# mask is forgotten.
 
 # %% jupyter={"source_hidden": true}
 # your guess

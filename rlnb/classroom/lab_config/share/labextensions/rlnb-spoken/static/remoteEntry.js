@@ -56,10 +56,12 @@
     for (const line of root.querySelectorAll(".rlnb-said")) set(line, "role", "status");
   };
 
-  // The tones of changing lines, lightened where the theme is dark.
+  // A changing line wraps where the font is wide, instead of being cut; its tones are lightened
+  // where the theme is dark.
   const DARK = '[data-jp-theme-light="false"] .rlnb-said';
   const style = document.createElement("style");
-  style.textContent = `${DARK}.rlnb-done { color: #3fcf9f !important; }
+  style.textContent = `.rlnb-said.widget-label { height: auto; white-space: normal; }
+${DARK}.rlnb-done { color: #3fcf9f !important; }
 ${DARK}.rlnb-wrong { color: #ff9d5c !important; }
 ${DARK}.rlnb-quiet { color: #c4c4c4 !important; }`;
 
