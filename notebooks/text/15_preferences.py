@@ -322,9 +322,9 @@ worlds = {"nothing shared, k = 0": tone_features(0.0),
           "shared tone, k = 1.5": shared}
 paths = {name: dpo_path(0.1, always, one, features)
          for name, features in worlds.items()}
-gap = paths["shared tone, k = 1.5"] @ D[0]
+nats = paths["shared tone, k = 1.5"] @ D[0]
 pictures.what_the_log_says(
-    -logsigmoid(0.1 * gap), 0.1 * gap, (gap > 0).double(),
+    -logsigmoid(0.1 * nats), 0.1 * nats, (nats > 0).double(),
     "Loss, margin β(h_w − h_l), and the share of pairs in the right order.")
 
 # %% jupyter={"source_hidden": true}
@@ -485,13 +485,13 @@ pictures.on_a_network(
 # the numbers
 print("share right             best    at the end    gap there   "
       "answers drawn")
-for said, runs in arms.items():
-    graded = torch.tensor([run["pass@1"] for run in runs])
-    up, down = (torch.tensor([run[side][-5:] for run in runs]).mean()
+for said, kept in arms.items():
+    graded = torch.tensor([run["pass@1"] for run in kept])
+    up, down = (torch.tensor([run[side][-5:] for run in kept]).mean()
                 for side in ("chosen", "rejected"))
     print(f"{said:22s}  {graded.mean(0).max():.2f}    "
           f"{graded[:, -1].mean():.2f} ± {graded[:, -1].std() / 3**0.5:.2f}"
-          f"   {up - down:4.1f} nats   {runs[0]['answers']:,}")
+          f"   {up - down:4.1f} nats   {kept[0]['answers']:,}")
 
 # %% [markdown]
 # At β = 0.1 given pairs first teach the model and then spoil it, even when each pair is seen once.
