@@ -117,7 +117,7 @@ reveal("evaluation.1", "89 %: some problems are missed now",
 # your guess
 predict("evaluation.2", "Repeat: ten new answers, a new count, the "
         "plug-in. On average over many repeats it is",
-        ["too high", "right", "too low", "high or low, depending on p"])
+        ["too low", "right", "too high", "high or low, depending on p"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -324,7 +324,7 @@ reveal("evaluation.4", "100 %: every step of it was known",
        "All 250 problems. Now compare like with like. Left: when both "
        "sample, the trained model is far ahead of the base that is made to "
        "calculate. Right: when both take the likeliest token, they are "
-       f"level, {base['forced/steps/greedy']:.2f} and {cold:.2f}. So "
+       f"near, {base['forced/steps/greedy']:.2f} and {cold:.2f}. So "
        "training taught nothing here that the base could not do. It made "
        "the model choose the better way, and slip less on it. **It gained "
        "reliability, not knowledge.**",
