@@ -26,7 +26,7 @@ __all__ = ["credit", "fade", "memory", "pushes", "rates_sweep", "two_answers", "
 
 TEXT = 10.5  # points: the size of the page's own text
 RULES = {
-    "same for all": (GREY, "-", "s"),
+    "no critic": (GREY, "-", "s"),
     "λ = 0": (SKY, ":", "v"),
     "λ = 0.95": (BLACK, "--", "o"),
     "λ = 1": (GREEN, "-.", "^"),
