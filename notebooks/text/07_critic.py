@@ -12,7 +12,7 @@
 # **After this page** you can say what a value is, derive GAE line by line, tell what a wrong critic
 # does to a gradient, and count the four models of PPO in memory.
 #
-# 24 minutes, exercises 25 more · after 03 (baselines), 05 (KL), 06 (PPO) · Schulman et al. 2015
+# 25 minutes, exercises 25 more · after 03 (baselines), 05 (KL), 06 (PPO) · Schulman et al. 2015
 # (GAE), [arXiv 1506.02438](https://arxiv.org/abs/1506.02438)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -73,8 +73,8 @@ pipeline.pipeline("advantages", caption=(
 #
 # So an answer is right with chance $0.4\cdot0.9+0.6\cdot0.2=0.48$.
 #
-# The policy writes eight answers. A token's gradient is its score times the advantage, here the
-# reward minus the group's mean. Look at the mean over the eight answers:
+# The policy writes eight answers. A token's gradient is its score times the advantage, which is the
+# reward minus the group's mean. Look at the mean of the eight:
 
 # %%
 s8, state8, R8 = write(logits, 8, dice(0))    # score, state, reward
@@ -83,8 +83,7 @@ pictures.pushes({"8 answers, one advantage per answer": same[0].mean(0)},
                 caption="The mean gradient on each token's logit.")
 
 # %% [markdown]
-# Over all possible answers 198 of these bars average to 0. Two remain, and the plan's is the longer
-# one.
+# Over all possible answers only two bars remain. The plan's is the longer one.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -104,27 +103,26 @@ found = (longest == PLAN).sum().item()
 reveal("critic.1", "about 150",
        f"It is {found}. Each wording token is noise, and there are 198 of "
        "them. In a network all tokens share the weights, so this noise "
-       "lands where the plan is learned.",
+       "lands where the plan is learned. Four times as many answers only "
+       "halve it.",
        instead={
            "about 950":
            "Its mean is the largest. A batch of 8 is far from the mean.",
            "about 500":
-           "One rival alone would lose more often. There are 199.",
+           "So often it would beat a few rivals. It has 199.",
            "about 5":
            "That is pure luck, 1 in 200. The plan is better than that.",
        })
 
 # %% [markdown]
-# More answers help slowly: four times as many halve the noise. Is there another way?
-#
 # ## A guess at every token
 #
 # Somebody watches the answer being written. Before every token they say how likely it is to end
 # right. That number is the **value** $V_t$, and whoever says it is the **critic**. For now the
-# critic knows the truth. It says 0.48 until the plan is picked.
+# critic knows the truth: it says 0.48 until the plan is picked.
 #
-# Take an answer with a good plan and a wrong sum. Its reward is 0, and in REINFORCE each of its 200
-# tokens gets $0-0.48$. Let each token get something else: the change in the value that it brought.
+# Take an answer with a good plan and a wrong sum. Its reward is 0. In REINFORCE each of its 200
+# tokens gets $0-0.48$. Now let each token get the change in the value that it brought.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -157,12 +155,12 @@ reveal("critic.2", "one",
        })
 
 # %% [markdown]
-# This change is called the **TD residual** (temporal difference), or the surprise:
+# This change is the **surprise**, or TD residual (temporal difference):
 #
 # $$\delta_t=r_t+V_{t+1}-V_t$$
 #
-# Here $r_t$ is the reward paid at token $t$. It is 0 before the last token. The value after the end
-# is 0. Now the surprise is the advantage. Look at the same eight answers:
+# Here $r_t$ is the reward paid at token $t$. It is 0 before the last token, and the value after the
+# end is 0. Look at the same eight answers:
 
 # %%
 def surprise(V, r):
@@ -171,10 +169,10 @@ def surprise(V, r):
 
 V8 = torch.tensor([0.48, 0.9, 0.2, 1.0, 0.0])[state8[0]]     # (8, 200)
 r8 = pad(R8[0][:, None], (T - 1, 0))          # R on the last token, else 0
-pictures.pushes({"the same for all": same[0].mean(0),
-                 "the surprise": (s8[0] * surprise(V8, r8)).mean(0)},
-                named={"plan": PLAN, "sum": SUM}, caption=(
-    "Same answers. A critic that knows leaves no noise on the wording."))
+pictures.pushes({"the same 8 answers, advantage = surprise":
+                 (s8[0] * surprise(V8, r8)).mean(0)},
+                named={"plan": PLAN, "sum": SUM},
+                caption="A critic that knows leaves no noise on wording.")
 
 # %% [markdown]
 # **By hand.** Add up all surprises of one answer. What comes out?
@@ -186,8 +184,8 @@ pictures.pushes({"the same for all": same[0].mean(0),
 # It cannot invent credit.
 # </details>
 #
-# Is the surprise still the policy gradient? Let $b$ be a baseline. $V_t$ is the mean reward of all
-# answers that begin with the tokens before $y_t$.
+# Is that still the policy gradient? In the lines below $b$ is any baseline. $V_t$ is the mean
+# reward of all answers that begin with the tokens before $y_t$.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E\big[\textstyle\sum_t(R-b)\,\nabla\log\pi(y_t)\big]&&\text{REINFORCE with a baseline (02, 03)}\\
@@ -196,8 +194,7 @@ pictures.pushes({"the same for all": same[0].mean(0),
 # &\approx\mathbb E\big[\textstyle\sum_t(\hat V_{t+1}-\hat V_t)\,\nabla\log\pi(y_t)\big]&&\textbf{a choice: believe a network's guess }\hat V
 # \end{aligned}$$
 #
-# A policy and a learned critic side by side are called **actor-critic**. Only the last line can go
-# wrong.
+# A policy with a learned critic beside it is called **actor-critic**.
 #
 # <details><summary>One level deeper: why the third line is allowed</summary>
 #
@@ -209,9 +206,9 @@ pictures.pushes({"the same for all": same[0].mean(0),
 #
 # ## A critic that errs
 #
-# Now the critic is wrong for a while. From token 61 to token 140 it has the two plans the wrong way
-# round: it says 0.4 after the good plan and 0.6 after the bad one. Before and after, it knows the
-# truth. Each token gets its surprise as before.
+# Now the critic is wrong for a while. From token 61 to token 140 it has the plans the wrong way
+# round: it says 0.4 after the good one and 0.6 after the bad one. Elsewhere it knows the truth.
+# Each token gets its surprise.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -266,15 +263,15 @@ reveal("critic.3", "at the plan only",
 #
 # ## How long to wait
 #
-# The surprise believes the critic one token later. Let it wait $n$ tokens instead: collect the
-# rewards on the way, and ask the critic then. The values in between cancel, which is called
-# telescoping:
+# The surprise asks the critic one token later. Wait $n$ tokens instead: collect the rewards on the
+# way, then ask. The values in between cancel, which is called telescoping:
 #
 # $$A^{(n)}_t=r_t+\dots+r_{t+n-1}+\hat V_{t+n}-\hat V_t=\delta_t+\delta_{t+1}+\dots+\delta_{t+n-1}$$
 #
-# With $n=1$ this is the surprise. With $n$ past the end it is $R_{\ge t}-\hat V_t$, and nothing is
-# believed any more. Here $R_{\ge t}$ is the return to go: the rewards from token $t$ on, in our toy
-# $R$. Which $n$ is best? **Generalised advantage estimation**, GAE, takes a mean of all of them.
+# With $n$ past the end this is $R_{\ge t}-\hat V_t$: the critic is not asked any more. $R_{\ge t}$
+# is the return to go, the rewards from token $t$ on. In the toy it is $R$.
+#
+# Which $n$? **Generalised advantage estimation**, GAE, takes a mean over all of them.
 #
 # $$\begin{aligned}
 # A_t&=(1-\lambda)\big[A^{(1)}_t+\lambda A^{(2)}_t+\lambda^2A^{(3)}_t+\dots\big]&&\textbf{a choice: each longer wait counts }\lambda\textbf{ times as much}\\
@@ -294,8 +291,8 @@ reveal("critic.3", "at the plan only",
 # the third line. At λ = 1 the first line is 0 times infinity: read the third line instead.
 # </details>
 #
-# The last line is a loop from the end to the start. Three tokens, values 0.2, 0.5 and 0.7, reward 1
-# at the end:
+# The last line is a loop from the end to the start. Here are three tokens with values 0.2, 0.5 and
+# 0.7, and the reward 1 at the end:
 
 # %%
 def gae(V, r, lam):
@@ -345,8 +342,8 @@ task("critic.t1", wrong_critic.wrong_critic_explorer(),
 #
 # ## Long answers
 #
-# Now the critic is new and says 0 everywhere. Take a right answer with a good plan. The plan is
-# token 60, and the reward of 1 comes at token 199.
+# Now the critic is new and says 0 everywhere. Take a right answer with a good plan at token 60. The
+# reward of 1 comes at token 199.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -383,8 +380,8 @@ reveal("critic.4", "less than 0.001",
        })
 
 # %% [markdown]
-# And what does a large λ cost? Here are our eight answers again, with the critic that knows. At
-# λ = 0 only the plan and the sum had a bar. Look at the other tokens:
+# And what does a large λ cost? Here are the eight answers again, with the critic that knows. At
+# λ = 0 only the plan and the sum had bars. Look at the others:
 
 # %%
 pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V8, r8, lam)).mean(0)
@@ -400,9 +397,9 @@ pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V8, r8, lam)).mean(0)
 #
 # ## Train both
 #
-# Until here nobody learned. Now the 201 logits of the toy share eight weights, as the tokens of a
-# network do. The critic is a table with five entries: no plan yet, good plan, bad plan, right,
-# wrong. All five start at 0.
+# Until here nobody learned. Now all tokens of the toy share eight weights. The critic is a table
+# with one value for each of five states: no plan yet, good plan, bad plan, right, wrong. The
+# weights and the values start at 0.
 #
 #     20 times:
 #         write 8 answers
@@ -410,11 +407,10 @@ pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V8, r8, lam)).mean(0)
 #         V = mean of A + V in each state
 #         weights += rate · mean of score · A
 #
-# The critic's target is $A_t+V_t$. At λ = 1 that is the return to go. At λ = 0 it is $r_t+V_{t+1}$,
+# The critic's target is $A_t+V_t$. At λ = 1 this is the return to go. At λ = 0 it is $r_t+V_{t+1}$,
 # the critic's own next guess.
 #
-# Four rules compete: no critic, λ = 0, λ = 0.95 and λ = 1. Each has 100 seeds at six learning
-# rates, and its best rate counts.
+# Four rules compete. Each has 200 seeds at six learning rates, and its best rate counts.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the critic's side: true values, and further sweeps of V to r + V_next
@@ -440,7 +436,7 @@ def sweeps_more(V, state, R, times):
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the loop above, for all seeds at once
-def train(lam, lr, told=False, sweeps=1, seeds=100, batches=20):
+def train(lam, lr, told=False, sweeps=1, seeds=200, batches=20):
     """Chance to be right at the end, (seeds,). lam None: no critic."""
     g = dice(0)
     features = torch.randn(seeds, T + 1, 8, generator=g) / 8**0.5
@@ -452,7 +448,8 @@ def train(lam, lr, told=False, sweeps=1, seeds=100, batches=20):
         if lam is not None:
             at, V = state.flatten(1), values(z) if told else V
             r = pad(R[..., None], (T - 1, 0))
-            A = gae(V.gather(1, at).view_as(s), r, lam)
+            before = V.gather(1, at).view_as(s)
+            A = gae(before, r, lam) if lam else surprise(before, r)
             V = V.scatter_reduce(1, at, A.flatten(1) + V.gather(1, at),
                                  "mean", include_self=False)
             if sweeps > 1:                                   # λ = 0 only
@@ -465,7 +462,7 @@ def train(lam, lr, told=False, sweeps=1, seeds=100, batches=20):
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("critic.5", "Which of the four is right least often at the end?",
+predict("critic.5", "Which rule is right least often at the end?",
         ["no critic", "λ = 0", "λ = 0.95", "λ = 1"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -481,15 +478,14 @@ best = {name: runs[runs.mean(1).argmax()] for name, runs in arms.items()}
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("critic.5", "λ = 0",
-       f"It ends at {best['λ = 0'].mean():.2f}. After a good plan come 80 "
-       "tokens in one state. At λ = 0, 79 of their 80 targets are that "
-       "state's own old value. So the critic moves by 1/80 of the way per "
-       "batch. Two tests show that this is the cause. *Told* hands λ = 0 "
-       "the true values. *40 sweeps* repeats the critic's line 40 times per "
-       "batch. Either makes λ = 0 as good as λ = 0.95. **λ = 0 is as good "
-       "as its critic, and one sweep per batch makes a poor critic.**",
+       "After a good plan come 80 tokens in one state. At λ = 0, 79 of "
+       "their 80 targets are that state's own old value. So the value "
+       "moves by 1/80 of the way per batch. Two tests of this cause: "
+       "*told* hands λ = 0 the true values, *40 sweeps* repeats the "
+       "critic's line 40 times per batch. Either brings λ = 0 to the top. "
+       "**λ = 0 is as good as its critic. This is no ranking of λ.**",
        pictures.rates_sweep(rates, arms, caption=(
-           "After 20 batches of 8 answers; mean of 100 seeds, bars two "
+           "After 20 batches of 8 answers; mean of 200 seeds, bars two "
            "standard errors.")),
        instead={
            "no critic":
@@ -503,13 +499,11 @@ reveal("critic.5", "λ = 0",
 # %% [markdown]
 # ## The price
 #
-# The critic of the toy is a table. A real critic reads tokens and has to find out what a good plan
-# looks like. So it is usually a second network as large as the policy. A linear layer on top gives
-# one number per token.
+# A real critic is no table. It reads tokens and has to find out what a good plan looks like. So it
+# is usually a second network as large as the policy, with one number per token as its output.
 #
-# RLHF brings two more models: the **reference** of 05 and a **reward model**. A model in training
-# costs 16 bytes per parameter: weight 2, gradient 2, float32 copy 4, Adam's two moments 8. A frozen
-# model costs 2. Let all four have the same size:
+# RLHF brings two more: the **reference** of 05 and a **reward model**. A model in training costs 16
+# bytes per parameter: weight 2, gradient 2, float32 copy 4, Adam's moments 8. A frozen one costs 2.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -523,8 +517,8 @@ pictures.memory({"PPO, four models": four,
                  "and no critic": without("reward model", "reference",
                                           "critic")},
                 ("policy", "critic"), caption=(
-    "The critic is the only large block that can go without changing what "
-    "is rewarded."))
+    "Four models of one size. The critic is the only large block that can "
+    "go without changing what is rewarded."))
 
 # %% [markdown]
 # **By hand.** Each model has 7 billion parameters. How many gigabytes is that?
@@ -538,8 +532,8 @@ pictures.memory({"PPO, four models": four,
 #
 # ## In code, on the running group
 #
-# A critic has read the four answers. `said` is its value before every token, 0 on padding. There
-# the reward is 0 too, so our `gae` needs no mask. Look at answer 1:
+# `said` is what a critic said before every token of the four answers. On padding value and reward
+# are 0, so our `gae` needs no mask. Look at answer 1:
 
 # %%
 batch = running_group()
@@ -572,8 +566,8 @@ token_grid.token_grid(batch, grids, caption=(
 # far off, as token 1 of answer 1. Or the critic was not surprised.
 # </details>
 #
-# PPO's whole loss adds the critic's part, a squared error to $A_t+V_t$. The target is computed once
-# and held fixed. The two printed losses must agree:
+# PPO's loss adds a squared error of the critic to its target $A_t+V_t$. The target is computed once
+# and held fixed. The two printed losses agree:
 
 # %%
 A, mask = gae(said, r, 0.95), batch.mask
@@ -591,8 +585,7 @@ assert torch.allclose(whole, ours, rtol=0, atol=1e-12)
 
 # %% [markdown]
 # **In a real run** log the critic's explained variance, $1-\mathrm{Var}(R-V)/\mathrm{Var}(R)$. A
-# perfect critic has 1, and a constant has 0. TRL's PPO has λ = 0.95 by default; verl and OpenRLHF
-# have 1.
+# perfect critic has 1, a constant has 0. TRL's PPO has λ = 0.95 by default, verl and OpenRLHF 1.
 #
 # <details><summary>One level deeper: eight details they may ask for</summary>
 #
@@ -621,7 +614,7 @@ assert torch.allclose(whole, ours, rtol=0, atol=1e-12)
 # |---|---|
 # | sentence | a critic says at every token how well the answer will end; a token gets the change, and λ says how long to wait before believing it |
 # | formula | $\delta_t=r_t+\gamma V_{t+1}-V_t$, $\;A_t=\delta_t+\gamma\lambda A_{t+1}$ |
-# | ends | λ = 0: the surprise, bias of the critic in full · λ = 1: $R-V_t$, no bias, most noise |
+# | ends | λ = 0: the surprise, bias of the critic in full · λ = 1: $R_{\ge t}-V_t$, no bias, most noise |
 # | picture | the staircase: only its steps are credit |
 # | numbers | sign right from λ = 2/9 on if the critic errs for one token · half-life 13.5 tokens at 0.95 · 36 bytes a parameter, 16 of them the critic |
 # | since 06 | the advantage: from one per answer to one per token |
