@@ -407,13 +407,12 @@ pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V8, r8, lam)).mean(0)
 #         V = mean of A + V in each state
 #         weights += rate · mean of score · A
 #
-# The critic's target is $A_t+V_t$. At λ = 1 this is the return to go. At λ = 0 it is $r_t+V_{t+1}$,
-# the critic's own next guess.
+# $A_t+V_t$ is the critic's target. It is held fixed, otherwise the critic would chase itself.
 #
 # Four rules compete. Each has 200 seeds at five learning rates, and its best rate counts.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# the critic's side: true values, and further sweeps of V to r + V_next
+# the critic's side: true values, and its line repeated
 def values(z):
     """True value in each of the five states, (rows, 5)."""
     plan, bad, good = z[:, [PLAN, SUM, T]].sigmoid().unbind(1)
@@ -478,9 +477,10 @@ best = {name: runs[runs.mean(1).argmax()] for name, runs in arms.items()}
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("critic.5", "λ = 0",
-       "After a good plan come 80 tokens in one state. At λ = 0, 79 of "
-       "their 80 targets are that state's own old value. So the value "
-       "moves by 1/80 of the way per batch. Two tests of this cause: "
+       "At λ = 0 the target A + V is the critic's own next guess. After a "
+       "good plan come 80 tokens in one state, and 79 of their 80 targets "
+       "are that state's old value. So the value moves by 1/80 of the way "
+       "per batch. Two tests of this cause: "
        "*told* hands λ = 0 the true values, *40 sweeps* repeats the "
        "critic's line 40 times per batch. Either brings λ = 0 to the top. "
        "**λ = 0 is as good as its critic. This is no ranking of λ.**",
