@@ -472,7 +472,6 @@ rules = {"no critic": (None,), "λ = 0": (0.0,), "λ = 0.95": (0.95,),
          "λ = 0, 40 sweeps": (0.0, False, 40)}
 arms = {name: torch.stack([train(lam, lr, *more) for lr in rates])
         for name, (lam, *more) in rules.items()}
-best = {name: runs[runs.mean(1).argmax()] for name, runs in arms.items()}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
