@@ -12,7 +12,7 @@
 # **After this page** you can derive the policy gradient line by line, write its loss in two lines
 # of code, and say who gets the credit and where the noise comes from.
 #
-# 27 minutes, exercises 42 more · after 01 (one scalar loss) · Williams 1992 (REINFORCE, *Machine
+# 48 minutes, exercises 42 more · after 01 (one scalar loss) · Williams 1992 (REINFORCE, *Machine
 # Learning* 8); Sutton, McAllester, Singh and Mansour 1999 (policy gradient theorem, NeurIPS 12)
 #
 # **Recall.** Say each answer aloud, then unfold.

@@ -12,7 +12,7 @@
 # **After this page** you can derive PPO's objective from the policy gradient, say which tokens
 # still move, and say why there is a `min`.
 #
-# 34 minutes, exercises 32 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05
+# 58 minutes, exercises 32 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05
 # (KL) · Schulman et al. 2017, [arXiv 1707.06347](https://arxiv.org/abs/1707.06347)
 #
 # **Recall.** Say each answer aloud, then unfold.

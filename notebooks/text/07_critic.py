@@ -12,7 +12,7 @@
 # **After this page** you can say what a value is, derive GAE line by line, tell what a wrong critic
 # does to a gradient, and count the four models of PPO in memory.
 #
-# 25 minutes, exercises 25 more · after 03 (baselines), 05 (KL), 06 (PPO) · Schulman et al. 2015
+# 39 minutes, exercises 25 more · after 03 (baselines), 05 (KL), 06 (PPO) · Schulman et al. 2015
 # (GAE), [arXiv 1506.02438](https://arxiv.org/abs/1506.02438)
 #
 # **Recall.** Say each answer aloud, then unfold.

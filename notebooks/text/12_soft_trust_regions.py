@@ -12,7 +12,7 @@
 # **After this page** you can draw what four methods do to a token that has moved far, derive
 # CISPO's and SAPO's weights, and say when the choice matters and when it does not.
 #
-# 28 minutes, exercises 30 more · after 06 (PPO), 08 (GRPO), 11 (DAPO) · CISPO: MiniMax-M1 2025,
+# 51 minutes, exercises 30 more · after 06 (PPO), 08 (GRPO), 11 (DAPO) · CISPO: MiniMax-M1 2025,
 # [arXiv 2506.13585](https://arxiv.org/abs/2506.13585); SAPO 2025,
 # [arXiv 2511.20347](https://arxiv.org/abs/2511.20347); DPPO 2026,
 # [arXiv 2602.04879](https://arxiv.org/abs/2602.04879)
