@@ -28,7 +28,6 @@ from rlnb import ZOO, check
 from rlnb.classroom.explorers import wrong_critic
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import critic as pictures, pipeline, token_grid
-from rlnb.objective import value_loss
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -80,6 +79,7 @@ pipeline.pipeline("advantages", caption=(
 s8, state8, R8 = write(logits, 8, dice(0))    # score, state, reward
 same = s8 * (R8 - R8.mean())[..., None]       # one number for all tokens
 pictures.pushes({"8 answers, one advantage per answer": same[0].mean(0)},
+                named={"plan": PLAN, "sum": SUM},
                 caption="The mean gradient on each token's logit.")
 
 # %% [markdown]
@@ -102,9 +102,9 @@ found = (longest == PLAN).sum().item()
 # the answer
 reveal("critic.1", "about 150",
        f"It is {found}. Each wording token is noise, and there are 198 of "
-       "them. In a network all tokens share the weights, so this noise "
-       "lands where the plan is learned. Four times as many answers only "
-       "halve it.",
+       "them. In a network all tokens share the weights: a push on a "
+       "wording token moves the plan's logit as well. Four times as many "
+       "answers only halve this noise.",
        instead={
            "about 950":
            "Its mean is the largest. A batch of 8 is far from the mean.",
@@ -194,13 +194,15 @@ pictures.pushes({"the same 8 answers, advantage = surprise":
 # &\approx\mathbb E\big[\textstyle\sum_t(\hat V_{t+1}-\hat V_t)\,\nabla\log\pi(y_t)\big]&&\textbf{a choice: believe a network's guess }\hat V
 # \end{aligned}$$
 #
-# A policy with a learned critic beside it is called **actor-critic**.
+# In an interviewer's words: $r_t+V_{t+1}$ is the action's value $Q_t$, so the surprise is the
+# **advantage** $A=Q-V$. To believe $\hat V_{t+1}$ in place of the rewards to come is to
+# **bootstrap**. A policy with a learned critic beside it is an **actor-critic**.
 #
 # <details><summary>One level deeper: why the third line is allowed</summary>
 #
 # Group the answers by their beginning up to and with $y_t$. Within a group $V_t$ and
-# $\nabla\log\pi(y_t)$ are fixed. Only $R$ varies, and its mean is $V_{t+1}$ by definition. (Books
-# call it $Q_t$.) The mean of the means is the mean. What is lost is the variance of $R$ within the
+# $\nabla\log\pi(y_t)$ are fixed. Only $R$ varies, and its mean is $V_{t+1}$ by definition. The
+# mean of the means is the mean. What is lost is the variance of $R$ within the
 # groups, which is noise. For a wording token $V_{t+1}=V_t$, so its bar vanishes.
 # </details>
 #
@@ -238,8 +240,9 @@ reveal("critic.3", "at the plan only",
        "The sum's surprise *subtracts* a wrong value. That value was known "
        "before the token was drawn, so it is a baseline. The plan's "
        "surprise *believes* a wrong value. **An error in what you subtract "
-       "changes the noise. An error in what you believe changes the "
-       "direction.**",
+       "changes the noise. An error in what you believe can change the "
+       "direction.** (Not if both plans are wrong by the same: then it "
+       "is a baseline again.)",
        pictures.credit(means, ("token 60, the plan", "token 140, the sum"),
                        caption="Believed, a wrong value is bias. "
                                "Subtracted, it is a baseline."),
@@ -385,13 +388,14 @@ reveal("critic.4", "less than 0.001",
 
 # %%
 pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V8, r8, lam)).mean(0)
-                 for lam in (0.95, 1)}, caption=(
+                 for lam in (0.95, 1)}, named={"plan": PLAN, "sum": SUM},
+                caption=(
     "The larger λ is, the further back a surprise reaches: to tokens that "
     "had no part in it. The noise comes back."))
 
 # %% [markdown]
-# **λ is a trade. At 0 the critic is believed one token later, with all its errors. At 1 only the
-# reward is believed, with all the noise of what comes later.**
+# **λ trades bias against variance.** At 0 the critic is believed one token later, with all its
+# errors: TD. At 1 only the reward is believed, with all the noise of what comes later: Monte Carlo.
 #
 # That is the core; the rest is practice.
 #
@@ -407,7 +411,7 @@ pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V8, r8, lam)).mean(0)
 #         V = mean of A + V in each state
 #         weights += rate · mean of score · A
 #
-# $A_t+V_t$ is the critic's target. It is held fixed, otherwise the critic would chase itself.
+# $A_t+V_t$ is the critic's target.
 #
 # Four rules compete. Each has 200 seeds at five learning rates, and its best rate counts.
 
@@ -532,7 +536,9 @@ pictures.memory({"PPO, four models": four,
 # ## In code, on the running group
 #
 # `said` is what a critic said before every token of the four answers. On padding value and reward
-# are 0, so our `gae` needs no mask. Look at answer 1:
+# are 0, so our `gae` needs no mask. A 0 in the grid can have two causes. The critic was not
+# surprised, or PPO's clip silences the token, because its ratio has moved too far (06: token 1 of
+# answer 1). Look at answer 1:
 
 # %%
 batch = running_group()
@@ -556,35 +562,41 @@ token_grid.token_grid(batch, grids, caption=(
 # Answer 1 is right. At its token 2 the critic fell from 0.9 to 0.3, so λ = 0 pushes this token
 # down. At λ = 0.95 the good end outweighs the fall.
 #
-# **Try it.** Put 1.0 for 0.95. Which tokens of right answers are pushed down now?
+# **By hand.** From which λ on is token 2 of answer 1 pushed up? The surprises from there on are
+# −0.6, 0.4 and 0.3.
 #
-# <details><summary>What you see</summary>
+# <details><summary>From which λ on</summary>
 #
-# None. At λ = 1 the advantage is $R_{\ge t}-V_t$. In a right answer $R_{\ge t}$ is 1, and no value
-# here is above 1. A 0 in the grid can have two causes. The clip silences a token whose ratio is too
-# far off, as token 1 of answer 1. Or the critic was not surprised.
+# Its advantage is −0.6 + 0.4 λ + 0.3 λ², which is 0 at λ =
+# 0.90. <!-- cited: 0.90, 0.6, 0.4, 0.3 -->
 # </details>
 #
-# PPO's loss adds a squared error of the critic to its target $A_t+V_t$. The target is computed once
-# and held fixed. The two printed losses agree:
+# The critic learns from a squared error to its target $A_t+V_t$. The target is computed from the
+# critic itself, and no gradient may flow through it. Here are both ways, on answer 1:
 
 # %%
-A, mask = gae(said, r, 0.95), batch.mask
-rho = (batch.logprobs - batch.old_logprobs).exp()
-policy = -torch.minimum(rho * A, rho.clamp(0.8, 1.2) * A)[mask].mean()
-V_new = said.clone().requires_grad_()          # the critic's new output
-critic = ((V_new - (A + said)) ** 2 / 2)[mask].mean()
-whole = policy + 0.1 * critic
+V = said.clone().requires_grad_()              # the critic's output
 
-ppo = ZOO["ppo"].replace(terms=value_loss(0.1))
-ours = ppo(batch.replace(values=said)).loss
-print(f"policy {policy:.4f} + 0.1 · critic {critic:.4f} = {whole:.4f}; "
-      f"rlnb {ours:.4f}")
-assert torch.allclose(whole, ours, rtol=0, atol=1e-12)
+def pulls(target):
+    error = ((V - target) ** 2 / 2)[1].sum()
+    slope, = torch.autograd.grad(error, V)
+    return [round(-x, 2) + 0.0 for x in slope[1, :5].tolist()]
+
+target = surprise(V, r) + V                    # λ = 0
+print("target held fixed", pulls(target.detach()))
+print("not held fixed   ", pulls(target))
+
+# %% [markdown]
+# Look at the last number. The answer ends right, and the value before its last token is 0.7. Held
+# fixed, it is pulled up, towards 1. Not held fixed, it is pulled *down*: it is the target of the
+# token before, and a lower target fits what the critic says there. The error falls and nothing is
+# learned. PPO adds this loss with a small weight, such as 0.1.
 
 # %% [markdown]
 # **In a real run** log the critic's explained variance, $1-\mathrm{Var}(R-V)/\mathrm{Var}(R)$. A
-# perfect critic has 1, a constant has 0. TRL's PPO has λ = 0.95 by default, verl and OpenRLHF 1.
+# constant has 0, and below 0 it is worse than no critic. Even the true critic has less than 1: in
+# the toy nobody can know the sum before it is written. TRL's PPO has λ = 0.95 by default, verl and
+# OpenRLHF 1.
 #
 # <details><summary>One level deeper: eight details they may ask for</summary>
 #
@@ -685,8 +697,10 @@ check.silent_bug_critic(my_test)
 # </details>
 # <details><summary><b>A critic is wrong at one state. Which gradients are biased?</b></summary>
 #
-# That of the token that leads into the state. For the token drawn in it, the value is a baseline
-# and changes no mean.
+# At λ = 0 that of the token that leads into the state, unless the states it could have led to are
+# wrong by the same. At λ above 0 every earlier token that changes the chance of getting there,
+# with weight $(1-\lambda)\lambda^d$ for $d$ tokens between; at λ = 1 none. For the token drawn in
+# the state the value is a baseline and changes no mean.
 # </details>
 # <details><summary><b>Which models are in memory, and what do they cost?</b></summary>
 #
