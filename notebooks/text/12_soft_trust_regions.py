@@ -536,7 +536,7 @@ reveal("soft.6", "PPO: it stops first",
        instead={
            "CISPO: it never loses a token": "Not those with wrong grades.",
            "SAPO: no jump anywhere":
-           f"{flat.min():.2f} to {flat.max():.2f} from rate 0.5 to 4: safe.",
+           f"{flat.min():.2f} to {flat.max():.2f} from rate 0.5 to 4.",
            "DPPO: it measures the right thing":
            "It does. Measuring well does not repair a wrong grade.",
            "no clip: it gets most out of a batch": "If grades are right.",
