@@ -312,6 +312,9 @@ task("zoo.t", composer.composer_explorer(),
 #    different ones.
 # </details>
 #
+# **So far:** a method is seven choices. On a fresh batch eight methods are three. The rest of the
+# choices wakes when a batch is used again, or when the engine differs.
+#
 # ## What the labs ran
 #
 # Published losses, told against GRPO. "Unsaid": not printed anywhere we read.
@@ -533,6 +536,8 @@ race.board(race.ASKED, caption="Each line against the same without it; "
 # one base CISPO and SAPO fell behind, from two more nothing was decided.) What carries over is the
 # way to ask. All arms, seeds, what was left open, and the command that reruns a line:
 # [statements](statements/14_the_zoo.ipynb).
+#
+# **That is the core; the rest is practice.**
 #
 # ## Which for my run?
 #

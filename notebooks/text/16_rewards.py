@@ -240,6 +240,9 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # 2. Size 1, as wide as gold itself. Size 3 already turns; beyond 10 more size hardly matters.
 # </details>
 #
+# **So far:** a grader is not as good as its score on pairs. A search looks at the top, and there
+# its rare errors wait.
+#
 # ## How hard was that push?
 #
 # To compare with other methods one needs a measure that they share. The KL to the starting policy
