@@ -23,7 +23,6 @@
 # <details><summary>3. Which tokens does PPO's clip silence?</summary>Good ones above 1 + ε and bad ones below 1 − ε (06).</details>
 
 # %% tags=["setup"]
-from itertools import product
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import mixed_groups, one_group
@@ -106,8 +105,8 @@ for name, runs in zero_one.items():
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("grpo.1", "Rewards 1 and 2, no baseline, learning rate 16: what is "
-        "the chance to be right at the end?",
+predict("grpo.1", "Rewards 1 and 2, no baseline, learning rate 16: where "
+        "does the chance to be right end?",
         ["about 1.0: a constant drops out",
          "about 0.95: one point costs a little",
          "about 0.8: one point costs much",
@@ -146,8 +145,8 @@ reveal("grpo.1", "about 0.8: one point costs much",
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("grpo.2", "Learning rate 16, the mean of the batch: on which of the "
-        "sixteen prompts does it lose against the mean of the group?",
+predict("grpo.2", "Learning rate 16, the mean of the batch: on which of "
+        "the sixteen prompts does it lose against the mean of the group?",
         ["on all, a little: one number fits none of them",
          "on the easiest: right answers are hardly pushed up",
          "on the hardest: wrong answers are pushed down hard",
@@ -303,7 +302,7 @@ reveal("grpo.4", "equally many: both draw 128 answers",
        f"{100 * cuts[8]['share']:.0f} % teach, in groups of 64 "
        f"{100 * cuts[64]['share']:.0f} %. But there are eight times fewer "
        "of those. A larger group finds no more right answers. It puts more "
-       "wrong ones beside each, and after the division each is louder.",
+       "wrong ones beside each; the division then makes it louder.",
        instead={
            "2 of 64: a far larger share of them teaches":
            "A larger share of a far smaller number of groups.",
@@ -421,8 +420,8 @@ reveal("grpo.5", "0, and the gradient is not 0",
        "whatever its length, and a group's advantages sum to 0. So do not "
        "watch the loss. Log the mean reward, the share of silent groups "
        "and the gradient's norm. **A trap:** is the value still 0 at the "
-       "*second* step on a batch? Then `old_logp` is computed anew before "
-       "every step, all ratios stay 1, and the clip never acts.",
+       "*second* step on that batch? Then `old_logp` is computed anew "
+       "before every step, all ratios stay 1, and the clip never acts.",
        instead={
            "−1, and the gradient is not 0":
            "Right and wrong answers stand in it with opposite signs.",
@@ -443,8 +442,8 @@ reveal("grpo.5", "0, and the gradient is not 0",
 #   "grpo" (pages 10 and 11), and its $\beta$ is 0.
 # * TRL uses a batch for one optimizer step by default: all ratios are 1 and the clip never acts.
 # * The sampler (vLLM) has log-probs too, but from other kernels, and they differ a little from the
-#   trainer's at the same weights. Take the trainer's for `old_logp`. The gap to the sampler remains,
-#   and is a weight of its own (04).
+#   trainer's at the same weights. Take the trainer's for `old_logp`. The gap to the sampler
+#   remains, and is a weight of its own (04).
 # * Never leave one out in the std as well: of 1, 0, 0, 0 the others have std 0, and the advantage
 #   is one over the small number.
 # * "GRPO" alone means one reward for the whole answer. The paper's other form, process supervision,
@@ -555,7 +554,7 @@ check.grpo_loss(my_grpo_loss)
 # group only the length changes. Across groups the direction of the batch's gradient turns towards
 # uneven groups, and near-equal rewards are blown up to size one.
 # </details>
-# <details><summary><b>Why does nearly everybody divide by the std, then?</b></summary>
+# <details><summary><b>Dividing is not derived. Why do people do it?</b></summary>
 #
 # It removes the size of the reward. One learning rate then fits every grader, and tasks with
 # different pay pull equally hard in one batch. The price: a tiny difference counts like right
