@@ -79,7 +79,8 @@ pipeline.pipeline("answers", "advantages", caption=(
 # %% [markdown]
 # Must it be the mean of the *same* prompt? We test three rules on a toy. **The toy:** sixteen
 # prompts from hard to easy have twenty possible answers each. A step draws four answers to every
-# prompt, 64 in all, a right answer earns 1, a wrong one 0, and a run is 40 steps.
+# prompt, 64 in all, a right answer earns 1, a wrong one 0, and a run is 40 steps at learning rate
+# 16.
 
 # %%
 def no_baseline(R):                        # R: rewards (runs, 16, 4)
@@ -94,10 +95,9 @@ def group_mean(R):                         # the mean of the prompt's own 4
 rules = {"no baseline": no_baseline, "mean of the batch": batch_mean,
          "mean of the group": group_mean}
 zero_one = {name: sweep(rule) for name, rule in rules.items()}
-print(f"chance to be right at the start: {before.mean():.2f}")
+print(f"chance to be right, at the start: {before.mean():.2f}")
 for name, runs in zero_one.items():
-    print(f"after 40 steps at learning rate 16, {name}: "
-          f"{runs[-1].mean():.3f}")
+    print(f"at the end, {name}: {runs[-1].mean():.3f}")
 
 # %% [markdown]
 # So with rewards 0 and 1 nothing seems to be needed. Now another grader pays 1 for a wrong answer
@@ -141,7 +141,8 @@ reveal("grpo.1", "about 0.8: one point costs much",
        })
 
 # %% [markdown]
-# Two rules are left. They use the same 64 rewards, and still the mean of the batch ended lower.
+# Now compare the two means. They use the same 64 rewards, and still the mean of the batch ended
+# lower in the list above.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -190,12 +191,12 @@ reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
 # and $\bar R$ is the mean of all $G$ rewards.
 #
 # $$\begin{aligned}
-# \nabla J&=\mathbb E\big[R_i\,\nabla\log\pi(y_i)\big]&&\text{log-derivative (02)}\\
-# 0&=\mathbb E\big[R_j\,\nabla\log\pi(y_i)\big]&&\text{for }j\ne i\text{: the reward of another answer is a legal baseline (03)}\\
-# \nabla J&=\mathbb E\Big[\Big(R_i-\tfrac1{G-1}\textstyle\sum_{j\ne i}R_j\Big)\nabla\log\pi(y_i)\Big]&&\text{line 1 minus the mean of line 2 over the others}\\
-# &=\tfrac{G}{G-1}\,\mathbb E\big[(R_i-\bar R)\,\nabla\log\pi(y_i)\big]&&\text{algebra: the bracket is }\tfrac G{G-1}(R_i-\bar R)\\
-# &\;\to\;\mathbb E\big[(R_i-\bar R)\,\nabla\log\pi(y_i)\big]&&\text{drop the factor: a learning rate absorbs it}\\
-# &\;\to\;\mathbb E\Big[\dfrac{R_i-\bar R}{\sigma_R}\,\nabla\log\pi(y_i)\Big]&&\textbf{a choice: divide by the group's std }\sigma_R
+# \nabla J&=\mathbb E\big[R_i\,\nabla\log\pi(y_i)\big]&&\text{1 · log-derivative (02)}\\
+# 0&=\mathbb E\big[R_j\,\nabla\log\pi(y_i)\big]&&\text{2 · for }j\ne i\text{: the reward of another answer is a legal baseline (03)}\\
+# \nabla J&=\mathbb E\Big[\Big(R_i-\tfrac1{G-1}\textstyle\sum_{j\ne i}R_j\Big)\nabla\log\pi(y_i)\Big]&&\text{3 · line 1 minus the mean of line 2 over the others}\\
+# &=\tfrac{G}{G-1}\,\mathbb E\big[(R_i-\bar R)\,\nabla\log\pi(y_i)\big]&&\text{4 · algebra: the bracket is }\tfrac G{G-1}(R_i-\bar R)\\
+# &\;\to\;\mathbb E\big[(R_i-\bar R)\,\nabla\log\pi(y_i)\big]&&\text{5 · drop the factor: a learning rate absorbs it}\\
+# &\;\to\;\mathbb E\Big[\dfrac{R_i-\bar R}{\sigma_R}\,\nabla\log\pi(y_i)\Big]&&\textbf{6 · a choice: divide by the group's std }\sigma_R
 # \end{aligned}$$
 #
 # Try line 4 with rewards 1, 0, 0, 0. The right answer is 1 above the mean of the others and 3/4
@@ -215,9 +216,7 @@ reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("grpo.3", "What advantage does the single right answer get?",
-        ["1: the std sets the scale", "a little under 2: twice as rare, "
-         "twice as loud", "a little under 4: a root of the odds",
-         "15: one against fifteen"])
+        ["1", "a little under 2", "a little under 4", "15"])
 
 # %%
 def zscore(R):
@@ -228,19 +227,19 @@ lone = zscore(torch.tensor([1.0] + [0.0] * 15))
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("grpo.3", "a little under 4: a root of the odds",
+reveal("grpo.3", "a little under 4",
        f"{lone[0]:.2f}. By hand: if a share $p$ of the group is right, "
        r"then $\bar R=p$ and $\sigma_R=\sqrt{p(1-p)}$. So a right answer "
        r"gets $(1-p)/\sigma_R=\sqrt{(1-p)/p}$ and a wrong one "
        r"$-p/\sigma_R=-\sqrt{p/(1-p)}$.", pictures.advantages_by_rate(),
        instead={
-           "1: the std sets the scale":
-           "It sets the mean square to 1. The rare answer gets more, the "
-           "others less.",
-           "a little under 2: twice as rare, twice as loud":
-           "One of sixteen is eight times as rare as eight of sixteen.",
-           "15: one against fifteen":
-           "Those are the odds. The advantage is their root.",
+           "1":
+           "The std sets the mean square to 1. The rare answer gets more, "
+           "the others less.",
+           "a little under 2":
+           "That is about right for one of four or five.",
+           "15":
+           "Those are the odds against it. The advantage is their root.",
        })
 
 # %% [markdown]
@@ -251,8 +250,8 @@ reveal("grpo.3", "a little under 4: a root of the odds",
 task("grpo.t1", one_group.one_group_explorer(),
      ("Give a right answer an advantage above 3 after the division, in the "
       "smallest group that can have one. Try eight first.", one_group.loud),
-     ("Left below 0.1, right above 1.5, for a right answer. What does that "
-      "say about the size of a reward?", one_group.pay_does_not_matter))
+     ("Give a right answer less than 0.1 on the left and more than 1.5 on "
+      "the right. What does that say about the size of a reward?", one_group.pay_does_not_matter))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
@@ -260,8 +259,8 @@ task("grpo.t1", one_group.one_group_explorer(),
 # 1. Eleven answers, one right. With eight no setting reaches 3; exercise 1 asks why.
 # 2. Less than 4 in 13 right (1 of 4 will do), paid 0.10 or less. The division makes the size of a
 #    reward disappear. That is why people divide: one learning rate fits every grader, and a task
-#    that pays 0.1 pulls as hard as one that pays 1. It is also the price: a difference of 0.05 in a
-#    reward model counts as much as right against wrong.
+#    that pays a tenth pulls as hard as one that pays 1. It is also the price: a tiny difference in
+#    a reward model counts as much as right against wrong.
 # </details>
 #
 # **Idea 2. Dividing is a choice: it makes the rare answer loud.** Every group has its own
@@ -274,7 +273,8 @@ task("grpo.t1", one_group.one_group_explorer(),
 #
 # If all answers are right, or all wrong, every reward equals the mean and every advantage is 0.
 # Such a group is **silent**: it costs $G$ answers and teaches nothing. A prompt is answered right
-# with chance $p$. Then a group teaches with chance $1-p^G-(1-p)^G$:
+# with chance $p$. Then a group teaches with chance $1-p^G-(1-p)^G$, that is one minus all right
+# minus all wrong:
 
 # %% jupyter={"source_hidden": true}
 # the share of groups that teach
@@ -315,8 +315,8 @@ reveal("grpo.4", "equally many: both draw 128 answers",
 
 # %%
 task("grpo.t2", mixed_groups.mixed_groups_explorer(),
-     ("A pass rate above one half, G at least 8, and fewer than half of "
-      "the right answers are pushed.", mixed_groups.easy_loses_right))
+     ("Take a pass rate above one half and G at least 8. Make fewer than "
+      "half of the right answers pushed up.", mixed_groups.easy_loses_right))
 
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
@@ -338,7 +338,7 @@ task("grpo.t2", mixed_groups.mixed_groups_explorer(),
 # $$L=-\frac1G\sum_i\frac1{T_i}\sum_t\Big[\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)-\beta\,k_{3,i,t}\Big]$$
 #
 # Only $-\bar R$ was derived. Dividing by $\sigma_R$, the $1/T_i$, the clip and the $k_3$ are
-# choices. In code, for one group:
+# choices. Here it is in code for one group, and compared with this course's own library:
 
 # %%
 def grpo_loss(logp, old_logp, ref_logp, mask, R, epsilon=0.2, beta=0.04):
@@ -372,7 +372,8 @@ def push(per_answer, epsilon=None):
 
 # %% [markdown]
 # The running group has two right and two wrong answers, and the batch has been used for some steps
-# (06). Look at the colours: the sign of the push belongs to the answer, its size to the token.
+# (06). All tokens of an answer share one advantage, so they have one colour. The ratio of each
+# token sets the size.
 
 # %% jupyter={"source_hidden": true}
 # the push on every token
@@ -499,8 +500,8 @@ def my_group_advantages(rewards, num_generations):
 check.group_advantages(my_group_advantages)
 
 # %% [markdown]
-# **3 Find the silent bug** · 8 minutes. It passes its test on the running group, and the advantages
-# of the whole batch sum to zero:
+# **3 Find the silent bug** · 8 minutes. This function passes its test on the running group, and the
+# advantages of the whole batch sum to zero:
 
 # %%
 print(check.silent_bug_grpo.source)

@@ -133,8 +133,8 @@ def prompt_by_prompt(start: Tensor, ends: Mapping[str, Tensor]) -> Picture:
         size=(900, 280),
         alt=f"Chance to be right on each of {len(start)} prompts. On the hardest, before "
         f"{start[order[0]]:.2f}, after: {said}.",
-        caption="Learning rate 16. The batch's mean fails on the hardest prompt, and on no other: it "
-        "is far above what that prompt earns. Bars: two standard errors.",
+        caption="Learning rate 16. The batch's mean fails on the hardest prompt, and on no other: "
+        "it is far above what that prompt earns. Bars: two standard errors.",
     )
 
 
