@@ -251,7 +251,8 @@ task("grpo.t1", one_group.one_group_explorer(),
      ("Give a right answer an advantage above 3 after the division, in the "
       "smallest group that can have one. Try eight first.", one_group.loud),
      ("Give a right answer less than 0.1 on the left and more than 1.5 on "
-      "the right. What does that say about the size of a reward?", one_group.pay_does_not_matter))
+      "the right. What does that say about the size of a reward?",
+      one_group.pay_does_not_matter))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
@@ -316,7 +317,8 @@ reveal("grpo.4", "equally many: both draw 128 answers",
 # %%
 task("grpo.t2", mixed_groups.mixed_groups_explorer(),
      ("Take a pass rate above one half and G at least 8. Make fewer than "
-      "half of the right answers pushed up.", mixed_groups.easy_loses_right))
+      "half of the right answers pushed up.",
+      mixed_groups.easy_loses_right))
 
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>

@@ -944,11 +944,11 @@ for name, rule in (("minus the mean", minus_mean),
                    ("divided by the std", divided)):
     trained[name] = {f"G = {G}": sweep(careless(rule), G=G, rates=many)
                      for G in (4, 8, 16, 32)}
-    for size, runs in trained[name].items():
-        k = runs.mean(1).argmax()
-        error = runs[k].std() / len(runs[k]) ** 0.5
+    for size, arm in trained[name].items():
+        k = arm.mean(1).argmax()
+        error = arm[k].std() / len(arm[k]) ** 0.5
         print(f"{name:18s} {size:6s} best rate {many[k]:2d}: "
-              f"{runs[k].mean():.3f} +- {error:.4f}")
+              f"{arm[k].mean():.3f} +- {error:.4f}")
 pictures.rate_sweep(many, trained, chance.mean().item(), (
     "Eight ways to spend the same answers, and one height. What moves is "
     "the rate at which it is reached. 200 seeds."))
