@@ -12,7 +12,7 @@
 # **After this page** you can say which groups teach nothing and how many there are, what it costs
 # to replace them, and what a higher clip does for a rare token and what it does not.
 #
-# 28 minutes, exercises 25 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
+# 47 minutes, exercises 25 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
 # DAPO, Yu et al. 2025, [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #
 # **Recall.** Say each answer aloud, then unfold.
