@@ -49,7 +49,7 @@ pictures.silent_run()
 
 # %% [markdown]
 # A group whose answers are all right, or all wrong, is **silent**: every advantage in it is 0, so
-# it has no gradient. A **mixed** group teaches.
+# it teaches nothing. Every other group is **mixed**.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -83,10 +83,11 @@ reveal("dapo.1", "about four in ten",
 # ## How many groups are silent, and what does a new one cost?
 #
 # Take one prompt that is solved with chance $p$, and $G$ independent answers to it. $R_i$ is the
-# reward of answer $i$. $P$ is the chance that the group is mixed. $N$ is the number of groups that
-# we draw until one is mixed.
+# reward of answer $i$, and $\bar R$ is their mean. $P$ is the chance that the group is mixed. $N$
+# is the number of groups that we draw until one is mixed.
 #
 # $$\begin{aligned}
+# R_1=\dots=R_G\;&\Rightarrow\;R_i-\bar R=0&&\text{each equals the mean: no gradient}\\
 # \Pr(\text{all right})&=p^G&&\text{independent: multiply}\\
 # \Pr(\text{all wrong})&=(1-p)^G&&\text{the same}\\
 # P&=1-p^G-(1-p)^G&&\text{the two exclude each other: add}\\
@@ -163,8 +164,8 @@ ends = [mean(pictures.at_answers(runs[1], 2560))
 bill = mean([curve("chain_refill", k, "generated").mean() / 64
              for k in range(3)])
 reveal("dapo.2", "plain: it makes more updates from the same answers",
-       f"{ends[0]} against {ends[1]}, ahead in every seed. Step for step "
-       f"the two are level, but a refilled step writes {bill} times the "
+       f"{ends[0]} of the problems against {ends[1]}, ahead in every seed. "
+       f"Step for step the two are level, but a refilled step writes {bill} times the "
        "answers. One silent group costs a whole round of eight, and what "
        "is over is thrown away. **So ask of every such curve: does "
        "the axis count steps or answers?** At the two largest rates the "
@@ -194,7 +195,8 @@ reveal("dapo.2", "plain: it makes more updates from the same answers",
 # they count steps with a reason (section 3.2): the whole batch waits for its longest answer anyway,
 # so a few more answers cost little time.
 # </details>
-#
+
+# %% [markdown]
 # **So far:** a group that is all right or all wrong has no gradient, and a mixed one costs $1/P$
 # groups. Compare two samplers at equal numbers of answers.
 #
@@ -231,12 +233,13 @@ task("dapo.t2", rare_token_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. A step of 0.15, say, with 4 updates: one update takes the token from inside both bands to
-#    beyond both. <!-- cited: 0.15 -->
+#    beyond both. <!-- cited: 0.15, 0.24 -->
 # 2. A step of 0.24 saves 8 batches. Its first update lands between the edges, so 1.28 allows one
-#    more full update. The largest step saves at most 3, small ones at most
-#    6. <!-- cited: 0.24 --> So what 1.28 buys depends on the size of the steps.
+#    more full update. The largest step saves at most 3, small ones at most 6. So what 1.28 buys
+#    depends on the size of the steps.
 # </details>
-#
+
+# %% [markdown]
 # DAPO does not make many updates on one batch. It cuts a batch of 8,192 answers into 16 parts and
 # makes one update on each, so every answer is used once.
 
@@ -273,8 +276,8 @@ reveal("dapo.3", "in parts 2 to 16: the policy has moved by then",
        })
 
 # %% [markdown]
-# A wider edge speeds up a token that was *drawn*. A token that was not drawn has no term in $J$, so
-# no edge can help it.
+# A wider edge can speed up a token that was *drawn*. A token that was not drawn has no term in $J$,
+# so no edge can help it.
 #
 # **That is the core; the rest is practice.**
 #
@@ -299,10 +302,10 @@ reveal("dapo.3", "in parts 2 to 16: the policy has moved by then",
 # |---|---|
 # | whole groups are silent | *dynamic sampling*: keep mixed groups only |
 # | a rare good token is cut off early | *clip-higher*: the upper edge is 1.28 |
-# | GRPO: in an answer of 1,000 tokens each weighs a tenth of what it weighs in one of 100 | *token mean*: one mean over all tokens of the batch (page 10) |
+# | a token of a 1,000-token answer weighs a tenth of one of a 100-token answer (GRPO) | *token mean*: one mean over all tokens of the batch (page 10) |
 # | a good answer that is cut at the length limit counts as wrong | *overlong penalty*: warn before the limit |
 #
-# The loss has answers $i$ of $T_i$ tokens $t$, all answers of the batch together:
+# In the loss, $i$ runs over all answers of the batch and $t$ over the $T_i$ tokens of answer $i$:
 #
 # $$L=-\frac{1}{\sum_iT_i}\sum_i\sum_t\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},0.8,1.28)A_i\big),\qquad0\lt\#\text{right}\lt G\text{ in each group}$$
 #
@@ -348,7 +351,7 @@ reveal("dapo.4", "about −1.6: as if it alone were wrong",
        })
 
 # %% [markdown]
-# As code, the loss is seven lines. `R` holds the penalty, and the filter has run before.
+# This is the loss as code. The penalty is already in the rewards `R`, and the filter has run.
 
 # %%
 def dapo_loss(logp, old_logp, mask, R, low=0.2, high=0.28):

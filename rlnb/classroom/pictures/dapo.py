@@ -64,7 +64,7 @@ def silent_run(answered: bool = False) -> Picture:
     caption = "Three seeds (line styles); mean over five steps."
     if answered:
         alt += " Mixed groups: " + ", ".join(f"{x[-10:].mean():.2f}" for x in mixed) + "."
-        caption = "While the answers get better, fewer and fewer groups are mixed."
+        caption = "Past step 10 the answers still get better, and fewer and fewer groups are mixed."
     return static_figure(build, size=(900, 290), alt=alt, caption=caption)
 
 
