@@ -167,11 +167,11 @@ reveal("dapo.2", "plain: it makes more updates from the same answers",
        f"{ends[0]} of the problems against {ends[1]}, ahead in every seed. "
        "Step for step the two are level, but a refilled step writes "
        f"{bill} times the answers. One silent group costs a whole round of "
-       "eight, and what is over is thrown away. **So ask of every such curve: does "
-       "the axis count steps or answers?** At the two largest rates the "
-       "picture turns: plain collapses, first in one seed, then in all "
-       "three, and refilled holds up better. It also makes fewer updates "
-       "there, so this run cannot say why.",
+       "eight, and what is over is thrown away. **So ask of every such "
+       "curve: does the axis count steps or answers?** At the two largest "
+       "rates the picture turns: plain collapses, first in one seed, then "
+       "in all three, and refilled holds up better. It also makes fewer "
+       "updates there, so this run cannot say why.",
        pictures.refill_race(), instead={
            "refilled, clearly: every group in its batch teaches":
            "The groups that do not teach were written too, and the axis "
