@@ -12,7 +12,7 @@
 # **After this page** you can derive what fine-tuning on given answers does to the logits, say where
 # its loss stops, and turn the same loop into one that learns from the model's own answers.
 #
-# 30 minutes, exercises 30 more · after [00](00_start_here.ipynb)
+# 47 minutes, exercises 30 more · after [00](00_start_here.ipynb)
 #
 # Autograd wants one scalar, and follows it downhill. This page is about which one.
 #

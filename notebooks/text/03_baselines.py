@@ -12,7 +12,7 @@
 # **After this page** you can prove what a baseline does on average, compute the best one, and say
 # when the usual one makes things worse.
 #
-# 26 minutes, exercises 36 more · after 02 (REINFORCE) · Greensmith, Bartlett and Baxter 2004,
+# 39 minutes, exercises 36 more · after 02 (REINFORCE) · Greensmith, Bartlett and Baxter 2004,
 # *JMLR* 5 (the best baseline); Ahmadian et al. 2024,
 # [arXiv 2402.14740](https://arxiv.org/abs/2402.14740) (leave-one-out)
 #

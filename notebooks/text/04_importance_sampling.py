@@ -13,7 +13,7 @@
 # which that fails, and say which line turns an exact weight into the one ratio per token that PPO
 # uses.
 #
-# 25 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 45 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #

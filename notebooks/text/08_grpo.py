@@ -12,7 +12,7 @@
 # **After this page** you can replace the critic by a group of answers, write GRPO's whole loss from
 # memory, and say which of its pieces are derived and which are choices.
 #
-# 28 minutes, exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) ·
+# 48 minutes, exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) ·
 # DeepSeekMath, Shao et al. 2024, [arXiv 2402.03300](https://arxiv.org/abs/2402.03300);
 # leave-one-out: Ahmadian et al. 2024, [arXiv 2402.14740](https://arxiv.org/abs/2402.14740)
 #

@@ -12,7 +12,7 @@
 # **After this page** you can say which groups teach nothing, what it costs to replace them, and
 # when a higher clip helps a rare token.
 #
-# 23 minutes, exercises 25 and interview 8 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
+# 36 minutes, exercises 25 and interview 8 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
 # DAPO, Yu et al. 2025, [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #
 # **Recall.** Say each answer aloud, then unfold.

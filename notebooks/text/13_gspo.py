@@ -12,7 +12,7 @@
 # **After this page** you can derive GSPO's ratio and its gradient, say why its band is about 600
 # times narrower than PPO's, and say what it does and does not do for a mixture of experts.
 #
-# 26 minutes, exercises 32 more · after 04 (importance sampling), 05 (KL), 06 (PPO), 08 (GRPO) ·
+# 52 minutes, exercises 32 more · after 04 (importance sampling), 05 (KL), 06 (PPO), 08 (GRPO) ·
 # GSPO, Zheng et al. 2025, [arXiv 2507.18071](https://arxiv.org/abs/2507.18071); GMPO, Zhao et al.
 # 2025, [arXiv 2507.20673](https://arxiv.org/abs/2507.20673)
 #

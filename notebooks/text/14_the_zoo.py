@@ -12,7 +12,7 @@
 # **After this page** you can take any method apart into seven choices, say in a line what separates
 # two of them, read what a lab ran, and judge a claim that one method beats another.
 #
-# 28 minutes, exercises 23 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO), 12 (soft edges), 13
+# 49 minutes, exercises 23 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO), 12 (soft edges), 13
 # (GSPO)
 #
 # **Recall.** Say each answer aloud, then unfold.

@@ -12,7 +12,7 @@
 # **After this page** you can derive DPO line by line, say what its β does, and say what a perfect
 # training log does not show.
 #
-# 26 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
+# 34 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
 # [arXiv 2305.18290](https://arxiv.org/abs/2305.18290)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -108,7 +108,7 @@ reveal("preferences.1", "below 0.00001",
            "about 0.2":
            "That would be a method that loses what the scores say.",
            "about 0.02":
-           "That is the noise of 4,000 choices. Both roads have the same.",
+           "So much noise have 4,000 choices. Both roads hear the same.",
            "about 0.002":
            "Two good approximations would differ so. These are not two.",
        })
@@ -152,7 +152,8 @@ reveal("preferences.1", "below 0.00001",
 #
 # $$L=-\log\sigma\big(\beta\,(h_w-h_l)\big)\qquad h=\log\frac{\pi_\theta}{\pi_{ref}}\text{: minus the log-probability of the choice}$$
 #
-# That is DPO. **It does not skip the reward. The reward sits in the policy: it is $\beta h$, up to
+# That is DPO, for one pair. Its loss is the mean of this over all pairs $(x,y_w,y_l)$ of the file.
+# **It does not skip the reward. The reward sits in the policy: it is $\beta h$, up to
 # one number per prompt, and that number cancels in every comparison.**
 #
 # Then $\beta h$ of road 2 must be the score of road 1 minus a constant. Here is DPO in two lines,
@@ -185,8 +186,11 @@ print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}; "
       f"loss at h = 0: {torch.tensor(2.0).log():.4f}")
 
 # %% [markdown]
-# The chosen answer is pushed up and the rejected one down, by $\beta\,\sigma(-\beta(h_w-h_l))$
-# each. That is β times the chance that the model still gives to the wrong order. At the start this
+# The reference is a constant, so $\nabla h=\nabla\log\pi_\theta$, and this is DPO's gradient:
+#
+# $$\nabla L=-\,\underbrace{\beta\,\sigma\big(-\beta(h_w-h_l)\big)}_{\text{how wrong the order still is}}\;\underbrace{\big(\nabla\log\pi_\theta(y_w)-\nabla\log\pi_\theta(y_l)\big)}_{\text{up the chosen, down the rejected}}$$
+#
+# The weight is β times the chance that the model still gives to the wrong order. At the start this
 # chance is one half, and the loss is $\log2=0.6931$.
 #
 # **Try it.** Guess the slopes at β = 1. Then put 1 for 0.1 into the cell and run it.
@@ -278,18 +282,26 @@ predict("preferences.3", "The margin is β(h_w − h_l). And after 10,000 "
         ["about 500", "about 50", "about 10", "about 5.3: it has settled"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+small = 0.0                                      # the margin at β = 0.1
+for _ in range(10_000):
+    small += 2 * 0.1**2 * torch.sigmoid(torch.tensor(-small)).item()
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("preferences.3", "about 10",
        f"It is {grown[10_000]:.2f}. Ten times as many steps add log 10. "
        "The push fades and never becomes 0, for no gap is large enough. "
-       "This holds for every β: with such labels β sets the speed, not the "
-       "end. **The best policy lies infinitely far away. You decide how "
-       "far you go by when you stop.**",
+       "No β gives it an end. A small β still goes further: after the same "
+       f"steps the gap in h is {small / 0.1:.0f} nats at β = 0.1 and "
+       f"{grown[10_000]:.0f} at β = 1. **The best policy lies infinitely "
+       "far away. How far you go, β, rate and steps decide together.**",
        instead={
            "about 5.3: it has settled":
            "Its push shrinks. It never becomes 0.",
            "about 50":
-           "Ten times the way needs a push that stays. This one shrinks.",
+           "A hundred times the steps, ten times the way: no, the push "
+           "shrinks faster than that.",
            "about 500":
            "That is the way of a push that keeps its first size.",
        })
@@ -419,6 +431,11 @@ by_rl = ref.log() + train(lambda t: rl(ref.log() + shared @ t),
 assert (by_rl[-1].softmax(0) - kl_optimum(ref, r, 0.1)).abs().max() < 1e-3
 target = train(lambda t: (D[0] @ shared @ t - 5) ** 2, torch.zeros(4),
                rate=0.002) @ shared.T            # IPO: 1 / (2 beta) is 5
+all_three = torch.zeros(4)                       # road 1, the full file
+for _ in range(2000):
+    wrong = torch.sigmoid(-(shared @ all_three) @ D.T)
+    all_three = all_three + 0.1 * (wrong @ D @ shared) / 3
+assert kl_optimum(ref, shared @ all_three, 0.1)[0] > 0.99    # ends on No
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -461,6 +478,10 @@ reveal("preferences.5", "the full file and fresh pairs",
        })
 
 # %% [markdown]
+# Look at the line of the full file. It makes a detour towards Never: two of its pairs push Yes
+# down, and the tone that lowers Yes lifts Never. "No over Never" brings it back. With these labels
+# road 1, trained as long, ends on No as well. The labels do it, not the method.
+#
 # **That is the core; the rest is practice.**
 #
 # ## On a transformer
@@ -495,6 +516,7 @@ for said, kept in arms.items():
 
 # %% [markdown]
 # At β = 0.1 given pairs first teach the model and then spoil it, even when each pair is seen once.
+# At β = 1 it slips too, while its chosen log-ratio hardly falls: so grade samples in any case.
 # Fresh pairs go on to 0.97, and need twice the answers of 2,560 given pairs. **The run with the
 # smallest margin in its log has the best model.** (Its gap is measured on its own new pairs.) No
 # samples were kept that could show where the probability went.
@@ -613,8 +635,15 @@ check.bradley_terry(my_bradley_terry)
 #
 # A larger β keeps the policy closer to the reference. At the optimum the gap in log-ratios is the
 # reward gap over β, so a small β moves further. In the first steps of plain gradient descent it
-# looks the other way round, for the push has a factor β; Adam takes most of that away. Usual: 0.1;
-# people try 0.01 to 0.5.
+# looks the other way round, for the push has a factor β; Adam takes most of that away. With one
+# label per pair there is no optimum: β, rate and steps decide together how far it goes. Usual: 0.1.
+# </details>
+# <details><summary><b>What is DPO's gradient, and why the weight?</b></summary>
+#
+# The gradient of log π of the chosen answer minus that of the rejected one, times β σ(−margin). The
+# weight is the chance the model still gives to the wrong order. Without it every pair would be
+# pushed for ever at full strength, also those that are in order, and likelihoods would run away
+# sooner.
 # </details>
 # <details><summary><b>Where is the KL in DPO?</b></summary>
 #

@@ -12,7 +12,7 @@
 # **After this page** you can write the training loop from memory, say what a risen curve shows and
 # what it does not, and take a gain apart.
 #
-# 22 minutes, exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO) · does RL reach beyond
+# 36 minutes, exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO) · does RL reach beyond
 # the base model, Yue et al. 2025, [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); spurious
 # rewards, Shao et al. 2025, [arXiv 2506.10947](https://arxiv.org/abs/2506.10947)
 #
