@@ -21,7 +21,8 @@ class Timer:
     """A bar and a number that run for some seconds; `start(90)`, and `stop()` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
-        self.clock, self.began, self.limit = clock, 0.0, 60
+        self.clock, self.limit = clock, 60
+        self.began: float | None = None
         self.bar = ipywidgets.IntProgress(
             value=0, min=0, max=60, layout=ipywidgets.Layout(width="12em")
         )
@@ -46,9 +47,11 @@ class Timer:
         self.ticks.value, self.ticks.playing = 0, True
 
     def stop(self) -> float:
-        """Seconds since the start; the bar stands still."""
+        """Seconds since the start; bar and number stand still, and say what is returned."""
         self.ticks.playing = False
-        return self.clock() - self.began
+        took = self.clock() - self.began if self.began is not None else 0.0
+        self.began, self.ticks.value = None, min(round(took), self.ticks.max)
+        return took
 
     @property
     def shown(self) -> tuple:
