@@ -23,6 +23,7 @@ from rlnb.classroom import progress
 from rlnb.classroom.figures import Bundle
 from rlnb.classroom.interview import desk
 from rlnb.classroom.interview.cards import answer_cells, name_of, typeset
+from rlnb.classroom.interview.marking import seconds
 from rlnb.classroom.interview.plan import (
     CARD,
     Forecast,
@@ -35,7 +36,6 @@ from rlnb.classroom.interview.plan import (
     room_of,
     tonight,
 )
-from rlnb.classroom.interview.marking import seconds
 from rlnb.classroom.interview.repetition import GRADES, Card, after, draw, squeezed
 from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone, widget_view
 from rlnb.classroom.questions import LEVELS, Question, bank, pick, topics
@@ -312,9 +312,9 @@ def drill(
 ) -> Drill:
     """The drill, ready to be shown.
 
-    topic: pages, "06 08", or ids of questions to begin with, "rewards.10 baselines.6". minutes of the
-    evening and the day of the interview, "2026-12-13", are remembered in the learner's file. seed:
-    for a draw that can be repeated. Raises ValueError for a page, level or day that does not exist.
+    topic: pages, "06 08", or ids of questions to begin with, "rewards.10 baselines.6". minutes of
+    the evening and the day of the interview, "2026-12-13", are remembered in the learner's file.
+    seed: for a draw that can be repeated. Raises ValueError for a page, level or day that does not exist.
     """
     ids = {q.id for q in bank()}
     named = tuple(topic.split())

@@ -31,10 +31,7 @@ RUBRIC = {
     "follow-up": ("nothing, or wrong", "the direction", "the point of its key"),
 }  # fmt: skip
 # Evidence of one's own, with its points.
-OWN = (
-    ("a plot of my own: I named both axes", 2),
-    ("a case of my own, without a number", 1),
-)
+OWN = (("a plot of my own: I named both axes", 2), ("a case of my own, without a number", 1))
 
 _END = re.compile(r"(?<=[.!?])(?<!Dr\.)(?<!et al\.)(?<!e\.g\.)[\"”')]*\s+(?=\S)")
 _NAME = re.compile(r"\(\d\d(?:, \d\d)*\)|@\d+")  # page (16), pass@32

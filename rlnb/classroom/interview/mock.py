@@ -21,15 +21,7 @@ from dataclasses import dataclass, field
 from rlnb.classroom.figures import Bundle
 from rlnb.classroom.interview import desk
 from rlnb.classroom.interview.cards import answer_cells, markdown, typeset
-from rlnb.classroom.interview.marking import (
-    OWN,
-    POINTS,
-    RUBRIC,
-    Marks,
-    advice,
-    hasty,
-    ticks,
-)
+from rlnb.classroom.interview.marking import OWN, POINTS, RUBRIC, Marks, advice, hasty, ticks
 from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone, widget_view
 from rlnb.classroom.questions import LEVELS, FollowUp, Question, first_sentence, pick
 
@@ -65,6 +57,7 @@ PANEL = (
               "rewards.15", "agents.11", "agents.12", "agents.14", "systems.20",
               "the_zoo.14", "the_zoo.16", "preferences.16", "agents.16", "systems.25")),
 )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Round:
@@ -290,7 +283,9 @@ class Room:
         listed = {"reasons": key.reasons, "numbers": key.numbers, "own": [t for t, _ in OWN]}
         self.ticks = {name: [_tick(text) for text in texts] for name, texts in listed.items()}
         self.ticked.children = [
-            ipywidgets.HTML(f"<style>{WRAPS}</style><b>Reasons:</b> tick what you said aloud, in whatever words."),
+            ipywidgets.HTML(
+                f"<style>{WRAPS}</style><b>Reasons:</b> tick what you said, in whatever words."
+            ),
             *self.ticks["reasons"],
             ipywidgets.HTML("<b>Evidence:</b> one number of the key is enough, or a plot."),
             *self.ticks["numbers"],

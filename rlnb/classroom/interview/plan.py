@@ -86,7 +86,8 @@ def tonight(
 
     A third of the room is kept for new questions, and up to two thirds where five evenings a week
     would else not see the core before the interview: what was not known has to come back as well.
-    Once the core has been seen, other new ones only fill what is left before an interview. dice: shuffles new ones, within the core and the rest.
+    Once the core has been seen, other new ones only fill what is left before an interview.
+    dice: shuffles new ones, within the core and the rest.
     """
     dice = dice or random.Random(0)
     unseen = [q for q in questions if q.id not in cards]
