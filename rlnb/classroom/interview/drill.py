@@ -314,7 +314,7 @@ def drill(
 
     topic: pages, "06 08", or ids of questions to begin with, "rewards.10 baselines.6". minutes of
     the evening and the day of the interview, "2026-12-13", are remembered in the learner's file.
-    seed: for a draw that can be repeated. Raises ValueError for a page, level or day that does not exist.
+    seed: for a draw that can be repeated. Raises ValueError for a page, level or day that is none.
     """
     ids = {q.id for q in bank()}
     named = tuple(topic.split())
