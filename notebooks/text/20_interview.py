@@ -89,7 +89,7 @@ coverage()
 #
 # | points | 0 | 1 | 2 |
 # |---|---|---|---|
-# | first sentence | none, wrong, or it came later | right, needs the next one | answers by itself |
+# | first sentence | none, wrong, or late | right, needs the next one | answers by itself |
 # | reasons | none ticked | some ticked | two in three, or more |
 # | evidence | none | a case without a number | a number of the key, or a plot |
 # | follow-up | nothing, or wrong | the direction | the point of its key |

@@ -338,7 +338,7 @@ def test_the_interview_s_day_is_remembered_and_squeezes_the_rests(learner):
     assert (
         room.interview == day and "5 evenings x 30 minutes: you will meet about" in room.ahead.value
     )
-    assert "of 114" in room.ahead.value and " With 45: " in room.ahead.value
+    assert "of 114" in room.ahead.value and " With 45 minutes: " in room.ahead.value
     later = drill()
     assert later.interview == day and later.minutes.value == 30
     later.draw()

@@ -102,7 +102,7 @@ class Drill:
         for control in (self.topic, self.level, self.minutes, self.day):
             control.observe(lambda _: self._planned(), "value")
         self.asked, self.answer = desk.heard(), ipywidgets.HTML()
-        self.plan, self.ahead, self.status = spoken_line(), spoken_line(), spoken_line()
+        self.plan, self.ahead, self.status = spoken_line(), desk.heard(), spoken_line()
         self.sitting = Sitting((), ())
         self._plan()
         self.status.value = "Press Next question. Answer aloud, write the first sentence."
@@ -254,8 +254,10 @@ class Drill:
             f"meet about {told.met} of {told.of}, and know about {told.known} on two days."
         )
         if told.met < told.of:
-            more = f" With {LONGER}: {self._forecast(LONGER).met}." if minutes < LONGER else ""
-            said += f"{more} Too few? Name your pages: drill('06 08 15')."
+            more = (
+                f" With {LONGER} minutes: {self._forecast(LONGER).met}." if minutes < LONGER else ""
+            )
+            said += f"{more} Too few? Name your pages: <code>drill('06 08 15')</code>."
         self.ahead.value = said
 
     def _forecast(self, minutes: int) -> Forecast:

@@ -24,7 +24,7 @@ HASTY = (15, 5)  # seconds below which a full mark for the answer, for the follo
 
 # What 0, 1 and 2 points are for. Reasons and evidence are counted from the ticks.
 RUBRIC = {
-    "first sentence": ("none, wrong, or it came later", "right, needs the next one",
+    "first sentence": ("none, wrong, or late", "right, needs the next one",
                        "answers by itself"),
     "reasons": ("none ticked", "some ticked", "two in three, or more"),
     "evidence": ("none", "a case without a number", "a number of the key, or a plot"),
@@ -131,4 +131,4 @@ def advice(marks: Marks, question: Question, push: FollowUp) -> str:
         out.append(f'To "{markdown(push.ask)}" say: *{markdown(push.key)}*')
     if doubt := hasty(marks, question):
         out.append(f"{doubt}. Say it aloud once more, against the clock.")
-    return " ".join(part if part[-1] in ".?!*" else f"{part}." for part in out)
+    return " ".join(part if part.rstrip("*")[-1] in ".?!" else f"{part}." for part in out)
