@@ -110,8 +110,8 @@ def hasty(marks: Marks, question: Question) -> str:
 
 
 def seconds(number: float) -> str:
-    """`1 second`, `12 seconds`."""
-    return f"{number:.0f} second{'' if round(number) == 1 else 's'}"
+    """`1 second`, `12 seconds`: whole ones, as the clock shows them."""
+    return f"{int(number)} second{'' if int(number) == 1 else 's'}"
 
 
 def advice(marks: Marks, question: Question, push: FollowUp) -> str:

@@ -212,7 +212,7 @@ class Wall:
             value=0, description="seconds", disabled=True, layout=ipywidgets.Layout(width="10em")
         )
         self.ticks = ipywidgets.Play(
-            value=0, min=0, max=3600, interval=1000, layout=ipywidgets.Layout(display="none")
+            value=0, min=-1, max=3600, interval=1000, layout=ipywidgets.Layout(display="none")
         )
         ipywidgets.jslink((self.ticks, "value"), (self.face, "value"))
         self.asked = ipywidgets.HTML()
@@ -228,7 +228,7 @@ class Wall:
         tone(self.status, "quiet")
         _BEGAN[sheet.name] = self.clock()
         _TOLD.discard(sheet.name)
-        self.ticks.playing, self.ticks.value = False, 0
+        self.ticks.playing, self.ticks.value = False, -1  # its first tick comes at once
         self.ticks.playing = True
 
     def _ipython_display_(self) -> None:
