@@ -274,7 +274,9 @@ class Room:
         self.asked.value = f"<p><b>{typeset(self.round.question.question)}</b></p>"
         self._show_key()
         self._lay_ticks()
-        took = [f"{int(s)} of {limit} s" for s, limit in zip(self.seconds, (ASK, PUSH), strict=True)]
+        took = [
+            f"{int(s)} of {limit} s" for s, limit in zip(self.seconds, (ASK, PUSH), strict=True)
+        ]
         self._say(f"You took {took[0]} and {took[1]}. Tick what you said, not what you knew.")
         self._show((self.key, self.ticked, self.reply_key, *self.marks.values()))
 
