@@ -681,10 +681,10 @@ check.name_this_gspo("")
 # <details><summary><b>Why is ε 3e-4 and not 0.2?</b></summary>
 #
 # Because s is a geometric mean over the answer's tokens, it stays near 1: a band of 0.2 would
-# practically never clip. At its edge an answer of 1,000 tokens would have the ratio 1.2 to the power
-# of 1,000, which is 10^79; the paper's upper edge, 4e-4, gives 1.49, near a PPO band. And s strays by
-# σ/√T without any learning, with σ the spread of a token's log-ratio: 0.02 at 5,000 tokens is
-# 0.0003. <!-- cited: 0.02, 0.0003, 1.0004 -->
+# practically never clip. At its edge an answer of 1,000 tokens would have the ratio 1.2 to the
+# power of 1,000, which is 10^79; the paper's upper edge, 4e-4, gives 1.49, near a PPO band. And s
+# strays by σ/√T without any learning, with σ the spread of a token's log-ratio: 0.02 at 5,000
+# tokens is 0.0003. <!-- cited: 0.02, 0.0003, 1.0004 -->
 # </details>
 # <details><summary><b>Is s the correct importance weight?</b></summary>
 #
