@@ -392,8 +392,8 @@ task("preferences.t1", one_pair.one_pair_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. At a margin of 0.2. <!-- cited: 0.2, 0.60, 0.95, 1.4, 2.2, 0.41 --> The loss is 0.60, hardly below
-#    log 2. In the log, training has just begun. Yes already leads there.
+# 1. At a margin of 0.2. <!-- cited: 0.2, 0.60, 0.95, 1.4, 2.2, 0.41 --> The loss is 0.60, hardly
+#    below log 2. In the log, training has just begun. Yes already leads there.
 # 2. At k = 0.95, the slider's last step below 1. One step raises the logit of No by 1. It moves the
 #    tone by k, and the tone moves Yes by k, so Yes rises by $k\cdot k$. Past k = 1 Yes rises faster
 #    than No.
