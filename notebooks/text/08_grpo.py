@@ -68,13 +68,15 @@ def train(rule, rate, low=0.0, n=200, G=4, steps=40):
 # ## Ask the prompt, not a critic
 #
 # PPO trains a second network, the critic, only to know what reward to expect from a prompt. GRPO
-# throws that network away. It writes $G$ answers to the same prompt and compares them.
+# throws that network away. It writes $G$ answers to the same prompt and compares them. In bytes per
+# parameter (07): policy 16, critic 16, reward model 2 and reference 2 make 36. GRPO with a program
+# as its grader needs 16 + 2.
 
 # %% jupyter={"source_hidden": true}
 # the pipeline
 pipeline.pipeline("answers", "advantages", caption=(
-    "Two boxes change: G answers instead of one, and advantages from "
-    "comparing them."))
+    "Two boxes make the method: G answers instead of one, and advantages "
+    "from comparing them. The loss changes in two details, below."))
 
 # %% [markdown]
 # Must it be the mean of the *same* prompt? We test three rules on a toy. **The toy:** sixteen
@@ -122,13 +124,15 @@ reveal("grpo.1", "about 0.8: one point costs much",
        f"{lost[-1].mean():.2f}. The best of the five learning rates "
        f"reaches {lost.mean(1).max():.2f}. A constant drops out of the "
        "*expected* gradient (03), but every single step now also pushes "
-       "wrong answers up. The two means do not notice the constant. The "
-       "first run was lucky: with 0 and 1 a wrong answer gets no push.",
+       "wrong answers up. The two means do not notice the constant. With 0 "
+       "and 1 the zero stands just where it does no harm: a wrong answer "
+       "gets no push. A reward model or a sum of rewards has no such "
+       "zero, and a baseline makes training independent of it.",
        pictures.rate_sweep(rates, {"rewards 0 and 1": zero_one,
                                    "rewards 1 and 2": one_two},
            before.mean().item(), (
-           "Adding 1 to every reward ruins training without a baseline "
-           "and leaves both means alone. 200 runs.")),
+           "From rate 4 on, adding 1 to every reward ruins training "
+           "without a baseline. Both means do not notice it. 200 runs.")),
        instead={
            "about 1.0: a constant drops out":
            "It drops out of the mean of all steps. A run takes single "
@@ -163,10 +167,12 @@ ends = {"mean of the batch": train(batch_mean, 16),
 stuck = (ends["mean of the batch"][:, hard] < 0.01).double().mean()
 reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
        "Nearly all that is drawn there is wrong, and each wrong answer is "
-       "pushed down by half a point or more. Which ones are drawn is "
-       f"chance. In {100 * stuck:.0f} of 100 runs the right answers are "
-       "gone before they were seen often enough. It is noise: with "
-       "sixteen times as many answers the same mean succeeds (green).",
+       "pushed down by half a point or more. What a softmax takes from "
+       "one answer it hands to the others in proportion to what they "
+       "have: a common wrong answer that was not drawn gains most, a rare "
+       f"right one next to nothing. In {100 * stuck:.0f} of 100 runs the "
+       "right answers are gone. It is noise: with sixteen times as many "
+       "answers the same mean succeeds (green).",
        pictures.prompt_by_prompt(before, ends),
        instead={
            "on all, a little: one number fits none of them":
@@ -201,7 +207,8 @@ reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
 #
 # Try line 4 with rewards 1, 0, 0, 0. The right answer is 1 above the mean of the others and 3/4
 # above the mean of all. A wrong one is 1/3 below the others and 1/4 below all. Both shrink to three
-# quarters, so only the length of the push changes.
+# quarters, so only the length of the push changes. (In the picture above the group's mean trails at
+# small rates: that is this factor.)
 #
 # Line 3 is a method of its own, **RLOO** (leave one out). The last line is **GRPO**. It is no
 # longer the gradient of $J$:
@@ -328,8 +335,9 @@ task("grpo.t2", mixed_groups.mixed_groups_explorer(),
 # throws such groups away and draws again.
 # </details>
 #
-# **Idea 3. A group of equal rewards is silent.** So learning happens on prompts that are neither
-# too hard nor too easy. **That is the core; the rest is practice.**
+# **Idea 3. A group of equal rewards is silent.** (A KL term, if there is one, still pulls.) So
+# learning happens on prompts that are neither too hard nor too easy. **That is the core; the rest
+# is practice.**
 #
 # ## The whole loss
 #
@@ -389,8 +397,8 @@ token_grid.token_grid(batch, {
 # Around the loss stands this loop:
 #
 # ```python
-# for prompts in data:
-#     answers, mask = sample(policy, prompts, G)       # G answers each
+# for prompt in data:                                  # one group a step
+#     answers, mask = sample(policy, prompt, G)        # G answers
 #     R = grade(answers)                               # a verifier
 #     old_logp = logp_of(policy, answers).detach()     # once per batch
 #     ref_logp = logp_of(reference, answers).detach()  # a frozen copy
@@ -398,6 +406,9 @@ token_grid.token_grid(batch, {
 #         loss = grpo_loss(logp_of(policy, answers), old_logp, ref_logp, mask, R)
 #         step(loss)
 # ```
+#
+# With several prompts a step, `grpo_loss` would take its mean over all of them, in silence:
+# exercise 2 puts each group in a row of its own.
 #
 # Start training. It is the first step on a fresh batch, so all ratios are 1. Set $\beta=0$ and look
 # at the first line of the log.
@@ -419,8 +430,9 @@ slope, = torch.autograd.grad(first, fresh)
 # the answer
 reveal("grpo.5", "0, and the gradient is not 0",
        f"Value {abs(first.item()):.4f}, norm of the gradient "
-       f"{slope.norm():.4f}. Each answer contributes its advantage, "
-       "whatever its length, and a group's advantages sum to 0. So do not "
+       f"{slope.norm():.4f}. With $1/T_i$ each answer contributes its "
+       "advantage, whatever its length, and a group's advantages sum to 0. "
+       "(With one mean over all tokens lengths would count: 09.) So do not "
        "watch the loss. Log the mean reward, the share of silent groups "
        "and the gradient's norm. **A trap:** is the value still 0 at the "
        "*second* step on that batch? Then `old_logp` is computed anew "
@@ -467,7 +479,7 @@ reveal("grpo.5", "0, and the gradient is not 0",
 # | formula | $A_i=(R_i-\bar R)/\sigma_R$ · right $\sqrt{(1-p)/p}$, wrong $-\sqrt{p/(1-p)}$ |
 # | silent | groups all right or all wrong; and PPO's clipped tokens |
 # | picture | the share of groups that teach: an arch, 0 at both ends |
-# | numbers | own reward in the mean: times (G − 1)/G · one right of sixteen: 3.87 · loss at the start: 0 |
+# | numbers | own reward in the mean: times (G − 1)/G · one right of sixteen: 3.87 · loss at the start, β = 0: 0 |
 # | derived | minus the mean |
 # | choices | $/\sigma_R$, $1/T_i$, clip, $k_3$ in the loss |
 
@@ -502,8 +514,8 @@ def my_group_advantages(rewards, num_generations):
 check.group_advantages(my_group_advantages)
 
 # %% [markdown]
-# **3 Find the silent bug** · 8 minutes. This function passes its test on the running group, and the
-# advantages of the whole batch sum to zero:
+# **3 Find the silent bug** · 8 minutes. This function passes its test on the running group. It
+# returns the right shape and no NaN:
 
 # %%
 print(check.silent_bug_grpo.source)
@@ -520,9 +532,9 @@ def my_test(advantages):
 check.silent_bug_grpo(my_test)
 
 # %% [markdown]
-# **4 Make it survive** · 12 minutes. The loss above dies in a real batch: several prompts, a row
-# without a single token, and padding that holds NaN or infinity. A NaN under the mask must reach
-# neither the value nor the gradient.
+# **4 Make it survive** · 12 minutes. In a real batch the loss above takes one mean over several
+# prompts, and dies of a row without a single token and of padding that holds NaN or infinity. A NaN
+# under the mask must reach neither the value nor the gradient.
 #
 # <details><summary>hint</summary>A where after exp is too late for the gradient. What can you replace before?</details>
 
@@ -568,7 +580,7 @@ check.grpo_loss(my_grpo_loss)
 #
 # It suits no prompt. Its gradient is right on average, but on a hard prompt nearly every draw is a
 # wrong answer with a large push. That noise can destroy the prompt before its right answers are
-# seen. The group's own mean is close to what that prompt earns.
+# seen. The group's own mean is, with some noise, what that prompt earns.
 # </details>
 # <details><summary><b>Write the loss on the whiteboard.</b></summary>
 #
@@ -586,13 +598,15 @@ check.grpo_loss(my_grpo_loss)
 # </details>
 # <details><summary><b>What is in memory for PPO, for GRPO, for GRPO with a verifier?</b></summary>
 #
-# In bytes per parameter, at 16 for a trained model and 2 for a frozen one: 36, 20, 18, and 16
-# without a reference. Activations and the sampler come on top.
+# In bytes per parameter, at 16 for a trained model and 2 for a frozen one. PPO: policy, critic,
+# reward model, reference: 36. GRPO: no critic, 20. With a verifier: 18; without a reference: 16.
+# Activations and the sampler come on top.
 # </details>
 # <details><summary><b>My loss is 0 from the first step. Is it broken?</b></summary>
 #
-# No. On a fresh batch every ratio is 1 and the advantages of a group sum to zero; the gradient is
-# not zero. Broken is a gradient norm of 0: all groups silent, or everything masked.
+# No, if β is 0 and each answer is averaged over its own length. On a fresh batch every ratio is 1
+# and the advantages of a group sum to zero; the gradient is not zero. Broken is a gradient norm of
+# 0: all groups silent, or everything masked.
 # </details>
 # <details><summary><b>You recompute old_logp before every step. What breaks?</b></summary>
 #
