@@ -152,11 +152,11 @@ def readout(data) -> str:
     for name, rule in data["rules"].items():
         wait = f"over {BATCHES}" if rule.batches is None else str(rule.batches)
         if math.isinf(rule.edge):
-            parts.append(f"no clip: {wait} batches")
+            parts.append(f"no clip {wait} batches")
         else:
-            silent = f"silences {rule.silent} of {data['updates']} updates"
-            parts.append(f"{name} {silent}, {wait} batches")
-    return f"Batches to {TARGET}, by upper edge. " + " · ".join(parts) + "."
+            silent = f"{rule.silent} of {data['updates']} updates silent"
+            parts.append(f"{name} {wait} batches, {silent}")
+    return f"To {TARGET}: " + " · ".join(parts) + "."
 
 
 def alt(data) -> str:
