@@ -5,8 +5,8 @@ from __future__ import annotations
 import lab_in_chromium
 import pytest
 
-from rlnb.classroom.pages import NOTEBOOKS, page_name
 from rlnb.classroom.course import course
+from rlnb.classroom.pages import NOTEBOOKS, page_name
 from rlnb.classroom.paper import lesson
 from rlnb.classroom.paper.cheat_sheet import cheat_sheet
 from rlnb.classroom.paper.chromium import pages_of, print_pdf
