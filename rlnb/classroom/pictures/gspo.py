@@ -7,15 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from torch import Tensor
 
-from rlnb.classroom.figures import (
-    BLACK,
-    GREEN,
-    GREY,
-    NEGATIVE,
-    POSITIVE,
-    Picture,
-    static_figure,
-)
+from rlnb.classroom.figures import BLACK, GREEN, GREY, NEGATIVE, POSITIVE, Picture, static_figure
 
 __all__ = ["leaps", "settling", "where_it_shows"]
 
@@ -142,8 +134,8 @@ def settling(lengths: Sequence[int], gaps: Mapping[str, Tensor], kl: float) -> P
             axes.set_title(name, fontsize=TEXT, weight="bold")
             if k == 0:
                 axes.axhline(-kl, color=NEGATIVE, ls="--", lw=2)
-                axes.text(lengths[-1], -0.0045, "−KL, exact", fontsize=TEXT, color=NEGATIVE,
-                          va="top", ha="right", weight="bold")  # fmt: skip
+                axes.text(lengths[-1], 0.0065, "dashed: −KL, exact", fontsize=TEXT, color=NEGATIVE,
+                          va="bottom", ha="right", weight="bold")  # fmt: skip
             else:
                 axes.text(lengths[-1], -0.0045, "grey: 5 to 95 % of the answers\n"
                           "black: their mean\ngreen: GSPO's band", fontsize=TEXT,
@@ -159,5 +151,5 @@ def settling(lengths: Sequence[int], gaps: Mapping[str, Tensor], kl: float) -> P
         size=(900, 300),
         alt=f"log s against length. {said}. Minus the KL: {-kl:.4f}.",
         caption="As routed, longer answers only make it surer that s is below the band. With the "
-        "old experts held, they bring s into it.",
+        "old experts held, they bring s towards it.",
     )
