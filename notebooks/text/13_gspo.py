@@ -31,17 +31,13 @@ from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import gspo as pictures, pipeline, token_grid
 from rlnb.objective import difference
 from rlnb.toys import RouterPolicy, flipped, running_group
-
-torch.set_default_dtype(torch.float64)
-torch.set_num_threads(1)
-
+torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: a policy writes 64 answers and takes one step
 def z_score(y):
-    R = (y < 4).double().mean(1)  # 4 of the 16 words
+    R = (y < 4).double().mean(1)                 # 4 of the 16 words
     return (R - R.mean()) / R.std(correction=0)
-
 
 @cache
 def step(seed, rate):
@@ -54,7 +50,6 @@ def step(seed, rate):
     adam.step()
     return old, new, y
 
-
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: the ratios that the step leaves
 def ratios(old, new, y):
@@ -63,12 +58,11 @@ def ratios(old, new, y):
         before, routes = old.logprobs(y)
         after, used = new.logprobs(y)
         held = new.logprobs(y, routes)[0]
-    return after - before, held - before, flipped(routes, used), z_score(y), y
-
+    return after - before, held - before, flipped(routes, used), \
+        z_score(y), y
 
 def one_step(seed, rate=3e-4):
     return ratios(*step(seed, rate))
-
 
 @cache
 def fresh(seed, rate=3e-4, T=200):
@@ -76,7 +70,6 @@ def fresh(seed, rate=3e-4, T=200):
     old, new, _ = step(seed, rate)
     dice = torch.Generator().manual_seed(100 + seed)
     return ratios(old, new, old.sample(64, T, dice))
-
 
 # %% [markdown]
 # ## One step, and some tokens leap
@@ -91,17 +84,15 @@ def fresh(seed, rate=3e-4, T=200):
 # at the token ratios of one answer:
 
 # %%
-gap, held, flips, A, y = one_step(seed=0)  # log rho (64, 200), ...
+gap, held, flips, A, y = one_step(seed=0)      # log rho (64, 200), ...
 pictures.leaps(
     {"as routed": gap[4].exp(), "old experts held": held[4].exp()},
-    "One good answer (A > 0), a line a token. Grey: the band 1 ± 0.2.",
-)
+    "One good answer (A > 0), a line a token. Grey: the band 1 ± 0.2.")
 
 # %% [markdown]
-# On the left most tokens have hardly moved, and three have leapt. The right panel has the same new
-# weights, but every token goes through its old experts: no leap is left. GRPO's clip looks at each
-# token alone:
-
+# Look at the left panel. Most tokens have hardly moved, and three have leapt. The right panel has
+# the same new weights, but sends every token through the experts that the old policy used: no leap
+# is left. GRPO's clip looks at each token alone:
 
 # %%
 def silenced(gap, A, epsilon=0.2):
@@ -109,12 +100,9 @@ def silenced(gap, A, epsilon=0.2):
     rho, good = gap.exp(), (A > 0)[:, None]
     return torch.where(good, rho > 1 + epsilon, rho < 1 - epsilon)
 
-
-print(
-    f"of {gap.numel():,} tokens the clip silences "
-    f"{int(silenced(gap, A).sum())} as routed, "
-    f"{int(silenced(held, A).sum())} with the old experts held"
-)
+print(f"of {gap.numel():,} tokens the clip silences "
+      f"{int(silenced(gap, A).sum())} as routed, "
+      f"{int(silenced(held, A).sum())} with the old experts held")
 
 # %% [markdown]
 # So in this step the clip stops only what the router happened to move.
@@ -126,12 +114,9 @@ print(
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict(
-    "gspo.1",
-    "What share of all tokens moved the way their advantage asks?",
-    ["about 95 %", "about 85 %", "about 70 %", "about 55 %"],
-)
-
+predict("gspo.1", "What share of all tokens moved the way their advantage "
+        "asks?",
+        ["about 95 %", "about 85 %", "about 70 %", "about 55 %"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -139,32 +124,33 @@ def right_way(log_ratio, A):
     """Share that rose where A > 0 and fell where A < 0."""
     return ((log_ratio > 0) == (A > 0)).double().mean().item()
 
-
 seeds = [one_step(k) for k in range(3)]
 by_token = sum(right_way(x[0], x[3][:, None]) for x in seeds) / 3
 by_answer = sum(right_way(x[0].mean(1), x[3]) for x in seeds) / 3
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal(
-    "gspo.1",
-    "about 55 %",
-    f"It is {by_token:.0%} (three policies). Look at the bars on the "
-    "left: the step raises the four rewarded words, in good *and* in "
-    "bad answers. That is no mistake, for these words earn the reward. "
-    "But it means that a token's ratio follows its **word**, and does "
-    "not tell how far its answer has moved. Now average the log ratios "
-    f"of each answer, as on the right. Of these means {by_answer:.0%} "
-    "moved the way $A$ points.",
-    pictures.where_it_shows(*(torch.cat(z) for z in zip(*((x[0], x[3], x[4] < 4) for x in seeds)))),
-    instead={
-        "about 95 %": "The step was taken for these answers, but it moves words, and "
-        "every word stands in good and in bad answers.",
-        "about 85 %": "That would need good and bad answers to share few words. They share all 16.",
-        "about 70 %": "Good answers have only a few more of the rewarded words than "
-        "bad ones. That is too little for 70 %.",
-    },
-)
+reveal("gspo.1", "about 55 %",
+       f"It is {by_token:.0%} (three policies). Look at the bars on the "
+       "left: the step raises the four rewarded words, in good *and* in "
+       "bad answers. That is no mistake, for these words earn the reward. "
+       "But it means that a token's ratio follows its **word**, and does "
+       "not tell how far its answer has moved. Now average the log ratios "
+       f"of each answer, as on the right. Of these means {by_answer:.0%} "
+       "moved the way $A$ points.",
+       pictures.where_it_shows(*(torch.cat(z) for z in zip(*(
+           (x[0], x[3], x[4] < 4) for x in seeds)))),
+       instead={
+           "about 95 %":
+           "The step was taken for these answers, but it moves words, and "
+           "every word stands in good and in bad answers.",
+           "about 85 %":
+           "That would need good and bad answers to share few words. They "
+           "share all 16.",
+           "about 70 %":
+           "Good answers have only a few more of the rewarded words than "
+           "bad ones. That is too little for 70 %.",
+       })
 
 # %% [markdown]
 # **$A$ is a verdict on a whole answer. GSPO, group sequence policy optimization, therefore chooses
@@ -172,14 +158,9 @@ reveal(
 
 # %% jupyter={"source_hidden": true}
 pipeline.pipeline(
-    "ratio",
-    "loss",
-    words={"ratio": "ratio\nper answer"},
-    caption=(
+    "ratio", "loss", words={"ratio": "ratio\nper answer"}, caption=(
         "GRPO has a ratio per token. In GSPO the lit boxes see one number "
-        "per answer. Everything else is GRPO."
-    ),
-)
+        "per answer. Everything else is GRPO."))
 
 # %% [markdown]
 # ## Derive it
@@ -227,65 +208,54 @@ pipeline.pipeline(
 batch = running_group()
 T, A4 = batch.mask.sum(1), batch.rewards * 2 - 1
 log_rho = torch.where(batch.mask, batch.logprobs - batch.old_logprobs, 0)
-s4 = (log_rho.sum(1) / T).exp()  # (4,)
+s4 = (log_rho.sum(1) / T).exp()                          # (4,)
 for i in range(4):
-    own = log_rho[i, : T[i]].exp()
-    print(f"answer {i}, A {A4[i]:+.0f}: s {s4[i]:.3f}    token ratios", *(f"{x:.3f}" for x in own))
+    own = log_rho[i, :T[i]].exp()
+    print(f"answer {i}, A {A4[i]:+.0f}: s {s4[i]:.3f}    token ratios",
+          *(f"{x:.3f}" for x in own))
 
 # %% [markdown]
 # GSPO's paper lets $s$ run from $1-0.0003$ to $1+0.0004$. All four answers are far outside.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict(
-    "gspo.2",
-    "GRPO silences 4 of these 16 tokens. How many does GSPO?",
-    ["16: all four answers", "8: two answers", "5: one answer", "4: single tokens"],
-)
-
+predict("gspo.2", "GRPO silences 4 of these 16 tokens. How many does GSPO?",
+        ["16: all four answers", "8: two answers", "5: one answer",
+         "4: single tokens"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
 def clip_min(ratio, A, low, high):
     return torch.minimum(ratio * A, ratio.clamp(1 - low, 1 + high) * A)
 
-
 def push(value):
     """Slope in log pi, token by token, before the 1/T."""
     return torch.autograd.grad(value, batch.logprobs, retain_graph=True)[0]
 
-
 tokens = clip_min(log_rho.exp(), A4[:, None], 0.2, 0.2)
-grids = {
-    "GRPO": push(tokens[batch.mask].sum()),
-    "GSPO, no clip": push((T * s4 * A4).sum()),
-    "GSPO": push((T * clip_min(s4, A4, 3e-4, 4e-4)).sum()),
-}
+grids = {"GRPO": push(tokens[batch.mask].sum()),
+         "GSPO, no clip": push((T * s4 * A4).sum()),
+         "GSPO": push((T * clip_min(s4, A4, 3e-4, 4e-4)).sum())}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal(
-    "gspo.2",
-    "8: two answers",
-    "Answers 0 and 1 are good and have risen: they have had enough, and "
-    "all their tokens are silent. Answers 2 and 3 are bad, and have "
-    "risen too. That is the wrong way, so the min keeps all their "
-    "tokens alive. **Outside the band is not yet cut.**",
-    token_grid.token_grid(
-        batch,
-        grids,
-        caption=(
-            "GRPO decides token by token. GSPO gives all tokens of an "
-            "answer one push, and they live or die together."
-        ),
-    ),
-    instead={
-        "16: all four answers": "All four are outside. Two of them went the wrong way, and the "
-        "min does not cut those.",
-        "5: one answer": "Both good answers have risen above the band, not only one.",
-        "4: single tokens": "GSPO has one ratio per answer, so it cannot cut single tokens.",
-    },
-)
+reveal("gspo.2", "8: two answers",
+       "Answers 0 and 1 are good and have risen: they have had enough, and "
+       "all their tokens are silent. Answers 2 and 3 are bad and have risen "
+       "too. That is the wrong way, so the min keeps all their tokens "
+       "alive. **Outside the band is not yet cut.**",
+       token_grid.token_grid(batch, grids, caption=(
+           "GRPO decides token by token. GSPO gives all tokens of an "
+           "answer one push, and they live or die together.")),
+       instead={
+           "16: all four answers":
+           "All four are outside. Two of them went the wrong way, and the "
+           "min does not cut those.",
+           "5: one answer":
+           "Both good answers have risen above the band, not only one.",
+           "4: single tokens":
+           "GSPO has one ratio per answer, so it cannot cut single tokens.",
+       })
 
 # %% [markdown]
 # **So far:** a token's ratio does not tell how far its answer has moved. GSPO clips the geometric
@@ -299,45 +269,35 @@ reveal(
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: s at the edges of a band, to the power of T
 for n in (1000, 4000):
-    print(
-        f"band 3e-4, 4e-4, {n} tokens: the answer becomes "
-        f"{(1 - 3e-4) ** n:.2f} to {(1 + 4e-4) ** n:.2f} times as likely"
-    )
+    print(f"band 3e-4, 4e-4, {n} tokens: the answer becomes "
+          f"{(1 - 3e-4)**n:.2f} to {(1 + 4e-4)**n:.2f} times as likely")
 print(f"band 0.2,        1000 tokens: up to {1.2**1000:.0e} times")
 
 # %% [markdown]
 # So a band of 0.2 on $s$ is no limit at all. GSPO's band acts at 1,000 tokens like a wide PPO band
-# on the whole answer. This is our reading: the paper gives the numbers and no derivation.
+# on the whole answer. This is our reading. The paper gives the numbers and, as far as we found, no
+# derivation.
 #
-# What does such a band cost? Go back to the toy and its step:
-
+# What does such a band cost? Go back to the toy, to the step that we took:
 
 # %%
 def silent_answers(gap, A, low=3e-4, high=4e-4):
     s = gap.mean(1).exp()
     return int(torch.where(A > 0, s > 1 + high, s < 1 - low).sum())
 
-
 # %% jupyter={"source_hidden": true}
 # your guess
-predict(
-    "gspo.3",
-    "GRPO's clip silenced 31 of the 12,800 tokens. How many "
-    "of the 64 answers does GSPO's clip silence?",
-    [
-        "none: the mean takes the leaps away",
-        "about 5: those in which a token leapt",
-        "about 15: the good ones that rose most",
-        "about 45: those that moved as A asks",
-    ],
-)
-
+predict("gspo.3", "GRPO's clip silenced 31 of the 12,800 tokens. How many "
+        "of the 64 answers does GSPO's clip silence?",
+        ["none: the mean takes the leaps away",
+         "about 5: those in which a token leapt",
+         "about 15: the good ones that rose most",
+         "about 45: those that moved as A asks"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
 def silent(runs, k=0):
     return sum(silent_answers(x[k], x[3]) for x in runs) / 3
-
 
 others = silent([fresh(k) for k in range(3)])
 slow = silent([fresh(k, 3e-5) for k in range(3)])
@@ -345,96 +305,85 @@ assert silent(seeds, 1) > silent(seeds)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal(
-    "gspo.3",
-    "about 45: those that moved as A asks",
-    f"It is {silent(seeds):.0f} (mean of three policies), and more with "
-    "the old experts held. So this clip does not stop the router's "
-    "leaps. It stops *learning*.\n\n"
-    "We counted on the answers that the step has seen. On 64 fresh ones "
-    f"of the old policy {others:.0f} are silent, and with a tenth of "
-    f"the learning rate only {slow:.0f}. So the band limits the step, "
-    "and it has to be chosen together with the learning rate.",
-    instead={
-        "none: the mean takes the leaps away": "The leaps, yes. What was learnt is left, and it is larger than "
-        "the band.",
-        "about 5: those in which a token leapt": "A leap is divided by 200. What counts is the sum of many small "
-        "moves.",
-        "about 15: the good ones that rose most": "Bad answers that fell are cut as well, and a small move is "
-        "enough.",
-    },
-)
+reveal("gspo.3", "about 45: those that moved as A asks",
+       f"It is {silent(seeds):.0f} (mean of three policies), and more with "
+       "the old experts held. So this clip does not stop the router's "
+       "leaps. It stops *learning*.\n\n"
+       "We counted on the answers that the step has seen. On 64 fresh ones "
+       f"of the old policy {others:.0f} are silent, and with a tenth of "
+       f"the learning rate only {slow:.0f}. So the band limits the step, "
+       "and it has to be chosen together with the learning rate.",
+       instead={
+           "none: the mean takes the leaps away":
+           "The leaps, yes. What was learnt is left, and it is larger than "
+           "the band.",
+           "about 5: those in which a token leapt":
+           "A leap is divided by 200. What counts is the sum of many small "
+           "moves.",
+           "about 15: the good ones that rose most":
+           "Bad answers that fell are cut as well, and a small move is "
+           "enough.",
+       })
 
 # %% [markdown]
 # ## Longer answers
 #
-# The paper uses each answer once: it cuts a batch into four mini-batches, and the later ones meet
-# weights that have already moved. So take 64 fresh answers of the old policy, which the step has
-# not seen, and let them grow to 1,024 tokens.
+# In practice each answer is used once: the paper cuts its batch into four mini-batches, and the
+# later ones meet weights that have already moved. So take 64 fresh answers of the old policy, which
+# the step has not seen. They are 2,048 tokens long, and we cut them at several lengths.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict(
-    "gspo.4",
-    "Leaps go up and down. As the answers get longer, where does their s go?",
-    ["to 1", "to a number below 1", "to a number above 1", "nowhere, its spread stays"],
-)
+predict("gspo.4", "Leaps go up and down. As the answers get longer, where "
+        "does their s go?",
+        ["to 1: the leaps average out",
+         "to a number below 1",
+         "to a number above 1: the step raised what earns reward",
+         "nowhere: s stays as spread as it was"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-long = fresh(0, T=1024)
+long = fresh(0, T=2048)
 with torch.no_grad():
     old, new, _ = step(0, 3e-4)
-    p = old.distributions(long[4])  # (64, 1024, 16), log pi
-    q = new.distributions(long[4])
+    p = old.distributions(long[4][:, :512])       # (64, 512, 16), log pi
+    q = new.distributions(long[4][:, :512])
 kl = (p.exp() * (p - q)).sum(-1).mean().item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal(
-    "gspo.4",
-    "to a number below 1",
-    "By the definition of the KL (05), the mean of a token's log ratio "
-    r"under the old policy is $\mathbb E_\text{old}[\log\rho_t]="
-    r"-\mathrm{KL}(\pi_\text{old}\Vert\pi_\theta)\le0$. "
-    f"The exact KL per token is {kl:.4f}; the mean of log s here is "
-    f"{long[0].mean():.4f}. So the leaps average away and their cost "
-    "stays. Look at the left panel: that cost lies below GSPO's band. A "
-    "*bad* answer down there is silent, whether the step or the router "
-    "moved it. On the right, with the old experts held, the KL is small "
-    "enough to stay inside.",
-    pictures.settling(
-        (32, 128, 512, 1024), {"as routed": long[0], "old experts held": long[1]}, kl
-    ),
-    instead={
-        "to 1": "The leaps do average out. But the mean of ρ is 1, and then "
-        "the mean of log ρ is below 0.",
-        "to a number above 1": "The step raised what earns reward, and took it from other "
-        "words. Under the old policy the mean of ρ stays 1.",
-        "nowhere, its spread stays": "The spread shrinks with the square root of the length. Look "
-        "at the middle.",
-    },
-)
+reveal("gspo.4", "to a number below 1",
+       "By the definition of the KL (05), the mean of a token's log ratio "
+       r"under the old policy is $\mathbb E_\text{old}[\log\rho_t]="
+       r"-\mathrm{KL}(\pi_\text{old}\Vert\pi_\theta)\le0$. "
+       f"The exact KL per token is {kl:.4f}; the mean of log s here is "
+       f"{long[0].mean():.4f}. So the leaps average away and their cost "
+       "stays. Look at the left panel: the cost lies below GSPO's band. "
+       "There *bad* answers are silent whatever they did. On the right, "
+       "with the old experts held, the KL is small enough to stay inside.",
+       pictures.settling((32, 128, 512, 2048), {
+           "as routed": long[0], "old experts held": long[1]}, kl),
+       instead={
+           "to 1: the leaps average out":
+           "The mean of ρ is 1, and so the mean of log ρ is below 0.",
+           "to a number above 1: the step raised what earns reward":
+           "What it raised it took from other words. Under the old policy "
+           "the mean of ρ stays 1.",
+           "nowhere: s stays as spread as it was":
+           "The spread shrinks with the square root of the length. Look "
+           "at the middle.",
+       })
 
 # %% [markdown]
 # Now set the share of flipped tokens yourself. The policy is the same, but its weights moved at
-# random: nothing was learnt.
+# random, so nothing was learnt.
 
 # %%
-task(
-    "gspo.t1",
-    answer_ratio.answer_ratio_explorer(),
-    (
-        "Set ε to 2e-3, 2.5e-3 and flips to 1 % or more. Bring 60 % of the "
-        "answers inside the band.",
-        answer_ratio.best_length,
-    ),
-    (
-        "Set ε to GSPO's 3e-4, 4e-4. Bring more than 95 % of the answers "
-        "below the band and fewer than 5 % above.",
-        answer_ratio.one_sided,
-    ),
-)
+task("gspo.t1", answer_ratio.answer_ratio_explorer(),
+     ("At least 1 % of flips, ε = 2e-3, 2.5e-3: get 60 % of the answers "
+      "inside.", answer_ratio.best_length),
+     ("GSPO's band: more than 95 % of the answers below it, fewer than 5 % "
+      "above.", answer_ratio.one_sided))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
@@ -460,55 +409,45 @@ task(
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict(
-    "gspo.5", "GRPO silences 4 tokens and GSPO 8. How many does GMPO silence?", ["8", "4", "1", "0"]
-)
+predict("gspo.5", "GRPO silences 4 tokens and GSPO 8. How many does GMPO "
+        "silence?", ["8", "4", "1", "0"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-cut4 = torch.where(A4[:, None] > 0, log_rho.clamp(max=0.4), log_rho.clamp(min=-0.4))
+cut4 = torch.where(A4[:, None] > 0, log_rho.clamp(max=0.4),
+                   log_rho.clamp(min=-0.4))
 gmpo = push((T * (cut4.sum(1) / T).exp() * A4).sum())
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal(
-    "gspo.5",
-    "1",
-    "Only the token at 6.00. 1.40 and 0.70 are inside GMPO's edges, "
-    "and 3.50 has moved the wrong way. The other tokens of answer 1 "
-    f"live on and share one push, {gmpo[1, 0]:.2f}.",
-    token_grid.token_grid(
-        batch,
-        {"GSPO": grids["GSPO"], "GMPO": gmpo},
-        caption=(
-            "GMPO has one push per answer as GSPO has, and silences single tokens as GRPO does."
-        ),
-    ),
-    instead={
-        "8": "GMPO has one mean per answer, but it clips tokens first.",
-        "4": "It clips tokens as GRPO does, but its edges are wider.",
-        "0": "The mean does not bring back a token that was cut.",
-    },
-)
+reveal("gspo.5", "1",
+       "Only the token at 6.00. 1.40 and 0.70 are inside GMPO's edges, "
+       "and 3.50 has moved the wrong way. The other tokens of answer 1 "
+       f"live on and share one push, {gmpo[1, 0]:.2f}.",
+       token_grid.token_grid(batch, {"GSPO": grids["GSPO"], "GMPO": gmpo},
+                             caption=(
+           "GMPO has one push per answer as GSPO has, and silences single "
+           "tokens as GRPO does.")),
+       instead={
+           "8": "GMPO has one mean per answer, but it clips tokens first.",
+           "4": "It clips tokens as GRPO does, but its edges are wider.",
+           "0": "The mean does not bring back a token that was cut.",
+       })
 
 # %% [markdown]
 # Compare the three rules on an answer in which a single token has moved:
 
 # %%
-task(
-    "gspo.t2",
-    one_outlier.one_outlier_explorer(),
-    ("Let one token silence an answer of 4,096 tokens under GSPO.", one_outlier.long_and_silent),
-    (
-        "Move log ρ of the token by 2 or more, up or down. Nothing shall be silent under any rule.",
-        one_outlier.nobody,
-    ),
-)
+task("gspo.t2", one_outlier.one_outlier_explorer(),
+     ("One token silences an answer of 4,096 tokens under GSPO.",
+      one_outlier.long_and_silent),
+     ("|log ρ| of 2 or more, and nothing is silent under any rule.",
+      one_outlier.nobody))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# <!-- cited: 1.75, 0.13 % -->
+# <!-- cited: 1.75 -->
 # 1. Take a log ratio of 1.75 or more in a good answer. GMPO silences one token and leaves 4,095.
 # 2. Let the token move the wrong way: a good token that fell, a bad one that rose. The min spares
 #    it in all three.
@@ -519,13 +458,15 @@ task(
 # * **When it matters.** It matters from the second gradient step on one rollout batch on. In the
 #   first step every $s$ is 1, and GSPO's gradient is GRPO's.
 # * **What it cost and gave.** The paper reports 15 % of the tokens clipped under GSPO and 0.13 %
-#   under GRPO. GSPO learns faster all the same, and needs no replay. No run separates the causes.
+#   under GRPO. <!-- cited: 0.13 % --> GSPO learns faster all the same, and no run separates the
+#   causes. Its mixture of experts needed replay under GRPO, and not under GSPO.
 # * **What to log.** Log the share of *answers* that the clip silences, for good and bad ones apart.
-#   If nearly all of them are bad, look for flips.
+#   If nearly all of them are bad, look for flips. If nearly all answers are silent after one step,
+#   the band is small for your learning rate.
 # * **TRL:** `importance_sampling_level="sequence"`, `loss_type="grpo"`, `beta=0`, `epsilon=3e-4`,
 #   `epsilon_high=4e-4`, `steps_per_generation=4`, `gradient_accumulation_steps=1`. With four
-#   accumulation steps a batch makes one optimizer step, every $s$ is 1, and GSPO does nothing.
-# * **verl:** `loss_mode="gspo"`, and set both `clip_ratio`s, which otherwise stay at 0.2.
+#   accumulation steps the batch makes a single optimizer step, every $s$ is 1, and GSPO does
+#   nothing. **verl:** `loss_mode="gspo"`, and set both `clip_ratio`s, which otherwise stay at 0.2.
 #
 # <details><summary>One level deeper: inputs, advantages per token, two replays</summary>
 #
@@ -576,11 +517,9 @@ score("gspo.1", "gspo.2", "gspo.3", "gspo.4", "gspo.5")
 #
 # <details><summary>hint</summary>What is log s? Where is the edge, in logs?</details>
 
-
 # %% tags=["exercise"]
 def my_length(leap, epsilon):
     return ...
-
 
 check.outlier_length(my_length)
 
@@ -591,20 +530,17 @@ check.outlier_length(my_length)
 #
 # <details><summary>hint</summary>torch.where on both inputs, before the subtraction; exp last. Where is the 1/T? You need it once.</details>
 
-
 # %% tags=["exercise"]
 def my_sequence_ratio(logprobs, old_logprobs, mask):
     """(B, T), (B, T), (B, T) -> (B,)"""
     return ...
 
-
 check.sequence_ratio(my_sequence_ratio)
 
-
 # %% tags=["exercise"]
-def my_gspo_loss(logprobs, old_logprobs, mask, advantages, epsilon, epsilon_high):
+def my_gspo_loss(logprobs, old_logprobs, mask, advantages,
+                 epsilon, epsilon_high):
     return ...
-
 
 check.gspo_loss(my_gspo_loss)
 
@@ -621,11 +557,9 @@ print(check.silent_bug_gspo.source)
 #
 # <details><summary>hint</summary>Every value is right. What does one token's ratio owe to another token?</details>
 
-
 # %% tags=["exercise"]
-def my_test(gspo_token_ratio):  # (logprobs, old_logprobs, mask)
+def my_test(gspo_token_ratio):     # (logprobs, old_logprobs, mask)
     return ...
-
 
 check.silent_bug_gspo(my_test)
 
