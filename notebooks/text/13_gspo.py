@@ -90,9 +90,9 @@ pictures.leaps(
     "One good answer (A > 0), a line a token. Grey: the band 1 ± 0.2.")
 
 # %% [markdown]
-# Look at the left panel. Most tokens have hardly moved, and three have leapt. The right panel has
-# the same new weights, but sends every token through the experts that the old policy used: no leap
-# is left. GRPO's clip looks at each token alone:
+# On the left most tokens have hardly moved, and three have leapt. The right panel has the same new
+# weights, but every token goes through its old experts: no leap is left. GRPO's clip looks at each
+# token alone:
 
 # %%
 def silenced(gap, A, epsilon=0.2):
@@ -241,9 +241,9 @@ grids = {"GRPO": push(tokens[batch.mask].sum()),
 # the answer
 reveal("gspo.2", "8: two answers",
        "Answers 0 and 1 are good and have risen: they have had enough, and "
-       "all their tokens are silent. Answers 2 and 3 are bad and have risen "
-       "too. That is the wrong way, so the min keeps all their tokens "
-       "alive. **Outside the band is not yet cut.**",
+       "all their tokens are silent. Answers 2 and 3 are bad, and have "
+       "risen too. That is the wrong way, so the min keeps all their "
+       "tokens alive. **Outside the band is not yet cut.**",
        token_grid.token_grid(batch, grids, caption=(
            "GRPO decides token by token. GSPO gives all tokens of an "
            "answer one push, and they live or die together.")),
@@ -275,10 +275,9 @@ print(f"band 0.2,        1000 tokens: up to {1.2**1000:.0e} times")
 
 # %% [markdown]
 # So a band of 0.2 on $s$ is no limit at all. GSPO's band acts at 1,000 tokens like a wide PPO band
-# on the whole answer. This is our reading. The paper gives the numbers and, as far as we found, no
-# derivation.
+# on the whole answer. This is our reading: the paper gives the numbers and no derivation.
 #
-# What does such a band cost? Go back to the toy, to the step that we took:
+# What does such a band cost? Go back to the toy and its step:
 
 # %%
 def silent_answers(gap, A, low=3e-4, high=4e-4):
@@ -328,26 +327,24 @@ reveal("gspo.3", "about 45: those that moved as A asks",
 # %% [markdown]
 # ## Longer answers
 #
-# In practice each answer is used once: the paper cuts its batch into four mini-batches, and the
-# later ones meet weights that have already moved. So take 64 fresh answers of the old policy, which
-# the step has not seen. They are 2,048 tokens long, and we cut them at several lengths.
+# The paper uses each answer once: it cuts a batch into four mini-batches, and the later ones meet
+# weights that have already moved. So take 64 fresh answers of the old policy, which the step has
+# not seen, and let them grow to 1,024 tokens.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("gspo.4", "Leaps go up and down. As the answers get longer, where "
         "does their s go?",
-        ["to 1: the leaps average out",
-         "to a number below 1",
-         "to a number above 1: the step raised what earns reward",
-         "nowhere: s stays as spread as it was"])
+        ["to 1", "to a number below 1", "to a number above 1",
+         "nowhere, its spread stays"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-long = fresh(0, T=2048)
+long = fresh(0, T=1024)
 with torch.no_grad():
     old, new, _ = step(0, 3e-4)
-    p = old.distributions(long[4][:, :512])       # (64, 512, 16), log pi
-    q = new.distributions(long[4][:, :512])
+    p = old.distributions(long[4])               # (64, 1024, 16), log pi
+    q = new.distributions(long[4])
 kl = (p.exp() * (p - q)).sum(-1).mean().item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -358,32 +355,34 @@ reveal("gspo.4", "to a number below 1",
        r"-\mathrm{KL}(\pi_\text{old}\Vert\pi_\theta)\le0$. "
        f"The exact KL per token is {kl:.4f}; the mean of log s here is "
        f"{long[0].mean():.4f}. So the leaps average away and their cost "
-       "stays. Look at the left panel: the cost lies below GSPO's band. "
-       "There *bad* answers are silent whatever they did. On the right, "
-       "with the old experts held, the KL is small enough to stay inside.",
-       pictures.settling((32, 128, 512, 2048), {
+       "stays. Look at the left panel: that cost lies below GSPO's band. A "
+       "*bad* answer down there is silent, whether the step or the router "
+       "moved it. On the right, with the old experts held, the KL is small "
+       "enough to stay inside.",
+       pictures.settling((32, 128, 512, 1024), {
            "as routed": long[0], "old experts held": long[1]}, kl),
        instead={
-           "to 1: the leaps average out":
-           "The mean of ρ is 1, and so the mean of log ρ is below 0.",
-           "to a number above 1: the step raised what earns reward":
-           "What it raised it took from other words. Under the old policy "
-           "the mean of ρ stays 1.",
-           "nowhere: s stays as spread as it was":
+           "to 1":
+           "The leaps do average out. But the mean of ρ is 1, and then "
+           "the mean of log ρ is below 0.",
+           "to a number above 1":
+           "The step raised what earns reward, and took it from other "
+           "words. Under the old policy the mean of ρ stays 1.",
+           "nowhere, its spread stays":
            "The spread shrinks with the square root of the length. Look "
            "at the middle.",
        })
 
 # %% [markdown]
 # Now set the share of flipped tokens yourself. The policy is the same, but its weights moved at
-# random, so nothing was learnt.
+# random: nothing was learnt.
 
 # %%
 task("gspo.t1", answer_ratio.answer_ratio_explorer(),
-     ("At least 1 % of flips, ε = 2e-3, 2.5e-3: get 60 % of the answers "
-      "inside.", answer_ratio.best_length),
-     ("GSPO's band: more than 95 % of the answers below it, fewer than 5 % "
-      "above.", answer_ratio.one_sided))
+     ("Set ε to 2e-3, 2.5e-3 and flips to 1 % or more. Bring 60 % of the "
+      "answers inside the band.", answer_ratio.best_length),
+     ("Set ε to GSPO's 3e-4, 4e-4. Bring more than 95 % of the answers "
+      "below the band and fewer than 5 % above.", answer_ratio.one_sided))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
@@ -439,15 +438,15 @@ reveal("gspo.5", "1",
 
 # %%
 task("gspo.t2", one_outlier.one_outlier_explorer(),
-     ("One token silences an answer of 4,096 tokens under GSPO.",
+     ("Let one token silence an answer of 4,096 tokens under GSPO.",
       one_outlier.long_and_silent),
-     ("|log ρ| of 2 or more, and nothing is silent under any rule.",
-      one_outlier.nobody))
+     ("Move log ρ of the token by 2 or more, up or down. Nothing shall be "
+      "silent under any rule.", one_outlier.nobody))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# <!-- cited: 1.75 -->
+# <!-- cited: 1.75, 0.13 % -->
 # 1. Take a log ratio of 1.75 or more in a good answer. GMPO silences one token and leaves 4,095.
 # 2. Let the token move the wrong way: a good token that fell, a bad one that rose. The min spares
 #    it in all three.
@@ -458,15 +457,13 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 # * **When it matters.** It matters from the second gradient step on one rollout batch on. In the
 #   first step every $s$ is 1, and GSPO's gradient is GRPO's.
 # * **What it cost and gave.** The paper reports 15 % of the tokens clipped under GSPO and 0.13 %
-#   under GRPO. <!-- cited: 0.13 % --> GSPO learns faster all the same, and no run separates the
-#   causes. Its mixture of experts needed replay under GRPO, and not under GSPO.
+#   under GRPO. GSPO learns faster all the same, and needs no replay. No run separates the causes.
 # * **What to log.** Log the share of *answers* that the clip silences, for good and bad ones apart.
-#   If nearly all of them are bad, look for flips. If nearly all answers are silent after one step,
-#   the band is small for your learning rate.
+#   If nearly all of them are bad, look for flips.
 # * **TRL:** `importance_sampling_level="sequence"`, `loss_type="grpo"`, `beta=0`, `epsilon=3e-4`,
 #   `epsilon_high=4e-4`, `steps_per_generation=4`, `gradient_accumulation_steps=1`. With four
-#   accumulation steps the batch makes a single optimizer step, every $s$ is 1, and GSPO does
-#   nothing. **verl:** `loss_mode="gspo"`, and set both `clip_ratio`s, which otherwise stay at 0.2.
+#   accumulation steps a batch makes one optimizer step, every $s$ is 1, and GSPO does nothing.
+# * **verl:** `loss_mode="gspo"`, and set both `clip_ratio`s, which otherwise stay at 0.2.
 #
 # <details><summary>One level deeper: inputs, advantages per token, two replays</summary>
 #
