@@ -12,7 +12,7 @@
 # **After this page** you can derive GSPO's ratio and its gradient, say what its narrow band limits,
 # and say what it does and does not do for a mixture of experts.
 #
-# 22 minutes, exercises 32 more · after 04 (importance sampling), 05 (KL), 06 (PPO), 08 (GRPO) ·
+# 37 minutes, exercises 32 more · after 04 (importance sampling), 05 (KL), 06 (PPO), 08 (GRPO) ·
 # GSPO, Zheng et al. 2025, [arXiv 2507.18071](https://arxiv.org/abs/2507.18071); GMPO, Zhao et al.
 # 2025, [arXiv 2507.20673](https://arxiv.org/abs/2507.20673)
 #
@@ -593,10 +593,11 @@ check.name_this_gspo("")
 # </details>
 # <details><summary><b>Why is ε 3e-4 and not 0.2?</b></summary>
 #
-# Because s is a rate per token. <!-- cited: 1.0004 --> 1.2 to the power of 1,000 is 10^79; 1.0004
-# to the same power is 1.49, near a PPO band for an answer of that length. That is a reading: the
-# paper gives the numbers and no derivation. The band limits the step, so tune it with the learning
-# rate.
+# Because s is a geometric mean over the answer's tokens, it stays near 1: a band of 0.2 would
+# practically never clip. At its edge an answer of 1,000 tokens would have the ratio 1.2 to the
+# power of 1,000, which is 10^79; the paper's upper edge, 4e-4, gives 1.49, near a PPO band. And s
+# strays by σ/√T without any learning, with σ the spread of a token's log-ratio: 0.02 at 5,000
+# tokens is 0.0003. <!-- cited: 0.02, 0.0003, 1.0004 -->
 # </details>
 # <details><summary><b>Why not clip the product, with a band that grows with T?</b></summary>
 #

@@ -12,7 +12,7 @@
 # **After this page** you can estimate pass@k without bias, say what crossing curves show and what
 # they do not, derive what a training step does to entropy, and find the fault behind a sick run.
 #
-# 29 minutes, exercises 31 more · after 08 (GRPO), 11 (DAPO) · pass@k: Chen et al. 2021,
+# 44 minutes, exercises 31 more · after 08 (GRPO), 11 (DAPO) · pass@k: Chen et al. 2021,
 # [arXiv 2107.03374](https://arxiv.org/abs/2107.03374); the crossing: Yue et al. 2025,
 # [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); entropy: Cui et al. 2025,
 # [arXiv 2505.22617](https://arxiv.org/abs/2505.22617)

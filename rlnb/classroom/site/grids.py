@@ -56,7 +56,7 @@ COARSE: Mapping[str, Mapping[str, Sequence[Any]]] = {
     },
     "one_pair_explorer": {
         "shared": _steps(0.75, 1.1, 0.05, 0, 0.25, 0.5, 1.25, 1.5, 1.75, 2),
-        "beta": (0.1, 0.5, 1.0, 2.0),
+        "beta": (0.1, 0.5, 1.0, 2.0, 2.5),
         "margin": _steps(0, 0.6, 0.1, 1, 2, 3, 4, 5, 6, 7, 8),
     },
     "product_weight_explorer": {
