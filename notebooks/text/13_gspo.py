@@ -157,6 +157,7 @@ reveal("gspo.1", "about 55 %",
 # one ratio for the whole answer, and clips once.**
 
 # %% jupyter={"source_hidden": true}
+# what changes, as a picture
 pipeline.pipeline(
     "ratio", "loss", words={"ratio": "ratio\nper answer"}, caption=(
         "GRPO has a ratio per token. In GSPO the lit boxes see one number "
@@ -180,15 +181,6 @@ pipeline.pipeline(
 # $\log s=\frac1T\sum_t\log\rho_t$. The log of the product grows with the length of the answer; its
 # mean does not. So one band can serve answers of any length. The root has a price: $s$ is no longer
 # an importance weight. Read $s$ as a distance: how far has this answer moved per token?
-#
-# The gradient of an answer that is not clipped:
-#
-# $$\begin{aligned}
-# \nabla s&=s\,\nabla\log s&&\nabla f=f\,\nabla\log f\\
-# &=s\cdot\frac1T\sum_t\nabla\log\pi_\theta(y_t)&&\log s=\tfrac1T\textstyle\sum_t(\log\pi_\theta-\log\pi_\text{old})
-# \end{aligned}$$
-#
-# **Every token of an answer gets the same push, $sA/T$.** In GRPO token $t$ gets $\rho_tA/T$.
 #
 # <details><summary>One level deeper: the authors' own argument</summary>
 #
@@ -258,6 +250,15 @@ reveal("gspo.2", "8: two answers",
        })
 
 # %% [markdown]
+# **Why one push per answer?** Take the gradient of an answer that is not clipped:
+#
+# $$\begin{aligned}
+# \nabla s&=s\,\nabla\log s&&\nabla f=f\,\nabla\log f\\
+# &=s\cdot\frac1T\sum_t\nabla\log\pi_\theta(y_t)&&\log s=\tfrac1T\textstyle\sum_t(\log\pi_\theta-\log\pi_\text{old})
+# \end{aligned}$$
+#
+# **Every token of an answer gets the same push, $sA/T$.** In GRPO token $t$ gets $\rho_tA/T$.
+#
 # **So far:** a token's ratio does not tell how far its answer has moved. GSPO clips the geometric
 # mean $s$ instead, and a whole answer lives or dies at once.
 #
@@ -354,7 +355,7 @@ reveal("gspo.4", "to a number below 1",
        r"under the old policy is $\mathbb E_\text{old}[\log\rho_t]="
        r"-\mathrm{KL}(\pi_\text{old}\Vert\pi_\theta)\le0$. "
        f"The exact KL per token is {kl:.4f}; the mean of log s here is "
-       f"{long[0].mean():.4f}. So the leaps average away and their cost "
+       f"−{-long[0].mean():.4f}. So the leaps average away and their cost "
        "stays. Look at the left panel: that cost lies below GSPO's band. A "
        "*bad* answer down there is silent, whether the step or the router "
        "moved it. On the right, with the old experts held, the KL is small "
@@ -369,8 +370,8 @@ reveal("gspo.4", "to a number below 1",
            "The step raised what earns reward, and took it from other "
            "words. Under the old policy the mean of ρ stays 1.",
            "nowhere, its spread stays":
-           "The spread shrinks with the square root of the length. Look "
-           "at the middle.",
+           "The spread shrinks, about with the square root of the length. "
+           "Look at the middle.",
        })
 
 # %% [markdown]
