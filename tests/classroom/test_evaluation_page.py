@@ -17,6 +17,7 @@ from rlnb.toys.entropy import entropy
 from rlnb.training import data_folder
 from rlnb.training import pass_at_k as passed
 from rlnb.training.studies.controls import reports
+from rlnb.training.studies.countdown_counts import counted
 from rlnb.training.studies.entropy_law import law
 from rlnb.training.studies.kept_answers import fisher, kept, right_counts
 
@@ -137,6 +138,33 @@ def test_cooling_the_base_loses_nothing_and_heating_the_trained_model_wins_nothi
         assert cold[0] > 0.45 and max(cold[1], hot[1]) < at["base"][1] - 0.05
 
 
+def test_a_thousand_answers_say_where_the_curves_differ_and_that_nothing_is_at_zero():
+    many = counted(RUNS / "countdown_counts.json")
+    ks = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    each = {n: np.array([[passed(1024, c, k) for k in ks] for c in many[n]["right"]]) for n in many}
+    gap = np.mean([each[f"seed {s}"] for s in (0, 1, 2)], axis=0) - each["base"]
+    z = gap.mean(0) / (gap.std(0, ddof=1) / 8)
+    assert [int(np.sign(x)) if abs(x) > 2 else 0 for x in z] == [1, 1, 0, 0, -1, -1, -1, -1, -1]
+    assert [min(many[n]["right"]) for n in many] == [73, 3, 4, 4]
+    rose = countdown()["base"].index(0)
+    assert (many["base"]["right"][rose], many["seed 0"]["right"][rose]) == (73, 310)
+    for seed in (0, 1, 2):  # along the run
+        row = many[f"seed {seed}"]
+        assert row["steps"] == list(range(10, 91, 10))
+        assert row["entropy"][-1] < 0.7 * many["base"]["entropy"][0]
+        assert row["pass@1"][-1] > 0.5 and row["pass@16"][-1] < 0.91
+
+
+def test_like_is_compared_with_like_sampled_the_trained_model_wins_coldly_nobody():
+    found = reports(RUNS / "chain_controls.json")
+    assert found["base"]["forced/steps"] < found["seed 0"]["pass@1"] - 0.2
+    cold = [found[f"seed {s}"]["greedy"] for s in (0, 1, 2)]
+    assert found["base"]["forced/steps/greedy"] >= max(cold) > 0.98
+    digits, rows = kept(RUNS / "chain_kept_answers.json")
+    right = {n: np.mean([vote(x) == d for d, x in zip(digits, rows[n], strict=True)]) for n in rows}
+    assert all(right[f"seed {s}"] > right["base"] + 0.09 for s in (0, 1, 2))
+
+
 def vote(line):
     said = line.replace(".", "")
     return max(said, key=said.count) if said else "."
@@ -188,13 +216,16 @@ def test_an_answer_is_rare_below_the_exponential_of_minus_the_entropy():
 
 def test_every_picture_draws():
     counts, record = countdown(), law(RUNS / "entropy_law.json")
+    many = counted(RUNS / "countdown_counts.json")
     shown = [
         pictures.gained(counts, 64),
-        pictures.crossing(counts, 64),
+        pictures.crossing(counts, 64, 16),
+        pictures.judged([("0 → 22 of 64", 0.07, 0.3)]),
+        entropy_pictures.along_the_run(many["base"], [many[f"seed {s}"] for s in (0, 1, 2)]),
         pictures.problem_by_problem([3, 40, 5], [20, 0, 6], [True, True, False], 64),
         pictures.estimates(0.1, 8),
-        pictures.votes([0.4, 0.6], (1, 2), 0.9),
-        pictures.ways({"base": 0.2, "trained": 0.9}),
+        pictures.votes({"base": [0.4, 0.6], "trained": [0.9]}, (1, 2)),
+        pictures.ways({"sampled": {"base": 0.2, "trained": 0.9}, "likeliest token": {"base": 1}}),
         pictures.heated({(w, T): np.eye(3) for w in ("before", "after") for T in (0.5, 1.0, 1.5)}),
         entropy_pictures.quadrants(),
         entropy_pictures.law_on_a_run(record["alone, a tenth of the rate"]),

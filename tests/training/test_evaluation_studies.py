@@ -10,7 +10,7 @@ import pytest
 from rlnb.training import Recipe, data_folder
 from rlnb.training.models.loading import load
 from rlnb.training.run import start
-from rlnb.training.studies import entropy_law, kept_answers
+from rlnb.training.studies import countdown_counts, entropy_law, kept_answers
 from rlnb.training.tasks import TASKS
 
 
@@ -53,3 +53,21 @@ def test_the_shipped_answers_agree_with_the_counts_recorded_elsewhere():
     for name, rows in lines.items():
         ours = kept_answers.right_counts(right, rows)
         assert abs(sum(ours) - sum(counts[name])) <= 0.02 * 32 * 250
+
+
+def test_counts_go_on_where_they_stopped_and_look_on_the_way(tmp_path, monkeypatch):
+    path = tmp_path / "counts.json"
+    small = replace(
+        kept_answers.STUDIES["chain"],
+        recipe=Recipe(steps=2, prompts=2, num_generations=2),
+        problems=3,
+    )
+    monkeypatch.setattr(countdown_counts, "base_model", lambda task, bases: data_folder() / "model")
+    monkeypatch.setattr(countdown_counts, "EVERY", 2)
+    for most in (1, None):
+        countdown_counts.measure(path, tmp_path, small, answers=4, seeds=(0,), most=most)
+        found = countdown_counts.counted(path)
+        assert list(found) == ["base", "seed 0"][: 1 if most else 2]
+    assert all(len(row["right"]) == len(row["cut"]) == 3 for row in found.values())
+    assert found["base"]["steps"] == [0] and found["seed 0"]["steps"] == [2]
+    assert max(found["base"]["right"]) <= 4

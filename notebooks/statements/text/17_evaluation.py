@@ -24,6 +24,7 @@ from rlnb.classroom.pictures import evaluation_entropy as entropy_pictures
 from rlnb.classroom.pictures.recorded_runs import evaluations
 from rlnb.toys.entropy import entropy, gradient_step, linear_change
 from rlnb.training import data_folder, pass_at_k
+from rlnb.training.studies.countdown_counts import counted
 from rlnb.training.studies.entropy_law import law
 from rlnb.training.studies.kept_answers import fisher, kept, right_counts
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
@@ -212,6 +213,58 @@ for name in ("seed 0", "seed 1", "seed 2"):
     print(f"{name}: {sum(a > b for b, a in pairs)} rose, "
           f"{sum(a < b for b, a in pairs)} fell; from at most 10 of 64:",
           [(b, a) for b, a in pairs if b <= 10 and a > b])
+
+# %% [markdown]
+# With 1,024 fresh answers of the same models the extremes come back: the problem that was never
+# solved in 64 answers has 73 right ones, and none is at 0 after training either.
+
+# %%
+many = counted(runs / "countdown_counts.json")
+for name, row in many.items():
+    least = sorted(row["right"])[:4]
+    print(f"{name}: least solved {least} of 1,024, "
+          f"cut at 80 tokens {np.mean(row['cut']) / 1024:.1%}")
+i = old.index(0)
+print(f"never in 64: {many['base']['right'][i]} of 1,024")
+assert min(min(row["right"]) for row in many.values()) > 0
+
+# %% [markdown]
+# Is the loss at k = 16 only the length limit? Count the finished answers alone:
+
+# %%
+def rows(row, finished):
+    return np.array([pass_at_k(1024 - finished * u, c, 16)
+                     for c, u in zip(row["right"], row["cut"])])
+
+for finished in (False, True):
+    gap = np.mean([rows(many[f"seed {s}"], finished) for s in (0, 1, 2)],
+                  axis=0) - rows(many["base"], finished)
+    print("finished answers" if finished else "all answers",
+          f"{gap.mean():+.3f} +- {gap.std(ddof=1) / 8:.3f}")
+
+# %% [markdown]
+# Part of it, not all. The same rule for votes. A vote of 32 answers of the chain base is wrong on
+# 34 of 250 problems. How many of these does it lose again on 32 fresh answers?
+
+# %%
+def vote(line):
+    said = line.replace(".", "")
+    return max(said, key=said.count) if said else "."
+
+_, again = kept(runs / "chain_fresh_answers.json")
+missed, twice, large = (
+    np.array([vote(line) != d for d, line in zip(digits, some)])
+    for some in (chains["base"], [x[:32] for x in again["base"]],
+                 again["base"]))
+print(f"lost {missed.sum()}, again on 32 fresh answers "
+      f"{(missed & twice).sum()}, on 288 {(missed & large).sum()}")
+for name, some in (("that chose them", chains), ("fresh", again)):
+    share = np.mean([line.count(d) / len(line) for d, line, bad
+                     in zip(digits, some["base"], missed) if bad])
+    print(f"share of the right digit, answers {name}: {share:.2f}")
+
+# %% [markdown]
+# Most of the 34 were bad luck: two digits close together, and 32 answers too few.
 
 # %% [markdown]
 # ## Is training a lower temperature?

@@ -40,7 +40,7 @@ DIAGNOSES = {
 }
 STEPS = 40
 PANELS = {
-    "reward": ("reward; ◆ held-out score", (0, 1.03)),
+    "reward": ("reward; orange: held-out score", (0, 1.03)),
     "entropy": ("entropy, nats per token", (0, 0.62)),
     "length": ("tokens per answer", (0, 76)),
     "cut": ("share cut at the limit", (-0.02, 1.03)),

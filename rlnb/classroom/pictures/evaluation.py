@@ -11,8 +11,8 @@ from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, ORANGE, POSITIVE, Pict
 from rlnb.training.evaluation import pass_at_k
 
 __all__ = [
-    "crossing", "estimates", "gained", "heated", "learnability", "problem_by_problem", "votes",
-    "ways",
+    "crossing", "estimates", "gained", "heated", "judged", "learnability", "problem_by_problem",
+    "votes", "ways",
 ]  # fmt: skip
 
 TEXT = 10.5
@@ -47,18 +47,15 @@ def _bars(rates: Mapping[str, float], label: str, caption: str) -> Picture:
 def gained(counts: Counts, answers: int) -> Picture:
     """pass@1 of the base and of each seed, as bars."""
     rates = {name: sum(row) / len(row) / answers for name, row in counts.items()}
-    caption = "Countdown, 64 new problems, 64 answers to each. Three seeds of GRPO from one base."
+    caption = (
+        f"Countdown, 64 new problems, {answers:,} answers to each. Three seeds of GRPO from one base."
+    )
     return _bars(rates, "share of answers that are right", caption)
 
 
-def crossing(counts: Counts, answers: int) -> Picture:
-    """pass@k of base and seeds, k = 1, 2, 4 ... answers."""
-    ks = [2**i for i in range(answers.bit_length()) if 2**i <= answers]
-    curves = {
-        name: [float(np.mean([pass_at_k(answers, c, k) for c in row])) for k in ks]
-        for name, row in counts.items()
-    }
-
+def crossing(counts: Counts, answers: int, largest: int) -> Picture:
+    """pass@k of base and seeds, k = 1, 2, 4 ... largest."""
+    ks = [2**i for i in range(largest.bit_length())]
     each = {
         name: np.array([[pass_at_k(answers, c, k) for k in ks] for c in row])
         for name, row in counts.items()
@@ -83,7 +80,8 @@ def crossing(counts: Counts, answers: int) -> Picture:
         right.errorbar(range(len(ks)), gap.mean(0), 2 * error, fmt="s", color=ORANGE, ecolor=GREY,
                        capsize=3, ms=6, lw=1.6)  # fmt: skip
         right.set_title("after minus before", fontsize=TEXT, weight="bold")
-        right.set(ylim=(-0.15, 0.3), yticks=(-0.1, 0, 0.1, 0.2))
+        right.set(ylim=(-0.15, 0.3))
+        right.set_yticks((-0.1, 0, 0.1, 0.2), ("−0.1", "0", "0.1", "0.2"))
         for one in (axes, right):
             one.set_xticks(range(len(ks)), ks)
             one.set_xlabel("k, answers to each problem", fontsize=TEXT)
@@ -94,8 +92,8 @@ def crossing(counts: Counts, answers: int) -> Picture:
         for name, curve in curves.items()
     )
     caption = (
-        "Left: the chance that at least one of k answers is right. Right: mean of the three seeds, "
-        "with two standard errors over the 64 problems."
+        "Left: the chance that at least one of k answers is right. Right: mean of the three seeds. "
+        "Bars: two standard errors over the 64 problems; another base is not in them."
     )
     return static_figure(build, size=(900, 300), alt=f"pass@k. {said}.", caption=caption)
 
@@ -148,24 +146,31 @@ def learnability(p: np.ndarray, rows: Mapping[str, np.ndarray]) -> Picture:
     return static_figure(build, size=(760, 240), alt=alt, caption=caption)
 
 
-def ways(rates: Mapping[str, float]) -> Picture:
-    """The share of right answers of the base in several ways, and of the trained model."""
-    caption = "Arithmetic chains, 250 new problems. Orange: trained, mean of three seeds."
+def ways(rates: Mapping[str, Mapping[str, float]]) -> Picture:
+    """{"sampled": {model: share}, "likeliest token": {...}}: a panel each, a bar a model."""
+    caption = (
+        "Arithmetic chains, 250 new problems; share of answers that are right. Orange: trained, "
+        "mean of three seeds."
+    )
 
     def build(figure, _):
-        axes = figure.add_axes((0.36, 0.2, 0.56, 0.76))
-        place = np.arange(len(rates))[::-1]
-        colors = [ORANGE if "trained" in name else BLACK for name in rates]
-        axes.barh(place, list(rates.values()), 0.62, color=colors)
-        for y, rate in zip(place, rates.values(), strict=True):
-            axes.text(rate + 0.01, y, f"{rate:.2f}", fontsize=TEXT, va="center")
-        axes.set_yticks(place, list(rates))
-        axes.set(xlim=(0, 1.08), xticks=np.arange(0, 1.1, 0.25))
-        axes.set_xlabel("share of answers that are right", fontsize=TEXT)
-        _plain(axes)
+        for i, (how, row) in enumerate(rates.items()):
+            axes = figure.add_axes((0.22 + 0.4 * i, 0.13, 0.34, 0.72))
+            place = np.arange(len(row))[::-1]
+            colors = [ORANGE if "trained" in name else BLACK for name in row]
+            axes.barh(place, list(row.values()), 0.62, color=colors)
+            for y, rate in zip(place, row.values(), strict=True):
+                axes.text(rate + 0.02, y, f"{rate:.2f}", fontsize=TEXT, va="center")
+            axes.set_yticks(place, list(row) if i == 0 else [""] * len(row))
+            axes.set(xlim=(0, 1.18), xticks=(0, 0.5, 1))
+            axes.set_title(how, fontsize=TEXT, weight="bold")
+            _plain(axes)
 
-    said = ", ".join(f"{name} {rate:.2f}" for name, rate in rates.items())
-    return static_figure(build, size=(820, 210), alt=f"{said}.", caption=caption)
+    said = "; ".join(
+        f"{how}: " + ", ".join(f"{name} {rate:.2f}" for name, rate in row.items())
+        for how, row in rates.items()
+    )
+    return static_figure(build, size=(900, 200), alt=f"{said}.", caption=caption)
 
 
 def heated(curves: Mapping[tuple[str, float], np.ndarray]) -> Picture:
@@ -236,22 +241,49 @@ def problem_by_problem(
     return static_figure(build, size=(820, 320), alt=alt, caption=caption)
 
 
-def votes(row: Sequence[float], ks: Sequence[int], trained: float) -> Picture:
-    """The base's vote over k, and one answer of the trained model as a line."""
+def judged(rows: Sequence[tuple[str, float, float]]) -> Picture:
+    """Some problems, (what 64 answers said, chance before, chance after), on fresh answers."""
 
     def build(figure, _):
-        axes = figure.add_axes((0.09, 0.2, 0.86, 0.75))
-        axes.plot(range(len(ks)), row, color=BLACK, lw=2.6, marker="o", ms=5)
-        axes.axhline(trained, color=ORANGE, lw=2.6, ls="--")
-        axes.text(0.02, trained - 0.08, "trained, one answer", fontsize=TEXT, color="#8A5F00")
-        axes.text(3.15, 0.53, "base, vote of k", fontsize=TEXT)
-        axes.set_xticks(range(len(ks)), ks)
-        axes.set(ylim=(0.3, 1.03), yticks=(0.4, 0.6, 0.8, 1))
-        axes.set_xlabel("k, fresh answers to each problem", fontsize=TEXT)
-        axes.set_ylabel("share of problems", fontsize=TEXT)
+        axes = figure.add_axes((0.24, 0.24, 0.6, 0.72))
+        for y, (_, before, after) in enumerate(reversed(rows)):
+            axes.plot([before, after], [y, y], color=GREY, lw=1.5, zorder=0)
+            axes.plot(before, y, "o", color=BLACK, ms=8, label="before" if y == 0 else None)
+            axes.plot(after, y, "s", color=ORANGE, ms=8, label="after" if y == 0 else None)
+        axes.set_yticks(range(len(rows)), [name for name, *_ in reversed(rows)])
+        axes.set(xscale="log", xlim=(0.001, 1), ylim=(-0.6, len(rows) - 0.4))
+        axes.set_xticks((0.001, 0.01, 0.1, 1), ("0.001", "0.01", "0.1", "1"))
+        axes.set_xlabel("share of 1,024 fresh answers that is right", fontsize=TEXT)
+        axes.legend(fontsize=TEXT, loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False)
         _plain(axes)
 
-    said = ", ".join(f"{v:.2f} at {k}" for k, v in zip(ks, row, strict=True))
-    caption = "Arithmetic chains, 250 new problems. Orange: trained, mean of three seeds."
-    return static_figure(build, size=(820, 230), alt=f"vote: {said}; trained {trained:.2f}.",
-                         caption=caption)  # fmt: skip
+    said = "; ".join(f"{name}: {before:.3f} before, {after:.3f} after" for name, before, after in rows)
+    caption = "Four problems, named by their first 64 answers, judged by 1,024 others. Seed 0."
+    return static_figure(build, size=(820, 210), alt=f"{said}.", caption=caption)
+
+
+def votes(rows: Mapping[str, Sequence[float]], ks: Sequence[int]) -> Picture:
+    """The vote over k, a line a model; a shorter row ends earlier."""
+
+    def build(figure, _):
+        axes = figure.add_axes((0.09, 0.2, 0.72, 0.75))
+        looks = ((BLACK, "-", "o"), (ORANGE, "--", "s"))
+        for (name, row), (color, line, mark) in zip(rows.items(), looks, strict=False):
+            axes.plot(range(len(row)), row, color=color, ls=line, lw=2.6, marker=mark, ms=5,
+                      label=name)  # fmt: skip
+        axes.set_xticks(range(len(ks)), ks)
+        axes.set(ylim=(0.3, 1.03), yticks=(0.4, 0.6, 0.8, 1))
+        axes.set_xlabel("k, answers that vote", fontsize=TEXT)
+        axes.set_ylabel("share of problems", fontsize=TEXT)
+        axes.legend(fontsize=TEXT, loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False)
+        _plain(axes)
+
+    said = "; ".join(
+        f"{name}: " + ", ".join(f"{v:.2f} at {k}" for k, v in zip(ks, row, strict=False))
+        for name, row in rows.items()
+    )
+    caption = (
+        "Chains, 250 new problems. Of two answers that differ the first one wins, so k = 2 gains "
+        "nothing. Orange: mean of three seeds."
+    )
+    return static_figure(build, size=(820, 230), alt=f"Vote. {said}.", caption=caption)

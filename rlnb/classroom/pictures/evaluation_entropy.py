@@ -9,7 +9,7 @@ import numpy as np
 
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, ORANGE, POSITIVE, Picture, static_figure
 
-__all__ = ["arms", "forks", "law_on_a_run", "quadrants", "two_arms"]
+__all__ = ["along_the_run", "arms", "forks", "law_on_a_run", "quadrants", "two_arms"]
 
 TEXT = 10.5
 
@@ -51,6 +51,30 @@ def _rectangle(corner, width, height, dark):
 
     return Rectangle(corner, width, height, facecolor="#D9D9D9" if dark else "white",
                      edgecolor=GREY, lw=1)  # fmt: skip
+
+
+def along_the_run(base: Mapping[str, Any], seeds: Sequence[Mapping[str, Any]]) -> Picture:
+    """Entropy, pass@1 and pass@16 at every tenth step, a line a seed."""
+    panels = (("entropy", "entropy, nats per token"), ("pass@1", "pass@1"), ("pass@16", "pass@16"))
+
+    def build(figure, _):
+        for i, (key, title) in enumerate(panels):
+            axes = figure.add_axes((0.05 + 0.33 * i, 0.2, 0.27, 0.68))
+            for seed, line in zip(seeds, ("-", "--", ":"), strict=True):
+                axes.plot([0, *seed["steps"]], base[key] + seed[key], color=ORANGE, lw=2, ls=line)
+            axes.axhline(base[key][0], color=BLACK, lw=1)
+            axes.set(xlim=(0, max(seeds[0]["steps"])))
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            axes.set_xlabel("training step", fontsize=TEXT)
+            _plain(axes)
+
+    said = "; ".join(
+        f"{title}: {base[key][0]:.2f} at the start, at the end "
+        + ", ".join(f"{seed[key][-1]:.2f}" for seed in seeds)
+        for key, title in panels
+    )
+    caption = "Countdown, 64 answers to each of 64 new problems. A line is a seed; black: before."
+    return static_figure(build, size=(900, 230), alt=f"{said}.", caption=caption)
 
 
 def law_on_a_run(steps: Mapping[str, Sequence[float]]) -> Picture:
