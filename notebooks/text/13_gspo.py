@@ -276,7 +276,8 @@ print(f"band 0.2,        1000 tokens: up to {1.2**1000:.0e} times")
 
 # %% [markdown]
 # So a band of 0.2 on $s$ is no limit at all. GSPO's band acts at 1,000 tokens like a wide PPO band
-# on the whole answer. This is our reading: the paper gives the numbers and no derivation.
+# on the whole answer. This is our reading: the paper gives the numbers, and no derivation that we
+# found.
 #
 # What does such a band cost? Go back to the toy and its step:
 
