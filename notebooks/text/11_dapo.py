@@ -91,7 +91,7 @@ reveal("dapo.1", "about four in ten",
 # \Pr(\text{all right})&=p^G&&\text{independent: multiply}\\
 # \Pr(\text{all wrong})&=(1-p)^G&&\text{the same}\\
 # P&=1-p^G-(1-p)^G&&\text{the two exclude each other: add}\\
-# \text{silent}&\to\text{draw again}&&\textbf{a choice: train on mixed groups only}\\
+# \text{silent}&\to\text{draw another prompt}&&\textbf{a choice: train on mixed groups only}\\
 # \mathbb E[N]&=1+(1-P)\,\mathbb E[N]&&\text{one draw; if silent, start anew}\\
 # \mathbb E[N]&=1/P&&\text{solve}
 # \end{aligned}$$
@@ -129,10 +129,10 @@ task("dapo.t1", kept_groups_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. G = 32 or 64. 2. G = 2 or 4. The group that needs the fewest draws needs the most answers. At
-# either end of the hill a mixed group waits for one rare answer: a right one on the left, a wrong
-# one on the right. If that answer has chance $q$, then $P\approx Gq$ for small $q$. So a kept group
-# costs about $1/q$ answers, whatever $G$ is. This does not make small groups better: learning per
-# answer counts, and there page 08 found G from 4 to 32 level.
+#    either end of the hill a mixed group waits for one rare answer: a right one on the left, a
+#    wrong one on the right. If that answer has chance $q$, then $P\approx Gq$ for small $q$. So a
+#    kept group costs about $1/q$ answers, as long as $Gq$ is well below 1. This does not make small
+#    groups better: learning per answer counts, and there page 08 found G from 4 to 32 level.
 # </details>
 # <details><summary>One level deeper: which prompts train</summary>
 #
@@ -276,8 +276,10 @@ reveal("dapo.3", "in parts 2 to 16: the policy has moved by then",
        })
 
 # %% [markdown]
-# A wider edge can speed up a token that was *drawn*. A token that was not drawn has no term in $J$,
-# so no edge can help it.
+# A wider edge can speed up a token that was *drawn*. A token that was not drawn has no term in $J$;
+# an edge can help it only by the way, through shared weights. The authors' argument is about rare
+# tokens that are drawn: one at 0.01 may go to 0.012, one at 0.9 would have to pass 1 before the
+# edge binds. <!-- cited: 0.012, 0.9, 0.97 -->
 #
 # **That is the core; the rest is practice.**
 #
@@ -326,7 +328,7 @@ predict("dapo.4", "What is the advantage of the answer that is 40 tokens "
         "over?", ["0: it is as wrong as the other three",
                   "about −0.01: it pays this, the others nothing",
                   "about −0.75: it is one against three",
-                  "about −1.6: as if it alone were wrong"])
+                  "about −1.7: as if it alone were wrong"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -334,7 +336,7 @@ T = torch.tensor([16000.0, 16424.0, 15000.0, 9000.0])
 penalty = -((T - 16384) / 4096).clamp(0, 1)
 warned = (penalty - penalty.mean()) / (penalty.std(correction=0) + 1e-6)
 bessel = (penalty - penalty.mean()) / (penalty.std() + 1e-4)      # TRL
-reveal("dapo.4", "about −1.6: as if it alone were wrong",
+reveal("dapo.4", "about −1.7: as if it alone were wrong",
        f"−{-warned[1]:.2f} with the std of page 08, −{-bessel[1]:.2f} with "
        "TRL's sample std. The std of the group is as tiny as the penalty, "
        "so dividing makes it full size (09). **The silent group speaks "
@@ -418,7 +420,7 @@ pictures.ladder()
 # | numbers | at G = 8 and p = 0.95, 34 % of the groups teach · at p = 0.01 a kept group costs 104 answers |
 # | matters when | groups are often silent · several updates lie between sampling and training |
 # | derived | which groups are silent, and the price |
-# | choices | draw again; 0.28; the token mean; the ramp |
+# | choices | draw another prompt; 0.28; the token mean; the ramp |
 
 # %%
 score("dapo.1", "dapo.2", "dapo.3", "dapo.4")
@@ -484,8 +486,8 @@ check.silent_bug_dapo(my_test)
 # <details><summary><b>Why dynamic sampling, and what does it cost?</b></summary>
 #
 # Groups with equal rewards have no gradient. With chance p to be right a share of 1 − p^G − (1−p)^G
-# teaches; a kept group costs one over that, and on hard prompts about 1/p answers whatever G is. It
-# favours prompts of middle difficulty and needs a cap on the rounds.
+# teaches; a kept group costs one over that, and on hard prompts about 1/p answers while Gp is well
+# below 1. It favours prompts of middle difficulty and needs a cap on the rounds.
 # </details>
 # <details><summary><b>Their curve reaches the score in half the steps. Convinced?</b></summary>
 #
