@@ -48,7 +48,8 @@ def gained(counts: Counts, answers: int) -> Picture:
     """pass@1 of the base and of each seed, as bars."""
     rates = {name: sum(row) / len(row) / answers for name, row in counts.items()}
     caption = (
-        f"Countdown, 64 new problems, {answers:,} answers to each. Three seeds of GRPO from one base."
+        f"Countdown, 64 new problems, {answers:,} answers to each. Three seeds of GRPO from one "
+        "base."
     )
     return _bars(rates, "share of answers that are right", caption)
 
@@ -257,7 +258,7 @@ def judged(rows: Sequence[tuple[str, float, float]]) -> Picture:
         axes.legend(fontsize=TEXT, loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False)
         _plain(axes)
 
-    said = "; ".join(f"{name}: {before:.3f} before, {after:.3f} after" for name, before, after in rows)
+    said = "; ".join(f"{name}: {old:.3f} before, {new:.3f} after" for name, old, new in rows)
     caption = "Four problems, named by their first 64 answers, judged by 1,024 others. Seed 0."
     return static_figure(build, size=(820, 210), alt=f"{said}.", caption=caption)
 

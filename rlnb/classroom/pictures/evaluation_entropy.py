@@ -55,15 +55,20 @@ def _rectangle(corner, width, height, dark):
 
 def along_the_run(base: Mapping[str, Any], seeds: Sequence[Mapping[str, Any]]) -> Picture:
     """Entropy, pass@1 and pass@16 at every tenth step, a line a seed."""
-    panels = (("entropy", "entropy, nats per token"), ("pass@1", "pass@1"), ("pass@16", "pass@16"))
+    panels = (
+        ("entropy", "entropy, nats per token", (0.15, 0.2, 0.25, 0.3)),
+        ("pass@1", "pass@1", (0.3, 0.4, 0.5, 0.6)),
+        ("pass@16", "pass@16", (0.85, 0.9, 0.95)),
+    )
 
     def build(figure, _):
-        for i, (key, title) in enumerate(panels):
+        for i, (key, title, ticks) in enumerate(panels):
             axes = figure.add_axes((0.05 + 0.33 * i, 0.2, 0.27, 0.68))
             for seed, line in zip(seeds, ("-", "--", ":"), strict=True):
                 axes.plot([0, *seed["steps"]], base[key] + seed[key], color=ORANGE, lw=2, ls=line)
             axes.axhline(base[key][0], color=BLACK, lw=1)
             axes.set(xlim=(0, max(seeds[0]["steps"])))
+            axes.set_yticks(ticks, [f"{tick:.2f}" for tick in ticks])
             axes.set_title(title, fontsize=TEXT, weight="bold")
             axes.set_xlabel("training step", fontsize=TEXT)
             _plain(axes)
@@ -71,7 +76,7 @@ def along_the_run(base: Mapping[str, Any], seeds: Sequence[Mapping[str, Any]]) -
     said = "; ".join(
         f"{title}: {base[key][0]:.2f} at the start, at the end "
         + ", ".join(f"{seed[key][-1]:.2f}" for seed in seeds)
-        for key, title in panels
+        for key, title, _ in panels
     )
     caption = "Countdown, 64 answers to each of 64 new problems. A line is a seed; black: before."
     return static_figure(build, size=(900, 230), alt=f"{said}.", caption=caption)
