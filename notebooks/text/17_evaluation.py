@@ -13,7 +13,7 @@
 # training fairly, derive what a training step does to entropy, and find the fault behind a sick
 # run.
 #
-# 45 minutes, the tasks 12 more, the exercises 31 · after 08 (GRPO), 11 (DAPO) · pass@k: Chen et al.
+# 43 minutes, the tasks 12 more, the exercises 31 · after 08 (GRPO), 11 (DAPO) · pass@k: Chen et al.
 # 2021, [arXiv 2107.03374](https://arxiv.org/abs/2107.03374); the question: Yue et al. 2025,
 # [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); entropy: Cui et al. 2025,
 # [arXiv 2505.22617](https://arxiv.org/abs/2505.22617)
@@ -23,7 +23,7 @@
 # <details><summary>1. Which groups teach GRPO nothing?</summary>Those that are all right or all wrong: every advantage is 0 (08).</details>
 # <details><summary>2. A logit of a softmax moves by dz. What happens to the probabilities?</summary>dπᵢ = πᵢ(dzᵢ − the mean of dz under π) (02).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
 from itertools import combinations
 from math import comb
 import numpy as np
@@ -212,11 +212,12 @@ reveal("evaluation.3", "about 70: then 64 wrong answers were bad luck",
        f"{right['base'][rose]}. At such a chance 64 answers are all wrong "
        f"once in {1 / (1 - p0) ** 64:.0f} times. It was bad luck, and we "
        "had picked the unluckiest of 64 problems. **Choose on some "
-       "answers, judge on others.** The three at 0 are not at 0 either. So what did "
-       "this run do? The base solves each of the 64 problems, the worst in "
-       f"{min(right['base'])} of 1,024 answers. None was out of its reach, "
-       "so here nothing could be *learned* in our strict sense. Most "
-       "problems became likelier, a few very rare: **it sharpened.**",
+       "answers, judge on others.** Nor are the three that fell to 0 "
+       "really at 0. So what did this run do? The base solves each of the "
+       f"64 problems, the worst in {min(right['base'])} of 1,024 answers. "
+       "None was out of its reach, so here nothing could be *learned* in "
+       "our strict sense. Most problems became likelier, a few very rare: "
+       "**it sharpened.**",
        pictures.judged(named),
        instead={
            "0: it was out of the base's reach":
@@ -234,7 +235,7 @@ reveal("evaluation.3", "about 70: then 64 wrong answers were bad luck",
 # right. *Sharpening* multiplies all logits. *New skill* raises the right answer's logit on the
 # hardest problems.
 
-# %%
+# %% jupyter={"source_hidden": true}
 task("evaluation.t1", sharpen_or_learn.sharpen_or_learn_explorer(),
      ("Raise pass@1 by 0.25, by sharpening alone.",
       sharpen_or_learn.sharpened),
@@ -340,8 +341,8 @@ reveal("evaluation.4", "100 %: every step of it was known",
 
 # %% [markdown]
 # **So far:** pass@k is a mean over subsets, and a difference counts where its error bar leaves 0.
-# Problems chosen by some answers must be judged by others. And a trained model must be compared
-# with the best use of the base, sampled with sampled, vote with vote.
+# The Countdown run sharpened: no problem was out of the base's reach, and some became rare. To say
+# more, judge on fresh answers, and compare with the best use of the base.
 #
 # ## Why training sharpens
 #
@@ -417,7 +418,7 @@ reveal("evaluation.5", "rises in A, falls in B",
 # %%
 entropy_pictures.quadrants()
 
-# %%
+# %% jupyter={"source_hidden": true}
 task("evaluation.t2", entropy_step.entropy_step_explorer(),
      ("At least double the chance of the right answer, and gain 0.1 nats "
       "of entropy.", entropy_step.more_of_both),
@@ -461,10 +462,12 @@ print("rank correlation with the change: law "
 
 # %% [markdown]
 # When the law says "rises", entropy rises in 59 % of the steps; of all steps only 16 % rise. So the
-# law is a signal, and a weak one: its rank correlation with the change is 0.40. The size of the
-# steps is not the problem. Predict the change by grad $H$ · (the true step of the weights) instead:
-# the rank correlation is 0.97. What the law loses lies in between. One token stands for a whole
-# context, all contexts share the weights, and Adam rescales. We did not separate these three.
+# law is a signal, and a weak one: its rank correlation with the change is 0.40.
+#
+# The size of the steps is not the problem. Predict the change by grad $H$ · (the true step of the
+# weights) instead: the rank correlation is 0.97. What the law loses lies in between. One token
+# stands for a whole context, all contexts share the weights, and Adam rescales. We did not separate
+# these three.
 #
 # <details><summary>One level deeper: can one protect the entropy?</summary>
 #
@@ -483,7 +486,7 @@ print("rank correlation with the change: law "
 # in orange, is graded exactly, on new problems. Each batch serves one update. One cause can have
 # two symptoms: look which comes first. A, B and D are the tasks; try C and E freely.
 
-# %%
+# %% jupyter={"source_hidden": true}
 task("evaluation.t3", five_runs.five_runs_explorer(),
      *((f"Diagnose run {run}.", five_runs.named(run)) for run in "ABD"))
 
@@ -508,7 +511,7 @@ task("evaluation.t3", five_runs.five_runs_explorer(),
 # %% [markdown] tags=["card"]
 # | Evaluation | |
 # |---|---|
-# | sentence | pass@1 up and pass@k down beyond the error bars: it sharpened; learning needs a problem that the base cannot solve, judged on fresh answers |
+# | sentence | pass@1 up, pass@k down, both beyond the error bars: rare answers became rarer; to claim learning, show a problem that the base cannot solve, on fresh answers |
 # | formula | pass@k: $1-\binom{n-c}k/\binom nk$ · entropy: $dH\approx-\eta\,\mathrm{Cov}_\pi(\log\pi,A)$, rare: $\pi<e^{-H}$ |
 # | picture | two pass@k curves that cross; four corners, two eat entropy |
 # | numbers | n = 10, c = 3, k = 5: 0.917, plug-in 0.832 · 0 of 64 right, then 73 of 1,024 |

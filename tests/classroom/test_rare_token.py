@@ -86,5 +86,5 @@ def test_artists_hold_what_compute_says_and_the_words_the_numbers():
             there = artists["there", name].get_xdata()
             assert list(there) == ([] if rule.batches is None else [rule.batches])
         assert explorer.alt_text() == alt(data)
-    assert "silences 4 of 8 updates, 25 batches" in readout(compute())
+    assert "25 batches, 4 of 8 updates silent" in readout(compute())
     assert "over 60 batches" in readout(compute(step=0.01, updates=1))
