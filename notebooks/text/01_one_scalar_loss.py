@@ -12,7 +12,7 @@
 # **After this page** you can derive what fine-tuning on given answers does to the logits, say where
 # its loss stops, and turn the same loop into one that learns from the model's own answers.
 #
-# 30 minutes, exercises 30 more · after [00](00_start_here.ipynb)
+# 47 minutes, exercises 30 more · after [00](00_start_here.ipynb)
 #
 # Autograd wants one scalar, and follows it downhill. This page is about which one.
 #
@@ -272,22 +272,27 @@ reveal("one_scalar_loss.3", "to 0",
 # ## The mean has a slope
 #
 # The dashed curve was smooth. It is the **expected reward** $J=\sum_y\pi_yR_y$, and nothing in it
-# is drawn. Its slope is a few lines away:
+# is drawn. We cannot differentiate a draw. We can differentiate the probability of each answer. The
+# plan: take that slope, and rewrite the sum as a mean over draws.
 #
 # $$\begin{aligned}
 # \frac{\partial\pi_y}{\partial z_v}&=\pi_y\,\frac{\partial\log\pi_y}{\partial z_v}&&\text{derivative of a log, turned round}\\
 # \frac{\partial J}{\partial z_v}&=\textstyle\sum_y\pi_y\,R_y\,\frac{\partial\log\pi_y}{\partial z_v}&&\text{term by term: a mean over the model's own draws}\\
 # &=\textstyle\sum_y\pi_y\,R_y\,\big([v=y]-\pi_v\big)&&\text{the push of one given answer, from above}\\
 # &=\pi_vR_v-\pi_vJ&&\text{only }y=v\text{ is left of the bracket; the rest is }J\\
-# &=J\,\Big(\frac{\pi_vR_v}{J}-\pi_v\Big)&&\text{take }J\text{ out}\\
-# &\;\to\;\frac{\pi_vR_v}{J}-\pi_v&&\textbf{a choice: }\log J\textbf{ instead of }J\text{; its slope is that of }J\text{, over }J
+# &=J\,\Big(\frac{\pi_vR_v}{J}-\pi_v\Big)&&\text{take }J\text{ out}
 # \end{aligned}$$
 #
 # The first line is the **log-derivative trick** (or score-function trick). Because of it the second
-# is a mean that draws can estimate: they need no slope, $\log\pi$ has one.
+# line is a mean over draws. A draw has no slope, and it needs none: $\log\pi$ has one.
 #
-# Now the fraction. $\pi_vR_v$ is the chance that the model says $v$ and is right; divided by $J$ it
-# is the **share of $v$ among its own right answers**, $p^+_v$. Data minus model again.
+# For “seven” the fourth line says 0.10 − 0.10 · 0.30 = 0.07. <!-- cited: 0.07 --> It rises although
+# most answers are wrong.
+#
+# Now the fraction. $\pi_vR_v$ is the chance that the model says $v$ and is right. Divided by $J$ it
+# is the **share of $v$ among its own right answers**, $p^+_v$. The bracket is data minus model
+# again. The factor $J$ in front only says how long the step is: without it, this is the slope of
+# $\log J$.
 
 # %%
 J = (z.softmax(0) * R).sum()
@@ -363,7 +368,10 @@ pictures.authors({
 
 # %% [markdown]
 # Own answers, graded, end where the teacher's do, at 0.98. Nowhere did we list all answers, as the
-# sum $J$ would have to. (Two tokens from a vocabulary of 151,936 already make 23 billion.)
+# sum $J$ would have to.
+#
+# **So far:** whoever writes the answers decides where training goes. A model may write its own, if
+# somebody grades them.
 #
 # ## Begin at one in a hundred
 #
@@ -398,24 +406,24 @@ for _ in range(20):                        # log J, summed exactly
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
-       f"It ends at {alone[-1].mean():.3f}: {100 * 0.99**8:.0f} % of the "
-       "first batches hold no right answer and push nothing. That is the "
-       "factor J, draw by draw. Larger steps make up for it: at rate 4 "
-       f"`graded` ends at {large[-1].mean():.2f}. So does `right_only` at "
-       f"rate 0.5, with {sure[-1].mean():.2f}.\n\n"
-       "What they cannot buy is the finding. After 20 steps `right_only` "
-       f"is at {sure[20].mean():.2f}, SFT on the teacher's answers at "
-       f"{taught[20].mean():.2f}. The control: log J summed exactly, where "
-       "nothing needs to be found, is at "
+       f"It ends at {alone[-1].mean():.3f}. Two things are small. "
+       f"{100 * 0.99**8:.0f} % of the first batches hold no right answer "
+       "and push nothing. And a hit counts 1/8 in `graded`, where it "
+       "counts 1 in `right_only`. The second can be bought: at rate 4 "
+       f"`graded` ends at {large[-1].mean():.2f}, and `right_only` at "
+       f"rate 0.5 at {sure[-1].mean():.2f}.\n\n"
+       "The first cannot. After 20 steps `right_only` is at "
+       f"{sure[20].mean():.2f}, SFT on the teacher's answers at "
+       f"{taught[20].mean():.2f}. Is that the search? Sum log J exactly, "
+       "so that nothing has to be found, and the same 20 steps end at "
        f"{(logits.softmax(0) @ R).item():.2f}.",
        pictures.authors({
            "the teacher writes, sft": taught,
            "the model writes, graded": alone,
            "the model writes, right_only": sure,
            "the model writes, graded, rate 4": large}, (
-           "Right once in a hundred at first. Rate 0.5 where no other is "
-           "named, 8 answers a step, means of 400 runs.")),
-       instead={
+           "Right once in a hundred at first. Rate 0.5 or as named, 8 "
+           "answers a step, means of 400 runs.")), instead={
            "about 0.98 too, it only starts later":
            "In the end, perhaps. How often does a batch hold a right "
            "answer at all?",
@@ -429,9 +437,9 @@ reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
 #
 # ## Keep them, or draw again?
 #
-# Two recipes. **Keep**: draw once, keep the right ones, 2/3 “7” and 1/3 “seven”, and train on them
-# to the end. **Draw again** after every step. To compare the directions alone: exact shares, and
-# every step equally long.
+# Back to the first model, right three times in ten. Two recipes. **Keep**: draw once, keep the
+# right answers, 2/3 “7” and 1/3 “seven”, and train on them to the end. **Draw again** after every
+# step. We compare directions only: with infinitely many draws, and steps of equal length.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -485,6 +493,12 @@ reveal("one_scalar_loss.6",
 # [arXiv 2304.06767](https://arxiv.org/abs/2304.06767)). Answers drawn anew at every step are
 # **on-policy**, and that loop is **reinforcement learning**; its model is called the **policy**.
 # What to log: the share of right answers, and how many *different* right ones.
+#
+# Why draw again at all, if keeping is enough? Where a kept batch holds no right answer there is
+# nothing to train on. Drawing again finds one in a later batch, as `right_only` did from one in a
+# hundred. And after each step the model finds what it could not find before.
+#
+# **That is the core; you may stop here tonight.**
 #
 # ## One last look at the loss: two KLs
 #
@@ -554,13 +568,13 @@ reveal("one_scalar_loss.7", "on one of the peaks",
 # %% [markdown] tags=["card"]
 # | one scalar loss | |
 # |---|---|
-# | sentence | SFT moves the model to the data; its own right answers will do as data, if they are drawn again after every step |
+# | sentence | SFT moves the model to the data; its own right answers will do as data: kept, it copies their shares; drawn again, it goes on climbing J and loses wordings |
 # | formula | push of SFT: $p_v-\pi_v$ · of $J$: $\pi_v(R_v-J)=J\,(p^+_v-\pi_v)$ |
 # | trick | $\partial\pi=\pi\,\partial\log\pi$: the slope of a mean is a mean of slopes |
 # | floor | the entropy of the data; above it KL(data‖model) |
 # | picture | four lines: teacher, own, own graded by 8 or by the right ones |
 # | numbers | own answers, ungraded: mean push 0 · two equal wordings: loss 0.69 · one peak of two: KL 0.69 or 8.31 |
-# | choices | given answers count alike; J or log J |
+# | choices | given answers count alike; J or log J (its slope is that of J, over J) |
 
 # %%
 score(*[f"one_scalar_loss.{k}" for k in range(1, 8)])

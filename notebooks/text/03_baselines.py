@@ -12,7 +12,7 @@
 # **After this page** you can prove what a baseline does on average, compute the best one, and say
 # when the usual one makes things worse.
 #
-# 26 minutes, exercises 36 more · after 02 (REINFORCE) · Greensmith, Bartlett and Baxter 2004,
+# 39 minutes, exercises 36 more · after 02 (REINFORCE) · Greensmith, Bartlett and Baxter 2004,
 # *JMLR* 5 (the best baseline); Ahmadian et al. 2024,
 # [arXiv 2402.14740](https://arxiv.org/abs/2402.14740) (leave-one-out)
 #
@@ -358,6 +358,9 @@ task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
 # it is noisier than no baseline at every $p$ here. For long answers this toy cannot tell: there the
 # length of a score also depends on the length of the answer.
 #
+# **So far:** a bar that does not look at the answer leaves the mean push alone and changes the
+# noise. The best bar is near the mean reward, and a group of answers to one prompt can tell it.
+#
 # ## Does less noise learn more?
 #
 # Two pairs of fixed baselines, each pair mirrored about the best b: −1 and 1.81, 0 and 0.81. By the
@@ -487,6 +490,8 @@ token_grid.token_grid(group, {
     count="")
 
 # %% [markdown]
+# **That is the core; the rest is practice.**
+#
 # ## In a real run
 #
 # The rewards come from the grader, the baseline from the rewards of the same prompt's group: one

@@ -13,7 +13,7 @@
 # which that fails, and say which line turns an exact weight into the one ratio per token that PPO
 # uses.
 #
-# 25 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 45 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -347,6 +347,9 @@ task("importance_sampling.t2", product_weight.product_weight_explorer(),
 # 0.063 <!-- cited: 0.063 -->.
 # </details>
 #
+# **So far:** a weight makes old answers count for today's policy. It fails in silence where the
+# sampler never writes, where a few samples carry everything, and always for long answers.
+#
 # ## What people do instead
 #
 # So the weight of a whole answer is right, and useless once answers are long and the policy has
@@ -526,6 +529,8 @@ reveal("importance_sampling.5", "only the one that ignores the ratios",
 # too little (19). Take the geometric mean of the ratios: length is out of it, and it is no
 # importance weight any more (13, GSPO).
 # </details>
+#
+# **That is the core; the rest is practice.**
 #
 # ## In code
 #

@@ -12,7 +12,7 @@
 # **After this page** you can read a KL off samples, say which way each form of the penalty pushes,
 # and choose a β.
 #
-# 27 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) ·
+# 52 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) ·
 # Schulman 2020, *Approximating KL divergence* (joschu.net/blog); Tang & Munos 2025,
 # [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
 #
@@ -98,7 +98,7 @@ pictures.runs({"no penalty": free[0]}, wanted, logged=free[1, :, 0],
                       "one seed logs, the mean of k1 over 16 answers.")
 
 # %% [markdown]
-# The log is right. It is noisy at first, even below 0, and correct on average.
+# The log is right: it scatters, sometimes below 0, and is correct on average.
 #
 # So we put the logged number into the loss, with β = ½: `loss = 0.5 * k1 - A * log_pi`. Autograd
 # does the rest.
@@ -160,7 +160,7 @@ token_grid.probability_grid(
 #
 # $$k_1=\ell,\qquad k_2=\tfrac12\ell^2,\qquad k_3=e^{-\ell}-1+\ell$$
 #
-# * $k_2$ has a slightly wrong mean. Near the reference one hardly sees it.
+# * $k_2$ has a wrong mean, the more the further away. Near the reference one hardly sees it.
 # * $k_3$ has the right mean, because what it adds to $k_1$ has mean 0:
 #   $\mathbb E_\pi[e^{-\ell}]=\sum_y\pi(y)\frac{\pi_\text{ref}(y)}{\pi(y)}=1$.
 # * $k_3$ is never negative, because the exponential lies above its tangent: $e^{-\ell}\ge1-\ell$.
@@ -310,8 +310,8 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 #    of the product rule are there, and a right *value* is enough.
 # </details>
 #
-# **So there is a third way, and it holds on old samples too: ρ$k_3$ with ρ differentiated.**
-# DeepSeek-V3.2 does that, and TRL's GRPO when β > 0.
+# **For an answer of one step there is a third way, on old samples too: ρ$k_3$ with ρ
+# differentiated.** DeepSeek-V3.2 does that, and TRL's GRPO when β > 0.
 #
 # ## How large is β?
 #
@@ -330,8 +330,9 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # \pi(y)&\propto\pi_\text{ref}(y)\,e^{R(y)/\beta}&&\ell=\log\pi-\log\pi_\text{ref}
 # \end{aligned}$$
 #
-# A reward of 1 multiplies the odds by $e^{1/\beta}$. For β = 0.2 that is 148. (The 0.30 nats at the
-# top of the page are $e^{R/0.5}$.)
+# A reward of 1 multiplies the odds by $e^{1/\beta}$. For β = 0.2 that is 148. (At the top of the
+# page β was 0.5: the policy that this formula gives has 0.30 nats.) Solved for $R$ the same line
+# says $R=\beta\,\ell+\text{const}$: that is what DPO trains on (15).
 
 # %%
 p0 = 1e-4
@@ -487,8 +488,10 @@ reveal("kl.4", "down, further from 0.33",
 # &\approx\mathbb E\Big[\textstyle\sum_s\ell_s\,\nabla\log\pi(y_s)\Big]&&\textbf{a choice: each token is charged only its own }\ell_s
 # \end{aligned}$$
 #
-# The second line is $k_1$ in the reward, and it is exact. The third is every per-token loss: $k_2$,
-# $k_3$ and ρ$k_3$. It is less noisy, and near the reference it costs little (statements page).
+# The second line is $k_1$ in the reward, and it is exact. The third is what $k_2$ and ρ$k_3$ do per
+# token; plain $k_3$ has $1-e^{-\ell_s}$ there, which is near $\ell_s$ near the reference. It is
+# less noisy, and near the reference it costs little (statements page). On old samples a ρ per token
+# also leaves the words before it the old policy's.
 #
 # ## A limit instead of a price
 #
@@ -565,7 +568,7 @@ print(f"penalty {mine.item():.3f}: k3's value, k2's slope")
 # | picture | three bars of k3 beside those of both KLs |
 # | numbers | k1 in the loss 2.16 nats, no penalty 2.16, k1 in the reward 0.30 · β = 0.2, reward 1: 1.5 % with KL(π‖π_ref), 80 % with k3 in the loss |
 # | trust region | KL(π_old‖π) ≤ δ per update: another policy, another direction, a limit and not a price |
-# | in TRL and DeepSeek-V3.2 | ρ k3, the ratio differentiated: the right value and the right push, on old samples too |
+# | in TRL and DeepSeek-V3.2 | ρ k3, the ratio differentiated: the right value and push for a one-step answer, on old samples too |
 # | since 04 | a reference model; β |
 
 # %%

@@ -12,7 +12,7 @@
 # **After this page** you can derive PPO's objective from the policy gradient, say which tokens
 # still move, and say why there is a `min`.
 #
-# 34 minutes, exercises 32 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05
+# 49 minutes, exercises 32 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05
 # (KL) · Schulman et al. 2017, [arXiv 1707.06347](https://arxiv.org/abs/1707.06347)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -43,11 +43,12 @@ pipeline.pipeline("ratio", "loss", again=True, caption=(
     "The arrow back is what this page is about."))
 
 # %% [markdown]
-# Try it with nothing to stop us. One prompt, fifty possible answers. Answer $i$ is right with
-# chance $q_i$, from 0.30 to 0.70. The policy writes 64 answers, a grader says 0 or 1 to each, and
-# the advantage is reward minus mean. All of it for several seeds at once, a row a seed.
+# Try it with nothing to stop us. There is one prompt with fifty possible answers. The policy is a
+# table of fifty logits. It writes 64 answers. A grader gives each a 0 or a 1: answer $i$ is right
+# with chance $q_i$, from 0.30 to 0.70. The advantage is the reward minus the mean of the 64.
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy, folded: draw(z, dice) writes and grades 64 answers for each seed
 q = torch.linspace(0.3, 0.7, 50)             # chance that answer i is right
 start = torch.randn(50, generator=torch.Generator().manual_seed(99))
 
@@ -63,8 +64,8 @@ def seeds(n):
     return [torch.Generator().manual_seed(seed) for seed in range(n)]
 
 # %% [markdown]
-# `climb` takes many steps on one batch. `rule` says what a sampled answer is worth; for now that is
-# $\rho A$.
+# `climb` takes many gradient steps on these same 64. Each step raises the mean of what `rule` says
+# an answer is worth. For now that is $\rho A$.
 
 # %%
 def climb(z, i, A, rule, steps, lr=10.0):
@@ -82,15 +83,16 @@ def no_clip(rho, A):
     return rho * A
 
 # %% [markdown]
-# After every step the batch tells us what it believes we have gained: the mean of $\rho A$ over its
-# 64 answers. We run 400 seeds and draw six.
+# After every step the batch says what it believes we have gained: the mean of $\rho A$ over its 64
+# answers. Call that the promise. We run 400 seeds and draw six of them.
 
 # %%
 i64, A64 = draw(start.repeat(400, 1), seeds(400))
 pi = climb(start.repeat(400, 1), i64, A64, no_clip, 60).softmax(2)
 ratio64 = (pi / pi[0]).gather(2, i64.expand(61, 400, 64))
 promised = (ratio64 * A64).mean(2)                            # (61, 400)
-print(f"mean promise of 400 seeds: {promised[-1].mean():+.2f}")
+print(f"400 seeds: mean promise {promised[-1].mean():+.2f}, "
+      f"mean ratio {ratio64[-1].mean():.2f}")
 pictures.promises(promised[:, :6])
 
 # %% [markdown]
@@ -102,7 +104,8 @@ pictures.promises(promised[:, :6])
 predict("ppo.1", "What have the 400 seeds gained in truth, on average?",
         ["about +0.5", "about +0.3", "about +0.1", "less than nothing"])
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the truth beside the promise
 real = pi @ q - pi[0] @ q                                     # (61, 400)
 most = 0.7 - (pi[0] @ q)[0].item()
 gain, top = real[-1].tolist(), promised[-1, :6].argmax()
@@ -117,16 +120,19 @@ reveal(
     pictures.promises(promised[:, :6], real[:, :6], most),
        instead={
            "about +0.5":
-           "That is what it was promised.",
+           "The best answer is right with 0.70 and we began at 0.47: more "
+           "than +0.23 cannot be had.",
            "about +0.3":
-           "More than half is lost, not less.",
+           "The best answer is right with 0.70 and we began at 0.47: more "
+           "than +0.23 cannot be had.",
            "less than nothing":
            "On average something is left. Single seeds do lose.",
        })
 
 # %% [markdown]
-# How can a batch promise more than 1? Its ratios no longer average to 1: the steps raise the ratio
-# of just those answers that are in the batch and were lucky. The batch does not lie. It answers
+# How can a batch promise more than 1? A batch's ratios should average to 1. Here they average
+# 2.89 after 60 steps: the steps raise the ratio of just those answers that are in the batch and
+# were lucky. The batch does not lie. It answers
 # another question: *on these 64*, which policy looks best? Something must say **enough**.
 #
 # <details><summary>One level deeper: is self-normalising the cure?</summary>
@@ -150,39 +156,18 @@ reveal(
 # &=\nabla\;\mathbb E_{\text{old}}\Big[\textstyle\sum_t\rho_t\,A\Big]&&\pi_\text{old}\text{ does not depend on }\theta
 # \end{aligned}$$
 #
-# So we climb the **surrogate** $\mathbb E_\text{old}[\sum_t\rho_tA]$. One line is not an identity,
-# and an interviewer will ask which. It throws away two things for each token $t$:
+# So we climb the **surrogate** $\mathbb E_\text{old}[\sum_t\rho_tA]$. The bold line is not an
+# identity, and an interviewer will ask about it. It throws away two things for each token $t$:
 #
 # * the ratios *before* it, $\rho_1\cdots\rho_{t-1}$: how often the new policy would get here at
 #   all;
 # * the ratios *after* it: how the new policy would go on from here, while $A$ was earned by the old
 #   one's continuation.
 #
-# What it buys: the product that exploded in 04 is gone. What it costs shows on two tokens. They are
-# right with chances $a$ and $b$, and the answer is right if both are: the truth is $ab$.
-
-# %%
-def slopes(a, b):
-    """Slopes in (a, b): of the truth a b, and of the surrogate."""
-    at = torch.tensor([a, b], requires_grad=True)
-    L = 0.0
-    for y in ((1, 1), (1, 0), (0, 1), (0, 0)):      # four answers, 1/4 each
-        rho = torch.stack([2 * (p if bit else 1 - p)
-                           for p, bit in zip(at, y)])
-        L = L + 0.25 * rho.sum() * (min(y) - 0.25)  # reward minus its mean
-    return [torch.autograd.grad(f, at)[0].tolist()
-            for f in (at.prod(), L)]
-
-for place in ((0.5, 0.5), (0.9, 0.2)):
-    true, ours = slopes(*place)
-    print(f"at {place}: truth {true}, ours {[round(x, 4) for x in ours]}, "
-          f"true proportion {true[1] / true[0]:.1f}")
-pictures.arrows(slopes)
-
-# %% [markdown]
-# At the old policy every ratio is 1 and the two agree: the first step *is* REINFORCE. At (0.9, 0.2)
-# the truth cares 4.5 times as much for the second token as for the first; the surrogate still
-# weighs them alike. That is a second reason to stop early, and a larger batch does not cure it.
+# What it buys: the product that exploded in 04 is gone. What it costs: with several tokens
+# it has the true gradient only where every ratio is 1. There the first step *is*
+# REINFORCE. Further out a larger batch does not mend it
+# ([statements](statements/06_ppo.ipynb)). That is a second reason to stop early.
 #
 # The gradient of one token is now $\rho_tA\,\nabla\log\pi_\theta$. The number in front, the slope
 # in $\log\pi_\theta$, is the token's **push**. Here it is $\rho_tA$. The rest of the page is about
@@ -293,7 +278,8 @@ token_grid.probability_grid(batch, outside=outside, caption=(
 predict("ppo.3", "Eight of sixteen tokens are outside the band. "
         "How many does PPO, min included, silence?", ["8", "6", "4", "2"])
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the push of each rule on each token
 def push(rule):
     """Slope of the rule in log pi, token by token; 0 on padding."""
     J = rule(ratio, A16)[batch.mask].sum()
@@ -382,7 +368,8 @@ predict("ppo.4", "No clip at all, but with its best number of steps (of "
         "1, 2, 4, 8, 14, 30). Beside PPO with its best number it ends",
         ["far below", "a little below", "level or above"])
 
-# %%
+# %% jupyter={"source_hidden": true}
+# 40 seeds for each rule and number of steps
 counts = (1, 2, 4, 8, 14, 30)
 
 def sweep(rules, counts, **world):
@@ -414,79 +401,52 @@ reveal(
        })
 
 # %% [markdown]
-# That picture holds a second surprise. The clip alone lies *above* PPO: here the `min` costs. Look
-# at what a grader with dice does. The same answer is drawn twice, once graded right, once wrong.
-# Both copies have one ratio. Past 1.2 the right copy falls silent and the wrong one keeps pushing:
-# the `min` takes bad luck for a move in the wrong direction.
-#
-# If that is the reason, most of the cost must go when copies of one answer share their mean reward,
-# and all of it when the grader pays $q_i$ itself, without dice. Both were run, the second also with
-# larger steps.
+# The picture holds a second surprise: the clip alone lies *above* PPO. Is the `min` a mistake? Two
+# things are special here: the grader throws dice, and the steps are small. Change each of them:
 
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# other graders, folded: averaged, sure
-def averaged(z, dice):
-    """As `draw`, but copies of one answer share their mean advantage."""
-    i, A = draw(z, dice)
-    same = (i[:, :, None] == i[:, None, :]).double()       # (seeds, 64, 64)
-    return i, (same @ A[:, :, None])[:, :, 0] / same.sum(2)
-
-def sure(z, dice):
+# %% jupyter={"source_hidden": true}
+# what the min adds to the clip alone, in four worlds
+def exact(z, dice):
     """As `draw`, but the reward of answer i is q_i."""
     i, _ = draw(z, dice)
     return i, q[i] - q[i].mean(1, keepdim=True)
 
-clips = {name: rules[name] for name in ("clip alone", "clip and min")}
-few = (2, 8, 30)
-worlds = {"grader says 0 or 1": {}, "copies averaged": {"draw": averaged},
-          "grader pays q": {"draw": sure},
-          "pays q, 5 times the rate": {"draw": sure, "lr": 50.0}}
-
-# %% tags=["nbval-ignore-output"]
+worlds = {f"{name}, rate {lr}": {"draw": kind, "lr": lr}
+          for name, kind in (("0 or 1", draw), ("exact", exact))
+          for lr in (10, 80)}
 gaps = {}
 for name, world in worlds.items():
-    ends = sweep(clips, few, **world)
-    gaps[name] = ends["clip and min"] - ends["clip alone"]
-single = train(no_clip, 1, n=40, lr=60.0)[-1].mean()
-print(f"one step a batch at six times the rate ends at {single:.3f}")
-pictures.min_effect(few, gaps, (
+    two = sweep({"clip alone": clip_alone, "min": clip_and_min}, (4, 30),
+                **world)
+    gaps[name] = two["min"] - two["clip alone"]
+pictures.min_effect((4, 30), gaps, (
     "What the min adds to the clip alone, 40 seeds, two standard errors. "
-    "It costs where one answer is graded both ways."))
+    "“exact”: the grader pays q instead of throwing dice."))
 
 # %% [markdown]
-# So it is. **The `min` is insurance against large steps, and where the sign of the advantage is
-# luck it has a price.** In a group of answers to one prompt both occur: the first tokens are shared
-# by right and wrong answers, the late tokens of an answer are its own.
+# With exact rewards and large steps the `min` gains; with a grader that throws dice it loses. There
+# one answer is drawn twice and graded once right, once wrong. Past 1.2 its right copy is silent and
+# its wrong copy still pushes. **The `min` is insurance against large steps. It trusts the sign of
+# the advantage, and pays where that sign is luck.**
 #
-# <details><summary>One level deeper: what is left, and the rival that was not tuned</summary>
-#
-# Averaging leaves a little of the cost: an answer drawn once still has a lucky or an unlucky sign.
-# With the grader that pays $q_i$ the steps are smaller too; at five times the rate the `min` helps,
-# clearly only with two steps per batch.
-#
-# All this is at one learning rate. In this toy one single step at six times the rate ends at 0.62
-# (the line printed above), level with PPO's best: the clip buys tolerance here, not height.
-# </details>
-#
-# And a real network? PPO and no clip at one learning rate (the clip alone was not run), and a
-# single step per batch at four different rates. All arms write the same number of answers:
+# And a real network? Here eight steps a batch, with and without the clip, stand beside a single
+# step a batch at four learning rates. All arms write the same number of answers.
 
 # %%
 pictures.answers_used()
 
 # %% [markdown]
-# * **Reuse saves answers early.** After 512 of them eight steps with the clip stand at 0.83 to 0.86
-#   over the seeds, the best single-step arm at 0.74 to 0.79.
-# * **Then the others close in.** At 1,024 a single step at twice the rate is level. At 1,280 PPO
-#   stands at 0.87 to 0.91, the single steps at 0.80 to 0.83 (twice the rate) and 0.77 to 0.88 (four
-#   times). Three seeds: a hint, no more.
-# * **Without the clip** the eight steps end at 0.79 to 0.82. At eight times the rate one step ruins
-#   all three seeds.
+# **Reuse saves answers early**: after 512 of them eight steps with the clip stand at 0.83 to 0.86,
+# the best single step at 0.74 to 0.79. Without the clip the eight steps end at 0.79 to 0.82, with
+# it at 0.87 to 0.91. Three seeds: a hint, no more.
+#
+# **So far:** a batch promises too much, the clip says *enough* to tokens that moved the right way,
+# and that makes reuse safe. One question is left.
 #
 # ## How far can one step go?
 #
-# Many texts say that the clip keeps the new policy near the old one. Four tokens, equally likely,
-# with advantages 1, −1, 0, 0, and a bold learning rate.
+# Many texts say that the clip keeps the new policy near the old one. Take four tokens, equally
+# likely, with advantages 1, −1, 0, 0, and a large learning rate.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -494,7 +454,8 @@ predict("ppo.5", "One step with learning rate 3. Without a clip the "
         "largest ratio comes to 3.63. And with PPO, ε = 0.2?",
         ["1.20", "a little above 1.2", "about 2", "3.63"])
 
-# %%
+# %% jupyter={"source_hidden": true}
+# steps on four tokens
 def largest(rule, lr, steps):
     """The largest of four ratios after each step."""
     A = torch.tensor([1.0, -1.0, 0.0, 0.0])
@@ -527,9 +488,10 @@ reveal("ppo.5", "3.63",
        })
 
 # %% [markdown]
-# Over many small steps on one batch the clip does hold:
+# Over many small steps on one batch the clip does hold, a little late:
 
-# %%
+# %% jupyter={"source_hidden": true}
+# forty small steps
 many = {name: largest(rule, 0.05, 40) for name, rule in two.items()}
 print("largest ratio with PPO after 3, 4 and 40 small steps:",
       [round(many["clip and min"][k], 4) for k in (3, 4, 40)])
@@ -537,24 +499,25 @@ pictures.many_steps(many)
 
 # %% [markdown]
 # A clip looks at where a token *is*, never at where the next step will put it. So it is no trust
-# region:
+# region, for three reasons:
 #
 # * **The first step is free.** The learning rate alone decides how far it goes.
-# * **A token stops late.** The fourth small step carried the good token from 1.16 to 1.22, past the
-#   edge, on its own push. Only then is its push 0.
-# * **A silent token still moves.** Its neighbours push, and they share a softmax: from 1.22 on to
-#   1.23. In a network they share all weights, and the optimizer's momentum carries on too.
-# * **One corner stays alive on purpose.** Bad tokens that rise are silent only beyond $c$, where a
-#   dual clip is set.
+# * **A token stops late, and moves on.** The fourth small step carried it from 1.16 to 1.22. Then
+#   its own push is 0, but its neighbours share the softmax and push it on to 1.23.
+# * **One push has no bound.** A bad token at ratio 100 is pushed back with −100 times |A|. The
+#   direction is right, and a step that large moves everyone who shares the network.
 #
-# TRPO instead limits the mean KL between old and new policy, measures it after the step, and goes
-# back if it is too large (05). PPO measures nothing. It takes away the *incentive* to go on.
+# TRPO limits the mean KL between old and new policy, measures it after the step, and goes back if
+# it is too large (05). PPO measures nothing. It takes away the *incentive* to go on.
+#
+# **That is the core; the rest is practice.**
 #
 # ## In code
 #
 # A loss is minimised, so the sign turns and the smaller becomes the larger: `max` of the negatives.
 # The old log-probs are numbers, kept when the batch was written. A loss that recomputes them at
-# every step has all ratios at 1, for ever.
+# every step has all ratios at 1, for ever. One more choice hides in the last line: the derivation
+# sums over an answer's tokens, the code takes the mean over all tokens of the batch (09 and 10).
 
 # %%
 def ppo_loss(logp, old_logp, A, mask, epsilon=0.2):
@@ -623,7 +586,7 @@ def my_push(ratio, advantage, epsilon):
 check.surrogate_push(my_push)
 
 # %% [markdown]
-# **2 Implement** · 6 minutes. What every library logs as the clip fraction: the share of tokens
+# **2 Implement** · 6 minutes. What TRL and verl log as the clip fraction: the share of tokens
 # under the mask that the clip has silenced. All arguments are (B, T), the result is one number.
 #
 # <details><summary>hint</summary>Two corners of four are silent. Padding is no token, neither above nor below the line.</details>

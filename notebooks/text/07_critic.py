@@ -12,7 +12,7 @@
 # **After this page** you can say what a value is, derive GAE line by line, tell what a wrong critic
 # does to a gradient, and count the four models of PPO in memory.
 #
-# 30 minutes, exercises 25 more · after 03 (baselines), 05 (KL), 06 (PPO) · Schulman et al. 2015
+# 39 minutes, exercises 25 more · after 03 (baselines), 05 (KL), 06 (PPO) · Schulman et al. 2015
 # (GAE), [arXiv 1506.02438](https://arxiv.org/abs/1506.02438)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -23,40 +23,22 @@
 
 # %% tags=["setup"]
 import torch
+from torch.nn.functional import pad
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import wrong_critic
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import critic as pictures, pipeline, token_grid
-from rlnb.objective import value_loss
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
-# %% [markdown]
-# ## One reward, 200 tokens
-#
-# Until now an answer got one number, and each of its tokens the same. This page changes one box: a
-# token gets a number of its own.
-
-# %%
-pipeline.pipeline("advantages", caption=(
-    "The rewards stay as they are: one per answer. "
-    "What changes is how they are spread over its tokens."))
-
-# %% [markdown]
-# Why would one want that? A toy answer has 200 tokens, each a choice of two. Two of them decide;
-# the other 198 are wording.
-#
-# * Token 60 picks a **plan**. The good one comes with chance 0.4.
-# * Token 140 does the **sum**. After a good plan it comes out right with chance 0.9, after a bad
-#   one with 0.2. Right means reward 1.
-#
-# So an answer is right with chance $0.4\cdot0.9+0.6\cdot0.2=0.48$.
-
-# %% jupyter={"source_hidden": true}
+# %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy: draws answers; unfold it if you like
 T, PLAN, SUM = 200, 60, 140
 logits = torch.zeros(1, T + 1)     # the last: the sum after a good plan
 logits[0, [PLAN, SUM, T]] = torch.tensor([0.4, 0.2, 0.9]).logit()
+
+def dice(seed):
+    return torch.Generator().manual_seed(seed)
 
 def write(z, n, dice):
     """n answers per row of z: score and state (rows, n, T), reward."""
@@ -71,31 +53,46 @@ def write(z, n, dice):
     return y - p[..., :T], state, y[..., SUM]
 
 # %% [markdown]
-# The folded cell above draws such answers. `write` returns their scores
-# $\partial\log\pi/\partial z=y-p$, with $z$ a token's logit; what has been decided so far (`state`,
-# for later); and the reward. Score times advantage is an answer's gradient on the logit. Its mean
-# over eight answers, with reward minus the group's mean:
+# ## One reward, 200 tokens
+#
+# In 06 all tokens of an answer had the same advantage. On this page each token gets its own.
 
 # %%
-def dice(seed):
-    return torch.Generator().manual_seed(seed)
-
-s8, state8, R8 = write(logits, 8, dice(0))
-same = s8 * (R8 - R8.mean())[..., None]       # one number for all tokens
-pictures.pushes({"8 answers, one advantage per answer": same[0].mean(0)},
-                caption="Two of these 200 bars should be there. Over many "
-                        "answers the other 198 average to 0.")
+pipeline.pipeline("advantages", caption=(
+    "The rewards stay as they are: one per answer. "
+    "What changes is how they are spread over its tokens."))
 
 # %% [markdown]
-# Over all possible answers the plan has the largest of the 200 gradients.
+# **The toy.** An answer has 200 tokens, and each token is a choice of two. Two tokens decide. The
+# other 198 are wording.
+#
+# * Token 60 picks a **plan**. The good plan comes with chance 0.4.
+# * Token 140 does the **sum**. It comes out right with chance 0.9 after the good plan, and with
+#   chance 0.2 after the bad plan. A right sum earns the reward 1.
+#
+# So an answer is right with chance $0.4\cdot0.9+0.6\cdot0.2=0.48$.
+#
+# The policy writes eight answers. A token's gradient is its score times the advantage, which is the
+# reward minus the group's mean. Look at the mean of the eight:
+
+# %%
+s8, state8, R8 = write(logits, 8, dice(0))    # score, state, reward
+same = s8 * (R8 - R8.mean())[..., None]       # one number for all tokens
+pictures.pushes({"8 answers, one advantage per answer": same[0].mean(0)},
+                named={"plan": PLAN, "sum": SUM},
+                caption="The mean gradient on each token's logit.")
+
+# %% [markdown]
+# Over all possible answers only two bars remain. The plan's is the longer one.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("critic.1", "In how many of 1,000 such batches of 8 is the plan's "
-        "bar the longest?",
+predict("critic.1", "We draw 1,000 such batches of 8. In how many is the "
+        "plan's bar the longest of the 200?",
         ["about 950", "about 500", "about 150", "about 5"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
 s, _, R = write(logits.expand(1000, -1), 8, dice(0))
 bars = (s * (R - R.mean(1, keepdim=True))[..., None]).mean(1).abs()
 longest = bars.argmax(1)                                     # (1000,)
@@ -104,39 +101,28 @@ found = (longest == PLAN).sum().item()
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("critic.1", "about 150",
-       f"{found}. Luck alone would give 1 in 200, so 5. In the batch "
-       "above the plan's bar is "
-       f"{same[0].mean(0)[PLAN].abs():.2f} long, the longest "
-       f"{same[0].mean(0).abs().max():.2f}.",
+       f"It is {found}. Each wording token is noise, and there are 198 of "
+       "them. In a network all tokens share the weights: a push on a "
+       "wording token moves the plan's logit as well. Four times as many "
+       "answers only halve this noise.",
        instead={
            "about 950":
-           "It moves the reward most. But 199 other bars are drawn from a "
-           "hat.",
+           "Its mean is the largest. A batch of 8 is far from the mean.",
            "about 500":
-           "Still too trusting.",
+           "So often it would beat a few rivals. It has 199.",
            "about 5":
            "That is pure luck, 1 in 200. The plan is better than that.",
        })
 
 # %% [markdown]
-# Each wording token is noise, and there are 198 of them. In a network all tokens share the weights,
-# so this noise lands where the plan is learned. More answers help, as one over a square root. Is
-# there another way?
-#
 # ## A guess at every token
 #
-# Let somebody watch the answer being written and say, before every token, how likely it is to end
-# well. That number is the **value** $V_t$, and whoever says it is the **critic**. For now the
-# critic knows the truth. It says 0.48 until the plan is picked.
-
-# %%
-truth = torch.tensor([0.48, 0.9, 0.2, 1.0, 0.0])      # value in each state
-V = truth[state8[0]]                                  # (8, 200)
-
-# %% [markdown]
-# Take an answer with a good plan whose sum went wrong. Its reward is 0. In REINFORCE each of its
-# 200 tokens gets $0-0.48$. Let instead each token get the change in the chance to be right that it
-# brought.
+# Somebody watches the answer being written. Before every token they say how likely it is to end
+# right. That number is the **value** $V_t$, and whoever says it is the **critic**. For now the
+# critic knows the truth: it says 0.48 until the plan is picked.
+#
+# Take an answer with a good plan and a wrong sum. Its reward is 0. In REINFORCE each of its 200
+# tokens gets $0-0.48$. Now let each token get the change in the value that it brought.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -148,16 +134,16 @@ predict("critic.2", "How many of the 200 tokens of this wrong answer now "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 rows = {"good plan, sum wrong": (1, 4), "bad plan, sum right": (2, 3)}
+truth = torch.tensor([0.48, 0.9, 0.2, 1.0, 0.0])      # value in each state
 stairs = {}
 for name, (plan, end) in rows.items():
     path = torch.tensor([0] * 61 + [plan] * 80 + [end] * 59)
     stairs[name] = (truth[path].tolist(), float(end == 3))
 reveal("critic.2", "one",
-       "The sum: from 0.9 to 0. The plan gets +0.42, from 0.48 to 0.9; the "
-       "wording gets 0. The sum of the credits is −0.48, once; REINFORCE "
-       "gave −0.48 to each of the 200.",
+       "The sum, which took the value from 0.9 to 0. The plan gets +0.42, "
+       "for it raised the value. The wording changed nothing and gets 0.",
        pictures.two_answers(stairs, (PLAN, SUM), caption=(
-           "Two answers. Only the steps of the staircase are credit; a "
+           "Two answers. Only the steps of the staircase are credit. A "
            "wrong answer can hold a good token.")),
        instead={
            "all 200":
@@ -169,83 +155,94 @@ reveal("critic.2", "one",
        })
 
 # %% [markdown]
-# The step is called the **TD residual**, or the surprise: $\delta_t=r_t+V_{t+1}-V_t$. Here $r_t$ is
-# the reward paid at token $t$ (0 before the last token), and the value after the end is 0. The same
-# eight answers once more, the surprise in place of reward minus mean:
+# This change is the **surprise**, or TD residual (temporal difference):
+#
+# $$\delta_t=r_t+V_{t+1}-V_t$$
+#
+# Here $r_t$ is the reward paid at token $t$. It is 0 before the last token, and the value after the
+# end is 0. Look at the same eight answers:
 
 # %%
-def surprise(V, R):
-    """V (..., T), the reward R paid on the last token -> delta."""
-    return torch.cat([V[..., 1:], R[..., None]], -1) - V
+def surprise(V, r):
+    """V and r (..., T): value before, reward at each token -> delta."""
+    return r + pad(V[..., 1:], (0, 1)) - V
 
-delta = surprise(V, R8[0])
-pictures.pushes({"the same for all": same[0].mean(0),
-                 "the surprise": (s8[0] * delta).mean(0)},
-                named={"plan": PLAN, "sum": SUM}, caption=(
-    "Same answers. A critic that knows leaves no noise on the wording."))
+V8 = torch.tensor([0.48, 0.9, 0.2, 1.0, 0.0])[state8[0]]     # (8, 200)
+r8 = pad(R8[0][:, None], (T - 1, 0))          # R on the last token, else 0
+pictures.pushes({"the same 8 answers, advantage = surprise":
+                 (s8[0] * surprise(V8, r8)).mean(0)},
+                named={"plan": PLAN, "sum": SUM},
+                caption="A critic that knows leaves no noise on wording.")
 
 # %% [markdown]
-# Is that still the policy gradient? Line by line, with $b$ the baseline, $Q_t$ the mean reward of
-# all answers that begin with the tokens up to *and with* $y_t$, and $V_t$ the same without $y_t$.
-# (The ratios of 06 stand beside each term and change nothing here.)
+# **By hand.** Add up all surprises of one answer. What comes out?
+#
+# <details><summary>The sum of the surprises</summary>
+#
+# $R-V_0$. Every value in between occurs twice, once with a plus and once with a minus. In the toy
+# that is $R-0.48$, whatever the critic says in between. A critic can put credit on the wrong token.
+# It cannot invent credit.
+# </details>
+#
+# Is that still the policy gradient? In the lines below $b$ is any baseline. $V_t$ is the mean
+# reward of all answers that begin with the tokens before $y_t$.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E\big[\textstyle\sum_t(R-b)\,\nabla\log\pi(y_t)\big]&&\text{REINFORCE with a baseline (02, 03)}\\
 # &=\mathbb E\big[\textstyle\sum_t(R-V_t)\,\nabla\log\pi(y_t)\big]&&V_t\text{ does not depend on }y_t\text{: also a baseline}\\
-# &=\mathbb E\big[\textstyle\sum_t(Q_t-V_t)\,\nabla\log\pi(y_t)\big]&&\text{mean over what comes after }y_t\\
-# &=\mathbb E\big[\textstyle\sum_t(V_{t+1}-V_t)\,\nabla\log\pi(y_t)\big]&&Q_t\text{ is the value one token later (at the end, }R)\\
-# &\approx\mathbb E\big[\textstyle\sum_t(\hat V_{t+1}-\hat V_t)\,\nabla\log\pi(y_t)\big]&&\textbf{a choice: believe a network's guess}
+# &=\mathbb E\big[\textstyle\sum_t(V_{t+1}-V_t)\,\nabla\log\pi(y_t)\big]&&\text{mean over what comes after }y_t\text{: }R\text{ becomes }V_{t+1}\text{ (at the end }R)\\
+# &\approx\mathbb E\big[\textstyle\sum_t(\hat V_{t+1}-\hat V_t)\,\nabla\log\pi(y_t)\big]&&\textbf{a choice: believe a network's guess }\hat V
 # \end{aligned}$$
 #
-# A policy and a learned critic side by side are called **actor-critic**. The last line is where it
-# can go wrong.
+# In an interviewer's words: $r_t+V_{t+1}$ is the action's value $Q_t$, so the surprise is the
+# **advantage** $A=Q-V$. To believe $\hat V_{t+1}$ in place of the rewards to come is to
+# **bootstrap**. A policy with a learned critic beside it is an **actor-critic**.
 #
 # <details><summary>One level deeper: why the third line is allowed</summary>
 #
 # Group the answers by their beginning up to and with $y_t$. Within a group $V_t$ and
-# $\nabla\log\pi(y_t)$ are fixed; only $R$ varies, and its mean is $Q_t$ by definition. The mean of
-# the means is the mean. What is lost is only noise: the variance of $R$ within the groups. That is
-# why the bars of the wording vanish: for them $Q_t=V_t$.
+# $\nabla\log\pi(y_t)$ are fixed. Only $R$ varies, and its mean is $V_{t+1}$ by definition. The
+# mean of the means is the mean. What is lost is the variance of $R$ within the
+# groups, which is noise. For a wording token $V_{t+1}=V_t$, so its bar vanishes.
 # </details>
 #
 # ## A critic that errs
 #
-# From token 61 to 140 let the critic have the two plans the wrong way round: 0.4 after the good
-# one, 0.6 after the bad one. Before and after it knows the truth. Each $\hat V_t$ stands in two
-# surprises, with a plus in $\delta_{t-1}$ and with a minus in $\delta_t$.
+# Now the critic is wrong for a while. From token 61 to token 140 it has the plans the wrong way
+# round: it says 0.4 after the good one and 0.6 after the bad one. Elsewhere it knows the truth.
+# Each token gets its surprise.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("critic.3", "The mean gradient over all possible answers. Where "
-        "does the error spoil it?",
+predict("critic.3", "Take the mean gradient over all possible answers. "
+        "Where does the error spoil it?",
         ["at the plan and at the sum", "at the plan only",
          "at the sum only", "on all tokens from 60 to 140"])
 
-# %%
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
 chance = torch.tensor([0.36, 0.04, 0.12, 0.48])     # the four outcomes
 plan_score = torch.tensor([0.6, 0.6, -0.4, -0.4])
 sum_score = torch.tensor([0.1, -0.9, 0.8, -0.2])
 end = torch.tensor([1.0, 0.0, 1.0, 0.0])
-means, spread = {}, {}
+means = {}
 for name, after in (("a critic that knows", [0.9, 0.9, 0.2, 0.2]),
                     ("wrong way round", [0.4, 0.4, 0.6, 0.6])):
     middle = torch.tensor(after)
     at_plan = plan_score * (middle - 0.48)            # λ = 0
     at_sum = sum_score * (end - middle)
     means[name] = [(chance * g).sum().item() for g in (at_plan, at_sum)]
-    noise = (chance * at_sum**2).sum() - means[name][1] ** 2
-    spread[name] = noise.sqrt().item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("critic.3", "at the plan only",
-       "And there it turns the sign: the better plan becomes rarer. "
-       "Between plan and sum both values of a surprise are wrong by the "
-       "same, and it cancels. In "
-       "the surprise of the sum the wrong value is only a baseline: known "
-       "before the token is drawn. It changes the spread, from "
-       f"{spread['a critic that knows']:.2f} to "
-       f"{spread['wrong way round']:.2f}, and not the mean.",
+       "There the gradient turns its sign: the better plan becomes rarer. "
+       "The sum's surprise *subtracts* a wrong value. That value was known "
+       "before the token was drawn, so it is a baseline. The plan's "
+       "surprise *believes* a wrong value. **An error in what you subtract "
+       "changes the noise. An error in what you believe can change the "
+       "direction.** (Not if both plans are wrong by the same: then it "
+       "is a baseline again.)",
        pictures.credit(means, ("token 60, the plan", "token 140, the sum"),
                        caption="Believed, a wrong value is bias. "
                                "Subtracted, it is a baseline."),
@@ -254,33 +251,30 @@ reveal("critic.3", "at the plan only",
            "At the sum the wrong value is known before the token is drawn: "
            "a baseline.",
            "at the sum only":
-           "There it is only a baseline. Where is it a target?",
+           "There the wrong value is only a baseline.",
            "on all tokens from 60 to 140":
-           "Between the two it is wrong on both sides of each difference.",
+           "Between the two both values of a surprise are wrong by the "
+           "same, and the error cancels.",
        })
 
 # %% [markdown]
-# **An error in what you subtract changes the noise. An error in what you believe changes the
-# direction.** So believe later: wait a few tokens, let the answer show more, and ask the critic
-# then.
+# <details><summary><b>So far, in two lines.</b> Say yours, then unfold.</summary>
 #
-# <details><summary>One level deeper: the wrong value was even the quieter baseline</summary>
-#
-# The true value is not the baseline with the least noise. That one weighs each outcome with the
-# square of its score (03). After a good plan the sum is right nine times in ten, so the rare wrong
-# one has the large score, and a baseline nearer to *its* reward, 0, is quieter: 0.4 beats 0.9.
-# Nobody aims at that; a value is wanted to be believed.
+# A token's credit is the change in the value. A wrong value that is believed can turn the sign of
+# the gradient; one that is subtracted cannot.
 # </details>
 #
 # ## How long to wait
 #
-# Wait $n$ tokens, then ask. The values in between cancel, which is called telescoping (our rewards
-# are 0 until the end):
+# The surprise asks the critic one token later. Wait $n$ tokens instead: collect the rewards on the
+# way, then ask. The values in between cancel, which is called telescoping:
 #
 # $$A^{(n)}_t=r_t+\dots+r_{t+n-1}+\hat V_{t+n}-\hat V_t=\delta_t+\delta_{t+1}+\dots+\delta_{t+n-1}$$
 #
-# $n=1$ is the surprise. Past the end it is $R-\hat V_t$: no belief left. Which $n$? **Generalised
-# advantage estimation** takes all of them.
+# With $n$ past the end this is $R_{\ge t}-\hat V_t$: the critic is not asked any more. $R_{\ge t}$
+# is the return to go, the rewards from token $t$ on. In the toy it is $R$.
+#
+# Which $n$? **Generalised advantage estimation**, GAE, takes a mean over all of them.
 #
 # $$\begin{aligned}
 # A_t&=(1-\lambda)\big[A^{(1)}_t+\lambda A^{(2)}_t+\lambda^2A^{(3)}_t+\dots\big]&&\textbf{a choice: each longer wait counts }\lambda\textbf{ times as much}\\
@@ -289,42 +283,49 @@ reveal("critic.3", "at the plan only",
 # &=\delta_t+\lambda A_{t+1}&&\text{from the second term on it is }\lambda A_{t+1}
 # \end{aligned}$$
 #
-# The weights $(1-\lambda)\lambda^{n-1}$ sum to 1. With a discount $\gamma$ per token,
-# $\delta_t=r_t+\gamma\hat V_{t+1}-\hat V_t$. The choice in the first line stays; in the third and
-# fourth $\lambda$ becomes $\gamma\lambda$. For language models $\gamma$ is usually 1.
+# With a discount $\gamma$ per token, $\delta_t=r_t+\gamma\hat V_{t+1}-\hat V_t$ and
+# $A_t=\delta_t+\gamma\lambda A_{t+1}$. For language models $\gamma$ is usually 1.
 #
 # <details><summary>One level deeper: the answer ends, the series does not</summary>
 #
-# Let $m$ tokens be left, $y_t$ included. Behind the end all values are 0, so all surprises are 0,
-# and every wait of $m$ or more gives the same $R-V_t$. Their weights
-# $(1-\lambda)(\lambda^{m-1}+\lambda^m+\dots)$ sum to $\lambda^{m-1}$. So the last surprise counts
-# $\lambda^{m-1}$, as in the third line. At λ = 1 the factor $1-\lambda$ is 0 and the series
-# infinite: read the third line instead.
+# The weights $(1-\lambda)\lambda^{n-1}$ sum to 1. Let $m$ tokens be left, $y_t$ included. Behind
+# the end all surprises are 0, and every wait of $m$ or more gives the same $R_{\ge t}-V_t$. The
+# weights of these waits sum to $\lambda^{m-1}$. So the last surprise counts $\lambda^{m-1}$, as in
+# the third line. At λ = 1 the first line is 0 times infinity: read the third line instead.
 # </details>
+#
+# The last line is a loop from the end to the start. Here are three tokens with values 0.2, 0.5 and
+# 0.7, and the reward 1 at the end:
 
 # %%
-def gae(V, R, lam):
-    """V (..., T), R paid on the last token -> advantages (..., T)."""
+def gae(V, r, lam):
+    """V and r (..., T) -> advantages (..., T)."""
     A, backwards = 0.0, []
-    for d in reversed(surprise(V, R).unbind(-1)):
-        A = d + lam * A
+    for delta in reversed(surprise(V, r).unbind(-1)):
+        A = delta + lam * A
         backwards.append(A)
     return torch.stack(backwards[::-1], -1)
 
-hand = torch.tensor([0.2, 0.5, 0.7]), torch.tensor(1.0)
-for lam in (0.0, 0.95, 1.0):
-    print(f"lambda {lam:4}: A =", [round(a, 4) for a in
-                                   gae(*hand, lam).tolist()])
-pictures.weights((0.0, 0.95, 1.0), caption=(
-    "What a surprise l tokens later counts for this token."))
+V3, r3 = torch.tensor([0.2, 0.5, 0.7]), torch.tensor([0.0, 0.0, 1.0])
+print([round(a, 4) for a in gae(V3, r3, 0.95).tolist()])
 
 # %% [markdown]
-# By hand, for λ = 0.95: $A_3=1-0.7=0.3$, then $0.2+0.95\cdot0.3=0.485$, then
-# $0.3+0.95\cdot0.485=0.7608$. At λ = 1 each is $1-V_t$.
+# Read it from the right: $A_3=1-0.7=0.3$, then $0.2+0.95\cdot0.3=0.485$, then
+# $0.3+0.95\cdot0.485=0.7608$.
 #
-# Back to the critic that errs. How much waiting does the right sign need?
+# **Try it.** What are the three numbers at λ = 0, and at λ = 1? Say them, then put the λ into the
+# cell.
+#
+# <details><summary>What you see</summary>
+#
+# At λ = 0 they are the surprises: 0.3, 0.2 and 0.3. At λ = 1 each is 1 minus the value: 0.8, 0.5
+# and 0.3. <!-- cited: 0.3, 0.2, 0.8, 0.5 -->
+# </details>
+#
+# Back to the critic that has the plans the wrong way round. How much waiting gives the right sign?
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("critic.t1", wrong_critic.wrong_critic_explorer(),
      ("The critic errs for one token. Find the smallest λ at which the "
       "good plan becomes likelier.", wrong_critic.smallest_right),
@@ -334,85 +335,88 @@ task("critic.t1", wrong_critic.wrong_critic_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. From 0.23 on; exactly, from 2/9. The critic's lead for the good plan is 0.4 − 0.6 = −0.2, the
-#    true one 0.9 − 0.2 = 0.7. The correction comes one token later and counts λ: the gradient is
-#    proportional to (1 − λ)(−0.2) + λ · 0.7, which is 0 at λ = 2/9.
+# 1. The sign is right from 0.23 on. The exact limit is 2/9. The critic's lead for the good plan is
+#    0.4 − 0.6 = −0.2. The true lead is 0.9 − 0.2 = 0.7. The correction comes one token later and
+#    counts λ. So the gradient is proportional to (1 − λ)(−0.2) + λ · 0.7, which is 0 at λ = 2/9.
 # 2. 30 tokens. A correction that comes $d$ tokens later has faded to $\lambda^d$, and $0.95^{30}$
-#    is the first below 2/9. λ counts *tokens*: 0.95 is long against an error of one token and short
-#    against a wrong idea that lasts a paragraph.
+#    is the first below 2/9. λ counts *tokens*: 0.95 is long against an error of one token, and
+#    short against an error that lasts a paragraph.
 # </details>
 #
-# ## What a long answer does to λ
+# ## Long answers
 #
-# The same fading hits the reward itself. A critic at the start of training says 0 everywhere. Take
-# a right answer: the reward is 1, at token 199.
+# Now the critic is new and says 0 everywhere. Take a right answer with a good plan at token 60. The
+# reward of 1 comes at token 199.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("critic.4", "V = 0 everywhere, γ = 1, λ = 0.95. What advantage "
-        "does the plan at token 60 get?",
-        ["1: with γ = 1 nothing is lost", "about 0.5", "about 0.05",
-         "less than 0.001"])
+        "does the plan get?",
+        ["1", "about 0.5", "about 0.05", "less than 0.001"])
 
-# %%
-blank, one = torch.zeros(T), torch.tensor(1.0)
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+blank, one = torch.zeros(T), pad(torch.ones(1), (T - 1, 0))
+knows = torch.tensor([0.48] * 61 + [0.9] * 80 + [1.0] * 59)
 plan_gets = gae(blank, one, 0.95)[PLAN]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-knows = torch.tensor([0.48] * 61 + [0.9] * 80 + [1.0] * 59)
 curves = {f"V = 0, λ = {lam:g}": gae(blank, one, lam).tolist()
           for lam in (0.95, 0.99, 1.0)}
 curves["true V, λ = 0.95"] = gae(knows, one, 0.95).tolist()
 reveal("critic.4", "less than 0.001",
-       f"0.95 to the power 139 is {plan_gets:.5f}. The signal halves every "
-       "13.5 tokens. γ = 1 does not help: λ fades too.",
+       f"The reward fades with λ too: 0.95 to the power 139 is "
+       f"{plan_gets:.5f}. It halves every 13.5 tokens. So a small λ needs "
+       "a critic that is already good.",
        pictures.fade(curves, PLAN, caption=(
            "One right answer with a good plan. Where the critic knows "
            "nothing, λ decides how far back the reward reaches. A critic "
            "that knows carries it.")),
        instead={
-           "1: with γ = 1 nothing is lost":
-           "γ keeps it. λ fades as well.",
+           "1":
+           "γ keeps it. λ fades it.",
            "about 0.5":
-           "0.95 a token, and there are 139 of them.",
+           "It counts 0.95 times as much per token, 139 times.",
            "about 0.05":
-           "A few more halvings.",
+           "So much is left after 58 tokens. There are 139.",
        })
 
 # %% [markdown]
-# So a small λ needs a critic that is already good. And a large one? Our eight answers again, with
-# the critic that knows:
+# And what does a large λ cost? Here are the eight answers again, with the critic that knows. At
+# λ = 0 only the plan and the sum had bars. Look at the others:
 
 # %%
-pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V, R8[0], lam)).mean(0)
-                 for lam in (0, 0.95, 1)}, caption=(
-    "The plan keeps its bar. As λ grows, the tokens before each decision "
-    "are credited with what they could not know: noise comes back."))
+pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V8, r8, lam)).mean(0)
+                 for lam in (0.95, 1)}, named={"plan": PLAN, "sum": SUM},
+                caption=(
+    "The larger λ is, the further back a surprise reaches: to tokens that "
+    "had no part in it. The noise comes back."))
 
 # %% [markdown]
-# That is the trade. **λ = 0 believes the critic one token later, errors in full. λ = 1 believes
-# only the reward, with the noise of all that comes later.**
+# **λ trades bias against variance.** At 0 the critic is believed one token later, with all its
+# errors: TD. At 1 only the reward is believed, with all the noise of what comes later: Monte Carlo.
 #
-# ## Does it help?
+# That is the core; the rest is practice.
 #
-# First: what should the critic aim at? At $A_t+V_t$. At λ = 1 that is $R$; at λ = 0 it is
-# $V_{t+1}$, the critic's own next guess. The target is held fixed, otherwise the critic would chase
-# itself.
+# ## Train both
 #
-# Now train both at once. All 201 choices of the toy share eight weights, so noise anywhere disturbs
-# the plan. The critic is a table, 0 in all five states at first.
+# Until here nobody learned. Now all tokens of the toy share eight weights. The critic is a table
+# with one value for each of five states: no plan yet, good plan, bad plan, right, wrong. The
+# weights and the values start at 0.
 #
 #     20 times:
 #         write 8 answers
-#         A = gae(V, R, λ)                 (none: reward minus mean)
-#         V = mean of A + V, in each state        one sweep
+#         A = gae(V, r, λ)               no critic: reward minus mean
+#         V = mean of A + V in each state
 #         weights += rate · mean of score · A
 #
-# 200 seeds, six learning rates for everybody. `told` hands λ = 0 the true values instead.
+# $A_t+V_t$ is the critic's target.
+#
+# Four rules compete. Each has 200 seeds at five learning rates, and its best rate counts.
 
-# %% jupyter={"source_hidden": true}
-# the critic's side: true values, and further sweeps of V to r + V_next
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the critic's side: true values, and its line repeated
 def values(z):
     """True value in each of the five states, (rows, 5)."""
     plan, bad, good = z[:, [PLAN, SUM, T]].sigmoid().unbind(1)
@@ -433,7 +437,7 @@ def sweeps_more(V, state, R, times):
         V = torch.where(seen > 0, target, V)
     return V
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["setup"] jupyter={"source_hidden": true}
 # the loop above, for all seeds at once
 def train(lam, lr, told=False, sweeps=1, seeds=200, batches=20):
     """Chance to be right at the end, (seeds,). lam None: no critic."""
@@ -446,7 +450,9 @@ def train(lam, lr, told=False, sweeps=1, seeds=200, batches=20):
         A = (R - R.mean(1, keepdim=True))[..., None].expand_as(s)
         if lam is not None:
             at, V = state.flatten(1), values(z) if told else V
-            A = gae(V.gather(1, at).view_as(s), R, lam)
+            r = pad(R[..., None], (T - 1, 0))
+            before = V.gather(1, at).view_as(s)
+            A = gae(before, r, lam) if lam else surprise(before, r)
             V = V.scatter_reduce(1, at, A.flatten(1) + V.gather(1, at),
                                  "mean", include_self=False)
             if sweeps > 1:                                   # λ = 0 only
@@ -457,121 +463,82 @@ def train(lam, lr, told=False, sweeps=1, seeds=200, batches=20):
         w = w + lr * (push.mean(1)[:, None] @ features).mT
     return values((features @ w)[..., 0] + logits)[:, 0]
 
-# %%
-rates = (2, 4, 8, 16, 32, 64)
-rules = {"same for all": (None,), "λ = 0": (0.0,), "λ = 0.95": (0.95,),
-         "λ = 1": (1.0,), "λ = 0, told": (0.0, True)}
-arms = {name: torch.stack([train(lam, lr, *more) for lr in rates])
-        for name, (lam, *more) in rules.items()}
-for name, runs in arms.items():
-    print(f"{name:13} best rate: {runs.mean(1).max():.3f} right at the end")
-
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("critic.5", "λ = 0 is last, and first once it is told the true "
-        "values. What brings the one that learns level, with λ left at 0?",
-        ["nothing: a learned critic is biased",
-         "smaller steps of the policy",
-         "more sweeps of the critic over the same answers",
-         "a critic that starts at 0.5 instead of 0"])
-
-# %%
-arms["λ = 0, 40 sweeps"] = torch.stack(
-    [train(0.0, lr, sweeps=40) for lr in rates])
+predict("critic.5", "Which rule is right least often at the end?",
+        ["no critic", "λ = 0", "λ = 0.95", "λ = 1"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-best = {name: runs[runs.mean(1).argmax()] for name, runs in arms.items()}
-lead = best["λ = 0, 40 sweeps"] - best["λ = 0.95"]
-ruined = {name: int((runs < 0.5).sum()) for name, runs in best.items()}
+rates = (4, 8, 16, 32, 64)
+rules = {"no critic": (None,), "λ = 0": (0.0,), "λ = 0.95": (0.95,),
+         "λ = 1": (1.0,), "λ = 0, told": (0.0, True),
+         "λ = 0, 40 sweeps": (0.0, False, 40)}
+arms = {name: torch.stack([train(lam, lr, *more) for lr in rates])
+        for name, (lam, *more) in rules.items()}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("critic.5", "more sweeps of the critic over the same answers",
-       "After a good plan come 80 tokens in one state. At λ = 0, 79 of "
-       "their 80 targets are that state's own old value, so one sweep "
-       "moves it by 1/80 of the way. λ = 0 is only as good as its critic: "
-       "one sweep per batch leaves it 80 tokens behind; forty sweeps bring "
-       f"it level, from {best['λ = 0'].mean():.3f} to "
-       f"{best['λ = 0, 40 sweeps'].mean():.3f} (ahead of λ = 0.95 by "
-       f"{lead.mean():.3f} ± {lead.std() / 200**0.5:.3f}, one standard "
-       "error).\n\nOf 200 seeds, ruined (below one half at the end): "
-       f"{ruined['λ = 0.95']} with λ = 0.95, "
-       f"{ruined['λ = 1']} with λ = 1, "
-       f"{ruined['same for all']} with no critic.",
+reveal("critic.5", "λ = 0",
+       "At λ = 0 the target A + V is the critic's own next guess. After a "
+       "good plan come 80 tokens in one state, and 79 of their 80 targets "
+       "are that state's old value. So the value moves by 1/80 of the way "
+       "per batch. Two tests of this cause: "
+       "*told* hands λ = 0 the true values, *40 sweeps* repeats the "
+       "critic's line 40 times per batch. Either brings λ = 0 to the top. "
+       "**λ = 0 is as good as its critic. This is no ranking of λ.**",
        pictures.rates_sweep(rates, arms, caption=(
            "After 20 batches of 8 answers; mean of 200 seeds, bars two "
-           "standard errors. Sweeps or λ: either carries the news back.")),
+           "standard errors.")),
        instead={
-           "nothing: a learned critic is biased":
-           "It is. But how badly depends on how often it was fitted.",
-           "smaller steps of the policy":
-           "They leave the critic more time, and learn less.",
-           "a critic that starts at 0.5 instead of 0":
-           "A better start, and the same slow walk.",
+           "no critic":
+           "It is noisy. But it has nothing to learn first.",
+           "λ = 0.95":
+           "One sweep carries the reward back over many tokens.",
+           "λ = 1":
+           "It is noisy. But its targets are right from the first batch.",
        })
 
 # %% [markdown]
-# So this is no ranking of λ. A larger λ spreads the reward over many tokens in one sweep, and that
-# is worth most where the critic is fitted in few steps, as in PPO. λ = 1 needs no belief and pays
-# with noise: it loses a few seeds for good, as does the rule without a critic.
-#
-# A warning about the toy: its critic is a table of five numbers. A real one is handed tokens and
-# has to find out what a good plan looks like.
-#
 # ## The price
 #
-# So the critic is usually a second network as large as the policy, with a linear layer on top that
-# gives one number per token. And RLHF brings two more: the **reference** of 05 and a **reward
-# model**. Say all four have the same size. Weights are kept in bf16; training is by Adam, in mixed
-# precision.
+# A real critic is no table. It reads tokens and has to find out what a good plan looks like. So it
+# is usually a second network as large as the policy, with one number per token as its output.
+#
+# RLHF brings two more: the **reference** of 05 and a **reward model**. A model in training costs 16
+# bytes per parameter: weight 2, gradient 2, float32 copy 4, Adam's moments 8. A frozen one costs 2.
 
 # %% jupyter={"source_hidden": true}
-# your guess
-predict("critic.6", "How many times the memory of training the policy "
-        "alone does PPO need? Activations and caches not counted.",
-        ["four times", "about three times", "a bit more than twice",
-         "about one and a half times"])
-
-# %%
-trained = 2 + 2 + 4 + 4 + 4   # weight, gradient, fp32 copy, Adam's moments
-frozen = 2                    # the weight
-four = {"policy": trained, "critic": trained, "reference": frozen,
-        "reward model": frozen}
-gigabytes = sum(four.values()) * 7
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# the picture
+four = {"policy": 16, "critic": 16, "reference": 2, "reward model": 2}
 def without(*names):
     return {k: v for k, v in four.items() if k not in names}
 
-setups = {"PPO, four models": four,
-          "grader is a program": without("reward model"),
-          "and no KL": without("reward model", "reference"),
-          "and no critic": without("reward model", "reference", "critic")}
-reveal("critic.6", "a bit more than twice",
-       "A trained parameter costs 16 bytes, a frozen one 2. "
-       f"16 + 16 + 2 + 2 = {sum(four.values())} bytes, "
-       f"{sum(four.values()) / trained:g} "
-       f"times 16. With 7 billion parameters each: {gigabytes} GB.",
-       pictures.memory(setups, ("policy", "critic"), caption=(
-           "The critic is the only large block that can go without "
-           "changing what is rewarded.")),
-       instead={
-           "four times":
-           "Four models, but two of them are frozen.",
-           "about three times":
-           "Two trained ones and two frozen. A frozen one is cheap.",
-           "about one and a half times":
-           "There is a second model with an optimizer.",
-       })
+pictures.memory({"PPO, four models": four,
+                 "grader is a program": without("reward model"),
+                 "and no KL": without("reward model", "reference"),
+                 "and no critic": without("reward model", "reference",
+                                          "critic")},
+                ("policy", "critic"), caption=(
+    "Four models of one size. The critic is the only large block that can "
+    "go without changing what is rewarded."))
 
 # %% [markdown]
-# The old policy of 06 is not a fifth model: it is one stored log-probability per sampled token.
+# **By hand.** Each model has 7 billion parameters. How many gigabytes is that?
+#
+# <details><summary>Gigabytes</summary>
+#
+# 36 times 7 is 252 GB, without activations. Four models are 2.25 <!-- cited: 2.25 --> times the
+# policy alone, not four times. The old policy of 06 is no fifth model: it is one stored
+# log-probability per sampled token.
+# </details>
 #
 # ## In code, on the running group
 #
-# A critic has read the four answers and said, before every token:
+# `said` is what a critic said before every token of the four answers. On padding value and reward
+# are 0, so our `gae` needs no mask. A 0 in the grid can have two causes. The critic was not
+# surprised, or PPO's clip silences the token, because its ratio has moved too far (06: token 1 of
+# answer 1). Look at answer 1:
 
 # %%
 batch = running_group()
@@ -579,57 +546,57 @@ said = torch.tensor([[0.5, 0.6, 0.8, 0.0, 0.0, 0.0],
                      [0.5, 0.6, 0.9, 0.3, 0.7, 0.0],
                      [0.5, 0.1, 0.0, 0.0, 0.0, 0.0],
                      [0.5, 0.5, 0.7, 0.4, 0.4, 0.2]])
-mask, last = batch.mask, batch.lengths.long() - 1
-r = torch.zeros(4, 6).scatter(1, last[:, None], batch.rewards[:, None])
+end_of = batch.lengths.long()[:, None] - 1
+r = torch.zeros(4, 6).scatter(1, end_of, batch.rewards[:, None])
 
-def advantages(r, V, mask, gamma=1.0, lam=0.95):
-    """All (B, T); V is 0 on padding, so it is 0 after the end."""
-    A, after = torch.zeros_like(V), torch.zeros(len(V))
-    for t in reversed(range(V.shape[1])):
-        V_next = V[:, t + 1] if t + 1 < V.shape[1] else 0.0
-        after = r[:, t] + gamma * V_next - V[:, t] + gamma * lam * after
-        A[:, t] = after
-    return A * mask
-
-# %%
 grids = {}
 for lam in (0.0, 0.95):
-    A = advantages(r, said, mask, lam=lam)
+    A = gae(said, r, lam)
     explained = ZOO["ppo"].explain(batch.replace(advantages=A))
     # the loss is minus a mean over 16 tokens: back to one token's push
     grids[f"λ = {lam:g}"] = -16 * explained.gradient
 token_grid.token_grid(batch, grids, caption=(
-    "PPO's push on each token, clip included. At λ = 0 a token of a right "
-    "answer is pushed down, and one of a wrong answer up."))
+    "PPO's push on each token, clip included."))
 
 # %% [markdown]
-# Answer 1 is right, yet at its token 2 the critic fell from 0.9 to 0.3, and λ = 0 pushes that token
-# down. At λ = 0.95 the good end outweighs it. At λ = 1 the advantage is $R-V_t$: then no token of a
-# right answer has $A\lt0$, whatever a critic between 0 and 1 says. A 0 has two causes. At λ = 0,
-# token 1 of answer 1 is clipped (its ratio is 6); token 3 of answer 3 brought no surprise (0.4
-# before, 0.4 after).
+# Answer 1 is right. At its token 2 the critic fell from 0.9 to 0.3, so λ = 0 pushes this token
+# down. At λ = 0.95 the good end outweighs the fall.
 #
-# The critic is trained on the same batch, on a squared error to $A_t+V_t$, computed once. The whole
-# loss:
+# **By hand.** From which λ on is token 2 of answer 1 pushed up? The surprises from there on are
+# −0.6, 0.4 and 0.3.
+#
+# <details><summary>From which λ on</summary>
+#
+# Its advantage is −0.6 + 0.4 λ + 0.3 λ², which is 0 at λ =
+# 0.90. <!-- cited: 0.90, 0.6, 0.4, 0.3 -->
+# </details>
+#
+# The critic learns from a squared error to its target $A_t+V_t$. The target is computed from the
+# critic itself, and no gradient may flow through it. Here are both ways, on answer 1:
 
 # %%
-A = advantages(r, said, mask)
-rho = (batch.logprobs - batch.old_logprobs).exp()
-policy = -torch.minimum(rho * A, rho.clamp(0.8, 1.2) * A)[mask].mean()
-V_new = said.clone().requires_grad_()          # the critic's new output
-critic = ((V_new - (A + said)) ** 2 / 2)[mask].mean()
-whole = policy + 0.1 * critic
+V = said.clone().requires_grad_()              # the critic's output
 
-ppo = ZOO["ppo"].replace(terms=value_loss(0.1))
-ours = ppo(batch.replace(values=said)).loss
-print(f"policy {policy:.4f}, critic {critic:.4f}, loss {whole:.4f}, "
-      f"rlnb {ours:.4f}")
-assert torch.allclose(whole, ours, rtol=0, atol=1e-12)
+def pulls(target):
+    error = ((V - target) ** 2 / 2)[1].sum()
+    slope, = torch.autograd.grad(error, V)
+    return [round(-x, 2) + 0.0 for x in slope[1, :5].tolist()]
+
+target = surprise(V, r) + V                    # λ = 0
+print("target held fixed", pulls(target.detach()))
+print("not held fixed   ", pulls(target))
 
 # %% [markdown]
-# Log the critic's **explained variance**, $1-\mathrm{Var}(R-V)/\mathrm{Var}(R)$: 1 is perfect, 0 is
-# no better than a constant, below 0 worse. TRL's PPO has λ = 0.95 by default, verl and OpenRLHF
-# have 1.
+# Look at the last number. The answer ends right, and the value before its last token is 0.7. Held
+# fixed, it is pulled up, towards 1. Not held fixed, it is pulled *down*: it is the target of the
+# token before, and a lower target fits what the critic says there. The error falls and nothing is
+# learned. PPO adds this loss with a small weight, such as 0.1.
+
+# %% [markdown]
+# **In a real run** log the critic's explained variance, $1-\mathrm{Var}(R-V)/\mathrm{Var}(R)$. A
+# constant has 0, and below 0 it is worse than no critic. Even the true critic has less than 1: in
+# the toy nobody can know the sum before it is written. TRL's PPO has λ = 0.95 by default, verl and
+# OpenRLHF 1.
 #
 # <details><summary>One level deeper: eight details they may ask for</summary>
 #
@@ -658,13 +625,13 @@ assert torch.allclose(whole, ours, rtol=0, atol=1e-12)
 # |---|---|
 # | sentence | a critic says at every token how well the answer will end; a token gets the change, and λ says how long to wait before believing it |
 # | formula | $\delta_t=r_t+\gamma V_{t+1}-V_t$, $\;A_t=\delta_t+\gamma\lambda A_{t+1}$ |
-# | ends | λ = 0: the surprise, bias of the critic in full · λ = 1: $R-V_t$, no bias, most noise |
+# | ends | λ = 0: the surprise, bias of the critic in full · λ = 1: $R_{\ge t}-V_t$, no bias, most noise |
 # | picture | the staircase: only its steps are credit |
 # | numbers | sign right from λ = 2/9 on if the critic errs for one token · half-life 13.5 tokens at 0.95 · 36 bytes a parameter, 16 of them the critic |
 # | since 06 | the advantage: from one per answer to one per token |
 
 # %%
-score(*(f"critic.{k}" for k in range(1, 7)))
+score(*(f"critic.{k}" for k in range(1, 6)))
 
 # %% [markdown]
 # ## Exercises
@@ -730,8 +697,10 @@ check.silent_bug_critic(my_test)
 # </details>
 # <details><summary><b>A critic is wrong at one state. Which gradients are biased?</b></summary>
 #
-# That of the token that leads into the state. For the token drawn in it, the value is a baseline
-# and changes no mean.
+# At λ = 0 that of the token that leads into the state, unless the states it could have led to are
+# wrong by the same. At λ above 0 every earlier token that changes the chance of getting there,
+# with weight $(1-\lambda)\lambda^d$ for $d$ tokens between; at λ = 1 none. For the token drawn in
+# the state the value is a baseline and changes no mean.
 # </details>
 # <details><summary><b>Which models are in memory, and what do they cost?</b></summary>
 #

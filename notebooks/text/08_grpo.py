@@ -10,9 +10,9 @@
 # # 08 · GRPO: what if the group is the baseline?
 #
 # **After this page** you can replace the critic by a group of answers, write GRPO's whole loss from
-# memory, and say which of its pieces are derived and which are choices.
+# memory, and say which of its pieces is derived and which are choices.
 #
-# 28 minutes, exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) ·
+# 37 minutes, exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) ·
 # DeepSeekMath, Shao et al. 2024, [arXiv 2402.03300](https://arxiv.org/abs/2402.03300);
 # leave-one-out: Ahmadian et al. 2024, [arXiv 2402.14740](https://arxiv.org/abs/2402.14740)
 #
@@ -23,8 +23,6 @@
 # <details><summary>3. Which tokens does PPO's clip silence?</summary>Good ones above 1 + ε and bad ones below 1 − ε (06).</details>
 
 # %% tags=["setup"]
-from itertools import product
-from math import comb
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import mixed_groups, one_group
@@ -40,352 +38,294 @@ P, K = 16, 20                              # prompts, possible answers
 right = (torch.arange(K) < torch.arange(2, 18)[:, None]).double()
 start = torch.randn(P, K, generator=torch.Generator().manual_seed(1))
 before = (start.softmax(1) * right).sum(1)               # (P,)
+hard = before.argmin()                                   # the hardest
 rates = (1, 2, 4, 8, 16)
 
-def sweep(rule, low=0.0, G=4, rates=rates):
-    """Mean chance over the prompts, (rates, seeds)."""
-    return torch.stack([train(rule, rate, low, G=G).mean(1)
-                        for rate in rates])
+def sweep(rule, low=0.0):
+    """Mean chance over the prompts at the end, (rates, runs)."""
+    return torch.stack([train(rule, rate, low).mean(1) for rate in rates])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: train(rule, rate)
 def train(rule, rate, low=0.0, n=200, G=4, steps=40):
-    """64 answers a step in groups of G, each to a prompt of its own.
+    """One group of G answers to each of the 16 prompts, 40 times.
 
     Wrong earns low, right earns low + 1. Returns the chance to be right
-    on each prompt at the end, (n seeds, P).
+    on each prompt at the end, (n runs, P).
     """
-    dice, order = (torch.Generator().manual_seed(k) for k in (0, 2))
-    z = start.repeat(n, 1, 1)
+    dice = torch.Generator().manual_seed(0)
+    z, good = start.repeat(n, 1, 1), right.expand(n, P, K)
     for _ in range(steps):
-        seen = torch.rand(n, P, generator=order).argsort(1)[:, :64 // G]
-        seen = seen.sort(1).values[:, :, None].expand(-1, -1, K)
-        pi = z.gather(1, seen).softmax(2)                # (n, 64 / G, K)
+        pi = z.softmax(2)                                # (n, P, K)
         y = pi.reshape(-1, K).multinomial(G, True, generator=dice)
-        y = y.view(n, -1, G)
-        good = right.expand(n, P, K).gather(1, seen).gather(2, y)
-        A = rule(low + good)
+        y = y.view(n, P, G)
+        A = rule(low + good.gather(2, y))
         push = torch.zeros_like(pi).scatter_add(2, y, A)
-        push -= A.sum(2, keepdim=True) * pi
-        z.scatter_add_(1, seen, rate / G * push)
+        z += rate / G * (push - A.sum(2, keepdim=True) * pi)
     return (z.softmax(2) * right).sum(2)
 
 # %% [markdown]
 # ## Ask the prompt, not a critic
 #
-# PPO asks a critic what to expect of a prompt. GRPO writes $G$ answers to it and takes the mean of
-# their rewards: $A_i=R_i-\bar R$.
+# PPO trains a second network, the critic, only to know what reward to expect from a prompt. GRPO
+# throws that network away. It writes $G$ answers to the same prompt and compares them. In bytes per
+# parameter (07): policy 16, critic 16, reward model 2 and reference 2 make 36. GRPO with a program
+# as its grader needs 16 + 2.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the pipeline
 pipeline.pipeline("answers", "advantages", caption=(
-    "G answers instead of one, and advantages from comparing them. "
-    "The critic of page 07 is gone."))
+    "Two boxes make the method: G answers instead of one, and advantages "
+    "from comparing them. The loss changes in two details, below."))
 
 # %% [markdown]
-# Why so many answers? Perhaps no baseline will do, or one number for all prompts. A toy: sixteen
-# prompts, from hard to easy, twenty possible answers each. A step is 64 answers, four to every
-# prompt; training is 40 steps. Right earns 1, wrong 0, and the advantage is just the reward:
+# Must it be the mean of the *same* prompt? We test three rules on a toy. **The toy:** sixteen
+# prompts from hard to easy have twenty possible answers each. A step draws four answers to every
+# prompt, 64 in all, a right answer earns 1, a wrong one 0, and a run is 40 steps at learning rate
+# 16.
 
 # %%
-def no_baseline(R):
+def no_baseline(R):                        # R: rewards (runs, 16, 4)
     return R
 
-plain = sweep(no_baseline)
-print(f"start: {before.min():.2f} on the hardest prompt, "
-      f"{before.max():.2f} on the easiest, mean {before.mean():.2f}")
-print(f"end, no baseline: mean {plain[-1].mean():.3f} at rate 16")
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("grpo.1", "Another grader pays 1 for a wrong answer and 2 for a "
-        "right one. The same seeds at rate 16: where do they end?",
-        ["about 1.0: a constant drops out", "about 0.95", "about 0.8",
-         "about 0.54, where they started"])
-
-# %%
-shifted = sweep(no_baseline, low=1.0)
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("grpo.1", "about 0.8",
-       f"{shifted[-1].mean():.2f}. And no rate of the five repairs it: "
-       f"the best is {shifted.mean(1).max():.2f}. A constant drops out of "
-       "the expected gradient (03), not out of the noise. So the first run "
-       "had a baseline after all: zero.",
-       pictures.rate_sweep(rates, {
-           "rewards 0 and 1": {"no baseline": plain},
-           "rewards 1 and 2": {"no baseline": shifted}},
-           before.mean().item(), (
-           "No baseline, two graders that differ by a constant. 200 seeds, "
-           "bars: two standard errors.")),
-       instead={
-           "about 1.0: a constant drops out":
-           "From the mean push. A step is not the mean push.",
-           "about 0.95":
-           "At this rate the noise costs more than that.",
-           "about 0.54, where they started":
-           "It does learn.",
-       })
-
-# %% [markdown]
-# Two candidates ignore such a constant and cost nothing extra, the answers are there: the mean of
-# the whole batch, 64 rewards, and the mean of the prompt's own group, 4 rewards. Rewards 1 and 2
-# again:
-
-# %%
-def batch_mean(R):
+def batch_mean(R):                         # the mean of all 64
     return R - R.mean((1, 2), keepdim=True)
 
-def group_mean(R):
+def group_mean(R):                         # the mean of the prompt's own 4
     return R - R.mean(-1, keepdim=True)
 
-ends = {}
-for name, rule in (("mean of the batch", batch_mean),
-                   ("mean of the group", group_mean)):
-    ends[name] = train(rule, 16, 1.0)
-    print(f"{name}: {ends[name].mean():.3f} at rate 16, at the best of "
-          f"five {sweep(rule, 1.0).mean(1).max():.3f}")
-pictures.prompt_by_prompt(before, ends)
+rules = {"no baseline": no_baseline, "mean of the batch": batch_mean,
+         "mean of the group": group_mean}
+zero_one = {name: sweep(rule) for name, rule in rules.items()}
+print(f"chance to be right, at the start: {before.mean():.2f}")
+for name, runs in zero_one.items():
+    print(f"at the end, {name}: {runs[-1].mean():.3f}")
 
 # %% [markdown]
-# In this world four rewards of the prompt itself beat sixty-four of all prompts, because of one
-# prompt of sixteen. Now put a fixed number $b$ in the place of the mean, rewards 0 and 1, rate 16,
-# and look at the hardest prompt alone. At the start one answer in 25 to it is right.
+# So with rewards 0 and 1 nothing seems to be needed. Now another grader pays 1 for a wrong answer
+# and 2 for a right one. Everything else stays.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("grpo.2", "Which b fail this prompt?",
-        ["those far above its rate: right answers are hardly pushed",
-         "those far below its rate: wrong answers are pushed up too",
-         "both kinds",
-         "neither: a fixed number adds no noise of its own"])
+predict("grpo.1", "Rewards 1 and 2, no baseline, learning rate 16: where "
+        "does the chance to be right end?",
+        ["about 1.0: a constant drops out",
+         "about 0.95: one point costs a little",
+         "about 0.8: one point costs much",
+         "about 0.54: it learns nothing"])
 
 # %%
-hard = before.argmin()
-fixed = {b: train(lambda R: R - b, 16)[:, hard].mean().item()
-         for b in (-1, -0.5, -0.25, 0, 0.04, 0.25, 0.5, 0.9)}
+one_two = {name: sweep(rule, low=1.0) for name, rule in rules.items()}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("grpo.2", "both kinds",
-       "The advantage of a right answer is 1 − b, of a wrong one −b. Zero "
-       "happens to be near this prompt's rate, 0.04. So a 0/1 verifier "
-       "gets away without a baseline, here and on a recorded network "
-       "([statements](statements/08_grpo.ipynb)). A grader whose zero "
-       "lies far from its rewards does not.",
-       pictures.fixed_numbers(fixed, before[hard].item(), 0.04),
+lost = one_two["no baseline"]
+reveal("grpo.1", "about 0.8: one point costs much",
+       f"{lost[-1].mean():.2f}. The best of the five learning rates "
+       f"reaches {lost.mean(1).max():.2f}. A constant drops out of the "
+       "*expected* gradient (03), but every single step now also pushes "
+       "wrong answers up. The two means do not notice the constant. With 0 "
+       "and 1 the zero stands just where it does no harm: a wrong answer "
+       "gets no push. A reward model or a sum of rewards has no such "
+       "zero, and a baseline makes training independent of it.",
+       pictures.rate_sweep(rates, {"rewards 0 and 1": zero_one,
+                                   "rewards 1 and 2": one_two},
+           before.mean().item(), (
+           "From rate 4 on, adding 1 to every reward ruins training "
+           "without a baseline. Both means do not notice it. 200 runs.")),
        instead={
-           "those far above its rate: right answers are hardly pushed":
-           "They do. And on the other side?",
-           "those far below its rate: wrong answers are pushed up too":
-           "They are. And on the other side?",
-           "neither: a fixed number adds no noise of its own":
-           "It adds none of its own; it multiplies the score's.",
+           "about 1.0: a constant drops out":
+           "It drops out of the mean of all steps. A run takes single "
+           "steps.",
+           "about 0.95: one point costs a little":
+           "The best of five learning rates gets there. At 16 the noise "
+           "costs more.",
+           "about 0.54: it learns nothing":
+           "On average the push is still the true gradient, so it learns.",
        })
 
 # %% [markdown]
-# **Do not ask "was it good?" but "was it good for this prompt?"** A critic learns what the prompt
-# usually earns. The group measures it: $G$ answers, no second network.
+# Now compare the two means. They use the same 64 rewards, and still the mean of the batch ended
+# lower in the list above.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("grpo.2", "Learning rate 16, the mean of the batch: on which of "
+        "the sixteen prompts does it lose against the mean of the group?",
+        ["on all, a little: one number fits none of them",
+         "on the easiest: right answers are hardly pushed up",
+         "on the hardest: wrong answers are pushed down hard",
+         "on both ends: there the number is furthest off"])
+
+# %%
+ends = {"mean of the batch": train(batch_mean, 16),
+        "mean of the group": train(group_mean, 16),
+        "batch, 16 × the answers": train(batch_mean, 16, n=50, G=64)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+stuck = (ends["mean of the batch"][:, hard] < 0.01).double().mean()
+reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
+       "Nearly all that is drawn there is wrong, and each wrong answer is "
+       "pushed down by half a point or more. What a softmax takes from "
+       "one answer it hands to the others in proportion to what they "
+       "have: a common wrong answer that was not drawn gains most, a rare "
+       f"right one next to nothing. In {100 * stuck:.0f} of 100 runs the "
+       "right answers are gone. It is noise: with sixteen times as many "
+       "answers the same mean succeeds (green).",
+       pictures.prompt_by_prompt(before, ends),
+       instead={
+           "on all, a little: one number fits none of them":
+           "It fits none, and on fifteen of them that is harmless here.",
+           "on the easiest: right answers are hardly pushed up":
+           "They are hardly pushed, and hardly need it.",
+           "on both ends: there the number is furthest off":
+           "It is furthest off at both. On the easy end nearly every "
+           "answer is right already.",
+       })
 
 # %% [markdown]
+# **Idea 1. Do not ask "was it good?" but "was it good for this prompt?"** A critic learns what the
+# prompt usually earns. A group measures it, with no second network.
+#
 # ## Is that allowed?
 #
-# The recall said: the baseline must not depend on the answer. The group's mean contains the
-# answer's own reward. Take the smallest case. Three possible answers, groups of two,
-# $A_i=R_i-\bar R$.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("grpo.3", "The expected gradient with the group's mean, G = 2, "
-        "against the true one:",
-        ["the same direction, the same length",
-         "the same direction, half as long",
-         "the same direction, twice as long",
-         "another direction"])
-
-# %%
-pi3, R3 = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.0, 1.0])
-
-def mean_push(rule, G):
-    """Expected gradient on the logits, exact: all 3^G groups."""
-    total = torch.zeros(3)
-    for y in product(range(3), repeat=G):
-        y = torch.tensor(y)
-        A = rule(R3[y])
-        push = torch.zeros(3).scatter_add(0, y, A) - A.sum() * pi3
-        total += pi3[y].prod() * push / G
-    return total
-
-# %%
-def others(R):
-    """Reward minus the mean of the other G - 1."""
-    return R - (R.sum(-1, keepdim=True) - R) / (R.shape[-1] - 1)
-
-truth = pi3 * (R3 - pi3 @ R3)                        # page 02
-pushes = {"the others, G = 2": mean_push(others, 2).tolist()} | {
-    f"group's mean, G = {G}": mean_push(group_mean, G).tolist()
-    for G in (2, 4, 8)}
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("grpo.3", "the same direction, half as long",
-       "Your own reward pulls the baseline towards itself and takes 1/G of "
-       "the push away.", pictures.mean_pushes(truth.tolist(), pushes),
-       instead={
-           "the same direction, the same length":
-           "Your own reward is in the mean.",
-           "the same direction, twice as long":
-           "The own reward pulls the baseline closer, not further away.",
-           "another direction":
-           "No: leave-one-out is right, and this is it times (G−1)/G.",
-       })
-
-# %% [markdown]
-# ## Derive it
+# A baseline must not depend on the answer itself. The group's mean breaks this rule: it contains
+# the answer's own reward. So first take the mean of the *others*, which is legal.
 #
-# Answers $y_1,\dots,y_G$ to one prompt are drawn independently. $R_i$ is the reward of $y_i$,
-# $\bar R$ the mean of all $G$.
+# $G$ answers $y_1,\dots,y_G$ to one prompt are drawn independently. $R_i$ is the reward of $y_i$,
+# and $\bar R$ is the mean of all $G$ rewards.
 #
 # $$\begin{aligned}
-# \nabla J&=\mathbb E\big[R_i\,\nabla\log\pi(y_i)\big]&&\text{log-derivative (02)}\\
-# 0&=\mathbb E[R_j]\;\mathbb E[\nabla\log\pi(y_i)]=\mathbb E\big[R_j\,\nabla\log\pi(y_i)\big]&&j\ne i\text{: the score has mean 0; drawn independently}\\
-# \nabla J&=\mathbb E\Big[\Big(R_i-\tfrac1{G-1}\textstyle\sum_{j\ne i}R_j\Big)\nabla\log\pi(y_i)\Big]&&\text{first line minus the mean of the second over }j\\
-# &=\tfrac{G}{G-1}\,\mathbb E\big[(R_i-\bar R)\,\nabla\log\pi(y_i)\big]&&\text{algebra: the bracket is }\tfrac G{G-1}(R_i-\bar R)\\
-# &=\tfrac{G}{G-1}\,\mathbb E\Big[\tfrac1G\textstyle\sum_i(R_i-\bar R)\,\nabla\log\pi(y_i)\Big]&&\text{average over the }G\text{ answers}\\
-# &\;\to\;\mathbb E\Big[\tfrac1G\textstyle\sum_i(R_i-\bar R)\,\nabla\log\pi(y_i)\Big]&&\text{drop one factor: a learning rate absorbs it}\\
-# &\;\to\;\mathbb E\Big[\tfrac1G\textstyle\sum_i\dfrac{R_i-\bar R}{\sigma_R}\,\nabla\log\pi(y_i)\Big]&&\textbf{a choice: divide by the group's std }\sigma_R
+# \nabla J&=\mathbb E\big[R_i\,\nabla\log\pi(y_i)\big]&&\text{1 · log-derivative (02)}\\
+# 0&=\mathbb E\big[R_j\,\nabla\log\pi(y_i)\big]&&\text{2 · for }j\ne i\text{: the reward of another answer is a legal baseline (03)}\\
+# \nabla J&=\mathbb E\Big[\Big(R_i-\tfrac1{G-1}\textstyle\sum_{j\ne i}R_j\Big)\nabla\log\pi(y_i)\Big]&&\text{3 · line 1 minus the mean of line 2 over the others}\\
+# &=\tfrac{G}{G-1}\,\mathbb E\big[(R_i-\bar R)\,\nabla\log\pi(y_i)\big]&&\text{4 · algebra: the bracket is }\tfrac G{G-1}(R_i-\bar R)\\
+# &\;\to\;\mathbb E\big[(R_i-\bar R)\,\nabla\log\pi(y_i)\big]&&\text{5 · drop the factor: a learning rate absorbs it}\\
+# &\;\to\;\mathbb E\Big[\dfrac{R_i-\bar R}{\sigma_R}\,\nabla\log\pi(y_i)\Big]&&\textbf{6 · a choice: divide by the group's std }\sigma_R
 # \end{aligned}$$
 #
-# The third line has a name, **RLOO**, leave one out. The last is not the gradient of $J$. It is
-# GRPO's choice:
+# Try line 4 with rewards 1, 0, 0, 0. The right answer is 1 above the mean of the others and 3/4
+# above the mean of all. A wrong one is 1/3 below the others and 1/4 below all. Both shrink to three
+# quarters, so only the length of the push changes. (In the picture above the group's mean trails at
+# small rates: that is this factor.)
+#
+# Line 3 is a method of its own, **RLOO** (leave one out). The last line is **GRPO**. It is no
+# longer the gradient of $J$:
 #
 # $$A_i=\frac{R_i-\bar R}{\sigma_R},\qquad\sigma_R=\sqrt{\tfrac1G\textstyle\sum_j(R_j-\bar R)^2}$$
 #
-# In code a small number, here $10^{-6}$, is added to $\sigma_R$.
-#
 # ## What does dividing do?
 #
-# Sixteen answers. In one group eight are right. There every advantage is $\pm1$. In another a
-# single one is right.
+# Take groups of sixteen answers. If eight are right, every advantage is $+1$ or $-1$. Now a single
+# one is right.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("grpo.4", "What advantage does the single right answer get?",
-        ["1: the std sets the scale", "a little under 2",
-         "a little under 4", "15: one against fifteen"])
+predict("grpo.3", "What advantage does the single right answer get?",
+        ["1", "a little under 2", "a little under 4", "15"])
 
 # %%
 def zscore(R):
     std = R.std(-1, correction=0, keepdim=True)      # divide by G
-    return group_mean(R) / (std + 1e-6)
+    return group_mean(R) / (std + 1e-6)              # never 0 / 0
 
 lone = zscore(torch.tensor([1.0] + [0.0] * 15))
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("grpo.4", "a little under 4",
-       f"{lone[0]:.2f}, and each of the fifteen wrong ones "
-       f"−{-lone[1]:.2f}. By hand: with a share $p$ of right answers "
-       r"$\bar R=p$ and $\sigma_R=\sqrt{p(1-p)}$, so a right answer gets "
-       r"$(1-p)/\sigma_R=\sqrt{(1-p)/p}$ and a wrong one "
+reveal("grpo.3", "a little under 4",
+       f"{lone[0]:.2f}. By hand: if a share $p$ of the group is right, "
+       r"then $\bar R=p$ and $\sigma_R=\sqrt{p(1-p)}$. So a right answer "
+       r"gets $(1-p)/\sigma_R=\sqrt{(1-p)/p}$ and a wrong one "
        r"$-p/\sigma_R=-\sqrt{p/(1-p)}$.", pictures.advantages_by_rate(),
        instead={
-           "1: the std sets the scale":
-           "The std sets it to 1 only when half are right.",
+           "1":
+           "The std sets the mean square to 1. The rare answer gets more, "
+           "the others less.",
            "a little under 2":
            "That is about right for one of four or five.",
-           "15: one against fifteen":
-           "One against fifteen, and then the root.",
+           "15":
+           "Those are the odds against it. The advantage is their root.",
        })
+
+# %% [markdown]
+# Now try it. Blue bars are right answers, orange bars wrong ones. The left panel only subtracts the
+# mean, the right panel also divides.
 
 # %%
 task("grpo.t1", one_group.one_group_explorer(),
      ("Give a right answer an advantage above 3 after the division, in the "
       "smallest group that can have one. Try eight first.", one_group.loud),
-     ("Left below 0.1, right above 1.5, for a right answer. What does that "
-      "say about the size of a reward?", one_group.pay_does_not_matter))
+     ("Give a right answer less than 0.1 on the left and more than 1.5 on "
+      "the right. What does that say about the size of a reward?",
+      one_group.pay_does_not_matter))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
 # 1. Eleven answers, one right. With eight no setting reaches 3; exercise 1 asks why.
-# 2. Less than 4 in 13 right (1 of 4 will do), paid 0.10 or less. The mean alone shrinks with the
-#    pay, the z-score does not notice. A difference of 0.05 in a reward model is shouted as loudly
-#    as right against wrong. Page 09 follows that up.
+# 2. Less than 4 in 13 right (1 of 4 will do), paid 0.10 or less. The division makes the size of a
+#    reward disappear. That is why people divide: one learning rate fits every grader, and a task
+#    that pays a tenth pulls as hard as one that pays 1. It is also the price: a tiny difference in
+#    a reward model counts as much as right against wrong.
 # </details>
 #
-# Inside one group the std is a common factor: the direction stays. A batch has many groups, and
-# each has its own. Then the direction changes:
-
-# %%
-two = [torch.tensor([1.0] * k + [0.0] * (16 - k)) for k in (8, 1)]
-pictures.two_prompts({
-    name: [rule(R)[R > 0].sum().item() for R in two]
-    for name, rule in (("minus the mean", group_mean),
-                       ("divided by the std", zscore))})
-
-# %% [markdown]
+# **Idea 2. Dividing is a choice: it makes the rare answer loud.** Every group has its own
+# $\sigma_R$, so a batch leans towards its uneven groups (page 09).
+#
+# **So far:** the group's mean replaces the critic, and that is derived. Dividing by $\sigma_R$ is
+# not.
+#
 # ## Groups that say nothing
 #
-# All right or all wrong: every reward equals the mean, every advantage is 0. Such a group is
-# **silent**. It cost $G$ answers and teaches nothing. With a chance $p$ to be right the share that
-# teaches is $1-p^G-(1-p)^G$:
+# If all answers are right, or all wrong, every reward equals the mean and every advantage is 0.
+# Such a group is **silent**: it costs $G$ answers and teaches nothing. A prompt is answered right
+# with chance $p$. Then a group teaches with chance $1-p^G-(1-p)^G$, that is one minus all right
+# minus all wrong:
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the share of groups that teach
 pictures.mixed_groups()
 
 # %% [markdown]
-# So hard prompts seem to call for large groups. Take a prompt that is answered right once in fifty,
-# and 128 answers to spend. Count the right answers whose advantage is above 0, however large it is.
+# Look at the left edge: there a larger group teaches far more often. So hard prompts seem to call
+# for large groups. Take a prompt that is answered right once in fifty, and 128 answers to spend.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("grpo.5", "16 groups of 8, or 2 groups of 64: which pushes more "
-        "right answers up, in expectation?",
-        ["2 of 64: far more of them teach",
-         "16 of 8: more groups to teach", "equally many"])
+predict("grpo.4", "16 groups of 8, or 2 groups of 64: in which do more "
+        "right answers get an advantage above 0, in expectation?",
+        ["2 of 64: a far larger share of them teaches",
+         "16 of 8: there are more groups that can teach",
+         "equally many: both draw 128 answers"])
 
 # %%
 cuts = {G: mixed_groups.compute(G, 0.02) for G in (8, 64)}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-def pull(G, rule, p=0.02):
-    """Expected sum of the positive advantages of 128 answers."""
-    total = 0.0
-    for k in range(1, G):
-        A = rule(torch.tensor([1.0] * k + [0.0] * (G - k)))
-        total += comb(G, k) * p**k * (1 - p)**(G - k) * k * A[0].item()
-    return 128 // G * total
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("grpo.5", "equally many",
-       " ".join(f"{d['groups']} groups of {G}: {100 * d['share']:.0f} % of "
-                f"them teach, {d['right']:.2f} right answers are pushed up."
-                for G, d in cuts.items())
-       + " A larger group finds no more right answers, it only puts more "
-       "wrong ones beside each. **Equal in number, not in force:** their "
-       "advantages sum to " + " and ".join(
-           f"{pull(8, rule):.2f} (G = 8), {pull(64, rule):.2f} (G = 64) "
-           f"{name}" for name, rule in (("minus the mean", group_mean),
-                                        ("after the division", zscore)))
-       + ": the std makes the lone one loud.",
+reveal("grpo.4", "equally many: both draw 128 answers",
+       f"{cuts[8]['right']:.2f} right answers in both. In groups of 8 "
+       f"{100 * cuts[8]['share']:.0f} % teach, in groups of 64 "
+       f"{100 * cuts[64]['share']:.0f} %. But there are eight times fewer "
+       "of those. A larger group finds no more right answers. It puts more "
+       "wrong ones beside each; the division then makes it louder.",
        instead={
-           "2 of 64: far more of them teach":
-           "More of its groups teach, and there are eight times fewer "
-           "groups.",
-           "16 of 8: more groups to teach":
-           "More groups, and many of them silent.",
+           "2 of 64: a far larger share of them teaches":
+           "A larger share of a far smaller number of groups.",
+           "16 of 8: there are more groups that can teach":
+           "More groups, and most of them are silent.",
        })
 
 # %% [markdown]
-# Easy prompts fall silent too:
+# Hard prompts fall silent. What about easy ones?
 
 # %%
 task("grpo.t2", mixed_groups.mixed_groups_explorer(),
-     ("A pass rate above one half, G at least 8, and fewer than half of "
-      "the right answers are pushed.", mixed_groups.easy_loses_right))
+     ("Take a pass rate above one half and G at least 8. Make fewer than "
+      "half of the right answers pushed up.",
+      mixed_groups.easy_loses_right))
 
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
@@ -395,49 +335,41 @@ task("grpo.t2", mixed_groups.mixed_groups_explorer(),
 # throws such groups away and draws again.
 # </details>
 #
-# ## Which G? And does dividing help?
+# **Idea 3. A group of equal rewards is silent.** (A KL term, if there is one, still pulls.) So
+# learning happens on prompts that are neither too hard nor too easy. **That is the core; the rest
+# is practice.**
 #
-# Train it. 64 answers a step as before: 16 prompts with 4 answers each, or 8 with 8, or 4 with 16,
-# or 2 with 32. The grader errs one time in five, so that too large a rate hurts.
+# ## The whole loss
+#
+# GRPO puts its $A_i$ into PPO's clip (06), the same for every token of answer $i$. It subtracts
+# $k_3$, the KL to the reference per token (05). It averages each answer over its own $T_i$ tokens,
+# and then over the answers:
+#
+# $$L=-\frac1G\sum_i\frac1{T_i}\sum_t\Big[\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)-\beta\,k_{3,i,t}\Big]$$
+#
+# Only $-\bar R$ was derived. Dividing by $\sigma_R$, the $1/T_i$, the clip and the $k_3$ are
+# choices. Here it is in code for one group, and compared with this course's own library:
 
 # %%
-def careless(rule):
-    """`rule` under a grader that turns a fifth of the rewards round."""
-    dice = torch.Generator().manual_seed(1)
-    def graded(R):
-        errs = torch.rand(R.shape, generator=dice) < 0.2
-        return rule(torch.where(errs, 1 - R, R))
-    return graded
+def grpo_loss(logp, old_logp, ref_logp, mask, R, epsilon=0.2, beta=0.04):
+    """Log-probs and mask (G, T), rewards R (G,). To minimise."""
+    A = zscore(R)[:, None]                                   # (G, 1)
+    rho = (logp - old_logp.detach()).exp()
+    gain = torch.minimum(rho * A, rho.clamp(1 - epsilon, 1 + epsilon) * A)
+    d = ref_logp - logp
+    per_token = gain - beta * (torch.expm1(d) - d)           # k3
+    per_token = torch.where(mask, per_token, 0.0)
+    return -(per_token.sum(1) / mask.sum(1)).mean()
 
-# %%
-many, trained = (2, 4, 8, 16, 32, 64, 128), {}
-for name, rule in (("minus the mean", group_mean),
-                   ("divided by the std", zscore)):
-    trained[name] = {f"G = {G}": sweep(careless(rule), G=G, rates=many)
-                     for G in (4, 8, 16, 32)}
-    for size, runs in trained[name].items():
-        k = runs.mean(1).argmax()
-        error = runs[k].std() / len(runs[k]) ** 0.5
-        print(f"{name:18s} {size:6s} best rate {many[k]:2d}: "
-              f"{runs[k].mean():.3f} +- {error:.4f}")
-pictures.rate_sweep(many, trained, before.mean().item(), (
-    "Eight ways to spend the same answers, and one height. What moves is "
-    "the rate at which it is reached. 200 seeds."))
-
-# %% [markdown]
-# Each at its own best rate, all eight end within 0.01 of each other (after +-: one standard error).
-# With the mean alone twice the group wants twice the rate; a prompt then comes up half as often.
-# The std wants a smaller one: all it buys here is a larger step. In this toy prompts share nothing,
-# so it does not tell which $G$ is best for a network. It tells that a comparison at one rate
-# compares rates.
-#
-# ## Sixteen tokens
-#
-# The running group: rewards 1, 1, 0, 0, and the batch has been used for some steps (06). Three
-# steps to GRPO, one change each, and the push before anything is averaged:
-
-# %%
 batch = running_group()
+mine = grpo_loss(batch.logprobs, batch.old_logprobs, batch.ref_logprobs,
+                 batch.mask, batch.rewards)
+theirs = ZOO["grpo"](batch).loss
+print(f"mine {mine:.6f}, rlnb's {theirs:.6f}")
+assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: the push on each token
 ratio = (batch.logprobs - batch.old_logprobs).exp()         # (4, 6)
 
 def push(per_answer, epsilon=None):
@@ -448,93 +380,69 @@ def push(per_answer, epsilon=None):
     return torch.autograd.grad(L[batch.mask].sum(), batch.logprobs,
                                retain_graph=True)[0]
 
-# %%
-R = batch.rewards
+# %% [markdown]
+# The running group has two right and two wrong answers, and the batch has been used for some steps
+# (06). All tokens of an answer share one advantage, so they have one colour. The ratio of each
+# token sets the size.
+
+# %% jupyter={"source_hidden": true}
+# the push on every token
 token_grid.token_grid(batch, {
-    "minus the mean": push(group_mean(R)),
-    "divided by the std": push(zscore(R)),
-    "GRPO, clipped too": push(zscore(R), epsilon=0.2)}, caption=(
-    "Dividing doubles all, for σ_R is one half here. The clip silences "
-    "what has already moved far enough."))
+    "ρA, before the clip": push(zscore(batch.rewards)),
+    "with PPO's clip": push(zscore(batch.rewards), epsilon=0.2)}, caption=(
+    "Blue is pushed up, orange down. The clip silences the hatched tokens: "
+    "they have moved far enough already."))
 
 # %% [markdown]
-# All tokens of an answer have one advantage: that is what giving up the critic costs. (The paper's
-# other form, process supervision, grades the steps inside an answer; a token's advantage is then
-# the sum of the group-normalised rewards of the steps from there on. "GRPO" alone means the one
-# here, outcome supervision.)
+# Around the loss stands this loop:
 #
-# ## The whole loss
+# ```python
+# for prompt in data:                                  # one group a step
+#     answers, mask = sample(policy, prompt, G)        # G answers
+#     R = grade(answers)                               # a verifier
+#     old_logp = logp_of(policy, answers).detach()     # once per batch
+#     ref_logp = logp_of(reference, answers).detach()  # a frozen copy
+#     for _ in range(steps_per_batch):
+#         loss = grpo_loss(logp_of(policy, answers), old_logp, ref_logp, mask, R)
+#         step(loss)
+# ```
 #
-# PPO's clip and min (06), $k_3$ to the reference per token (05), each answer averaged over its own
-# $T_i$ tokens, then a mean over answers:
+# With several prompts a step, `grpo_loss` would take its mean over all of them, in silence:
+# exercise 2 puts each group in a row of its own.
 #
-# $$L=-\frac1G\sum_i\frac1{T_i}\sum_t\Big[\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)-\beta\,k_{3,i,t}\Big]$$
-#
-# | piece | derived? |
-# |---|---|
-# | minus $\bar R$ | yes, up to one factor |
-# | $/\sigma_R$ | choice |
-# | $1/T_i$ | choice: $\log\pi(y_i)$ is a *sum* over tokens, so this bends the gradient (09) |
-# | clip and min | choice: how far to trust an old batch (06) |
-# | $k_3$ in the loss | choice: which KL, and where (05) |
-
-# %%
-def grpo_loss(logp, old_logp, ref_logp, mask, R, epsilon=0.2, beta=0.04):
-    """One group: log-probs and mask (G, T), rewards (G,). To minimise."""
-    A = zscore(R)[:, None]
-    rho = (logp - old_logp.detach()).exp()
-    gain = torch.minimum(rho * A, rho.clamp(1 - epsilon, 1 + epsilon) * A)
-    d = ref_logp - logp
-    per_token = gain - beta * (torch.expm1(d) - d)           # k3
-    per_token = torch.where(mask, per_token, 0.0)
-    return -(per_token.sum(1) / mask.sum(1)).mean()
-
-mine = grpo_loss(batch.logprobs, batch.old_logprobs, batch.ref_logprobs,
-                 batch.mask, R)
-theirs = ZOO["grpo"](batch).loss
-print(f"mine {mine:.6f}, rlnb's {theirs:.6f}")
-assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
-
-# %% [markdown]
-# Where the inputs come from: `ref_logp` is one forward pass of a frozen copy, `R` is the grader's.
-# `old_logp` is a trap. The sampler (vLLM) has log-probs too, but from other kernels, and they
-# differ a little from the trainer's at the same weights. Take the trainer's, from a forward pass
-# before the first step; with one step per batch that is `logp.detach()`, which is what TRL uses.
-# The gap to the sampler remains, and is a weight of its own (04).
-#
-# Why is the KL here and not in the reward, as in 05? In the reward it would pass through the
-# group's mean and std and end as one number per answer. In the loss every token keeps its own pull,
-# also those that the clip silences.
-#
-# Start training. The batch is fresh, all ratios are 1, $\beta=0$. You look at the first line of the
-# log.
+# Start training. It is the first step on a fresh batch, so all ratios are 1. Set $\beta=0$ and look
+# at the first line of the log.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("grpo.6", "The running group: value of the loss, and its gradient?",
+predict("grpo.5", "The running group: value of the loss, and its gradient?",
         ["−1, and the gradient is not 0", "0, and the gradient is 0",
          "0, and the gradient is not 0",
          "it depends on how long the answers are"])
 
 # %%
 fresh = batch.logprobs.detach().requires_grad_()
-first = grpo_loss(fresh, fresh, batch.ref_logprobs, batch.mask, R, beta=0.0)
+first = grpo_loss(fresh, fresh, batch.ref_logprobs, batch.mask,
+                  batch.rewards, beta=0.0)
 slope, = torch.autograd.grad(first, fresh)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("grpo.6", "0, and the gradient is not 0",
+reveal("grpo.5", "0, and the gradient is not 0",
        f"Value {abs(first.item()):.4f}, norm of the gradient "
-       f"{slope.norm():.4f}. Each answer's mean over its tokens is its "
+       f"{slope.norm():.4f}. With $1/T_i$ each answer contributes its "
        "advantage, whatever its length, and a group's advantages sum to 0. "
-       "So do not watch the loss. Log the mean reward, the share of silent "
-       r"groups, and the norm of the gradient. With $\beta>0$ the value "
-       "starts at 0 and *rises* as the policy leaves the reference.",
+       "(With one mean over all tokens lengths would count: 09.) So do not "
+       "watch the loss. Log the mean reward, the share of silent groups "
+       "and the gradient's norm. **A trap:** is the value still 0 at the "
+       "*second* step on that batch? Then `old_logp` is computed anew "
+       "before every step, all ratios stay 1, and the clip never acts.",
        instead={
            "−1, and the gradient is not 0":
            "Right and wrong answers stand in it with opposite signs.",
            "0, and the gradient is 0":
-           "Its value is 0. What about its slope?",
+           "Advantages that sum to 0 still push single answers up and "
+           "down.",
            "it depends on how long the answers are":
            "Each answer is averaged over its own length first.",
        })
@@ -546,14 +454,20 @@ reveal("grpo.6", "0, and the gradient is not 0",
 #   $\sqrt{(G-1)/G}$, one constant. TRL adds 1e-4 to it, verl 1e-6.
 # * TRL calls the divisions `scale_rewards="group"` and `loss_type="grpo"`, verl
 #   `norm_adv_by_std_in_grpo` and `seq-mean-token-mean`. TRL's default for the latter is no longer
-#   "grpo" (page 10 and 11), and its $\beta$ is 0.
+#   "grpo" (pages 10 and 11), and its $\beta$ is 0.
 # * TRL uses a batch for one optimizer step by default: all ratios are 1 and the clip never acts.
+# * The sampler (vLLM) has log-probs too, but from other kernels, and they differ a little from the
+#   trainer's at the same weights. Take the trainer's for `old_logp`. The gap to the sampler
+#   remains, and is a weight of its own (04).
 # * Never leave one out in the std as well: of 1, 0, 0, 0 the others have std 0, and the advantage
 #   is one over the small number.
+# * "GRPO" alone means one reward for the whole answer. The paper's other form, process supervision,
+#   grades steps inside it; a token's advantage is then the sum of the group-normalised rewards of
+#   the steps from there on.
 # * DeepSeekMath itself: $G=64$, learning rate 1e-6, $\beta$ = 0.04, one update per batch
 #   ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2).
-# * What the missing critic saves in memory, byte by byte, is counted on the
-#   [statements page](statements/08_grpo.ipynb).
+# * Which $G$ trains best, with and without the division? Eight ways on one toy, and the memory that
+#   the critic took, are on the [statements page](statements/08_grpo.ipynb).
 # </details>
 #
 # ## Say it in 60 seconds
@@ -565,13 +479,13 @@ reveal("grpo.6", "0, and the gradient is not 0",
 # | formula | $A_i=(R_i-\bar R)/\sigma_R$ · right $\sqrt{(1-p)/p}$, wrong $-\sqrt{p/(1-p)}$ |
 # | silent | groups all right or all wrong; and PPO's clipped tokens |
 # | picture | the share of groups that teach: an arch, 0 at both ends |
-# | numbers | own reward in the mean: times (G − 1)/G · one right of sixteen: 3.87 · loss at the start: 0 |
+# | numbers | own reward in the mean: times (G − 1)/G · one right of sixteen: 3.87 · loss at the start, β = 0: 0 |
 # | derived | minus the mean |
 # | choices | $/\sigma_R$, $1/T_i$, clip, $k_3$ in the loss |
 
 # %%
 print("PPO -> GRPO\n" + str(difference(ZOO["ppo"], ZOO["grpo"])))
-score("grpo.1", "grpo.2", "grpo.3", "grpo.4", "grpo.5", "grpo.6")
+score("grpo.1", "grpo.2", "grpo.3", "grpo.4", "grpo.5")
 
 # %% [markdown]
 # ## Exercises
@@ -600,8 +514,8 @@ def my_group_advantages(rewards, num_generations):
 check.group_advantages(my_group_advantages)
 
 # %% [markdown]
-# **3 Find the silent bug** · 8 minutes. It passes its test on the running group, and the advantages
-# of the whole batch sum to zero:
+# **3 Find the silent bug** · 8 minutes. This function passes its test on the running group. It
+# returns the right shape and no NaN:
 
 # %%
 print(check.silent_bug_grpo.source)
@@ -618,9 +532,9 @@ def my_test(advantages):
 check.silent_bug_grpo(my_test)
 
 # %% [markdown]
-# **4 Make it survive** · 12 minutes. The loss above dies in a real batch: several prompts, a row
-# without a single token, and padding that holds NaN or infinity. A NaN under the mask must reach
-# neither the value nor the gradient.
+# **4 Make it survive** · 12 minutes. In a real batch the loss above takes one mean over several
+# prompts, and dies of a row without a single token and of padding that holds NaN or infinity. A NaN
+# under the mask must reach neither the value nor the gradient.
 #
 # <details><summary>hint</summary>A where after exp is too late for the gradient. What can you replace before?</details>
 
@@ -655,6 +569,19 @@ check.grpo_loss(my_grpo_loss)
 # group only the length changes. Across groups the direction of the batch's gradient turns towards
 # uneven groups, and near-equal rewards are blown up to size one.
 # </details>
+# <details><summary><b>Dividing is not derived. Why do people do it?</b></summary>
+#
+# It removes the size of the reward. One learning rate then fits every grader, and tasks with
+# different pay pull equally hard in one batch. The price: a tiny difference counts like right
+# against wrong, and the batch leans towards uneven groups. Inside one group it only changes the
+# length of the step.
+# </details>
+# <details><summary><b>Why not the mean of the whole batch?</b></summary>
+#
+# It suits no prompt. Its gradient is right on average, but on a hard prompt nearly every draw is a
+# wrong answer with a large push. That noise can destroy the prompt before its right answers are
+# seen. The group's own mean is, with some noise, what that prompt earns.
+# </details>
 # <details><summary><b>Write the loss on the whiteboard.</b></summary>
 #
 # Minus the mean over answers of the mean over each answer's own tokens of min(ρA, clip(ρ, 1−ε,
@@ -671,20 +598,28 @@ check.grpo_loss(my_grpo_loss)
 # </details>
 # <details><summary><b>What is in memory for PPO, for GRPO, for GRPO with a verifier?</b></summary>
 #
-# In bytes per parameter, at 16 for a trained model and 2 for a frozen one: 36, 20, 18, and 16
-# without a reference. Activations and the sampler come on top.
+# In bytes per parameter, at 16 for a trained model and 2 for a frozen one. PPO: policy, critic,
+# reward model, reference: 36. GRPO: no critic, 20. With a verifier: 18; without a reference: 16.
+# Activations and the sampler come on top.
 # </details>
 # <details><summary><b>My loss is 0 from the first step. Is it broken?</b></summary>
 #
-# No. On a fresh batch every ratio is 1 and the advantages of a group sum to zero; the gradient is
-# not zero. Broken is a gradient norm of 0: all groups silent, or everything masked.
+# No, if β is 0 and each answer is averaged over its own length. On a fresh batch every ratio is 1
+# and the advantages of a group sum to zero; the gradient is not zero. Broken is a gradient norm of
+# 0: all groups silent, or everything masked.
+# </details>
+# <details><summary><b>You recompute old_logp before every step. What breaks?</b></summary>
+#
+# The trust region. Every ratio is 1, so the clip never acts, however far the policy has left the
+# one that sampled the batch. Nothing crashes: the gradient is still A times the score, and the
+# value of the loss stays 0. Compute it once per batch, before the first step, and detach it.
 # </details>
 # <details><summary><b>Which group size?</b></summary>
 #
 # Start at 8 to 16, look at the share of silent groups, and tune the rate with it. One answer has
 # nothing to be compared with. Two give ±1 whatever the gap. At a fixed number of answers a larger
-# group costs prompts and finds no more right answers. In this page's toy 4 to 32 ended level, each
-# at its own rate; the start at 8 to 16 is custom.
+# group costs prompts and finds no more right answers. In a toy on the statements page 4 to 32 ended
+# level, each at its own learning rate; the start at 8 to 16 is custom.
 # </details>
 # <details><summary><b>When would you still take PPO with a critic?</b></summary>
 #

@@ -12,7 +12,7 @@
 # **After this page** you can say which prompts and which answers each of GRPO's two divisions
 # pushes harder, derive both effects in a few lines, and spot them in a log.
 #
-# 27 minutes, exercises 34 more · after 08 (GRPO) · GRPO: Shao et al. 2024,
+# 43 minutes, exercises 34 more · after 08 (GRPO) · GRPO: Shao et al. 2024,
 # [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); its two divisors: Liu et al. 2025,
 # "Dr. GRPO", [arXiv 2503.20783](https://arxiv.org/abs/2503.20783)
 #

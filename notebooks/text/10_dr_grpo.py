@@ -12,7 +12,7 @@
 # **After this page** you can say what every token of a batch weighs under GRPO, DAPO and Dr. GRPO,
 # derive the weight that the policy gradient asks for, and compute one loss on many GPUs.
 #
-# 26 minutes, exercises 31 more · after 08 (GRPO), 09 (its two divisors) · Dr. GRPO, Liu et al.
+# 44 minutes, exercises 31 more · after 08 (GRPO), 09 (its two divisors) · Dr. GRPO, Liu et al.
 # 2025, [arXiv 2503.20783](https://arxiv.org/abs/2503.20783); DAPO, Yu et al. 2025,
 # [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #

@@ -12,7 +12,7 @@
 # **After this page** you can take any method apart into seven choices, say in a line what separates
 # two of them, read what a lab ran, and judge a claim that one method beats another.
 #
-# 28 minutes, exercises 23 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO), 12 (soft edges), 13
+# 49 minutes, exercises 23 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO), 12 (soft edges), 13
 # (GSPO)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -312,6 +312,9 @@ task("zoo.t", composer.composer_explorer(),
 #    different ones.
 # </details>
 #
+# **So far:** a method is seven choices. On a fresh batch eight methods are three. The rest of the
+# choices wakes when a batch is used again, or when the engine differs.
+#
 # ## What the labs ran
 #
 # Published losses, told against GRPO. "Unsaid": not printed anywhere we read.
@@ -533,6 +536,8 @@ race.board(race.ASKED, caption="Each line against the same without it; "
 # one base CISPO and SAPO fell behind, from two more nothing was decided.) What carries over is the
 # way to ask. All arms, seeds, what was left open, and the command that reruns a line:
 # [statements](statements/14_the_zoo.ipynb).
+#
+# **That is the core; the rest is practice.**
 #
 # ## Which for my run?
 #

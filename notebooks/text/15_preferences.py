@@ -12,7 +12,7 @@
 # **After this page** you can derive DPO line by line, say what its β does, and say what a perfect
 # training log does not show.
 #
-# 26 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
+# 34 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
 # [arXiv 2305.18290](https://arxiv.org/abs/2305.18290)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -108,7 +108,7 @@ reveal("preferences.1", "below 0.00001",
            "about 0.2":
            "That would be a method that loses what the scores say.",
            "about 0.02":
-           "That is the noise of 4,000 choices. Both roads have the same.",
+           "4,000 choices have some noise, and both roads hear the same.",
            "about 0.002":
            "Two good approximations would differ so. These are not two.",
        })
@@ -152,8 +152,10 @@ reveal("preferences.1", "below 0.00001",
 #
 # $$L=-\log\sigma\big(\beta\,(h_w-h_l)\big)\qquad h=\log\frac{\pi_\theta}{\pi_{ref}}\text{: minus the log-probability of the choice}$$
 #
-# That is DPO. **It does not skip the reward. The reward sits in the policy: it is $\beta h$, up to
-# one number per prompt, and that number cancels in every comparison.**
+# That is DPO, for one pair. (If you know ranking: logistic regression on pairs, with $\beta h$ as
+# the score.) Its loss is the mean of this over all pairs $(x,y_w,y_l)$ of the file. **It does not
+# skip the reward. The reward sits in the policy: it is $\beta h$, up to one number per prompt, and
+# that number cancels in every comparison.**
 #
 # Then $\beta h$ of road 2 must be the score of road 1 minus a constant. Here is DPO in two lines,
 # trained on the 4,000 choices. Look at the last column.
@@ -185,8 +187,11 @@ print(f"loss {loss:.4f}, slopes {slopes[0]:+.4f} and {slopes[1]:+.4f}; "
       f"loss at h = 0: {torch.tensor(2.0).log():.4f}")
 
 # %% [markdown]
-# The chosen answer is pushed up and the rejected one down, by $\beta\,\sigma(-\beta(h_w-h_l))$
-# each. That is β times the chance that the model still gives to the wrong order. At the start this
+# The reference is a constant, so $\nabla h=\nabla\log\pi_\theta$, and this is DPO's gradient:
+#
+# $$\nabla L=-\,\underbrace{\beta\,\sigma\big(-\beta(h_w-h_l)\big)}_{\text{how wrong the order still is}}\;\underbrace{\big(\nabla\log\pi_\theta(y_w)-\nabla\log\pi_\theta(y_l)\big)}_{\text{up the chosen, down the rejected}}$$
+#
+# The weight is β times the chance that the model still gives to the wrong order. At the start this
 # chance is one half, and the loss is $\log2=0.6931$.
 #
 # **Try it.** Guess the slopes at β = 1. Then put 1 for 0.1 into the cell and run it.
@@ -278,18 +283,26 @@ predict("preferences.3", "The margin is β(h_w − h_l). And after 10,000 "
         ["about 500", "about 50", "about 10", "about 5.3: it has settled"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+small = 0.0                                      # the margin at β = 0.1
+for _ in range(10_000):
+    small += 2 * 0.1**2 * torch.sigmoid(torch.tensor(-small)).item()
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("preferences.3", "about 10",
        f"It is {grown[10_000]:.2f}. Ten times as many steps add log 10. "
        "The push fades and never becomes 0, for no gap is large enough. "
-       "This holds for every β: with such labels β sets the speed, not the "
-       "end. **The best policy lies infinitely far away. You decide how "
-       "far you go by when you stop.**",
+       "No β gives it an end. A small β still goes further: after the same "
+       f"steps the gap in h is {small / 0.1:.0f} nats at β = 0.1 and "
+       f"{grown[10_000]:.0f} at β = 1. **The best policy lies infinitely "
+       "far away. How far you go, β, rate and steps decide together.**",
        instead={
            "about 5.3: it has settled":
            "Its push shrinks. It never becomes 0.",
            "about 50":
-           "Ten times the way needs a push that stays. This one shrinks.",
+           "A hundred times the steps, ten times the way: no, the push "
+           "shrinks faster than that.",
            "about 500":
            "That is the way of a push that keeps its first size.",
        })
@@ -362,7 +375,8 @@ reveal("preferences.4", "nearly all on Yes",
        })
 
 # %% [markdown]
-# The sliders train the policy until the log shows the margin you ask for.
+# The sliders train the policy until the log shows the margin you ask for. β and the margin fix the
+# gap, margin / β: they move you along one curve, and $k$ bends it.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -378,8 +392,8 @@ task("preferences.t1", one_pair.one_pair_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. At a margin of 0.2. <!-- cited: 0.2, 0.60, 0.95, 2.2, 0.41 --> The loss is 0.60, hardly below
-#    log 2. In the log, training has just begun. Yes already leads there.
+# 1. At a margin of 0.2. <!-- cited: 0.2, 0.60, 0.95, 1.4, 2.2, 0.41 --> The loss is 0.60, hardly
+#    below log 2. In the log, training has just begun. Yes already leads there.
 # 2. At k = 0.95, the slider's last step below 1. One step raises the logit of No by 1. It moves the
 #    tone by k, and the tone moves Yes by k, so Yes rises by $k\cdot k$. Past k = 1 Yes rises faster
 #    than No.
@@ -394,11 +408,11 @@ task("preferences.t1", one_pair.one_pair_explorer(),
 #
 # * **IPO** is another loss on the same pair. It gives the gap a target:
 #   $(h_w-h_l-\frac1{2\beta})^2$.
-# * **Road 1** fits a reward model to the same pair. Its scores share the tone as the logits do.
-#   Then RL trains to the end.
+# * **Road 1** fits a reward model to the same pair. Its scores share the tone as the logits do. One
+#   pair has no end, so we stop the fit when No scores 2 above Never. Then RL trains to the end.
 # * **A full file** has all three pairs. DPO reads it again and again.
-# * **Fresh pairs**: before every step two answers are drawn from the policy as it is now, and
-#   labelled. This is **on-policy DPO**.
+# * **Fresh pairs**: every step uses the pairs that the policy would draw as it is now, labelled.
+#   This is **on-policy DPO**. (The toy takes their exact shares.)
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -419,6 +433,11 @@ by_rl = ref.log() + train(lambda t: rl(ref.log() + shared @ t),
 assert (by_rl[-1].softmax(0) - kl_optimum(ref, r, 0.1)).abs().max() < 1e-3
 target = train(lambda t: (D[0] @ shared @ t - 5) ** 2, torch.zeros(4),
                rate=0.002) @ shared.T            # IPO: 1 / (2 beta) is 5
+all_three = torch.zeros(4)                       # road 1, the full file
+for _ in range(2000):
+    wrong = torch.sigmoid(-(shared @ all_three) @ D.T)
+    all_three = all_three + 0.1 * (wrong @ D @ shared) / 3
+assert kl_optimum(ref, shared @ all_three, 0.1)[0] > 0.99    # ends on No
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -435,6 +454,9 @@ logits = {
         0.1, always, lambda p: torch.full((3,), 1 / 3), shared, steps=1000),
     "DPO, fresh pairs": ref.log() + dpo_path(
         0.1, always, drawn, shared, steps=1000)}
+few = ref.log() + dpo_path(0.1, always, lambda p: torch.tensor(
+    [0.98, 0.01, 0.01]), shared, steps=20_000)
+rare = few[999].softmax(0)[2], few[-1].softmax(0)[0]    # Yes, then No
 ways = {name: torch.cat([ref[None], z.softmax(-1)])
         for name, z in logits.items()}
 
@@ -445,8 +467,10 @@ reveal("preferences.5", "the full file and fresh pairs",
        "decides how far, not where. RL samples Yes and is paid for it: the "
        f"reward model says {r[2]:+.2f} for Yes and {r[0]:+.2f} for No. "
        "Nobody judged Yes. The shared tone did. **What cures is a label on "
-       "Yes.** The full file has one. Fresh pairs find out by themselves "
-       "which answer needs one.",
+       "Yes, and enough of it:** if 1 % of the file are such pairs, Yes "
+       f"still has {rare[0]:.2f} after 1,000 steps, and No has "
+       f"{rare[1]:.2f} after 20,000. Fresh pairs find out by themselves "
+       "which answer needs a label.",
        pictures.triangle(ways, "A point is a policy. In a corner one "
                                "answer has all the probability."),
        instead={
@@ -461,13 +485,18 @@ reveal("preferences.5", "the full file and fresh pairs",
        })
 
 # %% [markdown]
+# Look at the line of the full file. It makes a detour towards Never: two of its pairs push Yes
+# down, and the tone that lowers Yes lifts Never. "No over Never" brings it back. With these labels
+# road 1, trained as long, ends on No as well. The labels do it, not the method.
+#
 # **That is the core; the rest is practice.**
 #
 # ## On a transformer
 #
-# These runs were recorded on the course's small model and its sums (pages 06 to 14). A pair is a
-# right and a wrong answer of the model to the same prompt. Every run takes 40 steps of 64 pairs, so
-# 256 pairs are seen ten times. The loss falls in all runs. Look at the lower row.
+# These runs were recorded on the course's small model of 0.3M parameters and its sums (AdamW,
+# 3e-4). A pair is a right and a wrong answer of the model to the same prompt. Every run takes 40
+# steps of 64 pairs, so 256 pairs are seen ten times. The loss falls in all runs. Look at the lower
+# row.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -483,26 +512,29 @@ pictures.on_a_network(
 
 # %% jupyter={"source_hidden": true}
 # the numbers
-print("share right             best    at the end    gap there   "
-      "answers drawn")
+print("share right             best    at the end    margin there"
+      "   answers drawn")
+beta = {"256 pairs, β = 1": 1.0}                 # else 0.1
 for said, kept in arms.items():
     graded = torch.tensor([run["pass@1"] for run in kept])
     up, down = (torch.tensor([run[side][-5:] for run in kept]).mean()
                 for side in ("chosen", "rejected"))
     print(f"{said:22s}  {graded.mean(0).max():.2f}    "
           f"{graded[:, -1].mean():.2f} ± {graded[:, -1].std() / 3**0.5:.2f}"
-          f"   {up - down:4.1f} nats   {kept[0]['answers']:,}")
+          f"   {beta.get(said, 0.1) * (up - down):12.2f}   "
+          f"{kept[0]['answers']:,}")
 
 # %% [markdown]
 # At β = 0.1 given pairs first teach the model and then spoil it, even when each pair is seen once.
-# Fresh pairs go on to 0.97, and need twice the answers of 2,560 given pairs. **The run with the
-# smallest margin in its log has the best model.** (Its gap is measured on its own new pairs.) No
-# samples were kept that could show where the probability went.
+# At β = 1 it slips too, while its chosen log-ratio hardly falls: so grade samples in any case.
+# Fresh pairs go on to 0.97, and need twice the answers of 2,560 given pairs. **The margin in the
+# log does not rank the models:** the smallest stands beside the best one, the largest beside the
+# second. (Fresh pairs are measured on their own new pairs.)
 #
 # **In a real run.** TRL's `DPOTrainer` starts from β = 0.1 and learning rate 1e-6. Tune β, learning
 # rate and steps together, for all three decide how far the gap goes. Watch `logps/chosen`. When it
-# falls, sample from the policy, grade the samples, and stop by the grades. On unsafe prompts Razin
-# et al. saw Llama-3-8B-Instruct fall from refusing 74.4 % to 33.4 %
+# falls, sample from the policy, grade the samples, and stop by the grades. Razin et al. trained
+# Llama-3-8B-Instruct *to refuse* unsafe prompts; its refusals fell from 74.4 % to 33.4 %
 # ([arXiv 2410.08847](https://arxiv.org/abs/2410.08847)): the probability went to harmful answers.
 #
 # <details><summary>One level deeper: which pairs displace, labels, lengths</summary>
@@ -613,8 +645,15 @@ check.bradley_terry(my_bradley_terry)
 #
 # A larger β keeps the policy closer to the reference. At the optimum the gap in log-ratios is the
 # reward gap over β, so a small β moves further. In the first steps of plain gradient descent it
-# looks the other way round, for the push has a factor β; Adam takes most of that away. Usual: 0.1;
-# people try 0.01 to 0.5.
+# looks the other way round, for the push has a factor β; Adam takes most of that away. With one
+# label per pair there is no optimum: β, rate and steps decide together how far it goes. Usual: 0.1.
+# </details>
+# <details><summary><b>What is DPO's gradient, and why the weight?</b></summary>
+#
+# The gradient of log π of the chosen answer minus that of the rejected one, times β σ(−margin). The
+# weight is the chance the model still gives to the wrong order. Without it every pair would be
+# pushed for ever at full strength, also those that are in order, and likelihoods would run away
+# sooner.
 # </details>
 # <details><summary><b>Where is the KL in DPO?</b></summary>
 #

@@ -12,7 +12,7 @@
 # **After this page** you can say when training on a flawed reward helps and when it turns into
 # harm, measure how hard you push in nats, and name what a KL penalty does about it and what not.
 #
-# 25 minutes, exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et al. 2023,
+# 46 minutes, exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et al. 2023,
 # [arXiv 2210.10760](https://arxiv.org/abs/2210.10760); heavy tails: Kwa et al. 2024,
 # [arXiv 2407.14503](https://arxiv.org/abs/2407.14503); best of N: Beirami et al. 2024,
 # [arXiv 2401.01879](https://arxiv.org/abs/2401.01879)
@@ -239,6 +239,9 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 #    never looks at the top of 1,024.
 # 2. Size 1, as wide as gold itself. Size 3 already turns; beyond 10 more size hardly matters.
 # </details>
+#
+# **So far:** a grader is not as good as its score on pairs. A search looks at the top, and there
+# its rare errors wait.
 #
 # ## How hard was that push?
 #

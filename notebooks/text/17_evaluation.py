@@ -13,7 +13,7 @@
 # training fairly, derive what a training step does to entropy, and find the fault behind a sick
 # run.
 #
-# 30 minutes, the tasks 12 more, the exercises 31 · after 08 (GRPO), 11 (DAPO) · pass@k: Chen et al.
+# 43 minutes, the tasks 12 more, the exercises 31 · after 08 (GRPO), 11 (DAPO) · pass@k: Chen et al.
 # 2021, [arXiv 2107.03374](https://arxiv.org/abs/2107.03374); the question: Yue et al. 2025,
 # [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); entropy: Cui et al. 2025,
 # [arXiv 2505.22617](https://arxiv.org/abs/2505.22617)

@@ -12,7 +12,7 @@
 # **After this page** you can write the gradient of a trajectory with many turns, say whose tokens
 # belong in the loss and what happens if you forget, and choose which turn gets the credit.
 #
-# 28 minutes, exercises 34 more · after 02 (REINFORCE), 07 (critic), 08 (GRPO) ·
+# 43 minutes, exercises 34 more · after 02 (REINFORCE), 07 (critic), 08 (GRPO) ·
 # Search-R1, Jin et al. 2025, [arXiv 2503.09516](https://arxiv.org/abs/2503.09516); turn-level
 # credit: Zeng et al. 2025, [arXiv 2505.11821](https://arxiv.org/abs/2505.11821)
 #
@@ -358,6 +358,9 @@ reveal("agents.5", "hardly any", noted,
        })
 
 # %% [markdown]
+# **So far:** a trajectory has two authors. Only the policy's tokens are trained, and all of them
+# are read.
+#
 # ## The world takes time: which turn gets the credit?
 #
 # Look again at trajectory 3: its call `4+3=` was right, and is as orange as its wrong answer. With
@@ -499,6 +502,8 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 # In practice turn rewards come from tests after each edit, beside the final reward (Zeng et al.
 # normalise each in its group and add them); or from siblings in the same state (GiGPO,
 # [arXiv 2505.10978](https://arxiv.org/abs/2505.10978)).
+#
+# **That is the core; the rest is practice.**
 #
 # <details><summary>One level deeper: what a real run adds</summary>
 #

@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU, say why it waits, and choose a correction when
 # another program writes the answers.
 #
-# 27 minutes, exercises 34 more · after 04 (importance sampling), 08 (GRPO), 12 (DPPO) · ZeRO:
+# 39 minutes, exercises 34 more · after 04 (importance sampling), 08 (GRPO), 12 (DPPO) · ZeRO:
 # [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #

@@ -15,18 +15,20 @@
 # 30 minutes an evening, for as many evenings as you have · after any page; each question names its
 # own
 #
-# Knowing an answer and saying it are two skills. An interviewer hears your first sentence, decides
-# whether you know, and spends the rest of the minute on checking. So every answer here begins with
+# Knowing an answer and saying it are two skills. An interviewer hears your first sentence and
+# decides whether you know. The rest of the minute is for checking. So every key here begins with
 # one sentence that stands alone. Then come the reason, the evidence, and where it fails.
 #
-# | when | what |
-# |---|---|
-# | an evening, the first 20 minutes | the drill: about ten cards |
-# | its last 10 minutes | one function at the whiteboard, or one board, or two rounds of the panel |
-# | Sundays | a whole mock interview, then the drill that its report names |
+# | part | what it is | takes |
+# |---|---|---|
+# | [the drill](#The-drill) | one question, one minute, the key | 20 minutes, every evening |
+# | [the mock interview](#A-mock-interview) | five interviewers, graded | 25 minutes, on Sundays |
+# | [three derivations](#Three-derivations) | a loss from memory, a line at a time | 10 minutes each |
+# | [the whiteboard](#The-whiteboard) | a function against the clock | 2 to 6 minutes each |
+# | [the long rounds](#The-long-rounds) | code and design | 40 minutes each |
 #
-# To read instead, without running anything: questions with folded answers stand
-# [at the end](#To-read).
+# An evening is the drill and one more part. You can also only read: questions with folded answers
+# stand [at the end](#To-read).
 
 # %% tags=["setup"]
 import torch
@@ -34,69 +36,98 @@ from rlnb.classroom.interview.cards import folded
 from rlnb.classroom.interview.derivation import derivation
 from rlnb.classroom.interview.drill import drill
 from rlnb.classroom.interview.mock import example_report, mock
+from rlnb.classroom.interview.plan import coverage
 from rlnb.classroom.interview.whiteboard import hand_in, whiteboard
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
 # ## The drill
 #
-# Set the day of your interview. Press **Next question**, answer aloud, write your first sentence,
-# and **Enter** shows the answer beside it. Then **1**, **2** or **3** grades you and asks the next.
+# The drill asks one question at a time, and takes about 20 minutes an evening.
+#
+# 1. Set the day of your interview. The line above the button then counts what you will meet.
+# 2. Press **Next question**. Answer aloud, and write your first sentence.
+# 3. **Enter** shows the key beside it.
+# 4. Type **1**, **2** or **3**. That grades you and asks the next question.
 #
 # | grade | for | comes back |
 # |---|---|---|
-# | 1 No | anything else | tonight |
+# | 1 No | a wrong answer, or none | tonight |
 # | 2 Partly | the right idea without its reason | tomorrow |
-# | 3 I knew it | a first sentence that answers, and the reason | after 1, 3, 7 days, never past the interview |
+# | 3 I knew it | a first sentence that answers, and the reason | after 1, 3, 7 days |
 #
-# An evening holds a card for every two minutes. What is due comes first, with a third kept for new
-# questions. New are first the 114 of the core: of each page, the first three questions of a phone
-# *screen* (facts, one step) and the first three of an *onsite* (derive, diagnose, choose). Then
-# come the others and the open *research* questions. Twenty minutes on every evening of three weeks
-# see the whole core, half of it twice.
+# Nothing comes back later than the day of the interview. A card is **known** after a 3 on two
+# different days: one good evening may be luck.
 
 # %%
 drill()
 
 # %% [markdown]
-# `drill(minutes=20, interview="2027-03-01")` sets both by hand, and later calls remember them.
-# `drill("ppo")` asks about one page, `drill(level="research")` at one level, and
-# `drill("rewards.10 kl.3")` begins with these two.
+# What will you meet? 114 questions are the core: three *screen* questions (facts, one step) and
+# three *onsite* questions (derive, diagnose, choose) of each page. An evening takes one card for
+# every two minutes, first what is due, then new ones. This table plays the drill's own schedule for
+# somebody who knows half of the new questions and four in five of the old:
+
+# %%
+coverage()
+
+# %% [markdown]
+# Ten evenings of 20 minutes do not reach the whole core. Then name the pages you need:
+# `drill("06 08 15")`. With two interviews, set the nearer day, and the other one after it.
+#
+# `drill(minutes=45, interview="2027-03-01")` sets both by hand, and later calls remember them.
+# `drill(level="research")` asks open questions. `drill("rewards.10 kl.3")` begins with these two.
 
 # %% [markdown]
 # ## A mock interview
 #
-# Five interviewers, a question and a follow-up each. You have 90 seconds, then the follow-up alone
-# and 45 seconds, and only then the key, beside what you wrote. Grade what you said:
+# Five interviewers ask a question and a follow-up each; it takes about 25 minutes with the grading.
+#
+# You have 90 seconds for the answer, and 45 for the follow-up. Only then the key appears, sentence
+# by sentence. Tick what you said aloud. The ticks give the points for reasons and evidence; the
+# first sentence and the follow-up you grade yourself:
 #
 # | points | 0 | 1 | 2 |
 # |---|---|---|---|
-# | first sentence | the answer came later | right, needs the next one | answers by itself |
-# | mechanism | a name or a slogan | the idea, a step missing | each step with its rule |
-# | evidence | none | a case | a number, or the plot |
-# | follow-up | nothing new | the direction | the point of its key |
+# | first sentence | none, wrong, or late | right, needs the next one | answers by itself |
+# | reasons | none ticked | some ticked | two in three, or more |
+# | evidence | none | a case without a number | a number of the key, or a plot |
+# | follow-up | nothing, or wrong | the direction | the point of its key |
 #
-# "The plot" is one you would draw, with its two axes. Better still, a friend asks and grades. The
-# seed fixes the panel, so both of you see the same one; `mock(seed=21, level="research")` asks
-# others.
+# A full mark after a few seconds is doubted. The report then names what you did not tick. It is
+# harder, and better, when a friend asks and ticks. The seed fixes the panel, so that both of you
+# see the same one; `mock(seed=21, level="research")` asks others.
 
 # %%
 mock(seed=20, level="onsite")
 
 # %% [markdown]
-# A report looks like this one. Its learner was right most of the time, and rarely gave a number.
+# A report looks like this one. Its learner was often right and rarely gave a number. In one round
+# they ticked everything after six seconds.
 
 # %%
 example_report()
 
 # %% [markdown]
-# ## Two derivations
+# ## Three derivations
 #
-# Write the lines from memory, as expressions: `log(a) * b` is one, `min` and `minimum`, `clip` and
-# `clamp` are the same. Each line is judged alone, with right values for the others: by its value,
-# and where it carries one by its gradient, on the four answers that all pages share, with a made-up
-# critic. **Hint** says which symbols a line is made of. First PPO, from the critic's surprise to
-# the whole loss:
+# You write a loss from memory, line by line, and each line is judged at once; a board takes about
+# 10 minutes.
+#
+# A line is an expression, such as `log(a) * b`. `min` and `minimum` are the same, and so are `clip`
+# and `clamp`. Each line is judged by its value, and by its gradient where it has one. A wrong line
+# does not spoil the next: that one gets the right values. **Hint** says which symbols a line is
+# made of.
+#
+# First REINFORCE: the log-derivative, why a baseline is unbiased, which one is best, and the
+# reward-to-go.
+
+# %%
+derivation("reinforce")
+
+# %% [markdown]
+# PPO, from the critic's surprise to the whole loss. The numbers are the four answers that all pages
+# share, with a made-up critic.
 
 # %%
 derivation()
@@ -111,82 +142,60 @@ derivation("dpo")
 # %% [markdown]
 # ## The whiteboard
 #
-# Ten functions that are asked for. Choose one, press **Start the clock**, write it in its cell and
-# run the cell: it is judged, and the clock stops when it passes. Start again for another try. Until
-# you start nothing runs. Torch and math are there; libraries are not.
+# You write one of ten functions against the clock, in 2 to 6 minutes.
+#
+# 1. Choose a function and press **Start the clock**. Shapes, an example and the seconds stand right
+#    above the cell.
+# 2. Write it in the cell; the first line says another function's name if you chose another.
+# 3. Run the cell. It is judged, and the clock stops when it passes.
+#
+# Torch and math are there; libraries are not.
 
 # %%
 whiteboard()
 
 # %% tags=["exercise"]
-def token_logprobs(logits, tokens):
+def token_logprobs(logits, tokens):  # or the function you chose
     ...
 
 hand_in(token_logprobs)
 
-# %% tags=["exercise"]
-def group_advantages(rewards, num_generations):
-    ...
-
-hand_in(group_advantages)
-
-# %% tags=["exercise"]
-def baseline_leave_one_out(rewards, num_generations):
-    ...
-
-hand_in(baseline_leave_one_out)
-
-# %% tags=["exercise"]
-def surrogate_clip(ratio, advantage, epsilon):
-    ...
-
-hand_in(surrogate_clip)
-
-# %% tags=["exercise"]
-def gae(rewards, values, gamma, lam):
-    ...
-
-hand_in(gae)
-
-# %% tags=["exercise"]
-def k3(logprobs, ref_logprobs):
-    ...
-
-hand_in(k3)
-
-# %% tags=["exercise"]
-def sequence_ratio(logprobs, old_logprobs, mask):
-    ...
-
-hand_in(sequence_ratio)
-
-# %% tags=["exercise"]
-def token_mean(per_token, mask):
-    ...
-
-hand_in(token_mean)
-
-# %% tags=["exercise"]
-def dpo_loss(logprobs, ref_logprobs, mask, beta):
-    ...
-
-hand_in(dpo_loss)
-
-# %% tags=["exercise"]
-def pass_at_k(n, c, k):
-    ...
-
-hand_in(pass_at_k)
-
 # %% [markdown]
 # ## The long rounds
 #
-# **Code, 40 minutes.** A training loop that runs and does not learn is the favourite. Take three
+# Two rounds on paper and in an editor, 40 minutes each, and a story to have ready.
+#
+# ### Code
+#
+# A training loop that runs and does not learn is the favourite. Take three
 # functions of the [break-it lab](extras/break_it.ipynb) and write the tests that find their bugs.
 #
-# **Design, 40 minutes, on paper.** "You have 64 GPUs and a 7B model. It shall learn to repair code.
-# Design the run." Say, in this order: the reward and how it is cheated, prompts and answers per
-# step, what lies in memory, what a step waits for, what you plot, when you stop. Then they push:
+# ### Design
+#
+# "You have 64 GPUs of 80 GB and a 7B model. It shall learn to repair code. Design the run." Say, in
+# this order: the reward and how it is cheated, prompts and answers per step, what lies in memory,
+# what a step waits for, what you plot, when you stop. A point for each of the six, and one for each
+# that has a number: 10 of 12 is a pass.
+#
+# <details><summary>A skeleton with numbers (write yours first)</summary>
+#
+# - **Memory.** Weights, gradients and Adam take 16 bytes a weight: 112 GB, sharded under 2 GB a
+#   card. The bf16 copy that samples takes 14 GB. At 128 KB a token an answer of 8,000 tokens holds
+#   1 GB of cache, so that 40 GB hold 40 answers.
+# - **A step.** 64 prompts with 16 answers are 1,024 answers, 16 a card: they fit at once.
+# - **Time.** At 40 tokens a second an answer of 8,000 takes 200 seconds. Training on 8 million
+#   tokens is 6 · 7e9 · 8e6, about 3e17 operations: 13 seconds on 64 cards at 4e14 a second. So the
+#   step waits for its longest answer.
+# - **Reward.** Hidden tests pass, in a sandbox. It is cheated by editing tests, so those lie
+#   elsewhere.
+# - **Plots.** Pass rate on repositories from after the cut-off, mixed groups, length, timeouts.
+# - **Stop** when that held-out rate has not risen for 100 steps.
+#
+# The token rates and the prompts are assumptions; say which are yours.
+#
+# </details>
+#
+# Then they push:
 #
 # <details><summary>"A test suite takes two minutes."</summary>
 #
@@ -212,18 +221,15 @@ hand_in(pass_at_k)
 #
 # </details>
 #
-# **A run of yours that failed.** Four sentences: what you expected, what the plot showed, which
+# ### A run of yours that failed
+#
+# Four sentences: what you expected, what the plot showed, which
 # experiment told two causes apart, what you changed. Write them tonight.
 
 # %% [markdown]
-# ## Flashcards
-#
-# The questions for Anki, tagged by page and level: run
-# `from rlnb.classroom.interview.cards import write_anki`, then `write_anki("rlnb_cards.txt")`, and
-# in Anki *File, Import*. A second import updates the cards.
-
-# %% [markdown]
 # ## On the day
+#
+# Five rules, one minute to read.
 #
 # - The first sentence is the answer. Then why. Then a number. Then when it fails.
 # - A formula: say each symbol once, say which line is a choice.
@@ -240,8 +246,11 @@ hand_in(pass_at_k)
 # %% [markdown]
 # ## To read
 #
-# Choose a page, then say yours before you unfold: one question of each level, with a weak answer
-# and what is asked next. `folded("06_ppo", everything=True)` shows all of a page.
+# One question of each level for every page, folded, about 3 minutes a page. Say your answer before
+# you unfold the key. `folded("06_ppo", everything=True)` shows all questions of a page.
+#
+# For Anki, run `from rlnb.classroom.interview.cards import write_anki` and
+# `write_anki("rlnb_cards.txt")`; then *File, Import*.
 
 # %%
 folded(*(f"{page:02}" for page in range(1, 20)))

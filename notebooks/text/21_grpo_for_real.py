@@ -12,7 +12,7 @@
 # **After this page** you can write the training loop from memory, say what a risen curve shows and
 # what it does not, and take a gain apart.
 #
-# 22 minutes, exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO) · does RL reach beyond
+# 36 minutes, exercises 35 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO) · does RL reach beyond
 # the base model, Yue et al. 2025, [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); spurious
 # rewards, Shao et al. 2025, [arXiv 2506.10947](https://arxiv.org/abs/2506.10947)
 #
@@ -68,7 +68,7 @@ for text in ("so9", "4+3=7,7-8=9so9", "4+3=1,1-8=9so9", "so8"):
     print(f"{chain.verify(problem, text):.0f}  {text}")
 
 # %% [markdown]
-# The third answer has a wrong step and still earns 1. We ask 250 unseen problems, 32 times each.
+# The third answer has two wrong steps and still earns 1. We ask 250 unseen problems, 32 times each.
 # **pass@1** is the share of right answers. Its error counts problems, because answers to one
 # problem are alike.
 
@@ -84,8 +84,8 @@ print(f"base: pass@1 {p0:.2f} ± {error:.2f}")
 # your guess
 predict("real.1", "Sampled at temperature 1 the base model is right on "
         "0.39 of unseen problems. And greedy, always the likeliest symbol?",
-        ["about 0.26", "about 0.39: the likeliest answer is typical",
-         "about 0.65: no more unlucky draws", "about 0.95"])
+        ["about 0.26", "about 0.39",
+         "about 0.65", "about 0.95"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -99,9 +99,9 @@ reveal("real.1", "about 0.26",
        "choose to, and it slips when it samples.",
        pictures.styles(base, (p0, error), 55 / 250),
        instead={
-           "about 0.39: the likeliest answer is typical":
+           "about 0.39":
            "The likeliest first symbol decides, and it skips the steps.",
-           "about 0.65: no more unlucky draws":
+           "about 0.65":
            "That is what the written steps are worth; it does not write "
            "them.",
            "about 0.95":
@@ -165,21 +165,28 @@ print("one_step and train(): the same reward, loss and gradient norm")
 # questions with 16 answers each for 16 updates (later version of
 # [arXiv 2501.12948](https://arxiv.org/abs/2501.12948)). From the second update on, ρ leaves 1. Then
 # the old log-probabilities must be stored, and the clip acts. You write that version in exercise 1.
+# With ρ = 1 this step is REINFORCE with the group's mean as its baseline. Around it stands the
+# loop:
+#
+#     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+#     for step in range(40):
+#         reward, loss, norm = one_step(model, optimizer, rng, dice)
 #
 # ## Forty steps
 #
 # Three runs are recorded, with seeds 0, 1 and 2. All start from the same base and take the same
-# recipe; the seed decides which problems come and how the dice fall. They are drawn in black. The
-# run below is seed 0 once more: green if it runs now, purple if it is replayed.
+# recipe; the seed decides which problems come and how the dice fall. The run below is seed 0 once
+# more: green if it runs now, purple if it is replayed. The answer below it shows all three, in
+# black.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("real.2", "After 10 of the 40 steps, which has gone furthest "
         "towards the value it ends at?",
-        ["pass@1 on unseen problems: that is what is paid",
-         "entropy: choices become sure before they become right",
+        ["pass@1 on unseen problems",
+         "the entropy",
          "the share of direct answers",
-         "the share of mixed groups: easy problems come first"])
+         "the share of mixed groups"])
 
 # %% tags=["trajectory", "nbval-ignore-output"]
 student, _ = page.load()
@@ -203,11 +210,11 @@ reveal("real.2", "the share of direct answers",
        f"{(chosen - p0) / (reached - p0):.0%} of the first gain.",
        pictures.first_steps(),
        instead={
-           "pass@1 on unseen problems: that is what is paid":
+           "pass@1 on unseen problems":
            "It follows, a little later.",
-           "entropy: choices become sure before they become right":
+           "the entropy":
            "It falls early too, but not first.",
-           "the share of mixed groups: easy problems come first":
+           "the share of mixed groups":
            "Those only begin to vanish when answers are right.",
        })
 
@@ -267,10 +274,10 @@ reveal("real.3", "it rises from below 0 up to 0",
 # | groups all right, mixed, all wrong, **apart** | `frac_reward_zero_std` (lumps two) | mixed, then all right |
 # | length, share cut off | `completions/mean_length`, `completions/clipped_ratio` | few cut off |
 # | entropy | `entropy` | falls with the choice of style |
-# | gap between sampler and trainer | `sampling/sampling_logp_difference` | below 1e-4 |
+# | gap between sampler and trainer | `sampling/sampling_logp_difference` (only with vLLM) | does not grow from step 1 on |
 #
-# **So far:** the base could do the task and did not choose to. Training made the choice first, and
-# the loss showed none of it.
+# **So far:** the base could do the task and did not choose to. Training made the choice first. The
+# loss rose while it did: it measures how much longer right answers are, not learning.
 #
 # ## Was it the reward?
 #
@@ -279,9 +286,9 @@ reveal("real.3", "it rises from below 0 up to 0",
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("real.4", "Twenty steps on the coin, three seeds. pass@1 ...",
-        ["stays: the expected gradient is 0",
-         "wanders: up in some seeds, down in others",
-         "rises a little: training sharpens what is likely",
+        ["stays where it is",
+         "rises in some seeds, falls in others",
+         "rises a little in all three",
          "falls in all three"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -298,12 +305,12 @@ reveal("real.4", "falls in all three",
        + ", ".join(f"{c['forced/steps']:.2f}" for c in coins)
        + " after. So the gain needed the verifier.", pictures.coin(),
        instead={
-           "stays: the expected gradient is 0":
+           "stays where it is":
            "The expected one. The steps themselves are not 0.",
-           "wanders: up in some seeds, down in others":
-           "Fair for a random walk. But a walk away from good weights goes "
-           "down.",
-           "rises a little: training sharpens what is likely":
+           "rises in some seeds, falls in others":
+           "Fair for a random walk. Here written steps break first, in all "
+           "three seeds.",
+           "rises a little in all three":
            "Sharpening what is likely: direct answers are likely.",
        })
 
@@ -338,14 +345,15 @@ pictures.two_ways_up({"style first": (start, p(new["d"], old), end),
 
 # %% [markdown]
 # Depending on the order of counting, 47 or 79 % of the gain is choosing a style that was there: it
-# was **elicited**. The rest is cleaner steps: they were **sharpened**. Neither is a new skill. To
-# look for one, give both models many tries.
+# was **elicited**. The rest is cleaner steps: they were **sharpened**. Both were in the base, which
+# solved everything when its first symbol was written for it and nothing was drawn. To look for a
+# new skill, give both models many tries.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("real.5", "pass@32: is one of 32 sampled answers right? Base "
         "against trained, 250 unseen problems:",
-        ["trained far ahead: it is at 0.92 with one answer",
+        ["trained far ahead",
          "trained slightly ahead", "both solve all 250",
          "base slightly ahead"])
 
@@ -362,7 +370,7 @@ reveal("real.5", "base slightly ahead",
        "problems: on these the base wrote 36 clean answers of 192, seed 0 "
        "none.", pictures.many_answers(solved(many), strict),
        instead={
-           "trained far ahead: it is at 0.92 with one answer":
+           "trained far ahead":
            "With 32 tries the base has caught up.",
            "trained slightly ahead":
            "It has learnt to be right at once, and to vary less.",
@@ -381,8 +389,9 @@ reveal("real.5", "base slightly ahead",
 untouched, _ = page.load()
 before = page.measure("base", lambda: evaluate(untouched, tokenizer, chain))
 after = page.measure("after", lambda: evaluate(student, tokenizer, chain))
-for name in ("greedy", "forced/steps", "forced/direct"):
-    print(f"{name:15s} {before[name]:.2f} before  {after[name]:.2f} after")
+for name in ("greedy", "forced/steps", "forced/steps/greedy",
+             "forced/direct"):
+    print(f"{name:20s} {before[name]:.2f} before  {after[name]:.2f} after")
 
 # %% tags=["setup", "trajectory"] jupyter={"source_hidden": true}
 # what holds of both on every machine
@@ -394,18 +403,21 @@ page.expect(
     after["pass@1"] > 0.80, after["greedy"] > 0.80,
     after["forced/steps"] > before["forced/steps"] + 0.1,
     abs(after["forced/direct"] - before["forced/direct"]) < 0.08,
-    after["forced/steps/greedy"] < before["forced/steps/greedy"] + 0.01)
+    max(after["greedy"], after["forced/steps/greedy"])
+    < before["forced/steps/greedy"] + 0.01)
 
 # %% [markdown]
-# Direct answers did not improve. The model chose between things it could do, and made the better
-# one common and clean. We saw no new arithmetic, in one task of our own making and from one base.
+# **Greedy, with one symbol written for it, the base was at least as good as the trained model is.**
+# RL did not pass what the base held already. It made that the default. Direct answers did not
+# improve. We saw no new arithmetic, in one task of our own making and from one base.
 #
 # **That is the core; the rest is practice.**
 #
 # ## Read the answers
 #
 # Ten groups of seed 0, token by token. The colour is the push of the update on the token's *own
-# logit*: $A/(N L_{\max})$ times $1-\pi$ (02). A token the model was sure of hardly feels it.
+# logit*: $A/(N L_{\max})$ times $1-\pi$ (02), with $N$ = 128 answers in a step. A token the model
+# was sure of hardly feels it.
 
 # %% jupyter={"source_hidden": true}
 # two tasks

@@ -88,10 +88,16 @@ def test_the_panel_asks_on_before_it_shows_the_key(tab):
     wait_for_focus(tab, "say it; write its point")
     assert "A weak answer" not in tab.locator(".jp-CodeCell").nth(2).text_content()
     tab.keyboard.press("Enter")
-    wait_for_line(tab, "Grade what you said")
+    wait_for_line(tab, "Tick what you said")
+    box = tab.locator(".rlnb-tick input").first
+    box.focus()
+    tab.keyboard.press("Space")
+    assert box.is_checked()
     for buttons in tab.locator(".widget-toggle-buttons").all():
         buttons.locator("button").nth(2).focus()
         tab.keyboard.press("Space")
+    press(tab, "Keep these grades")
+    wait_for_line(tab, "Full marks, but the reply took")  # a second or two: doubted once
     press(tab, "Keep these grades")
     wait_for_focus(tab, "say it all")
     assert "2 of 5" in tab.locator(".jp-CodeCell").nth(2).text_content()

@@ -82,9 +82,7 @@ def test_the_pictures_draw_and_say_their_numbers():
     gap = 0.01 * torch.randn(6, 64, generator=torch.Generator().manual_seed(0))
     gap[0, 3] = 0.7
     A = torch.tensor([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
-    assert "2.01, 1 outside" in pictures.leaps({"as routed": gap[0].exp()}).alt
+    assert "2.01, 1 outside" in pictures.leaps({"as routed": gap[0].exp()}, "one").alt
     assert "good" in pictures.where_it_shows(gap, A, gap > 0.01).alt
-    sizes = pictures.spread_by_length((8, 32), [0.006, 0.003], 0.0165, {25: 0.0045, 50: 0.0043})
-    assert "2222 tokens" in sizes.alt and "0.0045 at 25" in sizes.alt
     both = {"router free": gap - 0.01, "old experts held": gap}
     assert "-0.0100" in pictures.settling((8, 64), both, 0.01).alt

@@ -114,10 +114,10 @@ def pass_at_k(n, c, k):  # page 17 has the product, for all problems at once
 check.pass_at_k(pass_at_k)
 
 # %% [markdown]
-# ## The two boards
+# ## The three boards
 
 # %% tags=["solution"]
-for board in ("ppo", "dpo"):
+for board in ("reinforce", "ppo", "dpo"):
     for line in lines(board):
         said = judge(line.name, line.right, board).said
         print(f"{line.name:9} = {line.right:45} {said}")
@@ -305,6 +305,13 @@ show(l.mean().exp(), l.sum().exp(), l.exp().mean(), l.sum())
 
 # %% tags=["work:gspo.4"]
 show(math.exp(.002))
+
+# %% [markdown]
+# **gspo.6** · Why is ε 3e-4 and not 0.2?
+
+# %% tags=["work:gspo.6"]
+show(1000 * math.log10(1.2), 1.0003**1000, 1.0004**1000)
+show(.02 / 5000**.5, .1 / 1000**.5, math.log(1.2))  # sigma / sqrt(T)
 
 # %% [markdown]
 # **gspo.10** · What does one outlier token do under GRPO, GSPO and GMPO?

@@ -198,11 +198,26 @@ settle("B11", "true")
 # %% [markdown]
 # At λ = 1 the first token does not see the error; an error at the start would cost variance, never
 # bias.
+#
+# At the token that settles the answer the wrong value is only subtracted. The mean stays, and here
+# the noise even falls. The true value is not the quietest baseline: that one weighs each outcome
+# with the square of its score (03). After a good plan the sum is right nine times in ten, so the
+# rare wrong one has the large score, and a baseline nearer to its reward, 0, is quieter.
+
+# %%
+last_score = torch.tensor([0.1, -0.9, 0.8, -0.2])
+for name, V in (("true", Q), ("wrong", V_wrong)):
+    value = torch.tensor([V[k] for k in branch])
+    g = last_score * (win[:, -1] - value)
+    mean = (chance * g).sum()
+    std = (chance * (g - mean) ** 2).sum().sqrt()
+    print(f"{name} value subtracted: mean {mean:.3f}, std {std:.2f}")
+    assert abs(mean - 0.132) < 1e-12
 
 # %% [markdown]
 # ### B09 · λ near 0.95
 #
-# Lesson: "What a long answer does to λ". A thousand tokens, first with a critic that knows nothing,
+# Lesson: "Long answers". A thousand tokens, first with a critic that knows nothing,
 # then with one that knows the end as soon as it has seen the first token.
 
 # %%

@@ -16,6 +16,7 @@
 # %% tags=["setup"]
 import warnings
 from itertools import product
+from math import comb
 import torch
 from rlnb import ZOO
 from rlnb.classroom.explorers.group_advantage import compute
@@ -740,8 +741,6 @@ assert dead.nonzero().tolist() == [[0, 1], [1, 1], [1, 3], [3, 0]]
 # token below 0.8. Row 1 token 0 is outside the band too (0.75) and alive: a good token that *fell*.
 # Row 2 token 0 is the other mistake: bad, and up 3.5 times. Its 0.4375 is the largest push in the
 # table, and the clip leaves it alone.
-#
-# Now with $0.04\,k_3$: the dead tokens move again, a little, towards the reference.
 
 # %% [markdown]
 # Now with $0.04\,k_3$: the dead tokens move again, a little, towards the reference.
@@ -880,6 +879,164 @@ def recap(b, label):
 recap(running_group(), "one prompt: rewards 1 1 0 0, lengths 3 5 2 6")
 print()
 recap(running_batch(), "and a second: rewards 1 0 0 0, lengths 4 1 7 2")
+
+# %% [markdown]
+# ## Which G? And does dividing help?
+#
+# Sixteen prompts of twenty possible answers each, as in the lesson, and 64 answers a step: 16
+# prompts with 4 answers each, or 8 with 8, or 4 with 16, or 2 with 32. The grader errs one time in
+# five, so that too large a rate hurts.
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy, folded
+P, K = 16, 20                              # prompts, possible answers
+right = (torch.arange(K) < torch.arange(2, 18)[:, None]).double()
+start = torch.randn(P, K, generator=torch.Generator().manual_seed(1))
+chance = (start.softmax(1) * right).sum(1)               # (P,)
+
+def sweep(rule, low=0.0, G=4, rates=(1, 2, 4, 8, 16)):
+    """Mean chance over the prompts, (rates, seeds)."""
+    return torch.stack([train(rule, rate, low, G=G).mean(1)
+                        for rate in rates])
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy, folded: train(rule, rate)
+def train(rule, rate, low=0.0, n=200, G=4, steps=40, N=64):
+    """N answers a step in groups of G, each to a prompt of its own.
+
+    Wrong earns low, right earns low + 1. Returns the chance to be right
+    on each prompt at the end, (n seeds, P).
+    """
+    dice, order = (torch.Generator().manual_seed(k) for k in (0, 2))
+    z = start.repeat(n, 1, 1)
+    for _ in range(steps):
+        seen = torch.rand(n, P, generator=order).argsort(1)[:, :N // G]
+        seen = seen.sort(1).values[:, :, None].expand(-1, -1, K)
+        pi = z.gather(1, seen).softmax(2)                # (n, groups, K)
+        y = pi.reshape(-1, K).multinomial(G, True, generator=dice)
+        y = y.view(n, -1, G)
+        good = right.expand(n, P, K).gather(1, seen).gather(2, y)
+        A = rule(low + good)
+        push = torch.zeros_like(pi).scatter_add(2, y, A)
+        push -= A.sum(2, keepdim=True) * pi
+        z.scatter_add_(1, seen, rate / G * push)
+    return (z.softmax(2) * right).sum(2)
+
+# %%
+def minus_mean(R):
+    return R - R.mean(-1, keepdim=True)
+
+def divided(R):
+    return minus_mean(R) / (R.std(-1, correction=0, keepdim=True) + 1e-6)
+
+# %%
+def careless(rule):
+    """`rule` under a grader that turns a fifth of the rewards round."""
+    dice = torch.Generator().manual_seed(1)
+    def graded(R):
+        errs = torch.rand(R.shape, generator=dice) < 0.2
+        return rule(torch.where(errs, 1 - R, R))
+    return graded
+
+# %%
+many, trained = (2, 4, 8, 16, 32, 64, 128), {}
+for name, rule in (("minus the mean", minus_mean),
+                   ("divided by the std", divided)):
+    trained[name] = {f"G = {G}": sweep(careless(rule), G=G, rates=many)
+                     for G in (4, 8, 16, 32)}
+    for size, arm in trained[name].items():
+        k = arm.mean(1).argmax()
+        error = arm[k].std() / len(arm[k]) ** 0.5
+        print(f"{name:18s} {size:6s} best rate {many[k]:2d}: "
+              f"{arm[k].mean():.3f} +- {error:.4f}")
+pictures.rate_sweep(many, trained, chance.mean().item(), (
+    "Eight ways to spend the same answers, and one height. What moves is "
+    "the rate at which it is reached. 200 seeds."))
+
+# %% [markdown]
+# Each at its own best rate, all eight end within 0.01 of each other (after +-: one standard error).
+# With the mean alone twice the group wants twice the rate; a prompt then comes up half as often.
+# The std wants a smaller one: all it buys here is a larger step. In this toy prompts share nothing,
+# so it does not tell which $G$ is best for a network. It tells that a comparison at one rate
+# compares rates.
+
+# %% [markdown]
+# **A fixed number for a baseline.** Rewards 0 and 1, a number $b$ in the place of the mean, the
+# hardest prompt alone. Every $b$ has the same expected gradient.
+
+# %%
+hard = chance.argmin()
+fixed = {b: train(lambda R: R - b, 16)[:, hard].mean().item()
+         for b in (-1, -0.5, -0.25, 0, 0.04, 0.25, 0.5, 0.9)}
+for b in (-1, 0.9):
+    more = train(lambda R: R - b, 16, n=50, G=64, N=1024)
+    print(f"b = {b}, 16 times the answers: {more[:, hard].mean():.2f}")
+pictures.fixed_numbers(fixed, chance[hard].item(), 0.04)
+
+# %% [markdown]
+# Both kinds fail by noise: with 16 times the answers they come back. Far below the pass rate every
+# answer that is drawn is pushed up, nearly all of them wrong. Far above it every wrong answer that
+# is drawn is pushed down. The number 0 happens to lie near this prompt's rate, so a 0/1 verifier
+# gets away without a baseline.
+#
+# **The expected gradient, counted.** Three possible answers, all $3^G$ groups: with the mean of the
+# others it is the true one, with the group's own mean $(G-1)/G$ of it.
+
+# %%
+pi3, R3 = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.0, 1.0])
+
+def mean_push(rule, G):
+    """Expected gradient on the logits, exact: all 3^G groups."""
+    total = torch.zeros(3)
+    for y in product(range(3), repeat=G):
+        y = torch.tensor(y)
+        A = rule(R3[y])
+        pushed = torch.zeros(3).scatter_add(0, y, A) - A.sum() * pi3
+        total += pi3[y].prod() * pushed / G
+    return total
+
+def minus_others(R):
+    return R - (R.sum(-1, keepdim=True) - R) / (R.shape[-1] - 1)
+
+# %%
+truth = pi3 * (R3 - pi3 @ R3)                        # page 02
+pushes = {"the others, G = 2": mean_push(minus_others, 2)} | {
+    f"group's mean, G = {G}": mean_push(minus_mean, G) for G in (2, 4)}
+assert torch.allclose(pushes["the others, G = 2"], truth)
+for G in (2, 4):
+    assert torch.allclose(pushes[f"group's mean, G = {G}"],
+                          truth * (G - 1) / G)
+pictures.mean_pushes(truth.tolist(), {
+    name: values.tolist() for name, values in pushes.items()})
+
+# %% [markdown]
+# **Two prompts in one batch.** Inside one group the std is a common factor and the direction stays.
+# Two groups have two stds, and the direction of their sum turns:
+
+# %%
+pair = [torch.tensor([1.0] * k + [0.0] * (16 - k)) for k in (8, 1)]
+pictures.two_prompts({
+    name: [rule(R)[R > 0].sum().item() for R in pair]
+    for name, rule in (("minus the mean", minus_mean),
+                       ("divided by the std", divided))})
+
+# %% [markdown]
+# **Equal in number, not in force.** 128 answers to a prompt answered right once in fifty, in groups
+# of 8 or of 64. Equally many right answers are pushed; the sum of their advantages is:
+
+# %%
+def force(G, rule, p=0.02):
+    """Expected sum of the positive advantages of 128 answers."""
+    total = 0.0
+    for k in range(1, G):
+        A = rule(torch.tensor([1.0] * k + [0.0] * (G - k)))
+        total += comb(G, k) * p**k * (1 - p)**(G - k) * k * A[0].item()
+    return 128 // G * total
+
+for name, rule in (("minus the mean", minus_mean),
+                   ("divided by the std", divided)):
+    print(f"{name}: {force(8, rule):.2f} in groups of 8, "
+          f"{force(64, rule):.2f} in groups of 64")
 
 # %% [markdown]
 # Back to the lesson, [08 · GRPO](../08_grpo.ipynb).

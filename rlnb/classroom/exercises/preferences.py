@@ -92,6 +92,35 @@ def _summed(logprobs, ref_logprobs, mask, beta):
     return -logsigmoid(beta * (chosen - rejected)).sum()
 
 
+@mistake("beta stands in front of the loss: it belongs inside the sigmoid, on the gap")
+def _beta_outside(logprobs, ref_logprobs, mask, beta):
+    return beta * dpo_loss(logprobs, ref_logprobs, mask, 1.0)
+
+
+@mistake("the reference is added: subtract its log-probabilities from the policy's")
+def _reference_added(logprobs, ref_logprobs, mask, beta):
+    return dpo_loss(logprobs, -ref_logprobs, mask, beta)
+
+
+@mistake("this is the hinge, max(0, 1 - beta gap), as in SLiC: DPO has -log sigma there")
+def _hinge(logprobs, ref_logprobs, mask, beta):
+    chosen, rejected = _sums(logprobs - ref_logprobs, mask)
+    return torch.relu(1 - beta * (chosen - rejected)).mean()
+
+
+@mistake("this is IPO, (gap - 1 / (2 beta))^2: DPO has -log sigma(beta gap)")
+def _ipo(logprobs, ref_logprobs, mask, beta):
+    chosen, rejected = _sums(logprobs - ref_logprobs, mask)
+    return ((chosen - rejected - 1 / (2 * beta)) ** 2).mean()
+
+
+@mistake("this is conservative DPO, a tenth of the labels wrong: here labels are taken as right")
+def _smoothed(logprobs, ref_logprobs, mask, beta):
+    chosen, rejected = _sums(logprobs - ref_logprobs, mask)
+    gap = beta * (chosen - rejected)
+    return -(0.9 * logsigmoid(gap) + 0.1 * logsigmoid(-gap)).mean()
+
+
 @mistake("each token's own log sigma, then a sum: sum the tokens of an answer first")
 def _per_token(logprobs, ref_logprobs, mask, beta):
     chosen, rejected = torch.where(mask, logprobs - ref_logprobs, 0).chunk(2)
@@ -134,7 +163,8 @@ DPO_LOSS = Exercise(
     ),
     mistakes=(
         _no_reference, _mean_over_tokens, _no_mask, _no_beta, _beta_on_policy, _swapped, _in_turn,
-        _mean_first, _no_log, _summed, _per_token, _times_mask, _log_of_sigmoid,
+        _mean_first, _no_log, _summed, _beta_outside, _reference_added, _hinge, _ipo, _smoothed,
+        _per_token, _times_mask, _log_of_sigmoid,
     ),
     hint="Log-ratio per token, zero where the mask is 0, sum over an answer. Then split the rows "
     "in two halves: chosen, rejected.",

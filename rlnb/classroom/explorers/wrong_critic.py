@@ -63,15 +63,15 @@ def build(figure, data):
     left.set(xlim=(PLAN - 12, END), ylim=(0, 1.02), yticks=(0, 0.5, 1))
     left.set_xlabel("token of the answer", fontsize=10.5)
     left.set_ylabel("value before the token", fontsize=10.5)
-    right.set(xlim=(0, 1), ylim=(-0.07, 0.2), yticks=(-0.05, 0, 0.05, 0.1, 0.15))
+    right.set(xlim=(0, 1), ylim=(-0.085, 0.2), yticks=(-0.05, 0, 0.05, 0.1, 0.15))
     right.set_xlabel("λ", fontsize=11)
     right.set_ylabel("gradient, good plan", fontsize=10.5)
-    right.axhspan(-0.07, 0, color=PALE)
+    right.axhspan(-0.085, 0, color=PALE)
     right.axhline(0, color=BLACK, lw=0.8)
     right.axhline(TRUE_GRADIENT, color=GREEN, lw=1.6, ls="-.")
     right.text(0.02, TRUE_GRADIENT + 0.006, f"the truth, {signed(TRUE_GRADIENT, 3)}", color=GREEN,
                fontsize=10.5)  # fmt: skip
-    right.text(0.98, -0.066, "wrong sign", ha="right", va="bottom", fontsize=10.5)
+    right.text(0.98, -0.082, "wrong sign", ha="right", va="bottom", fontsize=10.5)
     artists = {"left": left}
     for plan, color, line in (("good", POSITIVE, "-"), ("bad", NEGATIVE, "--")):
         x, truth = staircase(plan, 0)

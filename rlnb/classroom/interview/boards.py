@@ -1,8 +1,9 @@
 """What the derivation boards ask: lines, what each may use, right versions and slips; the numbers.
 
-Two boards: "ppo", from the surprise at a token to the whole loss, and "dpo", from the reward with a
-KL to the loss on pairs. Every line feeds a later one. A room holds the values behind the names: the
-given ones, and the right value of each line as `rlnb.objective` computes it.
+Three boards: "reinforce", from the slope of a probability to the loss, with the baseline's proof on
+the way; "ppo", from the surprise at a token to the whole loss; "dpo", from the reward with a KL to
+the loss on pairs. Every line feeds a later one or is a result. A room holds the values behind the
+names: the given ones, and the right value of each line, by autograd or `rlnb.objective`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from rlnb.toys import running_batch
 __all__ = ["BOARDS", "FUNCTIONS", "BoardText", "Line", "Numbers"]
 
 EPSILON, GAMMA, LAMBDA, VALUE, ENTROPY, BETA = 0.2, 0.99, 0.95, 0.5, 0.01, 0.1
+BASELINE = 0.3
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,35 @@ class BoardText:
     symbols: str
     numbers: Callable[[], Numbers] = field(repr=False)
 
+
+REINFORCE = (
+    Line("score", "the slope of log p, by the chain rule", ("p", "dp"), "dp / p",
+         (("dp", "that is the slope of p itself"),
+          ("dp * p", "the slope of a logarithm is 1 over its argument, times the slope of that")),
+         number=True),
+    Line("slope", "the slope of the mean reward, as a mean over draws from p",
+         ("p", "score", "R"), "sum(p * score * R)",
+         (("sum(score * R)", "p is missing: answers are drawn from it, and that weighs them"),
+          ("sum(p * R)", "that is the mean reward, not its slope")), number=True),
+    Line("bias", "what a constant baseline b takes from that mean", ("p", "score", "b"),
+         "sum(p * score * b)",
+         (("sum(score * b)", "p is missing: only under p is the mean of the scores 0"),
+          ("sum(p * b)", "b meets the score, not the probability alone")), number=True),
+    Line("best", "the constant with the least noise: the slope of the second moment is 0 there",
+         ("p", "score", "R"), "sum(p * score ** 2 * R) / sum(p * score ** 2)",
+         (("sum(p * R)", "the mean reward; each answer still needs the square of its score"),
+          ("sum(p * score * R) / sum(p * score ** 2)", "the score is squared above as well")),
+         number=True),
+    Line("togo", "the reward-to-go: what a token can still change", ("r", "later"), "later(r, 1)",
+         (("later(r, 1) - r", "a token's own reward comes after it as well"),
+          ("r", "the token's own reward alone: later ones are missing")), number=True),
+    Line("A", "the token's advantage over b", ("togo", "b"), "togo - b",
+         (("b - togo", "the sign: better than b is to become likelier"),
+          ("togo", "b is missing")), number=True),
+    Line("loss", "minimised: one mean over tokens", ("logp", "A", "mean"), "-mean(logp * A)",
+         (("mean(logp * A)", "the sign: the slope is climbed, a loss is descended"),
+          ("-mean(exp(logp) * A)", "the tokens were drawn already: the slope of log p, not of p"))),
+)  # fmt: skip
 
 PPO = (
     Line("delta", "the critic's surprise at each token", ("r", "V", "V_next", "gamma"),
@@ -171,6 +202,43 @@ def _batch() -> tuple[Batch, torch.Tensor]:
 
 
 @cache
+def _reinforce() -> Numbers:
+    """Three answers with one weight for the proofs, the running batch for tokens."""
+    weight = torch.tensor(0.4, dtype=torch.float64, requires_grad=True)
+    direction = torch.tensor([1.0, -0.5, 0.25], dtype=torch.float64)
+    reward = torch.tensor([1.0, 0.0, 0.5], dtype=torch.float64)
+    p = (weight * direction).softmax(0)
+
+    def slope(x: torch.Tensor) -> torch.Tensor:
+        return torch.autograd.grad(x, weight, retain_graph=True)[0]
+
+    score = torch.stack([slope(x) for x in p.log()])
+    noise = score**2 * p.detach()
+    batch, rewards = _batch()
+    place = torch.arange(rewards.shape[1], dtype=rewards.dtype)
+    rewards = rewards - 0.1 * place * batch.mask  # a small cost at every token
+    togo = rewards.flip(1).cumsum(1).flip(1)
+
+    def mean(x: torch.Tensor) -> torch.Tensor:
+        return torch.where(batch.mask, x, 0.0).sum() / batch.mask.sum()
+
+    given = {
+        "p": p.detach(), "dp": torch.stack([slope(x) for x in p]), "R": reward, "b": BASELINE,
+        "r": rewards, "logp": batch.logprobs, "mean": mean,
+    }  # fmt: skip
+    right = {
+        "score": score,
+        "slope": slope((p * reward).sum()),
+        "bias": BASELINE * slope(p.sum()),
+        "best": (noise * reward).sum() / noise.sum(),
+        "togo": togo,
+        "A": togo - BASELINE,
+        "loss": -mean(batch.logprobs * (togo - BASELINE)),
+    }
+    return Numbers(given, right, (batch.logprobs,), batch.mask)
+
+
+@cache
 def _ppo() -> Numbers:
     batch, rewards = _batch()
     on, values = batch.mask, batch.values
@@ -233,6 +301,14 @@ def _dpo() -> Numbers:
 
 
 BOARDS: Mapping[str, BoardText] = {
+    "reinforce": BoardText(
+        REINFORCE,
+        "p, R: the probability and the reward of each answer to a prompt; dp: the slope of p in "
+        "one weight; b: a number; r: the reward at each token; logp: the tokens' log-probs; "
+        "later(x, f): each token's sum of x from here on, times f for every step; sum: over the "
+        "answers; mean: over the unmasked tokens",
+        _reinforce,
+    ),
     "ppo": BoardText(
         PPO,
         "logp, old: the tokens' log-probs now and when sampled; r: reward; V, V_next: the critic's "

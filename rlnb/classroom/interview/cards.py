@@ -84,7 +84,11 @@ def answer(question: Question) -> str:
         f"**In 60 seconds:** {markdown(question.short)}",
         f"**More:** {markdown(question.full)}",
         f"**A weak answer:** {markdown(question.weak)}",
-        *(f"**They ask on:** {markdown(f.ask)} *{markdown(f.key)}*" for f in question.follow_ups),
+        *(
+            f"<details><summary>They ask on: {typeset(f.ask)} (answer it, then unfold)</summary>"
+            f"\n\n{markdown(f.key)}\n\n</details>"
+            for f in question.follow_ups
+        ),
         f"Computed in: {', '.join(cells)}.",
     ]
     return "\n\n".join(parts)

@@ -1,12 +1,13 @@
 """A derivation from memory, line by line, each line judged by its numbers and its gradient.
 
     derivation()                       PPO: a field a line; Tab to the next, Enter judges
+    derivation("reinforce")            from the slope of log p to a loss with reward-to-go
     derivation("dpo")                  from the reward with a KL to DPO's loss
     judge("ratio", "exp(logp - old)")  the same without a screen
 
 A line is a Python expression over tensors, those of the running batch (B, T) or of a few pairs.
 Every line is judged alone, with right values for the lines before it. Right means: value and
-gradient equal those of `rlnb.objective` to 1e-10.
+gradient equal those of `rlnb.objective`, or of autograd, to 1e-10.
 """
 
 from __future__ import annotations
@@ -186,5 +187,5 @@ class Board:
 
 
 def derivation(board: str = "ppo") -> Board:
-    """The empty board, "ppo" or "dpo". Raises ValueError for another name."""
+    """The empty board, "reinforce", "ppo" or "dpo". Raises ValueError for another name."""
     return Board(board)

@@ -21,7 +21,8 @@ class Timer:
     """A bar and a number that run for some seconds; `start(90)`, and `stop()` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
-        self.clock, self.began, self.limit = clock, 0.0, 60
+        self.clock, self.limit = clock, 60
+        self.began: float | None = None
         self.bar = ipywidgets.IntProgress(
             value=0, min=0, max=60, layout=ipywidgets.Layout(width="12em")
         )
@@ -34,7 +35,7 @@ class Timer:
         )
         # it only ticks, in the browser; its own buttons would be two more stops for Tab
         self.ticks = ipywidgets.Play(
-            value=0, min=0, max=600, interval=1000, layout=ipywidgets.Layout(display="none")
+            value=0, min=-1, max=600, interval=1000, layout=ipywidgets.Layout(display="none")
         )
         ipywidgets.jslink((self.ticks, "value"), (self.bar, "value"))
         ipywidgets.jslink((self.ticks, "value"), (self.number, "value"))
@@ -43,12 +44,14 @@ class Timer:
         """Run from 0; the bar is full at `limit` seconds and the number goes on."""
         self.limit, self.bar.max, self.began = limit, limit, self.clock()
         self.ticks.playing = False
-        self.ticks.value, self.ticks.playing = 0, True
+        self.ticks.value, self.ticks.playing = -1, True  # its first tick comes at once
 
     def stop(self) -> float:
-        """Seconds since the start; the bar stands still."""
+        """Seconds since the start; bar and number stand still, and say what is returned."""
         self.ticks.playing = False
-        return self.clock() - self.began
+        took = self.clock() - self.began if self.began is not None else 0.0
+        self.began, self.ticks.value = None, min(int(took), self.ticks.max)
+        return took
 
     @property
     def shown(self) -> tuple:

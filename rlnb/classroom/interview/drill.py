@@ -2,8 +2,10 @@
 
     drill(minutes=30, interview="2026-12-13")   tonight's cards; the date is remembered
     drill("06_ppo", level="onsite", seed=3)     one page, one level, a draw to repeat
+    drill("06 08 15")                           these pages only
     drill("rewards.10 baselines.6")             these questions first
 
+With a day for the interview the drill counts, by its own rules, what the evenings left will meet.
 Write your first sentence, Enter shows the answer, 1, 2 or 3 grades and asks the next question. The
 clock runs in the browser, so nothing in the kernel waits; how long an answer took is measured from
 the draw to the reveal.
@@ -21,13 +23,17 @@ from rlnb.classroom import progress
 from rlnb.classroom.figures import Bundle
 from rlnb.classroom.interview import desk
 from rlnb.classroom.interview.cards import answer_cells, name_of, typeset
+from rlnb.classroom.interview.marking import seconds
 from rlnb.classroom.interview.plan import (
     CARD,
+    Forecast,
     Sitting,
     core,
     default,
+    forecast,
     interview_day,
     known,
+    room_of,
     tonight,
 )
 from rlnb.classroom.interview.repetition import GRADES, Card, after, draw, squeezed
@@ -38,7 +44,9 @@ __all__ = ["Drill", "drill"]
 
 SECONDS = 60
 MINUTES = 20  # of an evening of 30: the rest is for the whiteboard
+LONGER = 45  # what the plan offers where the evenings are too short for the core
 EXTRA = 5  # cards, for whoever goes on after the evening's end
+HASTY = 8  # seconds below which "I knew it" is doubted
 SAID = {"no": "1 No", "partly": "2 Partly", "knew": "3 I knew it"}
 
 
@@ -63,8 +71,10 @@ class Drill:
         self.asked_today = sum(f.get("on") == today().isoformat() for f in kept.values())
         self.first, self.question, self.open = list(first), None, False
         self.seconds, self.grades, self.sat, self.over = 0.0, [], None, False
-        topic = pick(topic)[0].topic if topic else ""
+        topic = " ".join(pick(name)[0].topic for name in topic.split())
         pages = [("every page", ""), *((name_of(t), t) for t in topics())]
+        if " " in topic:
+            pages.append(("pages " + ", ".join(t[:2] for t in topic.split()), topic))
         self.topic = ipywidgets.Dropdown(options=pages, value=topic, description="page")
         self.level = ipywidgets.Dropdown(
             options=[("every level", ""), *((name, name) for name in LEVELS)],
@@ -92,7 +102,7 @@ class Drill:
         for control in (self.topic, self.level, self.minutes, self.day):
             control.observe(lambda _: self._planned(), "value")
         self.asked, self.answer = desk.heard(), ipywidgets.HTML()
-        self.plan, self.status = spoken_line(), spoken_line()
+        self.plan, self.ahead, self.status = spoken_line(), desk.heard(), spoken_line()
         self.sitting = Sitting((), ())
         self._plan()
         self.status.value = "Press Next question. Answer aloud, write the first sentence."
@@ -102,7 +112,8 @@ class Drill:
     def chosen(self) -> tuple[Question, ...]:
         """The questions under the present filter; page 21 only when it is asked for."""
         if self.topic.value:
-            return pick(self.topic.value, self.level.value)
+            pages = self.topic.value.split()
+            return tuple(q for page in pages for q in pick(page, self.level.value))
         return tuple(q for q in default() if self.level.value in ("", q.level))
 
     @property
@@ -166,7 +177,7 @@ class Drill:
         self._show_answer()
         late = self.seconds > SECONDS
         self.status.value = (
-            f"{self.seconds:.0f} seconds{': too long' if late else ''}. Was your first sentence "
+            f"{seconds(self.seconds)}{': too long' if late else ''}. Was your first sentence "
             "the answer? Type 1 no, 2 right idea without its reason, 3 I knew it."
         )
         tone(self.status, "wrong" if late else "quiet")
@@ -199,8 +210,10 @@ class Drill:
         self.open = False
         days = (card.due - today).days
         back = "tonight" if days == 0 else "tomorrow" if days == 1 else f"in {days} days"
-        self.status.value = f"The last one comes back {back}. {SECONDS} seconds, aloud:"
-        tone(self.status, "done" if grade == "knew" else "quiet")
+        doubt = grade == "knew" and self.seconds < HASTY
+        said = f" You knew it after {seconds(self.seconds)}: was it said aloud?" if doubt else ""
+        self.status.value = f"The last one comes back {back}.{said} {SECONDS} seconds, aloud:"
+        tone(self.status, "wrong" if doubt else "done" if grade == "knew" else "quiet")
         self.draw()
 
     def _pressed(self, written: str) -> None:
@@ -221,26 +234,46 @@ class Drill:
         today = self.today()
         self.cards = {i: squeezed(c, today, self.interview) for i, c in self.cards.items()}
         if room is None:
-            room = max(self.minutes.value // CARD - self.asked_today, 0)
+            room = max(room_of(self.minutes.value) - self.asked_today, 0)
         self.room = self.asked_today + room
         self.sitting = tonight(
             self.chosen, self.cards, today, room, self.interview, random.Random(self.dice.random())
         )
         self._say_plan()
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """What the evenings left will meet: the scheduler itself, played to the interview."""
+        if self.interview is None:
+            self.ahead.value = "Set the day of the interview: this line counts what you will meet."
+            return
+        minutes = self.minutes.value
+        told = self._forecast(minutes)
+        said = (
+            f"{told.evenings} evening{'s' * (told.evenings != 1)} x {minutes} minutes: you will "
+            f"meet about {told.met} of {told.of}, and know about {told.known} on two days."
+        )
+        if told.met < told.of:
+            more = (
+                f" With {LONGER} minutes: {self._forecast(LONGER).met}." if minutes < LONGER else ""
+            )
+            said += f"{more} Too few? Name your pages: <code>drill('06 08 15')</code>."
+        self.ahead.value = said
+
+    def _forecast(self, minutes: int) -> Forecast:
+        return forecast(self.chosen, self.cards, self.today(), self.interview, minutes)
 
     def _say_plan(self) -> None:
         today, cards = self.today(), self.cards
         new = sum(i not in cards for i in self.sitting.ids)
         due = sum(i in cards and cards[i].due <= today for i in self.sitting.ids)
         knew, all_ = known(core(), cards)
-        said = [f"Tonight {new} new, {due} due", f"core: {knew} of {all_} known"]
+        said = [f"Tonight {new} new, {due} due", f"core: {knew} of {all_} known on two days"]
         topic = self.question.topic if self.question else self.topic.value
-        if topic:
+        if topic and " " not in topic:
             of_page = [q for q in core() if q.topic == topic] or pick(topic)
             knew, all_ = known(of_page, cards)
             said.append(f"page {topic[:2]}: {100 * knew / all_:.0f} % known")
-        if self.interview:
-            said.append(f"{(self.interview - today).days} evenings left")
         self.plan.value = "; ".join(said) + "."
 
     def _enable(self) -> None:
@@ -255,6 +288,7 @@ class Drill:
             ipywidgets.HBox([self.topic, self.level]),
             ipywidgets.HBox([self.minutes, self.day]),
             self.plan,
+            self.ahead,
             ipywidgets.HBox([self.next, *self.timer.shown]),
             self.asked,
             ipywidgets.HBox([self.sentence, self.show]),
@@ -280,15 +314,16 @@ def drill(
 ) -> Drill:
     """The drill, ready to be shown.
 
-    topic: a page, or ids of questions to begin with, "rewards.10 baselines.6". minutes of the
-    evening and the day of the interview, "2026-12-13", are remembered in the learner's file. seed:
-    for a draw that can be repeated. Raises ValueError for a page, level or day that does not exist.
+    topic: pages, "06 08", or ids of questions to begin with, "rewards.10 baselines.6". minutes of
+    the evening and the day of the interview, "2026-12-13", are remembered in the learner's file.
+    seed: for a draw that can be repeated. Raises ValueError for a page, level or day that is none.
     """
     ids = {q.id for q in bank()}
     named = tuple(topic.split())
     first = named if named and set(named) <= ids else ()
     topic = "" if first else topic
-    pick(topic, level)
+    for page in topic.split() or [""]:
+        pick(page, level)
     kept = progress.recall("plan", "drill")
     if interview is None:
         day = _kept_day(kept.get("interview"))

@@ -1,12 +1,13 @@
 """A mock interview: a panel of five, a question and a follow-up each, a rubric, a report.
 
-    interview = mock(seed=7, level="onsite")     # a room: ask, follow-up, key, grades, five times
+    interview = mock(seed=7, level="onsite")     # a room: ask, follow-up, key, ticks, five times
     interview.report()                           # Markdown; shown at the end by itself
 
 Each round has four states. The question, 90 seconds, and a box for one's first sentence. Then the
-follow-up alone, 45 seconds. Then the key beside one's own sentences. Then four grades, 0 to 2, by
-anchors that say what each point is for. The report adds them up, says a line on every round that
-lost points, and names the drill to do next.
+follow-up alone, 45 seconds. Then the key beside one's own sentences, and what it says as ticks: one
+ticks what one said aloud, and grades the first sentence and the reply (see marking). The report
+adds up, names for every round what was not said, doubts full marks that came too soon, and gives
+the drill to do next.
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ from dataclasses import dataclass, field
 from rlnb.classroom.figures import Bundle
 from rlnb.classroom.interview import desk
 from rlnb.classroom.interview.cards import answer_cells, markdown, typeset
+from rlnb.classroom.interview.marking import OWN, POINTS, RUBRIC, Marks, advice, hasty, ticks
 from rlnb.classroom.notebook_display import display, ipywidgets, spoken_line, tone, widget_view
-from rlnb.classroom.questions import LEVELS, FollowUp, Question, pick
+from rlnb.classroom.questions import LEVELS, FollowUp, Question, first_sentence, pick
 
-__all__ = ["PANEL", "RUBRIC", "Interview", "Panelist", "Room", "Round", "example_report", "mock"]
+__all__ = ["PANEL", "Interview", "Panelist", "Room", "Round", "example_report", "mock"]
 
-POINTS = 2  # for each criterion
 ASK, PUSH = 90, 45  # seconds for the answer and for the follow-up
 PASS, EDGE = 0.8, 0.6  # of the points
+WRAPS = (  # a tick of two lines
+    ".rlnb-tick.widget-checkbox, .rlnb-tick label {height:auto; white-space:normal; "
+    "line-height:1.4; align-items:baseline} .rlnb-tick {margin:2px 0}"
+)
 
 
 @dataclass(frozen=True)
@@ -53,14 +58,6 @@ PANEL = (
               "the_zoo.14", "the_zoo.16", "preferences.16", "agents.16", "systems.25")),
 )  # fmt: skip
 
-# What 0, 1 and 2 points are for.
-RUBRIC = {
-    "first sentence": ("the answer came later", "right, needs the next one", "answers by itself"),
-    "mechanism": ("a name or a slogan", "the idea, a step missing", "each step with its rule"),
-    "evidence": ("none", "a case", "a number, or the plot"),
-    "follow-up": ("nothing new", "the direction", "the point of its key"),
-}
-
 
 @dataclass(frozen=True)
 class Round:
@@ -73,27 +70,25 @@ class Round:
 
 @dataclass
 class Interview:
-    """Five rounds and the points given so far, one mapping criterion -> 0, 1, 2 for each."""
+    """Five rounds, and what was said in those that are graded."""
 
     rounds: tuple[Round, ...]
     level: str
     seed: int
-    points: list[dict[str, int]] = field(default_factory=list)
+    marks: list[Marks] = field(default_factory=list)
 
-    def grade(self, **points: int) -> Interview:
-        """Grade the present round; the criteria by their names, "_" for a space or hyphen.
-
-        Raises ValueError for a missing criterion, other points than 0 to 2, or a sixth round.
-        """
-        if len(self.points) == len(self.rounds):
+    def grade(self, marks: Marks) -> Interview:
+        """Grade the present round. Raises ValueError for marks that do not exist, or a sixth."""
+        if len(self.marks) == len(self.rounds):
             raise ValueError("grade: all rounds are graded; see report().")
-        names = {name.replace(" ", "_").replace("-", "_"): name for name in RUBRIC}
-        if set(points) != set(names):
-            raise ValueError(f"grade: expected {sorted(names)}, got {sorted(points)}.")
-        if bad := {k: v for k, v in points.items() if v not in range(POINTS + 1)}:
-            raise ValueError(f"grade: points are 0, 1 or 2, got {bad}.")
-        self.points.append({names[key]: value for key, value in points.items()})
+        marks.points(self.rounds[len(self.marks)].question)
+        self.marks.append(marks)
         return self
+
+    @property
+    def points(self) -> list[dict[str, int]]:
+        """For each graded round: criterion -> 0, 1 or 2."""
+        return [m.points(r.question) for r, m in zip(self.rounds, self.marks, strict=False)]
 
     @property
     def total(self) -> int:
@@ -146,41 +141,20 @@ class Interview:
 
     def _advice(self) -> list[str]:
         out = []
-        for r, given in zip(self.rounds, self.points, strict=False):
-            q = r.question
-            if q.id not in self.again:
+        for r, marks in zip(self.rounds, self.marks, strict=False):
+            q, said = r.question, advice(marks, r.question, r.follow_up)
+            if not said:
                 continue
-            low = min(given, key=lambda name: given[name])
-            weak = f" Weak would be: {markdown(q.weak)}" if sum(given.values()) <= POINTS else ""
+            weak = ""
+            if sum(marks.points(q).values()) <= POINTS:
+                weak = f" Weak would be: {markdown(q.weak)}"
             out.append(
                 f"- **{r.panelist.name}** (`{q.id}`, page [{q.topic[:2]}]({q.topic}.ipynb)): "
-                f"{ADVICE[low][given[low]]}{weak}"
+                f"{said}{weak}"
             )
         if self.again:
             out += ["", f'The drill to do next: `drill("{" ".join(self.again)}")`.']
         return out
-
-
-# What to do about the lowest criterion of a round, at 0 points and at 1.
-ADVICE = {
-    "first sentence": (
-        "write the first sentence before you think of the second, and begin with yes, no or "
-        "the number.",
-        "make the first sentence stand alone: read only it, and ask what is still open.",
-    ),
-    "mechanism": (
-        "derive it once on paper, a rule a line; a name explains nothing.",
-        "find the step that you skipped; it is the one they ask about.",
-    ),
-    "evidence": (
-        "add one case: two actions, four answers, one token. The key names the cell to run.",
-        "turn the case into its number, or say which curve against which you would plot.",
-    ),
-    "follow-up": (
-        "after each answer ask yourself when it fails; that is the next question.",
-        "you had the direction: say it as a sentence that can be wrong.",
-    ),
-}
 
 
 def _lost(given: Mapping[str, int]) -> str:
@@ -217,7 +191,7 @@ def panel(seed: int, level: str) -> tuple[Round, ...]:
 class Room:
     """The interview as controls. `state` is "asked", "pushed", "key" or "done".
 
-    Enter in the box and the one button lead on: answer, follow-up, key; four grades, next.
+    Enter in the box and the one button lead on: answer, follow-up, key; ticks, grades, next.
     """
 
     def __init__(self, interview: Interview, clock: Callable[[], float] = time.monotonic):
@@ -233,15 +207,18 @@ class Room:
         self.seconds: list[float] = []
         self.marks = {
             name: ipywidgets.ToggleButtons(
-                options=[(f"{i} · {what}", i) for i, what in enumerate(anchors)],
+                options=[(f"{i} · {what}", i) for i, what in enumerate(RUBRIC[name])],
                 value=None,
                 description=name,
                 style={"button_width": "17em", "description_width": "8em"},
             )
-            for name, anchors in RUBRIC.items()
+            for name in ("first sentence", "follow-up")
         }
         for mark in self.marks.values():
             mark.add_class("widget-inline-hbox")  # the name beside the buttons
+        self.ticks: dict[str, list] = {"reasons": [], "numbers": [], "own": []}
+        self.ticked, self.reply_key = ipywidgets.VBox([]), ipywidgets.HTML()
+        self.doubted = False
         self._handle = None
         self.status.value = (
             f"Five questions, {ASK} seconds and a follow-up of {PUSH} each. Press Start."
@@ -251,12 +228,12 @@ class Room:
     @property
     def done(self) -> bool:
         """Whether all rounds are graded."""
-        return len(self.interview.points) == len(self.interview.rounds)
+        return len(self.interview.marks) == len(self.interview.rounds)
 
     @property
     def round(self) -> Round:
         """The present one."""
-        return self.interview.rounds[len(self.interview.points)]
+        return self.interview.rounds[len(self.interview.marks)]
 
     def go_on(self) -> None:
         """To the next state: ready, asked, pushed, key, and the next question or the report."""
@@ -269,7 +246,8 @@ class Room:
         for mark in self.marks.values():
             mark.value = None
         self.key.value = self.sentence.value = self.reply.value = ""
-        r, number = self.round, len(self.interview.points) + 1
+        self.doubted, self.reply_key.value = False, ""
+        r, number = self.round, len(self.interview.marks) + 1
         self.next.description = "I have answered: ask me the follow-up"
         self.asked.value = (
             f"<p>{number} of {len(self.interview.rounds)}. <b>{html.escape(r.panelist.name)}</b> "
@@ -295,19 +273,36 @@ class Room:
         self.state, self.next.description = "key", "Keep these grades"
         self.asked.value = f"<p><b>{typeset(self.round.question.question)}</b></p>"
         self._show_key()
-        took = [f"{s:.0f} of {limit} s" for s, limit in zip(self.seconds, (ASK, PUSH), strict=True)]
-        self._say(f"You took {took[0]} and {took[1]}. Grade what you said, not what you knew.")
-        self._show((self.key, *self.marks.values()))
+        self._lay_ticks()
+        took = [
+            f"{int(s)} of {limit} s" for s, limit in zip(self.seconds, (ASK, PUSH), strict=True)
+        ]
+        self._say(f"You took {took[0]} and {took[1]}. Tick what you said, not what you knew.")
+        self._show((self.key, self.ticked, self.reply_key, *self.marks.values()))
+
+    def _lay_ticks(self) -> None:
+        key = ticks(self.round.question)
+        listed = {"reasons": key.reasons, "numbers": key.numbers, "own": [t for t, _ in OWN]}
+        self.ticks = {name: [_tick(text) for text in texts] for name, texts in listed.items()}
+        self.ticked.children = [
+            ipywidgets.HTML(
+                f"<style>{WRAPS}</style><b>Reasons:</b> tick what you said, in whatever words."
+            ),
+            *self.ticks["reasons"],
+            ipywidgets.HTML("<b>Evidence:</b> one number of the key is enough, or a plot."),
+            *self.ticks["numbers"],
+            *self.ticks["own"],
+        ]
 
     def _show_key(self) -> None:
         if self.state != "key":
             return
         q, push = self.round.question, self.round.follow_up
-        self.key.value = (
-            desk.beside(self.sentence.value, q.short)
-            + desk.paragraphs(("More", q.full), ("A weak answer", q.weak))
-            + f"<p><b>They asked on:</b> {typeset(push.ask)}</p>"
+        self.key.value = desk.beside(self.sentence.value, first_sentence(q.short))
+        self.reply_key.value = (
+            f"<p><b>They asked on:</b> {typeset(push.ask)}</p>"
             + desk.beside(self.reply.value, push.key)
+            + desk.paragraphs(("A weak answer", q.weak))
             + f"<p>Computed in: {html.escape(answer_cells(q))}.</p>"
         )
 
@@ -315,8 +310,19 @@ class Room:
         if missing := [name for name, mark in self.marks.items() if mark.value is None]:
             self._say(f"Not graded yet: {', '.join(missing)}.", "wrong")
             return
-        given = {n.replace(" ", "_").replace("-", "_"): m.value for n, m in self.marks.items()}
-        self.interview.grade(**given)
+        on = {n: [i for i, box in enumerate(row) if box.value] for n, row in self.ticks.items()}
+        marks = Marks(
+            self.marks["first sentence"].value,
+            self.marks["follow-up"].value,
+            **on,
+            seconds=(self.seconds[0], self.seconds[1]),
+        )
+        doubt = hasty(marks, self.round.question)
+        if doubt and not self.doubted:  # once; whoever insists is believed, and the report says it
+            self.doubted = True
+            self._say(f"{doubt}. Untick what you only thought; or press once more.", "wrong")
+            return
+        self.interview.grade(marks)
         if not self.done:
             self._ask()
             return
@@ -333,7 +339,8 @@ class Room:
 
     def _show(self, controls: tuple) -> None:
         """Only what the present state needs."""
-        for control in (self.sentence, self.reply, self.key, *self.marks.values()):
+        every = (self.sentence, self.reply, self.key, self.ticked, self.reply_key)
+        for control in (*every, *self.marks.values()):
             control.layout.display = None if control in controls else "none"
 
     def _ipython_display_(self) -> None:
@@ -342,7 +349,10 @@ class Room:
             self.sentence,
             self.reply,
             self.key,
-            *self.marks.values(),
+            self.marks["first sentence"],
+            self.ticked,
+            self.reply_key,
+            self.marks["follow-up"],
             ipywidgets.HBox([self.next, *self.timer.shown]),
             self.status,
         ]
@@ -354,6 +364,15 @@ class Room:
         display(Bundle(data))
         report = _shown("*The report appears here after the fifth answer.*")
         self._handle = display(report, display_id=f"mock-{id(self)}")
+
+
+def _tick(text: str):
+    """A box to tick with a sentence of the key, which wraps."""
+    box = ipywidgets.Checkbox(
+        value=False, description=text, indent=False, layout=ipywidgets.Layout(width="98%")
+    )
+    box.add_class("rlnb-tick")
+    return box
 
 
 def _shown(text: str) -> Bundle:
@@ -368,11 +387,25 @@ def mock(seed: int = 0, level: str = "onsite") -> Room:
 
 
 def example_report(seed: int = 3, level: str = "onsite") -> Interview:
-    """What a report looks like: a learner who was mostly right and rarely gave a number."""
+    """A report: mostly right, few numbers, and once full marks within six seconds."""
     interview = Interview(panel(seed, level), level, seed)
-    for points in ("2112", "2211", "1001", "2222", "1210"):
-        first, mechanism, evidence, follow_up = map(int, points)
+    said = (  # first sentence, follow-up, how many reasons, how many numbers, seconds
+        (2, 2, 2, 0, (64.0, 31.0)),
+        (2, 1, 9, 1, (81.0, 22.0)),
+        (1, 1, 0, 0, (43.0, 12.0)),
+        (2, 2, 9, 9, (6.0, 18.0)),
+        (1, 0, 1, 1, (90.0, 45.0)),
+    )
+    for r, (first, follow_up, reasons, numbers, took) in zip(interview.rounds, said, strict=True):
+        key = ticks(r.question)
         interview.grade(
-            first_sentence=first, mechanism=mechanism, evidence=evidence, follow_up=follow_up
+            Marks(
+                first,
+                follow_up,
+                range(min(reasons, len(key.reasons))),
+                range(min(numbers, len(key.numbers))),
+                () if numbers or not reasons else (1,),
+                took,
+            )
         )
     return interview

@@ -11,20 +11,27 @@ import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from functools import cache
 from itertools import islice
 
-from rlnb.classroom.interview.repetition import Card
+from rlnb.classroom.figures import Bundle
+from rlnb.classroom.interview.repetition import Card, after, draw, squeezed
+from rlnb.classroom.notebook_display import display
 from rlnb.classroom.questions import Question, bank, pick, topics
 
-__all__ = ["CARD", "Sitting", "core", "default", "interview_day", "known", "tonight"]
+__all__ = [
+    "CARD", "Forecast", "Sitting", "core", "coverage", "default", "forecast", "interview_day",
+    "known", "room_of", "tonight",
+]  # fmt: skip
 
 CARD = 2  # minutes: one to say it, one to read the answer and grade
 CORE = ("screen", "onsite")
 EACH = 3  # of a page and level
 LATER = "21"
 EVENINGS = 5  # a week
+FIRST, AGAIN = 0.5, 0.8  # the forecast's learner: knows half of the new, and then four in five
+AHEAD = 60  # evenings that a forecast looks ahead at most
 
 
 @dataclass(frozen=True)
@@ -77,13 +84,16 @@ def tonight(
 ) -> Sitting:
     """An evening of at most `room` cards: what is due, longest first, and new ones, core first.
 
-    A third of the room is kept for new questions, and more where five evenings a week would else
-    not see the core before the interview. dice: shuffles new ones, within the core and the rest.
+    A third of the room is kept for new questions, and up to two thirds where five evenings a week
+    would else not see the core before the interview: what was not known has to come back as well.
+    Once the core has been seen, other new ones only fill what is left before an interview.
+    dice: shuffles new ones, within the core and the rest.
     """
     dice = dice or random.Random(0)
     unseen = [q for q in questions if q.id not in cards]
-    first = [q.id for q in unseen if q in set(core())]
-    rest = [q.id for q in unseen if q.id not in first]
+    inside = {q.id for q in core()}
+    first = [q.id for q in unseen if q.id in inside]
+    rest = [q.id for q in unseen if q.id not in inside]
     dice.shuffle(first), dice.shuffle(rest)
     due = sorted(
         (q.id for q in questions if q.id in cards and cards[q.id].due <= today),
@@ -92,13 +102,72 @@ def tonight(
     kept = room // 3
     if interview is not None and interview > today:
         evenings = (interview - today).days * EVENINGS / 7
-        kept = max(kept, math.ceil(len(first) / evenings))
+        pressed = min(math.ceil(len(first) / evenings), math.ceil(2 * room / 3))
+        kept = max(kept, pressed) if first else 0
     kept = min(kept, len(unseen), room)
     taken = due[: room - kept]
     return Sitting(tuple((first + rest)[: room - len(taken)]), tuple(taken))
 
 
 def known(questions: Iterable[Question], cards: Mapping[str, Card]) -> tuple[int, int]:
-    """How many of these questions were known when last asked, and how many there are."""
+    """How many of these questions were known on two different days, and how many there are."""
     asked = [q.id for q in questions]
-    return sum(i in cards and cards[i].box > 0 for i in asked), len(asked)
+    return sum(i in cards and cards[i].known for i in asked), len(asked)
+
+
+def room_of(minutes: int) -> int:
+    """How many cards an evening of so many minutes holds."""
+    return max(minutes, 0) // CARD
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Of the core: how many a learner will have met, known on two days, and how many there are."""
+
+    evenings: int
+    met: int
+    known: int
+    of: int
+
+
+def forecast(
+    questions: Sequence[Question],
+    cards: Mapping[str, Card],
+    today: date,
+    interview: date,
+    minutes: int,
+    seed: int = 0,
+) -> Forecast:
+    """Sit every evening before the interview as `drill` would, and count.
+
+    The learner knows half of the new questions and four in five of those met before. An evening
+    without the drill is an evening less. At most AHEAD evenings are counted.
+    """
+    dice, kept = random.Random(seed), dict(cards)
+    evenings = min((interview - today).days, AHEAD)
+    for evening in range(evenings):
+        day, left, last = today + timedelta(days=evening), room_of(minutes), ""
+        kept = {i: squeezed(card, day, interview) for i, card in kept.items()}
+        ids = tonight(questions, kept, day, left, interview, dice).ids
+        while left and (drawn := draw(ids, kept, day, dice, last, left)):
+            right = dice.random() < (AGAIN if drawn in kept else FIRST)
+            kept[drawn] = after(kept.get(drawn), "knew" if right else "no", day, interview)
+            last, left = drawn, left - 1
+    inside = {q.id for q in core()}
+    counted = [q for q in questions if q.id in inside] or list(questions)
+    return Forecast(evenings, sum(q.id in kept for q in counted), *known(counted, kept))
+
+
+def coverage(minutes: Sequence[int] = (20, 45), evenings: Sequence[int] = (5, 10, 21)) -> None:
+    """Show what so many evenings meet of the core, for someone who begins tonight."""
+    start, rows = date(2026, 1, 1), []
+    for m in minutes:
+        cells = []
+        for n in evenings:
+            told = forecast(default(), {}, start, start + timedelta(days=n), m)
+            cells.append(f"{told.met} met, {told.known} known")
+        rows.append([f"{m} minutes", *cells])
+    head = [f"of the {len(core())}", *(f"{n} evenings" for n in evenings)]
+    lines = [head, ["---"] * len(head), *rows]
+    text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    display(Bundle({"text/markdown": text, "text/plain": text}))

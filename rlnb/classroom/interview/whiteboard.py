@@ -1,12 +1,12 @@
 """Ten functions against the clock, judged by `check`.
 
-    whiteboard()          what each function gets and returns; Start runs the clock of one
+    whiteboard()          the ten, folded; a choice; Start shows what is asked and runs the clock
     start("pass_at_k")    the same by a call; again: the clock begins anew
     hand_in(pass_at_k)    judges; the run that passes stops the clock
 
-No clock runs before the learner starts it, so a page may be run as a whole. The functions are
-checked exercises of the course: whoever wrote them on their pages writes them here once more, from
-memory and in minutes.
+One cell below is enough for all ten: `hand_in` goes by the function's name. No clock runs before
+the learner starts it, so a page may be run as a whole. The functions are checked exercises of the
+course: whoever wrote them on their pages writes them here once more, from memory and in minutes.
 """
 
 from __future__ import annotations
@@ -106,13 +106,14 @@ BOARD = (
           "summed over an answer's tokens, averaged over pairs; minimised; padding may hold nan",
           "means where DPO sums; rejected minus chosen"),
     Sheet("pass_at_k", "n, c, k", 4,
-          "n drawn, c of them right, k: whole numbers -> a number; or c (P,) -> (P,)",
+          "n drawn, c of them right, k: three whole numbers -> a number",
           "10, 3, 5", "0.9167",
           "the unbiased estimate from n answers, k at most n; math.comb is allowed",
           "1 - (1 - c/n)^k"),
 )  # fmt: skip
 _SHEETS = {sheet.name: sheet for sheet in BOARD}
 _BEGAN: dict[str, float] = {}
+_TOLD: set[str] = set()  # whose mistake was named since the clock began
 
 
 def _sheet(name: str, caller: str) -> Sheet:
@@ -135,10 +136,12 @@ def start(function: str | Callable[..., Any], clock: Callable[[], float] = time.
         print(f"  {head:11}{text}")
     print(f"The clock runs: {sheet.minutes} minutes. hand_in({name}) stops it.")
     _BEGAN[name] = clock()
+    _TOLD.discard(name)
 
 
 def hand_in(function: Callable[..., Any], clock: Callable[[], float] = time.monotonic):
-    """Judge a function by its name; say how long it took. Returns the verdict of the check.
+    """Judge a function by its name; say how long it took. Returns the verdict of the check, or
+    nothing for a function that has no line yet: a page may be run as a whole.
 
     What failed is printed whole: the arguments, and the error with the learner's line. Raises
     ValueError for a function that is not on the board.
@@ -148,7 +151,9 @@ def hand_in(function: Callable[..., Any], clock: Callable[[], float] = time.mono
     now = clock()
     verdict = getattr(check, name)(function)
     if verdict.kind == "not attempted":
-        return verdict
+        return None if _is_empty(function) else verdict
+    if verdict.kind == "known mistake":
+        _TOLD.add(name)
     if verdict.probe is not None and not verdict.passed:
         print(_shown(function, verdict.probe, verdict.kind == "raised"))
     if not progress.is_kept():  # a built page says the same for everybody
@@ -160,12 +165,21 @@ def hand_in(function: Callable[..., Any], clock: Callable[[], float] = time.mono
     if verdict.passed:
         del _BEGAN[name]
         late = "" if minutes <= sheet.minutes else f", {sheet.minutes} were planned"
-        print(f"{minutes:.1f} minutes{late}. The usual slip: {sheet.slip}.")
+        slip = "" if name in _TOLD else f" The usual slip: {sheet.slip}."
+        print(f"{minutes:.1f} minutes{late}.{slip}")
         best = progress.recall("whiteboard", name).get("minutes", minutes)
         progress.record("whiteboard", name, minutes=round(min(minutes, best), 2))
     else:
         print(f"{minutes:.1f} of {sheet.minutes} minutes.")
     return verdict
+
+
+def _blank() -> None: ...
+
+
+def _is_empty(function: Callable[..., Any]) -> bool:
+    """Whether its body is still `...`."""
+    return function.__code__.co_code == _blank.__code__.co_code
 
 
 def _shown(function: Callable[..., Any], probe: Mapping[str, Any], raised: bool) -> str:
@@ -198,7 +212,7 @@ class Wall:
             value=0, description="seconds", disabled=True, layout=ipywidgets.Layout(width="10em")
         )
         self.ticks = ipywidgets.Play(
-            value=0, min=0, max=3600, interval=1000, layout=ipywidgets.Layout(display="none")
+            value=0, min=-1, max=3600, interval=1000, layout=ipywidgets.Layout(display="none")
         )
         ipywidgets.jslink((self.ticks, "value"), (self.face, "value"))
         self.asked = ipywidgets.HTML()
@@ -209,27 +223,33 @@ class Wall:
         """Show what the chosen function is asked, and start its clock."""
         sheet = _SHEETS[self.name.value]
         rows = "".join(f"<br><b>{h}:</b> {html.escape(t)}" for h, t in sheet.rows())
-        self.asked.value = f"<p><code>{sheet.call}</code>{rows}</p>"
+        self.asked.value = f"<p><b>write:</b> <code>def {sheet.call}:</code>{rows}</p>"
         self.status.value = f"{sheet.minutes} minutes from now. hand_in({sheet.name}) stops it."
         tone(self.status, "quiet")
         _BEGAN[sheet.name] = self.clock()
-        self.ticks.playing, self.ticks.value = False, 0
+        _TOLD.discard(sheet.name)
+        self.ticks.playing, self.ticks.value = False, -1  # its first tick comes at once
         self.ticks.playing = True
 
     def _ipython_display_(self) -> None:
         row = ipywidgets.HBox([self.name, self.begin, self.ticks, self.face])
-        data = widget_view(ipywidgets.VBox([row, self.asked, self.status]))
+        # what is asked and the clock stand last: right above the cell one writes in
+        data = widget_view(ipywidgets.VBox([self.asked, row, self.status]))
         data["text/plain"] = "[the clock: choose a function and start it; run the page]"
         display(Bundle(data))
 
 
 def whiteboard() -> Wall:
-    """Show the ten functions with what each is asked, folded; then the clock's controls."""
-    text = "\n\n".join(
+    """Show the ten functions with what each is asked, in one fold; then the clock's controls."""
+    each = "\n\n".join(
         f"<details><summary><code>{s.call}</code> · {s.minutes} minutes</summary>\n\n"
         + "\n".join(f"- **{head}:** {_markdown(said)}" for head, said in s.rows())
         + "\n\n</details>"
         for s in BOARD
+    )
+    text = (
+        "<details><summary>The ten, each with its shapes and an example</summary>\n\n"
+        f"{each}\n\n</details>"
     )
     plain = "\n".join(f"{s.call}: {s.convention}; {s.minutes} minutes" for s in BOARD)
     display(Bundle({"text/markdown": text, "text/plain": plain}))

@@ -22,11 +22,11 @@ from rlnb.classroom.figures import (
     static_figure,
 )
 
-__all__ = ["credit", "fade", "memory", "pushes", "rates_sweep", "two_answers", "weights"]
+__all__ = ["credit", "fade", "memory", "pushes", "rates_sweep", "two_answers"]
 
 TEXT = 10.5  # points: the size of the page's own text
 RULES = {
-    "same for all": (GREY, "-", "s"),
+    "no critic": (GREY, "-", "s"),
     "λ = 0": (SKY, ":", "v"),
     "λ = 0.95": (BLACK, "--", "o"),
     "λ = 1": (GREEN, "-.", "^"),
@@ -67,13 +67,13 @@ def pushes(
                 )
 
     said = "; ".join(
-        f"{name}: largest {np.abs(push).max():.2f}, "
-        + ", ".join(f"{label} {signed(float(push[t]), 2)}" for label, t in named.items())
+        ", ".join(
+            [f"{name}: largest {np.abs(push).max():.2f}"]
+            + [f"{label} {signed(float(push[t]), 2)}" for label, t in named.items()]
+        )
         for name, push in data.items()
     )
-    alt = f"Bars, the mean gradient on each of {len(push_of(data))} tokens. {said}.".replace(
-        ", .", "."
-    )
+    alt = f"Bars, the mean gradient on each of {len(push_of(data))} tokens. {said}."
     return static_figure(build, size=(900, 235), alt=alt, caption=caption)
 
 
@@ -146,29 +146,6 @@ def credit(means: Mapping[str, Sequence[float]], tokens: Sequence[str], *, capti
     return static_figure(
         build, size=(900, 210), alt=f"Mean gradient on the token's logit. {said}.", caption=caption
     )
-
-
-def weights(lams: Sequence[float], *, caption: str, most: int = 12) -> Picture:
-    """What GAE does with the surprises that come later: lambda^l against l."""
-
-    def build(figure, _):
-        for k, lam in enumerate(lams):
-            axes = figure.add_axes((0.07 + 0.315 * k, 0.2, 0.27, 0.66))
-            heights = [lam**step for step in range(most)]
-            axes.bar(range(most), heights, 0.8, color=RULES.get(f"λ = {lam:g}", (GREY,))[0])
-            axes.set(ylim=(0, 1.08), yticks=(0, 0.5, 1), xlim=(-0.6, most - 0.4),
-                     xticks=range(0, most, 2))  # fmt: skip
-            axes.tick_params(labelsize=TEXT)
-            axes.set_xlabel("tokens later, l", fontsize=TEXT)
-            axes.set_ylabel("weight of δ" if k == 0 else "", fontsize=TEXT)
-            axes.set_title(f"λ = {lam:g}", fontsize=11, weight="bold")
-
-    said = "; ".join(
-        f"lambda {lam:g}: " + ", ".join(f"{lam**s:.2f}" for s in (0, 1, 2, most - 1))
-        for lam in lams
-    )
-    alt = f"Weight of the surprise 0, 1, 2 and {most - 1} tokens later. {said}."
-    return static_figure(build, size=(900, 210), alt=alt, caption=caption)
 
 
 def fade(curves: Mapping[str, Sequence[float]], token: int, *, caption: str) -> Picture:

@@ -38,6 +38,7 @@ RULES = {
     "no baseline": (SKY, "--"),
     "mean of the batch": (PURPLE, ":"),
     "mean of the group": (BLACK, "-"),
+    "batch, 16 × the answers": (GREEN, "-."),
     "G = 4": (SKY, "-"),
     "G = 8": (BLACK, "--"),
     "G = 16": (PURPLE, "-."),
@@ -82,7 +83,9 @@ def rate_sweep(
             if len(tables) == 1:
                 axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
             elif len(rules) > 1 and k == len(tables) - 1:
-                axes.legend(loc="lower right", bbox_to_anchor=(1, 0.1), fontsize=TEXT, ncols=2)
+                columns = 1 if len(rules) < 4 else 2
+                axes.legend(loc="lower left", bbox_to_anchor=(0.02, 0.1), fontsize=TEXT,
+                            ncols=columns)  # fmt: skip
 
     said = ". ".join(
         f"{title}: "
@@ -109,12 +112,12 @@ def prompt_by_prompt(start: Tensor, ends: Mapping[str, Tensor]) -> Picture:
         axes = figure.add_axes((0.08, 0.18, 0.6, 0.78))
         x = np.arange(len(start))
         axes.plot(x, start[order], "s", color=GREY, ms=7, label="before")
-        for name, runs in ends.items():
-            color, line = RULES[name]
+        for k, (name, runs) in enumerate(ends.items()):
             mean, error = _mean_and_error(runs[:, order].T)
-            axes.errorbar(x, mean, 2 * error, color=color, ls=line, lw=2.2, marker="o", capsize=3,
-                          label=name)  # fmt: skip
-        axes.set(ylim=(0, 1.05), xticks=())
+            place = x + 0.25 * (k - (len(ends) - 1) / 2)
+            axes.errorbar(place, mean, 2 * error, color=RULES[name][0], ls="", marker="oDv"[k],
+                          ms=7, capsize=3, label=name)  # fmt: skip
+        axes.set(ylim=(0, 1.08), xticks=())
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("the sixteen prompts, hardest first", fontsize=TEXT)
         axes.set_ylabel("chance to be right", fontsize=TEXT)
@@ -130,8 +133,8 @@ def prompt_by_prompt(start: Tensor, ends: Mapping[str, Tensor]) -> Picture:
         size=(900, 280),
         alt=f"Chance to be right on each of {len(start)} prompts. On the hardest, before "
         f"{start[order[0]]:.2f}, after: {said}.",
-        caption="At rate 16. The batch's mean fails on the hardest prompt, and on no other: it is "
-        "far above what that prompt earns.",
+        caption="Learning rate 16. The batch's mean fails on the hardest prompt, and on no other: "
+        "it is far above what that prompt earns. Bars: two standard errors.",
     )
 
 

@@ -7,18 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from torch import Tensor
 
-from rlnb.classroom.figures import (
-    BLACK,
-    GREEN,
-    GREY,
-    NEGATIVE,
-    POSITIVE,
-    PURPLE,
-    Picture,
-    static_figure,
-)
+from rlnb.classroom.figures import BLACK, GREEN, GREY, NEGATIVE, POSITIVE, Picture, static_figure
 
-__all__ = ["leaps", "settling", "spread_by_length", "where_it_shows"]
+__all__ = ["leaps", "settling", "where_it_shows"]
 
 TEXT = 10.5  # points: the size of the page's own text
 BAND = "#E3E3E3"
@@ -26,7 +17,7 @@ LOW, HIGH = 3e-4, 4e-4  # GSPO's band on s, below and above 1
 TICKS = (0.5, 0.8, 1.0, 1.2, 2.0, 3.0)
 
 
-def leaps(panels: Mapping[str, Tensor], epsilon: float = 0.2) -> Picture:
+def leaps(panels: Mapping[str, Tensor], caption: str, epsilon: float = 0.2) -> Picture:
     """The token ratios of one answer in their order, a panel per name; `epsilon` shades a band."""
     data = {name: ratio.numpy() for name, ratio in panels.items()}
     wide = 0.91 / len(data)
@@ -52,7 +43,7 @@ def leaps(panels: Mapping[str, Tensor], epsilon: float = 0.2) -> Picture:
         build,
         size=(900, 280),
         alt=f"Token ratios of one answer of {len(ratio_of(data))} tokens. {said}.",
-        caption=f"One of the 64 answers, a line a token. Grey: the band 1 ± {epsilon:g}.",
+        caption=caption,
     )
 
 
@@ -113,99 +104,52 @@ def where_it_shows(gap: Tensor, A: Tensor, rewarded: Tensor) -> Picture:
     )
 
 
-def spread_by_length(
-    lengths: Sequence[int], spreads: Sequence[float], sigma: float, learnt: Mapping[int, float]
-) -> Picture:
-    """What noise leaves in log s against the length, sigma / sqrt(T), and what a step taught.
-
-    `learnt` maps a length to good minus bad in log s after one step.
-    """
-
-    def build(figure, _):
-        axes = figure.add_axes((0.1, 0.18, 0.5, 0.77))
-        x = np.asarray(lengths, dtype=float)
-        line = np.array([x[0], 8 * x[-1]])
-        axes.axhline(0.2, color=PURPLE, ls=":", lw=2.6, label="PPO's ε, 0.2")
-        axes.plot(list(learnt), list(learnt.values()), "s-", color=POSITIVE, ms=7, lw=2,
-                  label="learnt in one step, good − bad")  # fmt: skip
-        axes.plot(x, spreads, "o", color=BLACK, ms=8, label="noise: measured spread")
-        axes.plot(
-            line,
-            sigma / np.sqrt(line),
-            color=GREY,
-            ls="--",
-            lw=2.2,
-            label=r"noise: $\sigma_\rho/\sqrt{T}$",
-        )
-        axes.axhline((LOW + HIGH) / 2, color=GREEN, lw=2.6, label="GSPO's ε, 3e-4 and 4e-4")
-        axes.set(xscale="log", yscale="log", ylim=(1e-4, 0.5))
-        axes.set_xticks((*lengths, 2048), [str(n) for n in (*lengths, 2048)])
-        axes.minorticks_off()
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("length T of the answers", fontsize=TEXT)
-        axes.set_ylabel("size in log s (log scale)", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
-
-    said = ", ".join(f"{s:.5f} at {n}" for n, s in zip(lengths, spreads, strict=True))
-    taught = ", ".join(f"{s:.4f} at {n}" for n, s in learnt.items())
-    return static_figure(
-        build,
-        size=(900, 290),
-        alt=f"Spread of log s from noise: {said}. The line sigma over root T, sigma {sigma:.4f}, "
-        f"runs through and would meet a band of 3.5e-4 at about {(sigma / 3.5e-4) ** 2:.0f} "
-        f"tokens. Learnt in one step, about the same at any length: {taught}.",
-        caption="Two sizes in log s: what a step taught stays as the answer grows, noise shrinks.",
-    )
-
-
 def settling(lengths: Sequence[int], gaps: Mapping[str, Tensor], kl: float) -> Picture:
     """log s against length, a panel per world: 5 to 95 % and mean; the band, and -KL in the first.
 
-    gaps[name] (n, T) log rho. The axis is linear within 1e-3 of 0 and logarithmic beyond.
+    gaps[name] (n, T) log rho.
     """
-    tables = {
-        name: np.array([
-            np.quantile(gap[:, :T].mean(1).numpy(), (0.05, 0.5, 0.95)) for T in lengths
-        ])
-        for name, gap in gaps.items()
-    }  # fmt: skip
-    ticks = (-0.1, -0.01, -0.001, 0, 0.001, 0.01, 0.1)
+    tables = {}
+    for name, gap in gaps.items():
+        log_s = [gap[:, :T].mean(1).numpy() for T in lengths]
+        tables[name] = np.array([(np.quantile(x, 0.05), x.mean(), np.quantile(x, 0.95))
+                                 for x in log_s])  # fmt: skip
+    ticks = (-0.01, -0.005, 0, 0.005, 0.01)
 
     def build(figure, _):
         for k, (name, table) in enumerate(tables.items()):
             axes = figure.add_axes((0.1 + 0.46 * k, 0.18, 0.42, 0.7))
-            axes.set_yscale("symlog", linthresh=1e-3, linscale=1.2)
-            axes.axhspan(-LOW, HIGH, color=GREEN, alpha=0.45, lw=0)
             axes.fill_between(lengths, table[:, 0], table[:, 2], color=GREY, alpha=0.3, lw=0)
+            axes.axhspan(-LOW, HIGH, color=GREEN, alpha=0.6, lw=0)
             axes.plot(lengths, table[:, 1], color=BLACK, marker="o", lw=2.2)
             axes.set_xscale("log")
-            axes.set(ylim=(-0.2, 0.2))
+            axes.set(ylim=(-0.011, 0.011))
             axes.set_xticks(lengths, [str(n) for n in lengths])
             labels = [f"{x:g}".replace("-", "−") for x in ticks]
             axes.set_yticks(ticks, labels if k == 0 else [""] * len(ticks))
             axes.minorticks_off()
             axes.tick_params(labelsize=TEXT)
             axes.set_xlabel("length T of the answers", fontsize=TEXT)
-            axes.set_ylabel("log s (stretched at 0)" if k == 0 else "", fontsize=TEXT)
+            axes.set_ylabel("log s" if k == 0 else "", fontsize=TEXT)
             axes.set_title(name, fontsize=TEXT, weight="bold")
             if k == 0:
                 axes.axhline(-kl, color=NEGATIVE, ls="--", lw=2)
-                axes.text(lengths[1], -kl * 1.25, "−KL, exact", fontsize=TEXT, color=NEGATIVE,
-                          va="top", weight="bold")  # fmt: skip
+                axes.text(lengths[-1], 0.0065, "dashed: −KL, exact", fontsize=TEXT, color=NEGATIVE,
+                          va="bottom", ha="right", weight="bold")  # fmt: skip
             else:
-                axes.text(lengths[-1], -0.13, "grey: 5 to 95 % of the answers\n"
-                          "black: the median\ngreen: GSPO's band", fontsize=TEXT,
-                          ha="right")  # fmt: skip
+                axes.text(lengths[-1], -0.0045, "grey: 5 to 95 % of the answers\n"
+                          "black: their mean\ngreen: GSPO's band", fontsize=TEXT,
+                          ha="right", va="top")  # fmt: skip
 
     said = "; ".join(
-        f"{name}: median {t[0, 1]:+.4f} at {lengths[0]} tokens, {t[-1, 1]:+.4f} at {lengths[-1]}, "
+        f"{name}: mean {t[0, 1]:+.4f} at {lengths[0]} tokens, {t[-1, 1]:+.4f} at {lengths[-1]}, "
         f"there 5 to 95 % from {t[-1, 0]:+.4f} to {t[-1, 2]:+.4f}"
         for name, t in tables.items()
     )
     return static_figure(
         build,
-        size=(900, 320),
+        size=(900, 300),
         alt=f"log s against length. {said}. Minus the KL: {-kl:.4f}.",
-        caption="With flips, longer answers only make it surer that s is below the band. With "
-        "the old experts held, they bring s towards it.",
+        caption="As routed, longer answers only make it surer that s is below the band. With the "
+        "old experts held, they bring s towards it.",
     )

@@ -172,7 +172,7 @@ def triangle(paths: Mapping[str, Tensor], caption: str) -> Picture:
         for k, (name, path) in enumerate(paths.items()):
             color, line = looks[name]
             points = where(path.numpy())
-            axes.plot(*points.T, color=color, ls=line, lw=5 - 1.1 * min(k, 3))
+            axes.plot(*points.T, color=color, ls=line, lw=5 - 0.9 * min(k, 2))
             axes.plot(*points[-1], "o", color=color, ms=9, mec="white", zorder=5)
         axes.plot(*start, "s", color=GREY, ms=9, zorder=6)
         axes.text(start[0] + 0.04, start[1] + 0.03, "start", color=GREY, fontsize=TEXT)

@@ -60,7 +60,7 @@
   // where the theme is dark.
   const DARK = '[data-jp-theme-light="false"] .rlnb-said';
   const style = document.createElement("style");
-  style.textContent = `.rlnb-said.widget-label { height: auto; white-space: normal; }
+  style.textContent = `.rlnb-said.widget-label { height: auto !important; white-space: normal !important; }
 ${DARK}.rlnb-done { color: #3fcf9f !important; }
 ${DARK}.rlnb-wrong { color: #ff9d5c !important; }
 ${DARK}.rlnb-quiet { color: #c4c4c4 !important; }`;
