@@ -13,7 +13,7 @@
 # training fairly, derive what a training step does to entropy, and find the fault behind a sick
 # run.
 #
-# 43 minutes, the tasks 12 more, the exercises 31 · after 08 (GRPO), 11 (DAPO) · pass@k: Chen et al.
+# 43 minutes, exercises 31 more · after 08 (GRPO), 11 (DAPO) · pass@k: Chen et al.
 # 2021, [arXiv 2107.03374](https://arxiv.org/abs/2107.03374); the question: Yue et al. 2025,
 # [arXiv 2504.13837](https://arxiv.org/abs/2504.13837); entropy: Cui et al. 2025,
 # [arXiv 2505.22617](https://arxiv.org/abs/2505.22617)
@@ -146,9 +146,8 @@ reveal("evaluation.2", "too low",
        })
 
 # %% [markdown]
-# Chen et al. count subsets instead: of all ways to choose $k$ of the $n$ answers, which share
-# contains a right one? Here is where this comes from, line by line. $p$ is the chance that one
-# answer to this problem is right; $n$ answers were drawn independently, $c$ of them are right.
+# Chen et al. ask instead which share of all choices of $k$ of the $n$ answers contains a right one.
+# Here is why. The $n$ answers were drawn independently; $c$ of them are right.
 #
 # $$\begin{aligned}
 # \text{pass@}k&=P(\text{at least one of }k\text{ is right})&&\text{definition}\\
@@ -158,8 +157,8 @@ reveal("evaluation.2", "too low",
 # &=\mathbb E\left[1-\binom{n-c}{k}\Big/\binom nk\right]&&\text{such subsets are chosen from the }n-c\text{ wrong ones}
 # \end{aligned}$$
 #
-# No line is a choice. The estimate needs $n\ge k$. It is noisy for $n$ near $k$, so take $n$
-# several times $k$. Our curve has $n$ = 1,024 and stops at $k$ = 256.
+# No line is a choice. The estimate is noisy for $n$ near $k$, so take $n$ several times $k$. Our
+# curve has $n$ = 1,024 and stops at $k$ = 256.
 
 # %%
 def subsets(n, c, k):
@@ -170,9 +169,9 @@ print(f"1 right of 64: a choice of 16 contains it in {subsets(64, 1, 16)}")
 # %% [markdown]
 # ## Problem by problem
 #
-# A curve is a mean. So look at each problem alone. A real test set seldom has 1,024 answers a
-# problem, so first take 64. Could the two counts of a problem come from one and the same chance?
-# Fisher's exact test says how likely that is. There are 64 tests, so each must reach 0.05/64.
+# A curve is a mean. So look at each problem alone, first with 64 answers, as a real test would.
+# Could the two counts come from one and the same chance? (Fisher's exact test, 64 times, so at
+# 0.05/64.)
 
 # %%
 graded, answers = kept(runs / "countdown_kept_answers.json")
@@ -230,8 +229,8 @@ reveal("evaluation.3", "about 70: then 64 wrong answers were bad luck",
        })
 
 # %% [markdown]
-# Would learning have looked different? Here is a toy in which you decide how much of either
-# happens, which no real run allows. It has 200 problems with 40 possible answers each, one of them
+# Would learning have looked different? In a toy you can decide how much of either
+# happens, as in no real run. It has 200 problems with 40 possible answers each, one of them
 # right. *Sharpening* multiplies all logits. *New skill* raises the right answer's logit on the
 # hardest problems.
 
@@ -263,10 +262,10 @@ task("evaluation.t1", sharpen_or_learn.sharpen_or_learn_explorer(),
 #
 # ## Against the best use of the base
 #
-# One answer of the base is a weak rival. Without training we can also take a **vote**: sample many
-# answers, and return the one given most often. Countdown has many right formulas, so its answers
-# do not vote well. So from here on the task is smaller: arithmetic chains, from left to right,
-# modulo 10. To 4+3−8=? the answer is 9. GRPO trains for 40 steps. Look at votes of equal size.
+# Without training we can also take a **vote**: sample many answers, and return the one given most
+# often. Countdown has many right formulas, so they do not vote well. Now a smaller task: arithmetic
+# chains, from left to right, modulo 10. To 4+3−8=? the answer is 9. GRPO trains for 40 steps. Look
+# at votes of equal size.
 
 # %% jupyter={"source_hidden": true}
 def vote(line):
@@ -287,8 +286,8 @@ votes = {"base": voted(fresh["base"], ks), "trained":
 pictures.votes(votes, ks)
 
 # %% [markdown]
-# At every equal k the trained model is ahead. The base overtakes one trained answer only when
-# about a hundred of its own vote. So the base held the answers, at a high price.
+# At every equal k the trained model is ahead. The base overtakes one trained answer only when about
+# a hundred of its own vote.
 #
 # What did training change? An answer opens in one of two **ways**. The base calculates step by step
 # in four of ten answers; in the others it says a digit at once. Change that without any training:
@@ -348,7 +347,7 @@ reveal("evaluation.4", "100 %: every step of it was known",
 #
 # Back to the Countdown run, and watch it on the way. A policy's **entropy** says how undecided it
 # is: $H=-\sum_i\pi_i\log\pi_i$, in nats. It is 0 if one answer is sure, and $\log K$ if $K$
-# answers are equally likely. For a network it is taken over the next token.
+# answers are equally likely. A network has one for each next token.
 
 # %%
 entropy_pictures.along_the_run(record["base"],
@@ -436,9 +435,8 @@ task("evaluation.t2", entropy_step.entropy_step_explorer(),
 #
 # ### Does it hold for a network?
 #
-# There π is over the next token, so there is one such policy at every token. We take single steps
-# from the base of the chains, one prompt each. For each step we ask: does the sign of the
-# covariance foretell whether entropy rises?
+# There is one such policy at every token. We take single steps from the base of the chains, one
+# prompt each. Does the sign of the covariance foretell whether entropy rises?
 #
 # The token $y$ that was written estimates the covariance at its place by $(\log\pi(y)+H)\,A$. This
 # is unbiased, because the mean of $\log\pi$ under $\pi$ is $-H$. We average it over the step's
@@ -464,10 +462,9 @@ print("rank correlation with the change: law "
 # When the law says "rises", entropy rises in 59 % of the steps; of all steps only 16 % rise. So the
 # law is a signal, and a weak one: its rank correlation with the change is 0.40.
 #
-# The size of the steps is not the problem. Predict the change by grad $H$ · (the true step of the
-# weights) instead: the rank correlation is 0.97. What the law loses lies in between. One token
-# stands for a whole context, all contexts share the weights, and Adam rescales. We did not separate
-# these three.
+# The size of the steps is not the problem: grad $H$ · (the true step of the weights) reaches 0.97.
+# The law loses in between, and we did not separate where: one token stands for a whole context, all
+# contexts share the weights, and Adam rescales.
 #
 # <details><summary>One level deeper: can one protect the entropy?</summary>
 #
@@ -481,8 +478,8 @@ print("rank correlation with the change: law "
 #
 # ## Find the fault
 #
-# Five runs of the chain model, 40 steps each; on this small task we can afford to spoil runs on
-# purpose. One is healthy, four are sick. The reward is what the run was paid; the held-out score,
+# Five runs of the chain model, 40 steps each: a small task, so we can spoil runs on purpose. One is
+# healthy, four are sick. The reward is what the run was paid; the held-out score,
 # in orange, is graded exactly, on new problems. Each batch serves one update. One cause can have
 # two symptoms: look which comes first. A, B and D are the tasks; try C and E freely.
 
@@ -511,7 +508,7 @@ task("evaluation.t3", five_runs.five_runs_explorer(),
 # %% [markdown] tags=["card"]
 # | Evaluation | |
 # |---|---|
-# | sentence | pass@1 up, pass@k down, both beyond the error bars: rare answers became rarer; to claim learning, show a problem that the base cannot solve, on fresh answers |
+# | sentence | pass@1 up, pass@k down beyond the error bars: rare answers became rarer; learning needs a problem that the base cannot solve, on fresh answers |
 # | formula | pass@k: $1-\binom{n-c}k/\binom nk$ · entropy: $dH\approx-\eta\,\mathrm{Cov}_\pi(\log\pi,A)$, rare: $\pi<e^{-H}$ |
 # | picture | two pass@k curves that cross; four corners, two eat entropy |
 # | numbers | n = 10, c = 3, k = 5: 0.917, plug-in 0.832 · 0 of 64 right, then 73 of 1,024 |
