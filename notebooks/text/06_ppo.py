@@ -404,7 +404,7 @@ reveal(
 # The picture holds a second surprise: the clip alone lies *above* PPO. Is the `min` a mistake? Two
 # things are special here: the grader throws dice, and the steps are small. Change each of them:
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["nbval-ignore-output"] jupyter={"source_hidden": true}
 # what the min adds to the clip alone, in four worlds
 def exact(z, dice):
     """As `draw`, but the reward of answer i is q_i."""
