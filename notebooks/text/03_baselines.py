@@ -109,14 +109,13 @@ away = 100 * chance[far < 0].sum().item()
 # the answer
 reveal("baselines.1",
        "exactly where the first one does: the gaps are the same",
-       "On average: " + " and ".join(
-           ", ".join(f"{g:+.3f}" for g in (pi @ pushes(b)).tolist())
-           for b in (0, -10)) + " on the logits of good, poor, wrong. A "
-       "single step is another matter. In units of the mean step, the "
-       f"first grader's go from {x.min():.1f} to {x.max():.1f} along the "
-       f"truth, the second's from {far.min():.1f} to {far.max():.1f}, and "
-       f"{away:.0f} % of them go away from it. So there are two things to "
-       "explain: why the mean stays, and why the steps scatter.",
+       "On average both push the logits of good, poor and wrong by "
+       + ", ".join(f"{g:+.3f}" for g in (pi @ pushes(-10)).tolist())
+       + ". A single step is another matter: "
+       f"{away:.0f} % of the second grader's steps go *against* that "
+       f"direction, and {100 * chance[x < 0].sum():.0f} % of the first "
+       "grader's. So there are two things to explain: why the mean stays, "
+       "and why the steps scatter.",
        pictures.first_steps(steps, [
            (x @ chance).item() for x, chance in steps.values()], (
            "A bar is a possible first step from four answers, its height "
@@ -147,12 +146,12 @@ reveal("baselines.1",
 # \nabla J&=\mathbb E\big[(R-b)\,\nabla\log\pi(y)\big]&&\textbf{a choice: which } b
 # \end{aligned}$$
 #
-# $b$ is the **baseline**, and $A=R-b$ the **advantage** of the answer. So $b$ may depend on
-# anything that was fixed without looking at this answer: on the prompt, and for a token on the
-# tokens before it, because the sum over the next token gives the same zero (that is what a critic
-# uses, page 07).
+# $b$ is the **baseline**, and $A=R-b$ is the **advantage** of the answer. An interviewer says: the
+# estimate stays **unbiased**, and $b$ is a **control variate**. The second line has the only
+# condition. So $b$ may depend on the prompt, on other answers, and for a token on the tokens before
+# it. It may not depend on this answer.
 #
-# At hand size, with three baselines: a row for each answer that can be drawn, a column for each
+# Look at the pushes for three baselines. Each row is an answer that can be drawn, each column a
 # logit.
 
 # %%
@@ -162,16 +161,16 @@ pictures.push_table({f"b = {b:g}": pushes(b) for b in (0, 0.36, 1)},
     "b; their mean, framed, does not."))
 
 # %% [markdown]
-# What changes is *who* is pushed. With $b=0$ a wrong draw does nothing, and wrong answers sink only
-# because others rise. With $b=1$ it is the reverse.
+# What changes is *who* is pushed. With $b=0$ drawing a wrong answer does nothing: wrong answers
+# sink only because others rise. With $b=1$ drawing the good answer does nothing.
 
 # %% [markdown]
 # ## What it does to a single step
 #
-# One number for how far single pushes go astray. Take the distance of one answer's push from the
-# mean push, square it, average it over the draws, and divide by the squared length of the mean
-# push. This is the **noise** of one answer. Averaging $N$ independent answers divides it by $N$. So
-# noise 3 says: average three answers, and the error is as long as the signal.
+# How far does a single push stray from the mean push? Square that distance, average it over the
+# draws, and divide by the squared length of the mean push. This number is the **noise** of one
+# answer: the variance of its push over the squared signal. Averaging $N$ independent answers
+# divides it by $N$. Noise 3 therefore says: with three answers the error is as long as the signal.
 
 # %%
 def noise(b):
@@ -215,7 +214,7 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
 # %% [markdown]
 # ## The best number
 #
-# Where is the bottom? Write the noise out.
+# The noise falls and rises again as $b$ grows. Where is the bottom? Write the noise out.
 #
 # $$\begin{aligned}
 # \text{noise}\cdot\lVert\nabla J\rVert^2&=\mathbb E\lVert(R-b)\nabla\log\pi\rVert^2-\lVert\nabla J\rVert^2&&\text{mean squared distance = mean square − square of the mean}\\
@@ -225,12 +224,12 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
 # \end{aligned}$$
 #
 # In words: the mean reward, **but each answer counts by the squared length of its score**. If all
-# scores are equally long it *is* the mean reward. Here the two nearly agree, 0.40 and 0.36. Is that
-# always so?
+# scores are equally long, it *is* the mean reward. Here the two nearly agree: 0.40 and 0.36. Is
+# that always so?
 #
-# Below, on the left, the three pushes as arrows: an arrow along the "good" line raises the good
-# answer's logit, one away from it lowers it. Thick arrows are likely ones. On the right the noise
-# for every $b$. The second slider changes the policy, and with it the mean reward.
+# Below, the curve on the right is the noise for every $b$. The arrows on the left are the three
+# pushes, thicker where the draw is likelier. The second slider changes the policy, and with it the
+# mean reward.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -243,16 +242,16 @@ task("baselines.t1", three_pushes.three_pushes_explorer(),
 # <details><summary>One way, and what it shows</summary>
 #
 # π(good) = 0.80 and b = 0.82, <!-- cited: 0.80, 0.82 --> for example: six times the noise of b = 0.
-# A rarer good answer is the dead end. When the policy is sure of the good answer, drawing it pushes
-# almost nothing: there is hardly anything left to raise. The rare poor and wrong draws push far,
-# they make the noise, and the best b goes to *their* rewards while the mean reward climbs to 1.
+# A rarer good answer is the dead end. A policy that is sure of the good answer hardly moves when it
+# draws it: nothing is left to raise. The rare poor and wrong draws push far. They make the noise,
+# so the best b goes to *their* rewards, while the mean reward climbs to 1.
 # </details>
 #
 # ## Who knows the mean reward?
 #
-# Nobody. The cheapest estimate: draw $G$ answers to the same prompt, a **group**, and give each
-# answer the mean reward of the *other* $G-1$. This is **leave-one-out** (RLOO). For the course's
-# four answers to one prompt, two right and two wrong:
+# Nobody does, but it can be estimated. Draw $G$ answers to the same prompt, a **group**. Give each
+# answer the mean reward of the *other* $G-1$ as its baseline. This is **leave-one-out** (RLOO). Two
+# right and two wrong answers get these advantages:
 
 # %%
 def leave_one_out(R):
@@ -261,13 +260,14 @@ def leave_one_out(R):
 print(leave_one_out(torch.tensor([1.0, 1.0, 0.0, 0.0])))
 
 # %% [markdown]
-# A right answer's others earned 1, 0, 0, so $b$ is a third. Now $b$ is no fixed number, it is drawn
+# The others of a right answer earned 1, 0, 0, so its $b$ is a third. Now $b$ is drawn by chance,
 # too. The proof needs one more line:
 #
 # $$\mathbb E\big[b\,\nabla\log\pi(y)\big]=\mathbb E[b]\;\mathbb E\big[\nabla\log\pi(y)\big]=0\qquad\text{the others were drawn without looking at }y$$
 #
-# Take the smallest group, $G=2$: each answer's baseline is the reward of the other, so 1, 0.2 or 0.
-# To compare fairly, count noise *per answer*: the noise of a group's push, times its $G$ answers.
+# Take the smallest group, $G=2$. Each answer's baseline is the reward of the other: 1, 0.2 or 0. We
+# count noise *per answer*, the noise of the group's push times $G$, so that large groups get no
+# credit for having more answers.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -299,11 +299,12 @@ spread = sum(p * noise(b) for p, b in zip(pi.tolist(), R.tolist()))
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("baselines.3", "above 2.85: one reward is a poor guess of the mean",
-       f"{found[0][1]:.2f}. Right on average is not near: b is 1, 0.2 or "
-       "0, and the noise a parabola in b, so averaging over the three "
-       f"gives {spread:.2f}. One more comes from the two answers of a "
-       "group, whose pushes now hang together. The mean push is right for "
-       "every G.", pictures.group_sizes(sizes, [n for _, n in found]),
+       f"{found[0][1]:.2f}. The baseline is right on average, but each "
+       "time it is 1, 0.2 or 0, and averaging the noise of these three "
+       f"gives {spread:.2f}. The rest: each of the two pushes uses the "
+       "other's reward, so they are correlated, and averaging them no "
+       "longer halves the noise. From G = 3 on it pays.",
+       pictures.group_sizes(sizes, [n for _, n in found]),
        instead={
            "about 1.1: on average it is the mean reward":
            "On average. But the noise grows with the square of what it is "
@@ -328,100 +329,14 @@ reveal("baselines.3", "above 2.85: one reward is a poor guess of the mean",
 # [statements 03](statements/03_baselines.ipynb).)
 # </details>
 #
-# ## When does a group help?
-#
-# A language model spreads its chance over many wordings. So a second toy, right or wrong only: some
-# number of different right answers share the chance $p$, twenty wrong ones share the rest. Right
-# earns 1, wrong 0. At the start below leave-one-out is better than $b=0$. It fails in two corners.
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
-     ("A policy that is right at least eight times in ten, and yet "
-      "leave-one-out is noisier than b = 0.",
-      ways_to_be_right.hurts_a_sure_policy),
-     ("Ten right answers or more and G = 8 or more, and yet leave-one-out "
-      "is noisier than b = 0.", ways_to_be_right.hurts_all_the_same))
-
-# %% [markdown]
-# <details><summary>What the tasks show</summary>
-#
-# 1. One right answer that has all of p: the trouble of the sure policy again. G is the dead end.
-#    Two right wordings end it: drawing one still pushes, against the other, and scores become
-#    alike.
-# 2. A hard prompt, p below 1/G: the mean reward is near 0, b = 0 is already good, and an estimate
-#    only adds noise.
-# </details>
-#
-# To remember: **with many right wordings a group of $G$, eight or more, helps once $p$ is above
-# about $1/G$**, once it may expect a right answer. With a single right string (a letter, yes or no)
-# it is noisier than no baseline at every $p$ here. For long answers this toy cannot tell: there the
-# length of a score also depends on the length of the answer.
-#
 # **So far:** a bar that does not look at the answer leaves the mean push alone and changes the
-# noise. The best bar is near the mean reward, and a group of answers to one prompt can tell it.
-#
-# ## Does less noise learn more?
-#
-# Two pairs of fixed baselines, each pair mirrored about the best b: −1 and 1.81, 0 and 0.81. By the
-# parabola the two of a pair have the same noise, and by the proof the same mean push.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("baselines.4", "Train with b = −1 and with b = 1.81, noise 22.8 "
-        "each at the start, at ten learning rates. Which best rate ends "
-        "higher?",
-        ["equally high: same mean push, same noise",
-         "b = −1: what was drawn is encouraged, so learning is fast",
-         "b = 1.81: what was drawn is discouraged, so others get a turn"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-pairs = {"noise 22.8 at the start": (-1, 2 * best + 1),
-         "noise 2.9 at the start, and the best b": (0, 2 * best, best)}
-runs = {title: {f"b = {b:.2f}".replace("-", "−"): sweep(b) for b in bs}
-        for title, bs in pairs.items()}
-top = {b: sweep(b).mean(1).max().item()
-       for b in (-1, 2 * best + 1, -10, 2 * best + 10)}
-stuck = [100 * (train(b, 4)[:, 1:] > 0.5).any(1).double().mean().item()
-         for b in (-1, 2 * best + 1)]
-later = [three_pushes.compute(b, 0.8)["noise"] for b in (-1, 2 * best + 1)]
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("baselines.4",
-       "b = 1.81: what was drawn is discouraged, so others get a turn",
-       "{:.3f} with b = −1, {:.3f} with b = 1.81. Below all rewards, "
-       "whatever was drawn is pushed up, is drawn again, and is pushed up "
-       "again: ".format(*top.values())
-       + f"at rate 4, {stuck[0]:.0f} % of the seeds end with a poor or "
-       f"wrong answer above one half, with b = 1.81 {stuck[1]:.0f} %. It "
-       "is not the noise: that is equal only at the start. At π(good) = "
-       f"0.8 it is {later[0]:.0f} with b = −1 and {later[1]:.0f} with "
-       "1.81, which wins all the same. Far off, either side fails: at best "
-       "{2:.2f} with b = −10, {3:.2f} with its mirror image, "
-       "10.81.".format(*top.values()),
-       pictures.rate_lines(rates, runs, (start @ earns).item(), (
-           "Left: equal noise, two ends. Right: 0.81 ends level with the "
-           "best b, though it is nearly three times as noisy.")),
-       instead={
-           "equally high: same mean push, same noise":
-           "At the start. After that the two go different ways.",
-           "b = −1: what was drawn is encouraged, so learning is fast":
-           "Encouraging whatever was drawn also freezes what was drawn by "
-           "luck.",
-       })
-
-# %% [markdown]
-# The practical rule of this page: **do not be far off.** Among the near numbers the best one earns
-# nothing extra, and the group's estimate will do. (That baselines do more than change the noise:
-# Chung et al. 2021, [arXiv 2008.13773](https://arxiv.org/abs/2008.13773).)
+# noise. The best bar is near the mean reward, and a group of answers to one prompt can estimate it.
 #
 # ## What GRPO does with it
 #
 # GRPO changes leave-one-out twice. It subtracts the mean of *all* $G$ rewards, the answer's own
-# included. Then it divides by their std, $\sigma_R$. Both have looked at the answer, so for neither
-# the proof holds. Take graded rewards, our 1, 0.2 and 0.
+# included. Then it divides by their std, $\sigma_R$. Both steps look at the answer, so the proof
+# covers neither. The rewards are ours: 1, 0.2 and 0.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -442,7 +357,7 @@ def zscore(R):
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
 truth, one_right = pi @ pushes(0), torch.tensor([1.0, 0.0, 0.0])
-(shorter, own), (divided, _) = (group_push(f, 2)
+(shorter, _), (divided, _) = (group_push(f, 2)
                                 for f in (all_of_group, zscore))
 turn = [torch.cosine_similarity(truth, group_push(zscore, G)[0], 0)
         for G in (2, 8)]
@@ -454,11 +369,11 @@ binary = torch.cosine_similarity(pi * (one_right - pi @ one_right),
 reveal("baselines.5",
        "only the std: own reward in the mean shortens the push, no more",
        r"For every group $R_i-\bar R=\frac{G-1}G(R_i-\text{mean of the "
-       r"others})$: leave-one-out, shorter, with the same noise "
-       f"({own:.2f}). The std turns it: two unequal rewards become +1 and "
-       "−1, only who won counts. The poor answer beats the wrong one "
-       "(p = 0.4) more often than it loses to the good one (0.3), so it "
-       f"goes *up*. Cosine with the truth: {turn[0]:.3f}, with G = 8 it is "
+       r"others})$: leave-one-out, only shorter. The std turns the push. "
+       "At G = 2 two unequal rewards become +1 and −1, so only who won "
+       "counts. The poor answer beats the wrong one (p = 0.4) more often "
+       "than it loses to the good one (0.3): it goes *up*. The turn "
+       f"shrinks with G: cosine with the truth {turn[0]:.3f}, at G = 8 "
        f"{turn[1]:.3f}. With 0/1 rewards and one prompt it would be "
        f"{binary:.3f}.", pictures.mean_pushes({
            "true gradient": truth.tolist(),
@@ -477,8 +392,8 @@ reveal("baselines.5",
        })
 
 # %% [markdown]
-# What the division is good for is a question for pages 08 and 09. The same two rules on the four
-# answers that go through the course (a row an answer, a box a token):
+# Pages 08 and 09 ask what the division is good for. Here are leave-one-out and GRPO's mean on the
+# four answers that go through the course. A row is an answer, a box is a token.
 
 # %%
 group = running_group()
@@ -491,6 +406,88 @@ token_grid.token_grid(group, {
 
 # %% [markdown]
 # **That is the core; the rest is practice.**
+#
+# ## Does less noise learn more?
+#
+# Back to the three answers and fixed baselines. −1 and 1.81 lie equally far from the best b. So by
+# the parabola they have the same noise, and by the proof the same mean push.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("baselines.4", "Train with b = −1 and with b = 1.81, noise 22.8 "
+        "each at the start. Each gets its own best learning rate. Which "
+        "ends higher?",
+        ["equally high: same mean push, same noise",
+         "b = −1: what was drawn is encouraged, so learning is fast",
+         "b = 1.81: what was drawn is discouraged, so others get a turn"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+pairs = {"noise 22.8 at the start": (-1, 2 * best + 1),
+         "noise 2.9 at the start, and the best b": (0, 2 * best, best)}
+runs = {title: {f"b = {b:.2f}".replace("-", "−"): sweep(b) for b in bs}
+        for title, bs in pairs.items()}
+top = {b: sweep(b).mean(1).max().item()
+       for b in (-1, 2 * best + 1, -10, 2 * best + 10)}
+stuck = [100 * (train(b, 4)[:, 1:] > 0.5).any(1).double().mean().item()
+         for b in (-1, 2 * best + 1)]
+later = [three_pushes.compute(b, 0.8)["noise"] for b in (-1, 2 * best + 1)]
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("baselines.4",
+       "b = 1.81: what was drawn is discouraged, so others get a turn",
+       "{:.3f} with b = −1, {:.3f} with b = 1.81. A baseline below all "
+       "rewards pushes up whatever is drawn, so it is drawn again: "
+       .format(*top.values())
+       + f"at rate 4, {stuck[0]:.0f} % of the seeds end with a poor or "
+       "wrong answer above one half. A baseline above all rewards pushes "
+       f"down what is drawn, so others get a turn ({stuck[1]:.0f} %). "
+       "Noise describes one step. Training is many steps.",
+       pictures.rate_lines(rates, runs, (start @ earns).item(), (
+           "Left: equal noise, two ends. Right: 0.81 ends level with the "
+           "best b, though it is nearly three times as noisy.")),
+       instead={
+           "equally high: same mean push, same noise":
+           "At the start. After that the two go different ways.",
+           "b = −1: what was drawn is encouraged, so learning is fast":
+           "Encouraging whatever was drawn also freezes what was drawn by "
+           "luck.",
+       })
+
+# %% [markdown]
+# The practical rule of this page: **do not be far off.** In the right-hand picture all three
+# baselines do equally well up to rate 4. Beyond it only $b=0$ falls, the one that never pushes
+# anything down. (More on what baselines change beside the noise: Chung et al. 2021,
+# [arXiv 2008.13773](https://arxiv.org/abs/2008.13773).)
+#
+# ## When does a group help?
+#
+# A language model has many wordings for a right answer. So here is a second toy. Some number of
+# right answers share the chance $p$, and twenty wrong ones share the rest. Right earns 1, wrong 0.
+# At the start of the sliders leave-one-out beats $b=0$. Find two places where it does not.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
+     ("A policy that is right at least eight times in ten, and yet "
+      "leave-one-out is noisier than b = 0.",
+      ways_to_be_right.hurts_a_sure_policy),
+     ("Ten right answers or more and G = 8 or more, and yet leave-one-out "
+      "is noisier than b = 0.", ways_to_be_right.hurts_all_the_same))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. One right answer that has all of p: the sure policy of the first task. A larger G does not
+#    help. A second right wording does: drawing one of the two still pushes it, against the other.
+# 2. A hard prompt, p below 1/G. The mean reward is near 0, so b = 0 is already good, and an
+#    estimate of it only adds noise.
+# </details>
+#
+# To remember: **with many right wordings a group of $G$ answers, eight or more, helps once $p$ is
+# above about $1/G$**, that is, once it may expect a right answer. With a single right string (a
+# letter, yes or no) a group of 8 is noisier than no baseline at every $p$ of this toy.
 #
 # ## In a real run
 #
