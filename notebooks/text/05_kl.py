@@ -12,7 +12,7 @@
 # **After this page** you can read a KL off samples, say which way each form of the penalty pushes,
 # and choose a β.
 #
-# 52 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) ·
+# 41 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) ·
 # Schulman 2020, *Approximating KL divergence* (joschu.net/blog); Tang & Munos 2025,
 # [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
 #
@@ -33,10 +33,10 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## One number, logged and penalised
 #
-# Training on a reward takes the policy away from the model it began as. That model is the
-# **reference**. A KL measures how far the policy has gone. We log it, and we also penalise it with
-# a coefficient β. The penalty keeps the policy away from answers that only fool a reward model
-# ([arXiv 2210.10760](https://arxiv.org/abs/2210.10760)). It can enter in two places:
+# Training takes the policy away from the model it began as, the **reference**. A KL measures how
+# far. We log it, and we penalise it with a coefficient β, so that the policy stays away from
+# answers that only fool a reward model ([arXiv 2210.10760](https://arxiv.org/abs/2210.10760)). The
+# penalty can enter in two places:
 
 # %% jupyter={"source_hidden": true}
 # the pipeline
@@ -45,13 +45,12 @@ pipeline.pipeline("rewards", "loss", caption=(
     "loss it is a term of its own, and autograd goes through it."))
 
 # %% [markdown]
-# **The toy.** One prompt has three answers, which pay 1, ½ and 0; the reference gives them with
-# chances 0.1, 0.3 and 0.6. Each update draws 16 answers and takes a REINFORCE step with a
-# leave-one-out baseline (03).
+# **The toy.** Three answers pay 1, ½ and 0, and the reference gives them with chances 0.1, 0.3 and
+# 0.6. Each update draws 16 answers and takes a REINFORCE step with a leave-one-out baseline (03).
 #
-# Each drawn answer has a **log-ratio** $\ell=\log\pi-\log\pi_\text{ref}$. The mean of $\ell$ over
-# answers from $\pi$ is $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$, by definition. As an estimate of
-# that KL, $\ell$ is called $k_1$.
+# A drawn answer has a **log-ratio** $\ell=\log\pi-\log\pi_\text{ref}$. Its mean over answers from
+# $\pi$ is $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$, by definition. As an estimate of that KL, $\ell$
+# is called $k_1$.
 
 # %%
 ref = torch.tensor([0.1, 0.3, 0.6])          # the reference: where we start
@@ -96,8 +95,8 @@ pictures.runs({"no penalty": free[0]}, wanted, logged=free[1, :, 0],
                       "one seed logs, the mean of k1 over 16 answers.")
 
 # %% [markdown]
-# The policy runs far past 0.30. The log scatters around the true KL, so it can be trusted. We put
-# the logged number into the loss, with β = ½: `loss = 0.5 * k1 - A * log_pi`.
+# The policy runs far past 0.30. The log scatters around the true KL. Now we put the logged number
+# into the loss, with β = ½: `loss = 0.5 * k1 - A * log_pi`.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -147,6 +146,8 @@ reveal(
 def k2(ell): return ell**2 / 2
 def k3(ell): return torch.expm1(-ell) + ell     # exp(-l) - 1 + l
 
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the moved policy, its three answers read with k1, k2 and k3
 away = ref.log() + 3 * R                        # logits of a moved policy
 pi, ell = away.softmax(0), away.log_softmax(0) - ref.log()
 print("answer pays       1      ½      0")
@@ -166,7 +167,8 @@ pictures.estimators(ell, pi)
 #
 # How much does one sample scatter? We take a policy near the reference and one far away.
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the scatter of one sample
 for d in (0.5, 5.0):                    # reference logits + d * R
     log_pi = (ref.log() + d * R).log_softmax(0)
     spread = [(log_pi.exp() * (k(log_pi - ref.log()) - kl(log_pi))**2
@@ -175,9 +177,9 @@ for d in (0.5, 5.0):                    # reference logits + d * R
           f"k1 {spread[0]:.2f}, k3 {spread[1]:.2f}")
 
 # %% [markdown]
-# Near the reference $k_3$ is ten times quieter, so libraries call it `low_var_kl`. Far away it is
-# the noisier one here: an answer that the policy has given up weighs $e^{-\ell}$, and a rare draw
-# of it makes a spike in the log.
+# Near the reference $k_3$ is ten times quieter, so verl calls it `low_var_kl`. At 1.41 nats it is
+# the noisier one here. An answer that the policy has given up has a large $e^{-\ell}$, and drawing
+# it makes a spike in the log.
 #
 # <details><summary>One level deeper: k3 is a control variate</summary>
 #
@@ -200,7 +202,7 @@ for d in (0.5, 5.0):                    # reference logits + d * R
 # \end{aligned}$$
 #
 # In the reward a penalty is a number that multiplies $\nabla\log\pi$. The last line says which
-# number: $\ell$. That is why $k_1$ worked there.
+# number: $\ell$. So $k_1$ worked there.
 #
 # A loss averages $k(\ell)$ over answers that are drawn already. So autograd takes the slope of
 # $k(\ell)$ and nothing else. GRPO's paper puts $k_3$ there
@@ -267,7 +269,7 @@ reveal(
     })
 
 # %% [markdown]
-# Does that matter in a run? We go back to the first plot, with β = ½. With $k_2$ in the loss:
+# Does it matter in a run? We train as in the first plot, with β = ½.
 
 # %%
 k2_loss, _ = train(k2, "loss", 0.5)
@@ -275,60 +277,45 @@ k3_loss, _ = train(k3, "loss", 0.5)
 print(f"k2 in the loss ends at {k2_loss[-1].mean():.2f} nats")
 
 # %% [markdown]
-# That is what we wanted.
+# $k_2$ ends where we wanted. And $k_3$?
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("kl.3", "And k3 in the loss, with the same β?",
-        ["near 0.3 too: both are 0 only at the reference",
+predict("kl.3", "Where does the KL end with k3 in the loss?",
+        ["near 0.3 too: k3 reads the same KL, on average",
          "near 0.1: it charges every answer that got rarer",
-         "near 0.5: it charges little for a rare answer that grows",
-         "near 2.2: a wrong gradient cannot hold the policy"])
+         "near 0.5: it holds the best answer less firmly",
+         "near 2.2: like k1 it has no push against the reward"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal(
-    "kl.3", "near 0.5: it charges little for a rare answer that grows",
-    f"{k3_loss[-1].mean():.2f}. KL(π_ref‖π) weighs each answer by the "
-    "*reference's* chance. The best answer has only 0.1 there, so its "
-    "growth costs little.",
+    "kl.3", "near 0.5: it holds the best answer less firmly",
+    f"{k3_loss[-1].mean():.2f}. The bars above show it on one policy: "
+    f"k3's slope on the best answer is {forward[0]:.2f}, the wanted one "
+    f"{reverse[0]:.2f}. So the reward carries the policy further.",
     pictures.runs({"k2 in the loss": k2_loss, "k3 in the loss": k3_loss},
                   wanted, caption=(
         "Same β, same draws at the start. k2 in the loss stops where "
         "reward minus ½ KL(π‖π_ref) is largest, k3 in the loss further "
         "out. 400 seeds, band: the middle 80 %.")),
     instead={
-        "near 0.3 too: both are 0 only at the reference":
-        "The same minimum, but the reward pulls away from it, and the "
-        "two push back differently on the way.",
+        "near 0.3 too: k3 reads the same KL, on average":
+        "It reads the same. What it pushes against is the other KL.",
         "near 0.1: it charges every answer that got rarer":
-        "It does charge them. They still lose less than the best gains.",
-        "near 2.2: a wrong gradient cannot hold the policy":
-        "It is the gradient of another KL, and that holds too.",
+        "It does. But the best answer, which the reward pulls on, is held "
+        "less.",
+        "near 2.2: like k1 it has no push against the reward":
+        "k1 has slope 1 everywhere. k3 has the slope of a KL, and any KL "
+        "pulls back.",
     })
 
 # %% [markdown]
-# Near the reference the difference fades: there $k_3'=1-e^{-\ell}\approx\ell=k_2'$.
-#
-# The two KLs have names. $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is *mode-seeking*: it is large where
-# the policy says what the reference would not. $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is
-# *mass-covering*: it is large where the policy no longer says what the reference did.
-#
-# **So far**, with answers from the policy itself:
-#
-# | | right value | push of $\mathrm{KL}(\pi\,\Vert\,\pi_\text{ref})$ |
-# |---|---|---|
-# | $k_1$ | yes | in the reward |
-# | $k_2$ | near the reference | in the loss |
-# | $k_3$ | yes | near the reference, in the loss |
-#
 # ## Older samples
 #
 # In training the answers are often a few updates old. Then the ratio ρ of page 04 stands in front
-# of $k$. One can hold ρ constant, or let autograd differentiate it too.
-#
-# In the explorer orange is your penalty's push, and green points downhill on
-# $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$. An older policy stands half-way back.
+# of $k$. One can hold ρ constant, or let autograd differentiate it too. In the explorer orange is
+# your penalty's push, and green points downhill on $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.
 
 # %%
 task("kl.t1", kl_pull.kl_pull_explorer(),
@@ -348,13 +335,26 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 #    before.)
 # </details>
 #
-# **For an answer of one step, ρ$k_3$ with ρ differentiated has the right value and the right push,
-# on old samples too.** DeepSeek-V3.2 uses it, and TRL's GRPO when β > 0.
+# **So far**, for answers of one step:
+#
+# | | right value | push of $\mathrm{KL}(\pi\,\Vert\,\pi_\text{ref})$ | samples |
+# |---|---|---|---|
+# | $k_1$ | yes | in the reward | fresh |
+# | $k_2$ | near the reference | in the loss | fresh |
+# | $k_3$ | yes | in the loss, near the reference | fresh |
+# | ρ$k_3$, ρ differentiated | yes | in the loss | fresh or old |
+#
+# DeepSeek-V3.2 uses the last row, and so does TRL's GRPO when β > 0.
+#
+# The two KLs have names. $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is *mode-seeking*: it is large
+# where the policy says what the reference would not. $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is
+# *mass-covering*: it is large where the policy no longer says what the reference did. Near the
+# reference their pushes agree, since $k_3'=1-e^{-\ell}\approx\ell=k_2'$.
 #
 # ## How large is β?
 #
-# This section has a smaller toy. A flawed reward model pays 1 for one kind of answer and 0 for the
-# rest. The reference gives that answer once in 10,000 times: $p_0=10^{-4}$. We *want* it to stay
+# Now a second, smaller toy. A flawed reward model pays 1 for one kind of answer and 0 for the rest.
+# The reference gives that answer once in 10,000 times, $p_0=10^{-4}$, and we *want* it to stay
 # rare. Where does its chance $p$ come to rest?
 #
 # **With $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.** We want the most of
@@ -366,9 +366,8 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # \pi(y)&\propto\pi_\text{ref}(y)\,e^{R(y)/\beta}&&\ell=\log\pi-\log\pi_\text{ref}
 # \end{aligned}$$
 #
-# A reward of 1 multiplies the odds by $e^{1/\beta}$. Solved for the reward, the same line says
-# $R=\beta\,\ell+\text{const}$. DPO puts this $R$ into a preference loss and needs no reward model
-# (15).
+# A reward of 1 multiplies the odds by $e^{1/\beta}$. Solved for the reward, the line says
+# $R=\beta\,\ell+\text{const}$. DPO puts this $R$ into a preference loss (15).
 
 # %%
 p0 = 1e-4
@@ -404,7 +403,7 @@ def rest_k3(beta):
     b = 1 - beta
     return (b + (b * b + 4 * beta * p0) ** 0.5) / 2
 
-betas = [k / 100 for k in range(2, 101)]
+betas = [k / 100 for k in range(10, 101)]
 reveal(
     "kl.4", "about 80 %",
     f"{rest_k3(0.2):.2f} against {rest(0.2):.4f}. Set the two pushes "
@@ -424,8 +423,8 @@ reveal(
     })
 
 # %% [markdown]
-# In the explorer all pushes are divided by $p(1-p)$, so the reward's is a flat line. The answer
-# rests where a penalty's line meets it. Is $k_3$ in the loss always the weaker hold?
+# Is $k_3$ in the loss always the weaker hold? The explorer divides all pushes by $p(1-p)$, so the
+# reward's is a flat line. The answer rests where a penalty's line meets it.
 
 # %%
 task("kl.t2", kl_leash.kl_leash_explorer(),
@@ -440,8 +439,8 @@ task("kl.t2", kl_leash.kl_leash_explorer(),
 # <details><summary>One way, and what it shows</summary>
 #
 # <!-- cited: 0.08 -->
-# 1. Any β up to 0.08. With a small β the odds may grow by $e^{1/\beta}$, far more than 10,000 times.
-#    k3 in the loss still takes its share β.
+# 1. Any β up to 0.08. With a small β the odds may grow by $e^{1/\beta}$, far more than 10,000
+#    times. k3 in the loss still takes its share β.
 # 2. One in a million. Each step in log-odds costs $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the same,
 #    and a rarer answer has further to climb. k3 in the loss hardly moves: its push does not know
 #    how rare the answer was.
@@ -450,11 +449,10 @@ task("kl.t2", kl_leash.kl_leash_explorer(),
 # **Choosing β.**
 #
 # * *A checker decides right and wrong:* start with β = 0, and log the KL all the same.
-# * *A learned reward model:* keep a KL. Choose how many nats you allow and let β follow: raise it
-#   while the KL is above, lower it below (Ziegler et al.,
-#   [arXiv 1909.08593](https://arxiv.org/abs/1909.08593)).
-# * *Mind the unit.* GRPO divides reward term and penalty both by the answer's length. So β prices a
-#   nat of the whole answer, while the log shows nats per token.
+# * *A learned reward model:* choose how many nats you allow. Raise β while the KL is above, lower
+#   it below ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)).
+# * *The unit:* GRPO divides reward term and penalty both by the answer's length. So β prices a nat
+#   of the whole answer, while the log shows nats per token.
 #
 # ## In code
 
@@ -465,17 +463,18 @@ def kl_penalty(logp, ref_logp, old_logp):
     rho = (logp - old_logp.detach()).exp()        # keep its gradient
     return rho * (torch.expm1(-ell) + ell)
 
-# one-step answers, written by the policy half-way back
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# a check: one-step answers, written by the policy half-way back
 log_old = (ref.log() + 1.5 * R).log_softmax(0)
 z = away.clone().requires_grad_()
 mean = log_old.exp() @ kl_penalty(z.log_softmax(0), ref.log(), log_old)
 assert torch.allclose(torch.autograd.grad(mean, z)[0], reverse)
-print(f"value {mean.item():.2f}: the KL of the table above")
+print(f"on old samples: value {mean.item():.2f}, push of KL(π‖π_ref)")
 
 # %% [markdown]
 # <!-- cited: 1.16 -->
-# The `assert` says that the gradient is that of $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$. `ref_logp`
-# comes from a second, frozen model: one more forward pass, the same temperature, no dropout.
+# `ref_logp` comes from a second, frozen model: one more forward pass, the same temperature, no
+# dropout. What libraries do:
 #
 # | | where | form | by default |
 # |---|---|---|---|
@@ -484,8 +483,7 @@ print(f"value {mean.item():.2f}: the KL of the table above")
 # | TRL GRPO 1.16 | loss | ρ$k_3$ (`use_bias_correction_kl`, on by default) | `beta=0.0`: off, no reference loaded |
 # | verl | loss | `low_var_kl`: $k_3$; `k3+`: its value with $k_2$'s gradient | `use_kl_loss=False` |
 #
-# **That is the core of the page.** One short question is left before the practice: what changes
-# when an answer has many tokens?
+# **That is the core; the rest is one remark and practice.**
 #
 # <details><summary>One level deeper: conventions, zero support, stale values</summary>
 #
@@ -510,11 +508,9 @@ print(f"value {mean.item():.2f}: the KL of the table above")
 # \end{aligned}$$
 #
 # The second line is $k_1$ in the reward, and it is exact. The third is $k_2$ in the loss, token by
-# token. It forgets that a word also leads somewhere. The statements page (K05) has a word that the
-# whole KL pushes down and the per-token loss pushes up.
-#
-# On fresh samples ρ$k_3$ per token has the push of the third line too. On old samples its ρ
-# corrects one token, and the words before it remain the old policy's.
+# token, and on fresh samples ρ$k_3$ too. It forgets what a word leads to: on the statements page
+# (K05) the whole KL pushes a word down and the per-token loss pushes it up. On old samples a ρ per
+# token also leaves the words before it the old policy's.
 #
 # <details><summary>One level deeper: a limit instead of a price (TRPO)</summary>
 #
@@ -605,6 +601,7 @@ check.silent_bug_kl(my_test)
 # %% [markdown]
 # ## In the interview
 #
+# <!-- cited: 0.04 -->
 # A minute each, aloud, then unfold.
 #
 # <details><summary><b>Compare k1, k2, k3.</b></summary>

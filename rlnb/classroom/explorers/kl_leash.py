@@ -55,8 +55,8 @@ def build(figure, data):
     axes.set_ylabel("push / p(1 − p)", fontsize=TEXT)
     axes.axhline(0, color=GREY, lw=0.8)
     axes.axhline(1, color=BLUE, lw=3)
-    axes.text(8.8, 1.06, "the reward", ha="right", color=BLUE, fontsize=TEXT)
     figure.text(0.7, 0.88, "KL(π‖π_ref)", color=GREEN, fontsize=12, weight="bold")
+    figure.text(0.7, 0.2, "the reward", color=BLUE, fontsize=12, weight="bold")
     figure.text(0.7, 0.52, "k3 in the loss", color=PURPLE, fontsize=12, weight="bold")
     return {
         "start": axes.axvline(0, color=GREY, ls=":", lw=1.4),

@@ -42,11 +42,11 @@ def compute(distance: float = 3.0, form: str = "k2 loss", samples: str = "fresh"
     """The mean push of one form of the KL penalty, by enumeration, and the way downhill.
 
     The policy is the reference with logits raised by distance x reward, distance in [0, 5]. An
-    older policy stands half-way: sampler (3,) wrote the answers. "old, constant" weighs each sample by rho = pi / pi_old; in "old,
-    full" autograd differentiates that rho in a loss (in the reward all is constant). Returns
-    policy (3,), kl; value: the estimator's mean over the samples; home and push (3,): minus the
-    gradient of KL(pi || ref) and of the form, in the logits; angle between them in degrees, nan
-    where either is 0.
+    older policy stands half-way; sampler (3,) is the one that wrote the answers. "old, constant"
+    weighs each sample by rho = pi / pi_old; in "old, full" autograd differentiates that rho in a
+    loss (in the reward all is constant). Returns policy (3,), kl; value: the estimator's mean over
+    the samples; home and push (3,): minus the gradient of KL(pi || ref) and of the form, in the
+    logits; angle between them in degrees, nan where either is 0.
 
     >>> d = compute(3.0, "k3 loss")
     >>> round(d["kl"], 4), round(d["value"], 4), round(d["angle"])
@@ -102,7 +102,7 @@ def build(figure, data):
         *(REFERENCE @ CORNERS - (0.035, 0)), "reference", ha="right", va="center", fontsize=TEXT
     )
     bars = figure.add_axes((0.77, 0.1, 0.225, 0.74))
-    bars.set(xlim=(-0.6, 2.6), ylim=(-0.75, 0.75), yticks=(-0.5, 0, 0.5))
+    bars.set(xlim=(-0.6, 2.6), ylim=(-0.9, 0.9), yticks=(-0.5, 0, 0.5))
     bars.set_xticks(range(3), ("pays 1", "pays ½", "pays 0"))
     bars.tick_params(labelsize=TEXT)
     bars.axhline(0, color=GREY, lw=0.8)
@@ -155,7 +155,7 @@ def update(artists, data):
         artists[name].set_visible(shown)
         artists[f"{name} tip"].set_visible(shown)
         for bar, height in zip(artists[f"{name} bars"], data[name], strict=True):
-            bar.set_height(float(np.clip(height, -0.75, 0.75)))
+            bar.set_height(float(np.clip(height, -0.9, 0.9)))
     for text, line in zip(artists["text"], _lines(data), strict=True):
         text.set_text(line)
 

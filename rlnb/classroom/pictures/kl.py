@@ -70,7 +70,7 @@ def runs(
             low, high = np.quantile(curve, (0.1, 0.9), axis=1)
             axes.fill_between(range(len(curve)), low, high, color=color, alpha=0.15, lw=0)
             axes.plot(curve.mean(1), color=color, ls=dashes, **wide)
-            height = max(curve[-1].mean(), height + 0.07 * top)
+            height = max(curve[-1].mean(), height + 0.085 * top)
             text = f"{name}: {curve[-1].mean():.2f}"
             end = len(curve) - 1
             axes.plot([end * 1.02, end * 1.1], [height] * 2, color=color, ls=dashes,
@@ -251,7 +251,7 @@ def which_gradient(gradients: Mapping[str, Tensor], caption: str) -> Picture:
 def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]]) -> Picture:
     """Where reward and penalty balance, against beta: a line per penalty."""
     looks = {"KL(π‖π_ref)": (HOME, "-"), "k3 in the loss": (OTHER, "-.")}
-    usual = (0.04, 0.2)
+    usual = (0.2,)
 
     def build(figure, _):
         axes = figure.add_axes((0.075, 0.18, 0.6, 0.78))
@@ -263,8 +263,8 @@ def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]])
                 axes.plot(betas[k], values[k], "o", color=color, ms=9, mec="white")
         for beta in usual:
             axes.axvline(beta, color=GREY, lw=0.8, zorder=0)
-        axes.set(xlim=(0, max(betas)), ylim=(-0.02, 1.03))
-        axes.set_xticks((0.04, 0.2, 0.4, 0.6, 0.8, 1.0))
+        axes.set(xlim=(min(betas), max(betas)), ylim=(-0.02, 1.03))
+        axes.set_xticks((0.1, 0.2, 0.4, 0.6, 0.8, 1.0))
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("β", fontsize=TEXT)
         axes.set_ylabel("chance of the paid answer, at rest", fontsize=TEXT)
