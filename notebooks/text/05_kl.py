@@ -12,7 +12,7 @@
 # **After this page** you can read a KL off samples, say which way each form of the penalty pushes,
 # and choose a β.
 #
-# 52 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) ·
+# 41 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) ·
 # Schulman 2020, *Approximating KL divergence* (joschu.net/blog); Tang & Munos 2025,
 # [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
 #
@@ -27,33 +27,30 @@ import torch
 from rlnb import check
 from rlnb.classroom.explorers import kl_leash, kl_pull
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import kl as pictures, pipeline, token_grid
-from rlnb.objective import k3 as k3_term
-from rlnb.toys import SequencePolicy, running_group
+from rlnb.classroom.pictures import kl as pictures, pipeline
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
 # ## One number, logged and penalised
 #
-# Training on a reward takes the policy away from the model it began as. That model is the
-# **reference**. We log how far the policy has gone, as a KL. We also penalise it, with a
-# coefficient β. The policy then keeps what the reference could do, and it stays away from answers
-# that only fool a reward model ([arXiv 2210.10760](https://arxiv.org/abs/2210.10760)).
-#
-# The penalty can enter in two places:
+# Training takes the policy away from the model it began as, the **reference**. A KL measures how
+# far. We log it, and we penalise it with a coefficient β, so that the policy stays away from
+# answers that only fool a reward model ([arXiv 2210.10760](https://arxiv.org/abs/2210.10760)). The
+# penalty can enter in two places:
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the pipeline
 pipeline.pipeline("rewards", "loss", caption=(
     "In the reward the penalty is a number that an answer earns. In the "
     "loss it is a term of its own, and autograd goes through it."))
 
 # %% [markdown]
-# **The toy of this page.** One prompt has three answers. They pay 1, ½ and 0, and the reference
-# gives them with chances 0.1, 0.3 and 0.6. Each update draws 16 answers and takes a REINFORCE step.
+# **The toy.** Three answers pay 1, ½ and 0, and the reference gives them with chances 0.1, 0.3 and
+# 0.6. Each update draws 16 answers and takes a REINFORCE step with a leave-one-out baseline (03).
 #
-# Each drawn answer has a **log-ratio** $\ell=\log\pi-\log\pi_\text{ref}$. Its mean over answers
-# from $\pi$ is $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$; that is the definition of the KL. Used as
-# an estimate, $\ell$ is called $k_1$.
+# A drawn answer has a **log-ratio** $\ell=\log\pi-\log\pi_\text{ref}$. Its mean over answers from
+# $\pi$ is $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$, by definition. As an estimate of that KL, $\ell$
+# is called $k_1$.
 
 # %%
 ref = torch.tensor([0.1, 0.3, 0.6])          # the reference: where we start
@@ -81,14 +78,14 @@ def train(k, place, beta, n=400, updates=150, lr=0.5):
         reward = R[y]
         if place == "reward":
             reward, penalty = reward - beta * penalty.detach(), 0.0
-        A = reward - reward.mean(1, keepdim=True)
+        A = (reward - reward.mean(1, keepdim=True)) * 16 / 15
         loss = (beta * penalty - A * log_y).mean(1).sum()
         z = z - lr * torch.autograd.grad(loss, z)[0]
     return torch.stack(path, dim=1)                 # (2, updates + 1, n)
 
 # %% [markdown]
-# Without a penalty the policy ends almost entirely on the best answer. We would like to stop on the
-# way: the most of reward minus ½ KL lies at 0.30 nats (why: further down).
+# First we train without a penalty. We would like to stop on the way, at 0.30 nats: there reward
+# minus ½ KL is largest.
 
 # %%
 wanted = kl((ref.log() + R / 0.5).log_softmax(0)).item()
@@ -98,10 +95,8 @@ pictures.runs({"no penalty": free[0]}, wanted, logged=free[1, :, 0],
                       "one seed logs, the mean of k1 over 16 answers.")
 
 # %% [markdown]
-# The log is right: it scatters, sometimes below 0, and is correct on average.
-#
-# So we put the logged number into the loss, with β = ½: `loss = 0.5 * k1 - A * log_pi`. Autograd
-# does the rest.
+# The policy runs far past 0.30. The log scatters around the true KL. Now we put the logged number
+# into the loss, with β = ½: `loss = 0.5 * k1 - A * log_pi`.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -136,121 +131,68 @@ reveal(
     })
 
 # %% [markdown]
-# So there are two things to know about such a number: **what it measures**, and **where it moves
-# the policy**. We call the second its **push**: minus its gradient.
+# So such a number has two properties: **what it measures**, and **where it moves the policy**. We
+# call the second its **push**: minus its gradient.
 #
 # ## What it measures
 #
-# Here are the sixteen tokens of the running group: the chance that the reference gave each, and the
-# chance that the policy gives it now.
-
-# %%
-batch = running_group()
-mask = batch.mask
-ell16 = (batch.logprobs - batch.ref_logprobs).detach()       # (4, 6)
-token_grid.probability_grid(
-    batch.replace(old_logprobs=batch.ref_logprobs),
-    outside=mask & (ell16 < 0),
-    caption="Reference → policy, and π/π_ref. Bold: the six tokens that "
-            "the reference liked better. Their k1 is negative.")
-
-# %% [markdown]
-# A KL is never negative, but a sample of $k_1$ may be. John Schulman's note of 2020 offers two
-# others:
+# A KL is never negative, but a single $k_1$ may be. John Schulman's note offers two others:
 #
 # $$k_1=\ell,\qquad k_2=\tfrac12\ell^2,\qquad k_3=e^{-\ell}-1+\ell$$
 #
-# * $k_2$ has a wrong mean, the more the further away. Near the reference one hardly sees it.
-# * $k_3$ has the right mean, because what it adds to $k_1$ has mean 0:
-#   $\mathbb E_\pi[e^{-\ell}]=\sum_y\pi(y)\frac{\pi_\text{ref}(y)}{\pi(y)}=1$.
-# * $k_3$ is never negative, because the exponential lies above its tangent: $e^{-\ell}\ge1-\ell$.
+# We read all three off one policy that has moved from the reference. Compare the last column.
 
 # %%
 def k2(ell): return ell**2 / 2
 def k3(ell): return torch.expm1(-ell) + ell     # exp(-l) - 1 + l
 
-print("mean over the sixteen tokens:", *[
-    f"{k.__name__} {k(ell16[mask]).mean():.3f}" for k in (k1, k2, k3)])
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the moved policy, its three answers read with k1, k2 and k3
+away = ref.log() + 3 * R                        # logits of a moved policy
+pi, ell = away.softmax(0), away.log_softmax(0) - ref.log()
+print("answer pays       1      ½      0")
+print("chance now   ", *(f"{x:6.2f}" for x in pi))
+for k in (k1, k2, k3):
+    print(f"{k.__name__}           ", *(f"{x:6.2f}" for x in k(ell)),
+          f"   mean {pi @ k(ell):.2f}")
+print(f"the true KL: {kl(away.log_softmax(0)):.2f}")
+pictures.estimators(ell, pi)
+
+# %% [markdown]
+# $k_1$ and $k_3$ have the right mean; here $k_2$ reads a quarter too much.
+#
+# * $k_3$ is right because what it adds to $k_1$ has mean 0:
+#   $\mathbb E_\pi[e^{-\ell}]=\sum_y\pi(y)\frac{\pi_\text{ref}(y)}{\pi(y)}=1$.
+# * $k_3$ is never negative, because the exponential lies above its tangent: $e^{-\ell}\ge1-\ell$.
+#
+# How much does one sample scatter? We take a policy near the reference and one far away.
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the scatter of one sample
 for d in (0.5, 5.0):                    # reference logits + d * R
     log_pi = (ref.log() + d * R).log_softmax(0)
     spread = [(log_pi.exp() * (k(log_pi - ref.log()) - kl(log_pi))**2
                ).sum().sqrt().item() for k in (k1, k3)]
     print(f"a policy at KL {kl(log_pi):.2f}: std of one sample, "
           f"k1 {spread[0]:.2f}, k3 {spread[1]:.2f}")
-pictures.estimators(ell16[mask])
 
 # %% [markdown]
-# Near the reference $k_3$ is ten times quieter. That is why libraries call it the *low-variance*
-# estimate (`low_var_kl`). Far away it is the noisier one: on the left of the picture, where the
-# reference liked a token more, it grows like an exponential. Then one rare token makes a spike in
-# the log. Where the two cross depends on how the policy left
-# ([statements](statements/05_kl.ipynb), K03).
+# Near the reference $k_3$ is ten times quieter, so verl calls it `low_var_kl`. At 1.41 nats it is
+# the noisier one here. An answer that the policy has given up has a large $e^{-\ell}$, and drawing
+# it makes a spike in the log.
 #
 # <details><summary>One level deeper: k3 is a control variate</summary>
 #
 # $k_1+\lambda(e^{-\ell}-1)$ has the right mean for every λ, since the bracket has mean 0 (a
 # baseline, as in 03). $k_3$ is λ = 1: never negative, and not tuned for least variance. Near the
 # reference $e^{-\ell}-1\approx-\ell$, so λ = 1 cancels $k_1$'s noise to first order and leaves
-# $\tfrac12\ell^2$. Far away $e^{-\ell}$ is the larger noise, and a smaller λ would do better.
+# $\tfrac12\ell^2$. Far away $e^{-\ell}$ is the larger noise. Where the two cross depends on how the
+# policy left ([statements](statements/05_kl.ipynb), K03).
 # </details>
 #
 # ## Where it moves the policy
 #
-# $k_3$ has the right mean and is quiet. GRPO's paper puts it into the loss
-# ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("kl.2", "On fresh samples, what is k3's mean gradient as a loss?",
-        ["that of KL(π‖π_ref): its mean is right",
-         "that of KL(π_ref‖π): the arguments swapped",
-         "0: like k1, it has the right mean and no push",
-         "half of KL(π‖π_ref)'s: the −1 in k3 cancels the rest"])
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# exact gradients, by summing over the three answers: mean_gradient(k)
-away = ref.log() + 3 * R                      # logits of a moved policy
-
-def mean_gradient(k, place="loss", q=None, ratio="none", z=away):
-    """Over all answers, weighted by the chance q that each was written."""
-    z = z.clone().requires_grad_()
-    log_pi = z.log_softmax(0)
-    q = log_pi.detach().exp() if q is None else q
-    rho = (log_pi - q.log()).exp()
-    weight = {"none": 1, "constant": rho.detach(), "full": rho}[ratio]
-    penalty = k(log_pi - ref.log())
-    if place == "reward":                     # a number times grad log pi
-        penalty = penalty.detach() * log_pi
-    return torch.autograd.grad((q * weight * penalty).sum(), z)[0]
-
-def gradient(function, z=away):
-    z = z.clone().requires_grad_()
-    return torch.autograd.grad(function(z.log_softmax(0)), z)[0]
-
-reverse = gradient(kl)
-forward = gradient(lambda log_pi: kl(ref.log(), log_pi))
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal(
-    "kl.2", "that of KL(π_ref‖π): the arguments swapped",
-    "The value of one KL, and the gradient of the other.",
-    pictures.which_gradient(
-        {"KL(π‖π_ref)": reverse, "k3 in the loss": mean_gradient(k3),
-         "KL(π_ref‖π)": forward},
-        caption="Slope on each of the three logits. The black bar, k3 "
-                "averaged over π, equals the purple one each time."),
-    instead={
-        "that of KL(π‖π_ref): its mean is right":
-        "So was k1's. A right mean promises nothing about the gradient.",
-        "0: like k1, it has the right mean and no push":
-        "k1 had no push because its slope in ℓ is 1 everywhere.",
-        "half of KL(π‖π_ref)'s: the −1 in k3 cancels the rest":
-        "The −1 is a constant; it has no gradient.",
-    })
-
-# %% [markdown]
-# Why? First the true gradient, line by line.
+# First the gradient that a penalty should have:
 #
 # $$\begin{aligned}
 # \nabla\,\mathrm{KL}(\pi\,\|\,\pi_\text{ref})&=\nabla\textstyle\sum_y\pi(y)\,\ell(y)&&\text{definition}\\
@@ -259,66 +201,160 @@ reveal(
 # &=\mathbb E_\pi[\ell\,\nabla\log\pi]&&\mathbb E_\pi[\nabla\log\pi]=0\ (02)
 # \end{aligned}$$
 #
-# The whole gradient comes from the first sum: from *which* answers are drawn.
+# In the reward a penalty is a number that multiplies $\nabla\log\pi$. The last line says which
+# number: $\ell$. So $k_1$ worked there.
 #
-# Now the loss. It averages $k(\ell)$ over answers that are drawn already, so autograd sees only
-# $\ell$:
-#
-# $$\begin{aligned}
-# \mathbb E_\pi[\nabla k(\ell)]&=\mathbb E_\pi[k'(\ell)\,\nabla\log\pi]&&\text{chain rule}\\
-# k_1'=1:&\qquad0&&\text{only the second sum, the empty one}\\
-# k_2'=\ell:&\qquad\nabla\,\mathrm{KL}(\pi\,\|\,\pi_\text{ref})&&\text{the line above}\\
-# k_3'=1-\tfrac{\pi_\text{ref}}{\pi}:&\qquad0-\textstyle\sum_y\pi_\text{ref}\nabla\log\pi=\nabla\,\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)&&\text{the weight }\pi\text{ cancels}
-# \end{aligned}$$
-#
-# In the reward there is no chain rule. The penalty is a number that multiplies $\nabla\log\pi$, and
-# the first derivation says which number: $\ell$, so $k_1$. **On fresh samples: in the loss use
-# $k_2$, in the reward use $k_1$.**
-#
-# The two directions want different things (01). $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is large
-# where the policy says what the reference would not; it is called *mode-seeking*.
-# $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is large where the policy no longer says what the
-# reference did; it is called *mass-covering*.
-#
+# A loss averages $k(\ell)$ over answers that are drawn already. So autograd takes the slope of
+# $k(\ell)$ and nothing else. GRPO's paper puts $k_3$ there
+# ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("kl.2", "The answers come from π itself. As a loss, what is k3's "
+        "mean gradient?",
+        ["that of KL(π‖π_ref), since its mean is right",
+         "that of KL(π_ref‖π), the arguments swapped",
+         "0, since k3 is k1 plus something of mean 0",
+         "half of KL(π‖π_ref)'s, since near 0 k3 is ½ℓ²"])
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# exact gradients, by summing over the three answers: mean_gradient(k)
+def mean_gradient(k):
+    """Of k as a loss, over all answers drawn from the policy `away`."""
+    z = away.clone().requires_grad_()
+    return torch.autograd.grad(
+        pi @ k(z.log_softmax(0) - ref.log()), z)[0]
+
+def gradient(function):
+    z = away.clone().requires_grad_()
+    return torch.autograd.grad(function(z.log_softmax(0)), z)[0]
+
+reverse = gradient(kl)
+forward = gradient(lambda log_pi: kl(ref.log(), log_pi))
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the derivation that stands in the answer
+by_slope = r"""
+
+$$\begin{aligned}
+\mathbb E_\pi[\nabla k(\ell)]&=\mathbb E_\pi[k'(\ell)\,\nabla\log\pi]
+&&\text{chain rule}\\
+k_1'=1:&\qquad0&&\mathbb E_\pi[\nabla\log\pi]=0\\
+k_2'=\ell:&\qquad\nabla\,\mathrm{KL}(\pi\,\|\,\pi_\text{ref})
+&&\text{the last line above}\\
+k_3'=1-\tfrac{\pi_\text{ref}}{\pi}:&\qquad
+-\textstyle\sum_y\pi_\text{ref}\nabla\log\pi
+=\nabla\,\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)
+&&\text{the weight }\pi\text{ cancels}
+\end{aligned}$$
+"""
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal(
+    "kl.2", "that of KL(π_ref‖π), the arguments swapped",
+    "k3 has the value of one KL and the gradient of the other. Of the "
+    "three only k2 has the wanted gradient." + by_slope,
+    pictures.which_gradient(
+        {"KL(π‖π_ref)": reverse, "k3 in the loss": mean_gradient(k3),
+         "KL(π_ref‖π)": forward},
+        caption="Slope on each of the three logits. The black bar, k3 "
+                "averaged over π, equals the purple one each time."),
+    instead={
+        "that of KL(π‖π_ref), since its mean is right":
+        "So was k1's. A right mean promises nothing about the gradient.",
+        "0, since k3 is k1 plus something of mean 0":
+        "The mean of that something is 0, its mean slope is not.",
+        "half of KL(π‖π_ref)'s, since near 0 k3 is ½ℓ²":
+        "½ℓ² has slope ℓ: near the reference that is all of it, not half.",
+    })
+
+# %% [markdown]
+# Does it matter in a run? We train as in the first plot, with β = ½.
+
+# %%
+k2_loss, _ = train(k2, "loss", 0.5)
+k3_loss, _ = train(k3, "loss", 0.5)
+print(f"k2 in the loss ends at {k2_loss[-1].mean():.2f} nats")
+
+# %% [markdown]
+# $k_2$ ends where we wanted. And $k_3$?
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("kl.3", "Where does the KL end with k3 in the loss?",
+        ["near 0.3 too: k3 reads the same KL, on average",
+         "near 0.1: it charges every answer that got rarer",
+         "near 0.5: it holds the best answer less firmly",
+         "near 2.2: like k1 it has no push against the reward"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal(
+    "kl.3", "near 0.5: it holds the best answer less firmly",
+    f"{k3_loss[-1].mean():.2f}. The bars above show it on one policy: "
+    f"k3's slope on the best answer is {forward[0]:.2f}, the wanted one "
+    f"{reverse[0]:.2f}. So the reward carries the policy further.",
+    pictures.runs({"k2 in the loss": k2_loss, "k3 in the loss": k3_loss},
+                  wanted, caption=(
+        "Same β, same draws at the start. k2 in the loss stops where "
+        "reward minus ½ KL(π‖π_ref) is largest, k3 in the loss further "
+        "out. 400 seeds, band: the middle 80 %.")),
+    instead={
+        "near 0.3 too: k3 reads the same KL, on average":
+        "It reads the same. What it pushes against is the other KL.",
+        "near 0.1: it charges every answer that got rarer":
+        "It does. But the best answer, which the reward pulls on, is held "
+        "less.",
+        "near 2.2: like k1 it has no push against the reward":
+        "k1 has slope 1 everywhere. k3 has the slope of a KL, and any KL "
+        "pulls back.",
+    })
+
+# %% [markdown]
 # ## Older samples
 #
-# So far: the samples came from the policy itself. In training they are often a few updates old.
-# Then the ratio ρ of page 04 stands in front, as ρ times $k$. One can hold ρ constant, or let
-# autograd differentiate it too.
-#
-# In the explorer the samples may come from a policy half-way back. The orange arrow is your
-# penalty's push, the green one points downhill on $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.
+# In training the answers are often a few updates old. Then the ratio ρ of page 04 stands in front
+# of $k$. One can hold ρ constant, or let autograd differentiate it too. In the explorer orange is
+# your penalty's push, and green points downhill on $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.
 
 # %%
 task("kl.t1", kl_pull.kl_pull_explorer(),
      ("Make k1 in the loss push the policy away from the reference.",
       kl_pull.pushes_away),
-     ("Older samples, ρ constant, a penalty in the loss: go exactly "
-      "downhill, 0°.", kl_pull.home_with_constant),
-     ("The same with ρ differentiated. Which penalties are right now?",
-      kl_pull.home_with_full))
+     ("Older samples, ρ differentiated, a penalty in the loss: go exactly "
+      "downhill, 0°.", kl_pull.home_with_full))
 
 # %% [markdown]
-# <details><summary>One way, and why the right answers swap</summary>
+# <details><summary>One way, and what it shows</summary>
 #
-# 1. k1 in the loss, older policy, no ρ. It pushes every sample down alike, and the older policy
-#    wrote them. So it pushes away from the older policy, and from the reference behind it.
-# 2. k2, as on fresh samples. A constant ρ only turns the mean over old samples into the mean over
-#    π.
-# 3. k1 and k3 are right, and k2 is not. A differentiated ρ adds $k\,\nabla\log\pi$, so $k+k'$
-#    counts: $\nabla(\rho k_3)=\rho\,(k_3+k_3')\,\nabla\log\pi=\rho\,\ell\,\nabla\log\pi$. Both sums
-#    of the product rule are there, and a right *value* is enough.
+# 1. k1 in the loss, older, no ρ. It makes every sample less likely, and the older policy wrote
+#    them. So it pushes away from the older policy, and from the reference behind it.
+# 2. k3 or k1, and not k2. A differentiated ρ adds $k\,\nabla\log\pi$, so $k+k'$ counts:
+#    $\nabla(\rho k_3)=\rho\,(k_3+k_3')\,\nabla\log\pi=\rho\,\ell\,\nabla\log\pi$. Both sums of the
+#    product rule are there, and a right *value* is enough. (With ρ constant k2 is right, as
+#    before.)
 # </details>
 #
-# **For an answer of one step there is a third way, on old samples too: ρ$k_3$ with ρ
-# differentiated.** DeepSeek-V3.2 does that, and TRL's GRPO when β > 0.
+# **So far**, for answers of one step:
+#
+# | | right value | push of $\mathrm{KL}(\pi\,\Vert\,\pi_\text{ref})$ | samples |
+# |---|---|---|---|
+# | $k_1$ | yes | in the reward | fresh |
+# | $k_2$ | near the reference | in the loss | fresh |
+# | $k_3$ | yes | in the loss, near the reference | fresh |
+# | ρ$k_3$, ρ differentiated | yes | in the loss | fresh or old |
+#
+# DeepSeek-V3.2 uses the last row, and so does TRL's GRPO when β > 0.
+#
+# The two KLs have names. $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is *mode-seeking*: it is large
+# where the policy says what the reference would not. $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is
+# *mass-covering*: it is large where the policy no longer says what the reference did. Near the
+# reference their pushes agree, since $k_3'=1-e^{-\ell}\approx\ell=k_2'$.
 #
 # ## How large is β?
 #
-# GRPO's plain $k_3$ follows the other KL. Near the reference the two agree. And far away?
-#
-# Suppose a flawed reward model pays 1 for one kind of answer and 0 for the rest. The reference
-# gives that answer once in 10,000 times: its chance begins at $p_0=10^{-4}$. We *want* it to stay
+# Now a second, smaller toy. A flawed reward model pays 1 for one kind of answer and 0 for the rest.
+# The reference gives that answer once in 10,000 times, $p_0=10^{-4}$, and we *want* it to stay
 # rare. Where does its chance $p$ come to rest?
 #
 # **With $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.** We want the most of
@@ -330,9 +366,8 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # \pi(y)&\propto\pi_\text{ref}(y)\,e^{R(y)/\beta}&&\ell=\log\pi-\log\pi_\text{ref}
 # \end{aligned}$$
 #
-# A reward of 1 multiplies the odds by $e^{1/\beta}$. For β = 0.2 that is 148. (At the top of the
-# page β was 0.5: the policy that this formula gives has 0.30 nats.) Solved for $R$ the same line
-# says $R=\beta\,\ell+\text{const}$: that is what DPO trains on (15).
+# A reward of 1 multiplies the odds by $e^{1/\beta}$. Solved for the reward, the line says
+# $R=\beta\,\ell+\text{const}$. DPO puts this $R$ into a preference loss (15).
 
 # %%
 p0 = 1e-4
@@ -345,8 +380,10 @@ def rest(beta):
 print(f"β = 0.2, KL(π‖π_ref): at rest p = {rest(0.2):.4f}")
 
 # %% [markdown]
+# So this penalty keeps the answer below 2 %.
+#
 # **With $k_3$ in the loss.** Two pushes act on that answer's logit $z$. We use
-# $\partial\pi/\partial z=p(1-p)$, the slope of a softmax:
+# $\partial p/\partial z=p(1-p)$, the slope of a softmax:
 #
 # $$\begin{aligned}
 # \text{up:}&\quad\tfrac{\partial}{\partial z}\,p\cdot1=p\,(1-p)&&\text{the mean reward is }p\\
@@ -355,7 +392,7 @@ print(f"β = 0.2, KL(π‖π_ref): at rest p = {rest(0.2):.4f}")
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("kl.3", "The same β = 0.2, with k3 in the loss: where do reward "
+predict("kl.4", "The same β = 0.2, with k3 in the loss: where do reward "
         "and penalty balance?",
         ["about 1.5 % too", "about 5 %", "about 20 %", "about 80 %"])
 
@@ -366,12 +403,13 @@ def rest_k3(beta):
     b = 1 - beta
     return (b + (b * b + 4 * beta * p0) ** 0.5) / 2
 
-betas = [k / 100 for k in range(2, 101)]
+betas = [k / 100 for k in range(10, 101)]
 reveal(
-    "kl.3", "about 80 %",
+    "kl.4", "about 80 %",
     f"{rest_k3(0.2):.2f} against {rest(0.2):.4f}. Set the two pushes "
-    "equal with p₀ near 0: p (1 − p) = β p, so p = 1 − β. The penalty "
-    "keeps a share β for the reference and lets the rest go anywhere.",
+    "equal with p₀ near 0: p (1 − p) = β p, so p = 1 − β. GRPO divides "
+    "its advantages by the group's std, here √(p(1 − p)). Then the balance "
+    f"is at p = 1 / (1 + β²), which is {1 / (1 + 0.2**2):.2f}.",
     pictures.resting_points(betas, {
         "KL(π‖π_ref)": [rest(b) for b in betas],
         "k3 in the loss": [rest_k3(b) for b in betas]}),
@@ -385,101 +423,82 @@ reveal(
     })
 
 # %% [markdown]
-# In the explorer all pushes are divided by $p(1-p)$. The answer rests where a penalty's line meets
-# the reward's.
+# Is $k_3$ in the loss always the weaker hold? The explorer divides all pushes by $p(1-p)$, so the
+# reward's is a flat line. The answer rests where a penalty's line meets it.
 
 # %%
 task("kl.t2", kl_leash.kl_leash_explorer(),
-     ("Start at 0.0001. Find the largest β at which KL(π‖π_ref) still "
-      "lets the answer come to 90 %.", kl_leash.nine_in_ten),
-     ("Now an answer that starts at one in a million, 1e-06. Hold it at "
-      "one half with k3 in the loss.", kl_leash.half_with_k3))
+     ("Leave the reference's chance at 0.0001. Find a β at which k3 in "
+      "the loss holds the answer lower than KL(π‖π_ref) does.",
+      kl_leash.k3_holds_lower),
+     ("Now set β = 0.08. Move only the reference's chance until "
+      "KL(π‖π_ref) holds the answer below one half.",
+      kl_leash.below_half))
 
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# 1. <!-- cited: 0.08 -->β = 0.08. Each step in log-odds costs
-#    $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the same. A rarer answer has further to climb, so a
-#    smaller β holds it.
-# 2. β = 0.50, as from any rare start. The purple push does not know how rare the answer was: it is
-#    flat at β until the answer is common.
+# <!-- cited: 0.08 -->
+# 1. Any β up to 0.08. With a small β the odds may grow by $e^{1/\beta}$, far more than 10,000
+#    times. k3 in the loss still takes its share β.
+# 2. One in a million. Each step in log-odds costs $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the same,
+#    and a rarer answer has further to climb. k3 in the loss hardly moves: its push does not know
+#    how rare the answer was.
 # </details>
 #
-# GRPO also divides its advantages by the group's std, here $\sqrt{p(1-p)}$. The push up is then
-# $\sqrt{p(1-p)}$, and the balance with plain $k_3$ moves up again:
+# **Choosing β.**
+#
+# * *A checker decides right and wrong:* start with β = 0, and log the KL all the same.
+# * *A learned reward model:* choose how many nats you allow. Raise β while the KL is above, lower
+#   it below ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)).
+# * *The unit:* GRPO divides reward term and penalty both by the answer's length. So β prices a nat
+#   of the whole answer, while the log shows nats per token.
+#
+# ## In code
 
 # %%
-def rest_grpo(beta):
-    """The p at which sqrt(p (1 - p)) = beta p, for p0 near 0."""
-    return 1 / (1 + beta**2)
+def kl_penalty(logp, ref_logp, old_logp):
+    """rho * k3 per token, rho differentiated."""
+    ell = logp - ref_logp.detach()
+    rho = (logp - old_logp.detach()).exp()        # keep its gradient
+    return rho * (torch.expm1(-ell) + ell)
 
-for beta in (0.2, 0.04):
-    print(f"β {beta}: KL(π‖π_ref) {rest(beta):.4f}, k3 in the loss "
-          f"{rest_k3(beta):.2f}, and with GRPO's std {rest_grpo(beta):.3f}")
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# a check: one-step answers, written by the policy half-way back
+log_old = (ref.log() + 1.5 * R).log_softmax(0)
+z = away.clone().requires_grad_()
+mean = log_old.exp() @ kl_penalty(z.log_softmax(0), ref.log(), log_old)
+assert torch.allclose(torch.autograd.grad(mean, z)[0], reverse)
+print(f"on old samples: value {mean.item():.2f}, push of KL(π‖π_ref)")
 
 # %% [markdown]
-# At β = 0.04, DeepSeekMath's value, nothing holds: every form lets the answer take over. There the
-# true KL is even the looser one (1.00 against 0.96); the two cross near β = 0.09.
+# <!-- cited: 1.16 -->
+# `ref_logp` comes from a second, frozen model: one more forward pass, the same temperature, no
+# dropout. What libraries do:
 #
-# **Choosing β.** A resting point says where a run would end, not when. In practice:
+# | | where | form | by default |
+# |---|---|---|---|
+# | PPO of InstructGPT ([2203.02155](https://arxiv.org/abs/2203.02155)) | reward | $k_1$ per token | on |
+# | TRL RLOO 1.16 | reward | $k_1$, summed over the answer | `beta=0.05` |
+# | TRL GRPO 1.16 | loss | ρ$k_3$ (`use_bias_correction_kl`, on by default) | `beta=0.0`: off, no reference loaded |
+# | verl | loss | `low_var_kl`: $k_3$; `k3+`: its value with $k_2$'s gradient | `use_kl_loss=False` |
 #
-# * A checker decides right and wrong: start with β = 0, and log the KL all the same. TRL's GRPO
-#   does so by default.
-# * A learned reward model: keep a KL. Choose how many nats you allow and let β follow: raise it
-#   while the KL is above, lower it below (Ziegler et al.,
-#   [arXiv 1909.08593](https://arxiv.org/abs/1909.08593)).
-# * Mind the unit. Their target is a *sum* over the answer; libraries often log a *mean* per token.
+# **That is the core; the rest is one remark and practice.**
 #
-# **That is the core of the page.** Two short questions are left: what changes when an answer has
-# many tokens, and what if one sets a limit instead of a price.
+# <details><summary>One level deeper: conventions, zero support, stale values</summary>
+#
+# * GRPO's paper writes $r=\pi_\text{ref}/\pi$ and $r-\log r-1$; code writes $d=-\ell$ and
+#   $e^d-1-d$. All three are $k_3$. Clamping $d$ or $k_3$, at 5 or 10, is a convention against
+#   overflow; where it acts the slope is 0.
+# * With the full distribution over the vocabulary at each place the KL of one step is exact. It
+#   needs all V probabilities of both models at every token.
+# * What π never draws no estimate can see. π = (0.7, 0.3, 0) against (0.5, 0.3, 0.2): the mean of
+#   $k_3$ is 0.2 too small, silently (statements page).
+# * A z-score after a KL in the reward rescales β (09).
+# </details>
 #
 # ## Many tokens
 #
-# Take the smallest case, answers of two tokens. The first is word 0, word 1 or stop; after a word
-# comes one more. The reference gives every choice ⅓. The policy:
-
-# %%
-ref2 = SequencePolicy(2, 2, torch.zeros(3, 3))
-pi2 = SequencePolicy(2, 2, torch.tensor(
-    [[-0.2, 0.2, 0.0], [2.0, -1.0, 0.0], [0.0, 0.3, 0.0]]))
-for state, p in zip(("first token", "after word 0", "after word 1"),
-                    pi2.logits.softmax(1).tolist()):
-    print(f"{state:13s}", *(f"{x:.2f}" for x in p))
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("kl.4", "Word 0 is rarer than under the reference, 0.27 against "
-        "0.33. Which way does k1 in the reward move it, on average?",
-        ["up, towards 0.33", "down, further from 0.33", "not at all"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-ell = pi2.logprobs() - ref2.logprobs().detach()              # (answers, 2)
-chance, fixed = pi2.probabilities(), pi2.probabilities().detach()
-penalties = {
-    "KL of the answer": chance * ell.sum(1),
-    "k1 in the reward":
-        fixed * ell.sum(1).detach() * pi2.logprobs().sum(1),
-    "k2 per token, in the loss": fixed * (k2(ell) * pi2.mask).sum(1)}
-pushes = {name: -torch.autograd.grad(x.sum(), pi2.logits,
-                                     retain_graph=True)[0][0]
-          for name, x in penalties.items()}      # on the first token
-first = pi2.logits[0].softmax(0).tolist()
-exact, _, own = (v.tolist() for v in pushes.values())
-reveal("kl.4", "down, further from 0.33",
-       f"Push on word 0: {exact[0]:+.4f}. Token by token, in the loss, it "
-       f"is {own[0]:+.4f}: the wrong way. After word 0 the policy is far "
-       "from the reference, and the KL of an answer charges the first word "
-       "for what it leads to.",
-       pictures.first_word(first, {n: v.tolist()
-                                   for n, v in pushes.items()}),
-       instead={
-           "up, towards 0.33": "Its own log-ratio asks for that. The KL of "
-           "an answer also counts what follows word 0.",
-           "not at all": "0.27 against 0.33 is a gap, and what follows "
-           "word 0 is a larger one."})
-
-# %% [markdown]
 # Write $\ell_t$ for the log-ratio of token $t$. For a whole answer:
 #
 # $$\begin{aligned}
@@ -488,74 +507,19 @@ reveal("kl.4", "down, further from 0.33",
 # &\approx\mathbb E\Big[\textstyle\sum_s\ell_s\,\nabla\log\pi(y_s)\Big]&&\textbf{a choice: each token is charged only its own }\ell_s
 # \end{aligned}$$
 #
-# The second line is $k_1$ in the reward, and it is exact. The third is what $k_2$ and ρ$k_3$ do per
-# token; plain $k_3$ has $1-e^{-\ell_s}$ there, which is near $\ell_s$ near the reference. It is
-# less noisy, and near the reference it costs little (statements page). On old samples a ρ per token
-# also leaves the words before it the old policy's.
+# The second line is $k_1$ in the reward, and it is exact. The third is $k_2$ in the loss, token by
+# token, and on fresh samples ρ$k_3$ too. It forgets what a word leads to: on the statements page
+# (K05) the whole KL pushes a word down and the per-token loss pushes it up. On old samples a ρ per
+# token also leaves the words before it the old policy's.
 #
-# ## A limit instead of a price
+# <details><summary>One level deeper: a limit instead of a price (TRPO)</summary>
 #
 # β puts a price on each nat. TRPO ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) sets a
 # limit δ for one update, measured from the *old* policy that wrote the batch:
-#
-# $$\max_\pi\ \mathbb E_\text{old}[\rho A]\quad\text{subject to}\quad\mathrm{KL}(\pi_\text{old}\,\|\,\pi)\le\delta$$
-#
-# Its solver needs second-order products and a line search, and TRL and verl ship none. They ship
-# **PPO**, whose loss measures no KL at all: page 06.
-#
-# <details><summary>One level deeper: the natural gradient</summary>
-#
-# For a small step Δ of the logits the gain is $g^\top\!\Delta$, $g$ the policy gradient. The KL is
-# $\tfrac12\Delta^\top F\Delta$, with the Fisher matrix $F$ as its second derivative. Maximise
-# $g^\top\!\Delta-\lambda(\tfrac12\Delta^\top F\Delta-\delta)$: the step is
-# $\Delta=F^{-1}g/\lambda$. For a softmax $g_y=\pi(y)A(y)$, so a rare answer gets a small push,
-# however good it is. $F^{-1}$ takes the factor π out, and the natural step is $A$ itself. Run and
-# drawn on the [statements page](statements/05_kl.ipynb).
-# </details>
-#
-# ## In code
-
-# %%
-def kl_penalty(logp, ref_logp, old_logp, mask):
-    """The mean over tokens of rho * k3, rho differentiated."""
-    ell = logp - ref_logp.detach()
-    rho = (logp - old_logp.detach()).exp()        # keep its gradient
-    return (rho * (torch.expm1(-ell) + ell))[mask].mean()
-
-# as on the first step after sampling: every rho is 1
-fresh = batch.replace(old_logprobs=batch.logprobs.detach())
-mine = kl_penalty(fresh.logprobs, fresh.ref_logprobs,
-                  fresh.old_logprobs, mask)
-theirs = k3_term(1.0, corrected=True)(fresh)[mask].mean()
-assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
-slope = torch.autograd.grad(mine, batch.logprobs, retain_graph=True)[0]
-assert torch.allclose(slope[mask] * mask.sum(), ell16[mask])  # k2's
-print(f"penalty {mine.item():.3f}: k3's value, k2's slope")
-
-# %% [markdown]
-# <!-- cited: 1.16 -->
-# `ref_logp` comes from a second, frozen model: one more forward pass, the same temperature, no
-# dropout. Log the plain mean of $k_1$ or $k_3$ on fresh samples.
-#
-# | library | where | form | KL by default |
-# |---|---|---|---|
-# | TRL GRPO 1.16 | loss | ρ$k_3$ (`use_bias_correction_kl`, on by default) | `beta=0.0`: off, no reference loaded |
-# | TRL RLOO 1.16 | reward | $k_1$, summed over the answer | `beta=0.05` |
-# | verl | loss | `low_var_kl`: $k_3$, clamped to 10 | `use_kl_loss=False` |
-# | verl | reward | `kl`: $k_1$ | `use_kl_in_reward=False` |
-#
-# <details><summary>One level deeper: conventions, zero support, stale values</summary>
-#
-# * GRPO's paper writes $r=\pi_\text{ref}/\pi$ and $r-\log r-1$; code writes $d=-\ell$ and
-#   $e^d-1-d$. All three are $k_3$. Clamping $d$ or $k_3$, at 5 or 10, is a convention against
-#   overflow; where it acts the slope is 0.
-# * With the full distribution over the vocabulary at each place the KL of one step is exact: no
-#   sampling noise, and its slope is right. It needs all V probabilities of both models at every
-#   token.
-# * What π never draws no estimate can see. π = (0.7, 0.3, 0) against (0.5, 0.3, 0.2): the mean of
-#   $k_3$ is 0.2 too small, silently (statements page).
-# * On older samples without ρ even $k_3$'s mean is wrong.
-# * A z-score after a KL in the reward rescales β (09).
+# $\max_\pi\mathbb E_\text{old}[\rho A]$ subject to $\mathrm{KL}(\pi_\text{old}\,\|\,\pi)\le\delta$.
+# It needs second-order products and a line search. PPO needs neither, and its loss measures no KL
+# at all (06). The natural gradient behind TRPO is drawn on the
+# [statements page](statements/05_kl.ipynb).
 # </details>
 #
 # ## Say it in 60 seconds
@@ -563,12 +527,12 @@ print(f"penalty {mine.item():.3f}: k3's value, k2's slope")
 # %% [markdown] tags=["card"]
 # | KL | |
 # |---|---|
-# | sentence | a KL estimate has a value and a push, and they are separate: k1 and k3 have the right value, k2 in the loss and k1 in the reward the right push |
-# | formula | $\nabla\mathrm{KL}(\pi\Vert\pi_\text{ref})=\mathbb E_\pi[\ell\,\nabla\log\pi]$; a loss $k$ gives $\mathbb E_\pi[k'(\ell)\nabla\log\pi]$ |
-# | picture | three bars of k3 beside those of both KLs |
-# | numbers | k1 in the loss 2.16 nats, no penalty 2.16, k1 in the reward 0.30 · β = 0.2, reward 1: 1.5 % with KL(π‖π_ref), 80 % with k3 in the loss |
-# | trust region | KL(π_old‖π) ≤ δ per update: another policy, another direction, a limit and not a price |
-# | in TRL and DeepSeek-V3.2 | ρ k3, the ratio differentiated: the right value and push for a one-step answer, on old samples too |
+# | sentence | a KL estimate has a value and a push, and they are separate |
+# | value | $\mathbb E_\pi[k_1]=\mathbb E_\pi[k_3]=\mathrm{KL}(\pi\Vert\pi_\text{ref})$; near it $k_3$ is the quieter one |
+# | push | $\nabla\mathrm{KL}(\pi\Vert\pi_\text{ref})=\mathbb E_\pi[\ell\,\nabla\log\pi]$: $k_1$ in the reward, $k_2$ in the loss; a loss $k$ gives $\mathbb E_\pi[k'(\ell)\nabla\log\pi]$ |
+# | numbers, β = ½ | no penalty 2.17 nats, k1 in the loss 2.17, k1 in the reward 0.30, k3 in the loss 0.49 |
+# | best policy | $\pi\propto\pi_\text{ref}\,e^{R/\beta}$ |
+# | in TRL and DeepSeek-V3.2 | ρ k3, the ratio differentiated: right value and push for a one-step answer, on old samples too |
 # | since 04 | a reference model; β |
 
 # %%
@@ -623,7 +587,8 @@ check.kl_in_reward(my_kl_in_reward)
 print(check.silent_bug_kl.source)
 
 # %% [markdown]
-# Write a test that takes such a function, that this one fails and the right one passes.
+# Write a test that takes such a function. It raises an `AssertionError` on this one and returns on
+# a right one.
 #
 # <details><summary>hint</summary>What must a penalty be on the first step of a run, where policy and reference are one model?</details>
 
@@ -636,6 +601,7 @@ check.silent_bug_kl(my_test)
 # %% [markdown]
 # ## In the interview
 #
+# <!-- cited: 0.04 -->
 # A minute each, aloud, then unfold.
 #
 # <details><summary><b>Compare k1, k2, k3.</b></summary>
@@ -647,23 +613,34 @@ check.silent_bug_kl(my_test)
 # </details>
 # <details><summary><b>Is GRPO's KL term wrong?</b></summary>
 #
-# On fresh samples its value is KL(π‖π_ref), its gradient that of KL(π_ref‖π). As a penalty it
-# works: the same minimum, and near the reference the same direction. Far away it is another
-# penalty: with a reward of 1 and β = 0.2 an answer that starts at one in 10,000 comes to rest at 80
-# % instead of 1.5 %; with GRPO's std at 96 %. Fixes: k2 in the loss, k1 in the reward, or ρ times
-# k3 with ρ differentiated.
+# On fresh samples its value is KL(π‖π_ref), its gradient that of KL(π_ref‖π). It still holds the
+# policy, and near the reference it pushes the same way. Far away it is another penalty: with a
+# reward of 1 and β = 0.2 an answer that starts at one in 10,000 rests at 80 % instead of 1.5 %.
+# Fixes: k2 in the loss, k1 in the reward, k3's value with k2's gradient (verl's `k3+`), or ρ k3
+# with ρ differentiated.
 # </details>
 # <details><summary><b>KL in the reward or in the loss?</b></summary>
 #
-# In the reward it is exact for the whole answer; in the loss each token pays only for itself. In
-# the reward it also passes through baselines and z-scores, and it comes with the policy gradient's
-# noise.
+# In the reward it is exact for the whole answer; in the loss each token pays only for itself.
+# Classical RLHF with PPO puts −β k1 on every token's reward. There it passes through baselines and
+# z-scores. GRPO puts it into the loss and keeps its advantages clean.
+# </details>
+# <details><summary><b>What has the KL penalty to do with DPO?</b></summary>
+#
+# DPO is its best policy, solved for the reward. That policy is π ∝ π_ref e^(R/β), so R = β log
+# (π/π_ref) + a constant of the prompt. Put this R into the chance that one answer is preferred to
+# another. The constant cancels, and a loss on two log-ratios is left.
 # </details>
 # <details><summary><b>Your logged KL is negative. Noise or bug?</b></summary>
 #
 # A batch of k1 may be below 0 for a step; staying there means the samples are not from the policy
 # that scores them. Look for another temperature, another engine, stale samples without ρ, dropout
 # in one of the two models.
+# </details>
+# <details><summary><b>The reference is reset every N steps. What bounds the drift?</b></summary>
+#
+# Nothing global. Each stage starts at distance zero and may go as far as β allows; N stages add up.
+# What is bounded is the speed, which is often what one wanted. Log the KL to the first model too.
 # </details>
 # <details><summary><b>What does TRPO do, step by step?</b></summary>
 #
@@ -673,9 +650,9 @@ check.silent_bug_kl(my_test)
 # </details>
 # <details><summary><b>With verifiable rewards, do you keep the KL?</b></summary>
 #
-# Often not: it costs a frozen model and a forward pass, and at β = 0.04 it hardly limits where the
-# policy ends. It slows drift and protects other abilities; with a learned reward model one keeps
-# it, since the reward's largest errors are what a free policy finds.
+# Often not: it costs a frozen model and a forward pass. And with a reward of 1 and β = 0.04 the
+# best policy may multiply the odds by e^25. It slows drift and protects other abilities. With a
+# learned reward model one keeps it, since a free policy finds the reward's largest errors.
 # </details>
 #
 # **True, false, or it depends?** Eleven statements about KL, with the cells that decide them:

@@ -60,15 +60,15 @@ def solved(explorer, goal, **settings) -> bool:
 def test_each_goal_of_the_push_is_open_at_the_start_and_can_be_reached():
     explorer = kl_pull.kl_pull_explorer
     assert solved(explorer(), kl_pull.pushes_away, form="k1 loss", samples="old")
-    constant, full = {"samples": "old, constant"}, {"samples": "old, full"}
-    assert solved(explorer(), kl_pull.home_with_constant, form="k2 loss", **constant)
+    full = {"samples": "old, full"}
     assert solved(explorer(), kl_pull.home_with_full, form="k3 loss", **full)
     assert solved(explorer(), kl_pull.home_with_full, form="k1 loss", **full)
 
 
 def test_the_near_misses_of_the_push_do_not_count():
-    for form in ("k1 loss", "k3 loss", "k1 reward"):
-        assert not kl_pull.home_with_constant(kl_pull.compute(2.0, form, "old, constant"))
+    assert kl_pull.compute(2.0, "k2 loss", "old, constant")["angle"] < 0.01  # the fold says so
+    for form in ("k1 loss", "k2 loss", "k3 loss"):
+        assert not kl_pull.home_with_full(kl_pull.compute(2.0, form, "old, constant"))
     for form in ("k2 loss", "k1 reward"):
         assert not kl_pull.home_with_full(kl_pull.compute(2.0, form, "old, full"))
     assert not kl_pull.home_with_full(kl_pull.compute(0.0, "k3 loss", "old, full"))
@@ -77,9 +77,9 @@ def test_the_near_misses_of_the_push_do_not_count():
 
 def test_each_goal_of_beta_is_open_at_the_start_and_can_be_reached():
     explorer = kl_leash.kl_leash_explorer
-    assert solved(explorer(), kl_leash.nine_in_ten, beta=0.08)
-    assert solved(explorer(), kl_leash.half_with_k3, beta=0.5, start=1e-6)
-    assert not kl_leash.half_with_k3(kl_leash.compute(0.5, 1e-4))
+    assert solved(explorer(), kl_leash.k3_holds_lower, beta=0.08)
+    assert solved(explorer(), kl_leash.below_half, beta=0.08, start=1e-6)
+    assert not kl_leash.below_half(kl_leash.compute(0.08, 1e-5))
 
 
 def test_roads_away_begin_with_the_quieter_k3_and_cross_at_no_common_kl():
@@ -95,9 +95,9 @@ def test_the_push_starts_where_the_tables_of_the_page_stand():
     assert round(data["angle"]) == 167 and round(kl_pull.compute()["kl"], 4) == 0.66
 
 
-def test_only_one_beta_is_the_largest_that_leaves_nine_in_ten():
-    reached = [b for b in range(1, 101) if kl_leash.nine_in_ten(kl_leash.compute(b / 100))]
-    assert reached == [8]
+def test_k3_holds_lower_up_to_a_beta_of_eight_hundredths():
+    lower = [b for b in range(1, 101) if kl_leash.k3_holds_lower(kl_leash.compute(b / 100))]
+    assert lower == list(range(1, 9))
 
 
 @pytest.mark.parametrize("beta", [0.04, 0.2, 0.7])

@@ -44,7 +44,7 @@ def show(x):
 # %% [markdown]
 # ### K01 · k3, never negative
 #
-# Lesson: "The value".
+# Lesson: "What it measures".
 
 # %%
 statement("K01")
@@ -65,8 +65,8 @@ settle("K01", "true")
 # %% [markdown]
 # ### K02 · k3, unbiased
 #
-# Lesson: "The value". Fresh samples, old samples, and a reference that can say what the policy
-# never draws.
+# Lesson: "What it measures". Fresh samples, old samples, and a reference that can say what the
+# policy never draws.
 
 # %%
 statement("K02")
@@ -95,7 +95,7 @@ settle("K02", "it depends")
 #
 # ### K03 · k3, the quiet one
 #
-# Lesson: "The value". Two Gaussians of width 1, $\mu$ apart: $\mathrm{KL}=\mu^2/2$,
+# Lesson: "What it measures". Two Gaussians of width 1, $\mu$ apart: $\mathrm{KL}=\mu^2/2$,
 # $\mathrm{Var}\,k_1=\mu^2$, $\mathrm{Var}\,k_3=e^{\mu^2}-1-\mu^2$, by the integral. They cross
 # where $e^{\mu^2}=1+2\mu^2$. Then softmaxes over 1,000 tokens.
 
@@ -181,8 +181,8 @@ assert spread(k3) > 10 * spread(k1)
 # %% [markdown]
 # ### K04 · k3 in the loss
 #
-# Lesson: "The push". First the table in words, on four tokens, by enumeration. *Loss*: autograd
-# through $k$. *Reward*: $k$ is a number that multiplies $\nabla\log\pi$. The ratio
+# Lesson: "Where it moves the policy". First the table in words, on four tokens, by enumeration.
+# *Loss*: autograd through $k$. *Reward*: $k$ is a number that multiplies $\nabla\log\pi$. The ratio
 # $\rho=\pi/\pi_\text{old}$ may be absent, a constant, or differentiated too.
 
 # %%
@@ -296,7 +296,7 @@ settle("K04", "it depends")
 #
 # ### K05 · reward or loss
 #
-# Lesson: "Two tokens". Every row of the table above holds *per state*: one prefix, one token. An
+# Lesson: "Many tokens". Every row of the table above holds *per state*: one prefix, one token. An
 # answer is a chain.
 
 # %%
@@ -404,6 +404,16 @@ assert in_reward.mean[0, 0] < 0 < in_loss.mean[0, 0]
 
 # %%
 settle("K05", "true")
+
+# %%
+pictures.first_word(pi2.logits[0].softmax(0).tolist(), {
+    "KL of the answer": (-chain_g["reverse"][0]).tolist(),
+    "k1 in the reward": (-chain_g["k1 in reward"][0]).tolist(),
+    "k2 per token, in the loss": (-chain_g["k2 per token"][0]).tolist()})
+
+# %% [markdown]
+# Word 0 is rarer than under the reference, and after it the policy is far from the reference. Its
+# own log-ratio asks for more of it; the KL of an answer charges it for what it leads to.
 
 # %% [markdown]
 # ### K06 · reward minus β KL

@@ -29,10 +29,10 @@ SAMPLES = {
     "old, full": "older, ρ differentiated",
 }
 CAPTION = (
-    "Every point is a policy over three answers; rings are equal KL(π‖π_ref). Green: "
-    "downhill on that KL. Orange: the mean push of your penalty. The angle is between the two "
-    "pushes on the logits. At distance d the policy is softmax(log π_ref + d · R); the bars above "
-    "are at d = 3. An older policy stands at d / 2."
+    "Every point is a policy over three answers; rings are equal KL(π‖π_ref). The dot is the "
+    "policy, softmax(log π_ref + distance · R); a hollow dot is the older one. Arrows have one "
+    "length: the bars tell the sizes. Green is steepest on the logits, so it need not aim at the "
+    "reference."
 )
 
 
@@ -42,11 +42,11 @@ def compute(distance: float = 3.0, form: str = "k2 loss", samples: str = "fresh"
     """The mean push of one form of the KL penalty, by enumeration, and the way downhill.
 
     The policy is the reference with logits raised by distance x reward, distance in [0, 5]. An
-    older policy stands half-way. "old, constant" weighs each sample by rho = pi / pi_old; in "old,
-    full" autograd differentiates that rho in a loss (in the reward all is constant). Returns
-    policy (3,), kl; value: the estimator's mean over the samples; home and push (3,): minus the
-    gradient of KL(pi || ref) and of the form, in the logits; angle between them in degrees, nan
-    where either is 0.
+    older policy stands half-way; sampler (3,) is the one that wrote the answers. "old, constant"
+    weighs each sample by rho = pi / pi_old; in "old, full" autograd differentiates that rho in a
+    loss (in the reward all is constant). Returns policy (3,), kl; value: the estimator's mean over
+    the samples; home and push (3,): minus the gradient of KL(pi || ref) and of the form, in the
+    logits; angle between them in degrees, nan where either is 0.
 
     >>> d = compute(3.0, "k3 loss")
     >>> round(d["kl"], 4), round(d["value"], 4), round(d["angle"])
@@ -70,6 +70,7 @@ def compute(distance: float = 3.0, form: str = "k2 loss", samples: str = "fresh"
     push, home = -(q * weight) @ score, -pi * (ell - pi @ ell)
     return {
         "policy": pi,
+        "sampler": q,
         "kl": float(pi @ ell),
         "value": float(q @ (rho * k)),
         "home": home,
@@ -101,7 +102,7 @@ def build(figure, data):
         *(REFERENCE @ CORNERS - (0.035, 0)), "reference", ha="right", va="center", fontsize=TEXT
     )
     bars = figure.add_axes((0.77, 0.1, 0.225, 0.74))
-    bars.set(xlim=(-0.6, 2.6), ylim=(-0.75, 0.75), yticks=(-0.5, 0, 0.5))
+    bars.set(xlim=(-0.6, 2.6), ylim=(-0.9, 0.9), yticks=(-0.5, 0, 0.5))
     bars.set_xticks(range(3), ("pays 1", "pays ½", "pays 0"))
     bars.tick_params(labelsize=TEXT)
     bars.axhline(0, color=GREY, lw=0.8)
@@ -113,6 +114,7 @@ def build(figure, data):
         "home tip": axes.plot([], [], color=GREEN, ms=15, ls="")[0],
         "push": axes.plot([], [], color=ORANGE, lw=3, solid_capstyle="butt")[0],
         "push tip": axes.plot([], [], color=ORANGE, ms=11, ls="")[0],
+        "sampler": axes.plot([], [], "o", mfc="white", mec=BLACK, mew=1.6, ms=8)[0],
         "here": axes.plot([], [], "o", color=BLACK, ms=9, mec="white")[0],
         "home bars": bars.bar(np.arange(3) - 0.2, np.zeros(3), 0.38, color=GREEN, alpha=0.6),
         "push bars": bars.bar(np.arange(3) + 0.2, np.zeros(3), 0.38, color=ORANGE, hatch="//",
@@ -135,6 +137,7 @@ def _rings(axes) -> None:
 def update(artists, data):
     here = data["policy"] @ CORNERS
     artists["here"].set_data([here[0]], [here[1]])
+    artists["sampler"].set_data(*(data["sampler"] @ CORNERS)[:, None])
     # a push on the logits moves the probabilities by (diag pi - pi pi') push
     pi = data["policy"]
     for name in ("home", "push"):
@@ -142,7 +145,7 @@ def update(artists, data):
         size = float(np.linalg.norm(move))
         shown = size > 1e-9
         if shown:
-            move = move / size * (0.2 if name == "home" else 0.17)
+            move = move / size * 0.2
             end = here + move
             artists[name].set_data([here[0], end[0]], [here[1], end[1]])
             artists[f"{name} tip"].set_data([end[0]], [end[1]])
@@ -152,7 +155,7 @@ def update(artists, data):
         artists[name].set_visible(shown)
         artists[f"{name} tip"].set_visible(shown)
         for bar, height in zip(artists[f"{name} bars"], data[name], strict=True):
-            bar.set_height(float(np.clip(height, -0.75, 0.75)))
+            bar.set_height(float(np.clip(height, -0.9, 0.9)))
     for text, line in zip(artists["text"], _lines(data), strict=True):
         text.set_text(line)
 
@@ -193,18 +196,10 @@ def pushes_away(data) -> bool:
     return data["form"] == "k1 loss" and data["angle"] > 90
 
 
-def home_with_constant(data) -> bool:
-    """A penalty in the loss that is exact on old samples with a constant ratio."""
-    return data["samples"] == "old, constant" and _exact_in_the_loss(data)
-
-
 def home_with_full(data) -> bool:
     """A penalty in the loss that is exact on old samples with the ratio differentiated."""
-    return data["samples"] == "old, full" and _exact_in_the_loss(data)
-
-
-def _exact_in_the_loss(data) -> bool:
-    return data["form"].endswith("loss") and data["kl"] > 0.05 and data["angle"] < 0.01
+    exact = data["kl"] > 0.05 and data["angle"] < 0.01
+    return data["samples"] == "old, full" and data["form"].endswith("loss") and exact
 
 
 def kl_pull_explorer() -> Explorer:

@@ -42,6 +42,7 @@ ARMS = {
     "no penalty": (GREY, "-"),
     "k1 in the loss": (ORANGE, "--"),
     "k1 in the reward": (HOME, "-"),
+    "k2 in the loss": (SKY, "-"),
     "k3 in the loss": (OTHER, "-."),
 }
 # Three answers are the corners of a triangle: on top what pays 1, on the right ½, on the left 0.
@@ -57,6 +58,7 @@ def runs(
     reward minus beta KL is largest. logged: (updates + 1,), one seed's own estimate, as dots.
     """
     tables = {name: curve.numpy() for name, curve in arms.items()}
+    top = 2.4 if max(curve[-1].mean() for curve in tables.values()) > 1 else 0.66
 
     def build(figure, _):
         axes = figure.add_axes((0.075, 0.18, 0.56, 0.78))
@@ -68,7 +70,7 @@ def runs(
             low, high = np.quantile(curve, (0.1, 0.9), axis=1)
             axes.fill_between(range(len(curve)), low, high, color=color, alpha=0.15, lw=0)
             axes.plot(curve.mean(1), color=color, ls=dashes, **wide)
-            height = max(curve[-1].mean(), height + 0.17)
+            height = max(curve[-1].mean(), height + 0.085 * top)
             text = f"{name}: {curve[-1].mean():.2f}"
             end = len(curve) - 1
             axes.plot([end * 1.02, end * 1.1], [height] * 2, color=color, ls=dashes,
@@ -79,8 +81,8 @@ def runs(
         axes.axhline(0, color=GREY, lw=0.8)
         axes.axhline(goal, color=BLACK, ls=":", lw=1.6)
         where = len(rows[0][1]) - 1
-        axes.text(where, goal + 0.03, f"wanted: {goal:.2f}", ha="right", fontsize=TEXT)
-        axes.set(ylim=(-0.25, 2.4), xlim=(0, where))
+        axes.text(where, goal + 0.0125 * top, f"wanted: {goal:.2f}", ha="right", fontsize=TEXT)
+        axes.set(ylim=(-0.1 * top, top), xlim=(0, where))
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("updates, 16 answers each", fontsize=TEXT)
         axes.set_ylabel("KL(π‖π_ref) in nats", fontsize=TEXT)
@@ -94,10 +96,13 @@ def _arm(name: str):
     return next(look for arm, look in ARMS.items() if name.startswith(arm))
 
 
-def estimators(ell: Tensor) -> Picture:
-    """k1, k2, k3 against the log-ratio, with the tokens of a batch on k1 and k3."""
-    at = ell.detach().numpy()
-    x = np.linspace(-1.05, 1.65, 300)
+def estimators(ell: Tensor, chances: Tensor) -> Picture:
+    """k1, k2, k3 against the log-ratio, with the toy's three answers on k1 and k3.
+
+    ell, chances (3,): log-ratio and chance of each answer, the one that pays most first.
+    """
+    at, size = ell.detach().numpy(), 60 + 500 * chances.detach().numpy()
+    x = np.linspace(-1.75, 2.05, 300)
     curves = {
         "k1 = ℓ": (x, ORANGE, "--"),
         "k2 = ℓ²/2": (x**2 / 2, SKY, ":"),
@@ -106,27 +111,29 @@ def estimators(ell: Tensor) -> Picture:
 
     def build(figure, _):
         axes = figure.add_axes((0.07, 0.17, 0.62, 0.79))
-        axes.axhspan(-1.1, 0, color=BLACK, alpha=0.06, lw=0)
+        axes.axhspan(-1.9, 0, color=BLACK, alpha=0.06, lw=0)
         for name, (y, color, dashes) in curves.items():
             axes.plot(x, y, color=color, ls=dashes, lw=2.4, label=name)
-        axes.plot(at, at, "s", color=ORANGE, mec="white", ms=8, ls="")
-        axes.plot(at, np.expm1(-at) + at, "o", color=BLACK, mec="white", ms=8, ls="")
+        axes.scatter(at, at, s=size, marker="s", color=ORANGE, ec="white", zorder=4)
+        axes.scatter(at, np.expm1(-at) + at, s=size, color=BLACK, ec="white", zorder=5)
         axes.axhline(0, color=GREY, lw=0.8)
         axes.axvline(0, color=GREY, lw=0.8)
-        axes.set(xlim=(-1.05, 1.65), ylim=(-1.1, 1.7))
+        axes.set(xlim=(-1.75, 2.05), ylim=(-1.9, 2.3))
         axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("ℓ = log π − log π_ref of a token", fontsize=TEXT)
+        axes.set_xlabel("ℓ = log π − log π_ref of an answer", fontsize=TEXT)
         axes.set_ylabel("estimate (nats)", fontsize=TEXT)
-        axes.text(1.6, -0.95, "a divergence is never down here", ha="right", fontsize=TEXT)
+        for place, name in zip(at, ("pays 1", "pays ½", "pays 0"), strict=True):
+            axes.text(place, -0.45 if place > 0 else -0.75, name, ha="center", fontsize=TEXT)
+        axes.text(2.0, -1.7, "a divergence is never down here", ha="right", fontsize=TEXT)
         axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1), fontsize=11)
 
-    listed = ", ".join(f"{value:.2f}".replace("-", "−") for value in sorted(at))
+    listed = ", ".join(f"{value:.2f}".replace("-", "−") for value in at)
     return static_figure(
         build,
-        size=(900, 310),
-        alt=f"k1, k2 and k3 against the log-ratio. Sixteen tokens at {listed}.",
-        caption="The sixteen tokens, read with k1 (squares) and k3 (dots). k1 is negative wherever "
-        "the reference liked the token better; k3 is 0 only where the two agree.",
+        size=(900, 300),
+        alt=f"k1, k2 and k3 against the log-ratio. Three answers at {listed}.",
+        caption="The three answers, read with k1 (squares) and k3 (dots); the larger the mark, the "
+        "more often the policy gives that answer.",
     )
 
 
@@ -244,7 +251,7 @@ def which_gradient(gradients: Mapping[str, Tensor], caption: str) -> Picture:
 def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]]) -> Picture:
     """Where reward and penalty balance, against beta: a line per penalty."""
     looks = {"KL(π‖π_ref)": (HOME, "-"), "k3 in the loss": (OTHER, "-.")}
-    usual = (0.04, 0.2)
+    usual = (0.2,)
 
     def build(figure, _):
         axes = figure.add_axes((0.075, 0.18, 0.6, 0.78))
@@ -256,8 +263,8 @@ def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]])
                 axes.plot(betas[k], values[k], "o", color=color, ms=9, mec="white")
         for beta in usual:
             axes.axvline(beta, color=GREY, lw=0.8, zorder=0)
-        axes.set(xlim=(0, max(betas)), ylim=(-0.02, 1.03))
-        axes.set_xticks((0.04, 0.2, 0.4, 0.6, 0.8, 1.0))
+        axes.set(xlim=(min(betas), max(betas)), ylim=(-0.02, 1.03))
+        axes.set_xticks((0.1, 0.2, 0.4, 0.6, 0.8, 1.0))
         axes.tick_params(labelsize=TEXT)
         axes.set_xlabel("β", fontsize=TEXT)
         axes.set_ylabel("chance of the paid answer, at rest", fontsize=TEXT)
@@ -285,7 +292,7 @@ def first_word(before: Sequence[float], pushes: Mapping[str, Sequence[float]]) -
     before: the chances of the first token under the policy. pushes: name -> (3,), downhill.
     """
     names = ("word 0", "word 1", "stop")
-    looks = {"KL of the answer": (BLACK, ""), "k1 in the reward": (HOME, ".."),
+    looks = {"KL of the answer": (HOME, ""), "k1 in the reward": (BLACK, ".."),
              "k2 per token, in the loss": (ORANGE, "//")}  # fmt: skip
 
     def build(figure, _):
