@@ -261,18 +261,28 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.4", "From best of 64 to best of 1,024, sixteen times the "
-        "answers. How many nats more?", unit="nats")
+predict("rewards.4", "Best of a million answers instead of 64. How many "
+        "nats is that?",
+        ["about 3.3: after 64 hardly anything is gained",
+         "about 13: each doubling adds the same",
+         "about 30: it grows with the number of digits and more",
+         "about 50,000: a million is 16,000 times 64"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-more = best_of_n_kl(1024) - best_of_n_kl(64)
 counted = kl_to_uniform(best_of(64, B)).mean().item()
 assert abs(counted - best_of_n_kl(64)) < 0.01
-reveal("rewards.4", round(more, 2),
-       f"About log 16 = {log(16):.2f}; exactly {more:.2f}. KL grows with "
-       "the log of N, so best of N is a *gentle* push: a million answers "
-       f"are {best_of_n_kl(10**6):.1f} nats.")
+reveal("rewards.4", "about 13: each doubling adds the same",
+       f"{best_of_n_kl(10**6):.1f}. The KL grows with the log of N: each "
+       f"doubling adds {log(2):.2f} nats. Best of N is a *gentle* push.",
+       instead={
+           "about 3.3: after 64 hardly anything is gained":
+           "The second term stops at 1. The first goes on.",
+           "about 30: it grows with the number of digits and more":
+           "A million is twenty doublings. What does one of them add?",
+           "about 50,000: a million is 16,000 times 64":
+           "The formula has the log of N in it, not N.",
+       })
 
 # %% [markdown]
 # ## Another way to push
