@@ -12,7 +12,7 @@
 # **After this page** you can say when training on a flawed reward helps and when it turns into
 # harm, measure how hard you push in nats, and name what a KL penalty does about it and what not.
 #
-# 46 minutes, exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et al. 2023,
+# 42 minutes, exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et al. 2023,
 # [arXiv 2210.10760](https://arxiv.org/abs/2210.10760); heavy tails: Kwa et al. 2024,
 # [arXiv 2407.14503](https://arxiv.org/abs/2407.14503); best of N: Beirami et al. 2024,
 # [arXiv 2401.01879](https://arxiv.org/abs/2401.01879)
@@ -37,9 +37,9 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## Five numbers to sort
 #
-# A small transformer is to sort: `27,68,66,11,15?` Its grader was written in a hurry. It asks: are
-# there five numbers, and are they in order? Then it pays 1. A right answer always passes. Training
-# is Dr. GRPO, 40 steps of 64 answers. This is what the log shows:
+# A small transformer is to sort: `27,68,66,11,15?` Its grader was written in a hurry. It pays 1 for
+# five numbers in order, and 0 for anything else. So a right answer is always paid. Training is Dr.
+# GRPO, 40 steps of 64 answers. This is what the log shows:
 
 # %%
 pictures.paid_and_true(truth=False)
@@ -50,34 +50,36 @@ pictures.paid_and_true(truth=False)
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("rewards.1", "After the 40 steps, how many of 100 are right?",
-        ["about 60: the pay has risen, and right answers are paid",
-         "about 47: right lists and other ordered lists earn the same",
-         "about 25: half of them drift away",
-         "none: nothing pays for the given numbers"])
+        ["about 60: right answers are paid, and the pay has risen",
+         "about 47: right and wrong ordered lists are paid alike",
+         "about 25: some forget the given numbers, some do not",
+         "none: all forget the given numbers"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 whole, others = pictures.pay_by_numbers_kept()
-reveal("rewards.1", "none: nothing pays for the given numbers",
-       "In every seed. For each prompt one list is right; 91,962,520 lists "
-       "are in order, and nothing in this pay holds on to the given "
-       "numbers. It is not that inventing pays better: before training "
-       f"answers with all five given numbers were paid in {whole:.0%} of "
-       f"the cases, the others in {others:.0%}. They went all the same. "
-       "What is not paid for is not kept.", pictures.paid_and_true(),
+reveal("rewards.1", "none: all forget the given numbers",
+       "In all three seeds. For each prompt one list is right, and "
+       "91,962,520 lists are in order. Inventing did not pay better: "
+       f"before training {whole:.0%} of the answers with all five given "
+       f"numbers were paid, and {others:.0%} of the others. But nothing "
+       "in the pay brings a lost number back. (Why all seeds lost them so "
+       "soon we did not test.)", pictures.paid_and_true(),
        pictures.answers_before_and_after(),
        instead={
-           "about 60: the pay has risen, and right answers are paid":
+           "about 60: right answers are paid, and the pay has risen":
            "The pay asks for order only.",
-           "about 47: right lists and other ordered lists earn the same":
-           "They do. Earning the same is not being kept.",
-           "about 25: half of them drift away":
-           "If half of them go, what stops the rest?",
+           "about 47: right and wrong ordered lists are paid alike":
+           "They are. So nothing brings back what a step has lost.",
+           "about 25: some forget the given numbers, some do not":
+           "What would stop the rest from forgetting?",
        })
 
 # %% [markdown]
 # What you want is called **gold**. What you can compute and pay is a **proxy**. Loss and gradient
-# were right. They climbed the proxy.
+# were right, and they climbed the proxy. In the wild: answers grow long because raters like length
+# ([2310.03716](https://arxiv.org/abs/2310.03716)), or agree with the user
+# ([2310.13548](https://arxiv.org/abs/2310.13548)), or special-case the public tests.
 
 # %%
 pipeline.pipeline("rewards", caption=(
@@ -86,13 +88,16 @@ pipeline.pipeline("rewards", caption=(
 # %% [markdown]
 # ## Which grader would you buy?
 #
-# That check was plainly bad. Most graders are reward models or judges: nearly right, most of the
-# time. How right is right enough?
+# That check was plainly bad. Most graders are reward models or judges. They are nearly right, most
+# of the time. How right is right enough?
 #
-# A toy. 128 prompts with 4,096 possible answers each, all equally likely at the start. Each answer
-# has a gold value, drawn from a normal distribution with std 1. Two graders see gold plus an error.
-# **A** is careless: an error of std 1 on every answer. **B** is sharp, std 0.2, but on two answers
-# of a hundred it *glitches*: there its error has std 10.
+# Here is the toy of this page. There are 128 prompts with 4,096 possible answers each, all equally
+# likely at the start. Each answer has a gold value, drawn from a normal distribution with std 1.
+# Two graders see gold plus an error.
+#
+# * **A** is careless: its error has std 1 on every answer.
+# * **B** is sharp: its error has std 0.2. But on two answers of a hundred it *glitches*, and there
+#   the error has std 10.
 
 # %%
 P, K = 128, 4096                       # prompts, answers to each
@@ -124,25 +129,28 @@ print(f"right on pairs: A {on_pairs(A):.3f}, B {on_pairs(B):.3f}")
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("rewards.2", "B chooses from 256 answers. Gold of what it picks?",
-        ["about 0.5: of 256 some glitch, and the largest score wins",
+        ["about 0.5: it mostly picks a glitch",
          "about 2.7: it sees better than A",
-         "about 2: 2 in 100 is too few to matter",
-         "about 1.5: now and then it glitches"])
+         "about 2: two glitches in 100 hardly matter",
+         "about 1.5: it picks a glitch now and then"])
 
 # %% [markdown]
-# No need to draw. Rank the $K$ answers of a prompt by score, $K$ the highest. All $N$ draws lie
-# among the first $k$ with chance $(k/K)^N$. So the $k$-th is the best of them with chance:
+# No need to draw: the mean over all draws can be computed. Rank the $K$ answers of a prompt by
+# score, $K$ the highest. We draw with replacement, so all $N$ draws lie among the first $k$ with
+# chance $(k/K)^N$. The $k$-th is the best of them with the difference to $k-1$:
 
 # %%
 def best_of(N, scores):
     """(P, K): how often each answer is the best of N draws."""
-    rank = scores.argsort(1).argsort(1) + 1
+    rank = scores.argsort(1).argsort(1) + 1      # 1 ... K
     return (rank / K) ** N - ((rank - 1) / K) ** N
 
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: gold and score of best of 1, 2, 4 ... 1024 under A and under B
 def mean(weights, values):
     return (weights * values).sum(1).mean().item()
 
-draws = [2**k for k in range(11)]              # 1 ... 1024
+draws = [2**k for k in range(11)]
 picks = {name: [best_of(N, scores) for N in draws]
          for name, scores in (("A", A), ("B", B))}
 goldA, goldB = ([mean(w, gold) for w in picks[name]] for name in "AB")
@@ -152,21 +160,23 @@ scoreB = [mean(w, B) for w in picks["B"]]
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("rewards.2",
-       "about 0.5: of 256 some glitch, and the largest score wins",
-       f"{goldB[8]:.2f}, where A has {goldA[8]:.2f}. With few draws B is "
-       f"the better one: {goldB[2]:.2f} to {goldA[2]:.2f} at N = 4. Its "
-       f"gold is highest at N = 32, {goldB[5]:.2f}, and then it falls. "
-       "This fall has a name, **over-optimisation**.",
+       "about 0.5: it mostly picks a glitch",
+       f"{goldB[8]:.2f}, where A has {goldA[8]:.2f}. Of 256 answers some "
+       "five glitch, and half of those upwards: the largest score is "
+       f"theirs. At N = 4 B was the better grader, {goldB[2]:.2f} to "
+       f"{goldA[2]:.2f}. Its gold is highest at N = 32 and then it falls. "
+       "This fall is called **over-optimisation**.",
        pictures.score_and_gold(
            draws, {"A": (scoreA, goldA), "B": (scoreB, goldB)}),
        instead={
            "about 2.7: it sees better than A":
            "On most pairs it does. Best of 256 does not ask about most "
            "pairs.",
-           "about 2: 2 in 100 is too few to matter":
-           "2 in 100 answers, and 256 are searched for the highest score.",
-           "about 1.5: now and then it glitches":
-           "Not now and then: the highest score is nearly always a glitch.",
+           "about 2: two glitches in 100 hardly matter":
+           "On 100 answers taken at random, no. Here 256 are searched for "
+           "the highest score.",
+           "about 1.5: it picks a glitch now and then":
+           "Count them: how many of 256 answers glitch?",
        })
 
 # %% [markdown]
@@ -182,46 +192,25 @@ reveal("rewards.2",
 # \end{aligned}$$
 #
 # For A that is $r/2$: half of any score is luck. But a higher score always promises more gold, so a
-# harder push always pays.
+# harder push always pays. For B it is the mean over "glitch" and "no glitch":
 
 # %% jupyter={"source_hidden": true}
-# your guess
-predict("rewards.3", "B gives an answer a score of 8. Gold to expect?",
-        ["about 7.7: the formula with its usual s = 0.2, 8 / 1.04",
-         "about 4: glitches and all, half of it is luck",
-         "about 0.1: such a score is nearly surely a glitch",
-         "about 2.5: gold seldom gets higher than that"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# B: gold to expect at a score of 2, 3, 5 and 8
 grader = rare_glitch.Grader()
-told = grader.worth(torch.tensor([3.0, 5.0, 8.0]))
-reveal("rewards.3", "about 0.1: such a score is nearly surely a glitch",
-       f"{told[2]:.2f}. A gold of 8 is eight stds out; an error of 8 is an "
-       "ordinary glitch. So the score is nearly surely a glitch, and then "
-       f"gold is 8 / (1 + 10²). At a score of 3 it is {told[0]:.1f}, at 5 "
-       f"already {told[1]:.1f}. **Beyond some score a higher score means "
-       "a larger error.** Best of 1,024 lives beyond it.",
-       instead={
-           "about 7.7: the formula with its usual s = 0.2, 8 / 1.04":
-           "With the usual error, yes. Is 8 a usual score?",
-           "about 4: glitches and all, half of it is luck":
-           "Half would be a tie between luck and merit.",
-           "about 2.5: gold seldom gets higher than that":
-           "That is right for a score of 5.",
-       })
+at = torch.tensor([2.0, 3.0, 5.0, 8.0])
+for r, g in zip(at.tolist(), grader.worth(at).tolist()):
+    print(f"score {r:.0f}: gold {g:.2f} to expect")
 
 # %% [markdown]
-# The gold of the best of $N$ is the mean of this expectation over the scores that win. The more
-# answers compete, the higher these scores, and the more of them lie where gold has fallen.
+# Up to about 3 the score means what it says. At 8 it means nothing: a gold of 8 would be eight stds
+# out, and an error of 8 is an ordinary glitch. **Beyond some score a higher score means a larger
+# error**, and the more answers compete, the more of the winners come from there.
 #
-# An interviewer will ask for the names. A's error only weakens the score: *regressional* Goodhart.
-# B's takes over at the top: *extremal* Goodhart. Over the range that we push, B acts like a
-# **heavy-tailed** error: large values are rare, and yet far more frequent than a normal number of
-# the same everyday size would have them. (Strictly B, a mix of two normals, is light-tailed, and
-# far out gold would rise again. For strictly heavy tails Kwa et al. prove that the proxy can rise
-# without limit, at hardly any KL, while gold stays where it began:
-# [statements page](statements/16_rewards.ipynb).)
+# An interviewer will ask for the names. A's error weakens every score alike: *regressional*
+# Goodhart. B's error takes over at the top: *extremal* Goodhart. Large errors that are rare, and
+# yet far more frequent than a normal distribution would have them, are called **heavy-tailed**.
+#
+# Can a test on pairs warn you?
 
 # %%
 task("rewards.t1", rare_glitch.rare_glitch_explorer(),
@@ -235,19 +224,28 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. One glitch in two hundred answers, of size 10. Without any glitch the grader would be right on
-#    93.7 % <!-- cited: 93.7 % --> of pairs: **the test on pairs cannot see what ruins you**, for it
+#    93.7 % <!-- cited: 93.7 % --> of pairs. So **the test on pairs cannot see what ruins you**: it
 #    never looks at the top of 1,024.
-# 2. Size 1, as wide as gold itself. Size 3 already turns; beyond 10 more size hardly matters.
+# 2. Size 1, as wide as gold itself. Size 3 already turns, and beyond 10 more size hardly matters.
+# </details>
+#
+# <details><summary>One level deeper: are B's tails heavy?</summary>
+#
+# Strictly, no. B is a mix of two normals, and very far out gold would rise again. Over the scores
+# that we reach it acts like a heavy tail. For heavy tails Kwa et al. prove that the proxy can rise
+# without limit, at hardly any KL, while gold stays where it began
+# ([statements](statements/16_rewards.ipynb)). The other two Goodharts are *causal* (the proxy
+# follows something that merely goes with gold) and *adversarial* (somebody games it).
 # </details>
 #
 # **So far:** a grader is not as good as its score on pairs. A search looks at the top, and there
-# its rare errors wait.
+# the rare errors are.
 #
 # ## How hard was that push?
 #
-# To compare with other methods one needs a measure that they share. The KL to the starting policy
-# can be computed for each of them; whether equal nats mean equal harm, guess 5 tests. For best of
-# $N$ it can be derived. Let $u$ be the share of the policy's answers that score lower.
+# Best of $N$ pushes with $N$, RL with $\beta$. To compare them one needs a measure that they share:
+# the KL to the starting policy. For best of $N$ it can be derived. Let $u$ be the share of the
+# policy's answers that score lower.
 #
 # $$\begin{aligned}
 # \Pr(u\le x)&=x&&\text{one draw: }u\text{ is uniform. }\textbf{Assumed: no two answers score alike}\\
@@ -258,41 +256,51 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # \mathrm{KL}&=\log N-\frac{N-1}{N}
 # \end{aligned}$$
 #
-# With ties it is an upper bound: choosing among answers of one score moves nothing. Best of 64 is
-# 3.17 nats.
+# With ties it is an upper bound, since choosing among answers of one score moves nothing. Best of
+# 64 is 3.17 nats.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.4", "From best of 64 to best of 1,024, sixteen times the "
-        "answers. How many nats more?", unit="nats")
+predict("rewards.4", "Best of a million answers instead of 64. How many "
+        "nats is that?",
+        ["about 3.3: after 64 hardly anything is gained",
+         "about 13: each doubling adds the same",
+         "about 30: it grows with the number of digits and more",
+         "about 50,000: a million is 16,000 times 64"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-more = best_of_n_kl(1024) - best_of_n_kl(64)
 counted = kl_to_uniform(best_of(64, B)).mean().item()
 assert abs(counted - best_of_n_kl(64)) < 0.01
-reveal("rewards.4", round(more, 2),
-       f"About log 16 = {log(16):.2f}; exactly {more:.2f}. KL grows with "
-       "the log of N, so best of N is a *gentle* push: a million answers "
-       f"are {best_of_n_kl(10**6):.1f} nats. Counted in the toy, best of "
-       f"64: {counted:.2f}; by the formula {best_of_n_kl(64):.2f}.")
+reveal("rewards.4", "about 13: each doubling adds the same",
+       f"{best_of_n_kl(10**6):.1f}. The KL grows with the log of N: each "
+       f"doubling adds nearly {log(2):.2f} nats. Best of N is a *gentle* push.",
+       instead={
+           "about 3.3: after 64 hardly anything is gained":
+           "The second term stops at 1. The first goes on.",
+           "about 30: it grows with the number of digits and more":
+           "A million is twenty doublings. What does one of them add?",
+           "about 50,000: a million is 16,000 times 64":
+           "The formula has the log of N in it, not N.",
+       })
 
 # %% [markdown]
 # ## Another way to push
 #
-# RL with a KL penalty heads for $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), the
-# score as $R$. At equal KL no other policy has a higher mean score. Take grader B and 2.5 nats.
-# Best of 32 has them, and gold 1.57, the top of its curve.
+# RL with a KL penalty heads for $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), with
+# the score as $R$. At equal KL no other policy has a higher mean score. Take grader B and 2.5 nats.
+# Best of 32 costs just that, and reaches gold 1.57, the top of its curve.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("rewards.5", "The RL optimum with 2.5 nats under B: its gold?",
         ["above 1.57: it is the best one can do with 2.5 nats",
          "about 1.57: equal nats, equal gold",
-         "about 1.0: it finds more glitches, as it pushes better",
-         "about 0.25: a few glitches take nearly all its weight"])
+         "about 1.0: it finds somewhat more glitches",
+         "about 0.25: it finds little but glitches"])
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: the RL optimum leashed(beta, scores), KL and gold along its path
 def leashed(beta, scores):
     """π_β for a uniform start."""
     return (scores / beta).softmax(1)
@@ -319,40 +327,38 @@ by_rank = paths["B"]["RL, paid the rank"]
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("rewards.5",
-       "about 0.25: a few glitches take nearly all its weight",
-       f"{worth[3]:.2f}, at β = {betas[3]} and {kl[3]:.1f} nats. No β "
-       f"does better: {max(worth):.2f} is the highest. It *is* the best in "
-       "score, and the score is where the errors are. A glitch of 30 "
-       "outweighs everything in e^(R/β). Best of N only asks who comes "
-       "first, not by how much. The test: pay RL the *rank* of an answer "
-       f"instead of its score, and {by_rank[0][4]:.1f} nats bring "
-       f"{by_rank[1][4]:.2f}. **Equal nats are not equal harm.** Gao et "
-       "al. warn of just this.",
+       "about 0.25: it finds little but glitches",
+       f"{worth[3]:.2f}, and no β does better than {max(worth):.2f}. RL "
+       "is the best in score, and the score is where the errors are: in "
+       "e^(R/β) one glitch of 30 outweighs everything. Best of N only "
+       "asks who comes first, not by how much. The test: pay RL the "
+       f"*rank* of an answer, and {by_rank[0][4]:.1f} nats bring "
+       f"{by_rank[1][4]:.2f}. (Best of N *is* RL, paid log u, with "
+       "β = 1/(N − 1): look at the third line of the derivation.) **Equal "
+       "nats are not equal harm.**",
        pictures.one_ruler(paths),
        instead={
            "above 1.57: it is the best one can do with 2.5 nats":
            "The best in score.",
            "about 1.57: equal nats, equal gold":
            "Equal nats say how far, not where to.",
-           "about 1.0: it finds more glitches, as it pushes better":
-           "And how it weighs what it finds: e^(R/β).",
+           "about 1.0: it finds somewhat more glitches":
+           "Look at how it weighs what it finds: e^(R/β).",
        })
 
 # %% [markdown]
-# So $\beta$ is a leash: it chooses *where on the curve* you stop. It does not lift the curve. Gao
-# et al. found the same with trained reward models: in gold against KL a penalty did what stopping
-# earlier does (and depended much on the settings). They also found that larger reward models, and
-# more comparisons, turn later.
+# So $\beta$ is a leash. It chooses *where on the curve* you stop, and it does not lift the curve.
+# Gao et al. found the same with trained reward models: a penalty did what stopping earlier does.
+# They also found that larger reward models, trained on more comparisons, turn later.
 #
-# And GRPO, which takes no $e^{R/\beta}$? Its z-score is itself a cap. In a group of eight a glitch
-# of 30 gets at most √7, about 2.6 <!-- cited: 2.6 -->, and its neighbours a seventh of that,
-# downwards: the glitch is not amplified, but it takes the whole group's signal.
+# GRPO takes no $e^{R/\beta}$. Its z-score is a cap of its own: in a group of eight a glitch of 30
+# gets at most √7, about 2.6. <!-- cited: 2.6 --> Dr. GRPO, as in the sorter, does not divide by the
+# std: there the glitch gets 26. <!-- cited: 26 -->
 #
 # ## What lifts the curve?
 #
-# What is paid must change. Ranks brought RL back to best of N's curve, and that one still turns.
-# Another way is a *cap*: whatever lies beyond it is cut to it, and every answer above the cap earns
-# the same.
+# To lift the curve, change what is paid. One way is a *cap*: whatever lies beyond it is cut to it,
+# so every answer above the cap earns the same. Where would you put it?
 
 # %%
 task("rewards.t2", capped_reward.capped_reward_explorer(),
@@ -362,14 +368,19 @@ task("rewards.t2", capped_reward.capped_reward_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# A cap of 2 and β of 0.2 or less. Without a cap no β helps. A cap of 5 removes most of each glitch
-# and helps little: a glitch still beats every honest answer. The cap must lie among the scores that
-# honest answers reach. (The explorer before: beyond 3 a higher score stops meaning more gold.)
+# A cap of 2 and β of 0.2 or less. Without a cap no β helps, and a cap of 5 helps little. All
+# answers above the cap tie, so ask who is up there. Above 2, 26 in 100 are glitches, and their mean
+# gold is 1.7. Above 3, 82 in 100 are, and it is 0.6. A cap helps where honest answers still
+# outnumber the glitches. <!-- cited: 26, 1.7, 82, 0.6 -->
 # </details>
 #
-# A third way is a second opinion. Buy three graders like B and pay the *median* of their scores. If
-# they glitch on different answers, two outvote the third. But graders are trained on the same
-# comparisons and err alike. Say 30 of 100 glitches are shared: all three see the same wrong number.
+# **That is the core; the rest is practice.**
+#
+# ## Would three graders help?
+#
+# Buy three graders like B and pay the *median* of their scores. If they glitch on different
+# answers, two outvote the third. But graders are trained on the same comparisons, and err alike.
+# Say 30 of 100 glitches are shared: there all three see the same wrong number.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: three graders like B, and the median of their scores
@@ -389,10 +400,10 @@ def median_of_three(shared):
 # your guess
 predict("rewards.6", "Best of 256. One grader B: 0.5. The median of three "
         "that share nothing: 2.7. And if they share 30 of 100 glitches?",
-        ["about 2.5: most glitches are still outvoted",
-         "about 1.6: fewer glitches, but the search finds them",
+        ["about 2.5: most glitches are outvoted",
          "about 2.0: 30 of 100 of the gain is lost",
-         "about 0.5: shared glitches are enough"])
+         "about 1.6: half of the gain is lost",
+         "about 0.5: all of the gain is lost"])
 
 # %%
 thirds = {"one grader B": goldB}
@@ -405,28 +416,27 @@ for shared, name in ((0.0, "median of three, none shared"),
 # the answer
 one, none, some = thirds.values()
 reveal("rewards.6",
-       "about 1.6: fewer glitches, but the search finds them",
-       f"{some[8]:.2f}, against {none[8]:.2f} without shared ones. And at "
-       f"1,024: {some[10]:.2f}. Fewer glitches only move the top of the "
-       "curve further out; those that are shared stay to be found. (Two "
-       "that are not shared can win a vote too: the best curve bends at "
-       "the end.)",
+       "about 1.6: half of the gain is lost",
+       f"{some[8]:.2f}; and at 1,024 only {some[10]:.2f}. Fewer glitches "
+       "move the top of the curve further out. Those that are shared stay "
+       "to be found, and a search finds them. (Other recipes pay the mean "
+       "minus a multiple of the graders' spread; where all err alike "
+       "there is no spread.)",
        pictures.medians(draws, thirds),
        instead={
-           "about 2.5: most glitches are still outvoted":
-           "Of the rare ones, most. The search finds those that are not.",
+           "about 2.5: most glitches are outvoted":
+           "Most are. The search finds those that are not.",
            "about 2.0: 30 of 100 of the gain is lost":
            "Close. A search does not average, it picks.",
-           "about 0.5: shared glitches are enough":
-           "Not at once: they are rarer than one grader's own.",
+           "about 0.5: all of the gain is lost":
+           "Not yet at 256: shared ones are rarer than one grader's own.",
        })
 
 # %% [markdown]
 # ## Can you see it coming?
 #
 # In a real run gold is a human or a costly judge: a few hundred labels at a few checkpoints. Gao et
-# al. describe such points by two formulas, with $d=\sqrt{\mathrm{KL}}$ and two fitted numbers $a$,
-# $b$:
+# al. describe such points by two formulas. $d$ is $\sqrt{\mathrm{KL}}$; $a$ and $b$ are fitted:
 #
 # $$\text{best of N: }\;d\,(a-b\,d)\qquad\qquad\text{RL: }\;d\,(a-b\log d)$$
 #
@@ -437,10 +447,8 @@ reveal("rewards.6",
 # your guess
 predict("rewards.7", "Gold peaks at 2.5 nats, N = 32. Where does the fit "
         "to N = 2 ... 16 put the peak?",
-        ["near 2.5 nats: a bend shows before the top",
-         "near 3.5 nats: a little late",
-         "near 21 nats: before the turn nothing bends",
-         "near 7 nats: much too late"])
+        ["near 1.5 nats: too early", "near 2.5 nats: about right",
+         "near 3.5 nats: a little late", "beyond 10 nats: much too late"])
 
 # %%
 d = torch.tensor(paths["B"]["best of N"][0][1:]).sqrt()   # N = 2 ...
@@ -453,26 +461,28 @@ for last in (4, 6):                            # N up to 16, up to 64
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 peaks = [(a / (2 * b)) ** 2 for a, b, _ in fits.values()]
-reveal("rewards.7", "near 21 nats: before the turn nothing bends",
-       f"{peaks[0]:.0f}: it sees no turn. With N = 32 and 64 added, one of "
-       f"them beyond the top, the fit says {peaks[1]:.1f}. In this toy "
-       "glitches are too rare to show before the turn. (Gao et al. report "
-       "fits that held somewhat beyond their points.) **So keep "
-       "labelling, at every checkpoint, and stop when gold stops.**",
+reveal("rewards.7", "beyond 10 nats: much too late",
+       f"{peaks[0]:.0f} nats: the points before the turn hardly bend. With "
+       "N = 32 and 64 added, one of them beyond the top, the fit says "
+       f"{peaks[1]:.1f}. In this toy the glitches are too rare to show "
+       "before the turn. (Gao et al. report fits that held somewhat "
+       "beyond their points.) **So keep labelling at every checkpoint, "
+       "and stop when gold stops.**",
        pictures.gao_fits(d.tolist(), g.tolist(), fits),
        instead={
-           "near 2.5 nats: a bend shows before the top":
-           "There is hardly a bend before the top.",
+           "near 1.5 nats: too early":
+           "Gold still rises there, and the points say so.",
+           "near 2.5 nats: about right":
+           "For that the points would have to bend before the top. They "
+           "hardly do.",
            "near 3.5 nats: a little late":
            "Only once a point beyond the top is in.",
-           "near 7 nats: much too late":
-           "Further still.",
        })
 
 # %% [markdown]
 # In practice, log three curves: score, KL, and gold on a fixed set of prompts. Gold can be held-out
 # tests, a grader that is never trained on, or a few dozen answers that you read. Read those with
-# the *highest* scores; a random sample looks fine until it is too late.
+# the *highest* scores: in a random sample two glitches in 100 look like nothing.
 #
 # <details><summary>One level deeper: practice, and the toy's limits</summary>
 #
@@ -492,7 +502,7 @@ reveal("rewards.7", "near 21 nats: before the turn nothing bends",
 # %%
 toy = answer_pool()
 assert all(torch.equal(x, y) for x, y in zip(toy, (gold, A, B)))
-score(*(f"rewards.{k}" for k in range(1, 8)))
+score(*(f"rewards.{k}" for k in (1, 2, 4, 5, 6, 7)))
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -500,7 +510,7 @@ score(*(f"rewards.{k}" for k in range(1, 8)))
 # %% [markdown] tags=["card"]
 # | Rewards | |
 # |---|---|
-# | sentence | you train on a proxy; gold follows it until high scores are mostly errors, then it turns, and nothing in the loss shows it |
+# | sentence | you train on a proxy; gold follows it until the extra winners are mostly errors, then it turns, and nothing in the loss shows it |
 # | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}=\log N-(N-1)/N$, a bound if scores tie · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
 # | picture | gold against KL: up, over, down; the score only up |
 # | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256 |
@@ -561,7 +571,7 @@ print(check.silent_bug_rewards.source)
 # %% [markdown]
 # Write a test that this function fails and the right one passes.
 #
-# <details><summary>hint</summary>On this page the 4,096 answers were all there are. Here they are a sample: draw n different ones. Try n = K.</details>
+# <details><summary>hint</summary>On this page the 4,096 answers were all there are. Here they are a sample. What must come out for n = K?</details>
 
 # %% tags=["exercise"]
 def my_test(estimate):
@@ -576,10 +586,10 @@ check.silent_bug_rewards(my_test)
 #
 # <details><summary><b>What is reward over-optimisation, and how do you notice it?</b></summary>
 #
-# Past some point pushing on a proxy lowers what you want. High scores become mostly errors. The
-# training log cannot show it, since it only holds the proxy. Keep a gold measure, held-out tests,
-# human labels or an untouched grader, plot it against KL at every checkpoint, and read the
-# top-scored answers.
+# Past some point pushing on a proxy lowers what you want: the answers that a harder push adds win
+# by errors. The training log cannot show it, since it only holds the proxy. Keep a gold measure,
+# held-out tests, human labels or an untouched grader, plot it against KL at every checkpoint, and
+# read the top-scored answers.
 # </details>
 # <details><summary><b>Does a KL penalty prevent reward hacking?</b></summary>
 #
