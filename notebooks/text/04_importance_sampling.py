@@ -62,9 +62,9 @@ pictures.running({"not weighted": so_far(R[y])}, truth, caption=(
     "Six batches of the old policy. Dashed: what today's policy earns."))
 
 # %% [markdown]
-# More answers make the mean surer, and no truer. It is sure of 0.30, the old policy's reward. We
-# would like to read 0.70 off the same batches, by multiplying each reward with some factor before
-# we take the mean.
+# More answers do not help: the mean settles at 0.30, what the *old* policy earns. Today's policy
+# earns 0.70. We would like to read that off the same batches, by multiplying each reward with some
+# factor before we take the mean.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -113,9 +113,9 @@ reveal("importance_sampling.1", "π(y) / π_old(y)", because,
        })
 
 # %% [markdown]
-# The factor is called the **importance weight**, $w$. What is averaged may be a gradient as well,
-# $A\,\nabla\log\pi$. So we could reuse a batch for as many steps as we like, if nothing went wrong.
-# Three things do.
+# The factor is called the **importance weight**, $w$. It works for the mean of a gradient,
+# $A\,\nabla\log\pi$, just as well. So we could reuse a batch for as many steps as we like, if
+# nothing went wrong. Three things do go wrong.
 #
 # ## First failure: what is never written
 #
@@ -189,7 +189,7 @@ reveal("importance_sampling.2", "goes to 0.8, calmly", missing,
 #
 # Suppose everything is covered. The weights still differ, and one heavy sample can count for more
 # than all the others. How many equally weighted samples would do as well? Assume that the values
-# $f_i$ do not depend on each other nor on the weights, each with variance $\sigma^2$.
+# $f_i$ are independent of each other and of the weights, each with variance $\sigma^2$.
 #
 # $$\begin{aligned}
 # \mathrm{Var}\Big[\frac{\sum_iw_if_i}{\sum_iw_i}\Big]&=\sigma^2\,\frac{\sum_iw_i^2}{(\sum_iw_i)^2}&&\text{variances of independent terms add}\\
@@ -209,62 +209,8 @@ def ess(w):
 print(f"our four answers: {1 / (old @ (new / old)**2):.4f} n")
 
 # %% [markdown]
-# Now let the policies drift apart. Two bells of width 1: the old policy draws numbers around 0,
-# today's around $\mu$. Their ratio is $w=e^{\mu x-\mu^2/2}$.
-#
-# $$\mathbb E_\text{old}[w^2]=e^{-\mu^2}\,\mathbb E_\text{old}[e^{2\mu x}]=e^{-\mu^2}e^{2\mu^2}=e^{\mu^2}\qquad\text{a bell's mean of }e^{ax}\text{ is }e^{a^2/2}$$
-#
-# So of 1,000 samples the large-batch formula leaves $1000\,e^{-\mu^2}$; at $\mu=2$ that is 18. A
-# trainer does not know $\mu$. It puts the 1,000 weights of its batch into the ESS.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("importance_sampling.3", "μ = 2, the large-batch formula gives 18. "
-        "What does a typical batch of 1,000 report?",
-        ["about 4", "about 18", "about 55", "about 550"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-drifts = (0.5, 1.0, 1.5, 2.0, 2.5)
-x = torch.stack([torch.randn(1000, generator=torch.Generator()
-                             .manual_seed(k)) for k in range(200)])
-formula = 1000 * torch.tensor(-4.0).exp().item()
-reported = torch.tensor([
-    [ess((mu * row - mu**2 / 2).exp()) for mu in drifts]
-    for row in x])                                         # (200, 5)
-at2 = reported[:, 3]
-reveal("importance_sampling.3", "about 55",
-       f"The median of 200 batches is {at2.median():.0f}; "
-       f"{(at2 > 2 * formula).sum()} of them report more than twice "
-       f"{formula:.1f}. The formula is the large-batch value. A finite "
-       "batch usually reports more, because the rare heavy samples that χ² "
-       "counts are not in it.", pictures.worth(drifts, reported),
-       instead={
-           "about 4": "Now and then, when a very heavy sample came up.",
-           "about 18": "So it would if a batch held the heavy samples in "
-           "proportion.",
-           "about 550": "That far it does not flatter.",
-       })
-
-# %% [markdown]
-# Look for yourself where the samples end and where today's policy lives.
-
-# %%
-task("importance_sampling.t1", drift.drift_explorer(),
-     ("At drift 2, find one of the twenty batches that reports less than "
-      "the formula. What does it have that the others lack?",
-      drift.reports_too_little))
-
-# %% [markdown]
-# <details><summary>What the task shows</summary>
-#
-# At μ = 2 a sample near 4 weighs $e^{2\cdot4-2}\approx400$, and such samples make up most of
-# $\mathbb E[w^2]$. Most batches have none: their samples end near 3, so the weights that *were*
-# drawn look alike. Batch 8 has one, at 4.4 <!-- cited: 4.4 -->. It carries half of all the weight.
-# </details>
-#
-# **A small ESS means trouble. A large ESS does not mean there is none:** the batch cannot weigh the
-# samples it does not have.
+# So 1,000 of our answers are worth 453 of today's. <!-- cited: 453 --> That is mild. It gets worse
+# as the policies drift apart, and much worse as answers get longer.
 #
 # ## Third failure: many tokens
 #
@@ -273,9 +219,9 @@ task("importance_sampling.t1", drift.drift_explorer(),
 #
 # $$w=\rho_1\rho_2\cdots\rho_T$$
 #
-# Take a harsh case: each token's ratio is 1.2 or 0.8 (where PPO, page 06, begins to clip), by the
-# toss of a fair coin. Its mean is 1 and its variance, now per token, is $\chi^2=0.04$. Then a mild
-# one, ± 1 %. Tokens independent:
+# Take a harsh case: each token's ratio is 1.2 or 0.8, by the toss of a fair coin. (There PPO, page
+# 06, begins to clip.) Its mean is 1, and the variance of one token's ratio is $\chi^2=0.04$. In a
+# mild case the ratios are 1 ± 1 %. All tokens are independent:
 #
 # $$\begin{aligned}
 # \mathbb E[w]&=\textstyle\prod_t\mathbb E[\rho_t]=1&&\text{the mean of a product of independent factors}\\
@@ -352,9 +298,9 @@ task("importance_sampling.t2", product_weight.product_weight_explorer(),
 #
 # ## What people do instead
 #
-# So the weight of a whole answer is right, and useless once answers are long and the policy has
-# moved. Start from it and see what can be left out. $A$ is the advantage of the answer, $\pi(y_t)$
-# short for the probability of token $t$ given everything before it.
+# The weight of a whole answer is right. But it is useless once answers are long and the policy has
+# moved. Start from it, and see what can be left out. $A$ is the advantage of the answer, and
+# $\pi(y_t)$ is short for the probability of token $t$ given everything before it.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_{\pi}\Big[A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
@@ -365,10 +311,10 @@ task("importance_sampling.t2", product_weight.product_weight_explorer(),
 #
 # Every line but the last is exact. The last one drops the ratios *before* the token (would today's
 # policy have got here?) and those *after* it (would it go on like this?). One factor per token is
-# left; its variance in the harsh case is 0.04 at any length.
+# left. In the harsh case its variance is 0.04, however long the answer is.
 #
-# Both rules on four answers that will follow you through the course. Two are right and two wrong;
-# with the mean as baseline, $A=\pm\frac12$.
+# Below are both rules on the four answers that go through the whole course. Two are right and two
+# are wrong. With the mean as baseline, $A=\pm\frac12$.
 
 # %%
 batch = running_group()
@@ -383,14 +329,13 @@ pictures.pushes(batch, {"whole-answer ratio": whole * A,
     "answer 1, whose ratio is 6, lifts all five."))
 
 # %% [markdown]
-# On the right each token is pushed by its own ratio. That one push, +3.00, is still the largest of
-# all; page 06 deals with it.
+# On the right each token is pushed by its own ratio. One push, +3.00, is still the largest of all.
+# Page 06 deals with it.
 #
-# What does the choice cost? A toy small enough to sum exactly. An answer has four words, each word
-# 0, 1 or 2, drawn given the word before it. The reward is the share of word 1. An old policy with
-# random logits wrote the answers; today's policy stands a large random step away. Its true gradient
-# is known. Three rules try to find it from the old answers: ignore the ratios, one ratio per token,
-# the whole answer's ratio.
+# What does the choice cost? Take a toy that can be summed exactly. An answer has four words, each
+# of them 0, 1 or 2, drawn given the word before it. The reward is the share of word 1. An old
+# policy wrote the answers, and today's policy is some way off. Three rules try to find today's
+# gradient from the old answers: ignore the ratios, one ratio per token, the whole answer's ratio.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy: mean_gradient(..., rule, b), exact over all answers
@@ -530,8 +475,6 @@ reveal("importance_sampling.5", "only the one that ignores the ratios",
 # importance weight any more (13, GSPO).
 # </details>
 #
-# **That is the core; the rest is practice.**
-#
 # ## In code
 #
 # A trainer wants a loss, not a gradient. Since $\rho=e^{\log\pi-\log\pi_\text{old}}$ and the old
@@ -582,15 +525,12 @@ reveal("importance_sampling.6", "REINFORCE's, with no correction",
        })
 
 # %% [markdown]
-# **When does a trainer need a ratio?** Not on the first step after sampling: every ρ is 1. From the
-# second step on the same answers, yes. And when generation runs ahead of training (*asynchronous*):
-# then even a first step meets answers that are some updates old. What one logs is the mean token
-# ratio, the largest, and the KL of the next page.
-#
-# **Two programs, one model.** Answers are written by a fast inference engine and scored again by
-# the trainer. Same weights, slightly different numbers (precision, kernels, top-p), so trainer and
-# engine disagree before the first step. The $\pi_\text{old}$ of this page is the policy that
-# *wrote* the answers: the engine. Keep its log-probabilities, or split the ratio:
+# **When does a trainer need a ratio?** From the second step on the same answers. Also when
+# generation runs ahead of training (*asynchronous*): then even a first step meets answers that are
+# some updates old. And strictly, always. A fast engine writes the answers, and the trainer scores
+# them again with slightly different numbers (precision, kernels, top-p). The $\pi_\text{old}$ of
+# this page is the policy that *wrote* the answers: the engine. Keep its log-probabilities, or split
+# the ratio:
 #
 # $$\rho=\frac{\pi_\text{now}}{\pi_\text{engine}}=\underbrace{\frac{\pi_\text{now}}{\pi_\text{trainer, then}}}_{\text{drift: PPO's ratio}}\cdot\underbrace{\frac{\pi_\text{trainer, then}}{\pi_\text{engine}}}_{\text{mismatch: often cut at a number }c}$$
 
@@ -600,6 +540,67 @@ pipeline.pipeline("ratio", again=True, caption=(
     "same answers nearly right."))
 
 # %% [markdown]
+# **That is the core; the rest is practice.**
+#
+# ## Can a batch see its own ESS?
+#
+# The ESS is computed from the weights of the batch. Let two policies drift apart: bells of width 1,
+# the old one around 0, today's around $\mu$. Their ratio is $w=e^{\mu x-\mu^2/2}$.
+#
+# $$\mathbb E_\text{old}[w^2]=e^{-\mu^2}\,\mathbb E_\text{old}[e^{2\mu x}]=e^{-\mu^2}e^{2\mu^2}=e^{\mu^2}\qquad\text{a bell's mean of }e^{ax}\text{ is }e^{a^2/2}$$
+#
+# So of 1,000 samples the large-batch formula leaves $1000\,e^{-\mu^2}$; at $\mu=2$ that is 18. A
+# trainer does not know $\mu$. It puts the 1,000 weights of its batch into the ESS.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("importance_sampling.3", "μ = 2, the large-batch formula gives 18. "
+        "What does a typical batch of 1,000 report?",
+        ["about 4", "about 18", "about 55", "about 550"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+drifts = (0.5, 1.0, 1.5, 2.0, 2.5)
+x = torch.stack([torch.randn(1000, generator=torch.Generator()
+                             .manual_seed(k)) for k in range(200)])
+formula = 1000 * torch.tensor(-4.0).exp().item()
+reported = torch.tensor([
+    [ess((mu * row - mu**2 / 2).exp()) for mu in drifts]
+    for row in x])                                         # (200, 5)
+at2 = reported[:, 3]
+reveal("importance_sampling.3", "about 55",
+       f"The median of 200 batches is {at2.median():.0f}; "
+       f"{(at2 > 2 * formula).sum()} of them report more than twice "
+       f"{formula:.1f}. The formula is the large-batch value. A finite "
+       "batch usually reports more, because the rare heavy samples that χ² "
+       "counts are not in it.", pictures.worth(drifts, reported),
+       instead={
+           "about 4": "Now and then, when a very heavy sample came up.",
+           "about 18": "So it would if a batch held the heavy samples in "
+           "proportion.",
+           "about 550": "That far it does not flatter.",
+       })
+
+# %% [markdown]
+# Look where the samples end, and where today's policy lives.
+
+# %%
+task("importance_sampling.t1", drift.drift_explorer(),
+     ("At drift 2, find one of the twenty batches that reports less than "
+      "the formula. What does it have that the others lack?",
+      drift.reports_too_little))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# At μ = 2 a sample near 4 weighs $e^{2\cdot4-2}\approx400$, and such samples make up most of
+# $\mathbb E[w^2]$. Most batches have none: their samples end near 3, so the weights that *were*
+# drawn look alike. Batch 8 has one, at 4.4 <!-- cited: 4.4 -->. It carries half of all the weight.
+# </details>
+#
+# **A small ESS means trouble. A large ESS does not mean there is none:** the batch cannot weigh the
+# samples it does not have.
+#
 # ## Say it in 60 seconds
 
 # %% [markdown] tags=["card"]
