@@ -79,8 +79,9 @@ reveal("systems.1", "16: and one more copy of the weights, in float32",
        })
 
 # %% [markdown]
-# Only a *trained* model needs all of these. A frozen one has its weights only, 2 bytes. A separate
-# program that writes the answers (vLLM, SGLang) holds one more copy of 2 bytes, the **sampler's**.
+# Only a *trained* model needs all of these. A frozen one needs 2 bytes, its weights. The answers
+# are written by a separate program, the engine (vLLM, SGLang). It holds one more copy of the
+# weights, 2 bytes: the **sampler's**.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -98,8 +99,8 @@ pictures.bytes_by_method({
 # So the critic alone costs 16 of PPO's 38 bytes. A verifier instead of a reward model saves 2 more,
 # and so does dropping the KL.
 #
-# A second tenant is the **cache**: while an answer is written, every layer keeps a key and a value
-# for each of its tokens. This model has 28 layers and 4 such heads of 128 numbers.
+# The second large thing is the **cache**. While an answer is written, every layer keeps a key and a
+# value for each of its tokens. This model has 28 layers, and in each 4 such heads of 128 numbers.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -125,8 +126,10 @@ reveal("systems.2", "240 GB: twice what training the policy takes",
        })
 
 # %% [markdown]
-# Several cards first write, then train (*colocated*). **ZeRO** splits the bytes among them: stage 1
-# AdamW's part, stage 2 the gradients too, stage 3 the weights too. Each card keeps a whole sampler.
+# Now take several cards that first write and then train (*colocated*). **ZeRO** splits the training
+# bytes among them. Stage 1 splits AdamW's part, stage 2 also the gradients, stage 3 also the
+# weights. Each card keeps a whole sampler. To *park* means to move to the host what this half of
+# the step does not need.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -150,9 +153,9 @@ task("systems.t1", full_card.full_card_explorer(),
 #
 # ## Who waits for whom
 #
-# Memory sets how many answers are written at once. Call these places **slots**. In the simulation
-# 64 slots write. A trainer on cards of its own learns from 64 answers a step, in half the time of a
-# mean answer. The log of an answer's length is normal with std 1.
+# Memory limits how many answers are written at once. A place for one answer is called a **slot**.
+# We simulate 64 slots. The trainer has cards of its own. It takes 64 answers for a step, and needs
+# half the time of a mean answer. The log of an answer's length is normal with std 1 (the *spread*).
 
 # %%
 waits = simulate(slots=64, batch=64, lag=0, tail=1.0, train=0.5)
@@ -171,13 +174,9 @@ predict("systems.3", "All 64 are written by the newest weights, then comes "
 reveal("systems.3", "about 13 %",
        f"{waits.busy:.0%}. One answer of 64 is long, and 63 slots wait "
        f"for it. A step takes {waits.time_per_step:.2f} mean answers. "
-       "Right: "
-       "a free slot begins an answer of the next batch with the old "
-       "weights, at most one batch ahead. A step then takes "
-       f"{ahead.time_per_step:.2f}. The price is **age**, the number of "
-       "updates between an answer's begin and its use: "
-       f"{ahead.staleness.mean():.2f} on average, at most "
-       f"{ahead.staleness.max()}.",
+       "Right, the repair: a free slot begins an answer of the next batch "
+       "with the old weights, at most one batch ahead. A step then takes "
+       f"{ahead.time_per_step:.2f}.",
        pictures.two_timelines(
            {"synchronous": waits, "one batch ahead": ahead}, 6.0,
            "16 of the 64 slots, the slowest among them. A bar is an "
@@ -191,15 +190,20 @@ reveal("systems.3", "about 13 %",
        })
 
 # %% [markdown]
-# The repair: a free slot runs ahead, at most one batch (`lag=1`), and this queue is several times
-# as fast. Its slots write at one speed. A real engine reads all its weights for each round of
-# tokens, however many slots are in use; with few it is faster for each and still wastes the card.
-# AReaL measured up to 2.77 times on real hardware
-# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)). And GRPO has to wait for the whole *group*
-# of a prompt; this queue takes single answers.
+# So running ahead makes this queue several times as fast. Real hardware gains less: AReaL measured
+# up to 2.77 times ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)). In a real engine each
+# round of tokens reads all the weights, however many slots are in use. So a few slots are fast,
+# each for itself, and still waste the card.
 #
-# The price is **age**: how many updates fall between an answer's begin and its use. Count pairs
-# (answer, such an update), with $n$ answers, $U$ updates, and $B$ answers used by an update.
+# The price is **age**: how many updates fall between an answer's start and its use.
+
+# %%
+print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
+      f"oldest {ahead.staleness.max()}")
+
+# %% [markdown]
+# The mean can be derived. Count pairs of an answer and an update that falls into its life. There
+# are $n$ answers and $U$ updates, and an update uses $B$ answers.
 #
 # $$\begin{aligned}
 # \text{pairs}&=n\cdot\overline{\text{age}}&&\text{answer by answer}\\
@@ -208,9 +212,9 @@ reveal("systems.3", "about 13 %",
 # \overline{\text{age}}&=\bar N/B&&\text{divide}
 # \end{aligned}$$
 #
-# An answer is *open* until the trainer takes it, also while it waits finished. So the mean age is
-# the number of open answers, in batches. This is **Little's law**: time in the system = open /
-# throughput, with time counted in updates.
+# An answer is *open* until the trainer takes it, even when it is finished and waits. So the mean
+# age is the number of open answers, in batches. This is **Little's law** (time in the system = open
+# / throughput), with time counted in updates.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -228,8 +232,8 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 # 2. 64 or 128 slots and one batch ahead. With 128 half of them idle, for the limit stops them.
 # </details>
 #
-# Does age hurt? Our small model (0.3M parameters, page 21's task) learned for 40 steps from answers
-# that are all 0, 1, 4 or 8 updates old, without a clip. Look at the end values.
+# Does age hurt? We trained a small model (0.3M parameters, page 21's task) for 40 steps, without a
+# clip. Its answers are all 0, 1, 4 or 8 updates old. Look at the end values.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -238,11 +242,12 @@ pictures.learning_by_time(
 
 # %% [markdown]
 # So one update of age shows no clear difference in three seeds. At age 4 all three end a little
-# below all three of age 0, and at age 8 two of three far below. The queue's mixture, mean age 1 and
-# oldest 13, is not tested here.
+# below all three of age 0. At age 8 two of three end far below. The queue's mixture of ages is not
+# tested here.
 #
-# **What the queue leaves out.**
+# <details><summary>One level deeper: what the queue leaves out</summary>
 #
+# * *Groups.* GRPO waits for all answers to a prompt. This queue takes single answers.
 # * *Weight sync.* After each update 15 GB go to every engine. At 50 GB/s that takes
 #   0.3 <!-- cited: 0.3 --> s, plus the time to regroup the shards.
 # * *In-flight updates.* The engine may swap weights in the middle of an answer (AReaL; vLLM's
@@ -250,17 +255,19 @@ pictures.learning_by_time(
 #   again. Keep each token's log-prob.
 # * *Colocated or split.* Colocated cards take turns: the weights stay on the card, and the halves
 #   of a step wait for each other. Split cards work at the same time, and the answers age.
+# </details>
 #
 # **So far:** memory sets the slots, and the longest answer makes them wait. Running ahead removes
 # the waiting and makes answers old.
 #
 # ## Another program writes
 #
-# Suppose nothing is old. The engine's $\mu$ still is not the trainer's $\pi$, because it rounds
-# differently. The **gap** is log π − log μ of a token. First our small model: it writes in bfloat16
-# and scores the same tokens in float32. Then a mixture of experts, the toy of page 13: in each of
-# four layers a *router* picks one of eight small networks. A copy with rounded weights writes 400
-# answers of 50 tokens, and the unrounded one scores them.
+# Suppose nothing is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because it
+# rounds differently. The **gap** of a token is log π − log μ. We measure it twice:
+#
+# * **Dense.** Our small model writes in bfloat16, and scores the same tokens in float32.
+# * **Mixture of experts.** In each of four layers a *router* picks one of eight small networks. A
+#   copy with rounded weights writes, the unrounded one scores. This is the toy of page 13.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the two measurements, folded
@@ -297,7 +304,7 @@ small = [m for m, n in zip(middle, dense["histogram"]) for _ in range(n)]
 reveal("systems.4", "about 0.05: few tokens, and very large gaps",
        f"{gap.std():.3f}: squares add, and 0.0077 · 0.57² is nearly all "
        "of it. Third panel, the test: the trainer uses the *engine's* "
-       "experts (routing replay, R3), and the std is "
+       "experts (routing replay), and the std is "
        f"{(replayed - log_mu).std():.4f}. Rounding alone is small. A "
        "choice that rounding tips over is not.",
        pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
@@ -314,7 +321,8 @@ reveal("systems.4", "about 0.05: few tokens, and very large gaps",
        })
 
 # %% [markdown]
-# A large mixture has dozens of layers: expect far more of its tokens to be touched.
+# A large mixture has dozens of layers, so more of its tokens can be touched. The repair in that
+# third panel is known as R3.
 #
 # ## What to do about it
 #
@@ -378,10 +386,11 @@ reveal("systems.5", "32 g: their squares add",
 # | IcePop | $w_t$ inside a band [α, β], here [1/2, 2], else 0 |
 # | DPPO | 0 if $\pi(y_t)-\mu(y_t)$ is beyond ±0.15 <!-- cited: 0.15, 1.5 --> *and the push widens it*, else $\min(w_t,10)$ |
 #
-# **The toy.** Answers have four tokens out of four symbols. A random quarter of the 256 answers is
-# right. The policy is a table of logits, one row a prefix. The engine's logits are the policy's
-# plus a fixed random vector: of std 0.01, and of std 1.5 at the 20 % of prefixes that are
-# *flipped*. Twenty policies learn for 60 exact gradient steps.
+# Do they help? Here is a toy that can be summed exactly. An answer has four tokens out of four
+# symbols, and a random quarter of the 256 answers is right. The policy has a row of logits for each
+# prefix. The engine's logits are off by a small fixed vector, of std 0.01. At 20 % of the prefixes
+# the router has *flipped*: there they are off by a large one, of std 1.5. Twenty policies learn for
+# 60 exact gradient steps.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -393,14 +402,13 @@ pictures.twenty_policies(runs, (
     "tokens dropped, mean of the policies."))
 
 # %% [markdown]
-# So IcePop loses three of the twenty, and it goes on dropping tokens with A > 0. DPPO soon drops
-# none of these. Without any correction all twenty end above 0.8: these gradients are exact, so
-# there is no noise for a cap or a mask to remove. **This toy shows what a mask costs, not what it
-# buys.**
+# IcePop loses three of the twenty. It goes on dropping tokens with A > 0, and DPPO soon drops none
+# of these. Without any correction all twenty end above 0.8. That is no advice: exact gradients have
+# no noise, and noise is what caps and masks are for. **This toy shows what a mask costs, not what
+# it buys.**
 #
-# The offset is fixed in the logits. How can π and μ meet? As π(y) goes to 1 so does μ(y), and their
-# ratio goes to 1. In the explorer *IcePop, by sign* has the same band and drops a token beyond it
-# only if the push widens the gap.
+# Why are some lost? There the engine writes a right token often and the policy rarely, so the token
+# lies *below* the band. To push it up would close the gap. The mask drops just that push.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -413,8 +421,8 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. DPPO, or IcePop by sign: the sign alone makes the difference. A mask without it also drops the
-#    push that would bring π and μ together.
+# 1. DPPO, or IcePop by sign, which drops a token outside the band only if the push widens the gap.
+#    The sign alone makes the difference.
 # 2. Let a flip last 30 steps. Three policies are stuck for these 30 steps. Then other prefixes are
 #    flipped, and all three are free within about ten steps. So the harm lasts as long as the gap
 #    stays on the same tokens.

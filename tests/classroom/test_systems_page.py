@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,6 +10,7 @@ from rlnb import check
 from rlnb.classroom.exercises import systems as exercises
 from rlnb.classroom.explorers import engine_rules, full_card, stale_queue
 from rlnb.classroom.pictures import systems as pictures
+from rlnb.toys import two_engines
 from rlnb.toys.rollout_queue import simulate
 from rlnb.toys.two_engines import engines, judge, train
 from rlnb.training.studies import cluster_memory
@@ -110,3 +112,21 @@ def test_the_silent_bug_shows_only_with_grouped_queries():
     right = cluster_memory.kv_bytes_per_token(layout)
     broken = exercises.cache_bytes(layout.layers, layout.heads, layout.kv_heads, layout.head_dim, 1)
     assert broken == 7 * right
+
+
+def test_the_lost_policies_drop_right_tokens_that_lie_below_the_band(monkeypatch):
+    """The page's reason: the engine writes them often, and the push up that would close the gap
+    gets factor 0."""
+    seen = []
+    made = two_engines._both
+
+    def kept(logits, moved):
+        seen.append(made(logits, moved))
+        return seen[-1]
+
+    monkeypatch.setattr(two_engines, "_both", kept)
+    lost = train("IcePop [1/2, 2]", 0.2).reward[:, -1] < 0.8
+    last = seen[-1]
+    written = np.exp(last.engine.sum(2))[..., None] * (last.rewards > 0)[:, None]
+    below, above = ((written * out).sum((1, 2)) for out in (last.ratio < 0.5, last.ratio > 2))
+    assert lost.sum() == 3 and (below[lost] > 10 * above[lost]).all()
