@@ -274,7 +274,8 @@ counted = kl_to_uniform(best_of(64, B)).mean().item()
 assert abs(counted - best_of_n_kl(64)) < 0.01
 reveal("rewards.4", "about 13: each doubling adds the same",
        f"{best_of_n_kl(10**6):.1f}. The KL grows with the log of N: each "
-       f"doubling adds nearly {log(2):.2f} nats. Best of N is a *gentle* push.",
+       f"doubling adds nearly {log(2):.2f} nats. Best of N is a *gentle* "
+       "push.",
        instead={
            "about 3.3: after 64 hardly anything is gained":
            "The second term stops at 1. The first goes on.",
