@@ -12,7 +12,7 @@
 # **After this page** you can reweight an old batch for today's policy, show why that breaks for
 # long answers, and name the line that turns the exact weight into PPO's one ratio per token.
 #
-# 45 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 36 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -81,8 +81,8 @@ w = new / old                                # weight of each answer
 others = [(old @ (factor * R)).item() for factor in (new, old / new)]
 assert torch.isclose(old @ (w * R), new @ R)
 because = rf"""Today's policy writes the first answer {w[0]:.0f} times as
-often as the old one did. So each copy of it counts {w[0]:.0f} times. For any
-$f$ whose mean you want:
+often as the old one did. So each copy of it counts {w[0]:.0f} times. For
+any $f$ whose mean you want:
 
 $$\begin{{aligned}}
 \mathbb E_{{y\sim\pi}}[f(y)]&=\textstyle\sum_y\pi(y)\,f(y)
@@ -102,10 +102,10 @@ reveal("importance_sampling.1", "π(y) / π_old(y)", because,
            "The same six batches. Weighted, the mean goes to 0.55. "
            "No new answer was written.")),
        instead={
-           "π(y)": f"It leads to {others[0]:.2f}. It forgets that the batch "
-           "already holds y as often as π_old writes it.",
-           "π_old(y) / π(y)": f"It leads to {others[1]:.2f}. It is upside "
-           "down: what today's policy likes counts less.",
+           "π(y)": f"It leads to {others[0]:.2f}. It forgets that the "
+           "batch already holds y as often as π_old writes it.",
+           "π_old(y) / π(y)": f"It leads to {others[1]:.2f}. It is "
+           "upside down: what today's policy likes counts less.",
            "no factor can: these are not π's answers":
            "They are not, but π could have written each of them.",
        })
@@ -141,8 +141,8 @@ y_cut = draw(cut)
 covered = w_cut[y_cut].mean().item()
 missing = rf"""Only the third answer still pays: today's policy writes it
 with probability 0.3, and 0.3 · 0.5 = 0.15. The first answer would add 0.4,
-but it never comes up. No sample looks odd and nothing is noisy, so nobody is
-warned. What is lost is **support**: answers that $\pi$ can write and the
+but it never comes up. No sample looks odd and nothing is noisy, so nobody
+is warned. What is lost is **support**: answers that $\pi$ can write and the
 sampler cannot. The mean of the weights shows it:
 
 $$\mathbb E_\text{{old}}[w]=\sum_{{y:\,\pi_\text{{old}}(y)>0}}
@@ -152,7 +152,7 @@ $$\mathbb E_\text{{old}}[w]=\sum_{{y:\,\pi_\text{{old}}(y)>0}}
 
 It should be 1. In this batch it is {covered:.2f}."""
 two = {"weighted": so_far(w[y] * R[y]),
-       "first answer cut": so_far(w_cut[y_cut] * R[y_cut])}
+       "weighted, first answer cut": so_far(w_cut[y_cut] * R[y_cut])}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -171,8 +171,8 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
        })
 
 # %% [markdown]
-# So log the mean weight before you trust any other mean. If it stays clearly below 1, the sampler
-# has cut something.
+# So log the mean weight before you trust any other mean. In a large batch of single draws, as here,
+# a mean clearly below 1 says that the sampler has cut something.
 #
 # <details><summary>One level deeper: when even this check is blind</summary>
 #
@@ -209,7 +209,7 @@ left = 1000 / (old @ (new / old)**2)
 print(f"1,000 of the four-answer samples count like {left:.0f}")
 
 # %% [markdown]
-# So a batch of 1,000 has lost about half of its worth. That is still useful.
+# By this measure the old batch is worth a bit less than half of a fresh one. That is still useful.
 #
 # ## Many tokens
 #
@@ -277,8 +277,8 @@ for T in (1, 10, 100, 1000, 10000):
     print(f"{T:6d}   {1.04**T - 1:7.3g}   {1.0001**T - 1:8.3g}")
 
 # %% [markdown]
-# Look at 1,000 tokens. With ratios of ± 20 % no batch is large enough. With ± 1 % the variance is
-# 0.105, and the weights are harmless.
+# Look at 1,000 tokens. With ratios of ± 20 % no real batch is large enough. With ± 1 % the
+# variance is 0.105, and the weights are harmless.
 
 # %%
 task("importance_sampling.t1", product_weight.product_weight_explorer(),
@@ -397,7 +397,7 @@ def true_gradient(z, T):
 
 words = (4, 16, 64, 256)
 found = {rule: torch.zeros(80, 4, 3, 3) for rule in (*rules, "truth")}
-for i, j in torch.cartesian_prod(torch.arange(80), torch.arange(4)).tolist():
+for i, j in [(i, j) for j in range(4) for i in range(80)]:
     (z_old, z), T = pairs[i // 2], words[j]
     seen = written(z_old, 64, T, torch.Generator().manual_seed(i))
     b, each = (seen == 1).double().mean(), torch.ones(64) / 64
@@ -431,27 +431,24 @@ assert error["whole-answer ratio"].max() < 1e-12
 size = {r: found[r].norm(dim=(2, 3)) for r in (*rules, "truth")}
 noisy = {r: (found[r] - found["truth"]).norm(dim=(2, 3)) / size["truth"]
          for r in rules}
-mean_off = {r: f"{100 * error[r][:, -1].median():.0f} %" for r in rules}
-off = {r: [f"{100 * v:.0f} %" for v in noisy[r].median(0).values]
-       for r in rules}
-plain, token, answer = rules
-length = (size[answer] / size["truth"])[:, -1].median()
+middle = {r: [f"{100 * v:.0f} %" for v in torch.stack([
+    *noisy[r].quantile(0.5, 0), error[r][:, -1].quantile(0.5)])]
+    for r in rules}                          # four lengths, all answers
+plain, token, answer = (middle[r] for r in rules)
+length = (size[rules[2]] / size["truth"])[:, -1].quantile(0.5)
 reveal("importance_sampling.4", "about 100 %: it is nearly zero",
-       f"Its gradient is {100 * length:.0f} % as long as the true one. "
-       "Almost all weights are tiny, and the rare huge one is not in the "
-       f"batch. One ratio per token is off by {off[token][3]}, ignoring "
-       f"the ratios by {off[plain][3]}. At four words it is otherwise: "
-       f"{off[answer][0]} for the whole-answer ratio, {off[token][0]} for "
-       "one ratio per token.\n\nOn the left is what no batch size removes. "
-       f"At the largest move one ratio per token is off by "
-       f"{mean_off[token]}, ignoring the ratios by {mean_off[plain]}.",
+       f"Its gradient is {100 * length:.0f} % as long as the true one: "
+       "the rare huge weights are not in the batch. One ratio per token is "
+       f"off by {token[3]}. At four words the two are alike, {answer[0]} "
+       f"and {token[0]}.\n\nThe left picture shows the error that no batch "
+       f"size removes. At the largest move it is {token[4]} for one ratio "
+       f"per token, and {plain[4]} if the ratios are ignored.",
        pictures.bias_and_noise(far, error, words, noisy), instead={
            "about 0: its average is exact": "One batch is not the average.",
            "about 35 %: 64 answers are few": "So it is at four words.",
-           "far above 100 %: huge weights blow it up":
-           "That happens in some batches: the worst of the 80 is off by "
-           f"{100 * noisy[answer][:, -1].max():.0f} %. The typical batch "
-           "holds no huge weight.",
+           "far above 100 %: huge weights blow it up": "In the worst of "
+           f"the 80 batches, {noisy[rules[2]][:, -1].max():.0f} times the "
+           "true gradient. A typical batch holds no huge weight.",
        })
 
 # %% [markdown]
@@ -530,8 +527,8 @@ reveal("importance_sampling.5", "REINFORCE's, with no correction",
        "step on the correction is missing and nothing crashes. The log "
        "shows it: the ratio is exactly 1 at every step.",
        instead={
-           "0: a constant has no slope": "Only the denominator is constant. "
-           "The numerator still depends on the policy.",
+           "0: a constant has no slope": "Only the denominator is "
+           "constant. The numerator still depends on the policy.",
            "right: the ratios cancel": "They are 1 by mistake. The policy "
            "has moved since the batch was written.",
            "right in direction, too short": "Tokens whose ratio should be "
@@ -670,6 +667,12 @@ reveal("importance_sampling.7", int(longest),
 # As an alarm yes, as a count no. It is computed from the samples you have. With answers of 177
 # tokens at ± 20 % a typical batch of 1,000 says 16, and the large-batch value is below 1. The rare
 # answer with the huge weight is not in the batch.
+# </details>
+# <details><summary><b>Your log shows a KL of 0.001 nats per token, and answers have 1,000 tokens. How unequal are the whole-answer weights?</b></summary>
+#
+# Quite unequal already: 1,000 answers count like 136. For a small move a token's χ² is about twice
+# its KL. With independent tokens the mean of w² is then (1 + χ²)^T, about 7. At ten times the KL
+# less than one answer is left, by the large-batch formula.
 # </details>
 # <details><summary><b>The trainer's log-probabilities differ from the inference engine's. So what?</b></summary>
 #

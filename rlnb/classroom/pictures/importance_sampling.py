@@ -17,7 +17,7 @@ TEXT = 10.5  # points: the size of the page's own text
 STYLES = {
     "not weighted": (ORANGE, "-"),
     "weighted": (BLACK, "-"),
-    "first answer cut": (GREEN, "-"),
+    "weighted, first answer cut": (GREEN, "-"),
     "ratios ignored": (ORANGE, "--"),
     "one ratio per token": (PURPLE, "-"),
     "whole-answer ratio": (BLACK, ":"),
