@@ -12,7 +12,7 @@
 # **After this page** you can reweight an old batch for today's policy, show why that breaks for
 # long answers, and name the line that turns the exact weight into PPO's one ratio per token.
 #
-# 36 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 34 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -116,9 +116,9 @@ reveal("importance_sampling.1", "π(y) / π_old(y)", because,
 #
 # ## An answer that the sampler cuts
 #
-# The second line of the proof divides by $\pi_\text{old}(y)$. Suppose the sampler cuts unlikely
-# answers, as top-p sampling does. It never writes our first answer, and it writes the other three a
-# little more often. The weights are today's probabilities over the sampler's.
+# Now let the sampler cut unlikely answers, as top-p sampling does. It never writes our first
+# answer, and it writes the other three a little more often. Its batch is weighted in the same way,
+# with the sampler's probabilities as the old ones.
 
 # %%
 cut = old * torch.tensor([0.0, 1.0, 1.0, 1.0])
@@ -280,7 +280,8 @@ for T in (1, 10, 100, 1000, 10000):
 # Look at 1,000 tokens. With ratios of ± 20 % no real batch is large enough. With ± 1 % the
 # variance is 0.105, and the weights are harmless.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("importance_sampling.t1", product_weight.product_weight_explorer(),
      ("Leave the ratios at 1 ± 0.20. Make the answers longer until the "
       "large-batch formula first gives less than one sample, within 5 "
@@ -301,13 +302,14 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 # </details>
 #
 # **So far:** a weight makes an old batch count for today's policy. The sampler must be able to
-# write every answer, and the weights must be alike. Long answers break the second condition.
+# write every answer, and the weights must be alike. Long answers break the second
+# condition, unless the policy has hardly moved.
 #
 # ## One ratio per token
 #
-# So the weight of a whole answer is right on average and useless for long answers. Start from it
-# and see what can be left out. $A$ is the advantage of the answer. $\pi(y_t)$ is short for the
-# probability of token $t$ given everything before it.
+# So the weight of a whole answer is right on average, and useless for long answers once the policy
+# has moved. Start from it and see what can be left out. $A$ is the advantage of the answer.
+# $\pi(y_t)$ is short for the probability of token $t$ given everything before it.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_{\pi}\Big[A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
@@ -320,29 +322,11 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 # policy have come to this point? It also drops the ratios *after* it: would today's policy go on
 # like this? One ratio per token is left. For the coins its variance is 0.04 at any length.
 #
-# Look at both rules on the four answers that go through the whole course. Two are right and two are
-# wrong. With the mean as baseline, $A=\pm\frac12$.
-
-# %%
-batch = running_group()
-rho = (batch.logprobs - batch.old_logprobs).exp().detach()      # (4, 6)
-A = (batch.rewards - batch.rewards.mean())[:, None].expand_as(rho)
-whole = rho.where(batch.mask, 1.0).prod(1, keepdim=True)
-print("token ratios of answer 1:", [round(v, 2) for v in
-      rho[1, :5].tolist()], f"product {whole[1, 0]:.2f}")
-pictures.pushes(batch, {"whole-answer ratio": whole * A,
-                        "one ratio per token": rho * A}, caption=(
-    "The push on each token, weight times A. On the left one token of "
-    "answer 1, whose ratio is 6, lifts all five."))
-
-# %% [markdown]
-# On the right that ratio of 6 lifts one token only.
-#
 # What does the choice cost? Take a policy with three words, 0, 1 and 2. It draws each word given
 # the word before it, and the reward is the share of 1s in the answer. The old policy has random
 # logits. Today's policy stands a large random step away. The old policy writes 64 answers of 256
 # words. Three rules estimate today's gradient from them: ignore the ratios, use one ratio per
-# token, use the whole answer's ratio.
+# token, use the whole answer's ratio. Each rule subtracts the batch's mean reward.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy: gradient(..., rule, b) and 40 pairs of policies
@@ -375,7 +359,7 @@ predict("importance_sampling.4", "The whole-answer ratio is exact on "
         "batch, as a share of the true gradient?", [
             "about 0: its average is exact",
             "about 35 %: 64 answers are few",
-            "about 100 %: it is nearly zero",
+            "about 100 %: the estimate is near zero",
             "far above 100 %: huge weights blow it up"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -436,7 +420,7 @@ middle = {r: [f"{100 * v:.0f} %" for v in torch.stack([
     for r in rules}                          # four lengths, all answers
 plain, token, answer = (middle[r] for r in rules)
 length = (size[rules[2]] / size["truth"])[:, -1].quantile(0.5)
-reveal("importance_sampling.4", "about 100 %: it is nearly zero",
+reveal("importance_sampling.4", "about 100 %: the estimate is near zero",
        f"Its gradient is {100 * length:.0f} % as long as the true one: "
        "the rare huge weights are not in the batch. One ratio per token is "
        f"off by {token[3]}. At four words the two are alike, {answer[0]} "
@@ -485,7 +469,21 @@ reveal("importance_sampling.4", "about 100 %: it is nearly zero",
 #
 # ## In code
 #
-# A trainer wants a loss whose gradient is the last line. The old policy is a constant, so
+# Look at both rules on the four answers that go through the whole course. Two are right and two are
+# wrong. With the mean as baseline, $A=\pm\frac12$.
+
+# %%
+batch = running_group()
+rho = (batch.logprobs - batch.old_logprobs).exp().detach()      # (4, 6)
+A = (batch.rewards - batch.rewards.mean())[:, None].expand_as(rho)
+whole = rho.where(batch.mask, 1.0).prod(1, keepdim=True)
+pictures.pushes(batch, {"whole-answer ratio": whole * A,
+                        "one ratio per token": rho * A}, caption=(
+    "The push on each token, weight times A. One token of answer 1 has "
+    "ratio 6. On the left it lifts all five tokens, on the right only one."))
+
+# %% [markdown]
+# A trainer wants a loss whose gradient is the right-hand picture. The old policy is a constant, so
 # $\rho=e^{\log\pi-\log\pi_\text{old}}$ gives $\nabla\rho=\rho\,\nabla\log\pi$. The loss is minus
 # $\rho_tA$, summed over the tokens of an answer and averaged over the answers, as derived.
 
@@ -495,13 +493,6 @@ def reuse_loss(logprobs, old_logprobs, A, mask):
     log_rho = torch.where(mask, logprobs - old_logprobs, 0.0)
     value = log_rho.exp() * A
     return -torch.where(mask, value, 0.0).sum() / len(value)
-
-r = rho[batch.mask]
-print(f"16 token ratios: mean {r.mean():.2f}, largest {r.max():.2f}")
-
-# %% [markdown]
-# A trainer logs these two numbers. Over many tokens of the old policy the mean ratio is 1. Here are
-# only 16 tokens, and the ratio of 6 lifts the mean to 1.55.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -545,15 +536,17 @@ reveal("importance_sampling.5", "REINFORCE's, with no correction",
 # | answers some updates old (*asynchronous* training) | needed on the first step too |
 # | answers of a fast inference engine | needed if its probabilities differ from the trainer's |
 #
-# The last row is common: same weights, other precision or kernels. $\pi_\text{old}$ is the policy
-# that *wrote* the answers, so keep the engine's log-probabilities.
+# The last row is common. The engine has the same parameters but other kernels or another precision.
+# $\pi_\text{old}$ is the policy that *wrote* the answers, so keep the engine's log-probabilities.
+# A trainer logs the mean token ratio, which is near 1 over many tokens, and the largest one.
 #
 # <details><summary>One level deeper: one ratio, two causes</summary>
 #
 # $$\rho=\frac{\pi_\text{now}}{\pi_\text{engine}}=\underbrace{\frac{\pi_\text{now}}{\pi_\text{trainer, then}}}_{\text{drift: PPO's ratio}}\cdot\underbrace{\frac{\pi_\text{trainer, then}}{\pi_\text{engine}}}_{\text{mismatch: often cut at a number }c}$$
 # </details>
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the pipeline
 pipeline.pipeline("ratio", again=True, caption=(
     "This page is the highlighted box: what makes a second step on the "
     "same answers nearly right."))
@@ -564,7 +557,7 @@ pipeline.pipeline("ratio", again=True, caption=(
 # %% [markdown] tags=["card"]
 # | importance sampling | |
 # |---|---|
-# | sentence | weight each old sample by new probability over old; exact wherever old covers new; noisy when weights are unequal, hence useless for long answers |
+# | sentence | weight each old sample by new probability over old; exact wherever old covers new; noisy when weights are unequal, so useless for long answers once the policy has moved |
 # | formula | $\mathbb E_\pi[f]=\mathbb E_\text{old}[wf]$, $w=\prod_t\rho_t$; $\mathrm{ESS}=(\sum w)^2/\sum w^2$; $\mathrm{Var}\,w=(1+\chi^2)^T-1$ with $\chi^2=\mathrm{Var}\,\rho_t$ |
 # | the choice | $\rho_t$ per token instead of the product |
 # | picture | two humps that part: what a batch holds, and what the mean is made of |
