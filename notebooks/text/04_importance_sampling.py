@@ -480,7 +480,7 @@ whole = rho.where(batch.mask, 1.0).prod(1, keepdim=True)
 pictures.pushes(batch, {"whole-answer ratio": whole * A,
                         "one ratio per token": rho * A}, caption=(
     "The push on each token, weight times A. One token of answer 1 has "
-    "ratio 6. On the left it lifts all five tokens, on the right only one."))
+    "ratio 6. On the left it lifts all five tokens, on the right one."))
 
 # %% [markdown]
 # A trainer wants a loss whose gradient is the right-hand picture. The old policy is a constant, so
