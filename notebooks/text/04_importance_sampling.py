@@ -9,11 +9,10 @@
 # %% [markdown]
 # # 04 · Importance sampling: how do you use a batch twice?
 #
-# **After this page** you can reweight yesterday's answers for today's policy, name three ways in
-# which that fails, and say which line turns an exact weight into the one ratio per token that PPO
-# uses.
+# **After this page** you can reweight an old batch for today's policy, show why that breaks for
+# long answers, and name the line that turns the exact weight into PPO's one ratio per token.
 #
-# 45 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 34 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -21,10 +20,11 @@
 # <details><summary>2. An answer has T tokens. What is its log-probability?</summary>The sum of its tokens' log-probabilities. So its probability is their product (02).</details>
 # <details><summary>3. What is the advantage A of an answer, and why may one subtract a baseline?</summary>Reward minus baseline. The score ∇log π has mean 0, so a fixed number times it changes nothing on average (03).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports
 import torch
 from rlnb import check
-from rlnb.classroom.explorers import drift, product_weight
+from rlnb.classroom.explorers import product_weight
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import importance_sampling as pictures
 from rlnb.classroom.pictures import pipeline
@@ -32,19 +32,21 @@ from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
-# ## Drawn yesterday, judged today
+# ## Written yesterday, used today
 #
-# A batch of answers is expensive, a gradient step is cheap. But after the first step the policy has
-# changed, and the batch is another policy's. May we use it again?
+# Writing a batch of answers is expensive, and a gradient step is cheap. One would like to take a
+# second step on the same batch. But the first step has changed the policy.
 #
-# One prompt, four possible answers. The old policy wrote the batch; call it $\pi_\text{old}$.
-# Today's policy is $\pi$.
+# Take one prompt with four possible answers. The old policy $\pi_\text{old}$ wrote the batch.
+# Today's policy $\pi$ gives the same answers other probabilities.
 
 # %%
 old = torch.tensor([0.1, 0.4, 0.2, 0.3])     # wrote the batch
 new = torch.tensor([0.4, 0.1, 0.3, 0.2])     # today's policy
-R = torch.tensor([1.0, 0.0, 1.0, 0.0])       # reward of each answer
+R = torch.tensor([1.0, 0.0, 0.5, 0.0])       # reward of each answer
 
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# draw(p): six batches of 4,000 answers · so_far(x): running means
 def draw(p, n=4000, batches=6):
     """n answers from p for each batch, (batches, n)."""
     dice = [torch.Generator().manual_seed(k) for k in range(batches)]
@@ -62,9 +64,9 @@ pictures.running({"not weighted": so_far(R[y])}, truth, caption=(
     "Six batches of the old policy. Dashed: what today's policy earns."))
 
 # %% [markdown]
-# More answers do not help: the mean settles at 0.30, what the *old* policy earns. Today's policy
-# earns 0.70. We would like to read that off the same batches, by multiplying each reward with some
-# factor before we take the mean.
+# The mean settles at 0.20, which is what the *old* policy earns. Today's policy earns 0.55, the
+# dashed line. Drawing more old answers does not help. Can each reward be multiplied by some factor
+# before the mean is taken, so that the mean comes out right?
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -78,9 +80,9 @@ predict("importance_sampling.1",
 w = new / old                                # weight of each answer
 others = [(old @ (factor * R)).item() for factor in (new, old / new)]
 assert torch.isclose(old @ (w * R), new @ R)
-because = rf"""π(y) alone would lead to {others[0]:.2f}: it forgets
-that the batch already holds y as often as π_old wrote it. The third would
-lead to {others[1]:.2f}. For any $f$ whose mean you want, three identities:
+because = rf"""Today's policy writes the first answer {w[0]:.0f} times as
+often as the old one did. So each copy of it counts {w[0]:.0f} times. For
+any $f$ whose mean you want:
 
 $$\begin{{aligned}}
 \mathbb E_{{y\sim\pi}}[f(y)]&=\textstyle\sum_y\pi(y)\,f(y)
@@ -90,90 +92,87 @@ $$\begin{{aligned}}
 &&\text{{times and divided by }}\pi_\text{{old}}(y)\\
 &=\mathbb E_{{y\sim\pi_\text{{old}}}}[w(y)\,f(y)],\quad w=\dfrac{{\pi}}
 {{\pi_\text{{old}}}}&&\text{{what a mean is, read backwards}}
-\end{{aligned}}$$
-
-Today's policy writes the first answer {w[0]:.0f} times as often as the old
-one did, so each copy of it counts {w[0]:.0f} times."""
+\end{{aligned}}$$"""
 both = {"not weighted": so_far(R[y]), "weighted": so_far(w[y] * R[y])}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("importance_sampling.1", "π(y) / π_old(y)", because,
        pictures.running(both, truth, caption=(
-           "The same six batches. Weighted, the mean goes to today's 0.70. "
+           "The same six batches. Weighted, the mean goes to 0.55. "
            "No new answer was written.")),
        instead={
-           "π(y)": "That would be right if the batch held every answer "
-           "equally often.",
-           "π_old(y) / π(y)": "Upside down: it makes what today's policy "
-           "likes count less.",
+           "π(y)": f"It leads to {others[0]:.2f}. It forgets that the "
+           "batch already holds y as often as π_old writes it.",
+           "π_old(y) / π(y)": f"It leads to {others[1]:.2f}. It is "
+           "upside down: what today's policy likes counts less.",
            "no factor can: these are not π's answers":
-           "They are not, but each of them is one that π could have "
-           "written.",
+           "They are not, but π could have written each of them.",
        })
 
 # %% [markdown]
-# The factor is called the **importance weight**, $w$. It works for the mean of a gradient,
-# $A\,\nabla\log\pi$, just as well. So we could reuse a batch for as many steps as we like, if
-# nothing went wrong. Three things do go wrong.
+# The factor $w$ is the **importance weight**. It works for any mean, so also for the mean gradient
+# $A\,\nabla\log\pi$.
 #
-# ## First failure: what is never written
+# ## An answer that the sampler cuts
 #
-# Three answers, worth 1, 1 and 3 points. Today's policy earns 1.4 on average. Two samplers have
-# each written a batch. One writes the third answer half as often as it should. The other never
-# does; top-p sampling, which cuts off unlikely tokens, is such a sampler.
+# Now let the sampler cut unlikely answers, as top-p sampling does. It never writes our first
+# answer, and it writes the other three a little more often. Its batch is weighted in the same way,
+# with the sampler's probabilities as the old ones.
 
 # %%
-today = torch.tensor([0.4, 0.4, 0.2])
-points = torch.tensor([1.0, 1.0, 3.0])
-samplers = {"writes all three": torch.tensor([0.5, 0.4, 0.1]),
-            "never writes the third": torch.tensor([0.5, 0.5, 0.0])}
+cut = old * torch.tensor([0.0, 1.0, 1.0, 1.0])
+cut = cut / cut.sum()                        # this sampler wrote the batch
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("importance_sampling.2", "Every sample of the second batch is "
-        "multiplied by its weight. What does the mean do?",
-        ["goes to 1.4, with more noise",
-         "jumps about: rare samples are heavy",
-         "goes to 0.8, calmly", "is nan, from a division by 0"])
+predict("importance_sampling.2", "Today's policy still earns 0.55. Each "
+        "reward in the new batch is multiplied by its weight. What does "
+        "the mean do?",
+        ["goes to 0.55, with more noise",
+         "goes to 0.25, as if scaled up to full size",
+         "goes to 0.15, with little noise",
+         "is nan: 0.4 is divided by 0"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-means, covered = {}, {}
-for name, sampler in samplers.items():
-    weight = today / sampler                 # inf where nothing is drawn
-    drawn = draw(sampler)
-    means[name] = so_far(weight[drawn] * points[drawn])
-    covered[name] = weight[drawn].mean().item()
-missing = rf"""The two answers that it does write have weight 0.8 and 1
-point each. The third would be divided by 0, but it never comes up. No
-sample looks odd, and the wrong mean is the quiet one. What is lost is the
-**support**, what $\pi$ can write and the sampler cannot. The mean of the
-weights tells:
+w_cut = new / cut                            # inf where nothing is drawn
+y_cut = draw(cut)
+covered = w_cut[y_cut].mean().item()
+missing = rf"""Only the third answer still pays: today's policy writes it
+with probability 0.3, and 0.3 · 0.5 = 0.15. The first answer would add 0.4,
+but it never comes up. No sample looks odd and nothing is noisy, so nobody
+is warned. What is lost is **support**: answers that $\pi$ can write and the
+sampler cannot. The mean of the weights shows it:
 
 $$\mathbb E_\text{{old}}[w]=\sum_{{y:\,\pi_\text{{old}}(y)>0}}
 \pi_\text{{old}}(y)\,\frac{{\pi(y)}}{{\pi_\text{{old}}(y)}}
 =\text{{the share of }}\pi
 \text{{ that }}\pi_\text{{old}}\text{{ covers}}$$
 
-It should be 1. In the two batches it is {covered["writes all three"]:.2f}
-and {covered["never writes the third"]:.2f}."""
+It should be 1. In this batch it is {covered:.2f}."""
+two = {"weighted": so_far(w[y] * R[y]),
+       "weighted, first answer cut": so_far(w_cut[y_cut] * R[y_cut])}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("importance_sampling.2", "goes to 0.8, calmly", missing,
-       pictures.two_samplers(means, (today @ points).item()), instead={
-           "goes to 1.4, with more noise":
-           "That is the other sampler, which writes it at times.",
-           "jumps about: rare samples are heavy":
-           "A rare sample would be. Never is rarer than rare.",
-           "is nan, from a division by 0":
-           "Only samples are divided, and the third is never one.",
+reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
+       pictures.running(two, truth, low=0.15, caption=(
+           "Six batches each. The wrong mean, below, is the calm one.")),
+       instead={
+           "goes to 0.55, with more noise":
+           "That needs the first answer at least now and then.",
+           "goes to 0.25, as if scaled up to full size":
+           "That is 0.15 divided by the mean weight. The plain mean does "
+           "not divide by it.",
+           "is nan: 0.4 is divided by 0":
+           "Only answers that were drawn are divided, and the first never "
+           "is.",
        })
 
 # %% [markdown]
-# Log the mean of the weights before you trust any other mean. In a trainer log it for single
-# *tokens*. For whole answers it is noise, as the third failure will show.
+# So log the mean weight before you trust any other mean. In a large batch of single draws, as here,
+# a mean clearly below 1 says that the sampler has cut something.
 #
 # <details><summary>One level deeper: when even this check is blind</summary>
 #
@@ -185,11 +184,11 @@ reveal("importance_sampling.2", "goes to 0.8, calmly", missing,
 # * The statements page runs both.
 # </details>
 #
-# ## Second failure: few samples count
+# ## How many samples are left?
 #
-# Suppose everything is covered. The weights still differ, and one heavy sample can count for more
-# than all the others. How many equally weighted samples would do as well? Assume that the values
-# $f_i$ are independent of each other and of the weights, each with variance $\sigma^2$.
+# Now every answer is covered. The weights still differ, so a few answers count more than the rest.
+# How many *equally* weighted values would give a mean as good? Let the values $f_i$ be independent
+# of each other and of the weights, each with variance $\sigma^2$.
 #
 # $$\begin{aligned}
 # \mathrm{Var}\Big[\frac{\sum_iw_if_i}{\sum_iw_i}\Big]&=\sigma^2\,\frac{\sum_iw_i^2}{(\sum_iw_i)^2}&&\text{variances of independent terms add}\\
@@ -197,47 +196,36 @@ reveal("importance_sampling.2", "goes to 0.8, calmly", missing,
 # m&=\frac{(\sum_iw_i)^2}{\sum_iw_i^2}=:\mathrm{ESS}&&\text{solved for }m
 # \end{aligned}$$
 #
-# This is the **effective sample size**: $n$ when all weights are equal, 1 when one sample has
-# everything. In a very large batch $\sum w\approx n$ and
-# $\sum w^2\approx n\,\mathbb E_\text{old}[w^2]$. With $\chi^2$ for the variance of the weight that
-# gives the large-batch formula $\mathrm{ESS}\approx n/(1+\chi^2)$.
+# This $m$ is the **effective sample size**, ESS. It is $n$ when all weights are equal, and 1 when
+# one sample has all the weight. The mean weight is 1, so in a very large batch
+# $\mathrm{ESS}\approx n/\mathbb E_\text{old}[w^2]=n/(1+\mathrm{Var}[w])$. Call this the
+# large-batch formula.
 
 # %%
 def ess(w):
     return w.sum()**2 / (w**2).sum()
 
-print(f"our four answers: {1 / (old @ (new / old)**2):.4f} n")
+left = 1000 / (old @ (new / old)**2)
+print(f"1,000 of the four-answer samples count like {left:.0f}")
 
 # %% [markdown]
-# So 1,000 of our answers are worth 453 of today's. <!-- cited: 453 --> That is mild. It gets worse
-# as the policies drift apart, and much worse as answers get longer.
+# By this measure the old batch is worth a bit less than half of a fresh one. That is still useful.
 #
-# ## Third failure: many tokens
+# ## Many tokens
 #
-# An answer is not one draw but $T$ of them. Write $\rho_t$ for the ratio of token $t$, new
-# probability over old. Probabilities of tokens multiply, so their ratios do:
+# A real answer has $T$ tokens. Write $\rho_t$ for the ratio of token $t$: today's probability over
+# the old one. Probabilities of tokens multiply, so their ratios do:
 #
 # $$w=\rho_1\rho_2\cdots\rho_T$$
 #
-# Take a harsh case: each token's ratio is 1.2 or 0.8, by the toss of a fair coin. (There PPO, page
-# 06, begins to clip.) Its mean is 1, and the variance of one token's ratio is $\chi^2=0.04$. In a
-# mild case the ratios are 1 ± 1 %. All tokens are independent:
-#
-# $$\begin{aligned}
-# \mathbb E[w]&=\textstyle\prod_t\mathbb E[\rho_t]=1&&\text{the mean of a product of independent factors}\\
-# \mathbb E[w^2]&=\textstyle\prod_t\mathbb E[\rho_t^2]=(1+\chi^2)^T&&\text{the same for squares; }\mathbb E[\rho^2]=1+\chi^2\\
-# \mathrm{Var}[w]&=(1+\chi^2)^T-1&&\text{variance: mean square minus squared mean}
-# \end{aligned}$$
-
-# %%
-print("variance of the weight\ntokens    ± 20 %      ± 1 %")
-for T in (1, 10, 100, 1000, 10000):
-    print(f"{T:6d}   {1.04**T - 1:7.3g}   {1.0001**T - 1:8.3g}")
+# Take coins for tokens. Each ratio is 1.2 or 0.8, by the toss of a fair coin, so its mean is 1. (At
+# these two values PPO, page 06, begins to clip.) The tosses are independent, so the mean of $w$ is
+# 1 as well.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("importance_sampling.4", "Answers of 1,000 tokens, ± 20 %. The "
-        "mean weight is 1. Half of the answers weigh less than ...?",
+predict("importance_sampling.3", "Answers of 1,000 tokens. The mean weight "
+        "is 1. Half of the answers weigh less than ...?",
         ["about 1: ups and downs cancel", "about 0.1",
          "about one millionth", "about one billionth"])
 
@@ -258,28 +246,46 @@ median = (1.2 * 0.8) ** (lengths / 2)        # as many ups as downs
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("importance_sampling.4", "about one billionth",
+reveal("importance_sampling.3", "about one billionth",
        "An up and a down multiply to 1.2 · 0.8 = 0.96, not to 1. Five "
-       f"hundred such pairs: {median[-1]:.1e}. The mean is still 1, but "
-       "made of answers that no batch contains. So the mean weight of a "
-       "batch of long answers is far below 1 without any gap in the "
-       "support: log the mean token ratio instead.",
+       f"hundred such pairs give {median[-1]:.1e}. The mean over all "
+       "answers is still 1. It is made of answers so rare that no batch "
+       "here contains one. So the mean weight of whole answers is no test "
+       "of the support when answers are long: log the mean *token* ratio.",
        pictures.batch_means(lengths.tolist(), batches, median.tolist()),
        instead={
            "about 1: ups and downs cancel":
            "They cancel in a sum. In a product an up and a down lose 4 %.",
-           "about 0.1": "4 % a pair, and there are five hundred pairs.",
-           "about one millionth": "The right idea, and still too large.",
+           "about 0.1": "57 pairs bring the weight to 0.1. There are 500.",
+           "about one millionth":
+           "338 pairs bring the weight there. There are 500.",
        })
 
 # %% [markdown]
-# See where the weights lie, and what their mean is made of:
+# The variance says the same. Write $\chi^2$ for the variance of *one* token's ratio; the coins have
+# $\chi^2=0.2^2=0.04$.
+#
+# $$\begin{aligned}
+# \mathbb E[w]&=\textstyle\prod_t\mathbb E[\rho_t]=1&&\text{the mean of a product of independent factors}\\
+# \mathbb E[w^2]&=\textstyle\prod_t\mathbb E[\rho_t^2]=(1+\chi^2)^T&&\text{the same for squares; }\mathbb E[\rho^2]=1+\chi^2\\
+# \mathrm{Var}[w]&=(1+\chi^2)^T-1&&\text{variance: mean square minus squared mean}
+# \end{aligned}$$
 
 # %%
-task("importance_sampling.t2", product_weight.product_weight_explorer(),
-     ("Leave the ratios at 1 ± 0.20. How long must answers be until the "
-      "large-batch formula gives 1,000 of them less than one effective "
-      "sample? (within 5 tokens; a batch would still report at least 1)",
+print("variance of the weight\ntokens    ± 20 %      ± 1 %")
+for T in (1, 10, 100, 1000, 10000):
+    print(f"{T:6d}   {1.04**T - 1:7.3g}   {1.0001**T - 1:8.3g}")
+
+# %% [markdown]
+# Look at 1,000 tokens. With ratios of ± 20 % no real batch is large enough. With ± 1 % the
+# variance is 0.105, and the weights are harmless.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("importance_sampling.t1", product_weight.product_weight_explorer(),
+     ("Leave the ratios at 1 ± 0.20. Make the answers longer until the "
+      "large-batch formula first gives less than one sample, within 5 "
+      "tokens. What does a typical batch report there?",
       product_weight.less_than_one),
      ("Twenty tokens at ± 0.20 leave 456. Make the answers ten times as "
       "long, 200. To keep 415 to 500, is a tenth of the ± needed?",
@@ -288,18 +294,21 @@ task("importance_sampling.t2", product_weight.product_weight_explorer(),
 # %% [markdown]
 # <details><summary>What the two tasks show</summary>
 #
-# $1000/1.04^T$ falls below one at 177 tokens. What counts is $T$ times the variance: ten times the
-# tokens need a tenth of $\chi^2$, so the ± shrinks by $\sqrt{10}$ only, to about
-# 0.063 <!-- cited: 0.063 -->.
+# * The formula falls below one at 177 tokens. A typical batch of 1,000 still reports 16. It
+#   computes the ESS from the weights that it holds, and the rare heavy ones are not among them. So
+#   a small ESS means trouble, and a large one is no all-clear.
+# * What counts is $T$ times the variance. Ten times the tokens need a tenth of $\chi^2$. So the ±
+#   shrinks by $\sqrt{10}$ only, to about 0.063 <!-- cited: 0.063 -->.
 # </details>
 #
-# **So far:** a weight makes old answers count for today's policy. It fails in silence where the
-# sampler never writes, where a few samples carry everything, and always for long answers.
+# **So far:** a weight makes an old batch count for today's policy. The sampler must be able to
+# write every answer, and the weights must be alike. Long answers break the second
+# condition, unless the policy has hardly moved.
 #
-# ## What people do instead
+# ## One ratio per token
 #
-# The weight of a whole answer is right. But it is useless once answers are long and the policy has
-# moved. Start from it, and see what can be left out. $A$ is the advantage of the answer, and
+# So the weight of a whole answer is right on average, and useless for long answers once the policy
+# has moved. Start from it and see what can be left out. $A$ is the advantage of the answer.
 # $\pi(y_t)$ is short for the probability of token $t$ given everything before it.
 #
 # $$\begin{aligned}
@@ -309,89 +318,52 @@ task("importance_sampling.t2", product_weight.product_weight_explorer(),
 # &\approx\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\,\nabla\log\pi(y_t)\Big]&&\textbf{a choice: each token keeps only its own ratio}
 # \end{aligned}$$
 #
-# Every line but the last is exact. The last one drops the ratios *before* the token (would today's
-# policy have got here?) and those *after* it (would it go on like this?). One factor per token is
-# left. In the harsh case its variance is 0.04, however long the answer is.
+# Every line but the last is exact. The last line drops the ratios *before* the token: would today's
+# policy have come to this point? It also drops the ratios *after* it: would today's policy go on
+# like this? One ratio per token is left. For the coins its variance is 0.04 at any length.
 #
-# Below are both rules on the four answers that go through the whole course. Two are right and two
-# are wrong. With the mean as baseline, $A=\pm\frac12$.
-
-# %%
-batch = running_group()
-rho = (batch.logprobs - batch.old_logprobs).exp().detach()      # (4, 6)
-A = (batch.rewards - batch.rewards.mean())[:, None].expand_as(rho)
-whole = rho.where(batch.mask, 1.0).prod(1, keepdim=True)
-print("whole-answer ratios  ", [round(v, 2) for v in whole[:, 0].tolist()])
-print("token ratios, answer 1", [round(v, 2) for v in rho[1, :5].tolist()])
-pictures.pushes(batch, {"whole-answer ratio": whole * A,
-                        "one ratio per token": rho * A}, caption=(
-    "The push on each token, weight times A. On the left one token of "
-    "answer 1, whose ratio is 6, lifts all five."))
-
-# %% [markdown]
-# On the right each token is pushed by its own ratio. One push, +3.00, is still the largest of all.
-# Page 06 deals with it.
-#
-# What does the choice cost? Take a toy that can be summed exactly. An answer has four words, each
-# of them 0, 1 or 2, drawn given the word before it. The reward is the share of word 1. An old
-# policy wrote the answers, and today's policy is some way off. Three rules try to find today's
-# gradient from the old answers: ignore the ratios, one ratio per token, the whole answer's ratio.
+# What does the choice cost? Take a policy with three words, 0, 1 and 2. It draws each word given
+# the word before it, and the reward is the share of 1s in the answer. The old policy has random
+# logits. Today's policy stands a large random step away. The old policy writes 64 answers of 256
+# words. Three rules estimate today's gradient from them: ignore the ratios, use one ratio per
+# token, use the whole answer's ratio. Each rule subtracts the batch's mean reward.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# the toy: mean_gradient(..., rule, b), exact over all answers
+# the toy: gradient(..., rule, b) and 40 pairs of policies
+rules = ("ratios ignored", "one ratio per token", "whole-answer ratio")
+
 def log_probability(z, y):
     """log pi of each word of y, (n, T), given the word before it."""
     before = torch.cat([0 * y[:, :1], y[:, :-1]], 1)
     return z.log_softmax(-1)[before, y]
 
-def mean_gradient(z, z_old, y, share, rule, b):
+def gradient(z, z_old, y, share, rule, b):
     """Sum over answers y of: share x weight x (R - b) x grad log pi."""
-    R = (y == 1).double().mean(1)
     z = z.clone().requires_grad_()           # logits (3, 3)
     log_pi = log_probability(z, y)
     rho = (log_pi - log_probability(z_old, y)).exp().detach()
-    weight = {"ratios ignored": torch.ones_like(rho),
-              "one ratio per token": rho,
-              "whole-answer ratio": rho.prod(1, keepdim=True)}[rule]
+    weight = dict(zip(rules, (torch.ones_like(rho), rho,
+                              rho.prod(1, keepdim=True))))[rule]
+    R = (y == 1).double().mean(1)
     total = (share * (R - b)) @ (weight * log_pi).sum(1)
     return torch.autograd.grad(total, z)[0]
 
+draws = [torch.randn(2, 3, 3, generator=torch.Generator().manual_seed(k))
+         for k in range(40)]
+pairs = [(start, start + 0.5 * step) for start, step in draws]
+
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("importance_sampling.5", "The old policy wrote the answers. You "
-        "subtract its mean reward, b, from every R. Which of the three "
-        "mean gradients change?", [
-            "none: a constant baseline changes nothing on average",
-            "only the one that ignores the ratios",
-            "only the one with one ratio per token",
-            "both that are not exact"])
+predict("importance_sampling.4", "The whole-answer ratio is exact on "
+        "average. How far is its gradient from the true one in a typical "
+        "batch, as a share of the true gradient?", [
+            "about 0: its average is exact",
+            "about 35 %: 64 answers are few",
+            "about 100 %: the estimate is near zero",
+            "far above 100 %: huge weights blow it up"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, part 1: four words, exact
-rules = ("ratios ignored", "one ratio per token", "whole-answer ratio")
-every = torch.cartesian_prod(*[torch.arange(3)] * 4)         # (81, 4)
-far = torch.zeros(40, 6)
-raw, error = ({rule: torch.zeros(40, 6) for rule in rules} for _ in "ab")
-pairs = []
-for seed in range(40):
-    g = torch.Generator().manual_seed(seed)
-    z_old, step = torch.randn(2, 3, 3, generator=g)
-    pairs.append((z_old, z_old + 0.5 * step))
-    share = log_probability(z_old, every).sum(1).exp()
-    b = share @ (every == 1).double().mean(1)
-    for k in range(6):
-        z = z_old + 0.1 * k * step
-        log_rho = log_probability(z, every) - log_probability(z_old, every)
-        far[seed, k] = share @ (log_rho.exp() - 1).abs().mean(1)
-        today_s = share * log_rho.sum(1).exp()
-        right = mean_gradient(z, z, every, today_s, "ratios ignored", 0)
-        for kept, base in ((raw, 0), (error, b)):
-            for rule in rules:
-                got = mean_gradient(z, z_old, every, share, rule, base)
-                kept[rule][seed, k] = (got - right).norm() / right.norm()
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, part 2: batches of 64 answers, also long ones
+# the answer, part 1: batches of 64 answers, at four lengths
 def written(z, n, T, g):
     """n answers of T words."""
     words, cut = [torch.zeros(n, dtype=torch.long)], z.softmax(-1).cumsum(1)
@@ -402,62 +374,80 @@ def written(z, n, T, g):
 
 def true_gradient(z, T):
     """Of the mean share of word 1, from the chances of each word."""
-    z = z.clone().requires_grad_()
-    chance = [torch.tensor([1.0, 0.0, 0.0])]
+    z, chance = z.clone().requires_grad_(), [torch.eye(3)[0]]
     for _ in range(T):
         chance.append(chance[-1] @ z.softmax(-1))
     return torch.autograd.grad(sum(c[1] for c in chance[1:]) / T, z)[0]
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, part 3: their errors
 words = (4, 16, 64, 256)
-noisy = {rule: torch.zeros(80, 4) for rule in rules}
-for j, T in enumerate(words):
-    for i in range(80):
-        z_old, z = pairs[i // 2]
-        seen = written(z_old, 64, T, torch.Generator().manual_seed(i))
-        right, b = true_gradient(z, T), (seen == 1).double().mean()
-        for rule in rules:
-            got = mean_gradient(z, z_old, seen,
-                                torch.ones(64) / 64, rule, b)
-            noisy[rule][i, j] = (got - right).norm() / right.norm()
+found = {rule: torch.zeros(80, 4, 3, 3) for rule in (*rules, "truth")}
+for i, j in [(i, j) for j in range(4) for i in range(80)]:
+    (z_old, z), T = pairs[i // 2], words[j]
+    seen = written(z_old, 64, T, torch.Generator().manual_seed(i))
+    b, each = (seen == 1).double().mean(), torch.ones(64) / 64
+    found["truth"][i, j] = true_gradient(z, T)
+    for rule in rules:
+        found[rule][i, j] = gradient(z, z_old, seen, each, rule, b)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-def percent(table, column):
-    return [f"{100 * table[rule][:, column].quantile(0.5):.0f} %"
-            for rule in rules]
-
+# the answer, part 2: four words, the mean over all answers
+every = torch.cartesian_prod(*[torch.arange(3)] * 4)         # (81, 4)
+far = torch.zeros(40, 6)
+error = {rule: torch.zeros(40, 6) for rule in rules}
+for i, (z_old, z_last) in enumerate(pairs):
+    share = log_probability(z_old, every).sum(1).exp()
+    b = share @ (every == 1).double().mean(1)
+    for k in range(6):
+        z = z_old + k / 5 * (z_last - z_old)
+        log_rho = log_probability(z, every) - log_probability(z_old, every)
+        far[i, k] = share @ (log_rho.exp() - 1).abs().mean(1)
+        right = true_gradient(z, 4)
+        for rule in rules:
+            got = gradient(z, z_old, every, share, rule, b)
+            error[rule][i, k] = (got - right).norm() / right.norm()
+            if rule != "ratios ignored":     # the baseline changes nothing
+                assert torch.allclose(got, gradient(
+                    z, z_old, every, share, rule, 0.0))
 assert error["whole-answer ratio"].max() < 1e-12
-assert torch.allclose(raw[rules[1]], error[rules[1]])
-after = percent(error, -1)
-short, long = percent(noisy, 0), percent(noisy, 3)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("importance_sampling.5", "only the one that ignores the ratios",
-       "A baseline is free where the score has mean 0: under the policy "
-       "that draws. Each token's own ratio makes that today's policy "
-       "(given the words before it, the mean of ρ∇log π is 0).\n\nHow far "
-       f"off is each rule? Ignoring the ratios: {after[0]} of the true "
-       f"gradient. One ratio per token: {after[1]}. The whole answer's: "
-       "nothing, on average. But a *batch* is not an average. With 64 "
-       f"answers of 256 words the whole-answer ratio is off by {long[2]}, "
-       f"one ratio per token by {long[1]}. Only at four words is the "
-       f"former better, {short[2]} against {short[1]}.",
+size = {r: found[r].norm(dim=(2, 3)) for r in (*rules, "truth")}
+noisy = {r: (found[r] - found["truth"]).norm(dim=(2, 3)) / size["truth"]
+         for r in rules}
+middle = {r: [f"{100 * v:.0f} %" for v in torch.stack([
+    *noisy[r].quantile(0.5, 0), error[r][:, -1].quantile(0.5)])]
+    for r in rules}                          # four lengths, all answers
+plain, token, answer = (middle[r] for r in rules)
+length = (size[rules[2]] / size["truth"])[:, -1].quantile(0.5)
+reveal("importance_sampling.4", "about 100 %: the estimate is near zero",
+       f"Its gradient is {100 * length:.0f} % as long as the true one: "
+       "the rare huge weights are not in the batch. One ratio per token is "
+       f"off by {token[3]}. At four words the two are alike, {answer[0]} "
+       f"and {token[0]}.\n\nThe left picture shows the error that no batch "
+       f"size removes. At the largest move it is {token[4]} for one ratio "
+       f"per token, and {plain[4]} if the ratios are ignored.",
        pictures.bias_and_noise(far, error, words, noisy), instead={
-           "none: a constant baseline changes nothing on average":
-           "True for answers of today's policy (03). These are not.",
-           "only the one with one ratio per token":
-           "Its ratio is just what keeps the baseline free.",
-           "both that are not exact":
-           "Not exact, yes. But one ratio per token is enough for this.",
+           "about 0: its average is exact": "One batch is not the average.",
+           "about 35 %: 64 answers are few": "So it is at four words.",
+           "far above 100 %: huge weights blow it up": "In the worst of "
+           f"the 80 batches, {noisy[rules[2]][:, -1].max():.0f} times the "
+           "true gradient. A typical batch holds no huge weight.",
        })
 
 # %% [markdown]
-# At the old policy itself all ratios are 1 and every rule is right. So: **no weight is a product
-# any more, and in return the policy must not go far.** Page 05 measures how far it has gone, with
-# the KL divergence. Page 06, PPO, holds it back.
+# At the old policy itself all ratios are 1, and the three rules agree. One ratio per token gets
+# worse as the policy moves away. So the choice has a price: **no weight is a product any more, and
+# in return the policy must stay near the old one.** Page 05 measures how far it has gone. Page 06,
+# PPO, holds it back.
+#
+# <details><summary>One level deeper: the baseline is still free</summary>
+#
+# Given the tokens before it, a token's own ratio is enough:
+# $\mathbb E_\text{old}[\rho_t\nabla\log\pi(y_t)]=\sum\pi_\text{old}\frac{\pi}{\pi_\text{old}}\nabla\log\pi=\sum\nabla\pi=0$.
+# So a constant baseline changes neither rule with ratios on average. It does change the rule that
+# ignores them, because the score of $\pi$ has mean 0 under $\pi$, not under $\pi_\text{old}$.
+# </details>
 #
 # <details><summary>One level deeper: which of the two dropped factors matters?</summary>
 #
@@ -475,32 +465,38 @@ reveal("importance_sampling.5", "only the one that ignores the ratios",
 # importance weight any more (13, GSPO).
 # </details>
 #
+# **That is the core; the rest is practice.**
+#
 # ## In code
 #
-# A trainer wants a loss, not a gradient. Since $\rho=e^{\log\pi-\log\pi_\text{old}}$ and the old
-# policy is a constant, $\nabla\rho=\rho\,\nabla\log\pi$. So the sum of $\rho_tA$ has exactly the
-# gradient we chose. `old_logprobs` are numbers, stored when the batch was written.
+# Look at both rules on the four answers that go through the whole course. Two are right and two are
+# wrong. With the mean as baseline, $A=\pm\frac12$.
+
+# %%
+batch = running_group()
+rho = (batch.logprobs - batch.old_logprobs).exp().detach()      # (4, 6)
+A = (batch.rewards - batch.rewards.mean())[:, None].expand_as(rho)
+whole = rho.where(batch.mask, 1.0).prod(1, keepdim=True)
+pictures.pushes(batch, {"whole-answer ratio": whole * A,
+                        "one ratio per token": rho * A}, caption=(
+    "The push on each token, weight times A. One token of answer 1 has "
+    "ratio 6. On the left it lifts all five tokens, on the right one."))
+
+# %% [markdown]
+# A trainer wants a loss whose gradient is the right-hand picture. The old policy is a constant, so
+# $\rho=e^{\log\pi-\log\pi_\text{old}}$ gives $\nabla\rho=\rho\,\nabla\log\pi$. The loss is minus
+# $\rho_tA$, summed over the tokens of an answer and averaged over the answers, as derived.
 
 # %%
 def reuse_loss(logprobs, old_logprobs, A, mask):
-    """To be minimised, (B, T) each; mask is True on the answer's tokens."""
+    """(B, T) each; old_logprobs were stored with the batch."""
     log_rho = torch.where(mask, logprobs - old_logprobs, 0.0)
     value = log_rho.exp() * A
     return -torch.where(mask, value, 0.0).sum() / len(value)
 
-def push(old_logprobs):
-    loss = reuse_loss(batch.logprobs, old_logprobs, A, batch.mask)
-    slope, = torch.autograd.grad(loss, batch.logprobs, retain_graph=True)
-    return -len(A) * slope
-
-assert torch.allclose(push(batch.old_logprobs), rho * A * batch.mask)
-r = rho[batch.mask]
-print(f"log these: mean token ratio {r.mean():.2f} (should be 1), "
-      f"largest {r.max():.2f}")
-
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("importance_sampling.6", "A bug: before each step the trainer "
+predict("importance_sampling.5", "A bug: before each step the trainer "
         "recomputes `old_logprobs` from the present policy, so every ratio "
         "is exactly 1. Its gradient on the reused batch is ...?", [
             "0: a constant has no slope", "right: the ratios cancel",
@@ -509,112 +505,67 @@ predict("importance_sampling.6", "A bug: before each step the trainer "
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
+def push(old_logprobs):
+    loss = reuse_loss(batch.logprobs, old_logprobs, A, batch.mask)
+    slope, = torch.autograd.grad(loss, batch.logprobs, retain_graph=True)
+    return -len(A) * slope
+
+assert torch.allclose(push(batch.old_logprobs), rho * A * batch.mask)
 assert torch.allclose(push(batch.logprobs.detach()), A * batch.mask)
-reveal("importance_sampling.6", "REINFORCE's, with no correction",
-       "The value of ρ is 1, its slope is ∇log π. On the first step that "
-       "is right: nothing has moved, and the gradient is REINFORCE's. From "
-       "the second on the correction is silently gone, the gradient is "
-       "not. The log shows it: a ratio of exactly 1 at every step.",
+reveal("importance_sampling.5", "REINFORCE's, with no correction",
+       "The value of ρ is 1 and its slope is ∇log π. On the first step "
+       "that is right, because the policy has not moved. From the second "
+       "step on the correction is missing and nothing crashes. The log "
+       "shows it: the ratio is exactly 1 at every step.",
        instead={
-           "0: a constant has no slope": "Its denominator is constant. Its "
-           "numerator is the policy.",
-           "right: the ratios cancel": "Which ratio would you need now, "
-           "and which stands there?",
+           "0: a constant has no slope": "Only the denominator is "
+           "constant. The numerator still depends on the policy.",
+           "right: the ratios cancel": "They are 1 by mistake. The policy "
+           "has moved since the batch was written.",
            "right in direction, too short": "Tokens whose ratio should be "
            "3 and 0.3 are pushed alike.",
        })
 
 # %% [markdown]
-# **When does a trainer need a ratio?** From the second step on the same answers. Also when
-# generation runs ahead of training (*asynchronous*): then even a first step meets answers that are
-# some updates old. And strictly, always. A fast engine writes the answers, and the trainer scores
-# them again with slightly different numbers (precision, kernels, top-p). The $\pi_\text{old}$ of
-# this page is the policy that *wrote* the answers: the engine. Keep its log-probabilities, or split
-# the ratio:
+# **When does a trainer need a ratio?**
+#
+# | the step | the ratio |
+# |---|---|
+# | first step on fresh answers | not needed, every $\rho_t$ is 1 |
+# | second step on the same answers | needed |
+# | answers some updates old (*asynchronous* training) | needed on the first step too |
+# | answers of a fast inference engine | needed if its probabilities differ from the trainer's |
+#
+# The last row is common. The engine has the same parameters but other kernels or another precision.
+# $\pi_\text{old}$ is the policy that *wrote* the answers, so keep the engine's log-probabilities.
+# A trainer logs the mean token ratio, which is near 1 over many tokens, and the largest one.
+#
+# <details><summary>One level deeper: one ratio, two causes</summary>
 #
 # $$\rho=\frac{\pi_\text{now}}{\pi_\text{engine}}=\underbrace{\frac{\pi_\text{now}}{\pi_\text{trainer, then}}}_{\text{drift: PPO's ratio}}\cdot\underbrace{\frac{\pi_\text{trainer, then}}{\pi_\text{engine}}}_{\text{mismatch: often cut at a number }c}$$
+# </details>
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the pipeline
 pipeline.pipeline("ratio", again=True, caption=(
     "This page is the highlighted box: what makes a second step on the "
     "same answers nearly right."))
 
 # %% [markdown]
-# **That is the core; the rest is practice.**
-#
-# ## Can a batch see its own ESS?
-#
-# The ESS is computed from the weights of the batch. Let two policies drift apart: bells of width 1,
-# the old one around 0, today's around $\mu$. Their ratio is $w=e^{\mu x-\mu^2/2}$.
-#
-# $$\mathbb E_\text{old}[w^2]=e^{-\mu^2}\,\mathbb E_\text{old}[e^{2\mu x}]=e^{-\mu^2}e^{2\mu^2}=e^{\mu^2}\qquad\text{a bell's mean of }e^{ax}\text{ is }e^{a^2/2}$$
-#
-# So of 1,000 samples the large-batch formula leaves $1000\,e^{-\mu^2}$; at $\mu=2$ that is 18. A
-# trainer does not know $\mu$. It puts the 1,000 weights of its batch into the ESS.
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("importance_sampling.3", "μ = 2, the large-batch formula gives 18. "
-        "What does a typical batch of 1,000 report?",
-        ["about 4", "about 18", "about 55", "about 550"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-drifts = (0.5, 1.0, 1.5, 2.0, 2.5)
-x = torch.stack([torch.randn(1000, generator=torch.Generator()
-                             .manual_seed(k)) for k in range(200)])
-formula = 1000 * torch.tensor(-4.0).exp().item()
-reported = torch.tensor([
-    [ess((mu * row - mu**2 / 2).exp()) for mu in drifts]
-    for row in x])                                         # (200, 5)
-at2 = reported[:, 3]
-reveal("importance_sampling.3", "about 55",
-       f"The median of 200 batches is {at2.median():.0f}; "
-       f"{(at2 > 2 * formula).sum()} of them report more than twice "
-       f"{formula:.1f}. The formula is the large-batch value. A finite "
-       "batch usually reports more, because the rare heavy samples that χ² "
-       "counts are not in it.", pictures.worth(drifts, reported),
-       instead={
-           "about 4": "Now and then, when a very heavy sample came up.",
-           "about 18": "So it would if a batch held the heavy samples in "
-           "proportion.",
-           "about 550": "That far it does not flatter.",
-       })
-
-# %% [markdown]
-# Look where the samples end, and where today's policy lives.
-
-# %%
-task("importance_sampling.t1", drift.drift_explorer(),
-     ("At drift 2, find one of the twenty batches that reports less than "
-      "the formula. What does it have that the others lack?",
-      drift.reports_too_little))
-
-# %% [markdown]
-# <details><summary>What the task shows</summary>
-#
-# At μ = 2 a sample near 4 weighs $e^{2\cdot4-2}\approx400$, and such samples make up most of
-# $\mathbb E[w^2]$. Most batches have none: their samples end near 3, so the weights that *were*
-# drawn look alike. Batch 8 has one, at 4.4 <!-- cited: 4.4 -->. It carries half of all the weight.
-# </details>
-#
-# **A small ESS means trouble. A large ESS does not mean there is none:** the batch cannot weigh the
-# samples it does not have.
-#
 # ## Say it in 60 seconds
 
 # %% [markdown] tags=["card"]
 # | importance sampling | |
 # |---|---|
-# | sentence | weight each old sample by new probability over old; exact wherever old covers new; noisy when weights are unequal; hopeless when answers are long |
-# | formula | $\mathbb E_\pi[f]=\mathbb E_\text{old}[wf]$, $w=\prod_t\rho_t$; $\mathrm{ESS}=(\sum w)^2/\sum w^2$; $\mathrm{Var}\,w=(1+\chi^2)^T-1$ |
+# | sentence | weight each old sample by new probability over old; exact wherever old covers new; noisy when weights are unequal, so useless for long answers once the policy has moved |
+# | formula | $\mathbb E_\pi[f]=\mathbb E_\text{old}[wf]$, $w=\prod_t\rho_t$; $\mathrm{ESS}=(\sum w)^2/\sum w^2$; $\mathrm{Var}\,w=(1+\chi^2)^T-1$ with $\chi^2=\mathrm{Var}\,\rho_t$ |
 # | the choice | $\rho_t$ per token instead of the product |
 # | picture | two humps that part: what a batch holds, and what the mean is made of |
-# | numbers | a gap in the support: 0.8 for 1.4 · formula 18, a batch reports 55 · 1,000 tokens at ± 0.20: mean 1, median 10⁻⁹ |
+# | numbers | a gap in the support: 0.15 for 0.55 · 177 tokens at ± 0.20: large-batch ESS below 1, a batch reports 16 · 1,000 tokens: mean weight 1, median 10⁻⁹ |
 # | since REINFORCE | each token's term: from $A\log\pi$ to $\rho A$, with $\log\pi_\text{old}$ kept from when the batch was written |
 
 # %%
-score(*(f"importance_sampling.{k}" for k in range(1, 7)))
+score(*(f"importance_sampling.{k}" for k in range(1, 6)))
 
 # %% [markdown]
 # ## Exercises
@@ -623,14 +574,14 @@ score(*(f"importance_sampling.{k}" for k in range(1, 7)))
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("importance_sampling.7", "How many effective samples? (And "
+predict("importance_sampling.6", "How many effective samples? (And "
         "after all weights are multiplied by 100?)", unit="samples")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 ten = torch.tensor([1.0] * 9 + [9.0])
 assert torch.isclose(ess(ten), ess(100 * ten))
-reveal("importance_sampling.7", round(ess(ten).item(), 4),
+reveal("importance_sampling.6", round(ess(ten).item(), 4),
        "18² / (9 + 81). One large weight costs almost two thirds of the "
        "samples. A common factor cancels.")
 
@@ -667,7 +618,7 @@ check.effective_sample_size(my_effective_sample_size)
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("importance_sampling.8", "What is the longest answer, in whole "
+predict("importance_sampling.7", "What is the longest answer, in whole "
         "tokens, that leaves three quarters of the samples or more?",
         unit="tokens", close=0.0)
 
@@ -675,7 +626,7 @@ predict("importance_sampling.8", "What is the longest answer, in whole "
 # the answer
 longest = torch.tensor(4 / 3).log() / torch.tensor(1.01).log()
 assert 1.01**longest.item() < 4 / 3 + 1e-12
-reveal("importance_sampling.8", int(longest),
+reveal("importance_sampling.7", int(longest),
        "Var = Π(1 + χ_t²) − 1, left are n / Π(1 + χ_t²). With 1.01^T = "
        f"4/3: T = ln(4/3) / ln 1.01 = {longest.item():.1f}.")
 
@@ -689,7 +640,7 @@ reveal("importance_sampling.8", int(longest),
 # Samples of one policy, each weighted by p/q, give another policy's mean. It is exact if the
 # sampler covers the other's support; a gap is lost silently, and only a mean weight below 1
 # shows it. It is useful only while weights are alike: in a large batch the effective sample
-# size is n/(1 + χ²). With a reward per token, each reward needs the ratios up to it only
+# size is n/(1 + Var w). With a reward per token, each reward needs the ratios up to it only
 # (per-decision).
 # </details>
 # <details><summary><b>Why not use the ratio of the whole answer?</b></summary>
@@ -706,9 +657,15 @@ reveal("importance_sampling.8", int(longest),
 # </details>
 # <details><summary><b>Your effective sample size is 60 of 1,000. Can you trust it?</b></summary>
 #
-# As an alarm yes, as a count no. It is computed from the samples you have. With two bells two
-# widths apart a typical batch says 55 where the large-batch value is 18: the rare sample with the
-# huge weight is not in the batch.
+# As an alarm yes, as a count no. It is computed from the samples you have. With answers of 177
+# tokens at ± 20 % a typical batch of 1,000 says 16, and the large-batch value is below 1. The rare
+# answer with the huge weight is not in the batch.
+# </details>
+# <details><summary><b>Your log shows a KL of 0.001 nats per token, and answers have 1,000 tokens. How unequal are the whole-answer weights?</b></summary>
+#
+# Quite unequal already: 1,000 answers count like 136. For a small move a token's χ² is about twice
+# its KL. With independent tokens the mean of w² is then (1 + χ²)^T, about 7. At ten times the KL
+# less than one answer is left, by the large-batch formula.
 # </details>
 # <details><summary><b>The trainer's log-probabilities differ from the inference engine's. So what?</b></summary>
 #

@@ -108,7 +108,6 @@ MOVED = {
     "clip_explorer": ("ε high", "0.1"),
     "composer_explorer": ("start from", None),
     "difficulty_explorer": ("pass rate p", "0.1"),
-    "drift_explorer": ("drift μ", "0.5"),
     "engine_rules_explorer": ("prefixes flipped", "0.0"),
     "entropy_step_explorer": ("step η", "2"),
     "five_runs_explorer": ("run", None),

@@ -6,38 +6,29 @@ import math
 
 import pytest
 
-from rlnb.classroom.explorers import drift, product_weight
+from rlnb.classroom.explorers import product_weight
 
 
-def test_drift_shares_sum_to_one_and_the_truth_is_the_formula():
-    data = drift.compute(1.5, 3)
-    assert data["share"].sum() == pytest.approx(1, abs=1e-12)
-    assert data["formula"] == pytest.approx(1000 * math.exp(-2.25))
-    assert data["reported"] == pytest.approx(1 / (data["share"] ** 2).sum())
+def test_a_batch_cannot_see_the_heavy_answers_that_it_lacks():
+    """The page says 16 where the formula gives less than one."""
+    data = product_weight.compute(177, 0.2)
+    assert data["ess"] < 1 and round(data["reported"]) == 16
+    short = product_weight.compute(20, 0.02)
+    assert short["reported"] == pytest.approx(short["ess"], rel=0.01)
+    for length in (1, 20, 100, 1000):
+        assert 1 <= product_weight.compute(length, 0.2)["reported"] <= 1000
 
 
-def test_without_drift_all_samples_count():
-    assert drift.compute(0.0)["reported"] == pytest.approx(1000)
+def test_what_a_kl_of_a_thousandth_of_a_nat_leaves_of_a_thousand_answers():
+    """The interview's rule of thumb: chi^2 is about twice the KL, for the coins of the page too."""
+    coin = -0.5 * math.log(1.2 * 0.8)
+    assert 0.2**2 / coin == pytest.approx(2, rel=0.03)
+    assert round(1000 / 1.002**1000) == 136 and 1000 / 1.02**1000 < 1e-4
 
 
-def test_the_task_on_drift_is_open_at_first_and_can_be_done():
-    explorer = drift.drift_explorer()
-    assert not drift.reports_too_little(explorer.data)
-    honest = [b for b in range(20) if drift.reports_too_little(explorer.set(mu=2.0, batch=b).data)]
-    assert honest == [5, 8], "the page names batch 8"
-
-
-@pytest.mark.parametrize("mu", [0.0, 0.5, 2.0, 3.0])
-def test_every_sample_lies_within_the_axis_and_the_heaviest_is_seen(mu):
-    for batch in range(20):
-        data = drift.compute(mu, batch)
-        assert 0.2 * data["top"] < 100 * data["share"].max() < data["top"]
-
-
-def test_a_batch_that_reports_too_little_holds_a_heavy_sample():
-    share = [drift.compute(2.0, b)["share"].max() for b in range(20)]
-    assert sorted(range(20), key=lambda b: -share[b])[:2] == [8, 5]
-    assert share[8] > 0.5 and drift.compute(2.0, 8)["x"].max() == pytest.approx(4.40, abs=0.005)
+def test_one_token_reports_what_its_weights_give():
+    """w is 0.8 or 1.2: the middle of 51 batches has close to 500 of each."""
+    assert product_weight.compute(1, 0.2)["reported"] == pytest.approx(1000 / 1.04, abs=1)
 
 
 @pytest.mark.parametrize("length", [1, 2, 10, 1000])
@@ -79,14 +70,8 @@ def test_both_tasks_on_the_product_are_open_at_first_and_can_be_done():
     assert alive == [12, 13], "0.060 and 0.065: a tenth of the variance is 0.2 / sqrt(10)"
 
 
-@pytest.mark.parametrize(
-    ("explorer", "setting"),
-    [
-        (drift.drift_explorer(), {"mu": 2.0, "batch": 8}),
-        (product_weight.product_weight_explorer(), {"length": 1000, "spread": 0.02}),
-    ],
-)
-def test_a_moved_axis_is_redrawn_as_from_scratch(explorer, setting):
+def test_a_moved_axis_is_redrawn_as_from_scratch():
+    explorer = product_weight.product_weight_explorer()
     explorer.pixels()
-    explorer.set(**setting)
+    explorer.set(length=1000, spread=0.02)
     assert (explorer.pixels() == explorer.pixels_from_scratch()).all()

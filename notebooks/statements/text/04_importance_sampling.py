@@ -28,7 +28,7 @@ def ess(log_w):
 # %% [markdown]
 # ### B14 · weighting with p/q
 #
-# Lesson: "First failure: what is never written".
+# Lesson: "An answer that the sampler cuts", with other numbers.
 
 # %%
 statement("B14")
@@ -87,7 +87,7 @@ assert torch.isclose(sampler @ w, torch.tensor(1.0))
 # %% [markdown]
 # ### B15 · ratios explode with drift
 #
-# Lesson: "Second failure: few samples count". Two Gaussians of width 1, $\mu$ apart:
+# Lesson: "How many samples are left?". Two Gaussians of width 1, $\mu$ apart:
 # $\mathrm{Var}\,w=e^{\mu^2}-1$. By the integral, asserted against the formula, and from 1,000
 # samples, five seeds.
 
@@ -117,7 +117,7 @@ settle("B15", "true")
 # %% [markdown]
 # The last line shows the poor all-clear: in these five seeds the sampled share is three to five
 # times $1/(1+\mathrm{Var}\,w)$, the value of a very large batch. It is not so in every batch. Of
-# the first twenty seeds, those of the explorer, two report less, and both hold a rare heavy sample:
+# the first twenty seeds two report less, and both hold a rare heavy sample:
 
 # %%
 for seed in (0, 5, 8):
@@ -134,7 +134,7 @@ for seed in (0, 5, 8):
 # %% [markdown]
 # ### A23 · the ratio of an answer
 #
-# Lesson: "Third failure: many tokens". Each token's ratio 1.2 or 0.8 with even odds, so
+# Lesson: "Many tokens". Each token's ratio 1.2 or 0.8 with even odds, so
 # $\chi^2=0.04$. Exactly, by counting the 1.2s.
 
 # %%

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.clip import clip_explorer
     from rlnb.classroom.explorers.composer import composer_explorer
     from rlnb.classroom.explorers.difficulty import difficulty_explorer
-    from rlnb.classroom.explorers.drift import drift_explorer
     from rlnb.classroom.explorers.engine_rules import engine_rules_explorer
     from rlnb.classroom.explorers.entropy_step import entropy_step_explorer
     from rlnb.classroom.explorers.five_runs import five_runs_explorer
@@ -72,7 +71,6 @@ _HOME = {
     "clip_explorer": "clip",
     "composer_explorer": "composer",
     "difficulty_explorer": "difficulty",
-    "drift_explorer": "drift",
     "engine_rules_explorer": "engine_rules",
     "entropy_step_explorer": "entropy_step",
     "five_runs_explorer": "five_runs",
@@ -126,7 +124,6 @@ __all__ = [
     "clip_explorer",
     "composer_explorer",
     "difficulty_explorer",
-    "drift_explorer",
     "engine_rules_explorer",
     "entropy_step_explorer",
     "five_runs_explorer",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
+import torch
 
 from rlnb.classroom.explorer import Explorer, slider
 from rlnb.classroom.figures import BLACK, GREY, ORANGE
@@ -13,10 +15,17 @@ from rlnb.classroom.figures import BLACK, GREY, ORANGE
 HALF_WIDTHS = (1, 2, 4, 8, 16)  # of the axis, in powers of ten
 BINS = 72
 BATCH = 1000
+BATCHES = 51  # "a typical batch" is the middle one of these
 CAPTION = (
     "Orange: how often an answer of that weight is written. Black: how much of the mean weight, 1, "
-    "such answers supply. Each is drawn to its own peak."
+    "such answers supply. Each is drawn to its own peak. A typical batch is the middle one of 51."
 )
+
+
+@cache
+def _dice() -> np.ndarray:
+    generator = torch.Generator().manual_seed(0)
+    return torch.rand(BATCHES, BATCH, generator=generator, dtype=torch.float64).numpy()
 
 
 def compute(length: int = 20, spread: float = 0.2) -> dict[str, Any]:
@@ -48,6 +57,9 @@ def compute(length: int = 20, spread: float = 0.2) -> dict[str, Any]:
     half_width = next((w for w in HALF_WIDTHS if wide < w * math.log(10)), HALF_WIDTHS[-1])
     edges = np.linspace(-half_width, half_width, BINS + 1)
     edge = float(np.interp(1 - 1 / BATCH, written, places))
+    drawn = log_weight[np.minimum(np.searchsorted(chance.cumsum(), _dice()), length)]
+    weight = np.exp(drawn - drawn.max(1, keepdims=True))
+    reported = float(np.median(weight.sum(1) ** 2 / (weight**2).sum(1)))
     return {
         "written": np.diff(np.interp(edges, places, written)),
         "carried": np.diff(np.interp(edges, places, carried)),
@@ -57,6 +69,7 @@ def compute(length: int = 20, spread: float = 0.2) -> dict[str, Any]:
         "beyond": float(1 - np.interp(edge, places, carried)),
         "median": float(np.exp(log_weight[int((chance.cumsum() < 0.5 - 1e-12).sum())])),
         "ess": BATCH / (1 + spread**2) ** length,
+        "reported": reported,
         "length": length,
         "spread": spread,
     }
@@ -64,7 +77,7 @@ def compute(length: int = 20, spread: float = 0.2) -> dict[str, Any]:
 
 def build(figure, data):
     axes = figure.add_axes((0.07, 0.19, 0.91, 0.77))
-    axes.set(xlim=(-1, 1), ylim=(0, 1.5), yticks=())
+    axes.set(xlim=(-1, 1), ylim=(0, 1.7), yticks=())
     axes.tick_params(labelsize=11)
     axes.set_xlabel("weight of an answer, the product of its token ratios", fontsize=10.5)
     axes.set_ylabel("share, each to its peak", fontsize=10.5)
@@ -72,7 +85,7 @@ def build(figure, data):
     return {
         "written": axes.stairs(zero, edges, fill=True, color=ORANGE, alpha=0.75),
         "carried": axes.stairs(zero, edges, color=BLACK, lw=2.6),
-        "edge": axes.axvline(0, color=GREY, ls="--", lw=1.8, ymax=0.68),
+        "edge": axes.axvline(0, color=GREY, ls="--", lw=1.8, ymax=0.6),
         "name": axes.text(0, 1.05, "", fontsize=10.5, va="bottom"),
         "ess": axes.text(
             0.01, 0.95, "", transform=axes.transAxes, fontsize=12, weight="bold", va="top"
@@ -105,7 +118,10 @@ def update(artists, data):
     artists["name"].set_text(
         f"beyond this line lie 1 answer in 1,000\nand {data['beyond']:.1%} of the mean weight"
     )
-    artists["ess"].set_text(f"large-batch formula: {_effective(data)} of 1,000")
+    artists["ess"].set_text(
+        f"large-batch formula: {_effective(data)} of 1,000\n"
+        f"a typical batch reports: {data['reported']:.0f}"
+    )
     artists["half"].set_text(f"median weight {_small(data['median'])}")
 
 
@@ -128,8 +144,9 @@ def _small(x: float) -> str:
 
 def readout(data) -> str:
     return (
-        f"{data['length']} tokens, each ratio 1 ± {data['spread']:.3f}: effective samples of "
-        f"1,000 are {_effective(data)}; median weight {_small(data['median'])}."
+        f"{data['length']} tokens, each ratio 1 ± {data['spread']:.3f}. Of 1,000 answers the "
+        f"large-batch formula leaves {_effective(data)}; a typical batch reports "
+        f"{data['reported']:.0f}."
     )
 
 
@@ -162,5 +179,5 @@ def product_weight_explorer() -> Explorer:
         alt=alt,
         caption=CAPTION,
         readout=readout,
-        size=(900, 320),
+        size=(900, 340),
     )

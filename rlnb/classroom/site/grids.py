@@ -35,7 +35,6 @@ _FIFTHS = _steps(0.05, 0.95, 0.05, 0.01, 0.99)
 COARSE: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "answer_ratio_explorer": {"flips": range(0, 21)},
     "difficulty_explorer": {"rate": _FIFTHS},
-    "drift_explorer": {"mu": _steps(0, 3, 0.25), "batch": range(6)},
     "entropy_step_explorer": {"p": _FIFTHS, "eta": _steps(0, 8, 0.5)},
     "gae_explorer": {"lam": _steps(0, 1, 0.05), "gamma": (0.8, 0.9, 0.95, 0.99, 1.0)},
     "gate_zoo_explorer": {
