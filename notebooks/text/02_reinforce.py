@@ -176,8 +176,8 @@ print(f"trick, 1000 draws {pushes.mean():.4f} "
 pictures.areas(["1, stop", "0, 1, stop", "1, 0, stop"], P, scores, R == 1)
 
 # %% [markdown]
-# Look at "1, stop" and "1, 0, stop". When drawn, both push equally hard. The first is drawn far
-# more often, and that is the whole difference between their areas.
+# Look at "1, stop" and "1, 0, stop". When drawn, both push this knob equally hard. The first is
+# drawn far more often, and that is the whole difference between their areas.
 #
 # ## The loss
 #
@@ -416,12 +416,14 @@ reveal("reinforce.4", "down",
 # ## How noisy is a step?
 #
 # Call a step **uphill** if its estimate points less than 90° away from the true gradient. Then a
-# small enough step raises $J$. Take twenty thousand estimates of 16 answers each:
+# small enough step raises $J$. Take twenty thousand estimates of 16 answers each. `along` holds how
+# far each answer's score points along the true gradient:
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: how far each answer's score points along the true gradient
+along = (all_scores * truth).sum((1, 2))         # (15,)
 
 # %%
-# folded above: all_scores (15, 7, 3), of each answer; truth (7, 3)
-along = (all_scores * truth).sum((1, 2))         # score · gradient, (15,)
-
 def share_uphill(N, constant, steps=20_000):
     y = policy.sample(steps * N, torch.Generator().manual_seed(1))
     estimate = ((R + constant) * along)[y].view(steps, N).mean(1)
@@ -478,14 +480,16 @@ task("reinforce.t2", uphill.uphill_explorer(constant=10.0),
 # And if the model were right nine times in ten? Guess which number you would add; page 03 says.
 # </details>
 #
-# ## Does it matter for training?
+# **That is the core; the rest is practice.**
 #
-# Train with 4 answers a step, each grader at its best learning rate, a hundred seeds. Rewards 0 and
-# 1 end level with the same rewards minus 0.2: a step without a right answer pushes nothing and
-# harms nothing. Rewards 10 and 11 hardly move in the same 60 steps. That is no wrong direction,
-# only a slow one: a small rate and 2,000 steps bring them up as well
-# ([statements 02](statements/02_reinforce.ipynb)). **What hurts is a constant that is large next to
-# the gap between right and wrong.**
+# ## In a real run
+#
+# Does the noise matter for training? The fifteen-answer model was trained with 4 answers a step,
+# each grader at its best learning rate, a hundred seeds. Rewards 0 and 1 end level with the same
+# rewards minus 0.2: a step without a right answer pushes nothing and harms nothing. Rewards 10 and
+# 11 hardly move in the same 60 steps. A small rate and 2,000 steps bring them up as well
+# ([statements 02](statements/02_reinforce.ipynb)): they are slow, not wrong. **What hurts is a
+# constant that is large next to the gap between right and wrong.**
 #
 # A program pays 0 and 1. A reward model is learned from comparisons, where any constant cancels, so
 # its zero may lie anywhere. Real runs subtract a baseline and pay for many answers. DeepSeekMath

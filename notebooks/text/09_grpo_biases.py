@@ -81,17 +81,15 @@ predict("biases.1", "After the 80 steps: which answers have become longer?",
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-told = "; ".join(
-    f"{name} " + ", ".join(f"{x:.2f}" for x in recorded_runs.evaluated(
-        name, "pass@1")) for name in ("GRPO", "Dr. GRPO"))
+ends = [x for name in ("GRPO", "Dr. GRPO")
+        for x in recorded_runs.evaluated(name, "pass@1")]
 reveal("biases.1", "wrong ones: they grow, right ones do not",
        "On every seed wrong answers grow almost to the limit, and right "
-       "ones shrink to the shortest there is. The same run without GRPO's "
-       "two divisions (right panel) keeps them together. Nothing was "
-       "learned on the way. On 100 other problems, four answers each, "
-       "pass@1 was "
-       f"{recorded_runs.evaluated('GRPO', 'pass@1', min)[0]:.2f} and is, "
-       f"a number a seed, {told}: nothing that 100 problems show.",
+       "ones shrink almost to the shortest there is. The same run without "
+       "GRPO's two divisions (right panel) keeps them together. Neither "
+       "learned to solve more: pass@1 on 100 other problems ends at "
+       f"{min(ends):.2f} to {max(ends):.2f}, from "
+       f"{recorded_runs.evaluated('GRPO', 'pass@1', min)[0]:.2f}.",
        pictures.length_runs(
            {"GRPO": "GRPO", "Dr. GRPO": "without the two divisions"},
            "One reward, blind to length. Thin lines are the three seeds."),
@@ -257,9 +255,9 @@ gap = recorded_runs.length_gap("GRPO, coin flip", 21, 30)
 reveal("biases.3", "on average neither way",
        "The coin does not know which answers are wrong: their advantages "
        "are as often positive as negative. Trained with the coin for 30 "
-       "steps, three seeds, wrong answers end " + ", ".join(
-           f"{x:+.1f}" for x in gap).replace("-", "−")
-       + " tokens longer than right ones.", pictures.stop_pushes(found),
+       "steps, wrong answers minus right ones, in tokens, a number a "
+       "seed: " + ", ".join(f"{x:+.1f}" for x in gap).replace("-", "−")
+       + ".", pictures.stop_pushes(found),
        instead={
            "longer: 1/T acts on every negative advantage":
            "It does. But the wrong answers' advantages are no longer "
@@ -271,9 +269,10 @@ reveal("biases.3", "on average neither way",
        })
 
 # %% [markdown]
-# How to read it: 0.1 means a tenth of what the rule pushes a typical token by. With $1/T$ the right
-# and the wrong answers pull apart, with the std or without it. Without $1/T$ they lean the other
-# way, by about two standard errors; both rows share one sample, so that is one draw, not two.
+# Look at the rows with $1/T$: right and wrong answers pull apart there, with the std or without it.
+# The rows without $1/T$ lean the other way by about two standard errors, and both use the same
+# answers. That is too little to call an effect. (0.1 is a tenth of the rule's push on a typical
+# token.)
 #
 # And after 80 steps of training? DAPO's loss stands in for "only the std": it divides every answer
 # by one number, all tokens of the step (page 11).
@@ -293,9 +292,9 @@ for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
     print(f"{name:36s}", "  ".join(f"{gap:+.1f}" for gap in gaps))
 
 # %% [markdown]
-# **$1/T$ drives the lengths apart, and it does so alone.** Two things were arranged for that:
-# length was free, and the model had just judged itself. On models of real size Dr. GRPO reports the
-# same sign, longer wrong answers under GRPO.
+# Fifty tokens apart with $1/T$, at most five without. **$1/T$ drives the lengths apart, and it does
+# so alone.** Two things were arranged for that: length was free, and the model had just judged
+# itself. On models of real size Dr. GRPO reports the same sign, longer wrong answers under GRPO.
 #
 # One divisor is left.
 #
@@ -424,9 +423,11 @@ print(f"theory, G = 8: {ratio:.2f} times a medium prompt's weight at 11 %")
 # No type moved by 0.02. One would not expect much: Adam divides by the size of recent gradients, so
 # a factor common to all prompts cancels, and groups of eight weigh the hard prompt hardly more. An
 # effect of a hundredth is not ruled out, and large groups were not tried. (Every seed and curve:
-# [statements](statements/09_grpo_biases.ipynb).) The std matters elsewhere.
+# [statements](statements/09_grpo_biases.ipynb).)
 #
-# %% [markdown]
+# **So far:** $1/T$ makes wrong answers longer, on paper and in our run. The std weighs easy and
+# hard prompts up, on paper. In our runs it does something else, and that is the last idea.
+#
 # ## A bonus of a hundredth
 #
 # So far right or wrong. Now each `wait` in an answer earns 0.01 more, at most ten of them, right or
@@ -453,7 +454,7 @@ def word_gains(right, divide=True):
 # six recorded runs, read
 runs = {"z-score": "With the std", "mean only": "Without it"}
 kept = " ".join(
-    f"{name} it ends with {min(x):.1f} to {max(x):.1f} `wait`s an answer "
+    f"{name} it ends with {min(x):.2f} to {max(x):.2f} `wait`s an answer "
     f"and solves {min(y):.2f} to {max(y):.2f}."
     for name, x, y in ((name, recorded_runs.waits(rule)[:, -10:].mean(1),
                         recorded_runs.evaluated(rule, "pass@1"))
@@ -484,8 +485,11 @@ reveal("biases.5", "all alike, right or wrong: where 0/1 rewards teach "
        })
 
 # %% [markdown]
-# In a real run the hundredth is a format bonus, a length penalty, the last digits of a reward
-# model. Keep the std where rewards of unknown scale meet: then one learning rate serves them all
+# **That is the core; the rest is practice.**
+#
+# ## In a real run
+#
+# The hundredth is a format bonus, a length penalty, the last digits of a reward model. Keep the std where rewards of unknown scale meet: then one learning rate serves them all
 # (shown in the [statements](statements/09_grpo_biases.ipynb)).
 #
 # Which divisor do you get without asking? The defaults of TRL 1.16.0 and verl 0.9.1:
