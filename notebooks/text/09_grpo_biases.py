@@ -489,8 +489,9 @@ reveal("biases.5", "all alike, right or wrong: where 0/1 rewards teach "
 #
 # ## In a real run
 #
-# The hundredth is a format bonus, a length penalty, the last digits of a reward model. Keep the std where rewards of unknown scale meet: then one learning rate serves them all
-# (shown in the [statements](statements/09_grpo_biases.ipynb)).
+# The hundredth is a format bonus, a length penalty, the last digits of a reward model. Keep the std
+# where rewards of unknown scale meet: then one learning rate serves them all (shown in the
+# [statements](statements/09_grpo_biases.ipynb)).
 #
 # Which divisor do you get without asking? The defaults of TRL 1.16.0 and verl 0.9.1:
 #
