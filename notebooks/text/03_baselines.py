@@ -28,9 +28,8 @@ import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import three_pushes, ways_to_be_right
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import baselines as pictures, token_grid
+from rlnb.classroom.pictures import baselines as pictures
 from rlnb.objective import difference
-from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
@@ -62,8 +61,8 @@ def sweep(b):
 # answers, averages $R\,\nabla\log\pi(y)$ over them, and moves the logits along it. Training is 40
 # steps.
 #
-# A second grader gives everybody ten points more: 11, 10.2, 10. The order is the same, and so are
-# the gaps.
+# A second grader gives everybody ten points more: 11, 10.2, 10. Each grader is run at ten learning
+# rates.
 
 # %%
 graders = {"rewards 1, 0.2, 0": sweep(0),
@@ -113,9 +112,10 @@ reveal("baselines.1",
        + ", ".join(f"{g:+.3f}" for g in (pi @ pushes(-10)).tolist())
        + ". A single step is another matter: "
        f"{away:.0f} % of the second grader's steps go *against* that "
-       f"direction, and {100 * chance[x < 0].sum():.0f} % of the first "
-       "grader's. So there are two things to explain: why the mean stays, "
-       "and why the steps scatter.",
+       f"direction, by up to {-far.min():.0f} mean steps. The first "
+       f"grader's do so in {100 * chance[x < 0].sum():.0f} % of the draws, "
+       f"by at most {-x.min():.2f} of one. So there are two things to "
+       "explain: why the mean stays, and why the steps scatter.",
        pictures.first_steps(steps, [
            (x @ chance).item() for x, chance in steps.values()], (
            "A bar is a possible first step from four answers, its height "
@@ -147,8 +147,8 @@ reveal("baselines.1",
 # \end{aligned}$$
 #
 # $b$ is the **baseline**, and $A=R-b$ is the **advantage** of the answer. An interviewer says: the
-# estimate stays **unbiased**, and $b$ is a **control variate**. The second line has the only
-# condition. So $b$ may depend on the prompt, on other answers, and for a token on the tokens before
+# estimate stays **unbiased**, and $b$ is a **control variate**. The second line has the condition
+# on $b$. So $b$ may depend on the prompt, on other answers, and for a token on the tokens before
 # it. It may not depend on this answer.
 #
 # Look at the pushes for three baselines. Each row is an answer that can be drawn, each column a
@@ -227,9 +227,9 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
 # scores are equally long, it *is* the mean reward. Here the two nearly agree: 0.40 and 0.36. Is
 # that always so?
 #
-# Below, the curve on the right is the noise for every $b$. The arrows on the left are the three
-# pushes, thicker where the draw is likelier. The second slider changes the policy, and with it the
-# mean reward.
+# Below, the curve on the right is the noise for every $b$: the parabola again, on a logarithmic
+# axis. The arrows on the left are the three pushes, thicker where the draw is likelier; the grey
+# axes are the three logits. The second slider changes the policy, and with it the mean reward.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -246,6 +246,10 @@ task("baselines.t1", three_pushes.three_pushes_explorer(),
 # draws it: nothing is left to raise. The rare poor and wrong draws push far. They make the noise,
 # so the best b goes to *their* rewards, while the mean reward climbs to 1.
 # </details>
+#
+# Why does hardly anyone use $b^\star$? It needs the squared gradient of every single answer, one
+# backward pass each. A mean of rewards costs nothing, and where scores are about equally long it is
+# nearly as good.
 #
 # ## Who knows the mean reward?
 #
@@ -301,9 +305,9 @@ spread = sum(p * noise(b) for p, b in zip(pi.tolist(), R.tolist()))
 reveal("baselines.3", "above 2.85: one reward is a poor guess of the mean",
        f"{found[0][1]:.2f}. The baseline is right on average, but each "
        "time it is 1, 0.2 or 0, and averaging the noise of these three "
-       f"gives {spread:.2f}. The rest: each of the two pushes uses the "
-       "other's reward, so they are correlated, and averaging them no "
-       "longer halves the noise. From G = 3 on it pays.",
+       f"gives {spread:.2f}. The other {found[0][1] - spread:.2f}: the two "
+       "pushes share their rewards, so averaging them no longer halves "
+       "the noise. From G = 3 on it pays.",
        pictures.group_sizes(sizes, [n for _, n in found]),
        instead={
            "about 1.1: on average it is the mean reward":
@@ -330,7 +334,8 @@ reveal("baselines.3", "above 2.85: one reward is a poor guess of the mean",
 # </details>
 #
 # **So far:** a bar that does not look at the answer leaves the mean push alone and changes the
-# noise. The best bar is near the mean reward, and a group of answers to one prompt can estimate it.
+# noise. The best bar is near the mean reward unless the policy is sure, and a group of answers to
+# one prompt can estimate it.
 #
 # ## What GRPO does with it
 #
@@ -344,7 +349,7 @@ predict("baselines.5", "Which of the two steps turns the mean push into "
         "another direction?",
         ["both: both look at the answer's own reward",
          "only the mean: it breaks the proof's condition; the std rescales",
-         "only the std: own reward in the mean shortens the push, no more",
+         "only the std: the mean merely shortens the push",
          "neither: on average both only rescale"])
 
 # %%
@@ -366,16 +371,16 @@ binary = torch.cosine_similarity(pi * (one_right - pi @ one_right),
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("baselines.5",
-       "only the std: own reward in the mean shortens the push, no more",
+reveal("baselines.5", "only the std: the mean merely shortens the push",
        r"For every group $R_i-\bar R=\frac{G-1}G(R_i-\text{mean of the "
        r"others})$: leave-one-out, only shorter. The std turns the push. "
        "At G = 2 two unequal rewards become +1 and −1, so only who won "
        "counts. The poor answer beats the wrong one (p = 0.4) more often "
        "than it loses to the good one (0.3): it goes *up*. The turn "
        f"shrinks with G: cosine with the truth {turn[0]:.3f}, at G = 8 "
-       f"{turn[1]:.3f}. With 0/1 rewards and one prompt it would be "
-       f"{binary:.3f}.", pictures.mean_pushes({
+       f"{turn[1]:.3f}. With 0/1 rewards and one prompt it is "
+       f"{binary:.3f} at any G: right answers have one mean advantage, "
+       "wrong ones another.", pictures.mean_pushes({
            "true gradient": truth.tolist(),
            "minus the mean, G = 2": shorter.tolist(),
            "divided by the std, too": divided.tolist()}, (
@@ -392,20 +397,9 @@ reveal("baselines.5",
        })
 
 # %% [markdown]
-# Pages 08 and 09 ask what the division is good for. Here are leave-one-out and GRPO's mean on the
-# four answers that go through the course. A row is an answer, a box is a token.
-
-# %%
-group = running_group()
-token_grid.token_grid(group, {
-    rule.__name__: rule(group.rewards)[:, None].expand(4, 6)
-    for rule in (leave_one_out, all_of_group)}, caption=(
-    "The weight A on each token's log-probability, which is all that a "
-    "baseline changes. If all four earn the same, every box is 0."),
-    count="")
-
-# %% [markdown]
-# **That is the core; the rest is practice.**
+# Pages 08 and 09 ask what the division is good for.
+#
+# **That is the core.** The rest holds two surprises and the practice.
 #
 # ## Does less noise learn more?
 #
@@ -431,6 +425,8 @@ top = {b: sweep(b).mean(1).max().item()
        for b in (-1, 2 * best + 1, -10, 2 * best + 10)}
 stuck = [100 * (train(b, 4)[:, 1:] > 0.5).any(1).double().mean().item()
          for b in (-1, 2 * best + 1)]
+*_, below, above = top.values()
+far_off = (below, above)
 later = [three_pushes.compute(b, 0.8)["noise"] for b in (-1, 2 * best + 1)]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -442,8 +438,11 @@ reveal("baselines.4",
        .format(*top.values())
        + f"at rate 4, {stuck[0]:.0f} % of the seeds end with a poor or "
        "wrong answer above one half. A baseline above all rewards pushes "
-       f"down what is drawn, so others get a turn ({stuck[1]:.0f} %). "
-       "Noise describes one step. Training is many steps.",
+       f"down what is drawn, so others get a turn ({stuck[1]:.0f} %). It "
+       "is not calmer later: once the good answer has 0.8, its noise is "
+       f"{later[1]:.0f}, that of b = −1 only {later[0]:.0f}. And far off "
+       "nothing helps: b = −10 and 10.81 both end at "
+       f"{min(far_off):.2f} to {max(far_off):.2f}.",
        pictures.rate_lines(rates, runs, (start @ earns).item(), (
            "Left: equal noise, two ends. Right: 0.81 ends level with the "
            "best b, though it is nearly three times as noisy.")),
@@ -457,8 +456,8 @@ reveal("baselines.4",
 
 # %% [markdown]
 # The practical rule of this page: **do not be far off.** In the right-hand picture all three
-# baselines do equally well up to rate 4. Beyond it only $b=0$ falls, the one that never pushes
-# anything down. (More on what baselines change beside the noise: Chung et al. 2021,
+# baselines do equally well up to rate 4. Beyond it only $b=0$ falls, the one that never pushes down
+# what it drew. (More on what baselines change beside the noise: Chung et al. 2021,
 # [arXiv 2008.13773](https://arxiv.org/abs/2008.13773).)
 #
 # ## When does a group help?
@@ -485,8 +484,8 @@ task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
 #    estimate of it only adds noise.
 # </details>
 #
-# To remember: **with many right wordings a group of $G$ answers, eight or more, helps once $p$ is
-# above about $1/G$**, that is, once it may expect a right answer. With a single right string (a
+# To remember: **with many right wordings a group of $G$ answers lowers the noise once $p$ is above
+# about $1/G$**, that is, once it may expect a right answer. With a single right string (a
 # letter, yes or no) a group of 8 is noisier than no baseline at every $p$ of this toy.
 #
 # ## In a real run
@@ -494,7 +493,7 @@ task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
 # The rewards come from the grader, the baseline from the rewards of the same prompt's group: one
 # line, no model. (If $b$ does come from a network, `detach` it.) TRL's `RLOOTrainer` and
 # `GRPOTrainer` call $G$ `num_generations`; verl's word for the rule is `algorithm.adv_estimator`
-# (`rloo`, `grpo`, `remax`, `reinforce_plus_plus`). The RLOO paper runs $G=2$ and 4, DeepSeekMath
+# (`rloo`, `grpo`). The RLOO paper runs $G=2$ and 4, DeepSeekMath
 # ([2402.03300](https://arxiv.org/abs/2402.03300)) 64.
 #
 # Log the mean reward of each prompt's group (it is $b$ there), the share of groups whose rewards
@@ -509,7 +508,8 @@ task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
 # | baseline | |
 # |---|---|
 # | sentence | subtract any number that does not look at the answer: the mean push stays, the noise does not |
-# | formula | $\mathbb E[b\,\nabla\log\pi]=b\,\nabla\sum\pi=0$ · $b^\star=\mathbb E[\lVert\nabla\log\pi\rVert^2R]\,/\,\mathbb E\lVert\nabla\log\pi\rVert^2$ |
+# | formula | $\mathbb E[b\,\nabla\log\pi]=b\,\nabla\sum\pi=0$ |
+# | best | $b^\star=\mathbb E[\lVert\nabla\log\pi\rVert^2R]\,/\,\mathbb E\lVert\nabla\log\pi\rVert^2$ |
 # | picture | a parabola: less noise than b = 0 only between 0 and $2b^\star$ |
 # | numbers | noise 2.85 with b = 0, 1.08 with the mean reward, 1194 with ten points for everybody |
 # | estimate | leave-one-out: right on average, its own noise falls like 1/(G − 1) |
@@ -562,8 +562,8 @@ def my_best(p, k):
 check.shared_baseline(my_best)
 
 # %% [markdown]
-# **4 Find the silent bug** · 8 minutes. Leave-one-out for one group. It is right on the running
-# group's signs, ten points for everybody do not show there either, and it trains:
+# **4 Find the silent bug** · 8 minutes. Leave-one-out for one group. The signs of the advantages
+# are right, ten points for everybody change nothing, and it trains:
 
 # %%
 print(check.silent_bug_baselines.source)
@@ -597,6 +597,12 @@ check.silent_bug_baselines(my_test)
 # scores are equally long. A policy that is sure of one string is the opposite case: the noise comes
 # from the rare failures, and the best b is near their reward. In a language model scores also grow
 # with the length of the answer, so nobody promises that the mean is best.
+# </details>
+# <details><summary><b>Then why does nobody use the best one?</b></summary>
+#
+# It needs the squared gradient of every answer by itself, so one backward pass per answer. The mean
+# of a group's rewards is free. The two differ where scores differ much, as for a policy that is
+# sure of one string; there a group has little to learn anyway.
 # </details>
 # <details><summary><b>Does a baseline always lower the variance?</b></summary>
 #

@@ -27,7 +27,7 @@ PLANE = np.sqrt(2 / 3) * np.array(
 LABELS = ((0.3, 1.05, "left"), (-1.56, -0.86, "left"), (1.56, -0.86, "right"))
 CAPTION = (
     "Left, an arrow per answer that can be drawn: blue pushes it up, orange down. The mean, black, "
-    "never moves with b; the dotted strays from it do, and they are the noise, right."
+    "never moves with b; the dotted strays from it do. Right: the noise, which they make."
 )
 
 
