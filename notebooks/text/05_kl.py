@@ -95,8 +95,15 @@ pictures.runs({"no penalty": free[0]}, wanted, logged=free[1, :, 0],
                       "one seed logs, the mean of k1 over 16 answers.")
 
 # %% [markdown]
-# The policy runs far past 0.30. The log scatters around the true KL. Now we put the logged number
-# into the loss, with β = ½: `loss = 0.5 * k1 - A * log_pi`.
+# The policy runs far past 0.30. Now we penalise the logged number, with β = ½. In the reward it is
+# held constant, in the loss autograd goes through it:
+#
+# ```python
+# A = leave_one_out(R - beta * k1.detach());  loss = (-A * log_pi).mean()             # reward
+# A = leave_one_out(R);                       loss = (beta * k1 - A * log_pi).mean()  # loss
+# ```
+#
+# First the second line, $k_1$ in the loss.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -212,21 +219,21 @@ for d in (0.5, 5.0):                    # reference logits + d * R
 # your guess
 predict("kl.2", "The answers come from π itself. As a loss, what is k3's "
         "mean gradient?",
-        ["that of KL(π‖π_ref), since its mean is right",
-         "that of KL(π_ref‖π), the arguments swapped",
-         "0, since k3 is k1 plus something of mean 0",
-         "half of KL(π‖π_ref)'s, since near 0 k3 is ½ℓ²"])
+        ["that of KL(π‖π_ref): its mean is right",
+         "that of KL(π_ref‖π): it charges what got rarer",
+         "0: k3 is k1 plus something of mean 0",
+         "half of KL(π‖π_ref)'s: near 0 k3 is ½ℓ²"])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # exact gradients, by summing over the three answers: mean_gradient(k)
-def mean_gradient(k):
-    """Of k as a loss, over all answers drawn from the policy `away`."""
-    z = away.clone().requires_grad_()
+def mean_gradient(k, at=away):
+    """Of k as a loss, over all answers drawn from the policy `at`."""
+    z = at.clone().requires_grad_()
     return torch.autograd.grad(
-        pi @ k(z.log_softmax(0) - ref.log()), z)[0]
+        at.softmax(0) @ k(z.log_softmax(0) - ref.log()), z)[0]
 
-def gradient(function):
-    z = away.clone().requires_grad_()
+def gradient(function, at=away):
+    z = at.clone().requires_grad_()
     return torch.autograd.grad(function(z.log_softmax(0)), z)[0]
 
 reverse = gradient(kl)
@@ -251,7 +258,7 @@ k_3'=1-\tfrac{\pi_\text{ref}}{\pi}:&\qquad
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal(
-    "kl.2", "that of KL(π_ref‖π), the arguments swapped",
+    "kl.2", "that of KL(π_ref‖π): it charges what got rarer",
     "k3 has the value of one KL and the gradient of the other. Of the "
     "three only k2 has the wanted gradient." + by_slope,
     pictures.which_gradient(
@@ -260,62 +267,51 @@ reveal(
         caption="Slope on each of the three logits. The black bar, k3 "
                 "averaged over π, equals the purple one each time."),
     instead={
-        "that of KL(π‖π_ref), since its mean is right":
+        "that of KL(π‖π_ref): its mean is right":
         "So was k1's. A right mean promises nothing about the gradient.",
-        "0, since k3 is k1 plus something of mean 0":
+        "0: k3 is k1 plus something of mean 0":
         "The mean of that something is 0, its mean slope is not.",
-        "half of KL(π‖π_ref)'s, since near 0 k3 is ½ℓ²":
+        "half of KL(π‖π_ref)'s: near 0 k3 is ½ℓ²":
         "½ℓ² has slope ℓ: near the reference that is all of it, not half.",
     })
 
 # %% [markdown]
 # Does it matter in a run? We train as in the first plot, with β = ½.
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# two runs; and the slopes where k3 in the loss comes to rest, exactly
 k2_loss, _ = train(k2, "loss", 0.5)
 k3_loss, _ = train(k3, "loss", 0.5)
-print(f"k2 in the loss ends at {k2_loss[-1].mean():.2f} nats")
+at = ref.log()
+for _ in range(2000):
+    p = at.softmax(0)
+    at = at + p * (R - p @ R) - 0.5 * mean_gradient(k3, at)
+held, should = mean_gradient(k3, at)[0], gradient(kl, at)[0]
+pictures.runs({"k2 in the loss": k2_loss, "k3 in the loss": k3_loss},
+              wanted, caption=(
+    f"k2 ends at {k2_loss[-1].mean():.2f} nats, k3 at "
+    f"{k3_loss[-1].mean():.2f}. 400 seeds, band: the middle 80 %. Where k3 "
+    f"rests, its slope on the best answer is {held:.2f}; KL(π‖π_ref) has "
+    f"{should:.2f}."))
 
 # %% [markdown]
-# $k_2$ ends where we wanted. And $k_3$?
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("kl.3", "Where does the KL end with k3 in the loss?",
-        ["near 0.3 too: k3 reads the same KL, on average",
-         "near 0.1: it charges every answer that got rarer",
-         "near 0.5: it holds the best answer less firmly",
-         "near 2.2: like k1 it has no push against the reward"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal(
-    "kl.3", "near 0.5: it holds the best answer less firmly",
-    f"{k3_loss[-1].mean():.2f}. The bars above show it on one policy: "
-    f"k3's slope on the best answer is {forward[0]:.2f}, the wanted one "
-    f"{reverse[0]:.2f}. So the reward carries the policy further.",
-    pictures.runs({"k2 in the loss": k2_loss, "k3 in the loss": k3_loss},
-                  wanted, caption=(
-        "Same β, same draws at the start. k2 in the loss stops where "
-        "reward minus ½ KL(π‖π_ref) is largest, k3 in the loss further "
-        "out. 400 seeds, band: the middle 80 %.")),
-    instead={
-        "near 0.3 too: k3 reads the same KL, on average":
-        "It reads the same. What it pushes against is the other KL.",
-        "near 0.1: it charges every answer that got rarer":
-        "It does. But the best answer, which the reward pulls on, is held "
-        "less.",
-        "near 2.2: like k1 it has no push against the reward":
-        "k1 has slope 1 everywhere. k3 has the slope of a KL, and any KL "
-        "pulls back.",
-    })
+# $k_2$ ends where we wanted. $k_3$ ends further out: there the other KL holds the best answer less
+# firmly.
 
 # %% [markdown]
 # ## Older samples
 #
 # In training the answers are often a few updates old. Then the ratio ρ of page 04 stands in front
-# of $k$. One can hold ρ constant, or let autograd differentiate it too. In the explorer orange is
-# your penalty's push, and green points downhill on $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.
+# of $k$, and $\nabla\rho=\rho\,\nabla\log\pi$. Two codes are possible:
+#
+# $$\begin{aligned}
+# \rho\text{ held constant:}&\quad\rho\,\nabla k=\rho\;k'\,\nabla\log\pi&&\text{on average as on fresh samples}\\
+# \rho\text{ differentiated:}&\quad\nabla(\rho k)=\rho\,(k'+k)\,\nabla\log\pi&&\text{product rule}
+# \end{aligned}$$
+#
+# Before you try task 2: for which $k$ is $k+k'$ the wanted $\ell$, up to a constant? In the
+# explorer orange is your penalty's push, and green points downhill on
+# $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.
 
 # %%
 task("kl.t1", kl_pull.kl_pull_explorer(),
@@ -329,10 +325,8 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 #
 # 1. k1 in the loss, older, no ρ. It makes every sample less likely, and the older policy wrote
 #    them. So it pushes away from the older policy, and from the reference behind it.
-# 2. k3 or k1, and not k2. A differentiated ρ adds $k\,\nabla\log\pi$, so $k+k'$ counts:
-#    $\nabla(\rho k_3)=\rho\,(k_3+k_3')\,\nabla\log\pi=\rho\,\ell\,\nabla\log\pi$. Both sums of the
-#    product rule are there, and a right *value* is enough. (With ρ constant k2 is right, as
-#    before.)
+# 2. k3 or k1, and not k2. $k_3+k_3'=\ell$ and $k_1+k_1'=\ell+1$, and a constant has mean push 0.
+#    With ρ differentiated a right *value* is enough. (With ρ constant k2 is right, as before.)
 # </details>
 #
 # **So far**, for answers of one step:
@@ -342,14 +336,16 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # | $k_1$ | yes | in the reward | fresh |
 # | $k_2$ | near the reference | in the loss | fresh |
 # | $k_3$ | yes | in the loss, near the reference | fresh |
-# | ρ$k_3$, ρ differentiated | yes | in the loss | fresh or old |
+# | ρ$k_2$, ρ constant | near the reference | in the loss | fresh or old |
+# | ρ$k_1$ or ρ$k_3$, ρ differentiated | yes | in the loss | fresh or old |
 #
-# DeepSeek-V3.2 uses the last row, and so does TRL's GRPO when β > 0.
+# TRL's GRPO uses the last row, with $k_3$, and names DeepSeek-V3.2 as its source.
 #
-# The two KLs have names. $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is *mode-seeking*: it is large
-# where the policy says what the reference would not. $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is
-# *mass-covering*: it is large where the policy no longer says what the reference did. Near the
-# reference their pushes agree, since $k_3'=1-e^{-\ell}\approx\ell=k_2'$.
+# The two KLs have names. $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is *mode-seeking*: it charges for
+# what the reference would hardly say, so the policy may keep one of its favourites and drop the
+# rest. $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is *mass-covering*: it charges for dropping what the
+# reference says. Near the reference their pushes agree, since
+# $k_3'=1-e^{-\ell}\approx\ell=k_2'$.
 #
 # ## How large is β?
 #
@@ -361,7 +357,7 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # $\sum_y\pi R-\beta\sum_y\pi\ell$.
 #
 # $$\begin{aligned}
-# R(y)-\beta\,(\ell(y)+1)&=\text{the same number for every }y&&\text{else move chance from }y\text{ to a better one}\\
+# R(y)-\beta\,(\ell(y)+1)&=\text{the same number for every }y&&\text{the slope in }\pi(y)\text{; else move chance to a better }y\\
 # \ell(y)&=R(y)/\beta+\text{const}&&\text{solve for }\ell\\
 # \pi(y)&\propto\pi_\text{ref}(y)\,e^{R(y)/\beta}&&\ell=\log\pi-\log\pi_\text{ref}
 # \end{aligned}$$
@@ -407,9 +403,7 @@ betas = [k / 100 for k in range(10, 101)]
 reveal(
     "kl.4", "about 80 %",
     f"{rest_k3(0.2):.2f} against {rest(0.2):.4f}. Set the two pushes "
-    "equal with p₀ near 0: p (1 − p) = β p, so p = 1 − β. GRPO divides "
-    "its advantages by the group's std, here √(p(1 − p)). Then the balance "
-    f"is at p = 1 / (1 + β²), which is {1 / (1 + 0.2**2):.2f}.",
+    "equal with p₀ near 0: p (1 − p) = β p, so p = 1 − β.",
     pictures.resting_points(betas, {
         "KL(π‖π_ref)": [rest(b) for b in betas],
         "k3 in the loss": [rest_k3(b) for b in betas]}),
@@ -439,22 +433,39 @@ task("kl.t2", kl_leash.kl_leash_explorer(),
 # <details><summary>One way, and what it shows</summary>
 #
 # <!-- cited: 0.08 -->
-# 1. Any β up to 0.08. With a small β the odds may grow by $e^{1/\beta}$, far more than 10,000
-#    times. k3 in the loss still takes its share β.
+# 1. Any β up to 0.08 on this slider. With a small β the odds may grow by $e^{1/\beta}$, far more
+#    than 10,000 times. k3 in the loss still takes its share β.
 # 2. One in a million. Each step in log-odds costs $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the same,
 #    and a rarer answer has further to climb. k3 in the loss hardly moves: its push does not know
 #    how rare the answer was.
 # </details>
 #
+# ## Many tokens
+#
+# Write $\ell_t$ for the log-ratio of token $t$. For a whole answer:
+#
+# $$\begin{aligned}
+# \nabla\,\mathrm{KL}&=\mathbb E\Big[\textstyle\sum_t\ell_t\cdot\sum_s\nabla\log\pi(y_s)\Big]&&\text{as before}\\
+# &=\mathbb E\Big[\textstyle\sum_s\nabla\log\pi(y_s)\sum_{t\ge s}\ell_t\Big]&&\text{a word cannot change what came before it (02)}\\
+# &\approx\mathbb E\Big[\textstyle\sum_s\ell_s\,\nabla\log\pi(y_s)\Big]&&\textbf{a choice: each token is charged only its own }\ell_s
+# \end{aligned}$$
+#
+# The second line is $k_1$ in the reward, and it is exact. The third is $k_2$ in the loss, token by
+# token, and on fresh samples ρ$k_3$ too. It forgets what a word leads to: on the statements page
+# (K05) the whole KL pushes a word down and the per-token loss pushes it up.
+#
+# **That is the core; the rest is practice.**
+#
+# ## In a real run
+#
 # **Choosing β.**
 #
 # * *A checker decides right and wrong:* start with β = 0, and log the KL all the same.
 # * *A learned reward model:* choose how many nats you allow. Raise β while the KL is above, lower
-#   it below ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)).
+#   it below ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)). As a limit per update instead
+#   of a price, it is TRPO (an interview question below).
 # * *The unit:* GRPO divides reward term and penalty both by the answer's length. So β prices a nat
 #   of the whole answer, while the log shows nats per token.
-#
-# ## In code
 
 # %%
 def kl_penalty(logp, ref_logp, old_logp):
@@ -483,8 +494,6 @@ print(f"on old samples: value {mean.item():.2f}, push of KL(π‖π_ref)")
 # | TRL GRPO 1.16 | loss | ρ$k_3$ (`use_bias_correction_kl`, on by default) | `beta=0.0`: off, no reference loaded |
 # | verl | loss | `low_var_kl`: $k_3$; `k3+`: its value with $k_2$'s gradient | `use_kl_loss=False` |
 #
-# **That is the core; the rest is one remark and practice.**
-#
 # <details><summary>One level deeper: conventions, zero support, stale values</summary>
 #
 # * GRPO's paper writes $r=\pi_\text{ref}/\pi$ and $r-\log r-1$; code writes $d=-\ell$ and
@@ -495,31 +504,6 @@ print(f"on old samples: value {mean.item():.2f}, push of KL(π‖π_ref)")
 # * What π never draws no estimate can see. π = (0.7, 0.3, 0) against (0.5, 0.3, 0.2): the mean of
 #   $k_3$ is 0.2 too small, silently (statements page).
 # * A z-score after a KL in the reward rescales β (09).
-# </details>
-#
-# ## Many tokens
-#
-# Write $\ell_t$ for the log-ratio of token $t$. For a whole answer:
-#
-# $$\begin{aligned}
-# \nabla\,\mathrm{KL}&=\mathbb E\Big[\textstyle\sum_t\ell_t\cdot\sum_s\nabla\log\pi(y_s)\Big]&&\text{as before}\\
-# &=\mathbb E\Big[\textstyle\sum_s\nabla\log\pi(y_s)\sum_{t\ge s}\ell_t\Big]&&\text{a word cannot change what came before it (02)}\\
-# &\approx\mathbb E\Big[\textstyle\sum_s\ell_s\,\nabla\log\pi(y_s)\Big]&&\textbf{a choice: each token is charged only its own }\ell_s
-# \end{aligned}$$
-#
-# The second line is $k_1$ in the reward, and it is exact. The third is $k_2$ in the loss, token by
-# token, and on fresh samples ρ$k_3$ too. It forgets what a word leads to: on the statements page
-# (K05) the whole KL pushes a word down and the per-token loss pushes it up. On old samples a ρ per
-# token also leaves the words before it the old policy's.
-#
-# <details><summary>One level deeper: a limit instead of a price (TRPO)</summary>
-#
-# β puts a price on each nat. TRPO ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) sets a
-# limit δ for one update, measured from the *old* policy that wrote the batch:
-# $\max_\pi\mathbb E_\text{old}[\rho A]$ subject to $\mathrm{KL}(\pi_\text{old}\,\|\,\pi)\le\delta$.
-# It needs second-order products and a line search. PPO needs neither, and its loss measures no KL
-# at all (06). The natural gradient behind TRPO is drawn on the
-# [statements page](statements/05_kl.ipynb).
 # </details>
 #
 # ## Say it in 60 seconds
@@ -536,7 +520,7 @@ print(f"on old samples: value {mean.item():.2f}, push of KL(π‖π_ref)")
 # | since 04 | a reference model; β |
 
 # %%
-score("kl.1", "kl.2", "kl.3", "kl.4")
+score("kl.1", "kl.2", "kl.4")
 
 # %% [markdown]
 # ## Exercises

@@ -78,18 +78,23 @@ def update(artists, data):
     artists["k3"].set_ydata(data["k3_pull"])
     for dot, text, name in zip(artists["dots"], artists["text"], ("reverse", "k3"), strict=True):
         p = min(max(data[name], 1e-9), 1 - 1e-9)
-        dot.set_data([min(math.log(p / (1 - p)), LOG_ODDS[-1])], [1.0])
-        text.set_text(f"rests at {_chance(data[name])}")
+        place = math.log(p / (1 - p))
+        outside = place > LOG_ODDS[-1]
+        dot.set_data([min(place, LOG_ODDS[-1] - 0.3)], [1.0])
+        dot.set_marker(">" if outside else "o")
+        text.set_text(f"rests {_at(data[name])}")
 
 
-def _chance(p: float) -> str:
-    return f"{100 * p:.2f} %" if p >= 5e-5 else f"{100 * p:.1g} %"
+def _at(p: float) -> str:
+    if p > 0.99995:
+        return "above 99.99 %"
+    return f"at {100 * p:.2f} %" if p >= 5e-5 else f"at {100 * p:.1g} %"
 
 
 def readout(data) -> str:
     return (
-        f"β {data['beta']:.2f}, start {data['start']:g}: KL(π‖π_ref) rests at "
-        f"{_chance(data['reverse'])}, k3 in the loss at {_chance(data['k3'])}."
+        f"β {data['beta']:.2f}, start {data['start']:g}: KL(π‖π_ref) rests "
+        f"{_at(data['reverse'])}, k3 in the loss {_at(data['k3'])}."
     )
 
 
