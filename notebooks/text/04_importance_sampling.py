@@ -12,7 +12,7 @@
 # **After this page** you can reweight an old batch for today's policy, show why that breaks for
 # long answers, and name the line that turns the exact weight into PPO's one ratio per token.
 #
-# 34 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 36 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -171,8 +171,9 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
        })
 
 # %% [markdown]
-# So log the mean weight before you trust any other mean. In a large batch of single draws, as here,
-# a mean clearly below 1 says that the sampler has cut something.
+# So log the mean weight before you trust any other mean. Clearly below 1 in a large batch, it says
+# that the sampler has cut something. (For long answers it must be the mean ratio of a *token*. Why,
+# comes with guess 3.)
 #
 # <details><summary>One level deeper: when even this check is blind</summary>
 #
@@ -187,8 +188,10 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
 # ## How many samples are left?
 #
 # Now every answer is covered. The weights still differ, so a few answers count more than the rest.
-# How many *equally* weighted values would give a mean as good? Let the values $f_i$ be independent
-# of each other and of the weights, each with variance $\sigma^2$.
+# Two means are in use. Divide the weighted sum by $n$, as we did: right on average. Divide it by
+# $\sum w$: slightly off on average, and usually calmer. For the second, how many *equally* weighted
+# values would give a mean as good? Let the values $f_i$ be independent of each other and of the
+# weights, each with variance $\sigma^2$.
 #
 # $$\begin{aligned}
 # \mathrm{Var}\Big[\frac{\sum_iw_if_i}{\sum_iw_i}\Big]&=\sigma^2\,\frac{\sum_iw_i^2}{(\sum_iw_i)^2}&&\text{variances of independent terms add}\\
@@ -205,11 +208,17 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
 def ess(w):
     return w.sum()**2 / (w**2).sum()
 
+def variance(p, f):
+    return p @ f**2 - (p @ f)**2
+
 left = 1000 / (old @ (new / old)**2)
-print(f"1,000 of the four-answer samples count like {left:.0f}")
+by_n = 1000 * variance(new, R) / variance(old, new / old * R)
+print(f"by the formula 1,000 old answers count like {left:.0f} fresh ones")
+print(f"divided by n, as in the pictures, like {by_n:.0f}")
 
 # %% [markdown]
-# By this measure the old batch is worth a bit less than half of a fresh one. That is still useful.
+# Why the second number is so much lower: the answer with the heaviest weight is also the one that
+# pays most. **The ESS sees the weights, never the rewards.**
 #
 # ## Many tokens
 #
@@ -302,8 +311,8 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 # </details>
 #
 # **So far:** a weight makes an old batch count for today's policy. The sampler must be able to
-# write every answer, and the weights must be alike. Long answers break the second
-# condition, unless the policy has hardly moved.
+# write every answer, and the weights must be alike. Long answers break the second condition, unless
+# the policy has hardly moved: the length times a token's variance must stay small.
 #
 # ## One ratio per token
 #
@@ -322,14 +331,16 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 # policy have come to this point? It also drops the ratios *after* it: would today's policy go on
 # like this? One ratio per token is left. For the coins its variance is 0.04 at any length.
 #
-# What does the choice cost? Take a policy with three words, 0, 1 and 2. It draws each word given
-# the word before it, and the reward is the share of 1s in the answer. The old policy has random
-# logits. Today's policy stands a large random step away. The old policy writes 64 answers of 256
-# words. Three rules estimate today's gradient from them: ignore the ratios, use one ratio per
-# token, use the whole answer's ratio. Each rule subtracts the batch's mean reward.
+# ## Forty steps on one batch
+#
+# Now use a batch more than once. Take a policy with three words, 0, 1 and 2. It draws each word
+# given the word before it. The reward is the share of 1s in the answer. The policy writes 64
+# answers of 64 words, once. Then a trainer takes forty gradient steps on these 64, with the batch's
+# mean reward as baseline. There are three trainers. One ignores the ratios, one uses a ratio per
+# token, and one the whole answer's ratio.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# the toy: gradient(..., rule, b) and 40 pairs of policies
+# the toy, folded: gradient(..., rule, b) and 20 pairs of policies
 rules = ("ratios ignored", "one ratio per token", "whole-answer ratio")
 
 def log_probability(z, y):
@@ -349,21 +360,28 @@ def gradient(z, z_old, y, share, rule, b):
     return torch.autograd.grad(total, z)[0]
 
 draws = [torch.randn(2, 3, 3, generator=torch.Generator().manual_seed(k))
-         for k in range(40)]
+         for k in range(20)]
 pairs = [(start, start + 0.5 * step) for start, step in draws]
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("importance_sampling.4", "The whole-answer ratio is exact on "
-        "average. How far is its gradient from the true one in a typical "
-        "batch, as a share of the true gradient?", [
-            "about 0: its average is exact",
-            "about 35 %: 64 answers are few",
-            "about 100 %: the estimate is near zero",
-            "far above 100 %: huge weights blow it up"])
+predict("importance_sampling.4", "After forty steps on the same 64 "
+        "answers, which trainer's policy earns least?", [
+            "ratios ignored: it climbs for the old policy's answers",
+            "one ratio per token: it is not exact, and errors add up",
+            "whole-answer ratio: a few answers decide everything",
+            "no difference: all three see the same batch"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, part 1: batches of 64 answers, at four lengths
+# the answer, part 1: what is earned, and forty steps on one batch
+def earned(z, T):
+    """The mean share of word 1 in answers of T words; z (..., 3, 3)."""
+    chance, total = torch.eye(3)[:1].expand(*z.shape[:-2], 1, 3), 0
+    for _ in range(T):
+        chance = chance @ z.softmax(-1)
+        total = total + chance[..., 0, 1]
+    return total / T
+
 def written(z, n, T, g):
     """n answers of T words."""
     words, cut = [torch.zeros(n, dtype=torch.long)], z.softmax(-1).cumsum(1)
@@ -372,36 +390,45 @@ def written(z, n, T, g):
         words.append((u > cut[words[-1], :2]).sum(1))
     return torch.stack(words[1:], 1)
 
-def true_gradient(z, T):
-    """Of the mean share of word 1, from the chances of each word."""
-    z, chance = z.clone().requires_grad_(), [torch.eye(3)[0]]
-    for _ in range(T):
-        chance.append(chance[-1] @ z.softmax(-1))
-    return torch.autograd.grad(sum(c[1] for c in chance[1:]) / T, z)[0]
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, part 2: forty steps for each rule and policy
+each = torch.ones(64) / 64
+seen = [written(z, 64, 64, torch.Generator().manual_seed(i))
+        for i, (z, _) in enumerate(pairs)]
+path = torch.zeros(3, 20, 41, 3, 3)          # rule, policy, step, logits
+for r, rule in enumerate(rules):
+    for i, (z_old, _) in enumerate(pairs):
+        path[r, i, 0] = z = z_old
+        b = (seen[i] == 1).double().mean()
+        for k in range(40):
+            z = z + gradient(z, z_old, seen[i], each, rule, b)
+            path[r, i, k + 1] = z
+climbed = dict(zip(rules, earned(path, 64)))             # (20, 41) each
 
-words = (4, 16, 64, 256)
-found = {rule: torch.zeros(80, 4, 3, 3) for rule in (*rules, "truth")}
-for i, j in [(i, j) for j in range(4) for i in range(80)]:
-    (z_old, z), T = pairs[i // 2], words[j]
-    seen = written(z_old, 64, T, torch.Generator().manual_seed(i))
-    b, each = (seen == 1).double().mean(), torch.ones(64) / 64
-    found["truth"][i, j] = true_gradient(z, T)
-    for rule in rules:
-        found[rule][i, j] = gradient(z, z_old, seen, each, rule, b)
+def log_ratios(r, k):
+    """Of the words of each policy's batch after k steps, (20, 64, 64)."""
+    return torch.stack([log_probability(path[r, i, k], seen[i])
+                        - log_probability(path[r, i, 0], seen[i])
+                        for i in range(20)])
+
+weights = log_ratios(2, 5).sum(2).softmax(1)     # shares of the weight
+heaviest = weights.max(1).values.quantile(0.5)
+moved = (log_ratios(2, 5).exp() - 1).abs().mean((1, 2)).quantile(0.5)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, part 2: four words, the mean over all answers
+# the answer, part 3: four words, the mean over all answers
 every = torch.cartesian_prod(*[torch.arange(3)] * 4)         # (81, 4)
-far = torch.zeros(40, 6)
-error = {rule: torch.zeros(40, 6) for rule in rules}
+far = torch.zeros(20, 6)
+error = {rule: torch.zeros(20, 6) for rule in rules}
 for i, (z_old, z_last) in enumerate(pairs):
     share = log_probability(z_old, every).sum(1).exp()
     b = share @ (every == 1).double().mean(1)
     for k in range(6):
-        z = z_old + k / 5 * (z_last - z_old)
+        z = (z_old + k / 5 * (z_last - z_old)).requires_grad_()
+        right, = torch.autograd.grad(earned(z, 4), z)
+        z = z.detach()
         log_rho = log_probability(z, every) - log_probability(z_old, every)
         far[i, k] = share @ (log_rho.exp() - 1).abs().mean(1)
-        right = true_gradient(z, 4)
         for rule in rules:
             got = gradient(z, z_old, every, share, rule, b)
             error[rule][i, k] = (got - right).norm() / right.norm()
@@ -411,35 +438,44 @@ for i, (z_old, z_last) in enumerate(pairs):
 assert error["whole-answer ratio"].max() < 1e-12
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, part 4: what is told
+ends = [climbed[r][:, -1] for r in rules]
+plain, token, answer = (end.mean() for end in ends)
+last = (ends[2] < torch.minimum(ends[0], ends[1])).sum()
+ahead = (ends[1] > ends[0]).sum()
+left_over = error["one ratio per token"][:, -1].quantile(0.5)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-size = {r: found[r].norm(dim=(2, 3)) for r in (*rules, "truth")}
-noisy = {r: (found[r] - found["truth"]).norm(dim=(2, 3)) / size["truth"]
-         for r in rules}
-middle = {r: [f"{100 * v:.0f} %" for v in torch.stack([
-    *noisy[r].quantile(0.5, 0), error[r][:, -1].quantile(0.5)])]
-    for r in rules}                          # four lengths, all answers
-plain, token, answer = (middle[r] for r in rules)
-length = (size[rules[2]] / size["truth"])[:, -1].quantile(0.5)
-reveal("importance_sampling.4", "about 100 %: the estimate is near zero",
-       f"Its gradient is {100 * length:.0f} % as long as the true one: "
-       "the rare huge weights are not in the batch. One ratio per token is "
-       f"off by {token[3]}. At four words the two are alike, {answer[0]} "
-       f"and {token[0]}.\n\nThe left picture shows the error that no batch "
-       f"size removes. At the largest move it is {token[4]} for one ratio "
-       f"per token, and {plain[4]} if the ratios are ignored.",
-       pictures.bias_and_noise(far, error, words, noisy), instead={
-           "about 0: its average is exact": "One batch is not the average.",
-           "about 35 %: 64 answers are few": "So it is at four words.",
-           "far above 100 %: huge weights blow it up": "In the worst of "
-           f"the 80 batches, {noisy[rules[2]][:, -1].max():.0f} times the "
-           "true gradient. A typical batch holds no huge weight.",
+reveal("importance_sampling.4",
+       "whole-answer ratio: a few answers decide everything",
+       f"It ends at {answer:.2f} and is last with {last} of the 20 "
+       f"policies. One ratio per token ends at {token:.2f}, ahead of no "
+       f"ratio ({plain:.2f}) with {ahead}. The whole-answer ratio is exact "
+       "on average. But after five steps one of the 64 answers typically "
+       f"has {100 * heaviest:.0f} % of the whole weight, and the trainer "
+       "hears little else. A token's ratio is then off 1 by "
+       f"{moved:.2f}.\n\n"
+       "The right picture shows what one ratio per token pays: an error "
+       "that no batch size removes. With every answer of four words in "
+       f"hand it is {100 * left_over:.0f} % at the largest move.",
+       pictures.used_again(climbed, far, error), instead={
+           "ratios ignored: it climbs for the old policy's answers":
+           "It does, and falls behind one ratio per token. But it has "
+           "64 answers to climb for.",
+           "one ratio per token: it is not exact, and errors add up":
+           "It is not exact. Its errors are smaller than the noise that "
+           "it avoids.",
+           "no difference: all three see the same batch":
+           "In the first step. Then the ratios leave 1.",
        })
 
 # %% [markdown]
-# At the old policy itself all ratios are 1, and the three rules agree. One ratio per token gets
-# worse as the policy moves away. So the choice has a price: **no weight is a product any more, and
-# in return the policy must stay near the old one.** Page 05 measures how far it has gone. Page 06,
-# PPO, holds it back.
+# What you gain with one ratio per token: no weight is a product, so the noise stays small. What you
+# pay: **an error that grows as the policy leaves the old one.** Two limits of this toy: its next
+# word depends on one word only, while a language model sees the whole prefix; and forty steps did
+# no harm here. Page 06 has a batch that promises more than it keeps. Page 05 measures how far the
+# policy has gone, and PPO (06) holds it back.
 #
 # <details><summary>One level deeper: the baseline is still free</summary>
 #
@@ -533,6 +569,7 @@ reveal("importance_sampling.5", "REINFORCE's, with no correction",
 # |---|---|
 # | first step on fresh answers | not needed, every $\rho_t$ is 1 |
 # | second step on the same answers | needed |
+# | second minibatch of a fresh batch | needed: the first one has moved the policy |
 # | answers some updates old (*asynchronous* training) | needed on the first step too |
 # | answers of a fast inference engine | needed if its probabilities differ from the trainer's |
 #
@@ -638,7 +675,7 @@ reveal("importance_sampling.7", int(longest),
 # <details><summary><b>What is importance sampling, and when does it fail?</b></summary>
 #
 # Samples of one policy, each weighted by p/q, give another policy's mean. It is exact if the
-# sampler covers the other's support; a gap is lost silently, and only a mean weight below 1
+# sampler covers the other's support; a gap is lost silently, and only a mean ratio below 1
 # shows it. It is useful only while weights are alike: in a large batch the effective sample
 # size is n/(1 + Var w). With a reward per token, each reward needs the ratios up to it only
 # (per-decision).
@@ -677,8 +714,8 @@ reveal("importance_sampling.7", int(longest),
 # <details><summary><b>You sample with top-p and train with the full softmax. What happens?</b></summary>
 #
 # Tokens that were cut are never seen, and no weight brings them back. Against the full softmax the
-# ratios start at 1, so nothing looks odd; only the sampler's own probabilities show a mean weight
-# below 1. Score under the truncation you sampled with, or sample without one.
+# ratios start at 1, so nothing looks odd; only the sampler's own probabilities show a mean token
+# ratio below 1. Score under the truncation you sampled with, or sample without one.
 # </details>
 #
 # Statements one hears, decided by running them:

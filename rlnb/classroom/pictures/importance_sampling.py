@@ -11,7 +11,7 @@ from rlnb.classroom.figures import BLACK, GREEN, GREY, ORANGE, PURPLE, Picture, 
 from rlnb.classroom.pictures.token_grid import LEFT, answer_labels, empty_grid, paint
 from rlnb.objective import Batch
 
-__all__ = ["batch_means", "bias_and_noise", "pushes", "running"]
+__all__ = ["batch_means", "pushes", "running", "used_again"]
 
 TEXT = 10.5  # points: the size of the page's own text
 STYLES = {
@@ -121,47 +121,49 @@ def pushes(batch: Batch, panels: Mapping[str, Tensor], *, caption: str) -> Pictu
     )
 
 
-def bias_and_noise(
-    distance: Tensor,
-    errors: Mapping[str, Tensor],
-    lengths: Sequence[int],
-    batch_errors: Mapping[str, Tensor],
+def used_again(
+    earned: Mapping[str, Tensor], distance: Tensor, errors: Mapping[str, Tensor]
 ) -> Picture:
-    """Left: error of the mean gradient. Right: of one batch's gradient, against the length.
+    """Left: what is earned, step by step on one batch. Right: error of the mean gradient.
 
-    distance: (policies, steps) mean |rho - 1|. errors[name]: (policies, steps);
-    batch_errors[name]: (batches, lengths); both as a share of the true gradient. Lines are medians,
-    bars go from the 10th to the 90th percentile.
+    earned[name]: (policies, steps + 1), drawn as mean and two standard errors. distance and
+    errors[name]: (policies, moves), the mean |rho - 1| and a share of the true gradient; lines are
+    medians, bars go from the 10th to the 90th percentile.
     """
     x = distance.median(0).values.numpy()
     bands = {name: np.quantile(v.numpy(), (0.1, 0.5, 0.9), axis=0) for name, v in errors.items()}
-    middles = {name: np.median(v.numpy(), axis=0) for name, v in batch_errors.items()}
+    paths = {
+        name: (v.mean(0).numpy(), 2 * v.std(0).numpy() / len(v) ** 0.5)
+        for name, v in earned.items()
+    }
 
     def build(figure, _):
-        left = figure.add_axes((0.1, 0.27, 0.385, 0.61))
+        left = figure.add_axes((0.08, 0.27, 0.4, 0.61))
         right = figure.add_axes((0.59, 0.27, 0.385, 0.61))
-        for aside, (name, (low, middle, high)) in zip(
-            (0.002, -0.002, 0), bands.items(), strict=True
-        ):
+        for aside, name in zip((-0.3, 0.3, 0), earned, strict=True):
             color, line = STYLES[name]
-            left.vlines(x[1:] + aside, low[1:], high[1:], color=color, lw=1.6)
-            left.plot(x, middle, color=color, ls=line, lw=2.8)
-        for name, middle in middles.items():
+            mean, wide = paths[name]
+            steps = np.arange(len(mean))
+            left.plot(steps, mean, color=color, ls=line, lw=2.8)
+            left.errorbar(
+                steps[10::10] + aside, mean[10::10], wide[10::10], color=color, lw=1.6, ls="none"
+            )
+        for aside, name in zip((0.002, -0.002, 0), errors, strict=True):
             color, line = STYLES[name]
-            right.plot(lengths, middle, "o", color=color, ms=6)
-            right.plot(lengths, middle, color=color, ls=line, lw=2.8)
-        left.set(xlim=(0, x[-1] + 0.005), ylim=(-0.03, 1.2))
-        right.set(xscale="log", ylim=(-0.03, 1.2))
-        right.set_xticks(lengths, [str(n) for n in lengths])
-        right.minorticks_off()
+            low, middle, high = bands[name]
+            right.vlines(x[1:] + aside, low[1:], high[1:], color=color, lw=1.6)
+            right.plot(x, middle, color=color, ls=line, lw=2.8)
+        left.set(xlim=(0, len(steps) - 0.5), ylim=(0.3, 1), yticks=(0.4, 0.6, 0.8, 1))
+        right.set(xlim=(0, x[-1] + 0.005), ylim=(-0.03, 1.2))
+        right.set_yticks((0, 0.5, 1), ("0", "50 %", "100 %"))
         for axes in (left, right):
-            axes.set_yticks((0, 0.5, 1), ("0", "50 %", "100 %"))
             axes.tick_params(labelsize=TEXT)
-        left.set_xlabel("how far the words have moved: mean |ρ − 1|", fontsize=TEXT)
-        right.set_xlabel("words in an answer", fontsize=TEXT)
-        left.set_ylabel("error, share of the gradient", fontsize=TEXT)
-        left.set_title("the mean gradient, 4 words", fontsize=TEXT, weight="bold")
-        right.set_title("one batch of 64 answers", fontsize=TEXT, weight="bold")
+        left.set_xlabel("gradient steps on one batch", fontsize=TEXT)
+        right.set_xlabel("how far the words have moved: mean |ρ − 1|", fontsize=TEXT)
+        left.set_ylabel("mean reward, exact", fontsize=TEXT)
+        right.set_ylabel("error, share of the gradient", fontsize=TEXT)
+        left.set_title("64 answers of 64 words", fontsize=TEXT, weight="bold")
+        right.set_title("all answers of 4 words", fontsize=TEXT, weight="bold")
         for at, name in zip((0.12, 0.4, 0.7), errors, strict=True):
             color, line = STYLES[name]
             key = figure.add_axes((at, 0.02, 0.05, 0.07))
@@ -169,22 +171,22 @@ def bias_and_noise(
             key.axis("off")
             figure.text(at + 0.06, 0.035, name, fontsize=11)
 
+    climbs = "; ".join(
+        f"{name}: {mean[0]:.2f}, after 10 steps {mean[10]:.2f}, at the end {mean[-1]:.2f}"
+        for name, (mean, _) in paths.items()
+    )
     ends = "; ".join(
         f"{name}: {band[1, -1]:.0%}, from {band[0, -1]:.0%} to {band[2, -1]:.0%}"
         for name, band in bands.items()
     )
-    noisy = "; ".join(
-        f"{name}: {middle[0]:.0%} at {lengths[0]} words, {middle[-1]:.0%} at {lengths[-1]}"
-        for name, middle in middles.items()
-    )
     return static_figure(
         build,
         size=(900, 340),
-        alt=f"Left: error of the mean gradient against the mean of |rho - 1|, median of "
-        f"{len(distance)} policies. At the largest move {ends}. Right: error of one batch of 64 "
-        f"answers, median. {noisy}.",
-        caption=f"Left: {len(distance)} random policies; lines are medians, bars hold "
-        "eight in ten. Right: the largest move, median batch.",
+        alt=f"Left: mean reward against steps on one batch, mean of {len(distance)} policies. "
+        f"{climbs}. Right: error of the mean gradient against the mean of |rho - 1|. At the "
+        f"largest move {ends}.",
+        caption="Left: mean of 20 policies, a batch each; bars are two standard errors. Right: "
+        "medians of the same policies, bars hold eight in ten.",
     )
 
 
