@@ -498,8 +498,6 @@ reveal("one_scalar_loss.6",
 # nothing to train on. Drawing again finds one in a later batch, as `right_only` did from one in a
 # hundred. And after each step the model finds what it could not find before.
 #
-# **That is the core; you may stop here tonight.**
-#
 # ## One last look at the loss: two KLs
 #
 # The floor had KL(p‖π) above it, a mean over the teacher's answers. Let the model draw, and the
@@ -562,6 +560,8 @@ reveal("one_scalar_loss.7", "on one of the peaks",
 # TRL's `GKDTrainer` has a knob for each: `lmbda` is the share of answers that the student writes,
 # `beta` goes from forward, 0, to reverse, 1.
 # </details>
+#
+# **That is the core; the rest is practice.**
 #
 # ## Say it in 60 seconds
 

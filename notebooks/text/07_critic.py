@@ -397,8 +397,6 @@ pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V8, r8, lam)).mean(0)
 # **λ trades bias against variance.** At 0 the critic is believed one token later, with all its
 # errors: TD. At 1 only the reward is believed, with all the noise of what comes later: Monte Carlo.
 #
-# That is the core; the rest is practice.
-#
 # ## Train both
 #
 # Until here nobody learned. Now all tokens of the toy share eight weights. The critic is a table
@@ -532,6 +530,8 @@ pictures.memory({"PPO, four models": four,
 # policy alone, not four times. The old policy of 06 is no fifth model: it is one stored
 # log-probability per sampled token.
 # </details>
+#
+# **That is the core; the rest is practice.**
 #
 # ## In code, on the running group
 #

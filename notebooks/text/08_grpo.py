@@ -336,8 +336,7 @@ task("grpo.t2", mixed_groups.mixed_groups_explorer(),
 # </details>
 #
 # **Idea 3. A group of equal rewards is silent.** (A KL term, if there is one, still pulls.) So
-# learning happens on prompts that are neither too hard nor too easy. **That is the core; the rest
-# is practice.**
+# learning happens on prompts that are neither too hard nor too easy.
 #
 # ## The whole loss
 #
@@ -469,6 +468,8 @@ reveal("grpo.5", "0, and the gradient is not 0",
 # * Which $G$ trains best, with and without the division? Eight ways on one toy, and the memory that
 #   the critic took, are on the [statements page](statements/08_grpo.ipynb).
 # </details>
+#
+# **That is the core; the rest is practice.**
 #
 # ## Say it in 60 seconds
 

@@ -443,8 +443,6 @@ for name, run in pictures.RUNS.items():
 # One seed in each of the two right panels drifts down to about 13 tokens: no drift *on average* is
 # not no drift in one run. And the share of right answers moved under none of the three, so this
 # does not show that Dr. GRPO scores better.
-#
-# **That is the core of the page.** What follows is practice: the learning rate, and the libraries.
 
 # %% [markdown]
 # ## The same learning rate?
@@ -503,6 +501,8 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
        })
 
 # %% [markdown]
+# **That is the core; the rest is practice.**
+#
 # ## In a real run
 #
 # | divided by | who shares it | TRL `loss_type` | verl `loss_agg_mode` |

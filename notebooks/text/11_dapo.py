@@ -281,8 +281,6 @@ reveal("dapo.3", "in parts 2 to 16: the policy has moved by then",
 # tokens that are drawn: one at 0.01 may go to 0.012, one at 0.9 would have to pass 1 before the
 # edge binds. <!-- cited: 0.012, 0.9, 0.97 -->
 #
-# **That is the core; the rest is practice.**
-#
 # <details><summary>One level deeper: that claim on a toy, and entropy</summary>
 #
 # One prompt has four possible answers with a logit each. The usual one (chance 0.97) earns half
@@ -407,6 +405,8 @@ pictures.ladder()
 #   groups are ready (asynchronous).
 # * *Overlong filtering* gives a cut answer mask 0 instead of a penalty.
 # </details>
+#
+# **That is the core; the rest is practice.**
 #
 # ## Say it in 60 seconds
 

@@ -399,8 +399,6 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # policy uses the old one's experts. Its price is that all routes must be stored, and that the new
 # router's own choice is not what is trained.
 #
-# **That is the core; the rest is practice.**
-#
 # ## GMPO: clip first, then average
 #
 # Under GSPO one token can silence its whole answer. **GMPO** keeps the geometric mean, but first
@@ -453,6 +451,8 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 # 2. Let the token move the wrong way: a good token that fell, a bad one that rose. The min spares
 #    it in all three.
 # </details>
+#
+# **That is the core; the rest is practice.**
 #
 # ## In a real run
 #

@@ -375,8 +375,6 @@ task("rewards.t2", capped_reward.capped_reward_explorer(),
 # outnumber the glitches. <!-- cited: 26, 1.7, 82, 0.6 -->
 # </details>
 #
-# **That is the core; the rest is practice.**
-#
 # ## Would three graders help?
 #
 # Buy three graders like B and pay the *median* of their scores. If they glitch on different
@@ -506,6 +504,8 @@ assert all(torch.equal(x, y) for x, y in zip(toy, (gold, A, B)))
 score(*(f"rewards.{k}" for k in (1, 2, 4, 5, 6, 7)))
 
 # %% [markdown]
+# **That is the core; the rest is practice.**
+#
 # ## Say it in 60 seconds
 
 # %% [markdown] tags=["card"]

@@ -30,6 +30,7 @@ __all__ = ["Slide", "deck", "slides", "spoken_minutes"]
 COLUMNS = 92  # characters of prose in a line of a slide
 LINES = 13.0  # lines of prose that fit below a heading
 PICTURE = 8.0  # the lines that a picture needs at least
+STOP = "**That is the core"
 LEAD = 5.0  # prose before a picture or a guess on its own slide
 CODE_LINES = 16  # a longer cell stays in the notes
 
@@ -75,6 +76,8 @@ def slides(page: Path) -> list[Slide]:
         elif block.kind == "fold" or (block.kind == "prose" and "<details>" in block.text):
             flush()
             _add_folds(out, block.text)
+        elif block.kind == "prose" and block.text.startswith(STOP):
+            continue  # a place to rest for who reads alone; a room has a clock
         elif block.kind == "prose":
             if len(out) == 1 and not heading:
                 _on_title(out[0], block.text)
