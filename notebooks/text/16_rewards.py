@@ -62,9 +62,10 @@ reveal("rewards.1", "none: all forget the given numbers",
        "In all three seeds. For each prompt one list is right, and "
        "91,962,520 lists are in order. Inventing did not pay better: "
        f"before training {whole:.0%} of the answers with all five given "
-       f"numbers were paid, and {others:.0%} of the others. But nothing "
-       "in the pay brings a lost number back. (Why all seeds lost them so "
-       "soon we did not test.)", pictures.paid_and_true(),
+       f"numbers were paid, and {others:.0%} of the others. All seeds lost "
+       "them anyway; why, we did not test. What counts here: the log could "
+       "not tell. (The control, paid for the right list, stays near where "
+       "it began.)", pictures.paid_and_true(),
        pictures.answers_before_and_after(),
        instead={
            "about 60: right answers are paid, and the pay has risen":
@@ -79,7 +80,9 @@ reveal("rewards.1", "none: all forget the given numbers",
 # What you want is called **gold**. What you can compute and pay is a **proxy**. Loss and gradient
 # were right, and they climbed the proxy. In the wild: answers grow long because raters like length
 # ([2310.03716](https://arxiv.org/abs/2310.03716)), or agree with the user
-# ([2310.13548](https://arxiv.org/abs/2310.13548)), or special-case the public tests.
+# ([2310.13548](https://arxiv.org/abs/2310.13548)). Or a 4B model is paid when its code passes a
+# function `run_tests`, and every run of it learned within 100 steps to write that function anew
+# ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
 
 # %%
 pipeline.pipeline("rewards", caption=(
@@ -124,7 +127,18 @@ print(f"right on pairs: A {on_pairs(A):.3f}, B {on_pairs(B):.3f}")
 
 # %% [markdown]
 # Now use them. The simplest push is **best of N**: draw $N$ answers, keep the one with the highest
-# score. Choosing from 256 answers, A finds one with gold 1.98 on average.
+# score. The mean over all draws can be computed. Rank the $K$ answers of a prompt by score, $K$ the
+# highest. We draw with replacement, so all $N$ draws lie among the first $k$ with chance
+# $(k/K)^N$. The $k$-th is the best of them with the difference to $k-1$:
+
+# %%
+def best_of(N, scores):
+    """(P, K): how often each answer is the best of N draws."""
+    rank = scores.argsort(1).argsort(1) + 1      # 1 ... K
+    return (rank / K) ** N - ((rank - 1) / K) ** N
+
+# %% [markdown]
+# Choosing from 256 answers, A finds one with gold 1.98 on average.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -133,17 +147,6 @@ predict("rewards.2", "B chooses from 256 answers. Gold of what it picks?",
          "about 2.7: it sees better than A",
          "about 2: two glitches in 100 hardly matter",
          "about 1.5: it picks a glitch now and then"])
-
-# %% [markdown]
-# No need to draw: the mean over all draws can be computed. Rank the $K$ answers of a prompt by
-# score, $K$ the highest. We draw with replacement, so all $N$ draws lie among the first $k$ with
-# chance $(k/K)^N$. The $k$-th is the best of them with the difference to $k-1$:
-
-# %%
-def best_of(N, scores):
-    """(P, K): how often each answer is the best of N draws."""
-    rank = scores.argsort(1).argsort(1) + 1      # 1 ... K
-    return (rank / K) ** N - ((rank - 1) / K) ** N
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: gold and score of best of 1, 2, 4 ... 1024 under A and under B
@@ -256,36 +259,17 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # \mathrm{KL}&=\log N-\frac{N-1}{N}
 # \end{aligned}$$
 #
-# With ties it is an upper bound, since choosing among answers of one score moves nothing. Best of
-# 64 is 3.17 nats.
+# With ties it is an upper bound, since choosing among answers of one score moves nothing.
 
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("rewards.4", "Best of a million answers instead of 64. How many "
-        "nats is that?",
-        ["about 3.3: after 64 hardly anything is gained",
-         "about 13: each doubling adds the same",
-         "about 30: it grows with the number of digits and more",
-         "about 50,000: a million is 16,000 times 64"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# %%
 counted = kl_to_uniform(best_of(64, B)).mean().item()
 assert abs(counted - best_of_n_kl(64)) < 0.01
-reveal("rewards.4", "about 13: each doubling adds the same",
-       f"{best_of_n_kl(10**6):.1f}. The KL grows with the log of N: each "
-       f"doubling adds nearly {log(2):.2f} nats. Best of N is a *gentle* "
-       "push.",
-       instead={
-           "about 3.3: after 64 hardly anything is gained":
-           "The second term stops at 1. The first goes on.",
-           "about 30: it grows with the number of digits and more":
-           "A million is twenty doublings. What does one of them add?",
-           "about 50,000: a million is 16,000 times 64":
-           "The formula has the log of N in it, not N.",
-       })
+for N in (32, 64, 10**6):
+    print(f"best of {N:9,d}: {best_of_n_kl(N):4.1f} nats")
 
 # %% [markdown]
+# Each doubling of $N$ adds nearly $\log 2$ nats. Best of $N$ is a *gentle* push.
+#
 # ## Another way to push
 #
 # RL with a KL penalty heads for $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), with
@@ -298,7 +282,7 @@ predict("rewards.5", "The RL optimum with 2.5 nats under B: its gold?",
         ["above 1.57: it is the best one can do with 2.5 nats",
          "about 1.57: equal nats, equal gold",
          "about 1.0: it finds somewhat more glitches",
-         "about 0.25: it finds little but glitches"])
+         "about 0.25: the glitches eat the nats"])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: the RL optimum leashed(beta, scores), KL and gold along its path
@@ -324,19 +308,23 @@ for name, s in (("A", A), ("B", B)):
         [leashed(b, rank) for b in (1, 0.3, 0.1, 0.05, 0.03, 0.01)])
 kl, worth = paths["B"]["RL"]
 by_rank = paths["B"]["RL, paid the rank"]
+spent = leashed(3.4, B)
+on_them = mean(spent, glitches.double())
+honest = mean(spent, gold * ~glitches) / (1 - on_them)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("rewards.5",
-       "about 0.25: it finds little but glitches",
-       f"{worth[3]:.2f}, and no β does better than {max(worth):.2f}. RL "
-       "is the best in score, and the score is where the errors are: in "
-       "e^(R/β) one glitch of 30 outweighs everything. Best of N only "
-       "asks who comes first, not by how much. The test: pay RL the "
-       f"*rank* of an answer, and {by_rank[0][4]:.1f} nats bring "
-       f"{by_rank[1][4]:.2f}. (Best of N *is* RL, paid log u, with "
-       "β = 1/(N − 1): look at the third line of the derivation.) **Equal "
-       "nats are not equal harm.**",
+       "about 0.25: the glitches eat the nats",
+       f"{worth[3]:.2f}, and no β does better than {max(worth):.2f}. In "
+       f"e^(R/β) a glitch of 30 weighs so much that {100 * on_them:.0f} % "
+       "of the probability moves to glitches. That is dear: all on one "
+       f"answer of {K:,} would be {log(K):.1f} nats. So the budget is gone "
+       "before the honest answers have moved: their gold is only "
+       f"{honest:.2f}. Best of N asks who comes first, not by how much. "
+       "The test: pay RL the *rank* of an answer, and "
+       f"{by_rank[0][4]:.1f} nats bring {by_rank[1][4]:.2f}. **Equal nats "
+       "are not equal harm.**",
        pictures.one_ruler(paths),
        instead={
            "above 1.57: it is the best one can do with 2.5 nats":
@@ -350,11 +338,19 @@ reveal("rewards.5",
 # %% [markdown]
 # So $\beta$ is a leash. It chooses *where on the curve* you stop, and it does not lift the curve.
 # Gao et al. found the same with trained reward models: a penalty did what stopping earlier does.
-# They also found that larger reward models, trained on more comparisons, turn later.
+# They also found that larger reward models, trained on more comparisons, turn later. (The size of
+# the gap, 1.57 against 0.26, is this toy's.)
 #
-# GRPO takes no $e^{R/\beta}$. Its z-score is a cap of its own: in a group of eight a glitch of 30
-# gets at most √7, about 2.6. <!-- cited: 2.6 --> Dr. GRPO, as in the sorter, does not divide by the
-# std: there the glitch gets 26. <!-- cited: 26 -->
+# GRPO's z-score bounds one *step*: in a group of eight a glitch of 30 gets at most √7, about 2.6.
+# <!-- cited: 2.6 --> It does not change who wins the group, so the goal stays what it was. Dr. GRPO
+# does not divide by the std: there the glitch gets 26. <!-- cited: 26 -->
+#
+# <details><summary>One level deeper: best of N is RL, too</summary>
+#
+# Look at the third line of the derivation: $N u^{N-1}=N e^{(N-1)\log u}$. That is
+# $\pi_{\text{ref}}\,e^{R/\beta}$ with the pay $\log u$ and $\beta=1/(N-1)$. Best of $N$ is RL that
+# is paid by rank.
+# </details>
 #
 # ## What lifts the curve?
 #
@@ -367,7 +363,7 @@ task("rewards.t2", capped_reward.capped_reward_explorer(),
       capped_reward.capped_well))
 
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
+# <details><summary>What the task shows</summary>
 #
 # A cap of 2 and β of 0.2 or less. Without a cap no β helps, and a cap of 5 helps little. All
 # answers above the cap tie, so ask who is up there. Above 2, 26 in 100 are glitches, and their mean
@@ -375,11 +371,15 @@ task("rewards.t2", capped_reward.capped_reward_explorer(),
 # outnumber the glitches. <!-- cited: 26, 1.7, 82, 0.6 -->
 # </details>
 #
+# So which grader would you buy? With the right cap B brings about 1.7. A, never capped, brings more
+# than 2 at best of 1,024. If you search little, buy B; if you search hard, buy A, or repair B.
+#
 # ## Would three graders help?
 #
 # Buy three graders like B and pay the *median* of their scores. If they glitch on different
 # answers, two outvote the third. But graders are trained on the same comparisons, and err alike.
-# Say 30 of 100 glitches are shared: there all three see the same wrong number.
+# Say 30 of 100 glitches are shared: there all three see the same wrong number. That is 0.6 in 100
+# answers. <!-- cited: 0.6 -->
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: three graders like B, and the median of their scores
@@ -418,9 +418,8 @@ reveal("rewards.6",
        "about 1.6: half of the gain is lost",
        f"{some[8]:.2f}; and at 1,024 only {some[10]:.2f}. Fewer glitches "
        "move the top of the curve further out. Those that are shared stay "
-       "to be found, and a search finds them. (Other recipes pay the mean "
-       "minus a multiple of the graders' spread; where all err alike "
-       "there is no spread.)",
+       "to be found, and a search finds them. It is nearly the grader of "
+       "task 1, with one glitch in 200.",
        pictures.medians(draws, thirds),
        instead={
            "about 2.5: most glitches are outvoted":
@@ -432,7 +431,7 @@ reveal("rewards.6",
        })
 
 # %% [markdown]
-# ## Can you see it coming?
+# ## Watching for the turn
 #
 # In a real run gold is a human or a costly judge: a few hundred labels at a few checkpoints. Gao et
 # al. describe such points by two formulas. $d$ is $\sqrt{\mathrm{KL}}$; $a$ and $b$ are fitted:
@@ -501,7 +500,7 @@ reveal("rewards.7", "beyond 10 nats: much too late",
 # %%
 toy = answer_pool()
 assert all(torch.equal(x, y) for x, y in zip(toy, (gold, A, B)))
-score(*(f"rewards.{k}" for k in (1, 2, 4, 5, 6, 7)))
+score(*(f"rewards.{k}" for k in (1, 2, 5, 6, 7)))
 
 # %% [markdown]
 # **That is the core; the rest is practice.**
