@@ -128,8 +128,8 @@ reveal("systems.2", "240 GB: twice what training the policy takes",
 # %% [markdown]
 # Now take several cards that first write and then train (*colocated*). **ZeRO** splits the training
 # bytes among them. Stage 1 splits AdamW's part, stage 2 also the gradients, stage 3 also the
-# weights. Each card keeps a whole sampler. To *park* means to move to the host what this half of
-# the step does not need.
+# weights, those of frozen models too. Each card keeps a whole sampler. To *park* means to move to
+# the host what this half of the step does not need.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -191,9 +191,12 @@ reveal("systems.3", "about 13 %",
 
 # %% [markdown]
 # So running ahead makes this queue several times as fast. Real hardware gains less: AReaL measured
-# up to 2.77 times ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)). In a real engine each
-# round of tokens reads all the weights, however many slots are in use. So a few slots are fast,
-# each for itself, and still waste the card.
+# up to 2.77 times ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
+#
+# Why are idle slots dear? To write one token in every slot, the card reads all weights once. That
+# is 15 GB at 3.35 TB/s on an H100, 4.5 ms, for one slot or for 64.
+# <!-- cited: 3.35, 4.5 --> When 63 slots wait, it does 1/64 of the work in the same time. (Long
+# answers make a round slower: their cache is read as well.)
 #
 # The price is **age**: how many updates fall between an answer's start and its use.
 
@@ -215,6 +218,11 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # An answer is *open* until the trainer takes it, even when it is finished and waits. So the mean
 # age is the number of open answers, in batches. This is **Little's law** (time in the system = open
 # / throughput), with time counted in updates.
+#
+# In our queue 64 answers are open and a batch is 64: mean age 1, however long the answers are. And
+# the oldest, 13? "One batch ahead" limits when answers may *start*. A long one that began thirteen
+# updates ago is still being written. To bound the oldest you must cut it, resume it later or drop
+# it, and dropping hits long answers only.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -241,9 +249,9 @@ pictures.learning_by_time(
     "A line is a seed. Right: pass@1 at the end, seeds 0, 1, 2.")
 
 # %% [markdown]
-# So one update of age shows no clear difference in three seeds. At age 4 all three end a little
-# below all three of age 0. At age 8 two of three end far below. The queue's mixture of ages is not
-# tested here.
+# At age 1 one seed of three ends lower and two do not. At age 4 all three end a little below all
+# three of age 0. At age 8 two of three end far below. The queue's mixture of ages is not tested
+# here.
 #
 # <details><summary>One level deeper: what the queue leaves out</summary>
 #
@@ -302,8 +310,9 @@ predict("systems.4", "The router's gap, over all tokens: its std?",
 middle = [(a + b) / 2 for a, b in zip(EDGES, EDGES[1:])]
 small = [m for m, n in zip(middle, dense["histogram"]) for _ in range(n)]
 reveal("systems.4", "about 0.05: few tokens, and very large gaps",
-       f"{gap.std():.3f}: squares add, and 0.0077 · 0.57² is nearly all "
-       "of it. Third panel, the test: the trainer uses the *engine's* "
+       f"{gap.std():.3f}: the mean *square* counts, and 0.0077 · 0.57² is "
+       "nearly all of it. Third panel, the test: the trainer uses the "
+       "*engine's* "
        "experts (routing replay), and the std is "
        f"{(replayed - log_mu).std():.4f}. Rounding alone is small. A "
        "choice that rounding tips over is not.",
@@ -340,35 +349,35 @@ reveal("systems.4", "about 0.05: few tokens, and very large gaps",
 # your guess
 predict("systems.5", "Each gap is independent, with std g. An answer has "
         "1,000 tokens. The std of log w?",
-        ["g / 32: the gaps average out",
-         "g: they are as often above 0 as below",
-         "1,000 g: each token adds its own",
-         "32 g: their squares add"])
+        ["g / 32", "g", "32 g", "1,000 g"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 dice, batch = torch.Generator().manual_seed(0), 512
-lines = []
+table = "| tokens | std of log w | answers that count |\n|---|---|---|\n"
 for T in (50, 1000, 8000):
     pick = torch.randint(400, (200 * batch, T // 50), generator=dice)
     log_w = gap.sum(1)[pick].sum(1)
     v = log_w.exp().view(200, batch)
     share = (v.sum(1) ** 2 / v.square().sum(1) / batch).mean()
-    lines.append(f"{T:,} tokens: {log_w.std():.2f} and {share:.0%}")
-reveal("systems.5", "32 g: their squares add",
+    table += f"| {T:,} | {log_w.std():.2f} | {share:.0%} |\n"
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("systems.5", "32 g",
        "Variances of independent numbers add: **std of log w = gap · √T**. "
-       "Counted with the router, its answers joined at random; the second "
-       "number is the share of 512 answers that still counts (page 04). "
-       + "; ".join(lines) + ". (A normal log w would leave 7 % at 1.62; "
-       "this one's tail is at small weights.) Our dense 0.3M model has "
+       "Counted with the router, its answers joined at random; the last "
+       "column is the share of 512 answers that still counts (page 04):"
+       f"\n\n{table}\nOur dense 0.3M model has "
        f"{dense['std token'] * 1000 ** 0.5:.2f} at 1,000 tokens: nearly "
        "all answers count. So ask for gap and length.",
        instead={
-           "g / 32: the gaps average out":
-           "That is their mean, g / √T. The weight has their sum.",
-           "g: they are as often above 0 as below":
+           "g / 32":
+           "That is the std of their mean, g / √T. The weight has their "
+           "sum.",
+           "g":
            "Signs cancel in part: the sum of 1,000 grows with √1000.",
-           "1,000 g: each token adds its own":
+           "1,000 g":
            "So it would be if all gaps had one sign.",
        })
 
@@ -389,8 +398,9 @@ reveal("systems.5", "32 g: their squares add",
 # Do they help? Here is a toy that can be summed exactly. An answer has four tokens out of four
 # symbols, and a random quarter of the 256 answers is right. The policy has a row of logits for each
 # prefix. The engine's logits are off by a small fixed vector, of std 0.01. At 20 % of the prefixes
-# the router has *flipped*: there they are off by a large one, of std 1.5. Twenty policies learn for
-# 60 exact gradient steps.
+# the router has *flipped*: there they are off by a large one, of std 1.5. That is far more than
+# measured above, and it never moves: a worst case, to make the cost visible. Twenty policies learn
+# for 60 exact gradient steps.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -402,10 +412,11 @@ pictures.twenty_policies(runs, (
     "tokens dropped, mean of the policies."))
 
 # %% [markdown]
-# IcePop loses three of the twenty. It goes on dropping tokens with A > 0, and DPPO soon drops none
-# of these. Without any correction all twenty end above 0.8. That is no advice: exact gradients have
-# no noise, and noise is what caps and masks are for. **This toy shows what a mask costs, not what
-# it buys.**
+# IcePop loses three of the twenty. (With 5 % flipped, or with offsets of std 0.6, it loses
+# none. <!-- cited: 0.6 -->) It goes on dropping tokens with A > 0, and DPPO soon drops none of
+# these. Without any correction all twenty end above 0.8. That is no advice: exact gradients have no
+# noise, and noise is what caps and masks are for. **This toy shows what a mask costs, not what it
+# buys.**
 #
 # Why are some lost? There the engine writes a right token often and the policy rarely, so the token
 # lies *below* the band. To push it up would close the gap. The mask drops just that push.
@@ -413,8 +424,8 @@ pictures.twenty_policies(runs, (
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t3", engine_rules.engine_rules_explorer(),
-     ("20 % flipped for the whole run: drop tokens, lose no policy.",
-      engine_rules.none_lost),
+     ("20 % flipped for the whole run: find a mask that loses no policy. "
+      "What does it know that IcePop does not?", engine_rules.none_lost),
      ("IcePop as it is, flips of 30 steps or more: lose no policy.",
       engine_rules.patient))
 

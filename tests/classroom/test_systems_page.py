@@ -130,3 +130,12 @@ def test_the_lost_policies_drop_right_tokens_that_lie_below_the_band(monkeypatch
     written = np.exp(last.engine.sum(2))[..., None] * (last.rewards > 0)[:, None]
     below, above = ((written * out).sum((1, 2)) for out in (last.ratio < 0.5, last.ratio > 2))
     assert lost.sum() == 3 and (below[lost] > 10 * above[lost]).all()
+
+
+def test_fewer_or_smaller_flips_lose_no_policy(monkeypatch):
+    """The page calls its toy a worst case."""
+    few = two_engines.train("IcePop [1/2, 2]", 0.05)
+    assert few.reward[:, -1].min() > 0.9
+    monkeypatch.setattr(two_engines, "JUMP", 0.6)
+    small = two_engines.train("IcePop [1/2, 2]", 0.2)
+    assert small.reward[:, -1].min() > 0.9
