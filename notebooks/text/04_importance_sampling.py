@@ -212,13 +212,16 @@ def variance(p, f):
     return p @ f**2 - (p @ f)**2
 
 left = 1000 / (old @ (new / old)**2)
-by_n = 1000 * variance(new, R) / variance(old, new / old * R)
-print(f"by the formula 1,000 old answers count like {left:.0f} fresh ones")
-print(f"divided by n, as in the pictures, like {by_n:.0f}")
+print("1,000 old answers count like so many fresh ones:")
+print(f"by the formula         {left:.0f}")
+for b in (0, 0.55):
+    n = 1000 * variance(new, R) / variance(old, new / old * (R - b))
+    print(f"divided by n, R - {b:<4g} {n:.0f}")
 
 # %% [markdown]
-# Why the second number is so much lower: the answer with the heaviest weight is also the one that
-# pays most. **The ESS sees the weights, never the rewards.**
+# Divided by $n$, as in the pictures, they count like 122 only. When the weights of a batch happen
+# to sum high, so does the mean. Subtract the mean reward first, a baseline (03), and that noise is
+# gone. **The ESS sees the weights, never the rewards.**
 #
 # ## Many tokens
 #
@@ -316,8 +319,8 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 #
 # ## One ratio per token
 #
-# So the weight of a whole answer is right on average, and useless for long answers once the policy
-# has moved. Start from it and see what can be left out. $A$ is the advantage of the answer.
+# The weight of a whole answer is right on average. Start from it and see what can be left out. $A$
+# is the advantage of the answer.
 # $\pi(y_t)$ is short for the probability of token $t$ given everything before it.
 #
 # $$\begin{aligned}
@@ -336,8 +339,8 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 # Now use a batch more than once. Take a policy with three words, 0, 1 and 2. It draws each word
 # given the word before it. The reward is the share of 1s in the answer. The policy writes 64
 # answers of 64 words, once. Then a trainer takes forty gradient steps on these 64, with the batch's
-# mean reward as baseline. There are three trainers. One ignores the ratios, one uses a ratio per
-# token, and one the whole answer's ratio.
+# mean reward as baseline, at learning rate 1. There are three trainers. One ignores the ratios, one
+# uses a ratio per token, and one the whole answer's ratio.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: gradient(..., rule, b) and 20 pairs of policies
@@ -365,12 +368,10 @@ pairs = [(start, start + 0.5 * step) for start, step in draws]
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("importance_sampling.4", "After forty steps on the same 64 "
-        "answers, which trainer's policy earns least?", [
-            "ratios ignored: it climbs for the old policy's answers",
-            "one ratio per token: it is not exact, and errors add up",
-            "whole-answer ratio: a few answers decide everything",
-            "no difference: all three see the same batch"])
+predict("importance_sampling.4", "After five steps a token's ratio is "
+        "off 1 by about a quarter. Sum the whole-answer weights of the 64 "
+        "answers. What share of the sum has the heaviest?", [
+            "about 2 %", "about 5 %", "about 15 %", "about 50 %"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, part 1: what is earned, and forty steps on one batch
@@ -447,27 +448,21 @@ left_over = error["one ratio per token"][:, -1].quantile(0.5)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("importance_sampling.4",
-       "whole-answer ratio: a few answers decide everything",
-       f"It ends at {answer:.2f} and is last with {last} of the 20 "
-       f"policies. One ratio per token ends at {token:.2f}, ahead of no "
-       f"ratio ({plain:.2f}) with {ahead}. The whole-answer ratio is exact "
-       "on average. But after five steps one of the 64 answers typically "
-       f"has {100 * heaviest:.0f} % of the whole weight, and the trainer "
-       "hears little else. A token's ratio is then off 1 by "
-       f"{moved:.2f}.\n\n"
-       "The right picture shows what one ratio per token pays: an error "
-       "that no batch size removes. With every answer of four words in "
-       f"hand it is {100 * left_over:.0f} % at the largest move.",
+reveal("importance_sampling.4", "about 50 %",
+       f"Typically {100 * heaviest:.0f} %, with token ratios off 1 by "
+       f"{moved:.2f}. So the trainer that uses these weights hears one "
+       "answer and little else. Left: after forty steps it ends at "
+       f"{answer:.2f}, last with {last} of the 20 policies, although it is "
+       "exact on average. One ratio per token ends at "
+       f"{token:.2f}, ahead of no ratio ({plain:.2f}) with {ahead}.\n\n"
+       "Right: what one ratio per token pays, an error that no batch size "
+       "removes. With every answer of four words in hand it is "
+       f"{100 * left_over:.0f} % at the largest move.",
        pictures.used_again(climbed, far, error), instead={
-           "ratios ignored: it climbs for the old policy's answers":
-           "It does, and falls behind one ratio per token. But it has "
-           "64 answers to climb for.",
-           "one ratio per token: it is not exact, and errors add up":
-           "It is not exact. Its errors are smaller than the noise that "
-           "it avoids.",
-           "no difference: all three see the same batch":
-           "In the first step. Then the ratios leave 1.",
+           "about 2 %": "That is an even share, as at the first step.",
+           "about 5 %": "A weight is a product of 64 ratios.",
+           "about 15 %": "Closer. A product of 64 ratios that are off by "
+           "a quarter spreads over several powers of ten.",
        })
 
 # %% [markdown]
@@ -475,7 +470,8 @@ reveal("importance_sampling.4",
 # pay: **an error that grows as the policy leaves the old one.** Two limits of this toy: its next
 # word depends on one word only, while a language model sees the whole prefix; and forty steps did
 # no harm here. Page 06 has a batch that promises more than it keeps. Page 05 measures how far the
-# policy has gone, and PPO (06) holds it back.
+# policy has gone, and PPO (06) holds it back. Heavy ratios can also be cut at a number $c$,
+# $\min(\rho_t,c)$: a little bias for less noise (19).
 #
 # <details><summary>One level deeper: the baseline is still free</summary>
 #
@@ -533,8 +529,9 @@ def reuse_loss(logprobs, old_logprobs, A, mask):
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("importance_sampling.5", "A bug: before each step the trainer "
-        "recomputes `old_logprobs` from the present policy, so every ratio "
-        "is exactly 1. Its gradient on the reused batch is ...?", [
+        "recomputes `old_logprobs` from the present policy, under "
+        "`torch.no_grad()`, so every ratio is 1. Its gradient on the "
+        "reused batch is ...?", [
             "0: a constant has no slope", "right: the ratios cancel",
             "REINFORCE's, with no correction",
             "right in direction, too short"])
@@ -552,7 +549,8 @@ reveal("importance_sampling.5", "REINFORCE's, with no correction",
        "The value of ρ is 1 and its slope is ∇log π. On the first step "
        "that is right, because the policy has not moved. From the second "
        "step on the correction is missing and nothing crashes. The log "
-       "shows it: the ratio is exactly 1 at every step.",
+       "shows it: the ratio is exactly 1 at every step. (Without no_grad "
+       "the slopes would cancel, and the gradient would be 0.)",
        instead={
            "0: a constant has no slope": "Only the denominator is "
            "constant. The numerator still depends on the policy.",
