@@ -137,7 +137,7 @@ task("systems.t1", full_card.full_card_explorer(),
      ("4 cards: make it fit.", full_card.four))
 
 # %% [markdown]
-# The pink bar is the **activations**, kept for the backward pass. It is small because the layers
+# The bar of the **activations**, kept for the backward pass, is small because the layers
 # are computed twice and the logits come in pieces. Whole, the logits of one answer, 8,192 × 152,064
 # numbers, take 5.0 GB in float32.
 # <!-- cited: 5.0 -->
@@ -193,10 +193,11 @@ reveal("systems.3", "about 13 %",
 # So running ahead makes this queue several times as fast. Real hardware gains less: AReaL measured
 # up to 2.77 times ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
-# Why are idle slots dear? To write one token in every slot, the card reads all weights once. That
-# is 15 GB at 3.35 TB/s on an H100, 4.5 ms, for one slot or for 64.
-# <!-- cited: 3.35, 4.5 --> When 63 slots wait, it does 1/64 of the work in the same time. (Long
-# answers make a round slower: their cache is read as well.)
+# Why are idle slots dear? To write one token in every slot, the card reads all weights once: 15 GB
+# at 3.35 <!-- cited: 3.35, 4.5 --> TB/s on an H100, 4.5 ms, for one slot or for 64. The caches are
+# read too: 64 answers of 8,192 tokens are 30 GB, 9 ms more. So a full round takes three times as
+# long as the last slot alone, and writes 64 times as much. (Our queue charges every slot the same
+# time, which flatters running ahead.)
 #
 # The price is **age**: how many updates fall between an answer's start and its use.
 
@@ -219,10 +220,10 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # age is the number of open answers, in batches. This is **Little's law** (time in the system = open
 # / throughput), with time counted in updates.
 #
-# In our queue 64 answers are open and a batch is 64: mean age 1, however long the answers are. And
-# the oldest, 13? "One batch ahead" limits when answers may *start*. A long one that began thirteen
-# updates ago is still being written. To bound the oldest you must cut it, resume it later or drop
-# it, and dropping hits long answers only.
+# "One batch ahead" keeps about one batch of answers open here, so the mean age is about 1, however
+# long the answers are. And the oldest, 13? The limit is on when answers may *start*. A long one
+# that began thirteen updates ago is still being written. To bound the oldest you must cut it,
+# resume it later or drop it, and dropping hits long answers only.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -266,7 +267,7 @@ pictures.learning_by_time(
 # </details>
 #
 # **So far:** memory sets the slots, and the longest answer makes them wait. Running ahead removes
-# the waiting and makes answers old.
+# most of the waiting and makes answers old.
 #
 # ## Another program writes
 #
@@ -353,22 +354,31 @@ predict("systems.5", "Each gap is independent, with std g. An answer has "
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-dice, batch = torch.Generator().manual_seed(0), 512
-table = "| tokens | std of log w | answers that count |\n|---|---|---|\n"
+batch = 512
+dice, other_dice = (torch.Generator().manual_seed(k) for k in (0, 1))
+table = ("| tokens | std of log w | answers that count | if log w were "
+         "normal |\n|---|---|---|---|\n")
+
+def count(log_w):
+    v = log_w.view(200, batch).exp()
+    return (v.sum(1) ** 2 / v.square().sum(1) / batch).mean()
+
 for T in (50, 1000, 8000):
     pick = torch.randint(400, (200 * batch, T // 50), generator=dice)
     log_w = gap.sum(1)[pick].sum(1)
-    v = log_w.exp().view(200, batch)
-    share = (v.sum(1) ** 2 / v.square().sum(1) / batch).mean()
-    table += f"| {T:,} | {log_w.std():.2f} | {share:.0%} |\n"
+    plain = torch.randn(200 * batch, generator=other_dice) * log_w.std()
+    table += (f"| {T:,} | {log_w.std():.2f} | {count(log_w):.0%} | "
+              f"{count(plain):.0%} |\n")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.5", "32 g",
        "Variances of independent numbers add: **std of log w = gap · √T**. "
-       "Counted with the router, its answers joined at random; the last "
-       "column is the share of 512 answers that still counts (page 04):"
-       f"\n\n{table}\nOur dense 0.3M model has "
+       "Counted with the router, its answers joined at random; what counts "
+       "is a share of 512 answers (page 04):"
+       f"\n\n{table}\nThe router's gaps lean to the left: few answers get "
+       "a huge weight, so more of them count than the std alone says. Our "
+       "dense 0.3M model has "
        f"{dense['std token'] * 1000 ** 0.5:.2f} at 1,000 tokens: nearly "
        "all answers count. So ask for gap and length.",
        instead={
@@ -405,7 +415,7 @@ reveal("systems.5", "32 g",
 # %% jupyter={"source_hidden": true}
 # the picture
 rules = {"none": "nothing", "TIS": "truncated at 2",
-         "IcePop": "IcePop [1/2, 2]", "DPPO": "DPPO"}
+         "IcePop": "IcePop [1/2, 2]"}
 runs = {name: train(rule, 0.2) for name, rule in rules.items()}
 pictures.twenty_policies(runs, (
     "Above: each line a policy; thick: it ends below 0.8. Below: share of "
@@ -413,8 +423,8 @@ pictures.twenty_policies(runs, (
 
 # %% [markdown]
 # IcePop loses three of the twenty. (With 5 % flipped, or with offsets of std 0.6, it loses
-# none. <!-- cited: 0.6 -->) It goes on dropping tokens with A > 0, and DPPO soon drops none of
-# these. Without any correction all twenty end above 0.8. That is no advice: exact gradients have no
+# none. <!-- cited: 0.6 -->) It goes on dropping tokens with A > 0. Without any
+# correction all twenty end above 0.8. That is no advice: exact gradients have no
 # noise, and noise is what caps and masks are for. **This toy shows what a mask costs, not what it
 # buys.**
 #
@@ -439,8 +449,10 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 #    stays on the same tokens.
 # </details>
 #
-# **In practice** keep the engine's log-prob of every token. Log the mean and the largest gap (TRL:
-# `sampling/sampling_logp_difference`), and the share of tokens dropped *by sign of A*.
+# **In practice:** a dense model and short answers, the exact weight or TIS. A mixture of experts:
+# replay the experts first. If you mask, mask by sign. Keep the engine's log-prob of every token.
+# Log the mean and the largest gap (TRL: `sampling/sampling_logp_difference`), and the share of
+# tokens dropped *by sign of A*.
 #
 # <details><summary>One level deeper: repair the cause, not the loss</summary>
 #
@@ -586,8 +598,9 @@ check.silent_bug_systems(my_test)
 # It may be too noisy: log w has a std of about gap · √T.
 # <!-- cited: 0.006, 0.18, 0.05, 1.6 -->
 # With a dense model's gap, 0.006, that is 0.18 at 1,000 tokens, and nearly the whole batch counts.
-# With the router's, 0.05, it is 1.6, and a third of the batch counts; at 8,000 tokens next to
-# nothing. Ask for gap and length first.
+# With the router's, 0.05, it is 1.6, and a third of the batch counts (its gaps lean to the left;
+# with a normal log w it would be an eighth); at 8,000 tokens next to nothing. Ask for gap and
+# length first.
 # </details>
 # <details><summary><b>What does ZeRO-3 cost?</b></summary>
 #
