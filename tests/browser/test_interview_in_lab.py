@@ -90,8 +90,12 @@ def test_the_panel_asks_on_before_it_shows_the_key(tab):
     tab.keyboard.press("Enter")
     wait_for_line(tab, "Tick what you said")
     box = tab.locator(".rlnb-tick input").first
-    box.focus()
-    tab.keyboard.press("Space")
+    for _ in range(10):  # on a full machine the panel may still move the focus when Space comes
+        box.focus()
+        tab.keyboard.press("Space")
+        if box.is_checked():
+            break
+        tab.wait_for_timeout(300)
     assert box.is_checked()
     for buttons in tab.locator(".widget-toggle-buttons").all():
         buttons.locator("button").nth(2).focus()
