@@ -108,8 +108,7 @@ reveal("biases.1", "wrong ones: they grow, right ones do not",
 # $$\frac1G\cdot\frac1{T_i}\cdot\frac{R_i-\bar R}{\sigma_R}$$
 #
 # Two divisors: the length $T_i$, one per answer, and the std $\sigma_R$, one per group. If they
-# were constants they would belong to the learning rate. They are not. Lengths parted, so first the
-# length.
+# were constants they would belong to the learning rate. They are not. First the length.
 #
 # ## The length
 #
@@ -122,8 +121,9 @@ reveal("biases.1", "wrong ones: they grow, right ones do not",
 # \nabla_\theta\log\pi&=-(T-1)\,q+(1-q)=1-qT&&\text{in }\theta\text{ the slope of }\log(1-q)\text{ is }-q\text{, of }\log q\text{ is }1-q
 # \end{aligned}$$
 #
-# Undivided first. Let all answers be wrong, each with $A=-1$ however long it is; $q=0.1$, so ten
-# tokens on average.
+# Look only at the wrong answers of a mixed group. Each has the same advantage, say $A=-1$, however
+# long it is. (A group that is all wrong would push nothing.) $q=0.1$, so ten tokens on average.
+# Undivided first.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -192,11 +192,12 @@ token_grid.token_grid(group, {
     count="")
 
 # %% [markdown]
-# But right and wrong answers come from one policy. How can their lengths part? Our toy gets a
-# second decision. First it writes a verdict on its answer, `:` or `;`; a slider says how often the
-# verdict is true. After `:` it stops with one chance, after `;` with another, both 0.1 at the
-# start. Only these two learn, by the push just derived. (A right answer with an untrue `;` grows
-# with the wrong ones.)
+# But right and wrong answers come from one policy, and the advantages of a group sum to 0. Why do
+# the pushes not cancel? They do, if right and wrong answers share one stop decision. They part if
+# the model can tell, before it stops, that it failed. So our toy gets a second decision. First it
+# writes a verdict on its answer, `:` or `;`; a slider says how often the verdict is true. After `:`
+# it stops with one chance, after `;` with another, both 0.1 at the start. Only these two learn, by
+# the push just derived. (A right answer with an untrue `;` grows with the wrong ones.)
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -234,7 +235,7 @@ predict("biases.3", "The control: a coin pays. Which way do the wrong "
         ["longer: 1/T acts on every negative advantage",
          "longer, half as far: half of them are paid now",
          "shorter: half of them are paid, and 1/T shortens those",
-         "on average neither way"])
+         "neither way: the coin pays right and wrong alike"])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the push on "go on" under five rules, per batch, right and wrong apart
@@ -252,7 +253,7 @@ for name, (rule, coin) in rules.items():
 # %% tags=["answer", "nbval-ignore-output"] jupyter={"source_hidden": true}
 # the answer
 gap = recorded_runs.length_gap("GRPO, coin flip", 21, 30)
-reveal("biases.3", "on average neither way",
+reveal("biases.3", "neither way: the coin pays right and wrong alike",
        "The coin does not know which answers are wrong: their advantages "
        "are as often positive as negative. Trained with the coin for 30 "
        "steps, wrong answers minus right ones, in tokens, a number a "
@@ -372,9 +373,9 @@ reveal("biases.4", "8 of 16: right and wrong answers are balanced",
 # **The std weighs each prompt by $1/\sqrt{p(1-p)}$**: easy and hard prompts alike, the medium ones
 # least. A valley.
 #
-# And the guess, where the medium prompt led? There $\nabla p=p(1-p)\nabla z$: at both ends the
-# gradient itself is small. Weight times gradient is $\sqrt{p(1-p)}\,\nabla z$. An arch: still
-# highest in the middle, only flatter than $p(1-p)$ without the std.
+# What arrives is another matter. With $\nabla p=p(1-p)\nabla z$ the gradient itself is small at
+# both ends. Weight times gradient, the **net push** on $z$, is $\sqrt{p(1-p)}$ with the std. An
+# arch: still highest in the middle, only flatter than $p(1-p)$ without the std.
 #
 # For one prompt that is only another step size. Across prompts it is another goal: not the sum of
 # the $p$, but the sum of $2\arcsin\sqrt p$, whose slope is $1/\sqrt{p(1-p)}$. (Statisticians know
@@ -420,9 +421,10 @@ print("hardest to easiest:", *(f"{x:+.3f}" for x in apart))
 print(f"theory, G = 8: {ratio:.2f} times a medium prompt's weight at 11 %")
 
 # %% [markdown]
-# No type moved by 0.02. One would not expect much: Adam divides by the size of recent gradients, so
-# a factor common to all prompts cancels, and groups of eight weigh the hard prompt hardly more. An
-# effect of a hundredth is not ruled out, and large groups were not tried. (Every seed and curve:
+# With and without the std, no type's pass@1 differed by 0.02. One would not expect much. Adam
+# divides by the size of recent gradients, so a factor common to all prompts cancels, and in groups
+# of eight the hard prompt weighs only 1.24 times a medium one. An effect of a hundredth is not
+# ruled out, and large groups were not tried. (Every seed and curve:
 # [statements](statements/09_grpo_biases.ipynb).)
 #
 # **So far:** $1/T$ makes wrong answers longer, on paper and in our run. The std weighs easy and
@@ -472,8 +474,10 @@ reveal("biases.5", "all alike, right or wrong: where 0/1 rewards teach "
        "Another one, which adds up a few numbers and may write `wait`; 50 "
        f"steps, three seeds. {kept} The more it solves, the more groups "
        f"are all right: {full:.0f} % at the end with the std. There only "
-       "the word is left to learn.\n\nSo log the std of the rewards "
-       "inside the groups that are all right. It should be 0.",
+       "the word is left to learn. And it solves less; whether the word or "
+       "the std is to blame, these runs do not tell.\n\nSo log what share "
+       "of the advantages comes from groups that are equally right. With "
+       "0/1 rewards it is 0.",
        pictures.bonus_runs(), instead={
            "one right, seven wrong: the largest advantages":
            "Large, and right against wrong makes them so. The word is a "
@@ -568,7 +572,7 @@ check.keep_informative(my_keep_informative)
 print(check.silent_bug_grpo_biases.source)
 
 # %% [markdown]
-# Write a test that this function fails and one that keeps the promise passes.
+# Write one test. This function must fail it, and a function that keeps the promise must pass.
 #
 # <details><summary>hint</summary>In which group does the bonus decide alone? How large may an advantage be there?</details>
 
