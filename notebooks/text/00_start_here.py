@@ -23,7 +23,8 @@
 # **Shift-Enter** runs a cell and goes to the next. Begin with the one below. Or go to
 # [the pages](#The-pages), [how to study](#How-to-study), [notation](#Notation).
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports, folded
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom.course import course, course_map
@@ -38,34 +39,38 @@ torch.set_num_threads(1); torch.set_default_dtype(torch.float64)
 # %% [markdown]
 # ## A model that teaches itself sums
 #
-# A small transformer writes eight answers to each of sixteen sums. A program checks them. A step
-# makes the right ones likelier. Forty steps:
+# A small transformer writes eight answers to each of sixteen sums. A program checks every answer, and
+# one step of training makes the right ones likelier. Here are forty such steps.
 
 # %%
 start_here.reward_and_loss()
 
 # %% [markdown]
-# Left it learns. In the middle is what you would have watched when you fine-tuned: the loss
-# *rises*, from a little below 0 to 0. By the end of this page you know why, and what the right
-# panel has to do with it.
+# The left panel says that the model learns. The middle panel is what you would have watched while
+# fine-tuning: the loss *rises*, from a little below 0 to 0. Why does a model get better while its
+# loss goes up? By the end of this page you will know, and you will know what the right panel says.
 #
 # ## One step
 #
-# Take the smallest case; it comes back on every page. One prompt, four answers of 3, 5, 2 and 6
-# tokens. Two are right and earn 1, two are wrong and earn 0. We call it the **running group**.
+# Take the smallest case. There is one prompt, and the model has written four answers to it, with 3,
+# 5, 2 and 6 tokens. Two answers are right and earn 1, and two are wrong and earn 0. This is the
+# **running group**; it comes back on every page.
 #
-# How good is an answer? Compare it with what was to be expected, a **baseline**. The method GRPO
-# takes the mean reward of the group, 1/2, and divides the difference by the rewards' spread, 1/2.
-# So right answers get the **advantage** $A=+1$, wrong ones $-1$.
+# How good is an answer? Compare its reward with the reward that was to be expected, a **baseline**.
+# The method GRPO uses the mean reward of the group, here 1/2, as the baseline. It divides the
+# difference by the spread of the rewards, here also 1/2. So a right answer gets the **advantage**
+# $A=+1$, and a wrong one gets $-1$.
 #
-# If you had only the right answers, you would fine-tune on them: minus the mean log-probability of
-# their tokens. GRPO does that with a sign:
+# If you had only right answers, you would fine-tune on them, with minus the mean log-probability of
+# their tokens as the loss. GRPO's loss is a relative of that. Every answer counts with its
+# advantage:
 #
 # $$\text{loss}=-\frac14\sum_{i=1}^4\frac{1}{T_i}\sum_{t=1}^{T_i}\rho_{i,t}\,A_i,\qquad
 # \rho_{i,t}=\frac{\text{probability of the token now}}{\text{its probability when it was written}}$$
 #
-# $T_i$ is the length of answer $i$. The ratio $\rho$ stands where fine-tuning has $\log\pi$; you
-# will see in a moment why both pull alike. The answers are fresh, nothing has moved yet.
+# $T_i$ is the length of answer $i$. Where fine-tuning has $\log\pi$, GRPO has the ratio $\rho$; you
+# will see in a moment that both pull alike. The answers are fresh: the model has not changed since
+# it wrote them.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -94,15 +99,16 @@ assert torch.allclose(grpo(fresh).loss, loss)
 reveal("start_here.1",
        "loss 0; right answers are pushed up, wrong ones down",
        f"The loss is {abs(loss.item()):.4f}: "
-       r"$-\frac14(1+1-1-1)=0$, advantages centred by hand add up to "
-       r"nothing. But $\rho$ still depends on the model: at $\rho=1$ its "
-       r"slope in $\log\pi$ is 1, as fine-tuning's. So each token is "
-       r"pushed by $A_i/(4\,T_i)$, and the pushes go to different tokens.",
+       r"$-\frac14(1+1-1-1)=0$, because advantages around a mean add up "
+       r"to zero. But $\rho$ still depends on the model. At $\rho=1$ its "
+       r"slope in $\log\pi$ is 1, the same as in fine-tuning. So each "
+       r"token is pushed by $A_i/(4\,T_i)$: up in a right answer, down in "
+       r"a wrong one.",
        token_grid(group, {"GRPO's push, times 4": -4 * gradient}, count="",
                   caption=(
-           "A row is an answer, a cell a token. Blue: made likelier, "
-           "orange: less likely. Long answers are pushed less per token: "
-           "page 09.")),
+           "Each row is an answer, each cell a token. Blue tokens are made "
+           "likelier, orange ones less likely. Tokens of long answers are "
+           "pushed less; page 09 is about that.")),
        instead={
            "both 0: there is nothing to learn yet":
            "The value is 0. Is a slope 0 where a value is?",
@@ -114,9 +120,8 @@ reveal("start_here.1",
        })
 
 # %% [markdown]
-# A loss whose value is beside the point and whose gradient is what we want is called a
-# **surrogate**. Here are the same four answers with a hand on them. Move the sliders until the page
-# says that you are done:
+# A loss that is made for its gradient, and whose value means nothing, is called a **surrogate**.
+# Below are the same four answers. Move the sliders until the page says that you are done.
 
 # %% jupyter={"source_hidden": true}
 # the explorer and its tasks
@@ -129,17 +134,18 @@ task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Once the policy has moved, the ratios are no longer 1 and the sum is not 0. That is the second
-#    step over the same answers. (The hatched token moved too far: PPO's clip has silenced it, page
-#    06.) Other things make it differ from 0, too: a KL term, or a mean over tokens when right and
-#    wrong answers differ in length. The run above has the last.
-# 2. All right, or all wrong: nobody is better than expected. **This** is the zero to worry about.
+# 1. Once the policy has moved, the ratios are no longer 1, and the sum is no longer 0. This happens
+#    in the second step over the same answers. (The hatched token has moved too far, and PPO's clip
+#    has silenced it; see page 06.) A mean over tokens also moves the loss away from 0 when right
+#    and wrong answers differ in length. That is what you saw in the run above.
+# 2. Make all four right, or all four wrong. Then no answer is better than expected, and nothing is
+#    learnt. **This** is the zero to worry about.
 # </details>
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("start_here.2", "Now only one of the four is right. How hard is it "
-        "pushed, against each of the two before?",
+predict("start_here.2", "Now only one of the four answers is right. How "
+        "hard is it pushed, compared with each of the two before?",
         ["half as hard: half the reward came in",
          "as hard: it earned its 1 like the others",
          "1.7 times as hard: it stands out from its group",
@@ -152,10 +158,11 @@ before, after = grpo(fresh).advantages[0, 0], alone.advantages[0, 0]
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("start_here.2", "1.7 times as hard: it stands out from its group",
-       f"Its advantage is {after:.2f} after {before:.2f}: the mean is 1/4 "
-       "now, and the spread is smaller, too. A push says how an answer "
-       "compares, not what it earned. In GRPO the rare right answer "
-       "shouts. Whether that is wise is page 09's question.",
+       f"Its advantage is now {after:.2f}, and was {before:.2f}. The mean "
+       "has fallen to 1/4, and the spread is smaller, too. A push says "
+       "how an answer compares with its group, not what it earned. In "
+       "GRPO a rare right answer gets a hard push. Page 09 asks whether "
+       "that is wise.",
        instead={
            "half as hard: half the reward came in":
            "A push does not share out what came in.",
@@ -168,14 +175,16 @@ reveal("start_here.2", "1.7 times as hard: it stands out from its group",
        })
 
 # %% [markdown]
-# **Two zeros, then.** Pushes that cancel in the sum: harmless. Groups without a push: nothing to
-# learn. The run at the top ends with the second kind, about two groups in three teach nothing by
-# then (its right panel).
+# **So a loss of zero has two meanings.** If the pushes cancel in the sum, it is harmless. If the
+# groups have no pushes, there is nothing to learn. The right panel at the top shows the second
+# kind: by the end, about two groups in three teach nothing.
 #
-# **What to watch?** The share of right answers. The share of groups in which all rewards are
-# equal. The length of the gradient, the entropy, the lengths. Never the loss.
+# **What should you watch instead?** Watch the share of right answers, and the share of groups in
+# which all rewards are equal. Watch the norm of the gradient, the entropy, and the lengths. Do not
+# watch the loss.
 #
-# The course follows one step through these boxes, and each page lights up the ones it changes:
+# The course follows one step of training through these boxes. Each page lights up the boxes that it
+# changes.
 
 # %%
 pipeline.pipeline(caption=(
@@ -185,9 +194,12 @@ pipeline.pipeline(caption=(
 # %% [markdown]
 # ## The map
 #
-# > **A method is a choice of baseline and a way to tame the importance ratio** $\rho$**.** Some
-# > choose the weight of each token, too, or add a KL term that holds the model near where it began.
-# > A few do not fit; page 14 names them.
+# The whole course is built on one sentence:
+#
+# > **A method is a choice of baseline and a way to tame the importance ratio** $\rho$**.**
+#
+# Some methods also choose how much each token counts, or add a KL term that holds the model near
+# its start. A few do not fit; page 14 names them.
 
 # %%
 method_map.method_map(
@@ -195,32 +207,35 @@ method_map.method_map(
     only=("REINFORCE", "RLOO", "PPO", "GRPO", "Dr. GRPO", "CISPO", "GSPO"))
 
 # %% [markdown]
-# Seven of some thirty. In the package behind the course a method is a few named parts. So "what
-# does Dr. GRPO change in GRPO?" has an answer that one can print:
+# These are seven of some thirty methods. In the package behind the course a method is a handful of
+# named parts. So the question "what does Dr. GRPO change in GRPO?" has an answer that you can print.
 
 # %%
 print(difference(ZOO["grpo"], ZOO["dr_grpo"]))
 
 # %% [markdown]
-# No division by the spread; a constant in the place of each answer's length; no KL term. The ratio
-# is not on the list: both clip it alike.
+# Dr. GRPO does not divide by the spread, puts a constant in the place of each answer's length, and
+# has no KL term. The ratio is not on the list, because both methods clip it alike.
 #
 # ## The pages
 #
-# How far you have come. Run the cell again when you come back. Guesses, tasks and passed exercises
-# are kept in one small file on this machine and go nowhere else.
+# This table shows how far you have come. Run the cell again when you come back. "30 + 17" minutes
+# means that a page ends after 30 minutes, and that a second sitting goes deeper. Guesses, tasks and
+# passed exercises are kept in one small file on this machine and go nowhere else.
 
 # %%
 course_map()
 
 # %%
 minutes = {page.number: page.minutes for page in course()}
+second = sum(page.second for page in course())
 hurry = sum(minutes[number] for number in ("02", "06", "08", "21"))
-print(f"All pages: {sum(minutes.values()) / 60:.0f} hours, their exercises "
-      f"as long again. In a hurry 02, 06, 08, 21: {hurry / 60:.1f} hours.")
+print(f"First sittings {sum(minutes.values()) / 60:.0f} hours, second "
+      f"ones {second / 60:.0f}, all exercises about 10.")
+print(f"In a hurry, 02, 06, 08 and 21: {hurry / 60:.1f} hours.")
 
 # %% [markdown]
-# Page 14 ends what stands in a loss. Then comes what stands around it:
+# Page 14 completes what stands in a loss. The pages after it are about what stands around the loss:
 # [preferences](15_preferences.ipynb), [rewards](16_rewards.ipynb),
 # [evaluation](17_evaluation.ipynb), [agents](18_agents.ipynb), [systems](19_systems.ipynb);
 # [20](20_interview.ipynb) is a drill for interviews, and 21 trains a model.
@@ -228,7 +243,8 @@ print(f"All pages: {sum(minutes.values()) / 60:.0f} hours, their exercises "
 # ## How to study
 #
 # * **A lesson** asks one question. Guess when it asks; a wrong guess is what you will remember. The
-#   answers wait for you, also when you run all cells.
+#   answers wait for you, also when you run all cells. After the card "Say it in 60 seconds" you may
+#   stop for the evening.
 # * **Statements** are sentences one hears in interviews. True, false, or it depends? You say, and a
 #   cell decides. Five minutes at a time, after the lesson.
 # * **Something odd in a log?** [The ledger](extras/ledger.ipynb) has an index of symptoms. In

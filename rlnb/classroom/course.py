@@ -38,7 +38,8 @@ class Page:
     stem: str
     title: str
     question: str
-    minutes: int
+    minutes: int  # up to the card
+    second: int  # minutes of the second sitting after it, 0 where there is none
     guesses: tuple[str, ...]
     tasks: tuple[str, ...]  # a goal each: "ppo.t/1"
     exercises: tuple[str, ...]
@@ -47,6 +48,11 @@ class Page:
     @property
     def number(self) -> str:
         return self.stem[:2]
+
+    @property
+    def sittings(self) -> str:
+        """Text: "34", or "34 + 11" with a second sitting."""
+        return f"{self.minutes} + {self.second}" if self.second else str(self.minutes)
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,7 @@ def course_map() -> None:
         if stated:
             stated = f"[{stated}](statements/{page.stem}.ipynb)"
         counted = [str(count[kind]) for kind in ("guesses", "tasks", "exercises")]
-        cells = [page.number, link, page.question, str(page.minutes), *counted, stated]
+        cells = [page.number, link, page.question, page.sittings, *counted, stated]
         rows.append("| " + " | ".join(cells) + " |")
     for stem, title, question, count in beside(kept):
         rows.append(f"| | [{title}]({stem}.ipynb) | {question} | | | | {count} | |")
@@ -197,7 +203,7 @@ def write_course(notebooks: Path, file: Path) -> None:
 def _read_page(twin: Path) -> Page:
     text = twin.read_text(encoding="utf-8")
     first = re.search(r"^# # \d\d · (.+)$", text, re.MULTILINE)
-    minutes = re.search(r"\b(\d+) minutes\b", text)
+    minutes = re.search(r"\b(\d+) minutes\b(?:, then\s(?:#\s)?(\d+) in a second sitting)?", text)
     if first is None or minutes is None:
         raise ValueError(
             f"{twin.name}: a page begins '# NN · title: question?' and says 'N minutes'."
@@ -210,6 +216,7 @@ def _read_page(twin: Path) -> Page:
         title=title,
         question=question[:1].upper() + question[1:],
         minutes=int(minutes[1]),
+        second=int(minutes[2] or 0),
         guesses=tuple(call.args[0].value for call in _calls(text, "predict")),
         tasks=tuple(
             f"{call.args[0].value}/{i}"

@@ -36,7 +36,7 @@ def front(
         live = len(explorers.get(lesson.address, ()))
         if live:
             beside.append(f"{live} explorer{'s' * (live > 1)} to move")
-        more = " · ".join((f"{entry.minutes} minutes", *beside))
+        more = " · ".join((f"{entry.sittings} minutes", *beside))
         rows.append(
             f'<li><span class="number">{entry.number}</span><div>'
             f'<a class="lesson" href="{lesson.address}">{html.escape(entry.title)}</a> '
