@@ -12,7 +12,7 @@
 # **After this page** you can derive DPO line by line, say what its β does, and say what a perfect
 # training log does not show.
 #
-# 34 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
+# 35 minutes, exercises 34 more · after 05 (KL) and 08 (GRPO) · DPO: Rafailov et al. 2023,
 # [arXiv 2305.18290](https://arxiv.org/abs/2305.18290)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -152,8 +152,7 @@ reveal("preferences.1", "below 0.00001",
 #
 # $$L=-\log\sigma\big(\beta\,(h_w-h_l)\big)\qquad h=\log\frac{\pi_\theta}{\pi_{ref}}\text{: minus the log-probability of the choice}$$
 #
-# That is DPO, for one pair. (If you know ranking: logistic regression on pairs, with $\beta h$ as
-# the score.) Its loss is the mean of this over all pairs $(x,y_w,y_l)$ of the file. **It does not
+# That is DPO, for one pair. It is logistic regression on pairs, with $\beta h$ as the score. The loss is the mean of this over all pairs $(x,y_w,y_l)$ of the file. **It does not
 # skip the reward. The reward sits in the policy: it is $\beta h$, up to one number per prompt, and
 # that number cancels in every comparison.**
 #
@@ -464,12 +463,12 @@ ways = {name: torch.cat([ref[None], z.softmax(-1)])
 # the answer
 reveal("preferences.5", "the full file and fresh pairs",
        "IPO walks the same road and stops earlier: a loss of the gap "
-       "decides how far, not where. RL samples Yes and is paid for it: the "
-       f"reward model says {r[2]:+.2f} for Yes and {r[0]:+.2f} for No. "
-       "Nobody judged Yes. The shared tone did. **What cures is a label on "
-       "Yes, and enough of it:** if 1 % of the file are such pairs, Yes "
-       f"still has {rare[0]:.2f} after 1,000 steps, and No has "
-       f"{rare[1]:.2f} after 20,000. Fresh pairs find out by themselves "
+       "decides how far, not where. RL samples Yes and is paid for it, "
+       f"because the reward model says {r[2]:+.2f} for Yes and {r[0]:+.2f} "
+       "for No. No person judged Yes; the shared tone did. **The cure is a "
+       "label on Yes, and enough of them.** If only 1 % of the pairs have "
+       f"one, Yes still has {rare[0]:.2f} after 1,000 steps, and No wins "
+       f"late ({rare[1]:.2f} after 20,000). Fresh pairs find by themselves "
        "which answer needs a label.",
        pictures.triangle(ways, "A point is a policy. In a corner one "
                                "answer has all the probability."),
@@ -485,11 +484,9 @@ reveal("preferences.5", "the full file and fresh pairs",
        })
 
 # %% [markdown]
-# Look at the line of the full file. It makes a detour towards Never: two of its pairs push Yes
-# down, and the tone that lowers Yes lifts Never. "No over Never" brings it back. With these labels
-# road 1, trained as long, ends on No as well. The labels do it, not the method.
-#
-# **That is the core; the rest is practice.**
+# Look at the line of the full file. It makes a detour towards Never, because two of its pairs push
+# Yes down, and the tone that lowers Yes lifts Never. The pair "No over Never" brings it back. With
+# these three labels road 1 ends on No as well. **The labels cure it, not the method.**
 #
 # ## On a transformer
 #
@@ -525,17 +522,17 @@ for said, kept in arms.items():
           f"{kept[0]['answers']:,}")
 
 # %% [markdown]
-# At β = 0.1 given pairs first teach the model and then spoil it, even when each pair is seen once.
-# At β = 1 it slips too, while its chosen log-ratio hardly falls: so grade samples in any case.
-# Fresh pairs go on to 0.97, and need twice the answers of 2,560 given pairs. **The margin in the
-# log does not rank the models:** the smallest stands beside the best one, the largest beside the
-# second. (Fresh pairs are measured on their own new pairs.)
+# At β = 0.1 given pairs first teach the model and then spoil it, even when each pair is seen only
+# once. At β = 1 the model slips too, while its chosen log-ratio hardly falls. Fresh pairs go on to
+# 0.97, with twice the answers of 2,560 given pairs. **The margin in the log does not rank the
+# models:** the smallest margin belongs to the best one. So grade samples in any case.
 #
 # **In a real run.** TRL's `DPOTrainer` starts from β = 0.1 and learning rate 1e-6. Tune β, learning
 # rate and steps together, for all three decide how far the gap goes. Watch `logps/chosen`. When it
-# falls, sample from the policy, grade the samples, and stop by the grades. Razin et al. trained
-# Llama-3-8B-Instruct *to refuse* unsafe prompts; its refusals fell from 74.4 % to 33.4 %
-# ([arXiv 2410.08847](https://arxiv.org/abs/2410.08847)): the probability went to harmful answers.
+# falls, sample from the policy, grade the samples, and stop by the grades. It happens at scale, too:
+# Razin et al. trained Llama-3-8B-Instruct *to refuse* unsafe prompts, and its refusals fell from
+# 74.4 % to 33.4 % ([arXiv 2410.08847](https://arxiv.org/abs/2410.08847)). The probability went to
+# harmful answers.
 #
 # <details><summary>One level deeper: which pairs displace, labels, lengths</summary>
 #
