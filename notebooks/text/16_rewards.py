@@ -12,8 +12,8 @@
 # **After this page** you can say when training on a flawed reward helps and when it turns into
 # harm, measure how hard you push in nats, and name what a KL penalty does about it and what not.
 #
-# 42 minutes, exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et al. 2023,
-# [arXiv 2210.10760](https://arxiv.org/abs/2210.10760); heavy tails: Kwa et al. 2024,
+# 31 minutes, then 6 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et al.
+# 2023, [arXiv 2210.10760](https://arxiv.org/abs/2210.10760); heavy tails: Kwa et al. 2024,
 # [arXiv 2407.14503](https://arxiv.org/abs/2407.14503); best of N: Beirami et al. 2024,
 # [arXiv 2401.01879](https://arxiv.org/abs/2401.01879)
 #
@@ -23,7 +23,8 @@
 # <details><summary>2. KL(π‖π_ref) is a mean of what, over whose answers?</summary>Of log π(y) − log π_ref(y), over π's own answers; in nats (05).</details>
 # <details><summary>3. What does GRPO do with a group in which all rewards are equal?</summary>Nothing: every advantage is 0 (08).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports, folded
 from math import log
 import torch
 from rlnb import check
@@ -37,19 +38,19 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## Five numbers to sort
 #
-# A small transformer is to sort: `27,68,66,11,15?` Its grader was written in a hurry. It pays 1 for
-# five numbers in order, and 0 for anything else. So a right answer is always paid. Training is Dr.
-# GRPO, 40 steps of 64 answers. This is what the log shows:
+# A small transformer is to sort: `27,68,66,11,15?` Its grader pays 1 for five numbers in order and
+# 0 for anything else, so a right answer is always paid. Training is Dr. GRPO, 40 steps of 64
+# answers. This is what the log shows:
 
 # %%
 pictures.paid_and_true(truth=False)
 
 # %% [markdown]
-# The log looks healthy. Before training 47 of 100 held-out problems were right.
+# The log looks healthy. Before training, 47 of 100 held-out problems were solved.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("rewards.1", "After the 40 steps, how many of 100 are right?",
+predict("rewards.1", "After the 40 steps, how many of 100 are solved?",
         ["about 60: right answers are paid, and the pay has risen",
          "about 47: right and wrong ordered lists are paid alike",
          "about 25: some forget the given numbers, some do not",
@@ -59,17 +60,17 @@ predict("rewards.1", "After the 40 steps, how many of 100 are right?",
 # the answer
 whole, others = pictures.pay_by_numbers_kept()
 reveal("rewards.1", "none: all forget the given numbers",
-       "In all three seeds. For each prompt one list is right, and "
-       "91,962,520 lists are in order. Inventing did not pay better: "
-       f"before training {whole:.0%} of the answers with all five given "
-       f"numbers were paid, and {others:.0%} of the others. All seeds lost "
-       "them anyway; why, we did not test. What counts here: the log could "
-       "not tell. (The control, paid for the right list, stays near where "
-       "it began.)", pictures.paid_and_true(),
+       "This happened in all three seeds. For each prompt one list is "
+       "right, but 91,962,520 lists are in order, and the grader cannot "
+       "tell them apart. Forgetting was not even better paid. Before "
+       f"training, {whole:.0%} of the answers that kept the given numbers "
+       f"were paid, and {others:.0%} of the others. Why the numbers were "
+       "lost all the same, we did not test. The log could not show it.",
+       pictures.paid_and_true(),
        pictures.answers_before_and_after(),
        instead={
            "about 60: right answers are paid, and the pay has risen":
-           "The pay asks for order only.",
+           "The grader pays for order only.",
            "about 47: right and wrong ordered lists are paid alike":
            "They are. So nothing brings back what a step has lost.",
            "about 25: some forget the given numbers, some do not":
@@ -78,10 +79,9 @@ reveal("rewards.1", "none: all forget the given numbers",
 
 # %% [markdown]
 # What you want is called **gold**. What you can compute and pay is a **proxy**. Loss and gradient
-# were right, and they climbed the proxy. In the wild: answers grow long because raters like length
-# ([2310.03716](https://arxiv.org/abs/2310.03716)), or agree with the user
-# ([2310.13548](https://arxiv.org/abs/2310.13548)). Or a 4B model is paid when its code passes a
-# function `run_tests`, and every run of it learned within 100 steps to write that function anew
+# were right, and they climbed the proxy. Larger models do the same. Chat models grow wordy because
+# raters like length ([2310.03716](https://arxiv.org/abs/2310.03716)). A 4B model was paid when its
+# code passed a function `run_tests`, and in every run it learned to write that function anew
 # ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
 
 # %%
@@ -89,18 +89,20 @@ pipeline.pipeline("rewards", caption=(
     "This page changes one box. The boxes behind it see only a number."))
 
 # %% [markdown]
+# **The reward can rise while the thing that you wanted disappears.**
+#
 # ## Which grader would you buy?
 #
-# That check was plainly bad. Most graders are reward models or judges. They are nearly right, most
-# of the time. How right is right enough?
+# The sorter's check was plainly bad. Reward models and judges are right most of the time. How right
+# is right enough?
 #
-# Here is the toy of this page. There are 128 prompts with 4,096 possible answers each, all equally
-# likely at the start. Each answer has a gold value, drawn from a normal distribution with std 1.
-# Two graders see gold plus an error.
+# The toy of this page has 128 prompts with 4,096 possible answers each, all equally likely at the
+# start. Gold is normal with std 1. Two graders see gold plus an error, so a score is read on gold's
+# scale: 1 is one std of gold.
 #
 # * **A** is careless: its error has std 1 on every answer.
-# * **B** is sharp: its error has std 0.2. But on two answers of a hundred it *glitches*, and there
-#   the error has std 10.
+# * **B** is sharp: its error has std 0.2. But on two answers of a hundred B *glitches*, and there
+#   its error has std 10.
 
 # %%
 P, K = 128, 4096                       # prompts, answers to each
@@ -115,9 +117,10 @@ glitches = torch.rand(P, K, generator=dice) < 0.02
 B = gold + torch.where(glitches, 10.0, 0.2) * normal()
 
 # %% [markdown]
-# Reward models are compared on pairs of answers: how often does the better one score higher?
+# Reward models are usually compared on pairs: how often does the better answer score higher?
 
-# %%
+# %% jupyter={"source_hidden": true}
+# folded: on how many of 2,048 pairs a prompt the better one scores higher
 def on_pairs(scores):
     better = gold[:, ::2] > gold[:, 1::2]
     agrees = better == (scores[:, ::2] > scores[:, 1::2])
@@ -126,10 +129,11 @@ def on_pairs(scores):
 print(f"right on pairs: A {on_pairs(A):.3f}, B {on_pairs(B):.3f}")
 
 # %% [markdown]
-# Now use them. The simplest push is **best of N**: draw $N$ answers, keep the one with the highest
-# score. The mean over all draws can be computed. Rank the $K$ answers of a prompt by score, $K$ the
-# highest. We draw with replacement, so all $N$ draws lie among the first $k$ with chance
-# $(k/K)^N$. The $k$-th is the best of them with the difference to $k-1$:
+# On pairs B is far ahead. Now use both graders. The simplest push is **best of N**: draw $N$
+# answers and keep the one with the highest score.
+#
+# Sort the $K$ answers by score, the lowest first. All $N$ draws lie among the first $k$ with chance
+# $(k/K)^N$. The same for $k-1$, subtracted, leaves the chance that answer $k$ is the best:
 
 # %%
 def best_of(N, scores):
@@ -138,7 +142,7 @@ def best_of(N, scores):
     return (rank / K) ** N - ((rank - 1) / K) ** N
 
 # %% [markdown]
-# Choosing from 256 answers, A finds one with gold 1.98 on average.
+# When A chooses from 256 answers, its pick has gold 1.98 on average.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -164,10 +168,10 @@ scoreB = [mean(w, B) for w in picks["B"]]
 # the answer
 reveal("rewards.2",
        "about 0.5: it mostly picks a glitch",
-       f"{goldB[8]:.2f}, where A has {goldA[8]:.2f}. Of 256 answers some "
-       "five glitch, and half of those upwards: the largest score is "
-       f"theirs. At N = 4 B was the better grader, {goldB[2]:.2f} to "
-       f"{goldA[2]:.2f}. Its gold is highest at N = 32 and then it falls. "
+       f"{goldB[8]:.2f}, where A has {goldA[8]:.2f}. Of 256 answers about "
+       "five glitch, and about half of those upwards. One of them has "
+       "nearly always the highest score. With four answers B was the "
+       "better grader. Its gold is highest at N = 32, and then it falls. "
        "This fall is called **over-optimisation**.",
        pictures.score_and_gold(
            draws, {"A": (scoreA, goldA), "B": (scoreB, goldB)}),
@@ -176,16 +180,19 @@ reveal("rewards.2",
            "On most pairs it does. Best of 256 does not ask about most "
            "pairs.",
            "about 2: two glitches in 100 hardly matter":
-           "On 100 answers taken at random, no. Here 256 are searched for "
-           "the highest score.",
+           "In 100 answers taken at random they do not. Here 256 are "
+           "searched for the highest score.",
            "about 1.5: it picks a glitch now and then":
            "Count them: how many of 256 answers glitch?",
        })
 
 # %% [markdown]
+# **The grader that is right more often can be the worse one to search with.**
+#
 # ## What does a score tell?
 #
-# Fix a score $r$ and ask what gold $g$ it stands for. The error $e$ has variance $s^2$, gold has 1:
+# Why does gold turn under B and not under A? Fix a score $r$ and ask how much gold $g$ to expect
+# behind it. The error $e$ has variance $s^2$, and gold has variance 1:
 #
 # $$\begin{aligned}
 # r&=g+e&&\text{what the grader sees. }\textbf{Assumed: both normal, independent}\\
@@ -194,42 +201,49 @@ reveal("rewards.2",
 # \mathbb E[g\mid r]&=\frac{\mathrm{Cov}(g,r)}{\mathrm{Var}(r)}\,r=\frac{r}{1+s^2}&&\text{for normal numbers: the regression line}
 # \end{aligned}$$
 #
-# For A that is $r/2$: half of any score is luck. But a higher score always promises more gold, so a
-# harder push always pays. For B it is the mean over "glitch" and "no glitch":
+# For A the result is $r/2$: half of any score is luck. Yet a higher score always promises more
+# gold, so a harder push always pays.
+#
+# For B the expectation is a mean over "glitch" and "no glitch", weighted by how likely each is at
+# that score:
 
 # %% jupyter={"source_hidden": true}
-# B: gold to expect at a score of 2, 3, 5 and 8
+# folded: gold to expect under B, and how many of its winners are glitches
 grader = rare_glitch.Grader()
 at = torch.tensor([2.0, 3.0, 5.0, 8.0])
 for r, g in zip(at.tolist(), grader.worth(at).tolist()):
     print(f"score {r:.0f}: gold {g:.2f} to expect")
+for k in (4, 8):
+    caught = mean(picks["B"][k], glitches.double())
+    print(f"best of {draws[k]}: {100 * caught:.0f} of 100 winners glitch")
 
 # %% [markdown]
-# Up to about 3 the score means what it says. At 8 it means nothing: a gold of 8 would be eight stds
-# out, and an error of 8 is an ordinary glitch. **Beyond some score a higher score means a larger
-# error**, and the more answers compete, the more of the winners come from there.
+# Up to about 3 the score means what it says. A score of 8 means nothing: a gold of 8 would be eight
+# stds out, and an error of 8 is an ordinary glitch. The more answers compete, the more winners come
+# from up there: few at $N=16$, most at $N=256$. **Beyond some score, a higher score
+# means a larger error.**
 #
-# An interviewer will ask for the names. A's error weakens every score alike: *regressional*
-# Goodhart. B's error takes over at the top: *extremal* Goodhart. Large errors that are rare, and
-# yet far more frequent than a normal distribution would have them, are called **heavy-tailed**.
+# Interviewers ask for two names. A's error weakens every score alike: that is *regressional*
+# Goodhart. B's error takes over at the top: that is *extremal* Goodhart. Errors like B's are called
+# **heavy-tailed**: large ones are rare, but far more frequent than a normal distribution allows.
 #
-# Can a test on pairs warn you?
+# Could a test on pairs have warned you?
 
 # %%
 task("rewards.t1", rare_glitch.rare_glitch_explorer(),
      ("Build a grader that is right on at least 93.2 % of pairs, and whose "
       "best of 1,024 is worth less than 1, what the best of 4 brings.",
-      rare_glitch.accurate_and_ruinous),
-     ("Back to glitches on 2 %. Make them harmless: gold highest at "
-      "N = 1,024. How large may they be?", rare_glitch.harmless))
+      rare_glitch.accurate_and_ruinous))
 
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
+# <details><summary>What the task shows</summary>
 #
-# 1. One glitch in two hundred answers, of size 10. Without any glitch the grader would be right on
-#    93.7 % <!-- cited: 93.7 % --> of pairs. So **the test on pairs cannot see what ruins you**: it
-#    never looks at the top of 1,024.
-# 2. Size 1, as wide as gold itself. Size 3 already turns, and beyond 10 more size hardly matters.
+# One glitch in two hundred answers, of size 10. Without any glitch the grader would be right on
+# 93.7 % <!-- cited: 93.7 % --> of pairs. So **the test on pairs cannot see what ruins you**: it
+# never looks at the top of 1,024.
+#
+# To go on: set the glitches back to 2 % and make them smaller. At size 1, as wide as gold itself,
+# they are harmless. At size 3 gold already turns.
 # </details>
 #
 # <details><summary>One level deeper: are B's tails heavy?</summary>
@@ -241,14 +255,11 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # follows something that merely goes with gold) and *adversarial* (somebody games it).
 # </details>
 #
-# **So far:** a grader is not as good as its score on pairs. A search looks at the top, and there
-# the rare errors are.
-#
 # ## How hard was that push?
 #
-# Best of $N$ pushes with $N$, RL with $\beta$. To compare them one needs a measure that they share:
-# the KL to the starting policy. For best of $N$ it can be derived. Let $u$ be the share of the
-# policy's answers that score lower.
+# Best of $N$ pushes with $N$, and RL pushes with $\beta$. What measures both? The KL to the starting
+# policy. For best of $N$ it can be derived. Let $u$ be the share of the policy's answers that score
+# lower.
 #
 # $$\begin{aligned}
 # \Pr(u\le x)&=x&&\text{one draw: }u\text{ is uniform. }\textbf{Assumed: no two answers score alike}\\
@@ -259,22 +270,32 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # \mathrm{KL}&=\log N-\frac{N-1}{N}
 # \end{aligned}$$
 #
-# With ties it is an upper bound, since choosing among answers of one score moves nothing.
+# With ties this is an upper bound, since choosing among answers of one score moves nothing.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# folded: the formula against the toy, and at three N
 counted = kl_to_uniform(best_of(64, B)).mean().item()
 assert abs(counted - best_of_n_kl(64)) < 0.01
 for N in (32, 64, 10**6):
     print(f"best of {N:9,d}: {best_of_n_kl(N):4.1f} nats")
 
 # %% [markdown]
-# Each doubling of $N$ adds nearly $\log 2$ nats. Best of $N$ is a *gentle* push.
+# Each doubling of $N$ adds at most $\log 2$ nats. **Best of $N$ is a gentle push: even a million
+# answers take it only 12.8 nats from the start.**
 #
-# ## Another way to push
+# ## Does a leash protect you?
 #
-# RL with a KL penalty heads for $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), with
-# the score as $R$. At equal KL no other policy has a higher mean score. Take grader B and 2.5 nats.
-# Best of 32 costs just that, and reaches gold 1.57, the top of its curve.
+# Does the KL penalty of RL keep gold from falling? RL heads for
+# $\pi_\beta\propto\pi_{\text{ref}}\,e^{R/\beta}$ (recall 1), with the score as $R$:
+
+# %%
+def leashed(beta, scores):
+    """Maximises E[score] - beta KL, for a uniform start."""
+    return (scores / beta).softmax(1)
+
+# %% [markdown]
+# At equal KL no other policy has a higher mean score. Take grader B and allow 2.5 nats. Best of 32
+# costs just that and reaches gold 1.57, the top of its curve.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -285,11 +306,7 @@ predict("rewards.5", "The RL optimum with 2.5 nats under B: its gold?",
          "about 0.25: the glitches eat the nats"])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# folded: the RL optimum leashed(beta, scores), KL and gold along its path
-def leashed(beta, scores):
-    """π_β for a uniform start."""
-    return (scores / beta).softmax(1)
-
+# folded: KL and gold of best of N and of the RL optimum, under A and B
 def path(weights):
     """KL and gold of each policy of a list."""
     return ([kl_to_uniform(w).mean().item() for w in weights],
@@ -307,7 +324,6 @@ for name, s in (("A", A), ("B", B)):
     paths[name]["RL, paid the rank"] = path(
         [leashed(b, rank) for b in (1, 0.3, 0.1, 0.05, 0.03, 0.01)])
 kl, worth = paths["B"]["RL"]
-by_rank = paths["B"]["RL, paid the rank"]
 spent = leashed(3.4, B)
 on_them = mean(spent, glitches.double())
 honest = mean(spent, gold * ~glitches) / (1 - on_them)
@@ -316,46 +332,50 @@ honest = mean(spent, gold * ~glitches) / (1 - on_them)
 # the answer
 reveal("rewards.5",
        "about 0.25: the glitches eat the nats",
-       f"{worth[3]:.2f}, and no β does better than {max(worth):.2f}. In "
-       f"e^(R/β) a glitch of 30 weighs so much that {100 * on_them:.0f} % "
-       "of the probability moves to glitches. That is dear: all on one "
-       f"answer of {K:,} would be {log(K):.1f} nats. So the budget is gone "
-       "before the honest answers have moved: their gold is only "
-       f"{honest:.2f}. Best of N asks who comes first, not by how much. "
-       "The test: pay RL the *rank* of an answer, and "
-       f"{by_rank[0][4]:.1f} nats bring {by_rank[1][4]:.2f}. **Equal nats "
-       "are not equal harm.**",
+       f"{worth[3]:.2f}, and no β does better. In e^(R/β) a glitch of 30 "
+       f"weighs so much that {100 * on_them:.0f} % of the probability "
+       "moves to glitches. That is dear: all on one answer of "
+       f"{K:,} would be {log(K):.1f} nats. So the budget is gone before "
+       f"the honest answers have moved: their gold is {honest:.2f}. "
+       "**Equal nats are not equal harm.**",
        pictures.one_ruler(paths),
        instead={
            "above 1.57: it is the best one can do with 2.5 nats":
-           "The best in score.",
+           "It is the best in score.",
            "about 1.57: equal nats, equal gold":
-           "Equal nats say how far, not where to.",
+           "Equal nats say how far a policy goes, not where to.",
            "about 1.0: it finds somewhat more glitches":
            "Look at how it weighs what it finds: e^(R/β).",
        })
 
 # %% [markdown]
-# So $\beta$ is a leash. It chooses *where on the curve* you stop, and it does not lift the curve.
+# Why do the honest answers gain so little? Under B, 2.5 nats means $\beta=3.4$. Weighting a normal
+# of std 1 by $e^{g/\beta}$ moves its mean to $1/\beta$, and $1/3.4$ is 0.29.
+#
+# Why is best of $N$ safer? It asks who comes first, and not by how much. Pay RL the *rank* of an
+# answer instead of its score, and RL lies on the curve of best of $N$ (triangles).
+#
+# So $\beta$ is a leash. **It chooses where on the curve you stop, and it does not lift the curve.**
 # Gao et al. found the same with trained reward models: a penalty did what stopping earlier does.
-# They also found that larger reward models, trained on more comparisons, turn later. (The size of
-# the gap, 1.57 against 0.26, is this toy's.)
 #
-# GRPO's z-score bounds one *step*: in a group of eight a glitch of 30 gets at most √7, about 2.6.
-# <!-- cited: 2.6 --> It does not change who wins the group, so the goal stays what it was. Dr. GRPO
-# does not divide by the std: there the glitch gets 26. <!-- cited: 26 -->
-#
-# <details><summary>One level deeper: best of N is RL, too</summary>
+# <details><summary>One level deeper: best of N is RL, too; and GRPO's z-score</summary>
 #
 # Look at the third line of the derivation: $N u^{N-1}=N e^{(N-1)\log u}$. That is
 # $\pi_{\text{ref}}\,e^{R/\beta}$ with the pay $\log u$ and $\beta=1/(N-1)$. Best of $N$ is RL that
 # is paid by rank.
+#
+# GRPO's z-score bounds one *step*: in a group of eight a glitch of 30 gets at most √7, about 2.6.
+# It does not change who wins the group, so the goal stays what it was. Dr. GRPO does not divide by
+# the std, and there the glitch gets 26. <!-- cited: 2.6, 26 -->
+#
+# How wide the gap is belongs to this toy. Gao et al. also found that larger reward models, trained on
+# more comparisons, turn later.
 # </details>
 #
 # ## What lifts the curve?
 #
-# To lift the curve, change what is paid. One way is a *cap*: whatever lies beyond it is cut to it,
-# so every answer above the cap earns the same. Where would you put it?
+# Change what is paid. The simplest change is a *cap*: a score beyond the cap is cut to it, so all
+# answers up there earn the same. Where would you put it?
 
 # %%
 task("rewards.t2", capped_reward.capped_reward_explorer(),
@@ -365,21 +385,59 @@ task("rewards.t2", capped_reward.capped_reward_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# A cap of 2 and β of 0.2 or less. Without a cap no β helps, and a cap of 5 helps little. All
+# A cap of 2 and β of 0.3 or less. Without a cap no β helps, and a cap of 5 helps little. All
 # answers above the cap tie, so ask who is up there. Above 2, 26 in 100 are glitches, and their mean
 # gold is 1.7. Above 3, 82 in 100 are, and it is 0.6. A cap helps where honest answers still
-# outnumber the glitches. <!-- cited: 26, 1.7, 82, 0.6 -->
+# outnumber the glitches. <!-- cited: 26, 1.7, 82, 0.6, 0.09 -->
 # </details>
 #
-# So which grader would you buy? With the right cap B brings about 1.7. A, never capped, brings more
-# than 2 at best of 1,024. If you search little, buy B; if you search hard, buy A, or repair B.
+# So which grader would you buy? Compare them at equal nats, and not at equal $\beta$: $\beta=3.4$
+# spends 2.5 nats under B and only 0.09 under A.
+
+# %% jupyter={"source_hidden": true}
+# folded: RL under A, under B and under B capped at 2, at equal nats
+capped = path([leashed(b, B.clamp(-2, 2)) for b in
+               (10, 3, 1, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)])
+pictures.which_to_buy({"A": paths["A"]["RL"], "B": paths["B"]["RL"],
+                       "B, capped at 2": capped})
+
+# %% [markdown]
+# If you push little, buy B and cap it. Beyond about 3 nats buy A: the best answers of capped B all
+# tie, so it has nothing left to choose from. **Judge a grader by its gold at the nats you will
+# spend, and not by pairs.**
 #
-# ## Would three graders help?
+# In a real run, plot gold at every checkpoint beside score and KL: held-out tests, a grader that is
+# never trained on, or answers that you read. Read those with the *highest* scores, because in a
+# random sample two glitches in 100 look like nothing.
+
+# %%
+toy = answer_pool()
+assert all(torch.equal(x, y) for x, y in zip(toy, (gold, A, B)))
+score("rewards.1", "rewards.2", "rewards.5")
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | Rewards | |
+# |---|---|
+# | sentence | you train on a proxy; gold follows it until the extra winners are mostly errors, then it turns, and nothing in the loss shows it |
+# | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}=\log N-(N-1)/N$, a bound if scores tie · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
+# | picture | gold against KL rises, turns and falls; the score only rises |
+# | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256 |
+# | the leash | β chooses where you stop; it does not lift the curve |
+# | what lifts it | a cap where most answers are still honest; graders that err apart; new labels where the policy is now |
+# | which grader | the one with the most gold at the nats you will spend |
+# | choice | what you pay. Everything after it is arithmetic |
+
+# %% [markdown]
+# ## Second sitting: can you buy safety, or see the turn coming?
+#
+# ### Would three graders help?
 #
 # Buy three graders like B and pay the *median* of their scores. If they glitch on different
-# answers, two outvote the third. But graders are trained on the same comparisons, and err alike.
-# Say 30 of 100 glitches are shared: there all three see the same wrong number. That is 0.6 in 100
-# answers. <!-- cited: 0.6 -->
+# answers, two outvote the third. But graders trained on the same comparisons err alike. Say that 30
+# of 100 glitches are shared: there all three see the same wrong number.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: three graders like B, and the median of their scores
@@ -404,7 +462,8 @@ predict("rewards.6", "Best of 256. One grader B: 0.5. The median of three "
          "about 1.6: half of the gain is lost",
          "about 0.5: all of the gain is lost"])
 
-# %%
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: gold of the best of N by the median
 thirds = {"one grader B": goldB}
 for shared, name in ((0.0, "median of three, none shared"),
                      (0.3, "30 of 100 glitches shared")):
@@ -416,10 +475,10 @@ for shared, name in ((0.0, "median of three, none shared"),
 one, none, some = thirds.values()
 reveal("rewards.6",
        "about 1.6: half of the gain is lost",
-       f"{some[8]:.2f}; and at 1,024 only {some[10]:.2f}. Fewer glitches "
-       "move the top of the curve further out. Those that are shared stay "
-       "to be found, and a search finds them. It is nearly the grader of "
-       "task 1, with one glitch in 200.",
+       f"{some[8]:.2f}, and at 1,024 only {some[10]:.2f}. The shared "
+       "glitches are rarer than one grader's own, so the top of the curve "
+       "moves further out. But they stay to be found, and a search finds "
+       "them.",
        pictures.medians(draws, thirds),
        instead={
            "about 2.5: most glitches are outvoted":
@@ -431,15 +490,17 @@ reveal("rewards.6",
        })
 
 # %% [markdown]
-# ## Watching for the turn
+# **Several graders help only as far as they err apart.**
 #
-# In a real run gold is a human or a costly judge: a few hundred labels at a few checkpoints. Gao et
-# al. describe such points by two formulas. $d$ is $\sqrt{\mathrm{KL}}$; $a$ and $b$ are fitted:
+# ### Can you see the turn coming?
+#
+# Gold costs labels, so you have few points. Gao et al. describe them by two formulas. In these $d$
+# is $\sqrt{\mathrm{KL}}$, and $a$ and $b$ are fitted:
 #
 # $$\text{best of N: }\;d\,(a-b\,d)\qquad\qquad\text{RL: }\;d\,(a-b\log d)$$
 #
-# The first peaks at $d=a/2b$. You have labelled best of 2, 4, 8 and 16 under B, gold still rising,
-# and fit.
+# The first peaks at $d=a/2b$. You have labelled best of 2, 4, 8 and 16 under B, where gold still
+# rises, and you fit.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -448,25 +509,25 @@ predict("rewards.7", "Gold peaks at 2.5 nats, N = 32. Where does the fit "
         ["near 1.5 nats: too early", "near 2.5 nats: about right",
          "near 3.5 nats: a little late", "beyond 10 nats: much too late"])
 
-# %%
-d = torch.tensor(paths["B"]["best of N"][0][1:]).sqrt()   # N = 2 ...
-g = torch.tensor(goldB[1:])
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: the formula fitted to N = 2 ... 16, and to N = 2 ... 64
+nats = torch.tensor(paths["B"]["best of N"][0][1:])      # N = 2 ...
+d, g = nats.sqrt(), torch.tensor(goldB[1:])
 fits = {}
-for last in (4, 6):                            # N up to 16, up to 64
+for last in (4, 6):
     a, b = fit_gao(d[:last], g[:last])
-    fits[f"fitted up to N = {2**last}"] = (a, b, d[last - 1].item())
+    fits[f"fitted up to N = {2**last}"] = (a, b, nats[last - 1].item())
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 peaks = [(a / (2 * b)) ** 2 for a, b, _ in fits.values()]
 reveal("rewards.7", "beyond 10 nats: much too late",
-       f"{peaks[0]:.0f} nats: the points before the turn hardly bend. With "
-       "N = 32 and 64 added, one of them beyond the top, the fit says "
-       f"{peaks[1]:.1f}. In this toy the glitches are too rare to show "
-       "before the turn. (Gao et al. report fits that held somewhat "
-       "beyond their points.) **So keep labelling at every checkpoint, "
-       "and stop when gold stops.**",
-       pictures.gao_fits(d.tolist(), g.tolist(), fits),
+       f"{peaks[0]:.0f} nats, since the points before the turn hardly "
+       "bend. With N = 32 and 64 added, one of them beyond the top, the "
+       f"fit says {peaks[1]:.1f}. In this toy the glitches are too rare to "
+       "show before the turn. (Gao et al. report fits that held somewhat "
+       "beyond their points.)",
+       pictures.gao_fits(nats.tolist(), g.tolist(), fits),
        instead={
            "near 1.5 nats: too early":
            "Gold still rises there, and the points say so.",
@@ -478,9 +539,7 @@ reveal("rewards.7", "beyond 10 nats: much too late",
        })
 
 # %% [markdown]
-# In practice, log three curves: score, KL, and gold on a fixed set of prompts. Gold can be held-out
-# tests, a grader that is never trained on, or a few dozen answers that you read. Read those with
-# the *highest* scores: in a random sample two glitches in 100 look like nothing.
+# **Do not extrapolate the turn: keep labelling at every checkpoint, and stop when gold stops.**
 #
 # <details><summary>One level deeper: practice, and the toy's limits</summary>
 #
@@ -498,25 +557,7 @@ reveal("rewards.7", "beyond 10 nats: much too late",
 # </details>
 
 # %%
-toy = answer_pool()
-assert all(torch.equal(x, y) for x, y in zip(toy, (gold, A, B)))
-score(*(f"rewards.{k}" for k in (1, 2, 5, 6, 7)))
-
-# %% [markdown]
-# **That is the core; the rest is practice.**
-#
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | Rewards | |
-# |---|---|
-# | sentence | you train on a proxy; gold follows it until the extra winners are mostly errors, then it turns, and nothing in the loss shows it |
-# | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}=\log N-(N-1)/N$, a bound if scores tie · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
-# | picture | gold against KL: up, over, down; the score only up |
-# | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256 |
-# | the leash | β chooses where you stop; it does not lift the curve |
-# | what lifts it | a cap among honest scores; graders that err apart; new labels where the policy is now |
-# | choice | what you pay. Everything after it is arithmetic |
+score("rewards.6", "rewards.7")
 
 # %% [markdown]
 # ## Exercises
@@ -582,7 +623,7 @@ check.silent_bug_rewards(my_test)
 # %% [markdown]
 # ## In the interview
 #
-# A minute each, aloud, then unfold.
+# A minute each, aloud, then unfold. The five most asked come first.
 #
 # <details><summary><b>What is reward over-optimisation, and how do you notice it?</b></summary>
 #
@@ -614,6 +655,9 @@ check.silent_bug_rewards(my_test)
 # numbers. Unit tests get hard-coded, formats satisfied. A verifier shrinks the attack surface; a
 # false pass in a hundred is found once the policy is pushed.
 # </details>
+#
+# The other three can wait for another evening.
+#
 # <details><summary><b>Best of N, rejection-sampling fine-tuning, RL: what differs?</b></summary>
 #
 # Where the selection happens. Best of N pays at every request. Fine-tuning on the picks moves it

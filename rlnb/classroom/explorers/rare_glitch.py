@@ -120,11 +120,6 @@ def accurate_and_ruinous(data) -> bool:
     return data["accuracy"] >= 0.932 and data["n"] == 1024 and data["picked"] < data["curve"][2]
 
 
-def harmless(data) -> bool:
-    """Two in a hundred still glitch, and the best of 1,024 is the best of all N."""
-    return data["share"] == 0.02 and data["peak"] == 1024 and data["n"] == 1024
-
-
 def rare_glitch_explorer() -> Explorer:
     """How many glitches, how large, and the best of how many."""
     return Explorer(

@@ -20,6 +20,7 @@ __all__ = [
     "paid_and_true",
     "pay_by_numbers_kept",
     "score_and_gold",
+    "which_to_buy",
 ]
 
 TEXT = 10.5
@@ -72,8 +73,8 @@ def paid_and_true(*, truth: bool = True) -> Picture:
         alt=said,
         caption="Three seeds. Pay is a mean over five steps."
         if not truth
-        else "Three seeds each. Left the pay rises and what was wanted is gone. Right, the same "
-        "model, paid for the right list.",
+        else "Three seeds each. Left: the pay rises, and what was wanted is gone. Right: the "
+        "control, the same model paid for the right list, stays near where it began.",
     )
 
 
@@ -124,8 +125,8 @@ def answers_before_and_after() -> Picture:
         build,
         size=(900, 170),
         alt=f"What the model writes. {said}.",
-        caption="Blue: right. Afterwards every list is in order, and none holds all five of the "
-        "given numbers.",
+        caption="Blue answers are right. After training each list is in order, and none holds all "
+        "five of the given numbers.",
     )
 
 
@@ -163,8 +164,8 @@ def score_and_gold(
         build,
         size=(900, 290),
         alt=f"Mean score and gold of the best of N. {said}.",
-        caption="Mean over 128 prompts. To the eye of the grader all is well: its scores rise. "
-        "Gold turns under B, and under A it does not.",
+        caption="Both axes in stds of gold, means over 128 prompts. Each grader sees its scores "
+        "rise. Gold turns under B, and under A it does not.",
     )
 
 
@@ -202,40 +203,79 @@ def one_ruler(
         build,
         size=(900, 290),
         alt=said + ".",
-        caption="Under A all ways are close. Under B RL paid by rank lies on best of N; "
-        "paid by score it gets next to nothing for the same nats.",
+        caption="Under A all three ways are close. Under B, RL that is paid by score gets next to "
+        "nothing for the same nats; RL that is paid by rank lies on best of N.",
+    )
+
+
+def which_to_buy(ways: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Picture:
+    """Gold of the KL-regularised optimum against KL, a line per grader.
+
+    ways: "A", "B" or "B, capped at 2" -> (kl, gold).
+    """
+    looks = {"A": (BLACK, "-", "o"), "B": (ORANGE, ":", "s"), "B, capped at 2": (BLUE, "--", "^")}
+
+    def build(figure, _):
+        axes = figure.add_axes((0.075, 0.18, 0.55, 0.78))
+        for name, (kl, gold) in ways.items():
+            color, line, mark = looks[name]
+            axes.plot(kl, gold, line, marker=mark, color=color, lw=2.4, ms=6, label=name)
+        axes.set(xlim=(-0.1, 6.2), ylim=(0, 2.6))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("KL to the policy at the start, nats", fontsize=TEXT)
+        axes.set_ylabel("gold", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11.5, title="RL, paid by")
+
+    said = ". ".join(
+        f"{name}, KL and gold: "
+        + ", ".join(f"{a:.2f} {b:.2f}" for a, b in zip(kl, gold, strict=True) if a <= 6.2)
+        for name, (kl, gold) in ways.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=f"RL at equal KL under three graders. {said}.",
+        caption="The capped grader is ahead up to about 3 nats, and there its line ends. A is "
+        "careless and goes on.",
     )
 
 
 def gao_fits(
-    distance: Sequence[float], gold: Sequence[float], fits: Mapping[str, tuple[float, float, float]]
+    nats: Sequence[float], gold: Sequence[float], fits: Mapping[str, tuple[float, float, float]]
 ) -> Picture:
-    """Gold of grader B's best of N against sqrt(KL); fits of d (a - b d).
+    """Gold of grader B's best of N against KL; fits of d (a - b d), d the root of the KL.
 
-    fits: name -> (a, b, the largest distance it has seen).
+    fits: name -> (a, b, the largest KL it has seen).
     """
     looks = ((BLUE, "--"), (VERMILLION, "-."))
 
     def build(figure, _):
-        axes = figure.add_axes((0.075, 0.18, 0.55, 0.78))
-        axes.plot(distance, gold, "s", color=ORANGE, ms=8)
-        d = np.linspace(0, max(distance), 100)
+        axes = figure.add_axes((0.075, 0.18, 0.62, 0.78))
+        axes.plot(nats, gold, "s", color=ORANGE, ms=8)
+        kl = np.linspace(0, 26, 400)
         for (name, (a, b, seen)), (color, line) in zip(fits.items(), looks, strict=False):
-            axes.plot(d, d * (a - b * d), color=color, ls=line, lw=2.2, label=name)
+            axes.plot(kl, np.sqrt(kl) * (a - b * np.sqrt(kl)), color=color, ls=line, lw=2.2,
+                      label=name)  # fmt: skip
+            top = (a / (2 * b)) ** 2
+            axes.plot([top], [a * a / (4 * b)], "o", color=color, ms=11)
             axes.axvline(seen, ymax=0.06, color=color, lw=3)
-        axes.set(xlim=(0, max(distance) * 1.03), ylim=(0, 3))
+        axes.set(xlim=(0, 26), ylim=(0, 3.4))
         axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("d, the square root of the KL", fontsize=TEXT)
+        axes.set_xlabel("KL to the policy at the start, nats", fontsize=TEXT)
         axes.set_ylabel("gold, grader B", fontsize=TEXT)
         axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
 
-    said = "; ".join(f"{name}: a = {a:.2f}, b = {b:.2f}" for name, (a, b, _) in fits.items())
-    dots = ", ".join(f"{d:.2f} {g:.2f}" for d, g in zip(distance, gold, strict=True))
+    said = "; ".join(
+        f"{name}: a = {a:.2f}, b = {b:.2f}, peak at {(a / (2 * b)) ** 2:.1f} nats"
+        for name, (a, b, _) in fits.items()
+    )
+    dots = ", ".join(f"{d:.2f} {g:.2f}" for d, g in zip(nats, gold, strict=True))
     return static_figure(
         build,
         size=(900, 290),
-        alt=f"Fits of d(a − b d). {said}. The points, d and gold: {dots}.",
-        caption="Squares: best of 2 to 1,024. Short bars on the axis: as far as each fit has seen.",
+        alt=f"Fits of d(a − b d). {said}. The points, nats and gold: {dots}.",
+        caption="Squares: best of 2 to 1,024. Dots: the peak of each fit. Short bars on the axis: "
+        "as far as each fit has seen.",
     )
 
 
@@ -258,5 +298,5 @@ def medians(draws: Sequence[int], ends: Mapping[str, Tensor | Sequence[float]]) 
         build,
         size=(900, 280),
         alt=f"Gold of the best of N. {said}.",
-        caption="Glitches that graders do not share are voted down. Those they share are not.",
+        caption="Glitches that the graders do not share are voted down. Shared glitches are not.",
     )
