@@ -70,7 +70,8 @@ def test_sharpening_alone_crosses_and_a_little_skill_needs_less_of_it():
 
 def test_entropy_rises_with_a_rare_right_answer_and_a_large_step_breaks_the_promise():
     assert entropy_step.more_of_both(entropy_step.compute(0.05, 1.5))
-    assert entropy_step.broken_promise(entropy_step.compute(0.05, 6.0))
+    large = entropy_step.compute(0.05, 6.0)
+    assert large["said"] > 0.2 and large["done"] < 0
     assert not entropy_step.more_of_both(entropy_step.compute(0.5, 1.5))
     small = entropy_step.compute(0.05, 0.01)
     assert small["said"] == pytest.approx(small["done"], rel=0.02)

@@ -17,7 +17,7 @@ from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE, signed
 from rlnb.toys.entropy import entropy, linear_change
 
 __all__ = [
-    "alt", "broken_promise", "build", "compute", "entropy_step_explorer", "more_of_both",
+    "alt", "build", "compute", "entropy_step_explorer", "more_of_both",
     "readout", "update",
 ]  # fmt: skip
 
@@ -112,11 +112,6 @@ def alt(data) -> str:
 def more_of_both(data) -> bool:
     """The right answer at least doubles, and the entropy rises by 0.1 or more."""
     return data["after"][0] >= 2 * data["before"][0] and data["done"] >= 0.1
-
-
-def broken_promise(data) -> bool:
-    """The covariance says up by 0.2 or more, and the entropy falls."""
-    return data["said"] >= 0.2 and data["done"] < 0
 
 
 def entropy_step_explorer() -> Explorer:

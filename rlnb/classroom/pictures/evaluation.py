@@ -94,7 +94,7 @@ def crossing(counts: Counts, answers: int, largest: int) -> Picture:
     )
     caption = (
         "Left: the chance that at least one of k answers is right. Right: mean of the three seeds. "
-        "Bars: two standard errors over the 64 problems; another base is not in them."
+        "Bars: two standard errors over the 64 problems. They do not include other bases."
     )
     return static_figure(build, size=(900, 300), alt=f"pass@k. {said}.", caption=caption)
 
@@ -238,7 +238,11 @@ def problem_by_problem(
         f"{len(b)} problems: {up} rose and {down} "
         f"fell by more than chance allows; {zero} of these are not solved any more."
     )
-    caption = "A mark is a problem, seed 0. Above the broken line: right more often after training."
+    caption = (
+        "A mark is a problem, seed 0. Above the broken line: right more often after training. "
+        "Beyond chance: Fisher's exact test says that the two counts do not come from one chance "
+        f"(at 0.05/{len(b)}, since there are {len(b)} tests)."
+    )
     return static_figure(build, size=(820, 320), alt=alt, caption=caption)
 
 
@@ -259,7 +263,7 @@ def judged(rows: Sequence[tuple[str, float, float]]) -> Picture:
         _plain(axes)
 
     said = "; ".join(f"{name}: {old:.3f} before, {new:.3f} after" for name, old, new in rows)
-    caption = "Four problems, named by their first 64 answers, judged by 1,024 others. Seed 0."
+    caption = "Four problems, named by their first 64 answers and judged by 1,024 others. Seed 0."
     return static_figure(build, size=(820, 210), alt=f"{said}.", caption=caption)
 
 
@@ -284,7 +288,7 @@ def votes(rows: Mapping[str, Sequence[float]], ks: Sequence[int]) -> Picture:
         for name, row in rows.items()
     )
     caption = (
-        "Chains, 250 new problems. Of two answers that differ the first one wins, so k = 2 gains "
-        "nothing. Orange: mean of three seeds."
+        "Chains, 250 new problems; the orange line is the mean of three seeds. Of two answers that "
+        "differ the first one wins, so k = 2 gains nothing."
     )
     return static_figure(build, size=(820, 230), alt=f"Vote. {said}.", caption=caption)
