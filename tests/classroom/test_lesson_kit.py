@@ -266,7 +266,6 @@ def test_a_goal_that_holds_at_the_start_is_refused(reader):
         (token_gates.closes_the_door, {"dual": 2.0}, {"dual": 3.5}),
         (token_gates.closes_the_door, {"dual": 3.25}, {"dual": 1.75}),
         (one_token.bad_and_silent, {"ratio": 0.5, "A": -1.0}, {"ratio": 0.5, "A": 1.0}),
-        (one_token.fallen_and_faint, {"ratio": 0.25}, {"ratio": 0.3}),
         (one_token.largest_bad, {"ratio": 2.0, "A": -1.0}, {"ratio": 1.9, "A": -1.0}),
     ],
 )

@@ -97,11 +97,6 @@ def largest_bad(data) -> bool:
     return data["A"] < 0 and data["push"] <= 2 * data["A"]
 
 
-def fallen_and_faint(data) -> bool:
-    """A good token that has fallen so far that its push is below 0.3."""
-    return data["A"] > 0 and 0 < data["push"] < 0.3
-
-
 def one_token_explorer() -> Explorer:
     """One token: its ratio, and the sign of its advantage."""
     return Explorer(

@@ -106,7 +106,8 @@ def token_gates_explorer() -> Explorer:
         build,
         update,
         {
-            "epsilon": slider(0.2, 0.0, 0.9, 0.01, "ε", "the band goes from 1 − ε to 1 + ε"),
+            # not PPO's 0.2: the grid above on the page has that
+            "epsilon": slider(0.15, 0.0, 0.9, 0.01, "ε", "the band goes from 1 − ε to 1 + ε"),
             "dual": choice_slider(
                 math.inf,
                 [*caps, ("off", math.inf)],
