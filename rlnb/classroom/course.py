@@ -39,11 +39,11 @@ class Page:
     title: str
     question: str
     minutes: int  # up to the card
-    second: int  # minutes of the second sitting after it, 0 where there is none
     guesses: tuple[str, ...]
     tasks: tuple[str, ...]  # a goal each: "ppo.t/1"
     exercises: tuple[str, ...]
     statements: tuple[str, ...]
+    second: int = 0  # minutes of a second sitting after the card
 
     @property
     def number(self) -> str:

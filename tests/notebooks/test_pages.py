@@ -345,6 +345,23 @@ def test_the_minutes_of_a_lesson_are_honest(path):
         assert counted <= LONG, f"{counted:.0f} minutes before one may stop"
 
 
+@pytest.mark.parametrize("path", LESSONS, ids=page_name)
+def test_many_questions_are_for_two_evenings(path):
+    """Eight folded questions in a row are a wall: five first."""
+    asked = prose(path).split("## In the interview", 1)[1]
+    if asked.count("<details>") >= 8:
+        first, rest = asked.split("can wait for another evening", 1)
+        assert first.count("<details>") == 5, first.count("<details>")
+        assert rest.count("<details>") >= 3
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=page_name)
+def test_imports_are_folded(path):
+    first = next(cell for cell in code_cells(path) if "setup" in tags(cell))
+    assert first.metadata.get("jupyter", {}).get("source_hidden") is True
+    assert first.source.splitlines()[0].startswith("# imports")
+
+
 @pytest.mark.parametrize("path", [p for p in PAGES if p.stem[:2] in ("00", "21")], ids=page_name)
 def test_first_and_last_page_say_what_they_settle_and_how_long_they_take(path):
     assert re.search(r"\*\*(?:Settles|After this page)", prose(path))
