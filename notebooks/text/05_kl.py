@@ -12,9 +12,9 @@
 # **After this page** you can read a KL off samples, say which way each form of the penalty pushes,
 # and choose a β.
 #
-# 41 minutes, exercises 28 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling) ·
-# Schulman 2020, *Approximating KL divergence* (joschu.net/blog); Tang & Munos 2025,
-# [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
+# 31 minutes, then 12 in a second sitting · exercises 28 more · after 02 (REINFORCE), 03 (baselines),
+# 04 (importance sampling) · Schulman 2020, *Approximating KL divergence* (joschu.net/blog); Tang &
+# Munos 2025, [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -22,19 +22,31 @@
 # <details><summary>2. Each sample earns a reward. Which gradient raises its mean?</summary>The mean of reward × ∇log π, the reward held constant (02).</details>
 # <details><summary>3. The samples are from an older policy. What repairs a mean over them?</summary>The ratio ρ = π / π_old in front (04).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports, folded
+import math
 import torch
 from rlnb import check
 from rlnb.classroom.explorers import kl_leash, kl_pull
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import kl as pictures, pipeline
+from rlnb.toys import SequencePolicy
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% [markdown]
 # ## One number, logged and penalised
 #
-# Training takes the policy away from the model it began as, the **reference**. A KL measures how
-# far. We log it, and we penalise it with a coefficient β, so that the policy stays away from
+# Training takes the policy π away from the model it began as, the **reference** $\pi_\text{ref}$.
+# How far has it gone? The KL says it. Let the policy write an answer, and ask both models how
+# surprised they are by it, in $-\log$ of its probability. The KL is the extra surprise of the
+# reference, on average:
+#
+# $$\mathrm{KL}(\pi\,\|\,\pi_\text{ref})=\underbrace{\mathbb E_\pi[-\log\pi_\text{ref}]}_{\text{cross-entropy}}-\underbrace{\mathbb E_\pi[-\log\pi]}_{\text{entropy of }\pi}=\mathbb E_\pi[\ell],\qquad\ell=\log\pi-\log\pi_\text{ref}$$
+#
+# So each drawn answer has a **log-ratio** $\ell$, and its mean is the KL. As an estimate of the KL,
+# $\ell$ is called $k_1$.
+#
+# We log this number. We also penalise it with a coefficient β, so that the policy stays away from
 # answers that only fool a reward model ([arXiv 2210.10760](https://arxiv.org/abs/2210.10760)). The
 # penalty can enter in two places:
 
@@ -47,10 +59,6 @@ pipeline.pipeline("rewards", "loss", caption=(
 # %% [markdown]
 # **The toy.** Three answers pay 1, ½ and 0, and the reference gives them with chances 0.1, 0.3 and
 # 0.6. Each update draws 16 answers and takes a REINFORCE step with a leave-one-out baseline (03).
-#
-# A drawn answer has a **log-ratio** $\ell=\log\pi-\log\pi_\text{ref}$. Its mean over answers from
-# $\pi$ is $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$, by definition. As an estimate of that KL, $\ell$
-# is called $k_1$.
 
 # %%
 ref = torch.tensor([0.1, 0.3, 0.6])          # the reference: where we start
@@ -87,7 +95,8 @@ def train(k, place, beta, n=400, updates=150, lr=0.5):
 # First we train without a penalty. We would like to stop on the way, at 0.30 nats: there reward
 # minus ½ KL is largest.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# training without a penalty
 wanted = kl((ref.log() + R / 0.5).log_softmax(0)).item()
 free = train(k1, "loss", 0.0)
 pictures.runs({"no penalty": free[0]}, wanted, logged=free[1, :, 0],
@@ -96,14 +105,14 @@ pictures.runs({"no penalty": free[0]}, wanted, logged=free[1, :, 0],
 
 # %% [markdown]
 # The policy runs far past 0.30. Now we penalise the logged number, with β = ½. In the reward it is
-# held constant, in the loss autograd goes through it:
+# held constant. In the loss autograd goes through it:
 #
 # ```python
 # A = leave_one_out(R - beta * k1.detach());  loss = (-A * log_pi).mean()             # reward
 # A = leave_one_out(R);                       loss = (beta * k1 - A * log_pi).mean()  # loss
 # ```
 #
-# First the second line, $k_1$ in the loss.
+# First we try the second line, $k_1$ in the loss.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -113,7 +122,8 @@ predict("kl.1", "Where does the KL end, on average?",
          "about 2.2, as if there were no penalty",
          "near 0: β = ½ is strong"])
 
-# %%
+# %% jupyter={"source_hidden": true}
+# training with k1 in the loss, and with k1 in the reward
 in_loss, _ = train(k1, "loss", 0.5)
 in_reward, _ = train(k1, "reward", 0.5)
 
@@ -121,9 +131,9 @@ in_reward, _ = train(k1, "reward", 0.5)
 # the answer
 reveal(
     "kl.1", "about 2.2, as if there were no penalty",
-    f"{in_loss[-1].mean():.2f} with the penalty, {free[0, -1].mean():.2f} "
-    f"without. The same number in the reward: {in_reward[-1].mean():.2f}. "
-    "The logged number is right, and its gradient is useless.",
+    f"It ends at {in_loss[-1].mean():.2f} with the penalty and at "
+    f"{free[0, -1].mean():.2f} without. The same number in the reward "
+    f"stops the policy at {in_reward[-1].mean():.2f}.",
     pictures.runs({"no penalty": free[0], "k1 in the loss": in_loss,
                    "k1 in the reward": in_reward}, wanted, caption=(
         "Same estimate, same β, same 16 answers an update. In the loss it "
@@ -138,12 +148,34 @@ reveal(
     })
 
 # %% [markdown]
-# So such a number has two properties: **what it measures**, and **where it moves the policy**. We
-# call the second its **push**: minus its gradient.
+# The logged number is right, and its gradient is useless. **So an estimate of the KL has two
+# properties: what it measures, and where it moves the policy.** The second we call its **push**:
+# minus its gradient.
+#
+# ## Which way round?
+#
+# Before we take the two properties apart: a KL has a direction. $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$
+# is a mean over the policy's answers. Turned round, $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is a mean
+# over the reference's answers: how much more surprised is the policy by them? What difference does
+# it make? Here the policy is one bell, too simple for a reference with two peaks.
+
+# %% jupyter={"source_hidden": true}
+# the bell with the least KL, in both directions
+pictures.two_directions()
+
+# %% [markdown]
+# * $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ charges the policy for what the reference would hardly
+#   say. The policy may keep one favourite of the reference and drop the rest. This is called
+#   *mode-seeking*, or the reverse KL.
+# * $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ charges the policy for dropping what the reference says.
+#   The policy may add answers of its own. This is called *mass-covering*, or the forward KL.
+#
+# **The penalty that we want is the first: the policy may not say what the reference would not.**
 #
 # ## What it measures
 #
-# A KL is never negative, but a single $k_1$ may be. John Schulman's note offers two others:
+# Which estimates of $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ are there? A KL is never negative, but a
+# single $k_1$ may be. John Schulman's note offers two others:
 #
 # $$k_1=\ell,\qquad k_2=\tfrac12\ell^2,\qquad k_3=e^{-\ell}-1+\ell$$
 #
@@ -166,11 +198,11 @@ print(f"the true KL: {kl(away.log_softmax(0)):.2f}")
 pictures.estimators(ell, pi)
 
 # %% [markdown]
-# $k_1$ and $k_3$ have the right mean; here $k_2$ reads a quarter too much.
+# $k_1$ and $k_3$ have the right mean. Here $k_2$ reads a quarter too much.
 #
 # * $k_3$ is right because what it adds to $k_1$ has mean 0:
 #   $\mathbb E_\pi[e^{-\ell}]=\sum_y\pi(y)\frac{\pi_\text{ref}(y)}{\pi(y)}=1$.
-# * $k_3$ is never negative, because the exponential lies above its tangent: $e^{-\ell}\ge1-\ell$.
+# * $k_3$ is never negative because the exponential lies above its tangent: $e^{-\ell}\ge1-\ell$.
 #
 # How much does one sample scatter? We take a policy near the reference and one far away.
 
@@ -184,9 +216,9 @@ for d in (0.5, 5.0):                    # reference logits + d * R
           f"k1 {spread[0]:.2f}, k3 {spread[1]:.2f}")
 
 # %% [markdown]
-# Near the reference $k_3$ is ten times quieter, so verl calls it `low_var_kl`. At 1.41 nats it is
-# the noisier one here. An answer that the policy has given up has a large $e^{-\ell}$, and drawing
-# it makes a spike in the log.
+# **As a value, $k_3$ is right, never negative, and near the reference ten times quieter than
+# $k_1$.** verl calls it `low_var_kl`. Far away it can be the noisier one: an answer that the policy
+# has given up has a large $e^{-\ell}$, and drawing it makes a spike in the log.
 #
 # <details><summary>One level deeper: k3 is a control variate</summary>
 #
@@ -199,7 +231,7 @@ for d in (0.5, 5.0):                    # reference logits + d * R
 #
 # ## Where it moves the policy
 #
-# First the gradient that a penalty should have:
+# Why did $k_1$ do nothing in the loss? First the gradient that a penalty should have:
 #
 # $$\begin{aligned}
 # \nabla\,\mathrm{KL}(\pi\,\|\,\pi_\text{ref})&=\nabla\textstyle\sum_y\pi(y)\,\ell(y)&&\text{definition}\\
@@ -209,18 +241,21 @@ for d in (0.5, 5.0):                    # reference logits + d * R
 # \end{aligned}$$
 #
 # In the reward a penalty is a number that multiplies $\nabla\log\pi$. The last line says which
-# number: $\ell$. So $k_1$ worked there.
+# number it should be: $\ell$. So $k_1$ in the reward is right.
 #
-# A loss averages $k(\ell)$ over answers that are drawn already. So autograd takes the slope of
-# $k(\ell)$ and nothing else. GRPO's paper puts $k_3$ there
-# ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
+# A loss averages $k(\ell)$ over answers that are drawn already. Autograd takes the slope of
+# $k(\ell)$, and nothing else. For $k_1$ this slope is $\nabla\log\pi(y)$. It makes each drawn answer
+# less likely, whatever the reference says about it. Over the draws the mean of that is 0: **as a
+# loss, $k_1$ pushes with noise and no direction.**
+#
+# GRPO's paper puts $k_3$ into the loss ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("kl.2", "The answers come from π itself. As a loss, what is k3's "
         "mean gradient?",
         ["that of KL(π‖π_ref): its mean is right",
-         "that of KL(π_ref‖π): it charges what got rarer",
+         "that of KL(π_ref‖π), the other direction",
          "0: k3 is k1 plus something of mean 0",
          "half of KL(π‖π_ref)'s: near 0 k3 is ½ℓ²"])
 
@@ -258,7 +293,7 @@ k_3'=1-\tfrac{\pi_\text{ref}}{\pi}:&\qquad
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal(
-    "kl.2", "that of KL(π_ref‖π): it charges what got rarer",
+    "kl.2", "that of KL(π_ref‖π), the other direction",
     "k3 has the value of one KL and the gradient of the other. Of the "
     "three only k2 has the wanted gradient." + by_slope,
     pictures.which_gradient(
@@ -289,72 +324,112 @@ for _ in range(2000):
 held, should = mean_gradient(k3, at)[0], gradient(kl, at)[0]
 pictures.runs({"k2 in the loss": k2_loss, "k3 in the loss": k3_loss},
               wanted, caption=(
-    f"k2 ends at {k2_loss[-1].mean():.2f} nats, k3 at "
-    f"{k3_loss[-1].mean():.2f}. 400 seeds, band: the middle 80 %. Where k3 "
-    f"rests, its slope on the best answer is {held:.2f}; KL(π‖π_ref) has "
-    f"{should:.2f}."))
+    f"400 seeds, band: the middle 80 %. Where k3 rests, its slope on the "
+    f"best answer is {held:.2f}; KL(π‖π_ref) has {should:.2f} there."))
 
 # %% [markdown]
-# $k_2$ ends where we wanted. $k_3$ ends further out: there the other KL holds the best answer less
-# firmly.
-
-# %% [markdown]
-# ## Older samples
-#
-# In training the answers are often a few updates old. Then the ratio ρ of page 04 stands in front
-# of $k$, and $\nabla\rho=\rho\,\nabla\log\pi$. Two codes are possible:
-#
-# $$\begin{aligned}
-# \rho\text{ held constant:}&\quad\rho\,\nabla k=\rho\;k'\,\nabla\log\pi&&\text{on average as on fresh samples}\\
-# \rho\text{ differentiated:}&\quad\nabla(\rho k)=\rho\,(k'+k)\,\nabla\log\pi&&\text{product rule}
-# \end{aligned}$$
-#
-# Before you try task 2: for which $k$ is $k+k'$ the wanted $\ell$, up to a constant? In the
-# explorer orange is your penalty's push, and green points downhill on
-# $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.
+# $k_2$ ends where we wanted. $k_3$ ends further out, because there the other KL holds the best answer
+# less firmly. How far out is too far? In the explorer the orange arrow is your penalty's push, and
+# green points downhill on $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.
 
 # %%
 task("kl.t1", kl_pull.kl_pull_explorer(),
-     ("Make k1 in the loss push the policy away from the reference.",
-      kl_pull.pushes_away),
-     ("Older samples, ρ differentiated, a penalty in the loss: go exactly "
-      "downhill, 0°.", kl_pull.home_with_full))
+     ("Keep k3 in the loss. Bring its push within 5° of downhill.",
+      kl_pull.nearly_downhill),
+     ("Now at a distance of 3 or more: go exactly downhill, 0°.",
+      kl_pull.far_and_downhill))
 
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# 1. k1 in the loss, older, no ρ. It makes every sample less likely, and the older policy wrote
-#    them. So it pushes away from the older policy, and from the reference behind it.
-# 2. k3 or k1, and not k2. $k_3+k_3'=\ell$ and $k_1+k_1'=\ell+1$, and a constant has mean push 0.
-#    With ρ differentiated a right *value* is enough. (With ρ constant k2 is right, as before.)
+# 1. A distance of 0.6 or less. Near the reference the two KLs push the same way, since
+#    $k_3'=1-e^{-\ell}\approx\ell=k_2'$.
+# 2. $k_2$ in the loss or $k_1$ in the reward, at any distance.
 # </details>
 #
-# **So far**, for answers of one step:
+# | estimate | right value | push of $\mathrm{KL}(\pi\,\Vert\,\pi_\text{ref})$ |
+# |---|---|---|
+# | $k_1$ | yes | in the reward |
+# | $k_2$ | near the reference | in the loss |
+# | $k_3$ | yes | in the loss, only near the reference |
 #
-# | | right value | push of $\mathrm{KL}(\pi\,\Vert\,\pi_\text{ref})$ | samples |
-# |---|---|---|---|
-# | $k_1$ | yes | in the reward | fresh |
-# | $k_2$ | near the reference | in the loss | fresh |
-# | $k_3$ | yes | in the loss, near the reference | fresh |
-# | ρ$k_2$, ρ constant | near the reference | in the loss | fresh or old |
-# | ρ$k_1$ or ρ$k_3$, ρ differentiated | yes | in the loss | fresh or old |
+# **Log $k_3$. Penalise with $k_1$ in the reward, or with $k_2$ in the loss.**
 #
-# TRL's GRPO uses the last row, with $k_3$, and names DeepSeek-V3.2 as its source.
+# ## In the reward or in the loss?
 #
-# The two KLs have names. $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is *mode-seeking*: it charges for
-# what the reference would hardly say, so the policy may keep one of its favourites and drop the
-# rest. $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is *mass-covering*: it charges for dropping what the
-# reference says. Near the reference their pushes agree, since
-# $k_3'=1-e^{-\ell}\approx\ell=k_2'$.
+# Both places are right for an answer of one step. Is it the same for an answer of many tokens? Here
+# is the smallest case, with answers of at most two words.
+
+# %% jupyter={"source_hidden": true}
+# two words, each with its chance under the policy and under the reference
+def chain(*logits):
+    return SequencePolicy(2, 2, torch.tensor(logits))
+
+wrote = chain([-0.2, 0.2, 0.0], [2.0, -1.0, 0.0], [0.0, 0.3, 0.0])
+began = chain([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+before = wrote.logits[0].softmax(0).tolist()
+pictures.first_word(before)
+
+# %% [markdown]
+# The policy says word 0 less often than the reference does.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("kl.5", "We go downhill on the KL of the whole answer. What "
+        "happens to word 0 as the first word?",
+        ["it is pushed up: the reference says it more often",
+         "nothing: the second word's penalty settles the rest",
+         "it is pushed down"])
+
+# %% jupyter={"source_hidden": true}
+# the push of each penalty on the first word, by enumeration
+ells = wrote.logprobs() - began.logprobs().detach()          # (N, T)
+chance, whole = wrote.probabilities(), ells.sum(1)
+fixed = chance.detach()
+scalars = {
+    "KL of the answer": (chance * whole).sum(),
+    "k1 in the reward":
+        (fixed * whole.detach() * wrote.logprobs().sum(1)).sum(),
+    "k2 per token, in the loss":
+        (fixed * (k2(ells) * wrote.mask).sum(1)).sum()}
+first = {name: (-torch.autograd.grad(value, wrote.logits,
+                                     retain_graph=True)[0][0]).tolist()
+         for name, value in scalars.items()}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal(
+    "kl.5", "it is pushed down",
+    "A word pays for what it leads to. After word 0 the policy is far from "
+    "the reference, so the KL of the answer falls when word 0 is said less "
+    "often. A penalty that charges each token only its own log-ratio "
+    "pushes word 0 up.",
+    pictures.first_word(before, first),
+    instead={
+        "it is pushed up: the reference says it more often":
+        "So says its own log-ratio. But the answer does not end there.",
+        "nothing: the second word's penalty settles the rest":
+        "It moves the second word too. But the first word decides how "
+        "often that place is reached.",
+    })
+
+# %% [markdown]
+# Write $\ell_t$ for the log-ratio of token $t$. For a whole answer:
+#
+# $$\begin{aligned}
+# \nabla\,\mathrm{KL}&=\mathbb E\Big[\textstyle\sum_t\ell_t\cdot\sum_s\nabla\log\pi(y_s)\Big]&&\text{as before}\\
+# &=\mathbb E\Big[\textstyle\sum_s\nabla\log\pi(y_s)\sum_{t\ge s}\ell_t\Big]&&\text{a token cannot change what came before it (02)}\\
+# &\approx\mathbb E\Big[\textstyle\sum_s\ell_s\,\nabla\log\pi(y_s)\Big]&&\textbf{a choice: each token is charged only its own }\ell_s
+# \end{aligned}$$
+#
+# The second line is $k_1$ in the reward. It is exact, because a reward is credited to every token
+# that came before it. The third line is $k_2$ in the loss, token by token. **In the reward a token
+# pays for all that follows; in the loss it pays only for itself.**
 #
 # ## How large is β?
 #
-# Now a second, smaller toy. A flawed reward model pays 1 for one kind of answer and 0 for the rest.
-# The reference gives that answer once in 10,000 times, $p_0=10^{-4}$, and we *want* it to stay
-# rare. Where does its chance $p$ come to rest?
-#
-# **With $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.** We want the most of
-# $\sum_y\pi R-\beta\sum_y\pi\ell$.
+# The form is chosen. What does its size do? We want the most of
+# $\sum_y\pi R-\beta\sum_y\pi\ell$:
 #
 # $$\begin{aligned}
 # R(y)-\beta\,(\ell(y)+1)&=\text{the same number for every }y&&\text{the slope in }\pi(y)\text{; else move chance to a better }y\\
@@ -362,108 +437,131 @@ task("kl.t1", kl_pull.kl_pull_explorer(),
 # \pi(y)&\propto\pi_\text{ref}(y)\,e^{R(y)/\beta}&&\ell=\log\pi-\log\pi_\text{ref}
 # \end{aligned}$$
 #
-# A reward of 1 multiplies the odds by $e^{1/\beta}$. Solved for the reward, the line says
-# $R=\beta\,\ell+\text{const}$. DPO puts this $R$ into a preference loss (15).
+# **At rest, a reward of 1 has multiplied the odds by $e^{1/\beta}$.** Solved for the reward, the line
+# says $R=\beta\,\ell+\text{const}$, and DPO puts this $R$ into a preference loss (15).
+#
+# **A worked β.** A flawed reward model pays 1 for an answer that the reference gives once in 10,000
+# times. We want the answer to stay below 2 %. Which β does it take?
 
 # %%
-p0 = 1e-4
+def odds(p): return p / (1 - p)
 
-def rest(beta):
-    """KL(pi || ref): the odds are multiplied by exp(1 / beta)."""
-    odds = p0 / (1 - p0) * torch.exp(torch.as_tensor(1 / beta))
-    return (odds / (1 + odds)).item()
-
-print(f"β = 0.2, KL(π‖π_ref): at rest p = {rest(0.2):.4f}")
+growth = odds(0.02) / odds(1e-4)             # how far the odds may grow
+print(f"factor {growth:.0f}, so β must be at least "
+      f"1 / log {growth:.0f} = {1 / math.log(growth):.2f}")
+print(f"with β = 0.04 the factor is e^25, which is {math.exp(25):.0e}")
 
 # %% [markdown]
-# So this penalty keeps the answer below 2 %.
+# GRPO's paper used β = 0.04 with $k_3$. Such a β slows the policy down and hardly bounds it.
 #
-# **With $k_3$ in the loss.** Two pushes act on that answer's logit $z$. We use
-# $\partial p/\partial z=p(1-p)$, the slope of a softmax:
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | KL | |
+# |---|---|
+# | sentence | a KL estimate has a value and a push, and they are separate |
+# | value | $\mathbb E_\pi[k_1]=\mathbb E_\pi[k_3]=\mathrm{KL}(\pi\Vert\pi_\text{ref})$; near it $k_3$ is the quieter one |
+# | push | $\nabla\mathrm{KL}(\pi\Vert\pi_\text{ref})=\mathbb E_\pi[\ell\,\nabla\log\pi]$: $k_1$ in the reward, $k_2$ in the loss; a loss $k$ gives $\mathbb E_\pi[k'(\ell)\nabla\log\pi]$ |
+# | numbers, β = ½ | no penalty 2.17 nats, k1 in the loss 2.17, k1 in the reward 0.30, k3 in the loss 0.49 |
+# | many tokens | in the reward a token pays for all that follows, in the loss only for itself |
+# | best policy | $\pi\propto\pi_\text{ref}\,e^{R/\beta}$: a reward of 1 multiplies the odds by $e^{1/\beta}$ |
+# | in TRL and DeepSeek-V3.2 (second sitting) | ρ k3, the ratio differentiated: right value and push for a one-step answer, on old samples too |
+# | since 04 | a reference model; β |
+
+# %% [markdown]
+# ## Second sitting: which penalty for old samples, and how firmly does it hold?
+#
+# ### What if the samples are old?
+#
+# In training the answers are often a few updates old. Then the ratio ρ of page 04 stands in front
+# of $k$, and $\nabla\rho=\rho\,\nabla\log\pi$. One can hold ρ constant or differentiate it:
+#
+# $$\begin{aligned}
+# \rho\text{ held constant:}&\quad\rho\,\nabla k=\rho\;k'\,\nabla\log\pi&&\text{on average as on fresh samples}\\
+# \rho\text{ differentiated:}&\quad\nabla(\rho k)=\rho\,(k'+k)\,\nabla\log\pi&&\text{product rule}
+# \end{aligned}$$
+#
+# Before you try: for which $k$ is $k+k'$ the wanted $\ell$, up to a constant?
+
+# %%
+task("kl.t3", kl_pull.kl_pull_explorer(),
+     ("Older samples, ρ differentiated, a penalty in the loss: go exactly "
+      "downhill, 0°.", kl_pull.home_with_full))
+
+# %% [markdown]
+# <details><summary>One way, and what it shows</summary>
+#
+# k3 or k1, and not k2: $k_3+k_3'=\ell$ and $k_1+k_1'=\ell+1$, and a constant has mean push 0. With ρ
+# differentiated a right *value* is enough. With ρ constant k2 is right, as before.
+#
+# Try also k1 in the loss on older samples without ρ. It makes every sample less likely, and the
+# older policy wrote them. So it pushes away from the older policy, and from the reference behind it.
+# </details>
+#
+# **With ρ differentiated, an estimate with the right value has the right push, on old samples too.**
+# TRL's GRPO uses ρ$k_3$ in this way, and names DeepSeek-V3.2 as its source.
+#
+# ### How firmly does k3 in the loss hold?
+#
+# On fresh samples $k_3$ in the loss has the gradient of $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$. We go
+# back to the answer that pays 1 and has $p_0=10^{-4}$ under the reference. With β = 0.2 the right
+# penalty holds it below 2 %. Two pushes act on its logit $z$, and
+# $\partial p/\partial z=p(1-p)$ is the slope of a softmax:
 #
 # $$\begin{aligned}
 # \text{up:}&\quad\tfrac{\partial}{\partial z}\,p\cdot1=p\,(1-p)&&\text{the mean reward is }p\\
 # \text{back:}&\quad\beta\,\tfrac{\partial}{\partial z}\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)=\beta\,(p-p_0)&&\text{cross-entropy: what }\pi\text{ gives minus what it should}
 # \end{aligned}$$
+#
+# With $p_0$ near 0 they balance at $p(1-p)=\beta p$, which is $p=1-\beta$.
 
 # %% jupyter={"source_hidden": true}
-# your guess
-predict("kl.4", "The same β = 0.2, with k3 in the loss: where do reward "
-        "and penalty balance?",
-        ["about 1.5 % too", "about 5 %", "about 20 %", "about 80 %"])
+# where reward and penalty balance, for both penalties
+def rest(beta, p0=1e-4):
+    """KL(pi || ref): the odds are multiplied by exp(1 / beta)."""
+    return 1 / (1 + math.exp(-1 / beta) / odds(p0))
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-def rest_k3(beta):
+def rest_k3(beta, p0=1e-4):
     """The p at which p (1 - p) = beta (p - p0)."""
     b = 1 - beta
     return (b + (b * b + 4 * beta * p0) ** 0.5) / 2
 
 betas = [k / 100 for k in range(10, 101)]
-reveal(
-    "kl.4", "about 80 %",
-    f"{rest_k3(0.2):.2f} against {rest(0.2):.4f}. Set the two pushes "
-    "equal with p₀ near 0: p (1 − p) = β p, so p = 1 − β.",
-    pictures.resting_points(betas, {
-        "KL(π‖π_ref)": [rest(b) for b in betas],
-        "k3 in the loss": [rest_k3(b) for b in betas]}),
-    instead={
-        "about 1.5 % too": "The push back differs: β(p − p₀) hardly acts "
-        "while p is small.",
-        "about 5 %": "At 5 % the push up is 0.05 · 0.95, the push back "
-        "0.2 · 0.05: still far from balance.",
-        "about 20 %": "At 20 % up is 0.16, back is 0.04. Solve "
-        "p (1 − p) = 0.2 p.",
-    })
+print(f"β = 0.2: KL(π‖π_ref) rests at p = {rest(0.2):.4f}, "
+      f"k3 in the loss at {rest_k3(0.2):.2f}")
+pictures.resting_points(betas, {
+    "KL(π‖π_ref)": [rest(b) for b in betas],
+    "k3 in the loss": [rest_k3(b) for b in betas]})
 
 # %% [markdown]
-# Is $k_3$ in the loss always the weaker hold? The explorer divides all pushes by $p(1-p)$, so the
-# reward's is a flat line. The answer rests where a penalty's line meets it.
+# **With the same β = 0.2, $k_3$ in the loss lets the answer rise to 80 %.** Is it always the weaker
+# hold? The explorer divides all pushes by $p(1-p)$, so that the reward's is a flat line. The answer
+# rests where a penalty's line meets it.
 
 # %%
 task("kl.t2", kl_leash.kl_leash_explorer(),
      ("Leave the reference's chance at 0.0001. Find a β at which k3 in "
       "the loss holds the answer lower than KL(π‖π_ref) does.",
-      kl_leash.k3_holds_lower),
-     ("Now set β = 0.08. Move only the reference's chance until "
-      "KL(π‖π_ref) holds the answer below one half.",
-      kl_leash.below_half))
+      kl_leash.k3_holds_lower))
 
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
 # <!-- cited: 0.08 -->
-# 1. Any β up to 0.08 on this slider. With a small β the odds may grow by $e^{1/\beta}$, far more
-#    than 10,000 times. k3 in the loss still takes its share β.
-# 2. One in a million. Each step in log-odds costs $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ the same,
-#    and a rarer answer has further to climb. k3 in the loss hardly moves: its push does not know
-#    how rare the answer was.
+# Any β up to 0.08 on this slider. With a small β the odds may grow by $e^{1/\beta}$, far more than
+# 10,000 times. k3 in the loss still takes its share β. Now make the answer rarer under the
+# reference: $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ holds it lower, because each step in log-odds
+# costs the same and it has further to climb. k3 in the loss hardly moves: its push does not know how
+# rare the answer was.
 # </details>
 #
-# ## Many tokens
+# ### In a real run
 #
-# Write $\ell_t$ for the log-ratio of token $t$. For a whole answer:
-#
-# $$\begin{aligned}
-# \nabla\,\mathrm{KL}&=\mathbb E\Big[\textstyle\sum_t\ell_t\cdot\sum_s\nabla\log\pi(y_s)\Big]&&\text{as before}\\
-# &=\mathbb E\Big[\textstyle\sum_s\nabla\log\pi(y_s)\sum_{t\ge s}\ell_t\Big]&&\text{a word cannot change what came before it (02)}\\
-# &\approx\mathbb E\Big[\textstyle\sum_s\ell_s\,\nabla\log\pi(y_s)\Big]&&\textbf{a choice: each token is charged only its own }\ell_s
-# \end{aligned}$$
-#
-# The second line is $k_1$ in the reward, and it is exact. The third is $k_2$ in the loss, token by
-# token, and on fresh samples ρ$k_3$ too. It forgets what a word leads to: on the statements page
-# (K05) the whole KL pushes a word down and the per-token loss pushes it up.
-#
-# **That is the core; the rest is practice.**
-#
-# ## In a real run
-#
-# **Choosing β.**
+# How does one choose β?
 #
 # * *A checker decides right and wrong:* start with β = 0, and log the KL all the same.
 # * *A learned reward model:* choose how many nats you allow. Raise β while the KL is above, lower
-#   it below ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)). As a limit per update instead
-#   of a price, it is TRPO (an interview question below).
+#   it below ([arXiv 1909.08593](https://arxiv.org/abs/1909.08593)).
 # * *The unit:* GRPO divides reward term and penalty both by the answer's length. So β prices a nat
 #   of the whole answer, while the log shows nats per token.
 
@@ -484,8 +582,11 @@ print(f"on old samples: value {mean.item():.2f}, push of KL(π‖π_ref)")
 
 # %% [markdown]
 # <!-- cited: 1.16 -->
-# `ref_logp` comes from a second, frozen model: one more forward pass, the same temperature, no
-# dropout. What libraries do:
+# `ref_logp` comes from a second, frozen model: one more forward pass, at the same temperature and
+# without dropout. With LoRA no second model is needed: the reference is the base model with the
+# adapter switched off.
+#
+# <details><summary>One level deeper: what libraries do, zero support, stale values</summary>
 #
 # | | where | form | by default |
 # |---|---|---|---|
@@ -493,8 +594,6 @@ print(f"on old samples: value {mean.item():.2f}, push of KL(π‖π_ref)")
 # | TRL RLOO 1.16 | reward | $k_1$, summed over the answer | `beta=0.05` |
 # | TRL GRPO 1.16 | loss | ρ$k_3$ (`use_bias_correction_kl`, on by default) | `beta=0.0`: off, no reference loaded |
 # | verl | loss | `low_var_kl`: $k_3$; `k3+`: its value with $k_2$'s gradient | `use_kl_loss=False` |
-#
-# <details><summary>One level deeper: conventions, zero support, stale values</summary>
 #
 # * GRPO's paper writes $r=\pi_\text{ref}/\pi$ and $r-\log r-1$; code writes $d=-\ell$ and
 #   $e^d-1-d$. All three are $k_3$. Clamping $d$ or $k_3$, at 5 or 10, is a convention against
@@ -505,22 +604,9 @@ print(f"on old samples: value {mean.item():.2f}, push of KL(π‖π_ref)")
 #   $k_3$ is 0.2 too small, silently (statements page).
 # * A z-score after a KL in the reward rescales β (09).
 # </details>
-#
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | KL | |
-# |---|---|
-# | sentence | a KL estimate has a value and a push, and they are separate |
-# | value | $\mathbb E_\pi[k_1]=\mathbb E_\pi[k_3]=\mathrm{KL}(\pi\Vert\pi_\text{ref})$; near it $k_3$ is the quieter one |
-# | push | $\nabla\mathrm{KL}(\pi\Vert\pi_\text{ref})=\mathbb E_\pi[\ell\,\nabla\log\pi]$: $k_1$ in the reward, $k_2$ in the loss; a loss $k$ gives $\mathbb E_\pi[k'(\ell)\nabla\log\pi]$ |
-# | numbers, β = ½ | no penalty 2.17 nats, k1 in the loss 2.17, k1 in the reward 0.30, k3 in the loss 0.49 |
-# | best policy | $\pi\propto\pi_\text{ref}\,e^{R/\beta}$ |
-# | in TRL and DeepSeek-V3.2 | ρ k3, the ratio differentiated: right value and push for a one-step answer, on old samples too |
-# | since 04 | a reference model; β |
 
 # %%
-score("kl.1", "kl.2", "kl.4")
+score("kl.1", "kl.2", "kl.5")
 
 # %% [markdown]
 # ## Exercises
@@ -609,12 +695,21 @@ check.silent_bug_kl(my_test)
 # Classical RLHF with PPO puts −β k1 on every token's reward. There it passes through baselines and
 # z-scores. GRPO puts it into the loss and keeps its advantages clean.
 # </details>
+# <details><summary><b>With verifiable rewards, do you keep the KL?</b></summary>
+#
+# Often not: it costs a frozen model and a forward pass. And with a reward of 1 and β = 0.04 the
+# best policy may multiply the odds by e^25. It slows drift and protects other abilities. With a
+# learned reward model one keeps it, since a free policy finds the reward's largest errors.
+# </details>
 # <details><summary><b>What has the KL penalty to do with DPO?</b></summary>
 #
 # DPO is its best policy, solved for the reward. That policy is π ∝ π_ref e^(R/β), so R = β log
 # (π/π_ref) + a constant of the prompt. Put this R into the chance that one answer is preferred to
 # another. The constant cancels, and a loss on two log-ratios is left.
 # </details>
+#
+# The other three can wait for another evening.
+#
 # <details><summary><b>Your logged KL is negative. Noise or bug?</b></summary>
 #
 # A batch of k1 may be below 0 for a step; staying there means the samples are not from the policy
@@ -631,12 +726,6 @@ check.silent_bug_kl(my_test)
 # It climbs E_old[ρA] under KL(π_old‖π) ≤ δ. Natural gradient by conjugate gradient, a step by the
 # quadratic model, then halved until the measured KL holds and E_old[ρA] has grown. Each step costs
 # second-order products and several measurements; PPO's clip needs neither.
-# </details>
-# <details><summary><b>With verifiable rewards, do you keep the KL?</b></summary>
-#
-# Often not: it costs a frozen model and a forward pass. And with a reward of 1 and β = 0.04 the
-# best policy may multiply the odds by e^25. It slows drift and protects other abilities. With a
-# learned reward model one keeps it, since a free policy finds the reward's largest errors.
 # </details>
 #
 # **True, false, or it depends?** Eleven statements about KL, with the cells that decide them:

@@ -296,7 +296,7 @@ settle("K04", "it depends")
 #
 # ### K05 · reward or loss
 #
-# Lesson: "Many tokens". Every row of the table above holds *per state*: one prefix, one token. An
+# Lesson: "In the reward or in the loss?". Every row of the table above holds *per state*: one prefix, one token. An
 # answer is a chain.
 
 # %%

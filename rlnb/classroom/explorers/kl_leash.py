@@ -107,11 +107,6 @@ def k3_holds_lower(data) -> bool:
     return data["start"] == 1e-4 and data["k3"] < data["reverse"]
 
 
-def below_half(data) -> bool:
-    """At beta 0.08, an answer so rare that KL(pi || ref) holds it below one half."""
-    return data["beta"] == 0.08 and data["reverse"] < 0.5
-
-
 def kl_leash_explorer() -> Explorer:
     """The coefficient, and how often the reference gives the paid answer."""
     starts = [(f"{p:g}", p) for p in (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1)]

@@ -191,9 +191,14 @@ def alt(data) -> str:
     )
 
 
-def pushes_away(data) -> bool:
-    """k1 in the loss, pushing away from the reference."""
-    return data["form"] == "k1 loss" and data["angle"] > 90
+def nearly_downhill(data) -> bool:
+    """k3 in the loss, within 5 degrees of downhill."""
+    return data["form"] == "k3 loss" and data["angle"] < 5
+
+
+def far_and_downhill(data) -> bool:
+    """Exactly downhill, far from the reference."""
+    return data["distance"] >= 3 and data["angle"] < 0.01
 
 
 def home_with_full(data) -> bool:
@@ -210,7 +215,7 @@ def kl_pull_explorer() -> Explorer:
         update,
         {
             "distance": slider(3.0, 0.0, FURTHEST, 0.1, "distance", "0 is the reference"),
-            "form": choice("k2 loss", [(name, key) for key, name in FORMS.items()], "penalty",
+            "form": choice("k3 loss", [(name, key) for key, name in FORMS.items()], "penalty",
                            "which estimate, and where it stands"),
             "samples": choice("fresh", [(name, key) for key, name in SAMPLES.items()],
                               "samples from", "who wrote the answers"),

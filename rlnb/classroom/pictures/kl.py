@@ -32,10 +32,12 @@ __all__ = [
     "runs",
     "triangle",
     "trust_region",
+    "two_directions",
     "which_gradient",
 ]
 
 TEXT = 10.5  # points: the size of the page's own text
+SILVER = "#D9D9D9"
 # Green is the gradient of KL(pi || ref), the way home; purple that of KL(ref || pi).
 HOME, OTHER = GREEN, PURPLE
 ARMS = {
@@ -286,10 +288,47 @@ def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]])
     )
 
 
-def first_word(before: Sequence[float], pushes: Mapping[str, Sequence[float]]) -> Picture:
+def two_directions() -> Picture:
+    """One bell for a reference with two peaks: the least KL in either direction."""
+    # here: the explorers are built on pictures
+    from rlnb.classroom.explorers.kl_directions import compute
+
+    ways = {"KL(π‖π_ref)": ("reverse", HOME), "KL(π_ref‖π)": ("forward", OTHER)}
+    found = {name: compute(fit=way) for name, (way, _) in ways.items()}
+
+    def build(figure, _):
+        for k, (name, data) in enumerate(found.items()):
+            axes = figure.add_axes((0.02 + 0.5 * k, 0.06, 0.46, 0.8))
+            x = data["x"]
+            axes.fill_between(x, data["target"], color=SILVER, lw=0)
+            axes.plot(x, data["model"], color=ways[name][1], lw=3, ls=("-", "-.")[k])
+            axes.set(xlim=(-9, 9), ylim=(0, 0.46), xticks=(), yticks=())
+            axes.set_title(f"the policy with the least {name}", fontsize=TEXT, weight="bold")
+            axes.text(-3, 0.21, "reference", ha="center", fontsize=TEXT)
+            place = (4.4, 0.36) if k == 0 else (0, 0.14)
+            axes.text(*place, "policy", ha="left" if k == 0 else "center", fontsize=TEXT,
+                      color=ways[name][1], weight="bold")  # fmt: skip
+
+    told = "; ".join(
+        f"{name}: the bell stands at {abs(data['mean']):.2f}, width {data['deviation']:.2f}"
+        for name, data in found.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 240),
+        alt=f"A reference with peaks at ±3, each of width 1, and the best bell. {told}.",
+        caption="Left, the policy keeps one peak and drops the other. Right, it covers both, and "
+        "says much in the middle, which the reference never says.",
+    )
+
+
+def first_word(
+    before: Sequence[float], pushes: Mapping[str, Sequence[float]] | None = None
+) -> Picture:
     """Left, the two-token world; right, each penalty's push on the first word's logits.
 
-    before: the chances of the first token under the policy. pushes: name -> (3,), downhill.
+    before: the chances of the first token under the policy. pushes: name -> (3,), downhill; without
+    them the right side asks.
     """
     names = ("word 0", "word 1", "stop")
     looks = {"KL of the answer": (HOME, ""), "k1 in the reward": (BLACK, ".."),
@@ -309,7 +348,7 @@ def first_word(before: Sequence[float], pushes: Mapping[str, Sequence[float]]) -
         axes.text(6, 145, "start", fontsize=12, va="center")
         bars = figure.add_axes((0.55, 0.1, 0.44, 0.65))
         width = 0.26
-        for k, (name, push) in enumerate(pushes.items()):
+        for k, (name, push) in enumerate((pushes or {}).items()):
             color, hatch = looks[name]
             place = np.arange(3) + width * (k - 1)
             bars.bar(place, push, width, color=color, hatch=hatch, ec="white", lw=0.6, label=name)
@@ -317,18 +356,24 @@ def first_word(before: Sequence[float], pushes: Mapping[str, Sequence[float]]) -
         bars.set_xticks(range(3), names)
         bars.tick_params(labelsize=TEXT)
         bars.set_ylabel("push on the logit", fontsize=TEXT)
+        if pushes is None:
+            bars.set(xlim=(-0.5, 2.5), ylim=(-1, 1), yticks=(0,))
+            bars.text(0, 0.02, "?", fontsize=50, ha="center", va="center", color=GREY)
+            return
         bars.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), fontsize=TEXT, frameon=False)
 
-    told = "; ".join(
-        f"{name}: " + ", ".join(f"{x:+.4f}".replace("-", "−") for x in push)
-        for name, push in pushes.items()
-    )
-    return static_figure(
-        build,
-        size=(900, 300),
-        alt=f"Push of the penalty on the first token's logits (word 0, word 1, stop). {told}.",
-        caption="The penalty token by token raises word 0; the KL of the whole answer lowers it.",
-    )
+    listed = ", ".join(f"{name} {chance:.2f}" for name, chance in zip(names, before, strict=True))
+    alt = f"The first token under the policy: {listed}; under the reference 0.33 each."
+    caption = "Bold: the policy's chance of each first token; below it the reference's."
+    if pushes is not None:
+        alt = "Push of the penalty on the first token's logits (word 0, word 1, stop). "
+        alt += "; ".join(
+            f"{name}: " + ", ".join(f"{x:+.4f}".replace("-", "−") for x in push)
+            for name, push in pushes.items()
+        )
+        alt += "."
+        caption = "The penalty token by token raises word 0; the KL of the whole answer lowers it."
+    return static_figure(build, size=(900, 300), alt=alt, caption=caption)
 
 
 def trust_region(
