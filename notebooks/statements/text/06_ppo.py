@@ -383,7 +383,7 @@ settle("M09", "false")
 # %% [markdown]
 # ### A08 · unbounded
 #
-# Lesson: "Sixteen tokens", after the map.
+# Lesson: "How hard can one token push?".
 
 # %%
 statement("A08")
