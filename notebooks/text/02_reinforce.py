@@ -12,7 +12,7 @@
 # **After this page** you can derive the policy gradient line by line, write its loss in two lines
 # of code, and say who gets the credit and where the noise comes from.
 #
-# 45 minutes, exercises 42 more · after 01 (one scalar loss) · Williams 1992 (REINFORCE, *Machine
+# 34 minutes, then 8 in a second sitting · exercises 42 more · after 01 (one scalar loss) · Williams 1992 (REINFORCE, *Machine
 # Learning* 8); Sutton, McAllester, Singh and Mansour 1999 (policy gradient theorem, NeurIPS 12)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -21,7 +21,8 @@
 # <details><summary>2. What is the gradient of log π(a) in the logits of a softmax?</summary>1 for a itself, 0 for the others, minus π: up for a, down for every other (01).</details>
 # <details><summary>3. Write the mean of f over answers drawn from π as a sum.</summary>Σ π(y) f(y), over all answers y.</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports, folded
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import one_push, uphill
@@ -67,11 +68,12 @@ def graded(knob, dice):
 # ## Turn one knob
 #
 # The toy model writes at most three tokens, each of them 0, 1 or stop. That makes fifteen possible
-# answers. The model is a table: three logits for each of the seven beginnings. The grader is a
-# program. It pays 1 for an answer with exactly one 1 and a stop, and 0 for every other.
+# answers. The model is a table with three logits for each of the seven beginnings. The grader is a
+# program: it pays 1 for an answer with exactly one 1 and a stop at the end, and 0 for every other
+# answer.
 #
-# To choose a token, the model throws a die. We write down the three throws of one answer and use
-# the same throws again and again, while we turn one knob: the logit of a 1 as the first token.
+# To choose a token, the model throws a die. We write down the three throws of one answer. Then we
+# use the same throws again and again, while we turn one knob: the logit of a 1 as the first token.
 
 # %%
 dice = torch.rand(1000, 3, generator=torch.Generator().manual_seed(203))
@@ -81,9 +83,9 @@ one = torch.cat([graded(k, dice[:1]) for k in knobs])
 pictures.one_draw(knobs, one, here, ("stop", "1, stop"))
 
 # %% [markdown]
-# That was one answer. What should go up is the **expected reward** $J$: the mean reward over
-# endlessly many answers. It changes smoothly with the knob. So take many answers, and let
-# `backward()` find the slope of their mean.
+# That was one answer, and its reward jumps. What should go up is the **expected reward** $J$, the mean
+# reward over endlessly many answers. It changes smoothly with the knob. So take many answers, and
+# let `backward()` find the slope of their mean. Does that work?
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -100,10 +102,11 @@ mean, mean_near = (torch.stack([graded(k, dice).mean() for k in x])
                    for x in (knobs, near))
 reveal("reinforce.1", "0",
        "A mean of staircases is a finer staircase. It looks smooth from "
-       "afar, but a derivative only sees the dot itself, and right there "
-       "not one of the 1,000 jumps. More answers make the stairs "
-       "smaller, never sloped. **The mean of the slopes is 0, the slope of "
-       "the mean is not: with jumps, the two may not be swapped.**",
+       "afar. But a derivative only sees the dot itself, and at the dot "
+       "none of the 1,000 rewards jumps. More answers make the stairs "
+       "smaller, but never sloped. **The mean of the slopes is 0, the "
+       "slope of the mean is not. Where there are jumps, the two may not "
+       "be swapped.**",
        pictures.average(
            knobs, mean, torch.tensor([expected(k) for k in knobs]),
            (near, mean_near, torch.tensor([expected(k) for k in near])),
@@ -116,8 +119,8 @@ reveal("reinforce.1", "0",
        })
 
 # %% [markdown]
-# The knob does not change an answer a little. It changes **how often** the answer is written. So we
-# differentiate the probabilities, and leave the draws and the grader alone.
+# What does the knob change, then? It does not change an answer a little. It changes **how often** the
+# answer is written. So we differentiate the probabilities, and leave the draws and the grader alone.
 
 # %% jupyter={"source_hidden": true}
 # the loop
@@ -143,11 +146,11 @@ pipeline.pipeline("answers", "rewards", "loss", "step", caption=(
 # \end{aligned}$$
 #
 # The fourth line is the **log-derivative trick**. $\nabla\log\pi_\theta(y)$ is called the **score**
-# of $y$, and reward times score is the **push** of one drawn answer. A real model has more possible
-# answers than atoms, so the sums stay on paper. The last line needs only $N$ answers.
+# of $y$, and reward times score is the **push** of one drawn answer. The sums run over all possible
+# answers, far too many in a real model. The last line needs only $N$ of them.
 #
-# Check it on the knob in three ways: differentiate $J$ itself, use the trick with all fifteen
-# answers, use it with 1,000 draws (after +-: one standard error).
+# We check it on the knob in three ways: differentiate $J$ itself, use the trick with all fifteen
+# answers, and use it with 1,000 draws (after +- stands one standard error).
 
 # %%
 def slope(x):                                    # dx / d knob
@@ -166,30 +169,31 @@ print(f"trick, 1000 draws {pushes.mean():.4f} "
       f"+- {pushes.std() / 1000**0.5:.4f}")
 
 # %% [markdown]
-# The same number. Three words for it in an interview. The draws come from the policy that is being
-# trained: they are **on-policy**. Repeat the estimate for ever, and its mean is $\nabla J$: it is
-# **unbiased**, for any $N$. A single estimate scatters around it: that is its **variance**, the
-# subject of the second half of this page.
+# All three agree. An interviewer expects three words here. The draws come from the policy that is
+# being trained, so they are **on-policy**. If you repeat the estimate for ever, its mean is
+# $\nabla J$, so it is **unbiased**. A single estimate scatters around the mean; this is its
+# **variance**.
 
 # %% jupyter={"source_hidden": true}
 # one rectangle for each right answer
 pictures.areas(["1, stop", "0, 1, stop", "1, 0, stop"], P, scores, R == 1)
 
 # %% [markdown]
-# Look at "1, stop" and "1, 0, stop". When drawn, both push this knob equally hard. The first is
-# drawn far more often, and that is the whole difference between their areas.
-#
+# Look at "1, stop" and "1, 0, stop". When they are drawn, both push this knob equally hard. The first
+# is drawn far more often, and that is the whole difference between their areas.
+
+# %% [markdown]
 # ## The loss
 #
-# Autograd wants a scalar to differentiate. Take the bold line, drop the $\nabla$, and put a minus
-# in front, since an optimiser minimises. An answer has $T_i$ tokens $y_{i,t}$, and its $\log\pi$ is
-# a sum:
+# How do you tell autograd? It wants a scalar to differentiate. Take the bold line, drop the
+# $\nabla$, and put a minus in front, since an optimiser minimises. An answer has $T_i$ tokens
+# $y_{i,t}$, and its $\log\pi$ is the sum over them:
 #
 # $$L=-\frac1N\sum_{i=1}^{N}R_i\sum_{t=1}^{T_i}\log\pi_\theta(y_{i,t}\mid y_{i,\lt t})$$
 #
-# In the words of RL: a **state** is the prompt and the tokens so far, an **action** is the next
-# token, a **trajectory** is a whole answer. The world only appends the token, with probability 1,
-# so nothing but $\pi$ is left in the trajectory's probability.
+# In the words of RL, a **state** is the prompt with the tokens so far, an **action** is the next
+# token, and a **trajectory** is a whole answer. The world only appends the token, so nothing but
+# $\pi$ is left in the trajectory's probability.
 
 # %%
 def reinforce_loss(logp, rewards):   # (N, T) with 0 as padding, (N,)
@@ -199,12 +203,12 @@ loss = reinforce_loss(policy.logprobs()[draw], R[draw])
 print(f"loss {loss.item():.4f}, slope along the knob {-slope(loss):.4f}")
 
 # %% [markdown]
-# It is the slope of the 1,000 draws above. In a real run `logp` comes from a forward pass of the
-# trainer over the written tokens, and `rewards` are plain numbers.
+# This is the slope of the 1,000 draws above. In a real run `logp` comes from a forward pass over the
+# written tokens, and `rewards` are plain numbers.
 #
-# You have seen this loss before: with rewards 1 and 0 it looks like SFT (01) on the model's own
-# right answers. Our model is right in 23 of 100 draws. Both methods draw fresh from it; SFT throws
-# the wrong answers away and averages over the rest.
+# You have seen this loss before. With rewards 1 and 0 it looks like SFT (01) on the model's own right
+# answers. Our model is right in 23 of 100 draws. Both methods draw fresh answers from it, but SFT
+# throws the wrong ones away and averages over the rest.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -223,57 +227,59 @@ own_right = P * R / (P * R).sum()                # pi, given "right"
 sft = gradient((own_right * policy.logprobs().sum(1)).sum())
 ratio = (truth / sft)[sft.abs() > 1e-9]          # where SFT pushes at all
 reveal("reinforce.2", "the same direction, 0.23 times as long",
-       f"{ratio.min():.4f} to {ratio.max():.4f} times on every logit: the "
-       "success rate J. Wrong answers push nothing, so the direction is "
-       "the same, but they still count in N. A prompt that is answered "
-       "right once in a thousand gets a thousandth of SFT's gradient: it "
-       "hardly moves.",
+       f"On every logit the factor is {ratio.max():.4f}, the success rate "
+       f"J. "
+       "Wrong answers push nothing, so the direction is the same. But they "
+       "still count in N. So a prompt that is answered right once in a "
+       "thousand times gets a thousandth of SFT's gradient. **REINFORCE "
+       "hardly moves on what it rarely gets right.**",
        instead={
            "the same":
            "Wrong answers push nothing, but they count in N.",
            "the same direction, 4.3 times as long":
-           "The other way round.",
+           "It is the other way round: SFT's gradient is the longer one.",
            "another direction: SFT never sees the wrong answers":
-           "It does not, and here they have weight 0 too.",
+           "SFT does not see them. But with reward 0 they have weight 0 "
+           "here, too.",
        })
 
 # %% [markdown]
 # ## What one answer pushes
 #
-# A smaller toy: four possible answers of one token each, A and B right. Draw answer $a$. By Recall
-# 2 its push moves logit $k$ by $R_a(1-\pi_k)$ if $k=a$, and by $-R_a\,\pi_k$ if not.
+# What does a single draw do? Take a smaller toy with four possible answers of one token each, of
+# which A and B are right. Draw answer $a$. By Recall 2 its push moves its own logit by
+# $R_a(1-\pi_a)$, and every other logit $k$ by $-R_a\,\pi_k$.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("reinforce.t1", one_push.one_push_explorer(),
      ("Add nothing to the rewards. Push A down, although it is right.",
       one_push.right_one_falls),
-     ("Draw a wrong answer and push it up.", one_push.wrong_one_rises),
      ("Draw a right answer, and nothing moves.",
       one_push.right_draw_is_silent))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Draw B. A wrong answer does not do it: with reward 0 it pushes nothing, as if it had not been
-#    drawn. Answers fall only because others rise.
-# 2. Add anything above 0. Now whatever is drawn is pushed up.
-# 3. Add −1. Now only wrong answers push, downwards.
-#
-# And if all four answers were right? Each draw would still push itself up, and the mean would be 0.
+# 1. Draw B. A wrong answer does not do it, because with reward 0 it pushes nothing. Answers fall
+#    only because others rise.
+# 2. Add −1. Now only the wrong answers push, and they push themselves down. If you add something
+#    above 0 instead, whatever is drawn is pushed up, also a wrong answer.
 # </details>
 #
-# One panel never moved: the mean. Add a constant $c$ to all rewards, and the mean push gains
+# One panel never moved: the mean over all draws. If you add a constant $c$ to all rewards, the mean
+# push gains
 #
 # $$\textstyle\mathbb E[c\,\nabla\log\pi]=c\sum_y\nabla\pi(y)=c\,\nabla\sum_y\pi(y)=c\,\nabla 1=0.$$
 #
 # **A constant changes what single draws do, and nothing in the mean.**
-#
+
+# %% [markdown]
 # ## What the loss prints
 #
-# Train the fifteen-answer model, and keep the noise out for now: instead of draws, all answers with
-# their probabilities. Grader one pays 1 and 0, grader two pays 0 and −1. By the line above they
-# take exactly the same steps.
+# What do you see in the log while this trains? Train the fifteen-answer model, and keep the noise
+# out: use all answers with their probabilities instead of draws. Grader one pays 1 and 0, grader two
+# pays 0 and −1. By the line above, both take exactly the same steps.
 
 # %%
 def climb(constant, steps=60):
@@ -305,35 +311,32 @@ predict("reinforce.3", "Each run descends its own loss. Compared with its "
 # the answer
 _, _, logp5 = climb(0.0, steps=5)
 kept = -(P * R * logp5).sum()
-top = max(range(61), key=L.__getitem__)
 reveal("reinforce.3", "lower with 1 and 0, higher with 0 and −1",
-       f"From {L[0]:.2f} to {L[-1]:.2f}, and from "
+       f"The first goes from {L[0]:.2f} to {L[-1]:.2f}, the second from "
        f"{L_minus[0]:.2f} to {L_minus[-1]:.2f}, ".replace("-", "−") +
-       "by the same steps. With 1 and 0 it even rises at first, until step "
-       f"{top}. Each step weighs the answers anew, so each has a loss of "
-       "its own. With the weights of step 0 kept, five steps do lower it, "
-       f"to {kept:.2f}. **The loss has the right slope where the answers "
-       "were drawn, and a value that says nothing.** Log the mean reward "
-       "and the norm of the gradient.",
+       "by the same steps. Each step weighs the answers anew, so each step "
+       "has a loss of its own. (With the weights of step 0 kept, five "
+       f"steps do lower it, to {kept:.2f}.) **The loss has the right slope "
+       "where the answers were drawn, and a value that says nothing.** Log "
+       "the mean reward and the norm of the gradient.",
        pictures.climb(J, {"rewards 1 and 0": L,
                           "rewards 0 and −1": L_minus}),
        instead={
            "lower with both graders":
-           "It descends. But the loss it descends is a new one at each "
-           "step.",
+           "Each step descends. But it descends a new loss each time.",
            "higher with 1 and 0, lower with 0 and −1":
            "The signs are turned: look at what weights the "
            "log-probabilities.",
            "higher with both":
-           "For one grader it is.",
+           "This is true of the second grader only.",
        })
 
 # %% [markdown]
 # ## Who gets the credit?
 #
-# In the loss, $R_i$ stands before *every* token of answer $i$. Call the number before a token's
-# $\log\pi$ its **credit**. Meet the running group of this course: one prompt, $G=4$ answers of 3,
-# 5, 2 and 6 tokens, two right and two wrong.
+# In the loss, $R_i$ stands before *every* token of answer $i$. We call the number before a token's
+# $\log\pi$ its **credit**. Here is the running group of this course: one prompt, $G=4$ answers of
+# 3, 5, 2 and 6 tokens, of which two are right.
 
 # %%
 group = running_group()
@@ -345,8 +348,8 @@ token_grid.token_grid(group, {"credit of each token": credit}, count="",
                       "reward. Hatched: credit 0.")
 
 # %% [markdown]
-# Is that fair? Back to the fifteen answers. Take the right answer 0, 1, stop, and ask after each
-# token how likely the model now is to end right:
+# Is that fair? Go back to the fifteen answers and take the right answer 0, 1, stop. After each of its
+# tokens, how likely is the model to end right?
 
 # %%
 def chance(prefix):
@@ -359,9 +362,9 @@ pictures.credit(["0", "1", "stop"],
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("reinforce.4", "The first 0 is a mistake, and this draw pushes its "
-        "logit up. No reward is below 0. In the mean over all draws, the "
-        "logit of that 0 goes ...",
+predict("reinforce.4", "The first 0 is a mistake, and this lucky draw "
+        "pushes its logit up. No reward is below 0. In the mean over all "
+        "draws, the logit of that 0 goes ...",
         ["up: no reward ever pushes it down",
          "down", "nowhere: good and bad luck cancel"])
 
@@ -373,30 +376,27 @@ with_0 = torch.tensor([y[0] == 0 for y in answers])
 often, change = P[with_0].sum(), chance((0,)) - chance(())
 assert abs(often * change - truth[0, 0]) < 1e-12
 reveal("reinforce.4", "down",
-       f"By {-truth[0, 0]:.3f}. Right answers that begin with 1 push the 1 "
-       "up and so the 0 down. They outvote the lucky ones: "
-       f"{-first[~with_0].sum():.3f} against {first[with_0].sum():.3f}. "
-       f"And {-truth[0, 0]:.3f} is {often:.2f} × {-change:.2f}: how often "
-       "the 0 is written, times what it took from the chance in the "
-       "picture. **In the mean, REINFORCE gives each token exactly the "
-       "credit of the picture, although each draw gives it R. Wrong "
-       "credit is noise, not a wrong gradient.**",
+       "Right answers that begin with 1 push the 1 up, and so they push "
+       "the "
+       f"0 down. They outvote the lucky ones, {-first[~with_0].sum():.3f} "
+       f"against {first[with_0].sum():.3f}. The difference is exactly "
+       f"{often:.2f} × {-change:.2f}: how often the 0 is written, times "
+       "what it took from the chance in the picture. **In the mean, "
+       "REINFORCE gives each token the credit of the picture. Wrong credit "
+       "in a single draw is noise, not a wrong gradient.**",
        instead={
            "up: no reward ever pushes it down":
-           "True: nothing pushes it down directly. What else can lower a "
-           "softmax's logit?",
+           "Nothing pushes it down directly. But when the logit of 1 is "
+           "pushed up, the softmax pushes the 0 down.",
            "nowhere: good and bad luck cancel":
            "They do not cancel: one of them is larger.",
        })
 
 # %% [markdown]
-# For a table of logits that is the **policy gradient theorem**. The slope of a token's logit is a
-# product of three numbers: how often its state is visited (here always, 1), how likely the token is
-# there, and how much better it is than the average there. The last one is called the **advantage**;
-# pages 03 and 07 estimate it.
-#
-# **So far:** differentiate how likely an answer was, weigh it with its reward, and each token gets
-# the right credit in the mean. What is left is the noise.
+# For a table of logits this is the **policy gradient theorem**. The slope of a token's logit is a
+# product of three numbers: how often its state is visited, how likely the token is there, and how
+# much better it is than the average there. The last number is called the **advantage**. Pages 03
+# and 07 estimate it.
 #
 # <details><summary>Rewards on the way</summary>
 #
@@ -412,12 +412,44 @@ reveal("reinforce.4", "down",
 # and you follow the gradient of $\mathbb E[R/T]$: short right answers are worth more. verl calls
 # the sum `loss_agg_mode="seq-mean-token-sum"`, and it is not its default. Page 09 follows that up.
 # </details>
+
+# %% [markdown]
+# ## In a real run
 #
-# ## How noisy is a step?
+# The estimate is right on average, and noisy. So real runs average over many answers: DeepSeekMath
+# takes 1,024 in a step ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2), DAPO 512
+# prompts with 16 answers each ([arXiv 2503.14476](https://arxiv.org/abs/2503.14476)). They also
+# subtract a baseline, which is the subject of page 03. TRL's nearest trainer is `RLOOTrainer`: with
+# one update per batch and `beta=0` its gradient is that of this page, with a baseline.
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | REINFORCE | |
+# |---|---|
+# | sentence | differentiate how likely the answer was, not the draw and not the grader; weigh it with the reward |
+# | formula | $\nabla J=\mathbb E[R\,\nabla\log\pi(y)]$ · $L=-\frac1N\sum_i R_i\sum_t\log\pi(y_{i,t})$ |
+# | words | on-policy, unbiased, high variance |
+# | silent | every token of an answer with reward 0 |
+# | picture | a staircase: flat wherever you differentiate it |
+# | numbers | the slope of a mean of 1,000 staircases: 0 · against SFT on own right answers: J times as long, here 0.23 |
+# | derived | everything up to the mean over draws |
+# | choice | $N$ fresh answers in place of all |
+# | against SFT (01) | the model's own answers instead of given ones, and $R$ in front |
+
+# %%
+print("next page:\n" + str(difference(ZOO["reinforce"], ZOO["rloo"])))
+score("reinforce.1", "reinforce.2", "reinforce.3", "reinforce.4")
+
+# %% [markdown]
+# ## Second sitting: how noisy is a step?
+#
+# The estimate is right on average. How far does a single one stray?
 #
 # Call a step **uphill** if its estimate points less than 90° away from the true gradient. Then a
-# small enough step raises $J$. Take twenty thousand estimates of 16 answers each. `along` holds how
-# far each answer's score points along the true gradient:
+# small enough step raises $J$. We take twenty thousand estimates of 16 answers each and count.
+# (`along` says how far each answer's score points along the true gradient.)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: how far each answer's score points along the true gradient
@@ -446,14 +478,15 @@ def variance(constant):                          # of one draw's push
     return (P @ (every**2).sum((1, 2)) - (truth**2).sum()).item()
 
 reveal("reinforce.5", "hardly more than half go uphill",
-       f"{share_uphill(16, 10.0):.0%}, little better than a coin. Every "
-       "draw now pushes itself up by 10 or 11. Which answers happened to "
-       "be drawn matters more than which were right. The variance of a "
-       f"single push goes from {variance(0.0):.2f} to "
-       f"{variance(10.0):.0f}, and 16 answers only divide it by 16.",
+       f"{share_uphill(16, 10.0):.0%} do, little better than a coin. Every "
+       "draw now pushes itself up by 10 or 11, so it matters more which "
+       "answers happened to be drawn than which were right. The variance "
+       f"of a single push has grown from {variance(0.0):.2f} to "
+       f"{variance(10.0):.0f}, and 16 answers divide it by 16 only.",
        instead={
            "about as many go uphill: the mean is what counts":
-           "It is what counts in the long run. A step sees 16 answers.",
+           "The mean counts in the long run. A single step sees 16 "
+           "answers.",
            "nine in ten go uphill: ten is a lot, 16 answers average it out":
            "The ten points go to whatever was drawn. That is noise, and 16 "
            "answers divide it by 16 only.",
@@ -471,52 +504,21 @@ task("reinforce.t2", uphill.uphill_explorer(constant=10.0),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. It takes thousands of answers a step: 1,024 are too few, the slider's next stop of 4,096 is
-#    enough. More answers always help, but it takes four times as many to halve the noise.
-# 2. Add −0.5 or −0.2. At 0 a third of the steps has no right answer and does not move; at −1 wrong
-#    answers do all the pushing. Hundreds of times fewer answers, for a number subtracted from the
-#    reward. It is called a **baseline**.
-#
-# And if the model were right nine times in ten? Guess which number you would add; page 03 says.
+# 1. It takes thousands of answers a step: 1,024 are too few, and 4,096 are enough. It takes four
+#    times as many answers to halve the noise.
+# 2. Add −0.5 or −0.2. A number subtracted from the reward has saved hundreds of times as many
+#    answers. It is called a **baseline**.
 # </details>
 #
-# **That is the core; the rest is practice.**
-#
-# ## In a real run
-#
-# Does the noise matter for training? The fifteen-answer model was trained with 4 answers a step,
-# each grader at its best learning rate, a hundred seeds. Rewards 0 and 1 end level with the same
-# rewards minus 0.2: a step without a right answer pushes nothing and harms nothing. Rewards 10 and
-# 11 hardly move in the same 60 steps. A small rate and 2,000 steps bring them up as well
-# ([statements 02](statements/02_reinforce.ipynb)): they are slow, not wrong. **What hurts is a
-# constant that is large next to the gap between right and wrong.**
-#
-# A program pays 0 and 1. A reward model is learned from comparisons, where any constant cancels, so
-# its zero may lie anywhere. Real runs subtract a baseline and pay for many answers. DeepSeekMath
-# averages 1,024 answers in a step ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section
-# 4.2), DAPO draws 512 prompts with 16 answers each
-# ([arXiv 2503.14476](https://arxiv.org/abs/2503.14476)). TRL's nearest trainer is `RLOOTrainer`:
-# with one update per batch and `beta=0` its gradient is that of this page, with the baseline of
-# page 03.
-#
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | REINFORCE | |
-# |---|---|
-# | sentence | differentiate how likely the answer was, not the draw and not the grader; weigh it with the reward |
-# | formula | $\nabla J=\mathbb E[R\,\nabla\log\pi(y)]$ · $L=-\frac1N\sum_i R_i\sum_t\log\pi(y_{i,t})$ |
-# | words | on-policy, unbiased, high variance |
-# | silent | every token of an answer with reward 0 |
-# | picture | a staircase: flat wherever you differentiate it |
-# | numbers | 16 answers a step: 98 % uphill at rewards 0 and 1, 54 % at 10 and 11 |
-# | derived | everything up to the mean over draws |
-# | choice | $N$ fresh answers in place of all |
-# | against SFT (01) | the model's own answers instead of given ones, and $R$ in front |
+# Does the noise matter for training? The fifteen-answer model was trained with 4 answers a step and
+# a hundred seeds, each grader at its best learning rate. Rewards 10 and 11 hardly move in 60 steps;
+# with a small rate and 2,000 steps they get there as well
+# ([statements 02](statements/02_reinforce.ipynb)). They are slow, not wrong. **What hurts is a
+# constant that is large next to the gap between right and wrong.** A reward model is learned from
+# comparisons, where any constant cancels, so its zero may lie anywhere.
 
 # %%
-print("next page:\n" + str(difference(ZOO["reinforce"], ZOO["rloo"])))
-score(*(f"reinforce.{k}" for k in range(1, 6)))
+score("reinforce.5")
 
 # %% [markdown]
 # ## Exercises

@@ -12,7 +12,7 @@
 # **After this page** you can prove what a baseline does on average, compute the best one, and say
 # when the usual one makes things worse.
 #
-# 39 minutes, exercises 36 more · after 02 (REINFORCE) · Greensmith, Bartlett and Baxter 2004,
+# 29 minutes, then 9 in a second sitting · exercises 36 more · after 02 (REINFORCE) · Greensmith, Bartlett and Baxter 2004,
 # *JMLR* 5 (the best baseline); Ahmadian et al. 2024,
 # [arXiv 2402.14740](https://arxiv.org/abs/2402.14740) (leave-one-out)
 #
@@ -22,7 +22,8 @@
 # <details><summary>2. What is ∇log π(y) called, and what is it for a softmax over whole answers?</summary>The score. On the logits: 1 − π on the drawn answer, −π on each other one (02).</details>
 # <details><summary>3. With rewards 1 and 0, what does REINFORCE do when it draws a wrong answer?</summary>Nothing: it pushes with weight 0 (02).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports, folded
 from itertools import product
 import torch
 from rlnb import ZOO, check
@@ -56,13 +57,13 @@ def sweep(b):
 # %% [markdown]
 # ## Ten points for everybody
 #
-# One prompt, three possible answers. The good one earns 1, the poor one 0.2, the wrong one 0. The
-# policy is a softmax over three logits and starts at probabilities 0.3, 0.3, 0.4. A step draws four
-# answers, averages $R\,\nabla\log\pi(y)$ over them, and moves the logits along it. Training is 40
-# steps.
+# There is one prompt with three possible answers. The good answer earns 1, the poor one 0.2, the
+# wrong one 0. The policy is a softmax over three logits, and starts at probabilities 0.3, 0.3, 0.4.
+# A step draws four answers, averages $R\,\nabla\log\pi(y)$ over them, and moves the logits along
+# that average. A run is 40 steps.
 #
-# A second grader gives everybody ten points more: 11, 10.2, 10. Each grader is run at ten learning
-# rates.
+# Now a second grader gives every answer ten points more: 11, 10.2, 10. The gaps between the answers
+# are the same. We train with both graders, at ten learning rates each.
 
 # %%
 graders = {"rewards 1, 0.2, 0": sweep(0),
@@ -72,13 +73,12 @@ pictures.rate_lines(rates, {"": graders}, (start @ earns).item(), (
     "where they can be seen, are two standard errors."))
 
 # %% [markdown]
-# No learning rate rescues the second grader. (In the code it is `sweep(-10)`: adding 10 to every
-# reward is subtracting −10.)
+# No learning rate rescues the second grader. Why do ten points for everybody ruin the training?
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("baselines.1", "The first step, averaged over all that could be "
-        "drawn. Where does the second grader push the logits?",
+predict("baselines.1", "Take the first step, averaged over all answers "
+        "that could be drawn. Where does the second grader push?",
         ["exactly where the first one does: the gaps are the same",
          "the same way, ten times as far: rewards are ten times as large",
          "all three up, by nearly the same: all earn about 10",
@@ -110,23 +110,23 @@ reveal("baselines.1",
        "exactly where the first one does: the gaps are the same",
        "On average both push the logits of good, poor and wrong by "
        + ", ".join(f"{g:+.3f}" for g in (pi @ pushes(-10)).tolist())
-       + ". A single step is another matter: "
-       f"{away:.0f} % of the second grader's steps go *against* that "
-       f"direction, by up to {-far.min():.0f} mean steps. The first "
-       f"grader's do so in {100 * chance[x < 0].sum():.0f} % of the draws, "
-       f"by at most {-x.min():.2f} of one. So there are two things to "
-       "explain: why the mean stays, and why the steps scatter.",
+       + ". A single step is another matter. With the second grader "
+       f"{away:.0f} % of the steps go *against* that direction, by up to "
+       f"{-far.min():.0f} mean steps. With the first grader only "
+       f"{100 * chance[x < 0].sum():.0f} % do, by at most "
+       f"{-x.min():.2f} of one. So two things need an explanation: why the "
+       "mean stays the same, and why the steps scatter.",
        pictures.first_steps(steps, [
            (x @ chance).item() for x, chance in steps.values()], (
            "A bar is a possible first step from four answers, its height "
            "the chance of it. The second grader's go far, either way.")),
        instead={
            "the same way, ten times as far: rewards are ten times as large":
-           "Ten points to each answer: in the mean over draws that adds up "
-           "to 0.",
+           "The ten points push every answer up. In the mean over draws "
+           "these pushes add up to 0.",
            "all three up, by nearly the same: all earn about 10":
-           "In a single draw. On average what one logit gains the others "
-           "lose.",
+           "This is true of a single draw. On average, what one logit "
+           "gains the others lose.",
            "nowhere in particular: the ten points drown the gaps":
            "They drown them in single steps. On average the gaps remain.",
        })
@@ -146,12 +146,13 @@ reveal("baselines.1",
 # \nabla J&=\mathbb E\big[(R-b)\,\nabla\log\pi(y)\big]&&\textbf{a choice: which } b
 # \end{aligned}$$
 #
-# $b$ is the **baseline**, and $A=R-b$ is the **advantage** of the answer. An interviewer says: the
-# estimate stays **unbiased**, and $b$ is a **control variate**. The second line has the condition
-# on $b$. So $b$ may depend on the prompt, on other answers, and for a token on the tokens before
-# it. It may not depend on this answer.
+# $b$ is the **baseline**, and $A=R-b$ is the **advantage** of the answer. The estimate stays
+# **unbiased**. In statistics such a $b$ is called a **control variate**.
 #
-# Look at the pushes for three baselines. Each row is an answer that can be drawn, each column a
+# The second line holds the condition. **The baseline may depend on anything except this answer:** on
+# the prompt, on other answers, and for a token on the tokens before it.
+#
+# Here are the pushes for three baselines. Each row is an answer that can be drawn, each column is a
 # logit.
 
 # %%
@@ -161,16 +162,16 @@ pictures.push_table({f"b = {b:g}": pushes(b) for b in (0, 0.36, 1)},
     "b; their mean, framed, does not."))
 
 # %% [markdown]
-# What changes is *who* is pushed. With $b=0$ drawing a wrong answer does nothing: wrong answers
-# sink only because others rise. With $b=1$ drawing the good answer does nothing.
+# The mean stays, but a baseline changes *who* is pushed. With $b=0$, drawing a wrong answer does
+# nothing. With $b=1$, drawing the good answer does nothing.
 
 # %% [markdown]
 # ## What it does to a single step
 #
-# How far does a single push stray from the mean push? Square that distance, average it over the
-# draws, and divide by the squared length of the mean push. This number is the **noise** of one
-# answer: the variance of its push over the squared signal. Averaging $N$ independent answers
-# divides it by $N$. Noise 3 therefore says: with three answers the error is as long as the signal.
+# Why do the steps scatter? Measure how far a single push strays from the mean push: square that
+# distance, average it over the draws, and divide by the squared length of the mean push. We call
+# this number the **noise** of one answer. Averaging $N$ independent answers divides it by $N$. So
+# noise 3 means that with three answers the error is as long as the signal.
 
 # %%
 def noise(b):
@@ -182,13 +183,13 @@ def noise(b):
 print(f"first grader {noise(0):.2f}, second grader {noise(-10):.0f}")
 
 # %% [markdown]
-# Three answers of the first grader tell as much as over a thousand of the second.
+# Three answers with the first grader are worth over a thousand with the second.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("baselines.2", "The first grader again. Put these baselines in the "
-        "order of their noise, least first: 0, the mean reward 0.36, the "
-        "best reward 1.",
+predict("baselines.2", "Stay with the first grader. Order these "
+        "baselines by their noise, least first: 0, the mean reward 0.36, "
+        "the best reward 1.",
         ["1, 0.36, 0: the higher the bar, the less is left over",
          "0.36, 1, 0: any baseline beats b = 0",
          "0.36, 0, 1: a bar can be too high",
@@ -198,9 +199,9 @@ predict("baselines.2", "The first grader again. Put these baselines in the "
 # the answer
 best = 0.4036
 reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
-       f"{noise(0.36):.2f}, {noise(0):.2f}, {noise(1):.2f}. A baseline may "
+       f"{noise(0.36):.2f}, {noise(0):.2f}, {noise(1):.2f}. A baseline can "
        "*raise* the noise. And \"no baseline\" does not exist: it is the "
-       "baseline 0, good or bad like any other.",
+       "baseline 0, which is good or bad like any other.",
        pictures.noise_parabola({"0": 0.0, "mean reward": 0.36, "1": 1.0}),
        instead={
            "1, 0.36, 0: the higher the bar, the less is left over":
@@ -214,7 +215,7 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
 # %% [markdown]
 # ## The best number
 #
-# The noise falls and rises again as $b$ grows. Where is the bottom? Write the noise out.
+# As $b$ grows, the noise falls and then rises again. Where is the bottom? Write the noise out.
 #
 # $$\begin{aligned}
 # \text{noise}\cdot\lVert\nabla J\rVert^2&=\mathbb E\lVert(R-b)\nabla\log\pi\rVert^2-\lVert\nabla J\rVert^2&&\text{mean squared distance = mean square − square of the mean}\\
@@ -223,13 +224,13 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
 # b^\star&=\frac{\mathbb E\big[\lVert\nabla\log\pi\rVert^2R\big]}{\mathbb E\lVert\nabla\log\pi\rVert^2}&&\text{solve}
 # \end{aligned}$$
 #
-# In words: the mean reward, **but each answer counts by the squared length of its score**. If all
-# scores are equally long, it *is* the mean reward. Here the two nearly agree: 0.40 and 0.36. Is
-# that always so?
+# **The best baseline is the mean reward in which each answer counts by the squared length of its
+# score.** If all scores are equally long, it *is* the mean reward. Here the two nearly agree: 0.40
+# and 0.36. Do they always agree?
 #
-# Below, the curve on the right is the noise for every $b$: the parabola again, on a logarithmic
-# axis. The arrows on the left are the three pushes, thicker where the draw is likelier; the grey
-# axes are the three logits. The second slider changes the policy, and with it the mean reward.
+# In the explorer, the arrows on the left are the three pushes, thicker where the draw is likelier.
+# The curve on the right is the noise for every $b$, the parabola on a logarithmic axis. The second
+# slider changes the policy, and with it the mean reward.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -241,21 +242,22 @@ task("baselines.t1", three_pushes.three_pushes_explorer(),
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# π(good) = 0.80 and b = 0.82, <!-- cited: 0.80, 0.82 --> for example: six times the noise of b = 0.
-# A rarer good answer is the dead end. A policy that is sure of the good answer hardly moves when it
-# draws it: nothing is left to raise. The rare poor and wrong draws push far. They make the noise,
-# so the best b goes to *their* rewards, while the mean reward climbs to 1.
+# Take π(good) = 0.80 and b = 0.82, <!-- cited: 0.80, 0.82 --> for example: six times the noise of
+# b = 0. A policy that is sure of the good answer hardly moves when it draws it, because nothing is
+# left to raise. The rare poor and wrong draws push far. They make the noise, so the best b lies
+# near *their* rewards, while the mean reward climbs to 1.
 # </details>
 #
-# Why does hardly anyone use $b^\star$? It needs the squared gradient of every single answer, one
-# backward pass each. A mean of rewards costs nothing, and where scores are about equally long it is
-# nearly as good.
-#
+# Hardly anyone uses $b^\star$, because it needs the squared gradient of every single answer, which
+# is one backward pass each. A mean of rewards costs nothing, and is nearly as good where scores are
+# about equally long.
+
+# %% [markdown]
 # ## Who knows the mean reward?
 #
-# Nobody does, but it can be estimated. Draw $G$ answers to the same prompt, a **group**. Give each
-# answer the mean reward of the *other* $G-1$ as its baseline. This is **leave-one-out** (RLOO). Two
-# right and two wrong answers get these advantages:
+# Nobody knows it, but it can be estimated. Draw $G$ answers to the same prompt, a **group**. As its
+# baseline, give each answer the mean reward of the *other* $G-1$ answers. This is **leave-one-out**
+# (RLOO). Two right and two wrong answers get these advantages:
 
 # %%
 def leave_one_out(R):
@@ -264,14 +266,14 @@ def leave_one_out(R):
 print(leave_one_out(torch.tensor([1.0, 1.0, 0.0, 0.0])))
 
 # %% [markdown]
-# The others of a right answer earned 1, 0, 0, so its $b$ is a third. Now $b$ is drawn by chance,
-# too. The proof needs one more line:
+# The three others of a right answer earned 1, 0 and 0, so its $b$ is a third. This $b$ is itself
+# drawn by chance, so the proof needs one more line:
 #
 # $$\mathbb E\big[b\,\nabla\log\pi(y)\big]=\mathbb E[b]\;\mathbb E\big[\nabla\log\pi(y)\big]=0\qquad\text{the others were drawn without looking at }y$$
 #
-# Take the smallest group, $G=2$. Each answer's baseline is the reward of the other: 1, 0.2 or 0. We
-# count noise *per answer*, the noise of the group's push times $G$, so that large groups get no
-# credit for having more answers.
+# Take the smallest group, $G=2$. Each answer's baseline is the reward of the other answer: 1, 0.2
+# or 0. We count the noise *per answer* ($G$ times the noise of the group's push), so that a large
+# group gets no credit for having more answers.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -303,16 +305,16 @@ spread = sum(p * noise(b) for p, b in zip(pi.tolist(), R.tolist()))
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("baselines.3", "above 2.85: one reward is a poor guess of the mean",
-       f"{found[0][1]:.2f}. The baseline is right on average, but each "
-       "time it is 1, 0.2 or 0, and averaging the noise of these three "
-       f"gives {spread:.2f}. The other {found[0][1] - spread:.2f}: the two "
-       "pushes share their rewards, so averaging them no longer halves "
-       "the noise. From G = 3 on it pays.",
+       f"{found[0][1]:.2f}. The baseline is right on average, but in each "
+       "group it is 1, 0.2 or 0, and the mean noise of these three is "
+       f"{spread:.2f}. The rest comes from the two pushes: they share "
+       "their rewards, so averaging them does not quite halve the noise. "
+       "From G = 3 on the group pays.",
        pictures.group_sizes(sizes, [n for _, n in found]),
        instead={
            "about 1.1: on average it is the mean reward":
-           "On average. But the noise grows with the square of what it is "
-           "off.",
+           "It is, on average. But the noise grows with the square of its "
+           "error.",
            "about 2.2: two noisy rewards in place of one":
            "Its error is not added once; it multiplies the score.",
            "just below 2.85: a poor estimate is better than nothing":
@@ -332,16 +334,14 @@ reveal("baselines.3", "above 2.85: one reward is a poor guess of the mean",
 # the mean of the whole batch is off for every prompt, and that is noise,
 # [statements 03](statements/03_baselines.ipynb).)
 # </details>
-#
-# **So far:** a bar that does not look at the answer leaves the mean push alone and changes the
-# noise. The best bar is near the mean reward unless the policy is sure, and a group of answers to
-# one prompt can estimate it.
-#
+# **A group of answers to one prompt estimates the mean reward for nothing.**
+
+# %% [markdown]
 # ## What GRPO does with it
 #
-# GRPO changes leave-one-out twice. It subtracts the mean of *all* $G$ rewards, the answer's own
-# included. Then it divides by their std, $\sigma_R$. Both steps look at the answer, so the proof
-# covers neither. The rewards are ours: 1, 0.2 and 0.
+# GRPO changes leave-one-out in two ways. It subtracts the mean of *all* $G$ rewards, the answer's
+# own reward included. Then it divides by their std, $\sigma_R$. Both steps look at the answer
+# itself, so the proof covers neither of them. The rewards are still 1, 0.2 and 0.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -373,21 +373,22 @@ binary = torch.cosine_similarity(pi * (one_right - pi @ one_right),
 # the answer
 reveal("baselines.5", "only the std: the mean merely shortens the push",
        r"For every group $R_i-\bar R=\frac{G-1}G(R_i-\text{mean of the "
-       r"others})$: leave-one-out, only shorter. The std turns the push. "
-       "At G = 2 two unequal rewards become +1 and −1, so only who won "
-       "counts. The poor answer beats the wrong one (p = 0.4) more often "
-       "than it loses to the good one (0.3): it goes *up*. The turn "
-       f"shrinks with G: cosine with the truth {turn[0]:.3f}, at G = 8 "
-       f"{turn[1]:.3f}. With 0/1 rewards and one prompt it is "
-       f"{binary:.3f} at any G: right answers have one mean advantage, "
-       "wrong ones another.", pictures.mean_pushes({
+       r"others})$: that is leave-one-out, only shorter. The std turns the "
+       r"push. "
+       "At G = 2 two unequal rewards become +1 and −1, so it only counts "
+       "who won. The poor answer beats the wrong one more often than it "
+       "loses to the good one, so it goes *up*. The turn shrinks with G: "
+       "the cosine with the truth is "
+       f"{turn[0]:.3f} at G = 2 and {turn[1]:.3f} at G = 8. With rewards 0 "
+       "and 1 and one prompt there is no turn (cosine "
+       f"{binary:.3f}).", pictures.mean_pushes({
            "true gradient": truth.tolist(),
            "minus the mean, G = 2": shorter.tolist(),
            "divided by the std, too": divided.tolist()}, (
            "Minus the mean: half as long. Divided: poor turns round.")),
        instead={
            "both: both look at the answer's own reward":
-           "Both do. But one of them only shortens.",
+           "Both steps do look. But one of them only shortens the push.",
            "only the mean: it breaks the proof's condition; the std "
            "rescales":
            "The own reward in the mean makes a factor (G−1)/G, the same "
@@ -397,14 +398,59 @@ reveal("baselines.5", "only the std: the mean merely shortens the push",
        })
 
 # %% [markdown]
-# Pages 08 and 09 ask what the division is good for.
+# Pages 08 and 09 ask what the division by the std is good for.
+
+# %% [markdown]
+# ## In a real run
 #
-# **That is the core.** The rest holds two surprises and the practice.
+# The baseline comes from the rewards of the same prompt's group, in one line of code and without a
+# second model. (If $b$ does come from a network, `detach` it.) TRL's `RLOOTrainer` and
+# `GRPOTrainer` call $G$ `num_generations`; in verl the rule is chosen by `algorithm.adv_estimator`.
+# The RLOO paper runs $G=2$ and 4, DeepSeekMath
+# ([2402.03300](https://arxiv.org/abs/2402.03300)) 64. With many tokens nothing changes: all tokens
+# of an answer get the same advantage.
 #
-# ## Does less noise learn more?
+# Log the mean reward of each group, the share of groups whose rewards are all equal (they teach
+# nothing), and the norm of the gradient. **The case to fear is the second grader: a reward model
+# whose zero means nothing, used without a baseline.**
 #
-# Back to the three answers and fixed baselines. −1 and 1.81 lie equally far from the best b. So by
-# the parabola they have the same noise, and by the proof the same mean push.
+# <details><summary>One level deeper: the simple noise scale</summary>
+#
+# This page's noise is known as the *simple noise scale* (McCandlish et al. 2018,
+# [1812.06162](https://arxiv.org/abs/1812.06162)). It says roughly up to which batch size more
+# answers pay. Exercise 2 measures it in a real run.
+# </details>
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | baseline | |
+# |---|---|
+# | sentence | subtract any number that does not look at the answer: the mean push stays, the noise does not |
+# | formula | $\mathbb E[b\,\nabla\log\pi]=b\,\nabla\sum\pi=0$ |
+# | best | $b^\star=\mathbb E[\lVert\nabla\log\pi\rVert^2R]\,/\,\mathbb E\lVert\nabla\log\pi\rVert^2$ |
+# | picture | a parabola: less noise than b = 0 only between 0 and $2b^\star$ |
+# | numbers | noise 2.85 with b = 0, 1.08 with the mean reward, 1194 with ten points for everybody |
+# | estimate | leave-one-out: right on average, its own noise falls like 1/(G − 1) |
+# | derived | minus $b$ |
+# | choices | which $b$; own reward in the mean (shortens); dividing by the std (turns graded rewards) |
+
+# %%
+print("REINFORCE -> RLOO")
+print(difference(ZOO["reinforce"], ZOO["rloo"]))
+score("baselines.1", "baselines.2", "baselines.3", "baselines.5")
+
+# %% [markdown]
+# ## Second sitting: is the quietest baseline the best one?
+#
+# You know which baseline has the least noise. Does less noise also mean better training? And does a
+# group always help?
+#
+# ### Does less noise learn more?
+#
+# Go back to the three answers and to fixed baselines. The baselines −1 and 1.81 lie equally far from
+# the best b. By the parabola they have the same noise, and by the proof the same mean push.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -433,38 +479,41 @@ later = [three_pushes.compute(b, 0.8)["noise"] for b in (-1, 2 * best + 1)]
 # the answer
 reveal("baselines.4",
        "b = 1.81: what was drawn is discouraged, so others get a turn",
-       "{:.3f} with b = −1, {:.3f} with b = 1.81. A baseline below all "
-       "rewards pushes up whatever is drawn, so it is drawn again: "
+       "The mean reward ends at {:.3f} with b = −1 and at {:.3f} with "
+       "b = 1.81. A baseline below all rewards pushes up whatever is "
+       "drawn, so it is drawn again. "
        .format(*top.values())
-       + f"at rate 4, {stuck[0]:.0f} % of the seeds end with a poor or "
+       + f"At rate 4, {stuck[0]:.0f} % of the seeds end with a poor or "
        "wrong answer above one half. A baseline above all rewards pushes "
-       f"down what is drawn, so others get a turn ({stuck[1]:.0f} %). It "
-       "is not calmer later: once the good answer has 0.8, its noise is "
-       f"{later[1]:.0f}, that of b = −1 only {later[0]:.0f}. And far off "
-       "nothing helps: b = −10 and 10.81 both end at "
-       f"{min(far_off):.2f} to {max(far_off):.2f}.",
+       "down what is drawn, so the other answers get a turn "
+       f"({stuck[1]:.0f} %). This is not a matter of noise: once the good "
+       f"answer has 0.8, b = 1.81 is noisier ({later[1]:.0f}) than b = −1 "
+       f"({later[0]:.0f}). And far away nothing helps: b = −10 and 10.81 "
+       f"both end at {min(far_off):.2f} to {max(far_off):.2f}.",
        pictures.rate_lines(rates, runs, (start @ earns).item(), (
            "Left: equal noise, two ends. Right: 0.81 ends level with the "
            "best b, though it is nearly three times as noisy.")),
        instead={
            "equally high: same mean push, same noise":
-           "At the start. After that the two go different ways.",
+           "They are equal at the start. After that the two runs go "
+           "different ways.",
            "b = −1: what was drawn is encouraged, so learning is fast":
            "Encouraging whatever was drawn also freezes what was drawn by "
            "luck.",
        })
 
 # %% [markdown]
-# The practical rule of this page: **do not be far off.** In the right-hand picture all three
-# baselines do equally well up to rate 4. Beyond it only $b=0$ falls, the one that never pushes down
-# what it drew. (More on what baselines change beside the noise: Chung et al. 2021,
-# [arXiv 2008.13773](https://arxiv.org/abs/2008.13773).)
+# **The practical rule: do not be far off.** In the right-hand picture all three baselines do equally
+# well up to rate 4. Beyond that only $b=0$ falls, and it is the one that never pushes down what it
+# drew. (Chung et al. 2021, [arXiv 2008.13773](https://arxiv.org/abs/2008.13773), have more on what
+# a baseline changes beside the noise.)
+
+# %% [markdown]
+# ### When does a group help?
 #
-# ## When does a group help?
-#
-# A language model has many wordings for a right answer. So here is a second toy. Some number of
-# right answers share the chance $p$, and twenty wrong ones share the rest. Right earns 1, wrong 0.
-# At the start of the sliders leave-one-out beats $b=0$. Find two places where it does not.
+# A language model has many wordings for a right answer. So here is a second toy. Several right
+# answers share the chance $p$, and twenty wrong answers share the rest. A right answer earns 1, a
+# wrong one 0. As the sliders stand, leave-one-out beats $b=0$. Find two places where it does not.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -478,49 +527,19 @@ task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. One right answer that has all of p: the sure policy of the first task. A larger G does not
-#    help. A second right wording does: drawing one of the two still pushes it, against the other.
-# 2. A hard prompt, p below 1/G. The mean reward is near 0, so b = 0 is already good, and an
-#    estimate of it only adds noise.
+# 1. Let one right answer have all of p. This is the sure policy of the first task, and a larger G
+#    does not help. A second right wording does help, because drawing one of the two still pushes
+#    it, against the other.
+# 2. Take a hard prompt, with p below 1/G. The mean reward is near 0, so b = 0 is already good, and
+#    an estimate of it only adds noise.
 # </details>
 #
-# To remember: **with many right wordings a group of $G$ answers lowers the noise once $p$ is above
-# about $1/G$**, that is, once it may expect a right answer. With a single right string (a
-# letter, yes or no) a group of 8 is noisier than no baseline at every $p$ of this toy.
-#
-# ## In a real run
-#
-# The rewards come from the grader, the baseline from the rewards of the same prompt's group: one
-# line, no model. (If $b$ does come from a network, `detach` it.) TRL's `RLOOTrainer` and
-# `GRPOTrainer` call $G$ `num_generations`; verl's word for the rule is `algorithm.adv_estimator`
-# (`rloo`, `grpo`). The RLOO paper runs $G=2$ and 4, DeepSeekMath
-# ([2402.03300](https://arxiv.org/abs/2402.03300)) 64.
-#
-# Log the mean reward of each prompt's group (it is $b$ there), the share of groups whose rewards
-# are all equal (they teach nothing), and the norm of the gradient. This page's noise is known as
-# the *simple noise scale*. It says roughly up to which batch size more answers pay (McCandlish et
-# al. 2018, [1812.06162](https://arxiv.org/abs/1812.06162)); exercise 2 measures it. And the case to
-# fear is the second grader: a reward model whose zero means nothing, used without a baseline.
-#
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | baseline | |
-# |---|---|
-# | sentence | subtract any number that does not look at the answer: the mean push stays, the noise does not |
-# | formula | $\mathbb E[b\,\nabla\log\pi]=b\,\nabla\sum\pi=0$ |
-# | best | $b^\star=\mathbb E[\lVert\nabla\log\pi\rVert^2R]\,/\,\mathbb E\lVert\nabla\log\pi\rVert^2$ |
-# | picture | a parabola: less noise than b = 0 only between 0 and $2b^\star$ |
-# | numbers | noise 2.85 with b = 0, 1.08 with the mean reward, 1194 with ten points for everybody |
-# | estimate | leave-one-out: right on average, its own noise falls like 1/(G − 1) |
-# | derived | minus $b$ |
-# | choices | which $b$; own reward in the mean (shortens); dividing by the std (turns graded rewards) |
+# **With many right wordings, a group of $G$ answers lowers the noise once $p$ is above about $1/G$**,
+# that is, once the group may expect a right answer. With a single right string (a letter, say) a
+# group of 8 is noisier than no baseline at every $p$ of this toy.
 
 # %%
-print("REINFORCE -> RLOO")
-print(difference(ZOO["reinforce"], ZOO["rloo"]))
-score("baselines.1", "baselines.2", "baselines.3", "baselines.4",
-      "baselines.5")
+score("baselines.4")
 
 # %% [markdown]
 # ## Exercises
@@ -615,6 +634,9 @@ check.silent_bug_baselines(my_test)
 # average, and its own noise falls like 1/(G − 1). Or from a critic, which can also change within an
 # answer, or from the greedy answer (ReMax), at the price of one more answer.
 # </details>
+#
+# The other three can wait for another evening.
+#
 # <details><summary><b>Two baselines with equal noise: do they learn equally well?</b></summary>
 #
 # Not necessarily. Below all rewards, everything that is drawn is pushed up, and early luck is
