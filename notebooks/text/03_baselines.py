@@ -380,8 +380,8 @@ reveal("baselines.5", "only the std: the mean merely shortens the push",
        "loses to the good one, so it goes *up*. The turn shrinks with G: "
        "the cosine with the truth is "
        f"{turn[0]:.3f} at G = 2 and {turn[1]:.3f} at G = 8. With rewards 0 "
-       "and 1 and one prompt there is no turn (cosine "
-       f"{binary:.3f}).", pictures.mean_pushes({
+       "and 1 and one prompt there is none "
+       f"({binary:.3f}).", pictures.mean_pushes({
            "true gradient": truth.tolist(),
            "minus the mean, G = 2": shorter.tolist(),
            "divided by the std, too": divided.tolist()}, (

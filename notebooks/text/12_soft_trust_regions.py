@@ -12,7 +12,7 @@
 # **After this page** you can draw what four methods do to a token that has moved far, derive
 # CISPO's and SAPO's weights, and say when the choice matters and when it does not.
 #
-# 47 minutes, exercises 30 more · after 06 (PPO), 08 (GRPO), 11 (DAPO) · CISPO: MiniMax-M1 2025,
+# 35 minutes, then 9 in a second sitting · exercises 30 more · after 06 (PPO), 08 (GRPO), 11 (DAPO) · CISPO: MiniMax-M1 2025,
 # [arXiv 2506.13585](https://arxiv.org/abs/2506.13585); SAPO 2025,
 # [arXiv 2511.20347](https://arxiv.org/abs/2511.20347); DPPO 2026,
 # [arXiv 2602.04879](https://arxiv.org/abs/2602.04879)
@@ -23,7 +23,8 @@
 # <details><summary>2. Which tokens does PPO's clip silence?</summary>Good ones above 1 + ε, bad ones below 1 − ε. Good means A > 0 (06).</details>
 # <details><summary>3. What is ∇ρ?</summary>ρ ∇log π, for ρ = exp(log π − log π_old) and the old one is a constant (06).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports, folded
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import four_edges, many_updates
@@ -80,18 +81,17 @@ def slope_in_z(rule, z, y, old, A):
 # %% [markdown]
 # ## Two tokens, eight updates
 #
-# A batch is expensive, so it is used for several updates. In the first one all ratios are 1. This
-# page is about what a token gets from the second one on.
+# A batch is expensive, so it is used for several updates. In the first update all ratios are 1. What
+# does a token get from the second update on?
 
 # %%
 pipeline.pipeline("ratio", "loss", again=True, caption=(
     "The ratio leaves 1 when a batch comes round again. What then?"))
 
 # %% [markdown]
-# Take two tokens of right answers, advantage $+1$. When the answers were sampled, one had
-# probability 0.01: a surprising "Wait", say. The other had 0.50. `climb` makes eight updates with
-# this one batch. It moves one logit $z$, the token's against all others together. `rule` is the
-# objective.
+# Take two tokens of right answers, with advantage $+1$. When the answers were sampled, one token had
+# probability 0.01, say a surprising "Wait". The other had 0.50. `climb` makes eight updates with
+# this one batch. It moves one logit $z$, that of the token against all others together.
 
 # %%
 def climb(rule, start, updates=8, rate=0.2):
@@ -106,6 +106,9 @@ def climb(rule, start, updates=8, rate=0.2):
         path.append(z.sigmoid().item())
     return path
 
+# %% [markdown]
+# The plain objective is $\rho A$. It has no clip.
+
 # %%
 def no_clip(logp, old, A):
     return (logp - old).exp() * A
@@ -115,9 +118,8 @@ pictures.climbs(free, "Without a clip, one answer and eight updates turn "
                 "the rare token into a near certainty.")
 
 # %% [markdown]
-# The push is $\rho A$, and $\rho$ feeds on itself: the more it has grown, the harder it is pushed.
-# Something must say *enough*. PPO's clip does: it draws a band, its *trust region*, with
-# $\epsilon=0.2$.
+# The push is $\rho A$, so $\rho$ feeds on itself: the more it has grown, the harder it is pushed.
+# Something must say *enough*. PPO's clip says it at the edge of a band, with $\epsilon=0.2$.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -147,39 +149,38 @@ wider = climb(lambda *x: ppo(*x, epsilon=0.28), 0.01)[-1]
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("soft.1", "started at 0.01: one, at 0.50: five",
-       f"The unlikely token stops at {both['PPO'][0][-1]:.4f}, having "
-       f"hardly moved, the common one at {both['PPO'][1][-1]:.2f}. **A "
-       "step of the logit moves log p by (1 − p) times the step, so "
-       "unlikely tokens use up a ratio first.** One that starts at 0.1 "
-       f"gets {pushes(0.1)} pushes, one at 0.9 all {pushes(0.9)}: it has "
-       "no room to rise by a fifth. DAPO's 1.28 (11) would give the "
-       f"unlikely token a second push, to {wider:.4f}: a wider ratio, the "
-       "same edge.",
+       f"The rare token stops at {both['PPO'][0][-1]:.4f} and has hardly "
+       f"moved. The common one stops at {both['PPO'][1][-1]:.2f}. A step "
+       "of the logit moves log p by (1 − p) times the step, so **a rare "
+       "token uses up its ratio first.** DAPO's wider edge of 1.28 (11) "
+       f"would give it a second push, to {wider:.4f}. The edge is still a "
+       "ratio.",
        pictures.climbs(both, "PPO's edge is a ratio. It is reached first "
                        "by the token that has moved least."),
        instead={
            "both in all eight: each update is a small step":
            "A small step of the logit can be a large step of the ratio.",
            "both in one: the advantage is the same":
-           "The advantage is. The room below ratio 1.2 is not.",
+           "The advantage is the same. The room below ratio 1.2 is not.",
            "started at 0.01: eight, at 0.50: one. That one moves further":
-           "The other way round: which of them reaches ratio 1.2 first?",
+           "It is the other way round. Which of them reaches ratio 1.2 "
+           "first?",
        })
 
 # %% [markdown]
-# In the next batch the ratio is 1 again and the token goes on. What is lost is the reuse. MiniMax
-# saw words such as "However" and "Wait" fall silent after the first update, and these open new ways
-# of reasoning. No edge, or a cliff: what lies between? Three methods answer.
-#
+# MiniMax saw words such as "However" and "Wait" fall silent after the first update, and these words
+# open new ways of reasoning. Without an edge they run away, and with a cliff they stop at once. What
+# lies between? Three methods answer.
+
+# %% [markdown]
 # ## One number per token
 #
-# Each rule of this page has the same gradient, up to one number:
+# How can one compare such rules? They all have the same gradient, up to one number:
 #
 # $$\nabla L=w\;A\;\nabla\log\pi_\theta$$
 #
-# $w$ is the token's **weight**. **At $\rho=1$ it is 1 in all of them: there they are one method.**
-# Autograd reads it off any rule. `logp` is the token's log-probability now, `old` when it was
-# sampled:
+# $w$ is the token's **weight**. **At $\rho=1$ the weight is 1 in all of them, so there they are one
+# method.** Autograd reads the weight off any rule:
 
 # %%
 def weight(rule, rho, A=1.0, old=0.1):
@@ -200,14 +201,13 @@ pictures.weight_curves("PPO", caption=(
 # %% [markdown]
 # ## CISPO: keep the gradient, cap the weight
 #
-# *Clipped IS-weight Policy Optimization*; IS is importance sampling (04).
-#
-# A colleague wants no token silenced, and none with a huge weight. "Easy", she says, "cap the ratio
-# high up: $L=\min(\rho,5)\,A$."
+# A colleague wants no token silenced, and no token with a huge weight. "That is easy", she says. "Cap
+# the ratio high up: $L=\min(\rho,5)\,A$."
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("soft.2", "Her rule, a good token at ratio 6: its weight?",
+predict("soft.2", "Under her rule, what is the weight of a good token "
+        "at ratio 6?",
         ["6", "5: that is what the cap is for", "1", "0"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -230,8 +230,8 @@ reveal("soft.2", "0",
        })
 
 # %% [markdown]
-# A weight is not a thing to differentiate. Write $\mathrm{sg}[\cdot]$,
-# *stop-gradient*, for a number that is computed and then held constant (`detach()`).
+# How does one cap a weight? Hold it constant. Write $\mathrm{sg}[\cdot]$, *stop-gradient*, for a
+# number that is computed and then held fixed (`detach()`).
 #
 # $$\begin{aligned}
 # \nabla\;\rho A&=A\,\nabla\rho=\rho\,A\,\nabla\log\pi_\theta&&\text{log trick backwards (06)}\\
@@ -240,13 +240,15 @@ reveal("soft.2", "0",
 # &=\min(\rho,c)\,A\,\nabla\log\pi_\theta&&\text{so }w=\min(\rho,c)\text{, never 0}
 # \end{aligned}$$
 #
-# That is **CISPO**, from MiniMax. The ratio is an importance weight (04), cut off at $c$: a little
-# bias for much less variance. What carries the gradient is $\log\pi$, as in REINFORCE.
+# This is **CISPO** from MiniMax, *Clipped Importance-Sampling-weight Policy Optimization*. The ratio
+# is an importance weight (04), cut off at $c$: a little bias for much less variance. The gradient
+# comes from $\log\pi$, as in REINFORCE.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("soft.3", "Someone forgets the stop-gradient and writes "
-        "L = min(ρ, 5)·A·log π. A good token, ρ = 1.1 and log π = −2:",
+        "L = min(ρ, 5)·A·log π. What happens to a good token with ρ = 1.1 "
+        "and log π = −2?",
         ["it is pushed up with weight 1.1, the cap does not act here",
          "it is pushed up, but more weakly",
          "it is pushed up, about twice as hard",
@@ -260,10 +262,11 @@ def forgotten(logp, old, A, cap=5.0):
 sampled = torch.tensor(-2.0).exp().item() / 1.1
 wrong = weight(forgotten, [1.1], old=sampled).item()
 reveal("soft.3", "it is pushed down, with weight 1.1",
-       f"The weight is −{-wrong:.1f}. The product rule adds ρ log π: in "
-       r"all $\rho(1+\log\pi)$, negative for every token below a "
-       f"probability of {torch.tensor(-1.0).exp().item():.2f}. "
-       "A right answer is pushed down, and nothing crashes.",
+       f"The weight is −{-wrong:.1f}. The product rule adds a term, and "
+       f"the "
+       r"weight becomes $\rho(1+\log\pi)$. It is negative for every token "
+       f"below a probability of {torch.tensor(-1.0).exp().item():.2f}. "
+       "Right answers are pushed down, and nothing crashes.",
        instead={
            "it is pushed up with weight 1.1, the cap does not act here":
            "The cap does not act. But ρ is differentiated as well.",
@@ -275,8 +278,8 @@ reveal("soft.3", "it is pushed down, with weight 1.1",
        })
 
 # %% [markdown]
-# CISPO as code, and the sixteen tokens of the running group. Here $A=\pm1$, so a cell shows the
-# weight with the sign of $A$:
+# Here is CISPO as code, with its pushes on the sixteen tokens of the running group. There $A=\pm1$,
+# so a cell shows the weight with the sign of $A$.
 
 # %%
 def cispo(logp, old, A, cap=5.0):
@@ -296,15 +299,18 @@ token_grid.token_grid(batch, {"PPO": push(ppo), "CISPO": push(cispo)},
                                "ratio 6. CISPO gives that one its cap, 5."))
 
 # %% [markdown]
-# The price: **a bounded weight is not a bounded policy.** Nothing ever tells a token to stop.
-#
+# CISPO has a price. **A bounded weight is not a bounded policy:** nothing ever tells a token to stop.
+
+# %% [markdown]
 # ## SAPO: let it fade
 #
-# *Soft Adaptive Policy Optimization.* The cliff comes from an objective that bends sharply: a
-# straight line, then flat. SAPO bends it slowly. Call the objective $f(\rho)A$. We want $f'=1$ at
-# $\rho=1$, and less the further away. A sigmoid $\sigma$ has such a slope:
-# $\sigma'=\sigma(1-\sigma)$ is a hill of height $\frac14$. So move it to 1 and make it narrower or
-# wider by a temperature $\tau$. Everywhere below $\sigma$ is taken at $\tau(\rho-1)$:
+# Can a token be told to stop without a cliff? PPO's cliff comes from an objective that is a straight
+# line and then flat. SAPO, *Soft Adaptive Policy Optimization*, bends it slowly. Call the objective
+# $f(\rho)A$. We want the slope $f'$ to be 1 at $\rho=1$, and less further away.
+#
+# The slope of a sigmoid $\sigma$ is such a hill: $\sigma'=\sigma(1-\sigma)$, with height
+# $\frac14$. Move the hill to $\rho=1$, and set its width by a temperature $\tau$. (Below, $\sigma$
+# is taken at $\tau(\rho-1)$.)
 #
 # $$\begin{aligned}
 # f(\rho)&=\tfrac4\tau\,\sigma&&\textbf{a choice: the shape}\\
@@ -313,7 +319,7 @@ token_grid.token_grid(batch, {"PPO": push(ppo), "CISPO": push(cispo)},
 # w&=\rho\cdot4\,\sigma(1-\sigma)
 # \end{aligned}$$
 #
-# Published: $\tau=1.0$ for $A>0$ and 1.05 otherwise. As code, the objective:
+# The paper takes $\tau=1.0$ for good tokens and 1.05 for bad ones.
 
 # %%
 def sapo(logp, old, A, tau=1.0, tau_bad=1.05):
@@ -323,8 +329,8 @@ def sapo(logp, old, A, tau=1.0, tau_bad=1.05):
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("soft.4", "SAPO with τ = 1, a good token that has doubled, ρ = 2. "
-        "Its weight is", ["about 0.4", "about 0.8", "exactly 1",
+predict("soft.4", "SAPO with τ = 1. A good token has doubled, ρ = 2. "
+        "What is its weight?", ["about 0.4", "about 0.8", "exactly 1",
                           "about 1.6"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -332,41 +338,36 @@ predict("soft.4", "SAPO with τ = 1, a good token that has doubled, ρ = 2. "
 at = torch.tensor([1.5, 2.0, 3.5, 6.0])
 w = weight(sapo, at)
 reveal("soft.4", "about 1.6",
-       f"{w[1]:.2f}: the slope has fallen to {w[1] / 2:.2f}, but it is "
-       "multiplied by ρ = 2. The hill f' stands at 1, the weight's peak "
-       f"does not. It is {w[0]:.2f} at 1.5, {w[2]:.2f} at 3.5 and "
-       f"{w[3]:.2f} at 6. A large τ fades sooner: with τ = 10 it is "
-       f"{weight(lambda *x: sapo(*x, tau=10.0), [1.5]).item():.2f} at 1.5.",
+       f"It is {w[1]:.2f}. The slope has fallen to {w[1] / 2:.2f}, but it "
+       f"is "
+       "multiplied by ρ = 2. So the soft edge first pushes *harder* than "
+       f"plain policy gradient. The weight is {w[2]:.2f} at ρ = 3.5 and "
+       f"{w[3]:.2f} at ρ = 6.",
        instead={
            "about 0.4":
            "That is close to half its slope.",
            "about 0.8":
            "That is the slope f'. The weight is ρ times it.",
            "exactly 1":
-           "At ρ = 1.",
+           "That is its weight at ρ = 1.",
        })
 
 # %% [markdown]
-# Why two temperatures? Pushing a token down raises all others, most of which nobody sampled. The
-# authors take that for a source of instability and want bad tokens to fade sooner.
-
-# %%
-def slope(rho, tau, A=-1.0):                     # f' alone
-    return (weight(lambda *x: sapo(*x, tau_bad=tau), [rho], A) / rho
-            ).item()
-
-print("slope f' left of a bad token, tau 1 and 1.05")
-for rho, what in ((0.5, "pushed down to half"), (3.0, "risen, threefold")):
-    print(f"{what:20s} {slope(rho, 1.0):.2f}  {slope(rho, 1.05):.2f}")
+# The weight is largest near $\rho=2$ and then fades. **SAPO has no cliff, but it does have an end.**
+#
+# <details><summary>One level deeper: why two temperatures?</summary>
+#
+# Pushing a token down raises all others, and most of them nobody sampled. The authors take this for
+# a source of instability, and want bad tokens to fade sooner. But a bad token that is pushed down
+# meets hardly any edge: the hill is wide, and $\rho$ cannot fall more than 1 below 1. Where SAPO
+# acts is on bad tokens that *rose*.
+# </details>
 
 # %% [markdown]
-# A bad token that is pushed down meets hardly any edge: the hill is wide, and $\rho$ cannot fall
-# more than 1 below 1. Where the gate acts is on bad tokens that *rose*. A large $\tau$ would act on
-# both.
-#
 # ## DPPO: measure something else
 #
-# *Divergence PPO.* Two tokens moved, a good one a hair's breadth, a bad one far:
+# Is the ratio the right thing to measure at all? Here are two tokens. A good one has moved by a hair's
+# breadth, a bad one has moved far.
 
 # %%
 for old, now, A in (0.0001, 0.0002, 1.0), (0.99, 0.80, -1.0):
@@ -375,14 +376,13 @@ for old, now, A in (0.0001, 0.0002, 1.0), (0.99, 0.80, -1.0):
           f"{weight(ppo, [now / old], A, old).item():.2f}")
 
 # %% [markdown]
-# PPO silences the wrong one of the two. **A ratio is not a distance.**
-# $|p_\text{now}-p_\text{old}|$ is one: the *total variation* of two policies that tell only two
-# outcomes apart, this token and any other. It is never above the total variation over all tokens,
-# the *divergence* that a trust-region bound is about; hence the name.
+# PPO silences the wrong one of the two. **A ratio is not a distance.** The change of the probability,
+# $|p_\text{now}-p_\text{old}|$, is a distance, and a lower bound on the *divergence* of the two
+# policies.
 #
-# **DPPO** keeps the weight $\rho$ and changes what is measured: the token is silent once more than
-# $\delta=0.15$ of probability has moved *in the direction in which $A$ pushes*. (0.15 is the value
-# in verl's script `examples/dppo_trainer`; a second variant measures the two-outcome KL.)
+# **DPPO**, *Divergence PPO*, keeps the weight $\rho$ and changes what is measured. A token falls
+# silent once more than $\delta=0.15$ of probability has moved *in the direction in which $A$
+# pushes*. (0.15 is the value in verl's script `examples/dppo_trainer`.)
 
 # %%
 def dppo(logp, old, A, delta=0.15):
@@ -392,6 +392,9 @@ def dppo(logp, old, A, delta=0.15):
 
 pictures.edge_map(batch)
 
+# %% [markdown]
+# And here are the pushes of both new rules on the sixteen tokens.
+
 # %%
 token_grid.token_grid(batch, {"SAPO": push(sapo), "DPPO": push(dppo)},
                       caption=(
@@ -400,8 +403,8 @@ token_grid.token_grid(batch, {"SAPO": push(sapo), "DPPO": push(dppo)},
 
 # %% [markdown]
 # ## Four edges
-#
-# All four weights, for a token of your choice:
+# You know the four rules. Where do they really differ? The picture has all four weights, for a token
+# of your choice.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -414,15 +417,71 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. A good token beyond ratio 5 that started at 0.01 or less. From 0.1 DPPO's edge comes first. A
-#    rare token may take any weight before it has moved 0.15: **DPPO bounds the movement, not the
-#    weight**, the reverse of CISPO.
-# 2. A *bad* token that became likelier, nearly four times or more. SAPO does not ask in which
-#    direction a token has gone, so the way back fades too.
+# 1. Take a good token beyond ratio 5 that started at 0.01 or less. A rare token may take any weight
+#    before it has moved 0.15. **DPPO bounds the movement and not the weight. CISPO does the
+#    reverse.**
+# 2. Take a *bad* token that became nearly four times likelier, or more. SAPO does not ask in which
+#    direction a token has gone, so the way back fades, too.
 # </details>
 
 # %% [markdown]
-# Now the two tokens of the beginning, under all rules. Look at the rare one:
+# ## In a real run
+#
+# Reports point both ways. MiniMax says that CISPO reached DAPO's score in half the steps on a 32B
+# model, with 16 updates per batch, where a clip costs most
+# ([arXiv 2506.13585](https://arxiv.org/abs/2506.13585)). DPPO's authors say that CISPO collapsed
+# where engine and trainer disagreed ([arXiv 2602.04879](https://arxiv.org/abs/2602.04879)).
+#
+# **What to log:** the share of tokens with weight 0, and the share outside the band, each by the
+# sign of $A$ (in TRL `clip_ratio/low_mean` and `high_mean`, in verl `actor/pg_clipfrac`). If both
+# are near zero, the choice of edge is not your problem.
+#
+# <details><summary>One level deeper: names and traps in the libraries</summary>
+#
+# * *Where `old` comes from.* In PPO, CISPO and SAPO it is a forward pass of the trainer before the
+#   first update (08), in DPPO the engine's own record. A wrong record gives a weight that nobody
+#   earned. Capping the weight repairs that
+#   ([statements](statements/12_soft_trust_regions.ipynb)).
+# * TRL, `loss_type="cispo"`: `epsilon_high` is the cap *itself*. Its default is `epsilon`, 0.2, so
+#   nearly every token gets the weight 0.2. Write 5.0. MiniMax never printed its cap.
+# * verl, `loss_mode="cispo"`: the cap is 1 + `clip_ratio_high`, and by default there is a floor of
+#   0.8 too.
+# * SAPO: `loss_type="sapo"` with `sapo_temperature_pos` and `_neg` in TRL; `loss_mode="sapo"` in
+#   verl. A later study found 10 and 12 better than 1.0 and 1.05
+#   ([arXiv 2602.19345](https://arxiv.org/abs/2602.19345)).
+# * DPPO: `loss_mode="dppo_tv"` in verl. Its ratio is to the *engine*, so it is not 1 even on a
+#   fresh batch. A safety cap $C$ on the weight is 10,000 in verl's `examples/dppo_trainer`, and 3
+#   by default. TRL had a trainer for it from March to July 2026.
+# </details>
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | CISPO, SAPO, DPPO | |
+# |---|---|
+# | sentence | PPO silences the tokens whose ratio moved most, the unlikely ones; CISPO caps their weight, SAPO lets it fade, DPPO measures probability instead of the ratio |
+# | formula | gradient $wA\nabla\log\pi$ · CISPO $w=\min(\rho,c)$ · SAPO $w=4\rho\,\sigma(1-\sigma)$ · DPPO $w=\rho$, or 0 after $\delta$ in A's direction |
+# | silent | CISPO, SAPO: nobody · DPPO: whoever moved 0.15 in A's direction |
+# | picture | weight over ratio: a cliff, a plateau, a hill, a cliff that stands elsewhere for each token |
+# | numbers | ρ = 1: all weights 1 · SAPO at 2: 1.57 · 0.0001 → 0.0002 is ratio 2, 0.99 → 0.80 is 0.81 |
+# | derived | $\nabla\rho A=\nabla\,\mathrm{sg}[\rho]A\log\pi$ |
+# | when | ratios away from 1: many updates per batch, stale or misread `old` |
+# | choices | the cap, the shape, the measure |
+
+# %%
+print(difference(ZOO["dapo"], ZOO["cispo"]))
+score("soft.1", "soft.2", "soft.3", "soft.4")
+
+# %% [markdown]
+# ## Second sitting: does one of them win?
+#
+# The four rules give different weights. Does that change where the tokens end, and what is learnt?
+#
+# ### The two tokens again
+
+# %% [markdown]
+# Here are the two tokens of the beginning, under all rules. Look at the rare one.
 
 # %%
 five = both | {name: [climb(rule, p) for p in (0.01, 0.5)] for name, rule
@@ -431,11 +490,8 @@ pictures.climbs(five, "The common token gains 0.12 under PPO, 0.16 to 0.18 "
                 "under the others; on the rare one they part.")
 
 # %% [markdown]
-# DPPO's rare token is silent beyond 0.16, and yet it stands at 0.65. An edge decides about the
-# *next* update only.
-#
-# **So far:** PPO's edge is a ratio, and rare tokens meet it first. CISPO bounds the weight, SAPO
-# lets it fade, DPPO bounds the movement. None bounds a single step.
+# DPPO's rare token is silent beyond 0.16, and yet it stands at 0.65. How can that be? An edge looks
+# at where a token *is*. It decides about the next update only. **No edge bounds a single step.**
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -448,18 +504,19 @@ task("soft.t2", many_updates.many_updates_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. More updates do not help, a large rate does: 3 carries it there in one update. The clip never
-#    limits a single step.
-# 2. A common token and a small rate, 0.5 at 0.05 for example. The ratio stays near 1, and there all
-#    weights are 1.
+# 1. More updates do not help, but a large rate does: a rate of 3 carries the token there in one
+#    update.
+# 2. Take a common token and a small rate, 0.5 and 0.05 for example. The ratio stays near 1, and
+#    there all weights are 1.
 # </details>
+
+# %% [markdown]
+# ### Which one wins?
 #
-# ## Which one wins?
-#
-# A small world to train in. There are sixteen prompts with twenty possible answers each, and an
-# answer is *one* token. Groups have four answers, and the advantages are GRPO's. The grader errs
-# one time in five. Every arm gets twenty batches, 1,280 answers in all. Each batch is used for
-# eight plain gradient steps. At learning rate 0.25 the chance to be right ends at
+# Here is a small world to train in. It has sixteen prompts with twenty possible answers each, and an
+# answer is *one* token. Groups have four answers, and the advantages are GRPO's. The grader errs one
+# time in five. Every rule gets twenty batches, and uses each batch for eight gradient steps. At
+# learning rate 0.25 the chance to be right ends at
 
 # %%
 rules = {"no clip": no_clip, "PPO": ppo, "CISPO": cispo, "SAPO": sapo,
@@ -470,7 +527,8 @@ for name, runs in noisy.items():
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("soft.6", "Each rule at its best rate from 0.125 to 8: who leads?",
+predict("soft.6", "Now each rule gets its own best rate, from 0.125 to "
+        "8. Which one leads?",
         ["CISPO: it never loses a token", "SAPO: no jump anywhere",
          "DPPO: it measures the right thing", "PPO: it stops first",
          "no clip: it gets most out of a batch"])
@@ -500,13 +558,13 @@ often = exact["no clip"].mean(1)[1]
 # the answer
 reveal("soft.6", "PPO: it stops first",
        "PPO's best rate is 4. There the first update does most of the "
-       "work and the edge ends the rest. SAPO with τ = 10 does the same "
-       "and is nearly level, and so is no clip with one update per batch: "
-       "second picture. **Where grades are wrong, who reuses them least "
-       "wins this race.** Where they are exact, reuse pays: at rate 0.25 "
-       f"one use of a batch ends at {once:.2f}, eight at {often:.2f}. So "
-       "do not ask which edge is best. Ask how often a batch is used, how "
-       "often the grader errs, and who was tuned.",
+       "work, and the edge ends the rest. A SAPO with a narrow hill "
+       "(τ = 10) does the same, and so does no clip with one update per "
+       "batch (second picture). **Where grades are wrong, the rule that "
+       "reuses them least wins.** Where grades are exact, reuse pays: at "
+       f"rate 0.25 one use of a batch ends at {once:.2f}, eight uses end "
+       f"at {often:.2f}. So ask how often a batch is used, how often the "
+       "grader errs, and who was tuned.",
        pictures.race(rates, {"grader errs": noisy, "exact grader": exact},
                      "40 seeds left, 20 right; bars: two standard errors. "
                      "PPO wants a larger rate than the others."),
@@ -519,60 +577,12 @@ reveal("soft.6", "PPO: it stops first",
            "SAPO: no jump anywhere":
            f"{flat.min():.2f} to {flat.max():.2f} from rate 0.5 to 4.",
            "DPPO: it measures the right thing":
-           "It does. Measuring well does not repair a wrong grade.",
-           "no clip: it gets most out of a batch": "If grades are right.",
+           "It does. But measuring well does not repair a wrong grade.",
+           "no clip: it gets most out of a batch": "With right grades.",
        })
 
-# %% [markdown]
-# **That is the core; the rest is practice.**
-#
-# ## In a real run
-#
-# Reports point both ways. MiniMax: CISPO reached DAPO's score in half the steps on a
-# 32B model, with 16 updates per batch, where a clip costs most
-# ([arXiv 2506.13585](https://arxiv.org/abs/2506.13585)). DPPO's authors: CISPO collapsed where
-# engine and trainer disagreed ([arXiv 2602.04879](https://arxiv.org/abs/2602.04879)).
-#
-# **Where `old` comes from:** in PPO, CISPO and SAPO a forward pass of the trainer before the first
-# update (08), in DPPO the engine's own record. A wrong record gives a weight nobody earned. Capping
-# the weight repairs that; a mask that drops far tokens on both sides adds nothing to the cap (run
-# on the [statements page](statements/12_soft_trust_regions.ipynb)).
-#
-# **What to log:** the share of tokens with weight 0, and the share outside the band, each by the
-# sign of $A$ (TRL: `clip_ratio/low_mean` and `high_mean`, verl: `actor/pg_clipfrac`). If both are
-# near zero, the choice of edge is not your problem.
-#
-# <details><summary>One level deeper: names and traps in the libraries</summary>
-#
-# * TRL, `loss_type="cispo"`: `epsilon_high` is the cap *itself*. Its default is `epsilon`, 0.2, so
-#   nearly every token gets the weight 0.2. Write 5.0. MiniMax never printed its cap.
-# * verl, `loss_mode="cispo"`: the cap is 1 + `clip_ratio_high`, and by default there is a floor of
-#   0.8 too.
-# * SAPO: `loss_type="sapo"` with `sapo_temperature_pos` and `_neg` in TRL; `loss_mode="sapo"` in
-#   verl. A later study found 10 and 12 better than 1.0 and 1.05
-#   ([arXiv 2602.19345](https://arxiv.org/abs/2602.19345)).
-# * DPPO: `loss_mode="dppo_tv"` in verl. Its ratio is to the *engine*, so it is not 1 even on a
-#   fresh batch. A safety cap $C$ on the weight is 10,000 in verl's `examples/dppo_trainer`, and 3
-#   by default. TRL had a trainer for it from March to July 2026.
-# </details>
-#
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | CISPO, SAPO, DPPO | |
-# |---|---|
-# | sentence | PPO silences the tokens whose ratio moved most, the unlikely ones; CISPO caps their weight, SAPO lets it fade, DPPO measures probability instead of the ratio |
-# | formula | gradient $wA\nabla\log\pi$ · CISPO $w=\min(\rho,c)$ · SAPO $w=4\rho\,\sigma(1-\sigma)$ · DPPO $w=\rho$, or 0 after $\delta$ in A's direction |
-# | silent | CISPO, SAPO: nobody · DPPO: whoever moved 0.15 in A's direction |
-# | picture | weight over ratio: a cliff, a plateau, a hill, a cliff that stands elsewhere for each token |
-# | numbers | ρ = 1: all weights 1 · SAPO at 2: 1.57 · 0.0001 → 0.0002 is ratio 2, 0.99 → 0.80 is 0.81 |
-# | derived | $\nabla\rho A=\nabla\,\mathrm{sg}[\rho]A\log\pi$ |
-# | when | ratios away from 1: many updates per batch, stale or misread `old` |
-# | choices | the cap, the shape, the measure |
-
 # %%
-print(difference(ZOO["dapo"], ZOO["cispo"]))
-score("soft.1", "soft.2", "soft.3", "soft.4", "soft.6")
+score("soft.6")
 
 # %% [markdown]
 # ## Exercises
@@ -673,16 +683,26 @@ check.name_this_soft_trust_regions(my_answer)
 # the coefficient is ρ(1 + log π), and every right token below probability 1/e is pushed down. Only
 # above the cap, where the clamp is constant, would the gradient be right, by accident.
 # </details>
+# <details><summary><b>Why measure probability instead of the ratio?</b></summary>
+#
+# A ratio is strict on rare tokens and lax on likely ones. From 0.0001 to 0.0002 the ratio is 2 and
+# nothing has moved; from 0.99 to 0.80 it is 0.81, inside the clip, and 0.19 has moved.
+# </details>
+# <details><summary><b>Which one would you take?</b></summary>
+#
+# None before I have seen the share of silent tokens. If it is near zero, they are the same. If it
+# is large, I tune the rate for each and add an arm with one update per batch. With noisy rewards I
+# would rather reuse less. For unlikely tokens in batches that are used often, CISPO has a report;
+# where engine and trainer disagree, I cap the weight.
+# </details>
+#
+# The other three can wait for another evening.
+#
 # <details><summary><b>Is CISPO a clip?</b></summary>
 #
 # No. A clip bounds the objective, so beyond it the slope is 0. CISPO bounds the weight in front of
 # log π, so beyond the cap the slope is the cap. The weight is bounded, the policy is not: nothing
 # ever tells a token to stop.
-# </details>
-# <details><summary><b>Why measure probability instead of the ratio?</b></summary>
-#
-# A ratio is strict on rare tokens and lax on likely ones. From 0.0001 to 0.0002 the ratio is 2 and
-# nothing has moved; from 0.99 to 0.80 it is 0.81, inside the clip, and 0.19 has moved.
 # </details>
 # <details><summary><b>Some systems drop far tokens whatever the sign of A. A bug?</b></summary>
 #
@@ -695,13 +715,6 @@ check.name_this_soft_trust_regions(my_answer)
 # Yes, up to 1.57 near ratio 2 at τ = 1, because ρ grows faster than the slope falls. Bad tokens
 # are to fade sooner, since pushing them down raises tokens that nobody sampled. At 1.05 they hardly
 # do: halved, one keeps nearly all of the slope. What fades is the way back, a bad token that rose.
-# </details>
-# <details><summary><b>Which one would you take?</b></summary>
-#
-# None before I have seen the share of silent tokens. If it is near zero, they are the same. If it
-# is large, I tune the rate for each and add an arm with one update per batch. With noisy rewards I
-# would rather reuse less. For unlikely tokens in batches that are used often, CISPO has a report;
-# where engine and trainer disagree, I cap the weight.
 # </details>
 #
 # The sentences that one hears about these methods, true or not:
