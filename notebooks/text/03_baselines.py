@@ -373,8 +373,7 @@ binary = torch.cosine_similarity(pi * (one_right - pi @ one_right),
 # the answer
 reveal("baselines.5", "only the std: the mean merely shortens the push",
        r"For every group $R_i-\bar R=\frac{G-1}G(R_i-\text{mean of the "
-       r"others})$: that is leave-one-out, only shorter. The std turns the "
-       r"push. "
+       r"others})$: leave-one-out, only shorter. The std turns the push. "
        "At G = 2 two unequal rewards become +1 and −1, so it only counts "
        "who won. The poor answer beats the wrong one more often than it "
        "loses to the good one, so it goes *up*. The turn shrinks with G: "

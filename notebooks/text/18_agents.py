@@ -12,7 +12,7 @@
 # **After this page** you can write the gradient of a trajectory with many turns, say whose tokens
 # belong in the loss and what happens if you forget, and choose which turn gets the credit.
 #
-# 43 minutes, exercises 34 more · after 02 (REINFORCE), 07 (critic), 08 (GRPO) ·
+# 29 minutes, then 14 in a second sitting · exercises 34 more · after 02 (REINFORCE), 07 (critic), 08 (GRPO) ·
 # Search-R1, Jin et al. 2025, [arXiv 2503.09516](https://arxiv.org/abs/2503.09516); turn-level
 # credit: Zeng et al. 2025, [arXiv 2505.11821](https://arxiv.org/abs/2505.11821)
 #
@@ -22,7 +22,8 @@
 # <details><summary>2. What must the baseline of a group not depend on?</summary>On the answer itself. All answers of a group start from the same prompt (03, 08).</details>
 # <details><summary>3. Which rewards can a token not have caused?</summary>Those that came before it (07).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports, folded
 from itertools import product
 import torch
 from rlnb import check
@@ -61,9 +62,9 @@ def recorded(arm, name, when="evals"):
 # %% [markdown]
 # ## A text with two authors
 #
-# An agent writes, the world answers, the agent writes on. Here the world is a desk with a
-# calculator. The task `4+3*2=?` is worked from left to right, modulo 10. Whenever the policy writes
-# `=`, the desk writes the next token. One group, four trajectories to the same task:
+# An agent writes, the world answers, and the agent writes on. In this lesson the world is a desk with
+# a calculator. The task `4+3*2=?` is worked from left to right, modulo 10. Whenever the policy
+# writes `=`, the desk writes the next token. Here is one group: four trajectories for the same task.
 
 # %%
 pictures.transcript(rows, caption=(
@@ -71,8 +72,9 @@ pictures.transcript(rows, caption=(
     "is busy three times in ten and says wait."))
 
 # %% [markdown]
-# The last digit that the policy writes behind `so` is its answer: right earns 1, wrong 0. The desk
-# has one more key, `x=`. It shows the memory: the last result that was calculated.
+# The digit that the policy writes behind `so` is its answer. A right answer earns 1, a wrong one 0.
+# The desk has one more key, `x=`. It shows the desk's memory, which is the last result that was
+# calculated.
 
 # %%
 desk = Desk()
@@ -81,22 +83,22 @@ for call in ("4+3=", "7*2=", "x="):
     print(f"{call:5s} {desk.reply(call)}")
 
 # %% [markdown]
-# The policy is this course's small transformer (0.3 million weights), after 100 supervised steps on
-# examples of using the desk. Some of them only press `x=` and repeat what it shows. The answers to
-# the training tasks were computed with the same desk class. Then GRPO without the std: each step 8
-# new tasks, 8 trajectories each, 40 steps.
-#
+# The policy is this course's small transformer. It has seen 100 supervised steps on examples of using
+# the desk; in some of them the policy only presses `x=` and repeats what it shows. Then it is
+# trained with GRPO (without the std) for 40 steps, each with 8 new tasks and 8 trajectories a task.
+
+# %% [markdown]
 # ## Nine in ten: how good is it?
 #
-# One such run, three seeds:
+# Here is one such run, with three seeds.
 
 # %%
 pictures.first_run(caption="Reward of the training trajectories, one line "
                    "for each seed. At the end nine in ten are right.")
 
 # %% [markdown]
-# No task came twice, so nothing could be learned by heart. Now 100 tasks it never saw, at a freshly
-# started desk. Before training the policy solved 39 % of them.
+# No task came twice, so nothing could be learned by heart. Now we evaluate on 100 new tasks, at a
+# freshly started desk. Before training the policy solved 39 % of them.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -107,16 +109,14 @@ predict("agents.1", "How many does it solve after training?",
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
 zeros = sum(p.answer == "0" for p in held_out(CHAIN, 100))
-why = (f"{recorded('leak', 'pass@1')}. It writes `x=` first "
-       f"({recorded('leak', 'recalls')} of the trajectories) and copies. "
-       "Whoever made the training tasks had calculated each answer on the "
-       "desk it was then given, and here `reset` left the memory full. A "
-       f"fresh desk shows 0, "
-       f"and 0 is the answer to {zeros} of the 100 tasks. The same run "
-       f"with the memory emptied, black: {recorded('masked', 'pass@1')}. "
-       "In a repository the leak is the fixing commit, or a test file "
-       "that nobody deleted. Evaluate in a world that somebody else has "
-       "started.")
+why = (f"{recorded('leak', 'pass@1')}. It has learnt to write `x=` "
+       "first and to copy. Whoever made the training tasks had calculated "
+       "each answer on the same desk, and `reset` left the memory full. "
+       f"A fresh desk shows 0, which is the answer to {zeros} of the 100 "
+       "tasks. With the memory emptied, the same run reaches "
+       f"{recorded('masked', 'pass@1')} (black). In a repository such a "
+       "leak is the fixing commit, or a test file that nobody deleted. "
+       "**Evaluate in a world that somebody else has started.**")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -126,18 +126,18 @@ reveal("agents.1", "about 15 %, worse than before", why,
            "one that learned to calculate.")),
        instead={
            "about 90 %, as in training":
-           "New tasks, yes. But is the desk the same as in training?",
+           "The tasks are new. But is the desk the same as in training?",
            "about 65 %: some of it was luck":
            "Luck would not last for forty steps of new tasks.",
            "about 40 %, as before":
-           "What it could before, training has replaced.",
+           "Training has replaced what it could do before.",
        })
 
 # %% [markdown]
-# There is a quieter way to go wrong. Now the memory starts empty, but the trajectories of a group
-# use one desk, one after the other, without a reset. Half of them calculate and are right four
-# times in ten. The other half only look at `x=`, and are right if the last result was; an empty
-# memory is of no use to them. So the first trajectory of a group earns 0.20 on average.
+# There is a quieter way to go wrong. Suppose the memory starts empty, but the six trajectories of a
+# group use one desk, one after the other, without a reset. Half of them calculate, and are right
+# four times in ten. The other half only look at `x=`, and are right if the last result was right.
+# The first trajectory of a group earns 0.20 on average.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -153,14 +153,15 @@ for place in range(6):
     by_place.append(0.5 * 0.4 + 0.5 * memory)
     memory = 0.5 * 0.4 + 0.5 * memory   # half overwrite it, half look
 reveal("agents.2", "about 0.40",
-       "By place: " + ", ".join(f"{x:.2f}" for x in by_place) + ". The "
-       "late ones are not better, they start with more. But their mean, "
-       f"{sum(by_place) / 6:.2f}, is everybody's baseline: it calls the "
-       "first one bad for coming first. Log the reward by place in the "
-       "group; it must be flat.",
+       "By place the rewards are "
+       + ", ".join(f"{x:.2f}" for x in by_place) + ". The late ones are "
+       "not better, they start with more. But the group's mean, "
+       f"{sum(by_place) / 6:.2f}, is everybody's baseline, so the first "
+       "trajectory is called bad for coming first. Log the reward by place "
+       "in the group. It must be flat.",
        instead={
            "0.20: it is the same policy":
-           "The policy is. Is the world?",
+           "The policy is the same. Is the world?",
            "about 0.30":
            "Five trajectories have written before it.",
            "about 0.10: looking is worse than calculating":
@@ -168,16 +169,15 @@ reveal("agents.2", "about 0.40",
        })
 
 # %% [markdown]
-# GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With a prompt that was
-# free; a world has to be built $G$ times. And the start should be the only thing they share. If a
-# sandbox crashes, that is no act of the policy: run the trajectory again. Leaving it out favours
-# short trajectories, if long ones crash more often. Reward 0 would be noise in the advantage,
-# unless the policy can cause the crash.
-#
+# GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With a prompt this was free.
+# A world has to be built $G$ times. **Idea 1: the start is the only thing that a group may share.**
+
+# %% [markdown]
 # ## The world writes: whose tokens?
 #
-# Turn $k$ of the policy is $u_k$, the world's answer $o_k$, and $h_k$ all that stands before. The
-# world answers with a probability $P$ of its own.
+# The desk is clean now. Its words stand in the text. Do they belong in the loss? Call turn $k$ of the
+# policy $u_k$, the world's answer $o_k$, and all that stands before them $h_k$. The world answers
+# with a probability $P$ of its own.
 #
 # $$\begin{aligned}
 # p_\theta(\tau)&=\prod_k\pi_\theta(u_k\mid h_k)\;P(o_k\mid h_k,u_k)&&\text{chain rule: each author in turn}\\
@@ -186,9 +186,9 @@ reveal("agents.2", "about 0.40",
 # &\to\mathbb E\Big[A(\tau)\sum_{\text{own tokens }t}\nabla\log\pi_\theta(y_t\mid y_{<t})\Big]&&\textbf{the choice of 08: the group's mean as baseline}
 # \end{aligned}$$
 #
-# The trap: $\pi_\theta$ gives a probability to the world's tokens too, it is a language model. But
-# nobody drew them from it; they came from $P$. In code that is a mask. The world's tokens are read
-# by all later ones, but they are not in the loss:
+# There is a trap. The policy is a language model, so it gives a probability to the world's tokens,
+# too. But those tokens were not drawn from the policy; they came from $P$. In code this is a mask:
+# all later tokens read the world's tokens, but the loss leaves them out.
 
 # %%
 def agent_loss(logp, trained, R):
@@ -212,12 +212,12 @@ pictures.pushes(rows, panels, caption=(
     "Here the pushes on the two wait cancel."))
 
 # %% [markdown]
-# Such a push is 0 on average only if the world's token tells nothing about success. What does such
-# a push do to the probability of a token? The smallest case: at one place of a text stands `ok` or
-# `error`. `ok` leads to reward 1, `error` to 0, and `error` comes three times in ten. The policy
-# has one logit for `error` and starts at the true probability, 0.3. We follow 1,000 expected
-# updates, learning rate 1, twice: once the policy writes this token, once the world does and the
-# mask is forgotten.
+# What does such a push do over time? Take the smallest case. At one place of a text stands `ok` or
+# `error`. After `ok` the reward is 1, after `error` it is 0, and `error` comes three times in ten.
+# The policy has one logit for `error`, and starts at the true probability, 0.3.
+#
+# We follow 1,000 expected updates twice. In the first run the policy writes this token. In the
+# second run the world writes it, and the mask is forgotten.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -231,17 +231,20 @@ predict("agents.3", "log π(error) starts at −1.2. Where does it end?",
 ends = {who: author_path(who, 0.3, steps=1000)[-1]
         for who in ("policy", "world")}
 reveal("agents.3", "policy's near −7, world's near −200",
-       f"−{-ends['policy']:.1f} and −{-ends['world']:.1f}. A token of its "
-       "own becomes rare, so it is pushed less and less. The world says "
-       "error as often as before, whatever the policy thinks of it.",
+       f"They end at −{-ends['policy']:.1f} and −{-ends['world']:.1f}. The "
+       "policy's own token becomes rare, so it is pushed less and less. "
+       "The world says error as often as before, whatever the policy "
+       "thinks of it, so the push never ends.",
        instead={
            "both near −7":
-           "For its own token the push fades. For the world's?",
+           "For its own token the push fades. Does it fade for the world's "
+           "token?",
            "policy's near −7, world's stays at −1.2: the world goes on as "
            "before":
-           "The world does. What does the policy's model of it do?",
+           "The world goes on as before. But the policy's model of the "
+           "world is pushed.",
            "both near −200":
-           "Its own becomes rare and is pushed no more.",
+           "Its own token becomes rare and is hardly pushed any more.",
        })
 
 # %% jupyter={"source_hidden": true}
@@ -256,28 +259,29 @@ task("agents.t1", two_authors.two_authors_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. One half, not the most frequent error.
-# 2. Nine in ten. An error that nearly always comes hardly explains a failure.
+# 1. It is one half, not the most frequent error.
+# 2. It is nine in ten. An error that nearly always comes hardly explains a failure.
 # </details>
 #
-# Why, in two lines. $q$ is how often `error` stands there. Its push on the logit is
-# $A(1[\text{error}]-\pi)$:
+# Why is that so? Let $q$ be how often `error` stands there. Its push on the logit is
+# $A(1[\text{error}]-\pi)$, and on average this is
 #
 # $$\begin{aligned}
 # \mathbb E\big[A\,(1[\text{error}]-\pi)\big]&=\mathbb E\big[A\,1[\text{error}]\big]-\pi\,\mathbb E[A]&&\text{linearity}\\
 # &=q\,A_{\text{error}}=-q(1-q)&&\mathbb E[A]=0;\ A_{\text{error}}=0-(1-q)
 # \end{aligned}$$
 #
-# $\pi$ is gone. If the policy writes the token, $q=\pi$, and the push dies out with it. If the
-# world does, it never ends. It is 0 only if the token tells nothing about success.
+# The policy's own probability $\pi$ is gone. If the policy writes the token, $q=\pi$, and the push
+# dies out with it. If the world writes it, the push never ends, unless the token tells nothing about
+# success.
 #
-# Now the real policy. It shares all its weights between the desk's words and its own. The run from
-# above with the memory emptied, with the mask and without:
+# How bad is this for a real policy, which shares all its weights between the desk's words and its
+# own? We train from above with the memory emptied, with the mask and without it.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("agents.4", "Forty steps with the mask forgotten. pass@1, against "
-        "the run with the mask, is",
+predict("agents.4", "After forty steps with the mask forgotten, pass@1 is, "
+        "compared with the run with the mask,",
         ["clearly lower: the weights are shared",
          "the same in the end, but it rises more slowly",
          "not visibly different in three seeds",
@@ -286,42 +290,50 @@ predict("agents.4", "Forty steps with the mask forgotten. pass@1, against "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("agents.4", "not visibly different in three seeds",
-       f"{recorded('masked', 'pass@1')} with the mask, "
-       f"{recorded('unmasked', 'pass@1')} without. The trace is elsewhere: "
-       f"log π of the desk's wait, {recorded('masked', 'wait')} with, "
-       f"{recorded('unmasked', 'wait')} without, and still falling. (It "
-       "starts at −12: nobody had asked the policy to predict the desk.)",
+       f"It is {recorded('masked', 'pass@1')} with the mask and "
+       f"{recorded('unmasked', 'pass@1')} without. The trace is elsewhere. "
+       "log π of the desk's *wait* stands at "
+       f"{recorded('masked', 'wait')} with the mask and at "
+       f"{recorded('unmasked', 'wait')} without, and it is still falling. "
+       "**The reward does not show a forgotten mask.**",
        pictures.desk_runs(caption=(
            "Three seeds each. In this world and in 40 steps the forgotten "
            "mask costs nothing that the reward shows.")),
        instead={
            "clearly lower: the weights are shared":
-           "They are. In forty steps of this world it does not show.",
+           "They are shared. But in forty steps of this world it does not "
+           "show.",
            "the same in the end, but it rises more slowly":
-           "Look at the curves at step 10 and 20.",
+           "The curves at steps 10 and 20 do not differ visibly, either.",
            "higher: who predicts the desk understands it":
            "It is pushed by reward, not taught to predict.",
        })
 
 # %% [markdown]
-# The same question in a larger world: Search-R1 lets a 7B model read passages from a search engine.
-# With the mask it answers 0.43 of the questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one
-# run each). There the world writes hundreds of tokens at a time, here one. Log the share of tokens
-# that are trained: in the picture 38 of 44. TRL's fused loss ignored the mask until
-# [pull request 4975](https://github.com/huggingface/trl/pull/4975). It belongs in three more
-# places:
+# In a larger world it can matter. Search-R1 lets a 7B model read passages from a search engine, where
+# the world writes hundreds of tokens at a time. With the mask it answers 0.43 of the questions,
+# without it 0.34 <!-- cited: 0.43, 0.34 --> (one run each). So log the share of tokens that are
+# trained; in the picture above it is 38 of 44. **Idea 2: the world's tokens are read, and never
+# trained.**
 #
-# * **the ratio and its clip share** (06): $\pi_{\text{old}}$ never drew the world's tokens;
-# * **the KL** to the reference, which Search-R1 masks too;
-# * **the length**, where a loss divides by it. Count own tokens, or a long tool output makes the
-#   push on the call small.
+# <details><summary>One level deeper: three more places for the mask, and crashes</summary>
 #
-# So the world's words leave no trace in the gradient. Take the run with the mask. Now somebody
-# writes behind every result of the desk: `so` and any digit, as in `7so3`.
+# * *The ratio and its clip share* (06): $\pi_{\text{old}}$ never drew the world's tokens.
+# * *The KL* to the reference, which Search-R1 masks, too.
+# * *The length*, where a loss divides by it. Count own tokens, or a long tool output makes the push
+#   on the call small. (TRL's fused loss ignored the mask until
+#   [pull request 4975](https://github.com/huggingface/trl/pull/4975).)
+# * If a sandbox crashes, that is no act of the policy: run the trajectory again. Leaving it out
+#   favours short trajectories, if long ones crash more often.
+# </details>
+#
+# The world's words now leave no trace in the gradient. Are they harmless, then? Take the run with
+# the mask, and let somebody write `so` and any digit behind every result of the desk, as in `7so3`.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("agents.5", "It solved two tasks of three. And now?",
+predict("agents.5", "Without the notes it solved two tasks of three. How "
+        "many does it solve now?",
         ["two of three: such tokens were never trained",
          "about one of two: strange text disturbs it",
          "one of ten: it answers with the digit of the note",
@@ -329,15 +341,14 @@ predict("agents.5", "It solved two tasks of three. And now?",
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-noted = (f"pass@1 {recorded('masked', 'pass@1', 'noted')}. In "
-         f"{recorded('masked', 'stopped', 'noted')} of the trajectories it "
+noted = (f"pass@1 is {recorded('masked', 'pass@1', 'noted')}. The policy "
          "stops behind the note, without an answer of its own. In its "
-         "supervised examples so and a digit were always followed by end, "
-         "and it continues the pattern, whoever began it. Training with "
-         "notes in half of the trajectories does not cure it: "
-         f"{recorded('notes', 'pass@1', 'noted')}. It hardly ever ignores "
-         "a note, and what is not sampled is not rewarded. What helps is a "
-         "harness that lets only one digit or wait through.")
+         "examples *so* and a digit were always followed by *end*, and it "
+         "continues the pattern, whoever began it. Training with notes in "
+         "half of the trajectories does not cure it "
+         f"({recorded('notes', 'pass@1', 'noted')}): it hardly ever "
+         "ignores a note, and what is not sampled is not rewarded. What "
+         "helps is a harness that lets only one digit or *wait* through.")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -349,27 +360,46 @@ reveal("agents.5", "hardly any", noted,
            "context.")),
        instead={
            "two of three: such tokens were never trained":
-           "They were not. But it reads them.",
+           "They were not trained. But the policy reads them.",
            "about one of two: strange text disturbs it":
            "To the policy this text is not strange at all.",
            "one of ten: it answers with the digit of the note":
-           "Nearly. But the desk wrote that digit, and only what the "
-           "policy writes is graded.",
+           "That is nearly what happens. But the desk wrote that digit, "
+           "and only what the policy writes is graded.",
        })
 
 # %% [markdown]
-# **So far:** a trajectory has two authors. Only the policy's tokens are trained, and all of them
-# are read.
+# **A mask keeps a text out of the gradient. It does not keep it out of the context.**
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | agents | |
+# |---|---|
+# | sentence | the world keeps state, writes into the text and makes it long: reset it, mask it, share out the credit |
+# | formula | $g=\mathbb E\big[\sum_{\text{own }t}A\,\nabla\log\pi_\theta(y_t)\big]$, $A$ the trajectory's advantage, or its turn's (second sitting) |
+# | mask forgotten | push $q\,A_{\text{token}}$ on the world's token ($-q(1-q)$ if it decides success): it does not contain π and never ends |
+# | mask where | loss, ratio, KL, length |
+# | derived | own tokens only; no credit for the past (recall 3) |
+# | choices | which turns count; what a turn is paid for; where to cut |
+# | against 08 | the prompt of a group is the state of a world; the completion mask has holes |
+
+# %%
+score(*(f"agents.{k}" for k in range(1, 6)))
+
+# %% [markdown]
+# ## Second sitting: which turn gets the credit?
 #
-# ## The world takes time: which turn gets the credit?
 #
-# Look again at trajectory 3: its call `4+3=` was right, and is as orange as its wrong answer. With
-# thirty turns, good and bad ones share one number. What does that cost?
+# Look again at trajectory 3 in the picture of the pushes. Its call `4+3=` was right, and it is as
+# orange as its wrong answer. With thirty turns, good and bad turns share one number. What does that
+# cost?
 #
-# A toy: $T$ turns, each right with probability ½, whatever happened before. A right turn earns 1,
-# and the trajectory's reward is the sum. The policy has one logit for each turn. If $a_1$ is 1 for
-# a right first turn, else 0, the score of that turn is $a_1-½$ (02). So the push on it is its
-# credit times $(a_1-½)$. Two turns, all four cases:
+# Here is a toy with $T$ turns. Each turn is right with probability ½, whatever happened before. A
+# right turn earns 1, and the trajectory's reward is the sum. The policy has one logit for each turn.
+# Write $a_1=1$ for a right first turn, else 0. Then the score of that turn is $a_1-½$ (02), and the
+# push on it is its credit times $(a_1-½)$. With two turns there are four cases:
 
 # %%
 for a in product((0, 1), repeat=2):
@@ -380,12 +410,13 @@ for a in product((0, 1), repeat=2):
           f"{turn * (a[0] - .5):.2f}")
 
 # %% [markdown]
-# The same mean, ¼. But the sum gives 0.5 or 0, depending on the other turn: variance 0.0625.
+# Both have the mean ¼. But with the sum the push is 0.5 or 0, depending on the other turn, and its
+# variance is 0.0625. The turn's own reward has no variance here.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("agents.6", "32 turns instead of 2. The variance of the push by "
-        "the sum becomes",
+predict("agents.6", "Take 32 turns instead of 2. The variance of the push "
+        "by the sum becomes",
         ["the same: the mean is subtracted",
          "16 times as large, like the turns",
          "31 times as large", "256 times as large, as 16 squared"])
@@ -395,12 +426,13 @@ predict("agents.6", "32 turns instead of 2. The variance of the push by "
 spread = {T: additive_push(T)[1] for T in (2, 8, 32, 128)}
 reveal("agents.6", "31 times as large",
        "; ".join(f"{T} turns {v:.4f}" for T, v in spread.items())
-       + ". One other turn makes the noise at T = 2, and 31 at T = 32.",
+       + ". At T = 2 one other turn makes the noise, at T = 32 there are "
+       "31 of them.",
        instead={
            "the same: the mean is subtracted":
-           "It is. The noise of all other turns is not.",
+           "The mean is subtracted. The noise of all other turns is not.",
            "16 times as large, like the turns":
-           "Not the turns make the noise, but the other turns.",
+           "It is only the *other* turns that make the noise.",
            "256 times as large, as 16 squared":
            "Variances of independent turns add up.",
        })
@@ -415,13 +447,13 @@ reveal("agents.6", "31 times as large",
 # </details>
 #
 # Must a turn be credited with all rewards of its trajectory? Turn $j$ earns $r_j$, and $\bar r_j$
-# is the mean of that over the group. **The choice is a set $S_k$: the turns whose rewards count for
-# turn $k$.**
+# is the mean of that over the group. **There is one choice: the set $S_k$ of turns whose rewards
+# count for turn $k$.**
 #
 # $$A_k=\sum_{j\in S_k}(r_j-\bar r_j)$$
 #
-# Three choices, on four trajectories of six turns. A box is a turn, + right, − wrong; its colour is
-# its credit:
+# Here are three choices, on four trajectories of six turns. A box is a turn, + for right and − for
+# wrong, and its colour is its credit.
 
 # %% jupyter={"source_hidden": true}
 # three sets of turns, as colours
@@ -440,15 +472,15 @@ pictures.pushes(boxes, {name: {
     "only: no mistake is blue."))
 
 # %% [markdown]
-# **From this turn on** leaves out what a turn cannot have caused, its past. The last turn loses all
-# its noise and the first none: half, averaged over the turns. **This turn only** has no noise here.
-# But it is blind to what a turn makes possible later, and in this toy that is nothing.
+# **From this turn on** leaves out what a turn cannot have caused, its past. The last turn loses all its
+# noise and the first loses none, so half of the noise goes on average. **This turn only** has no
+# noise here. But it is blind to what a turn makes possible later; in this toy that is nothing.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("agents.7", "Now nothing is paid along the way: the same sum comes "
+predict("agents.7", "Now nothing is paid along the way. The same sum comes "
         "once, after the last turn. How much of the noise does 'from this "
-        "turn on' save?",
+        "turn on' save now?",
         ["half, averaged over the turns, as before", "nothing",
          "all of it: one reward, one source of noise",
          "half for the last turn, nothing for the first"])
@@ -460,23 +492,24 @@ late[:, -1] = a.sum(1)                  # the sum, paid at the end
 to_go = late.flip(1).cumsum(1).flip(1)
 same = bool((to_go == credits["all turns (GRPO)"]).all())
 reveal("agents.7", "nothing",
-       f"Equal to 'all turns' in every box: {same}. A reward at the end "
-       "stands in the future of every turn, so there is no past to leave "
-       "out. Then something must tell the turns apart: a critic (07), "
-       "siblings that pass through the same state, or a grader of turns.",
+       f"Is it equal to 'all turns' in every box? {same}. A reward at the "
+       "end stands in the future of every turn, so there is no past to "
+       "leave out. **Something else must tell the turns apart:** a critic "
+       "(07), siblings that pass through the same state, or a grader of "
+       "turns.",
        instead={
            "half, averaged over the turns, as before":
            "That needs rewards along the way. Which past is left out now?",
            "all of it: one reward, one source of noise":
            "The one reward still holds the luck of all turns.",
            "half for the last turn, nothing for the first":
-           "The last turn too is paid for the luck of all others.",
+           "The last turn, too, is paid for the luck of all others.",
        })
 
 # %% [markdown]
-# How good must a grader of turns be? To trust the sign of a push you want its mean to be twice its
-# spread. Over $n$ trajectories that needs $n=4\,\mathrm{Var}/\mathrm{mean}^2$: by the sum $4(T-1)$.
-# Now the grader of turns, *this turn only*, is wrong in a share $e$ of its verdicts, at random.
+# How good must a grader of turns be? To trust the sign of a push, its mean should be twice its spread.
+# This needs $n=4\,\mathrm{Var}/\mathrm{mean}^2$ trajectories, and by the sum that is $4(T-1)$. The
+# grader of turns is wrong in a share $e$ of its verdicts, at random.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -490,20 +523,19 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Wrong in 41 %, hardly better than a coin. It is wrong at random, and the other 31 turns are
-#    random too.
-# 2. Five turns. With four the two are equal; exercise 4 asks why.
+# 1. It may be wrong in 41 % of its verdicts, hardly better than a coin. Its errors are random, but
+#    the other 31 turns are random, too.
+# 2. It pays from five turns on. With four the two are equal; exercise 4 asks why.
 # </details>
 #
-# That was the kind case. If success needs *all* turns to be right, the count is $4(2^T-2)$, a
-# quarter of a million at 16 turns. And errors are not always random: a grader that pays a point for
-# every call has no noise and another goal ([statements](statements/18_agents.ipynb) has both).
+# This was the kind case, in which turns add up. If success needs *all* turns to be right, the sum needs
+# $4(2^T-2)$ trajectories, a quarter of a million at 16 turns. And errors are not always random: a
+# grader that pays a point for every call has no noise, but another goal
+# ([statements](statements/18_agents.ipynb) has both). **Idea 3: grade turns if you can, and check
+# the final success.**
 #
-# In practice turn rewards come from tests after each edit, beside the final reward (Zeng et al.
-# normalise each in its group and add them); or from siblings in the same state (GiGPO,
-# [arXiv 2505.10978](https://arxiv.org/abs/2505.10978)).
-#
-# **That is the core; the rest is practice.**
+# In practice turn rewards come from tests after each edit, beside the final reward (Zeng et al.), or
+# from siblings in the same state (GiGPO, [arXiv 2505.10978](https://arxiv.org/abs/2505.10978)).
 #
 # <details><summary>One level deeper: what a real run adds</summary>
 #
@@ -519,22 +551,9 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 #   measured on the [statements page](statements/18_agents.ipynb).
 # * Log: turns, share cut off, share of failed calls, share of tokens trained.
 # </details>
-#
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | agents | |
-# |---|---|
-# | sentence | the world keeps state, writes into the text and makes it long: reset it, mask it, share out the credit |
-# | formula | $g=\mathbb E\big[\sum_{\text{own }t}A_{k(t)}\nabla\log\pi_\theta(y_t)\big]$: up to scale $\nabla J$ for *all turns* and *from this turn on*; another goal for *this turn only* |
-# | mask forgotten | push $q\,A_{\text{token}}$ on the world's token ($-q(1-q)$ if it decides success): it does not contain π and never ends |
-# | mask where | loss, ratio, KL, length |
-# | derived | own tokens only; no credit for the past (recall 3) |
-# | choices | which turns count; what a turn is paid for; where to cut |
-# | against 08 | the prompt of a group is the state of a world; the completion mask has holes |
 
 # %%
-score(*(f"agents.{k}" for k in range(1, 8)))
+score("agents.6", "agents.7")
 
 # %% [markdown]
 # ## Exercises
