@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU, say why it waits, and choose a correction when
 # another program writes the answers.
 #
-# 39 minutes, exercises 34 more · after 04 (importance sampling), 08 (GRPO), 12 (DPPO) · ZeRO:
+# 28 minutes, then 12 in a second sitting · exercises 34 more · after 04 (importance sampling), 08 (GRPO), 12 (DPPO) · ZeRO:
 # [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
@@ -39,8 +39,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## It fits five times
 #
-# A model has 7.6 <!-- cited: 7.6 --> billion parameters (a Qwen2.5). Each takes two bytes
-# (bfloat16). The card has 80 GB.
+# You have a model with 7.6 <!-- cited: 7.6 --> billion parameters (a Qwen2.5). Each parameter takes
+# two bytes in bfloat16. Your card has 80 GB.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -48,12 +48,12 @@ pictures.one_bar(2 * QWEN_7B.parameters / 1e9, 80, (
     "The weights would fit five times."))
 
 # %% [markdown]
-# You start GRPO with AdamW. The first optimizer step ends in *out of memory*.
+# You start GRPO with AdamW, and the first optimizer step ends in *out of memory*. What fills the card?
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.1", "Bytes per parameter, to train with AdamW, in the "
-        "usual bfloat16 recipe?",
+predict("systems.1", "How many bytes per parameter does training with "
+        "AdamW take, in the usual bfloat16 recipe?",
         ["16: and one more copy of the weights, in float32",
          "12: weights and gradients in 2 bytes, two moments in float32",
          "8: weights, gradients and two moments, two bytes each",
@@ -63,25 +63,27 @@ predict("systems.1", "Bytes per parameter, to train with AdamW, in the "
 # the answer
 one, tiny = torch.tensor(1.0).bfloat16(), torch.tensor(0.003).bfloat16()
 reveal("systems.1", "16: and one more copy of the weights, in float32",
-       "Weights 2, gradients 2, moments 4 + 4, and a **master copy** of "
-       "the weights, 4. The master copy is a choice. In bfloat16 "
-       f"1 + 0.003 = {(one + tiny).item()}: a weight of 1 would never feel "
-       "so small an update. "
-       f"16 bytes are {16 * QWEN_7B.parameters / 1e9:.0f} GB.",
+       "The weights take 2 bytes, the gradients 2, the two moments 4 + 4, "
+       "and a **master copy** of the weights takes 4. Without the master "
+       f"copy, bfloat16 computes 1 + 0.003 = {(one + tiny).item()}: a "
+       "weight of 1 would never feel so small an update. 16 bytes a "
+       f"parameter are {16 * QWEN_7B.parameters / 1e9:.0f} GB.",
        instead={
            "8: weights, gradients and two moments, two bytes each":
-           "The moments average small numbers: they are kept in float32.",
+           "The moments average small numbers, so they are kept in "
+           "float32.",
            "12: weights and gradients in 2 bytes, two moments in float32":
-           "Right about the moments. Where are small updates collected?",
+           "This is right about the moments. But where are small updates "
+           "collected?",
            "20: and float32 copies of weights and gradients":
            "A gradient is used once and thrown away. Some trainers do "
            "sum it in float32, but the update works without.",
        })
 
 # %% [markdown]
-# Only a *trained* model needs all of these. A frozen one needs 2 bytes, its weights. The answers
-# are written by a separate program, the engine (vLLM, SGLang). It holds one more copy of the
-# weights, 2 bytes: the **sampler's**.
+# Only a *trained* model needs all 16 bytes. A frozen model needs 2 bytes for its weights. And the
+# answers are written by a separate program, the engine (vLLM, SGLang), which holds one more copy of
+# the weights: the **sampler's** 2 bytes.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -96,16 +98,17 @@ pictures.bytes_by_method({
             "model. All models equally large."))
 
 # %% [markdown]
-# So the critic alone costs 16 of PPO's 38 bytes. A verifier instead of a reward model saves 2 more,
-# and so does dropping the KL.
+# The critic alone costs 16 of PPO's 38 bytes. A verifier instead of a reward model saves 2 more bytes,
+# and dropping the KL saves another 2. **Count 16 bytes for what is trained, and 2 for what is not.**
 #
 # The second large thing is the **cache**. While an answer is written, every layer keeps a key and a
-# value for each of its tokens. This model has 28 layers, and in each 4 such heads of 128 numbers.
+# value for each token. This model has 28 layers, with 4 heads of 128 numbers each for keys and
+# values.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("systems.2", "512 answers of 8,192 tokens are being written at "
-        "once. Their cache?",
+        "once. How large is their cache?",
         ["2 GB", "240 GB: twice what training the policy takes",
          "24 GB: more than the weights", "2,400 GB"])
 
@@ -114,48 +117,53 @@ predict("systems.2", "512 answers of 8,192 tokens are being written at "
 per_token = 2 * 28 * 4 * 128 * 2          # bytes
 cache = 512 * 8192 * per_token / 1e9
 reveal("systems.2", "240 GB: twice what training the policy takes",
-       "Key and value · layers · heads · numbers · bytes = "
-       f"{per_token:,} bytes a token, {cache:.0f} GB in all. It grows with "
-       "the number of answers *in flight*. That number is what you trade "
-       "memory for.",
+       "Multiply key and value · layers · heads · numbers · bytes: that is "
+       f"{per_token:,} bytes a token, {cache:.0f} GB in all. **The cache "
+       "grows with the number of answers that are written at once.** That "
+       "number is what you trade memory for.",
        instead={
-           "2 GB": "That is four answers.",
-           "24 GB: more than the weights": "That is fifty answers.",
+           "2 GB": "That would be enough for four answers.",
+           "24 GB: more than the weights":
+           "That would be enough for fifty answers.",
            "2,400 GB": "With as many heads of keys as of queries it "
            "would be 1,684: that is why they are shared.",
        })
 
 # %% [markdown]
-# Now take several cards that first write and then train (*colocated*). **ZeRO** splits the training
-# bytes among them. Stage 1 splits AdamW's part, stage 2 also the gradients, stage 3 also the
-# weights, those of frozen models too. Each card keeps a whole sampler. To *park* means to move to
-# the host what this half of the step does not need.
+# How do you make it fit? Take several cards, which first write and then train (*colocated*). **ZeRO**
+# splits the training bytes among the cards. Stage 1 splits AdamW's part, stage 2 also the
+# gradients, stage 3 also the weights (PyTorch calls this FSDP). Each card keeps a whole sampler.
+#
+# *Parking* moves to the host what this half of the step does not need. You have 4 cards and the
+# choice of stage, parking, and how many answers are written at once.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t1", full_card.full_card_explorer(),
-     ("4 cards: make it fit.", full_card.four))
+     ("You have 4 cards. Make it fit.", full_card.four))
 
 # %% [markdown]
-# The bar of the **activations**, kept for the backward pass, is small because the layers
-# are computed twice and the logits come in pieces. Whole, the logits of one answer, 8,192 × 152,064
-# numbers, take 5.0 GB in float32.
-# <!-- cited: 5.0 -->
-#
 # <details><summary>What the task shows</summary>
 #
-# No stage is enough on 4 cards: the cache of a card has doubled. Parking works from stage 1 on,
-# because the two halves of a step no longer share the card. On 8 cards stage 3 does it without
-# parking. On 2 cards nothing works, and you must write fewer answers at once. A sampler split over
-# cards (tensor parallel) would save more. Real systems park by offloading (verl) or by putting the
+# On 4 cards no stage is enough by itself, because each card holds twice the cache that it holds on
+# 8. Parking works from stage 1 on, since the two halves of a step no longer share the card. On 8
+# cards stage 3 does it without parking. Real systems park by offloading (verl) or by putting the
 # engine to sleep (vLLM).
 # </details>
+# <details><summary>One level deeper: activations and logits</summary>
 #
+# The bar of the **activations**, kept for the backward pass, is small here because the layers are
+# computed twice and the logits come in pieces. In one piece, the logits of one answer, 8,192 ×
+# 152,064 numbers, take 5.0 GB in float32. <!-- cited: 5.0 -->
+# </details>
+
+# %% [markdown]
 # ## Who waits for whom
 #
-# Memory limits how many answers are written at once. A place for one answer is called a **slot**.
-# We simulate 64 slots. The trainer has cards of its own. It takes 64 answers for a step, and needs
-# half the time of a mean answer. The log of an answer's length is normal with std 1 (the *spread*).
+# Memory limits how many answers are written at once. A place for one answer is called a **slot**. Are
+# the slots at least always busy? We simulate 64 slots. The trainer has cards of its own, takes 64
+# answers for a step, and needs half the time of a mean answer. The lengths are spread out: the log
+# of a length is normal with std 1.
 
 # %%
 waits = simulate(slots=64, batch=64, lag=0, tail=1.0, train=0.5)
@@ -163,20 +171,21 @@ ahead = simulate(slots=64, batch=64, lag=1, tail=1.0, train=0.5)
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.3", "All 64 are written by the newest weights, then comes "
-        "the training, then the next 64. How much of its time does a slot "
-        "write?",
+predict("systems.3", "All 64 answers are written by the newest weights, "
+        "then comes the training, then the next 64. What share of its time "
+        "does a slot write?",
         ["about two thirds: the rest is training",
          "about 40 %", "about 25 %", "about 13 %"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.3", "about 13 %",
-       f"{waits.busy:.0%}. One answer of 64 is long, and 63 slots wait "
-       f"for it. A step takes {waits.time_per_step:.2f} mean answers. "
-       "Right, the repair: a free slot begins an answer of the next batch "
-       "with the old weights, at most one batch ahead. A step then takes "
-       f"{ahead.time_per_step:.2f}.",
+       f"It is {waits.busy:.0%}. One answer of 64 is long, and 63 slots "
+       f"wait for it. A step takes {waits.time_per_step:.2f} mean answers. "
+       "On the right is the repair: a free slot begins an answer of the "
+       "next batch with the old weights. A step then takes "
+       f"{ahead.time_per_step:.2f}. **Running ahead makes this queue six "
+       "times as fast.**",
        pictures.two_timelines(
            {"synchronous": waits, "one batch ahead": ahead}, 6.0,
            "16 of the 64 slots, the slowest among them. A bar is an "
@@ -184,29 +193,33 @@ reveal("systems.3", "about 13 %",
            "(six colours, then again)."),
        instead={
            "about two thirds: the rest is training":
-           "So it would be if all answers were equally long.",
-           "about 40 %": "That is a spread of 0.3.",
+           "It would be, if all answers were equally long.",
+           "about 40 %": "It would be, at a spread of 0.3.",
            "about 25 %": "The longest of 64 is longer than you think.",
        })
 
 # %% [markdown]
-# So running ahead makes this queue several times as fast. Real hardware gains less: AReaL measured
-# up to 2.77 times ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
+# Real hardware gains less: AReaL measured up to 2.77 times
+# ([arXiv 2505.24298](https://arxiv.org/abs/2505.24298)).
 #
-# Why are idle slots dear? To write one token in every slot, the card reads all weights once: 15 GB
-# at 3.35 <!-- cited: 3.35, 4.5 --> TB/s on an H100, 4.5 ms, for one slot or for 64. The caches are
-# read too: 64 answers of 8,192 tokens are 30 GB, 9 ms more. So a full round takes three times as
-# long as the last slot alone, and writes 64 times as much. (Our queue charges every slot the same
-# time, which flatters running ahead.)
+# <details><summary>One level deeper: why are idle slots dear?</summary>
 #
-# The price is **age**: how many updates fall between an answer's start and its use.
+# To write one token in every slot, the card reads all weights once: 15 GB at
+# 3.35 <!-- cited: 3.35, 4.5 --> TB/s on an H100, which takes 4.5 ms for one slot or for 64. It also
+# reads the caches: 64 answers of 8,192 tokens are 30 GB, 9 ms more. So a full round takes three
+# times as long as the last slot alone, and writes 64 times as much. (Our queue charges every slot
+# the same time, which flatters running ahead.)
+# </details>
+#
+# What does running ahead cost? The answers get old. The **age** of an answer is the number of
+# updates between its start and its use.
 
 # %%
 print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
       f"oldest {ahead.staleness.max()}")
 
 # %% [markdown]
-# The mean can be derived. Count pairs of an answer and an update that falls into its life. There
+# Where does the mean come from? Count pairs of an answer and an update that falls into its life. There
 # are $n$ answers and $U$ updates, and an update uses $B$ answers.
 #
 # $$\begin{aligned}
@@ -216,33 +229,33 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # \overline{\text{age}}&=\bar N/B&&\text{divide}
 # \end{aligned}$$
 #
-# An answer is *open* until the trainer takes it, even when it is finished and waits. So the mean
-# age is the number of open answers, in batches. This is **Little's law** (time in the system = open
-# / throughput), with time counted in updates.
+# An answer is *open* until the trainer takes it, also while it is finished and waits. So **the mean
+# age is the number of open answers, counted in batches.** This is **Little's law**.
 #
-# "One batch ahead" keeps about one batch of answers open here, so the mean age is about 1, however
-# long the answers are. And the oldest, 13? The limit is on when answers may *start*. A long one
-# that began thirteen updates ago is still being written. To bound the oldest you must cut it,
-# resume it later or drop it, and dropping hits long answers only.
+# One batch ahead keeps about one batch of answers open here, so the mean age is about 1. The oldest
+# answer is 13 updates old, because the limit is on when answers may *start*. To bound the oldest
+# you must cut it, resume it later or drop it, and dropping hits long answers only.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t2", stale_queue.stale_queue_explorer(),
-     ("Spread 1 or more: slots busy 90 %, mean age at most 0.5.",
-      stale_queue.fresh_and_busy),
-     ("Spread 1 or more: a step in 1.2 or less, mean age at most 1.1.",
+     ("With a spread of 1 or more, keep the slots 90 % busy, and the mean "
+      "age at 0.5 or less.", stale_queue.fresh_and_busy),
+     ("With a spread of 1 or more, make a step in 1.2 or less, with a mean "
+      "age of at most 1.1.",
       stale_queue.quick))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. 16 slots, one batch ahead. Few answers are open, so they are young, and slots are always busy.
-#    And slow: a step takes 3.9 <!-- cited: 3.9 -->. **Busy is not fast.**
-# 2. 64 or 128 slots and one batch ahead. With 128 half of them idle, for the limit stops them.
+# 1. Take 16 slots and one batch ahead. Few answers are open, so they are young, and the slots are
+#    always busy. But a step takes 3.9 <!-- cited: 3.9 -->. **Busy is not fast.**
+# 2. Take 64 or 128 slots and one batch ahead. With 128 half of the slots idle, because the limit
+#    stops them.
 # </details>
 #
-# Does age hurt? We trained a small model (0.3M parameters, page 21's task) for 40 steps, without a
-# clip. Its answers are all 0, 1, 4 or 8 updates old. Look at the end values.
+# Does age hurt? We trained the course's small model for 40 steps without a clip, on answers that are
+# all 0, 1, 4 or 8 updates old. Look at the values at the end.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -250,9 +263,8 @@ pictures.learning_by_time(
     "A line is a seed. Right: pass@1 at the end, seeds 0, 1, 2.")
 
 # %% [markdown]
-# At age 1 one seed of three ends lower and two do not. At age 4 all three end a little below all
-# three of age 0. At age 8 two of three end far below. The queue's mixture of ages is not tested
-# here.
+# At age 1 one seed of three ends lower and two do not. At age 4 all three end a little lower than at
+# age 0. At age 8 two of three end far lower. **So a little age is cheap, and a lot is not.**
 #
 # <details><summary>One level deeper: what the queue leaves out</summary>
 #
@@ -265,14 +277,13 @@ pictures.learning_by_time(
 # * *Colocated or split.* Colocated cards take turns: the weights stay on the card, and the halves
 #   of a step wait for each other. Split cards work at the same time, and the answers age.
 # </details>
-#
-# **So far:** memory sets the slots, and the longest answer makes them wait. Running ahead removes
-# most of the waiting and makes answers old.
-#
+
+# %% [markdown]
 # ## Another program writes
 #
-# Suppose nothing is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because it
-# rounds differently. The **gap** of a token is log π − log μ. We measure it twice:
+# Suppose no answer is old. The engine's policy $\mu$ still is not the trainer's $\pi$, because the
+# engine rounds differently. How far apart are they? The **gap** of a token is log π − log μ. We
+# measure it twice.
 #
 # * **Dense.** Our small model writes in bfloat16, and scores the same tokens in float32.
 # * **Mixture of experts.** In each of four layers a *router* picks one of eight small networks. A
@@ -300,7 +311,7 @@ print(f"router, another expert somewhere: {gap[other].std():.2f}, "
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.4", "The router's gap, over all tokens: its std?",
+predict("systems.4", "What is the std of the router's gap over all tokens?",
         ["about 0.0065: fewer than 1 in 100 tokens are touched",
          "about 0.05: few tokens, and very large gaps",
          "about 0.011: the mean of 0.0065 and 0.57, by their shares",
@@ -311,12 +322,11 @@ predict("systems.4", "The router's gap, over all tokens: its std?",
 middle = [(a + b) / 2 for a, b in zip(EDGES, EDGES[1:])]
 small = [m for m, n in zip(middle, dense["histogram"]) for _ in range(n)]
 reveal("systems.4", "about 0.05: few tokens, and very large gaps",
-       f"{gap.std():.3f}: the mean *square* counts, and 0.0077 · 0.57² is "
-       "nearly all of it. Third panel, the test: the trainer uses the "
-       "*engine's* "
-       "experts (routing replay), and the std is "
-       f"{(replayed - log_mu).std():.4f}. Rounding alone is small. A "
-       "choice that rounding tips over is not.",
+       f"It is {gap.std():.3f}, because the mean *square* counts, and "
+       "0.0077 · 0.57² is nearly all of it. The third panel is the test: "
+       "the trainer uses the *engine's* experts (routing replay, R3), and "
+       f"the std falls to {(replayed - log_mu).std():.4f}. **Rounding "
+       "alone is small. A choice that rounding tips over is not.**",
        pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
                       "experts replayed": (replayed - log_mu).flatten()},
                      "Tokens on a log axis. Outside the dotted lines the "
@@ -324,32 +334,53 @@ reveal("systems.4", "about 0.05: few tokens, and very large gaps",
                      {"dense, 0.3M": dense["std token"]}),
        instead={
            "about 0.0065: fewer than 1 in 100 tokens are touched":
-           "Few, and each is off by a hundred times as much.",
+           "Few tokens are touched, but each is off by a hundred times as "
+           "much.",
            "about 0.011: the mean of 0.0065 and 0.57, by their shares":
-           "Right shares. But variances are averaged, and not stds.",
+           "The shares are right. But variances are averaged, not stds.",
            "about 0.3: half way": "99 of 100 tokens are not touched.",
        })
 
 # %% [markdown]
-# A large mixture has dozens of layers, so more of its tokens can be touched. The repair in that
-# third panel is known as R3.
+# A large mixture has dozens of layers, so more of its tokens can be touched. What one does about it is
+# the second sitting.
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | Systems | |
+# |---|---|
+# | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes them off-policy |
+# | memory | 16 bytes a trained parameter, 2 a frozen one; cache: 2 · layers · kv heads · head size · bytes a token |
+# | time | 64 slots, spread 1: busy 13 %; one batch ahead: six times as fast in our queue |
+# | formula | mean age = open answers / batch; std of log w = gap · √T |
+# | mismatch | $\mathbb E_\pi=\mathbb E_\mu[w\,\cdot]$; a cap or a mask trades bias for noise |
+# | choices | master copy; batches ahead; token or answer weight; cap or mask, with or without the sign |
+# | log | bytes in cache, slots busy, age, gap by token, tokens dropped by sign |
+
+# %%
+score(*(f"systems.{k}" for k in range(1, 5)))
+
+# %% [markdown]
+# ## Second sitting: what do you do about the mismatch?
 #
-# ## What to do about it
 #
-# An answer of advantage $A$ gives the push $A\,\nabla\log\pi$. The engine writes, the mean under
-# $\pi$ is wanted:
+# An answer with advantage $A$ gives the push $A\,\nabla\log\pi$. The engine $\mu$ writes, but we
+# want the mean under $\pi$:
 #
 # $$\begin{aligned}
 # \mathbb E_\pi[\text{push}]&=\textstyle\sum_y\mu(y)\,\frac{\pi(y)}{\mu(y)}\,\text{push}(y)=\mathbb E_\mu[w\,\text{push}]&&\text{multiply and divide by }\mu\\
 # w&=\textstyle\prod_t w_t,\quad w_t=\pi(y_t\mid y_{<t})/\mu(y_t\mid y_{<t})&&\text{chain rule}
 # \end{aligned}$$
 #
-# So the exact weight is a product over all tokens, and log w is the sum of their gaps.
+# So the exact weight is a product over all tokens, and log w is the sum of their gaps. Can one use
+# it?
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.5", "Each gap is independent, with std g. An answer has "
-        "1,000 tokens. The std of log w?",
+predict("systems.5", "The gaps are independent, each with std g. An answer "
+        "has 1,000 tokens. What is the std of log w?",
         ["g / 32", "g", "32 g", "1,000 g"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -373,14 +404,13 @@ for T in (50, 1000, 8000):
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("systems.5", "32 g",
-       "Variances of independent numbers add: **std of log w = gap · √T**. "
-       "Counted with the router, its answers joined at random; what counts "
-       "is a share of 512 answers (page 04):"
-       f"\n\n{table}\nThe router's gaps lean to the left: few answers get "
-       "a huge weight, so more of them count than the std alone says. Our "
-       "dense 0.3M model has "
-       f"{dense['std token'] * 1000 ** 0.5:.2f} at 1,000 tokens: nearly "
-       "all answers count. So ask for gap and length.",
+       "Variances of independent numbers add, so **the std of log w is the "
+       "gap times √T**. The table counts it with the router, whose answers "
+       "are joined at random. The third column is the share of 512 answers "
+       f"that still counts (page 04).\n\n{table}\nOur dense model has "
+       f"{dense['std token'] * 1000 ** 0.5:.2f} at 1,000 tokens, and "
+       f"nearly "
+       "all answers count. So ask for the gap and the length.",
        instead={
            "g / 32":
            "That is the std of their mean, g / √T. The weight has their "
@@ -388,11 +418,11 @@ reveal("systems.5", "32 g",
            "g":
            "Signs cancel in part: the sum of 1,000 grows with √1000.",
            "1,000 g":
-           "So it would be if all gaps had one sign.",
+           "It would be, if all gaps had one sign.",
        })
 
 # %% [markdown]
-# Where the exact weight is too noisy, two choices are made:
+# Where the exact weight is too noisy, one makes two choices:
 #
 # $$\begin{aligned}
 # w&\to w_t&&\textbf{choice: each token its own factor; its prefix still comes from }\mu\\
@@ -405,12 +435,11 @@ reveal("systems.5", "32 g",
 # | IcePop | $w_t$ inside a band [α, β], here [1/2, 2], else 0 |
 # | DPPO | 0 if $\pi(y_t)-\mu(y_t)$ is beyond ±0.15 <!-- cited: 0.15, 1.5 --> *and the push widens it*, else $\min(w_t,10)$ |
 #
-# Do they help? Here is a toy that can be summed exactly. An answer has four tokens out of four
+# What do they cost? Here is a toy that can be summed exactly. An answer has four tokens out of four
 # symbols, and a random quarter of the 256 answers is right. The policy has a row of logits for each
-# prefix. The engine's logits are off by a small fixed vector, of std 0.01. At 20 % of the prefixes
-# the router has *flipped*: there they are off by a large one, of std 1.5. That is far more than
-# measured above, and it never moves: a worst case, to make the cost visible. Twenty policies learn
-# for 60 exact gradient steps.
+# prefix, and the engine's logits are off by a little. At 20 % of the prefixes the router has
+# *flipped*, and there they are off by a lot. This is far more than we measured above, and it never
+# moves: a worst case, to make the cost visible. Twenty policies learn for 60 exact gradient steps.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -422,37 +451,35 @@ pictures.twenty_policies(runs, (
     "tokens dropped, mean of the policies."))
 
 # %% [markdown]
-# IcePop loses three of the twenty. (With 5 % flipped, or with offsets of std 0.6, it loses
-# none. <!-- cited: 0.6 -->) It goes on dropping tokens with A > 0. Without any
-# correction all twenty end above 0.8. That is no advice: exact gradients have no
-# noise, and noise is what caps and masks are for. **This toy shows what a mask costs, not what it
-# buys.**
+# IcePop loses three of the twenty policies. (With 5 % flipped it loses none.) Why? Where the engine
+# writes a right token often and the policy rarely, the token lies *below* the band. A push up would
+# close the gap. The mask drops just that push.
 #
-# Why are some lost? There the engine writes a right token often and the policy rarely, so the token
-# lies *below* the band. To push it up would close the gap. The mask drops just that push.
+# Without any correction all twenty end above 0.8. This is no advice: exact gradients have no noise,
+# and noise is what caps and masks are for. **The toy shows what a mask costs, not what it buys.**
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t3", engine_rules.engine_rules_explorer(),
-     ("20 % flipped for the whole run: find a mask that loses no policy. "
-      "What does it know that IcePop does not?", engine_rules.none_lost),
-     ("IcePop as it is, flips of 30 steps or more: lose no policy.",
+     ("20 % are flipped for the whole run. Find a mask that loses no "
+      "policy. What does it know that IcePop does not?",
+      engine_rules.none_lost),
+     ("Keep IcePop, and let a flip last 30 steps or more. Lose no policy.",
       engine_rules.patient))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. DPPO, or IcePop by sign, which drops a token outside the band only if the push widens the gap.
-#    The sign alone makes the difference.
+# 1. DPPO does it, and so does IcePop by sign, which drops a token outside the band only if the push
+#    widens the gap. The sign alone makes the difference.
 # 2. Let a flip last 30 steps. Three policies are stuck for these 30 steps. Then other prefixes are
-#    flipped, and all three are free within about ten steps. So the harm lasts as long as the gap
-#    stays on the same tokens.
+#    flipped, and all three are free within about ten steps.
 # </details>
 #
-# **In practice:** a dense model and short answers, the exact weight or TIS. A mixture of experts:
-# replay the experts first. If you mask, mask by sign. Keep the engine's log-prob of every token.
-# Log the mean and the largest gap (TRL: `sampling/sampling_logp_difference`), and the share of
-# tokens dropped *by sign of A*.
+# **In practice.** For a dense model with short answers, take the exact weight or TIS. For a mixture of
+# experts, replay the experts first. If you mask, mask by sign. Keep the engine's log-prob of every
+# token. Log the mean and the largest gap (in TRL `sampling/sampling_logp_difference`), and the
+# share of tokens dropped *by sign of A*.
 #
 # <details><summary>One level deeper: repair the cause, not the loss</summary>
 #
@@ -467,25 +494,9 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 # * The team behind IcePop shows the gap widening as a run decays, while its mask drops fewer and
 #   fewer tokens ([2026](https://ringtech.notion.site/kpop)).
 # </details>
-#
-# **That is the core; the rest is practice.**
 
 # %%
-score(*(f"systems.{k}" for k in range(1, 6)))
-
-# %% [markdown]
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | Systems | |
-# |---|---|
-# | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes them off-policy |
-# | memory | 16 bytes a trained parameter, 2 a frozen one; cache: 2 · layers · kv heads · head size · bytes a token |
-# | time | 64 slots, spread 1: busy 13 %; one batch ahead: six times as fast in our queue |
-# | formula | mean age = open answers / batch; std of log w = gap · √T |
-# | mismatch | $\mathbb E_\pi=\mathbb E_\mu[w\,\cdot]$; a cap or a mask trades bias for noise |
-# | choices | master copy; batches ahead; token or answer weight; cap or mask, with or without the sign |
-# | log | bytes in cache, slots busy, age, gap by token, tokens dropped by sign |
+score("systems.5")
 
 # %% [markdown]
 # ## Exercises
@@ -567,19 +578,6 @@ check.silent_bug_systems(my_test)
 # three ended far lower. Mean age is open answers over batch size, and long answers are older than
 # the mean. Published recipes run from 1 (prime-rl's default) to 8 (OLMo 3).
 # </details>
-# <details><summary><b>How do new weights reach the engine, and what about open answers?</b></summary>
-#
-# They are sent after each update: 2 bytes a parameter, regrouped from the trainer's shards to the
-# engine's. Open answers can be finished with the old weights, be thrown away, or go on with the new
-# ones. In the last case one answer has several authors. Store every token's log-prob and version,
-# and decide whether the cache is kept or written again.
-# </details>
-# <details><summary><b>The model fits, and the loss runs out of memory. Why?</b></summary>
-#
-# The logits. Tokens times vocabulary times 4 bytes, and the backward pass wants them more than
-# once. 8,192 tokens and 152,064 words are 5.0 GB. <!-- cited: 5.0 --> Compute the log-probs in
-# pieces, keep only those of the chosen tokens, and recompute layers to save activations.
-# </details>
 # <details><summary><b>Sampler and trainer have the same weights. Why do their log-probs differ?</b></summary>
 #
 # Other number formats, other kernels, other batch sizes, so sums are rounded in another order. In a
@@ -592,6 +590,22 @@ check.silent_bug_systems(my_test)
 # our toy IcePop left three of twenty policies stuck as long as the gap stayed on the same prefixes,
 # and they were free when it moved on. The same band by sign left none stuck. So log what is dropped
 # by sign of A, and keep the push that closes the gap.
+# </details>
+#
+# The other four can wait for another evening.
+#
+# <details><summary><b>How do new weights reach the engine, and what about open answers?</b></summary>
+#
+# They are sent after each update: 2 bytes a parameter, regrouped from the trainer's shards to the
+# engine's. Open answers can be finished with the old weights, be thrown away, or go on with the new
+# ones. In the last case one answer has several authors. Store every token's log-prob and version,
+# and decide whether the cache is kept or written again.
+# </details>
+# <details><summary><b>The model fits, and the loss runs out of memory. Why?</b></summary>
+#
+# The logits. Tokens times vocabulary times 4 bytes, and the backward pass wants them more than
+# once. 8,192 tokens and 152,064 words are 5.0 GB. <!-- cited: 5.0 --> Compute the log-probs in
+# pieces, keep only those of the chosen tokens, and recompute layers to save activations.
 # </details>
 # <details><summary><b>Why not the exact weight?</b></summary>
 #
