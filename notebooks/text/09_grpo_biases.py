@@ -12,7 +12,7 @@
 # **After this page** you can say which prompts and which answers each of GRPO's two divisions
 # pushes harder, derive both effects in a few lines, and spot them in a log.
 #
-# 43 minutes, exercises 34 more · after 08 (GRPO) · GRPO: Shao et al. 2024,
+# 32 minutes, then 9 in a second sitting · exercises 34 more · after 08 (GRPO) · GRPO: Shao et al. 2024,
 # [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); its two divisors: Liu et al. 2025,
 # "Dr. GRPO", [arXiv 2503.20783](https://arxiv.org/abs/2503.20783)
 #
@@ -22,7 +22,8 @@
 # <details><summary>2. A share p of a group is right. The advantage of a right and of a wrong answer, divided by the std?</summary>√((1−p)/p) and −√(p/(1−p)), for the std is √(p(1−p)) (08).</details>
 # <details><summary>3. How is the gradient of E[R] written as a mean?</summary>E[R ∇ log π(y)]: reward times the answer's score, which is ∇ log π(y) (02).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports, folded
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import length_drift, prompt_weight
@@ -38,19 +39,18 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## A run in which length is free
 #
-# The prompt `44529:1?` gives five digits and a target: choose three that add up to 1. Of a sum only
-# the last digit counts, so 7 + 4 is 1. A small transformer writes two sums, then says whether it
-# hit the target: `:` for yes, `;` for no.
+# The prompt `44529:1?` gives five digits and a target. The task is to choose three digits that add up
+# to 1, where only the last digit of a sum counts, so 7 + 4 is 1. A small transformer writes two
+# sums. Then it says whether it hit the target: `:` for yes, `;` for no.
 #
 # ```
 # 5+2=7,7+4=1:wait7+4=1:       right, and it says so; then it repeats itself
 # 4+9=3,3+5=8;                 wrong, and it says so
 # ```
 #
-# After its verdict it may stop, or write `wait` and repeat the last sum, as often as it likes. The
-# grader reads nothing behind the verdict. So length is free: at least 13 tokens, cut off at 72.
-# The model was taught on examples that picked their digits blindly. Before any training with
-# rewards:
+# After its verdict it may stop, or it may write `wait` and repeat the last sum, as often as it likes.
+# The grader reads nothing behind the verdict. So length is free: an answer has at least 13 tokens,
+# and is cut off at 72. This is the model before any training with rewards:
 
 # %% tags=["setup", "nbval-ignore-output"] jupyter={"source_hidden": true}
 # 16 batches of 16 prompts, 8 answers each, from the untrained model
@@ -69,7 +69,8 @@ print(f"{len(size):,} answers: {sampled.right.double().mean():.0%} right, "
       f"wrong {size[sampled.right == 0].mean():.0f}")
 
 # %% [markdown]
-# Now 80 steps of GRPO, 128 answers a step, no KL term. 1 for a right answer, 0 for a wrong one.
+# Now it is trained with 80 steps of GRPO, 128 answers a step and no KL term. A right answer earns 1, a
+# wrong one 0.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -85,9 +86,9 @@ ends = [x for name in ("GRPO", "Dr. GRPO")
         for x in recorded_runs.evaluated(name, "pass@1")]
 reveal("biases.1", "wrong ones: they grow, right ones do not",
        "On every seed wrong answers grow almost to the limit, and right "
-       "ones shrink almost to the shortest there is. The same run without "
-       "GRPO's two divisions (right panel) keeps them together. Neither "
-       "learned to solve more: pass@1 on 100 other problems ends at "
+       "ones shrink almost to the shortest there is. Without GRPO's two "
+       "divisions (right panel) the two stay together. Neither run learned "
+       "to solve more: pass@1 on other problems ends at "
        f"{min(ends):.2f} to {max(ends):.2f}, from "
        f"{recorded_runs.evaluated('GRPO', 'pass@1', min)[0]:.2f}.",
        pictures.length_runs(
@@ -95,40 +96,41 @@ reveal("biases.1", "wrong ones: they grow, right ones do not",
            "One reward, blind to length. Thin lines are the three seeds."),
        instead={
            "neither kind: nothing pays for length":
-           "Right, nothing pays. It happened all the same.",
+           "Nothing pays for length. It happened all the same.",
            "right ones: all their tokens are pushed up, repeats too":
-           "They are pushed up, and they shrink. Hold on to that.",
+           "They are pushed up, and yet they shrink. Remember this.",
            "both alike: the policy has one habit of stopping":
            "It can have two: it writes a verdict before it stops.",
        })
 
 # %% [markdown]
-# What did that? On fresh data GRPO pushes each token of answer $i$ up by
+# What did that? Look at the formula. On fresh data GRPO pushes each token of answer $i$ up by
 #
 # $$\frac1G\cdot\frac1{T_i}\cdot\frac{R_i-\bar R}{\sigma_R}$$
 #
-# Two divisors: the length $T_i$, one per answer, and the std $\sigma_R$, one per group. If they
-# were constants they would belong to the learning rate. They are not. First the length.
-#
+# There are two divisors: the length $T_i$ of the answer, and the std $\sigma_R$ of the group. If they
+# were constants, they would belong to the learning rate. They are not constant. We begin with the
+# length.
+
+# %% [markdown]
 # ## The length
 #
-# Take the simplest policy with a length. After each token it stops, with chance $q$. It has one
-# parameter, a logit: $q=1/(1+e^{-\theta})$. An answer of $T$ tokens went on $T-1$ times, then
-# stopped:
+# Take the simplest policy that has a length. After each token it stops with chance $q$. It has one
+# parameter, the logit of stopping: $q=1/(1+e^{-\theta})$. An answer of $T$ tokens went on $T-1$
+# times, and then stopped:
 #
 # $$\begin{aligned}
 # \log\pi&=(T-1)\log(1-q)+\log q&&\text{one factor a token}\\
 # \nabla_\theta\log\pi&=-(T-1)\,q+(1-q)=1-qT&&\text{in }\theta\text{ the slope of }\log(1-q)\text{ is }-q\text{, of }\log q\text{ is }1-q
 # \end{aligned}$$
 #
-# Look only at the wrong answers of a mixed group. Each has the same advantage, say $A=-1$, however
-# long it is. (A group that is all wrong would push nothing.) $q=0.1$, so ten tokens on average.
-# Undivided first.
+# Look only at the wrong answers of a mixed group. They all have the same advantage, say $A=-1$,
+# however long they are. With $q=0.1$ they have ten tokens on average. We begin without the division.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("biases.2", "Not divided by T. Which way is the decision to stop "
-        "pushed, on average?",
+predict("biases.2", "The push is not divided by T. Which way is the "
+        "decision to stop pushed, on average?",
         ["to stop sooner: a long answer is pushed down at more tokens",
          "to go on longer: every answer that stopped was wrong",
          "neither: short and long answers cancel"])
@@ -142,43 +144,42 @@ divided = -(chance * (1 - q * T) / T).sum()
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("biases.2", "neither: short and long answers cancel",
-       f"Mean push {abs(undivided):.3f}. It is A times the mean score 1 − "
-       "qT, and the mean length is 1/q, so that mean is 0: many short "
-       "answers say stop, few long ones say go on. At T = 2 the score is "
-       "0.8, at T = 18 it is −0.8. **Divided by T** the two are "
-       f"{0.8 / 2:.3f} and −{0.8 / 18:.3f}: the short answer speaks nine "
-       "times as loud. The "
-       f"mean score is no longer 0 but {-divided:.3f}. Times A = −1, "
-       "stopping is pushed down. The policy **goes on longer**.",
+       f"The mean push is {abs(undivided):.3f}. It is A times the mean of "
+       "1 − qT, and the mean length is 1/q. At T = 2 the score is 0.8, at "
+       "T = 18 it is −0.8, and such answers cancel. **Divided by T** the "
+       f"two are {0.8 / 2:.3f} and −{0.8 / 18:.3f}: the short answer "
+       "counts nine times as much. The mean score is then no longer 0 but "
+       f"{-divided:.3f}. Times A = −1, stopping is pushed down. **The "
+       "policy goes on longer.**",
        instead={
            "to stop sooner: a long answer is pushed down at more tokens":
-           "It is, and at most of them it had chosen to go on. But short "
-           "answers are more frequent, and chose to stop.",
+           "A long answer is pushed down at more tokens. But short answers "
+           "are more frequent, and they chose to stop.",
            "to go on longer: every answer that stopped was wrong":
-           "Every answer that went on was wrong too.",
+           "Every answer that went on was wrong, too.",
        })
 
 # %% [markdown]
-# Which goal does the divided push climb? Read the log-derivative backwards, $A$ held fixed:
+# Which goal does the divided push climb? Read the log-derivative trick backwards, with $A$ held fixed:
 #
 # $$\begin{aligned}
 # \mathbb E\big[A\,\nabla\log\pi\big]&=\nabla\,\mathbb E[A]&&\text{undivided: advantage per answer}\\
 # \to\ \mathbb E\Big[\frac AT\,\nabla\log\pi\Big]&=\nabla\,\mathbb E\Big[\frac AT\Big]&&\textbf{a choice: divide by the answer's own length}
 # \end{aligned}$$
 #
-# **Divided by $T$, the policy climbs advantage per token.** A right answer has more per token when
-# it is short, a wrong one loses less per token when it is long. For the toy:
+# **Divided by $T$, the policy climbs the advantage per token.** A right answer has more of it per token
+# when it is short, and a wrong answer loses less per token when it is long. For the toy this reads
 #
 # $$\begin{aligned}
 # \mathbb E\Big[A\,\frac{1-qT}{T}\Big]&=A\,\big(\mathbb E[\tfrac1T]-q\big)&&\text{the bracket, term by term}\\
 # \mathbb E[\tfrac1T]&>\frac1{\mathbb E[T]}=q&&\text{Jensen: }1/T\text{ is convex; the mean length is }1/q
 # \end{aligned}$$
 #
-# The bracket is positive. So $A>0$: stop sooner. $A<0$: go on longer. **Short when right, long when
-# wrong, though nobody asked about length.**
+# The bracket is positive. So right answers are pushed to stop sooner, and wrong ones to go on longer.
+# **Short when right, long when wrong, though nobody asked about length.**
 #
-# Why would anyone divide by $T$? So that every answer has one vote, however long it is. The price
-# is what you just derived. On the running group, rewards 1, 1, 0, 0:
+# Why would anyone divide by $T$? It gives every answer one vote, however long it is. What you just
+# derived is the price. Here it is on the running group, with rewards 1, 1, 0, 0.
 
 # %%
 group = running_group()
@@ -187,17 +188,18 @@ A = A[:, None] * group.mask                      # (4, 6)
 token_grid.token_grid(group, {
     "divided by the mean length, 4": A / 4,
     "divided by its own length": A / group.lengths[:, None]}, caption=(
-    "A token of the long wrong answer is punished a third as hard as one "
-    "of the short wrong one. Of the right ones, the short one gains most."),
+    "A token of the long wrong answer is pushed down a third as hard as a "
+    "token of the short wrong one."),
     count="")
 
 # %% [markdown]
-# But right and wrong answers come from one policy, and the advantages of a group sum to 0. Why do
-# the pushes not cancel? They do, if right and wrong answers share one stop decision. They part if
-# the model can tell, before it stops, that it failed. So our toy gets a second decision. First it
-# writes a verdict on its answer, `:` or `;`; a slider says how often the verdict is true. After `:`
-# it stops with one chance, after `;` with another, both 0.1 at the start. Only these two learn, by
-# the push just derived. (A right answer with an untrue `;` grows with the wrong ones.)
+# Right and wrong answers come from one policy, and the advantages of a group sum to 0. Why do their
+# pushes not cancel? They do cancel if right and wrong answers share one decision to stop. They do
+# not if the model can tell, before it stops, that it failed.
+#
+# So our toy gets a verdict. It first writes `:` or `;` about its answer, and a slider says how often
+# this verdict is true. After `:` it stops with one chance, after `;` with another, both 0.1 at the
+# start. Only these two chances learn, by the push just derived.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -212,25 +214,26 @@ task("biases.t1", length_drift.length_drift_explorer(),
 # %% [markdown]
 # <details><summary>What these two tasks show</summary>
 #
-# 1. 90 % right and a verdict that is nearly always true. The wrong ones are too few to lift the
-#    mean. Log the length of right and of wrong answers apart.
-# 2. A verdict that is a coin, 50. Then right and wrong answers share each decision, and their
-#    pushes cancel. No share of right answers does it. The drift needs a model that knows it is
-#    wrong while it can still stop.
+# 1. Take 90 % right answers, and a verdict that is nearly always true. The wrong answers are too few
+#    to lift the mean. So log the lengths of right and of wrong answers apart.
+# 2. Make the verdict a coin, 50. Then right and wrong answers share each decision, and their pushes
+#    cancel. No share of right answers does it. The drift needs a model that knows it is wrong while
+#    it can still stop.
 # </details>
-#
+
+# %% [markdown]
 # ## Which divisor was it?
 #
-# The toy says $1/T$. Does the transformer agree? Take its 2,048 answers from before training.
-# Behind the verdict it may go on or stop. For each way to divide we add up what the right and what
-# the wrong answers push "go on" by.
+# The toy says that $1/T$ did it. Does the transformer agree? Take its 2,048 answers from before
+# training. Behind the verdict it may go on or stop. We add up by how much the right answers and the
+# wrong answers push "go on".
 #
-# Four rules: both divisions, one, the other, neither. And a control: both divisions, but a coin
-# instead of the grader says who earns 1.
+# We do this with both divisions, with each one alone, and with neither. As a control we take both
+# divisions, but let a coin instead of the grader say who earns 1.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("biases.3", "The control: a coin pays. Which way do the wrong "
+predict("biases.3", "In the control a coin pays. Which way do the wrong "
         "answers push 'go on' under GRPO?",
         ["longer: 1/T acts on every negative advantage",
          "longer, half as far: half of them are paid now",
@@ -254,15 +257,16 @@ for name, (rule, coin) in rules.items():
 # the answer
 gap = recorded_runs.length_gap("GRPO, coin flip", 21, 30)
 reveal("biases.3", "neither way: the coin pays right and wrong alike",
-       "The coin does not know which answers are wrong: their advantages "
-       "are as often positive as negative. Trained with the coin for 30 "
-       "steps, wrong answers minus right ones, in tokens, a number a "
-       "seed: " + ", ".join(f"{x:+.1f}" for x in gap).replace("-", "−")
-       + ".", pictures.stop_pushes(found),
+       "The coin does not know which answers are wrong, so their "
+       "advantages are as often positive as negative. After 30 steps of "
+       "training with the coin, wrong answers are longer than right ones "
+       "by "
+       + ", ".join(f"{x:+.1f}" for x in gap).replace("-", "−")
+       + " tokens (a number a seed).", pictures.stop_pushes(found),
        instead={
            "longer: 1/T acts on every negative advantage":
-           "It does. But the wrong answers' advantages are no longer "
-           "negative: the coin pays half of them.",
+           "It does. But the coin pays half of the wrong answers, so their "
+           "advantages are no longer all negative.",
            "longer, half as far: half of them are paid now":
            "The paid half is pushed the other way, as hard.",
            "shorter: half of them are paid, and 1/T shortens those":
@@ -270,13 +274,11 @@ reveal("biases.3", "neither way: the coin pays right and wrong alike",
        })
 
 # %% [markdown]
-# Look at the rows with $1/T$: right and wrong answers pull apart there, with the std or without it.
-# The rows without $1/T$ lean the other way by about two standard errors, and both use the same
-# answers. That is too little to call an effect. (0.1 is a tenth of the rule's push on a typical
-# token.)
+# In the rows with $1/T$ right and wrong answers pull apart, with the std or without it. The rows without
+# $1/T$ lean the other way by about two standard errors, too little to call an effect.
 #
-# And after 80 steps of training? DAPO's loss stands in for "only the std": it divides every answer
-# by one number, all tokens of the step (page 11).
+# Is it the same after 80 steps of training? (DAPO's loss stands in for "only the std", since it
+# divides every answer by one number, all tokens of the step.)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # four recorded runs
@@ -293,27 +295,26 @@ for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
     print(f"{name:36s}", "  ".join(f"{gap:+.1f}" for gap in gaps))
 
 # %% [markdown]
-# Fifty tokens apart with $1/T$, at most five without. **$1/T$ drives the lengths apart, and it does
-# so alone.** Two things were arranged for that: length was free, and the model had just judged
-# itself. On models of real size Dr. GRPO reports the same sign, longer wrong answers under GRPO.
-#
-# One divisor is left.
-#
+# The lengths are fifty tokens apart with $1/T$, and at most five without. **$1/T$ drives the lengths
+# apart, and it does so alone.** We had arranged two things for that: length was free, and the model
+# had just judged itself. On models of real size Dr. GRPO reports the same sign.
+
+# %% [markdown]
 # ## The std, from prompt to prompt
 #
-# The std knows nothing of lengths; it differs from prompt to prompt. Why divide by it at all? So
-# that rewards of any scale make steps of one size. Its side effect has a name, *difficulty bias*,
-# as that of $1/T$ is the *length bias*. With 0/1 rewards we shall find it in the formula and not in
-# our runs; with a small bonus, in both.
+# The other divisor, the std, differs from prompt to prompt. Why divide by it at all? It makes steps of
+# one size from rewards of any scale. Its side effect is called *difficulty bias*, as that of $1/T$
+# is called *length bias*.
 #
-# Two prompts, each with one number $z$ of its own, a logit: an answer is right with chance
-# $p=1/(1+e^{-z})$. Groups of sixteen. On one prompt 8 are right, on the other 15; take these shares
-# as the prompts' $p$. Divided by the std, the one failure beside fifteen gets the largest advantage
-# of all.
+# Take two prompts. Each has one number $z$ of its own, a logit: an answer is right with chance
+# $p=1/(1+e^{-z})$. In a group of sixteen, 8 are right on the first prompt, and 15 on the second.
+# Divided by the std, the one failure beside fifteen right answers gets the largest advantage of
+# all.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("biases.4", "Divided by the std: which prompt's z is pushed more?",
+predict("biases.4", "Both are divided by the std. Which prompt's z is "
+        "pushed more?",
         ["15 of 16: its advantages are the largest",
          "8 of 16: right and wrong answers are balanced",
          "both alike: the std makes groups equal"])
@@ -335,23 +336,23 @@ def push_on_z(right, divide, G=16):
 groups = {f"{k} of 16": ((k / (16 - k)) ** 0.5, push_on_z(k, False),
                          push_on_z(k, True)) for k in (8, 15)}
 reveal("biases.4", "8 of 16: right and wrong answers are balanced",
-       r"A right answer's score in $z$ is $1-p$, a wrong one's $-p$: in "
-       r"short $R-p$. So the push is the mean of $(R-p)^2$, which is "
+       r"A right answer's score in $z$ is $1-p$, a wrong one's is $-p$, so "
+       r"both are $R-p$. The push is the mean of $(R-p)^2$, which is "
        r"$\sigma_R^2$. Divided by $\sigma_R$ it is $\sigma_R$, and that is "
-       "largest at one half. Dividing lifts the easy prompt from a quarter "
-       "of the other's push to a half, not past it.",
+       "largest at one half. **The division lifts the easy prompt from a "
+       "quarter of the other's push to a half, not past it.**",
        pictures.odd_one_out(groups), instead={
            "15 of 16: its advantages are the largest":
-           "One of them is. The other fifteen are small, and their score "
-           "is small as well.",
+           "One of its advantages is. The other fifteen are small, and "
+           "their scores are small, too.",
            "both alike: the std makes groups equal":
            "It makes their advantages equally large. The scores still "
            "differ.",
        })
 
 # %% [markdown]
-# A network has no $z$ of its own for each prompt. But each prompt has its chance $p$ of a right
-# answer, and $\nabla p$ is the direction in the weights that raises it. What do right answers push?
+# A network has no $z$ of its own for each prompt. But each prompt has its chance $p$ of a right answer,
+# and $\nabla p$ is the direction in the weights that raises it. What do right answers push?
 #
 # $$\begin{aligned}
 # \nabla p&=\textstyle\sum_{y\ \text{right}}\nabla\pi(y)&&p\text{ is the sum of the right answers' chances}\\
@@ -370,45 +371,79 @@ reveal("biases.4", "8 of 16: right and wrong answers are balanced",
 # &\;\to\;\frac1{\sigma_R}\,\nabla p=\frac{\nabla p}{\sqrt{p(1-p)}}&&\textbf{a choice: divide by the group's std}
 # \end{aligned}$$
 #
-# **The std weighs each prompt by $1/\sqrt{p(1-p)}$**: easy and hard prompts alike, the medium ones
-# least. A valley.
+# **The std weighs each prompt by $1/\sqrt{p(1-p)}$.** Easy and hard prompts get a large weight, medium
+# ones the smallest. The weight is a valley.
 #
-# What arrives is another matter. With $\nabla p=p(1-p)\nabla z$ the gradient itself is small at
-# both ends. Weight times gradient, the **net push** on $z$, is $\sqrt{p(1-p)}$ with the std. An
+# What arrives is another matter. Since $\nabla p=p(1-p)\nabla z$, the gradient itself is small at
+# both ends. Weight times gradient, the **net push** on $z$, is $\sqrt{p(1-p)}$. The net push is an
 # arch: still highest in the middle, only flatter than $p(1-p)$ without the std.
 #
-# For one prompt that is only another step size. Across prompts it is another goal: not the sum of
-# the $p$, but the sum of $2\arcsin\sqrt p$, whose slope is $1/\sqrt{p(1-p)}$. (Statisticians know
-# it: on that scale a proportion has the same variance everywhere.) With $1/T$ we found advantage
-# per token. This is what **biased** means here: neither is the gradient of $\mathbb E[R]$.
+# For one prompt this is only another step size. Across prompts it is another goal: not the sum of
+# the $p$, but the sum of $2\arcsin\sqrt p$, whose slope is $1/\sqrt{p(1-p)}$. This is what
+# **biased** means here: **neither divisor leaves the gradient of $\mathbb E[R]$.**
+
+# %% [markdown]
+# ## In a real run
 #
-# All this was for large groups. In a small one the number of right answers varies by chance, and
-# some groups are **silent**: all answers alike, no push. You choose a prompt B; its rival is right
-# half of the time. The dashed line is the mean only: one weight for all prompts, a little below 1
-# because an answer's own reward sits in the mean (08).
+# Keep the std where rewards of unknown scale meet, because then one learning rate serves them all
+# ([statements](statements/09_grpo_biases.ipynb)). Which divisor do you get without asking? These are
+# the defaults of TRL 1.16.0 and verl 0.9.1:
+#
+# | | std | 1/T |
+# |---|---|---|
+# | TRL | on: `scale_rewards="group"` | off; on with `loss_type="grpo"` |
+# | verl | on: `norm_adv_by_std_in_grpo=True` | off; on with `loss_agg_mode="seq-mean-token-mean"` |
+#
+# Both take one mean over all tokens instead of $1/T$. Page 10 is about that choice.
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | GRPO's two divisors | |
+# |---|---|
+# | sentence | the std decides how prompts weigh against each other, 1/T how tokens of short and long answers do |
+# | formula | weight of a prompt $1/\sqrt{p(1-p)}$ · push on the stop decision $A\,(\mathbb E[1/T]-q)$ |
+# | climbs | the std $2\arcsin\sqrt p$, 1/T advantage per token; neither $\mathbb E[R]$ |
+# | picture | a valley (weight) and an arch (net push); right and wrong lengths that part |
+# | numbers | 15 of 16 right against 8: a quarter of the push, with the std a half · a bonus of 0.01 alone in its group: full size · wrong answers 65 tokens, right 14 |
+# | needs | the std: graded rewards (with 0/1 and G = 8 we saw no effect above 0.02); 1/T: a model that knows it is wrong before it stops |
+
+# %%
+print("GRPO -> Dr. GRPO, as their papers have them. (No run on this page "
+      "had the KL term.)\n" + str(difference(ZOO["grpo"], ZOO["dr_grpo"])))
+score(*(f"biases.{k}" for k in range(1, 5)))
+
+# %% [markdown]
+# ## Second sitting: does the std show in practice?
+#
+# The valley and the arch are for large groups. What is left of them in small ones, and in training?
+# And what does the std make of a tiny bonus?
+#
+# ### In small groups
+#
+# In a small group the number of right answers varies by chance, and some groups are **silent**: all
+# answers are alike, and nothing is pushed. In the explorer you choose a prompt B; its rival is right
+# half of the time. The dashed line is the rule without the std, one weight for all prompts.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("biases.t2", prompt_weight.prompt_weight_explorer(),
      ("B is right at most one time in twenty. Find a group size with which "
       "the std gives it exactly the medium prompt's weight.",
-      prompt_weight.treated_alike),
-     ("Give B at least 1.7 times the medium prompt's weight and at least "
-      "half of its net push. Start with G = 16: what gets in the way?",
-      prompt_weight.heavy_and_heard))
+      prompt_weight.treated_alike))
 
 # %% [markdown]
-# <details><summary>What these two tasks show</summary>
+# <details><summary>What this task shows</summary>
 #
-# 1. G = 2, or 3. Then every group that is not silent has one answer against the rest, and its std
-#    is always the same: a constant.
-# 2. G = 32 and B right in 8 of 100. Two things get in the way. The arch: at 5 of 100 no group size
-#    brings half of the push. And silence: at 8 of 100 and G = 16 a quarter of the groups is all
-#    wrong, which takes the weight down with it. (No weight passes $\sqrt{G-1}$: exercise 1.)
+# Take G = 2 or 3. Then every group that is not silent has one answer against the rest, and its std
+# is always the same constant. **In small groups the std hardly knows what is difficult.** (No weight
+# can pass $\sqrt{G-1}$; exercise 1 asks why.)
 # </details>
 #
-# Does it show in training? Seven types of sums, 11 % to nearly all solved at the start, $G=8$, 40
-# steps of AdamW, three seeds, with the std and without:
+# Does it show in training? A model learned seven types of sums at once, from types of which it
+# solved 11 % at the start to types that it solved nearly always. It had $G=8$, 40 steps of AdamW and
+# three seeds, with the std and without.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # pass@1 per type, with the std minus without, mean of steps 10 to 40
@@ -421,20 +456,20 @@ print("hardest to easiest:", *(f"{x:+.3f}" for x in apart))
 print(f"theory, G = 8: {ratio:.2f} times a medium prompt's weight at 11 %")
 
 # %% [markdown]
-# With and without the std, no type's pass@1 differed by 0.02. One would not expect much. Adam
-# divides by the size of recent gradients, so a factor common to all prompts cancels, and in groups
-# of eight the hard prompt weighs only 1.24 times a medium one. An effect of a hundredth is not
-# ruled out, and large groups were not tried. (Every seed and curve:
-# [statements](statements/09_grpo_biases.ipynb).)
+# No type's pass@1 differed by 0.02. One would not expect much: in groups of eight the hard prompt
+# weighs only 1.24 times a medium one. (Large groups were not tried. Every seed and curve is on the
+# [statements page](statements/09_grpo_biases.ipynb).) **The length bias is in our formula and in our
+# run. The difficulty bias is in the formula.**
+
+# %% [markdown]
+# ### A bonus of a hundredth
 #
-# **So far:** $1/T$ makes wrong answers longer, on paper and in our run. The std weighs easy and
-# hard prompts up, on paper. In our runs it does something else, and that is the last idea.
+# So far an answer was right or wrong. Now each `wait` in an answer earns 0.01 more, for at most ten
+# of them, whether the answer is right or wrong. In real runs such a hundredth is a format bonus, a
+# length penalty, or the last digits of a reward model.
 #
-# ## A bonus of a hundredth
-#
-# So far right or wrong. Now each `wait` in an answer earns 0.01 more, at most ten of them, right or
-# wrong. Take groups of eight, divided by the std. One answer holds one `wait`. Compare its
-# advantage with that of a neighbour that is just as right or wrong but lacks the word.
+# Take groups of eight, divided by the std. One answer holds one `wait`. Compare its advantage with
+# that of a neighbour that is just as right or wrong, but lacks the word.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -467,61 +502,29 @@ full = 100 * recorded_runs.all_right("z-score")[:, -10:].mean()
 # the answer
 reveal("biases.5", "all alike, right or wrong: where 0/1 rewards teach "
        "nothing",
-       f"One right: {word_gains(1):.2f}. Four: {word_gains(4):.2f}. None "
-       f"or all: {word_gains(8):.2f}. **There the word is the only "
-       "difference, and the std makes it full size.** With the mean alone "
-       f"it is {word_gains(8, False):.2f} everywhere.\n\nA model takes it. "
-       "Another one, which adds up a few numbers and may write `wait`; 50 "
-       f"steps, three seeds. {kept} The more it solves, the more groups "
-       f"are all right: {full:.0f} % at the end with the std. There only "
-       "the word is left to learn. And it solves less; whether the word or "
-       "the std is to blame, these runs do not tell.\n\nSo log what share "
-       "of the advantages comes from groups that are equally right. With "
-       "0/1 rewards it is 0.",
+       f"With one right answer the word gains {word_gains(1):.2f}, with "
+       f"four {word_gains(4):.2f}, with none or all {word_gains(8):.2f}. "
+       "**There the word is the only difference, and the std makes it full "
+       f"size.** Without the std it is {word_gains(8, False):.2f} "
+       "everywhere.\n\nDoes a model take it? Another one adds up a few "
+       f"numbers and may write `wait`; it has 50 steps and three seeds. "
+       f"{kept} The more it solves, the more groups are all right "
+       f"({full:.0f} % at the end with the std), and there only the word "
+       f"is "
+       "left to learn. It also solves less; whether the word or the std is "
+       "to blame, these runs do not tell.",
        pictures.bonus_runs(), instead={
            "one right, seven wrong: the largest advantages":
-           "Large, and right against wrong makes them so. The word is a "
-           "hundredth of that.",
+           "Right against wrong makes these advantages large. The word is "
+           "a hundredth of that.",
            "four right, four wrong: the largest std, the most signal":
            "The std is what the word is divided by.",
            "the same in all: 0.01 is 0.01":
-           "So it is without the std.",
+           "It is the same in all without the std.",
        })
 
-# %% [markdown]
-# **That is the core; the rest is practice.**
-#
-# ## In a real run
-#
-# The hundredth is a format bonus, a length penalty, the last digits of a reward model. Keep the std
-# where rewards of unknown scale meet: then one learning rate serves them all (shown in the
-# [statements](statements/09_grpo_biases.ipynb)).
-#
-# Which divisor do you get without asking? The defaults of TRL 1.16.0 and verl 0.9.1:
-#
-# | | std | 1/T |
-# |---|---|---|
-# | TRL | on: `scale_rewards="group"` | off; on with `loss_type="grpo"` |
-# | verl | on: `norm_adv_by_std_in_grpo=True` | off; on with `loss_agg_mode="seq-mean-token-mean"` |
-#
-# Both take one mean over all tokens instead of $1/T$; page 10 is about that choice.
-#
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | GRPO's two divisors | |
-# |---|---|
-# | sentence | the std decides how prompts weigh against each other, 1/T how tokens of short and long answers do |
-# | formula | weight of a prompt $1/\sqrt{p(1-p)}$ · push on the stop decision $A\,(\mathbb E[1/T]-q)$ |
-# | climbs | the std $2\arcsin\sqrt p$, 1/T advantage per token; neither $\mathbb E[R]$ |
-# | picture | a valley (weight) and an arch (net push); right and wrong lengths that part |
-# | numbers | 15 of 16 right against 8: a quarter of the push, with the std a half · a bonus of 0.01 alone in its group: full size · wrong answers 65 tokens, right 14 |
-# | needs | the std: graded rewards (with 0/1 and G = 8 we saw no effect above 0.02); 1/T: a model that knows it is wrong before it stops |
-
 # %%
-print("GRPO -> Dr. GRPO, as their papers have them. (No run on this page "
-      "had the KL term.)\n" + str(difference(ZOO["grpo"], ZOO["dr_grpo"])))
-score(*(f"biases.{k}" for k in range(1, 6)))
+score("biases.5")
 
 # %% [markdown]
 # ## Exercises
@@ -587,13 +590,6 @@ check.silent_bug_grpo_biases(my_test)
 #
 # A minute each, aloud, then unfold.
 #
-# <details><summary><b>What does dividing by the std do to easy and hard prompts?</b></summary>
-#
-# It weighs each prompt's gradient by 1/√(p(1−p)), easy and hard alike. A right answer carries ∇p/p,
-# a wrong one −∇p/(1−p), so the push is (A₊ − A₋)∇p: ∇p without the division, ∇p/σ_R with it. With
-# finite groups the weight stops at √(G−1). In net push the medium prompt still leads. Adam
-# cancels what all prompts share; at G = 8 no type of ours moved by more than 0.02.
-# </details>
 # <details><summary><b>"GRPO is biased." In what sense?</b></summary>
 #
 # It climbs something else than the expected reward. Plain REINFORCE climbs E[R]. Dividing by the
@@ -601,12 +597,19 @@ check.silent_bug_grpo_biases(my_test)
 # For one prompt with 0/1 rewards the std only changes the step size. Not every bias hurts: the mean
 # over the group costs only a factor (G−1)/G.
 # </details>
-# <details><summary><b>Does a small std blow up the gradient?</b></summary>
+# <details><summary><b>Why do wrong answers get longer under GRPO?</b></summary>
 #
-# No: it blows up the meaning, not the size. No advantage passes √(G−1). But in a group that is all
-# right a bonus of 0.01 counts as much as right against wrong elsewhere, and no limit on the
-# gradient norm notices. Our model learned to write the word that earned it, on three seeds of
-# three; without the std on none.
+# Dividing by its own length punishes a long wrong answer less per token. The push on the stop
+# decision is A(E[1/T] − q): stop sooner when right, go on when wrong. It needs a model that knows
+# it is wrong before it stops. In our run wrong answers reached 65 tokens and right ones 14; pass@1
+# moved under neither GRPO nor Dr. GRPO, and by construction length could not have helped.
+# </details>
+# <details><summary><b>What does dividing by the std do to easy and hard prompts?</b></summary>
+#
+# It weighs each prompt's gradient by 1/√(p(1−p)), easy and hard alike. A right answer carries ∇p/p,
+# a wrong one −∇p/(1−p), so the push is (A₊ − A₋)∇p: ∇p without the division, ∇p/σ_R with it. With
+# finite groups the weight stops at √(G−1). In net push the medium prompt still leads. Adam
+# cancels what all prompts share; at G = 8 no type of ours moved by more than 0.02.
 # </details>
 # <details><summary><b>When would you keep the std?</b></summary>
 #
@@ -614,12 +617,20 @@ check.silent_bug_grpo_biases(my_test)
 # Drop it with small bonuses or noisy scorers. With 0/1 rewards at G = 8 it made no visible
 # difference in our run.
 # </details>
-# <details><summary><b>Why do wrong answers get longer under GRPO?</b></summary>
+# <details><summary><b>Do TRL and verl have the two divisors?</b></summary>
 #
-# Dividing by its own length punishes a long wrong answer less per token. The push on the stop
-# decision is A(E[1/T] − q): stop sooner when right, go on when wrong. It needs a model that knows
-# it is wrong before it stops. In our run wrong answers reached 65 tokens and right ones 14; pass@1
-# moved under neither GRPO nor Dr. GRPO, and by construction length could not have helped.
+# The std yes, 1/T no, unless asked for. Both take one mean over all tokens by default. "We use
+# GRPO" does not say which; ask for `loss_type` and `scale_rewards`.
+# </details>
+#
+# The other three can wait for another evening.
+#
+# <details><summary><b>Does a small std blow up the gradient?</b></summary>
+#
+# No: it blows up the meaning, not the size. No advantage passes √(G−1). But in a group that is all
+# right a bonus of 0.01 counts as much as right against wrong elsewhere, and no limit on the
+# gradient norm notices. Our model learned to write the word that earned it, on three seeds of
+# three; without the std on none.
 # </details>
 # <details><summary><b>Answers grow during training. Proof of reasoning?</b></summary>
 #
@@ -632,11 +643,6 @@ check.silent_bug_grpo_biases(my_test)
 # Nothing: numerator and std are both 0, and with ε the advantages are 0. A KL term still pulls.
 # Test the largest against the smallest reward, not the std: the rounded mean of twelve equal
 # rewards need not equal them.
-# </details>
-# <details><summary><b>Do TRL and verl have the two divisors?</b></summary>
-#
-# The std yes, 1/T no, unless asked for. Both take one mean over all tokens by default. "We use
-# GRPO" does not say which; ask for `loss_type` and `scale_rewards`.
 # </details>
 #
 # The sentences that one hears about the two divisors, true or not:
