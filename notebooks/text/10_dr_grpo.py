@@ -12,7 +12,7 @@
 # **After this page** you can say what every token of a batch weighs under GRPO, DAPO and Dr. GRPO,
 # derive the weight that the policy gradient asks for, and compute one loss on many GPUs.
 #
-# 44 minutes, exercises 31 more · after 08 (GRPO), 09 (its two divisors) · Dr. GRPO, Liu et al.
+# 33 minutes, then 6 in a second sitting · exercises 31 more · after 08 (GRPO), 09 (its two divisors) · Dr. GRPO, Liu et al.
 # 2025, [arXiv 2503.20783](https://arxiv.org/abs/2503.20783); DAPO, Yu et al. 2025,
 # [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #
@@ -22,7 +22,8 @@
 # <details><summary>2. What does dividing by T do to the lengths of answers?</summary>Right ones are pushed to stop sooner, wrong ones to go on, though length earns nothing (09).</details>
 # <details><summary>3. Which part of GRPO's advantage is derived, and which is a choice?</summary>Minus the mean is derived, up to one factor. Dividing by $\sigma_R$ is a choice (08).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports, folded
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import micro_batches, shared_divisor
@@ -63,7 +64,7 @@ def train(rows, seeds=200, steps=200, rate=0.5, B=32):
 # %% [markdown]
 # ## One loss, two GPUs
 #
-# This page is about one box, the one where a batch of tokens becomes one number.
+# This page is about one box of the loop, the one where a batch of tokens becomes one number.
 
 # %%
 pipeline.pipeline("loss", caption=(
@@ -71,9 +72,10 @@ pipeline.pipeline("loss", caption=(
 
 # %% [markdown]
 # Two colleagues train the same model. For each step of the optimizer they take 32 answers, and they
-# agree on the plainest loss: the mean over all tokens of the step. One has a large GPU, and all 32
-# answers go through at once. The other's GPU holds one answer. So she goes through the step in
-# pieces (**micro-batches**), adds up their gradients, and lets the optimizer step once, at the end:
+# agree on the plainest loss, the mean over all tokens of the step. One of them has a large GPU, and
+# all 32 answers go through at once. The GPU of the other holds one answer. So she goes through the
+# step in pieces (**micro-batches**), adds up their gradients, and lets the optimizer step once, at
+# the end:
 
 # %%
 def in_pieces(losses, mask, rows):
@@ -85,15 +87,15 @@ def in_pieces(losses, mask, rows):
     return total
 
 # %% [markdown]
-# They train a toy. A coin decides whether an answer will be right; the policy has no say in that.
-# It decides only, after every token, whether to stop: with one probability for right answers,
-# another for wrong ones. Both are 0.1 at the start, so answers have ten tokens on average. Right
-# earns 1, wrong 0, and length earns nothing. The advantage is $A=R-\bar R$. Both colleagues use
-# SGD, the same learning rate and the same seeds.
+# They train a toy. A coin decides whether an answer will be right. The policy only decides, after every
+# token, whether to stop: with one probability for right answers and another for wrong ones. Both
+# are 0.1 at the start, so answers have ten tokens on average. A right answer earns 1, a wrong one
+# 0, and length earns nothing. The advantage is $A=R-\bar R$.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("dr_grpo.1", "What does the small GPU train, against the large?",
+predict("dr_grpo.1", "What does the small GPU train, compared with the "
+        "large one?",
         ["the same policy: a mean of means is the mean",
          "the same on average, with more noise",
          "the same path, at another speed",
@@ -105,9 +107,9 @@ runs = {rows: train(rows) for rows in (32, 4, 2, 1)}
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("dr_grpo.1", "another policy",
-       "With one answer in a piece a token is divided by the length of its "
-       "own answer, then by 32. That is GRPO's $1/T$, and nobody wrote it. "
-       "So right answers shrink and wrong ones grow (09). It happens to "
+       "With one answer in a piece, a token is divided by the length of "
+       "its own answer. That is GRPO's $1/T$, and nobody wrote it. So "
+       "right answers shrink and wrong ones grow (09). It happens to "
        "professionals: open-instruct corrected it at the end of 2025 "
        "([PR 1161](https://github.com/allenai/open-instruct/pull/1161)).",
        pictures.lengths_by_memory(
@@ -116,7 +118,7 @@ reveal("dr_grpo.1", "another policy",
            "seeds; thin: twenty of them."),
        instead={
            "the same policy: a mean of means is the mean":
-           "Only if all pieces have the same number of tokens.",
+           "This holds only if all pieces have the same number of tokens.",
            "the same on average, with more noise":
            "Noise would average out. This does not.",
            "the same path, at another speed":
@@ -124,8 +126,9 @@ reveal("dr_grpo.1", "another policy",
        })
 
 # %% [markdown]
-# So here is the page's question: **what does one token weigh, and which answers decide that?**
-#
+# So this is the question of the page: **what does one token weigh, and which answers decide that?**
+
+# %% [markdown]
 # ## Which weight does the gradient ask for?
 #
 # The **weight** $c$ of a token is the number that multiplies its term in the sum; its push is
@@ -138,13 +141,13 @@ reveal("dr_grpo.1", "another policy",
 # &\;\to\;\mathbb E\Big[\tfrac{1}{G\,L_{\max}}\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\textbf{a choice: which fixed number divides}
 # \end{aligned}$$
 #
-# So the policy gradient gives every token the same weight. Both arrows are allowed for one reason:
-# the number is fixed *before* anything is sampled, so it can be taken out of the expectation.
-# $\sigma_R$ and $T_i$ cannot: they come with the answers.
+# **The policy gradient gives every token the same weight.** Both arrows are allowed for one reason: the
+# number is fixed *before* anything is sampled, so it can be taken out of the expectation.
+# $\sigma_R$ and $T_i$ come with the answers, so they cannot.
 #
-# Row 1 is RLOO (03). The last row is Dr. GRPO ("GRPO done right"): no $\sigma_R$, and in place of
-# $T_i$ a constant $L_{\max}$, the longest answer that may be written. So **Dr. GRPO is RLOO times
-# $(G-1)/G$, plus 06's clip and $1/L_{\max}$.** Over the $B$ answers of a step:
+# The first row is RLOO (03). The last row is Dr. GRPO ("GRPO done right"). It has no $\sigma_R$, and
+# in place of $T_i$ a constant $L_{\max}$, the longest answer that may be written. With the clip of
+# page 06, over the $B$ answers of a step, it reads
 #
 # $$\text{loss}=-\frac1B\sum_i\frac1{L_{\max}}\sum_t\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big),\qquad A_i=R_i-\bar R$$
 
@@ -166,15 +169,15 @@ assert torch.allclose(ZOO["dr_grpo"](two).loss, dr_grpo_loss(
 # %% [markdown]
 # ## Two switches, four losses
 #
-# Take the same answers, only freshly sampled, so that all ratios are 1:
+# What changes for a single token? Take two groups of freshly sampled answers, so that all ratios are 1.
 #
 # * prompt A, the group you know: right with 3 and 5 tokens, wrong with 2 and 6;
 # * prompt B: right once, with 4 tokens, wrong with 1, 7 and 2.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("dr_grpo.2", "Under GRPO, with both divisors, whose tokens are "
-        "pushed hardest?",
+predict("dr_grpo.2", "Under GRPO, with both divisors, which answer's "
+        "tokens are pushed hardest?",
         ["B's lone right answer: the std makes rare ones loud",
          "A's short right answer, 3 tokens",
          "B's wrong answer of one token",
@@ -192,12 +195,11 @@ four = {"divided by σ and T: GRPO": Z.flatten() / T,
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("dr_grpo.2", "B's wrong answer of one token",
-       "Its length of 1 beats the std. With both gone it is among the "
-       "quietest, and the one rare success is the loudest. From the upper "
-       "row to the lower one much changes: how short an answer happened to "
-       "be no longer makes it loud. From left to right little changes, "
-       "because both prompts have nearly the same std; page 09 showed "
-       "prompts where it matters.",
+       "Its length of 1 beats everything. Without the divisors it is among "
+       "the quietest, and the one rare success is the loudest. Compare the "
+       "upper row with the lower one: **how short an answer happened to be "
+       "no longer makes it loud.** From left to right little changes, "
+       "because both prompts have nearly the same std.",
        pictures.four_losses(four, two.lengths.int().tolist(),
                             two.rewards.tolist(), caption=(
            "One batch, four losses; σ is the std of the group's rewards. A "
@@ -205,29 +207,29 @@ reveal("dr_grpo.2", "B's wrong answer of one token",
            "that loss's mean push. Bold: the loudest.")),
        instead={
            "B's lone right answer: the std makes rare ones loud":
-           "The std makes it loud; its length divides it again.",
+           "The std makes it loud. But its length divides it again.",
            "A's short right answer, 3 tokens":
-           "It is short. One is shorter.",
+           "It is short. But one answer is shorter.",
            "B's wrong answer of seven tokens":
-           "Long and wrong: among the quietest.",
+           "It is long, so it is among the quietest.",
        })
 
 # %% [markdown]
 # ## Divide by what?
 #
-# Without $T_i$ there is still a number to divide by. Two are common:
+# Without $T_i$ there is still a number to divide by. Which one? Two are common:
 #
 # * DAPO takes the **token mean**: the number of tokens in the step.
 # * Dr. GRPO takes the **constant** $B\,L_{\max}$.
 #
-# "A token mean favours long answers", people say. Test it on group A, with its 3, 5, 2 and 6 tokens
+# People say that a token mean favours long answers. Test it on group A, with its 3, 5, 2 and 6 tokens
 # and $L_{\max}=8$. Scale each rule's weights so that they sum to 1 over the batch. Under $1/T$
-# every answer then holds a quarter.
+# every answer then holds a quarter of the weight.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("dr_grpo.3", "Which fraction of the total weight does the answer "
-        "of 6 tokens hold under the token mean, and under the constant?",
+predict("dr_grpo.3", "Which share of the weight does the answer of 6 "
+        "tokens hold under the token mean, and which under the constant?",
         ["3/8 and 1/4", "3/8 and 3/8", "3/8 and 3/16", "1/4 and 3/8"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -242,12 +244,12 @@ sign = torch.tensor([1.0, 1, -1, -1])[:, None]          # of A
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("dr_grpo.3", "3/8 and 3/8",
-       "6 of 16 tokens, twice. Within one batch the two rules give the "
-       "same direction, with steps of different length. Long answers do "
-       "get more of the step, and should: they are more decisions. The "
-       "rules differ *between* batches. The token mean's divisor is "
-       "counted after sampling, and your own length is part of the count. "
-       "The constant was there before.",
+       "It holds 6 of 16 tokens under both. Within one batch the two rules "
+       "give the same direction. Long answers do get more of the step, and "
+       "should: they are more decisions. The rules differ *between* "
+       "batches. **The token mean's divisor is counted after sampling, and "
+       "an answer's own length is part of the count.** The constant was "
+       "there before.",
        token_grid.token_grid(one, {name: 16 * c * sign
                                    for name, c in weights.items()},
                              count="", caption=(
@@ -256,46 +258,41 @@ reveal("dr_grpo.3", "3/8 and 3/8",
            "two all tokens have one size.")),
        instead={
            "3/8 and 1/4":
-           "The constant gives each token the same share too.",
+           "The constant, too, gives each token the same share.",
            "3/8 and 3/16":
            "A common divisor does not change a share.",
            "1/4 and 3/8":
-           "Turned round, it would still not be right.",
+           "Both rules give each token the same share.",
        })
 
 # %% [markdown]
 # ## Back to the small GPU
 #
-# So the question for every variant is: *which answers share the divisor?* On the small GPU it is
-# those of one piece. Here `in_pieces` goes through four answers. Move two of the lengths, and the
-# size of a piece.
+# So for every variant one asks: *which answers share the divisor?* On the small GPU they are those of
+# one piece. Would a test have found it? Here `in_pieces` goes through four answers. Move two of the
+# lengths, and the size of a piece.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
-     ("Make a token weigh more than three times what it should.",
-      micro_batches.heavy),
      ("Two answers in a piece, four different lengths, and every weight is "
       "right: a test on this batch would pass.", micro_batches.hidden))
 
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# 1. One token in answer 0, one answer in a piece: four times, with 8 tokens in the last. With two
-#    in a piece you never get there, the neighbour's tokens are in the divisor.
-# 2. 3 and 6 tokens: 3 + 5 = 2 + 6. That is the running group of this course. Equal *counts* hide
-#    the bug, equal lengths are not needed. Test with an uneven split.
+# Take 3 and 6 tokens: 3 + 5 = 2 + 6. This is the running group of the course. Equal *counts* hide the
+# bug, and equal lengths are not needed. So test with an uneven split.
 # </details>
 #
-# **The fix.** Before the first `backward()`, count the tokens $N$ of the whole step, over all
-# pieces and all GPUs (an all-reduce). Then the loss of each piece is
+# **The fix: count first.** Before the first `backward()`, count the tokens $N$ of the whole step, over
+# all pieces and all GPUs (an all-reduce). Then the loss of each piece is
 #
 # $$\text{sum over the piece's tokens}\times\frac{\text{number of GPUs}}{N}$$
 #
-# The number of GPUs, counted as copies of the model (not the ranks that share one copy), stands
-# there because data parallelism *averages* their gradients; without it the step is too small by
-# that factor. A constant needs no count. Compare the two ways on one GPU, by the gradient against
-# that of the whole batch:
+# The number of GPUs stands there because data parallelism *averages* their gradients. (It counts copies
+# of the model, not the ranks that share one copy.) A constant needs no count. On one GPU, compare
+# both ways with the gradient of the whole batch:
 
 # %%
 per_token = ZOO["dr_grpo"](two).per_token_loss         # (8, 7)
@@ -311,19 +308,19 @@ for rows in (8, 4, 2, 1):
     assert torch.allclose(gradient(counted).flatten(), whole)
 
 # %% [markdown]
-# Counted first, every split gives the gradient of the whole batch (the `assert`). Under `in_pieces`
-# even the direction depends on memory. Supervised fine-tuning had the same bug: Hugging Face's
-# Trainer averaged micro-batches with unequal counts until October 2024
-# ([PR 34191](https://github.com/huggingface/transformers/pull/34191)).
+# Counted first, every split gives the gradient of the whole batch. Under `in_pieces` even the direction
+# depends on the memory. (Hugging Face's Trainer had the same bug in supervised fine-tuning until
+# October 2024, [PR 34191](https://github.com/huggingface/transformers/pull/34191).)
 
 # %% [markdown]
 # ## What a divisor does to length
 #
-# By how much does a right answer's step move the logit of "stop"? We call that the **drift**. Above
-# 0, right answers learn to stop sooner, and wrong ones, with all signs turned, to go on.
+# Why did the lengths on the small GPU drift apart, and how much does a shared divisor help? Call the
+# step of a right answer along the logit of "stop" the **drift**. Above 0, right answers learn to
+# stop sooner, and wrong ones, with all signs turned, to go on.
 #
-# An answer of $T$ tokens stopped once and went on $T-1$ times. With stop chance $q$ its slope in
-# that logit is $(1-q)-(T-1)\,q=1-qT$ (09). Take $q=0.1$; an average token weighs 1:
+# An answer of $T$ tokens stopped once and went on $T-1$ times. With stop chance $q$ its slope in that
+# logit is $1-qT$ (09). Take $q=0.1$, and let an average token weigh 1:
 
 # %%
 q = 0.1
@@ -335,16 +332,16 @@ for name, c in (("constant", 1 + 0 * length), ("1/T", 1 / (q * length))):
     print(f"{name:8s} drift {round(moved, 3) + 0.0:+.3f}")
 
 # %% [markdown]
-# Under a constant, short answers ("stop sooner") and long ones ("go on") cancel exactly. Under
-# $1/T$ the short ones are louder, and win.
+# Under a constant, short answers ("stop sooner") and long ones ("go on") cancel exactly. Under $1/T$ the
+# short ones count more, and win.
 #
-# A token mean has the own $T$ in its divisor too, among others. Does the drift come back? Let $n$
-# answers share one divisor: $n=1$ is $1/T$, GRPO's length weight, and $n=32$ is the large GPU. In
-# the toy, wrong answers went from 10 tokens to 71 with $n=1$, and to 11 with $n=32$.
+# A token mean has the answer's own $T$ in its divisor, too, among others. Does the drift come back?
+# Let $n$ answers share one divisor. Then $n=1$ is $1/T$, and $n=32$ is the large GPU. In the toy,
+# wrong answers went from 10 tokens to 71 with $n=1$, and to 11 with $n=32$.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("dr_grpo.4", "A GPU that holds 8 answers: n = 8. How long are "
+predict("dr_grpo.4", "Take a GPU that holds 8 answers, n = 8. How long are "
         "wrong answers at the end?",
         ["about 13 tokens", "about 30 tokens", "about 45 tokens",
          "about 60 tokens"])
@@ -357,23 +354,22 @@ drift = {k: stop_drift(k) for k in (1, 2, 4, 8, 32)}
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("dr_grpo.4", "about 13 tokens",
-       f"{ends[8][0]:.1f} tokens. Each of n answers owns about one part in "
-       f"n of the divisor, so its own length counts for about 1/n: the "
-       f"drift is {drift[8]:.3f} at 8, {drift[32]:.3f} at 32, exactly 0 "
-       f"under a constant. At n = 1 it is {drift[1]:.3f}: a short answer "
-       "has nobody to dilute it.",
+       f"They have {ends[8][0]:.1f} tokens. Each of n answers owns about "
+       f"one "
+       "part in n of the divisor, so its own length counts for about 1/n. "
+       f"The drift is {drift[1]:.3f} at n = 1, {drift[8]:.3f} at 8, "
+       f"{drift[32]:.3f} at 32, and exactly 0 under a constant.",
        pictures.who_shares(drift, ends, 10.0, (
            "Left, the drift of 'stop' for a right answer (wrong: the "
            "opposite), ten tokens on average, an average token weighing 1. "
            "Right, the toy, mean of 200 seeds.")),
        instead={
            "about 30 tokens":
-           "One in eight of the divisor is your own length. The drift is "
-           "that small.",
+           "Only an eighth of the divisor is an answer's own length.",
            "about 45 tokens":
-           "That is nearer to n = 2.",
+           "This is nearer to n = 2.",
            "about 60 tokens":
-           "That is GRPO, n = 1.",
+           "This is nearer to GRPO, n = 1.",
        })
 
 # %% [markdown]
@@ -385,17 +381,14 @@ task("dr_grpo.t1",
      shared_divisor.shared_divisor_explorer(),
      ("Note the drift of answers of 5 tokens under 1/T. Then find a "
       "smaller one for answers of 200 tokens, with as few sharing as "
-      "possible.",
-      shared_divisor.diluted),
-     ("Answers of 200 tokens, a drift below 0.1, and the smallest number "
-      "that the slider offers.", shared_divisor.fewest))
+      "possible.", shared_divisor.diluted))
 
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
+# <details><summary>What the task shows</summary>
 #
-# 1. Two. Answers forty times as long, and a single neighbour makes up for it.
-# 2. Sixteen. Under $1/T$ the drift grows with the logarithm of the length; once many share, the
-#    length hardly matters any more.
+# It takes two. The answers are forty times as long, and a single neighbour makes up for it. Under
+# $1/T$ the drift grows with the logarithm of the length. Once many answers share, the length hardly
+# matters any more.
 # </details>
 #
 # <details><summary>One level deeper: why about 1/n, and never more than 1/(n − 1)</summary>
@@ -412,10 +405,9 @@ task("dr_grpo.t1",
 # length stops mattering in the explorer.
 # </details>
 #
-# And on a network? Page 09's transformer has 0.3 million weights. It tries two sums, says whether
-# it hit the target, and may then repeat itself: length is free and earns nothing. Every optimizer
-# step uses 128 fresh answers once, so all ratios are 1 and the three losses differ in their
-# divisors alone. AdamW, learning rate 3e-4, gradient norm clipped at 1.
+# Does it hold for a network? Take page 09's transformer. It tries two sums, says whether it hit the
+# target, and may then repeat itself, so length is free. Every optimizer step uses 128 fresh answers
+# once, so the three losses differ in their divisors alone.
 
 # %%
 pictures.recorded_lengths(
@@ -423,86 +415,13 @@ pictures.recorded_lengths(
     "the mean of three over the last ten steps. Recorded on a CPU.")
 
 # %% [markdown]
-# Is the right panel flat only because Dr. GRPO takes smaller steps? Look at the gradient norm:
-
-# %%
-for name, run in pictures.RUNS.items():
-    norm = torch.tensor([list(curve(run, seed, "grad_norm"))
-                         for seed in (0, 1, 2)])
-    first, last = sum(final(run, step=0)) / 3, sum(final(run)) / 3
-    print(f"{name:25s} norm: mean {norm.nanmean():.3f}, largest "
-          f"{norm[~norm.isnan()].max():.2f};   share right: "
-          f"{first:.2f}, at the end {last:.2f}")
+# The middle panel is the control. It has DAPO's divisor and nothing else of DAPO: it divides by
+# $\sigma_R$ as GRPO does, and GRPO's gap is not there. **So it is the length divisor that makes the
+# difference.** (One seed in each of the two right panels drifts down to about 13 tokens. And the
+# share of right answers moved under none of the three, so this does not show that Dr. GRPO scores
+# better.)
 
 # %% [markdown]
-# Dr. GRPO's gradient is a tenth of the others', so its flat panel alone proves little; we come back
-# to that. The middle panel is the control. It is DAPO's divisor and nothing else of DAPO: it
-# divides by $\sigma_R$ as GRPO does, its gradient is as large as GRPO's, and GRPO's gap is not
-# there. So the length divisor makes the difference.
-#
-# One seed in each of the two right panels drifts down to about 13 tokens: no drift *on average* is
-# not no drift in one run. And the share of right answers moved under none of the three, so this
-# does not show that Dr. GRPO scores better.
-
-# %% [markdown]
-# ## The same learning rate?
-#
-# Token for token, Dr. GRPO's push is GRPO's times $\sigma_R\,T_i/L_{\max}$. With 256 tokens of
-# 2048 and $\sigma_R=1/2$ that is a sixteenth. People say that scale does not matter: the learning
-# rate absorbs it. Test that. One weight, made-up gradients: four small ones to one side, then a
-# large one to the other, 40 steps. Once whole, and once a sixteenth of each.
-
-# %%
-def travel(scale, optimizer, clip=None):
-    w = torch.zeros(1, requires_grad=True)
-    opt, path = optimizer([w], lr=0.01), []
-    for t in range(40):
-        w.grad = torch.tensor([4.0 if t % 5 == 4 else -0.5]) * scale
-        if clip:
-            torch.nn.utils.clip_grad_norm_([w], clip)
-        opt.step()
-        path.append(w.item())
-    return torch.tensor(path)
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("dr_grpo.5", "At the same learning rate, which optimizers end "
-        "elsewhere with a sixteenth?",
-        ["SGD only: Adam divides by the gradient's own size",
-         "SGD, and Adam with the gradient norm clipped at 1",
-         "all: SGD, Adam, and Adam with clipping", "none of them"])
-
-# %%
-SGD, Adam = torch.optim.SGD, torch.optim.Adam
-paths = {name: tuple(travel(scale, *how) for scale in (1, 1 / 16))
-         for name, how in (("SGD", (SGD,)), ("Adam", (Adam,)),
-                           ("Adam, norm clipped at 1", (Adam, 1.0)))}
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
-       "Adam alone hides the factor. With clipping the rare gradient of 4 "
-       "is cut to 1. A sixteenth of it is 0.25 and passes uncut. So the "
-       "balance of large and small gradients changes, and the two runs end "
-       "on opposite sides. After the switch compare the gradient norm with "
-       "the threshold. In the transformer above no norm reached 1, so "
-       "AdamW can make up for Dr. GRPO's tenth.",
-       pictures.step_sizes(paths, (
-           "One weight, made-up gradients. Only plain Adam makes the two "
-           "the same run.")),
-       instead={
-           "SGD only: Adam divides by the gradient's own size":
-           "Adam hides it, until something else measures the gradient "
-           "first.",
-           "all: SGD, Adam, and Adam with clipping":
-           "Adam alone divides it away.",
-           "none of them":
-           "SGD's step is the gradient itself.",
-       })
-
-# %% [markdown]
-# **That is the core; the rest is practice.**
-#
 # ## In a real run
 #
 # | divided by | who shares it | TRL `loss_type` | verl `loss_agg_mode` |
@@ -527,12 +446,11 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
 #   more against the reward once the std is gone.
 # </details>
 #
-# **Which would you choose?** The token mean over the step: its step size stays when lengths change;
-# a drift of about $1/n$ is left, and it needs the global count. A constant: no drift, no count, but
-# a batch of long answers takes a longer step, and $L_{\max}$ sets the learning rate. Never the
-# piece's own count.
+# **Which would you choose?** The token mean over the step keeps its step size when lengths change. It
+# leaves a drift of about $1/n$, and needs the global count. A constant has no drift and needs no
+# count, but a batch of long answers takes a longer step. Never take the piece's own count.
 #
-# **Log** the mean length of right and of wrong answers apart, the share of answers cut at
+# **What to log:** the mean length of right and of wrong answers apart, the share of answers cut at
 # $L_{\max}$, and the gradient norm.
 #
 # <details><summary>One level deeper: is one of them better?</summary>
@@ -548,7 +466,8 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
 # * Seven rules with their weights on one batch, and every library's words:
 #   [statements 10](statements/10_dr_grpo.ipynb).
 # </details>
-#
+
+# %% [markdown]
 # ## Say it in 60 seconds
 
 # %% [markdown] tags=["card"]
@@ -565,7 +484,86 @@ reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
 
 # %%
 print(difference(ZOO["grpo"].replace(terms=()), ZOO["dr_grpo"]))
-score("dr_grpo.1", "dr_grpo.2", "dr_grpo.3", "dr_grpo.4", "dr_grpo.5")
+score("dr_grpo.1", "dr_grpo.2", "dr_grpo.3", "dr_grpo.4")
+
+# %% [markdown]
+# ## Second sitting: what changes when you switch the method?
+#
+# The three losses differ in direction. They also differ in the size of their gradients. Does that
+# matter?
+#
+# ### The same learning rate?
+#
+# Is the right panel of the transformer's runs flat only because Dr. GRPO takes smaller steps? Look
+# at the gradient norms:
+
+# %%
+for name, run in pictures.RUNS.items():
+    norm = torch.tensor([list(curve(run, seed, "grad_norm"))
+                         for seed in (0, 1, 2)])
+    first, last = sum(final(run, step=0)) / 3, sum(final(run)) / 3
+    print(f"{name:25s} norm: mean {norm.nanmean():.3f}, largest "
+          f"{norm[~norm.isnan()].max():.2f};   share right: "
+          f"{first:.2f}, at the end {last:.2f}")
+
+# %% [markdown]
+# Dr. GRPO's gradient is a tenth of the others'. Token for token, its push is GRPO's times
+# $\sigma_R\,T_i/L_{\max}$. With 256 tokens of 2048 and $\sigma_R=1/2$ that is a sixteenth. People
+# say that this does not matter, because the learning rate absorbs it.
+#
+# Test it with one weight and made-up gradients: four small ones to one side, then a large one to the
+# other, for 40 steps. One run takes them whole, the other a sixteenth of each.
+
+# %%
+def travel(scale, optimizer, clip=None):
+    w = torch.zeros(1, requires_grad=True)
+    opt, path = optimizer([w], lr=0.01), []
+    for t in range(40):
+        w.grad = torch.tensor([4.0 if t % 5 == 4 else -0.5]) * scale
+        if clip:
+            torch.nn.utils.clip_grad_norm_([w], clip)
+        opt.step()
+        path.append(w.item())
+    return torch.tensor(path)
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("dr_grpo.5", "At the same learning rate, which optimizers end "
+        "elsewhere when all gradients are a sixteenth?",
+        ["SGD only: Adam divides by the gradient's own size",
+         "SGD, and Adam with the gradient norm clipped at 1",
+         "all: SGD, Adam, and Adam with clipping", "none of them"])
+
+# %%
+SGD, Adam = torch.optim.SGD, torch.optim.Adam
+paths = {name: tuple(travel(scale, *how) for scale in (1, 1 / 16))
+         for name, how in (("SGD", (SGD,)), ("Adam", (Adam,)),
+                           ("Adam, norm clipped at 1", (Adam, 1.0)))}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("dr_grpo.5", "SGD, and Adam with the gradient norm clipped at 1",
+       "Adam alone hides the factor. With clipping, the rare gradient of 4 "
+       "is cut to 1, but a sixteenth of it passes uncut. So the balance of "
+       "large and small gradients changes, and the two runs end on "
+       "opposite sides. **After a switch, compare the gradient norm with "
+       "the threshold.** In the transformer above no norm reached 1, so "
+       "AdamW can make up for Dr. GRPO's tenth.",
+       pictures.step_sizes(paths, (
+           "One weight, made-up gradients. Only plain Adam makes the two "
+           "the same run.")),
+       instead={
+           "SGD only: Adam divides by the gradient's own size":
+           "Adam hides it, until something else measures the gradient "
+           "first.",
+           "all: SGD, Adam, and Adam with clipping":
+           "Adam alone divides it away.",
+           "none of them":
+           "SGD's step is the gradient itself.",
+       })
+
+# %%
+score("dr_grpo.5")
 
 # %% [markdown]
 # ## Exercises
@@ -637,7 +635,8 @@ check.name_this_dr_grpo(my_answer)
 # `check.token_mean`, `check.constant_length`, `check.prompt_mean`; their arguments are on the
 # [solutions page](solutions/10_dr_grpo.ipynb).
 # </details>
-#
+
+# %% [markdown]
 # ## In the interview
 #
 # A minute each, aloud, then unfold.
