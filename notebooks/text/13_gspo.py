@@ -12,7 +12,7 @@
 # **After this page** you can derive GSPO's ratio and its gradient, say what its narrow band limits,
 # and say what it does and does not do for a mixture of experts.
 #
-# 37 minutes, exercises 32 more · after 04 (importance sampling), 05 (KL), 06 (PPO), 08 (GRPO) ·
+# 28 minutes, then 9 in a second sitting · exercises 32 more · after 04 (importance sampling), 05 (KL), 06 (PPO), 08 (GRPO) ·
 # GSPO, Zheng et al. 2025, [arXiv 2507.18071](https://arxiv.org/abs/2507.18071); GMPO, Zhao et al.
 # 2025, [arXiv 2507.20673](https://arxiv.org/abs/2507.20673)
 #
@@ -22,7 +22,8 @@
 # <details><summary>2. Which line of PPO's derivation is a choice?</summary>Each token keeps its own ratio, instead of the product over the answer (06).</details>
 # <details><summary>3. Which tokens does GRPO's clip silence?</summary>Good ones above 1 + ε and bad ones below 1 − ε, as in PPO (06, 08).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports, folded
 from functools import cache
 import torch
 from rlnb import ZOO, check
@@ -106,7 +107,8 @@ print(f"of {gap.numel():,} tokens the clip silences "
 
 # %% [markdown]
 # So in this step the clip stops only what the router happened to move.
-#
+
+# %% [markdown]
 # ## What does a token's ratio tell?
 #
 # The clip asks whether a token has moved far enough *the way $A$ points*: up in a good answer, down
@@ -191,7 +193,8 @@ pipeline.pipeline(
 # Z06). A token ratio from one sample is noisy, not broken. What is left of the argument is the
 # unit: the reward judges answers.
 # </details>
-#
+
+# %% [markdown]
 # ## Sixteen tokens
 #
 # Here is the running group of four answers. The z-scores are $\pm1$.
@@ -256,12 +259,9 @@ reveal("gspo.2", "8: two answers",
 # \nabla s&=s\,\nabla\log s&&\nabla f=f\,\nabla\log f\\
 # &=s\cdot\frac1T\sum_t\nabla\log\pi_\theta(y_t)&&\log s=\tfrac1T\textstyle\sum_t(\log\pi_\theta-\log\pi_\text{old})
 # \end{aligned}$$
-#
 # **Every token of an answer gets the same push, $sA/T$.** In GRPO token $t$ gets $\rho_tA/T$.
-#
-# **So far:** a token's ratio does not tell how far its answer has moved. GSPO clips the geometric
-# mean $s$ instead, and a whole answer lives or dies at once.
-#
+
+# %% [markdown]
 # ## Why 3e-4 and not 0.2?
 #
 # The ratio of the whole answer is the product, $s^T$. Take $s$ at the edge of a band and look at
@@ -279,7 +279,7 @@ print(f"band 0.2,        1000 tokens: up to {1.2**1000:.0e} times")
 # on the whole answer. This is our reading: the paper gives the numbers, and no derivation that we
 # found.
 #
-# What does such a band cost? Go back to the toy and its step:
+# What does such a band silence? Go back to the toy and its step.
 
 # %%
 def silent_answers(gap, A, low=3e-4, high=4e-4):
@@ -316,8 +316,8 @@ reveal("gspo.3", "about 45: those that moved as A asks",
        "and it has to be chosen together with the learning rate.",
        instead={
            "none: the mean takes the leaps away":
-           "The leaps, yes. What was learnt is left, and it is larger than "
-           "the band.",
+           "The mean takes the leaps away. But what was learnt is left, "
+           "and it is larger than the band.",
            "about 5: those in which a token leapt":
            "A leap is divided by 200. What counts is the sum of many small "
            "moves.",
@@ -398,62 +398,8 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # **GSPO averages the leaps and leaves their KL.** *Routing replay* removes the cause: the new
 # policy uses the old one's experts. Its price is that all routes must be stored, and that the new
 # router's own choice is not what is trained.
-#
-# ## GMPO: clip first, then average
-#
-# Under GSPO one token can silence its whole answer. **GMPO** keeps the geometric mean, but first
-# cuts every token's $\log\rho_t$, at $+0.4$ if $A>0$ and at $-0.4$ if $A<0$. A token that was cut
-# gets no gradient. In ratios the edges are 1.49 and 0.67. <!-- cited: 1.49, 0.67 --> Go back to the
-# sixteen tokens and their ratios:
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("gspo.5", "GRPO silences 4 tokens and GSPO 8. How many does GMPO "
-        "silence?", ["8", "4", "1", "0"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-cut4 = torch.where(A4[:, None] > 0, log_rho.clamp(max=0.4),
-                   log_rho.clamp(min=-0.4))
-gmpo = push((T * (cut4.sum(1) / T).exp() * A4).sum())
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("gspo.5", "1",
-       "Only the token at 6.00. 1.40 and 0.70 are inside GMPO's edges, "
-       "and 3.50 has moved the wrong way. The other tokens of answer 1 "
-       f"live on and share one push, {gmpo[1, 0]:.2f}.",
-       token_grid.token_grid(batch, {"GSPO": grids["GSPO"], "GMPO": gmpo},
-                             caption=(
-           "GMPO has one push per answer as GSPO has, and silences single "
-           "tokens as GRPO does.")),
-       instead={
-           "8": "GMPO has one mean per answer, but it clips tokens first.",
-           "4": "It clips tokens as GRPO does, but its edges are wider.",
-           "0": "The mean does not bring back a token that was cut.",
-       })
 
 # %% [markdown]
-# Compare the three rules on an answer in which a single token has moved:
-
-# %%
-task("gspo.t2", one_outlier.one_outlier_explorer(),
-     ("Let one token silence an answer of 4,096 tokens under GSPO.",
-      one_outlier.long_and_silent),
-     ("Move log ρ of the token by 2 or more, up or down. Nothing shall be "
-      "silent under any rule.", one_outlier.nobody))
-
-# %% [markdown]
-# <details><summary>What the tasks show</summary>
-#
-# <!-- cited: 1.75, 0.13 % -->
-# 1. Take a log ratio of 1.75 or more in a good answer. GMPO silences one token and leaves 4,095.
-# 2. Let the token move the wrong way: a good token that fell, a bad one that rose. The min spares
-#    it in all three.
-# </details>
-#
-# **That is the core; the rest is practice.**
-#
 # ## In a real run
 #
 # * **When it matters.** It matters from the second gradient step on one rollout batch on. In the
@@ -486,7 +432,8 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 #   GSPO's band acts as a smaller step ([statements](statements/13_gspo.ipynb)). The evidence for
 #   GSPO is the paper's runs.
 # </details>
-#
+
+# %% [markdown]
 # ## Say it in 60 seconds
 
 # %% [markdown] tags=["card"]
@@ -505,7 +452,65 @@ task("gspo.t2", one_outlier.one_outlier_explorer(),
 # %%
 print("GRPO -> GSPO")
 print(difference(ZOO["grpo"].replace(terms=()), ZOO["gspo"]))
-score("gspo.1", "gspo.2", "gspo.3", "gspo.4", "gspo.5")
+score("gspo.1", "gspo.2", "gspo.3", "gspo.4")
+
+# %% [markdown]
+# ## Second sitting: what if one clips first, and then averages?
+#
+# Under GSPO one token can silence its whole answer. **GMPO** keeps the geometric mean, but first
+# cuts every token's $\log\rho_t$, at $+0.4$ if $A>0$ and at $-0.4$ if $A<0$. A token that was cut
+# gets no gradient. In ratios the edges are 1.49 and 0.67. <!-- cited: 1.49, 0.67 --> Go back to the
+# sixteen tokens and their ratios:
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("gspo.5", "GRPO silences 4 tokens and GSPO 8. How many does GMPO "
+        "silence?", ["8", "4", "1", "0"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+cut4 = torch.where(A4[:, None] > 0, log_rho.clamp(max=0.4),
+                   log_rho.clamp(min=-0.4))
+gmpo = push((T * (cut4.sum(1) / T).exp() * A4).sum())
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("gspo.5", "1",
+       "It silences only the token at 6.00. The ratios 1.40 and 0.70 are "
+       "inside GMPO's edges, and 3.50 has moved the wrong way. The other "
+       "tokens of answer 1 live on and share one push, "
+       f"{gmpo[1, 0]:.2f}.",
+       token_grid.token_grid(batch, {"GSPO": grids["GSPO"], "GMPO": gmpo},
+                             caption=(
+           "GMPO has one push per answer as GSPO has, and silences single "
+           "tokens as GRPO does.")),
+       instead={
+           "8": "GMPO has one mean per answer, but it clips tokens first.",
+           "4": "It clips tokens as GRPO does, but its edges are wider.",
+           "0": "The mean does not bring back a token that was cut.",
+       })
+
+# %% [markdown]
+# Compare the three rules on an answer in which a single token has moved:
+
+# %%
+task("gspo.t2", one_outlier.one_outlier_explorer(),
+     ("Let one token silence an answer of 4,096 tokens under GSPO.",
+      one_outlier.long_and_silent),
+     ("Move log ρ of the token by 2 or more, up or down. Nothing shall be "
+      "silent under any rule.", one_outlier.nobody))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# <!-- cited: 1.75, 0.13 % -->
+# 1. Take a log ratio of 1.75 or more in a good answer. GMPO silences one token and leaves 4,095.
+# 2. Let the token move the wrong way: a good token that fell, a bad one that rose. The min spares
+#    it in all three.
+# </details>
+
+# %%
+score("gspo.5")
 
 # %% [markdown]
 # ## Exercises
@@ -601,6 +606,21 @@ check.name_this_gspo("")
 # strays by σ/√T without any learning, with σ the spread of a token's log-ratio: 0.02 at 5,000
 # tokens is 0.0003. <!-- cited: 0.02, 0.0003, 1.0004 -->
 # </details>
+# <details><summary><b>Why does GRPO struggle with mixtures of experts, and does GSPO fix it?</b></summary>
+#
+# Router flips make single ratios leap, and the token clip then silences by accident. GSPO averages
+# the leaps, so no flipped token decides alone. What stays is a drop of log s by the KL that flips
+# cost, at any length; below the band bad answers fall silent. Routing replay removes the cause.
+# </details>
+# <details><summary><b>Is s the correct importance weight?</b></summary>
+#
+# No, the product is, with a variance that explodes. Its T-th root corrects almost
+# nothing: <!-- cited: 1.49, 1.0004 --> 1.49 at 1,000 tokens becomes 1.0004. It is a distance that
+# decides whether an answer may still push, once for all its tokens, as its reward was given.
+# </details>
+#
+# The other nine can wait for another evening.
+#
 # <details><summary><b>Why not clip the product, with a band that grows with T?</b></summary>
 #
 # One could: it silences the same answers. s above 1 + ε is the product above (1 + ε)^T. What the
@@ -618,12 +638,6 @@ check.name_this_gspo("")
 # Yes. Every living token has the push s·A/T, so a long bad answer is pushed down less per token
 # than a short one, as in GRPO. Dr. GRPO's objection holds (10). The root makes s comparable across
 # lengths, not the gradient.
-# </details>
-# <details><summary><b>Is s the correct importance weight?</b></summary>
-#
-# No, the product is, with a variance that explodes. Its T-th root corrects almost
-# nothing: <!-- cited: 1.49, 1.0004 --> 1.49 at 1,000 tokens becomes 1.0004. It is a distance that
-# decides whether an answer may still push, once for all its tokens, as its reward was given.
 # </details>
 # <details><summary><b>GSPO clips a hundred times more than GRPO. Why does it not learn less?</b></summary>
 #
@@ -643,12 +657,6 @@ check.name_this_gspo("")
 # It runs, and the case is weaker. No router, no flips: single ratios leap less. What stays is the
 # match of reward and ratio, and the cost of the band. The paper's runs are of one mixture of
 # experts, Qwen3-30B-A3B.
-# </details>
-# <details><summary><b>Why does GRPO struggle with mixtures of experts, and does GSPO fix it?</b></summary>
-#
-# Router flips make single ratios leap, and the token clip then silences by accident. GSPO averages
-# the leaps, so no flipped token decides alone. What stays is a drop of log s by the KL that flips
-# cost, at any length; below the band bad answers fall silent. Routing replay removes the cause.
 # </details>
 # <details><summary><b>What does one outlier token do under GRPO, GSPO and GMPO?</b></summary>
 #
