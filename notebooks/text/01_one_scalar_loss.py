@@ -12,7 +12,7 @@
 # **After this page** you can derive what fine-tuning on given answers does to the logits, say where
 # its loss stops, and turn the same loop into one that learns from the model's own answers.
 #
-# 47 minutes, exercises 30 more · after [00](00_start_here.ipynb)
+# 34 minutes, then 13 in a second sitting · exercises 30 more · after [00](00_start_here.ipynb)
 #
 # Autograd wants one scalar, and follows it downhill. This page is about which one.
 #
@@ -22,7 +22,8 @@
 # <details><summary>2. An answer has T tokens. What is its probability, and what is the log of it?</summary>The product of the tokens' probabilities, each given the tokens before it. The log is a sum.</details>
 # <details><summary>3. What is a reward?</summary>One number for a whole answer, given by a program that reads it (00).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports, folded
 import torch
 from rlnb import check
 from rlnb.classroom.explorers import kl_directions, nudge
@@ -33,9 +34,9 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## One loop, two authors
 #
-# Supervised fine-tuning, **SFT**: somebody else writes answers, and the loss is minus the mean of
-# their log-probabilities. One prompt, “3 + 4 =”, and four answers, each with a logit of its own.
-# Two are right.
+# In supervised fine-tuning, **SFT**, somebody else writes the answers, and the loss is minus the mean
+# of their log-probabilities. Our toy has one prompt, “3 + 4 =”, and four possible answers, each with
+# a logit of its own. Two of them are right.
 
 # %%
 names = "7", "seven", "34", "8"
@@ -44,10 +45,9 @@ R = torch.tensor([1.0, 1.0, 0.0, 0.0])         # reward: is it right?
 teacher = torch.tensor([0.5, 0.5, 0.0, 0.0])   # writes both, equally
 
 # %% [markdown]
-# The training loop: draw eight answers, take the loss, make one gradient step. To see more than
-# luck, 400 runs go side by side. Two things can be swapped. `author` says from which probabilities
-# the answers are drawn; `loss` is told their log-probabilities and their rewards. `sft` ignores the
-# rewards.
+# The training loop draws eight answers, takes the loss, and makes one gradient step. To see more than
+# luck, 400 runs go side by side. Two things can be swapped: `author` says who writes the answers,
+# and `loss` is told their log-probabilities and rewards. (`sft` ignores the rewards.)
 
 # %%
 def sft(log_p, r):
@@ -69,7 +69,7 @@ def train(author, loss=sft, first=start, rate=0.5, steps=100):
     return torch.stack(right)
 
 # %% [markdown]
-# First the teacher writes:
+# First the teacher writes.
 
 # %%
 def by_teacher(pi): return teacher.expand_as(pi)
@@ -83,8 +83,8 @@ pictures.authors({"the teacher writes": given}, (
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("one_scalar_loss.1", "Now the model itself writes the answers "
-        "that it is trained on. Nothing else changes. Its chance to be "
-        "right?",
+        "that it is trained on. Nothing else changes. What happens to its "
+        "chance to be right?",
         ["rises: what it is surest of gets surer",
          "falls: most of what it writes is wrong",
          "no direction: runs drift apart, up or down by luck",
@@ -98,27 +98,30 @@ own = train(by_model)
 error = own[-1].std() / own.shape[1] ** 0.5
 reveal("one_scalar_loss.1",
        "no direction: runs drift apart, up or down by luck",
-       f"It began at {own[0].mean():.2f} and ends at {own[-1].mean():.2f} "
-       f"± {error:.2f} (a standard error). Single runs end anywhere "
-       f"between {own[-1].min():.2f} and {own[-1].max():.2f}. Each does "
-       "get surer, but luck chooses of what.",
+       f"The mean began at {own[0].mean():.2f} and ends at "
+       f"{own[-1].mean():.2f} ± {error:.2f} (a standard error). Single "
+       f"runs end anywhere between {own[-1].min():.2f} and "
+       f"{own[-1].max():.2f}. Each run does get surer, but luck chooses of "
+       "what.",
        pictures.authors({"the teacher writes": given,
                          "the model writes": own}, (
            "One loop, one loss, one learning rate; only the author of the "
            "answers differs. 400 runs each."), single="the model writes"),
        instead={
            "rises: what it is surest of gets surer":
-           "It gets surer indeed. Of what, luck decides.",
+           "It does get surer. But luck decides of what.",
            "falls: most of what it writes is wrong":
-           "Wrong answers are pushed, right ones too, each as often as it "
-           "is written.",
+           "Wrong and right answers are pushed, each as often as it is "
+           "written.",
            "level in every run: it already says what it says":
-           "On average level. Look at single runs.",
+           "It is level on average. Look at single runs.",
        })
 
 # %% [markdown]
-# The same code, another author. **Who draws, decides.** Why?
-#
+# The code is the same, only the author differs. **Whoever draws the answers decides where training
+# goes.** Why?
+
+# %% [markdown]
 # ## What a given answer does to the logits
 #
 # $\pi_v$ is the model's probability of answer $v$, $z_v$ its logit. The bracket $[v=y]$ is 1 if $v$
@@ -132,7 +135,7 @@ reveal("one_scalar_loss.1",
 # -\frac{\partial L}{\partial z_v}&=p_v-\pi_v&&\text{the mean of }[v=y]\text{ over the data is }p_v
 # \end{aligned}$$
 #
-# That is the **push** on a logit: *data minus model*. For “seven” and this teacher: 0.50 − 0.10.
+# The **push** on a logit is *data minus model*. For “seven” and this teacher it is 0.50 − 0.10.
 
 # %%
 z = start.log().requires_grad_()
@@ -151,8 +154,8 @@ pictures.data_minus_model(names, start, {
     "model and data are the same, nothing is left."))
 
 # %% [markdown]
-# So with its own answers the mean push on every *logit* is zero. What moved the single runs was the
-# luck of eight draws.
+# With its own answers, the mean push on every *logit* is zero. What moved the single runs was the luck
+# of eight draws.
 #
 # <details><summary>One level deeper: longer answers, and a small creep</summary>
 #
@@ -165,14 +168,17 @@ pictures.data_minus_model(names, start, {
 # * **The creep.** Zero mean push on the logits does not hold the mean *probability* still, for
 #   softmax is curved. In 20,000 runs it is 0.34 after 1,000 steps. <!-- cited: 0.34 -->
 # </details>
-#
+
+# %% [markdown]
 # ## Where does the loss stop?
+#
+# A teacher pulls the model to its own shares. Does the loss then end at 0?
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("one_scalar_loss.2", "The teacher says “7” and “seven” equally "
-        "often. SFT goes on until nothing is left to learn. Its loss, in "
-        "nats?",
+        "often. SFT goes on until nothing is left to learn. What is its "
+        "loss then, in nats?",
         ["0: the model then knows everything the teacher knows",
          "0.69, log 2", "1.39, log 4",
          "it has no end: log π goes on growing"])
@@ -199,7 +205,7 @@ reveal("one_scalar_loss.2", "0.69, log 2",
        pictures.floor(curve, torch.tensor(2.0).log().item()),
        instead={
            "0: the model then knows everything the teacher knows":
-           "The teacher tosses a coin between two wordings. Knowing that "
+           "The teacher tosses a coin between two wordings. Knowing this "
            "does not tell which comes next.",
            "1.39, log 4":
            "That would be for four equally likely answers.",
@@ -220,20 +226,21 @@ reveal("one_scalar_loss.2", "0.69, log 2",
 # * **A low loss is not a right answer.** It says how likely the teacher's wording is. A model that
 #   always says “7” is always right and has an infinite loss on “seven”.
 # </details>
-#
+
+# %% [markdown]
 # ## Can a reward be differentiated?
 #
-# No teacher from here on. The model writes, a program grades, and the mean of the rewards is to
-# rise. A slope can be *measured*: move the logit of “7” a little, a **nudge**, and divide the
-# change of the mean reward by the nudge.
+# From here on there is no teacher. The model writes, a program grades, and the mean reward is to rise.
+# Which way is up? A slope can be *measured*: move the logit of “7” by a little **nudge**, and divide
+# the change of the mean reward by the nudge.
 #
-# Luck must not change in between. So throw twenty dice once and keep them: each is a number $u$
+# Luck must not change in between. So throw twenty dice once and keep them. Each die is a number $u$
 # between 0 and 1, and its draw is right when $u$ lies below the chance to be right.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("one_scalar_loss.3", "The same 20 dice, and a smaller and smaller "
-        "nudge. Where does the measured slope go?",
+predict("one_scalar_loss.3", "Keep the same 20 dice, and make the nudge "
+        "smaller and smaller. Where does the measured slope go?",
         ["to the true slope, as a derivative should",
          "near the true slope: 20 draws leave some noise",
          "to 0", "nowhere: it jumps, ever wilder"])
@@ -241,8 +248,8 @@ predict("one_scalar_loss.3", "The same 20 dice, and a smaller and smaller "
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("one_scalar_loss.t1", nudge.nudge_explorer(),
-     ("First 20 draws, and shrink the nudge. Then measure a *slope*: a "
-      "nudge of 0.1 or less, and within 10 % of the true one.",
+     ("Take 20 draws first, and shrink the nudge. Then find a slope that "
+      "is within 10 % of the true one, with a nudge of 0.1 or less.",
       nudge.small_and_right))
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -251,29 +258,29 @@ few = {h: nudge.compute(20, h)["measured"] for h in (1.0, 0.2, 0.1)}
 many = nudge.compute(10_000, 0.1)
 gap = 0.1 * many["true"]
 reveal("one_scalar_loss.3", "to 0",
-       f"With 20 dice: {few[1.0]:.2f} at nudge 1, {few[0.2]:.2f} at 0.2, "
-       f"{few[0.1]:.2f} at 0.1 and from there on. The true slope is "
+       f"With 20 dice it is {few[1.0]:.2f} at nudge 1, {few[0.2]:.2f} at "
+       f"0.2, and {few[0.1]:.2f} from 0.1 on. The true slope is "
        f"{many['true']:.2f}. A reward jumps at most once a die and is flat "
-       "in between, so a small nudge catches no jump. PyTorch says so too: "
-       "`multinomial` returns integers, without a gradient.\n\n"
-       "More draws help, slowly. A nudge of 0.1 moves the chance by "
-       f"{gap:.3f}; to count the dice in that gap to within 10 %, about "
-       f"100 must lie in it: {round(100 / gap, -2):,.0f} draws. That was "
-       "one logit; a model has a billion weights.",
+       "in between, so a small nudge catches no jump. (`multinomial` in "
+       "PyTorch returns integers, without a gradient.)\n\n"
+       "More draws help, but it takes some "
+       f"{round(100 / gap, -2):,.0f} of them to get within 10 % at a nudge "
+       "of 0.1. That was one logit, and a model has a billion weights.",
        instead={
            "to the true slope, as a derivative should":
-           "A smooth function would. Is a count of 20 dice smooth?",
+           "The slope of a smooth function would. A count of 20 dice is "
+           "not smooth.",
            "near the true slope: 20 draws leave some noise":
-           "Noise would leave it somewhere near. Look at what a tiny nudge "
-           "changes: nothing.",
+           "Noise would leave it somewhere near. But a tiny nudge changes "
+           "none of the 20 draws.",
        })
 
 # %% [markdown]
 # ## The mean has a slope
 #
-# The dashed curve was smooth. It is the **expected reward** $J=\sum_y\pi_yR_y$, and nothing in it
-# is drawn. We cannot differentiate a draw. We can differentiate the probability of each answer. The
-# plan: take that slope, and rewrite the sum as a mean over draws.
+# The dashed curve in the explorer was smooth. It is the **expected reward** $J=\sum_y\pi_yR_y$, and
+# nothing in it is drawn. A draw cannot be differentiated, but the probability of an answer can. So
+# take that slope, and rewrite the sum as a mean over draws.
 #
 # $$\begin{aligned}
 # \frac{\partial\pi_y}{\partial z_v}&=\pi_y\,\frac{\partial\log\pi_y}{\partial z_v}&&\text{derivative of a log, turned round}\\
@@ -283,16 +290,13 @@ reveal("one_scalar_loss.3", "to 0",
 # &=J\,\Big(\frac{\pi_vR_v}{J}-\pi_v\Big)&&\text{take }J\text{ out}
 # \end{aligned}$$
 #
-# The first line is the **log-derivative trick** (or score-function trick). Because of it the second
-# line is a mean over draws. A draw has no slope, and it needs none: $\log\pi$ has one.
+# The first line is the **log-derivative trick**. Because of it the second line is a mean over draws. A
+# draw has no slope, and it needs none, because $\log\pi$ has one.
 #
-# For “seven” the fourth line says 0.10 − 0.10 · 0.30 = 0.07. <!-- cited: 0.07 --> It rises although
-# most answers are wrong.
-#
-# Now the fraction. $\pi_vR_v$ is the chance that the model says $v$ and is right. Divided by $J$ it
-# is the **share of $v$ among its own right answers**, $p^+_v$. The bracket is data minus model
-# again. The factor $J$ in front only says how long the step is: without it, this is the slope of
-# $\log J$.
+# Look at the fraction in the last line. $\pi_vR_v$ is the chance that the model says $v$ and is
+# right. Divided by $J$ it is the **share of $v$ among its own right answers**, $p^+_v$. So the
+# bracket is data minus model again. The factor $J$ in front only sets the length of the step;
+# without it, this is the slope of $\log J$.
 
 # %%
 J = (z.softmax(0) * R).sum()
@@ -308,9 +312,9 @@ pictures.data_minus_model(names, start, {
     "here 0.30."))
 
 # %% [markdown]
-# **To raise the expected reward, do SFT on your own right answers.** In the loop: multiply each
-# log-probability by its reward. Wrong answers drop out, right ones are SFT data. Divide by all
-# eight and it is, on average, the slope of $J$; divide by the number of right ones and it has the
+# **To raise the expected reward, do SFT on your own right answers.** In the loop, multiply each
+# log-probability by its reward. Wrong answers drop out, and right ones become SFT data. Divided by
+# all eight, this is on average the slope of $J$. Divided by the number of right ones, it has the
 # direction of $\log J$.
 
 # %%
@@ -322,8 +326,8 @@ def right_only(log_p, r):                  # log J; no right one: 0
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("one_scalar_loss.4", "Eight draws: “34” seven times, “7” once. One "
-        "step with `graded`. Which logits fall?",
+predict("one_scalar_loss.4", "Eight draws gave “34” seven times and “7” "
+        "once. Take one step with `graded`. Which logits fall?",
         ["none: wrong answers have reward 0 and drop out",
          "only that of “34”, the wrong answer that was drawn",
          "those of “34” and “8”, the two wrong ones",
@@ -339,23 +343,22 @@ reveal("one_scalar_loss.4", "those of “34”, “8” and “seven”",
        "The pushes: " + ", ".join(
            f"“{n}” {v:+.4f}".replace("-", "−")
            for n, v in zip(names, one_step.tolist()))
-       + ". Only “7” is in the loss. The rest falls because softmax takes "
-       "from all others, each in its share: what was drawn and wrong, what "
-       "was not drawn, and what is right but was not drawn. `graded` has "
-       "no push of its own against an error. (“seven” gets its turn when "
-       "it is drawn; on average over batches it rises.)",
+       + ". Only “7” is in the loss. All others fall because softmax takes "
+       "from each its share, also from “seven”, which is right but was not "
+       "drawn. **`graded` has no push of its own against an error.** "
+       "(“seven” gets its turn when it is drawn; on average it rises.)",
        instead={
            "none: wrong answers have reward 0 and drop out":
-           "They have reward 0 and no push of their own. They still share "
-           "a softmax.",
+           "They have no push of their own. But they share a softmax with "
+           "“7”.",
            "only that of “34”, the wrong answer that was drawn":
            "It falls. Is it the only one that pays for the rise of “7”?",
            "those of “34” and “8”, the two wrong ones":
-           "Right answers that were not drawn pay as well.",
+           "Right answers that were not drawn pay, too.",
        })
 
 # %% [markdown]
-# Now 100 steps of it, in the loop of the first picture:
+# Now take 100 steps of it, in the loop of the first picture.
 
 # %%
 learnt = {loss: train(by_model, loss) for loss in (graded, right_only)}
@@ -367,16 +370,14 @@ pictures.authors({
     "400 runs."))
 
 # %% [markdown]
-# Own answers, graded, end where the teacher's do, at 0.98. Nowhere did we list all answers, as the
-# sum $J$ would have to.
-#
-# **So far:** whoever writes the answers decides where training goes. A model may write its own, if
-# somebody grades them.
-#
+# The model's own answers, once graded, end where the teacher's do, at 0.98. **A model may write its own
+# data, if somebody grades them.**
+
+# %% [markdown]
 # ## Begin at one in a hundred
 #
-# That model was right three times in ten. Now one that is right once in a hundred. First the
-# teacher:
+# That model was right three times in ten. What if it is right once in a hundred? First the teacher
+# writes again.
 
 # %%
 hard = torch.tensor([0.006, 0.004, 0.5, 0.49])
@@ -386,8 +387,9 @@ print(f"the teacher writes: {taught[0].mean():.2f} at first, "
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("one_scalar_loss.5", "The model writes, `graded`; same rate, same "
-        "number of answers. Its chance to be right after 100 steps?",
+predict("one_scalar_loss.5", "Now the model writes, and the loss is "
+        "`graded`, with the same rate and number of answers. What is its "
+        "chance to be right after 100 steps?",
         ["about 0.98 too, it only starts later", "about 0.5",
          "about 0.02, it has hardly moved"])
 
@@ -406,17 +408,17 @@ for _ in range(20):                        # log J, summed exactly
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
-       f"It ends at {alone[-1].mean():.3f}. Two things are small. "
+       f"It ends at {alone[-1].mean():.3f}. There are two reasons. First, "
        f"{100 * 0.99**8:.0f} % of the first batches hold no right answer "
-       "and push nothing. And a hit counts 1/8 in `graded`, where it "
-       "counts 1 in `right_only`. The second can be bought: at rate 4 "
-       f"`graded` ends at {large[-1].mean():.2f}, and `right_only` at "
-       f"rate 0.5 at {sure[-1].mean():.2f}.\n\n"
-       "The first cannot. After 20 steps `right_only` is at "
-       f"{sure[20].mean():.2f}, SFT on the teacher's answers at "
-       f"{taught[20].mean():.2f}. Is that the search? Sum log J exactly, "
-       "so that nothing has to be found, and the same 20 steps end at "
-       f"{(logits.softmax(0) @ R).item():.2f}.",
+       "and push nothing. Second, a hit counts 1/8 in `graded`, where it "
+       "counts 1 in `right_only`. The second can be bought by a larger "
+       f"rate: at rate 4 `graded` ends at {large[-1].mean():.2f}.\n\n"
+       "The first cannot be bought. After 20 steps `right_only` is at "
+       f"{sure[20].mean():.2f}, and SFT on the teacher's answers at "
+       f"{taught[20].mean():.2f}. With log J summed exactly, so that "
+       "nothing has to be found, the same 20 steps end at "
+       f"{(logits.softmax(0) @ R).item():.2f}. **The difference is the "
+       "search.**",
        pictures.authors({
            "the teacher writes, sft": taught,
            "the model writes, graded": alone,
@@ -425,25 +427,50 @@ reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
            "Right once in a hundred at first. Rate 0.5 or as named, 8 "
            "answers a step, means of 400 runs.")), instead={
            "about 0.98 too, it only starts later":
-           "In the end, perhaps. How often does a batch hold a right "
+           "It may, in the end. But how often does a batch hold a right "
            "answer at all?",
-           "about 0.5": "At this rate not even that.",
+           "about 0.5": "At this rate it does not even get there.",
        })
 
 # %% [markdown]
-# A teacher saves the search. That is why RL begins with a model that SFT has brought so far, as in
-# InstructGPT ([Ouyang et al. 2022](https://arxiv.org/abs/2203.02155)). What to log: the share of
-# prompts whose answers are all wrong or all right. (TRL's GRPO calls it `frac_reward_zero_std`.)
+# A teacher saves the search. This is why RL begins with a model that SFT has brought far enough, as in
+# InstructGPT ([Ouyang et al. 2022](https://arxiv.org/abs/2203.02155)). So log the share of prompts
+# whose answers are all wrong or all right. (TRL's GRPO calls it `frac_reward_zero_std`.)
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | one scalar loss | |
+# |---|---|
+# | sentence | SFT moves the model to the data, and its own right answers will do as data, drawn again at every step |
+# | formula | push of SFT: $p_v-\pi_v$ · of $J$: $\pi_v(R_v-J)=J\,(p^+_v-\pi_v)$ |
+# | trick | $\partial\pi=\pi\,\partial\log\pi$: the slope of a mean is a mean of slopes |
+# | floor | the entropy of the data; above it KL(data‖model) |
+# | picture | four lines: teacher, own, own graded by 8 or by the right ones |
+# | numbers | own answers, ungraded: mean push 0 · two equal wordings: loss 0.69 · right once in a hundred: 92 % of batches of 8 push nothing |
+# | choices | given answers count alike; J or log J (its slope is that of J, over J) |
+
+# %%
+score("one_scalar_loss.1", "one_scalar_loss.2", "one_scalar_loss.3",
+      "one_scalar_loss.4", "one_scalar_loss.5")
+
+# %% [markdown]
+# ## Second sitting: why draw again, and which KL is that?
 #
-# ## Keep them, or draw again?
+# Fine-tuning on your own right answers climbs the reward. Does it matter whether you draw them once,
+# or again at every step?
 #
-# Back to the first model, right three times in ten. Two recipes. **Keep**: draw once, keep the
-# right answers, 2/3 “7” and 1/3 “seven”, and train on them to the end. **Draw again** after every
-# step. We compare directions only: with infinitely many draws, and steps of equal length.
+# ### Keep them, or draw again?
+#
+# Go back to the first model, which is right three times in ten. There are two recipes. **Keep** draws
+# once, keeps the right answers (2/3 “7” and 1/3 “seven”), and trains on them to the end. **Draw
+# again** draws anew after every step. We compare them with infinitely many draws, and steps of equal
+# length.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("one_scalar_loss.6", "Where do they end?",
+predict("one_scalar_loss.6", "Where do the two recipes end?",
         ["only drawing again becomes nearly always right",
          "both right; both say “7” two times in three",
          "both right; drawing again says almost only “7”",
@@ -467,53 +494,52 @@ ways = {"keep": follow(False), "draw again": follow(True)}
 level = follow(True, torch.tensor([0.15, 0.15, 0.4, 0.3]))[1][-1]
 reveal("one_scalar_loss.6",
        "both right; drawing again says almost only “7”",
-       "; ".join(f"{name}: right {right[-1]:.3f}, of it “7” "
-                 f"{share[-1]:.2f}"
-                 for name, (right, share) in ways.items())
+       "Among the right answers “7” ends at "
+       + ", ".join(f"{share[-1]:.2f} ({name})"
+                   for name, (right, share) in ways.items())
        + ". What is kept is a teacher, and SFT copies its shares. Drawing "
-       "again only asks for right answers. “7” is drawn more often, so it "
-       "is pushed more, so it is drawn more often still.\n\n"
-       "And if both wordings start at 0.15? With exact shares nothing "
-       f"tips: “7” ends at {level:.2f}. With eight draws luck does.",
+       "again only asks for right answers: “7” is drawn more often, so it "
+       "is pushed more, so it is drawn more often still. (If both wordings "
+       f"start level, nothing tips: “7” ends at {level:.2f}.)",
        pictures.copy_or_draw_again(ways),
        instead={
            "only drawing again becomes nearly always right":
            "Keeping what is right is enough for being right.",
            "both right; both say “7” two times in three":
-           "What is kept says so for ever. What is drawn again changes "
+           "What is kept never changes. But what is drawn again changes "
            "with the model.",
            "both right; drawing again evens the two out":
-           "The opposite: what is frequent is drawn more often, and pushed "
-           "more often.",
+           "It does the opposite. What is frequent is drawn more often, "
+           "and pushed more often.",
        })
 
 # %% [markdown]
 # Kept answers are **off-policy**: another model wrote them, a teacher or an older self. The recipe
 # is called **rejection-sampling fine-tuning** (RAFT,
 # [arXiv 2304.06767](https://arxiv.org/abs/2304.06767)). Answers drawn anew at every step are
-# **on-policy**, and that loop is **reinforcement learning**; its model is called the **policy**.
-# What to log: the share of right answers, and how many *different* right ones.
+# **on-policy**, and that loop is **reinforcement learning**. Its model is called the **policy**. Log
+# the share of right answers, and how many *different* right ones there are.
 #
-# Why draw again at all, if keeping is enough? Where a kept batch holds no right answer there is
-# nothing to train on. Drawing again finds one in a later batch, as `right_only` did from one in a
-# hundred. And after each step the model finds what it could not find before.
+# Why draw again at all, if keeping is enough? If the kept batch holds no right answer, there is
+# nothing to train on. Drawing again finds one in a later batch. And after each step the model finds
+# what it could not find before.
+
+# %% [markdown]
+# ### One last look at the loss: two KLs
 #
-# ## One last look at the loss: two KLs
-#
-# The floor had KL(p‖π) above it, a mean over the teacher's answers. Let the model draw, and the
-# mean runs over its own:
+# Above the floor of SFT's loss stood KL(p‖π), a mean over the teacher's answers. If the model draws,
+# the mean runs over the model's answers:
 #
 # $$\underbrace{\mathrm{KL}(p\Vert\pi)=\sum_y p_y\log\frac{p_y}{\pi_y}}_{\textbf{forward}}\qquad\qquad\underbrace{\mathrm{KL}(\pi\Vert p)=\sum_y\pi_y\log\frac{\pi_y}{p_y}}_{\textbf{reverse}}$$
 #
-# Both are 0 when $\pi=p$; elsewhere they are different numbers. (Reverse is infinite as long as the
-# model says “34”, which our teacher never does.) A model that can be the teacher ends there under
-# either. But take one that is too small: answers are points on a line, the teacher answers near −3
-# or near +3, and the model is a single bell.
+# Both are 0 when $\pi=p$, and elsewhere they differ. A model that can be the teacher ends there under
+# either. But take a model that is too small. Answers are points on a line, the teacher answers near
+# −3 or near +3, and the model is a single bell.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("one_scalar_loss.7", "The model draws: KL(model‖teacher). Where "
-        "does the best bell stand?",
+predict("one_scalar_loss.7", "The model draws, so we take "
+        "KL(model‖teacher). Where does the best bell stand?",
         ["in the middle, wide enough for both peaks",
          "in the middle, narrower than that", "on one of the peaks"])
 
@@ -531,18 +557,20 @@ task("one_scalar_loss.t2", kl_directions.kl_explorer(),
 seen = {bell: kl_directions.compute(mean=bell[0], deviation=bell[1])
         for bell in ((0, 3.2), (0, 2.7), (3, 1))}
 reveal("one_scalar_loss.7", "on one of the peaks",
-       f"There it pays {seen[3, 1]['reverse']:.2f}, about log 2: it gives "
-       "up half of what the teacher says. In the middle the best is "
-       f"{seen[0, 2.7]['reverse']:.2f}, and no small step leads out. The "
-       "mean runs over the model's answers, and none of them lies near the "
-       "other peak: what it never says is never held against it. The "
-       "teacher's mean runs over both peaks: there the same bell costs "
-       f"{seen[3, 1]['forward']:.2f}.\n\n**Forward covers, reverse "
-       "picks**, if the model is too small *and* the peaks are far apart. "
-       "At ±2 (task 2: width 2.0 to 2.2) reverse covers too.",
+       f"There it pays {seen[3, 1]['reverse']:.2f}, and in the middle at "
+       f"best {seen[0, 2.7]['reverse']:.2f}. The mean runs over the "
+       f"model's "
+       "answers, and none of them lies near the other peak: what the model "
+       "never says is never held against it. The teacher's mean runs over "
+       "both peaks, and there the same bell costs "
+       f"{seen[3, 1]['forward']:.2f}. **Forward covers, reverse picks**, "
+       f"if "
+       "the model is too small *and* the peaks are far apart. (At ±2, in "
+       "task 2, reverse covers, too.)",
        instead={
            "in the middle, wide enough for both peaks":
-           "That covers both, and pays for all it says in between.",
+           "That bell covers both peaks, and pays for all it says in "
+           "between.",
            "in the middle, narrower than that":
            "Narrower in the middle: almost everything it says lies where "
            "the teacher says nothing.",
@@ -560,24 +588,9 @@ reveal("one_scalar_loss.7", "on one of the peaks",
 # TRL's `GKDTrainer` has a knob for each: `lmbda` is the share of answers that the student writes,
 # `beta` goes from forward, 0, to reverse, 1.
 # </details>
-#
-# **That is the core; the rest is practice.**
-#
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | one scalar loss | |
-# |---|---|
-# | sentence | SFT moves the model to the data; its own right answers will do as data: kept, it copies their shares; drawn again, it goes on climbing J and loses wordings |
-# | formula | push of SFT: $p_v-\pi_v$ · of $J$: $\pi_v(R_v-J)=J\,(p^+_v-\pi_v)$ |
-# | trick | $\partial\pi=\pi\,\partial\log\pi$: the slope of a mean is a mean of slopes |
-# | floor | the entropy of the data; above it KL(data‖model) |
-# | picture | four lines: teacher, own, own graded by 8 or by the right ones |
-# | numbers | own answers, ungraded: mean push 0 · two equal wordings: loss 0.69 · one peak of two: KL 0.69 or 8.31 |
-# | choices | given answers count alike; J or log J (its slope is that of J, over J) |
 
 # %%
-score(*[f"one_scalar_loss.{k}" for k in range(1, 8)])
+score("one_scalar_loss.6", "one_scalar_loss.7")
 
 # %% [markdown]
 # ## Exercises

@@ -404,7 +404,7 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 #
 # * **When it matters.** It matters from the second gradient step on one rollout batch on. In the
 #   first step every $s$ is 1, and GSPO's gradient is GRPO's.
-# * **What it cost and gave.** The paper reports 15 % of the tokens clipped under GSPO and 0.13 %
+# * **What it cost and gave.** The paper reports 15 % of the tokens clipped under GSPO and 0.13 % <!-- cited: 0.13 % -->
 #   under GRPO. GSPO learns faster all the same, and needs no replay. No run separates the causes.
 # * **What to log.** Log the share of *answers* that the clip silences, for good and bad ones apart.
 #   If nearly all of them are bad, look for flips.
