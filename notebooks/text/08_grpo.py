@@ -12,7 +12,7 @@
 # **After this page** you can replace the critic by a group of answers, write GRPO's whole loss from
 # memory, and say which of its pieces is derived and which are choices.
 #
-# 37 minutes, exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) ·
+# 37 minutes · exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) ·
 # DeepSeekMath, Shao et al. 2024, [arXiv 2402.03300](https://arxiv.org/abs/2402.03300);
 # leave-one-out: Ahmadian et al. 2024, [arXiv 2402.14740](https://arxiv.org/abs/2402.14740)
 #
@@ -22,7 +22,8 @@
 # <details><summary>2. Where did PPO get that number, and what did it cost?</summary>From a critic: a second network, trained beside the policy (07).</details>
 # <details><summary>3. Which tokens does PPO's clip silence?</summary>Good ones above 1 + ε and bad ones below 1 − ε (06).</details>
 
-# %% tags=["setup"]
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# imports, folded
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import mixed_groups, one_group
@@ -68,9 +69,8 @@ def train(rule, rate, low=0.0, n=200, G=4, steps=40):
 # ## Ask the prompt, not a critic
 #
 # PPO trains a second network, the critic, only to know what reward to expect from a prompt. GRPO
-# throws that network away. It writes $G$ answers to the same prompt and compares them. In bytes per
-# parameter (07): policy 16, critic 16, reward model 2 and reference 2 make 36. GRPO with a program
-# as its grader needs 16 + 2.
+# throws that network away. It writes $G$ answers to the same prompt and compares them. PPO's four
+# models took 36 bytes per parameter (07). GRPO with a program as its grader needs 18.
 
 # %% jupyter={"source_hidden": true}
 # the pipeline
@@ -102,8 +102,8 @@ for name, runs in zero_one.items():
     print(f"at the end, {name}: {runs[-1].mean():.3f}")
 
 # %% [markdown]
-# So with rewards 0 and 1 nothing seems to be needed. Now another grader pays 1 for a wrong answer
-# and 2 for a right one. Everything else stays.
+# With rewards 0 and 1 no baseline seems to be needed. Now another grader pays 1 for a wrong answer and
+# 2 for a right one. Everything else stays the same.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -121,13 +121,11 @@ one_two = {name: sweep(rule, low=1.0) for name, rule in rules.items()}
 # the answer
 lost = one_two["no baseline"]
 reveal("grpo.1", "about 0.8: one point costs much",
-       f"{lost[-1].mean():.2f}. The best of the five learning rates "
-       f"reaches {lost.mean(1).max():.2f}. A constant drops out of the "
+       f"It ends at {lost[-1].mean():.2f}. A constant drops out of the "
        "*expected* gradient (03), but every single step now also pushes "
-       "wrong answers up. The two means do not notice the constant. With 0 "
-       "and 1 the zero stands just where it does no harm: a wrong answer "
-       "gets no push. A reward model or a sum of rewards has no such "
-       "zero, and a baseline makes training independent of it.",
+       "wrong answers up. With 0 and 1 the zero stands just where it does "
+       "no harm: a wrong answer gets no push. A reward model has no such "
+       "zero. **A baseline makes training independent of the zero.**",
        pictures.rate_sweep(rates, {"rewards 0 and 1": zero_one,
                                    "rewards 1 and 2": one_two},
            before.mean().item(), (
@@ -145,13 +143,13 @@ reveal("grpo.1", "about 0.8: one point costs much",
        })
 
 # %% [markdown]
-# Now compare the two means. They use the same 64 rewards, and still the mean of the batch ended
-# lower in the list above.
+# Now compare the two means. They use the same 64 rewards, and still the mean of the batch ended lower
+# in the list above. Why?
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("grpo.2", "Learning rate 16, the mean of the batch: on which of "
-        "the sixteen prompts does it lose against the mean of the group?",
+predict("grpo.2", "At learning rate 16, on which of the sixteen prompts "
+        "does the batch's mean lose against the mean of the group?",
         ["on all, a little: one number fits none of them",
          "on the easiest: right answers are hardly pushed up",
          "on the hardest: wrong answers are pushed down hard",
@@ -166,17 +164,18 @@ ends = {"mean of the batch": train(batch_mean, 16),
 # the answer
 stuck = (ends["mean of the batch"][:, hard] < 0.01).double().mean()
 reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
-       "Nearly all that is drawn there is wrong, and each wrong answer is "
-       "pushed down by half a point or more. What a softmax takes from "
-       "one answer it hands to the others in proportion to what they "
-       "have: a common wrong answer that was not drawn gains most, a rare "
-       f"right one next to nothing. In {100 * stuck:.0f} of 100 runs the "
-       "right answers are gone. It is noise: with sixteen times as many "
-       "answers the same mean succeeds (green).",
+       "Nearly all answers there are wrong, and each is pushed down by "
+       "half a point or more. What a softmax takes from one answer it "
+       "hands to the others in proportion to what they have. So a common "
+       "wrong answer gains most, and a rare right one next to nothing: in "
+       f"{100 * stuck:.0f} of 100 runs the right answers are gone. (This "
+       "is noise. With sixteen times as many answers the same mean "
+       "succeeds, green.)",
        pictures.prompt_by_prompt(before, ends),
        instead={
            "on all, a little: one number fits none of them":
-           "It fits none, and on fifteen of them that is harmless here.",
+           "It fits none of them. But on fifteen of them this is harmless "
+           "here.",
            "on the easiest: right answers are hardly pushed up":
            "They are hardly pushed, and hardly need it.",
            "on both ends: there the number is furthest off":
@@ -187,7 +186,8 @@ reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
 # %% [markdown]
 # **Idea 1. Do not ask "was it good?" but "was it good for this prompt?"** A critic learns what the
 # prompt usually earns. A group measures it, with no second network.
-#
+
+# %% [markdown]
 # ## Is that allowed?
 #
 # A baseline must not depend on the answer itself. The group's mean breaks this rule: it contains
@@ -214,7 +214,8 @@ reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
 # longer the gradient of $J$:
 #
 # $$A_i=\frac{R_i-\bar R}{\sigma_R},\qquad\sigma_R=\sqrt{\tfrac1G\textstyle\sum_j(R_j-\bar R)^2}$$
-#
+
+# %% [markdown]
 # ## What does dividing do?
 #
 # Take groups of sixteen answers. If eight are right, every advantage is $+1$ or $-1$. Now a single
@@ -273,10 +274,8 @@ task("grpo.t1", one_group.one_group_explorer(),
 #
 # **Idea 2. Dividing is a choice: it makes the rare answer loud.** Every group has its own
 # $\sigma_R$, so a batch leans towards its uneven groups (page 09).
-#
-# **So far:** the group's mean replaces the critic, and that is derived. Dividing by $\sigma_R$ is
-# not.
-#
+
+# %% [markdown]
 # ## Groups that say nothing
 #
 # If all answers are right, or all wrong, every reward equals the mean and every advantage is 0.
@@ -306,16 +305,17 @@ cuts = {G: mixed_groups.compute(G, 0.02) for G in (8, 64)}
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("grpo.4", "equally many: both draw 128 answers",
-       f"{cuts[8]['right']:.2f} right answers in both. In groups of 8 "
-       f"{100 * cuts[8]['share']:.0f} % teach, in groups of 64 "
+       f"In both it is {cuts[8]['right']:.2f} right answers. Of the groups "
+       f"of 8 {100 * cuts[8]['share']:.0f} % teach, of the groups of 64 "
        f"{100 * cuts[64]['share']:.0f} %. But there are eight times fewer "
-       "of those. A larger group finds no more right answers. It puts more "
-       "wrong ones beside each; the division then makes it louder.",
+       "of those. **A larger group finds no more right answers. It puts "
+       "more wrong ones beside each.**",
        instead={
            "2 of 64: a far larger share of them teaches":
-           "A larger share of a far smaller number of groups.",
+           "The share is larger, but the number of groups is far "
+           "smaller.",
            "16 of 8: there are more groups that can teach":
-           "More groups, and most of them are silent.",
+           "There are more groups, but most of them are silent.",
        })
 
 # %% [markdown]
@@ -337,7 +337,8 @@ task("grpo.t2", mixed_groups.mixed_groups_explorer(),
 #
 # **Idea 3. A group of equal rewards is silent.** (A KL term, if there is one, still pulls.) So
 # learning happens on prompts that are neither too hard nor too easy.
-#
+
+# %% [markdown]
 # ## The whole loss
 #
 # GRPO puts its $A_i$ into PPO's clip (06), the same for every token of answer $i$. It subtracts
@@ -414,7 +415,8 @@ token_grid.token_grid(batch, {
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("grpo.5", "The running group: value of the loss, and its gradient?",
+predict("grpo.5", "For the running group, what are the value of the loss "
+        "and its gradient?",
         ["−1, and the gradient is not 0", "0, and the gradient is 0",
          "0, and the gradient is not 0",
          "it depends on how long the answers are"])
@@ -428,14 +430,13 @@ slope, = torch.autograd.grad(first, fresh)
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("grpo.5", "0, and the gradient is not 0",
-       f"Value {abs(first.item()):.4f}, norm of the gradient "
-       f"{slope.norm():.4f}. With $1/T_i$ each answer contributes its "
-       "advantage, whatever its length, and a group's advantages sum to 0. "
-       "(With one mean over all tokens lengths would count: 09.) So do not "
-       "watch the loss. Log the mean reward, the share of silent groups "
-       "and the gradient's norm. **A trap:** is the value still 0 at the "
-       "*second* step on that batch? Then `old_logp` is computed anew "
-       "before every step, all ratios stay 1, and the clip never acts.",
+       f"The value is {abs(first.item()):.4f}, the norm of the gradient "
+       f"{slope.norm():.4f}. Each answer contributes its advantage, and a "
+       "group's advantages sum to 0. So do not watch the loss. Log the "
+       "mean reward, the share of silent groups and the gradient's "
+       "norm.\n\n**A trap:** is the value still 0 at the *second* step on "
+       "that batch? Then `old_logp` is computed anew before every step, "
+       "all ratios stay 1, and the clip never acts.",
        instead={
            "−1, and the gradient is not 0":
            "Right and wrong answers stand in it with opposite signs.",
@@ -468,9 +469,8 @@ reveal("grpo.5", "0, and the gradient is not 0",
 # * Which $G$ trains best, with and without the division? Eight ways on one toy, and the memory that
 #   the critic took, are on the [statements page](statements/08_grpo.ipynb).
 # </details>
-#
-# **That is the core; the rest is practice.**
-#
+
+# %% [markdown]
 # ## Say it in 60 seconds
 
 # %% [markdown] tags=["card"]
@@ -558,18 +558,34 @@ check.grpo_loss(my_grpo_loss)
 # needs a prompt that can be asked G times, and learns nothing from groups that are all right or all
 # wrong.
 # </details>
-# <details><summary><b>The group's mean contains your own reward. Is the gradient biased?</b></summary>
-#
-# Only in length. R minus the mean is (G − 1)/G times R minus the mean of the others, and the others
-# are a legal baseline. So the direction is exact, and a learning rate absorbs the factor. Dividing
-# by the std is a choice, and so is the mean over each answer's own tokens.
-# </details>
 # <details><summary><b>What does dividing by the std do?</b></summary>
 #
 # It makes the rare side loud. A right answer gets √((1−p)/p), a wrong one −√(p/(1−p)). Inside a
 # group only the length changes. Across groups the direction of the batch's gradient turns towards
 # uneven groups, and near-equal rewards are blown up to size one.
 # </details>
+# <details><summary><b>Write the loss on the whiteboard.</b></summary>
+#
+# Minus the mean over answers of the mean over each answer's own tokens of min(ρA, clip(ρ, 1−ε,
+# 1+ε)A) − β k3. A is the group's z-score, the same for all tokens of an answer; ρ is π over π_old
+# per token; k3 is π_ref/π − 1 − log(π_ref/π). Say aloud: mask before exp, old log-probs carry no
+# gradient.
+# </details>
+# <details><summary><b>The group's mean contains your own reward. Is the gradient biased?</b></summary>
+#
+# Only in length. R minus the mean is (G − 1)/G times R minus the mean of the others, and the others
+# are a legal baseline. So the direction is exact, and a learning rate absorbs the factor. Dividing
+# by the std is a choice, and so is the mean over each answer's own tokens.
+# </details>
+# <details><summary><b>My loss is 0 from the first step. Is it broken?</b></summary>
+#
+# No, if β is 0 and each answer is averaged over its own length. On a fresh batch every ratio is 1
+# and the advantages of a group sum to zero; the gradient is not zero. Broken is a gradient norm of
+# 0: all groups silent, or everything masked.
+# </details>
+#
+# The other seven can wait for another evening.
+#
 # <details><summary><b>Dividing is not derived. Why do people do it?</b></summary>
 #
 # It removes the size of the reward. One learning rate then fits every grader, and tasks with
@@ -583,13 +599,6 @@ check.grpo_loss(my_grpo_loss)
 # wrong answer with a large push. That noise can destroy the prompt before its right answers are
 # seen. The group's own mean is, with some noise, what that prompt earns.
 # </details>
-# <details><summary><b>Write the loss on the whiteboard.</b></summary>
-#
-# Minus the mean over answers of the mean over each answer's own tokens of min(ρA, clip(ρ, 1−ε,
-# 1+ε)A) − β k3. A is the group's z-score, the same for all tokens of an answer; ρ is π over π_old
-# per token; k3 is π_ref/π − 1 − log(π_ref/π). Say aloud: mask before exp, old log-probs carry no
-# gradient.
-# </details>
 # <details><summary><b>Why is the KL in the loss, and why k3?</b></summary>
 #
 # In the reward it would pass through the group's mean and std and end as one number per answer. k3
@@ -602,12 +611,6 @@ check.grpo_loss(my_grpo_loss)
 # In bytes per parameter, at 16 for a trained model and 2 for a frozen one. PPO: policy, critic,
 # reward model, reference: 36. GRPO: no critic, 20. With a verifier: 18; without a reference: 16.
 # Activations and the sampler come on top.
-# </details>
-# <details><summary><b>My loss is 0 from the first step. Is it broken?</b></summary>
-#
-# No, if β is 0 and each answer is averaged over its own length. On a fresh batch every ratio is 1
-# and the advantages of a group sum to zero; the gradient is not zero. Broken is a gradient norm of
-# 0: all groups silent, or everything masked.
 # </details>
 # <details><summary><b>You recompute old_logp before every step. What breaks?</b></summary>
 #
