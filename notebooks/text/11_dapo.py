@@ -12,7 +12,7 @@
 # **After this page** you can say which groups teach nothing, what it costs to replace them, and
 # when a higher clip helps a rare token.
 #
-# 36 minutes, exercises 25 and interview 8 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
+# 36 minutes · exercises 25 and interview 8 more · after 06 (PPO), 08 (GRPO), 10 (token mean) ·
 # DAPO, Yu et al. 2025, [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -36,7 +36,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # DAPO is GRPO with four repairs. This page is about two of them: it replaces groups that teach
 # nothing, and it raises the upper edge of the clip. The other two are short and come at the end.
-#
+
+# %% [markdown]
 # ## A run that learns
 #
 # A small transformer (0.3 million parameters) learns mental arithmetic. A step is 16 prompts with 8
@@ -128,11 +129,10 @@ task("dapo.t1", kept_groups_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. G = 32 or 64. 2. G = 2 or 4. The group that needs the fewest draws needs the most answers. At
-#    either end of the hill a mixed group waits for one rare answer: a right one on the left, a
-#    wrong one on the right. If that answer has chance $q$, then $P\approx Gq$ for small $q$. So a
-#    kept group costs about $1/q$ answers, as long as $Gq$ is well below 1. This does not make small
-#    groups better: learning per answer counts, and there page 08 found G from 4 to 32 level.
+# 1. Take G = 32 or 64.
+# 2. Take G = 2 or 4. The group that needs the fewest draws needs the most answers. At either end of
+#    the hill a mixed group waits for one rare answer. If that answer has chance $q$, a kept group
+#    costs about $1/q$ answers, as long as $Gq$ is well below 1.
 # </details>
 # <details><summary>One level deeper: which prompts train</summary>
 #
@@ -141,7 +141,8 @@ task("dapo.t1", kept_groups_explorer(),
 # longer those of the pool: one that is solved half the time enters 13 times as often as one at
 # 0.01.
 # </details>
-#
+
+# %% [markdown]
 # ## Does a full batch pay?
 #
 # We train the same transformer in two ways, with 8 groups a step. *Plain* takes the 8 groups that
@@ -164,20 +165,21 @@ ends = [mean(pictures.at_answers(runs[1], 2560))
 bill = mean([curve("chain_refill", k, "generated").mean() / 64
              for k in range(3)])
 reveal("dapo.2", "plain: it makes more updates from the same answers",
-       f"{ends[0]} of the problems against {ends[1]}, ahead in every seed. "
-       "Step for step the two are level, but a refilled step writes "
-       f"{bill} times the answers. One silent group costs a whole round of "
-       "eight, and what is over is thrown away. **So ask of every such "
-       "curve: does the axis count steps or answers?** At the two largest "
-       "rates the picture turns: plain collapses, first in one seed, then "
-       "in all three, and refilled holds up better. It also makes fewer "
-       "updates there, so this run cannot say why.",
+       f"It solves {ends[0]} of the problems against {ends[1]}, and is "
+       f"ahead "
+       "in every seed. Step for step the two are level, but a refilled "
+       "step "
+       f"writes {bill} times the answers. **So ask of every such curve: "
+       "does the axis count steps or answers?** (At the two largest rates "
+       "plain collapses and refilled holds up better. It also makes fewer "
+       "updates there, so this run cannot say why.)",
        pictures.refill_race(), instead={
            "refilled, clearly: every group in its batch teaches":
-           "The groups that do not teach were written too, and the axis "
+           "The groups that do not teach were written, too, and the axis "
            "counts answers.",
            "refilled, a little: full batches make steadier steps":
-           "Perhaps, but it takes fewer of them from the same answers.",
+           "They may be steadier. But there are fewer of them for the same "
+           "answers.",
            "level: a silent group costs both of them the same":
            "Plain pays for one group, refilled for a round of eight.",
        })
@@ -197,9 +199,6 @@ reveal("dapo.2", "plain: it makes more updates from the same answers",
 # </details>
 
 # %% [markdown]
-# **So far:** a group that is all right or all wrong has no gradient, and a mixed one costs $1/P$
-# groups. Compare two samplers at equal numbers of answers.
-#
 # ## The edge of a rare token
 #
 # Now take a hard prompt. The token that leads to its right answer is rare, and when it is drawn its
@@ -295,7 +294,8 @@ reveal("dapo.3", "in parts 2 to 16: the policy has moved by then",
 # beside it. All of this is run on
 # [statements, A18](statements/11_dapo.ipynb). <!-- cited: 0.97, 0.05, 0.2, 0.02 -->
 # </details>
-#
+
+# %% [markdown]
 # ## The whole method
 #
 # | what goes wrong | repair |
@@ -405,9 +405,8 @@ pictures.ladder()
 #   groups are ready (asynchronous).
 # * *Overlong filtering* gives a cut answer mask 0 instead of a penalty.
 # </details>
-#
-# **That is the core; the rest is practice.**
-#
+
+# %% [markdown]
 # ## Say it in 60 seconds
 
 # %% [markdown] tags=["card"]
@@ -489,13 +488,6 @@ check.silent_bug_dapo(my_test)
 # teaches; a kept group costs one over that, and on hard prompts about 1/p answers while Gp is well
 # below 1. It favours prompts of middle difficulty and needs a cap on the rounds.
 # </details>
-# <details><summary><b>Their curve reaches the score in half the steps. Convinced?</b></summary>
-#
-# Not before I see answers on the axis. A refilled step writes more. In our recorded run it was
-# level step for step and behind per answer, in every seed, at the best of four rates. Part of that
-# bill was coarse rounds; finer ones cost less. If generation waits for the longest answer anyway,
-# wall-clock time may still favour it.
-# </details>
 # <details><summary><b>A wider edge is faster. Why not remove the clip?</b></summary>
 #
 # Because one batch is luck in part. A group's advantages are right on average only; the band limits
@@ -510,6 +502,22 @@ check.silent_bug_dapo(my_test)
 # 0.83 never reach the edge. <!-- cited: 0.83 --> The clip ends the gradient, not the motion: a long
 # step goes past both edges. It cannot help a token that was not drawn.
 # </details>
+# <details><summary><b>Which of the four mattered most?</b></summary>
+#
+# The paper's table does not say. It adds one repair after the other, a single run a row, so the
+# gains depend on the order: the last one, dynamic sampling, from 42 to 50. A reproduction in verl
+# has 52 with it and 50 without.
+# </details>
+#
+# The other three can wait for another evening.
+#
+# <details><summary><b>Their curve reaches the score in half the steps. Convinced?</b></summary>
+#
+# Not before I see answers on the axis. A refilled step writes more. In our recorded run it was
+# level step for step and behind per answer, in every seed, at the best of four rates. Part of that
+# bill was coarse rounds; finer ones cost less. If generation waits for the longest answer anyway,
+# wall-clock time may still favour it.
+# </details>
 # <details><summary><b>Does it prevent entropy collapse?</b></summary>
 #
 # Not by itself. Entropy also falls because a prompt is solved, so low entropy alone is no alarm. In
@@ -522,12 +530,6 @@ check.silent_bug_dapo(my_test)
 # Perhaps the filter looks at shaped rewards. Then groups that are all wrong pass as mixed, and the
 # std blows up a tiny difference in length to full size. Filter on right and wrong first, then add
 # the penalty: in verl `filter_groups.metric: acc`; `seq_reward` holds the penalty.
-# </details>
-# <details><summary><b>Which of the four mattered most?</b></summary>
-#
-# The paper's table does not say. It adds one repair after the other, a single run a row, so the
-# gains depend on the order: the last one, dynamic sampling, from 42 to 50. A reproduction in verl
-# has 52 with it and 50 without.
 # </details>
 #
 # The sentences that one hears about DAPO, true or not: [statements 11](statements/11_dapo.ipynb).
