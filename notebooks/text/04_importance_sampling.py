@@ -12,7 +12,7 @@
 # **After this page** you can reweight an old batch for today's policy, show why that breaks for
 # long answers, and name the line that turns the exact weight into PPO's one ratio per token.
 #
-# 36 minutes, exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 36 minutes · exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -64,9 +64,9 @@ pictures.running({"not weighted": so_far(R[y])}, truth, caption=(
     "Six batches of the old policy. Dashed: what today's policy earns."))
 
 # %% [markdown]
-# The mean settles at 0.20, which is what the *old* policy earns. Today's policy earns 0.55, the
-# dashed line. Drawing more old answers does not help. Can each reward be multiplied by some factor
-# before the mean is taken, so that the mean comes out right?
+# The mean settles at 0.20, which is what the *old* policy earns. Today's policy earns 0.55, the dashed
+# line. More old answers do not help. Can each reward be multiplied by some factor, so that the mean
+# comes out right?
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -107,18 +107,20 @@ reveal("importance_sampling.1", "π(y) / π_old(y)", because,
            "π_old(y) / π(y)": f"It leads to {others[1]:.2f}. It is "
            "upside down: what today's policy likes counts less.",
            "no factor can: these are not π's answers":
-           "They are not, but π could have written each of them.",
+           "They are not π's answers. But π could have written each of "
+           "them.",
        })
 
 # %% [markdown]
-# The factor $w$ is the **importance weight**. It works for any mean, so also for the mean gradient
-# $A\,\nabla\log\pi$.
-#
+# The factor $w$ is the **importance weight**. It works for any mean, so it also works for the mean
+# gradient $A\,\nabla\log\pi$. When does it fail? There are two ways.
+
+# %% [markdown]
 # ## An answer that the sampler cuts
 #
-# Now let the sampler cut unlikely answers, as top-p sampling does. It never writes our first
-# answer, and it writes the other three a little more often. Its batch is weighted in the same way,
-# with the sampler's probabilities as the old ones.
+# The first way: let the sampler cut unlikely answers, as top-p sampling does. It never writes our first
+# answer, and it writes the other three a little more often. Its batch is weighted as before, with
+# the sampler's probabilities as the old ones.
 
 # %%
 cut = old * torch.tensor([0.0, 1.0, 1.0, 1.0])
@@ -171,9 +173,8 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
        })
 
 # %% [markdown]
-# So log the mean weight before you trust any other mean. Clearly below 1 in a large batch, it says
-# that the sampler has cut something. (For long answers it must be the mean ratio of a *token*. Why,
-# comes with guess 3.)
+# **So log the mean weight before you trust any other mean.** If it is clearly below 1 in a large batch,
+# the sampler has cut something.
 #
 # <details><summary>One level deeper: when even this check is blind</summary>
 #
@@ -184,14 +185,16 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
 #   wrong, and the mean weight is divided away.
 # * The statements page runs both.
 # </details>
-#
+
+# %% [markdown]
 # ## How many samples are left?
 #
-# Now every answer is covered. The weights still differ, so a few answers count more than the rest.
-# Two means are in use. Divide the weighted sum by $n$, as we did: right on average. Divide it by
-# $\sum w$: slightly off on average, and usually calmer. For the second, how many *equally* weighted
-# values would give a mean as good? Let the values $f_i$ be independent of each other and of the
-# weights, each with variance $\sigma^2$.
+# The second way: every answer is covered, but the weights differ, so a few answers count more than the
+# rest. Our 1,000 old answers are worth only about 450 fresh ones. Where does such a number come from?
+#
+# Take the weighted mean $\sum wf/\sum w$. How many *equally* weighted values would give a mean as
+# good? Let the values $f_i$ be independent of each other and of the weights, each with variance
+# $\sigma^2$.
 #
 # $$\begin{aligned}
 # \mathrm{Var}\Big[\frac{\sum_iw_if_i}{\sum_iw_i}\Big]&=\sigma^2\,\frac{\sum_iw_i^2}{(\sum_iw_i)^2}&&\text{variances of independent terms add}\\
@@ -199,10 +202,9 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
 # m&=\frac{(\sum_iw_i)^2}{\sum_iw_i^2}=:\mathrm{ESS}&&\text{solved for }m
 # \end{aligned}$$
 #
-# This $m$ is the **effective sample size**, ESS. It is $n$ when all weights are equal, and 1 when
-# one sample has all the weight. The mean weight is 1, so in a very large batch
-# $\mathrm{ESS}\approx n/\mathbb E_\text{old}[w^2]=n/(1+\mathrm{Var}[w])$. Call this the
-# large-batch formula.
+# This $m$ is the **effective sample size**, ESS. It is $n$ when all weights are equal, and 1 when one
+# sample has all the weight. The mean weight is 1, so in a very large batch
+# $\mathrm{ESS}\approx n/\mathbb E_\text{old}[w^2]=n/(1+\mathrm{Var}[w])$, the *large-batch formula*.
 
 # %%
 def ess(w):
@@ -219,25 +221,26 @@ for b in (0, 0.55):
     print(f"divided by n, R - {b:<4g} {n:.0f}")
 
 # %% [markdown]
-# Divided by $n$, as in the pictures, they count like 122 only. When the weights of a batch happen
-# to sum high, so does the mean. Subtract the mean reward first, a baseline (03), and that noise is
-# gone. **The ESS sees the weights, never the rewards.**
-#
+# If one divides by $n$ instead, as in the pictures, the 1,000 answers count like 122 only: when the
+# weights of a batch happen to sum high, so does the mean. Subtract the mean reward first, a baseline
+# (03), and that noise is gone. **The ESS sees the weights, never the rewards.**
+
+# %% [markdown]
 # ## Many tokens
 #
-# A real answer has $T$ tokens. Write $\rho_t$ for the ratio of token $t$: today's probability over
-# the old one. Probabilities of tokens multiply, so their ratios do:
+# What happens to the weights of a real answer, with $T$ tokens? Write $\rho_t$ for the ratio of token
+# $t$, today's probability over the old one. Probabilities of tokens multiply, so their ratios
+# multiply:
 #
 # $$w=\rho_1\rho_2\cdots\rho_T$$
 #
-# Take coins for tokens. Each ratio is 1.2 or 0.8, by the toss of a fair coin, so its mean is 1. (At
-# these two values PPO, page 06, begins to clip.) The tosses are independent, so the mean of $w$ is
-# 1 as well.
+# Take coins for tokens. Each ratio is 1.2 or 0.8, by the toss of a fair coin, so its mean is 1. The
+# tosses are independent, so the mean of $w$ is 1 as well.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("importance_sampling.3", "Answers of 1,000 tokens. The mean weight "
-        "is 1. Half of the answers weigh less than ...?",
+predict("importance_sampling.3", "Take answers of 1,000 tokens. The mean "
+        "weight is 1. Half of the answers weigh less than ...?",
         ["about 1: ups and downs cancel", "about 0.1",
          "about one millionth", "about one billionth"])
 
@@ -260,10 +263,10 @@ median = (1.2 * 0.8) ** (lengths / 2)        # as many ups as downs
 # the answer
 reveal("importance_sampling.3", "about one billionth",
        "An up and a down multiply to 1.2 · 0.8 = 0.96, not to 1. Five "
-       f"hundred such pairs give {median[-1]:.1e}. The mean over all "
-       "answers is still 1. It is made of answers so rare that no batch "
-       "here contains one. So the mean weight of whole answers is no test "
-       "of the support when answers are long: log the mean *token* ratio.",
+       f"hundred such pairs give {median[-1]:.1e}. **The mean over all "
+       "answers is still 1, but it is made of answers so rare that no "
+       "batch here contains one.** (So for long answers log the mean "
+       "*token* ratio, not the mean weight.)",
        pictures.batch_means(lengths.tolist(), batches, median.tolist()),
        instead={
            "about 1: ups and downs cancel":
@@ -274,8 +277,8 @@ reveal("importance_sampling.3", "about one billionth",
        })
 
 # %% [markdown]
-# The variance says the same. Write $\chi^2$ for the variance of *one* token's ratio; the coins have
-# $\chi^2=0.2^2=0.04$.
+# The variance says the same. Write $\chi^2$ for the variance of *one* token's ratio. For the coins it
+# is $\chi^2=0.2^2=0.04$.
 #
 # $$\begin{aligned}
 # \mathbb E[w]&=\textstyle\prod_t\mathbb E[\rho_t]=1&&\text{the mean of a product of independent factors}\\
@@ -289,8 +292,8 @@ for T in (1, 10, 100, 1000, 10000):
     print(f"{T:6d}   {1.04**T - 1:7.3g}   {1.0001**T - 1:8.3g}")
 
 # %% [markdown]
-# Look at 1,000 tokens. With ratios of ± 20 % no real batch is large enough. With ± 1 % the
-# variance is 0.105, and the weights are harmless.
+# Look at 1,000 tokens. With ratios of ± 20 % no real batch is large enough. With ± 1 % the variance is
+# 0.105, and the weights are harmless. **What counts is the length times a token's variance.**
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -312,16 +315,13 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 # * What counts is $T$ times the variance. Ten times the tokens need a tenth of $\chi^2$. So the ±
 #   shrinks by $\sqrt{10}$ only, to about 0.063 <!-- cited: 0.063 -->.
 # </details>
-#
-# **So far:** a weight makes an old batch count for today's policy. The sampler must be able to
-# write every answer, and the weights must be alike. Long answers break the second condition, unless
-# the policy has hardly moved: the length times a token's variance must stay small.
-#
+
+# %% [markdown]
 # ## One ratio per token
 #
-# The weight of a whole answer is right on average. Start from it and see what can be left out. $A$
-# is the advantage of the answer.
-# $\pi(y_t)$ is short for the probability of token $t$ given everything before it.
+# The weight of a whole answer is right on average and useless in a batch. What can be left out of it?
+# $A$ is the advantage of the answer, and $\pi(y_t)$ is short for the probability of token $t$ given
+# everything before it.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_{\pi}\Big[A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
@@ -330,17 +330,20 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 # &\approx\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\,\nabla\log\pi(y_t)\Big]&&\textbf{a choice: each token keeps only its own ratio}
 # \end{aligned}$$
 #
-# Every line but the last is exact. The last line drops the ratios *before* the token: would today's
-# policy have come to this point? It also drops the ratios *after* it: would today's policy go on
-# like this? One ratio per token is left. For the coins its variance is 0.04 at any length.
-#
+# Every line but the last is exact. The last line drops the ratios *before* the token, which ask whether
+# today's policy would have come to this point. It also drops the ratios *after* it, which ask
+# whether today's policy would go on like this. **One ratio per token is left, and its variance does
+# not grow with the length.**
+
+# %% [markdown]
 # ## Forty steps on one batch
 #
-# Now use a batch more than once. Take a policy with three words, 0, 1 and 2. It draws each word
-# given the word before it. The reward is the share of 1s in the answer. The policy writes 64
-# answers of 64 words, once. Then a trainer takes forty gradient steps on these 64, with the batch's
-# mean reward as baseline, at learning rate 1. There are three trainers. One ignores the ratios, one
-# uses a ratio per token, and one the whole answer's ratio.
+# Does it work? Take a policy with three words, 0, 1 and 2, which draws each word given the word before
+# it. The reward is the share of 1s in the answer. The policy writes 64 answers of 64 words, once.
+# Then a trainer takes forty gradient steps on these 64 answers.
+#
+# There are three trainers. One ignores the ratios, one uses a ratio per token, and one uses the whole
+# answer's ratio.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: gradient(..., rule, b) and 20 pairs of policies
@@ -370,7 +373,7 @@ pairs = [(start, start + 0.5 * step) for start, step in draws]
 # your guess
 predict("importance_sampling.4", "After five steps a token's ratio is "
         "off 1 by about a quarter. Sum the whole-answer weights of the 64 "
-        "answers. What share of the sum has the heaviest?", [
+        "answers. What share of the sum does the heaviest one have?", [
             "about 2 %", "about 5 %", "about 15 %", "about 50 %"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -449,29 +452,27 @@ left_over = error["one ratio per token"][:, -1].quantile(0.5)
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("importance_sampling.4", "about 50 %",
-       f"Typically {100 * heaviest:.0f} %, with token ratios off 1 by "
-       f"{moved:.2f}. So the trainer that uses these weights hears one "
-       "answer and little else. Left: after forty steps it ends at "
-       f"{answer:.2f}, last with {last} of the 20 policies, although it is "
-       "exact on average. One ratio per token ends at "
+       f"It is typically {100 * heaviest:.0f} %, with token ratios off 1 "
+       f"by {moved:.2f}. So the trainer that uses these weights listens to "
+       "one answer. After forty steps (left) it ends at "
+       f"{answer:.2f}, last with {last} of the 20 policies, although its "
+       "weight is exact on average. One ratio per token ends at "
        f"{token:.2f}, ahead of no ratio ({plain:.2f}) with {ahead}.\n\n"
-       "Right: what one ratio per token pays, an error that no batch size "
-       "removes. With every answer of four words in hand it is "
-       f"{100 * left_over:.0f} % at the largest move.",
+       "The right panel shows the price of one ratio per token: an error "
+       "that no batch size removes. It grows with the move, here to "
+       f"{100 * left_over:.0f} %.",
        pictures.used_again(climbed, far, error), instead={
            "about 2 %": "That is an even share, as at the first step.",
            "about 5 %": "A weight is a product of 64 ratios.",
-           "about 15 %": "Closer. A product of 64 ratios that are off by "
-           "a quarter spreads over several powers of ten.",
+           "about 15 %": "This is closer. But a product of 64 ratios that "
+           "are off by a quarter spreads over several powers of ten.",
        })
 
 # %% [markdown]
-# What you gain with one ratio per token: no weight is a product, so the noise stays small. What you
-# pay: **an error that grows as the policy leaves the old one.** Two limits of this toy: its next
-# word depends on one word only, while a language model sees the whole prefix; and forty steps did
-# no harm here. Page 06 has a batch that promises more than it keeps. Page 05 measures how far the
-# policy has gone, and PPO (06) holds it back. Heavy ratios can also be cut at a number $c$,
-# $\min(\rho_t,c)$: a little bias for less noise (19).
+# With one ratio per token no weight is a product, so the noise stays small. **The price is an error
+# that grows as the policy leaves the old one.** So the policy must stay near: page 05 measures how
+# far it has gone, and PPO (06) holds it back. (In this toy forty steps did no harm. Page 06 has a
+# batch that promises more than it keeps.)
 #
 # <details><summary>One level deeper: the baseline is still free</summary>
 #
@@ -496,13 +497,12 @@ reveal("importance_sampling.4", "about 50 %",
 # too little (19). Take the geometric mean of the ratios: length is out of it, and it is no
 # importance weight any more (13, GSPO).
 # </details>
-#
-# **That is the core; the rest is practice.**
-#
+
+# %% [markdown]
 # ## In code
 #
-# Look at both rules on the four answers that go through the whole course. Two are right and two are
-# wrong. With the mean as baseline, $A=\pm\frac12$.
+# What does it look like in a loss? Take both rules on the running group. Two answers are right and two
+# are wrong, so with the mean as baseline $A=\pm\frac12$.
 
 # %%
 batch = running_group()
@@ -511,13 +511,13 @@ A = (batch.rewards - batch.rewards.mean())[:, None].expand_as(rho)
 whole = rho.where(batch.mask, 1.0).prod(1, keepdim=True)
 pictures.pushes(batch, {"whole-answer ratio": whole * A,
                         "one ratio per token": rho * A}, caption=(
-    "The push on each token, weight times A. One token of answer 1 has "
-    "ratio 6. On the left it lifts all five tokens, on the right one."))
+    "The push on each token is its weight times A. One token of answer 1 "
+    "has ratio 6. On the left it lifts all five tokens, on the right one."))
 
 # %% [markdown]
 # A trainer wants a loss whose gradient is the right-hand picture. The old policy is a constant, so
-# $\rho=e^{\log\pi-\log\pi_\text{old}}$ gives $\nabla\rho=\rho\,\nabla\log\pi$. The loss is minus
-# $\rho_tA$, summed over the tokens of an answer and averaged over the answers, as derived.
+# $\rho=e^{\log\pi-\log\pi_\text{old}}$ has the slope $\nabla\rho=\rho\,\nabla\log\pi$. The loss
+# is minus $\rho_tA$, summed over the tokens of an answer and averaged over the answers.
 
 # %%
 def reuse_loss(logprobs, old_logprobs, A, mask):
@@ -528,10 +528,10 @@ def reuse_loss(logprobs, old_logprobs, A, mask):
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("importance_sampling.5", "A bug: before each step the trainer "
-        "recomputes `old_logprobs` from the present policy, under "
-        "`torch.no_grad()`, so every ratio is 1. Its gradient on the "
-        "reused batch is ...?", [
+predict("importance_sampling.5", "Here is a bug. Before each step the "
+        "trainer recomputes `old_logprobs` from the present policy, under "
+        "`torch.no_grad()`, so every ratio is 1. What is its gradient on "
+        "the reused batch?", [
             "0: a constant has no slope", "right: the ratios cancel",
             "REINFORCE's, with no correction",
             "right in direction, too short"])
@@ -571,9 +571,9 @@ reveal("importance_sampling.5", "REINFORCE's, with no correction",
 # | answers some updates old (*asynchronous* training) | needed on the first step too |
 # | answers of a fast inference engine | needed if its probabilities differ from the trainer's |
 #
-# The last row is common. The engine has the same parameters but other kernels or another precision.
+# The last row is common: the engine has the same parameters, but other kernels or another precision.
 # $\pi_\text{old}$ is the policy that *wrote* the answers, so keep the engine's log-probabilities.
-# A trainer logs the mean token ratio, which is near 1 over many tokens, and the largest one.
+# Log the mean token ratio, which is near 1 over many tokens, and the largest one.
 #
 # <details><summary>One level deeper: one ratio, two causes</summary>
 #
