@@ -664,6 +664,9 @@ check.bradley_terry(my_bradley_terry)
 # squared loss is smallest at the finite gap 1/(2β). It stops there, on the same road: displacement
 # stays possible.
 # </details>
+#
+# The other six can wait for another evening.
+#
 # <details><summary><b>What does the reference cost, and when do you need SFT first?</b></summary>
 #
 # It costs a frozen copy and one more forward pass. Its log-probabilities can be computed once and

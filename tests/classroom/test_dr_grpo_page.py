@@ -9,7 +9,7 @@ import torch
 
 from rlnb import ZOO, check
 from rlnb.classroom.explorers import micro_batches, shared_divisor
-from rlnb.classroom.explorers.micro_batches import compute, heavy, hidden
+from rlnb.classroom.explorers.micro_batches import compute, hidden
 from rlnb.classroom.pictures import dr_grpo as pictures
 from rlnb.classroom.pictures.aggregation_rules import stop_drift
 from rlnb.objective import local_token_mean, token_mean
@@ -42,7 +42,7 @@ def test_the_explorer_weighs_as_the_package_does():
 
 
 def test_the_heavy_token_needs_pieces_of_one_answer():
-    found = [setting for setting in EVERY if heavy(compute(*setting))]
+    found = [setting for setting in EVERY if compute(*setting)["times"].max() > 3]
     assert found and {rows for _, _, rows in found} == {1}
     assert (1, 8, 1) in found and (2, 8, 1) not in found
 
@@ -56,7 +56,7 @@ def test_the_hidden_bug_needs_equal_counts_and_has_a_way():
 
 def test_no_goal_is_met_at_the_start():
     data = micro_batches.micro_batches_explorer().data
-    assert not heavy(data) and not hidden(data)
+    assert not hidden(data)
 
 
 def test_the_short_wrong_answer_is_loudest_under_grpo_and_quiet_under_dr_grpo():
@@ -118,6 +118,5 @@ def test_longer_answers_are_pushed_more_under_1_over_t_and_no_more_when_many_sha
     assert push[200, 8] > 0.1 > push[200, 16]
     assert push[10, 16] == pytest.approx(push[200, 16], rel=0.15)
     start = shared_divisor.shared_divisor_explorer().data
-    assert not shared_divisor.diluted(start) and not shared_divisor.fewest(start)
+    assert not shared_divisor.diluted(start)
     assert shared_divisor.diluted(shared_divisor.compute(200, 2))
-    assert shared_divisor.fewest(shared_divisor.compute(200, 16))

@@ -36,7 +36,6 @@ def test_the_mean_is_the_pushes_weighed_with_their_probabilities():
     ("goal", "done", "missed"),
     [
         (one_push.right_one_falls, {("B", 0.0)}, {("A", 0.0), ("C", 0.0), ("D", 0.0), ("B", 1.0)}),
-        (one_push.wrong_one_rises, {("C", 0.25), ("D", 1.5)}, {("C", 0.0), ("D", -1.0)}),
         (one_push.right_draw_is_silent, {("A", -1.0), ("B", -1.0)}, {("C", 0.0), ("A", 0.0)}),
     ],
 )

@@ -296,7 +296,7 @@ WORDS_A_MINUTE, LINES_A_MINUTE, GUESS, GOAL, FORMULA, PICTURE = 150, 10, 2, 2.5,
 
 
 SECOND = r"## Second sitting"  # what comes after the card, for another evening
-LONG = 60  # minutes; a longer lesson has a second sitting
+LONG = 38  # minutes; a longer lesson has a second sitting
 
 
 def minutes_of(path, until: str = r"## .*Exercises") -> float:

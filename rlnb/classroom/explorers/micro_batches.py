@@ -11,7 +11,7 @@ from rlnb.classroom.explorer import Explorer, choice, slider
 from rlnb.classroom.explorers.arguments import between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, PALE
 
-__all__ = ["heavy", "hidden", "micro_batches_explorer"]
+__all__ = ["hidden", "micro_batches_explorer"]
 
 LONGEST = 8
 SECOND, THIRD = 5, 2  # tokens of the two answers that do not move
@@ -87,11 +87,6 @@ def alt(data) -> str:
         for i, (n, t) in enumerate(zip(data["lengths"], data["times"], strict=True))
     )
     return f"Four answers as rows of boxes, height is weight. {rows}. {readout(data)}"
-
-
-def heavy(data) -> bool:
-    """A token with more than three times its weight."""
-    return bool(data["times"].max() > 3)
 
 
 def hidden(data) -> bool:

@@ -100,12 +100,6 @@ def right_one_falls(data) -> bool:
     return abs(data["constant"]) < 1e-9 and bool(data["push"][0] < -1e-9)
 
 
-def wrong_one_rises(data) -> bool:
-    """A wrong answer is drawn and goes up."""
-    at = NAMES.index(data["drawn"])
-    return at > 1 and data["push"][at] > 1e-9
-
-
 def right_draw_is_silent(data) -> bool:
     """A right answer is drawn, and nothing moves."""
     return data["drawn"] in "AB" and bool(np.abs(data["push"]).max() < 1e-9)

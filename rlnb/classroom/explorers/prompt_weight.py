@@ -122,11 +122,6 @@ def treated_alike(data) -> bool:
     return data["rate"] < 0.0501 and abs(data["ratio"] - 1) < 1e-9
 
 
-def heavy_and_heard(data) -> bool:
-    """At least 1.7 times the medium prompt's weight, and half of its net push or more."""
-    return data["ratio"] >= 1.7 and data["net_ratio"] >= 0.5
-
-
 def prompt_weight_explorer() -> Explorer:
     """The pass rate of prompt B, and the group size."""
     return Explorer(

@@ -10,7 +10,7 @@ from rlnb.classroom.explorer import Explorer, choice_slider
 from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, GREY, NEGATIVE, POSITIVE
 
-__all__ = ["diluted", "fewest", "shared_divisor_explorer"]
+__all__ = ["diluted", "shared_divisor_explorer"]
 
 MEANS = (5, 10, 20, 50, 100, 200)
 SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -102,11 +102,6 @@ def alt(data) -> str:
 def diluted(data) -> bool:
     """Answers of 200 tokens, pushed less than those of 5 under 1/T, with the fewest that share."""
     return data["mean"] == 200 and data["n"] == 2
-
-
-def fewest(data) -> bool:
-    """200 tokens, a push below 0.1, and half as many answers would not do."""
-    return data["mean"] == 200 and data["n"] == 16
 
 
 def shared_divisor_explorer() -> Explorer:
