@@ -186,7 +186,8 @@ reveal("start_here.2", "1.7 times as hard: it stands out from its group",
 # The course follows one step of training through these boxes. Each page lights up the boxes that it
 # changes.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 pipeline.pipeline(caption=(
     "Answers are graded, grades become advantages, advantages push tokens. "
     "The ratio matters when the answers are no longer fresh."))
@@ -201,7 +202,8 @@ pipeline.pipeline(caption=(
 # Some methods also choose how much each token counts, or add a KL term that holds the model near
 # its start. A few do not fit; page 14 names them.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 method_map.method_map(
     {f"{n:02d}" for n in range(22)},
     only=("REINFORCE", "RLOO", "PPO", "GRPO", "Dr. GRPO", "CISPO", "GSPO"))

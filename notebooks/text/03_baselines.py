@@ -155,7 +155,8 @@ reveal("baselines.1",
 # Here are the pushes for three baselines. Each row is an answer that can be drawn, each column is a
 # logit.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 pictures.push_table({f"b = {b:g}": pushes(b) for b in (0, 0.36, 1)},
                     pi.tolist(), (
     "Blue raises a logit, orange lowers it. Every single push changes with "

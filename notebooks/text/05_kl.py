@@ -332,7 +332,8 @@ pictures.runs({"k2 in the loss": k2_loss, "k3 in the loss": k3_loss},
 # less firmly. How far out is too far? In the explorer the orange arrow is your penalty's push, and
 # green points downhill on $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("kl.t1", kl_pull.kl_pull_explorer(),
      ("Keep k3 in the loss. Bring its push within 5° of downhill.",
       kl_pull.nearly_downhill),
@@ -483,7 +484,8 @@ print(f"with β = 0.04 the factor is e^25, which is {math.exp(25):.0e}")
 #
 # Before you try: for which $k$ is $k+k'$ the wanted $\ell$, up to a constant?
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("kl.t3", kl_pull.kl_pull_explorer(),
      ("Older samples, ρ differentiated, a penalty in the loss: go exactly "
       "downhill, 0°.", kl_pull.home_with_full))
@@ -538,7 +540,8 @@ pictures.resting_points(betas, {
 # hold? The explorer divides all pushes by $p(1-p)$, so that the reward's is a flat line. The answer
 # rests where a penalty's line meets it.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("kl.t2", kl_leash.kl_leash_explorer(),
      ("Leave the reference's chance at 0.0001. Find a β at which k3 in "
       "the loss holds the answer lower than KL(π‖π_ref) does.",

@@ -240,7 +240,8 @@ reveal("ppo.2", "none of them",
 #
 # Find out what that does before you read on. The explorer shows one token under $L_t$.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("ppo.t1", explorers.one_token_explorer(),
      ("Make the bad token silent: no arrow.", one_token.bad_and_silent),
      ("Give the bad token a push of −2 or beyond.", one_token.largest_bad))
@@ -578,7 +579,8 @@ pictures.many_steps(many)
 # $\max(L_t,\ cA)$, so a bad token with a ratio above $c$ is silent too. verl does this by default,
 # with $c=3$; TRL calls it `delta` and leaves it off.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("ppo.t2", explorers.token_gates_explorer(),
      ("Silence the good tokens at 6.00 and 1.40 and the bad one at 0.70, "
       "and no other.", token_gates.brings_back_one),

@@ -58,7 +58,8 @@ def write(z, n, dice):
 #
 # In 06 all tokens of an answer had the same advantage. On this page each token gets its own.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 pipeline.pipeline("advantages", caption=(
     "The rewards stay as they are: one per answer. "
     "What changes is how they are spread over its tokens."))
@@ -550,7 +551,8 @@ reveal("critic.4", "less than 0.001",
 # What does a large λ cost? Here are the eight answers again, with the critic that knows. At λ = 0 only
 # the plan and the sum had bars. Look at the others now.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 pictures.pushes({f"λ = {lam:g}": (s8[0] * gae(V8, r8, lam)).mean(0)
                  for lam in (0.95, 1)}, named={"plan": PLAN, "sum": SUM},
                 caption=(

@@ -254,7 +254,8 @@ reveal("grpo.3", "a little under 4",
 # Now try it. Blue bars are right answers, orange bars wrong ones. The left panel only subtracts the
 # mean, the right panel also divides.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("grpo.t1", one_group.one_group_explorer(),
      ("Give a right answer an advantage above 3 after the division, in the "
       "smallest group that can have one. Try eight first.", one_group.loud),
@@ -321,7 +322,8 @@ reveal("grpo.4", "equally many: both draw 128 answers",
 # %% [markdown]
 # Hard prompts fall silent. What about easy ones?
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("grpo.t2", mixed_groups.mixed_groups_explorer(),
      ("Take a pass rate above one half and G at least 8. Make fewer than "
       "half of the right answers pushed up.",

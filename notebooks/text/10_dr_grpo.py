@@ -66,7 +66,8 @@ def train(rows, seeds=200, steps=200, rate=0.5, B=32):
 #
 # This page is about one box of the loop, the one where a batch of tokens becomes one number.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 pipeline.pipeline("loss", caption=(
     "Every token brings a loss of its own. How are they averaged?"))
 
@@ -409,7 +410,8 @@ task("dr_grpo.t1",
 # target, and may then repeat itself, so length is free. Every optimizer step uses 128 fresh answers
 # once, so the three losses differ in their divisors alone.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 pictures.recorded_lengths(
     "Mean length of wrong and right answers; a line is a seed, the number "
     "the mean of three over the last ten steps. Recorded on a CPU.")

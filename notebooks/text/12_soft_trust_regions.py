@@ -35,56 +35,14 @@ from rlnb.objective import difference
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# the toy of the last section, folded: the prompts, and sweep(rule)
-P, K, G = 16, 20, 4                        # prompts, answers, group size
-right = (torch.arange(K) < torch.arange(2, 18)[:, None]).double()
-start = torch.randn(P, K, generator=torch.Generator().manual_seed(1))
-rates = (0.125, 0.25, 0.5, 1, 2, 4, 8)
-
-def sweep(rule, rates=rates, **world):
-    """Mean chance to be right at the end, (rates, seeds)."""
-    return torch.stack([train(rule, rate, **world) for rate in rates])
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# the toy of the last section, folded: train(rule, rate)
-def train(rule, rate, errs=0.2, uses=8, n=40):
-    """20 batches of 16 prompts with 4 answers, each used `uses` times."""
-    dice = torch.Generator().manual_seed(0)
-    def rand(*shape):
-        return torch.rand(*shape, generator=dice)
-    z = start.repeat(n, 1, 1)
-    for _ in range(20):
-        torch.randn(z.shape, generator=dice)     # the statements' dice
-        now = z.log_softmax(2)
-        y = now.exp().view(-1, K).multinomial(G, True, generator=dice)
-        y = y.view(n, P, G)
-        R = right.expand(n, P, K).gather(2, y)
-        R = torch.where(rand(R.shape) < errs, 1 - R, R)
-        A = (R - R.mean(2, True)) / (R.std(2, correction=0, keepdim=True)
-                                     + 1e-6)
-        rand(y.shape)
-        old = now.gather(2, y)
-        for _ in range(uses):
-            z = z + rate / G * slope_in_z(rule, z, y, old, A)
-    return (z.softmax(2) * right).sum(2).mean(1)
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# the toy of the last section, folded: one gradient
-def slope_in_z(rule, z, y, old, A):
-    logp = z.log_softmax(2)
-    own = logp.gather(2, y).requires_grad_()
-    w, = torch.autograd.grad(rule(own, old, A).sum(), own)
-    push = torch.zeros_like(z).scatter_add(2, y, w)
-    return push - w.sum(2, keepdim=True) * logp.exp()
-
 # %% [markdown]
 # ## Two tokens, eight updates
 #
 # A batch is expensive, so it is used for several updates. In the first update all ratios are 1. What
 # does a token get from the second update on?
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 pipeline.pipeline("ratio", "loss", again=True, caption=(
     "The ratio leaves 1 when a batch comes round again. What then?"))
 
@@ -395,7 +353,8 @@ pictures.edge_map(batch)
 # %% [markdown]
 # And here are the pushes of both new rules on the sixteen tokens.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 token_grid.token_grid(batch, {"SAPO": push(sapo), "DPPO": push(dppo)},
                       caption=(
     "The token at ratio 6, 0.02 to 0.12: SAPO lets it fade to 0.16, DPPO "
@@ -517,6 +476,49 @@ task("soft.t2", many_updates.many_updates_explorer(),
 # answer is *one* token. Groups have four answers, and the advantages are GRPO's. The grader errs one
 # time in five. Every rule gets twenty batches, and uses each batch for eight gradient steps. At
 # learning rate 0.25 the chance to be right ends at
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy, folded: the prompts, and sweep(rule)
+P, K, G = 16, 20, 4                        # prompts, answers, group size
+right = (torch.arange(K) < torch.arange(2, 18)[:, None]).double()
+start = torch.randn(P, K, generator=torch.Generator().manual_seed(1))
+rates = (0.125, 0.25, 0.5, 1, 2, 4, 8)
+
+def sweep(rule, rates=rates, **world):
+    """Mean chance to be right at the end, (rates, seeds)."""
+    return torch.stack([train(rule, rate, **world) for rate in rates])
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy, folded: train(rule, rate)
+def train(rule, rate, errs=0.2, uses=8, n=40):
+    """20 batches of 16 prompts with 4 answers, each used `uses` times."""
+    dice = torch.Generator().manual_seed(0)
+    def rand(*shape):
+        return torch.rand(*shape, generator=dice)
+    z = start.repeat(n, 1, 1)
+    for _ in range(20):
+        torch.randn(z.shape, generator=dice)     # the statements' dice
+        now = z.log_softmax(2)
+        y = now.exp().view(-1, K).multinomial(G, True, generator=dice)
+        y = y.view(n, P, G)
+        R = right.expand(n, P, K).gather(2, y)
+        R = torch.where(rand(R.shape) < errs, 1 - R, R)
+        A = (R - R.mean(2, True)) / (R.std(2, correction=0, keepdim=True)
+                                     + 1e-6)
+        rand(y.shape)
+        old = now.gather(2, y)
+        for _ in range(uses):
+            z = z + rate / G * slope_in_z(rule, z, y, old, A)
+    return (z.softmax(2) * right).sum(2).mean(1)
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy, folded: one gradient
+def slope_in_z(rule, z, y, old, A):
+    logp = z.log_softmax(2)
+    own = logp.gather(2, y).requires_grad_()
+    w, = torch.autograd.grad(rule(own, old, A).sum(), own)
+    push = torch.zeros_like(z).scatter_add(2, y, w)
+    return push - w.sum(2, keepdim=True) * logp.exp()
 
 # %%
 rules = {"no clip": no_clip, "PPO": ppo, "CISPO": cispo, "SAPO": sapo,

@@ -379,7 +379,8 @@ reveal("gspo.4", "to a number below 1",
 # Now set the share of flipped tokens yourself. The policy is the same, but its weights moved at
 # random: nothing was learnt.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("gspo.t1", answer_ratio.answer_ratio_explorer(),
      ("Set ε to 2e-3, 2.5e-3 and flips to 1 % or more. Bring 60 % of the "
       "answers inside the band.", answer_ratio.best_length),
@@ -493,7 +494,8 @@ reveal("gspo.5", "1",
 # %% [markdown]
 # Compare the three rules on an answer in which a single token has moved:
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("gspo.t2", one_outlier.one_outlier_explorer(),
      ("Let one token silence an answer of 4,096 tokens under GSPO.",
       one_outlier.long_and_silent),

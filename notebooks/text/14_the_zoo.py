@@ -183,7 +183,8 @@ print(difference(*list(teams.values())[1:]))
 # clip*: a bad token stops being pushed down once its ratio has risen above 3. On the fresh batch no
 # ratio had moved. A few steps later one has reached 3.5, and there the two teams part.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 token_grid.token_grid(
     group, {name: push(o, group) for name, o in teams.items()}, count="",
     caption="The same three teams a few steps later. Answer 2, token 0: "
@@ -288,7 +289,8 @@ pictures.ageing(drift.tolist(), cosines, beside)
 # are the pushes on eight answers to two prompts (times 1000). *Engine* is the program that sampled
 # the answers. *Same push* lists the methods that push alike here, up to a factor.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("zoo.t", composer.composer_explorer(),
      ("Start from `grpo`. Exchange two parts, and let not one push change.",
       composer.idle_parts),
@@ -520,7 +522,8 @@ reveal("zoo.6", "no clip wins",
 # In the race every method had its own best learning rate. What if only one of two is tuned? Here are
 # runs with and without a clip, at 32, 8 or 2 updates per batch.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("zoo.t2", race_rates.race_rates_explorer(),
      ("One learning rate for both. Let the clip win by 0.3.",
       race_rates.wins),
@@ -538,7 +541,8 @@ task("zoo.t2", race_rates.race_rates_explorer(),
 #
 # These are the verdicts on the questions that learners ask most:
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 race.board(race.ASKED, caption="Each line against the same without it; "
     "MaxRL against GRPO. "
     "In units of s; an arrow: further out. pass@1 unless said.")

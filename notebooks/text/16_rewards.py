@@ -84,7 +84,8 @@ reveal("rewards.1", "none: all forget the given numbers",
 # code passed a function `run_tests`, and in every run it learned to write that function anew
 # ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 pipeline.pipeline("rewards", caption=(
     "This page changes one box. The boxes behind it see only a number."))
 
@@ -229,7 +230,8 @@ for k in (4, 8):
 #
 # Could a test on pairs have warned you?
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("rewards.t1", rare_glitch.rare_glitch_explorer(),
      ("Build a grader that is right on at least 93.2 % of pairs, and whose "
       "best of 1,024 is worth less than 1, what the best of 4 brings.",
@@ -377,7 +379,8 @@ reveal("rewards.5",
 # Change what is paid. The simplest change is a *cap*: a score beyond the cap is cut to it, so all
 # answers up there earn the same. Where would you put it?
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the explorer
 task("rewards.t2", capped_reward.capped_reward_explorer(),
      ("With a cap: gold above 1.6, more than best of N ever had.",
       capped_reward.capped_well))

@@ -66,7 +66,8 @@ def recorded(arm, name, when="evals"):
 # a calculator. The task `4+3*2=?` is worked from left to right, modulo 10. Whenever the policy
 # writes `=`, the desk writes the next token. Here is one group: four trajectories for the same task.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 pictures.transcript(rows, caption=(
     "A turn is what the policy writes until the desk answers. The desk "
     "is busy three times in ten and says wait."))
@@ -92,7 +93,8 @@ for call in ("4+3=", "7*2=", "x="):
 #
 # Here is one such run, with three seeds.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 pictures.first_run(caption="Reward of the training trajectories, one line "
                    "for each seed. At the end nine in ten are right.")
 
