@@ -39,8 +39,8 @@ torch.set_num_threads(1); torch.set_default_dtype(torch.float64)
 # %% [markdown]
 # ## A model that teaches itself sums
 #
-# A small transformer writes eight answers to each of sixteen sums. A program checks every answer, and
-# one step of training makes the right ones likelier. Here are forty such steps.
+# A small transformer writes eight answers to each of sixteen sums. A program checks every answer,
+# and one step of training makes the right ones likelier. Here are forty such steps.
 
 # %%
 start_here.reward_and_loss()
@@ -210,7 +210,8 @@ method_map.method_map(
 
 # %% [markdown]
 # These are seven of some thirty methods. In the package behind the course a method is a handful of
-# named parts. So the question "what does Dr. GRPO change in GRPO?" has an answer that you can print.
+# named parts. So the question "what does Dr. GRPO change in GRPO?" has an answer that you can
+# print.
 
 # %%
 print(difference(ZOO["grpo"], ZOO["dr_grpo"]))

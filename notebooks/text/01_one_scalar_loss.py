@@ -34,9 +34,9 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## One loop, two authors
 #
-# In supervised fine-tuning, **SFT**, somebody else writes the answers, and the loss is minus the mean
-# of their log-probabilities. Our toy has one prompt, “3 + 4 =”, and four possible answers, each with
-# a logit of its own. Two of them are right.
+# In supervised fine-tuning, **SFT**, somebody else writes the answers, and the loss is minus the
+# mean of their log-probabilities. Our toy has one prompt, “3 + 4 =”, and four possible answers,
+# each with a logit of its own. Two of them are right.
 
 # %%
 names = "7", "seven", "34", "8"
@@ -45,9 +45,9 @@ R = torch.tensor([1.0, 1.0, 0.0, 0.0])         # reward: is it right?
 teacher = torch.tensor([0.5, 0.5, 0.0, 0.0])   # writes both, equally
 
 # %% [markdown]
-# The training loop draws eight answers, takes the loss, and makes one gradient step. To see more than
-# luck, 400 runs go side by side. Two things can be swapped: `author` says who writes the answers,
-# and `loss` is told their log-probabilities and rewards. (`sft` ignores the rewards.)
+# The training loop draws eight answers, takes the loss, and makes one gradient step. To see more
+# than luck, 400 runs go side by side. Two things can be swapped: `author` says who writes the
+# answers, and `loss` is told their log-probabilities and rewards. (`sft` ignores the rewards.)
 
 # %%
 def sft(log_p, r):
@@ -154,8 +154,8 @@ pictures.data_minus_model(names, start, {
     "model and data are the same, nothing is left."))
 
 # %% [markdown]
-# With its own answers, the mean push on every *logit* is zero. What moved the single runs was the luck
-# of eight draws.
+# With its own answers, the mean push on every *logit* is zero. What moved the single runs was the
+# luck of eight draws.
 #
 # <details><summary>One level deeper: longer answers, and a small creep</summary>
 #
@@ -230,9 +230,9 @@ reveal("one_scalar_loss.2", "0.69, log 2",
 # %% [markdown]
 # ## Can a reward be differentiated?
 #
-# From here on there is no teacher. The model writes, a program grades, and the mean reward is to rise.
-# Which way is up? A slope can be *measured*: move the logit of “7” by a little **nudge**, and divide
-# the change of the mean reward by the nudge.
+# From here on there is no teacher. The model writes, a program grades, and the mean reward is to
+# rise. Which way is up? A slope can be *measured*: move the logit of “7” by a little **nudge**, and
+# divide the change of the mean reward by the nudge.
 #
 # Luck must not change in between. So throw twenty dice once and keep them. Each die is a number $u$
 # between 0 and 1, and its draw is right when $u$ lies below the chance to be right.
@@ -290,8 +290,8 @@ reveal("one_scalar_loss.3", "to 0",
 # &=J\,\Big(\frac{\pi_vR_v}{J}-\pi_v\Big)&&\text{take }J\text{ out}
 # \end{aligned}$$
 #
-# The first line is the **log-derivative trick**. Because of it the second line is a mean over draws. A
-# draw has no slope, and it needs none, because $\log\pi$ has one.
+# The first line is the **log-derivative trick**. Because of it the second line is a mean over
+# draws. A draw has no slope, and it needs none, because $\log\pi$ has one.
 #
 # Look at the fraction in the last line. $\pi_vR_v$ is the chance that the model says $v$ and is
 # right. Divided by $J$ it is the **share of $v$ among its own right answers**, $p^+_v$. So the
@@ -370,8 +370,8 @@ pictures.authors({
     "400 runs."))
 
 # %% [markdown]
-# The model's own answers, once graded, end where the teacher's do, at 0.98. **A model may write its own
-# data, if somebody grades them.**
+# The model's own answers, once graded, end where the teacher's do, at 0.98. **A model may write its
+# own data, if somebody grades them.**
 
 # %% [markdown]
 # ## Begin at one in a hundred
@@ -433,9 +433,9 @@ reveal("one_scalar_loss.5", "about 0.02, it has hardly moved",
        })
 
 # %% [markdown]
-# A teacher saves the search. This is why RL begins with a model that SFT has brought far enough, as in
-# InstructGPT ([Ouyang et al. 2022](https://arxiv.org/abs/2203.02155)). So log the share of prompts
-# whose answers are all wrong or all right. (TRL's GRPO calls it `frac_reward_zero_std`.)
+# A teacher saves the search. This is why RL begins with a model that SFT has brought far enough, as
+# in InstructGPT ([Ouyang et al. 2022](https://arxiv.org/abs/2203.02155)). So log the share of
+# prompts whose answers are all wrong or all right. (TRL's GRPO calls it `frac_reward_zero_std`.)
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -458,15 +458,15 @@ score("one_scalar_loss.1", "one_scalar_loss.2", "one_scalar_loss.3",
 # %% [markdown]
 # ## Second sitting: why draw again, and which KL is that?
 #
-# Fine-tuning on your own right answers climbs the reward. Does it matter whether you draw them once,
-# or again at every step?
+# Fine-tuning on your own right answers climbs the reward. Does it matter whether you draw them
+# once, or again at every step?
 #
 # ### Keep them, or draw again?
 #
-# Go back to the first model, which is right three times in ten. There are two recipes. **Keep** draws
-# once, keeps the right answers (2/3 “7” and 1/3 “seven”), and trains on them to the end. **Draw
-# again** draws anew after every step. We compare them with infinitely many draws, and steps of equal
-# length.
+# Go back to the first model, which is right three times in ten. There are two recipes. **Keep**
+# draws once, keeps the right answers (2/3 “7” and 1/3 “seven”), and trains on them to the end.
+# **Draw again** draws anew after every step. We compare them with infinitely many draws, and steps
+# of equal length.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -517,8 +517,8 @@ reveal("one_scalar_loss.6",
 # Kept answers are **off-policy**: another model wrote them, a teacher or an older self. The recipe
 # is called **rejection-sampling fine-tuning** (RAFT,
 # [arXiv 2304.06767](https://arxiv.org/abs/2304.06767)). Answers drawn anew at every step are
-# **on-policy**, and that loop is **reinforcement learning**. Its model is called the **policy**. Log
-# the share of right answers, and how many *different* right ones there are.
+# **on-policy**, and that loop is **reinforcement learning**. Its model is called the **policy**.
+# Log the share of right answers, and how many *different* right ones there are.
 #
 # Why draw again at all, if keeping is enough? If the kept batch holds no right answer, there is
 # nothing to train on. Drawing again finds one in a later batch. And after each step the model finds
@@ -527,14 +527,14 @@ reveal("one_scalar_loss.6",
 # %% [markdown]
 # ### One last look at the loss: two KLs
 #
-# Above the floor of SFT's loss stood KL(p‖π), a mean over the teacher's answers. If the model draws,
-# the mean runs over the model's answers:
+# Above the floor of SFT's loss stood KL(p‖π), a mean over the teacher's answers. If the model
+# draws, the mean runs over the model's answers:
 #
 # $$\underbrace{\mathrm{KL}(p\Vert\pi)=\sum_y p_y\log\frac{p_y}{\pi_y}}_{\textbf{forward}}\qquad\qquad\underbrace{\mathrm{KL}(\pi\Vert p)=\sum_y\pi_y\log\frac{\pi_y}{p_y}}_{\textbf{reverse}}$$
 #
-# Both are 0 when $\pi=p$, and elsewhere they differ. A model that can be the teacher ends there under
-# either. But take a model that is too small. Answers are points on a line, the teacher answers near
-# −3 or near +3, and the model is a single bell.
+# Both are 0 when $\pi=p$, and elsewhere they differ. A model that can be the teacher ends there
+# under either. But take a model that is too small. Answers are points on a line, the teacher
+# answers near −3 or near +3, and the model is a single bell.
 
 # %% jupyter={"source_hidden": true}
 # your guess

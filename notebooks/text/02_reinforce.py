@@ -12,8 +12,9 @@
 # **After this page** you can derive the policy gradient line by line, write its loss in two lines
 # of code, and say who gets the credit and where the noise comes from.
 #
-# 34 minutes, then 8 in a second sitting · exercises 42 more · after 01 (one scalar loss) · Williams 1992 (REINFORCE, *Machine
-# Learning* 8); Sutton, McAllester, Singh and Mansour 1999 (policy gradient theorem, NeurIPS 12)
+# 34 minutes, then 8 in a second sitting · exercises 42 more · after 01 (one scalar loss) · Williams
+# 1992 (REINFORCE, *Machine Learning* 8); Sutton, McAllester, Singh and Mansour 1999 (policy
+# gradient theorem, NeurIPS 12)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -83,9 +84,9 @@ one = torch.cat([graded(k, dice[:1]) for k in knobs])
 pictures.one_draw(knobs, one, here, ("stop", "1, stop"))
 
 # %% [markdown]
-# That was one answer, and its reward jumps. What should go up is the **expected reward** $J$, the mean
-# reward over endlessly many answers. It changes smoothly with the knob. So take many answers, and
-# let `backward()` find the slope of their mean. Does that work?
+# That was one answer, and its reward jumps. What should go up is the **expected reward** $J$, the
+# mean reward over endlessly many answers. It changes smoothly with the knob. So take many answers,
+# and let `backward()` find the slope of their mean. Does that work?
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -119,8 +120,9 @@ reveal("reinforce.1", "0",
        })
 
 # %% [markdown]
-# What does the knob change, then? It does not change an answer a little. It changes **how often** the
-# answer is written. So we differentiate the probabilities, and leave the draws and the grader alone.
+# What does the knob change, then? It does not change an answer a little. It changes **how often**
+# the answer is written. So we differentiate the probabilities, and leave the draws and the grader
+# alone.
 
 # %% jupyter={"source_hidden": true}
 # the loop
@@ -179,8 +181,8 @@ print(f"trick, 1000 draws {pushes.mean():.4f} "
 pictures.areas(["1, stop", "0, 1, stop", "1, 0, stop"], P, scores, R == 1)
 
 # %% [markdown]
-# Look at "1, stop" and "1, 0, stop". When they are drawn, both push this knob equally hard. The first
-# is drawn far more often, and that is the whole difference between their areas.
+# Look at "1, stop" and "1, 0, stop". When they are drawn, both push this knob equally hard. The
+# first is drawn far more often, and that is the whole difference between their areas.
 
 # %% [markdown]
 # ## The loss
@@ -203,12 +205,12 @@ loss = reinforce_loss(policy.logprobs()[draw], R[draw])
 print(f"loss {loss.item():.4f}, slope along the knob {-slope(loss):.4f}")
 
 # %% [markdown]
-# This is the slope of the 1,000 draws above. In a real run `logp` comes from a forward pass over the
-# written tokens, and `rewards` are plain numbers.
+# This is the slope of the 1,000 draws above. In a real run `logp` comes from a forward pass over
+# the written tokens, and `rewards` are plain numbers.
 #
-# You have seen this loss before. With rewards 1 and 0 it looks like SFT (01) on the model's own right
-# answers. Our model is right in 23 of 100 draws. Both methods draw fresh answers from it, but SFT
-# throws the wrong ones away and averages over the rest.
+# You have seen this loss before. With rewards 1 and 0 it looks like SFT (01) on the model's own
+# right answers. Our model is right in 23 of 100 draws. Both methods draw fresh answers from it, but
+# SFT throws the wrong ones away and averages over the rest.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -278,8 +280,8 @@ task("reinforce.t1", one_push.one_push_explorer(),
 # ## What the loss prints
 #
 # What do you see in the log while this trains? Train the fifteen-answer model, and keep the noise
-# out: use all answers with their probabilities instead of draws. Grader one pays 1 and 0, grader two
-# pays 0 and −1. By the line above, both take exactly the same steps.
+# out: use all answers with their probabilities instead of draws. Grader one pays 1 and 0, grader
+# two pays 0 and −1. By the line above, both take exactly the same steps.
 
 # %%
 def climb(constant, steps=60):
@@ -348,8 +350,8 @@ token_grid.token_grid(group, {"credit of each token": credit}, count="",
                       "reward. Hatched: credit 0.")
 
 # %% [markdown]
-# Is that fair? Go back to the fifteen answers and take the right answer 0, 1, stop. After each of its
-# tokens, how likely is the model to end right?
+# Is that fair? Go back to the fifteen answers and take the right answer 0, 1, stop. After each of
+# its tokens, how likely is the model to end right?
 
 # %%
 def chance(prefix):
@@ -417,8 +419,8 @@ reveal("reinforce.4", "down",
 # ## In a real run
 #
 # The estimate is right on average, and noisy. So real runs average over many answers: DeepSeekMath
-# takes 1,024 in a step ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2), DAPO 512
-# prompts with 16 answers each ([arXiv 2503.14476](https://arxiv.org/abs/2503.14476)). They also
+# takes 1,024 in a step ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2), DAPO
+# 512 prompts with 16 answers each ([arXiv 2503.14476](https://arxiv.org/abs/2503.14476)). They also
 # subtract a baseline, which is the subject of page 03. TRL's nearest trainer is `RLOOTrainer`: with
 # one update per batch and `beta=0` its gradient is that of this page, with a baseline.
 

@@ -12,8 +12,8 @@
 # **After this page** you can prove what a baseline does on average, compute the best one, and say
 # when the usual one makes things worse.
 #
-# 29 minutes, then 9 in a second sitting · exercises 36 more · after 02 (REINFORCE) · Greensmith, Bartlett and Baxter 2004,
-# *JMLR* 5 (the best baseline); Ahmadian et al. 2024,
+# 29 minutes, then 9 in a second sitting · exercises 36 more · after 02 (REINFORCE) · Greensmith,
+# Bartlett and Baxter 2004, *JMLR* 5 (the best baseline); Ahmadian et al. 2024,
 # [arXiv 2402.14740](https://arxiv.org/abs/2402.14740) (leave-one-out)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -149,8 +149,8 @@ reveal("baselines.1",
 # $b$ is the **baseline**, and $A=R-b$ is the **advantage** of the answer. The estimate stays
 # **unbiased**. In statistics such a $b$ is called a **control variate**.
 #
-# The second line holds the condition. **The baseline may depend on anything except this answer:** on
-# the prompt, on other answers, and for a token on the tokens before it.
+# The second line holds the condition. **The baseline may depend on anything except this answer:**
+# on the prompt, on other answers, and for a token on the tokens before it.
 #
 # Here are the pushes for three baselines. Each row is an answer that can be drawn, each column is a
 # logit.
@@ -449,8 +449,8 @@ score("baselines.1", "baselines.2", "baselines.3", "baselines.5")
 #
 # ### Does less noise learn more?
 #
-# Go back to the three answers and to fixed baselines. The baselines −1 and 1.81 lie equally far from
-# the best b. By the parabola they have the same noise, and by the proof the same mean push.
+# Go back to the three answers and to fixed baselines. The baselines −1 and 1.81 lie equally far
+# from the best b. By the parabola they have the same noise, and by the proof the same mean push.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -503,10 +503,10 @@ reveal("baselines.4",
        })
 
 # %% [markdown]
-# **The practical rule: do not be far off.** In the right-hand picture all three baselines do equally
-# well up to rate 4. Beyond that only $b=0$ falls, and it is the one that never pushes down what it
-# drew. (Chung et al. 2021, [arXiv 2008.13773](https://arxiv.org/abs/2008.13773), have more on what
-# a baseline changes beside the noise.)
+# **The practical rule: do not be far off.** In the right-hand picture all three baselines do
+# equally well up to rate 4. Beyond that only $b=0$ falls, and it is the one that never pushes down
+# what it drew. (Chung et al. 2021, [arXiv 2008.13773](https://arxiv.org/abs/2008.13773), have more
+# on what a baseline changes beside the noise.)
 
 # %% [markdown]
 # ### When does a group help?
@@ -534,9 +534,9 @@ task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
 #    an estimate of it only adds noise.
 # </details>
 #
-# **With many right wordings, a group of $G$ answers lowers the noise once $p$ is above about $1/G$**,
-# that is, once the group may expect a right answer. With a single right string (a letter, say) a
-# group of 8 is noisier than no baseline at every $p$ of this toy.
+# **With many right wordings, a group of $G$ answers lowers the noise once $p$ is above about
+# $1/G$**, that is, once the group may expect a right answer. With a single right string (a letter,
+# say) a group of 8 is noisier than no baseline at every $p$ of this toy.
 
 # %%
 score("baselines.4")

@@ -64,9 +64,9 @@ pictures.running({"not weighted": so_far(R[y])}, truth, caption=(
     "Six batches of the old policy. Dashed: what today's policy earns."))
 
 # %% [markdown]
-# The mean settles at 0.20, which is what the *old* policy earns. Today's policy earns 0.55, the dashed
-# line. More old answers do not help. Can each reward be multiplied by some factor, so that the mean
-# comes out right?
+# The mean settles at 0.20, which is what the *old* policy earns. Today's policy earns 0.55, the
+# dashed line. More old answers do not help. Can each reward be multiplied by some factor, so that
+# the mean comes out right?
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -118,9 +118,9 @@ reveal("importance_sampling.1", "π(y) / π_old(y)", because,
 # %% [markdown]
 # ## An answer that the sampler cuts
 #
-# The first way: let the sampler cut unlikely answers, as top-p sampling does. It never writes our first
-# answer, and it writes the other three a little more often. Its batch is weighted as before, with
-# the sampler's probabilities as the old ones.
+# The first way: let the sampler cut unlikely answers, as top-p sampling does. It never writes our
+# first answer, and it writes the other three a little more often. Its batch is weighted as before,
+# with the sampler's probabilities as the old ones.
 
 # %%
 cut = old * torch.tensor([0.0, 1.0, 1.0, 1.0])
@@ -173,8 +173,8 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
        })
 
 # %% [markdown]
-# **So log the mean weight before you trust any other mean.** If it is clearly below 1 in a large batch,
-# the sampler has cut something.
+# **So log the mean weight before you trust any other mean.** If it is clearly below 1 in a large
+# batch, the sampler has cut something.
 #
 # <details><summary>One level deeper: when even this check is blind</summary>
 #
@@ -189,8 +189,9 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
 # %% [markdown]
 # ## How many samples are left?
 #
-# The second way: every answer is covered, but the weights differ, so a few answers count more than the
-# rest. Our 1,000 old answers are worth only about 450 fresh ones. Where does such a number come from?
+# The second way: every answer is covered, but the weights differ, so a few answers count more than
+# the rest. Our 1,000 old answers are worth only about 450 fresh ones. Where does such a number come
+# from?
 #
 # Take the weighted mean $\sum wf/\sum w$. How many *equally* weighted values would give a mean as
 # good? Let the values $f_i$ be independent of each other and of the weights, each with variance
@@ -202,9 +203,10 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
 # m&=\frac{(\sum_iw_i)^2}{\sum_iw_i^2}=:\mathrm{ESS}&&\text{solved for }m
 # \end{aligned}$$
 #
-# This $m$ is the **effective sample size**, ESS. It is $n$ when all weights are equal, and 1 when one
-# sample has all the weight. The mean weight is 1, so in a very large batch
-# $\mathrm{ESS}\approx n/\mathbb E_\text{old}[w^2]=n/(1+\mathrm{Var}[w])$, the *large-batch formula*.
+# This $m$ is the **effective sample size**, ESS. It is $n$ when all weights are equal, and 1 when
+# one sample has all the weight. The mean weight is 1, so in a very large batch
+# $\mathrm{ESS}\approx n/\mathbb E_\text{old}[w^2]=n/(1+\mathrm{Var}[w])$, the *large-batch
+# formula*.
 
 # %%
 def ess(w):
@@ -222,14 +224,14 @@ for b in (0, 0.55):
 
 # %% [markdown]
 # If one divides by $n$ instead, as in the pictures, the 1,000 answers count like 122 only: when the
-# weights of a batch happen to sum high, so does the mean. Subtract the mean reward first, a baseline
-# (03), and that noise is gone. **The ESS sees the weights, never the rewards.**
+# weights of a batch happen to sum high, so does the mean. Subtract the mean reward first, a
+# baseline (03), and that noise is gone. **The ESS sees the weights, never the rewards.**
 
 # %% [markdown]
 # ## Many tokens
 #
-# What happens to the weights of a real answer, with $T$ tokens? Write $\rho_t$ for the ratio of token
-# $t$, today's probability over the old one. Probabilities of tokens multiply, so their ratios
+# What happens to the weights of a real answer, with $T$ tokens? Write $\rho_t$ for the ratio of
+# token $t$, today's probability over the old one. Probabilities of tokens multiply, so their ratios
 # multiply:
 #
 # $$w=\rho_1\rho_2\cdots\rho_T$$
@@ -277,8 +279,8 @@ reveal("importance_sampling.3", "about one billionth",
        })
 
 # %% [markdown]
-# The variance says the same. Write $\chi^2$ for the variance of *one* token's ratio. For the coins it
-# is $\chi^2=0.2^2=0.04$.
+# The variance says the same. Write $\chi^2$ for the variance of *one* token's ratio. For the coins
+# it is $\chi^2=0.2^2=0.04$.
 #
 # $$\begin{aligned}
 # \mathbb E[w]&=\textstyle\prod_t\mathbb E[\rho_t]=1&&\text{the mean of a product of independent factors}\\
@@ -292,8 +294,8 @@ for T in (1, 10, 100, 1000, 10000):
     print(f"{T:6d}   {1.04**T - 1:7.3g}   {1.0001**T - 1:8.3g}")
 
 # %% [markdown]
-# Look at 1,000 tokens. With ratios of ± 20 % no real batch is large enough. With ± 1 % the variance is
-# 0.105, and the weights are harmless. **What counts is the length times a token's variance.**
+# Look at 1,000 tokens. With ratios of ± 20 % no real batch is large enough. With ± 1 % the variance
+# is 0.105, and the weights are harmless. **What counts is the length times a token's variance.**
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -319,9 +321,9 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 # %% [markdown]
 # ## One ratio per token
 #
-# The weight of a whole answer is right on average and useless in a batch. What can be left out of it?
-# $A$ is the advantage of the answer, and $\pi(y_t)$ is short for the probability of token $t$ given
-# everything before it.
+# The weight of a whole answer is right on average and useless in a batch. What can be left out of
+# it? $A$ is the advantage of the answer, and $\pi(y_t)$ is short for the probability of token $t$
+# given everything before it.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_{\pi}\Big[A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
@@ -330,20 +332,20 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 # &\approx\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\,\nabla\log\pi(y_t)\Big]&&\textbf{a choice: each token keeps only its own ratio}
 # \end{aligned}$$
 #
-# Every line but the last is exact. The last line drops the ratios *before* the token, which ask whether
-# today's policy would have come to this point. It also drops the ratios *after* it, which ask
-# whether today's policy would go on like this. **One ratio per token is left, and its variance does
-# not grow with the length.**
+# Every line but the last is exact. The last line drops the ratios *before* the token, which ask
+# whether today's policy would have come to this point. It also drops the ratios *after* it, which
+# ask whether today's policy would go on like this. **One ratio per token is left, and its variance
+# does not grow with the length.**
 
 # %% [markdown]
 # ## Forty steps on one batch
 #
-# Does it work? Take a policy with three words, 0, 1 and 2, which draws each word given the word before
-# it. The reward is the share of 1s in the answer. The policy writes 64 answers of 64 words, once.
-# Then a trainer takes forty gradient steps on these 64 answers.
+# Does it work? Take a policy with three words, 0, 1 and 2, which draws each word given the word
+# before it. The reward is the share of 1s in the answer. The policy writes 64 answers of 64 words,
+# once. Then a trainer takes forty gradient steps on these 64 answers.
 #
-# There are three trainers. One ignores the ratios, one uses a ratio per token, and one uses the whole
-# answer's ratio.
+# There are three trainers. One ignores the ratios, one uses a ratio per token, and one uses the
+# whole answer's ratio.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: gradient(..., rule, b) and 20 pairs of policies
@@ -501,8 +503,8 @@ reveal("importance_sampling.4", "about 50 %",
 # %% [markdown]
 # ## In code
 #
-# What does it look like in a loss? Take both rules on the running group. Two answers are right and two
-# are wrong, so with the mean as baseline $A=\pm\frac12$.
+# What does it look like in a loss? Take both rules on the running group. Two answers are right and
+# two are wrong, so with the mean as baseline $A=\pm\frac12$.
 
 # %%
 batch = running_group()
@@ -571,9 +573,10 @@ reveal("importance_sampling.5", "REINFORCE's, with no correction",
 # | answers some updates old (*asynchronous* training) | needed on the first step too |
 # | answers of a fast inference engine | needed if its probabilities differ from the trainer's |
 #
-# The last row is common: the engine has the same parameters, but other kernels or another precision.
-# $\pi_\text{old}$ is the policy that *wrote* the answers, so keep the engine's log-probabilities.
-# Log the mean token ratio, which is near 1 over many tokens, and the largest one.
+# The last row is common: the engine has the same parameters, but other kernels or another
+# precision. $\pi_\text{old}$ is the policy that *wrote* the answers, so keep the engine's
+# log-probabilities. Log the mean token ratio, which is near 1 over many tokens, and the largest
+# one.
 #
 # <details><summary>One level deeper: one ratio, two causes</summary>
 #

@@ -12,9 +12,9 @@
 # **After this page** you can read a KL off samples, say which way each form of the penalty pushes,
 # and choose a β.
 #
-# 31 minutes, then 12 in a second sitting · exercises 28 more · after 02 (REINFORCE), 03 (baselines),
-# 04 (importance sampling) · Schulman 2020, *Approximating KL divergence* (joschu.net/blog); Tang &
-# Munos 2025, [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
+# 31 minutes, then 12 in a second sitting · exercises 28 more · after 02 (REINFORCE), 03
+# (baselines), 04 (importance sampling) · Schulman 2020, *Approximating KL divergence*
+# (joschu.net/blog); Tang & Munos 2025, [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -154,10 +154,11 @@ reveal(
 #
 # ## Which way round?
 #
-# Before we take the two properties apart: a KL has a direction. $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$
-# is a mean over the policy's answers. Turned round, $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is a mean
-# over the reference's answers: how much more surprised is the policy by them? What difference does
-# it make? Here the policy is one bell, too simple for a reference with two peaks.
+# Before we take the two properties apart: a KL has a direction.
+# $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is a mean over the policy's answers. Turned round,
+# $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is a mean over the reference's answers: how much more
+# surprised is the policy by them? What difference does it make? Here the policy is one bell, too
+# simple for a reference with two peaks.
 
 # %% jupyter={"source_hidden": true}
 # the bell with the least KL, in both directions
@@ -244,9 +245,9 @@ for d in (0.5, 5.0):                    # reference logits + d * R
 # number it should be: $\ell$. So $k_1$ in the reward is right.
 #
 # A loss averages $k(\ell)$ over answers that are drawn already. Autograd takes the slope of
-# $k(\ell)$, and nothing else. For $k_1$ this slope is $\nabla\log\pi(y)$. It makes each drawn answer
-# less likely, whatever the reference says about it. Over the draws the mean of that is 0: **as a
-# loss, $k_1$ pushes with noise and no direction.**
+# $k(\ell)$, and nothing else. For $k_1$ this slope is $\nabla\log\pi(y)$. It makes each drawn
+# answer less likely, whatever the reference says about it. Over the draws the mean of that is 0:
+# **as a loss, $k_1$ pushes with noise and no direction.**
 #
 # GRPO's paper puts $k_3$ into the loss ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
 
@@ -328,9 +329,9 @@ pictures.runs({"k2 in the loss": k2_loss, "k3 in the loss": k3_loss},
     f"best answer is {held:.2f}; KL(π‖π_ref) has {should:.2f} there."))
 
 # %% [markdown]
-# $k_2$ ends where we wanted. $k_3$ ends further out, because there the other KL holds the best answer
-# less firmly. How far out is too far? In the explorer the orange arrow is your penalty's push, and
-# green points downhill on $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.
+# $k_2$ ends where we wanted. $k_3$ ends further out, because there the other KL holds the best
+# answer less firmly. How far out is too far? In the explorer the orange arrow is your penalty's
+# push, and green points downhill on $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -438,8 +439,8 @@ reveal(
 # \pi(y)&\propto\pi_\text{ref}(y)\,e^{R(y)/\beta}&&\ell=\log\pi-\log\pi_\text{ref}
 # \end{aligned}$$
 #
-# **At rest, a reward of 1 has multiplied the odds by $e^{1/\beta}$.** Solved for the reward, the line
-# says $R=\beta\,\ell+\text{const}$, and DPO puts this $R$ into a preference loss (15).
+# **At rest, a reward of 1 has multiplied the odds by $e^{1/\beta}$.** Solved for the reward, the
+# line says $R=\beta\,\ell+\text{const}$, and DPO puts this $R$ into a preference loss (15).
 #
 # **A worked β.** A flawed reward model pays 1 for an answer that the reference gives once in 10,000
 # times. We want the answer to stay below 2 %. Which β does it take?
@@ -493,21 +494,22 @@ task("kl.t3", kl_pull.kl_pull_explorer(),
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# k3 or k1, and not k2: $k_3+k_3'=\ell$ and $k_1+k_1'=\ell+1$, and a constant has mean push 0. With ρ
-# differentiated a right *value* is enough. With ρ constant k2 is right, as before.
+# k3 or k1, and not k2: $k_3+k_3'=\ell$ and $k_1+k_1'=\ell+1$, and a constant has mean push 0. With
+# ρ differentiated a right *value* is enough. With ρ constant k2 is right, as before.
 #
 # Try also k1 in the loss on older samples without ρ. It makes every sample less likely, and the
-# older policy wrote them. So it pushes away from the older policy, and from the reference behind it.
+# older policy wrote them. So it pushes away from the older policy, and from the reference behind
+# it.
 # </details>
 #
-# **With ρ differentiated, an estimate with the right value has the right push, on old samples too.**
-# TRL's GRPO uses ρ$k_3$ in this way, and names DeepSeek-V3.2 as its source.
+# **With ρ differentiated, an estimate with the right value has the right push, on old samples
+# too.** TRL's GRPO uses ρ$k_3$ in this way, and names DeepSeek-V3.2 as its source.
 #
 # ### How firmly does k3 in the loss hold?
 #
-# On fresh samples $k_3$ in the loss has the gradient of $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$. We go
-# back to the answer that pays 1 and has $p_0=10^{-4}$ under the reference. With β = 0.2 the right
-# penalty holds it below 2 %. Two pushes act on its logit $z$, and
+# On fresh samples $k_3$ in the loss has the gradient of $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$. We
+# go back to the answer that pays 1 and has $p_0=10^{-4}$ under the reference. With β = 0.2 the
+# right penalty holds it below 2 %. Two pushes act on its logit $z$, and
 # $\partial p/\partial z=p(1-p)$ is the slope of a softmax:
 #
 # $$\begin{aligned}
@@ -554,8 +556,8 @@ task("kl.t2", kl_leash.kl_leash_explorer(),
 # Any β up to 0.08 on this slider. With a small β the odds may grow by $e^{1/\beta}$, far more than
 # 10,000 times. k3 in the loss still takes its share β. Now make the answer rarer under the
 # reference: $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ holds it lower, because each step in log-odds
-# costs the same and it has further to climb. k3 in the loss hardly moves: its push does not know how
-# rare the answer was.
+# costs the same and it has further to climb. k3 in the loss hardly moves: its push does not know
+# how rare the answer was.
 # </details>
 #
 # ### In a real run

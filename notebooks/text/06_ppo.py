@@ -12,8 +12,9 @@
 # **After this page** you can derive PPO's objective from the policy gradient, say which tokens
 # still move, and say why there is a `min`.
 #
-# 33 minutes, then 12 in a second sitting · exercises 32 more · after 02 (REINFORCE), 03 (baselines), 04 (importance sampling), 05
-# (KL) · Schulman et al. 2017, [arXiv 1707.06347](https://arxiv.org/abs/1707.06347)
+# 33 minutes, then 12 in a second sitting · exercises 32 more · after 02 (REINFORCE), 03
+# (baselines), 04 (importance sampling), 05 (KL) · Schulman et al. 2017,
+# [arXiv 1707.06347](https://arxiv.org/abs/1707.06347)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -36,8 +37,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## One batch, sixty steps
 #
-# Writing answers is the expensive part of RL for language models. So we want many gradient steps out
-# of each batch. What happens if we simply take them?
+# Writing answers is the expensive part of RL for language models. So we want many gradient steps
+# out of each batch. What happens if we simply take them?
 
 # %% jupyter={"source_hidden": true}
 # the pipeline
@@ -47,8 +48,8 @@ pipeline.pipeline("ratio", "loss", again=True, caption=(
 
 # %% [markdown]
 # We try it on a toy. There is one prompt with fifty possible answers, and the policy is a table of
-# fifty logits. It writes 64 answers. A grader gives each a 0 or a 1: answer $i$ is right with chance
-# $q_i$, from 0.30 to 0.70. The advantage $A$ is the reward minus the mean of the 64 rewards.
+# fifty logits. It writes 64 answers. A grader gives each a 0 or a 1: answer $i$ is right with
+# chance $q_i$, from 0.30 to 0.70. The advantage $A$ is the reward minus the mean of the 64 rewards.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: draw(z, dice) writes and grades 64 answers for each seed
@@ -100,8 +101,8 @@ print(f"400 seeds: mean promise {promised[-1].mean():+.2f}, "
 pictures.promises(promised[:, :6])
 
 # %% [markdown]
-# Look at the vertical axis. The policy starts with a chance of 0.47 to be right, and the best of the
-# fifty answers is right with 0.70. So no policy can gain more than 0.23. Yet the highest curve
+# Look at the vertical axis. The policy starts with a chance of 0.47 to be right, and the best of
+# the fifty answers is right with 0.70. So no policy can gain more than 0.23. Yet the highest curve
 # promises 2.07.
 
 # %% jupyter={"source_hidden": true}
@@ -153,7 +154,8 @@ reveal(
 #
 # Before we brake: why does PPO climb $\rho A$, with one ratio for each token?
 #
-# We want to raise $J(\theta)$, the expected reward of an answer $y=(y_1,\dots,y_T)$. Here $\pi(y_t)$ is short for the probability of token $t$, given all that stands before it, and
+# We want to raise $J(\theta)$, the expected reward of an answer $y=(y_1,\dots,y_T)$. Here
+# $\pi(y_t)$ is short for the probability of token $t$, given all that stands before it, and
 # $\rho_t$ is its ratio, new over old. $A$ is the reward minus a baseline.
 #
 # $$\begin{aligned}
@@ -164,30 +166,31 @@ reveal(
 # &=\nabla\;\mathbb E_{\text{old}}\Big[\textstyle\sum_t\rho_t\,A\Big]&&\pi_\text{old}\text{ does not depend on }\theta
 # \end{aligned}$$
 #
-# PPO climbs the last bracket, the **surrogate** $\mathbb E_\text{old}[\sum_t\rho_tA]$. The bold line
-# is not an identity, and an interviewer will ask about it. For each token $t$ it drops two kinds of
-# ratio:
+# PPO climbs the last bracket, the **surrogate** $\mathbb E_\text{old}[\sum_t\rho_tA]$. The bold
+# line is not an identity, and an interviewer will ask about it. For each token $t$ it drops two
+# kinds of ratio:
 #
-# * The ratios of the tokens *before* $t$. They say how often the new policy would come to this place
-#   at all.
+# * The ratios of the tokens *before* $t$. They say how often the new policy would come to this
+#   place at all.
 # * The ratios of the tokens *after* $t$. They say how the new policy would go on from here. But $A$
 #   was earned by the way the old policy went on.
 #
-# We gain that the product of ratios, which exploded in 04, is gone. We pay with a bias. For answers of
-# several tokens the gradient is exact only at the old policy, where every ratio is 1 and it is
+# We gain that the product of ratios, which exploded in 04, is gone. We pay with a bias. For answers
+# of several tokens the gradient is exact only at the old policy, where every ratio is 1 and it is
 # REINFORCE. A larger batch does not repair that ([statements](statements/06_ppo.ipynb)).
 #
 # **So there are two reasons to stop early: the batch is noisy, and the surrogate is right only near
 # the old policy.**
 #
-# The gradient of one token is now $\rho_tA\,\nabla\log\pi_\theta(y_t)$. The number in front of $\nabla\log\pi_\theta$ is the token's **push**, here $\rho_tA$. The rest of the
-# page is about that number.
+# The gradient of one token is now $\rho_tA\,\nabla\log\pi_\theta(y_t)$. The number in front of
+# $\nabla\log\pi_\theta$ is the token's **push**, here $\rho_tA$. The rest of the page is about that
+# number.
 #
 # ## The obvious brake
 #
-# How do we say *enough*? The obvious way is a band: from $1-\epsilon$
-# to $1+\epsilon$, usually with $\epsilon=0.2$. Replace the ratio by $\mathrm{clip}(\rho,1-\epsilon,1+\epsilon)$: inside the band this is the ratio
-# itself, outside it is the nearer edge. Here are four tokens outside the band:
+# How do we say *enough*? The obvious way is a band: from $1-\epsilon$ to $1+\epsilon$, usually with
+# $\epsilon=0.2$. Replace the ratio by $\mathrm{clip}(\rho,1-\epsilon,1+\epsilon)$: inside the band
+# this is the ratio itself, outside it is the nearer edge. Here are four tokens outside the band:
 #
 # | | it rose, ρ = 1.5 | it fell, ρ = 0.5 |
 # |---|---|---|
@@ -234,7 +237,8 @@ reveal("ppo.2", "none of them",
        })
 
 # %% [markdown]
-# What brings these two back? PPO takes the **smaller** of two numbers, without the clip and with it:
+# What brings these two back? PPO takes the **smaller** of two numbers, without the clip and with
+# it:
 #
 # $$L_t=\min\big(\rho_tA,\ \mathrm{clip}(\rho_t,1-\epsilon,1+\epsilon)\,A\big)$$
 #
@@ -334,8 +338,8 @@ reveal("ppo.3", "4",
 #
 # ## Does it help?
 #
-# The rule treats tokens well. Does it make a better policy? We go back to the fifty answers and train
-# on thirty batches in a row, thirty steps on each.
+# The rule treats tokens well. Does it make a better policy? We go back to the fifty answers and
+# train on thirty batches in a row, thirty steps on each.
 
 # %% jupyter={"source_hidden": true}
 # thirty batches: write 64 answers, climb on them, write the next 64
@@ -353,9 +357,9 @@ arms = {"no clip, 30 steps": train(no_clip, 30),
 pictures.training(arms, control=train(no_clip, 1), best=0.7)
 
 # %% [markdown]
-# Without a clip each seed freezes on one answer that was lucky early, and nothing else is ever tried.
-# With PPO all six seeds climb. But is the comparison fair? Nobody forces us to take thirty steps. Let
-# each rule have its own best number of steps: 1, 2, 4, 8, 14 or 30.
+# Without a clip each seed freezes on one answer that was lucky early, and nothing else is ever
+# tried. With PPO all six seeds climb. But is the comparison fair? Nobody forces us to take thirty
+# steps. Let each rule have its own best number of steps: 1, 2, 4, 8, 14 or 30.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -398,21 +402,22 @@ reveal(
 # **In this toy the clip does not buy height. It buys tolerance: thirty steps are as safe as four.**
 # The clip alone even lies above PPO. Is the `min` a mistake? The second sitting looks at that.
 #
-# And a real network? Here eight steps per batch, with and without the clip, stand beside a single step
-# per batch at four learning rates.
+# And a real network? Here eight steps per batch, with and without the clip, stand beside a single
+# step per batch at four learning rates.
 
 # %% jupyter={"source_hidden": true}
 # the recorded runs
 pictures.answers_used()
 
 # %% [markdown]
-# **Reuse saves answers.** After 512 of them, eight steps with the clip stand at 0.83 to 0.86, and no
-# single-step arm is above 0.79. Without the clip the eight steps end lower. Three seeds are a hint, no more.
+# **Reuse saves answers.** After 512 of them, eight steps with the clip stand at 0.83 to 0.86, and
+# no single-step arm is above 0.79. Without the clip the eight steps end lower. Three seeds are a
+# hint, no more.
 #
 # ## In code
 #
-# What do you write on the whiteboard? First the loss. It is minimised, so both terms change sign and
-# the smaller becomes the larger: `maximum` of the negatives.
+# What do you write on the whiteboard? First the loss. It is minimised, so both terms change sign
+# and the smaller becomes the larger: `maximum` of the negatives.
 
 # %%
 def ppo_loss(logp, old_logp, A, mask, epsilon=0.2):
@@ -462,8 +467,8 @@ for name, epsilon in (("no clip", math.inf), ("clip and min", 0.2)):
 
 # %% [markdown]
 # Thirty steps without a clip ruined the policy above. With the stop they do not: **either brake is
-# enough here.** In a run, log three numbers per optimizer step: the share of cut tokens, the KL from
-# old to new, and the largest ratio. TRL's GRPO uses a batch for one optimizer step by default
+# enough here.** In a run, log three numbers per optimizer step: the share of cut tokens, the KL
+# from old to new, and the largest ratio. TRL's GRPO uses a batch for one optimizer step by default
 # (`num_iterations=1`); then the clip never acts.
 #
 # <details><summary>One level deeper: means, minibatches, and "pessimistic"</summary>
@@ -570,9 +575,9 @@ pictures.many_steps(many)
 #
 # ### How hard can one token push?
 #
-# The map has one open corner: a bad token that rose. At a ratio of 3.50 its push is −1.75, and at 100
-# it would be −50. The direction is right, but a step that large moves every token that shares the
-# network.
+# The map has one open corner: a bad token that rose. At a ratio of 3.50 its push is −1.75, and at
+# 100 it would be −50. The direction is right, but a step that large moves every token that shares
+# the network.
 #
 # Some libraries put an edge there, the **dual clip**
 # ([arXiv 1912.09729](https://arxiv.org/abs/1912.09729)). For $A<0$ the objective becomes

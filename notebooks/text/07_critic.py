@@ -12,8 +12,8 @@
 # **After this page** you can say what a value is, derive GAE line by line, tell what a wrong critic
 # does to a gradient, and count the four models of PPO in memory.
 #
-# 31 minutes, then 9 in a second sitting · exercises 25 more · after 03 (baselines), 05 (KL), 06 (PPO) · Schulman et al. 2015
-# (GAE), [arXiv 1506.02438](https://arxiv.org/abs/1506.02438)
+# 31 minutes, then 9 in a second sitting · exercises 25 more · after 03 (baselines), 05 (KL), 06
+# (PPO) · Schulman et al. 2015 (GAE), [arXiv 1506.02438](https://arxiv.org/abs/1506.02438)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -326,8 +326,9 @@ print([round(a, 4) for a in gae(V3, r3, 0.95).tolist()])
 # and 0.3. <!-- cited: 0.3, 0.2, 0.8, 0.5 -->
 # </details>
 #
-# So λ says whom to believe. At λ = 0 it is the critic, one token later, with all its errors. At λ = 1
-# it is only the reward, with all the noise of what comes later. **λ trades bias against variance.**
+# So λ says whom to believe. At λ = 0 it is the critic, one token later, with all its errors. At λ =
+# 1 it is only the reward, with all the noise of what comes later. **λ trades bias against
+# variance.**
 #
 # Go back to the critic that has the plans the wrong way round. How much waiting gives the right
 # sign?
@@ -510,8 +511,8 @@ score("critic.1", "critic.2", "critic.3", "critic.5")
 #
 # ### Long answers
 #
-# Suppose the critic is new and says 0 everywhere. Take a right answer with a good plan at token 60. The
-# reward of 1 comes at token 199.
+# Suppose the critic is new and says 0 everywhere. Take a right answer with a good plan at token 60.
+# The reward of 1 comes at token 199.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -548,8 +549,8 @@ reveal("critic.4", "less than 0.001",
        })
 
 # %% [markdown]
-# What does a large λ cost? Here are the eight answers again, with the critic that knows. At λ = 0 only
-# the plan and the sum had bars. Look at the others now.
+# What does a large λ cost? Here are the eight answers again, with the critic that knows. At λ = 0
+# only the plan and the sum had bars. Look at the others now.
 
 # %% jupyter={"source_hidden": true}
 # the picture

@@ -102,8 +102,8 @@ for name, runs in zero_one.items():
     print(f"at the end, {name}: {runs[-1].mean():.3f}")
 
 # %% [markdown]
-# With rewards 0 and 1 no baseline seems to be needed. Now another grader pays 1 for a wrong answer and
-# 2 for a right one. Everything else stays the same.
+# With rewards 0 and 1 no baseline seems to be needed. Now another grader pays 1 for a wrong answer
+# and 2 for a right one. Everything else stays the same.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -143,8 +143,8 @@ reveal("grpo.1", "about 0.8: one point costs much",
        })
 
 # %% [markdown]
-# Now compare the two means. They use the same 64 rewards, and still the mean of the batch ended lower
-# in the list above. Why?
+# Now compare the two means. They use the same 64 rewards, and still the mean of the batch ended
+# lower in the list above. Why?
 
 # %% jupyter={"source_hidden": true}
 # your guess

@@ -12,8 +12,8 @@
 # **After this page** you can say which prompts and which answers each of GRPO's two divisions
 # pushes harder, derive both effects in a few lines, and spot them in a log.
 #
-# 32 minutes, then 9 in a second sitting · exercises 34 more · after 08 (GRPO) · GRPO: Shao et al. 2024,
-# [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); its two divisors: Liu et al. 2025,
+# 32 minutes, then 9 in a second sitting · exercises 34 more · after 08 (GRPO) · GRPO: Shao et al.
+# 2024, [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); its two divisors: Liu et al. 2025,
 # "Dr. GRPO", [arXiv 2503.20783](https://arxiv.org/abs/2503.20783)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -39,8 +39,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## A run in which length is free
 #
-# The prompt `44529:1?` gives five digits and a target. The task is to choose three digits that add up
-# to 1, where only the last digit of a sum counts, so 7 + 4 is 1. A small transformer writes two
+# The prompt `44529:1?` gives five digits and a target. The task is to choose three digits that add
+# up to 1, where only the last digit of a sum counts, so 7 + 4 is 1. A small transformer writes two
 # sums. Then it says whether it hit the target: `:` for yes, `;` for no.
 #
 # ```
@@ -48,9 +48,9 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # 4+9=3,3+5=8;                 wrong, and it says so
 # ```
 #
-# After its verdict it may stop, or it may write `wait` and repeat the last sum, as often as it likes.
-# The grader reads nothing behind the verdict. So length is free: an answer has at least 13 tokens,
-# and is cut off at 72. This is the model before any training with rewards:
+# After its verdict it may stop, or it may write `wait` and repeat the last sum, as often as it
+# likes. The grader reads nothing behind the verdict. So length is free: an answer has at least 13
+# tokens, and is cut off at 72. This is the model before any training with rewards:
 
 # %% tags=["setup", "nbval-ignore-output"] jupyter={"source_hidden": true}
 # 16 batches of 16 prompts, 8 answers each, from the untrained model
@@ -69,8 +69,8 @@ print(f"{len(size):,} answers: {sampled.right.double().mean():.0%} right, "
       f"wrong {size[sampled.right == 0].mean():.0f}")
 
 # %% [markdown]
-# Now it is trained with 80 steps of GRPO, 128 answers a step and no KL term. A right answer earns 1, a
-# wrong one 0.
+# Now it is trained with 80 steps of GRPO, 128 answers a step and no KL term. A right answer earns
+# 1, a wrong one 0.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -108,9 +108,9 @@ reveal("biases.1", "wrong ones: they grow, right ones do not",
 #
 # $$\frac1G\cdot\frac1{T_i}\cdot\frac{R_i-\bar R}{\sigma_R}$$
 #
-# There are two divisors: the length $T_i$ of the answer, and the std $\sigma_R$ of the group. If they
-# were constants, they would belong to the learning rate. They are not constant. We begin with the
-# length.
+# There are two divisors: the length $T_i$ of the answer, and the std $\sigma_R$ of the group. If
+# they were constants, they would belong to the learning rate. They are not constant. We begin with
+# the length.
 
 # %% [markdown]
 # ## The length
@@ -125,7 +125,8 @@ reveal("biases.1", "wrong ones: they grow, right ones do not",
 # \end{aligned}$$
 #
 # Look only at the wrong answers of a mixed group. They all have the same advantage, say $A=-1$,
-# however long they are. With $q=0.1$ they have ten tokens on average. We begin without the division.
+# however long they are. With $q=0.1$ they have ten tokens on average. We begin without the
+# division.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -160,23 +161,25 @@ reveal("biases.2", "neither: short and long answers cancel",
        })
 
 # %% [markdown]
-# Which goal does the divided push climb? Read the log-derivative trick backwards, with $A$ held fixed:
+# Which goal does the divided push climb? Read the log-derivative trick backwards, with $A$ held
+# fixed:
 #
 # $$\begin{aligned}
 # \mathbb E\big[A\,\nabla\log\pi\big]&=\nabla\,\mathbb E[A]&&\text{undivided: advantage per answer}\\
 # \to\ \mathbb E\Big[\frac AT\,\nabla\log\pi\Big]&=\nabla\,\mathbb E\Big[\frac AT\Big]&&\textbf{a choice: divide by the answer's own length}
 # \end{aligned}$$
 #
-# **Divided by $T$, the policy climbs the advantage per token.** A right answer has more of it per token
-# when it is short, and a wrong answer loses less per token when it is long. For the toy this reads
+# **Divided by $T$, the policy climbs the advantage per token.** A right answer has more of it per
+# token when it is short, and a wrong answer loses less per token when it is long. For the toy this
+# reads
 #
 # $$\begin{aligned}
 # \mathbb E\Big[A\,\frac{1-qT}{T}\Big]&=A\,\big(\mathbb E[\tfrac1T]-q\big)&&\text{the bracket, term by term}\\
 # \mathbb E[\tfrac1T]&>\frac1{\mathbb E[T]}=q&&\text{Jensen: }1/T\text{ is convex; the mean length is }1/q
 # \end{aligned}$$
 #
-# The bracket is positive. So right answers are pushed to stop sooner, and wrong ones to go on longer.
-# **Short when right, long when wrong, though nobody asked about length.**
+# The bracket is positive. So right answers are pushed to stop sooner, and wrong ones to go on
+# longer. **Short when right, long when wrong, though nobody asked about length.**
 #
 # Why would anyone divide by $T$? It gives every answer one vote, however long it is. What you just
 # derived is the price. Here it is on the running group, with rewards 1, 1, 0, 0.
@@ -197,9 +200,9 @@ token_grid.token_grid(group, {
 # pushes not cancel? They do cancel if right and wrong answers share one decision to stop. They do
 # not if the model can tell, before it stops, that it failed.
 #
-# So our toy gets a verdict. It first writes `:` or `;` about its answer, and a slider says how often
-# this verdict is true. After `:` it stops with one chance, after `;` with another, both 0.1 at the
-# start. Only these two chances learn, by the push just derived.
+# So our toy gets a verdict. It first writes `:` or `;` about its answer, and a slider says how
+# often this verdict is true. After `:` it stops with one chance, after `;` with another, both 0.1
+# at the start. Only these two chances learn, by the push just derived.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -214,8 +217,8 @@ task("biases.t1", length_drift.length_drift_explorer(),
 # %% [markdown]
 # <details><summary>What these two tasks show</summary>
 #
-# 1. Take 90 % right answers, and a verdict that is nearly always true. The wrong answers are too few
-#    to lift the mean. So log the lengths of right and of wrong answers apart.
+# 1. Take 90 % right answers, and a verdict that is nearly always true. The wrong answers are too
+#    few to lift the mean. So log the lengths of right and of wrong answers apart.
 # 2. Make the verdict a coin, 50. Then right and wrong answers share each decision, and their pushes
 #    cancel. No share of right answers does it. The drift needs a model that knows it is wrong while
 #    it can still stop.
@@ -274,8 +277,8 @@ reveal("biases.3", "neither way: the coin pays right and wrong alike",
        })
 
 # %% [markdown]
-# In the rows with $1/T$ right and wrong answers pull apart, with the std or without it. The rows without
-# $1/T$ lean the other way by about two standard errors, too little to call an effect.
+# In the rows with $1/T$ right and wrong answers pull apart, with the std or without it. The rows
+# without $1/T$ lean the other way by about two standard errors, too little to call an effect.
 #
 # Is it the same after 80 steps of training? (DAPO's loss stands in for "only the std", since it
 # divides every answer by one number, all tokens of the step.)
@@ -295,16 +298,16 @@ for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
     print(f"{name:36s}", "  ".join(f"{gap:+.1f}" for gap in gaps))
 
 # %% [markdown]
-# The lengths are fifty tokens apart with $1/T$, and at most five without. **$1/T$ drives the lengths
-# apart, and it does so alone.** We had arranged two things for that: length was free, and the model
-# had just judged itself. On models of real size Dr. GRPO reports the same sign.
+# The lengths are fifty tokens apart with $1/T$, and at most five without. **$1/T$ drives the
+# lengths apart, and it does so alone.** We had arranged two things for that: length was free, and
+# the model had just judged itself. On models of real size Dr. GRPO reports the same sign.
 
 # %% [markdown]
 # ## The std, from prompt to prompt
 #
-# The other divisor, the std, differs from prompt to prompt. Why divide by it at all? It makes steps of
-# one size from rewards of any scale. Its side effect is called *difficulty bias*, as that of $1/T$
-# is called *length bias*.
+# The other divisor, the std, differs from prompt to prompt. Why divide by it at all? It makes steps
+# of one size from rewards of any scale. Its side effect is called *difficulty bias*, as that of
+# $1/T$ is called *length bias*.
 #
 # Take two prompts. Each has one number $z$ of its own, a logit: an answer is right with chance
 # $p=1/(1+e^{-z})$. In a group of sixteen, 8 are right on the first prompt, and 15 on the second.
@@ -351,8 +354,8 @@ reveal("biases.4", "8 of 16: right and wrong answers are balanced",
        })
 
 # %% [markdown]
-# A network has no $z$ of its own for each prompt. But each prompt has its chance $p$ of a right answer,
-# and $\nabla p$ is the direction in the weights that raises it. What do right answers push?
+# A network has no $z$ of its own for each prompt. But each prompt has its chance $p$ of a right
+# answer, and $\nabla p$ is the direction in the weights that raises it. What do right answers push?
 #
 # $$\begin{aligned}
 # \nabla p&=\textstyle\sum_{y\ \text{right}}\nabla\pi(y)&&p\text{ is the sum of the right answers' chances}\\
@@ -371,8 +374,8 @@ reveal("biases.4", "8 of 16: right and wrong answers are balanced",
 # &\;\to\;\frac1{\sigma_R}\,\nabla p=\frac{\nabla p}{\sqrt{p(1-p)}}&&\textbf{a choice: divide by the group's std}
 # \end{aligned}$$
 #
-# **The std weighs each prompt by $1/\sqrt{p(1-p)}$.** Easy and hard prompts get a large weight, medium
-# ones the smallest. The weight is a valley.
+# **The std weighs each prompt by $1/\sqrt{p(1-p)}$.** Easy and hard prompts get a large weight,
+# medium ones the smallest. The weight is a valley.
 #
 # What arrives is another matter. Since $\nabla p=p(1-p)\nabla z$, the gradient itself is small at
 # both ends. Weight times gradient, the **net push** on $z$, is $\sqrt{p(1-p)}$. The net push is an
@@ -386,8 +389,8 @@ reveal("biases.4", "8 of 16: right and wrong answers are balanced",
 # ## In a real run
 #
 # Keep the std where rewards of unknown scale meet, because then one learning rate serves them all
-# ([statements](statements/09_grpo_biases.ipynb)). Which divisor do you get without asking? These are
-# the defaults of TRL 1.16.0 and verl 0.9.1:
+# ([statements](statements/09_grpo_biases.ipynb)). Which divisor do you get without asking? These
+# are the defaults of TRL 1.16.0 and verl 0.9.1:
 #
 # | | std | 1/T |
 # |---|---|---|
@@ -423,8 +426,8 @@ score(*(f"biases.{k}" for k in range(1, 5)))
 # ### In small groups
 #
 # In a small group the number of right answers varies by chance, and some groups are **silent**: all
-# answers are alike, and nothing is pushed. In the explorer you choose a prompt B; its rival is right
-# half of the time. The dashed line is the rule without the std, one weight for all prompts.
+# answers are alike, and nothing is pushed. In the explorer you choose a prompt B; its rival is
+# right half of the time. The dashed line is the rule without the std, one weight for all prompts.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -437,13 +440,13 @@ task("biases.t2", prompt_weight.prompt_weight_explorer(),
 # <details><summary>What this task shows</summary>
 #
 # Take G = 2 or 3. Then every group that is not silent has one answer against the rest, and its std
-# is always the same constant. **In small groups the std hardly knows what is difficult.** (No weight
-# can pass $\sqrt{G-1}$; exercise 1 asks why.)
+# is always the same constant. **In small groups the std hardly knows what is difficult.** (No
+# weight can pass $\sqrt{G-1}$; exercise 1 asks why.)
 # </details>
 #
 # Does it show in training? A model learned seven types of sums at once, from types of which it
-# solved 11 % at the start to types that it solved nearly always. It had $G=8$, 40 steps of AdamW and
-# three seeds, with the std and without.
+# solved 11 % at the start to types that it solved nearly always. It had $G=8$, 40 steps of AdamW
+# and three seeds, with the std and without.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # pass@1 per type, with the std minus without, mean of steps 10 to 40
@@ -458,8 +461,8 @@ print(f"theory, G = 8: {ratio:.2f} times a medium prompt's weight at 11 %")
 # %% [markdown]
 # No type's pass@1 differed by 0.02. One would not expect much: in groups of eight the hard prompt
 # weighs only 1.24 times a medium one. (Large groups were not tried. Every seed and curve is on the
-# [statements page](statements/09_grpo_biases.ipynb).) **The length bias is in our formula and in our
-# run. The difficulty bias is in the formula.**
+# [statements page](statements/09_grpo_biases.ipynb).) **The length bias is in our formula and in
+# our run. The difficulty bias is in the formula.**
 
 # %% [markdown]
 # ### A bonus of a hundredth

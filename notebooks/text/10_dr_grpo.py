@@ -12,9 +12,9 @@
 # **After this page** you can say what every token of a batch weighs under GRPO, DAPO and Dr. GRPO,
 # derive the weight that the policy gradient asks for, and compute one loss on many GPUs.
 #
-# 33 minutes, then 6 in a second sitting · exercises 31 more · after 08 (GRPO), 09 (its two divisors) · Dr. GRPO, Liu et al.
-# 2025, [arXiv 2503.20783](https://arxiv.org/abs/2503.20783); DAPO, Yu et al. 2025,
-# [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
+# 33 minutes, then 6 in a second sitting · exercises 31 more · after 08 (GRPO), 09 (its two
+# divisors) · Dr. GRPO, Liu et al. 2025, [arXiv 2503.20783](https://arxiv.org/abs/2503.20783); DAPO,
+# Yu et al. 2025, [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -88,10 +88,10 @@ def in_pieces(losses, mask, rows):
     return total
 
 # %% [markdown]
-# They train a toy. A coin decides whether an answer will be right. The policy only decides, after every
-# token, whether to stop: with one probability for right answers and another for wrong ones. Both
-# are 0.1 at the start, so answers have ten tokens on average. A right answer earns 1, a wrong one
-# 0, and length earns nothing. The advantage is $A=R-\bar R$.
+# They train a toy. A coin decides whether an answer will be right. The policy only decides, after
+# every token, whether to stop: with one probability for right answers and another for wrong ones.
+# Both are 0.1 at the start, so answers have ten tokens on average. A right answer earns 1, a wrong
+# one 0, and length earns nothing. The advantage is $A=R-\bar R$.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -142,13 +142,13 @@ reveal("dr_grpo.1", "another policy",
 # &\;\to\;\mathbb E\Big[\tfrac{1}{G\,L_{\max}}\textstyle\sum_i\sum_t(R_i-\bar R)\,\nabla\log\pi(y_{i,t})\Big]&&\textbf{a choice: which fixed number divides}
 # \end{aligned}$$
 #
-# **The policy gradient gives every token the same weight.** Both arrows are allowed for one reason: the
-# number is fixed *before* anything is sampled, so it can be taken out of the expectation.
+# **The policy gradient gives every token the same weight.** Both arrows are allowed for one reason:
+# the number is fixed *before* anything is sampled, so it can be taken out of the expectation.
 # $\sigma_R$ and $T_i$ come with the answers, so they cannot.
 #
-# The first row is RLOO (03). The last row is Dr. GRPO ("GRPO done right"). It has no $\sigma_R$, and
-# in place of $T_i$ a constant $L_{\max}$, the longest answer that may be written. With the clip of
-# page 06, over the $B$ answers of a step, it reads
+# The first row is RLOO (03). The last row is Dr. GRPO ("GRPO done right"). It has no $\sigma_R$,
+# and in place of $T_i$ a constant $L_{\max}$, the longest answer that may be written. With the clip
+# of page 06, over the $B$ answers of a step, it reads
 #
 # $$\text{loss}=-\frac1B\sum_i\frac1{L_{\max}}\sum_t\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big),\qquad A_i=R_i-\bar R$$
 
@@ -170,7 +170,8 @@ assert torch.allclose(ZOO["dr_grpo"](two).loss, dr_grpo_loss(
 # %% [markdown]
 # ## Two switches, four losses
 #
-# What changes for a single token? Take two groups of freshly sampled answers, so that all ratios are 1.
+# What changes for a single token? Take two groups of freshly sampled answers, so that all ratios
+# are 1.
 #
 # * prompt A, the group you know: right with 3 and 5 tokens, wrong with 2 and 6;
 # * prompt B: right once, with 4 tokens, wrong with 1, 7 and 2.
@@ -223,9 +224,9 @@ reveal("dr_grpo.2", "B's wrong answer of one token",
 # * DAPO takes the **token mean**: the number of tokens in the step.
 # * Dr. GRPO takes the **constant** $B\,L_{\max}$.
 #
-# People say that a token mean favours long answers. Test it on group A, with its 3, 5, 2 and 6 tokens
-# and $L_{\max}=8$. Scale each rule's weights so that they sum to 1 over the batch. Under $1/T$
-# every answer then holds a quarter of the weight.
+# People say that a token mean favours long answers. Test it on group A, with its 3, 5, 2 and 6
+# tokens and $L_{\max}=8$. Scale each rule's weights so that they sum to 1 over the batch. Under
+# $1/T$ every answer then holds a quarter of the weight.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -269,9 +270,9 @@ reveal("dr_grpo.3", "3/8 and 3/8",
 # %% [markdown]
 # ## Back to the small GPU
 #
-# So for every variant one asks: *which answers share the divisor?* On the small GPU they are those of
-# one piece. Would a test have found it? Here `in_pieces` goes through four answers. Move two of the
-# lengths, and the size of a piece.
+# So for every variant one asks: *which answers share the divisor?* On the small GPU they are those
+# of one piece. Would a test have found it? Here `in_pieces` goes through four answers. Move two of
+# the lengths, and the size of a piece.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -282,18 +283,18 @@ task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# Take 3 and 6 tokens: 3 + 5 = 2 + 6. This is the running group of the course. Equal *counts* hide the
-# bug, and equal lengths are not needed. So test with an uneven split.
+# Take 3 and 6 tokens: 3 + 5 = 2 + 6. This is the running group of the course. Equal *counts* hide
+# the bug, and equal lengths are not needed. So test with an uneven split.
 # </details>
 #
-# **The fix: count first.** Before the first `backward()`, count the tokens $N$ of the whole step, over
-# all pieces and all GPUs (an all-reduce). Then the loss of each piece is
+# **The fix: count first.** Before the first `backward()`, count the tokens $N$ of the whole step,
+# over all pieces and all GPUs (an all-reduce). Then the loss of each piece is
 #
 # $$\text{sum over the piece's tokens}\times\frac{\text{number of GPUs}}{N}$$
 #
-# The number of GPUs stands there because data parallelism *averages* their gradients. (It counts copies
-# of the model, not the ranks that share one copy.) A constant needs no count. On one GPU, compare
-# both ways with the gradient of the whole batch:
+# The number of GPUs stands there because data parallelism *averages* their gradients. (It counts
+# copies of the model, not the ranks that share one copy.) A constant needs no count. On one GPU,
+# compare both ways with the gradient of the whole batch:
 
 # %%
 per_token = ZOO["dr_grpo"](two).per_token_loss         # (8, 7)
@@ -309,19 +310,20 @@ for rows in (8, 4, 2, 1):
     assert torch.allclose(gradient(counted).flatten(), whole)
 
 # %% [markdown]
-# Counted first, every split gives the gradient of the whole batch. Under `in_pieces` even the direction
-# depends on the memory. (Hugging Face's Trainer had the same bug in supervised fine-tuning until
-# October 2024, [PR 34191](https://github.com/huggingface/transformers/pull/34191).)
+# Counted first, every split gives the gradient of the whole batch. Under `in_pieces` even the
+# direction depends on the memory. (Hugging Face's Trainer had the same bug in supervised
+# fine-tuning until October 2024,
+# [PR 34191](https://github.com/huggingface/transformers/pull/34191).)
 
 # %% [markdown]
 # ## What a divisor does to length
 #
-# Why did the lengths on the small GPU drift apart, and how much does a shared divisor help? Call the
-# step of a right answer along the logit of "stop" the **drift**. Above 0, right answers learn to
-# stop sooner, and wrong ones, with all signs turned, to go on.
+# Why did the lengths on the small GPU drift apart, and how much does a shared divisor help? Call
+# the step of a right answer along the logit of "stop" the **drift**. Above 0, right answers learn
+# to stop sooner, and wrong ones, with all signs turned, to go on.
 #
-# An answer of $T$ tokens stopped once and went on $T-1$ times. With stop chance $q$ its slope in that
-# logit is $1-qT$ (09). Take $q=0.1$, and let an average token weigh 1:
+# An answer of $T$ tokens stopped once and went on $T-1$ times. With stop chance $q$ its slope in
+# that logit is $1-qT$ (09). Take $q=0.1$, and let an average token weigh 1:
 
 # %%
 q = 0.1
@@ -333,8 +335,8 @@ for name, c in (("constant", 1 + 0 * length), ("1/T", 1 / (q * length))):
     print(f"{name:8s} drift {round(moved, 3) + 0.0:+.3f}")
 
 # %% [markdown]
-# Under a constant, short answers ("stop sooner") and long ones ("go on") cancel exactly. Under $1/T$ the
-# short ones count more, and win.
+# Under a constant, short answers ("stop sooner") and long ones ("go on") cancel exactly. Under
+# $1/T$ the short ones count more, and win.
 #
 # A token mean has the answer's own $T$ in its divisor, too, among others. Does the drift come back?
 # Let $n$ answers share one divisor. Then $n=1$ is $1/T$, and $n=32$ is the large GPU. In the toy,
@@ -448,8 +450,8 @@ pictures.recorded_lengths(
 #   more against the reward once the std is gone.
 # </details>
 #
-# **Which would you choose?** The token mean over the step keeps its step size when lengths change. It
-# leaves a drift of about $1/n$, and needs the global count. A constant has no drift and needs no
+# **Which would you choose?** The token mean over the step keeps its step size when lengths change.
+# It leaves a drift of about $1/n$, and needs the global count. A constant has no drift and needs no
 # count, but a batch of long answers takes a longer step. Never take the piece's own count.
 #
 # **What to log:** the mean length of right and of wrong answers apart, the share of answers cut at
@@ -513,8 +515,8 @@ for name, run in pictures.RUNS.items():
 # $\sigma_R\,T_i/L_{\max}$. With 256 tokens of 2048 and $\sigma_R=1/2$ that is a sixteenth. People
 # say that this does not matter, because the learning rate absorbs it.
 #
-# Test it with one weight and made-up gradients: four small ones to one side, then a large one to the
-# other, for 40 steps. One run takes them whole, the other a sixteenth of each.
+# Test it with one weight and made-up gradients: four small ones to one side, then a large one to
+# the other, for 40 steps. One run takes them whole, the other a sixteenth of each.
 
 # %%
 def travel(scale, optimizer, clip=None):

@@ -12,8 +12,8 @@
 # **After this page** you can draw what four methods do to a token that has moved far, derive
 # CISPO's and SAPO's weights, and say when the choice matters and when it does not.
 #
-# 35 minutes, then 9 in a second sitting · exercises 30 more · after 06 (PPO), 08 (GRPO), 11 (DAPO) · CISPO: MiniMax-M1 2025,
-# [arXiv 2506.13585](https://arxiv.org/abs/2506.13585); SAPO 2025,
+# 35 minutes, then 9 in a second sitting · exercises 30 more · after 06 (PPO), 08 (GRPO), 11 (DAPO)
+# · CISPO: MiniMax-M1 2025, [arXiv 2506.13585](https://arxiv.org/abs/2506.13585); SAPO 2025,
 # [arXiv 2511.20347](https://arxiv.org/abs/2511.20347); DPPO 2026,
 # [arXiv 2602.04879](https://arxiv.org/abs/2602.04879)
 #
@@ -38,8 +38,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## Two tokens, eight updates
 #
-# A batch is expensive, so it is used for several updates. In the first update all ratios are 1. What
-# does a token get from the second update on?
+# A batch is expensive, so it is used for several updates. In the first update all ratios are 1.
+# What does a token get from the second update on?
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -47,9 +47,9 @@ pipeline.pipeline("ratio", "loss", again=True, caption=(
     "The ratio leaves 1 when a batch comes round again. What then?"))
 
 # %% [markdown]
-# Take two tokens of right answers, with advantage $+1$. When the answers were sampled, one token had
-# probability 0.01, say a surprising "Wait". The other had 0.50. `climb` makes eight updates with
-# this one batch. It moves one logit $z$, that of the token against all others together.
+# Take two tokens of right answers, with advantage $+1$. When the answers were sampled, one token
+# had probability 0.01, say a surprising "Wait". The other had 0.50. `climb` makes eight updates
+# with this one batch. It moves one logit $z$, that of the token against all others together.
 
 # %%
 def climb(rule, start, updates=8, rate=0.2):
@@ -127,8 +127,8 @@ reveal("soft.1", "started at 0.01: one, at 0.50: five",
 
 # %% [markdown]
 # MiniMax saw words such as "However" and "Wait" fall silent after the first update, and these words
-# open new ways of reasoning. Without an edge they run away, and with a cliff they stop at once. What
-# lies between? Three methods answer.
+# open new ways of reasoning. Without an edge they run away, and with a cliff they stop at once.
+# What lies between? Three methods answer.
 
 # %% [markdown]
 # ## One number per token
@@ -159,8 +159,8 @@ pictures.weight_curves("PPO", caption=(
 # %% [markdown]
 # ## CISPO: keep the gradient, cap the weight
 #
-# A colleague wants no token silenced, and no token with a huge weight. "That is easy", she says. "Cap
-# the ratio high up: $L=\min(\rho,5)\,A$."
+# A colleague wants no token silenced, and no token with a huge weight. "That is easy", she says.
+# "Cap the ratio high up: $L=\min(\rho,5)\,A$."
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -198,9 +198,9 @@ reveal("soft.2", "0",
 # &=\min(\rho,c)\,A\,\nabla\log\pi_\theta&&\text{so }w=\min(\rho,c)\text{, never 0}
 # \end{aligned}$$
 #
-# This is **CISPO** from MiniMax, *Clipped Importance-Sampling-weight Policy Optimization*. The ratio
-# is an importance weight (04), cut off at $c$: a little bias for much less variance. The gradient
-# comes from $\log\pi$, as in REINFORCE.
+# This is **CISPO** from MiniMax, *Clipped Importance-Sampling-weight Policy Optimization*. The
+# ratio is an importance weight (04), cut off at $c$: a little bias for much less variance. The
+# gradient comes from $\log\pi$, as in REINFORCE.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -257,14 +257,15 @@ token_grid.token_grid(batch, {"PPO": push(ppo), "CISPO": push(cispo)},
                                "ratio 6. CISPO gives that one its cap, 5."))
 
 # %% [markdown]
-# CISPO has a price. **A bounded weight is not a bounded policy:** nothing ever tells a token to stop.
+# CISPO has a price. **A bounded weight is not a bounded policy:** nothing ever tells a token to
+# stop.
 
 # %% [markdown]
 # ## SAPO: let it fade
 #
-# Can a token be told to stop without a cliff? PPO's cliff comes from an objective that is a straight
-# line and then flat. SAPO, *Soft Adaptive Policy Optimization*, bends it slowly. Call the objective
-# $f(\rho)A$. We want the slope $f'$ to be 1 at $\rho=1$, and less further away.
+# Can a token be told to stop without a cliff? PPO's cliff comes from an objective that is a
+# straight line and then flat. SAPO, *Soft Adaptive Policy Optimization*, bends it slowly. Call the
+# objective $f(\rho)A$. We want the slope $f'$ to be 1 at $\rho=1$, and less further away.
 #
 # The slope of a sigmoid $\sigma$ is such a hill: $\sigma'=\sigma(1-\sigma)$, with height
 # $\frac14$. Move the hill to $\rho=1$, and set its width by a temperature $\tau$. (Below, $\sigma$
@@ -311,7 +312,8 @@ reveal("soft.4", "about 1.6",
        })
 
 # %% [markdown]
-# The weight is largest near $\rho=2$ and then fades. **SAPO has no cliff, but it does have an end.**
+# The weight is largest near $\rho=2$ and then fades. **SAPO has no cliff, but it does have an
+# end.**
 #
 # <details><summary>One level deeper: why two temperatures?</summary>
 #
@@ -324,8 +326,8 @@ reveal("soft.4", "about 1.6",
 # %% [markdown]
 # ## DPPO: measure something else
 #
-# Is the ratio the right thing to measure at all? Here are two tokens. A good one has moved by a hair's
-# breadth, a bad one has moved far.
+# Is the ratio the right thing to measure at all? Here are two tokens. A good one has moved by a
+# hair's breadth, a bad one has moved far.
 
 # %%
 for old, now, A in (0.0001, 0.0002, 1.0), (0.99, 0.80, -1.0):
@@ -334,9 +336,9 @@ for old, now, A in (0.0001, 0.0002, 1.0), (0.99, 0.80, -1.0):
           f"{weight(ppo, [now / old], A, old).item():.2f}")
 
 # %% [markdown]
-# PPO silences the wrong one of the two. **A ratio is not a distance.** The change of the probability,
-# $|p_\text{now}-p_\text{old}|$, is a distance, and a lower bound on the *divergence* of the two
-# policies.
+# PPO silences the wrong one of the two. **A ratio is not a distance.** The change of the
+# probability, $|p_\text{now}-p_\text{old}|$, is a distance, and a lower bound on the *divergence*
+# of the two policies.
 #
 # **DPPO**, *Divergence PPO*, keeps the weight $\rho$ and changes what is measured. A token falls
 # silent once more than $\delta=0.15$ of probability has moved *in the direction in which $A$
@@ -362,8 +364,8 @@ token_grid.token_grid(batch, {"SAPO": push(sapo), "DPPO": push(dppo)},
 
 # %% [markdown]
 # ## Four edges
-# You know the four rules. Where do they really differ? The picture has all four weights, for a token
-# of your choice.
+# You know the four rules. Where do they really differ? The picture has all four weights, for a
+# token of your choice.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -472,9 +474,9 @@ task("soft.t2", many_updates.many_updates_explorer(),
 # %% [markdown]
 # ### Which one wins?
 #
-# Here is a small world to train in. It has sixteen prompts with twenty possible answers each, and an
-# answer is *one* token. Groups have four answers, and the advantages are GRPO's. The grader errs one
-# time in five. Every rule gets twenty batches, and uses each batch for eight gradient steps. At
+# Here is a small world to train in. It has sixteen prompts with twenty possible answers each, and
+# an answer is *one* token. Groups have four answers, and the advantages are GRPO's. The grader errs
+# one time in five. Every rule gets twenty batches, and uses each batch for eight gradient steps. At
 # learning rate 0.25 the chance to be right ends at
 
 # %% tags=["setup"] jupyter={"source_hidden": true}

@@ -12,9 +12,10 @@
 # **After this page** you can derive GSPO's ratio and its gradient, say what its narrow band limits,
 # and say what it does and does not do for a mixture of experts.
 #
-# 28 minutes, then 9 in a second sitting · exercises 32 more · after 04 (importance sampling), 05 (KL), 06 (PPO), 08 (GRPO) ·
-# GSPO, Zheng et al. 2025, [arXiv 2507.18071](https://arxiv.org/abs/2507.18071); GMPO, Zhao et al.
-# 2025, [arXiv 2507.20673](https://arxiv.org/abs/2507.20673)
+# 28 minutes, then 9 in a second sitting · exercises 32 more · after 04 (importance sampling), 05
+# (KL), 06 (PPO), 08 (GRPO) · GSPO, Zheng et al. 2025,
+# [arXiv 2507.18071](https://arxiv.org/abs/2507.18071); GMPO, Zhao et al. 2025,
+# [arXiv 2507.20673](https://arxiv.org/abs/2507.20673)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -405,8 +406,9 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 #
 # * **When it matters.** It matters from the second gradient step on one rollout batch on. In the
 #   first step every $s$ is 1, and GSPO's gradient is GRPO's.
-# * **What it cost and gave.** The paper reports 15 % of the tokens clipped under GSPO and 0.13 % <!-- cited: 0.13 % -->
-#   under GRPO. GSPO learns faster all the same, and needs no replay. No run separates the causes.
+# * **What it cost and gave.** The paper reports 15 % of the tokens clipped under GSPO and 0.13
+#   % <!-- cited: 0.13 % --> under GRPO. GSPO learns faster all the same, and needs no replay. No
+#   run separates the causes.
 # * **What to log.** Log the share of *answers* that the clip silences, for good and bad ones apart.
 #   If nearly all of them are bad, look for flips.
 # * **TRL:** `importance_sampling_level="sequence"`, `loss_type="grpo"`, `beta=0`, `epsilon=3e-4`,

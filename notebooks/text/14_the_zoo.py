@@ -12,8 +12,8 @@
 # **After this page** you can take any method apart into seven choices, say in a line what separates
 # two of them, read what a lab ran, and judge a claim that one method beats another.
 #
-# 30 minutes, then 17 in a second sitting · exercises 23 more · after 08 (GRPO), 10 (Dr. GRPO), 11 (DAPO), 12 (soft edges), 13
-# (GSPO)
+# 30 minutes, then 17 in a second sitting · exercises 23 more · after 08 (GRPO), 10 (Dr. GRPO), 11
+# (DAPO), 12 (soft edges), 13 (GSPO)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -116,9 +116,9 @@ reveal("zoo.1", "2 and 3: their libraries average alike",
 #
 # $$L=-\sum_{i,t}c_{i,t}\;g_{i,t}\;f(A_i,\rho_{i,t})+\sum\beta\,h$$
 #
-# The formula shows four choices: the weights $c$, the gate $g$, the worth $f$ and the terms $h$. Three
-# more are made before it: the shape of the reward (is a length penalty in it?), the advantage $A$,
-# and the kind of ratio $\rho$. **A method is these seven choices.**
+# The formula shows four choices: the weights $c$, the gate $g$, the worth $f$ and the terms $h$.
+# Three more are made before it: the shape of the reward (is a length penalty in it?), the advantage
+# $A$, and the kind of ratio $\rho$. **A method is these seven choices.**
 
 # %%
 pictures.seven_choices()
@@ -179,9 +179,9 @@ for name, value in mine.items():
 print(difference(*list(teams.values())[1:]))
 
 # %% [markdown]
-# They are not. The first line is only a small number beside the std. The second line is verl's *dual
-# clip*: a bad token stops being pushed down once its ratio has risen above 3. On the fresh batch no
-# ratio had moved. A few steps later one has reached 3.5, and there the two teams part.
+# They are not. The first line is only a small number beside the std. The second line is verl's
+# *dual clip*: a bad token stops being pushed down once its ratio has risen above 3. On the fresh
+# batch no ratio had moved. A few steps later one has reached 3.5, and there the two teams part.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -285,9 +285,9 @@ pictures.ageing(drift.tolist(), cosines, beside)
 #
 # ## Build one
 #
-# Start from any method and exchange its parts. The menus are the columns of the map, and the letters
-# are the pushes on eight answers to two prompts (times 1000). *Engine* is the program that sampled
-# the answers. *Same push* lists the methods that push alike here, up to a factor.
+# Start from any method and exchange its parts. The menus are the columns of the map, and the
+# letters are the pushes on eight answers to two prompts (times 1000). *Engine* is the program that
+# sampled the answers. *Same push* lists the methods that push alike here, up to a factor.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -475,10 +475,10 @@ reveal("zoo.5", "drops it: the product is far above 3",
 #
 # ### Who wins?
 #
-# Gradients on one batch do not say who learns most, so the methods raced. A policy of three thousand
-# weights answers 32 prompts with four words each, and two of the 256 possible answers are right. All
-# methods of one question generate equally many answers. Each gets the learning rate that was best
-# for it on five other seeds, and then runs on 20 seeds.
+# Gradients on one batch do not say who learns most, so the methods raced. A policy of three
+# thousand weights answers 32 prompts with four words each, and two of the 256 possible answers are
+# right. All methods of one question generate equally many answers. Each gets the learning rate that
+# was best for it on five other seeds, and then runs on 20 seeds.
 #
 # The rule was written down before the first run. A difference of pass@1 below $s=0.03$ does not
 # matter. If the 99 % interval of the difference lies inside $\pm s$, the verdict is **no
@@ -519,8 +519,8 @@ reveal("zoo.6", "no clip wins",
        })
 
 # %% [markdown]
-# In the race every method had its own best learning rate. What if only one of two is tuned? Here are
-# runs with and without a clip, at 32, 8 or 2 updates per batch.
+# In the race every method had its own best learning rate. What if only one of two is tuned? Here
+# are runs with and without a clip, at 32, 8 or 2 updates per batch.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -569,11 +569,11 @@ race.board(race.ASKED, caption="Each line against the same without it; "
 # | many groups silent? | a filter; it is outside the loss | share of mixed groups | 11 |
 # | must it stay near its start? | KL, $\beta$ 0.001 to 0.04 <!-- cited: 0.001, 0.04 --> | KL to the reference | 05: costs one frozen model |
 #
-# Otherwise start plain, and exchange one box at a time. At scale, few methods were compared at equal
-# compute; ScaleRL (2510.13786) compared some, in its own code.
+# Otherwise start plain, and exchange one box at a time. At scale, few methods were compared at
+# equal compute; ScaleRL (2510.13786) compared some, in its own code.
 #
-# For your own settings file, run `python -m rlnb.interop explain train_grpo.py` in a shell. It names
-# the method, and the defaults that you did not know you chose.
+# For your own settings file, run `python -m rlnb.interop explain train_grpo.py` in a shell. It
+# names the method, and the defaults that you did not know you chose.
 
 # %%
 score("zoo.5", "zoo.6")

@@ -152,9 +152,10 @@ reveal("preferences.1", "below 0.00001",
 #
 # $$L=-\log\sigma\big(\beta\,(h_w-h_l)\big)\qquad h=\log\frac{\pi_\theta}{\pi_{ref}}\text{: minus the log-probability of the choice}$$
 #
-# That is DPO, for one pair. It is logistic regression on pairs, with $\beta h$ as the score. The loss is the mean of this over all pairs $(x,y_w,y_l)$ of the file. **It does not
-# skip the reward. The reward sits in the policy: it is $\beta h$, up to one number per prompt, and
-# that number cancels in every comparison.**
+# That is DPO, for one pair. It is logistic regression on pairs, with $\beta h$ as the score. The
+# loss is the mean of this over all pairs $(x,y_w,y_l)$ of the file. **It does not skip the reward.
+# The reward sits in the policy: it is $\beta h$, up to one number per prompt, and that number
+# cancels in every comparison.**
 #
 # Then $\beta h$ of road 2 must be the score of road 1 minus a constant. Here is DPO in two lines,
 # trained on the 4,000 choices. Look at the last column.
@@ -529,10 +530,10 @@ for said, kept in arms.items():
 #
 # **In a real run.** TRL's `DPOTrainer` starts from β = 0.1 and learning rate 1e-6. Tune β, learning
 # rate and steps together, for all three decide how far the gap goes. Watch `logps/chosen`. When it
-# falls, sample from the policy, grade the samples, and stop by the grades. It happens at scale, too:
-# Razin et al. trained Llama-3-8B-Instruct *to refuse* unsafe prompts, and its refusals fell from
-# 74.4 % to 33.4 % ([arXiv 2410.08847](https://arxiv.org/abs/2410.08847)). The probability went to
-# harmful answers.
+# falls, sample from the policy, grade the samples, and stop by the grades. It happens at scale,
+# too: Razin et al. trained Llama-3-8B-Instruct *to refuse* unsafe prompts, and its refusals fell
+# from 74.4 % to 33.4 % ([arXiv 2410.08847](https://arxiv.org/abs/2410.08847)). The probability went
+# to harmful answers.
 #
 # <details><summary>One level deeper: which pairs displace, labels, lengths</summary>
 #

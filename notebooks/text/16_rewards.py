@@ -259,9 +259,9 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 #
 # ## How hard was that push?
 #
-# Best of $N$ pushes with $N$, and RL pushes with $\beta$. What measures both? The KL to the starting
-# policy. For best of $N$ it can be derived. Let $u$ be the share of the policy's answers that score
-# lower.
+# Best of $N$ pushes with $N$, and RL pushes with $\beta$. What measures both? The KL to the
+# starting policy. For best of $N$ it can be derived. Let $u$ be the share of the policy's answers
+# that score lower.
 #
 # $$\begin{aligned}
 # \Pr(u\le x)&=x&&\text{one draw: }u\text{ is uniform. }\textbf{Assumed: no two answers score alike}\\
@@ -370,8 +370,8 @@ reveal("rewards.5",
 # It does not change who wins the group, so the goal stays what it was. Dr. GRPO does not divide by
 # the std, and there the glitch gets 26. <!-- cited: 2.6, 26 -->
 #
-# How wide the gap is belongs to this toy. Gao et al. also found that larger reward models, trained on
-# more comparisons, turn later.
+# How wide the gap is belongs to this toy. Gao et al. also found that larger reward models, trained
+# on more comparisons, turn later.
 # </details>
 #
 # ## What lifts the curve?

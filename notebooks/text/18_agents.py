@@ -12,9 +12,9 @@
 # **After this page** you can write the gradient of a trajectory with many turns, say whose tokens
 # belong in the loss and what happens if you forget, and choose which turn gets the credit.
 #
-# 29 minutes, then 14 in a second sitting · exercises 34 more · after 02 (REINFORCE), 07 (critic), 08 (GRPO) ·
-# Search-R1, Jin et al. 2025, [arXiv 2503.09516](https://arxiv.org/abs/2503.09516); turn-level
-# credit: Zeng et al. 2025, [arXiv 2505.11821](https://arxiv.org/abs/2505.11821)
+# 29 minutes, then 14 in a second sitting · exercises 34 more · after 02 (REINFORCE), 07 (critic),
+# 08 (GRPO) · Search-R1, Jin et al. 2025, [arXiv 2503.09516](https://arxiv.org/abs/2503.09516);
+# turn-level credit: Zeng et al. 2025, [arXiv 2505.11821](https://arxiv.org/abs/2505.11821)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -62,9 +62,10 @@ def recorded(arm, name, when="evals"):
 # %% [markdown]
 # ## A text with two authors
 #
-# An agent writes, the world answers, and the agent writes on. In this lesson the world is a desk with
-# a calculator. The task `4+3*2=?` is worked from left to right, modulo 10. Whenever the policy
-# writes `=`, the desk writes the next token. Here is one group: four trajectories for the same task.
+# An agent writes, the world answers, and the agent writes on. In this lesson the world is a desk
+# with a calculator. The task `4+3*2=?` is worked from left to right, modulo 10. Whenever the policy
+# writes `=`, the desk writes the next token. Here is one group: four trajectories for the same
+# task.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -84,8 +85,8 @@ for call in ("4+3=", "7*2=", "x="):
     print(f"{call:5s} {desk.reply(call)}")
 
 # %% [markdown]
-# The policy is this course's small transformer. It has seen 100 supervised steps on examples of using
-# the desk; in some of them the policy only presses `x=` and repeats what it shows. Then it is
+# The policy is this course's small transformer. It has seen 100 supervised steps on examples of
+# using the desk; in some of them the policy only presses `x=` and repeats what it shows. Then it is
 # trained with GRPO (without the std) for 40 steps, each with 8 new tasks and 8 trajectories a task.
 
 # %% [markdown]
@@ -171,15 +172,16 @@ reveal("agents.2", "about 0.40",
        })
 
 # %% [markdown]
-# GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With a prompt this was free.
-# A world has to be built $G$ times. **Idea 1: the start is the only thing that a group may share.**
+# GRPO's baseline (recall 2) needs $G$ trajectories from the same start. With a prompt this was
+# free. A world has to be built $G$ times. **Idea 1: the start is the only thing that a group may
+# share.**
 
 # %% [markdown]
 # ## The world writes: whose tokens?
 #
-# The desk is clean now. Its words stand in the text. Do they belong in the loss? Call turn $k$ of the
-# policy $u_k$, the world's answer $o_k$, and all that stands before them $h_k$. The world answers
-# with a probability $P$ of its own.
+# The desk is clean now. Its words stand in the text. Do they belong in the loss? Call turn $k$ of
+# the policy $u_k$, the world's answer $o_k$, and all that stands before them $h_k$. The world
+# answers with a probability $P$ of its own.
 #
 # $$\begin{aligned}
 # p_\theta(\tau)&=\prod_k\pi_\theta(u_k\mid h_k)\;P(o_k\mid h_k,u_k)&&\text{chain rule: each author in turn}\\
@@ -274,8 +276,8 @@ task("agents.t1", two_authors.two_authors_explorer(),
 # \end{aligned}$$
 #
 # The policy's own probability $\pi$ is gone. If the policy writes the token, $q=\pi$, and the push
-# dies out with it. If the world writes it, the push never ends, unless the token tells nothing about
-# success.
+# dies out with it. If the world writes it, the push never ends, unless the token tells nothing
+# about success.
 #
 # How bad is this for a real policy, which shares all its weights between the desk's words and its
 # own? We train from above with the memory emptied, with the mask and without it.
@@ -312,11 +314,11 @@ reveal("agents.4", "not visibly different in three seeds",
        })
 
 # %% [markdown]
-# In a larger world it can matter. Search-R1 lets a 7B model read passages from a search engine, where
-# the world writes hundreds of tokens at a time. With the mask it answers 0.43 of the questions,
-# without it 0.34 <!-- cited: 0.43, 0.34 --> (one run each). So log the share of tokens that are
-# trained; in the picture above it is 38 of 44. **Idea 2: the world's tokens are read, and never
-# trained.**
+# In a larger world it can matter. Search-R1 lets a 7B model read passages from a search engine,
+# where the world writes hundreds of tokens at a time. With the mask it answers 0.43 of the
+# questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one run each). So log the share of tokens
+# that are trained; in the picture above it is 38 of 44. **Idea 2: the world's tokens are read, and
+# never trained.**
 #
 # <details><summary>One level deeper: three more places for the mask, and crashes</summary>
 #
@@ -399,9 +401,9 @@ score(*(f"agents.{k}" for k in range(1, 6)))
 # cost?
 #
 # Here is a toy with $T$ turns. Each turn is right with probability ½, whatever happened before. A
-# right turn earns 1, and the trajectory's reward is the sum. The policy has one logit for each turn.
-# Write $a_1=1$ for a right first turn, else 0. Then the score of that turn is $a_1-½$ (02), and the
-# push on it is its credit times $(a_1-½)$. With two turns there are four cases:
+# right turn earns 1, and the trajectory's reward is the sum. The policy has one logit for each
+# turn. Write $a_1=1$ for a right first turn, else 0. Then the score of that turn is $a_1-½$ (02),
+# and the push on it is its credit times $(a_1-½)$. With two turns there are four cases:
 
 # %%
 for a in product((0, 1), repeat=2):
@@ -474,9 +476,9 @@ pictures.pushes(boxes, {name: {
     "only: no mistake is blue."))
 
 # %% [markdown]
-# **From this turn on** leaves out what a turn cannot have caused, its past. The last turn loses all its
-# noise and the first loses none, so half of the noise goes on average. **This turn only** has no
-# noise here. But it is blind to what a turn makes possible later; in this toy that is nothing.
+# **From this turn on** leaves out what a turn cannot have caused, its past. The last turn loses all
+# its noise and the first loses none, so half of the noise goes on average. **This turn only** has
+# no noise here. But it is blind to what a turn makes possible later; in this toy that is nothing.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -509,9 +511,9 @@ reveal("agents.7", "nothing",
        })
 
 # %% [markdown]
-# How good must a grader of turns be? To trust the sign of a push, its mean should be twice its spread.
-# This needs $n=4\,\mathrm{Var}/\mathrm{mean}^2$ trajectories, and by the sum that is $4(T-1)$. The
-# grader of turns is wrong in a share $e$ of its verdicts, at random.
+# How good must a grader of turns be? To trust the sign of a push, its mean should be twice its
+# spread. This needs $n=4\,\mathrm{Var}/\mathrm{mean}^2$ trajectories, and by the sum that is
+# $4(T-1)$. The grader of turns is wrong in a share $e$ of its verdicts, at random.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -530,14 +532,14 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 # 2. It pays from five turns on. With four the two are equal; exercise 4 asks why.
 # </details>
 #
-# This was the kind case, in which turns add up. If success needs *all* turns to be right, the sum needs
-# $4(2^T-2)$ trajectories, a quarter of a million at 16 turns. And errors are not always random: a
-# grader that pays a point for every call has no noise, but another goal
+# This was the kind case, in which turns add up. If success needs *all* turns to be right, the sum
+# needs $4(2^T-2)$ trajectories, a quarter of a million at 16 turns. And errors are not always
+# random: a grader that pays a point for every call has no noise, but another goal
 # ([statements](statements/18_agents.ipynb) has both). **Idea 3: grade turns if you can, and check
 # the final success.**
 #
-# In practice turn rewards come from tests after each edit, beside the final reward (Zeng et al.), or
-# from siblings in the same state (GiGPO, [arXiv 2505.10978](https://arxiv.org/abs/2505.10978)).
+# In practice turn rewards come from tests after each edit, beside the final reward (Zeng et al.),
+# or from siblings in the same state (GiGPO, [arXiv 2505.10978](https://arxiv.org/abs/2505.10978)).
 #
 # <details><summary>One level deeper: what a real run adds</summary>
 #

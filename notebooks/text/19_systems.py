@@ -12,8 +12,8 @@
 # **After this page** you can count what fills a GPU, say why it waits, and choose a correction when
 # another program writes the answers.
 #
-# 28 minutes, then 12 in a second sitting · exercises 34 more · after 04 (importance sampling), 08 (GRPO), 12 (DPPO) · ZeRO:
-# [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
+# 28 minutes, then 12 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
+# (GRPO), 12 (DPPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -48,7 +48,8 @@ pictures.one_bar(2 * QWEN_7B.parameters / 1e9, 80, (
     "The weights would fit five times."))
 
 # %% [markdown]
-# You start GRPO with AdamW, and the first optimizer step ends in *out of memory*. What fills the card?
+# You start GRPO with AdamW, and the first optimizer step ends in *out of memory*. What fills the
+# card?
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -98,8 +99,9 @@ pictures.bytes_by_method({
             "model. All models equally large."))
 
 # %% [markdown]
-# The critic alone costs 16 of PPO's 38 bytes. A verifier instead of a reward model saves 2 more bytes,
-# and dropping the KL saves another 2. **Count 16 bytes for what is trained, and 2 for what is not.**
+# The critic alone costs 16 of PPO's 38 bytes. A verifier instead of a reward model saves 2 more
+# bytes, and dropping the KL saves another 2. **Count 16 bytes for what is trained, and 2 for what
+# is not.**
 #
 # The second large thing is the **cache**. While an answer is written, every layer keeps a key and a
 # value for each token. This model has 28 layers, with 4 heads of 128 numbers each for keys and
@@ -130,8 +132,8 @@ reveal("systems.2", "240 GB: twice what training the policy takes",
        })
 
 # %% [markdown]
-# How do you make it fit? Take several cards, which first write and then train (*colocated*). **ZeRO**
-# splits the training bytes among the cards. Stage 1 splits AdamW's part, stage 2 also the
+# How do you make it fit? Take several cards, which first write and then train (*colocated*).
+# **ZeRO** splits the training bytes among the cards. Stage 1 splits AdamW's part, stage 2 also the
 # gradients, stage 3 also the weights (PyTorch calls this FSDP). Each card keeps a whole sampler.
 #
 # *Parking* moves to the host what this half of the step does not need. You have 4 cards and the
@@ -160,10 +162,10 @@ task("systems.t1", full_card.full_card_explorer(),
 # %% [markdown]
 # ## Who waits for whom
 #
-# Memory limits how many answers are written at once. A place for one answer is called a **slot**. Are
-# the slots at least always busy? We simulate 64 slots. The trainer has cards of its own, takes 64
-# answers for a step, and needs half the time of a mean answer. The lengths are spread out: the log
-# of a length is normal with std 1.
+# Memory limits how many answers are written at once. A place for one answer is called a **slot**.
+# Are the slots at least always busy? We simulate 64 slots. The trainer has cards of its own, takes
+# 64 answers for a step, and needs half the time of a mean answer. The lengths are spread out: the
+# log of a length is normal with std 1.
 
 # %%
 waits = simulate(slots=64, batch=64, lag=0, tail=1.0, train=0.5)
@@ -219,8 +221,8 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
       f"oldest {ahead.staleness.max()}")
 
 # %% [markdown]
-# Where does the mean come from? Count pairs of an answer and an update that falls into its life. There
-# are $n$ answers and $U$ updates, and an update uses $B$ answers.
+# Where does the mean come from? Count pairs of an answer and an update that falls into its life.
+# There are $n$ answers and $U$ updates, and an update uses $B$ answers.
 #
 # $$\begin{aligned}
 # \text{pairs}&=n\cdot\overline{\text{age}}&&\text{answer by answer}\\
@@ -254,8 +256,8 @@ task("systems.t2", stale_queue.stale_queue_explorer(),
 #    stops them.
 # </details>
 #
-# Does age hurt? We trained the course's small model for 40 steps without a clip, on answers that are
-# all 0, 1, 4 or 8 updates old. Look at the values at the end.
+# Does age hurt? We trained the course's small model for 40 steps without a clip, on answers that
+# are all 0, 1, 4 or 8 updates old. Look at the values at the end.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -263,8 +265,8 @@ pictures.learning_by_time(
     "A line is a seed. Right: pass@1 at the end, seeds 0, 1, 2.")
 
 # %% [markdown]
-# At age 1 one seed of three ends lower and two do not. At age 4 all three end a little lower than at
-# age 0. At age 8 two of three end far lower. **So a little age is cheap, and a lot is not.**
+# At age 1 one seed of three ends lower and two do not. At age 4 all three end a little lower than
+# at age 0. At age 8 two of three end far lower. **So a little age is cheap, and a lot is not.**
 #
 # <details><summary>One level deeper: what the queue leaves out</summary>
 #
@@ -342,8 +344,8 @@ reveal("systems.4", "about 0.05: few tokens, and very large gaps",
        })
 
 # %% [markdown]
-# A large mixture has dozens of layers, so more of its tokens can be touched. What one does about it is
-# the second sitting.
+# A large mixture has dozens of layers, so more of its tokens can be touched. What one does about it
+# is the second sitting.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -476,10 +478,10 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 #    flipped, and all three are free within about ten steps.
 # </details>
 #
-# **In practice.** For a dense model with short answers, take the exact weight or TIS. For a mixture of
-# experts, replay the experts first. If you mask, mask by sign. Keep the engine's log-prob of every
-# token. Log the mean and the largest gap (in TRL `sampling/sampling_logp_difference`), and the
-# share of tokens dropped *by sign of A*.
+# **In practice.** For a dense model with short answers, take the exact weight or TIS. For a mixture
+# of experts, replay the experts first. If you mask, mask by sign. Keep the engine's log-prob of
+# every token. Log the mean and the largest gap (in TRL `sampling/sampling_logp_difference`), and
+# the share of tokens dropped *by sign of A*.
 #
 # <details><summary>One level deeper: repair the cause, not the loss</summary>
 #

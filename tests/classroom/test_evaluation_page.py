@@ -77,6 +77,11 @@ def test_entropy_rises_with_a_rare_right_answer_and_a_large_step_breaks_the_prom
     assert small["said"] == pytest.approx(small["done"], rel=0.02)
 
 
+def test_a_large_step_loses_the_entropy_that_the_covariance_promises():
+    goal, step = entropy_step.promised_and_lost, entropy_step.compute
+    assert goal(step(0.05, 6.0)) and not goal(step(0.05, 2.0)) and not goal(step(0.5, 6.0))
+
+
 @pytest.mark.parametrize("run", five_runs.RUNS)
 def test_each_run_fits_its_diagnosis_and_no_other_in_every_seed(run):
     name, truth = five_runs.RUNS[run]

@@ -296,8 +296,8 @@ settle("K04", "it depends")
 #
 # ### K05 · reward or loss
 #
-# Lesson: "In the reward or in the loss?". Every row of the table above holds *per state*: one prefix, one token. An
-# answer is a chain.
+# Lesson: "In the reward or in the loss?". Every row of the table above holds *per state*: one
+# prefix, one token. An answer is a chain.
 
 # %%
 statement("K05")

@@ -18,7 +18,7 @@ from rlnb.toys.entropy import entropy, linear_change
 
 __all__ = [
     "alt", "build", "compute", "entropy_step_explorer", "more_of_both",
-    "readout", "update",
+    "promised_and_lost", "readout", "update",
 ]  # fmt: skip
 
 ANSWERS = 5
@@ -112,6 +112,11 @@ def alt(data) -> str:
 def more_of_both(data) -> bool:
     """The right answer at least doubles, and the entropy rises by 0.1 or more."""
     return data["after"][0] >= 2 * data["before"][0] and data["done"] >= 0.1
+
+
+def promised_and_lost(data) -> bool:
+    """The covariance says that entropy rises by 0.05 or more, and it falls by as much."""
+    return data["said"] >= 0.05 and data["done"] <= -0.05
 
 
 def entropy_step_explorer() -> Explorer:

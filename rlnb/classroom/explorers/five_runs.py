@@ -76,7 +76,7 @@ def recorded(name: str, seed: int) -> dict[str, Any]:
 def signs(run: dict[str, Any]) -> dict[str, tuple[bool, str, str]]:
     """Diagnosis -> does it fit, the number that says so, the number that speaks against it."""
     held, start = run["held"], run["held"][0]
-    early = held[1:4].min()
+    early, soon = held[1:4].min(), int(run["at"][1 + held[1:4].argmin()])
     paid, end = run["reward"][-5:].mean(), held[-3:].mean()
     cut, ratio = run["cut"][0], run["ratio"].max()
     H, low = run["entropy"], run["entropy"][:10].min()
@@ -94,7 +94,7 @@ def signs(run: dict[str, Any]) -> dict[str, tuple[bool, str, str]]:
         ),
         "rate": (
             early < start - 0.1,
-            f"the score falls from {start:.2f} to {early:.2f} within 12 steps; all else follows",
+            f"the score falls from {start:.2f} to {early:.2f} within {soon} steps; the rest follows",
             "a step that is too large breaks the model at once; the held-out score starts at "
             f"{start:.2f} and is {early:.2f} or more in the first 12 steps",
         ),
