@@ -94,7 +94,7 @@ def signs(run: dict[str, Any]) -> dict[str, tuple[bool, str, str]]:
         ),
         "rate": (
             early < start - 0.1,
-            f"the score falls from {start:.2f} to {early:.2f} within {soon} steps; the rest follows",
+            f"the score falls from {start:.2f} to {early:.2f} within {soon} steps; more follows",
             "a step that is too large breaks the model at once; the held-out score starts at "
             f"{start:.2f} and is {early:.2f} or more in the first 12 steps",
         ),
