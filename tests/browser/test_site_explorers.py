@@ -366,8 +366,8 @@ def test_arrows_and_home_move_a_slider_and_the_picture_is_spoken(opened):
     assert tab.text_content(".heard") == ""  # nothing has moved
     before = heard(tab)
     tab.keyboard.press("ArrowRight")
-    assert slider.get_attribute("aria-valuetext") == "0.25"
-    assert tab.text_content("[data-control=epsilon] output") == "0.25"
+    assert slider.get_attribute("aria-valuetext") == "0.20"
+    assert tab.text_content("[data-control=epsilon] output") == "0.20"
     assert heard(tab) != before
     tab.keyboard.press("Home")
     assert slider.get_attribute("aria-valuetext") == "0.00"
