@@ -136,8 +136,8 @@ reveal("systems.2", "240 GB: twice what training the policy takes",
 # **ZeRO** splits the training bytes among the cards. Stage 1 splits AdamW's part, stage 2 also the
 # gradients, stage 3 also the weights (PyTorch calls this FSDP). Each card keeps a whole sampler.
 #
-# *Parking* moves to the host what this half of the step does not need. You have 4 cards and the
-# choice of stage, parking, and how many answers are written at once.
+# *Parking* moves to the host what this half of the step does not need. You have 4 cards, and choose the
+# stage and whether to park.
 
 # %% jupyter={"source_hidden": true}
 # the explorer

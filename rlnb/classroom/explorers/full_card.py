@@ -6,18 +6,18 @@ from typing import Any
 
 from rlnb.classroom.explorer import Explorer, choice_slider, slider, switch
 from rlnb.classroom.explorers.arguments import between, checked
-from rlnb.classroom.figures import BLACK, GREEN, GREY, ORANGE, PURPLE, SKY
+from rlnb.classroom.figures import BLACK, GREY, PURPLE, SKY, VERMILLION, YELLOW
 from rlnb.training.studies.cluster_memory import QWEN_7B, Cluster, on_one_gpu, peak_on_one_gpu
 
 CARD = 80.0
 GPUS = (1, 2, 4, 8, 16, 32)
 CAPTION = "One card. Above: the answers are being written. Below: the gradient is computed."
 PARTS = {
-    "trainer": (SKY, ""),
+    "trainer": (SKY, ""),  # what is also in page 19's first picture has its colour there
     "frozen models": (GREY, ""),
-    "sampler": (ORANGE, ""),
-    "cache": (GREEN, ""),
-    "activations": (PURPLE, ""),
+    "sampler": (PURPLE, "xx"),
+    "cache": (VERMILLION, ""),
+    "activations": (YELLOW, ""),
 }
 WORDS = {"trainer": "trainer: weights, gradients, AdamW", "frozen models": "reference",
          "sampler": "the sampler's copy", "cache": "cache of the answers",
@@ -75,7 +75,9 @@ def build(figure, data):
             va="center",
             bbox={"fc": "white", "ec": "none", "pad": 1},
         )
-    marks = [axes.barh(-5, 1, color=color) for color, _ in PARTS.values()]
+    marks = [
+        axes.barh(-5, 1, color=color, hatch=hatch, ec="white") for color, hatch in PARTS.values()
+    ]
     axes.set_ylim(-0.6, 1.6)
     axes.legend(marks, [WORDS[name] for name in PARTS], loc="lower center", ncols=5,
                 bbox_to_anchor=(0.47, 1.01), fontsize=10.5, columnspacing=0.9,
