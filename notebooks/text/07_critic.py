@@ -497,7 +497,7 @@ pictures.memory({"PPO, four models": four,
 # | formula | $\delta_t=r_t+\gamma V_{t+1}-V_t$, $\;A_t=\delta_t+\gamma\lambda A_{t+1}$ |
 # | ends | λ = 0: the surprise, bias of the critic in full · λ = 1: $R_{\ge t}-V_t$, no bias, most noise |
 # | picture | the staircase: only its steps are credit |
-# | numbers | sign right from λ = 2/9 on if the critic errs for one token · half-life 13.5 tokens at 0.95 · 36 bytes a parameter, 16 of them the critic |
+# | numbers | sign right from λ = 2/9 on if the critic errs for one token · PPO 36 bytes a parameter, 16 of them the critic |
 # | since 06 | the advantage: from one per answer to one per token |
 
 # %%

@@ -409,7 +409,7 @@ reveal("biases.4", "8 of 16: right and wrong answers are balanced",
 # | formula | weight of a prompt $1/\sqrt{p(1-p)}$ · push on the stop decision $A\,(\mathbb E[1/T]-q)$ |
 # | climbs | the std $2\arcsin\sqrt p$, 1/T advantage per token; neither $\mathbb E[R]$ |
 # | picture | a valley (weight) and an arch (net push); right and wrong lengths that part |
-# | numbers | 15 of 16 right against 8: a quarter of the push, with the std a half · a bonus of 0.01 alone in its group: full size · wrong answers 65 tokens, right 14 |
+# | numbers | 15 of 16 right against 8: a quarter of the push, with the std a half · wrong answers 65 tokens, right 14 |
 # | needs | the std: graded rewards (with 0/1 and G = 8 we saw no effect above 0.02); 1/T: a model that knows it is wrong before it stops |
 
 # %%

@@ -356,10 +356,11 @@ reveal("systems.4", "about 0.05: few tokens, and very large gaps",
 # | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes them off-policy |
 # | memory | 16 bytes a trained parameter, 2 a frozen one; cache: 2 · layers · kv heads · head size · bytes a token |
 # | time | 64 slots, spread 1: busy 13 %; one batch ahead: six times as fast in our queue |
-# | formula | mean age = open answers / batch; std of log w = gap · √T |
-# | mismatch | $\mathbb E_\pi=\mathbb E_\mu[w\,\cdot]$; a cap or a mask trades bias for noise |
-# | choices | master copy; batches ahead; token or answer weight; cap or mask, with or without the sign |
-# | log | bytes in cache, slots busy, age, gap by token, tokens dropped by sign |
+# | formula | mean age = open answers / batch |
+# | gap | rounding alone 0.0065 nats a token; a router that rounding tips over 0.57 |
+# | choices | stage of ZeRO, parking; batches ahead |
+# | log | bytes in cache, slots busy, age, gap by token |
+# | second sitting | std of log w = gap · √T; a cap or a mask trades bias for noise |
 
 # %%
 score(*(f"systems.{k}" for k in range(1, 5)))
