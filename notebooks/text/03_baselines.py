@@ -150,7 +150,8 @@ reveal("baselines.1",
 # **unbiased**. In statistics such a $b$ is called a **control variate**.
 #
 # The second line holds the condition. **The baseline may depend on anything except this answer:**
-# on the prompt, on other answers, and for a token on the tokens before it.
+# on the prompt, on other answers, and for a token on the tokens before it. (For a token the same
+# five lines hold with those tokens given: the chances of the next one sum to 1.)
 #
 # Here are the pushes for three baselines. Each row is an answer that can be drawn, each column is a
 # logit.
@@ -229,7 +230,8 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
 # score.** If all scores are equally long, it *is* the mean reward. Here the two nearly agree: 0.40
 # and 0.36. Do they always agree?
 #
-# In the explorer, the arrows on the left are the three pushes, thicker where the draw is likelier.
+# In the explorer, the arrows on the left are the three pushes, thicker where the draw is likelier
+# (at b = 0 the wrong answer has none).
 # The curve on the right is the noise for every $b$, the parabola on a logarithmic axis. The second
 # slider changes the policy, and with it the mean reward.
 
@@ -241,17 +243,20 @@ task("baselines.t1", three_pushes.three_pushes_explorer(),
       three_pushes.mean_reward_is_worse_than_none))
 
 # %% [markdown]
-# <details><summary>One way, and what it shows</summary>
+# <details><summary>One way</summary>
 #
 # Take π(good) = 0.80 and b = 0.82, <!-- cited: 0.80, 0.82 --> for example: six times the noise of
-# b = 0. A policy that is sure of the good answer hardly moves when it draws it, because nothing is
-# left to raise. The rare poor and wrong draws push far. They make the noise, so the best b lies
-# near *their* rewards, while the mean reward climbs to 1.
+# b = 0.
 # </details>
 #
-# Hardly anyone uses $b^\star$, because it needs the squared gradient of every single answer, which
-# is one backward pass each. A mean of rewards costs nothing, and is nearly as good where scores are
-# about equally long.
+# Why? A policy that is sure of the good answer hardly moves when it draws it, because nothing is
+# left to raise. The rare poor and wrong draws push far. They make the noise, so the best b lies
+# near *their* rewards, while the mean reward climbs to 1. **The usual baseline is worse than none
+# for a policy that is sure of one answer.**
+#
+# Why is it the usual one, then? $b^\star$ needs the squared gradient of every single answer, which
+# is one backward pass each. A mean of rewards costs nothing. It is nearly as good where scores are
+# about equally long. (For a language model they also grow with the length of the answer.)
 
 # %% [markdown]
 # ## Who knows the mean reward?
@@ -273,8 +278,8 @@ print(leave_one_out(torch.tensor([1.0, 1.0, 0.0, 0.0])))
 # $$\mathbb E\big[b\,\nabla\log\pi(y)\big]=\mathbb E[b]\;\mathbb E\big[\nabla\log\pi(y)\big]=0\qquad\text{the others were drawn without looking at }y$$
 #
 # Take the smallest group, $G=2$. Each answer's baseline is the reward of the other answer: 1, 0.2
-# or 0. We count the noise *per answer* ($G$ times the noise of the group's push), so that a large
-# group gets no credit for having more answers.
+# or 0. We count the noise *per answer*: a pair whose push has noise 2 counts as 4. So a large group
+# gets no credit for having more answers.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -308,9 +313,9 @@ spread = sum(p * noise(b) for p, b in zip(pi.tolist(), R.tolist()))
 reveal("baselines.3", "above 2.85: one reward is a poor guess of the mean",
        f"{found[0][1]:.2f}. The baseline is right on average, but in each "
        "group it is 1, 0.2 or 0, and the mean noise of these three is "
-       f"{spread:.2f}. The rest comes from the two pushes: they share "
-       "their rewards, so averaging them does not quite halve the noise. "
-       "From G = 3 on the group pays.",
+       f"{spread:.2f}. (The other {found[0][1] - spread:.2f} is there "
+       "because the two answers share their rewards. So their pushes are "
+       "not independent.) From G = 3 on the group pays.",
        pictures.group_sizes(sizes, [n for _, n in found]),
        instead={
            "about 1.1: on average it is the mean reward":
@@ -335,7 +340,9 @@ reveal("baselines.3", "above 2.85: one reward is a poor guess of the mean",
 # the mean of the whole batch is off for every prompt, and that is noise,
 # [statements 03](statements/03_baselines.ipynb).)
 # </details>
-# **A group of answers to one prompt estimates the mean reward for nothing.**
+#
+# **A group of answers to one prompt estimates the mean reward without a second model. The price
+# falls like $1/(G-1)$.**
 
 # %% [markdown]
 # ## What GRPO does with it
@@ -404,11 +411,9 @@ reveal("baselines.5", "only the std: the mean merely shortens the push",
 # ## In a real run
 #
 # The baseline comes from the rewards of the same prompt's group, in one line of code and without a
-# second model. (If $b$ does come from a network, `detach` it.) TRL's `RLOOTrainer` and
-# `GRPOTrainer` call $G$ `num_generations`; in verl the rule is chosen by `algorithm.adv_estimator`.
-# The RLOO paper runs $G=2$ and 4, DeepSeekMath
-# ([2402.03300](https://arxiv.org/abs/2402.03300)) 64. With many tokens nothing changes: all tokens
-# of an answer get the same advantage.
+# second model. (If $b$ does come from a network, `detach` it.) With many tokens nothing changes: all
+# tokens of an answer get the same advantage. The RLOO paper runs $G=2$ and 4, DeepSeekMath
+# ([2402.03300](https://arxiv.org/abs/2402.03300)) 64. (The setting is `num_generations` in TRL.)
 #
 # Log the mean reward of each group, the share of groups whose rewards are all equal (they teach
 # nothing), and the norm of the gradient. **The case to fear is the second grader: a reward model
@@ -433,7 +438,7 @@ reveal("baselines.5", "only the std: the mean merely shortens the push",
 # | picture | a parabola: less noise than b = 0 only between 0 and $2b^\star$ |
 # | numbers | noise 2.85 with b = 0, 1.08 with the mean reward, 1194 with ten points for everybody |
 # | estimate | leave-one-out: right on average, its own noise falls like 1/(G − 1) |
-# | derived | minus $b$ |
+# | worse than none | the mean reward, for a policy that is sure of one answer |
 # | choices | which $b$; own reward in the mean (shortens); dividing by the std (turns graded rewards) |
 
 # %%
@@ -467,29 +472,27 @@ pairs = {"noise 22.8 at the start": (-1, 2 * best + 1),
          "noise 2.9 at the start, and the best b": (0, 2 * best, best)}
 runs = {title: {f"b = {b:.2f}".replace("-", "−"): sweep(b) for b in bs}
         for title, bs in pairs.items()}
-top = {b: sweep(b).mean(1).max().item()
-       for b in (-1, 2 * best + 1, -10, 2 * best + 10)}
+ends = []                           # at its own best rate: mean, two errors
+for b in (-1, 2 * best + 1):
+    run = max(sweep(b), key=lambda rewards: rewards.mean())
+    ends += [run.mean().item(), 2 * run.std().item() / len(run)**0.5]
 stuck = [100 * (train(b, 4)[:, 1:] > 0.5).any(1).double().mean().item()
          for b in (-1, 2 * best + 1)]
-*_, below, above = top.values()
-far_off = (below, above)
 later = [three_pushes.compute(b, 0.8)["noise"] for b in (-1, 2 * best + 1)]
+assert later[1] > later[0]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("baselines.4",
        "b = 1.81: what was drawn is discouraged, so others get a turn",
-       "The mean reward ends at {:.3f} with b = −1 and at {:.3f} with "
-       "b = 1.81. A baseline below all rewards pushes up whatever is "
-       "drawn, so it is drawn again. "
-       .format(*top.values())
-       + f"At rate 4, {stuck[0]:.0f} % of the seeds end with a poor or "
-       "wrong answer above one half. A baseline above all rewards pushes "
-       "down what is drawn, so the other answers get a turn "
-       f"({stuck[1]:.0f} %). This is not a matter of noise: once the good "
-       f"answer has 0.8, b = 1.81 is noisier ({later[1]:.0f}) than b = −1 "
-       f"({later[0]:.0f}). And far away nothing helps: b = −10 and 10.81 "
-       f"both end at {min(far_off):.2f} to {max(far_off):.2f}.",
+       "The mean reward ends at {:.3f} ± {:.3f} with b = −1 and at "
+       "{:.3f} ± {:.3f} with b = 1.81 (two standard errors). A baseline "
+       "below all rewards pushes up whatever is drawn, so it is drawn "
+       "again. At rate 4 a poor or wrong answer ends above one half in "
+       "{:.0f} % of the seeds. A baseline above all rewards pushes down "
+       "what is drawn, so the other answers get a turn ({:.0f} %). This is "
+       "not a matter of noise: once the good answer has 0.8, b = 1.81 is "
+       "the noisier of the two.".format(*ends, *stuck),
        pictures.rate_lines(rates, runs, (start @ earns).item(), (
            "Left: equal noise, two ends. Right: 0.81 ends level with the "
            "best b, though it is nearly three times as noisy.")),

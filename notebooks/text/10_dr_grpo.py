@@ -680,6 +680,7 @@ check.name_this_dr_grpo(my_answer)
 # tensor- or pipeline-parallel ranks): data parallelism averages gradients, so without the factor
 # 1/D is left.
 # </details>
+#
 # The sentences that one hears about averaging tokens, true or not:
 # [statements 10](statements/10_dr_grpo.ipynb). The exercises, solved:
 # [solutions 10](solutions/10_dr_grpo.ipynb).

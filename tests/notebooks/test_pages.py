@@ -362,6 +362,15 @@ def test_imports_are_folded(path):
     assert first.source.splitlines()[0].startswith("# imports")
 
 
+@pytest.mark.parametrize("path", ALL, ids=page_name)
+def test_prose_after_a_folded_passage_is_still_markdown(path):
+    """Without an empty line **bold** behind a closed <details> stays raw asterisks."""
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            stuck = re.search(r"^</details>\n(?!\s*$|\s*<details)(.*)", cell.source, re.M)
+            assert not stuck, f"put an empty line before: {stuck.group(1)}"
+
+
 @pytest.mark.parametrize("path", [p for p in PAGES if p.stem[:2] in ("00", "21")], ids=page_name)
 def test_first_and_last_page_say_what_they_settle_and_how_long_they_take(path):
     assert re.search(r"\*\*(?:Settles|After this page)", prose(path))
