@@ -206,6 +206,17 @@ def test_fisher_finds_what_rose_and_what_fell():
     assert found == [(29, 4), (29, 4), (30, 3)]
 
 
+def test_of_the_1024_answers_two_in_three_rose_and_one_in_five_fell():
+    """The page once gave the counts of the 64 answers here."""
+    record = counted(RUNS / "countdown_counts.json")
+    found = []
+    for seed in (0, 1, 2):
+        both = zip(record["base"]["right"], record[f"seed {seed}"]["right"], strict=True)
+        moved = [a - b for b, a in both if fisher(b, a, 1024) < 0.05 / 64]
+        found.append((sum(x > 0 for x in moved), sum(x < 0 for x in moved)))
+    assert found == [(43, 13), (44, 15), (41, 14)]
+
+
 def test_an_answer_is_rare_below_the_exponential_of_minus_the_entropy():
     wrong = torch.tensor([0.64, 0.21, 0.07, 0.02], dtype=torch.float64)
     for others, rises in ((wrong, True), (torch.full((39,), 0.95 / 39).double(), False)):
