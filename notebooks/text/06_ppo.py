@@ -12,7 +12,7 @@
 # **After this page** you can derive PPO's objective from the policy gradient, say which tokens
 # still move, and say why there is a `min`.
 #
-# 33 minutes, then 12 in a second sitting · exercises 32 more · after 02 (REINFORCE), 03
+# 38 minutes, then 14 in a second sitting · exercises 32 more · after 02 (REINFORCE), 03
 # (baselines), 04 (importance sampling), 05 (KL) · Schulman et al. 2017,
 # [arXiv 1707.06347](https://arxiv.org/abs/1707.06347)
 #
@@ -28,7 +28,7 @@ import math
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom import explorers
-from rlnb.classroom.explorers import one_token, token_gates
+from rlnb.classroom.explorers import one_token, reuse, token_gates
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import pipeline, ppo as pictures, token_grid
 from rlnb.toys import running_group
@@ -138,7 +138,7 @@ reveal(
 
 # %% [markdown]
 # How can a batch promise more than 1? The mean of its 64 ratios should be 1, and after sixty steps
-# it is 2.89. The steps have raised the ratios of exactly those answers that are in the batch and
+# it is 2.89 (mean of the 400 seeds). The steps have raised the ratios of exactly those answers that are in the batch and
 # were lucky. The batch does not lie. It answers another question: which policy looks best *on these
 # 64 answers*? **Nothing in the objective says *enough*.**
 #
@@ -175,9 +175,11 @@ reveal(
 # * The ratios of the tokens *after* $t$. They say how the new policy would go on from here. But $A$
 #   was earned by the way the old policy went on.
 #
-# We gain that the product of ratios, which exploded in 04, is gone. We pay with a bias. For answers
-# of several tokens the gradient is exact only at the old policy, where every ratio is 1 and it is
-# REINFORCE. A larger batch does not repair that ([statements](statements/06_ppo.ipynb)).
+# Its own ratio stays, because it puts the token itself right (04). We gain that the product of
+# ratios, which exploded in 04, is gone. We pay with a bias. For answers of several tokens the
+# gradient is exact only at the old policy, where every ratio is 1 and it is REINFORCE. Once the
+# words had moved by a quarter, 04 found it off by 26 % of its length. A larger batch does not
+# repair that.
 #
 # **So there are two reasons to stop early: the batch is noisy, and the surrogate is right only near
 # the old policy.**
@@ -248,17 +250,16 @@ reveal("ppo.2", "none of them",
 # the explorer
 task("ppo.t1", explorers.one_token_explorer(),
      ("Make the bad token silent: no arrow.", one_token.bad_and_silent),
-     ("Give the bad token a push of −2 or beyond.", one_token.largest_bad))
+     ("Now two that went the *wrong* way. Bring a bad token to ratio 2, "
+      "then a good one to 1/2. Which comes back more slowly? Leave that "
+      "one on the screen.", one_token.comes_back_slowly))
 
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
-#
-# A bad token is silent only left of 0.8, where it has already become less likely. To the right
-# there is no wall: the further it went wrong, the harder it is pushed back. For good tokens the
-# silent region is the mirror image. The sizes are not, because the push is $\rho A$: a bad token at
-# ratio 3 gets −3, and a good one at 1/3 gets only +1/3. A good token that fell far comes back
-# slowly.
-# </details>
+# A bad token is silent only left of 0.8, where it has already become less likely. To the right there
+# is no wall: the further it went wrong, the harder it is pushed back. For good tokens the silent
+# region is the mirror image. The sizes are not, because the push is $\rho A$. At ratio 2 the bad
+# token gets −2, and at ratio 1/2 the good one gets only +1/2. **A good token that fell far comes
+# back slowly.**
 #
 # Here are the three rules side by side, with their pushes on the four tokens.
 
@@ -387,7 +388,8 @@ reveal(
     f"No clip is best with four steps, and ends at "
     f"{mean['no clip'][2]:.2f}. PPO's best is "
     f"{mean['clip and min'].max():.2f}. But with thirty steps no clip "
-    f"falls to {mean['no clip'][-1]:.2f}, and PPO does not fall at all.",
+    f"falls to {mean['no clip'][-1]:.2f}, and PPO stands at "
+    f"{mean['clip and min'][-1]:.2f}.",
     pictures.reuse_sweep(counts, {"grader says 0 or 1": noisy}, (
         "After 30 batches, 40 seeds, the same learning rate everywhere; "
         "bars: two standard errors.")),
@@ -400,10 +402,35 @@ reveal(
 
 # %% [markdown]
 # **In this toy the clip does not buy height. It buys tolerance: thirty steps are as safe as four.**
-# The clip alone even lies above PPO. Is the `min` a mistake? The second sitting looks at that.
 #
-# And a real network? Here eight steps per batch, with and without the clip, stand beside a single
-# step per batch at four learning rates.
+# The rate was 10 in all of this. Is the clip needed at every rate, and does it save you at every
+# rate? Here are the same thirty batches, live.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("ppo.t3", explorers.reuse_explorer(),
+     ("No clip, 30 steps a batch. End at 0.60 or more.",
+      reuse.saved_without),
+     ("Clip and min, 30 steps a batch. End below 0.57, and read the "
+      "largest ratio of the first batch.", reuse.broken_with_clip))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. Take rate 1. Thirty small steps go about as far as three steps at rate 10. Without a clip only
+#    steps times rate counts.
+# 2. Take rate 160. The largest ratio is 12.8 after the first batch, with the clip. The first step on
+#    a batch starts at ratio 1, inside the band, so nothing holds it. <!-- cited: 12.8 -->
+# </details>
+#
+# **The clip bounds nothing. It stops tokens that are already outside.** How far one step carries
+# them is up to the rate.
+#
+# Why does the clip alone lie above PPO in the picture? Our grader throws dice, so an answer can be
+# graded right and its copy wrong. With exact grades and large steps the `min` gains (second
+# sitting).
+#
+# And a real network? Here are eight steps per batch, and a single one.
 
 # %% jupyter={"source_hidden": true}
 # the recorded runs
@@ -411,9 +438,11 @@ pictures.answers_used()
 
 # %% [markdown]
 # **Reuse saves answers.** After 512 of them, eight steps with the clip stand at 0.83 to 0.86, and
-# no single-step arm is above 0.79. Without the clip the eight steps end lower. Three seeds are a
-# hint, no more.
-#
+# no single-step arm is above 0.79. Without the clip the eight steps end lower. But they had one rate
+# and one number of steps; the toy says that fewer or smaller steps may do as well. Three seeds are
+# a hint, no more.
+
+# %% [markdown]
 # ## In code
 #
 # What do you write on the whiteboard? First the loss. It is minimised, so both terms change sign
@@ -436,40 +465,9 @@ print(f"loss {mine.item():.4f}, rlnb's {theirs.loss.item():.4f}; cut: "
 assert torch.allclose(mine, theirs.loss, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# Then the whole loop, on the fifty answers. The old log-probs are numbers, kept when the batch is
-# written; a loop that recomputes them at every step has all ratios at 1, for ever. The loop has a
-# second brake, which many trainers use: it leaves the batch when the KL from old to new, read with
-# $k_3$ (05), passes a limit.
-
-# %%
-def ppo(seed, epsilon=0.2, limit=math.inf, batches=30, steps=30, lr=10.0):
-    z, dice = start[None], [torch.Generator().manual_seed(seed)]
-    for _ in range(batches):
-        i, A = draw(z, dice)                      # write and grade: once
-        old = z.log_softmax(1).gather(1, i)       # kept as numbers
-        for _ in range(steps):                    # the same batch again
-            z = z.detach().requires_grad_()
-            logp = z.log_softmax(1).gather(1, i)
-            moved = (logp - old).detach()
-            if (moved.expm1() - moved).mean() > limit:   # k3, old to new
-                break
-            loss = ppo_loss(logp, old, A, i >= 0, epsilon)
-            z = z - lr * torch.autograd.grad(loss, z)[0]
-        z = z.detach()
-    return (z.softmax(1) @ q).item()
-
-# %% jupyter={"source_hidden": true}
-# the KL stop with and without the clip: mean of 40 seeds
-print("at most 30 steps a batch, stop at 0.05 nats:")
-for name, epsilon in (("no clip", math.inf), ("clip and min", 0.2)):
-    end = sum(ppo(seed, epsilon, limit=0.05) for seed in range(40)) / 40
-    print(f"{name:12s} chance to be right {end:.2f}")
-
-# %% [markdown]
-# Thirty steps without a clip ruined the policy above. With the stop they do not: **either brake is
-# enough here.** In a run, log three numbers per optimizer step: the share of cut tokens, the KL
-# from old to new, and the largest ratio. TRL's GRPO uses a batch for one optimizer step by default
-# (`num_iterations=1`); then the clip never acts.
+# In a run, log three numbers per optimizer step: the share of cut tokens, the KL from old to new, and
+# the largest ratio. TRL's GRPO uses a batch for one optimizer step by default (`num_iterations=1`);
+# then the clip never acts. The whole training loop is in the second sitting.
 #
 # <details><summary>One level deeper: means, minibatches, and "pessimistic"</summary>
 #
@@ -501,18 +499,19 @@ for name, epsilon in (("no clip", math.inf), ("clip and min", 0.2)):
 # | silent | $A>0$ and $\rho>1+\epsilon$; $A<0$ and $\rho<1-\epsilon$ |
 # | picture | the map: two silent quadrants out of four |
 # | numbers | without a brake one batch promised +2.07 and gained −0.07 · 8 tokens outside, 4 silent |
-# | what it is not | a trust region: it removes the incentive to go on, and bounds nothing |
+# | what it is not | a trust region: a first step at a large rate goes as far as without it |
+# | does it help? | it buys tolerance for many steps, in our toy no height; steps times rate can be kept small without it |
 # | since REINFORCE | the token's worth: from $A\log\pi_\theta$ to $L_t$, with $\log\pi_\text{old}$ kept from when the batch was written |
 
 # %% [markdown]
 # ## Second sitting: what does the clip not do?
 #
-# The card says that PPO is no trust region. Where does it let go?
+# The card says that PPO is no trust region. Where else does it let go?
 #
 # ### How far can one step go?
 #
-# Many texts say that the clip keeps the new policy near the old one. Take four tokens, equally
-# likely, with advantages 1, −1, 0, 0, and one step with a large learning rate.
+# You broke the clip with a large rate. Here is one step by hand. Take four tokens, equally likely,
+# with advantages 1, −1, 0, 0, and climb the *sum* of their $L_t$.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -567,8 +566,8 @@ print("largest ratio with PPO after 3, 4 and 40 small steps:",
 pictures.many_steps(many)
 
 # %% [markdown]
-# The fourth small step carries the token out of the band. From then on its own push is 0. But its
-# neighbours share the softmax, and they push it on to 1.23.
+# The fourth small step carries the token out of the band. From then on its own push is 0. But the bad
+# token is still pushed down. What it loses goes to the others, and that carries this one on to 1.23.
 #
 # TRPO measures the mean KL between old and new policy after the step, and goes back if it is too
 # large (05). **PPO measures nothing. It takes away the incentive to go on.**
@@ -601,7 +600,44 @@ task("ppo.t2", explorers.token_gates_explorer(),
 # 2. No ε does it: the token stands in the corner that the min keeps alive. Only $c$ does, from 2 up
 #    to, but not including, 3.5.
 # </details>
+
+# %% [markdown]
+# ### The whole loop, with a second brake
 #
+# Here is the loop around the loss, on the fifty answers. The old log-probs are numbers, kept when the batch is
+# written; a loop that recomputes them at every step has all ratios at 1, for ever. The second
+# brake, which many trainers use: the loop leaves the batch when the KL from old to new, read with
+# $k_3$ (05), passes a limit.
+
+# %%
+def ppo(seed, epsilon=0.2, limit=math.inf, batches=30, steps=30, lr=10.0):
+    z, dice = start[None], [torch.Generator().manual_seed(seed)]
+    for _ in range(batches):
+        i, A = draw(z, dice)                      # write and grade: once
+        old = z.log_softmax(1).gather(1, i)       # kept as numbers
+        for _ in range(steps):                    # the same batch again
+            z = z.detach().requires_grad_()
+            logp = z.log_softmax(1).gather(1, i)
+            moved = (logp - old).detach()
+            if (moved.expm1() - moved).mean() > limit:   # k3, old to new
+                break
+            loss = ppo_loss(logp, old, A, i >= 0, epsilon)
+            z = z - lr * torch.autograd.grad(loss, z)[0]
+        z = z.detach()
+    return (z.softmax(1) @ q).item()
+
+# %% jupyter={"source_hidden": true}
+# the KL stop with and without the clip: mean of 40 seeds
+print("at most 30 steps a batch, stop at 0.05 nats:")
+for name, epsilon in (("no clip", math.inf), ("clip and min", 0.2)):
+    end = sum(ppo(seed, epsilon, limit=0.05) for seed in range(40)) / 40
+    print(f"{name:12s} chance to be right {end:.2f}")
+
+# %% [markdown]
+# Thirty steps at rate 10 without a clip ruined the policy above. With the stop they do not: **either
+# brake is enough here.**
+
+# %% [markdown]
 # ### What does the `min` cost?
 #
 # In the toy the clip alone ended above PPO. Two things are special there: the grader throws dice,
@@ -632,8 +668,12 @@ pictures.min_effect((4, 30), gaps, (
 # two copies of one answer can disagree: one is graded right, the other wrong. They share one ratio.
 # Once it is above 1.2 the right copy is silent, and the wrong copy still pushes down.
 #
-# **The `min` is insurance against large steps. It trusts the sign of the advantage, and it pays
-# where copies of one answer disagree.**
+# **The `min` is insurance against large steps. It trusts the sign of the advantage, so it costs where
+# copies of one answer disagree.**
+#
+# Which world is a language model's? Large steps are rare there, and copies are common: all answers
+# of a group begin in the same context, often with the same token, and have different signs. So do
+# not expect much of the `min` either way. (This is an argument, not a measurement.)
 
 # %%
 score("ppo.1", "ppo.2", "ppo.3", "ppo.4", "ppo.5")

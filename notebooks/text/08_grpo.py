@@ -12,7 +12,7 @@
 # **After this page** you can replace the critic by a group of answers, write GRPO's whole loss from
 # memory, and say which of its pieces is derived and which are choices.
 #
-# 37 minutes · exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) ·
+# 38 minutes · exercises 36 more · after 03 (baselines), 05 (KL), 06 (PPO), 07 (critic) ·
 # DeepSeekMath, Shao et al. 2024, [arXiv 2402.03300](https://arxiv.org/abs/2402.03300);
 # leave-one-out: Ahmadian et al. 2024, [arXiv 2402.14740](https://arxiv.org/abs/2402.14740)
 #
@@ -130,7 +130,7 @@ reveal("grpo.1", "about 0.8: one point costs much",
                                    "rewards 1 and 2": one_two},
            before.mean().item(), (
            "From rate 4 on, adding 1 to every reward ruins training "
-           "without a baseline. Both means do not notice it. 200 runs.")),
+           "without a baseline. Neither mean notices it. 200 runs.")),
        instead={
            "about 1.0: a constant drops out":
            "It drops out of the mean of all steps. A run takes single "
@@ -165,12 +165,14 @@ ends = {"mean of the batch": train(batch_mean, 16),
 stuck = (ends["mean of the batch"][:, hard] < 0.01).double().mean()
 reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
        "Nearly all answers there are wrong, and each is pushed down by "
-       "half a point or more. What a softmax takes from one answer it "
-       "hands to the others in proportion to what they have. So a common "
-       "wrong answer gains most, and a rare right one next to nothing: in "
-       f"{100 * stuck:.0f} of 100 runs the right answers are gone. (This "
-       "is noise. With sixteen times as many answers the same mean "
-       "succeeds, green.)",
+       "half a point or more. What the pushed answer loses goes mostly to "
+       "the *commonest* one, which is wrong too. A rare right answer can "
+       "even lose: say the common one has 0.60, the right one 0.04. A step "
+       "pushes down another wrong answer. The common one grows to 0.68, "
+       "and the right one shrinks to 0.03. Repeat that, and in "
+       f"{100 * stuck:.0f} of 100 runs the right answers are gone. (It is "
+       "noise. With sixteen times as many answers the same mean succeeds, "
+       "green.)",
        pictures.prompt_by_prompt(before, ends),
        instead={
            "on all, a little: one number fits none of them":
@@ -207,8 +209,7 @@ reveal("grpo.2", "on the hardest: wrong answers are pushed down hard",
 #
 # Try line 4 with rewards 1, 0, 0, 0. The right answer is 1 above the mean of the others and 3/4
 # above the mean of all. A wrong one is 1/3 below the others and 1/4 below all. Both shrink to three
-# quarters, so only the length of the push changes. (In the picture above the group's mean trails at
-# small rates: that is this factor.)
+# quarters, so only the length of the push changes.
 #
 # Line 3 is a method of its own, **RLOO** (leave one out). The last line is **GRPO**. It is no
 # longer the gradient of $J$:
@@ -268,10 +269,26 @@ task("grpo.t1", one_group.one_group_explorer(),
 #
 # 1. Eleven answers, one right. With eight no setting reaches 3; exercise 1 asks why.
 # 2. Less than 4 in 13 right (1 of 4 will do), paid 0.10 or less. The division makes the size of a
-#    reward disappear. That is why people divide: one learning rate fits every grader, and a task
-#    that pays a tenth pulls as hard as one that pays 1. It is also the price: a tiny difference in
-#    a reward model counts as much as right against wrong.
+#    reward disappear.
 # </details>
+#
+# Does it help? Take the sixteen prompts again, once paid 1 and once paid 0.1.
+
+# %% jupyter={"source_hidden": true}
+# two rules, two pays, three rates
+print("chance to be right, at rates          4    16   160")
+for rule in (group_mean, zscore):
+    for pay in (1, 0.1):
+        said = {group_mean: "minus the mean", zscore: "divided, too"}[rule]
+        print(f"{said:15s} right answers pay {pay:<3g}", *(
+            f"{train(lambda R: rule(pay * R), rate).mean():5.2f}"
+            for rate in (4, 16, 160)))
+
+# %% [markdown]
+# Divided, the pay makes no difference. Undivided, a tenth of the pay is a tenth of the learning
+# rate, and a rate ten times as large repairs it. So in this toy dividing saves you a search for the
+# rate, and wins nothing else. It has a price: a tiny difference in a reward model counts as much as
+# right against wrong.
 #
 # **Idea 2. Dividing is a choice: it makes the rare answer loud.** Every group has its own
 # $\sigma_R$, so a batch leans towards its uneven groups (page 09).
@@ -320,25 +337,29 @@ reveal("grpo.4", "equally many: both draw 128 answers",
        })
 
 # %% [markdown]
-# Hard prompts fall silent. What about easy ones?
+# So which G? Play with it before you set it.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("grpo.t2", mixed_groups.mixed_groups_explorer(),
-     ("Take a pass rate above one half and G at least 8. Make fewer than "
-      "half of the right answers pushed up.",
-      mixed_groups.easy_loses_right))
+     ("Stay with the hard prompt, pass rate 0.02. Make 80 of 100 groups "
+      "teach. What does it do to the right answers?",
+      mixed_groups.hard_and_heard))
 
 # %% [markdown]
-# <details><summary>One way, and what it shows</summary>
+# <details><summary>What it shows</summary>
 #
-# G = 8 at 0.95, for example. On an easy prompt the right answers have nothing to be compared with.
-# In a long run prompts become easy, and more and more of the batch falls silent. Page 11 (DAPO)
-# throws such groups away and draws again.
+# G = 128. There are still 2.56 right answers to push up. But a lone one now gets an advantage of
+# 11.3, where it had 2.65 in a group of 8. It is louder, not more frequent. <!-- cited: 11.3, 2.65 -->
 # </details>
 #
+# A larger G costs prompts and finds no more right answers. On the
+# [statements page](statements/08_grpo.ipynb) G = 4 to 32 end level, each at its own rate. Most runs
+# take 8 or 16.
+#
 # **Idea 3. A group of equal rewards is silent.** (A KL term, if there is one, still pulls.) So
-# learning happens on prompts that are neither too hard nor too easy.
+# learning happens on prompts that are neither too hard nor too easy. In a long run prompts become
+# easy, and more and more of the batch falls silent. Page 11 draws again.
 
 # %% [markdown]
 # ## The whole loss
@@ -349,8 +370,9 @@ task("grpo.t2", mixed_groups.mixed_groups_explorer(),
 #
 # $$L=-\frac1G\sum_i\frac1{T_i}\sum_t\Big[\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)-\beta\,k_{3,i,t}\Big]$$
 #
-# Only $-\bar R$ was derived. Dividing by $\sigma_R$, the $1/T_i$, the clip and the $k_3$ are
-# choices. Here it is in code for one group, and compared with this course's own library:
+# Only $-\bar R$ was derived. The rest are choices: $\sigma_R$ for one rate on every grader, $1/T_i$
+# so that a long answer counts like a short one, the clip for many steps on a batch, and $k_3$ in the
+# loss, because inside the reward the group's mean would average it away. Here it is in code for one group, and compared with this course's own library:
 
 # %%
 def grpo_loss(logp, old_logp, ref_logp, mask, R, epsilon=0.2, beta=0.04):
@@ -384,14 +406,16 @@ def push(per_answer, epsilon=None):
 
 # %% [markdown]
 # The running group has two right and two wrong answers, and the batch has been used for some steps
-# (06). All tokens of an answer share one advantage, so they have one colour. The ratio of each
-# token sets the size.
+# (06). All tokens of an answer share one advantage, left. What then differs from token to token is
+# the ratio and the clip, right.
 
 # %% jupyter={"source_hidden": true}
 # the push on every token
 token_grid.token_grid(batch, {
-    "ρA, before the clip": push(zscore(batch.rewards)),
-    "with PPO's clip": push(zscore(batch.rewards), epsilon=0.2)}, caption=(
+    "A: one number per answer": zscore(batch.rewards)[:, None]
+        .expand_as(ratio).where(batch.mask, 0),
+    "the push: times ρ, and PPO's clip":
+        push(zscore(batch.rewards), epsilon=0.2)}, caption=(
     "Blue is pushed up, orange down. The clip silences the hatched tokens: "
     "they have moved far enough already."))
 
@@ -409,8 +433,8 @@ token_grid.token_grid(batch, {
 #         step(loss)
 # ```
 #
-# With several prompts a step, `grpo_loss` would take its mean over all of them, in silence:
-# exercise 2 puts each group in a row of its own.
+# With several prompts a step, `zscore` needs one row per prompt. Otherwise it takes the mean over all
+# of them, and says nothing: exercise 2.
 #
 # Start training. It is the first step on a fresh batch, so all ratios are 1. Set $\beta=0$ and look
 # at the first line of the log.

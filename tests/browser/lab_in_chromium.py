@@ -139,6 +139,7 @@ MOVED = {
     "rare_glitch_explorer": ("glitches", None),
     "rare_token_explorer": ("step per update", "0.01"),
     "recorded_run_explorer": ("step", "0"),
+    "reuse_explorer": ("learning rate", None),
     "rollouts_explorer": ("answer", "1"),
     "scaling_fit_explorer": ("seed", "0"),
     "shared_divisor_explorer": ("answers that share", None),

@@ -58,8 +58,20 @@ def test_the_expected_numbers_are_those_of_all_groups_counted():
 
 
 def test_the_task_on_silent_groups_has_a_dead_end_and_a_way():
-    easy = [b for b in BUDGETS if mixed_groups.easy_loses_right(mixed_groups.compute(*b))]
-    assert (8, 0.95) in easy and (8, 0.9) not in easy
+    heard = [b for b in BUDGETS if mixed_groups.hard_and_heard(mixed_groups.compute(*b))]
+    assert heard == [(128, 0.02)]
+    assert mixed_groups.compute(64, 0.02)["right"] == pytest.approx(2.56, abs=0.01)
+    assert round(127**0.5, 1) == 11.3 and round(7**0.5, 2) == 2.65
+
+
+def test_pushing_a_rare_wrong_answer_down_feeds_the_commonest_and_costs_the_rare_right_one():
+    """The page's example: right 0.04, a common wrong answer 0.60, eighteen more at 0.02."""
+    import torch
+
+    pi = torch.tensor([0.04, 0.60] + [0.02] * 18, dtype=torch.float64)
+    drawn = torch.eye(20, dtype=torch.float64)[5]
+    after = (pi.log() - 0.54 * (drawn - pi)).softmax(0)
+    assert round(after[0].item(), 2) == 0.03 and round(after[1].item(), 2) == 0.68
 
 
 def test_the_largest_advantage_is_a_root_and_its_square_is_named():

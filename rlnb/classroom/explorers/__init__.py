@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from rlnb.classroom.explorers.rare_glitch import rare_glitch_explorer
     from rlnb.classroom.explorers.rare_token import rare_token_explorer
     from rlnb.classroom.explorers.recorded_run import recorded_run_explorer
+    from rlnb.classroom.explorers.reuse import reuse_explorer
     from rlnb.classroom.explorers.rollouts import rollouts_explorer
     from rlnb.classroom.explorers.scaling_fit import scaling_fit_explorer
     from rlnb.classroom.explorers.shared_divisor import shared_divisor_explorer
@@ -102,6 +103,7 @@ _HOME = {
     "rare_glitch_explorer": "rare_glitch",
     "rare_token_explorer": "rare_token",
     "recorded_run_explorer": "recorded_run",
+    "reuse_explorer": "reuse",
     "rollouts_explorer": "rollouts",
     "scaling_fit_explorer": "scaling_fit",
     "shared_divisor_explorer": "shared_divisor",
@@ -155,6 +157,7 @@ __all__ = [
     "rare_glitch_explorer",
     "rare_token_explorer",
     "recorded_run_explorer",
+    "reuse_explorer",
     "rollouts_explorer",
     "scaling_fit_explorer",
     "shared_divisor_explorer",

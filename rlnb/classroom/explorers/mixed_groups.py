@@ -66,7 +66,8 @@ def update(artists, data):
 def readout(data) -> str:
     return (
         f"Pass rate {data['rate']:g}, {data['groups']} groups of {data['size']}: "
-        f"{100 * data['share']:.1f} % of them teach."
+        f"{100 * data['share']:.1f} % of them teach. A lone right answer gets A = "
+        f"{(data['size'] - 1) ** 0.5:.2f}."
     )
 
 
@@ -77,9 +78,9 @@ def alt(data) -> str:
     )
 
 
-def easy_loses_right(data) -> bool:
-    """More right answers are silent than pushed, though most answers are right."""
-    return data["rate"] > 0.5 and data["right"] < BUDGET * data["rate"] / 2 and data["size"] >= 8
+def hard_and_heard(data) -> bool:
+    """Four in five groups teach on a prompt that is right once in fifty."""
+    return data["rate"] == 0.02 and data["share"] >= 0.8
 
 
 def mixed_groups_explorer() -> Explorer:

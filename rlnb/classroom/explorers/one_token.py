@@ -92,9 +92,9 @@ def bad_and_silent(data) -> bool:
     return data["A"] < 0 and data["push"] == 0
 
 
-def largest_bad(data) -> bool:
-    """A bad token pushed down harder than twice its advantage."""
-    return data["A"] < 0 and data["push"] <= 2 * data["A"]
+def comes_back_slowly(data) -> bool:
+    """A good token that went the wrong way, at half its probability or less, and its small push."""
+    return data["A"] > 0 and 0 < data["push"] <= 0.5
 
 
 def one_token_explorer() -> Explorer:
