@@ -138,8 +138,9 @@ reveal("agents.1", "about 15 %, worse than before", why,
 
 # %% [markdown]
 # There is a quieter way to go wrong. Suppose the memory starts empty, but the six trajectories of a
-# group use one desk, one after the other, without a reset. Half of them calculate, and are right
-# four times in ten. The other half only look at `x=`, and are right if the last result was right.
+# group use one desk, one after the other, without a reset. Each tosses a coin. Heads: it calculates,
+# and is right four times in ten. Tails: it only looks at `x=`, and is right if the last result was
+# right.
 # The first trajectory of a group earns 0.20 on average.
 
 # %% jupyter={"source_hidden": true}
@@ -257,14 +258,17 @@ task("agents.t1", two_authors.two_authors_explorer(),
      ("Let an error cost 1.00. Find the share of errors at which the "
       "world's token is driven furthest down.",
       two_authors.driven_furthest),
-     ("At share 0.10 the first push is −0.0900. Which other share is "
-      "pushed exactly as hard?", two_authors.pushed_alike))
+     ("In all of this the world's token fell further. Find a setting at "
+      "which the *policy's own* ends lower. (An error may be cheap.)",
+      two_authors.policy_ends_lower))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
 # 1. It is one half, not the most frequent error.
-# 2. It is nine in ten. An error that nearly always comes hardly explains a failure.
+# 2. Take 95 % of errors that cost 0.15 at most. An error that nearly always comes hardly explains a
+#    failure, so the world's push is small, and it stays small. The policy's push *grows* as its
+#    token becomes rarer, until it is at one half.
 # </details>
 #
 # Why is that so? Let $q$ be how often `error` stands there. Its push on the logit is
@@ -299,7 +303,9 @@ reveal("agents.4", "not visibly different in three seeds",
        "log π of the desk's *wait* stands at "
        f"{recorded('masked', 'wait')} with the mask and at "
        f"{recorded('unmasked', 'wait')} without, and it is still falling. "
-       "**The reward does not show a forgotten mask.**",
+       "**The reward need not show a forgotten mask.** (*wait* is so "
+       "unlikely from the start because the supervised examples were "
+       "masked, too.)",
        pictures.desk_runs(caption=(
            "Three seeds each. In this world and in 40 steps the forgotten "
            "mask costs nothing that the reward shows.")),
@@ -314,21 +320,29 @@ reveal("agents.4", "not visibly different in three seeds",
        })
 
 # %% [markdown]
-# In a larger world it can matter. Search-R1 lets a 7B model read passages from a search engine,
-# where the world writes hundreds of tokens at a time. With the mask it answers 0.43 of the
-# questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one run each). So log the share of tokens
-# that are trained; in the picture above it is 38 of 44. **Idea 2: the world's tokens are read, and
-# never trained.**
+# In a larger world it can matter. Search-R1 lets a 7B model read passages from a search engine. With
+# the mask it answers 0.43 of the questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one run
+# each). Why there and not here? Our desk writes 6 of the 44 tokens in the picture, a search engine
+# most of the text. So most of the push falls on words that the policy did not choose, and it moves
+# the same weights that write the answers. (That is our reading. The paper gives the two numbers.)
 #
-# <details><summary>One level deeper: three more places for the mask, and crashes</summary>
+# The same mask belongs in four places:
 #
+# * *The loss*, as above.
 # * *The ratio and its clip share* (06): $\pi_{\text{old}}$ never drew the world's tokens.
-# * *The KL* to the reference, which Search-R1 masks, too.
+# * *The KL* to the reference.
 # * *The length*, where a loss divides by it. Count own tokens, or a long tool output makes the push
-#   on the call small. (TRL's fused loss ignored the mask until
-#   [pull request 4975](https://github.com/huggingface/trl/pull/4975).)
+#   on the call small.
+#
+# And log the share of tokens that are trained, here 38 of 44. **Idea 2: the world's tokens are read,
+# and never trained.**
+#
+# <details><summary>One level deeper: crashes, and a mask that was ignored</summary>
+#
 # * If a sandbox crashes, that is no act of the policy: run the trajectory again. Leaving it out
 #   favours short trajectories, if long ones crash more often.
+# * TRL's fused loss ignored the mask until
+#   [pull request 4975](https://github.com/huggingface/trl/pull/4975).
 # </details>
 #
 # The world's words now leave no trace in the gradient. Are they harmless, then? Take the run with
@@ -340,8 +354,7 @@ predict("agents.5", "Without the notes it solved two tasks of three. How "
         "many does it solve now?",
         ["two of three: such tokens were never trained",
          "about one of two: strange text disturbs it",
-         "one of ten: it answers with the digit of the note",
-         "hardly any"])
+         "hardly any: it goes on as if it had written the note"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -356,7 +369,8 @@ noted = (f"pass@1 is {recorded('masked', 'pass@1', 'noted')}. The policy "
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("agents.5", "hardly any", noted,
+reveal("agents.5", "hardly any: it goes on as if it had written the note",
+       noted,
        pictures.transcript({
            "clean desk": rows["1, right"],
            "with a note": tokens("4 + 3 = [7] [so] [3] end")}, caption=(
@@ -367,9 +381,6 @@ reveal("agents.5", "hardly any", noted,
            "They were not trained. But the policy reads them.",
            "about one of two: strange text disturbs it":
            "To the policy this text is not strange at all.",
-           "one of ten: it answers with the digit of the note":
-           "That is nearly what happens. But the desk wrote that digit, "
-           "and only what the policy writes is graded.",
        })
 
 # %% [markdown]
@@ -384,9 +395,10 @@ reveal("agents.5", "hardly any", noted,
 # | sentence | the world keeps state, writes into the text and makes it long: reset it, mask it, share out the credit |
 # | formula | $g=\mathbb E\big[\sum_{\text{own }t}A\,\nabla\log\pi_\theta(y_t)\big]$, $A$ the trajectory's advantage, or its turn's (second sitting) |
 # | mask forgotten | push $q\,A_{\text{token}}$ on the world's token ($-q(1-q)$ if it decides success): it does not contain π and never ends |
-# | mask where | loss, ratio, KL, length |
+# | mask where | loss, ratio, KL, length; log the share of trained tokens |
 # | derived | own tokens only; no credit for the past (recall 3) |
-# | choices | which turns count; what a turn is paid for; where to cut |
+# | does it hurt? | not visibly at our desk (6 of 44 tokens); with a search engine, where most tokens are the world's, it did |
+# | choices (second sitting) | which turns count; what a turn is paid for; where to cut |
 # | against 08 | the prompt of a group is the state of a world; the completion mask has holes |
 
 # %%
@@ -494,9 +506,9 @@ predict("agents.7", "Now nothing is paid along the way. The same sum comes "
 late = torch.zeros_like(a)
 late[:, -1] = a.sum(1)                  # the sum, paid at the end
 to_go = late.flip(1).cumsum(1).flip(1)
-same = bool((to_go == credits["all turns (GRPO)"]).all())
+assert (to_go == credits["all turns (GRPO)"]).all()
 reveal("agents.7", "nothing",
-       f"Is it equal to 'all turns' in every box? {same}. A reward at the "
+       "The boxes are those of 'all turns'. A reward at the "
        "end stands in the future of every turn, so there is no past to "
        "leave out. **Something else must tell the turns apart:** a critic "
        "(07), siblings that pass through the same state, or a grader of "
@@ -511,9 +523,9 @@ reveal("agents.7", "nothing",
        })
 
 # %% [markdown]
-# How good must a grader of turns be? To trust the sign of a push, its mean should be twice its
-# spread. This needs $n=4\,\mathrm{Var}/\mathrm{mean}^2$ trajectories, and by the sum that is
-# $4(T-1)$. The grader of turns is wrong in a share $e$ of its verdicts, at random.
+# How good must a grader of turns be? Average a turn's push over $n$ trajectories. To trust its sign,
+# the average should be twice its own spread, $\sqrt{\mathrm{Var}/n}$. So
+# $n=4\,\mathrm{Var}/\mathrm{mean}^2$, and with one reward for the sum of all turns that is $4(T-1)$. The grader of turns is wrong in a share $e$ of its verdicts, at random.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -532,8 +544,8 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 # 2. It pays from five turns on. With four the two are equal; exercise 4 asks why.
 # </details>
 #
-# This was the kind case, in which turns add up. If success needs *all* turns to be right, the sum
-# needs $4(2^T-2)$ trajectories, a quarter of a million at 16 turns. And errors are not always
+# This was the kind case, in which turns add up. If success needs *all* turns to be right, the
+# final reward needs $4(2^T-2)$ trajectories, a quarter of a million at 16 turns. And errors are not always
 # random: a grader that pays a point for every call has no noise, but another goal
 # ([statements](statements/18_agents.ipynb) has both). **Idea 3: grade turns if you can, and check
 # the final success.**
