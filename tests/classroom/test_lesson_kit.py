@@ -11,7 +11,7 @@ import pytest
 from rlnb.classroom import progress
 from rlnb.classroom.explorers import one_token, token_gates
 from rlnb.classroom.figures import static_figure
-from rlnb.classroom.lesson import goals, guesses, predict, reveal, settle, statement, task
+from rlnb.classroom.lesson import goals, guesses, predict, reveal, score, settle, statement, task
 from rlnb.classroom.lesson import statements as ledger_room
 
 
@@ -207,6 +207,17 @@ def test_a_wrong_guess_gets_the_sentence_meant_for_it(learner, screen, monkeypat
     reveal("x.2", "four", "Count them.", instead={"two": "Those are the pairs."})
     guesses._ASKED["x.2"].keep("three")
     assert "overlooked" in widgets[-1].value and "pairs" not in screen.text()
+
+
+def test_the_count_of_guesses_follows_a_guess_made_after_it(learner, screen):
+    """Run All shows the count before any guess is made."""
+    predict("x.9", "Which?", ["one", "two"])
+    reveal("x.9", "one", "It is one.")
+    score("x.9")
+    line = guesses._counts[("x.9",)]
+    assert "0 right, 0 wrong, 1 not made" in line.value
+    guesses._ASKED["x.9"].keep("two")
+    assert "0 right, 1 wrong, 0 not made" in line.value
 
 
 def test_a_reader_without_a_kernel_sees_what_a_wrong_guess_is_told(reader, screen):

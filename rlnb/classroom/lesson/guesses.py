@@ -17,6 +17,7 @@ import html
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from rlnb.classroom import progress
 from rlnb.classroom.figures import Bundle, Picture
@@ -33,6 +34,7 @@ __all__ = ["predict", "reveal", "score"]
 
 LETTERS = "abcdefgh"
 CLOSE = 0.1  # a guessed number this near, relatively, counts as right
+_counts: dict[tuple[str, ...], Any] = {}  # keys -> the line of a score that stands on the page
 
 
 @dataclass
@@ -143,15 +145,25 @@ def reveal(
 
 
 def score(*keys: str) -> None:
-    """How many of these guesses were right, for this learner only."""
+    """How many of these guesses were right, for this learner only; it follows later guesses."""
+    _counts[keys] = spoken_line()
+    _count_again()
+    _show(_counts[keys], "[your guesses, counted: run the page]")
+
+
+def _count_again() -> None:
+    for keys, line in _counts.items():
+        line.value = _counted(keys)
+
+
+def _counted(keys: Sequence[str]) -> str:
     facts = [progress.recall("guess", key) for key in keys]
     made = [f for f in facts if f.get("guess") is not None and "right" in f]
     right = sum(bool(f["right"]) for f in made)
-    text = (
+    return (
         f"Your guesses here: {right} right, {len(made) - right} wrong, "
         f"{len(keys) - len(made)} not made. The wrong ones are worth keeping."
     )
-    _show(ipywidgets.Label(text), "[your guesses, counted: run the page]")
 
 
 class _Waiting:
@@ -192,6 +204,7 @@ class _Waiting:
             self.said.value = f"You said: {said}. {_plain([reply])}"
             color = "wrong"
         tone(self.said, color)
+        _count_again()
 
 
 def _is_live() -> bool:
