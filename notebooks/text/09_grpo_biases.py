@@ -12,7 +12,7 @@
 # **After this page** you can say which prompts and which answers each of GRPO's two divisions
 # pushes harder, derive both effects in a few lines, and spot them in a log.
 #
-# 32 minutes, then 9 in a second sitting · exercises 34 more · after 08 (GRPO) · GRPO: Shao et al.
+# 34 minutes, then 8 in a second sitting · exercises 34 more · after 08 (GRPO) · GRPO: Shao et al.
 # 2024, [arXiv 2402.03300](https://arxiv.org/abs/2402.03300); its two divisors: Liu et al. 2025,
 # "Dr. GRPO", [arXiv 2503.20783](https://arxiv.org/abs/2503.20783)
 #
@@ -145,13 +145,12 @@ divided = -(chance * (1 - q * T) / T).sum()
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("biases.2", "neither: short and long answers cancel",
-       f"The mean push is {abs(undivided):.3f}. It is A times the mean of "
-       "1 − qT, and the mean length is 1/q. At T = 2 the score is 0.8, at "
-       "T = 18 it is −0.8, and such answers cancel. **Divided by T** the "
-       f"two are {0.8 / 2:.3f} and −{0.8 / 18:.3f}: the short answer "
-       "counts nine times as much. The mean score is then no longer 0 but "
-       f"{-divided:.3f}. Times A = −1, stopping is pushed down. **The "
-       "policy goes on longer.**",
+       f"The mean push is {abs(undivided):.3f}. Short answers are more "
+       "frequent, long ones have larger scores, and over all lengths the "
+       "two balance (left). That is so because the mean length is 1/q. "
+       "**Divided by T** the long ones hardly count (right): the mean "
+       f"score is {-divided:.3f}. Times A = −1, stopping is pushed down. "
+       "**The policy goes on longer.**", pictures.score_by_length(),
        instead={
            "to stop sooner: a long answer is pushed down at more tokens":
            "A long answer is pushed down at more tokens. But short answers "
@@ -161,8 +160,8 @@ reveal("biases.2", "neither: short and long answers cancel",
        })
 
 # %% [markdown]
-# Which goal does the divided push climb? Read the log-derivative trick backwards, with $A$ held
-# fixed:
+# Which goal does the divided push climb? Read the log-derivative trick backwards. ($A$ differs from
+# answer to answer, but it is not differentiated.)
 #
 # $$\begin{aligned}
 # \mathbb E\big[A\,\nabla\log\pi\big]&=\nabla\,\mathbb E[A]&&\text{undivided: advantage per answer}\\
@@ -197,8 +196,9 @@ token_grid.token_grid(group, {
 
 # %% [markdown]
 # Right and wrong answers come from one policy, and the advantages of a group sum to 0. Why do their
-# pushes not cancel? They do cancel if right and wrong answers share one decision to stop. They do
-# not if the model can tell, before it stops, that it failed.
+# pushes not cancel? They do cancel if right and wrong answers share one decision to stop: then the
+# push is the bracket times the mean advantage, which is 0. They do not if the model can tell, before
+# it stops, that it failed.
 #
 # So our toy gets a verdict. It first writes `:` or `;` about its answer, and a slider says how
 # often this verdict is true. After `:` it stops with one chance, after `;` with another, both 0.1
@@ -277,11 +277,11 @@ reveal("biases.3", "neither way: the coin pays right and wrong alike",
        })
 
 # %% [markdown]
-# In the rows with $1/T$ right and wrong answers pull apart, with the std or without it. The rows
-# without $1/T$ lean the other way by about two standard errors, too little to call an effect.
+# In the rows with $1/T$ right and wrong answers pull apart, with the std or without it. For the rows
+# without $1/T$ the derivation says 0. They lean the other way by about two standard errors, and they
+# share one set of answers, so that is one accident and not two.
 #
-# Is it the same after 80 steps of training? (DAPO's loss stands in for "only the std", since it
-# divides every answer by one number, all tokens of the step.)
+# Is it the same after 80 steps of training?
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # four recorded runs
@@ -299,8 +299,9 @@ for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
 
 # %% [markdown]
 # The lengths are fifty tokens apart with $1/T$, and at most five without. **$1/T$ drives the
-# lengths apart, and it does so alone.** We had arranged two things for that: length was free, and
-# the model had just judged itself. On models of real size Dr. GRPO reports the same sign.
+# lengths apart, and it does so alone.** Three things made it easy to see: length was free, the model
+# had just judged itself, and it learned nothing else. In a run that learns, with lengths that
+# matter, we have not tried it. Dr. GRPO reports the same sign on models of real size, as curves.
 
 # %% [markdown]
 # ## The std, from prompt to prompt
@@ -380,24 +381,32 @@ reveal("biases.4", "8 of 16: right and wrong answers are balanced",
 # What arrives is another matter. Since $\nabla p=p(1-p)\nabla z$, the gradient itself is small at
 # both ends. Weight times gradient, the **net push** on $z$, is $\sqrt{p(1-p)}$. The net push is an
 # arch: still highest in the middle, only flatter than $p(1-p)$ without the std.
-#
+
+# %% jupyter={"source_hidden": true}
+# the picture
+pictures.valley_and_arch()
+
+# %% [markdown]
 # For one prompt this is only another step size. Across prompts it is another goal: not the sum of
 # the $p$, but the sum of $2\arcsin\sqrt p$, whose slope is $1/\sqrt{p(1-p)}$. This is what
-# **biased** means here: **neither divisor leaves the gradient of $\mathbb E[R]$.**
+# **biased** means here: **with either divisor the push is no longer the gradient of $\mathbb E[R]$.**
 
 # %% [markdown]
 # ## In a real run
 #
-# Keep the std where rewards of unknown scale meet, because then one learning rate serves them all
-# ([statements](statements/09_grpo_biases.ipynb)). Which divisor do you get without asking? These
-# are the defaults of TRL 1.16.0 and verl 0.9.1:
+# Which divisor do you get without asking? These are the defaults of TRL 1.16.0 and verl 0.9.1:
 #
 # | | std | 1/T |
 # |---|---|---|
 # | TRL | on: `scale_rewards="group"` | off; on with `loss_type="grpo"` |
 # | verl | on: `norm_adv_by_std_in_grpo=True` | off; on with `loss_agg_mode="seq-mean-token-mean"` |
 #
-# Both take one mean over all tokens instead of $1/T$. Page 10 is about that choice.
+# Both take one mean over all tokens instead of $1/T$. Page 10 is about that choice. Keep the std where
+# rewards of unknown scale meet: one learning rate then serves them all
+# ([statements](statements/09_grpo_biases.ipynb)).
+#
+# What to look for in a log: the mean length of right and of wrong answers *apart*. For the std, how
+# often groups that are all right collect a small bonus. The second sitting shows why.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -410,7 +419,8 @@ reveal("biases.4", "8 of 16: right and wrong answers are balanced",
 # | climbs | the std $2\arcsin\sqrt p$, 1/T advantage per token; neither $\mathbb E[R]$ |
 # | picture | a valley (weight) and an arch (net push); right and wrong lengths that part |
 # | numbers | 15 of 16 right against 8: a quarter of the push, with the std a half · wrong answers 65 tokens, right 14 |
-# | needs | the std: graded rewards (with 0/1 and G = 8 we saw no effect above 0.02); 1/T: a model that knows it is wrong before it stops |
+# | needs | 1/T: a model that knows it is wrong before it stops |
+# | log | lengths of right and of wrong answers apart |
 
 # %%
 print("GRPO -> Dr. GRPO, as their papers have them. (No run on this page "

@@ -18,7 +18,10 @@ from rlnb.classroom.figures import (
 )
 from rlnb.classroom.pictures import recorded_runs as recorded
 
-__all__ = ["bonus_runs", "by_type", "length_runs", "odd_one_out", "stop_pushes"]
+__all__ = [
+    "bonus_runs", "by_type", "length_runs", "odd_one_out", "score_by_length", "stop_pushes",
+    "valley_and_arch",
+]  # fmt: skip
 
 TEXT = 10.5  # points: the size of the page's own text
 RULES = {
@@ -107,6 +110,70 @@ def odd_one_out(groups: Mapping[str, tuple[float, float, float]]) -> Picture:
         alt=f"Three pairs of bars. {said}.",
         caption="The loudest answer sits in the uneven group. The larger push still goes to the "
         "even one; dividing only brings the two closer.",
+    )
+
+
+def score_by_length(q: float = 0.1, longest: int = 45) -> Picture:
+    """What answers of each length add to the mean score of stopping, undivided and over T."""
+    T = np.arange(1, 3001)
+    share = q * (1 - q) ** (T - 1) * (1 - q * T)
+    parts = {"score, 1 − qT": share, "score over T": share / T}
+
+    def build(figure, _):
+        for k, (name, values) in enumerate(parts.items()):
+            axes = figure.add_axes((0.075 + 0.5 * k, 0.2, 0.41, 0.64))
+            shown = values[:longest]
+            colors = [POSITIVE if v > 0 else NEGATIVE for v in shown]
+            axes.bar(T[:longest], shown, 0.8, color=colors)
+            axes.axhline(0, color=BLACK, lw=0.8)
+            axes.set(xlim=(0.3, longest + 0.7), ylim=(-0.02, 0.095), yticks=(0, 0.05))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("length T", fontsize=TEXT)
+            up, down = values[values > 0].sum(), -values[values < 0].sum()
+            axes.set_title(f"{name}: {up:.3f} − {down:.3f} = {abs(up - down):.3f}", fontsize=11,
+                           weight="bold")  # fmt: skip
+        figure.axes[0].set_ylabel("chance of T times it", fontsize=TEXT)
+
+    said = "; ".join(
+        f"{name}: blue {v[v > 0].sum():.3f}, orange {-v[v < 0].sum():.3f}"
+        for name, v in parts.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 270),
+        alt=f"Bars over the length, q = {q:g}, blue above zero for short answers, orange below for "
+        f"long ones. {said}.",
+        caption="What each length adds to the mean. Left, blue and orange are equally large. "
+        "Right, the long answers hardly count.",
+    )
+
+
+def valley_and_arch() -> Picture:
+    """Weight of a prompt and net push on its logit over its pass rate, with the std and without."""
+    p = np.linspace(0.01, 0.99, 197)
+    std = np.sqrt(p * (1 - p))
+
+    def build(figure, _):
+        titles = ("weight of the prompt: a valley", "net push on its logit: an arch")
+        for k, (with_std, without) in enumerate(((1 / std, np.ones_like(p)), (std, std**2))):
+            axes = figure.add_axes((0.06 + 0.5 * k, 0.2, 0.42, 0.66))
+            for name, y in (("z-score", with_std), ("mean only", without)):
+                color, line, said = RULES[name]
+                axes.plot(p, y, color=color, ls=line, lw=2.8, label=said)
+            axes.set(xlim=(0, 1), ylim=(0, 10.5 if k == 0 else 0.55))
+            axes.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("pass rate p", fontsize=TEXT)
+            axes.set_title(titles[k], fontsize=11, weight="bold")
+        figure.axes[0].legend(loc="upper center", fontsize=TEXT, framealpha=1, edgecolor="none")
+
+    return static_figure(
+        build,
+        size=(900, 270),
+        alt="Two panels over the pass rate p. Weight with the std: 10.1 at 0.01, 2 at one half; "
+        "without: 1 everywhere. Net push with the std: 0.10 at 0.01, 0.50 at one half; without: "
+        "0.01 and 0.25.",
+        caption="Large groups. Left, what a prompt is multiplied with. Right, what arrives.",
     )
 
 
