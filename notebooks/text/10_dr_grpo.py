@@ -99,15 +99,16 @@ predict("dr_grpo.1", "What does the small GPU train, compared with the "
         "large one?",
         ["the same policy: a mean of means is the mean",
          "the same on average, with more noise",
-         "the same path, at another speed",
-         "another policy"])
+         "another one: all answers get longer",
+         "another one: wrong answers get longer, right ones shorter"])
 
 # %%
 runs = {rows: train(rows) for rows in (32, 4, 2, 1)}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("dr_grpo.1", "another policy",
+reveal("dr_grpo.1",
+       "another one: wrong answers get longer, right ones shorter",
        "With one answer in a piece, a token is divided by the length of "
        "its own answer. That is GRPO's $1/T$, and nobody wrote it. So "
        "right answers shrink and wrong ones grow (09). It happens to "
@@ -122,8 +123,9 @@ reveal("dr_grpo.1", "another policy",
            "This holds only if all pieces have the same number of tokens.",
            "the same on average, with more noise":
            "Noise would average out. This does not.",
-           "the same path, at another speed":
-           "The pieces' divisors differ, so it is another direction.",
+           "another one: all answers get longer":
+           "Each piece has a divisor of its own. What it does depends on "
+           "the sign of the advantage.",
        })
 
 # %% [markdown]
@@ -201,7 +203,9 @@ reveal("dr_grpo.2", "B's wrong answer of one token",
        "the quietest, and the one rare success is the loudest. Compare the "
        "upper row with the lower one: **how short an answer happened to be "
        "no longer makes it loud.** From left to right little changes, "
-       "because both prompts have nearly the same std.",
+       "because both prompts have nearly the same std, 0.50 and 0.43. "
+       "Where 15 of 16 answers are right it is 0.24, and the division "
+       "makes that prompt twice as loud as one at one half.",
        pictures.four_losses(four, two.lengths.int().tolist(),
                             two.rewards.tolist(), caption=(
            "One batch, four losses; σ is the std of the group's rewards. A "
@@ -226,7 +230,8 @@ reveal("dr_grpo.2", "B's wrong answer of one token",
 #
 # People say that a token mean favours long answers. Test it on group A, with its 3, 5, 2 and 6
 # tokens and $L_{\max}=8$. Scale each rule's weights so that they sum to 1 over the batch. Under
-# $1/T$ every answer then holds a quarter of the weight.
+# $1/T$ every answer then holds a quarter of the weight. (How large the weights are in all does not
+# matter here, only the shares.)
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -257,7 +262,8 @@ reveal("dr_grpo.3", "3/8 and 3/8",
                              count="", caption=(
            "Weight of a token, times the sign of its advantage; 1 is the "
            "token mean's weight. Left, all rows have one sum. In the other "
-           "two all tokens have one size.")),
+           "two all tokens have one size: the same shares, half the "
+           "size.")),
        instead={
            "3/8 and 1/4":
            "The constant, too, gives each token the same share.",
@@ -292,9 +298,10 @@ task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
 #
 # $$\text{sum over the piece's tokens}\times\frac{\text{number of GPUs}}{N}$$
 #
-# The number of GPUs stands there because data parallelism *averages* their gradients. (It counts
-# copies of the model, not the ranks that share one copy.) A constant needs no count. On one GPU,
-# compare both ways with the gradient of the whole batch:
+# The number of GPUs stands there because data parallelism *averages* their gradients. So it counts
+# the GPUs that read different answers, also where FSDP or ZeRO shares the weights out among them.
+# Tensor- and pipeline-parallel GPUs read the same answers, and count once. A constant needs no
+# count. On one GPU, compare both ways with the gradient of the whole batch:
 
 # %%
 per_token = ZOO["dr_grpo"](two).per_token_loss         # (8, 7)
@@ -318,9 +325,9 @@ for rows in (8, 4, 2, 1):
 # %% [markdown]
 # ## What a divisor does to length
 #
-# Why did the lengths on the small GPU drift apart, and how much does a shared divisor help? Call
-# the step of a right answer along the logit of "stop" the **drift**. Above 0, right answers learn
-# to stop sooner, and wrong ones, with all signs turned, to go on.
+# Why did the lengths on the small GPU drift apart, and how much does a shared divisor help? Watch one
+# number: how far a right answer moves the logit of "stop", on average. This is the **drift**. Above
+# 0, right answers learn to stop sooner. Wrong ones have all signs turned, and learn to go on.
 #
 # An answer of $T$ tokens stopped once and went on $T-1$ times. With stop chance $q$ its slope in
 # that logit is $1-qT$ (09). Take $q=0.1$, and let an average token weigh 1:
@@ -330,7 +337,8 @@ q = 0.1
 length = torch.arange(1.0, 1000.0)
 chance = q * (1 - q) ** (length - 1)                   # of each length
 slope = 1 - q * length               # of log π(answer) in "stop" (09)
-for name, c in (("constant", 1 + 0 * length), ("1/T", 1 / (q * length))):
+by_mean = length * q                 # in mean lengths, 1/q tokens each
+for name, c in (("constant", 1 + 0 * length), ("1/T", 1 / by_mean)):
     moved = (chance * c * slope).sum().item()
     print(f"{name:8s} drift {round(moved, 3) + 0.0:+.3f}")
 
@@ -359,7 +367,7 @@ drift = {k: stop_drift(k) for k in (1, 2, 4, 8, 32)}
 reveal("dr_grpo.4", "about 13 tokens",
        f"They have {ends[8][0]:.1f} tokens. Each of n answers owns about "
        f"one "
-       "part in n of the divisor, so its own length counts for about 1/n. "
+       "part in n of the divisor, so its own length has little say. "
        f"The drift is {drift[1]:.3f} at n = 1, {drift[8]:.3f} at 8, "
        f"{drift[32]:.3f} at 32, and exactly 0 under a constant.",
        pictures.who_shares(drift, ends, 10.0, (
@@ -382,17 +390,19 @@ reveal("dr_grpo.4", "about 13 tokens",
 # the explorer
 task("dr_grpo.t1",
      shared_divisor.shared_divisor_explorer(),
-     ("Note the drift of answers of 5 tokens under 1/T. Then find a "
-      "smaller one for answers of 200 tokens, with as few sharing as "
-      "possible.", shared_divisor.diluted))
+     ("It opens with answers of 5 tokens under 1/T: a drift of 1.012. "
+      "Take answers of 200 tokens, and see what that does. Then get below "
+      "1.012 again, with as few sharing as possible.",
+      shared_divisor.diluted))
 
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# It takes two. The answers are forty times as long, and a single neighbour makes up for it. Under
-# $1/T$ the drift grows with the logarithm of the length. Once many answers share, the length hardly
-# matters any more.
+# It takes two. The answers are forty times as long, and a single neighbour makes up for it.
 # </details>
+#
+# **Under $1/T$ the drift grows with the logarithm of the length. Once many answers share the divisor,
+# the length hardly matters any more.**
 #
 # <details><summary>One level deeper: why about 1/n, and never more than 1/(n − 1)</summary>
 #
@@ -450,9 +460,10 @@ pictures.recorded_lengths(
 #   more against the reward once the std is gone.
 # </details>
 #
-# **Which would you choose?** The token mean over the step keeps its step size when lengths change.
-# It leaves a drift of about $1/n$, and needs the global count. A constant has no drift and needs no
-# count, but a batch of long answers takes a longer step. Never take the piece's own count.
+# **Which would you choose?** By default the token mean over the step, counted first. It keeps its step
+# size when lengths change, and with 32 answers or more its drift is too small to matter. Take the
+# constant if you cannot count over all GPUs; then a batch of long answers takes a longer step. Never
+# take the piece's own count.
 #
 # **What to log:** the mean length of right and of wrong answers apart, the share of answers cut at
 # $L_{\max}$, and the gradient norm.
@@ -481,7 +492,8 @@ pictures.recorded_lengths(
 # | formula | $A_i=R_i-\bar R$ · weight of a token $1/(B\,L_{\max})$ |
 # | silent | as in GRPO: groups all right or all wrong, clipped tokens |
 # | picture | two switches, four losses; the short answer is no longer the loudest |
-# | numbers | drift of "stop" when n answers share the divisor: 1.558 (n = 1), 0.029 (32), 0 (constant) |
+# | in pieces | count the step's tokens $N$ first; each piece: its sum × (data-parallel GPUs) / $N$ |
+# | numbers | answers of ten tokens, n share the divisor: drift of "stop" 1.558 (n = 1), 0.029 (32), 0 (constant) |
 # | relative | RLOO times (G−1)/G, plus clip and 1/L_max |
 # | derived | every token the same weight |
 # | choices | which constant; the clip |
@@ -676,9 +688,9 @@ check.name_this_dr_grpo(my_answer)
 #
 # Look at the divisor first. If each micro-batch averages over its own tokens, tokens beside short
 # answers weigh more; with one answer a piece it is GRPO's 1/T. Count the step's tokens N first,
-# over all GPUs. Each piece's loss is its sum times D over N, with D the copies of the model (not
-# tensor- or pipeline-parallel ranks): data parallelism averages gradients, so without the factor
-# 1/D is left.
+# over all GPUs. Each piece's loss is its sum times D over N, with D the data-parallel ranks (FSDP and
+# ZeRO shards are such; tensor- and pipeline-parallel ranks are not): data parallelism averages
+# gradients, so without the factor 1/D is left.
 # </details>
 #
 # The sentences that one hears about averaging tokens, true or not:

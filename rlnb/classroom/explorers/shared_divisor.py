@@ -58,7 +58,7 @@ def build(figure, data):
     axes = figure.add_axes((0.08, 0.17, 0.6, 0.79))
     axes.set(xlim=(0, 4), ylim=(-0.16, 0.62))
     axes.axhline(0, color=GREY, lw=0.8)
-    axes.set_xlabel("length of the answer, times the mean length", fontsize=10.5)
+    axes.set_xlabel("length of the answer, in mean lengths", fontsize=10.5)
     axes.set_ylabel("part of the drift of 'stop'", fontsize=10.5)
     axes.tick_params(labelsize=10.5)
     left = np.arange(BINS) * 4 / BINS
@@ -111,9 +111,9 @@ def shared_divisor_explorer() -> Explorer:
         build,
         update,
         {
-            "mean": choice_slider(10, [(str(m), m) for m in MEANS], "mean length", "in tokens"),
+            "mean": choice_slider(5, [(str(m), m) for m in MEANS], "mean length", "in tokens"),
             "n": choice_slider(
-                2, [(str(k), k) for k in SIZES], "answers that share", "1 is GRPO's own length"
+                1, [(str(k), k) for k in SIZES], "answers that share", "1 is GRPO's own length"
             ),
         },
         alt=alt,
