@@ -411,8 +411,8 @@ reveal("baselines.5", "only the std: the mean merely shortens the push",
 # ## In a real run
 #
 # The baseline comes from the rewards of the same prompt's group, in one line of code and without a
-# second model. (If $b$ does come from a network, `detach` it.) With many tokens nothing changes: all
-# tokens of an answer get the same advantage. The RLOO paper runs $G=2$ and 4, DeepSeekMath
+# second model. (If $b$ does come from a network, `detach` it.) With many tokens nothing changes:
+# all tokens of an answer get the same advantage. The RLOO paper runs $G=2$ and 4, DeepSeekMath
 # ([2402.03300](https://arxiv.org/abs/2402.03300)) 64. (The setting is `num_generations` in TRL.)
 #
 # Log the mean reward of each group, the share of groups whose rewards are all equal (they teach

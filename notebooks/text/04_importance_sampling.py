@@ -228,8 +228,8 @@ assert [round(n.item()) for n in by_n] == [122, 462]     # the fold below
 #
 # <details><summary>One level deeper: and the weighted mean of our pictures?</summary>
 #
-# The pictures divide by $n$, not by $\sum w$. When the weights of a batch happen to sum high, such a
-# mean is too high. With this noise the 1,000 answers count like 122 <!-- cited: 122 --> only.
+# The pictures divide by $n$, not by $\sum w$. When the weights of a batch happen to sum high, such
+# a mean is too high. With this noise the 1,000 answers count like 122 <!-- cited: 122 --> only.
 # Subtract the mean reward, 0.55, from each reward first, and they count like 462
 # <!-- cited: 462 -->. That is a baseline (03) at work.
 # </details>
@@ -345,10 +345,12 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 # ask whether today's policy would go on like this.
 #
 # Why does the own ratio stay? Because it puts the token itself right. Given the words before it,
-# $\mathbb E_\text{old}[\rho_t\nabla\log\pi(y_t)]=\sum\nabla\pi=0$, as it is under today's policy, and
-# without $\rho_t$ it is not 0. And it costs little: **its variance does not grow with the length.**
+# $\mathbb E_\text{old}[\rho_t\nabla\log\pi(y_t)]=\sum\nabla\pi=0$, as it is under today's policy,
+# and without $\rho_t$ it is not 0. And it costs little: **its variance does not grow with the
+# length.**
 #
-# At the old policy all ratios are 1, and the last line is exact, too. The error grows with the move.
+# At the old policy all ratios are 1, and the last line is exact, too. The error grows with the
+# move.
 
 # %% [markdown]
 # ## Forty steps on one batch
@@ -493,8 +495,8 @@ reveal("importance_sampling.4",
 #
 # <details><summary>One level deeper: how sure is this, and does the error grow with the length?</summary>
 #
-# The whole-answer ratio is last with 17 of the 20 policies, and one ratio per token ends ahead of no
-# ratio with 15. <!-- cited: 17, 15 -->
+# The whole-answer ratio is last with 17 of the 20 policies, and one ratio per token ends ahead of
+# no ratio with 15. <!-- cited: 17, 15 -->
 #
 # The right panel runs over all answers of four words, where one can list them. The same sums for 64
 # words go from word to word, because a word depends on the one before it only. At the largest move

@@ -138,9 +138,9 @@ reveal(
 
 # %% [markdown]
 # How can a batch promise more than 1? The mean of its 64 ratios should be 1, and after sixty steps
-# it is 2.89 (mean of the 400 seeds). The steps have raised the ratios of exactly those answers that are in the batch and
-# were lucky. The batch does not lie. It answers another question: which policy looks best *on these
-# 64 answers*? **Nothing in the objective says *enough*.**
+# it is 2.89 (mean of the 400 seeds). The steps have raised the ratios of exactly those answers that
+# are in the batch and were lucky. The batch does not lie. It answers another question: which policy
+# looks best *on these 64 answers*? **Nothing in the objective says *enough*.**
 #
 # <details><summary>One level deeper: is self-normalising the cure?</summary>
 #
@@ -255,11 +255,11 @@ task("ppo.t1", explorers.one_token_explorer(),
       "one on the screen.", one_token.comes_back_slowly))
 
 # %% [markdown]
-# A bad token is silent only left of 0.8, where it has already become less likely. To the right there
-# is no wall: the further it went wrong, the harder it is pushed back. For good tokens the silent
-# region is the mirror image. The sizes are not, because the push is $\rho A$. At ratio 2 the bad
-# token gets −2, and at ratio 1/2 the good one gets only +1/2. **A good token that fell far comes
-# back slowly.**
+# A bad token is silent only left of 0.8, where it has already become less likely. To the right
+# there is no wall: the further it went wrong, the harder it is pushed back. For good tokens the
+# silent region is the mirror image. The sizes are not, because the push is $\rho A$. At ratio 2 the
+# bad token gets −2, and at ratio 1/2 the good one gets only +1/2. **A good token that fell far
+# comes back slowly.**
 #
 # Here are the three rules side by side, with their pushes on the four tokens.
 
@@ -419,8 +419,8 @@ task("ppo.t3", explorers.reuse_explorer(),
 #
 # 1. Take rate 1. Thirty small steps go about as far as three steps at rate 10. Without a clip only
 #    steps times rate counts.
-# 2. Take rate 160. The largest ratio is 12.8 after the first batch, with the clip. The first step on
-#    a batch starts at ratio 1, inside the band, so nothing holds it. <!-- cited: 12.8 -->
+# 2. Take rate 160. The largest ratio is 12.8 after the first batch, with the clip. The first step
+#    on a batch starts at ratio 1, inside the band, so nothing holds it. <!-- cited: 12.8 -->
 # </details>
 #
 # **The clip bounds nothing. It stops tokens that are already outside.** How far one step carries
@@ -438,9 +438,9 @@ pictures.answers_used()
 
 # %% [markdown]
 # **Reuse saves answers.** After 512 of them, eight steps with the clip stand at 0.83 to 0.86, and
-# no single-step arm is above 0.79. Without the clip the eight steps end lower. But they had one rate
-# and one number of steps; the toy says that fewer or smaller steps may do as well. Three seeds are
-# a hint, no more.
+# no single-step arm is above 0.79. Without the clip the eight steps end lower. But they had one
+# rate and one number of steps; the toy says that fewer or smaller steps may do as well. Three seeds
+# are a hint, no more.
 
 # %% [markdown]
 # ## In code
@@ -465,9 +465,9 @@ print(f"loss {mine.item():.4f}, rlnb's {theirs.loss.item():.4f}; cut: "
 assert torch.allclose(mine, theirs.loss, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# In a run, log three numbers per optimizer step: the share of cut tokens, the KL from old to new, and
-# the largest ratio. TRL's GRPO uses a batch for one optimizer step by default (`num_iterations=1`);
-# then the clip never acts. The whole training loop is in the second sitting.
+# In a run, log three numbers per optimizer step: the share of cut tokens, the KL from old to new,
+# and the largest ratio. TRL's GRPO uses a batch for one optimizer step by default
+# (`num_iterations=1`); then the clip never acts. The whole training loop is in the second sitting.
 #
 # <details><summary>One level deeper: means, minibatches, and "pessimistic"</summary>
 #
@@ -566,8 +566,9 @@ print("largest ratio with PPO after 3, 4 and 40 small steps:",
 pictures.many_steps(many)
 
 # %% [markdown]
-# The fourth small step carries the token out of the band. From then on its own push is 0. But the bad
-# token is still pushed down. What it loses goes to the others, and that carries this one on to 1.23.
+# The fourth small step carries the token out of the band. From then on its own push is 0. But the
+# bad token is still pushed down. What it loses goes to the others, and that carries this one on to
+# 1.23.
 #
 # TRPO measures the mean KL between old and new policy after the step, and goes back if it is too
 # large (05). **PPO measures nothing. It takes away the incentive to go on.**
@@ -604,10 +605,10 @@ task("ppo.t2", explorers.token_gates_explorer(),
 # %% [markdown]
 # ### The whole loop, with a second brake
 #
-# Here is the loop around the loss, on the fifty answers. The old log-probs are numbers, kept when the batch is
-# written; a loop that recomputes them at every step has all ratios at 1, for ever. The second
-# brake, which many trainers use: the loop leaves the batch when the KL from old to new, read with
-# $k_3$ (05), passes a limit.
+# Here is the loop around the loss, on the fifty answers. The old log-probs are numbers, kept when
+# the batch is written; a loop that recomputes them at every step has all ratios at 1, for ever. The
+# second brake, which many trainers use: the loop leaves the batch when the KL from old to new, read
+# with $k_3$ (05), passes a limit.
 
 # %%
 def ppo(seed, epsilon=0.2, limit=math.inf, batches=30, steps=30, lr=10.0):
@@ -634,8 +635,8 @@ for name, epsilon in (("no clip", math.inf), ("clip and min", 0.2)):
     print(f"{name:12s} chance to be right {end:.2f}")
 
 # %% [markdown]
-# Thirty steps at rate 10 without a clip ruined the policy above. With the stop they do not: **either
-# brake is enough here.**
+# Thirty steps at rate 10 without a clip ruined the policy above. With the stop they do not:
+# **either brake is enough here.**
 
 # %% [markdown]
 # ### What does the `min` cost?
@@ -668,8 +669,8 @@ pictures.min_effect((4, 30), gaps, (
 # two copies of one answer can disagree: one is graded right, the other wrong. They share one ratio.
 # Once it is above 1.2 the right copy is silent, and the wrong copy still pushes down.
 #
-# **The `min` is insurance against large steps. It trusts the sign of the advantage, so it costs where
-# copies of one answer disagree.**
+# **The `min` is insurance against large steps. It trusts the sign of the advantage, so it costs
+# where copies of one answer disagree.**
 #
 # Which world is a language model's? Large steps are rare there, and copies are common: all answers
 # of a group begin in the same context, often with the same token, and have different signs. So do

@@ -350,7 +350,8 @@ task("grpo.t2", mixed_groups.mixed_groups_explorer(),
 # <details><summary>What it shows</summary>
 #
 # G = 128. There are still 2.56 right answers to push up. But a lone one now gets an advantage of
-# 11.3, where it had 2.65 in a group of 8. It is louder, not more frequent. <!-- cited: 11.3, 2.65 -->
+# 11.3, where it had 2.65 in a group of 8. It is louder, not more
+# frequent. <!-- cited: 11.3, 2.65 -->
 # </details>
 #
 # A larger G costs prompts and finds no more right answers. On the
@@ -371,8 +372,9 @@ task("grpo.t2", mixed_groups.mixed_groups_explorer(),
 # $$L=-\frac1G\sum_i\frac1{T_i}\sum_t\Big[\min\big(\rho_{i,t}A_i,\ \mathrm{clip}(\rho_{i,t},1-\epsilon,1+\epsilon)A_i\big)-\beta\,k_{3,i,t}\Big]$$
 #
 # Only $-\bar R$ was derived. The rest are choices: $\sigma_R$ for one rate on every grader, $1/T_i$
-# so that a long answer counts like a short one, the clip for many steps on a batch, and $k_3$ in the
-# loss, because inside the reward the group's mean would average it away. Here it is in code for one group, and compared with this course's own library:
+# so that a long answer counts like a short one, the clip for many steps on a batch, and $k_3$ in
+# the loss, because inside the reward the group's mean would average it away. Here it is in code for
+# one group, and compared with this course's own library:
 
 # %%
 def grpo_loss(logp, old_logp, ref_logp, mask, R, epsilon=0.2, beta=0.04):
@@ -433,8 +435,8 @@ token_grid.token_grid(batch, {
 #         step(loss)
 # ```
 #
-# With several prompts a step, `zscore` needs one row per prompt. Otherwise it takes the mean over all
-# of them, and says nothing: exercise 2.
+# With several prompts a step, `zscore` needs one row per prompt. Otherwise it takes the mean over
+# all of them, and says nothing: exercise 2.
 #
 # Start training. It is the first step on a fresh batch, so all ratios are 1. Set $\beta=0$ and look
 # at the first line of the log.

@@ -197,8 +197,8 @@ token_grid.token_grid(group, {
 # %% [markdown]
 # Right and wrong answers come from one policy, and the advantages of a group sum to 0. Why do their
 # pushes not cancel? They do cancel if right and wrong answers share one decision to stop: then the
-# push is the bracket times the mean advantage, which is 0. They do not if the model can tell, before
-# it stops, that it failed.
+# push is the bracket times the mean advantage, which is 0. They do not if the model can tell,
+# before it stops, that it failed.
 #
 # So our toy gets a verdict. It first writes `:` or `;` about its answer, and a slider says how
 # often this verdict is true. After `:` it stops with one chance, after `;` with another, both 0.1
@@ -277,9 +277,9 @@ reveal("biases.3", "neither way: the coin pays right and wrong alike",
        })
 
 # %% [markdown]
-# In the rows with $1/T$ right and wrong answers pull apart, with the std or without it. For the rows
-# without $1/T$ the derivation says 0. They lean the other way by about two standard errors, and they
-# share one set of answers, so that is one accident and not two.
+# In the rows with $1/T$ right and wrong answers pull apart, with the std or without it. For the
+# rows without $1/T$ the derivation says 0. They lean the other way by about two standard errors,
+# and they share one set of answers, so that is one accident and not two.
 #
 # Is it the same after 80 steps of training?
 
@@ -299,8 +299,8 @@ for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
 
 # %% [markdown]
 # The lengths are fifty tokens apart with $1/T$, and at most five without. **$1/T$ drives the
-# lengths apart, and it does so alone.** Three things made it easy to see: length was free, the model
-# had just judged itself, and it learned nothing else. In a run that learns, with lengths that
+# lengths apart, and it does so alone.** Three things made it easy to see: length was free, the
+# model had just judged itself, and it learned nothing else. In a run that learns, with lengths that
 # matter, we have not tried it. Dr. GRPO reports the same sign on models of real size, as curves.
 
 # %% [markdown]
@@ -389,7 +389,8 @@ pictures.valley_and_arch()
 # %% [markdown]
 # For one prompt this is only another step size. Across prompts it is another goal: not the sum of
 # the $p$, but the sum of $2\arcsin\sqrt p$, whose slope is $1/\sqrt{p(1-p)}$. This is what
-# **biased** means here: **with either divisor the push is no longer the gradient of $\mathbb E[R]$.**
+# **biased** means here: **with either divisor the push is no longer the gradient of
+# $\mathbb E[R]$.**
 
 # %% [markdown]
 # ## In a real run
@@ -401,8 +402,8 @@ pictures.valley_and_arch()
 # | TRL | on: `scale_rewards="group"` | off; on with `loss_type="grpo"` |
 # | verl | on: `norm_adv_by_std_in_grpo=True` | off; on with `loss_agg_mode="seq-mean-token-mean"` |
 #
-# Both take one mean over all tokens instead of $1/T$. Page 10 is about that choice. Keep the std where
-# rewards of unknown scale meet: one learning rate then serves them all
+# Both take one mean over all tokens instead of $1/T$. Page 10 is about that choice. Keep the std
+# where rewards of unknown scale meet: one learning rate then serves them all
 # ([statements](statements/09_grpo_biases.ipynb)).
 #
 # What to look for in a log: the mean length of right and of wrong answers *apart*. For the std, how

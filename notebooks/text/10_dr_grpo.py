@@ -325,9 +325,9 @@ for rows in (8, 4, 2, 1):
 # %% [markdown]
 # ## What a divisor does to length
 #
-# Why did the lengths on the small GPU drift apart, and how much does a shared divisor help? Watch one
-# number: how far a right answer moves the logit of "stop", on average. This is the **drift**. Above
-# 0, right answers learn to stop sooner. Wrong ones have all signs turned, and learn to go on.
+# Why did the lengths on the small GPU drift apart, and how much does a shared divisor help? Watch
+# one number: how far a right answer moves the logit of "stop", on average. This is the **drift**.
+# Above 0, right answers learn to stop sooner. Wrong ones have all signs turned, and learn to go on.
 #
 # An answer of $T$ tokens stopped once and went on $T-1$ times. With stop chance $q$ its slope in
 # that logit is $1-qT$ (09). Take $q=0.1$, and let an average token weigh 1:
@@ -401,8 +401,8 @@ task("dr_grpo.t1",
 # It takes two. The answers are forty times as long, and a single neighbour makes up for it.
 # </details>
 #
-# **Under $1/T$ the drift grows with the logarithm of the length. Once many answers share the divisor,
-# the length hardly matters any more.**
+# **Under $1/T$ the drift grows with the logarithm of the length. Once many answers share the
+# divisor, the length hardly matters any more.**
 #
 # <details><summary>One level deeper: why about 1/n, and never more than 1/(n − 1)</summary>
 #
@@ -460,10 +460,10 @@ pictures.recorded_lengths(
 #   more against the reward once the std is gone.
 # </details>
 #
-# **Which would you choose?** By default the token mean over the step, counted first. It keeps its step
-# size when lengths change, and with 32 answers or more its drift is too small to matter. Take the
-# constant if you cannot count over all GPUs; then a batch of long answers takes a longer step. Never
-# take the piece's own count.
+# **Which would you choose?** By default the token mean over the step, counted first. It keeps its
+# step size when lengths change, and with 32 answers or more its drift is too small to matter. Take
+# the constant if you cannot count over all GPUs; then a batch of long answers takes a longer step.
+# Never take the piece's own count.
 #
 # **What to log:** the mean length of right and of wrong answers apart, the share of answers cut at
 # $L_{\max}$, and the gradient norm.
@@ -688,8 +688,8 @@ check.name_this_dr_grpo(my_answer)
 #
 # Look at the divisor first. If each micro-batch averages over its own tokens, tokens beside short
 # answers weigh more; with one answer a piece it is GRPO's 1/T. Count the step's tokens N first,
-# over all GPUs. Each piece's loss is its sum times D over N, with D the data-parallel ranks (FSDP and
-# ZeRO shards are such; tensor- and pipeline-parallel ranks are not): data parallelism averages
+# over all GPUs. Each piece's loss is its sum times D over N, with D the data-parallel ranks (FSDP
+# and ZeRO shards are such; tensor- and pipeline-parallel ranks are not): data parallelism averages
 # gradients, so without the factor 1/D is left.
 # </details>
 #

@@ -342,9 +342,9 @@ reveal("evaluation.5", "rises in A, falls in B",
 # The fourth line needs no mean of $\log\pi$, because $dz_i-\overline{dz}$ already has mean 0. In
 # words: **entropy falls when what is likely is also what is good.**
 #
-# Now let only logit $i$ move, by $\eta$. Then $\overline{dz}=\eta\,\pi_i$. The mean of $\log\pi$ under
-# $\pi$ is $-H$. So the fourth line is $dH=-\eta\,\pi_i\big(\log\pi_i-(-H)\big)$, and this is above 0
-# only if $\log\pi_i$ is below its mean: $\pi_i<e^{-H}$. That is what *rare* means.
+# Now let only logit $i$ move, by $\eta$. Then $\overline{dz}=\eta\,\pi_i$. The mean of $\log\pi$
+# under $\pi$ is $-H$. So the fourth line is $dH=-\eta\,\pi_i\big(\log\pi_i-(-H)\big)$, and this is
+# above 0 only if $\log\pi_i$ is below its mean: $\pi_i<e^{-H}$. That is what *rare* means.
 #
 # <details><summary>One level deeper: the plain policy gradient</summary>
 #
@@ -629,8 +629,8 @@ check.silent_bug_evaluation(my_test)
 #
 # Because likely answers are usually the good ones. A small step changes entropy by minus the
 # covariance, under the policy, of log-probability and logit change. Pushing up what is likely and
-# pushing down what is rare both lower it. Pushing up rare right answers raises it. In a network this
-# explains single steps weakly: in our small one its rank correlation with the change was 0.40.
+# pushing down what is rare both lower it. Pushing up rare right answers raises it. In a network
+# this explains single steps weakly: in our small one its rank correlation with the change was 0.40.
 # <!-- cited: 0.40 -->
 # </details>
 # <details><summary><b>Entropy fell by a factor of ten. Do you stop the run?</b></summary>

@@ -138,10 +138,9 @@ reveal("agents.1", "about 15 %, worse than before", why,
 
 # %% [markdown]
 # There is a quieter way to go wrong. Suppose the memory starts empty, but the six trajectories of a
-# group use one desk, one after the other, without a reset. Each tosses a coin. Heads: it calculates,
-# and is right four times in ten. Tails: it only looks at `x=`, and is right if the last result was
-# right.
-# The first trajectory of a group earns 0.20 on average.
+# group use one desk, one after the other, without a reset. Each tosses a coin. Heads: it
+# calculates, and is right four times in ten. Tails: it only looks at `x=`, and is right if the last
+# result was right. The first trajectory of a group earns 0.20 on average.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -320,11 +319,12 @@ reveal("agents.4", "not visibly different in three seeds",
        })
 
 # %% [markdown]
-# In a larger world it can matter. Search-R1 lets a 7B model read passages from a search engine. With
-# the mask it answers 0.43 of the questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one run
-# each). Why there and not here? Our desk writes 6 of the 44 tokens in the picture, a search engine
-# most of the text. So most of the push falls on words that the policy did not choose, and it moves
-# the same weights that write the answers. (That is our reading. The paper gives the two numbers.)
+# In a larger world it can matter. Search-R1 lets a 7B model read passages from a search engine.
+# With the mask it answers 0.43 of the questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one
+# run each). Why there and not here? Our desk writes 6 of the 44 tokens in the picture, a search
+# engine most of the text. So most of the push falls on words that the policy did not choose, and it
+# moves the same weights that write the answers. (That is our reading. The paper gives the two
+# numbers.)
 #
 # The same mask belongs in four places:
 #
@@ -334,8 +334,8 @@ reveal("agents.4", "not visibly different in three seeds",
 # * *The length*, where a loss divides by it. Count own tokens, or a long tool output makes the push
 #   on the call small.
 #
-# And log the share of tokens that are trained, here 38 of 44. **Idea 2: the world's tokens are read,
-# and never trained.**
+# And log the share of tokens that are trained, here 38 of 44. **Idea 2: the world's tokens are
+# read, and never trained.**
 #
 # <details><summary>One level deeper: crashes, and a mask that was ignored</summary>
 #
@@ -523,9 +523,10 @@ reveal("agents.7", "nothing",
        })
 
 # %% [markdown]
-# How good must a grader of turns be? Average a turn's push over $n$ trajectories. To trust its sign,
-# the average should be twice its own spread, $\sqrt{\mathrm{Var}/n}$. So
-# $n=4\,\mathrm{Var}/\mathrm{mean}^2$, and with one reward for the sum of all turns that is $4(T-1)$. The grader of turns is wrong in a share $e$ of its verdicts, at random.
+# How good must a grader of turns be? Average a turn's push over $n$ trajectories. To trust its
+# sign, the average should be twice its own spread, $\sqrt{\mathrm{Var}/n}$. So
+# $n=4\,\mathrm{Var}/\mathrm{mean}^2$, and with one reward for the sum of all turns that is
+# $4(T-1)$. The grader of turns is wrong in a share $e$ of its verdicts, at random.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -544,9 +545,9 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 # 2. It pays from five turns on. With four the two are equal; exercise 4 asks why.
 # </details>
 #
-# This was the kind case, in which turns add up. If success needs *all* turns to be right, the
-# final reward needs $4(2^T-2)$ trajectories, a quarter of a million at 16 turns. And errors are not always
-# random: a grader that pays a point for every call has no noise, but another goal
+# This was the kind case, in which turns add up. If success needs *all* turns to be right, the final
+# reward needs $4(2^T-2)$ trajectories, a quarter of a million at 16 turns. And errors are not
+# always random: a grader that pays a point for every call has no noise, but another goal
 # ([statements](statements/18_agents.ipynb) has both). **Idea 3: grade turns if you can, and check
 # the final success.**
 #

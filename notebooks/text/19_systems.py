@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU, say why it waits, and choose a correction when
 # another program writes the answers.
 #
-# 28 minutes, then 12 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
+# 30 minutes, then 12 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
 # (GRPO), 12 (DPPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
@@ -136,21 +136,26 @@ reveal("systems.2", "240 GB: twice what training the policy takes",
 # **ZeRO** splits the training bytes among the cards. Stage 1 splits AdamW's part, stage 2 also the
 # gradients, stage 3 also the weights (PyTorch calls this FSDP). Each card keeps a whole sampler.
 #
-# *Parking* moves to the host what this half of the step does not need. You have 4 cards, and choose the
-# stage and whether to park.
+# *Parking* moves to the host what this half of the step does not need. While the answers are
+# written, trainer and reference leave the card; while it trains, sampler and cache leave. You
+# choose the cards, the stage, parking, and how many answers are written at once.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t1", full_card.full_card_explorer(),
-     ("You have 4 cards. Make it fit.", full_card.four))
+     ("512 answers at once on 4 cards. Make it fit, with the smallest "
+      "stage of ZeRO that will do.", full_card.smallest_stage),
+     ("Now you have 2 cards. Make it fit, with as many answers at once as "
+      "you can.", full_card.two_cards))
 
 # %% [markdown]
-# <details><summary>What the task shows</summary>
+# <details><summary>What the tasks show</summary>
 #
-# On 4 cards no stage is enough by itself, because each card holds twice the cache that it holds on
-# 8. Parking works from stage 1 on, since the two halves of a step no longer share the card. On 8
-# cards stage 3 does it without parking. Real systems park by offloading (verl) or by putting the
-# engine to sleep (vLLM).
+# 1. On 4 cards no stage is enough by itself, because each card holds twice the cache that it holds
+#    on 8. With parking stage 1 is enough, since the two halves of a step no longer share the card.
+# 2. Stage 3, parked, 256 answers. The cache is all that still grows with the number of answers, and
+#    parking lets it have the card to itself. Real systems park by offloading (verl) or by putting
+#    the engine to sleep (vLLM).
 # </details>
 # <details><summary>One level deeper: activations and logits</summary>
 #
@@ -163,9 +168,9 @@ task("systems.t1", full_card.full_card_explorer(),
 # ## Who waits for whom
 #
 # Memory limits how many answers are written at once. A place for one answer is called a **slot**.
-# Are the slots at least always busy? We simulate 64 slots. The trainer has cards of its own, takes
-# 64 answers for a step, and needs half the time of a mean answer. The lengths are spread out: the
-# log of a length is normal with std 1.
+# Are the slots at least always busy? We simulate 64 slots. From here on the cards are *split*: the
+# trainer has some of its own. It takes 64 answers for a step, and needs half the time of a mean
+# answer. The lengths are spread out: the log of a length is normal with std 1.
 
 # %%
 waits = simulate(slots=64, batch=64, lag=0, tail=1.0, train=0.5)
@@ -221,12 +226,13 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
       f"oldest {ahead.staleness.max()}")
 
 # %% [markdown]
-# Where does the mean come from? Count pairs of an answer and an update that falls into its life.
-# There are $n$ answers and $U$ updates, and an update uses $B$ answers.
+# Where does the mean come from? Make a list: for each answer, every update that happens between its
+# start and its use. Count the lines of that list in two ways. There are $n$ answers and $U$
+# updates, and an update uses $B$ answers.
 #
 # $$\begin{aligned}
-# \text{pairs}&=n\cdot\overline{\text{age}}&&\text{answer by answer}\\
-# \text{pairs}&=U\cdot\bar N&&\text{update by update: }\bar N\text{ answers are open}\\
+# \text{lines}&=n\cdot\overline{\text{age}}&&\text{answer by answer}\\
+# \text{lines}&=U\cdot\bar N&&\text{update by update: }\bar N\text{ answers are open}\\
 # n&=U\cdot B&&\textbf{assumed: each answer is used once}\\
 # \overline{\text{age}}&=\bar N/B&&\text{divide}
 # \end{aligned}$$
@@ -234,30 +240,33 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # An answer is *open* until the trainer takes it, also while it is finished and waits. So **the mean
 # age is the number of open answers, counted in batches.** This is **Little's law**.
 #
-# One batch ahead keeps about one batch of answers open here, so the mean age is about 1. The oldest
-# answer is 13 updates old, because the limit is on when answers may *start*. To bound the oldest
-# you must cut it, resume it later or drop it, and dropping hits long answers only.
+# One batch ahead lets at most one batch more be started than is used, so about one batch is open,
+# and the mean age is about 1. **The limit caps the mean age. Nothing caps the oldest:** in this run
+# it is 13 updates old. To bound it you must cut it, resume it later or drop it, and dropping hits
+# long answers only.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t2", stale_queue.stale_queue_explorer(),
      ("With a spread of 1 or more, keep the slots 90 % busy, and the mean "
       "age at 0.5 or less.", stale_queue.fresh_and_busy),
-     ("With a spread of 1 or more, make a step in 1.2 or less, with a mean "
-      "age of at most 1.1.",
+     ("With a spread of 1 or more, make a step in less than 0.7, with a "
+      "mean age of at most 2.1.",
       stale_queue.quick))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
 # 1. Take 16 slots and one batch ahead. Few answers are open, so they are young, and the slots are
-#    always busy. But a step takes 3.9 <!-- cited: 3.9 -->. **Busy is not fast.**
-# 2. Take 64 or 128 slots and one batch ahead. With 128 half of the slots idle, because the limit
-#    stops them.
+#    always busy. But a step takes 3.9 <!-- cited: 3.9 -->.
+# 2. Take 128 slots and two batches ahead. One batch ahead leaves half of the 128 slots idle,
+#    because the limit stops them. The price of the second batch is a mean age of 2.
 # </details>
 #
-# Does age hurt? We trained the course's small model for 40 steps without a clip, on answers that
-# are all 0, 1, 4 or 8 updates old. Look at the values at the end.
+# **Busy is not fast.**
+#
+# Does age hurt? We trained the course's small model for 40 steps on answers that are all 0, 1, 4 or
+# 8 updates old. Each token is weighted by its ratio to the policy that wrote it, without a clip.
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -265,8 +274,9 @@ pictures.learning_by_time(
     "A line is a seed. Right: pass@1 at the end, seeds 0, 1, 2.")
 
 # %% [markdown]
-# At age 1 one seed of three ends lower and two do not. At age 4 all three end a little lower than
-# at age 0. At age 8 two of three end far lower. **So a little age is cheap, and a lot is not.**
+# At age 8 two of three seeds end far lower. Between 0, 1 and 4 three seeds show little. Old answers
+# come from another policy, and the ratios that correct for it grow noisier with every update (04).
+# **In this run one update late is cheap, and eight are not.**
 #
 # <details><summary>One level deeper: what the queue leaves out</summary>
 #
@@ -315,7 +325,7 @@ print(f"router, another expert somewhere: {gap[other].std():.2f}, "
 # your guess
 predict("systems.4", "What is the std of the router's gap over all tokens?",
         ["about 0.0065: fewer than 1 in 100 tokens are touched",
-         "about 0.05: few tokens, and very large gaps",
+         "about 0.05: in between, nearer to the small one",
          "about 0.011: the mean of 0.0065 and 0.57, by their shares",
          "about 0.3: half way"])
 
@@ -323,7 +333,7 @@ predict("systems.4", "What is the std of the router's gap over all tokens?",
 # the answer
 middle = [(a + b) / 2 for a, b in zip(EDGES, EDGES[1:])]
 small = [m for m, n in zip(middle, dense["histogram"]) for _ in range(n)]
-reveal("systems.4", "about 0.05: few tokens, and very large gaps",
+reveal("systems.4", "about 0.05: in between, nearer to the small one",
        f"It is {gap.std():.3f}, because the mean *square* counts, and "
        "0.0077 · 0.57² is nearly all of it. The third panel is the test: "
        "the trainer uses the *engine's* experts (routing replay, R3), and "
@@ -344,8 +354,9 @@ reveal("systems.4", "about 0.05: few tokens, and very large gaps",
        })
 
 # %% [markdown]
-# A large mixture has dozens of layers, so more of its tokens can be touched. What one does about it
-# is the second sitting.
+# A large mixture has dozens of layers, so more of its tokens can be touched. What does one do about
+# it? First remove the cause: replay the experts, keep the engine's log-probs. Then cap or mask the
+# weights, by sign. The second sitting compares these.
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -360,7 +371,7 @@ reveal("systems.4", "about 0.05: few tokens, and very large gaps",
 # | gap | rounding alone 0.0065 nats a token; a router that rounding tips over 0.57 |
 # | choices | stage of ZeRO, parking; batches ahead |
 # | log | bytes in cache, slots busy, age, gap by token |
-# | second sitting | std of log w = gap · √T; a cap or a mask trades bias for noise |
+# | against the gap | replay the experts; keep the engine's log-probs; cap or mask by sign (second sitting) |
 
 # %%
 score(*(f"systems.{k}" for k in range(1, 5)))

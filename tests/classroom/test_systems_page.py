@@ -16,7 +16,8 @@ from rlnb.toys.two_engines import engines, judge, train
 from rlnb.training.studies import cluster_memory
 
 GOALS = (
-    (full_card, full_card.four),
+    (full_card, full_card.smallest_stage),
+    (full_card, full_card.two_cards),
     (stale_queue, stale_queue.fresh_and_busy),
     (stale_queue, stale_queue.quick),
     (engine_rules, engine_rules.none_lost),
@@ -35,15 +36,24 @@ def test_stage_three_alone_fits_on_eight_cards_and_parking_alone_on_four():
     assert [c for c in cards if found[c]["gpus"] == 8 and found[c]["fits"] and not c[2]] == [
         (8, 3, False)
     ]
-    assert [c for c in cards if full_card.four(found[c])] == [(4, s, True) for s in (1, 2, 3)]
+    assert [c for c in cards if c[0] == 4 and found[c]["fits"]] == [(4, s, True) for s in (1, 2, 3)]
+    assert [c for c in cards if full_card.smallest_stage(found[c])] == [(4, 1, True)]
     assert not any(found[2, s, p]["fits"] for s in range(4) for p in (False, True))
+    two = [
+        (n, s, p)
+        for n in full_card.ANSWERS
+        for s in range(4)
+        for p in (False, True)
+        if full_card.two_cards(full_card.compute(2, s, p, n))
+    ]
+    assert two == [(256, 3, True)]
 
 
 def test_busy_slots_are_not_a_fast_step():
     grid = [(n, lag) for n in stale_queue.SLOTS for lag in range(5)]
     found = {g: stale_queue.compute(*g, 1.0) for g in grid}
     assert {n for n, _ in grid if stale_queue.fresh_and_busy(found[n, 1])} == {16}
-    assert {g for g in grid if stale_queue.quick(found[g])} == {(64, 1), (128, 1)}
+    assert {g for g in grid if stale_queue.quick(found[g])} == {(128, 2)}
     assert found[16, 1]["time"] == pytest.approx(3.86, abs=0.01)
     assert found[64, 0]["busy"] == pytest.approx(0.13, abs=0.005)
     assert found[128, 1]["busy"] < 0.6

@@ -11,6 +11,7 @@ from rlnb.training.studies.cluster_memory import QWEN_7B, Cluster, on_one_gpu, p
 
 CARD = 80.0
 GPUS = (1, 2, 4, 8, 16, 32)
+ANSWERS = (64, 128, 256, 512, 1024)
 CAPTION = "One card. Above: the answers are being written. Below: the gradient is computed."
 PARTS = {
     "trainer": (SKY, ""),  # what is also in page 19's first picture has its colour there
@@ -26,9 +27,11 @@ WRITING = ("trainer", "frozen models", "sampler", "cache")
 TRAINING = ("trainer", "frozen models", "sampler", "activations")
 
 
-@checked(gpus=between(1, 64), stage=between(0, 3))
-def compute(gpus: int = 8, stage: int = 0, parked: bool = False) -> dict[str, Any]:
-    """GB on each of `gpus` cards: 7.6e9 parameters, a reference, 512 answers of 8,192 tokens.
+@checked(gpus=between(1, 64), stage=between(0, 3), answers=between(1, 4096))
+def compute(
+    gpus: int = 8, stage: int = 0, parked: bool = False, answers: int = 512
+) -> dict[str, Any]:
+    """GB on each of `gpus` cards: 7.6e9 parameters, a reference, `answers` of 8,192 tokens at once.
 
     Returns parts (GB by name), the two moments as {name: GB}, peak, fits (peak below 80 GB), and
     the arguments.
@@ -37,7 +40,7 @@ def compute(gpus: int = 8, stage: int = 0, parked: bool = False) -> dict[str, An
     >>> round(found["peak"], 1), found["fits"]
     (62.4, True)
     """
-    cluster = Cluster(gpus=gpus, stage=stage, parked=parked)
+    cluster = Cluster(gpus=gpus, stage=stage, parked=parked, answers=answers)
     parts = on_one_gpu(QWEN_7B, cluster)
     left_out = {"writing": ("trainer", "frozen models"), "training": ("sampler",)}
     moments = {
@@ -45,8 +48,8 @@ def compute(gpus: int = 8, stage: int = 0, parked: bool = False) -> dict[str, An
         for name, held in (("writing", WRITING), ("training", TRAINING))
     }
     peak = peak_on_one_gpu(parts, parked)
-    return {"gpus": gpus, "stage": stage, "parked": parked, "parts": parts, "moments": moments,
-            "peak": peak, "fits": peak <= CARD}  # fmt: skip
+    return {"gpus": gpus, "stage": stage, "parked": parked, "answers": answers, "parts": parts,
+            "moments": moments, "peak": peak, "fits": peak <= CARD}  # fmt: skip
 
 
 TOP = 240.0
@@ -101,7 +104,10 @@ def update(artists, data):
 
 def readout(data) -> str:
     word = "fits" if data["fits"] else "out of memory"
-    return f"{data['gpus']} cards, ZeRO stage {data['stage']}: {data['peak']:.1f} GB, {word}."
+    return (
+        f"{data['gpus']} cards, ZeRO stage {data['stage']}, {data['answers']} answers at once: "
+        f"{data['peak']:.1f} GB, {word}."
+    )
 
 
 def alt(data) -> str:
@@ -113,9 +119,14 @@ def alt(data) -> str:
     return f"Memory of one card as two stacked bars. {readout(data)} {sums}."
 
 
-def four(data) -> bool:
-    """Four cards are enough."""
-    return data["gpus"] == 4 and data["fits"]
+def smallest_stage(data) -> bool:
+    """512 answers at once on four cards, with the smallest stage of ZeRO that fits."""
+    return (data["gpus"], data["answers"], data["stage"]) == (4, 512, 1) and data["fits"]
+
+
+def two_cards(data) -> bool:
+    """Two cards, and as many answers at once as they hold."""
+    return data["gpus"] == 2 and data["answers"] >= 256 and data["fits"]
 
 
 def full_card_explorer() -> Explorer:
@@ -128,6 +139,8 @@ def full_card_explorer() -> Explorer:
             "gpus": choice_slider(8, [(str(g), g) for g in GPUS], "cards of 80 GB",
                                   "they share the answers, and by ZeRO the trainer's state"),
             "stage": slider(0, 0, 3, 1, "ZeRO stage", "1 splits AdamW, 2 gradients, 3 weights"),
+            "answers": choice_slider(512, [(str(n), n) for n in ANSWERS], "answers at once",
+                                     "written at the same time by all cards together"),
             "parked": switch(False, "park what the other half of the step does not need",
                              "the trainer's state in the host's memory while it writes"),
         },

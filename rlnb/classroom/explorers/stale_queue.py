@@ -120,8 +120,8 @@ def fresh_and_busy(data) -> bool:
 
 
 def quick(data) -> bool:
-    """Long tail, a step in at most 1.2, mean age at most 1.1."""
-    return data["tail"] >= 1 and data["time"] <= 1.2 and data["staleness"] <= 1.1
+    """Long tail, a step below 0.7, mean age at most 2.1."""
+    return data["tail"] >= 1 and data["time"] < 0.7 and data["staleness"] <= 2.1
 
 
 def stale_queue_explorer() -> Explorer:
