@@ -130,10 +130,12 @@ task("dapo.t1", kept_groups_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. Take G = 32 or 64.
-# 2. Take G = 2 or 4. The group that needs the fewest draws needs the most answers. At either end of
-#    the hill a mixed group waits for one rare answer. If that answer has chance $q$, a kept group
-#    costs about $1/q$ answers, as long as $Gq$ is well below 1.
+# 2. Take G = 2 or 4. At either end of the hill a mixed group waits for one rare answer. If that
+#    answer has chance $q$, a kept group costs about $1/q$ answers, as long as $Gq$ is well below 1.
 # </details>
+#
+# **The group that needs the fewest draws needs the most answers.**
+#
 # <details><summary>One level deeper: which prompts train</summary>
 #
 # In practice a silent prompt is replaced by *another* one. Then the price is 1 over the *mean* of
@@ -234,9 +236,10 @@ task("dapo.t2", rare_token_explorer(),
 # 1. A step of 0.15, say, with 4 updates: one update takes the token from inside both bands to
 #    beyond both. <!-- cited: 0.15, 0.24 -->
 # 2. A step of 0.24 saves 8 batches. Its first update lands between the edges, so 1.28 allows one
-#    more full update. The largest step saves at most 3, small ones at most 6. So what 1.28 buys
-#    depends on the size of the steps.
+#    more full update. The largest step saves at most 3, small ones at most 6.
 # </details>
+#
+# **What 1.28 buys depends on the size of the steps.**
 
 # %% [markdown]
 # DAPO does not make many updates on one batch. It cuts a batch of 8,192 answers into 16 parts and

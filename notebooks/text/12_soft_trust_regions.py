@@ -379,11 +379,13 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. Take a good token beyond ratio 5 that started at 0.01 or less. A rare token may take any weight
-#    before it has moved 0.15. **DPPO bounds the movement and not the weight. CISPO does the
-#    reverse.**
+#    before it has moved 0.15.
 # 2. Take a *bad* token that became nearly four times likelier, or more. SAPO does not ask in which
 #    direction a token has gone, so the way back fades, too.
 # </details>
+#
+# **DPPO bounds the movement and not the weight. CISPO does the reverse. SAPO lets the way back fade,
+# too.**
 
 # %% [markdown]
 # ## In a real run

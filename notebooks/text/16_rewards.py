@@ -241,12 +241,13 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # <details><summary>What the task shows</summary>
 #
 # One glitch in two hundred answers, of size 10. Without any glitch the grader would be right on
-# 93.7 % <!-- cited: 93.7 % --> of pairs. So **the test on pairs cannot see what ruins you**: it
-# never looks at the top of 1,024.
+# 93.7 % <!-- cited: 93.7 % --> of pairs.
 #
 # To go on: set the glitches back to 2 % and make them smaller. At size 1, as wide as gold itself,
 # they are harmless. At size 3 gold already turns.
 # </details>
+#
+# **The test on pairs cannot see what ruins you:** it never looks at the top of 1,024.
 #
 # <details><summary>One level deeper: are B's tails heavy?</summary>
 #
