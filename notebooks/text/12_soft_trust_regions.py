@@ -384,8 +384,8 @@ task("soft.t1", four_edges.four_edges_explorer(),
 #    direction a token has gone, so the way back fades, too.
 # </details>
 #
-# **DPPO bounds the movement and not the weight. CISPO does the reverse. SAPO lets the way back fade,
-# too.**
+# **DPPO bounds the movement and not the weight. CISPO does the reverse. SAPO lets the way back
+# fade, too.**
 
 # %% [markdown]
 # ## In a real run
