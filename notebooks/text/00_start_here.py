@@ -146,9 +146,9 @@ task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
 # your guess
 predict("start_here.2", "Now only one of the four answers is right. How "
         "hard is it pushed, compared with each of the two before?",
-        ["half as hard: half the reward came in",
+        ["1.7 times as hard: it stands out from its group",
          "as hard: it earned its 1 like the others",
-         "1.7 times as hard: it stands out from its group",
+         "half as hard: half the reward came in",
          "twice as hard: it has the push to itself"])
 
 # %%

@@ -85,9 +85,9 @@ pictures.authors({"the teacher writes": given}, (
 predict("one_scalar_loss.1", "Now the model itself writes the answers "
         "that it is trained on. Nothing else changes. What happens to its "
         "chance to be right?",
-        ["rises: what it is surest of gets surer",
+        ["no direction: runs drift apart, up or down by luck",
          "falls: most of what it writes is wrong",
-         "no direction: runs drift apart, up or down by luck",
+         "rises: what it is surest of gets surer",
          "level in every run: it already says what it says"])
 
 # %%
@@ -243,7 +243,7 @@ predict("one_scalar_loss.3", "Keep the same 20 dice, and make the nudge "
         "smaller and smaller. Where does the measured slope go?",
         ["to the true slope, as a derivative should",
          "near the true slope: 20 draws leave some noise",
-         "to 0", "nowhere: it jumps, ever wilder"])
+         "nowhere: it jumps, ever wilder", "to 0"])
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -472,8 +472,8 @@ score("one_scalar_loss.1", "one_scalar_loss.2", "one_scalar_loss.3",
 # your guess
 predict("one_scalar_loss.6", "Where do the two recipes end?",
         ["only drawing again becomes nearly always right",
-         "both right; both say “7” two times in three",
          "both right; drawing again says almost only “7”",
+         "both right; both say “7” two times in three",
          "both right; drawing again evens the two out"])
 
 # %%

@@ -92,9 +92,9 @@ pictures.one_draw(knobs, one, here, ("stop", "1, stop"))
 # your guess
 predict("reinforce.1", "Take 1,000 answers, each with its own throws. At "
         "the dot, the slope of their mean reward is ...",
-        ["the slope of J, up to some noise",
+        ["0",
          "a few per cent of it: only answers near a jump react",
-         "0"])
+         "the slope of J, up to some noise"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -215,9 +215,9 @@ print(f"loss {loss.item():.4f}, slope along the knob {-slope(loss):.4f}")
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("reinforce.2", "REINFORCE's expected gradient, against SFT's:",
-        ["the same", "the same direction, 0.23 times as long",
+        ["the same", "another direction: SFT never sees the wrong answers",
          "the same direction, 4.3 times as long",
-         "another direction: SFT never sees the wrong answers"])
+         "the same direction, 0.23 times as long"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -368,7 +368,7 @@ predict("reinforce.4", "The first 0 is a mistake, and this lucky draw "
         "pushes its logit up. No reward is below 0. In the mean over all "
         "draws, the logit of that 0 goes ...",
         ["up: no reward ever pushes it down",
-         "down", "nowhere: good and bad luck cancel"])
+         "nowhere: good and bad luck cancel", "down"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -469,9 +469,9 @@ print(f"rewards 0 and 1, 16 answers: {share_uphill(16, 0.0):.0%} uphill")
 # your guess
 predict("reinforce.5", "Another grader pays 10 for wrong and 11 for right. "
         "The mean gradient is the same. Of its steps of 16 answers ...",
-        ["about as many go uphill: the mean is what counts",
+        ["hardly more than half go uphill",
          "nine in ten go uphill: ten is a lot, 16 answers average it out",
-         "hardly more than half go uphill"])
+         "about as many go uphill: the mean is what counts"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer

@@ -79,8 +79,8 @@ pictures.rate_lines(rates, {"": graders}, (start @ earns).item(), (
 # your guess
 predict("baselines.1", "Take the first step, averaged over all answers "
         "that could be drawn. Where does the second grader push?",
-        ["exactly where the first one does: the gaps are the same",
-         "the same way, ten times as far: rewards are ten times as large",
+        ["the same way, ten times as far: rewards are ten times as large",
+         "exactly where the first one does: the gaps are the same",
          "all three up, by nearly the same: all earn about 10",
          "nowhere in particular: the ten points drown the gaps"])
 
@@ -355,9 +355,9 @@ reveal("baselines.3", "above 2.85: one reward is a poor guess of the mean",
 # your guess
 predict("baselines.5", "Which of the two steps turns the mean push into "
         "another direction?",
-        ["both: both look at the answer's own reward",
+        ["only the std: the mean merely shortens the push",
          "only the mean: it breaks the proof's condition; the std rescales",
-         "only the std: the mean merely shortens the push",
+         "both: both look at the answer's own reward",
          "neither: on average both only rescale"])
 
 # %%
@@ -463,8 +463,8 @@ predict("baselines.4", "Train with b = −1 and with b = 1.81, noise 22.8 "
         "each at the start. Each gets its own best learning rate. Which "
         "ends higher?",
         ["equally high: same mean push, same noise",
-         "b = −1: what was drawn is encouraged, so learning is fast",
-         "b = 1.81: what was drawn is discouraged, so others get a turn"])
+         "b = 1.81: what was drawn is discouraged, so others get a turn",
+         "b = −1: what was drawn is encouraged, so learning is fast"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed

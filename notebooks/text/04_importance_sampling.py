@@ -390,9 +390,9 @@ pairs = [(start, start + 0.5 * step) for start, step in draws]
 # your guess
 predict("importance_sampling.4", "Who has earned most after forty steps, "
         "and who least? (Mean of 20 policies, a batch each.)", [
-            "whole answer, per token, ignored: exact comes first",
-            "per token, whole answer, ignored: any ratio beats none",
             "per token, ignored, whole answer: better none than all",
+            "per token, whole answer, ignored: any ratio beats none",
+            "whole answer, per token, ignored: exact comes first",
             "ignored, per token, whole answer: no ratio, no noise"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -561,8 +561,8 @@ predict("importance_sampling.5", "Here is a bug. Before each step the "
         "`torch.no_grad()`, so every ratio is 1. What is its gradient on "
         "the reused batch?", [
             "0: a constant has no slope", "right: the ratios cancel",
-            "REINFORCE's, with no correction",
-            "right in direction, too short"])
+            "right in direction, too short",
+            "REINFORCE's, with no correction"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer

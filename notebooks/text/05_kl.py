@@ -379,9 +379,9 @@ pictures.first_word(before)
 # your guess
 predict("kl.5", "We go downhill on the KL of the whole answer. What "
         "happens to word 0 as the first word?",
-        ["it is pushed up: the reference says it more often",
+        ["it is pushed down",
          "nothing: the second word's penalty settles the rest",
-         "it is pushed down"])
+         "it is pushed up: the reference says it more often"])
 
 # %% jupyter={"source_hidden": true}
 # the push of each penalty on the first word, by enumeration

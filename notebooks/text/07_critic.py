@@ -130,7 +130,7 @@ reveal("critic.1", "about 150",
 # your guess
 predict("critic.2", "How many of the 200 tokens of this wrong answer now "
         "get less than 0?",
-        ["all 200", "the two that decide", "one",
+        ["one", "the two that decide", "all 200",
          "the 140 from the plan on"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}

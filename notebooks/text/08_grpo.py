@@ -152,8 +152,8 @@ predict("grpo.2", "At learning rate 16, on which of the sixteen prompts "
         "does the batch's mean lose against the mean of the group?",
         ["on all, a little: one number fits none of them",
          "on the easiest: right answers are hardly pushed up",
-         "on the hardest: wrong answers are pushed down hard",
-         "on both ends: there the number is furthest off"])
+         "on both ends: there the number is furthest off",
+         "on the hardest: wrong answers are pushed down hard"])
 
 # %%
 ends = {"mean of the batch": train(batch_mean, 16),
@@ -445,8 +445,8 @@ token_grid.token_grid(batch, {
 # your guess
 predict("grpo.5", "For the running group, what are the value of the loss "
         "and its gradient?",
-        ["−1, and the gradient is not 0", "0, and the gradient is 0",
-         "0, and the gradient is not 0",
+        ["0, and the gradient is not 0", "0, and the gradient is 0",
+         "−1, and the gradient is not 0",
          "it depends on how long the answers are"])
 
 # %%

@@ -76,8 +76,8 @@ print(f"{len(size):,} answers: {sampled.right.double().mean():.0%} right, "
 # your guess
 predict("biases.1", "After the 80 steps: which answers have become longer?",
         ["neither kind: nothing pays for length",
-         "right ones: all their tokens are pushed up, repeats too",
          "wrong ones: they grow, right ones do not",
+         "right ones: all their tokens are pushed up, repeats too",
          "both alike: the policy has one habit of stopping"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -132,9 +132,9 @@ reveal("biases.1", "wrong ones: they grow, right ones do not",
 # your guess
 predict("biases.2", "The push is not divided by T. Which way is the "
         "decision to stop pushed, on average?",
-        ["to stop sooner: a long answer is pushed down at more tokens",
+        ["neither: short and long answers cancel",
          "to go on longer: every answer that stopped was wrong",
-         "neither: short and long answers cancel"])
+         "to stop sooner: a long answer is pushed down at more tokens"])
 
 # %%
 q, T = 0.1, torch.arange(1.0, 3001.0)
@@ -320,8 +320,8 @@ for name, run in (("std and 1/T (GRPO)", "pick_grpo"),
 predict("biases.4", "Both are divided by the std. Which prompt's z is "
         "pushed more?",
         ["15 of 16: its advantages are the largest",
-         "8 of 16: right and wrong answers are balanced",
-         "both alike: the std makes groups equal"])
+         "both alike: the std makes groups equal",
+         "8 of 16: right and wrong answers are balanced"])
 
 # %%
 def advantages(R, divide=True):
@@ -489,8 +489,8 @@ print(f"theory, G = 8: {ratio:.2f} times a medium prompt's weight at 11 %")
 # your guess
 predict("biases.5", "In which group does the word gain most?",
         ["one right, seven wrong: the largest advantages",
-         "four right, four wrong: the largest std, the most signal",
          "all alike, right or wrong: where 0/1 rewards teach nothing",
+         "four right, four wrong: the largest std, the most signal",
          "the same in all: 0.01 is 0.01"])
 
 # %%

@@ -547,8 +547,9 @@ def travel(scale, optimizer, clip=None):
 predict("dr_grpo.5", "At the same learning rate, which optimizers end "
         "elsewhere when all gradients are a sixteenth?",
         ["SGD only: Adam divides by the gradient's own size",
-         "SGD, and Adam with the gradient norm clipped at 1",
-         "all: SGD, Adam, and Adam with clipping", "none of them"])
+         "none of them",
+         "all: SGD, Adam, and Adam with "
+         "clipping", "SGD, and Adam with the gradient norm clipped at 1"])
 
 # %%
 SGD, Adam = torch.optim.SGD, torch.optim.Adam

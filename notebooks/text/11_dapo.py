@@ -155,10 +155,10 @@ task("dapo.t1", kept_groups_explorer(),
 # your guess
 predict("dapo.2", "After 2,560 answers, each at its best rate: which is "
         "ahead on held-out problems?",
-        ["refilled, clearly: every group in its batch teaches",
+        ["plain: it makes more updates from the same answers",
          "refilled, a little: full batches make steadier steps",
          "level: a silent group costs both of them the same",
-         "plain: it makes more updates from the same answers"])
+         "refilled, clearly: every group in its batch teaches"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -250,8 +250,8 @@ task("dapo.t2", rare_token_explorer(),
 predict("dapo.3", "In which of the 16 parts can a token's ratio differ "
         "from 1, so that an edge could act?",
         ["in none: no answer is used a second time",
-         "only where a token occurs in two parts: it was pushed before",
          "in parts 2 to 16: the policy has moved by then",
+         "only where a token occurs in two parts: it was pushed before",
          "in all 16: one old policy has sampled them all"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}

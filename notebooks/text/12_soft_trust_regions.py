@@ -83,10 +83,10 @@ pictures.climbs(free, "Without a clip, one answer and eight updates turn "
 # your guess
 predict("soft.1", "With PPO's clip: in how many of the eight updates does "
         "a token still get a push?",
-        ["both in all eight: each update is a small step",
+        ["started at 0.01: one, at 0.50: five",
          "both in one: the advantage is the same",
          "started at 0.01: eight, at 0.50: one. That one moves further",
-         "started at 0.01: one, at 0.50: five"])
+         "both in all eight: each update is a small step"])
 
 # %%
 def ppo(logp, old, A, epsilon=0.2):
@@ -108,8 +108,9 @@ wider = climb(lambda *x: ppo(*x, epsilon=0.28), 0.01)[-1]
 # the answer
 reveal("soft.1", "started at 0.01: one, at 0.50: five",
        f"The rare token stops at {both['PPO'][0][-1]:.4f} and has hardly "
-       f"moved. The common one stops at {both['PPO'][1][-1]:.2f}. A step "
-       "of the logit moves log p by (1 − p) times the step, so **a rare "
+       f"moved. The common one stops at {both['PPO'][1][-1]:.2f}. The "
+       "logit moves by (1 − p) times the rate, and log p by (1 − p) times "
+       "that: 0.98 of the rate at 0.01, a quarter at 0.50. So **a rare "
        "token uses up its ratio first.** DAPO's wider edge of 1.28 (11) "
        f"would give it a second push, to {wider:.4f}. The edge is still a "
        "ratio.",
@@ -208,9 +209,9 @@ predict("soft.3", "Someone forgets the stop-gradient and writes "
         "L = min(ρ, 5)·A·log π. What happens to a good token with ρ = 1.1 "
         "and log π = −2?",
         ["it is pushed up with weight 1.1, the cap does not act here",
-         "it is pushed up, but more weakly",
+         "it is pushed down, with weight 1.1",
          "it is pushed up, about twice as hard",
-         "it is pushed down, with weight 1.1"])
+         "it is pushed up, but more weakly"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -298,10 +299,9 @@ at = torch.tensor([1.5, 2.0, 3.5, 6.0])
 w = weight(sapo, at)
 reveal("soft.4", "about 1.6",
        f"It is {w[1]:.2f}. The slope has fallen to {w[1] / 2:.2f}, but it "
-       f"is "
-       "multiplied by ρ = 2. So the soft edge first pushes *harder* than "
-       f"plain policy gradient. The weight is {w[2]:.2f} at ρ = 3.5 and "
-       f"{w[3]:.2f} at ρ = 6.",
+       "is multiplied by ρ = 2. So the soft edge first pushes *harder* "
+       "than at ρ = 1, if less than no clip, which gives 2. The weight is "
+       f"{w[2]:.2f} at ρ = 3.5 and {w[3]:.2f} at ρ = 6.",
        instead={
            "about 0.4":
            "That is close to half its slope.",
@@ -337,8 +337,8 @@ for old, now, A in (0.0001, 0.0002, 1.0), (0.99, 0.80, -1.0):
 
 # %% [markdown]
 # PPO silences the wrong one of the two. **A ratio is not a distance.** The change of the
-# probability, $|p_\text{now}-p_\text{old}|$, is a distance, and a lower bound on the *divergence*
-# of the two policies.
+# probability, $|p_\text{now}-p_\text{old}|$, is a distance: a lower bound on the total variation,
+# which is one *divergence* of the two policies.
 #
 # **DPPO**, *Divergence PPO*, keeps the weight $\rho$ and changes what is measured. A token falls
 # silent once more than $\delta=0.15$ of probability has moved *in the direction in which $A$
@@ -384,8 +384,9 @@ task("soft.t1", four_edges.four_edges_explorer(),
 #    direction a token has gone, so the way back fades, too.
 # </details>
 #
-# **DPPO bounds the movement and not the weight. CISPO does the reverse. SAPO lets the way back
-# fade, too.**
+# **DPPO tests the movement and not the weight, CISPO caps the weight and not the movement. SAPO
+# lets the way back fade, too.** And DPPO only tests. A token that began at 0.01 may have a weight
+# of 15 before it is found too far, and that last step is made in full.
 
 # %% [markdown]
 # ## In a real run
@@ -425,7 +426,7 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # |---|---|
 # | sentence | PPO silences the tokens whose ratio moved most, the unlikely ones; CISPO caps their weight, SAPO lets it fade, DPPO measures probability instead of the ratio |
 # | formula | gradient $wA\nabla\log\pi$ · CISPO $w=\min(\rho,c)$ · SAPO $w=4\rho\,\sigma(1-\sigma)$ · DPPO $w=\rho$, or 0 after $\delta$ in A's direction |
-# | silent | CISPO, SAPO: nobody · DPPO: whoever moved 0.15 in A's direction |
+# | silent | PPO: outside the band on A's side · CISPO, SAPO: nobody · DPPO: whoever moved 0.15 on A's side |
 # | picture | weight over ratio: a cliff, a plateau, a hill, a cliff that stands elsewhere for each token |
 # | numbers | ρ = 1: all weights 1 · SAPO at 2: 1.57 · 0.0001 → 0.0002 is ratio 2, 0.99 → 0.80 is 0.81 |
 # | derived | $\nabla\rho A=\nabla\,\mathrm{sg}[\rho]A\log\pi$ |
@@ -536,8 +537,9 @@ for name, runs in noisy.items():
 predict("soft.6", "Now each rule gets its own best rate, from 0.125 to "
         "8. Which one leads?",
         ["CISPO: it never loses a token", "SAPO: no jump anywhere",
-         "DPPO: it measures the right thing", "PPO: it stops first",
-         "no clip: it gets most out of a batch"])
+         "DPPO: it measures the right "
+         "thing", "no clip: it gets most out of a batch",
+         "PPO: it stops first"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -567,9 +569,9 @@ reveal("soft.6", "PPO: it stops first",
        "work, and the edge ends the rest. A SAPO with a narrow hill "
        "(τ = 10) does the same, and so does no clip with one update per "
        "batch (second picture). **Where grades are wrong, the rule that "
-       "reuses them least wins.** Where grades are exact, reuse pays: at "
-       f"rate 0.25 one use of a batch ends at {once:.2f}, eight uses end "
-       f"at {often:.2f}. So ask how often a batch is used, how often the "
+       "reuses them least wins here.** Where grades are exact, reuse pays: "
+       f"at rate 0.25 one use of a batch ends at {once:.2f}, eight end at "
+       f"{often:.2f}. So ask how often a batch is used, how often the "
        "grader errs, and who was tuned.",
        pictures.race(rates, {"grader errs": noisy, "exact grader": exact},
                      "40 seeds left, 20 right; bars: two standard errors. "

@@ -338,7 +338,7 @@ reveal("gspo.3", "about 45: those that moved as A asks",
 # your guess
 predict("gspo.4", "Leaps go up and down. As the answers get longer, where "
         "does their s go?",
-        ["to 1", "to a number below 1", "to a number above 1",
+        ["to a number below 1", "to 1", "to a number above 1",
          "nowhere, its spread stays"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}

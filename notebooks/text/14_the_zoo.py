@@ -66,9 +66,9 @@ first = fresh(group)                 # no update yet
 # your guess
 predict("zoo.1", "The first step on a fresh batch. Which two teams take "
         "the same one?",
-        ["1 and 3: both say GRPO",
+        ["2 and 3: their libraries average alike",
          "1 and 2: one library, and DAPO is GRPO plus a filter",
-         "2 and 3: their libraries average alike",
+         "1 and 3: both say GRPO",
          "no two: libraries always differ somewhere"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -328,8 +328,8 @@ labs.labs()
 predict("zoo.3", "OLMo makes one update per batch, and its clip's edge is "
         "printed to three digits. How often does that clip act?",
         ["often: the samplers are up to eight steps behind",
-         "rarely: on rare tokens that rose above 1.272",
          "never: its ratio is 1",
+         "rarely: on rare tokens that rose above 1.272",
          "only on bad tokens: the lower edge is nearer"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -371,9 +371,10 @@ reveal("zoo.3", "never: its ratio is 1",
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("zoo.4", "R1's clip has ε = 10. Which tokens can it ever silence?",
-        ["good ones above 11, and no bad one",
+        ["none",
          "good ones above 11, bad ones below 1/11",
-         "good ones above 10, bad ones below 0.1", "none"])
+         "good ones above 10, bad ones below "
+         "0.1", "good ones above 11, and no bad one"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -430,10 +431,10 @@ score("zoo.1", "zoo.2", "zoo.3", "zoo.4")
 # your guess
 predict("zoo.5", "An answer of 1,000 tokens. What does TRL's shipped rule "
         "do?",
-        ["keeps it: no token is near 3",
+        ["drops it: the product is far above 3",
          "keeps it: the geometric mean is 1.01",
          "keeps it with ten times the weight",
-         "drops it: the product is far above 3"])
+         "keeps it: no token is near 3"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -492,8 +493,8 @@ reveal("zoo.5", "drops it: the product is far above 3",
 # your guess
 predict("zoo.6", "And with answers that are 16 updates old?",
         ["no clip loses by more: ratios are wilder",
-         "no difference: both are tuned",
          "no clip wins",
+         "no difference: both are tuned",
          "neither learns anything"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}

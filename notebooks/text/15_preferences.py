@@ -343,9 +343,9 @@ pictures.what_the_log_says(
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("preferences.4", "Where is the probability after these 200 steps?",
-        ["nearly all on No", "on No and Yes, 3 to 2 as at the start",
+        ["nearly all on No", "nearly all on Yes",
          "near the start: 2 nats of margin are little",
-         "nearly all on Yes"])
+         "on No and Yes, 3 to 2 as at the start"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -417,8 +417,9 @@ task("preferences.t1", one_pair.one_pair_explorer(),
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("preferences.5", "Which of the four end on No?",
-        ["all four", "road 1 and fresh pairs: both sample the policy",
-         "the full file and fresh pairs", "fresh pairs alone"])
+        ["all four", "the full file and fresh pairs",
+         "road 1 and fresh pairs: both sample the "
+         "policy", "fresh pairs alone"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed

@@ -296,8 +296,9 @@ entropy_pictures.along_the_run(record["base"],
 predict("evaluation.5", "A small step pushes the right answer up. "
         "The entropy",
         ["falls in both: the policy gets more decided",
-         "rises in both: a rare answer catches up",
-         "rises in A, falls in B", "falls in A, rises in B"])
+         "rises in A, falls in B",
+         "rises in both: a rare answer catches "
+         "up", "falls in A, rises in B"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer

@@ -226,9 +226,9 @@ pictures.pushes(rows, panels, caption=(
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("agents.3", "log π(error) starts at −1.2. Where does it end?",
-        ["both near −7", "policy's near −7, world's stays at −1.2: "
-         "the world goes on as before",
-         "policy's near −7, world's near −200", "both near −200"])
+        ["both near −7", "policy's near −7, world's near −200",
+         "policy's near −7, world's stays at −1.2: "
+         "the world goes on as before", "both near −200"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -289,9 +289,9 @@ task("agents.t1", two_authors.two_authors_explorer(),
 # your guess
 predict("agents.4", "After forty steps with the mask forgotten, pass@1 is, "
         "compared with the run with the mask,",
-        ["clearly lower: the weights are shared",
+        ["not visibly different in three seeds",
          "the same in the end, but it rises more slowly",
-         "not visibly different in three seeds",
+         "clearly lower: the weights are shared",
          "higher: who predicts the desk understands it"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -353,8 +353,8 @@ reveal("agents.4", "not visibly different in three seeds",
 predict("agents.5", "Without the notes it solved two tasks of three. How "
         "many does it solve now?",
         ["two of three: such tokens were never trained",
-         "about one of two: strange text disturbs it",
-         "hardly any: it goes on as if it had written the note"])
+         "hardly any: it goes on as if it had written the note",
+         "about one of two: strange text disturbs it"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -497,7 +497,7 @@ pictures.pushes(boxes, {name: {
 predict("agents.7", "Now nothing is paid along the way. The same sum comes "
         "once, after the last turn. How much of the noise does 'from this "
         "turn on' save now?",
-        ["half, averaged over the turns, as before", "nothing",
+        ["nothing", "half, averaged over the turns, as before",
          "all of it: one reward, one source of noise",
          "half for the last turn, nothing for the first"])
 

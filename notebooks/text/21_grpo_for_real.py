@@ -184,8 +184,8 @@ print("one_step and train(): the same reward, loss and gradient norm")
 predict("real.2", "After 10 of the 40 steps, which has gone furthest "
         "towards the value it ends at?",
         ["pass@1 on unseen problems",
-         "the entropy",
          "the share of direct answers",
+         "the entropy",
          "the share of mixed groups"])
 
 # %% tags=["trajectory", "nbval-ignore-output"]
@@ -353,9 +353,9 @@ pictures.two_ways_up({"style first": (start, p(new["d"], old), end),
 # your guess
 predict("real.5", "pass@32: is one of 32 sampled answers right? Base "
         "against trained, 250 unseen problems:",
-        ["trained far ahead",
+        ["base slightly ahead",
          "trained slightly ahead", "both solve all 250",
-         "base slightly ahead"])
+         "trained far ahead"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer

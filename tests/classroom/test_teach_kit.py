@@ -197,3 +197,15 @@ def test_links_and_commands_of_the_kit_exist(file):
         assert re.search(rf"^{target}:", makefile, re.M), target
     for path in re.findall(r"`((?:notebooks|data)/[\w/.]+)`", text):
         assert Path(ROOT, path).exists(), path
+
+
+def test_no_letter_is_a_safe_bet():
+    """A reader noticed that all five right answers of a page were d."""
+    text = (TEACH / "answers.md").read_text(encoding="utf-8")
+    pages = [re.findall(r"\| ([a-h]), ", part) for part in re.split(r"(?m)^## ", text)]
+    everywhere = [letter for page in pages for letter in page]
+    assert len(everywhere) > 90
+    for letter in set(everywhere):
+        assert everywhere.count(letter) <= 0.4 * len(everywhere), letter
+    for page in pages:
+        assert len(page) < 4 or len(set(page)) > 2, page

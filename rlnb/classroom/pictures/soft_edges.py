@@ -172,6 +172,15 @@ def edge_map(batch: Batch | None = None) -> Picture:
             axes.plot([0, 1], [0, 1], color=GREY, lw=1, ls=":")
             if batch is not None:
                 _tokens(axes, batch, sign)
+            where, said, at = (
+                ((0.0001, 0.0002), "0.0001 →\n0.0002", (0.03, 0.62)),
+                ((0.99, 0.80), "0.99 →\n0.80", (0.55, 0.2)),
+            )[k]
+            axes.annotate(
+                said, where, at, fontsize=TEXT,
+                arrowprops={"arrowstyle": "->", "color": BLACK, "relpos": ((0.05, 0), (1, 1))[k]},
+            )  # fmt: skip
+            axes.plot(*where, "D", ms=8, mfc="white", mec=BLACK, clip_on=False, zorder=6)
             axes.set(xlim=(0, 1), ylim=(0, 1), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
             axes.tick_params(labelsize=TEXT)
             axes.set_xlabel("probability when sampled", fontsize=TEXT)
@@ -185,7 +194,12 @@ def edge_map(batch: Batch | None = None) -> Picture:
             bbox_to_anchor=(0.72, 0.86),
             labelspacing=1.1,
         )
-        figure.text(0.73, 0.34, "dots: the running group\ndotted line: not moved", fontsize=TEXT)
+        figure.text(
+            0.73,
+            0.34,
+            "dots: the running group\ndiamonds: the two examples\ndotted line: not moved",
+            fontsize=TEXT,
+        )
 
     return static_figure(
         build,
@@ -194,7 +208,7 @@ def edge_map(batch: Batch | None = None) -> Picture:
         "for good tokens, below 0.8 for bad ones. DPPO silences what lies more than 0.15 from the "
         "diagonal. Near 0 only PPO silences; near 1, for bad tokens, only DPPO.",
         caption="PPO's edge is a ray from the corner: a rare token may hardly move, a likely one "
-        "far. DPPO's edge is a parallel: everybody may move 0.15.",
+        "far. DPPO's edge is a parallel: silent after a move of 0.15, for everybody.",
     )
 
 
@@ -212,14 +226,6 @@ def _tokens(axes, batch: Batch, sign: int) -> None:
         clip_on=False,
         zorder=5,
     )
-    if old.min() < 0.001:
-        axes.annotate(
-            f"{old.min():.1g} →\n{now[old.argmin()]:.1g}",
-            (0.01, 0.02),
-            (0.03, 0.62),
-            fontsize=TEXT,
-            arrowprops={"arrowstyle": "->", "color": BLACK, "relpos": (0.05, 0)},
-        )
 
 
 def race(
