@@ -25,7 +25,6 @@
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # imports, folded
-from math import log
 import torch
 from rlnb import check
 from rlnb.classroom.explorers import capped_reward, rare_glitch
@@ -64,8 +63,8 @@ reveal("rewards.1", "none: all forget the given numbers",
        "right, but 91,962,520 lists are in order, and the grader cannot "
        "tell them apart. Forgetting was not even better paid. Before "
        f"training, {whole:.0%} of the answers that kept the given numbers "
-       f"were paid, and {others:.0%} of the others. Why the numbers were "
-       "lost all the same, we did not test. The log could not show it.",
+       f"were paid, and {others:.0%} of the others. The log could not "
+       "show the loss.",
        pictures.paid_and_true(),
        pictures.answers_before_and_after(),
        instead={
@@ -76,6 +75,19 @@ reveal("rewards.1", "none: all forget the given numbers",
            "about 25: some forget the given numbers, some do not":
            "What would stop the rest from forgetting?",
        })
+
+# %% [markdown]
+# Did the pay teach the model to forget? The test is a *coin*: it pays four of five answers,
+# whatever they say, and so it teaches nothing at all.
+
+# %% jupyter={"source_hidden": true}
+# the picture
+pictures.three_pays()
+
+# %% [markdown]
+# Paid by the coin, the model forgets even faster. So the weak check did not teach the forgetting:
+# **every step moves the weights a little, and only a pay that notices pulls it back.** In small
+# steps (right) the right list is learned, and the other two still lose.
 
 # %% [markdown]
 # What you want is called **gold**. What you can compute and pay is a **proxy**. Loss and gradient
@@ -233,8 +245,9 @@ for k in (4, 8):
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("rewards.t1", rare_glitch.rare_glitch_explorer(),
-     ("Build a grader that is right on at least 93.2 % of pairs, and whose "
-      "best of 1,024 is worth less than 1, what the best of 4 brings.",
+     ("Build a grader that is right on more pairs than B, on at least "
+      "93.2 %, and yet so bad to search with that its best of 1,024 has "
+      "less gold than its best of 4.",
       rare_glitch.accurate_and_ruinous))
 
 # %% [markdown]
@@ -265,7 +278,7 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # that score lower.
 #
 # $$\begin{aligned}
-# \Pr(u\le x)&=x&&\text{one draw: }u\text{ is uniform. }\textbf{Assumed: no two answers score alike}\\
+# \Pr(u\le x)&=x&&\text{one draw: }u\text{ is uniform. }\textbf{Assumed: each answer is rare, no two score alike}\\
 # \Pr(u_{\text{best}}\le x)&=x^N&&\text{all }N\text{ draws must be below, independently}\\
 # \frac{\pi_{\text{best}}}{\pi}&=N\,u^{N-1}&&\text{differentiate both lines, divide}\\
 # \mathrm{KL}&=\mathbb E_{\text{best}}\big[\log N+(N-1)\log u\big]&&\text{mean of the log-ratio, over best's own answers}\\
@@ -273,18 +286,20 @@ task("rewards.t1", rare_glitch.rare_glitch_explorer(),
 # \mathrm{KL}&=\log N-\frac{N-1}{N}
 # \end{aligned}$$
 #
-# With ties this is an upper bound, since choosing among answers of one score moves nothing.
+# Otherwise this is an upper bound. Choosing among answers of one score moves nothing. And no policy
+# gets further from the start than $-\log$ of the best answer's probability. In the toy an answer
+# has probability 1/4,096, so that end is at 8.3 nats:
 
 # %% jupyter={"source_hidden": true}
-# folded: the formula against the toy, and at three N
-counted = kl_to_uniform(best_of(64, B)).mean().item()
-assert abs(counted - best_of_n_kl(64)) < 0.01
-for N in (32, 64, 10**6):
-    print(f"best of {N:9,d}: {best_of_n_kl(N):4.1f} nats")
+# folded: the formula against the toy
+for N in (32, 64, 256, 1024, 10**6):
+    exact = kl_to_uniform(best_of(N, B)).mean().item()
+    print(f"best of {N:9,d}: formula {best_of_n_kl(N):5.2f}, "
+          f"toy {exact:5.2f} nats")
 
 # %% [markdown]
-# Each doubling of $N$ adds at most $\log 2$ nats. **Best of $N$ is a gentle push: even a million
-# answers take it only 12.8 nats from the start.**
+# **Each doubling of $N$ adds at most $\log 2$ nats, so KL grows like $\log N$.** That is little,
+# but it is not harmless: the best of 256 that ruined gold is 4.5 nats from the start.
 #
 # ## Does a leash protect you?
 #
@@ -298,7 +313,8 @@ def leashed(beta, scores):
 
 # %% [markdown]
 # At equal KL no other policy has a higher mean score. Take grader B and allow 2.5 nats. Best of 32
-# costs just that and reaches gold 1.57, the top of its curve.
+# costs just that and reaches gold 1.57, the top of its curve. (Gold is normal, so honest scores end
+# near 3.5. The highest score of a prompt is about 25.)
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -330,16 +346,18 @@ kl, worth = paths["B"]["RL"]
 spent = leashed(3.4, B)
 on_them = mean(spent, glitches.double())
 honest = mean(spent, gold * ~glitches) / (1 - on_them)
+crowd = ((B / 3.4).exp() * ~glitches).sum(1).mean().item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("rewards.5",
        "about 0.25: the glitches eat the nats",
-       f"{worth[3]:.2f}, and no β does better. In e^(R/β) a glitch of 30 "
-       f"weighs so much that {100 * on_them:.0f} % of the probability "
-       "moves to glitches. That is dear: all on one answer of "
-       f"{K:,} would be {log(K):.1f} nats. So the budget is gone before "
-       f"the honest answers have moved: their gold is {honest:.2f}. "
+       f"{worth[3]:.2f}, and no β brings more. 2.5 nats mean β = 3.4. "
+       "There a glitch of 25 weighs e^(25/3.4), about 1,560, and one of "
+       "30 weighs 6,800. All honest answers of a prompt together weigh "
+       f"about {round(crowd, -2):,.0f}. So {100 * on_them:.0f} % of the "
+       "probability moves to glitches, and that is what the nats are "
+       f"spent on. The honest answers hardly move: gold {honest:.2f}. "
        "**Equal nats are not equal harm.**",
        pictures.one_ruler(paths),
        instead={
@@ -358,8 +376,13 @@ reveal("rewards.5",
 # Why is best of $N$ safer? It asks who comes first, and not by how much. Pay RL the *rank* of an
 # answer instead of its score, and RL lies on the curve of best of $N$ (triangles).
 #
-# So $\beta$ is a leash. **It chooses where on the curve you stop, and it does not lift the curve.**
-# Gao et al. found the same with trained reward models: a penalty did what stopping earlier does.
+# So $\beta$ is a leash. **It chooses where on the curve of your pay you stop. It does not lift that
+# curve.** Gao et al. found the same with trained reward models: a penalty did what stopping earlier
+# does.
+#
+# How wide the gap is, 0.26 against 1.57, belongs to this toy. Are real reward models heavy-tailed?
+# Kwa et al. found those that they measured consistent with light tails. Hand-written checks like
+# the sorter's were not among them.
 #
 # <details><summary>One level deeper: best of N is RL, too; and GRPO's z-score</summary>
 #
@@ -371,8 +394,7 @@ reveal("rewards.5",
 # It does not change who wins the group, so the goal stays what it was. Dr. GRPO does not divide by
 # the std, and there the glitch gets 26. <!-- cited: 2.6, 26 -->
 #
-# How wide the gap is belongs to this toy. Gao et al. also found that larger reward models, trained
-# on more comparisons, turn later.
+# Gao et al. also found that larger reward models, trained on more comparisons, turn later.
 # </details>
 #
 # ## What lifts the curve?
@@ -383,7 +405,7 @@ reveal("rewards.5",
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("rewards.t2", capped_reward.capped_reward_explorer(),
-     ("With a cap: gold above 1.6, more than best of N ever had.",
+     ("With a cap: gold above 1.6, more than best of N reached under B.",
       capped_reward.capped_well))
 
 # %% [markdown]
@@ -414,7 +436,8 @@ pictures.which_to_buy({"A": paths["A"]["RL"], "B": paths["B"]["RL"],
 # never trained on, or answers that you read. Read those with the *highest* scores, because in a
 # random sample two glitches in 100 look like nothing.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# your guesses so far
 toy = answer_pool()
 assert all(torch.equal(x, y) for x, y in zip(toy, (gold, A, B)))
 score("rewards.1", "rewards.2", "rewards.5")
@@ -426,11 +449,11 @@ score("rewards.1", "rewards.2", "rewards.5")
 # | Rewards | |
 # |---|---|
 # | sentence | you train on a proxy; gold follows it until the extra winners are mostly errors, then it turns, and nothing in the loss shows it |
-# | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}=\log N-(N-1)/N$, a bound if scores tie · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
+# | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}\le\log N-(N-1)/N$, equal while each answer is rare · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
 # | picture | gold against KL rises, turns and falls; the score only rises |
-# | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256 |
-# | the leash | β chooses where you stop; it does not lift the curve |
-# | what lifts it | a cap where most answers are still honest; graders that err apart; new labels where the policy is now |
+# | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256. At 2.5 nats under B: best of N 1.57, RL 0.26 |
+# | the leash | β chooses where on the curve of your pay you stop; it does not lift it |
+# | what lifts it | another pay: the rank instead of the score; a cap where most answers are still honest |
 # | which grader | the one with the most gold at the nats you will spend |
 # | choice | what you pay. Everything after it is arithmetic |
 
@@ -556,8 +579,6 @@ reveal("rewards.7", "beyond 10 nats: much too late",
 # * **What the toy is not.** Its errors are drawn once and do not depend on gold. A policy that
 #   *learns* finds whole families of glitches, as the sorter did, so gold can fall below its start.
 #   Here it falls back to the start at worst.
-# * **Are real reward models heavy-tailed?** Kwa et al. found those they measured consistent with
-#   light tails. Hand-written checks like the sorter's were not among them.
 # </details>
 
 # %%
@@ -646,7 +667,8 @@ check.silent_bug_rewards(my_test)
 #
 # It is log N − (N−1)/N. The rank u of one answer is uniform, that of the best has density
 # N u^(N−1). The mean of the log of that is log N + (N−1) E[log u], and E[log u] = −1/N. Exact
-# without ties, an upper bound with them.
+# while every single answer is rare and scores do not tie, else an upper bound: with two answers the
+# KL can never pass log 2, whatever N.
 # </details>
 # <details><summary><b>Reward model X is right on 92 % of pairs, Y on 75 %. Which?</b></summary>
 #

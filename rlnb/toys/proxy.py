@@ -91,7 +91,7 @@ def kl_to_uniform(weights: Tensor) -> Tensor:
 
 
 def best_of_n_kl(n):
-    """log n - (n - 1) / n in nats: exact for a continuous score, else an upper bound.
+    """log n - (n - 1) / n in nats: exact where no score has probability, else an upper bound.
 
     n: a number or a tensor, 1 or more.
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rlnb.classroom.explorers import answer_ratio, answer_ratio_explorer
-from rlnb.classroom.explorers.answer_ratio import BANDS, alt, compute, place, samples
+from rlnb.classroom.explorers.answer_ratio import BANDS, LENGTHS, alt, compute, samples
 from rlnb.objective import Batch, clip
 from rlnb.objective import sequence as sequence_ratio
 
@@ -69,14 +69,6 @@ def test_no_flips_and_all_flips_are_the_two_arrays():
     assert np.allclose(np.log(compute(flips=100.0, length=8)["tokens"]), flipped[:, :8].ravel())
 
 
-def test_the_axis_is_odd_around_one_and_grows():
-    assert place(1.0) == 0 and place(1.1) == pytest.approx(-place(0.9))
-    assert (
-        place(1.001) == pytest.approx(np.log10(11))
-        and (np.diff(place(np.linspace(0.01, 4, 50))) > 0).all()
-    )
-
-
 @pytest.mark.parametrize(
     "wrong", [{"flips": -1.0}, {"flips": 101.0}, {"length": 0}, {"length": 513}, {"band": "0.3"}]
 )
@@ -85,27 +77,34 @@ def test_a_setting_outside_its_range_is_refused_with_a_sentence(wrong):
         compute(**wrong)
 
 
+def test_the_columns_are_the_answers_at_each_length():
+    for T in LENGTHS:
+        d = compute(flips=3.0, length=T)
+        column = d["columns"][LENGTHS.index(T)]
+        np.testing.assert_allclose(np.exp(column), d["answers"], rtol=1e-12)
+    assert compute(flips=0.0)["kl"] == 0 < compute(flips=2.0)["kl"] < compute(flips=4.0)["kl"]
+    d = compute(flips=8.0)
+    assert d["columns"][-1].mean() == pytest.approx(-d["kl"], abs=3e-3)
+
+
 def test_artists_hold_what_compute_says_and_the_words_the_numbers():
     explorer = answer_ratio_explorer()
-    for params in ({"flips": 0.0}, {"length": 32, "band": "0.03, 0.04"}, {"flips": 20.0}):
+    for params in ({"flips": 0.0}, {"length": 32, "band": "0.01"}, {"flips": 8.0}):
         artists, data = explorer.set(**params).artists, explorer.data
-        inside, below, above = (artists[name].get_xdata() for name in ("in", "down", "up"))
-        assert len(inside) + len(below) + len(above) == 64
-        assert len(below) / 64 == pytest.approx(data["cut_down"])
-        assert len(above) / 64 == pytest.approx(data["cut_up"])
-        low, high = (place(edge) for edge in data["edges"])
-        assert all(low <= x <= high for x in inside)
-        assert all(x < low for x in below) and all(x > high for x in above)
-        # the bars are the log counts of the tokens, the highest fills the panel
-        bars, edges, _ = artists["tokens"].get_data()
-        t = place(data["tokens"])
-        assert ((t > edges[0]) & (t < edges[-1])).mean() > 0.998
-        for i in (0, len(bars) // 3, int(bars.argmax()), len(bars) - 20):
-            share = ((t >= edges[i]) & (t < edges[i + 1])).sum()
-            peak = int(bars.argmax())
-            most = ((t >= edges[peak]) & (t < edges[peak + 1])).sum()
-            assert bars[i] == pytest.approx(np.log1p(share) / np.log1p(most)) and bars.max() == 1
+        inside, below, above = (artists[name].get_ydata() for name in ("in", "down", "up"))
+        assert (len(inside), len(below), len(above)) == answer_ratio.counts(data)
+        low, high = (1e3 * np.log(edge) for edge in data["edges"])
+        assert all(low <= y <= high for y in inside)
+        assert all(y < low for y in below if y > answer_ratio.FLOOR)
+        assert all(y > high for y in above if y < answer_ratio.ROOF)
+        assert len(artists["others"].get_xdata()) == 6 * 64
+        assert artists["kl"].get_ydata()[0] == pytest.approx(-1e3 * data["kl"])
         assert explorer.alt_text() == alt(data)
     assert f"{data['outside']:.0%} outside the band" in alt(data)
-    assert f"below {data['cut_down']:.0%}" in answer_ratio.readout(data)
-    assert answer_ratio.HEIGHT.min() > 0 and answer_ratio.HEIGHT.max() < 1.1
+    assert f"{len(below)} below" in answer_ratio.readout(data)
+
+
+def test_the_edge_of_the_second_task_is_counted_and_not_rounded():
+    d = compute(flips=3.0, length=512)
+    assert not answer_ratio.one_sided(d | {"cut_down": 60 / 64, "cut_up": 3 / 64})
+    assert answer_ratio.one_sided(d | {"cut_down": 61 / 64, "cut_up": 3 / 64})

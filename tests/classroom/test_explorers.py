@@ -54,7 +54,7 @@ MAKERS = {
 SETTINGS = {
     "answer_ratio": [
         {"flips": 0.0, "length": 512},
-        {"flips": 20.0, "length": 8, "band": "0.2"},
+        {"flips": 8.0, "length": 8, "band": "0.2"},
         {"band": "0.01", "length": 64},
         {"flips": 2.0, "band": "2e-3, 2.5e-3"},
     ],

@@ -15,7 +15,15 @@ from rlnb.classroom.explorers import capped_reward, rare_glitch
 from rlnb.classroom.pictures import rewards as pictures
 from rlnb.classroom.pictures.recorded_runs import evaluations
 from rlnb.shipped import data_folder
-from rlnb.toys.proxy import Grader, answer_pool, kl_to_uniform, tilted_weights
+from rlnb.toys.proxy import (
+    Grader,
+    answer_pool,
+    best_of_n_kl,
+    best_of_n_weights,
+    kl_to_uniform,
+    pool_kl,
+    tilted_weights,
+)
 from rlnb.training.tasks import TASKS
 
 GLITCHES = [
@@ -166,3 +174,45 @@ def test_the_silent_bug_passes_at_one_and_is_seen_at_all():
 def test_before_training_the_given_numbers_pay_and_are_lost_all_the_same():
     whole, others = pictures.pay_by_numbers_kept()
     assert whole > 0.9 > 0.8 > others
+
+
+def test_the_coin_forgets_at_least_as_fast_as_the_weak_check_and_small_steps_learn_the_right_list():
+    path = data_folder() / "runs" / "sort_pays.json"
+    runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    ends = {}
+    for run in runs:
+        ends.setdefault((run["learning_rate"], run["pay"]), []).append(run["solved"])
+    assert all(len(rows) == 3 for rows in ends.values()) and len(ends) == 6
+    area = {key: np.mean(rows) for key, rows in ends.items()}
+    for rate in (3e-4, 3e-5):
+        assert area[rate, "coin"] < area[rate, "in order"] < area[rate, "right list"]
+    last = {key: [row[-1] for row in rows] for key, rows in ends.items()}
+    assert max(last[3e-4, "coin"] + last[3e-4, "in order"]) < 0.02
+    assert (
+        max(last[3e-5, "coin"] + last[3e-5, "in order"]) < 0.3 < 0.6 < min(last[3e-5, "right list"])
+    )
+    assert len({row[0] for rows in ends.values() for row in rows}) == 1  # one base
+    assert "0.49 at the" in pictures.three_pays().alt
+
+
+def test_best_of_n_s_formula_is_a_bound_and_near_exact_only_while_answers_are_rare():
+    _, _, score = answer_pool()
+    exact = {n: kl_to_uniform(best_of_n_weights(score, n)).mean().item() for n in (32, 256, 10**6)}
+    assert exact[32] == pytest.approx(best_of_n_kl(32), abs=1e-3)
+    assert exact[256] == pytest.approx(best_of_n_kl(256), abs=1e-3)
+    assert exact[10**6] == pytest.approx(math.log(4096), abs=1e-6)
+    assert exact[10**6] < best_of_n_kl(10**6) - 4
+    two = pool_kl(torch.tensor([0.5, 0.5], dtype=torch.float64), 1024).item()  # scores differ
+    assert two == pytest.approx(math.log(2)) and best_of_n_kl(1024) > 5.9
+
+
+def test_what_a_glitch_weighs_against_all_honest_answers_and_no_beta_brings_more():
+    gold, _, score = answer_pool()
+    honest = (gold - score).abs() < 1.2  # six stds of the sharp error
+    crowd = (torch.where(honest, (score / 3.4).exp(), 0)).sum(1).mean().item()
+    assert 4100 < crowd < 4300 and round(math.exp(25 / 3.4), -1) == 1560
+    assert round(math.exp(30 / 3.4), -2) == 6800
+    assert 24 < score.max(1).values.mean() < 26
+    best = max((tilted_weights(score, b) * gold).sum(1).mean().item() for b in
+               (0.3, 0.5, 1, 2, 2.5, 3, 3.2, 3.3, 3.4, 3.5, 3.6, 4, 5, 10, 30))  # fmt: skip
+    assert f"{best:.2f}" == "0.26"

@@ -346,9 +346,9 @@ for beta in (2.0, 1.0, 0.5, 0.25, 0.2):
 # %% [markdown]
 # ### Best of N with few answers
 #
-# $\log N-(N-1)/N$ is exact when no two answers score alike, and a bound otherwise
-# ([2401.01879](https://arxiv.org/abs/2401.01879)). A policy with five answers; the best one has
-# chance $p$. The exact KL can never exceed $-\log p$.
+# $\log N-(N-1)/N$ is exact in the limit of rare answers that all score differently, and a bound
+# otherwise ([2401.01879](https://arxiv.org/abs/2401.01879)). A policy with five answers; the best
+# one has chance $p$. The exact KL can never exceed $-\log p$.
 
 # %%
 print("   N   bound    p = 0.2    p = 0.02")

@@ -1,4 +1,4 @@
-"""Token ratios and answer ratios of a mixture of experts, on one axis, under one band."""
+"""How far the ratio of an answer strays, by its length and its flips, under one band."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from rlnb.toys.router import RouterPolicy
 
 __all__ = [
     "BANDS",
-    "HEIGHT",
+    "ACROSS",
+    "FLOOR",
+    "ROOF",
     "alt",
+    "counts",
     "answer_ratio_explorer",
     "best_length",
     "build",
     "compute",
     "one_sided",
-    "place",
     "readout",
     "samples",
     "update",
@@ -40,12 +42,12 @@ BANDS = {  # half-widths below and above 1
 }
 TEXT = 10.5  # points: the size of the page's own text
 WIDE = 0.2  # the half-width of a band on tokens
-FLAT = 1e-4  # the axis is linear below this, logarithmic above
-EDGES = np.linspace(-4.1, 4.7, 89)
+FLOOR, ROOF = -16.0, 8.0  # of the picture, in thousandths of log s
+ACROSS = 0.66 * (0.618 * np.arange(ANSWERS) % 1) - 0.33  # spreads the dots, says nothing
 CAPTION = (
-    "64 answers of the router toy. Green: the band as set. The axis is stretched around 1, which "
-    "alone makes the dip of the grey bars there. Grey bars count on a log scale, so that few "
-    "flipped tokens, far out, can be seen. The height of a mark means nothing."
+    "64 answers at each length, bright at the T of the slider. Green: the band. Dashed: minus the "
+    "KL of the flips, per token. Dots at the edge lie beyond it. Left and right in a column mean "
+    "nothing."
 )
 
 
@@ -97,13 +99,15 @@ def compute(
         outside, cut_up, cut_down shares of the answers outside the band, above it (the gradient is
                                   gone if A > 0), below it (gone if A < 0)
         mean                      of log s over the answers
+        columns (7, ANSWERS)      log s at each of LENGTHS; `kl` of a token, from the flips
 
     >>> d = compute(flips=0.0, length=512, push=0.1)
     >>> round(d["mean"], 3), d["cut_up"], d["cut_down"]
     (0.1, 1.0, 0.0)
     """
-    calm, flipped, draw = (x[:, :length] for x in samples())
-    log_ratio = np.where(draw < flips / 100, flipped, calm) + push
+    calm, flipped, draw = samples()
+    longest = np.where(draw < flips / 100, flipped, calm) + push
+    log_ratio = longest[:, :length]
     log_s = log_ratio.mean(1)
     tokens, answers = np.exp(log_ratio).ravel(), np.exp(log_s)
     low, high = 1 - BANDS[band][0], 1 + BANDS[band][1]
@@ -118,61 +122,45 @@ def compute(
         "cut_up": up,
         "cut_down": down,
         "mean": float(log_s.mean()),
+        "columns": np.stack([longest[:, :T].mean(1) for T in LENGTHS]),
+        "kl": -float(flips / 100 * flipped.mean()),
     }
 
 
-def place(ratio):
-    """Where a ratio stands on the axis: 0 at 1, +-1.04 at 1 +- 0.001, +-3 at 1 +- 0.1."""
-    gap = np.asarray(ratio) - 1
-    return np.sign(gap) * np.log10(1 + np.abs(gap) / FLAT)
-
-
-HEIGHT = 0.55 + 0.42 * np.sin(2.4 * np.arange(ANSWERS))  # spreads the dots, says nothing
-TICKS = {
-    0.5: "0.5",
-    0.9: "0.9",
-    0.99: "0.99",
-    0.999: "0.999",
-    1: "1",
-    1.001: "1.001",
-    1.01: "1.01",
-    1.1: "1.1",
-    2: "2",
-    4: "4",
-}
+def _shown(log_s: np.ndarray) -> np.ndarray:
+    """In thousandths, and what lies beyond the picture on its edge."""
+    return np.clip(1e3 * log_s, FLOOR, ROOF)
 
 
 def build(figure, data):
     """The figure, drawn once; `update` moves it."""
-    top = figure.add_axes((0.1, 0.6, 0.885, 0.27))
-    bottom = figure.add_axes((0.1, 0.17, 0.885, 0.38))
-    artists = {}
-    for axes in (top, bottom):
-        axes.set(xlim=(EDGES[0], EDGES[-1]), ylim=(0, 1.1), yticks=[])
-        axes.set_xticks([float(place(x)) for x in TICKS], list(TICKS.values()))
-        axes.tick_params(labelsize=TEXT)
-        axes.axvline(0, color=GREY, lw=0.8, zorder=0)
-    top.tick_params(labelbottom=False)
-    top.set_ylabel("tokens\n(log count)", fontsize=TEXT)
-    bottom.set_ylabel("answers,\none mark each", fontsize=TEXT)
-    bottom.set_xlabel("ratio (axis stretched around 1)", labelpad=1, fontsize=TEXT)
-    artists["band"] = [a.axvspan(-1, 1, color=GREEN, alpha=0.3, lw=0) for a in (top, bottom)]
-    artists["tokens"] = top.stairs(np.zeros(len(EDGES) - 1), EDGES, fill=True, color=GREY)
+    axes = figure.add_axes((0.085, 0.19, 0.905, 0.7))
+    axes.set(xlim=(-0.5, len(LENGTHS) - 0.5), ylim=(FLOOR - 0.6, ROOF + 0.6))
+    axes.set_xticks(range(len(LENGTHS)), [str(T) for T in LENGTHS])
+    axes.set_yticks((-15, -10, -5, 0, 5))
+    axes.tick_params(labelsize=TEXT)
+    axes.set_xlabel("T, tokens in an answer", labelpad=1, fontsize=TEXT)
+    axes.set_ylabel("log s, thousandths", fontsize=TEXT)
+    axes.axhline(0, color=GREY, lw=0.8, zorder=0)
+    artists = {
+        "band": axes.axhspan(-1, 1, color=GREEN, alpha=0.3, lw=0),
+        "kl": axes.axhline(0, color=BLACK, lw=1.6, ls="--"),
+        "others": axes.plot([], [], "o", ms=3, mfc=GREY, mec="none", alpha=0.5)[0],
+    }
     kinds = {
         "in": ("o", BLACK, "inside: alive"),
         "down": ("v", NEGATIVE, "below: silent if A < 0"),
         "up": ("^", POSITIVE, "above: silent if A > 0"),
     }
-    for name, (marker, color, _) in kinds.items():
-        artists[name] = bottom.plot([], [], marker, ms=7, mfc=color, mec="white", mew=0.5)[0]
+    for name, (marker, color, label) in kinds.items():
+        artists[name] = axes.plot(
+            [], [], marker, ms=6, mfc=color, mec="white", mew=0.5, label=label
+        )[0]
     figure.legend(
-        handles=[
-            bottom.plot([], [], marker, ms=8, mfc=color, mec="white", mew=0.5, label=label)[0]
-            for marker, color, label in kinds.values()
-        ],
+        handles=[artists[name] for name in kinds],
         loc="upper center",
         ncols=3,
-        bbox_to_anchor=(0.54, 1.0),
+        bbox_to_anchor=(0.54, 1.01),
         fontsize=TEXT,
         handletextpad=0.3,
     )
@@ -181,20 +169,22 @@ def build(figure, data):
 
 def update(artists, data):
     """The figure moved to new data."""
-    low, high = (float(place(edge)) for edge in data["edges"])
-    for span in artists["band"]:
-        span.set_x(low)
-        span.set_width(high - low)
-    count = np.histogram(place(data["tokens"]), EDGES)[0]
-    height = np.log10(1 + count)
-    artists["tokens"].set_data(height / height.max())
-    where = place(data["answers"])
-    for name, chosen in (
-        ("in", (where >= low) & (where <= high)),
-        ("down", where < low),
-        ("up", where > high),
-    ):
-        artists[name].set_data(where[chosen], HEIGHT[chosen])
+    low, high = (1e3 * float(np.log(edge)) for edge in data["edges"])
+    low, high = max(low, FLOOR - 0.6), min(high, ROOF + 0.6)
+    artists["band"].set_y(low)
+    artists["band"].set_height(high - low)
+    artists["kl"].set_ydata([-1e3 * data["kl"]] * 2)
+    at = LENGTHS.index(data["length"]) if data["length"] in LENGTHS else 0
+    rest = [i for i in range(len(LENGTHS)) if i != at]
+    artists["others"].set_data(
+        np.concatenate([i + ACROSS for i in rest]),
+        np.concatenate([_shown(data["columns"][i]) for i in rest]),
+    )
+    s = data["answers"]
+    below, above = s < data["edges"][0], s > data["edges"][1]
+    shown = _shown(np.log(s))
+    for name, chosen in (("in", ~below & ~above), ("down", below), ("up", above)):
+        artists[name].set_data(at + ACROSS[chosen], shown[chosen])
 
 
 def _words(data) -> tuple[str, str]:
@@ -209,11 +199,18 @@ def _words(data) -> tuple[str, str]:
 
 def readout(data) -> str:
     """The line under the controls."""
+    inside, below, above = counts(data)
     s = data["answers"]
     return (
-        f"s from {s.min():.4f} to {s.max():.4f}. Inside {1 - data['outside']:.0%}, below "
-        f"{data['cut_down']:.0%}, above {data['cut_up']:.0%} of the answers."
+        f"Of {ANSWERS} answers {inside} inside the band, {below} below, {above} above. s from "
+        f"{s.min():.4f} to {s.max():.4f}."
     )
+
+
+def counts(data) -> tuple[int, int, int]:
+    """Answers inside the band, below and above."""
+    below, above = round(ANSWERS * data["cut_down"]), round(ANSWERS * data["cut_up"])
+    return ANSWERS - below - above, below, above
 
 
 def wide_band_cuts(data) -> bool:
@@ -222,21 +219,25 @@ def wide_band_cuts(data) -> bool:
 
 
 def best_length(data) -> bool:
-    """At 1 % of flips or more, the band 2e-3, and at least 60 % of the answers inside."""
-    wanted = data["flips"] >= 1 and data["band"] == "2e-3, 2.5e-3"
-    return wanted and data["outside"] <= 0.4
+    """Band 2e-3, 1 % of flips, and the length that keeps most answers inside."""
+    if data["band"] != "2e-3, 2.5e-3" or data["flips"] != 1:
+        return False
+    low, high = np.log(data["edges"])
+    inside = ((data["columns"] >= low) & (data["columns"] <= high)).sum(1)
+    return data["length"] == LENGTHS[int(inside.argmax())]
 
 
 def one_sided(data) -> bool:
-    """GSPO's own band: below it more than 95 % of the answers, above less than 5 %."""
-    return data["band"] == "3e-4, 4e-4" and data["cut_down"] > 0.95 and data["cut_up"] < 0.05
+    """GSPO's own band: below it at least 61 of the 64 answers, above it at most 3."""
+    _, below, above = counts(data)
+    return data["band"] == "3e-4, 4e-4" and below >= 61 and above <= 3
 
 
 def alt(data) -> str:
     """The picture in words, for a reader who does not see it."""
     tokens, answers = _words(data)
     return (
-        f"Ratios of tokens (above) and of whole answers (below) of {data['length']} tokens, "
+        f"log s of 64 answers at seven lengths; bright those of {data['length']} tokens, "
         f"{data['flips']:.1f} % of the tokens with a flipped expert, push "
         f"{signed(data['push'], 4)} per token, band {data['band']}. {tokens}; {answers}."
     )
@@ -250,13 +251,16 @@ def answer_ratio_explorer() -> Explorer:
         update,
         {
             "flips": slider(
-                1.0, 0.0, 20.0, 0.5, "flipped tokens, %", "share of tokens with another expert"
+                0.0, 0.0, 8.0, 0.5, "flipped tokens, %", "share of tokens with another expert"
             ),
             "length": choice_slider(
                 128, [(str(T), T) for T in LENGTHS], "T, tokens", "length of every answer"
             ),
             "band": choice_slider(
-                "0.01", [(b, b) for b in BANDS], "ε below, above 1", "half-widths of the band"
+                "2e-3, 2.5e-3",
+                [(b, b) for b in BANDS],
+                "ε below, above 1",
+                "half-widths of the band",
             ),
         },
         alt=alt,

@@ -99,8 +99,8 @@ def where_it_shows(gap: Tensor, A: Tensor, rewarded: Tensor) -> Picture:
         size=(900, 280),
         alt=f"Share of tokens that rose: {shares}. The answers' mean log ratios: good ones lie "
         "further right.",
-        caption="Blue: good answers, orange: bad ones. A token rises or falls by its word; only "
-        "the mean over an answer tells good from bad.",
+        caption="Blue: good answers, orange: bad ones. A token rises or falls by its word, and one "
+        "token hardly tells good from bad. A mean of 200 does.",
     )
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "paid_and_true",
     "pay_by_numbers_kept",
     "score_and_gold",
+    "three_pays",
     "which_to_buy",
 ]
 
@@ -75,6 +76,57 @@ def paid_and_true(*, truth: bool = True) -> Picture:
         if not truth
         else "Three seeds each. Left: the pay rises, and what was wanted is gone. Right: the "
         "control, the same model paid for the right list, stays near where it began.",
+    )
+
+
+def three_pays() -> Picture:
+    """The sorting model under three pays, at the recorded learning rate and at a tenth of it."""
+    path = data_folder() / "runs" / "sort_pays.json"
+    runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    looks = {
+        "right list": (BLUE, "-", "o"),
+        "in order": (VERMILLION, "--", "s"),
+        "coin": (BLACK, ":", "D"),
+    }
+    places = {
+        3e-4: {"right list": (1500, 0.5), "in order": (1300, 0.26), "coin": (1330, 0.03)},
+        3e-5: {"right list": (13000, 0.68), "in order": (15000, 0.47), "coin": (4200, 0.2)},
+    }
+
+    def build(figure, _):
+        for k, rate in enumerate(places):
+            axes = figure.add_axes((0.075 + 0.48 * k, 0.19, 0.42, 0.7))
+            for run in (run for run in runs if run["learning_rate"] == rate):
+                color, line, marker = looks[run["pay"]]
+                at = np.linspace(0, ANSWERS_A_STEP * run["steps"], len(run["solved"]))
+                axes.plot(at, run["solved"], color=color, ls=line, marker=marker, lw=1.6, ms=4)
+            for pay, (x, y) in places[rate].items():
+                axes.text(x, y, f"paid: {pay}", color=looks[pay][0], fontsize=11)
+            axes.set(ylim=(-0.03, 0.78))
+            axes.set_title(f"learning rate {rate:g}", fontsize=TEXT, weight="bold")
+            axes.set_xlabel("answers written", fontsize=TEXT)
+            axes.tick_params(labelsize=TEXT)
+            if k == 0:
+                axes.set_ylabel("share of problems solved", fontsize=TEXT)
+
+    said = "; ".join(
+        f"learning rate {rate:g}, paid {pay}: "
+        + ", ".join(
+            f"{run['solved'][-1]:.2f}"
+            for run in runs
+            if (run["learning_rate"], run["pay"]) == (rate, pay)
+        )
+        for rate in places
+        for pay in looks
+    )
+    return static_figure(
+        build,
+        size=(900, 300),
+        alt=f"Share of held-out problems solved at the end, from {runs[0]['solved'][0]:.2f} at the "
+        f"start, three seeds each: {said}.",
+        caption="Three seeds each, all from one model, which was trained anew in the same way and "
+        "begins at 0.49. Left: the steps of the run above. Right: a tenth of the learning rate, "
+        "ten times the steps.",
     )
 
 

@@ -1,0 +1,91 @@
+"""Does a weak check teach a model to forget, or does it only not stop it? Page 16.
+
+    python -m rlnb.training.studies.three_pays FILE
+
+The sorting model of `sort_is_sorted` (shipped_runs) is trained with three pays: the right list,
+any list in order, and a coin that pays 4 of 5 answers whatever they say. Each with the recorded
+run's learning rate, and with a tenth of it for ten times as many steps. Kept: the share of
+held-out problems solved, at every evaluation, of each seed. All start from one base, trained
+first. One thread, on the CPU, ten minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from rlnb.training.loop import train
+from rlnb.training.models.loading import load
+from rlnb.training.studies.shipped_runs import SHIPPED_RUNS, base_model, origin
+from rlnb.training.tasks import TASKS
+
+__all__ = ["COIN", "main", "solved", "three_pays"]
+
+COIN = 0.8  # about what the weak check pays before training
+SEEDS = (0, 1, 2)
+LENGTHS = ((3e-4, 40), (3e-5, 400))  # learning rate, steps: the recorded run's, and a tenth
+
+
+def solved(
+    bases: Path, pay: str, rate: float, steps: int, seed: int, points: int = 4
+) -> list[float]:
+    """Share of held-out problems solved, before training and at `points` evaluations.
+
+    pay: "right list", "in order" or "coin".
+    """
+    run = SHIPPED_RUNS["sort_is_sorted"]
+    coin = random.Random(seed)
+    pays = {
+        "right list": None,
+        "in order": run.find_reward(),
+        "coin": lambda problem, answer: float(coin.random() < COIN),
+    }
+    model, tokenizer = load(base_model(run.model, bases), device="cpu")
+    records = train(
+        model,
+        tokenizer,
+        TASKS[run.task],
+        run.objective,
+        replace(run.recipe, seed=seed, steps=steps, learning_rate=rate, eval_every=steps // points),
+        reward=pays[pay],
+        model_name=origin(run.model),
+    )
+    return [r["pass@1"] for r in records if r["record"] == "eval"]
+
+
+def three_pays(bases: Path) -> dict:
+    """{"made": a sentence, "runs": [{"pay", "learning_rate", "steps", "seed", "solved"}, ...]}."""
+    runs = [
+        {"pay": pay, "learning_rate": rate, "steps": steps, "seed": seed,
+         "solved": solved(bases, pay, rate, steps, seed)}
+        for rate, steps in LENGTHS
+        for pay in ("right list", "in order", "coin")
+        for seed in SEEDS
+    ]  # fmt: skip
+    made = f"Dr. GRPO, 64 answers a step, from {origin(SHIPPED_RUNS['sort_is_sorted'].model)}"
+    return {"made": made, "runs": runs}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status 0."""
+    parser = argparse.ArgumentParser(
+        prog="python -m rlnb.training.studies.three_pays", description=__doc__
+    )
+    parser.add_argument("file", type=Path, help="a new .json file")
+    args = parser.parse_args(arguments)
+    with TemporaryDirectory() as folder:
+        found = three_pays(Path(folder))
+    args.file.write_text(json.dumps(found, indent=0) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    sys.exit(main())
