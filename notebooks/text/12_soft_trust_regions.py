@@ -12,7 +12,7 @@
 # **After this page** you can draw what four methods do to a token that has moved far, derive
 # CISPO's and SAPO's weights, and say when the choice matters and when it does not.
 #
-# 35 minutes, then 9 in a second sitting · exercises 30 more · after 06 (PPO), 08 (GRPO), 11 (DAPO)
+# 37 minutes, then 10 in a second sitting · exercises 30 more · after 06 (PPO), 08 (GRPO), 11 (DAPO)
 # · CISPO: MiniMax-M1 2025, [arXiv 2506.13585](https://arxiv.org/abs/2506.13585); SAPO 2025,
 # [arXiv 2511.20347](https://arxiv.org/abs/2511.20347); DPPO 2026,
 # [arXiv 2602.04879](https://arxiv.org/abs/2602.04879)
@@ -326,14 +326,36 @@ reveal("soft.4", "about 1.6",
 # %% [markdown]
 # ## DPPO: measure something else
 #
-# Is the ratio the right thing to measure at all? Here are two tokens. A good one has moved by a
-# hair's breadth, a bad one has moved far.
+# Is the ratio the right thing to measure at all? Here are two tokens. A good one has gone from
+# 0.0001 to 0.0002. A bad one has gone from 0.99 to 0.80.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("soft.5", "Which of the two does PPO silence, with ε = 0.2?",
+        ["both: each has gone the way A asks",
+         "the good one: it hardly moved",
+         "the bad one: it lost 0.19",
+         "none"])
 
 # %%
 for old, now, A in (0.0001, 0.0002, 1.0), (0.99, 0.80, -1.0):
     print(f"{old} to {now}: moved {abs(now - old):.4f}, ratio "
           f"{now / old:.2f}, PPO's weight "
           f"{weight(ppo, [now / old], A, old).item():.2f}")
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("soft.5", "the good one: it hardly moved",
+       "Its ratio is 2, beyond 1.2. The bad one has lost 0.19 of the "
+       "probability, and its ratio, 0.81, is still inside the band: it is "
+       "pushed down further.",
+       instead={
+           "both: each has gone the way A asks":
+           "Both have. But 0.80 / 0.99 is 0.81, inside the band.",
+           "the bad one: it lost 0.19":
+           "PPO does not look at the difference, only at the ratio.",
+           "none": "One of the ratios is 2.",
+       })
 
 # %% [markdown]
 # PPO silences the wrong one of the two. **A ratio is not a distance.** The change of the
@@ -353,19 +375,22 @@ def dppo(logp, old, A, delta=0.15):
 pictures.edge_map(batch)
 
 # %% [markdown]
-# And here are the pushes of both new rules on the sixteen tokens.
+# ## Four edges
+# You know the four rules. Here are the two tokens of the beginning, under all of them. Look at the
+# rare one.
 
-# %% jupyter={"source_hidden": true}
-# the picture
-token_grid.token_grid(batch, {"SAPO": push(sapo), "DPPO": push(dppo)},
-                      caption=(
-    "The token at ratio 6, 0.02 to 0.12: SAPO lets it fade to 0.16, DPPO "
-    "gives it all of 6. DPPO silences the two that lost 0.18."))
+# %%
+five = both | {name: [climb(rule, p) for p in (0.01, 0.5)] for name, rule
+               in (("CISPO", cispo), ("SAPO", sapo), ("DPPO", dppo))}
+pictures.climbs(five, "The common token gains 0.12 under PPO, 0.16 to 0.18 "
+                "under the others; on the rare one they part.")
 
 # %% [markdown]
-# ## Four edges
-# You know the four rules. Where do they really differ? The picture has all four weights, for a
-# token of your choice.
+# DPPO's rare token is silent beyond 0.16, and yet it stands at 0.65. An edge looks at where a token
+# *is*, and decides about the next update only. **No edge bounds a single step.**
+#
+# Why do they part on the rare token? The next picture has all four weights, for a token of your
+# choice.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -385,8 +410,8 @@ task("soft.t1", four_edges.four_edges_explorer(),
 # </details>
 #
 # **DPPO tests the movement and not the weight, CISPO caps the weight and not the movement. SAPO
-# lets the way back fade, too.** And DPPO only tests. A token that began at 0.01 may have a weight
-# of 15 before it is found too far, and that last step is made in full.
+# lets the way back fade, too.** A token that began at 0.01 may have a weight of 15 before DPPO
+# finds it too far, and that last step is made in full.
 
 # %% [markdown]
 # ## In a real run
@@ -435,27 +460,27 @@ task("soft.t1", four_edges.four_edges_explorer(),
 
 # %%
 print(difference(ZOO["dapo"], ZOO["cispo"]))
-score("soft.1", "soft.2", "soft.3", "soft.4")
+score("soft.1", "soft.2", "soft.3", "soft.4", "soft.5")
 
 # %% [markdown]
 # ## Second sitting: does one of them win?
 #
 # The four rules give different weights. Does that change where the tokens end, and what is learnt?
 #
-# ### The two tokens again
+# ### The same tokens, more updates
 
 # %% [markdown]
-# Here are the two tokens of the beginning, under all rules. Look at the rare one.
+# Here are the pushes of the two last rules on the sixteen tokens of the running group.
 
-# %%
-five = both | {name: [climb(rule, p) for p in (0.01, 0.5)] for name, rule
-               in (("CISPO", cispo), ("SAPO", sapo), ("DPPO", dppo))}
-pictures.climbs(five, "The common token gains 0.12 under PPO, 0.16 to 0.18 "
-                "under the others; on the rare one they part.")
+# %% jupyter={"source_hidden": true}
+# the picture
+token_grid.token_grid(batch, {"SAPO": push(sapo), "DPPO": push(dppo)},
+                      caption=(
+    "The token at ratio 6, 0.02 to 0.12: SAPO lets it fade to 0.16, DPPO "
+    "gives it all of 6. DPPO silences the two that lost 0.18."))
 
 # %% [markdown]
-# DPPO's rare token is silent beyond 0.16, and yet it stands at 0.65. How can that be? An edge looks
-# at where a token *is*. It decides about the next update only. **No edge bounds a single step.**
+# And the token of the beginning, with as many updates as you like:
 
 # %% jupyter={"source_hidden": true}
 # the explorer
