@@ -12,7 +12,7 @@
 # **After this page** you can say what every token of a batch weighs under GRPO, DAPO and Dr. GRPO,
 # derive the weight that the policy gradient asks for, and compute one loss on many GPUs.
 #
-# 33 minutes, then 6 in a second sitting · exercises 31 more · after 08 (GRPO), 09 (its two
+# 34 minutes, then 6 in a second sitting · exercises 31 more · after 08 (GRPO), 09 (its two
 # divisors) · Dr. GRPO, Liu et al. 2025, [arXiv 2503.20783](https://arxiv.org/abs/2503.20783); DAPO,
 # Yu et al. 2025, [arXiv 2503.14476](https://arxiv.org/abs/2503.14476)
 #
@@ -202,10 +202,9 @@ reveal("dr_grpo.2", "B's wrong answer of one token",
        "Its length of 1 beats everything. Without the divisors it is among "
        "the quietest, and the one rare success is the loudest. Compare the "
        "upper row with the lower one: **how short an answer happened to be "
-       "no longer makes it loud.** From left to right little changes, "
-       "because both prompts have nearly the same std, 0.50 and 0.43. "
-       "Where 15 of 16 answers are right it is 0.24, and the division "
-       "makes that prompt twice as loud as one at one half.",
+       "no longer makes it loud.** From left to right little changes "
+       "here, because both prompts have nearly the same std, 0.50 and "
+       "0.43. The next lines show where σ acts.",
        pictures.four_losses(four, two.lengths.int().tolist(),
                             two.rewards.tolist(), caption=(
            "One batch, four losses; σ is the std of the group's rewards. A "
@@ -219,6 +218,21 @@ reveal("dr_grpo.2", "B's wrong answer of one token",
            "B's wrong answer of seven tokens":
            "It is long, so it is among the quietest.",
        })
+
+# %% jupyter={"source_hidden": true}
+# folded: the pushes of two prompts with 16 answers each, and after σ
+for k in (8, 15):
+    sixteen = (torch.arange(16) < k).double()
+    minus = sixteen - sixteen.mean()
+    after = minus / sixteen.std(correction=0)
+    print(f"{k:2d} of 16 right: right {minus[0]:+.2f}, wrong "
+          f"{minus[-1]:+.2f}; divided by σ: right {after[0]:+.2f}, wrong "
+          f"{after[-1]:+.2f}")
+
+# %% [markdown]
+# The division doubles all pushes of the first prompt, and it makes those of the second four times
+# as large. So **σ lifts prompts that are nearly solved, or nearly hopeless, to the size of all
+# others,** and the one odd answer there becomes the loudest of all.
 
 # %% [markdown]
 # ## Divide by what?
@@ -287,11 +301,12 @@ task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
       "right: a test on this batch would pass.", micro_batches.hidden))
 
 # %% [markdown]
-# <details><summary>One way, and what it shows</summary>
+# <details><summary>One way</summary>
 #
-# Take 3 and 6 tokens: 3 + 5 = 2 + 6. This is the running group of the course. Equal *counts* hide
-# the bug, and equal lengths are not needed. So test with an uneven split.
+# Take 3 and 6 tokens: 3 + 5 = 2 + 6. This is the running group of the course.
 # </details>
+#
+# Equal *counts* hide the bug, and equal lengths are not needed. So test with an uneven split.
 #
 # **The fix: count first.** Before the first `backward()`, count the tokens $N$ of the whole step,
 # over all pieces and all GPUs (an all-reduce). Then the loss of each piece is
@@ -304,17 +319,26 @@ task("dr_grpo.t2", micro_batches.micro_batches_explorer(),
 # count. On one GPU, compare both ways with the gradient of the whole batch:
 
 # %%
+def count_first(losses, mask, rows):
+    N = mask.sum()                           # of the whole step
+    return sum(x[keep].sum() / N for x, keep in
+               zip(losses.split(rows), mask.split(rows)))
+
+# %% jupyter={"source_hidden": true}
+# folded: the gradient in pieces of 8, 4, 2, 1, against the whole batch
 per_token = ZOO["dr_grpo"](two).per_token_loss         # (8, 7)
 def gradient(value):
-    return torch.autograd.grad(value, two.logprobs, retain_graph=True)[0]
-whole = gradient(per_token[two.mask].mean()).flatten()
+    return torch.autograd.grad(value, two.logprobs,
+                               retain_graph=True)[0].flatten()
+whole = gradient(per_token[two.mask].mean())
 for rows in (8, 4, 2, 1):
-    counted = sum(x[keep].sum() / two.mask.sum() for x, keep in
-                  zip(per_token.split(rows), two.mask.split(rows)))
-    g = gradient(in_pieces(per_token, two.mask, rows)).flatten()
+    same = gradient(count_first(per_token, two.mask, rows))
+    g = gradient(in_pieces(per_token, two.mask, rows))
     print(f"{rows} answers a piece: cosine under in_pieces "
-          f"{torch.cosine_similarity(g, whole, dim=0):.3f}")
-    assert torch.allclose(gradient(counted).flatten(), whole)
+          f"{torch.cosine_similarity(g, whole, dim=0):.3f}, "
+          f"under count_first "
+          f"{torch.cosine_similarity(same, whole, dim=0):.3f}")
+    assert torch.allclose(same, whole)
 
 # %% [markdown]
 # Counted first, every split gives the gradient of the whole batch. Under `in_pieces` even the
@@ -361,6 +385,7 @@ predict("dr_grpo.4", "Take a GPU that holds 8 answers, n = 8. How long are "
 runs[8], runs[0] = train(8), train(None)               # 0: a constant
 ends = {k: runs[k][:, -1].mean(0).tolist() for k in (1, 2, 4, 8, 32, 0)}
 drift = {k: stop_drift(k) for k in (1, 2, 4, 8, 32)}
+assert abs(ends[32][0] - 10.6) < 0.1 and abs(ends[32][1] - 9.4) < 0.1
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -391,8 +416,9 @@ reveal("dr_grpo.4", "about 13 tokens",
 task("dr_grpo.t1",
      shared_divisor.shared_divisor_explorer(),
      ("It opens with answers of 5 tokens under 1/T: a drift of 1.012. "
-      "Take answers of 200 tokens, and see what that does. Then get below "
-      "1.012 again, with as few sharing as possible.",
+      "Take answers of 200 tokens, and see what that does. How many must "
+      "share a divisor to get below 1.012 again: 2, 8 or 40? Say yours, "
+      "then find the smallest number.",
       shared_divisor.diluted))
 
 # %% [markdown]
@@ -401,8 +427,14 @@ task("dr_grpo.t1",
 # It takes two. The answers are forty times as long, and a single neighbour makes up for it.
 # </details>
 #
-# **Under $1/T$ the drift grows with the logarithm of the length. Once many answers share the
-# divisor, the length hardly matters any more.**
+# Under $1/T$ the drift can be written down. An answer's weight is $\frac1{qT}$, so
+#
+# $$\mathbb E\Big[\frac{1-qT}{qT}\Big]=\frac1q\,\mathbb E\Big[\frac1T\Big]-1=\frac{\log(1/q)}{1-q}-1$$
+#
+# since $\sum_T\frac1T(1-q)^{T}=\log\frac1q$. Here $1/q$ is the mean length: 1.012 at 5 tokens,
+# 4.325 at
+# 200. <!-- cited: 1.012, 4.325 --> **The drift grows with the logarithm of the length. Once two or
+# more share the divisor, the length hardly matters any more.**
 #
 # <details><summary>One level deeper: why about 1/n, and never more than 1/(n − 1)</summary>
 #
@@ -438,12 +470,15 @@ pictures.recorded_lengths(
 # %% [markdown]
 # ## In a real run
 #
-# | divided by | who shares it | TRL `loss_type` | verl `loss_agg_mode` |
-# |---|---|---|---|
-# | own length $T_i$ | one answer | `grpo` | `seq-mean-token-mean` |
-# | tokens of the piece | the piece | `bnpo` | `token-mean` when nobody passes the count |
-# | tokens of the step | the step | `dapo` (default) | `token-mean` (default) |
-# | constant | nobody | `dr_grpo` | `seq-mean-token-sum-norm` |
+# | divided by | weight of a token | who shares it | TRL `loss_type` | verl `loss_agg_mode` |
+# |---|---|---|---|---|
+# | own length (GRPO) | $\frac1{B\,T_i}$ | one answer | `grpo` | `seq-mean-token-mean` |
+# | tokens of the piece | $\frac1{K\,N_k}$, $K$ pieces | the piece | `bnpo` | `token-mean` when nobody passes the count |
+# | tokens of the step (DAPO) | $\frac1N$ | the step | `dapo` (default) | `token-mean` (default) |
+# | constant (Dr. GRPO) | $\frac1{B\,L_{\max}}$ | nobody | `dr_grpo` | `seq-mean-token-sum-norm` |
+#
+# These words set the divisor only. For Dr. GRPO the std must go as well: `scale_rewards="none"` in
+# TRL, `norm_adv_by_std_in_grpo=False` in verl.
 #
 # <details><summary>Traps, by library</summary>
 #
@@ -454,16 +489,16 @@ pictures.recorded_lengths(
 #   (`batch_num_tokens`). Its engines pass it; the older FSDP actor did not, and so had this page's
 #   bug under a default ([issue 5625](https://github.com/verl-project/verl/issues/5625), March 2026;
 #   the code: [7321](https://github.com/verl-project/verl/issues/7321)).
-# * TRL's `loss_type="dr_grpo"` changes the divisor only; the std goes with `scale_rewards="none"`.
 # * verl's constant is the padded width of the piece until you set `loss_scale_factor`.
 # * Both libraries divide a KL term by the same length number, but not by $\sigma_R$. So a KL weighs
 #   more against the reward once the std is gone.
 # </details>
 #
 # **Which would you choose?** By default the token mean over the step, counted first. It keeps its
-# step size when lengths change, and with 32 answers or more its drift is too small to matter. Take
-# the constant if you cannot count over all GPUs; then a batch of long answers takes a longer step.
-# Never take the piece's own count.
+# step size when lengths change. With 32 answers its drift is small: in the toy wrong answers went
+# from 10 tokens to 10.6 in 200 steps, where right ones went to 9.4. Real steps have hundreds of
+# answers. If you cannot count over all GPUs, take the constant. Its price: a batch of long answers
+# takes a longer step. Never take the piece's own count. <!-- cited: 10.6, 9.4 -->
 #
 # **What to log:** the mean length of right and of wrong answers apart, the share of answers cut at
 # $L_{\max}$, and the gradient norm.
@@ -489,7 +524,7 @@ pictures.recorded_lengths(
 # | Dr. GRPO | |
 # |---|---|
 # | sentence | GRPO without the std, and divided by a constant instead of the answer's own length: every token weighs the same |
-# | formula | $A_i=R_i-\bar R$ · weight of a token $1/(B\,L_{\max})$ |
+# | formula | $A_i=R_i-\bar R$ · weight of a token: GRPO $1/(B\,T_i)$, DAPO $1/N$, Dr. GRPO $1/(B\,L_{\max})$ |
 # | silent | as in GRPO: groups all right or all wrong, clipped tokens |
 # | picture | two switches, four losses; the short answer is no longer the loudest |
 # | in pieces | count the step's tokens $N$ first; each piece: its sum × (data-parallel GPUs) / $N$ |

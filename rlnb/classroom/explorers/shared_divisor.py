@@ -68,10 +68,15 @@ def build(figure, data):
     above = figure.text(0.71, 0.78, "", fontsize=12, color=POSITIVE, weight="bold")
     below = figure.text(0.71, 0.66, "", fontsize=12, color=NEGATIVE, weight="bold")
     total = figure.text(0.71, 0.5, "", fontsize=14, weight="bold")
+    gauge = figure.add_axes((0.93, 0.17, 0.06, 0.79))
+    gauge.set(xlim=(0, 1), ylim=(0, 4.5), xticks=[], yticks=(0, 1, 2, 3, 4))
+    gauge.tick_params(labelsize=10.5)
+    gauge.set_xlabel("drift", fontsize=10.5)
+    (level,) = gauge.bar([0.5], [0], 0.7, color=BLACK)
     axes.text(3.97, 0.02, "4 and more", ha="right", fontsize=10.5, color=GREY)
     cut = axes.text(0.2, 0.56, "", fontsize=10.5, color=POSITIVE)
     return {"bars": bars, "outline": outline, "cut": cut, "above": above, "below": below,
-            "total": total}  # fmt: skip
+            "total": total, "level": level}  # fmt: skip
 
 
 def update(artists, data):
@@ -84,6 +89,7 @@ def update(artists, data):
     up, down = data["bars"][data["bars"] > 0].sum(), -data["bars"][data["bars"] < 0].sum()
     artists["above"].set_text(f"stop sooner: {up:.3f}")
     artists["below"].set_text(f"go on: {down:.3f}")
+    artists["level"].set_height(data["push"])
     artists["total"].set_text(f"drift: {data['push']:.3f}")
 
 
