@@ -348,9 +348,11 @@ task("critic.t1", wrong_critic.wrong_critic_explorer(),
 #    0.4 − 0.6 = −0.2. The true lead is 0.9 − 0.2 = 0.7. The correction comes one token later and
 #    counts λ. So the gradient is proportional to (1 − λ)(−0.2) + λ · 0.7, which is 0 at λ = 2/9.
 # 2. 30 tokens. A correction that comes $d$ tokens later has faded to $\lambda^d$, and $0.95^{30}$
-#    is the first below 2/9. λ counts *tokens*: 0.95 is long against an error of one token, and
-#    short against an error that lasts a paragraph.
+#    is the first below 2/9.
 # </details>
+#
+# **λ counts tokens.** 0.95 is a long wait against an error of one token, and a short one against an
+# error that lasts a paragraph.
 
 # %% [markdown]
 # ## Train both
