@@ -12,7 +12,7 @@
 # **After this page** you can say when training on a flawed reward helps and when it turns into
 # harm, measure how hard you push in nats, and name what a KL penalty does about it and what not.
 #
-# 31 minutes, then 6 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et al.
+# 32 minutes, then 6 in a second sitting · exercises 31 more · after 05 (KL), 08 (GRPO) · Gao et al.
 # 2023, [arXiv 2210.10760](https://arxiv.org/abs/2210.10760); heavy tails: Kwa et al. 2024,
 # [arXiv 2407.14503](https://arxiv.org/abs/2407.14503); best of N: Beirami et al. 2024,
 # [arXiv 2401.01879](https://arxiv.org/abs/2401.01879)
@@ -90,10 +90,12 @@ pictures.three_pays()
 # steps (right) the right list is learned, and the other two still lose.
 
 # %% [markdown]
-# What you want is called **gold**. What you can compute and pay is a **proxy**. Loss and gradient
-# were right, and they climbed the proxy. Larger models do the same. Chat models grow wordy because
-# raters like length ([2310.03716](https://arxiv.org/abs/2310.03716)). A 4B model was paid when its
-# code passed a function `run_tests`, and in every run it learned to write that function anew
+# What you want is called **gold**. What you can compute and pay is a **proxy**. A proxy fails in
+# two ways. It can leave gold *unprotected*, as here: the pay is blind, and gold drifts away. Or its
+# error is *exploited*: what is wrong is paid better, and training goes there. The rest of the page
+# is about the second. Larger models show it. Chat models grow wordy because raters like length
+# ([2310.03716](https://arxiv.org/abs/2310.03716)). A 4B model was paid when its code passed a
+# function `run_tests`, and in every run it learned to write that function anew
 # ([a public study](https://www.alignmentforum.org/posts/R5MdWGKsuvdPwGFBG/steering-rl-training-benchmarking-interventions-against)).
 
 # %% jupyter={"source_hidden": true}
@@ -381,8 +383,7 @@ reveal("rewards.5",
 # does.
 #
 # How wide the gap is, 0.26 against 1.57, belongs to this toy. Are real reward models heavy-tailed?
-# Kwa et al. found those that they measured consistent with light tails. Hand-written checks like
-# the sorter's were not among them.
+# Kwa et al. found those that they measured consistent with light tails.
 #
 # <details><summary>One level deeper: best of N is RL, too; and GRPO's z-score</summary>
 #
@@ -417,8 +418,9 @@ task("rewards.t2", capped_reward.capped_reward_explorer(),
 # outnumber the glitches. <!-- cited: 26, 1.7, 82, 0.6, 0.09 -->
 # </details>
 #
-# So which grader would you buy? Compare them at equal nats, and not at equal $\beta$: $\beta=3.4$
-# spends 2.5 nats under B and only 0.09 under A.
+# So which grader would you buy? Nats say how far a policy has gone, and not in which direction. So
+# plot gold *against* nats, and compare there. Equal $\beta$ would not do: $\beta=3.4$ spends 2.5
+# nats under B and only 0.09 under A.
 
 # %% jupyter={"source_hidden": true}
 # folded: RL under A, under B and under B capped at 2, at equal nats
@@ -448,7 +450,7 @@ score("rewards.1", "rewards.2", "rewards.5")
 # %% [markdown] tags=["card"]
 # | Rewards | |
 # |---|---|
-# | sentence | you train on a proxy; gold follows it until the extra winners are mostly errors, then it turns, and nothing in the loss shows it |
+# | sentence | you train on a proxy; gold follows it until the new winners have less gold than those they replace, then it turns, and nothing in the loss shows it |
 # | formula | one normal error: $\mathbb E[g\mid r]=r/(1+s^2)$, never turns · best of N: $\mathrm{KL}\le\log N-(N-1)/N$, equal while each answer is rare · RL: $\pi_{\text{ref}}e^{R/\beta}$ |
 # | picture | gold against KL rises, turns and falls; the score only rises |
 # | numbers | B, right on 92 % of pairs: gold 1.57 at N = 32, 0.50 at 256; A, right on 75 %: 1.98 at 256. At 2.5 nats under B: best of N 1.57, RL 0.26 |
@@ -577,7 +579,7 @@ reveal("rewards.7", "beyond 10 nats: much too late",
 # * **In libraries.** TRL's GRPO takes `reward_funcs` (a list) and `reward_weights`; verl a
 #   `compute_score` function. Neither knows gold. Best of N is a loop of your own.
 # * **What the toy is not.** Its errors are drawn once and do not depend on gold. A policy that
-#   *learns* finds whole families of glitches, as the sorter did, so gold can fall below its start.
+#   *learns* can find whole families of glitches, so gold can fall below its start.
 #   Here it falls back to the start at worst.
 # </details>
 
@@ -677,8 +679,8 @@ check.silent_bug_rewards(my_test)
 # </details>
 # <details><summary><b>Our reward is verifiable. Can it be hacked?</b></summary>
 #
-# Yes, where the check is not the wish. Our sorter was paid 1 for lists in order and forgot the
-# numbers. Unit tests get hard-coded, formats satisfied. A verifier shrinks the attack surface; a
+# Yes, where the check is not the wish. A model paid for passing run_tests learned to rewrite
+# run_tests. Unit tests get hard-coded, formats satisfied. A verifier shrinks the attack surface; a
 # false pass in a hundred is found once the policy is pushed.
 # </details>
 #

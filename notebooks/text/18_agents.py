@@ -12,7 +12,7 @@
 # **After this page** you can write the gradient of a trajectory with many turns, say whose tokens
 # belong in the loss and what happens if you forget, and choose which turn gets the credit.
 #
-# 29 minutes, then 14 in a second sitting · exercises 34 more · after 02 (REINFORCE), 07 (critic),
+# 30 minutes, then 14 in a second sitting · exercises 34 more · after 02 (REINFORCE), 07 (critic),
 # 08 (GRPO) · Search-R1, Jin et al. 2025, [arXiv 2503.09516](https://arxiv.org/abs/2503.09516);
 # turn-level credit: Zeng et al. 2025, [arXiv 2505.11821](https://arxiv.org/abs/2505.11821)
 #
@@ -159,9 +159,12 @@ reveal("agents.2", "about 0.40",
        "By place the rewards are "
        + ", ".join(f"{x:.2f}" for x in by_place) + ". The late ones are "
        "not better, they start with more. But the group's mean, "
-       f"{sum(by_place) / 6:.2f}, is everybody's baseline, so the first "
-       "trajectory is called bad for coming first. Log the reward by place "
-       "in the group. It must be flat.",
+       f"{sum(by_place) / 6:.2f}, is everybody's baseline, and it contains "
+       "what others left on the desk. A late look is paid for somebody "
+       "else's work, and whoever calculates raises the baseline that is "
+       "held against it. The mean push towards calculating falls from "
+       "0.083 with clean desks to 0.022. Log the reward by place in the "
+       "group. It must be flat.",
        instead={
            "0.20: it is the same policy":
            "The policy is the same. Is the world?",
@@ -329,10 +332,12 @@ reveal("agents.4", "not visibly different in three seeds",
 # The same mask belongs in four places:
 #
 # * *The loss*, as above.
-# * *The ratio and its clip share* (06): $\pi_{\text{old}}$ never drew the world's tokens.
-# * *The KL* to the reference.
-# * *The length*, where a loss divides by it. Count own tokens, or a long tool output makes the push
-#   on the call small.
+# * *The ratio and its clip share* (06): $\pi_{\text{old}}$ never drew the world's tokens. Counted
+#   in, they hide how much of the policy's own text is clipped.
+# * *The KL* to the reference. It is a mean over what the policy writes. On the world's tokens it
+#   would be a price for expecting other tool outputs than the reference does.
+# * *The length*, where a loss divides by it. Count own tokens: with a tool output of 2,000 tokens
+#   in the divisor, the push on a call of 10 tokens is 200 times smaller.
 #
 # And log the share of tokens that are trained, here 38 of 44. **Idea 2: the world's tokens are
 # read, and never trained.**

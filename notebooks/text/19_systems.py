@@ -55,15 +55,16 @@ pictures.one_bar(2 * QWEN_7B.parameters / 1e9, 80, (
 # your guess
 predict("systems.1", "How many bytes per parameter does training with "
         "AdamW take, in the usual bfloat16 recipe?",
-        ["16: and one more copy of the weights, in float32",
+        ["16: as for 12, and one more copy of the weights in float32",
          "12: weights and gradients in 2 bytes, two moments in float32",
          "8: weights, gradients and two moments, two bytes each",
-         "20: and float32 copies of weights and gradients"])
+         "20: as for 12, and float32 copies of weights and gradients"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 one, tiny = torch.tensor(1.0).bfloat16(), torch.tensor(0.003).bfloat16()
-reveal("systems.1", "16: and one more copy of the weights, in float32",
+reveal("systems.1",
+       "16: as for 12, and one more copy of the weights in float32",
        "The weights take 2 bytes, the gradients 2, the two moments 4 + 4, "
        "and a **master copy** of the weights takes 4. Without the master "
        f"copy, bfloat16 computes 1 + 0.003 = {(one + tiny).item()}: a "
@@ -76,7 +77,7 @@ reveal("systems.1", "16: and one more copy of the weights, in float32",
            "12: weights and gradients in 2 bytes, two moments in float32":
            "This is right about the moments. But where are small updates "
            "collected?",
-           "20: and float32 copies of weights and gradients":
+           "20: as for 12, and float32 copies of weights and gradients":
            "A gradient is used once and thrown away. Some trainers do "
            "sum it in float32, but the update works without.",
        })
@@ -134,11 +135,12 @@ reveal("systems.2", "240 GB: twice what training the policy takes",
 # %% [markdown]
 # How do you make it fit? Take several cards, which first write and then train (*colocated*).
 # **ZeRO** splits the training bytes among the cards. Stage 1 splits AdamW's part, stage 2 also the
-# gradients, stage 3 also the weights (PyTorch calls this FSDP). Each card keeps a whole sampler.
+# gradients, stage 3 also the weights, the reference's too (PyTorch calls this FSDP). Each card
+# keeps a whole sampler.
 #
-# *Parking* moves to the host what this half of the step does not need. While the answers are
-# written, trainer and reference leave the card; while it trains, sampler and cache leave. You
-# choose the cards, the stage, parking, and how many answers are written at once.
+# *Parking* moves to the host, or discards, what this half of the step does not need. While the
+# answers are written, trainer and reference leave the card; while it trains, sampler and cache
+# leave. You choose the cards, the stage, parking, and how many answers are written at once.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -189,8 +191,9 @@ predict("systems.3", "All 64 answers are written by the newest weights, "
 reveal("systems.3", "about 13 %",
        f"It is {waits.busy:.0%}. One answer of 64 is long, and 63 slots "
        f"wait for it. A step takes {waits.time_per_step:.2f} mean answers. "
-       "On the right is the repair: a free slot begins an answer of the "
-       "next batch with the old weights. A step then takes "
+       "On the right is the repair: a free slot begins another answer at "
+       "once, with the old weights, and the trainer takes whichever 64 "
+       "are done first. A step then takes "
        f"{ahead.time_per_step:.2f}. **Running ahead makes this queue six "
        "times as fast.**",
        pictures.two_timelines(
@@ -238,7 +241,8 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
 # \end{aligned}$$
 #
 # An answer is *open* until the trainer takes it, also while it is finished and waits. So **the mean
-# age is the number of open answers, counted in batches.** This is **Little's law**.
+# age is the number of open answers at an update, counted in batches.** This is **Little's law**.
+# (The synchronous queue has age 0: when it updates, no answer is open.)
 #
 # One batch ahead lets at most one batch more be started than is used, so about one batch is open,
 # and the mean age is about 1. **The limit caps the mean age. Nothing caps the oldest:** in this run
@@ -367,7 +371,7 @@ reveal("systems.4", "about 0.05: in between, nearer to the small one",
 # | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes them off-policy |
 # | memory | 16 bytes a trained parameter, 2 a frozen one; cache: 2 · layers · kv heads · head size · bytes a token |
 # | time | 64 slots, spread 1: busy 13 %; one batch ahead: six times as fast in our queue |
-# | formula | mean age = open answers / batch |
+# | formula | mean age = open answers at an update / batch |
 # | gap | rounding alone 0.0065 nats a token; a router that rounding tips over 0.57 |
 # | choices | stage of ZeRO, parking; batches ahead |
 # | log | bytes in cache, slots busy, age, gap by token |
@@ -589,8 +593,8 @@ check.silent_bug_systems(my_test)
 # <details><summary><b>How stale may data be?</b></summary>
 #
 # Measure it; one step showed no clear loss in three seeds of our small model. At 8 steps two of
-# three ended far lower. Mean age is open answers over batch size, and long answers are older than
-# the mean. Published recipes run from 1 (prime-rl's default) to 8 (OLMo 3).
+# three ended far lower. Mean age is open answers at an update over batch size, and long answers are
+# older than the mean. Published recipes run from 1 (prime-rl's default) to 8 (OLMo 3).
 # </details>
 # <details><summary><b>Sampler and trainer have the same weights. Why do their log-probs differ?</b></summary>
 #

@@ -82,3 +82,25 @@ def test_the_shared_desk_shows_only_beside_a_sibling():
     bug = check.silent_bug_agents
     assert not bug(lambda replies: replies([["4+3=", "x="]]) == [["7", "7"]])
     assert bug(lambda replies: replies([["4+3="], ["x="]])[1] == ["0"])
+
+
+def test_a_shared_desk_leaves_a_quarter_of_the_push_towards_calculating():
+    """Every coin and every result of six places summed: mean of advantage times score."""
+
+    def push(shared):
+        total, stack = 0.0, [((), 0, 1.0)]
+        while stack:
+            done, memory, p = stack.pop()
+            if len(done) == 6:
+                mean = sum(R for _, R in done) / 6
+                total += p * sum((R - mean) * (calculates - 0.5) for calculates, R in done) / 6
+                continue
+            at = memory if shared else 0
+            stack += [
+                ((*done, (1, 1)), 1, p * 0.2),
+                ((*done, (1, 0)), 0, p * 0.3),
+                ((*done, (0, at)), at, p * 0.5),
+            ]
+        return total
+
+    assert f"{push(True):.3f}" == "0.022" and f"{push(False):.3f}" == "0.083"
