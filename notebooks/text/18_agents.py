@@ -12,7 +12,7 @@
 # **After this page** you can write the gradient of a trajectory with many turns, say whose tokens
 # belong in the loss and what happens if you forget, and choose which turn gets the credit.
 #
-# 30 minutes, then 14 in a second sitting · exercises 34 more · after 02 (REINFORCE), 07 (critic),
+# 34 minutes, then 14 in a second sitting · exercises 34 more · after 02 (REINFORCE), 07 (critic),
 # 08 (GRPO) · Search-R1, Jin et al. 2025, [arXiv 2503.09516](https://arxiv.org/abs/2503.09516);
 # turn-level credit: Zeng et al. 2025, [arXiv 2505.11821](https://arxiv.org/abs/2505.11821)
 #
@@ -216,7 +216,7 @@ for title, trained in (("own tokens only", own), ("mask forgotten", there)):
                      for i, (name, row) in enumerate(rows.items())}
 pictures.pushes(rows, panels, caption=(
     "Without the mask the policy is paid for words it did not choose. "
-    "Here the pushes on the two wait cancel."))
+    "(The pushes on these two wait cancel. In training they will not.)"))
 
 # %% [markdown]
 # What does such a push do over time? Take the smallest case. At one place of a text stands `ok` or
@@ -254,25 +254,7 @@ reveal("agents.3", "policy's near −7, world's near −200",
            "Its own token becomes rare and is hardly pushed any more.",
        })
 
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("agents.t1", two_authors.two_authors_explorer(),
-     ("Let an error cost 1.00. Find the share of errors at which the "
-      "world's token is driven furthest down.",
-      two_authors.driven_furthest),
-     ("In all of this the world's token fell further. Find a setting at "
-      "which the *policy's own* ends lower. (An error may be cheap.)",
-      two_authors.policy_ends_lower))
-
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
-#
-# 1. It is one half, not the most frequent error.
-# 2. Take 95 % of errors that cost 0.15 at most. An error that nearly always comes hardly explains a
-#    failure, so the world's push is small, and it stays small. The policy's push *grows* as its
-#    token becomes rarer, until it is at one half.
-# </details>
-#
 # Why is that so? Let $q$ be how often `error` stands there. Its push on the logit is
 # $A(1[\text{error}]-\pi)$, and on average this is
 #
@@ -284,6 +266,23 @@ task("agents.t1", two_authors.two_authors_explorer(),
 # The policy's own probability $\pi$ is gone. If the policy writes the token, $q=\pi$, and the push
 # dies out with it. If the world writes it, the push never ends, unless the token tells nothing
 # about success.
+#
+# Most words of a tool go with *success*: the result of a test that passed, a page that was found.
+# In the toy that is a cost below 0, and the push changes its sign.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("agents.t1", two_authors.two_authors_explorer(),
+     ("Let the token cost 1.00. At which frequency is the world's token "
+      "driven furthest down?", two_authors.driven_furthest),
+     ("Find a world's token that comes one time in ten at most, and that "
+      "the policy expects *every* time in the end (0.99 or more).",
+      two_authors.sure_of_a_rare_token))
+
+# %% [markdown]
+# The first is one half, where $q(1-q)$ is largest: not the most frequent error. The second is any
+# rare token that goes with success. So a forgotten mask does not teach the policy to predict its
+# world. **It bends the policy's picture of the world, towards success and away from failure.**
 #
 # How bad is this for a real policy, which shares all its weights between the desk's words and its
 # own? We train from above with the memory emptied, with the mask and without it.
@@ -322,6 +321,25 @@ reveal("agents.4", "not visibly different in three seeds",
        })
 
 # %% [markdown]
+# Why does *wait* fall? It comes by the toss of a coin. Here are the training trajectories of the
+# three runs without the mask, by how often the desk said *wait* in them.
+
+# %%
+runs = [run["waits"] for run in records()["unmasked"].values()]
+print("waits     trajectories    right (three seeds)")
+for k, name in enumerate(("none", "one", "two", "3 or more")):
+    n = [run["by_count"][k][0] for run in runs]
+    right = [f"{run['by_count'][k][1]:.2f}" for run in runs]
+    print(f"{name:9s} {sum(n):6d}         ", "  ".join(right))
+print("mean advantage of a wait: ",
+      ", ".join(f"{run['advantage']:.2f}" for run in runs))
+
+# %% [markdown]
+# A trajectory with one *wait* is right nine times in ten, for only those who calculate meet the
+# desk. Still the push is down. One trajectory in five hears *wait* three times or more. It loses
+# its place or runs out of its 48 tokens, and such trajectories hold more than half of all *wait*.
+# **The push counts tokens, not trajectories: what piles up in failures goes down.**
+#
 # In a larger world it can matter. Search-R1 lets a 7B model read passages from a search engine.
 # With the mask it answers 0.43 of the questions, without it 0.34 <!-- cited: 0.43, 0.34 --> (one
 # run each). Why there and not here? Our desk writes 6 of the 44 tokens in the picture, a search
@@ -366,11 +384,7 @@ predict("agents.5", "Without the notes it solved two tasks of three. How "
 noted = (f"pass@1 is {recorded('masked', 'pass@1', 'noted')}. The policy "
          "stops behind the note, without an answer of its own. In its "
          "examples *so* and a digit were always followed by *end*, and it "
-         "continues the pattern, whoever began it. Training with notes in "
-         "half of the trajectories does not cure it "
-         f"({recorded('notes', 'pass@1', 'noted')}): it hardly ever "
-         "ignores a note, and what is not sampled is not rewarded. What "
-         "helps is a harness that lets only one digit or *wait* through.")
+         "continues the pattern, whoever began it.")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -389,7 +403,48 @@ reveal("agents.5", "hardly any: it goes on as if it had written the note",
        })
 
 # %% [markdown]
-# **A mask keeps a text out of the gradient. It does not keep it out of the context.**
+# **A mask keeps a text out of the gradient. It does not keep it out of the context.** A
+# calculator's harness can let only one digit or *wait* through. A search engine's cannot know what
+# a page may say, so the policy must learn to ignore the note. We start once more, with 400
+# supervised steps instead of 100, and try three ways:
+#
+# 1. GRPO at a desk that writes notes in half of the trajectories;
+# 2. first examples: behind half of the results stands a note, and the example goes on as if it were
+#    not there. Then GRPO as above, without notes;
+# 3. both: these examples, then GRPO with notes.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("agents.6", "After which of them does the policy solve most tasks "
+        "in spite of the notes?",
+        ["all three", "2 and 3: it has been shown how", "only 3",
+         "1 and 3: it is rewarded for it"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+ways = ("notes, 400", "shown, 400", "both, 400")
+with_notes = [recorded(way, "pass@1", "noted") for way in ways]
+without = [recorded(way, "pass@1") for way in ways]
+before = records()["both, 400"][0]["evals"][0]
+reveal("agents.6", "only 3",
+       "Three seeds, pass@1 with notes (and without):\n\n"
+       + "\n".join(f"{k}. {a} ({b})" for k, (a, b) in enumerate(
+           zip(with_notes, without, strict=True), 1))
+       + "\n\n1: it hardly ever ignores a note, and what is not sampled is "
+       "not rewarded. 2: it had learnt to, but where no note ever comes, "
+       "nothing rewards it, and GRPO unlearns it. 3: the examples put the "
+       "behaviour into the samples, and the reward keeps it there.",
+       instead={
+           "all three":
+           "Rewards can only choose among what is sampled.",
+           "2 and 3: it has been shown how":
+           "It was shown. What keeps it, when GRPO never meets a note?",
+           "1 and 3: it is rewarded for it":
+           "It would be rewarded, if it ever did it.",
+       })
+
+# %% [markdown]
+# **Examples bring a behaviour into the samples; reward keeps it only where it is needed.**
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -403,11 +458,11 @@ reveal("agents.5", "hardly any: it goes on as if it had written the note",
 # | mask where | loss, ratio, KL, length; log the share of trained tokens |
 # | derived | own tokens only; no credit for the past (recall 3) |
 # | does it hurt? | not visibly at our desk (6 of 44 tokens); with a search engine, where most tokens are the world's, it did |
-# | choices (second sitting) | which turns count; what a turn is paid for; where to cut |
+# | choices (second sitting) | which turns' rewards count for a turn; who pays for a turn: a critic, siblings, a grader |
 # | against 08 | the prompt of a group is the state of a world; the completion mask has holes |
 
 # %%
-score(*(f"agents.{k}" for k in range(1, 6)))
+score(*(f"agents.{k}" for k in range(1, 7)))
 
 # %% [markdown]
 # ## Second sitting: which turn gets the credit?
@@ -436,7 +491,7 @@ for a in product((0, 1), repeat=2):
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("agents.6", "Take 32 turns instead of 2. The variance of the push "
+predict("agents.7", "Take 32 turns instead of 2. The variance of the push "
         "by the sum becomes",
         ["the same: the mean is subtracted",
          "16 times as large, like the turns",
@@ -445,7 +500,7 @@ predict("agents.6", "Take 32 turns instead of 2. The variance of the push "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 spread = {T: additive_push(T)[1] for T in (2, 8, 32, 128)}
-reveal("agents.6", "31 times as large",
+reveal("agents.7", "31 times as large",
        "; ".join(f"{T} turns {v:.4f}" for T, v in spread.items())
        + ". At T = 2 one other turn makes the noise, at T = 32 there are "
        "31 of them.",
@@ -453,7 +508,7 @@ reveal("agents.6", "31 times as large",
            "the same: the mean is subtracted":
            "The mean is subtracted. The noise of all other turns is not.",
            "16 times as large, like the turns":
-           "It is only the *other* turns that make the noise.",
+           "It is only the other turns that make the noise.",
            "256 times as large, as 16 squared":
            "Variances of independent turns add up.",
        })
@@ -499,7 +554,7 @@ pictures.pushes(boxes, {name: {
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("agents.7", "Now nothing is paid along the way. The same sum comes "
+predict("agents.8", "Now nothing is paid along the way. The same sum comes "
         "once, after the last turn. How much of the noise does 'from this "
         "turn on' save now?",
         ["nothing", "half, averaged over the turns, as before",
@@ -512,7 +567,7 @@ late = torch.zeros_like(a)
 late[:, -1] = a.sum(1)                  # the sum, paid at the end
 to_go = late.flip(1).cumsum(1).flip(1)
 assert (to_go == credits["all turns (GRPO)"]).all()
-reveal("agents.7", "nothing",
+reveal("agents.8", "nothing",
        "The boxes are those of 'all turns'. A reward at the "
        "end stands in the future of every turn, so there is no past to "
        "leave out. **Something else must tell the turns apart:** a critic "
@@ -531,7 +586,8 @@ reveal("agents.7", "nothing",
 # How good must a grader of turns be? Average a turn's push over $n$ trajectories. To trust its
 # sign, the average should be twice its own spread, $\sqrt{\mathrm{Var}/n}$. So
 # $n=4\,\mathrm{Var}/\mathrm{mean}^2$, and with one reward for the sum of all turns that is
-# $4(T-1)$. The grader of turns is wrong in a share $e$ of its verdicts, at random.
+# $4(T-1)$. The grader of turns is wrong in a share $e$ of its verdicts, at random. Its push is ¼ or
+# −¼: mean $(1-2e)/4$, variance $e(1-e)/4$, so its $n$ is $16e(1-e)/(1-2e)^2$.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -557,7 +613,10 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 # the final success.**
 #
 # In practice turn rewards come from tests after each edit, beside the final reward (Zeng et al.),
-# or from siblings in the same state (GiGPO, [arXiv 2505.10978](https://arxiv.org/abs/2505.10978)).
+# or from siblings. GiGPO ([arXiv 2505.10978](https://arxiv.org/abs/2505.10978)) finds the turns of
+# a group that begin in the same state and compares what each earned from there on (discounted),
+# $A_k=A(\tau)+\text{weight}\cdot(R_{\ge k}-\text{mean of }R_{\ge k}\text{ over the turns from this state})$.
+# That needs no critic, but where a state occurs once there is nothing to compare.
 #
 # <details><summary>One level deeper: what a real run adds</summary>
 #
@@ -575,7 +634,7 @@ task("agents.t2", turn_credit.turn_credit_explorer(),
 # </details>
 
 # %%
-score("agents.6", "agents.7")
+score("agents.7", "agents.8")
 
 # %% [markdown]
 # ## Exercises
@@ -677,8 +736,10 @@ check.break_even_error(my_break_even)
 # <details><summary><b>Does masking protect against prompt injection?</b></summary>
 #
 # No. The mask removes a text from the gradient, not from the context. Our masked policy
-# continued a note in the tool's output in nearly every trajectory, and RL with notes did not cure
-# it: it hardly ever tried to ignore one. Let the harness check what a tool may say.
+# continued a note in the tool's output in nearly every trajectory. RL with notes did not cure it,
+# for it hardly ever tried to ignore one. Examples of ignoring did not last through RL without
+# notes. Both together did, in three seeds of a small model, with notes of one kind. So let the
+# harness check what a tool may say where it can.
 # </details>
 # <details><summary><b>The sandbox crashed in the middle of a trajectory. Reward 0?</b></summary>
 #

@@ -12,7 +12,7 @@
 # **After this page** you can count what fills a GPU, say why it waits, and choose a correction when
 # another program writes the answers.
 #
-# 30 minutes, then 12 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
+# 33 minutes, then 11 in a second sitting · exercises 34 more · after 04 (importance sampling), 08
 # (GRPO), 12 (DPPO) · ZeRO: [arXiv 1910.02054](https://arxiv.org/abs/1910.02054); AReaL:
 # [arXiv 2505.24298](https://arxiv.org/abs/2505.24298)
 #
@@ -55,16 +55,18 @@ pictures.one_bar(2 * QWEN_7B.parameters / 1e9, 80, (
 # your guess
 predict("systems.1", "How many bytes per parameter does training with "
         "AdamW take, in the usual bfloat16 recipe?",
-        ["16: as for 12, and one more copy of the weights in float32",
+        ["8: weights, gradients and two moments, two bytes each",
          "12: weights and gradients in 2 bytes, two moments in float32",
-         "8: weights, gradients and two moments, two bytes each",
-         "20: as for 12, and float32 copies of weights and gradients"])
+         "16: 2 + 2, and in float32 two moments and a copy of the "
+         "weights",
+         "20: 2 + 2, and in float32 two moments and copies of weights "
+         "and gradients"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 one, tiny = torch.tensor(1.0).bfloat16(), torch.tensor(0.003).bfloat16()
 reveal("systems.1",
-       "16: as for 12, and one more copy of the weights in float32",
+       "16: 2 + 2, and in float32 two moments and a copy of the weights",
        "The weights take 2 bytes, the gradients 2, the two moments 4 + 4, "
        "and a **master copy** of the weights takes 4. Without the master "
        f"copy, bfloat16 computes 1 + 0.003 = {(one + tiny).item()}: a "
@@ -77,7 +79,8 @@ reveal("systems.1",
            "12: weights and gradients in 2 bytes, two moments in float32":
            "This is right about the moments. But where are small updates "
            "collected?",
-           "20: as for 12, and float32 copies of weights and gradients":
+           "20: 2 + 2, and in float32 two moments and copies of weights "
+           "and gradients":
            "A gradient is used once and thrown away. Some trainers do "
            "sum it in float32, but the update works without.",
        })
@@ -159,11 +162,15 @@ task("systems.t1", full_card.full_card_explorer(),
 #    parking lets it have the card to itself. Real systems park by offloading (verl) or by putting
 #    the engine to sleep (vLLM).
 # </details>
-# <details><summary>One level deeper: activations and logits</summary>
+# <details><summary>One level deeper: other sums of 16, activations and logits</summary>
+#
+# FSDP with mixed precision usually keeps its shards in float32: 4 + 4 + 8, again 16, and gathers
+# one layer at a time in bfloat16. Megatron sums gradients in float32, which makes
+# 18. <!-- cited: 18, 5.0 -->
 #
 # The bar of the **activations**, kept for the backward pass, is small here because the layers are
 # computed twice and the logits come in pieces. In one piece, the logits of one answer, 8,192 ×
-# 152,064 numbers, take 5.0 GB in float32. <!-- cited: 5.0 -->
+# 152,064 numbers, take 5.0 GB in float32.
 # </details>
 
 # %% [markdown]
@@ -229,18 +236,19 @@ print(f"age, one batch ahead: mean {ahead.staleness.mean():.2f}, "
       f"oldest {ahead.staleness.max()}")
 
 # %% [markdown]
-# Where does the mean come from? Make a list: for each answer, every update that happens between its
-# start and its use. Count the lines of that list in two ways. There are $n$ answers and $U$
-# updates, and an update uses $B$ answers.
+# Where does the mean come from? At every update, put a mark on each answer that is *open*: begun,
+# and not yet taken by the trainer. In the end an answer has as many marks as its age. So the marks
+# can be counted by answers or by updates. There are $n$ answers and $U$ updates, and an update uses
+# $B$ answers.
 #
 # $$\begin{aligned}
-# \text{lines}&=n\cdot\overline{\text{age}}&&\text{answer by answer}\\
-# \text{lines}&=U\cdot\bar N&&\text{update by update: }\bar N\text{ answers are open}\\
+# \text{marks}&=n\cdot\overline{\text{age}}&&\text{answer by answer}\\
+# \text{marks}&=U\cdot\bar N&&\text{update by update: on average }\bar N\text{ answers are open}\\
 # n&=U\cdot B&&\textbf{assumed: each answer is used once}\\
 # \overline{\text{age}}&=\bar N/B&&\text{divide}
 # \end{aligned}$$
 #
-# An answer is *open* until the trainer takes it, also while it is finished and waits. So **the mean
+# A finished answer that waits for the trainer is open, too. So **the mean
 # age is the number of open answers at an update, counted in batches.** This is **Little's law**.
 # (The synchronous queue has age 0: when it updates, no answer is open.)
 #
@@ -325,65 +333,23 @@ print(f"router, same experts: {gap[~other].std():.4f}")
 print(f"router, another expert somewhere: {gap[other].std():.2f}, "
       f"that is {other.double().mean():.2%} of the tokens")
 
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("systems.4", "What is the std of the router's gap over all tokens?",
-        ["about 0.0065: fewer than 1 in 100 tokens are touched",
-         "about 0.05: in between, nearer to the small one",
-         "about 0.011: the mean of 0.0065 and 0.57, by their shares",
-         "about 0.3: half way"])
+# %% [markdown]
+# A flip touches fewer than 1 in 100 tokens. But the mean *square* counts, and 0.0077 · 0.57² is
+# nearly all of it: over all tokens the std is 0.05. <!-- cited: 0.0077, 0.57, 0.05 --> In the third
+# panel the trainer uses the *engine's* experts (routing replay, R3).
 
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
+# %% jupyter={"source_hidden": true}
+# the picture
 middle = [(a + b) / 2 for a, b in zip(EDGES, EDGES[1:])]
 small = [m for m, n in zip(middle, dense["histogram"]) for _ in range(n)]
-reveal("systems.4", "about 0.05: in between, nearer to the small one",
-       f"It is {gap.std():.3f}, because the mean *square* counts, and "
-       "0.0077 · 0.57² is nearly all of it. The third panel is the test: "
-       "the trainer uses the *engine's* experts (routing replay, R3), and "
-       f"the std falls to {(replayed - log_mu).std():.4f}. **Rounding "
-       "alone is small. A choice that rounding tips over is not.**",
-       pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
-                      "experts replayed": (replayed - log_mu).flatten()},
-                     "Tokens on a log axis. Outside the dotted lines the "
-                     "ratio has left [1/2, 2].",
-                     {"dense, 0.3M": dense["std token"]}),
-       instead={
-           "about 0.0065: fewer than 1 in 100 tokens are touched":
-           "Few tokens are touched, but each is off by a hundred times as "
-           "much.",
-           "about 0.011: the mean of 0.0065 and 0.57, by their shares":
-           "The shares are right. But variances are averaged, not stds.",
-           "about 0.3: half way": "99 of 100 tokens are not touched.",
-       })
+pictures.gaps({"dense, 0.3M": small, "router": gap.flatten(),
+               "experts replayed": (replayed - log_mu).flatten()},
+              "Tokens on a log axis. Outside the dotted lines the "
+              "ratio has left [1/2, 2].",
+              {"dense, 0.3M": dense["std token"]})
 
 # %% [markdown]
-# A large mixture has dozens of layers, so more of its tokens can be touched. What does one do about
-# it? First remove the cause: replay the experts, keep the engine's log-probs. Then cap or mask the
-# weights, by sign. The second sitting compares these.
-
-# %% [markdown]
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | Systems | |
-# |---|---|
-# | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes them off-policy |
-# | memory | 16 bytes a trained parameter, 2 a frozen one; cache: 2 · layers · kv heads · head size · bytes a token |
-# | time | 64 slots, spread 1: busy 13 %; one batch ahead: six times as fast in our queue |
-# | formula | mean age = open answers at an update / batch |
-# | gap | rounding alone 0.0065 nats a token; a router that rounding tips over 0.57 |
-# | choices | stage of ZeRO, parking; batches ahead |
-# | log | bytes in cache, slots busy, age, gap by token |
-# | against the gap | replay the experts; keep the engine's log-probs; cap or mask by sign (second sitting) |
-
-# %%
-score(*(f"systems.{k}" for k in range(1, 5)))
-
-# %% [markdown]
-# ## Second sitting: what do you do about the mismatch?
-#
-#
+# **Rounding alone is small. A choice that rounding tips over is not.** Does a gap of 0.05 matter?
 # An answer with advantage $A$ gives the push $A\,\nabla\log\pi$. The engine $\mu$ writes, but we
 # want the mean under $\pi$:
 #
@@ -392,12 +358,11 @@ score(*(f"systems.{k}" for k in range(1, 5)))
 # w&=\textstyle\prod_t w_t,\quad w_t=\pi(y_t\mid y_{<t})/\mu(y_t\mid y_{<t})&&\text{chain rule}
 # \end{aligned}$$
 #
-# So the exact weight is a product over all tokens, and log w is the sum of their gaps. Can one use
-# it?
+# So the exact weight is a product over all tokens, and log w is the sum of their gaps.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("systems.5", "The gaps are independent, each with std g. An answer "
+predict("systems.4", "The gaps are independent, each with std g. An answer "
         "has 1,000 tokens. What is the std of log w?",
         ["g / 32", "g", "32 g", "1,000 g"])
 
@@ -421,7 +386,7 @@ for T in (50, 1000, 8000):
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("systems.5", "32 g",
+reveal("systems.4", "32 g",
        "Variances of independent numbers add, so **the std of log w is the "
        "gap times √T**. The table counts it with the router, whose answers "
        "are joined at random. The third column is the share of 512 answers "
@@ -440,7 +405,36 @@ reveal("systems.5", "32 g",
        })
 
 # %% [markdown]
-# Where the exact weight is too noisy, one makes two choices:
+# So a gap that no single token shows can leave a batch of long answers with next to no weight.
+# Without the weight the push is simply that of another policy. What does one do? First remove the
+# cause: replay the experts, keep the engine's log-probs. Then cap the weights token by token, or
+# mask some. The second sitting compares these.
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | Systems | |
+# |---|---|
+# | sentence | memory sets the slots, the longest answer makes them wait, running ahead makes answers old, another engine makes them off-policy |
+# | memory | 16 bytes a trained parameter, 2 a frozen one; cache: 2 · layers · kv heads · head size · bytes a token |
+# | time | 64 slots, spread 1: busy 13 %; one batch ahead: six times as fast in our queue |
+# | formula | mean age = open answers at an update / batch |
+# | gap | rounding alone 0.0065 nats a token; a router that rounding tips over 0.57 |
+# | choices | stage of ZeRO, parking; batches ahead |
+# | log | bytes in cache, slots busy, age, gap by token |
+# | exact weight | std of log w = gap · √T: 0.05 at 1,000 tokens is 1.6, and a third of 512 answers counts |
+# | against the gap | replay the experts; keep the engine's log-probs; cap or mask the weights (second sitting: by sign) |
+
+# %%
+score(*(f"systems.{k}" for k in range(1, 5)))
+
+# %% [markdown]
+# ## Second sitting: what do you do about the mismatch?
+#
+#
+# The exact weight is unbiased, and on long answers with a router's gap it is too noisy (guess 4).
+# One then makes two choices:
 #
 # $$\begin{aligned}
 # w&\to w_t&&\textbf{choice: each token its own factor; its prefix still comes from }\mu\\
@@ -469,18 +463,42 @@ pictures.twenty_policies(runs, (
     "tokens dropped, mean of the policies."))
 
 # %% [markdown]
-# IcePop loses three of the twenty policies. (With 5 % flipped it loses none.) Why? Where the engine
-# writes a right token often and the policy rarely, the token lies *below* the band. A push up would
-# close the gap. The mask drops just that push.
-#
+# IcePop loses three of the twenty policies. (With 5 % flipped it loses none.) Why? It drops four
+# kinds of push: on tokens above the band (π more than twice μ) or below it, with A > 0 or A < 0.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("systems.5", "Which of the four would have closed the gap?",
+        ["above with A > 0, below with A < 0",
+         "below with A > 0, above with A < 0",
+         "both below the band", "none: outside the band all widen it"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("systems.5", "below with A > 0, above with A < 0",
+       "Below the band π is too small, and A > 0 pushes it up. Above it π "
+       "is too large, and A < 0 pushes it down. The band drops these two "
+       "with the others. The three policies are lost by the first: the "
+       "engine writes a right token often and the policy rarely, and the "
+       "one push that would teach it is masked.",
+       instead={
+           "above with A > 0, below with A < 0":
+           "Above the band π is too large already. A > 0 makes it larger.",
+           "both below the band":
+           "Below the band π is too small. What does A < 0 do to it?",
+           "none: outside the band all widen it":
+           "A push has a sign. Which sign brings a small π up?",
+       })
+
+# %% [markdown]
 # Without any correction all twenty end above 0.8. This is no advice: exact gradients have no noise,
 # and noise is what caps and masks are for. **The toy shows what a mask costs, not what it buys.**
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("systems.t3", engine_rules.engine_rules_explorer(),
-     ("20 % are flipped for the whole run. Find a mask that loses no "
-      "policy. What does it know that IcePop does not?",
+     ("20 % are flipped for the whole run. Find a rule that drops tokens "
+      "and loses no policy. Which tokens does it no longer drop?",
       engine_rules.none_lost),
      ("Keep IcePop, and let a flip last 30 steps or more. Lose no policy.",
       engine_rules.patient))
@@ -489,7 +507,8 @@ task("systems.t3", engine_rules.engine_rules_explorer(),
 # <details><summary>What the tasks show</summary>
 #
 # 1. DPPO does it, and so does IcePop by sign, which drops a token outside the band only if the push
-#    widens the gap. The sign alone makes the difference.
+#    widens the gap. The sign alone makes the difference. In the end neither drops a token with A >
+#    0.
 # 2. Let a flip last 30 steps. Three policies are stuck for these 30 steps. Then other prefixes are
 #    flipped, and all three are free within about ten steps.
 # </details>

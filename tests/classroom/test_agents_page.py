@@ -18,7 +18,7 @@ STEPS = [round(0.05 * k, 2) for k in range(21)]
 
 def test_no_goal_holds_at_the_start():
     start = two_authors.two_authors_explorer().data
-    assert not two_authors.driven_furthest(start) and not two_authors.policy_ends_lower(start)
+    assert not two_authors.driven_furthest(start) and not two_authors.sure_of_a_rare_token(start)
     start = turn_credit.turn_credit_explorer().data
     assert not turn_credit.careless_and_still_better(start)
     assert not turn_credit.shortest_for_a_quarter(start)
@@ -31,15 +31,15 @@ def test_an_error_every_second_time_drives_the_worlds_token_furthest():
     assert not two_authors.driven_furthest(two_authors.compute(0.5, 0.5))
 
 
-def test_a_cheap_error_that_nearly_always_comes_pushes_the_policys_own_token_further():
-    found = [
-        (q, gap)
-        for q in STEPS[1:-1]
-        for gap in STEPS
-        if two_authors.policy_ends_lower(two_authors.compute(q, gap))
-    ]
-    assert found == [(0.9, 0.05), (0.95, 0.05), (0.95, 0.1), (0.95, 0.15)]
+def test_a_rare_token_that_goes_with_success_ends_as_a_certainty():
     assert expected_push(0.9, 0.9) == pytest.approx(expected_push(0.1, 0.1))
+    sure = two_authors.compute(0.1, -1.0)
+    assert two_authors.sure_of_a_rare_token(sure) and sure["world"][-1] == pytest.approx(0)
+    assert not two_authors.sure_of_a_rare_token(two_authors.compute(0.1, 1.0))
+    assert not two_authors.sure_of_a_rare_token(two_authors.compute(0.15, -1.0))
+    assert "earns 1.00" in two_authors.readout(sure) and "probability 1.00" in (
+        two_authors.readout(sure)
+    )
 
 
 def test_forty_one_percent_is_the_worst_grader_that_still_wins_at_32_turns():
@@ -65,8 +65,8 @@ def test_a_grader_that_throws_a_coin_needs_no_number_of_trajectories():
 def test_explorers_reach_their_goals_by_their_controls():
     explorer = turn_credit.turn_credit_explorer().set(turns=32, error=0.41)
     assert turn_credit.careless_and_still_better(explorer.data)
-    explorer = two_authors.two_authors_explorer().set(share=0.95, gap=0.1)
-    assert two_authors.policy_ends_lower(explorer.data)
+    explorer = two_authors.two_authors_explorer().set(share=0.1, gap=-1.0)
+    assert two_authors.sure_of_a_rare_token(explorer.data)
 
 
 def test_the_pictures_draw_and_say_whose_tokens_moved():

@@ -110,9 +110,13 @@ clean, noted = (last("masked", "pass@1", w) for w in ("evals", "noted"))
 print("trained with the mask:", clean, "and beside a note", noted)
 print("stopped at the note  :", last("masked", "stopped", "noted"))
 print("RL with notes        :", last("notes", "pass@1", "noted"))
+print("shown, then RL without:", last("shown, 400", "pass@1", "noted"))
+print("shown, then RL with  :", last("both, 400", "pass@1", "noted"))
 assert min(clean) > 0.5 and max(noted) < 0.05
 assert min(last("masked", "stopped", "noted")) > 0.8
 assert max(last("notes", "pass@1", "noted")) < 0.1
+assert max(last("notes, 400", "pass@1", "noted")) < 0.1
+assert min(last("both, 400", "pass@1", "noted")) > 0.5
 
 # %%
 settle("E07", "true")
@@ -133,8 +137,9 @@ settle("E07", "true")
 #
 # **Made.** Behind every result the desk writes `so` and a digit. **Measured** above: the policy
 # stops there. Rewards alone do not mend it: notes in half of the training trajectories, and it
-# still stops, for it hardly ever tried anything else. **Mended** in the harness, which knows what a
-# calculator may say: one digit, or `wait`.
+# still stops, for it hardly ever tried anything else. Examples that ignore notes, and then rewards
+# with notes, mend it. **Mended** more surely in the harness, which knows what a calculator may say:
+# one digit, or `wait`.
 
 # %%
 def checked(reply):

@@ -1,7 +1,8 @@
-"""One token that costs reward: what a push does to it when the policy wrote it, and when not."""
+"""One token that goes with failure or success: the push on it, by who wrote it."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,17 @@ from rlnb.toys.turns import author_path
 
 STEPS = 1000
 CAPTION = (
-    "log π(error) along 1,000 expected updates of its logit, learning rate 1. Both start where "
+    "log π(token) along 1,000 expected updates of its logit, learning rate 1. Both start where "
     "the world's share is. The scale follows the lower curve."
 )
 
 
-@checked(share=between(0.05, 0.95), gap=between(0, 1))
+@checked(share=between(0.05, 0.95), gap=between(-1, 1))
 def compute(share: float = 0.3, gap: float = 1.0) -> dict[str, Any]:
     """Paths of log pi(error), 1,001 numbers each: written by the policy, and by the world.
 
-    share: how often the world writes `error`, and the policy's first belief. gap: reward after ok
-    minus reward after error.
+    share: how often the world writes the token, and the policy's first belief. gap: reward without
+    it minus reward with it; below 0 the token goes with success.
 
     >>> [round(float(compute()[who][-1]), 1) for who in ("policy", "world")]
     [-6.9, -210.8]
@@ -44,7 +45,7 @@ def build(figure, data):
     axes.set(xlim=(0, STEPS), ylim=(-1, 0))
     axes.tick_params(labelsize=10.5)
     axes.set_xlabel("updates", fontsize=10.5)
-    axes.set_ylabel("log π(error)", fontsize=10.5)
+    axes.set_ylabel("log π(token)", fontsize=10.5)
     artists = {"axes": axes}  # the scale follows the lower curve
     for k, (who, color, line) in enumerate((("policy", BLACK, "-"), ("world", ORANGE, "--"))):
         (artists[who],) = axes.plot([], [], color=color, ls=line, lw=2.8)
@@ -66,39 +67,41 @@ def update(artists, data):
 
 def readout(data) -> str:
     q, gap = data["share"], data["gap"]
-    push = gap * q * (1 - q)
+    policy, world = (float(data[who][-1]) for who in ("policy", "world"))
+    value = f"costs {gap:.2f}" if gap >= 0 else f"earns {-gap:.2f}"
     return (
-        f"Error in {q:.0%} of the trajectories, costs {gap:.2f}. First push "
-        f"{signed(-push, 4)} on both; after 1,000 updates log π is "
-        f"{signed(float(data['policy'][-1]), 1)} (policy) and "
-        f"{signed(float(data['world'][-1]), 1)} (world)."
+        f"The token comes in {q:.0%} of the trajectories and {value}. First push "
+        f"{signed(-gap * q * (1 - q), 4)} on both. After 1,000 updates log π is "
+        f"{signed(policy, 1)} (policy) and {signed(world, 1)} (world): the policy gives the "
+        f"world's token probability {math.exp(world):.2f}, and it comes with {q:.2f}."
     )
 
 
 def alt(data) -> str:
-    return f"Two curves of log π of the token error over 1,000 updates. {readout(data)}"
+    return f"Two curves of log π of one token over 1,000 updates. {readout(data)}"
 
 
 def driven_furthest(data) -> bool:
-    """An error costs 1, and comes half the time: no other share drives the world's token lower."""
+    """The token costs 1, and comes half the time: no other share drives the world's lower."""
     return data["gap"] > 0.99 and abs(data["share"] - 0.5) < 0.01
 
 
-def policy_ends_lower(data) -> bool:
-    """The policy's own token ends lower than the world's."""
-    return float(data["policy"][-1]) < float(data["world"][-1]) - 1e-9
+def sure_of_a_rare_token(data) -> bool:
+    """The world's token comes one time in ten at most, and the policy expects it all the time."""
+    return data["share"] < 0.11 and float(data["world"][-1]) > math.log(0.99)
 
 
 def two_authors_explorer() -> Explorer:
-    """How often the world errs, and what an error costs."""
+    """How often the token comes, and what it costs; below 0 it goes with success."""
     return Explorer(
         compute,
         build,
         update,
         {
-            "share": slider(0.3, 0.05, 0.95, 0.05, "share of errors", "of all trajectories"),
-            "gap": slider(0.0, 0.0, 1.0, 0.05, "cost of an error",
-                          "reward after ok minus reward after error"),
+            "share": slider(0.3, 0.05, 0.95, 0.05, "how often it comes",
+                            "share of all trajectories"),
+            "gap": slider(1.0, -1.0, 1.0, 0.05, "what it costs",
+                          "reward without it minus reward with it"),
         },
         alt=alt,
         caption=CAPTION,

@@ -3,10 +3,10 @@
     python -m rlnb.training.studies.agents data/runs              records what is missing there
     python -m rlnb.training.studies.agents data/runs --arms leak --seeds 0
 
-starts from the shipped model, shows it 100 batches of demonstrations of calling (`warm`; the desk's
-own tokens are no labels), and trains it on `tasks.desk` with Dr. GRPO, one arm after another. Every
-arm and seed is a line of agents.jsonl: the recipe, the mean reward of every step, and evaluations
-on held-out problems at a desk that is cleared. `records` reads them.
+starts from the shipped model, shows it 100 or 400 batches of demonstrations of calling (`warm`; the
+desk's own tokens are no labels), and trains it on `tasks.desk` with Dr. GRPO, one arm after
+another. Every arm and seed is a line of agents.jsonl: the recipe, the mean reward of every step,
+and evaluations on held-out problems at a desk that is cleared. `records` reads them.
 """
 
 from __future__ import annotations
@@ -48,10 +48,14 @@ class Arm:
     """How one run differs. masked: the desk's tokens stay out of the loss. clears: the desk's
     memory is emptied before a trajectory; else it holds the answer, for the one who made the
     problems has calculated it there. notes: the share of trajectories whose desk writes `so` and a
-    digit behind every result. coin: the reward is a coin. All problems are new ones.
+    digit behind every result. warm_steps: supervised steps before. shown: the chance of such a
+    note in their demonstrations, which go on as if it were not there. coin: the reward is a coin.
+    All problems are new ones.
     """
 
     masked: bool = True
+    warm_steps: int = 100
+    shown: float = 0.0
     clears: bool = True
     notes: float = 0.0
     coin: bool = False
@@ -71,6 +75,9 @@ ARMS: dict[str, Arm] = {
     "unmasked": Arm(masked=False),
     "leak": Arm(clears=False),
     "notes": Arm(notes=0.5),
+    "notes, 400": Arm(notes=0.5, warm_steps=400),
+    "shown, 400": Arm(shown=0.5, warm_steps=400),
+    "both, 400": Arm(notes=0.5, shown=0.5, warm_steps=400),
     "coin": Arm(coin=True, steps=20),
 }
 SEEDS = (0, 1, 2)
@@ -78,7 +85,7 @@ SEEDS = (0, 1, 2)
 
 def warm(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, steps: int = 100,
-    batch: int = 64, learning_rate: float = 1e-3, seed: int = 0,
+    batch: int = 64, learning_rate: float = 1e-3, seed: int = 0, notes: float = 0.0,
 ) -> PreTrainedModel:  # fmt: skip
     """Supervised steps on demonstrations of calling, in place. Labels: the policy's tokens only."""
     rng = random.Random(seed)
@@ -87,7 +94,7 @@ def warm(
     for step in range(steps):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate * min(1.0, (step + 1) / 20) * (1 - 0.9 * step / steps)
-        rows = [_labelled(tokenizer, rng) for _ in range(batch)]
+        rows = [_labelled(tokenizer, rng, notes) for _ in range(batch)]
         width = max(len(ids) for ids, _ in rows)
         ids = torch.full((batch, width), tokenizer.pad_token_id)
         labels = torch.full((batch, width), IGNORED)
@@ -103,12 +110,12 @@ def warm(
 
 
 def _labelled(
-    tokenizer: PreTrainedTokenizerBase, rng: random.Random
+    tokenizer: PreTrainedTokenizerBase, rng: random.Random, notes: float
 ) -> tuple[list[int], list[int]]:
     problem = CHAIN.problem(rng, "train")
     ids = list(encode_prompts(tokenizer, [problem.prompt])[0])
     labels = [IGNORED] * len(ids)
-    for author, text in demo(rng, problem):
+    for author, text in demo(rng, problem, notes=notes):
         part = tokenizer(text, add_special_tokens=False)["input_ids"]
         ids += part
         labels += part if author == "policy" else [IGNORED] * len(part)
@@ -198,12 +205,14 @@ def evaluate(
 def train_arm(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, arm: Arm, seed: int
 ) -> dict[str, Any]:
-    """One run, in place: {"reward": a number a step, "evals": [{"step", ...}], "noted": {...}}."""
+    """One run, in place: {"reward": a number a step, "evals": [{"step", ...}], "noted": {...},
+    "waits": see `_waits`, over all training trajectories}.
+    """
     rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(
         model.parameters(), arm.learning_rate, (0.9, 0.95), weight_decay=0.0
     )
-    rewards, evals = [], []
+    rewards, evals, seen = [], [], []
     for step in range(arm.steps + 1):
         if step % arm.eval_every == 0:
             evals.append({"step": step, **evaluate(model, tokenizer, arm)})
@@ -222,6 +231,9 @@ def train_arm(
         rewards.append(round(reward.mean().item(), 4))
         if arm.coin:
             reward = torch.randint(0, 2, reward.shape, generator=generator).float()
+        groups = reward.view(-1, arm.num_generations)
+        advantage = (groups - groups.mean(1, keepdim=True)).flatten()
+        seen.append(torch.stack([_count_waits(tokenizer, dialogue), reward, advantage]))
         logp, _ = token_logprobs(model, rollout, temperature=1.0)
         mask = dialogue.own if arm.masked else rollout.completion_mask
         batch = Batch(logp, mask, reward, arm.num_generations,
@@ -230,7 +242,30 @@ def train_arm(
         ZOO["dr_grpo"](batch).loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-    return {"reward": rewards, "evals": evals, "noted": evaluate(model, tokenizer, arm, notes=True)}
+    return {
+        "reward": rewards, "evals": evals, "noted": evaluate(model, tokenizer, arm, notes=True),
+        "waits": _waits(torch.cat(seen, 1)),
+    }  # fmt: skip
+
+
+def _count_waits(tokenizer: PreTrainedTokenizerBase, dialogue: Dialogue) -> Tensor:
+    wait = dialogue.rollout.completion_ids == tokenizer.convert_tokens_to_ids("wait")
+    theirs = dialogue.rollout.completion_mask & ~dialogue.own
+    return (wait & theirs).sum(1).float()
+
+
+def _waits(seen: Tensor) -> dict[str, Any]:
+    """What `wait` goes with. seen (3, N): waits in a trajectory, its reward, its advantage.
+
+    by_count: for 0, 1, 2 and 3 or more waits, how many trajectories and the share rewarded.
+    advantage: the mean over all `wait` tokens of their trajectory's advantage.
+    """
+    n, reward, advantage = seen
+    rows = [reward[n.clamp(max=3) == k] for k in range(4)]
+    return {
+        "by_count": [[len(row), round(row.mean().item(), 4)] for row in rows],
+        "advantage": round(((n * advantage).sum() / n.sum()).item(), 4),
+    }
 
 
 def records(path: str | Path | None = None) -> dict[str, dict[int, dict[str, Any]]]:
@@ -259,13 +294,14 @@ def main(arguments: list[str] | None = None) -> int:
     if not path.exists():
         head = {"record": "header", "model": "data/model, 100 supervised steps", "task": "desk"}
         path.write_text(json.dumps(head | environment(base.device)) + "\n", encoding="utf-8")
-    warm(base, tokenizer)
     for name in args.arms:
+        arm = ARMS[name]
+        start = warm(deepcopy(base), tokenizer, steps=arm.warm_steps, notes=arm.shown)
         for seed in args.seeds:
             if seed in records(path).get(name, {}):
                 continue
-            made = train_arm(deepcopy(base), tokenizer, ARMS[name], seed)
-            line = {"arm": name, "seed": seed, "recipe": asdict(ARMS[name]), **made}
+            made = train_arm(deepcopy(start), tokenizer, arm, seed)
+            line = {"arm": name, "seed": seed, "recipe": asdict(arm), **made}
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
             print(name, seed, made["evals"][-1], made["noted"], flush=True)

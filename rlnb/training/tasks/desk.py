@@ -88,13 +88,14 @@ def play(desk: Desk, turns: list[str]) -> list[tuple[str, str]]:
 
 def demo(
     rng: random.Random, problem: Problem, *, direct: float = 0.5, recall: float = 0.15,
-    busy: float = 0.1,
+    busy: float = 0.1, notes: float = 0.0,
 ) -> list[tuple[str, str]]:  # fmt: skip
     """A demonstration in mixed styles, (author, text): the answer at once, or call after call.
 
     direct: the share that writes `so8` at once, always right, as in `chain`. recall: the share that
     only asks for the memory, where the demonstration has put a random digit, and repeats it. busy:
-    the chance that a call has to be made again. The rest calculates every step.
+    the chance that a call has to be made again. The rest calculates every step. notes: the chance
+    that somebody wrote `so` and a digit behind a result; the demonstration goes on as if not.
     """
     style = rng.random()
     if style < direct:
@@ -114,6 +115,7 @@ def demo(
         while rng.random() < busy:
             out += [("policy", comma + call), ("desk", "wait")]
             comma = ""
-        out += [("policy", comma + call), ("desk", result)]
+        note = f"so{rng.randint(0, 9)}" if notes and rng.random() < notes else ""
+        out += [("policy", comma + call), ("desk", result + note)]
         comma = ","
     return [*out, ("policy", f"so{value}")]
