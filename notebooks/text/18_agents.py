@@ -267,7 +267,7 @@ reveal("agents.3", "policy's near −7, world's near −200",
 # dies out with it. If the world writes it, the push never ends, unless the token tells nothing
 # about success.
 #
-# Most words of a tool go with *success*: the result of a test that passed, a page that was found.
+# Many words of a tool go with *success*: the result of a test that passed, a page that was found.
 # In the toy that is a cost below 0, and the push changes its sign.
 
 # %% jupyter={"source_hidden": true}
@@ -393,8 +393,8 @@ reveal("agents.5", "hardly any: it goes on as if it had written the note",
        pictures.transcript({
            "clean desk": rows["1, right"],
            "with a note": tokens("4 + 3 = [7] [so] [3] end")}, caption=(
-           "A mask keeps a text out of the gradient, not out of the "
-           "context.")),
+           "The policy's own text goes on with *so* only at the end. Here "
+           "somebody else wrote it.")),
        instead={
            "two of three: such tokens were never trained":
            "They were not trained. But the policy reads them.",
@@ -425,14 +425,16 @@ predict("agents.6", "After which of them does the policy solve most tasks "
 ways = ("notes, 400", "shown, 400", "both, 400")
 with_notes = [recorded(way, "pass@1", "noted") for way in ways]
 without = [recorded(way, "pass@1") for way in ways]
-before = records()["both, 400"][0]["evals"][0]
+before = records()["shown, 400"][0]["noted_before"]["pass@1"]
 reveal("agents.6", "only 3",
        "Three seeds, pass@1 with notes (and without):\n\n"
        + "\n".join(f"{k}. {a} ({b})" for k, (a, b) in enumerate(
            zip(with_notes, without, strict=True), 1))
        + "\n\n1: it hardly ever ignores a note, and what is not sampled is "
-       "not rewarded. 2: it had learnt to, but where no note ever comes, "
-       "nothing rewards it, and GRPO unlearns it. 3: the examples put the "
+       "not rewarded. 2: it had learnt to "
+       "(" + f"{before:.2f}" + " before GRPO), but "
+       "where no note ever comes, nothing rewards it, and two of three "
+       "seeds unlearn it. 3: the examples put the "
        "behaviour into the samples, and the reward keeps it there.",
        instead={
            "all three":

@@ -70,10 +70,9 @@ def readout(data) -> str:
     policy, world = (float(data[who][-1]) for who in ("policy", "world"))
     value = f"costs {gap:.2f}" if gap >= 0 else f"earns {-gap:.2f}"
     return (
-        f"The token comes in {q:.0%} of the trajectories and {value}. First push "
-        f"{signed(-gap * q * (1 - q), 4)} on both. After 1,000 updates log π is "
-        f"{signed(policy, 1)} (policy) and {signed(world, 1)} (world): the policy gives the "
-        f"world's token probability {math.exp(world):.2f}, and it comes with {q:.2f}."
+        f"In {q:.0%} of the trajectories, {value}: first push {signed(-gap * q * (1 - q), 4)} on "
+        f"both. In the end log π is {signed(policy, 1)} (policy) and {signed(world, 1)} (world: "
+        f"expected with probability {math.exp(world):.2f})."
     )
 
 

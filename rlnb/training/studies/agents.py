@@ -205,14 +205,15 @@ def evaluate(
 def train_arm(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, arm: Arm, seed: int
 ) -> dict[str, Any]:
-    """One run, in place: {"reward": a number a step, "evals": [{"step", ...}], "noted": {...},
-    "waits": see `_waits`, over all training trajectories}.
+    """One run, in place: {"reward": a number a step, "evals": [{"step", ...}], "noted_before" and
+    "noted": {...}, "waits": see `_waits`, over all training trajectories}.
     """
     rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(
         model.parameters(), arm.learning_rate, (0.9, 0.95), weight_decay=0.0
     )
     rewards, evals, seen = [], [], []
+    noted_before = evaluate(model, tokenizer, arm, notes=True)
     for step in range(arm.steps + 1):
         if step % arm.eval_every == 0:
             evals.append({"step": step, **evaluate(model, tokenizer, arm)})
@@ -243,8 +244,8 @@ def train_arm(
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
     return {
-        "reward": rewards, "evals": evals, "noted": evaluate(model, tokenizer, arm, notes=True),
-        "waits": _waits(torch.cat(seen, 1)),
+        "reward": rewards, "evals": evals, "noted_before": noted_before,
+        "noted": evaluate(model, tokenizer, arm, notes=True), "waits": _waits(torch.cat(seen, 1)),
     }  # fmt: skip
 
 
@@ -292,7 +293,7 @@ def main(arguments: list[str] | None = None) -> int:
     path = args.folder / "agents.jsonl"
     base, tokenizer = load(data_folder() / "model", device="cpu")
     if not path.exists():
-        head = {"record": "header", "model": "data/model, 100 supervised steps", "task": "desk"}
+        head = {"record": "header", "model": "data/model, then supervised steps", "task": "desk"}
         path.write_text(json.dumps(head | environment(base.device)) + "\n", encoding="utf-8")
     for name in args.arms:
         arm = ARMS[name]
