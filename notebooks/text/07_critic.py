@@ -12,7 +12,7 @@
 # **After this page** you can say what a value is, derive GAE line by line, tell what a wrong critic
 # does to a gradient, and count the four models of PPO in memory.
 #
-# 31 minutes, then 9 in a second sitting · exercises 25 more · after 03 (baselines), 05 (KL), 06
+# 33 minutes, then 9 in a second sitting · exercises 25 more · after 03 (baselines), 05 (KL), 06
 # (PPO) · Schulman et al. 2015 (GAE), [arXiv 1506.02438](https://arxiv.org/abs/1506.02438)
 #
 # **Recall.** Say each answer aloud, then unfold.
@@ -182,8 +182,8 @@ pictures.pushes({"the same 8 answers, advantage = surprise":
 # <details><summary>The sum of the surprises</summary>
 #
 # $R-V_0$. Every value in between occurs twice, once with a plus and once with a minus. In the toy
-# that is $ $, whatever the critic says in between. A critic can put credit on the wrong token.
-# It cannot invent credit.
+# that is $ $, whatever the critic says in between. A critic moves credit from token to token.
+# The sum stays.
 # </details>
 #
 # Is that still the policy gradient? In the lines below $b$ is any baseline. $V_t$ is the mean
@@ -192,8 +192,8 @@ pictures.pushes({"the same 8 answers, advantage = surprise":
 # $$\begin{aligned}
 # \nabla J&=\mathbb E\big[\textstyle\sum_t(R-b)\,\nabla\log\pi(y_t)\big]&&\text{REINFORCE with a baseline (02, 03)}\\
 # &=\mathbb E\big[\textstyle\sum_t(R-V_t)\,\nabla\log\pi(y_t)\big]&&V_t\text{ does not depend on }y_t\text{: also a baseline}\\
-# &=\mathbb E\big[\textstyle\sum_t(V_{t+1}-V_t)\,\nabla\log\pi(y_t)\big]&&\text{mean over what comes after }y_t\text{: }R\text{ becomes }V_{t+1}\text{ (at the end }R)\\
-# &\approx\mathbb E\big[\textstyle\sum_t(\hat V_{t+1}-\hat V_t)\,\nabla\log\pi(y_t)\big]&&\textbf{a choice: believe a network's guess }\hat V
+# &=\mathbb E\big[\textstyle\sum_t(r_t+V_{t+1}-V_t)\,\nabla\log\pi(y_t)\big]&&\text{mean over what comes after }y_t\text{: }R\text{ becomes }r_t+V_{t+1}\\
+# &\approx\mathbb E\big[\textstyle\sum_t(r_t+\hat V_{t+1}-\hat V_t)\,\nabla\log\pi(y_t)\big]&&\textbf{a choice: believe a network's guess }\hat V
 # \end{aligned}$$
 #
 # In an interviewer's words: $r_t+V_{t+1}$ is the action's value $Q_t$, so the surprise is the
@@ -211,9 +211,9 @@ pictures.pushes({"the same 8 answers, advantage = surprise":
 # %% [markdown]
 # ## A critic that errs
 #
-# Now the critic is wrong for a while. From token 61 to token 140 it has the plans the wrong way
-# round: it says 0.4 after the good one and 0.6 after the bad one. Elsewhere it knows the truth.
-# Each token gets its surprise.
+# Now the critic is wrong for a while: in the 80 values after the plan, up to the sum, it has the
+# plans the wrong way round. It says 0.4 after the good one and 0.6 after the bad one. Elsewhere it
+# knows the truth. Each token gets its surprise.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -314,7 +314,7 @@ V3, r3 = torch.tensor([0.2, 0.5, 0.7]), torch.tensor([0.0, 0.0, 1.0])
 print([round(a, 4) for a in gae(V3, r3, 0.95).tolist()])
 
 # %% [markdown]
-# Read it from the right: $A_3=1-0.7=0.3$, then $0.2+0.95\cdot0.3=0.485$, then
+# Read it from the right: the last is $1-0.7=0.3$, then $0.2+0.95\cdot0.3=0.485$, then
 # $0.3+0.95\cdot0.485=0.7608$.
 #
 # **Try it.** What are the three numbers at λ = 0, and at λ = 1? Say them, then put the λ into the
@@ -339,7 +339,9 @@ task("critic.t1", wrong_critic.wrong_critic_explorer(),
      ("The critic errs for one token. Find the smallest λ at which the "
       "good plan becomes likelier.", wrong_critic.smallest_right),
      ("λ = 0.95, the usual default. How many tokens must the error last "
-      "to turn the sign again? Find the first.", wrong_critic.turned_at_95))
+      "to turn the sign again? Find the first.", wrong_critic.turned_at_95),
+     ("Is λ = 1 best, then? The critic errs for one token. At which λ is "
+      "a batch of 8 least off?", wrong_critic.least_off))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
@@ -349,6 +351,9 @@ task("critic.t1", wrong_critic.wrong_critic_explorer(),
 #    counts λ. So the gradient is proportional to (1 − λ)(−0.2) + λ · 0.7, which is 0 at λ = 2/9.
 # 2. 30 tokens. A correction that comes $d$ tokens later has faded to $\lambda^d$, and $0.95^{30}$
 #    is the first below 2/9.
+# 3. Between 0.95 and 0.97: off by 0.025. <!-- cited: 0.95, 0.97, 0.025, 0.064, 80 --> At λ = 1 the
+#    bias is gone, but the sum's luck, 80 tokens later, counts in full: off by 0.064. (Squared, off
+#    is bias squared plus noise squared.)
 # </details>
 #
 # **λ counts tokens.** 0.95 is a long wait against an error of one token, and a short one against an
@@ -442,7 +447,12 @@ reveal("critic.5", "λ = 0",
        "per batch. Two tests of this cause: "
        "*told* hands λ = 0 the true values, *40 sweeps* repeats the "
        "critic's line 40 times per batch. Either brings λ = 0 to the top. "
-       "**λ = 0 is as good as its critic. This is no ranking of λ.**",
+       "**λ = 0 is as good as its critic. This is no ranking of λ.**\n\n"
+       "And the others? λ = 1 gives a token R − V. Up to the plan V is a "
+       "constant, so it does what the group's mean did. λ = 0.95 carries a "
+       "surprise only some 20 tokens back and spares most of the wording. "
+       "At rate 64 this noise throws them about; λ = 0, which is still "
+       "learning its values, has least of it.",
        pictures.rates_sweep(rates, arms, caption=(
            "After 20 batches of 8 answers; mean of 200 seeds, bars two "
            "standard errors.")),
@@ -592,8 +602,8 @@ token_grid.token_grid(batch, grids, caption=(
     "PPO's push on each token, clip included."))
 
 # %% [markdown]
-# Answer 1 is right. At its token 2 the critic fell from 0.9 to 0.3, so λ = 0 pushes this token
-# down. At λ = 0.95 the good end outweighs the fall.
+# Answer 1 is right. Tokens 1 and 3 have zeros: the clip. At its token 2 the critic fell from 0.9 to
+# 0.3, so λ = 0 pushes this token down. At λ = 0.95 the good end outweighs the fall.
 #
 # **By hand.** From which λ on is token 2 of answer 1 pushed up? The surprises from there on are
 # −0.6, 0.4 and 0.3.
@@ -627,7 +637,8 @@ print("not held fixed   ", pulls(target))
 
 # %% [markdown]
 # **In a real run** log the critic's explained variance, $1-\mathrm{Var}(R-V)/\mathrm{Var}(R)$. A
-# constant has 0, and below 0 it is worse than no critic. Even the true critic has less than 1: in
+# constant has 0, and below 0 the critic is worse than a constant. (It does not see a constant
+# offset.) Even the true critic has less than 1: in
 # the toy nobody can know the sum before it is written. TRL's PPO has λ = 0.95 by default, verl and
 # OpenRLHF 1.
 #
@@ -706,9 +717,10 @@ check.silent_bug_critic(my_test)
 #
 # <details><summary><b>Derive GAE. Which line is a choice?</b></summary>
 #
-# It is the geometric mean over all waiting times of the n-step advantage, written as a sum of
-# surprises. Waiting n tokens telescopes to n surprises. Weights (1 − λ)λ^(n−1) are the choice.
-# Collect by δ, sum the geometric series: Σ(γλ)^l δ, which is δ + γλ times the next advantage.
+# It is a mean of the n-step advantages over all waiting times, with weights (1 − λ)λⁿ⁻¹, written as
+# a sum of surprises. Waiting n tokens telescopes to n surprises. Weights (1 − λ)λ^(n−1) are the
+# choice. Collect by δ, sum the geometric series: Σ(γλ)^l δ, which is δ + γλ times the next
+# advantage.
 # </details>
 # <details><summary><b>What does λ trade?</b></summary>
 #

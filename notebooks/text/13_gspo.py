@@ -110,13 +110,14 @@ print(f"of {gap.numel():,} tokens the clip silences "
 # So in this step the clip stops only what the router happened to move. 31 of 12,800 is little, and
 # this toy learns well without any clip. The authors report more: their large mixtures of experts
 # did not converge under GRPO until the flips were undone by *replay* (below). They blame these
-# leaps. What we can check is the clip's question: does one token's ratio tell how far we have come?
+# leaps. What we can check is the clip's question: does one token's ratio tell whether its answer
+# has moved far enough?
 
 # %% [markdown]
 # ## What does a token's ratio tell?
 #
-# The clip asks whether a token has moved far enough *the way $A$ points*: up in a good answer, down
-# in a bad one. Leave the leaps aside and count *all* tokens.
+# Far enough means: far *the way $A$ points*, up in a good answer and down in a bad one. So ask for
+# the direction first. Leave the leaps aside and count *all* tokens.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -193,10 +194,12 @@ pipeline.pipeline(
 #
 # The paper says: an importance weight corrects only when one averages over many samples, and GRPO
 # has a single token from each next-token distribution. So the token ratio corrects nothing and
-# brings noise. Judge for yourself: in an exact toy the tokens' own ratios correct the gradient *on
-# average*, at any length, and one shared $s$ does not ([statements](statements/13_gspo.ipynb),
-# Z06). A token ratio from one sample is noisy, not broken. What is left of the argument is the
-# unit: the reward judges answers.
+# brings noise. Judge for yourself ([statements](statements/13_gspo.ipynb), Z06, both exact): where
+# tokens are independent and the reward is their share of ones, the tokens' own ratios correct the
+# gradient fully, *on average*, and one shared $s$ does not at all. Where every prefix counts and
+# every answer has a reward of its own, both correct little, $s$ a little more. So a token ratio
+# from one sample is noisy, not broken. What is left of the argument is the unit: the reward judges
+# answers.
 # </details>
 
 # %% [markdown]
@@ -308,8 +311,8 @@ predict("gspo.3", "GRPO's clip silenced 31 of the 12,800 tokens. How many "
 def silent(runs, k=0):
     return sum(silent_answers(x[k], x[3]) for x in runs) / 3
 
-others = silent([fresh(k) for k in range(3)])
-slow = silent([fresh(k, 3e-5) for k in range(3)])
+slow = silent([one_step(k, 3e-5) for k in range(3)])
+held_right = sum(right_way(x[1].mean(1), x[3]) for x in seeds) / 3
 assert silent(seeds, 1) > silent(seeds)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -321,11 +324,11 @@ reveal("gspo.3", "about 45",
        "| | of 64 silent |\n|---|---|\n"
        f"| as routed | {silent(seeds):.0f} |\n"
        f"| old experts held | {silent(seeds, 1):.0f} |\n"
-       f"| 64 fresh answers of the old policy | {others:.0f} |\n"
-       f"| fresh, a tenth of the learning rate | {slow:.0f} |\n\n"
-       "So this clip looks past the leaps: hold the experts, and it cuts "
-       "even more. It limits *the step*, and has to be chosen together "
-       "with the learning rate.",
+       f"| a tenth of the learning rate | {slow:.0f} |\n\n"
+       f"Leaps blur s: with them {by_answer:.0%} of the answers moved as A "
+       f"asks, with the old experts held {held_right:.0%}, so even more "
+       "are silent. What this clip limits is *the step*. The band has to "
+       "be chosen together with the learning rate.",
        instead={
            "0":
            "The mean takes the leaps away. But what was learnt is left, "
@@ -395,27 +398,27 @@ reveal("gspo.4", "to a number below 1",
 
 # %% [markdown]
 # Now set the share of flipped tokens yourself. The policy is the same, but its weights moved at
-# random: nothing was learnt. Without flips long answers stay best inside the band, as you see. With
-# flips?
+# random: nothing was learnt. Without flips the longest answers stay inside the band best, as you
+# see. With flips?
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("gspo.t1", answer_ratio.answer_ratio_explorer(),
-     ("Keep the band, and let 1 % of the tokens flip. Which length keeps "
+     ("Keep the band, and let 3 % of the tokens flip. Which length keeps "
       "most answers inside? Say why not the longest, and why not the "
       "shortest.", answer_ratio.best_length),
-     ("Now GSPO's band, 3e-4, 4e-4. Lose nearly every bad answer and keep "
-      "the good ones: 61 or more of 64 below the band, 3 or fewer above.",
-      answer_ratio.one_sided))
+     ("Now GSPO's band, 3e-4, 4e-4, and 512 tokens. Take all 64 answers "
+      "for bad ones. How small a share of flips silences more than half "
+      "of them?", answer_ratio.half_of_the_bad))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. 64 tokens, with 42 of 64 inside. Shorter answers scatter: a mean of few tokens is noisy. Longer
-#    ones scatter less, but hardly one is free of flips, and all sink towards −KL.
-#    <!-- cited: 42, 64 -->
-# 2. Take 512 tokens and 6 % or more of flips. What nothing but the router has moved looks like a
-#    bad answer that has had enough.
+# 1. 16 tokens, with 26 of 64 inside. Shorter answers scatter around 0: a mean of few tokens is
+#    noisy. Longer ones gather around −KL, and at 3 % that lies below the band.
+#    <!-- cited: 16, 26, 64, 0.5, 39, 17 -->
+# 2. One token in 200: 39 of 64, and 17 without flips. What only the router has moved looks
+#    like a bad answer that has had enough.
 # </details>
 #
 # **GSPO averages the leaps and leaves their KL.** *Routing replay* removes the cause: the new
@@ -431,7 +434,8 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 #   % <!-- cited: 0.13 % --> under GRPO. GSPO learns faster all the same, and needs no replay. No
 #   run separates the causes.
 # * **What to log.** Log the share of *answers* that the clip silences, for good and bad ones apart.
-#   If nearly all of them are bad, look for flips.
+#   If nearly all of them are bad, $s$ has sunk by −KL: too large a step, or flips. Hold the experts
+#   to tell which.
 # * **TRL:** `importance_sampling_level="sequence"`, `loss_type="grpo"`, `beta=0`, `epsilon=3e-4`,
 #   `epsilon_high=4e-4`, `steps_per_generation=4`, `gradient_accumulation_steps=1`. With four
 #   accumulation steps a batch makes one optimizer step, every $s$ is 1, and GSPO does nothing.
@@ -653,8 +657,9 @@ check.name_this_gspo("")
 # <details><summary><b>The authors call a token's ratio ill-posed. Are they right?</b></summary>
 #
 # Only in part. They say that a ratio needs many samples of its distribution and a token gives one.
-# But an answer gives one sample as well. On average the token ratios do correct the gradient, with
-# noise. What holds is the unit: the reward judges answers.
+# But an answer gives one sample as well. If tokens are independent and rewards add up, token ratios
+# correct the gradient exactly on average. Otherwise they leave the prefix uncorrected, and s is no
+# worse. What holds is the unit: the reward judges answers.
 # </details>
 # <details><summary><b>Does GSPO keep GRPO's length bias?</b></summary>
 #

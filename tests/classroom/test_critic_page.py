@@ -24,7 +24,7 @@ def test_an_error_of_one_token_is_the_toy_of_five_tokens(lam):
 @pytest.mark.parametrize("lam", [0.0, 0.9, 0.95, 1.0])
 def test_the_gradient_is_the_package_gae_on_all_four_outcomes(lam, lasts):
     good = wrong_critic.P_GOOD
-    push = 0.0
+    push = square = 0.0
     for plan, chance, score in (("good", good, 1 - good), ("bad", 1 - good, -good)):
         values = torch.tensor(wrong_critic.staircase(plan, lasts)[1], dtype=torch.float64)[None]
         for reward in (1.0, 0.0):
@@ -36,22 +36,30 @@ def test_the_gradient_is_the_package_gae_on_all_four_outcomes(lam, lasts):
             token_rewards = torch.zeros_like(values)
             token_rewards[0, -1] = reward
             A = gae(gamma=1.0, lam=lam)(batch, token_rewards)
-            push += chance * settled * score * A[0, 12].item()  # the plan is the 13th shown
-    assert wrong_critic.compute(lam, lasts)["gradient"] == pytest.approx(push, abs=1e-12)
+            one = score * A[0, 12].item()  # the plan is the 13th shown
+            push += chance * settled * one
+            square += chance * settled * one**2
+    data = wrong_critic.compute(lam, lasts)
+    assert data["gradient"] == pytest.approx(push, abs=1e-12)
+    assert data["noise"] ** 2 == pytest.approx((square - push**2) / 8, abs=1e-12)
+    assert data["off"] ** 2 == pytest.approx(data["bias"] ** 2 + data["noise"] ** 2)
 
 
 def test_the_sign_turns_at_two_ninths():
     assert wrong_critic.compute(2 / 9, 1)["gradient"] == pytest.approx(0, abs=1e-15)
 
 
-def test_both_tasks_are_open_at_first_and_can_be_done():
+def test_all_tasks_are_open_at_first_and_can_be_done():
     explorer = wrong_critic.wrong_critic_explorer()
-    goals = (wrong_critic.smallest_right, wrong_critic.turned_at_95)
+    goals = (wrong_critic.smallest_right, wrong_critic.turned_at_95, wrong_critic.least_off)
     assert not any(goal(explorer.data) for goal in goals)
     done = [k for k in range(101) if goals[0](explorer.set(lam=k / 100, lasts=1).data)]
     assert done == [23]
     done = [d for d in range(1, 81) if goals[1](explorer.set(lam=0.95, lasts=d).data)]
     assert done == [30]
+    done = [k for k in range(101) if goals[2](explorer.set(lam=k / 100, lasts=1).data)]
+    assert done == [95, 96, 97]
+    assert round(wrong_critic.compute(1.0, 1)["off"], 3) == 0.064
     assert wrong_critic.compute(0.95, 29)["right_sign"]
     assert not wrong_critic.compute(0.95, 30)["right_sign"]
 

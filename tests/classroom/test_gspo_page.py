@@ -59,16 +59,22 @@ def test_the_goals_on_the_band_have_a_dead_end_and_a_way():
         for band in answer_ratio.BANDS
     ]
     start = answer_ratio.answer_ratio_explorer().data
-    for goal in (answer_ratio.wide_band_cuts, answer_ratio.best_length, answer_ratio.one_sided):
+    for goal in (
+        answer_ratio.wide_band_cuts,
+        answer_ratio.best_length,
+        answer_ratio.half_of_the_bad,
+    ):
         assert not goal(start) and any(goal(d) for d in settings)
     assert {d["length"] for d in settings if answer_ratio.wide_band_cuts(d)} <= {8, 16}
-    # without flips the longest answers stay inside, with 1 % those of 64 tokens do
+    # without flips the longest answers stay inside, with 3 % those of 16 tokens do
     longest = answer_ratio.compute(0.0, 512, "2e-3, 2.5e-3")
     assert answer_ratio.counts(longest) == (64, 0, 0)
-    assert {d["length"] for d in settings if answer_ratio.best_length(d)} == {64}
-    found = [answer_ratio.compute(1.0, T, "2e-3, 2.5e-3") for T in answer_ratio.LENGTHS]
-    assert [answer_ratio.counts(d)[0] for d in found] == [25, 35, 40, 42, 32, 31, 30]
-    assert {d["length"] for d in settings if answer_ratio.one_sided(d)} == {512}
+    assert {d["length"] for d in settings if answer_ratio.best_length(d)} == {16}
+    found = [answer_ratio.compute(3.0, T, "2e-3, 2.5e-3") for T in answer_ratio.LENGTHS]
+    assert [answer_ratio.counts(d)[0] for d in found] == [21, 26, 23, 17, 15, 15, 10]
+    assert found[0]["kl"] > 2e-3  # -KL lies below the band: the longest answers go there
+    below = [answer_ratio.counts(answer_ratio.compute(f, 512, "3e-4, 4e-4"))[1] for f in (0, 0.5)]
+    assert below == [17, 39]
 
 
 def test_the_readout_names_who_is_silent():

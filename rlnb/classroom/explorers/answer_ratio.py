@@ -20,11 +20,11 @@ __all__ = [
     "ROOF",
     "alt",
     "counts",
+    "half_of_the_bad",
     "answer_ratio_explorer",
     "best_length",
     "build",
     "compute",
-    "one_sided",
     "readout",
     "samples",
     "update",
@@ -219,18 +219,18 @@ def wide_band_cuts(data) -> bool:
 
 
 def best_length(data) -> bool:
-    """Band 2e-3, 1 % of flips, and the length that keeps most answers inside."""
-    if data["band"] != "2e-3, 2.5e-3" or data["flips"] != 1:
+    """Band 2e-3, 3 % of flips, and the length that keeps most answers inside."""
+    if data["band"] != "2e-3, 2.5e-3" or data["flips"] != 3:
         return False
     low, high = np.log(data["edges"])
     inside = ((data["columns"] >= low) & (data["columns"] <= high)).sum(1)
     return data["length"] == LENGTHS[int(inside.argmax())]
 
 
-def one_sided(data) -> bool:
-    """GSPO's own band: below it at least 61 of the 64 answers, above it at most 3."""
-    _, below, above = counts(data)
-    return data["band"] == "3e-4, 4e-4" and below >= 61 and above <= 3
+def half_of_the_bad(data) -> bool:
+    """GSPO's own band, 512 tokens: the smallest step of flips with over half the answers below."""
+    gspo = data["band"] == "3e-4, 4e-4" and data["length"] == LONGEST
+    return gspo and data["flips"] == 0.5 and counts(data)[1] > ANSWERS / 2
 
 
 def alt(data) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,13 @@ TRUE = {"good": 0.9, "bad": 0.2}  # chance to be right after either plan
 CLAIMED = {"good": 0.4, "bad": 0.6}
 START = P_GOOD * TRUE["good"] + (1 - P_GOOD) * TRUE["bad"]
 PLAN, END = 60, 140  # the plan token, and the token that settles right or wrong
+BATCH = 8
 TRUE_GRADIENT = P_GOOD * (1 - P_GOOD) * (TRUE["good"] - TRUE["bad"])
 LAMBDAS = np.linspace(0, 1, 101)
 CAPTION = (
-    "Left, what the critic says after either plan, and the truth. Right, the mean gradient on the "
-    "good plan, over all answers. Below 0 the better plan becomes rarer."
+    "Left, what the critic says after either plan, and the truth. Right, the gradient on the good "
+    "plan: line the mean over all answers, grey one std of a batch of 8. Below 0 the better plan "
+    "becomes rarer."
 )
 
 
@@ -30,22 +34,50 @@ def mean_gradient(lam: float | np.ndarray, lasts: int) -> Any:
     return P_GOOD * (1 - P_GOOD) * ((1 - waited) * believed + waited * (TRUE["good"] - TRUE["bad"]))
 
 
+def outcomes(lasts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Four outcomes of an answer: chances (4,), and the plan's gradient under GAE (4, 101)."""
+    chances, gradients = [], []
+    for plan, right in product(("good", "bad"), (1, 0)):
+        p = P_GOOD if plan == "good" else 1 - P_GOOD
+        chances.append(p * (TRUE[plan] if right else 1 - TRUE[plan]))
+        surprises = (CLAIMED[plan] - START, TRUE[plan] - CLAIMED[plan], right - TRUE[plan])
+        waits = (0, lasts, END - PLAN)
+        advantage = sum(d * LAMBDAS**k for d, k in zip(surprises, waits, strict=True))
+        gradients.append(((plan == "good") - P_GOOD) * advantage)
+    return np.array(chances), np.array(gradients)
+
+
+@cache
+def noise(lasts: int) -> np.ndarray:
+    """Std of the mean gradient of BATCH answers, exact, over LAMBDAS (101,)."""
+    p, g = outcomes(lasts)
+    return np.sqrt(np.maximum(p @ g**2 - (p @ g) ** 2, 0) / BATCH)
+
+
 @echoing
 @checked(lam=between(0, 1), lasts=between(1, 80, "tokens"))
 def compute(lam: float = 0.0, lasts: int = 1) -> dict[str, Any]:
     """The mean gradient on the good plan under GAE, gamma 1; the critic errs for `lasts` tokens.
 
-    Returns gradient, curve (101,) over LAMBDAS, right_sign, and the arguments. The critic is wrong
+    Returns gradient, curve and std (101,) over LAMBDAS, right_sign, bias, noise of a batch of 8,
+    off: sqrt(bias^2 + noise^2), least: the smallest such, and the arguments. The critic is wrong
     before the `lasts` tokens that follow the plan and right everywhere else.
 
     >>> [round(compute(lam)["gradient"], 4) for lam in (0, 0.5, 0.95, 1)]
     [-0.048, 0.06, 0.1572, 0.168]
     """
     gradient = float(mean_gradient(lam, lasts))
+    curve, std = mean_gradient(LAMBDAS, lasts), noise(int(lasts))
+    off = np.hypot(curve - TRUE_GRADIENT, std)
     return {
         "gradient": gradient,
-        "curve": mean_gradient(LAMBDAS, lasts),
+        "curve": curve,
+        "std": std,
         "right_sign": gradient > 0,
+        "bias": gradient - TRUE_GRADIENT,
+        "noise": float(std[round(100 * lam)]),
+        "off": float(off[round(100 * lam)]),
+        "least": float(off.min()),
     }
 
 
@@ -63,7 +95,7 @@ def build(figure, data):
     left.set(xlim=(PLAN - 12, END), ylim=(0, 1.02), yticks=(0, 0.5, 1))
     left.set_xlabel("token of the answer", fontsize=10.5)
     left.set_ylabel("value before the token", fontsize=10.5)
-    right.set(xlim=(0, 1), ylim=(-0.085, 0.2), yticks=(-0.05, 0, 0.05, 0.1, 0.15))
+    right.set(xlim=(0, 1), ylim=(-0.085, 0.28), yticks=(0, 0.1, 0.2))
     right.set_xlabel("λ", fontsize=11)
     right.set_ylabel("gradient, good plan", fontsize=10.5)
     right.axhspan(-0.085, 0, color=PALE)
@@ -83,6 +115,8 @@ def build(figure, data):
                 columnspacing=1.0, handlelength=1.6, borderaxespad=0)  # fmt: skip
     for axes in (left, right):
         axes.tick_params(labelsize=10.5)
+    artists["right"] = right
+    artists["band"] = right.fill_between(LAMBDAS, 0, 0, color=GREY, alpha=0.35, lw=0)
     artists["curve"] = right.plot(LAMBDAS, data["curve"], color=BLACK, lw=2.4)[0]
     artists["here"] = right.plot([0], [0], "o", ms=12, color=BLACK, mec="white", clip_on=False)[0]
     artists["text"] = figure.text(0.6, 0.925, "", fontsize=12, weight="bold")
@@ -95,6 +129,10 @@ def update(artists, data):
     # a short error would be a line of one pixel: look closer
     artists["left"].set_xlim(PLAN - 4, PLAN + 20 if data["lasts"] <= 12 else END)
     artists["curve"].set_ydata(data["curve"])
+    low, high = data["curve"] - data["std"], data["curve"] + data["std"]
+    artists["band"].set_verts(
+        [np.column_stack([np.r_[LAMBDAS, LAMBDAS[::-1]], np.r_[low, high[::-1]]])]
+    )
     artists["here"].set_data([data["lam"]], [data["gradient"]])
     artists["text"].set_text(f"λ = {data['lam']:.2f}: gradient {signed(data['gradient'], 3)}")
 
@@ -104,7 +142,8 @@ def readout(data) -> str:
     sign = "right sign" if data["right_sign"] else "wrong sign"
     return (
         f"λ = {data['lam']:.2f}, the critic is wrong for {data['lasts']} {tokens}: mean gradient "
-        f"on the good plan {signed(data['gradient'], 3)}, {sign}."
+        f"on the good plan {signed(data['gradient'], 3)}, {sign}. A batch of {BATCH} is off by "
+        f"{data['off']:.3f}: bias {signed(data['bias'], 3)}, noise {data['noise']:.3f}."
     )
 
 
@@ -123,6 +162,11 @@ def smallest_right(data) -> bool:
 def turned_at_95(data) -> bool:
     """At lambda 0.95 the error lasts just long enough to turn the sign."""
     return abs(data["lam"] - 0.95) < 1e-9 and data["lasts"] == 30
+
+
+def least_off(data) -> bool:
+    """Wrong for one token, and a lambda at which a batch is off by least, to three digits."""
+    return data["lasts"] == 1 and round(data["off"], 3) <= round(data["least"], 3)
 
 
 def wrong_critic_explorer() -> Explorer:

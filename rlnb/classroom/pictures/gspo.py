@@ -150,6 +150,6 @@ def settling(lengths: Sequence[int], gaps: Mapping[str, Tensor], kl: float) -> P
         build,
         size=(900, 300),
         alt=f"log s against length. {said}. Minus the KL: {-kl:.4f}.",
-        caption="As routed, longer answers only make it surer that s is below the band. With the "
-        "old experts held, they bring s towards it.",
+        caption="As routed, the mean of log s lies below the band, and long answers gather around "
+        "it. With the old experts held, they stay inside.",
     )
