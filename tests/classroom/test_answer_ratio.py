@@ -105,6 +105,6 @@ def test_artists_hold_what_compute_says_and_the_words_the_numbers():
 
 
 def test_the_edge_of_the_second_task_is_counted_and_not_rounded():
-    d = compute(flips=3.0, length=512)
-    assert not answer_ratio.one_sided(d | {"cut_down": 60 / 64, "cut_up": 3 / 64})
-    assert answer_ratio.one_sided(d | {"cut_down": 61 / 64, "cut_up": 3 / 64})
+    d = compute(flips=0.5, length=512)
+    assert not answer_ratio.half_of_the_bad(d | {"cut_down": 32 / 64})
+    assert answer_ratio.half_of_the_bad(d | {"cut_down": 33 / 64})

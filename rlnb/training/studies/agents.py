@@ -258,13 +258,14 @@ def _count_waits(tokenizer: PreTrainedTokenizerBase, dialogue: Dialogue) -> Tens
 def _waits(seen: Tensor) -> dict[str, Any]:
     """What `wait` goes with. seen (3, N): waits in a trajectory, its reward, its advantage.
 
-    by_count: for 0, 1, 2 and 3 or more waits, how many trajectories and the share rewarded.
+    by_count: for 0, 1, 2 and 3 or more waits, how many trajectories and the share rewarded, None
+    where there is no trajectory.
     advantage: the mean over all `wait` tokens of their trajectory's advantage.
     """
     n, reward, advantage = seen
     rows = [reward[n.clamp(max=3) == k] for k in range(4)]
     return {
-        "by_count": [[len(row), round(row.mean().item(), 4)] for row in rows],
+        "by_count": [[len(r), round(r.mean().item(), 4) if len(r) else None] for r in rows],
         "advantage": round(((n * advantage).sum() / n.sum()).item(), 4),
     }
 
@@ -304,7 +305,7 @@ def main(arguments: list[str] | None = None) -> int:
             made = train_arm(deepcopy(start), tokenizer, arm, seed)
             line = {"arm": name, "seed": seed, "recipe": asdict(arm), **made}
             with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+                file.write(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n")
             print(name, seed, made["evals"][-1], made["noted"], flush=True)
     return 0
 
