@@ -150,7 +150,7 @@ MOVED = {
     "token_gates_explorer": ("ε", "0.1"),
     "token_weights_explorer": ("answer 1, tokens", "1"),
     "turn_credit_explorer": ("grader wrong", "0.3"),
-    "two_authors_explorer": ("cost of an error", "0.2"),
+    "two_authors_explorer": ("what it costs", "0.2"),
     "uphill_explorer": ("answers a step N", None),
     "ways_to_be_right_explorer": ("chance p", "0.1"),
     "wrong_critic_explorer": ("λ", "0.1"),

@@ -70,9 +70,9 @@ def readout(data) -> str:
     policy, world = (float(data[who][-1]) for who in ("policy", "world"))
     value = f"costs {gap:.2f}" if gap >= 0 else f"earns {-gap:.2f}"
     return (
-        f"In {q:.0%} of the trajectories, {value}: first push {signed(-gap * q * (1 - q), 4)} on "
-        f"both. In the end log π is {signed(policy, 1)} (policy) and {signed(world, 1)} (world: "
-        f"expected with probability {math.exp(world):.2f})."
+        f"In {q:.0%}, {value}: first push on both {signed(-gap * q * (1 - q), 4)}. In the end "
+        f"log π: policy {signed(policy, 1)}, world {signed(world, 1)} (chance "
+        f"{math.exp(world):.2f})."
     )
 
 

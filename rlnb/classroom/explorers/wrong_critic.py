@@ -141,8 +141,8 @@ def readout(data) -> str:
     tokens = "token" if data["lasts"] == 1 else "tokens"
     sign = "right sign" if data["right_sign"] else "wrong sign"
     return (
-        f"λ = {data['lam']:.2f}, the critic is wrong for {data['lasts']} {tokens}: mean gradient "
-        f"on the good plan {signed(data['gradient'], 3)}, {sign}. A batch of {BATCH} is off by "
+        f"λ = {data['lam']:.2f}, wrong for {data['lasts']} {tokens}: gradient "
+        f"{signed(data['gradient'], 3)}, {sign}. A batch of {BATCH} is off by "
         f"{data['off']:.3f}: bias {signed(data['bias'], 3)}, noise {data['noise']:.3f}."
     )
 
