@@ -12,7 +12,7 @@
 # **After this page** you can derive PPO's objective from the policy gradient, say which tokens
 # still move, and say why there is a `min`.
 #
-# 38 minutes, then 14 in a second sitting · exercises 32 more · after 02 (REINFORCE), 03
+# 38 minutes, then 15 in a second sitting · exercises 34 more · after 02 (REINFORCE), 03
 # (baselines), 04 (importance sampling), 05 (KL) · Schulman et al. 2017,
 # [arXiv 1707.06347](https://arxiv.org/abs/1707.06347)
 #
@@ -31,6 +31,7 @@ from rlnb.classroom import explorers
 from rlnb.classroom.explorers import one_token, reuse, token_gates
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import pipeline, ppo as pictures, token_grid
+from rlnb.classroom.pictures.recorded_runs import curve
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -48,8 +49,9 @@ pipeline.pipeline("ratio", "loss", again=True, caption=(
 
 # %% [markdown]
 # We try it on a toy. There is one prompt with fifty possible answers, and the policy is a table of
-# fifty logits. It writes 64 answers. A grader gives each a 0 or a 1: answer $i$ is right with
-# chance $q_i$, from 0.30 to 0.70. The advantage $A$ is the reward minus the mean of the 64 rewards.
+# fifty logits, random at the start. It writes 64 answers. A grader gives each a 0 or a 1: answer
+# $i$ is right with chance $q_i$, from 0.30 to 0.70. The advantage $A$ is the reward minus the mean
+# of the 64 rewards.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the toy, folded: draw(z, dice) writes and grades 64 answers for each seed
@@ -117,23 +119,27 @@ predict("ppo.1", "What has the seed with the highest promise gained in "
 # the truth beside the promise
 real = pi @ q - pi[0] @ q                                     # (61, 400)
 most = 0.7 - (pi[0] @ q)[0].item()
-high, low = promised[-1, :6].argmax(), promised[-1, :6].argmin()
+high, order = promised[-1, :6].argmax(), promised[-1].argsort()
+lost = [(real[-1, part] < 0).sum().item()
+        for part in (order[:100], order[-100:])]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal(
     "ppo.1", "it has lost",
-        f"Its true gain is {real[-1, high]:+.2f}. The seed with the lowest "
-    f"promise gained {real[-1, low]:+.2f}. Over all 400 seeds the mean "
-    f"promise is {promised[-1].mean():+.2f}, and the mean gain "
-    f"{real[-1].mean():+.2f}.",
-    pictures.promises(promised[:, :6], real[:, :6], most),
+        f"Its true gain is {real[-1, high]:+.2f}. One seed is an anecdote, "
+        f"so the right panel has all 400. Their mean promise is "
+        f"{promised[-1].mean():+.2f}, their mean gain "
+        f"{real[-1].mean():+.2f}, and the one says hardly anything about "
+        f"the other. Of the hundred highest promises {lost[1]} have lost, "
+        f"of the hundred lowest {lost[0]}.",
+    pictures.gains(promised, real, most),
        instead={
            "about +0.2: nearly all there is to gain":
            "No seed of the six comes near that.",
            "about +0.1: half of it is luck":
-           "That is the mean of 400 seeds. The highest promise is the "
-           "luckiest batch.",
+           "That is the mean gain of 400 seeds. It is near +0.1 whatever "
+           "the promise.",
        })
 
 # %% [markdown]
@@ -176,13 +182,12 @@ reveal(
 #   was earned by the way the old policy went on.
 #
 # Its own ratio stays, because it puts the token itself right (04). We gain that the product of
-# ratios, which exploded in 04, is gone. We pay with a bias. For answers of several tokens the
-# gradient is exact only at the old policy, where every ratio is 1 and it is REINFORCE. Once the
-# words had moved by a quarter, 04 found it off by 26 % of its length. A larger batch does not
-# repair that.
+# ratios, which exploded in 04, is gone. We pay with a bias: the gradient is exact only at the old
+# policy, where every ratio is 1 and it is REINFORCE. A larger batch does not repair that.
 #
 # **So there are two reasons to stop early: the batch is noisy, and the surrogate is right only near
-# the old policy.**
+# the old policy.** Our toy shows the first alone. Its answers are single tokens, and with one token
+# nothing is dropped.
 #
 # The gradient of one token is now $\rho_tA\,\nabla\log\pi_\theta(y_t)$. The number in front of
 # $\nabla\log\pi_\theta$ is the token's **push**, here $\rho_tA$. The rest of the page is about that
@@ -249,17 +254,17 @@ reveal("ppo.2", "none of them",
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("ppo.t1", explorers.one_token_explorer(),
-     ("Make the bad token silent: no arrow.", one_token.bad_and_silent),
-     ("Now two that went the *wrong* way. Bring a bad token to ratio 2, "
-      "then a good one to 1/2. Which comes back more slowly? Leave that "
-      "one on the screen.", one_token.comes_back_slowly))
+     ("Predict first: at which ratio is a *good* token pushed hardest? "
+      "Leave it there.", one_token.pushed_hardest),
+     ("Two went the *wrong* way: a bad token is now twice as likely, a "
+      "good one half as likely. Predict which gets the weaker push, and "
+      "leave that one on the screen.", one_token.comes_back_slowly))
 
 # %% [markdown]
-# A bad token is silent only left of 0.8, where it has already become less likely. To the right
-# there is no wall: the further it went wrong, the harder it is pushed back. For good tokens the
-# silent region is the mirror image. The sizes are not, because the push is $\rho A$. At ratio 2 the
-# bad token gets −2, and at ratio 1/2 the good one gets only +1/2. **A good token that fell far
-# comes back slowly.**
+# A good token is pushed hardest just inside the edge, at 1.2, and right of it not at all: the push
+# does not fade, it is switched off. A bad token is silent left of 0.8. To the right there is no
+# wall: at ratio 2 it gets −2. At ratio 1/2 a good token gets only +1/2, because the push is
+# $\rho A$. **A good token that fell far comes back slowly.**
 #
 # Here are the three rules side by side, with their pushes on the four tokens.
 
@@ -311,6 +316,7 @@ def push(rule):
 
 pushes = {name: push(rule) for name, rule in rules.items()}
 strongest = pushes["clip and min"].min().item()
+alone = (pushes["clip alone"][batch.mask] == 0).sum().item()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -318,10 +324,8 @@ reveal("ppo.3", "4",
        "Three good tokens that rose and one bad token that fell are "
        "silent. The other four outside went the wrong way and keep their "
        "push. The strongest push that is left, "
-       f"{strongest:.2f}, is on the bad token at 3.50.",
-       token_grid.token_grid(batch, pushes, outside=outside, caption=(
-           "The clip alone silences all eight outside. The min gives four "
-           "of them back.")),
+       f"{strongest:.2f}, is on the bad token at 3.50. The clip alone "
+       f"would silence {alone}.",
        pictures.map_of_silence(batch, ratio, A16),
        instead={
            "8":
@@ -339,96 +343,123 @@ reveal("ppo.3", "4",
 #
 # ## Does it help?
 #
-# The rule treats tokens well. Does it make a better policy? We go back to the fifty answers and
-# train on thirty batches in a row, thirty steps on each.
+# The rule treats tokens well. Does it make a better policy? Back to the fifty answers, and to the
+# sixty steps on one batch.
 
 # %% jupyter={"source_hidden": true}
-# thirty batches: write 64 answers, climb on them, write the next 64
-def train(rule, steps, n=6, batches=30, draw=draw, lr=10.0):
-    """Chance to be right after each batch, (batches + 1, n)."""
-    z, dice = start.repeat(n, 1), seeds(n)
-    chance = [z.softmax(1) @ q]
-    for _ in range(batches):
-        z = climb(z, *draw(z, dice), rule, steps, lr)[-1]
-        chance.append(z.softmax(1) @ q)
-    return torch.stack(chance)
-
-arms = {"no clip, 30 steps": train(no_clip, 30),
-        "clip and min, 30 steps": train(clip_and_min, 30)}
-pictures.training(arms, control=train(no_clip, 1), best=0.7)
+# the same batches under PPO's rule
+braked = climb(start.repeat(400, 1), i64, A64, clip_and_min, 60).softmax(2)
+print(f"true gain, mean of 400 seeds: no clip {real[-1].mean():+.2f}, "
+      f"clip and min {(braked[-1] @ q - pi[0] @ q).mean():+.2f}")
 
 # %% [markdown]
-# Without a clip each seed freezes on one answer that was lucky early, and nothing else is ever
-# tried. With PPO all six seeds climb. But is the comparison fair? Nobody forces us to take thirty
-# steps. Let each rule have its own best number of steps: 1, 2, 4, 8, 14 or 30.
+# Without the clip the one batch gained ten times as much, in truth. Is the brake a mistake? We
+# train on, batch after batch. Each new one comes from the policy as it is by then. On each we take
+# 1, 2, 4, 8 or 30 steps at rate 10, 40 seeds for each of these numbers.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("ppo.4", "Both with their best number of steps: where does no clip "
-        "end, beside PPO?",
-        ["far below", "a little below", "level or above"])
+predict("ppo.4", "Each rule with its own best number of steps: who is "
+        "ahead after 30 batches, and who after 300?",
+        ["PPO, both times", "PPO, then no clip",
+         "no clip, both times", "no clip, then PPO"])
 
 # %% jupyter={"source_hidden": true}
-# 40 seeds for each rule and number of steps
-counts = (1, 2, 4, 8, 14, 30)
+# write 64 answers, climb on them, write the next 64: about ten seconds
+counts = (1, 2, 4, 8, 30)
 
-def sweep(rules, counts, **world):
-    """Rule -> chance at the end, (numbers of steps, 40 seeds)."""
-    return {name: torch.stack([train(rule, k, n=40, **world)[-1]
-                               for k in counts])
-            for name, rule in rules.items()}
+def train(rule, steps, batches=300, draw=draw, lr=10.0):
+    """The policy at the start and after each batch, 40 seeds each."""
+    z, dice = start.repeat(40, 1), seeds(40)
+    path = [z.softmax(1)]
+    for _ in range(batches):
+        z = climb(z, *draw(z, dice), rule, steps, lr)[-1]
+        path.append(z.softmax(1))
+    return torch.stack(path)                        # (batches + 1, 40, 50)
 
-noisy = sweep(rules, counts)
-mean = {name: runs.mean(1) for name, runs in noisy.items()}
+runs = {"no clip": [train(no_clip, k) for k in counts],
+        "clip and min": [train(clip_and_min, k) for k in counts]}
+after = {b: {name: torch.stack([path[b] @ q for path in paths])
+             for name, paths in runs.items()} for b in (30, 300)}
+mean = {b: {name: x.mean(1) for name, x in after[b].items()} for b in after}
 
 # %% tags=["answer", "nbval-ignore-output"] jupyter={"source_hidden": true}
 # the answer
 reveal(
-    "ppo.4", "level or above",
-    f"No clip is best with four steps, and ends at "
-    f"{mean['no clip'][2]:.2f}. PPO's best is "
-    f"{mean['clip and min'].max():.2f}. But with thirty steps no clip "
-    f"falls to {mean['no clip'][-1]:.2f}, and PPO stands at "
-    f"{mean['clip and min'][-1]:.2f}.",
-    pictures.reuse_sweep(counts, {"grader says 0 or 1": noisy}, (
-        "After 30 batches, 40 seeds, the same learning rate everywhere; "
-        "bars: two standard errors.")),
+    "ppo.4", "no clip, then PPO",
+    f"After 30 batches no clip leads a little, with four steps: "
+    f"{mean[30]['no clip'].max():.2f} against "
+    f"{mean[30]['clip and min'].max():.2f}. After 300 it has "
+    f"{mean[300]['no clip'].max():.2f}, and PPO, with eight steps, "
+    f"{mean[300]['clip and min'].max():.2f}. With thirty steps no clip is "
+    f"ruined, {mean[300]['no clip'][-1]:.2f}, and PPO stands at "
+    f"{mean[300]['clip and min'][-1]:.2f}.",
+    pictures.reuse_sweep(counts, {f"after {b} batches": after[b]
+                                  for b in after}, (
+        "40 seeds, learning rate 10; bars: two standard errors. The best "
+        "answer would give 0.70.")),
        instead={
-           "far below":
-           "With thirty steps, yes. The question gave it its best number.",
-           "a little below":
-           "Not even a little: the clip buys tolerance, not height.",
+           "PPO, both times":
+           "In the end, yes. But braking costs speed: after 30 batches "
+           "four steps without a clip have come further.",
+           "PPO, then no clip":
+           "The other way round: no clip is the fast starter.",
+           "no clip, both times":
+           "It starts faster. Then it has only one answer left to write.",
        })
 
 # %% [markdown]
-# **In this toy the clip does not buy height. It buys tolerance: thirty steps are as safe as four.**
+# Why does the fast one stop? Look at the first batch after four steps, and at the answers that were
+# graded well in it.
+
+# %% jupyter={"source_hidden": true}
+# who rises in the first batch, and how many answers are left later
+net, drawn = (torch.zeros(400, 50).scatter_add_(1, i64, x)
+              for x in (A64, torch.ones(400, 64)))
+print("answers graded well: middle ratio after four steps")
+for name, rule in (("no clip", no_clip), ("clip and min", clip_and_min)):
+    four = climb(start.repeat(400, 1), i64, A64, rule, 4).softmax(2)
+    rose = (four[-1] / four[0])
+    once, often = (rose[(net > 0.4) & which].quantile(0.5)
+                   for which in (drawn == 1, drawn >= 7))
+    p = runs[name][2][30]
+    left = (-(p * p.clamp(min=1e-300).log()).sum(1)).exp().mean()
+    print(f"{name:12s} drawn once {once:.2f}, drawn 7 times or more "
+          f"{often:.2f}; after 30 batches {left:.0f} answers in play")
+
+# %% [markdown]
+# Without a clip an answer that was drawn often doubles, and one drawn once rises by a quarter. The
+# frequent ones crowd out the rare, and after 30 batches two answers are in play. (We count the
+# equally likely answers that have the policy's entropy.) What is no longer written cannot be
+# learned. The clip stops both kinds at about the same place, so a rare good answer keeps pace. **In
+# this toy the clip costs speed and buys time: rare answers stay in play until the grader has told
+# them apart.**
 #
-# The rate was 10 in all of this. Is the clip needed at every rate, and does it save you at every
-# rate? Here are the same thirty batches, live.
+# All this was at rate 10. Here is every rate, live.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("ppo.t3", explorers.reuse_explorer(),
-     ("No clip, 30 steps a batch. End at 0.60 or more.",
+     ("With thirty steps, let *no clip* end at 0.65 or more. Predict the "
+      "rate first: in the picture above, four steps at rate 10 did it.",
       reuse.saved_without),
-     ("Clip and min, 30 steps a batch. End below 0.57, and read the "
-      "largest ratio of the first batch.", reuse.broken_with_clip))
+     ("Still thirty steps, now PPO. At how many times that rate does it "
+      "still end at 0.65 or more? Predict, then leave the largest rate.",
+      reuse.largest_that_holds))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Take rate 1. Thirty small steps go about as far as three steps at rate 10. Without a clip only
-#    steps times rate counts.
-# 2. Take rate 160. The largest ratio is 12.8 after the first batch, with the clip. The first step
-#    on a batch starts at ratio 1, inside the band, so nothing holds it. <!-- cited: 12.8 -->
+# <!-- cited: 0.25, 0.61, 0.5 -->
+# 1. Rate 1. Without a clip it is steps times rate that counts, roughly: four at 10, thirty at 1.
+#    Gentler is no better. At 0.25 the frequent answers win slowly instead of fast, and the end is
+#    0.61.
+# 2. Rate 40, so forty times. PPO bears every rate from 0.5 to 40, no clip one rate of the slider.
+#    At 80 PPO too is down to one answer after 30 batches.
 # </details>
 #
-# **The clip bounds nothing. It stops tokens that are already outside.** How far one step carries
-# them is up to the rate.
-#
-# Why does the clip alone lie above PPO in the picture? Our grader throws dice, so an answer can be
-# graded right and its copy wrong. With exact grades and large steps the `min` gains (second
-# sitting).
+# **With many steps on a batch, the clip turned one good learning rate into a wide range of them.**
+# It is a brake and no bound: at rate 80 something lets go. The second sitting shows what.
 #
 # And a real network? Here are eight steps per batch, and a single one.
 
@@ -438,9 +469,8 @@ pictures.answers_used()
 
 # %% [markdown]
 # **Reuse saves answers.** After 512 of them, eight steps with the clip stand at 0.83 to 0.86, and
-# no single-step arm is above 0.79. Without the clip the eight steps end lower. But they had one
-# rate and one number of steps; the toy says that fewer or smaller steps may do as well. Three seeds
-# are a hint, no more.
+# no single-step arm is above 0.79. Without the clip the eight steps end lower, at the one rate that
+# was tried; the toy says that a smaller one may do as well. Three seeds are a hint, no more.
 
 # %% [markdown]
 # ## In code
@@ -465,9 +495,37 @@ print(f"loss {mine.item():.4f}, rlnb's {theirs.loss.item():.4f}; cut: "
 assert torch.allclose(mine, theirs.loss, rtol=0, atol=1e-12)
 
 # %% [markdown]
-# In a run, log three numbers per optimizer step: the share of cut tokens, the KL from old to new,
-# and the largest ratio. TRL's GRPO uses a batch for one optimizer step by default
-# (`num_iterations=1`); then the clip never acts. The whole training loop is in the second sitting.
+# In a run, log the share of cut tokens, the KL from old to new, and the extreme ratios. What do
+# they look like when all is well? Here are the runs of the picture above, all but their KL, which
+# was not recorded.
+
+# %% jupyter={"source_hidden": true}
+# cut tokens and ratios of the recorded runs: three seeds, 20 batches
+def recorded(run, name):
+    return torch.tensor([curve(run, seed, name).tolist()
+                         for seed in range(3)])               # (3, 20)
+
+up, down = (100 * recorded("chain_reuse_8_clip", f"clip_ratio/{side}_mean")
+            for side in ("high", "low"))
+share = up + down
+print(f"with the clip, first batch: {up[:, 0].mean():.1f} % of the tokens "
+      f"cut above, {down[:, 0].mean():.1f} % below;\n"
+      f"batches 11 to 20: {share[:, 10:].mean():.1f} % in all")
+for name, run in (("clip and min", "chain_reuse_8_clip"),
+                  ("no clip", "chain_reuse_8_no_clip")):
+    least, most_ = (recorded(run, f"ratio/{end}").flatten()
+                    for end in ("min", "max"))
+    print(f"{name:12s} middle of 60 batches: smallest ratio "
+          f"{least.quantile(0.5):.3f}, largest {most_.quantile(0.5):.1f}; "
+          f"largest of all {most_.max():.0f}")
+
+# %% [markdown]
+# Few tokens are cut, three in a hundred at first. Yet in a typical batch some token has fallen to a
+# twentieth, with the clip in force. The share speaks of all tokens, an extreme of one: worry when
+# the *share* climbs.
+#
+# TRL's GRPO uses a batch for one optimizer step by default (`num_iterations=1`); then the clip
+# never acts. The whole training loop is in the second sitting.
 #
 # <details><summary>One level deeper: means, minibatches, and "pessimistic"</summary>
 #
@@ -484,8 +542,6 @@ assert torch.allclose(mine, theirs.loss, rtol=0, atol=1e-12)
 #   the statements page has the counterexample.
 # * Two more things are called PPO in RLHF and are not the clip: a critic for $A$ (07), and a KL to
 #   the *reference* model (05), which is not the KL from old to new.
-# * The running group's numbers are chosen so that every rule of the course differs on some token.
-#   No softmax gave them.
 # </details>
 #
 # ## Say it in 60 seconds
@@ -497,11 +553,10 @@ assert torch.allclose(mine, theirs.loss, rtol=0, atol=1e-12)
 # | formula | $\min(\rho A,\ \mathrm{clip}(\rho,1-\epsilon,1+\epsilon)A)$ |
 # | the line that is a choice | one ratio per token, where the answer's ratio is a product |
 # | silent | $A>0$ and $\rho>1+\epsilon$; $A<0$ and $\rho<1-\epsilon$ |
-# | picture | the map: two silent quadrants out of four |
+# | picture | ratio against advantage: two silent quadrants out of four |
 # | numbers | without a brake one batch promised +2.07 and gained −0.07 · 8 tokens outside, 4 silent |
-# | what it is not | a trust region: a first step at a large rate goes as far as without it |
-# | does it help? | it buys tolerance for many steps, in our toy no height; steps times rate can be kept small without it |
-# | since REINFORCE | the token's worth: from $A\log\pi_\theta$ to $L_t$, with $\log\pi_\text{old}$ kept from when the batch was written |
+# | does it help? | in our toy: a little behind after 30 batches, ahead after 300, because rare answers stay in play; and thirty steps are safe at many rates |
+# | what it is not | a trust region: it never measures how far a step went |
 
 # %% [markdown]
 # ## Second sitting: what does the clip not do?
@@ -510,19 +565,27 @@ assert torch.allclose(mine, theirs.loss, rtol=0, atol=1e-12)
 #
 # ### How far can one step go?
 #
-# You broke the clip with a large rate. Here is one step by hand. Take four tokens, equally likely,
-# with advantages 1, −1, 0, 0, and climb the *sum* of their $L_t$.
+# At rate 80 the first step on a batch already goes too far. No clip can see that coming: on a fresh
+# batch every ratio is 1, no token is outside, and PPO's first step is the step without a clip, at
+# every rate.
+#
+# What happens after it? Take four tokens, equally likely, with advantages 1, −1, 0, 0, and climb
+# the *sum* of their $L_t$. One step at rate 3 carries the good token to a ratio of 3.63, far out of
+# the band.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("ppo.5", "One step with learning rate 3. Without a clip the "
-        "largest ratio comes to 3.63. And with PPO, ε = 0.2?",
-        ["1.20", "a little above 1.2", "about 2", "3.63"])
+predict("ppo.5", "One step at rate 3 has carried a good token to 3.63. "
+        "Where is it after 29 more PPO steps on the same batch?",
+        ["near 4: it goes on as without a clip",
+         "at 3.63: it stays where it was put",
+         "near 2: it comes half of the way back",
+         "at 1.2: it comes back to the band"])
 
 # %% jupyter={"source_hidden": true}
 # steps on four tokens
 def largest(rule, lr, steps):
-    """The largest of four ratios after each step."""
+    """The largest of four ratios before and after each step."""
     A = torch.tensor([1.0, -1.0, 0.0, 0.0])
     z, tops = torch.zeros(4), [1.0]
     for _ in range(steps):
@@ -533,56 +596,94 @@ def largest(rule, lr, steps):
     return tops
 
 two = {"no clip": no_clip, "clip and min": clip_and_min}
-rates = [0.05 * k for k in range(1, 61)]
-one = {name: [largest(rule, lr, 1)[-1] for lr in rates]
-       for name, rule in two.items()}
+paths = {f"learning rate {lr:g}": {name: largest(rule, lr, 30)
+                                   for name, rule in two.items()}
+         for lr in (0.05, 3.0)}
+small, bold = (paths[name]["clip and min"] for name in paths)
+assert bold[1] == paths["learning rate 3"]["no clip"][1] == bold[-1]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("ppo.5", "3.63",
-       "At the first step every ratio is 1, no token is outside, and the "
-       "two gradients are the same vector. The clip looks at where a token "
-       "is, never at where the next step will put it.",
-       pictures.one_step(rates, one),
+reveal("ppo.5", "at 3.63: it stays where it was put",
+       f"{bold[1]:.2f} after one step, {bold[-1]:.2f} after thirty. The "
+       "good token has risen and is silent, the bad one has fallen and is "
+       "silent. Silent means no push on, and none back either. The min "
+       "calls back those that went the wrong way; this one went the right "
+       "way, too far.",
+       pictures.first_batch(paths),
        instead={
-           "1.20":
-           "The clip does not cut a step short. It looks at where the step "
-           "began.",
-           "a little above 1.2":
-           "So it would with small steps.",
-           "about 2":
-           "What would hold it at 2?",
+           "near 4: it goes on as without a clip":
+           "Without a clip it does. Here its push is 0 from the second "
+           "step on.",
+           "near 2: it comes half of the way back":
+           "Who would bring it back? Its own push is 0.",
+           "at 1.2: it comes back to the band":
+           "The min calls back tokens that went the wrong way. This one "
+           "went the right way, too far.",
        })
 
 # %% [markdown]
-# The first step is free: only the learning rate decides how far it goes. Over many small steps on
-# one batch the clip does hold, though a little late.
-
-# %% jupyter={"source_hidden": true}
-# forty small steps
-many = {name: largest(rule, 0.05, 40) for name, rule in two.items()}
-print("largest ratio with PPO after 3, 4 and 40 small steps:",
-      [round(many["clip and min"][k], 4) for k in (3, 4, 40)])
-pictures.many_steps(many)
-
-# %% [markdown]
-# The fourth small step carries the token out of the band. From then on its own push is 0. But the
-# bad token is still pushed down. What it loses goes to the others, and that carries this one on to
-# 1.23.
+# With small steps, the left panel, the clip does hold, though a little late. The fourth step
+# carries the token out of the band, to 1.22, and from then on its own push is 0. But the bad token
+# is still pushed down; what it loses goes to the others, and carries this one on to 1.23.
+# <!-- cited: 1.22, 1.23 -->
 #
 # TRPO measures the mean KL between old and new policy after the step, and goes back if it is too
 # large (05). **PPO measures nothing. It takes away the incentive to go on.**
 #
+# ### How far can an answer go with nothing cut?
+#
+# Now the other way round: no token of a long answer ever leaves the band. How far has the policy
+# moved at most? For one token the KL from old to new (05) is largest when half of the probability
+# sits at each edge. Along an answer the tokens' KLs add up.
+
+# %%
+edges = torch.tensor([0.8, 1.2])       # half of the old mass each: mean 1
+token_kl = -edges.log().mean()         # KL from old to new, in nats
+print(f"at most {token_kl:.4f} nats a token, {1000 * token_kl:.0f} nats "
+      f"in an answer of 1,000; k3 in the band at most "
+      f"{(edges - 1 - edges.log()).max():.4f}")
+
+# %% [markdown]
+# Twenty nats: a typical answer of the old policy can become $e^{20}$ times less likely, and the
+# clip fraction says 0. **The clip limits tokens, not answers.** So one logs the KL beside the clip
+# fraction; GSPO (13) puts the band around the answer's ratio.
+#
 # ### How hard can one token push?
 #
-# The map has one open corner: a bad token that rose. At a ratio of 3.50 its push is −1.75, and at
-# 100 it would be −50. The direction is right, but a step that large moves every token that shares
-# the network.
+# The rule has one open corner: a bad token that rose. At a ratio of 3.50 its push is −1.75, and at
+# 100 it would be −50. Is that dangerous? At rate 80, where PPO broke, take the toy's first
+# batch and the answers that the first step has raised above a ratio of 3. Many have a copy that was
+# graded wrong. To that copy the rise is the wrong way, and it pushes down.
+
+# %% jupyter={"source_hidden": true}
+# answers above 3 after one step at rate 80, and after two; 400 seeds
+def dual_clip(rho, A, c=3.0):
+    low = clip_and_min(rho, A)
+    return torch.where(A < 0, torch.maximum(low, c * A), low)
+
+wrong, drawn = (torch.zeros(400, 50).scatter_add_(1, i64, x)
+                for x in ((A64 < 0).double(), torch.ones(400, 64)))
+for name, rule in (("clip and min", clip_and_min),
+                   ("dual clip, c = 3", dual_clip)):
+    p = climb(start.repeat(400, 1), i64, A64, rule, 2, 80.0).softmax(2)
+    rho = p / p[0]                                          # (3, 400, 50)
+    up = (drawn > 0) & (rho[1] > 3)
+    print(f"{name:17s}", "; ".join(
+        f"{label} {rho[1][which].quantile(0.5):.1f}, then "
+        f"{rho[2][which].quantile(0.5):.2f}"
+        for label, which in (("all copies right:", up & (wrong == 0)),
+                             ("one or more wrong:", up & (wrong > 0)))))
+
+# %% [markdown]
+# With all copies right the answer stays where it was put. With a wrong copy among them the second
+# step throws it from 4.4 to 0.15, though on balance it was graded well.
 #
 # Some libraries put an edge there, the **dual clip**
 # ([arXiv 1912.09729](https://arxiv.org/abs/1912.09729)). For $A<0$ the objective becomes
 # $\max(L_t,\ cA)$, so a bad token with a ratio above $c$ is silent too. verl does this by default,
-# with $c=3$; TRL calls it `delta` and leaves it off.
+# with $c=3$; TRL calls it `delta` and leaves it off. In the toy it holds
+# such an answer at 1.97.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
@@ -608,7 +709,7 @@ task("ppo.t2", explorers.token_gates_explorer(),
 # Here is the loop around the loss, on the fifty answers. The old log-probs are numbers, kept when
 # the batch is written; a loop that recomputes them at every step has all ratios at 1, for ever. The
 # second brake, which many trainers use: the loop leaves the batch when the KL from old to new, read
-# with $k_3$ (05), passes a limit.
+# with $k_3$ (05) and averaged over the tokens, passes a limit.
 
 # %%
 def ppo(seed, epsilon=0.2, limit=math.inf, batches=30, steps=30, lr=10.0):
@@ -636,45 +737,44 @@ for name, epsilon in (("no clip", math.inf), ("clip and min", 0.2)):
 
 # %% [markdown]
 # Thirty steps at rate 10 without a clip ruined the policy above. With the stop they do not:
-# **either brake is enough here.**
+# **either brake is enough here.** The limit of 0.05 is more than any token inside the band can
+# give, so it acts only when tokens have left it.
 
 # %% [markdown]
 # ### What does the `min` cost?
 #
-# In the toy the clip alone ended above PPO. Two things are special there: the grader throws dice,
-# and the steps are small. We change each of them.
+# One rule is missing in all this: the clip alone. What does the `min` add to it, four steps a
+# batch? We change two things of the toy: the size of the steps, and the grader, who may pay $q_i$
+# itself instead of throwing dice.
 
 # %% tags=["nbval-ignore-output"] jupyter={"source_hidden": true}
-# what the min adds to the clip alone, in four worlds
+# what the min adds to the clip alone, in four worlds, 40 seeds
 def exact(z, dice):
     """As `draw`, but the reward of answer i is q_i."""
     i, _ = draw(z, dice)
     return i, q[i] - q[i].mean(1, keepdim=True)
 
-worlds = {f"{grader}, {size} steps": {"draw": kind, "lr": lr}
-          for grader, kind in (("dice", draw), ("exact", exact))
-          for size, lr in (("small", 10), ("large", 80))}
-gaps = {}
-for name, world in worlds.items():
-    both = sweep({"clip alone": clip_alone, "min": clip_and_min}, (4, 30),
-                 **world)
-    gaps[name] = both["min"] - both["clip alone"]
-pictures.min_effect((4, 30), gaps, (
-    "What the min adds to the clip alone, 40 seeds, two standard errors. "
-    "Exact: the grader pays q instead of throwing dice. Small and large: "
-    "learning rate 10 and 80."))
+print("min minus clip alone, and two standard errors"
+      "\n                       after 30 batches     after 300")
+for grader, kind in (("dice", draw), ("exact", exact)):
+    for lr in (10, 80):
+        world = {"draw": kind, "lr": lr}
+        gap = (train(clip_and_min, 4, **world)
+               - train(clip_alone, 4, **world)) @ q           # (301, 40)
+        cells = [f"{gap[b].mean():+.3f} ± {2 * gap[b].std() / 40**0.5:.3f}"
+                 for b in (30, 300)]
+        print(f"{grader:5s} grader, rate {lr:2d}  "
+              + "      ".join(cells))
 
 # %% [markdown]
-# With exact rewards and large steps the `min` gains. With a grader that throws dice it loses. There
-# two copies of one answer can disagree: one is graded right, the other wrong. They share one ratio.
-# Once it is above 1.2 the right copy is silent, and the wrong copy still pushes down.
+# With an exact grader and large steps the `min` gains. With dice it is behind after 30 batches:
+# there two copies of one answer can disagree, one graded right and one wrong. They share one ratio.
+# Once it is above 1.2 the right copy is silent, and the wrong copy still pushes down. At rate 10
+# that is a delay, made up by batch 300; at rate 80 it is not.
 #
-# **The `min` is insurance against large steps. It trusts the sign of the advantage, so it costs
-# where copies of one answer disagree.**
-#
-# Which world is a language model's? Large steps are rare there, and copies are common: all answers
-# of a group begin in the same context, often with the same token, and have different signs. So do
-# not expect much of the `min` either way. (This is an argument, not a measurement.)
+# **The `min` is insurance against large steps. It trusts the sign of the advantage, and pays for
+# that where copies of one answer disagree.** Which of these worlds a language model lives in, the
+# toy does not say.
 
 # %%
 score("ppo.1", "ppo.2", "ppo.3", "ppo.4", "ppo.5")
@@ -777,7 +877,7 @@ check.token_entropy(my_token_entropy)
 #
 # Because the clip alone is flat on both sides for both signs, so a token that went the wrong way
 # could not come back. With the min the pushes in the four corners (ρ = 1.5 and 0.5, A = ±1) are 0,
-# +0.5, −1.5, 0. It is insurance against drift; where rewards are noisy it can cost.
+# +0.5, −1.5, 0. It is insurance against large steps; where the grader is noisy it slows the start.
 # </details>
 # <details><summary><b>Which tokens have no gradient?</b></summary>
 #
@@ -787,7 +887,8 @@ check.token_entropy(my_token_entropy)
 # <details><summary><b>Does the clip bound the update?</b></summary>
 #
 # No. The first step is the unclipped one, cut tokens move with their neighbours, and one corner is
-# open. It is a brake over many steps. What bounds a step is the learning rate first, then the
+# open. And it limits tokens, not answers: with nothing cut the KL of an answer of 1,000 tokens can
+# be 20 nats. It is a brake over many steps. What bounds a step is the learning rate first, then the
 # number of steps per batch.
 # </details>
 # <details><summary><b>Your clip fraction is 0.4 and the KL rises. What do you change?</b></summary>

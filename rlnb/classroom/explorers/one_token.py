@@ -15,8 +15,8 @@ from rlnb.objective import clip
 EPSILON = 0.2
 RATIOS = np.linspace(0.0, 2.2, 221)
 CAPTION = (
-    "The curve is the token's objective over ρ, the arrow its push on log π: the slope times ρ, so "
-    "it shrinks to the left on a straight line. Where the curve is flat there is no arrow."
+    "The curve is the token's objective over ρ, the arrow its push on log π, grey the band. Where "
+    "the curve is flat there is no arrow."
 )
 
 
@@ -29,7 +29,7 @@ def compute(ratio: float = 1.0, A: float = 1.0) -> dict[str, Any]:
     >>> compute(1.5, 1.0)["push"], compute(1.5, -1.0)["push"]
     (0.0, -1.5)
     """
-    surrogate = clip(EPSILON)
+    surrogate, ratio = clip(EPSILON), round(ratio, 9)  # a slider's 1.2 may be 1.2000000000000002
     at = torch.tensor([ratio], dtype=torch.float64).log().requires_grad_()
     advantage = torch.tensor([A], dtype=torch.float64)
     value = surrogate(None, advantage, at)
@@ -90,6 +90,11 @@ def alt(data) -> str:
 def bad_and_silent(data) -> bool:
     """A bad token without a push."""
     return data["A"] < 0 and data["push"] == 0
+
+
+def pushed_hardest(data) -> bool:
+    """A good token at 1.15 or 1.2: just inside the edge, where its push is largest."""
+    return data["A"] > 0 and data["push"] >= 1.15 - 1e-9
 
 
 def comes_back_slowly(data) -> bool:

@@ -29,14 +29,13 @@ from rlnb.objective import Batch
 __all__ = [
     "answers_used",
     "arrows",
+    "first_batch",
+    "gains",
     "map_of_silence",
-    "many_steps",
     "min_effect",
-    "one_step",
     "promises",
     "reuse_sweep",
     "shapes",
-    "training",
 ]
 
 TEXT = 10.5  # points: the size of the page's own text
@@ -47,11 +46,10 @@ SILENT = "#D9D9D9"
 CLAIMED, TRUE = PURPLE, BLACK  # what the batch says, and what is so
 
 
-def promises(promised: Tensor, real: Tensor | None = None, most: float = 0.0) -> Picture:
-    """Gain per step, every seed: what the batch promises and, beside it, what is true.
+def promises(promised: Tensor) -> Picture:
+    """What the batch promises after each step, every seed; the panel beside it asks for the truth.
 
-    promised, real: (steps + 1, seeds). most: the largest gain there is. Without `real` the right
-    panel asks.
+    promised: (steps + 1, seeds), the mean of rho A.
     """
     claimed = promised.numpy()
 
@@ -67,38 +65,60 @@ def promises(promised: Tensor, real: Tensor | None = None, most: float = 0.0) ->
             axes.axhline(0, color=GREY, lw=0.8)
             if k == 0:
                 _seeds(axes, claimed, CLAIMED)
-            elif real is None:
+            else:
                 middle = (len(claimed) / 2, 1.0)
                 axes.text(*middle, "?", fontsize=60, ha="center", va="center", color=GREY)
-            else:
-                _truth(axes, real.numpy(), most)
 
     ends = ", ".join(f"{x:.2f}" for x in claimed[-1])
-    alt = f"Six seeds, {len(claimed) - 1} steps on one batch. Promised at the end: {ends}."
-    caption = "Six seeds (line styles), 64 answers each, all steps on the same 64 answers."
-    if real is not None:
-        alt += " True: " + ", ".join(signed(float(x), 2) for x in real[-1]) + "."
-        caption = f"The same six runs, same scale. The most there is to gain is {signed(most, 2)}."
-    return static_figure(build, size=(900, 300), alt=alt, caption=caption)
+    return static_figure(
+        build,
+        size=(900, 300),
+        alt=f"Six seeds, {len(claimed) - 1} steps on one batch. Promised at the end: {ends}.",
+        caption="Six seeds (line styles), 64 answers each, all steps on the same 64 answers.",
+    )
+
+
+def gains(promised: Tensor, real: Tensor, most: float, shown: int = 6) -> Picture:
+    """True gains along the steps of the first seeds, and promise against true gain of all seeds.
+
+    promised, real: (steps + 1, seeds). most: the largest gain there is.
+    """
+    said, true = promised[-1].numpy(), real[-1].numpy()
+
+    def build(figure, _):
+        left = figure.add_axes((0.075, 0.18, 0.39, 0.71))
+        _seeds(left, real[:, :shown].numpy(), TRUE)
+        left.set(ylim=(-0.2, 0.27), xlim=(0, len(real) - 1))
+        left.set_xlabel("gradient steps on the one batch", fontsize=TEXT)
+        left.set_ylabel("true gain", fontsize=TEXT)
+        left.set_title("what is true, the same six seeds", fontsize=TEXT, weight="bold")
+        left.text(1, most + 0.006, f"the most there is, {signed(most, 2)}", fontsize=TEXT)
+        right = figure.add_axes((0.56, 0.18, 0.42, 0.71))
+        right.plot(said, true, "o", color=CLAIMED, ms=4, alpha=0.45, mew=0)
+        right.plot(said[:shown], true[:shown], "o", color=TRUE, ms=8, mec="white")
+        right.set(ylim=(-0.2, 0.27), xlim=(0, 6))
+        right.set_xlabel("promise after the last step", fontsize=TEXT)
+        right.set_title(f"all {len(said)} seeds; black: the six", fontsize=TEXT, weight="bold")
+        for axes in (left, right):
+            axes.axhline(0, color=GREY, lw=0.8)
+            axes.axhline(most, color=BLACK, ls=(0, (4, 2)), lw=1.2)
+            axes.tick_params(labelsize=TEXT)
+
+    six = ", ".join(signed(float(x), 2) for x in true[:shown])
+    beyond = int((said > 6).sum())
+    return static_figure(
+        build,
+        size=(900, 310),
+        alt=f"True gains of the six seeds after {len(real) - 1} steps: {six}; the most there is, "
+        f"{signed(most, 2)}. Right: true gain against promise for {len(said)} seeds, a flat cloud.",
+        caption="Where a seed stands from left to right says hardly anything about how high it "
+        f"stands. ({beyond} of the {len(said)} promise more than 6 and are not drawn.)",
+    )
 
 
 def _seeds(axes, runs: np.ndarray, color: str, width: float = 1.7) -> None:
     for s in range(runs.shape[1]):
         axes.plot(runs[:, s], color=color, ls=SEED_LINES[s % len(SEED_LINES)], lw=width)
-
-
-def _truth(axes, runs: np.ndarray, most: float) -> None:
-    """The true gains at scale, and once more magnified."""
-    _seeds(axes, runs, TRUE)
-    zoom = axes.inset_axes((0.16, 0.42, 0.8, 0.54))
-    zoom.set(ylim=(-0.12, 0.3), xlim=(0, len(runs) - 1), yticks=(-0.1, 0, 0.1, 0.2), xticks=())
-    zoom.spines[["top", "right"]].set_visible(True)
-    zoom.tick_params(labelsize=9.5)
-    zoom.axhline(0, color=GREY, lw=0.8)
-    zoom.axhline(most, color=BLACK, ls=(0, (4, 2)), lw=1.2)
-    zoom.text(1, most + 0.008, f"the most there is, {signed(most, 2)}", va="bottom", fontsize=9.5)
-    _seeds(zoom, runs, TRUE, 1.5)
-    zoom.text(1, -0.11, "magnified", fontsize=9.5, color=GREY)
 
 
 def arrows(slopes: Callable[[float, float], Sequence[Sequence[float]]]) -> Picture:
@@ -241,42 +261,6 @@ def _tokens(axes, x: np.ndarray, y: np.ndarray, both_sides: bool) -> None:
             axes.plot(x[pick], (y + lift)[pick], mark, ms=9, mec="white", mfc=color, ls="")
 
 
-def training(curves: Mapping[str, Tensor], control: Tensor, best: float) -> Picture:
-    """A panel per arm: every seed, their mean, and the mean of the control.
-
-    curves: arm -> (batches + 1, seeds) chance of a right answer. An arm's name begins with a rule.
-    """
-
-    def build(figure, _):
-        width = 0.925 / len(curves)
-        grey = control.mean(1).numpy()
-        for k, (name, runs) in enumerate(curves.items()):
-            axes = figure.add_axes((0.07 + width * k, 0.18, width - 0.025, 0.7))
-            color = next(c for rule, c in RULES.items() if name.startswith(rule))
-            axes.plot(runs.numpy(), color=color, lw=0.9, alpha=0.7)
-            axes.plot(runs.mean(1).numpy(), color=color, lw=3)
-            axes.plot(grey, color=GREY, ls=":", lw=2)
-            axes.axhline(best, color=BLACK, ls=(0, (4, 2)), lw=1)
-            axes.set(ylim=(0.33, 0.72), xlim=(0, len(grey) - 1))
-            axes.set_xlabel("batches of 64 answers", fontsize=TEXT)
-            axes.tick_params(labelsize=TEXT)
-            if k:
-                axes.set_yticklabels([])
-            else:
-                axes.set_ylabel("chance of a right answer", fontsize=TEXT)
-            axes.set_title(name, fontsize=TEXT, weight="bold")
-
-    ends = [f"{name}: {runs[-1].mean():.2f}" for name, runs in curves.items()]
-    return static_figure(
-        build,
-        size=(900, 320),
-        alt=f"Chance of a right answer over {len(control) - 1} batches, six seeds a panel, from "
-        f"0.47. Mean at the end: {'; '.join(ends)}; one step a batch: {control[-1].mean():.2f}.",
-        caption="Thin: each of six seeds. Thick: their mean. Dotted: the mean with one step a "
-        "batch, no reuse. Dashed: always the best answer, 0.70.",
-    )
-
-
 def reuse_sweep(
     steps: Sequence[int], panels: Mapping[str, Mapping[str, Tensor]], caption: str
 ) -> Picture:
@@ -303,8 +287,8 @@ def reuse_sweep(
             axes.set_xlabel("gradient steps per batch", fontsize=TEXT)
             axes.set_ylabel("chance to be right, at the end" if k == 0 else "", fontsize=TEXT)
             axes.set_title(title, fontsize=TEXT, weight="bold")
-            place = {"loc": "lower left"} if k == 0 else {"loc": "lower right"}
-            axes.legend(fontsize=TEXT, **place)
+            if k == 0:
+                axes.legend(fontsize=TEXT, loc="lower left")
 
     said = ". ".join(
         f"{title}: "
@@ -408,48 +392,38 @@ def answers_used() -> Picture:
     )
 
 
-def one_step(rates: Sequence[float], tops: Mapping[str, Sequence[float]]) -> Picture:
-    """Largest ratio after one step, against the learning rate."""
-    last = "; ".join(f"{name} {values[-1]:.2f}" for name, values in tops.items())
-    alt = f"Largest ratio after one step, against the learning rate. At {rates[-1]:g}: {last}."
-    caption = "One step: the two curves are the same curve. The clip does nothing."
-    return _largest(rates, tops, "learning rate", alt, caption, zoom=False)
+def first_batch(paths: Mapping[str, Mapping[str, Sequence[float]]]) -> Picture:
+    """The largest ratio of a batch along the steps on it: a panel per learning rate.
 
+    paths: title of the panel -> rule -> the ratio before and after each step.
+    """
 
-def many_steps(tops: Mapping[str, Sequence[float]]) -> Picture:
-    """Largest ratio along many small steps on one batch."""
-    count = len(next(iter(tops.values()))) - 1
-    last = "; ".join(f"{name} {values[-1]:.2f}" for name, values in tops.items())
-    alt = f"Largest ratio along {count} small steps. At the end: {last}."
-    caption = "Many small steps: the clip takes hold, a little outside the band."
-    x = range(count + 1)
-    return _largest(x, tops, "gradient steps at learning rate 0.05", alt, caption, zoom=True)
-
-
-def _largest(x, tops, xlabel: str, alt: str, caption: str, zoom: bool) -> Picture:
     def build(figure, _):
-        axes = figure.add_axes((0.07, 0.2, 0.6, 0.76))
-        for name, values in tops.items():
-            wide = {"lw": 7, "alpha": 0.5} if name == "no clip" else {"lw": 2.4}
-            axes.plot(x, values, color=RULES[name], ls=RULE_LINES[name], label=name, **wide)
-        axes.axhspan(0.8, 1.2, color=BLACK, alpha=0.08, lw=0)
-        axes.set(ylim=(0.8, 3.8), xlim=(0, max(x)))
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel(xlabel, fontsize=TEXT)
-        axes.set_ylabel("largest of the four ratios", fontsize=TEXT)
-        axes.text(max(x), 0.86, "the band", ha="right", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
-        if zoom:
-            _edge(axes, tops["clip and min"])
+        for k, (title, rules) in enumerate(paths.items()):
+            axes = figure.add_axes((0.06 + 0.49 * k, 0.19, 0.43, 0.7))
+            for name, values in rules.items():
+                look = {"color": RULES[name], "ls": RULE_LINES[name], "lw": 2.8}
+                axes.plot(values, label=name, **look)
+            axes.axhspan(0.8, 1.2, color=BLACK, alpha=0.1, lw=0)
+            axes.text(len(values) - 1.3, 0.86, "the band", ha="right", fontsize=TEXT)
+            axes.set(ylim=(0.75, 4.2), xlim=(0, len(values) - 1))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("gradient steps on the one batch", fontsize=TEXT)
+            axes.set_ylabel("largest of the four ratios" if k == 0 else "", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+            if k == 0:
+                axes.legend(loc="upper left", fontsize=TEXT)
 
-    return static_figure(build, size=(900, 270), alt=alt, caption=caption)
-
-
-def _edge(axes, path: Sequence[float]) -> None:
-    zoom = axes.inset_axes((0.08, 0.52, 0.36, 0.42))
-    zoom.plot(range(len(path)), path, color=WINE, ls="--", lw=2)
-    zoom.axhspan(0.8, 1.2, color=BLACK, alpha=0.08, lw=0)
-    zoom.set(ylim=(1.1, 1.27), xlim=(0, len(path) - 1), xticks=(), yticks=(1.1, 1.2))
-    zoom.tick_params(labelsize=9.5)
-    zoom.text(len(path) - 2, 1.237, f"{path[-1]:.4f}", ha="right", fontsize=TEXT)
-    zoom.spines[["top", "right"]].set_visible(True)
+    said = ". ".join(
+        f"{title}: "
+        + "; ".join(f"{name} {v[1]:.2f} after step 1, {v[-1]:.2f} at the end"
+                    for name, v in rules.items())
+        for title, rules in paths.items()
+    )  # fmt: skip
+    return static_figure(
+        build,
+        size=(900, 300),
+        alt=f"Largest ratio along the steps on one batch. {said}.",
+        caption="Small steps are stopped, a little outside the band. A large first step is neither "
+        "stopped nor called back.",
+    )
