@@ -61,7 +61,7 @@ COARSE: Mapping[str, Mapping[str, Sequence[Any]]] = {
     },
     "product_weight_explorer": {
         "length": (1, 2, 5, *range(10, 201, 10), 500, 1000),
-        "spread": _steps(0.02, 0.2, 0.02, 0.005, 0.01, 0.05, 0.065),
+        "spread": _steps(0.02, 0.2, 0.02, 0.005, 0.01, 0.025, 0.05),
     },
     "rare_token_explorer": {"step": (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)},
     "scaling_fit_explorer": {"noise": (0.002, 0.01, 0.03), "seed": range(4)},
