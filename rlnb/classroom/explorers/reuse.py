@@ -17,25 +17,28 @@ from rlnb.classroom.explorers.arguments import above, at_least, checked
 from rlnb.classroom.figures import BLACK, GREEN, GREY, WINE
 
 __all__ = [
-    "alt", "build", "compute", "largest_that_holds", "readout", "reuse_explorer", "saved_without",
-    "update",
+    "RATES", "alt", "build", "compute", "largest_that_holds", "readout", "reuse_explorer",
+    "saved_without", "six_starts", "update",
 ]  # fmt: skip
 
-BATCHES, EARLY, ANSWERS, SEEDS, EPSILON = 300, 30, 64, 40, 0.2
+BATCHES, EARLY, ANSWERS, SEEDS, EPSILON, DUAL = 300, 30, 64, 40, 0.2, 3.0
 SHOWN = 5  # thin lines of each rule
 RIGHT = np.linspace(0.3, 0.7, 50)
 STEPS = (1, 2, 4, 8, 14, 30)
-RATES = (0.25, 0.5, 1.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
+RATES = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
 RULES = ("no clip", "clip and min")
+GRADERS = ("dice", "averaged", "exact")
 LOOKS = {"no clip": (GREEN, "-"), "clip and min": (WINE, "--")}
+STARTS = (99, 0, 1, 2, 3, 4)  # seeds of six starting policies; the first is the explorer's
+ENOUGH = 0.65  # chance to be right at the end that the tasks ask for
 CAPTION = (
     "300 batches of 64 answers, 40 seeds. Left: thick the mean, thin five seeds. Right: how many "
     "equally likely answers have the policy's entropy (its exponential; mean of the seeds)."
 )
 
 
-def _start() -> np.ndarray:
-    dice = torch.Generator().manual_seed(99)
+def _start(seed: int = STARTS[0]) -> np.ndarray:
+    dice = torch.Generator().manual_seed(seed)
     return torch.randn(50, generator=dice, dtype=torch.float64).numpy()
 
 
@@ -44,11 +47,28 @@ def _log_softmax(z: np.ndarray) -> np.ndarray:
     return z - np.log(np.exp(z).sum(1, keepdims=True))
 
 
+def _pushing(rule: str, ratio: np.ndarray) -> tuple[np.ndarray | bool, np.ndarray | bool]:
+    """Which copies that were graded right, and which that were graded wrong, still push."""
+    if rule == "no clip":
+        return True, True
+    high, low = ratio <= 1 + EPSILON, ratio >= 1 - EPSILON
+    if rule == "clip and min":
+        return high, low
+    if rule == "clip alone":
+        return low & high, low & high
+    if rule == "dual clip":
+        return high, low & (ratio <= DUAL)
+    raise ValueError(f"rule: no rule is called {rule!r}.")
+
+
 @lru_cache(maxsize=256)
-def _train(rule: str, steps: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Chance to be right and answers in play, (301, seeds) each."""
+def _train(
+    rule: str, steps: int, rate: float, starts: tuple[int, ...] = STARTS[:1],
+    seeds: int = SEEDS, grader: str = "dice",
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Chance to be right and answers in play, (301, starts * seeds) each."""
     dice = np.random.default_rng(0)
-    log_pi = _log_softmax(np.tile(_start(), (SEEDS, 1)))
+    log_pi = _log_softmax(np.repeat([_start(seed) for seed in starts], seeds, axis=0))
     chance, alive = [], []
     for batch in range(BATCHES + 1):
         pi = np.exp(log_pi)
@@ -56,22 +76,42 @@ def _train(rule: str, steps: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
         alive.append(np.exp(-(pi * log_pi).sum(1)))
         if batch == BATCHES:
             break
-        drawn = dice.multinomial(ANSWERS, pi / pi.sum(1, keepdims=True))  # (seeds, 50)
+        drawn = dice.multinomial(ANSWERS, pi / pi.sum(1, keepdims=True))  # (rows, 50)
         right = dice.binomial(drawn, RIGHT)
         mean = right.sum(1, keepdims=True) / ANSWERS
         good, bad = right * (1 - mean) / ANSWERS, -(drawn - right) * mean / ANSWERS
+        if grader != "dice":  # all copies of an answer have one advantage, so one sign
+            net = good + bad
+            if grader == "exact":
+                paid = (drawn * RIGHT).sum(1, keepdims=True) / ANSWERS
+                net = drawn * (RIGHT - paid) / ANSWERS
+            good, bad = np.maximum(net, 0), np.minimum(net, 0)
         moved, ratio = np.zeros_like(log_pi), np.ones_like(log_pi)
         for _ in range(steps):
-            if rule == "no clip":
-                push = ratio * (good + bad)
-            else:
-                push = ratio * (good * (ratio <= 1 + EPSILON) + bad * (ratio >= 1 - EPSILON))
+            up, down = _pushing(rule, ratio)
+            push = ratio * (good * up + bad * down)
             moved = moved + rate * (push - push.sum(1, keepdims=True) * pi * ratio)
             ratio = np.exp(np.minimum(moved, 600))
             total = (pi * ratio).sum(1, keepdims=True)
             moved, ratio = moved - np.log(total), ratio / total
         log_pi = _log_softmax(log_pi + moved)
     return np.array(chance), np.array(alive)
+
+
+def six_starts(
+    rule: str, steps: int, rate: float, *, grader: str = "dice", seeds: int = 10
+) -> np.ndarray:
+    """Chance to be right after 300 batches, (6, seeds): six random starting policies.
+
+    rule: "no clip", "clip alone", "clip and min" or "dual clip" (c = 3). steps, of size rate, are
+    taken on each batch. grader: "dice" pays 0 or 1; "averaged" does too, but then all copies of one
+    answer get their mean advantage; "exact" pays answer i its q_i. Raises ValueError for another
+    rule or grader.
+    """
+    if grader not in GRADERS:
+        raise ValueError(f"grader: expected one of {', '.join(GRADERS)}, got {grader!r}.")
+    chance, _ = _train(rule, steps, float(rate), STARTS, seeds, grader)
+    return chance[-1].reshape(len(STARTS), seeds)
 
 
 @checked(steps=at_least(1), rate=above(0))
@@ -155,16 +195,16 @@ def alt(data) -> str:
 
 
 def saved_without(data) -> bool:
-    """Thirty steps a batch without a clip, and no ruin: it ends as high as with four."""
-    return data["steps"] == 30 and data["end"]["no clip"] >= 0.65
+    """Thirty steps a batch without a clip, and no ruin."""
+    return data["steps"] == 30 and data["end"]["no clip"] >= ENOUGH
 
 
 def largest_that_holds(data) -> bool:
-    """Thirty steps at the last rate on the slider at which PPO ends at 0.65 or more."""
-    if data["steps"] != 30 or data["end"]["clip and min"] < 0.65:
+    """Four steps a batch at the last rate on the slider at which PPO ends at 0.65 or more."""
+    if data["steps"] != 4 or data["end"]["clip and min"] < ENOUGH:
         return False
     higher = [rate for rate in RATES if rate > data["rate"]]
-    return not higher or compute(30, higher[0])["end"]["clip and min"] < 0.65
+    return not higher or compute(4, higher[0])["end"]["clip and min"] < ENOUGH
 
 
 def reuse_explorer() -> Explorer:

@@ -26,17 +26,7 @@ from rlnb.classroom.figures import (
 from rlnb.classroom.pictures.recorded_runs import evaluations
 from rlnb.objective import Batch
 
-__all__ = [
-    "answers_used",
-    "arrows",
-    "first_batch",
-    "gains",
-    "map_of_silence",
-    "min_effect",
-    "promises",
-    "reuse_sweep",
-    "shapes",
-]
+__all__ = ["answers_used", "arrows", "corner", "first_batch", "map_of_silence", "promises", "rates"]
 
 TEXT = 10.5  # points: the size of the page's own text
 SEED_LINES = ("-", "--", "-.", ":", (0, (6, 2)), (0, (4, 1, 1, 1, 1, 1)))
@@ -46,73 +36,83 @@ SILENT = "#D9D9D9"
 CLAIMED, TRUE = PURPLE, BLACK  # what the batch says, and what is so
 
 
-def promises(promised: Tensor) -> Picture:
-    """What the batch promises after each step, every seed; the panel beside it asks for the truth.
+def promises(promised: Tensor, most: float) -> Picture:
+    """What the batch promises after each step, every seed, above the largest gain there is.
 
     promised: (steps + 1, seeds), the mean of rho A.
     """
     claimed = promised.numpy()
 
     def build(figure, _):
-        for k, title in enumerate(("what the batch promises", "what is true")):
-            axes = figure.add_axes((0.07 + 0.49 * k, 0.18, 0.42, 0.71))
-            axes.set(ylim=(-0.3, 2.3), xlim=(0, len(claimed) - 1))
-            axes.set_xlabel("gradient steps on the one batch", fontsize=TEXT)
-            name = "mean of ρA over the batch" if k == 0 else "gain in the chance to be right"
-            axes.set_ylabel(name, fontsize=TEXT)
-            axes.set_title(title, fontsize=TEXT, weight="bold")
-            axes.tick_params(labelsize=TEXT)
-            axes.axhline(0, color=GREY, lw=0.8)
-            if k == 0:
-                _seeds(axes, claimed, CLAIMED)
-            else:
-                middle = (len(claimed) / 2, 1.0)
-                axes.text(*middle, "?", fontsize=60, ha="center", va="center", color=GREY)
+        axes = figure.add_axes((0.07, 0.17, 0.6, 0.79))
+        axes.set(ylim=(-0.1, 2.3), xlim=(0, len(claimed) - 1))
+        axes.set_xlabel("gradient steps on the one batch", fontsize=TEXT)
+        axes.set_ylabel("promise: mean of ρA", fontsize=TEXT)
+        axes.tick_params(labelsize=TEXT)
+        axes.axhline(0, color=GREY, lw=0.8)
+        axes.axhline(most, color=BLACK, ls=(0, (4, 2)), lw=1.4)
+        _seeds(axes, claimed, CLAIMED)
+        axes.text(1.02, most, f"the most that any policy\ncan gain, {signed(most, 2)}",
+                  transform=axes.get_yaxis_transform(), fontsize=11, va="center")  # fmt: skip
+        axes.text(1.02, claimed[-1].max(), f"one seed promises {signed(claimed[-1].max(), 2)}",
+                  transform=axes.get_yaxis_transform(), fontsize=11, va="center",
+                  color=CLAIMED)  # fmt: skip
 
     ends = ", ".join(f"{x:.2f}" for x in claimed[-1])
     return static_figure(
         build,
-        size=(900, 300),
-        alt=f"Six seeds, {len(claimed) - 1} steps on one batch. Promised at the end: {ends}.",
+        size=(900, 290),
+        alt=f"Six seeds, {len(claimed) - 1} steps on one batch. Promised at the end: {ends}. The "
+        f"most that any policy can gain: {most:.2f}.",
         caption="Six seeds (line styles), 64 answers each, all steps on the same 64 answers.",
     )
 
 
-def gains(promised: Tensor, real: Tensor, most: float, shown: int = 6) -> Picture:
-    """True gains along the steps of the first seeds, and promise against true gain of all seeds.
+def corner(
+    chances: Tensor, before: Tensor, after: Tensor, promised: Tensor, real: Tensor, seed: int,
+    most: float,
+) -> Picture:  # fmt: skip
+    """One seed's policy before and after the steps, and promise against true gain of all seeds.
 
-    promised, real: (steps + 1, seeds). most: the largest gain there is.
+    chances, before, after: (answers,), each answer's chance to be right and its probabilities.
+    promised, real: (seeds,). seed: the one of the left panel.
     """
-    said, true = promised[-1].numpy(), real[-1].numpy()
+    said, true = promised.numpy(), real.numpy()
+    top = int(after.argmax())
 
     def build(figure, _):
         left = figure.add_axes((0.075, 0.18, 0.39, 0.71))
-        _seeds(left, real[:, :shown].numpy(), TRUE)
-        left.set(ylim=(-0.2, 0.27), xlim=(0, len(real) - 1))
-        left.set_xlabel("gradient steps on the one batch", fontsize=TEXT)
-        left.set_ylabel("true gain", fontsize=TEXT)
-        left.set_title("what is true, the same six seeds", fontsize=TEXT, weight="bold")
-        left.text(1, most + 0.006, f"the most there is, {signed(most, 2)}", fontsize=TEXT)
+        left.vlines(chances, 0, before, color=GREY, lw=3, label="before")
+        left.vlines(chances, 0, after, color=TRUE, lw=3, label="after sixty steps")
+        left.set(ylim=(0, 1.05), xlim=(0.28, 0.72))
+        left.set_xlabel("chance q that the answer is right", fontsize=TEXT)
+        left.set_ylabel("probability of the answer", fontsize=TEXT)
+        left.set_title(f"the seed that promises {signed(float(said[seed]), 2)}", fontsize=TEXT,
+                       weight="bold")  # fmt: skip
+        left.legend(fontsize=TEXT, loc="upper right")
         right = figure.add_axes((0.56, 0.18, 0.42, 0.71))
         right.plot(said, true, "o", color=CLAIMED, ms=4, alpha=0.45, mew=0)
-        right.plot(said[:shown], true[:shown], "o", color=TRUE, ms=8, mec="white")
+        right.plot(said[seed], true[seed], "o", color=TRUE, ms=9, mec="white")
+        right.text(said[seed] + 0.12, true[seed] - 0.035, "the seed on the left", fontsize=TEXT)
         right.set(ylim=(-0.2, 0.27), xlim=(0, 6))
         right.set_xlabel("promise after the last step", fontsize=TEXT)
-        right.set_title(f"all {len(said)} seeds; black: the six", fontsize=TEXT, weight="bold")
+        right.set_ylabel("true gain", fontsize=TEXT)
+        right.set_title(f"all {len(said)} seeds", fontsize=TEXT, weight="bold")
+        right.axhline(0, color=GREY, lw=0.8)
+        right.axhline(most, color=BLACK, ls=(0, (4, 2)), lw=1.2)
         for axes in (left, right):
-            axes.axhline(0, color=GREY, lw=0.8)
-            axes.axhline(most, color=BLACK, ls=(0, (4, 2)), lw=1.2)
             axes.tick_params(labelsize=TEXT)
 
-    six = ", ".join(signed(float(x), 2) for x in true[:shown])
     beyond = int((said > 6).sum())
     return static_figure(
         build,
         size=(900, 310),
-        alt=f"True gains of the six seeds after {len(real) - 1} steps: {six}; the most there is, "
-        f"{signed(most, 2)}. Right: true gain against promise for {len(said)} seeds, a flat cloud.",
-        caption="Where a seed stands from left to right says hardly anything about how high it "
-        f"stands. ({beyond} of the {len(said)} promise more than 6 and are not drawn.)",
+        alt=f"Left: before, the fifty answers share the probability; after, the answer with q = "
+        f"{chances[top]:.2f} has {after[top]:.2f} of it. Right: true gain against promise for "
+        f"{len(said)} seeds, from -0.17 to the most there is, {signed(most, 2)}.",
+        caption="Left: one answer is left, and its chance to be right is below the start's "
+        f"{chances @ before:.2f}. Right: a batch promises far more than there is to gain, the "
+        f"dashed line. ({beyond} of the {len(said)} promise more than 6 and are not drawn.)",
     )
 
 
@@ -159,45 +159,6 @@ def arrows(slopes: Callable[[float, float], Sequence[Sequence[float]]]) -> Pictu
         "to place; purple, the surrogate's slope, is (0.5, 0.5) everywhere, right at (0.5, 0.5).",
         caption="The surrogate is the tangent of the truth at the old policy: right where it "
         "touches, and more wrong with distance.",
-    )
-
-
-def shapes(epsilon: float = 0.2) -> Picture:
-    """ρA, clip(ρ)A and the smaller of the two, for both signs of A."""
-
-    def build(figure, _):
-        x = np.linspace(0, 2.2, 500)
-        for k, A in enumerate((1, -1)):
-            axes = figure.add_axes((0.07 + 0.5 * k, 0.17, 0.41, 0.72))
-            raw, cut = x * A, np.clip(x, 1 - epsilon, 1 + epsilon) * A
-            axes.axvspan(1 - epsilon, 1 + epsilon, color=BLACK, alpha=0.07, lw=0)
-            color = POSITIVE if A > 0 else NEGATIVE
-            least = np.minimum(raw, cut)
-            axes.plot(x, least, color=color, lw=6, alpha=0.45, label="the smaller")
-            axes.plot(x, raw, ":", color=BLACK, lw=1.6, label="ρA")
-            axes.plot(x, cut, "--", color=BLACK, lw=1.6, label="clip(ρ)A")
-            axes.set(xlim=(0, 2.2), xticks=(0, 0.8, 1.2, 2))
-            axes.set_xlabel("ratio ρ", fontsize=TEXT)
-            axes.set_ylabel("objective of this token" if k == 0 else "", fontsize=TEXT)
-            axes.tick_params(labelsize=TEXT)
-            kind = "good" if A > 0 else "bad"
-            axes.set_title(f"{kind} token, A = {signed(A, 0)}", fontsize=TEXT, weight="bold")
-            says = {"fontsize": 11, "weight": "bold", "ha": "center"}
-            if A > 0:
-                axes.text(1.72, 0.95, "flat: silent", **says)
-                axes.text(0.42, 0.85, "slope:\ncan climb\nback", **says)
-            else:
-                axes.text(0.42, -1.02, "flat: silent", **says)
-                axes.text(1.15, -2.0, "slope: can\nfall back", **says)
-            axes.legend(loc="upper left" if A > 0 else "upper right", fontsize=TEXT)
-
-    return static_figure(
-        build,
-        size=(900, 330),
-        alt="Two panels against the ratio. For A = +1 the smaller curve follows rho A up to 1.2 "
-        "and is flat after it. For A = -1 it is flat below 0.8 and follows rho A after it.",
-        caption="The min takes the lower curve. Where the lower one is flat the token is silent: "
-        "right of the band for good tokens, left of it for bad ones.",
     )
 
 
@@ -261,77 +222,40 @@ def _tokens(axes, x: np.ndarray, y: np.ndarray, both_sides: bool) -> None:
             axes.plot(x[pick], (y + lift)[pick], mark, ms=9, mec="white", mfc=color, ls="")
 
 
-def reuse_sweep(
-    steps: Sequence[int], panels: Mapping[str, Mapping[str, Tensor]], caption: str
-) -> Picture:
-    """Where training ends against the steps per batch: a panel per world, a line per rule.
+def rates(learning_rates: Sequence[float], ends: Mapping[str, np.ndarray]) -> Picture:
+    """Where training ends against the learning rate, a thin line for each starting policy.
 
-    panels: title -> rule -> (numbers of steps, seeds) chance to be right after training. The bars
-    are two standard errors of the mean over the seeds.
+    ends: rule -> (rates, starts) chance to be right at the end, the mean of the seeds.
     """
-    tables = {
-        title: {name: (runs.mean(1).numpy(), _error(runs)) for name, runs in rules.items()}
-        for title, rules in panels.items()
-    }
 
     def build(figure, _):
-        for k, (title, rules) in enumerate(tables.items()):
-            axes = figure.add_axes((0.08 + 0.5 * k, 0.19, 0.4 if len(tables) > 1 else 0.6, 0.7))
-            for name, (mean, error) in rules.items():
-                look = {"color": RULES[name], "ls": RULE_LINES[name], "lw": 2.6, "marker": "o"}
-                axes.errorbar(steps, mean, 2 * error, capsize=3, label=name, **look)
-            axes.set(xscale="log", ylim=(0.46, 0.71))
-            axes.set_xticks(steps, [str(n) for n in steps])
-            axes.minorticks_off()
-            axes.tick_params(labelsize=TEXT)
-            axes.set_xlabel("gradient steps per batch", fontsize=TEXT)
-            axes.set_ylabel("chance to be right, at the end" if k == 0 else "", fontsize=TEXT)
-            axes.set_title(title, fontsize=TEXT, weight="bold")
-            if k == 0:
-                axes.legend(fontsize=TEXT, loc="lower left")
-
-    said = ". ".join(
-        f"{title}: "
-        + "; ".join(f"{name} " + ", ".join(f"{x:.2f}" for x in m) for name, (m, _) in rules.items())
-        for title, rules in tables.items()
-    )
-    listed = ", ".join(map(str, steps))
-    alt = f"Mean chance at the end, with {listed} steps per batch. {said}."
-    return static_figure(build, size=(900, 310), caption=caption, alt=alt)
-
-
-def min_effect(steps: Sequence[int], worlds: Mapping[str, Tensor], caption: str) -> Picture:
-    """What the min adds to the clip alone: mean difference and two standard errors, per world.
-
-    worlds: name -> (numbers of steps, seeds) differences in the chance to be right.
-    """
-    table = {name: (gap.mean(1).numpy(), 2 * _error(gap)) for name, gap in worlds.items()}
-    colors, marks = (WINE, PURPLE, SKY, GREEN), "osD^"
-
-    def build(figure, _):
-        axes = figure.add_axes((0.09, 0.19, 0.52, 0.77))
-        for k, (name, (mean, error)) in enumerate(table.items()):
-            x = np.arange(len(steps)) + 0.14 * (k - (len(table) - 1) / 2)
-            axes.errorbar(x, mean, error, color=colors[k], marker=marks[k], ms=8, ls="", capsize=4,
-                          lw=2, label=name)  # fmt: skip
-        axes.axhline(0, color=BLACK, lw=1)
-        axes.set_xticks(range(len(steps)), [str(n) for n in steps])
+        axes = figure.add_axes((0.08, 0.19, 0.62, 0.77))
+        for name, runs in ends.items():
+            look = {"color": RULES[name], "ls": RULE_LINES[name]}
+            axes.plot(learning_rates, runs, lw=0.8, alpha=0.6, **look)
+            axes.plot(learning_rates, runs.mean(1), lw=3, marker="o", label=name, **look)
+        axes.axhline(0.7, color=BLACK, lw=1, ls=":")
+        axes.text(1.02, 0.7, "the best of the fifty answers", fontsize=TEXT, va="center",
+                  transform=axes.get_yaxis_transform())  # fmt: skip
+        axes.set(xscale="log", ylim=(0.46, 0.72))
+        axes.set_xticks(learning_rates, [f"{r:g}" for r in learning_rates])
+        axes.minorticks_off()
         axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("gradient steps per batch", fontsize=TEXT)
-        axes.set_ylabel("min minus clip alone", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11, labelspacing=0.9)
+        axes.set_xlabel("learning rate (log scale)", fontsize=TEXT)
+        axes.set_ylabel("chance to be right at the end", fontsize=TEXT)
+        axes.legend(fontsize=11, loc="upper left", bbox_to_anchor=(1.01, 0.75))
 
     said = "; ".join(
-        f"{name}: " + ", ".join(signed(float(x), 3) for x in mean)
-        for name, (mean, _) in table.items()
+        f"{name} " + ", ".join(f"{x:.2f}" for x in runs.mean(1)) for name, runs in ends.items()
     )
-    listed = ", ".join(map(str, steps))
-    alt = f"Chance to be right, min minus clip alone, with {listed} steps a batch. {said}."
-    return static_figure(build, size=(900, 290), caption=caption, alt=alt)
-
-
-def _error(runs: Tensor) -> np.ndarray:
-    return (runs.std(1) / runs.shape[1] ** 0.5).numpy()
+    listed = ", ".join(f"{r:g}" for r in learning_rates)
+    return static_figure(
+        build,
+        size=(900, 310),
+        alt=f"Mean chance at the end, at learning rates {listed}: {said}.",
+        caption="300 batches, thirty steps on each. Thin: six starting policies, 10 seeds each; "
+        "thick: their mean.",
+    )
 
 
 MODEL_ARMS = {
