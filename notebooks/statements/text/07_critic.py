@@ -20,12 +20,12 @@ from rlnb.classroom import explorers, figures
 from rlnb.classroom.explorers.gae import compute
 from rlnb.classroom.explorers.wrong_critic import compute as tokens_later
 from rlnb.classroom.lesson import settle, statement
+from rlnb.classroom.pictures import critic as pictures, token_grid
 from rlnb.objective import Batch, gae
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
-def show(x):
-    """The numbers of a tensor: four decimals, no negative zero."""
+def show(x):                          # four decimals, no negative zero
     flat = torch.as_tensor(x).flatten().tolist()
     return [round(v, 4) + 0.0 for v in flat]
 
@@ -217,7 +217,7 @@ for name, V in (("true", Q), ("wrong", V_wrong)):
 # %% [markdown]
 # ### B09 · λ near 0.95
 #
-# Lesson: "Long answers". A thousand tokens, first with a critic that knows nothing,
+# Lesson: "How long to wait". A thousand tokens, first with a critic that knows nothing,
 # then with one that knows the end as soon as it has seen the first token.
 
 # %%
@@ -246,6 +246,19 @@ settle("B09", "it depends")
 # %% [markdown]
 # Long-answer recipes therefore train the critic with λ = 1 (VAPO, arXiv 2504.05118). TRL's PPO
 # defaults to 0.95, verl and OpenRLHF to 1.
+#
+# The same on the lesson's answer of 200 tokens, right, with a good plan at token 60:
+
+# %%
+blank, one = torch.zeros(1, 200), torch.zeros(1, 200)
+one[0, -1] = 1.0
+knows = torch.tensor([[0.48] * 61 + [0.9] * 80 + [1.0] * 59])
+curves = {f"V = 0, λ = {lam:g}": gae_rows(one, blank, 1.0, lam)[0].tolist()
+          for lam in (0.95, 0.99, 1.0)}
+curves["true V, λ = 0.95"] = gae_rows(one, knows, 1.0, 0.95)[0].tolist()
+pictures.fade(curves, 60, caption=(
+    "Where the critic knows nothing, λ decides how far back the reward "
+    "reaches. A critic that knows carries it."))
 
 # %% [markdown]
 # ### B10 · what δ points at
@@ -556,3 +569,36 @@ assert torch.equal(told.gradient == 0, (slope == 0) | ~mask)
 # tokens. REINFORCE's zeros are whole answers, for want of a baseline. And the token of answer 1
 # that went from 0.02 to 0.12 has no push at all, while the bad one of answer 2 at 3.5 times its old
 # probability has the largest (a dual clip with $c=3$ would cut it).
+#
+# ## GAE through PPO's clip
+#
+# Now a made-up critic speaks before every token of the four answers. On padding value and reward
+# are 0, so GAE needs no mask. A 0 in the grid can have two causes. The critic was not surprised, or
+# PPO's clip silences the token, because its ratio has moved too far. Look at answer 1:
+
+# %%
+said = torch.tensor([[0.5, 0.6, 0.8, 0.0, 0.0, 0.0],
+                     [0.5, 0.6, 0.9, 0.3, 0.7, 0.0],
+                     [0.5, 0.1, 0.0, 0.0, 0.0, 0.0],
+                     [0.5, 0.5, 0.7, 0.4, 0.4, 0.2]])
+grids = {}
+for lam in (0.0, 0.95):
+    A = gae_rows(r_end, said, 1.0, lam)
+    explained = ZOO["ppo"].explain(batch.replace(advantages=A))
+    # the loss is minus a mean over 16 tokens: back to one token's push
+    grids[f"λ = {lam:g}"] = -16 * explained.gradient
+token_grid.token_grid(batch, grids, caption=(
+    "PPO's push on each token, clip included."))
+
+# %% [markdown]
+# Answer 1 is right. Tokens 1 and 3 have zeros: the clip. At its token 2 the critic fell from 0.9 to
+# 0.3, so λ = 0 pushes this token down. At λ = 0.95 the good end outweighs the fall.
+#
+# **By hand.** From which λ on is token 2 of answer 1 pushed up? The surprises from there on are
+# −0.6, 0.4 and 0.3.
+#
+# <details><summary>From which λ on</summary>
+#
+# Its advantage is −0.6 + 0.4 λ + 0.3 λ², which is 0 at λ =
+# 0.90. <!-- cited: 0.90, 0.6, 0.4, 0.3 -->
+# </details>

@@ -21,9 +21,9 @@ BATCH = 8
 TRUE_GRADIENT = P_GOOD * (1 - P_GOOD) * (TRUE["good"] - TRUE["bad"])
 LAMBDAS = np.linspace(0, 1, 101)
 CAPTION = (
-    "Left, what the critic says after either plan, and the truth. Right, the gradient on the good "
-    "plan: line the mean over all answers, grey one std of a batch of 8. Bias is the line's "
-    "distance from the truth, noise that std, off the root of the sum of their squares."
+    "Left, what the critic says after either plan, and the truth. Right, the gradient on the plan; "
+    "above 0 the good plan becomes likelier. Line: mean over all answers; grey: one std of a batch "
+    "of 8. Bias is the line's distance from the truth, noise that std, and off² = bias² + noise²."
 )
 
 
@@ -97,7 +97,7 @@ def build(figure, data):
     left.set_ylabel("value before the token", fontsize=10.5)
     right.set(xlim=(0, 1), ylim=(-0.12, 0.28), yticks=(0, 0.1, 0.2))
     right.set_xlabel("λ", fontsize=11)
-    right.set_ylabel("gradient, good plan", fontsize=10.5)
+    right.set_ylabel("mean gradient, plan", fontsize=10.5)
     right.axhspan(-0.12, 0, color=PALE)
     right.axhline(0, color=BLACK, lw=0.8)
     right.axhline(TRUE_GRADIENT, color=GREEN, lw=1.6, ls="-.")
@@ -152,11 +152,6 @@ def alt(data) -> str:
         "Value along an answer after a good and after a bad plan, the critic's and the true one; "
         f"and the mean gradient on the good plan against lambda. {readout(data)}"
     )
-
-
-def smallest_right(data) -> bool:
-    """Wrong for one token, and the smallest lambda of the slider with the right sign."""
-    return data["lasts"] == 1 and data["right_sign"] and data["lam"] < 0.235
 
 
 def turned_at_95(data) -> bool:
