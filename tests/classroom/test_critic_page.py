@@ -64,12 +64,15 @@ def test_all_tasks_are_open_at_first_and_can_be_done():
     assert wrong_critic.compute(1.0, 20)["off"] > wrong_critic.compute(0.5, 20)["least"]
 
 
-def test_more_answers_favour_a_larger_lambda():
-    """Eight times as many answers: an eighth of the variance, all of the bias."""
-    data = wrong_critic.compute(0.5, 10)
-    bias = data["curve"] - wrong_critic.TRUE_GRADIENT
-    best = [np.hypot(bias, data["std"] / more**0.5).argmin() for more in (1, 8)]
-    assert best == [99, 100]
+def test_more_answers_favour_a_larger_lambda_and_never_1():
+    """Less of the variance, all of the bias. At 1 the bias squared is flat, the noise is not."""
+    lambdas = np.linspace(0.9, 1, 100_001)
+    bias = wrong_critic.mean_gradient(lambdas, 10) - wrong_critic.TRUE_GRADIENT
+    p, g = wrong_critic.outcomes(10, lambdas)
+    variance = p @ g**2 - (p @ g) ** 2
+    best = [lambdas[(bias**2 + variance / n).argmin()] for n in (8, 64, 1024)]
+    assert np.round(best, 3).tolist() == [0.988, 0.996, 1.0]
+    assert best[2] < 1
 
 
 def test_the_noise_is_the_plans_own_draw_until_lambda_is_near_one():

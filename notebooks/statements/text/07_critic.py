@@ -379,8 +379,8 @@ settle("M13", "it depends")
 # %% [markdown]
 # ### The reward minus β KL, on the running group
 #
-# The statement K06 is decided on [the page on KL](05_kl.ipynb). Lesson: "One level deeper, after
-# the loss". Ziegler et al. (arXiv 1909.08593) put the reference into the reward of every token:
+# The statement K06 is decided on [the page on KL](05_kl.ipynb). Lesson: "A guess at every
+# token". Ziegler et al. (arXiv 1909.08593) put the reference into the reward of every token:
 # $r_t\leftarrow r_t-\beta\,(\log\pi_\text{old}-\log\pi_\text{ref})(y_t)$.
 
 # %% tags=["see:K06"]

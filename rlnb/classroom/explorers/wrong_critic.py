@@ -23,7 +23,8 @@ LAMBDAS = np.linspace(0, 1, 101)
 CAPTION = (
     "Left, what the critic says after either plan, and the truth. Right, the gradient on the plan; "
     "above 0 the good plan becomes likelier. Line: mean over all answers; grey: one std of a batch "
-    "of 8. Bias is the line's distance from the truth, noise that std, and off² = bias² + noise²."
+    "of 8. Off² = bias² + noise²: bias is the line's distance from the truth, noise that std, on "
+    "the plan token alone."
 )
 
 
@@ -34,15 +35,15 @@ def mean_gradient(lam: float | np.ndarray, lasts: int) -> Any:
     return P_GOOD * (1 - P_GOOD) * ((1 - waited) * believed + waited * (TRUE["good"] - TRUE["bad"]))
 
 
-def outcomes(lasts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Four outcomes of an answer: chances (4,), and the plan's gradient under GAE (4, 101)."""
+def outcomes(lasts: int, lambdas: np.ndarray = LAMBDAS) -> tuple[np.ndarray, np.ndarray]:
+    """Four outcomes of an answer: chances (4,), and the plan's gradient under GAE (4, lambdas)."""
     chances, gradients = [], []
     for plan, right in product(("good", "bad"), (1, 0)):
         p = P_GOOD if plan == "good" else 1 - P_GOOD
         chances.append(p * (TRUE[plan] if right else 1 - TRUE[plan]))
         surprises = (CLAIMED[plan] - START, TRUE[plan] - CLAIMED[plan], right - TRUE[plan])
         waits = (0, lasts, END - PLAN)
-        advantage = sum(d * LAMBDAS**k for d, k in zip(surprises, waits, strict=True))
+        advantage = sum(d * lambdas**k for d, k in zip(surprises, waits, strict=True))
         gradients.append(((plan == "good") - P_GOOD) * advantage)
     return np.array(chances), np.array(gradients)
 
