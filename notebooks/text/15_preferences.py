@@ -717,7 +717,7 @@ check.bradley_terry(my_bradley_terry)
 # A larger β makes the best gap in log-ratios smaller: it is the gap in scores over β. The KL is in
 # the derivation only; no term of the loss holds an answer outside the pairs. If labels never err,
 # the gap has no end at any β: β, rate and steps decide how far it goes. In the first plain gradient
-# steps a small β is slower: the push carries β.
+# steps a small β is slower.
 # </details>
 # <details><summary><b>What is DPO's gradient, and why the weight?</b></summary>
 #
