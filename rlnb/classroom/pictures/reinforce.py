@@ -240,8 +240,8 @@ def credit(tokens: Sequence[str], chances: Sequence[float]) -> Picture:
         size=(900, 300),
         alt=f"Chance to end right, {', '.join(f'{c:.2f}' for c in chances)}. Changes: {changes}. "
         "Every token has credit 1.",
-        caption="The first token was a mistake, the second repaired it. One reward at the end "
-        "cannot tell them apart.",
+        caption="The first token was a mistake, the second repaired it. The reward of this one "
+        "answer cannot tell them apart.",
     )
 
 
