@@ -155,6 +155,7 @@ def log_pi(y):
 
 P = policy.probabilities().detach()                          # (15,)
 scores = torch.stack([slope(log_pi(y)) for y in range(15)])
+# 1,000 draws: each is the number, 0 to 14, of one of the answers
 draw = policy.sample(1000, torch.Generator().manual_seed(0))
 pushes = (R * scores)[draw]                                  # (1000,)
 print(f"differentiate J   {slope((policy.probabilities() * R).sum()):.4f}")
@@ -169,11 +170,11 @@ print(f"trick, 1000 draws {pushes.mean():.4f} "
 #
 # <details><summary>One level deeper: what breaks it?</summary>
 #
-# * **Other draws.** Draw with top-p or at another temperature, and score the plain policy: on a
-#   softmax's logits the mean score is (drawn − scored) probabilities, not 0, and even equal rewards
-#   move the policy. For an older policy's draws page 04 has a ratio.
-# * **A reward with θ in it.** The second line loses a term, the mean of ∇R. It is 0 for the penalty
-#   −β log(π/π_ref) of the drawn answer, like the mean score, and not 0 for a k3 penalty (05).
+# * **Other draws.** Draw a token at one temperature and score it at another. A logit's mean score
+#   is then its token's probability when drawn minus that when scored. It is not 0, so even equal
+#   rewards move the policy. For an older policy's draws page 04 has a ratio.
+# * **A reward with θ in it.** The second line loses a term, the mean of ∇R. For the penalty
+#   −β log(π/π_ref) of the drawn answer that mean is 0, like the mean score (more in 05).
 # * **Dividing by the length.** A mean over an answer's tokens follows the gradient of E[R/T]: a
 #   short right answer is worth more (09).
 # </details>
@@ -237,9 +238,11 @@ rare, even, easy = (j * (1 - j) for j in (0.001, 0.5, 0.9))
 reveal("reinforce.2", "the same direction, 0.23 times as long",
        f"On every logit the factor is {ratio.max():.4f}, the success rate "
        "J. Wrong answers push nothing, so the direction is the same. But "
-       "they still count in N. In a formula: "
-       r"$\nabla J=J\,\nabla\log J$, and SFT on fresh own right answers "
-       r"follows $\nabla\log J$. So a prompt that is answered right once "
+       "they still count in N. In a formula, summed over the right "
+       r"answers, SFT follows $\sum\frac{\pi}{J}\nabla\log\pi"
+       r"=\frac1J\sum\nabla\pi=\frac{\nabla J}{J}$: each is drawn with "
+       r"$\pi/J$ once the wrong ones are left out. "
+       "So a prompt that is answered right once "
        "in a thousand times gets a thousandth of SFT's gradient. With one "
        "right answer in one softmax, SFT pushes its logit by 1 − J and "
        f"REINFORCE by J(1 − J): {rare:.3f} at J = 0.001, {even:.2f} at "
@@ -276,7 +279,8 @@ reveal("reinforce.2", "the same direction, 0.23 times as long",
 # the explorer
 task("reinforce.t1", one_push.one_push_explorer(),
      ("A wrong answer is drawn, and it pushes both right ones down. Say "
-      "first whether that can happen, then find it.",
+      "first whether that can happen, and what the mean on the right "
+      "then does. Then find it.",
       one_push.wrong_draw_hits_the_right))
 
 # %% [markdown]
@@ -292,15 +296,6 @@ task("reinforce.t1", one_push.one_push_explorer(),
 # $$\textstyle\mathbb E[c\,\nabla\log\pi]=c\sum_y\nabla\pi(y)=c\,\nabla\sum_y\pi(y)=c\,\nabla 1=0.$$
 #
 # **A constant changes what single draws do, and nothing in the mean.**
-#
-# <details><summary>One level deeper: what becomes of B, which is right but rarer?</summary>
-#
-# The mean push on A is $\pi_A(1-J)$, on B $\pi_B(1-J)$. The likelier right answer rises faster, and
-# the softmax makes B pay. Along 60 exact steps of rate 1, A rises from 40 % to 97 %, and B falls
-# from 10 % to 2 % ([statements 02](statements/02_reinforce.ipynb)). On this prompt pass@k (one
-# right among k draws) rises with $J$. On others it can fall, if they need what got rare. Rewarding
-# variety (entropy) or closeness to the first model (KL, 05) works against this.
-# </details>
 
 # %% [markdown]
 # ## How far does a step stray?
@@ -321,6 +316,13 @@ def needed(constant):        # answers until the error is as long as truth
     every = (R + constant)[:, None, None] * all_scores
     square = P @ (every**2).sum((1, 2)) - (truth**2).sum()
     return (square / (truth**2).sum()).item()
+
+error = (
+    "\n\n"
+    r"$$\tfrac1N\Big(\mathbb E\big[(R+c)^2\,"
+    r"\lVert\nabla\log\pi\rVert^2\big]"
+    r"-\lVert\nabla J\rVert^2\Big)$$"
+    "\n\n")
 
 # %%
 def share_uphill(constant, N=16, steps=20_000):
@@ -348,14 +350,14 @@ quiet, noisy = (100 * share_uphill(c) for c in (0.0, 10.0))
 reveal("reinforce.5", "about 55 %",
        f"{noisy:.0f} % do, little better than a coin. Each draw now pushes "
        "itself up, with weight 10 or 11. So it matters more which answers "
-       "happened to be drawn than which of them were right. Averaging N "
-       "answers divides the mean squared error by N. To bring the error "
-       f"down to the length of the true gradient took {needed(0.0):.0f} "
-       "answers at rewards 0 and 1. Now it takes "
-       f"{needed(10.0):,.0f}. **The mean is the same. To see it takes "
-       "hundreds of times as many answers.**",
+       "happened to be drawn than which of them were right. With c added "
+       "to all rewards, the mean squared error of N answers is" + error +
+       "The error is as long as the true gradient at "
+       f"{needed(0.0):.0f} answers for c = 0, at {needed(10.0):,.0f} for "
+       "c = 10. **The mean is the same. To see it takes hundreds of "
+       "times as many answers.**",
        pictures.clouds({
-           f"rewards {c:.0f} and {c + 1:.0f}: {share:.0f} % uphill":
+           f"rewards {c:.0f} and {c + 1:.0f}: {share:.1f} % uphill":
            uphill.compute(16, c)["dots"][:400]
            for c, share in ((0.0, quiet), (10.0, noisy))}),
        instead={
@@ -382,21 +384,20 @@ predict("reinforce.4", "The credit of that first 0 is never negative. In "
          "up, by 0.17 × 0.13", "up, by 0.17 × 1"])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# folded: the chance to end right, and the push of its own and other draws
+# folded: the chance to end right, and the two parts of the mean push
 def chance(prefix):
     n = len(prefix)
     here = torch.tensor([y[:n] == prefix for y in answers])
     return ((P * R)[here].sum() / P[here].sum()).item()
 
 p0, V0, Q0 = P[[y[0] == 0 for y in answers]].sum(), chance(()), chance((0,))
-own, others = p0 * Q0 * (1 - p0), (V0 - p0 * Q0) * -p0
-assert torch.allclose(own + others, truth[0, 0])
-assert torch.allclose(own + others, p0 * (Q0 - V0))
+own, every = p0 * Q0, -p0 * V0
+assert torch.allclose(own + every, truth[0, 0])
 halves = (
     "\n\n"
-    r"$$\begin{aligned}\text{draws with the 0}&&p\,Q&\cdot(1-p)\\"
-    r"\text{all other draws}&&(V-p\,Q)&\cdot(-p)\\"
-    r"\text{together}&&p\,&(Q-V)\end{aligned}$$"
+    r"$$\begin{aligned}\text{the }R\text{ of draws with the 0}&&p\,Q&\\"
+    r"\text{the }-R\,p\text{ of all draws}&&-p\,V&\\"
+    r"\text{together}&&p\,(Q-V)&\end{aligned}$$"
     "\n\n")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -404,12 +405,11 @@ halves = (
 reveal("reinforce.4", "down, by 0.17 × 0.10",
        rf"Let $p$ = {p0:.2f} be the probability of the 0, $Q$ = {Q0:.2f} "
        rf"the chance to end right after it, $V$ = {V0:.2f} the chance "
-       "before. By Recall 2 a draw moves this logit by $R(1-p)$ if it has "
-       r"the 0, by $-R\,p$ if not. In the mean:" + halves +
-       f"That is {p0:.2f} × ({Q0:.2f} − {V0:.2f}). Right answers that "
-       "begin otherwise take more than its own give. **In the mean each "
-       "first token is compared with the usual one. A mistake in a lucky "
-       "answer is pushed up in that draw, and down in the mean.**",
+       r"before. By Recall 2 every draw moves this logit by $-R\,p$, and "
+       "a draw with the 0 adds $R$. In the mean:" + halves +
+       f"That is {p0:.2f} × ({Q0:.2f} − {V0:.2f}). **In the mean each "
+       "first token is compared with $V$, the policy's average. A token "
+       "below it is pushed up in a lucky draw, and down in the mean.**",
        pictures.credit(["0", "1", "stop"],
                        [chance((0, 1, 2)[:n]) for n in range(4)]),
        instead={
@@ -446,6 +446,15 @@ reveal("reinforce.4", "down, by 0.17 × 0.10",
 # go** $R_{\ge t}=\sum_{t'\ge t}r_{t'}$ in place of $R=\sum_t r_t$. The mean gradient stays: what
 # was paid before is a constant in state $s_t$. It is usually less noisy.
 # </details>
+#
+# <details><summary>One level deeper: what becomes of B, which is right but rarer than A?</summary>
+#
+# In the toy of four answers $Q-V$ is $1-J$ for both, so the mean push on A is $\pi_A(1-J)$, on B
+# $\pi_B(1-J)$. The likelier right answer rises faster, and the softmax makes B pay. Along 60 exact
+# steps of rate 1, A rises from 40 % to 97 %, and B falls from 10 % to 2 %
+# ([statements 02](statements/02_reinforce.ipynb)). Rewarding variety (entropy) or closeness to the
+# first model (KL, 05) works against this.
+# </details>
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -458,7 +467,6 @@ reveal("reinforce.4", "down, by 0.17 × 0.10",
 # | theorem | $\nabla J=\mathbb E[\sum_t A(s_t,a_t)\,\nabla\log\pi(a_t\mid s_t)]$, with $A=Q-V$; REINFORCE puts $R$ for $A$ |
 # | choice | $N$ fresh answers in place of all: on-policy, unbiased, high variance |
 # | rewards 1 and 0 | $J$ times SFT on fresh own right answers (here 0.23): reward 0 pushes nothing, but counts in $N$ |
-# | numbers | slope of a mean of 1,000 staircases: 0 · steps of 16 uphill: 98 % at rewards 0 and 1, 54 % at 10 and 11 |
 
 # %%
 score("reinforce.1", "reinforce.2", "reinforce.5", "reinforce.4")
@@ -477,33 +485,42 @@ score("reinforce.1", "reinforce.2", "reinforce.5", "reinforce.4")
 task("reinforce.t2", uphill.uphill_explorer(),
      ("Let at least 55 % of the steps go downhill.",
       uphill.mostly_downhill),
-     ("For 95 % uphill, rewards 10 and 11 need more than 1,024 answers a "
-      "step. Find a constant for which 4 are enough.",
+     ("For 95 % uphill, rewards 0 and 1 need 12 answers a step, rewards "
+      "10 and 11 more than 1,024. Find a constant for which 4 are enough.",
       uphill.few_answers))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Add 1 or more, and take one answer a step. Whatever is drawn then pushes itself up, and most
-#    draws are answers whose push points downhill. The steps uphill are fewer and longer. **Unbiased
-#    tells where the steps lie on average, not where most of them go.** With rewards 0 and 1 this
-#    toy cannot do it: its right answers push uphill, wrong ones push nothing. (Others can:
-#    [statements 02](statements/02_reinforce.ipynb).)
+# 1. Add anything above 0, and take one answer a step. Whatever is drawn then pushes itself up, and
+#    most draws are answers whose push points downhill. The steps uphill are fewer and longer.
+#    **Unbiased tells where the steps lie on average, not where most of them go.** With rewards 0
+#    and 1 this toy cannot do it: its right answers push uphill, wrong ones push nothing. (Others
+#    can: [statements 02](statements/02_reinforce.ipynb).)
 # 2. Add −0.5 or −0.2. Now right answers push themselves up, wrong ones down, and each draw tells
-#    something. (At −1, right answers are silent.) A number subtracted from the reward does here
-#    what otherwise takes hundreds of times as many answers. It is called a **baseline**.
+#    something. (At −1, right answers are silent.) A number subtracted from the reward is called a
+#    **baseline**. What it saves depends on what you compare with, and on the measure:
+#
+# | added | error as long as the gradient | share uphill, 4 answers a step |
+# |---|---|---|
+# | 10 | at 3,076 answers | 50 % |
+# | 0 | at 6 | 65 %, the rest stand still |
+# | −0.2 | at 4 | 98 % |
+# | −0.5 | at 6 | 98 % |
+#
 # </details>
 #
-# Does the noise slow training down? The fifteen-answer model was trained with 4 answers a step, 60
-# steps and a hundred seeds, each grader at the best of six learning rates. Rewards 0 and 1 end at
-# $J$ = 1.00, rewards 10 and 11 at 0.37. The latter are slow, not stuck: at a rate of 0.01 and after
-# 8,000 steps every one of the hundred seeds is above 0.9
-# ([statements 02](statements/02_reinforce.ipynb)). <!-- cited: 1.00, 0.37, 0.01, 0.9 -->
+# Does the noise slow training down? The fifteen-answer model was trained by plain gradient steps: 4
+# answers a step, 60 steps, a hundred seeds, each grader at the best of six learning rates from 0.03
+# to 10. In the mean over the seeds, rewards 0 and 1 end at $J$ = 1.00, rewards 1 and 2 at 0.97,
+# rewards 10 and 11 at 0.37 (standard error 0.03). The last are slow, not stuck: at a rate of 0.01
+# and after 8,000 steps every one of the hundred seeds is above 0.9
+# ([statements 02](statements/02_reinforce.ipynb)).
+# <!-- cited: 65, 98, 50, 1.00, 0.97, 0.37, 0.03, 0.01, 0.9 -->
 #
-# **A constant hurts here when it is large next to the gap between right and wrong.** A reward model
-# is learned from comparisons, where any constant cancels, so its zero may lie anywhere. Most real
-# runs subtract a baseline and average over far more answers: DeepSeekMath takes 1,024 in a step
-# ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2).
+# **A constant slows this training much when it is large next to the gap between right and wrong.**
+# A reward model is learned from comparisons, where any constant cancels, so its zero may lie
+# anywhere.
 
 # %% [markdown]
 # ### What the loss prints
@@ -541,16 +558,17 @@ predict("reinforce.3", "Each run descends its own loss. Compared with its "
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 _, _, logp5 = climb(0.0, steps=5)
+top = climb(0.0)[2].exp().max()
 kept = -(P * R * logp5).sum()
 reveal("reinforce.3", "lower with 1 and 0, higher with 0 and −1",
        f"The first goes from {L[0]:.2f} to {L[-1]:.2f}, the second from "
        f"{L_minus[0]:.2f} to {L_minus[-1]:.2f}, ".replace("-", "−") +
-       "by the same steps. Both tend to 0: what is still drawn has a log π "
-       "near 0, and the rest no longer counts. After a step the model "
-       "draws other answers, so the next loss is another function. If we "
-       "keep the answers and weights of step 0, that one loss does fall: "
-       f"after five steps to {kept:.2f}. The printed one has risen to "
-       f"{L[5]:.2f}. **The loss has the right slope where the answers were "
+       "by the same steps. Here both come near 0: one right answer takes "
+       f"{100 * top:.0f} % of the draws, and its log π is near 0. After a "
+       "step the model draws other answers, so the next loss is another "
+       "function. Keep the answers and weights of step 0, and that loss "
+       f"does fall: after five steps to {kept:.2f}. The printed one has "
+       f"risen to {L[5]:.2f}. **The loss has the right slope where the answers were "
        "drawn. Its value does not tell whether J rises.** Log the mean "
        "reward and the norm of the gradient.",
        pictures.climb(J, {"rewards 1 and 0": L,
@@ -559,8 +577,7 @@ reveal("reinforce.3", "lower with 1 and 0, higher with 0 and −1",
            "lower with both graders":
            "Each step descends. But it descends a new loss each time.",
            "higher with 1 and 0, lower with 0 and −1":
-           "The signs are turned: look at what weights the "
-           "log-probabilities.",
+           "The signs are turned: see what weights log π.",
            "higher with both":
            "This is true of the second grader only.",
        })
@@ -607,9 +624,9 @@ def my_step_loss(logits, tokens, written, rewards):
 check.step_loss(my_step_loss)
 
 # %% [markdown]
-# **3 Make it survive** · 6 minutes. The page's loss, with a mask. Under it may stand anything,
-# infinity and NaN included, and a row may have no token at all. The check lets `x * mask` pass with
-# a warning; get rid of the warning.
+# **3 Make it survive** · 6 minutes. The page's loss, with a mask. Where the mask is False,
+# `logprobs` may be anything, infinity and NaN included. A row may have no token at all. The check
+# lets `x * mask` pass with a warning; get rid of the warning.
 #
 # <details><summary>hint</summary>Infinity times 0 is NaN. What can replace the product?</details>
 
@@ -661,29 +678,29 @@ check.silent_bug_reinforce(my_test)
 #
 # Its gradient is 0 almost everywhere. A small change of the parameters leaves the drawn token as it
 # is; at some points it jumps. So gradient and mean may not be swapped. J has a slope, but a real
-# model's sum over answers cannot be written out. Gumbel-softmax, a relaxation, is biased and needs
-# a reward that accepts soft tokens.
+# model's sum over answers cannot be written out.
 # </details>
 # <details><summary><b>One reward at the end, 500 tokens. Who gets the credit?</b></summary>
 #
-# All tokens get the same credit, and still the mean gradient is right. In a softmax a logit moves
-# by π(Q − V) per visit, so in the mean a lucky mistake sinks. The price is noise. If the first of T
-# coin flips decides alone, the error is as long as the gradient at 2T − 1 answers: 999 for 500
-# tokens. A baseline of one half makes it 499, the exact Q − V 0.
+# All tokens get the same credit, and still the mean gradient is right. In one softmax the mean push
+# on a token's logit is π(Q − V). The price is noise. Let the first of T coin flips decide alone,
+# each flip with its own logits. The error is then as long as the gradient at 2T − 1 answers: 999
+# for 500 tokens. A baseline of one half makes it 499; the exact Q − V leaves no error.
 # </details>
 # <details><summary><b>How does it differ from SFT on your own right answers?</b></summary>
 #
 # With rewards 1 and 0 only by a factor. The expected gradient is the success rate J times that of
 # SFT on fresh own right answers: reward 0 pushes nothing, but counts in N. With one prompt Adam
 # nearly undoes the factor. In a batch each prompt has its own, so rarely solved ones count little.
-# With a baseline wrong answers push down themselves; graded rewards also change the mean.
+# With a baseline, a wrong answer pushes itself down. With rewards between 0 and 1 the directions
+# differ, too.
 # </details>
 # <details><summary><b>Why is REINFORCE so noisy, and what helps?</b></summary>
 #
 # Each push carries the whole reward. A constant in it leaves the mean alone and enters the variance
 # squared. In this page's toy the error is as long as the gradient at 6 answers
 # with rewards 0 and 1, 4 with 0.2 subtracted, and 3,076 with 10 and 11. Cheapest first: subtract a
-# baseline, use the return to go, draw more answers, learn a critic (07).
+# baseline, use the return to go, draw more answers, learn V (07).
 # <!-- cited: 0.2 -->
 # </details>
 # <details><summary><b>Your RL loss rises. Is training broken?</b></summary>
