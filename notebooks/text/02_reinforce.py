@@ -568,9 +568,9 @@ reveal("reinforce.3", "lower with 1 and 0, higher with 0 and −1",
        "step the model draws other answers, so the next loss is another "
        "function. Keep the answers and weights of step 0, and that loss "
        f"does fall: after five steps to {kept:.2f}. The printed one has "
-       f"risen to {L[5]:.2f}. **The loss has the right slope where the answers were "
-       "drawn. Its value does not tell whether J rises.** Log the mean "
-       "reward and the norm of the gradient.",
+       f"risen to {L[5]:.2f}. **The loss has the right slope where the "
+       "answers were drawn. Its value does not tell whether J rises.** "
+       "Log the mean reward and the norm of the gradient.",
        pictures.climb(J, {"rewards 1 and 0": L,
                           "rewards 0 and −1": L_minus}),
        instead={
