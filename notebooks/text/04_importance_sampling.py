@@ -9,10 +9,10 @@
 # %% [markdown]
 # # 04 · Importance sampling: how do you use a batch twice?
 #
-# **After this page** you can use an old batch for today's policy, say why the exact weight loses on
-# long answers, and name the one line of PPO's gradient that is a choice.
+# **After this page** you can let an old batch speak for today's policy, choose among three ratios
+# and derive PPO's, and tell from a log when a batch is too old.
 #
-# 38 minutes, then 7 in a second sitting · exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 38 minutes, then 6 in a second sitting · exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -35,8 +35,8 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## Can yesterday's answers tell what today's policy earns?
 #
-# Writing a batch of answers often costs more than a gradient step on it. So one would like a second
-# step on the same batch. But the first step has changed the policy.
+# Writing a batch of answers often costs more than a gradient step on it, so one would like a second
+# step. But the first step has changed the policy.
 #
 # Take one prompt with four possible answers. The old policy $\pi_\text{old}$ wrote the batch. What
 # does today's policy $\pi$ earn?
@@ -67,10 +67,10 @@ pictures.running({"not weighted": so_far(R[y]),
     "Six batches of the old policy. Dashed: what today's policy earns."))
 
 # %% [markdown]
-# Without weights the mean goes to 0.20, what the *old* policy earns, however many answers one adds.
-# But today's policy writes the first answer four times as often as the old one did. So count each
-# copy of it four times, and every answer $y$ likewise $w(y)=\pi(y)/\pi_\text{old}(y)$ times. Now
-# the mean goes to the right value, 0.55. Why this factor? For any $f$ whose mean you want:
+# Without weights the mean goes to 0.20, which is what the *old* policy earns. But today's policy
+# writes the first answer four times as often as the old one did. So count each copy of it four
+# times, and every answer $y$ likewise $w(y)=\pi(y)/\pi_\text{old}(y)$ times. The mean goes to the
+# right value, 0.55. Why this factor? For any $f$ whose mean you want:
 #
 # $$\begin{aligned}
 # \mathbb E_{y\sim\pi}[f(y)]&=\textstyle\sum_y\pi(y)\,f(y)&&\text{what a mean is}\\
@@ -83,9 +83,9 @@ pictures.running({"not weighted": so_far(R[y]),
 # %% [markdown]
 # ## What if the old policy cannot write an answer?
 #
-# The second line divides by $\pi_\text{old}(y)$. Let the sampler leave out the first answer, as
-# top-p sampling leaves out unlikely tokens. It writes the other three a little more often. Its
-# batch is weighted as before, with the sampler's probabilities as the old ones.
+# The second line divides by $\pi_\text{old}(y)$. Let a sampler leave out the first answer, as top-p
+# sampling leaves out unlikely tokens, and write the others a little more often. Its batch is
+# weighted with the sampler's probabilities as the old ones.
 
 # %%
 cut = old * torch.tensor([0.0, 1.0, 1.0, 1.0])
@@ -131,22 +131,22 @@ reveal("importance_sampling.2", "0.15, with less noise than before",
            "0.55, with more noise than before":
            "That needs the first answer at least now and then.",
            "0.25, with less noise than before":
-           "That is 0.15 divided by the mean weight. The plain mean does "
-           "not divide by it.",
+           "That is 0.15 divided by the mean weight, 0.60. A mean divided "
+           "by the sum of the weights would go there (more below).",
            "nowhere: 0.4 / 0 makes it nan":
            "Only answers that were drawn are divided, and the first never "
            "is.",
        })
 
 # %% [markdown]
-# So the weight is exact on average if $\pi_\text{old}$ can write whatever $\pi$ can. From here on
-# it can.
+# So the weight is exact on average under two conditions: $\pi_\text{old}$ can write whatever $\pi$
+# can, and $\pi$ was fixed before the batch was drawn.
 #
-# ## Does the exact weight train best?
+# ## Which ratio should a trainer use?
 #
 # Write $\rho_t$ for the ratio of token $t$: its probability today over its old one, given the
-# tokens before it. An answer's probability is a product over its tokens, so its weight is a product
-# as well: $w=\rho_1\rho_2\cdots\rho_T$.
+# tokens before it. An answer's probability is the product over its tokens, so its weight is a
+# product as well: $w=\rho_1\rho_2\cdots\rho_T$.
 #
 # Now train. A policy has three words, 0, 1 and 2, and draws each word given the word before it. The
 # reward is the share of 1s. The policy writes 64 answers of 64 words, once, and takes forty
@@ -168,8 +168,9 @@ rules = {                                    # weights from log rho, (n, T)
     "whole answer, divided by Σw":
     lambda x: len(x) * x.sum(1, True).softmax(0),
     "whole answer, capped at 2":
-    lambda x: x.sum(1, True).exp().clamp(max=2.0)}
-WHOLE, TOKEN, NONE, NORMED, CAPPED = rules
+    lambda x: x.sum(1, True).exp().clamp(max=2.0),
+    "whole answer, T-th root": lambda x: x.mean(1, True).exp()}
+WHOLE, TOKEN, NONE, NORMED, CAPPED, ROOT = rules
 
 def gradient(z, z_old, y, rule, b):
     """Mean over the answers y of weight x (R - b) x grad log pi."""
@@ -235,7 +236,13 @@ fresh = earned(forty_steps(
     NONE, lambda i, k, z: (written(z, 5000 + 100 * i + k), z)))
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, part 3: what is told
+# the answer, part 3: a control, no old answer is used twice
+other = {rule: earned(forty_steps(rule, lambda i, k, z: (
+    written(policies[i], 1000 + 100 * i + k), policies[i])))[:, -1]
+    for rule in (TOKEN, NONE, WHOLE)}
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, part 4: what is told
 answer, token, plain = (ends[:, -1] for ends in climbed.values())
 assert (answer < torch.minimum(plain, token)).sum() == 17
 ahead = token - plain                        # policy by policy
@@ -245,48 +252,42 @@ def give_or_take(x):
     """Mean, with two standard errors."""
     return f"{x.mean():.2f} ± {2 * x.std() / len(x)**0.5:.2f}"
 
+told = f"""They end at {token.mean():.2f}, {plain.mean():.2f} and
+{answer.mean():.2f}. Policy by policy, one ratio per token earns
+{give_or_take(ahead)} more than no ratio (two standard errors), ahead with
+{(ahead > 0).sum()} of the 20. The whole-answer ratio earns
+{give_or_take(behind)} less. (A third of the learning rate and 133 steps
+give the same order.)
+
+Is the reuse to blame? From the second step on the policy is fitted to its
+batch. So give each step 64 *other* answers of the old policy, none used
+twice. The ends are then {other[TOKEN].mean():.2f}, {other[NONE].mean():.2f}
+and {other[WHOLE].mean():.2f}: $w$ comes last even without reuse."""
+
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("importance_sampling.4",
        "per token, then ignored, then whole answer",
-       f"They end at {token.mean():.2f}, {plain.mean():.2f} and "
-       f"{answer.mean():.2f}. Policy by policy, one ratio per token earns "
-       f"{give_or_take(ahead)} more than no ratio (two standard errors), "
-       f"ahead with {(ahead > 0).sum()} of the 20. The whole-answer ratio "
-       f"earns {give_or_take(behind)} less. With a third of the learning "
-       "rate and 133 steps the ends are 0.82, 0.72 and 0.47. New answers "
-       f"at each step would lead to {fresh[:, -1].mean():.2f}.",
+       told,
        pictures.climbs(
            {FRESH: fresh, TOKEN: climbed[TOKEN], NONE: climbed[NONE],
             WHOLE: climbed[WHOLE]}, against=NONE, caption=(
-               "Left: mean of 20 policies; learning rate 1. Right: what "
-               "each of the 20 ended with, compared with ratios ignored.")),
+               "Left: mean of 20 policies; learning rate 1; grey: new "
+               "answers of the present policy. Right: what each of the 20 "
+               "ended with, compared with ratios ignored.")),
        instead={
            "whole answer, then per token, then ignored":
            "The exact weight comes last. Exact on average says little "
            "about one batch.",
            "per token, then whole answer, then ignored":
-           "The whole-answer ratio does worse than no ratio at all.",
+           "In one batch $w$ does worse than no ratio at all. The next "
+           "sections show why.",
            "ignored, then per token, then whole answer":
-           "Ignoring comes second. It has the least noise, but its mean "
-           "gradient is wrong.",
+           "Ignoring comes second. Its gradient is wrong even on average: "
+           "a later picture measures how wrong.",
        })
 
 # %% [markdown]
-# Does $w$ lose because the same answers are used forty times? From the second step on the policy
-# has been fitted to its batch, and the three lines need a $\pi$ that was fixed before the batch was
-# drawn. So give each step 64 *other* answers of the old policy, none used twice:
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# the control, folded: forty batches of the old policy, none used twice
-for rule in (TOKEN, NONE, WHOLE):
-    other = earned(forty_steps(rule, lambda i, k, z: (
-        written(policies[i], 1000 + 100 * i + k), policies[i])))[:, -1]
-    print(f"{rule:20s}{other.mean():.2f} at the end")
-
-# %% [markdown]
-# The order is the same. So in this toy the reuse is not what puts $w$ last.
-#
 # ## What happens to the weight of a long answer?
 #
 # Take coins for words. The old policy writes heads or tails with probability 0.5 each. Today's
@@ -303,27 +304,32 @@ predict("importance_sampling.3", "The old policy writes answers of 1,000 "
 # the answer, computed
 lengths = torch.tensor([10, 50, 100, 200, 300, 500, 700, 1000])
 
-def mean_weight(T, batch, n=1000):
-    """Mean weight of n answers of T tosses, some of them heads."""
+def tossed(T, batch, n=1000):
+    """How many heads n answers of T tosses have."""
     g = torch.Generator().manual_seed(batch)
-    heads = torch.binomial(torch.full((n,), float(T)),
-                           torch.full((n,), 0.5), generator=g)
-    return (1.2**heads * 0.8**(T - heads)).mean()
+    return torch.binomial(torch.full((n,), float(T)),
+                          torch.full((n,), 0.5), generator=g)
 
-batches = torch.tensor([[mean_weight(int(T), k) for T in lengths]
-                        for k in range(8)])                  # (8, 8)
-median = (1.2 * 0.8) ** (lengths / 2)        # as many heads as tails
+def weights(heads, T):
+    return 1.2**heads * 0.8**(T - heads)
+
+batches = torch.tensor([[weights(tossed(int(T), k), T).mean()
+                         for T in lengths] for k in range(8)])   # (8, 8)
+median = weights(lengths / 2, lengths)       # as many heads as tails
+tokens = [1.2 * x + 0.8 * (1 - x) for x in (
+    tossed(1000, k).mean() / 1000 for k in range(8))]    # mean ratios
+assert batches[:, -1].max() < 0.15
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("importance_sampling.3", "about 10⁻⁹",
-       "One head and one tail multiply to 1.2 · 0.8 = 0.96, not to 1. Five "
+       "A head and a tail multiply to 1.2 · 0.8 = 0.96, not to 1. Five "
        f"hundred such pairs give {median[-1]:.1e}. **The mean over all "
        "answers is still 1, but nearly all of it comes from answers so "
-       "rare that none of these eight batches contains one.** Their own "
-       "means fall far below 1, although nothing was cut. So with long "
-       "answers a low mean weight is no sign of a gap. The mean *token* "
-       "ratio still is.",
+       "rare that none of these eight batches contains one.** So the mean "
+       "weight of a batch falls far below 1, although nothing was cut. To "
+       "look for a gap in the support of long answers, take the mean "
+       f"*token* ratio: here {min(tokens):.4f} to {max(tokens):.4f}.",
        pictures.batch_means(lengths.tolist(), batches, median.tolist()),
        instead={
            "about 10⁻¹⁸": "That takes 1,000 pairs. 1,000 tosses make 500.",
@@ -339,9 +345,28 @@ reveal("importance_sampling.3", "about 10⁻⁹",
 #
 # $$\mathbb E[w^2]=\textstyle\prod_t\mathbb E[\rho_t^2]=(1+\chi^2)^T,\qquad\mathrm{Var}[w]=(1+\chi^2)^T-1$$
 #
-# How many answers still count? A common measure is the **effective sample size**, ESS. It is $n$
-# when all $n$ weights are equal, and 1 when one answer has all the weight. In a very large batch it
-# is near $n/\mathbb E[w^2]=n/(1+\chi^2)^T$, the *large-batch formula*.
+# ## How many answers of a batch still count?
+#
+# Count in which mean? So far we divided the sum of $wR$ by $n$. One can also divide it by $\sum w$,
+# the sum of the weights (**self-normalising**). Take 1,000 answers of 92 tosses. The reward is the
+# share of heads, so today's policy earns 0.6:
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# both weighted means of 1,000 batches, folded
+heads = torch.stack([tossed(92, k) for k in range(1000)])
+w92, share = weights(heads, 92), heads / 92
+for name, total in (("n ", 1000), ("Σw", w92.sum(1))):
+    error = ((w92 * share).sum(1) / total - 0.6).abs()
+    print(f"divided by {name}: half of 1,000 batches miss 0.6 by more than "
+          f"{error.quantile(0.5):.3f}")
+
+# %% [markdown]
+# A batch short of heavy answers has too small a $\sum wR$ and too small a $\sum w$. The division
+# cancels most of that error where rewards are alike, as here. The price is a small bias.
+#
+# How many answers count in this second mean? The usual measure is the **effective sample size**,
+# ESS: $n$ when all weights are equal, 1 when one answer has all the weight. In a very large batch
+# it is near $n/(1+\chi^2)^T$.
 
 # %%
 def ess(w):
@@ -369,45 +394,47 @@ print(f"  the heaviest of 64 answers has {heaviest(WHOLE, 5):.0f} % of the "
       f"weight, ESS {typical_ess(WHOLE, 5):.1f}")
 
 # %% [markdown]
-# So a typical batch soon has half of its weight on one answer. Can you trust an ESS that a log
-# reports? Back to the coins, with the share of heads as the reward. *Measured* says how many fresh
-# answers give as small an error of the mean reward as the 1,000 weighted ones.
+# So half of the weight is soon on one answer. Can you trust an ESS that a log reports? Test it on
+# the coins: draw many batches, and see how far off their mean reward is, weighted and divided by
+# $\sum w$. *Measured* is how many fresh answers of today's policy give a plain mean with as small
+# an error.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("importance_sampling.t1", product_weight.product_weight_explorer(),
      ("Ratios 1 ± 0.20. Find answers so long that a typical batch of 1,000 "
-      "reports an ESS of 50 to 70. Say first what will be measured: 160, "
-      "60 or 15?", product_weight.reports_sixty),
-     ("Now answers of 850 tosses or more, about ten times as long. Which "
-      "ratio brings the report back to 50 to 70: ± 0.02, ± 0.06 or ± 0.11? "
-      "Say one, then find it.", product_weight.sixty_of_long_answers))
+      "reports an ESS of 50 to 70. Say first what will be measured: 60, 40 "
+      "or 15?", product_weight.reports_sixty),
+     ("Now answers of 850 tosses or more, about ten times as long. By what "
+      "factor must the ± shrink to bring the report back to 50 to 70: by "
+      "10, by 3 or by 2? Say why, then find it.",
+      product_weight.sixty_of_long_answers))
 
 # %% [markdown]
 # <details><summary>What the two tasks show</summary>
 #
-# * About 15, a quarter of what is reported, for two reasons. The formula says about 27: it divides
-#   by the mean of $w^2$, the blue hump, and most of that lies beyond the dashed line, where a batch
-#   has one answer. And the ESS never sees the rewards: here the heaviest answers have the most
-#   heads, so the weighted mean hangs on the most extreme rewards. **A small ESS is an alarm. A
-#   large one is no all-clear.**
-# * About ± 0.06. What counts is $T\chi^2$. Ten times the tokens need a tenth of $\chi^2$, so the ±
-#   shrinks only by $\sqrt{10}$.
+# * About 15, for two reasons. First, the ESS knows only the answers that were drawn, and the mean
+#   of $w^2$ comes mostly from answers beyond the dashed line, where a batch has about one. A very
+#   large batch would report 27 per 1,000. Second, the ESS takes rewards to be unrelated to the
+#   weights. Here the heaviest answers have the most heads, so the mean hangs on extreme rewards.
+#   **A small ESS is an alarm. A large one is no all-clear.** (Divided by $n$, the 1,000 answers
+#   would be worth less than one fresh answer.)
+# * By about 3. What counts is $T\chi^2$, and $\chi^2$ is the square of the ±. Ten times the tosses
+#   need a tenth of $\chi^2$, so the ± shrinks by $\sqrt{10}$.
 # </details>
 # <details><summary>One level deeper: where the ESS comes from</summary>
 #
-# Weighted values, divided by $\sum w$. Hold the weights fixed. Let the values be independent of
-# each other and of the weights, each with variance $\sigma^2$. Then the weighted mean has the
+# Divide the weighted values by $\sum w$ and hold the weights fixed. Let the values be independent
+# of each other and of the weights, each with variance $\sigma^2$. Then the weighted mean has the
 # variance $\sigma^2\sum w^2/(\sum w)^2$. A plain mean of $m$ values has $\sigma^2/m$. The two are
-# equal at $m=\mathrm{ESS}$. For such values the reported ESS is right. Rewards are not such values:
-# they belong to the answer, as its weight does.
+# equal at $m=\mathrm{ESS}$.
 # </details>
 #
 # ## What does one ratio per token compute?
 #
-# The trainer that came first has the rule of PPO and GRPO, without their clip (06). Where does the
-# rule come from? $A$ is the advantage of the answer, and $\pi(y_t)$ is short for the probability of
-# token $t$ given everything before it.
+# The trainer that came first has the rule of PPO and GRPO, without their clip (06). To derive it,
+# let $A$ be the advantage of the answer, and $\pi(y_t)$ the probability of token $t$ given all
+# before it.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_{\pi}\Big[A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
@@ -416,20 +443,10 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 # &\approx\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\,\nabla\log\pi(y_t)\Big]&&\textbf{a choice: each token keeps only its own ratio}
 # \end{aligned}$$
 #
-# Every line but the last is exact. In the last one $\rho_t$ counts token $t$ as often as today's
-# policy would write it at that place. **So each token is judged as if today's policy chose it, and
-# the old policy everything before and after it.** At the old policy that is exact. What does it
-# cost further away? Compare each rule with the true gradient: on average over all answers that the
-# old policy can write, and in a fresh batch of 64.
-#
-# <details><summary>One level deeper: can a part of the dropped ratios be kept?</summary>
-#
-# With a reward $r_t$ at each token, yes: given the tokens so far, the later ratios average to 1, so
-# $r_t$ needs $\rho_1\cdots\rho_t$ only (**per-decision** importance sampling, exact). With one
-# reward at the end nothing drops out. And if $A$ were the exact advantage of token $t$ under
-# today's policy, only the ratios before $t$ would be missing: the states are the old policy's.
-# TRPO's bound ([arXiv 1502.05477](https://arxiv.org/abs/1502.05477)) is about that part.
-# </details>
+# Every line but the last is exact. **In the last, each token is judged as if today's policy chose
+# it, and the old policy everything before and after it.** What does that cost? Follow the per-token
+# trainer, and take each rule's angle to the true gradient. 0° is right; beyond 90° a step leads
+# back.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the price, folded, part 1: one ratio per token over all old answers
@@ -477,63 +494,89 @@ for z in policies:
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the price, folded, part 3: along the way of the per-token trainer
-def off(got, right):
-    return (got - right).norm() / right.norm()
+def angle(got, right):
+    cosine = (got * right).sum() / got.norm() / right.norm()
+    return cosine.clamp(-1, 1).acos().rad2deg()
 
 def in_batches(rule, k, batches=4, n=64):
-    """How far off in fresh batches of the old policy, (20 * batches,)."""
+    """Angles in fresh batches of the old policy, (20 * batches,)."""
     return torch.stack([
-        off(gradient(path[TOKEN][i, k], old, written(
+        angle(gradient(path[TOKEN][i, k], old, written(
             old, 100 + 4 * i + j, n), rule, earned(old)),
             true_gradient(path[TOKEN][i, k]))
         for i, old in enumerate(policies) for j in range(batches)])
 
 steps = range(11)
-bias = {rule: torch.stack([torch.stack([
-    off(mean(path[TOKEN][i, k], policies[i]),
-        true_gradient(path[TOKEN][i, k])) for i in range(20)])
-    for k in steps], 1) for rule, mean in (
-        (TOKEN, over_all), (NONE, over_all_ignored))}
-noisy = {rule: torch.stack([in_batches(rule, k) for k in steps], 1)
-         for rule in (TOKEN, WHOLE)}
-moved = [(log_ratios(TOKEN, k).exp() - 1).abs().mean().item()
-         for k in steps]
+mean = {rule: torch.stack([torch.stack([
+    angle(over(path[TOKEN][i, k], policies[i]),
+          true_gradient(path[TOKEN][i, k])) for i in range(20)])
+    for k in steps], 1) for rule, over in (
+        (NONE, over_all_ignored), (TOKEN, over_all))}
+mean[WHOLE] = torch.zeros(20, 11)            # exact: the second line
+batch64 = {rule: torch.stack([in_batches(rule, k) for k in steps], 1)
+           for rule in (WHOLE, NONE, TOKEN)}
 
 # %% jupyter={"source_hidden": true}
 # the picture of the price
-for k in (1, 5):                             # a batch 64 times as large
-    by = {rule: in_batches(rule, k, 2, 4096) for rule in (TOKEN, WHOLE)}
-    print(f"step {k}, batches of 4,096, typically off:", ", ".join(
-        f"{rule} {100 * found.quantile(0.5):.0f} %"
-        for rule, found in by.items()))
-for rule in (TOKEN, NONE):
-    rarest = log_ratios(rule, 40).flatten(1).min(1).values.quantile(0.5)
-    print(f"smallest ρ after 40 steps, {rule}: {rarest.exp():.1g}")
-pictures.missed(steps, moved, bias, noisy, caption=(
-    "Medians over 20 policies, at the places that the per-token trainer "
-    "passes. Lower is better. A gradient of 0 is off by 100 %: the dashed "
-    "black line comes back towards that, as the typical w goes to 0."))
+far = (log_ratios(TOKEN, 5).exp() - 1).abs().mean()
+pictures.turned(steps, mean, batch64, caption=(
+    "Medians over 20 policies; lower is better. This toy moves fast: after "
+    f"5 steps a word's ratio is on average {far:.2f} away from 1."))
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: when does the whole-answer gradient point backwards?
+def lags_behind(i, j, k=5):
+    """Is the weighted mean reward below what the policy earns?"""
+    y, z = written(policies[i], 100 + 4 * i + j), path[TOKEN][i, k]
+    x = (log_probability(z, y) - log_probability(policies[i], y)).sum(1)
+    return x.softmax(0) @ (y == 1).double().mean(1) < earned(z)
+
+behind = torch.tensor([bool(lags_behind(i, j))
+                       for i in range(20) for j in range(4)])
+back = batch64[WHOLE][:, 5] > 90
+top = torch.stack([(y == 1).double().mean(1).max() for y in seen]).mean()
+assert abs(earned(path[TOKEN][:, 5]).mean() - top) < 0.01
+assert [int(behind.sum()), int(back[behind].sum())] == [63, 46]
+assert not back[~behind].any()
+middle = {k: round(v.quantile(0.5, dim=0)[10].item())
+          for k, v in mean.items()}
+assert [middle[rule] for rule in (NONE, TOKEN)] == [52, 27]
+for k in (1, 5, 10):
+    length = torch.stack([over_all(path[TOKEN][i, k], z).norm()
+                          / true_gradient(path[TOKEN][i, k]).norm()
+                          for i, z in enumerate(policies)])
+    assert abs(length.quantile(0.5) - 1) < 0.03
 
 # %% [markdown]
-# Averaged over all old answers, one ratio per token is off by a third after five steps. That is its
-# bias. Without any ratio it would be half: a word then counts as often as the *old* policy wrote
-# it, so one that has become rare is still pushed down at full strength, where $\rho_t$ lets the
-# push fade. The whole-answer ratio has no bias, but in a batch of 64 it is off by more than the
-# gradient is long.
+# **Left**, averaged over all answers that the old policy can write, $w$ is exact. One ratio per
+# token is 27° off after ten steps. Without a ratio it is 52°: a word then counts as often as the
+# *old* policy wrote it, so one that has become rare is still pushed down at full strength.
 #
-# When is the exact weight better? Near the old policy, in a large batch. With 4,096 answers it is
-# ahead after one step, 5 % against 7 %, and behind after five, 75 % against 33 %. A larger batch
-# shrinks noise and not bias, but the product needs a larger one with every step.
+# **Right**, in one batch of 64, $w$ soon points backwards. Why? A few answers have most of its
+# weight, and a step makes just these likelier. After five steps today's policy earns about as much
+# as the best of its 64 old answers, and copying those leads back. (The average is right only thanks
+# to rare batches with a far heavier answer.)
 #
-# The bias grows, too. So today's policy must stay near the old one: page 05 measures how far it has
-# gone, and PPO (06) holds it back.
+# In a batch all three get worse as the policy moves. So it must stay near the old one: page 05
+# measures how far it has gone, and PPO (06) holds it back.
+#
+# <details><summary>One level deeper: copying, checked</summary>
+#
+# After five steps, take the mean reward of each batch, weighted and divided by $\sum w$. In 63 of
+# the 80 batches it lies below what today's policy earns, and 46 of their gradients point backwards.
+# In the other 17 batches none does. And the price of one ratio per token is a matter of direction:
+# on the left its gradient has the right length, within 3 % in the middle policy.
+# </details>
+# <details><summary>One level deeper: can a part of the dropped ratios be kept?</summary>
+#
+# With a reward $r_t$ at each token, yes: given the tokens so far, the later ratios average to 1, so
+# $r_t$ needs $\rho_1\cdots\rho_t$ only (exact). With one reward at the end nothing drops out.
+# </details>
 
 # %% [markdown]
 # ## Which loss has this gradient?
 #
-# The old policy is a constant, so $\rho=e^{\log\pi-\log\pi_\text{old}}$ has the slope
-# $\nabla\rho=\rho\,\nabla\log\pi$. The loss is minus $\rho_tA$, summed over the tokens of an
-# answer and averaged over the answers.
+# The loss is minus $\rho_tA$, summed over the tokens of an answer and averaged over the answers.
 
 # %%
 def reuse_loss(logprobs, old_logprobs, A, mask):
@@ -546,8 +589,7 @@ def reuse_loss(logprobs, old_logprobs, A, mask):
 # your guess
 predict("importance_sampling.5", "Here is a bug. Before each step the "
         "trainer recomputes `old_logprobs` from the present policy, under "
-        "`torch.no_grad()`, so every ratio is 1. What is its gradient on "
-        "the reused batch?", [
+        "`torch.no_grad()`. What is its gradient on the reused batch?", [
             "that of REINFORCE, uncorrected", "0, that of a constant",
             "the right one, as the ratios cancel",
             "the right one, but too short"])
@@ -569,11 +611,12 @@ assert torch.allclose(push(batch.logprobs.detach()), A * batch.mask)
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("importance_sampling.5", "that of REINFORCE, uncorrected",
-       "The value of ρ is 1 and its slope is ∇log π. On the first step "
-       "that is right, because the policy has not moved. From the second "
-       "step on the correction is missing and nothing crashes. The log "
-       "shows it: the ratio is exactly 1 at every step. (Without no_grad "
-       "the slopes would cancel, and the gradient would be 0.)",
+       "Now every ratio is 1. But its slope is not 0: $\\nabla\\rho="
+       "\\rho\\,\\nabla\\log\\pi$, as only the numerator depends on the "
+       "policy. So the push is $A\\,\\nabla\\log\\pi$. On the first step "
+       "that is right. From the second step on the correction is missing "
+       "and nothing crashes. The log shows it: the ratio is exactly 1 at "
+       "every step.",
        instead={
            "0, that of a constant": "Only the denominator is "
            "constant. The numerator still depends on the policy.",
@@ -584,84 +627,108 @@ reveal("importance_sampling.5", "that of REINFORCE, uncorrected",
        })
 
 # %% [markdown]
+# ## When does a trainer need a ratio?
+#
+# Whenever another policy wrote the answers than the one that is trained.
+#
+# | the step | are all ratios 1? |
+# |---|---|
+# | first on fresh answers | yes, none is needed |
+# | second on the same answers | no |
+# | second minibatch of a fresh batch | no: the first has moved the policy |
+# | answers some updates old (*asynchronous*) | no, from the first step on |
+# | answers of an inference engine | only if its probabilities are the trainer's |
+#
+# An engine has the trainer's parameters, but often other kernels, precision, or a top-p. So keep
+# its log-probabilities: $\pi_\text{old}$ is the policy that *wrote* the answers. If the trainer
+# scores them anew instead, the ratio starts at 1 and hides the difference.
+
+# %% [markdown]
 # ## Say it in 60 seconds
 
 # %% [markdown] tags=["card"]
 # | importance sampling | |
 # |---|---|
-# | sentence | weight each old answer by new probability over old: exact on average where old covers new, useless in a batch where a few answers have all the weight, as with long ones |
-# | formula | $\mathbb E_\pi[f]=\mathbb E_\text{old}[wf]$, $w=\prod_t\rho_t$; $\mathrm{ESS}=(\sum w)^2/\sum w^2$; $\mathrm{Var}\,w=(1+\chi^2)^T-1$ with $\chi^2=\mathrm{Var}\,\rho_t$, for independent tokens |
-# | the choice | $\rho_t$ per token instead of the product: a bias that grows with the move, in place of noise that grows with the length |
-# | picture | three humps that part: what a batch holds, what the mean of $w$ is made of, and that of $w^2$ |
-# | numbers | a gap in the support: 0.15 for 0.55 · a batch reports an ESS of 60, measured are 15 · 1,000 tokens: mean weight 1, median 10⁻⁹ · one batch used forty times: per token 0.82, ignored 0.72, whole answer 0.55 |
-# | since REINFORCE | each token's term: from $A\log\pi$ to $\rho A$, with $\log\pi_\text{old}$ kept from when the batch was written |
+# | sentence | weight each old answer by new probability over old: exact on average where old covers new, useless where a few answers have all the weight, as with long ones |
+# | formula | $\mathbb E_\pi[f]=\mathbb E_\text{old}[wf]$, $w=\prod_t\rho_t$; $\mathrm{Var}\,w=(1+\chi^2)^T-1$ for independent tokens, $\chi^2=\mathrm{Var}\,\rho_t$; $\mathrm{ESS}=(\sum w)^2/\sum w^2$, about the mean divided by $\sum w$ |
+# | the choice | $\rho_t$ per token instead of the product: some bias, much less noise; both grow as the policy moves |
+# | picture | two humps that part: weights of old answers, and of today's |
+# | numbers | a gap in the support: 0.15 for 0.55 · an ESS of 60 reported, 15 measured · 1,000 tosses: mean weight 1, median 10⁻⁹ · one batch, forty steps: per token 0.82, ignored 0.72, whole answer 0.55 |
+# | since REINFORCE | each token's term: from $A\log\pi$ to $\rho A$, with $\log\pi_\text{old}$ kept from the writing |
 
 # %%
 score(*(f"importance_sampling.{k}" for k in (2, 4, 3, 5)))
 
 # %% [markdown]
-# ## Second sitting: can the exact weight be rescued, and how fast does a batch age?
+# ## Second sitting: can the whole-answer ratio be rescued, and how fast does a batch age?
 #
-# ### Two rescues
+# ### Three rescues
 #
-# The whole-answer ratio has two faults: its steps change size with $\sum w$, and single answers
-# have nearly all the weight. Two rescues are known. Divide by $\sum w$ instead of $n$
-# (*self-normalising*), and the steps keep their size. Or cap each weight, here at 2, and no answer
-# dominates. Take forty steps on one batch again.
+# In a batch a few answers have nearly all the weight $w$. Three rescues are known. Divide by
+# $\sum w$ instead of $n$. Or cap each weight, here at 2. Or take the $T$-th root $s=w^{1/T}$
+# instead, as GSPO does (13). Forty steps on one batch again:
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("importance_sampling.8", "The plain whole-answer ratio ends at "
-        "0.55, ratios ignored at 0.72. Where do the two rescues end?",
-        ["both above 0.72", "both between 0.55 and 0.72",
-         "both below 0.55", "one above 0.72, one below 0.55"])
+        "0.55, ratios ignored at 0.72. Where do the three rescues end?",
+        ["all three between 0.55 and 0.72",
+         "two between, one above 0.72",
+         "two below 0.55, one between",
+         "two below 0.55, one above 0.72"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-for rule in (NORMED, CAPPED):
+for rule in (NORMED, CAPPED, ROOT):
     path[rule] = forty_steps(rule, lambda i, k, z: (seen[i], policies[i]))
     climbed[rule] = earned(path[rule])
-shares = torch.stack([(y == 1).double().mean(1) for y in seen])
-best = shares.max(1).values.mean()           # of a batch's 64 answers
-normal, capped = climbed[NORMED], climbed[CAPPED][:, -1]
-low, high = (f(normal[:, 30:].mean(0)).item() for f in (min, max))
-assert torch.maximum(normal[:, -1], capped).lt(plain).all()
-first = log_ratios(NORMED, 40).sum(2).argmax(1)
-copied = shares.gather(1, first[:, None])[:, 0]      # the heaviest's
-assert (normal[:, -1] - copied).abs().quantile(0.5) < 0.01
-left = log_ratios(CAPPED, 40).sum(2).exp().clamp(max=2).mean(1)
+normal, capped, root = (
+    climbed[r][:, -1] for r in (NORMED, CAPPED, ROOT))
+swing = climbed[NORMED][:, 30:].mean(0)      # of the last ten steps
+ones = torch.stack([(y == 1).double().mean(1) for y in seen])   # rewards
+best, good = ones.max(1).values.mean(), ones - ones.mean(1, keepdim=True)
+at_end = {rule: rules[rule](log_ratios(rule, 40).flatten(0, 1)).view(
+    20, 64) for rule in (CAPPED, ROOT)}
+at_end[NORMED] = log_ratios(NORMED, 40).sum(2).softmax(1)
+bad = {rule: ((w * good).clamp(max=0).sum(1).abs()
+              / (w * good).abs().sum(1)).quantile(0.5).item()
+       for rule, w in at_end.items()}        # share of the pushes
+assert bad[NORMED] < 0.001 and bad[CAPPED] < 0.05 < 0.35 < bad[ROOT]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("importance_sampling.8", "both below 0.55",
-       f"Divided by Σw, the last ten steps swing between {low:.2f} and "
-       f"{high:.2f}: one answer typically has {heaviest(NORMED, 40):.0f} % "
-       "of the weight, and the policy copies it. The best of 64 answers "
-       f"earns {best:.2f}. With the cap the run ends at "
-       f"{capped.mean():.2f}: an answer that should count a hundred times "
-       f"counts twice, and the mean weight is {left.quantile(0.5):.2f} "
-       "where it should be 1.",
+reveal("importance_sampling.8", "two below 0.55, one between",
+       f"The root ends at {root.mean():.2f}. Divided by Σw the last ten "
+       f"steps swing between {swing.min():.2f} and {swing.max():.2f}. The "
+       f"cap ends at {capped.mean():.2f}. Why do these two end so low? As "
+       "the policy learns, bad answers become unlikely, lose their weight "
+       "and no longer push. So it copies good answers, and the best of 64 "
+       f"earns {best:.2f}. With ratios ignored bad answers keep pushing "
+       "away, and the policy passes the best one.",
        pictures.climbs(
-           {rule: climbed[rule] for rule in (NONE, WHOLE, NORMED, CAPPED)},
-           level=("the best answer of a batch", best.item()), caption=(
+           {rule: climbed[rule]
+            for rule in (NONE, ROOT, WHOLE, NORMED, CAPPED)},
+           level=("the best of 64 answers", best.item()), caption=(
                "Mean of 20 policies; one batch of 64 answers each.")),
        instead={
-           "both above 0.72": "The cap makes the mean wrong, the division "
-           "leaves one answer in charge.",
-           "both between 0.55 and 0.72": "Each removes one "
-           "fault, and what is left is enough.",
-           "one above 0.72, one below 0.55": "Each removes one fault and "
-           "brings or keeps another.",
+           "all three between 0.55 and 0.72": "Two of them end below the "
+           "plain ratio: they only copy answers of the batch.",
+           "two between, one above 0.72": "None passes ratios ignored, and "
+           "two only copy answers of the batch.",
+           "two below 0.55, one above 0.72": "The root does end highest, "
+           "but below ratios ignored.",
        })
 
 # %% [markdown]
-# Divided by $\sum w$ the line zigzags: a step overshoots, and the next one comes back. Which is
-# noise, and which is bias? Give the trainers 512 answers instead of 64. The cap ends at 0.44 again:
-# more answers do not remove a bias. Divided by $\sum w$ the run ends at 0.52, so a part was noise.
-# But the policy still copies: the best of 512 answers earns 0.54. On the coins the bias of a cap
-# can be counted. Of the mean weight, 1, a cap of 2 keeps 0.85 at 20 tosses, 0.43 at 100 and 0.002
-# at 1,000. On single tokens (19) a cap of 2 leaves most ratios alone, as the next table shows.
-# <!-- cited: 0.44, 0.52, 0.54, 0.85, 0.43, 0.002 -->
+# Caps of 5, 30 and 100 end below 0.55 too, and so do both with steps three times as long. And the
+# root? $\log s=\frac1T\sum_t\log\rho_t$ is the *mean* log ratio, where $\log w$ is the sum. So $s$
+# stays nearer to 1, and no answer has all the weight. But the mean of $sf$ over old answers is not
+# the mean of $f$ under $\pi$: the root is a measure of distance, not an importance weight. GSPO
+# clips by it (13).
+#
+# A fourth rescue is a larger batch. With 4,096 answers, after one step, $w$ is 2° off the true
+# gradient and one ratio per token 4°. After five steps $w$ is 34° off, and one ratio per token 16°.
+# More answers shrink noise and not bias, but the product needs more of them with every step.
 #
 # ### How fast does a real batch age?
 #
@@ -671,32 +738,22 @@ reveal("importance_sampling.8", "both below 0.55",
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the table, folded: a recorded run
 found = json.loads((data_folder() / "runs/engine_gap.json").read_text())
-print("         ESS of 512 answers     tokens whose ratio is not")
-print("updates  middle batch  lowest   between 1/2 and 2")
+print("         ESS of 512 answers         tokens whose ratio is not")
+print("updates  middle batch  one batch    between 1/2 and 2")
 for k in "1248":
     runs = [run for i in range(3) for run in found[f"lags, seed {i}"][k]]
-    share = sorted(512 * run["effective share"] for run in runs)
+    sizes = [512 * run["effective share"] for run in runs]
     far = sorted(100 * run["outside [1/2, 2]"] for run in runs)[6]
-    print(f"{k:>7}{share[6]:14.0f}{share[0]:8.0f}{far:14.2f} %")
+    print(f"{k:>7}{sorted(sizes)[6]:14.0f}{sizes[7]:11.0f}{far:14.2f} %")
 
 # %% [markdown]
-# The middle batch keeps most of its answers. But one batch lost half of them after a single update,
-# and these answers are short. So look at the worst batch beside the middle one.
+# The middle batch still reports 367 after eight updates: no alarm for the exact weight, as these
+# answers are short. Were tokens independent, the same move over 1,000 tokens would leave an ESS
+# below 1.
 #
-# ### When does a trainer need a ratio?
-#
-# | the step | are all ratios 1? |
-# |---|---|
-# | first step on fresh answers | yes, none is needed |
-# | second step on the same answers | no |
-# | second minibatch of a fresh batch | no: the first one has moved the policy |
-# | answers some updates old (*asynchronous* training) | no, from the first step on |
-# | answers of an inference engine | only if its probabilities are the trainer's |
-#
-# The engine has the same parameters, but often other kernels, another precision, or a top-p that
-# the trainer leaves out. $\pi_\text{old}$ is the policy that *wrote* the answers, so keep the
-# engine's log-probabilities. Recomputed in the trainer, they hide the difference: the ratio starts
-# at 1, support gap or not.
+# Why does the one batch fall to 235 and recover? One of its answers had become 26 times as likely,
+# and one such weight takes an ESS from 500 down to 240. So an ESS can hang on one answer: look at
+# the worst batch of a log, and at its largest weight.
 
 # %%
 score("importance_sampling.8")
@@ -772,30 +829,30 @@ reveal("importance_sampling.7", int(longest),
 # <details><summary><b>What is importance sampling, and when does it fail?</b></summary>
 #
 # Samples of one policy, each weighted by p/q, give another policy's mean. It fails in two ways.
-# What p can write and q cannot is lost, and only the mean weight shows it, by falling below 1.
-# And if the weights differ much, few samples count: in a large batch the effective sample size
-# is n/(1 + Var w). Also, p must be fixed before the samples are drawn.
+# What p can write and q cannot is lost; then the mean token ratio falls below 1. And if the weights
+# differ much, few samples count: in a large batch the effective sample size is n/(1 + Var w). Also,
+# p must be fixed before the samples are drawn.
 # </details>
 # <details><summary><b>Why not use the ratio of the whole answer?</b></summary>
 #
 # It is right on average and far off in a single batch. As a product of T independent token ratios
-# it has the variance (1 + χ²)^T − 1. At χ² = 0.04 <!-- cited: 0.04 --> that is 49 at 100 tokens and
-# 10¹⁷ at 1,000: the mean is still 1, but the median answer weighs 10⁻⁹. It can be the better choice
-# near the old policy, in a large batch.
+# it has the variance (1 + χ²)^T − 1: at χ² = 0.04 that is 49 at 100 tokens and 10¹⁷ at 1,000. A few
+# answers then have all the weight, and a step mostly copies them. It can be the better choice near
+# the old policy, in a large batch.
+# <!-- cited: 0.04, 0.0003, 0.0004, 0.74, 1.49 -->
 # </details>
 # <details><summary><b>Derive the gradient that PPO uses. Which line is not exact?</b></summary>
 #
 # The last one, where each token keeps only its own ratio. Log trick and baseline; importance weight
 # of the answer; the product sorted around token t; then drop the ratios before and after it. So
 # each token is judged as if today's policy chose it and the old policy all others. Away from the
-# old policy it is biased: in our toy by a third after five steps.
+# old policy it is biased: in our toy it points 27° off after ten steps.
 # </details>
 # <details><summary><b>Your effective sample size is 60 of 1,000. Can you trust it?</b></summary>
 #
 # As an alarm yes, as a count no. It is computed from the weights that were drawn, and the rare
-# heavy ones are missing. And it knows no rewards, which may be extreme just where the weight is.
-# With coins for tokens, where a batch reports 60, its weighted mean is as good as that of 15 fresh
-# answers.
+# heavy ones are missing. And it takes rewards to be unrelated to the weights. With coins for
+# tokens, where a batch reports 60, the mean divided by Σw is as good as that of 15 fresh answers.
 # </details>
 # <details><summary><b>How many updates may one batch serve?</b></summary>
 #
@@ -803,22 +860,22 @@ reveal("importance_sampling.7", int(longest),
 # token ratios and noise to whole-answer ratios, so log the ratios and stop or clip by them. Recipes
 # differ: one update on a batch ([DeepSeekMath](https://arxiv.org/abs/2402.03300)), four minibatches
 # ([GSPO](https://arxiv.org/abs/2507.18071)), sixteen ([DAPO](https://arxiv.org/abs/2503.14476)).
-# One pass of minibatches uses each answer once, but the policy moves between them.
 # </details>
 # <details><summary><b>The engine that writes your answers is not quite your trainer's policy. So what?</b></summary>
 #
 # Then the data are off-policy before the first step. The engine wrote them, so its probabilities
-# belong in the denominator. The ratio has two factors,
+# belong in the denominator. If you store the trainer's old ones too, the ratio has two factors,
 # $\frac{\pi_\text{now}}{\pi_\text{engine}}=\frac{\pi_\text{now}}{\pi_\text{trainer, then}}\cdot\frac{\pi_\text{trainer, then}}{\pi_\text{engine}}$,
 # drift and mismatch. The clip (06) acts on the first; the second is capped (19). What top-p cut off
-# no weight brings back: score under the same truncation, or sample without one.
+# no weight brings back.
 # </details>
-# <details><summary><b>Can one save the whole-answer weight by self-normalising or a cap?</b></summary>
+# <details><summary><b>GSPO uses the ratio of the whole answer. Why does that work?</b></summary>
 #
-# In our toy neither helped. Divided by Σw the steps keep their size, but one answer had nearly all
-# the weight, and the policy copied it. That is partly noise: a larger batch helps a little. A cap
-# makes the mean wrong, which no batch cures: on coins a cap of 2 keeps 43 % of the mean weight at
-# 100 tokens. Caps suit ratios near 1, as of single tokens.
+# It uses the T-th root of the product, not the product. The log of the root is the mean log ratio
+# of the tokens: its spread shrinks like 1/√T, where the product's grows like √T. But the root is no
+# importance weight: in our toy it ended at 0.63, below no ratio. GSPO clips by it, from 1 − 0.0003
+# to 1 + 0.0004 (13); at 1,000 tokens that is a product from 0.74 to 1.49. Near the old policy each
+# of these rules is nearly exact.
 # </details>
 #
 # Statements one hears, decided by running them:

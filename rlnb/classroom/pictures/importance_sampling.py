@@ -7,9 +7,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from torch import Tensor
 
-from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, Picture, static_figure
+from rlnb.classroom.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    VERMILLION,
+    Picture,
+    static_figure,
+)
 
-__all__ = ["batch_means", "climbs", "missed", "running"]
+__all__ = ["batch_means", "climbs", "running", "turned"]
 
 TEXT = 10.5  # points: the size of the page's own text
 STYLES = {
@@ -21,11 +31,11 @@ STYLES = {
     "whole-answer ratio": (BLACK, ":"),
     "whole answer, divided by Σw": (BLUE, "-"),
     "whole answer, capped at 2": (GREEN, (0, (6, 2))),
+    "whole answer, T-th root": (VERMILLION, "-."),
     "new answers at each step": (GREY, "-"),
 }
 STRIPS = ("one ratio per token", "whole-answer ratio")  # compared policy by policy
-BATCH_STYLE = {"marker": "o", "ls": "--", "lw": 1.6, "ms": 4.5}
-TOP = 1.8  # of the axis of errors
+TOP = 150  # degrees, of the axis of angles
 
 
 def running(
@@ -91,8 +101,8 @@ def batch_means(lengths: Sequence[int], means: Tensor, median: Sequence[float]) 
         alt=f"Weights on a log axis against answer length. The mean over all answers is 1. At "
         f"{lengths[-1]} tokens the median is {median[-1]:.1e} and eight batches of 1,000 have "
         f"means from {runs[:, -1].min():.1e} to {runs[:, -1].max():.1e}.",
-        caption="The mean is 1 at every length. From a few hundred tokens on, the batches no "
-        "longer contain it.",
+        caption="The mean over all answers is 1 at every length. At 1,000 tosses all eight batches "
+        "fall short of it.",
     )
 
 
@@ -120,12 +130,11 @@ def climbs(
             ends[name] = float(mean[-1])
         if level:
             axes.axhline(level[1], color=GREY, lw=1.0)
-            ends[level[0]] = level[1]
+            axes.text(39.5, 0.335, f"thin line: {level[0]}", color=GREY, fontsize=11, ha="right")
         low, high = 0.3, 0.95
         for name, y in zip(ends, _apart(list(ends.values()), 0.055), strict=True):
-            color = STYLES.get(name, (GREY,))[0]
             at = 0.18 + 0.78 * (y - low) / (high - low)
-            figure.text(0.085 + wide, at, name, color=color, fontsize=11, va="center")
+            figure.text(0.085 + wide, at, name, color=STYLES[name][0], fontsize=11, va="center")
         axes.set(xlim=(0, len(mean) - 1), ylim=(low, high), xticks=(0, 10, 20, 30, 40))
         axes.set_yticks((0.4, 0.6, 0.8))
         axes.tick_params(labelsize=TEXT)
@@ -148,52 +157,48 @@ def climbs(
     )
 
 
-def missed(
-    steps: Sequence[int],
-    moved: Sequence[float],
-    bias: Mapping[str, Tensor],
-    noisy: Mapping[str, Tensor],
-    *,
-    caption: str,
+def turned(
+    steps: Sequence[int], mean: Mapping[str, Tensor], batch: Mapping[str, Tensor], *, caption: str
 ) -> Picture:
-    """How far the gradients of the rules are off, as a share of the true one, against steps.
+    """Angles between the gradients of the rules and the true one, in degrees, against steps.
 
-    moved: mean |rho - 1| at each of the steps. bias[name]: off over all old answers; noisy[name]:
-    in one batch of 64; each (runs, steps), drawn as medians. The whole-answer ratio has no bias.
+    mean[name]: averaged over all old answers; batch[name]: in one batch of 64; each (runs, steps),
+    drawn as medians. At 90 degrees, dashed, a small step changes nothing; beyond, it leads back.
     """
-    lines = [
-        (name, kind, many.quantile(0.5, dim=0).numpy())
-        for kind, found in (("a batch of 64", noisy), ("all old answers", bias))
-        for name, many in found.items()
-    ]
-    lines.append(("whole-answer ratio", "all old answers", np.zeros(len(steps))))
+    panels = {"averaged over all old answers": mean, "in one batch of 64 old answers": batch}
+    lines = {
+        title: {name: many.quantile(0.5, dim=0).numpy() for name, many in found.items()}
+        for title, found in panels.items()
+    }
 
     def build(figure, _):
-        axes = figure.add_axes((0.085, 0.25, 0.52, 0.7))
-        for name, kind, middle in lines:
-            style = {"ls": "-", "lw": 2.8} if kind == "all old answers" else BATCH_STYLE
-            axes.plot(steps, middle, color=STYLES[name][0], clip_on=False, **style)
-        axes.set(xlim=(0, steps[-1]), ylim=(0, TOP))
-        axes.set_yticks((0, 0.5, 1, 1.5), ("0", "50 %", "100 %", "150 %"))
-        shown = range(0, len(steps), 2)
-        axes.set_xticks([steps[k] for k in shown], [f"{steps[k]}\n{moved[k]:.2f}" for k in shown])
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("steps, and how far the words have moved: mean |ρ − 1|", fontsize=TEXT)
-        axes.set_ylabel("error of the gradient", fontsize=TEXT)
-        places = _apart([float(middle[-1]) for _, _, middle in lines], 0.14)
-        for (name, kind, _), y in zip(lines, places, strict=True):
-            text = f"{name}, {kind}"
-            at = 0.25 + 0.7 * y / TOP
-            figure.text(0.617, at, text, color=STYLES[name][0], fontsize=11, va="center")
+        for left, (title, middles) in zip((0.075, 0.575), lines.items(), strict=True):
+            axes = figure.add_axes((left, 0.19, 0.245, 0.69))
+            axes.axhline(90, color=GREY, ls=(0, (2, 2)), lw=1.2)
+            for name, middle in middles.items():
+                color, line = STYLES[name]
+                axes.plot(steps, middle, color=color, ls=line, lw=2.8, clip_on=False)
+            places = _apart([float(middle[-1]) for middle in middles.values()], 12)
+            for name, y in zip(middles, places, strict=True):
+                color, at = STYLES[name][0], 0.19 + 0.69 * y / TOP
+                figure.text(left + 0.255, at, name, color=color, fontsize=11, va="center")
+            axes.set(xlim=(0, steps[-1]), ylim=(0, TOP), xticks=range(0, steps[-1] + 1, 2))
+            axes.set_yticks((0, 45, 90, 135), ("0°", "45°", "90°", "135°"))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("gradient steps", fontsize=TEXT)
+            axes.set_title(title, fontsize=11, loc="left")
+        figure.axes[0].text(0.2, 94, "beyond 90° a step leads back", color=GREY, fontsize=10)
+        figure.axes[0].set_ylabel("angle to the true gradient", fontsize=TEXT)
 
     told = "; ".join(
-        f"{name}, {kind}: " + ", ".join(f"{middle[k]:.0%} at step {steps[k]}" for k in (1, 5, 10))
-        for name, kind, middle in lines
+        f"{name}, {title}: " + ", ".join(f"{middle[k]:.0f} at step {steps[k]}" for k in (1, 5, 10))
+        for title, middles in lines.items()
+        for name, middle in middles.items()
     )
     return static_figure(
         build,
         size=(900, 310),
-        alt=f"Error of the gradient, a share of the true one, against steps. {told}.",
+        alt=f"Angle to the true gradient in degrees, against steps. {told}.",
         caption=caption,
     )
 
