@@ -9,10 +9,10 @@
 # %% [markdown]
 # # 04 · Importance sampling: how do you use a batch twice?
 #
-# **After this page** you can let an old batch speak for today's policy, choose among three ratios
-# and derive PPO's, and tell from a log when a batch is too old.
+# **After this page** you can let an old batch speak for today's policy, choose among three ratios,
+# derive PPO's, and say what to log about it.
 #
-# 38 minutes, then 6 in a second sitting · exercises 20 more · after 02 (REINFORCE), 03 (baselines)
+# 31 minutes, then 11 in a second sitting · exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -164,13 +164,8 @@ def log_probability(z, y):
 rules = {                                    # weights from log rho, (n, T)
     "whole-answer ratio": lambda x: x.sum(1, True).exp(),
     "one ratio per token": torch.exp,
-    "ratios ignored": torch.ones_like,
-    "whole answer, divided by Σw":
-    lambda x: len(x) * x.sum(1, True).softmax(0),
-    "whole answer, capped at 2":
-    lambda x: x.sum(1, True).exp().clamp(max=2.0),
-    "whole answer, T-th root": lambda x: x.mean(1, True).exp()}
-WHOLE, TOKEN, NONE, NORMED, CAPPED, ROOT = rules
+    "ratios ignored": torch.ones_like}
+WHOLE, TOKEN, NONE = rules
 
 def gradient(z, z_old, y, rule, b):
     """Mean over the answers y of weight x (R - b) x grad log pi."""
@@ -253,16 +248,14 @@ def give_or_take(x):
     return f"{x.mean():.2f} ± {2 * x.std() / len(x)**0.5:.2f}"
 
 told = f"""They end at {token.mean():.2f}, {plain.mean():.2f} and
-{answer.mean():.2f}. Policy by policy, one ratio per token earns
-{give_or_take(ahead)} more than no ratio (two standard errors), ahead with
-{(ahead > 0).sum()} of the 20. The whole-answer ratio earns
-{give_or_take(behind)} less. (A third of the learning rate and 133 steps
-give the same order.)
+{answer.mean():.2f}. One ratio per token is ahead of no ratio on
+{(ahead > 0).sum()} of the 20 policies (by {give_or_take(ahead)} on
+average, two standard errors); the whole-answer ratio is behind it (by
+{give_or_take(behind)}).
 
-Is the reuse to blame? From the second step on the policy is fitted to its
-batch. So give each step 64 *other* answers of the old policy, none used
-twice. The ends are then {other[TOKEN].mean():.2f}, {other[NONE].mean():.2f}
-and {other[WHOLE].mean():.2f}: $w$ comes last even without reuse."""
+Is the reuse to blame? No: with 64 *other* answers of the old policy at
+each step, none used twice, the ends are {other[TOKEN].mean():.2f},
+{other[NONE].mean():.2f} and {other[WHOLE].mean():.2f}."""
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -345,96 +338,11 @@ reveal("importance_sampling.3", "about 10⁻⁹",
 #
 # $$\mathbb E[w^2]=\textstyle\prod_t\mathbb E[\rho_t^2]=(1+\chi^2)^T,\qquad\mathrm{Var}[w]=(1+\chi^2)^T-1$$
 #
-# ## How many answers of a batch still count?
-#
-# Count in which mean? So far we divided the sum of $wR$ by $n$. One can also divide it by $\sum w$,
-# the sum of the weights (**self-normalising**). Take 1,000 answers of 92 tosses. The reward is the
-# share of heads, so today's policy earns 0.6:
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# both weighted means of 1,000 batches, folded
-heads = torch.stack([tossed(92, k) for k in range(1000)])
-w92, share = weights(heads, 92), heads / 92
-for name, total in (("n ", 1000), ("Σw", w92.sum(1))):
-    error = ((w92 * share).sum(1) / total - 0.6).abs()
-    print(f"divided by {name}: half of 1,000 batches miss 0.6 by more than "
-          f"{error.quantile(0.5):.3f}")
-
-# %% [markdown]
-# A batch short of heavy answers has too small a $\sum wR$ and too small a $\sum w$. The division
-# cancels most of that error where rewards are alike, as here. The price is a small bias.
-#
-# How many answers count in this second mean? The usual measure is the **effective sample size**,
-# ESS: $n$ when all weights are equal, 1 when one answer has all the weight. In a very large batch
-# it is near $n/(1+\chi^2)^T$.
-
-# %%
-def ess(w):
-    return w.sum()**2 / (w**2).sum()
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# the toy's weights, folded
-def log_ratios(rule, k):
-    """Of the words of each policy's batch after k steps, (20, 64, 64)."""
-    return torch.stack([log_probability(path[rule][i, k], seen[i])
-                        - log_probability(policies[i], seen[i])
-                        for i in range(20)])
-
-def heaviest(rule, k):
-    """Percent of the weight on the heaviest of 64 answers, typically."""
-    x = log_ratios(rule, k).sum(2).softmax(1)
-    return 100 * x.max(1).values.quantile(0.5)
-
-def typical_ess(rule, k):
-    return torch.stack([ess(one.softmax(0)) for one in log_ratios(
-        rule, k).sum(2)]).quantile(0.5)
-
-print("whole-answer trainer after 5 steps, median of 20 policies:")
-print(f"  the heaviest of 64 answers has {heaviest(WHOLE, 5):.0f} % of the "
-      f"weight, ESS {typical_ess(WHOLE, 5):.1f}")
-
-# %% [markdown]
-# So half of the weight is soon on one answer. Can you trust an ESS that a log reports? Test it on
-# the coins: draw many batches, and see how far off their mean reward is, weighted and divided by
-# $\sum w$. *Measured* is how many fresh answers of today's policy give a plain mean with as small
-# an error.
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("importance_sampling.t1", product_weight.product_weight_explorer(),
-     ("Ratios 1 ± 0.20. Find answers so long that a typical batch of 1,000 "
-      "reports an ESS of 50 to 70. Say first what will be measured: 60, 40 "
-      "or 15?", product_weight.reports_sixty),
-     ("Now answers of 850 tosses or more, about ten times as long. By what "
-      "factor must the ± shrink to bring the report back to 50 to 70: by "
-      "10, by 3 or by 2? Say why, then find it.",
-      product_weight.sixty_of_long_answers))
-
-# %% [markdown]
-# <details><summary>What the two tasks show</summary>
-#
-# * About 15, for two reasons. First, the ESS knows only the answers that were drawn, and the mean
-#   of $w^2$ comes mostly from answers beyond the dashed line, where a batch has about one. A very
-#   large batch would report 27 per 1,000. Second, the ESS takes rewards to be unrelated to the
-#   weights. Here the heaviest answers have the most heads, so the mean hangs on extreme rewards.
-#   **A small ESS is an alarm. A large one is no all-clear.** (Divided by $n$, the 1,000 answers
-#   would be worth less than one fresh answer.)
-# * By about 3. What counts is $T\chi^2$, and $\chi^2$ is the square of the ±. Ten times the tosses
-#   need a tenth of $\chi^2$, so the ± shrinks by $\sqrt{10}$.
-# </details>
-# <details><summary>One level deeper: where the ESS comes from</summary>
-#
-# Divide the weighted values by $\sum w$ and hold the weights fixed. Let the values be independent
-# of each other and of the weights, each with variance $\sigma^2$. Then the weighted mean has the
-# variance $\sigma^2\sum w^2/(\sum w)^2$. A plain mean of $m$ values has $\sigma^2/m$. The two are
-# equal at $m=\mathrm{ESS}$.
-# </details>
-#
 # ## What does one ratio per token compute?
 #
-# The trainer that came first has the rule of PPO and GRPO, without their clip (06). To derive it,
-# let $A$ be the advantage of the answer, and $\pi(y_t)$ the probability of token $t$ given all
-# before it.
+# The trainer that won the race, with one ratio per token, is PPO's and GRPO's without their clip
+# (06). To derive its gradient, let $A$ be the advantage of the answer, and $\pi(y_t)$ the
+# probability of token $t$ given all before it.
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_{\pi}\Big[A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
@@ -444,9 +352,27 @@ task("importance_sampling.t1", product_weight.product_weight_explorer(),
 # \end{aligned}$$
 #
 # Every line but the last is exact. **In the last, each token is judged as if today's policy chose
-# it, and the old policy everything before and after it.** What does that cost? Follow the per-token
-# trainer, and take each rule's angle to the true gradient. 0° is right; beyond 90° a step leads
-# back.
+# it, and the old policy everything before and after it.** So it is wrong by as much as those others
+# have moved. What does that cost, and what does the exact weight $w$ cost in one batch? Follow the
+# per-token trainer, and take each rule's angle to the true gradient. At 0° it is right; beyond 90° a
+# step leads back.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("importance_sampling.9", "After five steps, in a batch of 64: by "
+        "what angle does the whole-answer ratio miss the true gradient?",
+        ["about 20°, as with one ratio per token",
+         "about 45°, halfway between right and useless",
+         "about 80°, so nearly no help at all",
+         "more than 90°, so it leads back"])
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy's ratios, folded
+def log_ratios(rule, k):
+    """Of the words of each policy's batch after k steps, (20, 64, 64)."""
+    return torch.stack([log_probability(path[rule][i, k], seen[i])
+                        - log_probability(policies[i], seen[i])
+                        for i in range(20)])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the price, folded, part 1: one ratio per token over all old answers
@@ -516,57 +442,46 @@ mean[WHOLE] = torch.zeros(20, 11)            # exact: the second line
 batch64 = {rule: torch.stack([in_batches(rule, k) for k in steps], 1)
            for rule in (WHOLE, NONE, TOKEN)}
 
-# %% jupyter={"source_hidden": true}
-# the picture of the price
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+middle = {k: v.quantile(0.5, dim=0) for k, v in mean.items()}
+noisy = {k: v.quantile(0.5, dim=0) for k, v in batch64.items()}
+best_seen = torch.stack([(y == 1).double().mean(1).max() for y in seen])
+assert (noisy[WHOLE][5:] > 90).all()
+assert abs(earned(path[TOKEN][:, 5]).mean() - best_seen.mean()) < 0.01
 far = (log_ratios(TOKEN, 5).exp() - 1).abs().mean()
-pictures.turned(steps, mean, batch64, caption=(
-    "Medians over 20 policies; lower is better. This toy moves fast: after "
-    f"5 steps a word's ratio is on average {far:.2f} away from 1."))
 
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# folded: when does the whole-answer gradient point backwards?
-def lags_behind(i, j, k=5):
-    """Is the weighted mean reward below what the policy earns?"""
-    y, z = written(policies[i], 100 + 4 * i + j), path[TOKEN][i, k]
-    x = (log_probability(z, y) - log_probability(policies[i], y)).sum(1)
-    return x.softmax(0) @ (y == 1).double().mean(1) < earned(z)
-
-behind = torch.tensor([bool(lags_behind(i, j))
-                       for i in range(20) for j in range(4)])
-back = batch64[WHOLE][:, 5] > 90
-top = torch.stack([(y == 1).double().mean(1).max() for y in seen]).mean()
-assert abs(earned(path[TOKEN][:, 5]).mean() - top) < 0.01
-assert [int(behind.sum()), int(back[behind].sum())] == [63, 46]
-assert not back[~behind].any()
-middle = {k: round(v.quantile(0.5, dim=0)[10].item())
-          for k, v in mean.items()}
-assert [middle[rule] for rule in (NONE, TOKEN)] == [52, 27]
-for k in (1, 5, 10):
-    length = torch.stack([over_all(path[TOKEN][i, k], z).norm()
-                          / true_gradient(path[TOKEN][i, k]).norm()
-                          for i, z in enumerate(policies)])
-    assert abs(length.quantile(0.5) - 1) < 0.03
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("importance_sampling.9", "more than 90°, so it leads back",
+       f"It is {noisy[WHOLE][5]:.0f}° off (one ratio per token: "
+       f"{noisy[TOKEN][5]:.0f}°). A few answers have nearly all of $w$, so "
+       "a step makes just these likelier. By then today's policy earns as "
+       "much as the best of its 64 old answers, and copying them leads "
+       "back.",
+       pictures.turned(steps, mean, batch64, caption=(
+           "Medians over 20 policies; lower is better. This toy moves "
+           f"fast: after 5 steps a word's ratio is on average {far:.2f} "
+           "away from 1.")),
+       instead={
+           "about 20°, as with one ratio per token":
+           "So it is with one ratio per token. A product of 64 of them is "
+           "far noisier.",
+           "about 45°, halfway between right and useless":
+           "It was there after three steps, and went on.",
+           "about 80°, so nearly no help at all":
+           "Noise alone would end near 90°. Copying goes beyond.",
+       })
 
 # %% [markdown]
-# **Left**, averaged over all answers that the old policy can write, $w$ is exact. One ratio per
-# token is 27° off after ten steps. Without a ratio it is 52°: a word then counts as often as the
-# *old* policy wrote it, so one that has become rare is still pushed down at full strength.
+# The left panel is the other side. Averaged over all answers that the old policy can write, $w$ is
+# exact, and one ratio per token is 27° off after ten steps. Without a ratio it is 52°: a word then
+# counts as often as the *old* policy wrote it, so one that has become rare is still pushed down at
+# full strength.
 #
-# **Right**, in one batch of 64, $w$ soon points backwards. Why? A few answers have most of its
-# weight, and a step makes just these likelier. After five steps today's policy earns about as much
-# as the best of its 64 old answers, and copying those leads back. (The average is right only thanks
-# to rare batches with a far heavier answer.)
+# Both errors grow as the policy moves. So it must stay near the old one: page 05 measures how far it
+# has gone, and PPO (06) holds it back.
 #
-# In a batch all three get worse as the policy moves. So it must stay near the old one: page 05
-# measures how far it has gone, and PPO (06) holds it back.
-#
-# <details><summary>One level deeper: copying, checked</summary>
-#
-# After five steps, take the mean reward of each batch, weighted and divided by $\sum w$. In 63 of
-# the 80 batches it lies below what today's policy earns, and 46 of their gradients point backwards.
-# In the other 17 batches none does. And the price of one ratio per token is a matter of direction:
-# on the left its gradient has the right length, within 3 % in the middle policy.
-# </details>
 # <details><summary>One level deeper: can a part of the dropped ratios be kept?</summary>
 #
 # With a reward $r_t$ at each token, yes: given the tokens so far, the later ratios average to 1, so
@@ -650,113 +565,122 @@ reveal("importance_sampling.5", "that of REINFORCE, uncorrected",
 # | importance sampling | |
 # |---|---|
 # | sentence | weight each old answer by new probability over old: exact on average where old covers new, useless where a few answers have all the weight, as with long ones |
-# | formula | $\mathbb E_\pi[f]=\mathbb E_\text{old}[wf]$, $w=\prod_t\rho_t$; $\mathrm{Var}\,w=(1+\chi^2)^T-1$ for independent tokens, $\chi^2=\mathrm{Var}\,\rho_t$; $\mathrm{ESS}=(\sum w)^2/\sum w^2$, about the mean divided by $\sum w$ |
-# | the choice | $\rho_t$ per token instead of the product: some bias, much less noise; both grow as the policy moves |
-# | picture | two humps that part: weights of old answers, and of today's |
-# | numbers | a gap in the support: 0.15 for 0.55 · an ESS of 60 reported, 15 measured · 1,000 tosses: mean weight 1, median 10⁻⁹ · one batch, forty steps: per token 0.82, ignored 0.72, whole answer 0.55 |
+# | formula | $\mathbb E_\pi[f]=\mathbb E_\text{old}[wf]$, $w=\prod_t\rho_t$; $\mathrm{Var}\,w=(1+\chi^2)^T-1$ for independent tokens, $\chi^2=\mathrm{Var}\,\rho_t$ |
+# | the choice | $\rho_t$ per token instead of the product: a bias that grows with the move, for much less noise |
+# | picture | in one batch the angle of $w$ passes 90° |
+# | numbers | a gap in the support: 0.15 for 0.55 · 1,000 tosses: mean weight 1, median 10⁻⁹ · one batch, forty steps: per token 0.82, ignored 0.72, whole answer 0.55 |
 # | since REINFORCE | each token's term: from $A\log\pi$ to $\rho A$, with $\log\pi_\text{old}$ kept from the writing |
 
 # %%
-score(*(f"importance_sampling.{k}" for k in (2, 4, 3, 5)))
+score(*(f"importance_sampling.{k}" for k in (2, 4, 3, 9, 5)))
 
 # %% [markdown]
-# ## Second sitting: can the whole-answer ratio be rescued, and how fast does a batch age?
+# ## Second sitting: how many answers still count, and what do you plot?
 #
-# ### Three rescues
+# A batch with unequal weights is worth fewer answers than it has. How many, and does the log know?
 #
-# In a batch a few answers have nearly all the weight $w$. Three rescues are known. Divide by
-# $\sum w$ instead of $n$. Or cap each weight, here at 2. Or take the $T$-th root $s=w^{1/T}$
-# instead, as GSPO does (13). Forty steps on one batch again:
+# ### What does an effective sample size say?
+#
+# It belongs to the weighted mean that is divided by $\sum w$, the
+# sum of the weights, instead of $n$ (**self-normalised**; a small bias, often much less noise). The
+# **effective sample size**, ESS, is $n$ when all weights are equal, and 1 when one answer has all
+# the weight:
+
+# %%
+def ess(w):
+    return w.sum()**2 / (w**2).sum()
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the toy's weights, folded
+def heaviest(rule, k):
+    """Percent of the weight on the heaviest of 64 answers, typically."""
+    x = log_ratios(rule, k).sum(2).softmax(1)
+    return 100 * x.max(1).values.quantile(0.5)
+
+def typical_ess(rule, k):
+    return torch.stack([ess(one.softmax(0)) for one in log_ratios(
+        rule, k).sum(2)]).quantile(0.5)
+
+print("whole-answer trainer after 5 steps, median of 20 policies:")
+print(f"  the heaviest of 64 answers has {heaviest(WHOLE, 5):.0f} % of the "
+      f"weight, ESS {typical_ess(WHOLE, 5):.1f}")
+
+# %% [markdown]
+# So half of the weight is soon on one answer. Can you trust an ESS that a log reports? Test it on
+# the coins, with the share of heads as reward: draw many batches, and see by how much their
+# self-normalised mean misses 0.6. *Measured* is how many fresh answers of today's policy give a
+# plain mean that misses by as much.
 
 # %% jupyter={"source_hidden": true}
-# your guess
-predict("importance_sampling.8", "The plain whole-answer ratio ends at "
-        "0.55, ratios ignored at 0.72. Where do the three rescues end?",
-        ["all three between 0.55 and 0.72",
-         "two between, one above 0.72",
-         "two below 0.55, one between",
-         "two below 0.55, one above 0.72"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-for rule in (NORMED, CAPPED, ROOT):
-    path[rule] = forty_steps(rule, lambda i, k, z: (seen[i], policies[i]))
-    climbed[rule] = earned(path[rule])
-normal, capped, root = (
-    climbed[r][:, -1] for r in (NORMED, CAPPED, ROOT))
-swing = climbed[NORMED][:, 30:].mean(0)      # of the last ten steps
-ones = torch.stack([(y == 1).double().mean(1) for y in seen])   # rewards
-best, good = ones.max(1).values.mean(), ones - ones.mean(1, keepdim=True)
-at_end = {rule: rules[rule](log_ratios(rule, 40).flatten(0, 1)).view(
-    20, 64) for rule in (CAPPED, ROOT)}
-at_end[NORMED] = log_ratios(NORMED, 40).sum(2).softmax(1)
-bad = {rule: ((w * good).clamp(max=0).sum(1).abs()
-              / (w * good).abs().sum(1)).quantile(0.5).item()
-       for rule, w in at_end.items()}        # share of the pushes
-assert bad[NORMED] < 0.001 and bad[CAPPED] < 0.05 < 0.35 < bad[ROOT]
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("importance_sampling.8", "two below 0.55, one between",
-       f"The root ends at {root.mean():.2f}. Divided by Σw the last ten "
-       f"steps swing between {swing.min():.2f} and {swing.max():.2f}. The "
-       f"cap ends at {capped.mean():.2f}. Why do these two end so low? As "
-       "the policy learns, bad answers become unlikely, lose their weight "
-       "and no longer push. So it copies good answers, and the best of 64 "
-       f"earns {best:.2f}. With ratios ignored bad answers keep pushing "
-       "away, and the policy passes the best one.",
-       pictures.climbs(
-           {rule: climbed[rule]
-            for rule in (NONE, ROOT, WHOLE, NORMED, CAPPED)},
-           level=("the best of 64 answers", best.item()), caption=(
-               "Mean of 20 policies; one batch of 64 answers each.")),
-       instead={
-           "all three between 0.55 and 0.72": "Two of them end below the "
-           "plain ratio: they only copy answers of the batch.",
-           "two between, one above 0.72": "None passes ratios ignored, and "
-           "two only copy answers of the batch.",
-           "two below 0.55, one above 0.72": "The root does end highest, "
-           "but below ratios ignored.",
-       })
+# the explorer
+task("importance_sampling.t1", product_weight.product_weight_explorer(),
+     ("Ratios 1 ± 0.20. Find answers so long that a typical batch of 1,000 "
+      "reports an ESS of 50 to 70. Say first what will be measured: 60, 40 "
+      "or 15?", product_weight.reports_sixty),
+     ("Now answers of 850 tosses or more, about ten times as long. By what "
+      "factor must the ± shrink to bring the report back to 50 to 70: by "
+      "10, by 3 or by 2? Say why, then find it.",
+      product_weight.sixty_of_long_answers))
 
 # %% [markdown]
-# Caps of 5, 30 and 100 end below 0.55 too, and so do both with steps three times as long. And the
-# root? $\log s=\frac1T\sum_t\log\rho_t$ is the *mean* log ratio, where $\log w$ is the sum. So $s$
-# stays nearer to 1, and no answer has all the weight. But the mean of $sf$ over old answers is not
-# the mean of $f$ under $\pi$: the root is a measure of distance, not an importance weight. GSPO
-# clips by it (13).
+# <details><summary>What the two tasks show</summary>
 #
-# A fourth rescue is a larger batch. With 4,096 answers, after one step, $w$ is 2° off the true
-# gradient and one ratio per token 4°. After five steps $w$ is 34° off, and one ratio per token 16°.
-# More answers shrink noise and not bias, but the product needs more of them with every step.
+# * About 15. The ESS knows only the answers that were drawn, and the heaviest are rare: a batch has
+#   about one beyond the dashed line, where most of the mean of $w^2$ lies. And it takes rewards to
+#   be unrelated to the weights; here the heaviest answers have the most heads. **A small ESS is an
+#   alarm. A large one is no all-clear.**
+# * By about 3. What counts is $T\chi^2$, and $\chi^2$ is the square of the ±. Ten times the tosses
+#   need a tenth of $\chi^2$, so the ± shrinks by $\sqrt{10}$.
+# </details>
+# <details><summary>One level deeper: where the ESS comes from</summary>
 #
-# ### How fast does a real batch age?
+# Divide the weighted values by $\sum w$ and hold the weights fixed. Let the values be independent
+# of each other and of the weights, each with variance $\sigma^2$. Then the weighted mean has the
+# variance $\sigma^2\sum w^2/(\sum w)^2$. A plain mean of $m$ values has $\sigma^2/m$. The two are
+# equal at $m=\mathrm{ESS}$.
+# </details>
 #
-# The small transformer of this course writes 512 answers of some 28 tokens. Then it trains on, and
-# after 1, 2, 4 and 8 updates it scores the old answers again. Twelve batches, three seeds:
+# ### What do you plot, and when is a batch too old?
+#
+# A trainer with one ratio per token does not use $w$, so the ESS is not its number. What can it
+# log? Two things are cheap: how far its ratios are from 1 on average, and how many tokens are far
+# out. Here they stand beside what one cannot log, the angle to the true gradient:
+
+# %% jupyter={"source_hidden": true}
+# the table: along the per-token trainer
+x = torch.stack([log_ratios(TOKEN, k).exp() for k in (1, 2, 5, 10)])
+print("toy      mean of    tokens outside   angle,      angle,")
+print("step    |ρ − 1|     1/2 to 2        all         one batch")
+for row, k in zip(x, (1, 2, 5, 10)):
+    out = 100 * ((row < 0.5) | (row > 2)).double().mean()
+    print(f"{k:>4}{(row - 1).abs().mean():11.2f}{out:11.1f} %"
+          f"{middle[TOKEN][k]:14.0f}°{noisy[TOKEN][k]:12.0f}°")
+
+# %% [markdown]
+# Both numbers rise before the angle is bad. Where to stop depends on the task; no number is right
+# for all. Beside it a real batch. The small transformer of this course writes 512 answers of some
+# 28 tokens, trains on, and scores the old answers again after 1, 2, 4 and 8 updates (median of
+# twelve batches, three seeds):
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # the table, folded: a recorded run
 found = json.loads((data_folder() / "runs/engine_gap.json").read_text())
-print("         ESS of 512 answers         tokens whose ratio is not")
-print("updates  middle batch  one batch    between 1/2 and 2")
+print("transformer   tokens outside    ESS of w, of 512")
+print("updates        1/2 to 2         median    one batch")
 for k in "1248":
     runs = [run for i in range(3) for run in found[f"lags, seed {i}"][k]]
     sizes = [512 * run["effective share"] for run in runs]
-    far = sorted(100 * run["outside [1/2, 2]"] for run in runs)[6]
-    print(f"{k:>7}{sorted(sizes)[6]:14.0f}{sizes[7]:11.0f}{far:14.2f} %")
+    out = sorted(100 * run["outside [1/2, 2]"] for run in runs)[6]
+    print(f"{k:>4}{out:18.2f} %{sorted(sizes)[6]:17.0f}{sizes[7]:12.0f}")
 
 # %% [markdown]
-# The middle batch still reports 367 after eight updates: no alarm for the exact weight, as these
-# answers are short. Were tokens independent, the same move over 1,000 tokens would leave an ESS
-# below 1.
+# By its share of tokens far out, eight updates of this run lie between the toy's second and fifth
+# step. Its answers are short, so even the exact weight still has an ESS of 367. With answers of 1,000 tokens it would not: were
+# tokens independent, the same move would leave $512/(1+\chi^2)^T$ far below 1, so no batch would
+# help.
 #
-# Why does the one batch fall to 235 and recover? One of its answers had become 26 times as likely,
-# and one such weight takes an ESS from 500 down to 240. So an ESS can hang on one answer: look at
-# the worst batch of a log, and at its largest weight.
-
-# %%
-score("importance_sampling.8")
+# One batch falls to 235 and recovers. One of its answers had become 26 times as likely, and one
+# such weight takes an ESS from 500 down to 240. Look at the largest weight, too.
 
 # %% [markdown]
 # ## Exercises
@@ -873,7 +797,7 @@ reveal("importance_sampling.7", int(longest),
 #
 # It uses the T-th root of the product, not the product. The log of the root is the mean log ratio
 # of the tokens: its spread shrinks like 1/√T, where the product's grows like √T. But the root is no
-# importance weight: in our toy it ended at 0.63, below no ratio. GSPO clips by it, from 1 − 0.0003
+# importance weight: it measures a distance. GSPO clips by it, from 1 − 0.0003
 # to 1 + 0.0004 (13); at 1,000 tokens that is a product from 0.74 to 1.49. Near the old policy each
 # of these rules is nearly exact.
 # </details>

@@ -166,13 +166,13 @@ def test_both_rules_over_all_old_answers_are_what_listing_them_gives(toy):
             assert torch.allclose(listed, told)
 
 
-def test_no_cap_and_no_longer_step_makes_a_whole_answer_rescue_better_than_none(toy):
+def test_dividing_by_the_sum_or_a_cap_does_not_rescue_the_whole_answer_ratio(toy):
     """Below the plain whole-answer ratio's 0.55, and so below ratios ignored."""
-    for cap in (5.0, 30.0, 100.0):
+    toy.rules["divided"] = lambda x: len(x) * x.sum(1, True).softmax(0)
+    assert ends(toy, "divided").mean() < 0.5 and ends(toy, "divided", rate=3.0).mean() < 0.45
+    for cap in (2.0, 5.0, 30.0, 100.0):
         toy.rules["cap"] = lambda x, cap=cap: x.sum(1, True).exp().clamp(max=cap)
         assert ends(toy, "cap").mean() < 0.5
-    for rule in ("whole answer, capped at 2", "whole answer, divided by Σw"):
-        assert ends(toy, rule, rate=3.0).mean() < 0.45
 
 
 def test_a_larger_batch_helps_the_product_near_the_old_policy_only(toy):

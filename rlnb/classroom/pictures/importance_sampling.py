@@ -7,17 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from torch import Tensor
 
-from rlnb.classroom.figures import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    VERMILLION,
-    Picture,
-    static_figure,
-)
+from rlnb.classroom.figures import BLACK, GREEN, GREY, ORANGE, PURPLE, Picture, static_figure
 
 __all__ = ["batch_means", "climbs", "running", "turned"]
 
@@ -29,9 +19,6 @@ STYLES = {
     "ratios ignored": (ORANGE, "--"),
     "one ratio per token": (PURPLE, "-"),
     "whole-answer ratio": (BLACK, ":"),
-    "whole answer, divided by Σw": (BLUE, "-"),
-    "whole answer, capped at 2": (GREEN, (0, (6, 2))),
-    "whole answer, T-th root": (VERMILLION, "-."),
     "new answers at each step": (GREY, "-"),
 }
 STRIPS = ("one ratio per token", "whole-answer ratio")  # compared policy by policy
