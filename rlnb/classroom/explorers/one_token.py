@@ -102,8 +102,8 @@ def bad_and_silent(data) -> bool:
 
 
 def comes_back_slowly(data) -> bool:
-    """A good token that went the wrong way, at half its probability or less, and its small push."""
-    return data["A"] > 0 and 0 < data["push"] <= 0.5
+    """A good token at half its old probability, and its small push."""
+    return data["A"] > 0 and 0.45 <= data["ratio"] <= 0.55
 
 
 def one_token_explorer() -> Explorer:

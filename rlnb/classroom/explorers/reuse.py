@@ -18,7 +18,7 @@ from rlnb.classroom.figures import BLACK, GREEN, GREY, WINE
 
 __all__ = [
     "RATES", "alt", "build", "compute", "largest_that_holds", "readout", "reuse_explorer",
-    "saved_without", "six_starts", "update",
+    "saved_without", "six_starts", "soonest", "update",
 ]  # fmt: skip
 
 BATCHES, EARLY, ANSWERS, SEEDS, EPSILON, DUAL = 300, 30, 64, 40, 0.2, 3.0
@@ -112,6 +112,21 @@ def six_starts(
         raise ValueError(f"grader: expected one of {', '.join(GRADERS)}, got {grader!r}.")
     chance, _ = _train(rule, steps, float(rate), STARTS, seeds, grader)
     return chance[-1].reshape(len(STARTS), seeds)
+
+
+def soonest(rule: str, steps: int, level: float = ENOUGH) -> int:
+    """Batches until the mean chance of the six starts first reaches `level`, at the best rate.
+
+    The smallest number over RATES, ten seeds a start. Raises ValueError where no rate gets there.
+    """
+    found = []
+    for rate in RATES:
+        chance = _train(rule, steps, rate, STARTS, 10, "dice")[0].mean(1)
+        if (chance >= level).any():
+            found.append(int((chance >= level).argmax()))
+    if not found:
+        raise ValueError(f"level: no rate brings {rule} with {steps} steps to {level}.")
+    return min(found)
 
 
 @checked(steps=at_least(1), rate=above(0))

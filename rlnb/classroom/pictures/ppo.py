@@ -30,8 +30,8 @@ __all__ = ["answers_used", "arrows", "corner", "first_batch", "map_of_silence", 
 
 TEXT = 10.5  # points: the size of the page's own text
 SEED_LINES = ("-", "--", "-.", ":", (0, (6, 2)), (0, (4, 1, 1, 1, 1, 1)))
-RULES = {"no clip": GREEN, "clip alone": SKY, "clip and min": WINE}
-RULE_LINES = {"no clip": "-", "clip alone": "-.", "clip and min": "--"}
+RULES = {"no clip": GREEN, "clip alone": SKY, "clip and min": WINE, "single step": GREY}
+RULE_LINES = {"no clip": "-", "clip alone": "-.", "clip and min": "--", "single step": ":"}
 SILENT = "#D9D9D9"
 CLAIMED, TRUE = PURPLE, BLACK  # what the batch says, and what is so
 
@@ -253,8 +253,8 @@ def rates(learning_rates: Sequence[float], ends: Mapping[str, np.ndarray]) -> Pi
         build,
         size=(900, 310),
         alt=f"Mean chance at the end, at learning rates {listed}: {said}.",
-        caption="300 batches, thirty steps on each. Thin: six starting policies, 10 seeds each; "
-        "thick: their mean.",
+        caption="300 batches, thirty steps on each; grey: one. Thin: six starting policies, 10 seeds "
+        "each; thick: their mean. High is good, and wide is room.",
     )
 
 
@@ -310,8 +310,8 @@ def answers_used() -> Picture:
         alt="Held-out pass@1 of a small transformer, start 0.37, three seeds each. After 512 "
         f"answers: {middle}. After 1,280: {ends}.",
         caption="A transformer with 0.3 million weights that adds up chains of small numbers. 20 "
-        "batches of 64 answers, AdamW, rate 0.0002 unless said. Right: range of the three seeds "
-        f"(thin). One step at 1 and 8 times the rate, not drawn: {low:.2f} to {high:.2f}. "
+        "batches of 64 answers, AdamW, rate 0.0002 unless said. Thin: three seeds; the legend has "
+        f"their ends. One step at 1 and 8 times the rate, not drawn: {low:.2f} to {high:.2f}. "
         "Recorded on a CPU.",
     )
 
