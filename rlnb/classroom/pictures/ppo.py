@@ -253,8 +253,8 @@ def rates(learning_rates: Sequence[float], ends: Mapping[str, np.ndarray]) -> Pi
         build,
         size=(900, 310),
         alt=f"Mean chance at the end, at learning rates {listed}: {said}.",
-        caption="300 batches, thirty steps on each; grey: one. Thin: six starting policies, 10 seeds "
-        "each; thick: their mean. High is good, and wide is room.",
+        caption="300 batches, thirty steps on each; grey: one. Thin: six starting policies, 10 "
+        "seeds each; thick: their mean. High is good, and wide is room.",
     )
 
 

@@ -205,9 +205,9 @@ def clouds(graders: Mapping[str, np.ndarray], edge: float = 16.0) -> Picture:
         build,
         size=(900, 290),
         alt=f"Clouds of {len(next(iter(graders.values())))} steps each. {said}.",
-        caption="A dot is a step of 16 answers; its height is its error in one direction across the "
-        "gradient, the same in both clouds. The short arrow is the true gradient, the mean of both. "
-        "400 steps each, some outside the frame.",
+        caption="A dot is a step of 16 answers; its height is its error in one direction across "
+        "the gradient, the same in both clouds. The short arrow is the true gradient, the mean of "
+        "both. 400 steps each, some outside the frame.",
     )
 
 
