@@ -131,7 +131,7 @@ SETTINGS = {
         {"mean": 3.0, "distance": 0.0},
         {"mean": 6.0, "deviation": 6.0},
     ],
-    "nudge": [{"draws": 1, "nudge": 0.02}, {"draws": 10_000, "nudge": 4.0}, {"draws": 100}],
+    "nudge": [{"draws": 1, "nudge": 0.02}, {"draws": 10_000, "nudge": 8.0}, {"draws": 100}],
     "difficulty": [
         {"rate": 0.01, "size": 64, "method": "maxrl"},
         {"show": "signal", "rate": 0.99, "size": 2},

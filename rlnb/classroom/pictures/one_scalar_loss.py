@@ -15,6 +15,8 @@ from rlnb.classroom.figures import (
     NEGATIVE,
     ORANGE,
     POSITIVE,
+    PURPLE,
+    WINE,
     Picture,
     signed,
     static_figure,
@@ -26,8 +28,10 @@ TEXT = 10.5  # points: the size of the page's own text
 RULES = ((BLACK, "-"), (ORANGE, "--"))
 LINES = {  # the first of these words in a name decides, so that a rule looks the same everywhere
     "teacher": (BLACK, "-"),
-    "rate 4": (GREEN, "-"),
+    "rate 4": (WINE, "-"),
+    "graded, 64": (PURPLE, (0, (1, 1.2))),
     "graded": (GREEN, "-."),
+    "right_only, 64": (BLUE, "--"),
     "right_only": (BLUE, ":"),
     "": (ORANGE, "--"),
 }
@@ -54,9 +58,10 @@ def authors(
             axes.plot([], color=PALE_ORANGE, lw=1.5, label=f"{single}: {shown} single runs")
         axes.set(xlim=(0, len(next(iter(runs.values()))) - 1), ylim=(0, 1.03))
         axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("step, 8 answers each", fontsize=TEXT)
+        axes.set_xlabel("step", fontsize=TEXT)
         axes.set_ylabel("chance of a right answer", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 0.8), fontsize=11)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 0.9), fontsize=11,
+                    handlelength=3.2)  # fmt: skip
 
     said = "Means at the end: " + "; ".join(f"{n} {run[-1].mean():.2f}" for n, run in runs.items())
     if single:
