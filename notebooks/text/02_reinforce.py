@@ -12,9 +12,9 @@
 # **After this page** you can derive the policy gradient line by line, write its loss in two lines
 # of code, and say who gets the credit and where the noise comes from.
 #
-# 34 minutes, then 8 in a second sitting · exercises 42 more · after 01 (one scalar loss) · Williams
-# 1992 (REINFORCE, *Machine Learning* 8); Sutton, McAllester, Singh and Mansour 1999 (policy
-# gradient theorem, NeurIPS 12)
+# 32 minutes, then 11 in a second sitting · exercises 37 more · after 01 (one scalar loss) ·
+# Williams 1992 (REINFORCE, *Machine Learning* 8); Sutton, McAllester, Singh and Mansour 1999
+# (policy gradient theorem, NeurIPS 12)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
@@ -25,13 +25,11 @@
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # imports, folded
 import torch
-from rlnb import ZOO, check
+from rlnb import check
 from rlnb.classroom.explorers import one_push, uphill
 from rlnb.classroom.lesson import predict, reveal, score, task
-from rlnb.classroom.pictures import pipeline, token_grid
 from rlnb.classroom.pictures import reinforce as pictures
-from rlnb.objective import difference
-from rlnb.toys import SequencePolicy, running_group
+from rlnb.toys import SequencePolicy
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
@@ -73,8 +71,9 @@ def graded(knob, dice):
 # program: it pays 1 for an answer with exactly one 1 and a stop at the end, and 0 for every other
 # answer.
 #
-# To choose a token, the model throws a die. We write down the three throws of one answer. Then we
-# use the same throws again and again, while we turn one knob: the logit of a 1 as the first token.
+# To choose a token, the model throws a die: a number between 0 and 1, cut into one stretch for each
+# token, as long as its probability. We write down the three throws of one answer. Then we use the
+# same throws again and again, while we turn one knob: the logit of a 1 as the first token.
 
 # %%
 dice = torch.rand(1000, 3, generator=torch.Generator().manual_seed(203))
@@ -84,17 +83,16 @@ one = torch.cat([graded(k, dice[:1]) for k in knobs])
 pictures.one_draw(knobs, one, here, ("stop", "1, stop"))
 
 # %% [markdown]
-# That was one answer, and its reward jumps. What should go up is the **expected reward** $J$, the
-# mean reward over endlessly many answers. It changes smoothly with the knob. So take many answers,
-# and let `backward()` find the slope of their mean. Does that work?
+# That was one answer. What should go up is the **expected reward** $J$, the mean reward over
+# endlessly many answers. It changes smoothly with the knob. So take many answers, and differentiate
+# their mean reward. Is that the slope of $J$?
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("reinforce.1", "Take 1,000 answers, each with its own throws. At "
         "the dot, the slope of their mean reward is ...",
-        ["0",
-         "a few per cent of it: only answers near a jump react",
-         "the slope of J, up to some noise"])
+        ["the slope of J, give or take some noise",
+         "a few per cent of the slope of J", "0"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -107,30 +105,24 @@ reveal("reinforce.1", "0",
        "none of the 1,000 rewards jumps. More answers make the stairs "
        "smaller, but never sloped. **The mean of the slopes is 0, the "
        "slope of the mean is not. Where there are jumps, the two may not "
-       "be swapped.**",
+       "be swapped.** (PyTorch does not even return the 0. A drawn token "
+       "is an integer, and `backward()` stops with an error.)",
        pictures.average(
            knobs, mean, torch.tensor([expected(k) for k in knobs]),
            (near, mean_near, torch.tensor([expected(k) for k in near])),
            here),
        instead={
-           "the slope of J, up to some noise":
+           "the slope of J, give or take some noise":
            "More answers make finer stairs. A slope they do not make.",
-           "a few per cent of it: only answers near a jump react":
-           "A nudge that is small enough reaches none of them.",
+           "a few per cent of the slope of J":
+           "Only answers near a jump react to a nudge. But a nudge that "
+           "is small enough reaches none of them.",
        })
 
 # %% [markdown]
 # What does the knob change, then? It does not change an answer a little. It changes **how often**
 # the answer is written. So we differentiate the probabilities, and leave the draws and the grader
 # alone.
-
-# %% jupyter={"source_hidden": true}
-# the loop
-pipeline.pipeline("answers", "rewards", "loss", "step", caption=(
-    "The loop of every page from here on. The gradient starts at the loss; "
-    "none passes back through answers or rewards. Advantages come with "
-    "page 03, the ratio with page 04. The number of answers G is called N "
-    "on this page."))
 
 # %% [markdown]
 # ## Derive it
@@ -175,6 +167,18 @@ print(f"trick, 1000 draws {pushes.mean():.4f} "
 # being trained, so they are **on-policy**. If you repeat the estimate for ever, its mean is
 # $\nabla J$, so it is **unbiased**. A single estimate scatters around the mean; this is its
 # **variance**.
+#
+# <details><summary>One level deeper: what breaks it?</summary>
+#
+# * **Other draws.** Draw with top-p or at another temperature and score the plain policy: then the
+#   draws are not its own. On the logits of a softmax the mean score is then (drawn − scored)
+#   probabilities, not 0, so even equal rewards move the policy. An older policy's draws do the
+#   same; page 04 repairs it with a ratio.
+# * **A reward with θ in it,** such as a penalty computed from the current log π. The second line
+#   loses a term, the mean of ∇R. Detach the reward, and add that term if it is not 0.
+# * **Dividing by the length.** With the mean over an answer's tokens in place of the sum you follow
+#   the gradient of E[R/T]: short right answers are worth more (09).
+# </details>
 
 # %% jupyter={"source_hidden": true}
 # one rectangle for each right answer
@@ -194,8 +198,9 @@ pictures.areas(["1, stop", "0, 1, stop", "1, 0, stop"], P, scores, R == 1)
 # $$L=-\frac1N\sum_{i=1}^{N}R_i\sum_{t=1}^{T_i}\log\pi_\theta(y_{i,t}\mid y_{i,\lt t})$$
 #
 # In the words of RL, a **state** is the prompt with the tokens so far, an **action** is the next
-# token, and a **trajectory** is a whole answer. The world only appends the token, so nothing but
-# $\pi$ is left in the trajectory's probability.
+# token, and a **trajectory** is a whole answer. In other tasks the world also throws dice, and they
+# are factors of the trajectory's probability. But no $\theta$ is in them, so $\nabla\log$ removes
+# them. Here the world only appends the token.
 
 # %%
 def reinforce_loss(logp, rewards):   # (N, T) with 0 as padding, (N,)
@@ -209,13 +214,14 @@ print(f"loss {loss.item():.4f}, slope along the knob {-slope(loss):.4f}")
 # the written tokens, and `rewards` are plain numbers.
 #
 # You have seen this loss before. With rewards 1 and 0 it looks like SFT (01) on the model's own
-# right answers. Our model is right in 23 of 100 draws. Both methods draw fresh answers from it, but
-# SFT throws the wrong ones away and averages over the rest.
+# right answers. Our model is right in 23 of 100 draws. Give both losses the same fresh draws, but
+# SFT only the right ones.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("reinforce.2", "REINFORCE's expected gradient, against SFT's:",
-        ["the same", "another direction: SFT never sees the wrong answers",
+        ["the same direction, equally long",
+         "another direction, equally long",
          "the same direction, 4.3 times as long",
          "the same direction, 0.23 times as long"])
 
@@ -236,14 +242,26 @@ reveal("reinforce.2", "the same direction, 0.23 times as long",
        "thousand times gets a thousandth of SFT's gradient. **REINFORCE "
        "hardly moves on what it rarely gets right.**",
        instead={
-           "the same":
+           "the same direction, equally long":
            "Wrong answers push nothing, but they count in N.",
            "the same direction, 4.3 times as long":
            "It is the other way round: SFT's gradient is the longer one.",
-           "another direction: SFT never sees the wrong answers":
-           "SFT does not see them. But with reward 0 they have weight 0 "
-           "here, too.",
+           "another direction, equally long":
+           "SFT does not see the wrong answers. But with reward 0 they "
+           "have weight 0 here, too.",
        })
+
+# %% [markdown]
+# <details><summary>One level deeper: does Adam undo the factor?</summary>
+#
+# Adam divides the step of each parameter by the usual size of its gradient. With a single prompt, a
+# constant factor drops out of that quotient. (Only Adam's ε notices it, and clipping by the norm.)
+# In a batch, each prompt $x$ has its own success rate $J_x$, and the weights feel the sum
+# $\sum_x J_x\,\nabla_{\text{SFT},x}$. Adam rescales that sum, weight by weight, and cannot know
+# what each prompt put into it. Where prompts share their weights, one that is solved nine times in
+# ten still counts 900 times as much as one that is solved once in a thousand.
+# [Statements 02](statements/02_reinforce.ipynb) computes both.
+# </details>
 
 # %% [markdown]
 # ## What one answer pushes
@@ -255,18 +273,18 @@ reveal("reinforce.2", "the same direction, 0.23 times as long",
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("reinforce.t1", one_push.one_push_explorer(),
-     ("Add nothing to the rewards. Push A down, although it is right.",
-      one_push.right_one_falls),
+     ("Draw a wrong answer, and let it push both right ones down.",
+      one_push.wrong_draw_hits_the_right),
      ("Draw a right answer, and nothing moves.",
       one_push.right_draw_is_silent))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Draw B. A wrong answer does not do it, because with reward 0 it pushes nothing. Answers fall
-#    only because others rise.
-# 2. Add −1. Now only the wrong answers push, and they push themselves down. If you add something
-#    above 0 instead, whatever is drawn is pushed up, also a wrong answer.
+# 1. Draw C or D, and add something above 0. With reward 0 a wrong draw pushes nothing. Above 0 it
+#    pushes itself up, and all others pay, the right ones too. (Add nothing and draw B: then A pays,
+#    though both are right.)
+# 2. Add −1. Now only wrong draws push, and they push themselves down.
 # </details>
 #
 # One panel never moved: the mean over all draws. If you add a constant $c$ to all rewards, the mean
@@ -277,11 +295,229 @@ task("reinforce.t1", one_push.one_push_explorer(),
 # **A constant changes what single draws do, and nothing in the mean.**
 
 # %% [markdown]
-# ## What the loss prints
+# ## How far does a step stray?
+#
+# Go back to the fifteen answers. A step is the mean push of 16 draws. Call it **uphill** if it
+# points less than 90° away from the true gradient: then a small enough step raises $J$. We take
+# twenty thousand steps, all from the same model, and count. (`along` says how far each answer's
+# score points along the true gradient.)
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: how far each answer's score points along the true gradient
+all_scores = torch.stack([gradient(log_pi(y)) for y in range(15)])
+along = (all_scores * truth).sum((1, 2))         # (15,)
+assert (along[R == 1] > 0).all()                 # right ones: all uphill
+J0 = (P @ R).item()                              # 0.23
+
+def needed(constant):        # answers until the error is as long as truth
+    every = (R + constant)[:, None, None] * all_scores
+    square = P @ (every**2).sum((1, 2)) - (truth**2).sum()
+    return (square / (truth**2).sum()).item()
+
+# %%
+def share_uphill(constant, N=16, steps=20_000):
+    """Of the steps, when `constant` is added to all rewards."""
+    y = policy.sample(steps * N, torch.Generator().manual_seed(1))
+    step = ((R + constant) * along)[y].view(steps, N).mean(1)
+    return (step > 0).double().mean().item()
+
+print(f"rewards 0 and 1: {100 * share_uphill(0.0):.1f} % uphill")
+print(f"16 draws without a right answer: {100 * (1 - J0)**16:.1f} %")
+
+# %% [markdown]
+# Nearly all go uphill. The others have no right answer among their 16, and do not move at all.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("reinforce.5", "Another grader pays 10 for wrong and 11 for "
+        "right. Of its steps of 16 answers, how many go uphill?",
+        ["about 55 %", "about 75 %", "about 90 %", "about 98 %"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+quiet, noisy = (100 * share_uphill(c) for c in (0.0, 10.0))
+reveal("reinforce.5", "about 55 %",
+       f"{noisy:.0f} % do, little better than a coin. Each draw "
+       "now pushes itself up by 10 or 11. So it matters more which answers "
+       "happened to be drawn than which of them were right. Averaging N "
+       "answers divides the squared error by N. To bring the error down to "
+       f"the length of the true gradient took {needed(0.0):.0f} answers at "
+       f"rewards 0 and 1. Now it takes {needed(10.0):,.0f}. **The mean is "
+       "the same; its price is not.**",
+       pictures.clouds({
+           f"rewards {c:.0f} and {c + 1:.0f}: {share:.0f} % uphill":
+           uphill.compute(16, c)["dots"][:400]
+           for c, share in ((0.0, quiet), (10.0, noisy))}),
+       instead={
+           "about 98 %":
+           "The mean is the same. But a step sees 16 answers, not the "
+           "mean.",
+           "about 90 %":
+           "Ten points on each draw do not cancel in 16 draws: what was "
+           "drawn is still luck.",
+           "about 75 %":
+           "Even this is too kind. The squared error grows with the square "
+           "of the rewards, and 16 answers divide it by 16 only.",
+       })
+
+# %% [markdown]
+# ## Who gets the credit?
+#
+# In the loss, $R_i$ stands before *every* token of answer $i$: it is the **credit** of each. Is
+# that fair? Take the right answer 0, 1, stop. Before its first token and after each, how likely is
+# the model to end right?
+
+# %%
+def chance(prefix):
+    n = len(prefix)
+    here = torch.tensor([y[:n] == prefix for y in answers])
+    return ((P * R)[here].sum() / P[here].sum()).item()
+
+pictures.credit(["0", "1", "stop"],
+                [chance((0, 1, 2)[:n]) for n in range(4)])
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("reinforce.4", "In 17 of 100 draws the first token is that 0. "
+        "Over these draws its credit is +0.13 in the mean, and it is never "
+        "below 0. In the mean over all draws, how does its logit move?",
+        ["up, by 0.17 × 0.13", "down, by 0.17 × 0.10",
+         "down, by 0.17 × 0.23"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+with_0 = torch.tensor([float(y[0] == 0) for y in answers])
+often = (P @ with_0).item()
+own, taken = (P * R) @ with_0, (P @ R) * often   # the two halves
+assert torch.allclose(own - taken, truth[0, 0])
+assert abs(own - often * chance((0,))) < 1e-12
+reveal("reinforce.4", "down, by 0.17 × 0.10",
+       f"By Recall 2 a draw moves this logit by R × (1 − {often:.2f}) if "
+       f"the 0 was written, and by R × (0 − {often:.2f}) if not. In the "
+       f"mean the first number in the brackets gives {often:.2f} × "
+       f"{chance((0,)):.2f}, the credit of its own draws. The second gives "
+       f"−{often:.2f} × {chance(()):.2f}: every reward, whoever earned it, "
+       "takes something from this logit. Together that is "
+       f"{often:.2f} × ({chance((0,)):.2f} − {chance(()):.2f}). **The "
+       "softmax compares each token with what is usual at its place. Wrong "
+       "credit in a single draw is noise, not a wrong gradient.**",
+       instead={
+           "up, by 0.17 × 0.13":
+           "This is what its own draws give. Whenever another first token "
+           "is rewarded, this logit falls.",
+           "down, by 0.17 × 0.23":
+           "This is what every reward takes from it. Its own draws give "
+           "some of it back.",
+       })
+
+# %% [markdown]
+# This is not special to a table. Let the policy write on from a state: the mean reward it then
+# earns is the state's **value** $V(s_t)$. Once token $a_t$ is written, it is $Q(s_t,a_t)$. In the
+# picture they are the points before and after a token.
+#
+# $$\begin{aligned}
+# \nabla J&=\textstyle\mathbb E\big[\sum_t R\;\nabla\log\pi_\theta(a_t\mid s_t)\big]&&\text{as derived, for any network}\\
+# &=\textstyle\mathbb E\big[\sum_t Q(s_t,a_t)\,\nabla\log\pi_\theta(a_t\mid s_t)\big]&&\text{state and token given, the mean of }R\text{ is }Q\\
+# &=\textstyle\mathbb E\big[\sum_t \big(Q(s_t,a_t)-V(s_t)\big)\nabla\log\pi_\theta(a_t\mid s_t)\big]&&\text{state given, }V\text{ is a constant: its mean push is 0}
+# \end{aligned}$$
+#
+# This is the **policy gradient theorem**. $A=Q-V$ is the **advantage**: −0.10, +0.43 and +0.44 in
+# the picture. REINFORCE puts $R$ in its place, which is right on average and noisy. Pages 03 and 07
+# come closer to $A$.
+#
+# <details><summary>One level deeper: why no gradient of the states?</summary>
+#
+# A token also decides which states come later, so the parameters change how often a state is
+# visited. Where is the gradient of that? It is all there. We differentiated the probability of the
+# whole answer, and its log is a sum over tokens. What a token does to the states behind it is
+# counted at that token: its $Q$ holds everything that follows. So the frequencies need not be
+# differentiated, only sampled, and this needs draws from $\pi_\theta$ itself.
+# </details>
+# <details><summary>Rewards on the way</summary>
+#
+# If reward $r_t$ arrives with token $t$, a token cannot have caused the rewards before it. Drop
+# them: token $t$ gets the **return to go** $R_{\ge t}=\sum_{t'\ge t}r_{t'}$ in place of
+# $R=\sum_t r_t$. The mean gradient is the same: what was paid before is known in state $s_t$, so it
+# is a constant, and a constant has mean push 0. It is usually less noisy. With one reward at the
+# end, the usual case for language models, $R_{\ge t}=R$ and nothing is gained.
+# </details>
+
+# %% [markdown]
+# ## In a real run
+#
+# Real runs average over many answers. DeepSeekMath takes 1,024 in a step
+# ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2). DAPO draws 512 prompts with
+# 16 answers each, and spends them on 16 steps of 512
+# ([arXiv 2503.14476](https://arxiv.org/abs/2503.14476)). They also subtract a baseline (03). TRL's
+# nearest trainer is `RLOOTrainer`: with one update per batch and `beta=0` its gradient is that of
+# this page, with a baseline.
+
+# %% [markdown]
+# ## Say it in 60 seconds
+
+# %% [markdown] tags=["card"]
+# | REINFORCE | |
+# |---|---|
+# | sentence | differentiate how likely the answer was, not the draw and not the grader; weigh it with the reward |
+# | formula | $\nabla J=\mathbb E[R\,\nabla\log\pi(y)]$ · $L=-\frac1N\sum_i R_i\sum_t\log\pi(y_{i,t})$ |
+# | theorem | $\nabla J=\mathbb E[\sum_t A(s_t,a_t)\,\nabla\log\pi(a_t\mid s_t)]$, with $A=Q-V$; REINFORCE puts $R$ for $A$ |
+# | words | on-policy, unbiased, high variance |
+# | reward 0 | pushes nothing, but counts in $N$ |
+# | picture | a staircase: flat wherever you differentiate it |
+# | numbers | the slope of a mean of 1,000 staircases: 0 · against SFT on own right answers: J times as long, here 0.23 · steps of 16 uphill: 98 % at rewards 0 and 1, 54 % at 10 and 11 |
+# | derived | everything up to the mean over draws |
+# | choice | $N$ fresh answers in place of all |
+# | against SFT (01) | the model's own answers instead of given ones, and $R$ in front |
+
+# %%
+score("reinforce.1", "reinforce.2", "reinforce.5", "reinforce.4")
+
+# %% [markdown]
+# ## Second sitting: can an unbiased step go wrong, and what does the loss say?
+#
+# ### Downhill
+#
+# The mean of all steps is the true gradient, whatever constant is added. So say first: can it
+# happen that *most* of them go downhill? Then look for it. The explorer starts with rewards 0 and 1
+# and 16 answers a step.
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("reinforce.t2", uphill.uphill_explorer(),
+     ("Let at least 55 % of the steps go downhill.",
+      uphill.mostly_downhill),
+     ("For 95 % uphill, rewards 10 and 11 need more than 1,024 answers a "
+      "step. Find a constant for which 4 are enough.",
+      uphill.few_answers))
+
+# %% [markdown]
+# <details><summary>What the tasks show</summary>
+#
+# 1. Add 1 or more, and take one answer a step. Whatever is drawn then pushes itself up, and more
+#    than half the draws are answers whose push points downhill, most often “stop” at once. The
+#    steps uphill are fewer and longer, so the mean is still the arrow. **Unbiased tells where the
+#    steps lie on average, not where most of them go.** With rewards 0 and 1 you cannot do it: a
+#    step without a right answer stands still.
+# 2. Add −0.5 or −0.2. Now right answers push themselves up, wrong ones down, and each draw tells
+#    something. (At −1, right answers are silent.) A number subtracted from the reward has saved
+#    hundreds of times as many answers. It is called a **baseline**.
+# </details>
+#
+# Does the noise matter for training? The fifteen-answer model was trained with 4 answers a step, 60
+# steps and a hundred seeds, each grader at the best of six learning rates. Rewards 0 and 1 end at
+# $J$ = 1.00, rewards 10 and 11 at 0.37. At a rate of 0.01 and after 2,000 steps (eight seeds) the
+# latter reach 0.77 ([statements 02](statements/02_reinforce.ipynb)). They are slow, not wrong.
+# <!-- cited: 1.00, 0.37, 0.01, 0.77 -->
+#
+# **What hurts is a constant that is large next to the gap between right and wrong.** A reward model
+# is learned from comparisons, where any constant cancels, so its zero may lie anywhere.
+
+# %% [markdown]
+# ### What the loss prints
 #
 # What do you see in the log while this trains? Train the fifteen-answer model, and keep the noise
 # out: use all answers with their probabilities instead of draws. Grader one pays 1 and 0, grader
-# two pays 0 and −1. By the line above, both take exactly the same steps.
+# two pays 0 and −1. A constant changes nothing in the mean, so both take exactly the same steps.
 
 # %%
 def climb(constant, steps=60):
@@ -316,11 +552,14 @@ kept = -(P * R * logp5).sum()
 reveal("reinforce.3", "lower with 1 and 0, higher with 0 and −1",
        f"The first goes from {L[0]:.2f} to {L[-1]:.2f}, the second from "
        f"{L_minus[0]:.2f} to {L_minus[-1]:.2f}, ".replace("-", "−") +
-       "by the same steps. Each step weighs the answers anew, so each step "
-       "has a loss of its own. (With the weights of step 0 kept, five "
-       f"steps do lower it, to {kept:.2f}.) **The loss has the right slope "
-       "where the answers were drawn, and a value that says nothing.** Log "
-       "the mean reward and the norm of the gradient.",
+       "by the same steps. Both tend to 0: what is still drawn has a log π "
+       "near 0, and the rest no longer counts. After a step the model "
+       "draws other answers, so the next loss is another function. Judge "
+       "five steps by the answers of step 0, and the first loss falls to "
+       f"{kept:.2f}, as descent should. The printed one has risen to "
+       f"{L[5]:.2f}. **The loss has the right slope where the answers were "
+       "drawn, and a value that says nothing.** Log the mean reward and "
+       "the norm of the gradient.",
        pictures.climb(J, {"rewards 1 and 0": L,
                           "rewards 0 and −1": L_minus}),
        instead={
@@ -333,194 +572,8 @@ reveal("reinforce.3", "lower with 1 and 0, higher with 0 and −1",
            "This is true of the second grader only.",
        })
 
-# %% [markdown]
-# ## Who gets the credit?
-#
-# In the loss, $R_i$ stands before *every* token of answer $i$. We call the number before a token's
-# $\log\pi$ its **credit**. Here is the running group of this course: one prompt, $G=4$ answers of
-# 3, 5, 2 and 6 tokens, of which two are right.
-
 # %%
-group = running_group()
-logp = torch.where(group.mask, group.logprobs, 0.0)
-total = 4 * reinforce_loss(logp, group.rewards)              # no 1/N
-credit = -torch.autograd.grad(total, group.logprobs)[0]      # (4, 6)
-token_grid.token_grid(group, {"credit of each token": credit}, count="",
-                      caption="Every token of an answer gets the answer's "
-                      "reward. Hatched: credit 0.")
-
-# %% [markdown]
-# Is that fair? Go back to the fifteen answers and take the right answer 0, 1, stop. After each of
-# its tokens, how likely is the model to end right?
-
-# %%
-def chance(prefix):
-    n = len(prefix)
-    here = torch.tensor([y[:n] == prefix for y in answers])
-    return ((P * R)[here].sum() / P[here].sum()).item()
-
-pictures.credit(["0", "1", "stop"],
-                [chance((0, 1, 2)[:n]) for n in range(4)])
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("reinforce.4", "The first 0 is a mistake, and this lucky draw "
-        "pushes its logit up. No reward is below 0. In the mean over all "
-        "draws, the logit of that 0 goes ...",
-        ["up: no reward ever pushes it down",
-         "nowhere: good and bad luck cancel", "down"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-all_scores = torch.stack([gradient(log_pi(y)) for y in range(15)])
-first = P * R * all_scores[:, 0, 0]              # logit of the first 0
-with_0 = torch.tensor([y[0] == 0 for y in answers])
-often, change = P[with_0].sum(), chance((0,)) - chance(())
-assert abs(often * change - truth[0, 0]) < 1e-12
-reveal("reinforce.4", "down",
-       "Right answers that begin with 1 push the 1 up, and so they push "
-       "the "
-       f"0 down. They outvote the lucky ones, {-first[~with_0].sum():.3f} "
-       f"against {first[with_0].sum():.3f}. The difference is exactly "
-       f"{often:.2f} × {-change:.2f}: how often the 0 is written, times "
-       "what it took from the chance in the picture. **In the mean, "
-       "REINFORCE gives each token the credit of the picture. Wrong credit "
-       "in a single draw is noise, not a wrong gradient.**",
-       instead={
-           "up: no reward ever pushes it down":
-           "Nothing pushes it down directly. But when the logit of 1 is "
-           "pushed up, the softmax pushes the 0 down.",
-           "nowhere: good and bad luck cancel":
-           "They do not cancel: one of them is larger.",
-       })
-
-# %% [markdown]
-# For a table of logits this is the **policy gradient theorem**. The slope of a token's logit is a
-# product of three numbers: how often its state is visited, how likely the token is there, and how
-# much better it is than the average there. The last number is called the **advantage**. Pages 03
-# and 07 estimate it.
-#
-# <details><summary>Rewards on the way</summary>
-#
-# If reward $r_t$ arrives with token $t$, a token cannot have caused the rewards before it. Drop
-# them: token $t$ gets the **return to go** $R_{\ge t}=\sum_{t'\ge t}r_{t'}$ in place of
-# $R=\sum_t r_t$. The mean gradient is the same, since what was paid before is a constant for this
-# token. It is usually less noisy. With one reward at the end, the usual case for language models,
-# $R_{\ge t}=R$ and nothing is gained.
-# </details>
-# <details><summary>Sum or mean over an answer's tokens?</summary>
-#
-# The sum is $\log\pi(y)$, so it is the one that was derived. Divide by $T_i$, as many losses do,
-# and you follow the gradient of $\mathbb E[R/T]$: short right answers are worth more. verl calls
-# the sum `loss_agg_mode="seq-mean-token-sum"`, and it is not its default. Page 09 follows that up.
-# </details>
-
-# %% [markdown]
-# ## In a real run
-#
-# The estimate is right on average, and noisy. So real runs average over many answers: DeepSeekMath
-# takes 1,024 in a step ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300), section 4.2), DAPO
-# 512 prompts with 16 answers each ([arXiv 2503.14476](https://arxiv.org/abs/2503.14476)). They also
-# subtract a baseline, which is the subject of page 03. TRL's nearest trainer is `RLOOTrainer`: with
-# one update per batch and `beta=0` its gradient is that of this page, with a baseline.
-
-# %% [markdown]
-# ## Say it in 60 seconds
-
-# %% [markdown] tags=["card"]
-# | REINFORCE | |
-# |---|---|
-# | sentence | differentiate how likely the answer was, not the draw and not the grader; weigh it with the reward |
-# | formula | $\nabla J=\mathbb E[R\,\nabla\log\pi(y)]$ · $L=-\frac1N\sum_i R_i\sum_t\log\pi(y_{i,t})$ |
-# | words | on-policy, unbiased, high variance |
-# | silent | every token of an answer with reward 0 |
-# | picture | a staircase: flat wherever you differentiate it |
-# | numbers | the slope of a mean of 1,000 staircases: 0 · against SFT on own right answers: J times as long, here 0.23 |
-# | derived | everything up to the mean over draws |
-# | choice | $N$ fresh answers in place of all |
-# | against SFT (01) | the model's own answers instead of given ones, and $R$ in front |
-
-# %%
-print("next page:\n" + str(difference(ZOO["reinforce"], ZOO["rloo"])))
-score("reinforce.1", "reinforce.2", "reinforce.3", "reinforce.4")
-
-# %% [markdown]
-# ## Second sitting: how noisy is a step?
-#
-# The estimate is right on average. How far does a single one stray?
-#
-# Call a step **uphill** if its estimate points less than 90° away from the true gradient. Then a
-# small enough step raises $J$. We take twenty thousand estimates of 16 answers each and count.
-# (`along` says how far each answer's score points along the true gradient.)
-
-# %% tags=["setup"] jupyter={"source_hidden": true}
-# folded: how far each answer's score points along the true gradient
-along = (all_scores * truth).sum((1, 2))         # (15,)
-
-# %%
-def share_uphill(N, constant, steps=20_000):
-    y = policy.sample(steps * N, torch.Generator().manual_seed(1))
-    estimate = ((R + constant) * along)[y].view(steps, N).mean(1)
-    return (estimate > 0).double().mean().item()
-
-print(f"rewards 0 and 1, 16 answers: {share_uphill(16, 0.0):.0%} uphill")
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("reinforce.5", "Another grader pays 10 for wrong and 11 for right. "
-        "The mean gradient is the same. Of its steps of 16 answers ...",
-        ["hardly more than half go uphill",
-         "nine in ten go uphill: ten is a lot, 16 answers average it out",
-         "about as many go uphill: the mean is what counts"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-def variance(constant):                          # of one draw's push
-    every = (R + constant)[:, None, None] * all_scores
-    return (P @ (every**2).sum((1, 2)) - (truth**2).sum()).item()
-
-reveal("reinforce.5", "hardly more than half go uphill",
-       f"{share_uphill(16, 10.0):.0%} do, little better than a coin. Every "
-       "draw now pushes itself up by 10 or 11, so it matters more which "
-       "answers happened to be drawn than which were right. The variance "
-       f"of a single push has grown from {variance(0.0):.2f} to "
-       f"{variance(10.0):.0f}, and 16 answers divide it by 16 only.",
-       instead={
-           "about as many go uphill: the mean is what counts":
-           "The mean counts in the long run. A single step sees 16 "
-           "answers.",
-           "nine in ten go uphill: ten is a lot, 16 answers average it out":
-           "The ten points go to whatever was drawn. That is noise, and 16 "
-           "answers divide it by 16 only.",
-       })
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("reinforce.t2", uphill.uphill_explorer(constant=10.0),
-     ("Keep that grader, 10 and 11. Say first how many answers a step it "
-      "will take, then bring 95 % of the steps uphill.",
-      uphill.loud_constant),
-     ("Now you may pay for 4 answers a step only. 95 % again.",
-      uphill.few_answers))
-
-# %% [markdown]
-# <details><summary>What the tasks show</summary>
-#
-# 1. It takes thousands of answers a step: 1,024 are too few, and 4,096 are enough. It takes four
-#    times as many answers to halve the noise.
-# 2. Add −0.5 or −0.2. A number subtracted from the reward has saved hundreds of times as many
-#    answers. It is called a **baseline**.
-# </details>
-#
-# Does the noise matter for training? The fifteen-answer model was trained with 4 answers a step and
-# a hundred seeds, each grader at its best learning rate. Rewards 10 and 11 hardly move in 60 steps;
-# with a small rate and 2,000 steps they get there as well
-# ([statements 02](statements/02_reinforce.ipynb)). They are slow, not wrong. **What hurts is a
-# constant that is large next to the gap between right and wrong.** A reward model is learned from
-# comparisons, where any constant cancels, so its zero may lie anywhere.
-
-# %%
-score("reinforce.5")
+score("reinforce.3")
 
 # %% [markdown]
 # ## Exercises
@@ -593,19 +646,6 @@ def my_test(loss):       # loss(logprobs, mask, rewards) -> one number
 check.silent_bug_reinforce(my_test)
 
 # %% [markdown]
-# **Extra, for page 03** · 5 minutes. What would the number in task 2 be for a real prompt? One
-# proposal: the mean reward of the *other* answers to it. The first $G$ rows answer the first
-# prompt, the next $G$ the second; $G$ is `num_generations`.
-#
-# <details><summary>hint</summary>Reshape to (prompts, G). The sum of the others is the sum of all minus one's own.</details>
-
-# %% tags=["exercise"]
-def my_leave_one_out(rewards, num_generations):  # (B,), G -> (B,)
-    return ...
-
-check.baseline_leave_one_out(my_leave_one_out)
-
-# %% [markdown]
 # ## In the interview
 #
 # A minute each, aloud, then unfold.
@@ -617,6 +657,14 @@ check.baseline_leave_one_out(my_leave_one_out)
 # π's own draws. Estimate it with N fresh answers. log π(y) is a sum over tokens. The transition,
 # appending a token, has no parameters and drops out, like prompt and grader.
 # </details>
+# <details><summary><b>State the policy gradient theorem. Where is the gradient of the states?</b></summary>
+#
+# ∇J is the mean, over own draws, of the sum over tokens of A(s, a)∇log π(a|s), with A = Q − V. From
+# R∇log π: given state and token, R averages to Q; given the state, V is a constant and has mean
+# push 0. How often a state is visited depends on θ as well, but that is counted already: whole
+# answers were differentiated, and an earlier token's Q holds all that follows. It holds for any
+# network.
+# </details>
 # <details><summary><b>Why not backpropagate through the sampling?</b></summary>
 #
 # Its gradient is 0 almost everywhere. A draw jumps in the parameters, so gradient and expectation
@@ -624,35 +672,43 @@ check.baseline_leave_one_out(my_leave_one_out)
 # has a slope, but a real model's sum over answers cannot be written out. Relaxations such as
 # Gumbel-softmax exist; they are biased and need a reward that accepts soft tokens.
 # </details>
-# <details><summary><b>Your RL loss rises. Is training broken?</b></summary>
-#
-# You cannot tell from the loss. It is made to have the right gradient where the answers were drawn;
-# its value moves with the answers. A constant added to all rewards changes its course and not the
-# expected gradient. Look at the mean reward on held-out prompts, the gradient norm, KL and entropy.
-# </details>
 # <details><summary><b>One reward at the end, 500 tokens. Who gets the credit?</b></summary>
 #
 # All tokens get the same. That is unbiased: a mistake that got lucky is outvoted by draws in which
 # it fails or something better wins. But it is noisy. To do better you need information from the
-# middle: a critic's values, rewards for steps, or fresh continuations from a prefix.
+# middle: a critic (a network that learns the values, 07), rewards for steps, or fresh continuations
+# from a prefix.
 # </details>
+# <details><summary><b>What happens to an answer with reward 0?</b></summary>
+#
+# It pushes nothing, but it counts in N, so it shortens the step. It sinks only because others rise.
+# Only with a baseline, or a negative reward, is it pushed down itself. SFT on the right answers
+# would leave it out of N as well.
+# </details>
+#
+# The other three can wait for another evening.
+#
 # <details><summary><b>Why is REINFORCE so noisy, and what helps?</b></summary>
 #
 # Each push carries the whole reward, and each token the luck of all the others. A constant in the
-# reward leaves the mean alone and changes the variance: 0.23 per push in this page's toy at rewards
-# 0 and 1, 0.17 with 0.2 subtracted, 121 at 10 and 11. In order of price: subtract a baseline, draw
-# more answers, use the return to go where rewards arrive on the way, learn a critic.
+# reward leaves the mean alone and changes the variance. In this page's toy the error is as long as
+# the gradient when 6 answers are averaged at rewards 0 and 1, 4 with 0.2 subtracted, and 3,076 at
+# 10 and 11. In order of price: subtract a baseline, draw more answers, use the return to go where
+# rewards arrive on the way, learn a critic. <!-- cited: 0.2 -->
 # </details>
 # <details><summary><b>How does it differ from SFT on your own right answers?</b></summary>
 #
 # With rewards 1 and 0 only by a factor. The expected gradient is the success rate times that of SFT
-# on the policy's own right answers, drawn fresh at every step. It differs once rewards are graded
-# or a baseline makes wrong answers push down.
+# on the policy's own right answers, drawn fresh at every step. With one prompt Adam nearly undoes
+# the factor. In a batch it cannot: each prompt has its own, so rarely solved ones hardly count. It
+# differs further once rewards are graded or a baseline makes wrong answers push down.
 # </details>
-# <details><summary><b>What happens to an answer with reward 0?</b></summary>
+# <details><summary><b>Your RL loss rises. Is training broken?</b></summary>
 #
-# Nothing, as if it had not been drawn. It sinks only because others rise. Only with a baseline, or
-# a negative reward, is it pushed down.
+# You cannot tell from the loss. It is made to have the right gradient where the answers were drawn;
+# its value moves with the answers. A constant added to all rewards changes its course and not the
+# expected gradient. Look at the mean reward on held-out prompts, the gradient norm, the distance
+# from the first model (KL, 05), and how varied the answers are (entropy).
 # </details>
 #
 # The sentences that one hears about REINFORCE, true or not:

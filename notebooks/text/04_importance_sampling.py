@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 04 · Importance sampling: how do you use a batch twice?
 #
-# **After this page** you can reweight an old batch for today's policy, show why that breaks for
-# long answers, and name the line that turns the exact weight into PPO's one ratio per token.
+# **After this page** you can use an old batch for today's policy, tell from a log when that has
+# stopped working, and name the one line of PPO's gradient that is a choice.
 #
 # 36 minutes · exercises 20 more · after 02 (REINFORCE), 03 (baselines)
 #
@@ -22,12 +22,14 @@
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # imports
+import json
 import torch
 from rlnb import check
 from rlnb.classroom.explorers import product_weight
 from rlnb.classroom.lesson import predict, reveal, score, task
 from rlnb.classroom.pictures import importance_sampling as pictures
 from rlnb.classroom.pictures import pipeline
+from rlnb.shipped import data_folder
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
@@ -174,16 +176,15 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
 
 # %% [markdown]
 # **So log the mean weight before you trust any other mean.** If it is clearly below 1 in a large
-# batch of *short* answers, the sampler has cut something. (Long answers need another log. It comes
-# with guess 3.)
+# batch of *short* answers, the sampler has cut something. (Long answers need another log: guess 3.)
 #
 # <details><summary>One level deeper: when even this check is blind</summary>
 #
 # * Many trainers recompute the old log-probabilities with the full softmax. Then the ratio of a
 #   policy that has not moved is 1 everywhere and the mean weight is 1, gap or no gap. The check
 #   needs the sampler's own probabilities, after truncation. Or sample at top-p 1.
-# * Dividing by $\sum w$ instead of $n$ (self-normalising) is often steadier. With a gap it is still
-#   wrong, and the mean weight is divided away.
+# * One may divide the weighted rewards by $\sum w$ instead of $n$ (*self-normalising*). Then the
+#   weights sum to 1 whatever was cut. The mean here is 0.25, option b, and the warning is gone.
 # * The statements page runs both.
 # </details>
 
@@ -191,10 +192,9 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
 # ## How many samples are left?
 #
 # The second way: every answer is covered, but the weights differ, so a few answers count more than
-# the rest. Our 1,000 old answers are worth only about 450 fresh ones. Where does such a number come
-# from?
+# the rest. How many answers is such a batch worth?
 #
-# Take the weighted mean $\sum wf/\sum w$. How many *equally* weighted values would give a mean as
+# Divide the weighted rewards by $\sum w$. How many *equally* weighted values would give a mean as
 # good? Let the values $f_i$ be independent of each other and of the weights, each with variance
 # $\sigma^2$.
 #
@@ -213,26 +213,27 @@ reveal("importance_sampling.2", "goes to 0.15, with little noise", missing,
 def ess(w):
     return w.sum()**2 / (w**2).sum()
 
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# our 1,000 answers, folded: the formula, and the two means exactly
+weight = new / old
+
 def variance(p, f):
     return p @ f**2 - (p @ f)**2
 
-left = 1000 / (old @ (new / old)**2)
-print(f"1,000 old answers count like {left:.0f} fresh ones")
-by_n = [1000 * variance(new, R) / variance(old, new / old * (R - b))
-        for b in (0, 0.55)]
-assert [round(n.item()) for n in by_n] == [122, 462]     # the fold below
+left = 1000 / (old @ weight**2)
+print(f"large-batch formula         {left:.0f} of 1,000")
+# divided by Σw, a large batch is off by the mean of w (R - 0.55)
+for name, b in ("n ", 0), ("Σw", 0.55):
+    worth = variance(new, R) / variance(old, weight * (R - b))
+    print(f"our rewards, divided by {name}  {1000 * worth:.0f}")
 
 # %% [markdown]
+# The formula's 453 is not true of our pictures. They divide by $n$, and there 1,000 old answers are
+# worth 122 fresh ones: when the weights of a batch happen to sum high, its mean is too high.
+# Dividing by $\sum w$ takes that part away. (So does a baseline near the mean, 03.)
+#
 # Look at what the formula asks for: the weights, and nothing else. **The ESS never sees the
-# rewards.** So it is a warning light for the weights, not an error bar of your mean.
-#
-# <details><summary>One level deeper: and the weighted mean of our pictures?</summary>
-#
-# The pictures divide by $n$, not by $\sum w$. When the weights of a batch happen to sum high, such
-# a mean is too high. With this noise the 1,000 answers count like 122 <!-- cited: 122 --> only.
-# Subtract the mean reward, 0.55, from each reward first, and they count like 462
-# <!-- cited: 462 -->. That is a baseline (03) at work.
-# </details>
+# rewards.** It is a warning light for the weights, not an error bar of your mean.
 
 # %% [markdown]
 # ## Many tokens
@@ -250,8 +251,7 @@ assert [round(n.item()) for n in by_n] == [122, 462]     # the fold below
 # your guess
 predict("importance_sampling.3", "Take answers of 1,000 tokens. The mean "
         "weight is 1. Half of the answers weigh less than ...?",
-        ["about 1: ups and downs cancel", "about 0.1",
-         "about one millionth", "about one billionth"])
+        ["about 10⁻¹⁸", "about 10⁻⁹", "about 10⁻³", "about 1"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -270,25 +270,24 @@ median = (1.2 * 0.8) ** (lengths / 2)        # as many ups as downs
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("importance_sampling.3", "about one billionth",
+reveal("importance_sampling.3", "about 10⁻⁹",
        "An up and a down multiply to 1.2 · 0.8 = 0.96, not to 1. Five "
        f"hundred such pairs give {median[-1]:.1e}. **The mean over all "
        "answers is still 1, but it is made of answers so rare that no "
        "batch here contains one.** The batches' own means fall far below "
-       "1, and nothing was cut. So the log of the first half is for short "
+       "1, and nothing was cut. So the mean weight is a check for short "
        "answers. For long ones log the mean *token* ratio.",
        pictures.batch_means(lengths.tolist(), batches, median.tolist()),
        instead={
-           "about 1: ups and downs cancel":
-           "They cancel in a sum. In a product an up and a down lose 4 %.",
-           "about 0.1": "57 pairs bring the weight to 0.1. There are 500.",
-           "about one millionth":
-           "338 pairs bring the weight there. There are 500.",
+           "about 10⁻¹⁸": "That takes 1,000 pairs. 1,000 tokens make 500.",
+           "about 10⁻³": "169 pairs bring the weight there. There are 500.",
+           "about 1": "Ups and downs cancel in a sum. In a product each "
+           "pair loses 4 %.",
        })
 
 # %% [markdown]
-# The variance says the same. Write $\chi^2$ for the variance of *one* token's ratio. For the coins
-# it is $\chi^2=0.2^2=0.04$.
+# The variance says the same. Write $\chi^2$ for the variance of *one* token's ratio, for the coins
+# $0.2^2=0.04$.
 #
 # $$\begin{aligned}
 # \mathbb E[w]&=\textstyle\prod_t\mathbb E[\rho_t]=1&&\text{the mean of a product of independent factors}\\
@@ -296,95 +295,88 @@ reveal("importance_sampling.3", "about one billionth",
 # \mathrm{Var}[w]&=(1+\chi^2)^T-1&&\text{variance: mean square minus squared mean}
 # \end{aligned}$$
 
-# %%
-print("variance of the weight\ntokens    ± 20 %      ± 1 %")
-for T in (1, 10, 100, 1000, 10000):
-    print(f"{T:6d}   {1.04**T - 1:7.3g}   {1.0001**T - 1:8.3g}")
-
 # %% [markdown]
-# Look at 1,000 tokens. With ratios of ± 20 % no real batch is large enough. With ± 1 % the variance
-# is 0.105, and the weights are harmless. **What counts is the length times a token's variance.**
+# So 1,000 answers of $T$ tokens are worth $1000/1.04^T$, by the large-batch formula. Would a log
+# tell you?
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("importance_sampling.t1", product_weight.product_weight_explorer(),
-     ("Leave the ratios at 1 ± 0.20. Make the answers longer until the "
-      "large-batch formula first gives less than one sample, within 5 "
-      "tokens. What does a typical batch report there?",
-      product_weight.less_than_one),
-     ("Twenty tokens at ± 0.20 leave 456. Make the answers ten times as "
-      "long, 200. To keep 415 to 500, is a tenth of the ± needed?",
-      product_weight.as_many_at_ten_times))
+     ("A log reports an effective sample size of 60 of 1,000. What does "
+      "the formula leave: 60, 30 or 5? Say one. Then, at 1 ± 0.20, find "
+      "answers so long that a typical batch reports 50 to 70.",
+      product_weight.reports_sixty),
+     ("Now answers of 800 tokens or more. How far may a ratio move if the "
+      "formula is to leave half of the answers, 450 to 550: ± 0.1, ± 0.03 "
+      "or ± 0.003? Say one, then find it.",
+      product_weight.half_of_long_answers))
 
 # %% [markdown]
 # <details><summary>What the two tasks show</summary>
 #
-# * The formula falls below one at 177 tokens. A typical batch of 1,000 still reports 16 or 17. It
-#   computes the ESS from the weights that it holds, and the rare heavy ones are not among them. So
-#   a small ESS means trouble, and a large one is no all-clear.
-# * What counts is $T$ times the variance. Ten times the tokens need a tenth of $\chi^2$. So the ±
-#   shrinks by $\sqrt{10}$ only, to about 0.063 <!-- cited: 0.063 -->.
+# * At 95 tokens a batch reports about 60, and the formula leaves 24. At 177 tokens it is 16 against
+#   less than one. Why? The formula divides by the mean of $w^2$, the blue hump. Most of that lies
+#   beyond the dashed line, where 1,000 answers have one, and a batch knows only the weights it
+#   holds. So a small ESS means trouble, and a large one is no all-clear.
+# * About ± 0.03: half is left when $T\chi^2$ is near $\ln2$. Ten times the tokens need a tenth of
+#   $\chi^2$, so the ± shrinks by $\sqrt{10}$ only.
 # </details>
+#
+# **What counts is the length times a token's variance.** How large is that in a real run? The small
+# transformer of this course writes 512 answers of some 28 tokens. Then it trains on, and after 1,
+# 2, 4 and 8 updates it scores the old answers again. (Twelve batches, three seeds: the middle one.)
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the table, folded: weights of a recorded run
+found = json.loads((data_folder() / "runs/engine_gap.json").read_text())
+print("updates  effective share  as if 1 ± ...  share at 1,000 tokens")
+for k in "1248":
+    runs = [run for i in range(3) for run in found[f"lags, seed {i}"][k]]
+    run = sorted(runs, key=lambda run: run["effective share"])[6]
+    share, T = run["effective share"], run["tokens"] / run["answers"]
+    like = (share**(-1 / T) - 1)**0.5        # share = 1 / (1 + like²)^T
+    long = share**(1000 / T)
+    print(f"{k:>7}{100 * share:15.0f} %{like:15.3f}{100 * long:21.0f} %")
 
 # %% [markdown]
-# ## One ratio per token
-#
-# The weight of a whole answer is right on average and useless in a batch. What can be left out of
-# it? $A$ is the advantage of the answer, and $\pi(y_t)$ is short for the probability of token $t$
-# given everything before it.
-#
-# $$\begin{aligned}
-# \nabla J&=\mathbb E_{\pi}\Big[A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
-# &=\mathbb E_\text{old}\Big[w\,A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{importance weight of the answer (guess 1)}\\
-# &=\mathbb E_\text{old}\Big[\textstyle\sum_t(\rho_1\cdots\rho_{t-1})\;\rho_t\;(\rho_{t+1}\cdots\rho_T)\,A\,\nabla\log\pi(y_t)\Big]&&\text{the product, sorted around token }t\\
-# &\approx\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\,\nabla\log\pi(y_t)\Big]&&\textbf{a choice: each token keeps only its own ratio}
-# \end{aligned}$$
-#
-# Every line but the last is exact. The last line drops the ratios *before* the token, which ask
-# whether today's policy would have come to this point. It also drops the ratios *after* it, which
-# ask whether today's policy would go on like this.
-#
-# Why does the own ratio stay? Because it puts the token itself right. Given the words before it,
-# $\mathbb E_\text{old}[\rho_t\nabla\log\pi(y_t)]=\sum\nabla\pi=0$, as it is under today's policy,
-# and without $\rho_t$ it is not 0. And it costs little: **its variance does not grow with the
-# length.**
-#
-# At the old policy all ratios are 1, and the last line is exact, too. The error grows with the
-# move.
+# After one update the weights are as unequal as with coins of ± 0.03. With 28 tokens that does no
+# harm. With 1,000 it would cost half of the answers, and four updates nearly all. (The last column
+# is the formula, for independent tokens that move as far.)
 
 # %% [markdown]
 # ## Forty steps on one batch
 #
-# Does it work? Take a policy with three words, 0, 1 and 2, which draws each word given the word
-# before it. The reward is the share of 1s in the answer. The policy writes 64 answers of 64 words,
+# Which weight should a trainer use? A policy has three words, 0, 1 and 2, and draws each word given
+# the word before it. The reward is the share of 1s in the answer. It writes 64 answers of 64 words,
 # once. Then a trainer takes forty gradient steps on these 64 answers.
 #
-# There are three trainers. One ignores the ratios, one uses a ratio per token, and one uses the
-# whole answer's ratio.
+# There are three trainers. They differ in what stands in front of a word's $A\,\nabla\log\pi$:
+# nothing (ratios ignored), the ratio of that word alone, or the whole answer's $w$.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# the toy, folded: gradient(..., rule, b) and 20 pairs of policies
-rules = ("ratios ignored", "one ratio per token", "whole-answer ratio")
-
+# the toy, folded: gradient(..., rule, b)
 def log_probability(z, y):
     """log pi of each word of y, (n, T), given the word before it."""
     before = torch.cat([0 * y[:, :1], y[:, :-1]], 1)
     return z.log_softmax(-1)[before, y]
 
-def gradient(z, z_old, y, share, rule, b):
-    """Sum over answers y of: share x weight x (R - b) x grad log pi."""
+rules = {                                    # weights from log rho, (n, T)
+    "ratios ignored": torch.ones_like,
+    "one ratio per token": torch.exp,
+    "whole-answer ratio": lambda x: x.sum(1, True).exp(),
+    "whole answer, divided by Σw":
+    lambda x: len(x) * x.sum(1, True).softmax(0),
+    "whole answer, capped at 2":
+    lambda x: x.sum(1, True).exp().clamp(max=2.0)}
+
+def gradient(z, z_old, y, rule, b):
+    """Mean over the answers y of weight x (R - b) x grad log pi."""
     z = z.clone().requires_grad_()           # logits (3, 3)
     log_pi = log_probability(z, y)
-    rho = (log_pi - log_probability(z_old, y)).exp().detach()
-    weight = dict(zip(rules, (torch.ones_like(rho), rho,
-                              rho.prod(1, keepdim=True))))[rule]
+    log_rho = (log_pi - log_probability(z_old, y)).detach()
     R = (y == 1).double().mean(1)
-    total = (share * (R - b)) @ (weight * log_pi).sum(1)
+    total = ((R - b) / len(y)) @ (rules[rule](log_rho) * log_pi).sum(1)
     return torch.autograd.grad(total, z)[0]
-
-draws = [torch.randn(2, 3, 3, generator=torch.Generator().manual_seed(k))
-         for k in range(20)]
-pairs = [(start, start + 0.5 * step) for start, step in draws]
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -396,8 +388,12 @@ predict("importance_sampling.4", "Who has earned most after forty steps, "
             "ignored, per token, whole answer: no ratio, no noise"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, part 1: what is earned, and forty steps on one batch
-def earned(z, T):
+# the answer, part 1: 20 policies, what they earn and write
+policies = [torch.randn(
+    2, 3, 3, generator=torch.Generator().manual_seed(k))[0]
+    for k in range(20)]                      # logits
+
+def earned(z, T=64):
     """The mean share of word 1 in answers of T words; z (..., 3, 3)."""
     chance, total = torch.eye(3)[:1].expand(*z.shape[:-2], 1, 3), 0
     for _ in range(T):
@@ -405,8 +401,9 @@ def earned(z, T):
         total = total + chance[..., 0, 1]
     return total / T
 
-def written(z, n, T, g):
+def written(z, seed, n=64, T=64):
     """n answers of T words."""
+    g = torch.Generator().manual_seed(seed)
     words, cut = [torch.zeros(n, dtype=torch.long)], z.softmax(-1).cumsum(1)
     for _ in range(T):
         u = torch.rand(n, 1, generator=g)
@@ -415,70 +412,61 @@ def written(z, n, T, g):
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, part 2: forty steps for each rule and policy
-each = torch.ones(64) / 64
-seen = [written(z, 64, 64, torch.Generator().manual_seed(i))
-        for i, (z, _) in enumerate(pairs)]
-path = torch.zeros(3, 20, 41, 3, 3)          # rule, policy, step, logits
-for r, rule in enumerate(rules):
-    for i, (z_old, _) in enumerate(pairs):
-        path[r, i, 0] = z = z_old
-        b = (seen[i] == 1).double().mean()
+seen = [written(z, i) for i, z in enumerate(policies)]
+shares = torch.stack([(y == 1).double().mean(1) for y in seen])
+path = {rule: torch.zeros(20, 41, 3, 3) for rule in rules}
+for rule in rules:
+    for i, z in enumerate(policies):
         for k in range(40):
-            z = z + gradient(z, z_old, seen[i], each, rule, b)
-            path[r, i, k + 1] = z
-climbed = dict(zip(rules, earned(path, 64)))             # (20, 41) each
+            path[rule][i, k] = z
+            z = z + gradient(z, policies[i], seen[i], rule,
+                             shares[i].mean())
+        path[rule][i, 40] = z
+climbed = {rule: earned(path[rule]) for rule in rules}   # (20, 41) each
 
-def log_ratios(r, k):
+def log_ratios(rule, k):
     """Of the words of each policy's batch after k steps, (20, 64, 64)."""
-    return torch.stack([log_probability(path[r, i, k], seen[i])
-                        - log_probability(path[r, i, 0], seen[i])
+    return torch.stack([log_probability(path[rule][i, k], seen[i])
+                        - log_probability(policies[i], seen[i])
                         for i in range(20)])
 
-weights = log_ratios(2, 5).sum(2).softmax(1)     # shares of the weight
-heaviest = weights.max(1).values.quantile(0.5)
+def heaviest(rule, k):
+    """Percent of the weight on the heaviest of 64 answers, typically."""
+    x = log_ratios(rule, k).sum(2).softmax(1)
+    return 100 * x.max(1).values.quantile(0.5)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, part 3: four words, the mean over all answers
-every = torch.cartesian_prod(*[torch.arange(3)] * 4)         # (81, 4)
-far = torch.zeros(20, 6)
-error = {rule: torch.zeros(20, 6) for rule in rules}
-for i, (z_old, z_last) in enumerate(pairs):
-    share = log_probability(z_old, every).sum(1).exp()
-    b = share @ (every == 1).double().mean(1)
-    for k in range(6):
-        z = (z_old + k / 5 * (z_last - z_old)).requires_grad_()
-        right, = torch.autograd.grad(earned(z, 4), z)
-        z = z.detach()
-        log_rho = log_probability(z, every) - log_probability(z_old, every)
-        far[i, k] = share @ (log_rho.exp() - 1).abs().mean(1)
-        for rule in rules:
-            got = gradient(z, z_old, every, share, rule, b)
-            error[rule][i, k] = (got - right).norm() / right.norm()
-            if rule != "ratios ignored":     # the baseline changes nothing
-                assert torch.allclose(got, gradient(
-                    z, z_old, every, share, rule, 0.0))
-assert error["whole-answer ratio"].max() < 1e-12
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, part 4: what is told
-ends = [climbed[r][:, -1] for r in rules]
-plain, token, answer = (end.mean() for end in ends)
-assert (ends[2] < torch.minimum(ends[0], ends[1])).sum() == 17
-assert (ends[1] > ends[0]).sum() == 15
-left_over = error["one ratio per token"][:, -1].quantile(0.5)
+# the answer, part 3: what is told
+plain, token, answer, normal, capped = (
+    climbed[rule][:, -1] for rule in rules)
+assert (answer < torch.minimum(plain, token)).sum() == 17
+assert (token > plain).sum() == 15
+assert torch.maximum(normal, capped).lt(torch.minimum(plain, token)).all()
+best = shares.max(1).values.mean()           # of a batch's 64 answers
+product, normed = list(rules)[2:4]
+stuck = (log_ratios(product, 40).sum(2).exp().mean(1) < 0.01).sum()
+first = log_ratios(normed, 40).sum(2).argmax(1)
+copied = shares.gather(1, first[:, None])[:, 0]      # the heaviest's
+assert (normal - copied).abs().quantile(0.5) < 0.01
+CAPTION = ("Mean of 20 policies, one batch of 64 answers each; learning "
+           "rate 1. Bars: two standard errors.")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("importance_sampling.4",
        "per token, ignored, whole answer: better none than all",
-       f"{token:.2f}, {plain:.2f} and {answer:.2f} (left). After five "
-       "steps the heaviest of the 64 answers typically has "
-       f"{100 * heaviest:.0f} % of the weight. So the trainer whose "
-       "weight is exact on average listens to one answer.\n\n"
-       "The right panel shows the price of one ratio per token: an error "
-       "that no batch size removes. It grows with the move, here to "
-       f"{100 * left_over:.0f} %.",
-       pictures.used_again(climbed, far, error), instead={
+       f"{token.mean():.2f}, {plain.mean():.2f} and {answer.mean():.2f}. "
+       "After five steps the heaviest of the 64 answers typically has "
+       f"{heaviest(product, 5):.0f} % of the weight. Then a step goes too "
+       f"far, and with {stuck} of the 20 policies the mean weight ends "
+       "below 0.01: the trainer hardly moves any more.\n\n"
+       "Are only the steps too small? Divide by Σw, and they keep their "
+       f"size. It ends at {normal.mean():.2f}: one answer has "
+       f"{heaviest(normed, 40):.0f} % of the weight, and the policy copies "
+       f"it. (The best of 64 earns {best:.2f}.) Cap each weight at 2, and "
+       f"none dominates. It ends at {capped.mean():.2f}: an answer that "
+       "should count a hundred times counts twice. The mean is wrong.",
+       pictures.climbs(climbed, best, caption=CAPTION), instead={
            "whole answer, per token, ignored: exact comes first":
            "It is exact on average. It has one batch of 64 answers, and "
            "the weights are products of 64 ratios.",
@@ -489,26 +477,111 @@ reveal("importance_sampling.4",
        })
 
 # %% [markdown]
-# With one ratio per token no weight is a product, so the noise stays small. **The price is an error
-# that grows as the policy leaves the old one.** So the policy must stay near: page 05 measures how
+# <details><summary>One level deeper: noise or bias?</summary>
+#
+# * Give the trainers 512 answers instead of 64. With the cap the run ends at 0.44 again: more
+#   answers do not remove a bias. Divided by $\sum w$ it ends at 0.52. That was noise, and it still
+#   copies: the best of 512 answers earns 0.54.
+# * On the coins the bias of a cap can be counted. Of the mean weight, 1, a cap of 2 keeps 0.85 at
+#   20 tokens, 0.43 at 100 and 0.002 at 1,000. So caps are used
+#   where weights are near 1 anyway, one token at a time (19).
+# * How sure is the order? The whole-answer ratio is last of the three with 17 of the 20 policies,
+#   one ratio per token is ahead of none with 15. With a third of the learning rate and three times
+#   the steps the first two earn the same, and the whole-answer ratio is last with all 20.
+#   <!-- cited: 0.44, 0.52, 0.54, 0.85, 0.43, 0.002 -->
+# </details>
+
+# %% [markdown]
+# ## One ratio per token
+#
+# The winner is the rule of PPO and GRPO, and it is not the exact weight. Where does it come from?
+# $A$ is the advantage of the answer, and $\pi(y_t)$ is short for the probability of token $t$ given
+# everything before it.
+#
+# $$\begin{aligned}
+# \nabla J&=\mathbb E_{\pi}\Big[A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{log trick (02), baseline (03)}\\
+# &=\mathbb E_\text{old}\Big[w\,A\,\textstyle\sum_t\nabla\log\pi(y_t)\Big]&&\text{importance weight of the answer (guess 1)}\\
+# &=\mathbb E_\text{old}\Big[\textstyle\sum_t(\rho_1\cdots\rho_{t-1})\;\rho_t\;(\rho_{t+1}\cdots\rho_T)\,A\,\nabla\log\pi(y_t)\Big]&&\text{the product, sorted around token }t\\
+# &\approx\mathbb E_\text{old}\Big[\textstyle\sum_t\rho_t\,A\,\nabla\log\pi(y_t)\Big]&&\textbf{a choice: each token keeps only its own ratio}
+# \end{aligned}$$
+#
+# Every line but the last is exact. And what does the last one compute? The batch holds the old
+# policy's tokens, and $\rho_t$ turns one of them into today's. **So each token is judged as if
+# today's policy chose it, and the old policy everything before and after it.** At the old policy
+# that is exact. The further the other tokens have moved, the less it is true.
+#
+# What does that buy? Weights that stay alike, however long the answer. And what does it cost?
+# Compare its gradient with the true one: over all answers that the old policy can write, and in a
+# fresh batch of 64.
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the price, folded, part 1: the token rule over all old answers
+def over_all(z, z_old, T=64):
+    """Mean over all old answers of the sum of rho_t R grad log pi."""
+    z = z.clone().requires_grad_()
+    old, new = z_old.softmax(-1), z.softmax(-1)
+    words = [torch.eye(3)[0]]                # chances of the word before
+    for _ in range(T - 1):
+        words.append(words[-1] @ old)
+    later, total = torch.zeros(3), 0.0       # 1s to come, by old
+    for word in reversed(words):
+        worth = torch.eye(3)[1] + later
+        total = total + word @ new @ worth   # one word by new
+        later = old @ worth
+    return torch.autograd.grad(total / T, z)[0]
+
+def true_gradient(z):
+    z = z.clone().requires_grad_()
+    return torch.autograd.grad(earned(z), z)[0]
+
+for z in policies:                           # exact at the old policy
+    assert torch.allclose(over_all(z, z), true_gradient(z))
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the price, folded, part 2: along the way of the per-token trainer
+by_token, by_answer = list(rules)[1:3]
+steps = [0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40]
+bias, cosine = torch.zeros(2, 20, len(steps))
+batch_of = torch.zeros(2, 20, 4, len(steps))     # rule, policy, batch
+for i, z_old in enumerate(policies):
+    fresh = [written(z_old, 100 + 4 * i + j) for j in range(4)]
+    for k, step in enumerate(steps):
+        z = path[by_token][i, step]
+        right, got = true_gradient(z), over_all(z, z_old)
+        bias[i, k] = (got - right).norm() / right.norm()
+        cosine[i, k] = (got * right).sum() / got.norm() / right.norm()
+        for j, ys in enumerate(fresh):
+            for r, rule in enumerate((by_token, by_answer)):
+                miss = gradient(z, z_old, ys, rule, earned(z_old)) - right
+                batch_of[r, i, j, k] = miss.norm() / right.norm()
+moved = [(log_ratios(by_token, k).exp() - 1).abs().mean().item()
+         for k in steps]
+
+def typical_ess(log_w):                      # of each row
+    return (1 / log_w.softmax(1).square().sum(1)).quantile(0.5)
+
+# %% jupyter={"source_hidden": true}
+# what is bought, and the picture of the price
+x = log_ratios(by_token, 5)                  # after five steps
+print("after 5 steps, effective: "
+      f"{typical_ess(x.sum(2)):.0f} of 64 answers, "
+      f"{typical_ess(x.flatten(1)):,.0f} of {64 * 64:,} words")
+print("after 40 steps, the token rule over all answers and the true "
+      f"gradient: cosine {cosine[:, -1].quantile(0.5):.2f}")
+pictures.missed(steps, moved, {
+    by_token: (bias, batch_of[0].flatten(0, 1)),
+    by_answer: (0 * bias, batch_of[1].flatten(0, 1))}, caption=(
+    "Medians over 20 policies, at the places that the per-token trainer "
+    "passes. A gradient of 0 would be off by 100 %."))
+
+# %% [markdown]
+# After five steps one ratio per token is off by a third, whatever the batch size. That is its
+# price, and a batch of 64 is hardly worse. The exact weight is right on average, but in a batch it
+# is off by more than the whole gradient. **A steady bias beats an exact mean that no batch shows.**
+#
+# But the price grows with the move. After forty steps the error is nearly as large as the gradient,
+# and only the direction is still roughly right. So the policy must stay near: page 05 measures how
 # far it has gone, and PPO (06) holds it back.
-#
-# <details><summary>One level deeper: how sure is this, and does the error grow with the length?</summary>
-#
-# The whole-answer ratio is last with 17 of the 20 policies, and one ratio per token ends ahead of
-# no ratio with 15. <!-- cited: 17, 15 -->
-#
-# The right panel runs over all answers of four words, where one can list them. The same sums for 64
-# words go from word to word, because a word depends on the one before it only. At the largest move
-# the error is 32 <!-- cited: 32 --> % there. So in this toy the length adds little.
-# </details>
-#
-# <details><summary>One level deeper: the baseline is still free</summary>
-#
-# Given the tokens before it, the mean of $\rho_t\nabla\log\pi(y_t)$ is 0, as shown above.
-# So a constant baseline changes neither rule with ratios on average. It does change the rule that
-# ignores them, because the score of $\pi$ has mean 0 under $\pi$, not under $\pi_\text{old}$.
-# </details>
 #
 # <details><summary>One level deeper: which of the two dropped factors matters?</summary>
 #
@@ -521,15 +594,14 @@ reveal("importance_sampling.4",
 # average to 1, so $r_t$ needs $\rho_1\cdots\rho_t$ only (**per-decision** importance sampling,
 # exact). With one reward at the end nothing drops out.
 #
-# There are other choices. Truncate the weight at a number $c$: less noise, and heavy samples count
-# too little (19). Take the geometric mean of the ratios: length is out of it, and it is no
+# There is another choice. Take the geometric mean of the ratios: length is out of it, and it is no
 # importance weight any more (13, GSPO).
 # </details>
 
 # %% [markdown]
 # ## In code
 #
-# What does it look like in a loss? Take both rules on the running group. Two answers are right and
+# Take both rules on the running group. Two answers are right and
 # two are wrong, so with the mean as baseline $A=\pm\frac12$.
 
 # %%
@@ -537,6 +609,9 @@ batch = running_group()
 rho = (batch.logprobs - batch.old_logprobs).exp().detach()      # (4, 6)
 A = (batch.rewards - batch.rewards.mean())[:, None].expand_as(rho)
 whole = rho.where(batch.mask, 1.0).prod(1, keepdim=True)
+
+# %% jupyter={"source_hidden": true}
+# the picture: weight times A
 pictures.pushes(batch, {"whole-answer ratio": whole * A,
                         "one ratio per token": rho * A}, caption=(
     "The push on each token is its weight times A. One token of answer 1 "
@@ -603,12 +678,6 @@ reveal("importance_sampling.5", "REINFORCE's, with no correction",
 # precision. $\pi_\text{old}$ is the policy that *wrote* the answers, so keep the engine's
 # log-probabilities. Log the mean token ratio, which is near 1 over many tokens, and the largest
 # one.
-#
-# <details><summary>One level deeper: one ratio, two causes</summary>
-#
-# $$\rho=\frac{\pi_\text{now}}{\pi_\text{engine}}=\underbrace{\frac{\pi_\text{now}}{\pi_\text{trainer, then}}}_{\text{drift: PPO's ratio}}\cdot\underbrace{\frac{\pi_\text{trainer, then}}{\pi_\text{engine}}}_{\text{mismatch: often cut at a number }c}$$
-# </details>
-
 # %% jupyter={"source_hidden": true}
 # the pipeline
 pipeline.pipeline("ratio", again=True, caption=(
@@ -621,11 +690,11 @@ pipeline.pipeline("ratio", again=True, caption=(
 # %% [markdown] tags=["card"]
 # | importance sampling | |
 # |---|---|
-# | sentence | weight each old sample by new probability over old; exact wherever old covers new; noisy when weights are unequal, so useless for long answers once the policy has moved |
+# | sentence | weight each old sample by new probability over old: exact wherever old covers new, useless where a few samples get all the weight, as long answers do |
 # | formula | $\mathbb E_\pi[f]=\mathbb E_\text{old}[wf]$, $w=\prod_t\rho_t$; $\mathrm{ESS}=(\sum w)^2/\sum w^2$; $\mathrm{Var}\,w=(1+\chi^2)^T-1$ with $\chi^2=\mathrm{Var}\,\rho_t$ |
 # | the choice | $\rho_t$ per token instead of the product |
-# | picture | two humps that part: what a batch holds, and what the mean is made of |
-# | numbers | a gap in the support: 0.15 for 0.55 · 177 tokens at ± 0.20: large-batch ESS below 1, a batch reports about 17 · 1,000 tokens: mean weight 1, median 10⁻⁹ |
+# | picture | three humps that part: what a batch holds, what the mean of $w$ is made of, and that of $w^2$ |
+# | numbers | a gap in the support: 0.15 for 0.55 · a batch reports an ESS of 60 where the formula leaves 24 · 1,000 tokens: mean weight 1, median 10⁻⁹ · one batch used forty times: per token 0.82, ignored 0.72, whole answer 0.55 |
 # | since REINFORCE | each token's term: from $A\log\pi$ to $\rho A$, with $\log\pi_\text{old}$ kept from when the batch was written |
 
 # %%
@@ -702,41 +771,48 @@ reveal("importance_sampling.7", int(longest),
 # <details><summary><b>What is importance sampling, and when does it fail?</b></summary>
 #
 # Samples of one policy, each weighted by p/q, give another policy's mean. It is exact if the
-# sampler covers the other's support; a gap is lost silently, and only a mean ratio below 1
-# shows it. It is useful only while weights are alike: in a large batch the effective sample
-# size is n/(1 + Var w). With a reward per token, each reward needs the ratios up to it only
-# (per-decision).
+# sampler covers the other's support; a gap is lost silently, and only the sampler's own
+# probabilities show it, by a mean token ratio below 1. It is useful only while weights are alike:
+# in a large batch the effective sample size is n/(1 + Var w). With a reward per token, each reward
+# needs the ratios up to it only (per-decision).
 # </details>
 # <details><summary><b>Why not use the ratio of the whole answer?</b></summary>
 #
 # Right on average, far off in any one batch. It is a product of T token ratios and its variance is
-# (1 + χ²)^T − 1. At χ² = 0.04 that is 49 at 100 tokens and 10¹⁷ at 1,000. The mean is still 1, but
-# it sits in answers that no batch contains; the median answer weighs 10⁻⁹.
+# (1 + χ²)^T − 1. At χ² = 0.04 <!-- cited: 0.04 --> that is 49 at 100 tokens and 10¹⁷ at 1,000. The
+# mean is still 1, but it sits in answers that no batch contains; the median answer weighs 10⁻⁹.
 # </details>
 # <details><summary><b>Derive the gradient that PPO uses. Which line is not exact?</b></summary>
 #
 # The one where each token keeps only its own ratio. Log trick and baseline; importance weight of
-# the answer; the product sorted around token t; then drop the ratios before and after it. Exact at
-# the old policy, and worse with distance.
+# the answer; the product sorted around token t; then drop the ratios before and after it. So each
+# token is judged as if today's policy chose it and the old policy all the others. Exact at the old
+# policy, and worse with distance.
 # </details>
 # <details><summary><b>Your effective sample size is 60 of 1,000. Can you trust it?</b></summary>
 #
-# As an alarm yes, as a count no. It is computed from the samples you have. With answers of 177
-# tokens at ± 20 % a typical batch of 1,000 says 16, and the large-batch value is below 1. The rare
-# answer with the huge weight is not in the batch.
+# As an alarm yes, as a count no. It is computed from the samples you have, and the rare answer with
+# the huge weight is not among them. With tokens at ± 20 % a typical batch of 1,000 reports 60 at 95
+# tokens, where the large-batch value is 24, and 16 at 177, where it is below 1.
 # </details>
-# <details><summary><b>Your log shows a KL of 0.001 nats per token, and answers have 1,000 tokens. How unequal are the whole-answer weights?</b></summary>
+# <details><summary><b>How many updates may one batch serve?</b></summary>
 #
-# Quite unequal already: 1,000 answers count like 136. For a small move a token's χ² is about twice
-# its KL. With independent tokens the mean of w² is then (1 + χ²)^T, about 7. At ten times the KL
-# less than one answer is left, by the large-batch formula.
+# There is no such number: what counts is how far the tokens have moved, and for whole-answer
+# weights the length as well. In our small model one update moved a token's ratio by about 3 %. At
+# 1,000 tokens that would cost half of the effective answers. One ratio per token pays in bias
+# instead, which grows with the move. So log ratios, and stop or clip by them. Published recipes
+# differ: one update on a batch ([DeepSeekMath](https://arxiv.org/abs/2402.03300)), four minibatches
+# ([GSPO](https://arxiv.org/abs/2507.18071)), sixteen
+# ([DeepSeek-R1](https://arxiv.org/abs/2501.12948), [DAPO](https://arxiv.org/abs/2503.14476)).
 # </details>
 # <details><summary><b>The trainer's log-probabilities differ from the inference engine's. So what?</b></summary>
 #
 # Then the data are off-policy before the first step. The engine wrote the answers, so its
-# probabilities belong below the line. Split the ratio into drift and mismatch and cut the second at
-# a number (19), or train on the engine's log-probabilities. Recomputing old log-probabilities in
-# the trainer hides the mismatch: the ratio starts at 1.
+# probabilities belong in the denominator. The ratio has two factors,
+# $\frac{\pi_\text{now}}{\pi_\text{engine}}=\frac{\pi_\text{now}}{\pi_\text{trainer, then}}\cdot\frac{\pi_\text{trainer, then}}{\pi_\text{engine}}$,
+# drift and mismatch. The clip (06) acts on the first, and the second is capped at a number (19). Or
+# train on the engine's log-probabilities. Recomputing old log-probabilities in the trainer hides
+# the mismatch: the ratio starts at 1.
 # </details>
 # <details><summary><b>You sample with top-p and train with the full softmax. What happens?</b></summary>
 #

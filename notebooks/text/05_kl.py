@@ -12,13 +12,13 @@
 # **After this page** you can read a KL off samples, say which way each form of the penalty pushes,
 # and choose a β.
 #
-# 31 minutes, then 12 in a second sitting · exercises 28 more · after 02 (REINFORCE), 03
+# 29 minutes, then 19 in a second sitting · exercises 28 more · after 02 (REINFORCE), 03
 # (baselines), 04 (importance sampling) · Schulman 2020, *Approximating KL divergence*
 # (joschu.net/blog); Tang & Munos 2025, [arXiv 2506.09477](https://arxiv.org/abs/2506.09477)
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
-# <details><summary>1. Samples come from π. What is the mean of ∇log π over them?</summary>0: it is the gradient of the sum of all probabilities, and that sum is always 1 (02).</details>
+# <details><summary>1. KL(p‖q) is a mean of what, over whose samples?</summary>Of log p − log q, over samples of p; in nats (01).</details>
 # <details><summary>2. Each sample earns a reward. Which gradient raises its mean?</summary>The mean of reward × ∇log π, the reward held constant (02).</details>
 # <details><summary>3. The samples are from an older policy. What repairs a mean over them?</summary>The ratio ρ = π / π_old in front (04).</details>
 
@@ -117,10 +117,10 @@ pictures.runs({"no penalty": free[0]}, wanted, logged=free[1, :, 0],
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("kl.1", "Where does the KL end, on average?",
-        ["near 0.3: that is what the loss asks for",
-         "about 1: it helps, but sixteen samples are few",
-         "about 2.2, as if there were no penalty",
-         "near 0: β = ½ is strong"])
+        ["near 0, back at the reference",
+         "near 0.3, where we want it",
+         "near 2.2, as without a penalty",
+         "near 1, about half-way"])
 
 # %% jupyter={"source_hidden": true}
 # training with k1 in the loss, and with k1 in the reward
@@ -130,7 +130,7 @@ in_reward, _ = train(k1, "reward", 0.5)
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal(
-    "kl.1", "about 2.2, as if there were no penalty",
+    "kl.1", "near 2.2, as without a penalty",
     f"It ends at {in_loss[-1].mean():.2f} with the penalty and at "
     f"{free[0, -1].mean():.2f} without. The same number in the reward "
     f"stops the policy at {in_reward[-1].mean():.2f}.",
@@ -139,39 +139,19 @@ reveal(
         "Same estimate, same β, same 16 answers an update. In the loss it "
         "does nothing; in the reward it lands where it should.")),
     instead={
-        "near 0.3: that is what the loss asks for":
-        "Its value does. Autograd asks something else.",
-        "about 1: it helps, but sixteen samples are few":
-        "More samples change nothing here: the mean push is exactly 0.",
-        "near 0: β = ½ is strong":
-        "β multiplies the push, and there is none.",
+        "near 0.3, where we want it":
+        "The value of this loss asks for that. Autograd asks something "
+        "else.",
+        "near 1, about half-way":
+        "A weak push would do that. Here the mean push is exactly 0.",
+        "near 0, back at the reference":
+        "β multiplies the push, and on average there is none.",
     })
 
 # %% [markdown]
 # The logged number is right, and its gradient is useless. **So an estimate of the KL has two
 # properties: what it measures, and where it moves the policy.** The second we call its **push**:
 # minus its gradient.
-#
-# ## Which way round?
-#
-# Before we take the two properties apart: a KL has a direction.
-# $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ is a mean over the policy's answers. Turned round,
-# $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ is a mean over the reference's answers: how much more
-# surprised is the policy by them? What difference does it make? Here the policy is one bell, too
-# simple for a reference with two peaks.
-
-# %% jupyter={"source_hidden": true}
-# the bell with the least KL, in both directions
-pictures.two_directions()
-
-# %% [markdown]
-# * $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ charges the policy for what the reference would hardly
-#   say. The policy may keep one favourite of the reference and drop the rest. This is called
-#   *mode-seeking*, or the reverse KL.
-# * $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ charges the policy for dropping what the reference says.
-#   The policy may add answers of its own. This is called *mass-covering*, or the forward KL.
-#
-# **The penalty that we want is the first: the policy may not say what the reference would not.**
 #
 # ## What it measures
 #
@@ -213,21 +193,24 @@ for d in (0.5, 5.0):                    # reference logits + d * R
     log_pi = (ref.log() + d * R).log_softmax(0)
     spread = [(log_pi.exp() * (k(log_pi - ref.log()) - kl(log_pi))**2
                ).sum().sqrt().item() for k in (k1, k3)]
-    print(f"a policy at KL {kl(log_pi):.2f}: std of one sample, "
-          f"k1 {spread[0]:.2f}, k3 {spread[1]:.2f}")
+    print(f"a policy at KL {kl(log_pi):.2f}: std of one sample, k1 "
+          f"{spread[0]:.3f}, k3 {spread[1]:.3f}")
 
 # %% [markdown]
-# **As a value, $k_3$ is right, never negative, and near the reference ten times quieter than
-# $k_1$.** verl calls it `low_var_kl`. Far away it can be the noisier one: an answer that the policy
-# has given up has a large $e^{-\ell}$, and drawing it makes a spike in the log.
+# **As a value, $k_3$ is right and never negative, and near the reference it is the quiet one.**
+# verl calls it `low_var_kl`. Far away it can be the noisier one: an answer that the policy has
+# given up has a large $e^{-\ell}$, and drawing it makes a spike in the log.
+#
+# **So log $k_3$, and $k_1$ beside it.** A mean $k_1$ that stays below 0 says that the samples are
+# not from the policy that scores them. $k_3$ can never show that.
 #
 # <details><summary>One level deeper: k3 is a control variate</summary>
 #
 # $k_1+\lambda(e^{-\ell}-1)$ has the right mean for every λ, since the bracket has mean 0 (a
 # baseline, as in 03). $k_3$ is λ = 1: never negative, and not tuned for least variance. Near the
 # reference $e^{-\ell}-1\approx-\ell$, so λ = 1 cancels $k_1$'s noise to first order and leaves
-# $\tfrac12\ell^2$. Far away $e^{-\ell}$ is the larger noise. Where the two cross depends on how the
-# policy left ([statements](statements/05_kl.ipynb), K03).
+# $\tfrac12\ell^2$: the nearer, the larger its lead. Far away $e^{-\ell}$ is the larger noise. Where
+# the two cross depends on how the policy left ([statements](statements/05_kl.ipynb), K03).
 # </details>
 #
 # ## Where it moves the policy
@@ -245,9 +228,9 @@ for d in (0.5, 5.0):                    # reference logits + d * R
 # number it should be: $\ell$. So $k_1$ in the reward is right.
 #
 # A loss averages $k(\ell)$ over answers that are drawn already. Autograd takes the slope of
-# $k(\ell)$, and nothing else. For $k_1$ this slope is $\nabla\log\pi(y)$. It makes each drawn
-# answer less likely, whatever the reference says about it. Over the draws the mean of that is 0:
-# **as a loss, $k_1$ pushes with noise and no direction.**
+# $k(\ell)$. It does not see that another policy would draw other answers. For $k_1$ this slope is
+# $\nabla\log\pi(y)$. It makes each drawn answer less likely, whatever the reference says about it.
+# Over the draws the mean of that is 0: **as a loss, $k_1$ pushes with noise and no direction.**
 #
 # GRPO's paper puts $k_3$ into the loss ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)).
 
@@ -255,10 +238,10 @@ for d in (0.5, 5.0):                    # reference logits + d * R
 # your guess
 predict("kl.2", "The answers come from π itself. As a loss, what is k3's "
         "mean gradient?",
-        ["that of KL(π‖π_ref): its mean is right",
-         "that of KL(π_ref‖π), the other direction",
-         "0: k3 is k1 plus something of mean 0",
-         "half of KL(π‖π_ref)'s: near 0 k3 is ½ℓ²"])
+        ["that of KL(π‖π_ref)",
+         "that of KL(π_ref‖π), roles exchanged",
+         "half that of KL(π‖π_ref)",
+         "0, like that of k1"])
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # exact gradients, by summing over the three answers: mean_gradient(k)
@@ -294,7 +277,7 @@ k_3'=1-\tfrac{\pi_\text{ref}}{\pi}:&\qquad
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal(
-    "kl.2", "that of KL(π_ref‖π), the other direction",
+    "kl.2", "that of KL(π_ref‖π), roles exchanged",
     "k3 has the value of one KL and the gradient of the other. Of the "
     "three only k2 has the wanted gradient." + by_slope,
     pictures.which_gradient(
@@ -303,13 +286,30 @@ reveal(
         caption="Slope on each of the three logits. The black bar, k3 "
                 "averaged over π, equals the purple one each time."),
     instead={
-        "that of KL(π‖π_ref): its mean is right":
-        "So was k1's. A right mean promises nothing about the gradient.",
-        "0: k3 is k1 plus something of mean 0":
-        "The mean of that something is 0, its mean slope is not.",
-        "half of KL(π‖π_ref)'s: near 0 k3 is ½ℓ²":
-        "½ℓ² has slope ℓ: near the reference that is all of it, not half.",
+        "that of KL(π‖π_ref)":
+        "That is what it measures. But k1 measures it too, and had no "
+        "gradient: a right mean promises nothing about the gradient.",
+        "0, like that of k1":
+        "What k3 adds to k1 has mean 0. The mean of its slope is not 0.",
+        "half that of KL(π‖π_ref)":
+        "Near the reference k3 is ½ℓ², but the slope of ½ℓ² is ℓ: all of "
+        "it, not half.",
     })
+
+# %% [markdown]
+# What does the other direction want? Page 01 fitted one bell to two peaks:
+
+# %% jupyter={"source_hidden": true}
+# the bell with the least KL, in both directions
+pictures.two_directions()
+
+# %% [markdown]
+# * $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ charges the policy for saying what the reference would
+#   hardly say. It may drop the rest: *mode-seeking*, the reverse KL.
+# * $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$ charges it for dropping what the reference says. It may
+#   add answers of its own: *mass-covering*, the forward KL.
+#
+# As a penalty we want the first: the policy may not say what the reference would not.
 
 # %% [markdown]
 # Does it matter in a run? We train as in the first plot, with β = ½.
@@ -329,38 +329,43 @@ pictures.runs({"k2 in the loss": k2_loss, "k3 in the loss": k3_loss},
     f"best answer is {held:.2f}; KL(π‖π_ref) has {should:.2f} there."))
 
 # %% [markdown]
-# $k_2$ ends where we wanted. $k_3$ ends further out, because there the other KL holds the best
-# answer less firmly. How far out is too far? In the explorer the orange arrow is your penalty's
-# push, and green points downhill on $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$.
+# $k_2$ ends where we want it. $k_3$ ends further out, because there the other KL holds the best
+# answer less firmly.
+#
+# Now all three estimates, in both places. Before you move: can a penalty read the right KL and
+# still push the policy further away from the reference?
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("kl.t1", kl_pull.kl_pull_explorer(),
-     ("Keep k3 in the loss. Bring its push within 5° of downhill.",
-      kl_pull.nearly_downhill),
-     ("Now at a distance of 3 or more: go exactly downhill, 0°.",
-      kl_pull.far_and_downhill))
+     ("Find one that reads the right KL and pushes uphill, more than 90° "
+      "from downhill.", kl_pull.right_and_uphill))
 
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# 1. A distance of 0.6 or less. Near the reference the two KLs push the same way, since
-#    $k_3'=1-e^{-\ell}\approx\ell=k_2'$.
-# 2. $k_2$ in the loss or $k_1$ in the reward, at any distance.
+# <!-- cited: 4.3 -->
+# $k_3$ in the reward, from a distance of 4.3. In the reward every charge makes an answer rarer. But
+# $k_3$ also charges an answer for being *too* rare. One that the policy has given up has the
+# largest $k_3$ of all, and is pushed down further. As a formula: $k_3=\ell-(1-e^{-\ell})$, so its
+# push in the reward is that of $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ minus that of
+# $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$. Near the reference the two cancel; far out the second
+# wins.
+#
+# Put it back into the loss and go near: at a distance of 0.6 it is within 5° of downhill. Near the
+# reference the two KLs push the same way, since $k_3'=1-e^{-\ell}\approx\ell=k_2'$.
 # </details>
 #
-# | estimate | right value | push of $\mathrm{KL}(\pi\,\Vert\,\pi_\text{ref})$ |
-# |---|---|---|
-# | $k_1$ | yes | in the reward |
-# | $k_2$ | near the reference | in the loss |
-# | $k_3$ | yes | in the loss, only near the reference |
+# | estimate | its value | its push in the reward | its push in the loss |
+# |---|---|---|---|
+# | $k_1$ | right | **right** | none |
+# | $k_2$ | right near the reference | wrong | **right** |
+# | $k_3$ | right | wrong, even uphill | right near the reference |
 #
-# **Log $k_3$. Penalise with $k_1$ in the reward, or with $k_2$ in the loss.**
+# ## Answers of many tokens
 #
-# ## In the reward or in the loss?
-#
-# Both places are right for an answer of one step. Is it the same for an answer of many tokens? Here
-# is the smallest case, with answers of at most two words.
+# The two bold fields are the same mean push, for an answer of one step. Now an answer may have two
+# words:
 
 # %% jupyter={"source_hidden": true}
 # two words, each with its chance under the policy and under the reference
@@ -369,19 +374,21 @@ def chain(*logits):
 
 wrote = chain([-0.2, 0.2, 0.0], [2.0, -1.0, 0.0], [0.0, 0.3, 0.0])
 began = chain([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
-before = wrote.logits[0].softmax(0).tolist()
-pictures.first_word(before)
+chances = wrote.logits.softmax(-1).tolist()
+pictures.first_word(chances)
 
 # %% [markdown]
-# The policy says word 0 less often than the reference does.
+# One penalty is the $\ell$ of the whole answer, in the reward. The other is the $k_2$ of each word,
+# added up in the loss.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("kl.5", "We go downhill on the KL of the whole answer. What "
-        "happens to word 0 as the first word?",
-        ["it is pushed down",
-         "nothing: the second word's penalty settles the rest",
-         "it is pushed up: the reference says it more often"])
+predict("kl.5", "Which way do the two penalties push word 0 as the first "
+        "word?",
+        ["reward: down; loss: up",
+         "reward: up; loss: down",
+         "reward: up; loss: up",
+         "reward: down; loss: down"])
 
 # %% jupyter={"source_hidden": true}
 # the push of each penalty on the first word, by enumeration
@@ -401,18 +408,22 @@ first = {name: (-torch.autograd.grad(value, wrote.logits,
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal(
-    "kl.5", "it is pushed down",
-    "A word pays for what it leads to. After word 0 the policy is far from "
-    "the reference, so the KL of the answer falls when word 0 is said less "
-    "often. A penalty that charges each token only its own log-ratio "
-    "pushes word 0 up.",
-    pictures.first_word(before, first),
+    "kl.5", "reward: down; loss: up",
+    f"Word 0 itself is too rare: {chances[0][0]:.2f} against 0.33. So its "
+    "own log-ratio asks for more of it, and the loss hears only that. But "
+    "after word 0 the policy is far from the reference: the KL of the "
+    "whole answer falls when word 0 is said less often.",
+    pictures.first_word(chances, first),
     instead={
-        "it is pushed up: the reference says it more often":
-        "So says its own log-ratio. But the answer does not end there.",
-        "nothing: the second word's penalty settles the rest":
-        "It moves the second word too. But the first word decides how "
-        "often that place is reached.",
+        "reward: up; loss: up":
+        "So says the log-ratio of word 0. But the answer does not end "
+        "there, and the reward counts all of it.",
+        "reward: up; loss: down":
+        "The other way round: the reward is the one that sees what comes "
+        "after word 0.",
+        "reward: down; loss: down":
+        "In the loss the second word's penalty moves only the second "
+        "word: autograd does not see that word 0 leads there.",
     })
 
 # %% [markdown]
@@ -424,17 +435,61 @@ reveal(
 # &\approx\mathbb E\Big[\textstyle\sum_s\ell_s\,\nabla\log\pi(y_s)\Big]&&\textbf{a choice: each token is charged only its own }\ell_s
 # \end{aligned}$$
 #
-# The second line is $k_1$ in the reward. It is exact, because a reward is credited to every token
-# that came before it. The third line is $k_2$ in the loss, token by token. **In the reward a token
-# pays for all that follows; in the loss it pays only for itself.**
+# Lines 1 and 2 are $k_1$ in the reward, because a reward is credited to every token that came
+# before it. Line 3 is $k_2$ in the loss, token by token. The place is not the cause: one
+# $\tfrac12(\sum_t\ell_t)^2$ for the whole answer in the loss has line 1 as its gradient. **What
+# matters is what a token pays for: for all that it leads to, which is exact, or for itself.**
+#
+# What speaks for line 3? Look at the noise. Say an answer is $T$ tokens that do not
+# depend on each other, each drawn by the moved policy above. Then all three lines are exact. How
+# much does the gradient of one answer scatter, as a multiple of its mean?
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# std of one answer's gradient over its mean's length, with baselines
+a, S = ell - pi @ ell, torch.eye(3) - pi    # centred ell; rows: grad log pi
+mean = (pi * a) @ S                         # of one token
+alone = (pi * a**2) @ S.square().sum(1) - mean @ mean
+cross = (pi @ a**2) * (pi @ S.square().sum(1))
+
+def noise(T):
+    """Exact, for lines 1, 2 and 3."""
+    pairs = T * (T - 1)
+    return [((T * alone + pairs * more).sqrt() / (T * mean.norm())).item()
+            for more in (cross + mean @ mean, cross / 2, 0 * cross)]
+
+# the same by enumeration, for three tokens
+y = torch.cartesian_prod(*[torch.arange(3)] * 3)             # (27, 3)
+follows = a[y].flip(1).cumsum(1).flip(1)
+for line, pays in enumerate((follows[:, :1], follows, a[y])):
+    g = (pays[..., None] * S[y]).sum(1)
+    off = pi[y].prod(1) @ (g - 3 * mean).square().sum(1)
+    assert math.isclose(off.sqrt() / (3 * mean.norm()), noise(3)[line])
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# the noise of the three lines, by the length of the answer
+lengths = (1, 10, 100, 1000)
+print("tokens in an answer        ", *(f"{T:6d}" for T in lengths))
+for line, name in enumerate(("the whole answer", "what follows",
+                             "only itself")):
+    print(f"line {line + 1}, {name:18s} ",
+          *(f"{noise(T)[line]:6.2f}" for T in lengths))
+print(f"at 1,000 tokens line 2 is {noise(1000)[1] / noise(1000)[2]:.0f} "
+      "times as noisy as line 3")
+
+# %% [markdown]
+# In line 3 a longer answer is more samples, so its noise averages away. In line 2 it does not. Each
+# token is multiplied by a sum of up to 1,000 log-ratios, and here it caused only one of them. To
+# average away 25 times the noise takes about 600 times as many answers. **Line 3 is a trade: it
+# accepts a bias, which can turn a sign, and gets rid of a noise.**
 #
 # ## How large is β?
 #
-# The form is chosen. What does its size do? We want the most of
-# $\sum_y\pi R-\beta\sum_y\pi\ell$:
+# What does the size of the penalty do? We want the policy with the most of
+# $\sum_y\pi R-\beta\sum_y\pi\ell$. There a little more chance is worth the same on every answer.
+# Otherwise we would move chance from one answer to another and gain.
 #
 # $$\begin{aligned}
-# R(y)-\beta\,(\ell(y)+1)&=\text{the same number for every }y&&\text{the slope in }\pi(y)\text{; else move chance to a better }y\\
+# R(y)-\beta\,(\ell(y)+1)&=\text{the same for every }y&&\text{the slope in }\pi(y)\\
 # \ell(y)&=R(y)/\beta+\text{const}&&\text{solve for }\ell\\
 # \pi(y)&\propto\pi_\text{ref}(y)\,e^{R(y)/\beta}&&\ell=\log\pi-\log\pi_\text{ref}
 # \end{aligned}$$
@@ -443,7 +498,7 @@ reveal(
 # line says $R=\beta\,\ell+\text{const}$, and DPO puts this $R$ into a preference loss (15).
 #
 # **A worked β.** A flawed reward model pays 1 for an answer that the reference gives once in 10,000
-# times. We want the answer to stay below 2 %. Which β does it take?
+# times, and 0 for all others. We want that answer to stay below 2 %. Which β does it take?
 
 # %%
 def odds(p): return p / (1 - p)
@@ -454,7 +509,8 @@ print(f"factor {growth:.0f}, so β must be at least "
 print(f"with β = 0.04 the factor is e^25, which is {math.exp(25):.0e}")
 
 # %% [markdown]
-# GRPO's paper used β = 0.04 with $k_3$. Such a β slows the policy down and hardly bounds it.
+# So the usual small β, 0.04 in GRPO's paper, slows this policy down and hardly bounds it. Does
+# $k_3$ in the loss bound it better? That opens the second sitting.
 #
 # ## Say it in 60 seconds
 
@@ -462,103 +518,169 @@ print(f"with β = 0.04 the factor is e^25, which is {math.exp(25):.0e}")
 # | KL | |
 # |---|---|
 # | sentence | a KL estimate has a value and a push, and they are separate |
-# | value | $\mathbb E_\pi[k_1]=\mathbb E_\pi[k_3]=\mathrm{KL}(\pi\Vert\pi_\text{ref})$; near it $k_3$ is the quieter one |
+# | value | $\mathbb E_\pi[k_1]=\mathbb E_\pi[k_3]=\mathrm{KL}(\pi\Vert\pi_\text{ref})$; near the reference $k_3$ is the quieter one; log both |
 # | push | $\nabla\mathrm{KL}(\pi\Vert\pi_\text{ref})=\mathbb E_\pi[\ell\,\nabla\log\pi]$: $k_1$ in the reward, $k_2$ in the loss; a loss $k$ gives $\mathbb E_\pi[k'(\ell)\nabla\log\pi]$ |
 # | numbers, β = ½ | no penalty 2.17 nats, k1 in the loss 2.17, k1 in the reward 0.30, k3 in the loss 0.49 |
-# | many tokens | in the reward a token pays for all that follows, in the loss only for itself |
+# | many tokens | exact: a token pays for all that it leads to, with much noise; per token: only for itself, with a bias |
 # | best policy | $\pi\propto\pi_\text{ref}\,e^{R/\beta}$: a reward of 1 multiplies the odds by $e^{1/\beta}$ |
-# | in TRL and DeepSeek-V3.2 (second sitting) | ρ k3, the ratio differentiated: right value and push for a one-step answer, on old samples too |
-# | since 04 | a reference model; β |
+# | new since 04 | a second, frozen model, the reference; a price β for each nat away from it |
 
 # %% [markdown]
-# ## Second sitting: which penalty for old samples, and how firmly does it hold?
-#
-# ### What if the samples are old?
-#
-# In training the answers are often a few updates old. Then the ratio ρ of page 04 stands in front
-# of $k$, and $\nabla\rho=\rho\,\nabla\log\pi$. One can hold ρ constant or differentiate it:
-#
-# $$\begin{aligned}
-# \rho\text{ held constant:}&\quad\rho\,\nabla k=\rho\;k'\,\nabla\log\pi&&\text{on average as on fresh samples}\\
-# \rho\text{ differentiated:}&\quad\nabla(\rho k)=\rho\,(k'+k)\,\nabla\log\pi&&\text{product rule}
-# \end{aligned}$$
-#
-# Before you try: for which $k$ is $k+k'$ the wanted $\ell$, up to a constant?
-
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("kl.t3", kl_pull.kl_pull_explorer(),
-     ("Older samples, ρ differentiated, a penalty in the loss: go exactly "
-      "downhill, 0°.", kl_pull.home_with_full))
-
-# %% [markdown]
-# <details><summary>One way, and what it shows</summary>
-#
-# k3 or k1, and not k2: $k_3+k_3'=\ell$ and $k_1+k_1'=\ell+1$, and a constant has mean push 0. With
-# ρ differentiated a right *value* is enough. With ρ constant k2 is right, as before.
-#
-# Try also k1 in the loss on older samples without ρ. It makes every sample less likely, and the
-# older policy wrote them. So it pushes away from the older policy, and from the reference behind
-# it.
-# </details>
-#
-# **With ρ differentiated, an estimate with the right value has the right push, on old samples
-# too.** TRL's GRPO uses ρ$k_3$ in this way, and names DeepSeek-V3.2 as its source.
+# ## Second sitting: how firmly does it hold, and what does ρ change?
 #
 # ### How firmly does k3 in the loss hold?
 #
-# On fresh samples $k_3$ in the loss has the gradient of $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$. We
-# go back to the answer that pays 1 and has $p_0=10^{-4}$ under the reference. With β = 0.2 the
-# right penalty holds it below 2 %. Two pushes act on its logit $z$, and
-# $\partial p/\partial z=p(1-p)$ is the slope of a softmax:
+# We go back to the answer that pays 1, where all others pay 0, and that has $p_0=10^{-4}$ under the
+# reference. At β = 0.2, $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ holds it below 2 %. In the loss
+# $k_3$ has the gradient of $\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)$. Two pushes then act on the
+# answer's logit $z$, and $\partial p/\partial z=p(1-p)$ is the slope of a softmax:
 #
 # $$\begin{aligned}
 # \text{up:}&\quad\tfrac{\partial}{\partial z}\,p\cdot1=p\,(1-p)&&\text{the mean reward is }p\\
 # \text{back:}&\quad\beta\,\tfrac{\partial}{\partial z}\mathrm{KL}(\pi_\text{ref}\,\|\,\pi)=\beta\,(p-p_0)&&\text{cross-entropy: what }\pi\text{ gives minus what it should}
 # \end{aligned}$$
 #
-# With $p_0$ near 0 they balance at $p(1-p)=\beta p$, which is $p=1-\beta$.
-
-# %% jupyter={"source_hidden": true}
-# where reward and penalty balance, for both penalties
-def rest(beta, p0=1e-4):
-    """KL(pi || ref): the odds are multiplied by exp(1 / beta)."""
-    return 1 / (1 + math.exp(-1 / beta) / odds(p0))
-
-def rest_k3(beta, p0=1e-4):
-    """The p at which p (1 - p) = beta (p - p0)."""
-    b = 1 - beta
-    return (b + (b * b + 4 * beta * p0) ** 0.5) / 2
-
-betas = [k / 100 for k in range(10, 101)]
-print(f"β = 0.2: KL(π‖π_ref) rests at p = {rest(0.2):.4f}, "
-      f"k3 in the loss at {rest_k3(0.2):.2f}")
-pictures.resting_points(betas, {
-    "KL(π‖π_ref)": [rest(b) for b in betas],
-    "k3 in the loss": [rest_k3(b) for b in betas]})
-
-# %% [markdown]
-# **With the same β = 0.2, $k_3$ in the loss lets the answer rise to 80 %.** Is it always the weaker
-# hold? The explorer divides all pushes by $p(1-p)$, so that the reward's is a flat line. The answer
-# rests where a penalty's line meets it.
+# With $p_0$ near 0 they balance at $p(1-p)=\beta p$, which is $p=1-\beta$. **So at β = 0.2 the
+# answer rises to 80 %**: the push of $k_3$ in the loss does not know how rare the answer was.
+#
+# Is it always the weaker hold? The explorer starts at this β. Say first, for each task, whether β
+# has to go up or down.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("kl.t2", kl_leash.kl_leash_explorer(),
-     ("Leave the reference's chance at 0.0001. Find a β at which k3 in "
-      "the loss holds the answer lower than KL(π‖π_ref) does.",
-      kl_leash.k3_holds_lower))
+     ("Leave the reference's chance at 0.0001 and the reward as it is. "
+      "Find a β at which k3 in the loss holds the answer lower than "
+      "KL(π‖π_ref) does.", kl_leash.k3_holds_lower),
+     ("GRPO divides the reward by the std of its group (08). Do that. "
+      "What is now the smallest β at which KL(π‖π_ref) holds the answer "
+      "at all?", kl_leash.just_held))
 
 # %% [markdown]
 # <details><summary>One way, and what it shows</summary>
 #
-# <!-- cited: 0.08 -->
-# Any β up to 0.08 on this slider. With a small β the odds may grow by $e^{1/\beta}$, far more than
-# 10,000 times. k3 in the loss still takes its share β. Now make the answer rarer under the
-# reference: $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ holds it lower, because each step in log-odds
-# costs the same and it has further to climb. k3 in the loss hardly moves: its push does not know
-# how rare the answer was.
+# <!-- cited: 0.08, 0.22, 0.01, 0.2 -->
+# 1. Down, to 0.08 or less. $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ lets the odds grow by
+#    $e^{1/\beta}$, which soon is more than 10,000. $k_3$ in the loss always stops at $1-\beta$.
+# 2. Up, to 0.22. The std of a 0/1 reward is $\sqrt{p(1-p)}$. It divides the reward and not the
+#    penalty, so β is worth only β · std: at $p=10^{-4}$ a hundredth of β, and at most half. The
+#    hump of $\mathrm{KL}(\pi\,\|\,\pi_\text{ref})$ then stays below the reward for every smaller β.
+#    $k_3$ in the loss does hold, where $\sqrt{p(1-p)}=\beta p$, which is $p=1/(1+\beta^2)$.
+#
+# This std is that of a large group. In groups of 8 more groups are all wrong and silent: at β = 0.2
+# the two then rest at 52 % and 92 % ([statements](statements/05_kl.ipynb), K07).
 # </details>
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# where the answer rests, for two sizes of beta and both rewards
+print(f"{'reward':20s}   β   {'KL(π‖π_ref)':>12s}  k3 in the loss")
+for reward in kl_leash.REWARDS:
+    for beta in (0.04, 0.2):
+        found = kl_leash.compute(beta, reward=reward)
+        rests = ["not held" if found[name] == 1 else
+                 f"{100 * found[name]:.1f} %" for name in ("reverse", "k3")]
+        print(f"{reward:20s} {beta:.2f} {rests[0]:>12s} {rests[1]:>14s}")
+
+# %% [markdown]
+# **Which of the two holds more firmly depends on β and on how the reward is scaled.** At β = 0.04,
+# as in GRPO's paper, neither keeps this answer out.
+#
+# ### What does ρ change?
+#
+# In training the answers are often a few updates old, and the ratio ρ of page 04 stands in front of
+# $k$. TRL's GRPO writes ρ$k_3$ and lets autograd go through both. We first take fresh answers:
+# $\pi_\text{old}=\pi$ and ρ = 1.
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("kl.6", "Fresh answers, in the loss: what does ρ in front of k3, "
+        "differentiated too, change?",
+        ["nothing",
+         "the value, not the gradient",
+         "the value and the gradient",
+         "the gradient, not the value"])
+
+# %% jupyter={"source_hidden": true}
+# the mean gradient of rho k3, both differentiated, on fresh answers
+def rho_k3(log_pi):
+    rho = (log_pi - log_pi.detach()).exp()                # 1, with a slope
+    return log_pi.detach().exp() @ (rho * k3(log_pi - ref.log()))
+
+with_rho = gradient(rho_k3)
+assert torch.allclose(with_rho, reverse)
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal(
+    "kl.6", "the gradient, not the value",
+    "ρ is 1, but it has a slope: ∇ρ = ρ ∇log π. With it the loss sees that "
+    "another policy would draw other answers, and the gradient becomes "
+    "that of KL(π‖π_ref).",
+    pictures.which_gradient(
+        {"KL(π‖π_ref)": reverse, "ρ k3 in the loss": with_rho,
+         "k3 in the loss": mean_gradient(k3)},
+        caption="Slope on each of the three logits, at the moved policy "
+                "above. With ρ, orange, k3 has the wanted gradient."),
+    instead={
+        "nothing":
+        "Multiplying by 1 changes no value. But autograd differentiates "
+        "the 1.",
+        "the value, not the gradient":
+        "The value is multiplied by 1. It is the slope of ρ that counts.",
+        "the value and the gradient":
+        "The gradient, yes. But the value is multiplied by 1.",
+    })
+
+# %% [markdown]
+# On old answers ρ is no longer 1, and one can still hold it constant or differentiate it:
+#
+# $$\begin{aligned}
+# \rho\text{ held constant:}&\quad\rho\,\nabla k=\rho\;k'\,\nabla\log\pi&&\text{on average as on fresh samples}\\
+# \rho\text{ differentiated:}&\quad\nabla(\rho k)=\rho\,(k'+k)\,\nabla\log\pi&&\text{product rule}
+# \end{aligned}$$
+#
+# In the loss that makes nine settings: three estimates, and no ρ, ρ constant or ρ differentiated.
+# Before you move: which of the nine have the wanted $\ell$ in front of $\nabla\log\pi$, up to a
+# constant?
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("kl.t3", kl_pull.kl_pull_explorer(old=True),
+     ("In the loss, on older samples: read the right KL, and go exactly "
+      "downhill, 0°.", kl_pull.right_on_old),
+     ("In the loss, on older samples: one of the nine pushes uphill. "
+      "Find it.", kl_pull.uphill_on_old))
+
+# %% [markdown]
+# <details><summary>One way, and what it shows</summary>
+#
+# 1. $k_3$ or $k_1$, ρ differentiated: $k_3+k_3'=\ell$ and $k_1+k_1'=\ell+1$, and a constant has
+#    mean push 0. $k_2$ with ρ constant also goes downhill, but reads too much. So with ρ
+#    differentiated a right *value* is enough; with ρ constant the *slope* must be right.
+# 2. $k_1$ without ρ. It makes every sample less likely, and the older policy wrote them. So it
+#    pushes away from the older policy, and from the reference behind it.
+# </details>
+#
+# Look at one sample. $k_2$ with ρ constant, ρ$k_3$ with ρ differentiated, and ρ$k_1$ in the reward
+# all push by $\rho\,\ell\,\nabla\log\pi$: **three spellings of one push.** They differ in what they
+# log. (TRL names DeepSeek-V3.2 as the source of its ρ$k_3$.)
+#
+# With ρ and $\ell$ of one token it is line 3 of the first sitting: each token pays only for itself.
+# The beginnings of the answers are still the older policy's.
+#
+# ### Which penalty, then?
+#
+# | answers | penalty | ρ in front | it costs |
+# |---|---|---|---|
+# | fresh, short | $k_1$ of the answer, in the reward | none | little |
+# | fresh, long | $k_2$ per token, in the loss | none | a token pays only for itself |
+# | old, short | $k_1$ of the answer, in the reward | of the answer, constant | the noise of ρ (04) |
+# | old, long | $k_3$ per token, in the loss | of the token, differentiated | a token pays only for itself; the beginnings are still the older policy's |
+#
+# If you want only one, take the last: it is right for fresh answers too, and logs the right value.
+# $k_3$ in the loss with ρ constant or absent follows the other KL, which matters far from the
+# reference. $k_3$ in the reward is a mistake, and so is $k_1$ in the loss where nothing
+# differentiates ρ.
 #
 # ### In a real run
 #
@@ -591,7 +713,7 @@ print(f"on old samples: value {mean.item():.2f}, push of KL(π‖π_ref)")
 # without dropout. With LoRA no second model is needed: the reference is the base model with the
 # adapter switched off.
 #
-# <details><summary>One level deeper: what libraries do, zero support, stale values</summary>
+# <details><summary>One level deeper: what libraries do, and an answer with no chance</summary>
 #
 # | | where | form | by default |
 # |---|---|---|---|
@@ -601,17 +723,15 @@ print(f"on old samples: value {mean.item():.2f}, push of KL(π‖π_ref)")
 # | verl | loss | `low_var_kl`: $k_3$; `k3+`: its value with $k_2$'s gradient | `use_kl_loss=False` |
 #
 # * GRPO's paper writes $r=\pi_\text{ref}/\pi$ and $r-\log r-1$; code writes $d=-\ell$ and
-#   $e^d-1-d$. All three are $k_3$. Clamping $d$ or $k_3$, at 5 or 10, is a convention against
-#   overflow; where it acts the slope is 0.
+#   $e^d-1-d$. All three are $k_3$.
 # * With the full distribution over the vocabulary at each place the KL of one step is exact. It
 #   needs all V probabilities of both models at every token.
-# * What π never draws no estimate can see. π = (0.7, 0.3, 0) against (0.5, 0.3, 0.2): the mean of
-#   $k_3$ is 0.2 too small, silently (statements page).
-# * A z-score after a KL in the reward rescales β (09).
+# * Where π gives an answer no chance at all, $k_1$ is still right and $k_3$ is not. For π = (0.7,
+#   0.3, 0) against (0.5, 0.3, 0.2) the bracket that $k_3$ adds has mean −0.2 instead of 0.
 # </details>
 
 # %%
-score("kl.1", "kl.2", "kl.5")
+score("kl.1", "kl.2", "kl.5", "kl.6")
 
 # %% [markdown]
 # ## Exercises
@@ -688,23 +808,26 @@ check.silent_bug_kl(my_test)
 # </details>
 # <details><summary><b>Is GRPO's KL term wrong?</b></summary>
 #
-# On fresh samples its value is KL(π‖π_ref), its gradient that of KL(π_ref‖π). It still holds the
-# policy, and near the reference it pushes the same way. Far away it is another penalty: with a
-# reward of 1 and β = 0.2 an answer that starts at one in 10,000 rests at 80 % instead of 1.5 %.
-# Fixes: k2 in the loss, k1 in the reward, k3's value with k2's gradient (verl's `k3+`), or ρ k3
-# with ρ differentiated.
+# Without ρ, on fresh samples, its value is KL(π‖π_ref) and its gradient that of KL(π_ref‖π). It
+# still holds the policy, and near the reference it pushes the same way. Far away it is another
+# penalty. Reward 1, β = 0.2, an answer that starts at one in 10,000: it rests at 80 %, where
+# KL(π‖π_ref) rests at 1.5 %. With the reward divided by the std of a large group it rests at 96 %,
+# and KL(π‖π_ref) does not hold at all. Fixes: k2 in the loss, k1 in the reward, or ρ k3 with ρ
+# differentiated.
 # </details>
-# <details><summary><b>KL in the reward or in the loss?</b></summary>
+# <details><summary><b>KL in the reward or in the loss? If the reward is exact, why do many take the loss?</b></summary>
 #
-# In the reward it is exact for the whole answer; in the loss each token pays only for itself.
-# Classical RLHF with PPO puts −β k1 on every token's reward. There it passes through baselines and
-# z-scores. GRPO puts it into the loss and keeps its advantages clean.
+# What matters is what a token pays for. k1 in the reward charges it for all that it leads to: the
+# exact gradient of the answer's KL. Its noise does not average away over the tokens, and in GRPO it
+# also passes through the group's std. Per token in the loss each token pays only for itself: quiet,
+# and biased far from the reference. ½ (the sum of ℓ)² in the loss would be exact, and noisy, too.
 # </details>
 # <details><summary><b>With verifiable rewards, do you keep the KL?</b></summary>
 #
-# Often not: it costs a frozen model and a forward pass. And with a reward of 1 and β = 0.04 the
-# best policy may multiply the odds by e^25. It slows drift and protects other abilities. With a
-# learned reward model one keeps it, since a free policy finds the reward's largest errors.
+# Often not: it costs a frozen model and a forward pass. And at β = 0.04 it hardly bounds anything:
+# a right answer may grow from one in 10,000 to above 95 %, with either penalty. It slows drift and
+# protects other abilities. With a learned reward model one keeps it, since a free policy finds the
+# reward's largest errors.
 # </details>
 # <details><summary><b>What has the KL penalty to do with DPO?</b></summary>
 #
@@ -719,18 +842,18 @@ check.silent_bug_kl(my_test)
 #
 # A batch of k1 may be below 0 for a step; staying there means the samples are not from the policy
 # that scores them. Look for another temperature, another engine, stale samples without ρ, dropout
-# in one of the two models.
+# in one of the two models. A log of k3 alone hides it, since k3 is never negative.
 # </details>
 # <details><summary><b>The reference is reset every N steps. What bounds the drift?</b></summary>
 #
 # Nothing global. Each stage starts at distance zero and may go as far as β allows; N stages add up.
 # What is bounded is the speed, which is often what one wanted. Log the KL to the first model too.
 # </details>
-# <details><summary><b>What does TRPO do, step by step?</b></summary>
+# <details><summary><b>On fresh samples ρ = 1. Is ρ k3 the same loss as k3?</b></summary>
 #
-# It climbs E_old[ρA] under KL(π_old‖π) ≤ δ. Natural gradient by conjugate gradient, a step by the
-# quadratic model, then halved until the measured KL holds and E_old[ρA] has grown. Each step costs
-# second-order products and several measurements; PPO's clip needs neither.
+# The same value, another gradient. ρ is 1, but its slope is ∇log π. So ρ k3 has k3' + k3 = ℓ in
+# front of ∇log π, which is the push of k2 and of k1 in the reward. k3 alone has 1 − e^(−ℓ), the
+# other KL. Whoever computes ρ and detaches it is back at k3.
 # </details>
 #
 # **True, false, or it depends?** Eleven statements about KL, with the cells that decide them:

@@ -77,23 +77,26 @@ def fresh(seed, rate=3e-4, T=200):
 # ## One step, and some tokens leap
 #
 # Many large models are mixtures of experts. In every layer a *router* scores several small
-# networks, the *experts*, and only the best ones work on the token. A small step can change which
-# ones are best. Call that a *flip*.
+# networks, the *experts*, and sends the token only to the best. A small step can change which ones
+# are best. Call that a *flip*.
 #
-# **The toy.** A language model with random weights and 16 words has four layers of eight experts,
-# of which one works. It writes 64 answers of 200 tokens to one prompt. The reward of an answer is
-# its share of four chosen words, and $A$ is the z-score over the 64. We take one Adam step and look
-# at the token ratios of one answer:
+# **The toy.** A language model with random weights and 16 words has four layers. In each, the
+# router sends a token to one of eight experts. The model writes 64 answers of 200 tokens to one
+# prompt. The reward of an answer is its share of four chosen words, and $A$ is the z-score over the
+# 64. We take one Adam step and look at the token ratios of one answer:
 
 # %%
 gap, held, flips, A, y = one_step(seed=0)      # log rho (64, 200), ...
+
+# %% jupyter={"source_hidden": true}
+# folded: the picture
 pictures.leaps(
     {"as routed": gap[4].exp(), "old experts held": held[4].exp()},
-    "One good answer (A > 0), a line a token. Grey: the band 1 ± 0.2.")
+    "One good answer (A > 0), one line per token. Grey: the band 1 ± 0.2.")
 
 # %% [markdown]
 # On the left most tokens have hardly moved, and three have leapt. The right panel has the same new
-# weights, but every token goes through its old experts: no leap is left. GRPO's clip looks at each
+# weights, but sends every token through its old experts: no leap is left. GRPO's clip looks at each
 # token alone:
 
 # %%
@@ -107,23 +110,23 @@ print(f"of {gap.numel():,} tokens the clip silences "
       f"{int(silenced(held, A).sum())} with the old experts held")
 
 # %% [markdown]
-# So in this step the clip stops only what the router happened to move. 31 of 12,800 is little, and
-# this toy learns well without any clip. The authors report more: their large mixtures of experts
-# did not converge under GRPO until the flips were undone by *replay* (below). They blame these
-# leaps. What we can check is the clip's question: does one token's ratio tell whether its answer
-# has moved far enough?
+# So the clip stops only what the router happened to move. 31 of 12,800 is little, and this toy
+# learns well without any clip. The authors report more: their large mixtures of experts did not
+# converge under GRPO until the flips were undone by *replay* (below). They blame these leaps. One
+# thing we can check here. $A$ belongs to a whole answer: does the ratio of one token tell what its
+# answer has done?
 
 # %% [markdown]
 # ## What does a token's ratio tell?
 #
-# Far enough means: far *the way $A$ points*, up in a good answer and down in a bad one. So ask for
-# the direction first. Leave the leaps aside and count *all* tokens.
+# The clip asks whether a token has moved far enough the way $A$ points: up in a good answer, down
+# in a bad one. Begin with the direction, and count all 12,800 tokens.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("gspo.1", "What share of all tokens moved the way their advantage "
         "asks?",
-        ["about 95 %", "about 85 %", "about 70 %", "about 55 %"])
+        ["about 95 %", "about 75 %", "about 55 %", "about 40 %"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -132,8 +135,14 @@ def right_way(log_ratio, A):
     return ((log_ratio > 0) == (A > 0)).double().mean().item()
 
 seeds = [one_step(k) for k in range(3)]
-by_token = sum(right_way(x[0], x[3][:, None]) for x in seeds) / 3
-by_answer = sum(right_way(x[0].mean(1), x[3]) for x in seeds) / 3
+unseen = [fresh(k) for k in range(3)]
+
+def shares(runs):
+    return (sum(right_way(x[0], x[3][:, None]) for x in runs) / 3,
+            sum(right_way(x[0].mean(1), x[3]) for x in runs) / 3)
+
+by_token, by_answer = shares(seeds)
+new_token, new_answer = shares(unseen)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -141,28 +150,30 @@ reveal("gspo.1", "about 55 %",
        f"It is {by_token:.0%} (three policies). Look at the bars on the "
        "left: the step raises the four rewarded words, in good *and* in "
        "bad answers. That is no mistake, for these words earn the reward. "
-       "But it means that a token's ratio follows its **word**, and does "
-       "not tell how far its answer has moved. Now average the log ratios "
-       f"of each answer, as on the right. Of these means {by_answer:.0%} "
-       "moved the way $A$ points. (A mean of 200 weak signals is a strong "
-       "one; and here the reward is itself a count of words.)",
+       "But it means that a token's ratio follows its **word**, and tells "
+       "little about its answer. Now average the log ratios of each "
+       f"answer, as on the right. Of these means {by_answer:.0%} moved the "
+       "way $A$ points: 200 weak signals add up. (Two things help them "
+       "here. The reward is itself a count of words, and these are the "
+       f"answers of the step. On 64 fresh ones it is {new_answer:.0%}; of "
+       f"their tokens {new_token:.0%}.)",
        pictures.where_it_shows(*(torch.cat(z) for z in zip(*(
            (x[0], x[3], x[4] < 4) for x in seeds)))),
        instead={
            "about 95 %":
            "The step was taken for these answers, but it moves words, and "
            "every word stands in good and in bad answers.",
-           "about 85 %":
-           "That would need good and bad answers to share few words. They "
-           "share all 16.",
-           "about 70 %":
-           "Good answers have only a few more of the rewarded words than "
-           "bad ones. That is too little for 70 %.",
+           "about 75 %":
+           "That would need good answers to have many more of the "
+           "rewarded words than bad ones. They have a few more.",
+           "about 40 %":
+           "In bad answers the rewarded words rise, against A. But the "
+           "other words mostly fall there, and they are more.",
        })
 
 # %% [markdown]
 # **$A$ is a verdict on a whole answer. GSPO, group sequence policy optimization, also asks about
-# the whole answer: one ratio, and one clip.** That is a choice. It does not follow from $A$ alone.
+# the whole answer: one ratio, and one clip.** That is a choice; $A$ does not force it.
 
 # %% jupyter={"source_hidden": true}
 # what changes, as a picture
@@ -175,7 +186,7 @@ pipeline.pipeline(
 # ## Derive it
 #
 # $y$ is an answer of $T$ tokens, and $\rho_t$ is the ratio of its token $t$. We start where PPO
-# started (06). PPO then replaced the product by each token's own ratio. Here the product stays:
+# started (06), with the product of all the ratios, and this time keep it:
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_\text{old}\Big[\textstyle\prod_t\rho_t\;A\,\sum_t\nabla\log\pi_\theta(y_t)\Big]&&\text{importance ratio of the answer (04)}\\
@@ -186,26 +197,29 @@ pipeline.pipeline(
 # \end{aligned}$$
 #
 # **Why the root?** It makes $s$ the geometric mean of the token ratios,
-# $\log s=\frac1T\sum_t\log\rho_t$. The log of the product grows with the length of the answer; its
-# mean does not. So one band can serve answers of any length. The root has a price: $s$ is no longer
-# an importance weight. Read $s$ as a distance: how far has this answer moved per token?
+# $\log s=\frac1T\sum_t\log\rho_t$. If every token moves by $\delta$ in the log, the log of the
+# product moves by $T\delta$, and $\log s$ by $\delta$ at any length. So the band on $s$ need not
+# grow with the length. The root has a price: $s$ is no longer an importance weight. Read $s$ as a
+# distance: how far has this answer moved per token?
 #
 # <details><summary>One level deeper: the authors' own argument</summary>
 #
 # The paper says: an importance weight corrects only when one averages over many samples, and GRPO
 # has a single token from each next-token distribution. So the token ratio corrects nothing and
-# brings noise. Judge for yourself ([statements](statements/13_gspo.ipynb), Z06, both exact): where
-# tokens are independent and the reward is their share of ones, the tokens' own ratios correct the
-# gradient fully, *on average*, and one shared $s$ does not at all. Where every prefix counts and
-# every answer has a reward of its own, both correct little, $s$ a little more. So a token ratio
-# from one sample is noisy, not broken. What is left of the argument is the unit: the reward judges
+# brings noise. Two exact toys say that it depends ([statements](statements/13_gspo.ipynb), Z06).
+# Where tokens are independent and the reward is their share of ones, weighting each token by its
+# own ratio gives *on average* exactly the gradient at the new policy, and weighting all by $s$ is
+# further off than no weight. Where every prefix counts and every answer has a reward of its own,
+# both correct little, $s$ a little more. So a token ratio from one sample is noisy, not broken, and
+# an answer is one sample as well. What is left of the argument is the unit: the reward judges
 # answers.
 # </details>
 
 # %% [markdown]
 # ## Sixteen tokens
 #
-# Here is the running group of four answers. The z-scores are $\pm1$.
+# Here is the running group: two right answers, so good with $A=+1$, and two wrong ones, bad with
+# $A=-1$.
 
 # %%
 batch = running_group()
@@ -248,8 +262,9 @@ reveal("gspo.2", "8: two answers",
        "risen too. That is the wrong way, so the min keeps all their "
        "tokens alive. **Outside the band is not yet cut.**",
        token_grid.token_grid(batch, grids, caption=(
-           "GRPO decides token by token. GSPO gives all tokens of an "
-           "answer one push, and they live or die together.")),
+           "A number is the token's push: the factor on its ∇ log π, "
+           "before 1/T. GRPO decides token by token; under GSPO the tokens "
+           "of an answer share one push, and live or die together.")),
        instead={
            "16: all four answers":
            "All four are outside. Two of them went the wrong way, and the "
@@ -268,98 +283,129 @@ reveal("gspo.2", "8: two answers",
 # &=s\cdot\frac1T\sum_t\nabla\log\pi_\theta(y_t)&&\log s=\tfrac1T\textstyle\sum_t(\log\pi_\theta-\log\pi_\text{old})
 # \end{aligned}$$
 # **Every token of an answer gets the same push, $sA/T$.** In GRPO token $t$ gets $\rho_tA/T$. The
-# grids above show the pushes before the $1/T$, which the root has brought: in GSPO as in GRPO the
-# tokens of a long answer get less (09).
+# root has brought a $1/T$ of its own: as in GRPO, the tokens of a long answer get less (09).
 
 # %% [markdown]
 # ## Why 3e-4 and not 0.2?
 #
-# The ratio of the whole answer is the product, $s^T$. Take $s$ at the edge of a band and look at
-# what the answer may become:
+# The ratio of the whole answer is the product, $s^T$. Take $s$ at the edges of its band and look at
+# what the answer may become. Beside it stands a noise: if the log ratios of tokens spread by
+# $\sigma$, say 0.02, their mean spreads by $\sigma/\sqrt T$. <!-- cited: 0.02 -->
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# folded: s at the edges of a band, to the power of T
-for n in (1000, 10_000):
-    print(f"band 3e-4, 4e-4, {n:6,d} tokens: the answer becomes "
-          f"{(1 - 3e-4)**n:.2f} to {(1 + 4e-4)**n:.2f} times as likely")
-print(f"band 0.2,         1,000 tokens: up to {1.2**1000:.0e} times")
+# folded: s at the edges of a band, to the power of T; noise; one leap
+print("GSPO's band, s from 1 - 3e-4 to 1 + 4e-4:")
+for n in (300, 1000, 30_000):
+    print(f"{n:8,d} tokens: {(1 - 3e-4)**n:7.2g} to {(1 + 4e-4)**n:8.3g} "
+          f"times as likely; log s spreads by {0.02 / n**0.5:.4f}")
+print(f"a band of 0.2, 1,000 tokens: up to {1.2**1000:.1e} times")
+leap, edge = gap[4].max(), torch.tensor(4e-4).log1p()
+print(f"the leap of {leap.exp():.2f} alone: log s = {leap:.2f} / 200 = "
+      f"{leap / 200:.4f}; inside from {leap / edge:,.0f} tokens on")
 
 # %% [markdown]
-# So a band of 0.2 on $s$ is no limit at all. GSPO's band acts at 1,000 tokens like a wide PPO band
-# on the whole answer, and at 10,000 it is loose.
+# A band of 0.2 on $s$ is no limit at all. GSPO's acts at 1,000 tokens like a wide PPO band on the
+# whole answer, and at 30,000 it is no limit either. At 300 tokens that noise is three times as wide
+# as the band. **One band is strict with short answers and lax with long ones.** These readings are
+# ours; the paper gives the numbers and, as far as we found, no derivation.
 #
-# A second reason is noise. If log ratios of tokens spread by $\sigma$, their mean spreads by
-# $\sigma/\sqrt T$: with $\sigma=0.02$ at 5,000 tokens by 0.0003. A narrower band would cut noise.
-# Both are our readings: the paper gives the numbers, and no derivation that we found.
-# <!-- cited: 0.02, 0.0003 -->
+# The last line goes back to the first picture. The mean does not make a leap harmless: in 200
+# tokens this one alone puts $s$ twelve times as far out as the edge. (Exercise 1 asks for the
+# rule.)
 #
-# What does such a band silence? Go back to the toy and its step.
+# ## Whom does it silence?
+#
+# Count the silent in the three toy policies, after the same step:
 
 # %%
 def silent_answers(gap, A, low=3e-4, high=4e-4):
     s = gap.mean(1).exp()
-    return int(torch.where(A > 0, s > 1 + high, s < 1 - low).sum())
+    return torch.where(A > 0, s > 1 + high, s < 1 - low)   # (64,)
+
+# %% tags=["setup"] jupyter={"source_hidden": true}
+# folded: both clips, counted
+for k in range(3):
+    x, A_k = one_step(k)[0], one_step(k)[3]
+    print(f"policy {k}: GRPO {int(silenced(x, A_k).sum())} of 12,800 "
+          f"tokens, GSPO {int(silent_answers(x, A_k).sum())} of 64 answers")
+
+# %% [markdown]
+# Have these answers learnt enough? For a control, shuffle the 64 advantages among the answers. The
+# answers and the new weights stay as they are.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("gspo.3", "GRPO's clip silenced 31 of the 12,800 tokens. How many "
-        "of the 64 answers does GSPO's clip silence?",
-        ["0", "about 5", "about 15", "about 45"])
+predict("gspo.3", "GSPO silenced about 47 of the 64. How many does it "
+        "silence with A shuffled?",
+        ["about 5", "about 15", "about 30", "about 45"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-def silent(runs, k=0):
-    return sum(silent_answers(x[k], x[3]) for x in runs) / 3
+def shuffled(silent, x, A):
+    """The mean over all ways to shuffle A."""
+    good = (A > 0).double().mean()
+    up, down = (silent(x, sign + 0 * A).sum() for sign in (1, -1))
+    return good * up + (1 - good) * down
 
-slow = silent([one_step(k, 3e-5) for k in range(3)])
-held_right = sum(right_way(x[1].mean(1), x[3]) for x in seeds) / 3
-assert silent(seeds, 1) > silent(seeds)
+def both(silent, runs, k=0):
+    """Silent with the true A and with A shuffled, of three policies."""
+    return tuple(sum(f(x[k], x[3]) for x in runs).item() / 3 for f in (
+        lambda *z: silent(*z).sum(), lambda *z: shuffled(silent, *z)))
+
+slow = [one_step(k, 3e-5) for k in range(3)]
+rows = {"GSPO, of 64 answers": both(silent_answers, seeds),
+        "the same, old experts held": both(silent_answers, seeds, 1),
+        "64 fresh answers, as routed": both(silent_answers, unseen),
+        "a tenth of the learning rate": both(silent_answers, slow),
+        "GRPO, of 12,800 tokens": both(silenced, seeds)}
+table = "| means of three policies | silent | A shuffled | surplus |\n"
+table += "|---|---|---|---|\n" + "".join(
+    f"| {name} | {a:.1f} | {b:.1f} | {a - b:.1f} |\n"
+    for name, (a, b) in rows.items())
+chance = rows["GSPO, of 64 answers"][1]
+out = sum(int(silent_answers(x[0], sign + 0 * x[3]).sum())
+          for x in seeds for sign in (1, -1)) / 3        # either side
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("gspo.3", "about 45",
-       f"It is {silent(seeds):.0f} (mean of three policies): nearly all "
-       "answers that moved as A asks. Most of them have learnt enough for "
-       "this band. Which of 64 are silent depends on the step:\n\n"
-       "| | of 64 silent |\n|---|---|\n"
-       f"| as routed | {silent(seeds):.0f} |\n"
-       f"| old experts held | {silent(seeds, 1):.0f} |\n"
-       f"| a tenth of the learning rate | {slow:.0f} |\n\n"
-       f"Leaps blur s: with them {by_answer:.0%} of the answers moved as A "
-       f"asks, with the old experts held {held_right:.0%}, so even more "
-       "are silent. What this clip limits is *the step*. The band has to "
-       "be chosen together with the learning rate.",
+reveal("gspo.3", "about 30",
+       f"It is {chance:.0f}. The band is so narrow that {out:.0f} of the "
+       "64 answers lie outside, and a random A cuts half of those. **The "
+       "count of the silent is no measure of learning: only its surplus "
+       "over the shuffle knows A.**\n\n" + table +
+       "\nWithout flips GSPO's surplus is larger: leaps blur s. On answers "
+       "that the step has not seen most of it is gone. GRPO has next to "
+       "none: its clip cuts leaps, and leaps do not know A. A smaller step "
+       "silences fewer, so choose band and learning rate together.",
        instead={
-           "0":
-           "The mean takes the leaps away. But what was learnt is left, "
-           "and it is larger than the band.",
            "about 5":
-           "That many answers hold a leap. But a leap is divided by 200. "
-           "What counts is the sum of many small moves.",
+           "Shuffled, A says nothing about an answer. But the clip only "
+           "asks for a side of the band, and chance often finds it.",
            "about 15":
-           "The band is narrow: a small move is enough, and bad answers "
-           "that fell are cut as well.",
+           "Chance finds the right side half the time. But count first how "
+           "many answers lie outside the band.",
+           "about 45":
+           "Then A would play no part. It does: the true A meets the right "
+           "side more often than a random one.",
        })
 
 # %% [markdown]
-# 47 of 64 answers silent, where GRPO silenced 31 of 12,800 tokens: is that better? **This toy
-# cannot say which of the two trains better.** Its reward is so easy that it needs no clip, and
-# GSPO's band acts as a smaller step ([statements](statements/13_gspo.ipynb)). The evidence for GSPO
-# is the paper's runs.
+# **Which of the two trains better, this toy cannot say.** Its reward is so easy that it needs no
+# clip, and GSPO's band acts as a smaller step ([statements](statements/13_gspo.ipynb)). The
+# evidence for GSPO is the paper's runs.
 #
 # ## Longer answers
 #
-# The leaps themselves average out. Does anything of the flips stay in $s$? The paper uses each
-# answer once: it cuts a batch into four mini-batches, and the later ones meet weights that have
-# already moved. So take 64 fresh answers of the old policy, which the step has not seen, and let
-# them grow to 1,024 tokens.
+# In 200 tokens one leap can decide. In longer answers there are many, up and down. The paper cuts a
+# batch into four mini-batches, so three of four meet weights that have moved on other answers. Do
+# the same: take 64 fresh answers of the old policy, and let them grow to 1,024 tokens.
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("gspo.4", "Leaps go up and down. As the answers get longer, where "
         "does their s go?",
-        ["to a number below 1", "to 1", "to a number above 1",
-         "nowhere, its spread stays"])
+        ["to 1", "to a number above 1", "nowhere, its spread stays",
+         "to a number below 1"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -367,8 +413,15 @@ long = fresh(0, T=1024)
 with torch.no_grad():
     old, new, _ = step(0, 3e-4)
     p = old.distributions(long[4])               # (64, 1024, 16), log pi
-    q = new.distributions(long[4])
-kl = (p.exp() * (p - q)).sum(-1).mean().item()
+    routes = old.logprobs(long[4])[1]
+    kls = [(p.exp() * (p - new.distributions(long[4], x))).sum(-1).mean()
+           .item() for x in (None, routes)]
+
+def inside(x, T):
+    s = x[:, :T].mean(1).exp()
+    return int(((s > 1 - 3e-4) & (s < 1 + 4e-4)).sum())
+
+at = {k: f"{inside(long[k], 1024)} of the 64" for k in (0, 1)}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -376,82 +429,81 @@ reveal("gspo.4", "to a number below 1",
        "By the definition of the KL (05), the mean of a token's log ratio "
        r"under the old policy is $\mathbb E_\text{old}[\log\rho_t]="
        r"-\mathrm{KL}(\pi_\text{old}\Vert\pi_\theta)\le0$. "
-       f"The exact KL per token is {kl:.4f}; the mean of log s here is "
-       f"−{-long[0].mean():.4f}. So the leaps average away and their cost "
-       "stays. Look at the left panel: that cost lies below GSPO's band. A "
-       "*bad* answer down there is silent, whether the step or the router "
-       "moved it. On the right, with the old experts held, the KL is small "
-       "enough to stay inside.",
+       f"Here the KL per token is {kls[0]:.4f}, and the mean of log s is "
+       f"−{-long[0].mean():.4f}. The spread closes in on −KL, not on 0, "
+       f"and −KL is below GSPO's band: at 1,024 tokens {at[0]} are "
+       "inside. A *bad* answer below is silent, whether the step or the "
+       f"router moved it. With the old experts held the KL is {kls[1]:.4f},"
+       " inside the band, and length does help: "
+       f"{inside(long[1], 32)} are inside at 32 tokens, {at[1]} at 1,024.",
        pictures.settling((32, 128, 512, 1024), {
-           "as routed": long[0], "old experts held": long[1]}, kl),
+           "as routed": long[0], "old experts held": long[1]}, kls),
        instead={
            "to 1":
            "The leaps do average out. But the mean of ρ is 1, and then "
            "the mean of log ρ is below 0.",
            "to a number above 1":
-           "The step raised what earns reward, and took it from other "
-           "words. Under the old policy the mean of ρ stays 1.",
+           "The step raised what earns reward at the cost of other words. "
+           "Under the old policy the mean of ρ stays 1.",
            "nowhere, its spread stays":
-           "The spread shrinks, about with the square root of the length. "
-           "Look at the middle.",
-       })
+           "The spread shrinks, about as 1/√T. Look at the middle."})
 
 # %% [markdown]
-# Now set the share of flipped tokens yourself. The policy is the same, but its weights moved at
-# random: nothing was learnt. Without flips the longest answers stay inside the band best, as you
-# see. With flips?
+# Now set the share of flips yourself. In this explorer the weights moved at random: nothing was
+# learnt, and nobody *should* fall silent. Predict before you move a slider.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("gspo.t1", answer_ratio.answer_ratio_explorer(),
-     ("Keep the band, and let 3 % of the tokens flip. Which length keeps "
-      "most answers inside? Say why not the longest, and why not the "
-      "shortest.", answer_ratio.best_length),
-     ("Now GSPO's band, 3e-4, 4e-4, and 512 tokens. Take all 64 answers "
-      "for bad ones. How small a share of flips silences more than half "
-      "of them?", answer_ratio.half_of_the_bad))
+     ("3 % of the tokens flip, and answers have 512 tokens. Which is the "
+      "narrowest band that leaves at least 58 of the 64 alone? And how "
+      "much may it let a whole answer grow?", answer_ratio.narrowest_band),
+     ("Put T on a length with ten answers fewer inside, or more, than some "
+      "shorter length *and* than some longer one. What is wrong with the "
+      "middle?",
+      answer_ratio.worst_in_the_middle))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. 16 tokens, with 26 of 64 inside. Shorter answers scatter around 0: a mean of few tokens is
-#    noisy. Longer ones gather around −KL, and at 3 % that lies below the band.
-#    <!-- cited: 16, 26, 64, 0.5, 39, 17 -->
-# 2. One token in 200: 39 of 64, and 17 without flips. What only the router has moved looks
-#    like a bad answer that has had enough.
+# <!-- cited: 0.03, 0.04, 1.04, 0.01, 0.97, 1.2, 0.0004, 0.005 -->
+# 1. 0.03, 0.04 leaves all 64 alone. But $1.04^{512}$ is 5e8: it lets an answer become half a
+#    billion times as likely. To hold it near PPO's 1.2, ε must be about 0.2/512 = 0.0004, and the
+#    KL of these flips is 0.005 per token. No width does both: GSPO's leaves 2 of the 64 alone.
+# 2. With 0.01 and 3 %, answers of 32 tokens: 40 inside, but 49 at 8 tokens and 52 at 512. Most
+#    answers of 8 tokens have no flip at all ($0.97^8$ is 78 %). Most of 32 tokens have one, and a
+#    leap divided by 32 still leads outside. In 512 the leaps average.
 # </details>
 #
-# **GSPO averages the leaps and leaves their KL.** *Routing replay* removes the cause: the new
-# policy uses the old one's experts. Its price is that all routes must be stored, and that the new
-# router's own choice is not what is trained.
+# **GSPO averages leaps where the answer is long, and leaves their KL.** *Routing replay* removes
+# the cause: the new policy uses the old one's experts. The price: all routes are stored, and the
+# new router's own choice is not what is trained.
 
 # %% [markdown]
 # ## In a real run
 #
-# * **When it matters.** It matters from the second gradient step on one rollout batch on. In the
-#   first step every $s$ is 1, and GSPO's gradient is GRPO's.
+# * **When it matters.** From the second gradient step on one rollout batch on. In the first every
+#   $s$ is 1, and GSPO's gradient is GRPO's.
 # * **What it cost and gave.** The paper reports 15 % of the tokens clipped under GSPO and 0.13
 #   % <!-- cited: 0.13 % --> under GRPO. GSPO learns faster all the same, and needs no replay. No
 #   run separates the causes.
-# * **What to log.** Log the share of *answers* that the clip silences, for good and bad ones apart.
-#   If nearly all of them are bad, $s$ has sunk by −KL: too large a step, or flips. Hold the experts
-#   to tell which.
+# * **What to log.** The share of *answers* that the clip silences, good and bad apart. Beside it
+#   what a shuffled A gives: share good × share above + share bad × share below. If nearly all of
+#   the silent are bad, $s$ has sunk by −KL: too large a step, or flips. Hold the experts to tell
+#   which.
+#
+# <details><summary>One level deeper: TRL and verl, inputs, advantages per token, the size of a flip</summary>
+#
 # * **TRL:** `importance_sampling_level="sequence"`, `loss_type="grpo"`, `beta=0`, `epsilon=3e-4`,
 #   `epsilon_high=4e-4`, `steps_per_generation=4`, `gradient_accumulation_steps=1`. With four
 #   accumulation steps a batch makes one optimizer step, every $s$ is 1, and GSPO does nothing.
 # * **verl:** `loss_mode="gspo"`, and set both `clip_ratio`s, which otherwise stay at 0.2.
-#
-# <details><summary>One level deeper: inputs, advantages per token, two replays</summary>
-#
 # * **Inputs.** `old_logprobs` come from the trainer, before the first step, as in 08. Log-probs
 #   from the sampler would put the gap between the two engines into $s$, and the band is narrow.
 # * **GSPO-token** gives token $t$ the ratio $\mathrm{sg}[s]\cdot\pi_t/\mathrm{sg}[\pi_t]$; sg stops
 #   the gradient. Its value is $s$, its gradient the token's own. With one advantage per answer it
 #   equals GSPO; with an advantage per token the credit stays where it belongs. verl's `gspo` is
 #   this form.
-# * **Two replays.** Routing replay: new weights, the *old policy's* experts. R3, rollout routing
-#   replay: the trainer uses the experts that the *inference engine* chose, at the same weights
-#   ([arXiv 2510.11370](https://arxiv.org/abs/2510.11370)). GSPO is offered in place of the first.
 # * **How large is a flip's cost?** One gradient step changes about 10 % of the experts of the
 #   paper's model ([arXiv 2507.18071](https://arxiv.org/abs/2507.18071), section 5.3). What that
 #   costs is not reported. Our random experts are strangers to each other, so take the sign from the
@@ -467,17 +519,20 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # | sentence | the reward is per answer, so is the ratio: the geometric mean of the token ratios, clipped once per answer |
 # | formula | $s=(\prod_t\rho_t)^{1/T}$ · $\nabla s=s\cdot\frac1T\sum_t\nabla\log\pi_\theta(y_t)$ |
 # | silent | whole answers: good ones with $s$ above $1+\epsilon_\text{high}$, bad ones below $1-\epsilon$ |
-# | picture | rows of the token grid live or die together |
 # | numbers | band 3e-4 and 4e-4 · $1.2^{1000}\approx10^{79}$ · in the paper 15 % of the tokens clipped |
 # | derived | the product; the equal push on all tokens |
 # | choices | the $T$-th root, clip and min, the band |
-# | in $\log s$ | what is learnt stays, noise shrinks as $1/\sqrt T$, flips leave $-\mathrm{KL}$ |
-# | flips | routing replay removes them, GSPO only averages the leaps |
+# | in $\log s$ | what all tokens share stays, noise shrinks as $1/\sqrt T$, flips leave $-\mathrm{KL}$ |
+# | one leap | of 1 in the log silences a good answer of up to 2,500 tokens |
+# | flips | routing replay removes them; GSPO averages the leaps of long answers |
 
 # %%
 print("GRPO -> GSPO")
 print(difference(ZOO["grpo"].replace(terms=()), ZOO["gspo"]))
 score("gspo.1", "gspo.2", "gspo.3", "gspo.4")
+
+# %% [markdown]
+# Now say the first five questions of [the interview](#In-the-interview). They need nothing more.
 
 # %% [markdown]
 # ## Second sitting: what if one clips first, and then averages?
@@ -490,7 +545,7 @@ score("gspo.1", "gspo.2", "gspo.3", "gspo.4")
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("gspo.5", "GRPO silences 4 tokens and GSPO 8. How many does GMPO "
-        "silence?", ["8", "4", "1", "0"])
+        "silence?", ["0", "1", "4", "8"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -516,23 +571,30 @@ reveal("gspo.5", "1",
        })
 
 # %% [markdown]
-# Compare the three rules on an answer in which a single token has moved:
+# What does GMPO give up? A band on the answer: all 1,000 tokens of one may rise by 0.4 in the log
+# before any is cut. Compare the three rules on an answer in which a single token has moved. Guess
+# first: which band is the stricter one for that token, 0.2 on it alone or 4e-4 on the mean?
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("gspo.t2", one_outlier.one_outlier_explorer(),
-     ("Let one token silence an answer of 4,096 tokens under GSPO.",
-      one_outlier.long_and_silent),
-     ("Move log ρ of the token by 2 or more, up or down. Nothing shall be "
-      "silent under any rule.", one_outlier.nobody))
+     ("Find the longest answer that GSPO silences whole while GRPO and "
+      "GMPO silence nothing.", one_outlier.long_and_gspo_only),
+     ("Now the reverse: the shortest answer in which GRPO silences the "
+      "one token, and GSPO nothing.", one_outlier.short_and_grpo_only))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# <!-- cited: 1.75, 0.13 % -->
-# 1. Take a log ratio of 1.75 or more in a good answer. GMPO silences one token and leaves 4,095.
-# 2. Let the token move the wrong way: a good token that fell, a bad one that rose. The min spares
-#    it in all three.
+# <!-- cited: 0.20, 0.8, -0.22, 0.15, 1.2, 0.18 -->
+# 1. A *bad* answer of 512 tokens with log ρ = −0.20. GRPO's lower edge is at log 0.8 = −0.22, and
+#    0.20/512 is more than GSPO's lower 3e-4. Good answers get to 256 only, with 0.15: both upper
+#    edges are worse for this, log 1.2 = 0.18 and 4e-4.
+# 2. A *good* answer of 512 tokens with log ρ = 0.20, for 0.20/512 is less than 4e-4.
+#
+# So neither band is the stricter one. For a single token they meet at log 1.2 / 4e-4 = 456 tokens
+# in a good answer, and at 744 in a bad one. In shorter answers GSPO is stricter, in longer ones
+# GRPO.
 # </details>
 
 # %%
@@ -635,9 +697,10 @@ check.name_this_gspo("")
 # </details>
 # <details><summary><b>Why does GRPO struggle with mixtures of experts, and does GSPO fix it?</b></summary>
 #
-# Router flips make single ratios leap, and the token clip then silences by accident. GSPO averages
-# the leaps, so no flipped token decides alone. What stays is a drop of log s by the KL that flips
-# cost, at any length; below the band bad answers fall silent. Routing replay removes the cause.
+# Router flips make single ratios leap, and the token clip then silences by accident. GSPO divides a
+# leap by T: one of 1 in the log still silences a good answer of up to 2,500 tokens, and in longer
+# answers leaps average out. What stays is a drop of log s by the KL that flips cost, at any length;
+# below the band bad answers fall silent. Routing replay removes the cause.
 # </details>
 # <details><summary><b>Is s the correct importance weight?</b></summary>
 #
@@ -654,12 +717,15 @@ check.name_this_gspo("")
 # root changes is the push on the living answers. It is s, near 1, instead of the product, which
 # explodes with the length, and it carries a 1/T.
 # </details>
-# <details><summary><b>The authors call a token's ratio ill-posed. Are they right?</b></summary>
+# <details><summary><b>My batch has answers of 300 and of 30,000 tokens. Whom does one ε silence?</b></summary>
 #
-# Only in part. They say that a ratio needs many samples of its distribution and a token gives one.
-# But an answer gives one sample as well. If tokens are independent and rewards add up, token ratios
-# correct the gradient exactly on average. Otherwise they leave the prefix uncorrected, and s is no
-# worse. What holds is the unit: the reward judges answers.
+# Mostly the short ones. By noise: log s spreads by σ/√T, which with σ = 0.02 is 0.0012 at 300
+# tokens, three times the band, and 0.0001 at 30,000. By the limit: 1.0004^T is 1.13 at 300 and
+# 1.6e5 at 30,000, so the long ones are hardly held. Flips are the exception: where −KL is below the
+# band, a long bad answer is the surest to be cut. To choose, log the mean and the spread of log s
+# by length. A band in proportion to 1/√T cuts noise alike everywhere; one in proportion to 1/T
+# limits whole answers alike, and is a clip on the product. One ε is a compromise: set it for the
+# lengths that carry most of the batch. <!-- cited: 0.02, 0.0012, 0.0001, 1.0004, 1.13 -->
 # </details>
 # <details><summary><b>Does GSPO keep GRPO's length bias?</b></summary>
 #
@@ -671,7 +737,9 @@ check.name_this_gspo("")
 #
 # Nobody has separated it. Clipping 15 % of the tokens costs data; the paper reports faster learning
 # all the same and reads it as less noise per token that is used. The band is a limit on the step
-# too, so an honest rival needs its own learning rate and its own ε.
+# too, so an honest rival needs its own learning rate and its own ε. One can split the count itself:
+# shuffle A for the part that is chance, hold the experts for the flips. In our toy 30 of 47 are
+# chance.
 # </details>
 # <details><summary><b>GSPO, DAPO or CISPO?</b></summary>
 #
@@ -700,9 +768,8 @@ check.name_this_gspo("")
 # </details>
 # <details><summary><b>I set loss_mode=gspo in verl and nothing else. What runs?</b></summary>
 #
-# A band of 0.2, which practically never clips a long answer. In release 0.9.1 also a mean over all
-# tokens, so long answers weigh more; neighbouring tags and main hard-code the mean per answer. Set
-# both clip ratios and `seq-mean-token-mean`.
+# A band of 0.2, which practically never clips a long answer. Release 0.9.1 then also averages over
+# all tokens, so long answers weigh more. Set both clip ratios and `seq-mean-token-mean`.
 # </details>
 #
 # The sentences that one hears about GSPO, true or not: [statements 13](statements/13_gspo.ipynb).

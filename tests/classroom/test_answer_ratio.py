@@ -104,7 +104,11 @@ def test_artists_hold_what_compute_says_and_the_words_the_numbers():
     assert f"{len(below)} below" in answer_ratio.readout(data)
 
 
-def test_the_edge_of_the_second_task_is_counted_and_not_rounded():
-    d = compute(flips=0.5, length=512)
-    assert not answer_ratio.half_of_the_bad(d | {"cut_down": 32 / 64})
-    assert answer_ratio.half_of_the_bad(d | {"cut_down": 33 / 64})
+def test_the_counts_above_the_columns_are_those_of_the_readout():
+    for T in LENGTHS:
+        d = compute(flips=3.0, length=T, band="0.01")
+        assert answer_ratio.inside(d)[LENGTHS.index(T)] == answer_ratio.counts(d)[0]
+        assert answer_ratio.inside(d, "0.2") == answer_ratio.inside(compute(3.0, T, "0.2"))
+    explorer = answer_ratio_explorer()
+    texts = [text.get_text() for text in explorer.set(flips=3.0, band="0.01").artists["inside"]]
+    assert texts == [f"{n} inside" for n in answer_ratio.inside(explorer.data)]

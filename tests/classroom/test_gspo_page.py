@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from itertools import product
+from math import log, log1p
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,7 +14,7 @@ from rlnb.classroom.explorers import answer_ratio, one_outlier
 from rlnb.classroom.pictures import gspo as pictures
 
 SHARES = [0.5 * k for k in range(17)]
-LEAPS = [0.25 * k for k in range(-12, 13)]
+LEAPS = [k / 20 for k in range(-60, 61)]
 RULES = {"GRPO": "grpo", "GSPO": "gspo", "GMPO": "gmpo"}
 
 
@@ -39,17 +41,30 @@ def test_the_pushes_are_the_gates_of_the_zoo(leap, length, A):
         assert data[name] == pytest.approx((A * gate[0].item(), A * gate[1].item()), abs=1e-9)
 
 
-def test_no_goal_of_the_outlier_holds_at_the_start_and_each_can_be_reached():
-    goals = (one_outlier.grpo_only, one_outlier.long_and_silent, one_outlier.nobody)
-    start = one_outlier.one_outlier_explorer().data
+def test_each_goal_of_the_outlier_has_one_length_and_one_sign():
+    """Both are met at 512 tokens: GSPO cuts alone in a bad answer, GRPO in a good one."""
     settings = [
         one_outlier.compute(leap, length, A)
         for leap, length, A in product(LEAPS, one_outlier.LENGTHS, (1, -1))
     ]
-    for goal in goals:
-        assert not goal(start) and any(goal(d) for d in settings)
-    assert not any(one_outlier.grpo_only(d) for d in settings if d["length"] < 512)
-    assert not any(one_outlier.nobody(d) for d in settings if d["leap"] * d["A"] > 0)
+    start = one_outlier.one_outlier_explorer().data
+    for goal, found in (
+        (one_outlier.long_and_gspo_only, {(-0.2, 512, -1)}),
+        (one_outlier.short_and_grpo_only, {(0.2, 512, 1)}),
+    ):
+        assert not goal(start)
+        assert {(d["leap"], d["length"], d["A"]) for d in settings if goal(d)} == found
+    # GSPO alone is harsher than GRPO in no longer answer, and GRPO alone in no shorter one
+    alone = [
+        (d["length"], d["A"])
+        for d in settings
+        if d["GSPO"][1] == 0 and 0.0 not in (*d["GRPO"], *d["GMPO"])
+    ]
+    assert max(T for T, A in alone if A < 0) == 512 and max(T for T, A in alone if A > 0) == 256
+    assert log(1.2) == pytest.approx(0.18, abs=0.003) and log(0.8) == pytest.approx(
+        -0.22, abs=0.004
+    )
+    assert round(log(1.2) / log1p(4e-4)) == 456 and round(log(0.8) / log1p(-3e-4)) == 744
 
 
 def test_the_goals_on_the_band_have_a_dead_end_and_a_way():
@@ -59,22 +74,34 @@ def test_the_goals_on_the_band_have_a_dead_end_and_a_way():
         for band in answer_ratio.BANDS
     ]
     start = answer_ratio.answer_ratio_explorer().data
-    for goal in (
-        answer_ratio.wide_band_cuts,
-        answer_ratio.best_length,
-        answer_ratio.half_of_the_bad,
-    ):
+    for goal in (answer_ratio.narrowest_band, answer_ratio.worst_in_the_middle):
         assert not goal(start) and any(goal(d) for d in settings)
-    assert {d["length"] for d in settings if answer_ratio.wide_band_cuts(d)} <= {8, 16}
-    # without flips the longest answers stay inside, with 3 % those of 16 tokens do
-    longest = answer_ratio.compute(0.0, 512, "2e-3, 2.5e-3")
-    assert answer_ratio.counts(longest) == (64, 0, 0)
-    assert {d["length"] for d in settings if answer_ratio.best_length(d)} == {16}
-    found = [answer_ratio.compute(3.0, T, "2e-3, 2.5e-3") for T in answer_ratio.LENGTHS]
-    assert [answer_ratio.counts(d)[0] for d in found] == [21, 26, 23, 17, 15, 15, 10]
-    assert found[0]["kl"] > 2e-3  # -KL lies below the band: the longest answers go there
-    below = [answer_ratio.counts(answer_ratio.compute(f, 512, "3e-4, 4e-4"))[1] for f in (0, 0.5)]
-    assert below == [17, 39]
+    assert {d["band"] for d in settings if answer_ratio.narrowest_band(d)} == {"0.03, 0.04"}
+    middle = [d for d in settings if answer_ratio.worst_in_the_middle(d)]
+    assert {(d["band"], d["length"]) for d in middle} == {("0.01", 32), ("0.01", 128)}
+    # neither goal is met by one move from the start, nor the second on the way to the first
+    for change in ({"flips": 3.0}, {"length": 32}, {"band": "0.01"}, {"flips": 3.0, "length": 512}):
+        d = answer_ratio.compute(**{"flips": 0.0, "length": 128, "band": "2e-3, 2.5e-3"} | change)
+        assert not answer_ratio.narrowest_band(d) and not answer_ratio.worst_in_the_middle(d)
+    assert not answer_ratio.worst_in_the_middle(answer_ratio.compute(3.0, 512, "0.01"))
+
+
+def test_what_the_tasks_on_the_band_show():
+    flips = {band: answer_ratio.compute(3.0, 512, band) for band in answer_ratio.BANDS}
+    assert {band: answer_ratio.counts(d)[0] for band, d in flips.items()} == {
+        "3e-4, 4e-4": 2, "2e-3, 2.5e-3": 10, "0.01": 52, "0.03, 0.04": 64, "0.2": 64,
+    }  # fmt: skip
+    assert answer_ratio.inside(flips["0.01"]) == [49, 51, 40, 44, 41, 46, 52]
+    assert 1.04**512 == pytest.approx(5e8, rel=0.06)
+    assert flips["0.01"]["kl"] == pytest.approx(0.005, abs=5e-4) and 0.2 / 512 < 0.0005
+    # at a share of 3 % most answers of 8 tokens have no flip, most of 32 have one, all of 512
+    draw = answer_ratio.samples()[2]
+    hit = {T: (draw[:, :T] < 0.03).any(1) for T in (8, 32, 512)}
+    assert hit[8].mean() < 0.25 and hit[32].mean() > 0.6 and hit[512].all()
+    assert 0.97**8 == pytest.approx(0.78, abs=0.005)
+    # and no answer of 32 tokens is outside without one
+    s = np.exp(answer_ratio.compute(3.0, 32, "0.01")["columns"][2])
+    assert not ((np.abs(s - 1) > 0.01) & ~hit[32]).any()
 
 
 def test_the_readout_names_who_is_silent():
@@ -96,4 +123,4 @@ def test_the_pictures_draw_and_say_their_numbers():
     assert "2.01, 1 outside" in pictures.leaps({"as routed": gap[0].exp()}, "one").alt
     assert "good" in pictures.where_it_shows(gap, A, gap > 0.01).alt
     both = {"router free": gap - 0.01, "old experts held": gap}
-    assert "-0.0100" in pictures.settling((8, 64), both, 0.01).alt
+    assert "-0.0100, -0.0020" in pictures.settling((8, 64), both, (0.01, 0.002)).alt

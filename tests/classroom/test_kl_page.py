@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -13,7 +14,7 @@ from rlnb.classroom.explorers import kl_leash, kl_pull
 from rlnb.classroom.pictures import kl as pictures
 
 
-def by_autograd(distance: float, form: str, samples: str) -> torch.Tensor:
+def by_autograd(distance: float, estimate: str, place: str, samples: str) -> torch.Tensor:
     """Minus the mean gradient of the penalty in the logits, (3,)."""
     ref, pays = torch.tensor(kl_pull.REFERENCE), torch.tensor(kl_pull.REWARDS)
     x = (ref.log() + distance * pays).requires_grad_()
@@ -21,21 +22,20 @@ def by_autograd(distance: float, form: str, samples: str) -> torch.Tensor:
     older = (ref.log() + distance / 2 * pays).log_softmax(0)
     log_q = log_pi.detach() if samples == "fresh" else older
     ell = log_pi - ref.log()
-    kind, place = form.split()
-    k = {"k1": ell, "k2": ell**2 / 2, "k3": torch.exp(-ell) - 1 + ell}[kind]
-    weighted = samples in ("old, constant", "old, full")
-    rho = (log_pi - log_q).exp() if weighted else torch.ones(3)
-    rho = rho if samples == "old, full" else rho.detach()
+    k = {"k1": ell, "k2": ell**2 / 2, "k3": torch.exp(-ell) - 1 + ell}[estimate]
+    rho = (log_pi - log_q).exp() if "ρ" in samples else torch.ones(3)
+    rho = rho if samples == "older, ρ differentiated" else rho.detach()
     value = rho.detach() * k.detach() * log_pi if place == "reward" else rho * k
     return -torch.autograd.grad((log_q.exp() * value).sum(), x)[0]
 
 
-@pytest.mark.parametrize("form", kl_pull.FORMS)
+@pytest.mark.parametrize("estimate", kl_pull.ESTIMATES)
+@pytest.mark.parametrize("place", kl_pull.PLACES)
 @pytest.mark.parametrize("samples", kl_pull.SAMPLES)
 @pytest.mark.parametrize("distance", [0.3, 2.0, 4.5])
-def test_the_push_is_what_autograd_makes_of_the_penalty(form, samples, distance):
-    push = kl_pull.compute(distance, form, samples)["push"]
-    assert np.allclose(push, by_autograd(distance, form, samples).numpy(), atol=1e-12)
+def test_the_push_is_what_autograd_makes_of_the_penalty(estimate, place, samples, distance):
+    push = kl_pull.compute(distance, estimate, place, samples)["push"]
+    assert np.allclose(push, by_autograd(distance, estimate, place, samples).numpy(), atol=1e-12)
 
 
 def test_home_is_downhill_on_the_kl_of_policy_from_reference():
@@ -48,41 +48,93 @@ def test_home_is_downhill_on_the_kl_of_policy_from_reference():
 
 
 def test_k1_in_the_loss_has_no_push_on_fresh_samples_and_a_wrong_one_on_old():
-    assert math.isnan(kl_pull.compute(3.0, "k1 loss")["angle"])
-    assert kl_pull.compute(3.0, "k1 loss", "old")["angle"] > 150
+    assert math.isnan(kl_pull.compute(3.0, "k1")["angle"])
+    assert kl_pull.compute(3.0, "k1", samples="older")["angle"] > 150
 
 
-def solved(explorer, goal, **settings) -> bool:
-    assert not goal(explorer.data)
-    return goal(explorer.set(**settings).data)
+def settings(explorer, distances):
+    """Every setting that the explorer of the pushes offers, at some distances."""
+    menus = [
+        {name: value}
+        for name, control in explorer.controls.items()
+        if name != "distance"
+        for _, value in control.options
+    ]
+    names = [name for name in explorer.controls if name != "distance"]
+    values = [[m[name] for m in menus if name in m] for name in names]
+    for distance in distances:
+        for chosen in itertools.product(*values):
+            yield {"distance": distance, **dict(zip(names, chosen, strict=True))}
 
 
-def test_each_goal_of_the_push_is_open_at_the_start_and_can_be_reached():
-    explorer = kl_pull.kl_pull_explorer
-    assert solved(explorer(), kl_pull.nearly_downhill, distance=0.6)
-    assert solved(explorer(), kl_pull.far_and_downhill, form="k2 loss")
-    assert solved(explorer(), kl_pull.far_and_downhill, form="k1 reward", distance=5.0)
-    full = {"samples": "old, full"}
-    assert solved(explorer(), kl_pull.home_with_full, form="k3 loss", **full)
-    assert solved(explorer(), kl_pull.home_with_full, form="k1 loss", **full)
+def reached(explorer, goal, distances=(0.0, 0.3, 1.0, 3.0, 5.0)):
+    assert not goal(explorer.data), "open at the start"
+    found = [s for s in settings(explorer, distances) if goal(kl_pull.compute(**s))]
+    return {tuple(v for name, v in s.items() if name != "distance") for s in found}
 
 
-def test_the_near_misses_of_the_push_do_not_count():
-    assert kl_pull.compute(2.0, "k2 loss", "old, constant")["angle"] < 0.01  # the fold says so
-    for form in ("k1 loss", "k2 loss", "k3 loss"):
-        assert not kl_pull.home_with_full(kl_pull.compute(2.0, form, "old, constant"))
-    for form in ("k2 loss", "k1 reward"):
-        assert not kl_pull.home_with_full(kl_pull.compute(2.0, form, "old, full"))
-    assert not kl_pull.home_with_full(kl_pull.compute(0.0, "k3 loss", "old, full"))
-    assert not kl_pull.nearly_downhill(kl_pull.compute(0.7, "k3 loss"))
-    assert not kl_pull.nearly_downhill(kl_pull.compute(0.6, "k2 loss"))
-    assert not kl_pull.far_and_downhill(kl_pull.compute(2.9, "k2 loss"))
-    assert not kl_pull.far_and_downhill(kl_pull.compute(4.0, "k1 loss"))
+def test_only_k3_in_the_reward_reads_right_and_pushes_uphill_and_only_far_away():
+    explorer, goal = kl_pull.kl_pull_explorer(), kl_pull.right_and_uphill
+    assert reached(explorer, goal) == {("k3", "reward")}
+    far = [d for d in range(51) if goal(kl_pull.compute(d / 10, "k3", "reward"))]
+    assert far == list(range(43, 51))
 
 
-def test_the_goal_of_beta_is_open_at_the_start_and_can_be_reached():
-    explorer = kl_leash.kl_leash_explorer
-    assert solved(explorer(), kl_leash.k3_holds_lower, beta=0.08)
+def test_k3_in_the_reward_is_one_kl_minus_the_other():
+    for distance in (0.5, 3.0, 5.0):
+        reward, loss, home = (
+            kl_pull.compute(distance, k, place)["push"]
+            for k, place in (("k3", "reward"), ("k3", "loss"), ("k2", "loss"))
+        )
+        assert np.allclose(reward, home - loss, atol=1e-12)
+
+
+def test_near_the_reference_k3_in_the_loss_is_within_five_degrees():
+    assert kl_pull.compute(0.6, "k3")["angle"] < 5 < kl_pull.compute(0.7, "k3")["angle"]
+
+
+def test_the_goals_on_old_samples_have_the_solutions_that_the_page_tells():
+    explorer = kl_pull.kl_pull_explorer(old=True)
+    full = "older, ρ differentiated"
+    assert reached(explorer, kl_pull.right_on_old) == {("k1", "loss", full), ("k3", "loss", full)}
+    assert reached(explorer, kl_pull.uphill_on_old) == {("k1", "loss", "older")}
+    # right push, but another value: a near miss that the fold names
+    near = kl_pull.compute(3.0, "k2", samples="older, ρ constant")
+    assert near["angle"] < 0.01 and not kl_pull.reads_right(near)
+
+
+@pytest.mark.parametrize("distance", [1.0, 4.0])
+def test_three_spellings_of_one_push_on_old_samples(distance):
+    ways = (
+        ("k2", "loss", "older, ρ constant"),
+        ("k3", "loss", "older, ρ differentiated"),
+        ("k1", "reward", "older, ρ constant"),
+    )
+    pushes = [kl_pull.compute(distance, *way)["push"] for way in ways]
+    assert np.allclose(pushes, kl_pull.compute(distance)["home"], atol=1e-12)
+
+
+def test_the_lines_under_the_explorers_are_not_cut():
+    pull, leash = kl_pull.kl_pull_explorer(old=True), kl_leash.kl_leash_explorer()
+    for s in settings(pull, (0.0, 3.0, 5.0)):
+        assert len(kl_pull.readout(kl_pull.compute(**s))) <= 120
+    for reward in kl_leash.REWARDS:
+        for beta in (0.01, 0.2, 1.0):
+            assert len(kl_leash.readout(kl_leash.compute(beta, 1e-6, reward))) <= 120
+    assert "does not hold" in leash.set(reward=kl_leash.REWARDS[1]).line.value
+
+
+def test_each_goal_of_beta_is_open_at_the_start_and_can_be_reached():
+    over = {"reward": kl_leash.REWARDS[1]}
+    for goal, wanted in (
+        (kl_leash.k3_holds_lower, {"beta": 0.08}),
+        (kl_leash.just_held, {"beta": 0.22, **over}),
+    ):
+        explorer = kl_leash.kl_leash_explorer()
+        assert not goal(explorer.data)
+        assert goal(explorer.set(**wanted).data)
+    held = [b for b in range(1, 101) if kl_leash.just_held(kl_leash.compute(b / 100, **over))]
+    assert held == [22]
 
 
 def test_roads_away_begin_with_the_quieter_k3_and_cross_at_no_common_kl():
@@ -94,8 +146,8 @@ def test_roads_away_begin_with_the_quieter_k3_and_cross_at_no_common_kl():
 
 
 def test_the_push_starts_where_the_tables_of_the_page_stand():
-    data = kl_pull.kl_pull_explorer().set(form="k1 loss", samples="old").data
-    assert round(data["angle"]) == 167 and round(kl_pull.compute()["kl"], 4) == 0.66
+    assert round(kl_pull.compute(3.0, "k1", samples="older")["angle"]) == 167
+    assert round(kl_pull.kl_pull_explorer().data["kl"], 4) == 0.66
 
 
 def test_k3_holds_lower_up_to_a_beta_of_eight_hundredths():
@@ -112,10 +164,26 @@ def test_resting_points_are_where_the_pushes_cancel(beta):
     assert math.isclose(moved, 1 / beta, rel_tol=1e-5)
 
 
+@pytest.mark.parametrize("beta", [0.04, 0.2, 0.22, 0.5, 1.0])
+@pytest.mark.parametrize("start", [1e-6, 1e-4, 0.1])
+def test_over_the_std_a_climb_ends_where_the_explorer_says(beta, start):
+    """Found again on a fine grid: the first place at which a penalty takes all of the push."""
+    d = kl_leash.compute(beta, start, kl_leash.REWARDS[1])
+    before = math.log(start / (1 - start))
+    x = np.linspace(before, 16, 200_001)
+    p = 1 / (1 + np.exp(-x))
+    for name, pull in (("reverse", (x - before) * p * (1 - p)), ("k3", p - start)):
+        held = np.flatnonzero(beta * pull >= np.sqrt(p * (1 - p)))
+        if len(held):
+            assert math.isclose(d[name], p[held[0]], abs_tol=1e-4)
+        else:
+            assert d[name] == 1.0
+
+
 @pytest.mark.parametrize("beta", [0.04, 0.2])
-def test_with_the_std_of_the_group_the_balance_is_at_one_over_one_plus_beta_squared(beta):
-    p = 1 / (1 + beta**2)
-    assert math.isclose(math.sqrt(p * (1 - p)), beta * p, rel_tol=1e-12)
+def test_with_the_std_of_the_group_k3_balances_at_one_over_one_plus_beta_squared(beta):
+    d = kl_leash.compute(beta, reward=kl_leash.REWARDS[1])
+    assert math.isclose(d["k3"], 1 / (1 + beta**2), rel_tol=1e-4)
 
 
 def test_the_slope_that_is_asked_for_gives_both_kls_and_its_shifts_are_named():

@@ -8,12 +8,13 @@ import torch
 from rlnb import check
 from rlnb.classroom.explorers import one_pair
 from rlnb.classroom.pictures import preferences as pictures
-from rlnb.toys import kl_optimum
+from rlnb.toys import kl_optimum, tone_features
 from rlnb.training.studies.preferences import recorded
 
 STRENGTHS = [k / 20 for k in range(41)]
 MARGINS = [m / 10 for m in range(81)]
-BETAS = [b / 20 for b in range(2, 41)]
+REF = torch.tensor([0.3, 0.5, 0.2], dtype=torch.float64)
+BETAS = [b / 10 for b in range(1, 31)]
 
 
 def test_no_goal_is_met_at_the_start():
@@ -59,6 +60,29 @@ def test_the_largest_strength_that_holds_is_just_below_one():
     assert not one_pair.last_that_holds(one_pair.compute(0.1, 1.0, 0.95))
 
 
+def test_under_adam_yes_rises_by_k_and_the_border_stays_at_one():
+    ends = {}
+    for k in (0.9, 1.0, 1.1):
+        features, theta = tone_features(k), torch.zeros(4, dtype=torch.float64, requires_grad=True)
+        adam = torch.optim.Adam([theta], lr=0.05)
+        for _ in range(1500):
+            h = features @ theta
+            loss = -torch.nn.functional.logsigmoid(0.1 * (h[0] - h[1]))
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+        h = (features @ theta).detach()
+        assert h[2] / h[0] == pytest.approx(k, abs=1e-3)
+        ends[k] = (REF.log() + h).softmax(0)
+    assert ends[0.9][0] > 0.8 > ends[1.1][0] and ends[1.1][2] > 0.7
+    assert ends[1.0][0] == pytest.approx(0.6, abs=1e-3)
+
+
+def test_the_readout_fits_its_line():
+    for beta, margin, k in ((0.1, 8.0, 2.0), (0.1, 2.0, 1.5), (3.0, 0.0, 0.0)):
+        assert len(one_pair.readout(one_pair.compute(beta, margin, k))) <= 120
+
+
 def test_the_margin_is_beta_times_the_gap():
     for beta, margin in ((0.1, 2.0), (1.0, 2.0)):
         data = one_pair.compute(beta, margin, 0.8)
@@ -79,11 +103,11 @@ def test_pictures_draw():
                         for t in torch.linspace(0, 1, 12)])  # fmt: skip
     log = torch.linspace(0, 1, 12)
     for picture in (
-        pictures.two_roads({"start": ref, "one": ref, "two": ref}, "c"),
+        pictures.same_files(ref, ref, 0.587, 0.3, "c"),
         pictures.kl_paths({0.1: log + 0.01, 1.0: log + 0.02}, "c"),
         pictures.what_the_log_says(1 - log, log, log, "c"),
         pictures.probabilities({"a": path, "b": path}, "c"),
-        pictures.triangle({"a": path, "b": path}, "c"),
+        pictures.triangle({"a": path, "b": path}, "c", looks=(3, 2)),
         pictures.on_a_network(recorded(), ("DPO", "DPO, fresh pairs"), "c"),
     ):
         assert len(picture.png) > 1000 and picture.alt

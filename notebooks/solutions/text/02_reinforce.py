@@ -138,10 +138,10 @@ assert not verdict
 print(verdict.message)
 
 # %% [markdown]
-# ## One more, for page 03
+# ## One more
 #
-# The leave-one-out baseline for several prompts at once: the first $G$ rows answer the first
-# prompt, the next $G$ the second.
+# The leave-one-out baseline of [statements 02](../statements/02_reinforce.ipynb), for several
+# prompts at once: the first $G$ rows answer the first prompt, the next $G$ the second.
 
 # %%
 def baseline_leave_one_out(rewards, num_generations):  # (B,), G -> (B,)

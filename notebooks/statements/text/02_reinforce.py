@@ -18,7 +18,7 @@
 import math
 from itertools import product
 import torch
-from rlnb import ZOO, Batch, Objective
+from rlnb import ZOO, Batch, Objective, check
 from rlnb.classroom.lesson import settle, statement
 from rlnb.classroom.pictures import reinforce
 from rlnb.objective import logprob, raw_reward, sequence_mean
@@ -263,6 +263,39 @@ assert torch.allclose(J * imitate, g, atol=1e-12)
 print(f"REINFORCE = {J.item():.4f} x SFT on its own right answers")
 
 # %% [markdown]
+# **Does Adam undo the factor?** One prompt, the same gradient at every step, whole and times $J$:
+# the same path. Then two prompts that share one weight vector, solved nine times in ten and once in
+# a thousand. Their SFT gradients are equally long and at right angles. The direction of Adam's
+# first step says how much each of them counts.
+
+# %%
+def adam_path(gradients):
+    """Where Adam ends on fixed gradients (steps, n), rate 0.01."""
+    w = torch.zeros(gradients.shape[1], requires_grad=True)
+    adam = torch.optim.Adam([w], lr=0.01, eps=1e-12)
+    for one in gradients:
+        w.grad = -one                            # uphill
+        adam.step()
+    return w.detach()
+
+noisy = torch.randn(50, 4, generator=torch.Generator().manual_seed(0))
+apart = (adam_path(noisy) - adam_path(J * noisy)).abs().max()
+print(f"one prompt: Adam's paths differ by {apart:.4f}")
+assert apart < 1e-6
+easy, rare = torch.tensor([1.0, 1.0]), torch.tensor([1.0, -1.0])
+for name, both in (("SFT, each alike", easy + rare),
+                   ("REINFORCE      ", 0.9 * easy + 0.001 * rare)):
+    w = adam_path(both[None])
+    easy_part, rare_part = (
+        round((w @ one).item() / 2, 4) + 0.0 for one in (easy, rare))
+    print(f"{name}: along the easy prompt {easy_part:.4f}, "
+          f"along the rare one {rare_part:.4f}")
+
+# %% [markdown]
+# With REINFORCE the rare prompt moves nothing that can be seen: Adam rescales the sum and does not
+# know what it is made of. (It could, if the two prompts used different weights.)
+
+# %% [markdown]
 # ## Two climbs, one policy
 #
 # The true gradient climbed twice, with rewards 1 and 0 and with 0 and −1: what we want, and what
@@ -338,7 +371,8 @@ print("rlnb, REINFORCE: gradient",
 # ## Sum over tokens, or mean?
 #
 # On-policy, dividing each answer's sum by its length has an exact meaning: the reward becomes
-# $R/T$, so it is the gradient of another objective, $\mathbb{E}[R(y)/T(y)]$.
+# $R/T$, so it is the gradient of another objective, $\mathbb{E}[R(y)/T(y)]$. (verl calls the sum
+# `loss_agg_mode="seq-mean-token-sum"`, and it is not its default.)
 
 # %%
 per_mean = Objective(raw_reward(), logprob(), sequence_mean)
@@ -433,6 +467,22 @@ for name, rule in rules.items():
               f" variance {var:7.4f}, / mean^2 {var / scale**2:7.4f}")
 
 # %% [markdown]
+# Both baselines are blind to the constant. Without one there is no gain here, 0.0617 against
+# 0.0569: a baseline from three neighbours is itself noisy. Nor is the batch mean quieter than
+# leave-one-out. It is the same estimate times $3/4$, and the last column says so.
+#
+# **Write it** · 5 minutes. The leave-one-out baseline for several prompts: the first $G$ rows
+# answer the first prompt, the next $G$ the second; $G$ is `num_generations`.
+#
+# <details><summary>hint</summary>Reshape to (prompts, G). The sum of the others is the sum of all minus one's own.</details>
+
+# %% tags=["exercise"]
+def my_leave_one_out(rewards, num_generations):  # (B,), G -> (B,)
+    return ...
+
+check.baseline_leave_one_out(my_leave_one_out)
+
+# %% [markdown]
 # ## Does the noise matter for training?
 #
 # All of REINFORCE: draw, grade, step. A hundred seeds train side by side, 4 answers a step, 60
@@ -488,10 +538,6 @@ assert slow.mean() > ends["rewards 10 and 11"].mean(1).max() + 0.2
 # not wrongly.
 
 # %% [markdown]
-# Both baselines are blind to the constant. Without one there is no gain here, 0.0617 against
-# 0.0569: a baseline from three neighbours is itself noisy. Nor is the batch mean quieter than
-# leave-one-out. It is the same estimate times $3/4$, and the last column says so.
-#
 # ## Credit
 #
 # What each token changed in the chance to end right (the **value** of a prefix is the mean reward

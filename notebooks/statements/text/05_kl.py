@@ -406,7 +406,7 @@ assert in_reward.mean[0, 0] < 0 < in_loss.mean[0, 0]
 settle("K05", "true")
 
 # %%
-pictures.first_word(pi2.logits[0].softmax(0).tolist(), {
+pictures.first_word(pi2.logits.softmax(-1).tolist(), {
     "KL of the answer": (-chain_g["reverse"][0]).tolist(),
     "k1 in the reward": (-chain_g["k1 in reward"][0]).tolist(),
     "k2 per token, in the loss": (-chain_g["k2 per token"][0]).tolist()})
@@ -511,6 +511,37 @@ for form, target in (("reverse", optimum(0.2)), ("k3", optimum_k3(0.2))):
     assert math.isclose(end, target, rel_tol=1e-3)
 
 # %% [markdown]
+# GRPO divides the reward by the std of its group, and not the penalty. The mean push on the
+# log-odds is then the mean std: $\tfrac1G\sum_iA_i(r_i-p)$ is the group's covariance of $r$ with
+# itself, over its std. For a large group that is $\sqrt{p(1-p)}$; in small ones more groups are all
+# wrong and silent. The climb from $p_0$ ends where a penalty first takes all of the push:
+
+# %%
+x = torch.linspace(math.log(p0 / (1 - p0)), 16, 20_001)
+p = x.sigmoid()
+
+def mean_std(G):
+    """Mean std of G rewards that are 1 with chance p, else 0."""
+    k = torch.arange(G + 1)
+    chances = torch.distributions.Binomial(G, p[:, None]).log_prob(k).exp()
+    return chances @ (k / G * (1 - k / G)).sqrt()
+
+pushes = {"as it is": p * (1 - p), "over the std, large group":
+          (p * (1 - p)).sqrt(), "over the std, groups of 8": mean_std(8)}
+for b in (0.04, 0.2):
+    for name, push in pushes.items():
+        ends = []
+        for pull in ((x - x[0]) * p * (1 - p), p - p0):
+            held = (b * pull >= push).nonzero()
+            ends.append(f"{p[held[0]].item():.3f}" if len(held) else
+                        "not held")
+        print(f"beta {b:4}, reward {name:26s}: KL {ends[0]:8s}  "
+              f"k3 {ends[1]}")
+
+# %% [markdown]
+# At β = 0.2 the exact KL is much the firmer one with the reward as it is. Over the std of a large
+# group it does not hold at all, and $k_3$ does; in groups of 8 it just holds, at about a half.
+#
 # ### K08 and K09 · drop it; and then the reward falls
 #
 # Both hang on one thing, the tail of the reward's error.

@@ -20,15 +20,15 @@ __all__ = [
     "ROOF",
     "alt",
     "counts",
-    "half_of_the_bad",
     "answer_ratio_explorer",
-    "best_length",
     "build",
     "compute",
+    "inside",
+    "narrowest_band",
     "readout",
     "samples",
     "update",
-    "wide_band_cuts",
+    "worst_in_the_middle",
 ]
 
 ANSWERS, LONGEST, UPDATE = 64, 512, 1e-3
@@ -43,11 +43,12 @@ BANDS = {  # half-widths below and above 1
 TEXT = 10.5  # points: the size of the page's own text
 WIDE = 0.2  # the half-width of a band on tokens
 FLOOR, ROOF = -16.0, 8.0  # of the picture, in thousandths of log s
+ALIVE, WORSE = 58, 10  # what the tasks ask: answers left alone, answers fewer than at both sides
 ACROSS = 0.66 * (0.618 * np.arange(ANSWERS) % 1) - 0.33  # spreads the dots, says nothing
 CAPTION = (
-    "64 answers at each length, bright at the T of the slider. Green: the band. Dashed: minus the "
-    "KL of the flips, per token. Dots at the edge lie beyond it. Left and right in a column mean "
-    "nothing."
+    "64 answers at each length, bright at the T of the slider. Above: how many are inside. Green: "
+    "the band. Dashed: minus the KL of the flips, per token. Dots at the edge lie beyond it. Left "
+    "and right in a column mean nothing."
 )
 
 
@@ -135,7 +136,7 @@ def _shown(log_s: np.ndarray) -> np.ndarray:
 def build(figure, data):
     """The figure, drawn once; `update` moves it."""
     axes = figure.add_axes((0.085, 0.19, 0.905, 0.7))
-    axes.set(xlim=(-0.5, len(LENGTHS) - 0.5), ylim=(FLOOR - 0.6, ROOF + 0.6))
+    axes.set(xlim=(-0.5, len(LENGTHS) - 0.5), ylim=(FLOOR - 0.6, ROOF + 3.4))
     axes.set_xticks(range(len(LENGTHS)), [str(T) for T in LENGTHS])
     axes.set_yticks((-15, -10, -5, 0, 5))
     axes.tick_params(labelsize=TEXT)
@@ -146,6 +147,10 @@ def build(figure, data):
         "band": axes.axhspan(-1, 1, color=GREEN, alpha=0.3, lw=0),
         "kl": axes.axhline(0, color=BLACK, lw=1.6, ls="--"),
         "others": axes.plot([], [], "o", ms=3, mfc=GREY, mec="none", alpha=0.5)[0],
+        "inside": [
+            axes.text(i, ROOF + 1.9, "", fontsize=TEXT, ha="center", va="center")
+            for i in range(len(LENGTHS))
+        ],
     }
     kinds = {
         "in": ("o", BLACK, "inside: alive"),
@@ -180,6 +185,9 @@ def update(artists, data):
         np.concatenate([i + ACROSS for i in rest]),
         np.concatenate([_shown(data["columns"][i]) for i in rest]),
     )
+    for i, (text, count) in enumerate(zip(artists["inside"], inside(data), strict=True)):
+        text.set_text(f"{count} inside")
+        text.set_weight("bold" if i == at else "normal")
     s = data["answers"]
     below, above = s < data["edges"][0], s > data["edges"][1]
     shown = _shown(np.log(s))
@@ -213,24 +221,26 @@ def counts(data) -> tuple[int, int, int]:
     return ANSWERS - below - above, below, above
 
 
-def wide_band_cuts(data) -> bool:
-    """A band of 0.2 on s, and an answer outside."""
-    return data["band"] == "0.2" and data["outside"] > 0
+def inside(data, band: str | None = None) -> list[int]:
+    """Answers inside the band at each of LENGTHS; `band` another key of BANDS."""
+    low, high = data["edges"] if band is None else (1 - BANDS[band][0], 1 + BANDS[band][1])
+    s = np.exp(data["columns"])
+    return [int(n) for n in ((s >= low) & (s <= high)).sum(1)]
 
 
-def best_length(data) -> bool:
-    """Band 2e-3, 3 % of flips, and the length that keeps most answers inside."""
-    if data["band"] != "2e-3, 2.5e-3" or data["flips"] != 3:
+def narrowest_band(data) -> bool:
+    """3 % of flips, 512 tokens, and the narrowest band with at least ALIVE answers inside."""
+    if data["flips"] != 3 or data["length"] != LONGEST:
         return False
-    low, high = np.log(data["edges"])
-    inside = ((data["columns"] >= low) & (data["columns"] <= high)).sum(1)
-    return data["length"] == LENGTHS[int(inside.argmax())]
+    return data["band"] == next(band for band in BANDS if inside(data, band)[-1] >= ALIVE)
 
 
-def half_of_the_bad(data) -> bool:
-    """GSPO's own band, 512 tokens: the smallest step of flips with over half the answers below."""
-    gspo = data["band"] == "3e-4, 4e-4" and data["length"] == LONGEST
-    return gspo and data["flips"] == 0.5 and counts(data)[1] > ANSWERS / 2
+def worst_in_the_middle(data) -> bool:
+    """At a shorter length, and at a longer one, at least WORSE more answers are inside."""
+    if data["length"] not in LENGTHS[1:-1]:
+        return False
+    at, number = LENGTHS.index(data["length"]), inside(data)
+    return min(max(number[:at]), max(number[at + 1 :])) - number[at] >= WORSE
 
 
 def alt(data) -> str:
@@ -239,7 +249,8 @@ def alt(data) -> str:
     return (
         f"log s of 64 answers at seven lengths; bright those of {data['length']} tokens, "
         f"{data['flips']:.1f} % of the tokens with a flipped expert, push "
-        f"{signed(data['push'], 4)} per token, band {data['band']}. {tokens}; {answers}."
+        f"{signed(data['push'], 4)} per token, band {data['band']}. {tokens}; {answers}. Inside at "
+        f"{', '.join(str(T) for T in LENGTHS)} tokens: {', '.join(map(str, inside(data)))}."
     )
 
 

@@ -7,57 +7,96 @@ from typing import Any
 
 import numpy as np
 
-from rlnb.classroom.explorer import Explorer, choice_slider, slider
-from rlnb.classroom.explorers.arguments import between, checked, echoing, inside
+from rlnb.classroom.explorer import Explorer, choice, choice_slider, slider
+from rlnb.classroom.explorers.arguments import between, checked, echoing, inside, one_of
 from rlnb.classroom.figures import BLUE, GREEN, GREY, PURPLE
 from rlnb.classroom.pictures.kl import TEXT
 
 LOG_ODDS = np.linspace(-14.0, 9.0, 400)
 CHANCES = 1 / (1 + np.exp(-LOG_ODDS))
 TICKS = (1e-6, 1e-4, 0.01, 0.5, 0.99, 0.9999)
+REWARDS = ("as it is", "÷ std of the group")
 CAPTION = (
-    "Blue pushes the answer up, the other two push it back; where a penalty meets the blue line "
-    "the answer comes to rest. All are divided by p(1 − p), so that the reward's is a constant."
+    "The reward pushes the answer up, and each line is the share of that push which a penalty "
+    "takes back. Where the line reaches 1 nothing is left, and the answer rests."
 )
 
 
 @echoing
-@checked(beta=between(0.01, 1.0), start=inside(0, 1))
-def compute(beta: float = 1.0, start: float = 1e-4) -> dict[str, Any]:
+@checked(beta=between(0.01, 1.0), start=inside(0, 1), reward=one_of(REWARDS))
+def compute(beta: float = 0.2, start: float = 1e-4, reward: str = "as it is") -> dict[str, Any]:
     """Paid or not, reward 1 or 0, with chance `start` under the reference.
 
-    reverse: the resting point under beta KL(pi || ref), odds times e^(1 / beta). k3: that of k3 in
-    the loss, where p (1 - p) = beta (p - start). reverse_pull, k3_pull (400,): each penalty's pull
-    on the log-odds over LOG_ODDS, divided by p (1 - p); the reward's is 1.
+    The reward pushes the answer's log-odds up by p (1 - p), or by sqrt(p (1 - p)) where it is
+    divided by the std sqrt(p (1 - p)) of a large group. reverse: where the climb from `start` ends
+    under beta KL(pi || ref); 1.0 where nothing stops it. k3: the same for k3 in the loss, which
+    pushes back by beta (p - start). reverse_share, k3_share (400,): each penalty's push over the
+    reward's, on LOG_ODDS.
 
     >>> d = compute(0.2)
     >>> round(d["reverse"], 4), round(d["k3"], 4)
     (0.0146, 0.8)
+    >>> d = compute(0.2, reward="÷ std of the group")
+    >>> round(d["reverse"], 4), round(d["k3"], 4)
+    (1.0, 0.9615)
     """
-    odds = start / (1 - start) * math.exp(1 / beta)
-    b = 1 - beta
     before = math.log(start / (1 - start))
+    variance = CHANCES * (1 - CHANCES)
+    if reward == "as it is":
+        odds = start / (1 - start) * math.exp(1 / beta)
+        reverse = min(odds / (1 + odds), 1 - 1e-15) if math.isfinite(odds) else 1 - 1e-15
+        b = 1 - beta
+        k3 = (b + math.sqrt(b * b + 4 * beta * start)) / 2
+        pushed = variance
+    else:
+        reverse = _first_rest(beta, before)
+        b = 1 + 2 * beta**2 * start
+        k3 = (b + math.sqrt(b * b - 4 * (1 + beta**2) * (beta * start) ** 2)) / (2 + 2 * beta**2)
+        pushed = np.sqrt(variance)
     return {
-        "reverse": odds / (1 + odds) if math.isfinite(odds) else 1.0,
-        "k3": (b + math.sqrt(b * b + 4 * beta * start)) / 2,
-        "reverse_pull": beta * (LOG_ODDS - before),
-        "k3_pull": beta * (CHANCES - start) / (CHANCES * (1 - CHANCES)),
+        "reverse": reverse,
+        "k3": k3,
+        "reverse_share": beta * (LOG_ODDS - before) * variance / pushed,
+        "k3_share": beta * (CHANCES - start) / pushed,
     }
+
+
+def _first_rest(beta: float, before: float) -> float:
+    """The first p above the start at which beta (x - before) sqrt(p (1 - p)) is 1, or 1.0.
+
+    In the log-odds x that share rises from 0 to one top, which lies above x = 0, and falls again.
+    """
+
+    def share(x: float) -> float:
+        return beta * (x - before) / (2 * math.cosh(x / 2))
+
+    low, high = max(before, 0.0), max(before, 0.0) + 10.0
+    for _ in range(60):  # the top: 1 / (x - before) = tanh(x / 2) / 2
+        middle = (low + high) / 2
+        rises = (middle - before) * math.tanh(middle / 2) < 2
+        low, high = (middle, high) if rises else (low, middle)
+    low, high = before, low
+    if share(high) < 1:
+        return 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if share(middle) < 1 else (low, middle)
+    return 1 / (1 + math.exp(-low))
 
 
 def build(figure, data):
     axes = figure.add_axes((0.075, 0.19, 0.6, 0.78))
-    axes.set(xlim=(LOG_ODDS[0], LOG_ODDS[-1]), ylim=(-0.35, 2.2), yticks=(0, 1, 2))
+    axes.set(xlim=(LOG_ODDS[0], LOG_ODDS[-1]), ylim=(-0.15, 1.6), yticks=(0, 0.5, 1, 1.5))
     labels = ("1e-6", "1e-4", "0.01", "0.5", "0.99", "0.9999")
     axes.set_xticks([math.log(p / (1 - p)) for p in TICKS], labels)
     axes.tick_params(labelsize=TEXT)
     axes.set_xlabel("chance p of the paid answer (log-odds scale)", fontsize=TEXT)
-    axes.set_ylabel("push / p(1 − p)", fontsize=TEXT)
+    axes.set_ylabel("penalty's push ÷ reward's", fontsize=TEXT)
     axes.axhline(0, color=GREY, lw=0.8)
     axes.axhline(1, color=BLUE, lw=3)
-    figure.text(0.7, 0.88, "KL(π‖π_ref)", color=GREEN, fontsize=12, weight="bold")
-    figure.text(0.7, 0.2, "the reward", color=BLUE, fontsize=12, weight="bold")
-    figure.text(0.7, 0.52, "k3 in the loss", color=PURPLE, fontsize=12, weight="bold")
+    axes.text(-13.7, 1.06, "the reward", color=BLUE, fontsize=TEXT)
+    figure.text(0.7, 0.82, "KL(π‖π_ref)", color=GREEN, fontsize=12, weight="bold")
+    figure.text(0.7, 0.5, "k3 in the loss", color=PURPLE, fontsize=12, weight="bold")
     return {
         "start": axes.axvline(0, color=GREY, ls=":", lw=1.4),
         "reverse": axes.plot(LOG_ODDS, LOG_ODDS, color=GREEN, lw=2.6)[0],
@@ -67,57 +106,73 @@ def build(figure, data):
             axes.plot([], [], "o", color=color, ms=size, mec="white")[0]
             for color, size in ((GREEN, 17), (PURPLE, 10))
         ],
-        "text": [figure.text(0.7, y, "", fontsize=12) for y in (0.78, 0.42)],
+        "text": [figure.text(0.7, y, "", fontsize=12) for y in (0.72, 0.4)],
     }
 
 
 def update(artists, data):
     before = math.log(data["start"] / (1 - data["start"]))
     artists["start"].set_xdata([before, before])
-    artists["reverse"].set_ydata(data["reverse_pull"])
-    artists["k3"].set_ydata(data["k3_pull"])
+    artists["reverse"].set_ydata(data["reverse_share"])
+    artists["k3"].set_ydata(data["k3_share"])
     for dot, text, name in zip(artists["dots"], artists["text"], ("reverse", "k3"), strict=True):
         p = min(max(data[name], 1e-9), 1 - 1e-9)
         place = math.log(p / (1 - p))
         outside = place > LOG_ODDS[-1]
         dot.set_data([min(place, LOG_ODDS[-1] - 0.3)], [1.0])
         dot.set_marker(">" if outside else "o")
-        text.set_text(f"rests {_at(data[name])}")
+        text.set_text(_at(data[name]))
 
 
 def _at(p: float) -> str:
+    if p == 1.0:
+        return "does not hold it"
     if p > 0.99995:
-        return "above 99.99 %"
-    return f"at {100 * p:.2f} %" if p >= 5e-5 else f"at {100 * p:.1g} %"
+        return "rests above 99.99 %"
+    return f"rests at {100 * p:.2f} %" if p >= 5e-5 else f"rests at {100 * p:.1g} %"
 
 
 def readout(data) -> str:
     return (
-        f"β {data['beta']:.2f}, start {data['start']:g}: KL(π‖π_ref) rests "
-        f"{_at(data['reverse'])}, k3 in the loss {_at(data['k3'])}."
+        f"β {data['beta']:.2f}, start {data['start']:g}: KL(π‖π_ref) {_at(data['reverse'])}, "
+        f"k3 in the loss {_at(data['k3'])}."
     )
 
 
 def alt(data) -> str:
-    return f"Pull of the reward and of two penalties against the chance. {readout(data)}"
+    return (
+        f"Share of the reward's push, taken {data['reward']}, that two penalties take back, "
+        f"against the chance. {readout(data)}"
+    )
 
 
 def k3_holds_lower(data) -> bool:
-    """A beta at which k3 in the loss holds an answer of one in 10,000 lower than the KL does."""
-    return data["start"] == 1e-4 and data["k3"] < data["reverse"]
+    """Reward as it is: k3 in the loss holds an answer of one in 10,000 lower than the KL does."""
+    plain = data["reward"] == REWARDS[0]
+    return plain and data["start"] == 1e-4 and data["k3"] < data["reverse"]
+
+
+def just_held(data) -> bool:
+    """Reward over the std: the smallest beta, in hundredths, at which the KL holds that answer."""
+    if data["reward"] == REWARDS[0] or data["start"] != 1e-4 or data["reverse"] == 1.0:
+        return False
+    less = round(data["beta"] - 0.01, 2)
+    return less < 0.01 or compute(less, data["start"], data["reward"])["reverse"] == 1.0
 
 
 def kl_leash_explorer() -> Explorer:
-    """The coefficient, and how often the reference gives the paid answer."""
+    """The coefficient, the reference's chance of the paid answer, and the division by the std."""
     starts = [(f"{p:g}", p) for p in (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1)]
     return Explorer(
         compute,
         build,
         update,
         {
-            "beta": slider(1.0, 0.01, 1.0, 0.01, "β", "the penalty's coefficient"),
+            "beta": slider(0.2, 0.01, 1.0, 0.01, "β", "the penalty's coefficient"),
             "start": choice_slider(1e-4, starts, "reference's chance",
                                    "how often the reference gives the paid answer"),
+            "reward": choice(REWARDS[0], [(name, name) for name in REWARDS], "reward",
+                             "the push of GRPO's advantage is the reward's over the std"),
         },
         alt=alt,
         caption=CAPTION,

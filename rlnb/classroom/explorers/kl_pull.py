@@ -16,57 +16,54 @@ REFERENCE = np.array([0.1, 0.3, 0.6])
 REWARDS = np.array([1.0, 0.5, 0.0])
 FURTHEST = 5.0
 LEVELS = (0.05, 0.2, 0.5, 1.0, 1.5)
-FORMS = {
-    "k1 loss": "k1 in the loss",
-    "k2 loss": "k2 in the loss",
-    "k3 loss": "k3 in the loss",
-    "k1 reward": "k1 in the reward",
-}
-SAMPLES = {
-    "fresh": "the policy",
-    "old": "older, no ρ",
-    "old, constant": "older, ρ constant",
-    "old, full": "older, ρ differentiated",
-}
+ESTIMATES = ("k1", "k2", "k3")
+PLACES = ("loss", "reward")
+SAMPLES = ("fresh", "older", "older, ρ constant", "older, ρ differentiated")
 CAPTION = (
-    "Every point is a policy over three answers; rings are equal KL(π‖π_ref). The dot is the "
-    "policy, softmax(log π_ref + distance · R); a hollow dot is the older one. Arrows have one "
-    "length: the bars tell the sizes. Green is steepest on the logits, so it need not aim at the "
-    "reference."
+    "Every point is a policy over three answers; on a ring KL(π‖π_ref) is the same. The policy is "
+    "the dot, softmax(log π_ref + distance · R){older}. Green: one gradient step down "
+    "KL(π‖π_ref); its path to the reference is curved. Orange: your penalty. The arrows have one "
+    "length, the bars tell the sizes."
 )
 
 
 @echoing
-@checked(distance=between(0, FURTHEST), form=one_of(FORMS), samples=one_of(SAMPLES))
-def compute(distance: float = 3.0, form: str = "k2 loss", samples: str = "fresh") -> dict[str, Any]:
+@checked(
+    distance=between(0, FURTHEST),
+    estimate=one_of(ESTIMATES),
+    place=one_of(PLACES),
+    samples=one_of(SAMPLES),
+)
+def compute(
+    distance: float = 3.0, estimate: str = "k2", place: str = "loss", samples: str = "fresh"
+) -> dict[str, Any]:
     """The mean push of one form of the KL penalty, by enumeration, and the way downhill.
 
     The policy is the reference with logits raised by distance x reward, distance in [0, 5]. An
-    older policy stands half-way; sampler (3,) is the one that wrote the answers. "old, constant"
-    weighs each sample by rho = pi / pi_old; in "old, full" autograd differentiates that rho in a
-    loss (in the reward all is constant). Returns policy (3,), kl; value: the estimator's mean over
-    the samples; home and push (3,): minus the gradient of KL(pi || ref) and of the form, in the
-    logits; angle between them in degrees, nan where either is 0.
+    older policy stands half-way; sampler (3,) is the one that wrote the answers. "ρ constant"
+    weighs each sample by rho = pi / pi_old; with "ρ differentiated" autograd differentiates that
+    rho in a loss (in the reward all is constant). Returns policy (3,), kl; value: the estimate's
+    mean over the samples; home and push (3,): minus the gradient of KL(pi || ref) and of the
+    penalty, in the logits; angle between them in degrees, nan where either is 0.
 
-    >>> d = compute(3.0, "k3 loss")
+    >>> d = compute(3.0, "k3")
     >>> round(d["kl"], 4), round(d["value"], 4), round(d["angle"])
     (0.66, 0.66, 26)
     """
     pi, before = _policy(distance), _policy(distance / 2)
     q = pi if samples == "fresh" else before
-    rho = pi / q if samples in ("old, constant", "old, full") else np.ones(3)
+    rho = pi / q if "ρ" in samples else np.ones(3)
     ell = np.log(pi / REFERENCE)
-    kind, place = form.split()
     k, slope = {
         "k1": (ell, np.ones(3)),
         "k2": (ell**2 / 2, ell),
         "k3": (np.expm1(-ell) + ell, -np.expm1(-ell)),
-    }[kind]
+    }[estimate]
     score = np.eye(3) - pi  # row y: gradient of log pi(y) in the logits
     if place == "reward":
         weight = rho * k
     else:
-        weight = rho * (slope + (k if samples == "old, full" else 0))
+        weight = rho * (slope + (k if samples.endswith("differentiated") else 0))
     push, home = -(q * weight) @ score, -pi * (ell - pi @ ell)
     return {
         "policy": pi,
@@ -170,12 +167,12 @@ def _lines(data) -> list[str]:
     else:
         told = [
             f"{data['angle']:.0f}° from downhill",
-            f"length {size:.3f}, true one {true:.3f}",
-            "away from the reference" if data["angle"] > 90 else "",
+            f"length {size:.3f}, right one {true:.3f}",
+            "it pushes uphill" if data["angle"] > 90 else "",
         ]
     return [
         f"KL(π‖π_ref) = {data['kl']:.3f} nats",
-        f"mean of samples = {data['value']:.3f}".replace("-", "−"),
+        f"the penalty reads {data['value']:.3f}".replace("-", "−"),
         *told,
     ]
 
@@ -185,43 +182,54 @@ def readout(data) -> str:
 
 
 def alt(data) -> str:
-    setting = f"{FORMS[data['form']]}, samples from {SAMPLES[data['samples']]}"
+    setting = f"{data['estimate']} in the {data['place']}, samples {data['samples']}"
     return (
         f"Triangle of policies over three answers, reference and policy. {setting}: {readout(data)}"
     )
 
 
-def nearly_downhill(data) -> bool:
-    """k3 in the loss, within 5 degrees of downhill."""
-    return data["form"] == "k3 loss" and data["angle"] < 5
+def reads_right(data) -> bool:
+    """The mean of the estimate is the KL, to a hundredth of it, and there is a KL to read."""
+    return data["kl"] > 0.01 and abs(data["value"] / data["kl"] - 1) < 0.01
 
 
-def far_and_downhill(data) -> bool:
-    """Exactly downhill, far from the reference."""
-    return data["distance"] >= 3 and data["angle"] < 0.01
+def right_and_uphill(data) -> bool:
+    """Fresh samples, the right value, and more than 90 degrees from downhill."""
+    return data["samples"] == "fresh" and reads_right(data) and data["angle"] > 90
 
 
-def home_with_full(data) -> bool:
-    """A penalty in the loss that is exact on old samples with the ratio differentiated."""
-    exact = data["kl"] > 0.05 and data["angle"] < 0.01
-    return data["samples"] == "old, full" and data["form"].endswith("loss") and exact
+def right_on_old(data) -> bool:
+    """In the loss, on old samples: the right value, and exactly downhill."""
+    old_loss = data["samples"] != "fresh" and data["place"] == "loss"
+    return old_loss and reads_right(data) and data["angle"] < 0.01
 
 
-def kl_pull_explorer() -> Explorer:
-    """How far the policy has gone, which penalty, and who wrote the samples."""
+def uphill_on_old(data) -> bool:
+    """In the loss, on old samples: more than 90 degrees from downhill."""
+    return data["samples"] != "fresh" and data["place"] == "loss" and data["angle"] > 90
+
+
+def kl_pull_explorer(old: bool = False) -> Explorer:
+    """How far the policy has gone, and which penalty; with `old` also who wrote the samples."""
+    controls = {
+        "distance": slider(3.0, 0.0, FURTHEST, 0.1, "distance", "0 is the reference"),
+        "estimate": choice("k2" if old else "k3", _same(ESTIMATES), "estimate", "k1, k2 or k3"),
+        "place": choice("loss", [(f"in the {place}", place) for place in PLACES], "penalty",
+                        "where it stands"),
+    }  # fmt: skip
+    if old:
+        controls["samples"] = choice("older", _same(SAMPLES), "samples", "who wrote the answers")
     return Explorer(
         compute,
         build,
         update,
-        {
-            "distance": slider(3.0, 0.0, FURTHEST, 0.1, "distance", "0 is the reference"),
-            "form": choice("k3 loss", [(name, key) for key, name in FORMS.items()], "penalty",
-                           "which estimate, and where it stands"),
-            "samples": choice("fresh", [(name, key) for key, name in SAMPLES.items()],
-                              "samples from", "who wrote the answers"),
-        },
+        controls,
         alt=alt,
-        caption=CAPTION,
+        caption=CAPTION.format(older="; the hollow dot is the older one" if old else ""),
         readout=readout,
         size=(900, 290),
-    )  # fmt: skip
+    )
+
+
+def _same(names: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(name, name) for name in names]

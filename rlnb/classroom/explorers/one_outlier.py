@@ -9,7 +9,7 @@ from rlnb.classroom.explorer import Explorer, choice_slider, slider
 from rlnb.classroom.explorers.arguments import at_least, between, checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, NEGATIVE, POSITIVE, signed
 
-__all__ = ["compute", "grpo_only", "long_and_silent", "nobody", "one_outlier_explorer"]
+__all__ = ["compute", "long_and_gspo_only", "one_outlier_explorer", "short_and_grpo_only"]
 
 LENGTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
 RULES = ("GRPO", "GSPO", "GMPO")
@@ -94,19 +94,15 @@ def alt(data) -> str:
     return f"Pushes in an answer of {data['length']} tokens, A = {data['A']:+d}. {pairs}."
 
 
-def grpo_only(data) -> bool:
-    """GRPO silences the token that leapt, GSPO nothing."""
-    return data["GRPO"][0] == 0 and data["GSPO"][0] != 0
+def long_and_gspo_only(data) -> bool:
+    """GSPO silences 512 tokens, the most that it can while GRPO and GMPO silence nothing."""
+    others = (*data["GRPO"], *data["GMPO"])
+    return data["length"] >= 512 and data["GSPO"][1] == 0 and 0.0 not in others
 
 
-def long_and_silent(data) -> bool:
-    """GSPO silences an answer of 4,096 tokens or more."""
-    return data["length"] >= 4096 and data["GSPO"][1] == 0
-
-
-def nobody(data) -> bool:
-    """A leap of 2 or more in the log, either way, and nothing is silent anywhere."""
-    return abs(data["leap"]) >= 2 and all(0.0 not in data[name] for name in RULES)
+def short_and_grpo_only(data) -> bool:
+    """GRPO silences the token that leapt and GSPO nothing; 512 tokens is the least for that."""
+    return data["length"] <= 512 and data["GRPO"][0] == 0 and 0.0 not in data["GSPO"]
 
 
 def one_outlier_explorer() -> Explorer:
@@ -116,7 +112,7 @@ def one_outlier_explorer() -> Explorer:
         build,
         update,
         {
-            "leap": slider(0.0, -3.0, 3.0, 0.25, "log ρ of one token", "all others have log ρ = 0"),
+            "leap": slider(0.0, -3.0, 3.0, 0.05, "log ρ of one token", "all others have log ρ = 0"),
             "length": choice_slider(
                 64, [(f"{n:,}", n) for n in LENGTHS], "T, tokens", "length of the answer"
             ),

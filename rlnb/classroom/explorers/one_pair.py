@@ -21,7 +21,7 @@ CAPTION = (
 
 
 @checked(beta=above(0), margin=at_least(0), shared=at_least(0))
-def compute(beta: float = 1.0, margin: float = 1.0, shared: float = 0.0) -> dict[str, Any]:
+def compute(beta: float = 0.1, margin: float = 2.0, shared: float = 1.5) -> dict[str, Any]:
     """Train DPO on "No over Never" until the log shows this margin.
 
     margin = beta (h_w - h_l), as rewards/margins has it. shared: how strongly the tone, which the
@@ -85,9 +85,8 @@ def update(artists, data):
 def readout(data) -> str:
     right = "100 %" if data["margin"] > 0 else "0 %"
     return (
-        f"k = {data['shared']:.2f}. Log: loss {data['loss']:.3f}, accuracy {right}, "
-        f"margin {data['margin']:.2f}, gap {data['gap']:.1f} nats. "
-        f"log π of the chosen answer since the start: {signed(data['chosen'], 2)}."
+        f"Log: loss {data['loss']:.3f}, margin {data['margin']:.2f}, accuracy {right}, "
+        f"gap {data['gap']:.1f} nats. Since the start log π(No) {signed(data['chosen'], 2)}."
     )
 
 
@@ -120,9 +119,9 @@ def one_pair_explorer() -> Explorer:
         build,
         update,
         {
-            "shared": slider(0.0, 0.0, 2.0, 0.05, "shared tone k", "0: a table, nothing shared"),
-            "beta": slider(1.0, 0.1, 5.0, 0.1, "β", "the loss's temperature"),
-            "margin": slider(1.0, 0.0, 8.0, 0.1, "margin in the log", "grows as you train"),
+            "shared": slider(1.5, 0.0, 2.0, 0.05, "shared tone k", "0: a table, nothing shared"),
+            "beta": slider(0.1, 0.1, 3.0, 0.1, "β", "the loss's temperature"),
+            "margin": slider(2.0, 0.0, 8.0, 0.1, "margin in the log", "grows as you train"),
         },
         alt=alt,
         caption=CAPTION,

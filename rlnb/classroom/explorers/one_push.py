@@ -95,9 +95,9 @@ def alt(data) -> str:
     return f"{readout(data)} Push of this draw {push}; mean over all draws {mean}."
 
 
-def right_one_falls(data) -> bool:
-    """The grader as it is, and A, which is right, goes down."""
-    return abs(data["constant"]) < 1e-9 and bool(data["push"][0] < -1e-9)
+def wrong_draw_hits_the_right(data) -> bool:
+    """A wrong answer is drawn, and both right ones go down."""
+    return data["drawn"] in "CD" and bool((data["push"][:2] < -1e-9).all())
 
 
 def right_draw_is_silent(data) -> bool:

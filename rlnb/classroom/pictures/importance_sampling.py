@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from torch import Tensor
 
-from rlnb.classroom.figures import BLACK, GREEN, GREY, ORANGE, PURPLE, Picture, static_figure
+from rlnb.classroom.figures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, Picture, static_figure
 from rlnb.classroom.pictures.token_grid import LEFT, answer_labels, empty_grid, paint
 from rlnb.objective import Batch
 
-__all__ = ["batch_means", "pushes", "running", "used_again"]
+__all__ = ["batch_means", "climbs", "missed", "pushes", "running"]
 
 TEXT = 10.5  # points: the size of the page's own text
 STYLES = {
@@ -21,6 +21,8 @@ STYLES = {
     "ratios ignored": (ORANGE, "--"),
     "one ratio per token": (PURPLE, "-"),
     "whole-answer ratio": (BLACK, ":"),
+    "whole answer, divided by Σw": (BLUE, "-"),
+    "whole answer, capped at 2": (GREEN, (0, (6, 2))),
 }
 
 
@@ -121,73 +123,109 @@ def pushes(batch: Batch, panels: Mapping[str, Tensor], *, caption: str) -> Pictu
     )
 
 
-def used_again(
-    earned: Mapping[str, Tensor], distance: Tensor, errors: Mapping[str, Tensor]
-) -> Picture:
-    """Left: what is earned, step by step on one batch. Right: error of the mean gradient.
+def climbs(earned: Mapping[str, Tensor], best: float, *, caption: str) -> Picture:
+    """Mean reward against steps on one batch, a line per trainer.
 
-    earned[name]: (policies, steps + 1), drawn as mean and two standard errors. distance and
-    errors[name]: (policies, moves), the mean |rho - 1| and a share of the true gradient; lines are
-    medians, bars go from the 10th to the 90th percentile.
+    earned[name]: (policies, steps + 1), drawn as the mean, with two standard errors at the end.
+    best: what the best answer of a batch earns, on average over the policies.
     """
-    x = distance.median(0).values.numpy()
-    bands = {name: np.quantile(v.numpy(), (0.1, 0.5, 0.9), axis=0) for name, v in errors.items()}
     paths = {
-        name: (v.mean(0).numpy(), 2 * v.std(0).numpy() / len(v) ** 0.5)
+        name: (v.mean(0).numpy(), 2 * float(v[:, -1].std()) / len(v) ** 0.5)
         for name, v in earned.items()
     }
 
     def build(figure, _):
-        left = figure.add_axes((0.08, 0.27, 0.4, 0.61))
-        right = figure.add_axes((0.59, 0.27, 0.385, 0.61))
-        for aside, name in zip((-0.3, 0.3, 0), earned, strict=True):
+        axes = figure.add_axes((0.075, 0.18, 0.62, 0.78))
+        axes.axhline(best, color=GREY, ls="-", lw=1.0)
+        for k, (name, (mean, wide)) in enumerate(paths.items()):
             color, line = STYLES[name]
-            mean, wide = paths[name]
             steps = np.arange(len(mean))
-            left.plot(steps, mean, color=color, ls=line, lw=2.8)
-            left.errorbar(
-                steps[10::10] + aside, mean[10::10], wide[10::10], color=color, lw=1.6, ls="none"
-            )
-        for aside, name in zip((0.002, -0.002, 0), errors, strict=True):
-            color, line = STYLES[name]
-            low, middle, high = bands[name]
-            right.vlines(x[1:] + aside, low[1:], high[1:], color=color, lw=1.6)
-            right.plot(x, middle, color=color, ls=line, lw=2.8)
-        left.set(xlim=(0, len(steps) - 0.5), ylim=(0.3, 1), yticks=(0.4, 0.6, 0.8, 1))
-        right.set(xlim=(0, x[-1] + 0.005), ylim=(-0.03, 1.2))
-        right.set_yticks((0, 0.5, 1), ("0", "50 %", "100 %"))
-        for axes in (left, right):
-            axes.tick_params(labelsize=TEXT)
-        left.set_xlabel("gradient steps on one batch", fontsize=TEXT)
-        right.set_xlabel("how far the words have moved: mean |ρ − 1|", fontsize=TEXT)
-        left.set_ylabel("mean reward, exact", fontsize=TEXT)
-        right.set_ylabel("error, share of the gradient", fontsize=TEXT)
-        left.set_title("64 answers of 64 words", fontsize=TEXT, weight="bold")
-        right.set_title("all answers of 4 words", fontsize=TEXT, weight="bold")
-        for at, name in zip((0.12, 0.4, 0.7), errors, strict=True):
-            color, line = STYLES[name]
-            key = figure.add_axes((at, 0.02, 0.05, 0.07))
-            key.plot([0, 1], [0, 0], color=color, ls=line, lw=2.4)
-            key.axis("off")
-            figure.text(at + 0.06, 0.035, name, fontsize=11)
+            axes.plot(steps, mean, color=color, ls=line, lw=2.8)
+            end = steps[-1] + 0.7 + 0.5 * k
+            axes.errorbar(end, mean[-1], wide, color=color, lw=1.6)
+        ends = {name: float(mean[-1]) for name, (mean, _) in paths.items()}
+        ends["the best answer of a batch"] = best
+        for name, y in zip(ends, _apart(list(ends.values()), 0.05), strict=True):
+            color = STYLES.get(name, (GREY,))[0]
+            at = 0.18 + 0.78 * (y - 0.3) / 0.65
+            figure.text(0.71, at, name, color=color, fontsize=11, va="center")
+        axes.set(xlim=(0, len(steps) + 2.5), ylim=(0.3, 0.95), xticks=(0, 10, 20, 30, 40))
+        axes.set_yticks((0.4, 0.6, 0.8))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("gradient steps on one batch of 64 answers", fontsize=TEXT)
+        axes.set_ylabel("mean reward, exact", fontsize=TEXT)
 
-    climbs = "; ".join(
+    told = "; ".join(
         f"{name}: {mean[0]:.2f}, after 10 steps {mean[10]:.2f}, at the end {mean[-1]:.2f}"
         for name, (mean, _) in paths.items()
     )
-    ends = "; ".join(
-        f"{name}: {band[1, -1]:.0%}, from {band[0, -1]:.0%} to {band[2, -1]:.0%}"
-        for name, band in bands.items()
+    return static_figure(
+        build,
+        size=(900, 310),
+        alt=f"Mean reward against steps on one batch. {told}. The best answer of a batch earns "
+        f"{best:.2f}.",
+        caption=caption,
+    )
+
+
+def missed(
+    steps: Sequence[int],
+    moved: Sequence[float],
+    off: Mapping[str, tuple[Tensor, Tensor]],
+    *,
+    caption: str,
+) -> Picture:
+    """How far the gradients of two rules are off, as a share of the true one, against steps.
+
+    moved: mean |rho - 1| at each of the steps. off[name]: (over all old answers, in one batch),
+    each (runs, steps); the lines are medians.
+    """
+    lines = {name: [v.quantile(0.5, dim=0).numpy() for v in both] for name, both in off.items()}
+
+    def build(figure, _):
+        axes = figure.add_axes((0.085, 0.25, 0.56, 0.7))
+        for name, (mean, batch) in lines.items():
+            color = STYLES[name][0]
+            axes.plot(steps, mean, color=color, lw=2.8, clip_on=False, zorder=3)
+            axes.plot(steps, batch, "o", color=color, ls="--", lw=1.6, ms=4.5)
+        axes.set(xlim=(0, steps[-1] + 0.5), ylim=(0, 2))
+        axes.set_yticks((0, 0.5, 1, 1.5, 2), ("0", "50 %", "100 %", "150 %", "200 %"))
+        shown = [k for k, step in enumerate(steps) if step in (0, 5, 10, 20, 30, 40)]
+        axes.set_xticks([steps[k] for k in shown], [f"{steps[k]}\n{moved[k]:.2f}" for k in shown])
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("steps, and how far the words have moved: mean |ρ − 1|", fontsize=TEXT)
+        axes.set_ylabel("error of the gradient", fontsize=TEXT)
+        for y, name, mark, text in (
+            (0.83, "whole-answer ratio", "● ╍", "whole-answer ratio,\na batch of 64"),
+            (0.64, "one ratio per token", "● ╍", "one ratio per token,\na batch of 64"),
+            (0.46, "one ratio per token", "━━", "one ratio per token,\nall old answers: its bias"),
+            (0.28, "whole-answer ratio", "━━", "whole-answer ratio,\nall old answers: no bias"),
+        ):
+            figure.text(0.665, y, mark, color=STYLES[name][0], fontsize=11, va="center")
+            figure.text(0.715, y, text, fontsize=11, va="center")
+
+    told = "; ".join(
+        f"at step {step} {name}: {mean[k]:.0%}, in a batch of 64 {batch[k]:.0%}"
+        for k, step in enumerate(steps)
+        if step in (1, 5, 10, 40)
+        for name, (mean, batch) in lines.items()
     )
     return static_figure(
         build,
-        size=(900, 340),
-        alt=f"Left: mean reward against steps on one batch, mean of {len(distance)} policies. "
-        f"{climbs}. Right: error of the mean gradient against the mean of |rho - 1|. At the "
-        f"largest move {ends}.",
-        caption="Left: mean of 20 policies, a batch each; bars are two standard errors. Right: "
-        "medians of the same policies, bars hold eight in ten.",
+        size=(900, 310),
+        alt=f"Error of the gradient, a share of the true one, over all old answers and in a batch: "
+        f"{told}.",
+        caption=caption,
     )
+
+
+def _apart(values: Sequence[float], least: float) -> list[float]:
+    """The same values, moved so that no two are nearer than `least`: places for labels."""
+    order = sorted(range(len(values)), key=lambda k: values[k])
+    places = list(values)
+    for low, high in zip(order, order[1:], strict=False):
+        places[high] = max(places[high], places[low] + least)
+    return places
 
 
 def _seeds(axes, runs: np.ndarray, color: str) -> None:

@@ -27,7 +27,6 @@ __all__ = [
     "estimators",
     "first_word",
     "noise",
-    "resting_points",
     "roads_away",
     "runs",
     "triangle",
@@ -226,8 +225,13 @@ def triangle(axes) -> None:
 
 
 def which_gradient(gradients: Mapping[str, Tensor], caption: str) -> Picture:
-    """Mean gradients on the logits of three answers, side by side: "k3 in the loss" and two KLs."""
-    looks = {"KL(π‖π_ref)": (HOME, ""), "k3 in the loss": (BLACK, "//"), "KL(π_ref‖π)": (OTHER, "")}
+    """Mean gradients on the logits of three answers, side by side: k3 in a loss and two KLs."""
+    looks = {
+        "KL(π‖π_ref)": (HOME, ""),
+        "ρ k3 in the loss": (ORANGE, ".."),
+        "k3 in the loss": (BLACK, "//"),
+        "KL(π_ref‖π)": (OTHER, ""),
+    }
 
     def build(figure, _):
         axes = figure.add_axes((0.075, 0.12, 0.6, 0.84))
@@ -248,44 +252,6 @@ def which_gradient(gradients: Mapping[str, Tensor], caption: str) -> Picture:
     )
     alt = f"Gradient on the logits of the three answers. {told}."
     return static_figure(build, size=(900, 240), alt=alt, caption=caption)
-
-
-def resting_points(betas: Sequence[float], rests: Mapping[str, Sequence[float]]) -> Picture:
-    """Where reward and penalty balance, against beta: a line per penalty."""
-    looks = {"KL(π‖π_ref)": (HOME, "-"), "k3 in the loss": (OTHER, "-.")}
-    usual = (0.2,)
-
-    def build(figure, _):
-        axes = figure.add_axes((0.075, 0.18, 0.6, 0.78))
-        for name, values in rests.items():
-            color, dashes = looks[name]
-            axes.plot(betas, values, color=color, ls=dashes, lw=3, label=name)
-            for beta in usual:
-                k = min(range(len(betas)), key=lambda i: abs(betas[i] - beta))
-                axes.plot(betas[k], values[k], "o", color=color, ms=9, mec="white")
-        for beta in usual:
-            axes.axvline(beta, color=GREY, lw=0.8, zorder=0)
-        axes.set(xlim=(min(betas), max(betas)), ylim=(-0.02, 1.03))
-        axes.set_xticks((0.1, 0.2, 0.4, 0.6, 0.8, 1.0))
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("β", fontsize=TEXT)
-        axes.set_ylabel("chance of the paid answer, at rest", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1), fontsize=11, handlelength=3.4)
-
-    def at(beta, values):
-        return values[min(range(len(betas)), key=lambda i: abs(betas[i] - beta))]
-
-    told = "; ".join(
-        f"{name}: " + ", ".join(f"{at(beta, values):.3f} at {beta}" for beta in usual)
-        for name, values in rests.items()
-    )
-    return static_figure(
-        build,
-        size=(900, 290),
-        alt=f"Where the chance of a paid answer comes to rest, against beta. {told}.",
-        caption="A paid answer that the reference gives once in 10,000 times. With the same β "
-        "the two penalties hold it in two different places.",
-    )
 
 
 def two_directions() -> Picture:
@@ -323,29 +289,38 @@ def two_directions() -> Picture:
 
 
 def first_word(
-    before: Sequence[float], pushes: Mapping[str, Sequence[float]] | None = None
+    chances: Sequence[Sequence[float]], pushes: Mapping[str, Sequence[float]] | None = None
 ) -> Picture:
     """Left, the two-token world; right, each penalty's push on the first word's logits.
 
-    before: the chances of the first token under the policy. pushes: name -> (3,), downhill; without
-    them the right side asks.
+    chances (3, 3): of word 0, word 1 and stop under the policy, at the start, after word 0, after
+    word 1; the reference gives each 1/3. pushes: name -> (3,), downhill; without them the right
+    side asks.
     """
     names = ("word 0", "word 1", "stop")
     looks = {"KL of the answer": (HOME, ""), "k1 in the reward": (BLACK, ".."),
              "k2 per token, in the loss": (ORANGE, "//")}  # fmt: skip
+    before, *after = chances
 
     def build(figure, _):
         axes = figure.add_axes((0.0, 0.0, 0.42, 1))
         axes.set(xlim=(0, 400), ylim=(290, 0))
         axes.axis("off")
-        after = ("then far from it", "then close to it", "the answer ends")
-        for k, (name, chance, then) in enumerate(zip(names, before, after, strict=True)):
-            y = 60 + 85 * k
-            axes.add_patch(FancyArrowPatch((42, 145), (118, y), arrowstyle="-|>",
+        then = [
+            "then "
+            + ", ".join(f"{w}: {x:.2f}" for w, x in zip("01", row, strict=False))
+            + f", stop: {row[2]:.2f}"
+            for row in after
+        ]
+        for k, (name, chance, line) in enumerate(zip(names, before, (*then, ""), strict=True)):
+            y = 55 + 75 * k
+            axes.add_patch(FancyArrowPatch((42, 130), (118, y), arrowstyle="-|>",
                                            mutation_scale=13, color=GREY, lw=1.4))  # fmt: skip
             axes.text(126, y - 6, f"{name}: {chance:.2f}", fontsize=12, weight="bold", va="center")
-            axes.text(126, y + 18, f"reference 0.33, {then}", fontsize=TEXT, va="center")
-        axes.text(6, 145, "start", fontsize=12, va="center")
+            axes.text(126, y + 18, line, fontsize=TEXT, va="center")
+        axes.text(6, 130, "start", fontsize=12, va="center", bbox={"fc": "white", "ec": "none",
+                                                                  "pad": 1})  # fmt: skip
+        axes.text(6, 276, "the reference: 0.33 for each, everywhere", fontsize=TEXT, va="center")
         bars = figure.add_axes((0.55, 0.1, 0.44, 0.65))
         width = 0.26
         for k, (name, push) in enumerate((pushes or {}).items()):
@@ -362,18 +337,21 @@ def first_word(
             return
         bars.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), fontsize=TEXT, frameon=False)
 
-    listed = ", ".join(f"{name} {chance:.2f}" for name, chance in zip(names, before, strict=True))
-    alt = f"The first token under the policy: {listed}; under the reference 0.33 each."
-    caption = "Bold: the policy's chance of each first token; below it the reference's."
+    places = ("at the start", "after word 0", "after word 1")
+    told = [
+        f"{place} " + ", ".join(f"{x:.2f}" for x in row)
+        for place, row in zip(places, chances, strict=True)
+    ]
+    alt = f"The policy's chances of word 0, word 1, stop: {'; '.join(told)}. The reference: 0.33"
+    caption = "Bold: the policy's chance of each first token; below it, of what comes then."
     if pushes is not None:
         alt = "Push of the penalty on the first token's logits (word 0, word 1, stop). "
         alt += "; ".join(
             f"{name}: " + ", ".join(f"{x:+.4f}".replace("-", "−") for x in push)
             for name, push in pushes.items()
         )
-        alt += "."
         caption = "The penalty token by token raises word 0; the KL of the whole answer lowers it."
-    return static_figure(build, size=(900, 300), alt=alt, caption=caption)
+    return static_figure(build, size=(900, 300), alt=f"{alt}.", caption=caption)
 
 
 def trust_region(

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from rlnb.classroom.figures import (
     BLACK,
-    BLUE,
     GREEN,
     GREY,
     NEGATIVE,
     ORANGE,
     POSITIVE,
     PURPLE,
+    SKY,
     Picture,
     signed,
     static_figure,
@@ -29,18 +29,18 @@ __all__ = [
     "kl_paths",
     "on_a_network",
     "probabilities",
+    "same_files",
     "triangle",
-    "two_roads",
     "what_the_log_says",
     "where",
 ]
 
 TEXT = 10.5  # points: the size of the page's own text
 LOOK = {"No": (POSITIVE, "-"), "Never": (NEGATIVE, "--"), "Yes": (BLACK, ":")}
-HATCH = {"No": "", "Never": "//", "Yes": ".."}
 # the corners of the triangle: all on No, all on Never, all on Yes
 CORNERS = np.array([[0.0, 0.0], [0.5, 0.866], [1.0, 0.0]])
-PATHS = ((BLACK, "-"), (ORANGE, "--"), (BLUE, "-."), (PURPLE, ":"), (GREEN, (0, (5, 2))))
+PATHS = ((BLACK, "-"), (ORANGE, "--"), (PURPLE, "-."), (GREEN, ":"), (SKY, (0, (5, 2))))
+BETAS = ((BLACK, "-"), (GREY, "--"), (BLACK, ":"), (GREY, "-."))
 
 
 def where(policy: np.ndarray) -> np.ndarray:
@@ -59,36 +59,40 @@ def corners(axes, *, size: float = TEXT) -> None:
     axes.text(1.01, -0.05, "all on Yes", ha="center", va="top", fontsize=size, color=BLACK)
 
 
-def two_roads(policies: Mapping[str, Tensor], caption: str) -> Picture:
-    """Bars: the probability of each answer under each policy, all digits that matter written."""
-    data = {name: policy.numpy() for name, policy in policies.items()}
-    looks = dict(zip(data, ((GREY, ""), (ORANGE, "//"), (BLACK, "")), strict=False))
+def same_files(road_1: Tensor, road_2: Tensor, aim: float, start: float, caption: str) -> Picture:
+    """Where two roads end on several files, (files,) probabilities of No: a circle and a cross."""
+    ends = [(float(x), float(y)) for x, y in zip(road_1, road_2, strict=True)]
 
     def build(figure, _):
-        axes = figure.add_axes((0.07, 0.12, 0.9, 0.72))
-        width = 0.8 / len(data)
-        for k, (name, policy) in enumerate(data.items()):
-            color, hatch = looks[name]
-            x = np.arange(len(ANSWERS)) - 0.4 + width * (k + 0.5)
-            axes.bar(
-                x, policy, 0.9 * width, color=color, hatch=hatch, edgecolor="white", label=name
-            )
-            for at, value in zip(x, policy, strict=True):
-                axes.text(at, value + 0.015, f"{value:.4f}", ha="center", fontsize=TEXT)
-        axes.set_xticks(range(len(ANSWERS)), [f"“{name}”" for name in ANSWERS])
-        axes.set(ylim=(0, 1.05 * max(p.max() for p in data.values()) + 0.03))
-        axes.set_ylabel("probability", fontsize=TEXT)
+        axes = figure.add_axes((0.09, 0.17, 0.88, 0.7))
+        files = np.arange(1, len(ends) + 1)
+        for x, word, color, line in (
+            (start, f"start {start:.3f}", GREY, "-"),
+            (aim, f"aim {aim:.3f}", GREEN, "--"),
+        ):
+            axes.axvline(x, color=color, ls=line, lw=2)
+            axes.text(x, 0.2, word, color=color, fontsize=TEXT, ha="center", va="bottom")
+        one, two = zip(*ends, strict=True)
+        axes.plot(one, files, "o", ms=12, mfc="none", mec=PURPLE, mew=2)
+        axes.plot(two, files, "x", ms=7, color=BLACK, mew=2)
+        for file, (x, _other) in zip(files, ends, strict=True):
+            axes.text(x + 0.014, file, f"{x:.3f}", fontsize=TEXT, va="center")
+        axes.set(xlim=(0.25, 0.9), ylim=(len(ends) + 0.6, 0.3), yticks=files)
+        axes.set_xlabel("probability of No at the end", fontsize=TEXT)
+        axes.set_ylabel("file of 40 choices", fontsize=TEXT)
         axes.tick_params(labelsize=TEXT)
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=TEXT)
 
-    said = "; ".join(f"{n}: " + ", ".join(f"{v:.4f}" for v in p) for n, p in data.items())
-    alt = f"Probabilities of {', '.join(ANSWERS)}. {said}."
-    return static_figure(build, size=(900, 290), alt=alt, caption=caption)
+    said = "; ".join(f"file {k}: {x:.3f} and {y:.3f}" for k, (x, y) in enumerate(ends, 1))
+    alt = (
+        f"Probability of No at the end of road 1 and of road 2. {said}. The start has {start:.3f}, "
+        f"the policy of the true scores {aim:.3f}."
+    )
+    return static_figure(build, size=(900, 300), alt=alt, caption=caption)
 
 
 def kl_paths(paths: Mapping[float, Tensor], caption: str) -> Picture:
     """KL to the reference against the training step, a line per beta; the end is written."""
-    looks = dict(zip(paths, PATHS, strict=False))
+    looks = dict(zip(paths, BETAS, strict=False))
 
     def build(figure, _):
         axes = figure.add_axes((0.075, 0.17, 0.76, 0.78))
@@ -161,16 +165,21 @@ def probabilities(paths: Mapping[str, Tensor], caption: str) -> Picture:
     return static_figure(build, size=(900, 270), alt=alt, caption=caption)
 
 
-def triangle(paths: Mapping[str, Tensor], caption: str) -> Picture:
-    """Where policies go: each path (steps, 3) of probabilities, a dot at its end, named beside."""
-    looks = dict(zip(paths, PATHS, strict=False))
+def triangle(
+    paths: Mapping[str, Tensor], caption: str, looks: Sequence[int] = (0, 1, 2, 3, 4)
+) -> Picture:
+    """Where policies go: each path (steps, 3) of probabilities, a dot at its end, named beside.
+
+    looks: which of the five colours and lines each path has, so that a method keeps its own.
+    """
+    drawn = {name: PATHS[look] for name, look in zip(paths, looks, strict=False)}
 
     def build(figure, _):
         axes = figure.add_axes((0.0, 0.0, 0.5, 1.0))
         corners(axes)
         start = where(next(iter(paths.values()))[:1].numpy())[0]
         for k, (name, path) in enumerate(paths.items()):
-            color, line = looks[name]
+            color, line = drawn[name]
             points = where(path.numpy())
             axes.plot(*points.T, color=color, ls=line, lw=5 - 0.9 * min(k, 2))
             axes.plot(*points[-1], "o", color=color, ms=9, mec="white", zorder=5)
@@ -180,12 +189,12 @@ def triangle(paths: Mapping[str, Tensor], caption: str) -> Picture:
         key.set(xlim=(0, 1), ylim=(0, 1))
         key.axis("off")
         for k, (name, path) in enumerate(paths.items()):
-            color, line = looks[name]
+            color, line = drawn[name]
             y = 0.86 - 0.17 * k
             key.plot([0.02, 0.13], [y, y], color=color, ls=line, lw=3)
             key.plot([0.13], [y], "o", color=color, ms=9)
             ends = ", ".join(f"{a} {p:.2f}" for a, p in zip(ANSWERS, path[-1], strict=True))
-            key.text(0.18, y + 0.035, name, fontsize=11, weight="bold", va="center", color=color)
+            key.text(0.18, y + 0.035, name, fontsize=11, weight="bold", va="center")
             key.text(0.18, y - 0.04, ends, fontsize=TEXT, va="center")
 
     said = "; ".join(

@@ -21,7 +21,7 @@ from rlnb.classroom.figures import (
     static_figure,
 )
 
-__all__ = ["areas", "average", "climb", "credit", "one_draw", "rate_sweep"]
+__all__ = ["areas", "average", "climb", "clouds", "credit", "one_draw", "rate_sweep"]
 
 TEXT = 10.5  # points: the size of the page's own text
 
@@ -57,7 +57,7 @@ def one_draw(knobs: Tensor, rewards: Tensor, here: float, spelt: Sequence[str]) 
         build,
         size=(900, 230),
         alt=f"Reward of one answer against the knob: flat, with {jumps} jump(s) between 0 and 1.",
-        caption="One answer, the dice held fixed. The reward is flat, then it jumps.",
+        caption="One answer: the same three throws at every setting of the knob.",
     )
 
 
@@ -167,6 +167,46 @@ def climb(expected: Sequence[float], losses: Mapping[str, Sequence[float]]) -> P
         alt=f"Expected reward {expected[0]:.2f} to {expected[-1]:.2f}. Losses, {ends}.",
         caption="One climb, two graders that differ by a constant: the policy is the same at every "
         "step, one loss ends below its start and the other above.",
+    )
+
+
+def clouds(graders: Mapping[str, np.ndarray], edge: float = 16.0) -> Picture:
+    """Steps of several graders on one scale, the true gradient as an arrow of length 1.
+
+    graders: name -> (steps, 2), along the true gradient and sideways, in units of its length.
+    """
+    wide = 0.88 / len(graders)
+
+    def build(figure, _):
+        for k, (name, dots) in enumerate(graders.items()):
+            axes = figure.add_axes((0.07 + (wide + 0.03) * k, 0.19, wide - 0.01, 0.7))
+            axes.axvspan(0, edge, color="#EAF3FA", zorder=0)
+            axes.axvline(0, color=BLACK, lw=0.8)
+            up = dots[:, 0] > 1e-12
+            axes.plot(*dots[up].T, "o", color=POSITIVE, ms=4, alpha=0.5, mec="none")
+            axes.plot(*dots[~up].T, "x", color=NEGATIVE, ms=5, alpha=0.8)
+            axes.annotate("", (1, 0), (0, 0), arrowprops={
+                "arrowstyle": "-|>", "color": BLACK, "lw": 2, "mutation_scale": 9, "shrinkA": 0,
+                "shrinkB": 0})  # fmt: skip
+            axes.set(xlim=(-edge, edge), ylim=(-edge / 1.8, edge / 1.8), yticks=(-5, 0, 5))
+            axes.tick_params(labelsize=TEXT)
+            axes.set_title(name, fontsize=TEXT, weight="bold")
+            axes.set_xlabel("along the true gradient (its length = 1)", fontsize=TEXT)
+            axes.text(edge - 0.3, -edge / 1.8 + 0.5, "uphill", ha="right", fontsize=TEXT,
+                      color=POSITIVE)  # fmt: skip
+            if k == 0:
+                axes.set_ylabel("sideways", fontsize=TEXT)
+
+    said = "; ".join(
+        f"{name}: standard deviation along the true gradient {dots[:, 0].std():.1f} of its length"
+        for name, dots in graders.items()
+    )
+    return static_figure(
+        build,
+        size=(900, 290),
+        alt=f"Clouds of {len(next(iter(graders.values())))} steps each. {said}.",
+        caption="A dot is a step of 16 answers; its height is its error sideways. The short arrow "
+        "is the true gradient, the mean of both clouds. 400 steps each, some outside the frame.",
     )
 
 

@@ -53,6 +53,7 @@ COARSE: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "size": (2, 3, 4, 6, 8, 9, 10, 11, 12, 16, 20),
         "pay": (0.05, 0.1, 0.5, 1.0),
     },
+    "one_outlier_explorer": {"leap": _steps(-3, 3, 0.25, *_steps(-0.4, 0.4, 0.05))},
     "one_pair_explorer": {
         "shared": _steps(0.75, 1.1, 0.05, 0, 0.25, 0.5, 1.25, 1.5, 1.75, 2),
         "beta": (0.1, 0.5, 1.0, 2.0, 2.5),
@@ -60,7 +61,7 @@ COARSE: Mapping[str, Mapping[str, Sequence[Any]]] = {
     },
     "product_weight_explorer": {
         "length": (1, 2, 5, *range(10, 201, 10), 500, 1000),
-        "spread": _steps(0.02, 0.2, 0.02, 0.005, 0.01, 0.05, 0.065),
+        "spread": _steps(0.02, 0.2, 0.02, 0.005, 0.01, 0.025, 0.05),
     },
     "rare_token_explorer": {"step": (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)},
     "scaling_fit_explorer": {"noise": (0.002, 0.01, 0.03), "seed": range(4)},
