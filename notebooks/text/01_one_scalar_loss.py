@@ -9,16 +9,16 @@
 # %% [markdown]
 # # 01 · One scalar loss: what if the model writes its own data?
 #
-# **After this page** you can derive what fine-tuning on given answers does to the logits, say where
-# its loss stops, and turn the same loop into one that learns from the model's own answers.
+# **After this page** you can derive what fine-tuning on given answers does to the logits, turn that
+# loop into one that learns from the model's own answers, and say when that loop hardly starts.
 #
-# 34 minutes, then 13 in a second sitting · exercises 30 more · after [00](00_start_here.ipynb)
+# 37 minutes, then 21 in a second sitting · exercises 30 more · after [00](00_start_here.ipynb)
 #
-# Autograd wants one scalar, and follows it downhill. This page is about which one.
+# Training follows the slope of one number, the loss. This page is about which number.
 #
 # **Recall.** Say each answer aloud, then unfold.
 #
-# <details><summary>1. A model gives four logits. How do they become four probabilities?</summary>Softmax: e to each logit, divided by the sum of all four. The same number added to all four changes nothing.</details>
+# <details><summary>1. A model gives four logits. How do they become four probabilities?</summary>Softmax: e to each logit, divided by the sum of all four.</details>
 # <details><summary>2. An answer has T tokens. What is its probability, and what is the log of it?</summary>The product of the tokens' probabilities, each given the tokens before it. The log is a sum.</details>
 # <details><summary>3. What is a reward?</summary>One number for a whole answer, given by a program that reads it (00).</details>
 
@@ -34,9 +34,9 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # %% [markdown]
 # ## One loop, two authors
 #
-# In supervised fine-tuning, **SFT**, somebody else writes the answers, and the loss is minus the
-# mean of their log-probabilities. Our toy has one prompt, “3 + 4 =”, and four possible answers,
-# each with a logit of its own. Two of them are right.
+# Can a model be trained on answers that it wrote itself? In supervised fine-tuning, **SFT**,
+# somebody else writes them, and the loss is minus the mean of their log-probabilities. Our toy has
+# one prompt, “3 + 4 =”, and four possible answers, each with a logit of its own. Two are right.
 
 # %%
 names = "7", "seven", "34", "8"
@@ -45,46 +45,44 @@ R = torch.tensor([1.0, 1.0, 0.0, 0.0])         # reward: is it right?
 teacher = torch.tensor([0.5, 0.5, 0.0, 0.0])   # writes both, equally
 
 # %% [markdown]
-# The loop draws eight answers, takes the loss, and makes one gradient step, in 400 runs side by
-# side. Two things can be swapped: `author` says who writes the answers, and `loss` is told their
-# log-probabilities and rewards. (`sft` ignores the rewards.)
+# The loop draws eight answers, takes their loss, and makes one gradient step, in 400 runs side by
+# side. Two things can be swapped: `author`, who writes the answers, and `loss`, which is told their
+# log-probabilities and rewards. `sft` ignores the rewards.
 
 # %%
-def sft(log_p, r):
-    """Minus the mean over the answers, (runs, n) -> (runs,)."""
+def sft(log_p, r):                         # (runs, n) -> (runs,)
     return -log_p.mean(1)
 
 def train(author, loss=sft, first=start, rate=0.5, steps=100, n=8):
-    """Chance of a right answer, (steps, 400 runs); n answers a step."""
+    """Chance of a right answer before and after each step, per run."""
     dice = torch.Generator().manual_seed(0)
     z = first.log().repeat(400, 1).requires_grad_()      # logits
     right = []
-    for _ in range(steps):
+    for _ in range(steps + 1):
         log_pi = z.log_softmax(1)
         pi = log_pi.exp().detach()
+        right.append(pi @ R)
         y = author(pi).multinomial(n, True, generator=dice)
         L = loss(log_pi.gather(1, y), R[y]).sum()
         z.data -= rate * torch.autograd.grad(L, z)[0]
-        right.append(pi @ R)
-    return torch.stack(right)
+    return torch.stack(right)                            # (steps + 1, 400)
 
 # %% [markdown]
-# First the teacher writes.
+# The teacher first.
 
 # %%
 def by_teacher(pi): return teacher.expand_as(pi)
 def by_model(pi): return pi
 
 given = train(by_teacher)
-pictures.authors({"the teacher writes": given}, (
-    f"From {given[0].mean():.2f} to {given[-1].mean():.2f} in 100 steps, "
-    "mean of 400 runs."))
+print(f"chance of a right answer: {given[0].mean():.2f} at first, "
+      f"{given[-1].mean():.2f} after 100 steps")
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("one_scalar_loss.1", "Now the model itself writes the answers "
         "that it is trained on. Nothing else changes. What happens to its "
-        "chance to be right?",
+        "chance of a right answer?",
         ["no direction: runs drift apart, up or down by luck",
          "falls: most of what it writes is wrong",
          "rises: what it is surest of gets surer",
@@ -98,18 +96,18 @@ own = train(by_model)
 error = own[-1].std() / own.shape[1] ** 0.5
 reveal("one_scalar_loss.1",
        "no direction: runs drift apart, up or down by luck",
-       f"The mean began at {own[0].mean():.2f} and ends at "
+       f"The mean over the runs began at {own[0].mean():.2f} and ends at "
        f"{own[-1].mean():.2f} ± {error:.2f} (a standard error). Single "
        f"runs end anywhere between {own[-1].min():.2f} and "
-       f"{own[-1].max():.2f}. Each run does get surer, but luck chooses of "
-       "what.",
+       f"{own[-1].max():.2f}.",
        pictures.authors({"the teacher writes": given,
                          "the model writes": own}, (
            "One loop, one loss, one learning rate; only the author of the "
            "answers differs. 400 runs each."), single="the model writes"),
        instead={
            "rises: what it is surest of gets surer":
-           "It does get surer. But in one run of “34”, in another of “7”.",
+           "Most runs do get surer of one answer. But luck chooses which: "
+           "in one run “34”, in another “7”.",
            "falls: most of what it writes is wrong":
            "Most of what it writes is wrong, and pushed up. But it writes "
            "right answers too, in the shares that it has already.",
@@ -118,23 +116,23 @@ reveal("one_scalar_loss.1",
        })
 
 # %% [markdown]
-# **Whoever draws the answers decides where training goes.** Why?
-
-# %% [markdown]
-# ## What a given answer does to the logits
+# **With this loss, whoever writes the answers decides where training goes.**
 #
-# $\pi_v$ is the model's probability of answer $v$, $z_v$ its logit. The bracket $[v=y]$ is 1 if $v$
-# is the given answer $y$, else 0.
+# ## What does a given answer do to the logits?
+#
+# Why does one author give a direction, and the other none? Take one answer $y$, and differentiate
+# its log-probability. $\pi_v$ is the model's probability of answer $v$, and $z_v$ its logit. The
+# bracket $[v=y]$ is 1 if $v$ is $y$, else 0.
 #
 # $$\begin{aligned}
 # \log\pi_y&=z_y-\log\textstyle\sum_u e^{z_u}&&\text{softmax, and the log of a quotient}\\
-# \frac{\partial}{\partial z_v}\log\textstyle\sum_u e^{z_u}&=\frac{e^{z_v}}{\sum_u e^{z_u}}=\pi_v&&\text{chain rule}\\
-# \frac{\partial\log\pi_y}{\partial z_v}&=[v=y]-\pi_v&&\text{first line, with the second}\\
+# \frac{\partial\log\pi_y}{\partial z_v}&=[v=y]-\frac{e^{z_v}}{\sum_u e^{z_u}}=[v=y]-\pi_v&&\text{chain rule on the log of the sum}\\
 # L&=-\textstyle\sum_y p_y\log\pi_y&&\textbf{a choice: all given answers count alike; } p_y\text{ is the share of }y\\
-# -\frac{\partial L}{\partial z_v}&=p_v-\pi_v&&\text{the mean of }[v=y]\text{ over the data is }p_v
+# -\frac{\partial L}{\partial z_v}&=\textstyle\sum_y p_y\big([v=y]-\pi_v\big)=p_v-\pi_v&&\text{the shares add up to 1}
 # \end{aligned}$$
 #
-# The **push** on a logit is *data minus model*. For “seven” and this teacher it is 0.50 − 0.10.
+# The **push** on a logit, minus the slope of the loss, is *data minus model*. For “seven” and this
+# teacher it is 0.50 − 0.10.
 
 # %%
 z = start.log().requires_grad_()
@@ -143,117 +141,42 @@ def push(loss):
     """Minus the gradient on the four logits."""
     return -torch.autograd.grad(loss, z)[0]
 
-from_teacher = push(-(teacher * z.log_softmax(0)).sum())
-from_itself = push(-(start * z.log_softmax(0)).sum())
-assert torch.allclose(from_teacher, teacher - start)
-assert torch.allclose(from_itself, torch.zeros(4))
+for data in (teacher, start):              # ... and its own answers
+    mean_loss = -(data * z.log_softmax(0)).sum()
+    assert torch.allclose(push(mean_loss), data - start)
 
 # %% jupyter={"source_hidden": true}
 # the picture
 pictures.data_minus_model(names, start, {
     "the teacher writes": teacher, "the model writes": start}, (
-    "Bars: the model. Arrows: the mean push, to the share in the data. If "
-    "model and data are the same, nothing is left."))
+    "Bars: what the model says. Arrows: the mean push, from the model's "
+    "share to the share in the data. Where both agree, it is 0."))
 
 # %% [markdown]
-# With its own answers, the mean push on every *logit* is zero. What moved the single runs was the
-# luck of eight draws.
+# A model that writes its own answers is its own data: the mean push is 0. What moved the single
+# runs was the luck of eight draws.
 #
-# <details><summary>One level deeper: longer answers, and a small creep</summary>
+# <details><summary>One level deeper: temperature, and longer runs</summary>
 #
-# * **Tokens.** A longer answer has a softmax at every token, and since log π(y) is a sum, each
-#   token gets this push at its own place. The prompt's tokens, and the padding behind a short
-#   answer, get none: in PyTorch they carry the label −100, which `F.cross_entropy` skips; in TRL's
-#   `SFTTrainer` the option is `completion_only_loss`.
-# * **The choice in bold, in practice.** Libraries count *tokens* alike, not answers (exercise 2). A
-#   long answer then weighs more.
-# * **The creep.** Zero mean push on the logits does not hold the mean *probability* still, for
-#   softmax is curved. In 20,000 runs it is 0.34 after 1,000 steps. <!-- cited: 0.34 -->
+# * **Temperature.** The mean push is 0 only for draws from π itself. At temperature 0.7 they are
+#   sharper: “34” is pushed up, and in 100 steps the chance of a right answer falls to 0.03.
+# * **Longer runs.** After 1,000 steps a run's favourite answer has probability 0.85 (mean of 400
+#   runs). Luck chooses it, about by the shares at the start: “34” in 38 % of the runs, “8” in 29 %,
+#   “7” in 23 %, “seven” in 10 %.
 # </details>
+#
+# <!-- cited: 0.7, 0.03, 0.85 -->
 
 # %% [markdown]
-# ## Where does the loss stop?
+# ## Can the grader show the way?
 #
-# Back to the teacher, who says “7” and “seven” equally often. To keep luck out, use the exact
-# shares.
-
-# %%
-losses, logits = [], start.log()
-for _ in range(120):
-    pi = logits.softmax(0)
-    losses.append(-(teacher * pi.log()).sum().item())
-    logits = logits + 0.5 * (teacher - pi)          # the push
-print("nats:", ", ".join(f"{losses[k]:.2f}" for k in (0, 40, 80, 119)))
-
-# %% jupyter={"source_hidden": true}
-# your guess
-predict("one_scalar_loss.2", "This is the loss at first and after 40, 80 "
-        "and 119 steps. Somebody wants it below 0.3. Which of these gets "
-        "it there?",
-        ["a thousand more steps", "a model with more logits",
-         "a teacher that always says “7”", "a model that always says “7”"])
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer, computed
-def last_loss(data, steps):
-    logits = start.log()
-    for _ in range(steps):
-        logits = logits + 0.5 * (data - logits.softmax(0))
-    return -(data * logits.log_softmax(0)).sum().item()
-
-longer = last_loss(teacher, 1120)
-one_word = last_loss(torch.tensor([1.0, 0.0, 0.0, 0.0]), 120)
-floor = torch.tensor(2.0).log().item()
-split = (r"$$L=-\sum_y p_y\log\pi_y=\underbrace{-\sum_y p_y\log p_y}"
-         r"_{\text{entropy of the data}}+\underbrace{\sum_y p_y\log"
-         r"\frac{p_y}{\pi_y}}_{\mathrm{KL}(p\Vert\pi)}$$")
-
-# %% tags=["answer"] jupyter={"source_hidden": true}
-# the answer
-reveal("one_scalar_loss.2", "a teacher that always says “7”",
-       f"Then 120 steps end at {one_word:.2f}, on the way to 0. With two "
-       "wordings nobody can know which comes next, and this part of the "
-       "loss stays. Add and subtract the same sum:\n\n" + split +
-       "\n\nTraining removes only the second part, the **Kullback-Leibler "
-       "divergence**: the mean log-ratio, never negative, 0 only where the "
-       f"two agree. The floor is the entropy, here log 2 = {floor:.2f}. "
-       "**A loss that levels off above 0 is no failure.**",
-       pictures.floor(losses, floor),
-       instead={
-           "a thousand more steps":
-           f"They bring it to {longer:.3f}. The teacher tosses a coin "
-           "between two wordings, and no training foresees a coin.",
-           "a model with more logits":
-           "Four logits can already be any four shares, the teacher's as "
-           "well.",
-           "a model that always says “7”":
-           "It is always right. But half of the teacher's answers are "
-           "“seven”: it gives them probability 0, and the loss is "
-           "infinite. A low loss is not a right answer, nor the reverse.",
-       })
-
-# %% [markdown]
-# <details><summary>One level deeper: this loss in a real run</summary>
+# Without a teacher, a program can still grade what the model writes: reward 1 or 0. Which change of
+# the logits raises the mean reward? A slope can be *measured*: move the logit of “7” by a little
+# **nudge**, and divide the change of the mean reward by the nudge.
 #
-# * **The first value.** A model that knows nothing gives all V tokens of its vocabulary the same
-#   probability, and pays log V for each: 10.8 nats for GPT-2's 50,257. An untrained model far above
-#   that has logits of a wild scale. A *pretrained* model should begin far below it; if it does not,
-#   suspect labels that are shifted by one place. <!-- cited: 10.8 -->
-# * **The last value.** A loss near 0 on the training set means that it has been memorised; look at
-#   held-out answers.
-# * **The floor of a real data set** is not known. You see entropy plus KL, in one number. But the
-#   losses of two models on the same data differ by their KLs alone.
-# </details>
-
-# %% [markdown]
-# ## Can a reward be differentiated?
-#
-# From here on there is no teacher. The model writes, a program grades, and the mean reward is to
-# rise. Which way is up? A slope can be *measured*: move the logit of “7” by a little **nudge**, and
-# divide the change of the mean reward by the nudge.
-#
-# Luck must not change in between. So throw twenty dice once and keep them. Each die is a number $u$
-# between 0 and 1, and its draw is right when $u$ lies below the chance to be right.
+# For the same luck before and after, throw twenty dice once and keep them. Each die is a
+# number between 0 and 1, and its draw is right when the number lies below the chance of a right
+# answer.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -273,10 +196,9 @@ task("one_scalar_loss.t1", nudge.nudge_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# Wider, against all habit: 100 draws at nudge 4. What counts is how many draws change from wrong to
-# right, and that is about draws × nudge × slope. Too few of them, and luck decides. But at 8 the
-# line cuts across the bend of the curve, and any dice read a slope that is too flat. So luck wants
-# a wide nudge, and the bend a narrow one.
+# Wider: 100 draws at nudge 4. About draws × nudge × slope of them turn from wrong to right. If
+# these are few, luck decides. But at 8 the line cuts across the bend of the curve, and on average
+# it is too flat.
 # </details>
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -291,8 +213,8 @@ reveal("one_scalar_loss.3", "to 0 in the end",
        "jump.\n\n"
        "On average over all dice the reading is right, even at 0.1. But "
        f"{100 * few[0.1]['shares'][0]:.0f} % of the throws read 0 there, "
-       "and the others 0.50 or more: none reads the truth. And this is one "
-       "logit. A model with a billion weights needs a nudge for each.",
+       "and the others 0.50 or more. None reads the truth. A slope that "
+       "needs no nudge would be better.",
        instead={
            "to the true slope":
            "The slope of a smooth function would. A count of 20 draws is "
@@ -306,26 +228,26 @@ reveal("one_scalar_loss.3", "to 0 in the end",
        })
 
 # %% [markdown]
-# ## The mean has a slope
+# ## What has a slope, if a draw has none?
 #
-# The dashed curve in the explorer is smooth. It is the **expected reward** $J=\sum_y\pi_yR_y$, a
-# sum over all possible answers, and nothing in it is drawn. A draw has no slope, but the
-# probability of an answer has one.
+# The dashed curve in the explorer is smooth. It is the **expected reward** $J=\sum_y\pi_yR_y$, the
+# mean over all possible answers, each with its probability. Nothing in $J$ is drawn, and a
+# probability has a slope.
 #
 # $$\begin{aligned}
 # \frac{\partial\pi_y}{\partial z_v}&=\pi_y\,\frac{\partial\log\pi_y}{\partial z_v}&&\text{derivative of a log, turned round}\\
 # \frac{\partial J}{\partial z_v}&=\textstyle\sum_y\pi_y\,R_y\,\frac{\partial\log\pi_y}{\partial z_v}&&\text{term by term: a mean over the model's own draws}\\
 # &=\textstyle\sum_y\pi_y\,R_y\,\big([v=y]-\pi_v\big)&&\text{the push of one given answer, from above}\\
-# &=\pi_vR_v-\pi_vJ&&\text{only }y=v\text{ is left of the bracket; the rest is }J\\
-# &=J\,\Big(\frac{\pi_vR_v}{J}-\pi_v\Big)&&\text{take }J\text{ out}
+# &=\pi_vR_v-\pi_vJ=J\,\Big(\frac{\pi_vR_v}{J}-\pi_v\Big)&&\text{as }\textstyle\sum_y\pi_yR_y=J\text{; then take }J\text{ out}
 # \end{aligned}$$
 #
-# The first line is the **log-derivative trick**. Nobody can list all answers of a real model. With
-# the trick, the sum over all of them is a mean over draws.
+# The first line is the **log-derivative trick**. It turns a sum over all answers, too many to list
+# in a real model, into a mean over draws. Why the log? Frequent answers are drawn often, and
+# $\partial\log\pi=\partial\pi/\pi$ divides that out again.
 #
-# Look at the fraction in the last line. $\pi_vR_v$ is the chance that the model says $v$ and is
-# right. Divided by $J$ it is the **share of $v$ among its own right answers**, $p^+_v$. So the
-# bracket is data minus model again. The factor $J$ only sets the length of the step.
+# In the last bracket, $\pi_vR_v$ is the chance that the model says $v$ and is right. Divided
+# by $J$ it is the **share of $v$ among its own right answers**, $p^+_v$. So the bracket is data
+# minus model again, and the factor $J$ sets the length of the step.
 
 # %%
 J = (z.softmax(0) * R).sum()
@@ -338,17 +260,17 @@ assert torch.allclose(slope, J * (kept - start))
 # %% jupyter={"source_hidden": true}
 # the picture
 pictures.data_minus_model(names, start, {
-    "SFT on the teacher's": teacher,
-    "SFT on its own right ones": kept}, (
-    "Right: the bracket. The gradient of J is the same arrows, times J, "
+    "SFT on the teacher's answers": teacher,
+    "SFT on its own right answers": kept}, (
+    "Right: the bracket. The slope of J is the same arrows, times J, "
     "here 0.30."))
 
 # %% [markdown]
-# **To raise the expected reward, do SFT on your own right answers.** Multiply each log-probability
-# by its reward: wrong answers drop out, right ones become SFT data. `graded` divides by the number
-# of all answers. Its mean push is the slope of $J$. `right_only` divides by the number of right
-# ones, and so leaves out the factor $J$: if a batch has any, its mean push is the bracket. (This is
-# the slope of $\log J$, since $\partial\log J=\partial J/J$.)
+# **To raise the expected reward, do SFT on your own right answers**, freshly drawn at every step.
+# In code, multiply each log-probability by its reward. `graded` divides by the number of
+# all answers, and its mean push is the slope of $J$. `right_only` divides by the number of right
+# ones. If there are any, its mean push is the bracket alone, the slope of $\log J$ (as
+# $\partial\log J=\partial J/J$).
 
 # %%
 def graded(log_p, r):
@@ -376,10 +298,15 @@ reveal("one_scalar_loss.4", "those of “34”, “8” and “seven”, all but
        "The pushes: " + ", ".join(
            f"“{n}” {v:+.4f}".replace("-", "−")
            for n, v in zip(names, one_step.tolist()))
-       + ". Only “7” is in the loss. All others fall because softmax takes "
+       + ". Only “7” is in the loss. The others fall because softmax takes "
        "from each its share, also from “seven”, which is right but was not "
-       "drawn. **`graded` has no push of its own against an error.** "
-       "(“seven” gets its turn when it is drawn; on average it rises.)",
+       "drawn. (Over many batches “seven” rises: it gets its turn.)\n\n"
+       "**`graded` has no push of its own against an error.** Would reward "
+       "−1 for a wrong answer add one? In a single batch yes. On average "
+       "it only doubles the push: rewards 1 and −1 are twice the rewards 1 "
+       "and 0, minus 1 for every answer, and the same weight for every "
+       "answer has mean push 0, as with `sft` on its own answers. (What "
+       "it changes is the noise: 03.)",
        instead={
            "none: wrong answers have reward 0 and drop out":
            "They have no push of their own. But they share a softmax with "
@@ -390,62 +317,46 @@ reveal("one_scalar_loss.4", "those of “34”, “8” and “seven”, all but
            "Right answers that were not drawn pay, too.",
        })
 
-# %% [markdown]
-# Now take 100 steps, with either.
-
 # %%
 learnt = {loss: train(by_model, loss) for loss in (graded, right_only)}
+
+# %% jupyter={"source_hidden": true}
+# the picture
 pictures.authors({
     "the teacher writes, sft": given, "the model writes, sft": own,
     "the model writes, graded": learnt[graded],
     "the model writes, right_only": learnt[right_only]}, (
     "The model's own answers do as data, once they are graded. Means of "
-    "400 runs."))
+    "400 runs, eight answers a step, rate 0.5."))
 
 # %% [markdown]
-# The model's own answers, once graded, end where the teacher's do, at 0.98. **A model may write its
-# own data, if somebody grades them.**
-
-# %% [markdown]
+# Once its own answers are graded, the model gets as far as with the teacher's, to 0.98. On this toy
+# a grader replaces the teacher. Only the start of `graded` is slower, by the factor J.
+#
 # <details><summary>One level deeper: what the ungraded loop left out</summary>
 #
-# The model that trained on its own answers had the loss $-\log\pi$. The mean of this loss is the
-# entropy of π, and the slope of an entropy is not 0. Yet the mean push was 0. What went missing? A
-# mean over own draws can change in two ways, whatever is averaged:
+# On its own answers the model had the loss $-\log\pi$. Its mean is the entropy of π, whose slope is
+# not 0. Why was the mean push 0? A mean over own draws changes in two ways:
 #
 # $$\frac{\partial}{\partial z_v}\sum_y\pi_yf_y=\underbrace{\textstyle\sum_y\frac{\partial\pi_y}{\partial z_v}f_y}_{\text{the draws change}}+\underbrace{\textstyle\sum_y\pi_y\frac{\partial f_y}{\partial z_v}}_{f\text{ changes}}$$
 #
-# Autograd is handed the drawn answers, which are integers. It sees the second part only.
-#
-# | who draws | $f$ | the draws change | $f$ changes |
-# |---|---|---|---|
-# | teacher: SFT | $-\log\pi$ | 0 | everything: autograd is right |
-# | model: reward | $R$ | everything: needs the trick | 0 |
-# | model, ungraded | $-\log\pi$ | everything, and autograd misses it | 0, as the $\pi_y$ add up to 1 |
-#
-# The trick puts the first part back, with $f$ in the place of the reward. In the last row it would
-# lower the entropy: the model gets surer of its favourite, “34”. With it, 100 exact steps at rate
-# 0.5 take the chance of a right answer from 0.30 to 0.002.
+# Autograd is handed drawn integers and sees the second part only. For $f=-\log\pi$ that part is 0,
+# as the $\pi_y$ add up to 1. With the trick supplying the first part, 100 exact steps at rate 0.5
+# lower the entropy and end on “34”, right with probability 0.002.
 # </details>
 # <details><summary>One level deeper: why not a smooth draw?</summary>
 #
-# * **Gumbel-softmax.** A draw can be written with kept noise: add a random number $g_v$ to each
-#   logit (from the Gumbel distribution), and take the largest. Replace “the largest” by
-#   $\mathrm{softmax}((z+g)/\tau)$, and the answer becomes a mixture, through which slopes flow. But
-#   our grader is a program. It can read “7”, and not 0.6 of “7” with 0.4 of “34”. A network as
-#   grader could. Even then τ is the nudge over again. On this toy, τ = 1 has a slope of 0.10 where
-#   0.14 is true; τ = 0.1 is right up to 2 %, but single draws spread by 0.45, against 0.33 with the
-#   trick. ([Computed here](statements/01_one_scalar_loss.ipynb).)
-# * **Straight-through** grades the drawn answer, and on the way back pretends that it was the
-#   mixture. It still needs the grader's slope, and its own slope is off, as above.
-# * **The trick** asks the grader for a number and nothing else, and one batch serves all weights.
-#   It pays with noise. Pages 02 and 03 are about that noise.
+# **Gumbel-softmax** replaces the drawn answer by a mixture, through which slopes flow. But a
+# program can grade “7”, not 0.6 of “7” with 0.4 of “34”. Even for a network that can, the mixture's
+# temperature is the nudge over again: at temperature 1 the slope reads 0.10, where 0.14 is true; at
+# 0.1 it is right up to 2 %, but one draw spreads by 0.45, against 0.33 with the trick
+# ([computed here](statements/01_one_scalar_loss.ipynb)).
 # </details>
 #
-# <!-- cited: 0.002, 0.6, 0.4, 0.10, 0.14, 0.45, 0.33 -->
+# <!-- cited: 0.002, 0.6, 0.4, 0.10, 0.14, 0.1, 0.45, 0.33 -->
 
 # %% [markdown]
-# ## Begin at one in a hundred
+# ## What if right answers are rare?
 #
 # Now take a model that is right once in a hundred.
 
@@ -465,7 +376,8 @@ predict("one_scalar_loss.5", "Own answers, graded, end at 0.02. Here are "
         ["rate 4 instead of 0.5", "`right_only` instead of `graded`",
          "64 answers a step instead of 8", "800 steps instead of 100"])
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the runs
 rate_4 = train(by_model, graded, hard, rate=4)
 only = train(by_model, right_only, hard)
 many = train(by_model, graded, hard, n=64)
@@ -479,15 +391,15 @@ reveal("one_scalar_loss.5", "64 answers a step instead of 8",
        f"empty, {100 * 0.99**64:.0f} % instead of {100 * 0.99**8:.0f} %. "
        "But `graded` divides by 64, so a right answer moves the logits an "
        "eighth as far. The mean push is J times the bracket, however many "
-       "answers there are. **More answers make a step less noisy, not "
-       "longer.**",
+       "answers there are. **With `graded`, more answers make the push "
+       "less noisy, not longer.**",
        pictures.authors({
            "the teacher writes, sft": taught,
-           "graded": alone, "graded, 64 answers": many,
+           "right_only, 64 answers": two_changes,
            "graded, rate 4": rate_4, "right_only": only,
-           "right_only, 64 answers": two_changes}, (
-           "Rate 0.5 and 8 answers a step, or as named. Means of 400 "
-           "runs.")), instead={
+           "graded": alone, "graded, 64 answers": many}, (
+           "Rate 0.5 and 8 answers a step, or as named. Means of 400 runs. "
+           "At the bottom two lines coincide.")), instead={
            "rate 4 instead of 0.5":
            "An empty batch stays empty. But all other steps are eight "
            f"times as long. It ends at {rate_4[-1].mean():.2f}.",
@@ -501,23 +413,34 @@ reveal("one_scalar_loss.5", "64 answers a step instead of 8",
 
 # %% jupyter={"source_hidden": true}
 # at step 20
-print(f"at step 20: teacher {taught[20].mean():.2f}, right_only "
+print(f"after 20 steps: teacher {taught[20].mean():.2f}, right_only "
       f"{only[20].mean():.2f}, with 64 answers "
       f"{two_changes[20].mean():.2f}")
 print(f"no right answer in 20 x 8 draws: {100 * 0.99**160:.0f} % of runs")
 
 # %% [markdown]
-# Two things are at work: how *often* a right answer turns up, and how *far* it moves the model.
-# Rate and divisor change how far. They do nothing for the one run in five that has seen no right
-# answer in 20 steps. More answers change how often, and in `right_only` no divisor takes it back:
-# 64 a step are as fast as the teacher. But they were 1,280 answers, and the teacher wrote 160.
+# Two things count: how *often* a batch holds a right answer, and how *far* that answer moves the
+# logits. Rate and divisor change how far: while a batch holds at most one right answer,
+# `right_only` is `graded` at rate 4. Neither helps the one run in five that has met no right answer
+# in 20 steps. More answers change how often. `graded` loses that gain to its divisor, `right_only`
+# does not: with 64 answers a step it is about as fast as the teacher. But its 20 steps take 1,280
+# answers, and the teacher wrote 160.
 #
-# **A teacher saves the search: about 1/J answers for the first right one.** So RL needs a model
-# that is sometimes right. InstructGPT got it by SFT
-# ([Ouyang et al. 2022](https://arxiv.org/abs/2203.02155)). DeepSeek-R1-Zero did without, on a base
-# model that could already solve some problems
-# ([arXiv 2501.12948](https://arxiv.org/abs/2501.12948)). Log the share of prompts without any right
-# answer.
+# **What the teacher saves is the search: on average 1/J answers to the first right one.** With
+# rewards 0 and 1, a model must be right now and then before `graded` can move it. SFT is one way to
+# get there ([InstructGPT](https://arxiv.org/abs/2203.02155)). DeepSeek-R1-Zero did without: its
+# base model already had 15.6 % on AIME 2024 ([arXiv 2501.12948](https://arxiv.org/abs/2501.12948)).
+# In a run, log the share of prompts without any
+# right answer.
+#
+# <details><summary>One level deeper: how long is the slow start?</summary>
+#
+# Follow the exact slopes at rate 0.5 until half the answers are right. From one in a hundred, $J$
+# takes 205 steps and $\log J$ takes 10; from one in a thousand, 1,912 and 13. Along $J$ a step
+# gains about rate × $J^2$ at first, so the steps grow like $1/J$; along $\log J$ about rate × $J$,
+# so they grow like $\log(1/J)$. But $\log J$ takes a right answer in every batch for granted. While
+# a batch of $n$ holds at most one, `right_only` is $n$ times `graded`, and $1/J$ is back.
+# </details>
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -525,30 +448,28 @@ print(f"no right answer in 20 x 8 draws: {100 * 0.99**160:.0f} % of runs")
 # %% [markdown] tags=["card"]
 # | one scalar loss | |
 # |---|---|
-# | sentence | SFT moves the model to the data, and its own right answers will do as data, drawn again at every step |
+# | sentence | SFT moves the model to the data; graded by 0 and 1 and drawn anew at every step, its own answers will do as data |
 # | formula | push of SFT: $p_v-\pi_v$ · of $J$: $\pi_v(R_v-J)=J\,(p^+_v-\pi_v)$ |
 # | trick | $\partial\pi=\pi\,\partial\log\pi$ turns the slope of a sum over all answers into a mean over draws |
-# | floor | the entropy of the data; above it KL(data‖model) |
 # | picture | four lines: teacher, own, own graded and divided by all or by the right ones |
-# | numbers | own answers, ungraded: mean push 0 · two equal wordings: loss 0.69 · right once in a hundred: 92 % of batches of 8 push nothing, and 64 answers take `graded` no further |
+# | numbers | own answers, ungraded: mean push 0 · right once in a hundred: 92 % of batches of 8 push nothing; 64 answers take `graded` no further |
+# | not when | the draws are not from π (another temperature): they push without a grade · no batch holds a right answer |
 # | choices | given answers count alike; J or log J (its slope is that of J, over J) |
 
 # %%
-score("one_scalar_loss.1", "one_scalar_loss.2", "one_scalar_loss.3",
-      "one_scalar_loss.4", "one_scalar_loss.5")
+score("one_scalar_loss.1", "one_scalar_loss.3", "one_scalar_loss.4",
+      "one_scalar_loss.5")
 
 # %% [markdown]
-# ## Second sitting: why draw again, and which KL is that?
+# ## Second sitting: keep or draw again, and two KLs
 #
-# Fine-tuning on your own right answers climbs the reward. Does it matter whether you draw them
-# once, or again at every step?
+# SFT on your own right answers raised the reward. Must they be drawn anew at every step?
 #
 # ### Keep them, or draw again?
 #
-# Go back to the first model, which is right three times in ten. There are two recipes. **Keep**
-# draws once, keeps the right answers (2/3 “7” and 1/3 “seven”), and trains on them to the end.
-# **Draw again** draws anew after every step. We compare them with infinitely many draws, and steps
-# of equal length.
+# Go back to the first model, which is right three times in ten. **Keep** draws once, keeps the
+# right answers (2/3 “7” and 1/3 “seven”), and trains on them to the end. **Draw again** draws anew
+# after every step. We compare them with infinitely many draws, and steps of equal length.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -592,7 +513,8 @@ reveal("one_scalar_loss.6",
        pictures.copy_or_draw_again(ways),
        instead={
            "only drawing again becomes nearly always right":
-           "Keeping what is right is enough for being right.",
+           "Keeping what is right is enough for being right, here where "
+           "the kept batch has right answers.",
            "both right; both say “7” two times in three":
            "What is kept never changes. But what is drawn again changes "
            "with the model.",
@@ -602,27 +524,96 @@ reveal("one_scalar_loss.6",
        })
 
 # %% [markdown]
-# Kept answers are **off-policy**: another model wrote them, a teacher or an older self. The recipe
-# is called **rejection-sampling fine-tuning** (RAFT,
-# [arXiv 2304.06767](https://arxiv.org/abs/2304.06767)). Answers drawn anew at every step are
-# **on-policy**, and that loop is **reinforcement learning**. Its model is called the **policy**.
-# Log the share of right answers, and how many *different* right ones there are.
+# Kept answers are **off-policy**: another model wrote them, a teacher or an older self. Answers
+# drawn anew at every step are **on-policy**, and `graded` on them is the simplest policy gradient,
+# REINFORCE (02). The model that is trained is called the **policy**. Keeping is
+# **rejection-sampling fine-tuning** ([arXiv 2308.01825](https://arxiv.org/abs/2308.01825)). RAFT
+# ([arXiv 2304.06767](https://arxiv.org/abs/2304.06767)) stands between: it draws anew once a round,
+# and trains on the best.
 #
-# Why draw again at all, if keeping is enough? If the kept batch holds no right answer, there is
-# nothing to train on. Drawing again finds one in a later batch. And after each step the model finds
-# what it could not find before.
+# Why draw again at all, if keeping was enough? Here the kept batch held both wordings. A batch of
+# eight from the model that is right once in a hundred mostly holds none, and nothing is left to
+# train on.
 
 # %% [markdown]
-# ### One last look at the loss: two KLs
+# ### Where does the loss of SFT stop?
 #
-# Above the floor of SFT's loss stood KL(p‖π), a mean over the teacher's answers. If the model
-# draws, the mean runs over the model's answers:
+# Back to the teacher, who says “7” and “seven” equally often. The model trains on the exact shares,
+# without luck. How low can its loss get?
+
+# %% jupyter={"source_hidden": true}
+# the loss of SFT, exact shares
+losses, logits = [], start.log()
+for _ in range(120):
+    pi = logits.softmax(0)
+    losses.append(-(teacher * pi.log()).sum().item())
+    logits = logits + 0.5 * (teacher - pi)          # the push
+print("loss, nats:", ", ".join(
+    f"{losses[k]:.2f}" for k in (0, 40, 80, 119)))
+
+# %% jupyter={"source_hidden": true}
+# your guess
+predict("one_scalar_loss.2", "This is the loss at first and after 40, 80 "
+        "and 119 steps. Somebody wants it below 0.3. Which of these gets "
+        "it there?",
+        ["a thousand more steps", "a model with more logits",
+         "a teacher that always says “7”", "a model that always says “7”"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+def last_loss(data, steps):
+    logits = start.log()
+    for _ in range(steps):
+        logits = logits + 0.5 * (data - logits.softmax(0))
+    return -(data * logits.log_softmax(0)).sum().item()
+
+longer = last_loss(teacher, 1120)
+one_word = last_loss(torch.tensor([1.0, 0.0, 0.0, 0.0]), 120)
+floor = torch.tensor(2.0).log().item()
+split = (r"$$L=-\sum_y p_y\log\pi_y=\underbrace{-\sum_y p_y\log p_y}"
+         r"_{\text{entropy of the data}}+\underbrace{\sum_y p_y\log"
+         r"\frac{p_y}{\pi_y}}_{\mathrm{KL}(p\Vert\pi)}$$")
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer
+reveal("one_scalar_loss.2", "a teacher that always says “7”",
+       f"Then 120 steps end at {one_word:.2f}, on the way to 0. With two "
+       "wordings nobody can know which comes next, and this part of the "
+       "loss stays. Add and subtract the same sum:\n\n" + split +
+       "\n\nTraining can remove only the second part, the "
+       "**Kullback-Leibler divergence**: the mean log-ratio, never "
+       "negative, 0 only where the two agree. The floor is the entropy, "
+       f"here log 2 = {floor:.2f}. **A loss that levels off above 0 need "
+       "not be a failure.**",
+       pictures.floor(losses, floor),
+       instead={
+           "a thousand more steps":
+           f"They bring it to {longer:.3f}. The teacher tosses a coin "
+           "between two wordings, and no training foresees a coin.",
+           "a model with more logits":
+           "Four logits already come as near as you like to any four "
+           "shares, the teacher's as well.",
+           "a model that always says “7”":
+           "It is always right. But half of the teacher's answers are "
+           "“seven”: it gives them probability 0, and the loss is "
+           "infinite. A low loss is not a right answer, nor the reverse.",
+       })
+
+# %% [markdown]
+# The floor of a real data set is not known: one sees entropy plus KL, in one number. But if two
+# models are compared on the same data, the difference of their losses is that of their KLs.
+
+# %% [markdown]
+# ### Two KLs: who draws?
+#
+# Above the floor stands KL(p‖π), a mean over the teacher's answers. If the model draws, the mean
+# runs over the model's answers:
 #
 # $$\underbrace{\mathrm{KL}(p\Vert\pi)=\sum_y p_y\log\frac{p_y}{\pi_y}}_{\textbf{forward}}\qquad\qquad\underbrace{\mathrm{KL}(\pi\Vert p)=\sum_y\pi_y\log\frac{\pi_y}{p_y}}_{\textbf{reverse}}$$
 #
-# Both are 0 when $\pi=p$, and elsewhere they differ. A model that can be the teacher ends there
-# under either. But take a model that is too small. Answers are points on a line, the teacher
-# answers around −2 or around +2, and the model is a single bell.
+# Both are 0 when $\pi=p$, so a model that can be the teacher is best there under either. Take a
+# model that is too small. Answers are points on a line, the teacher answers around −2 or around +2,
+# and the model is a single bell.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -647,10 +638,9 @@ task("one_scalar_loss.t2", kl_directions.kl_explorer(),
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. At ±2 a bell in the middle, of width 2.1, is nearly best for either KL. The two directions
-#    agree there.
-# 2. ±2.8, with a mean of 2.8 and a width of 1. Nearer than that the middle is cheaper; at ±2.9 the
-#    peak is. The best bell does not wander from the middle to the peak, it jumps.
+# 1. At ±2 a bell in the middle, of width 2.1, is nearly best for either KL.
+# 2. ±2.8, with mean 2.8 and width 1. Nearer than that the middle is cheaper; at ±2.9 the peak is.
+#    The best bell jumps.
 # </details>
 #
 # <!-- cited: 2.1, 2.8, 2.9 -->
@@ -668,10 +658,10 @@ reveal("one_scalar_loss.7",
        "in the middle, as wide as both peaks together",
        f"With width {best[1]:.2f} it pays {best[2]:.2f}. A bell of width 1 "
        f"on a peak pays {on_two['reverse']:.2f}. Why? On one peak the "
-       "model is twice as dense as the teacher wherever it speaks. So it "
-       "pays about log 2, however far away the other peak is: what the "
-       "model never says is never held against it. In the middle it pays "
-       "for the valley. At ±2 the valley is shallow. At ±3 it is deep: the "
+       "model is about twice as dense as the teacher wherever it speaks. "
+       "So it pays about log 2, however far away the other peak is: what "
+       "the model never says costs it nothing. In the middle it pays for "
+       "the valley. At ±2 the valley is shallow. At ±3 it is deep: the "
        f"middle costs {between['reverse']:.2f}, a peak "
        f"{on_three['reverse']:.2f}."
        "\n\nThe teacher's mean runs over both peaks. By it, the bell on "
@@ -681,24 +671,14 @@ reveal("one_scalar_loss.7",
            "in the middle, as wide as a single peak":
            "Then almost all it says lies in the valley.",
            "on one peak, as wide as a single peak":
-           "So the rule of thumb says: reverse picks. It holds from about "
-           "±2.8 on.",
+           "So the rule of thumb says: reverse picks. In this picture it "
+           "is true from about ±2.8 on.",
            "on one peak, as wide as both peaks together":
            "Half of that bell lies where the teacher says nothing.",
        })
 
-# %% [markdown]
-# <details><summary>One level deeper: which KL occurs where</summary>
-#
-# | what is trained | who draws | KL |
-# |---|---|---|
-# | pre-training, SFT, distillation (a small model copies a large one) on the large one's answers | data, teacher | forward |
-# | distillation on the small model's own answers | student | reverse, as a rule |
-# | the penalty that keeps RL near its first model, the reference | policy | reverse, KL(π‖π_ref) (05) |
-# </details>
-
 # %%
-score("one_scalar_loss.6", "one_scalar_loss.7")
+score("one_scalar_loss.6", "one_scalar_loss.2", "one_scalar_loss.7")
 
 # %% [markdown]
 # ## Exercises
@@ -768,8 +748,35 @@ check.kl_divergence(my_kl)
 # <details><summary><b>What is the gradient of the loss with respect to the logits?</b></summary>
 #
 # Model minus data. For one gold token it is π minus one-hot, because softmax is the derivative of
-# log-sum-exp. It sums to 0, is bounded, and fades as the gold token becomes certain. RL has the
-# same vector for the drawn token, times its reward.
+# log-sum-exp. It sums to 0, each entry lies between −1 and 1, and it fades as the gold token
+# becomes certain. RL has the same vector for the drawn token, times its reward.
+# </details>
+# <details><summary><b>A model trains on its own ungraded answers. What happens?</b></summary>
+#
+# The logits get no push on average, and yet a single run loses its variety. The mean push is data
+# minus model, and the model is the data. But each batch has its luck: on a toy of four answers,
+# luck chose a favourite, which had probability 0.85 after 1,000 steps. Not so at temperature 0.7:
+# such draws are sharper than the model, and push its favourite up. <!-- cited: 0.85, 0.7 -->
+# </details>
+# <details><summary><b>Why is SFT plain backpropagation and RL not?</b></summary>
+#
+# In RL the parameters decide which answers are drawn. A draw is an integer: a small change of the
+# logits mostly leaves it, and its reward, as they were. The mean reward over all answers has a
+# slope, but they are too many to list. The log-derivative trick, ∂π = π ∂log π, makes that slope a
+# mean over draws: SFT, each answer weighted by its reward.
+# </details>
+# <details><summary><b>Is fine-tuning on your own right answers reinforcement learning?</b></summary>
+#
+# Its first step is. For rewards 0 and 1 the SFT gradient on them is the gradient of log J, that is
+# 1/J times that of J. If you go on with the same answers you copy an older model. If you draw again
+# after each step it is a policy gradient, REINFORCE (02).
+# </details>
+# <details><summary><b>Why does diversity fall in RL?</b></summary>
+#
+# A reward for being right does not ask for it. Among equally right answers the more frequent one is
+# drawn more often and pushed more. Of two equally frequent ones luck picks: both at 0.15 at first,
+# eight own answers a step, and after 100 steps of `graded` the rarer one has 0.14 of the right
+# answers, not 0.5. SFT on kept answers copies their shares. <!-- cited: 0.15, 0.14, 0.5 -->
 # </details>
 # <details><summary><b>How do cross-entropy, KL and maximum likelihood hang together?</b></summary>
 #
@@ -780,37 +787,12 @@ check.kl_divergence(my_kl)
 # <details><summary><b>Forward or reverse KL: what is the difference, and where does each occur?</b></summary>
 #
 # Who draws. Forward, KL(data‖model), is paid where the data are: SFT, distillation on a teacher's
-# text. Reverse, KL(model‖target), is paid where the model goes: the penalty in RLHF, distillation
-# on own text. A model that is too small covers under the first and picks under the second, if the
-# peaks are far apart.
+# text. Reverse, KL(model‖target), is paid where the model goes: the penalty in RLHF, most
+# distillation on own text. A model that is too small covers under the first and picks under the
+# second, if the peaks are far apart: two peaks of width 1 from about ±2.8 on.
 # </details>
-# <details><summary><b>Why is SFT plain backpropagation and RL not?</b></summary>
 #
-# In RL the parameters decide which answers are drawn. A draw is an integer: a small change of the
-# logits leaves it, and its reward, as they were. Only the mean reward over all possible answers has
-# a slope, and they are too many to list. The log-derivative trick, ∂π = π ∂log π, makes that slope
-# a mean over draws: SFT, each answer weighted by its reward.
-# </details>
-# <details><summary><b>Is fine-tuning on your own right answers reinforcement learning?</b></summary>
-#
-# Its first step is. For rewards 0 and 1 the SFT gradient on them is the gradient of log J, that is
-# 1/J times that of J. If you go on with the same answers you copy an old model. If you draw again
-# after each step it is plain policy gradient, REINFORCE (02).
-# </details>
-# <details><summary><b>Why does diversity fall in RL?</b></summary>
-#
-# The reward does not ask for it. Among equally right answers the more frequent one is drawn more
-# often and pushed more, so it wins. Of two equally frequent ones luck picks: both at 0.15 at first,
-# eight own answers a step, and after 100 steps of `graded` the rarer one has 0.14 of the right
-# answers, not 0.5. SFT on kept answers copies their shares. <!-- cited: 0.15, 0.14, 0.5 -->
-# </details>
-# <details><summary><b>J or log J: does the factor matter?</b></summary>
-#
-# On one prompt it only changes the length of the step. In a batch every prompt has its own J, and
-# log J gives a hard prompt, with a small J, much more weight. Dividing by the number of right
-# answers does this, up to empty batches: with n draws the mean push is (1 − (1 − J)ⁿ) times the
-# slope of log J. MaxRL makes that choice (14).
-# </details>
+# <!-- cited: 2.8 -->
 #
 # The sentences that one hears about KL, true or not, and the long tables:
 # [statements 01](statements/01_one_scalar_loss.ipynb). The exercises, solved:

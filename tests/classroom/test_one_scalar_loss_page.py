@@ -153,6 +153,60 @@ def test_descending_the_entropy_drops_the_right_answers():
     assert round(pi[:2].sum().item(), 3) == 0.002 and pi[2] > 0.99  # all on "34"
 
 
+RIGHT = torch.tensor([1.0, 1.0, 0.0, 0.0]).double()
+
+
+def many_runs(steps, temperature=1.0):
+    """The page's loop on its own answers, ungraded: the probabilities at the end, (400, 4)."""
+    dice = torch.Generator().manual_seed(0)
+    z = START.double().log().repeat(400, 1)
+    for _ in range(steps):
+        y = (z / temperature).softmax(1).multinomial(8, True, generator=dice)
+        z += 0.5 * (F.one_hot(y, 4).double().mean(1) - z.softmax(1))
+    return z.softmax(1)
+
+
+def test_another_temperature_gives_own_answers_a_direction():
+    chance = {t: (many_runs(100, t) @ RIGHT).mean().item() for t in (0.7, 1.0)}
+    assert {t: round(c, 2) for t, c in chance.items()} == {0.7: 0.03, 1.0: 0.30}
+
+
+def test_luck_makes_most_runs_surer_and_chooses_by_the_first_shares():
+    def entropy(pi):
+        return -(pi * pi.log()).sum(-1)
+
+    surer = (entropy(many_runs(100)) < entropy(START.double())).double().mean()
+    assert 0.8 < surer < 0.95  # most, not all
+    late = many_runs(1000)
+    assert late.max(1).values.mean().item() == pytest.approx(0.85, abs=0.005)
+    favourites = late.argmax(1).bincount(minlength=4) / 4  # per cent
+    assert favourites.tolist() == pytest.approx([23, 10, 38, 29], abs=0.8)
+
+
+def test_a_slow_start_is_long_as_one_over_J_and_along_log_J_as_its_log():
+    def steps_to_half(J, log):
+        z = torch.tensor([0.6 * J, 0.4 * J, 0.505 * (1 - J), 0.495 * (1 - J)]).double().log()
+        for step in itertools.count(1):
+            pi = z.softmax(0)
+            now = pi @ RIGHT
+            z = z + 0.5 * (1 if log else now) * (pi * RIGHT / now - pi)
+            if z.softmax(0) @ RIGHT > 0.5:
+                return step
+
+    assert [steps_to_half(J, False) for J in (0.01, 0.001)] == [205, 1912]
+    assert [steps_to_half(J, True) for J in (0.01, 0.001)] == [10, 13]
+
+
+def test_one_right_answer_counts_n_times_when_only_right_ones_are_divided_by():
+    """`right_only` is then `graded` at eight times the rate; minus 1 doubles the mean push."""
+    r = torch.tensor([0.0] * 7 + [1.0])
+    graded, right_only = r / 8, r / r.sum().clamp(min=1)
+    assert torch.equal(right_only, 8 * graded)
+    pi = START.double()
+    slope = {c: pi * (r - pi @ r) for c, r in ((0, RIGHT), (-1, 2 * RIGHT - 1))}
+    torch.testing.assert_close(slope[-1], 2 * slope[0])
+
+
 def test_pictures_draw_and_say_their_numbers():
     run = torch.rand(20, 30, generator=torch.Generator().manual_seed(0))
     drawn = (

@@ -52,8 +52,8 @@ def show(name, x):               # 4 decimals, and no "-0.0000"
 # %% [markdown]
 # ### B12 · cross-entropy and KL
 #
-# Lesson: "Where does the loss stop?" 1,000 answers by the teacher, their shares as data, and the
-# mean negative log-likelihood (NLL) of those answers under the policy.
+# Lesson: "Where does the loss of SFT stop?" 1,000 answers by the teacher, their shares as data, and
+# the mean negative log-likelihood (NLL) of those answers under the policy.
 
 # %%
 statement("B12")
@@ -100,7 +100,7 @@ assert abs(L.item() - entropy(p_hat)) < 1e-3
 # %% [markdown]
 # ### B13 · which direction covers
 #
-# Lesson: "One last look at the loss". Descent on both KLs, from several starts. The teacher has
+# Lesson: "Two KLs: who draws?". Descent on both KLs, from several starts. The teacher has
 # peaks at ±3, each of deviation 1. In closed form the forward fit has the teacher's mean and
 # variance, 0 and $3^2+1$: only $H(p,q)=\log(\sigma\sqrt{2\pi})+\mathbb{E}_p[(x-\mu)^2]/(2\sigma^2)$
 # depends on the bell (with $\pi$ the circle's number).
