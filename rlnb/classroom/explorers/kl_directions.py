@@ -16,7 +16,7 @@ from rlnb.classroom.explorer import Explorer, slider
 from rlnb.classroom.explorers.arguments import checked, echoing, one_of
 from rlnb.classroom.figures import BLACK, BLUE, GREY, ORANGE, PALE
 
-__all__ = ["alt", "best_for_both", "build", "compute", "kl_explorer", "peak_as_good", "update"]
+__all__ = ["alt", "best_for_both", "build", "compute", "kl_explorer", "update"]
 
 STEP = 0.05
 WIDE = np.arange(-1280, 1281) * STEP  # -64 to 64: the integrals
@@ -212,15 +212,6 @@ def best_for_both(data) -> bool:
     return data["distance"] >= 2 and all(
         data[way] - data["best"][way][2] <= 0.02 for way in ("forward", "reverse")
     )
-
-
-def peak_as_good(data) -> bool:
-    """A bell on the right peak, at most 0.02 nats above the least reverse KL; peaks at 2.8 or less.
-
-    Nearer than that no bell on a peak comes so close.
-    """
-    near = data["distance"] <= 2.8 + 1e-9
-    return near and data["mean"] >= 2 and data["reverse"] - data["best"]["reverse"][2] <= 0.02
 
 
 def kl_explorer() -> Explorer:
