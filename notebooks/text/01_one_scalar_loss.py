@@ -150,18 +150,11 @@ pictures.data_minus_model(names, start, {
 # A model that writes its own answers is its own data: the mean push on the logits is 0. What moved
 # the single runs was the luck of eight draws.
 #
-# <details><summary>One level deeper: temperature, longer runs, and a creep</summary>
+# Luck does not even out, since nothing brings a run back: after 1,000 steps its favourite answer
+# has probability 0.85 (mean of the runs). (Draws at temperature 0.7 are sharper than the model.
+# They do push, here towards “34”.)
 #
-# * **Temperature.** At 0.7 the draws are sharper than π: “34” is pushed up, and in 100 steps the
-#   chance of a right answer falls to 0.03.
-# * **Longer runs.** After 1,000 steps a run's favourite answer has probability 0.85 (mean of 400
-#   runs). Luck chooses it: “34” in 38 % of the runs, “seven” in 10 %.
-# * **A creep.** The mean *logits* stay, the mean *chance* may creep, as softmax is curved. Of two
-#   answers at 0.3 and 0.7 the rarer gains 0.001 in the first step. With these four, the gains
-#   nearly cancel.
-# </details>
-#
-# <!-- cited: 0.7, 0.03, 0.85, 0.3, 0.001 -->
+# <!-- cited: 0.7, 0.85 -->
 
 # %% [markdown]
 # ## Can the grader show the way?
@@ -192,7 +185,6 @@ def mean_reward(by):                       # right: below the chance
 few = {h: (mean_reward(h) - mean_reward(0.0)).item() / h
        for h in (1.0, 0.2, 0.1)}
 true_slope = (start[0] * (1 - start[:2].sum())).item()
-turned = (chance(0.1) - chance(0.0)).item()     # wrong to right
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -202,20 +194,17 @@ reveal("one_scalar_loss.3", "to 0 in the end",
        f"{few[0.2]:.2f} at 0.2, and {few[0.1]:.2f} from 0.1 on. The true "
        f"slope is {true_slope:.2f}. A draw is an integer. The mean reward "
        "jumps where one of the 20 answers changes from wrong to right, and "
-       "is flat in between. A small nudge catches no jump.\n\n"
-       "On average over all random numbers the reading at 0.1 is nearly "
-       f"right, {turned / 0.1:.3f}. But {100 * (1 - turned) ** 20:.0f} % "
-       f"of the readings are 0, and the others {1 / (20 * 0.1):.2f} or "
-       "more: the smaller the nudge, the fewer and the larger. A slope "
-       "that needs no nudge would be better.",
+       "is flat in between. A small nudge catches no jump. With other "
+       "random numbers it may catch one, and then the reading is far too "
+       "large. A slope that needs no nudge would be better.",
        pictures.staircase(by, mean_reward(by), chance(by), few),
        instead={
            "to the true slope":
            "The slope of a smooth function would. The mean reward of 20 "
            "draws is not smooth.",
            "near the true slope":
-           "Noise would leave it somewhere near. But a tiny nudge changes "
-           "none of the 20 answers.",
+           "Noise alone would leave it near. But a tiny nudge changes none "
+           "of the 20 answers.",
            "up and down without end":
            "It does jump at first. But 20 answers make 20 jumps, and a "
            "nudge that is small enough contains none.",
@@ -240,7 +229,7 @@ reveal("one_scalar_loss.3", "to 0 in the end",
 # $\partial\log\pi=\partial\pi/\pi$ divides that out again.
 #
 # In the last bracket, $\pi_vR_v$ is the chance that the model says $v$ and is right. Divided
-# by $J$ it is the **share of $v$ among its own right answers**, $p^+_v$. So the bracket is data
+# by $J$ it is $p^+_v$, the **share of $v$ among its own right answers**. So $p^+_v-\pi_v$ is data
 # minus model again, and the factor $J$ sets the length of the step.
 
 # %% jupyter={"source_hidden": true}
@@ -253,15 +242,15 @@ assert torch.allclose(slope, J * (kept - start))
 pictures.data_minus_model(names, start, {
     "SFT on the teacher's answers": teacher,
     "SFT on its own right answers": kept}, (
-    f"Right: the bracket, as {kept[0]:.2f} of its right answers are “7” "
-    f"and {kept[1]:.2f} “seven”. The slope of J is the same arrows, "
+    f"Right: of its own right answers {kept[0]:.2f} are “7” and "
+    f"{kept[1]:.2f} “seven”. The slope of J is the arrows on the right, "
     f"times J, here {J:.2f}."))
 
 # %% [markdown]
 # **To raise the expected reward, do SFT on your own right answers**, freshly drawn at every step.
 # In code, multiply each log-probability by its reward. `graded` divides by the number of
 # all answers, and its mean push is the slope of $J$. `right_only` divides by the number of right
-# ones. If there are any, its mean push is the bracket alone, the slope of $\log J$ (as
+# ones. If there are any, its mean push is $p^+-\pi$ without the factor, the slope of $\log J$ (as
 # $\partial\log J=\partial J/J$).
 
 # %%
@@ -294,12 +283,11 @@ reveal("one_scalar_loss.4", "those of “34”, “8” and “seven”, all but
        + ". Only “7” is in the loss. The others fall because softmax takes "
        "from each its share, also from “seven”, which is right but was not "
        "drawn. (Over many batches “seven” rises: it gets its turn.)\n\n"
-       "**`graded` has no push of its own against an error.** Would reward "
-       "−1 for a wrong answer add one? In a single batch yes. On average "
-       "it only doubles the push: rewards 1 and −1 are twice the rewards 1 "
-       "and 0, minus 1 for every answer, and the same weight for every "
-       "answer has mean push 0, as with `sft` on its own answers. (What "
-       "it changes is the noise: 03.)",
+       "**With reward 0, a wrong answer falls only because right ones "
+       "rise.** Would reward −1 help? On average it only doubles the push: "
+       "2R − 1 is twice R, minus 1 for every answer alike, and that part "
+       "has mean push 0, as with `sft` on its own answers. (What changes "
+       "is the noise: 03.)",
        instead={
            "none: wrong answers have reward 0 and drop out":
            "They have no push of their own. But they share a softmax with "
@@ -364,6 +352,7 @@ predict("one_scalar_loss.5", "Own answers, graded, end at 0.02. Here are "
 rate_4 = train(by_model, graded, hard, rate=4)
 only = train(by_model, right_only, hard)
 many = train(by_model, graded, hard, n=64)
+fast = train(by_model, graded, hard, n=64, rate=4)
 steps_800 = train(by_model, graded, hard, steps=800)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
@@ -372,9 +361,10 @@ reveal("one_scalar_loss.5", "64 answers a step instead of 8",
        f"It ends at {many[-1].mean():.2f} as well. Fewer first batches are "
        f"empty, {100 * 0.99**64:.0f} % instead of {100 * 0.99**8:.0f} %. "
        "But `graded` divides by 64, so a right answer moves the logits an "
-       "eighth as far. The mean push is J times the bracket, however many "
+       "eighth as far. The mean push is J times p⁺ − π, however many "
        "answers there are. **With `graded`, more answers make the push "
-       "less noisy, not longer.**",
+       "less noisy, not longer.** What the quiet buys is a larger rate: at "
+       f"rate 4 they end at {fast[-1].mean():.2f}.",
        instead={
            "rate 4 instead of 0.5":
            "An empty batch stays empty. But all other steps are eight "
@@ -401,30 +391,18 @@ task("one_scalar_loss.t1", slow_start.slow_start_explorer(),
 # %% [markdown]
 # <details><summary>What the task shows</summary>
 #
-# About 230, as $0.99^{230}=0.1$: before that, more than one run in ten has met no right answer.
-# Divide by the right ones, with 16 answers at rate 2 or 4, or 32 at rate 4. Small batches save
-# answers, large ones steps. The cost of `graded` in answers depends mainly on rate/answers, how far
-# one right answer moves: 8 at rate 0.5 need 2,128, 16 at rate 1 need 2,144. With one answer a step
-# and rate 4, 3 of the teacher's do what 227 own ones do. (Such a rate is safe here: no wrong answer
-# is ever paid, and no other prompt shares the logits.)
+# About 230: before that, more than one run in ten has met no right answer, as $0.99^{230}=0.1$.
+# Divide by the right ones, with 16 answers at rate 2 or 4, or 32 at rate 4. Then a first right
+# answer moves the logits far. `graded` meets right answers as early, and then crawls. (Large rates
+# are safe here: no wrong answer is ever paid, and no other prompt shares the logits.)
 # </details>
-#
-# <!-- cited: 2,128, 2,144, 227 -->
 
 # %% [markdown]
-# **What the teacher saves is the search: on average 1/J answers to the first right one.** Until
-# then nothing moves a run, whatever the setting. So a model must be right now and then before
-# `graded` can move it. SFT is one way to get there. DeepSeek-R1-Zero did without: its base model
-# already had 15.6 % on AIME 2024 ([arXiv 2501.12948](https://arxiv.org/abs/2501.12948)). In a run,
-# log the share of prompts without any right answer.
-#
-# <details><summary>One level deeper: how long is the slow start?</summary>
-#
-# Follow the exact slopes at rate 0.5 until half the answers are right. From one in a hundred, $J$
-# takes 205 steps and $\log J$ takes 10; from one in a thousand, 1,912 and 13. At first a step gains
-# about rate × $J^2$ along $J$, and rate × $J$ along $\log J$. `right_only` has the latter only if
-# every batch holds a right answer.
-# </details>
+# **Until the first right answer nothing moves a run, whatever the setting.** It takes 1/J answers
+# on average; a teacher saves this search. So a model must be right now and then before `graded` can
+# move it. SFT is one way to get there. DeepSeek-R1-Zero did without: its base model already had
+# 15.6 % on AIME 2024 ([arXiv 2501.12948](https://arxiv.org/abs/2501.12948)). In a run, log the
+# share of prompts without any right answer.
 
 # %% [markdown]
 # ## What changes in a language model?
@@ -441,25 +419,40 @@ task("one_scalar_loss.t1", slow_start.slow_start_explorer(),
 # **At every place, the push is the reward of the whole answer times drawn token minus $\pi_t$.**
 # The grader does not say which token earned it (07).
 #
-# **A choice** is the divisor. Two right answers have 2 and 6 tokens. `graded` divides by the number
-# of answers: each token has weight 1/2, and the mean push is the slope of $J$. Dividing by all 8
-# tokens gives 1/8 each, in this batch the same direction. A mean within each answer first gives 1/4
-# and 1/12: on average the slope of the mean of R/T, which pays for being right *and short*.
+# **A choice** is the divisor. Take two right answers, of 2 and 6 tokens:
 #
-# With several prompts, `graded` follows the mean of their $J$. `right_only`, prompt by prompt,
-# gives hard prompts more weight.
+# | divide by | weight of a token | on average |
+# |---|---|---|
+# | answers (`graded`) | 1/2 in both | the slope of $J$ |
+# | all 8 tokens | 1/8 in both | in large batches the direction of $J$'s slope |
+# | each answer's own tokens | 1/4 and 1/12 | the slope of the mean of R/T: being right *and short* pays |
+#
+# With several prompts, `graded` follows the mean of their $J$, while `right_only`, prompt by
+# prompt, gives hard prompts more weight: up to $1/J$ times as much.
+#
+
+# %% jupyter={"source_hidden": true}
+# drawn at temperature 0.7, scored at 1: mean push on the four logits
+sharper = (start.log() / 0.7).softmax(0)
+off = sharper * R - (sharper @ R) * start
+print(f"mean push on “seven”: {slope[1]:.3f} if the model draws, "
+      f"{off[1]:.3f} if it draws at 0.7")
+
+# %% [markdown]
+# **Score the distribution that draws.** If an engine samples at temperature 0.7 and the trainer
+# scores at 1, `graded` pulls the model to the right answers of the *sharper* model, and rare right
+# answers get less than the slope of $J$ asks for.
 #
 # <details><summary>One level deeper: how much more weight?</summary>
 #
-# With $n$ answers a prompt, the mean push of `right_only` is $1-(1-J)^n$ times the bracket, as a
-# batch without right answers is empty. Next to $J$ times the bracket this is a weight of
-# $(1-(1-J)^n)/J$: 1 for $n=1$, towards $1/J$ for many. At $n=8$ it is 7.7 for one right answer in a
-# hundred, 2.0 for one in two. So `right_only` lies between the mean of $J$ and the mean of
-# $\log J$. Pool the right answers of all prompts and divide by their number, and in large batches
-# the prompts weigh as in the mean of $J$.
+# With $n$ answers a prompt, the mean push of `right_only` is $1-(1-J)^n$ times $p^+-\pi$, as a
+# batch without right answers is empty. Next to `graded` this is a weight of $(1-(1-J)^n)/J$. At
+# $n=8$ it is 7.7 for one right answer in a hundred, 2.0 for one in two. Pool the right answers of
+# all prompts and divide by their number, and in large batches the prompts weigh as in the mean of
+# $J$.
 # </details>
 #
-# <!-- cited: 7.7, 2.0 -->
+# <!-- cited: 7.7, 2.0, 0.7 -->
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -513,39 +506,14 @@ def follow(again, first=start, steps=60):
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
 ways = {"keep": follow(False), "draw again": follow(True)}
-tie = torch.tensor([0.15, 0.15, 0.4, 0.3])
-level = follow(True, tie)[1][-1]
-
-def exact_graded(steps, z=start.log()):    # its own step lengths
-    for _ in range(steps):
-        pi = z.softmax(0)
-        z = z + 0.5 * pi * (R - pi @ R)
-    return (z.softmax(0)[0] / (z.softmax(0) @ R)).item()
-
-rng, lucky = torch.Generator().manual_seed(0), tie.log().repeat(400, 1)
-for _ in range(100):                       # `graded`, eight draws a step
-    pi = lucky.softmax(1)
-    y = pi.multinomial(8, True, generator=rng)
-    w = torch.nn.functional.one_hot(y, 4).double().mean(1) * R
-    lucky = lucky + 0.5 * (w - w.sum(1, keepdim=True) * pi)
-two = lucky.softmax(1)[:, :2]
-rarer = (two.min(1).values / two.sum(1)).mean()
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, in words
 why = (
-    "What is kept is a teacher, and SFT ends at its shares. (On the way "
-    f"“7” rises to {max(ways['keep'][1]):.2f}. Its push is the larger one "
-    "as long as there are wrong answers to replace; then the shares pull "
-    "it back.) Drawing again only asks for right answers: “7” is drawn "
-    "more often, so it is pushed more, so it is drawn more often still.\n\n"
-    "The steps of `graded` shrink as J nears 1. At rate 0.5 it has “7” at "
-    f"{exact_graded(100):.2f} after 100 exact steps, and at "
-    f"{exact_graded(1000):.2f} only after 1,000. And if both wordings "
-    "start level, at 0.15, nothing tips with infinitely many draws: “7” "
-    f"ends at {level:.2f}. With eight draws a step, luck tips: after 100 "
-    f"steps of `graded` the rarer wording has {rarer:.2f} of the right "
-    "answers (mean of 400 runs).")
+    "What is kept is a teacher, and SFT ends at its shares. Drawing again "
+    "only asks for right answers: “7” is drawn more often, so it is pushed "
+    "more, so it is drawn more often still. (Equal steps make this look "
+    "quick: the steps of `graded` shrink as J nears 1.)")
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
@@ -577,14 +545,12 @@ reveal("one_scalar_loss.6",
 # and trains on the best.
 #
 # Why draw again at all, if keeping was enough? Here the kept batch held both wordings. A batch of
-# eight from the model that is right once in a hundred mostly holds none, and nothing is left to
-# train on.
+# eight from the model that is right once in a hundred mostly holds none.
 
 # %% [markdown]
 # ### Where does the loss of SFT stop?
 #
-# Back to the teacher, who says “7” and “seven” equally often. The model trains on the exact shares,
-# without luck. How low can its loss get?
+# Back to the first loop: the teacher writes, now without luck. How low can the loss get?
 
 # %% jupyter={"source_hidden": true}
 # the loss of SFT, exact shares
@@ -669,23 +635,6 @@ predict("one_scalar_loss.7", "The peaks are at ±2. The model draws, so we "
          "on one peak, as wide as a single peak",
          "on one peak, as wide as both peaks together"])
 
-# %% jupyter={"source_hidden": true}
-# the explorer
-task("one_scalar_loss.t2", kl_directions.kl_explorer(),
-     ("The black line in a bar is the least that any bell can reach. Leave "
-      "the peaks at ±2, or move them further apart. Find one bell that "
-      "comes within 0.02 of both lines. Say first where it stands.",
-      kl_directions.best_for_both))
-
-# %% [markdown]
-# <details><summary>What the task shows</summary>
-#
-# At ±2 a bell in the middle, of width 2.1, is nearly best for either KL. At ±3 no bell is: one KL
-# wants the middle, the other a peak.
-# </details>
-#
-# <!-- cited: 2.1 -->
-
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
 best = kl_directions.compute(distance=2.0)["best"]["reverse"]
@@ -702,21 +651,38 @@ reveal("one_scalar_loss.7",
        "model is about twice as dense as the teacher wherever it speaks. "
        "So it pays about log 2, however far away the other peak is: what "
        "the model never says costs it nothing. In the middle it pays for "
-       "the valley. At ±2 the valley is shallow. At ±3 it is deep: the "
-       f"middle costs {between['reverse']:.2f}, a peak "
-       f"{on_three['reverse']:.2f}."
-       "\n\nThe teacher's mean runs over both peaks. By it, the bell on "
-       f"one peak at ±3 costs {on_three['forward']:.2f}. **Forward covers. "
+       "the valley, which is shallow at ±2. At ±3 it is deep: the middle "
+       f"costs {between['reverse']:.2f}, a peak {on_three['reverse']:.2f}. "
+       "Forward would ask "
+       f"{on_three['forward']:.2f} for that peak. **Forward covers. "
        "Reverse picks, if the model is too small and the valley deep.**",
        instead={
            "in the middle, as wide as a single peak":
            "Then almost all it says lies in the valley.",
            "on one peak, as wide as a single peak":
-           "So the rule of thumb says: reverse picks. In this picture it "
-           "is true from about ±2.8 on.",
+           "So the rule of thumb says: reverse picks. With these peaks it "
+           "is not yet true.",
            "on one peak, as wide as both peaks together":
            "Half of that bell lies where the teacher says nothing.",
        })
+
+# %% jupyter={"source_hidden": true}
+# the explorer
+task("one_scalar_loss.t2", kl_directions.kl_explorer(),
+     ("From which distance on is a peak as good as the middle, for "
+      "KL(model‖teacher)? Say it first. Leave the smallest distance at "
+      "which a bell on a peak comes within 0.02 of its black line.",
+      kl_directions.last_good_peak))
+
+# %% [markdown]
+# <details><summary>What the task shows</summary>
+#
+# ±2.8. A bell on a peak pays about log 2 at any distance. The middle pays more and more, as the
+# valley deepens: 0.42 at ±2.4, 0.61 at ±2.7. Peaks of width 1 must be nearly six widths apart
+# before "reverse picks" is true.
+# </details>
+#
+# <!-- cited: 2.8, 0.42, 2.4, 0.61, 2.7 -->
 
 # %%
 score("one_scalar_loss.6", "one_scalar_loss.2", "one_scalar_loss.7")
@@ -798,7 +764,7 @@ check.kl_divergence(my_kl)
 # On average the logits get no push, and yet single runs lose their variety. The mean push is data
 # minus model, and the model is the data. But each batch has its luck: on a toy of four answers,
 # luck chose a favourite, which had probability 0.85 after 1,000 steps. Not so at temperature 0.7:
-# such draws are sharper than the model, and push its favourite up. <!-- cited: 0.85, 0.7 -->
+# such draws are sharper than the model, and push its favourite up. <!-- cited: 0.85, 0.7, 2.8 -->
 # </details>
 # <details><summary><b>Why is SFT plain backpropagation and RL not?</b></summary>
 #
@@ -817,9 +783,8 @@ check.kl_divergence(my_kl)
 # <details><summary><b>Why does diversity fall in RL?</b></summary>
 #
 # A reward for being right does not ask for it. Among equally right answers the more frequent one is
-# drawn more often and pushed more. Of two equally frequent ones luck picks: both at 0.15 at first,
-# eight own answers a step, and after 100 steps of `graded` the rarer one has 0.14 of the right
-# answers, not 0.5. SFT on kept answers copies their shares. <!-- cited: 0.15, 0.14, 0.5 -->
+# drawn more often and pushed more. Of two equally frequent ones the luck of the draws picks one: by
+# the exact gradient they would stay level. SFT on kept answers copies their shares.
 # </details>
 # <details><summary><b>How do cross-entropy, KL and maximum likelihood hang together?</b></summary>
 #
@@ -834,8 +799,6 @@ check.kl_divergence(my_kl)
 # distillation on own text. A model that is too small covers under the first and picks under the
 # second, if the peaks are far apart: two peaks of width 1 from about ±2.8 on.
 # </details>
-#
-# <!-- cited: 2.8 -->
 #
 # The sentences that one hears about KL, true or not, and the long tables:
 # [statements 01](statements/01_one_scalar_loss.ipynb). The exercises, solved:
