@@ -133,7 +133,7 @@ MOVED = {
     "one_pair_explorer": ("margin in the log", "0.5"),
     "one_push_explorer": ("added to all rewards", "-1"),
     "one_token_explorer": ("ratio ρ", "0.3"),
-    "product_weight_explorer": ("tokens T", None),
+    "product_weight_explorer": ("tosses T", None),
     "prompt_weight_explorer": ("pass rate of B", "0.1"),
     "race_rates_explorer": ("rate, clip", None),
     "rare_glitch_explorer": ("glitches", None),
