@@ -82,6 +82,13 @@ def test_only_k3_in_the_reward_reads_right_and_raises_the_kl_and_only_far_away_o
     assert 0 < min(near) and max(near) < 0.12
 
 
+def test_near_the_reference_only_k2_and_k3_in_the_reward_are_weak():
+    explorer, goal = kl_pull.kl_pull_explorer(), kl_pull.never_negative_and_weak
+    assert reached(explorer, goal) == {("k2", "reward"), ("k3", "reward")}
+    assert round(kl_pull.compute(0.5, "k3", "reward")["rate"], 2) == 0.04
+    assert round(kl_pull.compute(0.5, "k3", "loss")["rate"], 2) == 0.96
+
+
 @pytest.mark.parametrize("estimate", kl_pull.ESTIMATES)
 @pytest.mark.parametrize("place", kl_pull.PLACES)
 def test_the_rate_is_how_fast_the_kl_falls_along_the_push(estimate, place):
@@ -120,11 +127,15 @@ def test_near_the_reference_k3_in_the_loss_pushes_nearly_right():
     assert abs(kl_pull.compute(3.0, "k3")["rate"] - 1) > 0.1
 
 
-def test_the_goals_on_old_samples_have_the_solutions_that_the_page_tells():
+def test_on_old_samples_value_and_gradient_are_right_if_rho_is_differentiated():
     explorer = kl_pull.kl_pull_explorer(old=True)
     full = "older, ρ differentiated"
-    assert reached(explorer, kl_pull.right_on_old) == {("k1", full), ("k3", full)}
-    # right push, but another value: a near miss that the fold names
+
+    def both_right(data):
+        return data["samples"] != "fresh" and kl_pull.reads_right(data) and data["right"]
+
+    assert reached(explorer, both_right) == {("k1", full), ("k3", full)}
+    # right gradient, but another value
     near = kl_pull.compute(3.0, "k2", samples="older, ρ constant")
     assert near["right"] and not kl_pull.reads_right(near)
 

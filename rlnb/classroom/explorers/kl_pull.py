@@ -1,4 +1,4 @@
-"""A KL penalty over three answers: its mean push, and the way downhill."""
+"""A KL penalty over three answers: its mean gradient, and that of the KL."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ PLACES = ("loss", "reward")
 SAMPLES = ("fresh", "older", "older, ρ constant", "older, ρ differentiated")
 CAPTION = (
     "Every point is a policy over three answers. The policy is the dot, softmax(log π_ref + "
-    "distance · R){older}. On the bold ring the KL is what it is at the dot: an arrow into the "
-    "ring lowers the KL, an arrow out of it raises it. Orange: your penalty. Green: the right "
-    "push, steepest in the logits and therefore not at a right angle to the ring. The arrows have "
-    "one length, the bars tell the sizes."
+    "distance · R){older}. On the bold ring the KL is what it is at the dot: a step into the ring "
+    "lowers the KL, a step out of it raises it. Orange: a step against your penalty's gradient. "
+    "Green: against the KL's. Both are steps on the logits, so green does not meet the ring at a "
+    "right angle. The arrows have one length, the bars tell the sizes."
 )
 
 
@@ -38,7 +38,7 @@ CAPTION = (
 def compute(
     distance: float = 3.0, estimate: str = "k2", place: str = "loss", samples: str = "fresh"
 ) -> dict[str, Any]:
-    """The mean push of one form of the KL penalty, by enumeration, and the way downhill.
+    """The mean gradient of one form of the KL penalty, by enumeration, and the way downhill.
 
     The policy is the reference with logits raised by distance x reward, distance in [0, 5]. An
     older policy stands half-way; sampler (3,) is the one that wrote the answers. "ρ constant"
@@ -121,9 +121,9 @@ def build(figure, data):
     bars.set_xticks(range(3), ("pays 1", "pays ½", "pays 0"))
     bars.tick_params(labelsize=TEXT)
     bars.axhline(0, color=GREY, lw=0.8)
-    bars.set_title("push on the three logits", fontsize=TEXT)
+    bars.set_title("minus the gradient, per logit", fontsize=TEXT)
     figure.text(0.44, 0.88, "value", fontsize=12, weight="bold")
-    figure.text(0.44, 0.5, "push", fontsize=12, weight="bold")
+    figure.text(0.44, 0.5, "gradient", fontsize=12, weight="bold")
     return {
         "ring": here,
         "home": axes.plot([], [], color=GREEN, lw=7, alpha=0.6, solid_capstyle="butt")[0],
@@ -180,25 +180,25 @@ def update(artists, data):
 
 def _lines(data) -> list[str]:
     if float(np.linalg.norm(data["push"])) < 1e-9:
-        told = ["no push on average", ""]
+        told = ["0 on average", ""]
     elif math.isnan(data["rate"]):
-        told = ["it pushes, at the reference", ""]
+        told = ["not 0, at the reference", ""]
     elif data["right"]:
-        told = ["the right push", "(orange lies on green)"]
+        told = ["the KL's", "(orange lies on green)"]
     elif data["rate"] < -1e-6:
-        told = ["not the right one:", "along it the KL rises"]
+        told = ["not the KL's:", "a step makes the KL rise"]
     else:
-        told = ["not the right one: the KL falls", f"at {data['rate']:.2f} of the right rate"]
+        told = ["not the KL's: the KL falls", f"{data['rate']:.2f} times as fast"]
     return [
         f"KL(π‖π_ref) = {data['kl']:.3f} nats",
-        f"the penalty reads {data['value']:.3f}".replace("-", "−"),
+        f"the penalty's mean is {data['value']:.3f}".replace("-", "−"),
         *told,
     ]
 
 
 def readout(data) -> str:
-    kl, value, *push = (line for line in _lines(data) if line)
-    return f"{kl}; {value}; {' '.join(push)}."
+    kl, value, *gradient = (line for line in _lines(data) if line)
+    return f"{kl}; {value}; gradient: {' '.join(gradient)}."
 
 
 def alt(data) -> str:
@@ -213,14 +213,15 @@ def reads_right(data) -> bool:
     return data["kl"] > 0.01 and abs(data["value"] / data["kl"] - 1) < 0.01
 
 
+def never_negative_and_weak(data) -> bool:
+    """Fresh samples near the reference, k2 or k3, and a step under a tenth as fast as it should."""
+    near = data["samples"] == "fresh" and 0.001 < data["kl"] <= 0.02
+    return near and data["estimate"] != "k1" and 0 <= data["rate"] < 0.1
+
+
 def right_and_rising(data) -> bool:
     """Fresh samples, the right value, and a push along which the KL rises."""
     return data["samples"] == "fresh" and reads_right(data) and data["rate"] < -1e-6
-
-
-def right_on_old(data) -> bool:
-    """On old samples: the right value, and the right push."""
-    return data["samples"] != "fresh" and reads_right(data) and data["right"]
 
 
 def kl_pull_explorer(old: bool = False) -> Explorer:
