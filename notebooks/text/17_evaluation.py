@@ -275,7 +275,7 @@ task("evaluation.t1", sharpen_or_learn.sharpen_or_learn_explorer(),
 #
 # One more control, on a smaller task: arithmetic chains modulo 10, calculated from left to right.
 # To 4+3−8=? the answer is 9. GRPO trains for 40 steps, and a sampled answer is right in 93 of
-#     100 cases then, where the base has 39 <!-- cited: 93, 39 -->.
+# 100 cases then, where the base has 39 <!-- cited: 93, 39 -->.
 #
 # What did training change? In four of ten answers the base calculates step by step; in the others
 # it says a digit at once. That can be changed without training. Write the first token of the
