@@ -7,12 +7,12 @@
 # ---
 
 # %% [markdown]
-# # 00 · Start here: what is the map, how do I study, and why is my loss zero?
+# # 00 · Start here: what is the map, how do I study, and what does my loss say?
 #
-# **Settles:** what a course on RL for language models is about, what the number called loss means
-# there, and how these pages work.
+# **After this page** you know what one step of RL does to a language model, what the number called
+# loss says there, which curves to watch instead, and how these pages work.
 #
-# 14 minutes · needs: you can fine-tune a model, and know what a gradient is · the two papers to
+# 30 minutes · needs: you can fine-tune a model, and know what a gradient is · the two papers to
 # have at hand: PPO, Schulman et al. 2017 ([arXiv 1707.06347](https://arxiv.org/abs/1707.06347)),
 # and GRPO, Shao et al. 2024 ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300))
 #
@@ -28,160 +28,186 @@
 import torch
 from rlnb import ZOO, check
 from rlnb.classroom.course import course, course_map
+from rlnb.classroom.environment import environment_check, gpu_check
 from rlnb.classroom.explorers import loss_and_gradient
 from rlnb.classroom.lesson import predict, reveal, task
 from rlnb.classroom.pictures import method_map, pipeline, start_here
 from rlnb.classroom.pictures.token_grid import token_grid
 from rlnb.objective import difference
 from rlnb.toys import running_group
+from rlnb.training.studies import loss_value
 torch.set_num_threads(1); torch.set_default_dtype(torch.float64)
 
 # %% [markdown]
 # ## A model that teaches itself sums
 #
-# A small transformer writes eight answers to each of sixteen sums. A program checks every answer,
-# and one step of training makes the right ones likelier. Here are forty such steps.
+# A transformer of 308,016 parameters writes eight answers to each of sixteen sums. A program checks
+# every answer, and one step of training makes the right ones likelier. Then it writes new answers.
+# Here are forty such steps.
 
-# %%
+# %% jupyter={"source_hidden": true}
+# the picture
 start_here.reward_and_loss()
 
 # %% [markdown]
-# The left panel says that the model learns. The middle panel is what you would have watched while
-# fine-tuning: the loss *rises*, from a little below 0 to 0. Why does a model get better while its
-# loss goes up? By the end of this page you will know, and you will know what the right panel says.
+# Left, the model learns. In the middle is the curve that you would watch while fine-tuning: its
+# loss. It *rises*, from a little below 0 to 0. Right is the share of sums whose eight answers did
+# not all get the same grade. It falls.
+#
+# **Why does a model get better while its loss goes up?** We need one step to answer that.
 #
 # ## One step
 #
 # Take the smallest case. There is one prompt, and the model has written four answers to it, with 3,
-# 5, 2 and 6 tokens. Two answers are right and earn 1, and two are wrong and earn 0. This is the
-# **running group**; it comes back on every page.
+# 5, 2 and 6 tokens. The first two are right and earn 1; the other two earn 0. This is the **running
+# group**; it comes back on every page.
 #
 # How good is an answer? Compare its reward with the reward that was to be expected, a **baseline**.
-# The method GRPO uses the mean reward of the group, here 1/2, as the baseline. It divides the
-# difference by the spread of the rewards, here also 1/2. So a right answer gets the **advantage**
-# $A=+1$, and a wrong one gets $-1$.
+# GRPO, the method of page 08, takes the mean reward of the group, here 1/2. It divides the
+# difference by the spread of the rewards, the standard deviation, here also 1/2. The result is the
+# answer's **advantage**: $A=+1$ for the right ones, $A=-1$ for the wrong ones.
 #
-# If you had only right answers, you would fine-tune on them, with minus the mean log-probability of
-# their tokens as the loss. GRPO's loss is a relative of that. Every answer counts with its
-# advantage:
+# Every answer enters the loss with its advantage:
 #
 # $$\text{loss}=-\frac14\sum_{i=1}^4\frac{1}{T_i}\sum_{t=1}^{T_i}\rho_{i,t}\,A_i,\qquad
 # \rho_{i,t}=\frac{\text{probability of the token now}}{\text{its probability when it was written}}$$
 #
-# $T_i$ is the length of answer $i$. Where fine-tuning has $\log\pi$, GRPO has the ratio $\rho$; you
-# will see in a moment that both pull alike. The answers are fresh: the model has not changed since
-# it wrote them.
+# $T_i$ is the length of answer $i$. The answers are fresh: the model has not changed since it wrote
+# them.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("start_here.1", "Fresh answers, so every ratio is 1. What are "
-        "the loss and its gradient?",
-        ["both 0: there is nothing to learn yet",
-         "the loss is −1: the right answers' advantage",
-         "loss 0; right answers are pushed up, wrong ones down",
-         "loss 0; only the right answers are pushed, wrong ones earn 0"])
+predict("start_here.1", "What are the loss and its gradient?",
+        ["the loss is 0, and so is the gradient",
+         "the loss is 0, the gradient is not",
+         "the loss is above 0, the gradient is not 0",
+         "the loss is below 0, the gradient is not 0"])
 
 # %%
 group = running_group()
 logp, mask, R = group.logprobs, group.mask, group.rewards   # logp (4, 6)
 A = (R - R.mean()) / R.std(correction=0)                    # +1 +1 -1 -1
-ratio = (logp - logp.detach()).exp()               # value 1, slope 1
-gain = torch.where(mask, ratio * A[:, None], 0).sum(1) / mask.sum(1)
+rho = (logp - logp.detach()).exp()                 # value 1, slope 1
+gain = torch.where(mask, rho * A[:, None], 0).sum(1) / mask.sum(1)
 loss = -gain.mean()
 (gradient,) = torch.autograd.grad(loss, logp)
 
 fresh = group.replace(old_logprobs=None)          # the package agrees
-grpo = ZOO["grpo"].replace(terms=())               # KL: a later page
+grpo = ZOO["grpo"].replace(terms=())               # KL: page 05
 assert torch.allclose(grpo(fresh).loss, loss)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("start_here.1",
-       "loss 0; right answers are pushed up, wrong ones down",
-       f"The loss is {abs(loss.item()):.4f}: "
-       r"$-\frac14(1+1-1-1)=0$, because advantages around a mean add up "
-       r"to zero. But $\rho$ still depends on the model. At $\rho=1$ its "
-       r"slope in $\log\pi$ is 1, the same as in fine-tuning. So each "
-       r"token is pushed by $A_i/(4\,T_i)$: up in a right answer, down in "
-       r"a wrong one.",
+reveal("start_here.1", "the loss is 0, the gradient is not",
+       f"Every ratio is 1, so the loss is $-\\frac14(1+1-1-1)="
+       f"{abs(loss.item()):.0f}$: advantages around a mean add up to zero. "
+       "But each ratio still depends on the model. A ratio that is 1 grows "
+       r"as fast as $\log\pi$, the logarithm of the token's probability. "
+       "So the gradient is that of fine-tuning on each answer, times its "
+       "advantage: right answers are pushed up, wrong ones down, each "
+       r"token by $A_i/(4\,T_i)$.",
        token_grid(group, {"GRPO's push, times 4": -4 * gradient}, count="",
                   caption=(
            "Each row is an answer, each cell a token. Blue tokens are made "
            "likelier, orange ones less likely. Tokens of long answers are "
            "pushed less; page 09 is about that.")),
        instead={
-           "both 0: there is nothing to learn yet":
+           "the loss is 0, and so is the gradient":
            "The value is 0. Is a slope 0 where a value is?",
-           "the loss is −1: the right answers' advantage":
-           "That is their part. The wrong ones' part cancels it.",
-           "loss 0; only the right answers are pushed, wrong ones earn 0":
-           "Rewards are compared with the group's mean, so 0 counts as "
-           "below it.",
+           "the loss is above 0, the gradient is not 0":
+           "So it is in fine-tuning, where minus a log-probability is "
+           "above 0. Here ratios stand in its place, with both signs.",
+           "the loss is below 0, the gradient is not 0":
+           "The right answers' part is below 0. The wrong ones' part "
+           "cancels it.",
        })
 
 # %% [markdown]
-# A loss that is made for its gradient, and whose value means nothing, is called a **surrogate**.
-# Below are the same four answers. Move the sliders until the page says that you are done.
+# A loss that is made for its gradient is called a **surrogate**. Value and gradient are two things,
+# so there are four cases:
+#
+# | | gradient not 0 | gradient exactly 0 |
+# |---|---|---|
+# | **loss 0** | the fresh group above | task 1 |
+# | **loss not 0** | the second step on the same answers | task 2 |
+#
+# Below are the same four answers. PPO and GRPO may take several steps on them, and a **clip** stops
+# a token once its ratio has gone far enough the right way, past 1.2 or
+# 0.8 <!-- cited: 1.2, 0.8 -->. Two cases are missing. Before you move a slider, say which of the
+# two will do it.
 
 # %% jupyter={"source_hidden": true}
 # the explorer and its tasks
 task("start_here.t", loss_and_gradient.loss_and_gradient_explorer(),
-     ("Two right answers, and yet a loss that is not 0.",
-      loss_and_gradient.loss_moves),
-     ("A gradient of exactly 0: this model learns nothing.",
-      loss_and_gradient.gradient_stops))
+     ("Loss 0 and gradient 0.", loss_and_gradient.neither),
+     ("A loss that is not 0, and a gradient of exactly 0.",
+      loss_and_gradient.only_the_loss))
 
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
+# Task 1 needs four equal rewards: all right or all wrong. Then no answer is better than expected,
+# and nothing is learnt. **That is the zero to worry about.** Task 2 needs two or three right
+# answers and six steps: by then the clip has silenced every token, and the loss stays where it is.
 #
-# 1. Once the policy has moved, the ratios are no longer 1, and the sum is no longer 0. This happens
-#    in the second step over the same answers. (The hatched token has moved too far, and PPO's clip
-#    has silenced it; see page 06.) A mean over tokens also moves the loss away from 0 when right
-#    and wrong answers differ in length. That is what you saw in the run above.
-# 2. Make all four right, or all four wrong. Then no answer is better than expected, and nothing is
-#    learnt. **This** is the zero to worry about.
-# </details>
+# ## The run again
+#
+# In the run above each batch was used for one step. So the answers were fresh there, too, and all
+# ratios were 1. Only the average is another one: it weighs every token alike and divides by a
+# constant, 72, where our formula has $T_i$ (page 10).
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("start_here.2", "Now only one of the four answers is right. How "
-        "hard is it pushed, compared with each of the two before?",
-        ["1.7 times as hard: it stands out from its group",
-         "as hard: it earned its 1 like the others",
-         "half as hard: half the reward came in",
-         "twice as hard: it has the push to itself"])
+predict("start_here.3", "Why does that loss begin below 0?",
+        ["most answers are wrong in the beginning",
+         "right answers are likelier than wrong ones",
+         "right answers are longer than wrong ones",
+         "its steps are so large that ratios leave 1"])
 
-# %%
-alone = grpo(fresh.replace(rewards=torch.tensor([1.0, 0, 0, 0])))
-before, after = grpo(fresh).advantages[0, 0], alone.advantages[0, 0]
+# %% jupyter={"source_hidden": true}
+# loss and lengths of the first step, three seeds
+rows = loss_value.kept().values()
+first = {name: sum(run[name][0] for run in rows) / 3
+         for name in ("loss", "right", "wrong")}
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("start_here.2", "1.7 times as hard: it stands out from its group",
-       f"Its advantage is now {after:.2f}, and was {before:.2f}. The mean "
-       "has fallen to 1/4, and the spread is smaller, too. A push says "
-       "how an answer compares with its group, not what it earned. In "
-       "GRPO a rare right answer gets a hard push. Page 09 asks whether "
-       "that is wise.",
+reveal("start_here.3", "right answers are longer than wrong ones",
+       r"Without the $1/T_i$ an answer counts once per token, and the loss "
+       r"is $-\overline{A\,T}/72$, the bar for the mean over all "
+       "answers. In the first step right answers have "
+       f"{first['right']:.0f} tokens and wrong ones {first['wrong']:.0f}, "
+       f"and the loss is {first['loss']:.3f} (mean of three seeds). "
+       "This model can guess at once (`so8`), mostly wrongly, or calculate "
+       "step by step. As it learns to calculate, the guesses die out and "
+       "the lengths meet.",
+       start_here.lengths_and_loss(),
        instead={
-           "half as hard: half the reward came in":
-           "A push does not share out what came in.",
-           "as hard: it earned its 1 like the others":
-           "Its reward is the same. What changed is what it is compared "
-           "with.",
-           "twice as hard: it has the push to itself":
-           "The right thought, a little too far: the spread shrinks as "
-           "well.",
+           "most answers are wrong in the beginning":
+           "Each group's advantages add up to 0, however few are right.",
+           "right answers are likelier than wrong ones":
+           "How likely an answer is does not enter: its ratio is 1.",
+           "its steps are so large that ratios leave 1":
+           "Each batch is written by the model that is about to step.",
        })
 
 # %% [markdown]
-# **So a loss of zero has two meanings.** If the pushes cancel in the sum, it is harmless. If the
-# groups have no pushes, there is nothing to learn. The right panel at the top shows the second
-# kind: by the end, about two groups in three teach nothing.
+# So the middle curve was a difference in length. It went to 0 for two reasons: the lengths met, and
+# fewer and fewer groups had unequal rewards. **It never said how well the model does sums.**
 #
-# **What should you watch instead?** Watch the share of right answers, and the share of groups in
-# which all rewards are equal. Watch the norm of the gradient, the entropy, and the lengths. Do not
-# watch the loss.
+# Three things move a logged loss away from 0, and none of them is harm:
+#
+# * an average that counts tokens, with right and wrong answers of different length;
+# * a second step on the same answers;
+# * a KL term: then the log contains β times the KL, and climbs as the model leaves its start (05).
+#
+# **What should you watch instead?**
+#
+# | curve | why | look closer when |
+# |---|---|---|
+# | right answers on held-out problems | it is the goal | the training reward rises and this does not (16) |
+# | groups with unequal rewards | the others teach nothing | it nears 0 (11) |
+# | length of the gradient | one odd batch can throw a model | it jumps |
+# | entropy, the spread of the next token | equal answers get equal rewards | it falls to 0 early (17) |
+# | lengths of right and of wrong answers | averages lean on them | only the wrong ones grow (09) |
 #
 # The course follows one step of training through these boxes. Each page lights up the boxes that it
 # changes.
@@ -200,7 +226,7 @@ pipeline.pipeline(caption=(
 # > **A method is a choice of baseline and a way to tame the importance ratio** $\rho$**.**
 #
 # Some methods also choose how much each token counts, or add a KL term that holds the model near
-# its start. A few do not fit; page 14 names them.
+# its start. Seven of some thirty methods, on the map:
 
 # %% jupyter={"source_hidden": true}
 # the picture
@@ -209,16 +235,16 @@ method_map.method_map(
     only=("REINFORCE", "RLOO", "PPO", "GRPO", "Dr. GRPO", "CISPO", "GSPO"))
 
 # %% [markdown]
-# These are seven of some thirty methods. In the package behind the course a method is a handful of
-# named parts. So the question "what does Dr. GRPO change in GRPO?" has an answer that you can
-# print.
+# In the package behind the course a method is a handful of named parts. So the question "what does
+# Dr. GRPO change in GRPO?" has an answer that you can print.
 
 # %%
 print(difference(ZOO["grpo"], ZOO["dr_grpo"]))
 
 # %% [markdown]
 # Dr. GRPO does not divide by the spread, puts a constant in the place of each answer's length, and
-# has no KL term. The ratio is not on the list, because both methods clip it alike.
+# has no KL term. The ratio is not on the list, because both methods clip it alike. The run above
+# was Dr. GRPO's.
 #
 # ## The pages
 #
@@ -238,10 +264,8 @@ print(f"First sittings {sum(minutes.values()) / 60:.0f} hours, second "
 print(f"In a hurry, 02, 06, 08 and 21: {hurry / 60:.1f} hours.")
 
 # %% [markdown]
-# Page 14 completes what stands in a loss. The pages after it are about what stands around the loss:
-# [preferences](15_preferences.ipynb), [rewards](16_rewards.ipynb),
-# [evaluation](17_evaluation.ipynb), [agents](18_agents.ipynb), [systems](19_systems.ipynb);
-# [20](20_interview.ipynb) is a drill for interviews, and 21 trains a model.
+# The pages up to 14 are about the loss, 15 to 19 about what stands around it, 20 is a drill for
+# interviews, and 21 trains a model.
 #
 # ## How to study
 #
@@ -252,7 +276,6 @@ print(f"In a hurry, 02, 06, 08 and 21: {hurry / 60:.1f} hours.")
 #   cell decides. Five minutes at a time, after the lesson.
 # * **Something odd in a log?** [The ledger](extras/ledger.ipynb) has an index of symptoms. In
 #   [the break-it lab](extras/break_it.ipynb) your tests hunt bugs, many from real libraries.
-# * **You are in your own copy.** Change anything: an upgrade of the course never touches it.
 # * **Before an interview**: the folded questions at the end of each page, aloud, with a clock.
 # * **Exercises are checked**, and a check knows the usual mistakes. This is what it says of an
 #   empty stub, and of a slip:
@@ -261,12 +284,18 @@ print(f"In a hurry, 02, 06, 08 and 21: {hurry / 60:.1f} hours.")
 def mine(logprobs, mask, rewards):
     return ...
 
-print(check.reinforce_loss(mine))
-
 def slip(logprobs, mask, rewards):
     return -(rewards * (logprobs * mask).sum(1)).sum()
 
-print(check.reinforce_loss(slip))
+verdict = check.reinforce_loss                     # page 02 asks for it
+print(verdict(mine)); print(verdict(slip))
+
+# %% [markdown]
+# This is your own copy of the pages: change anything, an upgrade of the course never touches it.
+# Does everything run here? No page needs a GPU.
+
+# %% tags=["nbval-ignore-output"]
+environment_check(); gpu_check()
 
 # %% [markdown]
 # <details><summary>More: a new copy of a page, and what a teacher sees</summary>
@@ -275,21 +304,13 @@ print(check.reinforce_loss(slip))
 # --name Ada` writes your progress to a file that you can hand over; nothing is sent.
 # </details>
 #
-# **Can this machine run it?** No page needs a GPU.
-
-# %%
-from rlnb.classroom.environment import environment_check, gpu_check
-environment_check()
-
-# %% tags=["nbval-ignore-output"]
-gpu_check()
-
-# %% [markdown]
 # **Next: [01 · One scalar loss](01_one_scalar_loss.ipynb).** Below: the letters and the words, to
 # come back to.
 
 # %% [markdown]
 # ## Notation
+#
+# <details><summary>The letters, and what TRL and verl call them</summary>
 #
 # The same letters on every page. The right-hand columns say what TRL and verl, the two
 # libraries most people meet, call the same thing; the package uses TRL's name for data and
@@ -323,8 +344,11 @@ gpu_check()
 #
 # $\log\pi$ is in nats; KL is per token unless "per answer" stands beside it; "std" is the
 # population's, with 1e-6 added, unless said otherwise.
+# </details>
 #
 # ## Glossary
+#
+# <details><summary>The words</summary>
 #
 # | word | meaning |
 # |---|---|
@@ -359,3 +383,4 @@ gpu_check()
 # | **trust region** | how far one update may move the policy |
 # | **verifier** | a program that decides whether an answer is right |
 # | **zero-gradient group** | a group whose rewards are all equal |
+# </details>

@@ -126,7 +126,7 @@ MOVED = {
     "many_updates_explorer": ("updates", "3"),
     "micro_batches_explorer": ("answer 0, tokens", "1"),
     "mixed_groups_explorer": ("pass rate p", None),
-    "loss_and_gradient_explorer": ("policy moved", "0.1"),
+    "loss_and_gradient_explorer": ("steps taken", "0"),
     "nudge_explorer": ("nudge", None),
     "one_group_explorer": ("pay for right", "0.1"),
     "one_outlier_explorer": ("log ρ of one token", "-3"),

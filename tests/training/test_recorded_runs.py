@@ -125,3 +125,35 @@ def test_retirement_makes_more_groups_mixed_and_does_not_show_in_pass_at_1():
         finals.append(sum(series(run, "pass@1", "eval")[40] for run in runs) / 3)
     assert shares == pytest.approx([0.625, 0.510], abs=5e-4)
     assert finals == pytest.approx([0.915, 0.934], abs=5e-4)
+
+
+def test_the_value_of_the_loss_is_the_gap_in_length():
+    """Right answers are longer, so -mean(A T)/72 is below 0; the losses are the shipped run's."""
+    from rlnb.training.studies import loss_value
+
+    rows = loss_value.kept()
+    assert list(rows) == [0, 1, 2]
+    for seed, columns in rows.items():
+        run = read(RUNS / f"chain_dr_grpo_seed{seed}.jsonl")
+        losses = [record["loss"] for record in run if record["record"] == "step"]
+        assert columns["loss"] == pytest.approx(losses, abs=2e-4), seed
+        first = slice(0, 10)
+        gap = [r - w for r, w in zip(columns["right"][first], columns["wrong"][first], strict=True)]
+        assert min(gap) > 4 and max(columns["loss"][first]) < 0
+
+
+def test_from_lengths_is_the_loss_of_fresh_answers():
+    import torch
+
+    from rlnb.objective import ZOO, Batch
+    from rlnb.training.studies.loss_value import from_lengths
+
+    mask = torch.zeros(4, 6, dtype=torch.float64)
+    lengths = torch.tensor([5.0, 6.0, 2.0, 3.0], dtype=torch.float64)
+    for row, n in enumerate(lengths.int().tolist()):
+        mask[row, :n] = 1
+    rewards = torch.tensor([1.0, 1.0, 0.0, 0.0], dtype=torch.float64)
+    logp = torch.full((4, 6), -0.5, dtype=torch.float64, requires_grad=True)
+    loss = ZOO["dr_grpo"](Batch(logp, mask, rewards, 4, max_completion_length=72)).loss
+    assert loss.item() == pytest.approx(from_lengths(rewards - 0.5, lengths, 72), abs=1e-12)
+    assert loss.item() == pytest.approx(-(5.5 - 2.5) / 4 / 72, abs=1e-12)

@@ -1,4 +1,4 @@
-"""The running group's loss beside its gradient: the one may be 0 without the other."""
+"""The running group's loss beside its gradient: each may be 0 without the other."""
 
 from __future__ import annotations
 
@@ -14,34 +14,42 @@ from rlnb.objective import ZOO
 from rlnb.toys import running_group
 
 CAPTION = (
-    "Left the push on each token's log-probability, times 4. Right what a log would print: the "
-    "loss, and the length of the gradient."
+    "Left the push on each token, times 4; hatched: no push. Right the loss, and the length of all "
+    "sixteen pushes together. Each token had probability 1/2 when it was written."
 )
 SIZE = (900, 290)
+MOST = 8  # steps
+GRPO = ZOO["grpo"].replace(terms=())
 
 
-@checked(right=between(0, 4), moved=between(0, 1))
-def compute(right: int = 2, moved: float = 0.0) -> dict[str, Any]:
+@checked(right=between(0, 4), steps=between(0, MOST))
+def compute(right: int = 2, steps: int = 0) -> dict[str, Any]:
     """GRPO without KL on the running group with its first `right` answers right.
 
-    moved: how far the policy has gone from where it wrote the answers (0) to the running group's
-    current policy (1); log-probs in between are interpolated. Returns loss, norm (of the gradient
+    steps: gradient steps taken on these four answers since they were written, at rate 1. Each token
+    had probability 1/2 then, and its log-prob moves on its own. Returns loss, norm (of the gradient
     with respect to the tokens' log-probs), push (4, 6), minus that gradient times 4, mask, and the
     arguments.
 
     >>> answer = compute()
     >>> round(answer["loss"], 4) + 0.0, round(answer["norm"], 4)
     (0.0, 0.2739)
+    >>> round(compute(steps=8)["loss"], 2), compute(steps=8)["norm"]
+    (-0.23, 0.0)
     """
     group = running_group()
-    old, now = group.old_logprobs.detach(), group.logprobs.detach()
-    logprobs = (old + moved * (now - old)).requires_grad_(True)
-    rewards = (torch.arange(4) < right).to(logprobs.dtype)
-    loss = ZOO["grpo"].replace(terms=())(group.replace(logprobs=logprobs, rewards=rewards)).loss
-    (gradient,) = torch.autograd.grad(loss, logprobs)
+    rewards = (torch.arange(4) < right).to(group.rewards.dtype)
+    old = torch.full_like(group.old_logprobs, 0.5).log()
+    logprobs = old
+    for step in range(steps + 1):
+        logprobs = logprobs.detach().requires_grad_(True)
+        loss = GRPO(group.replace(logprobs=logprobs, old_logprobs=old, rewards=rewards)).loss
+        (gradient,) = torch.autograd.grad(loss, logprobs)
+        if step < steps:
+            logprobs = logprobs - gradient
     return {
         "right": right,
-        "moved": moved,
+        "steps": steps,
         "loss": loss.item(),
         "norm": gradient.norm().item(),
         "push": -4 * gradient,
@@ -53,7 +61,7 @@ def build(figure, data):
     grid = figure.add_axes((0.13, 0.04, 0.55, 0.92))
     boxes, texts = empty_grid(grid, data["mask"].numpy())
     log = figure.add_axes((0.77, 0.16, 0.21, 0.68))
-    log.set(xlim=(-0.2, 0.6), ylim=(-0.6, 1.6), xticks=(-0.2, 0, 0.2, 0.4, 0.6), yticks=(1, 0))
+    log.set(xlim=(-0.32, 0.48), ylim=(-0.6, 1.6), xticks=(-0.2, 0, 0.2, 0.4), yticks=(1, 0))
     log.set_yticklabels(("loss", "gradient"), fontsize=11)
     log.tick_params(labelsize=10.5)
     log.axvline(0, color=BLACK, lw=0.8)
@@ -78,36 +86,46 @@ def update(artists, data):
 
 
 def readout(data) -> str:
-    rose = "fresh answers" if data["moved"] == 0 else f"policy moved {data['moved']:.0%}"
+    n = data["steps"]
+    since = "fresh answers" if n == 0 else f"{n} step{'s' if n > 1 else ''} on them"
     return (
-        f"{data['right']} of 4 right, {rose}: loss {data['loss'] + 0.0:.4f}, "
-        f"length of the gradient {data['norm']:.4f}."
-    ).replace("-0.0000", "0.0000")
+        (
+            f"{data['right']} of 4 right, {since}: loss {data['loss'] + 0.0:.4f}, "
+            f"length of the gradient {data['norm']:.4f}."
+        )
+        .replace("-0.0000", "0.0000")
+        .replace("-", "−")
+    )
 
 
 def alt(data) -> str:
     return f"Token grid of the running group beside two bars. {readout(data)}"
 
 
-def loss_moves(data) -> bool:
-    """A loss other than 0, with two right answers as at the start."""
-    return data["right"] == 2 and abs(data["loss"]) > 1e-3
+def both_move(data) -> bool:
+    """A loss and a gradient, neither of them 0."""
+    return abs(data["loss"]) > 1e-6 and data["norm"] > 1e-6
 
 
-def gradient_stops(data) -> bool:
-    """No gradient at all."""
-    return data["norm"] == 0.0
+def only_the_loss(data) -> bool:
+    """A loss that is not 0, and no gradient: the clip has silenced every token."""
+    return abs(data["loss"]) > 1e-6 and data["norm"] == 0.0
+
+
+def neither(data) -> bool:
+    """No loss and no gradient: all rewards are equal."""
+    return abs(data["loss"]) < 1e-12 and data["norm"] == 0.0
 
 
 def loss_and_gradient_explorer() -> Explorer:
-    """How many of the four answers are right, and how far the policy has moved since."""
+    """How many of the four answers are right, and how many steps were taken on them."""
     return Explorer(
         compute,
         build,
         update,
         {
             "right": slider(2, 0, 4, 1, "right answers", "of four"),
-            "moved": slider(0.0, 0.0, 1.0, 0.1, "policy moved", "0: the answers are fresh"),
+            "steps": slider(0, 0, MOST, 1, "steps taken", "0: the answers are fresh"),
         },
         alt=alt,
         caption=CAPTION,
