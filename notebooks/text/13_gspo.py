@@ -67,14 +67,14 @@ def mini_batch(which, seed):
 # %% [markdown]
 # ## Which tokens does GRPO's clip silence?
 #
-# Many large models are mixtures of experts. In every layer a *router* scores several small
-# networks, the *experts*, and sends the token only to the best. A gradient step can change which
-# ones are best. Call that a *flip*.
+# Many large models are mixtures of experts. In every layer a *router* sends each token to the best
+# of several small networks, the *experts*. After a gradient step it may choose another expert. If
+# that happens in at least one layer, the token is *flipped*.
 #
 # **The toy** is a language model with random weights, 16 words and four layers; in each, a router
 # picks one of eight experts. It writes 128 answers of 1,000 tokens to one prompt. The reward is the
-# share of four chosen words, and $A$ is its z-score. The first 64 answers take one Adam step
-# of 2e-4. The second 64 then meet new weights; here is one good answer of theirs:
+# share of four chosen words, and $A$ is its z-score. The first 64 answers make one Adam step
+# of 2e-4. The second 64 then meet the new weights. Here is one good answer of theirs:
 
 # %%
 gap, held, flips, A, y = mini_batch("second", seed=0)  # (64, 1000), ...
@@ -86,9 +86,8 @@ pictures.leaps(
     "One good answer (A > 0), one line per token. Grey: the band 1 ± 0.2.")
 
 # %% [markdown]
-# On the left most tokens have hardly moved, and four have leapt. The right panel has the same new
-# weights, but sends every token through its old experts: no leap is left. What does GRPO's clip
-# silence in all 64?
+# On the left four tokens have leapt. On the right the weights are the same new ones, but every
+# token goes through its old experts: no leap is left. What does GRPO's clip silence in all 64?
 
 # %%
 def silenced(gap, A, epsilon=0.2):
@@ -99,15 +98,15 @@ def silenced(gap, A, epsilon=0.2):
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: the count
 cut = silenced(gap, A)
-print(f"of {gap.numel():,} tokens the clip silences {int(cut.sum())} as "
-      f"routed, {int((cut & flips).sum())} of them flipped;\n"
-      f"with the old experts held: {int(silenced(held, A).sum())}")
+print(f"of {gap.numel():,} tokens {int(flips.sum())} are flipped, "
+      f"{flips.double().mean():.2%}; the clip silences {int(cut.sum())},\n"
+      f"{int((cut & flips).sum())} of them flipped; with the old experts "
+      f"held it silences {int(silenced(held, A).sum())}")
 
 # %% [markdown]
-# The clip acts only on flipped tokens. Here they are few. On a large mixture of experts, GSPO's
-# authors report, GRPO did not converge properly until flips were undone. They blame the ratio of
-# the single token, for the reward belongs to the whole answer. What does a token's ratio tell about
-# its answer?
+# Here the clip acts on flipped tokens only. On a large mixture of experts, GSPO's authors report,
+# GRPO did not converge properly until flips were undone. They blame the ratio of the single token,
+# for the reward belongs to the whole answer. What does a token's ratio tell about its answer?
 
 # %% [markdown]
 # ## Does a token move as its answer should?
@@ -135,21 +134,20 @@ def shares(runs):
             sum(right_way(x[0].mean(1), x[3]) for x in runs) / 3)
 
 by_token, by_answer = shares(firsts)
-new_token, new_answer = shares(seconds)
+new_answer = shares(seconds)[1]
+held_way = sum(right_way(x[1].mean(1), x[3]) for x in seconds) / 3
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("gspo.1", "50 to 60 %",
-       f"It is {by_token:.0%} (three policies). Look at the bars on the "
-       "left: the step raised the four rewarded words, in good *and* in "
-       "bad answers. That is no mistake, for these words earn the reward. "
-       "But every word stands in good and in bad answers, so its ratio "
-       "tells little about the answer.\n\nNow average the log ratios of "
-       f"each answer, as on the right. Of these means {by_answer:.0%} "
-       "moved the way $A$ points: many weak signals add up. In the second "
-       f"64, which the step has not seen, it is {new_token:.0%} of the "
-       f"tokens and {new_answer:.0%} of the means, about what a coin would "
-       "do. Why the means fail there comes below.",
+       f"It is {by_token:.0%} (three seeds). On the left: the step raised "
+       "the four rewarded words, in good *and* in bad answers. They do "
+       "earn the reward. But every word stands in good and in bad "
+       "answers, so its ratio tells little about the answer.\n\nThe mean "
+       "log ratio of an answer tells more, for many weak signals add up: "
+       f"{by_answer:.0%} of the means moved the way $A$ points. In the "
+       f"second 64 it is {new_answer:.0%}, little more than a coin's "
+       f"share, and {held_way:.0%} with the old experts held.",
        pictures.where_it_shows(*(torch.cat(z) for z in zip(*(
            (x[0], x[3], x[4] < 4) for x in firsts)))),
        instead={
@@ -165,8 +163,8 @@ reveal("gspo.1", "50 to 60 %",
        })
 
 # %% [markdown]
-# **$A$ is a verdict on a whole answer. GSPO, group sequence policy optimization, also gives the
-# whole answer one ratio and one clip.** That is a choice; $A$ does not force it.
+# **$A$ judges a whole answer. GSPO, group sequence policy optimization, also gives the whole answer
+# one ratio and one clip.** That is a choice; $A$ does not force it.
 
 # %% jupyter={"source_hidden": true}
 # what changes, as a picture
@@ -178,8 +176,8 @@ pipeline.pipeline(
 # %% [markdown]
 # ## Which one ratio?
 #
-# Let the answer $y$ have $T$ tokens with ratios $\rho_t$. We start where PPO started (06), with the
-# product of all of them, and this time keep it:
+# Let the answer $y$ have $T$ tokens with ratios $\rho_t$. Start where PPO started (06), with their
+# product, and this time keep it:
 #
 # $$\begin{aligned}
 # \nabla J&=\mathbb E_\text{old}\Big[\textstyle\prod_t\rho_t\;A\,\sum_t\nabla\log\pi_\theta(y_t)\Big]&&\text{importance ratio of the answer (04)}\\
@@ -192,22 +190,13 @@ pipeline.pipeline(
 # **Why the root?** It makes $s$ the geometric mean of the token ratios,
 # $\log s=\frac1T\sum_t\log\rho_t$. If every token moves by $\delta$ in the log, the log of the
 # product moves by $T\delta$, and $\log s$ by $\delta$ at any length. The price: $s$ is no longer an
-# importance weight. Read $s$ as a distance: how far has this answer moved per token?
-#
-# <details><summary>One level deeper: the authors' own argument</summary>
-#
-# The paper says: an importance weight corrects only on average over many samples, and GRPO has one
-# token from each next-token distribution. So the token ratio brings noise and corrects nothing. Two
-# exact toys say that it depends ([statements](statements/13_gspo.ipynb), Z06). In
-# one, tokens are independent and the reward counts ones: there each token's own ratio is right on
-# average, and $s$ is further off than no weight. In the other, each answer has a random reward of
-# its own: there neither corrects much. An answer is a single sample as well.
-# </details>
+# importance weight. Read $\log s$ as a signed mean shift of the tokens: ups and downs cancel.
+# (The authors' argument, and two exact toys: [statements](statements/13_gspo.ipynb), Z06.)
 
 # %% [markdown]
 # ## What does one clip per answer do?
 #
-# The running group has two right answers, good with $A=+1$, and two wrong ones, bad with $A=-1$.
+# The running group has two right answers ($A=+1$, good) and two wrong ones ($A=-1$, bad).
 
 # %%
 batch = running_group()
@@ -267,41 +256,40 @@ reveal("gspo.2", "8: two answers",
        })
 
 # %% [markdown]
-# **Why do all tokens of an answer share one push?** Take the gradient of an answer that is not
-# clipped:
+# **Why one push for all?** Take the gradient of an answer that is not clipped:
 #
 # $$\begin{aligned}
 # \nabla s&=s\,\nabla\log s&&\nabla f=f\,\nabla\log f\\
 # &=s\cdot\frac1T\sum_t\nabla\log\pi_\theta(y_t)&&\log s=\tfrac1T\textstyle\sum_t(\log\pi_\theta-\log\pi_\text{old})
 # \end{aligned}$$
-# **Every token of an answer gets the push $sA$, times $1/T$.** In GRPO token $t$ gets $\rho_tA$,
-# times $1/T$. Inside the band $s$ is 1 to three digits, so GSPO hardly weighs an answer there. It
-# decides who is silent.
+# **Every token of an answer gets the same push, $sA$;** in GRPO token $t$ gets $\rho_tA$. Both are
+# divided by $T$, here by the root and in GRPO by its mean, so the length bias (10) stays. Inside
+# the band $s$ is 1 to three digits: GSPO hardly weighs an answer there. It decides who is silent.
 
 # %% [markdown]
 # ## Why 3e-4 and not 0.2?
 #
-# Two things are of the band's size. The *limit*: an answer whose $s$ is at an edge has become $s^T$
-# times as likely. The *noise*: if the log ratios of tokens are independent and spread by $\sigma$,
-# their mean spreads by $\sigma/\sqrt T$. In the toy, old experts held, $\sigma$ is 0.008.
+# Two readings, both ours; the paper derives no number. The *limit*: at an edge the answer has
+# become $s^T$ times as likely. The *noise*: if the log ratios of tokens are independent with
+# standard deviation $\sigma$, their mean has $\sigma/\sqrt T$. In the toy, old experts held,
+# $\sigma$ is 0.008.
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
 # folded: what the edges allow an answer, and how far noise moves log s
 calm, wild = held.std().item(), gap.std().item()
-print(f"spread of log rho: {calm:.3f} with the old experts held, "
+print(f"sigma of log rho: {calm:.3f} with the old experts held, "
       f"{wild:.3f} as routed")
-print("GSPO's band, s from 1 - 3e-4 to 1 + 4e-4, and the calm noise:")
+print("s at GSPO's edges, 1 - 3e-4 and 1 + 4e-4; noise: old experts held")
 for n in (300, 1000, 30_000):
     print(f"{n:8,d} tokens: {(1 - 3e-4)**n:7.2g} to {(1 + 4e-4)**n:8.3g} "
-          f"times as likely; log s spreads by {calm / n**0.5:.5f}")
+          f"times as likely; noise of log s {calm / n**0.5:.5f}")
 print(f"a band of 0.2, 1,000 tokens: up to {1.2**1000:.1e} times")
 
 # %% [markdown]
-# A band of 0.2 on $s$ would let 1,000 tokens become $10^{79}$ times as likely: no limit. GSPO's
-# band acts at 1,000 tokens like a wide PPO band on the whole answer; at 30,000 it allows a factor
-# of 160,000. The noise is wider than either edge at 300 tokens, and narrower at 1,000. **By limit
-# and by noise, one band is stricter with short answers.** A third effect, below, hits long ones.
-# (Both readings are ours; the paper derives no number.)
+# A band of 0.2 would let 1,000 tokens become $10^{79}$ times as likely: no limit. GSPO's band
+# allows a factor of 1.49 there, like a wide PPO clip on the whole answer, but 160,000 at 30,000
+# tokens. The noise is wider than either edge at 300 tokens and narrower at 1,000. **By limit and by
+# noise, one band is stricter with short answers.**
 
 # %% [markdown]
 # ## Whom does GSPO's clip silence?
@@ -314,10 +302,10 @@ def silent_answers(gap, A, low=3e-4, high=4e-4):
     return torch.where(A > 0, s > 1 + high, s < 1 - low)   # (64,)
 
 # %% tags=["setup"] jupyter={"source_hidden": true}
-# folded: the count, three policies
+# folded: the count, three seeds
 per_policy = [int(silent_answers(x[0], x[3]).sum()) for x in
               (mini_batch("second", k) for k in range(3))]
-print(f"three policies: GSPO silences {per_policy} of 64 answers, "
+print(f"three seeds: GSPO silences {per_policy} of 64 answers, "
       f"{sum(per_policy) / 3:.0f} in the mean")
 
 # %% jupyter={"source_hidden": true}
@@ -334,35 +322,25 @@ def shuffled(silent, x, A):
     up, down = (silent(x, sign + 0 * A).sum() for sign in (1, -1))
     return good * up + (1 - good) * down
 
-def both(silent, runs, k=0):
-    """Silent with the true A and with A shuffled, of three policies."""
-    return tuple(sum(f(x[k], x[3]) for x in runs).item() / 3 for f in (
-        lambda *z: silent(*z).sum(), lambda *z: shuffled(silent, *z)))
-
-rows = {"GSPO, second 64": both(silent_answers, seconds),
-        "the same, old experts held": both(silent_answers, seconds, 1),
-        "GRPO, their 64,000 tokens": both(silenced, seconds),
-        "GSPO, the 64 of the step": both(silent_answers, firsts)}
-table = "| means of three policies | silent | with A shuffled |\n"
-table += "|---|---|---|\n" + "".join(
-    f"| {name} | {a:.1f} | {b:.1f} |\n" for name, (a, b) in rows.items())
+cut, by_chance, calm_cut = (sum(f(x).item() for x in seconds) / 3 for f in (
+    lambda x: silent_answers(x[0], x[3]).sum(),
+    lambda x: shuffled(silent_answers, x[0], x[3]),
+    lambda x: silent_answers(x[1], x[3]).sum()))
 leap, edge = gap[23].max(), torch.tensor(4e-4).log1p()
+rest = (gap[23].sum() - leap) / 1000
+assert abs(rest) < 3e-4
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("gspo.3", "about 5",
-       "So most of what GSPO's clip silences here was moved by flips, as "
-       "under GRPO. A mean over 1,000 tokens does not hide a leap: the one "
-       f"to {leap.exp():.2f} in the first picture moves log s by "
-       f"{leap:.2f}/1000, {leap / 1000 / edge:.1f} times the upper edge. "
-       "One token has silenced a thousand.\n\n" + table +
-       "\nIn the right column the 64 advantages are shuffled among the "
-       "answers, at the same weights. In the second 64 that changes the "
-       "count little, under either method: who is silent has little to do "
-       "with A. Among the answers that made the step A counts more. (Two "
-       "other step sizes: [statements](statements/13_gspo.ipynb).)\n\n"
-       "**The count of the silent is no measure of learning: only its "
-       "surplus over the shuffle depends on A.**",
+       f"It is {calm_cut:.1f} (three seeds): most of what GSPO's clip "
+       "silences here was moved by flips. A mean over 1,000 tokens does "
+       f"not hide a leap. The one to {leap.exp():.2f} in the first picture "
+       f"moves log s by {leap / 1000 / edge:.1f} times the upper edge; "
+       f"without it log s would be −{-rest:.5f}.\n\nNow shuffle the 64 "
+       f"advantages among the answers: {by_chance:.0f} are silent, against "
+       f"{cut:.0f}. **So the count of the silent is no measure of "
+       "learning. Compare it with the shuffle.**",
        instead={
            "about 13":
            "Then noise and learning would silence as many as flips do. "
@@ -402,24 +380,21 @@ def inside(x, T):
 
 silent = [(silent_answers(x[0], x[3]), x[3] > 0) for x in seconds]
 good = sum(int((a & b).sum()) for a, b in silent)
-held_way = sum(right_way(x[1].mean(1), x[3]) for x in seconds) / 3
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("gspo.4", "to a number below 1",
-       "By the definition of the KL (05), the mean of a token's log ratio "
-       r"under the old policy is $-\mathrm{KL}(\pi_\text{old}\Vert"
-       rf"\pi_\theta)$. Here the KL per token is {kls[0]:.4f}; the mean of "
-       f"log s is −{-gap.mean():.4f}.\n\nThe spread closes in on −KL, "
-       f"not on 0, and here −KL lies below GSPO's band: "
+       "For answers that the step has not seen, the mean log ratio of a "
+       r"token is $-\mathrm{KL}(\pi_\text{old}\Vert\pi_\theta)$, by the "
+       f"definition of the KL (05). Here the KL is {kls[0]:.4f}, and at "
+       f"1,000 tokens the mean of log s is −{-gap.mean():.4f}.\n\nThe "
+       "spread shrinks around −KL, which lies below the band: "
        f"{inside(gap, 100)} answers are inside at 100 tokens, "
        f"{inside(gap, 1000)} at 1,000. With the old experts held the KL is "
-       f"{kls[1]:.5f}, a tenth of the lower edge, and length helps: "
-       f"{inside(held, 100)}, then {inside(held, 1000)}.\n\nBelow the band "
-       f"only *bad* answers fall silent: of the {sum(per_policy)} silent "
-       f"ones of three policies {good} are good. Flips also hid what the "
-       f"means know: with the old experts held {held_way:.0%} of them move "
-       f"the way A points, not {new_answer:.0%}.",
+       f"{kls[1]:.5f}, and length helps: {inside(held, 100)}, then "
+       f"{inside(held, 1000)}.\n\nBelow the band only *bad* answers fall "
+       f"silent: {sum(per_policy) - good} of the {sum(per_policy)} silent "
+       "are bad (three seeds).",
        pictures.settling((100, 300, 1000), {
            "as routed": gap, "old experts held": held}, kls),
        instead={
@@ -431,61 +406,56 @@ reveal("gspo.4", "to a number below 1",
            "The spread shrinks, about as 1/√T. Look at the middle."})
 
 # %% [markdown]
-# Set the share of flips yourself. Here the weights moved at random, so every silent answer is an
-# accident. (Long answers are made of tokens drawn anew from the toy's.)
+# Set the share of flipped tokens yourself; above it was 0.35 %. Here the weights moved at random:
+# nothing was learnt. (An answer's tokens are drawn from 64 answers of the toy.)
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("gspo.t1", answer_ratio.answer_ratio_explorer(),
-     ("A flip costs a KL of 0.18 on average. At which share of flips does "
-      "−KL meet the lower edge of GSPO's band? Work it out, then search "
-      "near there for a T with at least ten more answers inside than at 32 "
-      "tokens *and* ten more than at 32,768.",
+     ("A flipped token costs a KL of 0.18 on average, any other 0.00003. "
+      "At which share of flips does −KL meet the lower edge of GSPO's "
+      "band? Work it out. Predict where most answers are then inside: at "
+      "32 tokens, at 32,768, or between. Set this share, and a T with at "
+      "least five more inside than at either end.",
       answer_ratio.best_in_the_middle),
-     ("At 1 % of flips, find the narrowest band that keeps 58 or more of "
-      "the 64 inside at *every* length. Predict first how many times as "
-      "likely this band lets 32,768 tokens become: 2, 1,000, or more?",
-      answer_ratio.narrowest_band))
+     ("No flips, T = 32,768. Find a band that keeps at least 55 of the 64 "
+      "inside and lets none of them become 1,000 times as likely. Predict "
+      "first: of 64 answers of 128 tokens, how many will it keep inside?",
+      answer_ratio.long_answers_bounded))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# <!-- cited: 0.17 %, 0.18, 0.2 %, 0.01, 1.01 -->
-# 1. −KL meets the edge at 3e-4/0.18, 0.17 %: one flip in 600 tokens. At 0.2 %, 33 answers are
-#    inside at 2,048 tokens, but 14 at 32 and 17 at 32,768. Short answers leave by noise, on both
-#    sides; long ones by −KL, below.
-# 2. 0.01. It lets 32,768 tokens become $1.01^{32768}$, about $10^{141}$ times as likely. A band
-#    that forgives flips in short answers limits nothing in long ones.
+# <!-- cited: 0.15 %, 0.18, 0.00003, 1.0025, 2e-3, 2.5e-3 -->
+# 1. At (0.0003 − 0.00003)/0.18 = 0.15 %, one flip in 670 tokens. Most are inside *between*: 37 at
+#    8,192 tokens, but 14 at 32 and 27 at 32,768. Short answers leave by noise, on both sides; long
+#    ones by −KL, below.
+# 2. 1e-4. It keeps 57 of the long answers, but 5 of those of 128 tokens. The band 2e-3, 2.5e-3
+#    keeps all of these, but lets 32,768 tokens become $1.0025^{32768}$, about $10^{35}$ times as
+#    likely.
 # </details>
 
 # %% [markdown]
 # ## So, should a whole answer share one ratio?
 #
-# **For it:** the reward judges whole answers, and no token gets a weight of its own that could run
-# away. **Against it:** answers fall silent whole, and flips still reach $s$.
+# **For it:** the reward judges whole answers, no token's ratio becomes a weight, and the band
+# limits the whole answer. **Against it:** answers fall silent whole, flips still reach $s$, and no
+# one band suits all lengths.
 #
-# **The paper's runs.** GRPO, its clip tuned to 0.2 and 0.27, <!-- cited: 0.2, 0.27, 0.13 % --> did
-# not converge properly there without *routing replay*, which sends the new policy through the old
+# **In the paper's runs** GRPO, its clip tuned to 0.2 and 0.27, <!-- cited: 0.2, 0.27, 0.13 % -->
+# did not converge properly without *routing replay*, which sends the new policy through the old
 # one's experts. GSPO trained without replay and learnt faster, with 15 % of the tokens clipped
-# against 0.13 % under GRPO. So on that model GSPO paid. Ratio, band and routing changed together;
-# the runs do not say which of them did it.
-#
-# **The toy's limits.** It does not show that leaps hurt: as weights they leave its next gradient as
-# good as no weights do ([statements](statements/13_gspo.ipynb)). And its flips are dear. In the
-# paper one step changes about 10 % of the active experts, yet 15 % of the tokens are clipped; a
-# flip there should cost far less.
+# against 0.13 % under GRPO. Ratio, band and routing changed together; the runs do not say which of
+# them did it. Nor does the toy: it shows whom the clip silences, not that leaps hurt learning.
 #
 # <details><summary>One level deeper: what to log, TRL, verl</summary>
 #
-# * **Log** the share of answers silenced, good and bad apart, and what a shuffled A gives: share
-#   good × share above + share bad × share below. If nearly all of the silent are bad, $s$ has sunk:
-#   too large a step, or flips. Hold the experts to tell which.
+# * **Log** the share of answers silenced, good and bad apart, and the same with $A$ shuffled. If
+#   nearly all the silent are bad, suspect too large a step, or flips; hold the experts to tell.
 # * **TRL:** `importance_sampling_level="sequence"`, `loss_type="grpo"`, `beta=0`, `epsilon=3e-4`,
 #   `epsilon_high=4e-4`, `steps_per_generation=4`, `gradient_accumulation_steps=1`. With four
-#   accumulation steps a batch makes one optimizer step, every $s$ is 1, and GSPO does nothing.
+#   accumulation steps a batch makes one optimizer step: every $s$ is 1, nothing is clipped.
 # * **verl:** `loss_mode="gspo"`, and set both `clip_ratio`s, which otherwise stay at 0.2.
-# * **Old log-probs** come from the trainer, before the first step (08). Those of the sampler would
-#   put the gap between the two engines into $s$.
 # </details>
 
 # %% [markdown]
@@ -497,13 +467,12 @@ task("gspo.t1", answer_ratio.answer_ratio_explorer(),
 # | sentence | the reward is per answer, so is the ratio: the geometric mean of the token ratios, clipped once per answer |
 # | formula | $s=(\prod_t\rho_t)^{1/T}$ · $\nabla s=s\cdot\frac1T\sum_t\nabla\log\pi_\theta(y_t)$ |
 # | silent | whole answers: good ones with $s$ above $1+\epsilon_\text{high}$, bad ones below $1-\epsilon$ |
-# | numbers | band 3e-4 and 4e-4 · $1.2^{1000}\approx10^{79}$ · in the paper 15 % of the tokens clipped |
-# | derived | the product; the equal push on all tokens. Choices: the root, clip and min, the band |
-# | acts | from the second gradient step on one batch on; in the first every $s$ is 1 |
+# | band | 3e-4 and 4e-4: at 1,000 tokens 0.74 to 1.49 times as likely. With 0.2: $10^{79}$ |
+# | acts | from the second gradient step on the same batch; at the first every $s$ is 1 |
 # | noise | moves $\log s$ by $\sigma/\sqrt T$: short answers leave the band |
 # | one leap | moves it by leap$/T$: a leap of 1 alone silences a good answer of up to 2,500 tokens |
 # | drift | $-\mathrm{KL}$ per token, at any length; below the band bad answers fall silent |
-# | flips | feed all three; replay removes them, $s$ only averages their leaps |
+# | flips | bring leaps and KL; routing replay removes them, $s$ only averages the leaps |
 
 # %%
 print("GRPO -> GSPO")
@@ -517,47 +486,53 @@ score("gspo.1", "gspo.2", "gspo.3", "gspo.4")
 # ## Second sitting: what if one clips first, and then averages?
 #
 # Under GSPO one token can silence its whole answer. **GMPO** keeps the geometric mean, but first
-# cuts every token's $\log\rho_t$, at $+0.4$ if $A>0$ and at $-0.4$ if $A<0$. A token that was cut
-# gets no gradient. In ratios the edges are 1.49 and 0.67. <!-- cited: 1.49, 0.67 --> Go back to the
-# sixteen tokens and their ratios:
+# cuts every token's $\log\rho_t$, at $+0.4$ if $A>0$ and at $-0.4$ if $A<0$: in ratios at 1.49 and
+# 0.67. <!-- cited: 1.49, 0.67 --> A token that was cut gets no gradient; the others share one push.
+# Of the sixteen tokens above, GMPO silences only the one at 6.00. What does it give up for that?
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("gspo.5", "GRPO silences 4 tokens and GSPO 8. How many does GMPO "
-        "silence?", ["0", "1", "4", "8"])
+predict("gspo.5", "Every token of a bad answer of 1,000 tokens has "
+        "fallen to a ratio of 0.9. Which clips silence this answer?",
+        ["GRPO, GSPO and GMPO", "GSPO alone", "GSPO and GMPO",
+         "GRPO and GSPO"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
+fallen = torch.full((1000,), 0.9).log()
+powers = fallen.sum() / torch.tensor(10.0).log()
+assert (fallen > torch.tensor(0.8).log()).all() and (fallen > -0.4).all()
+assert fallen.mean().exp() < 1 - 3e-4
 cut4 = torch.where(A4[:, None] > 0, log_rho.clamp(max=0.4),
                    log_rho.clamp(min=-0.4))
 gmpo = push((T * (cut4.sum(1) / T).exp() * A4).sum())
+assert ((gmpo == 0) & batch.mask).nonzero().tolist() == [[1, 1]]
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-reveal("gspo.5", "1",
-       "It silences only the token at 6.00. The ratios 1.40 and 0.70 are "
-       "inside GMPO's edges, and 3.50 has moved the wrong way. The other "
-       "tokens of answer 1 live on and share one push, "
-       f"{gmpo[1, 0]:.2f}.",
-       token_grid.token_grid(batch, {"GSPO": grids["GSPO"], "GMPO": gmpo},
-                             caption=(
-           "GMPO has one push per answer as GSPO has, and silences single "
-           "tokens as GRPO does.")),
+reveal("gspo.5", "GSPO alone",
+       "No token has reached GRPO's lower edge, 0.8, or GMPO's, 0.67. Yet "
+       f"the answer has become 0.9^1000, that is 10^{powers:.0f}, times as "
+       "likely. GSPO's band is on the mean, and s is 0.9. **A clip on "
+       "tokens, GRPO's as well as GMPO's, hardly bounds the answer.**",
        instead={
-           "8": "GMPO has one mean per answer, but it clips tokens first.",
-           "4": "It clips tokens as GRPO does, but its edges are wider.",
-           "0": "The mean does not bring back a token that was cut.",
+           "GRPO, GSPO and GMPO":
+           "GRPO and GMPO clip tokens, and no token is beyond its edge.",
+           "GSPO and GMPO":
+           "GMPO takes the mean too, but it clips before the mean.",
+           "GRPO and GSPO":
+           "GRPO's lower edge is 0.8. No token has fallen that far.",
        })
 
 # %% [markdown]
-# What does GMPO give up? A band on the answer: all 1,000 tokens of one may rise by 0.4 in the log
-# before any is cut. Compare the three rules on an answer in which a single token has moved.
+# A single token is the opposite case. Compare the three rules on an answer in which one token has
+# moved.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("gspo.t2", one_outlier.one_outlier_explorer(),
-     ("Find the longest answer that GSPO silences whole while GRPO and "
-      "GMPO silence nothing. Guess first: a good one or a bad one?",
+     ("Find the longest answer on the slider that GSPO silences whole "
+      "while GRPO and GMPO silence nothing. Guess first: good or bad?",
       one_outlier.long_and_gspo_only))
 
 # %% [markdown]
@@ -609,10 +584,10 @@ def my_gspo_loss(logprobs, old_logprobs, mask, advantages,
 check.gspo_loss(my_gspo_loss)
 
 # %% [markdown]
-# **3 Find the silent bug** · 8 minutes. GSPO-token gives token $t$ the ratio
-# $\mathrm{sg}[s]\cdot\pi_t/\mathrm{sg}[\pi_t]$, where sg stops the gradient: $s$ of the answer on
-# every token, with the token's own gradient. All its values are right, losses agree to the last
-# digit, and models train:
+# **3 Find the silent bug** · 8 minutes. If every token has an advantage of its own, GSPO spreads it
+# over the answer. GSPO-token leaves it where it belongs: token $t$ gets the ratio
+# $\mathrm{sg}[s]\cdot\pi_t/\mathrm{sg}[\pi_t]$, where sg stops the gradient. In this version all
+# values are right, losses agree to the last digit, and models train:
 
 # %%
 print(check.silent_bug_gspo.source)
@@ -647,55 +622,56 @@ check.name_this_gspo("")
 # ## In the interview
 #
 # A minute each, aloud, then unfold.
-# <!-- cited: 1.49, 0.008, 0.00025, 1.0004, 0.0005, 0.00005, 0.13 % -->
+# <!-- cited: 1.49, 0.008, 0.00025, 1.0004, 0.00045, 0.00005, 0.13 %, 0.15 %, 0.0009, 0.00002 -->
 #
 # <details><summary><b>What does GSPO change against GRPO?</b></summary>
 #
 # It has one ratio per answer instead of one per token. The ratio is the geometric mean of the token
-# ratios, clipped once, with a band of 3e-4 and 4e-4. Advantage and mean per answer stay. An answer
-# that is not clipped gives all its tokens the push s·A, times 1/T. Inside the band s is 1 to three
-# digits: GSPO hardly weighs, it decides who is silent.
+# ratios, clipped once, at 3e-4 below and 4e-4 above 1. Advantage and mean per answer stay. In an
+# unclipped answer every token has the push s·A, over T. Inside the band s is 1 to three digits:
+# GSPO hardly weighs, it decides who is silent.
 # </details>
-# <details><summary><b>Derive the gradient.</b></summary>
+# <details><summary><b>Derive the gradient. Is s an importance weight?</b></summary>
 #
-# Differentiate s as the exp of the mean log ratio. So ∇s is s times the mean of the tokens' ∇log π.
-# Before that: start from the importance ratio of the answer, the product of the ρ; ∇f = f∇log f
-# takes the gradient outside; replacing the product by its T-th root is a choice, not an identity.
+# Differentiate s as the exp of the mean log ratio. So ∇s is s times the mean of the tokens' ∇log π;
+# the 1/T keeps GRPO's length bias. The importance weight of an answer is the product of its ρ; ∇f =
+# f∇log f takes the gradient outside. Its T-th root is a choice and corrects almost nothing: 1.49 at
+# 1,000 tokens becomes 1.0004.
 # </details>
 # <details><summary><b>Why is ε 3e-4 and not 0.2?</b></summary>
 #
 # Because s is a mean over the answer's tokens, it moves far less than one token. At a band of 0.2
-# an answer of 1,000 tokens could become 1.2 to the power of 1,000, that is 10^79, times as likely;
-# the paper's upper edge, 4e-4, gives 1.49. And noise: if token logs spread by
-# 0.008, log s spreads by 0.00025 at 1,000 tokens. Both readings are
-# ours, not the paper's.
+# an answer of 1,000 tokens could become 1.2^1000, that is 10^79, times as likely; at 4e-4 it is
+# 1.49. And noise: if token logs spread by 0.008, log s spreads by 0.00025 at 1,000 tokens. Both
+# readings are ours, not the paper's.
 # </details>
 # <details><summary><b>Why does GRPO struggle with mixtures of experts, and does GSPO fix it?</b></summary>
 #
 # Router flips make single token ratios leap; the authors' GRPO needed routing replay to converge
 # properly, their GSPO did not. But s only averages a leap: one of 1 in the log silences a good
-# answer of up to 2,500 tokens. In longer answers leaps average to −KL per token, not to zero; if
-# that is below −3e-4, long bad answers fall silent. Replay removes the cause.
-# </details>
-# <details><summary><b>Is s the correct importance weight?</b></summary>
-#
-# No, the product is, with a variance that explodes. Its T-th root corrects almost nothing: 1.49 at
-# 1,000 tokens becomes 1.0004. It is a distance that decides whether an
-# answer may still push, once for all its tokens, as its reward was given.
+# answer of up to 2,500 tokens. In longer answers leaps average to −KL per token, not to zero; below
+# −3e-4 long bad answers fall silent. Replay removes the cause.
 # </details>
 # <details><summary><b>My batch has answers of 300 and of 30,000 tokens. Whom does one ε silence?</b></summary>
 #
 # The short ones by noise, the long ones by drift. Noise moves log s by σ/√T: with σ = 0.008 by
-# 0.0005 at 300 tokens, more than either edge, by 0.00005 at 30,000. Drift is −KL at any length: in
-# our toy one flip in 600 tokens brings it to the lower edge, and half of the long bad answers are
-# silent. A band like 1/√T evens out noise only.
+# 0.00045 at 300 tokens, more than either edge, by 0.00005 at 30,000. Drift is −KL at any length: in
+# our toy 0.15 % of flipped tokens bring it to the lower edge, and about half of the long bad
+# answers are silent.
+# </details>
+# <details><summary><b>Can I skip the recompute and use the log-probs of vLLM?</b></summary>
+#
+# Only after measuring the gap. The paper expects s, a mean, to tolerate it, without an
+# experiment. Noise between two engines shrinks as 1/√T. Their KL does not: it shifts log s down at
+# every length, and 3e-4 per token is the whole lower edge. In our toy, written with bfloat16
+# weights (19), it is 0.0009; replaying the sampler's experts (R3) leaves 0.00002.
 # </details>
 # <details><summary><b>GSPO clips a hundred times more than GRPO. Why does it not learn less?</b></summary>
 #
 # The paper's runs do not separate the causes. It has 15 % of the tokens clipped against 0.13 %, and
-# reads its faster learning as less noise per token used. But its GRPO needed
-# replay, and ratio and band changed together. The count says little by itself: in our toy 27 of 64
-# answers are silent, and 26 with A shuffled. A fair rival has its own learning rate.
+# reads its faster learning as less noise per token used. But its GRPO needed replay, and ratio and
+# band changed together. The count says little by itself: in our toy 27 of 64 answers are silent,
+# and 26 with A shuffled.
 # </details>
 #
 # The sentences that one hears about GSPO, true or not: [statements 13](statements/13_gspo.ipynb).

@@ -144,7 +144,7 @@ settle("Z06", "it depends")
 # out) and the mean of the $\rho_t$ correct equally little, $1/T$ of what is due. In the *gradient*
 # they part: a token's own ratio corrects its own score, 0.24 exactly at any $T$; one shared $s$
 # does not, 0.197 at $T=64$, below even the 0.210 of no weight. A token ratio from a single sample
-# is noisy, not broken. $s$ is a distance, good for deciding *whether* an answer may still push.
+# is noisy, not broken. $\log s$ is a mean shift, good for deciding *whether* an answer may push.
 #
 # The opposite case: a policy of 0 and 1 with a logit for every prefix, and for every answer a
 # reward drawn at random. The new logits are the old ones plus half a normal number each. How far

@@ -18,6 +18,7 @@ __all__ = [
     "BANDS",
     "FLOOR",
     "ROOF",
+    "allowed",
     "alt",
     "answer_ratio_explorer",
     "best_in_the_middle",
@@ -25,7 +26,7 @@ __all__ = [
     "compute",
     "counts",
     "inside",
-    "narrowest_band",
+    "long_answers_bounded",
     "pool",
     "readout",
     "samples",
@@ -36,7 +37,9 @@ ANSWERS, UPDATE = 64, 1e-3
 POOL = (64, 512)  # answers and tokens that the policy really wrote
 LENGTHS = (32, 128, 512, 2048, 8192, 32768)
 LONGEST = LENGTHS[-1]
+GSPO = "3e-4, 4e-4"  # the key of the paper's band
 BANDS = {  # half-widths below and above 1
+    "1e-4": (1e-4, 1e-4),
     "3e-4, 4e-4": (3e-4, 4e-4),
     "2e-3, 2.5e-3": (2e-3, 2.5e-3),
     "0.01": (0.01, 0.01),
@@ -46,7 +49,8 @@ BANDS = {  # half-widths below and above 1
 TEXT = 10.5  # points: the size of the page's own text
 WIDE = 0.2  # the half-width of a band on tokens
 FLOOR, ROOF = -5.0, 4.0  # of the picture, in upper half-widths of the band
-ALIVE, BETTER = 58, 10  # what the tasks ask: answers inside, answers more than at both ends
+AT_EDGE, BETTER = 0.15, 5  # task 1: % of flips, answers more than at both ends
+ALIVE, LIMIT = 55, 1000  # task 2: answers inside, times as likely at most
 ACROSS = 0.66 * (0.618 * np.arange(ANSWERS) % 1) - 0.33  # spreads the dots, says nothing
 CAPTION = (
     "64 answers at each length, bright at the T of the slider; above, how many are inside. Green: "
@@ -233,8 +237,18 @@ def readout(data) -> str:
     inside, below, above = counts(data)
     return (
         f"Of {ANSWERS} answers {inside} inside the band, {below} below, {above} above. "
-        f"−KL per token {signed(-data['kl'], 5)}."
+        f"−KL per token {signed(-data['kl'], 5)}. s^T at the upper edge: {_times(data)}."
     )
+
+
+def allowed(data) -> float:
+    """log10 of how many times as likely an answer at the upper edge has become, s^T."""
+    return data["length"] * float(np.log10(data["edges"][1]))
+
+
+def _times(data) -> str:
+    powers = allowed(data)
+    return f"{10**powers:.3g}" if powers < 3 else f"10^{powers:.1f}"
 
 
 def counts(data) -> tuple[int, int, int]:
@@ -251,18 +265,19 @@ def inside(data, band: str | None = None) -> list[int]:
 
 
 def best_in_the_middle(data) -> bool:
-    """GSPO's band; BETTER more answers inside at this length than at the shortest and longest."""
-    if data["length"] not in LENGTHS[1:-1] or data["band"] != next(iter(BANDS)):
+    """GSPO's band, −KL at its lower edge, and BETTER more answers inside than at both ends."""
+    at_edge = abs(data["flips"] - AT_EDGE) < 1e-6
+    if data["length"] not in LENGTHS[1:-1] or data["band"] != GSPO or not at_edge:
         return False
     number = inside(data)
     return number[LENGTHS.index(data["length"])] - max(number[0], number[-1]) >= BETTER
 
 
-def narrowest_band(data) -> bool:
-    """1 % of flips, and the narrowest band with at least ALIVE answers inside at all lengths."""
-    if data["flips"] != 1:
+def long_answers_bounded(data) -> bool:
+    """No flips, the longest answers: ALIVE inside, and none LIMIT times as likely at the edge."""
+    if data["flips"] != 0 or data["length"] != LONGEST:
         return False
-    return data["band"] == next(band for band in BANDS if min(inside(data, band)) >= ALIVE)
+    return inside(data)[-1] >= ALIVE and allowed(data) < np.log10(LIMIT)
 
 
 def alt(data) -> str:
