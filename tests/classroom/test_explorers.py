@@ -54,9 +54,9 @@ MAKERS = {
 SETTINGS = {
     "answer_ratio": [
         {"flips": 0.0, "length": 512},
-        {"flips": 8.0, "length": 8, "band": "0.2"},
-        {"band": "0.01", "length": 64},
-        {"flips": 2.0, "band": "2e-3, 2.5e-3"},
+        {"flips": 2.0, "length": 32, "band": "0.2"},
+        {"band": "0.01", "length": 8192},
+        {"flips": 1.5, "band": "2e-3, 2.5e-3"},
     ],
     "one_outlier": [
         {"leap": 2.0, "A": -1},
