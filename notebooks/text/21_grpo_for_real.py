@@ -274,7 +274,8 @@ coins = [reports(recorded, "coin")[f"coin {seed}"] for seed in range(3)]
 seed0 = reports(recorded)["seed 0"]
 reveal("real.4", "falls in all three",
        "A mean of 0 is not a step of 0. Each batch has its luck, and Adam "
-       "makes a step of it that is not small. In twenty steps the weights moved by "
+       "makes a step of it that is not small. In twenty steps the "
+       "weights moved by "
        f"{sum(c['moved'] for c in coins) / 3:.1f} (norm of the change), "
        f"under the verifier by {seed0['moved']:.1f}. "
        "What broke is the written steps. Forced, "
