@@ -45,7 +45,7 @@ torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 # ```
 #
 # Then it stops, or writes `wait` and repeats the last sum, as often as it likes. The grader
-# reads nothing behind the verdict. So length is free, from 13 tokens to the limit of 72. At the
+# reads nothing behind the verdict. Length is free, from 13 tokens to the limit of 72. At the
 # start:
 
 # %% tags=["setup", "nbval-ignore-output"] jupyter={"source_hidden": true}
