@@ -86,5 +86,7 @@ def test_artists_hold_what_compute_says_and_the_words_the_numbers():
             there = artists["there", name].get_xdata()
             assert list(there) == ([] if rule.batches is None else [rule.batches])
         assert explorer.alt_text() == alt(data)
-    assert "25 batches, 4 of 8 updates silent" in readout(compute())
-    assert "over 60 batches" in readout(compute(step=0.01, updates=1))
+    assert "of 8 updates clipped 4 under 1.20, 3 under 1.28. Batches to 0.95: 1.20 25" in readout(
+        compute()
+    )
+    assert "1.20 over 60, 1.28 over 60" in readout(compute(step=0.01, updates=1))

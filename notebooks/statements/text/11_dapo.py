@@ -470,8 +470,8 @@ assert round(1 / mixed(0.01, G), 1) == 6.7
 settle("G29", "true")
 
 # %% [markdown]
-# At $p=0.01$ one kept group costs 6.7 groups, 108 answers. A bigger $G$ does not lower that bill,
-# about $1/p=100$ answers: for small $p$ we have $P\approx Gp$.
+# If all prompts are at $p=0.01$, a kept group costs 6.7 groups, 108 answers. A bigger $G$ does not
+# lower that bill, about $1/p=100$ answers: for small $p$ we have $P\approx Gp$.
 #
 # **Against filtering and retirement.** A pool holds prompts of seven difficulties, equally many of
 # each, one hopeless ($p=0$), one solved ($p=1$). *Filtering* trains on the mixed groups that happen
@@ -553,8 +553,8 @@ for answers in (1280, 2560):
 
 # %% [markdown]
 # Refilling loses at both counts, in every seed. Here most groups are mixed anyway, so it buys full
-# batches with fewer updates. It should pay where most groups are dead, or where generating is
-# cheap; this run tests neither.
+# batches with fewer updates. Whether it pays where most groups
+# are dead, or where generating is cheap, this run does not test.
 #
 # ### G27 · the band from 0.2 to 0.8
 #

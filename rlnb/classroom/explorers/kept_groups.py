@@ -10,20 +10,19 @@ from rlnb.classroom.explorer import Explorer, choice_slider, slider
 from rlnb.classroom.explorers.arguments import between, checked, one_of
 from rlnb.classroom.figures import BLACK, GREY, ORANGE
 
-__all__ = ["SIZES", "cheap_in_answers", "cheap_in_groups", "compute", "kept_groups_explorer"]
+__all__ = ["SIZES", "cheap_in_answers", "compute", "kept_groups_explorer"]
 
 SIZES = (2, 4, 8, 16, 32, 64)
 START = (-4.0, -2.0, 0.0, 2.0)  # logits of the four kinds of prompt
 LATE = 6
 CAPTION = (
-    "Four kinds of prompt, equally many of each. Progress adds to the logit of every pass rate."
+    "Four kinds of prompt, equally many of each. Progress is added to the logit of each pass rate."
 )
 
 
 @checked(size=one_of(SIZES), progress=between(0, LATE))
 def compute(size: int = 8, progress: float = 0) -> dict[str, Any]:
-    """Chance that a group of `size` teaches, for four kinds of prompt, and the price of one that
-    does.
+    """Chance that a group of `size` is mixed and the price of a kept one, for four kinds of prompt.
 
     Returns rates and teach (4,), groups (drawn per kept group), answers (written for it), and the
     arguments.
@@ -49,7 +48,7 @@ def build(figure, data):
     left = figure.add_axes((0.07, 0.2, 0.4, 0.68))
     right = figure.add_axes((0.66, 0.2, 0.31, 0.68))
     left.set(xlim=(-0.6, 3.6), ylim=(0, 1.09), xticks=(), yticks=(0, 0.25, 0.5, 0.75, 1))
-    left.set_title("share of the groups that teach", fontsize=10.5, weight="bold")
+    left.set_title("share of the groups that are mixed", fontsize=10.5, weight="bold")
     left.text(1.5, -0.24, "pass rate of the prompt", fontsize=10.5, ha="center")
     right.set(xlim=(1, 400), ylim=(1.6, -0.6), xscale="log")
     right.set_xticks((1, 10, 100), ("1", "10", "100"))
@@ -83,7 +82,7 @@ def update(artists, data):
 
 def readout(data) -> str:
     return (
-        f"G = {data['size']}: {100 * data['teach'].mean():.0f} % of the groups teach; a kept one "
+        f"G = {data['size']}: {100 * data['teach'].mean():.0f} % of groups are mixed; a kept one "
         f"costs {data['groups']:.1f} groups or {data['answers']:.0f} answers."
     )
 
@@ -92,13 +91,8 @@ def alt(data) -> str:
     kinds = ", ".join(
         f"{p:.3f}: {x:.2f}" for p, x in zip(data["rates"], data["teach"], strict=True)
     )
-    start = f"Progress {data['progress']:g}. Pass rate and share that teaches, {kinds}."
+    start = f"Progress {data['progress']:g}. Pass rate and share of mixed groups, {kinds}."
     return f"{start} {readout(data)}"
-
-
-def cheap_in_groups(data) -> bool:
-    """Late, and fewer than 3 groups are drawn for a kept one."""
-    return data["progress"] == LATE and data["groups"] < 3
 
 
 def cheap_in_answers(data) -> bool:

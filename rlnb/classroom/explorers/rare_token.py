@@ -22,10 +22,10 @@ __all__ = [
     "build",
     "compute",
     "equal_though_silenced",
+    "never_clipped",
     "rare_token_explorer",
     "readout",
     "update",
-    "wide_saves",
 ]
 
 BATCHES, UPDATES, MAX_STEP, TARGET = 60, 16, 0.3, 0.95
@@ -35,8 +35,8 @@ COLORS = {"1.20": BLACK, "1.28": ORANGE, "no clip": GREY}
 LINES = {"1.20": "-", "1.28": "--", "no clip": ":"}
 TOP = 2.0  # of the left panel
 CAPTION = (
-    "One good token. Every update adds the same step to its logit as long as its gradient lives; "
-    "past the edge the rest of the batch does nothing for it. Dots on the right: 0.95 is reached."
+    "One good token. Left, one batch: once it is past the edge, further updates do nothing for it. "
+    "Right, batch after batch; dots: 0.95 is reached."
 )
 
 
@@ -147,16 +147,14 @@ def update(artists, data):
 
 
 def readout(data) -> str:
-    """The numbers that change: silenced updates and batches under each edge."""
-    parts = []
-    for name, rule in data["rules"].items():
-        wait = f"over {BATCHES}" if rule.batches is None else str(rule.batches)
-        if math.isinf(rule.edge):
-            parts.append(f"no clip {wait} batches")
-        else:
-            silent = f"{rule.silent} of {data['updates']} updates silent"
-            parts.append(f"{name} {wait} batches, {silent}")
-    return f"To {TARGET}: " + " · ".join(parts) + "."
+    """The numbers that change: clipped updates and batches under each edge."""
+    rules = data["rules"]
+    cut = ", ".join(f"{rules[name].silent} under {name}" for name in ("1.20", "1.28"))
+    waits = ", ".join(
+        f"{name} {f'over {BATCHES}' if rule.batches is None else rule.batches}"
+        for name, rule in rules.items()
+    )
+    return f"First batch: of {data['updates']} updates clipped {cut}. Batches to {TARGET}: {waits}."
 
 
 def alt(data) -> str:
@@ -164,21 +162,21 @@ def alt(data) -> str:
     ratios = ", ".join(f"{name} {rule.ratio:.3f}" for name, rule in data["rules"].items())
     return (
         f"A good token of probability {data['p0']:g}, {data['updates']} updates a batch, each adds "
-        f"{data['step']:.2f} to its logit. Ratio after the first batch: {ratios}. Updates silenced "
-        f"in it, and batches needed. {readout(data)}"
+        f"{data['step']:.2f} to its logit. Ratio after the first batch: {ratios}. "
+        f"{readout(data)}"
     )
 
 
 def equal_though_silenced(data) -> bool:
-    """A rare token that both edges silence ends its first batch at one ratio under both."""
+    """A rare token that both edges clip ends its first batch at one ratio under both."""
     narrow, wide = data["rules"]["1.20"], data["rules"]["1.28"]
     return data["p0"] <= 0.01 and wide.silent > 0 and narrow.ratio == wide.ratio
 
 
-def wide_saves(data) -> bool:
-    """From 0.01 the wider edge reaches the target at least 7 batches sooner."""
-    narrow, wide = data["rules"]["1.20"].batches, data["rules"]["1.28"].batches
-    return data["p0"] == 0.01 and None not in (narrow, wide) and narrow - wide >= 7
+def never_clipped(data) -> bool:
+    """As many updates as there are, as large as they get, and neither edge clips one."""
+    longest = data["updates"] == UPDATES and math.isclose(data["step"], MAX_STEP)
+    return longest and all(rule.silent == 0 for rule in data["rules"].values())
 
 
 def rare_token_explorer() -> Explorer:

@@ -1,4 +1,4 @@
-"""The pictures of the page on DAPO: groups that fall silent, and four repairs."""
+"""The pictures of the page on DAPO: groups that fall silent, and what brings them back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rlnb.classroom.figures import (
 )
 from rlnb.classroom.pictures.recorded_runs import curve, evaluations, running_mean, seeds
 
-__all__ = ["RATES", "at_answers", "hill", "ladder", "overlong_trap", "refill_race", "silent_run"]
+__all__ = ["RATES", "at_answers", "hill", "overlong_trap", "refill_race", "silent_run"]
 
 TEXT = 10.5  # points: the size of the page's own text
 RUN, GROUP = "chain_dr_grpo", 8
@@ -38,7 +38,7 @@ ARM_LOOK = {"plain": (BLACK, "-", "o"), "refilled": (ORANGE, "--", "s")}
 
 
 def silent_run(answered: bool = False) -> Picture:
-    """The recorded run: share of right answers, and (`answered`) of groups that still teach."""
+    """The recorded run: share of right answers, and (`answered`) of mixed groups."""
     right = [curve(RUN, seed, "reward") for seed in seeds(RUN)]
     mixed = [curve(RUN, seed, "groups/mixed") for seed in seeds(RUN)]
 
@@ -61,7 +61,7 @@ def silent_run(answered: bool = False) -> Picture:
 
     ends = ", ".join(f"{x[-10:].mean():.2f}" for x in right)
     alt = f"Three seeds, {len(right[0])} steps. Right answers over the last ten steps: {ends}."
-    caption = "Three seeds (line styles); mean over five steps."
+    caption = "Three seeds (line styles), smoothed over five steps."
     if answered:
         alt += " Mixed groups: " + ", ".join(f"{x[-10:].mean():.2f}" for x in mixed) + "."
         caption = "Past step 10 the answers still get better, and fewer and fewer groups are mixed."
@@ -93,42 +93,13 @@ def hill(size: int = GROUP) -> Picture:
         axes.set_xlabel("chance p to solve the prompt", fontsize=TEXT)
         axes.set_ylabel(f"share of mixed groups of {size}", fontsize=TEXT)
 
-    said = "; ".join(f"{name}: {x:.2f} right, {y:.2f} teach" for name, (x, y) in ends.items())
+    said = "; ".join(f"{name}: {x:.2f} right, {y:.2f} mixed" for name, (x, y) in ends.items())
     alt = f"P over p for groups of {size}: 0 at both ends, above 0.9 between 0.25 and 0.75. {said}."
     caption = (
-        "Groups are mixed in the middle. Our run's prompts are not equally hard: it lies below."
+        "Groups are mixed in the middle. The curve is for one prompt; the run has easier and "
+        "harder ones and lies below."
     )
     return static_figure(build, size=(900, 270), alt=alt, caption=caption)
-
-
-LADDER = {  # DAPO, arXiv 2503.14476, table 1: each row keeps the repairs above it
-    "GRPO": 30,
-    "+ overlong filtering": 36,
-    "+ clip-higher": 38,
-    "+ overlong penalty": 41,
-    "+ token mean": 42,
-    "+ dynamic sampling": 50,
-}
-
-
-def ladder() -> Picture:
-    """The paper's table of repairs, added one after the other."""
-
-    def build(figure, _):
-        axes = figure.add_axes((0.2, 0.16, 0.76, 0.82))
-        axes.barh(list(LADDER), list(LADDER.values()), 0.62, color=GREY)
-        axes.set(xlim=(0, 56), ylim=(5.5, -0.5))
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("AIME 2024, per cent (mean of 32 tries)", fontsize=TEXT)
-        for row, points in enumerate(LADDER.values()):
-            axes.text(points + 0.6, row, str(points), va="center", fontsize=11)
-
-    return static_figure(
-        build,
-        size=(900, 270),
-        alt="; ".join(f"{name} {points}" for name, points in LADDER.items()),
-        caption="Qwen2.5-32B, one run a row: what a row adds depends on the order of the rows.",
-    )
 
 
 def at_answers(run: str, answers: int) -> list[float]:
@@ -141,8 +112,8 @@ def at_answers(run: str, answers: int) -> list[float]:
     return out
 
 
-def refill_race(budgets: Sequence[int] = (1280, 2560)) -> Picture:
-    """pass@1 at equal numbers of generated answers against the learning rate; every seed."""
+def refill_race(budgets: Sequence[int] = (2560,)) -> Picture:
+    """Share solved at equal numbers of generated answers against the learning rate; every seed."""
     table = {
         (n, name): np.array([at_answers(run, n) for run in runs])
         for n in budgets
@@ -151,10 +122,12 @@ def refill_race(budgets: Sequence[int] = (1280, 2560)) -> Picture:
 
     def build(figure, _):
         for k, n in enumerate(budgets):
-            axes = figure.add_axes((0.07 + 0.4 * k, 0.19, 0.35, 0.69))
+            axes = figure.add_axes(
+                (0.07 + 0.8 / len(budgets) * k, 0.19, 0.8 / len(budgets) - 0.05, 0.69)
+            )
             for j, name in enumerate(ARMS):
                 color, line, marker = ARM_LOOK[name]
-                x, values = np.arange(len(RATES)) + 0.06 * (2 * j - 1), table[n, name]
+                x, values = np.arange(len(RATES)) + 0.03 * (2 * j - 1), table[n, name]
                 axes.plot(x, values.mean(1), color=color, ls=line, lw=2.4, label=name)
                 axes.plot(x, values, marker, color=color, ms=6, mec="white", mew=0.8)
             axes.set(ylim=(0, 1), xlim=(-0.3, len(RATES) - 0.7))
@@ -163,7 +136,7 @@ def refill_race(budgets: Sequence[int] = (1280, 2560)) -> Picture:
             axes.set_xlabel("learning rate, in 1e-4", fontsize=TEXT)
             axes.set_title(f"after {n:,} answers", fontsize=TEXT, weight="bold")
             if k == 0:
-                axes.set_ylabel("pass@1, 100 held-out problems", fontsize=TEXT)
+                axes.set_ylabel("share of 100 problems solved", fontsize=TEXT)
         axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
 
     said = "; ".join(
@@ -178,8 +151,8 @@ def refill_race(budgets: Sequence[int] = (1280, 2560)) -> Picture:
     return static_figure(
         build,
         size=(900, 300),
-        alt=f"pass@1 at equal numbers of answers, three seeds. {said}.",
-        caption="Dots: every seed. Lines: their mean. Both arms wrote the same number of answers.",
+        alt=f"Share solved at equal numbers of answers, three seeds. {said}.",
+        caption="Points: every seed. Lines: their mean. Both are best at 3e-4.",
     )
 
 
