@@ -14,7 +14,6 @@ from rlnb.classroom.pictures import baselines as pictures
 from rlnb.objective import ZOO
 from rlnb.toys import Bandit, estimator_moments
 
-BS = np.linspace(-0.4, 1.2, 81)
 SHARES = np.linspace(0.05, 0.95, 19)
 WORLDS = [(p, k, g) for p in SHARES for k in ways_to_be_right.WAYS for g in ways_to_be_right.SIZES]
 
@@ -40,14 +39,51 @@ def test_the_best_baseline_is_the_bottom_and_zero_is_as_noisy_as_twice_the_best(
     assert three_pushes.compute(-1.0)["noise"] == pytest.approx(22.8, abs=0.05)
 
 
-def test_the_mean_reward_is_worse_than_none_only_for_a_sure_policy():
-    worse = {
-        round(good, 2)
-        for good in SHARES
-        for b in BS
-        if three_pushes.mean_reward_is_worse_than_none(three_pushes.compute(b, good))
-    }
-    assert min(worse) == 0.65 and 0.8 in worse
+def test_the_mean_reward_is_worse_than_none_only_for_a_sure_policy_whose_failures_earn_about_0():
+    def worse(points):
+        found = [three_pushes.compute(good=float(good), points=points) for good in SHARES]
+        return {round(d["good"], 2) for d in found if d["at_mean"] > d["none"]}
+
+    assert min(worse(0.0)) == 0.65 and 0.8 in worse(0.0)
+    assert not worse(1.0) and not worse(-1.0) and not worse(10.0)
+
+
+def test_the_points_of_a_grader_move_the_best_and_the_mean_and_keep_their_noise():
+    plain = three_pushes.compute(good=0.8)
+    shifted = three_pushes.compute(good=0.8, points=10.0)
+    for key in ("best", "mean_reward"):
+        assert shifted[key] == pytest.approx(plain[key] + 10)
+    for key in ("lowest", "at_mean"):
+        assert shifted[key] == pytest.approx(plain[key])
+    assert round(shifted["none"]) == 1077 and plain["at_mean"] / plain["none"] == pytest.approx(
+        6.17, abs=0.01
+    )
+
+
+def test_the_parts_add_up_to_the_noise_and_the_failures_make_most_of_it_for_a_sure_policy():
+    for b, good, points in product((-0.4, 0.0, 1.2), (0.05, 0.3, 0.9), (-1.0, 0.0, 1.0)):
+        data = three_pushes.compute(b, good, points)
+        assert data["parts"].sum() == pytest.approx(data["noise"])
+    late = three_pushes.compute(0.82, 0.8)
+    assert late["parts"][0] < 0.12 * late["noise"]
+
+
+def test_neither_slider_alone_does_a_task():
+    """The policy and the grader have both to be moved for the first, and for the second."""
+    both = (
+        three_pushes.mean_reward_beats_none_for_a_sure_policy,
+        three_pushes.zero_is_best_for_a_sure_policy,
+    )
+    points = np.linspace(-1, 1, 21).round(1)
+    for goal in both:
+        assert not any(goal(three_pushes.compute(good=float(g))) for g in SHARES)
+        assert not any(goal(three_pushes.compute(points=float(c))) for c in points)
+        assert any(
+            goal(three_pushes.compute(good=float(g), points=float(c)))
+            for g in SHARES
+            for c in points
+        )
+    assert both[1](three_pushes.compute(good=0.8, points=-0.2))
 
 
 @pytest.mark.parametrize(("p", "ways"), [(0.9, 1), (0.2, 2), (0.5, 5)])
@@ -72,6 +108,8 @@ def test_one_string_is_the_disaster_and_the_size_of_the_group_does_not_cure_it()
         data = ways_to_be_right.compute(p, ways, size)
         if p > 0.79:
             assert ways_to_be_right.hurts_a_sure_policy(data) == (ways == 1)
+        if ways == 1 and size == 8:
+            assert data["relative"][1] > 1
 
 
 def test_a_hard_prompt_needs_no_baseline():
@@ -86,18 +124,20 @@ def test_a_hard_prompt_needs_no_baseline():
 
 
 def test_no_task_is_done_before_anything_moved():
-    assert not three_pushes.mean_reward_is_worse_than_none(three_pushes.compute())
+    begin = three_pushes.compute()
+    assert not three_pushes.mean_reward_beats_none_for_a_sure_policy(begin)
+    assert not three_pushes.zero_is_best_for_a_sure_policy(begin)
     start = ways_to_be_right.compute()
     assert not ways_to_be_right.hurts_a_sure_policy(start)
     assert not ways_to_be_right.hurts_all_the_same(start)
 
 
 def test_the_pictures_draw():
-    steps = (torch.tensor([0.5, -1.0]), torch.tensor([0.4, 0.6]))
     runs = {"": {"a": torch.rand(2, 5), "b": torch.rand(2, 5)}}
     for picture in (
         pictures.rate_lines((0.5, 1.0), runs, 0.3, "caption"),
-        pictures.first_steps({"one": steps}, [1.0], "caption"),
+        pictures.ends((0.5, 1.0), {"one": torch.tensor([[0.2, 0.3, 0.4], [0, 0, 1]])}, "caption"),
+        pictures.best_and_mean((0.2, 0.9), (0.3,)),
         pictures.noise_parabola({"0": 0.0, "1": 1.0}),
         pictures.push_table({"b = 0": torch.eye(3)}, (0.3, 0.3, 0.4), "caption"),
         pictures.group_sizes((2, 3), (4.0, 2.0)),
@@ -131,3 +171,15 @@ def test_the_shared_baseline_is_the_table_s_with_many_wrong_answers():
         table = (pi * size)[:k].sum() / (pi * size).sum()
         ours = check.shared_baseline.exercise.reference(torch.tensor([p]), torch.tensor([k]))
         assert float(ours) == pytest.approx(float(table), abs=1e-3)
+
+
+def test_the_peeking_baseline_keeps_the_signs_and_is_0_for_equal_rewards():
+    """What the exercise says of its bug is true for all groups of four of these rewards."""
+    right, broken = check.silent_bug_baselines.right, check.silent_bug_baselines.broken
+    for group in product((1.0, 0.5, 0.2, 0.0), repeat=4):
+        rewards = torch.tensor(group, dtype=torch.float64)
+        assert torch.equal(right(rewards).round(decimals=9).sign(),
+                           broken(rewards).round(decimals=9).sign())  # fmt: skip
+        assert torch.allclose(broken(rewards + 10), broken(rewards))
+        if len(set(group)) == 1:
+            assert not broken(rewards).any()

@@ -26,7 +26,8 @@ from rlnb.classroom.figures import (
 )
 
 __all__ = [
-    "first_steps",
+    "best_and_mean",
+    "ends",
     "group_sizes",
     "mean_pushes",
     "noise_parabola",
@@ -97,40 +98,49 @@ def rate_lines(
     )
 
 
-def first_steps(
-    graders: Mapping[str, tuple[Tensor, Tensor]], means: Sequence[float], caption: str
-) -> Picture:
-    """All first steps on a line: how far each goes along the true gradient, 1 for the mean step.
+def ends(rates: Sequence[float], graders: Mapping[str, Tensor], caption: str) -> Picture:
+    """How the runs end, a panel per grader and a stacked bar per learning rate.
 
-    graders: name -> (along (steps,), chance (steps,)). The height of a bar is its chance.
+    graders: name -> (rates, 3), the share of runs in which good, poor, wrong has more than 0.9.
     """
+    names = ("good", "poor", "wrong", "none")
+    looks = ((BLACK, "", BLACK), ("#B0B0B0", "//", BLACK), ("white", "..", BLACK), (PALE, "", PALE))
+    tables = {
+        name: np.hstack([shares.numpy(), 1 - shares.sum(1, keepdim=True).numpy()])
+        for name, shares in graders.items()
+    }
 
     def build(figure, _):
-        axes = figure.add_axes((0.2, 0.2, 0.78, 0.76))
-        axes.axvspan(-60, 0, color=PALE, lw=0)
-        for row, ((along, chance), mean) in enumerate(zip(graders.values(), means, strict=True)):
-            places, index = np.unique(along.numpy().round(6), return_inverse=True)
-            area = np.bincount(index, weights=chance.numpy())  # the order of a draw does not matter
-            axes.bar(places, area * 2.2, 0.2, bottom=row - 0.35, color=BLACK, lw=0)
-            axes.plot([mean], [row + 0.37], "v", color=BLACK, ms=10)
-            axes.text(mean + 0.8, row + 0.37, f"mean: {mean:.2f}", va="center", fontsize=11,
-                      weight="bold")  # fmt: skip
-        axes.text(-24, 1.55, "away from the truth", va="center", fontsize=TEXT, color=GREY)
-        axes.set(xlim=(-25, 42), ylim=(-0.5, 1.75))
-        axes.set_yticks(range(len(graders)), list(graders), fontsize=11)
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("how far a step goes along the true gradient (1: as far as the mean step)",
-                        fontsize=TEXT)  # fmt: skip
+        for k, (title, table) in enumerate(tables.items()):
+            axes = figure.add_axes((0.08 + 0.39 * k, 0.2, 0.35, 0.67))
+            bottom = np.zeros(len(rates))
+            for name, share, (color, hatch, edge) in zip(names, table.T, looks, strict=True):
+                axes.bar(range(len(rates)), 100 * share, 0.8, bottom=bottom, color=color,
+                         hatch=hatch, ec=edge, lw=0.6, label=name)  # fmt: skip
+                bottom = bottom + 100 * share
+            axes.set_xticks(range(0, len(rates), 2), [f"{rate:g}" for rate in rates[::2]])
+            axes.set(ylim=(0, 100), yticks=(0, 50, 100) if k == 0 else ())
+            axes.tick_params(labelsize=TEXT)
+            axes.set_xlabel("learning rate", fontsize=TEXT)
+            axes.set_ylabel("% of the runs" if k == 0 else "", fontsize=TEXT)
+            axes.set_title(title, fontsize=TEXT, weight="bold")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11, title_fontsize=11,
+                    title="above 0.9:")  # fmt: skip
 
     said = "; ".join(
-        f"{name}: from {along.min():.1f} to {along.max():.1f}, mean {mean:.2f}"
-        for (name, (along, _)), mean in zip(graders.items(), means, strict=True)
+        f"{title}: "
+        + ", ".join(
+            f"{name} {' '.join(f'{100 * x:.0f}' for x in share)}"
+            for name, share in zip(names, table.T, strict=True)
+        )
+        for title, table in tables.items()
     )
+    listed = ", ".join(f"{rate:g}" for rate in rates)
     return static_figure(
         build,
-        size=(900, 270),
+        size=(900, 280),
         caption=caption,
-        alt=f"All first steps along the true gradient. {said}.",
+        alt=f"Percent of runs that end with more than 0.9 on one answer, rates {listed}. {said}.",
     )
 
 
@@ -219,6 +229,44 @@ def noise_parabola(marks: Mapping[str, float]) -> Picture:
         alt=f"Noise against b: a parabola with its bottom at {best:.2f}. {said}.",
         caption=f"A parabola. It is as high at twice the best b, {2 * best:.2f}, as at 0: a "
         "baseline helps between the two and hurts outside.",
+    )
+
+
+def best_and_mean(good: Sequence[float], marks: Sequence[float]) -> Picture:
+    """The best baseline and the mean reward against pi(good); numbers at the marks."""
+    found = {float(g): compute(good=float(g)) for g in (*good, *marks)}
+
+    def build(figure, _):
+        axes = figure.add_axes((0.08, 0.18, 0.6, 0.78))
+        for key, label, color, dash in (
+            ("mean_reward", "mean reward", GREY, "--"),
+            ("best", "best baseline", GREEN, ":"),
+        ):
+            axes.plot(good, [found[float(g)][key] for g in good], dash, color=color, lw=2.6,
+                      label=label)  # fmt: skip
+            for mark in marks:
+                x, y = mark, found[float(mark)][key]
+                axes.plot([x], [y], "o", ms=8, color=color)
+                up = y >= max(found[float(mark)]["mean_reward"], found[float(mark)]["best"])
+                axes.text(x, y + (0.09 if up else -0.09), f"{y:.2f}", ha="center", va="center",
+                          fontsize=11, color=color, weight="bold")  # fmt: skip
+        axes.set(xlim=(0, 1), ylim=(0, 1.05))
+        axes.tick_params(labelsize=TEXT)
+        axes.set_xlabel("π(good); the other two share the rest, 3 to 4", fontsize=TEXT)
+        axes.set_ylabel("reward", fontsize=TEXT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
+
+    said = "; ".join(
+        f"at {mark:g} mean reward {found[float(mark)]['mean_reward']:.2f}, best "
+        f"{found[float(mark)]['best']:.2f}"
+        for mark in marks
+    )
+    return static_figure(
+        build,
+        size=(900, 270),
+        alt=f"Best baseline and mean reward against pi(good): {said}.",
+        caption="The mean reward rises to 1. The best baseline follows at first, then turns "
+        "towards the rewards of the failures, 0.2 and 0.",
     )
 
 
