@@ -108,9 +108,9 @@ def test_gae_right_critic_makes_lambda_irrelevant():
 
 def test_gae_advantages_by_hand():
     good, bad = (gae.compute(lam=0.5)["advantages"][b] for b in ("good", "bad"))
-    # deltas of the good branch: 0.4 - 0.48, 0.9 - 0.4, then the critic is right
-    np.testing.assert_allclose(good, [-0.08 + 0.5 * 0.5, 0.5, 0, 0, 0], atol=1e-12)
-    np.testing.assert_allclose(bad, [0.12 + 0.5 * -0.4, -0.4, 0, 0, 0], atol=1e-12)
+    # deltas of the good branch: 0.5 - 0.48, 0.9 - 0.5, then the critic is right
+    np.testing.assert_allclose(good, [0.02 + 0.5 * 0.4, 0.4, 0, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(bad, [0.22 + 0.5 * -0.5, -0.5, 0, 0, 0], atol=1e-12)
 
 
 def test_gae_discount_weighs_the_reward_by_the_tokens_before_it():

@@ -34,16 +34,21 @@ check.gae(my_gae)
 # %% [markdown]
 # ## 2 The λ at which the sign turns
 #
-# At the plan the critic claims its lead, $c$. It holds for `lasts` tokens, $d$; then the surprise
-# $t-c$ brings the true lead $t$, and GAE multiplies it by $\lambda^d$. The mean gradient goes with
+# At the plan the critic claims its lead, $c$. The error $c-t$ shrinks to $q$ of itself per token,
+# $q$ being `keeps`. So the $k$-th token after the plan corrects $(t-c)(1-q)\,q^{k-1}$, and GAE
+# multiplies that by $\lambda^k$. The mean gradient goes with
 #
-# $$c+\lambda^d(t-c)=(1-\lambda^d)\,c+\lambda^d\,t=0\quad\Longleftrightarrow\quad\lambda^d=\frac{c}{c-t}$$
+# $$c+(t-c)(1-q)\sum_{k\ge1}\lambda^kq^{k-1}=c+(t-c)\,\frac{(1-q)\,\lambda}{1-q\lambda}=0
+# \quad\Longleftrightarrow\quad\lambda=\frac{c}{c-(1-q)\,t}$$
 #
-# With $c=-0.2$, $t=0.7$, $d=1$ that is $2/9$.
+# With $c=-0.2$, $t=0.7$, $q=0$ that is the lesson's $2/9$. With $q=0.9$ the error fades over some
+# ten tokens, and λ has to pass $20/27$: less than the 0.86 <!-- cited: 0.86 --> that an error needs
+# which lasts ten tokens and then ends, since this one is corrected a little from the first token
+# on.
 
 # %% tags=["solution"]
-def my_tipping_lambda(claimed, true, lasts):
-    return (claimed / (claimed - true)) ** (1 / lasts)
+def my_tipping_lambda(claimed, true, keeps):
+    return claimed / (claimed - (1 - keeps) * true)
 
 check.tipping_lambda(my_tipping_lambda)
 

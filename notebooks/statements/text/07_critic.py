@@ -20,12 +20,12 @@ from rlnb.classroom import explorers, figures
 from rlnb.classroom.explorers.gae import compute
 from rlnb.classroom.explorers.wrong_critic import compute as tokens_later
 from rlnb.classroom.lesson import settle, statement
+from rlnb.classroom.pictures import critic as pictures, token_grid
 from rlnb.objective import Batch, gae
 from rlnb.toys import running_group
 torch.set_default_dtype(torch.float64); torch.set_num_threads(1)
 
-def show(x):
-    """The numbers of a tensor: four decimals, no negative zero."""
+def show(x):                          # four decimals, no negative zero
     flat = torch.as_tensor(x).flatten().tolist()
     return [round(v, 4) + 0.0 for v in flat]
 
@@ -36,7 +36,7 @@ def surrogate_clip(rho, A, epsilon=0.2):
 # GAE for a batch of answers, any γ, and the toy with which several statements are decided. It is
 # the lesson's in five tokens: the first picks the plan (good with chance 0.4, then right nine times
 # in ten; bad, then twice), the last one settles it. The four outcomes are counted exactly. The
-# wrong critic says 0.4 after the good plan and 0.6 after the bad one, for one token.
+# wrong critic says 0.5 after the good plan and 0.7 after the bad one, for one token.
 
 # %%
 def residuals(rewards, values, gamma):
@@ -53,7 +53,7 @@ def gae_rows(rewards, values, gamma=1.0, lam=0.95):
     return A
 
 # %%
-Q, V_wrong = {"good": 0.9, "bad": 0.2}, {"good": 0.4, "bad": 0.6}
+Q, V_wrong = {"good": 0.9, "bad": 0.2}, {"good": 0.5, "bad": 0.7}
 branch = ["good", "good", "bad", "bad"]           # right, wrong, right, ...
 chance = torch.tensor([0.4 * 0.9, 0.4 * 0.1, 0.6 * 0.2, 0.6 * 0.8])
 score = torch.tensor([0.6, 0.6, -0.4, -0.4])                 # d log pi / dz
@@ -144,15 +144,15 @@ for lam in (0.0, 0.5, 0.95, 1.0):
 assert show(moments(0.0, V_wrong)[0]) == [-0.048]
 assert show(mean) == [0.168] and abs(bias) < 1e-12           # lambda 1
 stds = [moments(lam, V_wrong)[1] for lam in (0.0, 0.5, 0.95, 1.0)]
-assert stds == sorted(stds) and stds[0] < 1e-12
+assert stds == sorted(stds) and round(stds[0].item(), 3) == 0.049
 
 # %%
 settle("B08", "true")
 
 # %% [markdown]
 # λ = 0 pushes the better token *down*. "High bias" is the usual word; a wrong sign is what it can
-# mean, and quietly: here without any noise. The mean is a straight line in λ. With $Q$ the true and
-# $V$ the claimed values after the first token, and $p(1-p)=0.24$:
+# mean, and quietly: with the least spread of all. The mean is a straight line in λ. With $Q$ the
+# true and $V$ the claimed values after the first token, and $p(1-p)=0.24$:
 #
 # $$\mathbb{E}\,[\text{gradient}]=p(1-p)\big[(1-\lambda)(V_\text{good}-V_\text{bad})
 # +\lambda(Q_\text{good}-Q_\text{bad})\big]$$
@@ -217,7 +217,7 @@ for name, V in (("true", Q), ("wrong", V_wrong)):
 # %% [markdown]
 # ### B09 · λ near 0.95
 #
-# Lesson: "Long answers". A thousand tokens, first with a critic that knows nothing,
+# Lesson: "How long to wait". A thousand tokens, first with a critic that knows nothing,
 # then with one that knows the end as soon as it has seen the first token.
 
 # %%
@@ -246,6 +246,19 @@ settle("B09", "it depends")
 # %% [markdown]
 # Long-answer recipes therefore train the critic with λ = 1 (VAPO, arXiv 2504.05118). TRL's PPO
 # defaults to 0.95, verl and OpenRLHF to 1.
+#
+# The same on the lesson's answer of 200 tokens, right, with a good plan at token 60:
+
+# %%
+blank, one = torch.zeros(1, 200), torch.zeros(1, 200)
+one[0, -1] = 1.0
+knows = torch.tensor([[0.48] * 61 + [0.9] * 80 + [1.0] * 59])
+curves = {f"V = 0, λ = {lam:g}": gae_rows(one, blank, 1.0, lam)[0].tolist()
+          for lam in (0.95, 0.99, 1.0)}
+curves["true V, λ = 0.95"] = gae_rows(one, knows, 1.0, 0.95)[0].tolist()
+pictures.fade(curves, 60, caption=(
+    "Where the critic knows nothing, λ decides how far back the reward "
+    "reaches. A critic that knows carries it."))
 
 # %% [markdown]
 # ### B10 · what δ points at
@@ -266,16 +279,17 @@ for name, V in (("exact", Q), ("wrong", V_wrong)):
     at_start = 0.4 * mean[0, 0] + 0.6 * mean[1, 0]
     all_zero = mean[:, 1:].abs().max() < 1e-12 and abs(at_start) < 1e-12
     assert all_zero == (V is Q)
-    assert (mean[0, 0] > 0) == (V is Q)
+    assert (mean[0, 0] > mean[1, 0]) == (V is Q)
+    assert (mean[1, 0] > 0) == (V is not Q)
 
 # %%
 settle("B10", "it depends")
 
 # %% [markdown]
 # With exact values δ of the first token is its advantage, +0.42 or −0.28, and from then on δ
-# averages to 0. The wrong critic gives −0.08 and +0.12, and the correction goes to token 2, which
-# did nothing. Whatever the critic, all δ of an answer add up to the return minus $V(\text{start})$:
-# it can misplace credit, not invent it.
+# averages to 0. The wrong critic gives +0.02 and +0.22, so both plans beat its expectations and the
+# bad one by more. The correction goes to token 2, which did nothing. Whatever the critic, all δ of
+# an answer add up to the return minus $V(\text{start})$: it can misplace credit, not invent it.
 
 # %% [markdown]
 # ### S01 · four models
@@ -352,6 +366,8 @@ settle("M13", "it depends")
 
 # %% [markdown]
 # The value *model* may be that large, when it has a trunk of its own. Its head is one linear layer.
+# If policy and critic share the trunk, memory is saved and the two losses pull on the same weights.
+# So the critic's loss then counts little, 0.1 for example.
 
 # %% [markdown] tags=["cited:H11"]
 # ### H11 · 2017 and the four models
@@ -363,8 +379,8 @@ settle("M13", "it depends")
 # %% [markdown]
 # ### The reward minus β KL, on the running group
 #
-# The statement K06 is decided on [the page on KL](05_kl.ipynb). Lesson: "One level deeper, after
-# the loss". Ziegler et al. (arXiv 1909.08593) put the reference into the reward of every token:
+# The statement K06 is decided on [the page on KL](05_kl.ipynb). Lesson: "A guess at every
+# token". Ziegler et al. (arXiv 1909.08593) put the reference into the reward of every token:
 # $r_t\leftarrow r_t-\beta\,(\log\pi_\text{old}-\log\pi_\text{ref})(y_t)$.
 
 # %% tags=["see:K06"]
@@ -403,7 +419,8 @@ assert torch.allclose(A_kl, A_one[0, :3] - 0.1 * later)
 
 # %% [markdown]
 # Each token pays for its own KL and for all the KL that follows it, since what follows depends on
-# it. That is what a penalty in the reward does and a penalty in the loss does not (05).
+# it. That is what a penalty in the reward does and a penalty in the loss does not (05). A critic
+# then has to predict the KL to come as well.
 
 # %% [markdown]
 # ### A22 · two anchors
@@ -552,3 +569,36 @@ assert torch.equal(told.gradient == 0, (slope == 0) | ~mask)
 # tokens. REINFORCE's zeros are whole answers, for want of a baseline. And the token of answer 1
 # that went from 0.02 to 0.12 has no push at all, while the bad one of answer 2 at 3.5 times its old
 # probability has the largest (a dual clip with $c=3$ would cut it).
+#
+# ## GAE through PPO's clip
+#
+# Now a made-up critic speaks before every token of the four answers. On padding value and reward
+# are 0, so GAE needs no mask. A 0 in the grid can have two causes. The critic was not surprised, or
+# PPO's clip silences the token, because its ratio has moved too far. Look at answer 1:
+
+# %%
+said = torch.tensor([[0.5, 0.6, 0.8, 0.0, 0.0, 0.0],
+                     [0.5, 0.6, 0.9, 0.3, 0.7, 0.0],
+                     [0.5, 0.1, 0.0, 0.0, 0.0, 0.0],
+                     [0.5, 0.5, 0.7, 0.4, 0.4, 0.2]])
+grids = {}
+for lam in (0.0, 0.95):
+    A = gae_rows(r_end, said, 1.0, lam)
+    explained = ZOO["ppo"].explain(batch.replace(advantages=A))
+    # the loss is minus a mean over 16 tokens: back to one token's push
+    grids[f"λ = {lam:g}"] = -16 * explained.gradient
+token_grid.token_grid(batch, grids, caption=(
+    "PPO's push on each token, clip included."))
+
+# %% [markdown]
+# Answer 1 is right. Tokens 1 and 3 have zeros: the clip. At its token 2 the critic fell from 0.9 to
+# 0.3, so λ = 0 pushes this token down. At λ = 0.95 the good end outweighs the fall.
+#
+# **By hand.** From which λ on is token 2 of answer 1 pushed up? The surprises from there on are
+# −0.6, 0.4 and 0.3.
+#
+# <details><summary>From which λ on</summary>
+#
+# Its advantage is −0.6 + 0.4 λ + 0.3 λ², which is 0 at λ =
+# 0.90. <!-- cited: 0.90, 0.6, 0.4, 0.3 -->
+# </details>

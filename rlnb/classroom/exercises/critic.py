@@ -11,56 +11,60 @@ from rlnb.classroom.exercises.credit import gae
 __all__ = ["SILENT_BUG_CRITIC", "TIPPING_LAMBDA", "advantages_and_targets", "tipping_lambda"]
 
 
-def tipping_lambda(claimed: torch.Tensor, true: torch.Tensor, lasts: int) -> torch.Tensor:
-    """The lambda at which (1 - lambda^lasts) claimed + lambda^lasts true is 0: (n,) -> (n,).
+def tipping_lambda(claimed: torch.Tensor, true: torch.Tensor, keeps: float) -> torch.Tensor:
+    """The lambda at which the critic's fading error just turns the mean gradient: (n,) -> (n,).
 
-    claimed < 0 < true: the critic's and the true lead of the better token over the other.
+    claimed < 0 < true: the critic's and the true lead of the better token over the other. k tokens
+    later the critic's lead is true + (claimed - true) keeps^k. With gamma 1, GAE's mean lead is
+    true + (claimed - true) (1 - lambda) / (1 - lambda keeps), and this is where it is 0.
     """
-    return (claimed / (claimed - true)) ** (1 / lasts)
+    return claimed / (claimed - (1 - keeps) * true)
 
 
-@mistake("this is lambda^lasts, the share that has been waited for; take its root")
-def _no_root(claimed, true, lasts):
-    return tipping_lambda(claimed, true, 1)
+@mistake("here the whole error is corrected one token later; only 1 - keeps of it is, then "
+         "1 - keeps of the rest")  # fmt: skip
+def _at_a_stroke(claimed, true, keeps):
+    return tipping_lambda(claimed, true, 0.0)
 
 
-@mistake("the two leads are exchanged: 1 - lambda^lasts goes with the critic's, lambda^lasts with "
-         "the true one")  # fmt: skip
-def _exchanged(claimed, true, lasts):
-    return (true / (true - claimed)) ** (1 / lasts)
+@mistake("keeps is what is left of the error; what a token corrects is 1 - keeps of it")
+def _corrects_keeps(claimed, true, keeps):
+    return tipping_lambda(claimed, true, 1 - keeps)
 
 
-@mistake("you forgot that waiting takes weight from the critic: its lead counts 1 - lambda^lasts")
-def _critic_in_full(claimed, true, lasts):
-    return (-claimed / true) ** (1 / lasts)
+@mistake("the two leads are exchanged: the critic claims the negative one")
+def _exchanged(claimed, true, keeps):
+    return tipping_lambda(true, claimed, keeps)
 
 
-@mistake("the error weighs 1 - lambda^lasts, not lasts times (1 - lambda)")
-def _first_order(claimed, true, lasts):
-    return 1 - true / (true - claimed) / lasts
+@mistake("the correction is true minus claimed, not the true lead alone: it also undoes the claim")
+def _true_alone(claimed, true, keeps):
+    return claimed / (keeps * claimed - (1 - keeps) * true)
 
 
-@mistake("one factor too many: after `lasts` tokens the correction has faded by lambda^lasts")
-def _one_more_token(claimed, true, lasts):
-    return tipping_lambda(claimed, true, lasts + 1)
+@mistake(
+    "only the first correction is counted: each later token corrects 1 - keeps of what is left"
+)
+def _first_only(claimed, true, keeps):
+    return claimed / ((claimed - true) * (1 - keeps))
 
 
-def _probe(label: str, claimed: list[float], true: list[float], lasts: int) -> Probe:
-    return Probe(label, {"claimed": claimed, "true": true, "lasts": lasts})
+def _probe(label: str, claimed: list[float], true: list[float], keeps: float) -> Probe:
+    return Probe(label, {"claimed": claimed, "true": true, "keeps": keeps})
 
 
 TIPPING_LAMBDA = Exercise(
     name="tipping_lambda",
     reference=tipping_lambda,
     probes=(
-        _probe("claimed -0.2, true 0.7, one token", [-0.2], [0.7], 1),
-        _probe("the same, 80 tokens", [-0.2], [0.7], 80),
-        _probe("three pairs, two tokens", [-0.5, -0.1, -0.9], [0.5, 0.8, 0.1], 2),
+        _probe("claimed -0.2, true 0.7, keeps 0: gone after one token", [-0.2], [0.7], 0.0),
+        _probe("the same, keeps 0.9", [-0.2], [0.7], 0.9),
+        _probe("three pairs, keeps 0.4", [-0.5, -0.1, -0.3], [0.6, 0.8, 0.7], 0.4),
     ),
-    mistakes=(_no_root, _exchanged, _critic_in_full, _first_order, _one_more_token),
-    hint="The surprise at the plan is claimed by the critic. The correction comes `lasts` tokens "
-    "later and has faded by lambda^lasts. The mean gradient goes with claimed plus lambda^lasts "
-    "times (true minus claimed): set that to 0.",
+    mistakes=(_at_a_stroke, _corrects_keeps, _exchanged, _true_alone, _first_only),
+    hint="The surprise at the plan is claimed. The k-th token after it corrects (true minus "
+    "claimed) (1 - keeps) keeps^(k-1), and GAE multiplies that by lambda^k. Sum the geometric "
+    "series, set the whole to 0 and solve for lambda.",
 )
 
 

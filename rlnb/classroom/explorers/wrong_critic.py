@@ -14,16 +14,17 @@ from rlnb.classroom.figures import BLACK, GREEN, GREY, NEGATIVE, PALE, POSITIVE,
 
 P_GOOD = 0.4
 TRUE = {"good": 0.9, "bad": 0.2}  # chance to be right after either plan
-CLAIMED = {"good": 0.4, "bad": 0.6}
+CLAIMED = {"good": 0.5, "bad": 0.7}
 START = P_GOOD * TRUE["good"] + (1 - P_GOOD) * TRUE["bad"]
 PLAN, END = 60, 140  # the plan token, and the token that settles right or wrong
 BATCH = 8
 TRUE_GRADIENT = P_GOOD * (1 - P_GOOD) * (TRUE["good"] - TRUE["bad"])
 LAMBDAS = np.linspace(0, 1, 101)
 CAPTION = (
-    "Left, what the critic says after either plan, and the truth. Right, the gradient on the good "
-    "plan: line the mean over all answers, grey one std of a batch of 8. Below 0 the better plan "
-    "becomes rarer."
+    "Left, what the critic says after either plan, and the truth. Right, the gradient on the plan; "
+    "above 0 the good plan becomes likelier. Line: mean over all answers; grey: one std of a batch "
+    "of 8. Off² = bias² + noise²: bias is the line's distance from the truth, noise that std, on "
+    "the plan token alone."
 )
 
 
@@ -34,15 +35,15 @@ def mean_gradient(lam: float | np.ndarray, lasts: int) -> Any:
     return P_GOOD * (1 - P_GOOD) * ((1 - waited) * believed + waited * (TRUE["good"] - TRUE["bad"]))
 
 
-def outcomes(lasts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Four outcomes of an answer: chances (4,), and the plan's gradient under GAE (4, 101)."""
+def outcomes(lasts: int, lambdas: np.ndarray = LAMBDAS) -> tuple[np.ndarray, np.ndarray]:
+    """Four outcomes of an answer: chances (4,), and the plan's gradient under GAE (4, lambdas)."""
     chances, gradients = [], []
     for plan, right in product(("good", "bad"), (1, 0)):
         p = P_GOOD if plan == "good" else 1 - P_GOOD
         chances.append(p * (TRUE[plan] if right else 1 - TRUE[plan]))
         surprises = (CLAIMED[plan] - START, TRUE[plan] - CLAIMED[plan], right - TRUE[plan])
         waits = (0, lasts, END - PLAN)
-        advantage = sum(d * LAMBDAS**k for d, k in zip(surprises, waits, strict=True))
+        advantage = sum(d * lambdas**k for d, k in zip(surprises, waits, strict=True))
         gradients.append(((plan == "good") - P_GOOD) * advantage)
     return np.array(chances), np.array(gradients)
 
@@ -95,15 +96,15 @@ def build(figure, data):
     left.set(xlim=(PLAN - 12, END), ylim=(0, 1.02), yticks=(0, 0.5, 1))
     left.set_xlabel("token of the answer", fontsize=10.5)
     left.set_ylabel("value before the token", fontsize=10.5)
-    right.set(xlim=(0, 1), ylim=(-0.085, 0.28), yticks=(0, 0.1, 0.2))
+    right.set(xlim=(0, 1), ylim=(-0.12, 0.28), yticks=(0, 0.1, 0.2))
     right.set_xlabel("λ", fontsize=11)
-    right.set_ylabel("gradient, good plan", fontsize=10.5)
-    right.axhspan(-0.085, 0, color=PALE)
+    right.set_ylabel("mean gradient, plan", fontsize=10.5)
+    right.axhspan(-0.12, 0, color=PALE)
     right.axhline(0, color=BLACK, lw=0.8)
     right.axhline(TRUE_GRADIENT, color=GREEN, lw=1.6, ls="-.")
     right.text(0.02, TRUE_GRADIENT + 0.006, f"the truth, {signed(TRUE_GRADIENT, 3)}", color=GREEN,
                fontsize=10.5)  # fmt: skip
-    right.text(0.98, -0.082, "wrong sign", ha="right", va="bottom", fontsize=10.5)
+    right.text(0.98, -0.118, "wrong sign", ha="right", va="bottom", fontsize=10.5)
     artists = {"left": left}
     for plan, color, line in (("good", POSITIVE, "-"), ("bad", NEGATIVE, "--")):
         x, truth = staircase(plan, 0)
@@ -142,8 +143,8 @@ def readout(data) -> str:
     sign = "right sign" if data["right_sign"] else "wrong sign"
     return (
         f"λ = {data['lam']:.2f}, wrong for {data['lasts']} {tokens}: gradient "
-        f"{signed(data['gradient'], 3)}, {sign}. A batch of {BATCH} is off by "
-        f"{data['off']:.3f}: bias {signed(data['bias'], 3)}, noise {data['noise']:.3f}."
+        f"{signed(data['gradient'], 3)}, {sign}. Off by {data['off']:.3f}: "
+        f"bias {signed(data['bias'], 3)}, noise {data['noise']:.3f}."
     )
 
 
@@ -154,19 +155,14 @@ def alt(data) -> str:
     )
 
 
-def smallest_right(data) -> bool:
-    """Wrong for one token, and the smallest lambda of the slider with the right sign."""
-    return data["lasts"] == 1 and data["right_sign"] and data["lam"] < 0.235
-
-
 def turned_at_95(data) -> bool:
     """At lambda 0.95 the error lasts just long enough to turn the sign."""
     return abs(data["lam"] - 0.95) < 1e-9 and data["lasts"] == 30
 
 
 def least_off(data) -> bool:
-    """Wrong for one token, and a lambda at which a batch is off by least, to three digits."""
-    return data["lasts"] == 1 and round(data["off"], 3) <= round(data["least"], 3)
+    """Wrong for ten tokens, and a lambda at which a batch is off by least, to three digits."""
+    return data["lasts"] == 10 and round(data["off"], 3) <= round(data["least"], 3)
 
 
 def wrong_critic_explorer() -> Explorer:
@@ -177,10 +173,10 @@ def wrong_critic_explorer() -> Explorer:
         update,
         {
             "lam": slider(
-                0.0, 0.0, 1.0, 0.01, "λ", "0 believes the critic, 1 waits for the reward"
+                0.95, 0.0, 1.0, 0.01, "λ", "0 believes the critic, 1 waits for the reward"
             ),
             "lasts": slider(
-                1, 1, 80, 1, "wrong for (tokens)", "how many tokens after the plan the critic errs"
+                10, 1, 80, 1, "wrong for (tokens)", "how many tokens after the plan the critic errs"
             ),
         },
         alt=alt,

@@ -106,7 +106,7 @@ def hasty(marks: Marks, question: Question) -> str:
         said.append(f"the answer took {seconds(marks.seconds[0])}, and you ticked {words} words")
     if points["follow-up"] == POINTS and marks.seconds[1] < HASTY[1]:
         said.append(f"the reply took {seconds(marks.seconds[1])}")
-    return f"Full marks, but {'; '.join(said)}" if said else ""
+    return f"A full mark, but {'; '.join(said)}" if said else ""
 
 
 def seconds(number: float) -> str:

@@ -22,7 +22,7 @@ from rlnb.classroom.figures import (
     static_figure,
 )
 
-__all__ = ["credit", "fade", "memory", "pushes", "rates_sweep", "two_answers"]
+__all__ = ["best_of", "credit", "fade", "memory", "pushes", "rates_sweep", "two_answers"]
 
 TEXT = 10.5  # points: the size of the page's own text
 RULES = {
@@ -30,8 +30,6 @@ RULES = {
     "λ = 0": (SKY, ":", "v"),
     "λ = 0.95": (BLACK, "--", "o"),
     "λ = 1": (GREEN, "-.", "^"),
-    "λ = 0, told": (SKY, "-", "D"),
-    "λ = 0, 40 sweeps": (PURPLE, "--", "P"),
 }
 TRAINED, FROZEN = ORANGE, PALE
 
@@ -96,8 +94,10 @@ def two_answers(
             axes.plot(len(path) - 1, reward, "o", color=color, ms=9, clip_on=False)
             for t in decisive:
                 jump = path[t + 1] - path[t]
-                axes.text(t + 4, (path[t + 1] + path[t]) / 2, f"token {t}\n{signed(jump, 2)}",
-                          fontsize=11, va="center", weight="bold")  # fmt: skip
+                low = abs(jump) < 0.25  # too low a step to write beside it
+                y = path[t + 1] - 0.05 if low else (path[t + 1] + path[t]) / 2
+                axes.text(t + 4, y, f"token {t}\n{signed(jump, 2)}", fontsize=11,
+                          va="top" if low else "center", weight="bold")  # fmt: skip
             axes.set(xlim=(0, len(path) - 1), ylim=(-0.03, 1.05), yticks=(0, 0.5, 1))
             axes.tick_params(labelsize=TEXT)
             axes.set_xlabel("token of the answer", fontsize=TEXT)
@@ -108,7 +108,7 @@ def two_answers(
         f"{name}: " + ", ".join(f"{v:.2f}" for v in dict.fromkeys(map(float, values)))
         for name, (values, _) in answers.items()
     )
-    alt = f"Value along two answers, a staircase with two steps each. {said}."
+    alt = f"Value along an answer, a staircase per panel with two steps. {said}."
     return static_figure(build, size=(900, 225), alt=alt, caption=caption)
 
 
@@ -205,11 +205,44 @@ def rates_sweep(rates: Sequence[float], arms: Mapping[str, Tensor], *, caption: 
         axes.legend(fontsize=11, loc="upper left", bbox_to_anchor=(1.02, 1))
 
     said = "; ".join(
-        f"{name} " + ", ".join(f"{x:.2f}" for x in mean) for name, (mean, _) in tables.items()
+        f"{name} " + ", ".join(f"{x:.2f}" for x in mean) + f", best {mean.max():.3f}"
+        for name, (mean, _) in tables.items()
     )
     listed = ", ".join(f"{rate:g}" for rate in rates)
     alt = f"Mean chance to be right at the end, learning rates {listed}. {said}."
     return static_figure(build, size=(900, 245), alt=alt, caption=caption)
+
+
+def best_of(arms: Mapping[str, Tensor], *, caption: str) -> Picture:
+    """Chance to be right at the best learning rate: (rates, seeds) per arm, a bar each.
+
+    The first bar is what was tried to be changed, the last what it is compared with.
+    """
+    bars = {}
+    for name, runs in arms.items():
+        best = runs[runs.mean(1).argmax()]
+        bars[name] = (best.mean().item(), (best.std() / len(best) ** 0.5).item())
+
+    def build(figure, _):
+        axes = figure.add_axes((0.25, 0.2, 0.66, 0.78))
+        last = list(bars.values())[-1][0]
+        for row, (mean, error) in enumerate(bars.values()):
+            compared = row == len(bars) - 1
+            axes.barh(row, mean, 0.64, xerr=2 * error, capsize=3, ec=BLACK,
+                      color=GREY if compared else PALE if row == 0 else SKY,
+                      hatch="//" if compared else "")  # fmt: skip
+            axes.text(mean + 2 * error + 0.004, row, f"{mean:.3f}", va="center", fontsize=11)
+        axes.axvline(last, color=BLACK, lw=1.2, ls=":")
+        axes.set(xlim=(0.8, 1.03), ylim=(len(bars) - 0.5, -0.5), yticks=range(len(bars)),
+                 xticks=(0.8, 0.85, 0.9, 0.95, 1.0))  # fmt: skip
+        axes.set_yticklabels(bars)
+        axes.tick_params(labelsize=11)
+        axes.set_xlabel("right, at the end, at the best rate (the axis begins at 0.8)",
+                        fontsize=TEXT)  # fmt: skip
+
+    said = "; ".join(f"{name} {mean:.3f}" for name, (mean, _) in bars.items())
+    alt = f"Bars, mean chance to be right at the end at the best learning rate. {said}."
+    return static_figure(build, size=(900, 240), alt=alt, caption=caption)
 
 
 def memory(setups: Mapping[str, Mapping[str, float]], trained: Sequence[str], *,
