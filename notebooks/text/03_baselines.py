@@ -10,9 +10,9 @@
 # # 03 · Baselines: why may you subtract a number, and which number is best?
 #
 # **After this page** you can prove what a baseline does on average, compute the best fixed one, and
-# say when the usual one makes things worse.
+# say where the mean reward is far from it.
 #
-# 38 minutes, then 16 in a second sitting · exercises 36 more · after 02 (REINFORCE) · Greensmith,
+# 36 minutes, then 12 in a second sitting · exercises 36 more · after 02 (REINFORCE) · Greensmith,
 # Bartlett and Baxter 2004, *JMLR* 5 (the best baseline); Ahmadian et al. 2024,
 # [arXiv 2402.14740](https://arxiv.org/abs/2402.14740) (leave-one-out)
 #
@@ -40,13 +40,14 @@ chance = start[y4].prod(1)
 rates = [2.0 ** k for k in range(-4, 6)]
 
 def train(b, rate, G=4, steps=40, seeds=400, optimiser=None):
-    """Final probabilities (seeds, 3) with the fixed baseline b."""
+    """Final probabilities (seeds, 3). b: a number, or a rule of p and r."""
     dice = torch.Generator().manual_seed(1)
     z = start.log().repeat(seeds, 1)
     for _ in range(steps):
         p = z.softmax(1)
         y = p.multinomial(G, True, generator=dice)          # (seeds, G)
-        A = earns[y] - b
+        r = earns[y]
+        A = r - (b(p, r) if callable(b) else b)
         push = torch.zeros_like(p).scatter_add(1, y, A)
         step = (push - A.sum(1, keepdim=True) * p) / G
         z = z + rate * (step if optimiser is None else optimiser(step))
@@ -75,7 +76,7 @@ pictures.rate_lines(rates, {"": lines}, (start @ earns).item(), (
     "where they can be seen, are two standard errors."))
 
 # %% [markdown]
-# In 40 steps, none of these rates rescues the second grader. How does a single run end?
+# In these 40 steps the second grader ends far below at every rate. How does a single run end?
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -96,10 +97,7 @@ def pushes(b):
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-sure = {name: torch.stack([(train(b, rate) > 0.9).double().mean(0)
-                           for rate in rates])
-        for name, b in graders.items()}
-at_one = 100 * sure["rewards 11, 10.2, 10"][rates.index(1.0)]
+at_one = 100 * (train(-10, 1.0) > 0.9).double().mean(0)
 slow = (train(-10, 1 / 256, steps=10_000) @ earns).mean().item()
 
 along = pushes(-10)[y4].mean(1) @ (pi @ pushes(-10))
@@ -112,32 +110,30 @@ reveal("baselines.1",
        f"In {at_one.sum():.0f} % of the runs one answer ends above 0.9: "
        "the good one in {:.0f} %, the poor one in {:.0f} %, the wrong one "
        "in {:.0f} %. ".format(*at_one.tolist()) + "The first step goes "
-       f"*against* the mean push in {away:.0f} % of the cases, so luck "
-       "decides which answer gains. And a sure policy draws hardly "
-       "anything but one answer, whose score is nearly 0: it stays where "
-       "it is. **In the log, entropy falls and the reward hardly rises.** "
-       "The second grader is slow, not biased: at rate 1/256 and 10,000 "
-       f"steps it reaches {slow:.2f}.", pictures.ends(rates, sure, (
-           "Which answer has more than 0.9 at the end. With the second "
-           "grader it may be any of the three.")),
+       f"*against* the mean push in {away:.0f} % of the runs, so luck "
+       "decides which answer gains. A sure policy draws hardly any other "
+       "answer, and its own score is nearly 0: it stays. **In the log, "
+       "entropy falls and the reward hardly rises.** With rate 1/256 and "
+       f"10,000 steps the mean reward reaches {slow:.2f}: noisy, not "
+       "biased.",
        instead={
            "unsure: the steps cancel, the chances stay near the start":
            "Luck cancels in the mean of many runs. In one run it adds up, "
            "like a random walk.",
            "sure of the good or the wrong answer, hardly ever of the poor":
-           "For that, steps would have to tell 10.2 from 10.",
+           "For that, a few steps would have to tell 10.2 from 10.",
            "restless: sure of one answer, a few steps later of another":
            "To change, a policy must draw another answer. A sure one "
            "hardly does."})
 
 # %% [markdown]
-# If adding ten points ruins a run, which number should one subtract? And which numbers may one?
+# If adding ten points ruins a run, which number may one subtract, and which should one?
 
 # %% [markdown]
 # ## What subtracting does on average
 #
-# Which numbers leave the mean push alone? Subtracting a fixed number $b$ takes
-# $b\,\nabla\log\pi(y)$ from the push of answer $y$. On average that is
+# Subtracting a fixed number $b$ takes $b\,\nabla\log\pi(y)$ from the push of answer $y$. On average
+# that is
 #
 # $$\begin{aligned}
 # \mathbb E\big[b\,\nabla\log\pi(y)\big]&=\textstyle\sum_y\pi(y)\;b\;\nabla\log\pi(y)&&\text{a mean over the policy's own draws}\\
@@ -150,7 +146,7 @@ reveal("baselines.1",
 # $b$ is the **baseline**, $A=R-b$ the **advantage** of the answer, and the estimate stays
 # **unbiased**. The second line holds the condition: **the baseline must be settled without looking
 # at this answer.** It may depend on the prompt, on other answers drawn independently, and for a
-# token on the tokens before it. (With those given, the same lines hold for the next token.)
+# token on the tokens before it.
 #
 # Here are the pushes for three baselines: a row for each answer drawn, a column for each logit.
 
@@ -162,15 +158,12 @@ pictures.push_table({f"b = {b:g}": pushes(b) for b in (0, 0.36, 1)},
     "b; their mean, framed, does not."))
 
 # %% [markdown]
-# With $b=0$, drawing the wrong answer does nothing. With $b=1$, drawing the good one does nothing.
-
-# %% [markdown]
 # ## What it does to a single step
 #
-# All these $b$ share one mean push. How far do single pushes stray from it? Page 02 counted the
-# answers it takes until the error of their average is as long as the mean push itself. We call this
-# number the **noise** of one answer: the mean squared distance of a push from the mean push, over
-# the squared length of the mean push.
+# All these $b$ share one mean push. How far do single pushes stray from it? The **noise** of one
+# answer is the mean squared distance of a push from the mean push, over the squared length of the
+# mean push. At noise 3, one must average three answers until their typical error is as long as the
+# mean push itself (02).
 
 # %%
 def noise(b):
@@ -179,6 +172,7 @@ def noise(b):
     mean = pi @ push
     return (pi @ (push - mean).square().sum(1) / (mean @ mean)).item()
 
+# ten points more, nothing subtracted: R + 10 is R - (-10)
 print(f"first grader {noise(0):.2f}, second grader {noise(-10):.0f}")
 
 # %% [markdown]
@@ -206,7 +200,8 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
            "A high bar leaves little of good rewards, but turns bad ones "
            "into large penalties.",
            "0.36, 1, 0: any baseline beats b = 0":
-           "b = 0 is a baseline like any other, and b = 1 is further off.",
+           "b = 0 is a baseline like any other, and b = 1 is further from "
+           "the bottom.",
            "0, 0.36, 1: what you subtract adds noise":
            "It can also take noise away: the part that all rewards share.",
        })
@@ -222,80 +217,92 @@ reveal("baselines.2", "0.36, 0, 1: a bar can be too high",
 # b^\star&=\frac{\mathbb E\big[\lVert\nabla\log\pi\rVert^2R\big]}{\mathbb E\lVert\nabla\log\pi\rVert^2}&&\text{set the slope in }b\text{ to 0}
 # \end{aligned}$$
 #
-# **The best fixed baseline is the mean reward in which each answer also counts by the squared
-# length of its score.** If all scores are equally long, it *is* the mean reward. Here the two
-# nearly agree: 0.40 and 0.36.
+# **The best fixed baseline is a weighted mean of the rewards: an answer's weight is its chance
+# times the squared length of its score.** If all scores are equally long, it *is* the mean reward.
+# Here the two nearly agree: 0.40 and 0.36.
 #
 # Now let training go on, until the good answer has 0.8 and the other two share the rest, 3 to 4.
-# The mean reward has risen to 0.82.
+# The mean reward has risen to 0.82. <!-- cited: 0.8, 0.82 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
 predict("baselines.6", "Where is the best baseline now? It was 0.40, and "
         "the rewards are still 1, 0.2 and 0.",
-        ["about 0.2: the rare answers count more",
-         "about 0.4: the rewards are what they were",
-         "about 0.6: half way to the new mean reward",
-         "about 0.8: close to the mean, as before"])
+        ["about 0.2: it falls while the mean reward rises",
+         "about 0.4: it stays, as the three rewards do",
+         "about 0.6: it follows the mean reward, at half the pace",
+         "about 0.8: it follows the mean reward all the way"])
+
+# %% tags=["answer"] jupyter={"source_hidden": true}
+# the answer, computed
+def weights(good):
+    """Chance times squared score, adding to 1; and the squared scores."""
+    p = torch.tensor(three_pushes.compute(good=good)["probabilities"])
+    size = (torch.eye(3) - p).square().sum(1)
+    return (p * size / (p @ size)).tolist(), size.tolist()
+
+late = three_pushes.compute(good=0.8)
+(at_first, _), (now, size) = weights(0.3), weights(0.8)
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
-late = three_pushes.compute(good=0.8)
-size = (torch.eye(3) - torch.tensor(late["probabilities"])).square().sum(1)
-reveal("baselines.6", "about 0.2: the rare answers count more",
-       f"{late['best']:.2f}. A sure policy hardly moves when it draws the "
-       "good answer, for nothing is left to raise: the squared score is "
-       f"{size[0]:.2f}. The rare failures have {size[1]:.2f} and "
-       f"{size[2]:.2f}. So *their* rewards, 0.2 and 0, decide the best b. "
-       "With b = 0 these failures push with weights 0.2 and 0; with b on "
-       f"the mean reward {late['mean_reward']:.2f} they push with −0.62 "
-       "and −0.82 along long scores. That makes the noise "
+reveal("baselines.6", "about 0.2: it falls while the mean reward rises",
+       "A sure policy hardly moves when it draws the good answer: the "
+       f"squared length of that score is {size[0]:.2f}, against "
+       f"{size[1]:.2f} and {size[2]:.2f} for the failures. So the weights "
+       "of good, poor and wrong, {:.2f}, {:.2f} and {:.2f} at the start, "
+       "are now {:.2f}, {:.2f} and {:.2f}, and ".format(*at_first, *now)
+       + f"{now[0]:.2f} · 1 + {now[1]:.2f} · 0.2 + {now[2]:.2f} · 0 = "
+       f"{late['best']:.2f}. The mean reward has noise "
        f"{late['at_mean']:.2f}, six times the {late['none']:.2f} of b = 0.",
-       pictures.best_and_mean([k / 40 for k in range(2, 39)], (0.3, 0.8)),
        instead={
-           "about 0.4: the rewards are what they were":
-           "The rewards are. Their weights, chance and length of the "
-           "score, are not.",
-           "about 0.6: half way to the new mean reward":
-           "It goes the other way: compare the lengths of the scores.",
-           "about 0.8: close to the mean, as before":
+           "about 0.4: it stays, as the three rewards do":
+           "The rewards stay, but their weights change.",
+           "about 0.6: it follows the mean reward, at half the pace":
+           "It would rise only if the good answer's weight did. That "
+           f"weight falls, from {at_first[0]:.2f} to {now[0]:.2f}.",
+           "about 0.8: it follows the mean reward all the way":
            "It was close because the scores were about equally long. Now "
            "the good answer's score is short.",
        })
 
 # %% [markdown]
-# Is the mean reward that bad for every sure policy? The third slider gives the same points to all
-# answers. Predict first: can that change which is less noisy, the mean reward or b = 0?
+# **The surer this policy is of its good answer, the closer $b^\star$ comes to the mean reward of
+# its failures**: 0.12 at π(good) = 0.95, where failures earn 0.09 on average.
+# <!-- cited: 0.95, 0.12, 0.09 -->
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("baselines.t1", three_pushes.three_pushes_explorer(),
-     ("Keep π(good) ≥ 0.8, and make the mean reward less noisy than b = 0.",
-      three_pushes.mean_reward_beats_none_for_a_sure_policy),
-     ("Keep π(good) ≥ 0.8, and let b = 0 be the best baseline (± 0.03).",
-      three_pushes.zero_is_best_for_a_sure_policy))
+     ("Set a b at least 0.1 above the mean reward, and yet less noisy. "
+      "Predict first: for which policies is there one?",
+      three_pushes.above_the_mean_and_quieter),
+     ("π(good) ≥ 0.8. Another grader pays c > 0 more for every answer and "
+      "you subtract nothing. Which b is that here? Set it for the smallest "
+      "c (within 0.05) that makes this noisier than the mean reward.",
+      three_pushes.the_points_that_make_nothing_worse))
 
 # %% [markdown]
 # <details><summary>What the tasks show</summary>
 #
-# 1. Add 1 to all rewards, or subtract 1. The mean reward and the best b move along, and keep their
-#    noise. Only b = 0 stays behind. (With ten points more, its noise is 1,077.)
-# 2. Take 0.2 away, at π(good) = 0.8. Now failures earn about 0 on average.
-#    <!-- cited: 0.8 -->
+# 1. A policy that seldom draws the good answer. Now that score is the long one: at π(good) = 0.15
+#    the good answer has the weight 0.27, and $b^\star$ lies above the mean reward.
+# 2. Nothing subtracted under $c$ more points is $b=-c$. The parabola is symmetric: as far left of
+#    $b^\star$ as the mean reward lies right of it. At 0.8 that is 0.22 − 0.60 = −0.38.
+#    <!-- cited: 0.15, 0.27, 0.22, 0.60, -0.38, 0.8 -->
 # </details>
 #
-# **When a softmax policy is sure of one answer, the best b lies near what its failures earn.** If
-# they earn about 0, as with rewards 0 and 1, the mean reward is then worse than b = 0.
+# That b = 0 beats the mean reward rests on the grader's zero: with 0.4 points more for everybody it
+# no longer does at π(good) = 0.8. <!-- cited: 0.4, 0.8 -->
 #
-# Why is the mean the usual choice, then? $b^\star$ needs the squared gradient of every single
-# answer, one backward pass each; a mean of rewards costs nothing. And with many different right
-# answers the mean can be nearly best (second sitting).
+# Why is the mean the usual choice? $b^\star$ needs the squared gradient of every single answer, one
+# backward pass each; a mean of rewards costs nothing. (More reasons in the second sitting.)
 
 # %% [markdown]
 # ## Who knows the mean reward?
 #
-# Nobody: it has to be estimated. Draw $G$ answers to the same prompt, a **group**. As its baseline,
-# give each answer the mean reward of the *other* $G-1$ answers. This is **leave-one-out** (RLOO).
+# It has to be estimated. Draw $G$ answers to the same prompt, a **group**. As its baseline, give
+# each answer the mean reward of the *other* $G-1$ answers. This is **leave-one-out** (RLOO).
 # Two right and two wrong answers get these advantages:
 
 # %%
@@ -313,9 +320,9 @@ print(leave_one_out(torch.tensor([1.0, 1.0, 0.0, 0.0])))
 # (GRPO subtracts the mean of *all* $G$ rewards. That gives the same advantages, times
 # $\frac{G-1}G$: here 0.5 in place of 0.6667.)
 #
-# What does estimating cost? A group makes one step of $G$ answers. To compare, we multiply the
-# noise of that step by $G$ and call it noise **per answer**. (Two independent answers of noise 4
-# make a step of noise 2, and $2\times2=4$ again.)
+# What does estimating cost? A step averages the pushes of $G$ answers. Its noise times $G$ is the
+# noise **per answer**: two independent answers of noise 4 make a step of noise 2, and
+# $2\times2=4$.
 
 # %% jupyter={"source_hidden": true}
 # your guess
@@ -323,7 +330,7 @@ predict("baselines.3", "Noise per answer: 1.08 with the mean reward, 2.85 "
         "with b = 0, 4.98 with b = 1. And with the smallest group, G = 2, "
         "where b is the reward of the other answer?",
         ["about 1.1: on average, b is the mean reward",
-         "about 2.2: two noisy rewards in place of one",
+         "about 2.2: twice, as two rewards are noisy in place of one",
          "about 2.7: a poor estimate, but better than 0",
          "about 4.1: one reward is a poor guess of the mean"])
 
@@ -357,9 +364,10 @@ reveal("baselines.3", "about 4.1: one reward is a poor guess of the mean",
            "about 1.1: on average, b is the mean reward":
            "It is, on average. But the noise grows with the square of its "
            "error.",
-           "about 2.2: two noisy rewards in place of one":
-           "That doubles the mean squared push. The noise, which is this "
-           "minus the squared mean push, more than doubles.",
+           "about 2.2: twice, as two rewards are noisy in place of one":
+           "The mean squared push about doubles, from 2.1 to 4.1 times the "
+           "squared mean push. Noise is one less, 1.1 and 3.1, and the "
+           "pair adds 1.",
            "about 2.7: a poor estimate, but better than 0":
            "It can be worse than 0, as b = 1 was.",
        })
@@ -367,25 +375,22 @@ reveal("baselines.3", "about 4.1: one reward is a poor guess of the mean",
 # %% [markdown]
 # <details><summary>One level deeper: the price of not knowing the mean</summary>
 #
-# Write $\mu$ for the mean reward and $d=R-\mu$. Leave-one-out has noise per answer
+# Write $\mu$ for the mean reward. Leave-one-out has noise per answer
 #
 # $$\text{noise}(\mu)+\frac1{G-1}\Big(\frac{\mathrm{Var}(R)\;\mathbb E\lVert\nabla\log\pi\rVert^2}{\lVert\nabla J\rVert^2}+1\Big).$$
 #
-# The first part of the price is the variance of $b$, $\mathrm{Var}(R)/(G-1)$, times the mean
-# squared score. The +1 is easiest seen at $G=2$, with scores $s_1,s_2$ and advantages $d_1-d_2$,
-# $d_2-d_1$. The two pushes have the product $-(d_1-d_2)^2\,s_1\!\cdot s_2$. On average only its
-# part $2d_1d_2\,s_1\!\cdot s_2$ remains, which is $2\lVert\nabla J\rVert^2$. Independent pushes
-# would have $\lVert\nabla J\rVert^2$, one less.
+# The first part of the price is the variance of $b$, which is $\mathrm{Var}(R)/(G-1)$, times the
+# mean squared score. The +1 is there because each answer is in the others' baselines. At $G=2$ the
+# two pushes have the mean product $2\lVert\nabla J\rVert^2$; independent ones would have
+# $\lVert\nabla J\rVert^2$, one less.
 # </details>
 # <details><summary>One level deeper: why not estimate the best number from the group?</summary>
 #
-# Weigh each reward of the group by its squared score. If the answer's own reward is among them, $b$
-# looks at $y$, and the mean push turns a little: at $G=4$ its three components are 0.74, 0.67 and
-# 0.76 of the truth. Without it the estimate is unbiased, but not always quieter. At $G=4$ it has
-# noise 2.12, plain leave-one-out 2.08. For the policy with π(good) = 0.8 it is 5.08 against 4.64,
-# and at $G=8$ 2.74 against 4.19. The failures decide $b^\star$, and half of the time three other
-# answers of that policy hold none ([statements 03](statements/03_baselines.ipynb)).
-# <!-- cited: 0.74, 0.67, 0.76, 2.12, 2.08, 0.8, 5.08, 4.64, 2.74, 4.19 -->
+# Weigh the others' rewards by their squared scores. That is unbiased, but at $G=4$ it is no quieter
+# here: 2.12, plain leave-one-out 2.08. Nor is it for the sure policy: the failures have most of the
+# weight, and three other answers hold none in half of the groups. With $G=8$ it pays there
+# ([statements 03](statements/03_baselines.ipynb)).
+# <!-- cited: 2.12, 2.08 -->
 # </details>
 #
 # **A group estimates its prompt's mean reward without a second model. The price falls like
@@ -395,12 +400,11 @@ reveal("baselines.3", "about 4.1: one reward is a poor guess of the mean",
 # ## In a real run
 #
 # All tokens of an answer get the same advantage. The RLOO paper runs $G=2$ and 4, DeepSeekMath
-# ([2402.03300](https://arxiv.org/abs/2402.03300)) 64. Log each group's mean reward, the share of
-# groups with equal rewards (their advantages are 0), and the entropy.
+# ([2402.03300](https://arxiv.org/abs/2402.03300)) 64. An answer's score is the sum of its tokens'
+# scores, so long answers tend to weigh more in $b^\star$. If they fail more often, that lowers it.
 #
-# Does Adam, or clipping the gradient, make the baseline unnecessary? We train with ten points
-# again, 40 steps, at the best of sixteen learning rates, and subtract nothing, then the best
-# number.
+# Does Adam, or clipping the gradient, replace the baseline? We train with ten points again and
+# subtract nothing, then with the first grader and b = 0.40, each at the best of sixteen rates.
 
 # %% jupyter={"source_hidden": true}
 # the run, folded
@@ -416,21 +420,16 @@ class Adam:
         m, v = self.m / (1 - 0.9**self.t), self.v / (1 - 0.999**self.t)
         return m / (v.sqrt() + 1e-8)
 
-print("mean reward     nothing  the best number")
+print("mean reward     nothing     0.40")
 for name, new in (("plain steps", lambda: None), ("Adam", Adam),
                   ("clipped at 0.1", lambda: clipped)):
     best_of = [max((train(b, 2.0**k, optimiser=new()) @ earns).mean()
                    for k in range(-8, 8)) for b in (-10, 0.40)]
     print(f"{name:15s} {best_of[0]:7.1f} {best_of[1]:8.1f}")
-unit = torch.nn.functional.normalize(pushes(-10)[y4].mean(1), dim=1)
-turned = torch.cosine_similarity(chance @ unit, pi @ pushes(-10), 0)
-print(f"all steps clipped to one length: cosine of their mean {turned:.2f}")
 
 # %% [markdown]
-# Neither helps here: both rescale steps, and neither takes the ten points out of them. Clipping
-# even loses the right mean: clip all 81 possible first steps to one length, and their mean points
-# slightly away from $\nabla J$. **The case to fear is a reward model whose zero is
-# arbitrary, used without a baseline.**
+# Neither does here: both rescale steps, and neither takes the ten points out of them. **The case
+# to fear is a reward model whose zero is arbitrary, used without a baseline.**
 
 # %% [markdown]
 # ## Say it in 60 seconds
@@ -438,15 +437,13 @@ print(f"all steps clipped to one length: cosine of their mean {turned:.2f}")
 # %% [markdown] tags=["card"]
 # | baseline | |
 # |---|---|
-# | sentence | subtract any number that is settled without looking at the answer: the mean push stays, the noise does not |
+# | sentence | subtract a number settled without looking at the answer: the mean push stays, the noise does not |
 # | formula | $\mathbb E[b\,\nabla\log\pi]=b\,\nabla\sum\pi=0$ |
 # | best fixed one | $b^\star=\mathbb E[\lVert\nabla\log\pi\rVert^2R]\,/\,\mathbb E\lVert\nabla\log\pi\rVert^2$ |
 # | picture | a parabola: less noise than b = 0 only between 0 and $2b^\star$ |
-# | numbers (toy) | noise 2.85 with b = 0, 1.08 with the mean reward, 1194 with ten points for all |
-# | far off (toy) | runs grow sure of an answer that luck chose; Adam or a clip does not help |
-# | sure policy | best b near what failures earn; if about 0, the mean reward is worse than b = 0 |
+# | far off (toy) | ten points for all: noise 1194, not 2.85; runs grow sure of an answer that luck chose |
+# | sure policy | the good answer's score is short, so $b^\star$ goes to what failures earn |
 # | estimate | leave-one-out: right on average; the price falls like 1/(G − 1) |
-# | choices | which $b$; own reward in the mean; dividing by the std (second sitting) |
 
 # %%
 score("baselines.1", "baselines.2", "baselines.6", "baselines.3")
@@ -456,109 +453,113 @@ score("baselines.1", "baselines.2", "baselines.6", "baselines.3")
 #
 # Three questions, each for itself.
 #
-# ### Equal noise
+# ### Which baseline trains better?
 #
-# Back to fixed baselines. The baselines −1 and 1.81 lie equally far from the best b. By the
-# parabola they have the same noise, and by the proof the same mean push.
+# Train from 0.3, 0.3, 0.4 with b = 0, and with the policy's own mean reward, computed anew at each
+# step. At the start the mean reward has the lower noise, at π(good) = 0.8 six times that of b = 0.
+# <!-- cited: 0.8 -->
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("baselines.4", "Train with b = −1 and with b = 1.81, noise 22.8 "
-        "each at the start. Each gets its own best learning rate. Which "
-        "ends higher?",
-        ["neither: they share the mean push and the noise",
-         "b = 1.81: what is drawn goes down, and others get a turn",
-         "b = −1: what is drawn goes up, and a lead is used at once"])
+predict("baselines.4", "Train with b = 0 and with the mean reward, at ten "
+        "learning rates from low to high. Compare the ends.",
+        ["level at low rates, then b = 0 ends higher",
+         "b = 0 ends higher at low rates, then level",
+         "the mean reward ends higher at low rates, then level",
+         "level at low rates, then the mean reward ends higher"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
-best = three_pushes.compute()["best"]
-pairs = {"noise 22.8 at the start": (-1, 2 * best + 1),
-         "noise 2.9 at the start, and the best b": (0, 2 * best, best)}
-runs = {title: {f"b = {b:.2f}".replace("-", "−"): sweep(b) for b in bs}
-        for title, bs in pairs.items()}
-ends = []                           # at its own best rate: mean, two errors
-for b in (-1, 2 * best + 1):
-    run = max(sweep(b), key=lambda rewards: rewards.mean())
-    ends += [run.mean().item(), 2 * run.std().item() / len(run)**0.5]
-stuck = [100 * (train(b, 4)[:, 1:] > 0.5).any(1).double().mean().item()
-         for b in (-1, 2 * best + 1)]
-later = [three_pushes.compute(b, 0.8)["noise"] for b in (-1, 2 * best + 1)]
-assert later[1] > later[0]
+def mean_reward(p, r):
+    return (p @ earns)[:, None]
+
+def mean_of_others(p, r):
+    return (r.sum(1, keepdim=True) - r) / (r.shape[1] - 1)
+
+rules = {"b = 0": 0, "mean reward": mean_reward,
+         "leave-one-out, G = 4": mean_of_others}
+runs = {name: sweep(b) for name, b in rules.items()}
+poor = [100 * (train(b, 32.0)[:, 1] > 0.9).double().mean().item()
+        for b in (0, mean_reward)]
+
+def uphill(b, good):
+    """Each draw's push along the mean push, which counts as 1."""
+    data = three_pushes.compute(b, good)
+    push, mean = (torch.tensor(data[k]) for k in ("push", "expected"))
+    return push @ mean / (mean @ mean)
+
+quiet, noisy = uphill(0, 0.8), uphill(late["mean_reward"], 0.8)
+assert quiet[1] < 0 < noisy.min() and uphill(0, 0.3)[1] < 0
+assert uphill(0.36, 0.3).min() > 0
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("baselines.4",
-       "b = 1.81: what is drawn goes down, and others get a turn",
-       "The mean reward ends at {:.3f} ± {:.3f} with b = −1 and at "
-       "{:.3f} ± {:.3f} with b = 1.81 (two standard errors). A baseline "
-       "below all rewards pushes up whatever is drawn, so it is drawn "
-       "again. At rate 4 a poor or wrong answer ends above one half in "
-       "{:.0f} % of the seeds. A baseline above all rewards pushes down "
-       "what is drawn, and there it is {:.0f} %. (It is not quieter all "
-       "the way: once the good answer has 0.8, b = 1.81 is the noisier of "
-       "the two.)".format(*ends, *stuck),
-       pictures.rate_lines(rates, runs, (start @ earns).item(), (
-           "Left: equal noise, two ends. Right: 0.81 ends level with the "
-           "best b, though it is nearly three times as noisy.")),
+       "level at low rates, then the mean reward ends higher",
+       "Noise counts how far a push strays, not where it leads. Measure "
+       "each push along the gradient, the mean push as 1. With the mean "
+       "reward at π(good) = 0.8, drawing good, poor or wrong gives "
+       "{:.2f}, {:.1f} or {:.1f}: very unequal, but all ".format(*noisy)
+       + f"uphill. With b = 0, drawing poor gives −{-quiet[1]:.2f}: it "
+       "raises poor, as it does from the start. At rate 32 {:.0f} % of "
+       "these runs end sure of poor, with the mean reward "
+       "{:.0f} %.".format(*poor),
+       pictures.rate_lines(rates, {"": runs}, (start @ earns).item(), (
+           "The mean reward, known or from the others of the group, "
+           "holds at high rates, where b = 0 falls. 400 seeds.")),
        instead={
-           "neither: they share the mean push and the noise":
-           "They are equal at the start. After that the two runs go "
-           "different ways.",
-           "b = −1: what is drawn goes up, and a lead is used at once":
-           "A lead that was luck is used at once, too.",
+           "level at low rates, then b = 0 ends higher":
+           "So the noise says. But a long push need not lead astray.",
+           "b = 0 ends higher at low rates, then level":
+           "Low rates average over many draws: only the mean push counts.",
+           "the mean reward ends higher at low rates, then level":
+           "At low rates the noise averages out, early and late.",
        })
 
 # %% [markdown]
-# **Do not be far off.** In both pictures the higher of two equally noisy baselines ends level or
-# better. On the right all three agree up to rate 4. Beyond that only $b=0$ falls, the one that
-# never pushes down what it drew. (More in Chung et al. 2021,
-# [arXiv 2008.13773](https://arxiv.org/abs/2008.13773).)
+# **Noise describes one step, and not where it leads.** Chung et al. 2021
+# ([arXiv 2008.13773](https://arxiv.org/abs/2008.13773)) show that even baselines of equal noise can
+# learn differently.
 
 # %% [markdown]
 # ### When does a group help?
 #
 # A language model has many wordings for a right answer. So here is a second toy. Several right
 # answers share the chance $p$, and twenty wrong answers share the rest. A right answer earns 1, a
-# wrong one 0. As the sliders stand, leave-one-out beats $b=0$. Predict two places where it does
-# not, then look.
+# wrong one 0. As the sliders stand, leave-one-out beats $b=0$.
 
 # %% jupyter={"source_hidden": true}
 # the explorer
 task("baselines.t2", ways_to_be_right.ways_to_be_right_explorer(),
-     ("A policy that is right at least eight times in ten, and yet "
-      "leave-one-out is noisier than b = 0.",
-      ways_to_be_right.hurts_a_sure_policy),
      ("Ten right answers or more and G = 8 or more, and yet leave-one-out "
-      "is noisier than b = 0.", ways_to_be_right.hurts_all_the_same))
+      "is noisier than b = 0. Predict first: at a high p, or at a low one?",
+      ways_to_be_right.hurts_all_the_same))
 
 # %% [markdown]
-# <details><summary>What the tasks show</summary>
+# <details><summary>What the task shows</summary>
 #
-# 1. Let one right answer have all of p, as in the first sitting. A larger G comes closer to the
-#    mean reward, which is itself noisier than b = 0 here. A second right wording helps: now drawing
-#    a right answer still moves the policy, from one wording to the other, so the right answers'
-#    scores are no longer short.
-# 2. Take p below 1/G. With scores of equal length, the mean squared push is proportional to $p$ at
-#    b = 0, and nearly to $p(1-p)\frac G{G-1}$ with leave-one-out. That is less once $p\gt1/G$.
+# Take p below 1/G. With scores of equal length, the mean squared push is proportional to $p$ at
+# b = 0, and nearly to $p(1-p)\frac G{G-1}$ with leave-one-out. That is less once $p\gt1/G$.
 # </details>
 #
 # **With many right wordings, a group of $G$ lowers the noise once $p$ is above about $1/G$**: once
-# the group may expect a right answer. With a single right string (a letter, say) a group of 8 is
-# noisier than b = 0 at every $p$ of this toy.
+# the group may expect a right answer. Even a sure policy then still moves when it draws a right
+# answer, from one wording to another, so that score is not short. With a single right string (a
+# letter, say) a group of 8 is noisier than b = 0 at every $p$ of this toy.
 
 # %% [markdown]
 # ### What does GRPO's std do?
 #
 # GRPO also divides a group's advantages by the std of its rewards. The std looks at the answer's
 # own reward, so the proof does not cover it. Go back to the rewards 1, 0.2 and 0 at 0.3, 0.3 and
-# 0.4. The poor answer earns less than the mean 0.36, and its true mean push is −0.05.
+# 0.4. There the true mean push on the poor answer is −0.05; with $G=2$ and the mean of both
+# subtracted it is half as long, −0.02.
 
 # %% jupyter={"source_hidden": true}
 # your guess
-predict("baselines.5", "G = 2, minus the mean of both, over their std. The "
-        "mean push on the poor answer's logit?",
-        ["−0.10", "−0.05", "−0.02", "+0.03"])
+predict("baselines.5", "Now divide by the std of the two rewards, which "
+        "is half their distance. The mean push on the poor answer's logit?",
+        ["−0.10", "−0.05", "+0.03", "+0.10"])
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer, computed
@@ -571,36 +572,34 @@ def zscore(R):
 truth, one_right = pi @ pushes(0), torch.tensor([1.0, 0.0, 0.0])
 (shorter, _), (divided, _) = (group_push(f, 2)
                               for f in (all_of_group, zscore))
+assert round(shorter[1].item(), 3) == -0.024
+assert round(divided[1].item(), 2) == 0.03
 turn = [torch.cosine_similarity(truth, group_push(zscore, G)[0], 0)
         for G in (2, 8)]
 binary = torch.cosine_similarity(pi * (one_right - pi @ one_right),
                                  group_push(zscore, 2, one_right)[0], 0)
+assert binary > 1 - 1e-9
 
 # %% tags=["answer"] jupyter={"source_hidden": true}
 # the answer
 reveal("baselines.5", "+0.03",
        "Two unequal rewards become +1 and −1, so at G = 2 it only counts "
-       "who won. The poor answer beats the wrong one more often than it "
-       "loses to the good one, so it goes *up*. The turn shrinks with G: "
-       "the cosine with the truth is "
-       f"{turn[0]:.3f} at G = 2 and {turn[1]:.3f} at G = 8. With rewards 0 "
-       "and 1 and one prompt there is no turn: the advantages average to "
-       "some $a_+$ for a right answer, whichever it is, and to some $a_-$ "
-       "for a wrong one, so the mean push is $(a_+-a_-)\\nabla J$ "
-       f"(cosine {binary:.3f}).", pictures.mean_pushes({
-           "true gradient": truth.tolist(),
-           "minus the mean, G = 2": shorter.tolist(),
-           "divided by the std, too": divided.tolist()}, (
-           "Minus the mean: half as long. Divided: poor turns round.")),
+       "who won. Poor beats wrong more often than it loses to "
+       "good, so it goes *up*. The turn shrinks with G: the cosine with "
+       f"the gradient is {turn[0]:.3f} at G = 2, {turn[1]:.3f} at G = 8. "
+       "With rewards 0 and 1 and one prompt there is no turn: a right "
+       "answer's advantage averages to some $a_+$, a wrong one's to some "
+       "$a_-$, and the mean push is $(a_+-a_-)\\nabla J$.",
        instead={
            "−0.10":
-           "The std is at most 0.5 here, so each advantage does grow. But "
-           "not all by the same factor.",
+           "Each advantage does grow, as the std is at most 0.5. But "
+           "poor's wins over wrong grow most.",
            "−0.05":
-           "Dividing by a number that depends on the draw is no common "
-           "factor.",
-           "−0.02":
-           "That is the push before the division.",
+           "That is −0.02 over a std of 0.5. Between poor and wrong the "
+           "std is only 0.1.",
+           "+0.10":
+           "The sign is right. But poor also loses to good, nearly as "
+           "often as it beats wrong.",
        })
 
 # %%
@@ -672,10 +671,10 @@ check.silent_bug_baselines(my_test)
 #
 # <details><summary><b>Prove that a baseline is free. What may it depend on?</b></summary>
 #
-# The score has mean zero. E[b ∇log π] = b Σ π ∇log π = b Σ ∇π = b ∇1 = 0. So b may depend on
-# anything settled without looking at this answer: the prompt, other independent answers, an
-# estimate from earlier steps; for a token, on the tokens before it. "Free" means the mean. The
-# noise is a parabola in b, lower than at b = 0 only between 0 and twice the best one.
+# The score has mean zero: E[b ∇log π] = b Σ π ∇log π = b Σ ∇π = b ∇1 = 0. So b may depend on
+# anything settled without looking at this answer: the prompt, other independent answers; for a
+# token, on the tokens before it. "Free" means the mean. The noise is a parabola in b, lower than at
+# b = 0 only between 0 and twice the best one.
 # </details>
 # <details><summary><b>Which baseline has the least noise? Is it the mean reward?</b></summary>
 #
@@ -686,24 +685,23 @@ check.silent_bug_baselines(my_test)
 # </details>
 # <details><summary><b>Then why not estimate the best one?</b></summary>
 #
-# It needs the squared gradient of every answer by itself, one backward pass each. From the same
-# group it must leave out the answer itself, or it is biased. In our toy it was no quieter at
-# $G=4$: the failures that decide it are often missing from the group. The mean of the others is
-# free, and nearly as good where scores are about equally long.
+# It is dear, and a small group estimates it badly. It needs the squared gradient of every answer by
+# itself, one backward pass each. From the same group it must leave out the answer itself, or it is
+# biased. In our toy it was no quieter than leave-one-out at $G=4$: the failures, which have most of
+# the weight, are often missing from the group.
 # </details>
 # <details><summary><b>We have Adam and gradient clipping. Why a baseline?</b></summary>
 #
 # They rescale steps, and do not take the common part out of the rewards. With ten points for
-# everybody, our toy reached a mean reward of about 0.5 with plain steps, with Adam and with
-# clipping, and 1.0 once the best number was subtracted. Clipping noisy steps also gives up
-# unbiasedness: the mean of all clipped first steps even pointed away from the gradient.
+# everybody, our toy reached a mean reward of about 0.5 in 40 steps, with plain steps, with Adam and
+# with clipping, each at its best rate. With the fixed 0.40 subtracted it reached 1.0.
 # </details>
 # <details><summary><b>Where does the number come from in practice?</b></summary>
 #
-# From other answers to the same prompt. Leave-one-out averages their rewards; it is right on
-# average, and its price falls like 1/(G − 1). Or from a critic, a network trained to predict the
-# reward, which can also change within an answer (07). Or from the greedy answer's reward (ReMax),
-# at the price of one more answer.
+# From other answers to the same prompt. Leave-one-out averages their rewards; its price falls like
+# 1/(G − 1). Or from a critic, a network trained to predict the reward (07). Or from the greedy
+# answer's reward (ReMax), one more answer. The mean of a batch of prompts is valid too, if it
+# leaves the answer out, but the spread between easy and hard prompts stays in the noise.
 # </details>
 # <details><summary><b>GRPO's mean contains your own reward. Is it biased? And the std?</b></summary>
 #
@@ -712,11 +710,12 @@ check.silent_bug_baselines(my_test)
 # only who won counts, and an answer below average can go up. In our toy that shrinks as G grows.
 # Across prompts it re-weights them (08, 09).
 # </details>
-# <details><summary><b>Two baselines with equal noise: do they learn equally well?</b></summary>
+# <details><summary><b>Late in training the mean reward can be noisier than b = 0. Why use it?</b></summary>
 #
-# Not necessarily. Below all rewards, everything that is drawn is pushed up, and early luck is
-# reinforced. Above, what is drawn is pushed down and others get their turn. Noise describes one
-# step; training is many. In our toy, each at its best rate, they ended at 0.956 and 0.977.
+# Noise counts how far a push strays, not where it leads. In our toy the mean reward's pushes were
+# very unequal late on, but each went uphill. With b = 0, drawing the poor answer raised it, and at
+# high rates some runs ended sure of it. Also, the mean reward moves with the grader's zero; b = 0
+# does not.
 # </details>
 #
 # The sentences that one hears about baselines, true or not:

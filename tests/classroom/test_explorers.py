@@ -76,8 +76,8 @@ SETTINGS = {
     "uphill": [{"constant": 10.0}, {"size": 4096, "constant": 0.0}, {"size": 1, "constant": -2.0}],
     "three_pushes": [
         {"baseline": 1.2, "good": 0.95},
-        {"baseline": 0.2, "good": 0.05, "points": -1.0},
-        {"baseline": -1.4, "good": 0.5, "points": 1.0},
+        {"baseline": 0.2, "good": 0.05},
+        {"baseline": -1.4, "good": 0.5},
     ],
     "ways_to_be_right": [
         {"p": 0.95, "ways": 50, "size": 16},

@@ -1,8 +1,8 @@
 """Three possible answers, three possible pushes: what a baseline does to their noise.
 
-The toy. A softmax over three answers, good, poor and wrong, with rewards 1, 0.2 and 0, to all of
-which a grader may add the same points. One answer is drawn, and the logits are pushed by
-(R - b)(onehot - pi).
+The toy. A softmax over three answers, good, poor and wrong, with rewards 1, 0.2 and 0. One answer
+is drawn, and the logits are pushed by (R - b)(onehot - pi). A grader that adds c points to all
+rewards, and subtracts nothing, is b = -c.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REWARDS = np.array([1.0, 0.2, 0.0])
 BASELINES = np.linspace(-1.4, 2.2, 181)
 LOW, HIGH = 0.1, 60.0
 WIDEST = 4.0  # where the bars end
-SURE, NEAR = 0.79, 0.03  # what the tasks call a sure policy, and close to 0
+SURE, ABOVE, WITHIN = 0.79, 0.1, 0.05  # the tasks: a sure policy, how far above, how close
 CAPTION = (
     "Left: what each draw adds to the noise, its chance times its squared distance from the mean "
     "push. The three parts add up to the dot on the right. There, lower is better."
@@ -29,35 +29,33 @@ CAPTION = (
 
 @echoing
 @checked(good=between(0.01, 0.99))
-def compute(baseline: float = 0.0, good: float = 0.3, points: float = 0.0) -> dict[str, Any]:
+def compute(baseline: float = 0.0, good: float = 0.3) -> dict[str, Any]:
     """Pushes and noise when the good answer has probability `good`, the others the rest, 3 : 4.
 
-    points: what the grader adds to all three rewards. Returns probabilities (3,), advantages (3,) =
-    R - b, push (3, 3) (row a: answer a is drawn), expected (3,), noise = E|push - expected|^2 /
-    |expected|^2, here and as none (b = 0), at_mean, lowest (b = best) and curve (181,) over
-    BASELINES; parts (3,), what each draw adds to the noise here; mean_reward and best, the baseline
-    with the least noise; and the arguments.
+    Returns probabilities (3,), advantages (3,) = R - b, push (3, 3) (row a: answer a is drawn),
+    expected (3,), noise = E|push - expected|^2 / |expected|^2, here and as none (b = 0), at_mean,
+    lowest (b = best) and curve (181,) over BASELINES; parts (3,), what each draw adds to the noise
+    here; mean_reward and best, the baseline with the least noise; and the arguments.
 
     >>> data = compute()
     >>> [round(data[name], 2) for name in ("noise", "at_mean", "lowest", "best")]
     [2.85, 1.08, 1.06, 0.4]
     """
     pi = np.array([good, (1 - good) * 3 / 7, (1 - good) * 4 / 7])
-    rewards = REWARDS + points
     scores = np.eye(3) - pi
     size = (scores**2).sum(1)
-    mean_reward = float(pi @ rewards)
-    expected = pi * (rewards - mean_reward)
+    mean_reward = float(pi @ REWARDS)
+    expected = pi * (REWARDS - mean_reward)
     signal = float(expected @ expected)
-    push = (rewards - baseline)[:, None] * scores
+    push = (REWARDS - baseline)[:, None] * scores
 
     def noise(b: float) -> float:
-        return float(pi @ ((rewards - b) ** 2 * size)) / signal - 1
+        return float(pi @ ((REWARDS - b) ** 2 * size)) / signal - 1
 
-    best = float(pi @ (size * rewards) / (pi @ size))
+    best = float(pi @ (size * REWARDS) / (pi @ size))
     return {
         "probabilities": pi,
-        "advantages": rewards - baseline,
+        "advantages": REWARDS - baseline,
         "push": push,
         "expected": expected,
         "parts": pi * ((push - expected) ** 2).sum(1) / signal,
@@ -156,18 +154,21 @@ def alt(data) -> str:
     return f"Parts of the noise: {parts}. The mean push on the logits: {mean}. {readout(data)}"
 
 
-def mean_reward_beats_none_for_a_sure_policy(data) -> bool:
-    """The good answer has 0.8 or more, and the mean reward is less noisy than b = 0."""
-    return data["good"] > SURE and data["at_mean"] < data["none"]
+def above_the_mean_and_quieter(data) -> bool:
+    """b is 0.1 or more above the mean reward, and less noisy than it."""
+    far = data["baseline"] >= data["mean_reward"] + ABOVE - 1e-9
+    return far and data["noise"] < data["at_mean"]
 
 
-def zero_is_best_for_a_sure_policy(data) -> bool:
-    """The good answer has 0.8 or more, and the best baseline is 0, or nearly."""
-    return data["good"] > SURE and abs(data["best"]) < NEAR
+def the_points_that_make_nothing_worse(data) -> bool:
+    """A sure policy, and b = -c for the smallest c noisier than the mean reward, within 0.05."""
+    edge = 2 * data["best"] - data["mean_reward"]  # as noisy as the mean reward
+    b = data["baseline"]
+    return data["good"] > SURE and b < 0 and edge - WITHIN - 1e-9 <= b <= edge + 1e-9
 
 
 def three_pushes_explorer() -> Explorer:
-    """The baseline, how sure the policy is of the good answer, and points for everybody."""
+    """The baseline, and how sure the policy is of the good answer."""
     return Explorer(
         compute,
         build,
@@ -175,7 +176,6 @@ def three_pushes_explorer() -> Explorer:
         {
             "baseline": slider(0.0, -1.4, 2.2, 0.02, "baseline b", "subtracted from every reward"),
             "good": slider(0.3, 0.05, 0.95, 0.05, "π(good)", "the others share the rest, 3 to 4"),
-            "points": slider(0.0, -1.0, 1.0, 0.1, "points for all", "added to all three rewards"),
         },
         alt=alt,
         caption=CAPTION,

@@ -25,16 +25,7 @@ from rlnb.classroom.figures import (
     static_figure,
 )
 
-__all__ = [
-    "best_and_mean",
-    "ends",
-    "group_sizes",
-    "mean_pushes",
-    "noise_parabola",
-    "push_table",
-    "rate_lines",
-    "two_prompts",
-]
+__all__ = ["group_sizes", "noise_parabola", "push_table", "rate_lines", "two_prompts"]
 
 TEXT = 10.5  # points: the size of the page's own text
 LOOKS = ((BLACK, "-", "o"), (PURPLE, "--", "s"), (GREEN, "-.", "^"), (SKY, ":", "D"),
@@ -95,52 +86,6 @@ def rate_lines(
         size=(900, 310),
         caption=caption,
         alt=f"Mean reward at the end, learning rates {listed}. {said}.",
-    )
-
-
-def ends(rates: Sequence[float], graders: Mapping[str, Tensor], caption: str) -> Picture:
-    """How the runs end, a panel per grader and a stacked bar per learning rate.
-
-    graders: name -> (rates, 3), the share of runs in which good, poor, wrong has more than 0.9.
-    """
-    names = ("good", "poor", "wrong", "none")
-    looks = ((BLACK, "", BLACK), ("#B0B0B0", "//", BLACK), ("white", "..", BLACK), (PALE, "", PALE))
-    tables = {
-        name: np.hstack([shares.numpy(), 1 - shares.sum(1, keepdim=True).numpy()])
-        for name, shares in graders.items()
-    }
-
-    def build(figure, _):
-        for k, (title, table) in enumerate(tables.items()):
-            axes = figure.add_axes((0.08 + 0.39 * k, 0.2, 0.35, 0.67))
-            bottom = np.zeros(len(rates))
-            for name, share, (color, hatch, edge) in zip(names, table.T, looks, strict=True):
-                axes.bar(range(len(rates)), 100 * share, 0.8, bottom=bottom, color=color,
-                         hatch=hatch, ec=edge, lw=0.6, label=name)  # fmt: skip
-                bottom = bottom + 100 * share
-            axes.set_xticks(range(0, len(rates), 2), [f"{rate:g}" for rate in rates[::2]])
-            axes.set(ylim=(0, 100), yticks=(0, 50, 100) if k == 0 else ())
-            axes.tick_params(labelsize=TEXT)
-            axes.set_xlabel("learning rate", fontsize=TEXT)
-            axes.set_ylabel("% of the runs" if k == 0 else "", fontsize=TEXT)
-            axes.set_title(title, fontsize=TEXT, weight="bold")
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11, title_fontsize=11,
-                    title="above 0.9:")  # fmt: skip
-
-    said = "; ".join(
-        f"{title}: "
-        + ", ".join(
-            f"{name} {' '.join(f'{100 * x:.0f}' for x in share)}"
-            for name, share in zip(names, table.T, strict=True)
-        )
-        for title, table in tables.items()
-    )
-    listed = ", ".join(f"{rate:g}" for rate in rates)
-    return static_figure(
-        build,
-        size=(900, 280),
-        caption=caption,
-        alt=f"Percent of runs that end with more than 0.9 on one answer, rates {listed}. {said}.",
     )
 
 
@@ -232,44 +177,6 @@ def noise_parabola(marks: Mapping[str, float]) -> Picture:
     )
 
 
-def best_and_mean(good: Sequence[float], marks: Sequence[float]) -> Picture:
-    """The best baseline and the mean reward against pi(good); numbers at the marks."""
-    found = {float(g): compute(good=float(g)) for g in (*good, *marks)}
-
-    def build(figure, _):
-        axes = figure.add_axes((0.08, 0.18, 0.6, 0.78))
-        for key, label, color, dash in (
-            ("mean_reward", "mean reward", GREY, "--"),
-            ("best", "best baseline", GREEN, ":"),
-        ):
-            axes.plot(good, [found[float(g)][key] for g in good], dash, color=color, lw=2.6,
-                      label=label)  # fmt: skip
-            for mark in marks:
-                x, y = mark, found[float(mark)][key]
-                axes.plot([x], [y], "o", ms=8, color=color)
-                up = y >= max(found[float(mark)]["mean_reward"], found[float(mark)]["best"])
-                axes.text(x, y + (0.09 if up else -0.09), f"{y:.2f}", ha="center", va="center",
-                          fontsize=11, color=color, weight="bold")  # fmt: skip
-        axes.set(xlim=(0, 1), ylim=(0, 1.05))
-        axes.tick_params(labelsize=TEXT)
-        axes.set_xlabel("π(good); the other two share the rest, 3 to 4", fontsize=TEXT)
-        axes.set_ylabel("reward", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
-
-    said = "; ".join(
-        f"at {mark:g} mean reward {found[float(mark)]['mean_reward']:.2f}, best "
-        f"{found[float(mark)]['best']:.2f}"
-        for mark in marks
-    )
-    return static_figure(
-        build,
-        size=(900, 270),
-        alt=f"Best baseline and mean reward against pi(good): {said}.",
-        caption="The mean reward rises to 1. The best baseline follows at first, then turns "
-        "towards the rewards of the failures, 0.2 and 0.",
-    )
-
-
 def group_sizes(sizes: Sequence[int], noise: Sequence[float]) -> Picture:
     """Noise per answer against G, leave-one-out; no baseline and the known mean as lines."""
     data = compute()
@@ -303,34 +210,6 @@ def group_sizes(sizes: Sequence[int], noise: Sequence[float]) -> Picture:
         f"{data['at_mean']:.2f}.",
         caption="The mean of a few rewards is itself noisy. From three answers on it beats b = 0 "
         "here, and it nears the known mean as G grows.",
-    )
-
-
-def mean_pushes(rules: Mapping[str, Sequence[float]], caption: str) -> Picture:
-    """Expected push on the three logits, a group of bars per answer, a bar per rule."""
-    looks = (("white", "//", BLACK), (BLACK, "", "white"), (GREEN, "", "white"))
-
-    def build(figure, _):
-        axes = figure.add_axes((0.08, 0.13, 0.63, 0.83))
-        for k, (name, values) in enumerate(rules.items()):
-            color, hatch, edge = looks[k]
-            x = np.arange(3) + (k - 1) * 0.3
-            axes.bar(x, values, 0.25, color=color, hatch=hatch, ec=edge, label=name)
-            for at, value in zip(x, values, strict=True):
-                axes.text(at, value + (0.02 if value > 0 else -0.02), signed(value, 2),
-                          ha="center", va="bottom" if value > 0 else "top",
-                          fontsize=TEXT)  # fmt: skip
-        axes.axhline(0, color=BLACK, lw=0.8)
-        axes.set_xticks(range(3), ("good, earns 1", "poor, earns 0.2", "wrong, earns 0"),
-                        fontsize=11)  # fmt: skip
-        axes.set(ylim=(-0.32, 0.32))
-        axes.tick_params(labelsize=TEXT)
-        axes.set_ylabel("mean push on the logit", fontsize=TEXT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), fontsize=11)
-
-    said = "; ".join(f"{name} " + ", ".join(signed(v, 3) for v in vs) for name, vs in rules.items())
-    return static_figure(
-        build, size=(900, 270), alt=f"Mean push on good, poor, wrong. {said}.", caption=caption
     )
 
 
